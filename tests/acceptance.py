@@ -1,4 +1,4 @@
-"""What every page holds to, of the report and of the site: measured in Chromium, each fault in words."""
+"""Requirements of every page of the report and the site, measured in Chromium; each fault is a sentence."""
 
 import importlib.util
 import json
@@ -11,13 +11,13 @@ from pathlib import Path
 
 import prose
 import words_instead
-from nouns import CONTRACTS, words_of, wrong_nouns
+from nouns import CONTRACTS, load_trace_words, wrong_nouns
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 DESK, PHONE, NARROW = (1440, 900), (390, 844), (320, 700)
-# At most: screens of a desk and of a phone, words that stand open with the labels of charts, charts open and folded.
+# Limits: screens on desktop and phone, visible words with chart labels, visible and folded charts.
 BUDGET = {"desk": 10, "phone": 16, "words": 2300, "charts": 12, "folded": 25, "tables": 1}
-# What a browser has to build and to run before one can read; what tasks take is measured by `make bench`.
+# Limits of what a browser builds and runs before the page is readable; `make bench` measures times.
 WORK = {"elements": 25_000, "scripts": 1, "script_kb": 60, "megabytes": 2.5}
 
 MEASURED = r"""() => {
@@ -47,7 +47,7 @@ MEASURED = r"""() => {
       .map(([id]) => id),
   };
 }"""
-# Every address of the page: what it names can be seen once one has gone there, all folds being closed before.
+# For every anchor of the page: following it makes its target visible, even if all folds were closed.
 CLOSED_TO_ADDRESSES = """async () => {
   const links = [...document.querySelectorAll('a[href^="#"]')].map((link) => link.hash);
   const rows = [...document.querySelectorAll("#all-numbers tr[id]")].slice(0, 2).map((row) => "#" + row.id);
@@ -65,7 +65,7 @@ CLOSED_TO_ADDRESSES = """async () => {
   return shut;
 }"""
 OPEN_ALL = "(open) => document.querySelectorAll('main details').forEach((fold) => { fold.open = open; })"
-# What can differ from row to row is asked of a few rows; a drawing is one picture.
+# axe-core checks a few rows of each table; further rows have the same markup.
 LESS_TO_CHECK = """document.querySelectorAll('main table tbody').forEach((body) =>
     [...body.rows].slice(3).forEach((row) => row.remove()))"""
 TOO_WIDE = """() => [...document.querySelectorAll("main *, nav *")].filter((node) => node.checkVisibility()
@@ -87,7 +87,7 @@ THEMES_BY_CLICKS = """() => {
 
 @contextmanager
 def browsing() -> Iterator:
-    """Chromium, for all pages of a test."""
+    """Yield a Chromium browser for all pages of a test."""
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
@@ -99,94 +99,93 @@ def browsing() -> Iterator:
 
 
 @contextmanager
-def opened(browser, file: Path, size=DESK, colours="light", at="") -> Iterator:
-    """The page without a network: (page, what went wrong); requests, dialogs, warnings and errors are wrong."""
+def open_page(browser, file: Path, size=DESK, colours="light", anchor="") -> Iterator:
+    """Open the page offline; yield (page, faults), where requests, dialogs, warnings and errors are faults."""
     context = browser.new_context(
         offline=True, viewport=dict(zip(("width", "height"), size, strict=True)), color_scheme=colours
     )
-    page, wrong = context.new_page(), []
-    page.on("dialog", lambda dialog: wrong.append(f"dialog {dialog.message}") or dialog.dismiss())
-    page.on("pageerror", lambda error: wrong.append(f"error {error}"))
-    page.on("console", lambda line: line.type in ("error", "warning") and wrong.append(f"console {line.text}"))
+    page, faults = context.new_page(), []
+    page.on("dialog", lambda dialog: faults.append(f"dialog {dialog.message}") or dialog.dismiss())
+    page.on("pageerror", lambda error: faults.append(f"error {error}"))
+    page.on("console", lambda line: line.type in ("error", "warning") and faults.append(f"console {line.text}"))
     page.on(
         "request",
-        lambda request: request.url.startswith(("file:", "data:", "blob:")) or wrong.append(f"request {request.url}"),
+        lambda request: request.url.startswith(("file:", "data:", "blob:")) or faults.append(f"request {request.url}"),
     )
-    page.goto(file.as_uri() + at)
-    yield page, wrong
+    page.goto(file.as_uri() + anchor)
+    yield page, faults
     context.close()
 
 
 def violations(page, rules: list[str] | None = None) -> list[str]:
-    """What axe-core finds against the accessibility of the page, which loses rows by it."""
+    """Return the accessibility violations that axe-core finds; removes most table rows of the page."""
     package = Path(importlib.util.find_spec("axe_playwright_python").origin).parent
     page.evaluate((package / "axe.min.js").read_text(encoding="utf-8"))
     page.evaluate(LESS_TO_CHECK)
     options = {"resultTypes": ["violations"]} | ({"runOnly": rules} if rules else {})
-    found = page.evaluate("options => axe.run(document, options)", options)["violations"]
-    return [f"axe {found['id']}: {node['html'][:160]}" for found in found for node in found["nodes"]]
+    violation = page.evaluate("options => axe.run(document, options)", options)["violations"]
+    return [f"axe {violation['id']}: {node['html'][:160]}" for violation in violation for node in violation["nodes"]]
 
 
-_SIZES = {
-    "share": (1, 100),
-    "s": (1, 1 / 60, 1 / 3600, 1 / 86_400, 1 / 31_557_600),
-}
+_SIZES = {"share": (1, 100), "s": (1, 1 / 60, 1 / 3600, 1 / 86_400, 1 / 31_557_600)}
 _OTHER_SIZES = (1, 1e-3, 1e-6, 1e-9)
 
 
-def says(shown: str, value: float, unit: str) -> bool:
-    """Whether the first number in the words is the value to the digits it is shown with; words without one may be."""
+def shows_value(shown: str, value: float, unit: str) -> bool:
+    """Return whether the first number in the text is the rounded value; a text without a number passes."""
     plain = shown.replace("\u00a0", " ").replace("−", "-").replace(",", "")
-    found = re.search(r"-?\d+(\.\d+)?", plain)
-    if not found or "×" in plain or plain.startswith(("<", ">", "less than", "more than")):
+    match = re.search(r"-?\d+(\.\d+)?", plain)
+    if not match or "×" in plain or plain.startswith(("<", ">", "less than", "more than")):
         return True
-    told = float(found[0])
-    digits = len(found[1]) - 1 if found[1] else 0
-    # Of a large whole number three digits are told.
-    off = 0.5 * 10**-digits
-    if not digits and abs(told) >= 1000 and found[0].endswith("0"):
-        off = max(off, 0.5 * 10 ** (math.floor(math.log10(abs(told))) - 2))
+    shown_value = float(match[0])
+    digits = len(match[1]) - 1 if match[1] else 0
+    # Large whole numbers are shown to three digits.
+    tolerance = 0.5 * 10**-digits
+    if not digits and abs(shown_value) >= 1000 and match[0].endswith("0"):
+        tolerance = max(tolerance, 0.5 * 10 ** (math.floor(math.log10(abs(shown_value))) - 2))
     sizes = (100,) if "%" in plain and unit == "share" else _SIZES.get(unit, _OTHER_SIZES)
-    # Without a sign where the words say the direction.
-    return any(abs(abs(value) * size - abs(told)) <= off * 1.000001 for size in sizes)
+    # The text may express the sign in words.
+    return any(abs(abs(value) * size - abs(shown_value)) <= tolerance * 1.000001 for size in sizes)
 
 
-def cut(shown: str, text: str) -> bool:
-    """Whether a text is shown, its spaces aside, to its end or to where it is cut."""
-    shown, text = (" ".join(one.split()) for one in (shown, text))
+def is_truncation(shown: str, text: str) -> bool:
+    """Return whether `shown` is the text, whole or truncated, up to spaces."""
+    shown, text = (" ".join(part.split()) for part in (shown, text))
     return shown == text or (shown.endswith("…") and text.startswith(shown[:-1]))
 
 
-def wrong_numbers(seen: dict, metrics: dict, withheld: dict) -> list[str]:
-    """Handles and rows that are not what metrics.json says, or are withheld."""
+def wrong_numbers(measured: dict, metrics: dict, withheld: dict) -> list[str]:
+    """List number elements and table rows that contradict metrics.json or are withheld."""
     faults = []
-    rows = seen["rows"]
-    known = {key: about for key, about in metrics.items() if about["value"] is not None and key not in withheld}
-    faults += [f"row {key} is missing" for key in known.keys() - rows.keys()]
+    rows = measured["rows"]
+    expected_metrics = {
+        key: metric for key, metric in metrics.items() if metric["value"] is not None and key not in withheld
+    }
+    faults += [f"row {key} is missing" for key in expected_metrics.keys() - rows.keys()]
     faults += [f"row {key} is not in metrics.json" for key in rows.keys() - metrics.keys()]
     faults += [f"withheld {key} has a row" for key in rows.keys() & withheld.keys()]
     for key, (exact, unit) in rows.items():
-        about = metrics.get(key, {"value": None, "unit": ""})
-        value = about["value"]
-        if " ".join(unit.split()) != about["unit"] or (
-            not cut(exact, value)
+        metric = metrics.get(key, {"value": None, "unit": ""})
+        value = metric["value"]
+        if " ".join(unit.split()) != metric["unit"] or (
+            not is_truncation(exact, value)
             if isinstance(value, str)
             else isinstance(value, int | float) and exact not in (repr(value), f"{value:,}", "–")
         ):
-            faults.append(f"row {key} has {exact!r} {unit!r}, metrics.json {value!r} {about['unit']!r}")
-    for key, shown, _ in seen["numbers"]:
-        about = metrics.get(key)
-        if about is None or about["value"] is None:
+            faults.append(f"row {key} has {exact!r} {unit!r}, metrics.json {value!r} {metric['unit']!r}")
+    for key, shown, _ in measured["numbers"]:
+        metric = metrics.get(key)
+        if metric is None or metric["value"] is None:
             faults.append(f"handle {key} of no number")
         elif key in withheld:
             faults.append(f"handle {key} is withheld")
-        elif isinstance(about["value"], int | float) and not says(shown, about["value"], about["unit"]):
-            faults.append(f"handle {key} says {shown!r}, metrics.json {about['value']!r} {about['unit']}")
+        elif isinstance(metric["value"], int | float) and not shows_value(shown, metric["value"], metric["unit"]):
+            faults.append(f"handle {key} says {shown!r}, metrics.json {metric['value']!r} {metric['unit']}")
     return faults
 
 
 def chart_numbers(trace: Path) -> list[tuple[str, str, str]]:
-    """(key, text, chart) of each text of a chart that is a number of metrics.json, as its row says."""
+    """Return (key, text, chart) for each chart text whose row names a key of metrics.json."""
     rows = [
         (row, chart)
         for chart in sorted((trace / "figures").glob("*.vl.json"))
@@ -201,17 +200,17 @@ def chart_numbers(trace: Path) -> list[tuple[str, str, str]]:
 
 
 def wrong_in_charts(numbers: list[tuple[str, str, str]], metrics: dict, withheld: dict) -> list[str]:
-    """Texts of charts that are not what metrics.json says, or are withheld."""
+    """List chart texts that contradict metrics.json or are withheld."""
     faults = [f"chart {chart} says {text!r}: {key} is withheld" for key, text, chart in numbers if key in withheld]
     for key, text, chart in numbers:
         value = metrics.get(key, {"value": None})["value"]
-        if value is not None and not says(text, value, metrics[key]["unit"]):
+        if value is not None and not shows_value(text, value, metrics[key]["unit"]):
             faults.append(f"chart {chart} says {text!r}, metrics.json {key} {value!r}")
     return faults
 
 
 def pages_of_brief(page) -> int:
-    """Of how many printed pages header, tiles and actions are, in Chromium's PDF, nothing else being there."""
+    """Return the number of PDF pages that header, tiles and actions alone fill."""
     hidden = page.add_style_tag(content="main > :not(#overview, #actions) { display: none !important }")
     pdf = page.pdf(format="A4", prefer_css_page_size=True)
     hidden.evaluate("style => style.remove()")
@@ -219,7 +218,7 @@ def pages_of_brief(page) -> int:
 
 
 def tab_stops(page, most: int = 1500) -> tuple[list[str], list[str]]:
-    """What the Tab key reaches from here to the end of the page: the kind of each stop, and faults of the way."""
+    """Press Tab to the end of the page; return the kind of each stop, and the faults."""
     kinds, faults = [], []
     for _ in range(most):
         page.keyboard.press("Tab")
@@ -233,7 +232,6 @@ def tab_stops(page, most: int = 1500) -> tuple[list[str], list[str]]:
 
 
 def _faults_of_buttons(page) -> list[str]:
-    """What the theme and the BibTeX of any page do not do."""
     themes = page.evaluate(THEMES_BY_CLICKS)
     with page.expect_download(timeout=5_000) as download:
         page.locator("[data-do=bibtex]").click()
@@ -242,71 +240,74 @@ def _faults_of_buttons(page) -> list[str]:
     return faults + ([] if bibtex.startswith("@misc{") else [f"BibTeX: {bibtex[:80]!r}"])
 
 
-def _faults_of_any_page(page, seen: dict, axe: bool) -> list[str]:
-    """What is wrong whatever the page says: ids, words, addresses, buttons, widths, accessibility. It loses rows."""
-    found = [f"id {name} twice" for name in seen["doubled"]]
-    for piece in seen["text"].split("§"):
-        found += words_instead.slips(" ".join(piece.split())) + prose.slips(piece)
-    found += page.evaluate(CLOSED_TO_ADDRESSES) + _faults_of_buttons(page)
+def _faults_of_any_page(page, measured: dict, axe: bool) -> list[str]:
+    """List faults of ids, words, anchors, buttons, widths and accessibility; removes table rows of the page."""
+    faults = [f"id {name} twice" for name in measured["doubled"]]
+    for piece in measured["text"].split("§"):
+        faults += words_instead.find_private_words(" ".join(piece.split())) + prose.find_slips(piece)
+    faults += page.evaluate(CLOSED_TO_ADDRESSES) + _faults_of_buttons(page)
     page.set_viewport_size({"width": NARROW[0], "height": NARROW[1]})
     for opening in (False, True):
         page.evaluate(OPEN_ALL, opening)
         if page.evaluate("document.documentElement.scrollWidth") > NARROW[0]:
-            found += [f"wider than 320 px: {node}" for node in page.evaluate(TOO_WIDE)] or ["wider than 320 px"]
+            faults += [f"wider than 320 px: {node}" for node in page.evaluate(TOO_WIDE)] or ["wider than 320 px"]
     page.set_viewport_size({"width": DESK[0], "height": DESK[1]})
     if axe:
-        found += violations(page)
+        faults += violations(page)
         page.emulate_media(color_scheme="dark")
-        found += [f"dark: {what}" for what in violations(page, ["color-contrast"])]
-    return found
+        faults += [f"dark: {violation}" for violation in violations(page, ["color-contrast"])]
+    return faults
 
 
 def faults_of_other_page(browser, file: Path) -> list[str]:
-    """What of a page that is of no trace is not as it should be: the comparison, and those that the site adds."""
-    with opened(browser, file) as (page, found):
-        kinds, of_keyboard = tab_stops(page)
-        found += of_keyboard + ([] if kinds[:1] == ["skip"] else [f"the first stop is {kinds[:1]}"])
-        found += _faults_of_any_page(page, page.evaluate(MEASURED), axe=True)
-        return list(dict.fromkeys(found))
+    with open_page(browser, file) as (page, faults):
+        kinds, keyboard_faults = tab_stops(page)
+        faults += keyboard_faults + ([] if kinds[:1] == ["skip"] else [f"the first stop is {kinds[:1]}"])
+        faults += _faults_of_any_page(page, page.evaluate(MEASURED), axe=True)
+        return list(dict.fromkeys(faults))
 
 
 def faults(browser, file: Path, trace: Path, axe: bool = True) -> list[str]:
-    """What of the page of a trace is not as it should be; trace: results/<trace>. axe: whether axe-core is asked."""
+    """List the faults of the page of a trace; trace: results/<trace>; axe: whether axe-core runs."""
     metrics = json.loads((trace / "metrics.json").read_text(encoding="utf-8"))
     brief = json.loads((trace / "brief.json").read_text(encoding="utf-8"))
-    with opened(browser, file) as (page, found):
-        seen = page.evaluate(MEASURED)
+    with open_page(browser, file) as (page, page_faults):
+        measured = page.evaluate(MEASURED)
         height = "document.documentElement.scrollHeight / innerHeight"
-        lengths = {"desk": page.evaluate(height)} | seen
+        lengths = {"desk": page.evaluate(height)} | measured
         page.set_viewport_size({"width": PHONE[0], "height": PHONE[1]})
         lengths["phone"] = page.evaluate(height)
         if planner := page.query_selector("#planner"):
             tall = planner.bounding_box()["height"]
-            found += [f"the planner is {tall:.0f} px high on a phone"] if tall > PHONE[1] else []
+            page_faults += [f"the planner is {tall:.0f} px high on a phone"] if tall > PHONE[1] else []
         lengths["megabytes"] = file.stat().st_size / 1e6
         most = BUDGET | WORK
-        found += [f"{what}: {lengths[what]:.1f} > {most[what]}" for what in most if lengths[what] > most[what]]
-        found += ["an open table besides the actions"] if seen["strangers"] else []
-        found += [f"empty chart {name}" for name in seen["bare"]]
-        found += ["drawings without a title"] if seen["unnamed"] else []
-        found += wrong_numbers(seen, metrics, brief["withheld"])
-        found += wrong_in_charts(chart_numbers(trace), metrics, brief["withheld"])
-        if (about := words_of(trace.name)) is not None:
-            found += wrong_nouns(file.read_text(encoding="utf-8"), metrics, CONTRACTS, about)
+        page_faults += [
+            f"{measure}: {lengths[measure]:.1f} > {most[measure]}"
+            for measure in most
+            if lengths[measure] > most[measure]
+        ]
+        page_faults += ["an open table besides the actions"] if measured["strangers"] else []
+        page_faults += [f"empty chart {name}" for name in measured["bare"]]
+        page_faults += ["drawings without a title"] if measured["unnamed"] else []
+        page_faults += wrong_numbers(measured, metrics, brief["withheld"])
+        page_faults += wrong_in_charts(chart_numbers(trace), metrics, brief["withheld"])
+        if (trace_words := load_trace_words(trace.name)) is not None:
+            page_faults += wrong_nouns(file.read_text(encoding="utf-8"), metrics, CONTRACTS, trace_words)
         if brief["withheld"] and planner:
             answers = page.evaluate(
                 "[...document.querySelectorAll('#planner .answers output')].map((one) => one.value)"
             )
-            told = page.evaluate("document.querySelector('#planner .why')?.innerText")
+            explanation = page.evaluate("document.querySelector('#planner .why')?.innerText")
             rate = page.evaluate("document.querySelector('#p-rate').value")
             component = "data.jobs" not in metrics and metrics.get("sizes.rate.failures_per_1000_node_days")
             if component and component["value"]:
-                wrong = not says(rate, component["value"], "") or "–" in answers
+                wrong = not shows_value(rate, component["value"], "") or "–" in answers
             else:
-                wrong = rate != "" or set(answers) != {"–"} or not told
-            found += [f"planner: {rate=} {answers=} {told=}"] if wrong else []
+                wrong = rate != "" or set(answers) != {"–"} or not explanation
+            page_faults += [f"planner: {rate=} {answers=} {explanation=}"] if wrong else []
         page.set_viewport_size({"width": DESK[0], "height": DESK[1]})
         pages = pages_of_brief(page)
-        found += [f"the brief is of {pages} printed pages"] if pages != 1 else []
-        found += _faults_of_any_page(page, seen, axe)
-        return list(dict.fromkeys(found))
+        page_faults += [f"the brief is of {pages} printed pages"] if pages != 1 else []
+        page_faults += _faults_of_any_page(page, measured, axe)
+        return list(dict.fromkeys(page_faults))

@@ -1,6 +1,6 @@
-"""Where the quantity of each published finding is tested on a micro-trace, other than in unit/test_scorecard.py."""
+"""Test files, besides unit/test_scorecard.py, that test the quantity of a published finding on a micro-trace."""
 
-# Beginnings of ids -> the file of tests under tests/unit/ with an `ANSWERS` that has every such id.
+# Prefix of claim ids -> the file under tests/unit/ whose `ANSWERS` has every such id.
 ELSEWHERE = {
     "infinitehbd-": "test_claims_outages.py",
     "lanl-": "test_claims_lanl.py",

@@ -1,4 +1,4 @@
-"""Fixtures: a copy of the checkout, and a finished study of a small sample."""
+"""Fixtures: a copy of the checkout, and the finished study of a small sample."""
 
 import fcntl
 import os
@@ -9,13 +9,13 @@ from unittest.mock import patch
 
 import hypothesis
 import pytest
-from study_runs import SHARED_DATA, SMALL, Checkout, check_out, copied, hide_quarto
+from study_runs import SHARED_DATA, SMALL, Checkout, check_out, copy_study, hide_quarto
 from ttf.engine.process.entry import take_common_code
 from whole_study import load_claims_once
 
-# The digits of a study, whatever the processor.
+# Make a study's digits independent of the processor.
 take_common_code()
-# Its pages by Pandoc, whatever the machine.
+# Render pages with Pandoc on every machine.
 hide_quarto()
 
 # The same examples every time, so that one commit has one verdict. New ones: HYPOTHESIS_PROFILE=explore make test
@@ -26,7 +26,7 @@ hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatabl
 
 @pytest.hookimpl(optionalhook=True)  # the environment of the tests with a store has no xdist
 def pytest_xdist_auto_num_workers() -> int:
-    """Of -n auto: one more than there are cores, as some wait for a server, a browser or a lock."""
+    """Return one worker more than there are cores: some tests wait for a server, a browser or a lock."""
     return (os.cpu_count() or 1) + 1
 
 
@@ -38,15 +38,15 @@ def claims_read_once() -> Iterator[None]:
 
 @pytest.fixture
 def checkout(tmp_path) -> Checkout:
-    """A fresh copy of the workflow, nothing run in it yet."""
+    """Return a fresh copy of the workflow in which nothing has run."""
     return check_out(tmp_path / "checkout")
 
 
 @pytest.fixture(scope="session")
 def finished_study(tmp_path_factory, worker_id) -> Checkout:
-    """The study of a small sample, run to the report, once for all of pytest's workers.
+    """Return the study of a small sample with its report, run once for all of pytest's workers.
 
-    Not to be changed: see `study`.
+    Tests must not change it: see `study`.
     """
     base = tmp_path_factory.getbasetemp()
     folder = (base if worker_id == "master" else base.parent) / "finished_study"
@@ -56,20 +56,20 @@ def finished_study(tmp_path_factory, worker_id) -> Checkout:
             building = check_out(tmp_path_factory.mktemp("building") / "checkout")
             building.snakemake(one_process=True, **SMALL)
             building.folder.rename(folder)
-    # One of this worker's own: even a dry run writes a log.
-    return copied(Checkout(folder), tmp_path_factory.mktemp("finished"))
+    # Each worker needs a copy: even a dry run writes a log.
+    return copy_study(Checkout(folder), tmp_path_factory.mktemp("finished"))
 
 
 @pytest.fixture
 def study(finished_study, tmp_path) -> Checkout:
-    """A copy of the finished study to edit and run again."""
-    return copied(finished_study, tmp_path)
+    """Return a copy of the finished study to edit and run again."""
+    return copy_study(finished_study, tmp_path)
 
 
 @pytest.fixture(scope="module")
 def study_of_module(finished_study, tmp_path_factory) -> Checkout:
-    """A copy of the finished study for all tests of a file, each of which leaves it as it was."""
-    return copied(finished_study, tmp_path_factory.mktemp("module"))
+    """Return a copy of the finished study for all tests of a file, which must restore their changes."""
+    return copy_study(finished_study, tmp_path_factory.mktemp("module"))
 
 
 @pytest.fixture(scope="session")
@@ -81,7 +81,7 @@ def shared_data() -> Path:
 
 @pytest.fixture
 def real_quarto(monkeypatch) -> None:
-    """Quarto on the PATH, where it was when the tests started."""
+    """Restore Quarto on the PATH, which hide_quarto() removed."""
     if "REAL_QUARTO" not in os.environ:
         pytest.skip("Quarto was not on the PATH when the tests started")
     folder = Path(os.environ["REAL_QUARTO"]).parent

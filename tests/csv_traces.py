@@ -1,4 +1,4 @@
-"""Tables of jobs as people map them: of nodes or cores alone, with GPUs that half of the jobs have, one GPU a node."""
+"""Mapped tables of jobs: with nodes or cores alone, with GPUs for half of the jobs, with one GPU per node."""
 
 import csv
 import random
@@ -8,7 +8,7 @@ from pathlib import Path
 
 TIME = "%Y-%m-%d %H:%M:%S"
 COMMON = {"job_id": "id", "user": "owner", "submit": "created", "start": "began", "end": "done", "status": "state"}
-# What of a size each trace has, and its columns of it.
+# Trace -> size field -> column of the file.
 SIZES = {
     "in_nodes": {"nodes": "hosts", "cpus": "cores"},
     "in_cores": {"cpus": "cores"},
@@ -19,7 +19,7 @@ JOBS = 1_500
 
 
 def write(folder: Path) -> dict[str, dict]:
-    """Write every trace into a folder of its own, and return the registry of them."""
+    """Write every trace into its own folder and return their registry."""
     registry = {}
     for seed, (name, sizes) in enumerate(SIZES.items()):
         (folder / name).mkdir(parents=True)
@@ -39,21 +39,21 @@ def write(folder: Path) -> dict[str, dict]:
 
 
 def _jobs(name: str, seed: int) -> Iterator[dict]:
-    """Jobs of 20 users, of whom each fails at a rate of their own."""
-    draw, now = random.Random(seed), datetime(2024, 1, 1, tzinfo=UTC)
+    """Yield jobs of 20 users with different failure rates."""
+    draw, submit = random.Random(seed), datetime(2024, 1, 1, tzinfo=UTC)
     rates = [draw.choice([0.1, 0.2, 0.4]) for _ in range(20)]
     for number in range(JOBS):
-        now += timedelta(seconds=int(draw.expovariate(1 / 900)))
+        submit += timedelta(seconds=int(draw.expovariate(1 / 900)))
         owner, nodes = draw.randrange(20), draw.choice([1, 1, 1, 2, 4, 16, 32])
-        waited = 0 if name == "one_gpu_a_node" else int(draw.expovariate(1 / 1_800))
-        began = now + timedelta(seconds=waited)
+        wait_s = 0 if name == "one_gpu_a_node" else int(draw.expovariate(1 / 1_800))
+        start = submit + timedelta(seconds=wait_s)
         failed = draw.random() < rates[owner]
         state = "FAILED" if failed else draw.choice(["COMPLETED"] * 9 + ["CANCELLED"])
-        lasted = 1 + int(draw.lognormvariate(8.5, 1.2) / (3 if failed else 1))
+        duration_s = 1 + int(draw.lognormvariate(8.5, 1.2) / (3 if failed else 1))
         gpus = nodes if name != "half_gpus" else nodes * draw.choice([0, 1])
         if name == "half_gpus" and not gpus and draw.random() < 0.9:
             state = "COMPLETED"
-        times = {"created": now, "began": began, "done": began + timedelta(seconds=lasted)}
+        times = {"created": submit, "began": start, "done": start + timedelta(seconds=duration_s)}
         yield {
             "id": number,
             "owner": f"u{owner}",
@@ -66,8 +66,7 @@ def _jobs(name: str, seed: int) -> Iterator[dict]:
 
 
 def read(folder: Path, name: str) -> list[Mapping]:
-    """The jobs of a trace with `hours`, how long each lasted, by the file alone."""
     with (folder / name / "jobs.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
-    lasted = [datetime.strptime(row["done"], TIME) - datetime.strptime(row["began"], TIME) for row in rows]
-    return [row | {"hours": time.total_seconds() / 3600} for row, time in zip(rows, lasted, strict=True)]
+    durations = [datetime.strptime(row["done"], TIME) - datetime.strptime(row["began"], TIME) for row in rows]
+    return [row | {"hours": duration.total_seconds() / 3600} for row, duration in zip(rows, durations, strict=True)]

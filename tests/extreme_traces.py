@@ -1,6 +1,6 @@
-"""Traces at the edges of what can be: hostile names, one job, no failure, no success, no GPU, no times, many accounts.
+"""Extreme traces: hostile names, one job, no failure, no success, no GPU, no times, many accounts.
 
-All but the hostile one are tables of a row per job.
+All but the hostile one are tables with one row per job.
 """
 
 from pathlib import Path
@@ -29,9 +29,9 @@ ENTRY = {
 def _jobs(count: int, state, gpus=lambda n: 1 << n % 4, accounts=5, times=True, least_s=60) -> list[str]:
     rows = [HEADER]
     for n in range(count):
-        begins, lasts = 600 * n + 7 * (n % 9), least_s + 977 * (n % 31)
-        when = f"{600 * n},{begins},{begins + lasts}" if times else f"{600 * n},,"
-        rows.append(f"j{n},{state(n)},{when},u{n % (2 * accounts)},a{n % accounts},{gpus(n)}")
+        start_s, duration_s = 600 * n + 7 * (n % 9), least_s + 977 * (n % 31)
+        times_text = f"{600 * n},{start_s},{start_s + duration_s}" if times else f"{600 * n},,"
+        rows.append(f"j{n},{state(n)},{times_text},u{n % (2 * accounts)},a{n % accounts},{gpus(n)}")
     return rows
 
 
@@ -55,24 +55,24 @@ NAMES = ("hostile", *TABLES)
 
 
 def write_all(folder: Path) -> dict:
-    """The registry of these traces, written below `folder`, which is in the folder where snakemake is typed."""
+    """Write the traces below `folder`, a subfolder of the one where snakemake runs; return their registry."""
     hostile_trace.write(folder / "dumps")
-    about = {"title": HOSTILE[0], "note": HOSTILE[2], "source": HOSTILE[5], "citation": HOSTILE[6]}
-    own = {
+    labels = {"title": HOSTILE[0], "note": HOSTILE[2], "source": HOSTILE[5], "citation": HOSTILE[6]}
+    entry = {
         "format": "sacct",
         "folder": f"{folder.name}/dumps",
         "health_events": f"{folder.name}/health_events.csv",
         "node_events": [f"{folder.name}/node_events.txt", f"{folder.name}/cluster_events.txt"],
     }
-    registry = {"hostile": own | about}
+    registry = {"hostile": entry | labels}
     for name, rows in TABLES.items():
         (folder / name).mkdir()
         (folder / name / "jobs.csv").write_text("\n".join(rows) + "\n")
-        # Of one, nobody says whose the jobs are.
-        known = MAPPING if name != "no_success" else {key: MAPPING[key] for key in MAPPING if key != "user"}
+        # One trace does not map the user.
+        mapping = MAPPING if name != "no_success" else {key: MAPPING[key] for key in MAPPING if key != "user"}
         registry[name] = ENTRY | {
             "folder": f"{folder.name}/{name}",
-            "mapping": known,
+            "mapping": mapping,
             "title": f"{name} " + "n" * 200,
         }
     return registry

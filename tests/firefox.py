@@ -1,4 +1,4 @@
-"""Firefox as the distribution has it, spoken to over its own Marionette protocol: no driver to install beside it."""
+"""Control the distribution's Firefox through its Marionette protocol, which needs no driver."""
 
 import json
 import shutil
@@ -11,7 +11,7 @@ from pathlib import Path
 
 FIREFOX = shutil.which("firefox-esr") or shutil.which("firefox")
 _SETTINGS = {
-    "network.proxy.type": 1,  # through a proxy that is not there: nothing leaves the machine
+    "network.proxy.type": 1,  # a proxy that does not exist: nothing leaves the machine
     "network.proxy.http": "127.0.0.1",
     "network.proxy.http_port": 9,
     "network.proxy.ssl": "127.0.0.1",
@@ -20,8 +20,8 @@ _SETTINGS = {
     "datareporting.policy.dataSubmissionEnabled": False,
     "app.update.disabledForTesting": True,
 }
-_NARROWEST = 500  # of a window; one that shall be narrower is zoomed into
-# What the console has of a page, errors and warnings of its scripts and styles.
+_NARROWEST = 500  # smallest window width; narrower pages are emulated by zoom
+# Errors of the page's scripts and styles on the console.
 _ERRORS = """const [file] = arguments, {nsIScriptError} = Ci;
 return Services.console.getMessageArray().filter((line) => line instanceof nsIScriptError)
   .filter((line) => line.sourceName.startsWith(file) && !(line.flags & nsIScriptError.warningFlag))
@@ -31,14 +31,14 @@ return Services.console.getMessageArray().filter((line) => line instanceof nsISc
 class Firefox:
     """A window of Firefox without a screen."""
 
-    def __init__(self, port: int, until: float) -> None:
+    def __init__(self, port: int, deadline: float) -> None:
         self._file, self._sent = None, 0
         while self._file is None:
             try:
                 with socket.create_connection(("127.0.0.1", port), timeout=60) as connection:
-                    self._file = connection.makefile("rwb")  # which keeps it open
+                    self._file = connection.makefile("rwb")  # the file keeps the connection open
             except OSError:
-                if time.monotonic() > until:
+                if time.monotonic() > deadline:
                     raise
                 time.sleep(0.1)
         self._read()
@@ -64,7 +64,6 @@ class Firefox:
         return result.get("value") if isinstance(result, dict) else result
 
     def evaluate(self, script: str, *arguments, chrome: bool = False):
-        """What the body of a function returns, in the page or in the browser itself."""
         self("Marionette:SetContext", value="chrome" if chrome else "content")
         try:
             return self("WebDriver:ExecuteScript", script=script, args=list(arguments), newSandbox=True)
@@ -72,7 +71,7 @@ class Firefox:
             self("Marionette:SetContext", value="content")
 
     def open(self, page: Path, width: int = 1440, height: int = 900, dark: bool = False) -> list[str]:
-        """Shows the page so wide; the errors of its scripts."""
+        """Open the page at this width and return the errors of its scripts."""
         self.evaluate(
             "Services.console.reset();"
             "Services.prefs.setIntPref('layout.css.prefers-color-scheme.content-override', arguments[0]);",
@@ -91,14 +90,14 @@ class Firefox:
 
 
 def _free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
 
 
 @contextmanager
 def firefox(profile: Path) -> Iterator[Firefox]:
-    """Firefox with a profile of its own in this folder."""
+    """Yield a Firefox with a new profile in this folder."""
     port = _free_port()
     profile.mkdir()
     settings = _SETTINGS | {"marionette.port": port}

@@ -1,4 +1,4 @@
-"""Tables at hand, as a chart and the numbers of an analysis are given them."""
+"""In-memory tables in the form that the charts and numbers of an analysis read."""
 
 from importlib import import_module
 from pathlib import Path
@@ -12,8 +12,8 @@ from ttf.raw.extra_table_reader import READERS, SCHEMAS
 from ttf.raw.ingest import ingest
 
 
-class Given(dict):
-    """Table -> frame, with the settings of the analysis as attributes (see ttf.records.inputs)."""
+class TableInputs(dict):
+    """Frames by table, with the settings of the analysis as attributes (see ttf.records.inputs)."""
 
     def __init__(self, tables, **settings) -> None:
         super().__init__(tables)
@@ -21,33 +21,29 @@ class Given(dict):
 
 
 def one_row(table: pl.DataFrame, **values) -> dict:
-    """Return the only row in which the columns have these values, of which None is a blank; raise if there is none."""
+    """Return the only row with these column values, where None matches a blank; raise if there is none."""
     is_it = [pl.col(name).eq_missing(pl.lit(value)) for name, value in values.items()]
     return table.row(by_predicate=pl.all_horizontal(is_it), named=True)
 
 
 def ingested(table: str, file: Path, folder: Path, max_share: float = 0.0):
-    """A table of ttf.raw.extra_tables as ingest stores it in the folder; returns its row account and its quarantine."""
+    """Ingest a table of ttf.raw.extra_tables into the folder; return its row account and quarantine."""
     return ingest({table: [file]}, SCHEMAS, folder, max_share, READERS)
 
 
-def given_lemons(nodes) -> Given:
-    """What the charts of find_lemon_nodes are given."""
-    return Given({"lemon_nodes": nodes}, false_discovery=0.05)
+def lemon_inputs(nodes) -> TableInputs:
+    return TableInputs({"lemon_nodes": nodes}, false_discovery=0.05)
 
 
 def runtime_by_group(jobs, cutoffs):
-    """The table of this name, of a frame of jobs."""
     return groups_and_correlations(jobs, cutoffs)[0]
 
 
 def correlations(jobs, cutoffs):
-    """The table of this name, of a frame of jobs."""
     return groups_and_correlations(jobs, cutoffs)[1]
 
 
-def metrics_of(analysis: str, tables) -> Metrics:
-    """The numbers of an analysis on tables at hand, by name; it may lack some."""
+def compute_metrics(analysis: str, tables) -> Metrics:
     metrics = Metrics()
     metrics.add(import_module(f"{module_name(analysis)}.numbers").NUMBERS, tables)
     return metrics

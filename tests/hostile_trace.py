@@ -1,4 +1,4 @@
-"""A dump of Slurm's accounting whose every name was written by somebody who means harm, or by nobody with care."""
+"""A dump of Slurm's accounting in which every name is malicious or malformed."""
 
 import csv
 
@@ -17,13 +17,12 @@ HOSTILE = [
     "datum.x); window.broken=1; (",
     "A" * 10_000,
 ]
-# What a list of nodes, or the resources of a job, can hold of them: there these mean something else.
+# Replace the characters that have a meaning in a list of nodes, or in the resources of a job.
 _OF_NODES = str.maketrans("[],", "() ")
 _OF_GPUS = str.maketrans("=,", ": ")
 
 
 def node(name: str) -> str:
-    """n007 by another name, each its own."""
     return HOSTILE[int(name[1:]) % len(HOSTILE)].translate(_OF_NODES) + name
 
 
@@ -32,15 +31,15 @@ def gpu_type(number: int) -> str:
 
 
 def write(folder) -> None:
-    """Two dumps, health and node events: users, accounts, GPU types, nodes, reasons and codes of checks are HOSTILE."""
+    """Write two dumps, health events and node events in which all free text is HOSTILE."""
     folder.mkdir(parents=True)
-    write_sample(folder, jobs=300, seed=2)  # one in which nodes fail
+    write_sample(folder, jobs=300, seed=2)  # with this seed nodes fail
     for name, number in (("node_events.txt", 6), ("cluster_events.txt", 5)):
-        # Any .csv or .txt here would be taken for a dump of jobs.
+        # The workflow reads every .csv or .txt in this folder as a dump of jobs.
         dump = (folder / name).rename(folder.parent / name)
         header, *lines = dump.read_text().splitlines()
-        told = [_hostile_event(at, line.split("|"), number) for at, line in enumerate(lines)]
-        dump.write_text("\n".join([header, *("|".join(cells) for cells in told)]) + "\n")
+        hostile_rows = [_hostile_event(row_index, line.split("|"), number) for row_index, line in enumerate(lines)]
+        dump.write_text("\n".join([header, *("|".join(cells) for cells in hostile_rows)]) + "\n")
     for dump in folder.glob("*.txt"):
         header, *lines = dump.read_text().splitlines()
         columns = header.split("|")
@@ -50,15 +49,18 @@ def write(folder) -> None:
     with events.open(newline="") as file:
         header, *checks = csv.reader(file)
     with events.open("w", newline="") as file:
-        told = [[node(name), time, HOSTILE[at % len(HOSTILE)], how] for at, (name, time, _, how) in enumerate(checks)]
-        csv.writer(file).writerows([header, *told])
+        hostile_rows = [
+            [node(name), time, HOSTILE[row_index % len(HOSTILE)], severity]
+            for row_index, (name, time, _, severity) in enumerate(checks)
+        ]
+        csv.writer(file).writerows([header, *hostile_rows])
     events.rename(folder.parent / "health_events.csv")
 
 
-def _hostile_event(at: int, cells: list[str], reason: int) -> list[str]:
+def _hostile_event(row_index: int, cells: list[str], reason: int) -> list[str]:
     cells[1] = ",".join(node(name) for name in expand(cells[1]))
-    if "Registered" not in cells[reason] and at % 2:
-        cells[reason] = HOSTILE[at % len(HOSTILE)]
+    if "Registered" not in cells[reason] and row_index % 2:
+        cells[reason] = HOSTILE[row_index % len(HOSTILE)]
     return cells
 
 

@@ -1,4 +1,4 @@
-"""What each module of the checkout imports by its bytecode: another way than the workflow's own."""
+"""Imports of each module of the checkout from its bytecode, independent of the workflow's own method."""
 
 from functools import cache
 from modulefinder import ModuleFinder
@@ -9,26 +9,26 @@ SCRIPTS = Path(__file__).parents[1] / "scripts"
 
 
 @cache
-def imported(file: Path) -> frozenset[Path]:
-    """The files of ttf that this one names, wherever in it the statement stands, and the packages around them."""
-    found, codes = set(), [compile(file.read_bytes(), str(file), "exec")]
+def direct_imports(file: Path) -> frozenset[Path]:
+    """Return the files of ttf that any import statement of this file names, and their packages."""
+    files, codes = set(), [compile(file.read_bytes(), str(file), "exec")]
     while codes:
         code = codes.pop()
         codes += [constant for constant in code.co_consts if isinstance(constant, CodeType)]
-        for kind, what in ModuleFinder().scan_opcodes(code):
+        for kind, operands in ModuleFinder().scan_opcodes(code):
             assert kind != "relative_import", file
             if kind == "absolute_import":
-                names, module = what
+                names, module = operands
                 for name in (module, *(f"{module}.{name}" for name in names or ())):
-                    found |= files_of(name)
+                    files |= module_files(name)
                 if "ttf.formats.format_declaration" in (module, *(f"{module}.{name}" for name in names or ())):
-                    found |= {file.with_name("format.yaml")} & {*file.parent.iterdir()}  # which it reads
-    return frozenset(found)
+                    files |= {file.with_name("format.yaml")} & {*file.parent.iterdir()}  # that module reads it
+    return frozenset(files)
 
 
 @cache
-def files_of(module: str) -> frozenset[Path]:
-    """The file of a module and those of its packages; of what is no module of ttf, nothing."""
+def module_files(module: str) -> frozenset[Path]:
+    """Return the files of a ttf module and of its packages; empty for any other module."""
     parts = module.split(".")
     if parts[0] != "ttf" or not (file := _file(parts)):
         return frozenset()
@@ -40,14 +40,14 @@ def _file(parts: list[str]) -> Path | None:
     return next((file for file in (path.with_suffix(".py"), path / "__init__.py") if file.is_file()), None)
 
 
-def followed(script: str, *modules: str) -> set[Path]:
-    """All files that a script needs, of its own and of modules that it is told by name."""
-    found, pending = (
+def transitive_imports(script: str, *modules: str) -> set[Path]:
+    """Return all files that a script and these dynamically imported modules need."""
+    files, pending = (
         set(),
-        [*imported(SCRIPTS / f"{script}.py"), *(file for module in modules for file in files_of(module))],
+        [*direct_imports(SCRIPTS / f"{script}.py"), *(file for module in modules for file in module_files(module))],
     )
     while pending:
-        if (file := pending.pop()) not in found:
-            found.add(file)
-            pending += imported(file) if file.suffix == ".py" else ()
-    return found
+        if (file := pending.pop()) not in files:
+            files.add(file)
+            pending += direct_imports(file) if file.suffix == ".py" else ()
+    return files

@@ -1,4 +1,4 @@
-"""The verdict on lifetimes, worked out by libraries that the study does not use for them."""
+"""Check the lifetime verdict against libraries that the study does not use for it."""
 
 import math
 
@@ -12,12 +12,12 @@ from ttf.stats.durations.survival import survival_tables
 LIVES = {"duration_s": pl.Int64, "event": pl.String}
 
 
-def lives_of(rows: list[tuple]) -> pl.DataFrame:
+def make_durations(rows: list[tuple]) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=LIVES, orient="row")
 
 
 def check_verdict(row: dict, durations: np.ndarray, failed: np.ndarray) -> None:
-    """One row of lifetime_verdict: the gap by SciPy's ecdf, the halves of the exposure by adding up life by life."""
+    """Check a row of lifetime_verdict: the gap by SciPy's ecdf, the halves of the exposure by direct sums."""
     import lifelines
 
     times = np.where(durations == 0, 0.5, durations.astype(float))
@@ -44,6 +44,6 @@ def check_verdict(row: dict, durations: np.ndarray, failed: np.ndarray) -> None:
         assert math.isclose(row["mttf_ratio"], ratio, rel_tol=1e-12)
 
 
-def kaplan_meier(lives: pl.DataFrame, event: str) -> pl.DataFrame:
-    """The curve of all lives, without the columns that say so."""
-    return survival_tables(lives, event, ["all"])[0].drop(STRATUM)
+def kaplan_meier(durations: pl.DataFrame, event: str) -> pl.DataFrame:
+    """Return the curve of all durations, without the stratum column."""
+    return survival_tables(durations, event, ["all"])[0].drop(STRATUM)

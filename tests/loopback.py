@@ -1,4 +1,4 @@
-"""A web server on loopback that misbehaves as told: `Site`, and the habits it can have, one for each answer."""
+"""A web server on loopback with configurable faults: `Site`, and its habits, one for each answer."""
 
 import contextlib
 import socket
@@ -11,14 +11,14 @@ PAGE = b"\xef\xbb\xbf\r\n<!DOCTYPE html>\n<html><title>Not here</title></html>\n
 
 
 class Site:
-    """A server on loopback: `files` are what it serves, `habits` what goes wrong, per path, first answer first."""
+    """Server on loopback. `files`: content by path; `habits`: handlers of successive answers by path."""
 
     def __init__(self):
         self.files: dict[str, bytes] = {}
         self.habits: dict[str, list] = {}
         self.etag: dict[str, str] = {}
         self.asked: list[tuple[str, str | None, str | None]] = []
-        self.over = threading.Event()  # what stalls stops stalling when the test is over
+        self.over = threading.Event()  # ends stalled answers when the test is over
         site = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -28,7 +28,7 @@ class Site:
                 path = urlsplit(self.path).path
                 site.asked.append((path, self.headers["Range"], self.headers["If-Range"]))
                 habits = site.habits.get(path, [])
-                habit = habits.pop(0) if len(habits) > 1 else (habits[0] if habits else whole)
+                habit = habits.pop(0) if len(habits) > 1 else (habits[0] if habits else send_file)
                 self.close_connection = True
                 with contextlib.suppress(ConnectionError):
                     habit(self, site, path)
@@ -49,7 +49,7 @@ class Site:
         self.thread.join()
 
     def ranges(self, path):
-        return [range_ for asked, range_, _ in self.asked if asked == path]
+        return [range_ for request_path, range_, _ in self.asked if request_path == path]
 
 
 def send(handler, status, headers, body=b""):
@@ -62,15 +62,19 @@ def send(handler, status, headers, body=b""):
     handler.wfile.flush()
 
 
-def whole(handler, site, path, upto=None, ranges=True, then=None):
-    """The file, or the part of it that was asked for; `upto`: no more than so many bytes of the body come."""
+def send_file(handler, site, path, upto=None, ranges=True, after_send=None):
+    """Send the file or the requested range; `upto`: the most bytes of the body that are sent."""
     if path not in site.files:
         send(handler, 404, {"Content-Length": len(PAGE), "Content-Type": "text/html"}, PAGE)
         return
     content, etag = site.files[path], site.etag.get(path)
     headers = {"ETag": etag} if etag else {}
-    asked, held = handler.headers["Range"], handler.headers["If-Range"]
-    start = int(asked.removeprefix("bytes=").rstrip("-")) if asked and ranges and held in (None, etag) else 0
+    requested_range, held_etag = handler.headers["Range"], handler.headers["If-Range"]
+    start = (
+        int(requested_range.removeprefix("bytes=").rstrip("-"))
+        if requested_range and ranges and held_etag in (None, etag)
+        else 0
+    )
     if start and start >= len(content):
         send(handler, 416, headers | {"Content-Range": f"bytes */{len(content)}", "Content-Length": 0})
         return
@@ -79,16 +83,16 @@ def whole(handler, site, path, upto=None, ranges=True, then=None):
     if start:
         headers["Content-Range"] = f"bytes {start}-{len(content) - 1}/{len(content)}"
     send(handler, 206 if start else 200, headers, body[:upto])
-    if then:
-        then(handler, site)
+    if after_send:
+        after_send(handler, site)
 
 
-def cut(upto, **more):
-    return lambda handler, site, path: whole(handler, site, path, upto, **more)
+def truncate(upto, **options):
+    return lambda handler, site, path: send_file(handler, site, path, upto, **options)
 
 
-def without_ranges(handler, site, path):
-    whole(handler, site, path, ranges=False)
+def ignore_ranges(handler, site, path):
+    send_file(handler, site, path, ranges=False)
 
 
 def stall(handler, site):
@@ -100,11 +104,11 @@ def reset(handler, site):
     handler.connection.close()
 
 
-def for_ever(piece, before=b"", pause_s=0.0):
-    """This again and again, until nobody listens or the test is over."""
+def repeat_forever(piece, prefix=b"", pause_s=0.0):
+    """Send the piece repeatedly until the client disconnects or the test is over."""
 
     def answer(handler, site, path):
-        handler.wfile.write(before)
+        handler.wfile.write(prefix)
         while not site.over.wait(pause_s):
             handler.wfile.write(piece)
             handler.wfile.flush()
@@ -127,8 +131,6 @@ def status(code, **headers):
 
 
 def body(content, length=True, **headers):
-    """This, whatever was asked for."""
-
     def answer(handler, site, path):
         send(handler, 200, headers | ({"Content-Length": len(content)} if length else {}), content)
 

@@ -1,4 +1,4 @@
-"""Numbers of a trace made up for tests of the brief: a Slurm cluster about which everything may be said."""
+"""Made-up numbers for tests of the brief: a Slurm cluster with every number present."""
 
 from ttf.display.trace_numbers import Numbers
 from ttf.engine.columns import GAP
@@ -111,19 +111,19 @@ JOBS = {
 }
 
 
-def numbers(*without: str, **changed) -> Numbers:
-    """JOBS with other values (keys with __ for dots, new ones as (value, unit)), and without some."""
-    found = {key: {"value": value, "unit": unit, "n": 100, "source": "x"} for key, (value, unit) in JOBS.items()}
-    for name, value in changed.items():
+def numbers(*omitted: str, **changes) -> Numbers:
+    """Return JOBS without some keys and with changed values (__ for dots; new keys as (value, unit))."""
+    metrics = {key: {"value": value, "unit": unit, "n": 100, "source": "x"} for key, (value, unit) in JOBS.items()}
+    for name, value in changes.items():
         key = name.replace("__", ".")
-        given = value if isinstance(value, tuple) else (value, JOBS[key][1])
-        found[key] = {"value": given[0], "unit": given[1], "n": 100, "source": "x"}
-    return Numbers({key: about for key, about in found.items() if not key.startswith(tuple(without) or "\0")})
+        value_and_unit = value if isinstance(value, tuple) else (value, JOBS[key][1])
+        metrics[key] = {"value": value_and_unit[0], "unit": value_and_unit[1], "n": 100, "source": "x"}
+    return Numbers({key: metric for key, metric in metrics.items() if not key.startswith(tuple(omitted) or "\0")})
 
 
 def proxy() -> Numbers:
-    """The same of a trace that records no causes, and whose plans are blank therefore."""
-    gone = (
+    """Return the numbers of a trace that records no causes, so its plans are blank."""
+    omitted = (
         "ettr.by",
         "ettr.mttf",
         "ettr.estimate",
@@ -134,7 +134,7 @@ def proxy() -> Numbers:
         "failed_time.infra",
     )
     return numbers(
-        *(*gone, "failed_time.other", "actions.requeue", "actions.writes"),
+        *(*omitted, "failed_time.other", "actions.requeue", "actions.writes"),
         sizes__basis="proxy",
         ettr__withheld=("the trace does not tell", "label"),
         ettr__needed=("states that name infrastructure failures", "label"),

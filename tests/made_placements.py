@@ -1,4 +1,4 @@
-"""Placements, jobs and nodes of a few rows, and every table of occupancy that they give."""
+"""Placements, jobs and nodes of a few rows, and the tables of occupancy computed from them."""
 
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -7,21 +7,21 @@ import polars as pl
 from ttf.analyses.queue.reconstruct_occupancy.compute import occupancy_tables
 from ttf.records.jobs import JOB_COLUMNS, NODE_COLUMNS, PLACEMENT_COLUMNS
 
-# Of frames in any order; see `ttf.records.jobs`.
+# For frames in any order; see `ttf.records.jobs`.
 ATTEMPT_ID = pl.struct("job_id", "attempt").rank("dense").cast(pl.UInt32)
 PLACED = ("job_id", "node", "start_s", "end_s", "gpu_milli")
 
 
-def placed(rows, names=PLACED, **more) -> pl.DataFrame:
+def make_placements(rows, names=PLACED, **columns) -> pl.DataFrame:
     frame = pl.DataFrame(rows, schema={name: PLACEMENT_COLUMNS[name] for name in names}, orient="row")
-    usual = {"attempt": pl.lit(0, pl.Int64), "outcome": pl.lit("success")} | more
-    frame = frame.with_columns(**{name: value for name, value in usual.items() if name not in names})
+    defaults = {"attempt": pl.lit(0, pl.Int64), "outcome": pl.lit("success")} | columns
+    frame = frame.with_columns(**{name: value for name, value in defaults.items() if name not in names})
     frame = frame.with_columns(attempt_id=ATTEMPT_ID)
     blank = [pl.lit(None, dtype).alias(name) for name, dtype in PLACEMENT_COLUMNS.items() if name not in frame.columns]
     return frame.with_columns(blank)
 
 
-def jobs_of(rows, end=10_000) -> pl.DataFrame:
+def make_jobs(rows, end=10_000) -> pl.DataFrame:
     """rows: (job_id, account, submit_s, start_s, end_s, gpu_milli)."""
     names = ("job_id", "account", "submit_s", "start_s", "end_s", "gpu_milli")
     frame = pl.DataFrame(rows, schema={name: JOB_COLUMNS[name] for name in names}, orient="row")
@@ -30,15 +30,14 @@ def jobs_of(rows, end=10_000) -> pl.DataFrame:
     return frame.with_columns(blank)
 
 
-def nodes_of(**counts) -> pl.DataFrame:
+def make_nodes(**counts) -> pl.DataFrame:
     frame = pl.DataFrame({"node": list(counts), "gpu_count": list(counts.values())}, schema_overrides=NODE_COLUMNS)
     blank = [pl.lit(None, dtype).alias(name) for name, dtype in NODE_COLUMNS.items() if name not in frame.columns]
     return frame.with_columns(blank)
 
 
-def of_the_trace(placements, jobs, attempts=None) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame | None]:
-    """The three, with the rows that placements are of, and attempt_id as ttf.records.record_contracts.PLACEMENTS has
-    it."""
+def complete_placements(placements, jobs, attempts=None) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame | None]:
+    """Return the three frames with all referenced rows and with the attempt_id that PLACEMENTS requires."""
     keys, rows = (["job_id"], jobs) if attempts is None else (["job_id", "attempt"], attempts)
     lacking = placements.select(keys).unique(maintain_order=True).join(rows, on=keys, how="anti", maintain_order="left")
     rows = pl.concat([rows, lacking], how="diagonal")
@@ -47,10 +46,10 @@ def of_the_trace(placements, jobs, attempts=None) -> tuple[pl.DataFrame, pl.Data
     return (placements, rows, None) if attempts is None else (placements, jobs, rows)
 
 
-def found(placements, jobs=None, nodes=None, attempts=None) -> dict:
-    jobs = jobs_of([]) if jobs is None else jobs
-    nodes = nodes_of() if nodes is None else nodes
-    placements, jobs, attempts = of_the_trace(placements, jobs, attempts)
+def compute_occupancy(placements, jobs=None, nodes=None, attempts=None) -> dict:
+    jobs = make_jobs([]) if jobs is None else jobs
+    nodes = make_nodes() if nodes is None else nodes
+    placements, jobs, attempts = complete_placements(placements, jobs, attempts)
     attempts = None if attempts is None else attempts.lazy()
     with TemporaryDirectory() as folder:
         return occupancy_tables(placements.lazy(), jobs.lazy(), nodes, attempts, Path(folder))

@@ -1,7 +1,7 @@
-"""Job records whose risk of failure is known, in the columns of jobs.parquet, for the tests of failure risk.
+"""Job records with a known risk of failure, in the columns of jobs.parquet, for the tests of failure risk.
 
-Beside those columns: recurrence_group; true_risk, the probability with which the job fails if it ends. Users and what
-they send again arrive one after the other, so that late jobs are of users, groups and a GPU type not seen before.
+Further columns: recurrence_group; true_risk, the probability that the job fails if it ends. Users and groups arrive
+over time, so late jobs have new users, new groups and a new GPU type.
 """
 
 from dataclasses import dataclass
@@ -15,19 +15,19 @@ from ttf.records.jobs import JOB_COLUMNS, conform
 
 WEEK_S = 7 * 86_400
 FIRST_S = 1_700_000_000
-GPU_TYPES = ("A", "B", "C")  # the last comes in the last third of the weeks only
+GPU_TYPES = ("A", "B", "C")  # the last occurs only in the last third of the weeks
 GPUS = (1, 2, 4, 8)
 
-SHARE = 0.25  # of the jobs that end, roughly
+SHARE = 0.25  # approximate failure share of the jobs that end
 USER_LOG_SD, GROUP_LOG_SD, GPU_LOG_ODDS = 1.2, 0.5, 1.0
-# Run times are lognormal: the median of a job of one GPU, and by how much its logarithm grows with each doubling.
+# Run times are lognormal: median of a job of one GPU, and growth of its logarithm per doubling of GPUs.
 FAILED_MEDIAN_S, OTHER_MEDIAN_S = 900.0, 5_400.0
 BY_DOUBLING, RUN_LOG_SD = 0.4, 1.3
-# Of the jobs that end: cancelled, and with a result that nobody wrote down. Of the failures: without an end.
+# Shares of the jobs that end: cancelled, unknown outcome. Share of the failures: without an end.
 CANCELLED, UNKNOWN = 0.08, 0.02
 NO_END = 0.1
 
-# What a trace declares of them, and one feature of each kind.
+# The features that a trace declares, and one feature of each kind.
 FEATURES = {
     "gpus": {"kind": "numeric", "column": "gpu_milli"},
     "gpu_type": {"kind": "category", "column": "gpu_type", "vocabulary": 12},
@@ -45,7 +45,7 @@ OF_EACH_KIND = [
 
 @dataclass(frozen=True)
 class Sent:
-    """One entry per job, in order of submission: what is known before it runs; submit_s from the first moment on."""
+    """Properties of jobs known before they run, in order of submission; submit_s counts from FIRST_S."""
 
     submit_s: np.ndarray
     user: np.ndarray
@@ -55,7 +55,7 @@ class Sent:
 
 
 def with_users(n: int, seed: int, weeks: int = 8) -> pl.DataFrame:
-    """`n` jobs whose users and groups differ in how often they fail, by lognormal factors of the odds."""
+    """Return `n` jobs; the failure odds of users and groups vary by lognormal factors."""
     rng = np.random.default_rng([seed, 0])
     sent = _sent(rng, n, weeks)
     risk = _risk(rng, sent)
@@ -63,7 +63,7 @@ def with_users(n: int, seed: int, weeks: int = 8) -> pl.DataFrame:
 
 
 def with_requests(n: int, seed: int, weeks: int = 8) -> pl.DataFrame:
-    """Those of `with_users`, whose odds of failure also grow with each doubling of GPUs."""
+    """Return the jobs of `with_users` with odds of failure that also grow with each doubling of GPUs."""
     rng = np.random.default_rng([seed, 3])
     sent = _sent(rng, n, weeks)
     risk = _risk(rng, sent, GPU_LOG_ODDS)
@@ -71,14 +71,14 @@ def with_requests(n: int, seed: int, weeks: int = 8) -> pl.DataFrame:
 
 
 def coin(n: int, seed: int, weeks: int = 8) -> pl.DataFrame:
-    """`n` jobs that fail by the toss of a coin with SHARE on one side: nothing known of them tells."""
+    """Return `n` jobs that fail with probability SHARE, independent of all features."""
     rng = np.random.default_rng([seed, 1])
     sent = _sent(rng, n, weeks)
     return _records(rng, sent, np.full(n, SHARE), rng.random(n) < SHARE, weeks)
 
 
-def shuffled_in(n: int, seed: int, window: int, weeks: int = 8) -> pl.DataFrame:
-    """Those of `with_users`, but that which of the jobs of one week fail is permuted among them.
+def shuffle_failures(n: int, seed: int, window: int, weeks: int = 8) -> pl.DataFrame:
+    """Return the jobs of `with_users` with the failures of one week permuted among its jobs.
 
     window: the number of the week, from 0. The true risk of its jobs is the share of them that fail.
     """
@@ -93,46 +93,45 @@ def shuffled_in(n: int, seed: int, window: int, weeks: int = 8) -> pl.DataFrame:
 
 
 def _sent(rng: np.random.Generator, n: int, weeks: int) -> Sent:
-    """Few users and groups have most of the jobs; a group is of one user, type and size, and lives for some weeks."""
+    """Draw jobs: few users and groups have most; a group has one user, type and size for some weeks."""
     end_s = weeks * WEEK_S
     users, groups = max(20, n // 150), max(60, n // 20)
     arrival_s = np.where(np.arange(users) < users // 2, 0.0, rng.random(users) * end_s)
-    user_of = _uneven(rng, groups, users)
-    began_s = arrival_s[user_of] + rng.random(groups) ** 2 * (end_s - arrival_s[user_of])
-    lasts_s = np.minimum(end_s - began_s, (0.2 + rng.random(groups)) * 3 * WEEK_S)
-    is_late = began_s > 2 * end_s / 3
-    type_of = np.where(is_late & (rng.random(groups) < 0.5), 2, rng.integers(0, 2, groups))
-    gpus_of = np.array(GPUS)[_uneven(rng, groups, len(GPUS))]
+    group_users = _uneven(rng, groups, users)
+    group_start_s = arrival_s[group_users] + rng.random(groups) ** 2 * (end_s - arrival_s[group_users])
+    group_length_s = np.minimum(end_s - group_start_s, (0.2 + rng.random(groups)) * 3 * WEEK_S)
+    is_late = group_start_s > 2 * end_s / 3
+    group_gpu_types = np.where(is_late & (rng.random(groups) < 0.5), 2, rng.integers(0, 2, groups))
+    group_gpus = np.array(GPUS)[_uneven(rng, groups, len(GPUS))]
     group = rng.permutation(groups)[_uneven(rng, n, groups)]
-    submit_s = (began_s[group] + rng.random(n) * lasts_s[group]).astype(np.int64)
+    submit_s = (group_start_s[group] + rng.random(n) * group_length_s[group]).astype(np.int64)
     order = np.argsort(submit_s, kind="stable")
     group = group[order]
-    return Sent(submit_s[order], user_of[group], group, type_of[group], gpus_of[group])
+    return Sent(submit_s[order], group_users[group], group, group_gpu_types[group], group_gpus[group])
 
 
 def _uneven(rng: np.random.Generator, n: int, kinds: int) -> np.ndarray:
-    """`n` numbers below `kinds`, low ones more often."""
     return (kinds * rng.random(n) * rng.random(n)).astype(np.int64)
 
 
-def _risk(rng: np.random.Generator, sent: Sent, by_doubling: float = 0.0) -> np.ndarray:
-    log_odds = np.log(SHARE / (1 - SHARE)) - 0.1 + by_doubling * np.log2(sent.gpus)
+def _risk(rng: np.random.Generator, sent: Sent, gpu_log_odds: float = 0.0) -> np.ndarray:
+    log_odds = np.log(SHARE / (1 - SHARE)) - 0.1 + gpu_log_odds * np.log2(sent.gpus)
     log_odds = log_odds + USER_LOG_SD * rng.standard_normal(int(sent.user.max()) + 1)[sent.user]
     log_odds += GROUP_LOG_SD * rng.standard_normal(int(sent.group.max()) + 1)[sent.group]
     return 1 / (1 + np.exp(-log_odds))
 
 
 def _records(rng: np.random.Generator, sent: Sent, risk: np.ndarray, fails: np.ndarray, weeks: int) -> pl.DataFrame:
-    """What the record says of the jobs: at the end of the trace some still run, and some have not started."""
+    """Return the records of the jobs; at the end of the trace some still run or wait."""
     n = len(fails)
     median_s = np.where(fails, FAILED_MEDIAN_S, OTHER_MEDIAN_S)
     run_s = median_s * np.exp(BY_DOUBLING * np.log2(sent.gpus) + RUN_LOG_SD * rng.standard_normal(n))
     run_s = np.maximum(1, run_s).astype(np.int64)
     start_s = sent.submit_s + (60 * rng.standard_exponential(n)).astype(np.int64)
     end_s, last_s = start_s + run_s, weeks * WEEK_S
-    drawn = rng.random(n)
-    others = np.select([drawn < CANCELLED, drawn < CANCELLED + UNKNOWN], ["cancelled", "unknown"], "success")
-    outcome = np.select([start_s >= last_s, end_s >= last_s, fails], ["waiting", "running", "failure"], others)
+    draws = rng.random(n)
+    other_outcomes = np.select([draws < CANCELLED, draws < CANCELLED + UNKNOWN], ["cancelled", "unknown"], "success")
+    outcome = np.select([start_s >= last_s, end_s >= last_s, fails], ["waiting", "running", "failure"], other_outcomes)
     has_started = pl.Series(start_s < last_s)
     has_end = pl.Series((end_s < last_s) & ~(fails & (rng.random(n) < NO_END)))
     jobs = pl.DataFrame(
@@ -166,5 +165,5 @@ def _records(rng: np.random.Generator, sent: Sent, risk: np.ndarray, fails: np.n
 
 
 def train(jobs, known, features, learn, recalibrate, until_s, with_hours=True, kind=None):
-    """The model of the jobs in `learn`, recalibrated on those in `recalibrate`, or why there is none."""
+    """Train on the jobs in `learn`, recalibrate on `recalibrate`; return the model or the reason for none."""
     return train_model(TrainingData.select(jobs, known, learn, recalibrate, until_s, with_hours), features, kind=kind)

@@ -1,4 +1,4 @@
-"""A small trace of jobs, with attempts or without, drawn by a seed."""
+"""A small random trace of jobs, with or without attempts."""
 
 import numpy as np
 import polars as pl
@@ -20,8 +20,8 @@ ATTEMPTS = {
 }
 
 
-def trace_of(seed: int, n: int, with_attempts: bool) -> tuple[pl.DataFrame, pl.DataFrame | None]:
-    """Jobs, some of which wait or run, and the attempts of those that do not wait."""
+def make_trace(seed: int, n: int, with_attempts: bool) -> tuple[pl.DataFrame, pl.DataFrame | None]:
+    """Return jobs, some waiting or running, and the attempts of those that do not wait."""
     rng = np.random.default_rng(seed)
     state = rng.choice(list(STATES), n)
     jobs = pl.DataFrame(
@@ -68,10 +68,10 @@ def trace_of(seed: int, n: int, with_attempts: bool) -> tuple[pl.DataFrame, pl.D
                     "node_list": [f"n{rng.integers(3)}"],
                 }
             )
-    return jobs, with_jobs(jobs, pl.DataFrame(rows, schema=ATTEMPTS))
+    return jobs, add_job_rows(jobs, pl.DataFrame(rows, schema=ATTEMPTS))
 
 
-def with_jobs(jobs: pl.DataFrame, attempts: pl.DataFrame) -> pl.DataFrame:
-    """The attempts with `job`, the row of their job; both have job_id."""
+def add_job_rows(jobs: pl.DataFrame, attempts: pl.DataFrame) -> pl.DataFrame:
+    """Add `job`, the row of its job, to each attempt; both frames have job_id."""
     rows = jobs.select("job_id").with_row_index("job")
     return attempts.drop("job", strict=False).join(rows, on="job_id", how="left", maintain_order="left", validate="m:1")

@@ -1,4 +1,4 @@
-"""Made-up traces of a few hundred jobs in the layout of each format, for a study of them all."""
+"""Made-up traces of a few hundred jobs in the layout of each format, for one study of all formats."""
 
 import json
 import random
@@ -14,7 +14,7 @@ SACCT_COLUMNS = (
 
 
 def write_philly(folder: Path, seed: int = 1) -> None:
-    """Job log, telemetry of a few hours, the list of machines and a loss log; jobs with none to three attempts."""
+    """Write job log, two hours of telemetry, machine list and loss log; jobs have zero to three attempts."""
     draw = random.Random(seed)
 
     def clock(moment: datetime) -> str:
@@ -29,8 +29,10 @@ def write_philly(folder: Path, seed: int = 1) -> None:
             start += timedelta(seconds=draw.randrange(1, 2_000))
             end = start + timedelta(seconds=int(draw.expovariate(1 / 4_000)))
             gpus, spread = draw.choice([(1, 1), (1, 1), (2, 1), (4, 1), (8, 1), (8, 2), (4, 4), (2, 8)])
-            first = draw.randrange(20)
-            servers = [{"ip": f"m{(first + k) % 20}", "gpus": [f"gpu{g}" for g in range(gpus)]} for k in range(spread)]
+            first_machine = draw.randrange(20)
+            servers = [
+                {"ip": f"m{(first_machine + k) % 20}", "gpus": [f"gpu{g}" for g in range(gpus)]} for k in range(spread)
+            ]
             attempts.append({"start_time": clock(start), "end_time": clock(end), "detail": servers})
             start = end
         if attempts and draw.random() < 0.05:
@@ -51,8 +53,11 @@ def write_philly(folder: Path, seed: int = 1) -> None:
         time = clock(FIRST + timedelta(minutes=minute + 420)) + " PDT"
         lines += [f"{time},m{m}," + ",".join(f"{draw.random() * 100:.1f}" for _ in range(8)) + "," for m in range(20)]
     (folder / "cluster_gpu_util").write_text("\n".join(lines) + "\n")
-    listed = ["machineId, number of GPUs, single GPU mem", *(f"m{m}, {draw.choice([2, 8])}, 24GB" for m in range(20))]
-    (folder / "cluster_machine_list").write_text("\n".join(listed) + "\n")
+    machine_lines = [
+        "machineId, number of GPUs, single GPU mem",
+        *(f"m{m}, {draw.choice([2, 8])}, 24GB" for m in range(20)),
+    ]
+    (folder / "cluster_machine_list").write_text("\n".join(machine_lines) + "\n")
     cpu, memory = ["time,machine_id,cpu_util"], ["time,machine_id,mem_total,mem_free"]
     for minute in range(120):
         time = clock(FIRST + timedelta(minutes=minute + 420)) + " PDT"
@@ -71,13 +76,13 @@ def write_philly(folder: Path, seed: int = 1) -> None:
     (folder / "losses.csv").write_text("\n".join(losses) + "\n")
 
 
-def _slurm_like(seed: int, start: datetime):
-    """(number, user, group, nodes, GPUs, state, submit, start, end) of JOBS jobs."""
+def _slurm_like(seed: int, first_submit: datetime):
+    """Yield (number, user, group, nodes, GPUs, state, submit, start, end) of JOBS jobs."""
     draw = random.Random(seed)
     for number in range(JOBS):
-        submit = start + timedelta(minutes=11 * number)
-        begin = submit + timedelta(seconds=draw.randrange(600))
-        end = begin + timedelta(seconds=1 + int(draw.expovariate(1 / 3_000)))
+        submit = first_submit + timedelta(minutes=11 * number)
+        start = submit + timedelta(seconds=draw.randrange(600))
+        end = start + timedelta(seconds=1 + int(draw.expovariate(1 / 3_000)))
         gpus = draw.choice([0, 1, 2, 8, 8, 64, 256])
         state = draw.choice(["COMPLETED"] * 5 + ["FAILED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL"])
         yield (
@@ -88,7 +93,7 @@ def _slurm_like(seed: int, start: datetime):
             gpus,
             state,
             submit,
-            begin,
+            start,
             end,
         )
 
@@ -118,14 +123,14 @@ def write_acme(folder: Path, seed: int = 3) -> None:
 
 
 def write_sacct(folder: Path, seed: int = 4) -> None:
-    """One dump; a node failure is followed by a requeued run of the same job, a few jobs were preempted."""
+    """Write one dump in which jobs run again after node failures and preemptions."""
     draw = random.Random(seed)
     rows = [SACCT_COLUMNS]
     for number, user, account, nodes, gpus, state, submit, begin, end in _slurm_like(
         seed, datetime(2025, 1, 1, tzinfo=UTC)
     ):
-        first = draw.randrange(40)
-        hosts = f"n[{first:03}-{first + nodes - 1:03}]" if nodes > 1 else f"n{first:03}"
+        first_node = draw.randrange(40)
+        hosts = f"n[{first_node:03}-{first_node + nodes - 1:03}]" if nodes > 1 else f"n{first_node:03}"
         tres = f"cpu={8 * nodes},mem={64 * nodes}G,node={nodes}" + (
             f",gres/gpu={gpus},gres/gpu:a100={gpus}" if gpus else ""
         )
@@ -133,13 +138,13 @@ def write_sacct(folder: Path, seed: int = 4) -> None:
         code = {"FAILED": "1:0", "NODE_FAIL": "0:0"}.get(state, "0:0")
         runs = [(state, code, submit, begin, end)]
         if state in ("NODE_FAIL", "PREEMPTED"):
-            again = end + timedelta(seconds=60)
-            runs.append(("COMPLETED", "0:0", end, again, again + timedelta(seconds=1_000)))
-        for word, exit_code, *times in runs:
+            restart = end + timedelta(seconds=60)
+            runs.append(("COMPLETED", "0:0", end, restart, restart + timedelta(seconds=1_000)))
+        for run_state, exit_code, *times in runs:
             moments = [int(time.timestamp()) for time in times]
-            told = f"{word} by 1000" if word == "CANCELLED" else word
+            shown_state = f"{run_state} by 1000" if run_state == "CANCELLED" else run_state
             rows.append(
-                f"{number}|{number}|big|{user}|{account}|main|normal|{told}|{exit_code}|0:0|{moments[0]}|{moments[0]}|"
+                f"{number}|{number}|big|{user}|{account}|main|normal|{shown_state}|{exit_code}|0:0|{moments[0]}|{moments[0]}|"
                 f"{moments[1]}|{moments[2]}|{moments[2] - moments[1]}|00:00:00|1440|{nodes}|{hosts}|{tres}|{tres}|None|"
             )
     (folder / "2025.txt").write_text("\n".join(rows) + "\n")
@@ -149,7 +154,7 @@ WRITERS = {"philly": write_philly, "helios": write_helios, "acme": write_acme, "
 
 
 def write_all(folder: Path) -> dict:
-    """The registry of a trace of each format of WRITERS, its raw tables written below `folder`."""
+    """Write a trace of each format of WRITERS below `folder` and return their registry."""
     registry = {}
     for name, write in WRITERS.items():
         (folder / name).mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""A workflow that uses this one as a module."""
+"""Build a workflow that uses this one as a module."""
 
 import subprocess
 import sys
@@ -7,36 +7,37 @@ from pathlib import Path
 from study_runs import ROOT, SMALL, TASKS, pack_tasks
 
 
-def committed(folder: Path) -> Path:
-    """A repository with the files of this checkout, as they lie here, in one commit with the tag v1."""
-    listed = subprocess.run(["git", "-C", str(ROOT), "ls-files"], capture_output=True, text=True, check=True).stdout
-    for name in [name for name in listed.splitlines() if (ROOT / name).is_file()]:
+def commit_checkout(folder: Path) -> Path:
+    """Create a repository with the current files of this checkout in one commit tagged v1."""
+    tracked_files = subprocess.run(
+        ["git", "-C", str(ROOT), "ls-files"], capture_output=True, text=True, check=True
+    ).stdout
+    for name in [name for name in tracked_files.splitlines() if (ROOT / name).is_file()]:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes((ROOT / name).read_bytes())
     pack_tasks(folder, TASKS)
     author = ["-c", "user.name=nobody", "-c", "user.email=nobody@example.org"]
 
-    def git(*words: str) -> None:
-        subprocess.run(["git", "-C", str(folder), *author, *words], check=True)
+    def git(*arguments: str) -> None:
+        subprocess.run(["git", "-C", str(folder), *author, *arguments], check=True)
 
     git("init", "-q")
     git("add", "--all")
-    # As at a release.
+    # A release writes this list too.
     subprocess.run([sys.executable, folder / "docs/workflow_files.py"], check=True)
     git("commit", "-q", "--all", "-m", "all")
     git("tag", "v1")
     return folder
 
 
-def user(folder: Path, snakefile: str) -> Path:
-    """The folder of a workflow that has this Snakefile."""
+def write_workflow(folder: Path, snakefile: str) -> Path:
     (folder / "workflow").mkdir(parents=True)
     (folder / "workflow/Snakefile").write_text(snakefile, encoding="utf-8")
     return folder
 
 
-def using(repository: Path, *lines: str) -> str:
-    """A Snakefile with the study as the module ttf, its rules named ttf_*; lines: of the module."""
+def module_snakefile(repository: Path, *lines: str) -> str:
+    """Return a Snakefile with the study as the module ttf; `lines` are options of the module."""
     config = {key: SMALL[key] for key in ("study", "registry")}
     return f"""
 module ttf:

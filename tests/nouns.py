@@ -1,4 +1,4 @@
-"""Whether sentences give numbers the noun of what their table counts: no gap between outages is called a node."""
+"""Check that a sentence names what a table counts: it never calls a gap between outages a node."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -14,46 +14,51 @@ from ttf.engine.words import many
 
 CONTRACTS = [table for room in rooms().values() for table in room.tables]
 
-# A number on the page, and in the texts that it is made from; with what follows it.
+# A number with the text that follows it, on the page and in the templates.
 _ON_PAGE = re.compile(r'<data data-key="([^"]+)">([^<]*)</data>((?:[^<]|<(?!data)[^>]*>){0,80})')
 _IN_TEXT = re.compile(r"\{([\w.:-]+)\|([^{}|]*)\}([^{}]{0,80})")
 _OF = r" of(?: the| all| these| ended)*"
 
 
-def words_of(trace: str) -> dict | None:
-    """The unit and the life of a trace of our registry, and what it gives; None of another."""
+def load_trace_words(trace: str) -> dict | None:
+    """Return unit, duration noun and kind of data of a trace of our registry; None for another trace."""
     entry = load_yaml(ROOT / "config/traces.yaml").get(trace)
     if entry is None:
         return None
-    about = FORMATS[entry["format"]]
-    has_outages = about["gives"] == "outages" or about.get("outages") is True
-    life = about["unit"] if about["gives"] == "jobs" else GAP if has_outages else about.get("life", "period at risk")
-    return {"unit": about["unit"], "life": life, "gives": about["gives"]}
+    declaration = FORMATS[entry["format"]]
+    has_outages = declaration["gives"] == "outages" or declaration.get("outages") is True
+    duration_noun = (
+        declaration["unit"]
+        if declaration["gives"] == "jobs"
+        else GAP
+        if has_outages
+        else declaration.get("life", "period at risk")
+    )
+    return {"unit": declaration["unit"], "life": duration_noun, "gives": declaration["gives"]}
 
 
-def numbers_in(text: str) -> Iterator[tuple[str, str, str]]:
-    """(key, words of the number, what follows it)."""
-    for found in (*_ON_PAGE.finditer(text), *_IN_TEXT.finditer(text)):
-        yield found[1], found[2], re.sub(r"<[^>]*>", "", found[3]).replace("\u00a0", " ")
+def find_numbers(text: str) -> Iterator[tuple[str, str, str]]:
+    for match in (*_ON_PAGE.finditer(text), *_IN_TEXT.finditer(text)):
+        yield match[1], match[2], re.sub(r"<[^>]*>", "", match[3]).replace("\u00a0", " ")
 
 
-def wrong_nouns(text: str, metrics: Mapping, contracts: Iterable[Table], about: Mapping) -> list[str]:
-    """Each number of the text that has the noun of another thing than its table, or its unit, counts.
+def wrong_nouns(text: str, metrics: Mapping, contracts: Iterable[Table], trace_words: Mapping) -> list[str]:
+    """List the numbers whose noun differs from what their table, or their unit, counts.
 
-    about: unit, life and gives of the trace. A share is of what its table counts; a number is of its unit.
+    trace_words: unit, life and gives of the trace. A share counts its table's rows; a number counts its unit.
     """
     tables = {table.path: table for table in contracts}
-    things = {thing: Table(thing, "", "", {}, counted=thing) for thing in THINGS}
-    known = {many(noun(table, about)) for table in things.values()} | {*THINGS}
-    plurals = "|".join(sorted(known, key=len, reverse=True))
+    counted_things = {thing: Table(thing, "", "", {}, counted=thing) for thing in THINGS}
+    nouns = {many(noun(table, trace_words)) for table in counted_things.values()} | {*THINGS}
+    plurals = "|".join(sorted(nouns, key=len, reverse=True))
     faults = []
-    for key, shown, after in numbers_in(text):
+    for key, shown, following in find_numbers(text):
         unit = metrics[key]["unit"]
-        counted = tables.get(metrics[key].get("source")) if unit == "share" else things.get(unit)
+        counted = tables.get(metrics[key].get("source")) if unit == "share" else counted_things.get(unit)
         if counted is None or not counted.counts:
             continue
-        words, between = (after, _OF) if unit == "share" else (f"{shown}{after}", r"[\d,]+")
-        said = re.match(rf"{between} ({plurals})\b", words)
-        if said and said[1] != many(noun(counted, about)):
-            faults.append(f"{key}: {shown}{after[:40]!r}, and {counted.name} counts {counted.counts}")
+        sentence, separator = (following, _OF) if unit == "share" else (f"{shown}{following}", r"[\d,]+")
+        match = re.match(rf"{separator} ({plurals})\b", sentence)
+        if match and match[1] != many(noun(counted, trace_words)):
+            faults.append(f"{key}: {shown}{following[:40]!r}, and {counted.name} counts {counted.counts}")
     return faults

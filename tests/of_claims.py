@@ -1,4 +1,4 @@
-"""The published findings that are shipped, read once for all tests."""
+"""The shipped published findings, read once for all tests."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What tests need of a format: the schema of its raw tables, and the tables that its code makes of them."""
+"""Helpers for tests of formats: the schema of the raw tables and the tables derived from them."""
 
 from dataclasses import replace
 
@@ -13,7 +13,7 @@ from ttf.raw.raw_tables import table_schemas
 FORMATS = load_formats()
 FILES = find_declarations()
 
-# A format that nobody has, and its table of jobs.
+# An invented format and its table of jobs.
 MADE_UP = """\
 unit: run
 gives: jobs
@@ -73,38 +73,36 @@ d,lab,7,30,9,strange,0,,1,1,
 
 
 def raw_schemas(name):
-    """Table -> the schema of a format's raw table."""
     return table_schemas(yaml.safe_load(read_schema_text(FILES[name])))
 
 
-def typed(name, folder, max_share=1.0, readers=None, **tables):
-    """(typed raw tables, row account, quarantine) of a format's tables, each given as a text or a list of files."""
+def ingest_tables(name, folder, max_share=1.0, readers=None, **tables):
+    """Ingest texts or files as a format's tables; return (typed raw tables, row account, quarantine)."""
     folder.mkdir(exist_ok=True)
     files = {}
-    for table, given in tables.items():
-        files[table] = given
-        if not isinstance(given, list):
+    for table, content in tables.items():
+        files[table] = content
+        if not isinstance(content, list):
             files[table] = [folder / f"{table}.csv"]
-            files[table][0].write_bytes(given if isinstance(given, bytes) else given.encode())
-    found = ingest(files, raw_schemas(name), folder, max_share, readers or {})
-    return scanned(folder, *files), *found
+            files[table][0].write_bytes(content if isinstance(content, bytes) else content.encode())
+    account_and_quarantine = ingest(files, raw_schemas(name), folder, max_share, readers or {})
+    return scan_tables(folder, *files), *account_and_quarantine
 
 
-def table_of(name, product, raw, entry=None):
-    """A common table (jobs, attempts, placements, lives, nodes, outages) of a trace, from its typed raw tables.
+def derive_table(name, product, raw, entry=None):
+    """Derive a common table (jobs, attempts, placements, lives, nodes, outages) from typed raw tables.
 
-    raw: the tables by name. entry: the trace's entry in the registry.
+    raw: tables by name. entry: the trace's entry in the registry.
     """
-    about = FORMATS[name]
-    format_ = code_of(about["code"])
-    source = Source(raw, select_meaning(entry or {}, about) | read_watch_options(entry or {}, None))
-    if format_.records:
-        source = replace(source, records=format_.records(source))
-    if product == "placements" and format_.placements_of_attempts:
-        source = replace(source, records=None, attempts=format_.attempts(source).lazy())
-    return getattr(format_, product)(source).lazy().collect()
+    declaration = FORMATS[name]
+    code = code_of(declaration["code"])
+    source = Source(raw, select_meaning(entry or {}, declaration) | read_watch_options(entry or {}, None))
+    if code.records:
+        source = replace(source, records=code.records(source))
+    if product == "placements" and code.placements_of_attempts:
+        source = replace(source, records=None, attempts=code.attempts(source).lazy())
+    return getattr(code, product)(source).lazy().collect()
 
 
-def scanned(folder, *names):
-    """The typed raw tables in a folder."""
+def scan_tables(folder, *names):
     return {name: pl.scan_parquet(folder / f"{name}.parquet") for name in names}

@@ -1,4 +1,4 @@
-"""A room of outages on frames at hand: its tables as read back, its charts drawn, its numbers and its text."""
+"""Run an outage analysis on in-memory frames: tables read back, charts drawn, numbers and page text."""
 
 import json
 import re
@@ -7,7 +7,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import vl_convert
-from given_tables import Given, metrics_of
+from given_tables import TableInputs, compute_metrics
 from ttf.analyses import module_name
 from ttf.analyses.catalogue import places, rooms
 from ttf.display.charts.figure import Study
@@ -18,44 +18,44 @@ from ttf.page.report.trace_page import environment
 ROOT = Path(__file__).parents[1]
 
 
-class Frames(Given):
-    """What a room computes from: frames by the names of products and tables, and settings."""
+class Frames(TableInputs):
+    """Inputs of an analysis: frames by product or table, and settings."""
 
     def read(self, name, columns=None):
         return self[name] if columns is None else self[name].select(columns)
 
 
-def tables_of(room: str, given: Frames, folder: Path) -> Given:
-    """The tables of a room, each checked against its contract, written and read back."""
-    computed = import_module(f"{module_name(room)}.compute").compute(given)
-    contracts = {table.name: table for table in rooms()[room].tables}
+def compute_tables(analysis: str, inputs: Frames, folder: Path) -> TableInputs:
+    """Compute the tables of an analysis, check their contracts, write them and read them back."""
+    computed = import_module(f"{module_name(analysis)}.compute").compute(inputs)
+    contracts = {table.name: table for table in rooms()[analysis].tables}
     assert list(computed) == list(contracts)
     for name, table in computed.items():
         contracts[name].check(table)
         write_csv(table, folder / f"{name}.csv")
-    return Given({name: read_table(folder / f"{name}.csv", contract) for name, contract in contracts.items()})
+    return TableInputs({name: read_table(folder / f"{name}.csv", contract) for name, contract in contracts.items()})
 
 
-def on_page(room: str, given: Given) -> tuple[Numbers, str, dict]:
-    """(numbers, text of the fold without markup, chart -> Figure) of a room; every chart is drawn at both widths."""
-    metrics, drawn = metrics_of(room, given), {}
-    charts = import_module(f"{module_name(room)}.charts").CHARTS if rooms()[room].charts else {}
+def render_analysis(analysis: str, inputs: TableInputs) -> tuple[Numbers, str, dict]:
+    """Return (numbers, text without markup, figures by chart) of an analysis; draw charts at both widths."""
+    metrics, figures = compute_metrics(analysis, inputs), {}
+    charts = import_module(f"{module_name(analysis)}.charts").CHARTS if rooms()[analysis].charts else {}
     for name, chart in charts.items():
         for study in (Study("node"), Study("node", narrow=True)):
-            drawn[name] = chart(given, study)
-            spec = json.dumps(drawn[name].spec(validate=True))
+            figures[name] = chart(inputs, study)
+            spec = json.dumps(figures[name].spec(validate=True))
             assert vl_convert.vegalite_to_svg(spec, allowed_base_urls=[]).startswith("<svg")
-    page = import_module(f"{module_name(room)}.page")
-    shown = page.tables(SimpleNamespace(table=given.__getitem__))
-    told = {
+    page = import_module(f"{module_name(analysis)}.page")
+    tables = page.tables(SimpleNamespace(table=inputs.__getitem__))
+    context = {
         "unit": "node",
         "life": "gap between outages",
         "m": Numbers(metrics),
-        "chart": lambda name: f"[{drawn[name].title}]",
-        "table": lambda name, caption: shown[name].html(name) + caption if shown[name].frame.height else "",
-        "has_chart": drawn.__contains__,
-        "has_table": lambda name: shown[name].frame.height > 0,
+        "chart": lambda name: f"[{figures[name].title}]",
+        "table": lambda name, caption: tables[name].html(name) + caption if tables[name].frame.height else "",
+        "has_chart": figures.__contains__,
+        "has_table": lambda name: tables[name].frame.height > 0,
     }
     templates = environment(ROOT / "report", places().values())
-    text = "\n".join(templates.get_template(f"{name}.qmd").render(told) for name in rooms()[room].sections)
-    return Numbers(metrics), re.sub(r"<[^>]*>", "", text), drawn
+    text = "\n".join(templates.get_template(f"{name}.qmd").render(context) for name in rooms()[analysis].sections)
+    return Numbers(metrics), re.sub(r"<[^>]*>", "", text), figures

@@ -1,4 +1,4 @@
-"""Outages and exposure for tests: of real traces, read without any code of the study; and made ones."""
+"""Outages and exposure for tests: of real traces, read without the study's code, and made-up ones."""
 
 import json
 from collections import defaultdict
@@ -12,32 +12,34 @@ DAY = 86_400
 
 
 def infinitehbd_records(folder: Path) -> pl.DataFrame:
-    """The faults of fault_trace.json: a start goes with the next end of the same node and fault type."""
-    waiting, rows = defaultdict(list), []
+    """Read the faults of fault_trace.json; each start pairs with the next end of the same node and type."""
+    open_starts, rows = defaultdict(list), []
     for event in json.loads((folder / "fault_trace.json").read_text()):
         kind = event["fault_type"]
         key = (event["node_id"], kind["Level"], kind["Class"], kind["Desc"])
-        at = round(event["event_time"] * DAY)
+        time_s = round(event["event_time"] * DAY)
         if event["event_type"] == "fault_start":
-            waiting[key].append(at)
+            open_starts[key].append(time_s)
         else:
-            rows.append((*key, waiting[key].pop(0), at))
+            rows.append((*key, open_starts[key].pop(0), time_s))
     columns = ["unit_id", "level", "class", "cause", "start_s", "end_s"]
     return pl.DataFrame(rows, schema=columns, orient="row").with_columns(node="unit_id")
 
 
 def infinitehbd(folder: Path, nodes: int = 400, days: float = 348.9798) -> tuple[pl.DataFrame, ...]:
-    """(outages, records, exposure) of the trace, with the silent nodes, watched from 0 to so many days."""
+    """Return (outages, records, exposure) of all nodes of the trace, observed from 0 to `days`."""
     records = infinitehbd_records(folder)
-    seen = records["unit_id"].unique().sort().to_list()
-    names = seen + [f"unseen-{number}" for number in range(1, nodes - len(seen) + 1)]
+    recorded_units = records["unit_id"].unique().sort().to_list()
+    names = recorded_units + [f"unseen-{number}" for number in range(1, nodes - len(recorded_units) + 1)]
     exposure = exposure_of("t", pl.DataFrame({"unit_id": names, "from_s": 0, "until_s": round(days * DAY)}))
     return *outages_of("t", with_rules(records, []), exposure), exposure
 
 
-def made(intervals: dict[str, list[tuple[int, int | None]]], until_s: int, **columns) -> tuple[pl.DataFrame, ...]:
-    """(outages, records, exposure) of units with these outages, start and end, each watched from 0 to until_s."""
-    rows = [(unit, *interval) for unit, all_of in intervals.items() for interval in all_of]
+def make_outages(
+    intervals: dict[str, list[tuple[int, int | None]]], until_s: int, **columns
+) -> tuple[pl.DataFrame, ...]:
+    """Return (outages, records, exposure) of units with these (start, end) outages, observed to until_s."""
+    rows = [(unit, *interval) for unit, unit_intervals in intervals.items() for interval in unit_intervals]
     records = pl.DataFrame(rows, schema={"unit_id": pl.String, "start_s": pl.Int64, "end_s": pl.Int64}, orient="row")
     units = pl.DataFrame({"unit_id": list(intervals), "from_s": 0, "until_s": until_s})
     exposure = exposure_of("t", units.with_columns(**columns))

@@ -1,9 +1,9 @@
-"""What the tests of plans start from."""
+"""Rates, habits and tables for the tests of plans."""
 
 import math
 
 import polars as pl
-from given_tables import Given, metrics_of
+from given_tables import TableInputs, compute_metrics
 from scipy.integrate import quad
 from ttf.analyses.large_runs.plan_ettr.compute import assumptions
 from ttf.analyses.large_runs.plan_ettr.target_run import mark_target
@@ -15,18 +15,17 @@ FAR = 10**6
 TOO_LARGE = "no run was as large"
 
 
-def a_rate(estimate, low, high, node_gpus, reason=None, projects_to=FAR, measured=()):
-    """A rate that may be projected to any size, unless told otherwise."""
+def make_rate(estimate, low, high, node_gpus, reason=None, projects_to=FAR, measured=()):
     return NodeRate(estimate, low, high, node_gpus, reason, projects_to, TOO_LARGE, dict(measured))
 
 
-RATE = a_rate(6.5e-3, 5e-3, 8.2e-3, 8)
+RATE = make_rate(6.5e-3, 5e-3, 8.2e-3, 8)
 HABITS = [Habits(3600, 300, 300, 600, 14 * DAY), Habits(300, 0, 300, 0, DAY)]
 SIZES = [1, 8, 1000, 1024, 16_384, 131_072]
 
 
-def rates_of(rate: NodeRate, **more: object) -> pl.DataFrame:
-    """A node_failure_rate.csv as the rule measure_sizes writes it, in the columns that are read of it."""
+def make_rate_table(rate: NodeRate, **more: object) -> pl.DataFrame:
+    """Return node_failure_rate.csv in the columns that plans read."""
     row = {
         "basis": "state",
         "node_gpus": rate.node_gpus,
@@ -48,31 +47,32 @@ def rates_of(rate: NodeRate, **more: object) -> pl.DataFrame:
     return pl.DataFrame([row | {"confidence": 0.95}, row | more], schema_overrides=floats | integers)
 
 
-def given_plan(rate: NodeRate, habit: Habits, run_gpus: int, tables: dict | None = None, **more: object) -> Given:
-    """What the charts of plan_ettr are given; tables: others besides; more: of the failure rate."""
-    rates = rates_of(rate, **more)
+def make_plan_inputs(
+    rate: NodeRate, habit: Habits, run_gpus: int, tables: dict | None = None, **more: object
+) -> TableInputs:
+    """Return the inputs of the charts of plan_ettr, plus `tables`; `more` changes the failure rate."""
+    rates = make_rate_table(rate, **more)
     schema = dict.fromkeys(("gpus_low", "gpus_high", "failures"), pl.Int64)
     schema |= dict.fromkeys(
-        ("mttf_s", *(f"ci_{end}{of}_s" for end in ("low", "high") for of in ("", "_clustered"))), pl.Float64
+        ("mttf_s", *(f"ci_{end}{suffix}_s" for end in ("low", "high") for suffix in ("", "_clustered"))), pl.Float64
     )
     queue = {"value": habit.queue_s, "source": "x", "n": 9}
-    found = {"node_failure_rate": rates, "mttf_by_gpus": pl.DataFrame(schema=schema)}
-    found["ettr_assumptions"] = assumptions(rates, habit, queue, run_gpus)
-    return Given(found | (tables or {}), ettr={"target_gpus": run_gpus})
+    tables_by_name = {"node_failure_rate": rates, "mttf_by_gpus": pl.DataFrame(schema=schema)}
+    tables_by_name["ettr_assumptions"] = assumptions(rates, habit, queue, run_gpus)
+    return TableInputs(tables_by_name | (tables or {}), ettr={"target_gpus": run_gpus})
 
 
-def target_numbers(given) -> Metrics:
-    """Mark the rows of the target in the tables of plans that are given; returns the numbers of plan_ettr."""
-    plans = (given[name] for name in ("ettr", "ettr_outlook", "mitigations", "ettr_assumptions"))
-    given |= mark_target(*plans, given["node_failure_rate"], given["mttf_by_gpus"])
-    return metrics_of("plan_ettr", given)
+def target_numbers(inputs) -> Metrics:
+    plans = (inputs[name] for name in ("ettr", "ettr_outlook", "mitigations", "ettr_assumptions"))
+    inputs |= mark_target(*plans, inputs["node_failure_rate"], inputs["mttf_by_gpus"])
+    return compute_metrics("plan_ettr", inputs)
 
 
 def wall_by_first_steps(rate: float, habit: Habits) -> float:
-    """The mean wall clock (s) of a run at `rate` failures per second, by looking one failure ahead, with integrals.
+    """Return the mean wall clock (s) of a run at `rate` failures per second by first-step integrals.
 
-    Another route than the closed form: from its beginning a piece is done, or fails, and then the run waits and starts
-    up with the whole piece before it.
+    This is independent of the closed form: a piece completes, or it fails and the run waits, restarts and repeats the
+    whole piece.
     """
 
     def seen(length: float) -> float:

@@ -1,6 +1,6 @@
-"""All jobs of a study as Snakemake would run them, without running any.
+"""List all jobs of a study as Snakemake would run them, without running any.
 
-As a script, in a checkout: the jobs of these configuration files, as lines of JSON on standard output.
+As a script in a checkout: print the jobs of these configuration files as lines of JSON.
 """
 
 import contextlib
@@ -11,19 +11,19 @@ from pathlib import Path
 from types import SimpleNamespace
 
 
-def jobs_of(checkout, *configfiles: str) -> list[SimpleNamespace]:
-    """Every job: what _shown has; code: the modules that its script imports, params: the other parameters."""
+def plan_jobs(checkout, *configfiles: str) -> list[SimpleNamespace]:
+    """Return every job: see _shown; code: the modules its script imports, params: the other parameters."""
     from study_runs import environment
 
     command = [sys.executable, __file__, *configfiles]
-    done = subprocess.run(command, cwd=checkout.folder, env=environment(), capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return [SimpleNamespace(**json.loads(line)) for line in done.stdout.splitlines()]
+    process = subprocess.run(command, cwd=checkout.folder, env=environment(), capture_output=True, text=True)
+    assert process.returncode == 0, process.stdout + process.stderr
+    return [SimpleNamespace(**json.loads(line)) for line in process.stdout.splitlines()]
 
 
 def _shown(job, code_files: dict[str, list[str]]) -> dict:
-    named = dict(job.params.items())
-    code = code_files[named.pop("code")]
+    params = dict(job.params.items())
+    code = code_files[params.pop("code")]
     return {
         "rule": job.rule.name,
         "script": Path(job.rule.script).stem,
@@ -33,13 +33,13 @@ def _shown(job, code_files: dict[str, list[str]]) -> dict:
         "inputs": [str(path) for path in job.input],
         "outputs": [str(path) for path in job.output],
         "code": code,
-        "params": named,
+        "params": params,
         "resources": {"threads": job.threads, **{name: job.resources.get(name) for name in ("mem_mb", "runtime")}},
     }
 
 
-def _flat(given) -> list[str]:
-    return [given] if isinstance(given, str) else [str(one) for one in given]
+def _flat(paths) -> list[str]:
+    return [paths] if isinstance(paths, str) else [str(path) for path in paths]
 
 
 def main(configfiles: list[str]) -> None:
@@ -48,11 +48,11 @@ def main(configfiles: list[str]) -> None:
     from snakemake.settings.types import ConfigSettings, OutputSettings, ResourceSettings
 
     with contextlib.redirect_stdout(sys.stderr), SnakemakeApi(OutputSettings(quiet={Quietness.ALL})) as api:
-        given = ConfigSettings(configfiles=[Path(file) for file in configfiles])
-        study = api.workflow(ResourceSettings(cores=8), config_settings=given, snakefile=Path("Snakefile"))
-        study.dag().execute_workflow(executor="dryrun")
-        code_files = study._workflow.globals["STUDY"].code_files
-        jobs = [_shown(job, code_files) for job in study._workflow.dag.jobs if job.rule.script]
+        config_settings = ConfigSettings(configfiles=[Path(file) for file in configfiles])
+        workflow = api.workflow(ResourceSettings(cores=8), config_settings=config_settings, snakefile=Path("Snakefile"))
+        workflow.dag().execute_workflow(executor="dryrun")
+        code_files = workflow._workflow.globals["STUDY"].code_files
+        jobs = [_shown(job, code_files) for job in workflow._workflow.dag.jobs if job.rule.script]
     for job in jobs:
         print(json.dumps(job, default=list))
 

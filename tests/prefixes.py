@@ -1,7 +1,7 @@
-"""Good input at its edges: the first rows of the files of every format, and traces in which something is all alike.
+"""Valid input at its edges: the first rows of the files of every format, and traces in which a column is constant.
 
-Made traces are small; real ones are there where the shared data lie beside the checkout. all_cases() lists the cases,
-config_of() writes one into a folder and gives its configuration, whole_study.run() runs it there.
+Made traces are small; real ones need the shared data. all_cases() lists the cases, config_of() writes one into a
+folder and returns its configuration, whole_study.run() runs it there.
 """
 
 import gzip
@@ -23,7 +23,7 @@ ROWS = (1, 2, 3, 5, 10, 20, 50, 60, 100, 200, 500, 1000, 2000)
 MOST_MADE = 500
 _FIRST = datetime(2014, 1, 1)
 _REGISTRY = yaml.safe_load((ROOT / "config/traces.yaml").read_text(encoding="utf-8"))
-# Trace of the registry -> its files in the shared data; a row more is one more row of each.
+# Trace of the registry -> its files in the shared data. A prefix cuts each of them to the same number of rows.
 _REAL = {
     "openb": "openb/*.csv",
     "titan": "titan/gc_full.csv",
@@ -33,14 +33,14 @@ _REAL = {
     "alibaba_ssd": "alibaba-ssd/*.csv",
     "backblaze": "backblaze-2013/*.gz",
 }
-# What the registry says of a trace, without where it is.
+# Entry of a trace in the registry, without its location.
 _SAID = {
     name: {key: value for key, value in entry.items() if key not in ("folder", "download", "embedded", "synthetic")}
     for name, entry in _REGISTRY.items()
 }
 
 
-# Made traces: each writes its files into a folder and gives its entry in the registry, without the folder. ---------
+# Made traces: each writes its files into a folder and returns its registry entry without the folder. ---------------
 
 
 def _lines(path: Path, header: str, rows: Iterable[Iterable]) -> None:
@@ -48,16 +48,24 @@ def _lines(path: Path, header: str, rows: Iterable[Iterable]) -> None:
 
 
 def _titan(folder: Path) -> dict:
-    draw, end = random.Random(1), datetime(2019, 8, 1, 20, 7, 33)
+    draw, last_watch = random.Random(1), datetime(2019, 8, 1, 20, 7, 33)
     rows = []
     for number in range(150):
-        begins = _FIRST + timedelta(days=draw.randrange(900))
-        out = draw.random() < 0.3
-        ends = begins + timedelta(seconds=draw.randrange(1, 50_000_000)) if out else end
-        place = f"c{number % 25}-{number % 8}c{number % 3}s{number % 8}n{number % 4}"
-        event = draw.choice(["DBE", "OTB", ""]) if out else ""
+        insert = _FIRST + timedelta(days=draw.randrange(900))
+        is_failed = draw.random() < 0.3
+        remove = insert + timedelta(seconds=draw.randrange(1, 50_000_000)) if is_failed else last_watch
+        location = f"c{number % 25}-{number % 8}c{number % 3}s{number % 8}n{number % 4}"
+        event = draw.choice(["DBE", "OTB", ""]) if is_failed else ""
         rows.append(
-            (f"{number:04}", place, begins, ends, int((ends - begins).total_seconds()), str(out).upper(), event)
+            (
+                f"{number:04}",
+                location,
+                insert,
+                remove,
+                int((remove - insert).total_seconds()),
+                str(is_failed).upper(),
+                event,
+            )
         )
     _lines(folder / "gc_full.csv", "SN,location,insert,remove,duration,out,event", rows)
     return _SAID["titan"]
@@ -73,8 +81,8 @@ def _lanl(folder: Path) -> dict:
         minutes = draw.randrange(1, 600)
         times = [f"{time:%m/%d/%Y %H:%M}" for time in (begins, begins + timedelta(minutes=minutes))]
         cause = draw.randrange(7)
-        about = (system, "smp", 4 * system, draw.randrange(4 * system), "1-Jan", "current", system)
-        rows.append((*about, *times, minutes, *("known" if cause == at else "" for at in range(6))))
+        system_columns = (system, "smp", 4 * system, draw.randrange(4 * system), "1-Jan", "current", system)
+        rows.append((*system_columns, *times, minutes, *("known" if cause == index else "" for index in range(6))))
     _lines(folder / "LA-UR-05-7318-failure-data-1996-2005.csv", ",".join([header, *causes]), rows)
     return _SAID["lanl"]
 
@@ -83,10 +91,12 @@ def _hbd(folder: Path) -> dict:
     draw, events = random.Random(3), []
     for number in range(100):
         day, kind = 3 * number + draw.random(), draw.choice([("GPU", "GPU lost"), ("NIC", "link down")])
-        about = {"Level": "Hardware Failure", "Class": kind[0], "Desc": kind[1]}
-        for what, at in (("fault_start", day), ("fault_end", day + draw.random())):
+        fault_type = {"Level": "Hardware Failure", "Class": kind[0], "Desc": kind[1]}
+        for event_type, event_day in (("fault_start", day), ("fault_end", day + draw.random())):
             node = f"node-{number * number % 17}"
-            events.append({"node_id": node, "event_time": round(at, 4), "event_type": what, "fault_type": about})
+            events.append(
+                {"node_id": node, "event_time": round(event_day, 4), "event_type": event_type, "fault_type": fault_type}
+            )
     (folder / "fault_trace.json").write_text(json.dumps(events))
     return _SAID["infinitehbd"] | {"nodes": 20}
 
@@ -150,25 +160,25 @@ def _table(folder: Path) -> dict:
 
 def _table_of(folder: Path, rows: Iterable[Iterable]) -> dict:
     _lines(folder / "jobs.csv", "id,state,sub,beg,fin,who,team,gpus", rows)
-    theirs = ("id", "state", "sub", "beg", "fin", "who", "team", "gpus")
-    ours = ("job_id", "status", "submit", "start", "end", "user", "account", "gpus")
-    words = {"success": ["done"], "failure": ["failed"], "cancelled": ["stopped"], "running": ["runs"]}
+    file_columns = ("id", "state", "sub", "beg", "fin", "who", "team", "gpus")
+    mapping_keys = ("job_id", "status", "submit", "start", "end", "user", "account", "gpus")
+    outcomes = {"success": ["done"], "failure": ["failed"], "cancelled": ["stopped"], "running": ["runs"]}
     return {
         "format": "table",
-        "mapping": dict(zip(ours, theirs, strict=True)),
+        "mapping": dict(zip(mapping_keys, file_columns, strict=True)),
         "times": {"format": "seconds"},
-        "outcomes": words | {"waiting": ["queued"]},
+        "outcomes": outcomes | {"waiting": ["queued"]},
     }
 
 
 def _sacct_with_events(folder: Path) -> dict:
     sacct_sample.write_sample(folder, jobs=1000)
-    beside = folder.with_name("beside")
-    beside.mkdir()
+    events_folder = folder.with_name("beside")
+    events_folder.mkdir()
     for name in ("health_events.csv", "node_events.txt", "cluster_events.txt"):
-        (folder / name).rename(beside / name)
-    given = {"health_events": "beside/health_events.csv", "infra_failures": _SAID["sample_slurm"]["infra_failures"]}
-    return {"format": "sacct", "node_events": ["beside/cluster_events.txt", "beside/node_events.txt"]} | given
+        (folder / name).rename(events_folder / name)
+    options = {"health_events": "beside/health_events.csv", "infra_failures": _SAID["sample_slurm"]["infra_failures"]}
+    return {"format": "sacct", "node_events": ["beside/cluster_events.txt", "beside/node_events.txt"]} | options
 
 
 def _slurm_events(folder: Path) -> dict:
@@ -234,13 +244,13 @@ REAL = {f"real_{trace}": _real(trace) for trace, files in _REAL.items() if any(S
 
 
 def all_cases() -> list[tuple[str, int | None]]:
-    """(trace, rows): every prefix of every trace, the made ones being short; and the traces of SHAPES, whole (None)."""
+    """Return (trace, rows): every prefix of every trace, and the whole traces of SHAPES (None)."""
     prefixes = [(name, rows) for name in (*MADE, *REAL) for rows in ROWS if name in REAL or rows <= MOST_MADE]
     return prefixes + [(name, None) for name in SHAPES]
 
 
-def config_of(case: tuple[str, int | None], folder: Path) -> dict:
-    """The configuration of a case, its files written below `folder`, where the study is to run."""
+def write_case(case: tuple[str, int | None], folder: Path) -> dict:
+    """Write the files of a case below `folder`, where the study runs, and return its configuration."""
     name, rows = case
     raw = folder / "raw"
     raw.mkdir(parents=True)
@@ -252,7 +262,7 @@ def config_of(case: tuple[str, int | None], folder: Path) -> dict:
 
 
 def cut(file: Path, rows: int, headed: bool = True) -> None:
-    """Keep the first rows of a table, of a packed one, or of an array of objects."""
+    """Keep the first rows of a table, packed or not, or of an array of objects."""
     packed = file.suffix == ".gz"
     text = (gzip.decompress(file.read_bytes()) if packed else file.read_bytes()).decode("utf-8", "surrogateescape")
     if text.startswith("["):
@@ -267,7 +277,7 @@ def cut(file: Path, rows: int, headed: bool = True) -> None:
 
 
 def _jobs(number: int = 60, **how: Callable[[int], object]) -> Callable[[Path], dict]:
-    """A table of jobs; how: column -> what stands in it in row n, where that is not what is usual."""
+    """Return a writer of a table of jobs; `how` replaces the default value of a column in row n."""
     usual = {
         "id": lambda n: f"j{n}",
         "state": lambda n: ("done", "failed", "done", "stopped")[n % 4],
@@ -286,11 +296,9 @@ def _jobs(number: int = 60, **how: Callable[[int], object]) -> Callable[[Path], 
     return write
 
 
-def _down(*rows: tuple, **said) -> Callable[[Path], dict]:
-    """A table of outages: unit, start, end, cause."""
-
+def _down(*rows: tuple, **settings) -> Callable[[Path], dict]:
     def write(folder: Path) -> dict:
-        entry = _outages(folder) | said
+        entry = _outages(folder) | settings
         _lines(folder / "outages.csv", "unit,from,to,why", rows)
         return entry
 
@@ -298,8 +306,6 @@ def _down(*rows: tuple, **said) -> Callable[[Path], dict]:
 
 
 def _gpus(*rows: tuple) -> Callable[[Path], dict]:
-    """Stays of GPUs of Titan: all at one place, till the end of watch unless they are out."""
-
     def write(folder: Path) -> dict:
         _lines(folder / "gc_full.csv", "SN,location,insert,remove,duration,out,event", rows)
         return _SAID["titan"]

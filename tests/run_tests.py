@@ -22,7 +22,7 @@ def pytest_arguments(only: str) -> list[str]:
     """Return the arguments of pytest for a folder, a file, or else an expression of -k; for all tests where blank."""
     files = find_test_files(only)
     chosen = [os.path.relpath(path) for path in files] or ([f"-k={only}"] if only else [])
-    # One file needs no other workers, which take seconds to start.
+    # Workers take seconds to start; one file needs only one.
     is_one_file = len(files) == 1 and files[0].is_file()
     return chosen if is_one_file else [*WORKERS, *chosen]
 

@@ -1,7 +1,7 @@
-"""What happens to a few jobs on a real Slurm, and what the study has to make of their accounting.
+"""Events of a few jobs on a real Slurm, and the tables that the study has to derive from their accounting.
 
-Run by tests/slurm/test_accounting.py; the dumps of one such run are kept in tests/fixtures/sacct/, so that the same
-expectations hold without Slurm. Jobs are known by JobID, as ids of an array's tasks depend on who starts first.
+tests/slurm/test_accounting.py runs it. tests/fixtures/sacct/ stores the dumps of one run, so the same expectations are
+tested without Slurm. Jobs are identified by JobID: raw ids of array tasks depend on which task starts first.
 """
 
 import os
@@ -11,22 +11,22 @@ from collections.abc import Callable
 from pathlib import Path
 
 import polars as pl
-from of_formats import raw_schemas, table_of
+from of_formats import derive_table, raw_schemas
 from ttf.formats.sacct import read as sacct_reader
 from ttf.raw.ingest import ingest
 
 FIXTURES = Path(__file__).parent / "fixtures" / "sacct"
 
-# What the README tells users to ask for.
+# The fields that the README recommends.
 FIELDS = (
     "JobIDRaw,JobID,Cluster,User,Account,Partition,QOS,State,ExitCode,DerivedExitCode,Submit,Eligible,Start,End,"
     "ElapsedRaw,Suspended,TimelimitRaw,NNodes,NodeList,ReqTRES,AllocTRES,Reason,Flags"
 )
-# Of the events of nodes and of the cluster.
+# Fields of the events of nodes and of the cluster.
 NODE_FIELDS = "Cluster,NodeName,Start,End,State,StateRaw,Reason,User"
 CLUSTER_FIELDS = "Cluster,ClusterNodes,Start,End,TRES,Reason"
-# Another selection, in another order, with steps and times as sacct prints them by default. A field that this version
-# does not know makes sacct fail, so the ones it knows are asked first.
+# Other fields in another order, with steps and with sacct's default times. sacct fails on unknown fields, so dump()
+# drops those that this version lacks.
 OTHER_FIELDS = (
     "State,JobID,JobIDRaw,End,Start,Submit,Elapsed,Suspended,User,NCPUS,ReqMem,NNodes,NodeList,AllocTRES,ReqTRES,"
     "Reserved,Planned,Restarts,FailedNode,MaxRSS"
@@ -56,54 +56,54 @@ EXPECTED = {
 }
 
 
-def study(*files: Path, folder: Path) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
-    """The row account, the jobs and the attempts of these dumps; typed rows go to `folder`."""
+def derive_tables(*files: Path, folder: Path) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
+    """Return the row account, the jobs and the attempts of these dumps; write typed rows to `folder`."""
     folder.mkdir(parents=True, exist_ok=True)
     schemas = raw_schemas("sacct")
     account, quarantine = ingest({"record": list(files)}, schemas, folder, 1.0, sacct_reader.READERS)
     assert account["rows_quarantined"].item() == quarantine.height
     raw = {"record": pl.scan_parquet(folder / "record.parquet")}
-    return account, table_of("sacct", "jobs", raw), table_of("sacct", "attempts", raw)
+    return account, derive_table("sacct", "jobs", raw), derive_table("sacct", "attempts", raw)
 
 
 def check_story(jobs: pl.DataFrame, attempts: pl.DataFrame) -> None:
-    """Assert that jobs and attempts tell what happened."""
+    """Assert that jobs and attempts match EXPECTED."""
     runs = attempts.group_by("job_id", maintain_order=True).agg("state", nodes=pl.col("node_list").last())
-    told = jobs.join(runs, on="job_id", how="left")
-    found = {
+    jobs_with_runs = jobs.join(runs, on="job_id", how="left")
+    actual = {
         row["job_id_shown"]: (row["outcome"], row["state"] or [], row["gpu_milli"] // 1000, row["nodes_right"])
-        for row in told.iter_rows(named=True)
+        for row in jobs_with_runs.iter_rows(named=True)
     }
     expected = {
-        name: (*case[:3], case[3] if not name.startswith("16") else found[name][3]) for name, case in EXPECTED.items()
+        name: (*case[:3], case[3] if not name.startswith("16") else actual[name][3]) for name, case in EXPECTED.items()
     }
-    assert found == expected
-    by_name = {row["job_id_shown"]: row for row in jobs.iter_rows(named=True)}
+    assert actual == expected
+    rows_by_name = {row["job_id_shown"]: row for row in jobs.iter_rows(named=True)}
     for name, (_, states, _, _) in EXPECTED.items():
-        assert by_name[name]["attempts"] == (len(states) or None), name
+        assert rows_by_name[name]["attempts"] == (len(states) or None), name
     assert jobs["job_id"].n_unique() == jobs.height
-    ran = jobs.filter(pl.col("start_s").is_not_null())
-    assert ran.select("end_s", "runtime_s", "queue_s").null_count().row(0) == (0, 0, 0)
-    assert ran.filter(pl.col("wall_s") < pl.col("runtime_s") + pl.col("suspended_s")).is_empty()
+    started_jobs = jobs.filter(pl.col("start_s").is_not_null())
+    assert started_jobs.select("end_s", "runtime_s", "queue_s").null_count().row(0) == (0, 0, 0)
+    assert started_jobs.filter(pl.col("wall_s") < pl.col("runtime_s") + pl.col("suspended_s")).is_empty()
     assert attempts["infra_failure"].sum() == 2
-    assert by_name["8"]["infra_failures"] == 1
+    assert rows_by_name["8"]["infra_failures"] == 1
     assert attempts.filter(pl.col("node_list").list.len() != pl.col("nodes")).is_empty()
-    # The sum of both runs, without the time between them.
-    assert by_name["5"]["wall_s"] > by_name["5"]["runtime_s"]
-    # Suspended for some seconds of its life.
-    assert by_name["9"]["suspended_s"] >= 2
-    assert by_name["9"]["wall_s"] == by_name["9"]["runtime_s"] + by_name["9"]["suspended_s"]
-    # From two nodes to one: two records that overlap, one run.
-    assert by_name["14"]["wall_s"] == by_name["14"]["runtime_s"]
-    # Asked for one GPU a node, got both nodes whole.
-    assert by_name["15"]["gpu_allocated_milli"] == 16_000
-    assert by_name["4"]["cancelled_by"] == 0
-    assert by_name["1"]["gpu_type"] == "a100"
-    assert by_name["1"]["user"] == "root"
+    # The run time is the sum of both runs, without the time between them.
+    assert rows_by_name["5"]["wall_s"] > rows_by_name["5"]["runtime_s"]
+    # Job 9 was suspended for some seconds.
+    assert rows_by_name["9"]["suspended_s"] >= 2
+    assert rows_by_name["9"]["wall_s"] == rows_by_name["9"]["runtime_s"] + rows_by_name["9"]["suspended_s"]
+    # Job 14 shrank from two nodes to one: two overlapping records, one run.
+    assert rows_by_name["14"]["wall_s"] == rows_by_name["14"]["runtime_s"]
+    # Job 15 requested one GPU per node and received both nodes whole.
+    assert rows_by_name["15"]["gpu_allocated_milli"] == 16_000
+    assert rows_by_name["4"]["cancelled_by"] == 0
+    assert rows_by_name["1"]["gpu_type"] == "a100"
+    assert rows_by_name["1"]["user"] == "root"
 
 
-def tell(up_to_early_dump: Callable[[], None]) -> None:
-    """Submit the jobs to the running cluster and see them to the state that EXPECTED names; 30 to 60 seconds."""
+def run_story(up_to_early_dump: Callable[[], None]) -> None:
+    """Submit the jobs to the running cluster and drive them to the states in EXPECTED; 30 to 60 seconds."""
     n1 = ("-w", "n1")
     _submit("1", *n1, "--gres=gpu:a100:4", wrap="sleep 2")
     _submit("2", *n1, "--gres=gpu:2", wrap="exit 3")
@@ -118,7 +118,7 @@ def tell(up_to_early_dump: Callable[[], None]) -> None:
         _wait(lambda job=job: _state(job) == "RUNNING", f"job {job} runs")
     _scontrol("update", "JobId=3", "EndTime=now+1")
     _scontrol("suspend", "9")
-    # Three tasks with ids of their own, given when they start: 10, 11, 12.
+    # The three tasks get the ids 10, 11, 12 when they start.
     _submit("10", *n1, "--array=0-2", "--gres=gpu:1", wrap="sleep 1; exit $((SLURM_ARRAY_TASK_ID == 1))")
     for job in ("10", "11", "12"):
         _wait(lambda job=job: _state(job) in ("COMPLETED", "FAILED"), f"job {job} ends")
@@ -128,12 +128,12 @@ def tell(up_to_early_dump: Callable[[], None]) -> None:
     up_to_early_dump()
     _scontrol("requeue", "5,6")
     _scontrol("resume", "9")
-    # The node is lost, and comes back by itself, as its daemon still answers.
+    # The node goes down and returns by itself, because its daemon still answers.
     _scontrol("update", "nodename=n2", "state=down", "reason=test")
     _wait(lambda: _state("7") == "NODE_FAIL" and _state("8") == "PENDING", "the node is lost")
     _scontrol("update", "nodename=n2", "state=resume", check=False)
     _wait(lambda: _run("sinfo", "-h", "-n", "n2", "-o", "%t").strip() in ("idle", "mix"), "the node is back")
-    # In the second of its killing, a job's credential would be taken for the old one.
+    # Within the second of its kill, Slurm would mistake a job's new credential for the old one.
     time.sleep(3)
     for job in ("5", "8"):
         # Slurm waits two minutes before it starts a requeued job again.
@@ -155,22 +155,21 @@ def tell(up_to_early_dump: Callable[[], None]) -> None:
     _submit("18", *n1, "--gres=gpu:a100:8", wrap="sleep 300")
     _wait(lambda: _state("18") == "RUNNING", "job 18 runs")
     _submit("19", *n1, "--exclusive", wrap="sleep 300")
-    # The accounting follows a moment later.
+    # The accounting lags by a moment.
     _wait(lambda: len(dump(FIELDS, "-X").splitlines()) == 23, "all records are there")
     time.sleep(1)
 
 
 def dump(fields: str, *options: str, times: str | None = "%s") -> str:
-    """What sacct prints of all jobs, of the fields that this version knows."""
-    known = _run("sacct", "--helpformat").split()
-    fields = ",".join(field for field in fields.split(",") if field in known)
+    known_fields = _run("sacct", "--helpformat").split()
+    fields = ",".join(field for field in fields.split(",") if field in known_fields)
     env = os.environ | {"TZ": "UTC"} | ({"SLURM_TIME_FORMAT": times} if times else {})
     return _run("sacct", "-a", "-D", "-P", *options, "-S", "now-1day", "-o", fields, env=env)
 
 
 def _submit(expected_id: str, *options: str, wrap: str) -> None:
-    done = _run("sbatch", "--parsable", "-o", "/dev/null", "--mem=100M", *options, f"--wrap={wrap}")
-    assert done.strip() == expected_id
+    job_id = _run("sbatch", "--parsable", "-o", "/dev/null", "--mem=100M", *options, f"--wrap={wrap}")
+    assert job_id.strip() == expected_id
 
 
 def _scontrol(*arguments: str, check: bool = True) -> None:
@@ -178,18 +177,18 @@ def _scontrol(*arguments: str, check: bool = True) -> None:
 
 
 def _state(job: str) -> str:
-    done = subprocess.run(["scontrol", "-o", "show", "job", job], capture_output=True, text=True, timeout=60)
-    for line in done.stdout.splitlines():
-        words = dict(word.split("=", 1) for word in line.split() if "=" in word)
-        if words.get("JobId") == job:
-            return words["JobState"]
+    process = subprocess.run(["scontrol", "-o", "show", "job", job], capture_output=True, text=True, timeout=60)
+    for line in process.stdout.splitlines():
+        fields = dict(field.split("=", 1) for field in line.split() if "=" in field)
+        if fields.get("JobId") == job:
+            return fields["JobState"]
     return ""
 
 
-def _wait(until: Callable[[], bool], what: str, seconds: float = 60) -> None:
+def _wait(condition: Callable[[], bool], description: str, seconds: float = 60) -> None:
     deadline = time.monotonic() + seconds
-    while not until():
-        assert time.monotonic() < deadline, f"waited in vain until {what}: {dump('JobID,State,Start,End', '-X')}"
+    while not condition():
+        assert time.monotonic() < deadline, f"waited in vain until {description}: {dump('JobID,State,Start,End', '-X')}"
         time.sleep(0.2)
 
 

@@ -1,4 +1,4 @@
-"""Running the study as a user does, in a copy of the checkout."""
+"""Run the study as a user does, in a copy of the checkout."""
 
 import atexit
 import hashlib
@@ -34,22 +34,22 @@ CHECKOUT = (
 )
 SHARED_DATA = ROOT.parent / "shared" / "data"
 WARM = WarmSnakemake()
-# With these Snakemake's own output is wanted.
+# With these options the tests read Snakemake's own output.
 OF_SNAKEMAKE = ("--dry-run", "-n", "--lint", "--list-rules", "--quiet", "--report", "--summary", "--verbose")
 
 
 @dataclass(frozen=True)
 class Checkout:
-    """A folder with the workflow in it, where `snakemake` is typed."""
+    """A folder that holds the workflow, in which `snakemake` runs."""
 
     folder: Path
 
     def snakemake(
         self, *arguments: str, check: bool = True, one_process: bool = False, **config
     ) -> subprocess.CompletedProcess:
-        """Run snakemake here; `config` is written to a file of the user's and given by --configfile.
+        """Run snakemake here; `config` becomes a user's file, passed by --configfile.
 
-        `one_process`, in half the time: for a test of what a study makes, not of how it runs.
+        `one_process` takes half the time: for tests of a study's products rather than of its execution.
         """
         if config:
             (self.folder / "my.yaml").write_text(yaml.safe_dump(config))
@@ -59,22 +59,22 @@ class Checkout:
         plugins = not set(arguments).intersection(OF_SNAKEMAKE)
         if plugins:
             arguments = ("--logger", "progress", *(() if one_process else ("--executor", "forks")), *arguments)
-        done = WARM.run([*arguments], self.folder, environment(), one_process, plugins)
+        process = WARM.run([*arguments], self.folder, environment(), one_process, plugins)
         if check:
-            assert done.returncode == 0, done.stdout + done.stderr
-        return done
+            assert process.returncode == 0, process.stdout + process.stderr
+        return process
 
     def planned(self, *arguments: str, **config) -> set[str]:
-        """The rules that a run would execute now."""
-        shown = self.snakemake("--dry-run", *arguments, **config)
-        text = shown.stdout + shown.stderr
+        """Return the rules that a run would execute now."""
+        process = self.snakemake("--dry-run", *arguments, **config)
+        text = process.stdout + process.stderr
         if "Nothing to be done" in text:
             return set()
         table = text.split("Job stats:")[1].split("\ntotal")[0]
         return set(re.findall(r"^(\w+) +\d+$", table, re.MULTILINE)) - {"default", "all"}
 
     def hashes(self) -> dict[str, str]:
-        """SHA-256 of every file under results/."""
+        """Return the SHA-256 of every file under results/."""
         results = self.folder / "results"
         return {
             str(path.relative_to(results)): hashlib.sha256(path.read_bytes()).hexdigest()
@@ -84,16 +84,16 @@ class Checkout:
 
     @contextmanager
     def appended(self, *files: str, text: str = "") -> Iterator[None]:
-        """Each file longer by this text for a while; default: a statement, or an empty line where it is no module."""
+        """Append the text to each file for a while; default: a statement in a module, else an empty line."""
         paths = [self.folder / file for file in files]
-        before = [(path.read_bytes(), path.stat().st_mtime_ns) for path in paths]
-        for path, (content, _) in zip(paths, before, strict=True):
-            more = text or ("\nEDITED = True\n" if path.suffix == ".py" else "\n")
-            path.write_bytes(content + more.encode())
+        originals = [(path.read_bytes(), path.stat().st_mtime_ns) for path in paths]
+        for path, (content, _) in zip(paths, originals, strict=True):
+            addition = text or ("\nEDITED = True\n" if path.suffix == ".py" else "\n")
+            path.write_bytes(content + addition.encode())
         try:
             yield
         finally:
-            for path, (content, time_ns) in zip(paths, before, strict=True):
+            for path, (content, time_ns) in zip(paths, originals, strict=True):
                 path.write_bytes(content)
                 os.utime(path, ns=(time_ns, time_ns))
 
@@ -107,7 +107,7 @@ class Checkout:
 def hide_quarto() -> None:
     """Take Quarto off the PATH of this process and its children; REAL_QUARTO then names the program.
 
-    A folder that holds it gives way to links to its other programs: it may be /usr/local/bin.
+    Links to its other programs replace a folder that holds it, which may be /usr/local/bin.
     """
     if not (quarto := shutil.which("quarto")):
         return
@@ -125,8 +125,8 @@ def hide_quarto() -> None:
     os.environ["PATH"] = os.pathsep.join(folders)
 
 
-# Stands in for Quarto, which no package index carries: it takes the arguments that Quarto takes and warns as Quarto
-# warns, Pandoc's warnings among the information, those of its Lua filters in colours that end on the next line.
+# A stand-in for Quarto, which no package index carries: same arguments, same warnings. Pandoc's warnings come among
+# the information; those of Lua filters are coloured, and the colour ends on the next line.
 _QUARTO = r"""#!/bin/sh
 if [ "$1" = --version ]; then echo VERSION; exit 0; fi
 if [ "$1 $3 $4 $5 $6" != "render --to html --output made.html" ]; then exit 2; fi
@@ -141,8 +141,8 @@ log 'Output created: made.html'
 """
 
 
-def quarto_in(folder: Path, version: str = "1.10.18") -> str:
-    """A PATH that begins with the folder, where a program stands in for Quarto of this version."""
+def write_quarto(folder: Path, version: str = "1.10.18") -> str:
+    """Write a stand-in for Quarto of this version into the folder; return a PATH that begins with it."""
     folder.mkdir(parents=True, exist_ok=True)
     program = folder / "quarto"
     program.write_text(_QUARTO.replace("VERSION", version))
@@ -151,12 +151,12 @@ def quarto_in(folder: Path, version: str = "1.10.18") -> str:
 
 
 def environment() -> dict[str, str]:
-    """The environment of a rule, without what a test runner put into it."""
-    # COLUMNS: pytest-xdist tells its workers how wide the terminal is, and lines would break elsewhere. MAKE: `make`
-    # tells another `make` below it that it is below one.
-    ours = ("PYTEST", "POLARS", "PYTHON", "COLUMNS", "MAKE", "MFLAGS")
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
-    return kept | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+    """Return the environment of a rule, without the variables of the test runner."""
+    # COLUMNS: pytest-xdist sets the terminal width for its workers, which moves line breaks. MAKE: `make` marks a
+    # nested `make`.
+    excluded_prefixes = ("PYTEST", "POLARS", "PYTHON", "COLUMNS", "MAKE", "MFLAGS")
+    variables = {name: value for name, value in os.environ.items() if not name.startswith(excluded_prefixes)}
+    return variables | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
 
 
 def check_out(folder: Path) -> Checkout:
@@ -164,7 +164,7 @@ def check_out(folder: Path) -> Checkout:
     for name in CHECKOUT:
         source = ROOT / name
         if source.is_dir():
-            # With the bytecode of this test run: each first run in a copy would compile some hundred modules.
+            # Copy the bytecode too: otherwise each first run in a copy compiles about a hundred modules.
             shutil.copytree(source, folder / name, ignore=shutil.ignore_patterns("*.pyc.*", ".snakemake"))
         else:
             shutil.copy2(source, folder / name)
@@ -173,7 +173,7 @@ def check_out(folder: Path) -> Checkout:
 
 
 def clone(folder: Path) -> Path:
-    """The checkout with all that is typed in it, and the environment of the tests as if `make` had installed it."""
+    """Copy the checkout with its Makefile; link the tests' environment as if `make` had installed it."""
     check_out(folder)
     for name in ("Makefile", "setup", "docs", *(path.name for path in ROOT.glob("requirements*.lock"))):
         copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy2
@@ -185,42 +185,44 @@ def clone(folder: Path) -> Path:
     return folder
 
 
-def copied(study: Checkout, folder: Path) -> Checkout:
-    """A copy of the study in the folder, with the dates of its files."""
+def copy_study(study: Checkout, folder: Path) -> Checkout:
+    """Copy the study into the folder, with the timestamps of its files."""
     return Checkout(Path(shutil.copytree(study.folder, folder / "checkout", symlinks=True)))
 
 
-# Where the study of one trace, `sample`, has its own products; its page, and that of a study of several traces.
+# Products and page of the study of one trace, `sample`; page of a study of several traces.
 OWN = "results/studies/sample"
 PAGE = f"{OWN}/report/index.html"
 PAGE_OF_SEVERAL = "results/studies/study/report/index.html"
 
 
 def pages_of_several(traces) -> list[str]:
-    """The pages of a study of several traces: the comparison, and one for each."""
     return [PAGE_OF_SEVERAL, *(PAGE_OF_SEVERAL.replace("index", trace) for trace in traces)]
 
 
 def tables_without_sense(trace: Path) -> list[str]:
-    """The tables in results/<trace> that hold what is no number where one was computed."""
-    none = {"nan", "inf", "-inf"}
+    """Return the tables in results/<trace> that contain NaN or infinity."""
+    invalid_values = {"nan", "inf", "-inf"}
     files = sorted((trace / "tables").glob("*.csv"))
-    return [file.name for file in files if none & set(re.split(r"[,\n]", file.read_text(encoding="utf-8").lower()))]
+    return [
+        file.name
+        for file in files
+        if invalid_values & set(re.split(r"[,\n]", file.read_text(encoding="utf-8").lower()))
+    ]
 
 
-# In a copy of the checkout, which has a smaller sample of this format.
+# The study of a copy of the checkout, which has a smaller sample.
 SMALL = {"study": ["sample"], "registry": {"sample": {}}}
 TASKS = 2000
 
 
 @cache
 def packed_tasks(tasks: int) -> bytes:
-    """The packed file of a sample of the format pai2020."""
     return packed_sample("pai2020", tasks, 2020).encode()
 
 
 def pack_tasks(folder: Path, tasks: int) -> None:
-    """Give a copy of the checkout an embedded sample of so many tasks in place of 20,000."""
+    """Replace the embedded sample of 20,000 tasks in a copy of the checkout by a smaller one."""
     content = packed_tasks(tasks)
     (folder / "samples/pai2020.json").write_bytes(content)
     declaration = folder / "scripts/ttf/formats/pai2020/format.yaml"
@@ -234,7 +236,6 @@ PODS_HEADER = (
 
 
 def pods(count: int = 200, phases=("Succeeded", "Failed", "Running")) -> list[str]:
-    """Lines of a table of pods, all good."""
     return [
         f"pod-{n},{4000 + 1000 * (n % 3)},{8192 * (1 + n % 4)},1,{[250, 500, 1000][n % 3]},V100,LS,"
         f"{phases[n % len(phases)]},{n},{n + 20 + 7 * (n % 50)},{n + 1}"
@@ -243,7 +244,6 @@ def pods(count: int = 200, phases=("Succeeded", "Failed", "Running")) -> list[st
 
 
 def write_pods(study: Checkout, lines: list[str], trace: str = "mine", header: str = PODS_HEADER) -> dict:
-    """Write the lines as the trace's table of pods; return the configuration that names it."""
     folder = study.folder / "raw" / trace
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "openb_pod_list_default.csv").write_text("\n".join([header, *lines]) + "\n")

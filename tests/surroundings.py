@@ -1,20 +1,20 @@
-"""What surrounds a study without being any of its business: each has to leave every product as it is, to the byte."""
+"""Environments that must not change any product of a study by a byte."""
 
 import shutil
 import subprocess
 from pathlib import Path
 
 _EMPTY_FONTS = '<fontconfig><dir prefix="relative">none</dir></fontconfig>\n'
-# Locales with another decimal sign, and another i.
+# Locales with a decimal comma, and with a dotless i.
 LOCALES = ("tr_TR", "de_DE")
 
 
 def surroundings(folder: Path) -> dict[str, dict]:
-    """Name -> keywords of whole_study.run_apart; what they need is written into `folder`. Locales where they can be."""
+    """Return keywords of whole_study.run_apart by name, with locales if localedef exists; write their files."""
     (folder / "none").mkdir(parents=True)
     (folder / "fonts.conf").write_text(_EMPTY_FONTS)
     older = "glibc.cpu.hwcaps=-AVX512F,-AVX512VL,-AVX512DQ,-AVX512BW,-AVX512CD"
-    found = {
+    cases = {
         "usual": {},
         "plain C locale": {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},
         "Kathmandu": {"TZ": "Asia/Kathmandu"},
@@ -31,9 +31,9 @@ def surroundings(folder: Path) -> dict[str, dict]:
         "terminal": {"COLUMNS": "40", "POLARS_FMT_MAX_ROWS": "2", "TERM": "dumb", "NO_COLOR": "1"},
     }
     for name in LOCALES if shutil.which("localedef") else ():
-        made = folder / f"{name}.UTF-8"
-        # It says what it lacks by its exit code, and by what it wrote.
-        subprocess.run(["localedef", "-i", name, "-f", "UTF-8", str(made)], capture_output=True, check=False)
-        if (made / "LC_CTYPE").is_file():
-            found[name] = {"LOCPATH": str(folder), "LC_ALL": made.name, "LANG": made.name}
-    return found
+        locale_folder = folder / f"{name}.UTF-8"
+        # localedef exits with an error on mere warnings; the written file shows whether it succeeded.
+        subprocess.run(["localedef", "-i", name, "-f", "UTF-8", str(locale_folder)], capture_output=True, check=False)
+        if (locale_folder / "LC_CTYPE").is_file():
+            cases[name] = {"LOCPATH": str(folder), "LC_ALL": locale_folder.name, "LANG": locale_folder.name}
+    return cases

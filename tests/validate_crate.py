@@ -1,7 +1,7 @@
-"""What roc-validator requires of an RO-Crate and finds missing, a line each: `python validate_crate.py FOLDER PROFILE`.
+"""Print the requirements that an RO-Crate fails in roc-validator: `python validate_crate.py FOLDER PROFILE`.
 
-In the environment of requirements-crate.lock. No network: for the context of RO-Crate stands one with the terms that a
-crate here uses, and that the context can be fetched is the one requirement that is not asked about.
+Runs in the environment of requirements-crate.lock, offline: a short context replaces that of RO-Crate, and the
+requirement that the context can be fetched is ignored.
 """
 
 import io
@@ -13,7 +13,7 @@ from email import message_from_string
 from urllib.response import addinfourl
 
 CONTEXT = {
-    # Of schema.org are all terms but these.
+    # All other terms are from schema.org.
     "@vocab": "http://schema.org/",
     "File": "http://schema.org/MediaObject",
     "ComputationalWorkflow": "https://bioschemas.org/ComputationalWorkflow",
@@ -37,9 +37,11 @@ def main(folder: str, profile: str) -> None:
     from rocrate_validator import models, services
 
     required = models.Severity.REQUIRED
-    asked = services.ValidationSettings(rocrate_uri=folder, profile_identifier=profile, requirement_severity=required)
-    found = [str(issue.message) for issue in services.validate(asked).get_issues()]
-    print("\n".join(sorted(message for message in found if "/ro/crate/1.1/context" not in message)))
+    settings = services.ValidationSettings(
+        rocrate_uri=folder, profile_identifier=profile, requirement_severity=required
+    )
+    messages = [str(issue.message) for issue in services.validate(settings).get_issues()]
+    print("\n".join(sorted(message for message in messages if "/ro/crate/1.1/context" not in message)))
 
 
 if __name__ == "__main__":

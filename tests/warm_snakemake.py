@@ -1,7 +1,7 @@
-"""Snakemake started from a process that has imported it already: a third less work than `python -m snakemake`.
+"""Fork Snakemake from a process that has already imported it: a third less work than `python -m snakemake`.
 
-Run as a script it waits for runs to start: a line of JSON each on standard input, answered by the exit code. Each run
-is a process of its own, forked before anything of a checkout has been imported.
+As a script it reads a line of JSON per run from standard input and answers with the exit code. Each run is a fork
+made before anything of a checkout is imported.
 """
 
 import atexit
@@ -14,38 +14,38 @@ import tempfile
 from pathlib import Path
 from types import SimpleNamespace
 
-# What every run imports, of what is not the checkout's.
+# Modules outside the checkout that every run imports.
 PRELOADED = ("snakemake.cli", "snakemake.report.html_reporter", "smart_open")
 
 
 class WarmSnakemake:
-    """Starts runs, the first of which starts the process that they are forked from."""
+    """Start runs; the first one starts the server process that forks them."""
 
     def __init__(self):
         self._server = None
 
     def run(self, arguments: list[str], cwd: Path, env: dict[str, str], one_process=False, plugins=False):
-        """What subprocess.run gives of `snakemake ARGUMENTS`; `one_process`: the run does its jobs itself; `plugins`:
-        it knows those of the checkout, as a run by `make` does.
+        """Run `snakemake ARGUMENTS`; return what subprocess.run would. `one_process`: the run executes its jobs itself;
+        `plugins`: it loads the checkout's plugins, as `make` does.
         """
         if self._server is None:
-            # Only a process without threads can be forked; NumPy would start some for its linear algebra.
+            # Only a process without threads can be forked safely; NumPy would start some for linear algebra.
             server_env = env | {"OPENBLAS_NUM_THREADS": "1"}
             pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
             self._server = subprocess.Popen([sys.executable, __file__], **pipes, text=True, env=server_env)
             atexit.register(self._server.communicate)
         with tempfile.TemporaryDirectory() as folder:
-            out, err = (Path(folder) / name for name in ("out", "err"))
+            stdout_file, stderr_file = (Path(folder) / name for name in ("out", "err"))
             request = {"arguments": arguments, "env": env, "one_process": one_process, "plugins": plugins}
-            request |= {"cwd": str(cwd), "out": str(out), "err": str(err)}
+            request |= {"cwd": str(cwd), "out": str(stdout_file), "err": str(stderr_file)}
             self._server.stdin.write(json.dumps(request) + "\n")
             self._server.stdin.flush()
             code = int(self._server.stdout.readline())
-            return subprocess.CompletedProcess(arguments, code, out.read_text(), err.read_text())
+            return subprocess.CompletedProcess(arguments, code, stdout_file.read_text(), stderr_file.read_text())
 
 
 def _serve() -> SimpleNamespace:
-    """Fork for each request; returns in each fork, with its request. The server itself ends with its input."""
+    """Fork for each request and return it in the fork. The server exits at the end of its input."""
     for line in sys.stdin:
         child = os.fork()
         if not child:
@@ -56,14 +56,14 @@ def _serve() -> SimpleNamespace:
 
 
 def _become(request: SimpleNamespace) -> None:
-    """Make this process what `python -m snakemake` would be."""
+    """Set streams, folder, environment and arguments of this process as `python -m snakemake` would have them."""
     for stream, path in ((1, request.out), (2, request.err)):
         file = os.open(path, os.O_WRONLY | os.O_CREAT)
         os.dup2(file, stream)
         os.close(file)
-    nothing = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(nothing, 0)
-    os.close(nothing)
+    null_device = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(null_device, 0)
+    os.close(null_device)
     os.chdir(request.cwd)
     os.environ.clear()
     os.environ.update(request.env)
@@ -78,7 +78,7 @@ def _run_scripts_here() -> None:
 
     def execute_script(script, file, edit=False):
         code, path = compile(Path(file).read_bytes(), file, "exec"), sys.path[:]
-        # A request to stop is for the main thread, which is Snakemake's.
+        # Signals to stop belong to Snakemake, which runs in the main thread.
         importlib.import_module("ttf.engine.process.entry").end_job_on_request = lambda: None
         with benchmarked(benchmark_record=script.bench_record):
             try:
@@ -87,13 +87,13 @@ def _run_scripts_here() -> None:
                 if end.code:
                     raise subprocess.CalledProcessError(end.code, file) from None
             finally:
-                sys.path[:] = path  # to which Snakemake has every script add what it holds already
+                sys.path[:] = path  # every script repeats Snakemake's entries in it
 
     PythonScript.execute_script = execute_script
 
 
 def _find_plugins(checkout: Path) -> None:
-    """Snakemake has looked for plugins when it was imported: those of the checkout it is told of."""
+    """Register the checkout's plugins: Snakemake looked for plugins before, when it was imported."""
     from snakemake_interface_executor_plugins.registry import ExecutorPluginRegistry
     from snakemake_interface_logger_plugins.registry import LoggerPluginRegistry
 

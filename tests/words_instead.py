@@ -1,8 +1,8 @@
-"""The words that readers do not meet, and what is said instead."""
+"""Private words that must not reach readers, and their replacements."""
 
 import re
 
-# Pattern -> what to write instead.
+# Pattern -> replacement.
 INSTEAD = {
     r"laid to": "attributed to",
     r"goe?s? with (a )?failures?": "factors associated with failure",
@@ -22,16 +22,20 @@ INSTEAD = {
     r"by proxy": "any failure, cause unknown",
     r"\d+([.,]\d+)? ?% intervals?": "95% CI",
 }
-SAID = {re.compile(rf"(?<![\w.`/-]){said}(?![\w`/]|\.\w)", re.IGNORECASE): new for said, new in INSTEAD.items()}
+SAID = {
+    re.compile(rf"(?<![\w.`/-]){pattern}(?![\w`/]|\.\w)", re.IGNORECASE): replacement
+    for pattern, replacement in INSTEAD.items()
+}
 SAID[re.compile(r"\d[ \u00a0\u202f]%(?![\w(])")] = "% without a space"
 
 
-def slips(text: str) -> list[str]:
-    """What of a text is said otherwise, with what to write."""
+def find_private_words(text: str) -> list[str]:
     return [
-        f"{found[0]!r} -> {new}: {_around(text, found)}" for said, new in SAID.items() for found in said.finditer(text)
+        f"{match[0]!r} -> {replacement}: {_around(text, match)}"
+        for pattern, replacement in SAID.items()
+        for match in pattern.finditer(text)
     ]
 
 
-def _around(text: str, found: re.Match) -> str:
-    return " ".join(text[max(found.start() - 30, 0) : found.end() + 30].split())
+def _around(text: str, match: re.Match) -> str:
+    return " ".join(text[max(match.start() - 30, 0) : match.end() + 30].split())

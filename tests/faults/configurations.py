@@ -1,7 +1,6 @@
-"""Mutated configurations: what people, editors and ill will do to a YAML file, and what the study makes of each.
+"""Mutated configurations: damage to YAML files by people, editors and attackers, and the study's answers.
 
-`mutated(seed, n)` gives them, the same for the same seed; `checked` says of one whether it is accepted, refused with a
-message that a person can use, or a fault.
+`mutated(seed, n)` yields them reproducibly; `checked` judges one: accepted, refused with a useful message, or a fault.
 """
 
 import contextlib
@@ -23,7 +22,7 @@ import yaml
 from faults.verdict import Verdict, fault_of_message
 from study_runs import ROOT
 
-# Of processor time; the clock goes on while other programs run, and ends what waits for ever.
+# Limits of processor time, and of wall time for a case that waits forever.
 MOST_SECONDS, HANGING_S = 5, 30
 MY = "my.yaml"
 
@@ -92,7 +91,7 @@ _FILES = {
     "health_events",
     "folder",
 }
-# The files that a configuration names, of which one stands in for the configuration itself in some mutations.
+# Files that a configuration names; some mutations change one of these instead of the configuration.
 NAMED: dict[str, dict] = {
     "taxonomy": {
         "reasons": {"Tea": {"domain": ["user program"], "category": ["U"], "deterministic": False}},
@@ -117,12 +116,12 @@ NAMED: dict[str, dict] = {
         ],
     },
 }
-# What stands in the folder of a study beside the configuration (`prepared`).
+# Special files in the folder of a study (`prepared`).
 PLACES = ("fifo", "zero", "folder", "loop", "dangling", "empty", "binary", "utf16", "huge", "list", "unreadable")
 
 _PODS = "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,deletion_time,scheduled_time"
 
-# Values of a kind that few keys expect -------------------------------------------------------------------------
+# Values that few keys accept -------------------------------------------------------------------------
 
 _VALUES: list[Any] = [None, True, False, 0, -1, 1, 2**31, 2**63, -(2**63) - 1, 10**400, 0.5, -0.0, 1e308, 5e-324]
 _VALUES += [float("nan"), float("inf"), float("-inf"), "", " ", "no", "null", "~", "0", "1e3", "a" * 10_000]
@@ -133,9 +132,9 @@ _VALUES += [yaml.safe_load(text) for text in ("2020-01-31", "2020-01-31 10:00:00
 _VALUES += [*PLACES, *(f"./{place}" for place in PLACES), "nothing.yaml", "own_claims.yaml", "raw/jobs.csv"]
 _VALUES += [["wrong"] * 5000, list(range(20_000)), {f"key{number}": number for number in range(3000)}]
 
-# Plain scalars, put into the text as they are.
-_WRITTEN = ["017", "0o17", "0x1F", "0b11", "1_000", "190:20:30", "1:" * 50 + "1", ".inf", "-.INF", ".nan", "=", "<<"]
-_WRITTEN += [
+# Plain scalars, inserted into the text verbatim.
+_SCALARS = ["017", "0o17", "0x1F", "0b11", "1_000", "190:20:30", "1:" * 50 + "1", ".inf", "-.INF", ".nan", "=", "<<"]
+_SCALARS += [
     "2020-13-45",
     "2020-02-30",
     "1e999",
@@ -144,21 +143,22 @@ _WRITTEN += [
     "0x" + "f" * 300_000,
     "1:" * 200_000 + "1",
 ]
-_WRITTEN += ["!!int x", "!!float x", "!!bool x", "!!timestamp x", "!!null x", "!!set {a, b}", "!!omap [a: 1]"]
-_WRITTEN += ["!!binary '*'", "!!python/object:os.system [id]", "!!python/object/apply:os.getcwd []", "!foo bar"]
-_WRITTEN += ["!!python/name:os.system", "!!python/tuple [1]", "!<tag:x> 1", "*nowhere", "&a [*a]", "&a {b: *a}"]
-_WRITTEN += ["@at", "`tick`", "%x", "'open", '"open', "[", "{", "]", "}", "[1, 2", "{a: 1", "|", ">-", "? [a]", "- -"]
-_WRITTEN += ['"\\ud800"', '"\\x1b[2J"', '"\\N"', "[" * 50_000, "{a: " * 20_000, "[" * 200 + "]" * 200, "\t1", "# gone"]
+_SCALARS += ["!!int x", "!!float x", "!!bool x", "!!timestamp x", "!!null x", "!!set {a, b}", "!!omap [a: 1]"]
+_SCALARS += ["!!binary '*'", "!!python/object:os.system [id]", "!!python/object/apply:os.getcwd []", "!foo bar"]
+_SCALARS += ["!!python/name:os.system", "!!python/tuple [1]", "!<tag:x> 1", "*nowhere", "&a [*a]", "&a {b: *a}"]
+_SCALARS += ["@at", "`tick`", "%x", "'open", '"open', "[", "{", "]", "}", "[1, 2", "{a: 1", "|", ">-", "? [a]", "- -"]
+_SCALARS += ['"\\ud800"', '"\\x1b[2J"', '"\\N"', "[" * 50_000, "{a: " * 20_000, "[" * 200 + "]" * 200, "\t1", "# gone"]
 
 _ENCODINGS = ("utf-16", "utf-16-le", "utf-32", "latin-1", "utf-8-sig", "cp037", "utf-7", "shift_jis")
 
 
 def _bomb(width: int, levels: int, merge: bool = False) -> str:
-    """A text of some lines that stands for width ** levels values."""
     lines = ["a0: &a0 {x: 1}" if merge else "a0: &a0 [x]"]
     for level in range(1, levels + 1):
-        many = ", ".join([f"*a{level - 1}"] * width)
-        lines.append(f"a{level}: &a{level} {{<<: [{many}], y{level}: 1}}" if merge else f"a{level}: &a{level} [{many}]")
+        aliases = ", ".join([f"*a{level - 1}"] * width)
+        lines.append(
+            f"a{level}: &a{level} {{<<: [{aliases}], y{level}: 1}}" if merge else f"a{level}: &a{level} [{aliases}]"
+        )
     return "\n".join(lines) + "\n"
 
 
@@ -167,74 +167,89 @@ def _bomb(width: int, levels: int, merge: bool = False) -> str:
 Path_ = tuple[Any, ...]
 
 
-def _paths(value: Any, above: Path_ = ()) -> Iterator[Path_]:
+def _paths(value: Any, parent_path: Path_ = ()) -> Iterator[Path_]:
     items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, item in items:
-        yield (*above, key)
-        yield from _paths(item, (*above, key))
+        yield (*parent_path, key)
+        yield from _paths(item, (*parent_path, key))
 
 
-def _at(document: Any, path: Path_) -> Any:
+def _value_at(document: Any, path: Path_) -> Any:
     for key in path:
         document = document[key]
     return document
 
 
-def _of_values(draw: random.Random, document: dict) -> tuple[str, dict]:
-    """(what was done, the document) after one mutation of its values."""
+def _mutate_values(draw: random.Random, document: dict) -> tuple[str, dict]:
+    """Return (description, document) after one mutation of its values."""
     document = copy.deepcopy(document)
     path = draw.choice(list(_paths(document)))
-    above, key = _at(document, path[:-1]), path[-1]
-    what = draw.choice(("set", "set", "set", "delete", "misspell", "swap", "wrap", "number", "many", "move", "place"))
+    parent, key = _value_at(document, path[:-1]), path[-1]
+    mutation = draw.choice(
+        ("set", "set", "set", "delete", "misspell", "swap", "wrap", "number", "many", "move", "place")
+    )
     files = [path for path in _paths(document) if path[-1] in _FILES]
-    if what == "place" and files:
-        path, place = draw.choice(files), draw.choice(PLACES)
-        _at(document, path[:-1])[path[-1]] = [place] if path[-1] in ("claims", "analyses") else place
-        return f"{'.'.join(map(str, path))} is {place}", document
-    if what == "set":
-        above[key] = draw.choice(_VALUES)
-    elif what == "delete":
-        del above[key]
-    elif what == "misspell" and isinstance(key, str):
-        at = draw.randrange(len(key) + 1)
-        wrong = key[:at] + draw.choice(["", "x", "_", "-", " ", "é", "\u200b", "K"]) + key[at + draw.randrange(2) :]
-        above[wrong] = above.pop(key)
-    elif what == "swap":
-        other = draw.choice(list(_paths(document)))
+    if mutation == "place" and files:
+        path, special_path = draw.choice(files), draw.choice(PLACES)
+        _value_at(document, path[:-1])[path[-1]] = (
+            [special_path] if path[-1] in ("claims", "analyses") else special_path
+        )
+        return f"{'.'.join(map(str, path))} is {special_path}", document
+    if mutation == "set":
+        parent[key] = draw.choice(_VALUES)
+    elif mutation == "delete":
+        del parent[key]
+    elif mutation == "misspell" and isinstance(key, str):
+        position = draw.randrange(len(key) + 1)
+        wrong = (
+            key[:position]
+            + draw.choice(["", "x", "_", "-", " ", "é", "\u200b", "K"])
+            + key[position + draw.randrange(2) :]
+        )
+        parent[wrong] = parent.pop(key)
+    elif mutation == "swap":
+        other_path = draw.choice(list(_paths(document)))
         with contextlib.suppress(KeyError, IndexError, TypeError):  # one may hold the other
-            mine, theirs = copy.deepcopy(_at(document, path)), copy.deepcopy(_at(document, other))
-            above[key] = theirs
-            _at(document, other[:-1])[other[-1]] = mine
-    elif what == "wrap":
-        above[key] = draw.choice([[above[key]], {"value": above[key]}, str(above[key]), [above[key]] * 2])
-    elif what == "number" and isinstance(above[key], int | float):
-        above[key] = draw.choice([-above[key], above[key] * 10**6, above[key] + 0.5, str(above[key]), above[key] / 3])
-    elif what == "many":
-        above[key] = [copy.deepcopy(above[key]) for _ in range(1000)]
-    elif what == "move":
-        document[f"{key}"] = above.pop(key) if isinstance(above, dict) else above.pop()
-    return f"{what} {'.'.join(map(str, path))}", document
+            value, other_value = (
+                copy.deepcopy(_value_at(document, path)),
+                copy.deepcopy(_value_at(document, other_path)),
+            )
+            parent[key] = other_value
+            _value_at(document, other_path[:-1])[other_path[-1]] = value
+    elif mutation == "wrap":
+        parent[key] = draw.choice([[parent[key]], {"value": parent[key]}, str(parent[key]), [parent[key]] * 2])
+    elif mutation == "number" and isinstance(parent[key], int | float):
+        parent[key] = draw.choice(
+            [-parent[key], parent[key] * 10**6, parent[key] + 0.5, str(parent[key]), parent[key] / 3]
+        )
+    elif mutation == "many":
+        parent[key] = [copy.deepcopy(parent[key]) for _ in range(1000)]
+    elif mutation == "move":
+        document[f"{key}"] = parent.pop(key) if isinstance(parent, dict) else parent.pop()
+    return f"{mutation} {'.'.join(map(str, path))}", document
 
 
-def _of_text(draw: random.Random, text: str) -> tuple[str, bytes]:
-    """(what was done, the file) after one mutation of its text."""
+def _mutate_text(draw: random.Random, text: str) -> tuple[str, bytes]:
+    """Return (description, content) after one mutation of its text."""
     lines = text.splitlines(keepends=True)
-    at, line = draw.randrange(len(text)), draw.randrange(len(lines))
+    position, line = draw.randrange(len(text)), draw.randrange(len(lines))
     mutations: dict[str, Callable[[], str | bytes]] = {
         "tab": lambda: "".join([*lines[:line], "\t" + lines[line], *lines[line + 1 :]]),
         "tabs": lambda: text.replace("  ", "\t"),
-        "cut": lambda: text[:at],
-        "insert": lambda: text[:at] + draw.choice("[]{}:,&*#?|-<>=!%@\\\"'`\0\x07\x85\u2028\ufeff\n ") + text[at:],
-        "delete": lambda: text[:at] + text[at + draw.randint(1, 4) :],
+        "cut": lambda: text[:position],
+        "insert": lambda: (
+            text[:position] + draw.choice("[]{}:,&*#?|-<>=!%@\\\"'`\0\x07\x85\u2028\ufeff\n ") + text[position:]
+        ),
+        "delete": lambda: text[:position] + text[position + draw.randint(1, 4) :],
         "twice": lambda: "".join([*lines[: line + 1], *lines[line:]]),
         "swapped lines": lambda: "".join([*lines[:line], *reversed(lines[line : line + 2]), *lines[line + 2 :]]),
         "indented": lambda: "".join([*lines[:line], " " + lines[line], *lines[line + 1 :]]),
         "written": lambda: re.sub(
-            r"(?<=: )[^\s\[{&!|>].*", lambda _: draw.choice(_WRITTEN), text, count=draw.randint(1, 3)
+            r"(?<=: )[^\s\[{&!|>].*", lambda _: draw.choice(_SCALARS), text, count=draw.randint(1, 3)
         ),
-        "written below": lambda: f"{text}extra: {draw.choice(_WRITTEN)}\n",
+        "written below": lambda: f"{text}extra: {draw.choice(_SCALARS)}\n",
         "encoding": lambda: (text + "# ü ş\n").encode(draw.choice(_ENCODINGS), "replace"),
-        "bytes": lambda: text[:at].encode() + draw.randbytes(draw.randint(1, 30)) + text[at:].encode(),
+        "bytes": lambda: text[:position].encode() + draw.randbytes(draw.randint(1, 30)) + text[position:].encode(),
         "carriage returns": lambda: text.replace("\n", draw.choice(["\r", "\r\n", "\u2028"])),
         "nothing": lambda: draw.choice(
             ["", "\n", "# only a comment\n", "---\n", "---\n...\n", "\ufeff", " ", "~", "{}"]
@@ -267,33 +282,33 @@ def _of_text(draw: random.Random, text: str) -> tuple[str, bytes]:
 
 
 def mutated(seed: int, n: int) -> Iterator[tuple[str, bytes]]:
-    """n mutated files, the same for the same seed: (name, bytes). The name begins with what the file is: `config`, or
-    one of NAMED, and ends with what was done to it."""
+    """Yield (name, bytes) of n reproducible mutated files. The name has the kind, `config` or one of NAMED, and the
+    mutations."""
     for number in range(n):
         draw = random.Random(f"{seed}/{number}")
         file = draw.choice(["config", "config", "config", *NAMED])
         document = copy.deepcopy(draw.choice(CONFIGURATIONS) if file == "config" else NAMED[file])
-        done = []
+        mutations = []
         for _ in range(draw.choice([0, 1, 1, 2, 5])):
             if not (list(_paths(document))):
                 break
-            what, document = _of_values(draw, document)
-            done.append(what)
+            mutation, document = _mutate_values(draw, document)
+            mutations.append(mutation)
         text = _dumped(document, draw.choice([None, False, True]))
         content = text.encode("utf-8", "surrogatepass")
-        if not done or draw.random() < 0.3:
-            what, content = _of_text(draw, text)
-            done.append(what)
-        yield f"{file}/{seed}-{number} {', '.join(done)}", content
+        if not mutations or draw.random() < 0.3:
+            mutation, content = _mutate_text(draw, text)
+            mutations.append(mutation)
+        yield f"{file}/{seed}-{number} {', '.join(mutations)}", content
 
 
 def _dumped(document: Any, flow: bool | None) -> str:
-    # A value that stands twice is written with an anchor and an alias, as PyYAML does.
+    # PyYAML writes a repeated value with an anchor and an alias.
     dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
     return yaml.dump(document, Dumper=dumper, sort_keys=False, allow_unicode=True, default_flow_style=flow)
 
 
-# What the study makes of them ------------------------------------------------------------------------------------
+# The study's answers ---------------------------------------------------------------------------------------------
 
 
 class _TooLong(BaseException):
@@ -301,7 +316,7 @@ class _TooLong(BaseException):
 
 
 def prepared(folder: Path) -> Path:
-    """The folder with what configurations name in it: data, and files that are none."""
+    """Fill the folder with the data and special files that configurations name."""
     (folder / "raw").mkdir(parents=True)
     (folder / "raw" / "jobs.csv").write_text("id,began,took,state\n1,2025-01-01 00:00:00,5,COMPLETED\n")
     (folder / "pods").mkdir()
@@ -327,10 +342,10 @@ def prepared(folder: Path) -> Path:
 
 
 def checked(name: str, content: bytes, folder: Path) -> Verdict:
-    """The verdict on a file of `mutated` in a `prepared` folder, in this process (its main thread).
+    """Judge a file of `mutated` in a `prepared` folder, in the main thread of this process.
 
-    A fault: any exception but the one that is a message; a message that a person cannot use, or that names no file;
-    more than 5 s of processor time; code of the file that was run.
+    Faults: an unexpected exception; a message that is unusable or names no file; more than 5 s of processor time;
+    execution of code in the file.
     """
     file, label = name.partition("/")[0], MY
     if file == "config":
@@ -343,11 +358,11 @@ def checked(name: str, content: bytes, folder: Path) -> Verdict:
     start = time.process_time()
     previous = signal.signal(signal.SIGALRM, _stop)
     signal.setitimer(signal.ITIMER_REAL, HANGING_S)
-    said = ""
+    message = ""
     try:
         with contextlib.chdir(folder):
-            said = _started()
-        fault = _wrong(said, folder, label if file != "config" else "")
+            message = _start_message()
+        fault = _fault_of(message, folder, label if file != "config" else "")
     except _TooLong:
         fault = f"hang: more than {HANGING_S} s by the clock"
     except Exception:
@@ -357,17 +372,15 @@ def checked(name: str, content: bytes, folder: Path) -> Verdict:
         signal.signal(signal.SIGALRM, previous)
     if not fault and time.process_time() - start > MOST_SECONDS:
         fault = f"hang: more than {MOST_SECONDS} s of processor time"
-    return Verdict("configuration", name, "fault" if fault else "refused" if said else "accepted", fault or said)
+    return Verdict("configuration", name, "fault" if fault else "refused" if message else "accepted", fault or message)
 
 
 def cases(seed: int, count: int) -> Iterator[tuple]:
-    """("configuration", name, content) for the harness."""
     for name, content in mutated(seed, count):
         yield "configuration", name, content
 
 
 def judge(case: tuple) -> Verdict:
-    """The verdict on one of them, as the harness has it."""
     _, name, content = case
     return checked(name, content, _prepared_once())
 
@@ -381,8 +394,8 @@ def _stop(*_: Any) -> None:
     raise _TooLong
 
 
-def _started() -> str:
-    """What is said of the configuration here at the start of a run, first by the checker; nothing where it is good."""
+def _start_message() -> str:
+    """Start a run here and return the message about the configuration, or ""."""
     from snakemake.common.configfile import load_configfile
     from study.check import read_typed_layers
     from study.messages import ConfigError
@@ -392,7 +405,7 @@ def _started() -> str:
         layers = read_typed_layers([MY], [])
     except ConfigError as error:
         return str(error)
-    # What the checker lets pass, Snakemake reads.
+    # Snakemake reads every configuration that the checker accepts.
     load_configfile(Path(MY))
     try:
         Study(layers, ROOT)
@@ -401,13 +414,12 @@ def _started() -> str:
     return ""
 
 
-def _wrong(said: str, folder: Path, label: str) -> str:
-    """What falls short of a message, or of nothing where all is well."""
+def _fault_of(message: str, folder: Path, label: str) -> str:
     if (folder / "owned").exists():
         (folder / "owned").unlink()
         return "code: of the file was run"
-    if said and any(not char.isprintable() for line in said.split("\n") for char in line):
-        return f"message: cannot be printed as it is: {said[:500]!r}"
-    if said and label not in said:
-        return f"message: does not name the file: {said[:500]}"
-    return fault_of_message(said) if said else ""
+    if message and any(not char.isprintable() for line in message.split("\n") for char in line):
+        return f"message: cannot be printed as it is: {message[:500]!r}"
+    if message and label not in message:
+        return f"message: does not name the file: {message[:500]}"
+    return fault_of_message(message) if message else ""

@@ -1,8 +1,8 @@
-"""Disks that are full at seeded sizes, or is read-only, and what the same command makes of it with room.
+"""Disks that fill at seeded sizes or are read-only, then the same command with enough space.
 
-`cases(seed, count)` gives chains: a study on a disk that is too small, then on somewhat larger ones, then with room.
-`judge` says whether each was told in one message, and whether the products have the bytes of an undisturbed study. To
-mount small disks takes root.
+`cases(seed, count)` gives chains: a study on a disk that is too small, then on larger ones, then with enough space.
+`judge` checks that each failure is one message and that the products have the bytes of an undisturbed study. Mounting
+small disks requires root.
 """
 
 import random
@@ -16,8 +16,8 @@ from faults.verdict import Verdict, fault_of_message
 from study.disk import OVERRIDE_VARIABLE
 from study_runs import Checkout, environment
 
-SIZES = 4  # of a chain
-# Of a message that follows another, or is nobody's.
+SIZES = 4  # disks per chain
+# Signs of a second message, or of a message that is not the study's.
 _WRONG = ("write permissions", "Logging error", "WorkflowError", "It ended without a message")
 
 
@@ -41,21 +41,21 @@ def judge(case: tuple) -> Verdict:
 
 
 def _chain(folder: Path, chance: random.Random) -> str:
-    """What fell short of a study on disks of growing size; "" if nothing did."""
+    """Return the shortcoming of a study on disks of growing size, or ""."""
     command = prepared(folder, by_make=False)
-    # A small study takes some 12 MB; the first jobs take most of the time, and little of the disk.
+    # A small study takes about 12 MB; its first jobs take most of the time but little space.
     for kilobytes in sorted(round(64 * 200 ** chance.random()) for _ in range(SIZES)):
         _mounted(folder, f"remount,size={kilobytes + _used(folder)}k" if chance.random() < 0.9 else "remount,ro")
         code, text = _run(command, folder, {OVERRIDE_VARIABLE: "any"})
         _mounted(folder, "remount,rw,size=500m")
-        which = f"{kilobytes} kB free"
+        description = f"{kilobytes} kB free"
         if code and (fault := fault_of_message(text)):
-            return f"{fault} ({which})"
-        if wrong := [words for words in _WRONG if words in text]:
-            return f"words: {which}: {wrong}: {text[-1500:]}"
-        told = text.count("the disk is full") + text.count("the disk is read-only")
-        if code and told != 1:
-            return f"words: {which}: told {told} times: {text[-1500:]}"
+            return f"{fault} ({description})"
+        if phrases := [phrase for phrase in _WRONG if phrase in text]:
+            return f"words: {description}: {phrases}: {text[-1500:]}"
+        message_count = text.count("the disk is full") + text.count("the disk is read-only")
+        if code and message_count != 1:
+            return f"words: {description}: told {message_count} times: {text[-1500:]}"
     code, text = _run(command, folder, {})
     if code:
         return f"rerun: exit {code}: {text[-1500:]}"
@@ -63,11 +63,17 @@ def _chain(folder: Path, chance: random.Random) -> str:
     return f"bytes: {', '.join(sorted(differ)[:10])} differ from an undisturbed run" if differ else ""
 
 
-def _run(command: list[str], folder: Path, more: dict[str, str]) -> tuple[int, str]:
-    done = subprocess.run(
-        command, cwd=folder, env=environment() | more, capture_output=True, text=True, errors="replace", check=False
+def _run(command: list[str], folder: Path, variables: dict[str, str]) -> tuple[int, str]:
+    process = subprocess.run(
+        command,
+        cwd=folder,
+        env=environment() | variables,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        check=False,
     )
-    return done.returncode, done.stdout + done.stderr
+    return process.returncode, process.stdout + process.stderr
 
 
 def _mounted(folder: Path, options: str) -> bool:
@@ -76,6 +82,5 @@ def _mounted(folder: Path, options: str) -> bool:
 
 
 def _used(folder: Path) -> int:
-    """In kB."""
-    said = subprocess.run(["df", "-k", "--output=used", folder], capture_output=True, text=True, check=True).stdout
-    return int(said.split()[-1])
+    output = subprocess.run(["df", "-k", "--output=used", folder], capture_output=True, text=True, check=True).stdout
+    return int(output.split()[-1])

@@ -1,4 +1,4 @@
-"""Good input at its edges, through all analyses: the first rows of tables, traces in which something is all alike."""
+"""Valid input at its edges through all analyses: first rows of tables, traces with constant columns."""
 
 import random
 import tempfile
@@ -7,21 +7,20 @@ from pathlib import Path
 
 import whole_study
 from faults.verdict import Verdict, fault_of_message
-from prefixes import REAL, all_cases, config_of
+from prefixes import REAL, all_cases, write_case
 
 
 def cases(seed: int, count: int) -> Iterator[tuple]:
-    """("edge", trace, rows), drawn without repetition; of real traces none, which are large."""
-    all_of_them = [case for case in all_cases() if case[0] not in REAL]
-    for name, rows in random.Random(f"edge {seed}").sample(all_of_them, min(count, len(all_of_them))):
+    candidates = [case for case in all_cases() if case[0] not in REAL]
+    for name, rows in random.Random(f"edge {seed}").sample(candidates, min(count, len(candidates))):
         yield "edge", name, rows
 
 
 def judge(case: tuple) -> Verdict:
-    kind, *which = case
-    with tempfile.TemporaryDirectory(prefix="fault-") as place:
-        done = whole_study.run(config_of(tuple(which), Path(place)), Path(place))
-    if done.crash:
-        return Verdict(kind, str(which), "fault", f"traceback: {done.job}: {done.crash[-2500:]}")
-    fault = fault_of_message(done.refused) if done.refused else ""
-    return Verdict(kind, str(which), "fault" if fault else "refused" if done.refused else "accepted", fault)
+    kind, *edge = case
+    with tempfile.TemporaryDirectory(prefix="fault-") as folder:
+        result = whole_study.run(write_case(tuple(edge), Path(folder)), Path(folder))
+    if result.crash:
+        return Verdict(kind, str(edge), "fault", f"traceback: {result.job}: {result.crash[-2500:]}")
+    fault = fault_of_message(result.refused) if result.refused else ""
+    return Verdict(kind, str(edge), "fault" if fault else "refused" if result.refused else "accepted", fault)

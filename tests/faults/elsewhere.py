@@ -1,4 +1,4 @@
-"""The same study in other surroundings, which are none of its business: the same bytes."""
+"""The same study gives the same bytes in other environments."""
 
 import random
 import tempfile
@@ -16,35 +16,37 @@ PATHS = ("with blank", "{a}", "a{{b}}c", "ünïcode", "it's", "日本語", "a;b"
 
 
 def cases(seed: int, count: int) -> Iterator[tuple]:
-    """("surroundings", name of a way or of a folder), drawn without repetition."""
-    with tempfile.TemporaryDirectory() as place:
-        ways = [*surroundings(Path(place) / "made"), *(f"path {name}" for name in PATHS)]
-    for name in random.Random(f"surroundings {seed}").sample(ways, min(count, len(ways))):
+    with tempfile.TemporaryDirectory() as folder:
+        names = [*surroundings(Path(folder) / "made"), *(f"path {name}" for name in PATHS)]
+    for name in random.Random(f"surroundings {seed}").sample(names, min(count, len(names))):
         yield "surroundings", name
 
 
 def judge(case: tuple) -> Verdict:
     kind, name = case
-    with tempfile.TemporaryDirectory(prefix="fault-") as place:
+    with tempfile.TemporaryDirectory(prefix="fault-") as folder:
         if name.startswith("path "):
-            made = _made(Path(place) / name.removeprefix("path "))
+            products = _run_study(Path(folder) / name.removeprefix("path "))
         else:
-            made = _made(Path(place) / "here", **surroundings(Path(place) / "made")[name])
-    differ = sorted(file for file, _ in set(_usual()) ^ set(made))
+            products = _run_study(Path(folder) / "here", **surroundings(Path(folder) / "made")[name])
+    differ = sorted(file for file, _ in set(_reference_products()) ^ set(products))
     fault = f"bytes: {', '.join(differ[:10])}" if differ else ""
     return Verdict(kind, name, "fault" if fault else "accepted", fault)
 
 
 @cache
-def _usual() -> frozenset[tuple[str, str]]:
-    with tempfile.TemporaryDirectory(prefix="fault-") as place:
-        return _made(Path(place) / "usual")
+def _reference_products() -> frozenset[tuple[str, str]]:
+    with tempfile.TemporaryDirectory(prefix="fault-") as folder:
+        return _run_study(Path(folder) / "usual")
 
 
-def _made(folder: Path, **how) -> frozenset[tuple[str, str]]:
-    """The products of a study in the folder, and their SHA-256."""
+def _run_study(folder: Path, **options) -> frozenset[tuple[str, str]]:
     files, entry = trace("sacct_with_events")
     lay_out(folder / "raw", files)
     config = {"study": ["mine"], "registry": {"mine": entry}}
-    done = whole_study.run_apart(config, folder, how.pop("threads", 1), pdf=True, **how)
-    return frozenset(done.hashes.items()) if done.ok else frozenset({("", str(done.refused or done.crash)[-1500:])})
+    result = whole_study.run_in_subprocess(config, folder, options.pop("threads", 1), pdf=True, **options)
+    return (
+        frozenset(result.hashes.items())
+        if result.ok
+        else frozenset({("", str(result.refused or result.crash)[-1500:])})
+    )

@@ -1,7 +1,7 @@
-"""Seeded mutations of the files of a trace: of their bytes, lines, cells and packing, and of what lies beside them.
+"""Seeded mutations of the files of a trace: bytes, lines, cells, packing and neighbouring files.
 
-A trace is name -> bytes, or an Odd thing that is no plain file. Each mutation draws from a generator that it is given,
-so that a seed stands for the same bytes everywhere.
+A trace maps names to bytes, or to an Odd entry that is no plain file. Each mutation draws from the passed generator,
+so a seed gives the same bytes everywhere.
 """
 
 import gzip
@@ -20,7 +20,7 @@ import zstandard
 
 @dataclass(frozen=True)
 class Odd:
-    """A directory, a link or a named pipe in place of a file; target: of a link."""
+    """A directory, a link or a named pipe in place of a file; target: the link's target."""
 
     kind: str
     target: str = ""
@@ -91,8 +91,6 @@ def _file(draw: random.Random, entries: Entries) -> str:
 
 
 def _on_bytes(change: Callable[[random.Random, bytes], bytes]) -> Mutation:
-    """A mutation of the bytes of one file."""
-
     def mutate(draw: random.Random, entries: Entries) -> str:
         name = _file(draw, entries)
         entries[name] = change(draw, entries[name])
@@ -103,11 +101,11 @@ def _on_bytes(change: Callable[[random.Random, bytes], bytes]) -> Mutation:
 
 
 def _on_lines(change: Callable[[random.Random, list[bytes]], list[bytes]]) -> Mutation:
-    def of_bytes(draw: random.Random, content: bytes) -> bytes:
+    def change_bytes(draw: random.Random, content: bytes) -> bytes:
         return b"\n".join(change(draw, content.split(b"\n")))
 
-    of_bytes.__name__ = change.__name__
-    return _on_bytes(of_bytes)
+    change_bytes.__name__ = change.__name__
+    return _on_bytes(change_bytes)
 
 
 def _delimiter(header: bytes) -> bytes:
@@ -122,10 +120,10 @@ def cut_short(draw, content):
 
 
 def bytes_changed(draw, content):
-    changed = bytearray(content)
-    for _ in range(min(len(changed), draw.choice([1, 3, 30]))):
-        changed[draw.randrange(len(changed))] = draw.randrange(256)
-    return bytes(changed)
+    mutable = bytearray(content)
+    for _ in range(min(len(mutable), draw.choice([1, 3, 30]))):
+        mutable[draw.randrange(len(mutable))] = draw.randrange(256)
+    return bytes(mutable)
 
 
 def bytes_dropped(draw, content):
@@ -133,30 +131,30 @@ def bytes_dropped(draw, content):
     return content[:start] + content[start + draw.choice([1, 10, 1000]) :]
 
 
-def bytes_put_in(draw, content):
-    at = draw.randrange(len(content) + 1)
+def bytes_inserted(draw, content):
+    position = draw.randrange(len(content) + 1)
     return (
-        content[:at]
+        content[:position]
         + draw.choice([b"\0" * 50, draw.randbytes(200), b"\xff\xfe", b"\xef\xbb\xbf", b"\r"])
-        + content[at:]
+        + content[position:]
     )
 
 
-def encoded_otherwise(draw, content):
+def encoding_changed(draw, content):
     text = content.decode("utf-8", errors="replace")
     return draw.choice(
         [text.encode("utf-16"), text.encode("utf-8-sig"), text.encode("utf-32"), text.encode("cp037", "replace")]
     )
 
 
-def other_line_ends(draw, content):
+def line_ends_changed(draw, content):
     end = draw.choice([b"\r\n", b"\r", b"\n\r", b"\n\n", "\u2028".encode(), b"\x0b"])
     return content.replace(b"\n", end) if draw.random() < 0.7 else content.replace(b"\n", end, len(content) // 400)
 
 
-def something_else(draw, _):
-    whole = [b"", b"\n", b"\n" * 5000, b" ", b"{}", b"[]", b"null", b"<html><body>404</body></html>", b"\0" * 4096]
-    return draw.choice([*whole, draw.randbytes(3000), b"PAR1" + draw.randbytes(50), b"\x1f\x8b", b"x^" + b"a" * 30])
+def content_replaced(draw, _):
+    contents = [b"", b"\n", b"\n" * 5000, b" ", b"{}", b"[]", b"null", b"<html><body>404</body></html>", b"\0" * 4096]
+    return draw.choice([*contents, draw.randbytes(3000), b"PAR1" + draw.randbytes(50), b"\x1f\x8b", b"x^" + b"a" * 30])
 
 
 # Lines --------------------------------------------------------------------------------------------------
@@ -172,21 +170,21 @@ def lines_repeated(draw, lines):
 
 
 def lines_shuffled(draw, lines):
-    head, rest = lines[:1], lines[1:-1]
-    draw.shuffle(rest)
-    return [*head, *rest, *lines[-1:]]
+    head, body = lines[:1], lines[1:-1]
+    draw.shuffle(body)
+    return [*head, *body, *lines[-1:]]
 
 
 def header_changed(draw, lines):
     delimiter = _delimiter(lines[0])
     names = lines[0].split(delimiter)
-    at = draw.randrange(len(names))
+    index = draw.randrange(len(names))
     ways = {
-        "gone": names[:at] + names[at + 1 :],
-        "twice": [*names[:at], names[at], *names[at:]],
+        "gone": names[:index] + names[index + 1 :],
+        "twice": [*names[:index], names[index], *names[index:]],
         "quoted": [b'"' + name + b'"' for name in names],
         "upper": [name.upper() for name in names],
-        "long": [*names[:at], b'"' + b"h" * 200_000 + b'"', *names[at + 1 :]],
+        "long": [*names[:index], b'"' + b"h" * 200_000 + b'"', *names[index + 1 :]],
         "turned": names[::-1],
     }
     return [delimiter.join(ways[draw.choice(sorted(ways))]), *lines[1:]]
@@ -198,52 +196,58 @@ def another_delimiter(draw, lines):
 
 
 def cells_changed(draw, lines):
-    delimiter, changed = _delimiter(lines[0]), list(lines)
+    delimiter, new_lines = _delimiter(lines[0]), list(lines)
     for _ in range(draw.choice([1, 5, len(lines) // 3 + 1])):
-        at = draw.randrange(len(lines))
-        cells = changed[at].split(delimiter)
+        row_index = draw.randrange(len(lines))
+        cells = new_lines[row_index].split(delimiter)
         cells[draw.randrange(len(cells))] = draw.choice(CELLS)
-        changed[at] = delimiter.join(cells)
-    return changed
+        new_lines[row_index] = delimiter.join(cells)
+    return new_lines
 
 
-def a_column_the_same(draw, lines):
+def constant_column(draw, lines):
     delimiter = _delimiter(lines[0])
-    at, cell = draw.randrange(lines[0].count(delimiter) + 1), draw.choice(CELLS)
+    index, cell = draw.randrange(lines[0].count(delimiter) + 1), draw.choice(CELLS)
     rows = [line.split(delimiter) for line in lines[1:]]
-    return [lines[0], *(delimiter.join([*row[:at], cell, *row[at + 1 :]] if len(row) > at else row) for row in rows)]
-
-
-def a_column_of_another_row(draw, lines):
-    delimiter = _delimiter(lines[0])
-    at = draw.randrange(lines[0].count(delimiter) + 1)
-    rows = [line.split(delimiter) for line in lines]
-    cells = [row[at] for row in rows[1:] if len(row) > at]
-    draw.shuffle(cells)
-    found = iter(cells)
     return [
         lines[0],
-        *(delimiter.join([*row[:at], next(found), *row[at + 1 :]] if len(row) > at else row) for row in rows[1:]),
+        *(delimiter.join([*row[:index], cell, *row[index + 1 :]] if len(row) > index else row) for row in rows),
+    ]
+
+
+def shuffled_column(draw, lines):
+    delimiter = _delimiter(lines[0])
+    index = draw.randrange(lines[0].count(delimiter) + 1)
+    rows = [line.split(delimiter) for line in lines]
+    cells = [row[index] for row in rows[1:] if len(row) > index]
+    draw.shuffle(cells)
+    shuffled_cells = iter(cells)
+    return [
+        lines[0],
+        *(
+            delimiter.join([*row[:index], next(shuffled_cells), *row[index + 1 :]] if len(row) > index else row)
+            for row in rows[1:]
+        ),
     ]
 
 
 def a_long_cell(draw, lines):
-    delimiter, at = _delimiter(lines[0]), draw.randrange(len(lines))
-    cells = lines[at].split(delimiter)
+    delimiter, row_index = _delimiter(lines[0]), draw.randrange(len(lines))
+    cells = lines[row_index].split(delimiter)
     cells[draw.randrange(len(cells))] = b"L" * draw.choice([70_000, 2_000_000, 8_000_000])
-    return [*lines[:at], delimiter.join(cells), *lines[at + 1 :]]
+    return [*lines[:row_index], delimiter.join(cells), *lines[row_index + 1 :]]
 
 
-# Packing, and what lies beside ----------------------------------------------------------------------------
+# Packing and neighbouring files ---------------------------------------------------------------------------
 
 
 def packed(draw: random.Random, entries: Entries) -> str:
-    name, ending = _file(draw, entries), draw.choice(sorted(PACKED))
-    content = PACKED[ending](entries.pop(name))
+    name, suffix = _file(draw, entries), draw.choice(sorted(PACKED))
+    content = PACKED[suffix](entries.pop(name))
     harm = draw.choice([None, None, cut_short, bytes_changed])
-    shown = draw.choice([ending, ending, ending, ending.upper(), ""])
-    entries[f"{name}{shown}"] = harm(draw, content) if harm else content
-    return f"{name}{shown} {harm.__name__ if harm else 'whole'}"
+    name_suffix = draw.choice([suffix, suffix, suffix, suffix.upper(), ""])
+    entries[f"{name}{name_suffix}"] = harm(draw, content) if harm else content
+    return f"{name}{name_suffix} {harm.__name__ if harm else 'whole'}"
 
 
 def a_bomb(draw: random.Random, entries: Entries) -> str:
@@ -254,82 +258,90 @@ def a_bomb(draw: random.Random, entries: Entries) -> str:
     return name
 
 
-def a_stranger(draw: random.Random, entries: Entries) -> str:
+def foreign_file(draw: random.Random, entries: Entries) -> str:
     name = _file(draw, entries)
-    stem, dot, ending = name.partition(".")
+    stem, dot, suffix = name.partition(".")
     names = [
-        f"{stem}-b{dot}{ending}{draw.choice(['', '.zip', '.tar.gz', '.bak', '~', '.gz'])}",
+        f"{stem}-b{dot}{suffix}{draw.choice(['', '.zip', '.tar.gz', '.bak', '~', '.gz'])}",
         "notes.md",
         "README.txt",
     ]
     names += [
         ".hidden.csv",
-        f"{stem}[1]{dot}{ending}",
-        f"{stem.upper()}{dot}{ending}",
+        f"{stem}[1]{dot}{suffix}",
+        f"{stem.upper()}{dot}{suffix}",
         "a b.csv",
         "ü{x}.txt",
         "-rf.csv",
     ]
-    new = draw.choice(names)
-    ending = next((ending for ending in PACKED if new.endswith(ending)), None)
+    new_name = draw.choice(names)
+    suffix = next((suffix for suffix in PACKED if new_name.endswith(suffix)), None)
     content = draw.choice([entries[name], b"", b"some words\n"])
-    entries.setdefault(new, PACKED[ending](content) if ending else content)
-    return new
+    entries.setdefault(new_name, PACKED[suffix](content) if suffix else content)
+    return new_name
 
 
-def an_odd_thing(draw: random.Random, entries: Entries) -> str:
+def special_file(draw: random.Random, entries: Entries) -> str:
     name = _file(draw, entries)
     kind = draw.choice(["folder", "pipe", "dangling", "loop", "link"])
-    new = draw.choice([name, f"{name}.gz", f"other-{name}"])
-    if new == name or kind == "link":
+    new_name = draw.choice([name, f"{name}.gz", f"other-{name}"])
+    if new_name == name or kind == "link":
         moved = f".{name}.moved"
         entries[moved] = entries[name]
         target = moved
     else:
         target = name
-    if new == name:
+    if new_name == name:
         del entries[name]
-    entries[new] = Odd(kind, {"dangling": "nowhere", "loop": new, "link": target}.get(kind, ""))
-    return f"{new} is a {kind}"
+    entries[new_name] = Odd(kind, {"dangling": "nowhere", "loop": new_name, "link": target}.get(kind, ""))
+    return f"{new_name} is a {kind}"
 
 
 def packed_beside(draw: random.Random, entries: Entries) -> str:
-    name, ending = _file(draw, entries), draw.choice(sorted(PACKED))
-    entries[f"{name}{ending}"] = PACKED[ending](entries[name])
-    return f"{name}{ending}"
+    name, suffix = _file(draw, entries), draw.choice(sorted(PACKED))
+    entries[f"{name}{suffix}"] = PACKED[suffix](entries[name])
+    return f"{name}{suffix}"
 
 
-def gone(draw: random.Random, entries: Entries) -> str:
+def file_removed(draw: random.Random, entries: Entries) -> str:
     name = _file(draw, entries)
     del entries[name]
     return name
 
 
-_BYTES = (cut_short, bytes_changed, bytes_dropped, bytes_put_in, encoded_otherwise, other_line_ends, something_else)
-_LINES = (a_prefix, lines_repeated, lines_shuffled, header_changed, another_delimiter, cells_changed, a_column_the_same)
-_LINES += (a_column_of_another_row, a_long_cell)
+_BYTES = (
+    cut_short,
+    bytes_changed,
+    bytes_dropped,
+    bytes_inserted,
+    encoding_changed,
+    line_ends_changed,
+    content_replaced,
+)
+_LINES = (a_prefix, lines_repeated, lines_shuffled, header_changed, another_delimiter, cells_changed, constant_column)
+_LINES += (shuffled_column, a_long_cell)
 MUTATIONS: tuple[Mutation, ...] = (
     *map(_on_bytes, _BYTES),
     *map(_on_lines, _LINES),
-    *(packed, a_stranger, an_odd_thing, packed_beside, gone),
+    *(packed, foreign_file, special_file, packed_beside, file_removed),
 )
-# Some bombs are enough: each takes seconds.
+# Rare, because each takes seconds.
 SELDOM = (a_bomb,)
 
 
 def mutated(draw: random.Random, files: dict[str, bytes]) -> tuple[str, Entries]:
-    """The mutations in words, and the entries of the folder after them."""
+    """Return the mutations in words and the mutated entries of the folder."""
     entries: Entries = dict(files)
-    words = []
+    descriptions = []
     chosen = draw.choices(MUTATIONS, k=draw.choice([1, 1, 1, 2, 3])) if draw.random() < 0.99 else [*SELDOM]
     for mutation in chosen:
         if any(isinstance(content, bytes) and content for content in entries.values()):
-            words.append(f"{mutation.__name__} ({mutation(draw, entries)})")
-    return ", ".join(words), entries
+            descriptions.append(f"{mutation.__name__} ({mutation(draw, entries)})")
+    return ", ".join(descriptions), entries
 
 
 def lay_out(folder: Path, entries: Entries) -> None:
-    """Write the entries into the folder, which is made."""
+    """Create the folder and write the entries into it."""
     folder.mkdir(parents=True)
     for name, content in entries.items():
         path = folder / name

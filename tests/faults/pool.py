@@ -1,4 +1,4 @@
-"""Judges in processes of their own: one that hangs is killed and told as that, one that dies as that."""
+"""Run judges in separate processes: kill and report those that hang, and report those that die."""
 
 import multiprocessing
 import time
@@ -13,7 +13,7 @@ from faults.verdict import LONGEST_S, Verdict
 
 Judge = Callable[[Any], Verdict]
 _CONTEXT = multiprocessing.get_context("spawn")
-# More than is allowed, so that it is seen how much a case asks for; a machine is not brought down by one.
+# Above the allowed limit, to measure the peak of a case, and low enough to protect the machine.
 _MOST_BYTES = 6_000_000_000
 
 
@@ -22,13 +22,13 @@ def _serve(judge: Judge, pipe: Connection) -> None:
         case = pipe.recv()
         if case is None:
             return
-        Path("/proc/self/clear_refs").write_text("5")  # the peak counts from here on
-        started = time.process_time()  # of the case itself: a busy machine is no shortcoming of it
+        Path("/proc/self/clear_refs").write_text("5")  # reset the peak
+        start_s = time.process_time()  # processor time, so a busy machine causes no fault
         try:
             verdict = judge(case)
         except BaseException:
             verdict = Verdict(str(case[0]), str(case), "fault", f"traceback: {traceback.format_exc()[-3000:]}")
-        pipe.send((verdict, time.process_time() - started, _peak_bytes()))
+        pipe.send((verdict, time.process_time() - start_s, _peak_bytes()))
 
 
 def _peak_bytes(process: int | str = "self") -> int:
@@ -38,18 +38,18 @@ def _peak_bytes(process: int | str = "self") -> int:
 
 class _Process:
     def __init__(self, judge: Judge):
-        self.pipe, far = _CONTEXT.Pipe()
-        self.process = _CONTEXT.Process(target=_serve, args=(judge, far), daemon=True)
+        self.pipe, child_pipe = _CONTEXT.Pipe()
+        self.process = _CONTEXT.Process(target=_serve, args=(judge, child_pipe), daemon=True)
         self.process.start()
-        far.close()
+        child_pipe.close()
         self.case: Any = None
 
     def give(self, case: Any) -> None:
         self.case, self.since = case, time.monotonic()
         self.pipe.send(case)
 
-    def taken(self) -> Verdict | None:
-        """The verdict, if there is one by now; a fault where the process has died or takes far too long."""
+    def poll_verdict(self) -> Verdict | None:
+        """Return the verdict if it is ready; a fault if the process died or exceeds the limits."""
         name = str(self.case)
         if self.pipe.poll():
             try:
@@ -67,12 +67,12 @@ class _Process:
         return None
 
 
-def judged(judge: Judge, cases: Iterable[Any], processes: int = 2) -> Iterator[Verdict]:
-    """The verdict on each case, a tuple that begins with its kind, in the order in which they come."""
-    left, working, idle = iter(cases), [], []
+def judge_all(judge: Judge, cases: Iterable[Any], processes: int = 2) -> Iterator[Verdict]:
+    """Yield the verdict on each case, a tuple that begins with its kind, in order of completion."""
+    remaining, working, idle = iter(cases), [], []
     try:
         while True:
-            while len(working) < processes and (case := next(left, None)) is not None:
+            while len(working) < processes and (case := next(remaining, None)) is not None:
                 process = idle.pop() if idle else _Process(judge)
                 process.give(case)
                 working.append(process)
@@ -80,7 +80,7 @@ def judged(judge: Judge, cases: Iterable[Any], processes: int = 2) -> Iterator[V
                 return
             wait([process.pipe for process in working], timeout=1)
             for process in list(working):
-                if (verdict := process.taken()) is not None:
+                if (verdict := process.poll_verdict()) is not None:
                     working.remove(process)
                     if verdict.words.startswith(("died:", "hang:", "memory:")):
                         process.process.kill()

@@ -1,4 +1,4 @@
-"""docs/reliability.md: what was tried, what fell short, when."""
+"""Write docs/reliability.md: cases, shortcomings and date."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ from pathlib import Path
 
 from faults.verdict import LONGEST_S, MOST_BYTES, MOST_LINES, Verdict
 
-# Kind -> what its cases are, in words.
+# Kind -> description of its cases.
 WORDS = {
     "input": "Mutated inputs: bytes, lines, cells, encodings, packings, what lies beside the tables; all formats",
     "edge": "First rows of good tables, and edges of what is good, through every analysis",
@@ -43,7 +43,7 @@ Measured on {when}, seeds {seeds}:
 
 
 def write(page: Path, verdicts: Sequence[Verdict], seeds: Sequence[int]) -> None:
-    """Write the page anew."""
+    """Write the page."""
     text = _TEXT.format(
         lines=MOST_LINES,
         seconds=LONGEST_S,
@@ -56,14 +56,14 @@ def write(page: Path, verdicts: Sequence[Verdict], seeds: Sequence[int]) -> None
     page.write_text(text + _row("All", verdicts) + _shortcomings(verdicts), encoding="utf-8")
 
 
-def _row(words: str, verdicts: Sequence[Verdict]) -> str:
+def _row(label: str, verdicts: Sequence[Verdict]) -> str:
     answers: Counter = Counter()
     for verdict in verdicts:
         answers["fault" if verdict.shortcoming else verdict.answer] += verdict.tried
     longest = max((verdict.seconds for verdict in verdicts), default=0)
     largest = max((verdict.peak_bytes for verdict in verdicts), default=0) / 10**6
     counts = f"{answers.total():,} | {answers['accepted']:,} | {answers['refused']:,} | {answers['fault']:,}"
-    return f"| {words} | {counts} | {longest:.1f} | {largest or '':{',.0f' if largest else ''}} |\n"
+    return f"| {label} | {counts} | {longest:.1f} | {largest or '':{',.0f' if largest else ''}} |\n"
 
 
 def _shortcomings(verdicts: Sequence[Verdict]) -> str:

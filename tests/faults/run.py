@@ -1,8 +1,8 @@
-"""Whatever the study is given, or whatever befalls it: a right answer or one clear message. See docs/reliability.md.
+"""Test that every input and every disturbance gives a right answer or one clear message (docs/reliability.md).
 
     python tests/faults/run.py [--seeds 1 2 3] [--inputs 700] [--only input prefix ...] [--write docs/reliability.md]
 
-Prints what fell short, each with how to make it again, and the counts as its last line; exit 1 if anything did.
+Prints each shortcoming with the way to reproduce it, and the counts as last line; exit 1 if there is any.
 """
 
 import argparse
@@ -18,11 +18,11 @@ ROOT = Path(__file__).parents[2]
 sys.path[:0] = [str(ROOT / folder) for folder in ("scripts", "workflow", "tests", "bench")]
 
 from faults import configurations, disk, edges, elsewhere, inputs, stopping, tampering  # noqa: E402
-from faults.pool import judged  # noqa: E402
+from faults.pool import judge_all  # noqa: E402
 from faults.verdict import Verdict  # noqa: E402
 from study_runs import hide_quarto  # noqa: E402
 
-# Kind -> the module with its cases(seed, count) and judge(case), how many of it a seed has, and how many at once.
+# Kind -> module with cases(seed, count) and judge(case), number of cases per seed, parallel processes.
 KINDS = {
     "input": (inputs, 620, 2),
     "edge": (edges, 60, 2),
@@ -41,33 +41,33 @@ def judge(case: tuple) -> Verdict:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, nargs="+", default=[1])
-    parser.add_argument("--share", type=float, default=1, help="of the usual number of cases")
-    parser.add_argument("--minutes", type=float, default=600, help="after which no other case is begun")
+    parser.add_argument("--share", type=float, default=1, help="share of the default number of cases")
+    parser.add_argument("--minutes", type=float, default=600, help="start no further case after this time")
     parser.add_argument("--only", nargs="+", choices=KINDS, default=[*KINDS])
-    parser.add_argument("--write", type=Path, help="the page with the table of what was tried")
-    asked = parser.parse_args()
+    parser.add_argument("--write", type=Path, help="page to write the table of results to")
+    options = parser.parse_args()
     hide_quarto()
-    started, verdicts = time.monotonic(), []
-    for kind in asked.only:
-        for verdict in of_kind(kind, asked.seeds, asked.share, started + 60 * asked.minutes):
+    start_s, verdicts = time.monotonic(), []
+    for kind in options.only:
+        for verdict in judge_kind(kind, options.seeds, options.share, start_s + 60 * options.minutes):
             verdicts.append(verdict)
             if verdict.shortcoming:
                 print(f"FAULT {verdict.kind} {verdict.name}\n  {verdict.words}", flush=True)
             elif len(verdicts) % 50 == 0:
-                print(f"{len(verdicts):,} tried, {time.monotonic() - started:.0f} s", flush=True)
-    if asked.write:
+                print(f"{len(verdicts):,} tried, {time.monotonic() - start_s:.0f} s", flush=True)
+    if options.write:
         from faults import reliability
 
-        reliability.write(asked.write, verdicts, asked.seeds)
-    print(last_line(verdicts, time.monotonic() - started))
+        reliability.write(options.write, verdicts, options.seeds)
+    print(last_line(verdicts, time.monotonic() - start_s))
     return int(any(verdict.shortcoming for verdict in verdicts))
 
 
-def of_kind(kind: str, seeds: list[int], share: float, until: float = float("inf")) -> Iterator[Verdict]:
+def judge_kind(kind: str, seeds: list[int], share: float, deadline: float = float("inf")) -> Iterator[Verdict]:
     module, count, processes = KINDS[kind]
     cases = (case for seed in seeds for case in module.cases(seed, max(1, round(share * count))))
-    cases = itertools.takewhile(lambda _: time.monotonic() < until, cases)
-    yield from judged(judge, cases, min(processes, os.cpu_count() or 1))
+    cases = itertools.takewhile(lambda _: time.monotonic() < deadline, cases)
+    yield from judge_all(judge, cases, min(processes, os.cpu_count() or 1))
 
 
 def last_line(verdicts: list[Verdict], seconds: float) -> str:
@@ -75,7 +75,7 @@ def last_line(verdicts: list[Verdict], seconds: float) -> str:
     for verdict in verdicts:
         tried[verdict.kind] += verdict.tried
     short = Counter(verdict.shortcoming for verdict in verdicts if verdict.shortcoming)
-    fell = ", ".join(f"{count} {what}" for what, count in sorted(short.items()))
+    fell = ", ".join(f"{count} {shortcoming}" for shortcoming, count in sorted(short.items()))
     kinds = ", ".join(f"{count:,} {kind}" for kind, count in tried.items())
     return f"{tried.total():,} tried ({kinds}) in {seconds:.0f} s; fell short: {fell or 0}"
 

@@ -1,8 +1,8 @@
-"""Runs that are killed or asked to stop at seeded moments, and what the same command makes of them afterwards.
+"""Kill or stop runs at seeded moments, then run the same command again.
 
-`cases(seed, count)` gives chains, the same for the same seed: a study in an empty folder, interrupted INTERRUPTIONS
-times and then left alone. `judge` says whether every stop was told once, with the right exit status and no process
-left, and whether the products have the bytes of a study that nobody disturbed.
+`cases(seed, count)` gives reproducible chains: a study in an empty folder, interrupted INTERRUPTIONS times and then
+completed. `judge` checks that every stop is reported once, with the right exit status and without remaining processes,
+and that the products have the bytes of an undisturbed study.
 """
 
 import functools
@@ -24,9 +24,9 @@ from study_runs import CHECKOUT, ROOT, Checkout, environment, pods, write_pods
 from ttf.engine.process.stopping import REQUESTS, WORDS
 
 INTERRUPTIONS = 10
-# From the start of a command; planning takes the first seconds.
+# Seconds from the start of a command; planning takes the first ones.
 LATEST_S = 12.0
-# A stop takes some 7 s at most; on a machine that is busy with other things longer.
+# A stop takes at most about 7 s on an idle machine.
 PATIENCE_S = 40.0
 _WAYS = [
     "SIGINT group",
@@ -38,7 +38,7 @@ _WAYS = [
     "SIGKILL alone",
     "SIGKILL all",
 ]
-# Which a terminal sends to the group, and make does not pass on.
+# A terminal sends this signal to the group; make does not forward it.
 _NOT_TO_MAKE = "SIGINT alone"
 _STATUS = {"SIGINT": {130, -2}, "SIGTERM": {143, -15}, "SIGHUP": {143, -1}}
 
@@ -60,31 +60,31 @@ def judge(case: tuple) -> Verdict:
 
 
 def _chain(folder: Path, chance: random.Random) -> str:
-    """What fell short of a study that is interrupted and then left alone; "" if nothing did."""
+    """Return the shortcoming of a study that is interrupted and then completed, or ""."""
     command = prepared(folder, by_make=chance.random() < 0.5)
     ways = [way for way in _WAYS if command[0] != "make" or way != _NOT_TO_MAKE]
     for _ in range(INTERRUPTIONS):
-        # Half of them while Python imports and Snakemake plans, which is a small part of a large study.
+        # Half of the stops hit imports and planning, which are a small part of a large study.
         after_s = chance.uniform(0, 3.5 if chance.random() < 0.5 else LATEST_S)
         if fault := interrupted(command, folder, *chance.choice(ways).split(), after_s):
             return fault
-    done = subprocess.run(command, cwd=folder, env=environment(), capture_output=True, text=True, check=False)
-    if done.returncode:
-        return f"rerun: exit {done.returncode}: {done.stderr[-1500:]}"
+    process = subprocess.run(command, cwd=folder, env=environment(), capture_output=True, text=True, check=False)
+    if process.returncode:
+        return f"rerun: exit {process.returncode}: {process.stderr[-1500:]}"
     differ = {file for file, _ in set(undisturbed().items()) ^ set(Checkout(folder).hashes().items())}
     return f"bytes: {', '.join(sorted(differ)[:10])} differ from an undisturbed run" if differ else ""
 
 
 def interrupted(command: list[str], folder: Path, request: str, whom: str, after_s: float) -> str:
-    """What fell short of a run that was sent the request so long after its start: `alone`, its `group` or `all`."""
-    which = f"{request} to {'' if whom == 'alone' else f'{whom} of '}{command[0]} after {after_s:.2f} s"
-    with tempfile.TemporaryFile("w+") as said:
+    """Send the request to `alone`, `group` or `all` after the delay; return the shortcoming of the run."""
+    description = f"{request} to {'' if whom == 'alone' else f'{whom} of '}{command[0]} after {after_s:.2f} s"
+    with tempfile.TemporaryFile("w+") as output:
         process = subprocess.Popen(
             command,
             cwd=folder,
             env=environment(),
-            stdout=said,
-            stderr=said,
+            stdout=output,
+            stderr=output,
             start_new_session=True,
             preexec_fn=heard,
         )
@@ -98,38 +98,37 @@ def interrupted(command: list[str], folder: Path, request: str, whom: str, after
         try:
             status = process.wait(PATIENCE_S)
         except subprocess.TimeoutExpired:
-            there = _left(process.pid, 0)
+            remaining = _wait_for_processes(process.pid, 0)
             _end(process.pid)
-            return f"hang: {which}: still there after {PATIENCE_S:.0f} s: {there[:5]}"
-        left = _left(process.pid)
-        said.seek(0)
-        text = said.read()
-    if left:
+            return f"hang: {description}: still there after {PATIENCE_S:.0f} s: {remaining[:5]}"
+        remaining = _wait_for_processes(process.pid)
+        output.seek(0)
+        text = output.read()
+    if remaining:
         _end(process.pid)
-        return f"processes: {which}: left {left[:3]}"
-    # Before Python starts, which takes the longer the more others are at work, there is nobody to say it.
-    early = after_s <= 0.5 * max(os.getloadavg()[0], 1)
-    if ("Traceback" in text and not (early and "KeyboardInterrupt" in text)) or "\nerror" in text:
-        return f"traceback: {which}: {text[-1500:]}"
+        return f"processes: {description}: left {remaining[:3]}"
+    # Until Python has started, which takes longer on a busy machine, no process can report the stop.
+    is_early = after_s <= 0.5 * max(os.getloadavg()[0], 1)
+    if ("Traceback" in text and not (is_early and "KeyboardInterrupt" in text)) or "\nerror" in text:
+        return f"traceback: {description}: {text[-1500:]}"
     over = status == 0 or "\nThe report: " in text or "Nothing to do" in text
     if request == "SIGKILL" or over:
         return ""
     if status not in _STATUS[request]:
-        return f"status: {which}: exit {status}: {text[-500:]}"
-    if text.count(WORDS) != 1 and not early:
-        return f"words: {which}: said {text.count(WORDS)} times: {text[-500:]}"
+        return f"status: {description}: exit {status}: {text[-500:]}"
+    if text.count(WORDS) != 1 and not is_early:
+        return f"words: {description}: said {text.count(WORDS)} times: {text[-500:]}"
     return ""
 
 
 def heard() -> None:
-    """Of a process that is started: what `nohup` or `&` shuts off for the tests is not shut off for it."""
+    """Restore the signals in the child, since `nohup` or `&` may ignore them for the tests."""
     for request in REQUESTS:
         signal.signal(request, signal.SIG_DFL)
 
 
 @functools.cache
 def undisturbed() -> dict[str, str]:
-    """File under results/ -> SHA-256, of the study that nobody disturbs."""
     with tempfile.TemporaryDirectory(prefix="ttf-stop-") as name:
         folder = Path(name)
         subprocess.run(prepared(folder, by_make=False), cwd=folder, env=environment(), capture_output=True, check=True)
@@ -137,7 +136,7 @@ def undisturbed() -> dict[str, str]:
 
 
 def prepared(folder: Path, by_make: bool) -> list[str]:
-    """The command that makes the study in the folder, all else of which is links to the checkout."""
+    """Link the checkout into the folder and return the command that makes the study there."""
     for name in (*CHECKOUT, "Makefile", "setup", ".venv", *(lock.name for lock in ROOT.glob("requirements*.lock"))):
         (folder / name).symlink_to(ROOT / name)
     config = write_pods(Checkout(folder), pods())
@@ -147,15 +146,14 @@ def prepared(folder: Path, by_make: bool) -> list[str]:
     return [sys.executable, "scripts/run_study.py", "--config=my.yaml", "--cores", "1"]
 
 
-def _left(session: int, within_s: float = 20.0) -> list[str]:
-    """The processes of the session that have not ended by then."""
-    until = time.monotonic() + within_s
-    while (left := [_named(process) for process in _of(session)]) and time.monotonic() < until:
+def _wait_for_processes(session: int, timeout_s: float = 20.0) -> list[str]:
+    deadline = time.monotonic() + timeout_s
+    while (remaining := [_named(process) for process in _session_processes(session)]) and time.monotonic() < deadline:
         time.sleep(0.1)
-    return left
+    return remaining
 
 
-def _of(session: int) -> Iterator[psutil.Process]:
+def _session_processes(session: int) -> Iterator[psutil.Process]:
     for process in psutil.process_iter():
         try:
             if os.getsid(process.pid) == session and process.status() != "zombie":
@@ -172,5 +170,5 @@ def _named(process: psutil.Process) -> str:
 
 
 def _end(session: int) -> None:
-    for process in _of(session):
+    for process in _session_processes(session):
         process.kill()

@@ -1,7 +1,7 @@
-"""What somebody may do to a finished study, seeded, and whether `make verify` tells it.
+"""Seeded tampering with a finished study that `make verify` must report.
 
-`with tampered(study, kind, seed) as what: fault = fault_of_verify(study)` for each kind of KINDS; all is put back
-afterwards. The study lies in a checkout of its own (study_runs.check_out), as rules and formats are edited too.
+`with tampered(study, kind, seed) as description: fault = fault_of_verify(study)` for each kind of KINDS restores all
+files at its end. The study needs its own checkout (study_runs.check_out), because rules and formats are edited too.
 """
 
 import hashlib
@@ -26,7 +26,7 @@ from ttf.engine.provenance.seal import sealed
 
 @dataclass
 class Finished:
-    """A finished study in a folder that holds the workflow too. own: results/studies/<name>, the only one."""
+    """A finished study in a folder with the workflow. own: results/studies/<name>, the only one."""
 
     folder: Path
     before: dict[Path, tuple[bytes, int] | None] = field(default_factory=dict)
@@ -46,21 +46,25 @@ class Finished:
         return facts
 
     def one(self, seed: random.Random, kind: str, least: int = 1, beginning: str = "") -> Path:
-        """A file of the manifest that has so many bytes, below this folder of it."""
-        names = [name for name, of in self.facts[kind].items() if of["size"] >= least and name.startswith(beginning)]
+        """Draw a file of the manifest with at least this size whose name has this beginning."""
+        names = [
+            name
+            for name, product in self.facts[kind].items()
+            if product["size"] >= least and name.startswith(beginning)
+        ]
         return self.folder / seed.choice(sorted(names))
 
     def keep(self, path: Path) -> Path:
-        """Remember what is there, a file or nothing, to put it back."""
+        """Remember the file at the path, or its absence, for put_back()."""
         self.before[path] = (path.read_bytes(), path.stat().st_mtime_ns) if path.exists() else None
         return path
 
     def put_back(self) -> None:
-        for path, kept in reversed(self.before.items()):
+        for path, original in reversed(self.before.items()):
             _remove(path)
-            if kept:
-                path.write_bytes(kept[0])
-                os.utime(path, ns=(kept[1], kept[1]))
+            if original:
+                path.write_bytes(original[0])
+                os.utime(path, ns=(original[1], original[1]))
         self.before.clear()
 
 
@@ -72,21 +76,21 @@ def _remove(path: Path) -> None:
 
 
 def fault_of_verify(study: Finished) -> str:
-    """What falls short of what `make verify` says of the study now; "" if it tells that something is amiss."""
+    """Return the fault of `make verify`; "" if it reports the tampering in one message."""
     command = [sys.executable, str(study.folder / "scripts/verify_results.py")]
     try:
-        done = subprocess.run(command, cwd=study.folder, capture_output=True, text=True, timeout=LONGEST_S)
+        process = subprocess.run(command, cwd=study.folder, capture_output=True, text=True, timeout=LONGEST_S)
     except subprocess.TimeoutExpired:
         return "hang: of make verify"
-    said = done.stdout + done.stderr
-    if done.returncode not in (1, 2):
-        return f"told not: exit {done.returncode}: {said[-1500:]}"
-    return fault_of_message(said)
+    output = process.stdout + process.stderr
+    if process.returncode not in (1, 2):
+        return f"told not: exit {process.returncode}: {output[-1500:]}"
+    return fault_of_message(output)
 
 
 @contextmanager
 def tampered(study: Finished, kind: str, seed: int) -> Iterator[str]:
-    """The study with this done to it, and words for what was done."""
+    """Tamper with the study, yield a description, and restore it."""
     try:
         yield f"{kind}: {KINDS[kind](study, random.Random(f'{kind} {seed}'))}"
     finally:
@@ -94,32 +98,30 @@ def tampered(study: Finished, kind: str, seed: int) -> Iterator[str]:
 
 
 def cases(seed: int, count: int) -> Iterator[tuple]:
-    """("tampering", kind, seed) for the harness: every kind in turn."""
     for number, kind in zip(range(count), itertools.cycle(KINDS)):
         yield "tampering", kind, f"{seed}/{number}"
 
 
 def judge(case: tuple) -> Verdict:
-    """The verdict on one of them, done to a small study that Snakemake has made."""
     name, kind, seed = case
-    with tampered(_made(), kind, seed) as words:
-        fault = fault_of_verify(_made())
-    return Verdict(name, f"{seed} {words}", "fault" if fault else "refused", fault)
+    with tampered(_small_study(), kind, seed) as description:
+        fault = fault_of_verify(_small_study())
+    return Verdict(name, f"{seed} {description}", "fault" if fault else "refused", fault)
 
 
 @cache
-def _made() -> Finished:
+def _small_study() -> Finished:
     study = study_runs.check_out(Path(tempfile.mkdtemp(prefix="fault-")) / "checkout")
     study.snakemake(one_process=True, **study_runs.write_pods(study, study_runs.pods()))
     return Finished(study.folder)
 
 
-# What is done: study, seed -> which file. --------------------------------------------------------------------
+# Tampering functions: (study, seed) -> tampered file. ---------------------------------------------------------
 
 
-def _to_content(kind: str, change: Callable[[bytes, random.Random], bytes], beginning: str = "", dated: bool = False):
-    """Another content of a file, of the old date if `dated`."""
-
+def _change_content(
+    kind: str, change: Callable[[bytes, random.Random], bytes], beginning: str = "", dated: bool = False
+):
     def tamper(study: Finished, seed: random.Random) -> Path:
         path = study.keep(study.one(seed, kind, beginning=beginning))
         content, date = study.before[path]
@@ -132,8 +134,8 @@ def _to_content(kind: str, change: Callable[[bytes, random.Random], bytes], begi
 
 
 def _flipped(content: bytes, seed: random.Random) -> bytes:
-    at = seed.randrange(len(content))
-    return content[:at] + bytes([content[at] ^ 1 << seed.randrange(8)]) + content[at + 1 :]
+    position = seed.randrange(len(content))
+    return content[:position] + bytes([content[position] ^ 1 << seed.randrange(8)]) + content[position + 1 :]
 
 
 def _removed(kind: str, beginning: str = ""):
@@ -146,7 +148,7 @@ def _removed(kind: str, beginning: str = ""):
 
 
 def _replaced(make: Callable[[Path, Path], None], kind: str = "products"):
-    """Something else in the place of a file; make: the path, and one outside of the results that has its content."""
+    """Return a function that replaces a file. make: called with its path and a copy outside the results."""
 
     def tamper(study: Finished, seed: random.Random) -> Path:
         path = study.keep(study.one(seed, kind))
@@ -160,37 +162,35 @@ def _replaced(make: Callable[[Path, Path], None], kind: str = "products"):
 
 
 def _swapped(study: Finished, seed: random.Random) -> str:
-    one, other = study.keep(study.one(seed, "products")), study.keep(study.one(seed, "products"))
-    while study.before[other][0] == study.before[one][0]:
-        other = study.keep(study.one(seed, "products"))
-    one.write_bytes(study.before[other][0])
-    other.write_bytes(study.before[one][0])
-    return f"{one} and {other}"
+    first, second = study.keep(study.one(seed, "products")), study.keep(study.one(seed, "products"))
+    while study.before[second][0] == study.before[first][0]:
+        second = study.keep(study.one(seed, "products"))
+    first.write_bytes(study.before[second][0])
+    second.write_bytes(study.before[first][0])
+    return f"{first} and {second}"
 
 
-def _with_its_checksum(again: bool):
-    """A product and its entry; `again`: the digest of the manifest too."""
+def _change_with_checksum(reseals_manifest: bool):
+    """Return a function that changes a product and its entry, and optionally the manifest's digest."""
 
     def tamper(study: Finished, seed: random.Random) -> Path:
-        path = _to_content("products", _flipped)(study, seed)
-        name, old = str(path.relative_to(study.folder)), hashlib.sha256(study.before[path][0]).hexdigest()
-        new = hashlib.sha256(path.read_bytes()).hexdigest()
+        path = _change_content("products", _flipped)(study, seed)
+        name, old_digest = str(path.relative_to(study.folder)), hashlib.sha256(study.before[path][0]).hexdigest()
+        new_digest = hashlib.sha256(path.read_bytes()).hexdigest()
         text = study.keep(study.manifest).read_text(encoding="utf-8", errors="surrogateescape")
-        if again:
-            products = study.facts["products"] | {name: study.facts["products"][name] | {"sha256": new}}
+        if reseals_manifest:
+            products = study.facts["products"] | {name: study.facts["products"][name] | {"sha256": new_digest}}
             study.manifest.write_bytes(sealed(study.facts | {"products": products}))
         else:
-            study.manifest.write_text(text.replace(old, new), encoding="utf-8", errors="surrogateescape")
+            study.manifest.write_text(text.replace(old_digest, new_digest), encoding="utf-8", errors="surrogateescape")
         return path
 
     return tamper
 
 
-def _added(place: Callable[[Finished, random.Random], Path], make: Callable[[Path], None] = Path.touch):
-    """A file more; at a path that no other file has."""
-
+def _added(choose_path: Callable[[Finished, random.Random], Path], make: Callable[[Path], None] = Path.touch):
     def tamper(study: Finished, seed: random.Random) -> Path:
-        path = place(study, seed)
+        path = choose_path(study, seed)
         above = next((folder for folder in reversed(path.parents) if not folder.exists()), None)
         study.keep(above or path)
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -200,7 +200,7 @@ def _added(place: Callable[[Finished, random.Random], Path], make: Callable[[Pat
     return tamper
 
 
-def _in_manifest(change: Callable[[bytes, random.Random], bytes]):
+def _change_manifest(change: Callable[[bytes, random.Random], bytes]):
     def tamper(study: Finished, seed: random.Random) -> Path:
         study.manifest.write_bytes(change(study.keep(study.manifest).read_bytes(), seed))
         return study.manifest
@@ -208,7 +208,7 @@ def _in_manifest(change: Callable[[bytes, random.Random], bytes]):
     return tamper
 
 
-def _instead_of_manifest(make: Callable[[Path], None]):
+def _replace_manifest(make: Callable[[Path], None]):
     def tamper(study: Finished, seed: random.Random) -> Path:
         study.keep(study.manifest).unlink()
         make(study.manifest)
@@ -217,29 +217,31 @@ def _instead_of_manifest(make: Callable[[Path], None]):
     return tamper
 
 
-def _without_an_entry(kind: str):
+def _remove_entry(kind: str):
     def tamper(study: Finished, seed: random.Random) -> str:
         name = seed.choice(sorted(study.facts[kind]))
-        facts = study.facts | {kind: {other: about for other, about in study.facts[kind].items() if other != name}}
-        # With the digest that it had.
-        before = study.keep(study.manifest).read_bytes().split(b"\n", 2)
-        study.manifest.write_bytes(b"\n".join([*before[:2], sealed(facts).split(b"\n", 2)[2]]))
+        facts = study.facts | {
+            kind: {entry: facts_of_entry for entry, facts_of_entry in study.facts[kind].items() if entry != name}
+        }
+        # Keep the old digest.
+        manifest_parts = study.keep(study.manifest).read_bytes().split(b"\n", 2)
+        study.manifest.write_bytes(b"\n".join([*manifest_parts[:2], sealed(facts).split(b"\n", 2)[2]]))
         return name
 
     return tamper
 
 
 def _wrong_value(study: Finished, seed: random.Random) -> str:
-    """Any value anywhere in the manifest becomes another of another type, and the digest is that of the whole."""
+    """Replace a random value of the manifest by one of another type and update the digest."""
     value = seed.choice(
         [None, [], {}, "", "../../x", "/dev/zero", 0, -1, 1.5, 10**4000, True, "\ud800", "a\0b", "x" * 9999]
     )
     facts = json.loads(json.dumps(study.facts))
-    at, way = facts, []
-    while isinstance(at, dict | list) and at and len(way) < seed.randrange(1, 6):
-        above, key = at, seed.choice(list(at) if isinstance(at, dict) else range(len(at)))
-        at = above[key]
-        way.append(key)
+    node, path_of_keys = facts, []
+    while isinstance(node, dict | list) and node and len(path_of_keys) < seed.randrange(1, 6):
+        above, key = node, seed.choice(list(node) if isinstance(node, dict) else range(len(node)))
+        node = above[key]
+        path_of_keys.append(key)
     if seed.random() < 0.3 and isinstance(above, dict) and isinstance(value, str):
         above[value] = above.pop(key)
     else:
@@ -247,7 +249,7 @@ def _wrong_value(study: Finished, seed: random.Random) -> str:
     text = json.dumps(facts, indent=1).encode() + b"\n"
     digest = hashlib.sha256(text).hexdigest().encode()
     study.keep(study.manifest).write_bytes(b'{\n "digest": "' + digest + b'",\n' + text.removeprefix(b"{\n"))
-    return f"{'.'.join(map(str, way))[:80]} = {str(value)[:20]!r}"
+    return f"{'.'.join(map(str, path_of_keys))[:80]} = {str(value)[:20]!r}"
 
 
 def _long(study: Finished, seed: random.Random) -> Path:
@@ -255,7 +257,7 @@ def _long(study: Finished, seed: random.Random) -> Path:
     return study.manifest
 
 
-def _link_to(path: Path, outside: Path) -> None:
+def _replace_by_link(path: Path, outside: Path) -> None:
     path.symlink_to(outside)
 
 
@@ -279,19 +281,19 @@ TEXTS_OF_MANIFEST = {
 }
 
 KINDS: dict[str, Callable[[Finished, random.Random], object]] = {
-    "a bit of a product": _to_content("products", _flipped),
-    "a bit of a product, with its old date": _to_content("products", _flipped, dated=True),
-    "a product made longer": _to_content("products", lambda content, _: content + b"\n"),
-    "a product made shorter": _to_content("products", lambda content, _: content[:-1]),
-    "a product emptied": _to_content("products", lambda content, _: b""),
+    "a bit of a product": _change_content("products", _flipped),
+    "a bit of a product, with its old date": _change_content("products", _flipped, dated=True),
+    "a product made longer": _change_content("products", lambda content, _: content + b"\n"),
+    "a product made shorter": _change_content("products", lambda content, _: content[:-1]),
+    "a product emptied": _change_content("products", lambda content, _: b""),
     "a product removed": _removed("products"),
     "two products swapped": _swapped,
-    "a link for a product": _replaced(_link_to),
+    "a link for a product": _replaced(_replace_by_link),
     "a link to itself for a product": _replaced(lambda path, _: path.symlink_to(path.name)),
     "a pipe for a product": _replaced(lambda path, _: os.mkfifo(path)),
     "a folder for a product": _replaced(lambda path, _: path.mkdir()),
-    "a product with its checksum": _with_its_checksum(again=False),
-    "a product with its checksum and the digest": _with_its_checksum(again=True),
+    "a product with its checksum": _change_with_checksum(reseals_manifest=False),
+    "a product with its checksum and the digest": _change_with_checksum(reseals_manifest=True),
     "a file added to the results": _added(lambda study, seed: study.folder / "results" / _name(seed)),
     "a file added to a trace": _added(lambda study, seed: study.one(seed, "products").with_name(_name(seed))),
     "a file added to the study": _added(lambda study, seed: study.own / _name(seed)),
@@ -300,32 +302,32 @@ KINDS: dict[str, Callable[[Finished, random.Random], object]] = {
         lambda study, seed: study.one(seed, "products").with_name(_name(seed)), lambda path: path.symlink_to("/")
     ),
     "a pipe added": _added(lambda study, seed: study.one(seed, "products").with_name(_name(seed)), os.mkfifo),
-    "a bit of the manifest": _in_manifest(_flipped),
-    "a byte cut from the manifest": _in_manifest(lambda content, seed: content[: seed.randrange(len(content))]),
-    "a byte more in the manifest": _in_manifest(lambda content, seed: content + seed.randbytes(1)),
-    "other ends of lines in the manifest": _in_manifest(lambda content, _: content.replace(b"\n", b"\r\n")),
-    "a product's entry removed": _without_an_entry("products"),
-    "a raw file's entry removed": _without_an_entry("raw"),
-    "a module's entry removed": _without_an_entry("code"),
-    "a job's entry removed": _without_an_entry("jobs"),
+    "a bit of the manifest": _change_manifest(_flipped),
+    "a byte cut from the manifest": _change_manifest(lambda content, seed: content[: seed.randrange(len(content))]),
+    "a byte more in the manifest": _change_manifest(lambda content, seed: content + seed.randbytes(1)),
+    "other ends of lines in the manifest": _change_manifest(lambda content, _: content.replace(b"\n", b"\r\n")),
+    "a product's entry removed": _remove_entry("products"),
+    "a raw file's entry removed": _remove_entry("raw"),
+    "a module's entry removed": _remove_entry("code"),
+    "a job's entry removed": _remove_entry("jobs"),
     "a value of the manifest": _wrong_value,
-    "the manifest removed": _instead_of_manifest(lambda path: None),
-    "a pipe for the manifest": _instead_of_manifest(os.mkfifo),
-    "a folder for the manifest": _instead_of_manifest(Path.mkdir),
-    "a link for the manifest": _instead_of_manifest(lambda path: path.symlink_to("/dev/zero")),
+    "the manifest removed": _replace_manifest(lambda path: None),
+    "a pipe for the manifest": _replace_manifest(os.mkfifo),
+    "a folder for the manifest": _replace_manifest(Path.mkdir),
+    "a link for the manifest": _replace_manifest(lambda path: path.symlink_to("/dev/zero")),
     "a manifest of 1 GB": _long,
-    **{f"a manifest: {what}": _in_manifest(lambda *_, text=text: text) for what, text in TEXTS_OF_MANIFEST.items()},
-    "a rule edited": _to_content("code", lambda content, _: content + b"# more\n", "workflow/rules/"),
-    "a format edited": _to_content("code", lambda content, _: content + b"# more\n", "scripts/ttf/formats/"),
-    "a script edited": _to_content("code", lambda content, _: content + b"\nx = 1\n", "scripts/"),
-    "a setting edited": _to_content("code", lambda content, _: content + b"# more\n", "config/"),
+    **{f"a manifest: {what}": _change_manifest(lambda *_, text=text: text) for what, text in TEXTS_OF_MANIFEST.items()},
+    "a rule edited": _change_content("code", lambda content, _: content + b"# more\n", "workflow/rules/"),
+    "a format edited": _change_content("code", lambda content, _: content + b"# more\n", "scripts/ttf/formats/"),
+    "a script edited": _change_content("code", lambda content, _: content + b"\nx = 1\n", "scripts/"),
+    "a setting edited": _change_content("code", lambda content, _: content + b"# more\n", "config/"),
     "a file of the workflow removed": _removed("code", "workflow/rules/"),
     "a file of the page added": _added(lambda study, seed: study.folder / "report/page/more.js"),
     "a format added": _added(lambda study, seed: study.folder / "scripts/ttf/formats/more.yaml"),
-    "a raw file edited": _to_content("raw", _flipped),
+    "a raw file edited": _change_content("raw", _flipped),
     "a raw file removed": _removed("raw"),
-    "a link for a raw file": _replaced(_link_to, "raw"),
-    "a link for a file of the workflow": _replaced(_link_to, "code"),
+    "a link for a raw file": _replaced(_replace_by_link, "raw"),
+    "a link for a file of the workflow": _replaced(_replace_by_link, "code"),
     "a file added to the raw files": _added(
         lambda study, seed: study.one(seed, "raw").with_name(seed.choice(["2026.txt", "ä b.csv", "a\nb", "-rf", "{a}"]))
     ),

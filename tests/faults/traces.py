@@ -1,4 +1,4 @@
-"""A small, good trace of every format: what mutations begin with."""
+"""A small valid trace of every format, as the input of mutations."""
 
 import json
 import shutil
@@ -8,19 +8,19 @@ from pathlib import Path
 
 from prefixes import MADE, cut
 
-# Of each made trace so many rows a file are enough.
+# Rows per file of a made trace; None keeps all.
 ROWS = {"pai2020": None, "sacct_with_events": 400}
 FORMATS = tuple(name for name in MADE if name != "philly_sample")
 
 
 @cache
 def trace(name: str) -> tuple[dict[str, bytes], dict]:
-    """The raw files of a good trace, by name, and its entry in the registry; they are to lie in the folder `raw`."""
-    with tempfile.TemporaryDirectory() as place:
-        raw = Path(place) / "raw"
+    """Return the raw files of a valid trace by name and its registry entry, which expects them in `raw`."""
+    with tempfile.TemporaryDirectory() as folder:
+        raw = Path(folder) / "raw"
         raw.mkdir()
         entry = MADE[name](raw)
-        # What is named by a key of its own may lie in the folder too.
+        # Files named by other keys of the entry may be in the folder too.
         for file in [*raw.with_name("beside").glob("*"), *raw.parent.glob("*.csv")]:
             shutil.move(file, raw)
         rows = ROWS.get(name, 120)

@@ -1,9 +1,9 @@
-"""What is asked of the study whatever it is given: a right answer or one clear message, soon, and in little memory."""
+"""Requirements for every input: a right answer or one clear message, within limits of time and memory."""
 
 import re
 from dataclasses import dataclass
 
-# Of the issue that this harness holds the study to.
+# Limits that every case must meet.
 LONGEST_S = 60
 MOST_BYTES = 1_500_000_000
 MOST_LINES = 40
@@ -12,10 +12,10 @@ LONGEST_LINE = 2_000
 
 @dataclass(frozen=True)
 class Verdict:
-    """What became of one case.
+    """Outcome of one case.
 
-    name: how to make it again. answer: `accepted`, `refused`, or `fault`; words: the message, or what fell short.
-    seconds: of processor time; tried: how many things one after the other, such as kills.
+    name: reproduces the case. answer: `accepted`, `refused`, or `fault`; words: the message or the shortcoming.
+    seconds: processor time; tried: number of consecutive attempts, such as kills.
     """
 
     kind: str
@@ -28,7 +28,7 @@ class Verdict:
 
     @property
     def shortcoming(self) -> str:
-        """What fell short, in one word; "" if nothing did."""
+        """Return the kind of shortcoming in one word, or ""."""
         if self.answer == "fault":
             return self.words.partition(":")[0]
         if self.seconds > LONGEST_S:
@@ -37,7 +37,7 @@ class Verdict:
 
 
 def fault_of_message(text: str) -> str:
-    """What is amiss with a message to a user; "" if nothing is."""
+    """Return the fault of a message to a user, or ""."""
     lines = text.splitlines()
     if not text.strip():
         return "message: there is none"

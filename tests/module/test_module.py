@@ -1,6 +1,6 @@
-"""The study used by another workflow: fetched by a tag, deployed by snakedeploy, a clone.
+"""Another workflow uses the study: fetched by a tag, deployed by snakedeploy, or from a clone.
 
-No network: git is told that an address on the web is a repository here.
+No network: git redirects the web address to a local repository.
 """
 
 import re
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from modules import committed, user, using
+from modules import commit_checkout, module_snakefile, write_workflow
 from study_runs import ROOT, SMALL, Checkout, environment
 
 ADDRESS = "https://github.com/somebody/time-to-failure"
@@ -19,36 +19,36 @@ DOCS = (ROOT / "docs/module.md").read_text(encoding="utf-8")
 
 @pytest.fixture(scope="module")
 def repository(tmp_path_factory) -> Path:
-    return committed(tmp_path_factory.mktemp("repository"))
+    return commit_checkout(tmp_path_factory.mktemp("repository"))
 
 
 @pytest.fixture
 def web(repository, tmp_path) -> dict[str, str]:
-    """An environment in which the address is that repository, and Snakemake has fetched nothing yet."""
-    here = {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": f"url.file://{repository}.insteadOf"}
-    return environment() | here | {"GIT_CONFIG_VALUE_0": ADDRESS, "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    """Return an environment that redirects the address to the repository, with an empty cache of Snakemake."""
+    redirect = {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": f"url.file://{repository}.insteadOf"}
+    return environment() | redirect | {"GIT_CONFIG_VALUE_0": ADDRESS, "XDG_CACHE_HOME": str(tmp_path / "cache")}
 
 
-def snakemake(folder: Path, *words: str, env=None, check: bool = True) -> subprocess.CompletedProcess:
-    command = [sys.executable, "-m", "snakemake", "--cores", "2", *words]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, env=env or environment())
+def snakemake(folder: Path, *arguments: str, env=None, check: bool = True) -> subprocess.CompletedProcess:
+    command = [sys.executable, "-m", "snakemake", "--cores", "2", *arguments]
+    process = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, env=env or environment())
     if check:
-        assert done.returncode == 0, done.stdout + done.stderr
-    return done
+        assert process.returncode == 0, process.stdout + process.stderr
+    return process
 
 
-def same_as_a_checkout(folder: Path, expected: dict[str, str], **env: str) -> None:
+def check_same_products(folder: Path, expected: dict[str, str], **env: str) -> None:
     assert Checkout(folder).hashes() == expected
-    again = snakemake(folder, "--dry-run", env=environment() | env)
-    assert "Nothing to be done" in again.stdout + again.stderr
+    dry_run = snakemake(folder, "--dry-run", env=environment() | env)
+    assert "Nothing to be done" in dry_run.stdout + dry_run.stderr
 
 
 def test_a_clone_gives_the_same_bytes_under_names_of_its_own(repository, finished_study, tmp_path):
-    folder = user(tmp_path / "use", using(repository))
-    ran = snakemake(folder).stderr
-    assert "rule ttf_ingest" in ran
-    assert "sample_slurm" not in ran, "the module's config was not heard"
-    same_as_a_checkout(folder, finished_study.hashes())
+    folder = write_workflow(tmp_path / "use", module_snakefile(repository))
+    log = snakemake(folder).stderr
+    assert "rule ttf_ingest" in log
+    assert "sample_slurm" not in log, "the module's config had no effect"
+    check_same_products(folder, finished_study.hashes())
     (unpacked,) = (folder / ".snakemake/ttf").glob("*/workflow/main.smk")
     assert unpacked.parents[1].name == (repository / "workflow/files.txt").read_text().split("\n")[0]
 
@@ -57,8 +57,8 @@ def test_snakedeploy_and_github_give_the_same_bytes(web, finished_study, tmp_pat
     deploy = re.search(r"^snakedeploy (.*)$", DOCS, re.MULTILINE)[1].replace(
         "https://github.com/OWNER/time-to-failure", ADDRESS
     )
-    words = [Path(sys.executable).with_name("snakedeploy"), *deploy.replace("TAG", "v1").split()]
-    subprocess.run(words, cwd=tmp_path, check=True, env=web, capture_output=True)
+    command = [Path(sys.executable).with_name("snakedeploy"), *deploy.replace("TAG", "v1").split()]
+    subprocess.run(command, cwd=tmp_path, check=True, env=web, capture_output=True)
     folder = tmp_path / "my-study"
     assert (
         'github("somebody/time-to-failure", path="workflow/Snakefile", tag="v1")'
@@ -68,30 +68,30 @@ def test_snakedeploy_and_github_give_the_same_bytes(web, finished_study, tmp_pat
     config.write_text(yaml.safe_dump(yaml.safe_load(config.read_text()) | SMALL))
     snakemake(folder, env=web)
     # Once fetched, neither the network nor the repository is needed.
-    same_as_a_checkout(folder, finished_study.hashes(), XDG_CACHE_HOME=web["XDG_CACHE_HOME"])
+    check_same_products(folder, finished_study.hashes(), XDG_CACHE_HOME=web["XDG_CACHE_HOME"])
 
 
 def test_the_lines_by_hand_of_the_docs_run(web, tmp_path):
     snakefile = re.search(r"```python\n(.*?)```", DOCS, re.DOTALL)[1].replace("OWNER", "somebody").replace("TAG", "v1")
-    folder = user(tmp_path / "use", snakefile)
+    folder = write_workflow(tmp_path / "use", snakefile)
     planned = snakemake(folder, "--dry-run", "--", "mine", env=web)
     assert "ttf_render_page" in planned.stdout
     assert "results/studies/sample_philly/report/index.html" in planned.stdout
 
 
 def test_a_clone_by_its_path_is_used_as_it_stands_and_pandas_is_left_to_others(repository, tmp_path):
-    by_path = (
-        using(repository)
+    snakefile = (
+        module_snakefile(repository)
         .replace('gitfile("', '"')
         .replace('", path="workflow/Snakefile", tag="v1")', '/workflow/Snakefile"')
     )
-    folder = user(tmp_path / "use", f"{by_path}\nimport pandas\n")
+    folder = write_workflow(tmp_path / "use", f"{snakefile}\nimport pandas\n")
     assert "ttf_ingest" in snakemake(folder, "--dry-run").stdout
     assert not (folder / ".snakemake/ttf").exists()
 
 
 @pytest.mark.parametrize(
-    ("lines", "said"),
+    ("lines", "message"),
     [
         (["    prefix: 'there'"], "prefix: this workflow writes to results/"),
         (
@@ -101,18 +101,18 @@ def test_a_clone_by_its_path_is_used_as_it_stands_and_pandas_is_left_to_others(r
         (["    config: config"], "survival.max_stps: there is no such key; did you mean max_steps?"),
     ],
 )
-def test_what_is_wrong_is_said_in_one_message(repository, tmp_path, lines, said):
-    folder = user(tmp_path / "use", using(repository, *lines))
+def test_an_error_is_one_message(repository, tmp_path, lines, message):
+    folder = write_workflow(tmp_path / "use", module_snakefile(repository, *lines))
     (folder / "my.yaml").write_text("survival: {max_stps: 3}")
-    more = ["--configfile", "my.yaml"] if "config: config" in lines[0] else []
-    done = snakemake(folder, "--dry-run", *more, check=False)
-    assert done.returncode == 1
-    assert said in done.stderr
-    assert "Traceback" not in done.stderr
+    options = ["--configfile", "my.yaml"] if "config: config" in lines[0] else []
+    process = snakemake(folder, "--dry-run", *options, check=False)
+    assert process.returncode == 1
+    assert message in process.stderr
+    assert "Traceback" not in process.stderr
 
 
-def test_what_is_typed_reaches_a_module_that_is_handed_all_of_it(repository, tmp_path):
-    folder = user(tmp_path / "use", using(repository, "    config: config"))
+def test_command_line_settings_reach_a_module_with_the_whole_config(repository, tmp_path):
+    folder = write_workflow(tmp_path / "use", module_snakefile(repository, "    config: config"))
     typed = ("--config", "study=[sample_slurm]", "survival={max_steps: 50}", "scatter={jobs: 3}")
     planned = snakemake(folder, "--dry-run", *typed).stdout
     assert "results/studies/sample_slurm/report/index.html" in planned
@@ -120,7 +120,7 @@ def test_what_is_typed_reaches_a_module_that_is_handed_all_of_it(repository, tmp
 
 
 def test_a_part_of_the_other_workflows_configuration_is_handed_on(repository, tmp_path):
-    folder = user(tmp_path / "use", using(repository, '    config: config["ttf"]'))
+    folder = write_workflow(tmp_path / "use", module_snakefile(repository, '    config: config["ttf"]'))
     (folder / "my.yaml").write_text("mine: 3\nttf: {study: [sample], name: weekly}\n")
     planned = snakemake(folder, "--dry-run", "--configfile", "my.yaml").stdout
     assert "results/studies/weekly/report/index.html" in planned
@@ -128,7 +128,7 @@ def test_a_part_of_the_other_workflows_configuration_is_handed_on(repository, tm
 
 
 def test_a_study_of_a_fetched_workflow_can_be_published_and_has_a_report_of_snakemake(repository, tmp_path):
-    """Rules outside the default target, and those that read the files of the workflow, find them too."""
-    folder = user(tmp_path / "use", using(repository))
+    """Rules outside the default target also find the files of the workflow."""
+    folder = write_workflow(tmp_path / "use", module_snakefile(repository))
     planned = snakemake(folder, "--dry-run", "--", "ttf_publish_site", "ttf_archive_results").stdout
     assert "report/report.pdf" in planned

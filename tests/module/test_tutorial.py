@@ -1,6 +1,6 @@
-"""docs/tutorial.md: its commands typed in their order, as they stand there, and what it says comes of them.
+"""Run the commands of docs/tutorial.md verbatim in order, and check the results that it states.
 
-The first block is the README's, which test_docs.py types; of the study that it makes only the raw files are made here.
+test_docs.py runs the first block, the README's; here only the raw files of its study are made.
 """
 
 import re
@@ -16,20 +16,20 @@ USERS = re.compile(r"\buser\d+\b")
 
 
 @pytest.fixture(scope="module")
-def afternoon(tmp_path_factory) -> tuple[Path, dict[str, str]]:
-    """The clone in the end; and command -> what was printed by the block that it is the last command of."""
+def tutorial_run(tmp_path_factory) -> tuple[Path, dict[str, str]]:
+    """Return the final clone, and the output of each block by its last command."""
     folder = clone(tmp_path_factory.mktemp("tutorial") / "time-to-failure")
     sample = [f"data/sample_slurm/{name}" for name in re.findall(r"data/sample_slurm/(\S+)", BLOCKS[1] + BLOCKS[3])]
     Checkout(folder).snakemake("--", *sample, one_process=True, study=["sample_slurm"])
-    # A copy has no commit, whose day would be that of the archive.
+    # A copy has no commit to date the archive.
     env = environment() | {"SOURCE_DATE_EPOCH": "1760000000"}
-    printed = {}
+    outputs = {}
     for block in BLOCKS[1:]:
         command = ["bash", "-e", "-c", block]
-        done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, block + done.stdout + done.stderr
-        printed[block.splitlines()[-1]] = done.stdout + done.stderr
-    return folder, printed
+        process = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, check=False)
+        assert process.returncode == 0, block + process.stdout + process.stderr
+        outputs[block.splitlines()[-1]] = process.stdout + process.stderr
+    return folder, outputs
 
 
 def test_it_begins_as_the_readme_does():
@@ -39,45 +39,45 @@ def test_it_begins_as_the_readme_does():
     assert TEXT.count(f"`{page}`") == 1
 
 
-def test_every_file_that_it_names_is_there(afternoon):
-    folder, _ = afternoon
+def test_every_file_that_it_names_is_there(tutorial_run):
+    folder, _ = tutorial_run
     named = re.findall(r"`(results/studies/my_slurm/[^`\s]+)`", TEXT)
     assert len(named) >= 5
     assert [name for name in named if not (folder / name).is_file()] == []
 
 
-def test_of_the_second_dump_only_the_new_file_is_read(afternoon):
-    _, printed = afternoon
-    assert "ingest_part: 2025-a.txt" in printed["make report DATA=my_slurm"]
-    (said,) = re.findall(r"`(ingest_part: .*?)`", TEXT)
-    again = next(text for command, text in printed.items() if command == "make report" and said in text)
-    assert again.count("ingest_part: ") == 1
-    assert again.startswith("study my_slurm, the most recent")
+def test_of_the_second_dump_only_the_new_file_is_read(tutorial_run):
+    _, outputs = tutorial_run
+    assert "ingest_part: 2025-a.txt" in outputs["make report DATA=my_slurm"]
+    (message,) = re.findall(r"`(ingest_part: .*?)`", TEXT)
+    second_report = next(text for command, text in outputs.items() if command == "make report" and message in text)
+    assert second_report.count("ingest_part: ") == 1
+    assert second_report.startswith("study my_slurm, the most recent")
 
 
-def test_what_moved_did_because_of_the_data_and_no_rule_is_crossed(afternoon):
-    _, printed = afternoon
-    lines = printed["make check RULES=config/thresholds.yaml"].splitlines()
+def test_what_moved_did_because_of_the_data_and_no_rule_is_crossed(tutorial_run):
+    _, outputs = tutorial_run
+    lines = outputs["make check RULES=config/thresholds.yaml"].splitlines()
     heads = [line for line in lines if not line.startswith("  ")]
     assert [head.partition(" ")[2] for head in heads[:-2]] == ["numbers moved because the data did:"]
     assert heads[-1].endswith("rules compared with the study: none crossed.")
 
 
-def test_what_is_published_names_nobody(afternoon):
-    folder, printed = afternoon
-    own = folder / "results/studies/my_slurm"
-    site = own / "site"
-    assert USERS.search((own / "report/index.html").read_text(encoding="utf-8"))
+def test_what_is_published_names_nobody(tutorial_run):
+    folder, outputs = tutorial_run
+    study_folder = folder / "results/studies/my_slurm"
+    site = study_folder / "site"
+    assert USERS.search((study_folder / "report/index.html").read_text(encoding="utf-8"))
     assert re.search(r"user-[0-9a-f]{12}", (site / "index.html").read_text(encoding="utf-8"))
     files = [path for path in site.rglob("*") if path.suffix in (".html", ".csv", ".json", ".js")]
     assert [path.name for path in files if USERS.search(path.read_text(encoding="utf-8"))] == []
-    verified = printed[f"make verify FOLDER={site.relative_to(folder)}"]
+    verified = outputs[f"make verify FOLDER={site.relative_to(folder)}"]
     assert "as they were published, none missing, none added" in verified
 
 
-def test_a_number_leads_back_to_both_dumps(afternoon):
-    _, printed = afternoon
-    (chain,) = [text for command, text in printed.items() if command.startswith("make explain")]
+def test_a_number_leads_back_to_both_dumps(tutorial_run):
+    _, outputs = tutorial_run
+    (chain,) = [text for command, text in outputs.items() if command.startswith("make explain")]
     assert {"my_slurm/2025-a.txt", "my_slurm/2025-b.txt"} <= {*re.findall(r"my_slurm/2025-.\.txt", chain)}
 
 

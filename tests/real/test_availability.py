@@ -1,10 +1,9 @@
-"""How often and how long nodes of real traces were down, what for, and whether it changed; against what was worked out
-by other routes."""
+"""Frequency, length, causes and trend of outages in real traces, against independent computations."""
 
 import numpy as np
 import polars as pl
 import pytest
-from of_formats import table_of, typed
+from of_formats import derive_table, ingest_tables
 from outage_traces import DAY, infinitehbd
 from ttf.analyses.outages.follow_outages import GROWTH
 from ttf.analyses.outages.follow_outages.compute import analyse_growth
@@ -25,12 +24,12 @@ def faults(shared_data):
     return infinitehbd(shared_data / "infinitehbd")
 
 
-def every(table):
+def row_of_all(table):
     return table.row(by_predicate=(pl.col("stratum_by") == "all"), named=True)
 
 
 def test_availability_of_400_servers(faults):
-    row = every(availability(*faults, 7))
+    row = row_of_all(availability(*faults, 7))
     assert (row["units"], row["outages"], row["records"], row["open"]) == (400, 582, 584, 0)
     assert row["mtbf_s"] / DAY == pytest.approx(239.85, abs=0.005)
     assert row["mttf_s"] / DAY == pytest.approx(234.30, abs=0.005)
@@ -56,11 +55,11 @@ def test_causes_of_584_faults(faults):
 
 def test_growth_of_faults(faults):
     _, records, exposure = faults
-    row = every(analyse_growth(records, exposure)["growth"])
-    found = [row[name] for name in ("n", "beta", "ci_low", "ci_high", "laplace_u")]
-    assert found == pytest.approx([584, 1.1366, 1.0463, 1.2306, 0.658], abs=5e-4)
+    row = row_of_all(analyse_growth(records, exposure)["growth"])
+    estimates = [row[name] for name in ("n", "beta", "ci_low", "ci_high", "laplace_u")]
+    assert estimates == pytest.approx([584, 1.1366, 1.0463, 1.2306, 0.658], abs=5e-4)
     assert row["mil_hdbk_p"] < 0.01 < 0.5 < row["lewis_robinson_p"]
-    # The weeks are so much alike that the rate of the first months tells no trend.
+    # Weeks are so correlated that the rate of the first months shows no trend.
     assert row["trend"] == "none" and row["trend_p"] > 0.8 and row["effective_blocks"] == 4
 
 
@@ -68,57 +67,63 @@ def test_lanl(shared_data, tmp_path):
     file = shared_data / "lanl" / "LA-UR-05-7318-failure-data-1996-2005.csv"
     if not file.is_file():
         pytest.skip("the LANL data are not beside the checkout")
-    raw, *_ = typed("lanl", tmp_path, 0, outages=[file])
-    exposure = exposure_of("lanl", table_of("lanl", "exposure", raw))
-    outages, records = outages_of("lanl", with_rules(table_of("lanl", "outage_records", raw), []), exposure)
+    raw, *_ = ingest_tables("lanl", tmp_path, 0, outages=[file])
+    exposure = exposure_of("lanl", derive_table("lanl", "exposure", raw))
+    outages, records = outages_of("lanl", with_rules(derive_table("lanl", "outage_records", raw), []), exposure)
     table = availability(outages, records, exposure, 7, "system")
-    row = every(table)
+    row = row_of_all(table)
     assert (row["units"], row["outages"], row["under_way"], row["repairs"]) == (5006, 23_324, 3, 23_327)
-    under_way = table.filter(pl.col("under_way") > 0, stratum_by="group")
-    assert under_way.select("stratum", "under_way").rows() == [("22", 1), ("24", 1), ("7", 1)]
-    grown = analyse_growth(records, exposure)["growth"]
-    # Faults, of which an outage has several where records overlap: the same ones as in the table of availability.
-    both = grown.join(table, on=["stratum_by", "stratum"], how="inner").filter(pl.col("stratum_by") != "level")
-    assert both["n"].to_list() == both["records"].to_list() and (both["n"] > both["outages"]).any()
+    open_at_start = table.filter(pl.col("under_way") > 0, stratum_by="group")
+    assert open_at_start.select("stratum", "under_way").rows() == [("22", 1), ("24", 1), ("7", 1)]
+    growth = analyse_growth(records, exposure)["growth"]
+    # An outage of overlapping records has several faults; both tables count the same ones.
+    joined = growth.join(table, on=["stratum_by", "stratum"], how="inner").filter(pl.col("stratum_by") != "level")
+    assert joined["n"].to_list() == joined["records"].to_list() and (joined["n"] > joined["outages"]).any()
     assert GROWTH.columns["n"].heading == AVAILABILITY.columns["records"].heading == "Faults"
-    row_of_growth = every(grown)
-    # Each system by its own time: N / sum ln(T / t), by a loop over the faults.
+    row_of_growth = row_of_all(growth)
+    # Each system by its own time: N / sum ln(T / t), computed by a loop over the faults.
     logs = n = 0
     for _, watched in exposure.group_by("group"):
-        mine = faults_of(records).join(watched, on="unit_id").filter(began_under_watch())
+        system_faults = faults_of(records).join(watched, on="unit_id").filter(began_under_watch())
         begin, end = watched["from_s"].to_numpy(), watched["until_s"].to_numpy()
-        for start in mine["start_s"]:
+        for start in system_faults["start_s"]:
             passed = (np.minimum(end, start) - np.minimum(begin, start)).sum()
             logs, n = logs + np.log((end - begin).sum() / passed), n + 1
     assert row_of_growth["beta_within"] == pytest.approx(n / logs) == pytest.approx(0.897, abs=5e-4)
     assert row_of_growth["beta"] == pytest.approx(0.409, abs=5e-4)
     assert row_of_growth["beta_within_ci_low"] < 0.8 and row_of_growth["beta_within_ci_high"] > 1
     assert row_of_growth["trend"] == "none" and row_of_growth["homogeneity_p"] < 0.001
-    trends = grown.filter(stratum_by="group")["trend"].value_counts().drop_nulls()
+    trends = growth.filter(stratum_by="group")["trend"].value_counts().drop_nulls()
     assert dict(trends.iter_rows()) == {"none": 16, "better": 3, "worse": 1}
     assert row["mttf_s"] / DAY == pytest.approx(209.1, abs=0.05)
     assert row["availability"] == pytest.approx(0.9988, abs=5e-5)
-    # One interval of the time to failure on the page: by system, as that of the lives.
+    # The page has one interval of the time to failure, clustered by system like that of the durations.
     assert row["cluster_by"] == "system and week"
     assert row["mttf_ci_low_clustered_s"] / DAY < 100 and row["mttf_ci_high_clustered_s"] / DAY > 400
     year = outage_free(outages, exposure, 7, "system").row(-1, named=True)
     assert (year["n"], year["cluster_by"]) == (4624, "system and week")
-    assert year["share"] == pytest.approx(free_for(outages, exposure, 365 * DAY), abs=2e-4)
+    assert year["share"] == pytest.approx(outage_free_share(outages, exposure, 365 * DAY), abs=2e-4)
     assert year["ci_low_clustered"] < 0.45 < 0.5 < year["ci_high_clustered"]
 
 
-def free_for(outages, exposure, span):
-    """Of moments a day apart, at which a node was up and from which it was watched for the span, those without an
-    outage in it."""
-    moments = free = 0
-    down = {unit: part.select("start_s", "seen_until_s").to_numpy() for (unit,), part in outages.group_by("unit_id")}
+def outage_free_share(outages, exposure, span):
+    """Return the share of spans without an outage, among daily moments when a node is up and observed for the span."""
+    moments_up_count = outage_free_moments = 0
+    intervals_by_unit = {
+        unit: part.select("start_s", "seen_until_s").to_numpy() for (unit,), part in outages.group_by("unit_id")
+    }
     for unit, begin, end in exposure.select("unit_id", "from_s", "until_s").iter_rows():
-        at = np.arange(begin + DAY // 2, end - span, DAY)
-        starts, ends = down.get(unit, np.zeros((0, 2), np.int64)).T
+        moments_of_unit = np.arange(begin + DAY // 2, end - span, DAY)
+        starts, ends = intervals_by_unit.get(unit, np.zeros((0, 2), np.int64)).T
         order = np.argsort(starts)
         starts, ends = starts[order], np.maximum.accumulate(ends[order]) if starts.size else ends
-        before = np.searchsorted(starts, at, side="right")
-        up = at[(before == 0) | (np.concatenate(([0], ends))[before] <= at)]
-        following = np.append(starts, 1 << 60)[np.searchsorted(starts, up, side="right")]
-        moments, free = moments + up.size, free + (following > up + span).sum()
-    return free / moments
+        outages_before = np.searchsorted(starts, moments_of_unit, side="right")
+        moments_up = moments_of_unit[
+            (outages_before == 0) | (np.concatenate(([0], ends))[outages_before] <= moments_of_unit)
+        ]
+        following = np.append(starts, 1 << 60)[np.searchsorted(starts, moments_up, side="right")]
+        moments_up_count, outage_free_moments = (
+            moments_up_count + moments_up.size,
+            outage_free_moments + (following > moments_up + span).sum(),
+        )
+    return outage_free_moments / moments_up_count

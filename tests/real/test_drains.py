@@ -1,7 +1,7 @@
-"""Nodes with excess outages among the 400 servers of InfiniteHBD, and how lists of them would have done."""
+"""Nodes with excess outages among InfiniteHBD's 400 servers, and the backtest of drain lists."""
 
 import pytest
-from given_tables import metrics_of
+from given_tables import compute_metrics
 from outage_traces import infinitehbd
 from ttf.analyses.outages.rank_drains.compute import compute
 from ttf.formats.sacct.hostlist import expand
@@ -16,11 +16,11 @@ def test_on_faults_of_a_real_cluster(shared_data, tmp_path):
         frame.write_parquet(tmp_path / f"{name}.parquet")
     files = {name: str(tmp_path / f"{name}.parquet") for name in ("outages", "exposure")}
     settings = {"false_discovery": 0.05, "checkpoint_interval_s": 3600, "has_jobs": False}
-    found = compute(Inputs(files, {}, settings))
-    nodes, every = found["drain_list"], found["drain_backtest"].row(0, named=True)
+    tables = compute(Inputs(files, {}, settings))
+    nodes, backtest = tables["drain_list"], tables["drain_backtest"].row(0, named=True)
     assert nodes.height == 400 and nodes["listed"].sum() == 3 and nodes["outages"][0] == 14
-    assert len(expand(found["drains"]["exclude.txt"].strip().removeprefix("--exclude="))) == 3
-    assert (every["listed"], every["failed"]) == (36, 4)
-    assert every["ci_low_clustered"] > 1
-    metrics = metrics_of("rank_drains", found)
+    assert len(expand(tables["drains"]["exclude.txt"].strip().removeprefix("--exclude="))) == 3
+    assert (backtest["listed"], backtest["failed"]) == (36, 4)
+    assert backtest["ci_low_clustered"] > 1
+    metrics = compute_metrics("rank_drains", tables)
     assert metrics["drains.listed"]["value"] == 3

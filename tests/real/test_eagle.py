@@ -1,4 +1,4 @@
-"""The format table on real Slurm jobs (NREL Eagle), against facts worked out here from the raw CSV in plain Python."""
+"""The format `table` on real Slurm jobs (NREL Eagle) against plain Python computations from the raw CSV."""
 
 import csv
 from collections import Counter
@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 
 import polars as pl
 import pytest
-from of_formats import table_of
+from of_formats import derive_table
 from study.config import resolve
 from study.yaml_files import load_yaml
 from ttf.analyses.outcomes.split_outcomes.compute import outcome_table
@@ -23,23 +23,21 @@ DENVER = ZoneInfo("America/Denver")
 
 @pytest.fixture(scope="module")
 def rows(shared_data):
-    """The raw rows as text."""
     with (shared_data / "eagle/sample_eagle_data.csv").open(newline="") as file:
         return list(csv.DictReader(file))
 
 
 @pytest.fixture(scope="module")
 def entry():
-    """The shipped entry, as a study resolves it."""
-    own = ("my.yaml", {"study": ["eagle"]})
-    return resolve([own], load_yaml(ROOT / "config/traces.yaml"))["registry"]["eagle"]
+    layer = ("my.yaml", {"study": ["eagle"]})
+    return resolve([layer], load_yaml(ROOT / "config/traces.yaml"))["registry"]["eagle"]
 
 
 def derive(entry, path, folder, max_share=0.0):
     folder.mkdir()
     schemas = table_schemas(table.schema_document(entry))
     account, quarantine = ingest({"rows": [path]}, schemas, folder, max_share, table.READERS)
-    return table_of("table", "jobs", {"rows": pl.scan_parquet(folder / "rows.parquet")}, entry), account, quarantine
+    return derive_table("table", "jobs", {"rows": pl.scan_parquet(folder / "rows.parquet")}, entry), account, quarantine
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +53,7 @@ def epoch(text):
     return int(datetime.strptime(text, "%Y-%m-%d %H:%M:%S").replace(tzinfo=DENVER).timestamp())
 
 
-def whole(text):
+def parse_integer(text):
     number = float(text)
     assert number.is_integer()
     return int(number)
@@ -66,13 +64,16 @@ def test_outcomes(entry, jobs, rows):
     assert states == {"COMPLETED": 985, "TIMEOUT": 15}
     assert dict(jobs["outcome"].value_counts().rows()) == {"success": 985, "failure": 15}
     assert jobs["status_raw"].to_list() == [row["state"] for row in rows]
-    told = outcome_table(jobs, words=[word for words in entry["outcomes"].values() for word in words])
-    assert told.select("outcome", "jobs", "at_time_limit").rows() == [("success", 985, 0), ("failure", 15, 15)]
+    table_of_outcomes = outcome_table(jobs, words=[word for words in entry["outcomes"].values() for word in words])
+    assert table_of_outcomes.select("outcome", "jobs", "at_time_limit").rows() == [
+        ("success", 985, 0),
+        ("failure", 15, 15),
+    ]
 
 
 def test_run_times_are_those_of_the_file(jobs, rows):
     """None of the 1,000 differs."""
-    differ = [n for n, row in enumerate(rows) if whole(row["run_time"]) != jobs["runtime_s"][n]]
+    differ = [n for n, row in enumerate(rows) if parse_integer(row["run_time"]) != jobs["runtime_s"][n]]
     assert differ == []
 
 
@@ -86,7 +87,7 @@ def test_times(jobs, rows):
 def test_requests(jobs, rows):
     assert jobs["gpu_milli"].to_list() == [1000 * int(row["gpus_req"]) for row in rows]
     assert jobs["cpu_milli"].to_list() == [1000 * int(row["processors_req"]) for row in rows]
-    assert jobs["mem_mib"].to_list() == [whole(row["mem_req"]) or None for row in rows]
+    assert jobs["mem_mib"].to_list() == [parse_integer(row["mem_req"]) or None for row in rows]
     assert jobs["nodes"].to_list() == [int(row["nodes_req"]) for row in rows]
     assert jobs["size"].unique().to_list() == [1]
     assert (jobs["gpu_milli"] > 0).sum() == sum(row["gpus_req"] != "0" for row in rows) == 4
@@ -101,21 +102,23 @@ def test_rows_that_share_an_id_are_jobs_of_their_own(jobs, rows):
         numbers[row["job_id"]] += 1
         tasks.append(str(numbers[row["job_id"]]) if row["job_id"] in repeated else None)
     assert jobs["task"].to_list() == tasks
-    lives = lives_of_jobs(jobs)
-    assert lives["unit_id"].n_unique() == 1000
-    assert lives["duration_s"].sum() == sum(whole(row["run_time"]) for row in rows)
+    durations = lives_of_jobs(jobs)
+    assert durations["unit_id"].n_unique() == 1000
+    assert durations["duration_s"].sum() == sum(parse_integer(row["run_time"]) for row in rows)
 
 
-def test_by_unique_ids_all_but_one_of_them_would_be_put_aside(entry, shared_data, tmp_path):
-    own = {key: value for key, value in entry.items() if key != "unique_ids"}
-    _, account, quarantine = derive(own, shared_data / "eagle/sample_eagle_data.csv", tmp_path / "raw", 1.0)
+def test_with_unique_ids_all_but_one_row_are_quarantined(entry, shared_data, tmp_path):
+    entry_of_unique_ids = {key: value for key, value in entry.items() if key != "unique_ids"}
+    _, account, quarantine = derive(
+        entry_of_unique_ids, shared_data / "eagle/sample_eagle_data.csv", tmp_path / "raw", 1.0
+    )
     assert account.rows() == [("rows", 1000, 549, 451)]
     assert quarantine["reason"].unique().to_list() == ["duplicate_key"]
 
 
 @pytest.mark.parametrize("typed", [False, True])
 def test_the_same_from_parquet(jobs, entry, shared_data, tmp_path, typed):
-    """As text, and as Polars guesses the types (time stamps, whole numbers, floats)."""
+    """Columns as text, and with the types that Polars infers."""
     frame = pl.read_csv(shared_data / "eagle/sample_eagle_data.csv", infer_schema=typed, try_parse_dates=typed)
     assert (frame.schema["start_time"] == pl.Datetime("us")) is typed
     frame.write_parquet(tmp_path / "eagle.parquet")

@@ -1,4 +1,4 @@
-"""Four traces at once, of jobs and of components: a page of each and one that compares them."""
+"""A study of four traces, of jobs and of components: a page for each and a comparison."""
 
 import json
 import re
@@ -7,7 +7,7 @@ import shutil
 import polars as pl
 import pytest
 import whole_study
-from acceptance import CHROMIUM, browsing, faults, faults_of_other_page, opened
+from acceptance import CHROMIUM, browsing, faults, faults_of_other_page, open_page
 from named_cells import wrong_cells
 from prefixes import cut
 from prose import faults_of_page
@@ -28,10 +28,10 @@ def results(tmp_path_factory, shared_data):
     registry["lanl"]["folder"] = str(shutil.copytree(shared_data / "lanl", folder / "lanl"))
     for file in (folder / "lanl").glob("*.csv"):
         cut(file, LANL_ROWS)
-    # Curves are cut short, as those of large traces are.
+    # Thin the curves like those of large traces.
     config = {"study": list(TRACES), "registry": registry, "survival": {"max_steps": 40}}
-    done = whole_study.run(config, folder)
-    assert (done.job, done.refused, done.crash, done.warned) == (None, None, None, [])
+    result = whole_study.run(config, folder)
+    assert (result.job, result.refused, result.crash, result.warned) == (None, None, None, [])
     return folder / "results"
 
 
@@ -59,7 +59,7 @@ def test_published_findings_on_titan_are_reproduced_and_absent_traces_not_run(re
     scored = pl.read_csv(results / "studies/study/scorecard.csv", infer_schema_length=None)
     verdicts = {row["id"]: row["verdict"] for row in scored.iter_rows(named=True)}
     assert {verdicts[f"titan-{name}"] for name in ("gpus", "gpu-years", "failed")} == {"reproduced"}
-    # Where even the whole trace would not tell, that is said, and why.
+    # A quantity that no trace can give is not computable, with a reason.
     absent = scored.filter(pl.col("trace") == "pai2020")
     assert set(absent["verdict"]) == {"not run", "not computable"}
     assert absent.filter(pl.col("verdict") == "not run").height > 100
@@ -85,21 +85,21 @@ def test_a_page_of_each_trace_and_a_comparison(results):
 @pytest.mark.skipif(not CHROMIUM, reason="chromium is not installed: make test-tools")
 def test_the_pages_are_accepted(results):
     with browsing() as browser:
-        found = {
+        faults_by_page = {
             trace: faults(browser, results / f"studies/study/report/{trace}.html", results / trace, trace == "openb")
             for trace in TRACES
         }
         comparison = results / "studies/study/report/index.html"
-        with opened(browser, comparison) as (page, _):
+        with open_page(browser, comparison) as (page, _):
             height = page.evaluate("document.documentElement.scrollHeight / innerHeight")
-        found["comparison"] = faults_of_other_page(browser, comparison) + (
+        faults_by_page["comparison"] = faults_of_other_page(browser, comparison) + (
             [f"{height:.1f} screens"] if height > 3 else []
         )
-    assert {page: wrong for page, wrong in found.items() if wrong} == {}
+    assert {page: page_faults for page, page_faults in faults_by_page.items() if page_faults} == {}
 
 
 def test_no_headline_on_a_projection_that_the_data_do_not_bear(results, finished_study):
-    """Failures of users stand for those of machines (openb, eagle, sample), or lives have one size (titan, lanl)."""
+    """User failures are only a proxy (openb, eagle, sample), or there is one size only (titan, lanl)."""
     pages = {results / trace: results / f"studies/study/report/{trace}.html" for trace in TRACES}
     pages[finished_study.folder / "results/sample"] = finished_study.folder / PAGE
     for trace, file in pages.items():
@@ -117,18 +117,18 @@ def test_no_headline_on_a_projection_that_the_data_do_not_bear(results, finished
 
 
 def test_counts_in_the_caption_of_the_incidence_are_those_of_all_lives(results):
-    """They were sums over the steps that a thinned curve keeps."""
+    """The counts do not depend on the steps that a thinned curve keeps."""
     for trace in ("openb", "eagle"):
-        lives = pl.read_parquet(results / trace / "lives.parquet", columns=["event", "duration_s"])
-        ended = dict(lives.drop_nulls().group_by("event").len().iter_rows())
+        durations = pl.read_parquet(results / trace / "lives.parquet", columns=["event", "duration_s"])
+        events = dict(durations.drop_nulls().group_by("event").len().iter_rows())
         caption = json.loads((results / trace / "figures/index.json").read_text())["cumulative_incidence"]["caption"]
-        told = re.search(r"at risk: (.*?)\.", caption)[1]
-        counts = {end: int(number.replace(",", "")) for end, number in re.findall(r"(\w+) ([\d,]*\d)", told)}
-        assert counts == ended
+        caption_counts = re.search(r"at risk: (.*?)\.", caption)[1]
+        counts = {end: int(number.replace(",", "")) for end, number in re.findall(r"(\w+) ([\d,]*\d)", caption_counts)}
+        assert counts == events
 
 
 def test_time_limits_are_told_where_failures_are_counted(results):
-    """All 15 failures of Eagle's sample are runs into their time limit."""
+    """All 15 failures of Eagle's sample reached their time limit."""
     tiles = json.loads((results / "eagle/brief.json").read_text())["tiles"]
     assert re.search(
         r"15.* reached a time limit", next(tile["means"] for tile in tiles if tile["name"] == "failure_rate")
@@ -141,13 +141,13 @@ def test_drift_between_months(results):
     assert drift["p_value"].drop_nulls().is_between(0, 1).all()
 
 
-def test_all_that_is_said_of_a_whole_trace_is_clustered_by_one_thing(results):
-    """Of LANL's systems there is one here, so its nodes are what differs; rates and means allow for weeks beside."""
+def test_all_rows_of_a_whole_trace_have_the_same_clusters(results):
+    """There is one LANL system here, so clusters are its nodes; rates and means add weeks."""
     tables = ("mttf", "survival_summary", "survival_at", "lifetime_verdict", "cox", "node_failure_rate")
-    for trace, by in (("lanl", "node"), ("titan", "cabinet"), ("openb", "request profile")):
-        clustered_by = set()
+    for trace, expected in (("lanl", "node"), ("titan", "cabinet"), ("openb", "request profile")):
+        cluster_units = set()
         for name in tables:
             rows = read_table(results / trace / f"tables/{name}.csv", contracts()[name])
             rows = rows.filter(stratum_by="all") if "stratum_by" in rows.columns else rows
-            clustered_by |= {by.removesuffix(" and week") for by in rows["cluster_by"].drop_nulls()}
-        assert clustered_by == {by}
+            cluster_units |= {expected.removesuffix(" and week") for expected in rows["cluster_by"].drop_nulls()}
+        assert cluster_units == {expected}

@@ -1,4 +1,4 @@
-"""LANL's outages and lives, against facts worked out here from the raw CSV by another route."""
+"""LANL's outages and durations against independent computations from the raw CSV."""
 
 import csv
 from collections import Counter, defaultdict
@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 import polars as pl
 import pytest
 from lifetime_checks import kaplan_meier
-from of_formats import table_of, typed
+from of_formats import derive_table, ingest_tables
 from study.yaml_files import load_yaml
 from study_runs import ROOT
 from ttf.analyses.factors.estimate_hazards.hazard_ratios import ARE_CLUSTERS, hazard_ratios
@@ -31,8 +31,8 @@ CAUSES = {
     "Undetermined": 2652,
     "Software": 5361,
 }
-# First month in service and the first one out of it (None: the data's end), of nodes seen or not, by the number of each
-# block's last node. Of the nodes without an outage those beside a gap between two blocks go with the nearer one.
+# By system: (last node of a block, first month in service, first month out of service or None for the data's end).
+# Nodes without an outage at a gap between two blocks belong to the nearer block.
 MONTHS = {
     "2": [(0, (2005, 6), None), (20, (1997, 1), None), (23, (1997, 1), None), (48, (1997, 1), None)],
     "3": [(127, (2003, 9), None)],
@@ -54,8 +54,8 @@ MONTHS = {
     "21": [(127, (2001, 9), (2002, 2))],
     "23": [(0, (1998, 1), (2005, 1)), (1, (1998, 10), (2005, 1)), (3, (2002, 11), (2005, 1)), (4, (2002, 11), None)],
 }
-# Of these, watched from the first outage on, the first month out of service.
-BEFORE_TRACKING = {"7": (2000, 1), "22": (2003, 5), "24": (2004, 1)}
+# First month out of service of the systems that are observed from their first outage on.
+END_OF_UNTRACKED = {"7": (2000, 1), "22": (2003, 5), "24": (2004, 1)}
 
 
 @pytest.fixture(scope="module")
@@ -66,20 +66,20 @@ def file(shared_data):
 
 
 @pytest.fixture(scope="module")
-def done(file, tmp_path_factory):
-    """(row account, raw tables) as the study ingests them."""
-    raw, account, _ = typed("lanl", tmp_path_factory.mktemp("lanl"), 0, outages=[file])
+def ingested(file, tmp_path_factory):
+    """Return (row account, raw tables) as the study ingests them."""
+    raw, account, _ = ingest_tables("lanl", tmp_path_factory.mktemp("lanl"), 0, outages=[file])
     return account, raw
 
 
 @pytest.fixture(scope="module")
-def lives(done):
-    return table_of("lanl", "lives", done[1])
+def durations(ingested):
+    return derive_table("lanl", "lives", ingested[1])
 
 
 @pytest.fixture(scope="module")
 def rows(file):
-    """The raw rows, with `from` and `to` in seconds since 1970."""
+    """Return the raw rows with `from` and `to` in seconds since 1970."""
     with file.open(newline="") as text:
         rows = list(csv.DictReader(text))
     for row in rows:
@@ -91,12 +91,12 @@ def rows(file):
 
 @pytest.fixture(scope="module")
 def outages(rows):
-    """(system, node) -> its outages as (from, to), in time."""
-    found = defaultdict(list)
+    """Return the outages, sorted (from, to) pairs, by (system, node)."""
+    outages_by_node = defaultdict(list)
     for row in sorted(rows, key=lambda row: (row["from"], row["to"])):
         if row["nodenumz"]:
-            found[row["System"], int(row["nodenumz"])].append((row["from"], row["to"]))
-    return found
+            outages_by_node[row["System"], int(row["nodenumz"])].append((row["from"], row["to"]))
+    return outages_by_node
 
 
 def month(year_and_month):
@@ -104,19 +104,18 @@ def month(year_and_month):
 
 
 def down_minutes(spans):
-    """How many minutes lie in any of the spans (start counted, end not), counted one by one."""
     minutes = set()
     for start, end in spans:
         minutes.update(range(start // 60, end // 60))
     return len(minutes)
 
 
-def test_every_row_is_kept(done):
-    assert done[0].rows() == [("outages", 23_739, 23_739, 0)]
+def test_every_row_is_kept(ingested):
+    assert ingested[0].rows() == [("outages", 23_739, 23_739, 0)]
 
 
-def test_known_numbers(file, rows, done):
-    raw = done[1]["outages"].collect()
+def test_known_numbers(file, rows, ingested):
+    raw = ingested[1]["outages"].collect()
     assert sum(b'"' in line for line in file.read_bytes().split(b"\n")) == 79
     assert {name: sum(row[name] != "" for row in rows) for name in CAUSES} == CAUSES
     assert dict(zip(CAUSES, raw.select(pl.col(*lanl.CAUSES).count()).row(0), strict=True)) == CAUSES
@@ -125,81 +124,83 @@ def test_known_numbers(file, rows, done):
     assert raw.select("start_s", "end_s").rows() == [(row["from"], row["to"]) for row in rows]
     nowhere = Counter(row["System"] for row in rows if row["nodenumz"] == "")
     assert nowhere == {"17": 126} == Counter(row["System"] for row in rows if row["System"] == "17")
-    starts = Counter((row["System"], row["nodenumz"], row["from"]) for row in rows)
-    assert sum(count > 1 for count in starts.values()) == 31
+    start_counts = Counter((row["System"], row["nodenumz"], row["from"]) for row in rows)
+    assert sum(count > 1 for count in start_counts.values()) == 31
 
 
 def test_down_time_against_the_time_stamps(rows):
     formats = "%m/%d/%Y %H:%M"
-    as_written, as_moments = Counter(), Counter()
+    local_differences, utc_differences = Counter(), Counter()
     for row in rows:
-        started, fixed = (datetime.strptime(row[name], formats) for name in ("Prob Started", "Prob Fixed"))
-        as_written[int((fixed - started).total_seconds()) // 60 - int(row["Down Time"])] += 1
-        as_moments[(row["to"] - row["from"]) // 60 - int(row["Down Time"])] += 1
-    assert as_written == {0: 23_316, 1: 399, 60: 12, -60: 12}
-    assert as_moments == {0: 23_338, 1: 399, 60: 1, -60: 1}
+        start, end = (datetime.strptime(row[name], formats) for name in ("Prob Started", "Prob Fixed"))
+        local_differences[int((end - start).total_seconds()) // 60 - int(row["Down Time"])] += 1
+        utc_differences[(row["to"] - row["from"]) // 60 - int(row["Down Time"])] += 1
+    assert local_differences == {0: 23_316, 1: 399, 60: 12, -60: 12}
+    assert utc_differences == {0: 23_338, 1: 399, 60: 1, -60: 1}
 
 
-def test_failures_are_outages_that_no_other_runs_into(lives, outages):
-    merged = within = touching = 0
+def test_failures_are_outages_that_no_other_runs_into(durations, outages):
+    merged = overlapping = touching = 0
     for spans in outages.values():
         down_until = None
         for start, end in spans:
-            within += down_until is not None and start < down_until
+            overlapping += down_until is not None and start < down_until
             touching += down_until is not None and start == down_until
             merged += down_until is None or start > down_until
             down_until = max(end, down_until or end)
-    assert (within, touching) == (159, 127)
-    # The first outages of systems 7, 22 and 24 begin the watch.
-    assert lives["event"].count() == merged - 3 == 23_324
-    assert (lives["event"].is_null() == lives["repair_s"].is_null()).all()
-    assert lives["duration_s"].min() == 60
+    assert (overlapping, touching) == (159, 127)
+    # The first outages of systems 7, 22 and 24 begin their observation.
+    assert durations["event"].count() == merged - 3 == 23_324
+    assert (durations["event"].is_null() == durations["repair_s"].is_null()).all()
+    assert durations["duration_s"].min() == 60
 
 
-def test_exposure_by_system(lives, rows, outages):
+def test_exposure_by_system(durations, rows, outages):
     end = max(row["to"] for row in rows)
     nodes = {row["System"]: int(row["nodes"]) for row in rows if row["nodes"]}
     expected = {}
     for system, blocks in MONTHS.items():
-        served, low = 0, 0
-        for high, first, after in blocks:
-            served += (high - low + 1) * (min(month(after), end) if after else end)
-            served -= (high - low + 1) * month(first)
+        service_s, low = 0, 0
+        for high, first_month, end_month in blocks:
+            service_s += (high - low + 1) * (min(month(end_month), end) if end_month else end)
+            service_s -= (high - low + 1) * month(first_month)
             low = high + 1
         assert low == nodes[system]
-        expected[system] = served
-    for system, after in BEFORE_TRACKING.items():
-        expected[system] = month(after) - outages[system, 0][0][0]
+        expected[system] = service_s
+    for system, end_month in END_OF_UNTRACKED.items():
+        expected[system] = month(end_month) - outages[system, 0][0][0]
     assert set(expected) == set(nodes)
-    down = Counter()
+    down_s = Counter()
     for (system, _), spans in outages.items():
-        down[system] += 60 * down_minutes(spans)
-    found = dict(lives.group_by("system").agg(pl.col("duration_s").sum()).iter_rows())
-    assert found == {system: seconds - down[system] for system, seconds in expected.items()}
-    # What the first outages of those systems lasted ended no life.
-    repairs = dict(lives.group_by("system").agg(pl.col("repair_s").sum()).iter_rows())
-    for system in BEFORE_TRACKING:
-        start, until = outages[system, 0][0]
-        down[system] -= until - start
-    assert repairs == dict(down)
-    assert round(sum(found.values()) / 86_400) == 4_877_232
-    units = dict(lives.group_by("system").agg(pl.col("unit_id").n_unique()).iter_rows())
+        down_s[system] += 60 * down_minutes(spans)
+    exposure_s = dict(durations.group_by("system").agg(pl.col("duration_s").sum()).iter_rows())
+    assert exposure_s == {system: seconds - down_s[system] for system, seconds in expected.items()}
+    # The first outages of those systems end no duration.
+    repairs = dict(durations.group_by("system").agg(pl.col("repair_s").sum()).iter_rows())
+    for system in END_OF_UNTRACKED:
+        start, end_s = outages[system, 0][0]
+        down_s[system] -= end_s - start
+    assert repairs == dict(down_s)
+    assert round(sum(exposure_s.values()) / 86_400) == 4_877_232
+    units = dict(durations.group_by("system").agg(pl.col("unit_id").n_unique()).iter_rows())
     assert units == nodes
     assert sum(nodes.values()) == 5006
 
 
-def test_outages_and_exposure_agree_with_lives(done, lives, rows, outages):
-    exposure = exposure_of("lanl", table_of("lanl", "exposure", done[1]))
+def test_outages_and_exposure_agree_with_lives(ingested, durations, rows, outages):
+    exposure = exposure_of("lanl", derive_table("lanl", "exposure", ingested[1]))
     rules = load_yaml(ROOT / "config/outage_causes.yaml")["rules"]
-    found, records = outages_of("lanl", with_rules(table_of("lanl", "outage_records", done[1]), rules), exposure)
-    assert found["counted"].sum() == lives["event"].count() == 23_324
-    assert sorted(found.select("unit_id", "start_s").rows()) == sorted(
-        (f"{system}/{node}", start) for (system, node), spans in outages.items() for start in starts(spans)
+    table, records = outages_of(
+        "lanl", with_rules(derive_table("lanl", "outage_records", ingested[1]), rules), exposure
     )
-    # Each minute of each node down, counted one by one; of the time in service what is not up is down.
+    assert table["counted"].sum() == durations["event"].count() == 23_324
+    assert sorted(table.select("unit_id", "start_s").rows()) == sorted(
+        (f"{system}/{node}", start) for (system, node), spans in outages.items() for start in merged_starts(spans)
+    )
+    # Count each minute down of each node; a node in service is either up or down.
     down_s = 60 * sum(down_minutes(spans) for spans in outages.values())
     served_s = (exposure["until_s"] - exposure["from_s"]).sum()
-    assert served_s - lives["duration_s"].sum() == down_s == found["duration_s"].sum()
+    assert served_s - durations["duration_s"].sum() == down_s == table["duration_s"].sum()
     assert round(1 - down_s / served_s, 4) == 0.9988
     assert round((served_s - down_s) / 23_324 / 86_400, 1) == 209.1
     levels = dict(records.drop_nulls("level").group_by("level").len().iter_rows())
@@ -209,71 +210,73 @@ def test_outages_and_exposure_agree_with_lives(done, lives, rows, outages):
     assert records["planned"].sum() == sum(bool(row["nodenumz"]) for row in planned)
 
 
-def starts(spans):
-    """The starts of outages that do not run into each other."""
-    until = None
+def merged_starts(spans):
+    """Yield the start of each group of overlapping or touching outages."""
+    down_until = None
     for start, end in spans:
-        if until is None or start > until:
+        if down_until is None or start > down_until:
             yield start
-        until = max(end, until or end)
+        down_until = max(end, down_until or end)
 
 
-def test_causes_of_lives(lives, rows):
-    causes = lives.select(lanl.CAUSES).sum().row(0)
+def test_causes_of_lives(durations, rows):
+    causes = durations.select(lanl.CAUSES).sum().row(0)
     assert dict(zip(CAUSES, causes, strict=True)) == causes_of_first_rows(rows)
     assert causes == (348, 14_175, 131, 417, 2625, 5186)
-    ended = lives.filter(pl.col("event").is_not_null())
-    assert ended.filter(~pl.any_horizontal(lanl.CAUSES)).height == 443
-    assert not lives.filter(pl.col("event").is_null()).select(pl.any_horizontal(lanl.CAUSES).any()).item()
+    failures = durations.filter(pl.col("event").is_not_null())
+    assert failures.filter(~pl.any_horizontal(lanl.CAUSES)).height == 443
+    assert not durations.filter(pl.col("event").is_null()).select(pl.any_horizontal(lanl.CAUSES).any()).item()
 
 
 def causes_of_first_rows(rows):
-    """Per cause: the outages begun by a row that names it (two rows at once count once), without those of the watch."""
+    """Count by cause the outages that begin with a row of it, except those that begin the observation."""
     counts, down_until, begun = Counter(), {}, {}
     for row in sorted((row for row in rows if row["nodenumz"]), key=lambda row: (row["from"], row["to"])):
         node = row["System"], row["nodenumz"]
-        if node not in down_until and node[0] in BEFORE_TRACKING:
+        if node not in down_until and node[0] in END_OF_UNTRACKED:
             begun[node] = None
         elif node not in down_until or row["from"] > down_until[node]:
             begun[node] = row["from"], set()
         down_until[node] = max(row["to"], down_until.get(node, 0))
         if begun[node] and row["from"] == begun[node][0]:
-            new = {name for name in CAUSES if row[name]} - begun[node][1]
-            counts.update(new)
-            begun[node][1].update(new)
+            new_causes = {name for name in CAUSES if row[name]} - begun[node][1]
+            counts.update(new_causes)
+            begun[node][1].update(new_causes)
     return counts
 
 
-def test_systems_differ_more_than_chance_and_the_interval_says_so(lives):
-    """From 1.06 to 176 failures per 1,000 node-days: the interval is by system, and of one system by node."""
-    days = mean_time_to_failure(lives, "failure", ["all", "system"], [0.95]).with_columns(
+def test_systems_differ_more_than_chance_and_the_interval_says_so(durations):
+    """Rates range from 1.06 to 176 failures per 1,000 node-days; clusters are systems, within one system nodes."""
+    days = mean_time_to_failure(durations, "failure", ["all", "system"], [0.95]).with_columns(
         pl.col("ci_low_clustered_s", "ci_high_clustered_s") / 86_400
     )
-    (whole,) = days.filter(stratum_by="all").iter_rows(named=True)
-    assert whole["cluster_by"] == "system"
-    assert 75 < whole["ci_low_clustered_s"] < 115
-    assert 350 < whole["ci_high_clustered_s"] < 560
-    of_systems = days.filter(stratum_by="system")
-    assert of_systems["cluster_by"].unique().to_list() == ["node"]
-    assert of_systems.filter(pl.col("clusters") < 4)["ci_low_clustered_s"].count() == 0
+    (total,) = days.filter(stratum_by="all").iter_rows(named=True)
+    assert total["cluster_by"] == "system"
+    assert 75 < total["ci_low_clustered_s"] < 115
+    assert 350 < total["ci_high_clustered_s"] < 560
+    system_rows = days.filter(stratum_by="system")
+    assert system_rows["cluster_by"].unique().to_list() == ["node"]
+    assert system_rows.filter(pl.col("clusters") < 4)["ci_low_clustered_s"].count() == 0
 
 
-def test_failure_rate_of_a_node(lives, outages):
-    infra = infra_lives_of_components(lives, lanl.CAUSES)
-    reach = Reach(1, 1, "one size only", "more sizes")
-    table = node_failure_rate(sums_by_nodes(select_component_runs(infra)), "component", None, None, None, reach)
-    begun = sum(len(list(starts(spans))) for spans in outages.values())
-    failures, days = begun - len(BEFORE_TRACKING), sum(lives["duration_s"].to_list()) / 86_400
+def test_failure_rate_of_a_node(durations, outages):
+    infra = infra_lives_of_components(durations, lanl.CAUSES)
+    projection_limit = Reach(1, 1, "one size only", "more sizes")
+    table = node_failure_rate(
+        sums_by_nodes(select_component_runs(infra)), "component", None, None, None, projection_limit
+    )
+    begun = sum(len(list(merged_starts(spans))) for spans in outages.values())
+    failures, days = begun - len(END_OF_UNTRACKED), sum(durations["duration_s"].to_list()) / 86_400
     # The nodes hold no GPUs.
     assert set(table.select("failures", "node_days", "node_gpus").rows()) == {(failures, days, None)}
-    # A failure of several causes names them all.
+    # A failure of several causes has all of them.
     assert infra["cause"].count() == infra["event"].count() - 443
     assert infra.filter(pl.col("cause") == "hardware").height <= 14_175
 
 
-def test_causes_that_exclude_each_other(lives):
-    """Six causes; two of them began one outage together, and 443 outages are of unknown cause."""
-    competing, ends = exclusive_causes(lives, lanl.CAUSES)
+def test_causes_that_exclude_each_other(durations):
+    """Six causes; one outage has two of them, and 443 outages have none."""
+    competing, ends = exclusive_causes(durations, lanl.CAUSES)
     counts = dict(competing["event"].drop_nulls().value_counts().iter_rows())
     assert ends == [
         *("facilities", "hardware only", "human error", "network", "undetermined", "software only"),
@@ -283,18 +286,22 @@ def test_causes_that_exclude_each_other(lives):
     assert counts["unknown cause"] == 443 and sum(counts.values()) == 23_324
     curves = cumulative_incidence(competing, ends, ["all"])
     total = sum(curves.filter(event=end)["incidence"].to_numpy() for end in ends)
-    survival = kaplan_meier(lives, "failure")["survival"].to_numpy()
+    survival = kaplan_meier(durations, "failure")["survival"].to_numpy()
     assert abs(total + survival - 1).max() < 1e-9
 
 
-def test_hazard_ratios_are_clustered_by_system_as_all_else_is(lives):
-    """Each system has machines of one type: beside systems the type was compared with nothing, and by node."""
-    cox = hazard_ratios(lives, "failure", ["system", "machine_type", "cpu_type"])
+def test_hazard_ratios_are_clustered_by_system_as_all_else_is(durations):
+    """Each system has machines of one type, so types cannot be compared within systems."""
+    cox = hazard_ratios(durations, "failure", ["system", "machine_type", "cpu_type"])
     assert cox["cluster_by"].drop_nulls().unique().to_list() == ["system"]
-    mttf = mean_time_to_failure(lives, "failure", ["all"]).row(0, named=True)
-    whole = cox.row(by_predicate=pl.col("covariate") == "all", named=True)
-    assert (mttf["cluster_by"], mttf["clusters"]) == ("system", pytest.approx(whole["clusters"]))
+    mttf = mean_time_to_failure(durations, "failure", ["all"]).row(0, named=True)
+    total = cox.row(by_predicate=pl.col("covariate") == "all", named=True)
+    assert (mttf["cluster_by"], mttf["clusters"]) == ("system", pytest.approx(total["clusters"]))
     assert ARE_CLUSTERS in cox.row(by_predicate=pl.col("covariate") == "system", named=True)["reason"]
-    alone = lives.group_by("cpu_type").agg(systems=pl.col("system").n_unique()).filter(systems=1)["cpu_type"]
-    of_one_system = cox.filter(pl.col("covariate") == "cpu_type", pl.col("level").is_in(alone.implode()))
-    assert of_one_system["hazard_ratio"].count() and not of_one_system["ci_low_clustered"].count()
+    single_system_types = (
+        durations.group_by("cpu_type").agg(systems=pl.col("system").n_unique()).filter(systems=1)["cpu_type"]
+    )
+    single_system_rows = cox.filter(
+        pl.col("covariate") == "cpu_type", pl.col("level").is_in(single_system_types.implode())
+    )
+    assert single_system_rows["hazard_ratio"].count() and not single_system_rows["ci_low_clustered"].count()

@@ -1,4 +1,4 @@
-"""Failure risk on the real openb trace: three temporal splits, every model, and what there is no interval of."""
+"""Failure risk on the real openb trace: three temporal splits, every model, and missing intervals."""
 
 from contextlib import nullcontext
 from importlib.util import find_spec
@@ -6,7 +6,7 @@ from importlib.util import find_spec
 import numpy as np
 import polars as pl
 import pytest
-from of_formats import FORMATS, raw_schemas, table_of
+from of_formats import FORMATS, derive_table, raw_schemas
 from study.model_features import build_risk_options
 from ttf.analyses.risk.predict_failure import EVALUATION
 from ttf.analyses.risk.predict_failure.challenger import Challenger
@@ -36,7 +36,7 @@ BAND = 0.02
 def data(shared_data, tmp_path_factory) -> Data:
     folder = tmp_path_factory.mktemp("openb")
     ingest({"pods": [shared_data / "openb" / "openb_pod_list_default.csv"]}, raw_schemas("openb"), folder, 0)
-    pods = with_clusters(table_of("openb", "jobs", {"pods": pl.scan_parquet(folder / "pods.parquet")}))
+    pods = with_clusters(derive_table("openb", "jobs", {"pods": pl.scan_parquet(folder / "pods.parquet")}))
     risk = build_risk_options("openb", {"format": "openb"}, FORMATS["openb"], {}, FORMATS["openb"]["zone"])
     return Data.load(pods.lazy(), features_of(risk["features"]), risk["clock"])
 
@@ -44,13 +44,13 @@ def data(shared_data, tmp_path_factory) -> Data:
 @pytest.fixture(scope="module")
 def trials(data):
     challenger = Challenger.create(True, 2026)
-    with one_thread():
+    with limit_to_one_thread():
         return {split.name: run_trial(data, split, challenger, with_hours=False) for split in temporal(data.jobs)}
 
 
-def one_thread():
-    """What a rule has by `ttf.engine.process.entry`: gradient boosting on more threads than there are free cores takes
-    many times as long. It comes with scikit-learn."""
+def limit_to_one_thread():
+    """Limit scikit-learn to one thread, as rules do: gradient boosting on more threads than free cores takes many
+    times as long."""
     if find_spec("sklearn") is None:
         return nullcontext()
     import sklearn.ensemble  # noqa: F401  its libraries are limited once they are loaded
@@ -64,8 +64,8 @@ def rows(data, trials) -> list[dict]:
     return [row for trial in trials.values() for row in evaluate_probability(data, trial, "probability")]
 
 
-def those(rows, **about):
-    return [row for row in rows if about.items() <= row.items()]
+def select_rows(rows, **values):
+    return [row for row in rows if values.items() <= row.items()]
 
 
 def test_all_pods_that_ended_are_learnt_from_or_tested(data):
@@ -79,11 +79,11 @@ def test_all_pods_that_ended_are_learnt_from_or_tested(data):
 
 @pytest.mark.parametrize("model", [BASE, NESTED, LOGISTIC, BOOSTING])
 @pytest.mark.parametrize("split", MEASURED)
-def test_how_well_failures_are_told(rows, split, model):
+def test_pr_auc_of_each_model(rows, split, model):
     if model == BOOSTING:
         pytest.importorskip("sklearn")
     n, failures, measured = MEASURED[split]
-    (row,) = those(rows, split=split, model=model, slice="all", metric="pr_auc")
+    (row,) = select_rows(rows, split=split, model=model, slice="all", metric="pr_auc")
     assert (row["n"], row["failures"]) == (n, failures)
     band = 1e-3 if model == BASE else BAND
     assert row["estimate"] == pytest.approx(measured[model], abs=band)
@@ -99,11 +99,11 @@ def test_history_alone_serves_and_without_intervals_the_data_cannot_say(trials, 
 def test_no_interval_where_one_profile_has_most_of_the_failures(data, trials, rows):
     for split, trial in trials.items():
         failed = data.jobs.failed[trial.rows]
-        by_profile = np.bincount(data.jobs.cluster[trial.rows][failed])
-        assert by_profile.max() > 0.35 * failed.sum()
-        (row,) = those(rows, split=split, model=LOGISTIC, slice="all", metric="pr_auc")
+        failures_by_profile = np.bincount(data.jobs.cluster[trial.rows][failed])
+        assert failures_by_profile.max() > 0.35 * failed.sum()
+        (row,) = select_rows(rows, split=split, model=LOGISTIC, slice="all", metric="pr_auc")
         # Kish's effective number of profiles among the failures.
-        assert row["clusters"] == pytest.approx(by_profile.sum() ** 2 / (by_profile**2).sum())
+        assert row["clusters"] == pytest.approx(failures_by_profile.sum() ** 2 / (failures_by_profile**2).sum())
         assert row["clusters"] < FEWEST
         assert row["ci_low_clustered"] is None and row["ci_high_clustered"] is None
         assert row["reason"].endswith(
@@ -112,16 +112,16 @@ def test_no_interval_where_one_profile_has_most_of_the_failures(data, trials, ro
 
 
 def test_pods_of_profiles_that_were_not_trained_on(data, trials, rows):
-    """Too few of them, or none that failed: nothing is said of how well failure is told there."""
+    """There are too few such pods, or none failed, so the score has no estimate."""
     for split, (n, failures) in UNSEEN.items():
-        found = those(rows, split=split, model=LOGISTIC, slice="unseen_group", metric="pr_auc")
-        assert [(row["n"], row["failures"], row.get("estimate")) for row in found] == [(n, failures, None)]
-        assert found[0]["reason"] == ("no job failed" if n >= 20 else "fewer than 20 test jobs")
-        (row,) = those(rows, split=split, model=LOGISTIC, slice="unseen_user")
+        unseen_rows = select_rows(rows, split=split, model=LOGISTIC, slice="unseen_group", metric="pr_auc")
+        assert [(row["n"], row["failures"], row.get("estimate")) for row in unseen_rows] == [(n, failures, None)]
+        assert unseen_rows[0]["reason"] == ("no job failed" if n >= 20 else "fewer than 20 test jobs")
+        (row,) = select_rows(rows, split=split, model=LOGISTIC, slice="unseen_user")
         assert row["reason"] == NOT_RECORDED.format("users")
-    # Of those none failed, and few were said to.
+    # None of these failed, and their predicted risk is low.
     trial, group = trials["temporal_1"], data.jobs.codes("group")
-    told = trial.split.learn | trial.split.recalibrate
-    unseen = ~np.isin(group[trial.rows], group[told])
+    is_trained = trial.split.learn | trial.split.recalibrate
+    unseen = ~np.isin(group[trial.rows], group[is_trained])
     assert unseen.sum() == 296
     assert trial.probability[LOGISTIC][unseen].mean() < 0.05 < 0.3 < trial.probability[BASE][0]

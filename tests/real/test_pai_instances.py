@@ -1,4 +1,4 @@
-"""PAI 2020 by its instance table alone: 27,583 published rows, against counts made here from the raw lines."""
+"""PAI 2020 from its instance table alone: 27,583 published rows, against counts of the raw lines."""
 
 import csv
 import gzip
@@ -20,11 +20,11 @@ ALONE = {"job", "task", "sensor", "group_tag", "machine_spec", "machine_metric"}
 
 @pytest.fixture(scope="module")
 def study(tmp_path_factory, shared_data):
-    """A study of the folder as `make report DATA=` makes it: its results, what was said, and its page."""
+    """Run a study of the folder like `make report DATA=`; return its results, its process, and its page."""
     study = check_out(tmp_path_factory.mktemp("pai") / "checkout")
     registry = {"pai": {"format": "pai2020", "folder": str(shared_data / "pai-instances")}}
-    done = study.snakemake("--", PAGE, one_process=True, study=["pai"], registry=registry)
-    return study.folder / "results" / "pai", done, study.folder / PAGE
+    process = study.snakemake("--", PAGE, one_process=True, study=["pai"], registry=registry)
+    return study.folder / "results" / "pai", process, study.folder / PAGE
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +34,7 @@ def pai(study):
 
 @pytest.fixture(scope="module")
 def rows(shared_data):
-    """The raw rows: texts, and times as whole seconds or None."""
+    """Return the raw rows as texts, with times as whole seconds or None."""
     with gzip.open(shared_data / "pai-instances" / "pai_instance_table.csv.gz", "rt", newline="") as file:
         rows = list(csv.DictReader(file))
     for line, row in enumerate(rows, start=2):
@@ -46,23 +46,25 @@ def rows(shared_data):
 
 @pytest.fixture(scope="module")
 def tries(rows):
-    """(job, task, instance) -> its rows by time: a start, else an end; one without either last."""
+    """Return the rows of each (job, task, instance), sorted by start, else end; rows without times are last."""
     tries = defaultdict(list)
     for row in rows:
         tries[row["job_name"], row["task_name"], row["inst_name"]].append(row)
-    for of_one in tries.values():
-        of_one.sort(key=lambda row: (moment(row) is None, moment(row) or 0))
+    for instance_tries in tries.values():
+        instance_tries.sort(key=lambda row: (moment(row) is None, moment(row) or 0))
     return tries
 
 
 @pytest.fixture(scope="module")
 def tasks(rows, tries):
-    """(job, task) -> status, smallest start, largest end, whether a failed row has an end."""
-    last = defaultdict(set)
-    for (job, task, _), of_one in tries.items():
-        last[job, task].add(of_one[-1]["status"])
+    """Return status, smallest start, largest end, and whether a failed row has an end, by (job, task)."""
+    last_states = defaultdict(set)
+    for (job, task, _), instance_tries in tries.items():
+        last_states[job, task].add(instance_tries[-1]["status"])
     worst = ("Failed", "Running", "Waiting", "Terminated", "Interrupted")
-    tasks = {key: {"status": next(word for word in worst if word in words)} for key, words in last.items()}
+    tasks = {
+        key: {"status": next(status for status in worst if status in statuses)} for key, statuses in last_states.items()
+    }
     for task in tasks.values():
         task |= {"start": None, "end": None, "failed_end": False, "rows": 0}
     for row in rows:
@@ -81,13 +83,13 @@ def moment(row):
 
 
 def metrics(folder):
-    return {key: about["value"] for key, about in json.loads((folder / "metrics.json").read_text()).items()}
+    return {key: metric["value"] for key, metric in json.loads((folder / "metrics.json").read_text()).items()}
 
 
 def test_every_row_is_accounted_for(study):
-    pai, done, _ = study
+    pai, process, _ = study
     assert pl.read_csv(pai / "quality" / "row_account.csv").rows() == [("instance", ROWS, ROWS, 0)]
-    assert {table for table in ALONE if f"pai: there is no table {table}: " in done.stderr + done.stdout} == ALONE
+    assert {table for table in ALONE if f"pai: there is no table {table}: " in process.stderr + process.stdout} == ALONE
 
 
 def test_tasks_come_from_instances(pai, tasks):
@@ -105,9 +107,9 @@ def test_tasks_come_from_instances(pai, tasks):
         if has_both and not backwards and task["status"] not in ("Running", "Waiting"):
             assert row["outcome"] == outcomes[task["status"]]
             assert row["runtime_s"] == task["end"] - task["start"]
-            by_siblings = task["status"] == "Failed" and not task["failed_end"]
-            assert row["runtime_from"] == ("siblings" if by_siblings else "instance")
-            assert row["runtime_max_s"] == (row["runtime_s"] if by_siblings else None)
+            has_sibling_end = task["status"] == "Failed" and not task["failed_end"]
+            assert row["runtime_from"] == ("siblings" if has_sibling_end else "instance")
+            assert row["runtime_max_s"] == (row["runtime_s"] if has_sibling_end else None)
         elif task["status"] != "Waiting":
             assert row["runtime_s"] is None or not backwards
     assert sum(negative.values()) == jobs["negative_run"].sum() == metrics(pai)["data.negative_run"] > 0
@@ -115,77 +117,87 @@ def test_tasks_come_from_instances(pai, tasks):
 
 
 def test_a_negative_span_is_counted_over_all_tasks(tasks):
-    """The fact of the source: in 34 tasks the largest end lies before the smallest start."""
-    both = [task for task in tasks.values() if None not in (task["start"], task["end"])]
-    assert sum(task["end"] < task["start"] for task in both) == 34
+    """In 34 tasks of the source the largest end is before the smallest start."""
+    tasks_with_both_times = [task for task in tasks.values() if None not in (task["start"], task["end"])]
+    assert sum(task["end"] < task["start"] for task in tasks_with_both_times) == 34
 
 
 def test_tries_are_attempts_of_one_instance(pai, tries):
     placements = pl.read_parquet(pai / "placements.parquet")
-    several = [of_one for of_one in tries.values() if len(of_one) > 1]
-    assert (len(several), max(map(len, several))) == (747, 12)
-    pairs = Counter(tuple(row["status"] for row in of_one) for of_one in several if len(of_one) == 2)
+    repeated = [instance_tries for instance_tries in tries.values() if len(instance_tries) > 1]
+    assert (len(repeated), max(map(len, repeated))) == (747, 12)
+    pairs = Counter(
+        tuple(row["status"] for row in instance_tries) for instance_tries in repeated if len(instance_tries) == 2
+    )
     assert pairs["Failed", "Terminated"] == 345
-    at_line = {}
-    for of_one in tries.values():
-        first = min(row["line"] for row in of_one)
-        at_line |= {row["line"]: (attempt, first, row["machine"]) for attempt, row in enumerate(of_one)}
-    seen = sorted(line for line, (_, _, machine) in at_line.items() if machine)
-    assert placements.height == len(seen)
-    assert placements.select("placement", "node").rows() == [at_line[line][1:] for line in seen]
-    # Tries without any time, or at one second, follow the order of the file or of their status.
-    clear = [
-        all(moment(row) is not None for row in of_one) and len({moment(row) for row in of_one}) == len(of_one)
-        for of_one in several
+    placement_by_line = {}
+    for instance_tries in tries.values():
+        first_line = min(row["line"] for row in instance_tries)
+        placement_by_line |= {
+            row["line"]: (attempt, first_line, row["machine"]) for attempt, row in enumerate(instance_tries)
+        }
+    placed_lines = sorted(line for line, (_, _, machine) in placement_by_line.items() if machine)
+    assert placements.height == len(placed_lines)
+    assert placements.select("placement", "node").rows() == [placement_by_line[line][1:] for line in placed_lines]
+    # Tries without a time, or within one second, are ordered by file or status, so skip them here.
+    is_ordered = [
+        all(moment(row) is not None for row in instance_tries)
+        and len({moment(row) for row in instance_tries}) == len(instance_tries)
+        for instance_tries in repeated
     ]
-    assert sum(clear) > 600
-    told = dict(zip(seen, placements["attempt"], strict=True))
-    for of_one in (of_one for of_one, is_clear in zip(several, clear, strict=True) if is_clear):
-        assert [told[row["line"]] for row in of_one] == list(range(len(of_one)))
+    assert sum(is_ordered) > 600
+    attempt_by_line = dict(zip(placed_lines, placements["attempt"], strict=True))
+    for instance_tries in (
+        instance_tries for instance_tries, is_clear in zip(repeated, is_ordered, strict=True) if is_clear
+    ):
+        assert [attempt_by_line[row["line"]] for row in instance_tries] == list(range(len(instance_tries)))
 
 
 def test_how_failed_tries_fare_when_tried_again(pai, tries):
     repeats = pl.read_csv(pai / "tables" / "repeats.csv", infer_schema_length=None).filter(pl.col("group_by") == "part")
-    found = {name: (n, events) for name, n, events in repeats.select("measure", "n", "events").iter_rows()}
-    same, other, failed, again = Counter(), Counter(), 0, 0
-    for of_one in tries.values():
-        failed += sum(row["status"] == "Failed" for row in of_one)
-        for row, following in pairwise(of_one):
+    counts_by_measure = {name: (n, events) for name, n, events in repeats.select("measure", "n", "events").iter_rows()}
+    same_node, other_node, failed, retried = Counter(), Counter(), 0, 0
+    for instance_tries in tries.values():
+        failed += sum(row["status"] == "Failed" for row in instance_tries)
+        for row, following in pairwise(instance_tries):
             if row["status"] == "Failed":
-                again += 1
-                (same if row["machine"] == following["machine"] else other)[following["status"]] += 1
+                retried += 1
+                (same_node if row["machine"] == following["machine"] else other_node)[following["status"]] += 1
     assert failed == 2_539
-    assert found["retried_share"] == (failed, again)
-    for name, counted in (("failure_on_same_node", same), ("failure_on_other_node", other)):
-        assert found[name] == (counted["Failed"] + counted["Terminated"], counted["Failed"])
+    assert counts_by_measure["retried_share"] == (failed, retried)
+    for name, counted in (("failure_on_same_node", same_node), ("failure_on_other_node", other_node)):
+        assert counts_by_measure[name] == (counted["Failed"] + counted["Terminated"], counted["Failed"])
 
 
 def test_the_mean_time_to_failure_is_a_range_over_what_missing_ends_allow(pai, tasks):
-    """Nothing is worked out from the few failures that happen to have both times."""
+    """The range does not rest on the few failures with both times."""
     value = metrics(pai)
     failed = [task for task in tasks.values() if task["status"] == "Failed"]
-    own = [task for task in failed if task["failed_end"] and None not in (task["start"], task["end"])]
-    own = [task for task in own if task["end"] >= task["start"]]
-    assert (value["without_end.failures"], value["without_end.without_end"]) == (len(failed), len(failed) - len(own))
+    with_own_end = [task for task in failed if task["failed_end"] and None not in (task["start"], task["end"])]
+    with_own_end = [task for task in with_own_end if task["end"] >= task["start"]]
+    assert (value["without_end.failures"], value["without_end.without_end"]) == (
+        len(failed),
+        len(failed) - len(with_own_end),
+    )
     assert value["mttf.range.high_s"] < value["mttf.mttf_s"]
     exposure = value["mttf.exposure_s"]
     end = max(moment for task in tasks.values() for moment in (task["start"], task["end"]) if moment)
     longest = 0
     for task in failed:
-        if task["start"] is None or task in own:
+        if task["start"] is None or task in with_own_end:
             continue
-        until = task["end"] if task["end"] is not None and task["end"] >= task["start"] else end
-        longest += until - task["start"]
+        latest_end = task["end"] if task["end"] is not None and task["end"] >= task["start"] else end
+        longest += latest_end - task["start"]
     assert value["mttf.range.high_s"] == pytest.approx((exposure + longest) / len(failed), rel=1e-12)
     assert value["mttf.range.low_s"] < exposure / len(failed)
 
 
 def test_every_machine_is_in_the_published_list(pai, shared_data):
     with (shared_data / "pai" / "pai_machine_spec.csv").open(newline="") as file:
-        listed = {row[0] for row in csv.reader(file)}
+        published = {row[0] for row in csv.reader(file)}
     nodes = set(pl.read_parquet(pai / "placements.parquet", columns=["node"])["node"])
     assert len(nodes) == MACHINES
-    assert nodes <= listed
+    assert nodes <= published
 
 
 @pytest.mark.skipif(not CHROMIUM, reason="chromium is not installed: make test-tools")
@@ -196,22 +208,22 @@ def test_the_page_is_accepted(study):
 
 
 def test_the_sample_has_the_patterns_of_these_rows(rows, tmp_path):
-    """Which times a row of each status has, how often it is tried again: shares within six points of the real ones.
+    """Shares of recorded times by status, and of retries, are within six points of the real ones.
 
-    A failed row is told apart by whether another try came after it: here more did than in the whole trace.
+    Failed rows with and without a later try are separate: these rows have more retries than the whole trace.
     """
     write_sample(tmp_path, 20_000)
     names = [column.name for column in raw_schemas("pai2020")["instance"].columns]
-    made = pl.read_csv(tmp_path / "pai_instance_table.csv", has_header=False, new_columns=names, infer_schema=False)
-    whole = pl.col("start_time", "end_time").cast(pl.Float64)
-    shares = [_shares(frame.with_columns(whole)) for frame in (pl.DataFrame(rows, infer_schema_length=None), made)]
+    sample = pl.read_csv(tmp_path / "pai_instance_table.csv", has_header=False, new_columns=names, infer_schema=False)
+    times = pl.col("start_time", "end_time").cast(pl.Float64)
+    shares = [_shares(frame.with_columns(times)) for frame in (pl.DataFrame(rows, infer_schema_length=None), sample)]
     assert shares[0].keys() == shares[1].keys() | {("Failed", True, True, False)}
-    for name, real in shares[0].items():
-        assert shares[1].get(name, 0.0) == pytest.approx(real, abs=0.06), name
+    for name, real_share in shares[0].items():
+        assert shares[1].get(name, 0.0) == pytest.approx(real_share, abs=0.06), name
 
 
 def _shares(rows):
-    """Of each status the share of rows with a start and an end; of instances those that were tried again, and once."""
+    """Return the shares of rows with a start and an end by status, and of instances with retries."""
     moment = pl.coalesce("start_time", "end_time")
     rows = rows.with_row_index("row").sort("inst_name", moment, "row", nulls_last=True)
     retried = (pl.int_range(pl.len()) < pl.len() - 1).over("inst_name").alias("retried")

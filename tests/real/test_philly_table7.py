@@ -1,4 +1,4 @@
-"""Table 7 of Jeon et al. (ATC'19): its own sums, and what the study makes of its trials."""
+"""Table 7 of Jeon et al. (ATC'19): its sums, and the study's classification of its trials."""
 
 from pathlib import Path
 
@@ -31,14 +31,16 @@ def test_the_published_table_adds_up(published):
     shares = 100 * published["rtf_x_demand_gpu_min"] / published["rtf_x_demand_gpu_min"].sum()
     assert (shares - published["rtf_x_demand_pct"]).abs().max() < 0.0051
     assert published["trial"].sum() / published["job"].sum() == pytest.approx(2.26, abs=0.005)
-    known = published.filter(pl.col("reason") != "No signature")
-    assert known["trial"].top_k(8).sum() / published["trial"].sum() == pytest.approx(0.876, abs=0.0005)
+    with_reason = published.filter(pl.col("reason") != "No signature")
+    assert with_reason["trial"].top_k(8).sum() / published["trial"].sum() == pytest.approx(0.876, abs=0.0005)
 
 
 def test_every_published_reason_is_one_of_ours_with_its_category(published):
-    known = published.filter(pl.col("reason") != "No signature")
-    ours = {name: ",".join(about["category"]) for name, about in TAXONOMY["reasons"].items()}
-    assert {name: ours[name] for name in known["reason"]} == dict(known.select("reason", "category").iter_rows())
+    with_reason = published.filter(pl.col("reason") != "No signature")
+    categories = {name: ",".join(reason["category"]) for name, reason in TAXONOMY["reasons"].items()}
+    assert {name: categories[name] for name in with_reason["reason"]} == dict(
+        with_reason.select("reason", "category").iter_rows()
+    )
 
 
 def test_its_trials_give_its_counts(published):
@@ -52,10 +54,10 @@ def test_its_trials_give_its_counts(published):
         job_id=pl.int_range(pl.len()).cast(pl.String), failure_reason="reason", runtime_s=pl.lit(60)
     )
     table = taxonomy_table(classify(rows.select(*ATTEMPT_COLUMNS).cast(ATTEMPT_COLUMNS), TAXONOMY))
-    ours = table.filter(pl.col("by") == "reason").select("reason", "trials", *SPLIT).sort("reason")
-    theirs = published.with_columns(pl.col("reason").replace("No signature", "unmatched"))
-    assert ours.rows() == theirs.select("reason", "trial", *SPLIT).sort("reason").rows()
-    # ATC'19: infrastructure alone is the category of 8.2 % of trials.
-    of_category = table.filter(pl.col("by") == "reason").group_by("category").agg(pl.col("trials").sum())
-    alone = of_category.filter(pl.col("category") == "IF")["trials"].item()
-    assert alone / 39_776 == pytest.approx(0.082, abs=0.0005)
+    actual = table.filter(pl.col("by") == "reason").select("reason", "trials", *SPLIT).sort("reason")
+    expected = published.with_columns(pl.col("reason").replace("No signature", "unmatched"))
+    assert actual.rows() == expected.select("reason", "trial", *SPLIT).sort("reason").rows()
+    # ATC'19: 8.2 % of trials have the category infrastructure alone.
+    trials_by_category = table.filter(pl.col("by") == "reason").group_by("category").agg(pl.col("trials").sum())
+    infrastructure_trials = trials_by_category.filter(pl.col("category") == "IF")["trials"].item()
+    assert infrastructure_trials / 39_776 == pytest.approx(0.082, abs=0.0005)

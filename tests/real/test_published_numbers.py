@@ -1,4 +1,4 @@
-"""How many published numbers the real traces give, as the README counts them."""
+"""The README's counts of published numbers agree with the real traces."""
 
 from collections import Counter
 
@@ -20,10 +20,10 @@ def test_the_readme_counts_what_real_traces_give(shared_data, tmp_path):
     scored = pl.read_csv(study.folder / scorecard, infer_schema_length=None)
     verdicts = Counter(scored["verdict"])
     computed = scored.filter(pl.col("verdict").is_in(COMPUTED))
-    printed = computed.filter(~pl.col("trace").is_in(TRACES)).height
-    said = (
-        f"Of {scored.height} published numbers listed, {computed.height} are computed, {printed} from printed numbers "
-        f"alone: {verdicts['reproduced']} are reproduced, {verdicts['differs']} differ, "
+    printed_count = computed.filter(~pl.col("trace").is_in(TRACES)).height
+    sentence = (
+        f"Of {scored.height} published numbers listed, {computed.height} are computed, {printed_count} from printed "
+        f"numbers alone: {verdicts['reproduced']} are reproduced, {verdicts['differs']} differ, "
         f"{verdicts['suspect in the source']} contradict their own source"
     )
-    assert said in " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    assert sentence in " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())

@@ -1,4 +1,4 @@
-"""The folders of the real data: those of a trace are recognised as it, and the others refused."""
+"""Folders of real traces are recognised; other data are refused."""
 
 import pytest
 from of_formats import FORMATS
@@ -20,8 +20,10 @@ TRACES = {
     "eagle": ("table", ["rows"]),
     "gcm-sacct/sample-sacct-output.txt": ("sacct", ["record"]),
 }
-KNOWN = {name: name for name in ("openb", "lanl", "titan", "infinitehbd", "eagle")} | {"alibaba-ssd": "alibaba_ssd"}
-OTHERS = {
+TRACE_NAMES = {name: name for name in ("openb", "lanl", "titan", "infinitehbd", "eagle")} | {
+    "alibaba-ssd": "alibaba_ssd"
+}
+REFUSED = {
     "pai": "  pai2020: the table instance is missing, expected pai_instance_table.csv.",
     "gcm-sacct": "  sacct: the table record would include other files: ",
     "hpc-ai-failure-survey": "not even approximately",
@@ -29,26 +31,26 @@ OTHERS = {
 }
 
 
-def there(shared_data, path):
+def existing_path(shared_data, path):
     if not (shared_data / path).exists():
         pytest.skip(f"{path} is not among the real data")
     return shared_data / path
 
 
 @pytest.mark.parametrize("path", TRACES)
-def test_a_trace(path, shared_data):
-    found = recognise(there(shared_data, path))
-    layers = [("config.yaml", load_yaml(DEFAULTS)), ("my.yaml", parse_yaml(format_configuration(found), "my.yaml"))]
+def test_a_trace_is_recognised(path, shared_data):
+    recognised = recognise(existing_path(shared_data, path))
+    layers = [("config.yaml", load_yaml(DEFAULTS)), ("my.yaml", parse_yaml(format_configuration(recognised), "my.yaml"))]
     (trace,) = Study(layers, ROOT).traces.values()
-    assert (found.format, list(trace.raw_files)) == TRACES[path]
-    # Where the registry has a trace of the name, the folder is read as it, with its source and licence.
-    assert (found.name in load_yaml(ROOT / TRACES_FILE)) == (path in KNOWN)
-    assert found.name == KNOWN.get(path, found.name)
-    assert not find_wrong_headers(trace.name, trace.entry, trace.raw_files, FORMATS[found.format])
+    assert (recognised.format, list(trace.raw_files)) == TRACES[path]
+    # If the registry has a trace of this name, the study uses its entry with source and licence.
+    assert (recognised.name in load_yaml(ROOT / TRACES_FILE)) == (path in TRACE_NAMES)
+    assert recognised.name == TRACE_NAMES.get(path, recognised.name)
+    assert not find_wrong_headers(trace.name, trace.entry, trace.raw_files, FORMATS[recognised.format])
 
 
-@pytest.mark.parametrize("path", OTHERS)
-def test_data_of_other_things(path, shared_data):
+@pytest.mark.parametrize("path", REFUSED)
+def test_other_data_are_refused(path, shared_data):
     with pytest.raises(ConfigError) as error:
-        recognise(there(shared_data, path))
-    assert OTHERS[path] in str(error.value)
+        recognise(existing_path(shared_data, path))
+    assert REFUSED[path] in str(error.value)

@@ -1,4 +1,4 @@
-"""Alibaba's SSD tickets: chains and pairs by loops over the file, in the manner of FAST'21's own script."""
+"""Alibaba's SSD tickets: chains and pairs by loops over the file, like the script of FAST'21."""
 
 import csv
 from collections import defaultdict
@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import polars as pl
 import pytest
-from outage_rooms import Frames, tables_of
+from outage_rooms import Frames, compute_tables
 
 MINUTE = 60
 
@@ -36,21 +36,21 @@ def bursts(tickets, tmp_path_factory):
         **{name: pl.col(column) for name, column in names.items()},
     )
     frames = Frames({"outages": frame}, seed=1, simulations=20, jitter_s=43_200)
-    return tables_of("find_bursts", frames, tmp_path_factory.mktemp("bursts"))["bursts"]
+    return compute_tables("find_bursts", frames, tmp_path_factory.mktemp("bursts"))["bursts"]
 
 
 @pytest.mark.parametrize("within", ["node", "rack"])
 def test_chains(tickets, bursts, within):
-    """The share of tickets in chains of two or more, each at most so long after the one before."""
-    places = defaultdict(list)
+    """Test the share of tickets in chains of two or more with gaps up to the window."""
+    times_by_place = defaultdict(list)
     for row in tickets:
-        places[row[f"{within}_id"]].append(row["at"])
+        times_by_place[row[f"{within}_id"]].append(row["at"])
     for window in (MINUTE, 30 * MINUTE, 1440 * MINUTE, 7 * 1440 * MINUTE):
         lengths = []
-        for times in map(sorted, places.values()):
+        for times in map(sorted, times_by_place.values()):
             lengths.append(1)
-            for before, after in pairwise(times):
-                if after - before <= window:
+            for time, next_time in pairwise(times):
+                if next_time - time <= window:
                     lengths[-1] += 1
                 else:
                     lengths.append(1)
@@ -65,13 +65,13 @@ def test_tickets_with_one_of_another_node_of_the_rack_near(tickets, bursts):
     for row in tickets:
         racks[row["rack_id"]].append((row["at"], row["node_id"]))
     near = sum(
-        any(other != node and abs(then - at) <= 1800 for then, other in events)
+        any(other_node != node and abs(other_time - time) <= 1800 for other_time, other_node in events)
         for events in racks.values()
-        for at, node in events
+        for time, node in events
     )
     row = bursts.filter(within="rack", window_s=1800).row(0, named=True)
     assert row["near"] == near
-    # Models and applications have their days: exchanged among these, times are near each other more than by chance.
+    # Models and applications have busy days: permuted among these, times are closer than by chance.
     assert row["share"] > row["null_permuted_high"] > row["null_permuted"] > 10 * row["null_uniform"]
-    # And days have their rates: jittered by half a day, tickets are nearer each other than by chance, and less than so.
+    # Days have different rates: jittered by half a day, tickets are closer than by chance, but less than observed.
     assert row["is_burst"] and row["share"] > row["null_jittered_high"] and row["chance"] >= row["null_jittered"]

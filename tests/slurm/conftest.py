@@ -1,21 +1,21 @@
-"""Two nodes of a real Slurm, which keeps jobs to the memory they asked for."""
+"""Two nodes of a real Slurm that enforces the requested memory."""
 
 import pytest
-from one_machine_slurm import Slurm, one_machine_slurm, until, why_not
+from one_machine_slurm import Slurm, missing_requirements, one_machine_slurm, wait_until
 
 
 @pytest.fixture(scope="session")
 def slurm():
-    if reason := why_not():
+    if reason := missing_requirements():
         pytest.skip(reason)
     with one_machine_slurm(CPUS="4") as folder:
-        started = Slurm(folder)
-        # Without cgroups, the one way in which Slurm holds a job to its memory.
+        cluster = Slurm(folder)
+        # Without cgroups this is the only way to enforce memory.
         with (folder / "slurm.conf").open("a") as conf:
             conf.write("JobAcctGatherParams=OverMemoryKill\n")
-        started.stop_controller()
-        started.start_controller()
+        cluster.stop_controller()
+        cluster.start_controller()
         for node in ("n1", "n2"):
-            started.restart_node(node)
-        until(lambda: started("sinfo", "-h", "-t", "idle", "-o", "%D").strip() == "2")
-        yield started
+            cluster.restart_node(node)
+        wait_until(lambda: cluster("sinfo", "-h", "-t", "idle", "-o", "%D").strip() == "2")
+        yield cluster

@@ -1,4 +1,4 @@
-"""A real Slurm on this machine: its own accounting of jobs that did all sorts of things, by the study's own command.
+"""Accounting of varied jobs by a real Slurm on this machine, dumped with the study's own command.
 
 KEEP_SACCT_DUMPS=1 writes the dumps to tests/fixtures/sacct/.
 """
@@ -6,18 +6,18 @@ KEEP_SACCT_DUMPS=1 writes the dumps to tests/fixtures/sacct/.
 import os
 
 import pytest
-from one_machine_slurm import one_machine_slurm, why_not
-from sacct_story import EXPECTED, FIELDS, FIXTURES, OTHER_FIELDS, check_story, dump, study, tell
+from one_machine_slurm import missing_requirements, one_machine_slurm
+from sacct_story import EXPECTED, FIELDS, FIXTURES, OTHER_FIELDS, check_story, derive_tables, dump, run_story
 
-pytestmark = pytest.mark.skipif(bool(why_not()), reason=why_not())
+pytestmark = pytest.mark.skipif(bool(missing_requirements()), reason=missing_requirements())
 
 
 @pytest.fixture(scope="module")
 def dumps(tmp_path_factory):
-    """Three dumps: one halfway, one at the end as the README says, one at the end with other columns and steps."""
+    """Return three dumps: one halfway, one with the README's command, one with other columns and steps."""
     texts = {}
     with one_machine_slurm(GPUS="8", CPUS="16"):
-        tell(lambda: texts.update(halfway=dump(FIELDS, "-X", "--noconvert")))
+        run_story(lambda: texts.update(halfway=dump(FIELDS, "-X", "--noconvert")))
         texts["readme"] = dump(FIELDS, "-X", "--noconvert")
         texts["steps"] = dump(OTHER_FIELDS, times=None)
     target = FIXTURES if os.environ.get("KEEP_SACCT_DUMPS") else tmp_path_factory.mktemp("dumps")
@@ -30,17 +30,17 @@ def dumps(tmp_path_factory):
 
 
 def test_the_readme_command(dumps, tmp_path):
-    account, jobs, attempts = study(dumps["readme"], folder=tmp_path)
+    account, jobs, attempts = derive_tables(dumps["readme"], folder=tmp_path)
     assert account["rows_quarantined"].item() == 0
     assert jobs.height == len(EXPECTED)
     check_story(jobs, attempts)
 
 
 def test_other_columns_and_steps(dumps, tmp_path):
-    account, jobs, attempts = study(dumps["steps"], folder=tmp_path)
+    account, jobs, attempts = derive_tables(dumps["steps"], folder=tmp_path)
     assert account["rows_kept"].item() > jobs.height + 10
     check_story(jobs, attempts)
 
 
 def test_dumps_that_overlap(dumps, tmp_path):
-    check_story(*study(*dumps.values(), folder=tmp_path)[1:])
+    check_story(*derive_tables(*dumps.values(), folder=tmp_path)[1:])

@@ -1,4 +1,4 @@
-"""Nodes of a real Slurm go down, are drained and come back; the two commands of the README tell the study of it."""
+"""Nodes of a real Slurm go down, are drained and return; the README's two commands report the events."""
 
 import re
 import time
@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 import yaml
 from of_formats import raw_schemas
-from one_machine_slurm import Slurm, until
+from one_machine_slurm import Slurm, wait_until
 from study_runs import ROOT, environment
 from ttf.formats.protocol import Source, code_of
 from ttf.formats.sacct.read import READERS
@@ -19,15 +19,15 @@ from ttf.records.outages.outage_records import exposure_of, outages_of
 
 RULES = yaml.safe_load((ROOT / "config/outage_causes.yaml").read_text())["rules"]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-# How far the second that Slurm writes may lie outside the command that made it do so.
+# Tolerance between the second that Slurm records and the command that caused it.
 SLACK_S = 3
-# Long enough that what is down for it is told from what is not; short.
+# Long enough to distinguish an outage from SLACK_S.
 DOWN_S = 3
 
 
 @dataclass
-class Done:
-    """What was done to a node: between which two moments it went down, between which it came back."""
+class ExpectedOutage:
+    """An outage caused on a node: the time windows in which it went down and came back."""
 
     node: str
     down: tuple[float, float]
@@ -40,28 +40,28 @@ class Done:
 
 @dataclass
 class Operator:
-    """Who sets the nodes of the Slurm of these tests down and up again."""
+    """Sets the nodes of the tests' Slurm down and up again."""
 
     slurm: Slurm
 
     def update(self, node: str, *settings: str) -> tuple[float, float]:
-        """Between which moments the node was updated."""
-        before = time.time()
+        """Update the node and return the times before and after."""
+        start = time.time()
         self.slurm("scontrol", "update", f"nodename={node}", *settings)
-        return before, time.time()
+        return start, time.time()
 
     def state(self, node: str) -> str:
         return self.slurm("sinfo", "-h", "-N", "-n", node, "-o", "%T").split()[0]
 
-    def back(self, node: str) -> tuple[float, float]:
-        """The node in service again, after some seconds out of it."""
+    def resume(self, node: str) -> tuple[float, float]:
+        """Wait some seconds, then resume the node; return the times before and after."""
         time.sleep(DOWN_S)
-        before, _ = self.update(node, "state=resume")
-        until(lambda: self.state(node) == "idle")
-        return before, time.time()
+        start, _ = self.update(node, "state=resume")
+        wait_until(lambda: self.state(node) == "idle")
+        return start, time.time()
 
     def rows(self) -> list[list[str]]:
-        """The node events, by the command of the README."""
+        """Return the node events from the README's command."""
         command = [
             "sacctmgr",
             "-P",
@@ -76,70 +76,78 @@ class Operator:
 
 
 def commands(folder: Path) -> str:
-    """The lines of the README that print node events, into this folder."""
+    """Return the README's lines that dump node events, with this folder as target."""
     lines = [line for line in README.splitlines() if line.startswith(("export TZ", "sacctmgr "))]
     assert len(lines) == 3
     return "\n".join(lines).replace("my_slurm", str(folder))
 
 
 @pytest.fixture(scope="module")
-def told(slurm, tmp_path_factory):
-    """What was done, since when; what the study makes of it: outages, records and exposure."""
-    operator, done, since = Operator(slurm), [], time.time()
-    until(lambda: operator.state("n1") == operator.state("n2") == "idle")
+def node_events(slurm, tmp_path_factory):
+    """Return the expected outages, the period, and the study's outages, records and exposure."""
+    operator, expected_outages, since = Operator(slurm), [], time.time()
+    wait_until(lambda: operator.state("n1") == operator.state("n2") == "idle")
 
-    down = operator.update("n1", "state=down", "reason=bad DIMM")
-    done.append(Done("n1", down, operator.back("n1"), "down", "bad DIMM", "bad DIMM"))
+    down_times = operator.update("n1", "state=down", "reason=bad DIMM")
+    expected_outages.append(ExpectedOutage("n1", down_times, operator.resume("n1"), "down", "bad DIMM", "bad DIMM"))
 
     planned = "scheduled maintenance: firmware"
-    down = operator.update("n2", "state=drain", f"reason={planned}")
-    done.append(Done("n2", down, operator.back("n2"), "drained", planned, planned, planned=True))
+    down_times = operator.update("n2", "state=drain", f"reason={planned}")
+    expected_outages.append(
+        ExpectedOutage("n2", down_times, operator.resume("n2"), "drained", planned, planned, planned=True)
+    )
 
-    # Drained with a job on it: out of use from the end of the job on.
+    # A node that drains with a job on it is out of use from the end of the job.
     job = slurm("sbatch", "--parsable", "-A", "default", "-w", "n1", "--wrap", "sleep 300").strip()
-    until(lambda: int(job) in slurm.jobs("RUNNING"))
+    wait_until(lambda: int(job) in slurm.jobs("RUNNING"))
     operator.update("n1", "state=drain", "reason=fan noise | ticket 4711")
     time.sleep(2 * SLACK_S)
-    before = time.time()
+    cancel_start = time.time()
     slurm("scancel", job)
-    until(lambda: operator.state("n1") == "drained")
-    down = before, time.time()
+    wait_until(lambda: operator.state("n1") == "drained")
+    down_times = cancel_start, time.time()
     noisy = "fan noise ¦ ticket 4711"
-    done.append(Done("n1", down, operator.back("n1"), "drained", noisy, noisy))
+    expected_outages.append(ExpectedOutage("n1", down_times, operator.resume("n1"), "drained", noisy, noisy))
 
-    # A reason given later, and a state.
-    down = operator.update("n2", "state=down", "reason=Not responding")
+    # The reason changes later, and then the state.
+    down_times = operator.update("n2", "state=down", "reason=Not responding")
     time.sleep(DOWN_S)
     operator.update("n2", "reason=IB cable broken")
     time.sleep(DOWN_S)
     operator.update("n2", "state=drain", "reason=IB cable swapped, on trial")
-    done.append(Done("n2", down, operator.back("n2"), "drained", "Not responding", "IB cable swapped, on trial"))
+    expected_outages.append(
+        ExpectedOutage(
+            "n2", down_times, operator.resume("n2"), "drained", "Not responding", "IB cable swapped, on trial"
+        )
+    )
 
-    # A daemon started again is no outage.
+    # The restart of a daemon is no outage.
     slurm.restart_node("n1")
-    until(lambda: operator.state("n1") == "idle")
+    wait_until(lambda: operator.state("n1") == "idle")
 
     # The controller is stopped and started again, and then started cold: no outage of any node.
     slurm.stop_controller()
     time.sleep(DOWN_S)
     slurm.start_controller()
-    until(lambda: operator.state("n1") == operator.state("n2") == "idle")
+    wait_until(lambda: operator.state("n1") == operator.state("n2") == "idle")
     slurm.stop_controller()
-    with (slurm.folder / "slurm.conf").open("a") as conf:  # or ids of jobs would be given out again
+    with (slurm.folder / "slurm.conf").open("a") as conf:  # otherwise Slurm would reuse job ids
         conf.write(f"FirstJobId={int(job) + 1}\n")
     slurm("setpriv", "--reuid=slurm", "--regid=slurm", "--clear-groups", "slurmctld", "-c")
-    until(lambda: operator.state("n1") == operator.state("n2") == "idle")
+    wait_until(lambda: operator.state("n1") == operator.state("n2") == "idle")
 
-    down = operator.update("n2", "state=drain", "reason=disk to be replaced")
-    done.append(Done("n2", down, None, "drained", "disk to be replaced", "disk to be replaced"))
-    # Slurm writes its events a little later.
-    last = ["n2", "Unknown", "disk to be replaced"]
-    until(lambda: last in [[*row[:1], *row[2:]] for row in operator.rows()])
-    until(lambda: sum(row[2] == "Unknown" for row in operator.rows()) == 1)
+    down_times = operator.update("n2", "state=drain", "reason=disk to be replaced")
+    expected_outages.append(
+        ExpectedOutage("n2", down_times, None, "drained", "disk to be replaced", "disk to be replaced")
+    )
+    # Slurm writes its events with a delay.
+    last_event = ["n2", "Unknown", "disk to be replaced"]
+    wait_until(lambda: last_event in [[*row[:1], *row[2:]] for row in operator.rows()])
+    wait_until(lambda: sum(row[2] == "Unknown" for row in operator.rows()) == 1)
     folder = tmp_path_factory.mktemp("events")
     slurm("env", f"PATH={environment()['PATH']}", "bash", "-e", "-c", commands(folder))
-    printed = time.time()
-    operator.back("n2")
+    print_time = time.time()
+    operator.resume("n2")
 
     schemas = raw_schemas("sacct")
     files = [folder / "cluster.txt", folder / "nodes.txt"]
@@ -148,35 +156,37 @@ def told(slurm, tmp_path_factory):
     format_ = code_of("ttf.formats.sacct.derive")
     exposure = exposure_of("t", format_.exposure(source))
     return (
-        done,
-        (since, printed),
+        expected_outages,
+        (since, print_time),
         outages_of("t", with_rules(format_.outage_records(source), RULES), exposure),
         exposure,
     )
 
 
-def test_every_outage_is_found_and_no_other(told):
-    done, (since, _), (outages, records), _ = told
-    found = outages.filter(pl.col("start_s") >= int(since)).sort("start_s")
-    shown = found.select("node", "level", "cause", "planned", open=pl.col("end_s").is_null())
-    assert shown.rows() == [(one.node, one.level, one.cause, one.planned, one.up is None) for one in done]
-    for one, row in zip(done, found.to_dicts(), strict=True):
-        assert one.down[0] - SLACK_S <= row["start_s"] <= one.down[1] + SLACK_S, one
-        if one.up:
-            assert one.up[0] - SLACK_S <= row["end_s"] <= one.up[1] + SLACK_S, one
+def test_every_outage_is_found_and_no_other(node_events):
+    expected_outages, (since, _), (outages, records), _ = node_events
+    actual = outages.filter(pl.col("start_s") >= int(since)).sort("start_s")
+    columns = actual.select("node", "level", "cause", "planned", open=pl.col("end_s").is_null())
+    assert columns.rows() == [
+        (outage.node, outage.level, outage.cause, outage.planned, outage.up is None) for outage in expected_outages
+    ]
+    for outage, row in zip(expected_outages, actual.to_dicts(), strict=True):
+        assert outage.down[0] - SLACK_S <= row["start_s"] <= outage.down[1] + SLACK_S, outage
+        if outage.up:
+            assert outage.up[0] - SLACK_S <= row["end_s"] <= outage.up[1] + SLACK_S, outage
     symptoms = records.filter(pl.col("start_s") >= int(since)).sort("start_s")
-    assert symptoms["symptom"].to_list() == [one.symptom for one in done]
-    # On 22.05 another reason alone makes no row.
+    assert symptoms["symptom"].to_list() == [outage.symptom for outage in expected_outages]
+    # Slurm 22.05 writes no row if only the reason changes.
     assert symptoms["rows"].to_list()[3] >= 2
 
 
-def test_both_nodes_were_watched_but_while_there_was_no_controller(told):
-    done, (since, printed), (outages, _), exposure = told
+def test_exposure_of_both_nodes_covers_the_run(node_events):
+    expected_outages, (since, print_time), (outages, _), exposure = node_events
     assert set(exposure["node"]) == {"n1", "n2"}
-    ours = exposure.filter(pl.col("until_s") > since)
-    assert ours["from_s"].min() <= since + SLACK_S
-    assert ours["until_s"].max() <= printed + SLACK_S
-    assert ours["until_s"].max() >= done[-1].down[0] - SLACK_S
+    run_exposure = exposure.filter(pl.col("until_s") > since)
+    assert run_exposure["from_s"].min() <= since + SLACK_S
+    assert run_exposure["until_s"].max() <= print_time + SLACK_S
+    assert run_exposure["until_s"].max() >= expected_outages[-1].down[0] - SLACK_S
     assert outages.filter(pl.col("start_s") >= int(since))["counted"].all()
 
 

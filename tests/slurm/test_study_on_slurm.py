@@ -1,4 +1,4 @@
-"""The study by sbatch gives the bytes of the local run, also when nodes, jobs, memory and the controller fail it."""
+"""Runs by sbatch give the bytes of the local run, even if nodes, jobs, memory or the controller fail."""
 
 import shutil
 import subprocess
@@ -7,24 +7,24 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import yaml
-from modules import committed, user, using
-from one_machine_slurm import until
+from modules import commit_checkout, module_snakefile, write_workflow
+from one_machine_slurm import wait_until
 from study_runs import PODS_HEADER, ROOT, SMALL, Checkout, check_out, environment, pods
 
-# What a site writes into its profile, but with looks in quick succession.
+# The options of a site's profile, with short polling intervals.
 SITE = (
     *("--workflow-profile", "profiles/slurm", "--cores", "2", "--resources", "mem_mb=7000"),
     *("--default-resources", "slurm_account=default", "slurm_partition=main", "disk_mb=1000"),
     *("--slurm-init-seconds-before-status-checks", "1", "--seconds-between-status-checks", "1", "--latency-wait", "5"),
 )
 PARTS = 16
-# No run takes longer, also on a slow machine: after a controller's restart alone steps wait two minutes to be created.
+# Upper limit on a slow machine: after a restart of the controller, steps wait two minutes to be created.
 RUN_S = 1200
 CORRELATIONS = "results/sample/tables/correlations.csv"
 
 
-def in_parts(checkout: Checkout) -> dict:
-    """Write a trace of pods in parts, a folder each; the configuration that names them."""
+def write_parts(checkout: Checkout) -> dict:
+    """Write a trace of pods in parts, one folder each; return the configuration that names them."""
     lines = pods(PARTS * 60)
     for part in range(PARTS):
         folder = checkout.folder / "raw" / f"part{part:02}"
@@ -37,11 +37,11 @@ def in_parts(checkout: Checkout) -> dict:
 
 @contextmanager
 def start(checkout: Checkout, *arguments: str, **config) -> Iterator[subprocess.Popen]:
-    """A run under way, which ends with the test."""
+    """Start a run and yield it; kill it at the end of the test."""
     (checkout.folder / "my.yaml").write_text(yaml.safe_dump(config))
-    # As by `make`; a workflow that uses this one is started by Snakemake's own command.
-    by_make = ("scripts/run_study.py", "--config=my.yaml")
-    command = by_make if (checkout.folder / by_make[0]).exists() else ("-m", "snakemake", "--configfile", "my.yaml")
+    # Like `make`; a workflow that uses this one is started with Snakemake's own command.
+    script = ("scripts/run_study.py", "--config=my.yaml")
+    command = script if (checkout.folder / script[0]).exists() else ("-m", "snakemake", "--configfile", "my.yaml")
     run = subprocess.Popen(
         [sys.executable, *command, *SITE, *arguments],
         cwd=checkout.folder,
@@ -58,81 +58,80 @@ def start(checkout: Checkout, *arguments: str, **config) -> Iterator[subprocess.
         run.stdout.close()
 
 
-def by_sbatch(checkout: Checkout, *arguments: str, **config) -> tuple[int, str]:
-    """The exit code of a run, and what it said."""
+def run_on_slurm(checkout: Checkout, *arguments: str, **config) -> tuple[int, str]:
     with start(checkout, *arguments, **config) as run:
-        said, _ = run.communicate(timeout=RUN_S)
-    return run.returncode, said
+        output, _ = run.communicate(timeout=RUN_S)
+    return run.returncode, output
 
 
 def test_the_sample_study_in_16_shares(slurm, checkout, finished_study):
-    before = slurm.last_job()
-    code, said = by_sbatch(checkout, **SMALL, scatter={"above_mb": 0})
-    assert code == 0, said
+    last_id = slurm.last_job()
+    code, output = run_on_slurm(checkout, **SMALL, scatter={"above_mb": 0})
+    assert code == 0, output
     shares = checkout.folder / "benchmarks" / "sample" / "derive_share"
-    assert len(list(shares.iterdir())) == 16, "as the profile says"
+    assert len(list(shares.iterdir())) == 16, "the profile sets this number"
     assert checkout.hashes() == finished_study.hashes()
-    states = slurm.states(before)
+    states = slurm.states(last_id)
     assert set(states) == {"COMPLETED"}
-    assert len(states) <= 14, "a job of a second goes with others"
+    assert len(states) <= 14, "short jobs are grouped"
 
 
 def test_a_workflow_that_uses_the_study_as_a_module(slurm, finished_study, tmp_path):
     repository = tmp_path / "repository"
     repository.mkdir()
-    folder = user(tmp_path / "use", using(committed(repository), "    config: config"))
+    folder = write_workflow(tmp_path / "use", module_snakefile(commit_checkout(repository), "    config: config"))
     shutil.copytree(ROOT / "profiles", folder / "profiles")
-    code, said = by_sbatch(Checkout(folder), **SMALL)
-    assert code == 0, said
+    code, output = run_on_slurm(Checkout(folder), **SMALL)
+    assert code == 0, output
     assert Checkout(folder).hashes() == finished_study.hashes()
 
 
-def test_parts_through_a_drained_node_a_cancelled_job_and_a_controller_started_anew(slurm, checkout, tmp_path):
-    config = in_parts(checkout)
-    before = slurm.last_job()
+def test_parts_survive_a_drained_node_a_cancelled_job_and_a_restarted_controller(slurm, checkout, tmp_path):
+    config = write_parts(checkout)
+    last_id = slurm.last_job()
     with start(checkout, **config) as run:
-        until(lambda: len(slurm.jobs("RUNNING", before)) > 1 or run.poll() is not None)
+        wait_until(lambda: len(slurm.jobs("RUNNING", last_id)) > 1 or run.poll() is not None)
         slurm("scontrol", "update", "nodename=n1", "state=drain", "reason=test")
-        running = slurm.jobs("RUNNING", before)
+        running = slurm.jobs("RUNNING", last_id)
         slurm("scancel", str(running[-1]))
         # What is submitted at first takes more cores than the two nodes have: some of it starts now, on the other node.
         # Not so the cancelled job: the executor (2.8.0) takes `CANCELLED by 0`, as sacct has it, for a job that runs.
         # From a controller started anew it is CANCELLED alone.
-        until(lambda: set(slurm.jobs("RUNNING", before)) - set(running) or run.poll() is not None)
+        wait_until(lambda: set(slurm.jobs("RUNNING", last_id)) - set(running) or run.poll() is not None)
         slurm("scontrol", "update", "nodename=n1", "state=resume")
         slurm.stop_controller()
         slurm.start_controller()
-        said, _ = run.communicate(timeout=RUN_S)
-    assert run.returncode == 0, said
-    assert "CANCELLED" in said
-    assert "It is tried again" in said
-    assert slurm.states(before).count("CANCELLED") == 1
+        output, _ = run.communicate(timeout=RUN_S)
+    assert run.returncode == 0, output
+    assert "CANCELLED" in output
+    assert "It is tried again" in output
+    assert slurm.states(last_id).count("CANCELLED") == 1
 
     local = check_out(tmp_path / "local")
-    local.snakemake(one_process=True, **in_parts(local))
+    local.snakemake(one_process=True, **write_parts(local))
     assert checkout.hashes() == local.hashes()
 
 
-def test_a_job_over_its_memory_is_told_of_and_tried_again_with_more(slurm, study, finished_study):
+def test_a_job_over_its_memory_is_reported_and_retried_with_more(slurm, study, finished_study):
     (study.folder / CORRELATIONS).unlink()
     too_little = ("--set-resources", "correlate:mem_mb=60*attempt**3")
-    code, said = by_sbatch(study, *too_little, "--retries", "0", "--", CORRELATIONS, **SMALL)
+    code, output = run_on_slurm(study, *too_little, "--retries", "0", "--", CORRELATIONS, **SMALL)
     assert code == 1
-    assert "error in sample: correlate" in said
-    assert "exceeded memory limit" in said
-    assert "A rerun continues from here" in said
-    code, said = by_sbatch(study, *too_little, "--", CORRELATIONS, **SMALL)
-    assert code == 0, said
-    assert "It runs again, with more memory and time." in said
+    assert "error in sample: correlate" in output
+    assert "exceeded memory limit" in output
+    assert "A rerun continues from here" in output
+    code, output = run_on_slurm(study, *too_little, "--", CORRELATIONS, **SMALL)
+    assert code == 0, output
+    assert "It runs again, with more memory and time." in output
     study.snakemake(one_process=True, **SMALL)
     assert study.hashes() == finished_study.hashes()
 
 
-def test_a_message_of_the_study_is_told_as_on_one_machine(slurm, checkout):
-    config = in_parts(checkout)
+def test_an_error_of_the_study_is_reported_as_on_one_machine(slurm, checkout):
+    config = write_parts(checkout)
     (checkout.folder / "raw" / "part03" / "openb_pod_list_default.csv").write_text("<html>Not here</html>\n")
-    code, said = by_sbatch(checkout, "--retries", "0", "--", "results/mine/parts/part03/raw", **config)
+    code, output = run_on_slurm(checkout, "--retries", "0", "--", "results/mine/parts/part03/raw", **config)
     assert code == 1
-    assert "error in mine part03: ingest_part" in said
-    assert "openb_pod_list_default.csv" in said.split("error in")[1]
-    assert "Traceback" not in said
+    assert "error in mine part03: ingest_part" in output
+    assert "openb_pod_list_default.csv" in output.split("error in")[1]
+    assert "Traceback" not in output

@@ -1,4 +1,4 @@
-"""A study whose products lie in an S3-compatible store, on a disk of nobody's, and the profile that runs it so."""
+"""A study with its products in an S3-compatible store, and the profile for Kubernetes."""
 
 import hashlib
 from pathlib import Path
@@ -12,12 +12,12 @@ moto_server = pytest.importorskip("moto.server", reason="needs the environment o
 pytest.importorskip("snakemake_storage_plugin_s3", reason="Snakemake's storage plugin for S3 is missing")
 
 BUCKET = "study"
-KEYS = {"ACCESS_KEY": "key", "SECRET_KEY": "secret"}  # the store of the test takes any
+KEYS = {"ACCESS_KEY": "key", "SECRET_KEY": "secret"}  # the test's store accepts any keys
 
 
 @pytest.fixture
 def endpoint(monkeypatch):
-    """The address of an empty store on loopback."""
+    """Yield the address of an empty store on loopback."""
     for name, value in KEYS.items():
         monkeypatch.setenv(f"SNAKEMAKE_STORAGE_S3_{name}", value)
     server = moto_server.ThreadedMotoServer(ip_address="127.0.0.1", port=0)
@@ -27,8 +27,8 @@ def endpoint(monkeypatch):
     server.stop()
 
 
-def stored(endpoint: str, folder: str) -> dict[str, str]:
-    """SHA-256 of everything under a folder of the bucket."""
+def hashes_in_store(endpoint: str, folder: str) -> dict[str, str]:
+    """Return the SHA-256 of every object in a folder of the bucket by path."""
     client = boto3.resource(
         "s3",
         endpoint_url=endpoint,
@@ -36,28 +36,28 @@ def stored(endpoint: str, folder: str) -> dict[str, str]:
         aws_access_key_id=KEYS["ACCESS_KEY"],
         aws_secret_access_key=KEYS["SECRET_KEY"],
     )
-    found = client.Bucket(BUCKET).objects.filter(Prefix=f"{folder}/")
+    objects = client.Bucket(BUCKET).objects.filter(Prefix=f"{folder}/")
     return {
-        item.key.removeprefix(f"{folder}/"): hashlib.sha256(item.get()["Body"].read()).hexdigest() for item in found
+        item.key.removeprefix(f"{folder}/"): hashlib.sha256(item.get()["Body"].read()).hexdigest() for item in objects
     }
 
 
 def test_a_study_in_a_store_gives_the_bytes_of_one_on_the_disk(endpoint, tmp_path):
-    in_store, on_disk = check_out(tmp_path / "store"), check_out(tmp_path / "disk")
-    config = write_pods(in_store, pods(60))
-    write_pods(on_disk, pods(60))
-    done = in_store.snakemake(
+    store_checkout, disk_checkout = check_out(tmp_path / "store"), check_out(tmp_path / "disk")
+    config = write_pods(store_checkout, pods(60))
+    write_pods(disk_checkout, pods(60))
+    process = store_checkout.snakemake(
         *("--cores", "2", "--default-storage-provider", "s3", "--default-storage-prefix", f"s3://{BUCKET}"),
         *("--storage-s3-endpoint-url", endpoint),
         **config,
     )
-    assert f"s3://{BUCKET}/results/studies/mine/report/index.html" in done.stderr
-    assert not (in_store.folder / "results").exists()
-    on_disk.snakemake("--cores", "2", **config)
-    expected = on_disk.hashes()
-    # It is of files on the disk.
+    assert f"s3://{BUCKET}/results/studies/mine/report/index.html" in process.stderr
+    assert not (store_checkout.folder / "results").exists()
+    disk_checkout.snakemake("--cores", "2", **config)
+    expected = disk_checkout.hashes()
+    # Only the study on the disk has a manifest.
     del expected["studies/mine/manifest.json"]
-    assert stored(endpoint, "results") == expected
+    assert hashes_in_store(endpoint, "results") == expected
 
 
 def test_every_key_of_the_profile_for_kubernetes_is_an_option():

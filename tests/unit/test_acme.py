@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import polars as pl
 import pytest
 from given_tables import one_row
-from of_formats import table_of, typed
+from of_formats import derive_table, ingest_tables
 from ttf.engine.errors import StudyError
 from ttf.records.jobs import JOB_COLUMNS
 from ttf.records.lives import lives_of_jobs
@@ -65,8 +65,8 @@ def cluster(tmp_path):
     """Text of the tables -> (jobs, account, quarantine)."""
 
     def run(**texts):
-        raw, *ingest_results = typed("acme", tmp_path, **texts)
-        return table_of("acme", "jobs", raw), *ingest_results
+        raw, *ingest_results = ingest_tables("acme", tmp_path, **texts)
+        return derive_table("acme", "jobs", raw), *ingest_results
 
     return run
 
@@ -163,7 +163,7 @@ def test_a_trace_has_exactly_one_cluster(cluster):
     with pytest.raises(StudyError, match=r"holds both trace_seren\.csv and trace_kalos\.csv; expected one"):
         cluster(seren=SEREN, kalos=KALOS)
     with pytest.raises(StudyError, match=r"neither trace_seren\.csv nor trace_kalos\.csv; expected one"):
-        table_of("acme", "jobs", {})
+        derive_table("acme", "jobs", {})
 
 
 def test_times_keep_their_written_offset(cluster):

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from of_formats import table_of, typed
+from of_formats import derive_table, ingest_tables
 from study.messages import ConfigError
 from study.study import Study
 from ttf.analyses.outages.measure_availability import AVAILABILITY
@@ -22,12 +22,12 @@ TICKETS = [
 
 def ingest_tickets(folder, rows):
     (folder / "ssd_failure_tag.csv").write_text("".join(f"{row}\n" for row in [HEADER, *rows]))
-    raw, _, quarantine = typed("alibaba_ssd", folder, tickets=[folder / "ssd_failure_tag.csv"])
+    raw, _, quarantine = ingest_tables("alibaba_ssd", folder, tickets=[folder / "ssd_failure_tag.csv"])
     return raw, quarantine
 
 
 def test_a_ticket_is_an_outage_without_a_recorded_end(tmp_path):
-    records = table_of("alibaba_ssd", "outage_records", ingest_tickets(tmp_path, TICKETS)[0])
+    records = derive_table("alibaba_ssd", "outage_records", ingest_tickets(tmp_path, TICKETS)[0])
     outages, _ = outages_of("t", with_rules(records, []), None)
     assert outages.select("unit_id", "node", "rack", "group", "kind", "start_s").rows() == [
         ("A2/7", "n2", "r1", "11", "A2/RM", 1_514_833_778),
@@ -41,7 +41,7 @@ def test_a_ticket_is_an_outage_without_a_recorded_end(tmp_path):
 
 
 def test_no_repair_time_is_made_up(tmp_path):
-    records = table_of("alibaba_ssd", "outage_records", ingest_tickets(tmp_path, TICKETS)[0])
+    records = derive_table("alibaba_ssd", "outage_records", ingest_tickets(tmp_path, TICKETS)[0])
     table = availability(*outages_of("t", with_rules(records, []), None), None, 7)
     AVAILABILITY.check(table)
     times = table.select(pl.col("^(repair|mttr|mtbf)_.*$"))

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import polars as pl
 import pytest
-from given_tables import metrics_of
+from given_tables import compute_metrics
 from scipy import stats
 from ttf.analyses.catalogue import places
 from ttf.analyses.time_to_failure.annual_failure_rate import AFR
@@ -91,7 +91,7 @@ def section(metrics):
 
 
 def test_numbers_and_chart(table):
-    metrics = metrics_of("annual_failure_rate", {"afr": table})
+    metrics = compute_metrics("annual_failure_rate", {"afr": table})
     text = section(metrics)
     # 36,500 x 37 / 17,496, 12 / 3,601 and 15 / 3,000.
     assert "is **77.2%**" in text and "Clustered by model" in text
@@ -116,7 +116,7 @@ def test_no_drive_failed(lives):
     AFR.check(table)
     assert table["afr"].unique().to_list() == [0]
     afr({"afr": table}, Study("drive")).spec(validate=True)
-    metrics = metrics_of("annual_failure_rate", {"afr": table})
+    metrics = compute_metrics("annual_failure_rate", {"afr": table})
     assert "afr.ci_low" not in metrics and metrics["afr.ci_high"]["value"] > 0
     assert "No drive failed in" in section(metrics) and "None" not in section(metrics)
     page_head = head(SimpleNamespace(about={"unit": "drive"}), Numbers(metrics))
@@ -124,7 +124,7 @@ def test_no_drive_failed(lives):
 
 
 def test_markup_in_a_model_name_is_escaped(table):
-    metrics = metrics_of(
+    metrics = compute_metrics(
         "annual_failure_rate", {"afr": table.with_columns(pl.col("stratum").replace("m3", "<b>*m3*</b>"))}
     )
     assert "<b>" not in section(metrics)

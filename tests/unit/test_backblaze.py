@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from of_formats import raw_schemas, table_of, typed
+from of_formats import derive_table, ingest_tables, raw_schemas
 from ttf.engine.errors import StudyError
 from ttf.formats.backblaze import derive
 from ttf.raw.ingest import Part, ingest, ingest_part, merge
@@ -26,12 +26,12 @@ def ingest_files(folder, files, max_share=1.0):
     """Write the rows of each file and return (raw tables, quarantine)."""
     for name, rows in files.items():
         (folder / name).write_text("".join(f"{line}\n" for line in [HEADER, *rows]))
-    raw, _, quarantine = typed("backblaze", folder, max_share, days=[folder / name for name in files])
+    raw, _, quarantine = ingest_tables("backblaze", folder, max_share, days=[folder / name for name in files])
     return raw, quarantine
 
 
 def lives_of(raw):
-    return table_of("backblaze", "lives", raw)
+    return derive_table("backblaze", "lives", raw)
 
 
 def life_rows(lives):

@@ -8,8 +8,8 @@ import sys
 import performance
 import polars as pl
 import pytest
-from of_formats import FILES, FORMATS, raw_schemas, table_of
-from pai_products import jobs_of
+from of_formats import FILES, FORMATS, derive_table, raw_schemas
+from pai_products import derive_jobs
 from study.format_declarations import read_schema_text
 from study_runs import ROOT, environment
 from ttf.formats.protocol import schemas_and_readers
@@ -38,7 +38,7 @@ def pai(tmp_path_factory):
     files = {name: [folder / SAMPLE[name]] for name in names}
     (folder / "raw").mkdir()
     ingest(files, schemas, folder / "raw", 0.0)
-    return folder, jobs_of({name: pl.scan_parquet(folder / "raw" / f"{name}.parquet") for name in names})
+    return folder, derive_jobs({name: pl.scan_parquet(folder / "raw" / f"{name}.parquet") for name in names})
 
 
 def test_duckdb_finds_the_same_jobs(pai, tmp_path, monkeypatch, capsys):
@@ -81,7 +81,7 @@ def test_the_philly_notebook_finds_the_same_jobs_and_attempts(tmp_path, monkeypa
     schemas, readers = schemas_and_readers(FORMATS["philly"]["reader"], {}, read_schema_text(FILES["philly"]))
     ingest({"job_log": [tmp_path / "cluster_job_log"]}, schemas, tmp_path, 0.0, readers)
     raw = {"job_log": pl.scan_parquet(tmp_path / "job_log.parquet")}
-    assert lines[-1] == f"400 {table_of('philly', 'attempts', raw).height}"
+    assert lines[-1] == f"400 {derive_table('philly', 'attempts', raw).height}"
 
 
 def test_the_pandas_peer_of_slurm_finds_the_same_jobs(tmp_path, monkeypatch, capsys):
@@ -91,7 +91,9 @@ def test_the_pandas_peer_of_slurm_finds_the_same_jobs(tmp_path, monkeypatch, cap
     lines = run_peer(monkeypatch, capsys, "pandas_sacct", tmp_path / "dump.txt")
     schemas, readers = schemas_and_readers(FORMATS["sacct"]["reader"], {}, read_schema_text(FILES["sacct"]))
     ingest({"record": [tmp_path / "dump.txt"]}, schemas, tmp_path, 0.0, readers)
-    assert lines[-1] == str(table_of("sacct", "jobs", {"record": pl.scan_parquet(tmp_path / "record.parquet")}).height)
+    assert lines[-1] == str(
+        derive_table("sacct", "jobs", {"record": pl.scan_parquet(tmp_path / "record.parquet")}).height
+    )
 
 
 def test_the_docs_say_what_was_measured():

@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from outage_traces import DAY, made
+from outage_traces import DAY, make_outages
 from ttf.analyses.outages.measure_availability.compute import availability
 from ttf.analyses.time_to_failure.annual_failure_rate.compute import annual_failure_rates
 from ttf.records.clusters import lives_by_block, runs_of_steps, split_by_block, steps_by_block, with_levels
@@ -87,7 +87,7 @@ def test_weeks_change_only_the_intervals_of_outages():
     for unit in range(30):
         weeks = np.flatnonzero(rng.random(12) < np.where(np.arange(12) % 4 == 1, 0.5, 0.02))
         intervals[f"u{unit:02}"] = [(w * WEEK + unit * 60, w * WEEK + unit * 60 + 3 * DAY) for w in weeks.tolist()]
-    outages, records, exposure = made(intervals, 12 * WEEK)
+    outages, records, exposure = make_outages(intervals, 12 * WEEK)
     weekly = availability(outages, records, exposure, 7)
     # One block as long as the trace is too few.
     single = availability(outages, records, exposure, 84)
@@ -101,7 +101,7 @@ def test_weeks_change_only_the_intervals_of_outages():
 
 
 def test_outages_at_the_end_of_the_last_block_are_counted():
-    outages, records, exposure = made({"a": [(2 * WEEK, None)], "b": [(WEEK, WEEK + 60)]}, 2 * WEEK)
+    outages, records, exposure = make_outages({"a": [(2 * WEEK, None)], "b": [(WEEK, WEEK + 60)]}, 2 * WEEK)
     row = availability(outages, records, exposure, 7).filter(stratum="all").row(0, named=True)
     assert (row["outages"], row["repairs"], row["exposure_s"]) == (2, 1, 4 * WEEK)
 

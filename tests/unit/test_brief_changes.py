@@ -3,7 +3,7 @@
 from dataclasses import asdict
 
 import pytest
-from given_tables import metrics_of
+from given_tables import compute_metrics
 from made_numbers import ABOUT, numbers
 from ttf.analyses.quality.compare_parts import CHANGES, FORECAST, NEW_SUSPECTS, NEW_WORDS
 from ttf.analyses.quality.compare_parts.compute import summarise_changes
@@ -52,7 +52,7 @@ def trace_numbers(verdicts=None, parts=8, base=None):
     ]
     weeks.append({"what": "infra_failures", "week": 1, "weeks_before": 0, "tried": 0, "reason": "no whole week"})
     tables = {"changes": table, "changes_summary": summarise_changes(table, *NEW.values())}
-    metrics = metrics_of("compare_parts", tables | {"week_forecast": FORECAST.frame(weeks)})
+    metrics = compute_metrics("compare_parts", tables | {"week_forecast": FORECAST.frame(weeks)})
     return Numbers((base or {}) | metrics)
 
 
@@ -109,4 +109,4 @@ def test_the_brief_names_no_withheld_number(withheld, tmp_path):
 
 def test_a_trace_without_parts_has_no_changes():
     assert changes(numbers(), {}, "job") is None
-    assert not metrics_of("compare_parts", {"changes": CHANGES.frame([]), "week_forecast": FORECAST.frame([])})
+    assert not compute_metrics("compare_parts", {"changes": CHANGES.frame([]), "week_forecast": FORECAST.frame([])})

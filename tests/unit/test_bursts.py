@@ -5,8 +5,8 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from outage_rooms import Frames, on_page, tables_of
-from outage_traces import DAY, made
+from outage_rooms import Frames, compute_tables, render_analysis
+from outage_traces import DAY, make_outages
 from ttf.analyses.outages.find_bursts.compute import DRIFTS, NO_OUTAGE, NOT_WATCHED, WINDOWS_S, Events, burst_rows
 from ttf.analyses.shared.outages.nearness import (
     NEVER,
@@ -26,7 +26,7 @@ EVENTS = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 3), st.integers(-2
 
 def bursts_of(folder, outages, exposure=None, simulations=200):
     frames = {"outages": outages} | ({} if exposure is None else {"exposure": exposure})
-    return tables_of("find_bursts", Frames(frames, seed=1, simulations=simulations, jitter_s=DAY // 2), folder)
+    return compute_tables("find_bursts", Frames(frames, seed=1, simulations=simulations, jitter_s=DAY // 2), folder)
 
 
 def event_arrays(rows):
@@ -89,7 +89,7 @@ def make_fleet(rng, shared_fraction: float, units=60, days=400, rate=0.02):
         for start in rng.integers(1, days * DAY, rng.poisson(rate * days * shared_fraction)):
             for unit in range(10 * rack, 10 * rack + 10):
                 intervals[f"u{unit:02}"].append((int(start) + unit, int(start) + unit + 3600))
-    outages, *_, exposure = made(intervals, days * DAY)
+    outages, *_, exposure = make_outages(intervals, days * DAY)
     rack = pl.format("r{}", pl.col("unit_id").str.slice(1, 1))
     return outages.with_columns(rack=rack), exposure.with_columns(rack=rack)
 
@@ -119,7 +119,7 @@ def test_racks_that_fail_together_are_found(tmp_path):
     assert rack["longest_chain"] == 10
     fleet = tables["bursts"].filter(within="fleet", window_s=60).row(0, named=True)
     assert fleet["null_permuted"] is None and "exchanged" in fleet["reason"]
-    m, text, charts = on_page("find_bursts", tables)
+    m, text, charts = render_analysis("find_bursts", tables)
     assert m["bursts.rack.30_min.share"] >= rack["share"]
     assert charts["bursts"].empty is None
     assert "of repairs, the unit had another outage within a day" in text
@@ -156,14 +156,14 @@ def test_repeated_outages_follow_the_rate_of_each_unit(tmp_path):
             outages.append((int(time_s), int(time_s) + 600))
             time_s += 600
         intervals[f"u{unit}"] = outages
-    tables = bursts_of(tmp_path, *(made(intervals, days * DAY)[i] for i in (0, 2)), simulations=2)
+    tables = bursts_of(tmp_path, *(make_outages(intervals, days * DAY)[i] for i in (0, 2)), simulations=2)
     week = tables["again_after_repair"].filter(within_s=7 * DAY).row(0, named=True)
     assert week["observed"] == pytest.approx(week["expected_own"], rel=0.06)
     assert week["expected_fleet"] < 0.6 * week["observed"]
 
 
 def test_only_repairs_observed_long_enough_count(tmp_path):
-    outages, _, exposure = made({"a": [(DAY, DAY + 100), (DAY + 600, DAY + 900)], "b": [(5, None)]}, 2 * DAY)
+    outages, _, exposure = make_outages({"a": [(DAY, DAY + 100), (DAY + 600, DAY + 900)], "b": [(5, None)]}, 2 * DAY)
     tables = bursts_of(tmp_path, outages, exposure, 2)
     rows = tables["again_after_repair"].select("within_s", "repairs", "again", "observed").rows()
     assert rows == [(3600, 2, 1, 0.5), (DAY, 0, 0, None), (7 * DAY, 0, 0, None)]
@@ -175,8 +175,8 @@ def test_only_repairs_observed_long_enough_count(tmp_path):
 
 @pytest.mark.parametrize("planned", [True, False])
 def test_blank_results_have_a_reason(tmp_path, planned):
-    outages, *_ = made({"a": [(5, 9)]}, 100)
+    outages, *_ = make_outages({"a": [(5, 9)]}, 100)
     tables = bursts_of(tmp_path, outages.with_columns(planned=pl.lit(planned)), None, 2)
     assert tables["again_after_repair"]["reason"].to_list() == [NOT_WATCHED] * 3
     assert (tables["bursts"]["reason"] == NO_OUTAGE).all() == planned
-    on_page("find_bursts", tables)
+    render_analysis("find_bursts", tables)

@@ -8,8 +8,8 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from outage_rooms import Frames, on_page, tables_of
-from outage_traces import DAY, made
+from outage_rooms import Frames, compute_tables, render_analysis
+from outage_traces import DAY, make_outages
 from scipy import stats
 from ttf.analyses.outages.plan_capacity.compute import COMPONENTS, TOO_SMALL
 from ttf.analyses.outages.plan_capacity.ways import METHODS, Planner, fewest_spares, never_short
@@ -27,7 +27,7 @@ def simulate(rng, units=40, days=700):
         while (time_s := time_s + rng.exponential(UPTIME)) < days * DAY:
             outage_times.append((int(time_s), int(time_s := time_s + rng.exponential(REPAIR))))
         intervals[f"u{unit:02}"] = outage_times
-    outages, *_, exposure = made(intervals, days * DAY)
+    outages, *_, exposure = make_outages(intervals, days * DAY)
     return outages, exposure
 
 
@@ -87,8 +87,8 @@ def test_nodes_that_fail_together_need_more_spares(tmp_path):
     rng = np.random.default_rng(2)
     moments = [int((28 * n + rng.uniform(0, 26)) * DAY) for n in range(20)]
     intervals = {f"u{n:02}": [(t + n, t + n + DAY) for t in moments] if n < 20 else [] for n in range(40)}
-    outages, *_, exposure = made(intervals, 560 * DAY)
-    tables = tables_of("plan_capacity", Frames({"outages": outages, "exposure": exposure}, **OPTIONS), tmp_path)
+    outages, *_, exposure = make_outages(intervals, 560 * DAY)
+    tables = compute_tables("plan_capacity", Frames({"outages": outages, "exposure": exposure}, **OPTIONS), tmp_path)
     spares_by_case = {
         (row["nodes"], row["hours"], row["way"]): row["spares"] for row in tables["spares_needed"].iter_rows(named=True)
     }
@@ -101,7 +101,7 @@ def test_nodes_that_fail_together_need_more_spares(tmp_path):
     # A week without a joint outage is almost certainly free of interruptions, for any number of nodes.
     p_by_method = dict(capacity.select("way", "p_no_interruption").iter_rows())
     assert p_by_method["weeks"] > 0.6 > 0.1 > p_by_method["exponential"]
-    m, text, _ = on_page("plan_capacity", tables)
+    m, text, _ = render_analysis("plan_capacity", tables)
     assert m["capacity.nodes"] == 8
     assert "Fewest spares" in text
     assert "A run of 8 nodes that is never short in a week" in text
@@ -112,7 +112,7 @@ def test_gpus_are_rounded_up_to_nodes_and_a_run_lies_in_one_group(tmp_path):
     group = pl.when(pl.col("unit_id") < "u05").then(pl.lit("small")).otherwise(pl.lit("large"))
     rates = pl.DataFrame({"confidence": [0.9], "node_gpus": [8]})
     frames = {"outages": outages, "exposure": exposure.with_columns(group=group), "node_failure_rate": rates}
-    tables = tables_of(
+    tables = compute_tables(
         "plan_capacity", Frames(frames, **(OPTIONS | {"simulations": 2, "sizes": [1, 4, 20, 200]})), tmp_path
     )
     sizes = tables["capacity"].select("stratum", "gpus", "nodes").unique().sort("nodes")
@@ -132,9 +132,9 @@ def test_gpus_are_rounded_up_to_nodes_and_a_run_lies_in_one_group(tmp_path):
     ],
 )
 def test_blank_plans_have_a_reason(tmp_path, intervals, columns, sizes, reason):
-    outages, *_, exposure = made(intervals, 10 * DAY, **columns)
+    outages, *_, exposure = make_outages(intervals, 10 * DAY, **columns)
     frames = Frames({"outages": outages, "exposure": exposure}, **(OPTIONS | {"sizes": sizes}))
-    tables = tables_of("plan_capacity", frames, tmp_path)
+    tables = compute_tables("plan_capacity", frames, tmp_path)
     assert [tables[name]["reason"].to_list() for name in tables] == [[reason], [reason]]
-    _, text, _ = on_page("plan_capacity", tables)
+    _, text, _ = render_analysis("plan_capacity", tables)
     assert reason in html.unescape(text)

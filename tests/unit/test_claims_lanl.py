@@ -3,7 +3,7 @@
 import polars as pl
 import pytest
 from of_claims import CLAIMS
-from outage_traces import made
+from outage_traces import make_outages
 from ttf.analyses.outages.measure_availability.compute import availability
 from ttf.analyses.time_to_failure.fit_mttf.lifetimes import lifetime_models
 from ttf.page.replication.scorecard import scorecard
@@ -18,7 +18,7 @@ LIVES = pl.DataFrame({"duration_s": [1, 10, 100, 1_000, 10_000], "event": ["fail
 
 
 def tables() -> dict[str, pl.DataFrame]:
-    outages, records, exposure = made(OUTAGES, 1_000_000)
+    outages, records, exposure = make_outages(OUTAGES, 1_000_000)
     group = pl.col("unit_id").str.head(1)
     table = availability(*(frame.with_columns(group=group) for frame in (outages, records, exposure)), 7)
     return {

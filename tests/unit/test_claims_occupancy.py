@@ -1,7 +1,7 @@
 """Published findings on occupancy: their quantities on a small trace, worked out by hand."""
 
 import pytest
-from made_placements import found, nodes_of, placed
+from made_placements import compute_occupancy, make_nodes, make_placements
 from of_claims import CLAIMS
 from ttf.page.replication.scorecard import scorecard
 
@@ -18,7 +18,7 @@ ALLOCATIONS = [
     ("h", "y", 2500, 3000, 4000),
     ("i", "x", 3000, 4000, 8000),
 ]
-TABLES = found(placed(ALLOCATIONS), nodes=nodes_of(x=8, y=8, z=8))
+TABLES = compute_occupancy(make_placements(ALLOCATIONS), nodes=make_nodes(x=8, y=8, z=8))
 # Occupancy is 60 to 70 % for 3000 s. During 2000 s of them one of three servers is empty.
 ANSWERS = {"philly-occupancy-empty": 2 / 9}
 COMPUTABLE = [claim for claim in CLAIMS if claim["id"].startswith("philly-occupancy-")]

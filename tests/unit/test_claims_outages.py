@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 from claims_tested import ELSEWHERE
 from of_claims import CLAIMS
-from outage_traces import made
+from outage_traces import make_outages
 from ttf.analyses.outages.measure_availability.compute import causes
 from ttf.page.replication.scorecard import scorecard
 from ttf.records.outages.outage_causes import with_rules
@@ -30,7 +30,7 @@ def records() -> pl.DataFrame:
 @pytest.mark.parametrize("claim", FAULT_CLAIMS, ids=lambda claim: claim["id"])
 def test_the_quantity_of_each_claim(claim):
     faults = records()
-    _, _, exposure = made({"a": []}, 3600 * faults.height)
+    _, _, exposure = make_outages({"a": []}, 3600 * faults.height)
     outages, raw_records = outages_of("t", with_rules(faults, []), exposure)
     (row,) = scorecard([claim | {"trace": "t"}], ["t"], lambda *_: causes(outages, raw_records)).iter_rows(named=True)
     criteria = {name: value for name, value in claim["quantity"]["where"].items() if name != "depth"}

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 from claims_tested import ELSEWHERE
 from of_claims import CLAIMS
-from plan_inputs import a_rate
+from plan_inputs import make_rate
 from ttf.analyses.large_runs.measure_ettr.compute import measured_table
 from ttf.analyses.lost.measure_losses.lost_work import lost_work
 from ttf.analyses.nodes.find_lemon_nodes import LEMON_NODES
@@ -151,7 +151,7 @@ def tables() -> dict[str, pl.DataFrame]:
         "mttf_by_gpus": mttf_by_gpus(sums, rate, 8),
         "lost_work": losses(),
         "lemon_effect": effect,
-        "ettr_measured": measured_table(job_runs(), a_rate(1e-3, 1e-3, 1e-3, 8), Habits(3600, 0, 300, 0, DAY)),
+        "ettr_measured": measured_table(job_runs(), make_rate(1e-3, 1e-3, 1e-3, 8), Habits(3600, 0, 300, 0, DAY)),
     }
 
 

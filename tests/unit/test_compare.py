@@ -10,7 +10,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 import vl_convert
-from given_tables import metrics_of
+from given_tables import compute_metrics
 from given_tables import one_row as row_of
 from scipy.stats import chi2
 from ttf.analyses.comparison.compare_traces import ANALYSIS, MTTF
@@ -282,7 +282,7 @@ def test_numbers_of_each_trace():
         (Subject("made", synthetic=True, outcomes=EVERY_OUTCOME), repeat_jobs({"failure": 1, "success": 2})),
         (Subject("gpus", "GPU", "lives"), components(100, 50, 10)),
     ]
-    metrics = metrics_of("compare_traces", study(*traces))
+    metrics = compute_metrics("compare_traces", study(*traces))
     value = {key: entry["value"] for key, entry in metrics.items()}
     assert value["of.a.gpu_jobs"] == 80
     assert value["of.a.failure_share"] == 0.5
@@ -406,7 +406,7 @@ def run_analysis(folder: Path, target: Path, facts: dict) -> dict[str, bytes]:
     for name, table in compute(Inputs(files, {}, {"about": subjects})).items():
         write_product(table, CONTRACTS[name], tables[name])
     inputs = Inputs(tables, CONTRACTS, {})
-    metrics = metrics_of("compare_traces", inputs)
+    metrics = compute_metrics("compare_traces", inputs)
     (target / "metrics.json").write_text(json.dumps(metrics, allow_nan=False))
     figures = {name: build(inputs, Study()) for name, build in CHARTS.items()}
     specs, svgs = ([str(target / f"figures/{name}.{ending}") for name in CHARTS] for ending in ("vl.json", "svg"))

@@ -7,7 +7,7 @@ import pytest
 import vl_convert
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from plan_inputs import DAY, HABITS, RATE, a_rate, given_plan
+from plan_inputs import DAY, HABITS, RATE, make_plan_inputs, make_rate
 from ttf.analyses.large_runs.plan_ettr import ETTR_CONTOUR
 from ttf.analyses.large_runs.plan_ettr.charts import contour_chart
 from ttf.analyses.large_runs.plan_ettr.compute import INTERVALS_S, LARGE_GPUS, LEVELS, NEVER, ettr_contour
@@ -62,12 +62,12 @@ def test_tolerable_rates_scale_inversely_with_nodes():
 
 @pytest.mark.parametrize("synthetic", [True, False])
 def test_chart_and_table_of_any_rate(tmp_path, synthetic):
-    for rate in (RATE, a_rate(0.0, 0.0, 1e-3, 8, "no failures"), a_rate(1e-3, 5e-4, 2e-3, None)):
+    for rate in (RATE, make_rate(0.0, 0.0, 1e-3, 8, "no failures"), make_rate(1e-3, 5e-4, 2e-3, None)):
         table = ettr_contour(rate, HABITS[0], 1024)
         path = str(tmp_path / "t.csv")
         write_product(table, ETTR_CONTOUR, path)
         assert read_table(path, ETTR_CONTOUR).equals(table)
-        figure = contour_chart(given_plan(rate, HABITS[0], 1024, {"ettr_contour": table}), Study("job", synthetic))
+        figure = contour_chart(make_plan_inputs(rate, HABITS[0], 1024, {"ettr_contour": table}), Study("job", synthetic))
         spec = json.dumps(figure.spec(validate=True))
         assert vl_convert.vegalite_to_svg(spec, allowed_base_urls=[]).startswith("<svg")
         assert len(spec) < 20_000
@@ -78,10 +78,10 @@ def test_chart_and_table_of_any_rate(tmp_path, synthetic):
 def test_sizes_without_gpus_are_nodes_and_unreachable_levels_are_empty():
     def draw(contour, gpus=1024):
         ETTR_CONTOUR.check(contour)
-        return contour_chart(given_plan(RATE, HABITS[0], gpus, {"ettr_contour": contour}), Study())
+        return contour_chart(make_plan_inputs(RATE, HABITS[0], gpus, {"ettr_contour": contour}), Study())
 
-    table = ettr_contour(a_rate(None, None, None, None, "why"), HABITS[0], 1024)
-    gpu_table = ettr_contour(a_rate(None, None, None, 1, "why"), HABITS[0], 1024)
+    table = ettr_contour(make_rate(None, None, None, None, "why"), HABITS[0], 1024)
+    gpu_table = ettr_contour(make_rate(None, None, None, 1, "why"), HABITS[0], 1024)
     assert table["gpus"].null_count() == table.height
     assert table.drop("gpus").equals(gpu_table.drop("gpus"))
     unreachable = ettr_contour(RATE, Habits(60, 0, 0, 10**9, 60), 8)

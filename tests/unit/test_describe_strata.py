@@ -8,12 +8,12 @@ from types import SimpleNamespace
 import numpy as np
 import polars as pl
 import pytest
-from given_tables import metrics_of
+from given_tables import compute_metrics
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from made_numbers import ABOUT
 from made_numbers import numbers as numbers_of
-from made_runs import trace_of, with_jobs
+from made_runs import add_job_rows, make_trace
 from polars.testing import assert_frame_equal
 from ttf.analyses.lost.measure_losses.lost_work import lost_work
 from ttf.analyses.outcomes.describe_strata import STRATA
@@ -30,7 +30,7 @@ from ttf.records.infra import EVENT, infra_lives
 from ttf.records.jobs import JOB_COLUMNS, conform
 from ttf.stats.clustered import CLUSTERED, clustered_median, clustered_shares
 from ttf.stats.durations.mttf import mean_time_to_failure
-from whole_losses import loss_sums, runs_of
+from whole_losses import loss_sums, make_runs
 
 REPORT = Path(__file__).parents[2] / "report"
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
@@ -77,7 +77,7 @@ def attempts_of(jobs: pl.DataFrame) -> pl.DataFrame:
     )
     lists = {"node_list": pl.lit(None, pl.List(pl.String)), "failed_node": pl.lit(None, pl.String)}
     attempts = pl.concat([first_attempts, second_attempts]).rename({"status_raw": "state"}).with_columns(**lists)
-    return with_jobs(jobs, attempts.sort(pl.col("job_id").str.slice(3).cast(pl.Int64), "attempt"))
+    return add_job_rows(jobs, attempts.sort(pl.col("job_id").str.slice(3).cast(pl.Int64), "attempt"))
 
 
 def table_of(jobs: pl.DataFrame, attempts: pl.DataFrame | None = None, **options) -> pl.DataFrame:
@@ -91,7 +91,7 @@ def table_of(jobs: pl.DataFrame, attempts: pl.DataFrame | None = None, **options
 @given(st.integers(0, 10_000), st.booleans(), st.integers(3, 40))
 def test_blocks_of_jobs_give_the_same_table(seed, has_attempts, size):
     assert_frame_equal(
-        table_of(*trace_of(seed, 60, has_attempts), size=size), table_of(*trace_of(seed, 60, has_attempts))
+        table_of(*make_trace(seed, 60, has_attempts), size=size), table_of(*make_trace(seed, 60, has_attempts))
     )
 
 
@@ -153,7 +153,7 @@ def test_strata_agree_with_outcomes_losses_and_mean_times(has_attempts):
     assert sizes["stratum"].to_list() == [
         str(high) if low == high else f"{low}-{high}" for low, high in gpu_table.select("gpus_low", "gpus_high").rows()
     ]
-    losses = lost_work(loss_sums(runs_of(jobs, attempts, lives), 3_600, 60))
+    losses = lost_work(loss_sums(make_runs(jobs, attempts, lives), 3_600, 60))
     for name in ("gpu_hours", "failed_gpu_hours", "infra_gpu_hours", "failed_without_time"):
         assert sizes[name].to_list() == pytest.approx(losses[name].to_list())
     # With whole nodes of 8 GPUs the rate equals that of the table of mean times.
@@ -259,7 +259,7 @@ def test_failed_gpu_time_has_the_interval_of_users_and_weeks():
         assert row[f"failed_gpu_{name}"] == expected
     assert share_row["cluster_by"] == "user and week"
     assert row["failed_gpu_ci_low_clustered"] < row["failed_gpu_hours_share"] < row["failed_gpu_ci_high_clustered"]
-    metrics = metrics_of("describe_strata", {"strata": table_of(jobs)})
+    metrics = compute_metrics("describe_strata", {"strata": table_of(jobs)})
     interval = interval_about(metrics | {"lost_work.failed_gpu_hours_share": SHARE}, "lost_work.failed_gpu_hours_share")
     assert interval == (*(row[f"failed_gpu_ci_{bound}_clustered"] for bound in ("low", "high")), "user and week")
 

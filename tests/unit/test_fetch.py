@@ -21,14 +21,14 @@ from loopback import (
     Site,
     body,
     chunked,
-    cut,
-    for_ever,
     hang_up,
+    ignore_ranges,
+    repeat_forever,
     reset,
+    send_file,
     stall,
     status,
-    whole,
-    without_ranges,
+    truncate,
 )
 from of_formats import FORMATS
 from study.messages import ConfigError
@@ -116,9 +116,9 @@ def test_a_file(get, site):
 
 
 BREAKS = {
-    "truncates": cut(300_000),
-    "stalls": cut(300_000, then=stall),
-    "resets": cut(300_000, then=reset),
+    "truncates": truncate(300_000),
+    "stalls": truncate(300_000, after_send=stall),
+    "resets": truncate(300_000, after_send=reset),
     "ends a chunked answer early": chunked(TEXT, end=False),
     "hangs up": hang_up,
     "sends a range that was not asked for": status(206, Content_Range="bytes 5-9/10"),
@@ -131,7 +131,7 @@ BREAKS = {
 )
 def test_a_download_resumes_after_a_break(get, site, habit, etag, checked):
     site.etag["/t.csv"] = etag
-    site.habits["/t.csv"] = [BREAKS[habit], BREAKS[habit], whole]
+    site.habits["/t.csv"] = [BREAKS[habit], BREAKS[habit], send_file]
     get(stall_s=0.5, sha=SHA256 if checked else None)
     assert get.target.read_bytes() == TEXT
     assert list_files(get) == ["t.csv"]
@@ -145,7 +145,7 @@ def test_a_download_resumes_after_a_break(get, site, habit, etag, checked):
 
 def test_a_server_without_ranges_starts_anew(get, site):
     site.etag["/t.csv"] = '"v1"'
-    site.habits["/t.csv"] = [cut(300_000), cut(500_000, ranges=False), without_ranges]
+    site.habits["/t.csv"] = [truncate(300_000), truncate(500_000, ranges=False), ignore_ranges]
     get()
     assert get.target.read_bytes() == TEXT
     assert site.ranges("/t.csv") == [None, "bytes=300000-", "bytes=500000-"]
@@ -157,23 +157,23 @@ def test_a_version_that_changes_on_the_way(get, site):
 
     def send_new_version(handler, site, path):
         site.files[path], site.etag[path] = new, '"v2"'
-        whole(handler, site, path)
+        send_file(handler, site, path)
 
     site.etag["/t.csv"] = '"v1"'
-    site.habits["/t.csv"] = [cut(300_000), send_new_version]
+    site.habits["/t.csv"] = [truncate(300_000), send_new_version]
     get(sha=None)
     assert get.target.read_bytes() == new
 
 
 def test_breaks_with_progress_do_not_exhaust_the_tries(get, site):
-    site.habits["/t.csv"] = [cut(len(TEXT) // 20)]
+    site.habits["/t.csv"] = [truncate(len(TEXT) // 20)]
     get(tries=2)
     assert get.target.read_bytes() == TEXT
     assert len(get.waits_s) == 20
 
 
 def test_breaks_without_progress_exhaust_the_tries(get, site):
-    site.habits["/t.csv"] = [cut(300_000, ranges=False)]
+    site.habits["/t.csv"] = [truncate(300_000, ranges=False)]
     message = refusal(get)
     assert (
         f"{site.url}/t.csv: the server ended the connection after 300,000 of {len(TEXT):,} bytes (6 tries)" in message
@@ -183,13 +183,13 @@ def test_breaks_without_progress_exhaust_the_tries(get, site):
 
 
 def test_a_server_may_ask_for_a_longer_wait_but_not_for_ever(get, site):
-    site.habits["/t.csv"] = [status(429, Retry_After="7"), status(503, Retry_After="999999"), whole]
+    site.habits["/t.csv"] = [status(429, Retry_After="7"), status(503, Retry_After="999999"), send_file]
     get()
     assert get.waits_s == [7, 60]
 
 
 def test_a_stall_is_noticed_in_its_time(get, site):
-    site.habits["/t.csv"] = [cut(300_000, ranges=False, then=stall)]
+    site.habits["/t.csv"] = [truncate(300_000, ranges=False, after_send=stall)]
     start = time.monotonic()
     message = refusal(get, stall_s=0.2, tries=1)
     assert time.monotonic() - start < 5
@@ -198,8 +198,8 @@ def test_a_stall_is_noticed_in_its_time(get, site):
 
 OK = b"HTTP/1.1 200 OK\r\n"
 ENDLESS = {
-    "a header, a byte at a time": for_ever(b"x", OK + b"X-More: ", 0.02),
-    "chunks of a byte": for_ever(b"1\r\nj\r\n", OK + b"Transfer-Encoding: chunked\r\n\r\n", 0.02),
+    "a header, a byte at a time": repeat_forever(b"x", OK + b"X-More: ", 0.02),
+    "chunks of a byte": repeat_forever(b"1\r\nj\r\n", OK + b"Transfer-Encoding: chunked\r\n\r\n", 0.02),
 }
 
 
@@ -217,7 +217,7 @@ def test_an_endless_answer_times_out_and_the_mirror_is_used(get, site, case):
 
 
 def test_a_rerun_resumes_the_download(get, site):
-    site.habits["/t.csv"] = [cut(300_000, ranges=False)]
+    site.habits["/t.csv"] = [truncate(300_000, ranges=False)]
     refusal(get, tries=1)
     assert list_files(get) == [".t.csv.part"]
     site.habits.clear()
@@ -275,7 +275,7 @@ def answer_with(**headers):
 
 def test_a_file_whose_length_changes_is_fetched_anew(get, site):
     site.etag["/t.csv"] = '"v1"'
-    site.habits["/t.csv"] = [cut(300_000), answer_with(Content_Range="bytes 300000-300009/300010"), whole]
+    site.habits["/t.csv"] = [truncate(300_000), answer_with(Content_Range="bytes 300000-300009/300010"), send_file]
     get(sha=None, size=None)
     assert get.target.read_bytes() == TEXT
     assert "the file there has 300,010 bytes now, and had" in get.messages[1]
@@ -309,7 +309,7 @@ def test_a_wrong_answer_is_named_and_the_mirror_is_used(get, site, case):
 
 
 def test_all_addresses_are_named_and_the_rest_comes_from_the_mirror(get, site):
-    site.habits["/a/t.csv"] = [cut(300_000, ranges=False)]
+    site.habits["/a/t.csv"] = [truncate(300_000, ranges=False)]
     message = refusal(get, "/a/t.csv", "/b/t.csv", tries=2)
     assert [line.split(": ")[0] for line in message.splitlines()[1:3]] == [f"  {site.url}/{x}/t.csv" for x in "ab"]
     site.files["/a/t.csv"] = TEXT
@@ -384,7 +384,7 @@ def test_certificates_are_checked_and_https_never_becomes_http(get, site, secure
     assert "the server's certificate is not accepted (self" in refusal(get)
     monkeypatch.setenv("REQUESTS_CA_BUNDLE", "/not/there")
     monkeypatch.setenv("SSL_CERT_FILE", str(secure))
-    site.habits["/t.csv"] = [status(302, Location=site.url.replace("https:", "http:") + "/t.csv"), whole]
+    site.habits["/t.csv"] = [status(302, Location=site.url.replace("https:", "http:") + "/t.csv"), send_file]
     assert f"redirects from https to http: '{site.url.replace('https:', 'http:')}/t.csv'" in refusal(get)
     get()
     assert get.target.read_bytes() == TEXT
@@ -398,7 +398,7 @@ def test_no_password_of_netrc_is_sent(get, site, tmp_path, monkeypatch):
 
     def answer(handler, site, path):
         sent.append(handler.headers["Authorization"])
-        (whole if path == "/t.csv" else status(302, Location="/t.csv"))(handler, site, path)
+        (send_file if path == "/t.csv" else status(302, Location="/t.csv"))(handler, site, path)
 
     site.habits = {path: [answer] for path in ("/moved/t.csv", "/t.csv")}
     get("/moved/t.csv")
@@ -447,7 +447,7 @@ def test_parts_by_name(get, site, part_urls):
 
 
 def test_complete_parts_are_not_requested_again(get, site, part_urls):
-    site.habits["/t.csv.partab"] = [cut(100, ranges=False)]
+    site.habits["/t.csv.partab"] = [truncate(100, ranges=False)]
     message = refusal(get, "/gone/t.csv", parts=part_urls, tries=2)
     assert "(in parts): t.csv.partab: the server ended the connection after 100 of 400,000 bytes" in message
     assert "0.4 MB are kept" in message

@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from outage_traces import made
+from outage_traces import make_outages
 from scipy import stats
 from ttf.analyses.outages.follow_outages import GROWTH, MCF
 from ttf.analyses.outages.follow_outages.compute import analyse_growth
@@ -112,7 +112,9 @@ def test_mean_cumulative_function_with_staggered_observation_matches_its_formula
 
 
 def test_faults_leave_out_records_that_continue_or_repeat_another():
-    _, records, _ = made({"a": [(10, 20), (20, 30), (25, 28), (25, 40), (40, 40)], "b": [(5, None), (9, 12)]}, 100)
+    _, records, _ = make_outages(
+        {"a": [(10, 20), (20, 30), (25, 28), (25, 40), (40, 40)], "b": [(5, None), (9, 12)]}, 100
+    )
     assert faults(records).select("unit_id", "start_s").rows() == [("a", 10), ("a", 25), ("b", 5), ("b", 9)]
 
 
@@ -122,7 +124,7 @@ def test_a_growing_fleet_does_not_raise_the_failure_rate():
         {f"{kind}{n}": range(first + n % 10 + 1, 401, 10) for n in range(count)} for kind, count, first in _FLEETS
     )
     intervals = {unit: [(start, start + 1) for start in times] for unit, times in (old | new).items()}
-    _, records, exposure = made(intervals, 400)
+    _, records, exposure = make_outages(intervals, 400)
     exposure = exposure.with_columns(from_s=pl.when(pl.col("unit_id").is_in([*new])).then(200).otherwise("from_s"))
     tables = analyse_growth(records, exposure.with_columns(group=pl.col("unit_id").str.slice(0, 1)))
     GROWTH.check(tables["growth"])
@@ -138,7 +140,7 @@ _FLEETS = (("o", 4, 0), ("n", 36, 200))
 
 
 def test_few_faults_have_reasons():
-    _, records, exposure = made({"a": [(10, 20)], "b": []}, 100)
+    _, records, exposure = make_outages({"a": [(10, 20)], "b": []}, 100)
     tables = analyse_growth(records, exposure)
     for name, contract in (("growth", GROWTH), ("mcf", MCF)):
         contract.check(tables[name])
@@ -171,7 +173,7 @@ def test_no_common_growth_if_only_the_newer_units_fail_less():
     rng, day = np.random.default_rng(2), 86_400
     old = {f"o{n}": [(int(t), int(t) + 1) for t in np.sort(rng.integers(1, 700 * day, 60))] for n in range(8)}
     new = {f"n{n}": [(int(t), int(t) + 1) for t in np.sort(rng.integers(350 * day, 700 * day, 4))] for n in range(80)}
-    _, records, exposure = made(old | new, 700 * day)
+    _, records, exposure = make_outages(old | new, 700 * day)
     group = pl.col("unit_id").str.slice(0, 1)
     exposure = exposure.with_columns(group=group, from_s=pl.when(group == "n").then(350 * day).otherwise("from_s"))
     fleet = analyse_growth(records, exposure)["growth"].row(0, named=True)
@@ -234,6 +236,8 @@ def test_common_growth_is_the_maximum_likelihood_estimate():
 
 
 def test_few_weeks_give_no_trend():
-    _, records, exposure = made({unit: [(10 * n, 10 * n + 1) for n in range(1, 50)] for unit in "abcd"}, 20 * 86_400)
+    _, records, exposure = make_outages(
+        {unit: [(10 * n, 10 * n + 1) for n in range(1, 50)] for unit in "abcd"}, 20 * 86_400
+    )
     row = analyse_growth(records, exposure)["growth"].row(0, named=True)
     assert row["beta"] is not None and row["trend"] is None and "blocks of time" in row["reason"]

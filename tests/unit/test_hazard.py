@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from lifetime_checks import LIVES, kaplan_meier, lives_of
+from lifetime_checks import LIVES, kaplan_meier, make_durations
 from scipy import stats
 from statsmodels.duration.hazard_regression import PHReg
 from statsmodels.duration.survfunc import CumIncidenceRight, survdiff
@@ -41,7 +41,7 @@ def simulated(n=600, seed=3, strata=4, censored=True):
 
 def test_cumulative_hazard_by_hand():
     rows = [(6, "failure")] * 3 + [(6, None), (7, "failure"), (9, None), (10, "success"), (None, "failure")]
-    curve = cumulative_hazard(lives_of(rows), "failure", ["all"])
+    curve = cumulative_hazard(make_durations(rows), "failure", ["all"])
     CUMULATIVE_HAZARD.check(curve)
     assert curve["time_s"].to_list() == [0, 6, 7, 9, 10]
     assert curve["cumulative_hazard"].to_list() == pytest.approx([0, 3 / 7, *[3 / 7 + 1 / 3] * 3])
@@ -116,7 +116,7 @@ def test_the_last_standard_error_is_0_at_incidence_1_and_else_binomial(seed):
 
 
 def test_an_incidence_of_1_has_no_interval():
-    curve = cumulative_incidence(lives_of([(1, "failure"), (2, "failure"), (3, "failure")]), ["failure"], ["all"])
+    curve = cumulative_incidence(make_durations([(1, "failure"), (2, "failure"), (3, "failure")]), ["failure"], ["all"])
     assert curve["incidence"].to_list() == pytest.approx([0, 1 / 3, 2 / 3, 1])
     assert curve["reason"].to_list() == [NO_EVENT_YET, UNCLUSTERED, UNCLUSTERED, EVERYBODY]
     assert curve["ci_low"].is_null().to_list() == [True, False, False, True]
@@ -125,7 +125,7 @@ def test_an_incidence_of_1_has_no_interval():
 @settings(deadline=None)
 @given(ROWS)
 def test_incidences_of_all_ends_and_survival_add_up_to_1(rows):
-    lives = lives_of(rows)
+    lives = make_durations(rows)
     curves = cumulative_incidence(lives, ENDS, ["all"])
     if not lives["duration_s"].count():
         assert curves["reason"].to_list() == [NO_LIFE] * 3 and curves["incidence"].null_count() == 3

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from given_tables import metrics_of
+from given_tables import compute_metrics
 from ttf.analyses.catalogue import places
 from ttf.analyses.factors.estimate_hazards import ANALYSIS, page
 from ttf.analyses.factors.estimate_hazards.charts import CHARTS
@@ -87,8 +87,8 @@ def run(folder, lives, gives="jobs", causes=()):
         "mttf": mttf,
         "failures_without_end": failures_without_end(lives, "failure", ["all"]),
     }
-    metrics = metrics_of("fit_mttf", mttf_tables)
-    metrics |= metrics_of("estimate_hazards", tables)
+    metrics = compute_metrics("fit_mttf", mttf_tables)
+    metrics |= compute_metrics("estimate_hazards", tables)
     return trace, metrics
 
 
@@ -240,7 +240,7 @@ def cox_table(*rows):
 
 
 def cox_numbers(cox):
-    return metrics_of("estimate_hazards", {"cox": cox, "cox_summary": summarise_ratios(cox)})
+    return compute_metrics("estimate_hazards", {"cox": cox, "cox_summary": summarise_ratios(cox)})
 
 
 def claim_and_head(cox, unit="job", gives="jobs"):

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import polars as pl
 import pytest
 import vl_convert
-from given_tables import metrics_of
+from given_tables import compute_metrics
 from ttf.analyses.causes.classify_failures import LOG_TAILS, TAXONOMY, UNMATCHED
 from ttf.analyses.causes.classify_failures import page as causes
 from ttf.analyses.causes.classify_failures.charts import MOST_BARS, failed_attempts_by_reason
@@ -76,7 +76,7 @@ def outcome_data(frame: pl.DataFrame, words=("TIMEOUT",)) -> tuple[dict, Numbers
     }
     tables |= {"ended_jobs": summaries.ended_jobs(table, frame.lazy())}
     tables |= {"ended_by_node": summaries.ended_by_node(tables["outcomes_by_gpus"], frame.lazy())}
-    return tables, Numbers(metrics_of("split_outcomes", tables))
+    return tables, Numbers(compute_metrics("split_outcomes", tables))
 
 
 MIXED = jobs((300, "success", 1), (100, "failure", 1), (90, "failure", 16), (10, "success", 16), (7, "cancelled", 2))
@@ -186,7 +186,7 @@ def cause_data(*rows: tuple[str, str | None, int, float | None], line: str | Non
     table = TAXONOMY.frame(table_rows)
     tables = {"taxonomy": table, "unmatched": UNMATCHED.frame(lines), "failure_kinds": failure_kinds(table)}
     tables["taxonomy_summary"] = summarise_taxonomy(table, LOG_TAILS.frame([]))
-    return tables, Numbers(metrics_of("classify_failures", tables))
+    return tables, Numbers(compute_metrics("classify_failures", tables))
 
 
 @pytest.mark.parametrize(
@@ -274,7 +274,7 @@ def loss_numbers(**losses) -> Numbers:
     hours = ("gpu_hours", "failed_gpu_hours", "infra_gpu_hours", "first_order_gpu_hours")
     zero = dict.fromkeys(counts, 0) | dict.fromkeys(hours, 0.0)
     rows = [basis | zero | losses] if losses else []
-    return Numbers(metrics_of("measure_losses", {"lost_work_all": LOST_WORK_ALL.frame(rows)}))
+    return Numbers(compute_metrics("measure_losses", {"lost_work_all": LOST_WORK_ALL.frame(rows)}))
 
 
 RAN = {"runs": 10, "gpu_hours": 100.0}

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import polars as pl
 import pytest
 from given_tables import one_row
-from of_formats import table_of, typed
+from of_formats import derive_table, ingest_tables
 from ttf.records.jobs import JOB_COLUMNS
 from ttf.records.lives import lives_of_jobs
 
@@ -32,8 +32,8 @@ def cluster(tmp_path):
     """Return a function that reads table texts as (jobs, account, quarantine)."""
 
     def run(folder="venus", max_share=1.0, **texts):
-        raw, *account_and_quarantine = typed("helios", tmp_path / folder, max_share, **texts)
-        return table_of("helios", "jobs", raw), *account_and_quarantine
+        raw, *account_and_quarantine = ingest_tables("helios", tmp_path / folder, max_share, **texts)
+        return derive_table("helios", "jobs", raw), *account_and_quarantine
 
     return run
 

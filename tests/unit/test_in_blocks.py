@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from made_runs import trace_of
+from made_runs import make_trace
 from polars.testing import assert_frame_equal
 from ttf.analyses.lost.measure_losses import compute as losses
 from ttf.analyses.lost.measure_losses import lost_work, owners, what_if
@@ -16,7 +16,7 @@ SIZES = st.integers(1, 9)
 few_examples = settings(deadline=None, max_examples=15)
 
 
-TRACES = st.builds(trace_of, st.integers(0, 10_000), st.integers(0, 40), st.booleans())
+TRACES = st.builds(make_trace, st.integers(0, 10_000), st.integers(0, 40), st.booleans())
 
 
 def failure_reasons(jobs: pl.DataFrame, attempts: pl.DataFrame | None) -> pl.DataFrame:
@@ -55,7 +55,7 @@ def test_runs_of_all_blocks_equal_those_of_the_trace(trace, size) -> None:
 
 
 def test_lives_of_another_trace_are_an_error() -> None:
-    jobs, attempts = trace_of(2, 20, True)
+    jobs, attempts = make_trace(2, 20, True)
     lives = infra_lives(jobs, attempts, RULES)
     for other_lives in (lives.head(-1), pl.concat([lives, lives.tail(1)])):
         with pytest.raises(pl.exceptions.ShapeError):

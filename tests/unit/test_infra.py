@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sacct_story import FIXTURES, study
+from sacct_story import FIXTURES, derive_tables
 from study.messages import ConfigError
 from study.registry_options import find_option_file, merge_infra_failures
 from ttf.analyses.causes.classify_failures.compute import HEALTH_EVENT, NO_RULE, failure_kind, with_health_events
@@ -62,7 +62,7 @@ def events(*rows):
 
 @pytest.mark.parametrize("name", ["readme", "steps"])
 def test_the_requeued_job_of_a_real_slurm_counts_its_node_failure(tmp_path, name):
-    _, slurm_jobs, runs = study(FIXTURES / f"real_{name}.txt", folder=tmp_path)
+    _, slurm_jobs, runs = derive_tables(FIXTURES / f"real_{name}.txt", folder=tmp_path)
     slurm_jobs = slurm_jobs.with_columns(trace=pl.lit("mine"))
     lives = infra_lives(slurm_jobs, runs, DEFAULTS)
     assert lives.schema == pl.Schema(INFRA_COLUMNS)

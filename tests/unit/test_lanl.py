@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 
 import polars as pl
 import pytest
-from of_formats import raw_schemas, table_of, typed
+from of_formats import derive_table, ingest_tables, raw_schemas
 from ttf.formats.lanl import derive as lanl
 from ttf.records.lives import LIFE_COLUMNS
 
@@ -23,7 +23,7 @@ def raw(tmp_path):
     def run(*rows):
         defaults = {"System": "1", "nodes": "1", "nodenumz": "0", "node prod": "1-Jan", "node decom": "current"}
         lines = [",".join((defaults | row).get(name, "") for name in COLUMNS) for row in rows]
-        tables, _, run.quarantine = typed("lanl", tmp_path, outages="\n".join([",".join(COLUMNS), *lines, ""]))
+        tables, _, run.quarantine = ingest_tables("lanl", tmp_path, outages="\n".join([",".join(COLUMNS), *lines, ""]))
         return tables
 
     return run
@@ -39,7 +39,7 @@ def epoch(year, month, day, hour=0, minute=0):
 
 def test_columns_of_a_life(raw):
     row = outage("1/3/2001 0:00", "1/3/2001 2:00", cputype="2", Hardware="CPU") | {"machine type": "cluster"}
-    lives = table_of("lanl", "lives", raw(row))
+    lives = derive_table("lanl", "lives", raw(row))
     strata = dict.fromkeys(["system", "machine_type", "cpu_type"], pl.String)
     causes = dict.fromkeys(lanl.CAUSES, pl.Boolean)
     assert lives.schema == pl.Schema(LIFE_COLUMNS | strata | causes | {"start_s": pl.Int64, "repair_s": pl.Int64})
@@ -67,7 +67,7 @@ def test_columns_of_a_life(raw):
 
 
 def test_at_risk_from_repair_to_the_next_outage(raw):
-    lives = table_of(
+    lives = derive_table(
         "lanl",
         "lives",
         raw(
@@ -85,7 +85,7 @@ def test_at_risk_from_repair_to_the_next_outage(raw):
 
 
 def test_outages_that_overlap_or_touch_are_one(raw):
-    lives = table_of(
+    lives = derive_table(
         "lanl",
         "lives",
         raw(
@@ -122,7 +122,7 @@ def test_service_ends_with_its_month_or_the_data(raw):
 
 
 def test_outages_out_of_service_end_no_life(raw):
-    lives = table_of(
+    lives = derive_table(
         "lanl",
         "lives",
         raw(
@@ -138,7 +138,7 @@ def test_outages_out_of_service_end_no_life(raw):
         (29 * DAY, "failure"),
         (epoch(2001, 6, 1) - epoch(2001, 2, 4), None),
     ]
-    lives = table_of(
+    lives = derive_table(
         "lanl",
         "lives",
         raw(
@@ -152,7 +152,7 @@ def test_outages_out_of_service_end_no_life(raw):
 @pytest.mark.parametrize("prod", ["before tracking", ""])
 def test_a_node_of_unknown_age_is_observed_from_its_systems_first_outage(raw, prod):
     unknown = {"node prod": prod}
-    lives = table_of(
+    lives = derive_table(
         "lanl",
         "lives",
         raw(
@@ -168,7 +168,7 @@ def test_a_node_of_unknown_age_is_observed_from_its_systems_first_outage(raw, pr
 
 
 def test_nodes_without_an_outage_serve_like_their_nearest_neighbour(raw):
-    lives = table_of(
+    lives = derive_table(
         "lanl",
         "lives",
         raw(
@@ -202,9 +202,9 @@ def test_rows_without_a_node_are_accepted_but_have_no_duration(raw):
     table = raw(outage("1/2/2001 0:00", "1/3/2001 0:00", **blank), outage("1/2/2001 0:00", "1/3/2001 0:00", System="2"))
     assert raw.quarantine.is_empty()
     assert table["outages"].collect().height == 2
-    lives = table_of("lanl", "lives", table)
+    lives = derive_table("lanl", "lives", table)
     assert lives["system"].to_list() == ["2"]
-    without_nodes = table_of("lanl", "lives", raw(outage("1/2/2001 0:00", "1/3/2001 0:00", **blank)))
+    without_nodes = derive_table("lanl", "lives", raw(outage("1/2/2001 0:00", "1/3/2001 0:00", **blank)))
     assert without_nodes.is_empty()
     assert without_nodes.schema == lives.schema
 
@@ -215,14 +215,16 @@ def test_systems_in_file_order_and_nodes_by_number(raw):
         for system, node in (("10", "10"), ("9", "0"), ("10", "9"))
     ]
     table = raw(*rows)
-    assert table_of("lanl", "lives", table)["unit_id"].to_list() == [
+    assert derive_table("lanl", "lives", table)["unit_id"].to_list() == [
         *("10/9", "10/10", "10/unseen-1"),
         *("9/0", "9/unseen-1", "9/unseen-2"),
     ]
 
 
 def test_durations_account_for_daylight_saving_time_in_denver(raw):
-    lives = table_of("lanl", "lives", raw(outage("4/1/2001 1:00", "4/1/2001 4:00")))  # an hour is missing that night
+    lives = derive_table(
+        "lanl", "lives", raw(outage("4/1/2001 1:00", "4/1/2001 4:00"))
+    )  # an hour is missing that night
     assert lives.select("duration_s", "repair_s").rows() == [(90 * DAY + HOUR, 2 * HOUR)]
 
 

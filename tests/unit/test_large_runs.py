@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import polars as pl
 import pytest
 import vl_convert
-from plan_inputs import DAY, HABITS, RATE, SIZES, TOO_LARGE, a_rate, given_plan, target_numbers
+from plan_inputs import DAY, HABITS, RATE, SIZES, TOO_LARGE, make_plan_inputs, make_rate, target_numbers
 from ttf.analyses.large_runs.plan_ettr.charts import SCHEDULED, WALL, ettr_by_gpus
 from ttf.analyses.large_runs.plan_ettr.compute import mitigation_table, plan_tables
 from ttf.analyses.large_runs.plan_ettr.page import head, planner, tables
@@ -21,14 +21,14 @@ from ttf.stats.large_runs.plans import Habits
 STUDY = Study("job")
 QUEUED = [replace(HABITS[0], queue_s=9 * DAY)]
 RATE_KEY = "sizes.rate.failures_per_1000_node_days"
-NO_RATE = a_rate(None, None, None, 8, TOO_LARGE)
+NO_RATE = make_rate(None, None, None, 8, TOO_LARGE)
 
 
 def planned(rate, habits=HABITS, target=1024, largest_nodes=64, by_gpus=None, **options):
     """Return the tables and numbers of a trace with this failure rate."""
     ettr, outlook = plan_tables(rate, habits, sorted({*SIZES, target}), 50, 1)
     plan = {"ettr": ettr, "ettr_outlook": outlook, "mitigations": mitigation_table(rate, habits[0], [target])}
-    inputs = given_plan(rate, habits[0], target, plan, largest_run_nodes=largest_nodes, **options)
+    inputs = make_plan_inputs(rate, habits[0], target, plan, largest_run_nodes=largest_nodes, **options)
     if by_gpus is not None:
         inputs["mttf_by_gpus"] = by_gpus
     else:
@@ -77,9 +77,9 @@ def test_a_run_that_mostly_waits() -> None:
 
 
 def test_a_run_without_progress_or_without_failures() -> None:
-    finding = checked_head(*planned(a_rate(500.0, 400.0, 600.0, 8)))
+    finding = checked_head(*planned(make_rate(500.0, 400.0, 600.0, 8)))
     assert "would make almost no progress: a failure every" in finding.claim
-    finding = checked_head(*planned(a_rate(0.0, 0.0, 1e-3, None), failures=0, basis="component"))
+    finding = checked_head(*planned(make_rate(0.0, 0.0, 1e-3, None), failures=0, basis="component"))
     assert phrases.plain(finding.claim).endswith("with 0 interruptions")
     assert finding.callout.lead == "Hardware only."
 
@@ -139,7 +139,7 @@ def test_the_planner_starts_with_values_of_the_trace() -> None:
     assert (form["node_gpus"], form["largest"], form["unit"]) == (8, 512, "GPUs")
     assert form["withheld"] is None
     assert phrases.keys(form["said"]["wall"]) == ["ettr.estimate.wall_s"]
-    node_tables = planned(a_rate(6.5e-3, 5e-3, 8e-3, None))[0]
+    node_tables = planned(make_rate(6.5e-3, 5e-3, 8e-3, None))[0]
     assert planner(make_trace(node_tables), planned(RATE)[1])["node_gpus"] == 1
     assert node_tables["ettr"]["gpus"].null_count() == node_tables["ettr"].height
 

@@ -8,11 +8,11 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import polars as pl
 import pytest
-from given_tables import metrics_of
+from given_tables import compute_metrics
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from made_placements import jobs_of, nodes_of, of_the_trace, placed
-from made_runs import trace_of
+from made_placements import complete_placements, make_jobs, make_nodes, make_placements
+from made_runs import make_trace
 from polars.testing import assert_frame_equal
 from ttf.analyses.lost import account_gpu_hours as category
 from ttf.analyses.lost.account_gpu_hours import LEDGER, UNUSED, USED
@@ -126,7 +126,7 @@ SPAN = st.tuples(TIMES, TIMES).map(sorted)
 )
 def test_unavailable_gpu_time_matches_a_count_by_second(gpu_use, outages, observed) -> None:
     rows = [(f"j{n}", node, *span, 1000 * gpus) for n, (span, gpus, node) in enumerate(gpu_use)]
-    nodes = nodes_of(a=4, d=2)  # b and c have no entry: their capacity is the most GPUs in use at once
+    nodes = make_nodes(a=4, d=2)  # b and c have no entry: their capacity is the most GPUs in use at once
     capacity = {"a": 4, "d": 2} | {
         node: max(sum(g for (s, e), g, n in gpu_use if n == node and s <= t < e) for t in range(25)) for node in "bc"
     }
@@ -139,7 +139,7 @@ def test_unavailable_gpu_time_matches_a_count_by_second(gpu_use, outages, observ
         schema={name: EXPOSURE.schema[name] for name in ("unit_id", "node", "from_s", "until_s")},
     )
     with TemporaryDirectory() as folder:
-        frames = placed(rows).lazy(), jobs_of([]).lazy(), nodes
+        frames = make_placements(rows).lazy(), make_jobs([]).lazy(), nodes
         result = measure_unavailable(
             holdings(*frames, None, Path(folder))[0],
             unavailable_intervals(down, exposure, 0, 24),
@@ -196,7 +196,7 @@ def test_windows_of_any_length_give_the_same_ledger(seed, size, has_waits, windo
 @settings(deadline=None, max_examples=10)
 @given(st.integers(0, 10_000), st.integers(0, 40), st.booleans(), st.integers(1, 9))
 def test_blocks_of_jobs_give_the_same_sums(seed, n, with_attempts, size) -> None:
-    jobs, attempts = trace_of(seed, n, with_attempts)
+    jobs, attempts = make_trace(seed, n, with_attempts)
     lives = infra_lives(jobs, attempts, {"states": ["NODE_FAIL"]}).lazy()
 
     def sums(size: int) -> pl.DataFrame:
@@ -211,7 +211,7 @@ def test_blocks_of_jobs_give_the_same_sums(seed, n, with_attempts, size) -> None
 
 
 def test_waiting_gpus_by_hand() -> None:
-    jobs = jobs_of(
+    jobs = make_jobs(
         [
             ("a", None, 0, 10, 20, 1000),
             ("b", None, 5, 15, 20, 1000),
@@ -301,7 +301,7 @@ def write_inputs(tmp_path: Path, **frames: pl.DataFrame) -> Inputs:
 
 def test_the_ledger_of_a_trace_with_an_outage_and_waiting(tmp_path) -> None:
     """Two servers of two GPUs for four hours: b is down for an hour while a job waits, and later free."""
-    jobs = jobs_of(
+    jobs = make_jobs(
         [
             ("1", "x", 0, 0, 4 * HOUR, 2000),
             ("2", "y", 0, 0, HOUR, 2000),
@@ -309,10 +309,10 @@ def test_the_ledger_of_a_trace_with_an_outage_and_waiting(tmp_path) -> None:
         ],
         end=4 * HOUR,
     ).with_columns(runtime_s=pl.col("end_s") - pl.col("start_s"))
-    placements = placed(
+    placements = make_placements(
         [("1", "a", 0, 4 * HOUR, 2000), ("2", "b", 0, HOUR, 2000), ("3", "b", 2 * HOUR, 3 * HOUR, 1000)]
     )
-    placements, *_ = of_the_trace(placements, jobs)
+    placements, *_ = complete_placements(placements, jobs)
     outage = {"trace": "t", "unit_id": "b", "node": "b", "start_s": HOUR, "end_s": 2 * HOUR, "seen_until_s": 2 * HOUR}
     outage |= {"duration_s": HOUR, "planned": False, "counted": True, "records": 1}
     exposure = [{"trace": "t", "unit_id": node, "node": node, "from_s": 0, "until_s": 4 * HOUR} for node in "ab"]
@@ -320,7 +320,7 @@ def test_the_ledger_of_a_trace_with_an_outage_and_waiting(tmp_path) -> None:
         "jobs": jobs,
         "lives_infra": infra_lives(jobs, None, {}),
         "placements": placements,
-        "nodes": nodes_of(),
+        "nodes": make_nodes(),
         "outages": OUTAGES.frame([outage]),
         "exposure": EXPOSURE.frame(exposure),
     }
@@ -337,7 +337,7 @@ def test_the_ledger_of_a_trace_with_an_outage_and_waiting(tmp_path) -> None:
     # Without outages, down and free time are not distinguished; without a number of GPUs, only used time is counted.
     for name in ("outages", "exposure", "nodes", "placements"):
         (tmp_path / f"{name}.parquet").unlink()
-    partial = compute(write_inputs(tmp_path, jobs=jobs, lives_infra=frames["lives_infra"], nodes=nodes_of(a=2, b=2)))[
+    partial = compute(write_inputs(tmp_path, jobs=jobs, lives_infra=frames["lives_infra"], nodes=make_nodes(a=2, b=2)))[
         "ledger"
     ]
     total = partial.filter(pl.col("scope_by") == "all", pl.col("gpu_hours") != 0)
@@ -354,7 +354,7 @@ def test_the_page_gives_the_productive_share_if_records_fit_the_capacity() -> No
     def key(above_hours: float, **hours: float) -> list:
         milli = {category.FREE: [2 * GPU_HOUR, 0], category.ABOVE_CAPACITY: [0, round(-above_hours * GPU_HOUR)]}
         table = example_ledger(unused=milli)
-        metrics = metrics_of("account_gpu_hours", {"ledger": table, "ledger_summary": summarise_ledger(table)})
+        metrics = compute_metrics("account_gpu_hours", {"ledger": table, "ledger_summary": summarise_ledger(table)})
         for name, value in hours.items():
             metrics[f"ledger.{name}.gpu_hours"] |= {"value": value}
         return productive(Numbers(metrics))
@@ -369,10 +369,10 @@ def test_the_page_gives_the_productive_share_if_records_fit_the_capacity() -> No
 
 
 def test_a_trace_that_used_no_gpu(tmp_path) -> None:
-    jobs = jobs_of([("1", "x", 0, 0, 10, 0)]).with_columns(runtime_s=pl.lit(10, pl.Int64))
+    jobs = make_jobs([("1", "x", 0, 0, 10, 0)]).with_columns(runtime_s=pl.lit(10, pl.Int64))
     tables = compute(write_inputs(tmp_path, jobs=jobs, lives_infra=infra_lives(jobs, None, {})))
     assert not tables["ledger"].height and gpu_hours_account(tables, Study()).empty
-    assert not metrics_of("account_gpu_hours", tables)
+    assert not compute_metrics("account_gpu_hours", tables)
 
 
 def test_gpus_in_use_follow_the_runs() -> None:

@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from given_tables import given_lemons
+from given_tables import lemon_inputs
 from scipy import stats
-from simulated_cluster import judged, simulate
+from simulated_cluster import judge_cluster, simulate
 from ttf.analyses.nodes.find_lemon_nodes.charts import lemon_funnel
 from ttf.analyses.nodes.find_lemon_nodes.compute import lemon_nodes
 from ttf.analyses.nodes.find_lemon_nodes.excess import divide_failures, ordinary_nodes
@@ -31,9 +31,9 @@ def cluster():
 
 
 def test_a_health_log_finds_exactly_the_three_bad_nodes(cluster, tmp_path):
-    table, effect = judged(cluster, tmp_path, with_log=True)
+    table, effect = judge_cluster(cluster, tmp_path, has_health_log=True)
     assert flagged_nodes(table) == cluster.bad
-    assert lemon_funnel(given_lemons(table), Study()).alt.endswith("3 of 200 nodes significant.")
+    assert lemon_funnel(lemon_inputs(table), Study()).alt.endswith("3 of 200 nodes significant.")
     assert table["attributed_share"].unique().to_list() == [1]
     # The ranking by the shrunken rate agrees, and these rates are closer to the fleet's rate.
     ranked = table.sort("posterior_rate_ratio", descending=True)
@@ -45,12 +45,12 @@ def test_a_health_log_finds_exactly_the_three_bad_nodes(cluster, tmp_path):
 
 
 def test_without_the_log_the_chart_reports_unattributed_failures(cluster, tmp_path):
-    table, _ = judged(cluster, tmp_path, with_log=False)
+    table, _ = judge_cluster(cluster, tmp_path, has_health_log=False)
     assert flagged_nodes(table) == set()
     failures, attributed = table.select("window_failures", "attributed_failures").row(0)
     multi_node = cluster.dump.filter((pl.col("State") == "NODE_FAIL") & (pl.col("NNodes") > 1)).height
     assert failures - attributed == multi_node > failures / 2
-    chart = lemon_funnel(given_lemons(table), Study())
+    chart = lemon_funnel(lemon_inputs(table), Study())
     assert f"{multi_node} of {failures} failures could not be attributed to a node." in chart.caption
     # The attributed failures have the power to show only a very bad node.
     ratio = table["detectable_ratio"].drop_nulls().unique().to_list()
@@ -62,7 +62,7 @@ def test_unattributed_failures_rank_suspects_without_the_test(tmp_path):
     ranks = []
     for seed in (4, 6, 7):
         cluster = simulate(seed)
-        table, _ = judged(cluster, tmp_path / str(seed), with_log=False)
+        table, _ = judge_cluster(cluster, tmp_path / str(seed), has_health_log=False)
         ranked = table.drop_nulls("likely_ratio").sort("likely_ratio", descending=True)
         unattributed = table["window_failures"][0] - table["attributed_failures"][0]
         assert ranked["likely_failures"].sum() == pytest.approx(unattributed)
@@ -98,7 +98,7 @@ def test_the_fit_of_ordinary_nodes_is_robust_to_outliers():
 
 
 def test_outages_attribute_failures_without_a_log(cluster, tmp_path):
-    table, effect = judged(cluster, tmp_path, with_log=False, with_outages=True)
+    table, effect = judge_cluster(cluster, tmp_path, has_health_log=False, has_outages=True)
     assert table["attributed_share"].unique().to_list() == [1]
     assert flagged_nodes(table) == cluster.bad
     assert effect["lemons"][0] == 3
@@ -109,7 +109,7 @@ def test_few_clusters_have_a_false_positive(tmp_path):
     seeds, false_positives, hits = 6, 0, 0
     for seed in range(seeds):
         cluster = simulate(100 + seed)
-        table, _ = judged(cluster, tmp_path / str(seed), with_log=True)
+        table, _ = judge_cluster(cluster, tmp_path / str(seed), has_health_log=True)
         false_positives += bool(flagged_nodes(table) - cluster.bad)
         hits += len(flagged_nodes(table) & cluster.bad)
     assert false_positives <= stats.binom.ppf(0.99, seeds, 0.1)
@@ -117,9 +117,9 @@ def test_few_clusters_have_a_false_positive(tmp_path):
 
 
 def test_no_node_is_found_in_a_cluster_of_equal_nodes(tmp_path):
-    table, _ = judged(simulate(seed=3, bad=0), tmp_path, with_log=True)
+    table, _ = judge_cluster(simulate(seed=3, bad=0), tmp_path, has_health_log=True)
     assert flagged_nodes(table) == set()
-    chart = lemon_funnel(given_lemons(table), Study())
+    chart = lemon_funnel(lemon_inputs(table), Study())
     assert chart.alt.endswith("0 of 200 nodes significant.")
     assert chart.caption.endswith(" times the fleet's rate.")
 

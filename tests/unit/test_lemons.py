@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 import statsmodels.api as sm
-from given_tables import given_lemons
+from given_tables import lemon_inputs
 from hypothesis import given
 from hypothesis import strategies as st
 from made_placements import ATTEMPT_ID
@@ -533,7 +533,7 @@ def test_one_node_and_no_failure():
     assert quiet["reason"].to_list() == ["no failure in its fleet"] * 2
     for table in (single_node, quiet):
         assert table.schema == pl.Schema(LEMON_NODES.schema)
-        assert lemon_funnel(given_lemons(table), Study()).empty
+        assert lemon_funnel(lemon_inputs(table), Study()).empty
         assert lemon_effect(table, table, table)["lemons"].to_list() == [0, 0]
 
 
@@ -544,7 +544,7 @@ def test_no_placement_at_all():
     assert window == (0, 0)
     assert table.is_empty()
     assert table.schema == pl.Schema(LEMON_NODES.schema)
-    assert lemon_funnel(given_lemons(table), Study()).empty
+    assert lemon_funnel(lemon_inputs(table), Study()).empty
 
 
 def test_the_verdict_does_not_depend_on_the_order_of_rows():

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from lifetime_checks import LIVES, lives_of
+from lifetime_checks import LIVES, make_durations
 from scipy.optimize import fmin
 from scipy.stats import CensoredData, gamma, lognorm, weibull_min
 from ttf.analyses.time_to_failure.fit_mttf import LIFETIME_MODELS
@@ -50,7 +50,7 @@ def loglik(lives: pl.DataFrame, distribution: object) -> float:
 
 
 def test_exponential_by_hand() -> None:
-    fit = fit_models(lives_of([(10, "failure"), (30, "failure"), (60, None), (None, "failure")]))["exponential"]
+    fit = fit_models(make_durations([(10, "failure"), (30, "failure"), (60, None), (None, "failure")]))["exponential"]
     assert (fit["n"], fit["events"], fit["exposure_s"]) == (3, 2, 100)
     assert fit["scale_s"] == fit["mean_s"] == 50
     assert fit["scale_se_s"] == pytest.approx(50 / math.sqrt(2))
@@ -64,7 +64,7 @@ def test_exponential_by_hand() -> None:
 def test_weibull_with_two_events_by_hand() -> None:
     # Events are at 1 and e^2 s. By symmetry of the logs u = -1, 1 the profile equation is c * tanh(c) = 1. The
     # second time is rounded to whole seconds, so this holds approximately.
-    fit = fit_models(lives_of([(10**6, "failure"), (7_389_056, "failure")]))["weibull"]
+    fit = fit_models(make_durations([(10**6, "failure"), (7_389_056, "failure")]))["weibull"]
     assert fit["shape"] * math.tanh(fit["shape"]) == pytest.approx(1, rel=1e-6)
 
 
@@ -74,7 +74,7 @@ def test_the_exponential_model_is_best_on_exponential_lives() -> None:
 
 
 def test_a_duration_of_0_seconds_is_fitted_as_half_a_second() -> None:
-    fits = fit_models(lives_of([(0, "failure"), (4, "failure"), (0, None)]))
+    fits = fit_models(make_durations([(0, "failure"), (4, "failure"), (0, None)]))
     assert fits["exponential"]["scale_s"] == 2.5
     assert fits["exponential"]["exposure_s"] == 4
     reference = weibull_min.fit(CensoredData(uncensored=[0.5, 4], right=[0.5]), floc=0, optimizer=optimise_closely)
@@ -90,7 +90,7 @@ def test_a_duration_of_0_seconds_is_fitted_as_half_a_second() -> None:
     ],
 )
 def test_all_models_are_blank_without_events_or_durations(rows: list, reason: str) -> None:
-    for fit in fit_models(lives_of(rows)).values():
+    for fit in fit_models(make_durations(rows)).values():
         assert fit["reason"] == reason
         assert fit["scale_s"] is None and fit["loglik"] is None and fit["aic"] is None
         assert not fit["converged"] and not fit["best"]
@@ -100,7 +100,7 @@ def test_all_models_are_blank_without_events_or_durations(rows: list, reason: st
     "rows", [[(5, "failure")], [(5, "failure"), (5, "failure"), (5, None)], [(2, None), (9, "failure"), (9, "failure")]]
 )
 def test_no_shape_if_no_duration_exceeds_the_only_event_time(rows: list) -> None:
-    fits = fit_models(lives_of(rows))
+    fits = fit_models(make_durations(rows))
     for name in ("weibull", "lognormal", "gamma"):
         assert fits[name]["loglik"] is None and "no finite estimate" in fits[name]["reason"]
     assert fits["exponential"]["best"]
@@ -115,7 +115,7 @@ def test_no_shape_if_no_duration_exceeds_the_only_event_time(rows: list) -> None
     ],
 )
 def test_events_at_one_time_have_a_shape_if_longer_durations_exist(rows: list) -> None:
-    lives = lives_of(rows)
+    lives = make_durations(rows)
     fits = fit_models(lives)
     for name, law in (("weibull", weibull_min), ("lognormal", lognorm), ("gamma", gamma)):
         reference = law.fit(censored_data(lives), floc=0, optimizer=optimise_closely)
@@ -129,7 +129,7 @@ def test_events_at_one_time_have_a_shape_if_longer_durations_exist(rows: list) -
 
 def test_an_absurdly_large_mean_or_median_is_blank() -> None:
     """Two early failures and 2,000 censored durations extrapolate to ages beyond that of the universe."""
-    lives = lives_of([(1, "failure"), (3, "failure"), *[(10**7, None)] * 2000])
+    lives = make_durations([(1, "failure"), (3, "failure"), *[(10**7, None)] * 2000])
     fits = fit_models(lives)
     for model in ("weibull", "lognormal", "gamma"):
         fit = fits[model]
@@ -152,10 +152,10 @@ def test_an_absurdly_large_mean_or_median_is_blank() -> None:
     st.randoms(),
 )
 def test_row_order_does_not_matter_and_the_fit_is_a_maximum(rows: list, random) -> None:
-    table = lifetime_models(lives_of(rows), "failure", ["all"])
+    table = lifetime_models(make_durations(rows), "failure", ["all"])
     shuffled = list(rows)
     random.shuffle(shuffled)
-    assert lifetime_models(lives_of(shuffled), "failure", ["all"]).equals(table)
+    assert lifetime_models(make_durations(shuffled), "failure", ["all"]).equals(table)
     floats = table.select(pl.selectors.float()).unpivot()["value"].drop_nulls()
     assert floats.is_finite().all()
     logliks = dict(table.drop_nulls("loglik").select("model", "loglik").iter_rows())

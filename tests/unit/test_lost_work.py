@@ -6,10 +6,10 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from given_tables import metrics_of
+from given_tables import compute_metrics
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sacct_story import FIXTURES, study
+from sacct_story import FIXTURES, derive_tables
 from study.taxonomy import load_taxonomy
 from ttf.analyses.causes.classify_failures.reason_rules import classify, list_attempts
 from ttf.analyses.lost.measure_losses import LOST_WORK, LOST_WORK_ALL, LOST_WORK_BY_MONTH
@@ -30,7 +30,7 @@ from ttf.records.jobs import JOB_COLUMNS, conform
 from ttf.records.runs import RUN_COLUMNS, ended, with_reasons, with_runs_before
 from ttf.records.runs import runs as attempt_runs
 from whole_losses import linked_preemptions, loss_sums
-from whole_losses import runs_of as runs
+from whole_losses import make_runs as runs
 
 HOUR = 3600
 SACCT = {"states": ["NODE_FAIL", "BOOT_FAIL"]}
@@ -177,7 +177,7 @@ def test_months_of_the_calendar() -> None:
     assert table["failed_gpu_hours_share"].to_list() == [1, 1, 1, None]
     assert table["reason"][3].startswith(NO_END)
     for month_rows, last_month in ((table, "2024-12"), (table.head(1), None)):
-        metrics = metrics_of("measure_losses", {"lost_work_by_month": month_rows})
+        metrics = compute_metrics("measure_losses", {"lost_work_by_month": month_rows})
         assert metrics.get("lost_work.month.window", {}).get("value") == last_month
 
 
@@ -266,7 +266,7 @@ def test_an_attempt_before_the_last_without_an_outcome_failed() -> None:
 
 def test_a_real_slurm(tmp_path) -> None:
     """The jobs of tests/sacct_story.py: 2, 3 and 10_1 failed, 7 and 8 lost their node, 8 succeeded in the end."""
-    _, jobs, attempts = study(FIXTURES / "real_readme.txt", folder=tmp_path)
+    _, jobs, attempts = derive_tables(FIXTURES / "real_readme.txt", folder=tmp_path)
     run_frame = derive_runs(jobs, attempts, SACCT)
     table = lost_work(loss_sums(run_frame.lazy(), HOUR, 300))
     rows = {row["gpus_high"]: row for row in table.to_dicts()}

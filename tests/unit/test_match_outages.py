@@ -3,10 +3,10 @@
 import numpy as np
 import polars as pl
 import pytest
-from given_tables import metrics_of
+from given_tables import compute_metrics
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from made_placements import placed
+from made_placements import make_placements
 from ttf.analyses.outages.match_outages import OUTAGE_MATCHES
 from ttf.analyses.outages.match_outages.compute import (
     DAY,
@@ -41,7 +41,7 @@ def match_table(tmp_path, attempts, outages, nodes="abcd"):
     ]
     exposure = [{"trace": "t", "unit_id": node, "node": node, "from_s": 0, "until_s": SPAN} for node in nodes]
     frames = {
-        "placements": placed(placements).with_columns(attempt_id=number),
+        "placements": make_placements(placements).with_columns(attempt_id=number),
         "lives_infra": LIVES_INFRA.frame(lives),
         "outages": OUTAGES.frame(outage_rows),
         "exposure": EXPOSURE.frame(exposure),
@@ -91,7 +91,7 @@ def test_failures_and_outages_by_hand(tmp_path):
     assert effects == {"job_failed": 1, "job_ended": 1, "job_ran_on": 2, "no_job": 1}
     assert row(table, "no_job", "planned")["events"] == 0 and row(table, "job_ran_on", "planned")["events"] == 1
     assert {*EFFECTS, NEAR} == set(LABELS)
-    metrics = metrics_of("match_outages", {"outage_matches": table})
+    metrics = compute_metrics("match_outages", {"outage_matches": table})
     assert metrics["outage_matches.failures.share"]["value"] == 1 / 3
     assert metrics["outage_matches.no_job.share"]["value"] == 1 / 5
 
@@ -99,7 +99,7 @@ def test_failures_and_outages_by_hand(tmp_path):
 def test_without_failures_every_row_has_a_reason(tmp_path):
     table = match_table(tmp_path, [("a", 0, 10, False)], [])
     assert table["n"].sum() == 0 and table["reason"].null_count() == 0
-    metrics = metrics_of("match_outages", {"outage_matches": table})
+    metrics = compute_metrics("match_outages", {"outage_matches": table})
     assert not metrics
 
 

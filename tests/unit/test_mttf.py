@@ -4,7 +4,7 @@ import math
 
 import polars as pl
 import pytest
-from given_tables import metrics_of
+from given_tables import compute_metrics
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
@@ -233,7 +233,7 @@ def test_very_different_groups_are_reported_instead_of_their_mean():
         schema=["event", "stratum_by", "stratum", "time_s", "at_risk", "survival"],
         orient="row",
     )
-    metrics = metrics_of("fit_mttf", {"far_groups": far_groups(mttf, curve, ["batch"])})
+    metrics = compute_metrics("fit_mttf", {"far_groups": far_groups(mttf, curve, ["batch"])})
     assert metrics["groups.highest.years"]["value"] == 3
     assert metrics["groups.highest.failed_share"]["value"] == pytest.approx(0.3)
     sentence = plain(fill(by_group(m := Numbers(metrics), "GPUs"), m))

@@ -4,8 +4,8 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from nouns import CONTRACTS, words_of, wrong_nouns
-from outage_traces import DAY, made
+from nouns import CONTRACTS, load_trace_words, wrong_nouns
+from outage_traces import DAY, make_outages
 from ttf.analyses.outages.measure_availability import OUTAGE_FREE, SPANS
 from ttf.analyses.outages.measure_availability.outage_free import outage_free
 from ttf.analyses.time_to_failure.fit_mttf.page import head
@@ -72,13 +72,13 @@ def test_each_table_has_a_noun_for_its_counts_in_each_trace():
     tables = {table.name: table for table in CONTRACTS}
     for name in ("survival_at", "lifetime_verdict", "mttf", "incidence_at", "cox"):
         assert noun(tables[name], NODES) == GAP
-        assert noun(tables[name], words_of("titan")) == "GPU"
-        assert noun(tables[name], words_of("openb")) == "pod"
+        assert noun(tables[name], load_trace_words("titan")) == "GPU"
+        assert noun(tables[name], load_trace_words("openb")) == "pod"
     assert noun(tables["outage_free"], NODES) == "node" and noun(tables["bursts"], NODES) == "outage"
-    assert noun(tables["lost_work"], words_of("sample_slurm")) == "attempt"
+    assert noun(tables["lost_work"], load_trace_words("sample_slurm")) == "attempt"
     assert noun(tables["again_after_repair"], NODES) == "repair"
-    assert words_of("lanl") == words_of("infinitehbd") | {"gives": "lives"} == NODES
-    assert words_of("backblaze")["life"] == "period at risk"
+    assert load_trace_words("lanl") == load_trace_words("infinitehbd") | {"gives": "lives"} == NODES
+    assert load_trace_words("backblaze")["life"] == "period at risk"
 
 
 def test_the_outage_free_share_matches_a_count_of_moments():
@@ -92,7 +92,7 @@ def test_the_outage_free_share_matches_a_count_of_moments():
         ]
         for n in range(6)
     }
-    outages, _, exposure = made(intervals, end_s)
+    outages, _, exposure = make_outages(intervals, end_s)
     table = outage_free(outages, exposure, 7)
     OUTAGE_FREE.check(table)
     spans_by_unit = {unit: outages.filter(unit_id=unit).select("start_s", "seen_until_s").rows() for unit in intervals}

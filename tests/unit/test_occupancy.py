@@ -4,11 +4,11 @@ import numpy as np
 import polars as pl
 import pytest
 import vl_convert
-from given_tables import Given, metrics_of
+from given_tables import TableInputs, compute_metrics
 from given_tables import one_row as row
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from made_placements import PLACED, found, jobs_of, nodes_of, placed
+from made_placements import PLACED, compute_occupancy, make_jobs, make_nodes, make_placements
 from samples.philly import sample as philly
 from ttf.analyses import BUILT_IN
 from ttf.analyses.queue.reconstruct_occupancy import holdings
@@ -19,11 +19,11 @@ from ttf.analyses.queue.reconstruct_occupancy.servers import are_all_equal
 from ttf.display.charts.figure import Study
 
 # Two servers of 4 GPUs. a: 4 GPUs of x from 0 to 10; b: 2 of y from 5 to 15; c: 1 of y from 10 to 20.
-TWO_SERVERS = placed([("a", "x", 0, 10, 4000), ("b", "y", 5, 15, 2000), ("c", "y", 10, 20, 1000)])
+TWO_SERVERS = make_placements([("a", "x", 0, 10, 4000), ("b", "y", 5, 15, 2000), ("c", "y", 10, 20, 1000)])
 
 
 def test_two_servers_by_hand():
-    tables = found(TWO_SERVERS, nodes=nodes_of(x=4, y=4))
+    tables = compute_occupancy(TWO_SERVERS, nodes=make_nodes(x=4, y=4))
     # 0-5: 4 of 8; 5-10: 6 of 8; 10-15: 3 of 8; 15-20: 1 of 8.
     half = row(tables["occupancy"], load="50-60%")
     assert (half["time_s"], half["time_share"], half["n"]) == (5, 0.25, 1)
@@ -64,14 +64,18 @@ def test_equality_of_present_values_matches_a_direct_count(distance):
 
 
 def test_parts_of_one_attempt_do_not_share_with_each_other():
-    parts = placed([("a", "x", 0, 10, 1000), ("a", "x", 2, 4, 1000), ("a", "x", 3, 12, 500), ("a", "y", 0, 5, 1000)])
-    table = found(parts)["server_sharing"]
+    parts = make_placements(
+        [("a", "x", 0, 10, 1000), ("a", "x", 2, 4, 1000), ("a", "x", 3, 12, 500), ("a", "y", 0, 5, 1000)]
+    )
+    table = compute_occupancy(parts)["server_sharing"]
     assert row(table, group="2-4")["dedicated_share"] == 1
 
 
 def test_capacity_is_recorded_or_the_peak_use_and_use_above_it_is_cut_off():
-    parts = placed([("a", "x", 0, 10, 3000), ("b", "x", 5, 10, 2500), ("c", "y", 0, 10, 1500), ("d", "y", 9, 10, 1000)])
-    basis = found(parts, nodes=nodes_of(x=4, z=8, cpu_only=0))["occupancy_basis"].row(0, named=True)
+    parts = make_placements(
+        [("a", "x", 0, 10, 3000), ("b", "x", 5, 10, 2500), ("c", "y", 0, 10, 1500), ("d", "y", 9, 10, 1000)]
+    )
+    basis = compute_occupancy(parts, nodes=make_nodes(x=4, z=8, cpu_only=0))["occupancy_basis"].row(0, named=True)
     # x has 4 recorded GPUs, y 3 (2.5 rounded up), and z 8 but is never used.
     assert (basis["servers"], basis["servers_by_use"], basis["gpus"]) == (3, 1, 15)
     # x: 3 x 5 + 5.5 x 5 GPU-seconds, 1.5 x 5 above capacity; y: 1.5 x 10 + 1.
@@ -80,7 +84,7 @@ def test_capacity_is_recorded_or_the_peak_use_and_use_above_it_is_cut_off():
 
 def test_placements_without_a_known_time():
     names = (*PLACED, "outcome")
-    parts = placed(
+    parts = make_placements(
         [
             ("a", "x", 0, None, 1000, "running"),
             ("b", "x", 0, None, 1000, None),
@@ -92,12 +96,14 @@ def test_placements_without_a_known_time():
         ],
         names,
     )
-    basis = found(parts, jobs_of([("a", None, 0, 0, None, 1000)], end=100))["occupancy_basis"].row(0, named=True)
+    basis = compute_occupancy(parts, make_jobs([("a", None, 0, 0, None, 1000)], end=100))["occupancy_basis"].row(
+        0, named=True
+    )
     assert (basis["placements"], basis["left_out"], basis["end_s"]) == (5, 3, 100)
 
 
 def test_no_gpu_was_allocated():
-    tables = found(placed([]), nodes=nodes_of(x=8))
+    tables = compute_occupancy(make_placements([]), nodes=make_nodes(x=8))
     assert tables["occupancy_basis"]["reason"].item() == "no placement held a GPU for a known time"
     for name in ("occupancy", "fragmentation", "load_over_time"):
         assert tables[name].height == 0
@@ -107,34 +113,34 @@ def test_no_gpu_was_allocated():
 
 def test_gpus_of_a_run_are_spread_over_its_nodes():
     names = ("job_id", "attempt", "node", "start_s", "end_s", "gpu_milli")
-    parts = placed([("a", 0, n, 0, 9, None) for n in "wxyz"] + [("a", 1, "w", 9, 12, 2000)], names)
+    parts = make_placements([("a", 0, n, 0, 9, None) for n in "wxyz"] + [("a", 1, "w", 9, 12, 2000)], names)
     attempts = pl.DataFrame(
         {"job": [0, 0, 1], "job_id": ["a", "a", "b"], "attempt": [0, 1, 0], "gpu_milli": [10_000, 2000, 1]}
     )
     index = np.arange(4)
     assert split_evenly(np.full(4, 10_000), np.full(4, 4), index).tolist() == [3000, 3000, 2000, 2000]
-    jobs = jobs_of([(name, None, 0, 0, 12, 1000) for name in "ab"])
-    basis = found(parts, jobs, attempts=attempts)["occupancy_basis"].row(0, named=True)
+    jobs = make_jobs([(name, None, 0, 0, 12, 1000) for name in "ab"])
+    basis = compute_occupancy(parts, jobs, attempts=attempts)["occupancy_basis"].row(0, named=True)
     assert (basis["spread"], basis["placements"], basis["gpus"]) == (4, 5, 3 + 3 + 2 + 2)
     assert split_evenly(np.full(4, 1250), np.full(4, 4), index).tolist() == [313, 313, 312, 312]
 
 
 def test_load_over_time_by_hand():
-    jobs = jobs_of([("a", None, 0, 0, 10, 4000), ("b", None, 2, 5, 15, 2000), ("cpu", None, 0, 0, 20, 0)])
-    long_trace = placed([("a", "x", 30, 90, 4000), ("b", "x", 100, 130, 2000)])
-    table = found(long_trace, jobs)["load_over_time"]
+    jobs = make_jobs([("a", None, 0, 0, 10, 4000), ("b", None, 2, 5, 15, 2000), ("cpu", None, 0, 0, 20, 0)])
+    long_trace = make_placements([("a", "x", 30, 90, 4000), ("b", "x", 100, 130, 2000)])
+    table = compute_occupancy(long_trace, jobs)["load_over_time"]
     # The first step ends at the full minute.
     assert table["start_s"].to_list() == [30, 60, 120]
     assert table["time_s"].to_list() == [30, 60, 10]
     assert table["gpus_in_use_mean"].to_list() == [4.0, (4 * 30 + 2 * 20) / 60, 2.0]
     assert table["gpus_in_use_max"].to_list() == [4.0, 4.0, 2.0]
     assert table["gpus_in_use_share"].to_list() == [1.0, (4 * 30 + 2 * 20) / 240, 0.5]
-    first_step = found(TWO_SERVERS, jobs)["load_over_time"].row(0, named=True)
+    first_step = compute_occupancy(TWO_SERVERS, jobs)["load_over_time"].row(0, named=True)
     assert (first_step["running_mean"], first_step["waiting_mean"]) == ((10 + 10) / 20, 3 / 20)
 
 
 def test_a_long_trace_has_few_steps():
-    table = found(placed([("a", "x", 0, 10**9, 1000), ("b", "x", 5, 6, 1000)]))["load_over_time"]
+    table = compute_occupancy(make_placements([("a", "x", 0, 10**9, 1000), ("b", "x", 5, 6, 1000)]))["load_over_time"]
     assert table.height <= 150
     assert table["time_s"].sum() == 10**9
 
@@ -183,7 +189,7 @@ JOBS = [
     ],
 )
 def test_cause_of_a_wait_by_hand(job, cause):
-    table = found(placed(ALLOCATIONS), jobs_of([*JOBS, job]), nodes_of(x=4, y=4))["delay_causes"]
+    table = compute_occupancy(make_placements(ALLOCATIONS), make_jobs([*JOBS, job]), make_nodes(x=4, y=4))["delay_causes"]
     wait = row(table, group="all", cause=cause)
     assert (wait["started"], wait["n"], wait["jobs"], wait["jobs_share"]) == (6, 1, 1, 1.0)
     assert (wait["wait_s"], wait["wait_share"]) == (job[3] - job[2], 1.0)
@@ -191,13 +197,13 @@ def test_cause_of_a_wait_by_hand(job, cause):
 
 
 def test_a_wait_starts_when_the_job_is_eligible():
-    jobs = jobs_of([*JOBS, ("w", "p", 10, 5000, 5100, 1000)]).with_columns(eligible_s=pl.lit(4950, pl.Int64))
-    table = found(placed(ALLOCATIONS), jobs, nodes_of(x=4, y=4))["delay_causes"]
+    jobs = make_jobs([*JOBS, ("w", "p", 10, 5000, 5100, 1000)]).with_columns(eligible_s=pl.lit(4950, pl.Int64))
+    table = compute_occupancy(make_placements(ALLOCATIONS), jobs, make_nodes(x=4, y=4))["delay_causes"]
     assert row(table.filter(pl.col("group") == "all"), group="all")["n"] == 0
 
 
 def test_without_accounts_the_cause_is_blank():
-    table = found(TWO_SERVERS, jobs_of([("a", None, 0, 100, 200, 1000)]))["delay_causes"]
+    table = compute_occupancy(TWO_SERVERS, make_jobs([("a", None, 0, 100, 200, 1000)]))["delay_causes"]
     assert table["group"].to_list() == ["1", "2-4", "5-8", ">8", "all"]
     assert set(table["reason"]) == {"the trace names no account that a quota could belong to"}
 
@@ -227,12 +233,14 @@ def test_the_proxy_against_the_known_reasons_of_the_synthetic_philly_trace():
         for number, a in enumerate(attempts)
         for machine, gpu_ids in a.gpus_by_machine.items()
     ]
-    servers = nodes_of(**{f"m{machine}": count for machine, count in enumerate(machines)})
-    jobs_with_reasons = jobs_of(rows, philly.END_S).with_columns(reason=pl.Series(reasons))
+    servers = make_nodes(**{f"m{machine}": count for machine, count in enumerate(machines)})
+    jobs_with_reasons = make_jobs(rows, philly.END_S).with_columns(reason=pl.Series(reasons))
     causes = {}
     for reason in ("fair_share", "place"):
         waited = jobs_with_reasons.with_columns(submit_s=pl.when(pl.col("reason") == reason).then("submit_s"))
-        table = found(placed(parts), waited, servers)["delay_causes"].filter(pl.col("group") == "all")
+        table = compute_occupancy(make_placements(parts), waited, servers)["delay_causes"].filter(
+            pl.col("group") == "all"
+        )
         causes[reason] = dict(table.select("cause", "jobs").iter_rows())
     assert causes["fair_share"] == {"fair_share": 14, "full": 0, "fragmentation": 48, "room": 236}
     assert causes["place"] == {"fair_share": 0, "full": 0, "fragmentation": 46, "room": 0}
@@ -260,7 +268,9 @@ part = st.tuples(
 @given(st.lists(part, min_size=1, max_size=14))
 def test_agrees_with_a_simulation_by_second(rows):
     parts = [(f"j{job}", node, start, end, gpu) for job, node, start, end, gpu in rows]
-    tables = found(placed(parts), nodes=nodes_of(**{name: gpus for name, gpus in SERVERS.items() if gpus}))
+    tables = compute_occupancy(
+        make_placements(parts), nodes=make_nodes(**{name: gpus for name, gpus in SERVERS.items() if gpus})
+    )
     allocations = [part for part in parts if part[4] > 0 and part[2] < part[3]]
     if not allocations:
         assert tables["occupancy"].height == 0
@@ -338,8 +348,8 @@ def test_causes_agree_with_a_simulation(rows, waiting):
     jobs = [(job, account, 0, 0, 9, 1000) for job, account in accounts.items()]
     jobs += [(f"w{k}", "even", t, t + 100, t + 110, gpus * 1000) for k, (t, gpus) in enumerate(waiting)]
     capacity = {"n0": 2000, "n1": 4000, "n2": 4000}
-    nodes = nodes_of(n0=2, n1=4, n2=4)
-    table = found(placed(parts), jobs_of(jobs), nodes)["delay_causes"]
+    nodes = make_nodes(n0=2, n1=4, n2=4)
+    table = compute_occupancy(make_placements(parts), make_jobs(jobs), nodes)["delay_causes"]
     if not allocations:
         assert table["reason"].null_count() == 0
         return
@@ -376,8 +386,8 @@ def test_order_of_rows_blocks_and_windows_do_not_matter(monkeypatch):
             "gpu_milli": rng.choice([250, 500, 1000, 2000, 8000], n),
         }
     )
-    jobs = jobs_of([(f"j{k}", f"u{k % 7}", 10 * k, 10 * k + k % 300, 10 * k + 500, 1000) for k in range(900)])
-    tables = found(placed(frame, PLACED), jobs)
+    jobs = make_jobs([(f"j{k}", f"u{k % 7}", 10 * k, 10 * k + k % 300, 10 * k + 500, 1000) for k in range(900)])
+    tables = compute_occupancy(make_placements(frame, PLACED), jobs)
     for name, rows in (("BLOCK_ROWS", 70), ("WINDOW_ROWS", 90), ("SAMPLE", 5)):
         monkeypatch.setattr(holdings, name, rows)
     monkeypatch.setattr(holdings, "WAITING_ROWS", 50)
@@ -388,7 +398,7 @@ def test_order_of_rows_blocks_and_windows_do_not_matter(monkeypatch):
         return read(self, part)
 
     monkeypatch.setattr(Spill, "read", read_and_record)
-    shuffled = found(placed(frame.sample(fraction=1, shuffle=True, seed=1), PLACED), jobs)
+    shuffled = compute_occupancy(make_placements(frame.sample(fraction=1, shuffle=True, seed=1), PLACED), jobs)
     for name, table in tables.items():
         assert table.equals(shuffled[name]), name
     assert tables["delay_causes"].filter(pl.col("cause").is_not_null()).height >= 8
@@ -399,7 +409,7 @@ def test_order_of_rows_blocks_and_windows_do_not_matter(monkeypatch):
 # --- charts and numbers from the tables
 
 WAITED = [("w", "p", 10, 5000, 5100, 1000), ("v", "p", 1300, 5000, 5100, 3000)]
-BUSY = found(placed(ALLOCATIONS), jobs_of([*JOBS, *WAITED]), nodes_of(x=4, y=4))
+BUSY = compute_occupancy(make_placements(ALLOCATIONS), make_jobs([*JOBS, *WAITED]), make_nodes(x=4, y=4))
 
 
 @pytest.mark.parametrize("narrow", [False, True])
@@ -409,8 +419,10 @@ def test_the_chart_has_the_mean_of_each_day(days, clock, narrow):
     # One of two GPUs is in use for the first half of each day, from the second day on.
     origin = 20_000 * day if clock else 0
     starts = [origin + k * day for k in range(1, days + 1)]
-    placements = placed([(f"j{start}", "x", start, start + day // 2, 1000) for start in starts])
-    chart = gpus_in_use(Given(found(placements, nodes=nodes_of(x=2)), clock=clock), Study("job", narrow=narrow))
+    placements = make_placements([(f"j{start}", "x", start, start + day // 2, 1000) for start in starts])
+    chart = gpus_in_use(
+        TableInputs(compute_occupancy(placements, nodes=make_nodes(x=2)), clock=clock), Study("job", narrow=narrow)
+    )
     shares = [row["share"] for row in chart.datasets["load"]]
     assert chart.title == ("GPUs in use over time" if days != 12 else "GPUs in use by day")
     if days == 12:
@@ -423,7 +435,7 @@ def test_the_chart_has_the_mean_of_each_day(days, clock, narrow):
 
 
 def test_numbers_of_occupancy():
-    metrics = metrics_of("reconstruct_occupancy", BUSY)
+    metrics = compute_metrics("reconstruct_occupancy", BUSY)
     assert 0 < metrics["occupancy.peak_share"]["value"] <= 1
     assert metrics["occupancy.gpus"]["value"] == 8
     assert "occupancy.causes.fair_share.jobs_share" not in metrics
@@ -431,6 +443,6 @@ def test_numbers_of_occupancy():
     assert (unrecognised["value"], unrecognised["unit"], unrecognised["n"]) == (0.5, "share", 2)
     assert metrics["occupancy.causes.started"]["value"] == 7
     assert metrics["occupancy.two_thirds.servers_empty_share"]["value"] == 0  # 5 of 8 from 1200 to 3000
-    empty_metrics = metrics_of("reconstruct_occupancy", found(placed([]), nodes=nodes_of(x=8)))
+    empty_metrics = compute_metrics("reconstruct_occupancy", compute_occupancy(make_placements([]), nodes=make_nodes(x=8)))
     assert empty_metrics["occupancy.reason"]["value"] == "no placement held a GPU for a known time"
     assert "occupancy.all.load" not in empty_metrics

@@ -2,7 +2,7 @@
 
 import polars as pl
 import pytest
-from of_formats import FORMATS, table_of
+from of_formats import FORMATS, derive_table
 from ttf.records.jobs import JOB_COLUMNS, NODE_COLUMNS, nodes
 from ttf.records.lives import lives_of_jobs
 
@@ -15,7 +15,7 @@ HEADER = (
 def pods(ingested, tmp_path):
     def run(*rows):
         ingested("openb", pods=HEADER + "".join(f"p{n},{row}\n" for n, row in enumerate(rows)))
-        return table_of("openb", "jobs", {"pods": pl.scan_parquet(tmp_path / "raw/pods.parquet")})
+        return derive_table("openb", "jobs", {"pods": pl.scan_parquet(tmp_path / "raw/pods.parquet")})
 
     return run
 

@@ -6,7 +6,7 @@ from datetime import date
 
 import polars as pl
 import pytest
-from of_formats import scanned, table_of, typed
+from of_formats import derive_table, ingest_tables, scan_tables
 from ttf.engine.errors import StudyError
 from ttf.formats.infinitehbd.read import READING
 from ttf.formats.table.read import READERS, schema_document
@@ -30,9 +30,9 @@ class OutageTrace:
 
     def __init__(self, name, raw, entry, quarantine):
         self.quarantine = quarantine.select("line", "reason", "column").rows()
-        records = with_rules(table_of(name, "outage_records", raw, entry), [])
+        records = with_rules(derive_table(name, "outage_records", raw, entry), [])
         has_exposure = "nodes" in entry
-        self.exposure = exposure_of("t", table_of(name, "exposure", raw, entry)) if has_exposure else None
+        self.exposure = exposure_of("t", derive_table(name, "exposure", raw, entry)) if has_exposure else None
         self.outages, self.records = outages_of("t", records, self.exposure)
 
     @property
@@ -49,7 +49,7 @@ def hbd(tmp_path):
 
     def read(events, entry=OBSERVED):
         text = events if isinstance(events, str) else json.dumps(events)
-        raw, _, quarantine = typed("infinitehbd", tmp_path, 1, READING.readers, events=text)
+        raw, _, quarantine = ingest_tables("infinitehbd", tmp_path, 1, READING.readers, events=text)
         return OutageTrace("infinitehbd", raw, entry, quarantine)
 
     return read
@@ -199,7 +199,7 @@ def table(tmp_path):
                 writer.writerows(part)
         schemas = table_schemas(schema_document(entry))
         _, quarantine = ingest({"rows": paths}, schemas, tmp_path, 1, READERS)
-        return OutageTrace("outages", scanned(tmp_path, "rows"), entry, quarantine)
+        return OutageTrace("outages", scan_tables(tmp_path, "rows"), entry, quarantine)
 
     return read
 

@@ -5,10 +5,10 @@ from types import SimpleNamespace
 import numpy as np
 import polars as pl
 import pytest
-from given_tables import metrics_of
+from given_tables import compute_metrics
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from outage_traces import DAY, made
+from outage_traces import DAY, make_outages
 from ttf.analyses.outages import follow_outages, measure_availability
 from ttf.analyses.outages.follow_outages import charts as growth_charts
 from ttf.analyses.outages.follow_outages import compute as growth
@@ -36,9 +36,9 @@ def analyse(outages, records, exposure):
     for contract in (*measure_availability.ANALYSIS.tables, *follow_outages.ANALYSIS.tables):
         if contract.name in tables:
             contract.check(tables[contract.name])
-    metrics = metrics_of("measure_availability", tables)
+    metrics = compute_metrics("measure_availability", tables)
     if exposure is not None:
-        metrics |= metrics_of("follow_outages", tables)
+        metrics |= compute_metrics("follow_outages", tables)
     trace = SimpleNamespace(about={"unit": "node"}, table=tables.__getitem__)
     return tables, Numbers(metrics), trace
 
@@ -48,7 +48,7 @@ def fleet(nodes=20, until_s=UNTIL, **columns):
     intervals = {
         f"n{node}": [(d * DAY, d * DAY + 600 * node + 1) for d in range(40 + node, 400, 29)] for node in range(nodes)
     }
-    return made(intervals, until_s, node="unit_id", **columns)
+    return make_outages(intervals, until_s, node="unit_id", **columns)
 
 
 def claim_checked(head, m):
@@ -105,7 +105,7 @@ def test_head_without_exposure():
 
 
 def test_a_line_replaces_the_head_without_outages():
-    _, m, trace = analyse(*made({"a": [], "b": []}, UNTIL, node="unit_id"))
+    _, m, trace = analyse(*make_outages({"a": [], "b": []}, UNTIL, node="unit_id"))
     line = page.head(trace, m)
     assert isinstance(line, Line) and plain(line.found) == "no outage of 2 nodes is recorded"
     (line,) = growth_page.lines(trace, m)
@@ -114,7 +114,7 @@ def test_a_line_replaces_the_head_without_outages():
 
 @pytest.mark.parametrize("intervals", [[(10, 20)], [(10, None)], [(0, UNTIL)], [(10, 10), (20, 20)], [(UNTIL, None)]])
 def test_unusual_traces_have_a_head_or_a_line(intervals):
-    _, m, trace = analyse(*made({"a": intervals, "b": []}, UNTIL))
+    _, m, trace = analyse(*make_outages({"a": intervals, "b": []}, UNTIL))
     head = page.head(trace, m)
     if isinstance(head, Head):
         claim_checked(head, m)
@@ -158,7 +158,7 @@ def test_availability_and_mttf_have_the_same_clustered_interval():
         for k, system in enumerate("abcdef")
         for node in range(6)
     }
-    outages, records, exposure = made(intervals, UNTIL, node="unit_id")
+    outages, records, exposure = make_outages(intervals, UNTIL, node="unit_id")
     group = pl.col("unit_id").str.slice(0, 1)
     outages, exposure = outages.with_columns(group=group), exposure.with_columns(group=group)
     table = compute.availability(outages, records, exposure, 7, "system")
@@ -172,7 +172,7 @@ def test_availability_and_mttf_have_the_same_clustered_interval():
     by_group = table.filter(stratum_by="group")
     assert set(by_group["cluster_by"]) == {"node and week"} and by_group["units"].to_list() == [6] * 6
     tables = {"availability": table, "outage_causes": compute.causes(outages, records)}
-    metrics = metrics_of(
+    metrics = compute_metrics(
         "measure_availability", tables | {"outage_free": compute.outage_free(outages, exposure, 7, "system")}
     )
     assert metrics["outages.unit"]["value"] == "node" and metrics["outages.units"]["value"] == 36
@@ -198,7 +198,7 @@ def test_tables_of_any_fleet_meet_the_contracts(fleet, has_exposure):
         f"n{number}": [(start, None if duration is None else start + duration) for start, duration in times]
         for number, (times, _) in enumerate(fleet)
     }
-    outages, records, exposure = made(intervals, 100)
+    outages, records, exposure = make_outages(intervals, 100)
     exposure = exposure.with_columns(group=pl.Series([group for _, group in fleet], dtype=pl.String))
     tables, m, trace = analyse(outages, records, exposure if has_exposure else None)
     if isinstance(head := page.head(trace, m), Head):
@@ -215,4 +215,4 @@ def test_the_period_is_that_of_outages_only_if_the_trace_has_no_other_data(produ
     outages = pl.DataFrame({"unit_id": ["a"], "start_s": [0], "seen_until_s": [90_000]})
     is_all = ANALYSIS.settings["is_all"](SimpleNamespace(products=products))
     summary = compute.summarise_outages(outages, None, is_all)
-    assert ("period.days" in metrics_of("measure_availability", {"outages_summary": summary})) == has_period
+    assert ("period.days" in compute_metrics("measure_availability", {"outages_summary": summary})) == has_period

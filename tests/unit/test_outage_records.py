@@ -5,13 +5,13 @@ import itertools
 import polars as pl
 from hypothesis import given
 from hypothesis import strategies as st
-from outage_traces import made
+from outage_traces import make_outages
 from ttf.records.outages.outage_causes import with_rules
 from ttf.records.outages.outage_records import outages_of
 
 
 def test_records_that_overlap_or_touch_are_one_outage():
-    outages, records, _ = made({"a": [(10, 20), (20, 30), (25, 28), (40, 40)], "b": [(5, None)]}, 100)
+    outages, records, _ = make_outages({"a": [(10, 20), (20, 30), (25, 28), (40, 40)], "b": [(5, None)]}, 100)
     assert outages.select("unit_id", "start_s", "end_s", "duration_s", "records").rows() == [
         ("a", 10, 30, 20, 3),
         ("a", 40, 40, 0, 1),
@@ -23,7 +23,7 @@ def test_records_that_overlap_or_touch_are_one_outage():
 
 
 def test_outages_that_start_outside_the_observation_are_not_counted():
-    outages, *_ = made({"a": [(0, 10), (50, 200), (300, 400)]}, 100)
+    outages, *_ = make_outages({"a": [(0, 10), (50, 200), (300, 400)]}, 100)
     assert outages["counted"].to_list() == [False, True, False]
     assert outages["flagged"].str.contains("watched").to_list() == [None, True, True]
 
@@ -51,7 +51,7 @@ def test_outages_cover_the_moments_of_their_records_and_never_touch(rows):
     intervals = {"a": [], "b": []}
     for unit, start, length in rows:
         intervals[unit].append((start, start + length))
-    outages, records, _ = made(intervals, 100)
+    outages, records, _ = make_outages(intervals, 100)
     for unit, recorded in intervals.items():
         merged = outages.filter(unit_id=unit).select("start_s", "end_s").rows()
         assert {s for a, b in recorded for s in range(a, b + 1)} == {s for a, b in merged for s in range(a, b + 1)}

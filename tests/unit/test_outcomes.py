@@ -2,7 +2,7 @@
 
 import polars as pl
 import pytest
-from given_tables import metrics_of
+from given_tables import compute_metrics
 from of_formats import FORMATS
 from ttf.analyses.outcomes.split_outcomes import OUTCOMES_GPU
 from ttf.analyses.outcomes.split_outcomes.compute import (
@@ -149,7 +149,7 @@ def test_formats_that_record_time_limits(name, has_limits):
 
 def ended_numbers(jobs, words=()):
     table = ended_jobs(outcome_table(jobs, words=words), with_clusters(jobs.lazy()))
-    return metrics_of("split_outcomes", {"ended_jobs": table})
+    return compute_metrics("split_outcomes", {"ended_jobs": table})
 
 
 def test_numbers_of_time_limits():

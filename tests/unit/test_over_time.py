@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 import pytest
 import vl_convert
-from given_tables import metrics_of
+from given_tables import compute_metrics
 from given_tables import one_row as at
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -43,7 +43,7 @@ LIVES = {
 
 
 def numbers_over_time(table):
-    return metrics_of(
+    return compute_metrics(
         "follow_rate", {"failure_rate_over_time": table, "failure_rate_windows": summarise_windows(table)}
     )
 

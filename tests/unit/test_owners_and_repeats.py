@@ -27,7 +27,7 @@ from ttf.records.jobs import JOB_COLUMNS, conform
 from ttf.records.runs import RUN_COLUMNS, with_runs_before
 from ttf.stats.clustered import UNCLUSTERED
 from ttf.stats.shares import wilson_interval
-from whole_losses import owner_counts, repeats_of
+from whole_losses import owner_counts, repeats_table
 
 
 def make_jobs(rows: list[dict], **extras: type[pl.DataType]) -> pl.LazyFrame:
@@ -144,7 +144,7 @@ def test_repeats_by_hand() -> None:
         job("cy", "success", 0, 100),
     ]
     jobs = make_jobs(rows)
-    table = repeats_of(jobs, make_runs(jobs))
+    table = repeats_table(jobs, make_runs(jobs))
     REPEATS.check(table)
     measures = {row["measure"]: row for row in table.to_dicts()}
     assert {row["group_by"] for row in measures.values()} == {"user"}
@@ -164,11 +164,11 @@ def test_repeats_by_hand() -> None:
 
 def test_repeats_without_failures_and_without_groups() -> None:
     jobs = make_jobs([job("ana", "success"), job("bo", "running")])
-    reasons = {row["measure"]: row["reason"] for row in repeats_of(jobs, make_runs(jobs)).to_dicts()}
+    reasons = {row["measure"]: row["reason"] for row in repeats_table(jobs, make_runs(jobs)).to_dicts()}
     assert reasons["not_first_share"] == reasons["failures_per_group"] == NO_FAILURE
     assert reasons["failure_after_failure"] == reasons["failure_after_success"] == NOTHING_BEFORE
     jobs = make_jobs([job(None, "failure")])
-    REPEATS.check(repeats_of(jobs, make_runs(jobs)))
+    REPEATS.check(repeats_table(jobs, make_runs(jobs)))
 
 
 def test_groups_of_the_trace_and_jobs_of_several_runs() -> None:
@@ -177,7 +177,7 @@ def test_groups_of_the_trace_and_jobs_of_several_runs() -> None:
     single_runs = make_runs(jobs)
     retry = single_runs.head(1).with_columns(attempt=pl.lit(1, dtype=pl.Int64), start_s=pl.lit(20), end_s=pl.lit(70))
     retry = retry.select(pl.col(name).cast(dtype) for name, dtype in RUN_COLUMNS.items())
-    table = repeats_of(jobs, with_runs_before(pl.concat([single_runs.head(1), retry, single_runs.tail(1)])))
+    table = repeats_table(jobs, with_runs_before(pl.concat([single_runs.head(1), retry, single_runs.tail(1)])))
     assert table["group_by"].unique(maintain_order=True).to_list() == ["user", "recurrence_group", "job"]
     repeats = table.filter((pl.col("group_by") == "recurrence_group") & (pl.col("measure") == "failure_after_failure"))
     assert repeats.select("n", "estimate").rows() == [(1, 0.0)]
@@ -202,10 +202,10 @@ JOB = st.fixed_dictionaries(
 def test_partitions_do_not_change_the_table(rows: list) -> None:
     jobs = make_jobs(rows, recurrence_group=pl.String)
     runs = make_runs(jobs)
-    table = repeats_of(jobs, runs)
+    table = repeats_table(jobs, runs)
     for number in (2, 5):
         with TemporaryDirectory() as folder:
-            assert repeats_of(jobs, runs, Partitions(Path(folder), number)).equals(table)
+            assert repeats_table(jobs, runs, Partitions(Path(folder), number)).equals(table)
 
 
 ENDED = st.fixed_dictionaries(

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from plan_inputs import a_rate
+from plan_inputs import make_rate
 from scipy.stats import hypergeom
 from ttf.analyses.large_runs.plan_ettr.compute import plan_tables
 from ttf.page.render.packing import packed
@@ -97,7 +97,7 @@ def test_the_planner_computes_the_same_as_python(page):
 
 def test_the_planner_agrees_with_the_table_of_ettr(page):
     settings = [Habits(interval, 300, 300, wait, 1_209_600) for interval in (3600, 300) for wait in (0, 7200)]
-    table, _ = plan_tables(a_rate(6.5e-3, 5e-3, 8e-3, 8), settings, [8, 64, 1024, 16_384], 2, 1)
+    table, _ = plan_tables(make_rate(6.5e-3, 5e-3, 8e-3, 8), settings, [8, 64, 1024, 16_384], 2, 1)
     columns = ("checkpoint_interval_s", "checkpoint_write_s", "restart_s", "queue_s", "productive_s")
     plans = table.select(pl.col("failure_rate_per_node_day") * pl.col("nodes") / 86_400, *columns).rows()
     assert [result["ettr"] for result in planner_results(page, plans)] == pytest.approx(

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from of_formats import FORMATS
-from pai_products import jobs_of, placements_of
+from pai_products import derive_jobs, derive_placements
 from ttf.analyses.outcomes.split_outcomes.compute import outcome_table
 from ttf.formats.pai2020 import derive as pai2020
 from ttf.records.jobs import JOB_COLUMNS, NODE_COLUMNS, nodes
@@ -44,7 +44,7 @@ def derive(ingested, tmp_path):
             or "a,worker,x,w,i,Running,,,\n",
         } | other_tables
         ingested("pai2020", **tables)
-        return jobs_of({name: pl.scan_parquet(tmp_path / "raw" / f"{name}.parquet") for name in tables})
+        return derive_jobs({name: pl.scan_parquet(tmp_path / "raw" / f"{name}.parquet") for name in tables})
 
     return run
 
@@ -177,8 +177,8 @@ def test_tasks_by_the_instance_table_alone(ingested, tmp_path):
     ]
     ingested("pai2020", instance="\n".join(rows) + "\n")
     raw = {"instance": pl.scan_parquet(tmp_path / "raw" / "instance.parquet")}
-    jobs = jobs_of(raw)
-    assert jobs.equals(jobs_of(raw, number=3))
+    jobs = derive_jobs(raw)
+    assert jobs.equals(derive_jobs(raw, number=3))
     assert jobs.select("job_id", "status_raw", "outcome", "size").rows() == [
         ("again", "Terminated", "success", 1),
         ("failed", "Failed", "failure", 3),
@@ -188,7 +188,7 @@ def test_tasks_by_the_instance_table_alone(ingested, tmp_path):
     ]
     for column in ("user", "gpu_milli", "submit_s", "inst_num"):
         assert jobs[column].null_count() == jobs.height
-    placements = placements_of(raw).filter(pl.col("job_id") == "again")
+    placements = derive_placements(raw).filter(pl.col("job_id") == "again")
     assert placements.select("outcome", "attempt", "placement", "start_s").rows() == [
         ("success", 1, 1, 20),
         ("failure", 0, 1, None),
@@ -365,7 +365,7 @@ def test_jobs_match_a_derivation_in_plain_python(tasks):
             *("job_name", "task_name", "instance", "status", "start_s", "end_s", "machine"),
         ),
     }
-    jobs = jobs_of(raw)
+    jobs = derive_jobs(raw)
     for row, (status, task_start, task_end, instances) in zip(jobs.iter_rows(named=True), tasks, strict=True):
         start = min((s for s, _ in instances if s), default=None)
         end = max((e for _, e in instances if e), default=None)

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from pai_products import jobs_of, placements_of
+from pai_products import derive_jobs, derive_placements
 from polars.testing import assert_frame_equal
 from ttf.engine.errors import StudyError
 from ttf.engine.storage import partitions
@@ -70,7 +70,7 @@ def raw_tables(draw):
 def test_any_partitions_give_the_same_jobs(raw, partitions_per_share, shares, block_rows):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(partitions, "BLOCK_ROWS", block_rows)
-        assert_frame_equal(jobs_of(raw, partitions_per_share * shares, shares), jobs_of(raw))
+        assert_frame_equal(derive_jobs(raw, partitions_per_share * shares, shares), derive_jobs(raw))
 
 
 @given(raw_tables(), st.sampled_from([["group_tag"], ["task"]]), st.sampled_from([1, 3, 1000]))
@@ -96,7 +96,7 @@ def test_placements_match_a_loop_over_the_instances(raw, missing_tables, block_r
         expected.append((*ids, task["gpu_milli"], len(machines), outcome, is_own))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pai2020, "blocks", partial(blocks, rows=block_rows))
-        placements = placements_of(raw)
+        placements = derive_placements(raw)
     columns = ("attempt_id", "attempt", "placement", "node", "gpu_milli", "nodes", "outcome", "own_outcome")
     assert placements.select(columns).rows() == expected
 

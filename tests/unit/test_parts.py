@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from of_formats import FORMATS, raw_schemas, table_of
+from of_formats import FORMATS, derive_table, raw_schemas
 from study.messages import ConfigError
 from study.trace_files import find_parts, find_raw_tables
 from ttf.analyses.quality.measure_drift.compute import by_window, drift_table
@@ -165,7 +165,7 @@ def test_a_tables_bytes_do_not_depend_on_where_its_parts_end(tmp_path, monkeypat
         (tmp_path / name).write_text(header + "".join(part_rows))
         parts[name] = {"record": tmp_path / name}
     compare(tmp_path, parts, SACCT, sacct_reader.READERS)
-    jobs = table_of("sacct", "jobs", {"record": pl.scan_parquet(tmp_path / "merged/record.parquet")})
+    jobs = derive_table("sacct", "jobs", {"record": pl.scan_parquet(tmp_path / "merged/record.parquet")})
     jobs = with_parts(jobs.lazy(), list(parts)).collect()
     assert jobs.group_by("part", maintain_order=True).len().rows() == [("a.txt", 17), ("b.txt", 2583), ("c.txt", 900)]
 

@@ -4,9 +4,9 @@ from functools import partial
 
 import polars as pl
 import pytest
-from of_formats import table_of
-from pai_products import jobs_of, placements_of
-from sacct_story import FIXTURES, study
+from of_formats import derive_table
+from pai_products import derive_jobs, derive_placements
+from sacct_story import FIXTURES, derive_tables
 from ttf.engine.storage.tables import blocks, stream_parquet
 from ttf.formats.pai2020 import derive as pai2020
 from ttf.records.jobs import PLACEMENT_COLUMNS
@@ -43,7 +43,7 @@ INSTANCES = [
 def test_instances_of_pai_are_placements_in_file_order(pai, monkeypatch, rows_a_block):
     monkeypatch.setattr(pai2020, "blocks", partial(blocks, rows=rows_a_block))
     # Ingest quarantines the last instance, which ends before it starts.
-    placements = placements_of(pai(TASKS, INSTANCES))
+    placements = derive_placements(pai(TASKS, INSTANCES))
     assert placements.schema == pl.Schema(PLACEMENT_COLUMNS)
     assert placements["attempt_id"].to_list() == [0, 1, 0, 0]
     assert placements.drop("trace", "infra_failure", "attempt_id").rows() == [
@@ -58,8 +58,8 @@ def test_instances_of_pai_are_placements_in_file_order(pai, monkeypatch, rows_a_
 
 def test_pai_placements_and_jobs_agree_on_the_number_of_machines(pai):
     tables = pai(TASKS, INSTANCES)
-    node_counts = jobs_of(tables).select("job_id", "nodes").rows()
-    assert sorted(placements_of(tables).select("job_id", "nodes").unique().rows()) == sorted(node_counts)
+    node_counts = derive_jobs(tables).select("job_id", "nodes").rows()
+    assert sorted(derive_placements(tables).select("job_id", "nodes").unique().rows()) == sorted(node_counts)
 
 
 def test_the_file_does_not_depend_on_the_block_size(pai, monkeypatch, tmp_path):
@@ -67,15 +67,15 @@ def test_the_file_does_not_depend_on_the_block_size(pai, monkeypatch, tmp_path):
     file_contents = []
     for rows in (1, 3, 100):
         monkeypatch.setattr(pai2020, "blocks", partial(blocks, rows=rows))
-        stream_parquet(placements_of(tables).lazy(), tmp_path / "placements.parquet")
+        stream_parquet(derive_placements(tables).lazy(), tmp_path / "placements.parquet")
         file_contents.append((tmp_path / "placements.parquet").read_bytes())
     assert len(set(file_contents)) == 1
 
 
 def slurm_placements(tmp_path, *records):
     (tmp_path / "dump.txt").write_text(SACCT + "".join(f"{record}\n" for record in records))
-    study(tmp_path / "dump.txt", folder=tmp_path / "raw")
-    return table_of("sacct", "placements", {"record": pl.scan_parquet(tmp_path / "raw/record.parquet")})
+    derive_tables(tmp_path / "dump.txt", folder=tmp_path / "raw")
+    return derive_table("sacct", "placements", {"record": pl.scan_parquet(tmp_path / "raw/record.parquet")})
 
 
 def test_nodes_of_a_slurm_run(tmp_path):
@@ -103,8 +103,8 @@ def test_nodes_of_a_slurm_run(tmp_path):
 
 
 def test_placements_of_a_real_slurm_add_up_to_its_runs(tmp_path):
-    _, _, attempts = study(FIXTURES / "real_readme.txt", folder=tmp_path)
-    placements = table_of("sacct", "placements", {"record": pl.scan_parquet(tmp_path / "record.parquet")})
+    _, _, attempts = derive_tables(FIXTURES / "real_readme.txt", folder=tmp_path)
+    placements = derive_table("sacct", "placements", {"record": pl.scan_parquet(tmp_path / "record.parquet")})
     assert placements.height == attempts["node_list"].list.len().sum()
     nodes_by_run = placements.group_by("job_id", "attempt", maintain_order=True).agg("node")
     attempt_rows = attempts[placements["attempt_id"]].select("job_id", "attempt")

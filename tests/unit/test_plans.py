@@ -8,8 +8,8 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from made_runs import trace_of
-from plan_inputs import DAY, HABITS, RATE, SIZES, TOO_LARGE, a_rate, rates_of, target_numbers
+from made_runs import make_trace
+from plan_inputs import DAY, HABITS, RATE, SIZES, TOO_LARGE, make_rate, make_rate_table, target_numbers
 from polars.testing import assert_frame_equal
 from ttf.analyses.large_runs.measure_ettr import ETTR_MEASURED
 from ttf.analyses.large_runs.measure_ettr.compute import job_runs, measured_table
@@ -64,7 +64,7 @@ def test_a_row_says_where_the_approximations_fail() -> None:
 
 
 def test_rows_without_a_rate_are_blank_with_a_reason() -> None:
-    ettr, outlook = plan_tables(a_rate(None, None, None, None, "no job that asked for a GPU"), HABITS, SIZES, 10, 1)
+    ettr, outlook = plan_tables(make_rate(None, None, None, None, "no job that asked for a GPU"), HABITS, SIZES, 10, 1)
     for table in (ettr, outlook):
         assert table["reason"].unique().to_list() == ["no job that asked for a GPU"]
         assert table["nodes"].unique().sort().to_list() == SIZES
@@ -73,7 +73,7 @@ def test_rows_without_a_rate_are_blank_with_a_reason() -> None:
 
 
 def test_without_failures_there_is_still_an_upper_limit() -> None:
-    ettr, outlook = plan_tables(a_rate(0.0, 0.0, 1e-3, 8), HABITS[:1], [8, 1024], 50, 1)
+    ettr, outlook = plan_tables(make_rate(0.0, 0.0, 1e-3, 8), HABITS[:1], [8, 1024], 50, 1)
     estimate = ettr.filter(rate="estimate")
     assert estimate["mttf_s"].null_count() == 2
     assert estimate["reason"].to_list() == ["no failures at this rate"] * 2
@@ -82,12 +82,12 @@ def test_without_failures_there_is_still_an_upper_limit() -> None:
 
 
 def test_a_run_that_never_ends_has_a_reason() -> None:
-    ettr, outlook = plan_tables(a_rate(50.0, 40.0, 60.0, 8), HABITS[:1], [131_072], 50, 1)
+    ettr, outlook = plan_tables(make_rate(50.0, 40.0, 60.0, 8), HABITS[:1], [131_072], 50, 1)
     row = ettr.row(0, named=True)
     assert row["ettr_renewal"] == 0
     assert "would not end" in row["reason"] and "too many interruptions" in row["reason"]
     assert outlook["expected_wall_s"].null_count() == 3
-    assert mitigation_table(a_rate(50.0, 40.0, 60.0, 8), HABITS[0], [131_072])["reason"].drop_nulls().len()
+    assert mitigation_table(make_rate(50.0, 40.0, 60.0, 8), HABITS[0], [131_072])["reason"].drop_nulls().len()
 
 
 def test_job_sizes_of_machines_without_gpus_are_nodes() -> None:
@@ -133,7 +133,7 @@ def test_mitigations_by_hand() -> None:
 
 @given(st.floats(1e-5, 1.0), st.sampled_from([8, 1024, 16_384]), st.integers(0, 900), st.integers(60, 20_000))
 def test_no_mitigation_harms(rate: float, gpus: int, write_s: int, interval_s: int) -> None:
-    table = mitigation_table(a_rate(rate, rate, rate, 8), Habits(interval_s, write_s, 300, 600, 14 * DAY), [gpus])
+    table = mitigation_table(make_rate(rate, rate, rate, 8), Habits(interval_s, write_s, 300, 600, 14 * DAY), [gpus])
     table = table.filter(pl.col("mitigation") != "best checkpoint interval")
     assert (table["ettr_after"] >= table["ettr_before"] * (1 - 1e-12)).all()
 
@@ -157,11 +157,11 @@ MTTF_BY_GPUS = pl.DataFrame(
 
 def test_the_node_rate_uses_the_90_percent_row_and_sizes_with_ten_failures() -> None:
     measured = {(1, 8): (5e5, 6e5, 4e5), (9, 16): (2e5, 8e5, 5e4)}
-    assert node_rate(rates_of(RATE, failures=41), MTTF_BY_GPUS) == replace(RATE, measured=measured)
-    assert node_rate(rates_of(RATE, basis="proxy"), MTTF_BY_GPUS).measured == {}
-    clustered = node_rate(rates_of(RATE, ci_low_clustered=1.0, ci_high_clustered=20.0), MTTF_BY_GPUS)
+    assert node_rate(make_rate_table(RATE, failures=41), MTTF_BY_GPUS) == replace(RATE, measured=measured)
+    assert node_rate(make_rate_table(RATE, basis="proxy"), MTTF_BY_GPUS).measured == {}
+    clustered = node_rate(make_rate_table(RATE, ci_low_clustered=1.0, ci_high_clustered=20.0), MTTF_BY_GPUS)
     assert (clustered.low, clustered.high) == (1e-3, 2e-2)
-    assert node_rate(rates_of(a_rate(None, None, None, 8, "why")), MTTF_BY_GPUS).reason == "why"
+    assert node_rate(make_rate_table(make_rate(None, None, None, 8, "why")), MTTF_BY_GPUS).reason == "why"
 
 
 RUNS = pl.DataFrame(
@@ -260,7 +260,7 @@ def test_the_best_mitigation_for_the_ratio_and_for_gpu_hours_are_separate() -> N
 def run_metrics(rate: NodeRate, habits: Habits, mttf_by_gpus: pl.DataFrame | None = None) -> Metrics:
     """Return the metrics of a run of 1,024 GPUs."""
     ettr, outlook = plan_tables(rate, [habits], [1024], 50, 1)
-    rates = rates_of(rate)
+    rates = make_rate_table(rate)
     columns = {"gpus_low": pl.Int64, "gpus_high": pl.Int64, "jobs": pl.Int64, "failures": pl.Int64}
     no_sizes = pl.DataFrame(
         schema=columns | dict.fromkeys(("expected_failures", "p_clustered", "ci_low_clustered_s"), pl.Float64)
@@ -354,7 +354,7 @@ def test_the_ettr_interval_combines_rate_and_wait_errors() -> None:
 
 def test_assumptions_name_their_source() -> None:
     queue = {"value": 33.0, "source": "the trace, mean of submissions", "n": 3, "median_s": 10.0}
-    table = assumptions(rates_of(RATE), HABITS[0], queue, 1024)
+    table = assumptions(make_rate_table(RATE), HABITS[0], queue, 1024)
     rows = {row["assumption"]: row for row in table.iter_rows(named=True)}
     assert rows["failure rate"]["amount"] == 6.5
     assert rows["failure rate"]["source"] == "state"
@@ -362,7 +362,9 @@ def test_assumptions_name_their_source() -> None:
     assert rows["queue"]["amount"] == 33 and rows["queue"]["source"] == "the trace, mean of submissions"
     assert rows["queue, median"]["amount"] == 10 and rows["queue, median"]["n"] == 3
     assert rows["size of the run"]["unit"] == "GPUs"
-    no_rate = assumptions(rates_of(a_rate(None, None, None, None, "why")), HABITS[0], {"value": 0, "source": "x"}, 8)
+    no_rate = assumptions(
+        make_rate_table(make_rate(None, None, None, None, "why")), HABITS[0], {"value": 0, "source": "x"}, 8
+    )
     blank = no_rate.filter(assumption="failure rate").row(0, named=True)
     assert blank["amount"] is None and blank["reason"] == "why"
     for assumptions_table in (table, no_rate):
@@ -429,7 +431,7 @@ def test_a_measured_run_by_hand() -> None:
 @settings(deadline=None, max_examples=15)
 @given(st.integers(0, 10_000), st.integers(1, 40), st.booleans(), st.integers(0, 4_000))
 def test_leaving_out_short_runs_first_or_last_is_the_same(seed, n, with_attempts, at_least_s) -> None:
-    jobs, attempts = trace_of(seed, n, with_attempts)
+    jobs, attempts = make_trace(seed, n, with_attempts)
     lives = infra_lives(jobs, attempts, {"states": ["NODE_FAIL"]}).lazy()
     runs, long_runs = (job_runs(lives, jobs.lazy(), ["job_id"], seconds, RUN_HABITS) for seconds in (0, at_least_s))
     assert_frame_equal(long_runs, runs.filter(pl.col("runtime_s") >= at_least_s))
@@ -460,7 +462,7 @@ def test_the_table_of_measured_runs() -> None:
     assert small_row["ci_low"] == 0 and small_row["ci_high"] == 1, "two runs say next to nothing"
     assert single_row["ci_low"] is None and single_row["reason"] == "one run: no interval"
     assert 0 < single_row["expected_ettr"] < 1
-    without_rate = measured_table(runs, a_rate(None, None, None, 8, "why"), RUN_HABITS)
+    without_rate = measured_table(runs, make_rate(None, None, None, 8, "why"), RUN_HABITS)
     assert without_rate["expected_ettr"].null_count() == 2
     assert without_rate["reason"].str.contains("why").all()
     assert measured_table(runs.clear(), RATE, RUN_HABITS).height == 0
@@ -489,7 +491,7 @@ def test_measured_ettr_of_simulated_runs_matches_the_expected_ettr() -> None:
     attempts = pl.DataFrame(rows, schema=ATTEMPTS.schema, orient="row")
     jobs = pl.DataFrame({"job_id": sorted(set(attempts["unit_id"]))})
     table = measured_table(
-        job_runs(attempts.lazy(), jobs.lazy(), ["job_id"], 0, habits), a_rate(rate, rate, rate, 8), habits
+        job_runs(attempts.lazy(), jobs.lazy(), ["job_id"], 0, habits), make_rate(rate, rate, rate, 8), habits
     )
     row = table.row(0, named=True)
     assert row["runs"] == 400

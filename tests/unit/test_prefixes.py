@@ -8,7 +8,7 @@ import io
 import random
 
 import pytest
-from prefixes import MADE, MOST_MADE, ROWS, SHAPES, all_cases, config_of
+from prefixes import MADE, MOST_MADE, ROWS, SHAPES, all_cases, write_case
 from study_runs import tables_without_sense
 from ttf.display.charts import saving
 from whole_study import run
@@ -38,7 +38,7 @@ def without_pictures(monkeypatch):
 
 @pytest.mark.parametrize("case", [*FIXED, *SAMPLED], ids=str)
 def test_an_edge_of_good_input_stops_no_analysis(case, tmp_path, without_pictures):
-    config = config_of(case, tmp_path)
+    config = write_case(case, tmp_path)
     outcome = run(config, tmp_path, only=lambda job: not job.script.startswith(("write_", "render_", *SKIPPED)))
     assert (outcome.job, outcome.refused, outcome.crash, outcome.warned) == (None, None, None, [])
     assert tables_without_sense(tmp_path / "results/mine") == []

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from given_tables import metrics_of
+from given_tables import compute_metrics
 from ttf.analyses.quality.measure_drift import DRIFT
 from ttf.analyses.quality.measure_drift.compute import summarise_drift
 from ttf.analyses.quality.measure_drift.numbers import NUMBERS
@@ -43,7 +43,7 @@ def numbers(anomalies=(), drift=None):
     )
     account = frame(ROW_ACCOUNT.schema)
     tables = {"row_account": account, "anomalies": frame(ANOMALIES.schema, *anomalies), "statistics": statistics}
-    metrics = metrics_of("summarise_results", {"quality_summary": summarise_quality(tables)})
+    metrics = compute_metrics("summarise_results", {"quality_summary": summarise_quality(tables)})
     metrics.add(STAGE_NUMBERS, tables)
     if drift is not None:
         drift = frame(DRIFT.schema, *drift)

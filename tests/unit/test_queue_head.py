@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import polars as pl
 import pytest
-from given_tables import metrics_of
+from given_tables import compute_metrics
 from ttf.analyses.outcomes.split_outcomes.summaries import summarise_jobs
 from ttf.analyses.queue.describe_workload.page import head, lines
 from ttf.display import phrases
@@ -67,7 +67,7 @@ def test_equal_times_are_no_waits_of_zero(starts, waits) -> None:
     blank = {name: pl.lit(None, dtype) for name, dtype in JOB_COLUMNS.items() if name not in frame.columns}
     jobs = jobs.with_columns(**blank | {"outcome": pl.lit("success")}).lazy()
     summary = summarise_jobs(jobs, pl.DataFrame(schema=NODE_COLUMNS))
-    metrics = metrics_of("split_outcomes", {"jobs_summary": summary})
+    metrics = compute_metrics("split_outcomes", {"jobs_summary": summary})
     finding_by_line = {line.what: line.found for line in lines(trace_of(), Numbers(metrics))}
     if waits[0] is None:
         assert finding_by_line["Waits in the queue"] == "Every start equals its submission, so no waiting is computed."

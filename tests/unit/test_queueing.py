@@ -6,7 +6,7 @@ import pytest
 from given_tables import one_row as row
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sacct_story import EXPECTED, FIXTURES, study
+from sacct_story import EXPECTED, FIXTURES, derive_tables
 from ttf.analyses.queue import describe_attempts as contracts
 from ttf.analyses.queue.describe_attempts.charts import CHARTS
 from ttf.analyses.queue.describe_attempts.compute import build_tables, compute, summarise_block
@@ -335,7 +335,7 @@ def test_failed_attempts_of_one_job_and_of_one_user():
 
 
 def test_on_the_accounting_of_a_real_slurm(tmp_path):
-    _, jobs, attempts = study(FIXTURES / "real_readme.txt", folder=tmp_path / "raw")
+    _, jobs, attempts = derive_tables(FIXTURES / "real_readme.txt", folder=tmp_path / "raw")
     tables = tables_of(jobs, attempts)
     states = [state for _, states, *_ in EXPECTED.values() for state in states]
     failed = states.count("FAILED") + states.count("TIMEOUT") + states.count("NODE_FAIL")

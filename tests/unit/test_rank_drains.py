@@ -3,10 +3,10 @@
 import numpy as np
 import polars as pl
 import pytest
-from given_tables import metrics_of
+from given_tables import compute_metrics
 from hypothesis import given
 from hypothesis import strategies as st
-from outage_traces import made
+from outage_traces import make_outages
 from scipy import stats
 from ttf.analyses.nodes.find_lemon_nodes.excess import with_posterior
 from ttf.analyses.outages.rank_drains import DRAIN_BACKTEST, DRAIN_LIST, page
@@ -36,7 +36,7 @@ def checked_drain_list(history, outages, lost=None, gpus=None, rate=0.05):
 
 
 def history_of(intervals, until_s, **columns):
-    outages, _, exposure = made(intervals, until_s, **columns)
+    outages, _, exposure = make_outages(intervals, until_s, **columns)
     outages, exposure = (frame.with_columns(node="unit_id") for frame in (outages, exposure))
     return History.build(outages, exposure), outages
 
@@ -57,7 +57,7 @@ def test_a_history_by_hand():
     assert history.is_up(DAY, 10 * DAY).tolist() == [True, True, False]
     assert history.is_up(2 * DAY, 10 * DAY).tolist() == [False, True, False]
     assert not history.is_up(DAY, 11 * DAY).any()
-    planned = History.build(outages.with_columns(planned=pl.lit(True)), made(intervals, 10 * DAY)[2])
+    planned = History.build(outages.with_columns(planned=pl.lit(True)), make_outages(intervals, 10 * DAY)[2])
     assert (
         planned.count_separate(10 * DAY).sum() == 0
         and planned.up_s(10 * DAY).tolist() == history.up_s(10 * DAY).tolist()
@@ -148,7 +148,7 @@ def test_what_cannot_be_compared_has_a_reason():
     assert table.height == 1 and table["reason"][0] == TOO_SHORT
     even, outages = history_of({"a": [(5, 10)], "b": [(5, 10)]}, 10 * DAY)
     assert NO_SPREAD in checked_drain_list(even, outages)["reason"][0]
-    metrics = metrics_of(
+    metrics = compute_metrics(
         "rank_drains", {"drain_summary": summarise_drains(checked_drain_list(alone, outages)), "drain_backtest": table}
     )
     assert not metrics
@@ -162,7 +162,7 @@ def test_an_empty_list_is_reported_only_with_enough_power(days, message):
     }
     spans = {node: node_spans[:1] if days == 60 else node_spans for node, node_spans in spans.items()}
     history, outages = history_of(spans, 70 * DAY)
-    metrics = metrics_of("rank_drains", {"drain_summary": summarise_drains(checked_drain_list(history, outages))})
+    metrics = compute_metrics("rank_drains", {"drain_summary": summarise_drains(checked_drain_list(history, outages))})
     (line,) = page.lines(None, Numbers(metrics))
     assert message in plain(line.found) and line.checked is (days == 2)
 

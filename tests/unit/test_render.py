@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from study_runs import quarto_in
+from study_runs import write_quarto
 from ttf.engine.errors import StudyError
 from ttf.page.publication_record import Creator, Publication
 from ttf.page.render.references import resolve_references
@@ -40,7 +40,7 @@ def rendered(source: Path) -> tuple[str, str]:
 
 @pytest.fixture
 def quarto(tmp_path, monkeypatch):
-    monkeypatch.setenv("PATH", quarto_in(tmp_path / "bin"))
+    monkeypatch.setenv("PATH", write_quarto(tmp_path / "bin"))
 
 
 FOOT = '\n```{=html}\n<p>by <span class="renderer">hand</span></p>\n```\n'
@@ -114,7 +114,7 @@ def test_a_page_without_its_first_line_is_an_error(source):
 
 
 def test_a_quarto_that_does_not_run_is_an_error(source, tmp_path, monkeypatch):
-    monkeypatch.setenv("PATH", quarto_in(tmp_path / "bin"))
+    monkeypatch.setenv("PATH", write_quarto(tmp_path / "bin"))
     (tmp_path / "bin" / "quarto").write_text("#!/bin/sh\necho no such program: deno >&2; exit 1\n")
     for attempt in (renderer, lambda: rendered(source("Words."))):
         with pytest.raises(StudyError, match="no such program: deno"):

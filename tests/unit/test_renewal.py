@@ -9,7 +9,7 @@ import pytest
 from given_tables import one_row as at
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from outage_traces import DAY, made
+from outage_traces import DAY, make_outages
 from scipy import stats
 from ttf.analyses.outages.measure_availability import AVAILABILITY, OUTAGE_CAUSES
 from ttf.analyses.outages.measure_availability.compute import availability, causes
@@ -59,7 +59,7 @@ def test_the_spread_of_a_mean_is_that_of_the_units():
 
 
 def compute(intervals, until_s=100, **columns):
-    outages, records, exposure = made(intervals, until_s, **columns)
+    outages, records, exposure = make_outages(intervals, until_s, **columns)
     table = availability(outages, records, exposure, 7)
     AVAILABILITY.check(table)
     return table
@@ -107,7 +107,7 @@ def test_what_cannot_be_estimated_is_blank_with_a_reason():
 
 
 def test_without_exposure_repairs_alone():
-    outages, records, _ = made({name: [(10, 20 + at), (40, 60)] for at, name in enumerate("abcdef")}, 100)
+    outages, records, _ = make_outages({name: [(10, 20 + at), (40, 60)] for at, name in enumerate("abcdef")}, 100)
     row = at(availability(outages, records, None, 7), stratum="all")
     filled = {name for name, value in row.items() if value is not None}
     assert filled.isdisjoint({"units", "exposure_s", "mtbf_s", "availability", "records_per_1000_unit_days"})
@@ -116,7 +116,7 @@ def test_without_exposure_repairs_alone():
 
 
 def test_strata_divide_units_or_outages():
-    outages, records, exposure = made({"a": [(10, 20), (40, 60)], "b": [(30, 60)], "c": []}, 100)
+    outages, records, exposure = make_outages({"a": [(10, 20), (40, 60)], "b": [(30, 60)], "c": []}, 100)
     exposure = exposure.with_columns(group=pl.Series(["x", "x", "y"]))
     level, planned = pl.Series(["hardware", None, "software"]), pl.Series([False, True, False])
     outages, records = (frame.with_columns(level=level, planned=planned) for frame in (outages, records))
@@ -134,7 +134,7 @@ def test_strata_divide_units_or_outages():
 
 
 def test_causes_at_their_depths():
-    outages, records, _ = made({"a": [(10, 20), (15, 30), (40, None)], "b": [(30, 60)]}, 100)
+    outages, records, _ = make_outages({"a": [(10, 20), (15, 30), (40, None)], "b": [(30, 60)]}, 100)
     words = {"level": ["H", "S", "H", None], "class": ["GPU", "OS", None, None], "cause": ["xid", "kernel", None, None]}
     table = causes(outages, records.with_columns(**{name: pl.Series(values) for name, values in words.items()}))
     OUTAGE_CAUSES.check(table)

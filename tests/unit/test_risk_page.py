@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import polars as pl
 import pytest
 import vl_convert
-from given_tables import metrics_of
+from given_tables import compute_metrics
 from ttf.analyses.risk import predict_failure as analysis
 from ttf.analyses.risk.predict_failure.charts import CHARTS, MOST_VALUES
 from ttf.analyses.risk.predict_failure.page import describe_importance, format_ci, head, lines, model_rows, tables
@@ -169,7 +169,7 @@ def study_of(**changed) -> dict[str, pl.DataFrame]:
 def numbers_of(tables_: dict[str, pl.DataFrame], **others) -> Numbers:
     verdict_row = summarise_tests(*(tables_[f"risk_{name}"] for name in ("evaluation", "features", "importance")))
     analysis.VERDICT.check(verdict_row)
-    metrics = metrics_of("predict_failure", tables_ | {"risk_verdict": verdict_row})
+    metrics = compute_metrics("predict_failure", tables_ | {"risk_verdict": verdict_row})
     return Numbers(metrics | {key: {"value": value, "unit": "share", "n": 1} for key, value in others.items()})
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from given_tables import correlations, metrics_of, runtime_by_group
+from given_tables import compute_metrics, correlations, runtime_by_group
 from ttf.analyses.factors.correlate import FAILURE_SHARE, page
 from ttf.analyses.factors.correlate.charts import CHARTS
 from ttf.display.charts.figure import Study
@@ -84,7 +84,7 @@ def test_many_values_are_merged_at_weighted_means():
 
 
 def head_of(jobs, without=()):
-    metrics = metrics_of("correlate", {"correlations": correlations(jobs, [None])})
+    metrics = compute_metrics("correlate", {"correlations": correlations(jobs, [None])})
     for key in [key for key in metrics if key.endswith(without)] if without else []:
         del metrics[key]
     trace = Trace("t", {"unit": "pod"}, Path(), CONTRACTS)
@@ -128,7 +128,7 @@ def test_means_of_few_are_hollow_and_the_extremes_leave_them_out():
         }
     )
     assert "hollow: fewer than 30 jobs" in CHARTS["runtime_by_gpu_type"]({"runtime_by_group": groups}, Study()).caption
-    metrics = metrics_of("correlate", {"runtime_by_group": groups})
+    metrics = compute_metrics("correlate", {"runtime_by_group": groups})
     assert metrics["runtime_by_gpu_type.failure.longest.value"]["value"] in ("A", "B")
 
 

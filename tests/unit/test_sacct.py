@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 
 import polars as pl
 import pytest
-from of_formats import FILES, FORMATS, raw_schemas, table_of
-from sacct_story import EXPECTED, FIXTURES, check_story, study
+from of_formats import FILES, FORMATS, derive_table, raw_schemas
+from sacct_story import EXPECTED, FIXTURES, check_story, derive_tables
 from study.format_declarations import read_schema_text
 from ttf.formats.protocol import schemas_and_readers
 from ttf.formats.sacct import read as sacct_reader
@@ -29,7 +29,7 @@ def derive(tmp_path):
         for number, text in enumerate(texts):
             paths.append(tmp_path / f"dump{number}.txt")
             paths[-1].write_text(text)
-        _, jobs, attempts = study(*paths, folder=tmp_path / "raw")
+        _, jobs, attempts = derive_tables(*paths, folder=tmp_path / "raw")
         return jobs, attempts
 
     return run
@@ -54,7 +54,7 @@ def test_columns(derive):
 
 @pytest.mark.parametrize("name", ["readme", "steps"])
 def test_the_story_of_a_real_slurm(tmp_path, name):
-    account, jobs, attempts = study(FIXTURES / f"real_{name}.txt", folder=tmp_path)
+    account, jobs, attempts = derive_tables(FIXTURES / f"real_{name}.txt", folder=tmp_path)
     assert account["rows_quarantined"].item() == 0
     assert jobs.height == len(EXPECTED)
     check_story(jobs, attempts)
@@ -62,10 +62,10 @@ def test_the_story_of_a_real_slurm(tmp_path, name):
 
 def test_dumps_that_overlap_count_each_run_once(tmp_path):
     files = [FIXTURES / f"real_{name}.txt" for name in ("halfway", "readme", "steps")]
-    _, jobs, attempts = study(*files, folder=tmp_path)
+    _, jobs, attempts = derive_tables(*files, folder=tmp_path)
     assert jobs.height == len(EXPECTED)
     check_story(jobs, attempts)
-    _, jobs_reversed, _ = study(*reversed(files), folder=tmp_path / "again")
+    _, jobs_reversed, _ = derive_tables(*reversed(files), folder=tmp_path / "again")
     assert jobs_reversed.select(*JOB_COLUMNS).sort("job_id").equals(jobs.select(*JOB_COLUMNS).sort("job_id"))
 
 
@@ -77,8 +77,8 @@ def test_a_later_dump_with_blanks_keeps_earlier_values(derive):
 
 
 def test_two_selections_of_columns_give_the_same_jobs(tmp_path):
-    readme = study(FIXTURES / "real_readme.txt", folder=tmp_path / "one")[1].filter(pl.col("outcome") != "running")
-    steps = study(FIXTURES / "real_steps.txt", folder=tmp_path / "two")[1].filter(pl.col("outcome") != "running")
+    readme = derive_tables(FIXTURES / "real_readme.txt", folder=tmp_path / "one")[1].filter(pl.col("outcome") != "running")
+    steps = derive_tables(FIXTURES / "real_steps.txt", folder=tmp_path / "two")[1].filter(pl.col("outcome") != "running")
     names = [
         "job_id",
         "user",
@@ -99,7 +99,7 @@ def test_two_selections_of_columns_give_the_same_jobs(tmp_path):
 
 
 def test_older_words_and_typed_gpus_only(tmp_path):
-    account, jobs, attempts = study(FIXTURES / "older.txt", folder=tmp_path)
+    account, jobs, attempts = derive_tables(FIXTURES / "older.txt", folder=tmp_path)
     assert account.rows() == [("record", 8, 8, 0)]
     may_1 = 1556697600  # 2019-05-01T08:00:00Z
     columns = ["job_id", "start_s", "runtime_s", "outcome", "gpu_type", "gpu_milli", "cpu_milli", "mem_mib", "nodes"]
@@ -431,14 +431,18 @@ def test_times_in_the_zone_of_the_cluster(tmp_path):
     # There was no 02:30 on 9 March: the clocks went from 02:00 to 03:00.
     assert quarantine.select("line", "reason", "column").rows() == [(4, "not_a_time", "Start")]
     raw = {"record": pl.scan_parquet(tmp_path / "record.parquet")}
-    jobs = table_of("sacct", "jobs", raw, entry).sort("job_id")
+    jobs = derive_table("sacct", "jobs", raw, entry).sort("job_id")
     first_submit_s = datetime(2025, 11, 2, 4, 10, tzinfo=UTC).timestamp()  # 00:10 at UTC-4
     assert jobs["submit_s"].to_list() == [first_submit_s, first_submit_s + 1200, 1762064400]
     # 01:30 is read as its first occurrence; 04:00 was five hours after midnight, not four.
     assert jobs["runtime_s"].to_list() == [1799, 3.5 * 3600, 5000]
     assert jobs["dst_ambiguous"].to_list() == [False, True, True]
-    assert table_of("sacct", "attempts", raw, entry).sort("job_id")["dst_ambiguous"].to_list() == [False, True, True]
-    assert not table_of("sacct", "jobs", raw)["dst_ambiguous"].any()
+    assert derive_table("sacct", "attempts", raw, entry).sort("job_id")["dst_ambiguous"].to_list() == [
+        False,
+        True,
+        True,
+    ]
+    assert not derive_table("sacct", "jobs", raw)["dst_ambiguous"].any()
 
 
 def test_rows_that_are_no_records_are_quarantined(tmp_path, small_blocks):
@@ -469,7 +473,7 @@ def test_rows_that_are_no_records_are_quarantined(tmp_path, small_blocks):
         (9, "wrong_form", "JobIDRaw", lines[8]),
     ]
     assert anomalies(quarantine, account).height == 5
-    jobs = table_of("sacct", "jobs", {"record": pl.scan_parquet(tmp_path / "raw/record.parquet")})
+    jobs = derive_table("sacct", "jobs", {"record": pl.scan_parquet(tmp_path / "raw/record.parquet")})
     assert jobs["job_id"].to_list() == ["1", "8"]
 
 
@@ -502,7 +506,7 @@ def test_lines_that_make_no_row_together_are_quarantined(tmp_path):
     text = format_dump((*record(1, "COMPLETED"), "x"), columns=columns)
     lines = ["2|ana|FAILED", "0|10|20", "3|ana|FAILED|0|10|20|n1|cpu=1|x|y|z", *text.splitlines()[1:], "4|ana|COM"]
     (tmp_path / "dump.txt").write_text("\n".join([text.splitlines()[0], *lines]))
-    account, jobs, _ = study(tmp_path / "dump.txt", folder=tmp_path / "raw")
+    account, jobs, _ = derive_tables(tmp_path / "dump.txt", folder=tmp_path / "raw")
     assert account.select("rows_read", "rows_kept", "rows_quarantined").row(0) == (5, 1, 4)
     assert jobs["job_id"].to_list() == ["1"]
 
@@ -518,7 +522,7 @@ def test_invalid_utf8_matters_only_in_columns_that_are_read(tmp_path):
     rows = [("name", *record(1, "COMPLETED")), ("x", *record(2, "COMPLETED", user="name"))]
     text = format_dump(*rows, ("y", *record(3, "COMPLETED")), columns=columns).encode()
     (tmp_path / "dump.txt").write_bytes(text.replace(b"name", b"nam\xff"))
-    account, jobs, _ = study(tmp_path / "dump.txt", folder=tmp_path / "raw")
+    account, jobs, _ = derive_tables(tmp_path / "dump.txt", folder=tmp_path / "raw")
     assert account["rows_quarantined"].item() == 1
     assert jobs["job_id"].to_list() == ["1", "3"]
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from cluster_effects import alike, design_effect, log_sd
+from cluster_effects import design_effect, intraclass_correlation, log_sd
 from of_formats import raw_schemas
 from samples.pai2020 import sample_published as pai
 from samples.pai2020.sample import FILES, write_sample
@@ -404,7 +404,7 @@ def test_users_and_groups_differ_as_configured(trace):
     assert log_sd(failed, ended["user"]) == pytest.approx(pai.USER_LOG_SD, abs=0.25)
     succeeded = ended.filter(~failed).join(trace["group_tag_table"].select("inst_id", "group"), on="inst_id")
     run_s = succeeded["end_time"] - succeeded["start_time"]
-    assert alike(run_s, succeeded["group"]) > alike(run_s, succeeded["user"]) > 0.05
+    assert intraclass_correlation(run_s, succeeded["group"]) > intraclass_correlation(run_s, succeeded["user"]) > 0.05
     # A group requests the same each time, except a few on the edge between two values.
     requests = trace["job_table"].join(trace["group_tag_table"].select("inst_id", "group"), on="inst_id")
     requests = requests.join(trace["task_table"].unique("job_name", keep="none"), on="job_name")

@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 import pytest
 from cluster_effects import design_effect, log_sd
-from of_formats import raw_schemas, table_of
+from of_formats import derive_table, raw_schemas
 from samples.philly import sample, sample_telemetry
 from samples.philly.sample import NEEDS_ALL_SHARE, WITHIN_BY_40_SHARE
 from samples.philly.sample_cluster import RETRY_TIMER_S
@@ -53,9 +53,9 @@ def ingested(output):
     account, _ = ingest(files, schemas, folder / "raw", 0.0, philly_raw.READERS)
     raw = {table: pl.scan_parquet(folder / f"raw/{table}.parquet") for table in TABLES}
     return (
-        table_of("philly", "jobs", raw),
-        table_of("philly", "attempts", raw),
-        table_of("philly", "nodes", raw),
+        derive_table("philly", "jobs", raw),
+        derive_table("philly", "attempts", raw),
+        derive_table("philly", "nodes", raw),
         account,
     )
 

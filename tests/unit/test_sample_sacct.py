@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 from cluster_effects import design_effect, log_sd
 from given_tables import ingested as ingested_beside
-from of_formats import raw_schemas, table_of
+from of_formats import derive_table, raw_schemas
 from samples.sacct import sample
 from samples.sacct.sample_cluster import NODE_GPUS, PREEMPTIBLE_AFTER_S
 from ttf.analyses.nodes.find_lemon_nodes.compute import lemon_nodes
@@ -56,8 +56,8 @@ def ingested(output):
     files = [folder / "new" / sample.FILES[name] for name in ("record_a", "record_b")]
     account, _ = ingest({"record": files}, schemas, folder / "raw", 0.0, sacct_reader.READERS)
     raw = {"record": pl.scan_parquet(folder / "raw/record.parquet")}
-    jobs = table_of("sacct", "jobs", raw).with_columns(trace=pl.lit("t"))
-    attempts = table_of("sacct", "attempts", raw)
+    jobs = derive_table("sacct", "jobs", raw).with_columns(trace=pl.lit("t"))
+    attempts = derive_table("sacct", "attempts", raw)
     ingested_beside("health_event", folder / "new/health_events.csv", folder / "raw")
     events = health_events(folder / "raw")
     return jobs, attempts, infra_lives(jobs, attempts, RULES, events), account
@@ -225,7 +225,7 @@ def test_only_planted_lemons_are_flagged(output, ingested, tmp_path):
     With 68 failures not every planted node is flagged, but the shrunken rates rank all of them first.
     """
     raw = {"record": pl.scan_parquet(output[0] / "raw/record.parquet")}
-    placements = table_of("sacct", "placements", raw).lazy()
+    placements = derive_table("sacct", "placements", raw).lazy()
     window = last_window(placements, 365)
     rates = lemon_nodes(placements, ingested[2].lazy(), [window, *split_window(window)], 0.05, Partitions(tmp_path))[0]
     planted_nodes = {sample.node_name(node) for node in HAZARD.lemons(sample.node_count(JOBS)).tolist()}

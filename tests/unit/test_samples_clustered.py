@@ -3,7 +3,7 @@
 import numpy as np
 import polars as pl
 import pytest
-from cluster_effects import alike, design_effect, log_sd
+from cluster_effects import design_effect, intraclass_correlation, log_sd
 from samples.pai2020 import sample_published as pai
 from samples.pai2020.sample_plan import plan_sample
 from samples.pai2020.sample_tables import first_machines, make_machines, place_instances
@@ -108,8 +108,14 @@ def test_run_times_of_a_user_and_of_a_group_are_correlated():
     jobs = pl.concat([draw_pai_jobs(seed).filter(~pl.col("failed")).with_columns(seed=pl.lit(seed)) for seed in SEEDS])
     misc_jobs = jobs.filter(pl.col("gpu_type") == pai.MISC)
     user, group = (misc_jobs.select(code=pl.struct("seed", name).rank("dense"))["code"] for name in ("user", "group"))
-    assert alike(misc_jobs["run_s"], group) == pytest.approx(pai.RUN_BY_USER + pai.RUN_BY_GROUP, abs=0.08)
-    assert pai.RUN_BY_USER - 0.05 < alike(misc_jobs["run_s"], user) < alike(misc_jobs["run_s"], group) - 0.05
+    assert intraclass_correlation(misc_jobs["run_s"], group) == pytest.approx(
+        pai.RUN_BY_USER + pai.RUN_BY_GROUP, abs=0.08
+    )
+    assert (
+        pai.RUN_BY_USER - 0.05
+        < intraclass_correlation(misc_jobs["run_s"], user)
+        < intraclass_correlation(misc_jobs["run_s"], group) - 0.05
+    )
 
 
 @pytest.mark.parametrize("name", ["philly", "sacct"])
@@ -120,7 +126,9 @@ def test_run_times_are_correlated_in_groups_that_the_log_does_not_name(name):
     jobs = jobs.filter(~pl.col("failed") & (pl.col("kind") == 0) & (pl.col("run_s") > 0))
     group = jobs.select(code=pl.struct("seed", "group").rank("dense"))["code"]
     module = SAMPLES[name][0]
-    assert alike(jobs["run_s"], group) == pytest.approx(module.RUN_BY_USER + module.RUN_BY_GROUP, abs=0.1)
+    assert intraclass_correlation(jobs["run_s"], group) == pytest.approx(
+        module.RUN_BY_USER + module.RUN_BY_GROUP, abs=0.1
+    )
 
 
 def test_machines_of_the_pai_sample_differ_as_configured():
@@ -248,9 +256,9 @@ def test_scores_have_the_requested_correlation():
     user, group = np.arange(40_000) // 20, np.arange(40_000) // 4
     scores = draws.correlated_scores(rng, (user, 0.1), (group, 0.2))
     assert scores.var() == pytest.approx(1, abs=0.03)
-    assert alike(scores, group) == pytest.approx(0.3, abs=0.02)
+    assert intraclass_correlation(scores, group) == pytest.approx(0.3, abs=0.02)
     # 30 of the 190 pairs of a user are in one group.
-    assert alike(scores, user) == pytest.approx(0.1 + 0.2 * 30 / 190, abs=0.02)
+    assert intraclass_correlation(scores, user) == pytest.approx(0.1 + 0.2 * 30 / 190, abs=0.02)
 
 
 def test_groups_share_one_request_and_are_adjacent():

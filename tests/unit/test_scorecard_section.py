@@ -6,7 +6,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from prose import slips
+from prose import find_slips
 from ttf.engine.storage.tables import write_csv
 from ttf.page.replication.scorecard import DIFFERS, NOT_COMPUTABLE, NOT_RUN, REPRODUCED, SUSPECT
 from ttf.page.report.scorecard_section import MOST_ROWS, scored_of
@@ -61,7 +61,7 @@ def test_all_are_counted_and_the_first_shown(tmp_path, count):
     computed = sum(counts[verdict] for verdict in (REPRODUCED, DIFFERS, SUSPECT))
     assert f"{computed:,} published findings could be computed" in prose
     assert f"has {count:,} findings about this trace" in prose
-    assert slips(prose) == []
+    assert find_slips(prose) == []
     expected = {
         "differs": counts[DIFFERS] + counts[SUSPECT],
         "reproduced": counts[REPRODUCED],

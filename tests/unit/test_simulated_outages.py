@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from outage_traces import DAY, made
+from outage_traces import DAY, make_outages
 from scipy import stats
 from ttf.analyses.shared.outages import outage_simulation
 from ttf.analyses.shared.outages.outage_simulation import (
@@ -96,7 +96,7 @@ def test_shortfalls_equal_a_count_of_seconds(rows, spares):
 def test_resampled_blocks_count_every_second_of_the_units_they_take(rows, count, spares, horizon):
     """Four units have six blocks of 10 s; the fourth unit is not in the last two."""
     intervals = {unit: sorted((t, t + d) for k, t, d in rows if k == n) for n, unit in enumerate("abcd")}
-    outages, *_, exposure = made(intervals, 60)
+    outages, *_, exposure = make_outages(intervals, 60)
     exposure = exposure.with_columns(until_s=pl.when(unit_id="d").then(40).otherwise("until_s"))
     spans = spans_of(outages, exposure)
     blocks = blocks_of(spans, exposure, 10)
@@ -123,7 +123,9 @@ def make_weekly_trace(weeks=6):
     week = 7 * DAY
     joint = [(week * n + DAY, week * n + DAY + (n + 1) * 3600) for n in range(weeks)]
     overlap = [(week - 3600, week + 3600)]
-    outages, *_, exposure = made({"a": joint, "b": joint, "c": joint, "d": overlap, "e": []}, weeks * week)
+    outages, *_, exposure = make_outages(
+        {"a": joint, "b": joint, "c": joint, "d": overlap, "e": []}, weeks * week
+    )
     until_s = pl.when(unit_id="e").then((weeks - 1) * week).otherwise("until_s")
     return outages, exposure.with_columns(until_s=until_s)
 
@@ -170,7 +172,7 @@ def test_times_keep_the_share_down_of_the_trace_and_its_failures():
         while (time_s := time_s + rng.exponential((5 if unit % 3 else 50) * DAY)) < 100 * DAY:
             unit_intervals.append((int(time_s), int(time_s := time_s + rng.lognormal(9, 1))))
         intervals[f"u{unit}"] = unit_intervals
-    outages, *_, exposure = made(intervals, 100 * DAY)
+    outages, *_, exposure = make_outages(intervals, 100 * DAY)
     spans = spans_of(outages, exposure)
     up, repair = times_of(spans, exposure)
     course, outage_count = course_of(spans, exposure), spans["inside"].sum()

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 import statsmodels.api as sm
 import vl_convert
-from given_tables import metrics_of
+from given_tables import compute_metrics
 from given_tables import one_row as select_row
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -437,7 +437,7 @@ def test_a_simulated_cluster_is_covered_and_has_slope_minus_one():
 
 
 def size_numbers(by_gpus, rate, law):
-    return metrics_of("measure_sizes", {"mttf_by_gpus": by_gpus, "node_failure_rate": rate, "size_law": law})
+    return compute_metrics("measure_sizes", {"mttf_by_gpus": by_gpus, "node_failure_rate": rate, "size_law": law})
 
 
 ROWS = ((1, 90, 40, 90 * DAY), (4, 50, 60, 40 * DAY), (64, 20, 35, 3 * DAY), (128, 1, 0, DAY))

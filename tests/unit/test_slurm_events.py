@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 import yaml
-from of_formats import FILES, FORMATS, raw_schemas, typed
+from of_formats import FILES, FORMATS, ingest_tables, raw_schemas
 from sacct_story import FIXTURES
 from samples.sacct import sample, sample_events
 from ttf.engine.errors import StudyError
@@ -28,7 +28,7 @@ def read_dumps(folder, *dumps, max_share=0.0, **meaning):
     for number, dump in enumerate(dumps):
         files.append(folder / f"{number}.txt")
         files[-1].write_bytes(dump if isinstance(dump, bytes) else dump.encode())
-    raw, *account_and_quarantine = typed("slurm_events", folder, max_share, READERS, node_event=files)
+    raw, *account_and_quarantine = ingest_tables("slurm_events", folder, max_share, READERS, node_event=files)
     return Source(raw, meaning), *account_and_quarantine
 
 

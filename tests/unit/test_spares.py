@@ -5,8 +5,8 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from outage_rooms import Frames, on_page, tables_of
-from outage_traces import DAY, made
+from outage_rooms import Frames, compute_tables, render_analysis
+from outage_traces import DAY, make_outages
 from scipy import stats
 from ttf.analyses.outages.size_spares.compute import NOT_WATCHED, TOO_RARE, block_length_s, spares_limits
 from ttf.analyses.shared.outages.outage_simulation import ALWAYS_DOWN, NO_OUTAGE, Drawn, Exponential, renewals
@@ -21,7 +21,9 @@ from ttf.analyses.shared.outages.units_down import (
 
 
 def size_spares(folder, outages, exposure):
-    return tables_of("size_spares", Frames({"outages": outages, "exposure": exposure}, seed=1, block_days=7), folder)
+    return compute_tables(
+        "size_spares", Frames({"outages": outages, "exposure": exposure}, seed=1, block_days=7), folder
+    )
 
 
 @pytest.mark.parametrize("units", [1, 7, 400])
@@ -43,7 +45,7 @@ def test_binomials_are_those_of_scipy(units, down_share):
 )
 def test_the_sweep_counts_every_second(rows, window, block):
     intervals = {unit: [(a, a + n) for name, a, n in rows if name == unit] for unit in "abc"}
-    outages, *_, exposure = made(intervals, 50)
+    outages, *_, exposure = make_outages(intervals, 50)
     exposure = exposure.with_columns(from_s=pl.when(unit_id="c").then(window[0]).otherwise("from_s"))
     exposure = exposure.with_columns(until_s=pl.when(unit_id="c").then(window[1]).otherwise("until_s"))
     course = course_of(spans_of(outages, exposure), exposure)
@@ -65,7 +67,7 @@ def test_the_sweep_counts_every_second(rows, window, block):
 
 
 def test_a_fleet_that_grows_has_a_mixture_of_binomials_with_the_same_mean():
-    outages, *_, exposure = made({"a": [(10, 30)], "b": [(60, 70)], "c": [], "d": []}, 100)
+    outages, *_, exposure = make_outages({"a": [(10, 30)], "b": [(60, 70)], "c": [], "d": []}, 100)
     exposure = exposure.with_columns(from_s=pl.when(unit_id="d").then(50).otherwise("from_s"))
     course = course_of(spans_of(outages, exposure), exposure)
     assert course.units == 3.5
@@ -79,7 +81,7 @@ def test_a_fleet_that_grows_has_a_mixture_of_binomials_with_the_same_mean():
 def test_units_that_fail_together_need_more_spares_than_the_binomial(tmp_path):
     """Ten of 40 units fail together on one day in twenty, so 10 are down for 5% of the time."""
     joint = [(20 * DAY * n + DAY, 20 * DAY * n + 2 * DAY) for n in range(10)]
-    outages, *_, exposure = made({f"u{n:02}": joint if n < 10 else [] for n in range(40)}, 200 * DAY)
+    outages, *_, exposure = make_outages({f"u{n:02}": joint if n < 10 else [] for n in range(40)}, 200 * DAY)
     tables = size_spares(tmp_path, outages, exposure)
     down = tables["units_down"].filter(pl.col("time_s") > 0)
     assert down.select("down", "time_share").rows() == [(0, 0.95), (10, 0.05)]
@@ -95,7 +97,7 @@ def test_units_that_fail_together_need_more_spares_than_the_binomial(tmp_path):
             assert row["observed_low"] is None and row["reason"] == TOO_RARE.format(7)
         else:
             assert row["observed_low"] <= row["spares_observed"] <= row["observed_high"] and row["reason"] is None
-    metrics, text, charts = on_page("size_spares", tables)
+    metrics, text, charts = render_analysis("size_spares", tables)
     assert "At most 10 of 40 were down at once" in text
     assert metrics["spares.p99_9.observed"] == 10
     assert charts["units_down"].empty is None
@@ -103,7 +105,7 @@ def test_units_that_fail_together_need_more_spares_than_the_binomial(tmp_path):
 
 def test_groups_and_planned_outages_have_rows_of_their_own(tmp_path):
     racks = {"a": [(10, 20)], "b": [(10, 30)]}
-    outages, _, exposure = made(racks, 100)
+    outages, _, exposure = make_outages(racks, 100)
     group = pl.col("unit_id").replace_strict({"a": "x", "b": "y"})
     outages = outages.with_columns(planned=pl.col("unit_id") == "b")
     tables = size_spares(tmp_path, outages, exposure.with_columns(group=group))
@@ -126,9 +128,9 @@ def test_groups_and_planned_outages_have_rows_of_their_own(tmp_path):
     ],
 )
 def test_missing_spares_have_a_reason(tmp_path, intervals, until, reason):
-    tables = size_spares(tmp_path, *(made(intervals, until)[i] for i in (0, 2)))
+    tables = size_spares(tmp_path, *(make_outages(intervals, until)[i] for i in (0, 2)))
     assert tables["spares"]["reason"].str.contains(reason, literal=True).all()
-    _, text, _ = on_page("size_spares", tables)
+    _, text, _ = render_analysis("size_spares", tables)
     assert (reason in text) == (until == 0)
 
 

@@ -2,7 +2,7 @@
 
 import polars as pl
 import pytest
-from given_tables import metrics_of
+from given_tables import compute_metrics
 from given_tables import one_row as select_row
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -192,4 +192,4 @@ def test_no_jobs():
     for contract in (STATES, SIZE_MIX, CLUSTER_SUMMARY):
         contract.check(tables[contract.name])
     assert draw_size_mix(tables, Study("pod")).empty == "no pod requested a GPU"
-    assert "states.most.share" not in metrics_of("describe_states", tables)
+    assert "states.most.share" not in compute_metrics("describe_states", tables)

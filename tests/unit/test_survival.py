@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from lifetime_checks import LIVES, kaplan_meier, lives_of
+from lifetime_checks import LIVES, kaplan_meier, make_durations
 from scipy.stats import CensoredData, ecdf
 from statsmodels.duration.survfunc import SurvfuncRight
 from ttf.analyses.time_to_failure.fit_mttf import SURVIVAL, SURVIVAL_SUMMARY
@@ -35,7 +35,7 @@ def check_curve(curve: pl.DataFrame) -> None:
 
 def test_by_hand() -> None:
     rows = [(6, "failure")] * 3 + [(6, None), (7, "failure"), (9, None), (10, "success"), (None, "failure")]
-    curve = kaplan_meier(lives_of(rows), "failure")
+    curve = kaplan_meier(make_durations(rows), "failure")
     check_curve(curve)
     assert curve.select("time_s", "at_risk", "events", "censored").rows() == [
         (0, 7, 0, 0),
@@ -54,7 +54,7 @@ def test_by_hand() -> None:
 
 
 def test_the_row_of_time_0_counts_durations_of_0_seconds() -> None:
-    curve = kaplan_meier(lives_of([(0, "failure"), (0, None), (5, "failure"), (5, None)]), "failure")
+    curve = kaplan_meier(make_durations([(0, "failure"), (0, None), (5, "failure"), (5, None)]), "failure")
     assert curve.select("time_s", "at_risk", "events", "censored", "survival").rows() == [
         (0, 4, 1, 1, 0.75),
         (5, 2, 1, 1, 0.375),
@@ -62,20 +62,20 @@ def test_the_row_of_time_0_counts_durations_of_0_seconds() -> None:
 
 
 def test_all_fail_and_one_row() -> None:
-    curve = kaplan_meier(lives_of([(5, "failure")]), "failure")
+    curve = kaplan_meier(make_durations([(5, "failure")]), "failure")
     assert curve["survival"].to_list() == [1.0, 0.0]
     undefined = (None, None, "survival is 0: the log-log interval is not defined there")
     assert curve.select("ci_low", "ci_high", "reason").row(1) == undefined
 
 
 def test_no_failures_stay_at_1() -> None:
-    curve = kaplan_meier(lives_of([(5, "success"), (8, None)]), "failure")
+    curve = kaplan_meier(make_durations([(5, "success"), (8, None)]), "failure")
     for name in ("survival", "ci_low", "ci_high"):
         assert curve[name].to_list() == [1.0, 1.0, 1.0]
 
 
 def test_no_known_duration() -> None:
-    curves, summary = survival_tables(lives_of([(None, "failure")]), "failure", ["all"])
+    curves, summary = survival_tables(make_durations([(None, "failure")]), "failure", ["all"])
     assert curves.row(0, named=True)["survival"] is None
     assert curves["reason"].to_list() == summary["reason"].to_list() == ["no life with a known duration"]
     assert summary["n"].to_list() == [0]
@@ -83,7 +83,7 @@ def test_no_known_duration() -> None:
 
 def test_a_negative_duration_is_refused() -> None:
     with pytest.raises(ValueError, match="negative"):
-        kaplan_meier(lives_of([(-1, None)]), "failure")
+        kaplan_meier(make_durations([(-1, None)]), "failure")
 
 
 def test_agrees_with_scipy_and_statsmodels() -> None:
@@ -111,7 +111,7 @@ def test_agrees_with_scipy_and_statsmodels() -> None:
 
 def test_summary_by_hand() -> None:
     # Failures at 10, 20, 30 and 40: survival is exactly 0.5 at 20.
-    lives = lives_of([(t, "failure") for t in (40, 10, 30, 20)])
+    lives = make_durations([(t, "failure") for t in (40, 10, 30, 20)])
     _, summary = survival_tables(lives, "failure", ["all"])
     SURVIVAL_SUMMARY.check(summary)
     row = summary.row(0, named=True)
@@ -129,7 +129,7 @@ def test_an_exact_half_is_the_median(n: int) -> None:
 
 
 def test_no_median_has_a_reason() -> None:
-    _, summary = survival_tables(lives_of([(5, "failure"), (8, None), (9, None)]), "failure", ["all"])
+    _, summary = survival_tables(make_durations([(5, "failure"), (8, None), (9, None)]), "failure", ["all"])
     row = summary.row(0, named=True)
     assert row["median_s"] is None and "no median" in row["reason"]
     assert row["restricted_mean_s"] == pytest.approx(5 + 4 * 2 / 3)
@@ -183,7 +183,7 @@ def test_restricted_means_of_strata_have_one_horizon() -> None:
 
 def test_without_censoring_the_restricted_mean_is_the_mean_with_its_error() -> None:
     seconds = np.random.default_rng(3).integers(1, 10**6, 200)
-    _, summary = survival_tables(lives_of([(int(s), "failure") for s in seconds]), "failure", ["all"])
+    _, summary = survival_tables(make_durations([(int(s), "failure") for s in seconds]), "failure", ["all"])
     row = summary.row(0, named=True)
     assert row["restricted_mean_s"] == pytest.approx(seconds.mean())
     assert row["restricted_mean_se_s"] == pytest.approx(seconds.std() / 200**0.5)
@@ -191,7 +191,7 @@ def test_without_censoring_the_restricted_mean_is_the_mean_with_its_error() -> N
 
 @pytest.mark.parametrize("rows", [[(5, None), (8, None)], [(8, "failure")], [(5, None), (8, "failure"), (8, None)]])
 def test_without_an_event_before_the_last_duration_the_mean_has_no_error(rows: list) -> None:
-    row = survival_tables(lives_of(rows), "failure", ["all"])[1].row(0, named=True)
+    row = survival_tables(make_durations(rows), "failure", ["all"])[1].row(0, named=True)
     assert (row["restricted_mean_s"], row["restricted_mean_se_s"]) == (8, None)
     assert "no standard error of the restricted mean" in row["reason"]
 
@@ -202,7 +202,7 @@ def test_the_error_of_the_restricted_mean_covers() -> None:
         failure_s, limit_s = rng.exponential(1000, 120), rng.uniform(500, 3000, 120)
         end = np.minimum(limit_s, 1000)
         rows = [(math.ceil(min(x, c)), "failure" if x <= c else None) for x, c in zip(failure_s, end, strict=True)]
-        row = survival_tables(lives_of(rows), "failure", ["all"])[1].row(0, named=True)
+        row = survival_tables(make_durations(rows), "failure", ["all"])[1].row(0, named=True)
         covered_count += abs(row["restricted_mean_s"] - truth) <= 1.96 * row["restricted_mean_se_s"]
     assert covered_count >= 300 * 0.95 - 3 * (300 * 0.95 * 0.05) ** 0.5
 
@@ -222,7 +222,7 @@ def test_strata_are_in_order_and_labelled_by_the_raw_value() -> None:
 
 
 def test_other_events_are_censored() -> None:
-    lives = lives_of([(1, "dbe"), (2, "otb"), (3, None)])
+    lives = make_durations([(1, "dbe"), (2, "otb"), (3, None)])
     assert kaplan_meier(lives, "otb")["events"].to_list() == [0, 0, 1, 0]
 
 
@@ -254,7 +254,7 @@ def test_thin_spreads_the_events_evenly() -> None:
 
 @given(ROWS, st.randoms())
 def test_properties(rows: list, random) -> None:
-    curve = kaplan_meier(lives_of(rows), "failure")
+    curve = kaplan_meier(make_durations(rows), "failure")
     complete_rows = [row for row in rows if row[0] is not None]
     assert curve["events"].sum() + curve["censored"].sum() == len(complete_rows)
     if complete_rows:
@@ -265,4 +265,4 @@ def test_properties(rows: list, random) -> None:
         assert (limits["survival"] <= limits["ci_high"]).all()
         assert limits["ci_low"].is_finite().all()
     random.shuffle(rows)
-    assert kaplan_meier(lives_of(rows), "failure").equals(curve)
+    assert kaplan_meier(make_durations(rows), "failure").equals(curve)

@@ -14,7 +14,7 @@ import polars as pl
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from of_formats import FORMATS, table_of
+from of_formats import FORMATS, derive_table
 from study.config import SCHEMA, resolve
 from study.documents import find_schema_problems, load_schema
 from study.messages import ConfigError
@@ -73,7 +73,7 @@ def derive(entry, paths, folder, max_share=1.0):
     folder.mkdir(exist_ok=True)
     schemas = table_schemas(table.schema_document(entry))
     account, quarantine = ingest({"rows": paths}, schemas, folder, max_share, table.READERS)
-    jobs = table_of("table", "jobs", {"rows": pl.scan_parquet(folder / "rows.parquet")}, entry)
+    jobs = derive_table("table", "jobs", {"rows": pl.scan_parquet(folder / "rows.parquet")}, entry)
     return jobs, account.row(0)[1:], quarantine
 
 

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sacct_story import FIXTURES, study
+from sacct_story import FIXTURES, derive_tables
 from study.taxonomy import load_taxonomy
 from ttf.analyses.causes.classify_failures import ANALYSIS, REASONS
 from ttf.analyses.causes.classify_failures.charts import CHARTS
@@ -360,7 +360,7 @@ def test_philly_an_attempt_of_unknown_outcome_with_a_successor_failed():
 
 
 def test_the_reasons_of_a_real_slurm(tmp_path):
-    _, jobs, attempts = study(FIXTURES / "real_readme.txt", folder=tmp_path)
+    _, jobs, attempts = derive_tables(FIXTURES / "real_readme.txt", folder=tmp_path)
     reasons = classify(list_attempts(jobs, attempts).filter("failed"), TAXONOMY)
     assert reasons.select("job_id", "attempt", "reason", "evidence").rows() == [
         ("2", 0, None, None),  # exit code 3
@@ -376,7 +376,7 @@ def test_the_reasons_of_a_real_slurm(tmp_path):
 
 @pytest.mark.parametrize("has_attempts", [True, False])
 def test_blocks_of_any_size_give_the_same(tmp_path, has_attempts):
-    _, jobs, attempts = study(FIXTURES / "real_readme.txt", folder=tmp_path)
+    _, jobs, attempts = derive_tables(FIXTURES / "real_readme.txt", folder=tmp_path)
     expected = classify(list_attempts(jobs, attempts if has_attempts else None).filter("failed"), TAXONOMY)
     assert expected.height
     files = {"jobs": tmp_path / "jobs.parquet"} | ({"attempts": tmp_path / "attempts.parquet"} if has_attempts else {})

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from of_formats import table_of, typed
+from of_formats import derive_table, ingest_tables
 from ttf.records.lives import LIFE_COLUMNS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -17,14 +17,14 @@ def ingest_stays(tmp_path):
     """Ingest rows of the table; return the raw tables, with the quarantine in `ingest_stays.quarantine`."""
 
     def run(*rows):
-        tables, _, run.quarantine = typed("titan", tmp_path, stays=HEADER + "".join(f"{row}\n" for row in rows))
+        tables, _, run.quarantine = ingest_tables("titan", tmp_path, stays=HEADER + "".join(f"{row}\n" for row in rows))
         return tables
 
     return run
 
 
 def test_columns_of_a_duration(ingest_stays):
-    lives = table_of("titan", "lives", ingest_stays(f"0323,c11-2c1s4n3,2014-01-21 10:28:50,{END},174386323,FALSE,"))
+    lives = derive_table("titan", "lives", ingest_stays(f"0323,c11-2c1s4n3,2014-01-21 10:28:50,{END},174386323,FALSE,"))
     extras = {"batch": pl.String, "cage": pl.Int64, "dbe": pl.Boolean, "otb": pl.Boolean}
     position_types = dict.fromkeys(["column", "row", "slot", "node"], pl.Int64)
     assert lives.schema == pl.Schema(LIFE_COLUMNS | extras | position_types)
@@ -53,7 +53,7 @@ def test_columns_of_a_duration(ingest_stays):
 
 def test_a_failure_is_a_gpu_taken_out_with_an_event(ingest_stays):
     out, stays = "2017-02-07 10:20:57,100,TRUE", f"{END},100,FALSE"
-    lives = table_of(
+    lives = derive_table(
         "titan",
         "lives",
         ingest_stays(
@@ -78,7 +78,7 @@ def test_a_failure_is_a_gpu_taken_out_with_an_event(ingest_stays):
 
 
 def test_a_duration_is_the_sum_of_its_stays(ingest_stays):
-    lives = table_of(
+    lives = derive_table(
         "titan",
         "lives",
         ingest_stays(
@@ -97,7 +97,7 @@ def test_a_duration_is_the_sum_of_its_stays(ingest_stays):
 
 
 def test_batch_by_first_insertion(ingest_stays):
-    lives = table_of(
+    lives = derive_table(
         "titan",
         "lives",
         ingest_stays(
@@ -114,7 +114,7 @@ def test_the_position_is_the_location_held_longest(ingest_stays):
     def stay(serial, location, insert, seconds):
         return f"{serial},{location},{insert} 00:00:00,{END},{seconds},FALSE,"
 
-    lives = table_of(
+    lives = derive_table(
         "titan",
         "lives",
         ingest_stays(

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from made_risk import FEATURES, FIRST_S, WEEK_S, coin, shuffled_in, with_users
+from made_risk import FEATURES, FIRST_S, WEEK_S, coin, shuffle_failures, with_users
 from ttf.analyses.risk.train_model import LINEAGE
 from ttf.analyses.risk.train_model.checks import Summary, code_features, largest_drift
 from ttf.analyses.risk.train_model.gate import INCONCLUSIVE, PROMOTED, WORSE, compute_tolerance, decide
@@ -208,7 +208,7 @@ def test_a_model_is_read_back_to_the_last_bit(steady):
 
 
 def test_a_model_of_shuffled_failures_is_not_promoted():
-    table, files = build_lineage(shuffled_in(N, 1, 3, WEEKS))
+    table, files = build_lineage(shuffle_failures(N, 1, 3, WEEKS))
     fourth = table.row(3, named=True)
     assert fourth["decision"] == WORSE
     assert fourth["difference_lower"] > fourth["tolerance"] > 0

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from given_tables import metrics_of
+from given_tables import compute_metrics
 from scipy import stats
 from ttf.analyses.quality.compare_parts import FORECAST
 from ttf.analyses.quality.compare_parts.forecast import (
@@ -83,13 +83,13 @@ def test_each_week_is_forecast_from_earlier_weeks_only():
     assert rows[-1] | next_week(weeks) == rows[-1] and rows[-1]["observed"] is None
     FORECAST.check(FORECAST.frame(row | {"what": "failed_jobs"} for row in rows))
     table = FORECAST.frame(row | {"what": "failed_jobs"} for row in rows)
-    metrics = metrics_of("compare_parts", {"week_forecast": table})
+    metrics = compute_metrics("compare_parts", {"week_forecast": table})
     value = {key.removeprefix("forecast.failed_jobs."): metric["value"] for key, metric in metrics.items()}
     assert (value["held"], value["tried"], value["weeks"]) == (1, 2, 10)
 
 
 def test_no_whole_week_is_a_reason():
     blank = FORECAST.frame([{"what": "failed_jobs", "week": 1, "weeks_before": 0, "tried": 0, "reason": "none"}])
-    metrics = metrics_of("compare_parts", {"week_forecast": blank})
+    metrics = compute_metrics("compare_parts", {"week_forecast": blank})
     assert metrics["forecast.failed_jobs.reason"]["value"] == "none"
     assert "forecast.failed_jobs.high" not in metrics and pl.Series(blank["held"]).is_null().all()

@@ -16,7 +16,7 @@ from ttf.analyses.lost.measure_losses.what_if import (
     TRIAL,
 )
 from ttf.records.runs import RUN_COLUMNS, with_runs_before
-from whole_losses import what_if_of
+from whole_losses import what_if_table
 
 HOUR = 3600
 
@@ -59,7 +59,7 @@ def test_a_trial_by_hand() -> None:
         (6, 2, None, "failure"),  # of unknown length: costs a minute
         (7, 2, 60, "failure", {"timed_out": True}),  # a time limit is no failure of the program
     )
-    table = what_if_of(runs, [60])
+    table = what_if_table(runs, [60])
     WHAT_IF.check(table)
     row = select_row(table, TRIAL, 60)
     assert (row["n"], row["affected"]) == (7, 2)
@@ -73,12 +73,12 @@ def test_a_trial_by_hand() -> None:
 
 
 def test_by_proxy_every_failure_enters_the_trial() -> None:
-    row = select_row(what_if_of(make_runs((0, 2, 10, "failure", {"infra": True, "basis": "proxy"})), [60]), TRIAL, 60)
+    row = select_row(what_if_table(make_runs((0, 2, 10, "failure", {"infra": True, "basis": "proxy"})), [60]), TRIAL, 60)
     assert row["affected"] == 1 and row["saved_gpu_hours"] == 10 / HOUR
 
 
 def test_a_job_has_one_trial_only() -> None:
-    row = select_row(what_if_of(make_runs((0, 2, 10, "failure"), (0, 2, 10, "failure")), [60]), TRIAL, 60)
+    row = select_row(what_if_table(make_runs((0, 2, 10, "failure"), (0, 2, 10, "failure")), [60]), TRIAL, 60)
     assert (row["n"], row["affected"], row["saved_gpu_hours"]) == (1, 1, 10 / HOUR)
 
 
@@ -93,7 +93,7 @@ def test_no_retries_by_hand() -> None:
         *[(5, 1, HOUR, "cancelled"), (5, 1, HOUR, "success")],
         *[(6, 1, HOUR, "failure", transient), (6, 1, HOUR, "unknown")],  # the outcome is not recorded
     )
-    table = what_if_of(runs, [])
+    table = what_if_table(runs, [])
     row = select_row(table, NO_RETRY)
     assert (row["n"], row["affected"], row["given_up"]) == (6, 2, 1)
     assert (row["saved_gpu_hours"], row["cost_gpu_hours"], row["given_up_gpu_hours"]) == (5, 0, 2)
@@ -102,12 +102,12 @@ def test_no_retries_by_hand() -> None:
 
 
 def test_undefined_savings_are_blank() -> None:
-    table = what_if_of(make_runs((0, 1, 10, "failure")), [60, 300])
+    table = what_if_table(make_runs((0, 1, 10, "failure")), [60, 300])
     assert table.filter(pl.col("scenario") == TRIAL)["reason"].to_list() == [NO_LARGE] * 2
     assert table["net_gpu_hours"].null_count() == table.height == 4
-    (row,) = what_if_of(make_runs((0, 2, 0, "failure")), [60]).head(1).to_dicts()
+    (row,) = what_if_table(make_runs((0, 2, 0, "failure")), [60]).head(1).to_dicts()
     assert row["net_share"] is None and row["reason"] == NO_TIME
-    assert what_if_of(make_runs(), [60]).height == 3
+    assert what_if_table(make_runs(), [60]).height == 3
 
 
 RUNS = st.lists(
@@ -125,7 +125,7 @@ RUNS = st.lists(
 @given(RUNS, st.integers(1, 600))
 def test_savings_equal_plain_python(rows: list, trial_s: int) -> None:
     rows.sort(key=lambda row: row[0])
-    table = what_if_of(make_runs(*rows), [trial_s])
+    table = what_if_table(make_runs(*rows), [trial_s])
     jobs: dict[int, list] = {}
     for job, *run in rows:
         jobs.setdefault(job, []).append(run)

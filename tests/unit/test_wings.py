@@ -9,7 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from import_graph import SCRIPTS, imported
+from import_graph import SCRIPTS, direct_imports
 
 ROOT = SCRIPTS.parent
 TTF, STUDY = SCRIPTS / "ttf", ROOT / "workflow" / "study"
@@ -26,7 +26,7 @@ ROLES = {"analyses": {"compute", "charts", "numbers", "page"}, "formats": {"deri
 def map_imports() -> dict[Path, set[Path]]:
     """Map each module of ttf to the modules that it imports at any place."""
     files = [file for file in TTF.rglob("*.py") if file.name != "__init__.py" or "ANALYSIS = " in file.read_text()]
-    return {file: {module for module in imported(file) if module.suffix == ".py"} - {file} for file in files}
+    return {file: {module for module in direct_imports(file) if module.suffix == ".py"} - {file} for file in files}
 
 
 def wing_index(file: Path) -> int:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from words_instead import slips
+from words_instead import find_private_words
 
 ROOT = Path(__file__).parents[2]
 # Not checked: the changelog, and files made from the contracts, which are checked in the code.
@@ -65,9 +65,9 @@ def extract_values(node: object) -> Iterator[str]:
 def list_slips(path: Path) -> list[str]:
     text = path.read_text(encoding="utf-8")
     if path.suffix in (".md", ".qmd"):
-        return slips(extract_prose(text))
+        return find_private_words(extract_prose(text))
     if path.suffix in (".html", ".typ"):
-        return slips(
+        return find_private_words(
             re.sub(r"<!--.*?-->|<[^>]*>|\{[{%#].*?[%}#]\}|^\s*//.*?$", " ", text, flags=re.DOTALL | re.MULTILINE)
         )
     if path.suffix == ".js":
@@ -78,7 +78,7 @@ def list_slips(path: Path) -> list[str]:
         texts = re.findall(r'"""(.*?)"""', text, re.DOTALL)
     else:
         texts = extract_texts(text)
-    return [slip for string in texts if " " in string or string[:1].isupper() for slip in slips(string)]
+    return [slip for string in texts if " " in string or string[:1].isupper() for slip in find_private_words(string)]
 
 
 @pytest.mark.parametrize("files", [PROSE, CODE, LISTS, RULES, PAGES], ids=["prose", "code", "lists", "rules", "pages"])
@@ -99,7 +99,7 @@ def test_texts_use_the_terms_of_the_field(files):
     ],
 )
 def test_a_wrong_term_is_found(text):
-    assert slips(text)
+    assert find_private_words(text)
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_a_wrong_term_is_found(text):
     ["effective training time ratio", "95% CI 2.1–3.4%", "lives.parquet", "%Y-%m-%d %H", "requested lives_infra"],
 )
 def test_an_allowed_term_is_not_found(text):
-    assert not slips(text)
+    assert not find_private_words(text)
 
 
 def test_texts_of_code_exclude_docstrings():

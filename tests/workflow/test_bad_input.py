@@ -1,4 +1,4 @@
-"""Bad input ends in one clear message with file and line or key, exit code 1 and nothing half-written."""
+"""Bad input gives one clear message with file and line or key, exit code 1 and no partial output."""
 
 import gzip
 import os
@@ -17,10 +17,10 @@ def folder_with_workflow(tmp_path_factory) -> Checkout:
     return check_out(tmp_path_factory.mktemp("bad") / "checkout")
 
 
-def refused(study: Checkout, config: dict, *target: str) -> str:
-    done = study.snakemake(*target, check=False, **config)
-    assert done.returncode == 1
-    message = done.stderr + done.stdout
+def refusal_message(study: Checkout, config: dict, *target: str) -> str:
+    process = study.snakemake(*target, check=False, **config)
+    assert process.returncode == 1
+    message = process.stderr + process.stdout
     for scaffolding in ("Traceback", "RuleException", "CalledProcessError", "WorkflowError", "jobid"):
         assert scaffolding not in message
     return message
@@ -37,13 +37,13 @@ def html_page(path):
     path.write_text("<!DOCTYPE html>\n<html><body>404 Not Found</body></html>\n")
 
 
-def other_columns(path):
+def foreign_columns(path):
     path.write_text("time,level,text\n1,info,hello\n")
 
 
 def truncated_gz(path):
-    whole = gzip.compress(path.read_bytes(), mtime=0)
-    path.with_name(path.name + ".gz").write_bytes(whole[: len(whole) // 2])
+    content = gzip.compress(path.read_bytes(), mtime=0)
+    path.with_name(path.name + ".gz").write_bytes(content[: len(content) // 2])
     path.unlink()
 
 
@@ -68,7 +68,7 @@ def short_rows(path):
 BAD_FILES = {
     empty: [TABLE, "the file is empty"],
     html_page: [TABLE, "line 1", "HTML"],
-    other_columns: [TABLE, "the header row has no column", "pod_phase"],
+    foreign_columns: [TABLE, "the header row has no column", "pod_phase"],
     truncated_gz: [TABLE + ".gz", "cut short"],
     truncated_tar_gz: ["openb_pod_list_default.tar.gz", "cut short"],
     text_for_numbers: [TABLE, "not_a_number", "memory_mib", "line 2", "quarantine.max_share"],
@@ -80,15 +80,15 @@ BAD_FILES = {
 def test_a_bad_file_is_named(tmp_path, spoil):
     config = write_pods(Checkout(tmp_path), pods())
     spoil(tmp_path / TABLE)
-    done = whole_study.run(config, tmp_path, only=lambda job: job.script == "ingest")
-    assert done.refused, done
-    assert [part for part in BAD_FILES[spoil] if part not in done.refused] == []
+    result = whole_study.run(config, tmp_path, only=lambda job: job.script == "ingest")
+    assert result.refused, result
+    assert [part for part in BAD_FILES[spoil] if part not in result.refused] == []
 
 
 def test_a_bad_file_ends_the_run_and_a_corrected_one_goes_on(checkout):
     config = write_pods(checkout, pods())
     text_for_numbers(checkout.folder / TABLE)
-    message = refused(checkout, config, "--", "ingested")
+    message = refusal_message(checkout, config, "--", "ingested")
     assert [part for part in BAD_FILES[text_for_numbers] if part not in message] == []
     assert not (checkout.folder / "results" / "mine" / "raw").exists()
     assert not list((checkout.folder / "results").rglob("*.parquet"))
@@ -100,27 +100,27 @@ def test_a_bad_file_ends_the_run_and_a_corrected_one_goes_on(checkout):
 def test_a_missing_folder_is_named(folder_with_workflow):
     study = folder_with_workflow
     registry = {"mine": {"format": "openb", "folder": "nowhere"}}
-    message = refused(study, {"study": ["mine"], "registry": registry})
+    message = refusal_message(study, {"study": ["mine"], "registry": registry})
     assert "registry.mine.folder" in message
     assert "no such folder" in message
 
 
 def test_wrong_key_is_answered_with_file_key_and_nearest(folder_with_workflow):
-    message = refused(folder_with_workflow, {"survival": {"max_stps": 3}})
+    message = refusal_message(folder_with_workflow, {"survival": {"max_stps": 3}})
     assert "my.yaml: line 2, column 3: survival.max_stps" in message
     assert "did you mean max_steps" in message
 
 
 def test_a_configuration_is_checked_before_snakemake_reads_it(folder_with_workflow):
-    """Snakemake would wait for the pipe for ever, and of the bracket name neither the file nor the line."""
+    """Snakemake alone would block on the pipe, and report the bracket without file and line."""
     folder = folder_with_workflow.folder
     os.mkfifo(folder / "pipe")
     (folder / "open.yaml").write_text("study: [sample\nname: weekly\n")
-    for name, says in (
+    for name, message in (
         ("pipe", "pipe: it is a pipe; expected a plain file."),
         ("open.yaml", "open.yaml: line 2, column 5: "),
     ):
         command = [sys.executable, "scripts/run_study.py", f"--config={name}", "--dry-run"]
-        done = subprocess.run(command, cwd=folder, env=environment(), stderr=subprocess.PIPE, text=True, timeout=60)
-        assert (done.returncode, done.stderr.count("\n") < 9) == (1, True)
-        assert done.stderr.startswith(f"error in the configuration\n{says}")
+        process = subprocess.run(command, cwd=folder, env=environment(), stderr=subprocess.PIPE, text=True, timeout=60)
+        assert (process.returncode, process.stderr.count("\n") < 9) == (1, True)
+        assert process.stderr.startswith(f"error in the configuration\n{message}")

@@ -1,8 +1,8 @@
-"""What README and docs tell people to type, as it stands there: run, or planned where it would take long.
+"""Run the commands of README and docs verbatim, or plan them if a run takes long.
 
-Every block marked `sh` is run by a shell. Stand-ins: `git clone` copies this checkout, `sacct` and `sacctmgr` print
-dumps of a real Slurm; `make` and `snakemake` plan, but for the first study and what is quick. What only says here what
-it would do is run by the test that RUN_BY names.
+A shell runs every block marked `sh`. Stand-ins: `git clone` copies this checkout, `sacct` and `sacctmgr` print dumps
+of a real Slurm; `make` and `snakemake` only plan, except for the first study and quick commands. RUN_BY names the
+tests that run the commands that are only planned here.
 """
 
 import json
@@ -27,19 +27,21 @@ DOCS = sorted(path for pattern in ("*.md", "docs/*.md", "config/*.md") for path 
 BLOCK = re.compile(r"^```sh\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 BLOCKS = [(path, text) for path in DOCS for text in BLOCK.findall(path.read_text(encoding="utf-8"))]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-FIRST = BLOCK.findall(README)[0]
-# Those with a key: tests/unit/test_signing.py; those of the tutorial: test_tutorial.py.
-OTHERS = [
+FIRST_BLOCK = BLOCK.findall(README)[0]
+# Other files test these: tests/unit/test_signing.py those with a key, test_tutorial.py the tutorial.
+OTHER_BLOCKS = [
     (path, text)
     for path, text in BLOCKS
-    if text != FIRST and path.name != "tutorial.md" and not re.search("snakedeploy|my_slurm|ssh-keygen|cosign", text)
+    if text != FIRST_BLOCK
+    and path.name != "tutorial.md"
+    and not re.search("snakedeploy|my_slurm|ssh-keygen|cosign", text)
 ]
 LONGEST_README = 700
 (PAGE,) = re.findall(r"The page is `(.*?)`", README)
-# Commands that look at a finished study, or only name what they would do.
+# Commands that read a finished study, or that only print what they would do.
 QUICK = ("verify", "check", "explain", "remove", "score")
 PLANNED = ("report", "pdf", "publish", "archive")
-# Command -> the test that runs it, or the file that has it run.
+# Command -> the test or the file that runs it.
 RUN_BY = {
     "make report PROFILE=slurm": "tests/slurm/test_study_on_slurm.py::test_the_sample_study_in_16_shares",
     "make report PROFILE=kubernetes": "tests/store/test_study_in_a_store.py::"
@@ -66,7 +68,7 @@ RUN_BY = {
     "make test-store": "tests/store/test_study_in_a_store.py",
     "snakedeploy": "tests/module/test_module.py::test_snakedeploy_and_github_give_the_same_bytes",
 }
-# The real commands, by their full names, as these stand before them on the PATH.
+# Stand-ins call real commands by their full names, because they precede them on the PATH.
 SHIMS = {
     "git": '#!/bin/sh\ncp -a "$DOCS_CLONE" "$(basename "$2")"\n',
     "snakemake": '#!/bin/sh\nexec "$DOCS_SNAKEMAKE" --dry-run "$@"\n',
@@ -105,43 +107,45 @@ else:
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory) -> tuple[Path, dict[str, str]]:
-    """A folder to type in, and the environment of a shell in it."""
+def shell(tmp_path_factory) -> tuple[Path, dict[str, str]]:
+    """Return a working folder and the environment of a shell in it."""
     base = tmp_path_factory.mktemp("docs")
     shims = base / "shims"
     shims.mkdir()
     for name, text in SHIMS.items():
         (shims / name).write_text(text)
         (shims / name).chmod(0o755)
-    write_sacct(base, more=True)
+    write_sacct(base, has_failed_node=True)
     env = environment()
-    real = {"DOCS_CLONE": clone(base / "clone"), "DOCS_SACCT": base / "sacct.py", "DOCS_PYTHON": sys.executable}
-    real["DOCS_SNAKEMAKE"] = Path(sys.executable).with_name("snakemake")
+    paths = {"DOCS_CLONE": clone(base / "clone"), "DOCS_SACCT": base / "sacct.py", "DOCS_PYTHON": sys.executable}
+    paths["DOCS_SNAKEMAKE"] = Path(sys.executable).with_name("snakemake")
     path = f"{shims}{os.pathsep}{env['PATH']}"
-    return base, env | {name: str(value) for name, value in real.items()} | {"PATH": path, "EDITOR": "true"}
+    return base, env | {name: str(value) for name, value in paths.items()} | {"PATH": path, "EDITOR": "true"}
 
 
-def write_sacct(base: Path, more: bool) -> None:
-    (base / "sacct.py").write_text(SACCT.format(more=more))
+def write_sacct(base: Path, has_failed_node: bool) -> None:
+    (base / "sacct.py").write_text(SACCT.format(more=has_failed_node))
 
 
-def typed(text: str, folder: Path, env: dict[str, str]) -> str:
-    """What a shell prints of it; the shims stay in front when an environment is activated."""
+def run_shell(text: str, folder: Path, env: dict[str, str]) -> str:
+    """Run the text in a shell and return its output; the shims stay first on the PATH after activation."""
     keep = f'\nhash -r; export PATH="{env["PATH"]}"\n'
     text = text.replace(". .venv/bin/activate\n", ". .venv/bin/activate" + keep)
-    done = subprocess.run(["bash", "-e", "-c", text], cwd=folder, env=env, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, text + done.stdout + done.stderr
-    return done.stdout + done.stderr
+    process = subprocess.run(
+        ["bash", "-e", "-c", text], cwd=folder, env=env, capture_output=True, text=True, check=False
+    )
+    assert process.returncode == 0, text + process.stdout + process.stderr
+    return process.stdout + process.stderr
 
 
 @pytest.fixture(scope="module")
-def study(world) -> Path:
-    """The checkout in which the README's first commands have made a study, with what the other commands name."""
-    base, env = world
-    typed(FIRST, base, env)
+def study(shell) -> Path:
+    """Return the checkout with the study of the README's first commands and the files the others name."""
+    base, env = shell
+    run_shell(FIRST_BLOCK, base, env)
     checkout = base / "time-to-failure"
-    given = (ROOT / "docs/your-data.md").read_text(encoding="utf-8")
-    (checkout / "my.yaml").write_text(re.search(r"```yaml\n(# my.yaml\n.*?)```", given, re.DOTALL)[1])
+    document = (ROOT / "docs/your-data.md").read_text(encoding="utf-8")
+    (checkout / "my.yaml").write_text(re.search(r"```yaml\n(# my.yaml\n.*?)```", document, re.DOTALL)[1])
     write_pods(type("Study", (), {"folder": checkout}), pods(20))
     shutil.copytree(checkout / "raw/mine", checkout / "path/to/the/csv/files")
     (checkout / "path/to/folder").mkdir()
@@ -149,8 +153,8 @@ def study(world) -> Path:
     (checkout / "runs").mkdir()
     times = "2025-01-01 00:00:00,2025-01-01 01:00:00"
     (checkout / "runs/2025.csv").write_text(f"id,owner,started,ended,state,gpus\n1,ann,{times},done,8\n")
-    given = (ROOT / "docs/risk.md").read_text(encoding="utf-8")
-    (checkout / "new_jobs.csv").write_text(re.search(r"```csv\n(.*?)```", given, re.DOTALL)[1])
+    document = (ROOT / "docs/risk.md").read_text(encoding="utf-8")
+    (checkout / "new_jobs.csv").write_text(re.search(r"```csv\n(.*?)```", document, re.DOTALL)[1])
     return checkout
 
 
@@ -162,37 +166,37 @@ def test_the_first_commands_make_the_page_that_is_named(study):
 def test_the_picture_in_the_readme_is_of_the_page_that_is_made(study):
     gallery = runpy.run_path(str(ROOT / "docs/gallery.py"))
     with browsing() as browser:
-        _, words = gallery["first_screen"](browser, study / PAGE)
+        _, page_text = gallery["first_screen"](browser, study / PAGE)
     picture = (ROOT / "docs/gallery/first-screen.png").read_bytes()
-    beside = (ROOT / "docs/gallery/first-screen.txt").read_text(encoding="utf-8")
-    assert beside == gallery["with_picture"](words, picture), "make report, make gallery"
+    recorded_text = (ROOT / "docs/gallery/first-screen.txt").read_text(encoding="utf-8")
+    assert recorded_text == gallery["with_picture"](page_text, picture), "make report, make gallery"
 
 
-@pytest.mark.parametrize("text", [text for _, text in OTHERS], ids=[path.name for path, _ in OTHERS])
-def test_the_commands_run(world, study, tmp_path, text):
-    typed(text, tmp_path if text.startswith("git clone") else study, world[1])
+@pytest.mark.parametrize("text", [text for _, text in OTHER_BLOCKS], ids=[path.name for path, _ in OTHER_BLOCKS])
+def test_the_commands_run(shell, study, tmp_path, text):
+    run_shell(text, tmp_path if text.startswith("git clone") else study, shell[1])
 
 
-@pytest.mark.parametrize("more", [True, False])
-def test_the_dump_of_the_readme_is_what_the_format_reads(world, study, more):
-    """Whether or not this Slurm has the newer fields; tests/slurm/test_accounting.py asks a real one."""
-    base, env = world
-    write_sacct(base, more)
+@pytest.mark.parametrize("has_failed_node", [True, False])
+def test_the_dump_of_the_readme_is_what_the_format_reads(shell, study, has_failed_node):
+    """Slurm may lack the newer fields; tests/slurm/test_accounting.py tests a real one."""
+    base, env = shell
+    write_sacct(base, has_failed_node)
     (dump, *_) = [text for _, text in BLOCKS if "sacct --helpformat" in text]
-    typed(dump, study, env)
+    run_shell(dump, study, env)
     head = (study / "my_slurm/2025.txt").read_text().splitlines()[0]
-    assert head == FIELDS.replace(",", "|") + ("|FailedNode" if more else "")
-    if more:
+    assert head == FIELDS.replace(",", "|") + ("|FailedNode" if has_failed_node else "")
+    if has_failed_node:
         (report,) = [text for text in BLOCK.findall(README) if "DATA=my_slurm" in text]
-        said = typed(report, study, env)
-        assert "sacct: 2025.txt has the columns" in said
-        named = (study / "results/studies/my_slurm/study.yaml").read_text()
-        assert "node_events: [my_slurm/cluster.txt, my_slurm/nodes.txt]" in named
-        assert "render_page" in said
+        output = run_shell(report, study, env)
+        assert "sacct: 2025.txt has the columns" in output
+        study_file = (study / "results/studies/my_slurm/study.yaml").read_text()
+        assert "node_events: [my_slurm/cluster.txt, my_slurm/nodes.txt]" in study_file
+        assert "render_page" in output
 
 
 def commands(text: str) -> list[str]:
-    """The commands of a block, one to a line, without comments."""
+    """Return the commands of a block without comments."""
     lines = text.replace("\\\n", " ").splitlines()
     return [part.strip() for line in lines for part in line.split("  #")[0].split(" && ") if part.strip()]
 
@@ -204,12 +208,12 @@ def is_run(command: str) -> bool:
 
 @pytest.mark.parametrize("command", sorted({command for _, text in BLOCKS for command in commands(text)}))
 def test_a_command_that_is_not_run_here_is_run_by_a_test(command):
-    asked = re.sub(r"\s+#.*|CONFIG=\S+", "", command).strip()
-    if asked.startswith("make ") and not is_run(asked):
-        file, _, test = RUN_BY[asked].partition("::")
+    bare_command = re.sub(r"\s+#.*|CONFIG=\S+", "", command).strip()
+    if bare_command.startswith("make ") and not is_run(bare_command):
+        file, _, test = RUN_BY[bare_command].partition("::")
         text = (ROOT / file).read_text(encoding="utf-8")
-        assert (f"def {test}(" if test else asked if file == ".ci/run" else "def test_") in text
-    elif asked.startswith("snakedeploy"):
+        assert (f"def {test}(" if test else bare_command if file == ".ci/run" else "def test_") in text
+    elif bare_command.startswith("snakedeploy"):
         file, _, test = RUN_BY["snakedeploy"].partition("::")
         assert f"def {test}(" in (ROOT / file).read_text(encoding="utf-8")
 
@@ -217,23 +221,23 @@ def test_a_command_that_is_not_run_here_is_run_by_a_test(command):
 @pytest.mark.parametrize("path", DOCS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_no_command_stands_in_a_block_that_is_not_run(path):
     blocks = re.findall(r"^```(\w*)\n(.*?)^```$", path.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
-    typed = re.compile(r"^\s*(make|snakemake|git|sacct|TZ=|export|python3?|conda|pip) ", re.MULTILINE)
-    assert not [text for kind, text in blocks if kind not in ("sh", "dockerfile") and typed.search(text)]
+    run_shell = re.compile(r"^\s*(make|snakemake|git|sacct|TZ=|export|python3?|conda|pip) ", re.MULTILINE)
+    assert not [text for kind, text in blocks if kind not in ("sh", "dockerfile") and run_shell.search(text)]
 
 
 @pytest.mark.parametrize("path", DOCS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_commands_within_sentences_are_there(path):
-    """Each `make target` is one of the Makefile, with variables that it has."""
+    """The Makefile defines each `make target` and its variables."""
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     for command in re.findall(r"`(make [^`]+)`", path.read_text(encoding="utf-8")):
         for word in shlex.split(command)[1:]:
             name, is_variable, _ = word.partition("=")
-            there = rf"\$\({name}\)|^{name} \?=|^(?:COMMON|TYPED) :=.*\b{name}\b" if is_variable else rf"^{name}:"
-            assert re.search(there, makefile, re.MULTILINE), word
+            definition = rf"\$\({name}\)|^{name} \?=|^(?:COMMON|TYPED) :=.*\b{name}\b" if is_variable else rf"^{name}:"
+            assert re.search(definition, makefile, re.MULTILINE), word
 
 
 def anchors(text: str) -> set[str]:
-    """Of the headings, as a forge makes them."""
+    """Return the anchors that a forge derives from the headings."""
     heads = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
     return {re.sub(r"[^\w -]", "", head.lower()).replace(" ", "-") for head in heads}
 
@@ -250,15 +254,15 @@ def test_every_link_leads_somewhere(path):
 def test_the_readme_is_short_and_in_its_order():
     assert len(README.split()) <= LONGEST_README
     order = ["# Try it", "# Your data", "# What you get", "# What it costs", "# What it cannot tell", "# How to cite"]
-    assert all(README.index(first) < README.index(second) for first, second in pairwise(order))
+    assert all(README.index(heading) < README.index(next_heading) for heading, next_heading in pairwise(order))
 
 
 def test_every_number_of_a_study_has_its_key_in_the_docs(study):
-    """docs/metrics.md; what stands beside a number, its interval, is not listed."""
-    known = build_number_pattern()
+    """docs/metrics.md lists all keys except interval bounds."""
+    documented_keys = build_number_pattern()
     keys = json.loads((study / "results/sample_slurm/metrics.json").read_text())
-    beside = re.compile(r".*(ci|failure_share|median)_(low|high)(_.*)?|.*\.(cluster_by|clusters)")
-    unknown = [key for key in keys if not known.fullmatch(key) and not beside.fullmatch(key)]
+    bound_keys = re.compile(r".*(ci|failure_share|median)_(low|high)(_.*)?|.*\.(cluster_by|clusters)")
+    unknown = [key for key in keys if not documented_keys.fullmatch(key) and not bound_keys.fullmatch(key)]
     assert not unknown, "make report TRACE=all, make docs"
 
 

@@ -1,4 +1,4 @@
-"""The drawings of a finished study: in the colours of the page alone, so that they turn dark with it, and as wide."""
+"""Drawings of a finished study fit the page's width and use only its colours, so dark mode applies."""
 
 import json
 import re
@@ -12,15 +12,15 @@ _PAINT = re.compile(r' (?:fill|stroke|stop-color)="([^"]*)"')
 def test_every_drawing_fits_the_page(finished_study):
     strange, wide = {}, {}
     for index in sorted(finished_study.folder.glob("results/**/figures/index.json")):
-        for name, about in json.loads(index.read_text(encoding="utf-8")).items():
-            for ending, most in (("svg", WIDE), *([("narrow.svg", NARROW)] if about["narrow"] else [])):
-                if about["empty"]:
+        for name, chart in json.loads(index.read_text(encoding="utf-8")).items():
+            for suffix, max_width in (("svg", WIDE), *([("narrow.svg", NARROW)] if chart["narrow"] else [])):
+                if chart["empty"]:
                     continue
-                svg = (index.parent / f"{name}.{ending}").read_text(encoding="utf-8")
-                element = inline(bare(svg), name, about["title"], about["alt"])
-                found = {paint for paint in _PAINT.findall(element) if not paint.startswith("url(#")}
-                if others := found - {"none", *LIGHT.values()}:
-                    strange[f"{name}.{ending}"] = others
-                if (width := float(re.search(r' width="(\d+)"', element)[1])) > most:
-                    wide[f"{name}.{ending}"] = width
+                svg = (index.parent / f"{name}.{suffix}").read_text(encoding="utf-8")
+                element = inline(bare(svg), name, chart["title"], chart["alt"])
+                colours = {paint for paint in _PAINT.findall(element) if not paint.startswith("url(#")}
+                if foreign_colours := colours - {"none", *LIGHT.values()}:
+                    strange[f"{name}.{suffix}"] = foreign_colours
+                if (width := float(re.search(r' width="(\d+)"', element)[1])) > max_width:
+                    wide[f"{name}.{suffix}"] = width
     assert (strange, wide) == ({}, {})

@@ -1,4 +1,4 @@
-"""A trace of every format that no real data are at hand for, from raw tables to one page."""
+"""Traces of every format without real test data, from raw tables to the page."""
 
 import polars as pl
 import pytest
@@ -11,11 +11,11 @@ from study_runs import pages_of_several
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """Where a study of all these traces was made, which must end without a warning."""
+    """Return the folder of a study of all these traces, which ends without a warning."""
     folder = tmp_path_factory.mktemp("formats")
     registry = write_all(folder / "raw")
-    done = whole_study.run({"study": [*registry], "registry": registry}, folder)
-    assert (done.job, done.refused, done.crash, done.warned) == (None, None, None, [])
+    result = whole_study.run({"study": [*registry], "registry": registry}, folder)
+    assert (result.job, result.refused, result.crash, result.warned) == (None, None, None, [])
     return folder
 
 
@@ -31,8 +31,8 @@ def test_every_job_is_in_the_tables(folder, name):
     results = folder / f"results/made_{name}"
     assert pl.read_csv(results / "tables/outcomes.csv")["jobs"].sum() == JOBS
     jobs = pl.read_parquet(results / "jobs.parquet")
-    lives = pl.read_parquet(results / "lives.parquet")
-    assert jobs.height == lives.height == JOBS
+    durations = pl.read_parquet(results / "lives.parquet")
+    assert jobs.height == durations.height == JOBS
     infra = pl.read_parquet(results / "lives_infra.parquet")
     attempts = results / "attempts.parquet"
     assert infra.height == (pl.read_parquet(attempts).height if attempts.is_file() else JOBS)
@@ -44,12 +44,12 @@ def test_a_requeued_job_hides_no_node_failure(folder):
     jobs = pl.read_parquet(results / "jobs.parquet")
     failed = infra.filter(pl.col("event") == "infra_failure")
     assert failed.height > 10
-    ended = jobs.filter(pl.col("job_id").is_in(failed["unit_id"].implode()))["outcome"]
-    assert set(ended) == {"success"}
+    outcomes = jobs.filter(pl.col("job_id").is_in(failed["unit_id"].implode()))["outcome"]
+    assert set(outcomes) == {"success"}
 
 
 def test_one_more_file_makes_a_format(checkout):
-    """Nothing else in the checkout knows of it."""
+    """No other file of the checkout mentions the format."""
     (checkout.folder / "scripts/ttf/formats/made_up.yaml").write_text(MADE_UP)
     (checkout.folder / "runs").mkdir()
     (checkout.folder / "runs/runs.csv").write_text(RUNS)

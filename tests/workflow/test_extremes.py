@@ -1,11 +1,11 @@
-"""Traces at the edges of what can be, studied at once: tables with reasons, and pages that are right in Chromium."""
+"""One study of extreme traces: tables state reasons, and pages are accepted in Chromium."""
 
 import acceptance
 import extreme_traces
 import polars as pl
 import pytest
 import whole_study
-from acceptance import CHROMIUM, browsing, faults, opened
+from acceptance import CHROMIUM, browsing, faults, open_page
 from hostile_trace import HOSTILE
 from prose import faults_of_page
 from study_runs import tables_without_sense
@@ -21,20 +21,19 @@ def browser():
 
 @pytest.fixture(scope="module")
 def extremes(tmp_path_factory):
-    """The results of a study of all these traces."""
     folder = tmp_path_factory.mktemp("extremes")
     registry = extreme_traces.write_all(folder / "raw")
-    done = whole_study.run({"study": [*registry], "registry": registry}, folder)
-    assert (done.job, done.refused, done.crash, done.warned) == (None, None, None, [])
+    result = whole_study.run({"study": [*registry], "registry": registry}, folder)
+    assert (result.job, result.refused, result.crash, result.warned) == (None, None, None, [])
     return folder / "results"
 
 
 @pytest.mark.parametrize("name", extreme_traces.NAMES)
-def test_no_table_holds_what_is_no_number(extremes, name):
+def test_tables_contain_no_nan_or_infinity(extremes, name):
     assert tables_without_sense(extremes / name) == []
 
 
-# What a hostile name leaves of a clause is its own fault.
+# A hostile name can itself break a clause, so this page is excluded.
 @pytest.mark.parametrize("page", ["index", *extreme_traces.TABLES])
 def test_pages_have_no_slip(extremes, page):
     assert faults_of_page((extremes / f"studies/study/report/{page}.html").read_text()) == []
@@ -51,30 +50,30 @@ def test_what_cannot_be_computed_has_a_reason(extremes):
 
 @needs_chromium
 @pytest.mark.parametrize("name", extreme_traces.NAMES)
-def test_a_page_of_anything_is_right_whole_and_quiet(extremes, browser, name):
+def test_every_page_is_accepted(extremes, browser, name):
     page = extremes / f"studies/study/report/{name}.html"
-    found = faults(browser, page, extremes / name, axe=name == "one_job")
-    # What a hostile name leaves of a clause is its own fault.
-    assert [fault for fault in found if not (fault.startswith("a clause") and "window.broken" in fault)] == []
+    page_faults = faults(browser, page, extremes / name, axe=name == "one_job")
+    # A hostile name can itself break a clause.
+    assert [fault for fault in page_faults if not (fault.startswith("a clause") and "window.broken" in fault)] == []
 
 
 @needs_chromium
 def test_hostile_text_from_a_trace_is_shown_as_text(extremes, browser):
     owners = pl.read_csv(extremes / "hostile/tables/failures_by_owner.csv", infer_schema_length=None)
     assert set(HOSTILE) <= set(owners["owner"])
-    with opened(browser, extremes / "studies/study/report/hostile.html") as (page, wrong):
+    with open_page(browser, extremes / "studies/study/report/hostile.html") as (page, faults_on_page):
         page.evaluate(acceptance.OPEN_ALL, True)
         assert page.evaluate("window.broken") is None
         text = page.inner_text("body")
         assert sum(name[:20] in text for name in HOSTILE) >= 8
         assert "root:" not in text
         assert page.evaluate("document.querySelectorAll('a[href^=\"javascript\"], img, iframe, object').length") == 0
-        # Whatever a name is like, a label, a cell and a line of contents show a line of it.
+        # Labels, cells and lines of contents truncate long names.
         longest = "(what) => Math.max(0, ...[...document.querySelectorAll(what)].map((one) => one.textContent.length))"
         assert page.evaluate(longest, "svg text:not(:has(tspan)), svg tspan") < 150
         assert page.evaluate(longest, "bdi") <= 200
         assert page.evaluate(longest, "main :is(td, th)") < 450
-        # What changes the direction of reading ends where the name ends.
+        # Characters that change the reading direction are isolated in the name's element.
         assert page.evaluate(
             "[...document.querySelectorAll('td, th, dd')].every((one) => !/[\\u202a-\\u202e]/.test(one.textContent)"
             " || one.querySelector('bdi'))"
@@ -82,8 +81,8 @@ def test_hostile_text_from_a_trace_is_shown_as_text(extremes, browser):
         page.locator("[data-do=explore]").first.click()
         page.wait_for_selector(".drawing.live svg")
         assert page.evaluate("window.broken") is None
-        # Vega warns of channels that a mark of a layer has no use for.
-        assert [what for what in wrong if "WARN" not in what] == []
+        # Vega warns of channels that a layer's mark does not use.
+        assert [fault for fault in faults_on_page if "WARN" not in fault] == []
 
 
 def test_two_thousand_accounts_stay_a_short_page(extremes):

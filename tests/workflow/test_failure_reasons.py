@@ -1,4 +1,4 @@
-"""Reasons of failures from raw records, log tails and rules of one's own, and what an edited taxonomy makes anew."""
+"""Reasons of failures from raw records, log tails and custom rules; reruns after an edit of the taxonomy."""
 
 import json
 
@@ -10,7 +10,7 @@ from ttf.analyses.causes.classify_failures import LOG_TAILS
 from ttf.analyses.lost.measure_losses import WHAT_IF
 from ttf.engine.storage.tables import read_table
 
-OWN = """\
+OWN_TAXONOMY = """\
 reasons:
   Time limit: {domain: [user program], deterministic: false}
 rules:
@@ -26,22 +26,22 @@ TARGETS = ["--", "results/mine/reasons.parquet", "results/mine/tables/what_if.cs
 
 
 @pytest.fixture(scope="module")
-def done(tmp_path_factory) -> tuple[Checkout, dict]:
-    """A finished study of the accounting of a real Slurm, with log tails and rules of one's own; its configuration."""
+def finished(tmp_path_factory) -> tuple[Checkout, dict]:
+    """Return a finished study of a real Slurm's accounting with log tails and custom rules; its configuration."""
     study = check_out(tmp_path_factory.mktemp("reasons") / "checkout")
     folder = study.folder / "raw"
     folder.mkdir()
     (folder / "one.txt").write_bytes((FIXTURES / "real_readme.txt").read_bytes().replace(b"NODE_FAIL", b"FAILED"))
     (study.folder / "tails.jsonl").write_text("".join(json.dumps(tail) + "\n" for tail in TAILS) + "not json\n")
-    (study.folder / "own.yaml").write_text(OWN)
+    (study.folder / "own.yaml").write_text(OWN_TAXONOMY)
     entry = {"format": "sacct", "folder": "raw", "log_tails": "tails.jsonl"}
     config = {"study": ["mine"], "registry": {"mine": entry}, "taxonomy": "own.yaml"}
     study.snakemake(*TARGETS, one_process=True, **config)
     return study, config
 
 
-def test_reasons_and_what_follows_from_them(done):
-    study, _ = done
+def test_reasons_and_the_tables_derived_from_them(finished):
+    study, _ = finished
     results = study.folder / "results/mine"
     reasons = pl.read_parquet(results / "reasons.parquet").select(
         "job_id", "attempt", "reason", "domain", "deterministic"
@@ -53,31 +53,31 @@ def test_reasons_and_what_follows_from_them(done):
         ("8", 0, "GPU unavailable", "system software or hardware", False),
         ("12", 0, "Semantic error", "user program", True),
     ]
-    # Of the five, one would come again, and its job was not run again.
-    what_if = read_table(results / "tables/what_if.csv", WHAT_IF).filter(
+    # One of the five failures is deterministic, and its job was not run again.
+    no_retry = read_table(results / "tables/what_if.csv", WHAT_IF).filter(
         pl.col("scenario") == "no_retry_of_deterministic"
     )
-    assert what_if.select("n", "affected", "reason").rows() == [(1, 0, None)]
+    assert no_retry.select("n", "affected", "reason").rows() == [(1, 0, None)]
     lines = read_table(results / "tables/log_tails.csv", LOG_TAILS)
     assert lines.select("code", "rows", "first_lines").rows() == [("lines", 4, None), ("not_json", 1, "4")]
 
 
-def test_an_edited_taxonomy_reruns_what_depends_on_it(done):
-    study, config = done
-    again = {"classify_failures", "measure_losses"}
-    (study.folder / "own.yaml").write_text("# Only a comment.\n" + OWN)
+def test_an_edited_taxonomy_reruns_what_depends_on_it(finished):
+    study, config = finished
+    dependent_rules = {"classify_failures", "measure_losses"}
+    (study.folder / "own.yaml").write_text("# Only a comment.\n" + OWN_TAXONOMY)
     assert study.planned(*TARGETS, **config) == set()
     for file in ("own.yaml", "config/taxonomy.yaml"):
         study.edit(file, "deterministic: false", "deterministic: true")
-        assert study.planned(*TARGETS, **config) == again, file
+        assert study.planned(*TARGETS, **config) == dependent_rules, file
         study.edit(file, "deterministic: true", "deterministic: false")
 
 
-def test_a_bad_taxonomy_stops_before_anything_runs(done):
-    study, config = done
+def test_a_bad_taxonomy_stops_before_anything_runs(finished):
+    study, config = finished
     (study.folder / "bad.yaml").write_text("rules:\n- reason: Killed\n  text: ['(a']\n")
-    stopped = study.snakemake("--dry-run", check=False, **config | {"taxonomy": "bad.yaml"})
-    assert stopped.returncode == 1
-    said = "taxonomy: bad.yaml: line 3, column 10: rules[0].text[0]: '(a' cannot be searched for: unclosed group."
-    assert said in stopped.stderr
-    assert "Traceback" not in stopped.stderr
+    process = study.snakemake("--dry-run", check=False, **config | {"taxonomy": "bad.yaml"})
+    assert process.returncode == 1
+    message = "taxonomy: bad.yaml: line 3, column 10: rules[0].text[0]: '(a' cannot be searched for: unclosed group."
+    assert message in process.stderr
+    assert "Traceback" not in process.stderr

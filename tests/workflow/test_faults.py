@@ -1,12 +1,12 @@
-"""A small part of the harness of faults (make test-faults), by a seed of its own; edges are in test_prefixes.py."""
+"""Run a small part of the fault harness (make test-faults) with a fixed seed; test_prefixes.py has edges."""
 
 import pytest
 from faults import run
 
 
-# Of each kind as many as take some ten seconds.
+# Shares that take about ten seconds each.
 @pytest.mark.parametrize(("kind", "share"), [("input", 0.04), ("configuration", 0.15)])
 def test_no_case_falls_short(kind, share):
-    verdicts = list(run.of_kind(kind, [2024], share))
+    verdicts = list(run.judge_kind(kind, [2024], share))
     assert verdicts
     assert [(verdict.name, verdict.words) for verdict in verdicts if verdict.shortcoming] == []

@@ -1,4 +1,4 @@
-"""A trace that is downloaded: by the rule fetch, checked, once; and the same with files fetched by hand."""
+"""The rule fetch downloads a trace once and checks it; files fetched by hand work the same."""
 
 import gzip
 import hashlib
@@ -11,7 +11,7 @@ import tarfile
 
 import polars as pl
 import pytest
-from loopback import PAGE, Site, body, cut, whole
+from loopback import PAGE, Site, body, send_file, truncate
 from study_runs import PODS_HEADER, Checkout, environment, pods
 
 PODS = "openb_pod_list_default.csv.gz"
@@ -33,19 +33,19 @@ def site(monkeypatch):
 
 @pytest.fixture
 def config(site):
-    def facts(name, **more):
+    def download_entry(name, **fields):
         content = TABLES[name]
         urls = [f"{site.url}/gone/{name}", f"{site.url}/{name}"]
-        return {"urls": urls, "bytes": len(content), "sha256": hashlib.sha256(content).hexdigest(), **more}
+        return {"urls": urls, "bytes": len(content), "sha256": hashlib.sha256(content).hexdigest(), **fields}
 
     inside = hashlib.sha256(gzip.decompress(TABLES[PODS])).hexdigest()
-    download = {"pods": facts(PODS, content_sha256=inside), "nodes": facts(NODES)}
+    download = {"pods": download_entry(PODS, content_sha256=inside), "nodes": download_entry(NODES)}
     return {"study": ["mine"], "registry": {"mine": {"format": "openb", "folder": "data/mine", "download": download}}}
 
 
-def ingested(study: Checkout, config: dict, check=True) -> str:
-    done = study.snakemake("--", "ingested", check=check, **config)
-    return done.stdout + done.stderr
+def run_ingest(study: Checkout, config: dict, check=True) -> str:
+    process = study.snakemake("--", "ingested", check=check, **config)
+    return process.stdout + process.stderr
 
 
 def account(study: Checkout) -> list[tuple]:
@@ -57,16 +57,16 @@ def data(study: Checkout) -> dict[str, bytes]:
 
 
 def test_downloaded_once_then_a_source_file_like_any_other(checkout, site, config):
-    site.habits[f"/{PODS}"] = [cut(1000), whole]
-    said = ingested(checkout, config)
+    site.habits[f"/{PODS}"] = [truncate(1000), send_file]
+    output = run_ingest(checkout, config)
     assert account(checkout) == [("pods", 200), ("nodes", 1)]
     assert data(checkout) == dict(sorted(TABLES.items()))
     assert site.ranges(f"/{PODS}") == [None, "bytes=1000-"]
-    assert "SHA-256 as expected" in said
+    assert "SHA-256 as expected" in output
     log = (checkout.folder / f"logs/mine/fetch_{PODS}.log").read_text()
     assert log.startswith(f"mine: fetch: {PODS}: 0.0 MB from 127.0.0.1:")
     site.asked.clear()
-    # Nothing that makes another rule run again makes this one remove a file or ask for it again.
+    # Changes that rerun other rules make fetch neither remove a file nor request it again.
     with (checkout.folder / "scripts/ttf/raw/fetch.py").open("a") as code:
         code.write("\n")
     entry = config["registry"]["mine"]
@@ -75,9 +75,9 @@ def test_downloaded_once_then_a_source_file_like_any_other(checkout, site, confi
     assert checkout.planned("--", "ingested", **config) == set()
     checkout.snakemake("--delete-all-output", "--", "ingested", **config)
     assert data(checkout) == dict(sorted(TABLES.items()))
-    # What is missing is fetched again, and nothing else.
+    # Only missing files are fetched again.
     (checkout.folder / "data/mine" / NODES).unlink()
-    ingested(checkout, config)
+    run_ingest(checkout, config)
     assert {path for path, *_ in site.asked} == {f"/gone/{NODES}", f"/{NODES}"}
     assert account(checkout) == [("pods", 200), ("nodes", 1)]
 
@@ -88,34 +88,34 @@ def test_files_fetched_by_hand_are_used_as_they_are(checkout, site, config):
     (folder / "openb_pod_list_default.csv").write_bytes(gzip.decompress(TABLES[PODS]))
     assert checkout.planned("--", "ingested", **config) == {"fetch", "ingest", "ingested"}
     (folder / NODES).write_bytes(TABLES[NODES])
-    ingested(checkout, config)
+    run_ingest(checkout, config)
     assert account(checkout) == [("pods", 200), ("nodes", 1)]
     assert site.asked == []
 
 
 @pytest.mark.parametrize(
-    ("habit", "says"),
+    ("habit", "message"),
     [(body(PAGE), "sent an HTML or XML page"), (body(TABLES[PODS][:-1] + b"x"), "has the SHA-256")],
     ids=["page", "wrong"],
 )
-def test_a_failed_download_is_one_message_and_a_rerun_goes_on(checkout, site, config, habit, says):
+def test_a_failed_download_is_one_message_and_a_rerun_goes_on(checkout, site, config, habit, message):
     site.habits[f"/{PODS}"] = [habit]
-    said = ingested(checkout, config, check=False)
-    assert f"error in mine {PODS}: fetch\n" in said
-    assert f"data/mine/{PODS}: the download failed." in said
-    assert f"{site.url}/{PODS}: " in said
-    assert says in said
-    assert "Traceback" not in said
+    output = run_ingest(checkout, config, check=False)
+    assert f"error in mine {PODS}: fetch\n" in output
+    assert f"data/mine/{PODS}: the download failed." in output
+    assert f"{site.url}/{PODS}: " in output
+    assert message in output
+    assert "Traceback" not in output
     assert not (checkout.folder / "data/mine" / PODS).exists()
     assert not (checkout.folder / "results/mine").exists()
     site.habits.clear()
-    ingested(checkout, config)
+    run_ingest(checkout, config)
     assert account(checkout) == [("pods", 200), ("nodes", 1)]
     assert data(checkout) == dict(sorted(TABLES.items()))
 
 
 def test_a_killed_download_goes_on_where_it_was(checkout, site, config):
-    site.habits[f"/{PODS}"] = [cut(1000, then=lambda handler, server: server.over.wait(30))]
+    site.habits[f"/{PODS}"] = [truncate(1000, after_send=lambda handler, server: server.over.wait(30))]
     checkout.snakemake("--dry-run", **config)
     command = [sys.executable, "-m", "snakemake", "--configfile", "my.yaml", "--", "ingested"]
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
@@ -132,13 +132,13 @@ def test_a_killed_download_goes_on_where_it_was(checkout, site, config):
     assert part.stat().st_size == 1000
     site.habits.clear()
     checkout.snakemake("--unlock", **config)
-    ingested(checkout, config)
+    run_ingest(checkout, config)
     assert site.ranges(f"/{PODS}")[-1] == "bytes=1000-"
     assert account(checkout) == [("pods", 200), ("nodes", 1)]
 
 
 def test_an_archive_of_several_tables_is_downloaded_once_and_read_as_it_lies(checkout, site):
-    """As Philly's: five tables in one archive, here in the folder that its packer had them in."""
+    """Like Philly's: five tables in one archive, in the folder of its packer."""
     start, end = "2017-10-03 00:00:30", "2017-10-03 00:02:00"
     log = [
         {
@@ -160,19 +160,15 @@ def test_an_archive_of_several_tables_is_downloaded_once_and_read_as_it_lies(che
             info = tarfile.TarInfo(f"./trace-data/{name}")
             info.size = len(text)
             archive.addfile(info, io.BytesIO(text.encode()))
-    packed = buffer.getvalue()
-    site.files["/trace-data.tar.gz"] = packed
+    archive_bytes = buffer.getvalue()
+    site.files["/trace-data.tar.gz"] = archive_bytes
     facts = {
         "urls": [f"{site.url}/trace-data.tar.gz"],
-        "bytes": len(packed),
-        "sha256": hashlib.sha256(packed).hexdigest(),
+        "bytes": len(archive_bytes),
+        "sha256": hashlib.sha256(archive_bytes).hexdigest(),
     }
     download = {name.removeprefix("cluster_"): facts | {"member": name} for name in tables}
-    config = {
-        "study": ["philly"],
-        "registry": {"philly": {"download": download}},
-        "quarantine": {"max_share": 0.5},
-    }
+    config = {"study": ["philly"], "registry": {"philly": {"download": download}}, "quarantine": {"max_share": 0.5}}
     targets = ("results/philly/jobs.parquet", "results/philly/quality/suggested_schema.yaml")
     checkout.snakemake("--", *targets, **config)
     assert [path for path, *_ in site.asked] == ["/trace-data.tar.gz"]

@@ -1,4 +1,4 @@
-"""A year of weekly dumps and one week more give what all dumps at once give."""
+"""A year of weekly dumps plus one week gives the same bytes as all dumps at once."""
 
 from itertools import pairwise
 
@@ -12,26 +12,29 @@ CONFIG = {"study": ["mine"], "registry": {"mine": {"format": "sacct", "folder": 
 
 @pytest.fixture(scope="module")
 def dumps(tmp_path_factory):
-    """Dumps of which each has jobs of the week before that ran, waited or were requeued when it ended."""
+    """Return dumps that overlap: each repeats jobs unfinished at the end of the previous week."""
     folder = weeks.write_weeks(tmp_path_factory.mktemp("year") / "dumps", WEEKS + 1, JOBS)
     return sorted(folder.iterdir())
 
 
 def test_dumps_overlap(dumps):
-    """Jobs that run over the border, requeues over it, and records that two dumps have."""
-    read = [[line.split("|") for line in dump.read_text().splitlines()[1:]] for dump in dumps]
+    """There are runs and requeues across the border, and records in two dumps."""
+    rows_by_dump = [[line.split("|") for line in dump.read_text().splitlines()[1:]] for dump in dumps]
     columns = weeks.HEADER.split("|")
     job, state, start = (columns.index(name) for name in ("JobIDRaw", "State", "Start"))
-    seen_again = [
-        (before[state], after[state], before[start] == after[start])
-        for one, other in pairwise(read)
-        for before in one
-        for after in other
-        if before[job] == after[job]
+    repeated_jobs = [
+        (row[state], next_row[state], row[start] == next_row[start])
+        for dump_rows, next_dump_rows in pairwise(rows_by_dump)
+        for row in dump_rows
+        for next_row in next_dump_rows
+        if row[job] == next_row[job]
     ]
-    assert ("RUNNING", "COMPLETED", True) in seen_again
-    assert {first for first, _, same_run in seen_again if not same_run} & {"REQUEUED", "PREEMPTED"}
-    assert any(row[state] == "RUNNING" for dump in read for row in dump)
+    assert ("RUNNING", "COMPLETED", True) in repeated_jobs
+    assert {state_before for state_before, _, is_same_run in repeated_jobs if not is_same_run} & {
+        "REQUEUED",
+        "PREEMPTED",
+    }
+    assert any(row[state] == "RUNNING" for dump in rows_by_dump for row in dump)
 
 
 def test_a_week_more_gives_the_bytes_of_all_at_once(checkout, dumps):
@@ -46,17 +49,17 @@ def test_a_week_more_gives_the_bytes_of_all_at_once(checkout, dumps):
     assert f"What changed with <bdi>{dumps[-2].name}</bdi>" in page
 
     (folder / dumps[-1].name).write_bytes(dumps[-1].read_bytes())
-    done = checkout.snakemake(one_process=True, **CONFIG)
-    assert f"ingest_part: {dumps[-1].name}" in done.stderr
-    assert done.stderr.count("ingest_part: ") == 1
+    process = checkout.snakemake(one_process=True, **CONFIG)
+    assert f"ingest_part: {dumps[-1].name}" in process.stderr
+    assert process.stderr.count("ingest_part: ") == 1
     page = (checkout.folder / "results/studies/mine/report/index.html").read_text(encoding="utf-8")
     assert f"What changed with <bdi>{dumps[-1].name}</bdi>" in page
 
-    # Models of earlier windows are as they were.
+    # Models of earlier windows are unchanged.
     assert lessons.is_in(pl.read_parquet(cache)["lesson"].implode()).mean() > 0.5
 
     hashes = checkout.hashes()
-    # Nothing is made of a cache that somebody edited.
+    # An edited cache is not used.
     pl.read_parquet(cache).with_columns(pl.col("tested").str.replace_all("0\\.", "0.9")).write_parquet(cache)
     checkout.snakemake("--forcerun", "train_model", one_process=True, **CONFIG)
     assert checkout.hashes() == hashes

@@ -1,4 +1,4 @@
-"""The worked examples of CONTRIBUTING.md, as they stand there: an analysis and a finding outside the checkout."""
+"""Run the examples of CONTRIBUTING.md verbatim: an analysis and a finding outside the checkout."""
 
 import re
 from pathlib import Path
@@ -9,8 +9,8 @@ import yaml
 from study_runs import OWN, PAGE, ROOT, SMALL
 
 CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-ROOM = re.compile(r"^`(describe_weekdays/[\w.]+)`:.*?^```(?:python)?\n(.*?)^```$", re.DOTALL | re.MULTILINE)
-# An analysis that goes on from its own last table.
+EXAMPLE_FILE = re.compile(r"^`(describe_weekdays/[\w.]+)`:.*?^```(?:python)?\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+# An analysis that continues from its previous table.
 COUNT_RUNS = {
     "__init__.py": """
 from ttf.analyses.declaration import Analysis
@@ -31,13 +31,12 @@ def compute(inputs):
 CLAIM = re.compile(r"^```yaml\n(  - id: .*?)^```$", re.DOTALL | re.MULTILINE)
 
 
-def write_room(folder: Path) -> list[str]:
-    """The files of the example, in the folder; their names."""
-    for name, text in ROOM.findall(CONTRIBUTING):
+def write_analysis(folder: Path) -> list[str]:
+    for name, text in EXAMPLE_FILE.findall(CONTRIBUTING):
         file = folder / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, encoding="utf-8")
-    return [name for name, _ in ROOM.findall(CONTRIBUTING)]
+    return [name for name, _ in EXAMPLE_FILE.findall(CONTRIBUTING)]
 
 
 def write_claims(file: Path, **changes: str) -> None:
@@ -47,16 +46,16 @@ def write_claims(file: Path, **changes: str) -> None:
 
 
 @pytest.fixture
-def own(study, tmp_path):
-    """A finished study, and beside its checkout the folder and the file of the examples."""
-    assert 1 < len(write_room(tmp_path / "mine")) <= 5
+def example(study, tmp_path):
+    """Return a finished study and a configuration with the examples, which are outside its checkout."""
+    assert 1 < len(write_analysis(tmp_path / "mine")) <= 5
     write_claims(tmp_path / "findings.yaml")
     return study, SMALL | {"analyses": ["../mine"], "claims": ["../findings.yaml"]}
 
 
-def test_the_example_runs_from_outside_the_checkout(own, tmp_path):
-    study, config = own
-    before = study.hashes()
+def test_the_example_runs_from_outside_the_checkout(example, tmp_path):
+    study, config = example
+    hashes_before = study.hashes()
     planned = study.planned(**config)
     assert planned == {
         *("describe_weekdays", "draw_charts_pai2020", "summarise", "score_claims", "write_config"),
@@ -66,20 +65,22 @@ def test_the_example_runs_from_outside_the_checkout(own, tmp_path):
     study.snakemake(one_process=True, **config)
     table = pl.read_csv(study.folder / "results/sample/tables/failures_by_weekday.csv")
     jobs = pl.read_parquet(study.folder / "results/sample/jobs.parquet")
-    ended = jobs.filter(pl.col("outcome").is_in(["success", "failure"]) & pl.col("submit_s").is_not_null())
-    assert table["ended"].sum() == ended.height > 0
-    assert table["failures"].sum() == (ended["outcome"] == "failure").sum()
+    ended_jobs = jobs.filter(pl.col("outcome").is_in(["success", "failure"]) & pl.col("submit_s").is_not_null())
+    assert table["ended"].sum() == ended_jobs.height > 0
+    assert table["failures"].sum() == (ended_jobs["outcome"] == "failure").sum()
     page = (study.folder / PAGE).read_text(encoding="utf-8")
     fold = page.partition('id="outcomes-details"')[2].partition('<section id="causes"')[0]
-    for place in ("sec-weekdays", "table-failures_by_weekday", "chart-failures-by-weekday"):
-        assert f'id="{place}"' in fold, "where its theme is"
-    scored = pl.read_csv(study.folder / f"{OWN}/scorecard.csv").row(
+    for anchor in ("sec-weekdays", "table-failures_by_weekday", "chart-failures-by-weekday"):
+        assert f'id="{anchor}"' in fold, "in the fold of its theme"
+    claim = pl.read_csv(study.folder / f"{OWN}/scorecard.csv").row(
         by_predicate=pl.col("id") == "mine-failures", named=True
     )
-    assert float(scored["computed"]) == table.filter(weekday="Monday")["failures"].item()
-    # What other analyses found is as it was, and nothing is left to do.
-    same = [name for name in before if "/tables/" in name]
-    assert {name: study.hashes()[name] for name in same} == {name: before[name] for name in same}
+    assert float(claim["computed"]) == table.filter(weekday="Monday")["failures"].item()
+    # Tables of other analyses are unchanged, and nothing is left to do.
+    unchanged_tables = [name for name in hashes_before if "/tables/" in name]
+    assert {name: study.hashes()[name] for name in unchanged_tables} == {
+        name: hashes_before[name] for name in unchanged_tables
+    }
     assert study.planned(**config) == set()
     section = tmp_path / "mine/describe_weekdays/weekdays.qmd"
     section.write_text(section.read_text(encoding="utf-8") + "\nOne more sentence.\n", encoding="utf-8")
@@ -99,25 +100,25 @@ def test_an_analysis_of_ones_own_goes_on_from_its_last_table(study, tmp_path):
     assert runs() == 1
     assert runs("--forcerun", "count_runs") == 2
     pl.DataFrame({"runs": [40]}).write_parquet(table)
-    assert runs("--forcerun", "count_runs") == 1, "a table that somebody edited is not used"
+    assert runs("--forcerun", "count_runs") == 1, "an edited table is not used"
 
 
-def test_a_name_that_is_taken_names_both_folders(own, tmp_path):
-    study, config = own
+def test_a_name_that_is_taken_names_both_folders(example, tmp_path):
+    study, config = example
     (tmp_path / "mine/describe_weekdays").rename(tmp_path / "mine/describe_states")
-    done = study.snakemake("--dry-run", check=False, **config)
-    assert done.returncode == 1
-    message = done.stdout + done.stderr
+    process = study.snakemake("--dry-run", check=False, **config)
+    assert process.returncode == 1
+    message = process.stdout + process.stderr
     assert "two analyses are called describe_states" in message
     assert "scripts/ttf/analyses/outcomes/describe_states" in message
     assert "../mine/describe_states" in message
     assert "Traceback" not in message
 
 
-def test_a_finding_that_asks_for_what_no_table_has_is_refused(own, tmp_path):
-    study, config = own
+def test_a_finding_that_asks_for_what_no_table_has_is_refused(example, tmp_path):
+    study, config = example
     write_claims(tmp_path / "findings.yaml", column="failure")
-    done = study.snakemake("--dry-run", check=False, **config)
-    assert done.returncode == 1
+    process = study.snakemake("--dry-run", check=False, **config)
+    assert process.returncode == 1
     message = "claims.mine-failures: table failures_by_weekday has no column failure; did you mean failures?"
-    assert f"../findings.yaml: {message}" in done.stdout + done.stderr
+    assert f"../findings.yaml: {message}" in process.stdout + process.stderr

@@ -1,4 +1,4 @@
-"""A trace that comes as a file a week: a new file is read alone, put together with the rest, and compared with it."""
+"""A trace with one file per week: a new file is read alone, merged with the rest, and compared with it."""
 
 import re
 
@@ -23,16 +23,16 @@ CONFIG = {
 
 
 def add_week(study: Checkout, number: int) -> None:
-    """A hundred jobs; each week repeats the last job of the week before, and has one word that nobody knows."""
-    first = 100 * number
-    rows = [f"{n},{n},{n + 60},{'bad' if n % (4 - number) == 0 else 'ok'}" for n in range(first, first + 101)]
+    """Write 101 jobs; the first repeats the last job of the previous week; one more has an unknown status."""
+    first_job = 100 * number
+    rows = [f"{n},{n},{n + 60},{'bad' if n % (4 - number) == 0 else 'ok'}" for n in range(first_job, first_job + 101)]
     (study.folder / "weeks").mkdir(exist_ok=True)
     (study.folder / f"weeks/week{number}.csv").write_text("\n".join(["id,start,end,state", *rows, "x,1,2,huh"]) + "\n")
 
 
 def planned_jobs(study: Checkout, targets: tuple[str, ...], config: dict) -> dict[str, int]:
-    shown = study.snakemake("--dry-run", "--", *targets, **config)
-    table = shown.stdout.split("Job stats:")[1].split("\ntotal")[0]
+    process = study.snakemake("--dry-run", "--", *targets, **config)
+    table = process.stdout.split("Job stats:")[1].split("\ntotal")[0]
     return {rule: int(jobs) for rule, jobs in re.findall(r"^(\w+) +(\d+)$", table, re.MULTILINE)}
 
 
@@ -40,27 +40,27 @@ def test_a_new_file_is_read_alone(checkout):
     add_week(checkout, 1)
     add_week(checkout, 2)
     checkout.snakemake("--", *TARGETS, one_process=True, **CONFIG)
-    before = checkout.hashes()
+    hashes_before = checkout.hashes()
     add_week(checkout, 3)
     jobs = planned_jobs(checkout, TARGETS, CONFIG)
     assert jobs == {"ingest_part": 1} | dict.fromkeys(
         ("merge_parts", "describe_tables", "derive_runtimes", "measure_drift"), 1
     )
-    done = checkout.snakemake("--", *TARGETS, one_process=True, **CONFIG)
-    assert "week3.csv: 102 rows, 1 quarantined" in done.stderr
-    assert "week2.csv" not in done.stderr
-    after = checkout.hashes()
-    old_parts = [name for name in before if name.startswith("mine/parts/")]
+    process = checkout.snakemake("--", *TARGETS, one_process=True, **CONFIG)
+    assert "week3.csv: 102 rows, 1 quarantined" in process.stderr
+    assert "week2.csv" not in process.stderr
+    hashes_after = checkout.hashes()
+    old_parts = [name for name in hashes_before if name.startswith("mine/parts/")]
     assert old_parts
-    assert {name: after[name] for name in old_parts} == {name: before[name] for name in old_parts}
+    assert {name: hashes_after[name] for name in old_parts} == {name: hashes_before[name] for name in old_parts}
 
-    # All files at once, in a folder where nothing has been done before, give the same bytes.
+    # All files at once in a fresh folder give the same bytes.
     (checkout.folder / "results").rename(checkout.folder / "in_steps")
     checkout.snakemake("--", *TARGETS, one_process=True, **CONFIG)
-    assert checkout.hashes() == after
+    assert checkout.hashes() == hashes_after
 
-    by_part = pl.read_csv(checkout.folder / "results/mine/quality/row_account_by_part.csv")
-    assert by_part.rows() == [
+    part_account = pl.read_csv(checkout.folder / "results/mine/quality/row_account_by_part.csv")
+    assert part_account.rows() == [
         ("week1.csv", "rows", 102, 101, 1),
         ("week2.csv", "rows", 102, 100, 2),
         ("week3.csv", "rows", 102, 100, 2),
@@ -80,20 +80,20 @@ def test_a_new_file_is_read_alone(checkout):
 def test_shares_of_the_work_give_the_same(checkout):
     targets = (f"{OWN}/config.yaml", "results/sample/jobs.parquet", "results/sample/placements.parquet")
     checkout.snakemake("--", *targets, one_process=True, **SMALL)
-    alone = checkout.hashes()
+    hashes_of_one_share = checkout.hashes()
     for product in targets:
         (checkout.folder / product).unlink()
     shared = SMALL | {"scatter": {"jobs": 3, "above_mb": 0, "partition_rows": 1500}}
-    done = checkout.snakemake("--", *targets, one_process=True, **shared)
-    assert "share 3 of 3" in done.stderr
-    assert checkout.hashes() == alone
-    # What was passed on is gone, and is not asked for again.
+    process = checkout.snakemake("--", *targets, one_process=True, **shared)
+    assert "share 3 of 3" in process.stderr
+    assert checkout.hashes() == hashes_of_one_share
+    # The intermediate shares are deleted and not needed again.
     assert not (checkout.folder / "results/sample/shares").exists()
     assert checkout.planned("--", *targets, **shared) == set()
 
 
 def test_a_new_day_of_drives_is_read_alone(checkout):
-    """It may hold drives that come back, or failures after which a drive is in service again."""
+    """It may contain returning drives, or failures of drives that are in service again."""
 
     def add_day(day: int, *drives: str) -> None:
         lines = [
@@ -113,13 +113,13 @@ def test_a_new_day_of_drives_is_read_alone(checkout):
     assert planned_jobs(checkout, targets, config) == dict.fromkeys(
         ("ingest_part", "merge_parts", "derive_lives", "annual_failure_rate"), 1
     )
-    done = checkout.snakemake("--", *targets, one_process=True, **config)
-    assert "2013-04-12.csv: 4 rows" in done.stderr and "2013-04-11.csv" not in done.stderr
+    process = checkout.snakemake("--", *targets, one_process=True, **config)
+    assert "2013-04-12.csv: 4 rows" in process.stderr and "2013-04-11.csv" not in process.stderr
     afr = pl.read_csv(checkout.folder / targets[0])
     assert afr.select("stratum", "drives", "drive_days", "failures").rows() == [
         ("all", 4, 10, 1),
         ("A", 3, 8, 1),
         ("B", 1, 2, 0),
     ]
-    lives = pl.read_parquet(checkout.folder / "results/mine/lives.parquet")
-    assert lives["unit_id"].to_list() == ["a", "b", "c", "c", "d"]
+    durations = pl.read_parquet(checkout.folder / "results/mine/lives.parquet")
+    assert durations["unit_id"].to_list() == ["a", "b", "c", "c", "d"]

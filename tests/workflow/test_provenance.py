@@ -1,4 +1,4 @@
-"""The manifest of a finished study: what it holds, what `make verify` finds and what `make explain` shows."""
+"""The manifest of a finished study: its content, the findings of `make verify`, the output of `make explain`."""
 
 import json
 import re
@@ -13,34 +13,36 @@ TABLE = "results/sample/tables/mttf.csv"
 
 
 def run(study: Checkout, script: str, *arguments: str) -> tuple[int, str]:
-    """A script of the checkout as `make` calls it: exit code and what it printed after the name of the study."""
-    done = subprocess.run(
+    """Run a script of the checkout like `make`; return exit code and output without the study's name."""
+    process = subprocess.run(
         [sys.executable, f"scripts/{script}.py", *arguments],
         cwd=study.folder,
         capture_output=True,
         text=True,
         env=environment(),
     )
-    return done.returncode, done.stdout + done.stderr.removeprefix("study sample\n")
+    return process.returncode, process.stdout + process.stderr.removeprefix("study sample\n")
 
 
-def manifest_of(study: Checkout) -> dict:
+def read_manifest(study: Checkout) -> dict:
     return json.loads((study.folder / f"{OWN}/manifest.json").read_text())
 
 
-def test_the_manifest_holds_every_product_with_what_it_was_made_of(finished_study):
-    manifest = manifest_of(finished_study)
-    there = {f"results/{name}": digest for name, digest in finished_study.hashes().items()}
-    there = {name: digest for name, digest in there.items() if not name.endswith((".snakemake_timestamp", ".gitkeep"))}
-    del there[f"{OWN}/manifest.json"]
-    assert {name: about["sha256"] for name, about in manifest["products"].items()} == there
-    sizes = {name: (finished_study.folder / name).stat().st_size for name in there}
-    assert {name: about["size"] for name, about in manifest["products"].items()} == sizes
+def test_the_manifest_holds_every_product_with_its_inputs(finished_study):
+    manifest = read_manifest(finished_study)
+    digests = {f"results/{name}": digest for name, digest in finished_study.hashes().items()}
+    digests = {
+        name: digest for name, digest in digests.items() if not name.endswith((".snakemake_timestamp", ".gitkeep"))
+    }
+    del digests[f"{OWN}/manifest.json"]
+    assert {name: product["sha256"] for name, product in manifest["products"].items()} == digests
+    sizes = {name: (finished_study.folder / name).stat().st_size for name in digests}
+    assert {name: product["size"] for name, product in manifest["products"].items()} == sizes
     job = manifest["jobs"][manifest["products"][TABLE]["job"]]
     assert (job["rule"], job["script"]) == ("fit_mttf", "scripts/compute.py")
     assert job["parameters"]["settings"]["max_steps"] == 2000
-    read = [f"results/sample/{name}" for name in ("jobs.parquet", "lives.parquet", "tables/size_unit.csv")]
-    assert job["inputs"] == {path: there[path] for path in read}
+    input_paths = [f"results/sample/{name}" for name in ("jobs.parquet", "lives.parquet", "tables/size_unit.csv")]
+    assert job["inputs"] == {path: digests[path] for path in input_paths}
     assert {
         "scripts/compute.py",
         "scripts/ttf/analyses/time_to_failure/fit_mttf/compute.py",
@@ -58,9 +60,9 @@ def test_the_manifest_holds_every_product_with_what_it_was_made_of(finished_stud
 
 
 def test_verify_finds_what_was_edited_is_missing_or_is_out_of_date(study):
-    code, said = run(study, "verify_results")
-    assert (code, said.count("\n")) == (0, 1), said
-    assert "as their rules made them" in said
+    code, output = run(study, "verify_results")
+    assert (code, output.count("\n")) == (0, 1), output
+    assert "as their rules made them" in output
     with (study.folder / TABLE).open("a") as table:
         table.write("\n")
     (study.folder / "results/sample/figures/still_running.svg").unlink()
@@ -70,9 +72,9 @@ def test_verify_finds_what_was_edited_is_missing_or_is_out_of_date(study):
         raw.write("\n")
     with (study.folder / "scripts/ttf/analyses/time_to_failure/fit_mttf/compute.py").open("a") as module:
         module.write("# A comment.\n")
-    code, said = run(study, "verify_results")
+    code, output = run(study, "verify_results")
     assert code == 1
-    lines = dict(line.split(": ", 1) for line in said.splitlines())
+    lines = dict(line.split(": ", 1) for line in output.splitlines())
     assert lines.keys() == {
         TABLE,
         "results/sample/figures/still_running.svg",
@@ -85,31 +87,31 @@ def test_verify_finds_what_was_edited_is_missing_or_is_out_of_date(study):
     assert "out of date" in lines["data/sample/pai_task_table.csv"]
 
 
-def test_an_edited_product_is_known_as_such_after_another_run(study):
-    product = "results/sample/quality/suggested_schema.yaml"  # of which nothing else is made
+def test_an_edited_product_is_still_reported_after_another_run(study):
+    product = "results/sample/quality/suggested_schema.yaml"  # no job reads it
     with (study.folder / product).open("a") as file:
         file.write("# by hand\n")
     (study.folder / f"{OWN}/manifest.json").unlink()
-    told = study.snakemake(**SMALL).stderr.splitlines()[1:]  # the first names the profile
-    assert told[0] == "1 job to run; the log of each is in logs/."
-    assert re.fullmatch(r"    1/1 +\d+\.\d s write_manifest: \d+ products, 1 of them edited.*", told[1])
-    said = " ".join(told[2:-1])
-    assert re.search(r"\d% of ended tasks failed[.,] .* Withheld: ", said), "the bottom line and what to do"
-    assert re.fullmatch(r"The report: results/studies/sample/report/index\.html \(\d+ s\)", told[-1])
-    assert manifest_of(study)["products"][product]["edited"]
-    code, said = run(study, "verify_results")
-    assert (code, said) == (1, f"{product}: edited since describe_tables made it. Delete it and run `make report`.\n")
+    progress_lines = study.snakemake(**SMALL).stderr.splitlines()[1:]  # the first names the profile
+    assert progress_lines[0] == "1 job to run; the log of each is in logs/."
+    assert re.fullmatch(r"    1/1 +\d+\.\d s write_manifest: \d+ products, 1 of them edited.*", progress_lines[1])
+    output = " ".join(progress_lines[2:-1])
+    assert re.search(r"\d% of ended tasks failed[.,] .* Withheld: ", output), "the bottom line and what to do"
+    assert re.fullmatch(r"The report: results/studies/sample/report/index\.html \(\d+ s\)", progress_lines[-1])
+    assert read_manifest(study)["products"][product]["edited"]
+    code, output = run(study, "verify_results")
+    assert (code, output) == (1, f"{product}: edited since describe_tables made it. Delete it and run `make report`.\n")
 
 
 def test_nothing_to_do_is_said_and_the_report_named(finished_study):
-    told = finished_study.snakemake(**SMALL).stderr.splitlines()[1:]
-    assert told == [
+    progress_lines = finished_study.snakemake(**SMALL).stderr.splitlines()[1:]
+    assert progress_lines == [
         "Nothing to do: every product is up to date.",
         "The report: results/studies/sample/report/index.html",
     ]
 
 
-# Down to the raw files; what stands in two products is told of the first.
+# Down to the raw files; a job is printed at its first occurrence.
 CHAIN = ["fit_mttf", "derive_runtimes", "ingest", "unpack_sample_pai2020"]
 
 
@@ -124,26 +126,28 @@ CHAIN = ["fit_mttf", "derive_runtimes", "ingest", "unpack_sample_pai2020"]
     ids=["table", "chart", "number", "page"],
 )
 def test_explain_goes_back_to_the_raw_files(finished_study, arguments, rules):
-    code, said = run(finished_study, "explain_product", *arguments)
-    assert code == 0, said
-    told = re.findall(r"^ *by (\w+): ", said, re.MULTILINE)
-    assert set(rules) <= set(told)
-    assert len(told) == len(set(told)), "a job is told once"
-    assert re.search(r"^ +from data/sample/pai_task_table\.csv, [\d,]+ bytes, sha256 \w{12}, raw$", said, re.MULTILINE)
+    code, output = run(finished_study, "explain_product", *arguments)
+    assert code == 0, output
+    named_rules = re.findall(r"^ *by (\w+): ", output, re.MULTILINE)
+    assert set(rules) <= set(named_rules)
+    assert len(named_rules) == len(set(named_rules)), "a job is printed once"
+    assert re.search(
+        r"^ +from data/sample/pai_task_table\.csv, [\d,]+ bytes, sha256 \w{12}, raw$", output, re.MULTILINE
+    )
     if arguments == [f"--file={TABLE}"]:
-        assert told == [*CHAIN, "derive_lives"]
-        depths = [len(re.search(rf"^( *)by {rule}: ", said, re.MULTILINE)[1]) for rule in CHAIN[:3]]
-        assert depths == sorted(set(depths)), "each step of the chain is set in below the one before it"
+        assert named_rules == [*CHAIN, "derive_lives"]
+        depths = [len(re.search(rf"^( *)by {rule}: ", output, re.MULTILINE)[1]) for rule in CHAIN[:3]]
+        assert depths == sorted(set(depths)), "each step of the chain is indented deeper than the previous one"
 
 
 def test_a_number_is_explained_in_ten_lines(finished_study):
-    code, said = run(finished_study, "explain_product", "--key=mttf.mttf_s")
+    code, output = run(finished_study, "explain_product", "--key=mttf.mttf_s")
     metrics = "results/sample/metrics.json"
     number = json.loads((finished_study.folder / metrics).read_text())["mttf.mttf_s"]
-    assert code == 0 and len(said.splitlines()) <= 10
-    assert said.startswith(f"mttf.mttf_s = {number['value']} s (n = {number['n']:,}), in {metrics}\n")
-    assert f"is the cell mttf_s in line {number['line']} of {TABLE}" in said
-    assert "made by fit_mttf" in said and "pai_group_tag_table.csv" in said
+    assert code == 0 and len(output.splitlines()) <= 10
+    assert output.startswith(f"mttf.mttf_s = {number['value']} s (n = {number['n']:,}), in {metrics}\n")
+    assert f"is the cell mttf_s in line {number['line']} of {TABLE}" in output
+    assert "made by fit_mttf" in output and "pai_group_tag_table.csv" in output
 
 
 @pytest.mark.parametrize("trace", ["sample"])
@@ -159,7 +163,7 @@ def test_every_number_is_the_cell_that_it_names(finished_study, trace):
         ([f"--file={TABLE}", "--key=mttf_s"], "holds no numbers by key"),
     ],
 )
-def test_a_wrong_name_is_answered_with_the_nearest(finished_study, arguments, hint):
-    code, said = run(finished_study, "explain_product", *arguments)
+def test_a_wrong_name_gets_the_closest_match(finished_study, arguments, hint):
+    code, output = run(finished_study, "explain_product", *arguments)
     assert code == 1
-    assert hint in said
+    assert hint in output

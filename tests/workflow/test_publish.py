@@ -1,4 +1,4 @@
-"""What leaves the study: Snakemake's own report, the site for a static host, the archive for a repository."""
+"""Published outputs: Snakemake's own report, the site for a static host, the archive for a repository."""
 
 import base64
 import hashlib
@@ -22,7 +22,7 @@ import polars as pl
 import pytest
 import yaml
 from qmd_lint import faults
-from study_runs import OWN, PAGE, ROOT, SMALL, Checkout, check_out, copied, quarto_in
+from study_runs import OWN, PAGE, ROOT, SMALL, Checkout, check_out, copy_study, write_quarto
 from ttf.engine.provenance import seal
 from ttf.engine.provenance.key import KEY
 from ttf.engine.storage.tables import read_table
@@ -38,19 +38,21 @@ def test_snakemake_report_has_the_tables_and_charts_by_theme(study):
     page = (study.folder / "logs/snakemake-report.html").read_text()
     results = json.loads(re.search(r"var results = (\{.*?\});?\n", page)[1])
     categories = json.loads(re.search(r"var categories = (\{.*?\});?\n", page)[1])
-    charts = {name for name, about in results.items() if about["mime_type"] == "image/svg+xml"}
-    drawn = {str(path.relative_to(study.folder)) for path in study.folder.glob("results/*/figures/*.svg")}
-    assert charts == {name for name in drawn if not name.endswith(".narrow.svg")}
+    charts = {name for name, result in results.items() if result["mime_type"] == "image/svg+xml"}
+    svg_names = {str(path.relative_to(study.folder)) for path in study.folder.glob("results/*/figures/*.svg")}
+    assert charts == {name for name in svg_names if not name.endswith(".narrow.svg")}
     assert {f"{OWN}/scorecard.csv", "results/sample/tables/mttf.csv"} <= results.keys()
-    assert all(about["labels"]["trace"] in ("sample", "all") for about in results.values())
-    assert all("synthetic" in about["caption"] for name, about in results.items() if name.startswith("results/sample/"))
+    assert all(result["labels"]["trace"] in ("sample", "all") for result in results.values())
+    assert all(
+        "synthetic" in result["caption"] for name, result in results.items() if name.startswith("results/sample/")
+    )
     assert {"Data quality", "Outcomes", "Time to failure", "Published findings"} <= categories.keys()
     assert str(study.folder) not in page
     assert 'href=\\"../results/studies/sample/report/index.html\\"' in page
 
 
 def test_the_project_of_the_site_is_right_for_quarto(published):
-    """Each of its sources is a page of the site, also where Quarto renders the folder by itself."""
+    """Each source is a page of the site, so Quarto can render the folder directly."""
     project = published.folder / f"{OWN}/report/site-source"
     pages = {path.stem: path.read_text() for path in project.glob("*.qmd")}
     assert pages.keys() == {"index", "files", "tables", "search"}
@@ -65,24 +67,24 @@ def test_the_project_of_the_site_is_right_for_quarto(published):
 def test_another_renderer_renders_the_site_again_and_the_same_in_another_folder_does_not(
     published, monkeypatch, tmp_path
 ):
-    study = copied(published, tmp_path)
+    study = copy_study(published, tmp_path)
 
     def planned(folder: str, version: str) -> set[str]:
-        monkeypatch.setenv("PATH", quarto_in(tmp_path / folder, version))
+        monkeypatch.setenv("PATH", write_quarto(tmp_path / folder, version))
         return study.planned("publish_site", **SMALL, publish=PUBLISH)
 
-    again = {"render_page", "write_manifest", "write_site_source", "publish_site"}
-    assert planned("one", "1.10.18") == again
+    site_rules = {"render_page", "write_manifest", "write_site_source", "publish_site"}
+    assert planned("one", "1.10.18") == site_rules
     study.snakemake("--", "publish_site", one_process=True, **SMALL, publish=PUBLISH)
     assert planned("two", "1.10.18") == set()
-    assert planned("two", "1.10.19") == again
+    assert planned("two", "1.10.19") == site_rules
 
 
 class Elements(HTMLParser):
-    """The tags, attributes and texts of a page, however they are written: Quarto parses the page and writes it anew."""
+    """Tags, attributes and texts of a page, normalised, because Quarto parses and rewrites the page."""
 
     _WITHOUT_END = frozenset(["br", "col", "hr", "img", "input", "link", "meta", "wbr"])
-    # A body of a table is there whether it is written or not.
+    # HTML implies this element even if it is not written.
     _IMPLIED = "tbody"
 
     def __init__(self, html: str) -> None:
@@ -115,25 +117,25 @@ class Elements(HTMLParser):
 @pytest.mark.usefixtures("real_quarto")
 def test_quarto_gives_the_elements_that_pandoc_gives(published, tmp_path):
     source = published.folder / f"{OWN}/report/site-source"
-    different = {}
+    differences = {}
     for page in sorted(source.glob("*.qmd")):
         name = render(page, tmp_path / "page.html")
         assert name.startswith("Quarto ")
-        by_quarto = (tmp_path / "page.html").read_text(encoding="utf-8").replace(name, "Pandoc 3.9")
-        by_pandoc = (published.folder / f"{OWN}/site/{page.stem}.html").read_text(encoding="utf-8")
-        pairs = zip_longest(Elements(by_quarto).all, Elements(by_pandoc).all)
-        different[page.stem] = next((pair for pair in pairs if pair[0] != pair[1]), None)
-    assert different == dict.fromkeys(["files", "index", "search", "tables"])
+        quarto_page = (tmp_path / "page.html").read_text(encoding="utf-8").replace(name, "Pandoc 3.9")
+        pandoc_page = (published.folder / f"{OWN}/site/{page.stem}.html").read_text(encoding="utf-8")
+        pairs = zip_longest(Elements(quarto_page).all, Elements(pandoc_page).all)
+        differences[page.stem] = next((pair for pair in pairs if pair[0] != pair[1]), None)
+    assert differences == dict.fromkeys(["files", "index", "search", "tables"])
 
 
 @pytest.fixture(scope="module")
 def published(finished_study, tmp_path_factory):
-    """A copy of the finished study, with the site and the archive made from it."""
+    """Return a copy of the finished study with its site and archive."""
     copy = Checkout(tmp_path_factory.mktemp("published") / "checkout")
     shutil.copytree(finished_study.folder, copy.folder, symlinks=True)
     for name in ("CITATION.cff", "LICENSE", "requirements.lock", "pyproject.toml"):
         shutil.copy2(ROOT / name, copy.folder / name)
-    # In one run, without a PDF before: the manifest that is published has the one that is.
+    # One run renders the PDF and publishes the manifest that lists it.
     copy.snakemake("--", "publish_site", "archive_results", one_process=True, **SMALL, publish=PUBLISH)
     return copy
 
@@ -143,14 +145,14 @@ def test_every_link_of_the_site_resolves_and_every_file_is_linked(published):
     index = (site / "files.html").read_text()
     linked = set(re.findall(r'href="([^"]+)"', index))
     files = {str(path.relative_to(site)) for path in site.rglob("*") if path.is_file()}
-    # The index of the search is a part of its page.
+    # The search page loads its index.
     assert files - linked == {".nojekyll", ".snakemake_timestamp", "search-index.js", "checksums.json"}
     for page in site.glob("*.html"):
         html = re.sub(r"<(script|style)\b.*?</\1>", "", page.read_text(), flags=re.DOTALL)
         links = set(re.findall(r'href="(?!https:|mailto:|data:)([^"]+)"', html))
         assert {link.partition("#")[0] for link in links} - {""} <= files, page.name
-        places = {link[1:] for link in links if link.startswith("#")}
-        assert places <= set(re.findall(r'\bid="([^"]+)"', html)), page.name
+        anchors = {link[1:] for link in links if link.startswith("#")}
+        assert anchors <= set(re.findall(r'\bid="([^"]+)"', html)), page.name
     assert {"index.html", "files.html", "tables.html", "search.html", "report.pdf", "README.md"} <= linked
     charts = {path.name.split(".")[0] for path in site.glob("sample/figures/*.svg")}
     for kind in ("vl.json", "png"):
@@ -175,32 +177,31 @@ def browser():
 
 def test_every_page_of_the_site_is_accepted(published, browser):
     site = published.folder / f"{OWN}/site"
-    found = {"index": acceptance.faults(browser, site / "index.html", site / "sample")}
-    others = [page for page in site.glob("*.html") if page.stem != "index"]
-    found |= {page.stem: acceptance.faults_of_other_page(browser, page) for page in others}
-    assert found.keys() == {"index", "files", "tables", "search"}
-    assert {page: faults for page, faults in found.items() if faults} == {}
+    faults_by_page = {"index": acceptance.faults(browser, site / "index.html", site / "sample")}
+    other_pages = [page for page in site.glob("*.html") if page.stem != "index"]
+    faults_by_page |= {page.stem: acceptance.faults_of_other_page(browser, page) for page in other_pages}
+    assert faults_by_page.keys() == {"index", "files", "tables", "search"}
+    assert {page: faults for page, faults in faults_by_page.items() if faults} == {}
 
 
 def test_the_site_is_searched_in_a_browser_without_a_network(published, browser):
-    with acceptance.opened(browser, published.folder / f"{OWN}/site/files.html") as (page, wrong):
+    with acceptance.open_page(browser, published.folder / f"{OWN}/site/files.html") as (page, page_faults):
         current = page.locator(".sidebar [aria-current=page]")
         assert current.inner_text() == "Files"
         page.locator(".sidebar").get_by_text("Search", exact=True).click()
         assert current.inner_text() == "Search"
         page.fill("#site-search", "failure rate")
-        hits = page.locator("#site-hits li")
-        assert hits.count() > 2
+        matches = page.locator("#site-hits li")
+        assert matches.count() > 2
         title = page.locator("#site-hits li").first.inner_text().partition(": ")[0]
-        assert title.startswith("Synthetic sample"), "which trace it is of"
-        hits.first.locator("a").click()
-        place = page.url.partition("index.html#")[2]
-        page.locator(f"[id='{place}']").wait_for(state="visible", timeout=5_000)
-        assert wrong == []
+        assert title.startswith("Synthetic sample"), "the title names the trace"
+        matches.first.locator("a").click()
+        anchor = page.url.partition("index.html#")[2]
+        page.locator(f"[id='{anchor}']").wait_for(state="visible", timeout=5_000)
+        assert page_faults == []
 
 
 def contents_of_archive(study) -> dict[str, bytes]:
-    """Path below the one folder -> content."""
     with tarfile.open(study.folder / f"{OWN}/archive/time-to-failure-results.tar.xz") as tar:
         members = tar.getmembers()
         assert {member.name.split("/")[0] for member in members} == {"time-to-failure-results"}
@@ -209,9 +210,9 @@ def contents_of_archive(study) -> dict[str, bytes]:
 
 def test_the_archive_is_the_same_bytes_again(published):
     archive = published.folder / f"{OWN}/archive/time-to-failure-results.tar.xz"
-    before = archive.read_bytes()
+    content = archive.read_bytes()
     published.snakemake("--forcerun", "archive_results", "--", "archive_results", **SMALL, publish=PUBLISH)
-    assert archive.read_bytes() == before
+    assert archive.read_bytes() == content
 
 
 def test_the_archive_holds_results_workflow_and_environment(published):
@@ -225,21 +226,21 @@ def test_the_archive_holds_results_workflow_and_environment(published):
 
 
 def test_the_crate_tells_how_each_result_came_about(published):
-    """Provenance Run Crate: each job is an action of a script on inputs, which have their SHA-256, with results."""
+    """Provenance Run Crate: each job is an action of a script with inputs (with SHA-256) and results."""
     files = contents_of_archive(published)
     graph = {entity["@id"]: entity for entity in json.loads(files["ro-crate-metadata.json"])["@graph"]}
     manifest = json.loads(files[f"{OWN}/manifest.json"])
-    done = {name for name, job in manifest["jobs"].items() if job["script"]}
-    assert {f"#job/{name}" for name in done} == {at for at in graph if at.startswith("#job/")}
-    fitted = graph["#job/sample/fit_mttf"]
-    assert fitted["instrument"] == {"@id": "scripts/compute.py"}
-    lives = graph["#file/results/sample/lives.parquet"]
-    assert lives["sha256"] == manifest["products"]["results/sample/lives.parquet"]["sha256"]
-    assert {"@id": lives["@id"]} in [fitted["object"], *fitted["object"]]
-    assert {"@id": "results/sample/tables/mttf.csv"} in fitted["result"]
+    job_names = {name for name, job in manifest["jobs"].items() if job["script"]}
+    assert {f"#job/{name}" for name in job_names} == {entity_id for entity_id in graph if entity_id.startswith("#job/")}
+    action = graph["#job/sample/fit_mttf"]
+    assert action["instrument"] == {"@id": "scripts/compute.py"}
+    durations = graph["#file/results/sample/lives.parquet"]
+    assert durations["sha256"] == manifest["products"]["results/sample/lives.parquet"]["sha256"]
+    assert {"@id": durations["@id"]} in [action["object"], *action["object"]]
+    assert {"@id": "results/sample/tables/mttf.csv"} in action["result"]
     assert graph["#control/sample/fit_mttf"]["instrument"] == {"@id": "#step/fit_mttf"}
     raw = [graph[f"#file/{path}"]["sha256"] for path in manifest["raw"]]
-    assert raw == [of["sha256"] for of in manifest["raw"].values()]
+    assert raw == [file["sha256"] for file in manifest["raw"].values()]
     assert graph["#run"]["instrument"] == graph["./"]["mainEntity"]
     assert {"@id": "#run"} in graph["./"]["mentions"]
 
@@ -267,12 +268,12 @@ def test_the_archive_has_every_table_as_parquet_and_all_in_a_workbook(published)
     book = openpyxl.load_workbook(io.BytesIO(files["results/tables.xlsx"]), read_only=True)
     assert {CONTENTS, "mttf", "scorecard"} <= {*book.sheetnames}
     assert len(book.sheetnames) == len({Path(name).name for name in tables} - {"dictionary.csv"}) + 1
-    found = [row[:2] for row in book["mttf"].iter_rows(values_only=True)]
-    assert found == [("trace", "event"), *(("sample", event) for event in mttf["event"])]
+    sheet_rows = [row[:2] for row in book["mttf"].iter_rows(values_only=True)]
+    assert sheet_rows == [("trace", "event"), *(("sample", event) for event in mttf["event"])]
 
 
 def test_the_crate_has_what_the_specification_requires(published):
-    """RO-Crate 1.1 (structure, metadata, root and data entities, workflows) and Workflow RO-Crate 1.0, each MUST."""
+    """Test each MUST of RO-Crate 1.1 and of Workflow RO-Crate 1.0."""
     files = contents_of_archive(published)
     crate = json.loads(files["ro-crate-metadata.json"].decode("utf-8"))
     assert crate.keys() == {"@context", "@graph"}
@@ -280,7 +281,7 @@ def test_the_crate_has_what_the_specification_requires(published):
     graph = {entity["@id"]: entity for entity in crate["@graph"]}
     assert len(graph) == len(crate["@graph"])
     assert all(entity["@type"] for entity in graph.values())
-    # Flattened: what is in an entity is text or a reference, and references lead somewhere.
+    # Flattened: an entity holds only texts and references, and each reference resolves.
     for entity in graph.values():
         for value in (item for held in entity.values() for item in (held if isinstance(held, list) else [held])):
             assert isinstance(value, str) or value.keys() == {"@id"}
@@ -317,7 +318,7 @@ def test_the_crate_has_what_the_specification_requires(published):
     assert graph["#trace-sample"]["description"].startswith("Synthetic")
 
 
-# The fields of a deposit at Zenodo that are written here, and what they may hold.
+# Schema of the fields that the study writes for a deposit at Zenodo.
 DEPOSIT = {
     "type": "object",
     "additionalProperties": False,
@@ -386,54 +387,60 @@ def test_the_run_report_goes_along_where_it_was_made(published):
 
 
 @pytest.fixture(scope="module")
-def named(tmp_path_factory):
-    """Path -> content of the site and the archive of a trace with names by chance; the names; where it was made."""
+def named_study(tmp_path_factory):
+    """Return content by path of site and archive of a trace with random names, the names, and its folder."""
     study = check_out(tmp_path_factory.mktemp("named") / "checkout")
     entry, names = named_trace.write(study.folder / "raw")
-    mine = {"study": ["mine"], "registry": {"mine": entry}, "publish": PUBLISH}
-    study.snakemake("--", "publish_site", "archive_results", one_process=True, **mine)
-    own = study.folder / "results/studies/mine"
-    site = {f"site/{path.relative_to(own / 'site')}": path for path in (own / "site").rglob("*") if path.is_file()}
-    with tarfile.open(own / "archive/time-to-failure-results.tar.xz") as tar:
-        tar.extractall(own / "unpacked", filter="data")
-    archive = {str(path.relative_to(own)): path for path in (own / "unpacked").rglob("*") if path.is_file()}
+    config = {"study": ["mine"], "registry": {"mine": entry}, "publish": PUBLISH}
+    study.snakemake("--", "publish_site", "archive_results", one_process=True, **config)
+    study_folder = study.folder / "results/studies/mine"
+    site = {
+        f"site/{path.relative_to(study_folder / 'site')}": path
+        for path in (study_folder / "site").rglob("*")
+        if path.is_file()
+    }
+    with tarfile.open(study_folder / "archive/time-to-failure-results.tar.xz") as tar:
+        tar.extractall(study_folder / "unpacked", filter="data")
+    archive = {
+        str(path.relative_to(study_folder)): path for path in (study_folder / "unpacked").rglob("*") if path.is_file()
+    }
     return {name: path.read_bytes() for name, path in (site | archive).items()}, names, study.folder
 
 
-def layers(content: bytes, most: int = 4):
-    """The bytes, and what is packed in them: Base64, zlib, the streams of a PDF, a workbook, Parquet."""
+def layers(content: bytes, max_depth: int = 4):
+    """Yield the bytes and all packed layers: Base64, zlib, PDF streams, workbooks, Parquet."""
     yield content
     if content.startswith(b"PK"):
         with zipfile.ZipFile(io.BytesIO(content)) as packed:
             yield from map(packed.read, packed.namelist())
     if content.startswith(b"PAR1"):
         yield pl.read_parquet(content).write_csv().encode()
-    if most and len(content) > 64:
+    if max_depth and len(content) > 64:
         packed = [
             base64.b64decode(text + b"=" * (-len(text) % 4)) for text in re.findall(rb"[A-Za-z0-9+/]{64,}", content)
         ]
-        packed += [content[found.end() :] for found in re.finditer(rb"stream\r?\n", content)]
-        for inner in packed:
-            yield inner
+        packed += [content[match.end() :] for match in re.finditer(rb"stream\r?\n", content)]
+        for unpacked in packed:
+            yield unpacked
             for bits in (15, -15, 31):
                 try:
-                    yield from layers(zlib.decompressobj(bits).decompress(inner), most - 1)
+                    yield from layers(zlib.decompressobj(bits).decompress(unpacked), max_depth - 1)
                 except zlib.error:
                     continue
 
 
-def test_no_user_account_node_file_or_reason_is_named_in_any_published_byte(named):
-    files, names, folder = named
+def test_no_user_account_node_file_or_reason_is_named_in_any_published_byte(named_study):
+    files, names, folder = named_study
     secret = [(folder / KEY).read_bytes(), *map(str.encode, (*names, str(folder)))]
     pattern = re.compile(b"|".join(map(re.escape, secret)))
     assert pattern.search((folder / "results/mine/tables/failures_by_owner.csv").read_bytes())
-    found = {name for name, content in files.items() for layer in layers(content) if pattern.search(layer)}
-    assert found == set()
+    leaking_files = {name for name, content in files.items() for layer in layers(content) if pattern.search(layer)}
+    assert leaking_files == set()
     assert not [name for name in files if any(secret in name for secret in names)]
 
 
-def test_pages_charts_numbers_and_tables_have_one_pseudonym_for_one_name(named):
-    files, _, _ = named
+def test_pages_charts_numbers_and_tables_have_one_pseudonym_for_one_name(named_study):
+    files, _, _ = named_study
     owners = files["site/mine/tables/failures_by_owner.csv"].decode()
     users = set(re.findall(r"user-[0-9a-f]{12}", owners))
     assert users
@@ -444,9 +451,11 @@ def test_pages_charts_numbers_and_tables_have_one_pseudonym_for_one_name(named):
     assert nodes & set(re.findall(r"node-[0-9a-f]{12}", page))
 
 
-def test_what_is_published_can_be_verified_by_itself(named):
-    _, _, folder = named
-    own = folder / "results/studies/mine"
-    assert seal.problems(own / "site") == seal.problems(own / "unpacked/time-to-failure-results") == []
-    (own / "site/mine/tables/mttf.csv").write_text("")
-    assert len(seal.problems(own / "site")) == 1
+def test_what_is_published_can_be_verified_by_itself(named_study):
+    _, _, folder = named_study
+    study_folder = folder / "results/studies/mine"
+    assert (
+        seal.problems(study_folder / "site") == seal.problems(study_folder / "unpacked/time-to-failure-results") == []
+    )
+    (study_folder / "site/mine/tables/mttf.csv").write_text("")
+    assert len(seal.problems(study_folder / "site")) == 1

@@ -4,7 +4,7 @@ import re
 
 import acceptance
 import pytest
-from acceptance import CHROMIUM, DESK, PHONE, browsing, opened
+from acceptance import CHROMIUM, DESK, PHONE, browsing, open_page
 from study_runs import PAGE
 
 pytestmark = pytest.mark.skipif(not CHROMIUM, reason="chromium is not installed: make test-tools")
@@ -21,7 +21,7 @@ def test_the_page_is_accepted(finished_study, browser):
 
 
 def test_failure_risk_has_a_finding_pictures_in_its_fold_and_its_limits(finished_study, browser):
-    with opened(browser, finished_study.folder / PAGE, at="#risk") as (page, wrong):
+    with open_page(browser, finished_study.folder / PAGE, anchor="#risk") as (page, page_faults):
         finding = page.locator("#risk .finding data[data-key='risk.temporal_3.served.pr_auc']")
         assert finding.is_visible()
         assert not page.locator("#sec-risk-limits").is_visible()
@@ -29,12 +29,12 @@ def test_failure_risk_has_a_finding_pictures_in_its_fold_and_its_limits(finished
         for chart in ("risk_calibration", "risk_importance", "risk_dependence", "risk_decisions"):
             assert page.locator(f"#risk figure[data-chart={chart}] svg").first.is_visible()
         assert page.locator("#sec-risk-limits").is_visible()
-        assert wrong == []
+        assert page_faults == []
 
 
 def test_the_keyboard_goes_through_the_whole_page(finished_study, browser):
-    with opened(browser, finished_study.folder / PAGE) as (page, wrong):
-        # Numbers become stops when the browser has nothing better to do.
+    with open_page(browser, finished_study.folder / PAGE) as (page, page_faults):
+        # Numbers become tab stops when the browser is idle.
         page.wait_for_function("document.querySelectorAll('data[tabindex]').length > 50")
         page.keyboard.press("Tab")
         assert page.evaluate(acceptance.FOCUSED) == ["skip", True]
@@ -46,14 +46,14 @@ def test_the_keyboard_goes_through_the_whole_page(finished_study, browser):
         assert {"contents", "tools", "figure", "planner", "fold", "number"} <= set(kinds)
         assert kinds.index("contents") < kinds.index("tools") < kinds.index("number")
 
-        at = "document.activeElement.id"
+        active_id = "document.activeElement.id"
         page.evaluate("scrollTo(0, 0); document.activeElement.blur()")
-        places = []
+        visited_sections = []
         for key in "jjjkk":
             page.keyboard.press(key)
-            places.append(page.evaluate(at))
+            visited_sections.append(page.evaluate(active_id))
         sections = page.evaluate("[...document.querySelectorAll('main > section[id]')].map((one) => one.id)")
-        assert places == [sections[at] for at in (1, 2, 3, 2, 1)]
+        assert visited_sections == [sections[index] for index in (1, 2, 3, 2, 1)]
 
         page.locator("#outcomes data[data-key][tabindex]").first.focus()
         page.keyboard.press("Enter")
@@ -61,62 +61,62 @@ def test_the_keyboard_goes_through_the_whole_page(finished_study, browser):
         page.keyboard.press("Escape")
         assert not page.locator(".number-card").is_visible()
         assert page.evaluate("document.activeElement.matches('#outcomes data[data-key]')")
-        assert wrong == []
+        assert page_faults == []
 
 
-@pytest.mark.parametrize("at", ["#m:outcomes.failure_share", "#:~:text=outcomes.failure_share"])
-def test_an_address_opens_what_it_names_and_finding_does(finished_study, browser, at):
-    """A fragment of text is found as Chromium's search in the page finds it."""
-    with opened(browser, finished_study.folder / PAGE, at=at) as (page, wrong):
+@pytest.mark.parametrize("anchor", ["#m:outcomes.failure_share", "#:~:text=outcomes.failure_share"])
+def test_an_address_opens_what_it_names_and_finding_does(finished_study, browser, anchor):
+    """A text fragment uses the same search as Chromium's find in page."""
+    with open_page(browser, finished_study.folder / PAGE, anchor=anchor) as (page, page_faults):
         page.wait_for_function("document.getElementById('m:outcomes.failure_share').checkVisibility()")
-        assert wrong == []
+        assert page_faults == []
 
 
 def test_open_all_opens_all_and_closes_them(finished_study, browser):
-    with opened(browser, finished_study.folder / PAGE) as (page, wrong):
+    with open_page(browser, finished_study.folder / PAGE) as (page, page_faults):
         button = page.locator(".sidebar [data-do=open-all]")
         for shut in (0, page.locator("main details.details").count()):
             button.click()
             page.wait_for_function(
                 "(shut) => document.querySelectorAll('main details.details:not([open])').length === shut", arg=shut
             )
-        assert wrong == []
+        assert page_faults == []
 
 
 def test_the_planner_answers_on_a_phone_and_keeps_its_state_in_the_address(finished_study, browser):
     answers = (
         "Object.fromEntries([...document.querySelectorAll('#planner output')].map((one) => [one.name, one.value]))"
     )
-    with opened(browser, finished_study.folder / PAGE, PHONE) as (page, wrong):
-        before = page.evaluate(answers)
-        # This trace has no rate of its own that a run could be planned with.
-        assert set(before.values()) == {"–"}
+    with open_page(browser, finished_study.folder / PAGE, PHONE) as (page, page_faults):
+        blank_answers = page.evaluate(answers)
+        # This trace has no failure rate to plan a run with.
+        assert set(blank_answers.values()) == {"–"}
         assert page.locator("#planner .why").is_visible()
         page.fill("#p-rate", "6.5")
         page.fill("#p-gpus", "1024")
-        after = page.evaluate(answers)
-        assert "–" not in after.values()
-        assert re.fullmatch(r"\d+(\.\d+)?%", after["ettr"])
+        filled_answers = page.evaluate(answers)
+        assert "–" not in filled_answers.values()
+        assert re.fullmatch(r"\d+(\.\d+)?%", filled_answers["ettr"])
         box = page.locator("#planner").bounding_box()
         assert box["height"] <= PHONE[1] and box["width"] <= PHONE[0]
         page.wait_for_function("location.hash.includes('rate=6.5')")
         address = page.evaluate("location.hash")
-        assert wrong == []
-    with opened(browser, finished_study.folder / PAGE, at=address) as (page, wrong):
-        assert page.evaluate(answers) == after
+        assert page_faults == []
+    with open_page(browser, finished_study.folder / PAGE, anchor=address) as (page, page_faults):
+        assert page.evaluate(answers) == filled_answers
         page.click("#planner [type=reset]")
         page.wait_for_function("document.querySelector('#planner output').value === '–'")
-        assert page.evaluate(answers) == before
-        assert wrong == []
+        assert page.evaluate(answers) == blank_answers
+        assert page_faults == []
 
 
 @pytest.mark.parametrize("size", [DESK, PHONE], ids=["desk", "phone"])
 def test_every_figure_can_be_explored_and_looks_as_before_after_it(finished_study, browser, size):
-    with opened(browser, finished_study.folder / PAGE, size) as (page, wrong):
+    with open_page(browser, finished_study.folder / PAGE, size) as (page, page_faults):
         page.evaluate(acceptance.OPEN_ALL, True)
         buttons = page.locator("[data-do=explore]")
-        for at in range(buttons.count()):
-            buttons.nth(at).click()
+        for index in range(buttons.count()):
+            buttons.nth(index).click()
         page.wait_for_function(
             "document.querySelectorAll('.figure.explored .drawing.live svg').length"
             " === document.querySelectorAll('[data-do=explore]').length"
@@ -124,5 +124,5 @@ def test_every_figure_can_be_explored_and_looks_as_before_after_it(finished_stud
         marks = "[...document.querySelectorAll('.drawing.live svg')].filter((svg) => !svg.querySelector('path, rect'))"
         assert page.evaluate(f"{marks}.length") == 0
         assert page.evaluate("document.documentElement.scrollWidth") <= size[0]
-        # Vega warns of channels that a mark of a layer has no use for.
-        assert [what for what in wrong if "WARN" not in what] == []
+        # Vega warns of channels that a layer's mark does not use.
+        assert [fault for fault in page_faults if "WARN" not in fault] == []

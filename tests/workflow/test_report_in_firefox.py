@@ -1,4 +1,4 @@
-"""Pages in Firefox as the distribution has it: without an error in light, dark and on a phone."""
+"""Pages in the distribution's Firefox have no errors: light, dark and phone."""
 
 import pytest
 from firefox import FIREFOX, firefox
@@ -24,11 +24,11 @@ def browser(tmp_path_factory):
 @pytest.mark.parametrize(("width", "dark"), [(1440, False), (1440, True), (390, False)])
 def test_the_page_opens_without_an_error(finished_study, browser, width, dark):
     assert browser.open(finished_study.folder / PAGE, width, dark=dark) == []
-    found = browser.evaluate(MEASURED)
-    assert found["within"] <= width + 20
-    assert found["wide"] <= 0
-    assert found["drawn"] and found["numbers"] > 20
-    assert found["dark"] == dark
+    measured = browser.evaluate(MEASURED)
+    assert measured["within"] <= width + 20
+    assert measured["wide"] <= 0
+    assert measured["drawn"] and measured["numbers"] > 20
+    assert measured["dark"] == dark
 
 
 def test_addresses_open_folds_and_figures_can_be_explored(finished_study, browser):
@@ -37,8 +37,10 @@ def test_addresses_open_folds_and_figures_can_be_explored(finished_study, browse
     browser.evaluate("location.hash = 'm:outcomes.failure_share'; return new Promise((go) => setTimeout(go, 200));")
     assert browser.evaluate("return document.getElementById('m:outcomes.failure_share').checkVisibility();")
     browser.evaluate("document.querySelector('[data-do=explore]').click();")
-    drawn = "return new Promise((go) => { const look = () => document.querySelector('.drawing.live svg') ? go(true)"
-    assert browser.evaluate(drawn + " : setTimeout(look, 50); look(); });")
+    wait_for_drawing = (
+        "return new Promise((go) => { const look = () => document.querySelector('.drawing.live svg') ? go(true)"
+    )
+    assert browser.evaluate(wait_for_drawing + " : setTimeout(look, 50); look(); });")
     assert browser.errors(page) == []
 
 

@@ -1,4 +1,4 @@
-"""Several studies in one folder: what each has of its own, what they share, and which one a command is for."""
+"""Several studies in one folder: own products, shared products, and the study that a command selects."""
 
 import json
 import re
@@ -19,46 +19,45 @@ from study_runs import ROOT, SMALL, Checkout, environment, pods, write_pods
 SHARED = {"registry": SMALL["registry"]}
 
 
-def both(study: Checkout, count: int = 60) -> dict:
-    """A configuration of a study of `sample` and a trace of pods."""
-    mine = write_pods(study, pods(count))
-    return {"name": "both", "study": ["sample", "mine"], "registry": SHARED["registry"] | mine["registry"]}
+def config_of_both(study: Checkout, count: int = 60) -> dict:
+    pods_config = write_pods(study, pods(count))
+    return {"name": "both", "study": ["sample", "mine"], "registry": SHARED["registry"] | pods_config["registry"]}
 
 
-def verified(study: Checkout, name: str) -> str:
-    done = python(study, "scripts/verify_results.py", "--study", name)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stderr
+def verify(study: Checkout, name: str) -> str:
+    process = python(study, "scripts/verify_results.py", "--study", name)
+    assert process.returncode == 0, process.stdout + process.stderr
+    return process.stderr
 
 
-def python(study: Checkout, *words: str) -> subprocess.CompletedProcess:
+def python(study: Checkout, *arguments: str) -> subprocess.CompletedProcess:
     return subprocess.run(
-        [sys.executable, *words], cwd=study.folder, capture_output=True, text=True, check=False, env=environment()
+        [sys.executable, *arguments], cwd=study.folder, capture_output=True, text=True, check=False, env=environment()
     )
 
 
 def test_a_second_study_makes_nothing_again_that_the_first_has_made(study):
-    before = study.hashes()
-    config = both(study)
+    hashes_before = study.hashes()
+    config = config_of_both(study)
     planned = study.snakemake("--dry-run", **config).stdout
     assert "trace=sample" not in planned.replace("wildcards: ", "")
     study.snakemake(one_process=True, **config)
-    after = study.hashes()
-    assert {name: after[name] for name in before} == before
-    new = {Path(name).parts[:2] for name in after.keys() - before.keys()}
-    assert {parts[0] for parts in new} == {"mine", "studies"}
-    assert {parts for parts in new if parts[0] == "studies"} == {("studies", "both")}
-    assert verified(study, "both") == "study both\n"
-    assert verified(study, "sample") == "study sample\n"
-    # Each of them is up to date after the other.
+    hashes_after = study.hashes()
+    assert {name: hashes_after[name] for name in hashes_before} == hashes_before
+    new_folders = {Path(name).parts[:2] for name in hashes_after.keys() - hashes_before.keys()}
+    assert {parts[0] for parts in new_folders} == {"mine", "studies"}
+    assert {parts for parts in new_folders if parts[0] == "studies"} == {("studies", "both")}
+    assert verify(study, "both") == "study both\n"
+    assert verify(study, "sample") == "study sample\n"
+    # Each study stays up to date after the other has run.
     assert study.planned(**SMALL) == set() == study.planned(**config)
     with study.appended(
         "raw/mine/openb_pod_list_default.csv", text="pod-more,4000,8192,1,500,V100,LS,Failed,9,19,10\n"
     ):
-        done = study.snakemake("--dry-run", **config)
-    shown = (done.stdout + done.stderr).split("Job stats:")[1]
-    counts = dict(re.findall(r"^(write_page_source|render_page) +(\d)$", shown, re.MULTILINE))
-    assert counts == {"write_page_source": "1", "render_page": "2"}, "its page, and the comparison"
+        process = study.snakemake("--dry-run", **config)
+    job_table = (process.stdout + process.stderr).split("Job stats:")[1]
+    counts = dict(re.findall(r"^(write_page_source|render_page) +(\d)$", job_table, re.MULTILINE))
+    assert counts == {"write_page_source": "1", "render_page": "2"}, "the page of the trace, and the comparison"
     explained = python(study, "scripts/explain_product.py", "--file=results/studies/sample/scorecard.csv")
     assert explained.stdout.startswith("results/studies/sample/scorecard.csv")
     assert explained.stderr == "study sample\n"
@@ -66,8 +65,8 @@ def test_a_second_study_makes_nothing_again_that_the_first_has_made(study):
 
 
 def test_two_studies_started_at_the_same_time_both_end_well(checkout, finished_study):
-    """From nothing, to the jobs of the trace that they share; whole studies in the tests above and of reruns."""
-    (checkout.folder / "both.yaml").write_text(yaml.safe_dump(both(checkout)))
+    """Run both up to the jobs of the shared trace; other tests run whole studies."""
+    (checkout.folder / "both.yaml").write_text(yaml.safe_dump(config_of_both(checkout)))
     (checkout.folder / "one.yaml").write_text(yaml.safe_dump(SMALL))
     command = [sys.executable, "scripts/run_study.py", "--cores=1"]
     tables = [f"results/{trace}/jobs.parquet" for trace in ("sample", "mine")]
@@ -80,18 +79,18 @@ def test_two_studies_started_at_the_same_time_both_end_well(checkout, finished_s
         )
         for name, targets in (("both", tables), ("one", tables[:1]))
     ]
-    said = [run.communicate()[1].decode() for run in runs]
-    assert [run.returncode for run in runs] == [0, 0], said
-    assert sum("waiting until it has ended" in text for text in said) == 1
+    messages = [run.communicate()[1].decode() for run in runs]
+    assert [run.returncode for run in runs] == [0, 0], messages
+    assert sum("waiting until it has ended" in text for text in messages) == 1
     assert all((checkout.folder / table).is_file() for table in tables)
     expected = finished_study.hashes()
-    found = {name: digest for name, digest in checkout.hashes().items() if name in expected}
-    assert "sample/jobs.parquet" in found
-    assert found == {name: expected[name] for name in found}
+    shared_hashes = {name: digest for name, digest in checkout.hashes().items() if name in expected}
+    assert "sample/jobs.parquet" in shared_hashes
+    assert shared_hashes == {name: expected[name] for name in shared_hashes}
 
 
 def test_other_settings_of_a_shared_trace_are_refused_before_the_first_job(study):
-    config = both(study) | {"survival": {"max_steps": 50}}
+    config = config_of_both(study) | {"survival": {"max_steps": 50}}
     config["registry"]["sample"] = {"infra_failures": {"states": ["Failed"]}}
     refused = study.snakemake(check=False, **config)
     assert refused.returncode == 1
@@ -100,7 +99,7 @@ def test_other_settings_of_a_shared_trace_are_refused_before_the_first_job(study
     assert "registry.sample.infra_failures is {states: [Failed]} here and nothing there" in refused.stderr
     assert "make remove STUDY=sample" in refused.stderr
     assert not (study.folder / "results/studies/both").exists()
-    # Under another name of the trace both can stand.
+    # Both settings are valid if the trace has two names.
     config["registry"]["other"] = {"format": "pai2020", "embedded": True, **config["registry"].pop("sample")}
     assert "ingest" in study.planned(**config | {"study": ["other", "mine"]})
 
@@ -111,14 +110,14 @@ def test_other_settings_of_a_shared_trace_are_refused_before_the_first_job(study
 )
 def test_what_no_trace_depends_on_may_differ(key, value):
     config = {"name": "a", "study": ["t"], "registry": {"t": {"title": "A"}}}
-    other = {"name": "b", "study": ["t", "u"], "registry": {"t": {"title": "B"}, "u": {}}}
-    studies.check_shared(config | {key: value}, {"b": other})
-    studies.check_shared(config | {"seed": 1}, {"b": other | {"study": ["u"], "seed": 2}})
+    other_config = {"name": "b", "study": ["t", "u"], "registry": {"t": {"title": "B"}, "u": {}}}
+    studies.check_shared(config | {key: value}, {"b": other_config})
+    studies.check_shared(config | {"seed": 1}, {"b": other_config | {"study": ["u"], "seed": 2}})
     with pytest.raises(ConfigError, match=r"registry\.t\.zone is nothing here and UTC there"):
-        studies.check_shared(config, {"b": other | {"registry": {"t": {"zone": "UTC"}}}})
+        studies.check_shared(config, {"b": other_config | {"registry": {"t": {"zone": "UTC"}}}})
 
 
-def test_another_study_of_the_same_name_is_told_of():
+def test_replacing_a_study_of_the_same_name_prints_a_note():
     config = {"name": "study", "study": ["a", "b"]}
     assert (
         studies.describe_replacement(config, {})
@@ -126,44 +125,44 @@ def test_another_study_of_the_same_name_is_told_of():
         == studies.describe_replacement(config, {"study": {"study": ["b", "a"]}})
     )
     said = studies.describe_replacement(config, {"study": {"study": ["c", "d"]}, "other": {"study": ["e"]}})
-    assert said.startswith("note: the study study had the traces c, d, and has now a, b. To keep both, give")
+    assert note.startswith("note: the study study had the traces c, d, and has now a, b. To keep both, give")
 
 
 def test_removing_a_study_names_what_goes_and_keeps_what_others_use(study):
-    study.snakemake("--", "results/studies/both/config.yaml", "results/mine/jobs.parquet", **both(study))
+    study.snakemake("--", "results/studies/both/config.yaml", "results/mine/jobs.parquet", **config_of_both(study))
     remove = ("scripts/remove_study.py", "--study", "both")
-    would = python(study, *remove).stdout
-    gone = {"results/studies/both", "logs/studies/both", "benchmarks/studies/both"}
-    gone |= {f"{kind}/mine" for kind in ("results", "logs", "benchmarks")}
-    assert {line.removeprefix("would be removed: ") for line in would.splitlines()[:-1]} == gone
-    assert "SURE=yes" in would
-    before = study.hashes()
+    plan = python(study, *remove).stdout
+    removed_folders = {"results/studies/both", "logs/studies/both", "benchmarks/studies/both"}
+    removed_folders |= {f"{kind}/mine" for kind in ("results", "logs", "benchmarks")}
+    assert {line.removeprefix("would be removed: ") for line in plan.splitlines()[:-1]} == removed_folders
+    assert "SURE=yes" in plan
+    hashes_before = study.hashes()
     python(study, *remove, "--sure", "yes")
-    assert not any((study.folder / path).exists() for path in gone)
-    kept = {name for name in before if not name.startswith(("mine/", "studies/both/"))}
-    assert study.hashes().keys() == kept
+    assert not any((study.folder / path).exists() for path in removed_folders)
+    remaining = {name for name in hashes_before if not name.startswith(("mine/", "studies/both/"))}
+    assert study.hashes().keys() == remaining
     assert "there is no such study here" in python(study, *remove).stderr
     assert study.planned(**SMALL) == set()
 
 
 def test_removing_a_part_leaves_the_rest(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    of_part = ["results/t/parts/a.csv", "logs/t/ingest_part/a.csv.log", "benchmarks/t/ingest_part/a.csv.tsv"]
-    for path in [*of_part, *(path.replace("a.csv", "b.csv") for path in of_part)]:
+    part_products = ["results/t/parts/a.csv", "logs/t/ingest_part/a.csv.log", "benchmarks/t/ingest_part/a.csv.tsv"]
+    for path in [*part_products, *(path.replace("a.csv", "b.csv") for path in part_products)]:
         Path(path).parent.mkdir(parents=True, exist_ok=True)
         Path(path).mkdir() if path.startswith("results") else Path(path).write_text("")
     for path in ("dumps/a.csv", "results/studies/t/config.yaml"):
         Path(path).parent.mkdir(parents=True, exist_ok=True)
         Path(path).write_text("{study: [t], registry: {t: {format: sacct, folder: dumps}}}")
     remove = (sys.executable, ROOT / "scripts/remove_study.py", "--trace", "t", "--part", "a.csv", "--sure", "yes")
-    said = subprocess.run(remove, capture_output=True, text=True, check=True, env=environment()).stdout
-    stays = "stays: dumps/a.csv. The next run reads it again, unless you take it out of there."
-    assert said.splitlines() == [*(f"removed: {path}" for path in of_part), stays]
+    output = subprocess.run(remove, capture_output=True, text=True, check=True, env=environment()).stdout
+    note = "stays: dumps/a.csv. The next run reads it again, unless you take it out of there."
+    assert output.splitlines() == [*(f"removed: {path}" for path in part_products), note]
     assert Path("dumps/a.csv").exists()
-    assert not any(Path(path).exists() for path in of_part)
+    assert not any(Path(path).exists() for path in part_products)
     assert Path("results/t/parts/b.csv").exists()
-    again = subprocess.run(remove, capture_output=True, text=True, check=False, env=environment())
-    assert again.stderr == "error: nothing was made of the part a.csv of the trace t.\n"
+    second_run = subprocess.run(remove, capture_output=True, text=True, check=False, env=environment())
+    assert second_run.stderr == "error: nothing was made of the part a.csv of the trace t.\n"
 
 
 @pytest.mark.parametrize("sure", ["", "yes"])
@@ -175,32 +174,32 @@ def test_a_link_is_not_removed_and_nothing_else_either(tmp_path, monkeypatch, su
     Path("logs/t/ingest_part").mkdir(parents=True)
     Path("logs/t/ingest_part/a.csv.log").touch()
     remove = (sys.executable, ROOT / "scripts/remove_study.py", "--trace", "t", "--part", "a.csv", "--sure", sure)
-    done = subprocess.run(remove, capture_output=True, text=True, check=False, env=environment())
-    said = "error: results/t/parts/a.csv is a link: what it leads to is not removed. Remove the link first.\n"
-    assert (done.returncode, done.stdout, done.stderr) == (1, "", said)
+    process = subprocess.run(remove, capture_output=True, text=True, check=False, env=environment())
+    message = "error: results/t/parts/a.csv is a link: what it leads to is not removed. Remove the link first.\n"
+    assert (process.returncode, process.stdout, process.stderr) == (1, "", message)
     assert Path("elsewhere/raw").is_dir() and Path("logs/t/ingest_part/a.csv.log").exists()
 
 
-# Which study a command is for ---------------------------------------------------------------------------------
+# The study that a command selects ----------------------------------------------------------------------------
 
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch) -> Path:
-    """A folder in which the studies `one`, of a file of its own, and then `two` were made."""
+    """Return a folder with the studies `one`, made from a file, and then `two`."""
     monkeypatch.chdir(tmp_path)
     Path("one.yaml").write_text("study: [sample]")
-    for name, files, words in (("one", ["one.yaml"], []), ("two", [], ["study=[openb]"])):
+    for name, files, arguments in (("one", ["one.yaml"], []), ("two", [], ["study=[openb]"])):
         (studies.STUDIES / name).mkdir(parents=True)
         (studies.STUDIES / name / "config.yaml").write_text("study: []\nregistry: {}\n")
-        studies.remember_study(name, type("Settings", (), {"configfiles": files, "config_args": words}))
+        studies.remember_study(name, type("Settings", (), {"configfiles": files, "config_args": arguments}))
     return tmp_path
 
 
-NOTHING = dict.fromkeys(("study", "config", "trace", "data", "scatter"), "")
+NO_OPTIONS = dict.fromkeys(("study", "config", "trace", "data", "scatter"), "")
 
 
 @pytest.mark.parametrize(
-    ("given", "typed"),
+    ("options", "arguments"),
     [
         ({}, ["--config", "study=[openb]"]),
         ({"study": "one"}, ["--configfile", "one.yaml"]),
@@ -212,51 +211,51 @@ NOTHING = dict.fromkeys(("study", "config", "trace", "data", "scatter"), "")
         ({"trace": "a", "scatter": "scatter={jobs: 16}"}, ["--config", "study=[a]", "scatter={jobs: 16}"]),
     ],
 )
-def test_what_make_types(folder, capsys, given, typed):
-    assert run_study.resolve_arguments(**NOTHING | given) == typed
-    said = capsys.readouterr().err
-    if not given:
-        assert said == "study two, the most recent; STUDY=name for another: one\n"
+def test_options_of_make_become_arguments_of_snakemake(folder, capsys, options, arguments):
+    assert run_study.resolve_arguments(**NO_OPTIONS | options) == arguments
+    note = capsys.readouterr().err
+    if not options:
+        assert note == "study two, the most recent; STUDY=name for another: one\n"
 
 
 def test_a_folder_of_data_becomes_a_study_whose_configuration_can_be_edited(checkout, monkeypatch, capsys):
     monkeypatch.chdir(checkout.folder)
     write_pods(checkout, pods(9))
-    given = NOTHING | {"data": "raw/mine"}
+    options = NO_OPTIONS | {"data": "raw/mine"}
     file = Path("results/studies/mine/study.yaml")
-    assert run_study.resolve_arguments(**given) == ["--configfile", str(file)]
-    said = capsys.readouterr().err
-    assert "openb: openb_pod_list_default.csv has the columns" in said
-    assert f"to be kept and edited: {file}" in said
-    # What it says of the files, in a comment, changes as the folder grows.
+    assert run_study.resolve_arguments(**options) == ["--configfile", str(file)]
+    message = capsys.readouterr().err
+    assert "openb: openb_pod_list_default.csv has the columns" in message
+    assert f"to be kept and edited: {file}" in message
+    # The comment about the files changes as the folder grows.
     file.write_text(f"# One file.\n{file.read_text()}")
-    assert run_study.resolve_arguments(**given) == ["--configfile", str(file)]
+    assert run_study.resolve_arguments(**options) == ["--configfile", str(file)]
     assert "edited," not in capsys.readouterr().err
     page = "results/studies/mine/report/index.html"
     assert "render_page" in checkout.planned("--configfile", str(file), "--", page)
     file.write_text(file.read_text() + "survival: {max_steps: 50}\n")
-    assert run_study.resolve_arguments(**given) == ["--configfile", str(file)]
+    assert run_study.resolve_arguments(**options) == ["--configfile", str(file)]
     assert f"{file} was edited, and is used as it stands." in capsys.readouterr().err
     assert studies.find_arguments("mine") == ["--configfile", str(file)]
     with pytest.raises(ConfigError, match="there is no such folder"):
-        run_study.resolve_arguments(**NOTHING | {"data": "nowhere"})
+        run_study.resolve_arguments(**NO_OPTIONS | {"data": "nowhere"})
     with pytest.raises(ConfigError, match="give it alone"):
-        run_study.resolve_arguments(**given | {"trace": "mine"})
+        run_study.resolve_arguments(**options | {"trace": "mine"})
 
 
 def test_in_a_new_folder_it_is_the_study_of_the_defaults(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    assert run_study.resolve_arguments(**NOTHING) == []
+    assert run_study.resolve_arguments(**NO_OPTIONS) == []
     assert capsys.readouterr().err == ""
     with pytest.raises(ConfigError, match="no study was made"):
-        run_study.resolve_arguments(**NOTHING | {"study": "one"})
+        run_study.resolve_arguments(**NO_OPTIONS | {"study": "one"})
 
 
 def test_a_study_whose_file_is_gone_is_made_as_it_was(folder):
     Path("one.yaml").unlink()
     assert studies.find_arguments("one") == ["--configfile", "results/studies/one/config.yaml"]
     with pytest.raises(ConfigError, match=r"STUDY=onee: there is no such study here; did you mean one\?"):
-        run_study.resolve_arguments(**NOTHING | {"study": "onee"})
+        run_study.resolve_arguments(**NO_OPTIONS | {"study": "onee"})
     studies.forget_study("two")
     shutil.rmtree(studies.STUDIES / "two")
     assert studies.find_last_study() == "one"
@@ -264,13 +263,13 @@ def test_a_study_whose_file_is_gone_is_made_as_it_was(folder):
 
 def test_a_run_is_remembered_also_where_nothing_is_to_do(finished_study):
     finished_study.snakemake(**SMALL)
-    kept = json.loads((finished_study.folder / studies.MEMORY).read_text())
-    assert kept == {"last": "sample", "typed": {"sample": ["--configfile", "my.yaml"]}}
+    memory = json.loads((finished_study.folder / studies.MEMORY).read_text())
+    assert memory == {"last": "sample", "typed": {"sample": ["--configfile", "my.yaml"]}}
 
 
 @pytest.fixture
 def made(tmp_path) -> Callable:
-    """`make TARGET ...` in a folder where every program writes down what it was given, one word a line."""
+    """Return a function that runs make in a folder whose programs record their arguments."""
     program = tmp_path / ".venv" / "bin" / "python"
     program.parent.mkdir(parents=True)
     program.write_text('#!/bin/sh\nprintf "%s\\0" "$@" > said\n')
@@ -281,24 +280,24 @@ def made(tmp_path) -> Callable:
             copy.parent.mkdir(exist_ok=True)
             shutil.copy(ROOT / copy.name, copy)
 
-    def run(target: str, *typed: str, **exported: str) -> list[str]:
-        command = ["make", "--no-print-directory", target, *typed]
+    def run(target: str, *arguments: str, **exported: str) -> list[str]:
+        command = ["make", "--no-print-directory", target, *arguments]
         subprocess.run(command, cwd=tmp_path, env=environment() | exported, check=True, stdout=subprocess.DEVNULL)
         return (tmp_path / "said").read_text().split("\0")[:-1]
 
     return run
 
 
-def test_every_command_of_make_names_its_study(made):
+def test_every_command_of_make_names_its_study(run_make):
     for target in ("report", "pdf", "publish", "archive"):
-        assert "--study=a" in made(target, "STUDY=a")
-    said = made("report", STUDY="b", DATA="c") + made("check", RULES="d", AGAINST="e")
+        assert "--study=a" in run_make(target, "STUDY=a")
+    arguments = run_make("report", STUDY="b", DATA="c") + run_make("check", RULES="d", AGAINST="e")
     exported = {"--study=", "--config=", "--trace=", "--data=", "--rules=", "--against="}
-    assert exported <= {*said}, "what a shell has exported is not meant"
+    assert exported <= {*arguments}, "exported variables of the shell have no effect"
 
 
 @pytest.mark.parametrize(
-    ("only", "chosen"),
+    ("only", "arguments"),
     [
         ("", []),
         ("unit", ["tests/unit"]),
@@ -310,23 +309,23 @@ def test_every_command_of_make_names_its_study(made):
         ("-x", ["-k=-x"]),
     ],
 )
-def test_only_is_a_folder_or_a_file_or_an_expression(monkeypatch, only, chosen):
+def test_only_is_a_folder_or_a_file_or_an_expression(monkeypatch, only, arguments):
     monkeypatch.chdir(ROOT)
     workers = [] if only == "unit/test_cox.py" else run_tests.WORKERS
-    assert run_tests.pytest_arguments(only) == [*workers, *chosen]
+    assert run_tests.pytest_arguments(only) == [*workers, *arguments]
 
 
 def test_help_names_every_target_with_the_variables_that_it_takes():
     makefile = (ROOT / "Makefile").read_text()
-    said = subprocess.run(["make", "-s", "help"], cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    help_text = subprocess.run(["make", "-s", "help"], cwd=ROOT, check=True, capture_output=True, text=True).stdout
     targets = re.search(r"\.PHONY: (.*)", makefile)[1].split()
     variables = re.findall(r"^(?:COMMON :=|TYPED := \$\(COMMON\)) (.*)", makefile, re.MULTILINE)
-    by_name = {row.split()[0]: row for row in re.split(r"^  (?=\S)", said, flags=re.MULTILINE)}
-    assert {*targets, *" ".join(variables).split()} <= by_name.keys()
-    assert "variables: TRACE CONFIG DATA STUDY CORES PROFILE\n" in by_name["report"]
-    assert "variables: STUDY RULES AGAINST\n" in by_name["check"]
-    assert "variables: ONLY\n" in by_name["test"]
-    assert "variables:" not in by_name["lint"]
+    rows_by_name = {row.split()[0]: row for row in re.split(r"^  (?=\S)", help_text, flags=re.MULTILINE)}
+    assert {*targets, *" ".join(variables).split()} <= rows_by_name.keys()
+    assert "variables: TRACE CONFIG DATA STUDY CORES PROFILE\n" in rows_by_name["report"]
+    assert "variables: STUDY RULES AGAINST\n" in rows_by_name["check"]
+    assert "variables: ONLY\n" in rows_by_name["test"]
+    assert "variables:" not in rows_by_name["lint"]
 
 
 HOSTILE = ["'; touch owned; '", '"; touch owned; "', "$(touch owned)", "`touch owned`", "$(shell touch owned)"]
@@ -348,21 +347,21 @@ HOSTILE += [
 
 
 @pytest.mark.parametrize("value", HOSTILE)
-def test_what_is_typed_reaches_the_program_as_it_is_and_no_shell(made, tmp_path, value):
-    typed = {"report": "STUDY CONFIG TRACE DATA CORES", "score": "STUDY TRACE FILE PART MODEL OUT"}
-    typed |= {"remove": "STUDY TRACE PART SURE", "verify": "STUDY FOLDER", "check": "STUDY RULES AGAINST"}
-    typed |= {"test": "ONLY", "explain": "STUDY FILE KEY"}
-    for target, names in typed.items():
-        said = made(target, *(f"{name}={value}" for name in names.split()))
-        assert {f"--{name.lower()}={value}" for name in names.split()} <= {*said}
-    assert made("report", f"PROFILE={value}", "VENV=.venv", "ENVIRONMENT=")[-1] == f"--workflow-profile={value}"
+def test_what_is_typed_reaches_the_program_as_it_is_and_no_shell(run_make, tmp_path, value):
+    variables_by_target = {"report": "STUDY CONFIG TRACE DATA CORES", "score": "STUDY TRACE FILE PART MODEL OUT"}
+    variables_by_target |= {"remove": "STUDY TRACE PART SURE", "verify": "STUDY FOLDER", "check": "STUDY RULES AGAINST"}
+    variables_by_target |= {"test": "ONLY", "explain": "STUDY FILE KEY"}
+    for target, names in variables_by_target.items():
+        arguments = run_make(target, *(f"{name}={value}" for name in names.split()))
+        assert {f"--{name.lower()}={value}" for name in names.split()} <= {*arguments}
+    assert run_make("report", f"PROFILE={value}", "VENV=.venv", "ENVIRONMENT=")[-1] == f"--workflow-profile={value}"
     assert not (tmp_path / "owned").exists()
 
 
 def test_a_trace_that_cannot_be_one(folder):
     for value in {*HOSTILE} - {"-rf", "--help"}:
         with pytest.raises(ConfigError, match=r"^TRACE=.*: expected names of traces"):
-            run_study.resolve_arguments(**NOTHING | {"trace": value})
+            run_study.resolve_arguments(**NO_OPTIONS | {"trace": value})
 
 
 @pytest.mark.parametrize(

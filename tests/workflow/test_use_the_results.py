@@ -1,4 +1,4 @@
-"""docs/use-the-results.md: each of its programs, as it stands there, says what the table does."""
+"""Each program in docs/use-the-results.md prints the value of the table."""
 
 import re
 import shutil
@@ -14,12 +14,12 @@ from ttf.page.publish.dictionary import as_table, by_analysis
 from ttf.page.report_contracts import DICTIONARY
 from ttf.page.results_tables import contracts
 
-# Of the small study of the tests.
+# The programs read the small study of the tests.
 TEXT = (ROOT / "docs/use-the-results.md").read_text(encoding="utf-8").replace("sample_slurm", "sample")
 PROGRAMS = re.findall(r"^```(\w+)\n(.*?)^```$", TEXT, re.DOTALL | re.MULTILINE)
 
 
-def said(kind, program, folder) -> str:
+def run_program(kind, program, folder) -> str:
     if kind == "sql":
         with duckdb.connect() as connection:
             statements = [statement for statement in program.split(";\n") if statement.strip()]
@@ -31,11 +31,11 @@ def said(kind, program, folder) -> str:
 
 
 @pytest.mark.parametrize(("kind", "program"), PROGRAMS, ids=["polars", "pandas", "r", "duckdb"])
-def test_it_reads_the_table(finished_study, monkeypatch, kind, program):
+def test_each_program_reads_the_table(finished_study, monkeypatch, kind, program):
     monkeypatch.chdir(finished_study.folder)
     mttf = read_table(finished_study.folder / "results/sample/tables/mttf.csv", contracts()["mttf"])
     expected = mttf.filter(event="failure", stratum="all", confidence=0.95)["mttf_s"].item() / 3600
-    assert float(said(kind, program, finished_study.folder)) == pytest.approx(expected, abs=0.0006)
+    assert float(run_program(kind, program, finished_study.folder)) == pytest.approx(expected, abs=0.0006)
 
 
 def test_the_dictionary_of_a_study_has_every_column_of_every_table_that_it_wrote(finished_study):
@@ -44,5 +44,5 @@ def test_the_dictionary_of_a_study_has_every_column_of_every_table_that_it_wrote
     tables = sorted((finished_study.folder / "results/sample").glob("*/*.csv"))
     assert len(tables) > 40
     for table in tables:
-        known = dictionary.filter(path=f"{table.parent.name}/{table.name}")["column"].to_list()
-        assert pl.read_csv(table, n_rows=0).columns == known, table
+        columns = dictionary.filter(path=f"{table.parent.name}/{table.name}")["column"].to_list()
+        assert pl.read_csv(table, n_rows=0).columns == columns, table

@@ -1,4 +1,4 @@
-"""A trace that comes as a file a week: each week a model, trained on from the last, tested on the next."""
+"""A trace with one file per week: each week's model continues the previous one and is tested on the next."""
 
 import json
 
@@ -33,10 +33,10 @@ CONFIG = {
 
 
 def add_week(study: Checkout, jobs: pl.DataFrame, number: int) -> None:
-    """The jobs submitted in a week, from 1 on, as a table of their own."""
+    """Write the jobs submitted in a week, counted from 1, as one table."""
     (study.folder / "weeks").mkdir(exist_ok=True)
-    of_week = jobs.filter((pl.col("submit_s") - FIRST_S) // WEEK_S == number - 1)
-    of_week.select(**COLUMNS).write_csv(study.folder / f"weeks/week{number}.csv")
+    week_jobs = jobs.filter((pl.col("submit_s") - FIRST_S) // WEEK_S == number - 1)
+    week_jobs.select(**COLUMNS).write_csv(study.folder / f"weeks/week{number}.csv")
 
 
 def test_a_model_a_week(checkout):
@@ -56,25 +56,25 @@ def test_a_model_a_week(checkout):
     folder = checkout.folder / "results/mine/models"
     files = {file.name: file.read_text() for file in folder.iterdir() if not file.name.startswith(".")}
     assert sorted(files) == ["current.json", *(f"{name}.json" for name in names)]
-    in_use = lineage["current"][-1]
-    assert files["current.json"] == files[f"{in_use}.json"]
+    current_model = lineage["current"][-1]
+    assert files["current.json"] == files[f"{current_model}.json"]
     for row in lineage.iter_rows(named=True):
-        said = json.loads(files[f"{row['model']}.json"])
-        assert (said["decision"], said["parent"]) == (row["decision"], row["parent"])
-        assert said["trained_on"]["jobs"] == row["n"]
+        model = json.loads(files[f"{row['model']}.json"])
+        assert (model["decision"], model["parent"]) == (row["decision"], row["parent"])
+        assert model["trained_on"]["jobs"] == row["n"]
 
-    # What somebody left in the folder is gone with the next file of the trace, which trains a sixth model.
+    # The next file of the trace trains a sixth model and removes foreign files.
     (folder / "stale.json").write_text("{}")
     assert checkout.planned("--", LINEAGE, **CONFIG) == set()
     add_week(checkout, jobs, 6)
     planned = checkout.planned("--", LINEAGE, **CONFIG)
     assert {"ingest_part", "merge_parts", "train_model"} <= planned
     checkout.snakemake("--", LINEAGE, one_process=True, **CONFIG)
-    after = pl.read_csv(checkout.folder / LINEAGE)
-    assert after.height == 6
-    tested = [name for name in after.columns if name.startswith("log_loss")]
-    assert after["decision"][4] != "pending" and after["decision"][5] == "pending"
-    assert after.select("n", *tested).head(4).equals(lineage.select("n", *tested).head(4))
+    lineage_after = pl.read_csv(checkout.folder / LINEAGE)
+    assert lineage_after.height == 6
+    log_loss_columns = [name for name in lineage_after.columns if name.startswith("log_loss")]
+    assert lineage_after["decision"][4] != "pending" and lineage_after["decision"][5] == "pending"
+    assert lineage_after.select("n", *log_loss_columns).head(4).equals(lineage.select("n", *log_loss_columns).head(4))
     assert sorted(file.name for file in folder.glob("*.json")) == sorted(
         ["current.json", *(f"{name}.json" for name in names), "part_6_week6.csv.json"]
     )
