@@ -288,7 +288,11 @@ def _to_lives(study: Study, name: str) -> Iterator[Job]:
     if "lives" in trace.products:
         params = derived | {"outage_options": {"causes": trace.causes, "clusters": trace.format.get("clusters", {})}}
         yield Job(
-            "derive_lives", trace.find_rule_inputs("derive_lives"), {"lives": f"{folder}/lives.parquet"}, params, of
+            "derive_lives",
+            trace.find_rule_inputs("derive_lives"),
+            {"lives": f"{folder}/lives.parquet"},
+            params,
+            wildcards,
         )
         params = {"rules": trace.infra_failures, "causes": trace.causes} | block_days
         yield Job(
@@ -343,7 +347,9 @@ def _charts(study: Study, subject: str) -> Job:
     params = {
         "charts": {analysis.name: [analysis.charts(subject), analysis.settings(subject)] for analysis in drawing},
         "main": main,
-        "folders": study.select_external_folders([analysis.name for analysis in drawing] + study.list_producers(tables)),
+        "folders": study.select_external_folders(
+            [analysis.name for analysis in drawing] + study.list_producers(tables)
+        ),
         "reads": study.list_producers(tables),
         "unit": trace.unit if trace else "job",
         "life": trace.life if trace else "job",
@@ -368,7 +374,9 @@ def _numbers(study: Study, subject: str) -> Job:
     folder, analyses = f"results/{study.get_folder(subject)}", study.list_analyses(subject)
     outputs = {"brief": f"{folder}/brief.json"} if subject != COMPARISON else {}
     params = {
-        "analyses": {analysis.name: analysis.settings(subject) for analysis in analyses if analysis.has_module("numbers")},
+        "analyses": {
+            analysis.name: analysis.settings(subject) for analysis in analyses if analysis.has_module("numbers")
+        },
         "folders": study.select_external_folders(analysis.name for analysis in analyses),
         "about": study.build_brief_options(subject),
     }

@@ -40,7 +40,10 @@ def existing_path(shared_data, path):
 @pytest.mark.parametrize("path", TRACES)
 def test_a_trace_is_recognised(path, shared_data):
     recognised = recognise(existing_path(shared_data, path))
-    layers = [("config.yaml", load_yaml(DEFAULTS)), ("my.yaml", parse_yaml(format_configuration(recognised), "my.yaml"))]
+    layers = [
+        ("config.yaml", load_yaml(DEFAULTS)),
+        ("my.yaml", parse_yaml(format_configuration(recognised), "my.yaml")),
+    ]
     (trace,) = Study(layers, ROOT).traces.values()
     assert (recognised.format, list(trace.raw_files)) == TRACES[path]
     # If the registry has a trace of this name, the study uses its entry with source and licence.

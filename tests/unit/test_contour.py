@@ -67,7 +67,9 @@ def test_chart_and_table_of_any_rate(tmp_path, synthetic):
         path = str(tmp_path / "t.csv")
         write_product(table, ETTR_CONTOUR, path)
         assert read_table(path, ETTR_CONTOUR).equals(table)
-        figure = contour_chart(make_plan_inputs(rate, HABITS[0], 1024, {"ettr_contour": table}), Study("job", synthetic))
+        figure = contour_chart(
+            make_plan_inputs(rate, HABITS[0], 1024, {"ettr_contour": table}), Study("job", synthetic)
+        )
         spec = json.dumps(figure.spec(validate=True))
         assert vl_convert.vegalite_to_svg(spec, allowed_base_urls=[]).startswith("<svg")
         assert len(spec) < 20_000

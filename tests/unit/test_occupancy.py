@@ -189,7 +189,9 @@ JOBS = [
     ],
 )
 def test_cause_of_a_wait_by_hand(job, cause):
-    table = compute_occupancy(make_placements(ALLOCATIONS), make_jobs([*JOBS, job]), make_nodes(x=4, y=4))["delay_causes"]
+    table = compute_occupancy(make_placements(ALLOCATIONS), make_jobs([*JOBS, job]), make_nodes(x=4, y=4))[
+        "delay_causes"
+    ]
     wait = row(table, group="all", cause=cause)
     assert (wait["started"], wait["n"], wait["jobs"], wait["jobs_share"]) == (6, 1, 1, 1.0)
     assert (wait["wait_s"], wait["wait_share"]) == (job[3] - job[2], 1.0)
@@ -443,6 +445,8 @@ def test_numbers_of_occupancy():
     assert (unrecognised["value"], unrecognised["unit"], unrecognised["n"]) == (0.5, "share", 2)
     assert metrics["occupancy.causes.started"]["value"] == 7
     assert metrics["occupancy.two_thirds.servers_empty_share"]["value"] == 0  # 5 of 8 from 1200 to 3000
-    empty_metrics = compute_metrics("reconstruct_occupancy", compute_occupancy(make_placements([]), nodes=make_nodes(x=8)))
+    empty_metrics = compute_metrics(
+        "reconstruct_occupancy", compute_occupancy(make_placements([]), nodes=make_nodes(x=8))
+    )
     assert empty_metrics["occupancy.reason"]["value"] == "no placement held a GPU for a known time"
     assert "occupancy.all.load" not in empty_metrics

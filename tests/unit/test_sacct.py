@@ -77,8 +77,12 @@ def test_a_later_dump_with_blanks_keeps_earlier_values(derive):
 
 
 def test_two_selections_of_columns_give_the_same_jobs(tmp_path):
-    readme = derive_tables(FIXTURES / "real_readme.txt", folder=tmp_path / "one")[1].filter(pl.col("outcome") != "running")
-    steps = derive_tables(FIXTURES / "real_steps.txt", folder=tmp_path / "two")[1].filter(pl.col("outcome") != "running")
+    readme = derive_tables(FIXTURES / "real_readme.txt", folder=tmp_path / "one")[1].filter(
+        pl.col("outcome") != "running"
+    )
+    steps = derive_tables(FIXTURES / "real_steps.txt", folder=tmp_path / "two")[1].filter(
+        pl.col("outcome") != "running"
+    )
     names = [
         "job_id",
         "user",

@@ -123,9 +123,7 @@ def make_weekly_trace(weeks=6):
     week = 7 * DAY
     joint = [(week * n + DAY, week * n + DAY + (n + 1) * 3600) for n in range(weeks)]
     overlap = [(week - 3600, week + 3600)]
-    outages, *_, exposure = make_outages(
-        {"a": joint, "b": joint, "c": joint, "d": overlap, "e": []}, weeks * week
-    )
+    outages, *_, exposure = make_outages({"a": joint, "b": joint, "c": joint, "d": overlap, "e": []}, weeks * week)
     until_s = pl.when(unit_id="e").then((weeks - 1) * week).otherwise("until_s")
     return outages, exposure.with_columns(until_s=until_s)
 

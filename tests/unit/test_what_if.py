@@ -73,7 +73,9 @@ def test_a_trial_by_hand() -> None:
 
 
 def test_by_proxy_every_failure_enters_the_trial() -> None:
-    row = select_row(what_if_table(make_runs((0, 2, 10, "failure", {"infra": True, "basis": "proxy"})), [60]), TRIAL, 60)
+    row = select_row(
+        what_if_table(make_runs((0, 2, 10, "failure", {"infra": True, "basis": "proxy"})), [60]), TRIAL, 60
+    )
     assert row["affected"] == 1 and row["saved_gpu_hours"] == 10 / HOUR
 
 

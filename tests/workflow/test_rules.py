@@ -49,7 +49,9 @@ def analysis_jobs(planned):
 
 def test_every_analysis_has_its_rule_and_runs_on_the_traces_that_have_it(planned, analysis_jobs):
     study, _ = planned
-    assert {analysis.name for analysis, _, _ in analysis_jobs} == set(study.analyses), "an analysis that no trace here has"
+    assert {analysis.name for analysis, _, _ in analysis_jobs} == set(study.analyses), (
+        "an analysis that no trace here has"
+    )
     expected = sorted((analysis.name, trace) for analysis in study.analyses.values() for trace in analysis.traces)
     assert sorted((analysis.name, trace) for analysis, trace, _ in analysis_jobs) == expected
 
@@ -95,8 +97,10 @@ def test_the_inputs_of_an_analysis_are_what_it_names(planned, analysis_jobs):
     for analysis, trace, job in analysis_jobs:
         for name, files in job.input.items():
             traces = list(study.traces) if trace == COMPARISON else [trace]
-            assert files == flatten_paths([path for name_of_trace in traces if (path := study.find_file(name_of_trace, name))]), (
-                room.name,
+            assert files == flatten_paths(
+                [path for name_of_trace in traces if (path := study.find_file(name_of_trace, name))]
+            ), (
+                analysis.name,
                 name,
             )
             if name in study.tables:

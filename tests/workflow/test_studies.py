@@ -124,7 +124,7 @@ def test_replacing_a_study_of_the_same_name_prints_a_note():
         == ""
         == studies.describe_replacement(config, {"study": {"study": ["b", "a"]}})
     )
-    said = studies.describe_replacement(config, {"study": {"study": ["c", "d"]}, "other": {"study": ["e"]}})
+    note = studies.describe_replacement(config, {"study": {"study": ["c", "d"]}, "other": {"study": ["e"]}})
     assert note.startswith("note: the study study had the traces c, d, and has now a, b. To keep both, give")
 
 
