@@ -44,7 +44,7 @@ owned = jobs.with_columns(
     start_s=pl.Series(rng.integers(0, 10**7, n)),
 )
 owned = conform(owned.with_columns(end_s=pl.col("start_s") + pl.col("runtime_s")), JOB_COLUMNS)
-runs = whole_losses.runs_of(owned, None, infra_lives(owned, None, {}))
+runs = whole_losses.make_runs(owned, None, infra_lives(owned, None, {}))
 owner_sums = whole_losses.owner_counts(owned.lazy(), runs)
 curves, summary = survival.survival_tables(lives, "failure", strata)
 tables = [
@@ -61,8 +61,8 @@ tables = [
     lost_work.lost_work_by_month(whole_losses.loss_sums(runs, 3600, 300, 0), 0, 10**8),
     owners.failures_by_owner(owner_sums, 20, with_clusters(owned)),
     owners.concentration(owner_sums),
-    whole_losses.repeats_of(owned.lazy(), runs),
-    whole_losses.what_if_of(runs, [60, 600]),
+    whole_losses.repeats_table(owned.lazy(), runs),
+    whole_losses.what_if_table(runs, [60, 600]),
 ]
 tables += [
     incidence.cumulative_hazard(lives, "failure", strata),

@@ -173,7 +173,7 @@ def test_a_setting_reaches_the_analyses_that_read_it(samples, monkeypatch, key):
 
 
 def test_every_key_that_an_analysis_reads_exists(samples):
-    settings = [analysis.declared.settings for analysis in samples.analyses.values()]
+    settings = [analysis.declaration.settings for analysis in samples.analyses.values()]
     keys = [key for part in settings for key in part.values() if isinstance(key, str)]
     assert keys
     assert all(samples.get_setting(key) is not None for key in keys)
