@@ -73,7 +73,7 @@ def write_configuration(data: Path) -> str:
     recognised = recognise(data)
     file = studies.STUDIES / recognised.name / studies.DATA_CONFIG_NAME
     text = format_configuration(recognised)
-    print(recognised.why, file=sys.stderr)
+    print(recognised.explanation, file=sys.stderr)
     if not file.exists():
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, encoding="utf-8")

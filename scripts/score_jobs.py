@@ -64,7 +64,7 @@ def find_trace(study: str, name: str) -> tuple[str, Trace]:
 def _trace(name: str, config: dict[str, Any]) -> Trace:
     """Make the trace for the risk alone, which needs no raw table."""
     entry = config["registry"][name]
-    no_files: dict[str, Any] = {"raw_files": {}, "parts": {}, "made_files": {}, "left_out": {}, "sources": {}}
+    no_files: dict[str, Any] = {"raw_files": {}, "parts": {}, "sample_files": {}, "unread_entries": {}, "sources": {}}
     format = load_formats()[entry["format"]]
     no_files |= {"windows": {}, "taxonomy": {}, "outage_rules": [], "schema": None}
     return Trace(name, entry, format, config, **no_files, shares=1, tells_reasons=False)

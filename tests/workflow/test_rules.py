@@ -116,7 +116,7 @@ def test_what_a_job_asks_for_is_what_was_declared_or_measured(planned):
         wildcards = {key: value for key, value in job.wildcards.items() if key in ("trace", "part")}
         rule = job.rule if job.rule in study.analyses else job.script
         format_name, raw_gb = study.measure_raw_tables(**wildcards)
-        measurement = study.measured_resources["rules"].get(rule, study.measured["other"])
+        measurement = study.measured_resources["rules"].get(rule, study.measured_resources["other"])
         if analysis := study.analyses.get(rule):
             measurement = {"base_mb": analysis.declaration.memory_mb, "mb_per_gb": analysis.declaration.mb_per_gb}
             assert job.resources["threads"] == analysis.declaration.threads

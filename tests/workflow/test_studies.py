@@ -268,7 +268,7 @@ def test_a_run_is_remembered_also_where_nothing_is_to_do(finished_study):
 
 
 @pytest.fixture
-def made(tmp_path) -> Callable:
+def run_make(tmp_path) -> Callable:
     """Return a function that runs make in a folder whose programs record their arguments."""
     program = tmp_path / ".venv" / "bin" / "python"
     program.parent.mkdir(parents=True)
@@ -369,5 +369,5 @@ def test_a_trace_that_cannot_be_one(folder):
 )
 def test_nothing_outside_the_results_can_be_removed(folder, trace, part):
     (folder / "results" / "parts").mkdir()
-    with pytest.raises(ConfigError, match="is no name"):
+    with pytest.raises(ConfigError, match="is not a name"):
         studies.find_part_files(trace, part)
