@@ -247,7 +247,7 @@ def test_in_a_new_folder_it_is_the_study_of_the_defaults(tmp_path, monkeypatch, 
     monkeypatch.chdir(tmp_path)
     assert run_study.resolve_arguments(**NO_OPTIONS) == []
     assert capsys.readouterr().err == ""
-    with pytest.raises(ConfigError, match="no study was made"):
+    with pytest.raises(ConfigError, match="has no study yet"):
         run_study.resolve_arguments(**NO_OPTIONS | {"study": "one"})
 
 
