@@ -104,7 +104,7 @@ def test_parts_survive_a_drained_node_a_cancelled_job_and_a_restarted_controller
         output, _ = run.communicate(timeout=RUN_S)
     assert run.returncode == 0, output
     assert "CANCELLED" in output
-    assert "It is tried again" in output
+    assert "It runs again" in output
     assert slurm.states(last_id).count("CANCELLED") == 1
 
     local = check_out(tmp_path / "local")
