@@ -4,6 +4,7 @@ A study may have more of them in folders of its own, of which each holds its ana
 """
 
 from collections.abc import Iterable, Mapping
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +16,13 @@ if TYPE_CHECKING:
 BUILT_IN = Path(__file__).parent
 
 
+@cache
+def built_in_folders() -> Mapping[str, Path]:
+    """Return the folder of each analysis of the package, by name."""
+    files = sorted(file for file in BUILT_IN.glob("*/*/__init__.py") if file.parts[-3] != "shared")
+    return {file.parent.name: file.parent for file in files}
+
+
 def join(folders: Iterable[str]) -> None:
     """Make the analyses in these folders modules of this package: their code runs."""
     for folder in folders:
@@ -24,8 +32,8 @@ def join(folders: Iterable[str]) -> None:
 
 def module_name(analysis: str) -> str:
     """Return the module of an analysis: ttf.analyses.<section>.<name>, or without the section in a user's folder."""
-    sections = (folder.name for folder in BUILT_IN.iterdir() if (folder / analysis / "__init__.py").is_file())
-    return ".".join([__name__, *sections, analysis])
+    folder = built_in_folders().get(analysis)
+    return ".".join([__name__, *([folder.parent.name] if folder else []), analysis])
 
 
 def declaration_of(analysis: str) -> "Analysis":

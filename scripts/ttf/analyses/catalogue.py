@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
-from ttf.analyses import BUILT_IN, join, module_name
+from ttf.analyses import BUILT_IN, built_in_folders, join, module_name
 from ttf.analyses.declaration import Analysis
 from ttf.analyses.sections import THEMES
 from ttf.engine.errors import StudyError
@@ -17,8 +17,7 @@ def places(folders: Sequence[str] = ()) -> dict[str, Path]:
 
     Raises StudyError if two analyses have the same name or one has the name of a section, or if a folder holds none.
     """
-    built_in = sorted(file for section in THEMES for file in (BUILT_IN / section).glob("*/__init__.py"))
-    folder_by_name = {declaration.parent.name: declaration.parent for declaration in built_in}
+    folder_by_name = dict(built_in_folders())
     for folder in map(Path, folders):
         declarations = sorted(folder.glob("*/__init__.py"))
         if not declarations:
