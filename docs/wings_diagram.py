@@ -3,9 +3,12 @@
 usage: wings_diagram.py FILE   (make docs)
 """
 
-import ast
 import sys
 from pathlib import Path
+
+sys.path.append(str(Path(__file__).parents[1] / "scripts"))
+
+from ttf.engine.provenance.syntax import syntax_of
 
 TTF = Path(__file__).parents[1] / "scripts" / "ttf"
 # In the order of the data flow: a module imports from its own wing and from earlier ones.
@@ -15,17 +18,9 @@ BEGIN, END = "<!-- diagram: begin -->", "<!-- diagram: end -->"
 
 def list_imports(wing: str) -> list[str]:
     """List the other wings from which a wing imports, without `engine`, which all wings import."""
-    modules = {
-        node.module
-        for file in (TTF / wing).rglob("*.py")
-        for node in ast.walk(ast.parse(file.read_bytes()))
-        if isinstance(node, ast.ImportFrom) and node.module
-    }
-    return [
-        name
-        for name in WINGS[1:]
-        if name != wing and any(f"{module}.".startswith(f"ttf.{name}.") for module in modules)
-    ]
+    imports = (line for file in (TTF / wing).rglob("*.py") for line in syntax_of(file).imports)
+    wings = {module.split(".")[1] for module, *_ in imports if module.startswith("ttf.")}
+    return [name for name in WINGS[1:] if name in wings - {wing}]
 
 
 def draw_diagram() -> str:
