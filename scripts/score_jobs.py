@@ -187,12 +187,12 @@ def _describe_trust(trace: Trace, folder: Path, scores: Any, skew_table: Any, wi
     from ttf.engine.storage.tables import read_table
 
     table = folder / EVALUATION.path
-    verdict, *further_lines = trust.of_evaluation(read_table(table, EVALUATION) if table.is_file() else None)
+    verdict, *further_lines = trust.describe_evaluation(read_table(table, EVALUATION) if table.is_file() else None)
     yield verdict
     if trace.synthetic:
         yield f"The trace {trace.name} is synthetic: its scores say nothing of a real cluster."
-    yield trust.of_scores(scores, window, kind)
-    yield trust.of_skew(skew_table)
+    yield trust.describe_scores(scores, window, kind)
+    yield trust.describe_skew(skew_table)
     yield from further_lines
 
 

@@ -250,14 +250,14 @@ def test_a_column_gone_missing_is_the_largest_skew(pool, inputs, model, is_new, 
         "reason": None,
     }
     assert table["effect"][0] == pytest.approx(np.pi)
-    assert trust.of_skew(table).startswith("Largest skew: gpus being blank, Cohen's h 3.14 (n = ")
+    assert trust.describe_skew(table).startswith("Largest skew: gpus being blank, Cohen's h 3.14 (n = ")
 
 
 def test_few_jobs_have_no_skew(pool, inputs, model, is_new, is_old):
     indices = np.flatnonzero(is_new)[:5]
     table = skew(model, pool.jobs[indices], inputs.take(indices), pool.jobs.filter(is_old), inputs.take(is_old))
     assert table["effect"].null_count() == table.height
-    assert trust.of_skew(table) == "Skew: not known, too few jobs."
+    assert trust.describe_skew(table) == "Skew: not known, too few jobs."
 
 
 # The file ------------------------------------------------------------------------------------------------------
@@ -483,17 +483,17 @@ ABOVE = "PR-AUC of logistic regression is above the share of failures at"
     ],
 )
 def test_the_verdict_comes_first(table, text):
-    assert next(iter(trust.of_evaluation(table))).startswith(text)
+    assert next(iter(trust.describe_evaluation(table))).startswith(text)
 
 
 def test_an_origin_that_was_left_out_is_named():
-    first, second = trust.of_evaluation(evaluation(GOOD, GOOD, UNTESTED, reason="no failure"))
+    first, second = trust.describe_evaluation(evaluation(GOOD, GOOD, UNTESTED, reason="no failure"))
     assert first.endswith("; last origin left out: no failure.")
     assert second.startswith("PR-AUC of logistic regression in the last test: all jobs 0.40")
 
 
 def test_the_last_origin_states_the_precision():
-    *_, last = trust.of_evaluation(evaluation(GOOD, GOOD, GOOD))
+    *_, last = trust.describe_evaluation(evaluation(GOOD, GOOD, GOOD))
     assert last == (
         "PR-AUC of logistic regression in the last test: all jobs 0.40 (95% CI 0.30–0.50), 25 of 100 failed; "
         "users never seen: not known (no test job is one)."
@@ -501,7 +501,7 @@ def test_the_last_origin_states_the_precision():
 
 
 def test_new_and_out_of_range_jobs_are_counted(scores):
-    text = trust.of_scores(scores, "week 5", "nested_rate")
+    text = trust.describe_scores(scores, "week 5", "nested_rate")
     beyond, new = scores["beyond_range"].sum(), scores["unseen_user"].sum()
     assert text == (
         f"Scored: {scores.height:,} by the model of week 5 (history alone); {beyond:,} beyond the range of its "

@@ -11,20 +11,20 @@ from ttf.analyses.risk.predict_failure.verdict import Origin, last_tested, read_
 SLICES = {"all": "all jobs", **UNSEEN}
 
 
-def of_evaluation(evaluation: pl.DataFrame | None) -> Iterator[str]:
+def describe_evaluation(evaluation: pl.DataFrame | None) -> Iterator[str]:
     """Yield sentences, the verdict first. evaluation: the table risk_evaluation, or None."""
     if evaluation is None:
         yield f"{VERDICT_TEXTS[CANNOT_SAY]}: it was not evaluated (tables/risk_evaluation.csv)."
         return
     tests = read_origins(evaluation)
-    yield of_verdict(tests)
+    yield describe_verdict(tests)
     if origin := last_tested(tests):
         rows = evaluation.filter("serves", stage=PROBABILITY, split=origin.split)
         slices = [sentence for name, label in SLICES.items() if (sentence := _pr_auc(rows, name, label))]
         yield f"PR-AUC of {MODELS[origin.model]} in the last test: {'; '.join(slices)}."
 
 
-def of_verdict(tests: Sequence[Origin]) -> str:
+def describe_verdict(tests: Sequence[Origin]) -> str:
     """Say whether failure can be predicted and acting on it pays, in the words of the page."""
     verdict_text, origin = VERDICT_TEXTS[verdict(tests)], last_tested(tests)
     if origin is None:
@@ -59,7 +59,7 @@ def _interval(row: dict) -> str:
     return "" if low is None else f" (95% CI {low:.2f}–{high:.2f})"
 
 
-def of_scores(scores: pl.DataFrame, window: str, kind: str) -> str:
+def describe_scores(scores: pl.DataFrame, window: str, kind: str) -> str:
     """Say how many jobs were scored, by which kind of model, and how many differ from its training data."""
     out_of_range, new_users = scores.filter("beyond_range"), scores["unseen_user"].sum()
     names = ", ".join(sorted({name for names in out_of_range["beyond_feature"] for name in names.split(", ")}))
@@ -72,7 +72,7 @@ def of_scores(scores: pl.DataFrame, window: str, kind: str) -> str:
     return "; ".join(parts) + "."
 
 
-def of_skew(skew: pl.DataFrame) -> str:
+def describe_skew(skew: pl.DataFrame) -> str:
     """Name the feature in which the scored jobs differ most from the training jobs."""
     effects = skew.drop_nulls("effect")
     if not effects.height:
