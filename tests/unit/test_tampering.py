@@ -11,7 +11,10 @@ import score_jobs
 import verify_results
 from faults.tampering import KINDS, Finished, tampered
 from ttf.analyses.shared.risk.score import SCORES, SKEW
-from ttf.engine.provenance import digests
+from ttf.engine.provenance import (
+    digests,
+    manifest_graph,  # noqa: F401 finds its schema before CHECKOUT is patched
+)
 from ttf.engine.provenance import manifest as manifests
 from ttf.engine.provenance.digests import MEMORY, Memory
 from ttf.engine.provenance.seal import sealed
