@@ -162,6 +162,13 @@ def test_the_first_commands_make_the_page_that_is_named(study):
     assert (study / PAGE).is_file()
 
 
+def test_the_finding_of_the_readme_is_on_the_page(study):
+    finding = README.partition("*A finding")[2].partition("\n\n")[0]
+    text = re.sub(r"<[^>]+>", "", (study / PAGE).read_text(encoding="utf-8"))
+    numbers = re.findall(r"61 of 68 infrastructure failures|[\d,]+,\d+(?= GPU)|[\d.]+%", finding)
+    assert len(numbers) == 3 and not [number for number in numbers if number not in text]
+
+
 @pytest.mark.skipif(not CHROMIUM, reason="chromium is not installed: make test-tools")
 def test_the_picture_in_the_readme_is_of_the_page_that_is_made(study):
     gallery = runpy.run_path(str(ROOT / "docs/gallery.py"))
