@@ -31,16 +31,16 @@ def time_call(call: Callable[[], object]) -> tuple[float, object]:
     return time.perf_counter() - start, result
 
 
-def ours(seconds: np.ndarray, failed: np.ndarray, rounds: int) -> tuple[float, float, dict[str, float]]:
+def measure_study(seconds: np.ndarray, failed: np.ndarray, rounds: int) -> tuple[float, float, dict[str, float]]:
     """Return the median seconds of the survival tables and of the four models, and each model's log-likelihood."""
     from ttf.analyses.time_to_failure.fit_mttf.lifetimes import lifetime_models
     from ttf.stats.durations.survival import survival_tables
 
-    lives = pl.DataFrame({"duration_s": seconds, "event": np.where(failed, "failure", "success")})
+    durations = pl.DataFrame({"duration_s": seconds, "event": np.where(failed, "failure", "success")})
     survival_s, models_s = [], []
     for _ in range(rounds + 1):  # the first is a warm-up
-        survival_s.append(time_call(lambda: survival_tables(lives, "failure", ["all"]))[0])
-        elapsed_s, table = time_call(lambda: lifetime_models(lives, "failure", ["all"]))
+        survival_s.append(time_call(lambda: survival_tables(durations, "failure", ["all"]))[0])
+        elapsed_s, table = time_call(lambda: lifetime_models(durations, "failure", ["all"]))
         models_s.append(elapsed_s)
     logliks = dict(table.select("model", "loglik").iter_rows())
     return statistics.median(survival_s[1:]), statistics.median(models_s[1:]), logliks
@@ -71,17 +71,17 @@ def peers(seconds: np.ndarray, failed: np.ndarray) -> dict[str, tuple[float, flo
     return results
 
 
-def compare(rounds: int, lives: int = 1_000_000) -> dict:
+def compare(rounds: int, durations: int = 1_000_000) -> dict:
     """Compare the seconds of survival tables and models with the peers; exit if a model of the study fits worse."""
-    seconds, failed = draw_durations(lives)
-    survival_s, models_s, logliks = ours(seconds, failed, rounds)
-    report(f"ours: Kaplan-Meier {survival_s:.2f} s, four models {models_s:.2f} s")
+    seconds, failed = draw_durations(durations)
+    survival_s, models_s, logliks = measure_study(seconds, failed, rounds)
+    report(f"study: Kaplan-Meier {survival_s:.2f} s, four models {models_s:.2f} s")
     peer_results = peers(seconds, failed)
     for name, loglik in logliks.items():
         if loglik < peer_results[name][1] - 1e-9 * abs(loglik):
             sys.exit(f"our {NAMES[name]} is less likely than the peer's: {loglik!r} < {peer_results[name][1]!r}")
     return {
-        "lives": lives,
+        "durations": durations,
         "study": {"survival": survival_s, "models": models_s},
         "peers": {NAMES[name]: elapsed_s for name, (elapsed_s, _) in peer_results.items()},
         "machine": machine("lifelines", "scipy"),

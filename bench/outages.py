@@ -65,18 +65,18 @@ def make(records: str, exposure: str) -> None:
 
 def merge(records: str, exposure: str, folder: str) -> None:
     import polars as pl
-    from ttf.records.outages.outage_causes import with_rules
-    from ttf.records.outages.outage_records import exposure_of, outages_of
+    from ttf.records.outages.outage_causes import apply_rules
+    from ttf.records.outages.outage_records import build_exposure, merge_records
 
-    watched = exposure_of("t", pl.read_csv(exposure))
-    frames = *outages_of("t", with_rules(pl.read_csv(records), []), watched), watched
+    watched = build_exposure("t", pl.read_csv(exposure))
+    frames = *merge_records("t", apply_rules(pl.read_csv(records), []), watched), watched
     for name, frame in zip(PRODUCTS, frames, strict=True):
         frame.write_parquet(Path(folder, f"{name}.parquet"))
 
 
 def tables(folder: str) -> None:
-    from ttf.analyses.outages.follow_outages.compute import compute as follow
     from ttf.analyses.outages.measure_availability.compute import compute as measure
+    from ttf.analyses.outages.track_outages.compute import compute as follow
     from ttf.records.inputs import Inputs
 
     inputs = Inputs({name: str(Path(folder, f"{name}.parquet")) for name in PRODUCTS}, {}, {"block_days": 7})
@@ -99,7 +99,7 @@ def bursts(folder: str) -> None:
 
 def simulate() -> None:
     """Simulate a year of 10,000 nodes 1,000 times at InfiniteHBD's rates: each down 1.5 times for five days."""
-    from ttf.analyses.shared.outages.outage_simulation import Exponential, batches, renewals, time_down
+    from ttf.analyses.shared.outages.outage_simulation import Exponential, batches, simulate_renewals, time_down
 
     rng, year, up, repair = (
         np.random.default_rng(SEED),
@@ -108,7 +108,7 @@ def simulate() -> None:
         Exponential(5 * 86_400),
     )
     for size in batches(NODES, REPLICATES):
-        time_down(renewals(rng, NODES, size, year, up, repair), size, year)
+        time_down(simulate_renewals(rng, NODES, size, year, up, repair), size, year)
 
 
 if __name__ == "__main__":

@@ -160,14 +160,14 @@ As above. {results["machine"]}."""
 
 def lifetimes(results: dict) -> str:
     """Compare Kaplan-Meier and the four models with lifelines and SciPy."""
-    peers, ours = dict(results["peers"]), results["study"]
+    peers, study = dict(results["peers"]), results["study"]
     survival = peers.pop("Kaplan-Meier")
     peer_times = ", ".join(f"{name} {elapsed_s:.1f} s" for name, elapsed_s in peers.items())
     return f"""\
-**{results["lives"]:,} right-censored durations**: Kaplan-Meier with intervals {ours["survival"]:.2f} s, lifelines \
-{survival:.1f} s; four lifetime models {ours["models"]:.2f} s, lifelines and SciPy (gamma) with their defaults \
-{sum(peers.values()):.1f} s ({peer_times}). Study: medians; peers: one run. No model of the study is less likely than \
-the peer's. {results["machine"]}."""
+**{results["durations"]:,} right-censored durations**: Kaplan-Meier with intervals {study["survival"]:.2f} s, \
+lifelines {survival:.1f} s; four lifetime models {study["models"]:.2f} s, lifelines and SciPy (gamma) with their \
+defaults {sum(peers.values()):.1f} s ({peer_times}). Study: medians; peers: one run. No model of the study is less \
+likely than the peer's. {results["machine"]}."""
 
 
 def many_traces(results: dict) -> str:
@@ -196,7 +196,7 @@ simulated {results["replicates"]:,} times: {simulated}. {results["machine"]}."""
 
 def risk(results: dict) -> str:
     """Report the failure risk of a large trace, and its logistic regression against scikit-learn's."""
-    ours, peer = (results[side]["seconds"] - results["start"]["seconds"] for side in ("ours", "peer"))
+    study, peer = (results[side]["seconds"] - results["start"]["seconds"] for side in ("study", "peer"))
     costs = (
         f"{results[name]['cpu_seconds']:.0f} s of processor time and {results[name]['gigabytes']:.2f} GB"
         for name in ("analysis", "challenger")
@@ -205,8 +205,8 @@ def risk(results: dict) -> str:
     return f"""\
 **Failure risk** of {results["jobs"]:,} jobs, with features, training and evaluation at three origins: \
 {without_challenger}; with scikit-learn's gradient boosting {with_challenger}. The logistic regression of the last \
-origin takes {ours:.1f} s, that of scikit-learn on the same design {peer:.1f} s (ratio {ours / peer:.2f}), both on one \
-thread and without reading the design. \
+origin takes {study:.1f} s, that of scikit-learn on the same design {peer:.1f} s (ratio {study / peer:.2f}), both \
+on one thread and without reading the design. \
 {results["machine"]}."""
 
 

@@ -13,7 +13,7 @@ import yaml
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "scripts"))
 
 from check_resources import TABLE, Job, read_jobs
-from ttf.analyses.catalogue import rooms
+from ttf.analyses.catalogue import load_analyses
 
 LEAST_GB = 0.02  # a smaller trace does not show the memory per GB
 LEAST_MB = 150  # memory of Python and Polars; a very short job is measured before it has imported them
@@ -70,7 +70,7 @@ if __name__ == "__main__":
     measured = yaml.safe_load(TABLE.read_text(encoding="utf-8"))
     jobs = [job for folder in sys.argv[1:] for job in read_jobs(Path(folder))]
     table = fit_table(jobs, {key: measured[key] for key in measured if key != "rules"})
-    resources_by_analysis = {name: table["rules"].pop(name) for name in rooms() if name in table["rules"]}
+    resources_by_analysis = {name: table["rules"].pop(name) for name in load_analyses() if name in table["rules"]}
     write(table)
     for name, resources in resources_by_analysis.items():
         print(f"analysis {name}: memory_mb={resources['base_mb']}, mb_per_gb={resources.get('mb_per_gb', {})}")

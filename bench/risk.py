@@ -1,7 +1,7 @@
 """Measure the failure risk of 1,261,050 jobs: features, three origins and their tests, without and with scikit-learn's
 gradient boosting; and the logistic regression alone, against scikit-learn's on the same design.
 
-usage as one side: risk.py analysis JOBS CHALLENGER | design JOBS FILE | ours FILE | peer FILE
+usage as one side: risk.py analysis JOBS CHALLENGER | design JOBS FILE | study FILE | peer FILE
 """
 
 import os
@@ -39,7 +39,7 @@ def compare(folder: Path, rounds: int) -> dict:
     sides = {
         "analysis": [*script, "analysis", str(jobs), ""],
         "challenger": [*script, "analysis", str(jobs), "challenger"],
-        "ours": [*script, "ours", str(design)],
+        "study": [*script, "study", str(design)],
         "peer": [*script, "peer", str(design)],
         "start": [*script, "start", str(design)],
     }
@@ -65,14 +65,14 @@ def analysis(file: str, challenger: str) -> None:
 def design(file: str, design_file: str) -> None:
     import polars as pl
     from ttf.analyses.shared.risk.encoder import Encoder
-    from ttf.analyses.shared.risk.features import features_of, submitted
-    from ttf.analyses.shared.risk.splits import temporal
-    from ttf.analyses.shared.risk.training_jobs import population
+    from ttf.analyses.shared.risk.features import compute_job_features, parse_features
+    from ttf.analyses.shared.risk.splits import split_at_origins
+    from ttf.analyses.shared.risk.training_jobs import load_population
 
-    features = features_of(FEATURES)
-    jobs = population(pl.scan_parquet(file), [column for feature in features for column in feature.columns])
-    training_rows = np.flatnonzero(temporal(jobs)[-1].learn)
-    training_jobs = submitted(jobs.jobs, features, "UTC", jobs).take(training_rows)
+    features = parse_features(FEATURES)
+    jobs = load_population(pl.scan_parquet(file), [column for feature in features for column in feature.columns])
+    training_rows = np.flatnonzero(split_at_origins(jobs)[-1].learn)
+    training_jobs = compute_job_features(jobs.jobs, features, "UTC", jobs).take(training_rows)
     training_design = Encoder.fit(features, training_jobs).design(training_jobs)
     np.savez(design_file, rows=training_design.rows(slice(None))[:, 1:], failed=jobs.failed[training_rows])
 
@@ -83,7 +83,7 @@ def start(file: str) -> None:
         assert len(arrays["rows"]) == len(arrays["failed"])
 
 
-def ours(file: str) -> None:
+def study(file: str) -> None:
     from ttf.analyses.shared.risk.encoder import Design
     from ttf.analyses.shared.risk.logistic import fit
 
@@ -99,5 +99,5 @@ def peer(file: str) -> None:
 
 
 if __name__ == "__main__":
-    sides = {side.__name__: side for side in (make, analysis, design, start, ours, peer)}
+    sides = {side.__name__: side for side in (make, analysis, design, start, study, peer)}
     sides[sys.argv[1]](*sys.argv[2:])

@@ -6,10 +6,10 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "scripts"))
 
-from ttf.analyses.catalogue import rooms  # noqa: E402
+from ttf.analyses.catalogue import load_analyses  # noqa: E402
 from ttf.analyses.declaration import PRODUCTS, Analysis  # noqa: E402
 from ttf.analyses.sections import THEMES  # noqa: E402
-from ttf.page.results_tables import contracts  # noqa: E402
+from ttf.page.results_tables import load_all_contracts  # noqa: E402
 
 HEAD = """\
 # The inputs and outputs of every analysis. Written by `make rules` from the declarations in
@@ -18,11 +18,11 @@ HEAD = """\
 
 
 def format_rules() -> str:
-    return HEAD + "".join(_format_rule(name, analysis) for name, analysis in rooms().items())
+    return HEAD + "".join(_format_rule(name, analysis) for name, analysis in load_analyses().items())
 
 
 def _format_rule(name: str, analysis: Analysis) -> str:
-    base, prefix = ("{STUDY_FOLDER}/{{trace}}", "f") if analysis.of_study else ("{trace}", "")
+    base, prefix = ("{STUDY_FOLDER}/{{trace}}", "f") if analysis.is_study_wide else ("{trace}", "")
     theme = THEMES[analysis.theme].title
     inputs = [_format_input(input_name, analysis) for input_name in (*analysis.needs, *analysis.uses)]
     inputs = [*(["unpack(get_size_unit),"] if analysis.in_size_unit else []), *inputs]
@@ -36,7 +36,7 @@ def _format_rule(name: str, analysis: Analysis) -> str:
         "output": outputs,
         "log": [f'{prefix}"logs/{base}/{name}.log",'],
         "benchmark": [f'{prefix}"benchmarks/{base}/{name}.tsv"'],
-        "group": ['GROUP["report"]' if analysis.of_study else 'GROUP["analyses"]'],
+        "group": ['GROUP["report"]' if analysis.is_study_wide else 'GROUP["analyses"]'],
         "conda": ["ENVIRONMENT"],
         **({"threads": str(analysis.threads)} if analysis.threads != 1 else {}),
         "resources": [f'**request_resources("{name}"),'],
@@ -53,10 +53,10 @@ def _format_rule(name: str, analysis: Analysis) -> str:
 
 
 def _format_input(name: str, analysis: Analysis) -> str:
-    table = contracts().get(name)
+    table = load_all_contracts().get(name)
     path = PRODUCTS.get(name) or (table and table.path)
     path_text = f'"results/{{trace}}/{path}"'
-    if analysis.of_study:
+    if analysis.is_study_wide:
         return f"{name}=trace_inputs({path_text}),"
     if path and name in analysis.needs:
         return f"{name}={path_text},"

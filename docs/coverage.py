@@ -27,17 +27,17 @@ from scipy.optimize import brentq
 from scipy.special import expit, gamma, ndtr
 from ttf.analyses.large_runs.plan_ettr.compute import plan_tables, queue_of
 from ttf.analyses.nodes.find_lemon_nodes.compute import with_verdict
-from ttf.analyses.nodes.find_lemon_nodes.excess import USUAL_CV, compared_by_exposure
+from ttf.analyses.nodes.find_lemon_nodes.excess import USUAL_CV, compare_by_exposure
 from ttf.analyses.time_to_failure.fit_mttf.lifetime_sample import Sample
 from ttf.analyses.time_to_failure.fit_mttf.lifetimes import weibull
 from ttf.analyses.time_to_failure.judge_lifetimes.compute import FALLING
-from ttf.analyses.time_to_failure.judge_lifetimes.pooled_shapes import shapes
-from ttf.records.clusters import DAY_S, with_clusters, with_levels
+from ttf.analyses.time_to_failure.judge_lifetimes.pooled_shapes import fit_shapes
+from ttf.records.clusters import DAY_S, add_clusters, add_levels
 from ttf.stats import predictions
 from ttf.stats.basics.median import median_interval
 from ttf.stats.clustered import Clusters
 from ttf.stats.durations.mttf import garwood_interval, poisson_limits
-from ttf.stats.durations.strata import times_by_stratum
+from ttf.stats.durations.strata import iterate_times
 from ttf.stats.large_runs.ettr import ettr_renewal
 from ttf.stats.large_runs.plans import Habits, NodeRate
 from ttf.stats.shares import wilson_interval
@@ -178,7 +178,7 @@ def _interval_hits(
         "mean time to failure": (
             truths.mttf,
             [at_risk / limit for limit in poisson_limits(failed, CONFIDENCE)[::-1]],
-            clusters.ratio(exposure, failures, CONFIDENCE, both=True),
+            clusters.ratio(exposure, failures, CONFIDENCE, has_mean_leverage=True),
         ),
         "mean": (truths.mean, (mean - margin, mean + margin), clusters.ratio(total, members, CONFIDENCE)),
     }
@@ -195,10 +195,10 @@ def _between(value: np.ndarray | float, low: np.ndarray, high: np.ndarray) -> np
     return (low <= value) & (value <= high)
 
 
-def simulate_lives(world: World, rng: np.random.Generator) -> pl.DataFrame:
+def simulate_durations(world: World, rng: np.random.Generator) -> pl.DataFrame:
     """Draw one trace as durations, with a GPU type and a month that each user prefers and that have no effect."""
     ((_, user, run_time, to_failure),) = traces(world, rng, 1)
-    return with_clusters(
+    return add_clusters(
         pl.DataFrame(
             {
                 "user": pl.Series(user).cast(pl.String),
@@ -217,19 +217,19 @@ def _preferred(rng: np.random.Generator, user: np.ndarray, choices: list) -> np.
     return np.where(rng.random(user.size) < 0.8, usual, random)
 
 
-def _logrank(lives: pl.DataFrame) -> pl.DataFrame:
+def _logrank(durations: pl.DataFrame) -> pl.DataFrame:
     test = import_module("ttf.analyses.factors.estimate_hazards.logrank").logrank
-    return test(lives, "failure", ["gpu_type"]).filter(kind="overall")
+    return test(durations, "failure", ["gpu_type"]).filter(kind="overall")
 
 
-def _cox(lives: pl.DataFrame) -> pl.DataFrame:
+def _cox(durations: pl.DataFrame) -> pl.DataFrame:
     test = import_module("ttf.analyses.factors.estimate_hazards.hazard_ratios").hazard_ratios
-    return test(lives, "failure", ["gpu_type"]).drop_nulls("p_value").sort("level").head(1)
+    return test(durations, "failure", ["gpu_type"]).drop_nulls("p_value").sort("level").head(1)
 
 
-def _drift(lives: pl.DataFrame) -> pl.DataFrame:
+def _drift(durations: pl.DataFrame) -> pl.DataFrame:
     drift = import_module("ttf.analyses.quality.measure_drift.compute")
-    jobs = lives.rename({"event": "outcome", "duration_s": "runtime_s"})
+    jobs = durations.rename({"event": "outcome", "duration_s": "runtime_s"})
     blank = dict.fromkeys(set(drift.NUMBERS) - set(jobs.columns), pl.lit(None, dtype=pl.Int64))
     jobs = jobs.with_columns(**blank)
     table = drift.drift_table(drift.by_window(jobs, "month"))
@@ -247,7 +247,7 @@ NULLS: dict[str, Callable[[pl.DataFrame], pl.DataFrame]] = {
 def rejections(world: World, name: str, repetitions: int, seed: int = SEED) -> tuple[float, float]:
     """Simulate how often a true null is rejected at .05: by the p-value under independence and by the clustered one."""
     rng = np.random.default_rng(seed)
-    rows = pl.concat([NULLS[name](simulate_lives(world, rng)) for _ in range(repetitions)])
+    rows = pl.concat([NULLS[name](simulate_durations(world, rng)) for _ in range(repetitions)])
     exact, robust = ((rows[p] < SIGNIFICANCE).mean() for p in ("p_value", "p_clustered"))
     return exact, robust
 
@@ -260,11 +260,11 @@ def within_user_shape(world: World, shape: float, repetitions: int, seed: int = 
         ((_, user, run_time, to_failure),) = traces(world, rng, 1)
         # The hazard of each user is a power of age.
         to_failure = (to_failure * world.rate) ** (1 / shape) / world.rate
-        lives = pl.DataFrame({"user": user, "duration_s": np.minimum(run_time, to_failure).astype(np.int64)})
-        lives = with_clusters(lives.with_columns(event=np.where(to_failure <= run_time, "failure", "success")))
-        rows.append(shapes(lives, failed, ["all"])["failure", "all", "all"])
-        (times,) = (times for _, times in times_by_stratum(lives, "failure", "all"))
-        pooled_fits.append(weibull(Sample.of(times)))
+        durations = pl.DataFrame({"user": user, "duration_s": np.minimum(run_time, to_failure).astype(np.int64)})
+        durations = add_clusters(durations.with_columns(event=np.where(to_failure <= run_time, "failure", "success")))
+        rows.append(fit_shapes(durations, failed, ["all"])["failure", "all", "all"])
+        (times,) = (times for _, times in iterate_times(durations, "failure", "all"))
+        pooled_fits.append(weibull(Sample.from_times(times)))
     low, high, estimates = (
         np.array([row[f"shape_within{end}"] for row in rows]) for end in ("_ci_low", "_ci_high", "")
     )
@@ -370,7 +370,7 @@ def lemon_detection(
         rates[:bad_nodes] *= 18
         counts = rng.poisson(failures_per_node * rates * exposure / exposure.mean())
         table = pl.DataFrame({"fleet": ["one"] * nodes, "counted": counts, "exposure_s": exposure})
-        flagged = with_verdict(compared_by_exposure(table), SIGNIFICANCE)[0]["lemon"].fill_null(False).to_numpy()
+        flagged = with_verdict(compare_by_exposure(table), SIGNIFICANCE)[0]["lemon"].fill_null(False).to_numpy()
         false_alarms += bool(flagged[bad_nodes:].any())
         detected += int(flagged[:bad_nodes].sum())
     return false_alarms / repetitions, detected / repetitions / max(bad_nodes, 1)
@@ -391,12 +391,12 @@ def coverage_of_ettr(sigma: float, repetitions: int, waits: int = 47, seed: int 
         rows = rows.with_columns(
             unit_id=pl.int_range(pl.len()).cast(pl.String),
             user=pl.Series(rng.integers(0, 20, waits)),
-            life_id=1,
+            duration_id=1,
             submit_s=0,
             event=pl.lit(None, pl.String),
             gpu_milli=1,
         )
-        queue = queue_of(with_levels(rows, {"user": ["user"]}), None)
+        queue = queue_of(add_levels(rows, {"user": ["user"]}), None)
         failures = int(rng.poisson(60))
         ends = (DAY_S / end_s for end_s in garwood_interval(node_days * DAY_S, failures, 0.9)[::-1])
         rate = NodeRate(failures / node_days, *ends, 8, None, nodes, "")
@@ -515,7 +515,7 @@ BURST_HEADS = ["", *(f"within {name}" for name in coverage_faults.BURST_WINDOWS)
 SPARE_HEADS = ["", "90% of the time", "given", "95% of the time", "given"]
 FREE_HEADS = ["", "a day", "a week", "a month"]
 CVS = (0, 0.5, 1)
-LEMON_HEADS = ["nodes", "failures a node", *(f"{what}, CV {cv}" for what in ("any", "found") for cv in CVS)]
+LEMON_HEADS = ["nodes", "failures a node", *(f"{kind}, CV {cv}" for kind in ("any", "found") for cv in CVS)]
 CHANGED_HEADS = ["weeks before", "log SD", "AR", "said to have changed", "has a verdict", "found, of the ratio"]
 SUSPECT_HEADS = ["weeks", "failures a node and week", "said to have changed"]
 FORECAST_HEADS = ["", "failures in the first week", *(f"{weeks} weeks before" for weeks in coverage_changes.WEEKS)]

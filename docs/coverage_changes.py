@@ -14,10 +14,10 @@ import polars as pl
 sys.path.append(str(Path(__file__).parents[1] / "scripts"))
 
 from ttf.analyses.nodes.find_lemon_nodes.compute import with_verdict
-from ttf.analyses.nodes.find_lemon_nodes.excess import compared_by_exposure
+from ttf.analyses.nodes.find_lemon_nodes.excess import compare_by_exposure
 from ttf.analyses.quality.compare_parts.forecast import next_week
-from ttf.analyses.quality.compare_parts.news import suspects
-from ttf.analyses.quality.compare_parts.part_tests import SIGNIFICANCE, compared
+from ttf.analyses.quality.compare_parts.news import compare_suspects
+from ttf.analyses.quality.compare_parts.part_tests import SIGNIFICANCE, compare_sides
 from ttf.analyses.quality.compare_parts.sums import Sums
 from ttf.stats.basics.holm import holm
 
@@ -44,8 +44,8 @@ def simulate_rows(rng: np.random.Generator, factors: np.ndarray, last_factor: fl
     failures = rng.poisson(days * 0.2 * rng.gamma(2, 1 / 2, USERS) * factors).astype(float)
     jobs_by_part = n.sum(axis=1)
     return [
-        compared(Sums(failed, failed, n.astype(float), jobs_by_part), is_share=True, is_count=False),
-        compared(Sums(failures, failures, days, jobs_by_part), is_share=False, is_count=True),
+        compare_sides(Sums(failed, failed, n.astype(float), jobs_by_part), is_share=True, is_count=False),
+        compare_sides(Sums(failures, failures, days, jobs_by_part), is_share=False, is_count=True),
     ]
 
 
@@ -86,8 +86,8 @@ def false_suspects(weeks: int, per_week: float, repetitions: int, seed: int, nod
             counted = counts[span].sum(axis=0)
             exposure = np.full(nodes, (span.stop - span.start) * 7 * DAY_S)
             table = {"node": np.arange(nodes).astype(str), "fleet": "x", "counted": counted, "exposure_s": exposure}
-            tables.append(with_verdict(compared_by_exposure(pl.DataFrame(table)), SIGNIFICANCE)[0])
-        wrong += suspects(*tables)[1]["p_value"] < SIGNIFICANCE
+            tables.append(with_verdict(compare_by_exposure(pl.DataFrame(table)), SIGNIFICANCE)[0])
+        wrong += compare_suspects(*tables)[1]["p_value"] < SIGNIFICANCE
     return wrong / repetitions
 
 

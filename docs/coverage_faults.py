@@ -19,9 +19,9 @@ from coverage_weeks import World
 from ttf.analyses.outages.find_bursts.compute import WINDOWS_S, Events, burst_rows
 from ttf.analyses.outages.measure_availability.outage_free import outage_free
 from ttf.analyses.outages.size_spares.compute import block_length_s, spares_limits
-from ttf.analyses.shared.outages.outage_simulation import Drawn, Exponential, renewals
-from ttf.analyses.shared.outages.units_down import course_of
-from ttf.stats.durations.growth import Stratum, common_growth, growth
+from ttf.analyses.shared.outages.outage_simulation import Empirical, Exponential, simulate_renewals
+from ttf.analyses.shared.outages.units_down import build_course
+from ttf.stats.durations.growth import Stratum, fit_common_growth, fit_growth
 
 DAY_S, WEEK_S = 86_400, 7 * 86_400
 JITTER_S = DAY_S // 2
@@ -76,7 +76,7 @@ def growth_coverage(faults: Faults, repetitions: int, seed: int) -> tuple[Pair, 
     rng, results = np.random.default_rng(seed), []
     for factors in World(faults.sd, faults.ar, faults.weeks).draw_factors(rng, repetitions):
         stratum = simulate_stratum(faults, factors, rng)
-        independent, by_blocks = growth(stratum.at, 1.0), common_growth([stratum])
+        independent, by_blocks = fit_growth(stratum.at, 1.0), fit_common_growth([stratum])
         tests = ((independent, "lewis_robinson_p"), (by_blocks, "trend_p"))
         hits = [fit["ci_low"] <= faults.growth <= fit["ci_high"] if "ci_low" in fit else np.nan for fit, _ in tests]
         rejected = [np.nan if fit[p] is None else fit[p] < 0.05 for fit, p in tests]
@@ -127,14 +127,14 @@ def spares(sigma: float, years: float, repetitions: int, seed: int) -> Iterator[
     400 nodes are up for 240 days on average and down for 5.5."""
     rng, horizon, units = np.random.default_rng(seed), int(365 * years * DAY_S), 400
     times = np.exp(sigma * ndtri((np.arange(4096) + 0.5) / 4096))
-    up, repair = Exponential(240 * DAY_S), Drawn(times * 5.5 * DAY_S / times.mean())
+    up, repair = Exponential(240 * DAY_S), Empirical(times * 5.5 * DAY_S / times.mean())
     exposure = pl.DataFrame({"from_s": [0] * units, "until_s": [horizon] * units})
     cumulative = bdtr(np.arange(units, dtype=float), units, 5.5 / 245.5)
     hits_by_share: dict[float, list[bool]] = {0.9: [], 0.95: []}
     for _ in range(repetitions):
-        start_s, end_s = renewals(rng, units, 1, horizon, up, repair)
+        start_s, end_s = simulate_renewals(rng, units, 1, horizon, up, repair)
         length_s = max(WEEK_S, block_length_s(end_s - start_s, np.count_nonzero(start_s)))
-        blocks = course_of(pl.DataFrame({"start_s": start_s, "end_s": end_s}), exposure).time_down_by(length_s)
+        blocks = build_course(pl.DataFrame({"start_s": start_s, "end_s": end_s}), exposure).time_down_by(length_s)
         for p, hits in hits_by_share.items():
             if (1 - p) * horizon >= length_s:
                 low, high = spares_limits(blocks, p)

@@ -129,7 +129,7 @@ def _limits(name: str, clusters: Clusters, failed: np.ndarray, totals: np.ndarra
         return clusters.proportion(failed, totals, CONFIDENCE)
     if name == "time between outages":
         return mean_between(clusters, totals, failed)
-    return clusters.ratio(totals, failed, CONFIDENCE, both=True)
+    return clusters.ratio(totals, failed, CONFIDENCE, has_mean_leverage=True)
 
 
 def _population_factors(world: World) -> np.ndarray:

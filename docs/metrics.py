@@ -12,7 +12,7 @@ from pathlib import Path
 
 sys.path.append(str(Path(__file__).parents[1] / "scripts"))
 
-from ttf.page.publish.dictionary import by_analysis
+from ttf.page.publish.dictionary import group_by_analysis
 
 INTRODUCTION = """\
 # Numbers
@@ -66,7 +66,7 @@ def braces(names: list[str]) -> str:
 
 
 def text(studies: Iterable[Mapping[str, Mapping]]) -> str:
-    columns_by_path = {table.path: table.columns for tables in by_analysis().values() for table in tables}
+    columns_by_path = {table.path: table.columns for tables in group_by_analysis().values() for table in tables}
     keys = {key: (number["unit"], number["source"]) for study in studies for key, number in study.items()}
     lines = [INTRODUCTION]
     parts = ((tuple(key.split(".")), facts) for key, facts in keys.items())
@@ -75,15 +75,20 @@ def text(studies: Iterable[Mapping[str, Mapping]]) -> str:
         lines += [f"## {first}", "", "| key | unit | meaning | table |", "| --- | --- | --- | --- |"]
         for key, (unit, source) in rows:
             column = columns_by_path.get(source, {}).get(key[-1])
-            cells = f"`{'.'.join(key)}`", unit, column.about if column and column.about != "As above." else "", source
+            cells = (
+                f"`{'.'.join(key)}`",
+                unit,
+                column.description if column and column.description != "As above." else "",
+                source,
+            )
             lines.append(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |")
         lines.append("")
     return "\n".join(lines).rstrip() + "\n"
 
 
 if __name__ == "__main__":
-    file, *given = map(Path, sys.argv[1:])
-    if given := [path for path in given if path.is_file()]:
-        file.write_text(text(json.loads(path.read_text(encoding="utf-8")) for path in given), encoding="utf-8")
+    file, *indexes = map(Path, sys.argv[1:])
+    if indexes := [path for path in indexes if path.is_file()]:
+        file.write_text(text(json.loads(path.read_text(encoding="utf-8")) for path in indexes), encoding="utf-8")
     else:
         print(f"{file} is unchanged: it needs studies of the samples, make report TRACE=all", file=sys.stderr)

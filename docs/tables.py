@@ -8,7 +8,7 @@ from pathlib import Path
 
 sys.path.append(str(Path(__file__).parents[1] / "scripts"))
 
-from ttf.page.publish.dictionary import as_markdown, by_analysis
+from ttf.page.publish.dictionary import group_by_analysis, to_markdown
 
 if __name__ == "__main__":
-    Path(sys.argv[1]).write_text(as_markdown(by_analysis()), encoding="utf-8")
+    Path(sys.argv[1]).write_text(to_markdown(group_by_analysis()), encoding="utf-8")

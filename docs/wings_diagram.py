@@ -8,7 +8,7 @@ from pathlib import Path
 
 sys.path.append(str(Path(__file__).parents[1] / "scripts"))
 
-from ttf.engine.provenance.syntax import syntax_of
+from ttf.engine.provenance.syntax import read_syntax
 
 TTF = Path(__file__).parents[1] / "scripts" / "ttf"
 # In the order of the data flow: a module imports from its own wing and from earlier ones.
@@ -18,7 +18,7 @@ BEGIN, END = "<!-- diagram: begin -->", "<!-- diagram: end -->"
 
 def list_imports(wing: str) -> list[str]:
     """List the other wings from which a wing imports, without `engine`, which all wings import."""
-    imports = (line for file in (TTF / wing).rglob("*.py") for line in syntax_of(file).imports)
+    imports = (line for file in (TTF / wing).rglob("*.py") for line in read_syntax(file).imports)
     wings = {module.split(".")[1] for module, *_ in imports if module.startswith("ttf.")}
     return [name for name in WINGS[1:] if name in wings - {wing}]
 

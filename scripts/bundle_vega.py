@@ -7,9 +7,9 @@ def main(snakemake):
     import sys
     from pathlib import Path
 
-    from ttf.page.render.packing import chart_program, deflated
+    from ttf.page.render.packing import chart_program, deflate
 
-    text = deflated(chart_program(Path(sys.prefix, "share", "time-to-failure")))
+    text = deflate(chart_program(Path(sys.prefix, "share", "time-to-failure")))
     Path(snakemake.output.vega).write_text(text, encoding="ascii")
 
 

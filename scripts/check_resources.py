@@ -23,8 +23,8 @@ from study.resources import (  # noqa: E402
     read_benchmark,
 )
 from study.studies import STUDIES  # noqa: E402
-from ttf.analyses.catalogue import rooms  # noqa: E402
-from ttf.engine.provenance.seal import NotIntact, unsealed  # noqa: E402
+from ttf.analyses.catalogue import load_analyses  # noqa: E402
+from ttf.engine.provenance.seal import Tampered, read_sealed  # noqa: E402
 
 READERS = ("ingest", "ingest_part", "merge_parts")  # the rules that read raw tables
 
@@ -45,7 +45,7 @@ def read_jobs(folder: Path) -> Iterator[Job]:
     registry, raw_paths_by_key = {}, {}
     for file in sorted((folder / STUDIES).glob("*/manifest.json")):  # a study without one is not finished
         registry |= yaml.safe_load(file.with_name("config.yaml").read_text(encoding="utf-8"))["registry"]
-        manifest = unsealed(file)
+        manifest = read_sealed(file)
         for job in [job for job in manifest["jobs"].values() if job["rule"] in READERS]:
             raw_paths = [str(folder / path) for path in job["inputs"] if path in manifest["raw"]]
             trace, part = (job["wildcards"].get(name) for name in ("trace", "part"))
@@ -85,10 +85,10 @@ def main(arguments: list[str]) -> int:
         return 1
     try:
         jobs = [job for folder in folders for job in read_jobs(folder)]
-    except NotIntact as error:
+    except Tampered as error:
         print(f"{error}. Delete it and run `make report`.", file=sys.stderr)
         return 1
-    lines = problems(jobs, add_analysis_costs(measured, rooms()))
+    lines = problems(jobs, add_analysis_costs(measured, load_analyses()))
     print("\n".join(lines) or f"{len(jobs)} jobs: none used more memory or time than its rule requests.")
     return bool(lines)
 

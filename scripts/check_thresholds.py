@@ -3,10 +3,10 @@
 Exit code 0: no rule is crossed; 1: at least one is; 2: the rules or the results cannot be used.
 """
 
-from ttf.engine.process.stopping import run_apart
+from ttf.engine.process.stopping import run_in_child
 
 if __name__ == "__main__":
-    run_apart()
+    run_in_child()
 
 import argparse
 import sys
@@ -24,8 +24,8 @@ from study.threshold_file import load_rules
 from ttf.engine.errors import StudyError
 from ttf.engine.provenance import seal
 from ttf.engine.words import plural
-from ttf.page.checks.changed_numbers import Results, because, moves, told_of_moves, was
-from ttf.page.checks.thresholds import CROSSED, UNTOLD, answer
+from ttf.page.checks.changed_numbers import Results, describe_causes, describe_earlier_value, find_moves, report_moves
+from ttf.page.checks.thresholds import CROSSED, UNTOLD, evaluate
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -41,14 +41,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         current = read_results(Path("results"), name, is_verified=True)
         previous = read_results(find_results_folder(Path(options.against)), name) if options.against else None
         if not options.rules:
-            print("\n".join(told_of_moves(previous, current)))
+            print("\n".join(report_moves(previous, current)))
             return 0
         lines, code = check_rules(Path(options.rules), current, previous)
     except StudyError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
     except OSError as error:
-        print(f"error: {seal.printable(str(error.filename))}: cannot be read: {error.strerror}", file=sys.stderr)
+        print(f"error: {seal.show_path(str(error.filename))}: cannot be read: {error.strerror}", file=sys.stderr)
         return 2
     print("\n".join(lines))
     return code
@@ -59,24 +59,24 @@ def check_rules(file: Path, current: Results, previous: Results | None) -> tuple
     subjects = [read_subject(name, current) for name in current.metrics if name != COMPARISON]
     study_subjects = [read_subject(name, current) for name in current.metrics if name == COMPARISON]
     rules = load_rules(file, subjects, study_subjects)
-    changes = {(move.subject, move.key): move for move in moves(previous, current)} if previous else {}
+    changes = {(move.subject, move.key): move for move in find_moves(previous, current)} if previous else {}
     lines, crossed = [], 0
     for rule in rules:
         named = [subject for subject in (*subjects, *study_subjects) if subject.name == rule.trace]
-        answers = {subject.name: answer(rule, subject) for subject in (named if rule.trace else subjects)}
+        answers = {subject.name: evaluate(rule, subject) for subject in (named if rule.trace else subjects)}
         crossed += any(verdict.state == CROSSED for verdict in answers.values())
         for name, verdict in answers.items():
             if verdict.state == CROSSED or (verdict.state == UNTOLD and rule.if_missing == "tell"):
                 change = changes.pop((name, rule.number), None)
-                cause = because(change.causes, previous, current) if change else ""
-                reason = f" It {was(change, previous)}, and moved {cause}." if change else ""
+                cause = describe_causes(change.causes, previous, current) if change else ""
+                reason = f" It {describe_earlier_value(change, previous)}, and moved {cause}." if change else ""
                 lines.append(f"{verdict.sentence}{reason}")
     lines.append(
         f"{plural(len(rules), 'rule')} compared with the study: {f'{crossed:,}' if crossed else 'none'} crossed."
     )
     unexplained = Counter(change.causes for change in changes.values())
     lines += [
-        f"{plural(count, 'other number')} moved {because(causes, previous, current)}."
+        f"{plural(count, 'other number')} moved {describe_causes(causes, previous, current)}."
         for causes, count in unexplained.items()
     ]
     return lines, int(crossed > 0)

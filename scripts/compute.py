@@ -7,24 +7,24 @@ def main(snakemake):
     from collections.abc import Mapping
     from importlib import import_module
 
-    from ttf.analyses import contracts_of_inputs, declaration_of, join, module_name
+    from ttf.analyses import add_folders, load_declaration, load_input_contracts, module_name
     from ttf.engine.process.memory import keep_freed_memory
 
     params, output = snakemake.params, snakemake.output
-    join(params.folders)
-    analysis = declaration_of(params.analysis)
+    add_folders(params.folders)
+    analysis = load_declaration(params.analysis)
     if analysis.keeps_freed_memory:
         keep_freed_memory()  # before Polars is imported
     module = import_module(f"{module_name(params.analysis)}.compute")
-    from ttf.engine.provenance.digests import is_intact
+    from ttf.engine.provenance.digests import is_unchanged
     from ttf.engine.storage.on_disk import read_parquet
     from ttf.engine.storage.tables import write_folder, write_product
     from ttf.records.inputs import Inputs
 
     files = {name: inputs for name, inputs in snakemake.input.items() if inputs}  # empty if the trace has no such file
-    contracts, in_size_unit = contracts_of_inputs(params.reads), analysis.in_size_unit
+    contracts, in_size_unit = load_input_contracts(params.reads), analysis.in_size_unit
     declared = {table.name: table for table in analysis.tables}
-    previous = {name: read_parquet(output[name]) for name in analysis.updated if is_intact(output[name])}
+    previous = {name: read_parquet(output[name]) for name in analysis.updated if is_unchanged(output[name])}
     # Another version of the workflow wrote other columns.
     previous = {name: table for name, table in previous.items() if table.schema == declared[name].schema}
     trace = snakemake.wildcards.trace

@@ -7,16 +7,16 @@ def main(snakemake):
     from dataclasses import replace
 
     from ttf.engine.storage.on_disk import scan_parquet
-    from ttf.engine.storage.partitions import spill_beside
+    from ttf.engine.storage.partitions import make_spill_folder
     from ttf.formats.common_tables import write_attempts, write_jobs, write_placements
-    from ttf.formats.protocol import format_and_source
+    from ttf.formats.protocol import load_format_and_source
     from ttf.raw.extra_table_reader import health_events
 
     output, params, trace = snakemake.output, snakemake.params, snakemake.wildcards.trace
-    format_, source = format_and_source(snakemake.input.raw, **params.derivation_options)
+    format_, source = load_format_and_source(snakemake.input.raw, **params.derivation_options)
     inputs = dict(snakemake.input.items())
     events = health_events(inputs["events"]) if "events" in inputs else None
-    with spill_beside(output.jobs) as spilled:
+    with make_spill_folder(output.jobs) as spilled:
         source = replace(source, spilled=spilled)
         source = replace(source, records=format_.records(source))
         settings = params.parts, params.node_table, params.block_days

@@ -8,18 +8,18 @@ def main(snakemake):
 
     from ttf.engine.storage.on_disk import scan_parquet
     from ttf.engine.storage.tables import write_product
-    from ttf.formats.protocol import format_and_source
-    from ttf.records.outages.outage_causes import with_rules
-    from ttf.records.outages.outage_records import exposure_of, outages_of
+    from ttf.formats.protocol import load_format_and_source
+    from ttf.records.outages.outage_causes import apply_rules
+    from ttf.records.outages.outage_records import build_exposure, merge_records
     from ttf.records.record_contracts import EXPOSURE, OUTAGE_RECORDS, OUTAGES
 
     trace, inputs, output = snakemake.wildcards.trace, dict(snakemake.input.items()), snakemake.output
-    format_, source = format_and_source(inputs["raw"], **snakemake.params.derivation_options)
+    format_, source = load_format_and_source(inputs["raw"], **snakemake.params.derivation_options)
     if "placements" in inputs:
         source = replace(source, placements=scan_parquet(inputs["placements"]))
-    records = with_rules(format_.outage_records(source), snakemake.params.rules)
-    exposure = exposure_of(trace, format_.exposure(source)) if hasattr(output, "exposure") else None
-    outages, records = outages_of(trace, records, exposure)
+    records = apply_rules(format_.outage_records(source), snakemake.params.rules)
+    exposure = build_exposure(trace, format_.exposure(source)) if hasattr(output, "exposure") else None
+    outages, records = merge_records(trace, records, exposure)
     write_product(outages, OUTAGES, output.outages)
     write_product(records, OUTAGE_RECORDS, output.records)
     if exposure is not None:

@@ -8,9 +8,9 @@ def main(snakemake):
 
     from ttf.engine.storage.on_disk import scan_parquet
     from ttf.formats.common_tables import write_placements
-    from ttf.formats.protocol import format_and_source
+    from ttf.formats.protocol import load_format_and_source
 
-    format_, source = format_and_source(snakemake.input.raw, **snakemake.params.derivation_options)
+    format_, source = load_format_and_source(snakemake.input.raw, **snakemake.params.derivation_options)
     source = replace(source, jobs=scan_parquet(snakemake.input.jobs))
     return write_placements(format_, source, snakemake.wildcards.trace, snakemake.output.placements)
 

@@ -4,15 +4,15 @@ from ttf.engine.process.entry import run_rule
 
 
 def main(snakemake):
-    from ttf.engine.storage.partitions import spill_beside
-    from ttf.formats.common_tables import with_results, write_jobs
-    from ttf.formats.protocol import format_and_source
+    from ttf.engine.storage.partitions import make_spill_folder
+    from ttf.formats.common_tables import add_partition_results, write_jobs
+    from ttf.formats.protocol import load_format_and_source
 
     output, params = snakemake.output, snakemake.params
-    format_, source = format_and_source(snakemake.input.raw, **params.derivation_options)
-    with spill_beside(output.jobs) as spilled:
+    format_, source = load_format_and_source(snakemake.input.raw, **params.derivation_options)
+    with make_spill_folder(output.jobs) as spilled:
         rows = snakemake.resources.partition_rows
-        source = with_results(format_, source, snakemake.input.get("shares", []), rows, spilled)
+        source = add_partition_results(format_, source, snakemake.input.get("shares", []), rows, spilled)
         settings = params.parts, params.node_table, params.block_days
         return write_jobs(format_, source, snakemake.wildcards.trace, *settings, spilled, output)
 

@@ -9,29 +9,29 @@ def main(snakemake):
     import yaml
     from ttf.engine.storage.on_disk import read_parquet, scan_parquet
     from ttf.engine.storage.tables import read_table, write_product
-    from ttf.formats.protocol import reading_in
+    from ttf.formats.protocol import load_reading
     from ttf.raw.extra_table_reader import SCHEMAS
     from ttf.raw.quality.file_account import raw_files
     from ttf.raw.quality.statistics import table_statistics
     from ttf.raw.quality.suggested_schema import schema_text, suggested_schema
-    from ttf.raw.quality.suggestions import suggest
+    from ttf.raw.quality.suggestions import suggest_changes
     from ttf.raw.raw_contracts import RAW_FILES, ROW_ACCOUNT, ROW_ACCOUNT_BY_PART, STATISTICS
-    from ttf.raw.raw_files import tables_in
+    from ttf.raw.raw_files import table_paths
     from ttf.raw.raw_tables import table_schemas
 
     reader_options = snakemake.params.reader_options
     has_mapping = "mapping" in reader_options["entry"]
     text = (
-        schema_text(reading_in(reader_options["reader"]).schema(reader_options["entry"]))
+        schema_text(load_reading(reader_options["reader"]).schema(reader_options["entry"]))
         if has_mapping
         else reader_options["schema"]
     )
     format_schemas = table_schemas(yaml.safe_load(text))
     schemas = format_schemas | SCHEMAS
-    files = tables_in(snakemake.input, snakemake.params.members)
+    files = table_paths(snakemake.input, snakemake.params.members)
     folder = Path(snakemake.input.raw)
     tables = {table: scan_parquet(folder / f"{table}.parquet") for table in files}
-    suggestions = suggest(read_parquet(snakemake.input.quarantine), schemas, files)
+    suggestions = suggest_changes(read_parquet(snakemake.input.quarantine), schemas, files)
     # The tables of ttf.raw.extra_tables have no schema that could be changed.
     suggestions = [suggestion for suggestion in suggestions if suggestion.table in format_schemas]
     account = read_table(snakemake.input.account, ROW_ACCOUNT)

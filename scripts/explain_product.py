@@ -1,9 +1,9 @@
 """`make explain FILE=results/... KEY=...`: trace a product, or a number of the report, back to its origin."""
 
-from ttf.engine.process.stopping import run_apart
+from ttf.engine.process.stopping import run_in_child
 
 if __name__ == "__main__":
-    run_apart()
+    run_in_child()
 
 import argparse
 import shutil

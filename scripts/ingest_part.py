@@ -10,11 +10,11 @@ def main(snakemake):
 
     keep_freed_memory()  # before Polars is imported
     from ttf.engine.storage.tables import write_parquet, write_product
-    from ttf.formats.protocol import schemas_and_readers
+    from ttf.formats.protocol import load_schemas_and_readers
     from ttf.raw.ingest import ingest_part
     from ttf.raw.raw_contracts import ROW_ACCOUNT
 
-    schemas, readers = schemas_and_readers(**snakemake.params.reader_options)
+    schemas, readers = load_schemas_and_readers(**snakemake.params.reader_options)
     files = {table: Path(snakemake.input[table]) / member for table, member in snakemake.params.members.items()}
     folder = Path(snakemake.output.raw)
     folder.mkdir(parents=True)

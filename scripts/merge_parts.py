@@ -8,12 +8,12 @@ def main(snakemake):
 
     from ttf.engine.storage.on_disk import read_parquet
     from ttf.engine.storage.tables import read_table, write_parquet, write_product
-    from ttf.formats.protocol import schemas_and_readers
+    from ttf.formats.protocol import load_schemas_and_readers
     from ttf.raw.ingest import Part, anomalies, merge
-    from ttf.raw.quality.suggestions import suggest, suggestion_words
+    from ttf.raw.quality.suggestions import suggest_changes, words_by_anomaly
     from ttf.raw.raw_contracts import ANOMALIES, ROW_ACCOUNT, ROW_ACCOUNT_BY_PART
 
-    schemas, readers = schemas_and_readers(**snakemake.params.reader_options)
+    schemas, readers = load_schemas_and_readers(**snakemake.params.reader_options)
     raw_files = {table: iter(paths) for table, paths in snakemake.input.items() if table in schemas}
     products = (snakemake.input.parts, snakemake.input.accounts, snakemake.input.quarantines)
     parts = [
@@ -32,7 +32,7 @@ def main(snakemake):
     write_product(account, ROW_ACCOUNT, snakemake.output.account)
     write_product(part_accounts, ROW_ACCOUNT_BY_PART, snakemake.output.by_part)
     files = {table: [part.files[table] for part in parts if table in part.files] for table in account["table"]}
-    suggested = suggestion_words(suggest(quarantine, schemas, files))
+    suggested = words_by_anomaly(suggest_changes(quarantine, schemas, files))
     write_product(anomalies(quarantine, account, suggested, files), ANOMALIES, snakemake.output.anomalies)
     write_parquet(quarantine, snakemake.output.quarantine)
     return f"{account['rows_read'].sum():,} rows in {len(parts):,} parts, {quarantine.height:,} quarantined"

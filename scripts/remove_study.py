@@ -3,10 +3,10 @@
 Removes a study's folder and the results of traces that no other study has. Raw tables and configurations stay.
 """
 
-from ttf.engine.process.stopping import run_apart
+from ttf.engine.process.stopping import run_in_child
 
 if __name__ == "__main__":
-    run_apart()
+    run_in_child()
 
 import argparse
 import shutil

@@ -8,14 +8,14 @@ def main(snakemake):
     import tempfile
     from pathlib import Path
 
-    from ttf.page.report.paper import paper
-    from ttf.page.report.source import opened
+    from ttf.page.report.paper import write_pdf
+    from ttf.page.report.source import open_page
 
-    page, record, templates = opened(snakemake.input, snakemake.params)
+    page, record, templates = open_page(snakemake.input, snakemake.params)
     product = Path(snakemake.output.pdf)
     unfinished = product.with_suffix(".half")
     with tempfile.TemporaryDirectory() as work:
-        shutil.copyfile(paper(page, record, templates, Path(work)), unfinished)
+        shutil.copyfile(write_pdf(page, record, templates, Path(work)), unfinished)
     unfinished.replace(product)
     return f"{product}, {product.stat().st_size / 1e6:.2f} MB"
 

@@ -6,7 +6,7 @@ that of config/config.yaml. All other arguments go to Snakemake.
 
 import sys
 
-from ttf.engine.process.stopping import end_at_once, ignore_requests, run_apart
+from ttf.engine.process.stopping import exit_now, ignore_requests, run_in_child
 
 
 def is_remote(arguments: list[str]) -> bool:
@@ -15,7 +15,7 @@ def is_remote(arguments: list[str]) -> bool:
 
 
 if __name__ == "__main__":
-    run_apart(is_remote(sys.argv))
+    run_in_child(is_remote(sys.argv))
 
 import argparse
 import atexit
@@ -138,7 +138,7 @@ def main(arguments: Sequence[str]) -> None:
     except KeyboardInterrupt:
         code = 130
     ignore_requests()
-    end_at_once(code)
+    exit_now(code)
 
 
 if __name__ == "__main__":

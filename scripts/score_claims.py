@@ -11,7 +11,7 @@ def main(snakemake):
     from ttf.engine.storage.tables import read_table, write_product
     from ttf.page.replication.scorecard import implied_counts, scorecard
     from ttf.page.report_contracts import IMPLIED_N, SCORECARD
-    from ttf.page.results_tables import contracts
+    from ttf.page.results_tables import load_all_contracts
 
     # libyaml's loader, if installed, takes a seventh of the time.
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -19,7 +19,7 @@ def main(snakemake):
     for file in snakemake.input.claims:
         document = yaml.load(Path(file).read_text(encoding="utf-8"), Loader=loader)
         claims += [claim | {"source": document["sources"][claim["source"]]} for claim in document["claims"]]
-    contracts_by_name, table_paths = contracts(tuple(params.folders)), iter(snakemake.input.tables)
+    contracts_by_name, table_paths = load_all_contracts(tuple(params.folders)), iter(snakemake.input.tables)
     paths = {(trace, name): next(table_paths) for trace, names in params.tables.items() for name in names}
 
     def table(trace, name):

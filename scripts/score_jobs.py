@@ -4,10 +4,10 @@ The model is the one that serves the trace, for a part the one trained before it
 scored, the exit code is 1 with one message, and nothing is written.
 """
 
-from ttf.engine.process.stopping import run_apart
+from ttf.engine.process.stopping import run_in_child
 
 if __name__ == "__main__":
-    run_apart()
+    run_in_child()
 
 import argparse
 import os
@@ -29,7 +29,7 @@ from study.named_files import require_file
 from study.trace import Trace
 from ttf.engine.errors import StudyError
 from ttf.engine.process.entry import limit_libraries
-from ttf.engine.provenance.digests import MEMORY, Memory
+from ttf.engine.provenance.digests import MEMORY, DigestCache
 
 
 def find_trace(study: str, name: str) -> tuple[str, Trace]:
@@ -86,21 +86,27 @@ def output_paths(trace: Trace, file: str, part: str, out: str) -> tuple[Path, Pa
 
 def check_products(study: str, trace: str) -> None:
     """Raise StudyError if the models of a trace, or their inputs, differ from what the study made."""
-    from ttf.engine.provenance.manifest_graph import Manifest, not_as_made
+    from ttf.engine.provenance.manifest_graph import Manifest, find_changed_products
 
     folder, manifest = Path("results") / trace, Manifest.read(studies.STUDIES / study / "manifest.json")
     files = [*sorted(folder.glob("models/*.json")), folder / "jobs.parquet", folder / "tables" / "risk_evaluation.csv"]
-    if problems := not_as_made(manifest, [str(file) for file in files if file.exists()]):
+    if problems := find_changed_products(manifest, [str(file) for file in files if file.exists()]):
         raise StudyError(f"study {study}: its results are edited or out of date, so no job is scored: {problems[0]}")
 
 
 def score(trace: Trace, file: str, part: str, window: str, paths: tuple[Path, Path]) -> Iterator[str]:
     """Write the scores and the skew; yield messages about them, line by line."""
     import polars as pl
-    from ttf.analyses.shared.risk.features import submitted
+    from ttf.analyses.shared.risk.features import compute_job_features
     from ttf.analyses.shared.risk.new_jobs import read_new_jobs
-    from ttf.analyses.shared.risk.score import gpu_columns, known_besides, needed, scored, skew
-    from ttf.analyses.shared.risk.training_jobs import population
+    from ttf.analyses.shared.risk.score import (
+        compute_skew,
+        list_constant_columns,
+        list_gpu_columns,
+        map_needed_features,
+        score_jobs,
+    )
+    from ttf.analyses.shared.risk.training_jobs import load_population
     from ttf.engine.storage.on_disk import scan_parquet
 
     folder = Path("results") / trace.name
@@ -109,14 +115,14 @@ def score(trace: Trace, file: str, part: str, window: str, paths: tuple[Path, Pa
     record = scan_parquet(folder / "jobs.parquet")
     types = record.collect_schema()
     name, model = _model(folder / "models", record, part, window, trace.name)
-    columns, gpus = needed(model), gpu_columns(trace.format["at_submission"])
-    besides = [column for column in (*known_besides(model), *gpus) if column in types]
+    columns, gpus = map_needed_features(model), list_gpu_columns(trace.format["at_submission"])
+    besides = [column for column in (*list_constant_columns(model), *gpus) if column in types]
     if missing := [column for column in columns if column not in types]:
         raise StudyError(
             f"{folder}/jobs.parquet: no column {', '.join(missing)}, which the model needs. Run `make report`."
         )
-    past_jobs = population(record, ["job_id", *columns, *besides])
-    past_known = submitted(past_jobs.jobs, model.encoder.features, trace.risk["clock"], past_jobs)
+    past_jobs = load_population(record, ["job_id", *columns, *besides])
+    past_known = compute_job_features(past_jobs.jobs, model.encoder.features, trace.risk["clock"], past_jobs)
     if part:
         rows = (past_jobs.jobs["part"].cast(pl.String) == part).fill_null(False).to_numpy()
         jobs, new_known, left_out = past_jobs.jobs.filter(rows), past_known.take(rows), []
@@ -124,10 +130,10 @@ def score(trace: Trace, file: str, part: str, window: str, paths: tuple[Path, Pa
             raise StudyError(f"PART={part}: none of its jobs has a submission; nothing to score.")
     else:
         jobs, left_out = read_new_jobs(Path(file), _new_jobs_spec(trace, columns, types, besides, past_jobs.submit_s))
-        new_known = submitted(jobs, model.encoder.features, trace.risk["clock"], past_jobs)
+        new_known = compute_job_features(jobs, model.encoder.features, trace.risk["clock"], past_jobs)
     trained = past_jobs.ended & (past_jobs.known_s < model.until_s)
-    scores = scored(model, jobs, new_known, past_jobs.jobs.filter(trained), gpus)
-    skew_table = skew(model, jobs, new_known, past_jobs.jobs.filter(trained), past_known.take(trained))
+    scores = score_jobs(model, jobs, new_known, past_jobs.jobs.filter(trained), gpus)
+    skew_table = compute_skew(model, jobs, new_known, past_jobs.jobs.filter(trained), past_known.take(trained))
     _write(scores, skew_table, paths)
     yield from _describe_trust(trace, folder, scores, skew_table, name, model.kind)
     if early := (jobs["submit_s"] < model.until_s).sum():
@@ -141,19 +147,19 @@ def _model(folder: Path, record: Any, part: str, window: str, trace: str) -> tup
     """Return (window of the model, model). record: the jobs of the trace."""
     import polars as pl
     from ttf.analyses.shared.risk import served_models
-    from ttf.analyses.shared.risk.score import model_of
+    from ttf.analyses.shared.risk.score import read_model
     from ttf.analyses.shared.risk.training_jobs import NEVER
 
     parts = _parts(record, part, trace)
     if window:
-        stored = served_models.chosen(folder, window)
+        stored = served_models.model_of_window(folder, window)
     elif part:
         first_s = record.filter(part=part).select(pl.col("submit_s").min()).collect().item()
-        stored = served_models.before_part(folder, part, parts, NEVER if first_s is None else first_s)
+        stored = served_models.model_before_part(folder, part, parts, NEVER if first_s is None else first_s)
     else:
-        stored = served_models.current(folder)
+        stored = served_models.current_model(folder)
     try:
-        return stored.window, model_of(stored.said)
+        return stored.window, read_model(stored.document)
     except StudyError as error:
         raise StudyError(f"{stored.file}: {error}. Delete it and run `make report`.") from None
 
@@ -174,11 +180,11 @@ def _parts(record: Any, part: str, trace: str) -> list[str]:
 
 def _new_jobs_spec(trace: Trace, columns: Any, types: Any, optional: Sequence[str], submit_s: Any) -> Any:
     """Return the required content of a file of new jobs. submit_s: submissions of existing jobs, ascending."""
-    from ttf.analyses.shared.risk.new_jobs import Asked
+    from ttf.analyses.shared.risk.new_jobs import FileRequirements
 
     later_columns = (*COLUMNS_AFTER_SUBMISSION, *trace.format["written_later"])
     submit_range = (int(submit_s[0]), int(submit_s[-1])) if len(submit_s) else (0, 0)
-    return Asked(columns, types, optional, later_columns, trace.clock is not None, submit_range)
+    return FileRequirements(columns, types, optional, later_columns, trace.clock is not None, submit_range)
 
 
 def _describe_trust(trace: Trace, folder: Path, scores: Any, skew_table: Any, window: str, kind: str) -> Iterator[str]:
@@ -216,7 +222,7 @@ def _write(scores: Any, skew: Any, paths: tuple[Path, Path]) -> None:
         raise StudyError(f"{paths[0]}: cannot be written ({error.strerror}).") from None
     # Otherwise `make verify` would report them as unknown files.
     with suppress(OSError):
-        memory = Memory(MEMORY)
+        memory = DigestCache(MEMORY)
         memory.keep(memory.digests(map(os.path.relpath, paths)))
 
 

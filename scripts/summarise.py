@@ -8,25 +8,25 @@ def main(snakemake):
     from importlib import import_module
     from pathlib import Path
 
-    from ttf.analyses import contracts_of_inputs, declaration_of, join, module_name
+    from ttf.analyses import add_folders, load_declaration, load_input_contracts, module_name
     from ttf.display.metrics import Metrics
     from ttf.engine.size_unit import GPU
-    from ttf.page.brief.brief import summed_up
+    from ttf.page.brief.brief import summarise_trace
     from ttf.page.data_numbers import NUMBERS
     from ttf.records.inputs import Inputs
 
     params = snakemake.params
-    join(params.folders)
-    inputs = Inputs(dict(snakemake.input.items()), contracts_of_inputs(params.analyses), {}, in_size_unit=True)
+    add_folders(params.folders)
+    inputs = Inputs(dict(snakemake.input.items()), load_input_contracts(params.analyses), {}, in_size_unit=True)
     metrics = Metrics()
     metrics.add(NUMBERS, inputs)
     for analysis in params.analyses:
-        in_size_unit = declaration_of(analysis).in_size_unit
+        in_size_unit = load_declaration(analysis).in_size_unit
         metrics.unit = inputs.unit if in_size_unit else GPU
         metrics.add(import_module(f"{module_name(analysis)}.numbers").NUMBERS, inputs)
     if params.about:
         metrics.unit = inputs.unit
-        brief = summed_up(metrics, inputs, params.about)
+        brief = summarise_trace(metrics, inputs, params.about)
         Path(snakemake.output.brief).write_text(brief.text(), encoding="utf-8")
     text = json.dumps(metrics, indent=1, ensure_ascii=False, allow_nan=False)
     Path(snakemake.output.metrics).write_text(text + "\n", encoding="utf-8")

@@ -4,10 +4,10 @@ Prints a line per difference. Exit code 0: no difference; 1: at least one; 2: no
 file.
 """
 
-from ttf.engine.process.stopping import run_apart
+from ttf.engine.process.stopping import run_in_child
 
 if __name__ == "__main__":
-    run_apart()
+    run_in_child()
 
 import argparse
 import sys
@@ -33,9 +33,9 @@ def main(arguments: list[str] | None = None) -> int:
             differences, confirmation = _verify_study(options.study)
     except StudyError as error:
         print(error, file=sys.stderr)
-        return 1 if isinstance(error, seal.NotIntact) else 2
+        return 1 if isinstance(error, seal.Tampered) else 2
     except OSError as error:
-        print(f"{seal.printable(str(error.filename or 'a file'))}: cannot be read: {error.strerror}", file=sys.stderr)
+        print(f"{seal.show_path(str(error.filename or 'a file'))}: cannot be read: {error.strerror}", file=sys.stderr)
         return 2
     print("\n".join(differences[:MOST_LINES]) or confirmation)
     if len(differences) > MOST_LINES:
@@ -46,12 +46,12 @@ def main(arguments: list[str] | None = None) -> int:
 def _verify_folder(folder: Path) -> tuple[list[str], str]:
     """Return the differences, and the message if there are none."""
     try:
-        differences = seal.problems(folder)
+        differences = seal.find_problems(folder)
     except FileNotFoundError:
         raise StudyError(f"{folder}: there is no {seal.NAME} in it, the list of what was published.") from None
     if differences:
         return differences, ""
-    return [], f"{seal.count(folder):,} files as they were published, none missing, none added."
+    return [], f"{seal.count_files(folder):,} files as they were published, none missing, none added."
 
 
 def _verify_study(name: str) -> tuple[list[str], str]:
@@ -59,12 +59,12 @@ def _verify_study(name: str) -> tuple[list[str], str]:
     from study.studies import STUDIES, choose_study
     from ttf.engine.provenance.digests import CHECKOUT
     from ttf.engine.provenance.manifest import revision
-    from ttf.engine.provenance.manifest_graph import Manifest, commit, in_order, problems
+    from ttf.engine.provenance.manifest_graph import Manifest, commit_clause, find_problems, success_message
 
     name = choose_study(name)
     manifest = Manifest.read(STUDIES / name / "manifest.json")
-    print(f"study {name}{commit(manifest['git'], revision(CHECKOUT))}", file=sys.stderr)
-    return problems(manifest, STUDIES / name), in_order(manifest)
+    print(f"study {name}{commit_clause(manifest['git'], revision(CHECKOUT))}", file=sys.stderr)
+    return find_problems(manifest, STUDIES / name), success_message(manifest)
 
 
 if __name__ == "__main__":

@@ -6,13 +6,13 @@ from ttf.engine.process.entry import run_rule
 def main(snakemake):
     from pathlib import Path
 
-    from ttf.engine.provenance.digests import MEMORY, Memory
-    from ttf.engine.provenance.manifest import manifest
-    from ttf.engine.provenance.seal import sealed
+    from ttf.engine.provenance.digests import MEMORY, DigestCache
+    from ttf.engine.provenance.manifest import make_manifest
+    from ttf.engine.provenance.seal import seal_json
 
-    memory, file, params = Memory(MEMORY), snakemake.output.manifest, snakemake.params
-    document = manifest(params.jobs, params.study, params.folders, memory)
-    Path(file).write_bytes(sealed(document))
+    memory, file, params = DigestCache(MEMORY), snakemake.output.manifest, snakemake.params
+    document = make_manifest(params.jobs, params.study, params.folders, memory)
+    Path(file).write_bytes(seal_json(document))
     # The cached digest reveals a replaced manifest, even if it has a valid seal.
     memory.keep(memory.digests([file]))
     edited = sum("edited" in product for product in document["products"].values())

@@ -7,12 +7,12 @@ def main(snakemake):
     from pathlib import Path
 
     from ttf.engine import words
-    from ttf.page.report.scorecard_section import scored_of
-    from ttf.page.report.source import opened
+    from ttf.page.report.scorecard_section import read_findings
+    from ttf.page.report.source import open_page
 
     inputs, params = snakemake.input, snakemake.params
-    page, _, _ = opened(inputs, params)
-    scorecard = scored_of(params.trace, Path(inputs.scorecard), Path(inputs.implied))
+    page, _, _ = open_page(inputs, params)
+    scorecard = read_findings(params.trace, Path(inputs.scorecard), Path(inputs.implied))
     source = Path(snakemake.output.source)
     text = page.qmd(scorecard, params.significance, f"results/studies/{source.parents[2].name}")
     source.write_text(text, encoding="utf-8")

@@ -8,27 +8,32 @@ def main(snakemake):
 
     from ttf.page.publication_record import describe
     from ttf.page.publish import pages, site
-    from ttf.page.publish.dictionary import as_html, by_analysis
-    from ttf.page.publish.files import Published, page_of_report, place_of, published, words_of_charts
+    from ttf.page.publish.dictionary import group_by_analysis, to_html_page
+    from ttf.page.publish.files import PackedFile, describe_file, describe_report_page, published_path, read_chart_texts
     from ttf.page.report.blocks import macros
-    from ttf.page.results_tables import contracts
+    from ttf.page.results_tables import load_all_contracts
 
     files, params = snakemake.input, snakemake.params
     record = describe(Path(files.citation).read_text(encoding="utf-8"), params.settings, params.traces)
     folders = tuple(params.folders)
-    tables = {table.path: table for table in contracts(folders).values()}
-    charts = words_of_charts(Path(index) for index in files.indexes)
+    tables = {table.path: table for table in load_all_contracts(folders).values()}
+    charts = read_chart_texts(Path(index) for index in files.indexes)
     folder = Path(snakemake.output.project)
     listed = [
-        Published("README.md", site.readme_of(record).encode(), "README", "What is here, and what it may be used for")
+        PackedFile(
+            "README.md", site.make_readme(record).encode(), "README", "What is here, and what it may be used for"
+        )
     ]
-    listed += [page_of_report(path, path.name) for path in map(Path, files.papers)]
+    listed += [describe_report_page(path, path.name) for path in map(Path, files.papers)]
     listed += [
-        Published(site.RUN_REPORT, path.read_bytes(), "How the study was run", "By Snakemake: rules, times")
+        PackedFile(site.RUN_REPORT, path.read_bytes(), "How the study was run", "By Snakemake: rules, times")
         for path in map(Path, files.run_report)
     ]
-    listed += [published(path, place_of(path, folder.parents[1]), charts, tables) for path in map(Path, files.products)]
-    bodies = {"files": site.index_of(listed, record), "tables": as_html(by_analysis(folders))}
+    listed += [
+        describe_file(path, published_path(path, folder.parents[1]), charts, tables)
+        for path in map(Path, files.products)
+    ]
+    bodies = {"files": site.file_index(listed, record), "tables": to_html_page(group_by_analysis(folders))}
     reports = {Path(path).stem: Path(path).read_text(encoding="utf-8") for path in files.reports}
     templates = Path(files.blocks).parent
     texts = pages.sources(reports, params.pages, record, bodies, macros(templates))

@@ -10,11 +10,11 @@ from unittest.mock import patch
 import hypothesis
 import pytest
 from study_runs import SHARED_DATA, SMALL, Checkout, check_out, copy_study, hide_quarto
-from ttf.engine.process.entry import take_common_code
+from ttf.engine.process.entry import select_common_code
 from whole_study import load_claims_once
 
 # Make a study's digits independent of the processor.
-take_common_code()
+select_common_code()
 # Render pages with Pandoc on every machine.
 hide_quarto()
 

@@ -9,11 +9,11 @@ from scipy import stats
 from ttf.engine.columns import STRATUM
 from ttf.stats.durations.survival import survival_tables
 
-LIVES = {"duration_s": pl.Int64, "event": pl.String}
+DURATIONS = {"duration_s": pl.Int64, "event": pl.String}
 
 
 def make_durations(rows: list[tuple]) -> pl.DataFrame:
-    return pl.DataFrame(rows, schema=LIVES, orient="row")
+    return pl.DataFrame(rows, schema=DURATIONS, orient="row")
 
 
 def check_verdict(row: dict, durations: np.ndarray, failed: np.ndarray) -> None:

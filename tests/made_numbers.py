@@ -5,13 +5,13 @@ from ttf.engine.columns import GAP
 
 ABOUT = {
     "unit": "job",
-    "life": "job",
+    "subject": "job",
     "gives": "jobs",
     "clock": "UTC",
     "failure_words": ["FAILED", "TIMEOUT"],
     "targets": {},
 }
-COMPONENTS = ABOUT | {"unit": "node", "life": GAP, "gives": "lives", "failure_words": []}
+COMPONENTS = ABOUT | {"unit": "node", "subject": GAP, "gives": "durations", "failure_words": []}
 
 JOBS = {
     "data.jobs": (53_806, "jobs"),
@@ -60,7 +60,7 @@ JOBS = {
     "sizes.rate.ci_high": (11.2, "failures per 1000 node days"),
     "sizes.rate.above_gpus": (128, "GPUs"),
     "sizes.rate.node_days": (8_620.0, "node days"),
-    "sizes.rate.days_a_failure": (107.8, "days"),
+    "sizes.rate.days_per_failure": (107.8, "days"),
     "sizes.law.verdict": ("agrees", "label"),
     "sizes.largest_run.gpus": (1024, "GPUs"),
     "ettr.assumed.size_of_the_run": (1024, "GPUs"),

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 from ttf.analyses.shared.risk.features import CATEGORY, CLOCK, HASHED, HISTORY, NUMERIC, Feature
 from ttf.analyses.shared.risk.model import TrainingData, train_model
-from ttf.records.clusters import with_clusters
+from ttf.records.clusters import add_clusters
 from ttf.records.jobs import JOB_COLUMNS, conform
 
 WEEK_S = 7 * 86_400
@@ -161,9 +161,11 @@ def _records(rng: np.random.Generator, sent: Sent, risk: np.ndarray, fails: np.n
         size=pl.lit(1, dtype=pl.Int64),
         trace_end_s=pl.lit(FIRST_S + last_s, dtype=pl.Int64),
     )
-    return with_clusters(conform(jobs, JOB_COLUMNS))
+    return add_clusters(conform(jobs, JOB_COLUMNS))
 
 
-def train(jobs, known, features, learn, recalibrate, until_s, with_hours=True, kind=None):
+def train(jobs, job_features, features, learn, recalibrate, until_s, with_hours=True, kind=None):
     """Train on the jobs in `learn`, recalibrate on `recalibrate`; return the model or the reason for none."""
-    return train_model(TrainingData.select(jobs, known, learn, recalibrate, until_s, with_hours), features, kind=kind)
+    return train_model(
+        TrainingData.select(jobs, job_features, learn, recalibrate, until_s, with_hours), features, kind=kind
+    )

@@ -2,7 +2,7 @@
 
 import numpy as np
 import polars as pl
-from ttf.records.clusters import with_clusters
+from ttf.records.clusters import add_clusters
 from ttf.records.jobs import JOB_COLUMNS, conform
 
 STATES = {"COMPLETED": "success", "FAILED": "failure", "NODE_FAIL": "failure", "PREEMPTED": "cancelled"}
@@ -45,7 +45,7 @@ def make_trace(seed: int, n: int, with_attempts: bool) -> tuple[pl.DataFrame, pl
         start_s=pl.when(fate != "waiting").then("submit_s"),
         runtime_s=pl.when(fate == "ended").then(pl.Series(rng.integers(0, 9_000, n))),
     )
-    jobs = with_clusters(conform(jobs.with_columns(end_s=pl.col("start_s") + pl.col("runtime_s")), JOB_COLUMNS))
+    jobs = add_clusters(conform(jobs.with_columns(end_s=pl.col("start_s") + pl.col("runtime_s")), JOB_COLUMNS))
     if not with_attempts:
         return jobs, None
     rows = []

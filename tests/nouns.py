@@ -6,13 +6,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from of_formats import FORMATS
 from study.yaml_files import load_yaml
 from study_runs import ROOT
-from ttf.analyses.catalogue import rooms
+from ttf.analyses.catalogue import load_analyses
 from ttf.display.phrases import noun
 from ttf.engine.columns import GAP
 from ttf.engine.contract import THINGS, Table
-from ttf.engine.words import many
+from ttf.engine.words import plural_noun
 
-CONTRACTS = [table for room in rooms().values() for table in room.tables]
+CONTRACTS = [table for room in load_analyses().values() for table in room.tables]
 
 # A number with the text that follows it, on the page and in the templates.
 _ON_PAGE = re.compile(r'<data data-key="([^"]+)">([^<]*)</data>((?:[^<]|<(?!data)[^>]*>){0,80})')
@@ -32,9 +32,9 @@ def load_trace_words(trace: str) -> dict | None:
         if declaration["gives"] == "jobs"
         else GAP
         if has_outages
-        else declaration.get("life", "period at risk")
+        else declaration.get("subject", "period at risk")
     )
-    return {"unit": declaration["unit"], "life": duration_noun, "gives": declaration["gives"]}
+    return {"unit": declaration["unit"], "subject": duration_noun, "gives": declaration["gives"]}
 
 
 def find_numbers(text: str) -> Iterator[tuple[str, str, str]]:
@@ -45,11 +45,11 @@ def find_numbers(text: str) -> Iterator[tuple[str, str, str]]:
 def wrong_nouns(text: str, metrics: Mapping, contracts: Iterable[Table], trace_words: Mapping) -> list[str]:
     """List the numbers whose noun differs from what their table, or their unit, counts.
 
-    trace_words: unit, life and gives of the trace. A share counts its table's rows; a number counts its unit.
+    trace_words: unit, duration and gives of the trace. A share counts its table's rows; a number counts its unit.
     """
     tables = {table.path: table for table in contracts}
     counted_things = {thing: Table(thing, "", "", {}, counted=thing) for thing in THINGS}
-    nouns = {many(noun(table, trace_words)) for table in counted_things.values()} | {*THINGS}
+    nouns = {plural_noun(noun(table, trace_words)) for table in counted_things.values()} | {*THINGS}
     plurals = "|".join(sorted(nouns, key=len, reverse=True))
     faults = []
     for key, shown, following in find_numbers(text):
@@ -59,6 +59,6 @@ def wrong_nouns(text: str, metrics: Mapping, contracts: Iterable[Table], trace_w
             continue
         sentence, separator = (following, _OF) if unit == "share" else (f"{shown}{following}", r"[\d,]+")
         match = re.match(rf"{separator} ({plurals})\b", sentence)
-        if match and match[1] != many(noun(counted, trace_words)):
+        if match and match[1] != plural_noun(noun(counted, trace_words)):
             faults.append(f"{key}: {shown}{following[:40]!r}, and {counted.name} counts {counted.counts}")
     return faults

@@ -6,7 +6,7 @@ import polars as pl
 import yaml
 from study.format_declarations import find_declarations, load_formats, read_schema_text, select_meaning
 from study.watch import read_watch_options
-from ttf.formats.protocol import Source, code_of
+from ttf.formats.protocol import Source, load_format
 from ttf.raw.ingest import ingest
 from ttf.raw.raw_tables import table_schemas
 
@@ -90,12 +90,12 @@ def ingest_tables(name, folder, max_share=1.0, readers=None, **tables):
 
 
 def derive_table(name, product, raw, entry=None):
-    """Derive a common table (jobs, attempts, placements, lives, nodes, outages) from typed raw tables.
+    """Derive a common table (jobs, attempts, placements, durations, nodes, outages) from typed raw tables.
 
     raw: tables by name. entry: the trace's entry in the registry.
     """
     declaration = FORMATS[name]
-    code = code_of(declaration["code"])
+    code = load_format(declaration["code"])
     source = Source(raw, select_meaning(entry or {}, declaration) | read_watch_options(entry or {}, None))
     if code.records:
         source = replace(source, records=code.records(source))

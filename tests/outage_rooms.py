@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import vl_convert
 from given_tables import TableInputs, compute_metrics
 from ttf.analyses import module_name
-from ttf.analyses.catalogue import places, rooms
+from ttf.analyses.catalogue import find_analysis_folders, load_analyses
 from ttf.display.charts.figure import Study
 from ttf.display.trace_numbers import Numbers
 from ttf.engine.storage.tables import read_table, write_csv
@@ -28,7 +28,7 @@ class Frames(TableInputs):
 def compute_tables(analysis: str, inputs: Frames, folder: Path) -> TableInputs:
     """Compute the tables of an analysis, check their contracts, write them and read them back."""
     computed = import_module(f"{module_name(analysis)}.compute").compute(inputs)
-    contracts = {table.name: table for table in rooms()[analysis].tables}
+    contracts = {table.name: table for table in load_analyses()[analysis].tables}
     assert list(computed) == list(contracts)
     for name, table in computed.items():
         contracts[name].check(table)
@@ -39,7 +39,7 @@ def compute_tables(analysis: str, inputs: Frames, folder: Path) -> TableInputs:
 def render_analysis(analysis: str, inputs: TableInputs) -> tuple[Numbers, str, dict]:
     """Return (numbers, text without markup, figures by chart) of an analysis; draw charts at both widths."""
     metrics, figures = compute_metrics(analysis, inputs), {}
-    charts = import_module(f"{module_name(analysis)}.charts").CHARTS if rooms()[analysis].charts else {}
+    charts = import_module(f"{module_name(analysis)}.charts").CHARTS if load_analyses()[analysis].charts else {}
     for name, chart in charts.items():
         for study in (Study("node"), Study("node", narrow=True)):
             figures[name] = chart(inputs, study)
@@ -49,13 +49,15 @@ def render_analysis(analysis: str, inputs: TableInputs) -> tuple[Numbers, str, d
     tables = page.tables(SimpleNamespace(table=inputs.__getitem__))
     context = {
         "unit": "node",
-        "life": "gap between outages",
+        "subject": "gap between outages",
         "m": Numbers(metrics),
         "chart": lambda name: f"[{figures[name].title}]",
         "table": lambda name, caption: tables[name].html(name) + caption if tables[name].frame.height else "",
         "has_chart": figures.__contains__,
         "has_table": lambda name: tables[name].frame.height > 0,
     }
-    templates = environment(ROOT / "report", places().values())
-    text = "\n".join(templates.get_template(f"{name}.qmd").render(context) for name in rooms()[analysis].sections)
+    templates = environment(ROOT / "report", find_analysis_folders().values())
+    text = "\n".join(
+        templates.get_template(f"{name}.qmd").render(context) for name in load_analyses()[analysis].sections
+    )
     return Numbers(metrics), re.sub(r"<[^>]*>", "", text), figures

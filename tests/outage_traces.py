@@ -5,8 +5,8 @@ from collections import defaultdict
 from pathlib import Path
 
 import polars as pl
-from ttf.records.outages.outage_causes import with_rules
-from ttf.records.outages.outage_records import exposure_of, outages_of
+from ttf.records.outages.outage_causes import apply_rules
+from ttf.records.outages.outage_records import build_exposure, merge_records
 
 DAY = 86_400
 
@@ -31,8 +31,8 @@ def infinitehbd(folder: Path, nodes: int = 400, days: float = 348.9798) -> tuple
     records = infinitehbd_records(folder)
     recorded_units = records["unit_id"].unique().sort().to_list()
     names = recorded_units + [f"unseen-{number}" for number in range(1, nodes - len(recorded_units) + 1)]
-    exposure = exposure_of("t", pl.DataFrame({"unit_id": names, "from_s": 0, "until_s": round(days * DAY)}))
-    return *outages_of("t", with_rules(records, []), exposure), exposure
+    exposure = build_exposure("t", pl.DataFrame({"unit_id": names, "from_s": 0, "until_s": round(days * DAY)}))
+    return *merge_records("t", apply_rules(records, []), exposure), exposure
 
 
 def make_outages(
@@ -42,5 +42,5 @@ def make_outages(
     rows = [(unit, *interval) for unit, unit_intervals in intervals.items() for interval in unit_intervals]
     records = pl.DataFrame(rows, schema={"unit_id": pl.String, "start_s": pl.Int64, "end_s": pl.Int64}, orient="row")
     units = pl.DataFrame({"unit_id": list(intervals), "from_s": 0, "until_s": until_s})
-    exposure = exposure_of("t", units.with_columns(**columns))
-    return *outages_of("t", with_rules(records.with_columns(**columns), []), exposure), exposure
+    exposure = build_exposure("t", units.with_columns(**columns))
+    return *merge_records("t", apply_rules(records.with_columns(**columns), []), exposure), exposure

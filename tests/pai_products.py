@@ -4,7 +4,7 @@ import tempfile
 from pathlib import Path
 
 import polars as pl
-from ttf.engine.storage.partitions import Partitions, read_results, results_of, write_results
+from ttf.engine.storage.partitions import Partitions, compute_results, read_results, write_results
 from ttf.formats.pai2020 import derive as pai2020
 from ttf.formats.protocol import Source
 
@@ -12,7 +12,7 @@ from ttf.formats.protocol import Source
 def derive_jobs(raw, number: int = 1, shares: int = 1) -> pl.DataFrame:
     with tempfile.TemporaryDirectory() as folder:
         if shares == 1:
-            results = results_of(pai2020.task_totals, raw, Partitions(Path(folder), number))
+            results = compute_results(pai2020.task_totals, raw, Partitions(Path(folder), number))
         else:
             folders = [Path(folder, str(share)) for share in range(shares)]
             for share, outputs in enumerate(folders):

@@ -6,7 +6,7 @@ import re
 # Elements of a page that are not prose, and tags that do not end a piece of prose.
 _NO_PROSE = re.compile(r"<(script|style|table|pre)\b.*?</\1>", re.DOTALL)
 _INLINE = re.compile(r"</?(?:a|abbr|b|bdi|cite|code|data|em|i|q|span|strong|sub|sup)\b[^>]*>")
-_MANY = "jobs|tasks|pods|attempts|failures|nodes|GPUs|users|machines|rows|lives|runs|days|hours|columns|checks"
+_MANY = "jobs|tasks|pods|attempts|failures|nodes|GPUs|users|machines|rows|durations|runs|days|hours|columns|checks"
 # Pattern -> the fault that it indicates.
 _SLIPS = {
     r"\b(?:nan|None(?! of)|inf|undefined|0 of 0)\b": "a number that is none",

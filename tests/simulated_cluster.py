@@ -19,8 +19,8 @@ from ttf.engine.storage.partitions import Partitions
 from ttf.formats.sacct import read as sacct_reader
 from ttf.raw.extra_table_reader import health_events
 from ttf.raw.ingest import ingest
-from ttf.records.infra import infra_lives
-from ttf.records.outages.outage_records import outages_of
+from ttf.records.infra import infra_durations
+from ttf.records.outages.outage_records import merge_records
 
 RULES = {"states": ["NODE_FAIL", "BOOT_FAIL"], "events": {"severities": ["high"]}}
 FIRST_S, DAY = 1_735_689_600, 86_400
@@ -104,7 +104,7 @@ def simulate(seed: int, bad: int = 3) -> Simulated:
     events = events.with_columns(code=pl.Series(codes.tolist()), severity=pl.lit("high")).sort("time", "node", "code")
     down_s = FIRST_S + failed_day * DAY + at_s[fails] + 60
     down = pl.DataFrame({"unit_id": names[failed], "start_s": down_s, "end_s": down_s + 4 * 3600})
-    outages, _ = outages_of("t", down.with_columns(node="unit_id"), None)
+    outages, _ = merge_records("t", down.with_columns(node="unit_id"), None)
     return Simulated(dump, events, outages, set(names[worse].tolist()))
 
 
@@ -156,7 +156,7 @@ def judge_cluster(
         events = health_events(folder)
     jobs = derive_table("sacct", "jobs", raw).with_columns(trace=pl.lit("t"))
     outages = cluster.outages if has_outages else None
-    durations = infra_lives(jobs, derive_table("sacct", "attempts", raw), RULES, events, outages).lazy()
+    durations = infra_durations(jobs, derive_table("sacct", "attempts", raw), RULES, events, outages).lazy()
     placements = derive_table("sacct", "placements", raw).lazy()
     window = last_window(placements, 365)
     node_results = lemon_nodes(placements, durations, [window, *split_window(window)], 0.05, Partitions(folder))

@@ -106,11 +106,11 @@ def _find_plugins(checkout: Path) -> None:
 if __name__ == "__main__":
     for module in PRELOADED:
         __import__(module)
-    asked = _serve()
-    _become(asked)
-    if asked.plugins:
-        snakefile = dict(zip(asked.arguments, asked.arguments[1:], strict=False)).get("--snakefile", "Snakefile")
+    request = _serve()
+    _become(request)
+    if request.plugins:
+        snakefile = dict(zip(request.arguments, request.arguments[1:], strict=False)).get("--snakefile", "Snakefile")
         _find_plugins(Path(snakefile).absolute().parent)
-    if asked.one_process:
+    if request.one_process:
         _run_scripts_here()
     sys.modules["snakemake.cli"].main()

@@ -7,11 +7,11 @@ from made_runs import add_job_rows
 from ttf.analyses.lost.measure_losses import lost_work, owners, repeats, what_if
 from ttf.engine.storage.partitions import Partitions
 from ttf.records.jobs import Frame
-from ttf.records.runs import ended, runs
+from ttf.records.runs import add_end_columns, build_runs
 
 
-def make_runs(jobs: pl.DataFrame, attempts: pl.DataFrame | None, lives: Frame) -> pl.LazyFrame:
-    return runs(jobs, None if attempts is None else add_job_rows(jobs, attempts), ended(lives))
+def make_runs(jobs: pl.DataFrame, attempts: pl.DataFrame | None, durations: Frame) -> pl.LazyFrame:
+    return build_runs(jobs, None if attempts is None else add_job_rows(jobs, attempts), add_end_columns(durations))
 
 
 def loss_sums(run_rows: Frame, interval_s: int, window_s: int, begin_s: int | None = None) -> pl.DataFrame:

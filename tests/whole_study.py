@@ -86,7 +86,7 @@ class Result:
     job: str | None = None
     refused: str | None = None
     crash: str | None = None
-    said: dict[str, str | None] = field(default_factory=dict)
+    log_line_by_job: dict[str, str | None] = field(default_factory=dict)
     warned: list[str] = field(default_factory=list)
     hashes: dict[str, str] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
@@ -112,7 +112,7 @@ def run(
                 result.job = job.name
                 if only(job):
                     start = time.perf_counter()
-                    result.said[job.name] = run_job(job, threads)
+                    result.log_line_by_job[job.name] = run_job(job, threads)
                     result.seconds[job.name] = time.perf_counter() - start
             result.job = None
         except (StudyError, ConfigError) as error:
@@ -203,7 +203,7 @@ def _as_a_job_of_its_own(threads: int) -> Iterator[None]:
 def list_jobs(study: Study, pdf: bool = False) -> Iterator[Job]:
     """Yield every job of a study after the jobs that make its inputs; no shares, downloads or manifest."""
     for name in study.names:
-        yield from _to_lives(study, name)
+        yield from _to_durations(study, name)
         yield _tables(study, name)
     yield from _rooms(study)
     for subject in study.subjects:
@@ -212,7 +212,7 @@ def list_jobs(study: Study, pdf: bool = False) -> Iterator[Job]:
     yield from _report(study, pdf)
 
 
-def _to_lives(study: Study, name: str) -> Iterator[Job]:
+def _to_durations(study: Study, name: str) -> Iterator[Job]:
     trace, config, folder = study.traces[name], study.config, f"results/{name}"
     wildcards = {"trace": name}
     if trace.sample_files:
@@ -285,20 +285,20 @@ def _to_lives(study: Study, name: str) -> Iterator[Job]:
         params = {"derivation_options": trace.outage_options, "rules": trace.outage_rules}
         rule = "derive_outages" if trace.has_exposure else "derive_outages_unwatched"
         yield Job("derive_outages", trace.find_rule_inputs("derive_outages") | raw, outputs, params, wildcards, rule)
-    if "lives" in trace.products:
+    if "durations" in trace.products:
         params = derived | {"outage_options": {"causes": trace.causes, "clusters": trace.format.get("clusters", {})}}
         yield Job(
-            "derive_lives",
-            trace.find_rule_inputs("derive_lives"),
-            {"lives": f"{folder}/lives.parquet"},
+            "derive_durations",
+            trace.find_rule_inputs("derive_durations"),
+            {"durations": f"{folder}/durations.parquet"},
             params,
             wildcards,
         )
         params = {"rules": trace.infra_failures, "causes": trace.causes} | block_days
         yield Job(
-            "derive_infra_lives",
-            trace.find_rule_inputs("derive_infra_lives"),
-            {"lives": f"{folder}/lives_infra.parquet"},
+            "derive_infra_durations",
+            trace.find_rule_inputs("derive_infra_durations"),
+            {"durations": f"{folder}/durations_infra.parquet"},
             params,
             wildcards,
         )
@@ -352,7 +352,7 @@ def _charts(study: Study, subject: str) -> Job:
         ),
         "reads": study.list_producers(tables),
         "unit": trace.unit if trace else "job",
-        "life": trace.life if trace else "job",
+        "subject": trace.subject if trace else "job",
         "synthetic": bool(trace and trace.synthetic),
     }
     kind = next(kind for kind, traces in study.traces_by_chart_set.items() if subject in traces)

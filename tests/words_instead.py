@@ -28,6 +28,14 @@ SAID = {
 }
 SAID[re.compile(r"\d[ \u00a0\u202f]%(?![\w(])")] = "% without a space"
 
+# No name of a function, class, parameter or variable: prepositions, pronouns, adverbs and bare participles.
+NO_NAMES = set(
+    """
+    about alike aside asked beside both every found given here it kept known mine of one others ours place places said
+    spoken theirs there told under what which who whose why within
+    """.split()  # noqa: SIM905
+)
+
 
 def find_private_words(text: str) -> list[str]:
     return [

@@ -53,4 +53,4 @@ rule analysed:
 onstart:
     if not is_used_as_module(workflow):
         remember_study(STUDY.name, workflow.config_settings)
-        interrupts_are_errors()
+        raise_on_interrupt()

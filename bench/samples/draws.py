@@ -16,7 +16,7 @@ from typing import BinaryIO
 import numpy as np
 import polars as pl
 from ttf.engine.errors import StudyError
-from ttf.raw.packed_samples import identifiers
+from ttf.raw.packed_samples import hex_identifiers
 
 Ints = np.ndarray
 Floats = np.ndarray
@@ -200,7 +200,7 @@ def hex_ids(seed: int, kind: int, numbers: Ints, digits: int) -> pl.Series:
 
     Identifiers of 16 digits or more are unique, because the scrambling of the first word is one-to-one.
     """
-    ids = identifiers(id_salt(seed, kind), numbers, digits)
+    ids = hex_identifiers(id_salt(seed, kind), numbers, digits)
     return pl.Series(ids, dtype=pl.Binary).cast(pl.String)
 
 

@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "bench"), str(ROOT / "scripts")]
 
 from ttf.engine.errors import StudyError  # noqa: E402
-from ttf.formats.format_declaration import declared  # noqa: E402
+from ttf.formats.format_declaration import load_declaration  # noqa: E402
 
 from samples.pack import EMBEDDED, packed_sample, write_tables  # noqa: E402
 
@@ -22,7 +22,7 @@ def pack_embedded() -> bool:
     """Write the embedded samples; return whether each has the checksum that its format declares."""
     as_declared = True
     for name, (size, seed) in EMBEDDED.items():
-        sample = declared(name)["sample"]
+        sample = load_declaration(name)["sample"]
         content = packed_sample(name, size, seed).encode()
         (ROOT / sample["packed"]).write_bytes(content)
         digest = hashlib.sha256(content).hexdigest()

@@ -14,8 +14,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
-from ttf.formats.format_declaration import declared
-from ttf.raw.packed_samples import identifiers, table_text
+from ttf.formats.format_declaration import load_declaration
+from ttf.raw.packed_samples import hex_identifiers, table_text
 
 from samples.draws import id_salt
 from samples.pai2020.sample_tables import DIGITS
@@ -38,7 +38,7 @@ def write_tables(name: str, size: int, seed: int, folder: Path) -> dict[str, int
 
 def packed_sample(name: str, size: int, seed: int) -> str:
     """Return the content of the packed file of a synthetic trace."""
-    files = declared(name)["sample"]["files"].values()
+    files = load_declaration(name)["sample"]["files"].values()
     names = [name for names in files for name in ([names] if isinstance(names, str) else names)]
     ids = Identifiers(seed, DIGITS, INSTANCES_A_TASK * size) if name == "pai2020" else None
     with tempfile.TemporaryDirectory() as folder:
@@ -53,7 +53,7 @@ class Identifiers:
         self.numbers = {}
         for kind, length in digits.items():
             salt = id_salt(seed, kind)
-            texts = identifiers(salt, np.arange(largest + 1), length).astype(str).tolist()
+            texts = hex_identifiers(salt, np.arange(largest + 1), length).astype(str).tolist()
             self.numbers[salt, length] = dict(zip(texts, range(largest + 1), strict=True))
 
     def forms(self, values: Sequence[str]) -> Iterator[dict]:

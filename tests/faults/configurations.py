@@ -129,7 +129,7 @@ _VALUES += ["\u202egpj.exe", "\u0000", "\x1b[31mred", "ŞİıŁß", "💥" * 9, 
 _VALUES += ["'; touch owned; '", "../../..", "/", "-rf", "/dev/stdin", "/proc/self/mem", "a" * 300 + "/b", "?1+1"]
 _VALUES += [[], {}, [[]], [{}], [None], [1, "a", None, {}], {"a": {"b": {"c": 1}}}, {1: 2}, {None: None}]
 _VALUES += [yaml.safe_load(text) for text in ("2020-01-31", "2020-01-31 10:00:00+02:00", "!!binary aGk=")]
-_VALUES += [*PLACES, *(f"./{place}" for place in PLACES), "nothing.yaml", "own_claims.yaml", "raw/jobs.csv"]
+_VALUES += [*PLACES, *(f"./{path}" for path in PLACES), "nothing.yaml", "own_claims.yaml", "raw/jobs.csv"]
 _VALUES += [["wrong"] * 5000, list(range(20_000)), {f"key{number}": number for number in range(3000)}]
 
 # Plain scalars, inserted into the text verbatim.

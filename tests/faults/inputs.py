@@ -70,7 +70,7 @@ def unaccounted(folder: Path, format_: str, entries: Entries) -> str:
     account = pl.read_csv(results / "quality" / "row_account.csv", glob=False)
     quarantine = pl.read_parquet(results / "quality" / "quarantine.parquet", glob=False)
     for table, read_count, accepted, excluded in account.select(
-        "table", "rows_read", "rows_kept", "rows_quarantined"
+        "table", "rows_read", "rows_accepted", "rows_quarantined"
     ).iter_rows():
         stored = pl.scan_parquet(results / "raw" / f"{table}.parquet", glob=False).select(pl.len()).collect().item()
         if not read_count == accepted + excluded == stored + quarantine.filter(pl.col("table") == table).height:

@@ -21,7 +21,7 @@ from pathlib import Path
 
 import study_runs
 from faults.verdict import LONGEST_S, Verdict, fault_of_message
-from ttf.engine.provenance.seal import sealed
+from ttf.engine.provenance.seal import seal_json
 
 
 @dataclass
@@ -45,7 +45,7 @@ class Finished:
         del facts["digest"]
         return facts
 
-    def one(self, seed: random.Random, kind: str, least: int = 1, beginning: str = "") -> Path:
+    def pick_file(self, seed: random.Random, kind: str, least: int = 1, beginning: str = "") -> Path:
         """Draw a file of the manifest with at least this size whose name has this beginning."""
         names = [
             name
@@ -123,7 +123,7 @@ def _change_content(
     kind: str, change: Callable[[bytes, random.Random], bytes], beginning: str = "", dated: bool = False
 ):
     def tamper(study: Finished, seed: random.Random) -> Path:
-        path = study.keep(study.one(seed, kind, beginning=beginning))
+        path = study.keep(study.pick_file(seed, kind, beginning=beginning))
         content, date = study.before[path]
         path.write_bytes(change(content, seed))
         if dated:
@@ -140,7 +140,7 @@ def _flipped(content: bytes, seed: random.Random) -> bytes:
 
 def _removed(kind: str, beginning: str = ""):
     def tamper(study: Finished, seed: random.Random) -> Path:
-        path = study.keep(study.one(seed, kind, beginning=beginning))
+        path = study.keep(study.pick_file(seed, kind, beginning=beginning))
         path.unlink()
         return path
 
@@ -151,7 +151,7 @@ def _replaced(make: Callable[[Path, Path], None], kind: str = "products"):
     """Return a function that replaces a file. make: called with its path and a copy outside the results."""
 
     def tamper(study: Finished, seed: random.Random) -> Path:
-        path = study.keep(study.one(seed, kind))
+        path = study.keep(study.pick_file(seed, kind))
         outside = study.keep(study.folder / "outside")
         outside.write_bytes(study.before[path][0])
         path.unlink()
@@ -162,9 +162,9 @@ def _replaced(make: Callable[[Path, Path], None], kind: str = "products"):
 
 
 def _swapped(study: Finished, seed: random.Random) -> str:
-    first, second = study.keep(study.one(seed, "products")), study.keep(study.one(seed, "products"))
+    first, second = study.keep(study.pick_file(seed, "products")), study.keep(study.pick_file(seed, "products"))
     while study.before[second][0] == study.before[first][0]:
-        second = study.keep(study.one(seed, "products"))
+        second = study.keep(study.pick_file(seed, "products"))
     first.write_bytes(study.before[second][0])
     second.write_bytes(study.before[first][0])
     return f"{first} and {second}"
@@ -180,7 +180,7 @@ def _change_with_checksum(reseals_manifest: bool):
         text = study.keep(study.manifest).read_text(encoding="utf-8", errors="surrogateescape")
         if reseals_manifest:
             products = study.facts["products"] | {name: study.facts["products"][name] | {"sha256": new_digest}}
-            study.manifest.write_bytes(sealed(study.facts | {"products": products}))
+            study.manifest.write_bytes(seal_json(study.facts | {"products": products}))
         else:
             study.manifest.write_text(text.replace(old_digest, new_digest), encoding="utf-8", errors="surrogateescape")
         return path
@@ -225,7 +225,7 @@ def _remove_entry(kind: str):
         }
         # Keep the old digest.
         manifest_parts = study.keep(study.manifest).read_bytes().split(b"\n", 2)
-        study.manifest.write_bytes(b"\n".join([*manifest_parts[:2], sealed(facts).split(b"\n", 2)[2]]))
+        study.manifest.write_bytes(b"\n".join([*manifest_parts[:2], seal_json(facts).split(b"\n", 2)[2]]))
         return name
 
     return tamper
@@ -295,13 +295,13 @@ KINDS: dict[str, Callable[[Finished, random.Random], object]] = {
     "a product with its checksum": _change_with_checksum(reseals_manifest=False),
     "a product with its checksum and the digest": _change_with_checksum(reseals_manifest=True),
     "a file added to the results": _added(lambda study, seed: study.folder / "results" / _name(seed)),
-    "a file added to a trace": _added(lambda study, seed: study.one(seed, "products").with_name(_name(seed))),
+    "a file added to a trace": _added(lambda study, seed: study.pick_file(seed, "products").with_name(_name(seed))),
     "a file added to the study": _added(lambda study, seed: study.own / _name(seed)),
     "a file added in folders": _added(lambda study, seed: study.own / "report/more" / _name(seed) / "deeper.txt"),
     "a link added": _added(
-        lambda study, seed: study.one(seed, "products").with_name(_name(seed)), lambda path: path.symlink_to("/")
+        lambda study, seed: study.pick_file(seed, "products").with_name(_name(seed)), lambda path: path.symlink_to("/")
     ),
-    "a pipe added": _added(lambda study, seed: study.one(seed, "products").with_name(_name(seed)), os.mkfifo),
+    "a pipe added": _added(lambda study, seed: study.pick_file(seed, "products").with_name(_name(seed)), os.mkfifo),
     "a bit of the manifest": _change_manifest(_flipped),
     "a byte cut from the manifest": _change_manifest(lambda content, seed: content[: seed.randrange(len(content))]),
     "a byte more in the manifest": _change_manifest(lambda content, seed: content + seed.randbytes(1)),
@@ -316,7 +316,10 @@ KINDS: dict[str, Callable[[Finished, random.Random], object]] = {
     "a folder for the manifest": _replace_manifest(Path.mkdir),
     "a link for the manifest": _replace_manifest(lambda path: path.symlink_to("/dev/zero")),
     "a manifest of 1 GB": _long,
-    **{f"a manifest: {what}": _change_manifest(lambda *_, text=text: text) for what, text in TEXTS_OF_MANIFEST.items()},
+    **{
+        f"a manifest: {label}": _change_manifest(lambda *_, text=text: text)
+        for label, text in TEXTS_OF_MANIFEST.items()
+    },
     "a rule edited": _change_content("code", lambda content, _: content + b"# more\n", "workflow/rules/"),
     "a format edited": _change_content("code", lambda content, _: content + b"# more\n", "scripts/ttf/formats/"),
     "a script edited": _change_content("code", lambda content, _: content + b"\nx = 1\n", "scripts/"),
@@ -329,10 +332,12 @@ KINDS: dict[str, Callable[[Finished, random.Random], object]] = {
     "a link for a raw file": _replaced(_replace_by_link, "raw"),
     "a link for a file of the workflow": _replaced(_replace_by_link, "code"),
     "a file added to the raw files": _added(
-        lambda study, seed: study.one(seed, "raw").with_name(seed.choice(["2026.txt", "ä b.csv", "a\nb", "-rf", "{a}"]))
+        lambda study, seed: study.pick_file(seed, "raw").with_name(
+            seed.choice(["2026.txt", "ä b.csv", "a\nb", "-rf", "{a}"])
+        )
     ),
     "a folder added to the raw files": _added(
-        lambda study, seed: study.one(seed, "raw").with_name("more") / "2026.txt"
+        lambda study, seed: study.pick_file(seed, "raw").with_name("more") / "2026.txt"
     ),
     "a file added beside the studies": _added(lambda study, seed: study.own.parent / _name(seed)),
     "a folder added beside the studies": _added(lambda study, seed: study.own.parent / "more" / _name(seed)),

@@ -5,14 +5,14 @@ import polars as pl
 import pytest
 from of_formats import derive_table, ingest_tables
 from outage_traces import DAY, infinitehbd
-from ttf.analyses.outages.follow_outages import GROWTH
-from ttf.analyses.outages.follow_outages.compute import analyse_growth
 from ttf.analyses.outages.measure_availability import AVAILABILITY
 from ttf.analyses.outages.measure_availability.compute import availability, causes
 from ttf.analyses.outages.measure_availability.outage_free import outage_free
+from ttf.analyses.outages.track_outages import GROWTH
+from ttf.analyses.outages.track_outages.compute import analyse_growth
 from ttf.analyses.shared.outages.faults import faults as faults_of
-from ttf.records.outages.outage_causes import with_rules
-from ttf.records.outages.outage_records import began_under_watch, exposure_of, outages_of
+from ttf.records.outages.outage_causes import apply_rules
+from ttf.records.outages.outage_records import build_exposure, is_start_watched, merge_records
 
 HOUR = 3_600
 
@@ -68,8 +68,8 @@ def test_lanl(shared_data, tmp_path):
     if not file.is_file():
         pytest.skip("the LANL data are not beside the checkout")
     raw, *_ = ingest_tables("lanl", tmp_path, 0, outages=[file])
-    exposure = exposure_of("lanl", derive_table("lanl", "exposure", raw))
-    outages, records = outages_of("lanl", with_rules(derive_table("lanl", "outage_records", raw), []), exposure)
+    exposure = build_exposure("lanl", derive_table("lanl", "exposure", raw))
+    outages, records = merge_records("lanl", apply_rules(derive_table("lanl", "outage_records", raw), []), exposure)
     table = availability(outages, records, exposure, 7, "system")
     row = row_of_all(table)
     assert (row["units"], row["outages"], row["under_way"], row["repairs"]) == (5006, 23_324, 3, 23_327)
@@ -84,7 +84,7 @@ def test_lanl(shared_data, tmp_path):
     # Each system by its own time: N / sum ln(T / t), computed by a loop over the faults.
     logs = n = 0
     for _, watched in exposure.group_by("group"):
-        system_faults = faults_of(records).join(watched, on="unit_id").filter(began_under_watch())
+        system_faults = faults_of(records).join(watched, on="unit_id").filter(is_start_watched())
         begin, end = watched["from_s"].to_numpy(), watched["until_s"].to_numpy()
         for start in system_faults["start_s"]:
             passed = (np.minimum(end, start) - np.minimum(begin, start)).sum()

@@ -10,8 +10,8 @@ import pytest
 from of_formats import derive_table, ingest_tables
 from scipy import stats
 from ttf.analyses.time_to_failure.annual_failure_rate.compute import annual_failure_rates
-from ttf.records.outages.outage_causes import with_rules
-from ttf.records.outages.outage_records import outages_of
+from ttf.records.outages.outage_causes import apply_rules
+from ttf.records.outages.outage_records import merge_records
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +26,7 @@ def days(shared_data):
 def durations(days, tmp_path_factory):
     raw, account, _ = ingest_tables("backblaze", tmp_path_factory.mktemp("backblaze"), 0, days=days)
     assert account.rows() == [("days", 431_087, 431_087, 0)]
-    return derive_table("backblaze", "lives", raw)
+    return derive_table("backblaze", "durations", raw)
 
 
 @pytest.fixture(scope="module")
@@ -49,13 +49,13 @@ def test_known_numbers(durations, drives):
     assert durations["duration_s"].sum() == 431_087 * 86_400
     assert durations["event"].count() == 43
     # Blocks of 45 and 43 drives were away for 12 and 10 days, one drive alone for 4, and came back.
-    assert durations.filter(pl.col("life_id") > 0).height == 89
-    assert durations["life_id"].max() == 1
+    assert durations.filter(pl.col("duration_id") > 0).height == 89
+    assert durations["duration_id"].max() == 1
     # One drive reads 29 years of power.
     assert durations.filter(pl.col("years_at_start").is_null())["unit_id"].to_list() == ["WD-WCAU45409452"]
 
 
-def test_every_life_is_a_stretch_of_days(durations, drives):
+def test_every_duration_is_a_stretch_of_days(durations, drives):
     expected = []
     for serial in sorted(drives):
         _, days_seen, failed = drives[serial]
@@ -101,7 +101,7 @@ def test_every_ticket_is_an_outage(tickets, tmp_path):
     raw, account, _ = ingest_tables("alibaba_ssd", tmp_path, 0, tickets=[tickets])
     assert account.rows() == [("tickets", 18_387, 18_387, 0)]
     records = derive_table("alibaba_ssd", "outage_records", raw)
-    outages, table_records = outages_of("t", with_rules(records, []), None)
+    outages, table_records = merge_records("t", apply_rules(records, []), None)
     assert outages.height == table_records.height == 18_387
     with tickets.open(newline="") as text:
         rows = list(csv.DictReader(text))

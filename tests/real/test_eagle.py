@@ -15,7 +15,7 @@ from ttf.analyses.outcomes.split_outcomes.compute import outcome_table
 from ttf.formats.table import read as table
 from ttf.raw.ingest import ingest
 from ttf.raw.raw_tables import table_schemas
-from ttf.records.lives import lives_of_jobs
+from ttf.records.durations import durations_of_jobs
 
 ROOT = Path(__file__).resolve().parents[2]
 DENVER = ZoneInfo("America/Denver")
@@ -102,7 +102,7 @@ def test_rows_that_share_an_id_are_jobs_of_their_own(jobs, rows):
         numbers[row["job_id"]] += 1
         tasks.append(str(numbers[row["job_id"]]) if row["job_id"] in repeated else None)
     assert jobs["task"].to_list() == tasks
-    durations = lives_of_jobs(jobs)
+    durations = durations_of_jobs(jobs)
     assert durations["unit_id"].n_unique() == 1000
     assert durations["duration_s"].sum() == sum(parse_integer(row["run_time"]) for row in rows)
 

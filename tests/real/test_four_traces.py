@@ -13,7 +13,7 @@ from prefixes import cut
 from prose import faults_of_page
 from study_runs import PAGE
 from ttf.engine.storage.tables import read_table
-from ttf.page.results_tables import contracts
+from ttf.page.results_tables import load_all_contracts
 
 TRACES = ("openb", "titan", "lanl", "eagle")
 LANL_ROWS = 4_000
@@ -112,14 +112,14 @@ def test_no_headline_on_a_projection_that_the_data_do_not_bear(results, finished
         page = file.read_text()
         assert 'data-key="ettr.estimate' not in page
         assert not re.search(r"can expect [\d,.]+ interruptions", page)
-        ettr = read_table(trace / "tables/ettr.csv", contracts()["ettr"])
+        ettr = read_table(trace / "tables/ettr.csv", load_all_contracts()["ettr"])
         assert ettr.filter(pl.coalesce("gpus", "nodes") == 1024)["ettr_renewal"].null_count() == 3
 
 
-def test_counts_in_the_caption_of_the_incidence_are_those_of_all_lives(results):
+def test_counts_in_the_caption_of_the_incidence_are_those_of_all_durations(results):
     """The counts do not depend on the steps that a thinned curve keeps."""
     for trace in ("openb", "eagle"):
-        durations = pl.read_parquet(results / trace / "lives.parquet", columns=["event", "duration_s"])
+        durations = pl.read_parquet(results / trace / "durations.parquet", columns=["event", "duration_s"])
         events = dict(durations.drop_nulls().group_by("event").len().iter_rows())
         caption = json.loads((results / trace / "figures/index.json").read_text())["cumulative_incidence"]["caption"]
         caption_counts = re.search(r"at risk: (.*?)\.", caption)[1]
@@ -147,7 +147,7 @@ def test_all_rows_of_a_whole_trace_have_the_same_clusters(results):
     for trace, expected in (("lanl", "node"), ("titan", "cabinet"), ("openb", "request profile")):
         cluster_units = set()
         for name in tables:
-            rows = read_table(results / trace / f"tables/{name}.csv", contracts()[name])
+            rows = read_table(results / trace / f"tables/{name}.csv", load_all_contracts()[name])
             rows = rows.filter(stratum_by="all") if "stratum_by" in rows.columns else rows
             cluster_units |= {expected.removesuffix(" and week") for expected in rows["cluster_by"].drop_nulls()}
         assert cluster_units == {expected}

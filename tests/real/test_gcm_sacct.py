@@ -88,5 +88,5 @@ def test_jobs_whatever_bytes_stand_in_columns_that_are_not_read(folder, tmp_path
     ]
     assert attempts["node_list"].to_list() == [["learnnode047"], ["learnnode036"]]
     account, steps, _ = derive_tables(folder / "sample-sacct-output.txt", folder=tmp_path / "steps")
-    assert account["rows_kept"].item() == 68
+    assert account["rows_accepted"].item() == 68
     assert not steps.height

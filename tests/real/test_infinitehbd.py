@@ -10,9 +10,9 @@ from outage_traces import DAY, infinitehbd
 from study.yaml_files import load_yaml
 from study_runs import ROOT
 from ttf.formats.infinitehbd.read import READING
-from ttf.records.outages.outage_causes import with_rules
-from ttf.records.outages.outage_lives import lives_of_outages
-from ttf.records.outages.outage_records import exposure_of, outages_of
+from ttf.records.outages.outage_causes import apply_rules
+from ttf.records.outages.outage_durations import durations_of_outages
+from ttf.records.outages.outage_records import build_exposure, merge_records
 
 ENTRY = load_yaml(ROOT / "config/traces.yaml")["infinitehbd"]
 
@@ -29,9 +29,9 @@ def derived(folder, tmp_path_factory):
     """Return (row account, outages, records, exposure) of the study, without the rules of causes."""
     output_folder, files = tmp_path_factory.mktemp("infinitehbd"), [folder / "fault_trace.json"]
     raw, account, _ = ingest_tables("infinitehbd", output_folder, 0, READING.readers, events=files)
-    exposure = exposure_of("t", derive_table("infinitehbd", "exposure", raw, ENTRY))
-    records = with_rules(derive_table("infinitehbd", "outage_records", raw, ENTRY), [])
-    return account, *outages_of("t", records, exposure), exposure
+    exposure = build_exposure("t", derive_table("infinitehbd", "exposure", raw, ENTRY))
+    records = apply_rules(derive_table("infinitehbd", "outage_records", raw, ENTRY), [])
+    return account, *merge_records("t", records, exposure), exposure
 
 
 def test_every_event_is_kept_and_the_file_is_the_one_of_the_registry(derived, folder):
@@ -65,9 +65,9 @@ def test_the_same_as_read_by_other_code(derived, folder):
     assert exposure.select(times).equals(reference_exposure.select(times))
 
 
-def test_lives_are_what_outages_leave_of_the_watch(derived):
+def test_durations_are_what_outages_leave_of_the_watch(derived):
     _, outages, _, exposure = derived
-    durations = lives_of_outages(outages, exposure, ["hardware_failure"], {"node": ["unit_id"]})
+    durations = durations_of_outages(outages, exposure, ["hardware_failure"], {"node": ["unit_id"]})
     watched_s = (exposure["until_s"] - exposure["from_s"]).sum()
     assert durations["duration_s"].sum() == watched_s - outages["duration_s"].sum()
     assert durations["event"].count() == 582

@@ -15,11 +15,11 @@ from ttf.analyses.factors.estimate_hazards.hazard_ratios import ARE_CLUSTERS, ha
 from ttf.analyses.factors.estimate_hazards.incidence import cumulative_incidence, exclusive_causes
 from ttf.analyses.scaling.measure_sizes.sizes import node_failure_rate, select_component_runs, sums_by_nodes
 from ttf.formats.lanl import derive as lanl
-from ttf.records.infra import infra_lives_of_components
-from ttf.records.outages.outage_causes import with_rules
-from ttf.records.outages.outage_records import exposure_of, outages_of
+from ttf.records.infra import infra_durations_of_components
+from ttf.records.outages.outage_causes import apply_rules
+from ttf.records.outages.outage_records import build_exposure, merge_records
 from ttf.stats.durations.mttf import mean_time_to_failure
-from ttf.stats.large_runs.projection import Reach
+from ttf.stats.large_runs.projection import ProjectionLimit
 
 FILE = "LA-UR-05-7318-failure-data-1996-2005.csv"
 DENVER = ZoneInfo("America/Denver")
@@ -74,7 +74,7 @@ def ingested(file, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def durations(ingested):
-    return derive_table("lanl", "lives", ingested[1])
+    return derive_table("lanl", "durations", ingested[1])
 
 
 @pytest.fixture(scope="module")
@@ -187,11 +187,11 @@ def test_exposure_by_system(durations, rows, outages):
     assert sum(nodes.values()) == 5006
 
 
-def test_outages_and_exposure_agree_with_lives(ingested, durations, rows, outages):
-    exposure = exposure_of("lanl", derive_table("lanl", "exposure", ingested[1]))
+def test_outages_and_exposure_agree_with_durations(ingested, durations, rows, outages):
+    exposure = build_exposure("lanl", derive_table("lanl", "exposure", ingested[1]))
     rules = load_yaml(ROOT / "config/outage_causes.yaml")["rules"]
-    table, records = outages_of(
-        "lanl", with_rules(derive_table("lanl", "outage_records", ingested[1]), rules), exposure
+    table, records = merge_records(
+        "lanl", apply_rules(derive_table("lanl", "outage_records", ingested[1]), rules), exposure
     )
     assert table["counted"].sum() == durations["event"].count() == 23_324
     assert sorted(table.select("unit_id", "start_s").rows()) == sorted(
@@ -219,7 +219,7 @@ def merged_starts(spans):
         down_until = max(end, down_until or end)
 
 
-def test_causes_of_lives(durations, rows):
+def test_causes_of_durations(durations, rows):
     causes = durations.select(lanl.CAUSES).sum().row(0)
     assert dict(zip(CAUSES, causes, strict=True)) == causes_of_first_rows(rows)
     assert causes == (348, 14_175, 131, 417, 2625, 5186)
@@ -260,8 +260,8 @@ def test_systems_differ_more_than_chance_and_the_interval_says_so(durations):
 
 
 def test_failure_rate_of_a_node(durations, outages):
-    infra = infra_lives_of_components(durations, lanl.CAUSES)
-    projection_limit = Reach(1, 1, "one size only", "more sizes")
+    infra = infra_durations_of_components(durations, lanl.CAUSES)
+    projection_limit = ProjectionLimit(1, 1, "one size only", "more sizes")
     table = node_failure_rate(
         sums_by_nodes(select_component_runs(infra)), "component", None, None, None, projection_limit
     )

@@ -30,8 +30,8 @@ def nodes(results):
 def tallies_by_node(results):
     """Return [system, outages, outages a day or more after the last repair, seconds up] by node."""
     tallies = defaultdict(lambda: ["", 0, 0, 0])
-    durations = pl.read_parquet(results / "lives.parquet")
-    for row in durations.select("unit_id", "system", "life_id", "duration_s", "event").iter_rows():
+    durations = pl.read_parquet(results / "durations.parquet")
+    for row in durations.select("unit_id", "system", "duration_id", "duration_s", "event").iter_rows():
         node, system, number, seconds, event = row
         tally = tallies[node]
         tally[0] = system

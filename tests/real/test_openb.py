@@ -164,7 +164,7 @@ def test_mean_time_to_failure_by_job_size(openb, pods, shared_data):
     assert table(openb, "survival_summary_infra").row(0, named=True)["events"] == 1870
 
 
-def life_table(durations, entries, failed):
+def duration_table(durations, entries, failed):
     ages = np.unique(durations[failed])
     return {
         int(age): (int(((entries < age) & (durations >= age)).sum()), int((durations[failed] == age).sum()))
@@ -183,7 +183,7 @@ def test_delayed_entry(openb, pods):
     assert ((entries > 0).sum(), (entries == durations).sum()) == (33, 1)
     is_observed = (entries == 0) | (durations > entries)
     # A pod observed from its start is also at risk at 0 s.
-    table = life_table(durations[is_observed], np.where(entries > 0, entries, -1)[is_observed], failed[is_observed])
+    table = duration_table(durations[is_observed], np.where(entries > 0, entries, -1)[is_observed], failed[is_observed])
     survival = np.cumprod([1 - events / risk_count for risk_count, events in table.values()])
     summary = table_row(openb, "survival_summary_delayed_entry")
     assert (summary["n"], summary["events"], summary["entered_late"]) == (7254, 1870, 32)

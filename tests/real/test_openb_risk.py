@@ -15,10 +15,10 @@ from ttf.analyses.risk.predict_failure.model_trials import BASE, BOOSTING, NOT_R
 from ttf.analyses.risk.predict_failure.risk_labels import CANNOT_SAY
 from ttf.analyses.risk.predict_failure.verdict import read_origins, verdict
 from ttf.analyses.shared.risk import LOGISTIC, NESTED
-from ttf.analyses.shared.risk.features import Data, features_of
-from ttf.analyses.shared.risk.splits import temporal
+from ttf.analyses.shared.risk.features import Data, parse_features
+from ttf.analyses.shared.risk.splits import split_at_origins
 from ttf.raw.ingest import ingest
-from ttf.records.clusters import with_clusters
+from ttf.records.clusters import add_clusters
 from ttf.stats.clustered import FEWEST
 
 # Split -> test pods, failures among them; PR-AUC by model.
@@ -36,16 +36,18 @@ BAND = 0.02
 def data(shared_data, tmp_path_factory) -> Data:
     folder = tmp_path_factory.mktemp("openb")
     ingest({"pods": [shared_data / "openb" / "openb_pod_list_default.csv"]}, raw_schemas("openb"), folder, 0)
-    pods = with_clusters(derive_table("openb", "jobs", {"pods": pl.scan_parquet(folder / "pods.parquet")}))
+    pods = add_clusters(derive_table("openb", "jobs", {"pods": pl.scan_parquet(folder / "pods.parquet")}))
     risk = build_risk_options("openb", {"format": "openb"}, FORMATS["openb"], {}, FORMATS["openb"]["zone"])
-    return Data.load(pods.lazy(), features_of(risk["features"]), risk["clock"])
+    return Data.load(pods.lazy(), parse_features(risk["features"]), risk["clock"])
 
 
 @pytest.fixture(scope="module")
 def trials(data):
     challenger = Challenger.create(True, 2026)
     with limit_to_one_thread():
-        return {split.name: run_trial(data, split, challenger, with_hours=False) for split in temporal(data.jobs)}
+        return {
+            split.name: run_trial(data, split, challenger, with_hours=False) for split in split_at_origins(data.jobs)
+        }
 
 
 def limit_to_one_thread():
@@ -72,7 +74,7 @@ def test_all_pods_that_ended_are_learnt_from_or_tested(data):
     assert (len(data.jobs), int(data.jobs.ended.sum()), int(data.jobs.failed.sum())) == (8152, 7221, 1870)
     assert data.jobs.exclusions == {}
     assert data.jobs.cluster_by == "request profile"
-    for split in temporal(data.jobs):
+    for split in split_at_origins(data.jobs):
         assert (data.jobs.known_s[split.learn | split.recalibrate] < split.until_s).all()
         assert (data.jobs.submit_s[split.test] >= split.until_s).all()
 

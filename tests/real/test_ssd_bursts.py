@@ -39,12 +39,12 @@ def bursts(tickets, tmp_path_factory):
     return compute_tables("find_bursts", frames, tmp_path_factory.mktemp("bursts"))["bursts"]
 
 
-@pytest.mark.parametrize("within", ["node", "rack"])
-def test_chains(tickets, bursts, within):
+@pytest.mark.parametrize("location", ["node", "rack"])
+def test_chains(tickets, bursts, location):
     """Test the share of tickets in chains of two or more with gaps up to the window."""
     times_by_place = defaultdict(list)
     for row in tickets:
-        times_by_place[row[f"{within}_id"]].append(row["at"])
+        times_by_place[row[f"{location}_id"]].append(row["at"])
     for window in (MINUTE, 30 * MINUTE, 1440 * MINUTE, 7 * 1440 * MINUTE):
         lengths = []
         for times in map(sorted, times_by_place.values()):
@@ -54,7 +54,7 @@ def test_chains(tickets, bursts, within):
                     lengths[-1] += 1
                 else:
                     lengths.append(1)
-        row = bursts.filter(within=within, window_s=window).row(0, named=True)
+        row = bursts.filter(location=location, window_s=window).row(0, named=True)
         assert row["n"] == 18_387
         assert row["chain_share"] == pytest.approx(sum(n for n in lengths if n > 1) / 18_387, abs=1e-12)
         assert row["longest_chain"] == max(lengths)
@@ -69,7 +69,7 @@ def test_tickets_with_one_of_another_node_of_the_rack_near(tickets, bursts):
         for events in racks.values()
         for time, node in events
     )
-    row = bursts.filter(within="rack", window_s=1800).row(0, named=True)
+    row = bursts.filter(location="rack", window_s=1800).row(0, named=True)
     assert row["near"] == near
     # Models and applications have busy days: permuted among these, times are closer than by chance.
     assert row["share"] > row["null_permuted_high"] > row["null_permuted"] > 10 * row["null_uniform"]

@@ -17,10 +17,10 @@ from ttf.analyses.scaling.measure_sizes.sizes import (
 )
 from ttf.analyses.time_to_failure.fit_mttf.lifetimes import lifetime_models
 from ttf.analyses.time_to_failure.judge_lifetimes.compute import lifetime_verdict
-from ttf.records.infra import infra_lives_of_components
+from ttf.records.infra import infra_durations_of_components
 from ttf.stats.durations.survival import survival_tables
 from ttf.stats.large_runs.plans import node_rate
-from ttf.stats.large_runs.projection import Reach
+from ttf.stats.large_runs.projection import ProjectionLimit
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +39,7 @@ def ingested(folder, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def durations(ingested):
-    return derive_table("titan", "lives", ingested[1])
+    return derive_table("titan", "durations", ingested[1])
 
 
 @pytest.fixture(scope="module")
@@ -119,10 +119,12 @@ def test_no_gpu_held_two_locations_equally_long(rows):
 
 
 def test_failure_rate_of_a_node_and_its_projection(durations, durations_by_batch):
-    infra = infra_lives_of_components(durations, ["dbe", "otb"])
+    infra = infra_durations_of_components(durations, ["dbe", "otb"])
     assert infra.select("unit_id", "duration_s", "batch").equals(durations.select("unit_id", "duration_s", "batch"))
     node_sums = sums_by_nodes(select_component_runs(infra))
-    table = node_failure_rate(node_sums, "component", 1, "trace", None, Reach(1, 1, "one size only", "more sizes"))
+    table = node_failure_rate(
+        node_sums, "component", 1, "trace", None, ProjectionLimit(1, 1, "one size only", "more sizes")
+    )
     row = table.row(0, named=True)
     days = sum(int(durations.sum()) for durations, _ in durations_by_batch.values()) / 86_400
     failures = sum(int(failed.sum()) for _, failed in durations_by_batch.values())

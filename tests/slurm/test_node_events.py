@@ -11,11 +11,11 @@ import yaml
 from of_formats import raw_schemas
 from one_machine_slurm import Slurm, wait_until
 from study_runs import ROOT, environment
-from ttf.formats.protocol import Source, code_of
+from ttf.formats.protocol import Source, load_format
 from ttf.formats.sacct.read import READERS
 from ttf.raw.ingest import ingest
-from ttf.records.outages.outage_causes import with_rules
-from ttf.records.outages.outage_records import exposure_of, outages_of
+from ttf.records.outages.outage_causes import apply_rules
+from ttf.records.outages.outage_records import build_exposure, merge_records
 
 RULES = yaml.safe_load((ROOT / "config/outage_causes.yaml").read_text())["rules"]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -153,12 +153,12 @@ def node_events(slurm, tmp_path_factory):
     files = [folder / "cluster.txt", folder / "nodes.txt"]
     ingest({"node_event": files}, schemas, folder, 0.0, READERS)
     source = Source({"node_event": pl.scan_parquet(folder / "node_event.parquet")})
-    format_ = code_of("ttf.formats.sacct.derive")
-    exposure = exposure_of("t", format_.exposure(source))
+    format_ = load_format("ttf.formats.sacct.derive")
+    exposure = build_exposure("t", format_.exposure(source))
     return (
         expected_outages,
         (since, print_time),
-        outages_of("t", with_rules(format_.outage_records(source), RULES), exposure),
+        merge_records("t", apply_rules(format_.outage_records(source), RULES), exposure),
         exposure,
     )
 

@@ -8,8 +8,8 @@ import pytest
 from given_tables import one_row
 from of_formats import derive_table, ingest_tables
 from ttf.engine.errors import StudyError
+from ttf.records.durations import durations_of_jobs
 from ttf.records.jobs import JOB_COLUMNS
-from ttf.records.lives import lives_of_jobs
 
 SEREN_HEADER = (
     "job_id,user,node_num,gpu_num,cpu_num,type,state,submit_time,start_time,end_time,duration,queue,gpu_time\n"
@@ -206,8 +206,8 @@ def test_states(cluster):
 
 def test_a_preempted_job_is_censored_when_it_stops(cluster):
     jobs, _, _ = cluster(seren=SEREN)
-    life = lives_of_jobs(jobs).filter(pl.col("unit_id") == "5778473")
-    assert life.select("duration_s", "event").row(0) == (200, "unknown")
+    duration = durations_of_jobs(jobs).filter(pl.col("unit_id") == "5778473")
+    assert duration.select("duration_s", "event").row(0) == (200, "unknown")
 
 
 def test_quirk_kalos_counts_duration_from_submission(cluster):
@@ -260,7 +260,7 @@ def test_quirk_kalos_start_and_end_may_be_empty(cluster):
 def test_quirk_kalos_queue_is_a_fraction_and_is_recomputed(cluster):
     text = KALOS.replace(",18,10.0,", ",18,10.25,").replace(",82,12.0,", ",82,NaN,")
     jobs, account, _ = cluster(kalos=text)
-    assert account["rows_kept"].to_list() == [12]
+    assert account["rows_accepted"].to_list() == [12]
     assert jobs["queue_s"].to_list()[:2] == [10, 12]
 
 
@@ -274,11 +274,11 @@ def test_a_start_before_the_submission_blanks_only_the_delay(cluster):
     assert "5778469" not in seren["job_id"]
 
 
-def test_lives(cluster):
+def test_durations(cluster):
     jobs, _, _ = cluster(kalos=KALOS)
-    lives = lives_of_jobs(jobs)
+    durations = durations_of_jobs(jobs)
     hour = 3600
-    assert lives.select("unit_id", "duration_s", "event", "gpu_count", "nodes", "duration_max_s").rows() == [
+    assert durations.select("unit_id", "duration_s", "event", "gpu_count", "nodes", "duration_max_s").rows() == [
         ("dlctk696s0jbvitv", 8, "failure", 64, 8, None),
         ("dlc1t2ypl09b8qtp", 70, "cancelled", 64, 8, None),
         ("dlc-cpu", 22, "success", 0, 1, None),

@@ -15,42 +15,42 @@ from ttf.analyses.factors.estimate_hazards.hazard_ratios import hazard_ratios
 from ttf.analyses.factors.estimate_hazards.incidence import _curves, cumulative_incidence
 from ttf.analyses.factors.estimate_hazards.logrank import logrank
 from ttf.analyses.time_to_failure.fit_mttf.lifetimes import lifetime_models
-from ttf.records.clusters import with_levels
+from ttf.records.clusters import add_levels
 from ttf.stats.basics.normal import Z_95
-from ttf.stats.durations.clustered_lives import Influences
+from ttf.stats.durations.clustered_durations import Influences
 from ttf.stats.durations.mcf import mean_cumulative
 from ttf.stats.durations.renewal import repair_times
-from ttf.stats.durations.strata import CountedLives, competing_times_by_stratum
+from ttf.stats.durations.strata import CountedDurations, iterate_competing_times
 from ttf.stats.durations.survival import _log_survival_parts, _steps, survival_tables
 
 SCRIPT = """
 library(survival)
-lives <- read.csv(commandArgs(TRUE)[1], stringsAsFactors = FALSE)
+durations <- read.csv(commandArgs(TRUE)[1], stringsAsFactors = FALSE)
 emit <- function(name, ...) cat(name, sprintf("%.17g", c(...)), "\\n", sep = ",")
-failed <- Surv(lives$duration_s, lives$event == "failure")
-late <- Surv(lives$entry_s, lives$duration_s, lives$event == "failure")
+failed <- Surv(durations$duration_s, durations$event == "failure")
+late <- Surv(durations$entry_s, durations$duration_s, durations$event == "failure")
 for (kind in c("curve", "late")) {
   fit <- survfit(if (kind == "curve") failed ~ 1 else late ~ 1, conf.type = "log-log")
   for (i in seq_along(fit$time)) emit(kind, fit$time[i], fit$n.risk[i], fit$surv[i], fit$lower[i], fit$upper[i])
 }
 fit <- survfit(failed ~ 1, conf.type = "log-log")
 emit("median", quantile(fit, 0.5)$quantile, quantile(fit, 0.5)$lower, quantile(fit, 0.5)$upper)
-emit("mean", summary(fit, rmean = max(lives$duration_s))$table[c("rmean", "se(rmean)")])
-ends <- factor(lives$event, levels = c("", "failure", "success", "cancelled"))
-fit <- survfit(Surv(lives$duration_s, ends) ~ 1)
+emit("mean", summary(fit, rmean = max(durations$duration_s))$table[c("rmean", "se(rmean)")])
+ends <- factor(durations$event, levels = c("", "failure", "success", "cancelled"))
+fit <- survfit(Surv(durations$duration_s, ends) ~ 1)
 for (i in seq_along(fit$time)) emit("incidence", fit$time[i], fit$pstate[i, 2:4])
-tested <- survdiff(failed ~ lives$gpu_type)
+tested <- survdiff(failed ~ durations$gpu_type)
 emit("logrank", tested$chisq, length(tested$n) - 1)
-lives$gpu_type <- relevel(factor(lives$gpu_type), ref = names(which.max(table(lives$gpu_type))))
-fit <- coxph(failed ~ gpu_type + log2(nodes), data = lives, ties = "efron")
+durations$gpu_type <- relevel(factor(durations$gpu_type), ref = names(which.max(table(durations$gpu_type))))
+fit <- coxph(failed ~ gpu_type + log2(nodes), data = durations, ties = "efron")
 for (name in names(coef(fit)))
   emit(name, exp(coef(fit)[name]), exp(confint(fit)[name, ]), summary(fit)$coefficients[name, 5])
-fit <- survfit(failed ~ 1, cluster = lives$user, robust = TRUE)
+fit <- survfit(failed ~ 1, cluster = durations$user, robust = TRUE)
 for (i in seq_along(fit$time)) emit("robust", fit$time[i], fit$std.err[i], fit$std.chaz[i])
-fit <- survfit(Surv(lives$duration_s, ends) ~ 1, id = seq_len(nrow(lives)), influence = TRUE)
+fit <- survfit(Surv(durations$duration_s, ends) ~ 1, id = seq_len(nrow(durations)), influence = TRUE)
 for (state in 2:4)
-  emit("robust incidence", sqrt(colSums(rowsum(fit$influence.pstate[, , state], lives$user)^2)))
-fit <- coxph(failed ~ gpu_type + log2(nodes), data = lives, ties = "efron", cluster = user)
+  emit("robust incidence", sqrt(colSums(rowsum(fit$influence.pstate[, , state], durations$user)^2)))
+fit <- coxph(failed ~ gpu_type + log2(nodes), data = durations, ties = "efron", cluster = user)
 emit("robust cox", sqrt(diag(vcov(fit))))
 for (model in c("exponential", "weibull", "lognormal")) {
   fit <- survreg(failed ~ 1, dist = model)
@@ -66,7 +66,7 @@ def rscript() -> str:
     return path
 
 
-def random_lives(seed: int, count: int = 600) -> pl.DataFrame:
+def random_durations(seed: int, count: int = 600) -> pl.DataFrame:
     """Durations with ties, censoring, competing events, late entries and two covariates with an effect."""
     draws = np.random.default_rng(seed)
     gpu_type, nodes = draws.choice(["A100", "H100", "V100"], count, p=[0.5, 0.3, 0.2]), 2 ** draws.integers(0, 5, count)
@@ -79,80 +79,80 @@ def random_lives(seed: int, count: int = 600) -> pl.DataFrame:
     other_event = np.where(draws.random(count) < 0.7, "success", "cancelled")
     event = np.select([first_event == 0, first_event == 1], ["failure", other_event], "")
     entry = np.where(draws.random(count) < 0.3, draws.integers(0, 20, count), 0)
-    lives = pl.DataFrame(
+    durations = pl.DataFrame(
         {"duration_s": duration, "entry_s": entry, "event": event, "gpu_type": gpu_type, "nodes": nodes}
     )
     user = pl.Series(draws.integers(0, 30, count))
-    return lives.with_columns(pl.lit(None, pl.Int64).alias("duration_max_s"), user=user)
+    return durations.with_columns(pl.lit(None, pl.Int64).alias("duration_max_s"), user=user)
 
 
 @pytest.fixture(scope="module", params=[1, 2])
 def oracle(request, tmp_path_factory) -> tuple[pl.DataFrame, dict[str, np.ndarray]]:
     """The durations, and R's results for them: name -> rows of numbers."""
     program = rscript()
-    folder, lives = tmp_path_factory.mktemp("r"), random_lives(request.param)
-    lives.write_csv(folder / "lives.csv")
+    folder, durations = tmp_path_factory.mktemp("r"), random_durations(request.param)
+    durations.write_csv(folder / "durations.csv")
     (folder / "oracle.R").write_text(SCRIPT)
-    command = [program, "--vanilla", folder / "oracle.R", folder / "lives.csv"]
+    command = [program, "--vanilla", folder / "oracle.R", folder / "durations.csv"]
     printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     r_rows: dict[str, list] = {}
     for name, *numbers in csv.reader(io.StringIO(printed)):
         r_rows.setdefault(name, []).append([float(number.replace("NA", "nan")) for number in numbers if number])
     # A right-censored duration has a blank event.
-    lives = lives.with_columns(event=pl.when(pl.col("event") != "").then("event"))
-    return lives, {name: np.array(rows) for name, rows in r_rows.items()}
+    durations = durations.with_columns(event=pl.when(pl.col("event") != "").then("event"))
+    return durations, {name: np.array(rows) for name, rows in r_rows.items()}
 
 
 @pytest.mark.parametrize("late", [False, True])
 def test_kaplan_meier_curve_and_intervals(oracle, late):
-    lives, r_rows = oracle
-    curves, _ = survival_tables(lives, "failure", ["all"], delayed_entry=late)
-    ours = curves.filter(pl.col("time_s") > 0).select("time_s", "at_risk", "survival", "ci_low", "ci_high")
+    durations, r_rows = oracle
+    curves, _ = survival_tables(durations, "failure", ["all"], delayed_entry=late)
+    estimates = curves.filter(pl.col("time_s") > 0).select("time_s", "at_risk", "survival", "ci_low", "ci_high")
     r_curve = r_rows["late" if late else "curve"]
     defined = ~np.isnan(r_curve).any(axis=1) & (r_curve[:, 2] < 1)
-    assert ours.height == len(r_curve)
-    assert ours.to_numpy()[defined] == pytest.approx(r_curve[defined], rel=1e-9)
+    assert estimates.height == len(r_curve)
+    assert estimates.to_numpy()[defined] == pytest.approx(r_curve[defined], rel=1e-9)
 
 
 def test_median_and_restricted_mean(oracle):
-    lives, r_rows = oracle
-    _, summary = survival_tables(lives, "failure", ["all"])
+    durations, r_rows = oracle
+    _, summary = survival_tables(durations, "failure", ["all"])
     row = summary.row(0, named=True)
     assert [row["median_s"], row["median_ci_low_s"], row["median_ci_high_s"]] == pytest.approx(r_rows["median"][0])
-    assert row["horizon_s"] == lives["duration_s"].max()
+    assert row["horizon_s"] == durations["duration_s"].max()
     assert [row["restricted_mean_s"], row["restricted_mean_se_s"]] == pytest.approx(r_rows["mean"][0], rel=1e-9)
 
 
 def test_cumulative_incidence_of_competing_ends(oracle):
-    lives, r_rows = oracle
-    curves = cumulative_incidence(lives, ["failure", "success", "cancelled"], ["all"]).filter(pl.col("time_s") > 0)
+    durations, r_rows = oracle
+    curves = cumulative_incidence(durations, ["failure", "success", "cancelled"], ["all"]).filter(pl.col("time_s") > 0)
     for column_index, event in enumerate(("failure", "success", "cancelled"), start=1):
-        ours = curves.filter(event=event).select("time_s", "incidence").to_numpy()
-        assert ours == pytest.approx(r_rows["incidence"][:, [0, column_index]], rel=1e-9, abs=1e-12)
+        estimates = curves.filter(event=event).select("time_s", "incidence").to_numpy()
+        assert estimates == pytest.approx(r_rows["incidence"][:, [0, column_index]], rel=1e-9, abs=1e-12)
 
 
 def test_log_rank(oracle):
-    lives, r_rows = oracle
-    overall = logrank(lives, "failure", ["gpu_type"]).filter(kind="overall")
+    durations, r_rows = oracle
+    overall = logrank(durations, "failure", ["gpu_type"]).filter(kind="overall")
     assert overall.select("statistic", "df").row(0) == pytest.approx(r_rows["logrank"][0], rel=1e-9)
 
 
 def test_cox_with_efron_ties(oracle):
-    lives, r_rows = oracle
-    table = hazard_ratios(lives, "failure", ["gpu_type", "nodes"])
+    durations, r_rows = oracle
+    table = hazard_ratios(durations, "failure", ["gpu_type", "nodes"])
     row_by_level = {row["level"]: row for row in table.iter_rows(named=True) if row["hazard_ratio"] is not None}
     for name, r_name in (("H100", "gpu_typeH100"), ("V100", "gpu_typeV100"), ("per doubling", "log2(nodes)")):
-        ours = [row_by_level[name][column] for column in ("hazard_ratio", "ci_low", "ci_high", "p_value")]
-        assert ours == pytest.approx(r_rows[r_name][0], rel=1e-6)
+        estimates = [row_by_level[name][column] for column in ("hazard_ratio", "ci_low", "ci_high", "p_value")]
+        assert estimates == pytest.approx(r_rows[r_name][0], rel=1e-6)
 
 
 def test_clustered_standard_errors_of_curves(oracle):
     """Compare jackknife sums by cluster. R does not divide by 1 - h, so this test sets that correction to 1."""
-    lives, r_rows = oracle
-    counted = CountedLives(with_levels(lives, {"user": ["user"]}), ["failure", "success", "cancelled"])
+    durations, r_rows = oracle
+    counted = CountedDurations(add_levels(durations, {"user": ["user"]}), ["failure", "success", "cancelled"])
     clusters = counted.by_cluster("all")["all"]
     clusters.__dict__["pull"] = np.ones(30)
-    ((_, competing),) = competing_times_by_stratum(counted, counted.events, "all")
+    ((_, competing),) = iterate_competing_times(counted, counted.events, "all")
     competing = [times.from_zero() for times in competing]
     steps = _steps(competing[0])
     influences = Influences(clusters, steps["time_s"])
@@ -164,26 +164,26 @@ def test_clustered_standard_errors_of_curves(oracle):
     for curve, r_se in zip(_curves(competing, clusters, [1, 2, 3]), r_rows["robust incidence"], strict=True):
         p, low = curve["incidence"], curve["ci_low_clustered"]
         valid = ~np.isnan(low) & (p > 0)
-        ours = np.log(np.log(low[valid]) / np.log(p[valid])) / clusters.student() * -p[valid] * np.log(p[valid])
-        assert ours == pytest.approx(r_se[valid], rel=1e-8)
+        estimates = np.log(np.log(low[valid]) / np.log(p[valid])) / clusters.student() * -p[valid] * np.log(p[valid])
+        assert estimates == pytest.approx(r_se[valid], rel=1e-8)
 
 
 def test_sandwich_of_hazard_ratios(oracle):
-    lives, r_rows = oracle
-    columns = [(lives["gpu_type"] == pattern).to_numpy() for pattern in ("H100", "V100")] + [
-        np.log2(lives["nodes"].to_numpy())
+    durations, r_rows = oracle
+    columns = [(durations["gpu_type"] == pattern).to_numpy() for pattern in ("H100", "V100")] + [
+        np.log2(durations["nodes"].to_numpy())
     ]
-    seconds, failed = lives["duration_s"].to_numpy(), (lives["event"] == "failure").fill_null(False).to_numpy()
+    seconds, failed = durations["duration_s"].to_numpy(), (durations["event"] == "failure").fill_null(False).to_numpy()
     patterns, pattern = np.unique(np.stack(columns, axis=1).astype(float), axis=0, return_inverse=True)
     risk_sets = RiskSets(seconds, failed, columns)
-    durations = ClusteredDurations(lives["user"].to_numpy(), pattern.ravel(), seconds, failed, patterns)
+    durations = ClusteredDurations(durations["user"].to_numpy(), pattern.ravel(), seconds, failed, patterns)
     dfbetas = dfbeta_by_cluster(risk_sets, fit(risk_sets), durations, one_step=False)
     assert np.sqrt((dfbetas**2).sum(axis=0)) == pytest.approx(r_rows["robust cox"][0], rel=1e-6)
 
 
 def test_lifetime_models(oracle):
-    lives, r_rows = oracle
-    fits = {row["model"]: row for row in lifetime_models(lives, "failure", ["all"]).iter_rows(named=True)}
+    durations, r_rows = oracle
+    fits = {row["model"]: row for row in lifetime_models(durations, "failure", ["all"]).iter_rows(named=True)}
     # survreg: log T = intercept + scale W; the likelihood is that of seconds.
     (loglik, intercept, _), fit = r_rows["exponential"][0], fits["exponential"]
     assert [fit["loglik"], np.log(fit["scale_s"])] == pytest.approx([loglik, intercept], rel=1e-8)
@@ -224,8 +224,8 @@ def test_mcf_and_repair_times_of_outages(tmp_path):
     times, units = np.concatenate(events), np.repeat(np.arange(30), [len(bounds) for bounds in events])
     mcf = mean_cumulative(times, units, entries, exits, np.arange(30), 2000)
     se = np.log(mcf["ci_high"] / mcf["mcf"]) / Z_95 * mcf["mcf"]
-    ours = np.column_stack([mcf["time_s"], mcf["at_risk"], mcf["mcf"], se])
-    assert ours == pytest.approx(np.array([numbers for name, numbers in r_rows if name == "mcf"]), rel=1e-9)
+    estimates = np.column_stack([mcf["time_s"], mcf["at_risk"], mcf["mcf"], se])
+    assert estimates == pytest.approx(np.array([numbers for name, numbers in r_rows if name == "mcf"]), rel=1e-9)
     times = repair_times(spells["down"].to_numpy(), spells["ended"].to_numpy())
     assert [times["median_s"], times["p90_s"]] == pytest.approx(dict(r_rows)["repair"])
     truncated = spells.select(pl.col("down").clip(upper_bound=40), ended=pl.col("ended") & (pl.col("down") <= 40))

@@ -1,14 +1,14 @@
 """The agreement of two sources of one time matches figures worked out by hand."""
 
 import polars as pl
-from ttf.formats.common_tables import runtime_agreement
+from ttf.formats.common_tables import compare_runtimes
 
 NAMES = ("outcome", "runtime_from", "start_s", "end_s", "task_start_s", "task_end_s")
 SCHEMA = dict(zip(NAMES, (pl.String, pl.String, *[pl.Int64] * 4), strict=True))
 
 
 def agreement(*rows):
-    return runtime_agreement(pl.LazyFrame(rows, schema=SCHEMA, orient="row")).rows(named=True)
+    return compare_runtimes(pl.LazyFrame(rows, schema=SCHEMA, orient="row")).rows(named=True)
 
 
 def job_row(start, end, task_start, task_end):
@@ -48,7 +48,7 @@ def test_nothing_to_compare():
         agreement(),
         agreement(("failure", "instance", 1, 2, 1, 2)),
         agreement(("waiting", None, None, None, None, None)),
-        runtime_agreement(pl.LazyFrame({"outcome": ["success"]})).rows(named=True),
+        compare_runtimes(pl.LazyFrame({"outcome": ["success"]})).rows(named=True),
     ):
         assert [(row["time"], row["n"], row["equal"], row["equal_share"]) for row in rows] == [
             (time, 0, 0, None) for time in ("start", "end", "runtime")

@@ -9,8 +9,8 @@ from study.messages import ConfigError
 from study.study import Study
 from ttf.analyses.outages.measure_availability import AVAILABILITY
 from ttf.analyses.outages.measure_availability.compute import availability
-from ttf.records.outages.outage_causes import with_rules
-from ttf.records.outages.outage_records import outages_of
+from ttf.records.outages.outage_causes import apply_rules
+from ttf.records.outages.outage_records import merge_records
 
 HEADER = "model,failure_time,failure,app,r_5,n_5,disk_id,node_id,rack_id,machine_room_id"
 TICKETS = [
@@ -28,7 +28,7 @@ def ingest_tickets(folder, rows):
 
 def test_a_ticket_is_an_outage_without_a_recorded_end(tmp_path):
     records = derive_table("alibaba_ssd", "outage_records", ingest_tickets(tmp_path, TICKETS)[0])
-    outages, _ = outages_of("t", with_rules(records, []), None)
+    outages, _ = merge_records("t", apply_rules(records, []), None)
     assert outages.select("unit_id", "node", "rack", "group", "kind", "start_s").rows() == [
         ("A2/7", "n2", "r1", "11", "A2/RM", 1_514_833_778),
         ("C1/7", "n1", "r1", "10", "C1/none", 1_514_851_200),
@@ -42,7 +42,7 @@ def test_a_ticket_is_an_outage_without_a_recorded_end(tmp_path):
 
 def test_no_repair_time_is_made_up(tmp_path):
     records = derive_table("alibaba_ssd", "outage_records", ingest_tickets(tmp_path, TICKETS)[0])
-    table = availability(*outages_of("t", with_rules(records, []), None), None, 7)
+    table = availability(*merge_records("t", apply_rules(records, []), None), None, 7)
     AVAILABILITY.check(table)
     times = table.select(pl.col("^(repair|mttr|mtbf)_.*$"))
     assert times.null_count().row(0) == (table.height,) * times.width

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 from given_tables import compute_metrics
 from scipy import stats
-from ttf.analyses.catalogue import places
+from ttf.analyses.catalogue import find_analysis_folders
 from ttf.analyses.time_to_failure.annual_failure_rate import AFR
 from ttf.analyses.time_to_failure.annual_failure_rate.charts import afr
 from ttf.analyses.time_to_failure.annual_failure_rate.compute import failure_rate_table
@@ -16,7 +16,7 @@ from ttf.analyses.time_to_failure.annual_failure_rate.page import head
 from ttf.display.charts.figure import Study
 from ttf.display.trace_numbers import Numbers
 from ttf.page.report.trace_page import environment
-from ttf.records.clusters import with_levels
+from ttf.records.clusters import add_levels
 from ttf.stats.durations.mttf import mean_time_to_failure
 
 DAY_S = 86_400
@@ -32,7 +32,7 @@ MODELS = {
 
 
 @pytest.fixture(scope="module")
-def lives():
+def durations():
     rows = [
         (f"{model}-{drive}", days * DAY_S, "failure" if drive < failures else None, model)
         for model, (drives, days, failures) in MODELS.items()
@@ -41,12 +41,12 @@ def lives():
     rows.append(("m1-0", DAY_S, None, "m1"))  # back in service
     schema = {"unit_id": pl.String, "duration_s": pl.Int64, "event": pl.String, "model": pl.String}
     frame = pl.DataFrame(rows, schema=schema, orient="row")
-    return with_levels(frame, {"model": ["model"], "drive": ["unit_id"]}).lazy()
+    return add_levels(frame, {"model": ["model"], "drive": ["unit_id"]}).lazy()
 
 
 @pytest.fixture(scope="module")
-def table(lives):
-    afr_table = failure_rate_table(lives, "model")
+def table(durations):
+    afr_table = failure_rate_table(durations, "model")
     AFR.check(afr_table)
     return afr_table
 
@@ -67,12 +67,12 @@ def test_rates_and_intervals_by_hand_and_by_scipy(table):
             assert row["reason"] == "no failure: upper bound only"
 
 
-def test_intervals_are_clustered_by_model(table, lives):
+def test_intervals_are_clustered_by_model(table, durations):
     """The clustered interval for all drives is that of the mean time to failure; one model is one cluster."""
     row = table.row(0, named=True)
     assert (row["stratum"], row["cluster_by"], row["reason"]) == ("all", "model", None)
     mttf = mean_time_to_failure(
-        lives.with_columns(gpu_milli=pl.lit(None, pl.Int64), nodes=pl.lit(1)), "failure", ["all"], [0.95]
+        durations.with_columns(gpu_milli=pl.lit(None, pl.Int64), nodes=pl.lit(1)), "failure", ["all"], [0.95]
     ).row(0, named=True)
     year_s = 100 * 365 * DAY_S
     assert row["ci_low_clustered"] == pytest.approx(year_s / mttf["ci_high_clustered_s"])
@@ -85,7 +85,9 @@ def test_intervals_are_clustered_by_model(table, lives):
 
 def section(metrics):
     """Return the text of the page section without its markup."""
-    template = environment(Path(__file__).parents[2] / "report", places().values()).get_template("afr.qmd")
+    template = environment(Path(__file__).parents[2] / "report", find_analysis_folders().values()).get_template(
+        "afr.qmd"
+    )
     text = template.render(unit="drive", m=Numbers(metrics), chart=lambda _: "", table=lambda *_: "")
     return re.sub(r"</?(data|bdi)[^>]*>", "", text)
 
@@ -110,16 +112,16 @@ def test_numbers_and_chart(table):
     assert afr({"afr": table.head(1)}, Study("drive")).empty
 
 
-def test_no_drive_failed(lives):
-    lives_without_failure = lives.with_columns(event=pl.lit(None, pl.String))
-    table = failure_rate_table(lives_without_failure, "model")
+def test_no_drive_failed(durations):
+    durations_without_failure = durations.with_columns(event=pl.lit(None, pl.String))
+    table = failure_rate_table(durations_without_failure, "model")
     AFR.check(table)
     assert table["afr"].unique().to_list() == [0]
     afr({"afr": table}, Study("drive")).spec(validate=True)
     metrics = compute_metrics("annual_failure_rate", {"afr": table})
     assert "afr.ci_low" not in metrics and metrics["afr.ci_high"]["value"] > 0
     assert "No drive failed in" in section(metrics) and "None" not in section(metrics)
-    page_head = head(SimpleNamespace(about={"unit": "drive"}), Numbers(metrics))
+    page_head = head(SimpleNamespace(info={"unit": "drive"}), Numbers(metrics))
     assert page_head.claim.startswith("Fewer than ") and "None" not in repr(page_head.keys)
 
 

@@ -10,7 +10,7 @@ from of_formats import derive_table, ingest_tables, raw_schemas
 from ttf.engine.errors import StudyError
 from ttf.formats.backblaze import derive
 from ttf.raw.ingest import Part, ingest, ingest_part, merge
-from ttf.records.lives import LIFE_COLUMNS
+from ttf.records.durations import DURATION_COLUMNS
 
 SCHEMAS = raw_schemas("backblaze")
 HEADER = "date,serial_number,model,capacity_bytes,failure,smart_1_raw,smart_9_normalized,smart_9_raw"
@@ -30,24 +30,26 @@ def ingest_files(folder, files, max_share=1.0):
     return raw, quarantine
 
 
-def lives_of(raw):
-    return derive_table("backblaze", "lives", raw)
+def durations_of(raw):
+    return derive_table("backblaze", "durations", raw)
 
 
-def life_rows(lives):
+def duration_rows(durations):
     """List (drive, number of the duration, first day, days, whether it failed)."""
     day = (pl.col("start_s") - pl.lit(FIRST_DAY).cast(pl.Datetime).dt.epoch("s")) // DAY_S
-    return lives.select("unit_id", "life_id", day, pl.col("duration_s") // DAY_S, pl.col("event") == "failure").rows()
+    return durations.select(
+        "unit_id", "duration_id", day, pl.col("duration_s") // DAY_S, pl.col("event") == "failure"
+    ).rows()
 
 
-def test_columns_of_a_life(tmp_path):
+def test_columns_of_a_duration(tmp_path):
     raw, _ = ingest_files(tmp_path, {"a.csv": [row(0, "Z1", hours=20_000), row(1, "Z1", 1)]})
-    lives = lives_of(raw)
+    durations = durations_of(raw)
     extras = {"model": pl.String, "years_at_start": pl.Int64, "start_s": pl.Int64}
-    assert lives.schema == pl.Schema(LIFE_COLUMNS | extras)
-    assert {name: value for name, value in lives.row(0, named=True).items() if value is not None} == {
+    assert durations.schema == pl.Schema(DURATION_COLUMNS | extras)
+    assert {name: value for name, value in durations.row(0, named=True).items() if value is not None} == {
         "unit_id": "Z1",
-        "life_id": 0,
+        "duration_id": 0,
         "entry_s": 0,
         "duration_s": 2 * DAY_S,
         "event": "failure",
@@ -69,8 +71,8 @@ def test_an_absent_drive_has_not_failed(tmp_path):
         days[f"{day}.csv"].append(row(day, "returns"))
     days["0.csv"].append(row(0, "gone"))
     days["2.csv"].append(row(2, "fails", 1))
-    lives = lives_of(ingest_files(tmp_path, days)[0])
-    assert life_rows(lives) == [
+    durations = durations_of(ingest_files(tmp_path, days)[0])
+    assert duration_rows(durations) == [
         ("fails", 0, 2, 1, True),
         ("gone", 0, 0, 1, None),
         ("returns", 0, 0, 2, None),
@@ -79,16 +81,16 @@ def test_an_absent_drive_has_not_failed(tmp_path):
     ]
 
 
-def test_rows_after_a_failure_are_a_further_life(tmp_path):
+def test_rows_after_a_failure_are_a_further_duration(tmp_path):
     days = {"a.csv": [row(day, "again", int(day in (1, 3))) for day in range(5)]}
-    lives = lives_of(ingest_files(tmp_path, days)[0])
-    assert life_rows(lives) == [("again", 0, 0, 2, True), ("again", 1, 2, 2, True), ("again", 2, 4, 1, None)]
+    durations = durations_of(ingest_files(tmp_path, days)[0])
+    assert duration_rows(durations) == [("again", 0, 0, 2, True), ("again", 1, 2, 2, True), ("again", 2, 4, 1, None)]
 
 
 def test_days_may_be_unordered(tmp_path):
     """Neither the files nor the rows within a file need be sorted by time."""
     days = {"a.csv": [row(3, "b"), row(1, "a", 1), row(2, "b")], "b.csv": [row(0, "a"), row(1, "b")]}
-    assert life_rows(lives_of(ingest_files(tmp_path, days)[0])) == [("a", 0, 0, 2, True), ("b", 0, 1, 3, None)]
+    assert duration_rows(durations_of(ingest_files(tmp_path, days)[0])) == [("a", 0, 0, 2, True), ("b", 0, 1, 3, None)]
 
 
 def test_repeated_drive_days_are_quarantined(tmp_path):
@@ -100,7 +102,7 @@ def test_repeated_drive_days_are_quarantined(tmp_path):
         ("copy.csv", 2, "duplicate_key"),
         ("copy.csv", 3, "duplicate_key"),
     ]
-    assert life_rows(lives_of(raw)) == [("x", 0, 0, 1, None), ("y", 0, 0, 1, None)]
+    assert duration_rows(durations_of(raw)) == [("x", 0, 0, 1, None), ("y", 0, 0, 1, None)]
     with pytest.raises(StudyError, match=r"the same day_s, serial_number; (.|\n)*first at line 2, 3 of copy\.csv"):
         ingest_files(tmp_path, {"a.csv": [row(0, "x"), row(0, "y")], "copy.csv": [row(0, "x"), row(0, "y")]}, 0.01)
 
@@ -116,9 +118,9 @@ def test_headers_of_other_years(tmp_path):
     (tmp_path / "2025.csv").write_text("date,datacenter,model,serial_number,failure,pod_id\n2013-04-10,sac0,M1,x,1,7\n")
     (tmp_path / "2013.csv").write_text(f"{HEADER}\n{row(1, 'x')}\n")
     ingest({"days": [tmp_path / "2025.csv", tmp_path / "2013.csv"]}, SCHEMAS, tmp_path, 0.0)
-    lives = lives_of({"days": pl.scan_parquet(tmp_path / "days.parquet")})
-    assert life_rows(lives) == [("x", 0, 0, 1, True), ("x", 1, 1, 1, None)]
-    assert lives["years_at_start"].to_list() == [None, 0]
+    durations = durations_of({"days": pl.scan_parquet(tmp_path / "days.parquet")})
+    assert duration_rows(durations) == [("x", 0, 0, 1, True), ("x", 1, 1, 1, None)]
+    assert durations["years_at_start"].to_list() == [None, 0]
     (tmp_path / "other.csv").write_text("date,model,serial_number\n2013-04-10,M1,x\n")
     with pytest.raises(StudyError, match=r"other\.csv: line 1: the header row has no column failure"):
         ingest({"days": [tmp_path / "other.csv"]}, SCHEMAS, tmp_path, 0.0)
@@ -128,7 +130,7 @@ def test_an_impossible_age_is_blank_and_its_day_counts(tmp_path):
     days = {"a.csv": [row(0, "a", hours=254_189), row(0, "b", hours=2**48 - 1), row(0, "c", hours=""), row(0, "d")]}
     raw, quarantine = ingest_files(tmp_path, days)
     assert quarantine.is_empty()
-    assert lives_of(raw)["years_at_start"].to_list() == [None, None, None, 0]
+    assert durations_of(raw)["years_at_start"].to_list() == [None, None, None, 0]
 
 
 def test_rows_that_break_a_rule(tmp_path):
@@ -154,23 +156,23 @@ DAYS = st.dictionaries(st.tuples(st.integers(0, 12), st.sampled_from("abc")), st
 
 @given(DAYS, st.integers(1, 5))
 @settings(max_examples=25, deadline=None)
-def test_every_row_is_a_day_at_risk_and_every_failure_ends_a_life(days, max_rows):
+def test_every_row_is_a_day_at_risk_and_every_failure_ends_a_duration(days, max_rows):
     """Compare with a walk from day to day, for any number of parts in which drives are sorted."""
     rows = [(day * DAY_S, drive, "M", int(failed), 5) for (day, drive), failed in days.items()]
     columns = ("day_s", "serial_number", "model", "failure", "power_on_h")
     raw = {"days": pl.LazyFrame(rows, schema=columns, orient="row")}
     expected = []
     for drive in sorted({drive for _, drive in days}):
-        lives = []
+        durations = []
         for day in sorted(day for day, day_drive in days if day_drive == drive):
-            if not lives or lives[-1][1] != day - 1 or days[day - 1, drive]:
-                lives.append([day, day])
-            lives[-1][1] = day
-        expected += [(drive, n, a * DAY_S, b - a + 1, days[b, drive]) for n, (a, b) in enumerate(lives)]
+            if not durations or durations[-1][1] != day - 1 or days[day - 1, drive]:
+                durations.append([day, day])
+            durations[-1][1] = day
+        expected += [(drive, n, a * DAY_S, b - a + 1, days[b, drive]) for n, (a, b) in enumerate(durations)]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(derive, "MAX_ROWS", max_rows)
-        actual = lives_of(raw)
-    columns = ("unit_id", "life_id", "start_s", pl.col("duration_s") // DAY_S, pl.col("event").is_not_null())
+        actual = durations_of(raw)
+    columns = ("unit_id", "duration_id", "start_s", pl.col("duration_s") // DAY_S, pl.col("event").is_not_null())
     assert actual.select(columns).rows() == expected
 
 

@@ -12,7 +12,7 @@ from of_formats import FILES, FORMATS, derive_table, raw_schemas
 from pai_products import derive_jobs
 from study.format_declarations import read_schema_text
 from study_runs import ROOT, environment
-from ttf.formats.protocol import schemas_and_readers
+from ttf.formats.protocol import load_schemas_and_readers
 from ttf.raw.ingest import ingest
 
 PEERS = ROOT / "bench" / "peers"
@@ -78,7 +78,7 @@ def test_the_philly_notebook_finds_the_same_jobs_and_attempts(tmp_path, monkeypa
     monkeypatch.setattr("philly_telemetry.JOBS", 400)
     make_log(tmp_path / "cluster_job_log", 1_000)
     lines = run_peer(monkeypatch, capsys, "philly_notebook", tmp_path / "cluster_job_log")
-    schemas, readers = schemas_and_readers(FORMATS["philly"]["reader"], {}, read_schema_text(FILES["philly"]))
+    schemas, readers = load_schemas_and_readers(FORMATS["philly"]["reader"], {}, read_schema_text(FILES["philly"]))
     ingest({"job_log": [tmp_path / "cluster_job_log"]}, schemas, tmp_path, 0.0, readers)
     raw = {"job_log": pl.scan_parquet(tmp_path / "job_log.parquet")}
     assert lines[-1] == f"400 {derive_table('philly', 'attempts', raw).height}"
@@ -89,7 +89,7 @@ def test_the_pandas_peer_of_slurm_finds_the_same_jobs(tmp_path, monkeypatch, cap
 
     (tmp_path / "dump.txt").write_text(dump(500))
     lines = run_peer(monkeypatch, capsys, "pandas_sacct", tmp_path / "dump.txt")
-    schemas, readers = schemas_and_readers(FORMATS["sacct"]["reader"], {}, read_schema_text(FILES["sacct"]))
+    schemas, readers = load_schemas_and_readers(FORMATS["sacct"]["reader"], {}, read_schema_text(FILES["sacct"]))
     ingest({"record": [tmp_path / "dump.txt"]}, schemas, tmp_path, 0.0, readers)
     assert lines[-1] == str(
         derive_table("sacct", "jobs", {"record": pl.scan_parquet(tmp_path / "record.parquet")}).height

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from outage_traces import DAY, make_outages
 from ttf.analyses.outages.measure_availability.compute import availability
 from ttf.analyses.time_to_failure.annual_failure_rate.compute import annual_failure_rates
-from ttf.records.clusters import lives_by_block, runs_of_steps, split_by_block, steps_by_block, with_levels
+from ttf.records.clusters import add_levels, durations_by_block, split_into_blocks, steps_by_block, sum_step_runs
 from ttf.stats.clustered import Clusters
 from ttf.stats.durations.mttf import mean_time_to_failure
 
@@ -20,7 +20,7 @@ SPANS = st.lists(st.tuples(st.integers(-3 * WEEK, 3 * WEEK), st.integers(0, 4 * 
 @given(SPANS | st.lists(st.tuples(st.sampled_from([-WEEK, 0, WEEK]), st.sampled_from([0, 1, WEEK, 2 * WEEK]))))
 def test_parts_add_up_and_each_lies_in_its_block(spans):
     rows = pl.DataFrame(spans, schema={"from_s": pl.Int64, "lasts_s": pl.Int64}, orient="row").with_row_index("row")
-    parts = split_by_block(rows, pl.col("from_s"), pl.col("from_s") + pl.col("lasts_s"), 7)
+    parts = split_into_blocks(rows, pl.col("from_s"), pl.col("from_s") + pl.col("lasts_s"), 7)
     sums = parts.group_by("row", maintain_order=True).agg(pl.col("block_s", "is_first", "is_last").sum())
     assert sums["block_s"].to_list() == rows["lasts_s"].to_list()
     assert (sums["is_first"] == 1).all() and (sums["is_last"] == 1).all()
@@ -41,42 +41,44 @@ def units(seed=1, unit_count=40, weeks=20, shared=1.0):
                 rows.append((unit, start_s, failure_s - start_s, "failure"))
                 start_s = failure_s
         rows.append((unit, start_s, weeks * WEEK - start_s, None))
-    lives = pl.DataFrame(rows, schema=["unit_id", "start_s", "duration_s", "event"], orient="row")
-    lives = lives.filter(pl.col("duration_s") > 0).with_columns(nodes=pl.lit(1), gpu_milli=pl.lit(None, pl.Int64))
-    return with_levels(lives, {"node": ["unit_id"]})
+    durations = pl.DataFrame(rows, schema=["unit_id", "start_s", "duration_s", "event"], orient="row")
+    durations = durations.filter(pl.col("duration_s") > 0).with_columns(
+        nodes=pl.lit(1), gpu_milli=pl.lit(None, pl.Int64)
+    )
+    return add_levels(durations, {"node": ["unit_id"]})
 
 
 def test_weeks_change_only_the_interval_of_a_mean_time():
-    lives = units()
-    unsplit, parts = (mean_time_to_failure(lives.lazy(), "failure", ["all"], block_days=days) for days in (None, 7))
+    durations = units()
+    unsplit, parts = (mean_time_to_failure(durations.lazy(), "failure", ["all"], block_days=days) for days in (None, 7))
     plain = [name for name in unsplit.columns if "cluster" not in name]
     assert unsplit.select(plain).equals(parts.select(plain))
     assert parts["cluster_by"].to_list() == ["node and week"] * 2
     # By hand: failures and time per unit and week.
-    failed = lives.filter(pl.col("event").is_not_null())
+    failed = durations.filter(pl.col("event").is_not_null())
     end_s = failed["start_s"] + failed["duration_s"]
     failures = np.zeros((40, 20))
     np.add.at(failures, (failed["unit_id"].to_numpy(), ((end_s - 1) // WEEK).to_numpy()), 1)
     time = np.full(failures.shape, float(WEEK))
     unit, week = (indices.ravel() for indices in np.indices(failures.shape))
     clusters = Clusters(np.zeros(unit.size, np.int64), time.ravel(), 1, unit, week)
-    low, high, effective = clusters.ratio(time.ravel(), failures.ravel(), 0.95, both=True)
+    low, high, effective = clusters.ratio(time.ravel(), failures.ravel(), 0.95, has_mean_leverage=True)
     row = parts.row(1, named=True)
     assert (row["ci_low_clustered_s"], row["ci_high_clustered_s"]) == pytest.approx((low[0], high[0]))
     assert row["clusters"] == pytest.approx(effective[0])
     ratio = unsplit["ci_high_clustered_s"][1] / unsplit["ci_low_clustered_s"][1]
     assert row["ci_high_clustered_s"] / row["ci_low_clustered_s"] > 1.15 * ratio
     # The annual failure rate of drives is the reciprocal.
-    afr = annual_failure_rates(lives.lazy(), "all", 7).row(0, named=True)
+    afr = annual_failure_rates(durations.lazy(), "all", 7).row(0, named=True)
     assert afr["ci_low_clustered"] == pytest.approx(100 * 365 * DAY / row["ci_high_clustered_s"])
     assert afr["drives"] == 40 and afr["cluster_by"] == "node and week"
 
 
-def test_lives_without_a_known_start_are_not_split():
-    lives = units(unit_count=2).with_columns(start_s=pl.lit(None, pl.Int64))
-    parts = lives_by_block(lives, 7)
-    assert parts["duration_s"].to_list() == lives["duration_s"].to_list()
-    assert parts["event"].to_list() == lives["event"].to_list()
+def test_durations_without_a_known_start_are_not_split():
+    durations = units(unit_count=2).with_columns(start_s=pl.lit(None, pl.Int64))
+    parts = durations_by_block(durations, 7)
+    assert parts["duration_s"].to_list() == durations["duration_s"].to_list()
+    assert parts["event"].to_list() == durations["event"].to_list()
     assert parts["block"].null_count() == parts.height
 
 
@@ -113,12 +115,12 @@ def test_runs_of_steps_are_the_sums_of_the_parts(spans):
     rows = rows.with_columns(key=pl.int_range(pl.len()) % 3, present=1, began=pl.int_range(pl.len()), ended=2)
     start_s, end_s = pl.col("from_s"), pl.col("from_s") + pl.col("lasts_s")
     steps = steps_by_block(rows, ["key"], start_s, end_s, 7, "s", ["present"], ["began"], ["ended"])
-    runs = runs_of_steps(steps.lazy())
+    runs = sum_step_runs(steps.lazy())
     values = ("present", "s", "began", "ended")
     blocks = runs.with_columns(block=pl.int_ranges("block", pl.col("block") + pl.col("blocks"))).explode("block")
     sums_by_name = {"s": "block_s", "present": "present"}
     edge_sums_by_name = {"began": pl.col("began") * pl.col("is_first"), "ended": pl.col("ended") * pl.col("is_last")}
-    parts = split_by_block(rows, start_s, end_s, 7).with_columns(**sums_by_name, **edge_sums_by_name)
+    parts = split_into_blocks(rows, start_s, end_s, 7).with_columns(**sums_by_name, **edge_sums_by_name)
     sums = parts.group_by("key", "block").agg(pl.col(values).sum()).sort("key", "block")
     assert blocks.select(sums.columns).rows() == sums.rows()
 
@@ -136,9 +138,12 @@ def test_a_row_of_several_blocks_equals_several_rows():
     rows = Clusters(stratum[row_index], time[row_index], 2, unit[row_index], single_block)
     assert runs.counts_blocks.all() and rows.counts_blocks.all()
     for actual, expected in zip(
-        (*runs.ratio(time, events, 0.95, both=True), *runs.proportion(time, time + events, 0.95, by_influence=True)),
         (
-            *rows.ratio(time[row_index], events[row_index], 0.95, both=True),
+            *runs.ratio(time, events, 0.95, has_mean_leverage=True),
+            *runs.proportion(time, time + events, 0.95, by_influence=True),
+        ),
+        (
+            *rows.ratio(time[row_index], events[row_index], 0.95, has_mean_leverage=True),
             *rows.proportion(time[row_index], (time + events)[row_index], 0.95, by_influence=True),
         ),
         strict=True,

@@ -10,7 +10,7 @@ from ttf.analyses.quality.compare_parts.compute import summarise_changes
 from ttf.analyses.quality.compare_parts.forecast import WEEK_S, rolling_forecasts
 from ttf.display import phrases
 from ttf.display.brief_model import read_brief
-from ttf.display.statement_rules import withhold
+from ttf.display.statement_rules import remove_withheld
 from ttf.display.trace_numbers import Numbers
 from ttf.page.brief.brief import MAX_ACTIONS_WITH_CHANGES, make_brief
 from ttf.page.brief.changes import changes
@@ -57,7 +57,7 @@ def trace_numbers(verdicts=None, parts=8, base=None):
 
 
 def sentence(**settings):
-    return phrases.plain(changes(trace_numbers(**settings), NEW, "job").summary)
+    return phrases.strip_markup(changes(trace_numbers(**settings), NEW, "job").summary)
 
 
 def test_the_sentence_counts_and_names_changes():
@@ -75,7 +75,7 @@ def test_the_sentence_counts_and_names_changes():
 
 
 def test_differences_have_their_intervals_and_n():
-    details_by_name = {row.name: phrases.plain(row.details) for row in changes(trace_numbers(), NEW, "job").rows}
+    details_by_name = {row.name: phrases.strip_markup(row.details) for row in changes(trace_numbers(), NEW, "job").rows}
     assert details_by_name["failure_share"] == (
         "+5.0 points (95% CI −1.0 to 11.0; detectable: 1.40 times) · n = 1,000 and 120 jobs"
     )
@@ -85,7 +85,7 @@ def test_differences_have_their_intervals_and_n():
 
 
 def test_the_forecast_reports_its_past_coverage():
-    text = phrases.plain(changes(trace_numbers(), NEW, "job").forecast)
+    text = phrases.strip_markup(changes(trace_numbers(), NEW, "job").forecast)
     assert text.startswith("Next week: 182 failed jobs (90% PI ")
     assert "; 0 of 1 past weeks inside), infrastructure failures: no forecast (no whole week)." in text
 
@@ -94,11 +94,11 @@ def test_the_forecast_reports_its_past_coverage():
 def test_the_brief_names_no_withheld_number(withheld, tmp_path):
     base = numbers("ettr.by") if withheld else numbers()
     m = trace_numbers({"ettr": "changed"}, base=dict(base))
-    withheld_reasons = withhold(m)
+    withheld_reasons = remove_withheld(m)
     brief = make_brief(m, NEW, ABOUT, withheld_reasons)
     texts = [brief.changes.summary, brief.changes.forecast, *brief.changes.notes]
     texts += [text for row in brief.changes.rows for text in (row.before, row.after, row.details)]
-    named_keys = {key for text in texts for key in phrases.keys(text)}
+    named_keys = {key for text in texts for key in phrases.list_keys(text)}
     assert named_keys <= set(m) and not named_keys & set(brief.withheld)
     ettr = next(row for row in brief.changes.rows if row.name == "ettr")
     assert (ettr.verdict, bool(ettr.before)) == (("too few to tell", False) if withheld else ("changed", True))

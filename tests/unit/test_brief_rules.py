@@ -11,7 +11,7 @@ from ttf.page.brief.tiles import CANNOT, tiles
 
 
 def plain(text):
-    return phrases.plain(text).replace("\u00a0", " ")
+    return phrases.strip_markup(text).replace("\u00a0", " ")
 
 
 def tile(m, name):
@@ -24,7 +24,7 @@ def test_a_complete_trace_withholds_nothing():
         *("failure_rate", "failed_gpu_time", "node_rate", "mttf", "ettr", "when")
     ]
     assert {item.state for item in tiles(m, {}, ABOUT)} == {"shown"}
-    assert statement_rules.withheld_at_target(m) is None and statement_rules.withhold(m) == {}
+    assert statement_rules.find_withheld_reasons(m) is None and statement_rules.remove_withheld(m) == {}
     rate_tile = tile(m, "failure_rate")
     assert (plain(rate_tile.value), plain(rate_tile.interval)) == ("31.8%", "95% CI 29.0–35.0% · n = 40,226")
     assert "Excluding the 3,501 jobs" in plain(rate_tile.means)
@@ -75,7 +75,7 @@ def test_r12_few_gpu_jobs_give_no_tile_headline_or_grade_a():
 def test_an_annual_failure_rate_comes_first_with_its_observed_time():
     rate = {"afr": (3.64, "% a year"), "ci_low_clustered": (1.07, "% a year"), "ci_high_clustered": (12.3, "% a year")}
     drives = {f"afr__{name}": value for name, value in rate.items()} | {"period__days": (20, "days")}
-    drives |= {"mttf__mttf_s": (8.6e8, "s"), "mttf__events": (43, "failures"), "lives__units": (9, "units")}
+    drives |= {"mttf__mttf_s": (8.6e8, "s"), "mttf__events": (43, "failures"), "durations__units": (9, "units")}
     m = numbers(**drives, afr__failures=(43, "failures"))
     facts = COMPONENTS | {"unit": "drive"}
     headline = plain(bottom_line(m, facts)[0])
@@ -186,7 +186,7 @@ def test_r10_a_step_of_a_time_limit_is_no_failure():
 def test_withholding_removes_the_numbers():
     m = proxy()
     assert m.has("ettr.assumed.failure_rate")
-    reason_by_key = statement_rules.withhold(m)
+    reason_by_key = statement_rules.remove_withheld(m)
     assert "ettr.estimate.ettr" in reason_by_key and "ettr.assumed.failure_rate" in reason_by_key
     assert not any(key in m for key in reason_by_key)
     assert "every failure would count" in reason_by_key["ettr.mttf_s"]

@@ -7,8 +7,8 @@ import pytest
 from made_numbers import ABOUT, COMPONENTS, numbers, proxy
 from ttf.display import phrases
 from ttf.display.brief_model import WITHHELD, read_brief
-from ttf.display.phrases import html, keys, length
-from ttf.display.statement_rules import withhold
+from ttf.display.phrases import count_words, list_keys, to_html
+from ttf.display.statement_rules import remove_withheld
 from ttf.page.brief.actions import actions
 from ttf.page.brief.bottom_line import MOST_WORDS, bottom_line
 from ttf.page.brief.brief import make_brief
@@ -19,16 +19,16 @@ from ttf.page.brief.tiles import CANNOT, excess
 
 
 def plain(text):
-    return phrases.plain(text).replace("\u00a0", " ")
+    return phrases.strip_markup(text).replace("\u00a0", " ")
 
 
 _ABSENT_KEYS = ("data", "outcomes", "lost_work", "failed_time", "actions", "ettr.by", "ettr.mttf", "taxonomy")
 _COMPONENT_NUMBERS = {
     "sizes__basis": "component",
     "sizes__law__reason": ("one size only", "label"),
-    "lives__units": (5006, "units"),
-    "lives__lives": (28_329, "lives"),
-    "lives__failures": (23_324, "failures"),
+    "durations__units": (5006, "units"),
+    "durations__durations": (28_329, "durations"),
+    "durations__failures": (23_324, "failures"),
     "mttf__node_days": (4.88e6, "node days"),
     "mttf__mttf_s": (1.807e7, "s"),
     "mttf__ci_low_s": (1.784e7, "s"),
@@ -67,13 +67,13 @@ def strings(value):
 def numbers_and_brief(name):
     m, trace_facts = TRACES[name]
     m = type(m)(m)
-    return m, make_brief(m, {}, trace_facts, withhold(m))
+    return m, make_brief(m, {}, trace_facts, remove_withheld(m))
 
 
 @pytest.mark.parametrize("name", TRACES)
 def test_every_number_is_in_the_metrics_and_none_is_withheld(name):
     m, brief = numbers_and_brief(name)
-    named_keys = {key for text in strings(asdict(brief)) for key in keys(text)}
+    named_keys = {key for text in strings(asdict(brief)) for key in list_keys(text)}
     assert named_keys and named_keys <= set(m)
     assert not named_keys & set(brief.withheld)
 
@@ -81,10 +81,10 @@ def test_every_number_is_in_the_metrics_and_none_is_withheld(name):
 @pytest.mark.parametrize("name", TRACES)
 def test_texts_are_short(name):
     _, brief = numbers_and_brief(name)
-    assert sum(map(length, brief.bottom_line)) <= MOST_WORDS
+    assert sum(map(count_words, brief.bottom_line)) <= MOST_WORDS
     assert len(brief.bottom_line) <= 2 and all(text.endswith(".") for text in brief.bottom_line)
     for tile in brief.tiles:
-        assert length(tile.means) <= (40 if tile.state == "withheld" else 20), tile.name
+        assert count_words(tile.means) <= (40 if tile.state == "withheld" else 20), tile.name
     assert len(brief.actions) <= 5
 
 
@@ -178,7 +178,7 @@ def test_the_header_has_dates_only_if_the_clock_is_known():
 
 def test_markup_and_keys_in_trace_text_are_escaped():
     hostile = facts(numbers(), ABOUT | {"failure_words": ["<b>", "{data.jobs|9}"]})[-1].note
-    assert not keys(hostile) and "<b>" not in html(hostile)
+    assert not list_keys(hostile) and "<b>" not in to_html(hostile)
 
 
 def test_small_charts_are_escaped_and_stay_within_their_box():

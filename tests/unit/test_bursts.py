@@ -10,15 +10,15 @@ from outage_traces import DAY, make_outages
 from ttf.analyses.outages.find_bursts.compute import DRIFTS, NO_OUTAGE, NOT_WATCHED, WINDOWS_S, Events, burst_rows
 from ttf.analyses.shared.outages.nearness import (
     NEVER,
-    by_chance,
-    jittered,
+    chance_of_neighbour,
+    count_other_events,
+    jitter_times,
     longest_chain,
-    nearest,
-    nearest_sorted,
-    others_in_place,
-    permuted,
-    replicates,
-    shifted,
+    nearest_gaps,
+    permute_times,
+    replicate_count,
+    shift_times,
+    sorted_nearest_gaps,
 )
 
 EVENTS = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 3), st.integers(-20, 20)), max_size=25)
@@ -38,8 +38,8 @@ def event_arrays(rows):
 def test_the_nearest_event_is_that_of_all_pairs(rows, window):
     group, member, time = event_arrays(rows)
     gaps = [min((abs(t - u) for q, n, u in rows if q == p and n != m), default=NEVER) for p, m, t in rows]
-    assert nearest(group, member, time).tolist() == gaps
-    assert sorted(nearest_sorted(group, member, time)) == sorted(gaps)
+    assert nearest_gaps(group, member, time).tolist() == gaps
+    assert sorted(sorted_nearest_gaps(group, member, time)) == sorted(gaps)
     chains = {}
     for p, _, t in sorted(rows, key=lambda row: (row[0], row[2])):
         length, prev = chains.get(p, ([], None))
@@ -49,7 +49,7 @@ def test_the_nearest_event_is_that_of_all_pairs(rows, window):
 
 def test_events_too_large_for_one_sort_key_are_sorted():
     group, member, time = np.array([0, 1 << 20]), np.array([0, 1 << 20]), np.array([0, 1 << 40])
-    assert nearest_sorted(group, member, time).tolist() == [NEVER, NEVER]
+    assert sorted_nearest_gaps(group, member, time).tolist() == [NEVER, NEVER]
 
 
 def test_by_chance_is_the_share_of_random_events():
@@ -58,25 +58,25 @@ def test_by_chance_is_the_share_of_random_events():
     times = rng.integers(0, length, (20_000, n))
     near = (np.abs(times[:, :1] - times[:, 1:]) <= window).any(axis=1).mean()
     bounds = np.zeros(20_000, np.int64), np.full(20_000, length)
-    shares = by_chance(np.full(20_000, n - 1), times[:, 0], *bounds, window)
+    shares = chance_of_neighbour(np.full(20_000, n - 1), times[:, 0], *bounds, window)
     assert shares.mean() == pytest.approx(near, abs=0.01)
-    assert by_chance(np.array([3]), np.array([500]), np.array([0]), np.array([1000]), 2000).tolist() == [1]
+    assert chance_of_neighbour(np.array([3]), np.array([500]), np.array([0]), np.array([1000]), 2000).tolist() == [1]
 
 
 def test_simulated_times_keep_their_invariants():
     rng = np.random.default_rng(2)
     time, group, member = rng.integers(0, 999, 60), np.repeat([0, 1], 30), np.repeat(np.arange(20), 3)
-    (simulated,) = permuted(rng, time, group, 1)
+    (simulated,) = permute_times(rng, time, group, 1)
     assert sorted(simulated[:30]) == sorted(time[:30]) and sorted(simulated[30:]) == sorted(time[30:])
     assert simulated.tolist() != time.tolist()
-    (simulated,) = shifted(rng, time, member, np.zeros(60, np.int64), np.full(60, 1000), 1)
+    (simulated,) = shift_times(rng, time, member, np.zeros(60, np.int64), np.full(60, 1000), 1)
     shifts = (simulated - time) % 1000
     assert all(len(set(shifts[member == unit])) == 1 for unit in range(20)) and len(set(shifts)) > 1
     bounds = np.zeros(60, np.int64), np.full(60, 1000)
-    (simulated,) = jittered(rng, time, *bounds, 20, 1)
+    (simulated,) = jitter_times(rng, time, *bounds, 20, 1)
     assert 0 < np.abs(simulated - time).max() <= 20 and simulated.min() >= 0 and simulated.max() <= 1000
-    assert others_in_place(np.array([0, 0, 0, 1]), np.array([0, 0, 1, 2])).tolist() == [1, 1, 2, 0]
-    assert [replicates(n, 1000) for n in (10, 100_000, 10_000_000)] == [1000, 25, 20]
+    assert count_other_events(np.array([0, 0, 0, 1]), np.array([0, 0, 1, 2])).tolist() == [1, 1, 2, 0]
+    assert [replicate_count(n, 1000) for n in (10, 100_000, 10_000_000)] == [1000, 25, 20]
 
 
 def make_fleet(rng, shared_fraction: float, units=60, days=400, rate=0.02):
@@ -96,7 +96,7 @@ def make_fleet(rng, shared_fraction: float, units=60, days=400, rate=0.02):
 
 def test_a_fleet_without_bursts_has_the_expected_shares(tmp_path):
     tables = bursts_of(tmp_path, *make_fleet(np.random.default_rng(3), 0))
-    for row in tables["bursts"].filter(pl.col("within").is_in(["rack", "fleet"])).iter_rows(named=True):
+    for row in tables["bursts"].filter(pl.col("location").is_in(["rack", "fleet"])).iter_rows(named=True):
         assert row["share"] == pytest.approx(row["null_uniform"], abs=0.05)
         for null in ("permuted", "shifted", "jittered"):
             if row[f"null_{null}"] is not None:
@@ -110,14 +110,14 @@ def test_a_fleet_without_bursts_has_the_expected_shares(tmp_path):
 
 def test_racks_that_fail_together_are_found(tmp_path):
     tables = bursts_of(tmp_path, *make_fleet(np.random.default_rng(4), 0.5))
-    rack = tables["bursts"].row(by_predicate=(pl.col("within") == "rack") & (pl.col("window_s") == 60), named=True)
+    rack = tables["bursts"].row(by_predicate=(pl.col("location") == "rack") & (pl.col("window_s") == 60), named=True)
     # Permuted times are as close to each other, but mostly in different racks.
     assert rack["share"] > 0.45 > rack["null_permuted_high"]
     assert rack["ci_low_clustered"] < rack["share"] < rack["ci_high_clustered"]
     assert rack["null_shifted_high"] < 0.05 and rack["is_burst"]
     assert rack["chance"] == max(rack[f"null_{null}"] for null in ("permuted", "shifted", "jittered"))
     assert rack["longest_chain"] == 10
-    fleet = tables["bursts"].filter(within="fleet", window_s=60).row(0, named=True)
+    fleet = tables["bursts"].filter(location="fleet", window_s=60).row(0, named=True)
     assert fleet["null_permuted"] is None and "exchanged" in fleet["reason"]
     m, text, charts = render_analysis("find_bursts", tables)
     assert m["bursts.rack.30_min.share"] >= rack["share"]

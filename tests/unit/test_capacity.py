@@ -14,7 +14,7 @@ from scipy import stats
 from ttf.analyses.outages.plan_capacity.compute import COMPONENTS, TOO_SMALL
 from ttf.analyses.outages.plan_capacity.ways import METHODS, Planner, fewest_spares, never_short
 from ttf.analyses.shared.outages.outage_simulation import ALWAYS_DOWN, NO_OUTAGE, NO_TIME_DOWN
-from ttf.analyses.shared.outages.units_down import spans_of
+from ttf.analyses.shared.outages.units_down import list_spans
 
 UPTIME, REPAIR = 20 * DAY, DAY
 OPTIONS = {"spare_targets": [0.9], "spares": [0, 2], "simulations": 400, "seed": 1, "sizes": [1, 8, 30, 500]}
@@ -34,7 +34,7 @@ def simulate(rng, units=40, days=700):
 @pytest.fixture(scope="module")
 def planner():
     outages, exposure = simulate(np.random.default_rng(1))
-    return Planner(spans_of(outages, exposure), exposure, 3000, 1)
+    return Planner(list_spans(outages, exposure), exposure, 3000, 1)
 
 
 def test_one_node_without_spares_is_never_short_while_it_stays_up():
@@ -65,7 +65,7 @@ def test_methods_agree_on_independent_exponential_nodes(planner):
 
 def test_estimates_do_not_depend_on_earlier_calls(planner):
     outages, exposure = simulate(np.random.default_rng(1))
-    fresh_planner = Planner(spans_of(outages, exposure), exposure, 3000, 1)
+    fresh_planner = Planner(list_spans(outages, exposure), exposure, 3000, 1)
     assert fresh_planner.estimate("weeks", 30, 4, DAY) == planner.estimate("weeks", 30, 4, DAY)
     assert fresh_planner.estimate("observed", 30, 4, DAY) == planner.estimate("observed", 30, 4, DAY)
 

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 import ttf.analyses
 from ttf.analyses import BUILT_IN
-from ttf.analyses.catalogue import places, rooms
+from ttf.analyses.catalogue import find_analysis_folders, load_analyses
 from ttf.analyses.declaration import PRODUCTS, Analysis
 from ttf.analyses.sections import THEMES
 from ttf.engine.contract import REASON
 from ttf.engine.errors import StudyError
-from ttf.page.results_tables import contracts
+from ttf.page.results_tables import load_all_contracts
 
 SCRIPTS = Path(__file__).resolve().parents[2] / "scripts"
 DECLARATION = """\
@@ -39,9 +39,8 @@ def external_analysis(tmp_path, monkeypatch):
 
 def test_declarations_import_neither_polars_nor_numpy_nor_altair():
     """Every start of the workflow loads all declarations."""
-    program = (
-        "import sys; from ttf.page.results_tables import contracts; assert len(contracts()) > 80; print(*sys.modules)"
-    )
+    program = "import sys; from ttf.page.results_tables import load_all_contracts as load; "
+    program += "assert len(load()) > 80; print(*sys.modules)"
     run = subprocess.run(
         [sys.executable, "-c", program], env={"PYTHONPATH": str(SCRIPTS)}, capture_output=True, text=True, check=True
     )
@@ -49,9 +48,9 @@ def test_declarations_import_neither_polars_nor_numpy_nor_altair():
 
 
 def test_every_analysis_is_found_in_the_order_of_the_page():
-    analyses = rooms()
-    assert set(analyses) == set(places())
-    for name, folder in places().items():
+    analyses = load_analyses()
+    assert set(analyses) == set(find_analysis_folders())
+    for name, folder in find_analysis_folders().items():
         assert folder == BUILT_IN / analyses[name].theme / name, "in the folder of its section"
     order = list(THEMES)
     assert [order.index(analysis.theme) for analysis in analyses.values()] == sorted(
@@ -62,13 +61,13 @@ def test_every_analysis_is_found_in_the_order_of_the_page():
         assert ranked == sorted(ranked)
 
 
-@pytest.mark.parametrize("name", rooms())
+@pytest.mark.parametrize("name", load_analyses())
 def test_a_declaration_is_complete(name):
-    analysis, folder = rooms()[name], places()[name]
+    analysis, folder = load_analyses()[name], find_analysis_folders()[name]
     assert (folder / "compute.py").is_file()
     assert analysis.question.endswith("?") and (folder / "__init__.py").read_text().startswith('"""')
     assert {table for table in (*analysis.needs, *analysis.uses) if table not in PRODUCTS} <= {
-        *contracts(),
+        *load_all_contracts(),
         *("events", "losses", "tails", "jobs_against"),
     }
     for section in analysis.sections:
@@ -79,36 +78,38 @@ def test_a_declaration_is_complete(name):
 
 
 def test_every_table_has_one_path_and_described_columns():
-    tables = contracts()
+    tables = load_all_contracts()
     assert len({table.path for table in tables.values()}) == len(tables)
     for table in tables.values():
-        assert table.about and (table.columns or table.open)
+        assert table.description and (table.columns or table.open)
         assert table.path.endswith((".csv", ".parquet"))
         for name, column in table.columns.items():
-            assert column.heading and column.about, (table.name, name)
+            assert column.heading and column.description, (table.name, name)
             assert column.blank != ""
             assert column.blank != REASON or "reason" in table.columns, (table.name, name)
 
 
 def test_an_external_analysis_joins(external_analysis):
     folder, name = external_analysis()
-    assert isinstance(rooms((folder,))[name], Analysis)
-    assert "weekdays" in contracts((folder,)) and "weekdays" not in contracts()
-    assert places((folder,))[name] == Path(folder, name)
+    assert isinstance(load_analyses((folder,))[name], Analysis)
+    assert "weekdays" in load_all_contracts((folder,)) and "weekdays" not in load_all_contracts()
+    assert find_analysis_folders((folder,))[name] == Path(folder, name)
 
 
 def test_a_duplicate_name_reports_both_folders(external_analysis):
     folder, _ = external_analysis(name="correlate")
     with pytest.raises(StudyError, match="two analyses are called correlate") as error:
-        rooms((folder,))
-    assert str(places()["correlate"]) in str(error.value) and str(Path(folder, "correlate")) in str(error.value)
+        load_analyses((folder,))
+    assert str(find_analysis_folders()["correlate"]) in str(error.value) and str(Path(folder, "correlate")) in str(
+        error.value
+    )
 
 
 @pytest.mark.parametrize("name", ["risk", "shared", "catalogue"])
 def test_module_names_of_the_package_are_reserved(external_analysis, name):
     folder, _ = external_analysis(name=name)
     with pytest.raises(StudyError, match="this name is taken by the workflow") as error:
-        rooms((folder,))
+        load_analyses((folder,))
     assert str(Path(folder, name)) in str(error.value)
 
 
@@ -117,7 +118,7 @@ def test_a_duplicate_table(external_analysis):
     with pytest.raises(
         StudyError, match=f"{name}: another table is called mttf|fit_mttf: another table is called mttf"
     ):
-        contracts((folder,))
+        load_all_contracts((folder,))
 
 
 @pytest.mark.parametrize(
@@ -131,5 +132,5 @@ def test_a_duplicate_table(external_analysis):
 def test_an_invalid_declaration(external_analysis, text, message):
     folder, name = external_analysis(text)
     with pytest.raises(StudyError, match=message) as error:
-        rooms((folder,))
+        load_analyses((folder,))
     assert str(Path(folder, name, "__init__.py")) in str(error.value)

@@ -13,9 +13,9 @@ from ttf.page.checks.changed_numbers import (
     NOT_COMPUTING,
     PROGRAM,
     Results,
-    because,
-    moves,
-    told_of_moves,
+    describe_causes,
+    find_moves,
+    report_moves,
 )
 
 DIR = "results/slurm"
@@ -85,7 +85,7 @@ def results(metrics, change=lambda facts: None, config=CONFIG):
 
 def causes(change, config=CONFIG):
     """Return the causes for the failure share and the outages after changing the new manifest."""
-    causes_by_key = {move.key: move.causes for move in moves(results(OLD), results(NEW, change, config))}
+    causes_by_key = {move.key: move.causes for move in find_moves(results(OLD), results(NEW, change, config))}
     assert list(causes_by_key) == ["outcomes.failure_share", "outages.outages", "outcomes.most"]
     assert causes_by_key["outcomes.most"] == causes_by_key["outcomes.failure_share"]
     return set(causes_by_key["outcomes.failure_share"]), set(causes_by_key["outages.outages"])
@@ -184,22 +184,22 @@ def test_a_moved_folder_holds_the_same_data():
 
 def test_an_interval_moves_its_number_and_n_does_not():
     low_changed = OLD | {"outcomes.failure_share_low": number(0.25)}
-    assert [move.key for move in moves(results(OLD), results(low_changed))] == ["outcomes.failure_share"]
+    assert [move.key for move in find_moves(results(OLD), results(low_changed))] == ["outcomes.failure_share"]
     old_metrics = {"retries.ci_low": number(0.2), "retries.jobs": number(3, unit="jobs")}
     new_metrics = old_metrics | {"retries.ci_low": number(0.1), "retries.jobs": old_metrics["retries.jobs"] | {"n": 11}}
-    assert [move.key for move in moves(results(old_metrics), results(new_metrics))] == ["retries.ci_low"]
+    assert [move.key for move in find_moves(results(old_metrics), results(new_metrics))] == ["retries.ci_low"]
 
 
 def test_without_a_manifest_nothing_is_attributed():
     earlier = Results({"slurm": OLD})
-    rows = moves(earlier, results(NEW))
+    rows = find_moves(earlier, results(NEW))
     assert [(move.key, move.causes) for move in rows] == [("outcomes.failure_share", None), ("outages.outages", None)]
-    assert because(None, earlier, results(NEW)).startswith("for an unknown reason: ")
+    assert describe_causes(None, earlier, results(NEW)).startswith("for an unknown reason: ")
 
 
 def test_the_sentences():
     def text(*causes, change=lambda facts: None):
-        return because(frozenset(causes), results(OLD), results(NEW, change))
+        return describe_causes(frozenset(causes), results(OLD), results(NEW, change))
 
     assert text(DATA) == "because the data changed"
     assert text(PROGRAM, change=lambda facts: facts.update(version="1.0.0")) == (
@@ -225,7 +225,7 @@ def test_the_sentences():
 def test_the_list_groups_numbers_by_cause_and_counts_the_rest():
     new_metrics = NEW | {"new": number(1), "\x1b[2J": number(2)}
     old_metrics = {key: metric for key, metric in OLD.items() if key != "outcomes.most"} | {"\x1b[2J": number(1)}
-    assert list(told_of_moves(results(old_metrics), results(new_metrics, new_dump))) == [
+    assert list(report_moves(results(old_metrics), results(new_metrics, new_dump))) == [
         "3 numbers moved because the data changed:",
         "  slurm: outcomes.failure_share: 31.0% (CI 20.0–40.0%, if independent; n = 10); "
         "was 30.0% (CI 20.0–40.0%, if independent; n = 10)",
@@ -237,7 +237,7 @@ def test_the_list_groups_numbers_by_cause_and_counts_the_rest():
 
 def test_a_trace_in_only_one_result_is_named():
     old_results = Results({"old": OLD}, {"old": METRICS}, manifest(), copy.deepcopy(CONFIG))
-    assert list(told_of_moves(old_results, results(NEW)))[:2] == [
+    assert list(report_moves(old_results, results(NEW)))[:2] == [
         "old: only in the earlier results.",
         "slurm: only in the study.",
     ]

@@ -12,12 +12,12 @@ from ttf.analyses.queue.describe_workload.charts import roles as roles_chart
 from ttf.analyses.queue.describe_workload.population import roles
 from ttf.analyses.time_to_failure.fit_mttf.charts import survival_by_stratum
 from ttf.display.charts.figure import Study
-from ttf.stats.durations.survival import survival_tables, thin
+from ttf.stats.durations.survival import survival_tables, thin_curves
 
 PODS = Study("pod", synthetic=False)
 
 
-def lives_of(*groups: tuple[str | None, list[int | None]]) -> pl.DataFrame:
+def durations_of(*groups: tuple[str | None, list[int | None]]) -> pl.DataFrame:
     rows = [(seconds, event) for event, durations in groups for seconds in durations]
     return pl.DataFrame(rows, schema={"duration_s": pl.Int64, "event": pl.String}, orient="row")
 
@@ -29,17 +29,19 @@ def times(seed: int, count: int, distinct: int | None = None) -> list[int]:
 
 
 # Successes at many times, failures at two: a thinned table keeps most failures and few successes.
-MIXED = lives_of(("failure", times(1, 300, 2)), ("success", times(2, 3000)), ("cancelled", times(3, 700)), (None, [9]))
+MIXED = durations_of(
+    ("failure", times(1, 300, 2)), ("success", times(2, 3000)), ("cancelled", times(3, 700)), (None, [9])
+)
 CASES = {
     "order turns": (MIXED, 50),
     "whole": (MIXED, 100_000),
     "two steps": (MIXED, 2),
     "of unknown duration": (
-        pl.concat([MIXED, lives_of(("failure", [None] * 41), ("cancelled", [None] * 7), (None, [None] * 5))]),
+        pl.concat([MIXED, durations_of(("failure", [None] * 41), ("cancelled", [None] * 7), (None, [None] * 5))]),
         30,
     ),
-    "one end": (lives_of(("failure", times(4, 1200)), (None, times(5, 90))), 20),
-    "more ends than colours": (lives_of(*((f"cause {chr(97 + k)}", times(k, 400 - 37 * k)) for k in range(9))), 12),
+    "one end": (durations_of(("failure", times(4, 1200)), (None, times(5, 90))), 20),
+    "more ends than colours": (durations_of(*((f"cause {chr(97 + k)}", times(k, 400 - 37 * k)) for k in range(9))), 12),
 }
 
 
@@ -53,14 +55,16 @@ def join_counts(texts: dict[str, int]) -> str:
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_the_counts_of_the_incidence_chart_are_those_of_the_lives(case):
-    lives, max_steps = CASES[case]
-    events = lives["event"].drop_nulls().unique(maintain_order=True).to_list()
-    lives = lives.with_columns(duration_max_s=pl.lit(None, pl.Int64))
-    figure = incidence_chart({"cumulative_incidence": cumulative_incidence(lives, events, ["all"], max_steps)}, PODS)
-    timed = lives.drop_nulls("duration_s")
+def test_the_counts_of_the_incidence_chart_are_those_of_the_durations(case):
+    durations, max_steps = CASES[case]
+    events = durations["event"].drop_nulls().unique(maintain_order=True).to_list()
+    durations = durations.with_columns(duration_max_s=pl.lit(None, pl.Int64))
+    figure = incidence_chart(
+        {"cumulative_incidence": cumulative_incidence(durations, events, ["all"], max_steps)}, PODS
+    )
+    timed = durations.drop_nulls("duration_s")
     count_by_event = {event: timed.filter(event=event).height for event in events}
-    untimed = {event: lives.filter(pl.col("duration_s").is_null(), event=event).height for event in events}
+    untimed = {event: durations.filter(pl.col("duration_s").is_null(), event=event).height for event in events}
     largest = sorted(events, key=lambda event: -count_by_event[event])[:MOST_ENDS]
     drawn_counts = {event: count_by_event[event] for event in events if event in largest}
     parts = ", ".join(f"{event} {number:,}" for event, number in drawn_counts.items())
@@ -77,24 +81,28 @@ def test_the_counts_of_the_incidence_chart_are_those_of_the_lives(case):
 
 
 def test_a_thinned_table_counts_each_end_up_to_each_age():
-    lives, _ = CASES["of unknown duration"]
+    durations, _ = CASES["of unknown duration"]
     events = ["failure", "success", "cancelled"]
-    full, thinned = (cumulative_incidence(lives, events, ["all"], max_steps) for max_steps in (None, 7))
-    timed = lives.drop_nulls("duration_s")
+    full, thinned = (cumulative_incidence(durations, events, ["all"], max_steps) for max_steps in (None, 7))
+    timed = durations.drop_nulls("duration_s")
     for row in thinned.iter_rows(named=True):
         assert row["events_so_far"] == timed.filter(pl.col("duration_s") <= row["time_s"], event=row["event"]).height
     assert dict(thinned.select("event", "without_time").iter_rows()) == {"failure": 41, "success": 0, "cancelled": 7}
     # Without thinning the running count is the cumulative sum.
     for _, curve in full.group_by("event"):
         assert curve["events"].cum_sum().to_list() == curve["events_so_far"].to_list()
-    untimed = cumulative_incidence(lives_of(("failure", [None, None])), ["failure"], ["all"])
+    untimed = cumulative_incidence(durations_of(("failure", [None, None])), ["failure"], ["all"])
     assert untimed.select("events", "events_so_far", "without_time").row(0) == (0, 0, 2)
 
 
-def test_the_counts_of_the_survival_chart_are_those_of_the_lives():
-    lives = MIXED.with_columns(batch=pl.when(pl.int_range(pl.len()) % 2 == 0).then(pl.lit("a")).otherwise(pl.lit("b")))
-    curves, summary = survival_tables(lives, "failure", ["all", "batch"])
-    caption = survival_by_stratum({"survival": thin(curves, 20), "survival_summary": summary}, PODS, "batch").caption
+def test_the_counts_of_the_survival_chart_are_those_of_the_durations():
+    durations = MIXED.with_columns(
+        batch=pl.when(pl.int_range(pl.len()) % 2 == 0).then(pl.lit("a")).otherwise(pl.lit("b"))
+    )
+    curves, summary = survival_tables(durations, "failure", ["all", "batch"])
+    caption = survival_by_stratum(
+        {"survival": thin_curves(curves, 20), "survival_summary": summary}, PODS, "batch"
+    ).caption
     assert f"n = {MIXED.height:,} pods, 300 failures." in caption
     assert integers(caption) <= {MIXED.height, 300, 95}
 

@@ -14,7 +14,7 @@ import pytest
 import vl_convert
 from given_tables import correlations, runtime_by_group
 from ttf.analyses import module_name
-from ttf.analyses.catalogue import rooms
+from ttf.analyses.catalogue import load_analyses
 from ttf.analyses.factors.correlate.compute import failure_share
 from ttf.analyses.factors.correlate.run_time_charts import make_points
 from ttf.analyses.outcomes.split_outcomes.compute import (
@@ -24,16 +24,16 @@ from ttf.analyses.outcomes.split_outcomes.compute import (
     runtime_quantiles,
 )
 from ttf.analyses.time_to_failure.fit_mttf.compute import survival_at, survival_steps
-from ttf.display.charts.figure import Figure, Study, chart_of
-from ttf.display.charts.inline import bare, inline
+from ttf.display.charts.figure import Figure, Study, make_chart
+from ttf.display.charts.inline import extract_drawing, make_page_element
 from ttf.display.charts.saving import save_charts
-from ttf.display.charts.text import labels
+from ttf.display.charts.text import make_labels
 from ttf.display.charts.theme import WIDE
 from ttf.engine import words
+from ttf.records.durations import durations_of_jobs, find_strata
 from ttf.records.jobs import JOB_COLUMNS, conform
-from ttf.records.lives import lives_of_jobs, strata_in
 from ttf.stats.durations.mttf import mean_time_to_failure
-from ttf.stats.durations.survival import survival_tables, thin
+from ttf.stats.durations.survival import survival_tables, thin_curves
 
 STUDY = Study("pod")
 CUTOFFS = [None, 20_000, 50_000, 100_000]
@@ -41,7 +41,7 @@ CUTOFFS = [None, 20_000, 50_000, 100_000]
 BUILDERS = {
     name: import_module(f"{module_name(analysis)}.charts").CHARTS[name]
     for analysis in ("split_outcomes", "correlate", "fit_mttf")
-    for charts in [rooms()[analysis].charts]
+    for charts in [load_analyses()[analysis].charts]
     for name in (charts(SimpleNamespace(has_jobs=True)) | {"mttf_by_gpu_type": "mttf"} if callable(charts) else charts)
 }
 CHART_KINDS = {
@@ -108,9 +108,9 @@ def make_jobs(n: int = 600, types: list[str | None] | None = None, outcomes: lis
 
 
 def tables_of(jobs: pl.DataFrame) -> dict[str, pl.DataFrame]:
-    lives = lives_of_jobs(jobs)
-    strata = strata_in(lives, ["gpu_type", "gpu_count", "account"])
-    curves, summary = survival_tables(lives, "failure", strata)
+    durations = durations_of_jobs(jobs)
+    strata = find_strata(durations, ["gpu_type", "gpu_count", "account"])
+    curves, summary = survival_tables(durations, "failure", strata)
     return {
         "outcomes": outcome_table(jobs),
         "outcomes_by_gpus": outcomes_by_gpus(jobs),
@@ -118,11 +118,11 @@ def tables_of(jobs: pl.DataFrame) -> dict[str, pl.DataFrame]:
         "failure_share": failure_share(jobs),
         "runtime_by_group": runtime_by_group(jobs, CUTOFFS),
         "correlations": correlations(jobs, CUTOFFS),
-        "survival": thin(curves, 2_000),
+        "survival": thin_curves(curves, 2_000),
         "survival_at": survival_at(curves.filter(stratum_by="all")),
         "survival_steps": survival_steps(curves.filter(stratum_by="all"), jobs),
         "survival_summary": summary,
-        "mttf": mean_time_to_failure(lives, "failure", strata),
+        "mttf": mean_time_to_failure(durations, "failure", strata),
     }
 
 
@@ -243,11 +243,11 @@ def test_trace_text_never_becomes_an_expression_or_breaks_the_svg():
 
 
 def test_different_texts_have_different_labels():
-    label_by_text = labels(HOSTILE)
+    label_by_text = make_labels(HOSTILE)
     assert set(label_by_text) == set(HOSTILE)
     assert len(set(label_by_text.values())) == len(HOSTILE)
     assert all(0 < len(label) <= 44 for label in label_by_text.values())
-    assert labels(["A", "A\x00", "A (2)", "A"]) == {"A": "A", "A\x00": "A (2)", "A (2)": "A (2) (2)"}
+    assert make_labels(["A", "A\x00", "A (2)", "A"]) == {"A": "A", "A\x00": "A (2)", "A (2)": "A (2) (2)"}
 
 
 def test_every_gpu_type_has_a_separate_row(all_tables):
@@ -289,7 +289,7 @@ def test_the_survival_curve_labels_its_estimates_and_a_constant_rate(all_tables)
 def test_a_thinned_curve_gives_the_estimates_of_the_full_one(all_tables):
     """In a thinned curve the last step before one day may lie hours earlier."""
     full_tables = all_tables["ordinary"]
-    thinned_tables = full_tables | {"survival": thin(full_tables["survival"], 5)}
+    thinned_tables = full_tables | {"survival": thin_curves(full_tables["survival"], 5)}
     figure = BUILDERS["still_running"](thinned_tables, STUDY)
     assert figure.datasets["spots"] == BUILDERS["still_running"](full_tables, STUDY).datasets["spots"]
     for spot in figure.datasets["spots"]:
@@ -412,7 +412,9 @@ def test_charts_are_written_as_drawn_and_reproducible(tmp_path):
         assert json.loads(file.read_text()) == redrawn
         assert ET.fromstring(svg.read_text()).tag.endswith("svg")
         assert figure.subtitle.split()[0] in svg.read_text()
-    assert inline(small.read_text(), "a", "t", "d") == inline(bare(svgs[0].read_text()), "a", "t", "d")
+    assert make_page_element(small.read_text(), "a", "t", "d") == make_page_element(
+        extract_drawing(svgs[0].read_text()), "a", "t", "d"
+    )
 
 
 def test_an_invalid_chart_ends_the_job_with_the_reason(tmp_path):
@@ -433,4 +435,4 @@ def test_a_chart_equals_the_chart_of_altair():
         wide = (bars + line + texts).properties(width=300, title="One").facet(row="kind:N")
         return alt.vconcat(wide, bars.encode(color=alt.value("red")).properties(title="Two")).to_dict()
 
-    assert layered(chart_of("rows")) == layered(alt.Chart(alt.NamedData(name="rows")))
+    assert layered(make_chart("rows")) == layered(alt.Chart(alt.NamedData(name="rows")))

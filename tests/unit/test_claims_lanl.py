@@ -8,13 +8,13 @@ from ttf.analyses.outages.measure_availability.compute import availability
 from ttf.analyses.time_to_failure.fit_mttf.lifetimes import lifetime_models
 from ttf.page.replication.scorecard import scorecard
 from ttf.raw.raw_contracts import ROW_ACCOUNT
-from ttf.stats.durations.strata import CountedLives
+from ttf.stats.durations.strata import CountedDurations
 
 LANL_CLAIMS = [claim for claim in CLAIMS if claim["id"].startswith("lanl-")]
 # Repairs last 0.5 and 1.5 hours in system a, 30 hours in system b.
 OUTAGES = {"a/1": [(100, 1900), (9_000, 14_400)], "a/2": [], "b/1": [(500, 108_500)]}
 # Each time to failure is ten times the previous one.
-LIVES = pl.DataFrame({"duration_s": [1, 10, 100, 1_000, 10_000], "event": ["failure"] * 5})
+DURATIONS = pl.DataFrame({"duration_s": [1, 10, 100, 1_000, 10_000], "event": ["failure"] * 5})
 
 
 def tables() -> dict[str, pl.DataFrame]:
@@ -23,7 +23,7 @@ def tables() -> dict[str, pl.DataFrame]:
     table = availability(*(frame.with_columns(group=group) for frame in (outages, records, exposure)), 7)
     return {
         "availability": table,
-        "lifetime_models": lifetime_models(CountedLives(LIVES, ["failure"]), "failure", ["all"]),
+        "lifetime_models": lifetime_models(CountedDurations(DURATIONS, ["failure"]), "failure", ["all"]),
         "row_account": ROW_ACCOUNT.frame([dict(zip(ROW_ACCOUNT.columns, ("outages", 5, 4, 1), strict=True))]),
     }
 

@@ -9,8 +9,8 @@ from of_claims import CLAIMS
 from outage_traces import make_outages
 from ttf.analyses.outages.measure_availability.compute import causes
 from ttf.page.replication.scorecard import scorecard
-from ttf.records.outages.outage_causes import with_rules
-from ttf.records.outages.outage_records import outages_of
+from ttf.records.outages.outage_causes import apply_rules
+from ttf.records.outages.outage_records import merge_records
 
 ID_PREFIXES = tuple(prefix for prefix, file in ELSEWHERE.items() if file == Path(__file__).name)
 FAULT_CLAIMS = [claim for claim in CLAIMS if claim["id"].startswith(ID_PREFIXES)]
@@ -31,7 +31,7 @@ def records() -> pl.DataFrame:
 def test_the_quantity_of_each_claim(claim):
     faults = records()
     _, _, exposure = make_outages({"a": []}, 3600 * faults.height)
-    outages, raw_records = outages_of("t", with_rules(faults, []), exposure)
+    outages, raw_records = merge_records("t", apply_rules(faults, []), exposure)
     (row,) = scorecard([claim | {"trace": "t"}], ["t"], lambda *_: causes(outages, raw_records)).iter_rows(named=True)
     criteria = {name: value for name, value in claim["quantity"]["where"].items() if name != "depth"}
     matches = [fault for fault in faults.to_dicts() if criteria.items() <= fault.items()]

@@ -9,7 +9,7 @@ from claims_tested import ELSEWHERE
 from of_claims import CLAIMS as SHIPPED
 from ttf.analyses.queue.describe_attempts.compute import build_tables, summarise_block
 from ttf.page.replication.scorecard import scorecard
-from ttf.records.clusters import level_names, with_clusters
+from ttf.records.clusters import add_clusters, level_names
 from ttf.records.jobs import JOB_COLUMNS, conform
 
 ID_PREFIXES = tuple(prefix for prefix, file in ELSEWHERE.items() if file == Path(__file__).name)
@@ -74,7 +74,7 @@ def tables() -> dict[str, pl.DataFrame]:
             for k, (start, end_s) in enumerate(job["spans"])
         ]
     )
-    jobs = with_clusters(jobs)
+    jobs = add_clusters(jobs)
     return build_tables([summarise_block(jobs, attempts, level_names(jobs), WINDOW)], WINDOW)
 
 

@@ -17,12 +17,12 @@ from ttf.analyses.nodes.find_lemon_nodes.compute import lemon_effect
 from ttf.analyses.outcomes.describe_states.compute import build_size_mix, build_states, summarise_cluster
 from ttf.analyses.outcomes.split_outcomes.compute import outcome_table
 from ttf.analyses.scaling.measure_sizes.sizes import SUMS_SCHEMA, mttf_by_gpus, node_failure_rate
-from ttf.page.replication.scorecard import scorecard, traces_of
-from ttf.records.infra import infra_lives
+from ttf.page.replication.scorecard import claim_traces, scorecard
+from ttf.records.infra import infra_durations
 from ttf.records.jobs import JOB_COLUMNS
-from ttf.records.runs import RUN_COLUMNS, with_runs_before
+from ttf.records.runs import RUN_COLUMNS, add_previous_runs
 from ttf.stats.large_runs.plans import Habits
-from ttf.stats.large_runs.projection import Reach
+from ttf.stats.large_runs.projection import ProjectionLimit
 from whole_losses import loss_sums
 
 ID_PREFIXES = tuple(prefix for prefix, file in ELSEWHERE.items() if file == Path(__file__).name)
@@ -98,7 +98,7 @@ def losses() -> pl.DataFrame:
     ]
     rows = [row | {"node_list": ["n1"]} for row in rows]
     runs = pl.LazyFrame([{name: row.get(name) for name in RUN_COLUMNS} for row in rows], schema=RUN_COLUMNS)
-    return lost_work(loss_sums(with_runs_before(runs), 3600, 300))
+    return lost_work(loss_sums(add_previous_runs(runs), 3600, 300))
 
 
 def node_flags() -> pl.DataFrame:
@@ -138,11 +138,11 @@ def tables() -> dict[str, pl.DataFrame]:
     # Runs of 1 node, 128 and 64: 4, 40 and 2 failures in 8, 50 and 30 days.
     rows = [(1, 9, 4, 8 * DAY), (64, 5, 2, 30 * DAY), (128, 9, 40, 50 * DAY)]
     sums = pl.DataFrame(rows, schema=SUMS_SCHEMA, orient="row")
-    rate = node_failure_rate(sums, "state", 8, "trace", 128, Reach(512, 2048, "", ""))
+    rate = node_failure_rate(sums, "state", 8, "trace", 128, ProjectionLimit(512, 2048, "", ""))
     flagged_nodes = node_flags()
     effect = lemon_effect(flagged_nodes, flagged_nodes, flagged_nodes)
     return {
-        "states": build_states(frame, infra_lives(frame, attempts(), {"states": ["NODE_FAIL"]}), True),
+        "states": build_states(frame, infra_durations(frame, attempts(), {"states": ["NODE_FAIL"]}), True),
         "size_mix": build_size_mix(frame),
         "cluster_summary": summarise_cluster(frame),
         "outcomes": outcome_table(frame),
@@ -235,7 +235,7 @@ ANSWERS = expected_values()
 
 @pytest.mark.parametrize("claim", RSC_CLAIMS, ids=lambda claim: claim["id"])
 def test_the_quantity_of_each_claim(claim):
-    (row,) = scorecard([claim], traces_of(claim), lambda _, name: TABLES[name]).iter_rows(named=True)
+    (row,) = scorecard([claim], claim_traces(claim), lambda _, name: TABLES[name]).iter_rows(named=True)
     assert row["computed"] == pytest.approx(ANSWERS[claim["id"]], rel=1e-9), row
 
 

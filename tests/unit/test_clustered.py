@@ -8,16 +8,16 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 from scipy.stats import t
 from ttf.engine.columns import FEWEST_BLOCKS
-from ttf.records.clusters import block_columns, with_clusters
+from ttf.records.clusters import add_clusters, block_columns
 from ttf.stats.clustered import (
     CLUSTERED,
     FEWEST,
     HIGHEST_CORRELATION,
     Clusters,
-    beside,
-    by_cluster,
     clustered_ratios,
     clustered_shares,
+    join_clustered,
+    sum_by_cluster,
 )
 
 
@@ -57,16 +57,16 @@ def test_mean_is_near_the_cluster_robust_regression_of_statsmodels():
     n, total = np.bincount(cluster), np.bincount(cluster, weights=values)
     clusters = clusters_of(n)
     top_share, bottom_share = clusters.share(total), clusters.share(n)
-    ours = clusters.se(top_share - bottom_share, bottom_share)[0] * values.mean()
-    assert robust.bse[0] < ours < 1.02 * robust.bse[0]
+    clustered_se = clusters.se(top_share - bottom_share, bottom_share)[0] * values.mean()
+    assert robust.bse[0] < clustered_se < 1.02 * robust.bse[0]
 
 
 def test_a_mean_time_to_failure_is_the_inverse_of_its_rate():
     rng = np.random.default_rng(1)
     exposure, failures = rng.gamma(2, 50, 12), rng.poisson(5, 12) + 1.0
     clusters = clusters_of(np.full(12, 10))
-    low, high, _ = clusters.ratio(exposure, failures, 0.95, both=True)
-    rate_low, rate_high, _ = clusters.ratio(failures, exposure, 0.95, both=True)
+    low, high, _ = clusters.ratio(exposure, failures, 0.95, has_mean_leverage=True)
+    rate_low, rate_high, _ = clusters.ratio(failures, exposure, 0.95, has_mean_leverage=True)
     assert low == pytest.approx(1 / rate_high)
     assert high == pytest.approx(1 / rate_low)
 
@@ -88,7 +88,7 @@ PART, TOTAL = pl.col("failed").sum(), pl.len()
 
 
 def test_fewer_than_four_effective_clusters_have_no_interval():
-    rows = with_clusters(jobs_frame(list("aabbcc"), [True, False] * 3))
+    rows = add_clusters(jobs_frame(list("aabbcc"), [True, False] * 3))
     row = clustered_shares(rows, [], PART, TOTAL).row(0, named=True)
     assert row["clusters"] == pytest.approx(3)
     assert row["ci_low_clustered"] is None
@@ -96,19 +96,19 @@ def test_fewer_than_four_effective_clusters_have_no_interval():
 
 
 def test_clusters_that_do_not_differ_leave_the_spread_unknown():
-    rows = with_clusters(jobs_frame(list("aabbccddee"), [True, False] * 5))
+    rows = add_clusters(jobs_frame(list("aabbccddee"), [True, False] * 5))
     row = clustered_shares(rows, [], PART, TOTAL).row(0, named=True)
     assert row["ci_low_clustered"] is None
     assert "no spread" in row["why_not"]
 
 
 def test_a_stratum_of_one_cluster_is_divided_by_its_groups():
-    rows = with_clusters(
+    rows = add_clusters(
         jobs_frame(
             ["a"] * 6 + ["b", "c", "d", "e"], [True, False] * 5, qos=list("pqrstu") + ["p"] * 4, kind=[1] * 6 + [2] * 4
         )
     )
-    sums = by_cluster(rows, ["kind"], n=pl.len())
+    sums = sum_by_cluster(rows, ["kind"], n=pl.len())
     assert sums.filter(kind=1)["cluster_by"].unique().to_list() == ["request profile of one user"]
     assert sums.filter(kind=1).height == 6
     assert sums.filter(kind=2)["cluster_by"].unique().to_list() == ["user"]
@@ -118,22 +118,22 @@ def test_a_stratum_of_one_cluster_is_divided_by_its_groups():
 @given(st.lists(st.tuples(st.sampled_from("xyz"), st.sampled_from("abc"), st.integers(1, 3), st.booleans())))
 def test_precomputed_sums_equal_those_of_the_rows(rows):
     columns = {"user": pl.String, "account": pl.String, "gpu_milli": pl.Int64, "failed": pl.Boolean}
-    frame = with_clusters(pl.DataFrame(rows, schema=columns, orient="row"))
+    frame = add_clusters(pl.DataFrame(rows, schema=columns, orient="row"))
     sums = {"n": pl.len(), "failures": pl.col("failed").sum()}
     summed = frame.group_by("gpu_milli", "account", "cluster").agg(**sums)
     for keys in ([], ["account"], ["account", "gpu_milli"]):
-        assert by_cluster(frame, keys, summed=summed, **sums).equals(by_cluster(frame, keys, **sums))
+        assert sum_by_cluster(frame, keys, summed=summed, **sums).equals(sum_by_cluster(frame, keys, **sums))
 
 
 def test_a_trace_without_shared_columns_has_no_clusters():
-    rows = with_clusters(pl.DataFrame({"failed": [True, False]}))
+    rows = add_clusters(pl.DataFrame({"failed": [True, False]}))
     assert rows["cluster_by"].null_count() == 2
     shares = clustered_shares(rows, [], PART, TOTAL)
     assert not shares.height
     table = pl.DataFrame(
         {"stratum": ["all"], "ci_low": [0.1], "reason": [None]}, schema_overrides={"reason": pl.String}
     )
-    joined = beside(table, shares.with_columns(stratum=pl.lit("all")), ["stratum"])
+    joined = join_clustered(table, shares.with_columns(stratum=pl.lit("all")), ["stratum"])
     assert joined.columns == ["stratum", "ci_low", "reason", *CLUSTERED]
     assert "nothing in the trace" in joined["reason"].item()
 
@@ -150,29 +150,29 @@ def test_a_trace_without_shared_columns_has_no_clusters():
     ],
 )
 def test_clusters_use_the_first_column_that_repeats(columns, cluster_by, group_by):
-    row = with_clusters(pl.DataFrame(columns)).row(0, named=True)
+    row = add_clusters(pl.DataFrame(columns)).row(0, named=True)
     assert (row["cluster_by"], row["group_by"]) == (cluster_by, group_by)
 
 
 def test_jobs_of_one_user_are_clustered_by_request_profile():
-    rows = with_clusters(pl.DataFrame({"user": ["u"] * 3, "qos": ["a", "b", "a"]}))
+    rows = add_clusters(pl.DataFrame({"user": ["u"] * 3, "qos": ["a", "b", "a"]}))
     assert rows["cluster_by"].unique().to_list() == ["request profile of one user"]
     assert rows["cluster"].to_list() == rows["group"].to_list() == [0, 1, 0]
 
 
 def test_clusters_are_numbered_as_they_appear_and_blank_ones_are_one():
     frame = pl.DataFrame({"user": ["b", None, "a", "b", None]})
-    lazy = with_clusters(frame.lazy()).collect()
-    assert_frame_equal(lazy, with_clusters(frame))
+    lazy = add_clusters(frame.lazy()).collect()
+    assert_frame_equal(lazy, add_clusters(frame))
     assert lazy["cluster"].to_list() == [0, 1, 2, 0, 1]
     # Later jobs of users that sort first change none of these numbers.
-    extended = with_clusters(pl.concat([frame, pl.DataFrame({"user": ["0", "a"]})]))
+    extended = add_clusters(pl.concat([frame, pl.DataFrame({"user": ["0", "a"]})]))
     assert extended["cluster"].to_list() == [0, 1, 2, 0, 1, 3, 2]
 
 
 def test_limits_do_not_depend_on_the_order_of_rows():
     rng = np.random.default_rng(2)
-    rows = with_clusters(
+    rows = add_clusters(
         jobs_frame([f"u{u}" for u in rng.integers(0, 30, 900)], rng.random(900) < 0.3, s=rng.integers(1, 99, 900))
     )
     args = ([], pl.col("s").sum(), PART, TOTAL)
@@ -247,8 +247,10 @@ def test_a_campaign_of_one_user_is_no_week_effect():
     block = block + 4 * user
     failures, exposure = 1.0 + (user % 3), np.ones(60)
     stratum = np.zeros(60, np.int64)
-    weekly = Clusters(stratum, exposure, 1, user, block).ratio(exposure, failures, 0.95, both=True)
-    plain = Clusters(stratum, exposure, 1, user, np.zeros(60, int)).ratio(exposure, failures, 0.95, both=True)
+    weekly = Clusters(stratum, exposure, 1, user, block).ratio(exposure, failures, 0.95, has_mean_leverage=True)
+    plain = Clusters(stratum, exposure, 1, user, np.zeros(60, int)).ratio(
+        exposure, failures, 0.95, has_mean_leverage=True
+    )
     assert np.array(weekly).tolist() == np.array(plain).tolist()
 
 
@@ -260,9 +262,9 @@ def test_the_table_names_weeks_if_they_count():
     week = rng.integers(0, 8 - stratum, n)
     frame = jobs_frame([f"u{u}" for u in rng.integers(0, 15, n)], rng.random(n) < 0.3, stratum=stratum)
     frame = frame.with_columns(block_by=pl.lit("week"), block=pl.Series(week, dtype=pl.Int64))
-    weekly = clustered_shares(with_clusters(frame), ["stratum"], PART, TOTAL)
+    weekly = clustered_shares(add_clusters(frame), ["stratum"], PART, TOTAL)
     assert weekly["cluster_by"].to_list() == ["user and week", "user"]
-    plain = clustered_shares(with_clusters(frame.drop("block")), ["stratum"], PART, TOTAL)
+    plain = clustered_shares(add_clusters(frame.drop("block")), ["stratum"], PART, TOTAL)
     assert plain["cluster_by"].to_list() == ["user", "user"]
     names = ["ci_low_clustered", "ci_high_clustered"]
     assert weekly.row(1) == pytest.approx(plain.row(1))

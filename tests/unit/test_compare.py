@@ -17,8 +17,8 @@ from ttf.analyses.comparison.compare_traces import ANALYSIS, MTTF
 from ttf.analyses.comparison.compare_traces import OUTCOMES as COMPARED_OUTCOMES
 from ttf.analyses.comparison.compare_traces.charts import CHARTS
 from ttf.analyses.comparison.compare_traces.compute import (
+    DURATIONS_READ,
     JOBS_READ,
-    LIVES_READ,
     QUANTILES,
     Subject,
     compare_trace,
@@ -38,9 +38,9 @@ from ttf.page.report.citation import Citation
 from ttf.page.report.comparison import WIDTH, Cell, bottom_line, comparison_page, draw_dot, rate_axis
 from ttf.page.report.comparison import make_row as row_in_page
 from ttf.page.report.trace_page import Entry, Frame, environment
+from ttf.records.durations import durations_of_jobs
 from ttf.records.inputs import Inputs
 from ttf.records.jobs import JOB_COLUMNS, OUTCOMES, conform
-from ttf.records.lives import lives_of_jobs
 from ttf.stats.shares import wilson_interval
 
 ROOT = Path(__file__).parents[2]
@@ -86,8 +86,8 @@ def study(*traces: tuple[Subject, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     rows: dict[str, list] = {table.name: [] for table in ANALYSIS.tables}
     for subject, frame in traces:
         has_jobs = subject.gives == "jobs"
-        jobs, lives = (frame.select(JOBS_READ), lives_of_jobs(frame)) if has_jobs else (None, frame)
-        for name, records in compare_trace(subject, jobs, lives.select(LIVES_READ)).items():
+        jobs, durations = (frame.select(JOBS_READ), durations_of_jobs(frame)) if has_jobs else (None, frame)
+        for name, records in compare_trace(subject, jobs, durations.select(DURATIONS_READ)).items():
             rows[name] += records
     tables = {table.name: table.frame(rows[table.name]) for table in ANALYSIS.tables}
     for table in ANALYSIS.tables:
@@ -176,7 +176,7 @@ def test_mean_time_to_failure_of_gpu_jobs(hand_tables):
     assert five_gpus["ci_low_s"] == pytest.approx(100 / -math.log(0.05))
     lost = row_of(table, gpus=">8", confidence=0.95)
     assert (lost["n"], lost["without_end"]) == (0, 1)
-    assert lost["reason"] == "no life with so many GPUs and a known duration"
+    assert lost["reason"] == "no duration with so many GPUs and a known duration"
 
 
 @pytest.mark.parametrize(
@@ -252,7 +252,7 @@ def test_unknown_gpu_time_is_blank():
 
 
 def test_components_appear_only_in_the_mean_time_to_failure():
-    tables = study((Subject("titan", "GPU", "lives"), components(10, 4, 1_000)))
+    tables = study((Subject("titan", "GPU", "durations"), components(10, 4, 1_000)))
     assert {name: table.height for name, table in tables.items() if table.height} == {
         "compared_traces": 1,
         "compared_mttf": 2,
@@ -280,7 +280,7 @@ def test_numbers_of_each_trace():
     traces = [
         (Subject("a", outcomes=EVERY_OUTCOME), repeat_jobs({"failure": 100, "success": 300})),
         (Subject("made", synthetic=True, outcomes=EVERY_OUTCOME), repeat_jobs({"failure": 1, "success": 2})),
-        (Subject("gpus", "GPU", "lives"), components(100, 50, 10)),
+        (Subject("gpus", "GPU", "durations"), components(100, 50, 10)),
     ]
     metrics = compute_metrics("compare_traces", study(*traces))
     value = {key: entry["value"] for key, entry in metrics.items()}
@@ -306,11 +306,11 @@ STUDIES = {
     ],
     "job and component": [
         (Subject("a", outcomes=EVERY_OUTCOME), repeat_jobs({"failure": 100, "success": 300, "cancelled": 5})),
-        (Subject("titan", "GPU", "lives"), components(1_000, 40, 10**8)),
+        (Subject("titan", "GPU", "durations"), components(1_000, 40, 10**8)),
     ],
     "components": [
-        (Subject("titan", "GPU", "lives"), components(1_000, 40, 10**8)),
-        (Subject("lanl", "node", "lives"), components(10, 0, 10**6)),
+        (Subject("titan", "GPU", "durations"), components(1_000, 40, 10**8)),
+        (Subject("lanl", "node", "durations"), components(10, 0, 10**6)),
     ],
     "no failure": [(Subject(n, outcomes=EVERY_OUTCOME), repeat_jobs({"success": 300, "running": 0})) for n in "ab"],
     "no end": [(Subject(n, outcomes=EVERY_OUTCOME), jobs_of([("failure", 1_000, 1, 0, None, None)])) for n in "ab"],
@@ -320,7 +320,7 @@ STUDIES = {
     "nine": NINE,
     "hostile unit": [
         (Subject("a", "</script><b>\x00\u202e" * 20), jobs_of(HAND_JOBS)),
-        (Subject("z", "</script><b>\x00\u202e" * 20, "lives"), components(9, 3, 99)),
+        (Subject("z", "</script><b>\x00\u202e" * 20, "durations"), components(9, 3, 99)),
     ],
 }  # fmt: skip
 
@@ -387,17 +387,17 @@ def test_a_chart_names_outcomes_that_a_format_lacks(studies):
 FACTS = {
     "mine": {"format": "openb", "unit": "pod", "gives": "jobs", "synthetic": False},
     "made": {"format": "pai2020", "unit": "task", "gives": "jobs", "synthetic": True},
-    "titan": {"format": "titan", "unit": "GPU", "gives": "lives", "synthetic": False},
+    "titan": {"format": "titan", "unit": "GPU", "gives": "durations", "synthetic": False},
 }
 OUTCOMES_OF = {"mine": ["success", "failure", "running"], "made": ["success", "failure", "running", "waiting"]}
 CONTRACTS = {table.name: table for table in ANALYSIS.tables}
 
 
 def run_analysis(folder: Path, target: Path, facts: dict) -> dict[str, bytes]:
-    """Run the analysis on <trace>.jobs and <trace>.lives of a folder; return its products as bytes."""
+    """Run the analysis on <trace>.jobs and <trace>.durations of a folder; return its products as bytes."""
     (target / "figures").mkdir(parents=True)
     jobs = [str(folder / f"{name}.jobs") for name, entry in facts.items() if entry["gives"] == "jobs"]
-    files = {"lives": [str(folder / f"{name}.lives") for name in facts]} | ({"jobs": jobs} if jobs else {})
+    files = {"durations": [str(folder / f"{name}.durations") for name in facts]} | ({"jobs": jobs} if jobs else {})
     keys = ("unit", "gives", "synthetic")
     subjects = {
         name: {key: entry[key] for key in keys} | {"outcomes": OUTCOMES_OF.get(name)} for name, entry in facts.items()
@@ -422,8 +422,8 @@ def compared(tmp_path_factory) -> Path:
     for name in ("mine", "made"):
         jobs = jobs_of(HAND_JOBS)
         jobs.write_parquet(folder / f"{name}.jobs")
-        lives_of_jobs(jobs).write_parquet(folder / f"{name}.lives")
-    components(10, 4, 1_000).write_parquet(folder / "titan.lives")
+        durations_of_jobs(jobs).write_parquet(folder / f"{name}.durations")
+    components(10, 4, 1_000).write_parquet(folder / "titan.durations")
     run_analysis(folder, folder / "out", FACTS)
     return folder
 
@@ -501,7 +501,7 @@ def test_the_shape_equals_that_of_the_page(tmp_path):
     trace = trace_of(tmp_path, "mine", FACTS["mine"])
     shapes = {"shape_within": 0.63, "shape_within_ci_low_clustered": 0.54, "shape_within_ci_high_clustered": 0.74}
     trace.metrics.update({f"lifetimes.{name}": number_of(value, "1") for name, value in shapes.items()})
-    trace.metrics["lifetimes.within"] = number_of("node", "label")
+    trace.metrics["lifetimes.group_by"] = number_of("node", "label")
     shape = row_in_page(trace, "mine.html").shape
     assert (shape.value, shape.note, shape.scope) == ("0.630", "0.540–0.740", "within a node")
 
@@ -582,7 +582,7 @@ def test_markup_in_registry_text_is_escaped(compared, tmp_path):
 def test_components_are_compared_by_their_lifetimes(tmp_path):
     facts = dict.fromkeys(("one", "two"), FACTS["titan"])
     for name in facts:
-        components(10, 4, 1_000).write_parquet(tmp_path / f"{name}.lives")
+        components(10, 4, 1_000).write_parquet(tmp_path / f"{name}.durations")
     run_analysis(tmp_path, tmp_path / "out", facts)
     text = page_of([trace_of(tmp_path, name, entry, "component") for name, entry in facts.items()], tmp_path / "out")
     assert "No trace has jobs" in text

@@ -7,18 +7,18 @@ import numpy as np
 import polars as pl
 import pytest
 from scipy import stats
-from ttf.analyses import contracts_of
+from ttf.analyses import load_contracts
 from ttf.analyses.nodes.find_lemon_nodes.excess import benjamini_hochberg
 from ttf.analyses.quality.compare_parts import ANALYSIS, CHANCE, CHANGED, TOO_FEW, TOO_FEW_WEEKS
 from ttf.analyses.quality.compare_parts.calendar import ONE_PART, OVERLAP, Calendar, estimate_calendar
 from ttf.analyses.quality.compare_parts.compute import build_changes, compute
-from ttf.analyses.quality.compare_parts.news import count_failure_words, find_new_words, suspects
+from ttf.analyses.quality.compare_parts.news import compare_suspects, count_failure_words, find_new_words
 from ttf.analyses.quality.compare_parts.part_tests import (
     RARE,
     UNTESTED,
     compare_by_clusters,
     compare_by_parts,
-    compared,
+    compare_sides,
     decide_verdict,
     exact_p,
 )
@@ -105,12 +105,12 @@ def test_censoring_does_not_bias_the_share():
     jobs = pl.DataFrame(rows).with_columns(end_s=pl.when(pl.col("outcome") != "running").then("end_s"))
     ended = jobs.filter(pl.col("outcome") != "running")
     naive = ended.group_by("part").agg((pl.col("outcome") == "failure").mean()).sort("part")["outcome"]
-    row = compared(sum_ended_jobs(jobs.lazy(), TWO_WEEKS), is_share=True, is_count=False)
+    row = compare_sides(sum_ended_jobs(jobs.lazy(), TWO_WEEKS), is_share=True, is_count=False)
     assert naive[1] - naive[0] < -0.03
     assert abs(row["difference"]) < 0.015 and row["p_clustered"] > 0.05
 
 
-def lives_of(rows):
+def durations_of(rows):
     """Durations from (start, duration, event, gpus, cluster), times in days since MONDAY."""
     frame = pl.DataFrame(rows, schema=["start_s", "duration_s", "event", "gpu_count", "cluster"], orient="row")
     return frame.select(
@@ -124,7 +124,7 @@ def lives_of(rows):
 
 
 def time_sums(rows, failed, calendar=TWO_WEEKS, above=8):
-    return sum_runs(lives_of(rows), pl.LazyFrame({"failed": failed}), calendar, above, 8)
+    return sum_runs(durations_of(rows), pl.LazyFrame({"failed": failed}), calendar, above, 8)
 
 
 def test_a_run_across_the_boundary_is_divided_and_fails_at_its_end():
@@ -155,10 +155,10 @@ def test_time_in_many_parts_equals_a_loop():
     start, length = rng.uniform(-3, 40, 300), rng.exponential(6, 300)
     gpus, cluster = rng.choice([4, 16, 64], 300), rng.integers(0, 4, 300)
     rows = [(*row[:2], None, *map(int, row[2:])) for row in zip(start, length, gpus, cluster, strict=True)]
-    lives = lives_of(rows).collect()
+    durations = durations_of(rows).collect()
     rate, lost = time_sums(rows, [False] * 300, calendar)
     node_s, gpu_s = np.zeros((6, 4)), np.zeros((6, 4))
-    for start_s, duration_s, gpu_count, user in lives.select(
+    for start_s, duration_s, gpu_count, user in durations.select(
         "start_s", "duration_s", "gpu_count", "cluster"
     ).iter_rows():
         for part, (low, high) in enumerate(zip(calendar.begins_s, calendar.ends_s, strict=True)):
@@ -181,7 +181,7 @@ def test_the_clustered_p_equals_that_of_measure_drift():
     rng = np.random.default_rng(0)
     n = rng.integers(5, 40, (2, 20))
     k = rng.binomial(n, 0.3)
-    row, test = compared(make_sums(k, n), is_share=True, is_count=False), compare_by_clusters(make_sums(k, n))
+    row, test = compare_sides(make_sums(k, n), is_share=True, is_count=False), compare_by_clusters(make_sums(k, n))
     assert test.p == row["p_clustered"] == compare_means(k[0], n[0], k[1], n[1])["p_clustered"]
     # The interval belongs to the same test: at confidence 1 - p it just includes 0.
     t = stats.t.isf(row["p_clustered"] / 2, row["clusters"] - 1) / stats.t.isf(0.025, row["clusters"] - 1)
@@ -209,7 +209,7 @@ def test_the_larger_p_value_counts():
     shares = np.array([0.2, 0.4, 0.2, 0.4, 0.2, 0.42])
     n = np.full((6, 30), 100.0)
     failed = np.random.default_rng(1).binomial(100, shares[:, None], (6, 30))
-    row = compared(make_sums(failed, n), is_share=True, is_count=False)
+    row = compare_sides(make_sums(failed, n), is_share=True, is_count=False)
     assert row["p_clustered"] < 1e-6 < 0.05 < row["p_parts"] == row["p_value"]
     assert row["ci_low"] < 0 < row["ci_high"]
 
@@ -221,16 +221,18 @@ def test_the_detectable_ratio_exceeds_the_limit_by_its_error():
     assert test.detectable_ratio(0.21) == pytest.approx((1 + limit) / (1 - error))
     assert test.detectable_ratio(0.01) == np.inf
     # A detectable share above 1 is impossible.
-    high_share = compared(make_sums(np.full((6, 30), 98) - np.arange(6)[:, None], np.full((6, 30), 100)), True, False)
+    high_share = compare_sides(
+        make_sums(np.full((6, 30), 98) - np.arange(6)[:, None], np.full((6, 30), 100)), True, False
+    )
     assert high_share["p_value"] > 0 and high_share["detectable_ratio"] is None
 
 
 def test_too_little_data():
-    assert compared(make_sums([[2, 1], [1, 0]], [[50, 50], [50, 50]]), True, False)["reason"] == RARE
-    single_user = compared(make_sums([[30], [30]], [[100], [100]]), True, False)
+    assert compare_sides(make_sums([[2, 1], [1, 0]], [[50, 50], [50, 50]]), True, False)["reason"] == RARE
+    single_user = compare_sides(make_sums([[30], [30]], [[100], [100]]), True, False)
     assert single_user["reason"] == UNTESTED and "p_value" not in single_user
     assert decide_verdict(single_user) == TOO_FEW_WEEKS and "ci_low" not in single_user
-    assert "before" not in compared(make_sums([[1], [0]], [[5], [0]]), True, False)
+    assert "before" not in compare_sides(make_sums([[1], [0]], [[5], [0]]), True, False)
     assert not compare_by_clusters(make_sums([[30], [30]], [[100], [100]])).is_valid
 
 
@@ -274,9 +276,9 @@ def test_at_most_five_percent_of_families_reject_without_change(parts, week_sd):
         hours = n * rng.lognormal(0, 1, (parts, 40))
         lost = hours * failed / np.maximum(n, 1) * rng.lognormal(0, 0.5, (parts, 40))
         rows = [
-            compared(make_sums(failed, n), is_share=True, is_count=False),
-            compared(make_sums(hits, days), is_share=False, is_count=True),
-            compared(Sums(failed, lost, hours, n.sum(axis=1).astype(int)), is_share=False, is_count=False),
+            compare_sides(make_sums(failed, n), is_share=True, is_count=False),
+            compare_sides(make_sums(hits, days), is_share=False, is_count=True),
+            compare_sides(Sums(failed, lost, hours, n.sum(axis=1).astype(int)), is_share=False, is_count=False),
         ]
         adjusted = holm([row.get("p_value") for row in rows])
         rejections += any(p is not None and p < 0.05 for p in adjusted)
@@ -344,15 +346,15 @@ def node_table(**counts):
 def test_a_suspect_that_fails_more_often_is_new():
     all_parts, earlier = node_table(n1=20, n2=9, n3=12, n4=1), node_table(n1=10, n2=0, n3=12, n4=1)
     latest, latest_only = node_table(n1=12, n2=9, n3=9, n4=0), node_table(n1=10, n2=9, n4=0)
-    nodes, row = suspects(all_parts, earlier, latest, latest_only)
+    nodes, row = compare_suspects(all_parts, earlier, latest, latest_only)
     # All nine failures lie in the last half of the time: p = 1/512, times three nodes with excess failures.
     assert nodes.select("node", "counted_before", "counted", "expected").rows() == [("n2", 0, 9, 4.5)]
     assert nodes["q_value"].to_list() == pytest.approx([3 / 512]) and row["p_value"] == nodes["q_value"][0]
     assert (row["before"], row["after"], row["difference"]) == (2, 3, 1)
     # A node absent from the last part does not fail more often in it.
-    assert suspects(node_table(n3=12), earlier, latest, latest_only)[1]["p_value"] == 1
+    assert compare_suspects(node_table(n3=12), earlier, latest, latest_only)[1]["p_value"] == 1
     untested = earlier.with_columns(q_value=pl.lit(None, pl.Float64))
-    assert "p_value" not in suspects(all_parts, untested, latest, latest_only)[1]
+    assert "p_value" not in compare_suspects(all_parts, untested, latest, latest_only)[1]
 
 
 @pytest.mark.parametrize(("weeks", "per_week"), [(2, 0.2), (9, 0.05)])
@@ -415,7 +417,7 @@ def study(folder, changed_measure=None, parts=5):
         group_by=pl.lit("user"),
         group="cluster",
     )
-    lives = jobs.select(
+    durations = jobs.select(
         "start_s",
         "cluster",
         duration_s=pl.min_horizontal(pl.Series(run), pl.lit(parts * WEEK) - pl.Series(start)),
@@ -425,15 +427,19 @@ def study(folder, changed_measure=None, parts=5):
         basis=pl.lit("state"),
     )
     jobs.write_parquet(folder / "jobs.parquet")
-    lives.write_parquet(folder / "lives_infra.parquet")
+    durations.write_parquet(folder / "durations_infra.parquet")
     rate = {"basis": "state", "above_gpus": 8, "node_gpus": 8, "confidence": 0.9}
     counts = {"jobs": 1, "failures": 1, "node_days": 1.0, "largest_run_nodes": 2, "projects_to_nodes": 8}
     rate |= counts | {"no_projection": "", "needed": "", "reason": "made"}
     write_csv(NODE_FAILURE_RATE.frame([rate]), folder / "node_failure_rate.csv")
-    names = {"jobs": "jobs.parquet", "lives_infra": "lives_infra.parquet", "node_failure_rate": "node_failure_rate.csv"}
+    names = {
+        "jobs": "jobs.parquet",
+        "durations_infra": "durations_infra.parquet",
+        "node_failure_rate": "node_failure_rate.csv",
+    }
     files = {name: folder / file for name, file in names.items()}
     settings = {"parts": [f"week{week}" for week in range(parts)], "false_discovery": 0.05}
-    return Inputs(files, contracts_of(["measure_sizes"]), settings, "made", str(folder / "out"))
+    return Inputs(files, load_contracts(["measure_sizes"]), settings, "made", str(folder / "out"))
 
 
 @pytest.mark.parametrize("changed_measure", [None, "failure_share", "infra_rate", "failure_words"])

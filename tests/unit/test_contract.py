@@ -12,10 +12,10 @@ from ttf.engine.errors import StudyError
 from ttf.engine.storage.tables import read_table, write_product
 
 TABLE = table(
-    "lives",
+    "durations",
     "A stratum.",
     stratum=text("Stratum", "Its value."),
-    n=count("n", "Lives.", unit="lives"),
+    n=count("n", "Durations.", unit="durations"),
     mttf_s=seconds("MTTF", "Mean time to failure.", blank=REASON),
     median_s=integer_seconds("Median", "Half end by then.", blank="fewer than half ended"),
     failed=share("Failed", "Of n."),
@@ -38,15 +38,21 @@ def test_a_valid_frame_passes():
 @pytest.mark.parametrize(
     ("invalid", "message"),
     [
-        (frame().drop("n", "best"), "table lives: no best, n, unlike its declaration"),
-        (frame().rename({"n": "jobs"}), "table lives: no n; also jobs, unlike its declaration"),
-        (frame().select("n", pl.exclude("n")), "table lives: another order, unlike its declaration"),
-        (frame(n=pl.lit(3, pl.Int32)), r"table lives, column n: is declared as whole number \(Int64\), but is Int32"),
-        (frame(best=pl.lit("yes")), r"table lives, column best: is declared as truth value \(Boolean\), but is String"),
-        (frame({"stratum": None}, {}), "table lives, column stratum: blank in 1 rows, but declared never blank"),
-        (frame({"mttf_s": None}), "table lives, column mttf_s: blank in 1 rows whose reason is blank too"),
+        (frame().drop("n", "best"), "table durations: no best, n, unlike its declaration"),
+        (frame().rename({"n": "jobs"}), "table durations: no n; also jobs, unlike its declaration"),
+        (frame().select("n", pl.exclude("n")), "table durations: another order, unlike its declaration"),
+        (
+            frame(n=pl.lit(3, pl.Int32)),
+            r"table durations, column n: is declared as whole number \(Int64\), but is Int32",
+        ),
+        (
+            frame(best=pl.lit("yes")),
+            r"table durations, column best: is declared as truth value \(Boolean\), but is String",
+        ),
+        (frame({"stratum": None}, {}), "table durations, column stratum: blank in 1 rows, but declared never blank"),
+        (frame({"mttf_s": None}), "table durations, column mttf_s: blank in 1 rows whose reason is blank too"),
         *(
-            (frame({"mttf_s": bad}, {}), "table lives, column mttf_s: contains NaN or infinity")
+            (frame({"mttf_s": bad}, {}), "table durations, column mttf_s: contains NaN or infinity")
             for bad in (math.nan, math.inf, -math.inf)
         ),
     ],
@@ -55,7 +61,7 @@ def test_a_violation_names_table_column_and_rule(invalid, message, tmp_path):
     with pytest.raises(StudyError, match=message):
         TABLE.check(invalid)
     with pytest.raises(StudyError, match=message):
-        write_product(invalid, TABLE, str(tmp_path / "lives.csv"))
+        write_product(invalid, TABLE, str(tmp_path / "durations.csv"))
     assert not list(tmp_path.iterdir()), "nothing is written"
 
 
@@ -85,7 +91,7 @@ ROWS = st.fixed_dictionaries(
 @settings(max_examples=60)
 def test_a_table_round_trips_exactly_with_its_types(tmp_path_factory, rows):
     """This includes all-blank columns and labels such as 100."""
-    path = str(tmp_path_factory.getbasetemp() / "lives.csv")
+    path = str(tmp_path_factory.getbasetemp() / "durations.csv")
     expected = TABLE.frame(rows)
     assert write_product(expected, TABLE, path) == len(rows)
     assert read_table(path, TABLE).equals(expected)
@@ -122,12 +128,12 @@ def test_lazy_products_are_checked_while_written(tmp_path):
 
 
 def types(**fields) -> str:
-    column = Column(**{"kind": "number", "unit": "s", "heading": "A", "about": "B.", "blank": None} | fields)
+    column = Column(**{"kind": "number", "unit": "s", "heading": "A", "description": "B.", "blank": None} | fields)
     return table("t", "About.", a=column).types
 
 
 def test_types_ignore_headings_and_sentences():
-    assert types() == types(heading="Another", about="Another sentence.")
+    assert types() == types(heading="Another", description="Another sentence.")
     assert types(blank="one") == types(blank="another")
     variants = [types(kind="whole number"), types(unit="share"), types(blank=REASON)]
     assert len({types(), *variants}) == 4

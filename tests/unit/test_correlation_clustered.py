@@ -10,7 +10,7 @@ from polars.testing import assert_frame_equal
 from scipy import stats
 from ttf.analyses.factors.correlate.clustered_correlations import INFLUENCES, NO_MEAN_CLUSTERS
 from ttf.analyses.factors.correlate.run_times import iterate_samples
-from ttf.records.clusters import CLUSTER_COLUMNS, Level, with_clusters
+from ttf.records.clusters import CLUSTER_COLUMNS, Level, add_clusters
 from ttf.stats.clustered import FEWEST, UNCLUSTERED
 
 SCIPY = {"pearson": stats.pearsonr, "spearman": stats.spearmanr}
@@ -28,7 +28,7 @@ def tied_jobs(seed: int = 11, users: int = 40, jobs: int = 900) -> pl.DataFrame:
     level = rng.normal(size=users)[user]
     sizes = np.exp(1 + 0.6 * level + 0.7 * rng.normal(size=jobs)).astype(int) + 1
     runtimes = np.exp(2 + 0.5 * level + 0.8 * rng.normal(size=jobs)).astype(int)
-    return with_clusters(jobs_of(user, sizes, runtimes))
+    return add_clusters(jobs_of(user, sizes, runtimes))
 
 
 def correlation_row(frame: pl.DataFrame, method: str) -> dict:
@@ -45,7 +45,9 @@ def test_an_influence_is_the_derivative_in_a_cluster_weight(method: str) -> None
     """Compare with numerical derivatives of the weighted coefficient in the weight of each cluster."""
     frame = tied_jobs()
     cluster, x, y = arrays(frame)
-    sample = next(s for s in iterate_samples(frame, [None], Level.of(frame).number) if s.outcome_set == "success")
+    sample = next(
+        s for s in iterate_samples(frame, [None], Level.from_jobs(frame).number) if s.outcome_set == "success"
+    )
     r = float(SCIPY[method](x, y).statistic)
     influence, leverage = INFLUENCES[method](sample, r).sum_by_cluster(sample, 40)
     assert leverage.sum() == pytest.approx(1)
@@ -90,7 +92,7 @@ def test_single_job_clusters_have_the_independent_interval() -> None:
     n = 4_000
     x = rng.normal(size=n)
     y = 0.4 * x + rng.normal(size=n)
-    frame = with_clusters(jobs_of(np.arange(n), (1e4 * (x + 9)).astype(int), (1e4 * (y + 9)).astype(int)))
+    frame = add_clusters(jobs_of(np.arange(n), (1e4 * (x + 9)).astype(int), (1e4 * (y + 9)).astype(int)))
     row = correlation_row(frame, "pearson")
     assert row["clusters"] == n
     for bound in ("low", "high"):
@@ -105,7 +107,7 @@ def test_a_null_is_rarely_rejected_when_users_differ() -> None:
     for _ in range(rounds):
         user = np.repeat(np.arange(50), rng.integers(5, 40, 50))
         x, y = (rng.normal(size=50)[user] + rng.normal(size=user.size) for _ in range(2))
-        frame = with_clusters(jobs_of(user, (100 * (x + 9)).astype(int), np.exp(y + 5).astype(int)))
+        frame = add_clusters(jobs_of(user, (100 * (x + 9)).astype(int), np.exp(y + 5).astype(int)))
         table = correlations(frame, [None]).filter(outcome_set="success", unit="job")
         for row in table.iter_rows(named=True):
             for p in ("p_value", "p_clustered"):
@@ -131,7 +133,7 @@ def test_blank_results_have_a_reason() -> None:
 def test_jobs_of_a_single_user_are_clustered_by_group() -> None:
     frame = tied_jobs().with_columns(pl.lit("one").alias("user"), qos=pl.lit("q") + pl.col("cluster").cast(str))
     frame = frame.drop(CLUSTER_COLUMNS)
-    row = correlation_row(with_clusters(frame), "pearson")
+    row = correlation_row(add_clusters(frame), "pearson")
     assert row["cluster_by"] == "request profile of one user"
     assert row["ci_low_clustered"] is not None
 

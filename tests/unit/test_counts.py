@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from ttf.engine.counts import Counted, code, commonest, counted, counts, labels
+from ttf.engine.counts import ValueCounts, count_rows, count_values, distinct_texts, most_frequent, text_codes
 
 SMALL, WIDE = st.integers(-3, 3), st.integers(-(2**62), 2**62)
 
@@ -16,7 +16,7 @@ SMALL, WIDE = st.integers(-3, 3), st.integers(-(2**62), 2**62)
 def test_counts_are_those_of_complete_rows(rows):
     frame = pl.DataFrame(rows, schema=dict.fromkeys("abc", pl.Int64), orient="row")
     for columns in (["a"], ["b"], ["a", "b"], ["b", "a"], ["a", "b", "c"]):
-        table = counts(frame, **{name: pl.col(name) for name in columns})
+        table = count_rows(frame, **{name: pl.col(name) for name in columns})
         complete_rows = [row for row in frame.select(columns).iter_rows() if None not in row]
         assert table.rows() == [(*row, complete_rows.count(row)) for row in sorted(set(complete_rows))]
         assert set(table.dtypes) == {pl.Int64}
@@ -24,15 +24,15 @@ def test_counts_are_those_of_complete_rows(rows):
 
 def test_texts_are_coded_by_their_index():
     frame = pl.LazyFrame({"x": ["b", None, "a", "b", "c", "a"]})
-    assert labels(frame, "x") == ["a", "b", "c"]
-    assert commonest(frame, "x", 2) == ["a", "b"]
-    assert frame.select(code("x", ["b", "c"])).collect()["x"].to_list() == [0, -1, -1, 0, 1, -1]
+    assert distinct_texts(frame, "x") == ["a", "b", "c"]
+    assert most_frequent(frame, "x", 2) == ["a", "b"]
+    assert frame.select(text_codes("x", ["b", "c"])).collect()["x"].to_list() == [0, -1, -1, 0, 1, -1]
 
 
 @given(st.lists(st.integers(0, 50), min_size=1), st.sampled_from([0, 25, 50, 90, 100]))
 def test_counted_numbers_have_the_percentiles_of_all(numbers, percent):
     values, times = np.unique(numbers, return_counts=True)
-    counted = Counted(values, times)
+    counted = ValueCounts(values, times)
     assert counted.size == len(numbers)
     assert [counted.at(rank) for rank in range(len(numbers))] == sorted(numbers)
     assert counted.mean() == sum(numbers) / len(numbers)
@@ -47,6 +47,6 @@ def test_counting_by_bins_equals_sorting(numbers, max_bins):
     table = pl.LazyFrame({"x": numbers}, schema={"x": pl.Int64})
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("ttf.engine.counts.MOST_ROOM", max_bins)
-        actual = counted(table, "x", min(expected), max(expected))
+        actual = count_values(table, "x", min(expected), max(expected))
     assert dict(zip(actual.values.tolist(), actual.counts.tolist(), strict=True)) == expected
     assert actual.values.tolist() == sorted(expected)

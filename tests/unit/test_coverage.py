@@ -60,9 +60,9 @@ def shape_coverage(shape: float, failures: int, failing: float) -> float:
     """Share of simulated samples whose interval of the Weibull shape includes the true value."""
     rng, covered, fitted = np.random.default_rng(failures), 0, 0
     for _ in range(ROUNDS):
-        lives = simulated(rng, shape, round(failures / failing), failing)
+        durations = simulated(rng, shape, round(failures / failing), failing)
         try:
-            fit = weibull(Sample.of(lives))
+            fit = weibull(Sample.from_times(durations))
         except CannotFit:
             continue
         fitted += 1

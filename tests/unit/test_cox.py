@@ -31,7 +31,7 @@ from ttf.analyses.factors.estimate_hazards.hazard_ratios import (
     hazard_ratios,
 )
 from ttf.stats.clustered import UNCLUSTERED
-from ttf.stats.durations.strata import NO_LIFE
+from ttf.stats.durations.strata import NO_DURATION
 
 
 def simulated(n=800, seed=1, longest=10_000, slope=0.5):
@@ -43,7 +43,7 @@ def simulated(n=800, seed=1, longest=10_000, slope=0.5):
     return np.ceil(np.minimum(time, censoring)).astype(np.int64), time < censoring, amount, type_
 
 
-def lives_of(seconds, failed, amount, type_):
+def durations_of(seconds, failed, amount, type_):
     return pl.DataFrame(
         {
             "duration_s": seconds,
@@ -83,7 +83,7 @@ def test_a_continuous_covariate():
 def test_weighted_rows_and_event_blocks_give_the_same_fit(monkeypatch):
     seconds, failed, amount, type_ = simulated(longest=60)
     columns = [amount.astype(float), type_ == 1]
-    cox_fit = fit(lives := RiskSets(seconds, failed, columns))
+    cox_fit = fit(durations := RiskSets(seconds, failed, columns))
     rows, number = np.unique(np.column_stack([seconds, failed, amount, type_ == 1]), axis=0, return_counts=True)
     assert rows.shape[0] < seconds.size / 2
     monkeypatch.setattr(cox, "EVENTS_PER_BLOCK", 7)
@@ -93,7 +93,7 @@ def test_weighted_rows_and_event_blocks_give_the_same_fit(monkeypatch):
     assert refit.covariance == pytest.approx(cox_fit.covariance, rel=1e-12)
     groups = [[0], [0, 1]]
     assert proportionality_statistics(weighted, refit, groups) == pytest.approx(
-        proportionality_statistics(lives, cox_fit, groups), rel=1e-9
+        proportionality_statistics(durations, cox_fit, groups), rel=1e-9
     )
     columns.append(columns[0] + columns[1])
     row_columns = [rows[:, 2].astype(float), rows[:, 3] == 1, (rows[:, 2] + rows[:, 3]).astype(float)]
@@ -104,14 +104,14 @@ def explicit_proportionality_test(seconds, failed, columns, coefficients, group)
     """Score test of coefficients that change with the rank of the event, summed event by event without ties."""
     x = np.column_stack(columns).astype(float)
     size, order = x.shape[1], np.argsort(seconds)
-    events = [life for life in order if failed[life]]
+    events = [duration for duration in order if failed[duration]]
     score, information = np.zeros(2 * size), np.zeros((2 * size, 2 * size))
-    for rank, life in enumerate(events):
-        at_risk = x[seconds >= seconds[life]]
+    for rank, duration in enumerate(events):
+        at_risk = x[seconds >= seconds[duration]]
         weight = np.exp(at_risk @ coefficients)
         # Covariates of each duration at risk, and their product with the rank of this event.
         augmented = np.hstack([at_risk, (rank / (len(events) - 1) - 0.5) * at_risk])
-        event_row = np.hstack([x[life], (rank / (len(events) - 1) - 0.5) * x[life]])
+        event_row = np.hstack([x[duration], (rank / (len(events) - 1) - 0.5) * x[duration]])
         mean = weight @ augmented / weight.sum()
         score += event_row - mean
         information += (weight[:, None] * augmented).T @ augmented / weight.sum() - np.outer(mean, mean)
@@ -125,10 +125,10 @@ def test_proportionality_against_an_explicit_likelihood():
     seconds, failed, amount, type_ = simulated(n=300, longest=10**9)
     assert np.unique(seconds).size == seconds.size
     columns = [amount.astype(float), type_ == 1, type_ == 2]
-    lives = RiskSets(seconds, failed, columns)
-    cox_fit = fit(lives)
+    durations = RiskSets(seconds, failed, columns)
+    cox_fit = fit(durations)
     groups = [[0], [1, 2], [0, 1, 2]]
-    for statistic, group in zip(proportionality_statistics(lives, cox_fit, groups), groups, strict=True):
+    for statistic, group in zip(proportionality_statistics(durations, cox_fit, groups), groups, strict=True):
         reference = explicit_proportionality_test(seconds, failed, columns, cox_fit.coefficients, group)
         assert statistic == pytest.approx(reference, rel=1e-9)
 
@@ -139,14 +139,14 @@ def test_proportionality_keeps_its_level_and_detects_change():
     for _ in range(300):
         side = rng.random(120) < 0.5
         seconds = np.ceil(rng.exponential(1e6 / (1 + side))).astype(np.int64)
-        lives = RiskSets(seconds, rng.random(120) < 0.8, [side])
-        statistics += proportionality_statistics(lives, fit(lives), [[0]])
+        durations = RiskSets(seconds, rng.random(120) < 0.8, [side])
+        statistics += proportionality_statistics(durations, fit(durations), [[0]])
     # Three standard errors of a share of 300 are 0.038.
     assert abs((np.array(statistics) > stats.chi2.ppf(0.95, 1)).mean() - 0.05) < 0.038
     shapes = np.where(side := rng.random(1000) < 0.5, 0.5, 2)
     seconds = np.ceil(1e6 * rng.weibull(shapes)).astype(np.int64)
-    lives = RiskSets(seconds, np.full(1000, True), [side])
-    assert proportionality_statistics(lives, fit(lives), [[0]])[0] > 100
+    durations = RiskSets(seconds, np.full(1000, True), [side])
+    assert proportionality_statistics(durations, fit(durations), [[0]])[0] > 100
 
 
 @pytest.mark.parametrize(
@@ -171,10 +171,10 @@ def test_independent_columns():
 
 def test_table():
     seconds, failed, amount, type_ = simulated()
-    lives = lives_of(seconds, failed, amount, type_)
-    table = hazard_ratios(lives, "failure", ["gpu_count", "gpu_type"])
+    durations = durations_of(seconds, failed, amount, type_)
+    table = hazard_ratios(durations, "failure", ["gpu_count", "gpu_type"])
     COX.check(table)
-    reference_level = lives["gpu_type"].value_counts(sort=True)["gpu_type"][0]
+    reference_level = durations["gpu_type"].value_counts(sort=True)["gpu_type"][0]
     other_levels = [level for level in "ABC" if level != reference_level]
     assert set(table["level"].to_list()[1:3]) == set(other_levels)
     assert table.select("covariate", "reference").rows() == [
@@ -183,7 +183,7 @@ def test_table():
         ("gpu_type", reference_level),
         ("all", None),
     ]
-    design = [amount.astype(float), *(lives["gpu_type"].to_numpy() == level for level in table["level"][1:3])]
+    design = [amount.astype(float), *(durations["gpu_type"].to_numpy() == level for level in table["level"][1:3])]
     model = PHReg(seconds, np.column_stack(design).astype(float), status=failed.astype(int), ties="efron")
     reference = model.fit(method="newton", maxiter=100, tol=1e-12)
     rows = table.head(3)
@@ -195,8 +195,8 @@ def test_table():
     assert rows["p_value"].to_numpy() == pytest.approx(reference.pvalues, rel=1e-6, abs=1e-300)
     assert rows["p_adjusted"].to_list() == pytest.approx(multipletests(rows["p_value"], method="holm")[1].tolist())
     for row in rows.tail(2).iter_rows(named=True):
-        level_lives = lives.filter(gpu_type=row["level"])
-        assert (row["n"], row["events"]) == (level_lives.height, (level_lives["event"] == "failure").sum())
+        level_durations = durations.filter(gpu_type=row["level"])
+        assert (row["n"], row["events"]) == (level_durations.height, (level_durations["event"] == "failure").sum())
     assert rows["proportionality_df"].to_list() == [1, 2, 2]
     model_row = table.row(-1, named=True)
     assert (model_row["n"], model_row["events"], model_row["proportionality_df"]) == (800, failed.sum(), 3)
@@ -210,13 +210,15 @@ def test_levels():
     account[::7] = None
     # 31 levels; one never fails.
     failed &= account != "a3"
-    lives = lives_of(seconds, failed, amount, np.zeros(4000, dtype=int)).with_columns(
+    durations = durations_of(seconds, failed, amount, np.zeros(4000, dtype=int)).with_columns(
         account=pl.Series(account.tolist()),
         machine=pl.Series((["x"] * 39 + ["y"]) * 100),
         blank=pl.lit(None, pl.String),
     )
-    lives = lives.with_columns(event=pl.when((pl.col("machine") == "x") | (pl.col("event") != "failure")).then("event"))
-    table = hazard_ratios(lives, "failure", ["gpu_count", "account", "machine", "gpu_type", "blank"])
+    durations = durations.with_columns(
+        event=pl.when((pl.col("machine") == "x") | (pl.col("event") != "failure")).then("event")
+    )
+    table = hazard_ratios(durations, "failure", ["gpu_count", "account", "machine", "gpu_type", "blank"])
     accounts = table.filter(covariate="account")
     assert accounts.height == MOST_LEVELS
     assert set(accounts["reference"]) == {NOT_GIVEN}  # 571 durations, the most frequent level
@@ -230,33 +232,35 @@ def test_levels():
 
 
 def test_a_separated_level_does_not_affect_the_fit():
-    lives = lives_of(*simulated()).with_row_index()
-    lives = lives.with_columns(
+    durations = durations_of(*simulated()).with_row_index()
+    durations = durations.with_columns(
         event=pl.when(pl.col("index") >= 50).then("event"),
         machine=pl.when(pl.col("index") >= 50).then(pl.lit("x")).otherwise(pl.lit("y")),
     )
-    table = hazard_ratios(lives, "failure", ["gpu_count", "gpu_type", "machine"])
-    filtered = hazard_ratios(lives.filter(machine="x"), "failure", ["gpu_count", "gpu_type"])
+    table = hazard_ratios(durations, "failure", ["gpu_count", "gpu_type", "machine"])
+    filtered = hazard_ratios(durations.filter(machine="x"), "failure", ["gpu_count", "gpu_type"])
     assert table.filter(covariate="machine")["reason"].to_list() == [SEPARATED]
     assert table.head(3).equals(filtered.head(3))
 
 
 def test_collinear_covariates_are_left_out():
-    lives = lives_of(*simulated()).with_columns(again=pl.col("gpu_type").replace({"A": "x", "B": "y", "C": "y"}))
-    table = hazard_ratios(lives, "failure", ["gpu_count", "gpu_type", "again"])
+    durations = durations_of(*simulated()).with_columns(
+        again=pl.col("gpu_type").replace({"A": "x", "B": "y", "C": "y"})
+    )
+    table = hazard_ratios(durations, "failure", ["gpu_count", "gpu_type", "again"])
     row = table.filter(covariate="again").row(0, named=True)
     assert (row["reason"], row["converged"], row["hazard_ratio"]) == (COLLINEAR, False, None)
     assert table.filter(covariate="gpu_type")["converged"].all()
 
 
-def test_lives_without_gpus_are_a_level():
+def test_durations_without_gpus_are_a_level():
     seconds, failed, amount, type_ = simulated()
-    lives = lives_of(seconds, failed, amount, type_).with_columns(
+    durations = durations_of(seconds, failed, amount, type_).with_columns(
         gpu_count=pl.when(pl.col("gpu_type") == "C").then(0).otherwise("gpu_count")
     )
-    table = hazard_ratios(lives, "failure", ["gpu_count"])
+    table = hazard_ratios(durations, "failure", ["gpu_count"])
     assert table.select("level", "reference").rows() == [("per doubling", None), ("0", "1"), (None, None)]
-    no_gpu = lives["gpu_count"].to_numpy() == 0
+    no_gpu = durations["gpu_count"].to_numpy() == 0
     design = np.column_stack([np.where(no_gpu, 0, amount), no_gpu]).astype(float)
     reference = PHReg(seconds, design, status=failed.astype(int), ties="efron").fit(tol=1e-12)
     assert table["log_hazard_ratio"].to_list()[:2] == pytest.approx(reference.params.tolist(), abs=1e-9)
@@ -265,13 +269,15 @@ def test_lives_without_gpus_are_a_level():
 def test_job_size_doubles_gpus_and_nodes():
     seconds, failed, amount, type_ = simulated()
     nodes = np.maximum(amount - np.random.default_rng(6).integers(0, 3, amount.size), 0)
-    lives = lives_of(seconds, failed, amount, type_).with_columns(nodes=pl.Series(2**nodes))
-    table = hazard_ratios(lives, "failure", ["gpu_count", "nodes", "gpu_type"])
+    durations = durations_of(seconds, failed, amount, type_).with_columns(nodes=pl.Series(2**nodes))
+    table = hazard_ratios(durations, "failure", ["gpu_count", "nodes", "gpu_type"])
     assert table["covariate"].to_list() == ["gpu_count", "nodes", "gpu_type", "gpu_type", "job_size", "all"]
     row = table.row(4, named=True)
     assert (row["level"], row["n"], row["p_adjusted"]) == ("per doubling of GPUs and nodes", 800, None)
     # The delta method on statsmodels' fit.
-    design = np.column_stack([amount, nodes, *(lives["gpu_type"].to_numpy() == name for name in table["level"][2:4])])
+    design = np.column_stack(
+        [amount, nodes, *(durations["gpu_type"].to_numpy() == name for name in table["level"][2:4])]
+    )
     reference = PHReg(seconds, design.astype(float), status=failed.astype(int), ties="efron").fit(tol=1e-12)
     contrast = np.array([1, 1, 0, 0])
     estimate, se = contrast @ reference.params, (contrast @ reference.cov_params() @ contrast) ** 0.5
@@ -291,18 +297,18 @@ def test_job_size_doubles_gpus_and_nodes():
 
 @pytest.mark.parametrize("ratio", [1, 4])
 def test_nodes_proportional_to_gpus_add_no_row(ratio):
-    lives = lives_of(*simulated()).with_columns(nodes=pl.lit(1) if ratio == 1 else pl.col("gpu_count") * ratio)
-    table = hazard_ratios(lives, "failure", ["gpu_count", "nodes"])
+    durations = durations_of(*simulated()).with_columns(nodes=pl.lit(1) if ratio == 1 else pl.col("gpu_count") * ratio)
+    table = hazard_ratios(durations, "failure", ["gpu_count", "nodes"])
     assert table["covariate"].to_list() == ["gpu_count", "nodes", "all"]
-    gpus_only = hazard_ratios(lives, "failure", ["gpu_count"])
+    gpus_only = hazard_ratios(durations, "failure", ["gpu_count"])
     assert table["hazard_ratio"][0] == pytest.approx(gpus_only["hazard_ratio"][0], rel=1e-12)
 
 
 def test_a_mostly_blank_amount_is_no_covariate():
-    lives = lives_of(*simulated()).with_row_index()
-    few_blank = lives.with_columns(nodes=pl.when(pl.col("index") >= 30).then(pl.col("index") % 5 + 1))
+    durations = durations_of(*simulated()).with_row_index()
+    few_blank = durations.with_columns(nodes=pl.when(pl.col("index") >= 30).then(pl.col("index") % 5 + 1))
     assert hazard_ratios(few_blank, "failure", ["nodes"]).row(-1, named=True)["n"] == 770
-    many_blank = lives.with_columns(nodes=pl.when(pl.col("index") >= 300).then(pl.col("index") % 5 + 1))
+    many_blank = durations.with_columns(nodes=pl.when(pl.col("index") >= 300).then(pl.col("index") % 5 + 1))
     table = hazard_ratios(many_blank, "failure", ["nodes", "gpu_type"])
     assert table["reason"][0] == "blank for 300 units at risk"
     assert table.row(-1, named=True)["n"] == 800
@@ -311,41 +317,41 @@ def test_a_mostly_blank_amount_is_no_covariate():
 def test_too_little_to_fit():
     seconds, failed, amount, type_ = simulated(n=12)
     failed[:] = np.arange(12) < FEWEST_EVENTS - 1
-    lives = lives_of(seconds, failed, amount, type_)
-    assert hazard_ratios(lives, "failure", ["gpu_type"]).select("covariate", "reason").rows() == [("all", TOO_FEW)]
-    assert hazard_ratios(lives.head(0), "failure", ["gpu_type"])["reason"].to_list() == [NO_LIFE]
-    single_type = lives_of(*simulated()).with_columns(gpu_type=pl.lit("A"))
+    durations = durations_of(seconds, failed, amount, type_)
+    assert hazard_ratios(durations, "failure", ["gpu_type"]).select("covariate", "reason").rows() == [("all", TOO_FEW)]
+    assert hazard_ratios(durations.head(0), "failure", ["gpu_type"])["reason"].to_list() == [NO_DURATION]
+    single_type = durations_of(*simulated()).with_columns(gpu_type=pl.lit("A"))
     assert hazard_ratios(single_type, "failure", ["gpu_type"])["converged"].to_list() == [False, False]
     with pytest.raises(ValueError, match="rack"):
         hazard_ratios(single_type, "failure", ["rack"])
 
 
 def test_the_table_reports_a_fit_that_does_not_converge():
-    lives = pl.DataFrame(
+    durations = pl.DataFrame(
         {"duration_s": range(1, 41), "event": ["failure"] * 40, "gpu_count": [2 ** (40 - n) for n in range(40)]}
     )
-    table = hazard_ratios(lives, "failure", ["gpu_count"])
+    table = hazard_ratios(durations, "failure", ["gpu_count"])
     assert table["converged"].to_list() == [False, False]
     assert all("separation" in reason for reason in table["reason"])
 
 
 def test_a_diverging_estimate_is_reported():
     # The three durations with two GPUs fail at once, that with sixteen does not, the others have none.
-    lives = pl.DataFrame(
+    durations = pl.DataFrame(
         {
             "duration_s": [*range(100, 1096), 1, 1, 1, 5000],
             "event": ["failure"] * 12 + ["success"] * 984 + ["failure"] * 3 + ["success"],
             "gpu_count": [0] * 996 + [2] * 3 + [16],
         }
     )
-    table = hazard_ratios(lives, "failure", ["gpu_count"])
+    table = hazard_ratios(durations, "failure", ["gpu_count"])
     ratios = table.filter(pl.col("covariate") == "gpu_count")
     assert ratios["hazard_ratio"].null_count() == ratios.height
     assert ratios["converged"].to_list() == [False] * ratios.height
     assert ratios["reason"].null_count() == 0
 
 
-def clustered_lives(systems, types):
+def clustered_durations(systems, types):
     """Failures clustered by system; each node is a group of two."""
     rng = np.random.default_rng(7)
     system = np.repeat(np.arange(systems), 40)
@@ -364,21 +370,21 @@ def clustered_lives(systems, types):
 
 
 def test_a_factor_that_equals_the_clusters_is_left_out():
-    lives = clustered_lives(12, ["numa", "smp", "smp"] * 4)
-    table = hazard_ratios(lives, "failure", ["system", "machine_type"])
+    durations = clustered_durations(12, ["numa", "smp", "smp"] * 4)
+    table = hazard_ratios(durations, "failure", ["system", "machine_type"])
     rows = {row["covariate"]: row for row in table.iter_rows(named=True)}
     assert rows["system"]["reason"] == ARE_CLUSTERS and rows["system"]["hazard_ratio"] is None
-    plain = hazard_ratios(lives, "failure", ["machine_type"]).row(0, named=True)
+    plain = hazard_ratios(durations, "failure", ["machine_type"]).row(0, named=True)
     ratio = rows["machine_type"]
     assert (ratio["hazard_ratio"], ratio["ci_high_clustered"]) == (plain["hazard_ratio"], plain["ci_high_clustered"])
     assert (ratio["cluster_by"], ratio["clusters"]) == ("system", pytest.approx(12))
     # Within one system the clusters are its nodes.
-    one_system = hazard_ratios(lives.filter(system="3").with_columns(rack=pl.col("group") % 2), "failure", ["rack"])
+    one_system = hazard_ratios(durations.filter(system="3").with_columns(rack=pl.col("group") % 2), "failure", ["rack"])
     assert one_system["cluster_by"].drop_nulls().unique().to_list() == ["node"]
 
 
 def test_a_level_of_one_cluster_has_no_clustered_interval():
-    table = hazard_ratios(clustered_lives(12, ["numa", *["smp", "power"] * 5, "smp"]), "failure", ["machine_type"])
+    table = hazard_ratios(clustered_durations(12, ["numa", *["smp", "power"] * 5, "smp"]), "failure", ["machine_type"])
     rows = {row["level"]: row for row in table.iter_rows(named=True) if row["level"]}
     assert rows["power"]["ci_low_clustered"] < rows["power"]["hazard_ratio"]
     assert rows["numa"]["hazard_ratio"] and rows["numa"]["ci_low_clustered"] is None

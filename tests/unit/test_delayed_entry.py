@@ -9,14 +9,14 @@ from scipy import stats
 from statsmodels.duration.survfunc import SurvfuncRight
 from ttf.analyses.factors.estimate_hazards import SURVIVAL_SUMMARY_DELAYED_ENTRY
 from ttf.stats.durations.mttf import mean_time_to_failure
-from ttf.stats.durations.strata import since_watched
+from ttf.stats.durations.strata import durations_since_entry
 from ttf.stats.durations.survival import survival_tables
 
-LIVES = {"duration_s": pl.Int64, "entry_s": pl.Int64, "event": pl.String}
+DURATIONS = {"duration_s": pl.Int64, "entry_s": pl.Int64, "event": pl.String}
 
 
-def lives_of(rows):
-    return pl.DataFrame(rows, schema=LIVES, orient="row")
+def durations_of(rows):
+    return pl.DataFrame(rows, schema=DURATIONS, orient="row")
 
 
 def truncated(n=500, seed=4):
@@ -32,28 +32,28 @@ def truncated(n=500, seed=4):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_kaplan_meier_against_statsmodels(seed):
-    lives = truncated(seed=seed)
-    time, entry = lives["duration_s"].to_numpy(), lives["entry_s"].to_numpy()
-    status = (lives["event"] == "failure").to_numpy().astype(int)
+    durations = truncated(seed=seed)
+    time, entry = durations["duration_s"].to_numpy(), durations["entry_s"].to_numpy()
+    status = (durations["event"] == "failure").to_numpy().astype(int)
     reference = SurvfuncRight(time, status, entry=entry)
-    curves, summary = survival_tables(lives, "failure", ["all"], delayed_entry=True)
+    curves, summary = survival_tables(durations, "failure", ["all"], delayed_entry=True)
     actual = curves.filter(pl.col("events") > 0)
     assert actual["time_s"].to_list() == reference.surv_times.tolist()
     assert actual["at_risk"].to_list() == reference.n_risk.tolist()
     assert actual["survival"].to_list() == pytest.approx(reference.surv_prob.tolist(), abs=1e-9)
     SURVIVAL_SUMMARY_DELAYED_ENTRY.check(summary)
     row = summary.row(0, named=True)
-    assert (row["n"], row["events"], row["entered_late"]) == (lives.height, status.sum(), (entry > 0).sum())
+    assert (row["n"], row["events"], row["entered_late"]) == (durations.height, status.sum(), (entry > 0).sum())
     assert row["median_s"] == reference.quantile(0.5)
 
 
 def test_delayed_entry_removes_the_bias_of_truncation():
     """Survival to 50 s, estimated from left-truncated durations."""
     truth = np.exp(-(0.5**0.7))
-    lives = truncated(n=40_000, seed=9)
+    durations = truncated(n=40_000, seed=9)
     survival_at_50 = {}
     for delayed in (False, True):
-        curves, _ = survival_tables(lives, "failure", ["all"], delayed_entry=delayed)
+        curves, _ = survival_tables(durations, "failure", ["all"], delayed_entry=delayed)
         # 70 % of ends are failures, so the hazard of failure is 0.7 times that of an end.
         survival_at_50[delayed] = curves.filter(pl.col("time_s") <= 50)["survival"][-1] ** (1 / 0.7)
     assert abs(survival_at_50[True] - truth) < 0.01 < survival_at_50[False] - truth
@@ -61,7 +61,7 @@ def test_delayed_entry_removes_the_bias_of_truncation():
 
 def test_by_hand():
     rows = [(4, 0, "failure"), (6, 3, "failure"), (8, 4, "failure"), (9, 0, None), (5, 5, "failure"), (None, 2, None)]
-    curves, summary = survival_tables(lives_of(rows), "failure", ["all"], delayed_entry=True)
+    curves, summary = survival_tables(durations_of(rows), "failure", ["all"], delayed_entry=True)
     # A duration that enters at 4 s is at risk afterwards; one that ends at its entry never is.
     assert curves.select("time_s", "at_risk", "events", "censored").rows() == [
         (0, 2, 0, 0),
@@ -76,7 +76,7 @@ def test_by_hand():
 
 def test_all_end_before_later_entries():
     curves, summary = survival_tables(
-        lives_of([(2, 0, "failure"), (9, 5, "failure"), (10, 5, None)]), "failure", ["all"], delayed_entry=True
+        durations_of([(2, 0, "failure"), (9, 5, "failure"), (10, 5, None)]), "failure", ["all"], delayed_entry=True
     )
     assert curves.select("time_s", "at_risk", "survival").rows() == [(0, 1, 1), (2, 1, 0), (9, 2, 0), (10, 1, 0)]
     assert curves["ci_low"].to_list() == [1, None, None, None]
@@ -84,17 +84,17 @@ def test_all_end_before_later_entries():
 
 
 def test_no_duration_is_observed_from_zero():
-    curves, summary = survival_tables(lives_of([(9, 5, "failure"), (10, 5, None)]), "failure", ["all"], True)
+    curves, summary = survival_tables(durations_of([(9, 5, "failure"), (10, 5, None)]), "failure", ["all"], True)
     assert curves.select("time_s", "at_risk", "survival").rows() == [(0, 0, 1), (9, 2, 0.5), (10, 1, 0.5)]
     assert summary["restricted_mean_s"].item() == pytest.approx(9.5)
 
 
 def test_mean_time_to_failure_counts_observed_time():
-    lives = truncated().with_columns(gpu_milli=1000, nodes=1)
-    row = mean_time_to_failure(since_watched(lives), "failure", ["all"], [0.95]).row(0, named=True)
-    exposure = int((lives["duration_s"] - lives["entry_s"]).sum())
-    failures = int((lives["event"] == "failure").sum())
-    assert (row["n"], row["events"], row["exposure_s"]) == (lives.height, failures, exposure)
+    durations = truncated().with_columns(gpu_milli=1000, nodes=1)
+    row = mean_time_to_failure(durations_since_entry(durations), "failure", ["all"], [0.95]).row(0, named=True)
+    exposure = int((durations["duration_s"] - durations["entry_s"]).sum())
+    failures = int((durations["event"] == "failure").sum())
+    assert (row["n"], row["events"], row["exposure_s"]) == (durations.height, failures, exposure)
     assert row["mttf_s"] == pytest.approx(exposure / failures, rel=1e-12)
     assert row["ci_low_s"] == pytest.approx(2 * exposure / stats.chi2.ppf(0.975, 2 * failures + 2), rel=1e-9)
 
@@ -109,15 +109,15 @@ def test_mean_time_to_failure_counts_observed_time():
     )
 )
 def test_properties(rows):
-    lives = lives_of(rows)
-    curves, summary = survival_tables(lives, "failure", ["all"], delayed_entry=True)
+    durations = durations_of(rows)
+    curves, summary = survival_tables(durations, "failure", ["all"], delayed_entry=True)
     counted = [row for row in rows if row[0] is not None and (row[1] == 0 or row[0] > row[1])]
     assert summary["n"].item() == len(counted)
     assert curves["events"].sum() + curves["censored"].sum() == len(counted)
     assert (curves["at_risk"] >= curves["events"] + curves["censored"]).all()
     if counted:
         assert (curves["survival"].diff().drop_nulls() <= 0).all() and (curves["survival"] >= 0).all()
-    entry_zero = lives.with_columns(entry_s=pl.lit(0, pl.Int64))
+    entry_zero = durations.with_columns(entry_s=pl.lit(0, pl.Int64))
     plain, _ = survival_tables(entry_zero, "failure", ["all"])
     entered, _ = survival_tables(entry_zero, "failure", ["all"], delayed_entry=True)
     assert plain.drop("reason").equals(entered.drop("reason"))

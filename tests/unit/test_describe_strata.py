@@ -21,12 +21,12 @@ from ttf.analyses.outcomes.describe_strata.compute import add_shares, build_stra
 from ttf.analyses.outcomes.describe_strata.page import MAX_STRATA, eligible, format_stratum
 from ttf.analyses.outcomes.split_outcomes.compute import outcomes_by_gpus
 from ttf.display.brief_model import Brief, Tile
-from ttf.display.trace_numbers import interval_about
-from ttf.engine.counts import Counted, counts
+from ttf.display.trace_numbers import find_interval
+from ttf.engine.counts import ValueCounts, count_rows
 from ttf.page.brief.stratum_tiles import KEY_BY_TILE, MOST_BYTES, strata_json
 from ttf.page.report.blocks import macros
-from ttf.records.clusters import CLUSTER_COLUMNS, block_columns, with_clusters
-from ttf.records.infra import EVENT, infra_lives
+from ttf.records.clusters import CLUSTER_COLUMNS, add_clusters, block_columns
+from ttf.records.infra import EVENT, infra_durations
 from ttf.records.jobs import JOB_COLUMNS, conform
 from ttf.stats.clustered import CLUSTERED, clustered_median, clustered_shares
 from ttf.stats.durations.mttf import mean_time_to_failure
@@ -47,7 +47,7 @@ def jobs_from_rows(rows: list[tuple]) -> pl.DataFrame:
     started = pl.col("runtime_s").is_not_null()
     failed = ~pl.col("status_raw").is_in(["COMPLETED", "PENDING"])
     outcome = pl.when(failed).then(pl.lit("failure")).otherwise(pl.lit("success"))
-    return with_clusters(
+    return add_clusters(
         conform(
             frame.select(
                 *names[:4],
@@ -81,8 +81,11 @@ def attempts_of(jobs: pl.DataFrame) -> pl.DataFrame:
 
 
 def table_of(jobs: pl.DataFrame, attempts: pl.DataFrame | None = None, **options) -> pl.DataFrame:
-    lives, attempt_frame = infra_lives(jobs, attempts, RULES).lazy(), None if attempts is None else attempts.lazy()
-    table = build_strata(jobs.lazy(), attempt_frame, lives, (8, None), **options)
+    durations, attempt_frame = (
+        infra_durations(jobs, attempts, RULES).lazy(),
+        None if attempts is None else attempts.lazy(),
+    )
+    table = build_strata(jobs.lazy(), attempt_frame, durations, (8, None), **options)
     STRATA.check(table)
     return table
 
@@ -145,7 +148,7 @@ def test_strata_by_hand():
 def test_strata_agree_with_outcomes_losses_and_mean_times(has_attempts):
     jobs = random_jobs()
     attempts = attempts_of(jobs) if has_attempts else None
-    table, lives = table_of(jobs, attempts), infra_lives(jobs, attempts, RULES)
+    table, durations = table_of(jobs, attempts), infra_durations(jobs, attempts, RULES)
     sizes = table.filter(stratum_by="gpus")
     shared = ("jobs", "ended", "failures", "failure_share", "ci_low", "ci_high", "cluster_by", "ci_low_clustered")
     gpu_table = outcomes_by_gpus(jobs)
@@ -153,11 +156,11 @@ def test_strata_agree_with_outcomes_losses_and_mean_times(has_attempts):
     assert sizes["stratum"].to_list() == [
         str(high) if low == high else f"{low}-{high}" for low, high in gpu_table.select("gpus_low", "gpus_high").rows()
     ]
-    losses = lost_work(loss_sums(make_runs(jobs, attempts, lives), 3_600, 60))
+    losses = lost_work(loss_sums(make_runs(jobs, attempts, durations), 3_600, 60))
     for name in ("gpu_hours", "failed_gpu_hours", "infra_gpu_hours", "failed_without_time"):
         assert sizes[name].to_list() == pytest.approx(losses[name].to_list())
     # With whole nodes of 8 GPUs the rate equals that of the table of mean times.
-    whole_nodes = lives.with_columns(nodes=(pl.col("gpu_count") + 7) // 8)
+    whole_nodes = durations.with_columns(nodes=(pl.col("gpu_count") + 7) // 8)
     times = mean_time_to_failure(whole_nodes, EVENT, ["account"], [0.95])
     accounts = table.filter(stratum_by="account")
     assert accounts["infra_failures"].to_list() == times["events"].to_list()
@@ -165,7 +168,9 @@ def test_strata_agree_with_outcomes_losses_and_mean_times(has_attempts):
         times["failures_per_1000_node_days"].to_list()
     )
     failed = jobs.filter(outcome="failure")
-    median = clustered_median(failed, "runtime_s", Counted.of(counts(failed, time=pl.col("runtime_s")), "time"))
+    median = clustered_median(
+        failed, "runtime_s", ValueCounts.from_frame(count_rows(failed, time=pl.col("runtime_s")), "time")
+    )
     all_jobs = row_of(table, "all", "all")
     assert all_jobs["failure_median_s"] == failed["runtime_s"].median()
     bounds = tuple(all_jobs[f"median_ci_{bound}_clustered_s"] for bound in ("low", "high"))
@@ -248,7 +253,7 @@ def test_failed_gpu_time_has_the_interval_of_users_and_weeks():
     draw = np.random.default_rng(3)
     jobs = random_jobs(900).with_columns(user=pl.format("u{}", pl.Series(draw.integers(0, 25, 900))))
     jobs = jobs.drop(CLUSTER_COLUMNS).with_columns(end_s=pl.Series(draw.integers(0, 10 * week, 900)))
-    jobs = with_clusters(jobs.with_columns(start_s=pl.col("end_s") - pl.col("runtime_s"), trace_end_s=10 * week))
+    jobs = add_clusters(jobs.with_columns(start_s=pl.col("end_s") - pl.col("runtime_s"), trace_end_s=10 * week))
     jobs = jobs.with_columns(**block_columns(7))
     row = row_of(table_of(jobs), "all", "all")
     gpu = pl.col("gpu_milli") * pl.col("runtime_s")
@@ -260,7 +265,7 @@ def test_failed_gpu_time_has_the_interval_of_users_and_weeks():
     assert share_row["cluster_by"] == "user and week"
     assert row["failed_gpu_ci_low_clustered"] < row["failed_gpu_hours_share"] < row["failed_gpu_ci_high_clustered"]
     metrics = compute_metrics("describe_strata", {"strata": table_of(jobs)})
-    interval = interval_about(metrics | {"lost_work.failed_gpu_hours_share": SHARE}, "lost_work.failed_gpu_hours_share")
+    interval = find_interval(metrics | {"lost_work.failed_gpu_hours_share": SHARE}, "lost_work.failed_gpu_hours_share")
     assert interval == (*(row[f"failed_gpu_ci_{bound}_clustered"] for bound in ("low", "high")), "user and week")
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from ttf.engine.contract import REASON, count, parquet, reason, seconds, share, table
 from ttf.page.publication_record import describe
 from ttf.page.publish.crate import crate
-from ttf.page.publish.dictionary import as_html, as_markdown, by_analysis
-from ttf.page.publish.files import published
+from ttf.page.publish.dictionary import group_by_analysis, to_html_page, to_markdown
+from ttf.page.publish.files import describe_file
 
 ROOT = Path(__file__).parents[2]
 HOSTILE = "<script>alert(1)</script>\"'&<img src=x>"
@@ -39,12 +39,12 @@ class Page(HTMLParser):
 
 def test_the_dictionary_in_the_docs_is_that_of_the_contracts():
     shipped = (ROOT / "docs/tables.md").read_text(encoding="utf-8")
-    assert shipped == as_markdown(by_analysis()), "a contract has changed: run `make docs`"
+    assert shipped == to_markdown(group_by_analysis()), "a contract has changed: run `make docs`"
 
 
 def test_every_table_and_column_is_in_the_dictionary():
-    groups = by_analysis()
-    text, page = as_markdown(groups), Page(as_html(groups))
+    groups = group_by_analysis()
+    text, page = to_markdown(groups), Page(to_html_page(groups))
     tables = [table for group in groups.values() for table in group]
     # The prefix avoids ids that page scripts use, such as `strata`.
     assert page.ids == [f"table-{table.name}" for table in tables]
@@ -52,23 +52,23 @@ def test_every_table_and_column_is_in_the_dictionary():
     for contract in tables:
         _, line = text.split(f"**{contract.path}** ", 1)
         line = line.partition("\n\n")[0]
-        assert line.startswith(contract.about)
+        assert line.startswith(contract.description)
         for name, column in contract.columns.items():
-            assert f"<br>`{name}` {column.kind}" in line and column.about in line, (contract.name, name)
+            assert f"<br>`{name}` {column.kind}" in line and column.description in line, (contract.name, name)
 
 
 def test_a_column_has_its_unit_and_why_it_may_be_blank():
-    text = as_markdown({"Waiting": (WAITS,)})
+    text = to_markdown({"Waiting": (WAITS,)})
     assert "## Waiting\n" in text
     assert "<br>`jobs` whole number (jobs): Jobs that waited.<br>" in text
     assert f"`wait_s` number (s): Their mean wait. Blank where {REASON}." in text
     open_table = parquet("mine", "A job.", "mine.parquet", open=True)
-    assert "**mine.parquet** A job.\n<br>plus the columns of the trace's format\n" in as_markdown({"": (open_table,)})
+    assert "**mine.parquet** A job.\n<br>plus the columns of the trace's format\n" in to_markdown({"": (open_table,)})
 
 
 def test_the_page_escapes_what_a_study_declares():
     hostile = table(HOSTILE, HOSTILE, **{HOSTILE: share(HOSTILE, HOSTILE, HOSTILE)})
-    page = Page(as_html({HOSTILE: (hostile,)}))
+    page = Page(to_html_page({HOSTILE: (hostile,)}))
     assert {"script", "img"}.isdisjoint(page.tags)
     assert page.ids == [f"table-{HOSTILE}"]
     assert page.text.count(HOSTILE) == 6  # heading, path, table, column, its sentence, why it is blank
@@ -77,10 +77,10 @@ def test_the_page_escapes_what_a_study_declares():
 def test_the_crate_names_the_columns_of_a_table_once(tmp_path):
     (tmp_path / "waits.csv").write_text("jobs,wait_s,reason\n3,1.5,\n")
     files = [
-        published(tmp_path / "waits.csv", f"results/{trace}/tables/waits.csv", {}, {WAITS.path: WAITS})
+        describe_file(tmp_path / "waits.csv", f"results/{trace}/tables/waits.csv", {}, {WAITS.path: WAITS})
         for trace in ("a", "b")
     ]
-    assert [file.what for file in files] == ["A queue. 1 row of jobs, wait_s, reason"] * 2
+    assert [file.description for file in files] == ["A queue. 1 row of jobs, wait_s, reason"] * 2
     metadata = describe(
         "title: A study\nabstract: What it does.\nlicense: MIT\nversion: 1.0.0\nauthors: [{name: A group}]\n", {}, {}
     )

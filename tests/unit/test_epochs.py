@@ -117,4 +117,4 @@ def test_the_loss_log_exists_and_needs_a_format_with_jobs(tmp_path):
     file.touch()
     assert find_option_file("loss_log", "t", entry, {"gives": "jobs"}) == str(file)
     with pytest.raises(ConfigError, match=r"losses belong to jobs, and the format titan has no jobs\."):
-        find_option_file("loss_log", "t", entry | {"format": "titan"}, {"gives": "lives"})
+        find_option_file("loss_log", "t", entry | {"format": "titan"}, {"gives": "durations"})

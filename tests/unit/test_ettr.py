@@ -11,6 +11,7 @@ from scipy.optimize import minimize_scalar
 from ttf.stats.large_runs.ettr import (
     Plan,
     daly_young_interval_s,
+    estimate_ettr,
     ettr_combined,
     ettr_long_run,
     ettr_renewal,
@@ -21,7 +22,6 @@ from ttf.stats.large_runs.ettr import (
     expected_wall_s,
     optimal_interval_s,
     simulate,
-    simulated_ettr,
 )
 from ttf.stats.large_runs.plans import Habits
 
@@ -184,7 +184,7 @@ GRID = [
 def test_the_simulation_agrees_with_the_exact_form(number: int) -> None:
     plan = GRID[number]
     wall, interruptions = simulate_runs(plan, 4000, seed=100 + number)
-    estimate, error = simulated_ettr(plan.productive_s, wall)
+    estimate, error = estimate_ettr(plan.productive_s, wall)
     assert abs(estimate - ettr_renewal(plan)) < 4 * error
     spread = interruptions.std(ddof=1) / np.sqrt(interruptions.size)
     assert abs(interruptions.mean() - expected_interruptions(plan)) < 4 * spread
@@ -200,12 +200,12 @@ def test_the_simulation_is_reproducible_by_seed() -> None:
 
 def test_a_standard_error_needs_two_runs() -> None:
     with pytest.raises(ValueError, match="two runs"):
-        simulated_ettr(1.0, np.array([2.0]))
+        estimate_ettr(1.0, np.array([2.0]))
 
 
 def test_the_standard_error_is_that_of_repeated_simulations() -> None:
     plan = replace(PLAN, productive_s=2 * DAY)
-    pairs = [simulated_ettr(plan.productive_s, simulate_runs(plan, 200, seed)[0]) for seed in range(200)]
+    pairs = [estimate_ettr(plan.productive_s, simulate_runs(plan, 200, seed)[0]) for seed in range(200)]
     estimates, errors = np.array(pairs).T
     assert estimates.std(ddof=1) == pytest.approx(errors.mean(), rel=0.15)
 

@@ -2,7 +2,7 @@
 
 import polars as pl
 import pytest
-from ttf.stats.job_features import FEATURES, features_of
+from ttf.stats.job_features import FEATURES, select_features
 
 FEATURE_BY_NAME = {feature.name: feature for feature in FEATURES}
 
@@ -38,7 +38,7 @@ def test_a_missing_value_has_no_group() -> None:
 
 def test_measured_features_need_their_column() -> None:
     requests = pl.DataFrame(schema=dict.fromkeys(["size", "gpu_type", "gpu_milli", "cpu_milli", "mem_mib"]))
-    names = [feature.name for feature in features_of(requests)]
+    names = [feature.name for feature in select_features(requests)]
     assert names == ["gpu_type", "gpu_request", "cpu_request", "memory_request", "size"]
     measured = requests.with_columns(cpu_used_milli=pl.lit(None))
-    assert features_of(measured)[-1].name == "cpu_usage"
+    assert select_features(measured)[-1].name == "cpu_usage"

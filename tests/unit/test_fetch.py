@@ -521,10 +521,10 @@ def test_unpacking_is_limited(tmp_path, monkeypatch, ending):
         text = b"0\n" * lines
         path.write_bytes({".csv": bytes, ".csv.gz": gzip.compress, ".tar.gz": archive}[ending](text))
         if allowed:
-            assert b"".join(raw_files.unpacked(path)) == text
+            assert b"".join(raw_files.read_unpacked(path)) == text
         else:
             with pytest.raises(StudyError, match="unpacks to more than 2,000,000 bytes"):
-                list(raw_files.unpacked(path))
+                list(raw_files.read_unpacked(path))
 
 
 @pytest.mark.parametrize("member_type", [tarfile.XHDTYPE, tarfile.GNUTYPE_LONGNAME])
@@ -535,10 +535,10 @@ def test_the_head_of_an_archive_does_not_fill_the_memory(tmp_path, monkeypatch, 
     path = tmp_path / "t.tar.gz"
     path.write_bytes(gzip.compress(info.tobuf() + bytes(20_000_000), 1))
     with pytest.raises(StudyError, match="more than 5,000,000 bytes of the archive belong to no table"):
-        list(raw_files.unpacked(path))
+        list(raw_files.read_unpacked(path))
     table = b"0\n" * 4_000_000
     path.write_bytes(archive(table))
-    assert b"".join(raw_files.unpacked(path)) == table, "a table may be longer than a head"
+    assert b"".join(raw_files.read_unpacked(path)) == table, "a table may be longer than a head"
 
 
 # The disk ---------------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from study.finished import find_results_folder, read_numbers, read_results, read_subject
 from ttf.engine.errors import StudyError
-from ttf.engine.provenance.seal import sealed
+from ttf.engine.provenance.seal import seal_json
 
 NUMBER = {"value": 1, "unit": "jobs", "n": None, "source": "tables/outcomes.csv"}
 STUDY_FOLDER = "results/studies/two"
@@ -34,7 +34,7 @@ def write_manifest(folder: Path, **overrides) -> None:
     }
     facts = {"study": ["a", "b"], "configuration": {}, "git": {"revision": None}, "python": "3.11", "packages": {}}
     facts |= {"raw": {}, "code": {}, "jobs": jobs, "products": products}
-    (folder / STUDY_FOLDER / "manifest.json").write_bytes(sealed(facts | overrides))
+    (folder / STUDY_FOLDER / "manifest.json").write_bytes(seal_json(facts | overrides))
 
 
 def test_subjects_are_the_traces_and_the_comparison(folder):

@@ -6,10 +6,10 @@ import yaml
 from of_formats import FILES, FORMATS, MADE_UP, RUNS
 from study.documents import load_document
 from study.format_declarations import FOLDER, load_formats, read_schema_text, select_meaning
-from ttf.formats.protocol import Reading, Source, code_of, reading_in
+from ttf.formats.protocol import Reading, Source, load_format, load_reading
 from ttf.raw.ingest import ingest
 from ttf.raw.raw_tables import table_schemas
-from ttf.records.jobs import JOB_COLUMNS, OUTCOMES, nodes
+from ttf.records.jobs import JOB_COLUMNS, OUTCOMES, read_nodes
 
 
 @pytest.mark.parametrize("name", FORMATS)
@@ -23,19 +23,21 @@ def test_a_declaration_keeps_to_its_schema(name):
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_the_declaration_matches_the_code(name):
-    declaration, format_ = FORMATS[name], code_of(FORMATS[name]["code"])
-    parts = {key: getattr(format_, key) is not None for key in ("jobs", "attempts", "placements", "lives", "records")}
+    declaration, format_ = FORMATS[name], load_format(FORMATS[name]["code"])
+    parts = {
+        key: getattr(format_, key) is not None for key in ("jobs", "attempts", "placements", "durations", "records")
+    }
     assert parts == {
         "jobs": declaration["gives"] == "jobs",
         "attempts": "attempts" in declaration,
         "placements": "placements" in declaration,
-        "lives": declaration["gives"] == "lives",
+        "durations": declaration["gives"] == "durations",
         "records": "attempts" in declaration,
     }
     assert bool(format_.by_partition) == ("large" in declaration)
     assert not (format_.nodes and "node_table" in declaration), "two sources of the nodes"
     assert set(declaration.get("outcomes", [])) <= set(OUTCOMES)
-    reading = reading_in(declaration.get("reader"))
+    reading = load_reading(declaration.get("reader"))
     assert isinstance(reading, Reading)
     assert set(reading.readers) <= set(declaration["tables"])
     assert (reading.schema is None) == ("schema" in declaration)
@@ -58,7 +60,7 @@ def test_one_file_defines_a_format(tmp_path):
     files = {name: [tmp_path / f"{name}.csv"] for name in ("runs", "hosts")}
     ingest(files, schemas, tmp_path, 0.0)
     raw = {name: pl.scan_parquet(tmp_path / f"{name}.parquet") for name in files}
-    jobs = code_of(declaration["code"]).jobs(Source(raw, select_meaning({}, declaration)))
+    jobs = load_format(declaration["code"]).jobs(Source(raw, select_meaning({}, declaration)))
     extras = {"file": pl.Int32, "note": pl.String, "is_test": pl.Boolean}
     assert jobs.schema == pl.Schema(JOB_COLUMNS | extras)
     columns = ("outcome", "status_raw", "start_s", "end_s", "runtime_s", "queue_s")
@@ -74,4 +76,4 @@ def test_one_file_defines_a_format(tmp_path):
         ("lab", 8000, None, 1, None, None, False),
         ("lab", 0, None, 1, 1, 1, False),
     ]
-    assert nodes(raw, declaration["node_table"]).rows() == [("n1", None, 8, None, None)]
+    assert read_nodes(raw, declaration["node_table"]).rows() == [("n1", None, 8, None, None)]

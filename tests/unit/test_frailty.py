@@ -20,8 +20,8 @@ from ttf.analyses.time_to_failure.judge_lifetimes.frailty import (
     fit_pooled,
     likelihood,
 )
-from ttf.analyses.time_to_failure.judge_lifetimes.pooled_shapes import shapes
-from ttf.records.clusters import CLUSTER_COLUMNS, with_clusters
+from ttf.analyses.time_to_failure.judge_lifetimes.pooled_shapes import fit_shapes
+from ttf.records.clusters import CLUSTER_COLUMNS, add_clusters
 from ttf.stats.basics.normal import Z_95
 from ttf.stats.durations.survival import survival_tables
 
@@ -39,7 +39,7 @@ def simulate(seed: int, shape: float, kind: str = "lognormal", spread: float = 1
     user = rng.choice(users, n, p=size / size.sum())
     failure = 10**4 * (rng.exponential(size=n) / draw_rates(rng, kind, spread, users)[user]) ** (1 / shape)
     competing = np.exp(rng.normal(8, 1.5, n))
-    return with_clusters(
+    return add_clusters(
         pl.DataFrame(
             {
                 "user": [f"u{number}" for number in user],
@@ -50,30 +50,30 @@ def simulate(seed: int, shape: float, kind: str = "lognormal", spread: float = 1
     )
 
 
-def frailty_units(lives: pl.DataFrame) -> Units:
-    age = lives.select(age_bin(pl.col("duration_s"))).to_series().to_numpy()
-    _, unit = np.unique(lives["cluster"].to_numpy(), return_inverse=True)
-    failed, ones = (lives["event"] == "failure").to_numpy(), np.ones(lives.height)
-    return Units.from_entries(unit, age, ones, failed, age_sums(lives))
+def frailty_units(durations: pl.DataFrame) -> Units:
+    age = durations.select(age_bin(pl.col("duration_s"))).to_series().to_numpy()
+    _, unit = np.unique(durations["cluster"].to_numpy(), return_inverse=True)
+    failed, ones = (durations["event"] == "failure").to_numpy(), np.ones(durations.height)
+    return Units.from_entries(unit, age, ones, failed, age_sums(durations))
 
 
-def age_sums(lives: pl.DataFrame) -> Ages:
-    age = lives.select(age_bin(pl.col("duration_s"))).to_series().to_numpy()
-    failed, seconds = (lives["event"] == "failure").to_numpy(), lives["duration_s"].to_numpy()
+def age_sums(durations: pl.DataFrame) -> Ages:
+    age = durations.select(age_bin(pl.col("duration_s"))).to_series().to_numpy()
+    failed, seconds = (durations["event"] == "failure").to_numpy(), durations["duration_s"].to_numpy()
     sums = [np.bincount(age, weights=weights) for weights in (np.ones(age.size), seconds, failed, failed * seconds)]
     return Ages.from_sums(np.arange(sums[0].size), *sums)
 
 
-def overall_shape(lives: pl.DataFrame) -> dict:
-    return shapes(lives, FAILED, ["all"])["failure", "all", "all"]
+def overall_shape(durations: pl.DataFrame) -> dict:
+    return fit_shapes(durations, FAILED, ["all"])["failure", "all", "all"]
 
 
 def test_a_bin_has_the_mean_age_of_its_durations():
-    lives = pl.DataFrame({"duration_s": [0, 1, 2, 3, 1000, 1010, 1010, 10**8], "event": ["failure", "success"] * 4})
-    age, ages = lives.select(age_bin(pl.col("duration_s"))).to_series().to_numpy(), age_sums(lives)
-    assert np.exp(ages.lives[age[:4]]) == pytest.approx([0.5, 1, 2, 3])
+    durations = pl.DataFrame({"duration_s": [0, 1, 2, 3, 1000, 1010, 1010, 10**8], "event": ["failure", "success"] * 4})
+    age, ages = durations.select(age_bin(pl.col("duration_s"))).to_series().to_numpy(), age_sums(durations)
+    assert np.exp(ages.durations[age[:4]]) == pytest.approx([0.5, 1, 2, 3])
     assert age[4] == age[5] == age[6] < age[7]
-    assert np.exp(ages.lives[age[4]]) == pytest.approx((1000 + 2 * 1010) / 3)
+    assert np.exp(ages.durations[age[4]]) == pytest.approx((1000 + 2 * 1010) / 3)
     assert np.exp(ages.events[age[4]]) == pytest.approx((1000 + 1010) / 2)
 
 
@@ -94,18 +94,18 @@ def integrand(rate: float, hazard: float, failures: int, theta: float) -> float:
 
 
 def test_the_likelihood_is_the_integral_over_the_groups_rates():
-    lives = simulate(2, 0.7, n=60, users=6)
-    units, ages = frailty_units(lives), age_sums(lives)
-    bins = lives.select(age_bin(pl.col("duration_s"))).to_series().to_numpy()
-    failed = (lives["event"] == "failure").to_numpy()
+    durations = simulate(2, 0.7, n=60, users=6)
+    units, ages = frailty_units(durations), age_sums(durations)
+    bins = durations.select(age_bin(pl.col("duration_s"))).to_series().to_numpy()
+    failed = (durations["event"] == "failure").to_numpy()
     centre = math.exp(ages.events[bins[failed]].mean())
-    age, at_failure = np.exp(ages.lives[bins]), np.exp(ages.events[bins])
+    age, at_failure = np.exp(ages.durations[bins]), np.exp(ages.events[bins])
 
     def log_likelihood(level: float, log_shape: float, log_theta: float) -> float:
         shape, theta = math.exp(log_shape), math.exp(log_theta)
         total = 0.0
-        for cluster in np.unique(lives["cluster"]):
-            in_cluster = (lives["cluster"] == cluster).to_numpy()
+        for cluster in np.unique(durations["cluster"]):
+            in_cluster = (durations["cluster"] == cluster).to_numpy()
             hazard = math.exp(level) * ((age[in_cluster] / centre) ** shape).sum()
             total += (level + log_shape + shape * np.log(at_failure[in_cluster & failed] / centre)).sum()
             deaths = (in_cluster & failed).sum()
@@ -146,11 +146,11 @@ def test_at_a_constant_hazard_it_is_the_negative_binomial_of_statsmodels():
 
 
 def test_the_pooled_fit_is_the_weibull_fit_of_all_durations():
-    lives = simulate(5, 0.7, spread=0.01)
-    exact = lifetime_models(lives, "failure", ["all"]).filter(model="weibull").row(0, named=True)
-    assert fit_pooled(frailty_units(lives)).shape == pytest.approx(exact["shape"], rel=5e-4)
+    durations = simulate(5, 0.7, spread=0.01)
+    exact = lifetime_models(durations, "failure", ["all"]).filter(model="weibull").row(0, named=True)
+    assert fit_pooled(frailty_units(durations)).shape == pytest.approx(exact["shape"], rel=5e-4)
     # If every duration is its own cluster, the sandwich error equals the model's error.
-    singletons = lives.with_columns(
+    singletons = durations.with_columns(
         cluster=pl.int_range(pl.len(), dtype=pl.UInt32), group=pl.int_range(pl.len(), dtype=pl.UInt32)
     )
     shape = overall_shape(singletons)
@@ -168,9 +168,9 @@ def test_the_fit_recovers_the_true_shape(shape, spread, kind):
     assert np.mean([fit_pooled(units).shape for units in fits]) < shape * (0.97 if spread == 0.5 else 0.88)
 
 
-def verdicts(lives: pl.DataFrame) -> dict:
-    models, curves = lifetime_models(lives, "failure", ["all"]), survival_tables(lives, "failure", ["all"])[0]
-    table = lifetime_verdict(models, curves, shapes(lives, FAILED, ["all"]))
+def verdicts(durations: pl.DataFrame) -> dict:
+    models, curves = lifetime_models(durations, "failure", ["all"]), survival_tables(durations, "failure", ["all"])[0]
+    table = lifetime_verdict(models, curves, fit_shapes(durations, FAILED, ["all"]))
     LIFETIME_VERDICT.check(table)
     return table.row(0, named=True)
 
@@ -193,7 +193,7 @@ def test_a_mixture_of_constant_hazards_is_rarely_called_falling():
 def test_the_verdict_names_the_direction_of_the_hazard(shape, n, verdict):
     row = verdicts(simulate(6 if n < 10_000 else 7, shape, n=n))
     assert row["verdict_within"] in ({verdict, "stays"} if verdict == MIXTURE else {verdict})
-    assert row["within"] == row["cluster_by"] == "user"
+    assert row["group_by"] == row["cluster_by"] == "user"
     assert row["shape_ci_low_clustered"] < row["shape_ci_low"] < row["shape"] < row["shape_ci_high_clustered"]
     assert row["reason"] is None
     if shape == 1.0:
@@ -201,35 +201,41 @@ def test_the_verdict_names_the_direction_of_the_hazard(shape, n, verdict):
 
 
 def test_no_verdict_within_groups_if_clusters_are_too_few():
-    lives = simulate(8, 1.0, n=200)
-    three_clusters = lives.with_columns(cluster=(pl.int_range(pl.len()) % 3).cast(pl.UInt32))
+    durations = simulate(8, 1.0, n=200)
+    three_clusters = durations.with_columns(cluster=(pl.int_range(pl.len()) % 3).cast(pl.UInt32))
     row = verdicts(three_clusters.with_columns(group="cluster"))
     assert row["verdict_within"] is None and row["misleads_clustered"] is None
     assert "3.0 effective clusters by user, fewer than 4" in row["reason"]
-    unclustered = verdicts(lives.drop(CLUSTER_COLUMNS))
+    unclustered = verdicts(durations.drop(CLUSTER_COLUMNS))
     assert unclustered["cluster_by"] is None and "nothing in the trace" in unclustered["reason"]
 
 
 def test_clusters_replace_groups_of_one_duration_and_groups_replace_a_single_cluster():
-    lives = simulate(9, 1.0)
-    single_durations = lives.with_columns(group=pl.int_range(pl.len(), dtype=pl.UInt32), group_by=pl.lit("life"))
-    assert overall_shape(single_durations) == pytest.approx(overall_shape(lives))
-    one_cluster = lives.with_columns(cluster=pl.lit(0, pl.UInt32), cluster_by=pl.lit("system"), group_by=pl.lit("node"))
+    durations = simulate(9, 1.0)
+    single_durations = durations.with_columns(
+        group=pl.int_range(pl.len(), dtype=pl.UInt32), group_by=pl.lit("duration")
+    )
+    assert overall_shape(single_durations) == pytest.approx(overall_shape(durations))
+    one_cluster = durations.with_columns(
+        cluster=pl.lit(0, pl.UInt32), cluster_by=pl.lit("system"), group_by=pl.lit("node")
+    )
     shape = overall_shape(one_cluster)
-    assert shape["cluster_by"] == shape["within"] == "node"
-    assert shape["shape_within"] == pytest.approx(overall_shape(lives)["shape_within"])
+    assert shape["cluster_by"] == shape["group_by"] == "node"
+    assert shape["shape_within"] == pytest.approx(overall_shape(durations)["shape_within"])
 
 
 def test_strata_and_events_are_fitted_separately_and_row_order_does_not_matter():
-    lives = pl.concat([simulate(seed, shape).with_columns(batch=pl.lit(seed)) for seed, shape in ((1, 0.6), (2, 1.0))])
-    lives = lives.with_columns(memory=pl.col("duration_s") % 2 == 0)
+    durations = pl.concat(
+        [simulate(seed, shape).with_columns(batch=pl.lit(seed)) for seed, shape in ((1, 0.6), (2, 1.0))]
+    )
+    durations = durations.with_columns(memory=pl.col("duration_s") % 2 == 0)
     events = FAILED | {"memory": FAILED["failure"] & pl.col("memory")}
-    fits = shapes(lives, events, ["all", "batch"])
+    fits = fit_shapes(durations, events, ["all", "batch"])
     assert sorted(fits) == [
         (e, *s) for e in ("failure", "memory") for s in (("all", "all"), ("batch", "1"), ("batch", "2"))
     ]
-    assert fits["failure", "batch", "2"] == overall_shape(lives.filter(batch=2))
-    shuffled = shapes(lives.sample(fraction=1, shuffle=True, seed=1), events, ["all", "batch"])
+    assert fits["failure", "batch", "2"] == overall_shape(durations.filter(batch=2))
+    shuffled = fit_shapes(durations.sample(fraction=1, shuffle=True, seed=1), events, ["all", "batch"])
     assert_frame_equal(
         pl.DataFrame(list(fits.values())), pl.DataFrame([shuffled[key] for key in fits]), check_exact=True
     )

@@ -7,10 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from outage_traces import make_outages
 from scipy import stats
-from ttf.analyses.outages.follow_outages import GROWTH, MCF
-from ttf.analyses.outages.follow_outages.compute import analyse_growth
+from ttf.analyses.outages.track_outages import GROWTH, MCF
+from ttf.analyses.outages.track_outages.compute import analyse_growth
 from ttf.analyses.shared.outages.faults import faults
-from ttf.stats.durations.growth import Stratum, common_growth, cumulative, growth
+from ttf.stats.durations.growth import Stratum, accumulate_exposure, fit_common_growth, fit_growth
 from ttf.stats.durations.mcf import mean_cumulative
 
 # Failures of a system on test for 620 hours (ReliaWiki, Crow-AMSAA, the example of developmental testing).
@@ -19,7 +19,7 @@ HOURS += [421.1, 438.2, 501.2, 620]
 
 
 def test_growth_of_a_published_example():
-    estimate = growth(np.array(HOURS), 620)
+    estimate = fit_growth(np.array(HOURS), 620)
     assert estimate["n"] == 22 and estimate["beta"] == pytest.approx(0.6142, abs=1e-4)
     bounds = estimate["beta"] * stats.chi2.ppf([0.025, 0.975], 44) / 44
     assert (estimate["ci_low"], estimate["ci_high"]) == pytest.approx(tuple(bounds))
@@ -27,7 +27,7 @@ def test_growth_of_a_published_example():
 
 def test_trend_tests_match_their_formulas():
     times, duration = np.array([5.0, 20, 22, 60, 64, 90]), 100
-    tests = growth(times, duration)
+    tests = fit_growth(times, duration)
     laplace = (times.mean() - 50) / (100 / np.sqrt(72))
     assert tests["laplace_u"] == pytest.approx(laplace)
     assert tests["laplace_p"] == pytest.approx(2 * stats.norm.sf(abs(laplace)))
@@ -42,9 +42,9 @@ def test_trend_tests_match_their_formulas():
 
 
 def test_no_trend_of_few_or_simultaneous_events():
-    assert growth(np.array([1.0, 2]), 3)["reasons"] == ["fewer than 3 events: no trend"]
-    assert "beta" not in growth(np.full(4, 7.0), 7)
-    assert "lewis_robinson_p" not in growth(np.array([2.0, 4, 6]), 7)
+    assert fit_growth(np.array([1.0, 2]), 3)["reasons"] == ["fewer than 3 events: no trend"]
+    assert "beta" not in fit_growth(np.full(4, 7.0), 7)
+    assert "lewis_robinson_p" not in fit_growth(np.array([2.0, 4, 6]), 7)
 
 
 @settings(max_examples=30)
@@ -55,7 +55,7 @@ def test_no_trend_of_few_or_simultaneous_events():
 def test_cumulative_observation_time_matches_a_sum_over_windows(windows, times):
     begin, end = np.array([(first, first + length) for first, length in windows]).T
     expected = [sum(max(0, min(time, last) - first) for first, last in zip(begin, end, strict=True)) for time in times]
-    assert cumulative(np.array(times), begin, end).tolist() == expected
+    assert accumulate_exposure(np.array(times), begin, end).tolist() == expected
 
 
 def test_bursts_mislead_only_the_uncorrected_trend_tests():
@@ -69,7 +69,7 @@ def test_bursts_mislead_only_the_uncorrected_trend_tests():
             burst_starts = rng.random(rng.poisson(200)) ** power * duration
             events = np.repeat(burst_starts, rng.geometric(0.4, burst_starts.size))
             times = np.sort(np.clip(events + 10 * rng.random(events.size), 1, duration))
-            rejections.append([growth(times, duration)[name] < 0.05 for name in names])
+            rejections.append([fit_growth(times, duration)[name] < 0.05 for name in names])
         return dict(zip(names, np.mean(rejections, axis=0), strict=True))
 
     constant, doubling = rejection_shares(1), rejection_shares(0.5)
@@ -156,7 +156,7 @@ def test_change_point_p_value_is_close_to_the_exact_one(n):
     for power in (1, 1.3, 1.6):
         times = np.sort(rng.random(n)) ** power
         exact = stats.kstest(times, "uniform").pvalue
-        assert growth(times, 1)["change_point_p"] == pytest.approx(exact, abs=0.005 if exact < 0.2 else 0.02)
+        assert fit_growth(times, 1)["change_point_p"] == pytest.approx(exact, abs=0.005 if exact < 0.2 else 0.02)
 
 
 def simulate_stratum(rng, rate, bursts=1.0, growth=1.0):
@@ -190,7 +190,7 @@ def test_growth_interval_covers_the_truth_when_faults_come_in_bursts(bursts, exa
     rng, is_covered, intervals = np.random.default_rng(bursts), [], 0
     for _ in range(150):
         stratum = simulate_stratum(rng, np.full(52, 6.0), bursts)
-        common, poisson = common_growth([stratum]), growth(stratum.at, 1.0)
+        common, poisson = fit_common_growth([stratum]), fit_growth(stratum.at, 1.0)
         if "ci_low" in common:
             intervals += 1
             is_covered.append([estimate["ci_low"] <= 1 <= estimate["ci_high"] for estimate in (common, poisson)])
@@ -207,7 +207,7 @@ def test_a_drifting_rate_is_distinguished_from_a_trend():
         for _ in range(150):
             stratum = simulate_stratum(rng, 20 * np.exp(0.5 * rng.normal(size=52)), growth=growth_power)
             rejections.append(
-                [common_growth([stratum])["trend_p"] < 0.05, growth(stratum.at, 1.0)["lewis_robinson_p"] < 0.05]
+                [fit_common_growth([stratum])["trend_p"] < 0.05, fit_growth(stratum.at, 1.0)["lewis_robinson_p"] < 0.05]
             )
         return np.mean(rejections, axis=0)
 
@@ -219,9 +219,9 @@ def test_a_drifting_rate_is_distinguished_from_a_trend():
 def test_groups_of_different_growth_differ_and_have_no_common_trend():
     rng, rate = np.random.default_rng(6), np.full(104, 10.0)
     strata = [simulate_stratum(rng, rate, 2, growth) for growth in (0.5, 0.5, 2, 2)]
-    common = common_growth(strata)
+    common = fit_common_growth(strata)
     assert common["homogeneity_p"] < 0.001 and common["strata"] == 4
-    assert common_growth([simulate_stratum(rng, rate, 2) for _ in range(4)])["homogeneity_p"] > 0.05
+    assert fit_common_growth([simulate_stratum(rng, rate, 2) for _ in range(4)])["homogeneity_p"] > 0.05
 
 
 def test_common_growth_is_the_maximum_likelihood_estimate():
@@ -229,7 +229,7 @@ def test_common_growth_is_the_maximum_likelihood_estimate():
     rng = np.random.default_rng(7)
     strata = [simulate_stratum(rng, np.full(400, 5.0), growth=1.3) for _ in range(3)]
     times = np.concatenate([stratum.at for stratum in strata])
-    common = common_growth(strata)
+    common = fit_common_growth(strata)
     assert common["beta"] == pytest.approx(times.size / np.log(1 / times).sum())
     width = np.log(common["ci_high"] / common["ci_low"]) / (2 * stats.t.ppf(0.975, common["effective_blocks"] - 1))
     assert width == pytest.approx(1 / np.sqrt(times.size), rel=0.25)

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from lifetime_checks import LIVES, kaplan_meier, make_durations
+from lifetime_checks import DURATIONS, kaplan_meier, make_durations
 from scipy import stats
 from statsmodels.duration.hazard_regression import PHReg
 from statsmodels.duration.survfunc import CumIncidenceRight, survdiff
@@ -23,8 +23,8 @@ from ttf.analyses.factors.estimate_hazards.incidence import (
 from ttf.analyses.factors.estimate_hazards.logrank import MOST_STRATA, NO_CONTRAST, ROUGH, TOO_FEW_STRATA, logrank
 from ttf.stats.basics.p_value import SMALLEST_P
 from ttf.stats.clustered import UNCLUSTERED
-from ttf.stats.durations.strata import NO_LIFE
-from ttf.stats.durations.survival import thin
+from ttf.stats.durations.strata import NO_DURATION
+from ttf.stats.durations.survival import thin_curves
 
 ENDS = ["failure", "success", "cancelled"]
 ROWS = st.lists(st.tuples(st.none() | st.integers(0, 30), st.sampled_from([*ENDS, None])), max_size=40)
@@ -53,11 +53,11 @@ def test_cumulative_hazard_by_hand():
 
 
 def test_cumulative_hazard_is_the_baseline_of_a_regression_without_effects():
-    lives, time, end, _ = simulated()
+    durations, time, end, _ = simulated()
     rng = np.random.default_rng(0)
     model = PHReg(time, rng.normal(size=(time.size, 1)), status=(end == 1).astype(int))
     times, hazards, _ = model.baseline_cumulative_hazard(np.zeros(1))[0]
-    curve = cumulative_hazard(lives, "failure", ["all"])
+    curve = cumulative_hazard(durations, "failure", ["all"])
     # The regression gives the hazard just before each event.
     rows = np.searchsorted(curve["time_s"], times) - 1
     assert curve["cumulative_hazard"].to_numpy()[rows] == pytest.approx(hazards, abs=1e-9)
@@ -65,8 +65,8 @@ def test_cumulative_hazard_is_the_baseline_of_a_regression_without_effects():
 
 @pytest.mark.parametrize("seed", range(3))
 def test_cumulative_incidence_against_statsmodels(seed):
-    lives, time, end, group = simulated(seed=seed)
-    curves = cumulative_incidence(lives, ENDS, ["all", "group"])
+    durations, time, end, group = simulated(seed=seed)
+    curves = cumulative_incidence(durations, ENDS, ["all", "group"])
     CUMULATIVE_INCIDENCE.check(curves)
     for stratum, mask in [("all", np.full(time.size, True)), *((str(number), group == number) for number in range(4))]:
         # Its variance is 0 / 0 when nobody is at risk.
@@ -86,17 +86,17 @@ def test_cumulative_incidence_against_statsmodels(seed):
 
 
 def test_without_censoring_incidence_is_a_binomial_share():
-    lives, time, end, _ = simulated(censored=False)
-    curve = cumulative_incidence(lives, ENDS, ["all"]).filter(event="success")
+    durations, time, end, _ = simulated(censored=False)
+    curve = cumulative_incidence(durations, ENDS, ["all"]).filter(event="success")
     share = np.array([((end == 2) & (time <= t)).mean() for t in curve["time_s"]])
     assert curve["incidence"].to_numpy() == pytest.approx(share, abs=1e-12)
     assert curve["se"].to_numpy() ** 2 == pytest.approx(share * (1 - share) / time.size, abs=1e-12)
 
 
 def test_with_one_kind_of_end_incidence_is_one_minus_kaplan_meier():
-    lives, *_ = simulated()
-    lives = lives.filter(pl.col("event").is_null() | (pl.col("event") == "failure"))
-    curve, reference = cumulative_incidence(lives, ["failure"], ["all"]), kaplan_meier(lives, "failure")
+    durations, *_ = simulated()
+    durations = durations.filter(pl.col("event").is_null() | (pl.col("event") == "failure"))
+    curve, reference = cumulative_incidence(durations, ["failure"], ["all"]), kaplan_meier(durations, "failure")
     assert curve["incidence"].to_list() == pytest.approx((1 - reference["survival"]).to_list(), abs=1e-12)
 
 
@@ -125,26 +125,29 @@ def test_an_incidence_of_1_has_no_interval():
 @settings(deadline=None)
 @given(ROWS)
 def test_incidences_of_all_ends_and_survival_add_up_to_1(rows):
-    lives = make_durations(rows)
-    curves = cumulative_incidence(lives, ENDS, ["all"])
-    if not lives["duration_s"].count():
-        assert curves["reason"].to_list() == [NO_LIFE] * 3 and curves["incidence"].null_count() == 3
+    durations = make_durations(rows)
+    curves = cumulative_incidence(durations, ENDS, ["all"])
+    if not durations["duration_s"].count():
+        assert curves["reason"].to_list() == [NO_DURATION] * 3 and curves["incidence"].null_count() == 3
         return
     total = sum(curves.filter(event=end)["incidence"] for end in ENDS).to_numpy()
-    ended = lives.with_columns(event=pl.when(pl.col("event").is_not_null()).then(pl.lit("any")))
+    ended = durations.with_columns(event=pl.when(pl.col("event").is_not_null()).then(pl.lit("any")))
     assert total == pytest.approx(1 - kaplan_meier(ended, "any")["survival"].to_numpy(), abs=1e-12)
     limits = curves.drop_nulls("ci_low")
     assert (limits["ci_low"] <= limits["incidence"] + 1e-12).all()
     assert (limits["incidence"] <= limits["ci_high"] + 1e-12).all()
     assert limits["ci_high"].is_finite().all() and curves["se"].is_finite().all()
     counts = curves.filter(event="failure").select(pl.sum("events", "other_events", "censored")).row(0)
-    assert sum(counts) == lives["duration_s"].count()
+    assert sum(counts) == durations["duration_s"].count()
 
 
 def test_thinned_curves_keep_their_rows():
-    lives, *_ = simulated()
-    for curves in (cumulative_incidence(lives, ENDS, ["all", "group"]), cumulative_hazard(lives, "failure", ["group"])):
-        thinned = thin(curves, 20)
+    durations, *_ = simulated()
+    for curves in (
+        cumulative_incidence(durations, ENDS, ["all", "group"]),
+        cumulative_hazard(durations, "failure", ["group"]),
+    ):
+        thinned = thin_curves(curves, 20)
         assert thinned.group_by("event", "stratum").len()["len"].max() == 20
         assert thinned.join(curves, on=curves.columns, nulls_equal=True, how="semi").height == thinned.height
 
@@ -161,10 +164,10 @@ def test_incidence_interval_covers(n):
     # The estimator reads whole seconds.
     seconds = np.floor(np.minimum(time, censoring) * 1e6).astype(np.int64)
     event = np.where(censoring < time, "", np.where(is_failure, "failure", "success"))
-    lives = pl.DataFrame(
+    durations = pl.DataFrame(
         {"duration_s": seconds.ravel(), "event": event.ravel(), "sample": np.repeat(np.arange(repeats), n)}
     )
-    curves = cumulative_incidence(lives, ["failure", "success"], ["sample"])
+    curves = cumulative_incidence(durations, ["failure", "success"], ["sample"])
     last = curves.filter((pl.col("event") == "failure") & (pl.col("time_s") <= t * 1e6)).group_by("stratum").last()
     with_interval = last.drop_nulls("ci_low")
     assert with_interval.height > 0.99 * repeats
@@ -174,7 +177,7 @@ def test_incidence_interval_covers(n):
 
 
 def test_simultaneous_causes_are_a_separate_end():
-    lives = pl.DataFrame(
+    durations = pl.DataFrame(
         {
             "event": ["failure", "failure", "failure", None, "failure", "failure"],
             "dbe": [True, False, True, False, False, False],
@@ -182,16 +185,16 @@ def test_simultaneous_causes_are_a_separate_end():
             "human_error": [False, False, False, False, False, True],
         }
     )
-    causes, events = exclusive_causes(lives, ["dbe", "otb", "human_error"])
+    causes, events = exclusive_causes(durations, ["dbe", "otb", "human_error"])
     assert causes["event"].to_list() == ["dbe only", "otb only", "dbe and otb", None, "unknown cause", "human error"]
     assert events == ["dbe only", "otb only", "human error", "dbe and otb", "unknown cause"]
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_logrank_against_statsmodels_and_scipy(seed):
-    lives, time, end, group = simulated(seed=seed)
+    durations, time, end, group = simulated(seed=seed)
     failed = end == 1
-    tests = logrank(lives, "failure", ["all", "group"])
+    tests = logrank(durations, "failure", ["all", "group"])
     LOGRANK.check(tests)
     overall = tests.row(0, named=True)
     statistic, p = survdiff(time, failed.astype(int), group)
@@ -213,9 +216,9 @@ def test_logrank_against_statsmodels_and_scipy(seed):
 
 
 def test_the_largest_of_many_strata_are_compared():
-    lives, *_ = simulated(n=3000, strata=20)
-    lives = pl.concat([lives, lives.filter(pl.col("group") > 9)])
-    tests = logrank(lives, "failure", ["group"])
+    durations, *_ = simulated(n=3000, strata=20)
+    durations = pl.concat([durations, durations.filter(pl.col("group") > 9)])
+    tests = logrank(durations, "failure", ["group"])
     assert tests.height == 1 + MOST_STRATA * (MOST_STRATA - 1) // 2
     overall = tests.row(0, named=True)
     assert overall["strata"] == MOST_STRATA and "of 20 strata the 12 with most units at risk" in overall["reason"]
@@ -233,13 +236,15 @@ def test_the_largest_of_many_strata_are_compared():
     ],
 )
 def test_strata_that_cannot_be_compared_give_a_reason(rows, reason):
-    lives = pl.DataFrame(rows, schema=LIVES | {"group": pl.String}, orient="row")
-    row = logrank(lives, "failure", ["group"]).row(0, named=True)
+    durations = pl.DataFrame(rows, schema=DURATIONS | {"group": pl.String}, orient="row")
+    row = logrank(durations, "failure", ["group"]).row(0, named=True)
     assert (row["statistic"], row["p_value"], row["p_adjusted"], row["reason"]) == (None, None, None, reason)
 
 
 def test_few_expected_events_and_a_vanishing_p_value_give_a_reason():
-    few = pl.DataFrame([(5, "failure", "a"), (9, "failure", "b")], schema=LIVES | {"group": pl.String}, orient="row")
+    few = pl.DataFrame(
+        [(5, "failure", "a"), (9, "failure", "b")], schema=DURATIONS | {"group": pl.String}, orient="row"
+    )
     assert logrank(few, "failure", ["group"])["reason"][0] == f"{ROUGH}; {UNCLUSTERED}"
     seconds = [*range(1, 4001), *range(10_001, 14_001)]
     separated = pl.DataFrame({"duration_s": seconds, "event": "failure", "group": ["a"] * 4000 + ["b"] * 4000})

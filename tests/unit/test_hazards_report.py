@@ -8,28 +8,28 @@ import numpy as np
 import polars as pl
 import pytest
 from given_tables import compute_metrics
-from ttf.analyses.catalogue import places
+from ttf.analyses.catalogue import find_analysis_folders
 from ttf.analyses.factors.estimate_hazards import ANALYSIS, page
 from ttf.analyses.factors.estimate_hazards.charts import CHARTS
 from ttf.analyses.factors.estimate_hazards.compute import compute, summarise_ratios
 from ttf.analyses.factors.estimate_hazards.forest import MOST_ROWS
-from ttf.analyses.time_to_failure.fit_mttf.compute import failures_without_end, summarise_lives, survival_at
+from ttf.analyses.time_to_failure.fit_mttf.compute import failures_without_end, summarise_durations, survival_at
 from ttf.display.charts.figure import Study
 from ttf.display.charts.saving import save_charts
-from ttf.display.phrases import length, plain
+from ttf.display.phrases import count_words, strip_markup
 from ttf.display.report_trace import Trace
 from ttf.display.trace_numbers import Numbers
 from ttf.engine import words
 from ttf.engine.storage.tables import write_product
 from ttf.page.report.trace_page import environment
-from ttf.page.results_tables import contracts
+from ttf.page.results_tables import load_all_contracts
+from ttf.records.durations import DURATION_COLUMNS
 from ttf.records.inputs import Inputs
-from ttf.records.lives import LIFE_COLUMNS
 from ttf.stats.durations.mttf import mean_time_to_failure
 from ttf.stats.durations.survival import survival_tables
 
 ROOT = Path(__file__).resolve().parents[2]
-CONTRACTS = contracts()
+CONTRACTS = load_all_contracts()
 SIMULATED_COLUMNS = ("duration_s", "entry_s", "event", "gpu_count", "gpu_type", "account")
 
 
@@ -45,35 +45,37 @@ def simulate(n=400, ends=("failure", "failure", "success", "success", "cancelled
             "gpu_type": [types[number // 6 % len(types)] for number in range(n)],
             "account": ["a"] * n,
         },
-        schema={name: LIFE_COLUMNS[name] for name in SIMULATED_COLUMNS},
+        schema={name: DURATION_COLUMNS[name] for name in SIMULATED_COLUMNS},
     )
-    blank = [pl.lit(None, dtype=dtype).alias(name) for name, dtype in LIFE_COLUMNS.items() if name not in frame.columns]
+    blank = [
+        pl.lit(None, dtype=dtype).alias(name) for name, dtype in DURATION_COLUMNS.items() if name not in frame.columns
+    ]
     return frame.with_columns(blank).with_columns(gpu_milli=pl.col("gpu_count") * 1000, nodes=1, unit_id=pl.lit("u"))
 
 
 CASES = {"ordinary": simulate(), "no failures": simulate(ends=("success", None))}
 
 
-def run(folder, lives, gives="jobs", causes=()):
+def run(folder, durations, gives="jobs", causes=()):
     """Run the analysis on these durations and add the fit_mttf tables that its section cites."""
     (folder / "tables").mkdir(parents=True)
     (folder / "figures").mkdir()
-    lives.write_parquet(folder / "lives.parquet")
+    durations.write_parquet(folder / "durations.parquet")
     settings = {
         "max_steps": 50,
         "strata": ["gpu_type", "gpu_count", "account"] if gives == "jobs" else ["gpu_type"],
         "causes": list(causes),
         "covariates": ["gpu_count", "nodes", "gpu_type", "account"] if gives == "jobs" else ["gpu_type"],
     }
-    for name, product in compute(Inputs({"lives": folder / "lives.parquet"}, {}, settings)):
+    for name, product in compute(Inputs({"durations": folder / "durations.parquet"}, {}, settings)):
         write_product(product, CONTRACTS[name], str(folder / CONTRACTS[name].path))
     strata = ["all", *settings["strata"]]
-    curves, summary = survival_tables(lives, "failure", strata)
-    mttf = mean_time_to_failure(lives, "failure", strata)
+    curves, summary = survival_tables(durations, "failure", strata)
+    mttf = mean_time_to_failure(durations, "failure", strata)
     write_product(summary, CONTRACTS["survival_summary"], str(folder / "tables" / "survival_summary.csv"))
     write_product(mttf, CONTRACTS["mttf"], str(folder / "tables" / "mttf.csv"))
     trace = Trace(
-        "t", {"gives": gives, "analyses": ["estimate_hazards"], "unit": "pod", "life": "pod"}, folder, CONTRACTS
+        "t", {"gives": gives, "analyses": ["estimate_hazards"], "unit": "pod", "subject": "pod"}, folder, CONTRACTS
     )
     tables = {table.name: trace.table(table.name) for table in ANALYSIS.tables}
     chart_by_name = {name: draw(tables, Study("pod")) for name, draw in CHARTS.items()}
@@ -81,11 +83,11 @@ def run(folder, lives, gives="jobs", causes=()):
     charts = ((name, chart, None) for name, chart in chart_by_name.items())
     save_charts(charts, dict.fromkeys(CHARTS, ()), *paths, [], str(folder / "figures" / "index.json"))
     mttf_tables = {
-        "lives_summary": summarise_lives(lives.lazy()).head(gives == "lives"),
+        "durations_summary": summarise_durations(durations.lazy()).head(gives == "durations"),
         "survival_summary": summary,
         "survival_at": survival_at(curves.filter(event="failure", stratum_by="all")),
         "mttf": mttf,
-        "failures_without_end": failures_without_end(lives, "failure", ["all"]),
+        "failures_without_end": failures_without_end(durations, "failure", ["all"]),
     }
     metrics = compute_metrics("fit_mttf", mttf_tables)
     metrics |= compute_metrics("estimate_hazards", tables)
@@ -97,13 +99,13 @@ def section(trace, metrics, name="hazards"):
     tables = {name: table.html(f"t1-table-{name}") for name, table in page.tables(trace).items() if table.frame.height}
     index = trace.figures
     text = (
-        environment(ROOT / "report", places().values())
+        environment(ROOT / "report", find_analysis_folders().values())
         .get_template(f"{name}.qmd")
         .render(
             id="t1",
             unit="pod",
-            life="pod",
-            lives="pods",
+            subject="pod",
+            durations="pods",
             trace=trace,
             m=Numbers(metrics),
             strata=[],
@@ -149,12 +151,12 @@ def test_survival_without_other_ends_states_the_independence_assumption(tmp_path
 
 
 def test_bounds_come_first_if_many_ends_are_missing(tmp_path):
-    lives = simulate(ends=("failure", "success", None), late=0).with_row_index()
+    durations = simulate(ends=("failure", "success", None), late=0).with_row_index()
     missing = (pl.col("event") == "failure") & (pl.col("index") % 2 == 0)
-    lives = lives.with_columns(
+    durations = durations.with_columns(
         duration_s=pl.when(~missing.fill_null(False)).then("duration_s"), duration_max_s=pl.when(missing).then(10**6)
     )
-    trace, metrics = run(tmp_path / "t", lives)
+    trace, metrics = run(tmp_path / "t", durations)
     text, tables = section(trace, metrics, "incidence")
     row = trace.table("incidence_at").row(
         by_predicate=(pl.col("event") == "failure") & (pl.col("time_s") == 86_400), named=True
@@ -170,18 +172,20 @@ def test_bounds_come_first_if_many_ends_are_missing(tmp_path):
     assert f"{row['without_end']} failures have no recorded end" in text.replace("\u00a0", " ")
     assert "[incidence-bounds]" in text and "incidence-bounds" in tables
     # If few ends are missing, only the table has the bounds.
-    few_missing = lives.with_columns(duration_s=pl.col("duration_s").fill_null(pl.when(pl.col("index") > 0).then(50)))
+    few_missing = durations.with_columns(
+        duration_s=pl.col("duration_s").fill_null(pl.when(pl.col("index") > 0).then(50))
+    )
     text, tables = section(*run(tmp_path / "few", few_missing), "incidence")
     assert "between **" not in text and "incidence-bounds" in tables
 
 
 def test_causes_compete_as_exclusive_ends(tmp_path):
-    lives = simulate(ends=("failure", "failure", None), late=0).with_row_index()
-    lives = lives.with_columns(
+    durations = simulate(ends=("failure", "failure", None), late=0).with_row_index()
+    durations = durations.with_columns(
         dbe=(pl.col("event") == "failure").fill_null(False) & (pl.col("index") % 2 == 0),
         otb=(pl.col("event") == "failure").fill_null(False) & (pl.col("index") % 7 < 4),
     )
-    trace, metrics = run(tmp_path / "t", lives, "lives", ["dbe", "otb"])
+    trace, metrics = run(tmp_path / "t", durations, "durations", ["dbe", "otb"])
     incidence = trace.table("cumulative_incidence").filter(stratum_by="all")
     names = ["dbe only", "otb only", "dbe and otb", "unknown cause"]
     assert incidence["event"].unique(maintain_order=True).to_list() == names
@@ -193,9 +197,9 @@ def test_causes_compete_as_exclusive_ends(tmp_path):
 
 
 def test_the_ratio_per_doubling_of_size_is_the_product_of_gpus_and_nodes(tmp_path):
-    lives = CASES["ordinary"].with_row_index()
-    lives = lives.with_columns(nodes=1 + (pl.col("index") % 7 * pl.col("gpu_count")) // 8).drop("index")
-    trace, metrics = run(tmp_path / "t", lives)
+    durations = CASES["ordinary"].with_row_index()
+    durations = durations.with_columns(nodes=1 + (pl.col("index") % 7 * pl.col("gpu_count")) // 8).drop("index")
+    trace, metrics = run(tmp_path / "t", durations)
     cox = trace.table("cox").drop_nulls("hazard_ratio")
     (gpus, nodes, total), (ratio,) = (
         cox.filter(pl.col("covariate").is_in(covariates))["hazard_ratio"].to_list()
@@ -246,8 +250,8 @@ def cox_numbers(cox):
 def claim_and_head(cox, unit="job", gives="jobs"):
     metrics = cox_numbers(cox)
     head = page.head(Trace("t", {"gives": gives, "unit": unit}, Path(), CONTRACTS), Numbers(metrics))
-    assert length(head.claim) <= 18
-    return plain(head.claim), head
+    assert count_words(head.claim) <= 18
+    return strip_markup(head.claim), head
 
 
 SIZE = cox_row("job_size", "per doubling of GPUs and nodes", 1.23, 1.1, 1.4)
@@ -257,11 +261,11 @@ NO_GPU = cox_row("gpu_count", "0", 0.05, 0.02, 0.16, reference="1")
 def test_the_claim_names_the_strongest_ratio():
     claim, head = claim_and_head(cox_table(SIZE))
     assert claim == "Jobs on more GPUs fail sooner: each doubling multiplies the adjusted hazard by 1.2"
-    assert [plain(key.value) for key in head.keys] == ["1.23", "1 of 1"]
-    assert plain(head.keys[0].note) == "95% CI 1.10–1.40, p = 0.0010"
+    assert [strip_markup(key.value) for key in head.keys] == ["1.23", "1 of 1"]
+    assert strip_markup(head.keys[0].note) == "95% CI 1.10–1.40, p = 0.0010"
     claim, head = claim_and_head(cox_table(NO_GPU, SIZE), "task")
     assert claim == "Tasks without a GPU have 0.050 times the adjusted hazard of those on one"
-    assert [plain(key.label) for key in head.keys][1] == "Hazard ratio per doubling of GPUs and nodes"
+    assert [strip_markup(key.label) for key in head.keys][1] == "Hazard ratio per doubling of GPUs and nodes"
     level = cox_row("cage", "0", 0.1, 0.09, 0.11, reference="2")
     assert claim_and_head(cox_table(level), "GPU")[0] == "GPUs in cage 0 have 0.10 times the adjusted hazard of cage 2"
 
@@ -270,17 +274,17 @@ def test_no_factor_is_claimed_if_none_is_significant_or_testable():
     unclear = cox_row("account", "b", 1.3, 0.7, 2.3, p=0.4, reference="a")
     claim, head = claim_and_head(cox_table(unclear))
     assert claim == "No factor is significantly associated with failure (0 of 1 hazard ratios)"
-    assert [plain(key.value) for key in head.keys] == ["0 of 1"]
+    assert [strip_markup(key.value) for key in head.keys] == ["0 of 1"]
     untested = unclear | dict.fromkeys(("ci_low_clustered", "ci_high_clustered", "p_adjusted_clustered", "p_clustered"))
     assert claim_and_head(cox_table(untested))[0] == "Too few clusters to test whether 1 hazard ratio differs from 1"
     claim, head = claim_and_head(cox_table(unclear, untested | {"level": "c"}))
     assert claim == "No factor is significantly associated with failure (0 of 2 hazard ratios, 1 untested)"
-    assert [plain(key.value) for key in head.keys] == ["0 of 2, 1 untested"]
+    assert [strip_markup(key.value) for key in head.keys] == ["0 of 2, 1 untested"]
     metrics = cox_numbers(cox_table().with_columns(reason=pl.lit("fewer than 10 events")))
     trace = Trace("t", {"gives": "jobs", "unit": "job"}, Path(), CONTRACTS)
     assert page.head(trace, Numbers(metrics)) is None
     (line,) = page.lines(trace, Numbers(metrics))
-    assert not line.checked and "fewer than 10 events" in plain(line.found)
+    assert not line.checked and "fewer than 10 events" in strip_markup(line.result)
 
 
 @pytest.mark.parametrize(
@@ -296,7 +300,7 @@ def test_a_ratio_of_few_failures_is_not_the_claim():
     assert claim_and_head(cox_table(few_failures, SIZE))[0].startswith("Jobs on more GPUs")
     claim, head = claim_and_head(cox_table(few_failures))
     assert claim == "No factor with 10 failures or more is significantly associated with failure"
-    assert [plain(key.value) for key in head.keys] == ["1 of 1"]
+    assert [strip_markup(key.value) for key in head.keys] == ["1 of 1"]
 
 
 @pytest.mark.parametrize("narrow", [False, True])

@@ -22,10 +22,10 @@ from ttf.display import phrases
 from ttf.display.charts.figure import Study
 from ttf.display.section_head import Head, Line
 from ttf.display.trace_numbers import Numbers
-from ttf.records.clusters import with_clusters
+from ttf.records.clusters import add_clusters
 from ttf.records.jobs import JOB_COLUMNS
 
-PODS = SimpleNamespace(about={"unit": "pod"})
+PODS = SimpleNamespace(info={"unit": "pod"})
 HOSTILE = "<script>alert(1)</script>\u202e{outcomes.failure_share|1%}" + "long" * 2_500
 
 
@@ -41,11 +41,11 @@ def checked(head: Head | Line, m: Numbers) -> Head | Line:
         *callout,
         *(text for key in head.keys for text in (key.label, key.value, key.note)),
     ]
-    assert set().union(*map(phrases.keys, texts)) <= set(m)
-    assert all("{" not in phrases.plain(text) and "nan" not in phrases.plain(text) for text in texts)
-    assert phrases.length(head.claim) <= 18
-    assert not any(word in phrases.plain(head.claim) for word in ("CI", "p =", "p <"))
-    assert sum(map(phrases.length, head.text)) <= 60
+    assert set().union(*map(phrases.list_keys, texts)) <= set(m)
+    assert all("{" not in phrases.strip_markup(text) and "nan" not in phrases.strip_markup(text) for text in texts)
+    assert phrases.count_words(head.claim) <= 18
+    assert not any(word in phrases.strip_markup(head.claim) for word in ("CI", "p =", "p <"))
+    assert sum(map(phrases.count_words, head.text)) <= 60
     assert len(head.keys) <= 4
     return head
 
@@ -68,7 +68,7 @@ def jobs(*groups: tuple) -> pl.DataFrame:
 
 
 def outcome_data(frame: pl.DataFrame, words=("TIMEOUT",)) -> tuple[dict, Numbers]:
-    frame = with_clusters(frame)
+    frame = add_clusters(frame)
     table = outcome_table(frame, words=words)
     tables = {
         "outcomes": summaries.add_median_intervals(table, observed_times(frame), frame.lazy()),
@@ -109,11 +109,11 @@ CLAIMS = {
 @pytest.mark.parametrize("bound", ["low", "high"])
 def test_intervals_of_sizes_are_compared_only_if_both_exist(side, bound):
     _, m = outcome_data(MIXED)
-    assert "do not overlap" in phrases.plain(outcomes.head(PODS, m).text[0])
+    assert "do not overlap" in phrases.strip_markup(outcomes.head(PODS, m).text[0])
     del m[f"outcomes.{side}.failure_share_{bound}_clustered"]
     head = checked(outcomes.head(PODS, m), m)
-    assert phrases.plain(head.claim).startswith("38.0% of ended pods failed; failed pods used")
-    assert phrases.plain(head.text[0]) == "On up to 8 GPUs 25.0% failed."
+    assert phrases.strip_markup(head.claim).startswith("38.0% of ended pods failed; failed pods used")
+    assert phrases.strip_markup(head.text[0]) == "On up to 8 GPUs 25.0% failed."
 
 
 @pytest.mark.parametrize("case", CLAIMS)
@@ -121,7 +121,7 @@ def test_the_claim_on_outcomes(case):
     frame, claim = CLAIMS[case]
     tables, m = outcome_data(frame)
     head = checked(outcomes.head(PODS, m), m)
-    assert phrases.plain(head.claim) == claim
+    assert phrases.strip_markup(head.claim) == claim
     assert head.charts == ("jobs_and_gpu_time",)
     assert not jobs_and_gpu_time(tables, Study("pod")).empty
     assert (head.callout is not None) == (case in ("unrecorded", "few ended"))
@@ -135,7 +135,7 @@ def test_a_trace_without_jobs_has_a_line():
 def test_time_limits_count_as_failures_and_have_a_key_without_them():
     limited = jobs((3, "failure", 1, {"status_raw": "TIMEOUT"}), (1, "failure", 1), (4, "success", 1))
     _, m = outcome_data(limited)
-    keys = {key.label: tuple(map(phrases.plain, (key.value, key.note))) for key in outcomes.head(PODS, m).keys}
+    keys = {key.label: tuple(map(phrases.strip_markup, (key.value, key.note))) for key in outcomes.head(PODS, m).keys}
     assert keys["Failed"][0] == "4 pods"
     assert keys["Failed, time limits not counted"] == ("12.5%", "1 of 8 ended pods")
     assert outcomes.lines(PODS, m) == []
@@ -216,7 +216,7 @@ def cause_data(*rows: tuple[str, str | None, int, float | None], line: str | Non
 )
 def test_the_claim_on_causes(rows, claim):
     _, m = cause_data(*rows)
-    assert phrases.plain(checked(causes.head(PODS, m), m).claim) == claim
+    assert phrases.strip_markup(checked(causes.head(PODS, m), m).claim) == claim
 
 
 def test_the_head_of_causes_reports_infrastructure_time_limits_and_unknown_reasons():
@@ -227,12 +227,12 @@ def test_the_head_of_causes_reports_infrastructure_time_limits_and_unknown_reaso
         line=HOSTILE,
     )
     head = checked(causes.head(PODS, m), m)
-    keys = {key.label: (phrases.plain(key.value), phrases.plain(key.note)) for key in head.keys}
+    keys = {key.label: (phrases.strip_markup(key.value), phrases.strip_markup(key.note)) for key in head.keys}
     assert keys["Infrastructure"] == ("10.0%", "1 attempt, 50.0% of failed GPU time")
     assert keys["Time limits"] == ("20.0%", "2 attempts, 20.0% of failed GPU time")
-    assert phrases.plain(head.callout.lead) == "70.0% of failed attempts have no recorded reason."
-    html = phrases.html(head.callout.text)
-    assert "<script" not in html and "outcomes.failure_share" not in phrases.keys(head.callout.text)
+    assert phrases.strip_markup(head.callout.lead) == "70.0% of failed attempts have no recorded reason."
+    html = phrases.to_html(head.callout.text)
+    assert "<script" not in html and "outcomes.failure_share" not in phrases.list_keys(head.callout.text)
     kinds = [row["kind"] for row in failed_attempts_by_reason(tables, Study()).datasets["reasons"]]
     assert kinds == ["infra", "none", "limit"]
 
@@ -293,13 +293,15 @@ INFRA |= {"first_order_gpu_hours": 0.5, "first_order_gpu_hours_share": 0.005}
 )
 def test_the_claim_on_lost_time(large_share, claim):
     m = loss_numbers(**FAILED | {"failed_above_8_gpus_share": large_share})
-    assert phrases.plain(checked(losses.head(PODS, m), m).claim) == claim
+    assert phrases.strip_markup(checked(losses.head(PODS, m), m).claim) == claim
 
 
 def test_the_cost_of_infrastructure_is_reported_if_causes_are_known():
     preempted = {"preemptions": 3, "second_order_gpu_hours": 4.0}
     m = loss_numbers(**FAILED | INFRA | preempted)
-    keys = {key.label: phrases.plain(f"{key.value} ({key.note})") for key in checked(losses.head(PODS, m), m).keys}
+    keys = {
+        key.label: phrases.strip_markup(f"{key.value} ({key.note})") for key in checked(losses.head(PODS, m), m).keys
+    }
     assert keys == {
         "Failed attempts": "20.0 GPU-h (20.0% of all, 2 attempts)",
         "Ended by infrastructure": "8.00 GPU-h (8.0% of all, 1 attempt)",
@@ -310,7 +312,7 @@ def test_the_cost_of_infrastructure_is_reported_if_causes_are_known():
     proxy = loss_numbers(**FAILED | INFRA | {"infra_basis": "proxy"})
     labels = [key.label for key in checked(losses.head(PODS, proxy), proxy).keys]
     assert labels == ["Failed attempts", "Lost with hourly checkpoints, any failure"]
-    assert [line.what for line in losses.lines(PODS, proxy)] == ["Preemption"]
+    assert [line.subject for line in losses.lines(PODS, proxy)] == ["Preemption"]
 
 
 @pytest.mark.parametrize(
@@ -323,7 +325,7 @@ def test_the_cost_of_infrastructure_is_reported_if_causes_are_known():
 )
 def test_a_line_replaces_the_head_if_nothing_was_lost(losses_of_all, finding, is_checked):
     line = losses.head(PODS, loss_numbers(**losses_of_all))
-    assert phrases.plain(line.found).startswith(finding)
+    assert phrases.strip_markup(line.result).startswith(finding)
     assert line.checked is is_checked
 
 

@@ -6,19 +6,19 @@ import polars as pl
 import pytest
 from ttf.analyses.factors.estimate_hazards import page as hazards
 from ttf.analyses.nodes.find_lemon_nodes import page as lemons
-from ttf.analyses.nodes.follow_rate import page as rate
+from ttf.analyses.nodes.track_failure_rate import page as rate
 from ttf.analyses.scaling.measure_sizes import page as sizes
 from ttf.analyses.time_to_failure.fit_mttf import page as mttf
 from ttf.display import statement_rules
-from ttf.display.phrases import keys, length, plain
+from ttf.display.phrases import count_words, list_keys, strip_markup
 from ttf.display.section_head import Head, Line
 from ttf.display.statement_rules import WITHOUT_ENDS
 from ttf.display.trace_numbers import Numbers
 
 DAY = 86_400
-LIVES = {"survival.n": 900, "survival.events": 200, "survival.1h.survival": 0.756, "mttf.mttf_s": 109_100.0}
-LIVES |= {"mttf.ci_low_clustered_s": 73_000.0, "mttf.ci_high_clustered_s": 162_000.0, "mttf.exposure_s": 2e7}
-HAZARD = {"lifetimes.verdict": "falls", "lifetimes.verdict_within": "falls", "lifetimes.within": "user"}
+DURATIONS = {"survival.n": 900, "survival.events": 200, "survival.1h.survival": 0.756, "mttf.mttf_s": 109_100.0}
+DURATIONS |= {"mttf.ci_low_clustered_s": 73_000.0, "mttf.ci_high_clustered_s": 162_000.0, "mttf.exposure_s": 2e7}
+HAZARD = {"lifetimes.verdict": "falls", "lifetimes.verdict_within": "falls", "lifetimes.group_by": "user"}
 HAZARD |= {"lifetimes.shape_within": 0.56, "lifetimes.shape_within_ci_low_clustered": 0.53}
 HAZARD |= {"lifetimes.shape_within_ci_high_clustered": 0.6}
 HAZARD |= {"lifetimes.split_age_s": 71_000, "lifetimes.young_mttf_s": 58_000.0, "lifetimes.young_events": 180}
@@ -71,18 +71,18 @@ def numbers(*values):
 def trace(unit="job", has_jobs=True, empty=None):
     nodes = pl.DataFrame({"node": ["n041", "{x|y}<b>", "n1"], "lemon": [True, True, False]})
     figures = {"mttf_by_gpus": {"empty": empty}}
-    declaration = {"unit": unit, "life": unit, "gives": "jobs" if has_jobs else "lives"}
-    return SimpleNamespace(about=declaration, has_jobs=has_jobs, figures=figures, table=lambda name: nodes)
+    declaration = {"unit": unit, "subject": unit, "gives": "jobs" if has_jobs else "durations"}
+    return SimpleNamespace(info=declaration, has_jobs=has_jobs, figures=figures, table=lambda name: nodes)
 
 
 def claim_checked(head, m):
     """Check the head's length limits and that its numbers exist; return the claim as plain text."""
     texts = [head.claim, *head.text, *(text for key in head.keys for text in (key.label, key.value, key.note))]
-    assert length(head.claim) <= 18 and len(head.keys) <= 4
-    assert sum(length(text) for text in head.text) <= 60
-    assert all(key in m for text in texts for key in keys(text))
+    assert count_words(head.claim) <= 18 and len(head.keys) <= 4
+    assert sum(count_words(text) for text in head.text) <= 60
+    assert all(key in m for text in texts for key in list_keys(text))
     assert not [text for text in texts if "None" in text or "nan" in text]
-    return plain(head.claim)
+    return strip_markup(head.claim)
 
 
 @pytest.mark.parametrize(
@@ -98,36 +98,40 @@ def claim_checked(head, m):
     ],
 )
 def test_the_claim_on_time_to_failure_is_the_verdict(values, claim):
-    m = numbers(LIVES, values)
+    m = numbers(DURATIONS, values)
     assert claim_checked(mttf.head(trace(), m), m).endswith(claim)
 
 
 def test_the_shape_within_groups_is_preferred_and_labelled():
-    m = numbers(LIVES, HAZARD, {"lifetimes.shape": 0.43})
+    m = numbers(DURATIONS, HAZARD, {"lifetimes.shape": 0.43})
     shape = next(key for key in mttf.head(trace(), m).keys if "shape" in key.label)
-    assert (shape.label, plain(shape.value), shape.note) == (
+    assert (shape.label, strip_markup(shape.value), shape.note) == (
         *("Weibull shape within a user", "0.560", "95% CI 0.530–0.600"),
     )
-    m_overall = numbers(LIVES, {"lifetimes.shape": 0.43, "lifetimes.shape_ci_low": 0.4, "lifetimes.shape_ci_high": 0.5})
+    m_overall = numbers(
+        DURATIONS, {"lifetimes.shape": 0.43, "lifetimes.shape_ci_low": 0.4, "lifetimes.shape_ci_high": 0.5}
+    )
     shape = next(key for key in mttf.head(trace(), m_overall).keys if "shape" in key.label)
-    assert (shape.label, plain(shape.value)) == ("Weibull shape", "0.430")
+    assert (shape.label, strip_markup(shape.value)) == ("Weibull shape", "0.430")
 
 
 def test_the_head_says_that_the_median_is_a_time_limit():
-    m = numbers(LIVES, HAZARD, LIMITS, {"survival.median_s": 14_400})
-    text = plain(" ".join(mttf.head(trace(), m).text))
+    m = numbers(DURATIONS, HAZARD, LIMITS, {"survival.median_s": 14_400})
+    text = strip_markup(" ".join(mttf.head(trace(), m).text))
     assert "the median of 4\u00a0h is a limit" in text
-    early_median = numbers(LIVES, LIMITS, {"survival.median_s": 600})
+    early_median = numbers(DURATIONS, LIMITS, {"survival.median_s": 600})
     assert "median" not in " ".join(mttf.head(trace(), early_median).text)
-    between = numbers(LIVES, LIMITS, {"survival.median_s": 18_000})
+    between = numbers(DURATIONS, LIMITS, {"survival.median_s": 18_000})
     assert "median" not in " ".join(mttf.head(trace(), between).text)
 
 
 def test_mttf_is_a_range_if_it_depends_on_missing_ends():
-    m = numbers(LIVES, {"mttf.range.low_s": 3_600.0, "mttf.range.high_s": 7_200.0, "mttf.range.why": "8% lack an end"})
+    m = numbers(
+        DURATIONS, {"mttf.range.low_s": 3_600.0, "mttf.range.high_s": 7_200.0, "mttf.range.why": "8% lack an end"}
+    )
     head = mttf.head(trace(), m)
     claim_checked(head, m)
-    assert [plain(key.value) for key in head.keys if "range" in key.label] == ["1–2\u00a0h"]
+    assert [strip_markup(key.value) for key in head.keys if "range" in key.label] == ["1–2\u00a0h"]
     assert head.callout.text == "8% lack an end."
 
 
@@ -138,16 +142,18 @@ RANGE |= {f"incidence.failure.3600s.incidence_{end}": share for end, share in ((
 def test_no_estimate_rests_on_a_few_failures_with_an_end():
     """If most failures have no end, no section leads with a curve, hazard, rate, slope or ratio of the rest."""
     missing_ends = {"without_end.share": 0.9, "without_end.failures": 90, "without_end.without_end": 81}
-    m = numbers(LIVES, HAZARD, RANGE, missing_ends, RATE, LAW, WINDOWS, {"cox.total.ratios": 3, "cox.reason": "none"})
+    m = numbers(
+        DURATIONS, HAZARD, RANGE, missing_ends, RATE, LAW, WINDOWS, {"cox.total.ratios": 3, "cox.reason": "none"}
+    )
     head = mttf.head(trace(), m)
     assert claim_checked(head, m) == "4.0–20.0% of jobs fail within 1 hour"
     assert head.charts == () and [key.label for key in head.keys] == ["MTTF over all ages, range"]
-    assert plain(head.text[0]) == "Only 9 of 90 failures have a recorded end; the others are in the range alone."
+    assert strip_markup(head.text[0]) == "Only 9 of 90 failures have a recorded end; the others are in the range alone."
     for page in (sizes, rate):
         line = page.head(trace(), m)
-        assert isinstance(line, Line) and line.found == WITHOUT_ENDS
+        assert isinstance(line, Line) and line.result == WITHOUT_ENDS
     assert hazards.head(trace(), m) is None
-    assert [line.found for line in hazards.lines(trace(), m)] == [WITHOUT_ENDS]
+    assert [line.result for line in hazards.lines(trace(), m)] == [WITHOUT_ENDS]
 
 
 @pytest.mark.parametrize(
@@ -160,7 +166,7 @@ def test_no_estimate_rests_on_a_few_failures_with_an_end():
 )
 def test_a_line_replaces_the_head_if_no_failure_has_a_time(values, finding):
     line = mttf.head(trace(), numbers(values))
-    assert isinstance(line, Line) and plain(line.found) == finding
+    assert isinstance(line, Line) and strip_markup(line.result) == finding
 
 
 def test_one_job_and_components_have_a_claim():
@@ -168,7 +174,7 @@ def test_one_job_and_components_have_a_claim():
         {"survival.n": 1, "survival.events": 1, "mttf.mttf_s": 5.0, "mttf.ci_low_s": 1.0, "mttf.ci_high_s": 200.0}
     )
     assert claim_checked(mttf.head(trace(), one_job), one_job) == "One failure occurred per 5\u00a0s at risk"
-    gpus = numbers(LIVES, HAZARD, {"survival.1y.survival": 0.999})
+    gpus = numbers(DURATIONS, HAZARD, {"survival.1y.survival": 0.999})
     assert claim_checked(mttf.head(trace("GPU", False), gpus), gpus).startswith("After 1 year 99.9% of GPUs")
 
 
@@ -202,7 +208,7 @@ def test_no_rate_per_node_if_neither_nodes_nor_causes_are_recorded():
     m = numbers(RATE, WINDOWS, {"sizes.law.reason": "one size only"}, WITHHELD, unrecorded)
     assert not [key for key in sizes.head(trace(), m).keys if "node-days" in key.label]
     line = rate.head(trace(), m)
-    assert isinstance(line, Line) and not line.checked and "neither nodes nor causes" in line.found
+    assert isinstance(line, Line) and not line.checked and "neither nodes nor causes" in line.result
 
 
 def test_a_callout_reports_a_failed_projection_and_an_empty_chart_is_omitted():
@@ -210,7 +216,7 @@ def test_a_callout_reports_a_failed_projection_and_an_empty_chart_is_omitted():
     m = numbers(RATE, LAW, PROJECTED, check, {"ettr.assumed.size_of_the_run": 1024})
     head = sizes.head(trace(empty="runs of one size"), m)
     assert head.charts == () and head.callout.kind == "care"
-    assert plain(head.callout.text) == "4 failures seen, 11.6 expected from the other sizes."
+    assert strip_markup(head.callout.text) == "4 failures seen, 11.6 expected from the other sizes."
     withheld = sizes.head(
         trace(),
         numbers(RATE, check, WITHHELD, {"ettr.assumed.size_of_the_run": 1024} | {"sizes.law.reason": "too few"}),
@@ -252,7 +258,7 @@ def test_exact_intervals_are_used_without_clusters_but_not_with_few_clusters():
     assert "varied between 7.00 and 11.4" in claim_checked(rate.head(trace(), unclustered), unclustered)
     head = rate.head(trace(), few_clusters)
     assert "ranged from 7.00 to 11.4" in claim_checked(head, few_clusters)
-    assert "too few clusters" in plain(head.text[0])
+    assert "too few clusters" in strip_markup(head.text[0])
 
 
 @pytest.mark.parametrize(
@@ -272,10 +278,10 @@ def test_a_change_is_claimed_only_if_intervals_do_not_overlap(low, high, claim):
 def test_names_of_nodes_with_excess_failures_are_escaped():
     m = numbers(WINDOWS, LEMONS)
     (note,) = (key.note for key in rate.head(trace(), m).keys if key.label == "Nodes with excess failures")
-    assert plain(note) == "n041, (x|y)<b>; 13.9% of failures" and keys(note) == ["lemons.share_of_failures"]
+    assert strip_markup(note) == "n041, (x|y)<b>; 13.9% of failures" and list_keys(note) == ["lemons.share_of_failures"]
     assert lemons.lines(trace(), m) == []
     (line,) = lemons.lines(trace(), numbers(NODES))
-    assert line.checked and "3.4 times the failures is detectable" in plain(line.found)
+    assert line.checked and "3.4 times the failures is detectable" in strip_markup(line.result)
 
 
 @pytest.mark.parametrize(
@@ -301,9 +307,9 @@ def test_finding_no_node_is_inconclusive_without_power(changes, claim, reason, n
     m = numbers(WINDOWS, values)
     head = rate.head(trace(), m)
     assert claim_checked(head, m).endswith(f"; {claim}")
-    assert ("cannot tell", reason) in [(key.value, plain(key.note)) for key in head.keys]
+    assert ("cannot tell", reason) in [(key.value, strip_markup(key.note)) for key in head.keys]
     (line,) = lemons.lines(trace(), m)
-    assert not line.checked and plain(line.found) == f"cannot tell: {reason}; {needed} would answer it"
+    assert not line.checked and strip_markup(line.result) == f"cannot tell: {reason}; {needed} would answer it"
     nodes_head = lemons.head(trace(), m)
     assert claim_checked(nodes_head, m) == "Too little data to tell whether any of 200 nodes fails more than the others"
 
@@ -327,4 +333,4 @@ def test_missing_times_or_nodes_have_lines_and_nodes_alone_have_a_head():
     nodes_head = lemons.head(trace(), numbers(LEMONS))
     assert isinstance(nodes_head, Head) and claim_checked(nodes_head, numbers(LEMONS)).startswith("2 of 200 nodes")
     without_failures = numbers(WINDOWS, {"sizes.over_time.failures_in_windows": 0})
-    assert plain(rate.head(trace(), without_failures).found) == "no failure in 54 windows"
+    assert strip_markup(rate.head(trace(), without_failures).result) == "no failure in 54 windows"

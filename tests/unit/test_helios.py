@@ -6,8 +6,8 @@ import polars as pl
 import pytest
 from given_tables import one_row
 from of_formats import derive_table, ingest_tables
+from ttf.records.durations import durations_of_jobs
 from ttf.records.jobs import JOB_COLUMNS
-from ttf.records.lives import lives_of_jobs
 
 HEADER = "job_id,user,vc,gpu_num,cpu_num,node_num,state,submit_time,start_time,end_time,duration,queue\n"
 # Three rows of the publishers' README and nine more like them.
@@ -178,10 +178,10 @@ def test_an_end_before_the_start_is_quarantined(cluster):
     ]
 
 
-def test_lives(cluster):
+def test_durations(cluster):
     jobs, _, _ = cluster(log=LOG)
-    lives = lives_of_jobs(jobs)
-    assert lives.select("unit_id", "duration_s", "event", "gpu_count", "nodes", "account").rows() == [
+    durations = durations_of_jobs(jobs)
+    assert durations.select("unit_id", "duration_s", "event", "gpu_count", "nodes", "account").rows() == [
         ("1425511", 36848, "success", 1, 1, "vcJkd"),
         ("1425512", 249, "failure", 4, 1, "vchbv"),
         ("1425513", 675233, "cancelled", 1, 1, "vcpDC"),

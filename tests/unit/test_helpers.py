@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from study.helpers import _syntax, compute_code_digest, find_imported_files
-from ttf.engine.provenance.syntax import Memory
+from ttf.engine.provenance.syntax import SyntaxCache
 
 SCRIPTS = Path(__file__).resolve().parents[2] / "scripts"
 TREE = {
@@ -93,14 +93,14 @@ def test_the_digest_changes_only_with_the_syntax_tree_of_a_module(tree, text, ha
 
 def test_syntax_is_cached_across_processes_and_a_damaged_cache_is_ignored(tmp_path):
     file, content = tmp_path / "__pycache__/syntax.json", b"import os  # why\n"
-    first = Memory(file)
+    first = SyntaxCache(file)
     syntax = first.get("a", content, Path("a.py"))
     first.write()
-    assert Memory(file).get("a", b"not read", Path("a.py")).digest == syntax.digest
+    assert SyntaxCache(file).get("a", b"not read", Path("a.py")).digest == syntax.digest
     assert syntax.imports == [("os", "", 0, 1)]
     for damage in (b"", b"[]", b'{"a": 1}', b"\xff"):
         file.write_bytes(damage)
-        assert Memory(file).get("a", content, Path("a.py")) == syntax
+        assert SyntaxCache(file).get("a", content, Path("a.py")) == syntax
 
 
 def test_helpers_are_sorted_to_keep_rule_parameters_stable(tree):

@@ -8,8 +8,8 @@ from made_runs import make_trace
 from polars.testing import assert_frame_equal
 from ttf.analyses.lost.measure_losses import compute as losses
 from ttf.analyses.lost.measure_losses import lost_work, owners, what_if
-from ttf.records.infra import infra_lives
-from ttf.records.runs import ended, in_blocks, runs, with_reasons
+from ttf.records.infra import infra_durations
+from ttf.records.runs import add_deterministic, add_end_columns, build_runs, iterate_blocks
 
 RULES = {"states": ["NODE_FAIL"]}
 SIZES = st.integers(1, 9)
@@ -30,17 +30,17 @@ def failure_reasons(jobs: pl.DataFrame, attempts: pl.DataFrame | None) -> pl.Dat
 
 
 def split_blocks(jobs, attempts, size):
-    lives = infra_lives(jobs, attempts, RULES).select("event", "state", "basis").lazy()
+    durations = infra_durations(jobs, attempts, RULES).select("event", "state", "basis").lazy()
     reasons = failure_reasons(jobs, attempts).lazy()
-    return list(in_blocks(jobs.lazy(), None if attempts is None else attempts.lazy(), lives, reasons, size))
+    return list(iterate_blocks(jobs.lazy(), None if attempts is None else attempts.lazy(), durations, reasons, size))
 
 
 def trace_runs(jobs, attempts):
-    lives = ended(infra_lives(jobs, attempts, RULES))
+    durations = add_end_columns(infra_durations(jobs, attempts, RULES))
     if attempts is None:
-        return runs(with_reasons(jobs, failure_reasons(jobs, None)), None, lives).collect()
-    tries = with_reasons(attempts, failure_reasons(jobs, attempts))
-    return runs(jobs, tries, lives).collect()
+        return build_runs(add_deterministic(jobs, failure_reasons(jobs, None)), None, durations).collect()
+    tries = add_deterministic(attempts, failure_reasons(jobs, attempts))
+    return build_runs(jobs, tries, durations).collect()
 
 
 @few_examples
@@ -48,19 +48,19 @@ def trace_runs(jobs, attempts):
 def test_runs_of_all_blocks_equal_those_of_the_trace(trace, size) -> None:
     block_runs, job_count = [], 0
     for block in split_blocks(*trace, size):
-        block_runs.append(runs(*block).collect().with_columns(pl.col("job") + job_count))
+        block_runs.append(build_runs(*block).collect().with_columns(pl.col("job") + job_count))
         job_count += block.jobs.height
     assert job_count == trace[0].height
     assert_frame_equal(pl.concat(block_runs), trace_runs(*trace))
 
 
-def test_lives_of_another_trace_are_an_error() -> None:
+def test_durations_of_another_trace_are_an_error() -> None:
     jobs, attempts = make_trace(2, 20, True)
-    lives = infra_lives(jobs, attempts, RULES)
-    for other_lives in (lives.head(-1), pl.concat([lives, lives.tail(1)])):
+    durations = infra_durations(jobs, attempts, RULES)
+    for other_durations in (durations.head(-1), pl.concat([durations, durations.tail(1)])):
         with pytest.raises(pl.exceptions.ShapeError):
-            for block in in_blocks(jobs.lazy(), attempts.lazy(), other_lives.lazy(), None, 6):
-                runs(*block).collect()
+            for block in iterate_blocks(jobs.lazy(), attempts.lazy(), other_durations.lazy(), None, 6):
+                build_runs(*block).collect()
 
 
 @few_examples

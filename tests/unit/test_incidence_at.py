@@ -14,24 +14,24 @@ from ttf.analyses.factors.estimate_hazards.incidence import (
     cumulative_incidence,
     incidence_at,
 )
-from ttf.stats.durations.strata import NO_LIFE, CountedLives
+from ttf.stats.durations.strata import NO_DURATION, CountedDurations
 
 ENDS = ["failure", "success"]
-LIVES = {"duration_s": pl.Int64, "duration_max_s": pl.Int64, "event": pl.String}
+DURATIONS = {"duration_s": pl.Int64, "duration_max_s": pl.Int64, "event": pl.String}
 
 
-def make_lives(rows):
+def make_durations(rows):
     """rows: (duration_s, duration_max_s, event)."""
-    return pl.DataFrame(rows, schema=LIVES, orient="row")
+    return pl.DataFrame(rows, schema=DURATIONS, orient="row")
 
 
-def incidence_table(lives, *ages, ends=ENDS):
-    counted = CountedLives(lives, ends)
+def incidence_table(durations, *ages, ends=ENDS):
+    counted = CountedDurations(durations, ends)
     return incidence_at(counted, ends, cumulative_incidence(counted, ends, ["all"]), ages or AGES_S)
 
 
-def estimate(lives, event, age):
-    curve = cumulative_incidence(lives, ENDS, ["all"]).filter(event=event)
+def estimate(durations, event, age):
+    curve = cumulative_incidence(durations, ENDS, ["all"]).filter(event=event)
     return curve.filter(pl.col("time_s") <= age)["incidence"][-1]
 
 
@@ -39,7 +39,7 @@ def test_by_hand():
     # 6 durations are known. 2 failures have none and may be early or late. A job that never started does not count.
     rows = [(10, None, "failure"), (20, None, "success"), *[(50, None, None)] * 4]
     rows += [(None, 90, "failure"), (None, 60, "failure"), (None, None, "failure")]
-    table = incidence_table(make_lives(rows), 15, 50, 51)
+    table = incidence_table(make_durations(rows), 15, 50, 51)
     INCIDENCE_AT.check(table)
     early = table.row(0, named=True)
     assert (early["event"], early["stratum_by"], early["stratum"], early["time_s"]) == ("failure", "all", "all", 15)
@@ -59,24 +59,26 @@ def test_without_censoring_the_bounds_are_shares():
         (int(time), None, ENDS[code])
         for time, code in zip(rng.integers(1, 99, 80), rng.integers(0, 2, 80), strict=True)
     ]
-    lives = make_lives([*rows, *[(None, 1000, "failure")] * 20])
+    durations = make_durations([*rows, *[(None, 1000, "failure")] * 20])
     hits = sum(time <= 60 and event == "failure" for time, _, event in rows)
-    row = incidence_table(lives, 60).row(0, named=True)
+    row = incidence_table(durations, 60).row(0, named=True)
     incidences = [row[name] for name in ("incidence", "incidence_low", "incidence_high")]
     assert incidences == pytest.approx([hits / 80, hits / 100, (hits + 20) / 100], abs=1e-12)
 
 
 def test_a_missing_duration_with_a_maximum_below_the_age_counts_as_failed():
-    row = incidence_table(make_lives([(50, None, "success"), (None, 5, "failure")]), 10).row(0, named=True)
+    row = incidence_table(make_durations([(50, None, "success"), (None, 5, "failure")]), 10).row(0, named=True)
     assert (row["incidence_low"], row["incidence_high"]) == pytest.approx((0.5, 0.5))
 
 
 def test_the_bounds_equal_the_estimate_if_no_end_is_missing():
     rng = np.random.default_rng(5)
     time, code = rng.integers(1, 40, 300) * 3600, rng.integers(0, 3, 300)
-    lives = make_lives([(int(seconds), None, [None, *ENDS][end]) for seconds, end in zip(time, code, strict=True)])
+    durations = make_durations(
+        [(int(seconds), None, [None, *ENDS][end]) for seconds, end in zip(time, code, strict=True)]
+    )
     reference = CumIncidenceRight(time, code)
-    for row in incidence_table(lives, 3600, 86_400).iter_rows(named=True):
+    for row in incidence_table(durations, 3600, 86_400).iter_rows(named=True):
         index = np.searchsorted(reference.times, row["time_s"], side="right") - 1
         assert row["incidence"] == pytest.approx(reference.cinc[ENDS.index(row["event"])][index], abs=1e-12)
         assert row["incidence_low"] == row["incidence"] == row["incidence_high"]
@@ -84,9 +86,11 @@ def test_the_bounds_equal_the_estimate_if_no_end_is_missing():
 
 
 def test_reasons_without_durations_or_events():
-    assert incidence_table(make_lives([]))["reason"].to_list() == [NO_LIFE] * 2 * len(AGES_S)
-    assert incidence_table(make_lives([(None, 9, "failure")]))["reason"].to_list() == [NO_LIFE] * 2 * len(AGES_S)
-    early = incidence_table(make_lives([(9, None, "failure")]), 3).row(0, named=True)
+    assert incidence_table(make_durations([]))["reason"].to_list() == [NO_DURATION] * 2 * len(AGES_S)
+    assert incidence_table(make_durations([(None, 9, "failure")]))["reason"].to_list() == [NO_DURATION] * 2 * len(
+        AGES_S
+    )
+    early = incidence_table(make_durations([(9, None, "failure")]), 3).row(0, named=True)
     assert (early["incidence"], early["incidence_low"], early["reason"]) == (0, 0, NO_EVENT_YET)
 
 
@@ -97,9 +101,9 @@ FEW_MISSING = st.tuples(st.none(), st.integers(0, 4), st.sampled_from(ENDS))
 
 @given(st.lists(RECORDED, min_size=1, max_size=8), st.lists(MISSING, max_size=5), st.integers(0, 8), st.data())
 def test_the_bounds_contain_the_estimate_for_any_missing_end_times(recorded, missing, age, data):
-    bounds = incidence_table(make_lives([*recorded, *missing]), age)
+    bounds = incidence_table(make_durations([*recorded, *missing]), age)
     drawn_ends = [(data.draw(st.integers(0, longest)), None, event) for _, longest, event in missing]
-    complete = make_lives([*recorded, *drawn_ends])
+    complete = make_durations([*recorded, *drawn_ends])
     for row in bounds.drop_nulls("incidence").iter_rows(named=True):
         truth = estimate(complete, row["event"], age)
         assert row["incidence_low"] - 1e-9 <= truth <= row["incidence_high"] + 1e-9
@@ -109,13 +113,13 @@ def test_the_bounds_contain_the_estimate_for_any_missing_end_times(recorded, mis
 @given(st.lists(RECORDED, min_size=1, max_size=6), st.lists(FEW_MISSING, min_size=1, max_size=2), st.integers(0, 6))
 def test_the_bounds_are_the_least_and_greatest_estimate(recorded, missing, age):
     """Compare with estimates for every whole second at which the missing ends can be."""
-    row = incidence_table(make_lives([*recorded, *missing]), age).row(0, named=True)
+    row = incidence_table(make_durations([*recorded, *missing]), age).row(0, named=True)
     if row["incidence"] is None:
         return
     combinations = [[]]
     for _, longest, event in missing:
         combinations = [[*ends, (seconds, None, event)] for ends in combinations for seconds in range(longest + 1)]
-    estimates = [estimate(make_lives([*recorded, *ends]), "failure", age) for ends in combinations]
+    estimates = [estimate(make_durations([*recorded, *ends]), "failure", age) for ends in combinations]
     assert (min(estimates), max(estimates)) == pytest.approx((row["incidence_low"], row["incidence_high"]), abs=1e-9)
 
 
@@ -134,7 +138,7 @@ def test_the_bounds_of_samples_contain_the_truth(only_late):
             (None, int(np.ceil(longest)), "failure") if missing else (int(seconds), None, [*ENDS, None][code])
             for seconds, longest, code, missing in zip(time, censoring, end, is_missing, strict=True)
         ]
-        row = incidence_table(make_lives(rows), age).row(0, named=True)
+        row = incidence_table(make_durations(rows), age).row(0, named=True)
         rate = 1 / 5000 + 1 / 8000
         truth = (1 - np.exp(-rate * age)) / 5000 / rate
         bounds_hits += row["incidence_low"] <= truth <= row["incidence_high"]

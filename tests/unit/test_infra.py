@@ -14,18 +14,18 @@ from study.messages import ConfigError
 from study.registry_options import find_option_file, merge_infra_failures
 from ttf.analyses.causes.classify_failures.compute import HEALTH_EVENT, NO_RULE, failure_kind, with_health_events
 from ttf.engine.errors import StudyError
+from ttf.records.durations import DURATION_COLUMNS, durations_of_jobs
 from ttf.records.infra import (
     AFTER_S,
     BEFORE_S,
     INFRA_COLUMNS,
-    attributed,
-    infra_lives,
-    infra_lives_of_components,
-    went_down,
-    with_infra_failures,
+    add_infra_failure,
+    attribute_to_events,
+    attribute_to_outages,
+    infra_durations,
+    infra_durations_of_components,
 )
 from ttf.records.jobs import JOB_COLUMNS
-from ttf.records.lives import LIFE_COLUMNS, lives_of_jobs
 from ttf.records.record_contracts import OUTAGES
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -64,12 +64,12 @@ def events(*rows):
 def test_the_requeued_job_of_a_real_slurm_counts_its_node_failure(tmp_path, name):
     _, slurm_jobs, runs = derive_tables(FIXTURES / f"real_{name}.txt", folder=tmp_path)
     slurm_jobs = slurm_jobs.with_columns(trace=pl.lit("mine"))
-    lives = infra_lives(slurm_jobs, runs, DEFAULTS)
-    assert lives.schema == pl.Schema(INFRA_COLUMNS)
-    assert lives.height == runs.height
-    shown = lives.join(slurm_jobs.select("job_id", "job_id_shown"), left_on="unit_id", right_on="job_id")
+    durations = infra_durations(slurm_jobs, runs, DEFAULTS)
+    assert durations.schema == pl.Schema(INFRA_COLUMNS)
+    assert durations.height == runs.height
+    shown = durations.join(slurm_jobs.select("job_id", "job_id_shown"), left_on="unit_id", right_on="job_id")
     failed = shown.filter(pl.col("event") == "infra_failure").sort("job_id_shown")
-    assert failed.select("job_id_shown", "life_id", "state", "cause").rows() == [
+    assert failed.select("job_id_shown", "duration_id", "state", "cause").rows() == [
         ("7", 0, "NODE_FAIL", "NODE_FAIL"),
         ("8", 0, "NODE_FAIL", "NODE_FAIL"),
     ]
@@ -77,8 +77,8 @@ def test_the_requeued_job_of_a_real_slurm_counts_its_node_failure(tmp_path, name
     assert slurm_jobs.filter(pl.col("job_id_shown") == "8")["outcome"].to_list() == ["success"]
     # FAILED and TIMEOUT are censored; every run has a duration.
     assert shown.filter(pl.col("job_id_shown").is_in(["2", "3"]))["event"].to_list() == [None, None]
-    assert lives["duration_s"].to_list() == runs["runtime_s"].to_list()
-    assert lives["basis"].unique().to_list() == ["state"]
+    assert durations["duration_s"].to_list() == runs["runtime_s"].to_list()
+    assert durations["basis"].unique().to_list() == ["state"]
     # The second run starts to wait when the first ends.
     job_8 = shown.filter(pl.col("job_id_shown") == "8")
     assert job_8["submit_s"][1] == job_8["end_s"][0]
@@ -101,9 +101,9 @@ def test_attribution_by_state_exit_code_and_reason():
         ("b", 5, "FAILED", "failure", {"start_s": None}),
     )
     rules = DEFAULTS | {"exit_codes": ["0:53"], "reasons": ["NodeDown"]}
-    lives = infra_lives(trace_jobs, runs, rules)
-    assert runs[lives["attempt_id"]]["attempt"].equals(lives["life_id"].alias("attempt"))
-    assert lives.select("unit_id", "life_id", "event", "cause").rows() == [
+    durations = infra_durations(trace_jobs, runs, rules)
+    assert runs[durations["attempt_id"]]["attempt"].equals(durations["duration_id"].alias("attempt"))
+    assert durations.select("unit_id", "duration_id", "event", "cause").rows() == [
         ("a", 0, "infra_failure", "NODE_FAIL"),
         ("a", 1, None, None),
         ("b", 0, "infra_failure", "0:53"),
@@ -112,32 +112,32 @@ def test_attribution_by_state_exit_code_and_reason():
         ("b", 3, None, None),
         ("b", 4, None, None),  # an attempt that never started has no duration
     ]
-    assert lives["duration_s"].to_list() == [1000] * 6 + [9999 - 8010]
-    assert lives.select("user", "account", "gpu_count", "nodes").unique().rows() == [("ana", "acc", 16, 2)]
-    assert lives["submit_s"].to_list() == [0, 1010, 0, 1010, 3010, 5010, 7010]
+    assert durations["duration_s"].to_list() == [1000] * 6 + [9999 - 8010]
+    assert durations.select("user", "account", "gpu_count", "nodes").unique().rows() == [("ana", "acc", 16, 2)]
+    assert durations["submit_s"].to_list() == [0, 1010, 0, 1010, 3010, 5010, 7010]
     # Any configured state counts.
-    by_timeout = infra_lives(trace_jobs, runs, {"states": ["TIMEOUT"]})
+    by_timeout = infra_durations(trace_jobs, runs, {"states": ["TIMEOUT"]})
     assert by_timeout.filter(pl.col("event").is_not_null())["cause"].to_list() == ["TIMEOUT"]
 
 
 def test_without_any_rule_every_failure_counts_as_a_proxy():
     data = jobs(("a", "failure", "Failed"), ("b", "failure", "TIMEOUT"), ("c", "cancelled", "x"), ("d", "waiting", "w"))
-    lives = infra_lives(data, None, {})
-    assert lives.select("unit_id", "event", "cause", "basis", "state").rows() == [
+    durations = infra_durations(data, None, {})
+    assert durations.select("unit_id", "event", "cause", "basis", "state").rows() == [
         ("a", "infra_failure", None, "proxy", "Failed"),
         ("b", None, None, "proxy", "TIMEOUT"),
         ("c", None, None, "proxy", "x"),
     ]
-    job_lives = lives_of_jobs(data)
-    assert lives.select(*LIFE_COLUMNS).drop("event").equals(job_lives.drop("event"))
-    assert infra_lives(data, None, DEFAULTS | {"states": []})["basis"].unique().to_list() == ["proxy"]
+    job_durations = durations_of_jobs(data)
+    assert durations.select(*DURATION_COLUMNS).drop("event").equals(job_durations.drop("event"))
+    assert infra_durations(data, None, DEFAULTS | {"states": []})["basis"].unique().to_list() == ["proxy"]
 
 
 @pytest.mark.parametrize(
     ("rules", "message"),
     [
-        ({}, "t: derive_infra_lives: 3 at risk, 2 failures of any cause (no cause is recorded)"),
-        ({"states": ["NODE_FAIL"]}, "t: derive_infra_lives: 3 at risk, 1 ended by infrastructure"),
+        ({}, "t: derive_infra_durations: 3 at risk, 2 failures of any cause (no cause is recorded)"),
+        ({"states": ["NODE_FAIL"]}, "t: derive_infra_durations: 3 at risk, 1 ended by infrastructure"),
     ],
 )
 def test_the_log_attributes_no_proxy_failure_to_infrastructure(rules, message, tmp_path):
@@ -145,30 +145,30 @@ def test_the_log_attributes_no_proxy_failure_to_infrastructure(rules, message, t
     trace_jobs.write_parquet(tmp_path / "jobs.parquet")
     snakemake = SimpleNamespace(
         input={"jobs": str(tmp_path / "jobs.parquet")},
-        output=SimpleNamespace(lives=str(tmp_path / "lives.parquet")),
+        output=SimpleNamespace(durations=str(tmp_path / "durations.parquet")),
         params=SimpleNamespace(rules=rules, block_days=7),
         log=[str(tmp_path / "log")],
-        rule="derive_infra_lives",
+        rule="derive_infra_durations",
         wildcards=SimpleNamespace(trace="t"),
         threads=1,
     )
-    runpy.run_path(str(ROOT / "scripts" / "derive_infra_lives.py"), init_globals={"snakemake": snakemake})
+    runpy.run_path(str(ROOT / "scripts" / "derive_infra_durations.py"), init_globals={"snakemake": snakemake})
     assert (tmp_path / "log").read_text(encoding="utf-8").strip() == message
 
 
 def test_attempts_without_outcomes_are_censored_and_the_last_has_the_jobs_status():
     trace_jobs = jobs(("a", "failure", "Failed"))
     runs = attempts(("a", 0, None, None), ("a", 1, None, "failure")).drop("state")
-    lives = infra_lives(trace_jobs, runs, {})
-    assert lives.select("event", "state").rows() == [(None, None), ("infra_failure", "Failed")]
+    durations = infra_durations(trace_jobs, runs, {})
+    assert durations.select("event", "state").rows() == [(None, None), ("infra_failure", "Failed")]
 
 
 @pytest.mark.parametrize("key", ["exit_codes", "reasons"])
 def test_a_rule_on_a_column_missing_from_the_trace_is_an_error(key):
     with pytest.raises(StudyError, match=rf"^infra_failures\.{key} is set, but the trace has no"):
-        infra_lives(jobs(("a", "failure", "x")), None, {key: ["1"]})
+        infra_durations(jobs(("a", "failure", "x")), None, {key: ["1"]})
     with pytest.raises(StudyError, match="does not record the nodes"):
-        infra_lives(jobs(("a", "failure", "x")), None, {}, events())
+        infra_durations(jobs(("a", "failure", "x")), None, {}, events())
 
 
 # --- health events
@@ -181,10 +181,10 @@ def test_the_window_includes_its_edges(offset, failures):
     assert (BEFORE_S, AFTER_S) == (600, 300)
     runs = attempts(("a", 0, "FAILED", "failure"))
     checks = events(("n2", 1010 + offset, "XID79", "high"))
-    lives = infra_lives(jobs(("a", "failure", "FAILED")), runs, DEFAULTS, checks)
-    assert lives["event"].count() == failures
-    assert lives["cause"].to_list() == ["XID79" if failures else None]
-    assert lives["basis"].to_list() == ["event"]
+    durations = infra_durations(jobs(("a", "failure", "FAILED")), runs, DEFAULTS, checks)
+    assert durations["event"].count() == failures
+    assert durations["cause"].to_list() == ["XID79" if failures else None]
+    assert durations["basis"].to_list() == ["event"]
 
 
 def test_health_events_explain_failures_but_not_time_limits_or_successes():
@@ -198,12 +198,12 @@ def test_health_events_explain_failures_but_not_time_limits_or_successes():
         ("e", 0, None, None),
         ("e", 1, "CANCELLED", "cancelled"),
     )
-    lives = infra_lives(trace_jobs, runs, DEFAULTS, events(*at_end))
-    assert lives["cause"].to_list() == ["NODE_FAIL", "IB", None, None, "IB", None]
+    durations = infra_durations(trace_jobs, runs, DEFAULTS, events(*at_end))
+    assert durations["cause"].to_list() == ["NODE_FAIL", "IB", None, None, "IB", None]
     high = DEFAULTS | {"events": {"severities": ["high"]}}
-    assert infra_lives(trace_jobs, runs, high, events(*at_end))["cause"].to_list()[:2] == ["NODE_FAIL", "NODE_FAIL"]
+    assert infra_durations(trace_jobs, runs, high, events(*at_end))["cause"].to_list()[:2] == ["NODE_FAIL", "NODE_FAIL"]
     other_code = DEFAULTS | {"events": {"codes": ["XID79"]}}
-    assert infra_lives(trace_jobs, runs, other_code, events(*at_end))["event"].count() == 2
+    assert infra_durations(trace_jobs, runs, other_code, events(*at_end))["event"].count() == 2
 
 
 def test_the_failed_node_is_the_one_in_the_trace_or_else_that_of_the_event():
@@ -215,7 +215,7 @@ def test_the_failed_node_is_the_one_in_the_trace_or_else_that_of_the_event():
     )
     runs = runs.with_columns(failed_node=pl.Series([columns["failed_node"] for columns in failed]))
     # Without a health log, the failed node must be one of the run's own nodes.
-    without_events = infra_lives(trace_jobs, runs, DEFAULTS)
+    without_events = infra_durations(trace_jobs, runs, DEFAULTS)
     assert without_events.select("failed_node", "incident").rows() == [
         ("n2", 0),
         (None, 1),
@@ -223,20 +223,22 @@ def test_the_failed_node_is_the_one_in_the_trace_or_else_that_of_the_event():
         (None, None),
         (None, None),
     ]
-    lives = infra_lives(trace_jobs, runs, DEFAULTS, events(("n1", 1000, "XID79", "high")))
-    assert lives["cause"].to_list() == ["XID79"] * 4 + [None]
-    assert lives["failed_node"].to_list() == ["n2", "n1", "n1", "n1", None]
+    durations = infra_durations(trace_jobs, runs, DEFAULTS, events(("n1", 1000, "XID79", "high")))
+    assert durations["cause"].to_list() == ["XID79"] * 4 + [None]
+    assert durations["failed_node"].to_list() == ["n2", "n1", "n1", "n1", None]
     # The event on n1 did not end the run that failed on n2; it is the incident of the other runs.
-    assert lives["incident"].to_list() == [0, 1, 1, 1, None]
+    assert durations["incident"].to_list() == [0, 1, 1, 1, None]
 
 
 def test_a_health_event_is_one_incident_of_the_run_that_ended_nearest_to_it():
     trace_jobs = jobs(*((name, "failure", "x") for name in "abc"))
     ends = [{"end_s": 1400, "node_list": ["n1"]}, {"end_s": 990, "node_list": ["n1", "n2"]}, {"node_list": ["n2"]}]
     runs = attempts(*((name, 0, "FAILED", "failure", columns) for name, columns in zip("abc", ends, strict=True)))
-    lives = infra_lives(trace_jobs, runs, DEFAULTS, events(("n1", 1000, "ECC", None), ("n2", 1005, "PCIE", None)))
-    assert lives["failed_node"].to_list() == ["n1", "n1", "n2"]
-    assert lives["incident"].to_list() == [1, 1, 2]
+    durations = infra_durations(
+        trace_jobs, runs, DEFAULTS, events(("n1", 1000, "ECC", None), ("n2", 1005, "PCIE", None))
+    )
+    assert durations["failed_node"].to_list() == ["n1", "n1", "n2"]
+    assert durations["incident"].to_list() == [1, 1, 2]
 
 
 def outages(*rows):
@@ -265,7 +267,7 @@ def outages(*rows):
 )
 def test_the_node_with_an_outage_near_the_end_of_a_run(rows, node):
     runs = pl.DataFrame({"run": [7], "end_s": [1000], "node_list": [["n1", "n2", "n1"]]})
-    assert went_down(runs, outages(*rows))["node"].to_list() == ([node] if node else [])
+    assert attribute_to_outages(runs, outages(*rows))["node"].to_list() == ([node] if node else [])
 
 
 def test_an_outage_gives_the_node_if_neither_the_trace_nor_a_health_event_does():
@@ -276,15 +278,15 @@ def test_an_outage_gives_the_node_if_neither_the_trace_nor_a_health_event_does()
         *((name, 0, state, "failure", columns) for name, state, columns in zip("abcde", states, ends, strict=True))
     ).with_columns(failed_node=pl.Series([columns.get("failed_node") for columns in ends]))
     node_outages = outages(("n1", 1090), ("n1", 5000))
-    lives = infra_lives(trace_jobs, runs, DEFAULTS, None, node_outages)
-    assert lives["basis"].unique().to_list() == ["state"]
-    assert lives["event"].is_not_null().to_list() == [True, False, True, True, True]
-    assert lives["failed_node"].to_list() == ["n1", None, "n1", "n2", "n1"]
+    durations = infra_durations(trace_jobs, runs, DEFAULTS, None, node_outages)
+    assert durations["basis"].unique().to_list() == ["state"]
+    assert durations["event"].is_not_null().to_list() == [True, False, True, True, True]
+    assert durations["failed_node"].to_list() == ["n1", None, "n1", "n2", "n1"]
     # An outage is one incident of the run that ended nearest to it.
-    assert lives["incident"].to_list() == [2, None, 2, 3, 2]
-    with_event = infra_lives(trace_jobs, runs, DEFAULTS, events(("n2", 1000, "XID79", "high")), node_outages)
+    assert durations["incident"].to_list() == [2, None, 2, 3, 2]
+    with_event = infra_durations(trace_jobs, runs, DEFAULTS, events(("n2", 1000, "XID79", "high")), node_outages)
     assert with_event["failed_node"].to_list() == ["n2", "n2", "n2", "n2", "n2"]
-    assert infra_lives(trace_jobs, None, {}, None, node_outages)["failed_node"].null_count() == 5
+    assert infra_durations(trace_jobs, None, {}, None, node_outages)["failed_node"].null_count() == 5
 
 
 MOMENT = st.integers(-3000, 3000)
@@ -310,36 +312,36 @@ def test_attribution_matches_a_search_of_all_pairs(runs, checks):
             if node in nodes and -600 <= time - end <= 300
         ]
         expected += [(run, *min(candidates)[2:], abs(min(candidates)[1] - end))] if candidates else []
-    pairs = attributed(frame, events(*checks), ["high", "low"])
+    pairs = attribute_to_events(frame, events(*checks), ["high", "low"])
     assert pairs.select("run", "code", "place", "node", "apart_s").rows() == expected
 
 
 def test_node_lists_as_text(tmp_path):
     runs = attempts(("a", 0, None, "failure")).with_columns(pl.col("node_list").list.join(",")).drop("state")
     trace_jobs = jobs(("a", "failure", "Failed"))
-    assert infra_lives(trace_jobs, runs, {}, events(("n2", 1000, "ECC", None)))["cause"].to_list() == ["ECC"]
+    assert infra_durations(trace_jobs, runs, {}, events(("n2", 1000, "ECC", None)))["cause"].to_list() == ["ECC"]
     # If a health log exists, a failure without an event is no proxy.
-    assert infra_lives(trace_jobs, runs, {}, events(("n3", 1000, "ECC", None)))["event"].to_list() == [None]
+    assert infra_durations(trace_jobs, runs, {}, events(("n3", 1000, "ECC", None)))["event"].to_list() == [None]
 
 
 # --- components
 
 
-def test_components_keep_their_lives_and_columns():
-    lives = pl.DataFrame(
+def test_components_keep_their_durations_and_columns():
+    durations = pl.DataFrame(
         {"trace": ["t"] * 3, "unit_id": ["a", "b", "c"], "event": ["failure", "failure", None], "batch": list("xyz")},
     ).with_columns(dbe=pl.Series([True, False, True]), otb=pl.Series([True, None, True]))
-    lives = lives.with_columns(
-        pl.lit(None, dtype).alias(name) for name, dtype in LIFE_COLUMNS.items() if name not in lives.columns
+    durations = durations.with_columns(
+        pl.lit(None, dtype).alias(name) for name, dtype in DURATION_COLUMNS.items() if name not in durations.columns
     )
-    infra = infra_lives_of_components(lives, ["dbe", "otb"])
+    infra = infra_durations_of_components(durations, ["dbe", "otb"])
     assert infra.columns == [*INFRA_COLUMNS, "batch", "dbe", "otb"]
     assert infra.select("event", "cause", "basis").rows() == [
         ("infra_failure", "dbe,otb", "component"),
         ("infra_failure", None, "component"),
         (None, None, "component"),
     ]
-    assert infra_lives_of_components(lives, [])["cause"].to_list() == [None] * 3
+    assert infra_durations_of_components(durations, [])["cause"].to_list() == [None] * 3
 
 
 # --- the configuration
@@ -385,20 +387,20 @@ def example_set():
 
 
 @pytest.mark.parametrize("has_events", [False, True])
-def test_marked_attempts_are_those_of_infra_lives(has_events):
+def test_marked_attempts_are_those_of_infra_durations(has_events):
     trace_jobs, runs, checks = example_set()
     checks = checks if has_events else None
-    lives = infra_lives(trace_jobs, runs, DEFAULTS, checks)
-    marked = with_infra_failures(runs, DEFAULTS, checks).with_row_index("attempt_id")
-    ended = lives.filter(pl.col("event").is_not_null())["attempt_id"].to_list()
+    durations = infra_durations(trace_jobs, runs, DEFAULTS, checks)
+    marked = add_infra_failure(runs, DEFAULTS, checks).with_row_index("attempt_id")
+    ended = durations.filter(pl.col("event").is_not_null())["attempt_id"].to_list()
     assert marked.filter("infra_failure")["attempt_id"].to_list() == ended == ([0, 1] if has_events else [0])
     assert marked["infra_failure"].null_count() == 0
-    assert with_infra_failures(runs, {})["infra_failure"].null_count() == runs.height, "a proxy cannot tell"
+    assert add_infra_failure(runs, {})["infra_failure"].null_count() == runs.height, "a proxy cannot tell"
 
 
 def test_a_health_event_is_the_reason_of_an_attempt_without_an_infrastructure_reason():
     trace_jobs, runs, checks = example_set()
-    lives = infra_lives(trace_jobs, runs, DEFAULTS, checks)
+    durations = infra_durations(trace_jobs, runs, DEFAULTS, checks)
     blank = {"category": None, "deterministic": False}
     classified = pl.DataFrame(
         [
@@ -408,11 +410,11 @@ def test_a_health_event_is_the_reason_of_an_attempt_without_an_infrastructure_re
         ],
         schema_overrides={"category": pl.String},
     ).with_columns(evidence=pl.lit("state"))
-    table = with_health_events(classified, lives.lazy())
+    table = with_health_events(classified, durations.lazy())
     assert table.select("reason", "evidence").rows() == [
         ("Node failure", "state"),
         (HEALTH_EVENT, "event"),
         (None, "state"),
     ]
     kinds = [failure_kind(reason or NO_RULE, domain) for reason, domain in table.select("reason", "domain").iter_rows()]
-    assert kinds.count("infra") == lives["event"].count()
+    assert kinds.count("infra") == durations["event"].count()

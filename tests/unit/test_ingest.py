@@ -53,7 +53,7 @@ def test_the_account(ingested, tmp_path):
         instance=instance(1) + instance(2, end="5.0"),
     )
     assert account.rows() == [("job", 3, 2, 1), ("task", 3, 3, 0), ("instance", 2, 1, 1)]
-    assert account.columns == ["table", "rows_read", "rows_kept", "rows_quarantined"]
+    assert account.columns == ["table", "rows_read", "rows_accepted", "rows_quarantined"]
     assert quarantined(quarantine) == [
         ("job", 2, "wrong_column_count", None, "broken"),
         ("instance", 2, "end_before_start", "end_time", instance(2, end="5.0").strip()),
@@ -101,7 +101,7 @@ def test_instances_without_a_task(ingested, tmp_path, small_blocks):
 
 
 def test_different_keys_with_equal_hashes_are_distinguished(ingested, monkeypatch):
-    monkeypatch.setattr(ingest_module, "number_of", lambda *_: pl.lit(0, pl.UInt64))
+    monkeypatch.setattr(ingest_module, "hash_columns", lambda *_: pl.lit(0, pl.UInt64))
     _, quarantine = ingested("pai2020", job=job(1) + job(2) + job(1) + job(3))
     assert [row[1:4] for row in quarantined(quarantine)] == [(3, "duplicate_key", "job_name")]
 

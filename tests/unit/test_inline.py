@@ -5,8 +5,8 @@ import re
 import xml.etree.ElementTree as ET
 
 import pytest
-from ttf.display.charts.figure import Study, chart_of, figure, fitted, nothing_to_draw
-from ttf.display.charts.inline import bare, inline
+from ttf.display.charts.figure import Study, empty_figure, fit_width, make_chart, make_figure
+from ttf.display.charts.inline import extract_drawing, make_page_element
 from ttf.display.charts.saving import add_heading, render_drawing, render_picture
 from ttf.display.charts.theme import FAILURE, LIGHT
 
@@ -16,7 +16,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 def example_chart(narrow: bool = False):
     study = Study(narrow=narrow)
-    base = chart_of("rows").encode(x="x:Q", y="y:N", tooltip="y:N")
+    base = make_chart("rows").encode(x="x:Q", y="y:N", tooltip="y:N")
     marks = (
         base.mark_point(clip=True, color=FAILURE)
         + base.mark_rule()
@@ -26,7 +26,7 @@ def example_chart(narrow: bool = False):
     )
     rows = {"rows": [{"x": number / 3, "y": f"{HOSTILE} {number}"} for number in range(6)]}
     texts = {"title": HOSTILE, "subtitle": "a & b", "caption": "n = 6", "alt_text": "Points."}
-    return figure(fitted(marks, study, 200), rows, study, **texts)
+    return make_figure(fit_width(marks, study, 200), rows, study, **texts)
 
 
 def colours(svg: str) -> set[str]:
@@ -46,23 +46,23 @@ def drawing() -> str:
 
 def test_all_colours_are_tokens(drawing):
     assert 'fill="white"' not in drawing
-    for svg in (drawing, render_drawing(nothing_to_draw("A", "no rows").spec())):
-        element = inline(svg, "p", "t", "a")
+    for svg in (drawing, render_drawing(empty_figure("A", "no rows").spec())):
+        element = make_page_element(svg, "p", "t", "a")
         assert colours(element) <= set(LIGHT.values())
-    assert FAILURE in inline(drawing, "p", "t", "a")
+    assert FAILURE in make_page_element(drawing, "p", "t", "a")
 
 
 def test_a_drawing_has_an_escaped_title_and_description(drawing):
-    element = ET.fromstring(inline(drawing, "p", HOSTILE, HOSTILE))
+    element = ET.fromstring(make_page_element(drawing, "p", HOSTILE, HOSTILE))
     ids = element.get("aria-labelledby").split()
     text_by_id = {child.get("id"): child.text for child in element if child.tag in ("title", "desc")}
     assert [text_by_id[name] for name in ids] == [HOSTILE, HOSTILE]
     assert element.get("role") == "img"
-    assert "<script" not in inline(drawing, "p", HOSTILE, HOSTILE)
+    assert "<script" not in make_page_element(drawing, "p", HOSTILE, HOSTILE)
 
 
 def test_a_drawing_has_no_attributes_that_the_page_sets(drawing):
-    text = inline(drawing, "p", "t", "a")
+    text = make_page_element(drawing, "p", "t", "a")
     for attribute in ("font-family", "class=", "role=", "aria-roledescription", "display=", 'opacity="0"', "xmlns"):
         assert attribute not in text.replace('role="img"', "")
     assert re.match(r'<svg viewBox="0 0 720 \d+" width="720" (?!.*height=)[^>]*>', text[: text.index(">") + 1])
@@ -74,7 +74,7 @@ def test_a_drawing_has_no_attributes_that_the_page_sets(drawing):
 
 
 def test_all_texts_and_marks_remain(drawing):
-    original, inlined = ET.fromstring(drawing), ET.fromstring(inline(drawing, "p", "t", "a"))
+    original, inlined = ET.fromstring(drawing), ET.fromstring(make_page_element(drawing, "p", "t", "a"))
     texts = [element.text for element in original.iter(f"{SVG}text")]
     assert len(texts) > 12
     assert [element.text for element in inlined.iter("text")] == texts
@@ -89,12 +89,12 @@ def test_paths_are_shortened_without_moving():
         '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"><path stroke="#b03a0c" '
         'd="M0,1L5.04,1L5.04,2.26L7,4L7,4L8,4ZM3,4L3,9"/><path stroke="#b03a0c" d="M1,1L2,2C1,1,1,1,2,2L3,2"/></svg>'
     )
-    paths = [path.get("d") for path in ET.fromstring(inline(svg, "p", "t", "a")).iter("path")]
+    paths = [path.get("d") for path in ET.fromstring(make_page_element(svg, "p", "t", "a")).iter("path")]
     assert paths == ["M0,1H5V2.3L7,4H8ZM3,4V9", "M1,1L2,2C1,1,1,1,2,2L3,2"]
 
 
 def test_two_drawings_of_a_page_share_no_ids(drawing):
-    first, second = (inline(drawing, name, "t", "a") for name in ("p", "q"))
+    first, second = (make_page_element(drawing, name, "t", "a") for name in ("p", "q"))
     ids = [set(re.findall(r' id="([^"]*)"', text)) for text in (first, second)]
     assert not ids[0] & ids[1]
     for text, names in zip((first, second), ids, strict=True):
@@ -107,9 +107,9 @@ def test_a_picture_has_a_title_and_bare_restores_the_drawing(drawing):
     picture = render_picture(json.dumps(example_chart().spec()))
     texts = [element.text for element in ET.fromstring(picture) if element.tag == f"{SVG}text"]
     assert texts == [HOSTILE, "a & b"]
-    assert ET.fromstring(bare(picture)).attrib | {"y": None} == ET.fromstring(drawing).attrib | {"y": None}
-    assert inline(bare(picture), "p", "t", "a") == inline(drawing, "p", "t", "a")
-    assert bare(drawing) == drawing
+    assert ET.fromstring(extract_drawing(picture)).attrib | {"y": None} == ET.fromstring(drawing).attrib | {"y": None}
+    assert make_page_element(extract_drawing(picture), "p", "t", "a") == make_page_element(drawing, "p", "t", "a")
+    assert extract_drawing(drawing) == drawing
     # No line of a title is cut off.
     tall = ET.fromstring(add_heading(drawing, ["M" * 90, "b"], []))
     assert float(tall.get("width")) > float(ET.fromstring(drawing).get("width"))

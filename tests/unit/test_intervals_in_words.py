@@ -3,10 +3,10 @@
 import polars as pl
 import pytest
 from ttf.analyses.time_to_failure.fit_mttf import MTTF
-from ttf.display.charts.intervals import by_what, shown
+from ttf.display.charts.intervals import add_bounds, clustering_note
 from ttf.display.metrics import CI_S, Metrics, cells
 from ttf.display.trace_numbers import Numbers
-from ttf.engine.words import clustering
+from ttf.engine.words import clustering_words
 
 HOUR = 3600
 ROW = {
@@ -76,19 +76,21 @@ def test_a_number_without_any_interval_has_none_in_words():
 
 def test_a_chart_draws_the_clustered_interval_or_marks_the_exact_one():
     frame = pl.DataFrame([ROW, ROW | FEW_CLUSTERS])
-    intervals = shown(frame, "_s")
+    intervals = add_bounds(frame, "_s")
     assert intervals.select("low", "high", "independent").rows() == [
         (5.69 * HOUR, 171 * HOUR, False),
         (29.8 * HOUR, 32.7 * HOUR, True),
     ]
-    assert by_what(intervals).startswith("Intervals are clustered by request profile, weeks not allowed for. Dashed: ")
-    assert "only if failures are independent" in by_what(intervals.filter("independent"))
+    assert clustering_note(intervals).startswith(
+        "Intervals are clustered by request profile, weeks not allowed for. Dashed: "
+    )
+    assert "only if failures are independent" in clustering_note(intervals.filter("independent"))
 
 
 def test_intervals_say_whether_they_allow_for_weeks():
-    assert clustering(["user and week"]) == "user and week"
-    assert clustering(["user"]) == "user, weeks not allowed for"
-    assert clustering(["user", "user and 14 days"]) == "user, and 14 days where enough are seen"
-    assert clustering(["user and week", "request profile of one user"]) == (
+    assert clustering_words(["user and week"]) == "user and week"
+    assert clustering_words(["user"]) == "user, weeks not allowed for"
+    assert clustering_words(["user", "user and 14 days"]) == "user, and 14 days where enough are seen"
+    assert clustering_words(["user and week", "request profile of one user"]) == (
         "request profile of one user or user, and week where enough are seen"
     )

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 from of_formats import derive_table, ingest_tables, raw_schemas
 from ttf.formats.lanl import derive as lanl
-from ttf.records.lives import LIFE_COLUMNS
+from ttf.records.durations import DURATION_COLUMNS
 
 ROOT = Path(__file__).resolve().parents[2]
 COLUMNS = [column.name for column in raw_schemas("lanl")["outages"].columns]
@@ -37,20 +37,22 @@ def epoch(year, month, day, hour=0, minute=0):
     return int(datetime(year, month, day, hour, minute, tzinfo=DENVER).timestamp())
 
 
-def test_columns_of_a_life(raw):
+def test_columns_of_a_duration(raw):
     row = outage("1/3/2001 0:00", "1/3/2001 2:00", cputype="2", Hardware="CPU") | {"machine type": "cluster"}
-    lives = derive_table("lanl", "lives", raw(row))
+    durations = derive_table("lanl", "durations", raw(row))
     strata = dict.fromkeys(["system", "machine_type", "cpu_type"], pl.String)
     causes = dict.fromkeys(lanl.CAUSES, pl.Boolean)
-    assert lives.schema == pl.Schema(LIFE_COLUMNS | strata | causes | {"start_s": pl.Int64, "repair_s": pl.Int64})
-    values = {name: value for name, value in lives.row(0, named=True).items() if value is not None}
+    assert durations.schema == pl.Schema(
+        DURATION_COLUMNS | strata | causes | {"start_s": pl.Int64, "repair_s": pl.Int64}
+    )
+    values = {name: value for name, value in durations.row(0, named=True).items() if value is not None}
     assert values == dict.fromkeys(lanl.CAUSES, False) | {
         "cluster_by": "system",
         "cluster": 0,
         "group_by": "node",
         "group": 0,
         "unit_id": "1/0",
-        "life_id": 0,
+        "duration_id": 0,
         "entry_s": 0,
         "duration_s": 2 * DAY,
         "event": "failure",
@@ -63,20 +65,20 @@ def test_columns_of_a_life(raw):
         "start_s": int(datetime(2001, 1, 1, 7, tzinfo=UTC).timestamp()),
         "repair_s": 2 * HOUR,
     }
-    assert lives.height == 1  # the data end with the repair
+    assert durations.height == 1  # the data end with the repair
 
 
 def test_at_risk_from_repair_to_the_next_outage(raw):
-    lives = derive_table(
+    durations = derive_table(
         "lanl",
-        "lives",
+        "durations",
         raw(
             outage("1/5/2001 0:00", "1/5/2001 6:00"),
             outage("1/2/2001 0:00", "1/3/2001 0:00"),
             outage("2/10/2001 0:00", "2/10/2001 0:00", nodenumz="1", nodes="2"),
         ),
     )
-    assert lives.select("unit_id", "life_id", "duration_s", "event", "repair_s").rows() == [
+    assert durations.select("unit_id", "duration_id", "duration_s", "event", "repair_s").rows() == [
         ("1/0", 0, DAY, "failure", DAY),
         ("1/0", 1, 2 * DAY, "failure", 6 * HOUR),
         ("1/0", 2, epoch(2001, 2, 10) - epoch(2001, 1, 5, 6), None, None),
@@ -85,9 +87,9 @@ def test_at_risk_from_repair_to_the_next_outage(raw):
 
 
 def test_outages_that_overlap_or_touch_are_one(raw):
-    lives = derive_table(
+    durations = derive_table(
         "lanl",
-        "lives",
+        "durations",
         raw(
             outage("1/2/2001 0:00", "1/4/2001 0:00", Hardware="CPU"),
             outage("1/2/2001 0:00", "1/2/2001 1:00", Software="OS"),
@@ -98,8 +100,8 @@ def test_outages_that_overlap_or_touch_are_one(raw):
             outage("1/9/2001 0:00", "1/9/2001 6:00"),  # of unknown cause
         ),
     )
-    causes = [[name for name in lanl.CAUSES if row[name]] for row in lives.iter_rows(named=True)]
-    assert lives.select("duration_s", "event", "repair_s").rows() == [
+    causes = [[name for name in lanl.CAUSES if row[name]] for row in durations.iter_rows(named=True)]
+    assert durations.select("duration_s", "event", "repair_s").rows() == [
         (DAY, "failure", 4 * DAY),
         (DAY, "failure", DAY),
         (DAY, "failure", 6 * HOUR),
@@ -121,10 +123,10 @@ def test_service_ends_with_its_month_or_the_data(raw):
     ]
 
 
-def test_outages_out_of_service_end_no_life(raw):
-    lives = derive_table(
+def test_outages_out_of_service_end_no_duration(raw):
+    durations = derive_table(
         "lanl",
-        "lives",
+        "durations",
         raw(
             outage("12/1/2000 0:00", "12/2/2000 0:00"),
             outage("12/31/2000 0:00", "1/2/2001 0:00"),
@@ -133,50 +135,50 @@ def test_outages_out_of_service_end_no_life(raw):
             outage("6/1/2001 0:00", "6/1/2001 0:00", System="2", **{"node prod": "1-Jun"}),
         ),
     )
-    assert lives.filter(system="1").select("duration_s", "event").rows() == [
+    assert durations.filter(system="1").select("duration_s", "event").rows() == [
         (2 * DAY, "failure"),
         (29 * DAY, "failure"),
         (epoch(2001, 6, 1) - epoch(2001, 2, 4), None),
     ]
-    lives = derive_table(
+    durations = derive_table(
         "lanl",
-        "lives",
+        "durations",
         raw(
             outage("1/4/2001 0:00", "1/5/2001 0:00", **{"node decom": "1-Jan"}),
             outage("2/3/2001 0:00", "2/4/2001 0:00", **{"node decom": "1-Jan"}),
         ),
     )
-    assert lives.select("duration_s", "event").rows() == [(3 * DAY, "failure"), (27 * DAY, None)]
+    assert durations.select("duration_s", "event").rows() == [(3 * DAY, "failure"), (27 * DAY, None)]
 
 
 @pytest.mark.parametrize("prod", ["before tracking", ""])
 def test_a_node_of_unknown_age_is_observed_from_its_systems_first_outage(raw, prod):
     unknown = {"node prod": prod}
-    lives = derive_table(
+    durations = derive_table(
         "lanl",
-        "lives",
+        "durations",
         raw(
             outage("1/2/2001 0:00", "1/3/2001 0:00", **unknown),
             outage("1/5/2001 0:00", "1/6/2001 0:00", **unknown),
             outage("1/6/2001 0:00", "1/6/2001 0:00", nodenumz="1", **unknown),
         ),
     )
-    assert lives.select("unit_id", "duration_s", "event").rows() == [
+    assert durations.select("unit_id", "duration_s", "event").rows() == [
         ("1/0", 2 * DAY, "failure"),
         ("1/1", 4 * DAY, "failure"),
     ]
 
 
 def test_nodes_without_an_outage_serve_like_their_nearest_neighbour(raw):
-    lives = derive_table(
+    durations = derive_table(
         "lanl",
-        "lives",
+        "durations",
         raw(
             outage("1/11/2001 0:00", "1/11/2001 0:00", nodes="7", nodenumz="1", cputype="8"),
             outage("2/11/2001 0:00", "2/11/2001 0:00", nodes="7", nodenumz="5", cputype="9", **{"node prod": "1-Feb"}),
         ),
     )
-    assert lives.select("unit_id", "duration_s", "event", "cpu_type").rows() == [
+    assert durations.select("unit_id", "duration_s", "event", "cpu_type").rows() == [
         ("1/1", 10 * DAY, "failure", "8"),
         ("1/1", 31 * DAY, None, "8"),
         ("1/5", 10 * DAY, "failure", "9"),
@@ -202,11 +204,11 @@ def test_rows_without_a_node_are_accepted_but_have_no_duration(raw):
     table = raw(outage("1/2/2001 0:00", "1/3/2001 0:00", **blank), outage("1/2/2001 0:00", "1/3/2001 0:00", System="2"))
     assert raw.quarantine.is_empty()
     assert table["outages"].collect().height == 2
-    lives = derive_table("lanl", "lives", table)
-    assert lives["system"].to_list() == ["2"]
-    without_nodes = derive_table("lanl", "lives", raw(outage("1/2/2001 0:00", "1/3/2001 0:00", **blank)))
+    durations = derive_table("lanl", "durations", table)
+    assert durations["system"].to_list() == ["2"]
+    without_nodes = derive_table("lanl", "durations", raw(outage("1/2/2001 0:00", "1/3/2001 0:00", **blank)))
     assert without_nodes.is_empty()
-    assert without_nodes.schema == lives.schema
+    assert without_nodes.schema == durations.schema
 
 
 def test_systems_in_file_order_and_nodes_by_number(raw):
@@ -215,17 +217,17 @@ def test_systems_in_file_order_and_nodes_by_number(raw):
         for system, node in (("10", "10"), ("9", "0"), ("10", "9"))
     ]
     table = raw(*rows)
-    assert derive_table("lanl", "lives", table)["unit_id"].to_list() == [
+    assert derive_table("lanl", "durations", table)["unit_id"].to_list() == [
         *("10/9", "10/10", "10/unseen-1"),
         *("9/0", "9/unseen-1", "9/unseen-2"),
     ]
 
 
 def test_durations_account_for_daylight_saving_time_in_denver(raw):
-    lives = derive_table(
-        "lanl", "lives", raw(outage("4/1/2001 1:00", "4/1/2001 4:00"))
+    durations = derive_table(
+        "lanl", "durations", raw(outage("4/1/2001 1:00", "4/1/2001 4:00"))
     )  # an hour is missing that night
-    assert lives.select("duration_s", "repair_s").rows() == [(90 * DAY + HOUR, 2 * HOUR)]
+    assert durations.select("duration_s", "repair_s").rows() == [(90 * DAY + HOUR, 2 * HOUR)]
 
 
 @pytest.mark.parametrize(

@@ -39,17 +39,17 @@ def planned(rate, habits=HABITS, target=1024, largest_nodes=64, by_gpus=None, **
 
 def make_trace(tables, has_chart=True, unit="job"):
     figures = {"ettr_by_gpus": {"empty": None if has_chart else "why"}}
-    about = {"unit": unit}
-    return SimpleNamespace(table=tables.__getitem__, figures=figures, about=about, has_jobs=unit not in ("node", "GPU"))
+    info = {"unit": unit}
+    return SimpleNamespace(table=tables.__getitem__, figures=figures, info=info, has_jobs=unit not in ("node", "GPU"))
 
 
 def checked_head(tables, m):
     finding = head(make_trace(tables), m)
-    assert phrases.length(finding.claim) <= 18
+    assert phrases.count_words(finding.claim) <= 18
     assert len(finding.keys) <= 4
-    assert sum(map(phrases.length, finding.text)) <= 60
+    assert sum(map(phrases.count_words, finding.text)) <= 60
     texts = [finding.claim, *finding.text, *(text for key in finding.keys for text in (key.value, key.note))]
-    for key in (key for text in texts for key in phrases.keys(text)):
+    for key in (key for text in texts for key in phrases.list_keys(text)):
         assert m.has(key)
     return finding
 
@@ -58,11 +58,11 @@ def test_a_run_that_mostly_works() -> None:
     inputs, m = planned(RATE)
     finding = checked_head(inputs, m)
     interruptions, ratio = m["ettr.estimate.interruptions"], m["ettr.estimate.ettr"]
-    assert phrases.plain(finding.claim) == (
+    assert phrases.strip_markup(finding.claim) == (
         f"A 1,024-GPU run keeps {100 * ratio:.1f}% of its time productive, with {interruptions:.1f} interruptions"
     )
     assert finding.charts == ("ettr_by_gpus",)
-    assert phrases.plain(finding.keys[0].note).startswith(f"90% CI {100 * m['ettr.estimate.ettr_ci_low']:.1f}–")
+    assert phrases.strip_markup(finding.keys[0].note).startswith(f"90% CI {100 * m['ettr.estimate.ettr_ci_low']:.1f}–")
     assert {key.label for key in finding.keys} >= {"Interruptions", "Best checkpoint interval"}
     assert not head(make_trace(inputs, has_chart=False), m).charts
 
@@ -73,14 +73,14 @@ def test_a_run_that_mostly_waits() -> None:
     assert m["ettr.estimate.queued_s"] == pytest.approx(9 * DAY * (1 + m["ettr.estimate.interruptions"]))
     share = 100 * m["ettr.estimate.scheduled_share"]
     claim = f"A 1,024-GPU run keeps {share:.1f}% of its scheduled time productive; each start waits 9 days in the queue"
-    assert phrases.plain(finding.claim).replace("\u00a0", " ") == claim
+    assert phrases.strip_markup(finding.claim).replace("\u00a0", " ") == claim
 
 
 def test_a_run_without_progress_or_without_failures() -> None:
     finding = checked_head(*planned(make_rate(500.0, 400.0, 600.0, 8)))
     assert "would make almost no progress: a failure every" in finding.claim
     finding = checked_head(*planned(make_rate(0.0, 0.0, 1e-3, None), failures=0, basis="component"))
-    assert phrases.plain(finding.claim).endswith("with 0 interruptions")
+    assert phrases.strip_markup(finding.claim).endswith("with 0 interruptions")
     assert finding.callout.lead == "Hardware only."
 
 
@@ -97,7 +97,7 @@ def test_an_impossible_estimate_states_the_reason_and_the_data_needed(basis, ver
     inputs, m = planned(NO_RATE, basis=basis)
     m |= {} if verdict is None else {"sizes.law.verdict": {"value": verdict, "n": 1, "unit": "label"}}
     finding = checked_head(inputs, m)
-    assert phrases.plain(finding.claim) == f"The ETTR of a 1,024-GPU run cannot be estimated: {reason}"
+    assert phrases.strip_markup(finding.claim) == f"The ETTR of a 1,024-GPU run cannot be estimated: {reason}"
     assert (finding.callout.kind, finding.callout.text) == ("stop", "Needed: larger runs.")
     assert not finding.charts and not finding.keys
     measured = {
@@ -106,7 +106,7 @@ def test_an_impossible_estimate_states_the_reason_and_the_data_needed(basis, ver
     }
     finding = checked_head(inputs, Numbers(m | measured))
     assert finding.charts == ("ettr_measured",)
-    assert phrases.plain(finding.keys[0].value) == "90.0%"
+    assert phrases.strip_markup(finding.keys[0].value) == "90.0%"
     assert planner(make_trace(inputs), m)["withheld"] == "No run was as large."
     assert "failure rate" not in tables(make_trace(inputs))["ettr-assumptions"].frame["assumption"]
 
@@ -127,7 +127,7 @@ def test_the_head_reports_a_measured_rate_that_differs_from_the_projection() -> 
     m |= {"ettr.measured_rate.ettr": {"value": 0.5, "n": 4, "unit": "share"}}
     finding = checked_head(inputs, m)
     assert (finding.callout.kind, finding.callout.lead) == ("care", "Measured differs.")
-    assert phrases.plain(finding.callout.text).endswith("at their own rate ETTR is 50.0%.")
+    assert phrases.strip_markup(finding.callout.text).endswith("at their own rate ETTR is 50.0%.")
 
 
 def test_the_planner_starts_with_values_of_the_trace() -> None:
@@ -138,7 +138,7 @@ def test_the_planner_starts_with_values_of_the_trace() -> None:
     )
     assert (form["node_gpus"], form["largest"], form["unit"]) == (8, 512, "GPUs")
     assert form["withheld"] is None
-    assert phrases.keys(form["said"]["wall"]) == ["ettr.estimate.wall_s"]
+    assert phrases.list_keys(form["said"]["wall"]) == ["ettr.estimate.wall_s"]
     node_tables = planned(make_rate(6.5e-3, 5e-3, 8e-3, None))[0]
     assert planner(make_trace(node_tables), planned(RATE)[1])["node_gpus"] == 1
     assert node_tables["ettr"]["gpus"].null_count() == node_tables["ettr"].height
@@ -172,10 +172,10 @@ def test_the_planner_of_components_needs_their_failure_rate() -> None:
         assert f"{unit[0].upper()}{unit[1:]} failure rate" in form and "No failure rate" not in form
         finding = head(trace, Numbers(m | rate))
         assert (
-            phrases.plain(finding.claim)
+            phrases.strip_markup(finding.claim)
             == f"The trace holds no runs: the planner starts from the measured rate of a {unit}"
         )
-        assert [phrases.plain(key.value) for key in finding.keys] == ["4.78"]
+        assert [phrases.strip_markup(key.value) for key in finding.keys] == ["4.78"]
         # Without a rate there is no planner.
         assert planner(trace, m) is None and head(trace, m).callout.kind == "stop"
     assert planner(make_trace(inputs), Numbers(m | rate))["fields"]["rate"] is None, "runs of jobs need a projection"

@@ -40,14 +40,14 @@ from ttf.analyses.lost.account_gpu_hours.unused import (
     waiting_gpus,
 )
 from ttf.analyses.queue.reconstruct_occupancy import OCCUPANCY_BASIS
-from ttf.analyses.queue.reconstruct_occupancy.holdings import holdings
+from ttf.analyses.queue.reconstruct_occupancy.holdings import load_gpu_allocations
 from ttf.display import phrases
 from ttf.display.charts.figure import Study
 from ttf.display.trace_numbers import Numbers
-from ttf.records.infra import infra_lives
+from ttf.records.infra import infra_durations
 from ttf.records.inputs import Inputs
 from ttf.records.record_contracts import EXPOSURE, OUTAGES
-from ttf.records.runs import GPU_HOUR, RUN_COLUMNS, held, in_blocks
+from ttf.records.runs import GPU_HOUR, RUN_COLUMNS, gpu_allocations, iterate_blocks
 
 HOUR, DAY = 3600, 86_400
 SETTINGS = {"checkpoint_interval_s": 2 * HOUR, "restart_s": 300, "owners": 2, "prices": {}}
@@ -141,7 +141,7 @@ def test_unavailable_gpu_time_matches_a_count_by_second(gpu_use, outages, observ
     with TemporaryDirectory() as folder:
         frames = make_placements(rows).lazy(), make_jobs([]).lazy(), nodes
         result = measure_unavailable(
-            holdings(*frames, None, Path(folder))[0],
+            load_gpu_allocations(*frames, None, Path(folder))[0],
             unavailable_intervals(down, exposure, 0, 24),
             pl.Series([*"abcd", "e"]),
         )
@@ -197,13 +197,13 @@ def test_windows_of_any_length_give_the_same_ledger(seed, size, has_waits, windo
 @given(st.integers(0, 10_000), st.integers(0, 40), st.booleans(), st.integers(1, 9))
 def test_blocks_of_jobs_give_the_same_sums(seed, n, with_attempts, size) -> None:
     jobs, attempts = make_trace(seed, n, with_attempts)
-    lives = infra_lives(jobs, attempts, {"states": ["NODE_FAIL"]}).lazy()
+    durations = infra_durations(jobs, attempts, {"states": ["NODE_FAIL"]}).lazy()
 
     def sums(size: int) -> pl.DataFrame:
-        blocks = in_blocks(jobs.lazy(), None if attempts is None else attempts.lazy(), lives, None, size)
+        blocks = iterate_blocks(jobs.lazy(), None if attempts is None else attempts.lazy(), durations, None, size)
         return merge_sums(sum_block(*block, 0, 2 * HOUR, 300) for block in blocks)
 
-    whole, gpu_use = sums(1000), held(jobs.lazy(), None if attempts is None else attempts.lazy())
+    whole, gpu_use = sums(1000), gpu_allocations(jobs.lazy(), None if attempts is None else attempts.lazy())
     assert_frame_equal(sums(size), whole)
     assert (
         whole["milli_s"].sum() == gpu_use.select(pl.col("gpu_milli").dot(pl.col("until_s") - pl.col("start_s"))).item()
@@ -318,7 +318,7 @@ def test_the_ledger_of_a_trace_with_an_outage_and_waiting(tmp_path) -> None:
     exposure = [{"trace": "t", "unit_id": node, "node": node, "from_s": 0, "until_s": 4 * HOUR} for node in "ab"]
     frames = {
         "jobs": jobs,
-        "lives_infra": infra_lives(jobs, None, {}),
+        "durations_infra": infra_durations(jobs, None, {}),
         "placements": placements,
         "nodes": make_nodes(),
         "outages": OUTAGES.frame([outage]),
@@ -337,16 +337,16 @@ def test_the_ledger_of_a_trace_with_an_outage_and_waiting(tmp_path) -> None:
     # Without outages, down and free time are not distinguished; without a number of GPUs, only used time is counted.
     for name in ("outages", "exposure", "nodes", "placements"):
         (tmp_path / f"{name}.parquet").unlink()
-    partial = compute(write_inputs(tmp_path, jobs=jobs, lives_infra=frames["lives_infra"], nodes=make_nodes(a=2, b=2)))[
-        "ledger"
-    ]
+    partial = compute(
+        write_inputs(tmp_path, jobs=jobs, durations_infra=frames["durations_infra"], nodes=make_nodes(a=2, b=2))
+    )["ledger"]
     total = partial.filter(pl.col("scope_by") == "all", pl.col("gpu_hours") != 0)
     assert dict(total.select("category", "gpu_hours").iter_rows()) == {
         "productive": 11,
         category.IDLE_WAITED: 1,
         category.IDLE: 4,
     }
-    partial = compute(write_inputs(tmp_path, jobs=jobs, lives_infra=frames["lives_infra"]))["ledger"]
+    partial = compute(write_inputs(tmp_path, jobs=jobs, durations_infra=frames["durations_infra"]))["ledger"]
     assert partial.filter(scope_by="all")["gpu_hours"].sum() == 11 and "used time only" in partial["reason"][0]
 
 
@@ -359,7 +359,7 @@ def test_the_page_gives_the_productive_share_if_records_fit_the_capacity() -> No
             metrics[f"ledger.{name}.gpu_hours"] |= {"value": value}
         return productive(Numbers(metrics))
 
-    assert [(phrases.plain(fact.value), phrases.plain(fact.note)) for fact in key(0)] == [
+    assert [(phrases.strip_markup(fact.value), phrases.strip_markup(fact.note)) for fact in key(0)] == [
         ("58.3%", "of capacity, 12.0 GPU-h")
     ]
     assert len(key(0.5)) == 1 and key(2) == []
@@ -370,7 +370,7 @@ def test_the_page_gives_the_productive_share_if_records_fit_the_capacity() -> No
 
 def test_a_trace_that_used_no_gpu(tmp_path) -> None:
     jobs = make_jobs([("1", "x", 0, 0, 10, 0)]).with_columns(runtime_s=pl.lit(10, pl.Int64))
-    tables = compute(write_inputs(tmp_path, jobs=jobs, lives_infra=infra_lives(jobs, None, {})))
+    tables = compute(write_inputs(tmp_path, jobs=jobs, durations_infra=infra_durations(jobs, None, {})))
     assert not tables["ledger"].height and gpu_hours_account(tables, Study()).empty
     assert not compute_metrics("account_gpu_hours", tables)
 

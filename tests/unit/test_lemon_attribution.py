@@ -159,11 +159,11 @@ def flag_by_proxy(frame: pl.DataFrame, days: int) -> pl.DataFrame:
         pl.lit(None, dtype).alias(name) for name, dtype in PLACEMENT_COLUMNS.items() if name not in placements.columns
     ]
     blank_text = [pl.lit(None, pl.String).alias(name) for name in ("event", "account", "gpu_type", "failed_node")]
-    lives = placements.select("attempt_id", "user", "start_s", basis=pl.lit("proxy")).with_columns(
+    durations = placements.select("attempt_id", "user", "start_s", basis=pl.lit("proxy")).with_columns(
         *blank_text, incident=pl.lit(None, pl.UInt32)
     )
     placements = placements.with_columns(blank).select(pl.col(n).cast(d) for n, d in PLACEMENT_COLUMNS.items())
-    (table,) = lemon_nodes(placements.lazy(), lives.lazy(), [(0, days * DAY)], 0.05, Partitions(Path()))
+    (table,) = lemon_nodes(placements.lazy(), durations.lazy(), [(0, days * DAY)], 0.05, Partitions(Path()))
     return table
 
 

@@ -26,8 +26,8 @@ from ttf.analyses.nodes.find_lemon_nodes.compute import (
     trial_chances,
 )
 from ttf.analyses.nodes.find_lemon_nodes.excess import (
+    compare_by_exposure,
     compare_by_trials,
-    compared_by_exposure,
     poisson_binomial_tail,
     with_posterior,
     with_power,
@@ -60,20 +60,22 @@ def placed(**columns) -> pl.DataFrame:
     return frame.with_columns(**blank).with_columns(pl.col(n).cast(d) for n, d in PLACEMENT_COLUMNS.items())
 
 
-def make_lives(placements: pl.DataFrame, basis: str = "proxy", infra=None) -> pl.DataFrame:
-    """Make the infra lives of placements; without a column `user`, every job has its own user."""
+def make_durations(placements: pl.DataFrame, basis: str = "proxy", infra=None) -> pl.DataFrame:
+    """Make the infra durations of placements; without a column `user`, every job has its own user."""
     user = pl.col("user") if "user" in placements.columns else pl.col("job_id")
-    lives = placements.select("attempt_id", unit_id="job_id", life_id="attempt", user=user).unique(maintain_order=True)
+    durations = placements.select("attempt_id", unit_id="job_id", duration_id="attempt", user=user).unique(
+        maintain_order=True
+    )
     event = pl.lit(None, pl.String) if infra is None else pl.Series(infra, dtype=pl.String)
     blank, start = pl.lit(None, pl.String), placements.group_by("attempt_id").agg(pl.col("start_s").min())
-    lives = lives.join(start, on="attempt_id", maintain_order="left")
+    durations = durations.join(start, on="attempt_id", maintain_order="left")
     columns = {"account": blank, "gpu_type": blank, "failed_node": blank, "incident": pl.col("attempt_id")}
-    return lives.with_columns(event=event, basis=pl.lit(basis), **columns)
+    return durations.with_columns(event=event, basis=pl.lit(basis), **columns)
 
 
 def lemon_table(placements, basis="proxy", infra=None, window=WINDOW, partitions=WHOLE):
-    lives = make_lives(placements, basis, infra)
-    (table,) = lemon_nodes(placements.lazy(), lives.lazy(), [window], 0.05, partitions)
+    durations = make_durations(placements, basis, infra)
+    (table,) = lemon_nodes(placements.lazy(), durations.lazy(), [window], 0.05, partitions)
     return table
 
 
@@ -82,8 +84,8 @@ def lemon_table(placements, basis="proxy", infra=None, window=WINDOW, partitions
 
 def test_a_trace_may_have_more_gpu_types_than_16_bits_can_number():
     runs = placed(node=["n1", "n2"] * 35_000, outcome=["success"] * 70_000)
-    lives = make_lives(runs).with_columns(gpu_type=pl.format("type {}", pl.col("attempt_id")))
-    (table,) = lemon_nodes(runs.lazy(), lives.lazy(), [WINDOW], 0.05, WHOLE)
+    durations = make_durations(runs).with_columns(gpu_type=pl.format("type {}", pl.col("attempt_id")))
+    (table,) = lemon_nodes(runs.lazy(), durations.lazy(), [WINDOW], 0.05, WHOLE)
     assert table["placements"].to_list() == [35_000, 35_000]
 
 
@@ -133,7 +135,7 @@ def test_trials_in_closed_form():
 def test_comparison_by_exposure_matches_scipys_binomial_test():
     counted, exposure = [7, 1, 0, 2], [1000, 3000, 500, 5500]
     nodes = pl.DataFrame({"fleet": ["x"] * 4, "counted": counted, "exposure_s": exposure})
-    table = compared_by_exposure(nodes)
+    table = compare_by_exposure(nodes)
     for row, k, e in zip(table.iter_rows(named=True), counted, exposure, strict=True):
         exact = stats.binomtest(k, 10, e / 10_000, alternative="greater")
         assert row["p_value"] == pytest.approx(exact.pvalue, rel=1e-12)
@@ -259,8 +261,8 @@ def test_the_detectable_ratio_has_the_stated_power(nodes, failures):
 def test_fleets_are_compared_separately():
     fleet_x = pl.DataFrame({"fleet": ["x", "x"], "counted": [3, 1], "exposure_s": [100, 300]})
     fleet_y = pl.DataFrame({"fleet": ["y", "y"], "counted": [90, 10], "exposure_s": [5, 7]})
-    fleets = compared_by_exposure(pl.concat([fleet_x, fleet_y]))
-    assert fleets.head(2).equals(compared_by_exposure(fleet_x))
+    fleets = compare_by_exposure(pl.concat([fleet_x, fleet_y]))
+    assert fleets.head(2).equals(compare_by_exposure(fleet_x))
 
 
 # --- counted failures
@@ -283,8 +285,8 @@ def test_the_failures_of_a_user_count_once_per_node():
 
 def test_only_the_first_run_of_a_user_on_a_node_and_day_is_a_trial():
     placements = placed(node=["a", "a", "b"], start_s=[50, 20, 30], outcome=["failure", "success", "failure"])
-    lives = make_lives(placements.with_columns(user=pl.lit("u")))
-    (runs,) = runs_by_node(placements.lazy(), lives.lazy(), WINDOW, WHOLE)
+    durations = make_durations(placements.with_columns(user=pl.lit("u")))
+    (runs,) = runs_by_node(placements.lazy(), durations.lazy(), WINDOW, WHOLE)
     trials = select_trials(runs, count_node_runs(runs, "proxy", WINDOW), WINDOW)
     assert trials.select("node", "failed").rows() == [(0, False), (1, True)]
     assert trials["stratum"].n_unique() == 1
@@ -310,9 +312,9 @@ def test_infrastructure_failures_count_once_per_attributed_node_and_day():
         end_s=[DAY // 2, DAY // 2, 3 * DAY, 3 * DAY, 28 * DAY - 1],
         outcome=["failure"] * 4 + ["success"],
     )
-    lives = make_lives(placements, "state", ["infra_failure", "infra_failure", "infra_failure", None])
-    lives = lives.with_columns(failed_node=pl.when(pl.col("unit_id") == "g").then(pl.lit("a")))
-    (table,) = lemon_nodes(placements.lazy(), lives.lazy(), [WINDOW], 0.05, WHOLE)
+    durations = make_durations(placements, "state", ["infra_failure", "infra_failure", "infra_failure", None])
+    durations = durations.with_columns(failed_node=pl.when(pl.col("unit_id") == "g").then(pl.lit("a")))
+    (table,) = lemon_nodes(placements.lazy(), durations.lazy(), [WINDOW], 0.05, WHOLE)
     table = table.sort("node")
     assert table["failures"].to_list() == [3, 0, 0]
     assert table["counted"].to_list() == [2, 0, 0]
@@ -342,10 +344,10 @@ def test_a_health_event_that_ended_several_runs_counts_once():
     placements = placed(
         node=["a", "a", "a", "b"], end_s=[DAY - 1, DAY + 1, DAY + 2, DAY], outcome=["failure"] * 3 + ["success"]
     )
-    lives = make_lives(placements, "event", ["infra_failure"] * 3 + [None]).with_columns(
+    durations = make_durations(placements, "event", ["infra_failure"] * 3 + [None]).with_columns(
         incident=pl.when(pl.col("event").is_not_null()).then(pl.lit(2, pl.UInt32)),
     )
-    (table,) = lemon_nodes(placements.lazy(), lives.lazy(), [WINDOW], 0.05, WHOLE)
+    (table,) = lemon_nodes(placements.lazy(), durations.lazy(), [WINDOW], 0.05, WHOLE)
     assert table.sort("node").select("failures", "incidents", "counted").rows() == [(3, 1, 1), (0, 0, 0)]
 
 
@@ -382,18 +384,20 @@ def test_time_before_the_window_is_not_exposure():
 
 
 def test_components_against_their_own_system():
-    lives = component_lives([("s/0", "s", [5, 5, 5, 5], True), ("s/1", "s", [30], False), ("t/0", "t", [9, 9], True)])
-    table = lemon_components(lives, "system", 0.05).sort("node")
+    durations = component_durations(
+        [("s/0", "s", [5, 5, 5, 5], True), ("s/1", "s", [30], False), ("t/0", "t", [9, 9], True)]
+    )
+    table = lemon_components(durations, "system", 0.05).sort("node")
     assert table["out_count"].to_list() == [4, 0, 2]
     assert table["counted"].to_list() == [4, 0, 2]
     assert table["p_value"].to_list() == [pytest.approx((20 / 50) ** 4), 1.0, None]
     assert table["reason"][2] == "no other node of its fleet to compare it with"
     # Outages within a day of the previous repair are one incident.
-    repeated = component_lives([("s/0", "s", [5, 0.5, 0.2, 5], True), ("s/1", "s", [30], False)])
+    repeated = component_durations([("s/0", "s", [5, 0.5, 0.2, 5], True), ("s/1", "s", [30], False)])
     assert lemon_components(repeated, "system", 0.05).sort("node")["counted"].to_list() == [2, 0]
 
 
-def component_lives(units):
+def component_durations(units):
     rows = [
         (unit, system, int(days * DAY), "infra_failure" if fails else None)
         for unit, system, spans, fails in units
@@ -402,12 +406,14 @@ def component_lives(units):
     return pl.DataFrame(rows, schema=["unit_id", "system", "duration_s", "event"], orient="row")
 
 
-def test_halves_of_lives_add_up():
-    lives = component_lives([("s/0", "s", [1, 2, 7, 0.5], True), ("s/1", "s", [3], False), ("s/2", "s", [4], True)])
-    first, second = split_in_halves(lives)
+def test_halves_of_durations_add_up():
+    durations = component_durations(
+        [("s/0", "s", [1, 2, 7, 0.5], True), ("s/1", "s", [3], False), ("s/2", "s", [4], True)]
+    )
+    first, second = split_in_halves(durations)
     for unit in ("s/0", "s/1", "s/2"):
         halves = [half.filter(pl.col("unit_id") == unit) for half in (first, second)]
-        whole = lives.filter(pl.col("unit_id") == unit)
+        whole = durations.filter(pl.col("unit_id") == unit)
         assert halves[0]["duration_s"].sum() == whole["duration_s"].sum() // 2
         assert halves[0]["duration_s"].sum() + halves[1]["duration_s"].sum() == whole["duration_s"].sum()
         assert halves[0]["event"].count() + halves[1]["event"].count() == whole["event"].count()
@@ -483,7 +489,7 @@ def test_clustered_user_failures_are_no_excess(nodes, users, traces):
         table = lemon_table(placements)
         discoveries += bool(table["lemon"].any())
         # A naive test compares all failures with the exposure.
-        rates = compared_by_exposure(table.select("node", "fleet", "exposure_s", counted="failures"))
+        rates = compare_by_exposure(table.select("node", "fleet", "exposure_s", counted="failures"))
         naive_hits += bool((stats.false_discovery_control(rates["p_value"].drop_nulls().to_numpy()) <= 0.05).any())
     # One-sided 99.9 % limit of a binomial count at the stated rate.
     assert discoveries <= stats.binom.ppf(0.999, traces, 0.05)
@@ -513,7 +519,7 @@ def test_infra_failures_have_the_stated_false_discovery_rate(lemons):
         rate = np.where(np.arange(nodes) < lemons, 30, 1) * 0.01
         incidents = rng.poisson(rate * exposure / DAY)
         table = pl.DataFrame({"fleet": ["x"] * nodes, "counted": incidents, "exposure_s": exposure})
-        p = compared_by_exposure(table)["p_value"].to_numpy()
+        p = compare_by_exposure(table)["p_value"].to_numpy()
         flagged = np.flatnonzero(stats.false_discovery_control(p) <= 0.05)
         false_shares.append((flagged >= lemons).mean() if flagged.size else 0.0)
         hits += int((flagged < lemons).sum())
@@ -559,13 +565,13 @@ def test_the_verdict_does_not_depend_on_the_order_of_rows():
 @pytest.mark.parametrize("basis", ["proxy", "state"])
 def test_the_verdict_does_not_depend_on_the_partitions(number, basis, tmp_path):
     placements = simulate_cluster(np.random.default_rng(6), nodes=30, users=10, days=6, lemons=2)
-    lives = make_lives(placements, basis).with_columns(
+    durations = make_durations(placements, basis).with_columns(
         event=pl.when(pl.int_range(pl.len()) % 5 == 0).then(pl.lit("infra_failure")),
         gpu_type=pl.when(pl.col("attempt_id") % 3 > 0).then(pl.format("G{}", pl.col("attempt_id") % 2)),
     )
     windows = [WINDOW, *split_window((0, 6 * DAY))]
-    whole = lemon_nodes(placements.lazy(), lives.lazy(), windows, 0.05, WHOLE)
-    parts = lemon_nodes(placements.lazy(), lives.lazy(), windows, 0.05, Partitions(tmp_path, number))
+    whole = lemon_nodes(placements.lazy(), durations.lazy(), windows, 0.05, WHOLE)
+    parts = lemon_nodes(placements.lazy(), durations.lazy(), windows, 0.05, Partitions(tmp_path, number))
     assert whole[0]["fleet"].n_unique() > 1 and whole[0]["p_value"].count()
     for table, table_of_parts in zip(whole, parts, strict=True):
         assert table.equals(table_of_parts)

@@ -22,12 +22,12 @@ from ttf.analyses.time_to_failure.fit_mttf.lifetimes import (
 DISTRIBUTIONS = {"weibull": weibull_min, "lognormal": lognorm, "gamma": gamma}
 
 
-def make_lives(seconds: np.ndarray, failed: np.ndarray) -> pl.DataFrame:
+def make_durations(seconds: np.ndarray, failed: np.ndarray) -> pl.DataFrame:
     return pl.DataFrame({"duration_s": seconds.astype(np.int64), "event": np.where(failed, "failure", "success")})
 
 
 def fit_models(seconds: np.ndarray, failed: np.ndarray) -> dict[str, dict]:
-    table = lifetime_models(make_lives(seconds, failed), "failure", ["all"])
+    table = lifetime_models(make_durations(seconds, failed), "failure", ["all"])
     return {row["model"]: row for row in table.iter_rows(named=True)}
 
 
@@ -83,7 +83,7 @@ def test_fits_are_never_less_likely_than_those_of_scipy(model: str, rows: list) 
 
 @pytest.mark.parametrize("shape", [0.3, 1.0, 8.0])
 @pytest.mark.parametrize("surviving_share", [0.05, 0.6, 0.98])
-def test_fits_agree_with_scipy_on_simulated_lives(shape: float, surviving_share: float) -> None:
+def test_fits_agree_with_scipy_on_simulated_durations(shape: float, surviving_share: float) -> None:
     seconds, failed = simulate(int(10 * shape), 2_000, shape, surviving_share)
     for model, fit in fit_models(seconds, failed).items():
         if model == "exponential":
@@ -149,7 +149,7 @@ def test_lognormal_without_censoring_is_the_closed_form() -> None:
     assert fit["sigma_se"] == pytest.approx(logs.std() / math.sqrt(10), rel=1e-10)
 
 
-def test_gamma_without_censoring_has_the_mean_of_the_lives() -> None:
+def test_gamma_without_censoring_has_the_mean_of_the_durations() -> None:
     seconds = np.array([3, 40, 500, 6000, 7])
     assert fit_models(seconds, np.ones(5, dtype=bool))["gamma"]["mean_s"] == pytest.approx(seconds.mean(), rel=1e-10)
 
@@ -167,7 +167,7 @@ def test_gamma_without_censoring_has_the_mean_of_the_lives() -> None:
         ([5, 6], list(range(0, 10**9, 10**6))),
     ],
 )
-def test_fits_of_extreme_lives_are_finite(seconds: list, censored: list) -> None:
+def test_fits_of_extreme_durations_are_finite(seconds: list, censored: list) -> None:
     times = np.array(seconds + censored)
     for fit in fit_models(times, np.arange(times.size) < len(seconds)).values():
         numbers = [value for value in fit.values() if isinstance(value, float)]
@@ -177,7 +177,7 @@ def test_fits_of_extreme_lives_are_finite(seconds: list, censored: list) -> None
 
 
 @pytest.mark.parametrize("shape", [0.05, 0.9, 2.0, 150.0])
-def test_condensed_lives_give_the_fit_of_all_times(shape: float, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_condensed_durations_give_the_fit_of_all_times(shape: float, monkeypatch: pytest.MonkeyPatch) -> None:
     seconds, failed = simulate(5, 30_000, shape, 0.7)
     condensed = fit_models(seconds, failed)
     monkeypatch.setattr(lifetime_sample, "FEW_TIMES", 10**9)
@@ -189,15 +189,15 @@ def test_condensed_lives_give_the_fit_of_all_times(shape: float, monkeypatch: py
 
 def test_the_error_bound_of_a_condensed_sum_holds() -> None:
     log_times = np.linspace(-9, 5, 40_000)
-    lives = np.random.default_rng(6).integers(1, 9, log_times.size).astype(float)
+    durations = np.random.default_rng(6).integers(1, 9, log_times.size).astype(float)
     for sharpness, is_exact in ((1, True), (300, False)):
         values = np.tanh(sharpness * log_times)
-        points = condense(log_times, lives, 0.5)
+        points = condense(log_times, durations, 0.5)
         assert points.weights.size == 28 * 16
         at_points = np.tanh(sharpness * points.log_times)
-        error = abs(float((points.weights * at_points).sum()) - float((lives * values).sum()))
+        error = abs(float((points.weights * at_points).sum()) - float((durations * values).sum()))
         assert error <= points.error(at_points) + 1e-9
-        assert (points.error(at_points) < 1e-6 * lives.sum()) == is_exact
+        assert (points.error(at_points) < 1e-6 * durations.sum()) == is_exact
 
 
 @pytest.mark.parametrize("shape", [1, 2, 7, 40, 1000])

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from lifetime_checks import LIVES, make_durations
+from lifetime_checks import DURATIONS, make_durations
 from scipy.optimize import fmin
 from scipy.stats import CensoredData, gamma, lognorm, weibull_min
 from ttf.analyses.time_to_failure.fit_mttf import LIFETIME_MODELS
@@ -26,15 +26,15 @@ def simulate(shape: float, scale: float, n: int, seed: int, censored_at: float |
     )
 
 
-def fit_models(lives: pl.DataFrame) -> dict[str, dict]:
-    table = lifetime_models(lives, "failure", ["all"])
+def fit_models(durations: pl.DataFrame) -> dict[str, dict]:
+    table = lifetime_models(durations, "failure", ["all"])
     LIFETIME_MODELS.check(table)
     return {row["model"]: row for row in table.iter_rows(named=True)}
 
 
-def censored_data(lives: pl.DataFrame) -> CensoredData:
-    time = lives["duration_s"].to_numpy().astype(float)
-    failed = (lives["event"] == "failure").to_numpy()
+def censored_data(durations: pl.DataFrame) -> CensoredData:
+    time = durations["duration_s"].to_numpy().astype(float)
+    failed = (durations["event"] == "failure").to_numpy()
     return CensoredData(uncensored=time[failed], right=time[~failed])
 
 
@@ -43,9 +43,9 @@ def optimise_closely(objective: object, start: object, args: tuple, disp: int) -
     return fmin(objective, start, args=args, disp=disp, xtol=1e-9, ftol=1e-12, maxfun=10_000, maxiter=10_000)
 
 
-def loglik(lives: pl.DataFrame, distribution: object) -> float:
-    time = lives["duration_s"].to_numpy().astype(float)
-    failed = (lives["event"] == "failure").to_numpy()
+def loglik(durations: pl.DataFrame, distribution: object) -> float:
+    time = durations["duration_s"].to_numpy().astype(float)
+    failed = (durations["event"] == "failure").to_numpy()
     return distribution.logpdf(time[failed]).sum() + distribution.logsf(time[~failed]).sum()
 
 
@@ -68,7 +68,7 @@ def test_weibull_with_two_events_by_hand() -> None:
     assert fit["shape"] * math.tanh(fit["shape"]) == pytest.approx(1, rel=1e-6)
 
 
-def test_the_exponential_model_is_best_on_exponential_lives() -> None:
+def test_the_exponential_model_is_best_on_exponential_durations() -> None:
     fits = fit_models(simulate(1.0, 50_000, 2000, seed=8))
     assert fits["exponential"]["best"] and not fits["weibull"]["best"]
 
@@ -84,9 +84,9 @@ def test_a_duration_of_0_seconds_is_fitted_as_half_a_second() -> None:
 @pytest.mark.parametrize(
     ("rows", "reason"),
     [
-        ([(5, None)], "no events: every life is censored"),
-        ([(None, "failure")], "no life with a known duration"),
-        ([], "no life with a known duration"),
+        ([(5, None)], "no events: every duration is censored"),
+        ([(None, "failure")], "no duration with a known duration"),
+        ([], "no duration with a known duration"),
     ],
 )
 def test_all_models_are_blank_without_events_or_durations(rows: list, reason: str) -> None:
@@ -115,12 +115,12 @@ def test_no_shape_if_no_duration_exceeds_the_only_event_time(rows: list) -> None
     ],
 )
 def test_events_at_one_time_have_a_shape_if_longer_durations_exist(rows: list) -> None:
-    lives = make_durations(rows)
-    fits = fit_models(lives)
+    durations = make_durations(rows)
+    fits = fit_models(durations)
     for name, law in (("weibull", weibull_min), ("lognormal", lognorm), ("gamma", gamma)):
-        reference = law.fit(censored_data(lives), floc=0, optimizer=optimise_closely)
+        reference = law.fit(censored_data(durations), floc=0, optimizer=optimise_closely)
         assert fits[name]["converged"] and fits[name]["reason"] is None
-        assert fits[name]["loglik"] == pytest.approx(loglik(lives, law(*reference)), rel=1e-9)
+        assert fits[name]["loglik"] == pytest.approx(loglik(durations, law(*reference)), rel=1e-9)
         shape = fits[name]["sigma"] if name == "lognormal" else fits[name]["shape"]
         assert shape == pytest.approx(reference[0], rel=1e-4)
     if rows[-1][0] == 20:
@@ -129,8 +129,8 @@ def test_events_at_one_time_have_a_shape_if_longer_durations_exist(rows: list) -
 
 def test_an_absurdly_large_mean_or_median_is_blank() -> None:
     """Two early failures and 2,000 censored durations extrapolate to ages beyond that of the universe."""
-    lives = make_durations([(1, "failure"), (3, "failure"), *[(10**7, None)] * 2000])
-    fits = fit_models(lives)
+    durations = make_durations([(1, "failure"), (3, "failure"), *[(10**7, None)] * 2000])
+    fits = fit_models(durations)
     for model in ("weibull", "lognormal", "gamma"):
         fit = fits[model]
         assert fit["converged"] and fit["mean_s"] is None and fit["median_s"] is None
@@ -166,8 +166,8 @@ def test_row_order_does_not_matter_and_the_fit_is_a_maximum(rows: list, random) 
 
 
 def test_strata() -> None:
-    lives = simulate(0.8, 1000, 90, seed=3).with_columns(gpu_count=pl.Series([2, 10, None] * 30))
-    table = lifetime_models(lives, "failure", ["gpu_count"])
+    durations = simulate(0.8, 1000, 90, seed=3).with_columns(gpu_count=pl.Series([2, 10, None] * 30))
+    table = lifetime_models(durations, "failure", ["gpu_count"])
     assert table["stratum"].to_list() == ["2"] * 4 + ["10"] * 4
     assert table["model"].to_list() == ["exponential", "weibull", "lognormal", "gamma"] * 2
     assert table["best"].sum() == 2
@@ -176,7 +176,7 @@ def test_strata() -> None:
 def test_a_stratum_without_a_fit_does_not_affect_other_strata() -> None:
     rows = [(5, "failure", 1), (5, "failure", 1), (0, None, 2), (10**9, "failure", 3), (10**9 + 1, "failure", 3)]
     good = simulate(0.8, 1000, 90, seed=3).with_columns(gpu_count=pl.lit(4, dtype=pl.Int64))
-    bad = pl.DataFrame(rows, schema=LIVES | {"gpu_count": pl.Int64}, orient="row")
+    bad = pl.DataFrame(rows, schema=DURATIONS | {"gpu_count": pl.Int64}, orient="row")
     table = lifetime_models(pl.concat([bad, good]), "failure", ["gpu_count"])
     assert (
         table.filter(stratum="4")

@@ -2,7 +2,7 @@
 
 import pytest
 from snakemake.iocontainers import InputFiles
-from ttf.engine.storage.links import by_own_names, linked, own_name
+from ttf.engine.storage.links import path_for_snakemake, resolve_link, resolve_links
 
 
 @pytest.fixture(autouse=True)
@@ -12,7 +12,7 @@ def working_directory(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("path", ["raw/a b.csv", '/x ü\'b/"q".csv', "raw//a.csv", "./a/../b"])
 def test_a_path_without_braces_needs_no_link(path):
-    assert linked(path) == own_name(path) == path
+    assert path_for_snakemake(path) == resolve_link(path) == path
 
 
 @pytest.mark.parametrize("path", ["x {a} ü'b/deep/a.csv.gz", "<b>/{c}/a.csv.gz", "raw/a{1}.csv.gz"])
@@ -21,12 +21,12 @@ def test_a_path_with_braces_gets_a_link_without_them(path, tmp_path):
     file.parent.mkdir(parents=True)
     file.write_text("here")
     for target in (path, str(file)):
-        link = linked(target)
+        link = path_for_snakemake(target)
         assert not set(link) & set("{}<>")
         assert link.endswith(".csv.gz")
         assert (tmp_path / link).read_text() == "here"
-        assert linked(target) == link
-        assert own_name(link) == path
+        assert path_for_snakemake(target) == link
+        assert resolve_link(link) == path
 
 
 def test_links_work_after_the_folder_has_moved(tmp_path, monkeypatch):
@@ -34,16 +34,16 @@ def test_links_work_after_the_folder_has_moved(tmp_path, monkeypatch):
         (tmp_path / name / "{x}").mkdir(parents=True)
         (tmp_path / name / "{x}" / "a.csv").write_text(name)
     monkeypatch.chdir(tmp_path / "before")
-    link = linked("{x}/a.csv")
+    link = path_for_snakemake("{x}/a.csv")
     (tmp_path / "before" / ".snakemake").rename(tmp_path / "after" / ".snakemake")
     monkeypatch.chdir(tmp_path / "after")
-    assert linked("{x}/a.csv") == link
+    assert path_for_snakemake("{x}/a.csv") == link
     assert (tmp_path / "after" / link).read_text() == "after"
 
 
 def test_scripts_get_inputs_by_their_original_names():
-    inputs = InputFiles(fromdict={"nodes": linked("{x}/nodes.csv")})
-    inputs.extend(["plain.csv", linked("{x}/pods.csv")])
+    inputs = InputFiles(fromdict={"nodes": path_for_snakemake("{x}/nodes.csv")})
+    inputs.extend(["plain.csv", path_for_snakemake("{x}/pods.csv")])
     inputs._set_name("pods", 1, end=3)
-    renamed_inputs = by_own_names(inputs)
+    renamed_inputs = resolve_links(inputs)
     assert (renamed_inputs.nodes, list(renamed_inputs.pods)) == ("{x}/nodes.csv", ["plain.csv", "{x}/pods.csv"])

@@ -25,10 +25,10 @@ from ttf.analyses.lost.measure_losses.lost_work import (
     lost_work_by_month,
 )
 from ttf.display.charts.figure import Study
-from ttf.records.infra import infra_lives
+from ttf.records.infra import infra_durations
 from ttf.records.jobs import JOB_COLUMNS, conform
-from ttf.records.runs import RUN_COLUMNS, ended, with_reasons, with_runs_before
-from ttf.records.runs import runs as attempt_runs
+from ttf.records.runs import RUN_COLUMNS, add_deterministic, add_end_columns, add_previous_runs
+from ttf.records.runs import build_runs as attempt_runs
 from whole_losses import linked_preemptions, loss_sums
 from whole_losses import make_runs as runs
 
@@ -43,7 +43,7 @@ def make_runs(*rows: dict) -> pl.LazyFrame:
         row = {"job": number, "attempt": 0, "start_s": 0, "gpu_milli": 1000, "outcome": "failure", **row}
         row |= {"end_s": row.get("end_s", row.get("runtime_s")), "failed": row["outcome"] == "failure"}
         records.append({"infra": row["failed"], "basis": "proxy", "preempted": False, "timed_out": False} | row)
-    return with_runs_before(pl.LazyFrame(records, schema=RUN_COLUMNS))
+    return add_previous_runs(pl.LazyFrame(records, schema=RUN_COLUMNS))
 
 
 def test_lost_work_by_hand() -> None:
@@ -204,7 +204,7 @@ def make_jobs(*rows: dict) -> pl.DataFrame:
 
 
 def derive_runs(jobs: pl.DataFrame, attempts: pl.DataFrame | None = None, rules: dict | None = None) -> pl.DataFrame:
-    return runs(jobs, attempts, infra_lives(jobs, attempts, rules or {})).collect()
+    return runs(jobs, attempts, infra_durations(jobs, attempts, rules or {})).collect()
 
 
 def test_jobs_without_attempts_are_runs() -> None:
@@ -231,16 +231,16 @@ def test_reasons_mark_deterministic_failures() -> None:
     reasons = pl.DataFrame(
         {"attempt": [0] * 4, "deterministic": [None, False, None, True]}, schema_overrides={"deterministic": pl.Boolean}
     )
-    run_frame = derive_runs(with_reasons(jobs, reasons))
+    run_frame = derive_runs(add_deterministic(jobs, reasons))
     assert run_frame["deterministic"].to_list() == [None, False, None, True]
     with pytest.raises(ValueError, match="other jobs"):
-        with_reasons(jobs, reasons.head(3))
+        add_deterministic(jobs, reasons.head(3))
 
 
-def test_lives_of_another_trace_are_an_error() -> None:
+def test_durations_of_another_trace_are_an_error() -> None:
     jobs = make_jobs({}, {})
     with pytest.raises(pl.exceptions.ShapeError):
-        runs(jobs, None, infra_lives(jobs, None, {}).head(1)).collect()
+        runs(jobs, None, infra_durations(jobs, None, {}).head(1)).collect()
 
 
 def test_an_attempt_before_the_last_without_an_outcome_failed() -> None:
@@ -280,8 +280,8 @@ def test_a_real_slurm(tmp_path) -> None:
     # The shipped taxonomy finds a lost node, a time limit and exit codes.
     taxonomy = load_taxonomy(Path(__file__).parents[2] / "config" / "taxonomy.yaml")
     reasons = classify(list_attempts(jobs, attempts).filter("failed"), taxonomy)
-    lives = infra_lives(jobs, attempts, SACCT)
-    all_runs = attempt_runs(jobs, with_reasons(attempts, reasons), ended(lives)).collect()
+    durations = infra_durations(jobs, attempts, SACCT)
+    all_runs = attempt_runs(jobs, add_deterministic(attempts, reasons), add_end_columns(durations)).collect()
     assert all_runs.drop("deterministic").equals(run_frame.drop("deterministic"))
     flags = {(row["job_id"], row["attempt"]): row["deterministic"] for row in reasons.to_dicts()}
     failed = all_runs.filter("failed").with_columns(job_id=jobs["job_id"].gather(all_runs.filter("failed")["job"]))

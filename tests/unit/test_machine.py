@@ -13,7 +13,7 @@ import pytest
 from study import disk
 from study.disk import MachineError, check_free_space, check_writable
 from ttf.engine.process.entry import run_rule
-from ttf.engine.process.machine import full, refused, refused_in
+from ttf.engine.process.machine import explain_error, explain_error_text, explain_full_disk
 
 MEASURED = {"disk": {"base_mb": 20, "mb_per_gb": 1500}}
 
@@ -34,7 +34,7 @@ def small_disk(folder: Path, options: str = "size=64k"):
 @pytest.mark.parametrize("name", ["ENOSPC", "EDQUOT", "EROFS", "EIO", "ENAMETOOLONG", "EMFILE"])
 def test_each_system_error_names_the_file_and_the_remedy(tmp_path, name):
     number = getattr(errno, name)
-    message = refused(OSError(number, os.strerror(number), f"{tmp_path}/x.csv"))
+    message = explain_error(OSError(number, os.strerror(number), f"{tmp_path}/x.csv"))
     assert message.startswith(f"{tmp_path}/x.csv: ")
     assert len(message.splitlines()) == 1
     assert ("MB are free" in message) == (number in (errno.ENOSPC, errno.EDQUOT))
@@ -44,7 +44,7 @@ def test_a_failed_copy_names_the_target(tmp_path):
     (tmp_path / "from").write_bytes(bytes(200_000))
     with small_disk(tmp_path / "disk") as folder, pytest.raises(OSError) as error:
         shutil.copyfile(tmp_path / "from", folder / "to")
-    assert refused(error.value).startswith(f"{folder}/to: the disk is full")
+    assert explain_error(error.value).startswith(f"{folder}/to: the disk is full")
 
 
 def test_a_full_disk_is_detected_behind_an_unrelated_error(tmp_path, monkeypatch):
@@ -71,18 +71,18 @@ NO_MEMORY = (
 
 
 def test_only_errors_of_the_machine_have_a_message():
-    assert refused(MemoryError()) == refused(RuntimeError("can't start new thread")) == NO_MEMORY
-    assert refused(ValueError("x")) is None
-    assert refused(FileNotFoundError(errno.ENOENT, "none", "x")) is None
+    assert explain_error(MemoryError()) == explain_error(RuntimeError("can't start new thread")) == NO_MEMORY
+    assert explain_error(ValueError("x")) is None
+    assert explain_error(FileNotFoundError(errno.ENOENT, "none", "x")) is None
     value_error = ValueError("x")
     value_error.__context__ = PermissionError(errno.EACCES, "no", "y")
-    assert refused(value_error) is None, "a handled error is no reason"
+    assert explain_error(value_error) is None, "a handled error is no reason"
 
 
 def test_a_full_disk_is_recognised_in_snakemakes_output():
     text = "Error recording metadata ([Errno 28] No space left on device). Please ensure write permissions"
-    assert "the disk is full" in refused_in(text)
-    assert refused_in("MissingInputException in rule fit") is None
+    assert "the disk is full" in explain_error_text(text)
+    assert explain_error_text("MissingInputException in rule fit") is None
 
 
 @pytest.mark.parametrize("write", ["write_csv", "write_parquet", "sink_parquet", "sink_csv"])
@@ -103,9 +103,9 @@ def test_a_full_disk_reported_by_polars(tmp_path, monkeypatch, write):
 
 def test_a_full_disk_is_reported_even_if_the_log_cannot_be_written(tmp_path):
     with small_disk(tmp_path / "disk") as folder:
-        assert full([folder]) is None
+        assert explain_full_disk([folder]) is None
         (folder / "other").write_bytes(bytes(64 * 1024))
-        assert full([tmp_path, folder]).startswith(f"{folder}: the disk is full")
+        assert explain_full_disk([tmp_path, folder]).startswith(f"{folder}: the disk is full")
 
 
 def test_read_only_folders_are_reported_before_the_first_job(tmp_path, monkeypatch):

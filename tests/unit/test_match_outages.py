@@ -20,7 +20,7 @@ from ttf.analyses.outages.match_outages.compute import (
 from ttf.analyses.outages.match_outages.page import LABELS
 from ttf.records.infra import AFTER_S, BEFORE_S, EVENT
 from ttf.records.inputs import Inputs
-from ttf.records.record_contracts import EXPOSURE, LIVES_INFRA, OUTAGES
+from ttf.records.record_contracts import DURATIONS_INFRA, EXPOSURE, OUTAGES
 
 SPAN = 100 * DAY
 
@@ -29,7 +29,7 @@ def match_table(tmp_path, attempts, outages, nodes="abcd"):
     """Match attempts of (node or nodes, start_s, end_s, failed) with outages of (node, start_s, planned)."""
     placements = [(f"j{n}", node, *times, 1000) for n, (names, *times, _) in enumerate(attempts) for node in names]
     number = pl.col("job_id").str.slice(1).cast(pl.UInt32)
-    lives = [
+    durations = [
         {"attempt_id": n, "end_s": end, "event": EVENT if failed else None, "basis": "state"}
         | {"cluster_by": "user", "cluster": n, "group_by": "user", "group": n}
         for n, (_, _, end, failed) in enumerate(attempts)
@@ -42,7 +42,7 @@ def match_table(tmp_path, attempts, outages, nodes="abcd"):
     exposure = [{"trace": "t", "unit_id": node, "node": node, "from_s": 0, "until_s": SPAN} for node in nodes]
     frames = {
         "placements": make_placements(placements).with_columns(attempt_id=number),
-        "lives_infra": LIVES_INFRA.frame(lives),
+        "durations_infra": DURATIONS_INFRA.frame(durations),
         "outages": OUTAGES.frame(outage_rows),
         "exposure": EXPOSURE.frame(exposure),
     }

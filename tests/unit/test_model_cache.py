@@ -14,9 +14,9 @@ from ttf.analyses.risk.train_model import lineage as lineages
 from ttf.analyses.risk.train_model.cache import Cache
 from ttf.analyses.risk.train_model.lineage import train_lineage
 from ttf.analyses.risk.train_model.training_windows import split_windows
-from ttf.analyses.shared.risk.features import Data, features_of, submitted
+from ttf.analyses.shared.risk.features import Data, compute_job_features, parse_features
 from ttf.analyses.shared.risk.model import TrainingData
-from ttf.engine.provenance.digests import MEMORY, Memory, is_intact
+from ttf.engine.provenance.digests import MEMORY, DigestCache, is_unchanged
 
 WEEKS = 5
 DECLARED = {
@@ -64,7 +64,7 @@ class TrainingCounter:
     def __call__(self, jobs, table=None, declared=DECLARED, code=("code",)):
         """Return (the lineage, models trained, MODEL_CACHE)."""
         self.models = 0
-        data = Data.load(jobs.lazy(), features_of(declared), "UTC")
+        data = Data.load(jobs.lazy(), parse_features(declared), "UTC")
         cache = Cache(data, table, code)
         lineage = train_lineage(data, split_windows(data.jobs, {"by": "week"}, []), 1.0, cache)
         MODEL_CACHE.check(cache.table())
@@ -98,14 +98,14 @@ def test_a_cache_that_was_edited_is_not_intact(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / ".snakemake").mkdir()
     (tmp_path / "cache").write_text("as the manifest has it")
-    assert not is_intact("cache"), "no manifest lists it"
-    memory = Memory(MEMORY)
+    assert not is_unchanged("cache"), "no manifest lists it"
+    memory = DigestCache(MEMORY)
     memory.keep(memory.digests(["cache"]))
-    assert is_intact("cache")
+    assert is_unchanged("cache")
     (tmp_path / "cache").write_text("as somebody edited it.")
-    assert not is_intact("cache")
+    assert not is_unchanged("cache")
     (tmp_path / "cache").unlink()
-    assert not is_intact("cache")
+    assert not is_unchanged("cache")
 
 
 def change_job40(column: str, value) -> pl.Expr:
@@ -160,7 +160,7 @@ def test_changed_clusters_retrain_only_models_for_tests(jobs, count):
 
 
 def load_data(jobs: pl.DataFrame) -> Data:
-    return Data.load(jobs.lazy(), features_of(DECLARED), "UTC")
+    return Data.load(jobs.lazy(), parse_features(DECLARED), "UTC")
 
 
 def training_data(data: Data) -> tuple[np.ndarray, TrainingData]:
@@ -219,11 +219,11 @@ TEXTS = st.lists(st.sampled_from(["a", "b", "ü", "", None]), min_size=1, max_si
 @given(TEXTS, TEXTS)
 def test_digests_of_jobs_do_not_depend_on_other_jobs(texts, other_texts):
     """Digests of two sets of jobs are equal only if the jobs are equal."""
-    features = features_of({"x": {"kind": "category", "column": "x"}})
+    features = parse_features({"x": {"kind": "category", "column": "x"}})
 
     def digest_parts(values, rows):
         frame = pl.DataFrame({"submit_s": [0] * len(values), "x": pl.Series(values, dtype=pl.String)})
-        return list(submitted(frame, features, None).take(np.array(rows)).digest_parts())
+        return list(compute_job_features(frame, features, None).take(np.array(rows)).digest_parts())
 
     n = len(texts)
     parts, m = digest_parts(texts, range(n)), len(other_texts)
@@ -238,7 +238,7 @@ def test_the_digest_depends_on_the_step_at_which_each_job_is_added(steps):
     """Jobs are added in steps, some with equal features; equal steps give equal digests, others do not."""
     job_steps, values = (np.array(column) for column in zip(*steps, strict=True))
     frame = pl.DataFrame({"submit_s": [0] * len(steps), "x": pl.Series(values.astype(float))})
-    features = submitted(frame, features_of({"x": {"kind": "numeric", "column": "x"}}), None)
+    features = compute_job_features(frame, parse_features({"x": {"kind": "numeric", "column": "x"}}), None)
     data = Data(JobsWithoutFailures(len(steps)), features, ())
 
     def digests(added_at):

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from scipy import stats
 from ttf.analyses.time_to_failure.fit_mttf import FAILURES_WITHOUT_END, MTTF
 from ttf.analyses.time_to_failure.fit_mttf.compute import failures_without_end, far_groups
-from ttf.display.phrases import by_group, fill, plain
+from ttf.display.phrases import compare_groups, fill_slots, strip_markup
 from ttf.display.trace_numbers import Numbers
-from ttf.records.clusters import with_levels
+from ttf.records.clusters import add_levels
 from ttf.stats.clustered import UNCLUSTERED
 from ttf.stats.durations.mttf import garwood_interval, mean_time_to_failure
 
@@ -24,7 +24,7 @@ SCHEMA = {
     "gpu_count": pl.Int64,
     "duration_max_s": pl.Int64,
 }
-LIFE = st.tuples(
+DURATION = st.tuples(
     st.none() | st.integers(0, 10**6),
     st.sampled_from(["failure", "success", None]),
     st.none() | st.integers(0, 8000),
@@ -34,7 +34,7 @@ LIFE = st.tuples(
 )
 
 
-def make_lives(*rows: tuple) -> pl.DataFrame:
+def make_durations(*rows: tuple) -> pl.DataFrame:
     padded = [row + (None,) * (len(SCHEMA) - len(row)) for row in rows]
     return pl.DataFrame(padded, schema=SCHEMA, orient="row")
 
@@ -45,14 +45,14 @@ def first_row(table: pl.DataFrame, **conditions: object) -> dict:
 
 def test_mttf_by_hand() -> None:
     day = 86_400
-    lives = make_lives(
+    durations = make_durations(
         (3 * day, "failure", 8000, 1),
         (day, None, 16_000, 2),
         (day, "failure", 500, None),  # unknown nodes: not in the node rate
         (5 * day, "failure", 0, 1),  # no GPU: in neither rate
         (None, "failure", 8000, 1),
     )
-    table = mean_time_to_failure(lives, "failure", ["all"])
+    table = mean_time_to_failure(durations, "failure", ["all"])
     MTTF.check(table)
     assert table["confidence"].to_list() == [0.9, 0.95]
     row = first_row(table, confidence=0.95)
@@ -94,7 +94,7 @@ def test_garwood_rejects_invalid_arguments() -> None:
 
 @pytest.mark.parametrize(("event", "reason"), [("failure", "no failures"), ("dbe", "no dbe")])
 def test_no_failures_give_a_lower_bound(event: str, reason: str) -> None:
-    table = mean_time_to_failure(make_lives((100_000, "success", 1000, 1), (50_000, None, 1000, 1)), event, ["all"])
+    table = mean_time_to_failure(make_durations((100_000, "success", 1000, 1), (50_000, None, 1000, 1)), event, ["all"])
     row = first_row(table, confidence=0.95)
     assert row["mttf_s"] is None and row["ci_high_s"] is None
     assert row["ci_low_s"] == pytest.approx(150_000 / -math.log(0.05), rel=1e-12)
@@ -105,9 +105,9 @@ def test_no_failures_give_a_lower_bound(event: str, reason: str) -> None:
 @pytest.mark.parametrize(
     ("rows", "reason"),
     [
-        ([(0, "failure", 1000, 1)], "no exposure: every life lasted 0 s; those that requested a GPU lasted 0 s"),
-        ([(None, "failure", 1000, 1)], "no life with a known duration"),
-        ([], "no life with a known duration"),
+        ([(0, "failure", 1000, 1)], "no exposure: every duration lasted 0 s; those that requested a GPU lasted 0 s"),
+        ([(None, "failure", 1000, 1)], "no duration with a known duration"),
+        ([], "no duration with a known duration"),
         ([(9, "failure", 0, 1)], f"none requested a GPU; {UNCLUSTERED}"),
         ([(9, "failure", None, None)], f"none requested a GPU; {UNCLUSTERED}"),
         ([(86_400, "failure", 1000, None)], f"none that requested a GPU has its nodes written; {UNCLUSTERED}"),
@@ -115,7 +115,7 @@ def test_no_failures_give_a_lower_bound(event: str, reason: str) -> None:
     ],
 )
 def test_blank_rates_have_a_reason(rows: list, reason: str) -> None:
-    table = mean_time_to_failure(make_lives(*rows), "failure", ["all"])
+    table = mean_time_to_failure(make_durations(*rows), "failure", ["all"])
     assert table["reason"].to_list() == [reason] * 2
     assert table["failures_per_1000_node_days"].null_count() == 2
 
@@ -124,7 +124,7 @@ def test_blank_rates_have_a_reason(rows: list, reason: str) -> None:
 def test_no_rate_per_day_from_less_than_a_day(seconds: int, rate: float | None) -> None:
     """One failure in a second would otherwise give 86 million failures per 1000 GPU-days."""
     for gpu_milli in (1000, None):
-        table = mean_time_to_failure(make_lives((seconds, "failure", gpu_milli, 1)), "failure", ["all"])
+        table = mean_time_to_failure(make_durations((seconds, "failure", gpu_milli, 1)), "failure", ["all"])
         row = first_row(table, confidence=0.95)
         assert row["mttf_s"] == seconds
         assert row["failures_per_1000_node_days"] == rate
@@ -134,68 +134,68 @@ def test_no_rate_per_day_from_less_than_a_day(seconds: int, rate: float | None) 
         assert ("less than one node-day: no rate per node-day" in (row["reason"] or "")) == (rate is None)
 
 
-def test_node_rates_of_machines_without_gpus_use_all_lives() -> None:
-    lives = make_lives((86_400, "failure", None, 1), (86_400, None, None, 1))
-    row = first_row(mean_time_to_failure(lives, "failure", ["all"]))
+def test_node_rates_of_machines_without_gpus_use_all_durations() -> None:
+    durations = make_durations((86_400, "failure", None, 1), (86_400, None, None, 1))
+    row = first_row(mean_time_to_failure(durations, "failure", ["all"]))
     assert (row["node_days"], row["failures_per_1000_node_days"]) == (2.0, 500.0)
     assert row["gpu_days"] is None
 
 
 def test_sums_beyond_64_bits_are_exact() -> None:
-    lives = pl.concat([make_lives((2**50, "failure", 2**20, 1))] * 3)
-    row = first_row(mean_time_to_failure(lives, "failure", ["all"]), confidence=0.9)
+    durations = pl.concat([make_durations((2**50, "failure", 2**20, 1))] * 3)
+    row = first_row(mean_time_to_failure(durations, "failure", ["all"]), confidence=0.9)
     assert row["gpu_days"] == 3 * 2**70 / 86_400_000
 
 
 def test_strata() -> None:
-    lives = make_lives(*[(10, "failure", 1000, 1, count) for count in (10, 2, 2, None)])
-    table = mean_time_to_failure(lives, "failure", ["all", "gpu_count"], confidences=[0.9])
+    durations = make_durations(*[(10, "failure", 1000, 1, count) for count in (10, 2, 2, None)])
+    table = mean_time_to_failure(durations, "failure", ["all", "gpu_count"], confidences=[0.9])
     assert table.select("stratum_by", "stratum", "n").rows() == [
         ("all", "all", 4),
         ("gpu_count", "2", 2),
         ("gpu_count", "10", 1),
     ]
     with pytest.raises(ValueError, match="rack"):
-        mean_time_to_failure(lives, "failure", ["rack"])
+        mean_time_to_failure(durations, "failure", ["rack"])
 
 
 @settings(max_examples=25, deadline=None)
-@given(st.lists(st.tuples(LIFE, st.integers(0, 5)), min_size=1, max_size=40))
+@given(st.lists(st.tuples(DURATION, st.integers(0, 5)), min_size=1, max_size=40))
 def test_several_stratifications_equal_separate_ones(rows: list[tuple]) -> None:
-    lives = with_levels(
-        make_lives(*(values for values, _ in rows)).with_columns(user=pl.Series(user for _, user in rows)),
+    durations = add_levels(
+        make_durations(*(values for values, _ in rows)).with_columns(user=pl.Series(user for _, user in rows)),
         {"user": ["user"], "profile": ["user", "gpu_count"]},
     )
     strata = ["all", "gpu_count", "nodes"]
     for estimate in (mean_time_to_failure, failures_without_end):
-        separate = [estimate(lives, "failure", [stratum_by]) for stratum_by in strata]
-        assert estimate(lives, "failure", strata).equals(pl.concat(separate))
+        separate = [estimate(durations, "failure", [stratum_by]) for stratum_by in strata]
+        assert estimate(durations, "failure", strata).equals(pl.concat(separate))
 
 
-@given(st.lists(LIFE, max_size=20), st.randoms())
+@given(st.lists(DURATION, max_size=20), st.randoms())
 def test_row_order_does_not_matter_and_nothing_is_nan(rows: list, random) -> None:
     shuffled = list(rows)
     random.shuffle(shuffled)
     for estimate in (mean_time_to_failure, failures_without_end):
-        table = estimate(make_lives(*rows), "failure", ["all", "gpu_count"])
-        assert table.equals(estimate(make_lives(*shuffled), "failure", ["all", "gpu_count"]))
+        table = estimate(make_durations(*rows), "failure", ["all", "gpu_count"])
+        assert table.equals(estimate(make_durations(*shuffled), "failure", ["all", "gpu_count"]))
         floats = table.select(pl.selectors.float()).unpivot()["value"].drop_nulls()
         assert floats.is_finite().all()
         blank = table.filter(pl.any_horizontal(pl.selectors.float().is_null()))
         assert blank["reason"].null_count() == 0
 
 
-@given(st.lists(LIFE, max_size=20), st.lists(st.integers(0, 10**6), max_size=5))
-def test_censored_lives_never_lower_the_mean(rows: list, censored_s: list[int]) -> None:
-    table = mean_time_to_failure(make_lives(*rows), "failure", ["all"])
-    extended = mean_time_to_failure(make_lives(*rows, *((t, None) for t in censored_s)), "failure", ["all"])
+@given(st.lists(DURATION, max_size=20), st.lists(st.integers(0, 10**6), max_size=5))
+def test_censored_durations_never_lower_the_mean(rows: list, censored_s: list[int]) -> None:
+    table = mean_time_to_failure(make_durations(*rows), "failure", ["all"])
+    extended = mean_time_to_failure(make_durations(*rows, *((t, None) for t in censored_s)), "failure", ["all"])
     for name in ("mttf_s", "ci_low_s", "ci_high_s"):
         for old, new in zip(table[name], extended[name], strict=True):
             assert old is None or new >= old
 
 
 def test_failures_without_end_by_hand() -> None:
-    lives = make_lives(
+    durations = make_durations(
         (100, "failure", None, None, 1, 500),
         (200, "failure", None, None, 1, None),
         (300, None, None, None, 1, 900),  # not a failure: only its duration counts
@@ -205,7 +205,7 @@ def test_failures_without_end_by_hand() -> None:
         (40, None, None, None, 2),
         (None, "failure", None, None, 3, 50),
     )
-    table = failures_without_end(lives, "failure", ["all", "gpu_count"])
+    table = failures_without_end(durations, "failure", ["all", "gpu_count"])
     FAILURES_WITHOUT_END.check(table)
     assert table.rows() == [
         ("all", "all", 5, 3, 0.6, 320.0, 640 / 5, 1390 / 5, None),
@@ -213,7 +213,7 @@ def test_failures_without_end_by_hand() -> None:
         ("gpu_count", "2", 0, 0, None, None, None, None, "no failures"),
         ("gpu_count", "3", 1, 1, 1.0, None, 0.0, 50.0, "no failure has an end: no mean without them"),
     ]
-    assert first_row(table)["mttf_s"] == first_row(mean_time_to_failure(lives, "failure", ["all"]))["mttf_s"]
+    assert first_row(table)["mttf_s"] == first_row(mean_time_to_failure(durations, "failure", ["all"]))["mttf_s"]
 
 
 def test_very_different_groups_are_reported_instead_of_their_mean():
@@ -236,7 +236,7 @@ def test_very_different_groups_are_reported_instead_of_their_mean():
     metrics = compute_metrics("fit_mttf", {"far_groups": far_groups(mttf, curve, ["batch"])})
     assert metrics["groups.highest.years"]["value"] == 3
     assert metrics["groups.highest.failed_share"]["value"] == pytest.approx(0.3)
-    sentence = plain(fill(by_group(m := Numbers(metrics), "GPUs"), m))
+    sentence = strip_markup(fill_slots(compare_groups(m := Numbers(metrics), "GPUs"), m))
     assert sentence == "30.0% of GPUs of batch old had failed by year 3, 12 of 500 of new"
     similar = mttf.with_columns(ci_low_clustered_s=pl.lit(1.9e8))
     assert far_groups(similar, curve, ["batch"]).is_empty()

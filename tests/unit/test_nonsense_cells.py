@@ -10,10 +10,10 @@ import pytest
 from of_formats import FILES, FORMATS
 from study.format_declarations import read_schema_text
 from ttf.engine.errors import StudyError
-from ttf.formats.protocol import schemas_and_readers
+from ttf.formats.protocol import load_schemas_and_readers
 from ttf.raw.extra_table_reader import SCHEMAS
 from ttf.raw.ingest import anomalies, ingest
-from ttf.raw.quality.suggestions import suggest, suggestion_words
+from ttf.raw.quality.suggestions import suggest_changes, words_by_anomaly
 
 MOMENT = datetime(2005, 1, 3, tzinfo=UTC)
 # Valid values of columns with a pattern or a rule of their reader.
@@ -81,7 +81,7 @@ def iterate_formats():
     for name, declaration in FORMATS.items():
         entry = REGISTRY.get(name, {})
         schema = "" if entry else read_schema_text(FILES[name])
-        yield name, *schemas_and_readers(declaration.get("reader"), entry, schema)
+        yield name, *load_schemas_and_readers(declaration.get("reader"), entry, schema)
 
 
 def is_free_text(column):
@@ -172,7 +172,7 @@ def test_an_implausible_year_is_reported(tmp_path):
     files = {"record": [tmp_path / "dump.txt"]}
     files["record"][0].write_text("\n".join(lines))
     account, quarantine = ingest(files, schemas, tmp_path, 1.0, readers)
-    words = suggestion_words(suggest(quarantine, schemas, files))
+    words = words_by_anomaly(suggest_changes(quarantine, schemas, files))
     (row,) = anomalies(quarantine, account, words).to_dicts()
     assert row["code"] == "implausible_time"
     assert row["sentence"] == "Submit is of a year that is not plausible: before 1970, or after 5138"

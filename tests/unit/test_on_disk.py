@@ -40,7 +40,7 @@ def test_a_file_name_is_not_read_as_a_pattern(folders, name):
 def test_the_row_account_of_a_part_is_read_from_its_own_folder(tmp_path):
     for part, rows in (("d1.csv", 7), ("d[1].csv", 9)):
         (tmp_path / part).mkdir()
-        ROW_ACCOUNT.frame([{"table": "rows", "rows_read": rows, "rows_kept": rows, "rows_excluded": 0}]).write_csv(
+        ROW_ACCOUNT.frame([{"table": "rows", "rows_read": rows, "rows_accepted": rows, "rows_excluded": 0}]).write_csv(
             tmp_path / part / "row_account.csv"
         )
     assert read_table(tmp_path / "d[1].csv/row_account.csv", ROW_ACCOUNT)["rows_read"].to_list() == [9]

@@ -3,8 +3,8 @@
 import polars as pl
 import pytest
 from of_formats import FORMATS, derive_table
-from ttf.records.jobs import JOB_COLUMNS, NODE_COLUMNS, nodes
-from ttf.records.lives import lives_of_jobs
+from ttf.records.durations import durations_of_jobs
+from ttf.records.jobs import JOB_COLUMNS, NODE_COLUMNS, read_nodes
 
 HEADER = (
     "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,deletion_time,scheduled_time\n"
@@ -83,7 +83,7 @@ def test_outcomes_and_censoring(pods):
         ("failure", None, None, None, None, None),
     ]
     assert jobs["trace_end_s"].unique().to_list() == [100]
-    assert lives_of_jobs(jobs).select("unit_id", "duration_s", "event", "duration_max_s").rows() == [
+    assert durations_of_jobs(jobs).select("unit_id", "duration_s", "event", "duration_max_s").rows() == [
         ("p0", 40, "success", None),
         ("p1", 50, "failure", None),
         ("p2", 60, "unknown", None),
@@ -100,7 +100,7 @@ def test_a_running_pod_deleted_before_the_traces_end_has_ended(pods):
         "1,1,1,1000,,LS,Succeeded,0,100,10",
     )
     assert jobs["outcome"].to_list() == ["unknown", "running", "running", "success"]
-    assert lives_of_jobs(jobs).select("duration_s", "event").rows() == [
+    assert durations_of_jobs(jobs).select("duration_s", "event").rows() == [
         (89, "unknown"),
         (90, None),
         (90, None),
@@ -112,8 +112,8 @@ def test_nodes(ingested, tmp_path):
     ingested("openb", nodes="sn,cpu_milli,memory_mib,gpu,model\nn0,32000,262144,0,\nn1,64000,262144,2,P100\n")
     raw = {"nodes": pl.scan_parquet(tmp_path / "raw/nodes.parquet")}
     node_table = FORMATS["openb"]["node_table"]
-    assert nodes(raw, node_table).rows() == [
+    assert read_nodes(raw, node_table).rows() == [
         ("n0", None, 0, 32000, 262144),
         ("n1", "P100", 2, 64000, 262144),
     ]
-    assert nodes({}, node_table).schema == pl.Schema(NODE_COLUMNS)
+    assert read_nodes({}, node_table).schema == pl.Schema(NODE_COLUMNS)

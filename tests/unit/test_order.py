@@ -5,14 +5,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from ttf.stats.basics.order import (
-    distinct,
+    cumulate_changes,
     distinct_rows,
-    first_of_each,
-    last_of_each,
-    numbered,
-    order_by,
-    running,
-    sorted_rows,
+    distinct_values,
+    number_rows,
+    run_ends,
+    run_starts,
+    sort_order,
+    sort_rows,
 )
 
 # Narrow ranges are packed; wide ones do not fit into 63 bits.
@@ -28,7 +28,7 @@ def column_arrays(span, count):
 def test_order_matches_a_stable_sort(span):
     @given(column_arrays(span, 3))
     def check(columns):
-        assert order_by(*columns).tolist() == np.lexsort(columns[::-1]).tolist()
+        assert sort_order(*columns).tolist() == np.lexsort(columns[::-1]).tolist()
 
     check()
 
@@ -49,7 +49,7 @@ def test_distinct_rows_match_numpy(span):
 def test_pairs_are_sorted_by_key_and_value(span):
     @given(column_arrays(span, 2), st.sampled_from([1, -1, -3]))
     def check(columns, factor):
-        key, value = sorted_rows(columns[0], columns[1] * factor)
+        key, value = sort_rows(columns[0], columns[1] * factor)
         assert list(zip(key, value, strict=True)) == sorted(zip(columns[0], columns[1] * factor, strict=True))
 
     check()
@@ -60,7 +60,7 @@ def test_numbers_match_the_distinct_rows_of_numpy(span):
     @given(column_arrays(span, 2))
     def check(columns):
         expected = np.unique(columns, axis=1, return_inverse=True)[1]
-        assert numbered(*columns).tolist() == expected.ravel().tolist()
+        assert number_rows(*columns).tolist() == expected.ravel().tolist()
 
     check()
 
@@ -71,7 +71,7 @@ def test_running_sums_by_key(span):
     def check(columns, data):
         (key,) = columns
         change = data.draw(st.lists(st.integers(-9, 9), min_size=key.size, max_size=key.size))
-        keys, sums = running(key, np.array(change, np.int64))
+        keys, sums = cumulate_changes(key, np.array(change, np.int64))
         assert keys.tolist() == sorted({*key.tolist()})
         assert sums.tolist() == [sum(c for k, c in zip(key, change, strict=True) if k <= limit) for limit in keys]
 
@@ -82,7 +82,9 @@ def test_running_sums_by_key(span):
 def test_distinct_values_of_several_columns(span):
     @given(column_arrays(span, 2), column_arrays(span, 1))
     def check(columns, extra):
-        assert distinct(*columns, *extra).tolist() == sorted({*columns.ravel().tolist(), *extra.ravel().tolist()})
+        assert distinct_values(*columns, *extra).tolist() == sorted(
+            {*columns.ravel().tolist(), *extra.ravel().tolist()}
+        )
 
     check()
 
@@ -91,9 +93,9 @@ def test_distinct_values_of_several_columns(span):
     ("values", "first", "last"), [([], [], []), ([3], [0], [0]), ([1, 1, 4, 4, 4], [0, 2], [1, 4])]
 )
 def test_first_and_last_index_of_each_run(values, first, last):
-    assert first_of_each(np.array(values)).tolist() == first
-    assert last_of_each(np.array(values)).tolist() == last
+    assert run_starts(np.array(values)).tolist() == first
+    assert run_ends(np.array(values)).tolist() == last
 
 
 def test_runs_of_rows_are_equal_in_all_columns():
-    assert first_of_each(np.array([1, 1, 1, 2, 2]), np.array([5, 5, 6, 6, 6])).tolist() == [0, 2, 3]
+    assert run_starts(np.array([1, 1, 1, 2, 2]), np.array([5, 5, 6, 6, 6])).tolist() == [0, 2, 3]

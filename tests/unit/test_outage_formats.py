@@ -12,9 +12,9 @@ from ttf.formats.infinitehbd.read import READING
 from ttf.formats.table.read import READERS, schema_document
 from ttf.raw.ingest import ingest
 from ttf.raw.raw_tables import table_schemas
-from ttf.records.outages.outage_causes import with_rules
-from ttf.records.outages.outage_lives import lives_of_outages
-from ttf.records.outages.outage_records import exposure_of, outages_of
+from ttf.records.outages.outage_causes import apply_rules
+from ttf.records.outages.outage_durations import durations_of_outages
+from ttf.records.outages.outage_records import build_exposure, merge_records
 
 DAY = 86_400
 KIND = {"Level": "Hardware Failure", "Class": "GPU", "Desc": "GPU lost"}
@@ -26,18 +26,18 @@ def event(node, day, type_="start", **kind):
 
 
 class OutageTrace:
-    """The quarantine, outages, exposure and lives of a trace."""
+    """The quarantine, outages, exposure and durations of a trace."""
 
     def __init__(self, name, raw, entry, quarantine):
         self.quarantine = quarantine.select("line", "reason", "column").rows()
-        records = with_rules(derive_table(name, "outage_records", raw, entry), [])
+        records = apply_rules(derive_table(name, "outage_records", raw, entry), [])
         has_exposure = "nodes" in entry
-        self.exposure = exposure_of("t", derive_table(name, "exposure", raw, entry)) if has_exposure else None
-        self.outages, self.records = outages_of("t", records, self.exposure)
+        self.exposure = build_exposure("t", derive_table(name, "exposure", raw, entry)) if has_exposure else None
+        self.outages, self.records = merge_records("t", records, self.exposure)
 
     @property
-    def lives(self):
-        return lives_of_outages(self.outages, self.exposure, ["hardware_failure"], {"node": ["unit_id"]})
+    def durations(self):
+        return durations_of_outages(self.outages, self.exposure, ["hardware_failure"], {"node": ["unit_id"]})
 
     def rows(self, *columns):
         return self.outages.select(*columns).rows()
@@ -75,19 +75,19 @@ def test_a_start_is_paired_with_the_next_end_of_its_node_and_kind(hbd):
     assert trace.exposure.select("from_s", "until_s").unique().rows() == [(0, 10 * DAY)]
 
 
-def test_lives_are_the_times_between_outages(hbd):
+def test_durations_are_the_times_between_outages(hbd):
     trace = hbd([event("a", 1), event("a", 3, "end"), event("b", 4), event("a", 6), event("a", 6, "end")])
-    lives = trace.lives
-    assert lives.select("unit_id", "life_id", "start_s", "duration_s", "event", "repair_s").rows() == [
+    durations = trace.durations
+    assert durations.select("unit_id", "duration_id", "start_s", "duration_s", "event", "repair_s").rows() == [
         ("a", 0, 0, DAY, "failure", 2 * DAY),
         ("a", 1, 3 * DAY, 3 * DAY, "failure", 0),
         ("a", 2, 6 * DAY, 4 * DAY, None, None),
         ("b", 0, 0, 4 * DAY, "failure", None),
         *((f"unseen-{n}", 0, 0, 10 * DAY, None, None) for n in (1, 2)),
     ]
-    assert lives["hardware_failure"].sum() == 3
+    assert durations["hardware_failure"].sum() == 3
     # Exposure minus downtime; the end of observation cuts the outage of `b`.
-    assert lives["duration_s"].sum() == (40 - 2 - 6) * DAY
+    assert durations["duration_s"].sum() == (40 - 2 - 6) * DAY
 
 
 def test_an_end_without_an_earlier_start_is_quarantined(hbd):
@@ -155,7 +155,7 @@ def test_an_empty_observation_window_is_an_error(hbd):
 def test_an_outage_that_covers_the_whole_observation_is_not_counted(hbd):
     trace = hbd([event("a", 2), event("a", 12, "end")], {"nodes": 1, "window_days": [3, 5]})
     assert trace.rows("counted", "flagged") == [(False, "reaches beyond the time in which the unit was watched")]
-    assert trace.lives.height == 0
+    assert trace.durations.height == 0
 
 
 def test_48_nodes_with_simultaneous_outages(hbd):
@@ -163,7 +163,7 @@ def test_48_nodes_with_simultaneous_outages(hbd):
     trace = hbd([event(n, 1) for n in nodes] + [event(n, 2, "end") for n in nodes], {"nodes": 48})
     assert trace.outages["counted"].sum() == 48
     # Observation ends with the last event, so no node is seen up again.
-    assert trace.lives.select("duration_s", "event").unique().rows() == [(DAY, "failure")]
+    assert trace.durations.select("duration_s", "event").unique().rows() == [(DAY, "failure")]
 
 
 # Tables of any layout ---------------------------------------------------------------------------------------

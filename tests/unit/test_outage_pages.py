@@ -9,16 +9,16 @@ from given_tables import compute_metrics
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from outage_traces import DAY, make_outages
-from ttf.analyses.outages import follow_outages, measure_availability
-from ttf.analyses.outages.follow_outages import charts as growth_charts
-from ttf.analyses.outages.follow_outages import compute as growth
-from ttf.analyses.outages.follow_outages import page as growth_page
+from ttf.analyses.outages import measure_availability, track_outages
 from ttf.analyses.outages.measure_availability import ANALYSIS, charts, compute, page
+from ttf.analyses.outages.track_outages import charts as growth_charts
+from ttf.analyses.outages.track_outages import compute as growth
+from ttf.analyses.outages.track_outages import page as growth_page
 from ttf.display.charts.figure import Study
-from ttf.display.phrases import keys, length, plain
+from ttf.display.phrases import count_words, list_keys, strip_markup
 from ttf.display.section_head import Head, Line
 from ttf.display.trace_numbers import Numbers
-from ttf.records.outages.outage_lives import lives_of_outages
+from ttf.records.outages.outage_durations import durations_of_outages
 from ttf.stats.durations.mttf import mean_time_to_failure
 
 UNTIL = 400 * DAY
@@ -33,13 +33,13 @@ def analyse(outages, records, exposure):
     }
     if exposure is not None:
         tables |= growth.analyse_growth(records, exposure)
-    for contract in (*measure_availability.ANALYSIS.tables, *follow_outages.ANALYSIS.tables):
+    for contract in (*measure_availability.ANALYSIS.tables, *track_outages.ANALYSIS.tables):
         if contract.name in tables:
             contract.check(tables[contract.name])
     metrics = compute_metrics("measure_availability", tables)
     if exposure is not None:
-        metrics |= compute_metrics("follow_outages", tables)
-    trace = SimpleNamespace(about={"unit": "node"}, table=tables.__getitem__)
+        metrics |= compute_metrics("track_outages", tables)
+    trace = SimpleNamespace(info={"unit": "node"}, table=tables.__getitem__)
     return tables, Numbers(metrics), trace
 
 
@@ -54,10 +54,10 @@ def fleet(nodes=20, until_s=UNTIL, **columns):
 def claim_checked(head, m):
     """Check the head's length limits and that its numbers exist; return the claim as plain text."""
     texts = [head.claim, *head.text, *(text for key in head.keys for text in (key.label, key.value, key.note))]
-    assert length(head.claim) <= 18 and len(head.keys) <= 4 and sum(length(text) for text in head.text) <= 60
-    assert all(key in m for text in texts for key in keys(text))
+    assert count_words(head.claim) <= 18 and len(head.keys) <= 4 and sum(count_words(text) for text in head.text) <= 60
+    assert all(key in m for text in texts for key in list_keys(text))
     assert not [text for text in texts if "None" in text or "nan" in text]
-    return plain(head.claim)
+    return strip_markup(head.claim)
 
 
 def test_head_of_a_fleet():
@@ -87,12 +87,12 @@ def test_the_head_includes_numbers_of_other_analyses():
     head = page.head(trace, m)
     claim = claim_checked(head, m)
     assert claim.startswith("45 spares cover 99% of the time, 17 if nodes failed independently; nodes were down ")
-    assert (head.keys[3].label, plain(head.keys[3].note)) == (
+    assert (head.keys[3].label, strip_markup(head.keys[3].note)) == (
         "Spares for 99% of time",
         "95% CI 40–51; binomial 17",
     )
     sentence = "3 of 20 nodes have excess outages (25.0% of all)."
-    assert sentence in plain(head.text[0])
+    assert sentence in strip_markup(head.text[0])
 
 
 def test_head_without_exposure():
@@ -107,9 +107,9 @@ def test_head_without_exposure():
 def test_a_line_replaces_the_head_without_outages():
     _, m, trace = analyse(*make_outages({"a": [], "b": []}, UNTIL, node="unit_id"))
     line = page.head(trace, m)
-    assert isinstance(line, Line) and plain(line.found) == "no outage of 2 nodes is recorded"
+    assert isinstance(line, Line) and strip_markup(line.result) == "no outage of 2 nodes is recorded"
     (line,) = growth_page.lines(trace, m)
-    assert plain(line.found) == "0 faults: too few, or in too few weeks, for a trend" and not line.checked
+    assert strip_markup(line.result) == "0 faults: too few, or in too few weeks, for a trend" and not line.checked
 
 
 @pytest.mark.parametrize("intervals", [[(10, 20)], [(10, None)], [(0, UNTIL)], [(10, 10), (20, 20)], [(UNTIL, None)]])
@@ -147,7 +147,7 @@ def test_the_trend_in_words(changes, sentence):
     values |= {"strata": 1, "n": 90} | changes
     metrics = {f"growth.{name}": {"value": value, "unit": "1", "n": 90} for name, value in values.items() if value}
     m = Numbers(metrics)
-    assert sentence in plain(growth_page.trend_in_words(m)) and length(growth_page.trend_in_words(m)) <= 35
+    assert sentence in strip_markup(growth_page.trend_in_words(m)) and count_words(growth_page.trend_in_words(m)) <= 35
 
 
 def test_availability_and_mttf_have_the_same_clustered_interval():
@@ -164,8 +164,8 @@ def test_availability_and_mttf_have_the_same_clustered_interval():
     table = compute.availability(outages, records, exposure, 7, "system")
     measure_availability.AVAILABILITY.check(table)
     overall = table.row(0, named=True)
-    lives = lives_of_outages(outages, exposure, [], {"system": ["system"], "node": ["unit_id"]})
-    mttf = mean_time_to_failure(lives, "failure", ["all"], [0.95], 7).row(0, named=True)
+    durations = durations_of_outages(outages, exposure, [], {"system": ["system"], "node": ["unit_id"]})
+    mttf = mean_time_to_failure(durations, "failure", ["all"], [0.95], 7).row(0, named=True)
     assert overall["cluster_by"] == mttf["cluster_by"] == "system and week" and overall["units"] == 36
     for bound in ("low", "high"):
         assert overall[f"mttf_ci_{bound}_clustered_s"] == pytest.approx(mttf[f"ci_{bound}_clustered_s"], rel=0.02)
@@ -210,7 +210,7 @@ def test_tables_of_any_fleet_meet_the_contracts(fleet, has_exposure):
         assert tables["availability"].row(0, named=True)["down_s"] <= 100 * len(fleet)
 
 
-@pytest.mark.parametrize(("products", "has_period"), [({"outages", "lives"}, False), ({"outages"}, True)])
+@pytest.mark.parametrize(("products", "has_period"), [({"outages", "durations"}, False), ({"outages"}, True)])
 def test_the_period_is_that_of_outages_only_if_the_trace_has_no_other_data(products, has_period):
     outages = pl.DataFrame({"unit_id": ["a"], "start_s": [0], "seen_until_s": [90_000]})
     is_all = ANALYSIS.settings["is_all"](SimpleNamespace(products=products))

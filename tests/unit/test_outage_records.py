@@ -6,8 +6,8 @@ import polars as pl
 from hypothesis import given
 from hypothesis import strategies as st
 from outage_traces import make_outages
-from ttf.records.outages.outage_causes import with_rules
-from ttf.records.outages.outage_records import outages_of
+from ttf.records.outages.outage_causes import apply_rules
+from ttf.records.outages.outage_records import merge_records
 
 
 def test_records_that_overlap_or_touch_are_one_outage():
@@ -37,12 +37,12 @@ def test_rules_mark_planned_outages_and_drop_records_that_are_no_outage():
         {"level": ["^hardware$"], "domain": ["hardware"], "planned": False},
         {"cause": ["cpu"], "part": "Processor"},
     ]
-    classified = with_rules(records, rules)
+    classified = apply_rules(records, rules)
     assert classified.select("class", "cause", "planned", "domain").rows() == [
         (None, "Maintenance", True, "hardware"),
         ("Processor", "CPU", False, "hardware"),
     ]
-    outages, _ = outages_of("t", classified, None)
+    outages, _ = merge_records("t", classified, None)
     assert outages["counted"].all()
 
 

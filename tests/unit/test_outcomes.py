@@ -14,8 +14,8 @@ from ttf.analyses.outcomes.split_outcomes.compute import (
 )
 from ttf.analyses.outcomes.split_outcomes.summaries import ended_jobs
 from ttf.formats.format_declaration import outcome_by_word
-from ttf.records.clusters import with_clusters
-from ttf.records.jobs import JOB_COLUMNS, OUTCOMES, gpu_seconds_milli, observed_s, outcome_of
+from ttf.records.clusters import add_clusters
+from ttf.records.jobs import JOB_COLUMNS, OUTCOMES, gpu_seconds_milli, map_outcome, observed_s
 
 
 def jobs(*rows, trace_end_s=7300):
@@ -148,7 +148,7 @@ def test_formats_that_record_time_limits(name, has_limits):
 
 
 def ended_numbers(jobs, words=()):
-    table = ended_jobs(outcome_table(jobs, words=words), with_clusters(jobs.lazy()))
+    table = ended_jobs(outcome_table(jobs, words=words), add_clusters(jobs.lazy()))
     return compute_metrics("split_outcomes", {"ended_jobs": table})
 
 
@@ -168,7 +168,7 @@ def test_numbers_of_time_limits():
 @pytest.mark.parametrize("name", WORDS)
 def test_an_undeclared_status_word_has_an_unknown_outcome(name):
     words = pl.DataFrame({"status": ["a word of my own", *WORDS[name]]})
-    outcomes = words.select(outcome_of("status", WORDS[name])).to_series().to_list()
+    outcomes = words.select(map_outcome("status", WORDS[name])).to_series().to_list()
     assert outcomes == ["unknown", *WORDS[name].values()]
 
 

@@ -12,10 +12,10 @@ from given_tables import one_row as at
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
-from ttf.analyses.nodes.follow_rate import FAILURE_RATE_OVER_TIME
-from ttf.analyses.nodes.follow_rate.charts import CHARTS
-from ttf.analyses.nodes.follow_rate.compute import summarise_windows
-from ttf.analyses.nodes.follow_rate.over_time import (
+from ttf.analyses.nodes.track_failure_rate import FAILURE_RATE_OVER_TIME
+from ttf.analyses.nodes.track_failure_rate.charts import CHARTS
+from ttf.analyses.nodes.track_failure_rate.compute import summarise_windows
+from ttf.analyses.nodes.track_failure_rate.over_time import (
     MOST_WINDOWS,
     exposure_by_day,
     failure_rate_over_time,
@@ -25,13 +25,13 @@ from ttf.analyses.nodes.follow_rate.over_time import (
 from ttf.display.charts.figure import Study
 from ttf.engine.storage.tables import read_table, write_csv
 from ttf.records.infra import EVENT
-from ttf.records.runs import where_starts_are
+from ttf.records.runs import find_record_start
 
 DAY = 86_400
 NOON = int(datetime(2023, 5, 1, 12, tzinfo=UTC).timestamp())
-LIVES = {
+DURATIONS = {
     "unit_id": pl.String,
-    "life_id": pl.Int64,
+    "duration_id": pl.Int64,
     "start_s": pl.Int64,
     "duration_s": pl.Int64,
     "gpu_count": pl.Int64,
@@ -44,17 +44,17 @@ LIVES = {
 
 def numbers_over_time(table):
     return compute_metrics(
-        "follow_rate", {"failure_rate_over_time": table, "failure_rate_windows": summarise_windows(table)}
+        "track_failure_rate", {"failure_rate_over_time": table, "failure_rate_windows": summarise_windows(table)}
     )
 
 
-def lives(*rows, basis="state"):
-    """Make lives from rows of (start, duration, GPUs, cause or None for no failure)."""
+def durations(*rows, basis="state"):
+    """Make durations from rows of (start, duration, GPUs, cause or None for no failure)."""
     records = [
         (f"j{i}", 0, start, length, gpus, gpus, EVENT if cause else None, cause, basis)
         for i, (start, length, gpus, cause) in enumerate(rows)
     ]
-    return pl.DataFrame(records, schema=LIVES, orient="row")
+    return pl.DataFrame(records, schema=DURATIONS, orient="row")
 
 
 def chart(table, study):
@@ -63,7 +63,7 @@ def chart(table, study):
 
 def test_a_run_over_midnight_is_at_risk_on_both_days_and_fails_on_the_last():
     # 32 GPUs are four nodes of eight: noon to six in the morning of the day after, 12 h and 6 h.
-    table = failure_rate_over_time(lives((NOON, 18 * 3600, 32, "NODE_FAIL")), "state", 8)
+    table = failure_rate_over_time(durations((NOON, 18 * 3600, 32, "NODE_FAIL")), "state", 8)
     FAILURE_RATE_OVER_TIME.check(table)
     assert table["window"].to_list() == ["2023-05-01", "2023-05-02"]
     assert table["node_days"].to_list() == [2.0, 1.0]
@@ -78,7 +78,7 @@ def test_a_run_over_midnight_is_at_risk_on_both_days_and_fails_on_the_last():
 
 
 def test_no_rate_from_less_than_a_node_day():
-    table = failure_rate_over_time(lives((NOON, 60, 8, "x")), "proxy", 8)
+    table = failure_rate_over_time(durations((NOON, 60, 8, "x")), "proxy", 8)
     (row,) = table.iter_rows(named=True)
     assert (row["failures"], row["node_days"]) == (1, 60 / DAY)
     assert row["failures_per_1000_node_days"] is row["ci_low"] is row["ci_high"] is None
@@ -88,28 +88,28 @@ def test_no_rate_from_less_than_a_node_day():
 
 def test_a_run_that_ends_at_midnight_fails_on_the_day_before():
     midnight = NOON + DAY // 2
-    table = failure_rate_over_time(lives((NOON, DAY // 2, 8, "x"), (midnight, 3600, 8, None)), "state", 8)
+    table = failure_rate_over_time(durations((NOON, DAY // 2, 8, "x"), (midnight, 3600, 8, None)), "state", 8)
     assert table["failures"].to_list() == [1, 0]
-    single_run = failure_rate_over_time(lives((NOON, DAY // 2, 8, "x")), "state", 8)
+    single_run = failure_rate_over_time(durations((NOON, DAY // 2, 8, "x")), "state", 8)
     assert single_run["window"].to_list() == ["2023-05-01"]
     # A run of no duration at midnight counts as a failure too.
-    table = failure_rate_over_time(lives((NOON, 60, 8, None), (midnight, 0, 8, "x")), "state", 8)
+    table = failure_rate_over_time(durations((NOON, 60, 8, None), (midnight, 0, 8, "x")), "state", 8)
     assert table["failures"].to_list() == [0, 1]
     assert at(table, failures=1)["reason"] == "no node was at work"
 
 
 def test_runs_without_gpus_or_times_do_not_count():
-    runs = lives((NOON, DAY, 8, None), (NOON, DAY, 0, "x"), (None, DAY, 8, "x"), (NOON, None, 8, "x"))
+    runs = durations((NOON, DAY, 8, None), (NOON, DAY, 0, "x"), (None, DAY, 8, "x"), (NOON, None, 8, "x"))
     table = failure_rate_over_time(runs, "state", 8)
     assert table["failures"].sum() == 0
     assert table["node_days"].sum() == 1
 
 
 def test_days_of_a_relative_clock_start_with_the_first_run():
-    table = failure_rate_over_time(lives((1000, DAY, 8, None), (1000 + DAY, DAY, 8, "x")), "state", 8)
+    table = failure_rate_over_time(durations((1000, DAY, 8, None), (1000 + DAY, DAY, 8, "x")), "state", 8)
     assert table["window"].to_list() == ["day 1", "day 2"]
     assert table["node_days"].to_list() == [1, 1]
-    weeks = failure_rate_over_time(lives((0, 30 * DAY, 8, None)), "state", 8)
+    weeks = failure_rate_over_time(durations((0, 30 * DAY, 8, None)), "state", 8)
     assert weeks["window_days"].unique().to_list() == [7]
     assert weeks["window"][0] == "days 1 to 7"
     assert weeks.height == 24
@@ -119,14 +119,14 @@ def test_windows_skip_a_beginning_with_hardly_any_starts():
     """Only two of 600 runs start in the first 100 of 150 days; the rate there is not 0."""
     early_runs = [(day * DAY, (150 - day) * DAY, 8, None) for day in (0, 50)]
     late_runs = [((100 + k % 50) * DAY, DAY // 2, 8, EVENT) for k in range(598)]
-    table = failure_rate_over_time(lives(*early_runs, *late_runs), "state", 8)
+    table = failure_rate_over_time(durations(*early_runs, *late_runs), "state", 8)
     assert set(table.select("runs_before", "days_before").rows()) == {(2, 100)}
     assert table["window"][0] == "days 101 to 107" and table["failures"].min() > 50
     # Both long runs count, and half a day of twelve runs a day.
     assert table["node_days"][0] == pytest.approx(7 * 2 + 7 * 12 / 2)
     metrics = numbers_over_time(table)
     assert metrics["sizes.over_time.days_before"]["value"] == 100
-    assert where_starts_are(pl.Series([0, 50, *range(100, 200)]), 200) == (0, 0)
+    assert find_record_start(pl.Series([0, 50, *range(100, 200)]), 200) == (0, 0)
 
 
 @pytest.mark.parametrize(("days", "window"), [(1, 1), (20, 1), (21, 7), (89, 7), (90, 30), (3000, 30)])
@@ -136,7 +136,7 @@ def test_the_window_is_the_longest_that_fits_three_times(days, window):
 
 def test_causes_add_up_to_all_and_rare_causes_are_combined():
     words = [*["a"] * 8, *["b"] * 7, *["c"] * 6, *["d"] * 5, *["e"] * 4, "f", "g"]
-    runs = lives(*((NOON + i * 3600, 7200, 32, word) for i, word in enumerate(words)))
+    runs = durations(*((NOON + i * 3600, 7200, 32, word) for i, word in enumerate(words)))
     without_cause = runs.tail(1).with_columns(cause=pl.lit(None, pl.String))
     table = failure_rate_over_time(pl.concat([runs, without_cause]), "proxy", 8, cause_by="domain")
     causes = table.filter(pl.col("by") == "domain")
@@ -147,12 +147,12 @@ def test_causes_add_up_to_all_and_rare_causes_are_combined():
     assert joined["failures_per_1000_node_days"].to_list() == pytest.approx(
         joined["failures_per_1000_node_days_right"].to_list()
     )
-    single_cause = failure_rate_over_time(lives((NOON, 60, 8, "a"), (NOON, 60, 8, "a")), "state", 8)
+    single_cause = failure_rate_over_time(durations((NOON, 60, 8, "a"), (NOON, 60, 8, "a")), "state", 8)
     assert single_cause["by"].unique().to_list() == ["all"]
 
 
 def test_components_count_their_own_nodes():
-    runs = lives((NOON, DAY, None, "hardware"), basis="component").with_columns(nodes=pl.lit(1))
+    runs = durations((NOON, DAY, None, "hardware"), basis="component").with_columns(nodes=pl.lit(1))
     table = failure_rate_over_time(runs, "component", None)
     assert table["node_days"].to_list() == [0.5, 0.5]
     assert table["failures"].to_list() == [0, 1]
@@ -168,7 +168,7 @@ def test_components_count_their_own_nodes():
     ],
 )
 def test_a_missing_rate_has_a_reason(rows, reason):
-    table = failure_rate_over_time(lives(*rows), "state", 8)
+    table = failure_rate_over_time(durations(*rows), "state", 8)
     assert table.height == 1
     assert table["reason"][0].startswith(reason)
     assert table["failures_per_1000_node_days"][0] is None
@@ -210,7 +210,7 @@ def test_windows_are_the_sums_of_their_days(rows, shift):
     shifted = [
         (NOON + shift + 4 * start, 8 * length, 8 * nodes, "x" if fail else None) for start, length, nodes, fail in rows
     ]
-    table = failure_rate_over_time(lives(*shifted), "state", 8)
+    table = failure_rate_over_time(durations(*shifted), "state", 8)
     for row in table.filter(pl.col("by") == "all").iter_rows(named=True):
         node_s = sum(
             gpus // 8 * max(0, min(start + length, row["end_s"]) - max(start, row["start_s"]))
@@ -225,7 +225,7 @@ def test_windows_are_the_sums_of_their_days(rows, shift):
 def test_a_long_trace_has_a_limited_number_of_windows(tmp_path):
     rng = np.random.default_rng(3)
     starts = np.sort(rng.integers(0, 3400 * DAY, 3000))
-    runs = lives(*((NOON + int(start), 5 * DAY, 8, "x" if i % 9 else "y") for i, start in enumerate(starts)))
+    runs = durations(*((NOON + int(start), 5 * DAY, 8, "x" if i % 9 else "y") for i, start in enumerate(starts)))
     table = failure_rate_over_time(runs, "state", 8)
     assert table.filter(pl.col("by") == "all").height <= MOST_WINDOWS
     write_csv(table, tmp_path / "t.csv")
@@ -240,10 +240,10 @@ def test_a_long_trace_has_a_limited_number_of_windows(tmp_path):
 @pytest.mark.parametrize("narrow", [False, True])
 def test_a_single_window_and_no_failures_are_drawn(narrow):
     study = Study(narrow=narrow)
-    with_failure = chart(failure_rate_over_time(lives((NOON, DAY // 2, 16, "x")), "proxy", 8), study)
+    with_failure = chart(failure_rate_over_time(durations((NOON, DAY // 2, 16, "x")), "proxy", 8), study)
     assert with_failure.title == "Failures of any cause per 1,000 node-days"
     assert [row["label"] for row in with_failure.datasets["ends"]] == ["1,000"]
-    without_failure = chart(failure_rate_over_time(lives((NOON, DAY // 2, 16, None)), "state", 8), study)
+    without_failure = chart(failure_rate_over_time(durations((NOON, DAY // 2, 16, None)), "state", 8), study)
     assert without_failure.title == "Infrastructure failures per 1,000 node-days"
     for figure in (with_failure, without_failure):
         svg = vl_convert.vegalite_to_svg(json.dumps(figure.spec(validate=True)), allowed_base_urls=[])
@@ -260,5 +260,5 @@ def test_domains_come_from_reasons_unless_they_are_ambiguous():
         },
         schema_overrides={"task": pl.String},
     )
-    with_causes = with_domains(lives((NOON, 60, 8, "x"), (NOON, 60, 8, "x"), (NOON, 60, 8, "x")), reasons)
+    with_causes = with_domains(durations((NOON, 60, 8, "x"), (NOON, 60, 8, "x"), (NOON, 60, 8, "x")), reasons)
     assert with_causes.collect().sort("unit_id")["cause"].to_list() == ["user", None, None]

@@ -24,7 +24,7 @@ from ttf.analyses.lost.measure_losses.repeats import (
 from ttf.display.charts.figure import Study
 from ttf.engine.storage.partitions import Partitions
 from ttf.records.jobs import JOB_COLUMNS, conform
-from ttf.records.runs import RUN_COLUMNS, with_runs_before
+from ttf.records.runs import RUN_COLUMNS, add_previous_runs
 from ttf.stats.clustered import UNCLUSTERED
 from ttf.stats.shares import wilson_interval
 from whole_losses import owner_counts, repeats_table
@@ -49,7 +49,7 @@ def make_runs(jobs: pl.LazyFrame, gpu_milli: int = 1000) -> pl.LazyFrame:
         preempted=pl.lit(False),
         timed_out=pl.lit(False),
     )
-    return with_runs_before(conform(frame, RUN_COLUMNS).select(list(RUN_COLUMNS)))
+    return add_previous_runs(conform(frame, RUN_COLUMNS).select(list(RUN_COLUMNS)))
 
 
 def job(user: str | None, outcome: str, start_s: int | None = 0, end_s: int | None = 3600, **columns) -> dict:
@@ -177,7 +177,7 @@ def test_groups_of_the_trace_and_jobs_of_several_runs() -> None:
     single_runs = make_runs(jobs)
     retry = single_runs.head(1).with_columns(attempt=pl.lit(1, dtype=pl.Int64), start_s=pl.lit(20), end_s=pl.lit(70))
     retry = retry.select(pl.col(name).cast(dtype) for name, dtype in RUN_COLUMNS.items())
-    table = repeats_table(jobs, with_runs_before(pl.concat([single_runs.head(1), retry, single_runs.tail(1)])))
+    table = repeats_table(jobs, add_previous_runs(pl.concat([single_runs.head(1), retry, single_runs.tail(1)])))
     assert table["group_by"].unique(maintain_order=True).to_list() == ["user", "recurrence_group", "job"]
     repeats = table.filter((pl.col("group_by") == "recurrence_group") & (pl.col("measure") == "failure_after_failure"))
     assert repeats.select("n", "estimate").rows() == [(1, 0.0)]

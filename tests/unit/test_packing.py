@@ -6,22 +6,22 @@ import zlib
 from types import SimpleNamespace
 
 import vl_convert
-from ttf.analyses.catalogue import rooms
-from ttf.page.render.packing import as_json, chart_program, deflated, packed
+from ttf.analyses.catalogue import load_analyses
+from ttf.page.render.packing import chart_program, deflate, pack_charts, to_json
 
 
 def test_a_packed_chart_has_no_theme_or_title_and_rounded_numbers():
     data = {"d": [{"x": 1 / 3, "n": 1234567}]}
     theme = {"$schema": "v6", "title": {"text": "t"}, "config": {"axis": {}}}
     columns = {"rows": 1, "columns": {"n": [1234567], "x": [0.33333]}}
-    assert packed({"p": theme | {"mark": "line", "datasets": data}}) == {
+    assert pack_charts({"p": theme | {"mark": "line", "datasets": data}}) == {
         "p": {"mark": "line", "datasets": {"d": columns}}
     }
 
 
 def test_text_of_a_trace_cannot_close_the_script():
     hostile = "</script><script>broken=1</script>\u2028{{< include /etc/passwd >}}<!--"
-    text = as_json(packed({"p": {"datasets": {"d": [{"s": hostile}]}}}))
+    text = to_json(pack_charts({"p": {"datasets": {"d": [{"s": hostile}]}}}))
     assert "<" not in text
     assert "\u2028" not in text
     assert json.loads(text)["p"]["datasets"]["d"]["columns"] == {"s": [hostile]}
@@ -43,14 +43,14 @@ def test_the_chart_program_is_built_once_per_environment(tmp_path, monkeypatch):
 
 def test_a_compressed_program_unpacks_and_cannot_close_its_element():
     program = "let a = '</script>';\n" * 50
-    text = deflated(program)
+    text = deflate(program)
     assert "<" not in text
     assert len(text) < len(program) / 2
     assert zlib.decompress(base64.b64decode(text)).decode() == program
 
 
 def test_charts_declare_their_tables():
-    analyses = rooms()
+    analyses = load_analyses()
     trace = SimpleNamespace(has_jobs=True, strata=[])
     assert analyses["fit_mttf"].charts(trace)["survival_by_gpu_count"] == ["survival", "survival_summary"]
     assert analyses["correlate"].charts["factors_of_run_time"] == ["runtime_by_group", "correlations"]

@@ -8,17 +8,17 @@ import pytest
 from ttf.analyses.declaration import Analysis
 from ttf.analyses.sections import THEMES
 from ttf.display.brief_model import Action, Brief, Fact, Tile
-from ttf.display.phrases import of_trace
+from ttf.display.phrases import quote_trace_text
 from ttf.display.section_head import Callout, Head, Key, Line
-from ttf.display.trace_numbers import Numbers, handled, interval_about
+from ttf.display.trace_numbers import Numbers, find_interval, make_handle_filter
 from ttf.engine import words
 from ttf.engine.contract import share, table
 from ttf.page.publication_record import Creator, Publication
 from ttf.page.render.template import template
 from ttf.page.report import all_numbers
-from ttf.page.report.blocks import counted, macros, raw
-from ttf.page.report.citation import cited
-from ttf.page.report.paper import paper
+from ttf.page.report.blocks import count_blocks, macros, raw_block
+from ttf.page.report.citation import make_citation
+from ttf.page.report.paper import write_pdf
 from ttf.page.report.trace_page import Entry, Frame, TracePage, environment
 
 REPORT = Path(__file__).resolve().parents[2] / "report"
@@ -66,22 +66,22 @@ class ParsedHtml(HTMLParser):
 
 
 def test_a_number_keeps_its_key_until_it_is_used_in_arithmetic():
-    format_count = handled(words.count)
+    format_count = make_handle_filter(words.count)
     assert format_count(M["c.jobs"]) == '<data data-key="c.jobs">1,250</data>'
     assert format_count(M["c.jobs"] + 1) == "1,251" and format_count(1_250) == "1,250"
-    assert handled(words.share)(M["a.failure_share"]) == '<data data-key="a.failure_share">33.3%</data>'
+    assert make_handle_filter(words.share)(M["a.failure_share"]) == '<data data-key="a.failure_share">33.3%</data>'
     with pytest.raises(KeyError):
         M["c.nodes"]
 
 
 def test_the_interval_of_a_number_is_the_clustered_one_if_it_exists():
-    assert interval_about(M, "a.failure_share") == (0.2, 0.5, "user")
+    assert find_interval(M, "a.failure_share") == (0.2, 0.5, "user")
     unclustered = Numbers({key: value for key, value in M.items() if "clustered" not in key})
-    assert interval_about(unclustered, "a.failure_share") == (0.3, 0.4, "")
-    assert interval_about(M, "b.mttf_s") == (3_600.0, None, ""), "open above"
-    assert interval_about(M, "a.failure_share_low") is None and interval_about(M, "c.name") is None
+    assert find_interval(unclustered, "a.failure_share") == (0.3, 0.4, "")
+    assert find_interval(M, "b.mttf_s") == (3_600.0, None, ""), "open above"
+    assert find_interval(M, "a.failure_share_low") is None and find_interval(M, "c.name") is None
     shifted = M | numbers(b__mttf_s=(60.0, "s"))
-    assert interval_about(shifted, "b.mttf_s") is None, "an interval that excludes the number belongs to another number"
+    assert find_interval(shifted, "b.mttf_s") is None, "an interval that excludes the number belongs to another number"
 
 
 def test_every_number_has_a_row_and_each_description_occurs_once():
@@ -102,14 +102,16 @@ def test_every_number_has_a_row_and_each_description_occurs_once():
 
 
 def test_hostile_text_is_escaped_in_every_block():
-    hostile, theme = of_trace(HOSTILE), THEMES["outcomes"]
+    hostile, theme = quote_trace_text(HOSTILE), THEMES["outcomes"]
     tile = Tile("t", hostile, "withheld", hostile, means=hostile, needed=hostile, link="outcomes")
     action = Action(hostile, hostile, hostile, hostile, "model", "outcomes")
     brief = Brief(hostile, (Fact("Jobs", hostile),), "B", (hostile,), (hostile,), (tile,))
     full_brief = Brief(hostile, (), "B", (), (), (), hostile, (action,), (hostile,))
     head = Head(hostile, (), (Key(hostile, hostile),), (hostile,), Callout("care", hostile))
     texts = {"title": HOSTILE, "subtitle": HOSTILE, "caption": HOSTILE}
-    frame = Frame(HOSTILE, True, "1", cited(WORK, HOSTILE, "", "t"), top=[{"anchor": "overview", "title": "Overview"}])
+    frame = Frame(
+        HOSTILE, True, "1", make_citation(WORK, HOSTILE, "", "t"), top=[{"anchor": "overview", "title": "Overview"}]
+    )
     page_macros = macros(REPORT)
     blocks = {
         "overview": page_macros.overview(frame, brief, {"outcomes": theme}),
@@ -128,15 +130,15 @@ def test_hostile_text_is_escaped_in_every_block():
 
 
 def test_a_block_of_html_has_no_blank_line_that_would_end_it():
-    assert raw("<p>\n\n \na</p>\n") == "\n\n```{=html}\n<p>\na</p>\n```\n\n"
-    assert counted('<table data-name="a"><figure class="figure" id="b"><table><table data-name="c">') == (2, 1)
+    assert raw_block("<p>\n\n \na</p>\n") == "\n\n```{=html}\n<p>\na</p>\n```\n\n"
+    assert count_blocks('<table data-name="a"><figure class="figure" id="b"><table><table data-name="c">') == (2, 1)
 
 
 WORK = Publication("T", "d", [Creator("Doe, J."), Creator("A {lab}", person=False)], "MIT", "1.2", [], "", "w", "")
 
 
 def test_a_citation_is_one_line_and_balanced_bibtex():
-    citation = cited(WORK, "A\n$100 & 50% {x}", "1 to 2 May", "my-trace")
+    citation = make_citation(WORK, "A\n$100 & 50% {x}", "1 to 2 May", "my-trace")
     assert citation.bibtex.startswith("@misc{ttfmytrace,\n  author = {Doe, J. and {A \\{lab\\}}},\n")
     assert "A \\$100 \\& 50\\% \\{x\\} (1 to 2 May)" in citation.bibtex
     assert citation.bibtex.count("{") == citation.bibtex.count("}")
@@ -144,7 +146,7 @@ def test_a_citation_is_one_line_and_balanced_bibtex():
 
 
 def test_the_print_footer_escapes_any_title():
-    style = Frame('a"</style>\n}', False, "1", cited(WORK, "a", "", "a")).print_footer()
+    style = Frame('a"</style>\n}', False, "1", make_citation(WORK, "a", "", "a")).print_footer()
     assert style.count("</style>") == 1 and style.count('"') == 4
 
 
@@ -181,7 +183,7 @@ def a_page(monkeypatch, tmp_path):
             name="t",
             title=HOSTILE,
             analyses=list(pages),
-            about={"unit": "job", "life": "job"},
+            info={"unit": "job", "subject": "job"},
             metrics=M,
             brief=trace_brief,
             figures={},
@@ -190,10 +192,10 @@ def a_page(monkeypatch, tmp_path):
         )
         analyses = {name: Analysis("Why?", "outcomes") for name in pages}
         monkeypatch.setattr("ttf.page.report.trace_page._page_module", pages.get)
-        monkeypatch.setattr("ttf.page.report.trace_page.rooms", lambda folders: analyses)
+        monkeypatch.setattr("ttf.page.report.trace_page.load_analyses", lambda folders: analyses)
         monkeypatch.setattr("ttf.page.report.trace_page.quality_tables.tables", lambda trace: {})
         monkeypatch.setattr("ttf.page.report.trace_page.quality_lines.lines", lambda trace, m: [])
-        frame = Frame(HOSTILE, True, "1.2", cited(WORK, HOSTILE, "", "t"))
+        frame = Frame(HOSTILE, True, "1.2", make_citation(WORK, HOSTILE, "", "t"))
         return TracePage(environment(REPORT), REPORT, trace, frame)
 
     return open_page
@@ -214,13 +216,13 @@ def test_the_first_analysis_with_a_head_leads_its_section(a_page):
 
 
 def test_paper_is_reproducible_and_escapes_hostile_text(a_page, tmp_path):
-    hostile = of_trace('#panic("x") ' + HOSTILE)
+    hostile = quote_trace_text('#panic("x") ' + HOSTILE)
     page = a_page(Head(hostile, (), (Key(hostile, hostile),), (hostile,), Callout("care", hostile)))
     page.lines = [Line(hostile, hostile)]
     pdfs = []
     for name in ("a", "b"):
         (tmp_path / name).mkdir()
-        pdfs.append(paper(page, WORK, REPORT, tmp_path / name).read_bytes())
+        pdfs.append(write_pdf(page, WORK, REPORT, tmp_path / name).read_bytes())
     assert pdfs[0].startswith(b"%PDF-") and pdfs[0] == pdfs[1]
 
 
@@ -229,7 +231,7 @@ def test_an_analysis_without_a_page_is_shown_by_its_contract(a_page, monkeypatch
     tables = {"shares": SHARES.frame([{"failure_share": 1 / 3}])}
     page.trace.analyses, page.trace.table = ["weekdays"], tables.__getitem__
     monkeypatch.setattr(
-        "ttf.page.report.trace_page.contracts_of", lambda names: {name: SHARES for name in tables if [*names]}
+        "ttf.page.report.trace_page.load_contracts", lambda names: {name: SHARES for name in tables if [*names]}
     )
     html = page._tables()["shares"].html("shares")
     assert "Failed</th>" in html and "33.3%" in html

@@ -14,7 +14,7 @@ import pytest
 from plan_inputs import make_rate
 from scipy.stats import hypergeom
 from ttf.analyses.large_runs.plan_ettr.compute import plan_tables
-from ttf.page.render.packing import packed
+from ttf.page.render.packing import pack_charts
 from ttf.stats.large_runs.ettr import (
     Plan,
     ettr_renewal,
@@ -136,7 +136,7 @@ def test_the_planner_gives_the_share_of_time_short_of_nodes(page):
 def test_the_page_unpacks_a_packed_chart(page):
     rows = [{"x": n // 3, "s": "aaaaaaaaaa" if n % 2 else "b", "y": None if n == 4 else n} for n in range(12)]
     spec = {"mark": "line", "encoding": {"x": {"field": "x", "title": "Time since the start"}}, "datasets": {"d": rows}}
-    chart = packed({"p": spec})["p"]
+    chart = pack_charts({"p": spec})["p"]
     unpacked = page.evaluate("unpackSpec", chart)
     expected = spec | {
         "datasets": {"d": [{name: value for name, value in row.items() if value is not None} for row in rows]}

@@ -8,8 +8,8 @@ from of_formats import FORMATS
 from pai_products import derive_jobs, derive_placements
 from ttf.analyses.outcomes.split_outcomes.compute import outcome_table
 from ttf.formats.pai2020 import derive as pai2020
-from ttf.records.jobs import JOB_COLUMNS, NODE_COLUMNS, nodes
-from ttf.records.lives import lives_of_jobs
+from ttf.records.durations import durations_of_jobs
+from ttf.records.jobs import JOB_COLUMNS, NODE_COLUMNS, read_nodes
 
 END = 5000  # end of the trace, recorded in a separate job
 EXTRAS = {
@@ -154,7 +154,7 @@ def test_a_failure_without_an_end_is_bounded_by_the_end_of_its_siblings(derive):
         (190, 190, "siblings"),
         (190, None, "instance"),
     ]
-    assert lives_of_jobs(jobs).select("duration_s", "duration_max_s").rows() == [(None, 190), (190, None)]
+    assert durations_of_jobs(jobs).select("duration_s", "duration_max_s").rows() == [(None, 190), (190, None)]
 
 
 def test_an_end_before_the_start_is_no_run_time_and_is_marked(derive):
@@ -195,7 +195,7 @@ def test_tasks_by_the_instance_table_alone(ingested, tmp_path):
     ]
 
 
-def test_lives_of_tasks_without_an_end(derive):
+def test_durations_of_tasks_without_an_end(derive):
     jobs = derive(
         [
             ("ended", "Failed", "100", "150"),
@@ -206,8 +206,8 @@ def test_lives_of_tasks_without_an_end(derive):
         ],
         [("lost", "110", ""), ("going", "110", "0"), ("partly", "110", "140"), ("partly", "120", "")],
     )
-    lives = lives_of_jobs(jobs)
-    assert lives.select("unit_id", "duration_s", "event", "duration_max_s", "gpu_milli", "gpu_count").rows() == [
+    durations = durations_of_jobs(jobs)
+    assert durations.select("unit_id", "duration_s", "event", "duration_max_s", "gpu_milli", "gpu_count").rows() == [
         ("ended/worker", 50, "failure", None, 1500, 2),
         ("lost/worker", None, "failure", END - 110, 500, 1),
         ("going/worker", END - 110, None, None, 500, 1),
@@ -245,8 +245,8 @@ def test_a_running_task_has_ended_if_it_or_all_of_its_instances_have(derive):
         "last": "running",
         "won": "success",
     }
-    lives = lives_of_jobs(jobs).select("unit_id", "duration_s", "event").head(3)
-    assert lives.rows() == [
+    durations = durations_of_jobs(jobs).select("unit_id", "duration_s", "event").head(3)
+    assert durations.rows() == [
         ("own/worker", 180, "unknown"),
         ("all/worker", 140, "unknown"),
         ("some/worker", 90, None),
@@ -272,7 +272,7 @@ def test_the_trace_ends_with_the_last_time_in_any_table(derive, table, column):
 def test_no_time_anywhere(derive):
     jobs = derive([("a", "Failed", "", "")], [], job="a,i,u,Failed,,\n")
     assert jobs.select("trace_end_s", "runtime_s").row(0) == (None, None)
-    assert lives_of_jobs(jobs).select("duration_s", "duration_max_s", "event").rows() == [(None, None, "failure")]
+    assert durations_of_jobs(jobs).select("duration_s", "duration_max_s", "event").rows() == [(None, None, "failure")]
 
 
 def test_sensors_and_tags(derive):
@@ -301,11 +301,11 @@ def test_a_task_whose_job_is_missing_has_no_user(derive):
 def test_machines(ingested, tmp_path):
     ingested("pai2020", machine_spec="m1,P100,64.0,512.0,2.0\nm2,CPU,96,384,0\n")
     raw = {"machine_spec": pl.scan_parquet(tmp_path / "raw/machine_spec.parquet")}
-    assert nodes(raw, FORMATS["pai2020"]["node_table"]).rows() == [
+    assert read_nodes(raw, FORMATS["pai2020"]["node_table"]).rows() == [
         ("m1", "P100", 2, 64000, 524288),
         ("m2", "CPU", 0, 96000, 393216),
     ]
-    assert nodes(raw, FORMATS["pai2020"]["node_table"]).schema == pl.Schema(NODE_COLUMNS)
+    assert read_nodes(raw, FORMATS["pai2020"]["node_table"]).schema == pl.Schema(NODE_COLUMNS)
 
 
 def test_many_tasks_stay_in_file_order(derive):
@@ -382,7 +382,7 @@ def test_jobs_match_a_derivation_in_plain_python(tasks):
         queue = start - task_start if start and task_start and status != "Waiting" else None
         assert row["queue_s"] == (queue if queue is not None and queue >= 0 else None)
         assert row["negative_queue"] == (queue is not None and queue < 0)
-    lives = lives_of_jobs(jobs)
-    assert lives.height == sum(status != "Waiting" for status, *_ in tasks)
-    assert not (lives["duration_s"] < 0).any()
-    assert not (lives["duration_max_s"] < 0).any()
+    durations = durations_of_jobs(jobs)
+    assert durations.height == sum(status != "Waiting" for status, *_ in tasks)
+    assert not (durations["duration_s"] < 0).any()
+    assert not (durations["duration_max_s"] < 0).any()

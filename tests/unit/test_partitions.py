@@ -10,8 +10,15 @@ from pai_products import derive_jobs, derive_placements
 from polars.testing import assert_frame_equal
 from ttf.engine.errors import StudyError
 from ttf.engine.storage import partitions
-from ttf.engine.storage.partitions import Partitions, join_results, key_hashes, partitions_of, results_of, spill_beside
-from ttf.engine.storage.tables import blocks
+from ttf.engine.storage.partitions import (
+    Partitions,
+    choose_partitions,
+    compute_results,
+    join_results,
+    key_hashes,
+    make_spill_folder,
+)
+from ttf.engine.storage.tables import read_blocks
 from ttf.formats.pai2020 import derive as pai2020
 
 moment = st.none() | st.integers(1, 50)
@@ -95,7 +102,7 @@ def test_placements_match_a_loop_over_the_instances(raw, missing_tables, block_r
         ids = (task_row, number, first_line, row["machine"])
         expected.append((*ids, task["gpu_milli"], len(machines), outcome, is_own))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pai2020, "blocks", partial(blocks, rows=block_rows))
+        patch.setattr(pai2020, "read_blocks", partial(read_blocks, rows=block_rows))
         placements = derive_placements(raw)
     columns = ("attempt_id", "attempt", "placement", "node", "gpu_milli", "nodes", "outcome", "own_outcome")
     assert placements.select(columns).rows() == expected
@@ -120,7 +127,7 @@ def test_the_number_of_partitions_depends_on_the_rows(tmp_path):
     tables = [pl.LazyFrame({"a": range(rows)}) for rows in (3, 21, 0)]
 
     def number(max_rows, shares=1):
-        return partitions_of(tables, max_rows, tmp_path, 0, shares).number
+        return choose_partitions(tables, max_rows, tmp_path, 0, shares).number
 
     assert [number(100), number(21), number(20), number(7), number(1)] == [1, 1, 2, 3, 21]
     # All shares have the same number.
@@ -136,10 +143,10 @@ def test_no_files_remain_on_the_disk(tmp_path):
         raise RuntimeError
 
     (tmp_path / ".spill-product/left").mkdir(parents=True)  # from a killed run
-    with pytest.raises(RuntimeError), spill_beside(tmp_path / "product") as folder:
+    with pytest.raises(RuntimeError), make_spill_folder(tmp_path / "product") as folder:
         assert list(folder.iterdir()) == []
         assert list(tmp_path.iterdir()) == [folder]
-        results_of(fails, raw, Partitions(folder, 3))
+        compute_results(fails, raw, Partitions(folder, 3))
     assert list(tmp_path.iterdir()) == []
 
 
@@ -173,7 +180,7 @@ def test_memory_does_not_grow_with_the_table(tmp_path, monkeypatch):
         heights.append(rows.select(pl.len()).collect().item())
         return rows
 
-    results = results_of(names, {"name": table}, Partitions(tmp_path, 3))
+    results = compute_results(names, {"name": table}, Partitions(tmp_path, 3))
     assert [results[stretch].collect().height for stretch in range(5)] == [20, 20, 20, 20, 15]
     assert join_results(table, results, record_height).collect().equals(table.collect())
     assert heights == [0, *[10] * 9, 5]

@@ -19,7 +19,7 @@ from ttf.formats.table import read as table
 from ttf.raw import ingest as ingest_module
 from ttf.raw.ingest import NO_READERS, Part, anomalies, ingest, ingest_part, merge
 from ttf.raw.raw_tables import table_schemas
-from ttf.records.jobs import with_parts
+from ttf.records.jobs import add_part_names
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -67,8 +67,8 @@ def compare(folder, parts, schemas, readers=NO_READERS):
     assert account.equals(whole_account)
     assert merged.equals(quarantine)
     assert read_products(folder / "merged") == read_products(folder / "whole")
-    assert (by_part["rows_read"] == by_part["rows_kept"] + by_part["rows_quarantined"]).all()
-    columns = ["rows_read", "rows_kept", "rows_quarantined"]
+    assert (by_part["rows_read"] == by_part["rows_accepted"] + by_part["rows_quarantined"]).all()
+    columns = ["rows_read", "rows_accepted", "rows_quarantined"]
     assert by_part.group_by("table", maintain_order=True).agg(pl.col(columns).sum()).equals(account)
     return by_part
 
@@ -166,14 +166,14 @@ def test_a_tables_bytes_do_not_depend_on_where_its_parts_end(tmp_path, monkeypat
         parts[name] = {"record": tmp_path / name}
     compare(tmp_path, parts, SACCT, sacct_reader.READERS)
     jobs = derive_table("sacct", "jobs", {"record": pl.scan_parquet(tmp_path / "merged/record.parquet")})
-    jobs = with_parts(jobs.lazy(), list(parts)).collect()
+    jobs = add_part_names(jobs.lazy(), list(parts)).collect()
     assert jobs.group_by("part", maintain_order=True).len().rows() == [("a.txt", 17), ("b.txt", 2583), ("c.txt", 900)]
 
 
 def test_part_names_are_added_in_a_stream():
     """No step loads the whole table into memory; the rows stay in their order."""
     jobs = pl.LazyFrame({"file": [1, 0, None, 1]}, schema={"file": pl.Int32}).with_row_index("row")
-    with_names = with_parts(jobs, ["jan", "feb"])
+    with_names = add_part_names(jobs, ["jan", "feb"])
     plan = with_names.show_graph(engine="streaming", plan_stage="physical", raw_output=True)
     assert 'fillcolor="0.0 0.3 1.0"' not in plan  # colour of "in-memory engine fallback" in the graph's legend
     assert with_names.collect(engine="streaming").rows() == [(0, "feb"), (1, "jan"), (2, None), (3, "feb")]
@@ -286,7 +286,7 @@ def test_each_part_is_compared_with_previous_parts():
     )
     frame = frame.with_columns(pl.lit(None, dtype).alias(name) for name, dtype in blanks.items())
     names = ["b", "a", "none", "c"]
-    drift = drift_table(by_window(with_parts(frame.lazy(), names).collect(), "part", names))
+    drift = drift_table(by_window(add_part_names(frame.lazy(), names).collect(), "part", names))
     assert set(drift.select("window", "against").iter_rows()) == {
         ("part 2: a", "part 1: b"), ("part 4: c", "part 2: a"), ("part 4: c", "all before")
     }  # fmt: skip

@@ -18,9 +18,9 @@ from ttf.formats.philly.read import READERS
 from ttf.raw import raw_files, raw_json
 from ttf.raw.ingest import REASONS, anomalies
 from ttf.raw.raw_tables import QUARANTINED_SCHEMA
-from ttf.records.infra import infra_lives
+from ttf.records.durations import durations_of_jobs
+from ttf.records.infra import infra_durations
 from ttf.records.jobs import JOB_COLUMNS, NODE_COLUMNS, PLACEMENT_COLUMNS
-from ttf.records.lives import lives_of_jobs
 
 SCHEMAS = raw_schemas("philly")
 FLAGS = [
@@ -237,7 +237,7 @@ def test_a_last_attempt_without_an_end_is_censored_at_the_trace_end(raw):
     assert jobs.select("outcome", "start_s", "end_s", "runtime_s", "wall_s", "missing_end", "attempts").row(0) == (
         *("failure", T + 10, None, None, None, True, 2),
     )
-    assert lives_of_jobs(jobs).select("duration_s", "event", "duration_max_s").rows() == [
+    assert durations_of_jobs(jobs).select("duration_s", "event", "duration_max_s").rows() == [
         (None, "failure", 490),
         (500, "success", None),
     ]
@@ -821,22 +821,22 @@ def test_use_is_rounded_once_with_halves_up(raw):
     assert derive_table("philly", "jobs", tables)["gpu_used_milli"].to_list() == [1]
 
 
-def test_infra_lives_censor_an_attempt_that_was_retried(raw):
+def test_infra_durations_censor_an_attempt_that_was_retried(raw):
     attempts_of_first = [attempt(10, 60, part("m1", 0), part("m2", 0)), attempt(100, 200), attempt(None, None)]
     tables = raw([job(*attempts_of_first, status="Failed"), job(attempt(5, None), status="Failed"), job(attempt(0, 9))])
     jobs = derive_table("philly", "jobs", tables).with_columns(trace=pl.lit("t"))
     attempts = derive_table("philly", "attempts", tables)
-    lives = infra_lives(jobs, attempts, {})
+    durations = infra_durations(jobs, attempts, {})
     # The attempt without an end failed at an unknown time.
-    assert lives.select("life_id", "duration_s", "event", "state", "nodes", "duration_max_s").rows() == [
+    assert durations.select("duration_id", "duration_s", "event", "state", "nodes", "duration_max_s").rows() == [
         (0, 50, None, None, 2, None),
         (1, 100, "infra_failure", "Failed", 1, None),
         (0, None, "infra_failure", "Failed", 1, 195),
         (0, 9, None, "Pass", 1, None),
     ]
-    assert (lives["submit_s"] - T).to_list() == [0, 60, 0, 0]
+    assert (durations["submit_s"] - T).to_list() == [0, 60, 0, 0]
     health_events = pl.DataFrame({"node": ["m2"], "time_s": [T + 60], "code": ["XID79"], "severity": [None]})
-    attributed = infra_lives(jobs, attempts, {}, health_events.cast({"severity": pl.String}))
+    attributed = infra_durations(jobs, attempts, {}, health_events.cast({"severity": pl.String}))
     assert attributed["cause"].to_list() == ["XID79", None, None, None]
 
 
@@ -887,6 +887,6 @@ def test_evidence_on_machines_and_time_zone_is_counted(raw):
     }
     assert summarise_starts(zones.clear()) == {"jobs": 0}
     summary = summarise_machines(counts)
-    assert summary == {"listed": 2, "listed_gpus": 10, "found": 1, "found_gpus": 4, "compared": 1, "agree": 0}
+    assert summary == {"listed": 2, "listed_gpus": 10, "observed": 1, "observed_gpus": 4, "compared": 1, "agree": 0}
     without_list = summarise_machines(count_machines(derive_table("philly", "nodes", raw(log))))
-    assert without_list == {"listed": 0, "listed_gpus": 0, "found": 1, "found_gpus": 4}
+    assert without_list == {"listed": 0, "listed_gpus": 0, "observed": 1, "observed_gpus": 4}

@@ -11,8 +11,8 @@ from pathlib import Path
 import altair as alt
 import pytest
 import ttf.display.charts.figure  # noqa: F401 registers the look of every chart
-from ttf.display.charts.glyphs import SPELLED, spelled
-from ttf.display.charts.saving import render_drawing, render_picture, renumber_ids, still
+from ttf.display.charts.glyphs import SPELLED, spell_missing_glyphs
+from ttf.display.charts.saving import render_drawing, render_picture, renumber_ids, static_picture
 
 SCRIPTS = Path(__file__).resolve().parents[2] / "scripts"
 # Draw as the job does, in a separate process, because fonts are searched once per process.
@@ -107,7 +107,7 @@ def test_only_ids_are_renumbered():
 PROBE = """
 import sys, unicodedata
 sys.path.append(sys.argv[1])
-from ttf.display.charts.glyphs import lacks
+from ttf.display.charts.glyphs import has_missing_glyphs
 from ttf.engine.process.fonts import hide_system_fonts
 hide_system_fonts()
 import typst, vl_convert
@@ -117,7 +117,8 @@ def render_pixels(code):
     text = f'<text x="5" y="20" font-family="Liberation Sans"  font-size="12px">&#{code};</text>'
     return vl_convert.svg_to_png(f"{svg}{text}</svg>", scale=1)
 
-codes = [code for code in range(0x20, 0x3000) if unicodedata.category(chr(code))[0] in "LMNPS" and not lacks(chr(code))]
+codes = [code for code in range(0x20, 0x3000) if unicodedata.category(chr(code))[0] in "LMNPS"]
+codes = [code for code in codes if not has_missing_glyphs(chr(code))]
 assert len(codes) > 1500
 page = '#set page(width: 30pt, height: 30pt, margin: 4pt)\\n#set text(font: "Libertinus Serif", size: 12pt)\\n'
 pages = (f'#"\\\\u{{{code:x}}}"\\n' for code in (0x10FFFD, *codes))
@@ -142,9 +143,9 @@ def test_names_without_a_font_are_text_in_a_browser_and_spelled_out_elsewhere(tm
     picture = tmp_path / "users.svg"
     picture.with_suffix(".vl.json").write_text(chart, encoding="utf-8")
     picture.write_text(render_picture(chart), encoding="utf-8")
-    browser_svg, still_svg = picture.read_text(encoding="utf-8"), still(picture)
+    browser_svg, still_svg = picture.read_text(encoding="utf-8"), static_picture(picture)
     assert [f">{name}</text>" in browser_svg for name in NAMES] == [True] * len(NAMES)
-    assert [f">{spelled(name)}</text>" in still_svg for name in NAMES] == [True] * len(NAMES)
+    assert [f">{spell_missing_glyphs(name)}</text>" in still_svg for name in NAMES] == [True] * len(NAMES)
     assert [name in still_svg for name in NAMES] == [False] * 4 + [True] * 2
     assert ">[U+5F20 U+4F1F]</text>" in still_svg
     assert (SPELLED in browser_svg, SPELLED in still_svg) == (False, True)

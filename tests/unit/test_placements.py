@@ -7,7 +7,7 @@ import pytest
 from of_formats import derive_table
 from pai_products import derive_jobs, derive_placements
 from sacct_story import FIXTURES, derive_tables
-from ttf.engine.storage.tables import blocks, stream_parquet
+from ttf.engine.storage.tables import read_blocks, stream_parquet
 from ttf.formats.pai2020 import derive as pai2020
 from ttf.records.jobs import PLACEMENT_COLUMNS
 
@@ -41,7 +41,7 @@ INSTANCES = [
 
 @pytest.mark.parametrize("rows_a_block", [1, 2, 100])
 def test_instances_of_pai_are_placements_in_file_order(pai, monkeypatch, rows_a_block):
-    monkeypatch.setattr(pai2020, "blocks", partial(blocks, rows=rows_a_block))
+    monkeypatch.setattr(pai2020, "read_blocks", partial(read_blocks, rows=rows_a_block))
     # Ingest quarantines the last instance, which ends before it starts.
     placements = derive_placements(pai(TASKS, INSTANCES))
     assert placements.schema == pl.Schema(PLACEMENT_COLUMNS)
@@ -66,7 +66,7 @@ def test_the_file_does_not_depend_on_the_block_size(pai, monkeypatch, tmp_path):
     tables = pai(TASKS, INSTANCES)
     file_contents = []
     for rows in (1, 3, 100):
-        monkeypatch.setattr(pai2020, "blocks", partial(blocks, rows=rows))
+        monkeypatch.setattr(pai2020, "read_blocks", partial(read_blocks, rows=rows))
         stream_parquet(derive_placements(tables).lazy(), tmp_path / "placements.parquet")
         file_contents.append((tmp_path / "placements.parquet").read_bytes())
     assert len(set(file_contents)) == 1

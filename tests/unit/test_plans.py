@@ -19,8 +19,8 @@ from ttf.display.metrics import Metrics
 from ttf.engine.errors import StudyError
 from ttf.page.replication.ettr_reference import reference_table
 from ttf.page.report_contracts import ETTR_REFERENCE
-from ttf.records.clusters import with_levels
-from ttf.records.infra import infra_lives
+from ttf.records.clusters import add_levels
+from ttf.records.infra import infra_durations
 from ttf.stats.clustered import Clusters
 from ttf.stats.large_runs.ettr import Plan, ettr_renewal, expected_scheduled_s, expected_wall_s
 from ttf.stats.large_runs.plans import Habits, NodeRate, node_rate, target_size
@@ -166,7 +166,7 @@ def test_the_node_rate_uses_the_90_percent_row_and_sizes_with_ten_failures() -> 
 
 RUNS = pl.DataFrame(
     [
-        # unit_id, life_id, submit_s, start_s, event, gpu_milli
+        # unit_id, duration_id, submit_s, start_s, event, gpu_milli
         ("a", 0, 0, 10, "infra_failure", 8000),
         ("a", 1, 100, 700, "infra_failure", 8000),
         ("a", 2, 800, 1000, None, 8000),
@@ -175,7 +175,7 @@ RUNS = pl.DataFrame(
         ("c", 0, 5, 3, None, 1000),
         ("d", 0, 0, 7000, None, 0),
     ],
-    schema=["unit_id", "life_id", "submit_s", "start_s", "event", "gpu_milli"],
+    schema=["unit_id", "duration_id", "submit_s", "start_s", "event", "gpu_milli"],
     orient="row",
 )
 
@@ -207,7 +207,7 @@ def test_planning_with_the_mean_wait_matches_a_simulation_of_skewed_waits() -> N
     rng = np.random.default_rng(5)
     waits = rng.lognormal(6, 2, 4000)
     frame = pl.DataFrame({"start_s": waits.astype(int)}).with_columns(
-        unit_id=pl.lit("x"), life_id=0, submit_s=0, event=pl.lit(None, pl.String), gpu_milli=8000
+        unit_id=pl.lit("x"), duration_id=0, submit_s=0, event=pl.lit(None, pl.String), gpu_milli=8000
     )
     queue = queue_of(frame, None)
     plan = Plan(2 / DAY, 3600, 300, 300, queue["value"], 14 * DAY)
@@ -302,12 +302,12 @@ def restart_waits(hours: list[float], users: list[int] | None = None) -> pl.Data
     waits_s = [round(3600 * wait) for wait in hours]
     rows = pl.DataFrame({"start_s": waits_s}).with_columns(
         unit_id=pl.int_range(pl.len()).cast(pl.String),
-        life_id=1,
+        duration_id=1,
         submit_s=0,
         event=pl.lit(None, pl.String),
         gpu_milli=1,
     )
-    return rows if users is None else with_levels(rows.with_columns(user=pl.Series(users)), {"user": ["user"]})
+    return rows if users is None else add_levels(rows.with_columns(user=pl.Series(users)), {"user": ["user"]})
 
 
 def test_the_error_of_the_mean_wait_is_clustered_by_user() -> None:
@@ -397,7 +397,7 @@ def test_statements_of_the_paper_that_are_not_reproduced() -> None:
 
 ATTEMPTS = pl.DataFrame(
     [
-        # unit_id, life_id, submit_s, start_s, duration_s, gpu_count, nodes, event
+        # unit_id, duration_id, submit_s, start_s, duration_s, gpu_count, nodes, event
         ("a", 0, 0, 100, 7200, 16, 2, "infra_failure"),
         ("a", 1, 7300, 7500, 3600, 16, 2, None),
         ("b", 0, 0, 50, 500, 8, 1, "infra_failure"),
@@ -405,7 +405,7 @@ ATTEMPTS = pl.DataFrame(
         ("d", 0, 0, 0, 9000, 0, 1, None),
         ("e", 0, 0, 0, None, 8, 1, None),
     ],
-    schema=["unit_id", "life_id", "submit_s", "start_s", "duration_s", "gpu_count", "nodes", "event"],
+    schema=["unit_id", "duration_id", "submit_s", "start_s", "duration_s", "gpu_count", "nodes", "event"],
     orient="row",
 )
 JOBS = pl.DataFrame({"job_id": list("abcde"), "user": ["u", "v", "v", "w", None], "name": ["x", "y", "y", None, None]})
@@ -432,8 +432,8 @@ def test_a_measured_run_by_hand() -> None:
 @given(st.integers(0, 10_000), st.integers(1, 40), st.booleans(), st.integers(0, 4_000))
 def test_leaving_out_short_runs_first_or_last_is_the_same(seed, n, with_attempts, at_least_s) -> None:
     jobs, attempts = make_trace(seed, n, with_attempts)
-    lives = infra_lives(jobs, attempts, {"states": ["NODE_FAIL"]}).lazy()
-    runs, long_runs = (job_runs(lives, jobs.lazy(), ["job_id"], seconds, RUN_HABITS) for seconds in (0, at_least_s))
+    durations = infra_durations(jobs, attempts, {"states": ["NODE_FAIL"]}).lazy()
+    runs, long_runs = (job_runs(durations, jobs.lazy(), ["job_id"], seconds, RUN_HABITS) for seconds in (0, at_least_s))
     assert_frame_equal(long_runs, runs.filter(pl.col("runtime_s") >= at_least_s))
 
 

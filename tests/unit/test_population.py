@@ -22,7 +22,7 @@ from ttf.analyses.queue.describe_workload.workload import (
     request_against_use,
     wait_share,
 )
-from ttf.engine.storage.tables import blocks
+from ttf.engine.storage.tables import read_blocks
 
 COLUMNS = {
     "task": pl.String,
@@ -238,14 +238,14 @@ def test_load_is_weighted_by_the_length_of_each_measurement():
     assert overall["mean"] == (500 + 300 + 900) / 50
     assert (overall["p50"], overall["p90"]) == (10, 90)
     assert row(table, quantity="cpu", group="T4")["mean"] == 20
-    assert row(table, quantity="gpu", group="all")["reason"] == "no row has a value and a life above 0 s"
+    assert row(table, quantity="gpu", group="all")["reason"] == "no row has a value and a duration above 0 s"
     assert machine_load({}).height == 0
 
 
 @pytest.mark.parametrize(("largest", "bins"), [(3_000, 1 << 17), (3_000, 2), (3_000, 100), (10**12, 1 << 17)])
 def test_load_matches_values_repeated_for_every_second(largest, bins, monkeypatch):
     monkeypatch.setattr("ttf.analyses.queue.describe_workload.machine_load.MOST_BINS", bins)
-    monkeypatch.setattr("ttf.analyses.queue.describe_workload.machine_load.blocks", partial(blocks, rows=7))
+    monkeypatch.setattr("ttf.analyses.queue.describe_workload.machine_load.read_blocks", partial(read_blocks, rows=7))
     rng = np.random.default_rng(3)
     rows = [(f"m{rng.integers(1, 3)}", 0, int(rng.integers(1, 9)), int(rng.integers(0, 3_000))) for _ in range(40)]
     rows.append(("m2", 0, 1, largest))
@@ -337,7 +337,7 @@ def test_measured_use_against_the_request():
     measured = FIVE_JOBS.with_columns(gpu_used_milli=pl.Series([1000, 600, 4000, 1, None]), cpu_used_milli=pl.lit(5))
     table = request_against_use(measured)
     gpu = row(table, resource="gpu")
-    assert (gpu["n"], gpu["asked_more"], gpu["used_more"], gpu["used_median_share"]) == (3, 1, 1, 1.0)
+    assert (gpu["n"], gpu["requested_more"], gpu["used_more"], gpu["used_median_share"]) == (3, 1, 1, 1.0)
     assert row(table, resource="cpu")["reason"] == "no job has both a request and a measured use"
     assert row(table, resource="memory")["reason"] == "the trace does not measure its use"
 

@@ -24,12 +24,12 @@ from ttf.analyses.risk.predict_failure.model_trials import Trial, has_run_for, r
 from ttf.analyses.risk.predict_failure.savings import NO_HOURS, NO_LARGE, Savings
 from ttf.analyses.shared.risk import LOGISTIC, NESTED
 from ttf.analyses.shared.risk.encoder import Design
-from ttf.analyses.shared.risk.features import Data, features_of
+from ttf.analyses.shared.risk.features import Data, parse_features
 from ttf.analyses.shared.risk.hours import Hours
 from ttf.analyses.shared.risk.logistic import Fit
 from ttf.analyses.shared.risk.model import NO_FEATURES, NO_HISTORY, ONE_KIND, TOO_FEW, Model
-from ttf.analyses.shared.risk.splits import temporal
-from ttf.analyses.shared.risk.training_jobs import population
+from ttf.analyses.shared.risk.splits import split_at_origins
+from ttf.analyses.shared.risk.training_jobs import load_population
 from ttf.records.inputs import Inputs
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -40,7 +40,7 @@ AT_ALL = pl.col("slice") == "all"
 
 
 def data_of(jobs: pl.DataFrame, features=FEATURES, clock="UTC") -> Data:
-    return Data.load(jobs.lazy(), features_of(features), clock)
+    return Data.load(jobs.lazy(), parse_features(features), clock)
 
 
 def tables_of(jobs: pl.DataFrame, features=FEATURES, clock="UTC", challenger=False) -> dict[str, pl.DataFrame]:
@@ -79,9 +79,9 @@ def test_the_score_without_the_one_user_of_most_failures_stands_beside_it():
     spare = (pl.col("outcome") == "failure") & ~is_one & (pl.int_range(pl.len()) % 4 > 0)
     jobs = jobs.with_columns(outcome=pl.when(spare).then(pl.lit("success")).otherwise("outcome"))
     score = tables_of(jobs)["risk_evaluation"].filter("serves", stage="probability", metric="pr_auc", split=ORIGINS[-1])
-    (all_jobs,), (others,) = (score.filter(slice=name).to_dicts() for name in ("all", "without_most"))
-    assert 0 < others["failures"] < all_jobs["failures"] / 2 and others["n"] < all_jobs["n"]
-    assert others["estimate"] < all_jobs["estimate"]
+    (all_jobs,), (other_jobs,) = (score.filter(slice=name).to_dicts() for name in ("all", "without_most"))
+    assert 0 < other_jobs["failures"] < all_jobs["failures"] / 2 and other_jobs["n"] < all_jobs["n"]
+    assert other_jobs["estimate"] < all_jobs["estimate"]
     coin_measures = tables_of(made_risk.coin(3_000, 1))["risk_evaluation"]
     assert not coin_measures.filter(slice="without_most").height
 
@@ -108,9 +108,9 @@ def test_the_slope_of_the_calibration_holds_1(user_studies):
 
 def test_the_score_is_near_the_best_there_can_be(user_studies):
     """The ROC-AUC of the true risk is the bound; the score gets most of the way from chance to it."""
-    jobs = population(made_risk.with_users(12_000, 1).lazy(), ["true_risk"])
+    jobs = load_population(made_risk.with_users(12_000, 1).lazy(), ["true_risk"])
     aucs = rows(user_studies[0], "logistic", "roc_auc")["estimate"].to_list()
-    for split, auc in zip(temporal(jobs), aucs, strict=True):
+    for split, auc in zip(split_at_origins(jobs), aucs, strict=True):
         risk, failed = jobs.jobs["true_risk"].to_numpy()[split.test], jobs.failed[split.test]
         order = np.argsort(np.argsort(risk))
         fails = int(failed.sum())
@@ -135,15 +135,15 @@ def test_the_table_of_measures_has_every_model_split_and_slice(user_studies):
 def test_counts_are_those_of_the_test_jobs(user_studies):
     data = data_of(made_risk.with_users(12_000, 1))
     for split, row in zip(
-        temporal(data.jobs), rows(user_studies[0], "logistic", "pr_auc").iter_rows(named=True), strict=True
+        split_at_origins(data.jobs), rows(user_studies[0], "logistic", "pr_auc").iter_rows(named=True), strict=True
     ):
         assert (row["n"], row["failures"]) == (split.test.sum(), data.jobs.failed[split.test].sum())
     # The landmark counts runs known to have lasted so long; a run without an end is unknown.
     has_reached = has_run_for(data.jobs, LANDMARK_S)
     assert (has_reached == (data.jobs.hours >= LANDMARK_S / 3600)).all()
     landmark_n = rows(user_studies[0], "logistic", "pr_auc", "landmark")["n"].to_list()
-    assert landmark_n == [(split.test & has_reached).sum() for split in temporal(data.jobs)]
-    assert user_studies[0]["risk_features"]["known"].to_list()[:3] == [12_000] * 3
+    assert landmark_n == [(split.test & has_reached).sum() for split in split_at_origins(data.jobs)]
+    assert user_studies[0]["risk_features"]["jobs_with_value"].to_list()[:3] == [12_000] * 3
 
 
 def test_hours_are_predicted_better_than_by_one_number(user_studies):
@@ -216,7 +216,7 @@ def test_coefficients_have_intervals(user_studies):
 def test_partial_dependence_rises_with_the_share_that_failed(user_studies):
     for tables in user_studies:
         history = tables["risk_dependence"].filter(pl.col("feature") == "history")
-        assert history["place"].to_list() == list(range(history.height))
+        assert history["position"].to_list() == list(range(history.height))
         assert history["probability"][-1] > 3 * history["probability"][0]
         values = history["value"].cast(pl.Float64)
         assert values.is_sorted()
@@ -245,11 +245,11 @@ def hand_made_savings(probability: list[float], hours: Hours | None) -> Savings:
         size=1,
         trace_end_s=10**6,
     )
-    training_jobs = population(jobs.lazy())
+    training_jobs = load_population(jobs.lazy())
     encoder = data_of(made_risk.with_users(20, 1))  # unused
     zero = np.zeros(1)
     model = Model(encoder, Fit(zero, np.eye(1), True), LOGISTIC, zero, 0.0, 1.0, hours, zero, 5, 3, 0)
-    split = temporal(training_jobs)[-1]
+    split = split_at_origins(training_jobs)[-1]
     trial = Trial(split, model, np.arange(5), Design(np.empty((5, 0)), ()), {"logistic": np.array(probability)})
     return Savings(replace(encoder, jobs=training_jobs), trial, 0.5)
 
@@ -324,7 +324,7 @@ def test_jobs_of_a_held_out_kind_are_compared(user_studies):
 
 def test_the_held_out_kinds_are_the_largest_and_the_newest():
     data = data_of(made_risk.with_users(3_000, 1))
-    trial = Trial(temporal(data.jobs)[-1], NO_FEATURES, np.arange(0), None)
+    trial = Trial(split_at_origins(data.jobs)[-1], NO_FEATURES, np.arange(0), None)
     value, held_out, reason = select_largest(data, trial)
     limit = np.quantile(data.jobs.gpus[trial.split.learn], 0.9, method="lower")
     assert (value, reason) == (f"{limit:g}", None) if held_out is not None else value == f"{limit:g}"
@@ -424,7 +424,7 @@ def test_what_cannot_be_estimated_is_blank_with_a_reason(columns, reason):
 def test_without_a_clock_the_hour_is_not_known():
     features = tables_of(MADE, clock=None)["risk_features"]
     clock = features.row(by_predicate=pl.col("feature") == "clock", named=True)
-    assert (clock["used"], clock["known"], clock["reason"]) == (False, 0, "the hour is not known")
+    assert (clock["used"], clock["jobs_with_value"], clock["reason"]) == (False, 0, "the hour is not known")
     assert features.filter(pl.col("used"))["feature"].to_list() == ["gpus", "gpu_type", "history"]
 
 
@@ -482,7 +482,7 @@ def test_a_challenger_of_many_levels_and_few_features(one_thread):
     """More than scikit-learn takes for one category."""
     features = {"type": {"kind": "category", "column": "gpu_type", "vocabulary": 1000}}
     data = data_of(MADE.with_columns(gpu_type=pl.format("type {}", ROW_INDEX % 700)), features)
-    trial = run_trial(data, temporal(data.jobs)[-1], Challenger.create(True, SEED), with_hours=False)
+    trial = run_trial(data, split_at_origins(data.jobs)[-1], Challenger.create(True, SEED), with_hours=False)
     assert trial.missing == {NESTED: NO_HISTORY}
     assert ((trial.probability["gradient_boosting"] > 0) & (trial.probability["gradient_boosting"] < 1)).all()
 

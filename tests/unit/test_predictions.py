@@ -166,7 +166,7 @@ def test_the_parts_of_the_brier_score_add_up_to_it(rows):
     failed, percent = (np.array(column) for column in zip(*rows, strict=True))
     parts = brier_parts(failed, percent / 50)
     score = brier(failed, percent / 50, np.arange(failed.size), None).estimate
-    assert parts.reliability - parts.resolution + parts.uncertainty + parts.within == pytest.approx(score)
+    assert parts.reliability - parts.resolution + parts.uncertainty + parts.within_tenths == pytest.approx(score)
     assert min(parts.reliability, parts.resolution, parts.uncertainty) >= 0
 
 
@@ -174,7 +174,7 @@ def test_groups_with_one_probability_have_no_variance_within():
     probability = np.repeat([0.1, 0.4], 10)
     failed = np.arange(20) % 5 == 0
     parts = brier_parts(failed, probability)
-    assert parts.within == pytest.approx(0)
+    assert parts.within_tenths == pytest.approx(0)
     assert parts.reliability == pytest.approx((0.1**2 + 0.2**2) / 2)
     assert parts.resolution == pytest.approx(0)
     assert parts.uncertainty == pytest.approx(0.16)

@@ -48,7 +48,7 @@ def run(tmp_path, monkeypatch):
             self.tell(LogEvent.JOB_INFO, jobid=4, rule_name="fit", wildcards={"trace": "mine"}, log=[str(self.log)])
 
         @property
-        def said(self):
+        def text(self):
             return self.stream.getvalue()
 
     Run.stream = io.StringIO()
@@ -62,7 +62,7 @@ def test_a_finished_job_is_one_line_from_its_log(run):
     run.log.write_text("mine: fit: 8,152 pods\n")
     run.tell(LogEvent.JOB_FINISHED, job_id=4)
     run.tell(LogEvent.PROGRESS, done=1, total=13)
-    assert run.said == "12 jobs to run; the log of each is in logs/.\n   1/12    0.0 s mine: fit: 8,152 pods\n"
+    assert run.text == "12 jobs to run; the log of each is in logs/.\n   1/12    0.0 s mine: fit: 8,152 pods\n"
 
 
 def test_a_job_without_a_log_of_this_run_is_named(run):
@@ -70,27 +70,27 @@ def test_a_job_without_a_log_of_this_run_is_named(run):
     os.utime(run.log, (time.time() - 60,) * 2)
     run.start()
     run.tell(LogEvent.JOB_FINISHED, job_id=4)
-    assert run.said.endswith("s mine: fit\n")
+    assert run.text.endswith("s mine: fit\n")
 
 
 def test_a_failed_job_is_its_message_and_nothing_of_snakemake(run):
     run.start()
     run.log.write_text("data/x.csv: line 3: \x1b[31mbroken\x07.\n  Mend it.\n")
     run.tell(LogEvent.JOB_ERROR, jobid=4, rule_name="fit")
-    assert run.said.endswith("\nerror in mine: fit\ndata/x.csv: line 3: \\x1b[31mbroken\\x07.\n  Mend it.\n\n")
-    before = run.said
+    assert run.text.endswith("\nerror in mine: fit\ndata/x.csv: line 3: \\x1b[31mbroken\\x07.\n  Mend it.\n\n")
+    before = run.text
     run.tell(LogEvent.ERROR, "CalledProcessError in file ...", logging.ERROR, exception="RuleException")
     run.tell(None, "Exiting because a job execution failed. Look above", logging.ERROR)
     run.tell(None, "WorkflowError:\nAt least one job did not complete successfully.", logging.ERROR)
     run.tell(None, "Building DAG of jobs...")
-    assert run.said == before
+    assert run.text == before
 
 
 def test_warnings_of_snakemake_are_shown(run):
     run.tell(LogEvent.ERROR, "MissingInputException in rule fit", logging.ERROR, exception="RuleException")
     run.tell(None, "a warning", logging.WARNING)
     run.tell(None, "WorkflowError:\nAt least one job did not complete successfully.", logging.ERROR)
-    assert run.said.splitlines() == [
+    assert run.text.splitlines() == [
         "MissingInputException in rule fit",
         "a warning",
         "WorkflowError:",
@@ -103,7 +103,7 @@ def test_nothing_to_do(run, page):
     run.page = page
     run.tell(message=NOTHING_TO_BE_DONE_MSG)
     line_of_run = "Nothing to do: every product is up to date.\n"
-    assert run.said == line_of_run + (f"The report: {page}\n" if page else "")
+    assert run.text == line_of_run + (f"The report: {page}\n" if page else "")
 
 
 def test_a_traceback_is_left_in_the_log(tmp_path):
@@ -119,16 +119,16 @@ def test_a_traceback_is_left_in_the_log(tmp_path):
 def test_a_job_without_a_message_was_killed(run):
     run.start()
     run.tell(LogEvent.JOB_ERROR, jobid=4, rule_name="fit")
-    assert "error in mine: fit\nIt ended without a message. It may have run" in run.said
+    assert "error in mine: fit\nIt ended without a message. It may have run" in run.text
 
 
 def test_a_job_that_the_stop_of_the_run_ended_is_no_error(run):
     run.start()
-    before = run.said
+    before = run.text
     run.tell(message="Terminating processes on user request, this might take some time.")
     run.tell(LogEvent.JOB_ERROR, jobid=4, rule_name="fit")
     run.tell(message=STOPPED, is_study_message=True)
-    assert run.said == before
+    assert run.text == before
 
 
 def test_a_full_disk_for_snakemake_metadata_is_reported_once(run):
@@ -137,8 +137,8 @@ def test_a_full_disk_for_snakemake_metadata_is_reported_once(run):
     run.tell(None, text, logging.ERROR)
     run.tell(None, f"OSError: {text}", logging.ERROR)
     run.tell(LogEvent.JOB_ERROR, jobid=4, rule_name="fit")
-    assert run.said.count("the disk is full") == 1
-    assert "It ended without a message" not in run.said and "recording" not in run.said
+    assert run.text.count("the disk is full") == 1
+    assert "It ended without a message" not in run.text and "recording" not in run.text
 
 
 SLURM_LOG = """Building DAG of jobs...
@@ -167,15 +167,15 @@ def test_a_job_killed_by_slurm_has_the_message_of_slurm(run, tmp_path, job_log):
         "\nerror in mine: fit\nSLURM-job '8' failed, SLURM status is: 'FAILED'. Reason: Unknown.\n"
         "slurmstepd-n1: error: StepId=8.0 exceeded memory limit (413790208 > 209715200), being killed\n"
         "The whole log of the job is "
-    ) in run.said
-    assert run.said.endswith("It runs again, with more memory and time.\n\n")
+    ) in run.text
+    assert run.text.endswith("It runs again, with more memory and time.\n\n")
 
 
 def test_only_the_failed_job_of_a_group_is_reported(run, tmp_path):
     run.start()
     draw_log = tmp_path / "draw.log"
     run.tell(LogEvent.JOB_INFO, jobid=5, rule_name="draw", wildcards={"trace": "mine"}, log=[str(draw_log)])
-    run.log.write_text("mine: fit: no lives.\n")
+    run.log.write_text("mine: fit: no durations.\n")
     draw_log.write_text("mine: draw: 3 charts\n")
     slurm_log = tmp_path / "slurm_logs" / "9.log"
     slurm_log.parent.mkdir()
@@ -183,8 +183,8 @@ def test_only_the_failed_job_of_a_group_is_reported(run, tmp_path):
     jobs = [{"jobid": 4, "rule_name": "fit"}, {"jobid": 5, "rule_name": "draw"}]
     run.tell(LogEvent.GROUP_ERROR, groupid="analyses", aux_logs=[str(slurm_log)], job_error_info=jobs)
     run.tell(LogEvent.JOB_ERROR, jobid=5, rule_name="draw", indent=True)
-    assert run.said.endswith("\nerror in mine: fit\nmine: fit: no lives.\n\n")
-    assert "draw" not in run.said
+    assert run.text.endswith("\nerror in mine: fit\nmine: fit: no durations.\n\n")
+    assert "draw" not in run.text
 
 
 def test_a_long_line_is_wrapped_and_indented():
@@ -219,8 +219,8 @@ def test_a_study_of_several_traces_has_a_line_for_each():
 def test_the_end_names_the_report(run):
     message = format_end_of_run(run.page, lambda: {"one": make_brief(numbers(), {}, ABOUT)})
     run.tell(message=message, is_study_message=True)
-    assert "31.8% of ended jobs failed" in run.said
-    assert run.said.endswith(f"\nThe report: {run.page} (0 s)\n")
+    assert "31.8% of ended jobs failed" in run.text
+    assert run.text.endswith(f"\nThe report: {run.page} (0 s)\n")
     run.tell(message=format_end_of_run(None, dict), is_study_message=True)
     run.tell(message=STOPPED, is_study_message=True)
-    assert run.said.endswith(f"\nDone. (0 s)\n{STOPPED}\n")
+    assert run.text.endswith(f"\nDone. (0 s)\n{STOPPED}\n")

@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 from scipy import stats
 from ttf.analyses.scaling.measure_sizes.sizes import SUMS_SCHEMA, mttf_by_gpus, node_failure_rate
-from ttf.stats.large_runs.projection import buckets, reach_of
+from ttf.stats.large_runs.projection import buckets, projection_limit
 
 DAY = 86_400
 
@@ -33,14 +33,14 @@ ROWS = sums((1, 90, 40, 90 * DAY), (4, 50, 60, 40 * DAY), (60, 20, 10, 3 * DAY),
     ],
 )
 def test_the_projection_limit_depends_on_the_evidence(verdict, basis, nodes, words):
-    limit = reach_of(ROWS, law(verdict, basis, "one size only"))
+    limit = projection_limit(ROWS, law(verdict, basis, "one size only"))
     assert (limit.largest_run, limit.nodes) == (128, nodes)
     assert words in limit.reason and limit.needed
 
 
 def test_a_rate_has_a_projection_limit_and_the_table_stops_there():
     verdict = law("too few failures to tell", "state", None)
-    rate = node_failure_rate(ROWS, "state", 8, "trace", 0, reach_of(ROWS, verdict))
+    rate = node_failure_rate(ROWS, "state", 8, "trace", 0, projection_limit(ROWS, verdict))
     assert rate["projects_to_nodes"].to_list() == [64, 64] and rate["largest_run_nodes"].to_list() == [128, 128]
     table = mttf_by_gpus(ROWS, rate, 8)
     projected = table.filter(pl.col("projected_mttf_s").is_not_null())
@@ -53,7 +53,7 @@ def test_a_rate_has_a_projection_limit_and_the_table_stops_there():
 def test_a_trace_below_one_node_day_has_no_rate():
     """259,000 failures per 1,000 node-days stood for 3 failures in 1,000 s."""
     tiny = sums((1, 5, 3, 1000))
-    rate = node_failure_rate(tiny, "state", 8, "trace", 0, reach_of(tiny, law("agrees")))
+    rate = node_failure_rate(tiny, "state", 8, "trace", 0, projection_limit(tiny, law("agrees")))
     assert rate["failures_per_1000_node_days"].to_list() == rate["ci_high"].to_list() == [None, None]
     assert set(rate["reason"]) == {"less than one node-day: no rate per node-day"}
     assert mttf_by_gpus(tiny, rate, 8)["projected_low_s"].count() == 0
@@ -61,7 +61,9 @@ def test_a_trace_below_one_node_day_has_no_rate():
 
 def test_a_size_is_compared_with_the_others_by_an_exact_test():
     """Match SciPy's binomial test of the failures of one size, with its share of the node-days."""
-    table = mttf_by_gpus(ROWS, node_failure_rate(ROWS, "state", 8, "trace", 0, reach_of(ROWS, law("agrees"))), 8)
+    table = mttf_by_gpus(
+        ROWS, node_failure_rate(ROWS, "state", 8, "trace", 0, projection_limit(ROWS, law("agrees"))), 8
+    )
     row = table.filter(gpus_low=257).row(0, named=True)
     node_days, total = np.array([90, 160, 180, 128]), 119
     share = 180 / node_days.sum()
@@ -75,12 +77,12 @@ def test_a_size_is_compared_with_the_others_by_an_exact_test():
 
 def _single_size():
     rows = sums((2, 9, 4, 5 * DAY))
-    return rows, "state", 8, "trace", 0, reach_of(rows, law(None, reason="one size only"))
+    return rows, "state", 8, "trace", 0, projection_limit(rows, law(None, reason="one size only"))
 
 
 def test_under_one_rate_the_test_keeps_its_level():
     rng = np.random.default_rng(12)
-    limit, rejections = reach_of(ROWS, law("agrees")), 0
+    limit, rejections = projection_limit(ROWS, law("agrees")), 0
     for _ in range(400):
         sizes = ((1, 400), (4, 90), (64, 5))
         rows = sums(*((nodes, 9, int(rng.poisson(0.05 * nodes * days)), days * DAY) for nodes, days in sizes))

@@ -13,10 +13,10 @@ from snakemake.iocontainers import InputFiles, Params
 from study.graph import collect_jobs
 from ttf.engine.errors import StudyError
 from ttf.engine.provenance import digests
-from ttf.engine.provenance.digests import CHECKOUT, Memory, digest_folder, is_touched
+from ttf.engine.provenance.digests import CHECKOUT, DigestCache, digest_folder, is_touched
 from ttf.engine.provenance.explain import explain
-from ttf.engine.provenance.manifest import manifest, revision
-from ttf.engine.provenance.manifest_graph import Manifest, commit, in_order, problems
+from ttf.engine.provenance.manifest import make_manifest, revision
+from ttf.engine.provenance.manifest_graph import Manifest, commit_clause, find_problems, success_message
 
 
 def job(rule, outputs, inputs, **parameters):
@@ -81,7 +81,7 @@ def edit(file, text="by hand"):
 
 
 def load(jobs=JOBS):
-    return Manifest(manifest(jobs, ["mine"], {}, Memory(Path(".snakemake/sha256.json"))))
+    return Manifest(make_manifest(jobs, ["mine"], {}, DigestCache(Path(".snakemake/sha256.json"))))
 
 
 def test_the_manifest(study):
@@ -104,9 +104,9 @@ def test_the_manifest(study):
 
 
 def test_a_file_is_read_once_per_change(study, monkeypatch):
-    memory = Memory(Path(".snakemake/sha256.json"))
+    memory = DigestCache(Path(".snakemake/sha256.json"))
     memory.keep(memory.digests(["raw.csv"]))
-    reopened = Memory(Path(".snakemake/sha256.json"))
+    reopened = DigestCache(Path(".snakemake/sha256.json"))
     monkeypatch.setattr(digests, "_sha256", lambda path: "read again")
     assert reopened.digests(["raw.csv"]) == {"raw.csv": sha256("a,b\n")}
     edit("raw.csv", "b,a\n")
@@ -121,7 +121,7 @@ def test_an_edited_product_stays_edited_until_its_rule_makes_it_again(study, fil
     assert is_touched(file, output)
     for _ in range(2):
         assert [name for name, product in load()["products"].items() if "edited" in product] == [file]
-    assert problems(load(), OWN) == [
+    assert find_problems(load(), OWN) == [
         f"{file}: edited since {'count' if output == file else 'read'} made it. Delete it and run `make report`."
     ]
     edit(file, "made anew")
@@ -129,7 +129,7 @@ def test_an_edited_product_stays_edited_until_its_rule_makes_it_again(study, fil
         edit("results/mine/raw/.snakemake_timestamp", "")
         edit("results/mine/raw/.snakemake_timestamp", "")
     record_finished(output)
-    assert problems(load(), OWN) == []
+    assert find_problems(load(), OWN) == []
 
 
 def test_a_touched_product_is_not_edited(study):
@@ -152,8 +152,11 @@ def test_a_record_with_a_long_name(study):
 
 def test_all_in_order(study):
     record = load()
-    assert problems(record, OWN) == []
-    assert in_order(record) == "5 products as their rules made them; 1 raw file and 2 files of the workflow unchanged."
+    assert find_problems(record, OWN) == []
+    assert (
+        success_message(record)
+        == "5 products as their rules made them; 1 raw file and 2 files of the workflow unchanged."
+    )
 
 
 def test_each_problem_has_one_line(study):
@@ -163,7 +166,7 @@ def test_each_problem_has_one_line(study):
     Path("results/page.html").unlink()
     edit("results/mine/table.csv")
     record_finished("results/mine/table.csv")
-    assert problems(record, OWN) == [
+    assert find_problems(record, OWN) == [
         "raw.csv: changed since read used it; 5 products out of date. Run `make report`.",
         "results/mine/raw/one.parquet: edited since read made it. Delete it and run `make report`.",
         "results/mine/table.csv: made again by count after the manifest was written. "
@@ -171,7 +174,9 @@ def test_each_problem_has_one_line(study):
         "results/page.html: missing. Run `make report`: show makes it again.",
     ]
     Path("raw.csv").unlink()
-    assert problems(record, OWN)[0] == "raw.csv: missing; 5 products come from it. Put it back, or run `make report`."
+    assert (
+        find_problems(record, OWN)[0] == "raw.csv: missing; 5 products come from it. Put it back, or run `make report`."
+    )
 
 
 def test_a_picture_goes_back_to_its_own_chart(study):
@@ -214,7 +219,7 @@ def test_the_tree_of_a_number(study):
     value = {"value": 12.5, "unit": "s", "n": 1200, "source": "table.csv", "column": "mttf_s", "line": 3}
     Path(metrics).write_text(json.dumps({"mttf.all": value, "gpu": value | {"value": "\x1b[2J", "n": None}}))
     jobs = [*JOBS, job("summarise", [metrics], ["results/mine/table.csv"])]
-    record = Manifest(manifest(jobs, ["mine"], {}, Memory(Path(".snakemake/sha256.json"))))
+    record = Manifest(make_manifest(jobs, ["mine"], {}, DigestCache(Path(".snakemake/sha256.json"))))
     table = f"results/mine/table.csv, 4 bytes, sha256 {sha256(TEXTS['results/mine/table.csv'])[:12]}"
     cell = [
         "mttf.all = 12.5 s (n = 1,200), in results/mine/metrics.json",
@@ -234,20 +239,20 @@ def test_the_tree_of_a_number(study):
 
 
 def test_every_file_of_the_workflow_is_in_the_manifest_used_or_not(study, monkeypatch):
-    before = digests.stamp_of_workflow()
+    before = digests.workflow_digest()
     monkeypatch.undo()
     monkeypatch.chdir(study)
     names = digests.list_workflow_files()
     assert {"Snakefile", "workflow/rules/ingest.smk", "scripts/ttf/formats/openb.yaml", "config/claims.yaml"} < {*names}
     assert not any("__pycache__" in name for name in names)
-    assert digests.stamp_of_workflow() != before
+    assert digests.workflow_digest() != before
 
 
 def test_the_commit_is_named_where_git_knows_it():
     no_revision, at_a, at_b = ({"revision": letter and letter * 40, "changed": False} for letter in (None, "a", "b"))
-    assert commit(no_revision, at_a) == ""
-    assert commit(at_a, at_a) == commit(at_a, no_revision) == f", made at commit {'a' * 12}"
-    assert commit(at_a | {"changed": True}, at_b) == (
+    assert commit_clause(no_revision, at_a) == ""
+    assert commit_clause(at_a, at_a) == commit_clause(at_a, no_revision) == f", made at commit {'a' * 12}"
+    assert commit_clause(at_a | {"changed": True}, at_b) == (
         f", made at commit {'a' * 12}, with uncommitted changes; the checkout is now at {'b' * 12}"
     )
 

@@ -10,10 +10,10 @@ from study.publication import PATH_KEYS, SOURCES, TRACE_PATH_KEYS, list_source_f
 from study.study import Study
 from study.yaml_files import load_yaml
 from ttf.engine.contract import ANYBODY, NOBODY, SOMEBODY, TEXT, Column, count, name, number, table, text, words
-from ttf.engine.provenance.key import KEY, made_key
-from ttf.page.publish.files import content_of
-from ttf.page.publish.pseudonyms import escape_formulas, pseudonym, pseudonymised
-from ttf.page.results_tables import contracts
+from ttf.engine.provenance.key import KEY, ensure_key
+from ttf.page.publish.files import read_published_content
+from ttf.page.publish.pseudonyms import escape_formulas, make_pseudonym, pseudonymise
+from ttf.page.results_tables import load_all_contracts
 from ttf.records.record_contracts import OF_TRACES, OUTAGES
 
 ROOT = Path(__file__).parents[2]
@@ -22,8 +22,8 @@ OWNERS = table(
     "",
     owner_by=words("", ""),
     owner=name("", "", "", by="owner_by"),
-    node=name("", "", "", of="node"),
-    note=text("", "", "", ours="none|[0-9]+"),
+    node=name("", "", "", name_kind="node"),
+    note=text("", "", "", public_pattern="none|[0-9]+"),
     jobs=count("", ""),
 )
 FRAME = pl.DataFrame(
@@ -38,13 +38,13 @@ FRAME = pl.DataFrame(
 
 
 def test_names_and_free_texts_are_replaced_and_other_cells_unchanged():
-    published = pseudonymised(FRAME, OWNERS, b"key")
+    published = pseudonymise(FRAME, OWNERS, b"key")
     user, account, gpus, new, blank, all_owners = published["owner"]
     assert (gpus, blank, all_owners) == ("2-4", None, "all")
-    assert user == pseudonym("ann", "user", b"key")
+    assert user == make_pseudonym("ann", "user", b"key")
     assert [owner.rpartition("-")[0] for owner in (user, account, new)] == ["user", "account", "a new kind"]
     assert len({user.split("-")[-1], account.split("-")[-1], new.split("-")[-1]}) == 3
-    assert published["node"][0] == published["node"][2] == pseudonym("n1", "node", b"key")
+    assert published["node"][0] == published["node"][2] == make_pseudonym("n1", "node", b"key")
     assert published["note"].to_list()[1:4] == ["none", "12", None]
     assert published["note"][0] == published["note"][4] != published["note"][5]
     assert published.select("owner_by", "jobs").equals(FRAME.select("owner_by", "jobs"))
@@ -56,37 +56,41 @@ def test_the_order_of_rows_reveals_no_names():
     strata = table("strata", "", by=words("", ""), who=name("", "", by="by", sorted=True), t=count("", ""))
     rows = [("account", f"lab{index}", time) for index in range(9) for time in (1, 2)]
     rows = [("gpus", "2-4", 1), ("gpus", "16", 1), *rows]
-    table_ = pseudonymised(strata.frame([dict(zip(strata.columns, row, strict=True)) for row in rows]), strata, b"key")
+    table_ = pseudonymise(strata.frame([dict(zip(strata.columns, row, strict=True)) for row in rows]), strata, b"key")
     names = table_["who"].to_list()
     assert names[:2] == ["2-4", "16"]
     assert names[2:] == sorted(names[2:])
-    assert [pseudonym(f"lab{index}", "account", b"key") for index in range(9)] != names[2::2]
+    assert [make_pseudonym(f"lab{index}", "account", b"key") for index in range(9)] != names[2::2]
     assert table_["t"].to_list() == [1, 1, *[1, 2] * 9]
 
 
 def test_names_are_the_same_with_the_same_key_alone():
-    assert pseudonym("ann", "user", b"key") == pseudonym("ann", "user", b"key") != pseudonym("ann", "user", b"other")
-    assert pseudonymised(FRAME, OWNERS, b"key").equals(pseudonymised(FRAME, OWNERS, b"key"))
+    assert (
+        make_pseudonym("ann", "user", b"key")
+        == make_pseudonym("ann", "user", b"key")
+        != make_pseudonym("ann", "user", b"other")
+    )
+    assert pseudonymise(FRAME, OWNERS, b"key").equals(pseudonymise(FRAME, OWNERS, b"key"))
 
 
 def test_a_column_of_text_that_declares_nothing_is_not_published():
     silent = table("silent", "", who=text("", ""), other=Column(TEXT, "", "", ""))
-    published = pseudonymised(pl.DataFrame({"who": ["ann"], "other": ["ann"]}), silent, b"key")
+    published = pseudonymise(pl.DataFrame({"who": ["ann"], "other": ["ann"]}), silent, b"key")
     assert not {"ann"} & {*published.row(0)}
 
 
 def test_every_contract_declares_its_columns_of_names():
     """Check every column named after users, accounts or nodes, or divided by them."""
-    for contract in (*contracts().values(), *OF_TRACES):
+    for contract in (*load_all_contracts().values(), *OF_TRACES):
         for column, declared in contract.columns.items():
             if declared.kind != TEXT:
                 continue
-            place = f"{contract.name}.{column}"
+            label = f"{contract.name}.{column}"
             if f"{column}_by" in contract.columns or column in ("user", "account", "node", "owner", "failed_node"):
-                assert declared.names == SOMEBODY, place
-            if column in ("line", "commonest", "job_id") or place == "row_account_by_part.part":
-                assert declared.names == ANYBODY, place
-            assert not declared.by or declared.by in contract.columns, place
+                assert declared.names == SOMEBODY, label
+            if column in ("line", "most_common", "job_id") or label == "row_account_by_part.part":
+                assert declared.names == ANYBODY, label
+            assert not declared.by or declared.by in contract.columns, label
 
 
 def test_docs_list_the_cluster_levels_that_are_published_unchanged():
@@ -94,7 +98,7 @@ def test_docs_list_the_cluster_levels_that_are_published_unchanged():
     listing = docs.partition("What divides a cluster is published as it is: ")[2].partition(".")[0]
     group = OUTAGES.columns["group"]
     assert group.names == NOBODY
-    levels = group.about.removeprefix("Group of the unit: ").rstrip(".").replace(" or ", ", ").split(", ")
+    levels = group.description.removeprefix("Group of the unit: ").rstrip(".").replace(" or ", ", ").split(", ")
     assert len(levels) == 4 and [word for word in [*levels, "rack", "`machine_room_id`"] if word not in listing] == []
 
 
@@ -119,26 +123,26 @@ def test_other_texts_are_unchanged(cell):
 def test_published_tables_are_safe_and_those_of_the_study_true(tmp_path):
     source = tmp_path / "cells.csv"
     source.write_text("text,number\n=1+1,-0.5\nx,\n")
-    assert content_of(source, CELLS) == b"text,number\n'=1+1,-0.5\nx,\n"
+    assert read_published_content(source, CELLS) == b"text,number\n'=1+1,-0.5\nx,\n"
     assert source.read_text() == "text,number\n=1+1,-0.5\nx,\n"
     source.write_text("text,number\nx,-5e-1\n")
-    assert content_of(source, CELLS) == source.read_bytes()
+    assert read_published_content(source, CELLS) == source.read_bytes()
 
 
 # The key and the traces it is for ---------------------------------------------------------------------------
 
 
 def test_the_key_is_made_once_for_its_owner_alone(tmp_path):
-    key = made_key(tmp_path / "data" / "key")
+    key = ensure_key(tmp_path / "data" / "key")
     content = key.read_bytes()
     assert len(content) == 32
     assert stat.S_IMODE(key.stat().st_mode) == 0o600
-    assert made_key(key).read_bytes() == content
+    assert ensure_key(key).read_bytes() == content
     assert list(key.parent.iterdir()) == [key]
 
 
 def test_the_key_lies_beside_the_raw_data_and_no_archive_takes_it(tmp_path):
-    key = made_key(tmp_path / KEY)
+    key = ensure_key(tmp_path / KEY)
     assert KEY.parts[0] == "data" not in SOURCES
     (tmp_path / "Snakefile").touch()
     assert key not in list_source_files(tmp_path)

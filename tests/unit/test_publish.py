@@ -14,11 +14,11 @@ import pytest
 import yaml
 from study.publication import find_publication_date, list_source_files
 from ttf.engine.errors import StudyError
-from ttf.page.publication_record import Creator, checked_date, describe
+from ttf.page.publication_record import Creator, check_date, describe
 from ttf.page.publish import pages, site
-from ttf.page.publish.archive import deposit, tar_of
+from ttf.page.publish.archive import deposit_metadata, pack_tar
 from ttf.page.publish.crate import crate
-from ttf.page.publish.files import Published, png_of, published, words_of_charts
+from ttf.page.publish.files import PackedFile, describe_file, read_chart_texts, render_png
 from ttf.page.render.render import render
 from ttf.page.report.blocks import macros
 
@@ -95,7 +95,7 @@ def test_the_day_of_publication_is_never_today(tmp_path):
     cff.write_text("title: A\n")
     assert find_publication_date({}, tmp_path, {}) == ""
     with pytest.raises(StudyError, match="publish: "):
-        checked_date("")
+        check_date("")
     git = ["git", "-C", str(tmp_path), "-c", "user.name=a", "-c", "user.email=a@example.org"]
     dates = {"GIT_COMMITTER_DATE": "2024-03-01T23:30:00-0500", "GIT_AUTHOR_DATE": "2020-01-01T00:00:00Z"}
     subprocess.run([*git, "init", "-q"], check=True)
@@ -136,15 +136,15 @@ def test_a_chart_is_called_by_its_title(tmp_path):
     (folder / "w.index.json").write_text(json.dumps({"a": entry, "b": entry | {"empty": "nobody failed"}}))
     for name in ("a", "b"):
         (folder / f"{name}.svg").write_text(SVG)
-    charts = words_of_charts([folder / "w.index.json"])
-    drawn = published(folder / "a.svg", "mine/figures/a.svg", charts, {})
-    assert (drawn.name, drawn.what, drawn.media_type) == ("T", "C", "image/svg+xml")
-    assert published(folder / "b.svg", "b.svg", charts, {}).what == "Nothing to draw: nobody failed."
+    charts = read_chart_texts([folder / "w.index.json"])
+    drawn = describe_file(folder / "a.svg", "mine/figures/a.svg", charts, {})
+    assert (drawn.name, drawn.description, drawn.media_type) == ("T", "C", "image/svg+xml")
+    assert describe_file(folder / "b.svg", "b.svg", charts, {}).description == "Nothing to draw: nobody failed."
 
 
 def test_png_is_twice_as_large_and_the_same_each_time():
-    png = png_of(SVG)
-    assert png == png_of(SVG)
+    png = render_png(SVG)
+    assert png == render_png(SVG)
     assert struct.unpack(">II", png[16:24]) == (60, 40)
     offset, chunks = 8, []
     while offset < len(png):
@@ -162,18 +162,18 @@ def test_png_is_twice_as_large_and_the_same_each_time():
 
 def test_hostile_text_is_text_in_the_index():
     files = [
-        Published("mine/figures/a.svg", b"x", HOSTILE, HOSTILE),
-        Published("mine/tables/t.csv", b"", "t", HOSTILE),
-        Published("scorecard.csv", b"", "scorecard", ""),
+        PackedFile("mine/figures/a.svg", b"x", HOSTILE, HOSTILE),
+        PackedFile("mine/tables/t.csv", b"", "t", HOSTILE),
+        PackedFile("scorecard.csv", b"", "scorecard", ""),
     ]
-    html = site.index_of(files, record(title=HOSTILE, description=HOSTILE))
+    html = site.file_index(files, record(title=HOSTILE, description=HOSTILE))
     page = ParsedPage(html)
     assert "script" not in page.tags
     assert "img" not in page.tags
     assert page.text.count(HOSTILE) == 5  # description, trace, chart twice, table
     assert sorted(page.links) == ["mine/figures/a.png", "mine/figures/a.svg", "mine/tables/t.csv", "scorecard.csv"]
     assert "Synthetic" not in page.text
-    assert "<script" not in site.readme_of(record())
+    assert "<script" not in site.make_readme(record())
 
 
 QMD = """---
@@ -273,9 +273,9 @@ def test_hostile_titles_and_descriptions_are_text_in_the_pages_of_the_site(tmp_p
 
 
 def test_the_archive_depends_on_content_alone():
-    files = [Published("b/c.csv", b"1", "", ""), Published("a.md", b"23", "", "")]
-    packed = tar_of(files, "study", "2025-01-31")
-    assert packed == tar_of(reversed(files), "study", "2025-01-31")
+    files = [PackedFile("b/c.csv", b"1", "", ""), PackedFile("a.md", b"23", "", "")]
+    packed = pack_tar(files, "study", "2025-01-31")
+    assert packed == pack_tar(reversed(files), "study", "2025-01-31")
     with tarfile.open(fileobj=io.BytesIO(packed)) as tar:
         members = tar.getmembers()
     assert [member.name for member in members] == ["study/a.md", "study/b/c.csv"]
@@ -283,7 +283,7 @@ def test_the_archive_depends_on_content_alone():
 
 
 def test_crate_names_creators_citations_and_hostile_traces():
-    files = [Published("workflow/Snakefile", b"", "Snakefile", ""), Published("results/a b%.csv", b"1", "a", "")]
+    files = [PackedFile("workflow/Snakefile", b"", "Snakefile", ""), PackedFile("results/a b%.csv", b"1", "a", "")]
     graph = {entity["@id"]: entity for entity in json.loads(crate(files, record(), "2025-01-31", "9.1"))["@graph"]}
     root = graph["./"]
     assert root["hasPart"] == [{"@id": "workflow/Snakefile"}, {"@id": "results/a%20b%25.csv"}]
@@ -296,7 +296,7 @@ def test_crate_names_creators_citations_and_hostile_traces():
 
 
 def test_deposit_links_data_papers_and_code():
-    fields = json.loads(deposit(record(), "2025-01-31"))
+    fields = json.loads(deposit_metadata(record(), "2025-01-31"))
     assert "<script" not in fields["description"]
     assert [(entry["relation"], entry["identifier"]) for entry in fields["related_identifiers"]] == [
         ("cites", "10.1145/3458817.3476223"),

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
-from ttf.page.results_tables import contracts
+from ttf.page.results_tables import load_all_contracts
 
 ROOT = Path(__file__).parents[2]
 SECTION = (ROOT / "docs/scorecard.md").read_text().split("## Published figures, made again")[1].split("\n## ")[0]
@@ -19,4 +19,4 @@ def test_the_table_is_read():
 
 @pytest.mark.parametrize("name", NAMES)
 def test_each_table_is_declared(name):
-    assert name in contracts()
+    assert name in load_all_contracts()

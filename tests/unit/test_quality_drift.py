@@ -15,7 +15,7 @@ from ttf.analyses.quality.measure_drift.compute import between, by_window, drift
 from ttf.analyses.quality.measure_drift.window_tests import compare_cells, compare_means
 from ttf.display.charts.figure import Study
 from ttf.engine.storage.tables import read_table, write_csv
-from ttf.records.clusters import with_clusters
+from ttf.records.clusters import add_clusters
 from ttf.records.jobs import JOB_COLUMNS, conform
 from ttf.stats.differences import compare_distributions
 
@@ -41,7 +41,7 @@ def make_jobs_of_users(seed, users=60, n=1500, days=14, spread=1.0):
             "gpu_milli": np.array([500, 1000, 2000])[user % 3],
         }
     )
-    return with_clusters(conform(frame, JOB_COLUMNS))
+    return add_clusters(conform(frame, JOB_COLUMNS))
 
 
 @pytest.mark.parametrize(
@@ -98,8 +98,8 @@ def jobs(n, seed=1, days=30, failures=0.3, runtime=600):
 def drifted_jobs():
     """A month of jobs: in its last week they fail more and run longer."""
     later = jobs(300, 2, 7, failures=0.6, runtime=6000).with_columns(pl.col("submit_s") + 28 * DAY)
-    both = pl.concat([jobs(1200, 1, 28), later])
-    return with_clusters(both.with_columns(user=(pl.int_range(pl.len()) % 60).cast(pl.String)))
+    all_jobs = pl.concat([jobs(1200, 1, 28), later])
+    return add_clusters(all_jobs.with_columns(user=(pl.int_range(pl.len()) % 60).cast(pl.String)))
 
 
 def test_the_windows():

@@ -10,7 +10,7 @@ from ttf.analyses.quality.measure_drift import DRIFT
 from ttf.analyses.quality.measure_drift.compute import summarise_drift
 from ttf.analyses.quality.measure_drift.numbers import NUMBERS
 from ttf.analyses.quality.summarise_results.compute import summarise_quality
-from ttf.display.phrases import keys, plain
+from ttf.display.phrases import list_keys, strip_markup
 from ttf.display.trace_numbers import Numbers
 from ttf.page.data_numbers import NUMBERS as STAGE_NUMBERS
 from ttf.page.report import quality_lines
@@ -118,7 +118,7 @@ def test_the_line_of_quarantined_rows():
     m = Numbers(numbers())
     m |= {key: {"value": value, "unit": "rows", "n": None, "source": ""} for key, value in read.items()}
     (line,) = quality_lines.lines(None, m)
-    assert plain(line.found) == "0 of 139,764" and line.checked
-    assert set(keys(line.found)) <= set(m)
+    assert strip_markup(line.result) == "0 of 139,764" and line.checked
+    assert set(list_keys(line.result)) <= set(m)
     m["data.rows_quarantined"] = {"value": 3, "unit": "rows", "n": None, "source": ""}
     assert quality_lines.lines(None, m) == []

@@ -13,7 +13,7 @@ from study.table_schema import find_contradictions, resolve_schema
 from study.yaml_files import load_yaml
 from ttf.raw.raw_tables import Column, TableSchema, table_schemas
 
-SHIPPED = {name: FILES[name] for name, about in FORMATS.items() if "schema" in about}
+SHIPPED = {name: FILES[name] for name, declaration in FORMATS.items() if "schema" in declaration}
 OPENB = FILES["openb"]
 
 

@@ -31,13 +31,13 @@ def test_numbers_and_texts():
     table = describe_rows([("a", 500), ("b", None), ("b", 1000), ("a", 0), ("b", 500)])
     assert table.schema == pl.Schema(STATISTICS.schema)
     text, number, not_stored = table.rows(named=True)
-    assert {key: text[key] for key in ("column", "rows", "blank", "distinct", "longest", "commonest", "mean")} == {
+    assert {key: text[key] for key in ("column", "rows", "blank", "distinct", "longest", "most_common", "mean")} == {
         "column": "name",
         "rows": 5,
         "blank": 0,
         "distinct": 2,
         "longest": 1,
-        "commonest": "b (60.0%), a (40.0%)",
+        "most_common": "b (60.0%), a (40.0%)",
         "mean": None,
     }
     assert (number["column"], number["stored_as"], number["blank"], number["blank_share"]) == (
@@ -78,7 +78,7 @@ def test_sums_beyond_64_bits():
 
 def test_equally_common_values_stand_in_the_order_of_their_text():
     names = [*"fedcba"]
-    assert describe_rows([(name, 1) for name in names])["commonest"][0].startswith("a (16.6%), b (16.6%)")
+    assert describe_rows([(name, 1) for name in names])["most_common"][0].startswith("a (16.6%), b (16.6%)")
 
 
 @pytest.mark.parametrize("names", ["fedcba", "aabbccddeeff", "aaabbbccdeeffg", "aaaaab"])
@@ -98,6 +98,6 @@ def test_a_key_need_not_be_counted():
 
 @pytest.mark.parametrize("text", ["\x1b[2J", "x" * 3000, "a\nb", "\u202e"])
 def test_a_hostile_value_is_harmless(text):
-    cell = describe_rows([(text, 1)])["commonest"][0]
+    cell = describe_rows([(text, 1)])["most_common"][0]
     assert cell.isprintable()
     assert len(cell) < 60

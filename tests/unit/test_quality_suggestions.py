@@ -7,7 +7,7 @@ from of_formats import FILES
 from study.format_declarations import read_schema_text
 from ttf.raw.ingest import REASONS, anomalies, ingest
 from ttf.raw.quality.suggested_schema import suggested_schema
-from ttf.raw.quality.suggestions import NO_CHANGE, suggest, suggestion_words
+from ttf.raw.quality.suggestions import NO_CHANGE, suggest_changes, words_by_anomaly
 from ttf.raw.raw_tables import table_schemas
 
 PODS = "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,deletion_time,scheduled_time"
@@ -25,7 +25,7 @@ def advise(tmp_path):
             files[name][0].write_text(content, encoding="utf-8")
         (tmp_path / "raw").mkdir(exist_ok=True)
         account, quarantine = ingest(files, schemas, tmp_path / "raw", 1.0)
-        return suggest(quarantine, schemas, files), account, quarantine
+        return suggest_changes(quarantine, schemas, files), account, quarantine
 
     return run
 
@@ -49,7 +49,7 @@ def test_a_new_word(advise):
     assert suggestions[0].column_keys == {
         "values": ["Succeeded", "Failed", "Running", "Pending", "Interrupted", "Lost"]
     }
-    table = anomalies(quarantine, account, suggestion_words(suggestions))
+    table = anomalies(quarantine, account, words_by_anomaly(suggestions))
     assert table["suggestion"].to_list() == words(suggestions)
     assert anomalies(quarantine, account)["suggestion"].to_list() == [None]
 
@@ -213,6 +213,6 @@ def test_rows_without_a_text_or_a_file_of_lines(advise, tmp_path):
     page = tmp_path / "pods.csv"
     page.write_text("<html>")
     for rows, files in ((no_text, {}), (no_text, {"pods": [page]}), (quarantine, {"pods": [page]}), (quarantine, {})):
-        texts = words(suggest(rows, schemas, files))
+        texts = words(suggest_changes(rows, schemas, files))
         assert texts[0].startswith("none: no word stands often enough in pod_phase")
         assert texts[1] == "let creation_time be blank (required: false)"

@@ -27,17 +27,17 @@ def make_numbers(**values) -> Numbers:
 
 
 def trace_of(*drawn, unit="job"):
-    return SimpleNamespace(about={"unit": unit}, figures={name: {"empty": None} for name in drawn})
+    return SimpleNamespace(info={"unit": unit}, figures={name: {"empty": None} for name in drawn})
 
 
 def checked_head(values, *drawn, unit="job"):
     m = make_numbers(**values)
-    found = head(trace_of(*drawn, unit=unit), m)
-    assert phrases.length(found.claim) <= 18
-    assert len(found.keys) <= 4
-    assert sum(map(phrases.length, found.text)) <= 60
-    assert phrases.keys(found.claim) and set(phrases.keys(found.claim)) <= set(values)
-    return found
+    section_head = head(trace_of(*drawn, unit=unit), m)
+    assert phrases.count_words(section_head.claim) <= 18
+    assert len(section_head.keys) <= 4
+    assert sum(map(phrases.count_words, section_head.text)) <= 60
+    assert phrases.list_keys(section_head.claim) and set(phrases.list_keys(section_head.claim)) <= set(values)
+    return section_head
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def checked_head(values, *drawn, unit="job"):
     ],
 )
 def test_the_claim(values, claim) -> None:
-    assert phrases.plain(checked_head(values).claim).replace("\u00a0", " ") == claim
+    assert phrases.strip_markup(checked_head(values).claim).replace("\u00a0", " ") == claim
 
 
 @pytest.mark.parametrize(("starts", "waits"), [([5, 9, None], [None, None, None]), ([5, 10, None], [0, 1, None])])
@@ -68,7 +68,7 @@ def test_equal_times_are_no_waits_of_zero(starts, waits) -> None:
     jobs = jobs.with_columns(**blank | {"outcome": pl.lit("success")}).lazy()
     summary = summarise_jobs(jobs, pl.DataFrame(schema=NODE_COLUMNS))
     metrics = compute_metrics("split_outcomes", {"jobs_summary": summary})
-    finding_by_line = {line.what: line.found for line in lines(trace_of(), Numbers(metrics))}
+    finding_by_line = {line.subject: line.result for line in lines(trace_of(), Numbers(metrics))}
     if waits[0] is None:
         assert finding_by_line["Waits in the queue"] == "Every start equals its submission, so no waiting is computed."
     else:
@@ -83,7 +83,7 @@ def test_nobody_waits() -> None:
 def test_without_waits_and_gpus_there_is_no_section_but_lines() -> None:
     assert head(trace_of(), Numbers()) is None
     findings = {
-        line.what: line.found for line in lines(trace_of(), make_numbers(**{"occupancy.reason": "no GPU was held"}))
+        line.subject: line.result for line in lines(trace_of(), make_numbers(**{"occupancy.reason": "no GPU was held"}))
     }
     assert findings["GPUs in use"] == "No GPU was held."
     assert {"Waits in the queue", "GPU activity"} <= set(findings)
@@ -105,7 +105,7 @@ def test_key_values_have_n_and_causes_are_marked_as_inferred() -> None:
         "Median wait",
         "Median wait, more than 8 GPUs",
     ]
-    assert phrases.plain(head_.keys[1].note).endswith("n = 3,724 jobs")
+    assert phrases.strip_markup(head_.keys[1].note).endswith("n = 3,724 jobs")
     assert "likelier reasons than capacity" in head_.text[0] and "inferred" in head_.text[0]
     full_head = checked_head(USE | WAITS | CAUSES | {"occupancy.causes.unrecognised.jobs_share": 0.1})
     assert "too few GPUs were free" in full_head.text[0]

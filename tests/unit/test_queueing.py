@@ -20,7 +20,7 @@ from ttf.analyses.queue.describe_attempts.delays import (
 )
 from ttf.display.charts.figure import Study
 from ttf.engine import exact_sums
-from ttf.records.clusters import level_names, with_clusters
+from ttf.records.clusters import add_clusters, level_names
 from ttf.records.inputs import Inputs
 from ttf.records.jobs import GPU_BUCKETS, JOB_COLUMNS, conform, gpu_bucket
 
@@ -73,7 +73,7 @@ def waits(jobs, attempts):
 
 def tables_of(jobs, attempts, window=None):
     """Compute all tables from all rows at once."""
-    jobs = with_clusters(jobs)
+    jobs = add_clusters(jobs)
     return build_tables([summarise_block(jobs, attempts, level_names(jobs), window)], window) | {
         "out_of_order": build_out_of_order(jobs)
     }
@@ -160,15 +160,15 @@ def test_delays_are_those_of_a_loop_over_attempts(rows, random):
     for group_by, groups in (("all", ["all"]), ("account", ["a", "b"])):
         for group in groups:
             for bucket in BUCKETS:
-                for which in ("every", "first", "later"):
+                for attempts in ("every", "first", "later"):
                     chosen = [
                         wait
                         for account, gpus, attempt, wait in delays
                         if (group_by == "all" or account == group)
                         and in_bucket(gpus, bucket)
-                        and (which == "every" or (attempt == 0) == (which == "first"))
+                        and (attempts == "every" or (attempt == 0) == (attempts == "first"))
                     ]
-                    key = {"group_by": group_by, "group": group, "gpu_bucket": bucket, "which": which}
+                    key = {"group_by": group_by, "group": group, "gpu_bucket": bucket, "which": attempts}
                     if not chosen:
                         continue
                     for zeros_kept in (True, False):
@@ -223,9 +223,11 @@ def test_sums_and_percentiles_are_exact():
     assert exact_sums.total(large) == 3 * 2**62 + 1
     assert exact_sums.total(large[:0]) == 0
     assert exact_sums.percentile(np.array([1, 3]), 50) == 2
-    parts = {code: part.tolist() for code, part in exact_sums.parts_of(np.array([1, 2, 3, 4]), np.array([1, -1, 0, 1]))}
+    parts = {
+        code: part.tolist() for code, part in exact_sums.split_by_code(np.array([1, 2, 3, 4]), np.array([1, -1, 0, 1]))
+    }
     assert parts == {0: [3], 1: [1, 4]}
-    assert list(exact_sums.parts_of(np.empty(0), np.empty(0, dtype=int))) == []
+    assert list(exact_sums.split_by_code(np.empty(0), np.empty(0, dtype=int))) == []
 
 
 @settings(deadline=None, max_examples=10)
@@ -233,7 +235,7 @@ def test_sums_and_percentiles_are_exact():
 def test_blocks_of_any_size_give_the_same(tmp_path_factory, rows, size):
     folder, (jobs, attempts) = tmp_path_factory.mktemp("blocks"), make_trace(*rows)
     files = {"jobs": folder / "jobs.parquet", "attempts": folder / "attempts.parquet"}
-    with_clusters(jobs).write_parquet(files["jobs"])
+    add_clusters(jobs).write_parquet(files["jobs"])
     attempts.write_parquet(files["attempts"])
     whole = tables_of(jobs, attempts, window=(10, 30))
     tables = compute(Inputs(files, {}, {"window": [10, 30]}), size)
@@ -344,8 +346,8 @@ def test_on_the_accounting_of_a_real_slurm(tmp_path):
     retried_jobs = [name for name, (outcome, runs, *_) in EXPECTED.items() if len(runs) > 1 and outcome != "running"]
     assert row(tables["retries"], group_by="all")["retries"] == len(retried_jobs) == 2
     counts = {
-        which: row(tables["delays"], group_by="all", gpu_bucket="all", which=which, zeros_kept=True)
-        for which in ("first", "later")
+        attempts: row(tables["delays"], group_by="all", gpu_bucket="all", which=attempts, zeros_kept=True)
+        for attempts in ("first", "later")
     }
     started = [runs for _, runs, *_ in EXPECTED.values() if runs]
     assert counts["first"]["n"] + counts["first"]["negative"] == len(started)

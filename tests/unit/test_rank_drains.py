@@ -22,7 +22,7 @@ from ttf.analyses.outages.rank_drains.compute import (
 )
 from ttf.analyses.outages.rank_drains.history import History
 from ttf.analyses.outages.rank_drains.node_ranges import SAFE_NAME, hostlist
-from ttf.display.phrases import plain
+from ttf.display.phrases import strip_markup
 from ttf.display.trace_numbers import Numbers
 from ttf.formats.sacct.hostlist import expand
 
@@ -164,7 +164,7 @@ def test_an_empty_list_is_reported_only_with_enough_power(days, message):
     history, outages = history_of(spans, 70 * DAY)
     metrics = compute_metrics("rank_drains", {"drain_summary": summarise_drains(checked_drain_list(history, outages))})
     (line,) = page.lines(None, Numbers(metrics))
-    assert message in plain(line.found) and line.checked is (days == 2)
+    assert message in strip_markup(line.result) and line.checked is (days == 2)
 
 
 def test_causes_are_the_most_frequent():

@@ -11,7 +11,14 @@ from of_formats import FORMATS, raw_schemas
 from ttf.engine.errors import StudyError
 from ttf.raw import raw_files, raw_tables
 from ttf.raw.ingest import REASONS
-from ttf.raw.raw_tables import QUARANTINED_SCHEMA, raw_lines, read_block, read_table, read_valid_block, table_schemas
+from ttf.raw.raw_tables import (
+    QUARANTINED_SCHEMA,
+    raw_lines,
+    read_block,
+    read_raw_table,
+    read_valid_block,
+    table_schemas,
+)
 
 JOB = "j{n},i{n},u1,Terminated,100.0,200.0\n"
 TASK = "j1,worker,2.0,Terminated,100.0,200.0,600.0,29.296875,50.0,T4"
@@ -29,7 +36,7 @@ def table(tmp_path, schemas):
         path = tmp_path / "table.csv"
         path.write_bytes(text if isinstance(text, bytes) else text.encode())
         schema = schemas[format_][name]
-        blocks = list(read_table(path, schema))
+        blocks = list(read_raw_table(path, schema))
         rows = pl.concat([pl.DataFrame(schema=schema.stored), *(rows for rows, _ in blocks)])
         rejected = pl.concat([pl.DataFrame(schema=QUARANTINED_SCHEMA), *(rejected for _, rejected in blocks)])
         assert all(rows.schema == schema.stored and rejected.schema == QUARANTINED_SCHEMA for rows, rejected in blocks)
@@ -347,7 +354,7 @@ def test_any_mix_of_lines_in_any_blocks(schemas, tmp_path_factory, lines, block_
     patch = pytest.MonkeyPatch()
     with patch.context() as context:
         context.setattr(raw_files, "BLOCK_BYTES", block_bytes)
-        blocks = list(read_table(path, schemas["pai2020"]["job"]))
+        blocks = list(read_raw_table(path, schemas["pai2020"]["job"]))
         reread = raw_lines(path, schemas["pai2020"]["job"], set(range(1, len(lines) + 2)))
     file_lines = (text if text.endswith(b"\n") else text + b"\n").replace(b"\r\n", b"\n").split(b"\n")[:-1]
     verdicts = {number: verdict(line) for number, line in enumerate(file_lines, start=1)}
@@ -369,7 +376,7 @@ def test_any_bytes_at_all(schemas, tmp_path_factory, text, table_, with_header):
     header = ",".join(column.name for column in schemas["openb"][table_].columns).encode() + b"\n"
     path.write_bytes(header * with_header + text)
     try:
-        blocks = list(read_table(path, schemas["openb"][table_]))
+        blocks = list(read_raw_table(path, schemas["openb"][table_]))
     except StudyError as error:
         assert str(path) in str(error)
         assert not with_header
@@ -453,7 +460,7 @@ def test_a_valid_block_is_read_by_the_fast_reader(schemas, format_, name):
 
 def test_headerless_columns_of_numbers_have_words_for_names():
     """The fast reader does not look for header rows; a name that is no number makes it fail on one."""
-    for name in [name for name, about in FORMATS.items() if "schema" in about]:
+    for name in [name for name, declaration in FORMATS.items() if "schema" in declaration]:
         for schema in raw_schemas(name).values():
             if not schema.header:
                 assert not any(NUMBER.fullmatch(column.name) for column in schema.columns if column.type != "text")

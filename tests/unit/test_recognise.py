@@ -25,7 +25,7 @@ from study.recognise import format_configuration, recognise
 from study.study import Study
 from study.yaml_files import load_yaml, parse_yaml
 from ttf.engine.errors import StudyError
-from ttf.formats.protocol import schemas_and_readers
+from ttf.formats.protocol import load_schemas_and_readers
 from ttf.raw.raw_tables import LINES
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -93,7 +93,7 @@ def error_of(data):
 # What is recognised -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", [name for name, about in FORMATS.items() if "sample" in about])
+@pytest.mark.parametrize("name", [name for name, declaration in FORMATS.items() if "sample" in declaration])
 def test_a_sample(name, tmp_path):
     folder = tmp_path / "trace"
     folder.mkdir()
@@ -180,7 +180,7 @@ def takes_every_file(name):
 
 @pytest.mark.parametrize("ending", PACKED)
 @pytest.mark.parametrize(
-    "name", [name for name, about in FORMATS.items() if "schema" in about and not takes_every_file(name)]
+    "name", [name for name, declaration in FORMATS.items() if "schema" in declaration and not takes_every_file(name)]
 )
 def test_packed(name, ending, tmp_path):
     for table in ["seren"] if name == "acme" else LAYOUTS[name]:
@@ -501,7 +501,7 @@ def ingest_message(name, table, file):
     """Return ingest's message about a file's header, or None."""
     entry = {key: ENTRIES[name][key] for key in ("mapping", "times", "outcomes", "quoted") if key in ENTRIES[name]}
     shipped = None if entry else read_schema_text(FILES[name])
-    schemas, readers = schemas_and_readers(FORMATS[name].get("reader"), entry, shipped)
+    schemas, readers = load_schemas_and_readers(FORMATS[name].get("reader"), entry, shipped)
     try:
         list(readers.get(table, LINES).rows(Path(file), schemas[table]))
     except StudyError as error:

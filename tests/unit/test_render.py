@@ -7,9 +7,9 @@ from study_runs import write_quarto
 from ttf.engine.errors import StudyError
 from ttf.page.publication_record import Creator, Publication
 from ttf.page.render.references import resolve_references
-from ttf.page.render.render import _run, render, renderer
+from ttf.page.render.render import _run, render, renderer_version
 from ttf.page.render.template import template
-from ttf.page.report.citation import cited
+from ttf.page.report.citation import make_citation
 from ttf.page.report.trace_page import Frame
 
 REPORT = Path(__file__).resolve().parents[2] / "report"
@@ -24,7 +24,7 @@ def source(tmp_path):
     def write(body: str, title: str = "A trace") -> Path:
         (tmp_path / "page.html").write_text(template(REPORT, "Vega$1"), encoding="utf-8")
         (tmp_path / "references.bib").write_bytes((REPORT / "references.bib").read_bytes())
-        frame = Frame(title, False, "1.2", cited(ABOUT, title, "", "t"))
+        frame = Frame(title, False, "1.2", make_citation(ABOUT, title, "", "t"))
         file = tmp_path / "page.qmd"
         file.write_text(frame.front("What it says.") + body, encoding="utf-8")
         return file
@@ -51,7 +51,7 @@ def test_a_page_begins_so_that_a_browser_reads_it_right(source, by, request):
     if by != "pandoc":
         request.getfixturevalue(by)
     name, page = rendered(source(f"Words.\n{FOOT}"))
-    assert name == renderer()
+    assert name == renderer_version()
     assert name == {"pandoc": "Pandoc 3.9", "quarto": "Quarto 1.10.18"}.get(by, name)
     assert page.startswith("<!DOCTYPE html>")
     assert '<meta charset="utf-8">' in page[:1024]
@@ -94,15 +94,15 @@ def assert_refused(source: Path):
 
 
 @pytest.mark.usefixtures("quarto")
-@pytest.mark.parametrize("what", [*WARNINGS][:3])
-def test_what_quarto_only_warns_of_is_an_error(source, what):
-    assert_refused(source(WARNINGS[what]))
+@pytest.mark.parametrize("warning", [*WARNINGS][:3])
+def test_what_quarto_only_warns_of_is_an_error(source, warning):
+    assert_refused(source(WARNINGS[warning]))
 
 
 @pytest.mark.usefixtures("real_quarto")
-@pytest.mark.parametrize("what", WARNINGS)
-def test_what_the_real_quarto_only_warns_of_is_an_error(source, what):
-    assert_refused(source(WARNINGS[what]))
+@pytest.mark.parametrize("warning", WARNINGS)
+def test_what_the_real_quarto_only_warns_of_is_an_error(source, warning):
+    assert_refused(source(WARNINGS[warning]))
 
 
 @pytest.mark.usefixtures("quarto")
@@ -116,15 +116,15 @@ def test_a_page_without_its_first_line_is_an_error(source):
 def test_a_quarto_that_does_not_run_is_an_error(source, tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", write_quarto(tmp_path / "bin"))
     (tmp_path / "bin" / "quarto").write_text("#!/bin/sh\necho no such program: deno >&2; exit 1\n")
-    for attempt in (renderer, lambda: rendered(source("Words."))):
+    for attempt in (renderer_version, lambda: rendered(source("Words."))):
         with pytest.raises(StudyError, match="no such program: deno"):
             attempt()
 
 
 def test_a_full_disk_as_pandoc_tells_it(tmp_path):
-    told = "pandoc: made.html: withBinaryFile: resource exhausted (No space left on device)"
+    message = "pandoc: made.html: withBinaryFile: resource exhausted (No space left on device)"
     with pytest.raises(StudyError, match=r"^/.*: the disk is full .*Make room"):
-        _run(["sh", "-c", f"echo '{told}' >&2; exit 1"], tmp_path)
+        _run(["sh", "-c", f"echo '{message}' >&2; exit 1"], tmp_path)
 
 
 def test_references_become_links_and_headings_html_in_prose_alone():
@@ -139,7 +139,7 @@ def test_references_become_links_and_headings_html_in_prose_alone():
 
 
 def test_a_citation_names_authors_and_escapes_what_tex_would_read():
-    citation = cited(ABOUT, "My_trace 100% {x}", "May 2025", "my-trace")
+    citation = make_citation(ABOUT, "My_trace 100% {x}", "May 2025", "my-trace")
     assert citation.line == "Doe, Jane; A & B. Time to Failure report: My_trace 100% {x} (May 2025). Version 1.2."
     assert "@misc{ttfmytrace," in citation.bibtex
     assert "author = {Doe, Jane and {A \\& B}}" in citation.bibtex

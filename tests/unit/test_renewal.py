@@ -161,6 +161,6 @@ def test_the_intervals_cover(fleet):
     for _, robust, converged in (between, repair, up):
         assert converged > 0.98
         assert robust > 0.95 - 4 * np.sqrt(0.95 * 0.05 / repetitions)
-    garwood, of_ended_repairs = between[0], repair[0]
+    garwood, ended_repairs = between[0], repair[0]
     assert garwood < 0.85 if differ else garwood > 0.92
-    assert of_ended_repairs < 0.93
+    assert ended_repairs < 0.93

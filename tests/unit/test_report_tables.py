@@ -4,8 +4,8 @@ import re
 
 import polars as pl
 import pytest
-from ttf.analyses.replication.ask_again.page import _estimate
-from ttf.display.report_tables import Interval, Mean, html_table, span
+from ttf.analyses.replication.repeat_study.page import _estimate
+from ttf.display.report_tables import Interval, Mean, format_range, html_table
 from ttf.engine import words
 from ttf.engine.contract import count, seconds, share, table, text
 
@@ -116,7 +116,7 @@ def test_shares_waits_and_sizes_in_a_sentence():
         "12.5%",
     ]
     assert [words.wait(seconds).replace("\u00a0", " ") for seconds in (0, 90)] == ["not at all", "at most 1.50 min"]
-    assert [words.grouped(text) for text in ("51200", "9.766", "V100")] == ["51,200", "9.766", "V100"]
+    assert [words.group_thousands(text) for text in ("51200", "9.766", "V100")] == ["51,200", "9.766", "V100"]
 
 
 def test_a_relation_is_not_broken_in_a_cell():
@@ -129,10 +129,10 @@ def test_a_relation_is_not_broken_in_a_cell():
 
 
 def test_an_interval_of_times_has_the_unit_of_its_estimate():
-    assert words.until(145_000, 173_000, 158_000).replace("\u00a0", " ") == "40.3–48.1 h"
-    assert words.until(145_000, 173_000).replace("\u00a0", " ") == "40.3–48.1 h"
-    assert words.until(2, 9_000_000, 158_000).replace("\u00a0", " ") == "2 s–104 days", "0.000556 h reads badly"
-    assert words.alike(0, 0, 30) == ["0\u00a0s", "30\u00a0s"]
+    assert words.time_range(145_000, 173_000, 158_000).replace("\u00a0", " ") == "40.3–48.1 h"
+    assert words.time_range(145_000, 173_000).replace("\u00a0", " ") == "40.3–48.1 h"
+    assert words.time_range(2, 9_000_000, 158_000).replace("\u00a0", " ") == "2 s–104 days", "0.000556 h reads badly"
+    assert words.in_common_unit(0, 0, 30) == ["0\u00a0s", "30\u00a0s"]
     wide = pl.DataFrame({"of": ["a", "b"], "m": [5.0, 260_000.0], "l": [3.0, 91_440.0], "h": [9.0, 528_000.0]})
     columns = {"of": ("Of", None), "m": Interval("Time", words.duration, "l", "h")}
     assert cells(html_table(wide, columns, "t"))[1:] == [
@@ -143,7 +143,7 @@ def test_an_interval_of_times_has_the_unit_of_its_estimate():
 
 def test_relations_and_units_stay_with_their_numbers():
     text = "half (n = 1,376; r = −0.07, p < 0.0001, ρ = 0.2, χ² = 3, a wait of 2 h to 3 days on 8 GPUs) = 5 men"
-    assert words.unbroken(text).replace("\u00a0", "_") == (
+    assert words.add_no_break_spaces(text).replace("\u00a0", "_") == (
         "half (n_=_1,376; r_=_−0.07, p_<_0.0001, ρ_=_0.2, χ²_=_3, a wait of 2_h to 3_days on 8_GPUs) =_5 men"
     )
 
@@ -153,7 +153,11 @@ def test_numbers_of_one_kind_look_alike():
     assert [words.share(share).replace("\u00a0", " ") for share in (0, 1e-171, 0.00042, 0.2)] == [
         "0.0%", "<0.001%", "0.042%", "20.0%",
     ]  # fmt: skip
-    assert pl.DataFrame({"gpus": ["2-4", ">8", None]}).select(span("gpus")).to_series().to_list() == ["2–4", ">8", None]
+    assert pl.DataFrame({"gpus": ["2-4", ">8", None]}).select(format_range("gpus")).to_series().to_list() == [
+        "2–4",
+        ">8",
+        None,
+    ]
 
 
 def test_no_line_ends_in_the_interval_of_study_1():
@@ -178,9 +182,9 @@ def test_no_line_ends_in_the_interval_of_study_1():
         (words.number(24.0), "24.0"),
         (words.duration(86_400), "24\u00a0h"),
         (words.duration(1160 * 86_400), "3.18\u00a0years"),
-        (words.many("gap between outages"), "gaps between outages"),
-        (words.many("stratum"), "strata"),
-        (words.many("history"), "histories"),
+        (words.plural_noun("gap between outages"), "gaps between outages"),
+        (words.plural_noun("stratum"), "strata"),
+        (words.plural_noun("history"), "histories"),
     ],
 )
 def test_no_text_is_minus_zero_and_a_time_has_one_unit(text, expected):

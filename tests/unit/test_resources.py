@@ -7,8 +7,8 @@ import pytest
 import yaml
 from resources import Job, fit_table
 from study.resources import estimate_memory_mb, estimate_runtime_min, measure_gb, parse_benchmark_path, read_benchmark
-from ttf.analyses.catalogue import rooms
-from ttf.engine.provenance.seal import sealed
+from ttf.analyses.catalogue import load_analyses
+from ttf.engine.provenance.seal import seal_json
 
 ROOT = Path(__file__).parents[2]
 MEASURED = {
@@ -72,7 +72,7 @@ def finished_study(tmp_path):
     (results / "config.yaml").write_text("registry: {mine: {format: pai2020}}\n")
     read = {part: {"trace": "mine", "part": part} for part in ("a.b", "c")}
     jobs = {n: {"rule": "ingest_part", "wildcards": w, "inputs": {f"{n}.csv": "0"}} for n, w in read.items()}
-    (results / "manifest.json").write_bytes(sealed({"raw": {f"{n}.csv": {} for n in read}, "jobs": jobs}))
+    (results / "manifest.json").write_bytes(seal_json({"raw": {f"{n}.csv": {} for n in read}, "jobs": jobs}))
     (benchmarks / "ingest_part").mkdir()
     (benchmarks / "ingest_part" / "a.b.tsv").write_text(HEADER + "2.0\t0:00:02\t50.0\t1\n")
     (benchmarks / "fit.tsv").write_text(HEADER + "2.0\t0:00:02\t150.0\t1\n")
@@ -120,7 +120,7 @@ def test_every_rule_that_runs_a_script_asks_for_what_was_measured():
             name = text.partition(":")[0]
             assert "script:" not in text or "localrule: True" in text or f'request_resources("{name}")' in text, name
     assert set(rules_measured) >= {"ingest", "derive_runtimes", "draw_charts", "write_page_source", "render_page"}
-    assert not set(rules_measured) & set(rooms()), "those of an analysis stand in its declaration"
+    assert not set(rules_measured) & set(load_analyses()), "those of an analysis stand in its declaration"
 
 
 def test_a_manifest_that_was_tampered_with_is_named(tmp_path, monkeypatch, capsys):

@@ -14,12 +14,12 @@ from ttf.analyses.risk.predict_failure.model_trials import Trial, run_trial
 from ttf.analyses.risk.predict_failure.risk_labels import CANNOT_SAY, NONE
 from ttf.analyses.risk.predict_failure.verdict import read_origins, verdict
 from ttf.analyses.shared.risk import LOGISTIC, NESTED
-from ttf.analyses.shared.risk.features import Data, features_of
+from ttf.analyses.shared.risk.features import Data, parse_features
 from ttf.analyses.shared.risk.model import NO_HISTORY, TrainingData, choose_kind, train_candidates
-from ttf.analyses.shared.risk.splits import Split, temporal
+from ttf.analyses.shared.risk.splits import Split, split_at_origins
 from ttf.stats.predictions import SCORED
 
-FEATURES = {name: about for name, about in made_risk.FEATURES.items() if name != "clock"}
+FEATURES = {name: declaration for name, declaration in made_risk.FEATURES.items() if name != "clock"}
 DICE, SIDES = 8, 30
 NOT_REQUESTED = Challenger("not tried here", 1)
 
@@ -37,11 +37,11 @@ def data_of(jobs: pl.DataFrame, dice: int = 0) -> Data:
     dice_values = {f"dice_{number}": rng.integers(0, SIDES, jobs.height) for number in range(dice)}
     features = FEATURES | {name: {"kind": "category", "column": name, "vocabulary": SIDES} for name in dice_values}
     jobs = jobs.with_columns(pl.Series(name, values).cast(pl.String) for name, values in dice_values.items())
-    return Data.load(jobs.lazy(), features_of(features), "UTC")
+    return Data.load(jobs.lazy(), parse_features(features), "UTC")
 
 
 def trials_of(data: Data) -> list[Trial]:
-    return [run_trial(data, split, NOT_REQUESTED, with_hours=False) for split in temporal(data.jobs)]
+    return [run_trial(data, split, NOT_REQUESTED, with_hours=False) for split in split_at_origins(data.jobs)]
 
 
 def pr_auc(failed: np.ndarray, probability: np.ndarray) -> float:
@@ -51,7 +51,7 @@ def pr_auc(failed: np.ndarray, probability: np.ndarray) -> float:
 def test_history_alone_is_the_share_of_earlier_failures():
     """Its log-odds are those of the shrunken share of user and group, against the share of all, on a line."""
     data = data_of(made_risk.with_users(3_000, 5))
-    split = temporal(data.jobs)[-1]
+    split = split_at_origins(data.jobs)[-1]
     model = made_risk.train(
         data.jobs, data.job_features, data.features, split.learn, split.recalibrate, split.until_s, kind=NESTED
     )
@@ -102,7 +102,7 @@ def test_history_serves_where_features_mislead(seed):
 
 def test_with_few_jobs_to_compare_on_history_serves():
     data = data_of(made_risk.with_requests(800, 1))
-    split = temporal(data.jobs)[0]
+    split = split_at_origins(data.jobs)[0]
     lesson = TrainingData.select(
         data.jobs, data.job_features, split.learn, split.recalibrate, split.until_s, with_hours=False
     )
@@ -114,7 +114,7 @@ def test_with_few_jobs_to_compare_on_history_serves():
 def test_the_choice_knows_nothing_of_the_test():
     """The model is identical to the last bit for any outcome of the jobs submitted after it was made."""
     jobs = made_risk.with_requests(3_000, 2)
-    split = temporal(data_of(jobs).jobs)[-1]
+    split = split_at_origins(data_of(jobs).jobs)[-1]
     later = pl.col("submit_s") >= split.until_s
     for outcome in ("failure", "success"):
         later_data = data_of(jobs.with_columns(outcome=pl.when(later).then(pl.lit(outcome)).otherwise("outcome")))
@@ -194,4 +194,4 @@ def test_every_split_has_one_model_that_serves():
 
 
 def splits() -> list[Split]:
-    return temporal(data_of(made_risk.with_requests(2_500, 1)).jobs)
+    return split_at_origins(data_of(made_risk.with_requests(2_500, 1)).jobs)

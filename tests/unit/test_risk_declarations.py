@@ -21,13 +21,13 @@ from study.model_features import (
 )
 from study.study import Study
 from study.yaml_files import load_yaml
-from ttf.formats.common_tables import with_results, write_jobs
-from ttf.formats.protocol import format_and_source, schemas_and_readers
+from ttf.formats.common_tables import add_partition_results, write_jobs
+from ttf.formats.protocol import load_format_and_source, load_schemas_and_readers
 from ttf.raw.ingest import ingest
 from ttf.records.record_contracts import JOBS
 
 ROOT = Path(__file__).resolve().parents[2]
-JOB_FORMATS = [name for name, about in FORMATS.items() if about["gives"] == "jobs"]
+JOB_FORMATS = [name for name, declaration in FORMATS.items() if declaration["gives"] == "jobs"]
 TABLE = {
     "format": "table",
     "folder": "x",
@@ -84,21 +84,21 @@ def jobs_of(tmp_path_factory):
     """The jobs.parquet of a small trace of a format, given in parts; acme_kalos: the other cluster of acme."""
 
     def run(name):
-        folder, about = tmp_path_factory.mktemp(name), FORMATS[name.partition("_")[0]]
+        folder, declaration = tmp_path_factory.mktemp(name), FORMATS[name.partition("_")[0]]
         entry = TABLE if name == "table" else {}
-        schema = read_schema_text(FILES[name.partition("_")[0]]) if "schema" in about else ""
-        schemas, readers = schemas_and_readers(about.get("reader"), entry, schema)
+        schema = read_schema_text(FILES[name.partition("_")[0]]) if "schema" in declaration else ""
+        schemas, readers = load_schemas_and_readers(declaration.get("reader"), entry, schema)
         files = raw_files(name, folder)
         ingest(files, schemas, folder, 0.0, readers)
-        format_, source = format_and_source(folder, about["code"], select_meaning(entry, about), files)
+        format_, source = load_format_and_source(folder, declaration["code"], select_meaning(entry, declaration), files)
         if format_.records:
             source = replace(source, records=format_.records(source))
-        source = with_results(format_, source, [], 10**6, folder)
+        source = add_partition_results(format_, source, [], 10**6, folder)
         (folder / "spilled").mkdir()
         output = Products(
             *(folder / f"out_{product}" for product in ("jobs", "nodes.parquet", "agreement.csv", "size_unit.csv"))
         )
-        write_jobs(format_, source, "mine", ["part"], about.get("node_table"), 7, folder / "spilled", output)
+        write_jobs(format_, source, "mine", ["part"], declaration.get("node_table"), 7, folder / "spilled", output)
         return pl.read_parquet(output.jobs)
 
     return run
@@ -109,8 +109,8 @@ def jobs_of(tmp_path_factory):
 
 @pytest.mark.parametrize("name", [*JOB_FORMATS, "acme_kalos"])
 def test_every_column_of_the_jobs_is_classified(jobs_of, name):
-    jobs, about = jobs_of(name), FORMATS[name.partition("_")[0]]
-    at_submission, written_later = set(about["at_submission"]), set(about["written_later"])
+    jobs, declaration = jobs_of(name), FORMATS[name.partition("_")[0]]
+    at_submission, written_later = set(declaration["at_submission"]), set(declaration["written_later"])
     assert set(UNUSABLE_COLUMNS) <= set(jobs.columns)
     assert not at_submission & written_later and not (at_submission | written_later) & set(UNUSABLE_COLUMNS)
     # A column in neither list is blank in the format, so it can leak nothing.
@@ -120,7 +120,7 @@ def test_every_column_of_the_jobs_is_classified(jobs_of, name):
     # The other cluster of acme has columns of its own.
     kalos_columns = {"fail_s", "stop_s", "uneven_pods"} if name == "acme" else set()
     assert at_submission | written_later <= set(jobs.columns) | kalos_columns, "no such column"
-    for feature in about["risk"]["features"].values():
+    for feature in declaration["risk"]["features"].values():
         if "column" in feature:
             assert jobs[feature["column"]].dtype.is_integer() == (feature["kind"] == "numeric"), feature
 
@@ -133,10 +133,10 @@ def test_only_formats_of_jobs_declare_columns_and_features(name):
 
 @pytest.mark.parametrize("name", JOB_FORMATS)
 def test_the_features_of_a_format_come_from_what_is_known(name):
-    about = FORMATS[name]
-    for feature in about["risk"]["features"].values():
+    declaration = FORMATS[name]
+    for feature in declaration["risk"]["features"].values():
         columns = {feature.get("column")} - {None} | {name for level in feature.get("keys", []) for name in level}
-        assert columns <= set(about["at_submission"])
+        assert columns <= set(declaration["at_submission"])
 
 
 def test_what_was_requested_is_no_number_of_what_was_seen(jobs_of):

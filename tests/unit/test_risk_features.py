@@ -21,13 +21,13 @@ from ttf.analyses.shared.risk.features import (
     PRIOR_JOBS,
     Data,
     Feature,
+    compute_job_features,
     count_ended_before,
-    features_of,
     history_rates,
     log_odds_increments,
-    submitted,
+    parse_features,
 )
-from ttf.analyses.shared.risk.training_jobs import EARLIER, NEVER, population
+from ttf.analyses.shared.risk.training_jobs import EARLIER, NEVER, load_population
 
 # A summer and a winter noon in Berlin, and the hours beside the end of summer time (29 October 2023, 01:00 UTC).
 SUMMER_NOON, WINTER_NOON = 1_688_205_600, 1_700_910_000
@@ -51,7 +51,7 @@ def numeric(*values: float | None, train=None):
     """Return (encoder of one number, its design); `train` are the rows to learn from, default all."""
     features = [Feature("x", NUMERIC, "x")]
     frame = pl.DataFrame({"submit_s": [0] * len(values), "x": pl.Series(values, dtype=pl.Float64)})
-    info = submitted(frame, features, None)
+    info = compute_job_features(frame, features, None)
     encoder = Encoder.fit(features, info.take(np.arange(len(values)) if train is None else np.array(train)))
     return encoder, encoder.design(info)
 
@@ -60,7 +60,7 @@ def category(values, train, kind=CATEGORY, size=2):
     """Return (encoder of one text, the levels of its design); it learns from the first `train` values."""
     features = [Feature("x", kind, "x", size=size)]
     frame = pl.DataFrame({"submit_s": [0] * len(values), "x": pl.Series(values, dtype=pl.String)})
-    info = submitted(frame, features, None)
+    info = compute_job_features(frame, features, None)
     encoder = Encoder.fit(features, info.take(np.arange(train)))
     return encoder, encoder.design(info).levels
 
@@ -110,7 +110,7 @@ RUNS = st.lists(
 def test_history_is_that_of_a_plain_loop(runs):
     rows = [(submit, None if run_s is None else submit + run_s, outcome) for submit, run_s, outcome, _, _ in runs]
     users, groups = (pl.Series([run[index] for run in runs], dtype=pl.String) for index in (3, 4))
-    past = population(jobs_of(*rows, user=users, group_of=groups).lazy(), ["group_of"])
+    past = load_population(jobs_of(*rows, user=users, group_of=groups).lazy(), ["group_of"])
     rates, ended = history_rates(past.jobs, [["user"], ["group_of"]], past)
     keys = list(zip(past.jobs["user"].to_list(), past.jobs["group_of"].to_list(), strict=True))
     for job in range(len(past)):
@@ -138,21 +138,21 @@ def test_history_is_nested_and_shrunken_towards_the_level_above():
         user=["a", "a", "b", "a", "a", "a"],
         work=["x", "y", "x", "x", "x", "x"],
     )
-    past = population(jobs.lazy(), ["work"])
+    past = load_population(jobs.lazy(), ["work"])
     rates, ended = history_rates(past.jobs, [["user"], ["work"]], past)
     overall = (2 + 5 * 0.5) / (3 + 5)
-    of_user = (2 + 5 * overall) / (2 + 5)
-    of_work = (1 + 5 * of_user) / (1 + 5)
-    assert rates[-1] == pytest.approx([overall, of_user, of_work])
+    user_rate = (2 + 5 * overall) / (2 + 5)
+    work_rate = (1 + 5 * user_rate) / (1 + 5)
+    assert rates[-1] == pytest.approx([overall, user_rate, work_rate])
     assert ended[-1].tolist() == [3, 2, 1]
     assert (rates[0] == INITIAL_RATE).all()
-    assert log_odds_increments(rates)[-1] == pytest.approx(np.diff(logit([overall, of_user, of_work])))
+    assert log_odds_increments(rates)[-1] == pytest.approx(np.diff(logit([overall, user_rate, work_rate])))
 
 
 def test_history_may_be_that_of_other_jobs():
     """Jobs in a separate table with other text codes have the same history as in place."""
     jobs = made_risk.with_users(800, 5)
-    past = population(jobs.lazy(), ["recurrence_group"])
+    past = load_population(jobs.lazy(), ["recurrence_group"])
     in_place, _ = history_rates(past.jobs, FEATURES[-1].keys, past)
     separate = jobs.select("submit_s", "user", "recurrence_group").filter(pl.col("submit_s").is_not_null())
     sample = separate.sort("submit_s", maintain_order=True)[::7]
@@ -162,14 +162,14 @@ def test_history_may_be_that_of_other_jobs():
 
 def test_a_number_is_a_key_whatever_its_width():
     jobs = made_risk.with_users(400, 5)
-    past = population(jobs.lazy())
+    past = load_population(jobs.lazy())
     in_place, _ = history_rates(past.jobs, [["gpu_milli"]], past)
     rates, _ = history_rates(past.jobs.with_columns(pl.col("gpu_milli").cast(pl.Int32)), [["gpu_milli"]], past)
     assert (rates == in_place).all()
 
 
 def test_a_key_that_the_jobs_lack_is_blank_in_all():
-    past = population(made_risk.with_users(400, 5).lazy())
+    past = load_population(made_risk.with_users(400, 5).lazy())
     rates, ended = history_rates(past.jobs, [["user"], ["nobody_has_it"]], past)
     by_user, _ = history_rates(past.jobs, [["user"]], past)
     assert (rates[:, :2] == by_user).all()
@@ -178,17 +178,17 @@ def test_a_key_that_the_jobs_lack_is_blank_in_all():
 
 def test_without_a_past_nothing_has_ended():
     jobs = made_risk.with_users(50, 5)
-    known = submitted(jobs, FEATURES, None)
-    assert (known.rates["history"] == INITIAL_RATE).all()
-    assert not known.ended_counts["history"].any()
+    job_features = compute_job_features(jobs, FEATURES, None)
+    assert (job_features.rates["history"] == INITIAL_RATE).all()
+    assert not job_features.ended_counts["history"].any()
 
 
 # What else is known ------------------------------------------------------------------------------------------
 
 
 def test_jobs_taken_are_those_jobs():
-    past = population(made_risk.with_users(300, 5).lazy(), ["recurrence_group"])
-    info = submitted(past.jobs, FEATURES, "UTC", past)
+    past = load_population(made_risk.with_users(300, 5).lazy(), ["recurrence_group"])
+    info = compute_job_features(past.jobs, FEATURES, "UTC", past)
     rows = np.array([200, 3, 3, 77])
     subset, encoder = info.take(rows), Encoder.fit(FEATURES, info)
     assert subset.n == 4
@@ -214,12 +214,12 @@ def test_hours_follow_the_clock_of_the_trace():
     frame = pl.DataFrame(
         {"submit_s": [SUMMER_NOON, WINTER_NOON, BEFORE_THE_CHANGE, AFTER_THE_CHANGE]}, {"submit_s": pl.Int64}
     )
-    info = submitted(frame, [Feature("clock", CLOCK)], "Europe/Berlin")
+    info = compute_job_features(frame, [Feature("clock", CLOCK)], "Europe/Berlin")
     # The half hours before and after the change are the same by the clock.
     assert info.numbers["clock"].tolist() == [12, 12, 2.5, 2.5]
     # 1 July and 25 November 2023 are Saturdays, 29 October is a Sunday.
     assert info.weekend["clock"].tolist() == [True, True, True, True]
-    in_utc = submitted(frame, [Feature("clock", CLOCK)], "UTC")
+    in_utc = compute_job_features(frame, [Feature("clock", CLOCK)], "UTC")
     assert in_utc.numbers["clock"].tolist() == [10, 11, 0.5, 1.5]
 
 
@@ -227,15 +227,15 @@ def test_the_weekend_is_that_of_the_zone():
     """Friday 23:00 in London is Saturday in Shanghai."""
     frame = pl.DataFrame({"submit_s": [1_700_866_800, 1_700_866_800 - 86_400]}, {"submit_s": pl.Int64})
     clock = [Feature("clock", CLOCK)]
-    assert submitted(frame, clock, "Europe/London").weekend["clock"].tolist() == [False, False]
-    assert submitted(frame, clock, "Asia/Shanghai").weekend["clock"].tolist() == [True, False]
+    assert compute_job_features(frame, clock, "Europe/London").weekend["clock"].tolist() == [False, False]
+    assert compute_job_features(frame, clock, "Asia/Shanghai").weekend["clock"].tolist() == [True, False]
 
 
 def test_the_hour_of_day_is_cyclic():
     """A minute before midnight is near a minute after it, and far from noon."""
     frame = pl.DataFrame({"submit_s": [86_340, 86_460, 86_400 + 43_200]}, {"submit_s": pl.Int64})
     features = [Feature("clock", CLOCK)]
-    info = submitted(frame, features, "UTC")
+    info = compute_job_features(frame, features, "UTC")
     numbers = Encoder.fit(features, info).design(info).numbers[:, :2]
     assert np.hypot(*(numbers[0] - numbers[1])) < 0.01
     assert np.hypot(*(numbers[0] - numbers[2])) == pytest.approx(2, abs=1e-4)
@@ -243,8 +243,8 @@ def test_the_hour_of_day_is_cyclic():
 
 def test_features_are_those_that_the_configuration_declares():
     declared = {feature.name: feature.declaration for feature in FEATURES}
-    assert features_of(declared) == FEATURES
-    assert features_of(json.loads(json.dumps(declared))) == FEATURES
+    assert parse_features(declared) == FEATURES
+    assert parse_features(json.loads(json.dumps(declared))) == FEATURES
     assert FEATURES[-1].columns == ("user", "recurrence_group")
     assert FEATURES[3].columns == ("submit_s",)
 
@@ -252,9 +252,9 @@ def test_features_are_those_that_the_configuration_declares():
 @pytest.mark.parametrize("texts", [["b", "a", None, "b"], [None, None], []])
 def test_labels_are_in_order_of_their_texts_and_codes_point_at_them(texts):
     frame = pl.DataFrame({"submit_s": [0] * len(texts), "x": pl.Series(texts, dtype=pl.String)})
-    known = submitted(frame, [Feature("x", CATEGORY, "x", size=5)], None)
-    assert known.labels["x"] == sorted({text for text in texts if text is not None})
-    assert [known.labels["x"][code] if code >= 0 else None for code in known.codes["x"]] == texts
+    job_features = compute_job_features(frame, [Feature("x", CATEGORY, "x", size=5)], None)
+    assert job_features.labels["x"] == sorted({text for text in texts if text is not None})
+    assert [job_features.labels["x"][code] if code >= 0 else None for code in job_features.codes["x"]] == texts
 
 
 @pytest.mark.parametrize("dtype", [pl.Int64, pl.Boolean, pl.Float64, pl.Categorical])
@@ -262,7 +262,7 @@ def test_any_column_can_be_a_category(dtype):
     values = pl.Series([1, 0, None, 1]).cast(pl.String).cast(dtype) if dtype == pl.Categorical else None
     values = pl.Series([1, 0, None, 1]).cast(dtype) if values is None else values
     frame = pl.DataFrame({"submit_s": [0] * 4, "x": values})
-    codes = submitted(frame, [Feature("x", CATEGORY, "x", size=5)], None).codes["x"]
+    codes = compute_job_features(frame, [Feature("x", CATEGORY, "x", size=5)], None).codes["x"]
     assert codes.tolist() == [1, 0, -1, 1]
 
 
@@ -310,20 +310,20 @@ def test_a_constant_or_blank_number_is_left_out(values, columns, reason):
 
 
 def test_a_column_that_the_jobs_lack_is_blank():
-    known = submitted(
+    job_features = compute_job_features(
         pl.DataFrame({"submit_s": [1, 2]}), [Feature("x", NUMERIC, "x"), Feature("y", CATEGORY, "y")], None
     )
-    encoder = Encoder.fit([Feature("x", NUMERIC, "x"), Feature("y", CATEGORY, "y", size=3)], known)
+    encoder = Encoder.fit([Feature("x", NUMERIC, "x"), Feature("y", CATEGORY, "y", size=3)], job_features)
     assert encoder.terms == []
-    assert {about["why"] for about in encoder.params.values()} == {"blank in all jobs"}
+    assert {params["why"] for params in encoder.params.values()} == {"blank in all jobs"}
 
 
 def test_a_vocabulary_is_of_the_commonest_values_and_the_rest_are_another():
     values = ["a", "b", "b", "c", "c", "c", "d", None, "never seen", "d"]
-    encoder, ((places, size),) = category(values, train=8)
+    encoder, ((indices, size),) = category(values, train=8)
     assert encoder.params["x"]["levels"] == ["c", "b", OTHER_VALUE, BLANK_VALUE]
     assert encoder.params["x"]["seen"] == ["a", "b", "c", "d"]
-    assert places.tolist() == [2, 1, 1, 0, 0, 0, 2, 3, 2, 2]
+    assert indices.tolist() == [2, 1, 1, 0, 0, 0, 2, 3, 2, 2]
     assert size == 4
 
 
@@ -333,8 +333,8 @@ def test_values_of_one_frequency_stand_in_order_of_their_texts():
 
 
 def test_what_training_never_saw_counts_as_the_commonest_where_there_is_no_other():
-    _, ((places, _),) = category(["a", "a", "b", "new", None], train=3)
-    assert places.tolist() == [0, 0, 1, 0, 0]
+    _, ((indices, _),) = category(["a", "a", "b", "new", None], train=3)
+    assert indices.tolist() == [0, 0, 1, 0, 0]
 
 
 @pytest.mark.parametrize(
@@ -351,14 +351,14 @@ def test_a_constant_or_blank_category_is_left_out(values, reason):
 def test_buckets_are_of_the_text_alone_and_in_range(texts, buckets):
     """Stable from run to run, as Python's own hash is not, and whatever other texts there are."""
     values = ["one", "another", *texts]
-    _, ((places, size),) = category(values, len(values), HASHED, buckets)
+    _, ((indices, size),) = category(values, len(values), HASHED, buckets)
     assert size == buckets
-    assert places.tolist() == [zlib.crc32(text.encode()) % buckets for text in values]
+    assert indices.tolist() == [zlib.crc32(text.encode()) % buckets for text in values]
 
 
 def test_a_blank_is_in_the_first_bucket():
-    _, ((places, _),) = category(["a", "b", None], 3, HASHED, 16)
-    assert places[2] == 0
+    _, ((indices, _),) = category(["a", "b", None], 3, HASHED, 16)
+    assert indices[2] == 0
 
 
 def test_jobs_outside_the_training_range_are_marked():
@@ -370,7 +370,7 @@ def test_jobs_outside_the_training_range_are_marked():
             "y": ["a", "b", "c", "a", "a", "a", "new", None],
         }
     )
-    info = submitted(frame, features, None)
+    info = compute_job_features(frame, features, None)
     encoder = Encoder.fit(features, info.take(np.arange(3)))
     # A value that training saw and has no column is within the range; a blank is no value.
     assert encoder.is_out_of_range(info).tolist() == [False, False, False, True, True, False, True, False]
@@ -378,22 +378,22 @@ def test_jobs_outside_the_training_range_are_marked():
 
 def test_another_number_than_the_one_of_all_training_jobs_is_beyond():
     features = [Feature("x", NUMERIC, "x")]
-    known = submitted(pl.DataFrame({"submit_s": [0] * 4, "x": [2, 2, 3, None]}), features, None)
-    encoder = Encoder.fit(features, known.take(np.arange(2)))
+    job_features = compute_job_features(pl.DataFrame({"submit_s": [0] * 4, "x": [2, 2, 3, None]}), features, None)
+    encoder = Encoder.fit(features, job_features.take(np.arange(2)))
     assert encoder.terms == []
-    assert encoder.is_out_of_range(known).tolist() == [False, False, True, False]
+    assert encoder.is_out_of_range(job_features).tolist() == [False, False, True, False]
 
 
 def fit_encoder(jobs: int = 500):
-    past = population(made_risk.with_users(jobs, 5).lazy(), ["recurrence_group"])
-    info = submitted(past.jobs, FEATURES, "UTC", past)
+    past = load_population(made_risk.with_users(jobs, 5).lazy(), ["recurrence_group"])
+    info = compute_job_features(past.jobs, FEATURES, "UTC", past)
     return info, Encoder.fit(FEATURES, info)
 
 
 @pytest.mark.parametrize("jobs", [1, BLOCK, BLOCK + 1])
 def test_blocks_are_the_rows_of_the_design(jobs):
-    known, encoder = fit_encoder()
-    design = encoder.design(known.take(np.arange(jobs) % 500))
+    job_features, encoder = fit_encoder()
+    design = encoder.design(job_features.take(np.arange(jobs) % 500))
     blocks = [block.copy() for _, block in design.blocks()]
     assert len(blocks) == (jobs > BLOCK) + 1
     whole = np.concatenate(blocks)
@@ -405,42 +405,45 @@ def test_blocks_are_the_rows_of_the_design(jobs):
 
 
 def test_the_columns_of_a_design_are_its_terms():
-    known, encoder = fit_encoder()
-    design = encoder.design(known)
+    job_features, encoder = fit_encoder()
+    design = encoder.design(job_features)
     rows = design.rows(slice(None))
     assert (rows[:, 0] == 1).all()
     assert design.width == 1 + len(encoder.terms)
-    position_by_term = {(term.feature, term.name): place for place, term in enumerate(encoder.terms, start=1)}
+    position_by_term = {(term.feature, term.name): position for position, term in enumerate(encoder.terms, start=1)}
     levels = encoder.params["gpu_type"]["levels"]
-    types = population(made_risk.with_users(500, 5).lazy()).jobs["gpu_type"].cast(pl.String).to_list()
+    types = load_population(made_risk.with_users(500, 5).lazy()).jobs["gpu_type"].cast(pl.String).to_list()
     for level in levels[1:]:
         is_level = [gpu_type == level or (level == OTHER_VALUE and gpu_type not in levels) for gpu_type in types]
         assert (rows[:, position_by_term["gpu_type", level]] == is_level).all()
     assert len(encoder.params["group"]["levels"]) == 8
     by_user = position_by_term["history", "history by user"]
-    assert (rows[:, by_user] == log_odds_increments(known.rates["history"])[:, 0]).all()
+    assert (rows[:, by_user] == log_odds_increments(job_features.rates["history"])[:, 0]).all()
 
 
 def test_an_encoder_read_again_gives_the_same_design_to_the_last_bit():
-    known, encoder = fit_encoder()
+    job_features, encoder = fit_encoder()
     restored = Encoder.from_json(json.loads(json.dumps(encoder.to_json())), FEATURES)
     assert restored.digest == encoder.digest
     assert restored.terms == encoder.terms
-    assert restored.design(known).rows(slice(None)).tobytes() == encoder.design(known).rows(slice(None)).tobytes()
-    assert (restored.is_out_of_range(known) == encoder.is_out_of_range(known)).all()
+    assert (
+        restored.design(job_features).rows(slice(None)).tobytes()
+        == encoder.design(job_features).rows(slice(None)).tobytes()
+    )
+    assert (restored.is_out_of_range(job_features) == encoder.is_out_of_range(job_features)).all()
 
 
 def test_the_digest_depends_on_the_declaration_not_on_the_data():
-    known, encoder = fit_encoder()
-    other = Encoder.fit(FEATURES, known.take(np.arange(100)))
+    job_features, encoder = fit_encoder()
+    other = Encoder.fit(FEATURES, job_features.take(np.arange(100)))
     assert other.digest == encoder.digest
-    assert Encoder.fit(FEATURES[:-1], known).digest != encoder.digest
+    assert Encoder.fit(FEATURES[:-1], job_features).digest != encoder.digest
     wider = [*FEATURES[:1], Feature("gpu_type", CATEGORY, "gpu_type", size=3), *FEATURES[2:]]
-    assert Encoder.fit(wider, known).digest != encoder.digest
+    assert Encoder.fit(wider, job_features).digest != encoder.digest
 
 
 def test_an_end_that_is_never_known_is_in_nobodys_history():
-    jobs = population(made_risk.with_users(300, 5).lazy())
+    jobs = load_population(made_risk.with_users(300, 5).lazy())
     assert (jobs.known_s[~jobs.ended] == NEVER).all()
     _, ended = history_rates(jobs.jobs, (), jobs)
     assert ended.max() <= jobs.ended.sum()

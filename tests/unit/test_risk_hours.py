@@ -42,7 +42,7 @@ def without_prior(monkeypatch):
 def capture_likelihood(monkeypatch, design, log_h, censored, weights):
     """Return the likelihood that the optimiser receives."""
     likelihoods = []
-    monkeypatch.setattr(module, "ascend", lambda likelihood, start: likelihoods.append(likelihood) or (start, True))
+    monkeypatch.setattr(module, "maximise", lambda likelihood, start: likelihoods.append(likelihood) or (start, True))
     censored_lognormal(design, log_h, censored, weights, np.zeros(design.width + 1))
     return likelihoods[0]
 
@@ -218,11 +218,11 @@ def censor_jobs(seed: int, n: int = 3_000, days: float = 1.0, share: float = SHA
     return np.where(runs, age, lasts), will_fail & ~runs, runs
 
 
-def fit_censored(seed: int, **about) -> Hours:
-    hours, failed, running = censor_jobs(seed, **about)
+def fit_censored(seed: int, **options) -> Hours:
+    hours, failed, running = censor_jobs(seed, **options)
     n = len(hours)
-    others = hours[~failed & ~running]
-    return fit_hours(column_of_ones(n), hours, failed, running, np.full(n, about.get("share", SHARE)), others)
+    ended_hours = hours[~failed & ~running]
+    return fit_hours(column_of_ones(n), hours, failed, running, np.full(n, options.get("share", SHARE)), ended_hours)
 
 
 def test_with_jobs_that_still_run_the_estimate_holds_the_truth_and_without_them_it_is_low():

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from of_formats import FORMATS
 from study.model_features import COLUMNS_AFTER_SUBMISSION, build_risk_options
 from ttf.analyses.shared.risk.encoder import Encoder
-from ttf.analyses.shared.risk.features import HISTORY, NUMERIC, Data, Feature, features_of, submitted
-from ttf.analyses.shared.risk.training_jobs import NEVER, population
+from ttf.analyses.shared.risk.features import HISTORY, NUMERIC, Data, Feature, compute_job_features, parse_features
+from ttf.analyses.shared.risk.training_jobs import NEVER, load_population
 
-JOB_FORMATS = sorted(name for name, about in FORMATS.items() if about["gives"] == "jobs")
+JOB_FORMATS = sorted(name for name, declaration in FORMATS.items() if declaration["gives"] == "jobs")
 OUTCOMES = ["success", "failure", "cancelled", "unknown"]
 ZONE = "Asia/Shanghai"
 LEARN_SHARE, RECALIBRATE_SHARE = 0.57, 0.67
@@ -26,7 +26,7 @@ def features_of_format(name: str) -> list[Feature]:
     back = {"gpu_milli": "gpus", "cpu_milli": "cpus", "mem_mib": "memory"}
     mapping = {back.get(column, column): column for column in columns}
     entry = {"format": name, "mapping": mapping | {"submit": "a"}}
-    return features_of(build_risk_options("mine", entry, FORMATS[name], {}, ZONE)["features"])
+    return parse_features(build_risk_options("mine", entry, FORMATS[name], {}, ZONE)["features"])
 
 
 def jobs_of_format(name: str, n: int = 600, seed: int = 1) -> pl.DataFrame:
@@ -34,17 +34,19 @@ def jobs_of_format(name: str, n: int = 600, seed: int = 1) -> pl.DataFrame:
 
     What is known says something of the risk: it goes by the user or the group.
     """
-    jobs, about = made_risk.with_users(n, seed), FORMATS[name]
+    jobs, declaration = made_risk.with_users(n, seed), FORMATS[name]
     group = jobs["recurrence_group"].str.strip_prefix("group").cast(pl.Int64)
     numbers = {feature.column for feature in features_of_format(name) if feature.kind == NUMERIC}
     columns = {}
-    for index, column in enumerate(about["at_submission"]):
+    for index, column in enumerate(declaration["at_submission"]):
         if column not in jobs.columns or jobs[column].null_count() == n:
             varied = group * (index + 3) % (7 + index)
             columns[column] = varied * 1000 if column in numbers else pl.Series([f"v{value}" for value in varied])
     rng = np.random.default_rng(seed)
     later = {
-        column: pl.Series(rng.integers(0, 9, n)) for column in about["written_later"] if column not in jobs.columns
+        column: pl.Series(rng.integers(0, 9, n))
+        for column in declaration["written_later"]
+        if column not in jobs.columns
     }
     return jobs.with_columns(**columns, **later)
 
@@ -56,9 +58,9 @@ def rewrite(jobs: pl.DataFrame, moment: int, seed: int, later: list[str], starte
     moment of some.
     """
     rng, n = np.random.default_rng(seed), jobs.height
-    known = population(jobs.with_row_index("row").lazy(), ["row"])
+    job_features = load_population(jobs.with_row_index("row").lazy(), ["row"])
     open_ = np.zeros(n, dtype=bool)
-    open_[known.jobs["row"].to_numpy()[known.known_s >= moment]] = True
+    open_[job_features.jobs["row"].to_numpy()[job_features.known_s >= moment]] = True
     ended = rng.random(n) < 0.8
     start_s = np.maximum(jobs["submit_s"].to_numpy(), moment if not started_too else 0) + rng.integers(0, 5_000, n)
     started = jobs["start_s"].fill_null(NEVER).to_numpy()
@@ -82,9 +84,9 @@ def rewrite(jobs: pl.DataFrame, moment: int, seed: int, later: list[str], starte
     ).with_columns(pl.when(pl.Series(ended)).then(pl.col("end_s", "runtime_s")))
     assert set(COLUMNS_AFTER_SUBMISSION) <= set(new.columns)
     changed = pl.when(pl.Series(open_))
-    of_text = {column for column in later if jobs[column].dtype == pl.String}
+    text_columns = {column for column in later if jobs[column].dtype == pl.String}
     return jobs.with_columns(
-        changed.then(new[name].cast(pl.String) if name in of_text else new[name].cast(jobs[name].dtype))
+        changed.then(new[name].cast(pl.String) if name in text_columns else new[name].cast(jobs[name].dtype))
         .otherwise(pl.col(name))
         .alias(name)
         for name in new.columns
@@ -94,13 +96,13 @@ def rewrite(jobs: pl.DataFrame, moment: int, seed: int, later: list[str], starte
 def info_of(jobs: pl.DataFrame, features: list[Feature], until_s: int):
     """Return all information about the jobs submitted up to a moment, as of their submission."""
     data = Data.load(jobs.lazy(), features, ZONE)
-    past, known = data.jobs, data.job_features
+    past, job_features = data.jobs, data.job_features
     rows = past.submit_s <= until_s
     texts = {
-        name: np.array([*labels, "(blank)"], dtype=object)[known.codes[name][rows]].tolist()
-        for name, labels in known.labels.items()
+        name: np.array([*labels, "(blank)"], dtype=object)[job_features.codes[name][rows]].tolist()
+        for name, labels in job_features.labels.items()
     }
-    part = known.take(rows)
+    part = job_features.take(rows)
     encoder = Encoder.fit(features, part)
     return {
         "texts": texts,
@@ -141,7 +143,7 @@ def test_a_feature_of_what_is_written_later_would_be_found_out(column):
     """This checks the comparison above: each such column changes the design when it is a feature."""
     jobs = jobs_of_format("openb").with_columns(attempts=pl.lit(1, dtype=pl.Int64))
     kind = "numeric" if jobs[column].dtype.is_numeric() else "category"
-    leak = features_of({"leak": {"kind": kind, "column": column, "vocabulary": 5}})
+    leak = parse_features({"leak": {"kind": kind, "column": column, "vocabulary": 5}})
     moment = int(jobs["submit_s"][300])
     changed = rewrite(jobs, moment, 1, ["size"])
     assert "design" in differences(info_of(jobs, leak, moment), info_of(changed, leak, moment))
@@ -164,15 +166,15 @@ def test_what_is_written_of_jobs_that_had_ended_does_change_them():
 def test_permuting_outcomes_of_later_ends_changes_no_feature(seed, row):
     """No feature of a job depends on an outcome that is written after its submission."""
     jobs = made_risk.with_users(400, 2)
-    features = features_of({"history": {"kind": HISTORY, "keys": [["user"], ["recurrence_group"]]}})
+    features = parse_features({"history": {"kind": HISTORY, "keys": [["user"], ["recurrence_group"]]}})
     moment = int(jobs["submit_s"][row])
     rows = np.flatnonzero((jobs["end_s"] >= moment).fill_null(False))
     outcome = jobs["outcome"].to_numpy().copy()
     outcome[rows] = np.random.default_rng(seed).permutation(outcome[rows])
     changed = jobs.with_columns(outcome=pl.Series(outcome))
     actual, expected = (
-        submitted(past.jobs, features, None, past).take(past.submit_s <= moment)
-        for past in (population(frame.lazy(), ["recurrence_group"]) for frame in (jobs, changed))
+        compute_job_features(past.jobs, features, None, past).take(past.submit_s <= moment)
+        for past in (load_population(frame.lazy(), ["recurrence_group"]) for frame in (jobs, changed))
     )
     assert (actual.rates["history"] == expected.rates["history"]).all()
     assert (actual.ended_counts["history"] == expected.ended_counts["history"]).all()
@@ -183,13 +185,13 @@ def test_permuting_outcomes_of_later_ends_changes_no_feature(seed, row):
 def test_jobs_that_come_later_may_be_left_out(seed, row):
     """A trace cut at a moment gives the jobs up to it the same features as the whole trace."""
     jobs = made_risk.with_users(400, 3)
-    features = features_of({"history": {"kind": HISTORY, "keys": [["user"], ["recurrence_group"]]}})
+    features = parse_features({"history": {"kind": HISTORY, "keys": [["user"], ["recurrence_group"]]}})
     moment = int(jobs["submit_s"][row])
     cut = jobs.filter(pl.col("submit_s") <= moment)
     changed = rewrite(cut, moment, seed, [])
     actual, expected = (
-        submitted(past.jobs, features, None, past).take(past.submit_s <= moment).rates["history"]
-        for past in (population(frame.lazy(), ["recurrence_group"]) for frame in (jobs, changed))
+        compute_job_features(past.jobs, features, None, past).take(past.submit_s <= moment).rates["history"]
+        for past in (load_population(frame.lazy(), ["recurrence_group"]) for frame in (jobs, changed))
     )
     assert (actual == expected).all()
 
@@ -225,12 +227,12 @@ def test_what_comes_after_a_model_was_made_changes_nothing_of_it(name):
     assert model_at(changed, features, learn_s, until_s) == model
     # Of the jobs to come only the first half, and these of other users and sizes.
     is_new = pl.col("submit_s") >= until_s
-    others = changed.filter(~is_new | (pl.int_range(pl.len()) < 0.8 * jobs.height))
-    shuffled = others["user"].gather(np.random.default_rng(1).permutation(others.height))
-    others = others.with_columns(
+    other_jobs = changed.filter(~is_new | (pl.int_range(pl.len()) < 0.8 * jobs.height))
+    shuffled = other_jobs["user"].gather(np.random.default_rng(1).permutation(other_jobs.height))
+    other_jobs = other_jobs.with_columns(
         user=pl.when(is_new).then(shuffled).otherwise("user"), gpu_milli=pl.when(is_new).then(77).otherwise("gpu_milli")
     )
-    assert model_at(others, features, learn_s, until_s) == model
+    assert model_at(other_jobs, features, learn_s, until_s) == model
 
 
 def test_what_came_before_a_model_was_made_does_change_it():

@@ -13,7 +13,7 @@ from made_risk import OF_EACH_KIND as FEATURES
 from scipy.optimize import minimize
 from scipy.special import expit, logit
 from ttf.analyses.shared.risk.encoder import Design
-from ttf.analyses.shared.risk.features import NUMERIC, Feature, submitted
+from ttf.analyses.shared.risk.features import NUMERIC, Feature, compute_job_features
 from ttf.analyses.shared.risk.model import (
     FEWEST_JOBS,
     FEWEST_PER_OUTCOME,
@@ -28,15 +28,15 @@ from ttf.analyses.shared.risk.model import (
     reason_untrainable,
     train_model,
 )
-from ttf.analyses.shared.risk.splits import split_at_random, temporal
-from ttf.analyses.shared.risk.training_jobs import ENDED_OUTCOMES, LATE_QUANTILE, NEVER, population
+from ttf.analyses.shared.risk.splits import split_at_origins, split_at_random
+from ttf.analyses.shared.risk.training_jobs import ENDED_OUTCOMES, LATE_QUANTILE, NEVER, load_population
 from ttf.records.jobs import JOB_COLUMNS
 
 
 def make_jobs(n: int = 3_000, seed: int = 5):
     """Make (jobs, their information at submission, the last origin)."""
-    jobs = population(made_risk.with_users(n, seed).lazy(), ["recurrence_group"])
-    return jobs, submitted(jobs.jobs, FEATURES, "UTC", jobs), temporal(jobs)[-1]
+    jobs = load_population(made_risk.with_users(n, seed).lazy(), ["recurrence_group"])
+    return jobs, compute_job_features(jobs.jobs, FEATURES, "UTC", jobs), split_at_origins(jobs)[-1]
 
 
 def by_feature(model: Model, design: Design) -> tuple[list[str], np.ndarray]:
@@ -61,7 +61,7 @@ def few_jobs(*rows: tuple) -> pl.LazyFrame:
 
 
 def test_jobs_without_submission_or_that_ended_before_it_take_no_part():
-    jobs = population(
+    jobs = load_population(
         few_jobs(
             (50, 60, 70, "success", 99, 1000, 1),
             (None, 1, 2, "failure", 99, 1000, 1),
@@ -74,7 +74,7 @@ def test_jobs_without_submission_or_that_ended_before_it_take_no_part():
 
 
 def test_what_became_of_a_job_is_told_at_its_end():
-    jobs = population(
+    jobs = load_population(
         few_jobs(
             (0, 10, 3_610, "success", 9_000, 2000, 4),
             (1, 10, 20, "failure", 9_000, 500, None),
@@ -98,7 +98,7 @@ def test_an_unwritten_end_is_known_once_99_in_100_of_its_outcome_had_ended():
     """Failures that take 100 s each, and one of whose end nothing is written: known as soon as one may know so."""
     ended = [(1_000 * index, 1_000 * index, 1_000 * index + 100, "failure", 10**6, 1000, 1) for index in range(50)]
     open_ = [(20_500, 20_500, None, "failure", 10**6, 1000, 1), (20_600, 20_600, None, "cancelled", 10**6, 1000, 1)]
-    jobs = population(few_jobs(*ended, *open_))
+    jobs = load_population(few_jobs(*ended, *open_))
     known_s = dict(zip(jobs.submit_s.tolist(), jobs.known_s.tolist(), strict=True))
     assert known_s[20_500] == 20_600
     # Of an outcome without any written end nothing is known before the trace's end.
@@ -109,7 +109,7 @@ def test_an_unwritten_end_goes_by_all_ends_before_not_by_the_first_ones():
     """Failures at first take 100 s each, later 5 000 s."""
     durations = [(1_000 * index, 100 if index < 50 else 5_000) for index in range(100)]
     written = [(sent_s, sent_s, sent_s + took_s, "failure", 10**6, 1000, 1) for sent_s, took_s in durations]
-    jobs = population(few_jobs(*written, (98_500, 98_500, None, "failure", 10**6, 1000, 1)))
+    jobs = load_population(few_jobs(*written, (98_500, 98_500, None, "failure", 10**6, 1000, 1)))
     known_s = jobs.known_s[jobs.submit_s == 98_500]
     assert known_s.tolist() == [98_500 + 5_000]
 
@@ -117,7 +117,7 @@ def test_an_unwritten_end_goes_by_all_ends_before_not_by_the_first_ones():
 @given(st.lists(st.tuples(st.integers(0, 10**6), st.one_of(st.none(), st.integers(0, 10**5))), min_size=1, max_size=60))
 def test_an_unwritten_end_is_known_by_the_ends_before_that_moment_alone(runs):
     rows = [(sent, sent, None if run_s is None else sent + run_s, "failure", None, 1000, 1) for sent, run_s in runs]
-    jobs = population(few_jobs(*rows))
+    jobs = load_population(few_jobs(*rows))
     is_late = (jobs.ended_s == NEVER) & (jobs.known_s < NEVER)
     for job in np.flatnonzero(is_late):
         moment = jobs.known_s[job]
@@ -128,28 +128,28 @@ def test_an_unwritten_end_is_known_by_the_ends_before_that_moment_alone(runs):
         assert moment - jobs.submit_s[job] >= durations[0]
         # Nothing that ended from that moment on moves it.
         later = [(sent, sent, end if end is None or end < moment else end + 777, *rest) for sent, _, end, *rest in rows]
-        repeated = population(few_jobs(*later))
+        repeated = load_population(few_jobs(*later))
         assert repeated.known_s[job] == moment
     assert 0 < LATE_QUANTILE < 1
 
 
 def test_a_trace_without_users_is_clustered_by_nothing():
-    jobs = population(made_risk.with_users(300, 1).drop("cluster_by", "cluster", "group_by", "group").lazy())
+    jobs = load_population(made_risk.with_users(300, 1).drop("cluster_by", "cluster", "group_by", "group").lazy())
     assert jobs.cluster_by is None
     assert set(jobs.cluster) == {-1}
 
 
 def test_jobs_of_one_user_are_clustered_by_their_groups():
-    one = pl.lit(0, dtype=pl.UInt32)
+    cluster = pl.lit(0, dtype=pl.UInt32)
     frame = made_risk.with_users(300, 1)
-    jobs = population(frame.with_columns(cluster=one).lazy())
+    jobs = load_population(frame.with_columns(cluster=cluster).lazy())
     assert jobs.cluster_by == "recurrence group"
     assert len(set(jobs.cluster)) == frame["group"].n_unique()
 
 
 def test_codes_tell_values_apart_and_blanks_are_0():
     frame = made_risk.with_users(300, 1).with_columns(user=pl.when(pl.int_range(pl.len()) % 3 > 0).then("user"))
-    jobs = population(frame.lazy())
+    jobs = load_population(frame.lazy())
     codes, users = jobs.codes("user"), jobs.jobs["user"].cast(pl.String)
     assert ((codes == 0) == users.is_null().to_numpy()).all()
     assert len({*zip(codes, users, strict=True)}) == len(set(codes)) == users.n_unique()
@@ -162,7 +162,7 @@ def test_codes_tell_values_apart_and_blanks_are_0():
 def test_origins_learn_from_what_had_ended_and_test_what_came_after():
     jobs, _, _ = make_jobs()
     tested = np.zeros(len(jobs), dtype=bool)
-    for split in temporal(jobs):
+    for split in split_at_origins(jobs):
         parts = (split.learn, split.recalibrate, split.test)
         assert not (split.learn & split.recalibrate).any()
         assert not ((split.learn | split.recalibrate) & split.test).any()
@@ -191,9 +191,9 @@ def test_a_random_split_deals_all_jobs_that_ended_out_once():
 
 @pytest.mark.parametrize("n", [0, 1, 2, 5])
 def test_a_few_jobs_can_be_split(n):
-    jobs = population(made_risk.with_users(300, 1).head(n).lazy())
+    jobs = load_population(made_risk.with_users(300, 1).head(n).lazy())
     assert len(jobs) == n
-    for split in [*temporal(jobs), split_at_random(jobs, 1)]:
+    for split in [*split_at_origins(jobs), split_at_random(jobs, 1)]:
         assert len(split.learn) == len(split.test) == n
 
 
@@ -219,7 +219,7 @@ def test_untrainable_data_have_a_reason(jobs, failures, reason):
 def test_what_does_not_differ_is_no_model():
     jobs, info, split = make_jobs()
     only = [Feature("gpus", NUMERIC, "trace_end_s")]
-    info = submitted(jobs.jobs, only, None, jobs)
+    info = compute_job_features(jobs.jobs, only, None, jobs)
     assert made_risk.train(jobs, info, only, split.learn, split.recalibrate, split.until_s) == NO_FEATURES
     assert made_risk.train(jobs, info, [], split.learn, split.recalibrate, split.until_s) == NO_FEATURES
 

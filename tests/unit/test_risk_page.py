@@ -33,7 +33,7 @@ NOT_TELLING = ((0.02, -0.05), (0.15, 0.06), (0.01, -0.02))
 WITHOUT_INTERVALS = ((0.75, None), (0.74, None), (0.70, None))
 
 
-def measured(metric: str, estimate: float | None, low: float | None = None, high: float | None = None, **of) -> dict:
+def measured(metric: str, estimate: float | None, low: float | None = None, high: float | None = None, **cells) -> dict:
     """A row of risk_evaluation; of the logistic regression at the last origin, unless said otherwise."""
     row = {
         "stage": "probability",
@@ -46,7 +46,9 @@ def measured(metric: str, estimate: float | None, low: float | None = None, high
     }
     ends = {"ci_low_clustered": low, "ci_high_clustered": high, "cluster_by": "user", "clusters": 12.3}
     note = None if low is not None else "too few"
-    return row | {"metric": metric, "estimate": estimate, "reason": note} | (ends if estimate is not None else {}) | of
+    return (
+        row | {"metric": metric, "estimate": estimate, "reason": note} | (ends if estimate is not None else {}) | cells
+    )
 
 
 def evaluation(*above: tuple[float, float | None], savings=(10.3, -23.5, 44.0), more=()) -> pl.DataFrame:
@@ -92,7 +94,7 @@ def importance(*drops: tuple[str, float, float], history: tuple[float, float] | 
 def features(*names: tuple[str, str, str]) -> pl.DataFrame:
     """risk_features; names: a feature, its kind and its columns."""
     return analysis.FEATURES.frame(
-        {"feature": name, "kind": kind, "columns": columns, "warm": True, "known": 656, "used": True}
+        {"feature": name, "kind": kind, "columns": columns, "warm": True, "jobs_with_value": 656, "used": True}
         for name, kind, columns in names
     )
 
@@ -143,7 +145,7 @@ def calibration(values=((0.1, 0.12), (0.4, 0.36), (0.62, 0.63))) -> pl.DataFrame
 
 def dependence(*values: str, feature: str = "history") -> pl.DataFrame:
     return analysis.DEPENDENCE.frame(
-        {"feature": feature, "place": index, "value": value, "jobs": 10 + index, "probability": 0.1 + index / 100}
+        {"feature": feature, "position": index, "value": value, "jobs": 10 + index, "probability": 0.1 + index / 100}
         for index, value in enumerate(values)
     )
 
@@ -166,31 +168,31 @@ def study_of(**changed) -> dict[str, pl.DataFrame]:
     return tables_ | {f"risk_{name}": table for name, table in changed.items()}
 
 
-def numbers_of(tables_: dict[str, pl.DataFrame], **others) -> Numbers:
+def numbers_of(tables_: dict[str, pl.DataFrame], **values) -> Numbers:
     verdict_row = summarise_tests(*(tables_[f"risk_{name}"] for name in ("evaluation", "features", "importance")))
     analysis.VERDICT.check(verdict_row)
     metrics = compute_metrics("predict_failure", tables_ | {"risk_verdict": verdict_row})
-    return Numbers(metrics | {key: {"value": value, "unit": "share", "n": 1} for key, value in others.items()})
+    return Numbers(metrics | {key: {"value": value, "unit": "share", "n": 1} for key, value in values.items()})
 
 
 def trace_of(tables_by_name=None, unit="job"):
     tables_of = tables_by_name or {}
-    return SimpleNamespace(about={"unit": unit}, table=lambda name: tables_of[name])
+    return SimpleNamespace(info={"unit": unit}, table=lambda name: tables_of[name])
 
 
 def checked_head(m: Numbers) -> Head:
     """The head of the section, which keeps to its measures and names each of its numbers."""
     head_ = head(trace_of(), m)
     assert isinstance(head_, Head)
-    assert phrases.length(head_.claim) <= 18
+    assert phrases.count_words(head_.claim) <= 18
     assert len(head_.keys) <= 4
-    assert sum(map(phrases.length, head_.text)) <= 60
-    assert all(key in m for text in (head_.claim, *head_.text) for key in phrases.keys(text))
+    assert sum(map(phrases.count_words, head_.text)) <= 60
+    assert all(key in m for text in (head_.claim, *head_.text) for key in phrases.list_keys(text))
     return head_
 
 
 def plain(text: str) -> str:
-    return phrases.plain(text).replace("\u00a0", " ").replace("\u2011", "-")
+    return phrases.strip_markup(text).replace("\u00a0", " ").replace("\u2011", "-")
 
 
 # The verdict ---------------------------------------------------------------------------------------------------
@@ -306,11 +308,11 @@ def served_by_history(above_regression: float, low: float, above: float) -> pl.D
     """risk_evaluation of three origins at which history alone serves, and the regression lies below it."""
     rows = []
     for split in ORIGINS:
-        about = {"split": split, "model": "nested_rate"}
+        cells = {"split": split, "model": "nested_rate"}
         rows += [
             measured("pr_auc", 0.222, 0.2, 0.25, split=split, model="base_rate", serves=False),
-            measured("pr_auc", 0.222 + above, 0.3, 0.38, **about),
-            measured("pr_auc_above_base_rate", above, low, 0.2, **about),
+            measured("pr_auc", 0.222 + above, 0.3, 0.38, **cells),
+            measured("pr_auc_above_base_rate", above, low, 0.2, **cells),
             measured("pr_auc", 0.222 + above - 0.059, 0.25, 0.31, split=split, serves=False),
             measured("pr_auc_above_base_rate", above_regression, low, 0.1, split=split, serves=False),
         ]
@@ -320,7 +322,7 @@ def served_by_history(above_regression: float, low: float, above: float) -> pl.D
 def test_the_strength_goes_by_what_acting_saves_against_its_cost() -> None:
     """At PR-AUC .441 against .296, where acting costs more than it saves, it was said that failure can be told."""
     saved, over_cost = {"gpu_hours_saved": (-3.0, -6.0, -0.4)}, {"gpu_hours_saved_over_cost": (0.4, 0.1, 0.9)}
-    more = [measured(name, *of, split=split) for split in ORIGINS for name, of in (saved | over_cost).items()]
+    more = [measured(name, *cells, split=split) for split in ORIGINS for name, cells in (saved | over_cost).items()]
     more.append(measured("gpu_hours_saved_of_oracle", 0.457, 0.1, 0.8))
     head_ = checked_head(numbers_of(study_of(evaluation=evaluation(*TELLING, savings=None, more=more))))
     assert plain(head_.claim).startswith("Failure prediction is weak, not worth acting on: logistic regression has")
@@ -532,7 +534,7 @@ def test_hostile_values_of_features_stay_labels() -> None:
     assert len(set(values)) == len(HOSTILE)
     m = numbers_of(tables_)
     sentence = describe_importance(m)
-    assert all(key in m for key in phrases.keys(sentence)) and "<script" not in phrases.html(sentence)
+    assert all(key in m for key in phrases.list_keys(sentence)) and "<script" not in phrases.to_html(sentence)
 
 
 # Words ---------------------------------------------------------------------------------------------------------

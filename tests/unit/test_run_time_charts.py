@@ -8,13 +8,13 @@ from given_tables import compute_metrics, correlations, runtime_by_group
 from ttf.analyses.factors.correlate import FAILURE_SHARE, page
 from ttf.analyses.factors.correlate.charts import CHARTS
 from ttf.display.charts.figure import Study
-from ttf.display.phrases import keys, length, plain
+from ttf.display.phrases import count_words, list_keys, strip_markup
 from ttf.display.report_trace import Trace
 from ttf.display.trace_numbers import Numbers
-from ttf.page.results_tables import contracts
-from ttf.records.clusters import with_clusters
+from ttf.page.results_tables import load_all_contracts
+from ttf.records.clusters import add_clusters
 
-CONTRACTS = contracts()
+CONTRACTS = load_all_contracts()
 REQUESTS = ("gpu_milli", "cpu_milli", "mem_mib", "size")
 
 
@@ -22,7 +22,7 @@ def jobs_of(users=24, jobs_per_user=21, slope=1.0):
     """Jobs whose run time goes with their GPUs, of users that ask for all sizes; CPU is a multiple of the GPUs."""
     gpus = [2 ** (number % 7) for number in range(users * jobs_per_user)]
     noise = [1 + number * 37 % 11 / 5 for number in range(users * jobs_per_user)]
-    return with_clusters(
+    return add_clusters(
         pl.DataFrame(
             {
                 "user": [f"u{number // jobs_per_user}" for number in range(users * jobs_per_user)],
@@ -89,28 +89,28 @@ def head_of(jobs, without=()):
         del metrics[key]
     trace = Trace("t", {"unit": "pod"}, Path(), CONTRACTS)
     head, lines = page.head(trace, Numbers(metrics)), page.lines(trace, Numbers(metrics))
-    for text in [line.found for line in lines] + ([head.claim] if head else []):
-        assert set(keys(text)) <= set(metrics)
+    for text in [line.result for line in lines] + ([head.claim] if head else []):
+        assert set(list_keys(text)) <= set(metrics)
     return head, lines
 
 
 def test_the_claim_is_of_the_clearest_correlation():
     head, lines = head_of(jobs_of())
-    assert length(head.claim) <= 18 and len(head.keys) == 4 and not lines
-    assert plain(head.claim).startswith("Run time rises with GPU request among pods that ")
-    assert plain(head.keys[0].note).startswith("95% CI ")
+    assert count_words(head.claim) <= 18 and len(head.keys) == 4 and not lines
+    assert strip_markup(head.claim).startswith("Run time rises with GPU request among pods that ")
+    assert strip_markup(head.keys[0].note).startswith("95% CI ")
     falls, _ = head_of(jobs_of(slope=-1.0))
-    assert "falls with GPU request" in plain(falls.claim)
+    assert "falls with GPU request" in strip_markup(falls.claim)
 
 
 def test_no_significant_correlation_is_a_line():
     head, (line,) = head_of(jobs_of(slope=0.0))
-    assert plain(head.claim) == "No request is significantly associated with run time"
-    assert line.checked and plain(line.found).startswith("no significant correlation of group means (r = ")
+    assert strip_markup(head.claim) == "No request is significantly associated with run time"
+    assert line.checked and strip_markup(line.result).startswith("no significant correlation of group means (r = ")
     head, (line,) = head_of(jobs_of(slope=0.0), without=(".group_mean.reject",))
-    assert not line.checked and plain(line.found) == "no correlation of group means can be tested"
+    assert not line.checked and strip_markup(line.result) == "no correlation of group means can be tested"
     head, _ = head_of(jobs_of(slope=0.0), without=("success.gpu_request.job.reject_clustered",))
-    assert plain(head.claim) == "No request that can be tested is significantly associated with run time"
+    assert strip_markup(head.claim) == "No request that can be tested is significantly associated with run time"
     head, (line,) = head_of(jobs_of(users=1, jobs_per_user=1))
     assert head is None and not line.checked
 
@@ -145,4 +145,4 @@ def test_failure_share_has_the_commonest_values_in_order():
     figure = CHARTS["failure_share"](tables, Study())
     assert [row["value"] for row in figure.datasets["memory_request"]] == [str(value) for value in range(1, 21)]
     assert figure.datasets["all"] == [{"share": 0.2}]
-    assert "Of memory request the 20 commonest values." in figure.caption and "7 of the failures" in figure.caption
+    assert "Of memory request the 20 most common values." in figure.caption and "7 of the failures" in figure.caption

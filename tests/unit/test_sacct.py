@@ -8,12 +8,12 @@ import pytest
 from of_formats import FILES, FORMATS, derive_table, raw_schemas
 from sacct_story import EXPECTED, FIXTURES, check_story, derive_tables
 from study.format_declarations import read_schema_text
-from ttf.formats.protocol import schemas_and_readers
+from ttf.formats.protocol import load_schemas_and_readers
 from ttf.formats.sacct import read as sacct_reader
 from ttf.formats.sacct.tres import parse_mib, parse_tres
 from ttf.raw.ingest import anomalies, ingest
-from ttf.records.jobs import JOB_COLUMNS, NODE_COLUMNS, nodes
-from ttf.records.lives import lives_of_jobs
+from ttf.records.durations import durations_of_jobs
+from ttf.records.jobs import JOB_COLUMNS, NODE_COLUMNS, read_nodes
 from ttf.records.record_contracts import ATTEMPTS
 
 COLUMNS = ["JobIDRaw", "User", "State", "Submit", "Start", "End", "NodeList", "AllocTRES"]
@@ -46,7 +46,7 @@ def test_columns(derive):
     sacct_types = {"state": pl.String, "infra_failure": pl.Boolean, "node_list": pl.List(pl.String)}
     assert {name: attempts.schema[name] for name in sacct_types} == sacct_types
     assert "node_table" not in FORMATS["sacct"]
-    assert nodes({}, None).schema == pl.Schema(NODE_COLUMNS)
+    assert read_nodes({}, None).schema == pl.Schema(NODE_COLUMNS)
 
 
 # --- a real Slurm 22.05
@@ -148,7 +148,7 @@ def test_ended_states(derive, state, outcome, attempt_outcome, infra_failure):
     assert attempts.select("state", "outcome", "infra_failure").row(0) == (raw_state, attempt_outcome, infra_failure)
     assert jobs["infra_failures"].item() == infra_failure
     event = outcome if outcome != "running" else None
-    assert lives_of_jobs(jobs).select("duration_s", "event").row(0) == (10, event)
+    assert durations_of_jobs(jobs).select("duration_s", "event").row(0) == (10, event)
 
 
 @pytest.mark.parametrize("state", ["RUNNING", "SUSPENDED", "COMPLETING", "RESIZING", "CONFIGURING"])
@@ -158,13 +158,13 @@ def test_a_running_job_is_censored_at_its_last_record(derive, state):
     jobs, attempts = derive(row, (*record(6, "FAILED", end=500), 490, ""), columns=columns)
     assert jobs.select("outcome", "end_s", "runtime_s", "suspended_s").row(0) == ("running", 45, 30, 5)
     assert attempts["outcome"][0] == "running"
-    assert lives_of_jobs(jobs).select("duration_s", "event").row(0) == (30, None)
+    assert durations_of_jobs(jobs).select("duration_s", "event").row(0) == (30, None)
 
 
 def test_a_running_job_without_elapsed_is_censored_at_the_end_of_the_trace(derive):
     jobs, _ = derive(record(5, "RUNNING", end="Unknown"), record(6, "COMPLETED", end=500))
     assert jobs.select("outcome", "end_s", "runtime_s").row(0) == ("running", None, None)
-    assert lives_of_jobs(jobs)["duration_s"].to_list() == [490, 490]
+    assert durations_of_jobs(jobs)["duration_s"].to_list() == [490, 490]
 
 
 def test_jobs_that_never_started(derive):
@@ -259,7 +259,7 @@ def test_between_two_runs_a_job_is_running_and_censored_at_its_last_end(derive):
         ("cancelled", "CANCELLED", 20, 10, 1),
     ]
     assert attempts.height == 3
-    assert lives_of_jobs(jobs)["event"].to_list() == [None, None, "cancelled"]
+    assert durations_of_jobs(jobs)["event"].to_list() == [None, None, "cancelled"]
 
 
 def test_a_reused_id_is_another_job(derive):
@@ -430,7 +430,7 @@ def test_times_in_the_zone_of_the_cluster(tmp_path):
     ]
     (tmp_path / "dump.txt").write_text("\n".join(lines) + "\n")
     entry = {"times": {"zone": "America/New_York"}}
-    schemas, readers = schemas_and_readers(FORMATS["sacct"]["reader"], entry, read_schema_text(FILES["sacct"]))
+    schemas, readers = load_schemas_and_readers(FORMATS["sacct"]["reader"], entry, read_schema_text(FILES["sacct"]))
     _, quarantine = ingest({"record": [tmp_path / "dump.txt"]}, schemas, tmp_path, 1.0, readers)
     # There was no 02:30 on 9 March: the clocks went from 02:00 to 03:00.
     assert quarantine.select("line", "reason", "column").rows() == [(4, "not_a_time", "Start")]
@@ -511,7 +511,7 @@ def test_lines_that_make_no_row_together_are_quarantined(tmp_path):
     lines = ["2|ana|FAILED", "0|10|20", "3|ana|FAILED|0|10|20|n1|cpu=1|x|y|z", *text.splitlines()[1:], "4|ana|COM"]
     (tmp_path / "dump.txt").write_text("\n".join([text.splitlines()[0], *lines]))
     account, jobs, _ = derive_tables(tmp_path / "dump.txt", folder=tmp_path / "raw")
-    assert account.select("rows_read", "rows_kept", "rows_quarantined").row(0) == (5, 1, 4)
+    assert account.select("rows_read", "rows_accepted", "rows_quarantined").row(0) == (5, 1, 4)
     assert jobs["job_id"].to_list() == ["1"]
 
 

@@ -25,9 +25,9 @@ from ttf.formats.sacct import read as sacct_reader
 from ttf.formats.sacct.hostlist import node_lists
 from ttf.raw.extra_table_reader import health_events
 from ttf.raw.ingest import ingest
-from ttf.records.infra import EVENT, infra_lives
+from ttf.records.infra import EVENT, infra_durations
 from ttf.stats.durations.mttf import garwood_interval
-from ttf.stats.large_runs.projection import Reach
+from ttf.stats.large_runs.projection import ProjectionLimit
 
 ROOT = Path(__file__).parents[2]
 JOBS = 4_000
@@ -60,7 +60,7 @@ def ingested(output):
     attempts = derive_table("sacct", "attempts", raw)
     ingested_beside("health_event", folder / "new/health_events.csv", folder / "raw")
     events = health_events(folder / "raw")
-    return jobs, attempts, infra_lives(jobs, attempts, RULES, events), account
+    return jobs, attempts, infra_durations(jobs, attempts, RULES, events), account
 
 
 @pytest.fixture(scope="module")
@@ -201,11 +201,16 @@ def test_most_jobs_fit_a_node_and_large_ones_take_most_of_the_gpu_time(ingested)
 
 def test_the_study_finds_every_failure_that_ended_a_run(ingested):
     _, runs, _ = simulate(seed=2025)
-    lives = ingested[2]
-    assert set(lives["basis"]) == {"event"}
-    assert (lives["event"] == EVENT).sum() == sum(run.failed_node is not None for run in runs)
+    durations = ingested[2]
+    assert set(durations["basis"]) == {"event"}
+    assert (durations["event"] == EVENT).sum() == sum(run.failed_node is not None for run in runs)
     table = node_failure_rate(
-        sums_by_nodes(select_job_runs(lives, NODE_GPUS)), "event", NODE_GPUS, "default", 128, Reach(64, 256, "", "")
+        sums_by_nodes(select_job_runs(durations, NODE_GPUS)),
+        "event",
+        NODE_GPUS,
+        "default",
+        128,
+        ProjectionLimit(64, 256, "", ""),
     )
     for row in table.to_dicts():
         assert row["ci_low"] < HAZARD.failures_per_1000_node_days < row["ci_high"]

@@ -17,22 +17,22 @@ from sklearn.metrics import average_precision_score
 from ttf.analyses.risk.predict_failure import EVALUATION, trust
 from ttf.analyses.risk.predict_failure.risk_labels import CANNOT_SAY, NONE, UNPRICED, VERDICT_TEXTS
 from ttf.analyses.shared.risk import served_models
-from ttf.analyses.shared.risk.features import Feature, submitted
-from ttf.analyses.shared.risk.new_jobs import Asked, read_new_jobs
+from ttf.analyses.shared.risk.features import Feature, compute_job_features
+from ttf.analyses.shared.risk.new_jobs import FileRequirements, read_new_jobs
 from ttf.analyses.shared.risk.score import (
     NO_GPUS,
     NO_HOURS,
     SCORES,
     SKEW,
+    compute_skew,
     count_requested_gpus,
     format_value,
-    gpu_columns,
-    model_of,
-    needed,
-    scored,
-    skew,
+    list_gpu_columns,
+    map_needed_features,
+    read_model,
+    score_jobs,
 )
-from ttf.analyses.shared.risk.training_jobs import population
+from ttf.analyses.shared.risk.training_jobs import load_population
 from ttf.engine.errors import StudyError
 
 FEATURES = [
@@ -45,12 +45,12 @@ GPUS = ("gpu_milli", "size")
 
 @pytest.fixture(scope="module")
 def pool():
-    return population(with_users(6_000, seed=7).lazy(), ["job_id", "true_risk", "recurrence_group"])
+    return load_population(with_users(6_000, seed=7).lazy(), ["job_id", "true_risk", "recurrence_group"])
 
 
 @pytest.fixture(scope="module")
 def inputs(pool):
-    return submitted(pool.jobs, FEATURES, None, pool)
+    return compute_job_features(pool.jobs, FEATURES, None, pool)
 
 
 @pytest.fixture(scope="module")
@@ -74,7 +74,7 @@ def is_old(pool, model):
 
 @pytest.fixture(scope="module")
 def scores(pool, inputs, model, is_new, is_old):
-    return scored(model, pool.jobs.filter(is_new), inputs.take(is_new), pool.jobs.filter(is_old), GPUS)
+    return score_jobs(model, pool.jobs.filter(is_new), inputs.take(is_new), pool.jobs.filter(is_old), GPUS)
 
 
 def test_scores_are_the_models_and_gpu_hours_at_stake_their_product(pool, inputs, model, is_new, scores):
@@ -101,9 +101,9 @@ def test_later_failures_have_higher_scores(pool, is_new, scores):
 def test_reasons_add_up_to_the_log_odds_against_the_mean_of_the_training(pool, inputs, is_new, is_old):
     """A model of one number and two levels of history has three reasons, and all are shown."""
     two_features = [FEATURES[0], FEATURES[2]]
-    design = submitted(pool.jobs, two_features, None, pool)
+    design = compute_job_features(pool.jobs, two_features, None, pool)
     model = train(pool, design, two_features, is_old, is_old & False, pool.submit_s[-1], with_hours=False)
-    table = scored(model, pool.jobs.filter(is_new), design.take(is_new), pool.jobs.filter(is_old), GPUS)
+    table = score_jobs(model, pool.jobs.filter(is_new), design.take(is_new), pool.jobs.filter(is_old), GPUS)
     mean = model.shift + model.slope * model.centre @ model.weights
     for row in table.head(300).iter_rows(named=True):
         log_odds = [float(row[f"reason_{rank}"].rsplit(": ", 1)[1]) for rank in (1, 2, 3) if row[f"reason_{rank}"]]
@@ -148,7 +148,7 @@ def test_a_job_beyond_the_range_names_the_feature(pool, model, is_old):
             "gpu_type": ["A", "A", '=HYPERLINK("x")', "A"],
         }
     )
-    table = scored(model, jobs, submitted(jobs, FEATURES, None, pool), pool.jobs.filter(is_old), GPUS)
+    table = score_jobs(model, jobs, compute_job_features(jobs, FEATURES, None, pool), pool.jobs.filter(is_old), GPUS)
     assert table["beyond_range"].to_list() == [False, True, True, False]
     assert table["beyond_feature"].to_list() == [None, "gpus", "gpus, gpu_type", None]
     # A blank user is no new user.
@@ -160,18 +160,20 @@ def test_a_job_beyond_the_range_names_the_feature(pool, model, is_old):
 
 def test_without_history_no_user_is_new(pool, is_old):
     gpus = FEATURES[:1]
-    inputs = submitted(pool.jobs, gpus, None, pool)
+    inputs = compute_job_features(pool.jobs, gpus, None, pool)
     model = train(pool, inputs, gpus, is_old, is_old & False, pool.submit_s[-1], with_hours=False)
-    table = scored(model, pool.jobs, inputs, pool.jobs.filter(is_old), ())
+    table = score_jobs(model, pool.jobs, inputs, pool.jobs.filter(is_old), ())
     assert table["unseen_user"].null_count() == table["unseen_group"].null_count() == table.height
     assert table["reason"].unique().to_list() == [f"{NO_HOURS}; {NO_GPUS}"]
-    assert needed(model) == {"gpu_milli": ["gpus"]}
+    assert map_needed_features(model) == {"gpu_milli": ["gpus"]}
 
 
 def test_a_model_from_its_file_gives_the_same_scores(pool, inputs, model, is_new, is_old, scores):
     """Keys are sorted in the file; the columns of the design have another order."""
-    copy = model_of(json.loads(json.dumps(model.to_json(), sort_keys=True)))
-    assert scored(copy, pool.jobs.filter(is_new), inputs.take(is_new), pool.jobs.filter(is_old), GPUS).equals(scores)
+    copy = read_model(json.loads(json.dumps(model.to_json(), sort_keys=True)))
+    assert score_jobs(copy, pool.jobs.filter(is_new), inputs.take(is_new), pool.jobs.filter(is_old), GPUS).equals(
+        scores
+    )
 
 
 @pytest.mark.parametrize(
@@ -194,13 +196,13 @@ def test_an_edited_model_is_refused(model, edit):
     content = json.loads(json.dumps(model.to_json()))
     edit(content)
     with pytest.raises(StudyError, match="not a model as it was written"):
-        model_of(content)
+        read_model(content)
 
 
 def test_gpus_are_those_known_at_submission():
-    assert gpu_columns(["user", "gpu_requested_milli", "gpu_milli"]) == ("gpu_requested_milli",)
-    assert gpu_columns(["gpu_milli", "inst_num"]) == ("gpu_milli", "inst_num")
-    assert gpu_columns(["user"]) == ()
+    assert list_gpu_columns(["user", "gpu_requested_milli", "gpu_milli"]) == ("gpu_requested_milli",)
+    assert list_gpu_columns(["gpu_milli", "inst_num"]) == ("gpu_milli", "inst_num")
+    assert list_gpu_columns(["user"]) == ()
     jobs = pl.DataFrame({"gpu_milli": [500, 2000, None], "size": [None, 3, 2]})
     assert count_requested_gpus(jobs, ("gpu_milli", "size")).tolist()[:2] == [0.5, 6.0]
     assert np.isnan(count_requested_gpus(jobs, ("gpu_milli", "size"))[2])
@@ -219,7 +221,9 @@ def test_gpus_are_those_known_at_submission():
 
 
 def test_skew_equals_scipy(pool, inputs, model, is_new, is_old):
-    table = skew(model, pool.jobs.filter(is_new), inputs.take(is_new), pool.jobs.filter(is_old), inputs.take(is_old))
+    table = compute_skew(
+        model, pool.jobs.filter(is_new), inputs.take(is_new), pool.jobs.filter(is_old), inputs.take(is_old)
+    )
     SKEW.check(table)
     sizes = table["effect"].abs().to_list()
     assert sizes == sorted(sizes, reverse=True)
@@ -237,7 +241,9 @@ def test_skew_equals_scipy(pool, inputs, model, is_new, is_old):
 
 def test_a_column_gone_missing_is_the_largest_skew(pool, inputs, model, is_new, is_old):
     jobs = pool.jobs.filter(is_new).with_columns(gpu_milli=pl.lit(None, dtype=pl.Int64))
-    table = skew(model, jobs, submitted(jobs, FEATURES, None, pool), pool.jobs.filter(is_old), inputs.take(is_old))
+    table = compute_skew(
+        model, jobs, compute_job_features(jobs, FEATURES, None, pool), pool.jobs.filter(is_old), inputs.take(is_old)
+    )
     assert table.row(0, named=True) | {"effect": 0} == {
         "feature": "gpus",
         "statistic": "blank",
@@ -255,14 +261,14 @@ def test_a_column_gone_missing_is_the_largest_skew(pool, inputs, model, is_new, 
 
 def test_few_jobs_have_no_skew(pool, inputs, model, is_new, is_old):
     indices = np.flatnonzero(is_new)[:5]
-    table = skew(model, pool.jobs[indices], inputs.take(indices), pool.jobs.filter(is_old), inputs.take(is_old))
+    table = compute_skew(model, pool.jobs[indices], inputs.take(indices), pool.jobs.filter(is_old), inputs.take(is_old))
     assert table["effect"].null_count() == table.height
     assert trust.describe_skew(table) == "Skew: not known, too few jobs."
 
 
 # The file ------------------------------------------------------------------------------------------------------
 
-COLUMNS = Asked(
+COLUMNS = FileRequirements(
     needed={"user": ["history"], "gpu_milli": ["gpus"]},
     types={
         "user": pl.String(),
@@ -279,7 +285,7 @@ COLUMNS = Asked(
 HEADER = "job_id,submit_s,user,gpu_milli"
 
 
-def read_text(tmp_path, text: str | bytes, columns: Asked = COLUMNS, name: str = "new.csv"):
+def read_text(tmp_path, text: str | bytes, columns: FileRequirements = COLUMNS, name: str = "new.csv"):
     path = tmp_path / name
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
     return read_new_jobs(path, columns)
@@ -361,7 +367,7 @@ def test_a_malformed_file_is_refused_by_name(tmp_path, message):
 
 
 def test_times_from_an_unknown_origin_have_no_date(tmp_path):
-    columns = Asked(COLUMNS.needed, COLUMNS.types, (), (), clock=False, seen=(0, 1000))
+    columns = FileRequirements(COLUMNS.needed, COLUMNS.types, (), (), clock=False, seen=(0, 1000))
     assert read_text(tmp_path, f"{HEADER}\na,5,u,1\n", columns)[0]["submit_s"].item() == 5
     with pytest.raises(StudyError, match="unknown origin; give submit_s"):
         read_text(tmp_path, "job_id,submit,user,gpu_milli\na,5,u,1\n", columns)
@@ -405,22 +411,26 @@ def write_model(folder, name: str, window: str, until_s: int, decision: str = "p
 
 def test_the_serving_model_is_read(tmp_path):
     with pytest.raises(StudyError, match="there is no model yet"):
-        served_models.current(tmp_path)
+        served_models.current_model(tmp_path)
     write_model(tmp_path, "week_1", "week 1", 10, "not promoted: worse")
     (tmp_path / "current.json").write_text(json.dumps({"model": None, "why": "none was better than the base rate"}))
     with pytest.raises(StudyError, match=r"none was better than the base rate.*MODEL='week 1'"):
-        served_models.current(tmp_path)
+        served_models.current_model(tmp_path)
     write_model(tmp_path, "week_2", "week 2", 20)
     write_model(tmp_path, "current", "week 2", 20)
-    assert served_models.current(tmp_path).window == "week 2"
-    assert served_models.chosen(tmp_path, "week 1").until_s == served_models.chosen(tmp_path, "week_1").until_s == 10
+    assert served_models.current_model(tmp_path).window == "week 2"
+    assert (
+        served_models.model_of_window(tmp_path, "week 1").until_s
+        == served_models.model_of_window(tmp_path, "week_1").until_s
+        == 10
+    )
     for name in ("../week_1", "week 3", "current"):
         with pytest.raises(StudyError, match="there: week 1, week 2"):
-            served_models.chosen(tmp_path, name)
+            served_models.model_of_window(tmp_path, name)
     for text in ("{", "[]", "{}", '{"coefficients": []}', '{"trained_on": {"until_s": "x"}}'):
         (tmp_path / "week_2.json").write_text(text)
         with pytest.raises(StudyError, match=r"week_2.json: .*not as train_model wrote it"):
-            served_models.chosen(tmp_path, "week 1")
+            served_models.model_of_window(tmp_path, "week 1")
 
 
 def test_a_part_has_the_newest_promoted_model_made_before_it(tmp_path):
@@ -429,20 +439,20 @@ def test_a_part_has_the_newest_promoted_model_made_before_it(tmp_path):
     write_model(tmp_path, "2", "part 2: b.txt", 20, "not promoted: too few to tell")
     write_model(tmp_path, "3", "part 3: c.txt", 30, "pending")
     # Part b has a job that was submitted before the last of a: the order of the parts counts.
-    assert served_models.before_part(tmp_path, "b.txt", parts, 8).window == "part 1: a.txt"
-    assert served_models.before_part(tmp_path, "c.txt", parts, 25).window == "part 1: a.txt"
+    assert served_models.model_before_part(tmp_path, "b.txt", parts, 8).window == "part 1: a.txt"
+    assert served_models.model_before_part(tmp_path, "c.txt", parts, 25).window == "part 1: a.txt"
     with pytest.raises(StudyError, match=r"no promoted model was made before the part a\.txt"):
-        served_models.before_part(tmp_path, "a.txt", parts, 0)
+        served_models.model_before_part(tmp_path, "a.txt", parts, 0)
     write_model(tmp_path, "1", "part 1: a.txt", 10, "not promoted: worse")
     with pytest.raises(StudyError, match=r"not promoted: part 1: a\.txt, part 2: b\.txt \(MODEL=\)"):
-        served_models.before_part(tmp_path, "c.txt", parts, 25)
+        served_models.model_before_part(tmp_path, "c.txt", parts, 25)
 
 
 def test_windows_of_time_count_by_their_last_moment(tmp_path):
     for week in (1, 2, 3):
         write_model(tmp_path, f"week_{week}", f"week {week}", 10 * week)
     for first_s, window in ((10, "week 1"), (29, "week 2"), (99, "week 3")):
-        assert served_models.before_part(tmp_path, "b", ["a", "b"], first_s).window == window
+        assert served_models.model_before_part(tmp_path, "b", ["a", "b"], first_s).window == window
 
 
 # Its evaluation ------------------------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ from ttf.analyses.queue.describe_workload.workload import (
     recurrence,
     request_against_use,
 )
-from ttf.page.replication.scorecard import NotComputable, implied_counts, quantity, scorecard
+from ttf.page.replication.scorecard import NotComputable, compute_quantity, implied_counts, scorecard
 from ttf.records.jobs import JOB_COLUMNS
 from ttf.stats.durations.mttf import mean_time_to_failure
 
@@ -72,7 +72,7 @@ def micro_jobs() -> pl.DataFrame:
 
 def micro_tables() -> dict[str, pl.DataFrame]:
     jobs = micro_jobs()
-    lives = pl.DataFrame(
+    durations = pl.DataFrame(
         {
             "duration_s": [31_536_000] * 12,
             "event": ["failure"] * 3 + [None] * 9,
@@ -95,7 +95,7 @@ def micro_tables() -> dict[str, pl.DataFrame]:
         "gpu_requests": gpu_requests(jobs),
         "request_use": request_against_use(jobs),
         "recurrence": recurrence(jobs),
-        "mttf": mean_time_to_failure(lives, "failure", ["all"]),
+        "mttf": mean_time_to_failure(durations, "failure", ["all"]),
     }
 
 
@@ -360,15 +360,15 @@ def test_a_quantity_that_cannot_be_computed_states_the_reason(changes, note):
 
 
 def test_quantities_of_several_rows():
-    assert quantity(TABLE, {"column": "v", "aggregate": "sum"}) == (20.05, 18)
-    assert quantity(TABLE, {"column": "v", "aggregate": "max"}) == (10.05, None)
-    assert quantity(TABLE, {"column": "v", "where": {"k": ["one", "two"]}, "aggregate": "min"}) == (3.0, None)
-    assert quantity(TABLE, {"column": "v", "where": {"k": "none"}, "aggregate": "count"}) == (0.0, None)
-    assert quantity(TABLE, {"column": "v", "where": {"k": None}})[0] == 7.0
-    assert quantity(TABLE, {"column": "n", "where": {"k": "one"}, "of": {"k": ["one", "two"]}}) == (5 / 11, 11)
-    assert quantity(TABLE, {"column": "v", "where": {"k": "two"}, "over": "n"}) == (0.5, 6)
+    assert compute_quantity(TABLE, {"column": "v", "aggregate": "sum"}) == (20.05, 18)
+    assert compute_quantity(TABLE, {"column": "v", "aggregate": "max"}) == (10.05, None)
+    assert compute_quantity(TABLE, {"column": "v", "where": {"k": ["one", "two"]}, "aggregate": "min"}) == (3.0, None)
+    assert compute_quantity(TABLE, {"column": "v", "where": {"k": "none"}, "aggregate": "count"}) == (0.0, None)
+    assert compute_quantity(TABLE, {"column": "v", "where": {"k": None}})[0] == 7.0
+    assert compute_quantity(TABLE, {"column": "n", "where": {"k": "one"}, "of": {"k": ["one", "two"]}}) == (5 / 11, 11)
+    assert compute_quantity(TABLE, {"column": "v", "where": {"k": "two"}, "over": "n"}) == (0.5, 6)
     with pytest.raises(NotComputable, match="nothing that it could be a share of"):
-        quantity(TABLE, {"column": "n", "where": {"k": "one"}, "of": {"k": "four"}})
+        compute_quantity(TABLE, {"column": "n", "where": {"k": "one"}, "of": {"k": "four"}})
 
 
 def test_claims_on_missing_traces_have_one_row_each_and_are_not_run():
@@ -401,7 +401,7 @@ def test_pairs_that_agree_differ_are_pasted_malformed_or_impossible():
         "again": "identical",
         "never": "impossible",
     }
-    assert set(counts["n_found"]) == {27}
+    assert set(counts["n_in_data"]) == {27}
     assert implied_counts([make_pair("a", "0.44", "2.01e-02")], [], lambda *_: None)["verdict"].to_list() == ["not run"]
 
 

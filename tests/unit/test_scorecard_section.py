@@ -9,7 +9,7 @@ import pytest
 from prose import find_slips
 from ttf.engine.storage.tables import write_csv
 from ttf.page.replication.scorecard import DIFFERS, NOT_COMPUTABLE, NOT_RUN, REPRODUCED, SUSPECT
-from ttf.page.report.scorecard_section import MOST_ROWS, scored_of
+from ttf.page.report.scorecard_section import MOST_ROWS, read_findings
 from ttf.page.report.trace_page import environment
 from ttf.page.report_contracts import IMPLIED_N, SCORECARD
 
@@ -43,7 +43,7 @@ def render_section(folder: Path, scored: pl.DataFrame, trace: str = "trace0") ->
     """Render the section with tables as [name]; return its text and its tables."""
     write_csv(scored, folder / "scorecard.csv")
     write_csv(pl.DataFrame(schema=IMPLIED_N.schema), folder / "implied_n.csv")
-    scored_section = scored_of(trace, folder / "scorecard.csv", folder / "implied_n.csv")
+    scored_section = read_findings(trace, folder / "scorecard.csv", folder / "implied_n.csv")
     text = JINJA.get_template("sections/scorecard.qmd").render(
         scored_section.context,
         table=lambda name, caption: f"[{name}: {caption}]",
@@ -96,4 +96,4 @@ def test_findings_of_one_trace_that_were_not_computed(tmp_path):
     assert "None of the published findings could be computed here." in text
     assert "has 150 findings about this trace" in text
     assert tables.keys() == {"scorecard-sources"}
-    assert scored_of("another", tmp_path / "scorecard.csv", tmp_path / "implied_n.csv") is None
+    assert read_findings("another", tmp_path / "scorecard.csv", tmp_path / "implied_n.csv") is None

@@ -22,27 +22,27 @@ def folder(tmp_path):
         (published / name).parent.mkdir(parents=True, exist_ok=True)
         (published / name).write_text(text)
     (published / os.fsdecode(b"\xff.csv")).write_text("bytes that are no text")
-    seal.seal(published)
-    assert seal.problems(published) == []
+    seal.write_list(published)
+    assert seal.find_problems(published) == []
     return published
 
 
 def reseal(folder, facts):
     """Seal other facts with a correct digest; return the problems."""
-    (folder / seal.NAME).write_bytes(seal.sealed(facts))
-    return seal.problems(folder)
+    (folder / seal.NAME).write_bytes(seal.seal_json(facts))
+    return seal.find_problems(folder)
 
 
 def test_the_same_files_have_the_same_list(folder):
     content = (folder / seal.NAME).read_bytes()
     for ending in seal.SIGNATURES:
         (folder / f"{seal.NAME}{ending}").write_text("of the list")
-    seal.seal(folder)
+    seal.write_list(folder)
     assert (folder / seal.NAME).read_bytes() == content
-    contents = [(path, (folder / path).read_bytes()) for path in seal.unsealed(folder / seal.NAME)["files"]]
-    assert seal.list_of(reversed(contents)) == content
-    assert seal.count(folder) == len(TEXTS) + 1
-    assert seal.problems(folder) == []
+    contents = [(path, (folder / path).read_bytes()) for path in seal.read_sealed(folder / seal.NAME)["files"]]
+    assert seal.make_list(reversed(contents)) == content
+    assert seal.count_files(folder) == len(TEXTS) + 1
+    assert seal.find_problems(folder) == []
 
 
 def test_a_change_a_loss_and_an_addition_have_a_line_each(folder):
@@ -50,7 +50,7 @@ def test_a_change_a_loss_and_an_addition_have_a_line_each(folder):
     (folder / "tables/a.csv").write_text("")
     (folder / "tables/b.csv").write_text("")
     (folder / "c\n.csv").unlink()
-    assert seal.problems(folder) == [
+    assert seal.find_problems(folder) == [
         "'c\\n.csv': missing",
         "index.html: changed; its SHA-256 differs",
         "tables/a.csv: changed; it has 0 bytes instead of 4",
@@ -75,7 +75,7 @@ def test_each_kind_of_file_substitute_is_reported(folder, tmp_path):
             with socket.socket(socket.AF_UNIX) as listener:
                 listener.bind(str(folder / name))
     (folder / "more").symlink_to("/")
-    assert seal.problems(folder) == [
+    assert seal.find_problems(folder) == [
         ".nojekyll: a link was put there",
         "'c\\n.csv': a socket was put there",
         "index.html: a link was put there",
@@ -84,7 +84,7 @@ def test_each_kind_of_file_substitute_is_reported(folder, tmp_path):
         "tables/deeper/ä b.csv: missing",
     ]
     with pytest.raises(StudyError, match="only files can be published"):
-        seal.seal(folder)
+        seal.write_list(folder)
 
 
 def test_a_flipped_bit_of_the_list_is_reported(folder):
@@ -94,7 +94,7 @@ def test_a_flipped_bit_of_the_list_is_reported(folder):
         flipped = bytearray(content)
         flipped[index] ^= 1 << rng.randrange(8)
         (folder / seal.NAME).write_bytes(flipped)
-        assert len(seal.problems(folder)) == 1, index
+        assert len(seal.find_problems(folder)) == 1, index
 
 
 NOT_SEALED = {
@@ -113,7 +113,7 @@ NOT_SEALED = {
 @pytest.mark.parametrize("case", NOT_SEALED)
 def test_a_file_that_is_no_sealed_list_is_refused(folder, case):
     (folder / seal.NAME).write_bytes(NOT_SEALED[case])
-    assert len(seal.problems(folder)) == 1
+    assert len(seal.find_problems(folder)) == 1
 
 
 # Content that somebody may seal anew.
@@ -151,12 +151,12 @@ def test_json_of_no_writer_is_refused(folder, text):
     plain = f"{{\n {text}\n}}\n".encode()
     digest = seal.hashlib.sha256(plain).hexdigest()
     (folder / seal.NAME).write_bytes(b'{\n "digest": "' + digest.encode() + b'",\n' + plain[2:])
-    assert len(seal.problems(folder)) == 1
+    assert len(seal.find_problems(folder)) == 1
 
 
 def test_a_list_of_1_gb_is_not_read(folder):
     os.truncate(folder / seal.NAME, 10**9)
-    [message] = seal.problems(folder)
+    [message] = seal.find_problems(folder)
     assert "is longer than" in message
 
 
@@ -164,7 +164,7 @@ def test_a_list_of_1_gb_is_not_read(folder):
 def test_a_substitute_of_the_list_is_refused(folder, make):
     (folder / seal.NAME).unlink()
     make(folder / seal.NAME)
-    [message] = seal.problems(folder)
+    [message] = seal.find_problems(folder)
     assert "not the file that was written" in message
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from ttf.analyses import BUILT_IN
-from ttf.analyses.catalogue import rooms
+from ttf.analyses.catalogue import load_analyses
 from ttf.analyses.sections import APPENDIX, RESULTS, THEMES, number_sections
 
 REPORT = Path(__file__).parents[2] / "report"
@@ -18,7 +18,7 @@ WITHOUT_A_HEADING = {"describe_attempts/outcomes_window", "measure_drift/drift",
 def declared_sections() -> list[tuple[str, str]]:
     """List (theme, analysis/template) of each section that an analysis declares."""
     sections = []
-    for name, analysis in rooms().items():
+    for name, analysis in load_analyses().items():
         for section in analysis.sections:
             theme, _, template = section.rpartition("/")
             sections.append((theme or analysis.theme, f"{name}/{template}"))
@@ -49,7 +49,7 @@ def test_every_section_has_an_analysis_with_a_head():
     """Pages lack a section if no analysis of its theme has a head."""
     themes_with_head = {
         analysis.theme
-        for name, analysis in rooms().items()
+        for name, analysis in load_analyses().items()
         if (page := BUILT_IN / analysis.theme / name / "page.py").is_file()
         and "\ndef head(" in page.read_text(encoding="utf-8")
     }

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 from scipy import stats
 from ttf.analyses.comparison.compare_traces import FAILURE_SHARE
-from ttf.analyses.comparison.compare_traces.compute import JOBS_READ, Subject, compare_jobs, compare_lives
+from ttf.analyses.comparison.compare_traces.compute import JOBS_READ, Subject, compare_durations, compare_jobs
 from ttf.analyses.factors.correlate.compute import failure_share
 from ttf.analyses.large_runs.measure_ettr.compute import _clustered_interval as clustered_ettr
 from ttf.analyses.lost.measure_losses.owners import failures_by_owner
@@ -20,10 +20,10 @@ from ttf.analyses.queue.describe_attempts.retries import (
 )
 from ttf.analyses.queue.describe_workload.population import roles
 from ttf.analyses.queue.reconstruct_occupancy.delay_causes import CAUSES, DelayCauses
-from ttf.analyses.replication.ask_again.compute import rate_ratio
 from ttf.analyses.replication.measure_epochs import EPOCHS
 from ttf.analyses.replication.measure_epochs.compute import epochs_summary, epochs_table
-from ttf.records.clusters import with_clusters, with_levels
+from ttf.analyses.replication.repeat_study.compute import rate_ratio
+from ttf.records.clusters import add_clusters, add_levels
 from ttf.records.jobs import GPU_BUCKETS, JOB_COLUMNS, conform
 from ttf.records.runs import RUN_COLUMNS
 from ttf.stats.clustered import CLUSTERED, clustered_ratios, clustered_shares
@@ -56,7 +56,7 @@ def make_jobs(users: int = 25, n: int = 800, seed: int = 6) -> pl.DataFrame:
             "trace_end_s": 10**6,
         }
     )
-    return with_clusters(conform(frame, JOB_COLUMNS))
+    return add_clusters(conform(frame, JOB_COLUMNS))
 
 
 JOBS = make_jobs()
@@ -86,18 +86,18 @@ def test_failure_shares_have_one_clustered_interval_in_every_analysis() -> None:
 def test_components_are_clustered_by_their_system() -> None:
     rng = np.random.default_rng(1)
     rows = {"node": rng.integers(0, 12, 200).astype(str), "duration_s": rng.integers(1, 10**6, 200)}
-    lives = pl.DataFrame(rows | {"event": rng.choice(["failure", "end"], 200)})
-    lives = with_levels(lives, {"system": ["node"]}).with_columns(
+    durations = pl.DataFrame(rows | {"event": rng.choice(["failure", "end"], 200)})
+    durations = add_levels(durations, {"system": ["node"]}).with_columns(
         duration_s=pl.when(pl.int_range(pl.len()) > 2).then("duration_s"),
         event=pl.when(pl.int_range(pl.len()) > 2).then("event").otherwise(pl.lit("failure")),
         **dict.fromkeys(("gpu_count", "gpu_milli"), pl.lit(None, pl.Int64)),
         nodes=1,
     )
-    row = compare_lives(Subject("t", "node", "lives"), lives)[1]
+    row = compare_durations(Subject("t", "node", "durations"), durations)[1]
     assert (row["without_end"], row["cluster_by"]) == (3, "system")
-    measured = lives.drop_nulls("duration_s")
+    measured = durations.drop_nulls("duration_s")
     sums = ((pl.col("event") == "failure").sum(), pl.len())
-    expected = clustered_ratios(measured, [], pl.col("duration_s").sum(), *sums, both=True)
+    expected = clustered_ratios(measured, [], pl.col("duration_s").sum(), *sums, has_mean_leverage=True)
     assert [row[f"{name}_s"] for name in BOUNDS] == approx_bounds(expected)
 
 
@@ -156,7 +156,7 @@ def test_causes_of_waits_are_shares_of_the_jobs_that_waited() -> None:
     cause = rng.integers(0, shape[1], n) * rng.integers(0, 2, 20)[cluster]
     cells = np.unique(cluster * shape[0] * shape[1] + bucket * shape[1] + cause, return_counts=True)
     shares = DelayCauses._clustered(SimpleNamespace(_cluster_by="user"), np.stack(cells), shape)
-    rows = with_clusters(pl.DataFrame({"user": cluster.astype(str), "bucket": bucket, "cause": cause}))
+    rows = add_clusters(pl.DataFrame({"user": cluster.astype(str), "bucket": bucket, "cause": cause}))
     for group, group_rows in (("all", rows), ("2-4", rows.filter(bucket=list(GPU_BUCKETS).index("2-4")))):
         expected = clustered_shares(group_rows, [], (pl.col("cause") == 1).sum(), pl.len())
         assert shares.filter(group=group, cause=CAUSES[1]).select(BOUNDS).rows()[0] == approx_bounds(expected)
@@ -168,7 +168,7 @@ def test_epochs_are_shares_of_jobs() -> None:
     epochs = rng.integers(1, 30, n)
     frame = {"user": rng.integers(0, 15, n).astype(str), "outcome": ["success"] * n, "epochs": epochs}
     frame |= dict.fromkeys(("lowest_at", "near_at"), np.minimum(rng.integers(1, 30, n), epochs))
-    jobs = with_clusters(pl.DataFrame(frame)).with_columns(run_s=None, after_s=None, gpu_milli=None)
+    jobs = add_clusters(pl.DataFrame(frame)).with_columns(run_s=None, after_s=None, gpu_milli=None)
     table = epochs_table(jobs)
     EPOCHS.check(table)
     expected_lowest = clustered_shares(jobs, [], (pl.col("lowest_at") * 2 <= pl.col("epochs")).sum(), pl.len())
@@ -183,7 +183,7 @@ def test_equal_users_of_measured_runs_give_students_interval() -> None:
     m, k = 8, 5
     ettr = rng.uniform(0.5, 1, (m, k))
     runs = pl.DataFrame({"user": np.repeat([f"u{user}" for user in range(m)], k), "ettr": ettr.ravel()})
-    row = clustered_ettr(with_clusters(runs))
+    row = clustered_ettr(add_clusters(runs))
     p, se = ettr.mean(), math.sqrt(((ettr.mean(axis=1) - ettr.mean()) ** 2).sum()) / m / (1 - 1 / m)
     margin = stats.t.ppf(0.975, m - 1) * se / (p * (1 - p))
     logit = math.log(p / (1 - p))

@@ -9,20 +9,20 @@ from outage_traces import DAY, make_outages
 from scipy import stats
 from ttf.analyses.shared.outages import outage_simulation
 from ttf.analyses.shared.outages.outage_simulation import (
-    Drawn,
+    Empirical,
     Exponential,
     batches,
-    block_shortfalls,
-    blocks_of,
-    observed_times,
-    renewals,
-    resampled,
-    shortfalls,
+    build_blocks,
+    count_block_shortfalls,
+    count_shortfalls,
+    fit_distribution,
+    fit_times,
+    resample_blocks,
+    select_initially_up,
+    simulate_renewals,
     time_down,
-    times_of,
-    up_at_begin,
 )
-from ttf.analyses.shared.outages.units_down import course_of, spans_of
+from ttf.analyses.shared.outages.units_down import build_course, list_spans
 
 UP, REPAIR = 9 * DAY, DAY
 
@@ -31,21 +31,23 @@ def time_shares(spans, replicates, horizon):
     return time_down(spans, replicates, horizon) / (replicates * horizon)
 
 
-@pytest.mark.parametrize("repair", [Exponential(REPAIR), Drawn(np.array([0.1, 0.1, 2.8]) * DAY)], ids=["exp", "drawn"])
+@pytest.mark.parametrize(
+    "repair", [Exponential(REPAIR), Empirical(np.array([0.1, 0.1, 2.8]) * DAY)], ids=["exp", "drawn"]
+)
 def test_independent_units_are_binomial_at_any_moment_whatever_their_repair_times(repair):
     units, replicates, horizon = 20, 4000, 30 * DAY
-    spans = renewals(np.random.default_rng(1), units, replicates, horizon, Exponential(UP), repair)
+    spans = simulate_renewals(np.random.default_rng(1), units, replicates, horizon, Exponential(UP), repair)
     expected = stats.binom.pmf(np.arange(8), units, 0.1)
     assert time_shares(spans, replicates, horizon)[:8] == pytest.approx(expected, abs=0.004)
     # The process is stationary from the start, so the first hour is like the last.
-    spans = renewals(np.random.default_rng(2), units, replicates, 3600, Exponential(UP), repair)
+    spans = simulate_renewals(np.random.default_rng(2), units, replicates, 3600, Exponential(UP), repair)
     assert time_shares(spans, replicates, 3600)[:8] == pytest.approx(expected, abs=0.02)
 
 
 def test_the_number_of_outages_of_a_stationary_renewal_process_is_the_time_over_the_cycle():
     rng, replicates, horizon = np.random.default_rng(3), 3000, 50 * DAY
-    up = Drawn(np.quantile(rng.weibull(0.6, 10_000), (np.arange(500) + 0.5) / 500) * 5 * DAY)
-    spans = renewals(rng, 10, replicates, horizon, up, Exponential(REPAIR))
+    up = Empirical(np.quantile(rng.weibull(0.6, 10_000), (np.arange(500) + 0.5) / 500) * 5 * DAY)
+    spans = simulate_renewals(rng, 10, replicates, horizon, up, Exponential(REPAIR))
     outages_per_unit = (spans[0] % horizon > 0).sum() / (10 * replicates)
     assert outages_per_unit == pytest.approx(horizon / (up.mean + REPAIR), rel=0.01)
     # A unit found up stays up so long with the integrated tail over the mean (Cox 1962).
@@ -67,8 +69,10 @@ def test_the_share_without_shortfall_equals_a_birth_and_death_chain():
         if down:
             chain[down, down - 1] = down * repair_rate
     never_short = stats.binom.pmf(np.arange(spares + 1), units, 0.1) @ expm(chain * horizon).sum(axis=1)
-    spans = renewals(np.random.default_rng(6), units, replicates, horizon, Exponential(UP), Exponential(REPAIR))
-    is_never_short = shortfalls(spans, spares, replicates, horizon)[0] == 0
+    spans = simulate_renewals(
+        np.random.default_rng(6), units, replicates, horizon, Exponential(UP), Exponential(REPAIR)
+    )
+    is_never_short = count_shortfalls(spans, spares, replicates, horizon)[0] == 0
     error = np.sqrt(never_short * (1 - never_short) / replicates)
     assert abs(is_never_short.mean() - never_short) < 4 * error
 
@@ -81,7 +85,7 @@ def test_shortfalls_equal_a_count_of_seconds(rows, spares):
     spans = 30 * replicate + start, 30 * replicate + end
     units_down = np.array([[((replicate == r) & (start <= s) & (s < end)).sum() for s in range(30)] for r in range(3)])
     assert time_down(spans, 3, 30).tolist() == np.bincount(units_down.ravel()).tolist()
-    short_s, lacking_s = shortfalls(spans, spares, 3, 30)
+    short_s, lacking_s = count_shortfalls(spans, spares, 3, 30)
     assert short_s.tolist() == (units_down > spares).sum(axis=1).tolist()
     assert lacking_s.tolist() == np.maximum(units_down - spares, 0).sum(axis=1).tolist()
 
@@ -98,8 +102,8 @@ def test_resampled_blocks_count_every_second_of_the_units_they_take(rows, count,
     intervals = {unit: sorted((t, t + d) for k, t, d in rows if k == n) for n, unit in enumerate("abcd")}
     outages, *_, exposure = make_outages(intervals, 60)
     exposure = exposure.with_columns(until_s=pl.when(unit_id="d").then(40).otherwise("until_s"))
-    spans = spans_of(outages, exposure)
-    blocks = blocks_of(spans, exposure, 10)
+    spans = list_spans(outages, exposure)
+    blocks = build_blocks(spans, exposure, 10)
     is_down = np.zeros((4, 60), bool)
     for unit, start, end in spans.select("unit", "start_s", "end_s").iter_rows():
         is_down[unit, start:end] = True
@@ -112,8 +116,8 @@ def test_resampled_blocks_count_every_second_of_the_units_they_take(rows, count,
             present = [unit for unit in np.argsort(order[run]) if blocks.watched[block, unit]][:count]
             total[run, 10 * i : 10 * i + 10] = is_down[present, 10 * block : 10 * block + 10].sum(axis=0)
     lacking = np.maximum(total[:, :horizon] - spares, 0)
-    draws = resampled(np.random.default_rng(5), blocks, count, 50, horizon)
-    short_s, lacking_s = block_shortfalls(draws, blocks, spares, 50)
+    draws = resample_blocks(np.random.default_rng(5), blocks, count, 50, horizon)
+    short_s, lacking_s = count_block_shortfalls(draws, blocks, spares, 50)
     assert short_s.tolist() == (lacking > 0).sum(axis=1).tolist()
     assert lacking_s.tolist() == lacking.sum(axis=1).tolist()
 
@@ -130,8 +134,8 @@ def make_weekly_trace(weeks=6):
 
 def test_resampled_weeks_preserve_joint_outages():
     outages, exposure = make_weekly_trace()
-    spans = spans_of(outages, exposure)
-    blocks = blocks_of(spans, exposure, 7 * DAY)
+    spans = list_spans(outages, exposure)
+    blocks = build_blocks(spans, exposure, 7 * DAY)
     assert blocks.units.tolist() == [5, 5, 5, 5, 5, 4]
     # d is down across the end of a week: the second part does not begin an outage.
     is_d = blocks.unit == 3
@@ -140,25 +144,25 @@ def test_resampled_weeks_preserve_joint_outages():
         [1, -1, 1, -1],
         [True, False, False, False],
     ]
-    draws = resampled(np.random.default_rng(1), blocks, 4, 4000, 35 * DAY)
-    _, down_s = block_shortfalls(draws, blocks, 0, 4000)
+    draws = resample_blocks(np.random.default_rng(1), blocks, 4, 4000, 35 * DAY)
+    _, down_s = count_block_shortfalls(draws, blocks, 0, 4000)
     # Drawing four of five units gives 4/5 of the time down; the last week has four units and gives all of it.
     down_s_by_week = [3 * (n + 1) * 3600 for n in range(6)]
     down_s_by_week[0] += 3600
     down_s_by_week[1] += 3600
     assert down_s.mean() == pytest.approx((0.8 * sum(down_s_by_week[:5]) + down_s_by_week[5]) / 6 * 5, rel=0.02)
-    up = up_at_begin(blocks)
+    up = select_initially_up(blocks)
     assert up.watched[1].tolist() == [True, True, True, False, True]
 
 
 def test_resampled_weeks_reproduce_the_distribution_of_the_trace():
     outages, exposure = make_weekly_trace()
     exposure = exposure.with_columns(until_s=42 * DAY)
-    spans = spans_of(outages, exposure)
-    blocks, time = blocks_of(spans, exposure, 7 * DAY), course_of(spans, exposure).time_down()
+    spans = list_spans(outages, exposure)
+    blocks, time = build_blocks(spans, exposure, 7 * DAY), build_course(spans, exposure).time_down()
     for spares, expected_s in enumerate(np.cumsum(time[::-1])[-2::-1]):
-        draws = resampled(np.random.default_rng(1), blocks, 5, 3000, 42 * DAY)
-        short_s, _ = block_shortfalls(draws, blocks, spares, 3000)
+        draws = resample_blocks(np.random.default_rng(1), blocks, 5, 3000, 42 * DAY)
+        short_s, _ = count_block_shortfalls(draws, blocks, spares, 3000)
         assert short_s.mean() == pytest.approx(expected_s, rel=0.03)
 
 
@@ -171,9 +175,9 @@ def test_times_keep_the_share_down_of_the_trace_and_its_failures():
             unit_intervals.append((int(time_s), int(time_s := time_s + rng.lognormal(9, 1))))
         intervals[f"u{unit}"] = unit_intervals
     outages, *_, exposure = make_outages(intervals, 100 * DAY)
-    spans = spans_of(outages, exposure)
-    up, repair = times_of(spans, exposure)
-    course, outage_count = course_of(spans, exposure), spans["inside"].sum()
+    spans = list_spans(outages, exposure)
+    up, repair = fit_times(spans, exposure)
+    course, outage_count = build_course(spans, exposure), spans["inside"].sum()
     assert repair.mean / (up.mean + repair.mean) == pytest.approx(course.down_share, rel=1e-9)
     assert (up.mean + repair.mean) * outage_count == pytest.approx(60 * 100 * DAY, rel=1e-9)
 
@@ -181,10 +185,10 @@ def test_times_keep_the_share_down_of_the_trace_and_its_failures():
 def test_observed_times_are_kaplan_and_meiers_with_an_exponential_rest():
     rng = np.random.default_rng(9)
     times, limit = rng.exponential(DAY, 4000), 1.5 * DAY
-    distribution = observed_times(np.minimum(times, limit), times <= limit, DAY)
+    distribution = fit_distribution(np.minimum(times, limit), times <= limit, DAY)
     for share in (0.2, 0.5, 0.9, 0.99):
         assert np.quantile(distribution.values, share) == pytest.approx(-DAY * np.log(1 - share), rel=0.08)
-    assert observed_times(np.array([5.0]), np.array([True]), 7.0) == Exponential(7.0)
+    assert fit_distribution(np.array([5.0]), np.array([True]), 7.0) == Exponential(7.0)
 
 
 def test_batches_add_up(monkeypatch):

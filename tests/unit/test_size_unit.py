@@ -4,16 +4,16 @@ from typing import NamedTuple
 
 import polars as pl
 import pytest
-from ttf.analyses.catalogue import rooms
+from ttf.analyses.catalogue import load_analyses
 from ttf.display import phrases
 from ttf.engine.size_unit import CORE, GPU, JOB, NODE, UNITS
-from ttf.engine.storage.tables import detect_unit, read_as_written, read_table, write_product
-from ttf.records.jobs import in_size_unit, size_units
+from ttf.engine.storage.tables import detect_unit, read_table, read_without_renaming, write_product
+from ttf.records.jobs import convert_size_unit, size_units
 
 OTHER_UNITS = (NODE, CORE, JOB)
 TABLES = {
     table.name: table
-    for analysis in rooms().values()
+    for analysis in load_analyses().values()
     for table in analysis.tables
     if analysis.in_size_unit and table.path.endswith(".csv")
 }
@@ -47,10 +47,10 @@ def test_columns_have_the_unit_in_their_names():
 
 
 def test_keys_and_texts_of_a_trace_do_not_change():
-    text = f"{{data.gpus|4 GPUs}} of GPU jobs named {phrases.of_trace('4-GPU run')}"
-    expected = f"{{data.gpus|4 nodes}} of node jobs named {phrases.of_trace('4-GPU run')}"
-    assert phrases.in_unit(text, NODE) == expected
-    assert phrases.in_unit({"gpus": ["A GPU", (1, None)]}, CORE) == {"gpus": ["A core", (1, None)]}
+    text = f"{{data.gpus|4 GPUs}} of GPU jobs named {phrases.quote_trace_text('4-GPU run')}"
+    expected = f"{{data.gpus|4 nodes}} of node jobs named {phrases.quote_trace_text('4-GPU run')}"
+    assert phrases.convert_units(text, NODE) == expected
+    assert phrases.convert_units({"gpus": ["A GPU", (1, None)]}, CORE) == {"gpus": ["A core", (1, None)]}
 
 
 def jobs(gpus=0, nodes=0, cores=0, started=1_000, waiting=0):
@@ -93,7 +93,7 @@ def test_the_first_unit_with_enough_jobs_is_used(frame, unit):
 )
 def test_sizes_count_the_whole_job_in_the_unit(unit, milli):
     frame = jobs(gpus=1, nodes=2, cores=1, started=2).with_columns(gpu_count=0)
-    sized = in_size_unit(frame.lazy(), unit).collect()
+    sized = convert_size_unit(frame.lazy(), unit).collect()
     assert sized["gpu_milli"].to_list() == milli
     assert sized["gpu_count"].to_list() == [-(-(size or 0) // 1_000) for size in milli]
     assert sized["size"].to_list() == [1, 1], "that of all instances is in the request"
@@ -101,9 +101,9 @@ def test_sizes_count_the_whole_job_in_the_unit(unit, milli):
 
 def test_sizes_of_attempts_are_of_all_of_them():
     attempts = pl.LazyFrame({"gpu_milli": [4_000], "cpu_milli": [64_000]})
-    assert in_size_unit(attempts, CORE).collect()["gpu_milli"].to_list() == [64_000]
-    assert "gpu_count" not in in_size_unit(attempts, CORE).collect_schema()
-    no_cores = in_size_unit(pl.LazyFrame({"gpu_milli": [4_000]}), CORE).collect()
+    assert convert_size_unit(attempts, CORE).collect()["gpu_milli"].to_list() == [64_000]
+    assert "gpu_count" not in convert_size_unit(attempts, CORE).collect_schema()
+    no_cores = convert_size_unit(pl.LazyFrame({"gpu_milli": [4_000]}), CORE).collect()
     assert no_cores["gpu_milli"].to_list() == [None], "what is not recorded is not known"
 
 
@@ -122,10 +122,10 @@ def test_tables_in_each_unit_are_read_as_they_were_computed(tmp_path, unit):
     for name, contract in TABLES.items():
         frame, path = example(contract), tmp_path / "t.csv"
         write_product(frame, contract, path, unit)
-        raw, as_written = read_as_written(path, contract)
+        raw, as_written = read_without_renaming(path, contract)
         assert list(raw.columns) == list(as_written.columns) and len(set(raw.columns)) == len(raw.columns), name
         has_unit = any(unit.named(name) != name and not name.startswith("node_gpus") for name in contract.columns)
-        assert detect_unit(path, contract) == (unit if has_unit and not contract.of_gpus else GPU), name
+        assert detect_unit(path, contract) == (unit if has_unit and not contract.is_in_gpus else GPU), name
         restored = read_table(path, contract)
         assert restored.schema == frame.schema, name
         # Where the unit is nodes, the columns of GPUs and of nodes share one name.
@@ -140,7 +140,7 @@ def test_strata_of_sizes_and_reasons_are_in_the_unit(tmp_path):
         stratum_by=pl.Series(["gpus", "gpu_type"]), stratum=pl.lit("1-GPU"), reason=pl.lit("no GPU")
     )
     write_product(frame, contract, tmp_path / "strata.csv", CORE)
-    raw, _ = read_as_written(tmp_path / "strata.csv", contract)
+    raw, _ = read_without_renaming(tmp_path / "strata.csv", contract)
     assert raw["stratum_by"].to_list() == ["cores", "gpu_type"]
     assert raw["reason"].to_list() == ["no core"] * 2 and raw["stratum"].to_list() == ["1-GPU"] * 2
     assert read_table(tmp_path / "strata.csv", contract)["stratum_by"].to_list() == ["gpus", "gpu_type"]

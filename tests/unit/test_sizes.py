@@ -29,18 +29,18 @@ from ttf.analyses.scaling.measure_sizes.sizes import (
     sums_by_nodes,
 )
 from ttf.display.charts.figure import Study
-from ttf.records.lives import nodes_at_work
-from ttf.stats.large_runs.projection import Reach
+from ttf.records.durations import count_nodes
+from ttf.stats.large_runs.projection import ProjectionLimit
 
-UNLIMITED = Reach(16_384, 131_072, "it goes no further", "larger runs")
+UNLIMITED = ProjectionLimit(16_384, 131_072, "it goes no further", "larger runs")
 DAY = 86_400
 AGREES, REJECTED, TOO_FEW = "agrees", "rejected", "too few failures to tell"
-LIVES = {"gpu_count": pl.Int64, "nodes": pl.Int64, "duration_s": pl.Int64, "event": pl.String}
+DURATIONS = {"gpu_count": pl.Int64, "nodes": pl.Int64, "duration_s": pl.Int64, "event": pl.String}
 
 
 def make_durations(*rows):
     """Make one duration per (gpu_count, duration_s, event)."""
-    return pl.DataFrame([(gpus, 1, duration, event) for gpus, duration, event in rows], schema=LIVES, orient="row")
+    return pl.DataFrame([(gpus, 1, duration, event) for gpus, duration, event in rows], schema=DURATIONS, orient="row")
 
 
 def sums(*rows):
@@ -165,7 +165,7 @@ def test_components_count_by_their_own_nodes():
     assert select_row(table, confidence=0.9)["failures_per_node_day"] == 0.25
     assert table["above_gpus"].to_list() == [None, None]
     row = mttf_by_gpus(totals, table, None).row(0, named=True)
-    assert (row["gpus_high"], row["jobs"], row["reason"]) == (None, 0, "no life has a GPU")
+    assert (row["gpus_high"], row["jobs"], row["reason"]) == (None, 0, "no duration has a GPU")
 
 
 @pytest.mark.parametrize(
@@ -229,8 +229,8 @@ def test_recorded_nodes_count_for_the_rate():
 )
 def test_nodes_not_recorded_are_rounded_up(origin, expected):
     runs = new_runs((4, 4, 1), (4, None, 1), (9, 0, 1))
-    assert runs.select(nodes_at_work(8, origin)).to_series().to_list() == expected
-    assert runs.select(nodes_at_work(None)).to_series().to_list() == [4, None, 0]
+    assert runs.select(count_nodes(8, origin)).to_series().to_list() == expected
+    assert runs.select(count_nodes(None)).to_series().to_list() == [4, None, 0]
 
 
 # --- published references
@@ -485,7 +485,7 @@ def test_the_chart_names_the_kind_of_failures(basis):
 
 
 def test_the_chart_without_a_projection_states_so():
-    by_gpus, rate, _ = make_tables(limit=Reach(128, 0, "it cannot be told", "more"))
+    by_gpus, rate, _ = make_tables(limit=ProjectionLimit(128, 0, "it cannot be told", "more"))
     figure = draw_chart(by_gpus, rate, Study("job"))
     assert figure.datasets["projected"] == figure.datasets["beyond"] == []
     assert figure.spec(validate=True)["title"]["subtitle"][0].endswith("; no projection")

@@ -16,11 +16,11 @@ from ttf.analyses.scaling.measure_sizes.sizes import (
     sums_by_cluster,
     sums_by_nodes,
 )
-from ttf.records.clusters import with_clusters
-from ttf.stats.large_runs.projection import Reach
+from ttf.records.clusters import add_clusters
+from ttf.stats.large_runs.projection import ProjectionLimit
 
 DAY = 86_400
-UNLIMITED = Reach(10**6, 10**6, "", "")
+UNLIMITED = ProjectionLimit(10**6, 10**6, "", "")
 
 
 def make_runs(seed, users=40, jobs=2_000, spread=1.0, per_node_day=0.05, by_user=False):
@@ -32,7 +32,7 @@ def make_runs(seed, users=40, jobs=2_000, spread=1.0, per_node_day=0.05, by_user
     rate = per_node_day * nodes * np.exp(spread * rng.normal(size=users)[user])
     limit = rng.exponential(2.0, jobs)
     failure = rng.exponential(1 / rate)
-    lives = pl.DataFrame(
+    durations = pl.DataFrame(
         {
             "user": [f"u{number}" for number in user],
             "gpu_count": 8 * nodes,
@@ -40,7 +40,7 @@ def make_runs(seed, users=40, jobs=2_000, spread=1.0, per_node_day=0.05, by_user
             "event": ["infra_failure" if failed else None for failed in failure < limit],
         }
     )
-    return select_job_runs(with_clusters(lives), 8)
+    return select_job_runs(add_clusters(durations), 8)
 
 
 def test_the_slope_has_the_sandwich_of_statsmodels_a_little_widened():

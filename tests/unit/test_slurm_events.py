@@ -10,10 +10,10 @@ from of_formats import FILES, FORMATS, ingest_tables, raw_schemas
 from sacct_story import FIXTURES
 from samples.sacct import sample, sample_events
 from ttf.engine.errors import StudyError
-from ttf.formats.protocol import Source, code_of
+from ttf.formats.protocol import Source, load_format
 from ttf.formats.slurm_events.read import READERS
-from ttf.records.outages.outage_causes import with_rules
-from ttf.records.outages.outage_records import exposure_of, outages_of
+from ttf.records.outages.outage_causes import apply_rules
+from ttf.records.outages.outage_records import build_exposure, merge_records
 
 RULES = yaml.safe_load((FILES["sacct"].parents[4] / "config/outage_causes.yaml").read_text())["rules"]
 NODES = "Cluster|NodeName|TimeStart|TimeEnd|State|StateRaw|Reason|User"
@@ -34,9 +34,9 @@ def read_dumps(folder, *dumps, max_share=0.0, **meaning):
 
 def derive(source, rules=RULES, with_exposure=True):
     """Derive (outages, records, exposure) as the rule derive_outages does."""
-    format_ = code_of(FORMATS["slurm_events"]["code"])
-    exposure = exposure_of("t", format_.exposure(source)) if with_exposure else None
-    return *outages_of("t", with_rules(format_.outage_records(source), rules), exposure), exposure
+    format_ = load_format(FORMATS["slurm_events"]["code"])
+    exposure = build_exposure("t", format_.exposure(source)) if with_exposure else None
+    return *merge_records("t", apply_rules(format_.outage_records(source), rules), exposure), exposure
 
 
 def dump(*rows, header=NODES):
@@ -355,7 +355,7 @@ def test_columns_in_another_order_fewer_or_more_and_a_delimiter_at_the_end(tmp_p
 def test_a_cut_line_and_an_end_before_the_start_are_quarantined(tmp_path):
     reversed_row = f"c|n8|{T}|{T - 9}|DOWN|1|x|"
     source, account, quarantine = read_dumps(tmp_path / "d", dump(*ROWS, reversed_row) + f"c|n9|{T}", max_share=0.5)
-    assert account.select("rows_read", "rows_kept", "rows_quarantined").row(0) == (5, 3, 2)
+    assert account.select("rows_read", "rows_accepted", "rows_quarantined").row(0) == (5, 3, 2)
     assert quarantine.select("line", "reason").rows() == [(5, "end_before_start"), (6, "wrong_column_count")]
     assert derive(source, with_exposure=False)[0].height == 3
     with pytest.raises(StudyError, match="2 of 5 rows"):

@@ -9,14 +9,20 @@ from outage_rooms import Frames, compute_tables, render_analysis
 from outage_traces import DAY, make_outages
 from scipy import stats
 from ttf.analyses.outages.size_spares.compute import NOT_WATCHED, TOO_RARE, block_length_s, spares_limits
-from ttf.analyses.shared.outages.outage_simulation import ALWAYS_DOWN, NO_OUTAGE, Drawn, Exponential, renewals
+from ttf.analyses.shared.outages.outage_simulation import (
+    ALWAYS_DOWN,
+    NO_OUTAGE,
+    Empirical,
+    Exponential,
+    simulate_renewals,
+)
 from ttf.analyses.shared.outages.units_down import (
-    at_most,
+    binomial_cdf,
     binomial_cumulative,
-    course_of,
-    smallest,
-    spans_of,
-    spares_beside,
+    build_course,
+    count_extra_spares,
+    list_spans,
+    smallest_sufficient,
 )
 
 
@@ -30,9 +36,9 @@ def size_spares(folder, outages, exposure):
 @pytest.mark.parametrize("down_share", [0.001, 0.02, 0.4])
 def test_binomials_are_those_of_scipy(units, down_share):
     down = np.arange(units + 3)
-    assert at_most(down, units, down_share) == pytest.approx(stats.binom.cdf(down, units, down_share), abs=1e-12)
+    assert binomial_cdf(down, units, down_share) == pytest.approx(stats.binom.cdf(down, units, down_share), abs=1e-12)
     for share in (0.9, 0.95, 0.99, 0.999):
-        s = spares_beside(units, down_share, share)
+        s = count_extra_spares(units, down_share, share)
         assert stats.binom.cdf(s, units + s, down_share) >= share - 1e-12
         assert s == 0 or stats.binom.cdf(s - 1, units + s - 1, down_share) < share
 
@@ -48,7 +54,7 @@ def test_the_sweep_counts_every_second(rows, window, block):
     outages, *_, exposure = make_outages(intervals, 50)
     exposure = exposure.with_columns(from_s=pl.when(unit_id="c").then(window[0]).otherwise("from_s"))
     exposure = exposure.with_columns(until_s=pl.when(unit_id="c").then(window[1]).otherwise("until_s"))
-    course = course_of(spans_of(outages, exposure), exposure)
+    course = build_course(list_spans(outages, exposure), exposure)
     spans = {unit: (start, until) for unit, start, until in exposure.select("unit_id", "from_s", "until_s").rows()}
     seconds = [
         (
@@ -69,7 +75,7 @@ def test_the_sweep_counts_every_second(rows, window, block):
 def test_a_fleet_that_grows_has_a_mixture_of_binomials_with_the_same_mean():
     outages, *_, exposure = make_outages({"a": [(10, 30)], "b": [(60, 70)], "c": [], "d": []}, 100)
     exposure = exposure.with_columns(from_s=pl.when(unit_id="d").then(50).otherwise("from_s"))
-    course = course_of(spans_of(outages, exposure), exposure)
+    course = build_course(list_spans(outages, exposure), exposure)
     assert course.units == 3.5
     assert course.down_share == pytest.approx(30 / 350)
     mixture = sum(stats.binom.cdf(np.arange(5), units, 30 / 350) / 2 for units in (3, 4))
@@ -135,7 +141,7 @@ def test_missing_spares_have_a_reason(tmp_path, intervals, until, reason):
 
 
 def test_one_spare_is_not_lost_to_rounding():
-    assert smallest(np.array([0.3, 0.3 + 0.6, 1.0]), 0.9) == 1
+    assert smallest_sufficient(np.array([0.3, 0.3 + 0.6, 1.0]), 0.9) == 1
 
 
 def test_blocks_are_a_multiple_of_the_mean_outage():
@@ -154,16 +160,16 @@ def test_the_interval_covers_the_spares_of_independent_units_or_is_blank(units, 
     """The binomial gives the true number. With long tails (the third case) resampled weeks covered it half the time."""
     times = np.exp(sigma * stats.norm.ppf((np.arange(4096) + 0.5) / 4096))
     down, up = (
-        Drawn(times * repair * DAY / times.mean()) if sigma else Exponential(repair * DAY),
+        Empirical(times * repair * DAY / times.mean()) if sigma else Exponential(repair * DAY),
         Exponential(40 * repair * DAY),
     )
     exposure = pl.DataFrame({"from_s": [0] * units, "until_s": [days * DAY] * units})
     truth, interval_count, covered_count, rng = stats.binom.ppf(p, units, 1 / 41), 0, 0, np.random.default_rng(1)
     for _ in range(60):
-        start_s, end_s = renewals(rng, units, 1, days * DAY, up, down)
+        start_s, end_s = simulate_renewals(rng, units, 1, days * DAY, up, down)
         length_s = max(7 * DAY, block_length_s(end_s - start_s, np.count_nonzero(start_s)))
         if (1 - p) * days * DAY >= length_s:
-            course = course_of(pl.DataFrame({"start_s": start_s, "end_s": end_s}), exposure)
+            course = build_course(pl.DataFrame({"start_s": start_s, "end_s": end_s}), exposure)
             low, high = spares_limits(course.time_down_by(length_s), p)
             interval_count, covered_count = interval_count + 1, covered_count + (low <= truth <= high)
     assert interval_count == 0 if sigma == 2 else interval_count > 54 and covered_count >= 0.9 * interval_count

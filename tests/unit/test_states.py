@@ -11,7 +11,7 @@ from ttf.analyses.outcomes.describe_states.charts import draw_size_mix
 from ttf.analyses.outcomes.describe_states.compute import MOST_STATES, build_size_mix, build_states, summarise_cluster
 from ttf.analyses.outcomes.split_outcomes.compute import outcome_table
 from ttf.display.charts.figure import Study
-from ttf.records.infra import infra_lives
+from ttf.records.infra import infra_durations
 from ttf.records.jobs import JOB_COLUMNS
 
 OUTCOMES = {"COMPLETED": "success", "FAILED": "failure", "NODE_FAIL": "failure", "PENDING": "waiting"}
@@ -42,7 +42,7 @@ def make_jobs(*rows):
 
 
 def count_states(frame, attempts=None, rules=RULES):
-    return build_states(frame, infra_lives(frame, attempts, rules), attempts is not None)
+    return build_states(frame, infra_durations(frame, attempts, rules), attempts is not None)
 
 
 MICRO = make_jobs(

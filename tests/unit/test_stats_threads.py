@@ -13,8 +13,8 @@ import hashlib, sys
 sys.path[:0] = sys.argv[1:]
 import numpy as np
 import polars as pl
-from ttf.records.clusters import with_clusters
-from ttf.records.infra import infra_lives
+from ttf.records.clusters import add_clusters
+from ttf.records.infra import infra_durations
 from ttf.records.jobs import JOB_COLUMNS, conform
 from ttf.analyses.factors.correlate import compute as correlate
 from ttf.analyses.factors.estimate_hazards import hazard_ratios, incidence, logrank
@@ -35,8 +35,8 @@ jobs = pl.DataFrame({
     "size": rng.integers(1, 50, n),
     "cpu_used_milli": rng.integers(0, 60_000, n),
 })
-lives = jobs.rename({"runtime_s": "duration_s", "outcome": "event", "size": "nodes"})
-lives = lives.with_columns(duration_max_s=pl.col("duration_s") + 9)
+durations = jobs.rename({"runtime_s": "duration_s", "outcome": "event", "size": "nodes"})
+durations = durations.with_columns(duration_max_s=pl.col("duration_s") + 9)
 strata = ["all", "gpu_type", "nodes"]
 owned = jobs.with_columns(
     job_id=pl.int_range(n).cast(pl.String),
@@ -44,31 +44,31 @@ owned = jobs.with_columns(
     start_s=pl.Series(rng.integers(0, 10**7, n)),
 )
 owned = conform(owned.with_columns(end_s=pl.col("start_s") + pl.col("runtime_s")), JOB_COLUMNS)
-runs = whole_losses.make_runs(owned, None, infra_lives(owned, None, {}))
+runs = whole_losses.make_runs(owned, None, infra_durations(owned, None, {}))
 owner_sums = whole_losses.owner_counts(owned.lazy(), runs)
-curves, summary = survival.survival_tables(lives, "failure", strata)
+curves, summary = survival.survival_tables(durations, "failure", strata)
 tables = [
-    correlate.failure_share(with_clusters(jobs)),
-    *correlate.groups_and_correlations(with_clusters(jobs), [None, 3600]),
+    correlate.failure_share(add_clusters(jobs)),
+    *correlate.groups_and_correlations(add_clusters(jobs), [None, 3600]),
     curves,
-    survival.thin(curves, 200),
+    survival.thin_curves(curves, 200),
     summary,
-    mttf.mean_time_to_failure(lives, "failure", strata),
-    fit_mttf.failures_without_end(lives, "failure", strata),
-    (models := lifetimes.lifetime_models(lives, "failure", strata)),
+    mttf.mean_time_to_failure(durations, "failure", strata),
+    fit_mttf.failures_without_end(durations, "failure", strata),
+    (models := lifetimes.lifetime_models(durations, "failure", strata)),
     verdict.lifetime_verdict(models, curves),
     lost_work.lost_work(whole_losses.loss_sums(runs, 3600, 300)),
     lost_work.lost_work_by_month(whole_losses.loss_sums(runs, 3600, 300, 0), 0, 10**8),
-    owners.failures_by_owner(owner_sums, 20, with_clusters(owned)),
+    owners.failures_by_owner(owner_sums, 20, add_clusters(owned)),
     owners.concentration(owner_sums),
     whole_losses.repeats_table(owned.lazy(), runs),
     whole_losses.what_if_table(runs, [60, 600]),
 ]
 tables += [
-    incidence.cumulative_hazard(lives, "failure", strata),
-    incidence.cumulative_incidence(lives, ["failure", "success", "cancelled"], strata),
-    logrank.logrank(lives, "failure", strata),
-    hazard_ratios.hazard_ratios(lives, "failure", ["nodes", "gpu_type"]),
+    incidence.cumulative_hazard(durations, "failure", strata),
+    incidence.cumulative_incidence(durations, ["failure", "success", "cancelled"], strata),
+    logrank.logrank(durations, "failure", strata),
+    hazard_ratios.hazard_ratios(durations, "failure", ["nodes", "gpu_type"]),
 ]
 assert all(table.height for table in tables)
 print([hashlib.sha256(table.write_csv().encode()).hexdigest() for table in tables])

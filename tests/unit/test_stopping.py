@@ -12,7 +12,7 @@ from faults.stopping import heard
 from study_runs import ROOT, environment
 from ttf.engine.process.stopping import WORDS
 
-START = "import os, signal, subprocess, sys, time; from ttf.engine.process.stopping import *; run_apart()\n"
+START = "import os, signal, subprocess, sys, time; from ttf.engine.process.stopping import *; run_in_child()\n"
 # The process prints three numbers: the watcher, the watched process, and its child.
 CHILD = (
     "child = subprocess.Popen([sys.executable, '-c', {!r}]); print(os.getppid(), os.getpid(), child.pid, flush=True)\n"
@@ -91,7 +91,7 @@ def test_the_end_of_the_child_is_passed_on_and_nothing_outlives_it(end, status):
 
 
 # Snakemake ends its jobs after an error.
-ERROR = f"interrupts_are_errors(); print(os.getpid(), flush=True)\ntry: {SLEEP}\nexcept KeyboardInterrupt: print(1)"
+ERROR = f"raise_on_interrupt(); print(os.getpid(), flush=True)\ntry: {SLEEP}\nexcept KeyboardInterrupt: print(1)"
 
 
 @pytest.mark.parametrize(

@@ -6,12 +6,18 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from ttf.engine.storage.tables import blocks
+from ttf.engine.storage.tables import read_blocks
 from ttf.stats.durations import survival
-from ttf.stats.durations.strata import CountedLives, by_stratum, times_by_stratum
+from ttf.stats.durations.strata import CountedDurations, iterate_times, sum_by_stratum
 from ttf.stats.durations.survival import survival_tables
 
-LIVES = {"duration_s": pl.Int64, "event": pl.String, "entry_s": pl.Int64, "gpu_count": pl.Int64, "account": pl.String}
+DURATIONS = {
+    "duration_s": pl.Int64,
+    "event": pl.String,
+    "entry_s": pl.Int64,
+    "gpu_count": pl.Int64,
+    "account": pl.String,
+}
 EVENTS = ("failure", "success")
 ROWS = st.lists(
     st.tuples(
@@ -26,7 +32,7 @@ ROWS = st.lists(
 
 
 def make_durations(rows: list[tuple]) -> pl.DataFrame:
-    return pl.DataFrame(rows, schema=LIVES, orient="row")
+    return pl.DataFrame(rows, schema=DURATIONS, orient="row")
 
 
 def count_rows(rows: list[tuple], index: int | None, delayed: bool) -> dict:
@@ -49,7 +55,7 @@ def count_rows(rows: list[tuple], index: int | None, delayed: bool) -> dict:
 @given(ROWS, st.booleans())
 @settings(deadline=None)
 def test_counts_are_those_of_counting_one_by_one(rows: list[tuple], delayed: bool) -> None:
-    counted = CountedLives(make_durations(rows), EVENTS)
+    counted = CountedDurations(make_durations(rows), EVENTS)
     for stratum_by, index in {"all": None, "gpu_count": 3, "account": 4}.items():
         for _ in range(2):  # the second time from the cache
             counts = {}
@@ -65,19 +71,19 @@ def test_counts_are_those_of_counting_one_by_one(rows: list[tuple], delayed: boo
 
 
 def test_a_file_gives_the_tables_of_a_frame(tmp_path) -> None:
-    lives = make_durations([(i % 7, EVENTS[i % 2], i % 3, i % 5, "b") for i in range(100)])
-    lives.write_parquet(tmp_path / "lives.parquet", row_group_size=9)
-    scanned = pl.scan_parquet(tmp_path / "lives.parquet")
+    durations = make_durations([(i % 7, EVENTS[i % 2], i % 3, i % 5, "b") for i in range(100)])
+    durations.write_parquet(tmp_path / "durations.parquet", row_group_size=9)
+    scanned = pl.scan_parquet(tmp_path / "durations.parquet")
     for strata in (["all"], ["gpu_count", "account"]):
-        actual, expected = (survival_tables(x, "failure", strata, delayed_entry=True) for x in (scanned, lives))
+        actual, expected = (survival_tables(x, "failure", strata, delayed_entry=True) for x in (scanned, durations))
         assert all(a.equals(b) for a, b in zip(actual, expected, strict=True))
 
 
 def test_curves_come_a_few_strata_at_a_time(monkeypatch) -> None:
-    lives = make_durations([(i % 7, EVENTS[i % 2], 0, i % 5, "b") for i in range(100)])
-    expected = survival_tables(lives, "failure", ["all", "gpu_count"])
+    durations = make_durations([(i % 7, EVENTS[i % 2], 0, i % 5, "b") for i in range(100)])
+    expected = survival_tables(durations, "failure", ["all", "gpu_count"])
     monkeypatch.setattr(survival, "BLOCK_ROWS", 10)
-    blocks = list(survival.survival_blocks(lives, "failure", ["all", "gpu_count"]))
+    blocks = list(survival.survival_blocks(durations, "failure", ["all", "gpu_count"]))
     assert [curves.height for curves, _ in blocks] == [14, 14, 14]
     assert pl.concat(curves for curves, _ in blocks).equals(expected[0])
     assert pl.concat(summary for _, summary in blocks).equals(expected[1])
@@ -85,23 +91,23 @@ def test_curves_come_a_few_strata_at_a_time(monkeypatch) -> None:
 
 def test_sums_without_durations() -> None:
     empty = make_durations([])
-    sums = {"lives": pl.len(), "time": pl.col("duration_s").sum()}
-    assert by_stratum(empty, "all", **sums).rows() == [("all", 0, 0)]
-    assert by_stratum(empty, "account", **sums).is_empty()
-    ((label, times),) = times_by_stratum(empty, "failure", "all")
-    assert (label, times.lives, times.failures, times.exposure_s) == ("all", 0, 0, 0)
+    sums = {"durations": pl.len(), "time": pl.col("duration_s").sum()}
+    assert sum_by_stratum(empty, "all", **sums).rows() == [("all", 0, 0)]
+    assert sum_by_stratum(empty, "account", **sums).is_empty()
+    ((label, times),) = iterate_times(empty, "failure", "all")
+    assert (label, times.durations, times.failures, times.exposure_s) == ("all", 0, 0, 0)
 
 
 def test_a_negative_duration_is_refused() -> None:
     with pytest.raises(ValueError, match="negative"):
-        by_stratum(make_durations([(-1, None, 0, 1, "a")]), "gpu_count", lives=pl.len())
+        sum_by_stratum(make_durations([(-1, None, 0, 1, "a")]), "gpu_count", durations=pl.len())
 
 
 def test_curves_are_read_one_by_one(monkeypatch) -> None:
-    lives = make_durations([(i % 7, EVENTS[i % 2], 0, i % 5, "b") for i in range(100)])
-    curves, _ = survival_tables(lives, "failure", ["all", "gpu_count"])
+    durations = make_durations([(i % 7, EVENTS[i % 2], 0, i % 5, "b") for i in range(100)])
+    curves, _ = survival_tables(durations, "failure", ["all", "gpu_count"])
     for rows in (1, 10, 1000):
-        monkeypatch.setattr(survival, "blocks", lambda table, rows=rows: blocks(table, rows))
-        curves_by_key = list(survival.curve_by_curve(curves.lazy()))
+        monkeypatch.setattr(survival, "read_blocks", lambda table, rows=rows: read_blocks(table, rows))
+        curves_by_key = list(survival.iterate_curves(curves.lazy()))
         assert [key[2] for key, _ in curves_by_key] == ["all", "0", "1", "2", "3", "4"]
         assert pl.concat(rows for _, rows in curves_by_key).equals(curves)

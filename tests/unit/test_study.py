@@ -12,7 +12,7 @@ from study.claims import check_claims
 from study.messages import ConfigError
 from study.products import flatten_paths
 from study.study import Study, match_names
-from ttf.analyses.catalogue import rooms
+from ttf.analyses.catalogue import load_analyses
 from ttf.engine.contract import Table, count, seconds, table
 from ttf.page.publish.pages import SITE_PAGES
 
@@ -96,7 +96,10 @@ def test_paths_of_files(samples):
 
 def test_the_analyses_that_a_trace_has(samples):
     names = {name: {analysis.name for analysis in samples.list_analyses(name)} for name in samples.subjects}
-    catalogue, common = set(rooms()), {"split_outcomes", "fit_mttf", "judge_lifetimes", "plan_ettr", "correlate"}
+    catalogue, common = (
+        set(load_analyses()),
+        {"split_outcomes", "fit_mttf", "judge_lifetimes", "plan_ettr", "correlate"},
+    )
     assert names["comparison"] == {"compare_traces"}
     assert all(common <= names[name] for name in SAMPLES)
     assert names["sample_philly"] - names["sample"] >= {
@@ -105,7 +108,9 @@ def test_the_analyses_that_a_trace_has(samples):
         "measure_use",
         "measure_epochs",
     }
-    special = {name for name, analysis in rooms().items() if analysis.theme == "outages"} | {"annual_failure_rate"}
+    special = {name for name, analysis in load_analyses().items() if analysis.theme == "outages"} | {
+        "annual_failure_rate"
+    }
     assert names["sample_slurm"] - names["sample_philly"] - special == {"classify_failures", "compare_parts"}
     assert {"measure_availability", "match_outages", "rank_drains"} <= names["sample_slurm"]
     # Drift must be requested, and no sample has drives.
@@ -116,9 +121,9 @@ def test_the_analyses_that_a_trace_has(samples):
 
 def test_an_analysis_needs_its_inputs_and_their_inputs():
     """Durations without jobs exclude analyses of jobs; drift needs a request and a reference trace."""
-    write_file("lives", "gc_full.csv")
+    write_file("durations", "gc_full.csv")
     windows = {"by": "month", "against": "sample_philly"}
-    registry = {"mine": {"format": "titan", "folder": "lives"}, "sample": {"windows": windows}}
+    registry = {"mine": {"format": "titan", "folder": "durations"}, "sample": {"windows": windows}}
     study = make_study(study=["mine", "sample", "sample_philly"], registry=registry)
     names = {analysis.name for analysis in study.list_analyses("mine")}
     assert {"fit_mttf", "judge_lifetimes", "estimate_hazards", "measure_sizes", "plan_ettr"} <= names
@@ -131,7 +136,7 @@ def test_an_analysis_needs_its_inputs_and_their_inputs():
         "jobs_against": "results/sample_philly/jobs.parquet",
     }
     assert study.analyses["compare_traces"].inputs("comparison") == {
-        "lives": [f"results/{name}/lives.parquet" for name in study.names],
+        "durations": [f"results/{name}/durations.parquet" for name in study.names],
         "jobs": [f"results/{name}/jobs.parquet" for name in study.names[1:]],
     }
 
@@ -139,7 +144,7 @@ def test_an_analysis_needs_its_inputs_and_their_inputs():
 # Key -> changed value, analyses of a sample that read it.
 KEYS = {
     "correlation/cutoffs_s": ([3600], {"correlate"}),
-    "correlation/significance": (0.01, {"correlate", "ask_again"}),
+    "correlation/significance": (0.01, {"correlate", "repeat_study"}),
     "survival/max_steps": (50, {"fit_mttf", "estimate_hazards"}),
     "lost_work/trial_minutes": ([2], {"measure_losses"}),
     "lost_work/owners": (3, {"measure_losses", "account_gpu_hours"}),
@@ -271,7 +276,7 @@ def test_two_analyses_of_one_name():
 
 
 CLAIM = {"id": "a", "trace": "sample", "quantity": {"table": "mttf", "column": "mttf_s"}}
-TABLES = {"mttf": table("mttf", "A stratum.", mttf_s=seconds("MTTF", "Mean."), n=count("n", "Lives."))}
+TABLES = {"mttf": table("mttf", "A stratum.", mttf_s=seconds("MTTF", "Mean."), n=count("n", "Durations."))}
 
 
 def make_claim(**quantity) -> dict:

@@ -7,10 +7,15 @@ from given_tables import one_row as select_row
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom, binomtest
-from ttf.analyses.replication.ask_again import STUDY1, STUDY1_SUMMARY
-from ttf.analyses.replication.ask_again.compute import _compare_estimates, rate_ratio, repeat_study, summarise_verdicts
+from ttf.analyses.replication.repeat_study import STUDY1, STUDY1_SUMMARY
+from ttf.analyses.replication.repeat_study.compute import (
+    _compare_estimates,
+    rate_ratio,
+    repeat_study,
+    summarise_verdicts,
+)
+from ttf.records.durations import durations_of_jobs
 from ttf.records.jobs import JOB_COLUMNS
-from ttf.records.lives import lives_of_jobs
 from ttf.stats.basics.median import median_interval
 from ttf.stats.durations.mttf import mean_time_to_failure
 from ttf.stats.job_features import FEATURES
@@ -44,13 +49,13 @@ SIX = make_jobs(
 
 
 def repeat(frame, cutoffs=(None, 20_000, 50_000, 100_000)):
-    lives = lives_of_jobs(frame)
-    strata = ["all", "gpu_type"] if lives["gpu_type"].count() else ["all"]
+    durations = durations_of_jobs(frame)
+    strata = ["all", "gpu_type"] if durations["gpu_type"].count() else ["all"]
     return repeat_study(
         frame,
         correlations(frame, list(cutoffs)),
         runtime_by_group(frame, list(cutoffs)),
-        mean_time_to_failure(lives, "failure", strata),
+        mean_time_to_failure(durations, "failure", strata),
         "pods",
     )
 

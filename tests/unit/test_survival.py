@@ -7,12 +7,12 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from lifetime_checks import LIVES, kaplan_meier, make_durations
+from lifetime_checks import DURATIONS, kaplan_meier, make_durations
 from scipy.stats import CensoredData, ecdf
 from statsmodels.duration.survfunc import SurvfuncRight
 from ttf.analyses.time_to_failure.fit_mttf import SURVIVAL, SURVIVAL_SUMMARY
 from ttf.engine.columns import STRATUM
-from ttf.stats.durations.survival import survival_tables, thin
+from ttf.stats.durations.survival import survival_tables, thin_curves
 
 ROWS = st.lists(st.tuples(st.none() | st.integers(0, 40), st.sampled_from(["failure", "success", None])), max_size=40)
 
@@ -77,7 +77,7 @@ def test_no_failures_stay_at_1() -> None:
 def test_no_known_duration() -> None:
     curves, summary = survival_tables(make_durations([(None, "failure")]), "failure", ["all"])
     assert curves.row(0, named=True)["survival"] is None
-    assert curves["reason"].to_list() == summary["reason"].to_list() == ["no life with a known duration"]
+    assert curves["reason"].to_list() == summary["reason"].to_list() == ["no duration with a known duration"]
     assert summary["n"].to_list() == [0]
 
 
@@ -87,10 +87,10 @@ def test_a_negative_duration_is_refused() -> None:
 
 
 def test_agrees_with_scipy_and_statsmodels() -> None:
-    lives = simulate()
-    curve = kaplan_meier(lives, "failure")
-    time = lives["duration_s"].to_numpy()
-    failed = (lives["event"] == "failure").fill_null(False).to_numpy()
+    durations = simulate()
+    curve = kaplan_meier(durations, "failure")
+    time = durations["duration_s"].to_numpy()
+    failed = (durations["event"] == "failure").fill_null(False).to_numpy()
     scipy_curve = ecdf(CensoredData(uncensored=time[failed], right=time[~failed])).sf
     assert curve["survival"].to_list() == pytest.approx(scipy_curve.evaluate(curve["time_s"]).tolist(), abs=1e-9)
     limits = scipy_curve.confidence_interval(method="log-log")
@@ -102,7 +102,7 @@ def test_agrees_with_scipy_and_statsmodels() -> None:
     assert event_rows["time_s"].to_list() == statsmodels_curve.surv_times.tolist()
     assert event_rows["at_risk"].to_list() == statsmodels_curve.n_risk.tolist()
     assert event_rows["survival"].to_list() == pytest.approx(statsmodels_curve.surv_prob.tolist(), abs=1e-9)
-    _, summary = survival_tables(lives, "failure", ["all"])
+    _, summary = survival_tables(durations, "failure", ["all"])
     row = summary.row(0, named=True)
     assert row["median_s"] == statsmodels_curve.quantile(0.5)
     limits = row["median_ci_low_s"], row["median_ci_high_s"]
@@ -111,8 +111,8 @@ def test_agrees_with_scipy_and_statsmodels() -> None:
 
 def test_summary_by_hand() -> None:
     # Failures at 10, 20, 30 and 40: survival is exactly 0.5 at 20.
-    lives = make_durations([(t, "failure") for t in (40, 10, 30, 20)])
-    _, summary = survival_tables(lives, "failure", ["all"])
+    durations = make_durations([(t, "failure") for t in (40, 10, 30, 20)])
+    _, summary = survival_tables(durations, "failure", ["all"])
     SURVIVAL_SUMMARY.check(summary)
     row = summary.row(0, named=True)
     assert (row["n"], row["events"], row["median_s"], row["horizon_s"]) == (4, 4, 20, 40)
@@ -122,8 +122,8 @@ def test_summary_by_hand() -> None:
 
 @pytest.mark.parametrize("n", [10, 30, 70, 1000, 99_998])
 def test_an_exact_half_is_the_median(n: int) -> None:
-    lives = pl.DataFrame({"duration_s": range(1, n + 1), "event": ["failure"] * n})
-    _, summary = survival_tables(lives, "failure", ["all"])
+    durations = pl.DataFrame({"duration_s": range(1, n + 1), "event": ["failure"] * n})
+    _, summary = survival_tables(durations, "failure", ["all"])
     assert summary["median_s"].item() == n // 2
     assert summary["restricted_mean_s"].item() == pytest.approx((n + 1) / 2, rel=1e-11)
 
@@ -135,10 +135,10 @@ def test_no_median_has_a_reason() -> None:
     assert row["restricted_mean_s"] == pytest.approx(5 + 4 * 2 / 3)
 
 
-def restricted_mean_and_error(lives: pl.DataFrame, horizon: float) -> tuple[float, float]:
+def restricted_mean_and_error(durations: pl.DataFrame, horizon: float) -> tuple[float, float]:
     """Return the restricted mean and its standard error, term by term as R's survival (survmean)."""
-    time = np.array(lives["duration_s"])
-    failed = (lives["event"] == "failure").fill_null(False).to_numpy()
+    time = np.array(durations["duration_s"])
+    failed = (durations["event"] == "failure").fill_null(False).to_numpy()
     curve = SurvfuncRight(time, failed.astype(int))
 
     def area(start: float) -> float:
@@ -164,8 +164,8 @@ def test_restricted_means_of_strata_have_one_horizon() -> None:
         if n:
             rows.append((longest[stratum], "failure" if stratum == "dead" else None, stratum))
     rows.append((None, None, "never"))
-    lives = pl.DataFrame(rows, schema=LIVES | {"system": pl.String}, orient="row")
-    _, summary = survival_tables(lives, "failure", ["all", "system"])
+    durations = pl.DataFrame(rows, schema=DURATIONS | {"system": pl.String}, orient="row")
+    _, summary = survival_tables(durations, "failure", ["all", "system"])
     overall, *strata = summary.iter_rows(named=True)
     assert overall["horizon_s"] == 400
     # Stratum a, which ends at 90 s, sets it; strata with few durations or with a curve at 0 do not.
@@ -173,7 +173,9 @@ def test_restricted_means_of_strata_have_one_horizon() -> None:
         zip(("a", "b", "dead", "few", "never"), (90, 90, 90, 90, None), strict=True)
     )
     for row in (overall, *strata[:3]):
-        part = lives.drop_nulls("duration_s").filter((pl.col("system") == row["stratum"]) | (row["stratum"] == "all"))
+        part = durations.drop_nulls("duration_s").filter(
+            (pl.col("system") == row["stratum"]) | (row["stratum"] == "all")
+        )
         mean, error = restricted_mean_and_error(part, row["horizon_s"])
         assert (row["restricted_mean_s"], row["restricted_mean_se_s"]) == pytest.approx((mean, error), rel=1e-9)
     short_row = strata[3]
@@ -208,28 +210,28 @@ def test_the_error_of_the_restricted_mean_covers() -> None:
 
 
 def test_strata_are_in_order_and_labelled_by_the_raw_value() -> None:
-    lives = simulate().with_columns(gpu_type=pl.when(pl.col("duration_s") > 20).then("gpu_type"))
-    curves, summary = survival_tables(lives, "failure", ["all", "gpu_count", "gpu_type"])
+    durations = simulate().with_columns(gpu_type=pl.when(pl.col("duration_s") > 20).then("gpu_type"))
+    curves, summary = survival_tables(durations, "failure", ["all", "gpu_count", "gpu_type"])
     assert summary["stratum"].to_list() == ["all", "1", "2", "10", "T4", "V100"]
     assert summary["stratum_by"].to_list() == ["all"] + ["gpu_count"] * 3 + ["gpu_type"] * 2
     stratum_curve = curves.filter((pl.col("stratum_by") == "gpu_count") & (pl.col("stratum") == "10"))
-    expected = kaplan_meier(lives.filter(pl.col("gpu_count") == 10), "failure")
+    expected = kaplan_meier(durations.filter(pl.col("gpu_count") == 10), "failure")
     assert stratum_curve.drop("event", "stratum_by", "stratum").equals(expected)
-    typed_lives = lives.filter(pl.col("gpu_type").is_not_null())
-    assert summary.filter(pl.col("stratum_by") == "gpu_type")["n"].sum() == typed_lives.height
+    typed_durations = durations.filter(pl.col("gpu_type").is_not_null())
+    assert summary.filter(pl.col("stratum_by") == "gpu_type")["n"].sum() == typed_durations.height
     with pytest.raises(ValueError, match="rack"):
-        survival_tables(lives, "failure", ["rack"])
+        survival_tables(durations, "failure", ["rack"])
 
 
 def test_other_events_are_censored() -> None:
-    lives = make_durations([(1, "dbe"), (2, "otb"), (3, None)])
-    assert kaplan_meier(lives, "otb")["events"].to_list() == [0, 0, 1, 0]
+    durations = make_durations([(1, "dbe"), (2, "otb"), (3, None)])
+    assert kaplan_meier(durations, "otb")["events"].to_list() == [0, 0, 1, 0]
 
 
 @pytest.mark.parametrize("max_steps", [2, 3, 10, 50, 199, 500])
 def test_thin_keeps_exact_rows(max_steps: int) -> None:
     curves, _ = survival_tables(simulate(), "failure", ["all", "gpu_count"])
-    thinned = thin(curves, max_steps)
+    thinned = thin_curves(curves, max_steps)
     assert thinned.join(curves, on=curves.columns, nulls_equal=True, how="semi").height == thinned.height
     for (_, stratum), part in thinned.group_by("stratum_by", "stratum"):
         curve = curves.filter(pl.col("stratum") == stratum)
@@ -241,15 +243,15 @@ def test_thin_keeps_exact_rows(max_steps: int) -> None:
         else:
             assert (part["events"][1:-1] > 0).all()
     all_curve = kaplan_meier(simulate(), "failure")
-    assert thin(all_curve, max_steps)["time_s"].equals(thinned.filter(pl.col("stratum") == "all")["time_s"])
+    assert thin_curves(all_curve, max_steps)["time_s"].equals(thinned.filter(pl.col("stratum") == "all")["time_s"])
 
 
 def test_thin_spreads_the_events_evenly() -> None:
-    lives = pl.DataFrame({"duration_s": range(1, 1001), "event": ["failure"] * 1000})
-    thinned = thin(kaplan_meier(lives, "failure"), 12)
+    durations = pl.DataFrame({"duration_s": range(1, 1001), "event": ["failure"] * 1000})
+    thinned = thin_curves(kaplan_meier(durations, "failure"), 12)
     assert set(thinned["time_s"].diff()[2:-1].to_list()) <= {99, 100, 101}
     with pytest.raises(ValueError, match="max_steps"):
-        thin(thinned, 1)
+        thin_curves(thinned, 1)
 
 
 @given(ROWS, st.randoms())

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 from ttf.engine.contract import count, number, table, text, truth
 from ttf.page.publish import table_copies as module
-from ttf.page.publish.dictionary import as_table
-from ttf.page.publish.table_copies import CONTENTS, Filled, more_tables, name_sheets, write_parquet, write_workbook
+from ttf.page.publish.dictionary import to_table
+from ttf.page.publish.table_copies import CONTENTS, TableRows, export_tables, name_sheets, write_parquet, write_workbook
 from ttf.page.report_contracts import DICTIONARY
 
 EXAMPLES = table(
@@ -32,8 +32,8 @@ ROWS = [
 ]
 
 
-def make_table(rows=ROWS, path="results/sample/tables/things.csv") -> Filled:
-    return Filled(path, EXAMPLES, EXAMPLES.frame(rows))
+def make_table(rows=ROWS, path="results/sample/tables/things.csv") -> TableRows:
+    return TableRows(path, EXAMPLES, EXAMPLES.frame(rows))
 
 
 def read(content: bytes) -> dict[str, list[tuple]]:
@@ -42,7 +42,7 @@ def read(content: bytes) -> dict[str, list[tuple]]:
 
 
 def test_numbers_are_numbers_texts_are_texts_and_blanks_are_blank():
-    content = write_workbook([make_table()], as_table({"made: why": (EXAMPLES,)}), DAY)
+    content = write_workbook([make_table()], to_table({"made: why": (EXAMPLES,)}), DAY)
     sheet = openpyxl.load_workbook(io.BytesIO(content))["things"]
     assert [cell.value for cell in sheet[1]] == ["trace", "name", "is_valid", "n", "share"]
     assert [cell.value for cell in sheet[2]] == ["sample", "=1+1", True, 3, 0.1]
@@ -54,7 +54,7 @@ def test_numbers_are_numbers_texts_are_texts_and_blanks_are_blank():
 
 
 def test_the_first_sheet_describes_every_column():
-    content = write_workbook([make_table()], as_table({"made: why": (EXAMPLES, COUNTS)}), DAY)
+    content = write_workbook([make_table()], to_table({"made: why": (EXAMPLES, COUNTS)}), DAY)
     head, *rows = read(content)[CONTENTS]
     assert list(read(content)) == [CONTENTS, "things"]
     columns = [dict(zip(head, row, strict=True)) for row in rows]
@@ -65,7 +65,7 @@ def test_the_first_sheet_describes_every_column():
 
 def test_a_table_of_two_traces_is_one_sheet_with_a_trace_column():
     tables = [make_table(), make_table(ROWS[:1], "results/other/tables/things.csv")]
-    tables.append(Filled("results/studies/a/counts.csv", COUNTS, COUNTS.frame([{"trace": "other", "n": 1}])))
+    tables.append(TableRows("results/studies/a/counts.csv", COUNTS, COUNTS.frame([{"trace": "other", "n": 1}])))
     sheets = name_sheets(tables)
     assert list(sheets) == ["counts", "things"]
     assert sheets["things"][1]["trace"].to_list() == ["sample"] * 4 + ["other"]
@@ -74,22 +74,24 @@ def test_a_table_of_two_traces_is_one_sheet_with_a_trace_column():
 
 def test_names_of_sheets_fit_excel():
     contracts = [table(f"{'a' * 40}_{number}", "A.", n=count("n", "How many.")) for number in range(12)]
-    tables = [Filled(f"results/sample/{contract.path}", contract, contract.frame([{"n": 1}])) for contract in contracts]
+    tables = [
+        TableRows(f"results/sample/{contract.path}", contract, contract.frame([{"n": 1}])) for contract in contracts
+    ]
     contents = table(CONTENTS, "A.", n=count("n", "How many."))
-    names = [*name_sheets([*tables, Filled(f"results/sample/{contents.path}", contents, contents.frame([]))])]
+    names = [*name_sheets([*tables, TableRows(f"results/sample/{contents.path}", contents, contents.frame([]))])]
     assert len(names) == 13 and max(map(len, names)) == 31 and CONTENTS not in names
-    assert len(read(write_workbook(tables, as_table({}), DAY))) == 13
+    assert len(read(write_workbook(tables, to_table({}), DAY))) == 13
 
 
 def test_a_table_too_large_for_a_sheet_is_listed_as_omitted(monkeypatch):
     monkeypatch.setattr(module, "MOST_ROWS", 4)
-    sheets = read(write_workbook([make_table()], as_table({"made: why": (EXAMPLES,)}), DAY))
+    sheets = read(write_workbook([make_table()], to_table({"made: why": (EXAMPLES,)}), DAY))
     assert [*sheets] == [CONTENTS]
     assert sheets[CONTENTS][1][:2] == ("left out: too many rows", 4)
 
 
 def test_the_same_tables_give_the_same_bytes_and_another_day_others():
-    dictionary = as_table({"made: why": (EXAMPLES,)})
+    dictionary = to_table({"made: why": (EXAMPLES,)})
     assert write_workbook([make_table()], dictionary, DAY) == write_workbook([make_table()], dictionary, DAY)
     assert write_workbook([make_table()], dictionary, DAY) != write_workbook([make_table()], dictionary, "2025-02-01")
 
@@ -106,7 +108,9 @@ def test_parquet_holds_the_rows_of_the_table(rows):
 @given(st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\r"), min_size=1, max_size=20), max_size=4))
 def test_any_text_comes_back_from_the_workbook(texts):
     frame = EXAMPLES.frame({"name": text, "n": 1} for text in texts)
-    rows = read(write_workbook([Filled("results/a/tables/things.csv", EXAMPLES, frame)], as_table({}), DAY))["things"]
+    rows = read(write_workbook([TableRows("results/a/tables/things.csv", EXAMPLES, frame)], to_table({}), DAY))[
+        "things"
+    ]
     # Excel and its readers write characters that XML lacks as _x0007_.
     values = [openpyxl.utils.escape.unescape(row[1]) for row in rows[1:]]
     assert values == texts
@@ -114,12 +118,12 @@ def test_any_text_comes_back_from_the_workbook(texts):
 
 @pytest.mark.parametrize(("formats", "paths"), [(["parquet"], [".parquet"] * 2), (["xlsx"], [".xlsx"]), ([], [])])
 def test_requested_formats_are_written(formats, paths):
-    dictionary = Filled("results/studies/a/dictionary.csv", DICTIONARY, as_table({}))
-    files = more_tables(formats, [make_table(), dictionary], DAY)
+    dictionary = TableRows("results/studies/a/dictionary.csv", DICTIONARY, to_table({}))
+    files = export_tables(formats, [make_table(), dictionary], DAY)
     assert [path[path.rindex(".") :] for path, _, _ in files] == paths
 
 
 def test_the_dictionary_is_no_sheet_of_its_own():
-    dictionary = as_table({"made: why": (EXAMPLES,)})
-    tables = [make_table(), Filled("results/studies/a/dictionary.csv", DICTIONARY, dictionary)]
+    dictionary = to_table({"made: why": (EXAMPLES,)})
+    tables = [make_table(), TableRows("results/studies/a/dictionary.csv", DICTIONARY, dictionary)]
     assert [*read(write_workbook(tables, dictionary, DAY))] == [CONTENTS, "things"]

@@ -24,8 +24,8 @@ from ttf.formats.table import read as table
 from ttf.formats.table.page_checksums import find_damaged_column
 from ttf.raw.ingest import anomalies, ingest
 from ttf.raw.raw_tables import table_schemas
+from ttf.records.durations import durations_of_jobs
 from ttf.records.jobs import JOB_COLUMNS
-from ttf.records.lives import lives_of_jobs
 
 ROOT = Path(__file__).resolve().parents[2]
 ENTRY_SCHEMA = next(iter(SCHEMA["properties"]["registry"]["patternProperties"].values()))["properties"]
@@ -177,8 +177,8 @@ def test_outcomes_and_censoring(convert):
         ("failure", 10, None, 10, None, 1),
     ]
     assert jobs["trace_end_s"].unique().to_list() == [100]
-    lives = lives_of_jobs(jobs)
-    assert lives.filter(pl.col("unit_id").is_in(["d", "i"])).select("duration_s", "duration_max_s").rows() == [
+    durations = durations_of_jobs(jobs)
+    assert durations.filter(pl.col("unit_id").is_in(["d", "i"])).select("duration_s", "duration_max_s").rows() == [
         (90, None),
         (None, 90),
     ]
@@ -438,7 +438,7 @@ def test_rows_that_share_an_id_are_numbered(convert):
         jobs, account, _ = convert(entry, join(*rows, header=f"{HEADER},part"))
         assert account == (5, 5, 0)
         assert jobs["task"].to_list() == tasks
-        assert lives_of_jobs(jobs)["unit_id"].n_unique() == 5
+        assert durations_of_jobs(jobs)["unit_id"].n_unique() == 5
 
 
 # Files --------------------------------------------------------------------------------------------------

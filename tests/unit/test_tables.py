@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from ttf.engine.contract import count, number, table, text
 from ttf.engine.storage.tables import (
-    blocks_with_attempts,
+    read_blocks_with_attempts,
     read_table,
     scan_columns,
     stream_parquet,
@@ -17,8 +17,8 @@ from ttf.engine.storage.tables import (
     write_csv,
     write_parquet,
 )
-from ttf.formats.common_tables import runtime_agreement
-from ttf.page.results_tables import contracts
+from ttf.formats.common_tables import compare_runtimes
+from ttf.page.results_tables import load_all_contracts
 from ttf.records.inputs import Inputs
 from ttf.records.record_contracts import RUNTIME_AGREEMENT
 
@@ -62,7 +62,7 @@ def test_a_non_number_is_refused(tmp_path, value):
 
 @pytest.mark.parametrize("rows", [0, 2])
 def test_every_table_is_read_with_its_types_even_where_all_is_blank(tmp_path, rows):
-    for name, contract in contracts().items():
+    for name, contract in load_all_contracts().items():
         if contract.path.endswith(".csv"):
             frame = pl.DataFrame({column: [None] * rows for column in contract.schema}, schema=contract.schema)
             write_csv(frame, tmp_path / "t.csv")
@@ -70,7 +70,7 @@ def test_every_table_is_read_with_its_types_even_where_all_is_blank(tmp_path, ro
 
 
 def test_the_agreement_table_is_read_back(tmp_path):
-    table = runtime_agreement(pl.LazyFrame({"outcome": ["success"]}))
+    table = compare_runtimes(pl.LazyFrame({"outcome": ["success"]}))
     write_csv(table, tmp_path / "t.csv")
     assert read_table(tmp_path / "t.csv", RUNTIME_AGREEMENT).equals(table)
 
@@ -109,12 +109,12 @@ def test_blocks_have_all_rows_and_the_attempts_of_each_job(tries, size):
     jobs = pl.DataFrame({"job_id": [f"j{number}" for number in range(len(tries))], "tries": tries})
     rows = jobs.with_row_index("job").select("job", "job_id", attempt=pl.int_ranges("tries"))
     attempts = rows.explode("attempt", empty_as_null=False)
-    blocks = list(blocks_with_attempts(jobs.lazy(), attempts.lazy(), size))
+    blocks = list(read_blocks_with_attempts(jobs.lazy(), attempts.lazy(), size))
     assert len(blocks) == max(-(-jobs.height // size), 1)
     assert pl.concat(block for block, _ in blocks).equals(jobs)
     assert pl.concat(block_attempts.drop("job") for _, block_attempts in blocks).equals(attempts.drop("job"))
     for block, block_attempts in blocks:
         assert block["job_id"].gather(block_attempts["job"]).equals(block_attempts["job_id"])
     assert [
-        block.height for block, no_attempts in blocks_with_attempts(jobs.lazy(), None, size) if no_attempts is None
+        block.height for block, no_attempts in read_blocks_with_attempts(jobs.lazy(), None, size) if no_attempts is None
     ] == [block.height for block, _ in blocks]

@@ -16,8 +16,8 @@ from ttf.engine.provenance import (
     manifest_graph,  # noqa: F401 finds its schema before CHECKOUT is patched
 )
 from ttf.engine.provenance import manifest as manifests
-from ttf.engine.provenance.digests import MEMORY, Memory
-from ttf.engine.provenance.seal import sealed
+from ttf.engine.provenance.digests import MEMORY, DigestCache
+from ttf.engine.provenance.seal import seal_json
 
 FILES = {
     "data/raw.csv": "a,b\n" * 9,
@@ -64,10 +64,12 @@ def study(tmp_path_factory):
         for output in (output for job in JOBS for output in job["outputs"]):
             record = Path(".snakemake/metadata", urlsafe_b64encode(output.encode()).decode())
             record.parent.mkdir(parents=True, exist_ok=True)
-            written_s = max(Path(file).stat().st_mtime for file in digests.members(output))
+            written_s = max(Path(file).stat().st_mtime for file in digests.list_members(output))
             record.write_text(json.dumps({"endtime": written_s}))
-        memory, finished = Memory(MEMORY), Finished(folder)
-        finished.manifest.write_bytes(sealed(manifests.manifest(JOBS, ["mine"], {"data": ["left out.doc"]}, memory)))
+        memory, finished = DigestCache(MEMORY), Finished(folder)
+        finished.manifest.write_bytes(
+            seal_json(manifests.make_manifest(JOBS, ["mine"], {"data": ["left out.doc"]}, memory))
+        )
         memory.keep(memory.digests([str(finished.manifest.relative_to(folder))]))
         yield finished
 
@@ -123,7 +125,7 @@ def test_products_outside_the_study_are_no_additions(study, capsys):
     (other_study / "report").mkdir(parents=True)
     (other_study / "report/index.html").touch()
     Path("results/mine/more.csv").touch()
-    (other_study / "manifest.json").write_bytes(sealed({"products": {"results/mine/more.csv": {}}}))
+    (other_study / "manifest.json").write_bytes(seal_json({"products": {"results/mine/more.csv": {}}}))
     assert verify(capsys)[0] == 0
     (other_study / "manifest.json").write_bytes(b"{}")
     assert verify(capsys) == (1, "results/mine/more.csv: added; no rule of the study made it. Remove it.\n")
@@ -146,15 +148,15 @@ def test_a_raw_file_that_was_a_link_may_be_one(study, capsys):
     raw.rename("outside.csv")
     raw.symlink_to(Path("outside.csv").absolute())
     assert verify(capsys) == (1, "data/raw.csv: a link was put there. Put the file itself back.\n")
-    facts = manifests.manifest(JOBS, ["mine"], {"data": ["left out.doc"]}, Memory(MEMORY))
+    facts = manifests.make_manifest(JOBS, ["mine"], {"data": ["left out.doc"]}, DigestCache(MEMORY))
     assert facts["raw"]["data/raw.csv"]["link"]
-    study.manifest.write_bytes(sealed(facts))
-    Memory(MEMORY).keep(Memory(MEMORY).digests([str(study.manifest.relative_to(study.folder))]))
+    study.manifest.write_bytes(seal_json(facts))
+    DigestCache(MEMORY).keep(DigestCache(MEMORY).digests([str(study.manifest.relative_to(study.folder))]))
     assert verify(capsys)[0] == 0
     raw.unlink()
     Path("outside.csv").rename(raw)
     study.manifest.write_bytes(manifest)
-    Memory(MEMORY).keep(Memory(MEMORY).digests([str(study.manifest.relative_to(study.folder))]))
+    DigestCache(MEMORY).keep(DigestCache(MEMORY).digests([str(study.manifest.relative_to(study.folder))]))
     assert verify(capsys)[0] == 0
 
 
@@ -179,7 +181,7 @@ def test_a_link_for_a_whole_site_is_reported(study, capsys):
 
 def test_a_site_that_has_its_list_is_verified_with_the_study(study, capsys):
     site = study.own / "site"
-    verify_results.seal.seal(site)
+    verify_results.seal.write_list(site)
     assert verify(capsys)[0] == 0
     for ending in verify_results.seal.SIGNATURES:
         for signed in (study.manifest, site / verify_results.seal.NAME):

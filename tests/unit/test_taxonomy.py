@@ -28,7 +28,7 @@ from ttf.display.report_trace import Trace
 from ttf.engine.errors import StudyError
 from ttf.engine.storage.tables import read_table, write_product
 from ttf.records.inputs import Inputs
-from ttf.records.runs import with_reasons
+from ttf.records.runs import add_deterministic
 
 ROOT = Path(__file__).parents[2]
 CONTRACTS = {table.name: table for table in ANALYSIS.tables}
@@ -696,7 +696,7 @@ def test_no_failed_attempt_gives_empty_tables_and_no_chart():
 def test_reasons_come_back_to_their_jobs_and_attempts():
     jobs = make_jobs(job_id=["7", "7", "8"], task=["1", "2", None], outcome=["failure", "success", "failure"])
     reasons = classify(list_attempts(jobs.with_columns(status_raw=pl.lit("NODE_FAIL"))).filter("failed"), TAXONOMY)
-    jobs_with_reasons = with_reasons(jobs, reasons.select(list(REASONS.columns)))
+    jobs_with_reasons = add_deterministic(jobs, reasons.select(list(REASONS.columns)))
     assert jobs_with_reasons["deterministic"].to_list() == [False, None, False]
     assert jobs_with_reasons.drop("deterministic").equals(jobs)
     columns = {"job": [0, 0], "job_id": ["8", "8"], "attempt": [0, 1], "state": ["OUT_OF_MEMORY", "COMPLETED"]}
@@ -705,7 +705,7 @@ def test_reasons_come_back_to_their_jobs_and_attempts():
         runtime_s=pl.lit(1), gpu_milli=pl.lit(0), outcome=pl.Series(["failure", "success"])
     )
     reasons = classify(list_attempts(jobs.tail(1), attempts).filter("failed"), TAXONOMY)
-    attempts_with_reasons = with_reasons(attempts, reasons.select(list(REASONS.columns)))
+    attempts_with_reasons = add_deterministic(attempts, reasons.select(list(REASONS.columns)))
     assert attempts_with_reasons["deterministic"].to_list() == [True, None]
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from ttf.analyses import module_name
-from ttf.analyses.catalogue import rooms
+from ttf.analyses.catalogue import load_analyses
 from ttf.display.charts.theme import (
     CATEGORY_COLOURS,
     FAINT,
@@ -84,7 +84,7 @@ def test_every_token_replaces_its_colour_and_paper_is_light():
 
 
 def test_main_charts_of_the_page_exist():
-    for name, declared in rooms().items():
+    for name, declared in load_analyses().items():
         if declared.main:
             assert set(declared.main) <= set(import_module(f"{module_name(name)}.charts").CHARTS), name
 

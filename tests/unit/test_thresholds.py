@@ -9,7 +9,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from study.messages import ConfigError
 from study.threshold_file import build_number_pattern, load_rules, parse_limit
-from ttf.page.checks.thresholds import CROSSED, HELD, UNTOLD, Interval, Rule, Subject, answer, in_words, interval_of
+from ttf.page.checks.thresholds import (
+    CROSSED,
+    HELD,
+    UNTOLD,
+    Interval,
+    Rule,
+    Subject,
+    evaluate,
+    format_value,
+    read_interval,
+)
 
 EXAMPLE = Path(__file__).parents[2] / "config" / "thresholds.yaml"
 
@@ -46,7 +56,7 @@ SLURM = Subject("slurm", METRICS, {"ettr.measured_rate.ettr": "the 1/N law is re
 
 
 def answer_rule(**rule):
-    return answer(Rule(**rule), SLURM)
+    return evaluate(Rule(**rule), SLURM)
 
 
 def next_above(value):
@@ -140,9 +150,9 @@ def test_a_missing_number_states_its_reason_and_fails_only_on_request(key, reaso
 
 
 def test_a_bound_and_a_text_have_no_interval():
-    assert interval_of(METRICS, "outcomes.failure_share_low") is None
-    assert interval_of(METRICS, "outcomes.cluster_by") is None
-    assert interval_of(METRICS, "ettr.mttf_s") == Interval(60_000.0, 130_000.0, "")
+    assert read_interval(METRICS, "outcomes.failure_share_low") is None
+    assert read_interval(METRICS, "outcomes.cluster_by") is None
+    assert read_interval(METRICS, "ettr.mttf_s") == Interval(60_000.0, 130_000.0, "")
 
 
 HOSTILE = "a\n\x1b[2J{0.__class__}\u202e %s $(id) `id`"
@@ -152,10 +162,10 @@ def test_a_hostile_text_is_printed_and_harmless():
     sentence = answer_rule(number=JOBS, kind="above", limit=1, say=HOSTILE).sentence
     assert sentence.endswith("a \\x1b[2J{0.__class__}\\u202e %s $(id) `id`")
     subject = Subject("slurm", {"states.most.state": number(HOSTILE, "label")})
-    result = answer(Rule("states.most.state", "is", HOSTILE), subject)
+    result = evaluate(Rule("states.most.state", "is", HOSTILE), subject)
     assert result.state == CROSSED
     assert result.sentence.isprintable()
-    assert in_words("x" * 3, "label") == '"xxx"'
+    assert format_value("x" * 3, "label") == '"xxx"'
 
 
 # The file of rules -----------------------------------------------------------------------------------

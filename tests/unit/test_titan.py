@@ -5,7 +5,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 from of_formats import derive_table, ingest_tables
-from ttf.records.lives import LIFE_COLUMNS
+from ttf.records.durations import DURATION_COLUMNS
 
 ROOT = Path(__file__).resolve().parents[2]
 HEADER = "SN,location,insert,remove,duration,out,event\n"
@@ -24,13 +24,15 @@ def ingest_stays(tmp_path):
 
 
 def test_columns_of_a_duration(ingest_stays):
-    lives = derive_table("titan", "lives", ingest_stays(f"0323,c11-2c1s4n3,2014-01-21 10:28:50,{END},174386323,FALSE,"))
+    durations = derive_table(
+        "titan", "durations", ingest_stays(f"0323,c11-2c1s4n3,2014-01-21 10:28:50,{END},174386323,FALSE,")
+    )
     extras = {"batch": pl.String, "cage": pl.Int64, "dbe": pl.Boolean, "otb": pl.Boolean}
     position_types = dict.fromkeys(["column", "row", "slot", "node"], pl.Int64)
-    assert lives.schema == pl.Schema(LIFE_COLUMNS | extras | position_types)
-    assert {name: value for name, value in lives.row(0, named=True).items() if value is not None} == {
+    assert durations.schema == pl.Schema(DURATION_COLUMNS | extras | position_types)
+    assert {name: value for name, value in durations.row(0, named=True).items() if value is not None} == {
         "unit_id": "0323",
-        "life_id": 0,
+        "duration_id": 0,
         "entry_s": 0,
         "duration_s": 174386323,
         "gpu_count": 1,
@@ -53,9 +55,9 @@ def test_columns_of_a_duration(ingest_stays):
 
 def test_a_failure_is_a_gpu_taken_out_with_an_event(ingest_stays):
     out, stays = "2017-02-07 10:20:57,100,TRUE", f"{END},100,FALSE"
-    lives = derive_table(
+    durations = derive_table(
         "titan",
-        "lives",
+        "durations",
         ingest_stays(
             f"both,c0-0c0s1n0,2014-01-21 10:28:50,{out},OTB",
             "both,c0-0c0s1n0,,2016-01-01 00:00:00,,,DBE",
@@ -67,20 +69,20 @@ def test_a_failure_is_a_gpu_taken_out_with_an_event(ingest_stays):
             "still there,c0-0c0s1n0,,2016-01-01 00:00:00,,,OTB",
         ),
     )
-    assert lives.select("unit_id", "event", "dbe", "otb").rows() == [
+    assert durations.select("unit_id", "event", "dbe", "otb").rows() == [
         ("both", "failure", True, True),
         ("dbe", "failure", True, False),
         ("otb", "failure", False, True),
         ("taken out whole", None, False, False),
         ("still there", None, False, False),
     ]
-    assert lives["duration_s"].to_list() == [100] * 5
+    assert durations["duration_s"].to_list() == [100] * 5
 
 
 def test_a_duration_is_the_sum_of_its_stays(ingest_stays):
-    lives = derive_table(
+    durations = derive_table(
         "titan",
-        "lives",
+        "durations",
         ingest_stays(
             "a,c0-0c0s1n0,2016-06-01 00:00:00,2016-06-01 00:10:00,600,FALSE,",
             f"b,c0-0c0s1n0,2016-06-02 00:00:00,{END},7,FALSE,",
@@ -89,7 +91,7 @@ def test_a_duration_is_the_sum_of_its_stays(ingest_stays):
             "no duration,c0-0c1s1n0,2016-03-13 00:00:00,2016-03-14 00:00:00,,FALSE,",  # the clocks change
         ),
     )
-    assert lives.select("unit_id", "duration_s", "event").rows() == [
+    assert durations.select("unit_id", "duration_s", "event").rows() == [
         ("a", 1500, "failure"),
         ("b", 7, None),
         ("no duration", 23 * 3600, None),
@@ -97,9 +99,9 @@ def test_a_duration_is_the_sum_of_its_stays(ingest_stays):
 
 
 def test_batch_by_first_insertion(ingest_stays):
-    lives = derive_table(
+    durations = derive_table(
         "titan",
-        "lives",
+        "durations",
         ingest_stays(
             f"a,c0-0c0s1n0,2015-12-31 23:59:59,{END},1,FALSE,",
             f"b,c0-0c0s1n0,2016-01-01 00:00:00,{END},1,FALSE,",
@@ -107,16 +109,16 @@ def test_batch_by_first_insertion(ingest_stays):
             f"a,c0-0c0s1n0,2017-01-01 00:00:00,{END},1,FALSE,",
         ),
     )
-    assert lives["batch"].to_list() == ["old", "old", "new"]
+    assert durations["batch"].to_list() == ["old", "old", "new"]
 
 
 def test_the_position_is_the_location_held_longest(ingest_stays):
     def stay(serial, location, insert, seconds):
         return f"{serial},{location},{insert} 00:00:00,{END},{seconds},FALSE,"
 
-    lives = derive_table(
+    durations = derive_table(
         "titan",
-        "lives",
+        "durations",
         ingest_stays(
             stay("twice", "c1-0c0s0n0", "2014-01-01", 60),
             stay("twice", "c2-0c1s0n0", "2014-02-01", 100),
@@ -127,7 +129,7 @@ def test_the_position_is_the_location_held_longest(ingest_stays):
             stay("tie by name", "c1-7c1s2n3", "2014-01-01", 60),
         ),
     )
-    assert lives.select("unit_id", "column", "row", "cage", "slot", "node").rows() == [
+    assert durations.select("unit_id", "column", "row", "cage", "slot", "node").rows() == [
         ("twice", 1, 0, 0, 0, 0),
         ("tie", 3, 0, 2, 0, 0),
         ("tie by name", 1, 7, 1, 2, 3),

@@ -26,7 +26,7 @@ from ttf.analyses.risk.train_model.lineage import (
 from ttf.analyses.risk.train_model.training_windows import split_windows
 from ttf.analyses.shared.risk import LOGISTIC
 from ttf.analyses.shared.risk.encoder import Encoder
-from ttf.analyses.shared.risk.features import Data, features_of
+from ttf.analyses.shared.risk.features import Data, parse_features
 from ttf.analyses.shared.risk.logistic import Prior, fit
 from ttf.analyses.shared.risk.model import Model
 from ttf.engine.storage.tables import write_folder
@@ -38,7 +38,7 @@ WEEKLY = {"by": "week"}
 
 
 def load_data(jobs: pl.DataFrame, features=FEATURES) -> Data:
-    return Data.load(jobs.lazy(), features_of(features), "UTC")
+    return Data.load(jobs.lazy(), parse_features(features), "UTC")
 
 
 def build_lineage(jobs, windows=WEEKLY, parts=(), limit=1.0, features=FEATURES):
@@ -195,7 +195,7 @@ def test_the_difference_of_two_models_is_that_of_their_losses(steady):
 def test_a_model_is_read_back_to_the_last_bit(steady):
     doc = json.loads(steady[1]["week_3.json"])
     assert (doc["model"], doc["window"], doc["parent"], doc["decision"]) == ("week_3", "week 3", "week_2", PROMOTED)
-    model = Model.from_json(doc, features_of(doc["features"]))
+    model = Model.from_json(doc, parse_features(doc["features"]))
     copy = json.loads(json.dumps(model.to_json()))
     assert all(doc[name] == value for name, value in copy.items())
     data = load_data(steady_jobs())

@@ -15,18 +15,18 @@ from ttf.engine.storage.tables import read_table, write_csv
 from ttf.stats.clustered import UNCLUSTERED
 from ttf.stats.durations.survival import survival_tables
 
-LIVES = {"duration_s": pl.Int64, "event": pl.String}
+DURATIONS = {"duration_s": pl.Int64, "event": pl.String}
 
 
-def make_verdicts(lives: pl.DataFrame, strata: tuple[str, ...] = ("all",)) -> pl.DataFrame:
-    curves, _ = survival_tables(lives, "failure", strata)
-    table = lifetime_verdict(lifetime_models(lives, "failure", strata), curves)
+def make_verdicts(durations: pl.DataFrame, strata: tuple[str, ...] = ("all",)) -> pl.DataFrame:
+    curves, _ = survival_tables(durations, "failure", strata)
+    table = lifetime_verdict(lifetime_models(durations, "failure", strata), curves)
     LIFETIME_VERDICT.check(table)
     return table
 
 
 def make_verdict(rows: list[tuple]) -> dict:
-    return make_verdicts(pl.DataFrame(rows, schema=LIVES, orient="row")).row(0, named=True)
+    return make_verdicts(pl.DataFrame(rows, schema=DURATIONS, orient="row")).row(0, named=True)
 
 
 def draw(shape: float, n: int, seed: int = 1, end: float = math.inf) -> pl.DataFrame:
@@ -105,8 +105,8 @@ def test_all_failures_in_one_half_mislead() -> None:
 @pytest.mark.parametrize(
     ("rows", "reason"),
     [
-        ([], "no life with a known duration"),
-        ([(5, None)], "no events: every life is censored"),
+        ([], "no duration with a known duration"),
+        ([(5, None)], "no events: every duration is censored"),
         ([(5, "failure"), (5, "failure")], "no finite estimate"),
     ],
 )
@@ -132,10 +132,10 @@ def test_each_stratum_has_its_own_verdict(tmp_path) -> None:
     st.randoms(),
 )
 def test_row_order_does_not_matter_and_nothing_is_nan(rows: list, random) -> None:
-    lives = pl.DataFrame(rows, schema=LIVES, orient="row")
-    table = make_verdicts(lives)
+    durations = pl.DataFrame(rows, schema=DURATIONS, orient="row")
+    table = make_verdicts(durations)
     random.shuffle(rows)
-    assert make_verdicts(pl.DataFrame(rows, schema=LIVES, orient="row")).equals(table)
+    assert make_verdicts(pl.DataFrame(rows, schema=DURATIONS, orient="row")).equals(table)
     assert table.select(pl.selectors.float()).unpivot()["value"].drop_nulls().is_finite().all()
     row = table.row(0, named=True)
     if row["split_age_s"] is not None:

@@ -65,9 +65,15 @@ def test_missing_nodes_are_asked_for_before_the_first_job(tmp_path, monkeypatch)
 
     (question,) = study().notes
     assert question.startswith("registry.mine.nodes: how many nodes were observed, including those without an outage?")
-    assert not {"lives", "lives_infra", "exposure"} & study().traces["mine"].products
+    assert not {"durations", "durations_infra", "exposure"} & study().traces["mine"].products
     complete_study = study(nodes=4)
     assert complete_study.notes == []
-    assert complete_study.traces["mine"].products >= {"lives", "lives_infra", "exposure", "outages", "outage_records"}
+    assert complete_study.traces["mine"].products >= {
+        "durations",
+        "durations_infra",
+        "exposure",
+        "outages",
+        "outage_records",
+    }
     with pytest.raises(ConfigError, match=r"^my.yaml: registry.mine.window_days: 5 is not after 5"):
         study(nodes=4, window_days=[5, 5])

@@ -15,7 +15,7 @@ from ttf.analyses.lost.measure_losses.what_if import (
     NO_TIME,
     TRIAL,
 )
-from ttf.records.runs import RUN_COLUMNS, with_runs_before
+from ttf.records.runs import RUN_COLUMNS, add_previous_runs
 from whole_losses import what_if_table
 
 HOUR = 3600
@@ -40,7 +40,7 @@ def make_runs(*rows: tuple) -> pl.LazyFrame:
             "timed_out": False,
         }
         records.append(row | (changes[0] if changes else {}))
-    return with_runs_before(pl.LazyFrame(records, schema=RUN_COLUMNS))
+    return add_previous_runs(pl.LazyFrame(records, schema=RUN_COLUMNS))
 
 
 def select_row(table: pl.DataFrame, scenario: str, trial_s: int | None = None) -> dict:

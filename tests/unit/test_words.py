@@ -104,7 +104,13 @@ def test_a_wrong_term_is_found(text):
 
 @pytest.mark.parametrize(
     "text",
-    ["effective training time ratio", "95% CI 2.1–3.4%", "lives.parquet", "%Y-%m-%d %H", "requested lives_infra"],
+    [
+        "effective training time ratio",
+        "95% CI 2.1–3.4%",
+        "durations.parquet",
+        "%Y-%m-%d %H",
+        "requested durations_infra",
+    ],
 )
 def test_an_allowed_term_is_not_found(text):
     assert not find_private_words(text)

@@ -155,7 +155,7 @@ def test_an_archive_with_pseudonyms_shows_changes_without_their_causes(study_of_
     numbers = archive / METRICS
     text = numbers.read_text()
     numbers.write_text(text.replace('"value": 2000,', '"value": 1999,', 1))
-    seal.seal(archive)
+    seal.write_list(archive)
     code, output = check(study_of_module, "--against=archive")
     assert code == 0
     assert "moved for an unknown reason: results published with pseudonyms have no manifest" in output
@@ -164,6 +164,6 @@ def test_an_archive_with_pseudonyms_shows_changes_without_their_causes(study_of_
     assert (code, output.count("\n")) == (2, 1)
     assert f"AGAINST=archive: files changed since publication: {METRICS}: changed" in output
     numbers.write_text('{"a": {"value": 1}}')
-    seal.seal(archive)
+    seal.write_list(archive)
     assert f"archive/{METRICS}: is not the metrics.json of a study" in check(study_of_module, "--against=archive")[1]
     shutil.rmtree(archive)

@@ -3,7 +3,7 @@
 import json
 import re
 
-from ttf.display.charts.inline import bare, inline
+from ttf.display.charts.inline import extract_drawing, make_page_element
 from ttf.display.charts.theme import LIGHT, NARROW, WIDE
 
 _PAINT = re.compile(r' (?:fill|stroke|stop-color)="([^"]*)"')
@@ -17,7 +17,7 @@ def test_every_drawing_fits_the_page(finished_study):
                 if chart["empty"]:
                     continue
                 svg = (index.parent / f"{name}.{suffix}").read_text(encoding="utf-8")
-                element = inline(bare(svg), name, chart["title"], chart["alt"])
+                element = make_page_element(extract_drawing(svg), name, chart["title"], chart["alt"])
                 colours = {paint for paint in _PAINT.findall(element) if not paint.startswith("url(#")}
                 if foreign_colours := colours - {"none", *LIGHT.values()}:
                     strange[f"{name}.{suffix}"] = foreign_colours

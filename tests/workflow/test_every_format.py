@@ -31,16 +31,16 @@ def test_every_job_is_in_the_tables(folder, name):
     results = folder / f"results/made_{name}"
     assert pl.read_csv(results / "tables/outcomes.csv")["jobs"].sum() == JOBS
     jobs = pl.read_parquet(results / "jobs.parquet")
-    durations = pl.read_parquet(results / "lives.parquet")
+    durations = pl.read_parquet(results / "durations.parquet")
     assert jobs.height == durations.height == JOBS
-    infra = pl.read_parquet(results / "lives_infra.parquet")
+    infra = pl.read_parquet(results / "durations_infra.parquet")
     attempts = results / "attempts.parquet"
     assert infra.height == (pl.read_parquet(attempts).height if attempts.is_file() else JOBS)
 
 
 def test_a_requeued_job_hides_no_node_failure(folder):
     results = folder / "results/made_sacct"
-    infra = pl.read_parquet(results / "lives_infra.parquet")
+    infra = pl.read_parquet(results / "durations_infra.parquet")
     jobs = pl.read_parquet(results / "jobs.parquet")
     failed = infra.filter(pl.col("event") == "infra_failure")
     assert failed.height > 10

@@ -49,7 +49,7 @@ def run_ingest(study: Checkout, config: dict, check=True) -> str:
 
 
 def account(study: Checkout) -> list[tuple]:
-    return pl.read_csv(study.folder / "results/mine/quality/row_account.csv").select("table", "rows_kept").rows()
+    return pl.read_csv(study.folder / "results/mine/quality/row_account.csv").select("table", "rows_accepted").rows()
 
 
 def data(study: Checkout) -> dict[str, bytes]:

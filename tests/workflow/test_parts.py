@@ -111,7 +111,7 @@ def test_a_new_day_of_drives_is_read_alone(checkout):
     checkout.snakemake("--", *targets, one_process=True, **config)
     add_day(12, "a", "b", "c", "d")
     assert planned_jobs(checkout, targets, config) == dict.fromkeys(
-        ("ingest_part", "merge_parts", "derive_lives", "annual_failure_rate"), 1
+        ("ingest_part", "merge_parts", "derive_durations", "annual_failure_rate"), 1
     )
     process = checkout.snakemake("--", *targets, one_process=True, **config)
     assert "2013-04-12.csv: 4 rows" in process.stderr and "2013-04-11.csv" not in process.stderr
@@ -121,5 +121,5 @@ def test_a_new_day_of_drives_is_read_alone(checkout):
         ("A", 3, 8, 1),
         ("B", 1, 2, 0),
     ]
-    durations = pl.read_parquet(checkout.folder / "results/mine/lives.parquet")
+    durations = pl.read_parquet(checkout.folder / "results/mine/durations.parquet")
     assert durations["unit_id"].to_list() == ["a", "b", "c", "c", "d"]

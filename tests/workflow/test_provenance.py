@@ -41,7 +41,7 @@ def test_the_manifest_holds_every_product_with_its_inputs(finished_study):
     job = manifest["jobs"][manifest["products"][TABLE]["job"]]
     assert (job["rule"], job["script"]) == ("fit_mttf", "scripts/compute.py")
     assert job["parameters"]["settings"]["max_steps"] == 2000
-    input_paths = [f"results/sample/{name}" for name in ("jobs.parquet", "lives.parquet", "tables/size_unit.csv")]
+    input_paths = [f"results/sample/{name}" for name in ("jobs.parquet", "durations.parquet", "tables/size_unit.csv")]
     assert job["inputs"] == {path: digests[path] for path in input_paths}
     assert {
         "scripts/compute.py",
@@ -135,7 +135,7 @@ def test_explain_goes_back_to_the_raw_files(finished_study, arguments, rules):
         r"^ +from data/sample/pai_task_table\.csv, [\d,]+ bytes, sha256 \w{12}, raw$", output, re.MULTILINE
     )
     if arguments == [f"--file={TABLE}"]:
-        assert named_rules == [*CHAIN, "derive_lives"]
+        assert named_rules == [*CHAIN, "derive_durations"]
         depths = [len(re.search(rf"^( *)by {rule}: ", output, re.MULTILINE)[1]) for rule in CHAIN[:3]]
         assert depths == sorted(set(depths)), "each step of the chain is indented deeper than the previous one"
 

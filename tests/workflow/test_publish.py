@@ -28,7 +28,7 @@ from ttf.engine.provenance.key import KEY
 from ttf.engine.storage.tables import read_table
 from ttf.page.publish.table_copies import CONTENTS
 from ttf.page.render.render import render
-from ttf.page.results_tables import contracts
+from ttf.page.results_tables import load_all_contracts
 
 PUBLISH = {"date": "2025-01-31", "tables": ["parquet", "xlsx"]}
 
@@ -234,8 +234,8 @@ def test_the_crate_tells_how_each_result_came_about(published):
     assert {f"#job/{name}" for name in job_names} == {entity_id for entity_id in graph if entity_id.startswith("#job/")}
     action = graph["#job/sample/fit_mttf"]
     assert action["instrument"] == {"@id": "scripts/compute.py"}
-    durations = graph["#file/results/sample/lives.parquet"]
-    assert durations["sha256"] == manifest["products"]["results/sample/lives.parquet"]["sha256"]
+    durations = graph["#file/results/sample/durations.parquet"]
+    assert durations["sha256"] == manifest["products"]["results/sample/durations.parquet"]["sha256"]
     assert {"@id": durations["@id"]} in [action["object"], *action["object"]]
     assert {"@id": "results/sample/tables/mttf.csv"} in action["result"]
     assert graph["#control/sample/fit_mttf"]["instrument"] == {"@id": "#step/fit_mttf"}
@@ -264,7 +264,7 @@ def test_the_archive_has_every_table_as_parquet_and_all_in_a_workbook(published)
     tables = {name for name in files if name.endswith(".csv") and name.startswith("results/")}
     assert {f"{name.removesuffix('.csv')}.parquet" for name in tables} <= files.keys()
     mttf = pl.read_parquet(files["results/sample/tables/mttf.parquet"])
-    assert mttf.equals(read_table(published.folder / "results/sample/tables/mttf.csv", contracts()["mttf"]))
+    assert mttf.equals(read_table(published.folder / "results/sample/tables/mttf.csv", load_all_contracts()["mttf"]))
     book = openpyxl.load_workbook(io.BytesIO(files["results/tables.xlsx"]), read_only=True)
     assert {CONTENTS, "mttf", "scorecard"} <= {*book.sheetnames}
     assert len(book.sheetnames) == len({Path(name).name for name in tables} - {"dictionary.csv"}) + 1
@@ -455,7 +455,9 @@ def test_what_is_published_can_be_verified_by_itself(named_study):
     _, _, folder = named_study
     study_folder = folder / "results/studies/mine"
     assert (
-        seal.problems(study_folder / "site") == seal.problems(study_folder / "unpacked/time-to-failure-results") == []
+        seal.find_problems(study_folder / "site")
+        == seal.find_problems(study_folder / "unpacked/time-to-failure-results")
+        == []
     )
     (study_folder / "site/mine/tables/mttf.csv").write_text("")
-    assert len(seal.problems(study_folder / "site")) == 1
+    assert len(seal.find_problems(study_folder / "site")) == 1

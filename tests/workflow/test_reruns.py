@@ -10,7 +10,7 @@ import psutil
 import pytest
 from planned_jobs import plan_jobs
 from study_runs import SMALL, Checkout, environment, write_quarto
-from ttf.analyses.catalogue import rooms
+from ttf.analyses.catalogue import load_analyses
 
 REPORT = {"write_page_source", "render_page", "write_manifest"}
 # An analysis with every part; no other analysis reads its tables.
@@ -61,7 +61,7 @@ ANALYSIS.tables[0].columns["more"] = number("More", "A new column.")
 OTHER_WORDS = """
 from dataclasses import replace as _replace
 for _name, _column in ANALYSIS.tables[0].columns.items():
-    ANALYSIS.tables[0].columns[_name] = _replace(_column, heading="Another", about="Another sentence.")
+    ANALYSIS.tables[0].columns[_name] = _replace(_column, heading="Another", description="Another sentence.")
 """
 
 
@@ -70,7 +70,7 @@ def test_a_new_column_plans_its_analysis_and_what_reads_its_tables(
     study_of_module, jobs, with_downstream_rules, analysis
 ):
     """The plan has exactly the analyses that directly or indirectly declare one of its tables."""
-    declarations, planned = rooms(), {analysis}
+    declarations, planned = load_analyses(), {analysis}
     for _ in declarations:
         tables = {table.name for name in planned for table in declarations[name].tables}
         planned |= {
@@ -115,7 +115,7 @@ def test_an_edited_part_of_an_analysis_reruns_what_it_is_for(study_of_module, jo
         assert study_of_module.planned(**SMALL) == with_downstream_rules(*rules_by_part[part])
 
 
-@pytest.mark.parametrize("file", ["scripts/ttf/stats/durations/mttf.py", "scripts/ttf/records/lives.py"])
+@pytest.mark.parametrize("file", ["scripts/ttf/stats/durations/mttf.py", "scripts/ttf/records/durations.py"])
 def test_an_edited_module_that_several_share_reruns_all_of_them(
     study_of_module, jobs, rules_by_module, with_downstream_rules, file
 ):
@@ -154,7 +154,9 @@ def test_edited_files_that_the_study_does_not_use_rerun_nothing_but_the_manifest
     used = {file for job in jobs for file in job.code} | {f"scripts/{job.script}.py" for job in jobs}
     scripts = study_of_module.folder / "scripts"
     modules = {str(file.relative_to(study_of_module.folder)) for file in scripts.rglob("*.py")}
-    declarations = {f"scripts/ttf/analyses/{analysis.theme}/{name}/__init__.py" for name, analysis in rooms().items()}
+    declarations = {
+        f"scripts/ttf/analyses/{analysis.theme}/{name}/__init__.py" for name, analysis in load_analyses().items()
+    }
     unused = modules - used - declarations
     assert any("openb" in file or "philly" in file for file in unused)
     with study_of_module.appended(*unused, "config/taxonomy.yaml", "scripts/ttf/formats/openb.yaml", "README.md"):
@@ -182,7 +184,7 @@ REVERSED = """
 import ttf.analyses.catalogue
 def _reversed(folders=()):
     return dict(reversed(places(folders).items()))
-ttf.analyses.catalogue.places = _reversed
+ttf.analyses.catalogue.find_analysis_folders = _reversed
 """
 
 
@@ -200,10 +202,10 @@ def config_with(**changes) -> dict:
 CHANGED_KEYS = {
     "correlation.significance": (
         config_with(correlation={"significance": 0.01}),
-        {"correlate", "ask_again", "write_page_source"},
+        {"correlate", "repeat_study", "write_page_source"},
     ),
     "ettr.run_key, of traces that tell attempts apart": (config_with(ettr={"run_key": ["user"]}), set()),
-    "infra_failures.states": (config_with(infra_failures={"states": ["Failed"]}), {"derive_infra_lives"}),
+    "infra_failures.states": (config_with(infra_failures={"states": ["Failed"]}), {"derive_infra_durations"}),
     "quarantine.max_share": (config_with(quarantine={"max_share": 0.5}), {"ingest"}),
     "registry.sample.title": (
         config_with(registry={"sample": {"title": "Another title"}}),

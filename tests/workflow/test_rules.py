@@ -78,7 +78,7 @@ def test_the_rule_of_an_analysis_is_its_declaration(planned, analysis_jobs):
         settings = {
             name: study.get_setting(key)
             if isinstance(key, str)
-            else key(study if declaration.of_study else study.traces[trace])
+            else key(study if declaration.is_study_wide else study.traces[trace])
             for name, key in declaration.settings.items()
         }
         params = {"analysis": analysis.name, "folders": [], "reads": analysis.input_analyses, "settings": settings}
@@ -132,7 +132,7 @@ def dynamic_modules(job, study) -> list[str]:
         return [f"{analysis.module}.compute", *(study.analyses[name].module for name in analysis.input_analyses)]
     if job.script.startswith(("ingest", "merge_parts", "describe_tables")):
         return study.traces[job.wildcards["trace"]].reader
-    if job.script.startswith("derive") and job.script != "derive_infra_lives":
+    if job.script.startswith("derive") and job.script != "derive_infra_durations":
         return [study.traces[job.wildcards["trace"]].format["code"]]
     if job.script == "write_dictionary":
         return [analysis.module for analysis in study.analyses.values()]

@@ -10,9 +10,9 @@ import polars as pl
 import pytest
 from study_runs import OWN, ROOT
 from ttf.engine.storage.tables import read_table
-from ttf.page.publish.dictionary import as_table, by_analysis
+from ttf.page.publish.dictionary import group_by_analysis, to_table
 from ttf.page.report_contracts import DICTIONARY
-from ttf.page.results_tables import contracts
+from ttf.page.results_tables import load_all_contracts
 
 # The programs read the small study of the tests.
 TEXT = (ROOT / "docs/use-the-results.md").read_text(encoding="utf-8").replace("sample_slurm", "sample")
@@ -33,14 +33,14 @@ def run_program(kind, program, folder) -> str:
 @pytest.mark.parametrize(("kind", "program"), PROGRAMS, ids=["polars", "pandas", "r", "duckdb"])
 def test_each_program_reads_the_table(finished_study, monkeypatch, kind, program):
     monkeypatch.chdir(finished_study.folder)
-    mttf = read_table(finished_study.folder / "results/sample/tables/mttf.csv", contracts()["mttf"])
+    mttf = read_table(finished_study.folder / "results/sample/tables/mttf.csv", load_all_contracts()["mttf"])
     expected = mttf.filter(event="failure", stratum="all", confidence=0.95)["mttf_s"].item() / 3600
     assert float(run_program(kind, program, finished_study.folder)) == pytest.approx(expected, abs=0.0006)
 
 
 def test_the_dictionary_of_a_study_has_every_column_of_every_table_that_it_wrote(finished_study):
     dictionary = read_table(finished_study.folder / OWN / "dictionary.csv", DICTIONARY)
-    assert dictionary.equals(as_table(by_analysis()))
+    assert dictionary.equals(to_table(group_by_analysis()))
     tables = sorted((finished_study.folder / "results/sample").glob("*/*.csv"))
     assert len(tables) > 40
     for table in tables:

@@ -25,7 +25,7 @@ for analysis in STUDY.external_analyses:
         benchmark:
             f"benchmarks/{STUDY.get_folder_pattern(analysis.traces)}/{analysis.name}.tsv"
         group:
-            GROUP["report" if analysis.declaration.of_study else "analyses"]
+            GROUP["report" if analysis.declaration.is_study_wide else "analyses"]
         conda:
             ENVIRONMENT
         threads: analysis.declaration.threads
@@ -93,7 +93,9 @@ for edition, root in EDITIONS.items():
                 ),
                 reads=lambda wildcards: STUDY.list_producers(STUDY.find_chart_inputs(wildcards.trace)),
                 unit=lambda wildcards: STUDY.traces[wildcards.trace].unit if wildcards.trace in STUDY.traces else "job",
-                life=lambda wildcards: STUDY.traces[wildcards.trace].life if wildcards.trace in STUDY.traces else "job",
+                subject=lambda wildcards: (
+                    STUDY.traces[wildcards.trace].subject if wildcards.trace in STUDY.traces else "job"
+                ),
                 synthetic=lambda wildcards: wildcards.trace in STUDY.traces and STUDY.traces[wildcards.trace].synthetic,
             script:
                 "../../scripts/draw_charts.py"

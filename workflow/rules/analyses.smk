@@ -41,7 +41,7 @@ rule describe_states:
     input:
         unpack(get_size_unit),
         jobs="results/{trace}/jobs.parquet",
-        lives_infra="results/{trace}/lives_infra.parquet",
+        durations_infra="results/{trace}/durations_infra.parquet",
     output:
         states=table("results/{trace}/tables/states.csv", "Outcomes"),
         size_mix=table("results/{trace}/tables/size_mix.csv", "Outcomes"),
@@ -67,7 +67,7 @@ rule describe_strata:
     input:
         unpack(get_size_unit),
         jobs="results/{trace}/jobs.parquet",
-        lives_infra="results/{trace}/lives_infra.parquet",
+        durations_infra="results/{trace}/durations_infra.parquet",
         node_failure_rate="results/{trace}/tables/node_failure_rate.csv",
         attempts=optional_input("results/{trace}/attempts.parquet"),
     output:
@@ -95,7 +95,7 @@ rule classify_failures:
         jobs="results/{trace}/jobs.parquet",
         attempts=optional_input("results/{trace}/attempts.parquet"),
         tails=registry_file("tails"),
-        lives_infra=optional_input("results/{trace}/lives_infra.parquet"),
+        durations_infra=optional_input("results/{trace}/durations_infra.parquet"),
     output:
         taxonomy=table("results/{trace}/tables/taxonomy.csv", "Causes"),
         failure_kinds=table("results/{trace}/tables/failure_kinds.csv", "Causes"),
@@ -123,7 +123,7 @@ rule estimate_hazards:
     """Which factors are associated with failure, and how and when do units end?"""
     input:
         unpack(get_size_unit),
-        lives="results/{trace}/lives.parquet",
+        durations="results/{trace}/durations.parquet",
     output:
         cumulative_hazard=table("results/{trace}/tables/cumulative_hazard.csv", "Factors"),
         cumulative_incidence=table("results/{trace}/tables/cumulative_incidence.csv", "Factors"),
@@ -176,7 +176,7 @@ rule correlate:
 rule annual_failure_rate:
     """How many of a hundred drives of each model fail in a year?"""
     input:
-        lives="results/{trace}/lives.parquet",
+        durations="results/{trace}/durations.parquet",
     output:
         afr=table("results/{trace}/tables/afr.csv", "Time to failure"),
     log:
@@ -199,7 +199,7 @@ rule fit_mttf:
     """How long until a failure, and what is the mean time to failure?"""
     input:
         unpack(get_size_unit),
-        lives="results/{trace}/lives.parquet",
+        durations="results/{trace}/durations.parquet",
         jobs=optional_input("results/{trace}/jobs.parquet"),
     output:
         survival=table("results/{trace}/tables/survival.csv", "Time to failure"),
@@ -209,7 +209,7 @@ rule fit_mttf:
         mttf=table("results/{trace}/tables/mttf.csv", "Time to failure"),
         failures_without_end=table("results/{trace}/tables/failures_without_end.csv", "Time to failure"),
         lifetime_models=table("results/{trace}/tables/lifetime_models.csv", "Time to failure"),
-        lives_summary=table("results/{trace}/tables/lives_summary.csv", "Time to failure"),
+        durations_summary=table("results/{trace}/tables/durations_summary.csv", "Time to failure"),
         far_groups=table("results/{trace}/tables/far_groups.csv", "Time to failure"),
         survival_curves="results/{trace}/tables/survival.parquet",
     log:
@@ -234,7 +234,7 @@ rule judge_lifetimes:
         unpack(get_size_unit),
         survival_curves="results/{trace}/tables/survival.parquet",
         lifetime_models="results/{trace}/tables/lifetime_models.csv",
-        lives="results/{trace}/lives.parquet",
+        durations="results/{trace}/durations.parquet",
     output:
         lifetime_verdict=table("results/{trace}/tables/lifetime_verdict.csv", "Time to failure"),
         lifetime_verdicts=table("results/{trace}/tables/lifetime_verdicts.csv", "Time to failure"),
@@ -258,7 +258,7 @@ rule measure_sizes:
     """What is the mean time to failure at every job size, and the failure rate of a node?"""
     input:
         unpack(get_size_unit),
-        lives_infra="results/{trace}/lives_infra.parquet",
+        durations_infra="results/{trace}/durations_infra.parquet",
         nodes=optional_input("results/{trace}/nodes.parquet"),
     output:
         mttf_by_gpus=table("results/{trace}/tables/mttf_by_gpus.csv", "Scaling with job size"),
@@ -287,7 +287,7 @@ rule measure_losses:
     input:
         unpack(get_size_unit),
         jobs="results/{trace}/jobs.parquet",
-        lives_infra="results/{trace}/lives_infra.parquet",
+        durations_infra="results/{trace}/durations_infra.parquet",
         attempts=optional_input("results/{trace}/attempts.parquet"),
         reasons=optional_input("results/{trace}/reasons.parquet"),
         placements=optional_input("results/{trace}/placements.parquet"),
@@ -320,7 +320,7 @@ rule account_gpu_hours:
     input:
         unpack(get_size_unit),
         jobs="results/{trace}/jobs.parquet",
-        lives_infra="results/{trace}/lives_infra.parquet",
+        durations_infra="results/{trace}/durations_infra.parquet",
         attempts=optional_input("results/{trace}/attempts.parquet"),
         placements=optional_input("results/{trace}/placements.parquet"),
         nodes=optional_input("results/{trace}/nodes.parquet"),
@@ -350,7 +350,7 @@ rule plan_ettr:
     """What effective training time ratio, and how many interruptions, can a job run of each size expect?"""
     input:
         unpack(get_size_unit),
-        lives_infra="results/{trace}/lives_infra.parquet",
+        durations_infra="results/{trace}/durations_infra.parquet",
         node_failure_rate="results/{trace}/tables/node_failure_rate.csv",
         mttf_by_gpus="results/{trace}/tables/mttf_by_gpus.csv",
     output:
@@ -381,7 +381,7 @@ rule measure_ettr:
     input:
         unpack(get_size_unit),
         jobs="results/{trace}/jobs.parquet",
-        lives_infra="results/{trace}/lives_infra.parquet",
+        durations_infra="results/{trace}/durations_infra.parquet",
         node_failure_rate="results/{trace}/tables/node_failure_rate.csv",
         mttf_by_gpus="results/{trace}/tables/mttf_by_gpus.csv",
     output:
@@ -403,28 +403,28 @@ rule measure_ettr:
         "../../scripts/compute.py"
 
 
-rule follow_rate:
+rule track_failure_rate:
     """How does the failure rate of nodes change over time, and by what cause?"""
     input:
         unpack(get_size_unit),
-        lives_infra="results/{trace}/lives_infra.parquet",
+        durations_infra="results/{trace}/durations_infra.parquet",
         node_failure_rate="results/{trace}/tables/node_failure_rate.csv",
         reasons=optional_input("results/{trace}/reasons.parquet"),
     output:
         failure_rate_over_time=table("results/{trace}/tables/failure_rate_over_time.csv", "Nodes and periods"),
         failure_rate_windows=table("results/{trace}/tables/failure_rate_windows.csv", "Nodes and periods"),
     log:
-        "logs/{trace}/follow_rate.log",
+        "logs/{trace}/track_failure_rate.log",
     benchmark:
-        "benchmarks/{trace}/follow_rate.tsv"
+        "benchmarks/{trace}/track_failure_rate.tsv"
     group:
         GROUP["analyses"]
     conda:
         ENVIRONMENT
     resources:
-        **request_resources("follow_rate"),
+        **request_resources("track_failure_rate"),
     params:
-        **analysis_params("follow_rate"),
+        **analysis_params("track_failure_rate"),
     script:
         "../../scripts/compute.py"
 
@@ -432,7 +432,7 @@ rule follow_rate:
 rule find_lemon_nodes:
     """Which nodes fail more than their use explains?"""
     input:
-        lives_infra="results/{trace}/lives_infra.parquet",
+        durations_infra="results/{trace}/durations_infra.parquet",
         placements=optional_input("results/{trace}/placements.parquet"),
     output:
         lemon_nodes=table("results/{trace}/tables/lemon_nodes.csv", "Nodes and periods"),
@@ -505,7 +505,7 @@ rule size_spares:
         "../../scripts/compute.py"
 
 
-rule follow_outages:
+rule track_outages:
     """Do faults become more or less frequent, and when did their rate change?"""
     input:
         outages="results/{trace}/outages.parquet",
@@ -515,17 +515,17 @@ rule follow_outages:
         growth=table("results/{trace}/tables/growth.csv", "Node outages"),
         mcf=table("results/{trace}/tables/mcf.csv", "Node outages"),
     log:
-        "logs/{trace}/follow_outages.log",
+        "logs/{trace}/track_outages.log",
     benchmark:
-        "benchmarks/{trace}/follow_outages.tsv"
+        "benchmarks/{trace}/track_outages.tsv"
     group:
         GROUP["analyses"]
     conda:
         ENVIRONMENT
     resources:
-        **request_resources("follow_outages"),
+        **request_resources("track_outages"),
     params:
-        **analysis_params("follow_outages"),
+        **analysis_params("track_outages"),
     script:
         "../../scripts/compute.py"
 
@@ -560,7 +560,7 @@ rule match_outages:
     input:
         outages="results/{trace}/outages.parquet",
         exposure="results/{trace}/exposure.parquet",
-        lives_infra="results/{trace}/lives_infra.parquet",
+        durations_infra="results/{trace}/durations_infra.parquet",
         placements="results/{trace}/placements.parquet",
     output:
         outage_matches=table("results/{trace}/tables/outage_matches.csv", "Node outages"),
@@ -612,7 +612,7 @@ rule rank_drains:
         outages="results/{trace}/outages.parquet",
         exposure="results/{trace}/exposure.parquet",
         nodes=optional_input("results/{trace}/nodes.parquet"),
-        lives_infra=optional_input("results/{trace}/lives_infra.parquet"),
+        durations_infra=optional_input("results/{trace}/durations_infra.parquet"),
         lemon_nodes=optional_input("results/{trace}/tables/lemon_nodes.csv"),
         occupancy_basis=optional_input("results/{trace}/tables/occupancy_basis.csv"),
     output:
@@ -856,7 +856,7 @@ rule compare_parts:
     input:
         unpack(get_size_unit),
         jobs="results/{trace}/jobs.parquet",
-        lives_infra="results/{trace}/lives_infra.parquet",
+        durations_infra="results/{trace}/durations_infra.parquet",
         node_failure_rate="results/{trace}/tables/node_failure_rate.csv",
         attempts=optional_input("results/{trace}/attempts.parquet"),
         placements=optional_input("results/{trace}/placements.parquet"),
@@ -935,7 +935,7 @@ rule check_philly:
         "../../scripts/compute.py"
 
 
-rule ask_again:
+rule repeat_study:
     """What do the published analyses give here, and the same questions at job level, with censoring?"""
     input:
         jobs="results/{trace}/jobs.parquet",
@@ -946,17 +946,17 @@ rule ask_again:
         study1=table("results/{trace}/tables/study1.csv", "Published analyses, repeated"),
         study1_summary=table("results/{trace}/tables/study1_summary.csv", "Published analyses, repeated"),
     log:
-        "logs/{trace}/ask_again.log",
+        "logs/{trace}/repeat_study.log",
     benchmark:
-        "benchmarks/{trace}/ask_again.tsv"
+        "benchmarks/{trace}/repeat_study.tsv"
     group:
         GROUP["analyses"]
     conda:
         ENVIRONMENT
     resources:
-        **request_resources("ask_again"),
+        **request_resources("repeat_study"),
     params:
-        **analysis_params("ask_again"),
+        **analysis_params("repeat_study"),
     script:
         "../../scripts/compute.py"
 
@@ -988,7 +988,7 @@ rule measure_epochs:
 rule compare_traces:
     """How do the traces compare, on jobs that requested a GPU?"""
     input:
-        lives=trace_inputs("results/{trace}/lives.parquet"),
+        durations=trace_inputs("results/{trace}/durations.parquet"),
         jobs=trace_inputs("results/{trace}/jobs.parquet"),
     output:
         compared_traces=table(f"results/{STUDY_FOLDER}/{{trace}}/traces.csv", "Comparison of the traces"),

@@ -3,7 +3,7 @@
 TRACES_WITH_ATTEMPTS = STUDY.select_traces(lambda trace: "attempts" in trace.products)
 TRACES_WITHOUT_ATTEMPTS = STUDY.select_traces(lambda trace: trace.has_jobs and trace.name not in TRACES_WITH_ATTEMPTS)
 TRACES_WITH_PLACEMENTS = [name for name in TRACES_WITHOUT_ATTEMPTS if "placements" in STUDY.traces[name].products]
-TRACES_WITH_LIVES = STUDY.select_traces(lambda trace: "lives" in trace.products)
+TRACES_WITH_DURATIONS = STUDY.select_traces(lambda trace: "durations" in trace.products)
 
 
 rule derive_share:
@@ -173,58 +173,58 @@ use rule derive_outages as derive_outages_unwatched with:
         trace=match_names(TRACES_WITHOUT_EXPOSURE),
 
 
-rule derive_lives:
+rule derive_durations:
     """Write one duration per job, node or component, ended by an event or censored."""
     input:
-        unpack(lambda wildcards: mark_inputs(get_trace(wildcards).find_rule_inputs("derive_lives"))),
+        unpack(lambda wildcards: mark_inputs(get_trace(wildcards).find_rule_inputs("derive_durations"))),
     output:
-        lives="results/{trace}/lives.parquet",
+        durations="results/{trace}/durations.parquet",
     log:
-        "logs/{trace}/derive_lives.log",
+        "logs/{trace}/derive_durations.log",
     benchmark:
-        "benchmarks/{trace}/derive_lives.tsv"
+        "benchmarks/{trace}/derive_durations.tsv"
     group:
         GROUP["analyses"]
     conda:
         ENVIRONMENT
     threads: 1
     resources:
-        **request_resources("derive_lives"),
+        **request_resources("derive_durations"),
     params:
-        code=hash_code("derive_lives", by_trace=lambda wildcards: [get_trace(wildcards).format["code"]]),
+        code=hash_code("derive_durations", by_trace=lambda wildcards: [get_trace(wildcards).format["code"]]),
         derivation_options=lambda wildcards: get_trace(wildcards).derivation_options,
         outage_options=lambda wildcards: {
             "causes": get_trace(wildcards).causes,
             "clusters": get_trace(wildcards).format.get("clusters", {}),
         },
     script:
-        "../../scripts/derive_lives.py"
+        "../../scripts/derive_durations.py"
 
 
-rule derive_infra_lives:
+rule derive_infra_durations:
     """Write one duration per attempt, ended by an infrastructure failure or censored, so that no requeue hides one."""
     input:
-        unpack(lambda wildcards: mark_inputs(get_trace(wildcards).find_rule_inputs("derive_infra_lives"))),
+        unpack(lambda wildcards: mark_inputs(get_trace(wildcards).find_rule_inputs("derive_infra_durations"))),
     output:
-        lives="results/{trace}/lives_infra.parquet",
+        durations="results/{trace}/durations_infra.parquet",
     log:
-        "logs/{trace}/derive_infra_lives.log",
+        "logs/{trace}/derive_infra_durations.log",
     benchmark:
-        "benchmarks/{trace}/derive_infra_lives.tsv"
+        "benchmarks/{trace}/derive_infra_durations.tsv"
     group:
         GROUP["analyses"]
     conda:
         ENVIRONMENT
     threads: 1
     resources:
-        **request_resources("derive_infra_lives"),
+        **request_resources("derive_infra_durations"),
     params:
-        code=hash_code("derive_infra_lives"),
+        code=hash_code("derive_infra_durations"),
         rules=lambda wildcards: get_trace(wildcards).infra_failures,
         block_days=config["inference"]["block_days"],
         causes=lambda wildcards: get_trace(wildcards).causes,
     script:
-        "../../scripts/derive_infra_lives.py"
+        "../../scripts/derive_infra_durations.py"
 
 
 TRACES_BY_RULE |= {
@@ -233,6 +233,6 @@ TRACES_BY_RULE |= {
     "derive_placements": TRACES_WITH_PLACEMENTS,
     "derive_outages": TRACES_WITH_EXPOSURE,
     "derive_outages_unwatched": TRACES_WITHOUT_EXPOSURE,
-    "derive_lives": TRACES_WITH_LIVES,
-    "derive_infra_lives": TRACES_WITH_LIVES,
+    "derive_durations": TRACES_WITH_DURATIONS,
+    "derive_infra_durations": TRACES_WITH_DURATIONS,
 }

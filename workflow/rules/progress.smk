@@ -13,7 +13,7 @@ from study import progress
 from study.module import is_used_as_module
 from study.studies import remember_study
 from ttf.display.brief_model import read_brief
-from ttf.engine.process.stopping import ignore_requests, interrupts_are_errors
+from ttf.engine.process.stopping import ignore_requests, raise_on_interrupt
 
 # A graph has some hundred permanent objects per file. Garbage collection among them takes a tenth of building it.
 gc.set_threshold(100_000)

@@ -1,7 +1,7 @@
 # The provenance of every product: hashes of products, raw files and code; rules, scripts and parameters.
 from study.graph import collect_jobs
 from study.module import build_rule_namer
-from ttf.engine.provenance.digests import stamp_of_workflow
+from ttf.engine.provenance.digests import workflow_digest
 
 NAME_RULE = build_rule_namer(workflow.modifier)
 
@@ -27,7 +27,7 @@ rule write_manifest:
         study=STUDY.names,
         # For finding files that were added to a folder later.
         folders=lambda _: STUDY.unread_entries_by_folder,
-        workflow=lambda _: stamp_of_workflow(),
+        workflow=lambda _: workflow_digest(),
         # Read from the whole graph, so that a new rule needs no entry here.
         jobs=lambda _, input: collect_jobs(
             input.products, workflow.dag.jobs, ROOT, list_extra_inputs, STUDY.code_files, NAME_RULE

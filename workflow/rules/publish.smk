@@ -1,6 +1,6 @@
 # Publication: a site for any static host and an archive for a data repository. Neither is made by default.
 from study.publication import find_publication_date, list_source_files, remove_paths
-from ttf.engine.provenance.key import KEY, made_key
+from ttf.engine.provenance.key import KEY, ensure_key
 
 # Tables, charts, numbers, configuration and manifest.
 PUBLISHED_ENDINGS = (".csv", ".vl.json", ".svg", "metrics.json", "brief.json")
@@ -25,7 +25,7 @@ for trace in STUDY.pseudonymised_traces:
             f"pseudonymise_{trace}"
         input:
             tables=tables,
-            key=lambda _: mark_local(str(made_key(KEY))),
+            key=lambda _: mark_local(str(ensure_key(KEY))),
         output:
             tables=[make_public(path) for path in tables],
         log:

@@ -8,8 +8,8 @@ from study.start import load_study
 from study.study import SMALL_GB, make_relative, match_names
 from study.study_analysis import COMPARISON
 from ttf.engine.errors import StudyError
-from ttf.engine.storage.links import linked
-from ttf.page.render.render import renderer
+from ttf.engine.storage.links import path_for_snakemake
+from ttf.page.render.render import renderer_version
 
 ROOT = WORKFLOW.parent
 # Snakemake fills in braces in this path, so the braces of a folder's name are doubled.
@@ -52,18 +52,18 @@ def make_literal(value):
 
 @cache
 def page_renderer():
-    """Return name and version of the renderer: a new version reruns the pages, a new folder does not.
+    """Return name and version of the renderer_version: a new version reruns the pages, a new folder does not.
 
-    None if only the jobs have a renderer (--sdm conda), or if it does not run; then the job reports the error.
+    None if only the jobs have a renderer_version (--sdm conda), or if it does not run; then the job reports the error.
     """
     try:
-        return renderer()
+        return renderer_version()
     except (ModuleNotFoundError, StudyError):
         return None
 
 
 def mark_local(path):
-    return local(linked(path))
+    return local(path_for_snakemake(path))
 
 
 def mark_inputs(files):

@@ -5,7 +5,7 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from ttf.engine.process.machine import free_bytes, refused
+from ttf.engine.process.machine import explain_error, free_bytes
 
 from study.messages import ConfigError
 
@@ -32,7 +32,7 @@ def check_writable(folders: tuple[str, ...] = FOLDERS) -> None:
             # The name of the temporary file would not help the user.
             error.filename = folder
             raise MachineError(
-                refused(error) or f"{folder}: {error.strerror}; expected a folder to write to."
+                explain_error(error) or f"{folder}: {error.strerror}; expected a folder to write to."
             ) from None
     try:
         tempfile.gettempdir()

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from ttf.engine.storage.plain_files import is_ignored, kind_of
+from ttf.engine.storage.plain_files import file_kind, is_ignored
 from ttf.raw.raw_files import ARCHIVES, PACKED
 
 from study.messages import show
@@ -72,7 +72,7 @@ def _inspect_entry(path: Path) -> Entry:
         status = path.stat()
     except OSError as error:
         return Entry(path.name, _LINK_ERRORS.get(error.errno) or f"not to be looked at ({error.strerror})")
-    if kind := kind_of(status.st_mode):
+    if kind := file_kind(status.st_mode):
         return Entry(path.name, kind)
     problem = "" if os.access(path, os.R_OK) else "a file that may not be read"
     return Entry(path.name, problem, (status.st_dev, status.st_ino))

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from ttf.engine.errors import StudyError
 from ttf.engine.provenance import seal
-from ttf.engine.provenance.manifest_graph import Manifest, others_than_made
+from ttf.engine.provenance.manifest_graph import Manifest, find_changed_files
 from ttf.page.checks.changed_numbers import Results
 from ttf.page.checks.thresholds import Subject
 
@@ -18,7 +18,7 @@ def find_results_folder(folder: Path) -> Path:
     """Return the results/ of a folder, or the folder itself. Raises StudyError for an edited publication."""
     if not folder.is_dir():
         raise StudyError(f"AGAINST={folder}: there is no such folder.")
-    if (folder / seal.NAME).exists() and (problems := seal.problems(folder)):
+    if (folder / seal.NAME).exists() and (problems := seal.find_problems(folder)):
         count_note = f", and {len(problems) - 1:,} more" if len(problems) > 1 else ""
         raise StudyError(f"AGAINST={folder}: files changed since publication: {problems[0]}{count_note}.")
     root = folder / "results" if (folder / "results").is_dir() else folder
@@ -41,7 +41,7 @@ def read_results(root: Path, name: str, is_verified: bool = False) -> Results:
         if is_verified or (study_folder / "manifest.json").exists()
         else None
     )
-    if is_verified and (changed_products := others_than_made(manifest)):
+    if is_verified and (changed_products := find_changed_files(manifest)):
         count_note = f" ({len(changed_products) - 1:,} more: make verify)" if len(changed_products) > 1 else ""
         raise StudyError(
             f"study {name}: results are edited or out of date, so numbers are not checked: "
@@ -56,7 +56,7 @@ def read_results(root: Path, name: str, is_verified: bool = False) -> Results:
     # The folder may contain other studies.
     paths = {subject: path for subject, path in paths.items() if path in manifest["products"]}
     for subject, path in paths.items():
-        if seal.digest_of(files[subject]) != manifest["products"][path]["sha256"]:
+        if seal.file_digest(files[subject]) != manifest["products"][path]["sha256"]:
             raise StudyError(f"{files[subject]}: edited since it was made; the manifest has another SHA-256.")
     config_text = manifest["jobs"].get("write_config", {}).get("parameters", {}).get("text", "")
     numbers = {subject: read_numbers(files[subject]) for subject in paths}

@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 from ttf.engine.errors import StudyError
 from ttf.raw import extra_tables
-from ttf.raw.headers import BYTE_ORDER_MARK, DELIMITERS, Wanted, found_and_missing, names_of
-from ttf.raw.raw_files import is_a_table, unpacked
+from ttf.raw.headers import BYTE_ORDER_MARK, DELIMITERS, RequestedColumn, match_columns, parse_header
+from ttf.raw.raw_files import check_is_table, read_unpacked
 
 from study.documents import suggest_match
 from study.mapping import list_mapped_columns
@@ -36,7 +36,7 @@ class Layout(NamedTuple):
     files are read as such. repeats: whether a column may occur twice.
     """
 
-    columns: tuple[Wanted, ...]
+    columns: tuple[RequestedColumn, ...]
     delimiter: str = ","
     quoted: bool = False
     header: bool = True
@@ -51,7 +51,7 @@ def build_layouts(entry: Mapping, format: Mapping) -> dict[str, Layout]:
     entry: the trace in the registry. Raises ConfigError for an invalid schema of the entry.
     """
     if "mapping" in entry:
-        columns = tuple(map(Wanted, list_mapped_columns(entry["mapping"])))
+        columns = tuple(map(RequestedColumn, list_mapped_columns(entry["mapping"])))
         table_options = {"delimiter": entry.get("delimiter", ","), "quoted": entry.get("quoted", False)}
         return {
             table: Layout(columns, **table_options, parquet=".parquet" in spec.get("every", ()))
@@ -61,7 +61,7 @@ def build_layouts(entry: Mapping, format: Mapping) -> dict[str, Layout]:
     return {
         table: Layout(
             tuple(
-                Wanted(column["name"], column.get("also", ()), column.get("optional", False))
+                RequestedColumn(column["name"], column.get("also", ()), column.get("optional", False))
                 for column in table_options["columns"]
             ),
             table_options.get("delimiter", ","),
@@ -77,8 +77,10 @@ def build_layouts(entry: Mapping, format: Mapping) -> dict[str, Layout]:
 
 # Layouts of the extra tables that any format may have.
 _EXTRA_LAYOUTS = {
-    table: Layout(tuple(Wanted(column["name"]) for column in about["columns"]), quoted=about["quoted"])
-    for table, about in extra_tables.SCHEMA["tables"].items()
+    table: Layout(
+        tuple(RequestedColumn(column["name"]) for column in table_schema["columns"]), quoted=table_schema["quoted"]
+    )
+    for table, table_schema in extra_tables.SCHEMA["tables"].items()
 }
 
 
@@ -101,14 +103,14 @@ def find_wrong_headers(trace: str, entry: Mapping, raw_files: Mapping, format: M
 
 def is_valid_header(names: Sequence[str], layout: Layout) -> bool:
     """Return whether a header row has each required column once."""
-    names_found, missing = found_and_missing(names, layout.columns)
+    names_found, missing = match_columns(names, layout.columns)
     return not missing and (layout.repeats or not any(names.count(name) > 1 for name in names_found))
 
 
 def describe_header_problem(names: Sequence[str], layout: Layout) -> str:
     """Return what is wrong with the names in an invalid header row."""
     header_name = "first object" if layout.json else "header row"
-    names_found, missing = found_and_missing(names, layout.columns)
+    names_found, missing = match_columns(names, layout.columns)
     if missing:
         candidates = [name for name in names[:MOST_COMPARED] if name.isprintable() and len(name) <= LONGEST_NAME]
         hints = [
@@ -158,7 +160,7 @@ def parse_names(head: bytes, layout: Layout) -> list[str] | None:
         return _parse_json_names(head)
     # Ingest itself reports lines that end in CR.
     line, line_break, _ = head.replace(b"\r", b"\n").partition(b"\n")
-    return names_of(line, layout.delimiter, layout.quoted) if line_break or is_whole else None
+    return parse_header(line, layout.delimiter, layout.quoted) if line_break or is_whole else None
 
 
 def read_first_bytes(file: str) -> bytes | None:
@@ -171,11 +173,11 @@ def read_first_bytes(file: str) -> bytes | None:
     try:
         if not Path(get_disk_path(file)).is_file():
             return None
-        with closing(unpacked(Path(file), size=MOST_BYTES)) as pieces:
+        with closing(read_unpacked(Path(file), size=MOST_BYTES)) as pieces:
             head = b""
             while len(head) < MOST_BYTES and (piece := next(pieces, b"")):
                 head += piece[:MOST_BYTES]
-        return head if is_a_table(Path(file), head[:MOST_BYTES]) else None
+        return head if check_is_table(Path(file), head[:MOST_BYTES]) else None
     except StudyError:
         return None
     except Exception:  # a damaged archive can make its library raise anything

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from ttf.raw.headers import found_and_missing
+from ttf.raw.headers import match_columns
 
 from study.entries import format_listing, select_table_files
 from study.first_lines import (
@@ -100,7 +100,7 @@ class Folder:
         names = self.read_names(file, layout) if is_usable(file) else None
         if not names or not layout.header:
             return len(names or ()) if len(names or ()) == len(layout.columns) else 0
-        return len(found_and_missing(names, layout.columns)[0]) if is_valid_header(names, layout) else 0
+        return len(match_columns(names, layout.columns)[0]) if is_valid_header(names, layout) else 0
 
     def describe_problem(self, file: str, layout: Layout) -> str:
         """Return why a file cannot be the table."""
@@ -120,7 +120,7 @@ class Folder:
         names = re.split(r"[,;|\s]+", names[0]) if names and len(names) == 1 else names
         folded = {name.casefold() for name in names or ()}
         close = sum(any(word.casefold() in folded for word in (column.name, *column.also)) for column in wanted)
-        exact = len(wanted) - len(found_and_missing(names or (), wanted)[1])
+        exact = len(wanted) - len(match_columns(names or (), wanted)[1])
         return (exact + close) / max(1, 2 * len(wanted))
 
     def find_nearest_file(self, layout: Layout) -> tuple[float, str]:

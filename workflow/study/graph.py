@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from ttf.engine.storage.links import own_name
+from ttf.engine.storage.links import resolve_link
 
 
 def collect_jobs(
@@ -45,7 +45,7 @@ def _describe_job(job: Any, rule: str, root: Path, inputs: set[str], code_files:
         "wildcards": dict(job.wildcards_dict),
         "script": os.path.relpath(Path(str(job.rule.basedir)) / job.rule.script, root) if job.rule.script else None,
         "parameters": parameters,
-        "inputs": sorted(map(own_name, inputs)),
+        "inputs": sorted(map(resolve_link, inputs)),
         "code": code_files.get(code, []),
         "outputs": [str(path) for path in job.output],
     }

@@ -10,10 +10,10 @@ from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 
-from ttf.engine.provenance.syntax import syntax_of
+from ttf.engine.provenance.syntax import read_syntax
 
 # Many rules share a module, so each is read once.
-_syntax = cache(syntax_of)
+_syntax = cache(read_syntax)
 
 
 @cache

@@ -7,7 +7,7 @@ import os
 import stat
 from pathlib import Path
 
-from ttf.engine.storage.plain_files import kind_of
+from ttf.engine.storage.plain_files import file_kind
 
 from study.messages import ConfigError
 
@@ -45,7 +45,7 @@ def file_problem(path: str | Path, max_mb: float = DOCUMENT_MB) -> str:
     status = _inspect_path(path)
     if not isinstance(status, os.stat_result):
         return status or f"there is no such file{_format_hint(path)}"
-    if kind := kind_of(status.st_mode):
+    if kind := file_kind(status.st_mode):
         return f"it is {kind}; expected a plain file."
     if not os.access(path, os.R_OK):
         return "the file cannot be read (Permission denied)."

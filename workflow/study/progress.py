@@ -17,8 +17,8 @@ from typing import Any, TextIO
 
 from snakemake_interface_logger_plugins.base import LogHandlerBase
 from ttf.display.brief_model import WITHHELD, Brief
-from ttf.display.phrases import plain
-from ttf.engine.process.machine import OF_LIBRARIES, full, refused_in
+from ttf.display.phrases import strip_markup
+from ttf.engine.process.machine import OF_LIBRARIES, explain_error_text, explain_full_disk
 
 _INDENT = 17
 _LONGEST_ERROR = 12  # lines
@@ -65,7 +65,7 @@ class Progress(LogHandlerBase):
     def _report_warning(self, record: logging.LogRecord) -> None:
         """Write Snakemake's own warnings and errors, except those about a failed job, which has its own message."""
         text = str(record.msg)
-        if refusal := refused_in(text, _OUTPUT_FOLDERS):
+        if refusal := explain_error_text(text, _OUTPUT_FOLDERS):
             # Snakemake's own log finds no room on the disk; report it unless a job already has.
             if not self._failed:
                 self._write(f"\nerror\n{refusal}\n")
@@ -134,7 +134,7 @@ class Progress(LogHandlerBase):
             else:
                 jobs_without_message.append(job["stage"])
         if jobs_without_message and not self._refused:
-            reason = extract_scheduler_lines(job_output) or full(_OUTPUT_FOLDERS) or _KILLED
+            reason = extract_scheduler_lines(job_output) or explain_full_disk(_OUTPUT_FOLDERS) or _KILLED
             self._write(f"\nerror in {', '.join(jobs_without_message)}\n{reason}\n")
 
     def _write(self, text: str) -> None:
@@ -168,7 +168,7 @@ def read_failure(logs: list[Path], started: float) -> str:
         if text.startswith(OF_LIBRARIES):
             if text == OF_LIBRARIES:
                 continue
-            return f"{refused_in(text) or _KILLED}\nWhat libraries wrote is in {log}"
+            return f"{explain_error_text(text) or _KILLED}\nWhat libraries wrote is in {log}"
         if text and not text.startswith("Traceback (most recent call last)"):
             return text
         if text:
@@ -215,7 +215,7 @@ def summarise_briefs(briefs: Mapping[str, Brief], width: int | None = None) -> l
     width = max(width or shutil.get_terminal_size((80, 24)).columns, 60)
 
     def wrap(text: str, max_lines: int) -> list[str]:
-        return textwrap.wrap(plain(text), width, max_lines=max_lines, placeholder=" …", subsequent_indent="  ")
+        return textwrap.wrap(strip_markup(text), width, max_lines=max_lines, placeholder=" …", subsequent_indent="  ")
 
     if len(briefs) != 1:
         lines = [wrap(f"{name}: {brief.bottom_line[0]}", 1) for name, brief in list(briefs.items())[:MOST_TRACES]]

@@ -17,11 +17,11 @@ from typing import Any
 
 import yaml
 from ttf.analyses import BUILT_IN
-from ttf.analyses.catalogue import places, rooms
+from ttf.analyses.catalogue import find_analysis_folders, load_analyses
 from ttf.analyses.declaration import PRODUCTS
-from ttf.engine.contract import Table, types_in
+from ttf.engine.contract import Table, list_types
 from ttf.engine.errors import StudyError
-from ttf.page.results_tables import contracts
+from ttf.page.results_tables import load_all_contracts
 from ttf.raw.extra_tables import TABLES
 
 from study import resources
@@ -93,7 +93,11 @@ class Study:
                 "path of a folder on a volume that every job mounts; see docs/cluster.md."
             )
         try:
-            self.tables, folders, declarations = contracts(self.folders), places(self.folders), rooms(self.folders)
+            self.tables, folders, declarations = (
+                load_all_contracts(self.folders),
+                find_analysis_folders(self.folders),
+                load_analyses(self.folders),
+            )
         except StudyError as error:
             raise ConfigError(f"analyses: {error}") from None
         self.analyses = {name: StudyAnalysis(name, declarations[name], folders[name], self) for name in declarations}
@@ -297,7 +301,7 @@ class Study:
         if trace == COMPARISON:
             return path_by_name
         stages = ["row_account", "anomalies", "statistics"]
-        stages += ["jobs", "nodes", "runtime_agreement"] if self.traces[trace].has_jobs else ["lives"]
+        stages += ["jobs", "nodes", "runtime_agreement"] if self.traces[trace].has_jobs else ["durations"]
         stages += ["outages", "exposure"]
         path_by_name |= self.find_size_unit(trace)
         return path_by_name | {name: file for name in stages if (file := self.find_file(trace, name))}
@@ -329,7 +333,7 @@ class Study:
     def list_external_files(self, analyses: Iterable[StudyAnalysis]) -> dict[str, list[str]]:
         """Return the files of external analyses as rule inputs, for jobs that share no disk."""
         folders = [analysis.folder for analysis in analyses if not analysis.folder.is_relative_to(self.root)]
-        files = sorted(str(file) for place in folders for file in place.iterdir() if file.suffix in (".py", ".qmd"))
+        files = sorted(str(file) for folder in folders for file in folder.iterdir() if file.suffix in (".py", ".qmd"))
         return {"analysis_files": files} if files else {}
 
     @cached_property
@@ -354,7 +358,7 @@ class Study:
     def _declaration_code(self) -> dict[Path, str]:
         modules = {analysis.folder / "__init__.py": analysis.module for analysis in self.analyses.values()}
         modules |= {self.root / "scripts" / f"{name.replace('.', '/')}.py": name for name in CONTRACTS}
-        return {file: types_in(importlib.import_module(module)) for file, module in modules.items()}
+        return {file: list_types(importlib.import_module(module)) for file, module in modules.items()}
 
     def measure_raw_tables(self, trace: str | None = None, part: str | None = None) -> tuple[str | None, float]:
         """Return (format, GB) of the raw tables behind a job: of its part, its trace, or all traces."""

@@ -53,8 +53,8 @@ class StudyAnalysis:
         return self._study.list_producers((*self.declaration.needs, *self.declaration.uses))
 
     def applies(self, trace: str) -> bool:
-        if self.declaration.of_study or trace == COMPARISON:
-            return self.declaration.of_study and trace == COMPARISON
+        if self.declaration.is_study_wide or trace == COMPARISON:
+            return self.declaration.is_study_wide and trace == COMPARISON
         has_inputs = all(self._find_files(trace, name) for name in self.declaration.needs)
         return has_inputs and self.declaration.applies(self._study.traces[trace])
 
@@ -69,7 +69,7 @@ class StudyAnalysis:
         return {name: files for name, files in files_by_name.items() if files} | self._study.list_external_files([self])
 
     def _find_files(self, trace: str, name: str) -> Any:
-        if not self.declaration.of_study:
+        if not self.declaration.is_study_wide:
             return self._study.find_file(trace, name)
         return [file for other_trace in self._study.traces if (file := self._study.find_file(other_trace, name))]
 
@@ -84,7 +84,7 @@ class StudyAnalysis:
         return {name: f"results/{folder}/{name}" for name in self.declaration.folders}
 
     def settings(self, trace: str) -> dict[str, Any]:
-        subject = self._study if self.declaration.of_study else self._study.traces[trace]
+        subject = self._study if self.declaration.is_study_wide else self._study.traces[trace]
         return {
             name: self._study.get_setting(source) if isinstance(source, str) else source(subject)
             for name, source in self.declaration.settings.items()
@@ -92,7 +92,7 @@ class StudyAnalysis:
 
     def charts(self, trace: str) -> dict[str, tuple[str, ...]]:
         """Map each chart to its tables. Raises ConfigError for an unknown table."""
-        subject = self._study if self.declaration.of_study else self._study.traces[trace]
+        subject = self._study if self.declaration.is_study_wide else self._study.traces[trace]
         charts = self.declaration.charts(subject) if callable(self.declaration.charts) else self.declaration.charts
         charts = {name: (tables,) if isinstance(tables, str) else tuple(tables) for name, tables in charts.items()}
         for name, tables in charts.items():

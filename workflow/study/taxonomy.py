@@ -55,7 +55,7 @@ def has_reasons(entry: dict, format: Mapping, taxonomy: dict) -> bool:
 
 
 def _fold_word(word: str) -> str:
-    """Return a word as it is compared: see `ttf.analyses.causes.classify_failures.reason_rules.folded`."""
+    """Return a word as it is compared: see `ttf.analyses.causes.classify_failures.reason_rules.fold_words`."""
     return re.sub(r"[\s_-]+", " ", word.strip().lower())
 
 

@@ -93,7 +93,7 @@ class Trace:
         return self.format["unit"]
 
     @property
-    def life(self) -> str:
+    def subject(self) -> str:
         """Return what a duration of the trace is.
 
         This is a job, or for a repaired unit the time up between two outages. For a component that is not repaired it
@@ -101,7 +101,7 @@ class Trace:
         """
         if self.has_jobs:
             return self.unit
-        return GAP if self.has_outages else self.format.get("life", "period at risk")
+        return GAP if self.has_outages else self.format.get("subject", "period at risk")
 
     @property
     def synthetic(self) -> bool:
@@ -195,8 +195,10 @@ class Trace:
         names_by_rule = {
             "derive_attempts": ["events"],
             "derive_outages": ["placements"] if self.has_jobs else [],
-            "derive_lives": {"jobs": ["jobs"], "outages": ["outages", "exposure"], "lives": ["raw"]}[self.gives],
-            "derive_infra_lives": ["jobs", "attempts", "events", "outages"] if self.has_jobs else ["lives"],
+            "derive_durations": {"jobs": ["jobs"], "outages": ["outages", "exposure"], "durations": ["raw"]}[
+                self.gives
+            ],
+            "derive_infra_durations": ["jobs", "attempts", "events", "outages"] if self.has_jobs else ["durations"],
         }
         return {name: file for name in names_by_rule[rule] if (file := self.find_file(name))}
 
@@ -240,10 +242,10 @@ class Trace:
         """Return the names of the products that exist before the analyses."""
         jobs = {"jobs", "nodes"} if self.has_jobs else set()
         optional = {name for name in ("attempts", "placements") if self.format.get(name)}
-        lives = {"lives", "lives_infra"} if self.gives != "outages" or self.has_exposure else set()
+        durations = {"durations", "durations_infra"} if self.gives != "outages" or self.has_exposure else set()
         outages = {"outages", "outage_records"} if self.has_outages else set()
         exposure = {"exposure"} if self.has_exposure else set()
-        return {"raw"} | lives | outages | exposure | jobs | optional
+        return {"raw"} | durations | outages | exposure | jobs | optional
 
     def find_file(self, name: str) -> str | None:
         """Return the path of a product before the analyses, or of a source; None if the trace has none."""
@@ -257,7 +259,7 @@ class Trace:
     def compared(self) -> dict[str, Any]:
         """Return what the comparison says about the trace; outcomes is None if they are unknown."""
         outcomes = sorted(self.outcomes) or None
-        facts = {"gives": "jobs" if self.has_jobs else "lives", "lives": "lives" in self.products}
+        facts = {"gives": "jobs" if self.has_jobs else "durations", "durations": "durations" in self.products}
         return {"unit": self.unit, "synthetic": self.synthetic, "outcomes": outcomes} | facts
 
     @property
@@ -273,7 +275,7 @@ class Trace:
             "synthetic": self.synthetic,
             "parts": len(self.parts),
             "unit": self.unit,
-            "life": self.life,
+            "subject": self.subject,
             "gives": self.gives,
             "may_have_exposure": self.may_have_exposure,
             "absent_tables": self.absent_tables,

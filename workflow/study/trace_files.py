@@ -5,7 +5,7 @@ from collections.abc import Collection
 from pathlib import Path
 
 from ttf.engine.storage.plain_files import is_ignored
-from ttf.raw.raw_files import ARCHIVES, archive_and_member
+from ttf.raw.raw_files import ARCHIVES, split_archive_path
 
 from study.entries import (
     Entry,
@@ -183,8 +183,8 @@ def find_parts(trace: str, entry: dict, formats: dict) -> dict[str, dict[str, st
                 parts[Path(file).name] = {table: file}
     # Products of a part lie in a folder of its name: Snakemake and Polars have to take it.
     if odd := [name for name in parts if re.search("[{}<>\r\n\ud800-\udfff]", name)]:
-        what = "a brace, < or >, a line break, or bytes that are no UTF-8"
-        raise ConfigError(f"{label}: {odd[0]!r} has {what} in its name; rename it.")
+        fault = "a brace, < or >, a line break, or bytes that are no UTF-8"
+        raise ConfigError(f"{label}: {odd[0]!r} has {fault} in its name; rename it.")
     return parts
 
 
@@ -205,7 +205,7 @@ def get_disk_path(path: str) -> str:
     """Return the file on disk: for a path into an archive, the archive (see ttf.raw.raw_files)."""
     if not any(f"{ending}/" in path.lower() for ending in ARCHIVES):
         return path
-    _, member = archive_and_member(Path(path))
+    _, member = split_archive_path(Path(path))
     return path if member is None else path[: -len(str(member)) - 1]
 
 

@@ -43,8 +43,8 @@ class Document(dict):
         return next((self._positions[path[:end]] for end in ends if path[:end] in self._positions), None)
 
 
-def format_position(place: tuple[int, int] | None) -> str:
-    return f"line {place[0]}, column {place[1]}: " if place else ""
+def format_position(position: tuple[int, int] | None) -> str:
+    return f"line {position[0]}, column {position[1]}: " if position else ""
 
 
 def load_yaml(path: str | Path, label: str | None = None, for_snakemake: bool = False) -> Document:

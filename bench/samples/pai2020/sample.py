@@ -69,7 +69,7 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
-from ttf.formats.format_declaration import declared
+from ttf.formats.format_declaration import load_declaration
 
 from samples.draws import check_sample_size, staged_files
 from samples.pai2020.sample_plan import plan_sample
@@ -86,7 +86,7 @@ from samples.pai2020.sample_tables import (
     task_frame,
 )
 
-FILES = declared("pai2020")["sample"]["files"]
+FILES = load_declaration("pai2020")["sample"]["files"]
 FEWEST_TASKS = 1_000
 BLOCK_TASKS = 50_000
 

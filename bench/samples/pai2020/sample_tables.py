@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
-from ttf.raw.packed_samples import scrambled
+from ttf.raw.packed_samples import scramble
 
 from samples.draws import Bools, Floats, Ints, QuantileFunction, Random, hex_ids, lognormal, round_to_thousandths
 from samples.pai2020.sample_plan import Sample
@@ -115,7 +115,7 @@ def tag_frame(sample: Sample, rows: slice, rng: Random) -> pl.DataFrame:
     requested_types = np.where(rng.random(len(tagged_jobs)) < 0.04, rng.integers(0, NO_TYPE, len(tagged_jobs)), NO_TYPE)
     # The workload belongs to the group: all of its jobs have it or none.
     kinds = np.repeat(np.arange(len(WORKLOADS)), list(WORKLOADS.values()))
-    bits = scrambled(jobs.group[tagged_jobs].astype(np.uint64) + np.uint64(seed))
+    bits = scramble(jobs.group[tagged_jobs].astype(np.uint64) + np.uint64(seed))
     workload = kinds[bits % np.uint64(len(kinds))]
     has_workload = bits >> np.uint64(32) < np.uint64(95 * 2**32 // 1_000)
     return pl.DataFrame(
@@ -182,7 +182,7 @@ def first_machines(rng: Random, sample: Sample, block: slice, machines: Machines
     job, gpu_type = tasks.job[block], tasks.gpu_type[block]
     day = sample.jobs.submit_s[job] // DAY_S
     racks = -(-machines.count[gpu_type] // RACK_MACHINES)
-    rack = (scrambled((sample.jobs.user[job] * 1_000 + day).astype(np.uint64)) % racks.astype(np.uint64)).astype(
+    rack = (scramble((sample.jobs.user[job] * 1_000 + day).astype(np.uint64)) % racks.astype(np.uint64)).astype(
         np.int64
     )
     low, high = (machines.first[gpu_type] + (rack + offset) * machines.count[gpu_type] // racks for offset in (0, 1))

@@ -40,7 +40,7 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
-from ttf.formats.format_declaration import declared
+from ttf.formats.format_declaration import load_declaration
 
 from samples.draws import (
     Bools,
@@ -65,7 +65,7 @@ from samples.draws import (
 from samples.philly import sample_cluster, sample_telemetry
 from samples.philly.sample_cluster import Attempt
 
-FILES = declared("philly")["sample"]["files"]
+FILES = load_declaration("philly")["sample"]["files"]
 FEWEST_JOBS = 300
 
 # ---- published values ----

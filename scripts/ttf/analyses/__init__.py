@@ -23,7 +23,7 @@ def built_in_folders() -> Mapping[str, Path]:
     return {file.parent.name: file.parent for file in files}
 
 
-def join(folders: Iterable[str]) -> None:
+def add_folders(folders: Iterable[str]) -> None:
     """Make the analyses in these folders modules of this package: their code runs."""
     for folder in folders:
         if (path := str(Path(folder).resolve())) not in __path__:
@@ -36,19 +36,19 @@ def module_name(analysis: str) -> str:
     return ".".join([__name__, *([folder.parent.name] if folder else []), analysis])
 
 
-def declaration_of(analysis: str) -> "Analysis":
+def load_declaration(analysis: str) -> "Analysis":
     """Return the declaration of an analysis."""
     return import_module(module_name(analysis)).ANALYSIS
 
 
-def contracts_of(analyses: Iterable[str]) -> Mapping[str, "Table"]:
+def load_contracts(analyses: Iterable[str]) -> Mapping[str, "Table"]:
     """Return the contract of each table of these analyses, by name."""
-    return {table.name: table for analysis in map(declaration_of, analyses) for table in analysis.tables}
+    return {table.name: table for analysis in map(load_declaration, analyses) for table in analysis.tables}
 
 
-def contracts_of_inputs(analyses: Iterable[str]) -> Mapping[str, "Table"]:
+def load_input_contracts(analyses: Iterable[str]) -> Mapping[str, "Table"]:
     """Return the contract of each table that a job may read: of the stages and of these analyses."""
     from ttf.raw import raw_contracts
     from ttf.records import record_contracts
 
-    return {table.name: table for table in (*raw_contracts.TABLES, *record_contracts.TABLES)} | contracts_of(analyses)
+    return {table.name: table for table in (*raw_contracts.TABLES, *record_contracts.TABLES)} | load_contracts(analyses)

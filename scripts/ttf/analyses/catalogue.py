@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
-from ttf.analyses import BUILT_IN, built_in_folders, join, module_name
+from ttf.analyses import BUILT_IN, add_folders, built_in_folders, module_name
 from ttf.analyses.declaration import Analysis
 from ttf.analyses.sections import THEMES
 from ttf.engine.errors import StudyError
 
 
-def places(folders: Sequence[str] = ()) -> dict[str, Path]:
+def find_analysis_folders(folders: Sequence[str] = ()) -> dict[str, Path]:
     """Return the folder of each analysis, by name: those of the package and those in `folders`.
 
     Raises StudyError if two analyses have the same name or one has the name of a section, or if a folder holds none.
@@ -37,13 +37,13 @@ def places(folders: Sequence[str] = ()) -> dict[str, Path]:
 
 
 @cache
-def rooms(folders: tuple[str, ...] = ()) -> Mapping[str, Analysis]:
+def load_analyses(folders: tuple[str, ...] = ()) -> Mapping[str, Analysis]:
     """Return the declaration of each analysis, by name, in the order of the page. Code in `folders` runs.
 
     Raises StudyError for a duplicate name, a folder without a declaration, and an unknown theme or table.
     """
-    folder_by_name = places(folders)
-    join(folders)
+    folder_by_name = find_analysis_folders(folders)
+    add_folders(folders)
     analyses = {name: _load_declaration(name, folder) for name, folder in folder_by_name.items()}
     order = list(THEMES)
     return dict(sorted(analyses.items(), key=lambda item: (order.index(item[1].theme), item[1].rank, item[0])))

@@ -7,7 +7,7 @@ neither Polars nor NumPy nor Altair. The other files are optional:
                   For a folder: {folder: {file name: text}}
     charts.py     CHARTS: chart -> a function (inputs, Study) -> Figure
     numbers.py    NUMBERS: the cells of tables that sentences need (ttf.display.metrics.cells)
-    page.py       tables(trace) -> {name: ttf.display.report_tables.Shown}; head(trace, m) and lines(trace, m):
+    page.py       tables(trace) -> {name: ttf.display.report_tables.PageTable}; head(trace, m) and lines(trace, m):
     ttf.display.section_head <section>.qmd the text of each section
 """
 
@@ -24,7 +24,7 @@ from ttf.records.record_contracts import OF_TRACES
 PRODUCTS = {product.name: product.path for product in OF_TRACES} | {"raw": "raw"}
 
 
-def block_days_of_units(trace: Any) -> int | None:
+def unit_block_days(trace: Any) -> int | None:
     """Return `inference.block_days` for traces of units, None for traces of jobs: units stay at risk for longer."""
     return None if trace.has_jobs else trace.settings["inference"]["block_days"]
 
@@ -48,7 +48,7 @@ class Analysis:
     memory_mb: memory of the script for any trace. mb_per_gb: further memory for each GB of raw tables, by format.
     keeps_freed_memory: it processes one large block after another (ttf.engine.process.memory).
     in_size_unit: it reads and writes job sizes in the unit of the trace (ttf.engine.size_unit), not only in GPUs.
-    of_study: it runs once, on all traces together.
+    is_study_wide: it runs once, on all traces together.
     """
 
     question: str
@@ -71,4 +71,4 @@ class Analysis:
     threads: int = 1
     keeps_freed_memory: bool = False
     in_size_unit: bool = False
-    of_study: bool = False
+    is_study_wide: bool = False

@@ -11,7 +11,7 @@ from dataclasses import fields, is_dataclass, replace
 from functools import wraps
 from typing import Any
 
-from ttf.display.trace_numbers import KEYED, Numbers, handle
+from ttf.display.trace_numbers import KEYED, Numbers, make_handle
 from ttf.engine import words
 from ttf.engine.columns import GAP
 from ttf.engine.contract import Table
@@ -31,7 +31,7 @@ _FRAGMENTS = {"unit", "note", "effect_note"}
 _CONTROLS = dict.fromkeys([*range(0x202A, 0x202F), *range(0x2066, 0x206A), 0x200E, 0x200F, 0x061C])
 
 
-def fill(value: Any, m: Numbers) -> Any:
+def fill_slots(value: Any, m: Numbers) -> Any:
     """Fill the numbers into a text, or into all texts of a structure.
 
     "[outcomes.failure_share]" becomes "{outcomes.failure_share|31.8%}", "[data.jobs job]" the number with its noun;
@@ -40,13 +40,13 @@ def fill(value: Any, m: Numbers) -> Any:
     return change_texts(value, lambda text, _: _SLOT.sub(lambda match: _fill_slot(match, m), text))
 
 
-def with_numbers(function: Callable) -> Callable:
+def fill_numbers(function: Callable) -> Callable:
     """Decorate a function so that the texts it returns are filled with the numbers of its argument `m`."""
 
     @wraps(function)
     def wrapper(*args, **kwargs):
         m = next(arg for arg in (*args, *kwargs.values()) if isinstance(arg, Numbers))
-        return fill(function(*args, **kwargs), m)
+        return fill_slots(function(*args, **kwargs), m)
 
     return wrapper
 
@@ -56,7 +56,7 @@ def _fill_slot(match: re.Match, m: Numbers) -> str:
     if key is None:
         return match[0]
     number = m.keyed(key, m.words(key, style or ""))
-    return f"{number} {noun if m[key] == 1 else words.many(noun)}" if noun else number
+    return f"{number} {noun if m[key] == 1 else words.plural_noun(noun)}" if noun else number
 
 
 def change_texts(value: Any, change: Callable[[str, str], str], field: str = "") -> Any:
@@ -76,14 +76,14 @@ def noun(table: Table, trace_info: Mapping) -> str:
 
     Components make no attempts, so for them an attempt is a duration of a component.
     """
-    nouns = {"lives": trace_info["life"], "jobs": trace_info["unit"], "units": trace_info["unit"]}
-    nouns["attempts"] = "attempt" if trace_info["gives"] == "jobs" else trace_info["life"]
+    nouns = {"durations": trace_info["subject"], "jobs": trace_info["unit"], "units": trace_info["unit"]}
+    nouns["attempts"] = "attempt" if trace_info["gives"] == "jobs" else trace_info["subject"]
     return nouns.get(table.counts, table.counts.removesuffix("s"))
 
 
 def is_repaired(trace_info: Mapping) -> bool:
     """Whether the durations of a trace are gaps between outages of repaired units."""
-    return trace_info["life"] == GAP
+    return trace_info["subject"] == GAP
 
 
 def hazard_scale(trace_info: Mapping) -> str:
@@ -96,20 +96,20 @@ def remove_direction_marks(text: str) -> str:
     return text.translate(_CONTROLS)
 
 
-def of_trace(text: object, most: int = words.LONGEST_LABEL) -> str:
+def quote_trace_text(text: object, most: int = words.LONGEST_LABEL) -> str:
     """Make text of a trace safe: one line, cut, without braces, isolated from the direction of its surroundings."""
     flat = " ".join(remove_direction_marks(str(text)).split()).replace("{", "(").replace("}", ")")
     return f"\u2068{words.shorten(flat, most)}\u2069"
 
 
-def html(text: str) -> str:
+def to_html(text: str) -> str:
     """Return the text as HTML: numbers as <data> with their key, text of a trace as <bdi>, the rest escaped."""
-    escaped = _html.escape(words.unbroken(text), quote=False)
-    numbers = KEYED.sub(lambda match: handle(match[1], match[2]), escaped)
+    escaped = _html.escape(words.add_no_break_spaces(text), quote=False)
+    numbers = KEYED.sub(lambda match: make_handle(match[1], match[2]), escaped)
     return _TRACE_TEXT.sub(r"<bdi>\1</bdi>", numbers)
 
 
-def in_unit(value: Any, unit: SizeUnit) -> Any:
+def convert_units(value: Any, unit: SizeUnit) -> Any:
     """Convert texts from GPUs to another size unit; keys of numbers and text of a trace stay as they are."""
 
     def convert(text: str, field: str) -> str:
@@ -121,19 +121,19 @@ def in_unit(value: Any, unit: SizeUnit) -> Any:
     return change_texts(value, convert)
 
 
-def plain(text: str) -> str:
+def strip_markup(text: str) -> str:
     """Return the text without keys and markup."""
     return _TRACE_TEXT.sub(r"\1", KEYED.sub(r"\2", text))
 
 
-def keys(text: str) -> list[str]:
+def list_keys(text: str) -> list[str]:
     """Return the keys of the numbers in the text."""
     return [match[1] for match in KEYED.finditer(text)]
 
 
-def length(text: str) -> int:
+def count_words(text: str) -> int:
     """Return the number of words of the text."""
-    return len(plain(text).split())
+    return len(strip_markup(text).split())
 
 
 def fraction(m: Numbers, key: str) -> str:
@@ -149,27 +149,27 @@ def _fraction_words(share: float) -> str | None:
     return next((text for value, text in _FRACTIONS if abs(share - value) < 0.01), None)
 
 
-def timed(m: Numbers, key: str) -> tuple[str, str]:
+def split_duration(m: Numbers, key: str) -> tuple[str, str]:
     """Return a time as value and unit: 13.7, minutes."""
     value, _, unit = words.duration(m[key]).partition(words.NO_BREAK)
     unit = UNITS.get(unit, unit)
     return m.keyed(key, value), unit.removesuffix("s") if value == "1" else unit
 
 
-def joined(*parts: str | None, by: str = " · ") -> str:
+def join_parts(*parts: str | None, by: str = " · ") -> str:
     return by.join(part for part in parts if part)
 
 
-def own_ends(m: Numbers) -> str:
+def missing_ends_sentence(m: Numbers) -> str:
     """Return a follow-up sentence on how few failures have a recorded end, or "" if more than 95% have one."""
     if not m.has("mttf.range.low_s") or not m.value("without_end.without_end", 0) or not m.has("mttf.events"):
         return ""
     return " Only [mttf.events] of [without_end.failures] failures have a recorded end; the others are left out here."
 
 
-def by_group(m: Numbers, units: str) -> str:
+def compare_groups(m: Numbers, units: str) -> str:
     """Return a clause that compares the groups with the highest and the lowest failed share."""
-    high, low = (of_trace(m[f"groups.{end}.name"], 24) for end in ("highest", "lowest"))
+    high, low = (quote_trace_text(m[f"groups.{end}.name"], 24) for end in ("highest", "lowest"))
     group_unit = m["groups.by"]
     return (
         f"[groups.highest.failed_share] of {units} of {group_unit} {high} had failed by year "

@@ -47,17 +47,17 @@ class Mean(NamedTuple):
 
     heading: str | None = None
     worded: Formatter | None = None
-    of: str = ""
+    count_column: str = ""
 
 
 # The column names of most tables.
-WITH_INTERVAL, MEAN_OF_N = Interval(low="ci_low", high="ci_high"), Mean(of="n")
+WITH_INTERVAL, MEAN_OF_N = Interval(low="ci_low", high="ci_high"), Mean(count_column="n")
 CLUSTERED = Interval(low="ci_low_clustered", high="ci_high_clustered")
 # (heading, formatter), a heading alone, or None for the heading and formatter of the contract.
 Column = tuple[str, Formatter | None] | Interval | Mean | str | None
 
 
-class Shown(NamedTuple):
+class PageTable(NamedTuple):
     """Arguments of `html_table` for one table of the page; a table without rows is not shown.
 
     unit: replaces GPUs in the headings.
@@ -74,24 +74,24 @@ class Shown(NamedTuple):
         return html_table(self.frame, self.columns, name, self.group, self.longest, self.contract, self.unit)
 
 
-def span(column: str) -> pl.Expr:
+def format_range(column: str) -> pl.Expr:
     """Return the column of ranges with an en dash: 2-4 as 2–4."""
     return pl.col(column).str.replace("-", "–", literal=True)
 
 
-def yes_or_no(column: str) -> pl.Expr:
+def format_boolean(column: str) -> pl.Expr:
     return pl.when(column).then(pl.lit("yes")).otherwise(pl.lit("no")).alias(column)
 
 
-def texts(frame: pl.DataFrame, columns: Sequence[str], formatter: Callable[..., str]) -> pl.Series:
+def format_rows(frame: pl.DataFrame, columns: Sequence[str], formatter: Callable[..., str]) -> pl.Series:
     """Return `formatter(*columns)` for each row, or null if the first column is null."""
     rows = frame.select(columns).iter_rows()
     return pl.Series([None if row[0] is None else formatter(*row) for row in rows], dtype=pl.String)
 
 
-def with_sizes(frame: pl.DataFrame) -> pl.DataFrame:
+def add_size_labels(frame: pl.DataFrame) -> pl.DataFrame:
     """Add the column `gpus` with the label of each size bucket: 1; 3–4."""
-    return frame.with_columns(gpus=texts(frame, ("gpus_low", "gpus_high"), words.gpus_label))
+    return frame.with_columns(gpus=format_rows(frame, ("gpus_low", "gpus_high"), words.gpus_label))
 
 
 def html_table(
@@ -179,7 +179,9 @@ def _format_column(frame: pl.DataFrame, name: str, column: Column, longest: int)
     """Return the heading and the cells of a column."""
     if isinstance(column, Mean):
         heading, texts = _format_column(frame, name, column[:2], longest)
-        few = [(n or 0) < FEWEST_ENDED and text != BLANK for n, text in zip(frame[column.of], texts, strict=True)]
+        few = [
+            (n or 0) < FEWEST_ENDED and text != BLANK for n, text in zip(frame[column.count_column], texts, strict=True)
+        ]
         heading += f", *: n < {FEWEST_ENDED}" if any(few) else ""
         return heading, [f"{text}*" if is_few else text for text, is_few in zip(texts, few, strict=True)]
     heading, formatter, *bound_columns = column
@@ -187,9 +189,9 @@ def _format_column(frame: pl.DataFrame, name: str, column: Column, longest: int)
         return heading, [_format_text(value, longest) for value in frame[name]]
     rows = frame.select(name, *bound_columns).rows()
     values = [value for row in rows for value in row if value is not None]
-    if formatter is words.duration and (unit := words.unit_of(values)):
-        formatter = words.in_unit(unit)
-    texts = [in_words(row, formatter) for row in rows]
+    if formatter is words.duration and (unit := words.common_unit(values)):
+        formatter = words.make_unit_formatter(unit)
+    texts = [format_estimate(row, formatter) for row in rows]
     units = {_unit_suffix(text) for row in texts for text in row if text is not None}
     if formatter is not str and len(units) == 1 and (unit := units.pop()):
         heading = f"{heading} ({unit})"
@@ -197,10 +199,10 @@ def _format_column(frame: pl.DataFrame, name: str, column: Column, longest: int)
     return heading, [_format_number(words.interval(*row) if bound_columns else row[0]) for row in texts]
 
 
-def in_words(row: Sequence, formatter: Formatter) -> tuple[str | None, ...]:
+def format_estimate(row: Sequence, formatter: Formatter) -> tuple[str | None, ...]:
     """Format an estimate and its bounds; times share one unit."""
     if formatter is words.duration and None not in row:
-        return tuple(words.alike(row[0], *row))
+        return tuple(words.in_common_unit(row[0], *row))
     return tuple(None if value is None else formatter(value) for value in row)
 
 
@@ -212,7 +214,7 @@ def _format_text(value: object, longest: int) -> str:
     # Great Tables escapes HTML. A line break would end the raw block, and text of a trace may hold direction marks.
     if value is None:
         return BLANK
-    return words.unbroken(" ".join(words.shorten(remove_direction_marks(str(value)), longest).splitlines()))
+    return words.add_no_break_spaces(" ".join(words.shorten(remove_direction_marks(str(value)), longest).splitlines()))
 
 
 def _format_number(text: str | None) -> str:

@@ -23,23 +23,23 @@ class Trace:
     """One trace of the study: its registry entry, and the folder of its products."""
 
     name: str
-    about: dict
+    info: dict
     folder: Path
     contracts: Mapping[str, Table]
 
     @property
     def title(self) -> str:
-        return self.about.get("title", self.name)
+        return self.info.get("title", self.name)
 
     @property
     def has_jobs(self) -> bool:
         """Whether the trace has jobs; component lifetimes have durations only."""
-        return self.about["gives"] == "jobs"
+        return self.info["gives"] == "jobs"
 
     @property
     def analyses(self) -> list[str]:
         """The names of the analyses that run for this trace."""
-        return self.about["analyses"]
+        return self.info["analyses"]
 
     @cached_property
     def metrics(self) -> Numbers:
@@ -63,19 +63,19 @@ class Trace:
         return read_table(self.folder / contract.path, contract)
 
 
-def drawn_charts(trace: Trace, *names: str) -> tuple[str, ...]:
+def list_nonempty_charts(trace: Trace, *names: str) -> tuple[str, ...]:
     """Return the charts of `names` that exist and are not empty."""
     return tuple(name for name in names if name in trace.figures and not trace.figures[name]["empty"])
 
 
-def strata_in_words(frame: pl.DataFrame, name: str = "stratum_by") -> pl.DataFrame:
+def label_strata(frame: pl.DataFrame, name: str = "stratum_by") -> pl.DataFrame:
     """Replace the stratification names by headings: GPU type, Number of GPUs."""
     return frame.with_columns(
-        pl.Series(name, [words.capital(words.in_words(kind)) for kind in frame[name]], dtype=pl.String)
+        pl.Series(name, [words.capitalise(words.stratification_name(kind)) for kind in frame[name]], dtype=pl.String)
     )
 
 
-def largest_strata(frame: pl.DataFrame) -> pl.DataFrame:
+def select_largest_strata(frame: pl.DataFrame) -> pl.DataFrame:
     """Return the MOST_STRATA largest strata of each stratification, in the order of the table, without empty ones."""
     frame = frame.filter(pl.col("n") > 0)
     strata_by_size = frame.sort("n", descending=True, maintain_order=True).select("stratum_by", "stratum")

@@ -8,18 +8,18 @@ NAMES = {name: FEATURE_NAMES[name] for name in ("gpu_request", "cpu_request", "m
 NAMES["size"] = "number of instances"
 
 
-def keys_of(m: Numbers, unit: str) -> list[str]:
+def list_correlation_keys(m: Numbers, unit: str) -> list[str]:
     """Return the keys of the correlations of requests with run time; unit: group_mean or job."""
     keys = [f"correlations.{outcome}.{name}.{unit}" for outcome in ("success", "failure") for name in NAMES]
     return [key for key in keys if m.has(f"{key}.estimate")]
 
 
-def drawn(m: Numbers) -> bool:
+def has_run_time_chart(m: Numbers) -> bool:
     """Whether run time can be plotted against any request."""
-    return bool(keys_of(m, "group_mean"))
+    return bool(list_correlation_keys(m, "group_mean"))
 
 
-def clearest(m: Numbers) -> str | None:
+def find_strongest_correlation(m: Numbers) -> str | None:
     """Return the key of the strongest significant correlation over jobs, or None."""
-    significant = [key for key in keys_of(m, "job") if m.value(f"{key}.reject_clustered", False)]
+    significant = [key for key in list_correlation_keys(m, "job") if m.value(f"{key}.reject_clustered", False)]
     return max(significant, key=lambda key: abs(m[f"{key}.estimate"]), default=None)

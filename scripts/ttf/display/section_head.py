@@ -46,7 +46,7 @@ class Head:
 class Line:
     """A line of "Checked, nothing found" (`checked`) or of "Not in this trace": subject, result, table."""
 
-    what: str
-    found: str
+    subject: str
+    result: str
     table: str = ""
     checked: bool = True

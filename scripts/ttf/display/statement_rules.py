@@ -69,7 +69,7 @@ def r6_ends_unknown(m: Numbers) -> bool:
     return m.value("without_end.share", 0.0) > MOST_WITHOUT_END
 
 
-def ends_mostly_unknown(m: Numbers) -> bool:
+def are_ends_mostly_unknown(m: Numbers) -> bool:
     """More than half of the failures have no recorded end, so rates per node and size would miss them."""
     return m.value("without_end.share", 0.0) > MOSTLY
 
@@ -89,7 +89,7 @@ def r9_few_ended(m: Numbers) -> bool:
     return m.value("outcomes.ended_share", 1.0) < FEWEST_ENDED_SHARE
 
 
-def failed_time_is_bound(m: Numbers) -> bool:
+def is_failed_time_bound(m: Numbers) -> bool:
     """More than 5% of the failed attempts have no run time and count as 0, so their GPU time is a lower bound."""
     return m.value("lost_work.failed_without_time", 0) > MOST_WITHOUT_END * m.value("lost_work.failed_runs", 0)
 
@@ -114,7 +114,7 @@ def choose_shape(m: Numbers) -> tuple[str, str]:
     """Return the key of the Weibull shape to show, and its scope: "within a user", or "" for all at risk."""
     if not m.has("lifetimes.shape_within"):
         return "lifetimes.shape", ""
-    return "lifetimes.shape_within", f"within a {m['lifetimes.within']}"
+    return "lifetimes.shape_within", f"within a {m['lifetimes.group_by']}"
 
 
 def limit_keys(m: Numbers) -> list[str]:
@@ -122,15 +122,15 @@ def limit_keys(m: Numbers) -> list[str]:
     return [key for key in m if key.startswith("survival.limits.") and key.endswith(".time_s")]
 
 
-def few_name_nodes(m: Numbers) -> bool:
+def is_attribution_rare(m: Numbers) -> bool:
     """Whether most failures name no node."""
     return m.value("lemons.attributed_share", 1) < 0.5
 
 
-def why_no_finding(m: Numbers) -> str:
+def no_power_reason(m: Numbers) -> str:
     """Return why the test of nodes has no power: 6 of 69 failures name a node."""
     failures = "[lemons.window_failures failure]"
-    if few_name_nodes(m):
+    if is_attribution_rare(m):
         return f"[lemons.failures] of {failures} name a node"
     spread = ""
     if m.has("lemons.first.ordinary_cv"):
@@ -143,7 +143,7 @@ def r12_few_gpus(m: Numbers) -> bool:
     return m.size.is_gpu and 0 < m.value("data.gpu_jobs", 0) < FEWEST_WITH_GPUS * m.value("data.jobs", 0)
 
 
-def few_gpus(m: Numbers, unit: str) -> str:
+def few_gpus_sentence(m: Numbers, unit: str) -> str:
     """Return the sentence "4 of 1,000 jobs have GPUs"."""
     return f"[data.gpu_jobs] of [data.jobs] {unit}s {'has' if m['data.gpu_jobs'] == 1 else 'have'} GPUs"
 
@@ -160,7 +160,7 @@ class Withheld:
         return "; ".join(self.reasons)
 
 
-def withheld_at_target(m: Numbers) -> Withheld | None:
+def find_withheld_reasons(m: Numbers) -> Withheld | None:
     """Return why the rules allow no estimate at the target size, or None if they allow one."""
     if m.has("ettr.by") and not r1_cause_unknown(m):
         return None
@@ -185,9 +185,9 @@ def target(m: Numbers) -> str:
     return words.plural(size, m.value("ettr.unit", "GPUs").removesuffix("s"))
 
 
-def withhold(m: Numbers) -> dict[str, str]:
+def remove_withheld(m: Numbers) -> dict[str, str]:
     """Remove the numbers that the rules do not support; return key -> reason, with the headlines never computed."""
-    withheld = withheld_at_target(m)
+    withheld = find_withheld_reasons(m)
     if withheld is None:
         return {}
     removed_keys = [key for key in m if key.startswith(TARGET_KEYS)]

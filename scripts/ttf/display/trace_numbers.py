@@ -78,10 +78,10 @@ class Numbers(dict):
         """Format a range of two numbers with one unit, each tagged; estimate_key: the number whose unit times take."""
         values = [self[low], self[high]]
         if format_value is None and self.unit(low) == "s":
-            texts = words.alike(self[estimate_key or low], *values)
+            texts = words.in_common_unit(self[estimate_key or low], *values)
         else:
             texts = list(map(format_value or self._formatter(low), values))
-        text = words.span(*texts)
+        text = words.join_range(*texts)
         dash = " to " if " to " in text else "–"
         low_text, _, high_text = text.partition(dash)
         return f"{self.keyed(low, low_text)}{dash}{self.keyed(high, high_text)}"
@@ -113,7 +113,7 @@ class Numbers(dict):
             is_few = self[f"{group}.clusters"] < FEWEST_CLUSTERS
             return f"{sentence}, {'too few' if is_few else 'too similar'} for a clustered interval."
         exact = KEYED.sub(r"\2", self._bounds_text(pattern, "", estimate_key))
-        cluster_unit = words.clustering([cluster_by])
+        cluster_unit = words.clustering_words([cluster_by])
         return f"Clustered by {cluster_unit} ({clusters}); if {unit}s failed independently, it would be {exact}."
 
     def _bounds_text(self, pattern: str, suffix: str, estimate_key: str | None) -> str:
@@ -127,23 +127,23 @@ class Numbers(dict):
 
     def _formatter(self, key: str, estimate_key: str | None = None) -> Callable[[float], str]:
         if (unit := self.unit(key)) == "s" and estimate_key is not None:
-            return lambda seconds: words.alike(self[estimate_key], seconds)[0]
+            return lambda seconds: words.in_common_unit(self[estimate_key], seconds)[0]
         return _FORMATTER_BY_UNIT.get(unit) or (
             words.count if isinstance(super().__getitem__(key)["value"], int) else words.number
         )
 
 
-def handle(key: str, content: str) -> str:
+def make_handle(key: str, content: str) -> str:
     """Return the HTML of a number; its key opens the card with exact value, n and source."""
     return f'<data data-key="{key}">{content}</data>'
 
 
-def handled(formatter: Callable[..., str]) -> Callable[..., str]:
+def make_handle_filter(formatter: Callable[..., str]) -> Callable[..., str]:
     """Return a template filter that formats a value, as a handle if the value has a key."""
 
     def format_with_handle(value, *args, **kwargs) -> str:
         text = formatter(value, *args, **kwargs)
-        return handle(value.key, text) if isinstance(value, _KeyedNumber) else text
+        return make_handle(value.key, text) if isinstance(value, _KeyedNumber) else text
 
     return format_with_handle
 
@@ -153,7 +153,7 @@ def is_interval_field(key: str) -> bool:
     return _INTERVAL_FIELD.fullmatch(key.rpartition(".")[2]) is not None
 
 
-def interval_about(metrics: Mapping[str, Mapping], key: str) -> tuple[float | None, float | None, str] | None:
+def find_interval(metrics: Mapping[str, Mapping], key: str) -> tuple[float | None, float | None, str] | None:
     """Return (low, high, cluster unit or "") of the interval of a number, or None.
 
     The keys of the bounds follow from `key`: outcomes.failure_share_low, mttf.ci_low_s. Their unit must match, and the

@@ -16,7 +16,9 @@ GAP = "gap between outages"
 WINDOWS = r"all|all before|[\d\W]+"
 
 
-def ends(kind: Callable[..., Column], interval: str, blank: str | None, prefix: str = "") -> dict[str, Column]:
+def interval_columns(
+    kind: Callable[..., Column], interval: str, blank: str | None, prefix: str = ""
+) -> dict[str, Column]:
     """Return the columns of the limits of a 95% CI; kind: function for a column of shares, numbers or seconds."""
     return {
         f"{prefix}ci_low": kind("95% from", f"Lower bound of {interval}.", blank),
@@ -28,7 +30,7 @@ def ends(kind: Callable[..., Column], interval: str, blank: str | None, prefix: 
 NO_CLUSTERS = f"the trace has no clusters, or fewer than {FEWEST_CLUSTERS} effective ones"
 
 
-def clustered(kind: Callable[..., Column], suffix: str = "", blank: str = REASON) -> dict[str, Column]:
+def clustered_columns(kind: Callable[..., Column], suffix: str = "", blank: str = REASON) -> dict[str, Column]:
     """Return the columns of a clustered interval (`ttf.stats.clustered`), besides the exact one."""
     return {
         "cluster_by": words("Clustered by", "Kind of clusters: user or system, and week where weeks count.", blank),
@@ -40,30 +42,30 @@ def clustered(kind: Callable[..., Column], suffix: str = "", blank: str = REASON
     }
 
 
-CLUSTERED = clustered(share)
+CLUSTERED = clustered_columns(share)
 STRATUM = {
     "event": words("Event", "The event: failure, infra_failure or one cause; other ends are censored."),
     "stratum_by": words("Strata", "Stratification of those at risk; all: none."),
     "stratum": name("Stratum", "Value of the stratification.", by="stratum_by", sorted=True),
 }
 COUNTED = {
-    "n": count("n", "Jobs or units at risk, of known duration.", unit="lives"),
+    "n": count("n", "Jobs or units at risk, of known duration.", unit="durations"),
     "events": count("Failures", "Those that the event ended.", unit="failures"),
 }
 BASIS = words("Basis", "Rule that attributes ends to infrastructure: state, event, proxy or component.", "none ran")
 
 AT_AGE = {
     "time_s": whole_seconds("Age", "Time since the start."),
-    "at_risk": count("At risk", "Watched, and not ended before that age.", unit="lives"),
-    "events": count("Events", "Those that the event ended at that age.", unit="lives"),
+    "at_risk": count("At risk", "Watched, and not ended before that age.", unit="durations"),
+    "events": count("Events", "Those that the event ended at that age.", unit="durations"),
 }
-CENSORED = count("Censored", "Those with another end, or last seen, at that age.", unit="lives")
+CENSORED = count("Censored", "Those with another end, or last seen, at that age.", unit="durations")
 CURVES = {
     **STRATUM,
     **AT_AGE,
     "censored": CENSORED,
     "survival": share("Survival", "Kaplan-Meier estimate of the share that lasts longer.", REASON),
-    **ends(share, "its log-log interval", REASON),
+    **interval_columns(share, "its log-log interval", REASON),
     **CLUSTERED,
     "reason": reason(),
 }
@@ -87,7 +89,7 @@ _SUMMARY = {
 SUMMARY = {**_SUMMARY, "reason": reason()}
 SUMMARY_DELAYED_ENTRY = {
     **_SUMMARY,
-    "entered_late": count("entered late", "Those of n whose watch began after their start.", unit="lives"),
+    "entered_late": count("entered late", "Those of n whose watch began after their start.", unit="durations"),
     "reason": reason(),
 }
 MTTF = {
@@ -98,7 +100,7 @@ MTTF = {
     "confidence": number("Confidence", "Confidence level of the interval."),
     "ci_low_s": seconds("from", "Lower bound of Garwood's interval; without a failure a one-sided bound.", REASON),
     "ci_high_s": seconds("to", "Upper bound of Garwood's interval.", REASON),
-    **clustered(seconds, "_s"),
+    **clustered_columns(seconds, "_s"),
     "gpu_days": number("GPU-days", "Time at risk times GPUs, of those that requested any.", REASON, "GPU-days"),
     "failures_per_1000_gpu_days": number(
         "Failures per 1000 GPU-days", "Failures over gpu_days.", REASON, "per 1000 days"
@@ -111,12 +113,12 @@ MTTF = {
 }
 
 
-def wilson(blank: str | None = None) -> dict[str, Column]:
+def wilson_columns(blank: str | None = None) -> dict[str, Column]:
     """Return the limits of Wilson's interval of a share."""
-    return ends(share, "Wilson's 95% CI", blank)
+    return interval_columns(share, "Wilson's 95% CI", blank)
 
 
-def top_owners(ranked_by: str) -> dict[str, Column]:
+def owner_columns(ranked_by: str) -> dict[str, Column]:
     """Return the columns of the owners of a row. ranked_by: what may order them."""
     return {
         "owner_by": words("By", "user or account."),
@@ -127,7 +129,7 @@ def top_owners(ranked_by: str) -> dict[str, Column]:
     }
 
 
-def percentiles(
+def percentile_columns(
     column: Callable[..., Column], suffix: str, sentences: Mapping[int, str], blank: str | None = None
 ) -> dict[str, Column]:
     """Return columns such as p25_s of a kind (`ttf.engine.contract.seconds`); sentences: percentage -> description."""

@@ -25,28 +25,28 @@ TEXT, TRUTH, WHOLE, REAL, ROW = "text", "truth value", "whole number", "number",
 # and states; a user, an account or a node; or anybody, as in free text.
 NOBODY, SOMEBODY, ANYBODY = "nobody", "somebody", "anybody"
 # What tables count; sentences must not mix them.
-THINGS = ("lives", "jobs", "units", "attempts", "runs", "outages", "faults", "records", "repairs", "nodes")
+THINGS = ("durations", "jobs", "units", "attempts", "runs", "outages", "faults", "records", "repairs", "nodes")
 _DTYPES = {TEXT: "String", TRUTH: "Boolean", WHOLE: "Int64", REAL: "Float64", ROW: "UInt32"}
 
 
 @dataclass(frozen=True)
 class Column:
-    """kind: TEXT, TRUTH, WHOLE, REAL or ROW. unit: "" for none. heading: on the page. about: description.
+    """kind: TEXT, TRUTH, WHOLE, REAL or ROW. unit: "" for none. heading: on the page. description: description.
 
     blank: why a cell may be blank, REASON if the row explains it, None if no cell may be. n: column of the row with the
     number of observations behind the cell. For a text, names: NOBODY, SOMEBODY or ANYBODY; of: whom, such as "user";
-    by: column with that kind for each row; ours: pattern of texts that name nobody; sorted: as of `name`.
+    by: column with that kind for each row; public_pattern: pattern of texts that name nobody; sorted: as of `name`.
     """
 
     kind: str
     unit: str
     heading: str
-    about: str
+    description: str
     blank: str | None = None
     names: str = ANYBODY
-    of: str = "text"
+    name_kind: str = "text"
     by: str = ""
-    ours: str = ""
+    public_pattern: str = ""
     sorted: bool = False
     n: str = ""
 
@@ -56,95 +56,100 @@ class Column:
 
     def in_unit(self, unit: SizeUnit) -> Column:
         """Return the column of a trace whose sizes are in this unit."""
-        texts = {name: unit.worded(getattr(self, name)) for name in ("heading", "about")}
+        texts = {name: unit.worded(getattr(self, name)) for name in ("heading", "description")}
         return replace(self, unit=unit.named(self.unit), **texts)
 
 
-def text(heading: str, about: str, blank: str | None = None, ours: str = "") -> Column:
-    """Text that may name anybody: only values that match `ours` as a whole are published."""
-    return Column(TEXT, "", heading, about, blank, ANYBODY, ours=ours)
+def text(heading: str, description: str, blank: str | None = None, public_pattern: str = "") -> Column:
+    """Text that may name anybody: only values that match `public_pattern` as a whole are published."""
+    return Column(TEXT, "", heading, description, blank, ANYBODY, public_pattern=public_pattern)
 
 
-def words(heading: str, about: str, blank: str | None = None, n: str = "") -> Column:
+def words(heading: str, description: str, blank: str | None = None, n: str = "") -> Column:
     """Words of the project, or a cluster's names of partitions, states and parts: they name nobody."""
-    return Column(TEXT, "", heading, about, blank, NOBODY, n=n)
+    return Column(TEXT, "", heading, description, blank, NOBODY, n=n)
 
 
 def name(
-    heading: str, about: str, blank: str | None = None, of: str = "name", by: str = "", sorted: bool = False
+    heading: str,
+    description: str,
+    blank: str | None = None,
+    name_kind: str = "name",
+    by: str = "",
+    sorted: bool = False,
 ) -> Column:
     """A name. of: whose, a user, an account or a node; by: column of the table with that kind for each row.
 
     sorted: rows with equal preceding texts are in the order of the names, which reveals something about them.
     """
-    return Column(TEXT, "", heading, about, blank, SOMEBODY, of, by, sorted=sorted)
+    return Column(TEXT, "", heading, description, blank, SOMEBODY, name_kind, by, sorted=sorted)
 
 
-def truth(heading: str, about: str, blank: str | None = None) -> Column:
-    return Column(TRUTH, "", heading, about, blank)
+def truth(heading: str, description: str, blank: str | None = None) -> Column:
+    return Column(TRUTH, "", heading, description, blank)
 
 
-def count(heading: str, about: str, blank: str | None = None, unit: str = "", n: str = "") -> Column:
+def count(heading: str, description: str, blank: str | None = None, unit: str = "", n: str = "") -> Column:
     """A whole number of things."""
-    return Column(WHOLE, unit, heading, about, blank, n=n)
+    return Column(WHOLE, unit, heading, description, blank, n=n)
 
 
-def row_number(heading: str, about: str, blank: str | None = None) -> Column:
+def row_number(heading: str, description: str, blank: str | None = None) -> Column:
     """Index of a row in another product, from 0 on, as Polars counts rows."""
-    return Column(ROW, "", heading, about, blank)
+    return Column(ROW, "", heading, description, blank)
 
 
-def whole_seconds(heading: str, about: str, blank: str | None = None, n: str = "") -> Column:
-    return Column(WHOLE, "s", heading, about, blank, n=n)
+def whole_seconds(heading: str, description: str, blank: str | None = None, n: str = "") -> Column:
+    return Column(WHOLE, "s", heading, description, blank, n=n)
 
 
-def seconds(heading: str, about: str, blank: str | None = None, n: str = "") -> Column:
-    return Column(REAL, "s", heading, about, blank, n=n)
+def seconds(heading: str, description: str, blank: str | None = None, n: str = "") -> Column:
+    return Column(REAL, "s", heading, description, blank, n=n)
 
 
-def share(heading: str, about: str, blank: str | None = None, n: str = "") -> Column:
+def share(heading: str, description: str, blank: str | None = None, n: str = "") -> Column:
     """A number from 0 to 1."""
-    return Column(REAL, "share", heading, about, blank, n=n)
+    return Column(REAL, "share", heading, description, blank, n=n)
 
 
-def number(heading: str, about: str, blank: str | None = None, unit: str = "", n: str = "") -> Column:
-    return Column(REAL, unit, heading, about, blank, n=n)
+def number(heading: str, description: str, blank: str | None = None, unit: str = "", n: str = "") -> Column:
+    return Column(REAL, unit, heading, description, blank, n=n)
 
 
-def reason(about: str = "Why cells of the row are blank.") -> Column:
-    return words("Reason", about, blank="no cell needs a reason")
+def reason(description: str = "Why cells of the row are blank.") -> Column:
+    return words("Reason", description, blank="no cell needs a reason")
 
 
-def schema_of(columns: Mapping[str, Column]) -> dict[str, pl.DataType]:
+def make_schema(columns: Mapping[str, Column]) -> dict[str, pl.DataType]:
     """Return column -> its Polars type."""
     import polars as pl
 
     return {name: getattr(pl, _DTYPES[column.kind]) for name, column in columns.items()}
 
 
-def frame_of(columns: Mapping[str, Column], rows: Iterable[Mapping]) -> pl.DataFrame:
+def make_frame(columns: Mapping[str, Column], rows: Iterable[Mapping]) -> pl.DataFrame:
     """Return the rows as a frame of these columns; missing values are blank, extra values are dropped."""
     import polars as pl
 
-    return pl.DataFrame([{name: row.get(name) for name in columns} for row in rows], schema=schema_of(columns))
+    return pl.DataFrame([{name: row.get(name) for name in columns} for row in rows], schema=make_schema(columns))
 
 
 @dataclass(frozen=True)
 class Table:
-    """A product with rows and columns. about: description of a row. path: under the folder of its trace.
+    """A product with rows and columns. description: description of a row. path: under the folder of its trace.
 
     open: a Parquet file with further columns by the trace's format, which may stand between those here. counted: what
-    the shares and rates of a row count, if the units of its counts do not show it. of_gpus: GPUs are meant, in any size
-    unit.
+    the shares and rates of a row count, if the units of its counts do not show it. is_in_gpus: GPUs are meant, in any
+    size unit.
     """
 
     name: str
-    about: str
+    description: str
     path: str
     columns: Mapping[str, Column] = field(hash=False)
     open: bool = False
     counted: str = ""
-    of_gpus: bool = False
+    is_in_gpus: bool = False
 
     @property
     def counts(self) -> str:
@@ -155,20 +160,20 @@ class Table:
     @property
     def schema(self) -> dict[str, pl.DataType]:
         """Return column -> its Polars type."""
-        return schema_of(self.columns)
+        return make_schema(self.columns)
 
     def names_in(self, unit: SizeUnit) -> dict[str, str]:
         """Return column -> its name in the file of a trace whose sizes are in this unit.
 
         Two columns may share a name: with nodes as the unit, columns of GPUs and of nodes are equal.
         """
-        if self.of_gpus:
+        if self.is_in_gpus:
             return dict(zip(self.columns, self.columns, strict=True))
         return {name: name if name.startswith("node_gpus") else unit.named(name) for name in self.columns}
 
     def in_unit(self, unit: SizeUnit) -> Table:
         """Return the contract of that file."""
-        if self.of_gpus:
+        if self.is_in_gpus:
             return self
         names = self.names_in(unit).items()
         columns = {
@@ -176,7 +181,7 @@ class Table:
             for name, file_name in names
             if name == file_name or file_name not in self.columns
         }
-        return replace(self, about=unit.worded(self.about), columns=columns)
+        return replace(self, description=unit.worded(self.description), columns=columns)
 
     @property
     def types(self) -> str:
@@ -185,7 +190,7 @@ class Table:
 
     def frame(self, rows: Iterable[Mapping]) -> pl.DataFrame:
         """Return the rows as a table of this contract; missing values are blank, extra values are dropped."""
-        return frame_of(self.columns, rows)
+        return make_frame(self.columns, rows)
 
     def typed(self, frame: pl.DataFrame) -> pl.DataFrame:
         """Return the columns of this contract from a frame, with their types and in their order."""
@@ -221,7 +226,7 @@ class Table:
         return None
 
 
-def types_in(module: ModuleType) -> str:
+def list_types(module: ModuleType) -> str:
     """Return the types of a module of contracts that computing and drawing use: tables, columns, public constants."""
     types_by_name = {name: _types(value) for name, value in vars(module).items() if not name.startswith("_")}
     return "\n".join(f"{name} {types}" for name, types in types_by_name.items() if types)
@@ -235,13 +240,13 @@ def _types(value: object) -> str:
     return repr(value) if isinstance(value, str | int | float | tuple) else ""
 
 
-def table(name: str, about: str, counted: str = "", /, **columns: Column) -> Table:
+def table(name: str, description: str, counted: str = "", /, **columns: Column) -> Table:
     """A CSV under tables/. If a cell may be blank for a REASON, the last column is `reason`, unless it is declared."""
     if "reason" not in columns and any(column.blank == REASON for column in columns.values()):
         columns["reason"] = reason()
-    return Table(name, about, f"tables/{name}.csv", columns, counted=counted)
+    return Table(name, description, f"tables/{name}.csv", columns, counted=counted)
 
 
-def parquet(name: str, about: str, path: str, /, *, open: bool = False, **columns: Column) -> Table:
+def parquet(name: str, description: str, path: str, /, *, open: bool = False, **columns: Column) -> Table:
     """A Parquet file, such as one with a row per job."""
-    return Table(name, about, path, columns, open)
+    return Table(name, description, path, columns, open)

@@ -14,30 +14,30 @@ import numpy as np
 import polars as pl
 
 from ttf.engine.exact_sums import INT64_LIMIT, dot, percentile_at
-from ttf.engine.storage.tables import blocks
+from ttf.engine.storage.tables import read_blocks
 
 Rows = pl.DataFrame | pl.LazyFrame
 # Whole numbers in a range up to this size are counted without sorting.
 MOST_ROOM = 1 << 23
 
 
-def labels(rows: Rows, column: str) -> list[str]:
+def distinct_texts(rows: Rows, column: str) -> list[str]:
     """Return the distinct texts of a column, sorted."""
     return rows.lazy().select(pl.col(column).unique()).collect(engine="streaming")[column].drop_nulls().sort().to_list()
 
 
-def code(column: str, names: Sequence[str]) -> pl.Expr:
+def text_codes(column: str, names: Sequence[str]) -> pl.Expr:
     """Return the index of each text among the names (Int64); -1 for a text that is not among them."""
     return pl.col(column).cast(pl.Enum(names), strict=False).to_physical().cast(pl.Int64).fill_null(-1)
 
 
-def commonest(rows: Rows, column: str, most: int) -> list[str]:
+def most_frequent(rows: Rows, column: str, most: int) -> list[str]:
     """Return the `most` most frequent texts of a column, most frequent first; ties by text."""
     frequencies = rows.lazy().group_by(column).agg(n=pl.len()).drop_nulls().collect(engine="streaming")
     return frequencies.sort("n", column, descending=[True, False])[column].head(most).to_list()
 
 
-def counts(rows: Rows, **columns: pl.Expr) -> pl.DataFrame:
+def count_rows(rows: Rows, **columns: pl.Expr) -> pl.DataFrame:
     """Count the distinct rows of these columns of whole numbers; `n` is the number of each (all Int64).
 
     Rows are sorted by the first column, then the next. A row with a null is excluded.
@@ -62,14 +62,14 @@ def counts(rows: Rows, **columns: pl.Expr) -> pl.DataFrame:
 
 
 @dataclass(frozen=True)
-class Counted:
+class ValueCounts:
     """Numbers in ascending order, and the count of each; a number may occur several times."""
 
     values: np.ndarray
     counts: np.ndarray
 
     @classmethod
-    def of(cls, sorted_rows: pl.DataFrame, column: str) -> "Counted":
+    def from_frame(cls, sorted_rows: pl.DataFrame, column: str) -> "ValueCounts":
         """Make counts from a column of a sorted frame and the counts in its column `n`."""
         return cls(sorted_rows[column].to_numpy(), sorted_rows["n"].to_numpy())
 
@@ -103,15 +103,15 @@ class Counted:
         return percentile_at(self.size, self.at, percent)
 
 
-def counted(table: pl.LazyFrame, column: str, low: int, high: int) -> Counted:
+def count_values(table: pl.LazyFrame, column: str, low: int, high: int) -> ValueCounts:
     """Count the whole numbers in a column of a table on disk, all from `low` to `high`; blanks are excluded."""
     width = high - low + 1
     if width > min(MOST_ROOM, 4 * table.select(pl.len()).collect().item()):
         # The narrowest type that fits saves memory.
         values = table.select(pl.col(column).drop_nulls()).collect(engine="streaming").to_series().shrink_dtype()
-        return Counted(*(part.to_numpy() for part in values.sort().rle().struct.unnest()[["value", "len"]]))
+        return ValueCounts(*(part.to_numpy() for part in values.sort().rle().struct.unnest()[["value", "len"]]))
     frequencies = np.zeros(width, np.int64)
-    for block in blocks(table.select(column)):
+    for block in read_blocks(table.select(column)):
         np.add.at(frequencies, block[column].drop_nulls().cast(pl.Int64).to_numpy() - low, 1)
     indices = np.flatnonzero(frequencies)
-    return Counted(indices + low, frequencies[indices])
+    return ValueCounts(indices + low, frequencies[indices])

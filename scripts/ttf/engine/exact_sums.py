@@ -52,7 +52,7 @@ def percentile_at(n: int, at: Callable[[int], int], percent: int) -> float:
     return (low * (100 - remainder) + high * remainder) / 100
 
 
-def parts_of(ascending: np.ndarray, codes: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
+def split_by_code(ascending: np.ndarray, codes: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
     """Yield (group code, its ascending values) of each group with values; codes below 0 are no group."""
     # Sorting 16-bit integers is fastest.
     dtype = np.int16 if codes.max(initial=0) < 2**15 else np.int64

@@ -27,7 +27,7 @@ def markdown(text: object) -> str:
 
     Line breaks become spaces, so that the text stays in its paragraph; some spaces become no-break spaces.
     """
-    flat = unbroken(" ".join(re.split(r"[ \t\r\n\f\v]+", str(text))).strip())
+    flat = add_no_break_spaces(" ".join(re.split(r"[ \t\r\n\f\v]+", str(text))).strip())
     return _SPECIAL.sub(lambda match: f"&#{ord(match[0])};", flat)
 
 
@@ -57,17 +57,17 @@ def count(value: float) -> str:
     return f"{value:,.0f}".replace("-", "−")
 
 
-def grouped(text: str) -> str:
+def group_thousands(text: str) -> str:
     """Add thousands separators to a text of digits; return other texts unchanged: 51,200; V100."""
     return f"{int(text):,}" if re.fullmatch(r"\d+", text, re.ASCII) else text
 
 
-def unbroken(text: str) -> str:
+def add_no_break_spaces(text: str) -> str:
     """Put no-break spaces between relations, numbers and units."""
     return _JOINED_SPACE.sub(NO_BREAK, text)
 
 
-def plain_spaces(text: str) -> str:
+def remove_no_break_spaces(text: str) -> str:
     """Replace no-break spaces by plain ones, for text in files."""
     return text.replace(NO_BREAK, " ")
 
@@ -128,8 +128,8 @@ def duration(seconds: float) -> str:
     """
     for unit, limit in (("s", 60), ("min", 3_600), ("h", 172_800), ("days", 63_115_200)):
         if abs(seconds) < limit:
-            return in_unit(unit)(seconds)
-    return in_unit("years")(seconds)
+            return make_unit_formatter(unit)(seconds)
+    return make_unit_formatter("years")(seconds)
 
 
 def wait(seconds: float) -> str:
@@ -137,7 +137,7 @@ def wait(seconds: float) -> str:
     return "not at all" if seconds == 0 else f"at most {duration(seconds)}"
 
 
-def in_unit(unit: str) -> Callable[[float], str]:
+def make_unit_formatter(unit: str) -> Callable[[float], str]:
     """Return a formatter of times in one unit; whole values, such as limits, have no decimals: 1 h."""
 
     def format_seconds(seconds: float) -> str:
@@ -147,19 +147,19 @@ def in_unit(unit: str) -> Callable[[float], str]:
     return format_seconds
 
 
-def alike(reference_s: float, *times_s: float) -> list[str]:
+def in_common_unit(reference_s: float, *times_s: float) -> list[str]:
     """Format times in the unit of `reference_s`, or each in its own unit if one would be unreadable."""
     size = SECONDS[unit := duration(reference_s).rpartition(NO_BREAK)[2]]
     is_readable = all(seconds == 0 or 0.01 * size <= abs(seconds) < 10_000 * size for seconds in times_s)
-    return [(in_unit(unit) if is_readable else duration)(seconds) for seconds in times_s]
+    return [(make_unit_formatter(unit) if is_readable else duration)(seconds) for seconds in times_s]
 
 
-def until(low: float, high: float, reference_s: float | None = None) -> str:
+def time_range(low: float, high: float, reference_s: float | None = None) -> str:
     """Format a range of times in the unit of the estimate `reference_s`: 40.2–48.1 h."""
-    return span(*alike(low if reference_s is None else reference_s, low, high))
+    return join_range(*in_common_unit(low if reference_s is None else reference_s, low, high))
 
 
-def span(low: str, high: str) -> str:
+def join_range(low: str, high: str) -> str:
     """Join two formatted values, with a common unit only once: 31.4–32.3%, 40.2–48.1 h, 40 min–3 h, −2 to 5."""
     for unit in (low.partition(NO_BREAK)[1:], ("", "%")):
         suffix = "".join(unit)
@@ -169,7 +169,7 @@ def span(low: str, high: str) -> str:
     return f"{low} to {high}" if "−" in low + high else f"{low}–{high}"
 
 
-def unit_of(times_s: list[float]) -> str | None:
+def common_unit(times_s: list[float]) -> str | None:
     """Return the most common unit in which all times lie between 0.1 and 10,000, or None."""
     sizes = [abs(seconds) for seconds in times_s if seconds]
     if not sizes:
@@ -187,7 +187,7 @@ def interval(value: str | None, low: str | None, high: str | None) -> str | None
         return value
     if low is None or high is None:
         return f"{value} (up to {high})" if low is None else f"{value} (from {low})"
-    bounds = span(low, high)
+    bounds = join_range(low, high)
     units = {text.partition(NO_BREAK)[2] for text in (value, low, high)}
     return f"{value} ({bounds.partition(NO_BREAK)[0] if len(units) == 1 else bounds})"
 
@@ -222,27 +222,27 @@ def article(text: str) -> str:
     return "an" if re.match(r"8|1[18]\b", text) else "a"
 
 
-def plural(value: float, one: str) -> str:
+def plural(value: float, noun: str) -> str:
     """Format a count with its noun: 1 failure, 2 failures."""
-    return f"{count(value)} {one if value == 1 else many(one)}"
+    return f"{count(value)} {noun if value == 1 else plural_noun(noun)}"
 
 
-def many(noun: str) -> str:
+def plural_noun(noun: str) -> str:
     """Return the plural of a noun: outages, histories, delays, strata, gaps between outages."""
     if noun == "stratum":
         return "strata"
     prepositions = (" at ", " between ")
     head, preposition, rest = next((noun.partition(word) for word in prepositions if word in noun), (noun, "", ""))
     if preposition:
-        return f"{many(head)}{preposition}{rest}"
+        return f"{plural_noun(head)}{preposition}{rest}"
     return f"{noun[:-1]}ies" if noun.endswith("y") and noun[-2] not in "aeo" else f"{noun}s"
 
 
-def capital(text: str) -> str:
+def capitalise(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def listed(parts: Sequence[str]) -> str:
+def join_list(parts: Sequence[str]) -> str:
     """Join parts to a list: a; a and b; a, b and c."""
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
 
@@ -257,14 +257,14 @@ def gpus_label(low: int, high: int) -> str:
     return f"{high:,}" if low == high else f"{low:,}–{high:,}"
 
 
-def in_words(stratum_by: str) -> str:
+def stratification_name(stratum_by: str) -> str:
     """Return the name of a stratification for sentences: GPU type, number of GPUs."""
     return {"gpu_type": "GPU type", "gpu_count": "number of GPUs", "gpus": "number of GPUs"}.get(
         stratum_by, stratum_by.replace("_", " ")
     )
 
 
-def clustering(names: Collection[str]) -> str:
+def clustering_words(names: Collection[str]) -> str:
     """Describe the clustering of intervals, and whether it includes weeks; names: values of cluster_by."""
     units, blocks = (sorted({name.partition(" and ")[part] for name in names}) for part in (0, 2))
     text = " or ".join(units)

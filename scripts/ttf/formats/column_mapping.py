@@ -18,7 +18,7 @@ import polars as pl
 
 from ttf.formats.format_declaration import BYTES_PER_MIB, UNITS, UNITS_IN_BYTES, outcome_by_word
 from ttf.formats.protocol import Format, Source
-from ttf.records.jobs import JOB_COLUMNS, conform, ended_unrecorded, outcome_of, status_word
+from ttf.records.jobs import JOB_COLUMNS, conform, map_outcome, mark_unrecorded_ends, status_word
 
 DAY_S = 86_400
 _TEXT_KEYS = ("job_id", "task", "user", "account", "status", "gpu_type")
@@ -43,7 +43,7 @@ def jobs(source: Source) -> pl.DataFrame:
         .select(**{key: _mapped_value(mapping, key) for key in _KEYS}, **_extras(mapping), file="file")
         .with_columns(word=first_word, end=pl.col("start") + pl.col("runtime") if has_runtime else "end")
         .with_columns(
-            outcome=outcome_of("word", outcomes), trace_end_s=pl.max_horizontal("submit", "start", "end").max()
+            outcome=map_outcome("word", outcomes), trace_end_s=pl.max_horizontal("submit", "start", "end").max()
         )
         .with_columns(start=pl.when(pl.col("outcome") != "waiting").then("start"))
     )
@@ -64,7 +64,7 @@ def jobs(source: Source) -> pl.DataFrame:
             end_s=end_s,
             queue_s=pl.col("start") - pl.col("submit"),
             runtime_s=runtime_s,
-            outcome=outcome if has_runtime else ended_unrecorded(outcome, end_s, pl.col("trace_end_s")),
+            outcome=outcome if has_runtime else mark_unrecorded_ends(outcome, end_s, pl.col("trace_end_s")),
             status_raw="status",
             gpu_milli="gpus",
             cpu_milli="cpus",

@@ -8,12 +8,12 @@ from pathlib import Path
 import polars as pl
 
 from ttf.engine.storage.on_disk import scan_parquet
-from ttf.engine.storage.partitions import partitions_of, read_results, results_of
+from ttf.engine.storage.partitions import choose_partitions, compute_results, read_results
 from ttf.engine.storage.tables import stream_parquet, write_product
 from ttf.formats.protocol import Format, Source
-from ttf.records.clusters import block_columns, with_clusters
-from ttf.records.infra import with_infra_failures
-from ttf.records.jobs import nodes, size_units, with_parts
+from ttf.records.clusters import add_clusters, block_columns
+from ttf.records.infra import add_infra_failure
+from ttf.records.jobs import add_part_names, read_nodes, size_units
 from ttf.records.record_contracts import ATTEMPTS, JOBS, NODES, PLACEMENTS, RUNTIME_AGREEMENT, SIZE_UNIT
 
 QUANTILES = {"difference_p01_s": 0.01, "difference_p05_s": 0.05, "difference_median_s": 0.5}
@@ -35,16 +35,16 @@ def write_jobs(
     parts: as in `with_parts`. node_table: the raw table with a row per node, or None. block_days: see `block_columns`.
     spill_folder: a temporary folder.
     """
-    jobs = with_parts(format_.jobs(source).lazy().with_columns(trace=pl.lit(trace)), parts)
+    jobs = add_part_names(format_.jobs(source).lazy().with_columns(trace=pl.lit(trace)), parts)
     # Write the jobs to the disk before several passes over them, rather than derive them in each.
     if not format_.jobs_on_disk:
         stream_parquet(jobs, spill_folder / "jobs.parquet")
         jobs = scan_parquet(spill_folder / "jobs.parquet")
     jobs = drop_zero_queue_times(jobs)
-    write_product(with_clusters(jobs).with_columns(**block_columns(block_days)), JOBS, output.jobs)
-    write_product(format_.nodes(source) if format_.nodes else nodes(source.raw, node_table), NODES, output.nodes)
+    write_product(add_clusters(jobs).with_columns(**block_columns(block_days)), JOBS, output.jobs)
+    write_product(format_.nodes(source) if format_.nodes else read_nodes(source.raw, node_table), NODES, output.nodes)
     written_jobs = scan_parquet(output.jobs)
-    write_product(runtime_agreement(written_jobs), RUNTIME_AGREEMENT, output.agreement)
+    write_product(compare_runtimes(written_jobs), RUNTIME_AGREEMENT, output.agreement)
     write_product(size_units(written_jobs), SIZE_UNIT, output.size_unit)
     n_jobs, n_timed = written_jobs.select(pl.len(), pl.col("runtime_s").count()).collect(engine="streaming").row(0)
     return f"{n_jobs:,} jobs, {n_timed:,} with a run time"
@@ -59,10 +59,10 @@ def drop_zero_queue_times(jobs: pl.LazyFrame) -> pl.LazyFrame:
 def write_attempts(
     format_: Format, source: Source, trace: str, path: str | Path, rules: Mapping, events: pl.DataFrame | None
 ) -> str:
-    """Write the attempts and return a summary. rules, events: see `ttf.records.infra.infra_lives`."""
+    """Write the attempts and return a summary. rules, events: see `ttf.records.infra.infra_durations`."""
     # Streamable: a row's infra failure depends on that row and the events alone.
     attempts = format_.attempts(source).lazy()
-    attempts = attempts.map_batches(lambda runs: with_infra_failures(runs, rules, events), streamable=True)
+    attempts = attempts.map_batches(lambda runs: add_infra_failure(runs, rules, events), streamable=True)
     attempts = attempts.select(pl.lit(trace).alias("trace"), pl.all())
     write_product(attempts, ATTEMPTS, path)
     return f"{count_rows(path):,} attempts"
@@ -78,7 +78,9 @@ def count_rows(path: str | Path) -> int:
     return scan_parquet(path).select(pl.len()).collect().item()
 
 
-def with_results(format_: Format, source: Source, shares: Sequence, max_rows: int, spill_folder: Path) -> Source:
+def add_partition_results(
+    format_: Format, source: Source, shares: Sequence, max_rows: int, spill_folder: Path
+) -> Source:
     """Add the results of the partitions to the source of a format that derives its jobs by partition.
 
     shares: folders with the results of a share each. Without any, compute them here, in partitions of `max_rows`.
@@ -86,13 +88,13 @@ def with_results(format_: Format, source: Source, shares: Sequence, max_rows: in
     make = format_.by_partition
     if make is None:
         return source
-    results = read_results(make, shares) or results_of(
-        make, source.raw, partitions_of(source.raw.values(), max_rows, spill_folder)
+    results = read_results(make, shares) or compute_results(
+        make, source.raw, choose_partitions(source.raw.values(), max_rows, spill_folder)
     )
     return replace(source, results=results)
 
 
-def runtime_agreement(jobs: pl.LazyFrame) -> pl.DataFrame:
+def compare_runtimes(jobs: pl.LazyFrame) -> pl.DataFrame:
     """Compare start, end and run time of successful jobs between their instances and their own record.
 
     Only jobs with times from their instances and both times in their own record. Difference = time of the instances -

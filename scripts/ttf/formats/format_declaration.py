@@ -23,7 +23,7 @@ BYTES_PER_MIB = 2**20
 
 
 @cache
-def declared(name: str) -> dict:
+def load_declaration(name: str) -> dict:
     """Return the declaration of a format with code, without the schema of its raw tables."""
     text = (Path(__file__).parent / name / "format.yaml").read_text(encoding="utf-8")
     return yaml.safe_load(text.partition("\nschema:\n")[0])
@@ -36,4 +36,4 @@ def outcome_by_word(outcomes: dict[str, list[str]]) -> dict[str, str]:
 
 def load_outcomes(name: str) -> dict[str, str]:
     """Return status word -> outcome for a format with code."""
-    return outcome_by_word(declared(name)["outcomes"])
+    return outcome_by_word(load_declaration(name)["outcomes"])

@@ -42,7 +42,7 @@ Derive = Callable[[Source], Rows]
 class Format:
     """The code of a format: functions of a Source. None: the format has no such table, as its declaration says.
 
-    jobs, attempts, placements, lives, nodes: the common tables, with the columns of ttf.records.record_contracts.
+    jobs, attempts, placements, durations, nodes: the common tables, with the columns of ttf.records.record_contracts.
     nodes: only if no raw table lists the nodes.
     outage_records: a row per record of an outage, with RECORD_COLUMNS of ttf.records.outages.outage_records. exposure:
     the columns of EXPOSURE, or None if the trace does not say which units were under observation, and when. Both
@@ -56,7 +56,7 @@ class Format:
     jobs: Derive | None = None
     attempts: Derive | None = None
     placements: Derive | None = None
-    lives: Derive | None = None
+    durations: Derive | None = None
     nodes: Derive | None = None
     outage_records: Derive | None = None
     exposure: Derive | None = None
@@ -77,12 +77,12 @@ class Reading:
     schema: Callable[[Mapping], dict] | None = None
 
 
-def reading_in(module: str | None) -> Reading:
+def load_reading(module: str | None) -> Reading:
     """Return the Reading of the module that a format declares, or an empty one."""
     return importlib.import_module(module).READING if module else Reading({})
 
 
-def schemas_and_readers(
+def load_schemas_and_readers(
     reader: str | None, entry: Mapping, schema: str
 ) -> tuple[dict[str, TableSchema], Mapping[str, Reader]]:
     """Return table -> schema, and table -> reader for tables that are no plain tables of lines.
@@ -93,7 +93,7 @@ def schemas_and_readers(
     schema follows from it; else the schema is the YAML text `schema`, and `times` may name the zone of its times.
     Raises StudyError as ttf.formats.table.read.schema_document does.
     """
-    reading = reading_in(reader)
+    reading = load_reading(reader)
     readers = extra_table_reader.READERS | dict(reading.readers)
     if "mapping" in entry:
         return table_schemas(reading.schema(entry)) | extra_table_reader.SCHEMAS, readers
@@ -105,12 +105,14 @@ def schemas_and_readers(
     return schemas | extra_table_reader.SCHEMAS, readers
 
 
-def code_of(module: str) -> Format:
+def load_format(module: str) -> Format:
     """Return the Format of a module that a format declares; the registry's schema admits a closed list of modules."""
     return importlib.import_module(module).FORMAT
 
 
-def format_and_source(folder: str | Path, code: str, meaning: Mapping, tables: Iterable[str]) -> tuple[Format, Source]:
+def load_format_and_source(
+    folder: str | Path, code: str, meaning: Mapping, tables: Iterable[str]
+) -> tuple[Format, Source]:
     """Return the Format of a module and its Source, with these typed raw tables of the folder, and meaning."""
     raw = {name: scan_parquet(Path(folder) / f"{name}.parquet") for name in tables}
-    return code_of(code), Source(raw, meaning)
+    return load_format(code), Source(raw, meaning)

@@ -75,7 +75,7 @@ def describe(citation: str, settings: Mapping, traces: Mapping[str, Mapping]) ->
     )
 
 
-def checked_date(date: str) -> str:
+def check_date(date: str) -> str:
     """Return the publication date if it is valid; never the current date, so a study always gives the same archive."""
     if not _DATE.fullmatch(date):
         raise StudyError(

@@ -40,7 +40,7 @@ IMPLIED_N = replace(
             "Largest n that gives both as printed.",
             blank="no n does, or there is no largest",
         ),
-        n_found=count("found", "n in the data.", blank="the trace is not in the study"),
+        n_in_data=count("found", "n in the data.", blank="the trace is not in the study"),
         verdict=words("Verdict", "agrees, differs, not run, malformed, impossible or identical."),
         note=words("Note", "Remarks.", blank="there are none"),
     ),
@@ -84,7 +84,7 @@ DICTIONARY = replace(
         type=words("Type", "text, truth value, whole number, number or row number.", blank=_FILE),
         unit=words("Unit", "Unit of its numbers.", blank="it has none"),
         meaning=words("Meaning", "Meaning of its values.", blank=_FILE),
-        blank_where=words("Blank where", "Why a cell may be blank.", blank="no cell may be blank"),
+        blank_reason=words("Blank where", "Why a cell may be blank.", blank="no cell may be blank"),
     ),
     path="dictionary.csv",
 )

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from functools import cache
 
-from ttf.analyses.catalogue import rooms
+from ttf.analyses.catalogue import load_analyses
 from ttf.engine.contract import Table
 from ttf.engine.errors import StudyError
 from ttf.page import report_contracts
@@ -14,10 +14,10 @@ OF_STAGES = (*raw_contracts.TABLES, *record_contracts.TABLES, *report_contracts.
 
 
 @cache
-def contracts(folders: tuple[str, ...] = ()) -> Mapping[str, Table]:
+def load_all_contracts(folders: tuple[str, ...] = ()) -> Mapping[str, Table]:
     """Return the contract of each table, by name, of the stages and all analyses; StudyError for duplicates."""
     table_by_name: dict[str, Table] = {table.name: table for table in OF_STAGES}
-    for name, analysis in rooms(folders).items():
+    for name, analysis in load_analyses(folders).items():
         for table in analysis.tables:
             if table.name in table_by_name:
                 raise StudyError(f"analysis {name}: another table is called {table.name}.")

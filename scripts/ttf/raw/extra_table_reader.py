@@ -8,14 +8,14 @@ import polars as pl
 
 from ttf.engine.storage.on_disk import scan_parquet
 from ttf.raw.extra_tables import SCHEMA
-from ttf.raw.raw_tables import Reader, TableSchema, apply_rules, raw_lines, read_table, table_schemas
+from ttf.raw.raw_tables import Reader, TableSchema, apply_rules, raw_lines, read_raw_table, table_schemas
 
 SCHEMAS = table_schemas(SCHEMA)
 _LOSS = pl.col("loss").str.strip_chars().cast(pl.Float64, strict=False)
 
 
 def _read_losses(path: Path, schema: TableSchema) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
-    return apply_rules(read_table(path, schema), path, schema, [("not_a_number", "loss", _LOSS.is_null())])
+    return apply_rules(read_raw_table(path, schema), path, schema, [("not_a_number", "loss", _LOSS.is_null())])
 
 
 READERS = {"loss": Reader(_read_losses, raw_lines)}

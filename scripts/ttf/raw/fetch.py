@@ -31,9 +31,9 @@ import tenacity
 import urllib3
 
 from ttf.engine.errors import StudyError
-from ttf.engine.storage.plain_files import open_file, what_lies_at
+from ttf.engine.storage.plain_files import describe_non_file, open_file
 from ttf.engine.words import plural
-from ttf.raw.raw_files import MOST_BYTES, unpacked
+from ttf.raw.raw_files import MOST_BYTES, read_unpacked
 
 CHUNK_BYTES = 256 * 1024
 MIN_BYTES_S = 1000
@@ -396,7 +396,7 @@ def _find_content_fault(path: Path, target: Path, download: Download) -> str | N
     """Return what is wrong with the table inside, or None. Raises StudyError if the registry contradicts itself."""
     digest = hashlib.sha256()
     try:
-        for chunk in unpacked(path, target.name):
+        for chunk in read_unpacked(path, target.name):
             digest.update(chunk)
     except StudyError as error:
         if download.sha256:
@@ -427,7 +427,7 @@ def _move_into_place(file: io.FileIO, target: Path, fault: str | None) -> None:
 def _refuse_obstacles(target: Path) -> None:
     """Raise StudyError if a link, pipe or folder lies in the way; a link in place of the target itself is replaced."""
     for path in [*_leftovers(target, LEFTOVERS), target]:
-        kind = what_lies_at(path)
+        kind = describe_non_file(path)
         if kind and (path != target or kind == "a folder"):
             raise StudyError(f"{path}: is {kind}, but the download needs this name. Remove it and run again.")
 

@@ -26,7 +26,7 @@ class HeaderColumn(Protocol):
     def optional(self) -> bool: ...
 
 
-class Wanted(NamedTuple):
+class RequestedColumn(NamedTuple):
     """The least HeaderColumn."""
 
     name: str
@@ -34,7 +34,7 @@ class Wanted(NamedTuple):
     optional: bool = False
 
 
-def names_of(header: bytes, delimiter: str = ",", quoted: bool = False) -> list[str]:
+def parse_header(header: bytes, delimiter: str = ",", quoted: bool = False) -> list[str]:
     """Return the names in a header row, without surrounding blanks. quoted: double quotes may enclose a name.
 
     If the expected delimiter is `|`, `|#` also separates names (see has_marked_names).
@@ -54,7 +54,7 @@ def has_marked_names(header: bytes) -> bool:
     return b"|#" in header and header.count(b"|#") == header.count(b"|")
 
 
-def found_and_missing(
+def match_columns(
     names: Iterable[str], columns: Sequence[HeaderColumn]
 ) -> tuple[dict[str, HeaderColumn], list[HeaderColumn]]:
     """Map each known name in the header to its column; also return the required columns that the header lacks.

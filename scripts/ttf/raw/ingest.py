@@ -16,7 +16,7 @@ from polars.io.plugins import register_io_source
 
 from ttf.engine.errors import StudyError
 from ttf.engine.storage.on_disk import scan_parquet
-from ttf.engine.storage.partitions import key_hashes, number_of
+from ttf.engine.storage.partitions import hash_columns, key_hashes
 from ttf.raw.raw_contracts import ANOMALIES, ROW_ACCOUNT, ROW_ACCOUNT_BY_PART
 from ttf.raw.raw_tables import (
     LINES,
@@ -24,9 +24,9 @@ from ttf.raw.raw_tables import (
     QUARANTINED_SCHEMA,
     Reader,
     TableSchema,
+    escape_text,
     file_labels,
     first_line_numbers,
-    printable,
 )
 
 QUARANTINE_SCHEMA = {"table": pl.String, "file": pl.String} | QUARANTINED_SCHEMA
@@ -278,7 +278,7 @@ def _duplicates(target: Path, schema: TableSchema) -> dict[RowPosition, tuple[st
     """Map the position of each row with the key of an earlier row to (reason, key columns)."""
     if not schema.key:
         return {}
-    rows = scan_parquet(target).select("file", "line", *schema.key, hash=number_of(schema.key, 0))
+    rows = scan_parquet(target).select("file", "line", *schema.key, hash=hash_columns(schema.key, 0))
     # Equal keys have equal hashes, and hardly any other keys do: compare the keys of equal hashes alone.
     repeated_hashes = pl.concat(
         rows.filter(condition).group_by("hash").len().filter(pl.col("len") > 1).collect(engine="streaming")
@@ -356,7 +356,7 @@ def _too_many(
     ]
     lines += [
         f"  {reason}: {group.height:,} rows: {REASONS[reason].format(column=column)}; "
-        f"first at line {first_line_numbers(group, len(paths), 3)}: {printable(group['text'][0] or '')}"
+        f"first at line {first_line_numbers(group, len(paths), 3)}: {escape_text(group['text'][0] or '')}"
         for (reason, column), group in quarantined.group_by(["reason", "column"], maintain_order=True)
     ]
     if (quarantined["reason"] == "wrong_column_count").any():

@@ -86,20 +86,20 @@ def restore_numbers(numbers: np.ndarray, column: dict) -> pl.Series:
     if column["differences"]:
         numbers = np.cumsum((numbers >> 1) ^ -(numbers & 1))
     if column["kind"] == "ids":
-        return pl.Series(identifiers(column["salt"], numbers, column["digits"]).astype(str))
+        return pl.Series(hex_identifiers(column["salt"], numbers, column["digits"]).astype(str))
     divisor = column["divisor"]
     return pl.Series(numbers / divisor if divisor else numbers)
 
 
-def identifiers(salt: int, numbers: np.ndarray, digits: int) -> np.ndarray:
+def hex_identifiers(salt: int, numbers: np.ndarray, digits: int) -> np.ndarray:
     """Return a hexadecimal identifier for each number, as bytes; identifiers of 16 digits or more are unique."""
     words = -(-digits // 16)
     counters = numbers.astype(np.uint64)[:, None] * np.uint64(words) + np.arange(words, dtype=np.uint64)
-    raw = scrambled(counters + np.uint64(salt)).astype(">u8").view(np.uint8)
+    raw = scramble(counters + np.uint64(salt)).astype(">u8").view(np.uint8)
     return _HEX_PAIRS[raw[:, : digits // 2]].view(f"S{digits}").reshape(-1)
 
 
-def scrambled(numbers: np.ndarray) -> np.ndarray:
+def scramble(numbers: np.ndarray) -> np.ndarray:
     """Scramble 64-bit numbers one-to-one (SplitMix64)."""
     z = numbers * _GOLDEN
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

@@ -7,13 +7,13 @@ from ttf.engine.contract import REASON, Table, count, number, reason, share, tab
 _ACCOUNT = {
     "table": words("Table", "Raw table."),
     "rows_read": count("Rows read", "Rows of its files.", unit="rows"),
-    "rows_kept": count("kept", "Rows accepted, including those merged into others.", unit="rows"),
+    "rows_accepted": count("kept", "Rows accepted, including those merged into others.", unit="rows"),
     "rows_quarantined": count("quarantined", "Rows that break a rule of the schema and are excluded.", unit="rows"),
 }
 
 
-def _quality(name: str, about: str, /, **columns) -> Table:
-    return replace(table(name, about, **columns), path=f"quality/{name}.csv")
+def _quality(name: str, description: str, /, **columns) -> Table:
+    return replace(table(name, description, **columns), path=f"quality/{name}.csv")
 
 
 ROW_ACCOUNT = _quality("row_account", "A raw table, with the numbers of its accepted and quarantined rows.", **_ACCOUNT)
@@ -40,9 +40,11 @@ ANOMALIES = _quality(
     severity=words("Severity", "error, warning or note."),
     rows=count("Rows", "Rows concerned.", unit="rows", blank="the finding does not concern rows"),
     share=share("Share of the table", "Rows concerned, of all rows.", blank="the finding does not concern rows"),
-    first_lines=text("Lines", "First lines concerned.", "the finding does not concern lines", ours=r"[\d, ]+"),
+    first_lines=text(
+        "Lines", "First lines concerned.", "the finding does not concern lines", public_pattern=r"[\d, ]+"
+    ),
     sentence=words("What is wrong", "The finding in words."),
-    suggestion=text("Suggestion", "Suggested action.", "no action is needed", ours="none: .*"),
+    suggestion=text("Suggestion", "Suggested action.", "no action is needed", public_pattern="none: .*"),
 )
 STATISTICS = _quality(
     "statistics",
@@ -61,7 +63,7 @@ STATISTICS = _quality(
     third_quartile=count("75%", "Nearest rank.", blank=REASON),
     maximum=count("Largest", "In the stored unit.", blank=REASON),
     mean=number("Mean", "In the stored unit.", blank=REASON),
-    commonest=text("Most frequent", "Values with their share of the cells that are not blank.", blank=REASON),
+    most_common=text("Most frequent", "Values with their share of the cells that are not blank.", blank=REASON),
     longest=count("Longest", "Characters of the longest text.", blank=REASON),
 )
 

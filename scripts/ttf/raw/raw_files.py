@@ -57,15 +57,15 @@ _LINE_ENDS = (
 _DAMAGED = (EOFError, zlib.error, gzip.BadGzipFile, lzma.LZMAError, tarfile.TarError, zipfile.BadZipFile)
 
 
-def tables_in(given: Mapping[str, Sequence[str]], members: Mapping[str, Sequence[str]]) -> dict[str, list[Path]]:
+def table_paths(inputs: Mapping[str, Sequence[str]], members: Mapping[str, Sequence[str]]) -> dict[str, list[Path]]:
     """Map each table to its files: the paths in `given`, each extended by the name in `members` of a file in it."""
     return {
-        table: [Path(path) / member for path, member in zip(given[table], names, strict=True)]
+        table: [Path(path) / member for path, member in zip(inputs[table], names, strict=True)]
         for table, names in members.items()
     }
 
 
-def blocks_of_lines(path: Path, block_bytes: int | None = None) -> Iterator[bytes]:
+def read_line_blocks(path: Path, block_bytes: int | None = None) -> Iterator[bytes]:
     r"""Yield the table's text in blocks of whole lines, all of which end with \n, the last one too; \r\n becomes \n.
 
     Raises StudyError for an empty file, a damaged or truncated archive, a file that changes while it is read, lines
@@ -89,7 +89,7 @@ def _whole_blocks(path: Path, block_bytes: int | None) -> Iterator[bytes]:
     size = tail_bytes = 0
     is_checked = False
     block_bytes = block_bytes or BLOCK_BYTES
-    for chunk in unpacked(path, size=block_bytes):
+    for chunk in read_unpacked(path, size=block_bytes):
         cut = chunk.rfind(b"\n") + 1
         tail_bytes = len(chunk) - cut if cut else tail_bytes + len(chunk)
         if tail_bytes > MAX_LINE_BYTES:
@@ -103,12 +103,12 @@ def _whole_blocks(path: Path, block_bytes: int | None) -> Iterator[bytes]:
         rest = chunk[cut:]
         block = b"".join((*pieces, memoryview(chunk)[:cut])) if pieces or rest else chunk
         pieces, size = [rest] if rest else [], tail_bytes
-        is_checked = is_checked or is_a_table(path, block)
+        is_checked = is_checked or check_is_table(path, block)
         yield _normalise_line_ends(block)
     rest = b"".join(pieces)
     if rest:
         if not is_checked:
-            is_a_table(path, rest)
+            check_is_table(path, rest)
         yield _normalise_line_ends(rest if rest.endswith(b"\n") else rest + b"\n")
 
 
@@ -159,7 +159,7 @@ def _refuse_lone_returns(path: Path, block: bytes, header: bytes, lines_before: 
             raise StudyError(f"{path}: line {number}: {_LINE_ENDS}")
 
 
-def is_a_table(path: Path, block: bytes) -> bool:
+def check_is_table(path: Path, block: bytes) -> bool:
     """Raise StudyError if the block is plainly no table; return False if it holds white space alone."""
     if block.startswith((b"\xff\xfe", b"\xfe\xff")) or (b"\0" in block[:2] and not block.startswith(b"\0\0")):
         raise StudyError(f"{path}: line 1: the text is UTF-16; expected UTF-8. Save the table as CSV in UTF-8.")
@@ -180,12 +180,12 @@ def _web_page_message(path: Path) -> str:
     )
 
 
-def unpacked(path: Path, name: str | None = None, size: int = 1 << 20) -> Iterator[bytes]:
+def read_unpacked(path: Path, name: str | None = None, size: int = 1 << 20) -> Iterator[bytes]:
     """Yield the unpacked bytes of the table in chunks of about `size` bytes or fewer.
 
     `name` has the ending that names the compression, if the path has none. Raises as blocks_of_lines does.
     """
-    path, member = archive_and_member(path)
+    path, member = split_archive_path(path)
     name = (name or path.name).lower()
     ending = ".gz" if name.endswith(_TARS) else next((ending for ending in _PACKINGS if name.endswith(ending)), "")
     total = 0
@@ -229,7 +229,7 @@ def _refuse_too_large(path: Path, total: int, state: tuple[int, int]) -> None:
         )
 
 
-def archive_and_member(path: Path) -> tuple[Path, PurePosixPath | None]:
+def split_archive_path(path: Path) -> tuple[Path, PurePosixPath | None]:
     """Split a path into the file on the disk and, if that is an archive, the name inside it."""
     for folder in path.parents:
         if folder.name.lower().endswith(ARCHIVES) and not folder.is_dir():

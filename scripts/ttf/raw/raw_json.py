@@ -11,8 +11,8 @@ from typing import Any, NoReturn
 
 from ttf.engine.errors import StudyError
 from ttf.raw.headers import BYTE_ORDER_MARK
-from ttf.raw.raw_files import is_a_table, unpacked
-from ttf.raw.raw_tables import MAX_TEXT_SHOWN, TableSchema, printable
+from ttf.raw.raw_files import check_is_table, read_unpacked
+from ttf.raw.raw_tables import MAX_TEXT_SHOWN, TableSchema, escape_text
 
 # Thirty times the largest published table. The text is held in memory.
 MAX_BYTES = 1 << 30
@@ -25,17 +25,17 @@ _FETCH_AGAIN = "Fetch the file again; compare its size or checksum with the publ
 def read_whole(path: Path) -> bytes:
     """Return the unpacked bytes of the file without a byte order mark. Raises StudyError if there are far too many."""
     pieces, size = [], 0
-    for chunk in unpacked(path, size=1 << 23):
+    for chunk in read_unpacked(path, size=1 << 23):
         pieces.append(chunk)
         size += len(chunk)
         if size > MAX_BYTES:
             raise StudyError(f"{path}: more than {MAX_BYTES:,} bytes: not the table expected. {_FETCH_AGAIN}")
     text = b"".join(pieces).removeprefix(BYTE_ORDER_MARK)
-    is_a_table(path, text[:4096])
+    check_is_table(path, text[:4096])
     return text
 
 
-def records_in(
+def read_records(
     path: Path, text: str, convert_number: Callable[[str], Any] = lambda _: 0
 ) -> Iterator[tuple[object, int, int]]:
     """Yield (record, index of its first character, index after its last) for each record of the array.
@@ -49,7 +49,7 @@ def records_in(
         start = text[position : position + 60]
         raise StudyError(
             f"{path}: line {_line_number(text, position)}: expected one JSON array of objects, from [ to ], "
-            f"found {printable(start)!r}. {_FETCH_AGAIN}"
+            f"found {escape_text(start)!r}. {_FETCH_AGAIN}"
         )
     position = _skip_space(text, position + 1)
     next_character = text[position : position + 1]
@@ -78,16 +78,16 @@ def records_in(
     if (rest := _skip_space(text, position + 1)) != len(text):
         raise StudyError(
             f"{path}: line {_line_number(text, rest)}: the array ends before this line; found "
-            f"{printable(text[rest : rest + 60])!r}. Keep one array in the file."
+            f"{escape_text(text[rest : rest + 60])!r}. Keep one array in the file."
         )
 
 
-def texts_of_records(path: Path, _: TableSchema, numbers: set[int]) -> dict[int, str]:
+def read_record_texts(path: Path, _: TableSchema, numbers: set[int]) -> dict[int, str]:
     """Return the text of the records with these numbers as the quarantine shows it."""
     text = read_whole(path).decode("utf-8", errors="surrogateescape")
     return {
         number: record_start(text, start, end)
-        for number, (_, start, end) in enumerate(records_in(path, text), start=1)
+        for number, (_, start, end) in enumerate(read_records(path, text), start=1)
         if number in numbers
     }
 

@@ -18,8 +18,8 @@ import polars as pl
 
 from ttf.engine.errors import StudyError
 from ttf.engine.storage.on_disk import read_csv, scan_csv
-from ttf.raw.headers import BYTE_ORDER_MARK, found_and_missing, names_of
-from ttf.raw.raw_files import blocks_of_lines, may_have_longer_line
+from ttf.raw.headers import BYTE_ORDER_MARK, match_columns, parse_header
+from ttf.raw.raw_files import may_have_longer_line, read_line_blocks
 
 QUARANTINED_SCHEMA = {"table": pl.String, "line": pl.Int64} | dict.fromkeys(("reason", "column", "text"), pl.String)
 MAX_TEXT_SHOWN = 500
@@ -183,7 +183,7 @@ def table_schemas(document: dict) -> dict[str, TableSchema]:
     return schemas
 
 
-def read_table(
+def read_raw_table(
     path: Path, schema: TableSchema, blocks: Iterator[bytes] | None = None
 ) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
     """Yield (accepted rows, quarantined rows) block by block, in file order.
@@ -209,7 +209,7 @@ def read_table(
                 )
             return accepted.with_columns(pl.col("line") + first), quarantined.with_columns(pl.col("line") + first)
 
-        for block, columns, has_header in _blocks(path, schema, blocks or blocks_of_lines(path)):
+        for block, columns, has_header in _blocks(path, schema, blocks or read_line_blocks(path)):
             next_line += has_header
             pending.append(pool.submit(read_block, block, columns, schema))
             # Read one block more than there are threads: no thread waits for the file, and memory stays bounded.
@@ -233,7 +233,7 @@ def _blocks(
             # A user may have added a header row to a table that is published without one.
             has_header = schema.header or header.rstrip(b"\r") == _header_row(columns, schema.delimiter.encode())
             if schema.header:
-                columns = columns_by_header(path, header, schema)
+                columns = match_header_columns(path, header, schema)
             block = rest if has_header else block
         yield block, columns, has_header
 
@@ -319,7 +319,7 @@ def raw_lines(path: Path, _: TableSchema, numbers: set[int]) -> dict[int, str]:
     text_by_line: dict[int, str] = {}
     pending_numbers = sorted(numbers, reverse=True)
     next_line = 1
-    for block in blocks_of_lines(path):
+    for block in read_line_blocks(path):
         if next_line == 1:
             block = block.removeprefix(BYTE_ORDER_MARK)
         first_line, next_line = next_line, next_line + block.count(b"\n")
@@ -352,7 +352,7 @@ def apply_rules(
 
 
 # A plain table of lines.
-LINES = Reader(read_table, raw_lines)
+LINES = Reader(read_raw_table, raw_lines)
 
 
 def file_labels(paths: Sequence[Path]) -> list[str]:
@@ -370,12 +370,12 @@ def first_line_numbers(rows: pl.DataFrame, files: int, max_lines: int = MAX_LINE
     if files < 2:
         return ", ".join(str(line) for line in first_rows["line"])
     return "; ".join(
-        f"{', '.join(str(line) for line in file_rows['line'])} of {printable(file)}"
+        f"{', '.join(str(line) for line in file_rows['line'])} of {escape_text(file)}"
         for (file,), file_rows in first_rows.group_by("file", maintain_order=True)
     )
 
 
-def printable(text: str) -> str:
+def escape_text(text: str) -> str:
     """Return the start of a raw text, escaped for a terminal: a trace is untrusted."""
     return "".join(
         character if character.isprintable() else character.encode("unicode_escape").decode("ascii")
@@ -389,22 +389,22 @@ def _text_start(line: bytes, reason: str | None = None) -> str:
     return (length + line[: 4 * MAX_TEXT_SHOWN].decode("utf-8", errors="replace"))[:MAX_TEXT_SHOWN]
 
 
-def columns_by_header(path: Path, header: bytes, schema: TableSchema) -> tuple[Column, ...]:
+def match_header_columns(path: Path, header: bytes, schema: TableSchema) -> tuple[Column, ...]:
     """Return the columns in the order of the file's header; unknown columns are not read."""
-    names = names_of(header, schema.delimiter, schema.quoted)
-    column_by_word, missing = found_and_missing(names, schema.columns)
+    names = parse_header(header, schema.delimiter, schema.quoted)
+    column_by_word, missing = match_columns(names, schema.columns)
     column_by_name = {word: replace(column, name=word) for word, column in column_by_word.items()}
     if missing:
         expected = schema.delimiter.join(column.name for column in schema.columns)
         raise StudyError(
             f"{path}: line 1: the header row has no column {', '.join(column.name for column in missing)}; "
-            f"expected {expected}, found {printable(_text_start(header))}. "
+            f"expected {expected}, found {escape_text(_text_start(header))}. "
             "Rename the columns, or check that this file is the right table."
         )
     repeated = sorted({name for name in names if names.count(name) > 1 and name in column_by_name})
     if repeated and not schema.may_repeat_columns:
         raise StudyError(
-            f"{path}: line 1: the header row names {printable(', '.join(repeated))!r} more than once. "
+            f"{path}: line 1: the header row names {escape_text(', '.join(repeated))!r} more than once. "
             "Give each column its own name."
         )
     return tuple(

@@ -1,1 +1,1 @@
-"""The common records that raw tables are turned into: jobs, runs, lives, outages, and what repeats in them."""
+"""The common records that raw tables are turned into: jobs, runs, durations, outages, and what repeats in them."""

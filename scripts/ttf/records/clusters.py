@@ -18,12 +18,12 @@ CLUSTER_COLUMNS = {"cluster_by": pl.String, "cluster": pl.UInt32, "group_by": pl
 # Events in one block of time, by default a week, are also similar.
 CLUSTER_COLUMNS |= {"block_by": pl.String, "block": pl.Int64}
 # As in jobs.parquet.
-READ_OF_JOBS = tuple(CLUSTER_COLUMNS)
+JOB_CLUSTER_COLUMNS = tuple(CLUSTER_COLUMNS)
 PROFILE = "request profile"
 DAY_S = 86_400
 
 
-def with_clusters(jobs: Frame) -> Frame:
+def add_clusters(jobs: Frame) -> Frame:
     """Add CLUSTER_COLUMNS to the jobs, in their order; jobs that have them, as in jobs.parquet, stay as they are.
 
     cluster: number of the job's user; in a trace without users that of its recurrence group, else of its request
@@ -49,7 +49,7 @@ def with_clusters(jobs: Frame) -> Frame:
     }
     keys = {kind: keys for kind, keys in keys.items() if keys and keys[0] in filled}
     if not keys:
-        return with_levels(jobs, {})
+        return add_levels(jobs, {})
     cluster_by = next(iter(keys))
     if "recurrence group" in keys:
         groups = {"recurrence group": keys["recurrence group"]}
@@ -57,7 +57,7 @@ def with_clusters(jobs: Frame) -> Frame:
         groups = {cluster_by: keys[cluster_by]}
     else:
         groups = {f"{PROFILE} of one {cluster_by}": [*keys[cluster_by], *request]}
-    return with_levels(jobs, {cluster_by: keys[cluster_by]} | groups)
+    return add_levels(jobs, {cluster_by: keys[cluster_by]} | groups)
 
 
 def block_name(block_days: int) -> str:
@@ -76,7 +76,7 @@ def block_columns(block_days: int) -> dict[str, pl.Expr]:
     return {"block_by": pl.lit(block_name(block_days)), "block": last_seen_s // (block_days * DAY_S)}
 
 
-def split_by_block(rows: Frame, start_s: pl.Expr, end_s: pl.Expr, block_days: int) -> Frame:
+def split_into_blocks(rows: Frame, start_s: pl.Expr, end_s: pl.Expr, block_days: int) -> Frame:
     """Split each row into one row per block of time that it touches, in order.
 
     The row lasts from start_s to end_s, which is not before start_s. Adds block_by, block, block_s (seconds in that
@@ -127,7 +127,7 @@ def steps_by_block(
     return pl.concat(steps).group_by(*keys, "block").agg(pl.col(list(columns)).sum()).collect(engine="streaming")
 
 
-def runs_of_steps(steps: pl.LazyFrame) -> pl.DataFrame:
+def sum_step_runs(steps: pl.LazyFrame) -> pl.DataFrame:
     """Return sums by key and block, a row for each run of equal blocks: key, block (the first), blocks, the sums.
 
     steps: key (whole numbers from 0 on), block and values of `steps_by_block`, any number of rows for a key and block.
@@ -148,15 +148,15 @@ def runs_of_steps(steps: pl.LazyFrame) -> pl.DataFrame:
     return runs.select(pl.exclude("code"), **keys).collect(engine="streaming")
 
 
-def lives_by_block(lives: Frame, block_days: int | None) -> Frame:
+def durations_by_block(durations: Frame, block_days: int | None) -> Frame:
     """Split durations of units with start_s into one part per block of time: the last has the event, and is_last.
 
     Units are at risk for longer than a block, so their time and the variance between blocks belong to several blocks.
     Without block_days the durations are returned unchanged.
     """
-    if block_days is None or "start_s" not in lives.collect_schema():
-        return lives
-    parts = split_by_block(lives, pl.col("start_s"), pl.col("start_s") + pl.col("duration_s"), block_days)
+    if block_days is None or "start_s" not in durations.collect_schema():
+        return durations
+    parts = split_into_blocks(durations, pl.col("start_s"), pl.col("start_s") + pl.col("duration_s"), block_days)
     is_last = pl.col("is_last").fill_null(True)
     duration_s = pl.coalesce("block_s", "duration_s")
     return parts.with_columns(duration_s=duration_s, event=pl.when(is_last).then("event"), is_last=is_last)
@@ -173,7 +173,7 @@ def level_names(rows: Frame) -> tuple[str | None, ...]:
     return tuple((first_rows or [{}])[0].get(name) for name in LEVEL_NAMES)
 
 
-def with_level_names(rows: Frame, levels: Sequence[str | None]) -> Frame:
+def add_level_names(rows: Frame, levels: Sequence[str | None]) -> Frame:
     """Add LEVEL_NAMES with these values to the rows."""
     return rows.with_columns(pl.lit(name, pl.String).alias(key) for key, name in zip(LEVEL_NAMES, levels, strict=True))
 
@@ -186,13 +186,13 @@ class Level:
     number: pl.Expr
 
     @classmethod
-    def of(cls, jobs: Frame) -> "Level":
+    def from_jobs(cls, jobs: Frame) -> "Level":
         """Return the level of jobs `with_clusters`."""
         by, *_ = level_names(jobs)
         return cls(by, pl.lit(0) if by is None else pl.col("cluster"))
 
 
-def with_levels(rows: Frame, levels: Mapping[str, Sequence[str]]) -> Frame:
+def add_levels(rows: Frame, levels: Mapping[str, Sequence[str]]) -> Frame:
     """Add CLUSTER_COLUMNS to the rows by the first (clusters) and the last (groups) of some levels: name -> columns.
 
     If there is only one cluster (a trace of one system) the groups are the clusters: nothing else distinguishes the
@@ -203,7 +203,7 @@ def with_levels(rows: Frame, levels: Mapping[str, Sequence[str]]) -> Frame:
     if not levels:
         return rows.with_columns(**columns)
     cluster_by, group_by = next(iter(levels)), next(reversed(levels))
-    cluster, group = (numbers_of(rows.lazy(), list(levels[name])) for name in (cluster_by, group_by))
+    cluster, group = (number_keys(rows.lazy(), list(levels[name])) for name in (cluster_by, group_by))
     if not cluster.max() and group.max():
         cluster_by, cluster = group_by, group.alias("cluster")
     columns |= {"cluster_by": pl.lit(cluster_by), "group_by": pl.lit(group_by)}
@@ -215,7 +215,7 @@ def with_levels(rows: Frame, levels: Mapping[str, Sequence[str]]) -> Frame:
     return pl.concat([rows, numbers], how="horizontal").select(pl.exclude(columns), **columns)
 
 
-def numbers_of(rows: pl.LazyFrame, keys: list[str]) -> pl.Series:
+def number_keys(rows: pl.LazyFrame, keys: list[str]) -> pl.Series:
     """Number each row by its keys, in the order of their first rows; blank is a key too."""
     first = rows.select(keys).with_row_index("first").group_by(keys).agg(pl.col("first").min())
     key_numbers = first.collect(engine="streaming").sort("first").drop("first").with_row_index("number")

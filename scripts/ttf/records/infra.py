@@ -13,12 +13,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 import polars as pl
 
 from ttf.engine.errors import StudyError
-from ttf.records.clusters import CLUSTER_COLUMNS, block_columns, with_clusters
-from ttf.records.jobs import Frame, at_time_limit, conform, with_blanks
-from ttf.records.lives import LONGEST, READ_OF_JOBS, first_end_s, life_columns
-from ttf.records.record_contracts import LIVES_INFRA
+from ttf.records.clusters import CLUSTER_COLUMNS, add_clusters, block_columns
+from ttf.records.durations import JOB_DURATION_COLUMNS, LONGEST, duration_columns, first_end_s
+from ttf.records.jobs import Frame, add_blank_columns, conform, is_at_time_limit
+from ttf.records.record_contracts import DURATIONS_INFRA
 
-INFRA_COLUMNS = LIVES_INFRA.schema
+INFRA_COLUMNS = DURATIONS_INFRA.schema
 EVENT = "infra_failure"
 # The basis without recorded causes.
 PROXY = "proxy"
@@ -29,16 +29,16 @@ ENDED_BY = {
     PROXY: "failures of any cause (no cause is recorded)",
     "component": "failures of the components themselves",
 }
-# Columns of jobs that `infra_lives` reads, the last four if the format has them.
-INFRA_READ_OF_JOBS = (
-    *(*READ_OF_JOBS, "user", "submit_s", "status_raw"),
+# Columns of jobs that `infra_durations` reads, the last four if the format has them.
+INFRA_JOB_COLUMNS = (
+    *(*JOB_DURATION_COLUMNS, "user", "submit_s", "status_raw"),
     *("exit_code", "slurm_reason", "reason", "node_list"),
 )
 # A failed check counts from BEFORE_S before the end of a run to AFTER_S after it, inclusive (Kokolis et al. 2025).
 BEFORE_S, AFTER_S = 600, 300
 
 
-def infra_lives(
+def infra_durations(
     jobs: Frame,
     attempts: pl.DataFrame | None,
     rules: Mapping,
@@ -48,8 +48,8 @@ def infra_lives(
 ) -> Frame:
     """Return one row per attempt that ran, in order, with INFRA_COLUMNS; without attempts, one per job that ran.
 
-    life_id is the attempt's number and unit_id its job_id, which identify it in attempts.parquet. attempt_id is as in
-    PLACEMENT_COLUMNS, which identifies its placements. submit_s is when the attempt began to wait: the job's
+    duration_id is the attempt's number and unit_id its job_id, which identify it in attempts.parquet. attempt_id is as
+    in PLACEMENT_COLUMNS, which identifies its placements. submit_s is when the attempt began to wait: the job's
     submission, or the end of the attempt before. state is its status word; if only jobs have one, the last attempt has
     the job's. cause is what attributes the end to infrastructure: the code of the health event, else the state, the
     exit code or the reason; blank for none, and for a proxy. An attempt with an unknown end is censored.
@@ -72,15 +72,15 @@ def infra_lives(
     block_days: length of the blocks of time in which attempts end (`block_columns`); None: the block of the job
     """
     if attempts is not None:
-        first_end = first_end_of_runs(attempts)
+        first_end = first_attempt_end(attempts)
         return pl.concat(
-            infra_lives_in_blocks(lambda: [(jobs, attempts)], first_end, rules, events, outages, block_days)
+            infra_durations_in_blocks(lambda: [(jobs, attempts)], first_end, rules, events, outages, block_days)
         )
-    runs = _make_runs(with_clusters(jobs), None)
+    runs = _make_runs(add_clusters(jobs), None)
     return _durations(_attribute_ends(runs, rules, events, outages), rules, events, first_end_s(runs), block_days)
 
 
-def infra_lives_in_blocks(
+def infra_durations_in_blocks(
     blocks: Callable[[], Iterable[tuple[pl.DataFrame, pl.DataFrame]]],
     first_end: int | None,
     rules: Mapping,
@@ -107,7 +107,7 @@ def infra_lives_in_blocks(
         yield _durations(runs, rules, events, first_end, block_days)
 
 
-def first_end_of_runs(attempts: Frame) -> int | None:
+def first_attempt_end(attempts: Frame) -> int | None:
     """Return the first end of an attempt that started."""
     return first_end_s(attempts.filter(pl.col("start_s").is_not_null()))
 
@@ -115,7 +115,7 @@ def first_end_of_runs(attempts: Frame) -> int | None:
 def _yield_runs(blocks: Iterable[tuple[pl.DataFrame, pl.DataFrame]]) -> Iterator[pl.DataFrame]:
     first = 0
     for jobs, attempts in blocks:
-        runs = _make_runs(with_clusters(jobs), attempts, first)
+        runs = _make_runs(add_clusters(jobs), attempts, first)
         if (runs["outcome"] == "waiting").any():
             raise ValueError("a waiting run has no duration")
         first += attempts.height
@@ -139,14 +139,14 @@ def _durations(
 ) -> Frame:
     """Return INFRA_COLUMNS of runs of `_attribute_ends`. first_end: first end of any run of the trace."""
     basis = _basis(rules, events)
-    is_failed = (pl.col("outcome") == "failure").fill_null(False) & ~at_time_limit("state")
+    is_failed = (pl.col("outcome") == "failure").fill_null(False) & ~is_at_time_limit("state")
     is_infra = is_failed if basis == PROXY else pl.col("cause").is_not_null()
     is_attributed = is_infra & pl.lit(basis != PROXY)
     failed_node = pl.coalesce(_recorded_node(runs), "event_node", "outage_node")
-    columns = life_columns(first_end) | {
+    columns = duration_columns(first_end) | {
         **{name: pl.col(name) for name in ("user", "submit_s", "start_s", "end_s", "state", "cause", "attempt_id")},
         **({} if block_days is None else block_columns(block_days)),
-        "life_id": pl.col("attempt"),
+        "duration_id": pl.col("attempt"),
         "event": pl.when(is_infra).then(pl.lit(EVENT)),
         "basis": pl.lit(basis),
         "failed_node": pl.when(is_attributed).then(failed_node),
@@ -158,7 +158,7 @@ def _durations(
     )
 
 
-def with_infra_failures(attempts: pl.DataFrame, rules: Mapping, events: pl.DataFrame | None = None) -> pl.DataFrame:
+def add_infra_failure(attempts: pl.DataFrame, rules: Mapping, events: pl.DataFrame | None = None) -> pl.DataFrame:
     """Add `infra_failure` to the attempts: whether they end in an infrastructure failure, by the same rules.
 
     attempts: with their own state; others are returned unchanged. An attempt that never started did not fail. Without
@@ -174,7 +174,7 @@ def with_infra_failures(attempts: pl.DataFrame, rules: Mapping, events: pl.DataF
     return attempts.with_columns(runs.select(infra_failure=is_infra).to_series())
 
 
-def infra_lives_of_components(lives: pl.DataFrame, causes: Sequence[str]) -> pl.DataFrame:
+def infra_durations_of_components(durations: pl.DataFrame, causes: Sequence[str]) -> pl.DataFrame:
     """Return the durations of components unchanged, with INFRA_COLUMNS first and their own columns after.
 
     causes: Boolean columns of a failure's causes; cause joins all that are true with commas.
@@ -182,7 +182,7 @@ def infra_lives_of_components(lives: pl.DataFrame, causes: Sequence[str]) -> pl.
     cause_texts = [pl.when(pl.col(cause).fill_null(False)).then(pl.lit(cause)) for cause in causes]
     is_failed = pl.col("event") == "failure"
     cause = pl.concat_str(*cause_texts, separator=",", ignore_nulls=True) if cause_texts else pl.lit("")
-    frame = lives.with_columns(
+    frame = durations.with_columns(
         event=pl.when(is_failed).then(pl.lit(EVENT)),
         cause=pl.when(is_failed & (cause != "")).then(cause),
         basis=pl.lit("component"),
@@ -190,7 +190,7 @@ def infra_lives_of_components(lives: pl.DataFrame, causes: Sequence[str]) -> pl.
     return conform(frame, INFRA_COLUMNS)
 
 
-def attributed(runs: pl.DataFrame, events: pl.DataFrame, severities: Sequence[str] = ()) -> pl.DataFrame:
+def attribute_to_events(runs: pl.DataFrame, events: pl.DataFrame, severities: Sequence[str] = ()) -> pl.DataFrame:
     """Return run, code, node, place, apart_s: the health event of a run's end, for the runs with one.
 
     Sorted by run. place: row of the event. apart_s: absolute time between the event and the run's end. runs: run (a
@@ -201,7 +201,7 @@ def attributed(runs: pl.DataFrame, events: pl.DataFrame, severities: Sequence[st
     """
     rank = {severity: position for position, severity in enumerate(severities)}
     return (
-        near(runs, events)
+        pair_near_events(runs, events)
         .with_columns(rank=pl.col("severity").replace_strict(rank, default=len(rank), return_dtype=pl.Int64))
         .sort("run", "rank", "time_s", "code", "place")
         .unique("run", keep="first", maintain_order=True)
@@ -209,7 +209,7 @@ def attributed(runs: pl.DataFrame, events: pl.DataFrame, severities: Sequence[st
     )
 
 
-def went_down(runs: pl.DataFrame, outages: pl.DataFrame) -> pl.DataFrame:
+def attribute_to_outages(runs: pl.DataFrame, outages: pl.DataFrame) -> pl.DataFrame:
     """Return run, node, place, apart_s: the node of a run that went down near its end, for the runs with one.
 
     runs: as of `attributed`. outages: of OUTAGES; place: row of the outage. Unplanned outages with an observed start
@@ -217,13 +217,15 @@ def went_down(runs: pl.DataFrame, outages: pl.DataFrame) -> pl.DataFrame:
     down in that second, the node is unknown, and the run has none.
     """
     starts = outages.with_row_index("place").filter(~pl.col("planned"), "counted", pl.col("node").is_not_null())
-    pairs = near(runs, starts.select("place", "node", time_s="start_s"))
+    pairs = pair_near_events(runs, starts.select("place", "node", time_s="start_s"))
     earliest = pairs.filter(pl.col("time_s") == pl.col("time_s").min().over("run"))
     unambiguous = earliest.filter(pl.col("node").n_unique().over("run") == 1).sort("run", "place")
     return unambiguous.unique("run", keep="first", maintain_order=True).select("run", "node", "place", "apart_s")
 
 
-def near(runs: pl.DataFrame, events: pl.DataFrame, before_s: int = BEFORE_S, after_s: int = AFTER_S) -> pl.DataFrame:
+def pair_near_events(
+    runs: pl.DataFrame, events: pl.DataFrame, before_s: int = BEFORE_S, after_s: int = AFTER_S
+) -> pl.DataFrame:
     """Return each pair of a run and an event on one of its nodes, near the run's end.
 
     The event lies from before_s before the end to after_s after it. Columns: run, end_s, apart_s and the columns of the
@@ -282,12 +284,12 @@ def _make_runs(jobs: Frame, attempts: pl.DataFrame | None, first: int = 0) -> Fr
         )
     columns = runs.collect_schema().names()
     reason = next((name for name in ("slurm_reason", "reason") if name in columns), None)
-    return with_blanks(runs.rename({reason: "reason"}) if reason else runs, LONGEST)
+    return add_blank_columns(runs.rename({reason: "reason"}) if reason else runs, LONGEST)
 
 
 def _recorded_causes(runs: Frame, rules: Mapping) -> list[pl.Expr]:
     """Return the state, the exit code and the reason of each run, if the rules attribute it to infrastructure."""
-    is_possible = (pl.col("outcome").is_null() | (pl.col("outcome") == "failure")) & ~at_time_limit("state")
+    is_possible = (pl.col("outcome").is_null() | (pl.col("outcome") == "failure")) & ~is_at_time_limit("state")
     columns = runs.collect_schema().names()
     causes = []
     for key, column, condition in (
@@ -324,7 +326,7 @@ def _add_events(runs: Frame, rules: Mapping, events: pl.DataFrame | None) -> Fra
     event_victim: attempt_id of the run that it hit, blank if the trace names another node as failed.
     """
     if events is None:
-        return with_blanks(runs, {"event_code": pl.String, "event_node": pl.String, "event_victim": pl.UInt32})
+        return add_blank_columns(runs, {"event_code": pl.String, "event_node": pl.String, "event_victim": pl.UInt32})
     if "node_list" not in runs.columns:
         raise StudyError(
             "health_events is set, but the trace does not record the nodes of a run, so no event can be attributed to "
@@ -340,9 +342,9 @@ def _add_events(runs: Frame, rules: Mapping, events: pl.DataFrame | None) -> Fra
     state = pl.col("state")
     is_failed = (pl.col("outcome") == "failure") | (pl.col("outcome").is_null() & pl.col("end_s").is_not_null())
     is_listed = state.is_in(list(rules.get("states", []))).fill_null(False)
-    failed = runs.filter((is_failed & ~at_time_limit("state")) | is_listed)
+    failed = runs.filter((is_failed & ~is_at_time_limit("state")) | is_listed)
     failed = failed.with_columns(run="attempt_id", own_node=_recorded_node(runs))
-    matches = attributed(failed.select("run", "end_s", "node_list"), events, event_rules.get("severities", []))
+    matches = attribute_to_events(failed.select("run", "end_s", "node_list"), events, event_rules.get("severities", []))
     matches = matches.join(failed.select("run", "own_node"), on="run", how="left", maintain_order="left")
     victims = matches.filter(pl.col("own_node").is_null() | (pl.col("own_node") == pl.col("node")))
     victims = victims.select("run", event_victim=_nearest_run())
@@ -353,11 +355,13 @@ def _add_events(runs: Frame, rules: Mapping, events: pl.DataFrame | None) -> Fra
 
 def _add_outages(runs: Frame, is_candidate: pl.Expr, outages: pl.DataFrame | None) -> Frame:
     if outages is None or "node_list" not in runs.collect_schema():
-        return with_blanks(runs, {"outage_node": pl.String, "outage_victim": pl.UInt32})
+        return add_blank_columns(runs, {"outage_node": pl.String, "outage_victim": pl.UInt32})
     candidates = runs.filter(is_candidate).select("end_s", "node_list", run="attempt_id")
     if candidates.schema["node_list"] == pl.String:
         candidates = candidates.with_columns(pl.col("node_list").str.split(","))
-    attributions = went_down(candidates, outages).select("run", outage_node="node", outage_victim=_nearest_run())
+    attributions = attribute_to_outages(candidates, outages).select(
+        "run", outage_node="node", outage_victim=_nearest_run()
+    )
     return runs.join(attributions, left_on="attempt_id", right_on="run", how="left", maintain_order="left")
 
 

@@ -11,16 +11,16 @@ import polars as pl
 from ttf.engine.contract import Table
 from ttf.engine.size_unit import GPU, SizeUnit
 from ttf.engine.storage.on_disk import scan_parquet
-from ttf.engine.storage.partitions import spill_beside
+from ttf.engine.storage.partitions import make_spill_folder
 from ttf.engine.storage.tables import read_table, scan_columns
-from ttf.records.jobs import in_size_unit
+from ttf.records.jobs import convert_size_unit
 from ttf.records.record_contracts import SIZE_UNIT
 
 # Tables with job sizes, and the columns that give these sizes in units other than GPUs.
-_SIZED_TABLES, _SIZE_COLUMNS = ("jobs", "attempts", "lives", "lives_infra"), ("nodes", "cpu_milli")
+_SIZED_TABLES, _SIZE_COLUMNS = ("jobs", "attempts", "durations", "durations_infra"), ("nodes", "cpu_milli")
 
 
-def size_unit_of(path: str | Path | None) -> SizeUnit:
+def read_size_unit(path: str | Path | None) -> SizeUnit:
     """Read the unit of a trace's job sizes from its size_unit.csv; GPU if the trace has no jobs."""
     return GPU if path is None else SizeUnit(read_table(path, SIZE_UNIT).filter("used")["unit"].item())
 
@@ -30,9 +30,9 @@ class Inputs:
 
     files: name -> a path, or a list of them. contracts: contract of each table among them. trace: the trace of the
     files. product: a path that the rule writes; scratch folders are made in its folder. in_size_unit: convert the sizes
-    of jobs, attempts and lives, in their GPU columns, to the unit of the trace (`ttf.engine.size_unit`); `unit` is that
-    unit. previous: the rule's own tables from its last run. code: digest of the rule's code, which tells whether the
-    same code wrote them.
+    of jobs, attempts and durations, in their GPU columns, to the unit of the trace (`ttf.engine.size_unit`); `unit` is
+    that unit. previous: the rule's own tables from its last run. code: digest of the rule's code, which tells whether
+    the same code wrote them.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class Inputs:
         self.settings = SimpleNamespace(**settings)
         self._product, self._frame_by_name = product, {}
         self.previous, self.code = previous, code
-        self.unit = size_unit_of(self.files.get("size_unit")) if in_size_unit else GPU
+        self.unit = read_size_unit(self.files.get("size_unit")) if in_size_unit else GPU
 
     def __contains__(self, name: str) -> bool:
         return name in self.files
@@ -68,7 +68,7 @@ class Inputs:
         """Scan a Parquet file lazily, with those of `columns` that it has, in this order."""
         if name in _SIZED_TABLES and self.unit != GPU:
             source_columns = columns and [*columns, *_SIZE_COLUMNS, *(["size"] if name == "jobs" else [])]
-            rows = in_size_unit(self.scan_as_recorded(name, source_columns), self.unit)
+            rows = convert_size_unit(self.scan_as_recorded(name, source_columns), self.unit)
             schema = rows.collect_schema()
             return rows if columns is None else rows.select(name for name in dict.fromkeys(columns) if name in schema)
         return self.scan_as_recorded(name, columns)
@@ -82,4 +82,4 @@ class Inputs:
 
     def scratch(self) -> AbstractContextManager[Path]:
         """Return a temporary folder on the disk of the products."""
-        return spill_beside(self._product)
+        return make_spill_folder(self._product)

@@ -29,11 +29,11 @@ GPU_BUCKETS = {"1": (1, 1), "2-4": (2, 4), "5-8": (5, 8), ">8": (9, None)}
 def conform(frame: Frame, columns: Mapping[str, type[pl.DataType]]) -> Frame:
     """Return the frame with `columns` first, in order and type (blank if missing), other columns after them."""
     extras = [name for name in frame.collect_schema().names() if name not in columns]
-    frame = with_blanks(frame, columns)
+    frame = add_blank_columns(frame, columns)
     return frame.select(*(pl.col(name).cast(dtype) for name, dtype in columns.items()), *extras)
 
 
-def with_blanks(frame: Frame, columns: Mapping[str, type[pl.DataType]]) -> Frame:
+def add_blank_columns(frame: Frame, columns: Mapping[str, type[pl.DataType]]) -> Frame:
     """Add these columns as blanks where the frame has none of the name."""
     schema = frame.collect_schema()
     return frame.with_columns(pl.lit(None, dtype).alias(name) for name, dtype in columns.items() if name not in schema)
@@ -50,7 +50,7 @@ def choose_text(texts: Mapping[str, pl.Expr]) -> pl.Expr:
     return pl.coalesce(pl.when(condition).then(pl.lit(text)) for text, condition in texts.items())
 
 
-def as_placements(parts: pl.LazyFrame) -> pl.LazyFrame:
+def conform_placements(parts: pl.LazyFrame) -> pl.LazyFrame:
     """Return the parts with exactly PLACEMENT_COLUMNS, blank where missing; the order of rows stays.
 
     Missing columns are derived: runtime_s is end_s - start_s, blank if the end is before the start; own_outcome is
@@ -66,7 +66,7 @@ def as_placements(parts: pl.LazyFrame) -> pl.LazyFrame:
     return conform(parts, PLACEMENT_COLUMNS).select(list(PLACEMENT_COLUMNS))
 
 
-def with_parts(jobs: pl.LazyFrame, parts: Sequence[str]) -> pl.LazyFrame:
+def add_part_names(jobs: pl.LazyFrame, parts: Sequence[str]) -> pl.LazyFrame:
     """Replace `file` of the jobs by `part`, the part of the trace with each job's (first) row.
 
     jobs: with `file`, the index of that row's file among its table's files, one for each part. parts: names in that
@@ -79,14 +79,14 @@ def with_parts(jobs: pl.LazyFrame, parts: Sequence[str]) -> pl.LazyFrame:
     return jobs.join(names, on="file", how="left", maintain_order="left").drop("file")
 
 
-def nodes(raw: Mapping[str, pl.LazyFrame], table: str) -> pl.DataFrame:
+def read_nodes(raw: Mapping[str, pl.LazyFrame], table: str) -> pl.DataFrame:
     """Return one row per node, in file order; empty for a trace without its table of nodes."""
     if table not in raw:
         return pl.DataFrame(schema=NODE_COLUMNS)
     return conform(raw[table].select(NODE_COLUMNS.keys()).collect(), NODE_COLUMNS)
 
 
-def outcome_of(status: str, outcomes: Mapping[str, str]) -> pl.Expr:
+def map_outcome(status: str, outcomes: Mapping[str, str]) -> pl.Expr:
     """Return the outcome of a raw status column by the format's own words.
 
     A word that only a user's schema allows has an unknown meaning: the outcome is unknown.
@@ -99,12 +99,12 @@ def status_word(status: str, is_phrase: bool) -> pl.Expr:
     return pl.col(status).str.extract(r"^\s*(\S+)") if is_phrase else pl.col(status).str.strip_chars()
 
 
-def at_time_limit(status: str) -> pl.Expr:
+def is_at_time_limit(status: str) -> pl.Expr:
     """Return whether the status word says that a time limit ended the run; false without a word."""
     return pl.col(status).is_in(TIME_LIMITS).fill_null(False)
 
 
-def ended_unrecorded(outcome: pl.Expr, end_s: pl.Expr, trace_end_s: pl.Expr) -> pl.Expr:
+def mark_unrecorded_ends(outcome: pl.Expr, end_s: pl.Expr, trace_end_s: pl.Expr) -> pl.Expr:
     """Return the outcome, or `unknown` if the status says running, but an end before the trace's end is recorded.
 
     Such a status was last written while the job ran; its result is not recorded. A job that reaches the trace's end may
@@ -113,7 +113,7 @@ def ended_unrecorded(outcome: pl.Expr, end_s: pl.Expr, trace_end_s: pl.Expr) -> 
     return pl.when((outcome == "running") & (end_s < trace_end_s)).then(pl.lit("unknown")).otherwise(outcome)
 
 
-def came_twice(column: str, zone: str) -> pl.Expr:
+def is_in_repeated_hour(column: str, zone: str) -> pl.Expr:
     """Return whether a moment (seconds since 1970) is in a repeated hour of the zone's clocks; false if blank."""
     wall = pl.from_epoch(column, time_unit="s").dt.convert_time_zone(zone).dt.replace_time_zone(None)
     first, second = (wall.dt.replace_time_zone(zone, ambiguous=choice) for choice in ("earliest", "latest"))
@@ -142,7 +142,7 @@ def whole_gpus() -> pl.Expr:
     return (pl.col("gpu_milli") * pl.col("size") + 999) // 1000
 
 
-def doubling(gpus: pl.Expr) -> pl.Expr:
+def doubling_bucket(gpus: pl.Expr) -> pl.Expr:
     """Return the largest number of GPUs in the bucket 1, 2, 3 to 4, 5 to 8 ...; 0 for none and unknown."""
     # The next power of two, from the bits of the number minus one.
     power = pl.lit(2, dtype=pl.Int64).pow(64 - (gpus - 1).bitwise_leading_zeros())
@@ -155,7 +155,7 @@ def gpu_bucket(gpus: pl.Expr) -> pl.Expr:
     return pl.when(gpus >= 1).then(pl.sum_horizontal(thresholds)).cast(pl.Int16)
 
 
-def gpus_of(bucket: str) -> str:
+def bucket_label(bucket: str) -> str:
     """Return a bucket of GPU_BUCKETS in words: 1 GPU, 2–4 GPUs, more than 8 GPUs."""
     return "1 GPU" if bucket == "1" else f"{bucket.replace('>', 'more than ').replace('-', '–')} GPUs"
 
@@ -193,7 +193,7 @@ def size_milli(unit: SizeUnit, columns: Sequence[str]) -> pl.Expr:
     return 1000 * pl.col("nodes") if unit == NODE else pl.lit(1000, pl.Int64)
 
 
-def in_size_unit(rows: pl.LazyFrame, unit: SizeUnit) -> pl.LazyFrame:
+def convert_size_unit(rows: pl.LazyFrame, unit: SizeUnit) -> pl.LazyFrame:
     """Replace GPUs by this unit in gpu_milli and gpu_count of jobs, attempts or durations, over all instances."""
     columns, milli = rows.collect_schema().names(), pl.col("gpu_milli")
     rows = rows.with_columns(gpu_milli=size_milli(unit, columns))

@@ -1,4 +1,4 @@
-"""The contracts of the common records: jobs, attempts, placements, lives, outages, and the unit of sizes."""
+"""The contracts of the common records: jobs, attempts, placements, durations, outages, and the unit of sizes."""
 
 from ttf.engine.contract import (
     REASON,
@@ -40,8 +40,8 @@ SIZE_UNIT = table(
 _UNKNOWN = "the trace does not record it"
 _JOB_ID = {"trace": words("Trace", "Name of the trace."), "job_id": text("Job", "Id of the job in the trace.")}
 _TASK = words("Task", "Distinguishes jobs with the same id.", blank="the id alone is unique")
-_USER = name("User", "User who submitted the job.", blank=_UNKNOWN, of="user")
-_OWNER = name("Account", "Account whose quota the job uses.", blank=_UNKNOWN, of="account")
+_USER = name("User", "User who submitted the job.", blank=_UNKNOWN, name_kind="user")
+_OWNER = name("Account", "Account whose quota the job uses.", blank=_UNKNOWN, name_kind="account")
 _ATTEMPT = count("Attempt", "Number among the attempts of the job, from 0 on.")
 _GPU_TYPE = words("GPU type", "As written in the trace.", blank=_UNKNOWN)
 _CPU_AND_MEMORY = {
@@ -106,7 +106,7 @@ NODES = parquet(
     "A machine.",
     "nodes.parquet",
     open=True,
-    node=name("Node", "Name of the machine.", of="node"),
+    node=name("Node", "Name of the machine.", name_kind="node"),
     gpu_type=_GPU_TYPE,
     gpu_count=count("GPUs", "GPUs of the machine.", blank=_UNKNOWN),
     **_CPU_AND_MEMORY,
@@ -135,7 +135,7 @@ PLACEMENTS = parquet(
     task=_TASK,
     attempt=_ATTEMPT,
     placement=count("Part", "Number among the parts of the attempt, from 0 on."),
-    node=name("Node", "Name of the machine.", of="node"),
+    node=name("Node", "Name of the machine.", name_kind="node"),
     start_s=_START,
     end_s=_END,
     runtime_s=_RUNTIME,
@@ -153,10 +153,10 @@ PLACEMENTS = parquet(
     ),
 )
 _COMPONENT = "the unit is a component"
-_LIFE = {
+_DURATION = {
     "trace": words("Trace", "Name of the trace."),
     "unit_id": text("Unit", "Id of the job, component or node."),
-    "life_id": count("Life", "Number among those of the unit, from 0 on."),
+    "duration_id": count("Duration", "Number among those of the unit, from 0 on."),
     "entry_s": whole_seconds("Entry", "Age at the start of the watch."),
     "duration_s": whole_seconds("Duration", "Time at risk.", blank="its end is not recorded, or it never started"),
     "event": words("Event", "Event that ended it.", blank="it is right-censored"),
@@ -171,13 +171,15 @@ _LIFE = {
     **_CLUSTERS,
     "duration_max_s": whole_seconds("Longest", "Longest possible duration.", blank="it is known, or it never started"),
 }
-LIVES = parquet("lives", "Exposure of one unit, and the event that ended it.", "lives.parquet", open=True, **_LIFE)
-LIVES_INFRA = parquet(
-    "lives_infra",
+DURATIONS = parquet(
+    "durations", "Exposure of one unit, and the event that ended it.", "durations.parquet", open=True, **_DURATION
+)
+DURATIONS_INFRA = parquet(
+    "durations_infra",
     "A duration per attempt, ended by an infrastructure failure or censored.",
-    "lives_infra.parquet",
+    "durations_infra.parquet",
     open=True,
-    **_LIFE,
+    **_DURATION,
     user=_USER,
     submit_s=_SUBMISSION,
     start_s=_START,
@@ -188,7 +190,7 @@ LIVES_INFRA = parquet(
     ),
     basis=words("Basis", "Rule that attributes ends to infrastructure: state, event, proxy or component."),
     attempt_id=row_number("Row of the attempt", "attempt_id of its rows in placements.parquet.", blank=_COMPONENT),
-    failed_node=name("Failed node", "Node to which the failure is attributed.", "none is known", of="node"),
+    failed_node=name("Failed node", "Node to which the failure is attributed.", "none is known", name_kind="node"),
     incident=row_number(
         "Incident",
         "attempt_id of the attempt that the failure hit.",
@@ -197,8 +199,8 @@ LIVES_INFRA = parquet(
 )
 _UNIT = {
     "trace": words("Trace", "Name of the trace."),
-    "unit_id": name("Unit", "Unique name of the node or component.", of="node"),
-    "node": name("Node", "Node of the unit.", _UNKNOWN, of="node"),
+    "unit_id": name("Unit", "Unique name of the node or component.", name_kind="node"),
+    "node": name("Node", "Node of the unit.", _UNKNOWN, name_kind="node"),
     "rack": words("Rack", "Rack of the node.", blank=_UNKNOWN),
     "group": words("Group", "Group of the unit: system, partition, machine room or model.", blank=_UNKNOWN),
 }
@@ -251,4 +253,4 @@ EXPOSURE = parquet(
 
 TABLES = (RUNTIME_AGREEMENT, SIZE_UNIT)
 # What a trace has where its format gives it; analyses ask for it by name (ttf.analyses.declaration.PRODUCTS).
-OF_TRACES = (JOBS, NODES, ATTEMPTS, PLACEMENTS, LIVES, LIVES_INFRA, OUTAGES, OUTAGE_RECORDS, EXPOSURE)
+OF_TRACES = (JOBS, NODES, ATTEMPTS, PLACEMENTS, DURATIONS, DURATIONS_INFRA, OUTAGES, OUTAGE_RECORDS, EXPOSURE)

@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 import polars as pl
 
-from ttf.engine.storage.tables import BLOCK_ROWS, blocks_with_attempts, read_rows
-from ttf.records.jobs import Frame, at_time_limit, conform, observed_s
+from ttf.engine.storage.tables import BLOCK_ROWS, read_blocks_with_attempts, read_rows
+from ttf.records.jobs import Frame, conform, is_at_time_limit, observed_s
 
 RUN_COLUMNS = {
     **dict.fromkeys(("job", "attempt"), pl.Int64),
@@ -34,13 +34,13 @@ class Block(NamedTuple):
 
     jobs: pl.DataFrame
     attempts: pl.DataFrame | None
-    infra_lives: pl.DataFrame
+    infra_durations: pl.DataFrame
 
 
-def in_blocks(
+def iterate_blocks(
     jobs: pl.LazyFrame,
     attempts: pl.LazyFrame | None,
-    infra_lives: pl.LazyFrame,
+    infra_durations: pl.LazyFrame,
     reasons: pl.LazyFrame | None = None,
     size: int = BLOCK_ROWS,
 ) -> Iterator[Block]:
@@ -50,28 +50,28 @@ def in_blocks(
     reasons: rows of reasons.parquet, one for each failed attempt (or failed job without attempts); with them the
     attempts have `deterministic`.
     """
-    infra_lives, n_jobs = ended(infra_lives), jobs.select(pl.len()).collect().item()
-    job = life = reason = 0
-    for block_jobs, block_attempts in blocks_with_attempts(jobs, attempts, size):
+    infra_durations, n_jobs = add_end_columns(infra_durations), jobs.select(pl.len()).collect().item()
+    job = duration = reason = 0
+    for block_jobs, block_attempts in read_blocks_with_attempts(jobs, attempts, size):
         rows = block_jobs if block_attempts is None else block_attempts
-        has_life = pl.col("outcome") != "waiting" if block_attempts is None else pl.col("start_s").is_not_null()
-        n_lives, job = rows.select(has_life.sum()).item(), job + block_jobs.height
+        has_duration = pl.col("outcome") != "waiting" if block_attempts is None else pl.col("start_s").is_not_null()
+        n_durations, job = rows.select(has_duration.sum()).item(), job + block_jobs.height
         # The last block takes all remaining durations, so that `runs` detects too many as well as too few.
-        block_lives = read_rows(infra_lives, life, n_lives if job < n_jobs else None)
+        block_durations = read_rows(infra_durations, duration, n_durations if job < n_jobs else None)
         if reasons is not None:
             block_reasons = read_rows(reasons, reason, _is_failed(rows).sum())
-            rows, reason = with_reasons(rows, block_reasons), reason + block_reasons.height
-        yield Block(rows, None, block_lives) if block_attempts is None else Block(block_jobs, rows, block_lives)
-        life += n_lives
+            rows, reason = add_deterministic(rows, block_reasons), reason + block_reasons.height
+        yield Block(rows, None, block_durations) if block_attempts is None else Block(block_jobs, rows, block_durations)
+        duration += n_durations
 
 
-def runs(
-    jobs: pl.DataFrame | pl.LazyFrame, attempts: pl.DataFrame | None, infra_lives: pl.DataFrame | pl.LazyFrame
+def build_runs(
+    jobs: pl.DataFrame | pl.LazyFrame, attempts: pl.DataFrame | None, infra_durations: pl.DataFrame | pl.LazyFrame
 ) -> pl.LazyFrame:
     """Return one row per run that started, in the order of jobs and attempts, with RUN_COLUMNS; lazy without attempts.
 
     jobs: the job record. attempts: of the same trace with `job`, the row of their job; None if the format does not
-    distinguish attempts. infra_lives: `ended` of `ttf.records.infra.infra_lives` of both, a row each; otherwise
+    distinguish attempts. infra_durations: `ended` of `ttf.records.infra.infra_durations` of both, a row each; otherwise
     collecting the runs raises Polars' ShapeError. job: row of the job in `jobs`, from 0. runtime_s: observed seconds,
     blank without an end. end_s: when the run ended or was last seen. gpu_milli: of the whole run, 0 if unknown.
 
@@ -81,27 +81,27 @@ def runs(
     fail again (`with_reasons`), blank if unknown. again, after_infra: see `with_runs_before`.
     """
     rows = _job_runs(jobs.lazy()) if attempts is None else _attempt_runs(jobs.lazy(), attempts.lazy())
-    rows = pl.concat([rows, infra_lives.lazy().select(ENDS)], how="horizontal")
+    rows = pl.concat([rows, infra_durations.lazy().select(ENDS)], how="horizontal")
     # A row with neither a start nor a run time is no run.
     rows = rows.filter(pl.col("start_s").is_not_null() | pl.col("runtime_s").is_not_null())
     if attempts is None:
         rows = rows.with_columns(again=pl.lit(False), after_infra=pl.lit(False))
     else:
-        rows = with_runs_before(in_sequence(rows.collect()).lazy())
+        rows = add_previous_runs(sort_attempts(rows.collect()).lazy())
     return conform(rows, RUN_COLUMNS).select(list(RUN_COLUMNS))
 
 
-def ended(infra_lives: Frame) -> Frame:
+def add_end_columns(infra_durations: Frame) -> Frame:
     """Replace `event` and `state` of the infrastructure durations by ENDS."""
     end_columns = {
         "infra": pl.col("event").is_not_null(),
-        "timed_out": at_time_limit("state"),
+        "timed_out": is_at_time_limit("state"),
         "preempted": (pl.col("state").str.to_uppercase() == PREEMPTED).fill_null(False),
     }
-    return infra_lives.with_columns(**end_columns).drop("event", "state")
+    return infra_durations.with_columns(**end_columns).drop("event", "state")
 
 
-def in_sequence(rows: pl.DataFrame) -> pl.DataFrame:
+def sort_attempts(rows: pl.DataFrame) -> pl.DataFrame:
     """Sort attempts by `job` and `attempt`."""
     job, attempt = pl.col("job"), pl.col("attempt")
     is_sorted = (job > job.shift(1)) | ((job == job.shift(1)) & (attempt > attempt.shift(1)))
@@ -109,13 +109,13 @@ def in_sequence(rows: pl.DataFrame) -> pl.DataFrame:
     return rows if rows.select(is_sorted.fill_null(True).all()).item() else rows.sort("job", "attempt")
 
 
-def with_runs_before(rows: pl.LazyFrame) -> pl.LazyFrame:
+def add_previous_runs(rows: pl.LazyFrame) -> pl.LazyFrame:
     """Add `again` (whether the job had run before) and `after_infra` (that run ended in an infrastructure failure)."""
     is_retry = (pl.col("job") == pl.col("job").shift(1)).fill_null(False)
     return rows.with_columns(again=is_retry, after_infra=is_retry & pl.col("infra").shift(1, fill_value=False))
 
 
-def where_starts_are(starts: pl.Series, end_s: int) -> tuple[int, int]:
+def find_record_start(starts: pl.Series, end_s: int) -> tuple[int, int]:
     """Return (begin_s, number of starts before it) of a record that ends at end_s: its first start, or that of most.
 
     A record with a truncated start, such as one of pods not yet deleted, has a few long runs left from before. If fewer
@@ -128,7 +128,7 @@ def where_starts_are(starts: pl.Series, end_s: int) -> tuple[int, int]:
     return begin_s, int((ordered < begin_s).sum())
 
 
-def held(jobs: pl.LazyFrame, attempts: pl.LazyFrame | None) -> pl.DataFrame:
+def gpu_allocations(jobs: pl.LazyFrame, attempts: pl.LazyFrame | None) -> pl.DataFrame:
     """Return start_s, until_s (exclusive), gpu_milli of the runs that held GPUs for a known time, as in `runs`."""
     if attempts is None:
         runtime_s, gpu_milli = observed_s(), _gpu_milli()
@@ -147,7 +147,7 @@ def _gpu_milli() -> pl.Expr:
     return (pl.col("gpu_milli") * pl.col("size")).fill_null(0)
 
 
-def with_reasons(rows: pl.DataFrame, reasons: pl.DataFrame) -> pl.DataFrame:
+def add_deterministic(rows: pl.DataFrame, reasons: pl.DataFrame) -> pl.DataFrame:
     """Add `deterministic` to jobs, or attempts with `job`: whether a retry would fail again.
 
     reasons: rows of reasons.parquet, one for each failure, in order. Raises ValueError if they belong to other rows.

@@ -24,7 +24,7 @@ import polars as pl
 from scipy.special import expit, logit, stdtr, stdtrit
 
 from ttf.engine.columns import FEWEST_BLOCKS, FEWEST_CLUSTERS
-from ttf.engine.counts import Counted
+from ttf.engine.counts import ValueCounts
 from ttf.records.clusters import CLUSTER_COLUMNS, level_names
 from ttf.records.jobs import Frame
 
@@ -50,14 +50,14 @@ class Limits(NamedTuple):
     effective: np.ndarray
 
 
-def too_few(n_effective: float, cluster_by: str, result: str = "interval") -> str:
+def too_few_reason(n_effective: float, cluster_by: str, result: str = "interval") -> str:
     """Return the reason for a missing clustered interval or p-value."""
     return f"{n_effective:.1f} effective clusters by {cluster_by}, fewer than {FEWEST}: no clustered {result}"
 
 
-def why_not(n_effective: float, cluster_by: str) -> str:
+def no_interval_reason(n_effective: float, cluster_by: str) -> str:
     """Return the reason for a missing interval."""
-    return too_few(n_effective, cluster_by) if n_effective < FEWEST else f"{NO_SPREAD}: no clustered interval"
+    return too_few_reason(n_effective, cluster_by) if n_effective < FEWEST else f"{NO_SPREAD}: no clustered interval"
 
 
 @dataclass(frozen=True)
@@ -144,13 +144,13 @@ class Spread:
 class Clusters:
     """Clusters of several strata, or the parts of clusters by block of time.
 
-    place: stratum of each row, 0 to strata - 1 (Int64). members: number of jobs or durations of each row, at least 1.
-    Without `cluster` and `block` each row is a cluster. With them each row is one pair of cluster and block. cluster:
-    its number within the stratum. block: number of the week; neighbouring weeks differ by one. With `blocks` a row
-    stands for that many consecutive equal blocks, starting with `block`; its values are those of each of them.
+    stratum_index: stratum of each row, 0 to strata - 1 (Int64). members: number of jobs or durations of each row, at
+    least 1. Without `cluster` and `block` each row is a cluster. With them each row is one pair of cluster and block.
+    cluster: its number within the stratum. block: number of the week; neighbouring weeks differ by one. With `blocks` a
+    row stands for that many consecutive equal blocks, starting with `block`; its values are those of each of them.
     """
 
-    place: np.ndarray
+    stratum_index: np.ndarray
     members: np.ndarray
     strata: int
     cluster: np.ndarray | None = None
@@ -159,12 +159,12 @@ class Clusters:
 
     def sum(self, values: np.ndarray) -> np.ndarray:
         """Sum a value of each row by stratum."""
-        return np.bincount(self.place, weights=values * self.blocks, minlength=self.strata)
+        return np.bincount(self.stratum_index, weights=values * self.blocks, minlength=self.strata)
 
     def share(self, values: np.ndarray) -> np.ndarray:
         """Return each row's share of the sum of its stratum; NaN where that sum is 0."""
         with np.errstate(invalid="ignore", divide="ignore"):
-            return values / self.sum(values)[self.place]
+            return values / self.sum(values)[self.stratum_index]
 
     @cached_property
     def effective(self) -> np.ndarray:
@@ -182,14 +182,14 @@ class Clusters:
     @cached_property
     def _clusters(self) -> _Groups:
         if self.cluster is None:
-            return _Groups(np.arange(self.place.size), self.place, self.place)
-        return _Groups.from_keys(self.place, self.cluster)
+            return _Groups(np.arange(self.stratum_index.size), self.stratum_index, self.stratum_index)
+        return _Groups.from_keys(self.stratum_index, self.cluster)
 
     @cached_property
     def _blocks(self) -> "_Groups | _BlockRanges":
         if isinstance(self.blocks, int):
-            return _Groups.from_keys(self.place, self.block)
-        return _BlockRanges.from_ranges(self.place, self.block, self.blocks, self.strata)
+            return _Groups.from_keys(self.stratum_index, self.block)
+        return _BlockRanges.from_ranges(self.stratum_index, self.block, self.blocks, self.strata)
 
     @cached_property
     def _neighbour_rows(self) -> tuple[np.ndarray, np.ndarray]:
@@ -216,7 +216,7 @@ class Clusters:
             i^2)^2 / sum i^4, Kish's number of the squared influences; NaN below FEWEST_DEGREES.
         """
         groups = self._clusters
-        squares = jackknifed(groups.sum(influence * self.blocks), groups.sum(leverage * self.blocks)) ** 2
+        squares = jackknife_influences(groups.sum(influence * self.blocks), groups.sum(leverage * self.blocks)) ** 2
         with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
             variance = np.bincount(groups.stratum, squares, self.strata)
             degrees = self.effective - n_fit
@@ -238,8 +238,8 @@ class Clusters:
         """(variance, degrees of freedom) by stratum of what different clusters share in time; 0 if nothing."""
         blocks, (earlier, later) = self._blocks, self._neighbour_rows
         n_blocks = np.bincount(blocks.stratum, minlength=self.strata)
-        block_influence = jackknifed(blocks.sum(influence), blocks.sum(leverage))
-        row_influence = jackknifed(influence, leverage)
+        block_influence = jackknife_influences(blocks.sum(influence), blocks.sum(leverage))
+        row_influence = jackknife_influences(influence, leverage)
         is_next = (np.diff(blocks.stratum) == 0) & (np.diff(blocks.key) == 1)
 
         def sum_by_stratum(stratum: np.ndarray, products: np.ndarray) -> np.ndarray:
@@ -247,12 +247,12 @@ class Clusters:
 
         # Products within clusters are subtracted.
         same_block = sum_by_stratum(blocks.stratum, block_influence**2)
-        same_block -= sum_by_stratum(self.place, row_influence**2 * self.blocks)
+        same_block -= sum_by_stratum(self.stratum_index, row_influence**2 * self.blocks)
         neighbours = block_influence[:-1] * block_influence[1:]
         next_block = sum_by_stratum(blocks.stratum[:-1][is_next], neighbours[is_next])
-        next_block -= sum_by_stratum(self.place[earlier], row_influence[earlier] * row_influence[later])
+        next_block -= sum_by_stratum(self.stratum_index[earlier], row_influence[earlier] * row_influence[later])
         # The blocks of one row are neighbours of each other.
-        next_block -= np.bincount(self.place, row_influence**2 * (self.blocks - 1), self.strata)
+        next_block -= np.bincount(self.stratum_index, row_influence**2 * (self.blocks - 1), self.strata)
         has_shared = self.counts_blocks & (same_block > 0)
         n_blocks = np.where(has_shared, n_blocks, FEWEST_BLOCKS)
         long_run = _long_run_factor(n_blocks, next_block, np.where(has_shared, same_block, 1))
@@ -281,7 +281,7 @@ class Clusters:
         top: np.ndarray,
         bottom: np.ndarray,
         confidence: float,
-        both: bool = False,
+        has_mean_leverage: bool = False,
         by_influence: bool = False,
     ) -> Limits:
         """Return the interval of sum(top) / sum(bottom) by stratum, symmetric on the log scale; NaN for none.
@@ -290,7 +290,7 @@ class Clusters:
         else the share of the bottom (a mean). by_influence: see `spread`.
         """
         top_share, bottom_share = self.share(top), self.share(bottom)
-        leverage = (top_share + bottom_share) / 2 if both else bottom_share
+        leverage = (top_share + bottom_share) / 2 if has_mean_leverage else bottom_share
         spread = self.spread(top_share - bottom_share, leverage, by_influence=by_influence)
         with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
             estimate, factor = self.sum(top) / self.sum(bottom), np.exp(spread.half_width(confidence))
@@ -315,8 +315,8 @@ class Clusters:
 
     def _logit_spread(self, part: np.ndarray, whole: np.ndarray, by_influence: bool = False) -> Spread:
         with np.errstate(invalid="ignore", divide="ignore"):
-            share = (self.sum(part) / self.sum(whole))[self.place]
-            influence = (part - share * whole) / (self.sum(whole)[self.place] * share * (1 - share))
+            share = (self.sum(part) / self.sum(whole))[self.stratum_index]
+            influence = (part - share * whole) / (self.sum(whole)[self.stratum_index] * share * (1 - share))
         return self.spread(influence, self.share(whole), by_influence=by_influence)
 
 
@@ -331,7 +331,7 @@ def _long_run_factor(n_blocks: np.ndarray | int, next_block: np.ndarray, same_bl
     return (1 + r) / (1 - r)
 
 
-def jackknifed(influence: np.ndarray, leverage: np.ndarray) -> np.ndarray:
+def jackknife_influences(influence: np.ndarray, leverage: np.ndarray) -> np.ndarray:
     """Return influences / (1 - leverage), which removes the pull of each on the estimate."""
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.where(influence == 0, 0, influence / (1 - leverage))
@@ -341,7 +341,7 @@ def _blank_infinite(bounds: np.ndarray) -> np.ndarray:
     return np.where(np.isfinite(bounds), bounds, np.nan)
 
 
-def by_cluster(
+def sum_by_cluster(
     rows: Frame, keys: Sequence[str], /, divided: bool = True, summed: Frame | None = None, **sums: pl.Expr
 ) -> pl.DataFrame:
     """Sum over the rows of each cluster and block of each stratum: columns *keys, LEVELS and *sums, in their order.
@@ -399,7 +399,9 @@ def _sum_by_level(
     return totals.select(*keys, *name_columns, *LEVELS[2:], *sums)
 
 
-def in_strata(sums: pl.DataFrame, keys: Sequence[str], members: str) -> tuple[pl.DataFrame, pl.DataFrame, Clusters]:
+def build_clusters(
+    sums: pl.DataFrame, keys: Sequence[str], members: str
+) -> tuple[pl.DataFrame, pl.DataFrame, Clusters]:
     """Return (strata, rows, clusters) of `sums`, the result of `by_cluster`.
 
     strata: a row for each stratum with *keys and cluster_by, which also names the blocks where they count. rows: the
@@ -431,17 +433,17 @@ def clustered_ratios(
     bottom: pl.Expr,
     members: pl.Expr,
     confidence: float = 0.95,
-    both: bool = False,
+    has_mean_leverage: bool = False,
     by_influence: bool = False,
 ) -> pl.DataFrame:
     """Return the interval of sum(top) / sum(bottom) of each stratum: *keys, CLUSTERED, why_not; see `Clusters.ratio`.
 
     top, bottom, members: aggregates of whole numbers over rows. keys: columns that form the strata.
     """
-    sums = by_cluster(rows, keys, top=top, bottom=bottom, members=members)
-    strata, rows, clusters = in_strata(sums, keys, "members")
+    sums = sum_by_cluster(rows, keys, top=top, bottom=bottom, members=members)
+    strata, rows, clusters = build_clusters(sums, keys, "members")
     parts = (rows[name].to_numpy().astype(float) for name in ("top", "bottom"))
-    return with_limits(strata, *clusters.ratio(*parts, confidence, both, by_influence))
+    return add_limits(strata, *clusters.ratio(*parts, confidence, has_mean_leverage, by_influence))
 
 
 def clustered_shares(
@@ -451,30 +453,30 @@ def clustered_shares(
 
     part, whole: aggregates of whole numbers over rows. keys: columns that form the strata.
     """
-    strata, rows, clusters = in_strata(by_cluster(rows, keys, part=part, whole=whole), keys, "whole")
+    strata, rows, clusters = build_clusters(sum_by_cluster(rows, keys, part=part, whole=whole), keys, "whole")
     parts = (rows[name].to_numpy().astype(float) for name in ("part", "whole"))
-    return with_limits(strata, *clusters.proportion(*parts, confidence))
+    return add_limits(strata, *clusters.proportion(*parts, confidence))
 
 
-def clustered_median(rows: Frame, column: str, values: Counted) -> pl.DataFrame:
+def clustered_median(rows: Frame, column: str, values: ValueCounts) -> pl.DataFrame:
     """Return the interval of the median of a column of whole numbers over all rows: CLUSTERED, why_not (Woodruff 1952).
 
     values: counted values of the column. The limits are two of them (nearest rank).
     """
     middle = values.median() if values.size else 0
-    sums = by_cluster(rows, [], below=(pl.col(column) <= middle).sum(), n=pl.col(column).count())
-    strata, sums, clusters = in_strata(sums, [], "n")
+    sums = sum_by_cluster(rows, [], below=(pl.col(column) <= middle).sum(), n=pl.col(column).count())
+    strata, sums, clusters = build_clusters(sums, [], "n")
     ranks = clusters.around_the_middle(*(sums[name].to_numpy().astype(float) for name in ("below", "n")), 0.95)
-    limits = [np.array([at_share(values, rank) for rank in bound], dtype=float) for bound in ranks]
-    return with_limits(strata, *limits)
+    limits = [np.array([value_at_share(values, rank) for rank in bound], dtype=float) for bound in ranks]
+    return add_limits(strata, *limits)
 
 
-def at_share(values: Counted, share: float) -> float:
+def value_at_share(values: ValueCounts, share: float) -> float:
     """Return the value whose rank is this share of all values; NaN if the share is NaN."""
     return values.at(min(int(share * values.size), values.size - 1)) if np.isfinite(share) else np.nan
 
 
-def with_limits(strata: pl.DataFrame, low: np.ndarray, high: np.ndarray, effective: np.ndarray) -> pl.DataFrame:
+def add_limits(strata: pl.DataFrame, low: np.ndarray, high: np.ndarray, effective: np.ndarray) -> pl.DataFrame:
     """Add CLUSTERED and `why_not` to the strata.
 
     low, high, effective: fields of `Limits`; bounds that are not finite become blank. why_not: reason for a missing
@@ -482,7 +484,10 @@ def with_limits(strata: pl.DataFrame, low: np.ndarray, high: np.ndarray, effecti
     """
     has_interval = pl.Series(np.isfinite(low) & np.isfinite(high), dtype=pl.Boolean)
     effective = pl.Series(effective, dtype=pl.Float64)
-    reasons = [why_not(number, cluster_by) for number, cluster_by in zip(effective, strata["cluster_by"], strict=True)]
+    reasons = [
+        no_interval_reason(number, cluster_by)
+        for number, cluster_by in zip(effective, strata["cluster_by"], strict=True)
+    ]
     return strata.with_columns(
         clusters=effective,
         ci_low_clustered=pl.when(has_interval).then(pl.Series(low, dtype=pl.Float64)),
@@ -491,7 +496,7 @@ def with_limits(strata: pl.DataFrame, low: np.ndarray, high: np.ndarray, effecti
     )
 
 
-def beside(
+def join_clustered(
     table: pl.DataFrame,
     strata: pl.DataFrame,
     keys: Sequence[str],
@@ -532,9 +537,9 @@ def block_spread(
     (se, effective), without the first axis. se is NaN where all influences are 0. effective is Kish's number of the
     leverages, reduced for correlated blocks, but at least FEWEST.
     """
-    scaled = jackknifed(influence, leverage)
+    scaled = jackknife_influences(influence, leverage)
     squares = (scaled**2).sum(axis=0)
-    own_squares = np.sum(jackknifed(jackknifed(event_squares, leverage), leverage), axis=0)
+    own_squares = np.sum(jackknife_influences(jackknife_influences(event_squares, leverage), leverage), axis=0)
     shared = np.maximum(squares - own_squares, 0)
     long_run = _long_run_factor(len(scaled), (scaled[1:] * scaled[:-1]).sum(axis=0), shared)
     variance = squares - shared + shared * long_run

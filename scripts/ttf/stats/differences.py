@@ -10,8 +10,8 @@ import math
 import numpy as np
 from scipy.special import chdtrc, ndtr
 
-from ttf.engine.counts import Counted
-from ttf.stats.basics.p_value import never_zero
+from ttf.engine.counts import ValueCounts
+from ttf.stats.basics.p_value import raise_to_smallest
 
 # With fewer jobs in either set there is neither an effect nor a p-value.
 FEWEST_VALUES = 8
@@ -84,7 +84,7 @@ def compare_medians(values: np.ndarray, before: np.ndarray, after: np.ndarray) -
     row = _row(n_before, n_after, "mann_whitney", "cliff_delta")
     if not (n_before and n_after):
         return row | {"reason": NOT_THERE}
-    row |= {"before": Counted(values, before).median(), "after": Counted(values, after).median()}
+    row |= {"before": ValueCounts(values, before).median(), "after": ValueCounts(values, after).median()}
     if min(n_before, n_after) < FEWEST_VALUES:
         return row | {"reason": TOO_FEW}
     # Twice U in integers: jobs below count 2, ties count 1. A product of two counts of jobs fits 64 bits.
@@ -113,5 +113,5 @@ def _two_sided(z: float) -> dict:
 
 
 def _p_value_columns(p: float) -> dict:
-    p, reason = never_zero(p)
+    p, reason = raise_to_smallest(p)
     return {"p_value": p} | ({"reason": reason} if reason else {})

@@ -65,7 +65,7 @@ FEATURES = (
 )
 
 
-def features_of(jobs: pl.DataFrame | pl.LazyFrame) -> list[Feature]:
+def select_features(jobs: pl.DataFrame | pl.LazyFrame) -> list[Feature]:
     """Return the features for which this jobs table has a column, in the order of the results tables.
 
     GPU type, requests and size are columns of every jobs table; columns of nulls stay, so that the tables report

@@ -19,10 +19,10 @@ from functools import cached_property
 import numpy as np
 from scipy.special import expit, logit
 
-from ttf.engine.counts import Counted
-from ttf.stats.basics.newton import ascend, softplus
-from ttf.stats.basics.order import numbered
-from ttf.stats.clustered import FEWEST, NO_SPREAD, UNCLUSTERED, Clusters, at_share, too_few
+from ttf.engine.counts import ValueCounts
+from ttf.stats.basics.newton import maximise, softplus
+from ttf.stats.basics.order import number_rows
+from ttf.stats.clustered import FEWEST, NO_SPREAD, UNCLUSTERED, Clusters, too_few_reason, value_at_share
 
 CONFIDENCE = 0.95
 # Two-sided intervals of this confidence have the one-sided bounds of CONFIDENCE as limits.
@@ -87,7 +87,7 @@ class Grouping:
             if column.dtype != bool and not np.isfinite(column).all():
                 raise ValueError("a value is not finite")
         is_unknown = cluster_by is None or not cluster.size or cluster.max() < 0
-        return cls(numbered(np.maximum(cluster, -1)), None if is_unknown else cluster_by)
+        return cls(number_rows(np.maximum(cluster, -1)), None if is_unknown else cluster_by)
 
     @cached_property
     def number(self) -> int:
@@ -289,18 +289,18 @@ def mean_difference(
 
 @dataclass(frozen=True)
 class BrierParts:
-    """Parts of the Brier score (Murphy 1973): reliability - resolution + uncertainty + within.
+    """Parts of the Brier score (Murphy 1973): reliability - resolution + uncertainty + within_tenths.
 
     reliability: mean squared difference of a tenth's mean probability and its share of failures (0 is best).
-    resolution: that of the shares and the overall share. uncertainty: score of the overall share. within: remainder
-    from differing probabilities in a tenth, their variance less twice their covariance with the failures (Stephenson,
-    Coelho & Jolliffe 2008).
+    resolution: that of the shares and the overall share. uncertainty: score of the overall share. within_tenths:
+    remainder from differing probabilities in a tenth, their variance less twice their covariance with the failures
+    (Stephenson, Coelho & Jolliffe 2008).
     """
 
     reliability: float
     resolution: float
     uncertainty: float
-    within: float
+    within_tenths: float
 
 
 def brier_parts(failed: np.ndarray, probability: np.ndarray) -> BrierParts | None:
@@ -356,7 +356,7 @@ def calibration_tenths(
     groups = []
     for number in np.flatnonzero(rows).tolist():
         in_tenth = tenth == number
-        tenth_clusters = Grouping(numbered(grouping.code[in_tenth]), grouping.cluster_by)
+        tenth_clusters = Grouping(number_rows(grouping.code[in_tenth]), grouping.cluster_by)
         share = int(failures[number]) / int(rows[number])
         observed = _share_estimate(tenth_clusters, failed[in_tenth], share)
         groups.append(Tenth(number + 1, float(total[number] / rows[number]), int(failures[number]), observed))
@@ -394,7 +394,7 @@ def calibration(
     x -= mean_x
     reason = _missing_class_reason(failed) or _no_slope_reason(x[failed], x[~failed])
     if not reason:
-        fit, converged = ascend(lambda point: _likelihood(failed, x, point), np.array([_log_odds(failed), 0.0]))
+        fit, converged = maximise(lambda point: _likelihood(failed, x, point), np.array([_log_odds(failed), 0.0]))
         reason = None if converged else NO_MAXIMUM
     if reason:
         return Calibration(grouping.blank(reason), grouping.blank(reason))
@@ -469,13 +469,13 @@ def median_factor_off(
     if not observed.size:
         return grouping.blank(NO_HOURS)
     factor = np.exp(np.abs(_log_hours(predicted) - _log_hours(observed)))
-    values = Counted(np.sort(factor), np.ones(factor.size, np.int64))
+    values = ValueCounts(np.sort(factor), np.ones(factor.size, np.int64))
     middle, clusters = values.median(), grouping.clusters()
     n_below = grouping.sum(factor <= middle)
 
     def limits(confidence: float) -> Limits:
         ranks = clusters.around_the_middle(n_below, clusters.members, confidence)
-        return tuple(np.array([at_share(values, share) for share in rank]) for rank in ranks[:2])
+        return tuple(np.array([value_at_share(values, share) for share in rank]) for rank in ranks[:2])
 
     return _make_estimate(grouping, clusters, float(middle), limits)
 
@@ -497,7 +497,7 @@ def r2_log(predicted: np.ndarray, observed: np.ndarray, cluster: np.ndarray, clu
     top, bottom = grouping.sum(errors), grouping.sum(deviations)
 
     def limits(confidence: float) -> Limits:
-        low, high, _ = clusters.ratio(top, bottom, confidence, both=True)
+        low, high, _ = clusters.ratio(top, bottom, confidence, has_mean_leverage=True)
         return 1 - high, 1 - low
 
     return _make_estimate(grouping, clusters, value, limits if errors.any() else None)
@@ -633,7 +633,7 @@ def _make_estimate(
         return Estimate(n, value, reason=UNCLUSTERED)
     cluster_cells = {"cluster_by": grouping.cluster_by, "clusters": n_effective}
     if n_effective < FEWEST:
-        return Estimate(n, value, **cluster_cells, reason=too_few(n_effective, grouping.cluster_by))
+        return Estimate(n, value, **cluster_cells, reason=too_few_reason(n_effective, grouping.cluster_by))
     if limits is None:
         return Estimate(n, value, **cluster_cells, reason=AT_SCALE_LIMIT)
     low, high = (float(bound[0]) for bound in limits(CONFIDENCE)[:2])

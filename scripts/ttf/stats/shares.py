@@ -18,12 +18,12 @@ def wilson_interval(successes: np.ndarray, trials: np.ndarray) -> tuple[np.ndarr
     return low, np.where(has_trials & (successes == trials), 1.0, high)
 
 
-def part_of(part: int, whole: int) -> float | None:
+def divide(part: int, whole: int) -> float | None:
     """Return a share with one rounding, as Python divides integers of any size; None for an empty whole."""
     return part / whole if whole else None
 
 
-def with_wilson(name: str, successes: int, trials: int) -> dict[str, float]:
+def add_wilson(name: str, successes: int, trials: int) -> dict[str, float]:
     """Return the cells `name`, ci_low and ci_high of a share with Wilson's 95 % interval; {} without trials."""
     if not trials:
         return {}
@@ -38,7 +38,7 @@ ENDED = {
 }
 
 
-def failure_shares(counts: pl.DataFrame) -> dict[str, pl.Expr]:
+def failure_share_columns(counts: pl.DataFrame) -> dict[str, pl.Expr]:
     """Return failure_share of rows with `ended` and `failures`, and Wilson's 95 % interval; blank if none ended."""
     low, high = wilson_interval(counts["failures"].to_numpy(), counts["ended"].to_numpy())
     shares = {

@@ -164,7 +164,7 @@ def _become(snakemake_file: int, script: str, folder: str, environment: Mapping[
     except BaseException:
         traceback.print_exc()
         code = 1
-    end_at_once(code)
+    exit_now(code)
 
 
 if __name__ == "__main__":
@@ -173,7 +173,7 @@ if __name__ == "__main__":
         signal.signal(stop_signal, signal.SIG_IGN)
     sys.path.append(str(Path(__file__).resolve().parents[3] / "scripts"))
     from ttf.engine.process.entry import limit_libraries
-    from ttf.engine.process.stopping import end_at_once, end_with_parent
+    from ttf.engine.process.stopping import end_with_parent, exit_now
 
     limit_libraries(1)
     snakemake_file, request = _serve(socket.socket(fileno=os.dup(0)), iter(sys.argv[1:]))

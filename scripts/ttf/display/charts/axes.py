@@ -15,7 +15,7 @@ TIME_LABEL = (
 PERCENT_LABEL = "format(100 * datum.value, ',.0f') + '%'"
 
 
-def on_log_time(seconds: float) -> float:
+def log_time_position(seconds: float) -> float:
     """Return the position of a time on a logarithmic axis that begins at 1 s, where 0 s has none."""
     return max(1, seconds)
 
@@ -56,6 +56,6 @@ def log_axis(domain: Sequence[float], title: str | None, **options: object) -> a
     return alt.Axis(values=log_ticks(domain), format=",.6~g", title=title, **options)
 
 
-def log_time(seconds: Sequence[float], title: str, headroom: float = 1.0) -> alt.X:
+def log_time_channel(seconds: Sequence[float], title: str, headroom: float = 1.0) -> alt.X:
     """Return the axis of the field x, in seconds of 1 or more."""
     return alt.X("x:Q", scale=log_scale(time_domain(seconds, headroom)), axis=time_axis(title))

@@ -7,14 +7,14 @@ import altair as alt
 from ttf.display.charts.theme import FAINT
 
 
-def tips(*fields: str, form: str | None = None, **titles: str) -> list[alt.Tooltip]:
+def tooltips(*fields: str, form: str | None = None, **titles: str) -> list[alt.Tooltip]:
     """Return tooltips of texts, or of numbers in one format: fields by their own names, then field=title."""
     kind, options = ("N", {}) if form is None else ("Q", {"format": form})
     untitled = [alt.Tooltip(f"{field}:{kind}", **options) for field in fields]
     return untitled + [alt.Tooltip(f"{field}:{kind}", title=title, **options) for field, title in titles.items()]
 
 
-def coloured(field: str, colours: Mapping[str, str], ordered: bool = False, **legend: object) -> alt.Color:
+def colour_by(field: str, colours: Mapping[str, str], ordered: bool = False, **legend: object) -> alt.Color:
     """Return the colour channel of value -> colour, in the order of the legend, and of stacking if `ordered`.
 
     Without legend options there is no legend.
@@ -29,6 +29,6 @@ def side_notes(base: alt.Chart, x_px: float, size: float = 12, **style: object) 
     return base.mark_text(align="left", fontSize=size, color=FAINT, **style).encode(x=alt.value(x_px), text="note:N")
 
 
-def picked(row: Mapping, *names: str, **renamed: str) -> dict:
+def pick_columns(row: Mapping, *names: str, **renamed: str) -> dict:
     """Return the columns of a row that a chart needs: columns by their own names, then name=column."""
     return {name: row[name] for name in names} | {name: row[column] for name, column in renamed.items()}

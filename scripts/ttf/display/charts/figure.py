@@ -11,7 +11,7 @@ from altair.utils.schemapi import disable_debug_mode
 from ttf.display.charts.text import wrap_lines
 from ttf.display.charts.theme import FAINT, NARROW, WIDE, time_to_failure
 from ttf.engine.size_unit import GPU, SizeUnit
-from ttf.engine.words import many
+from ttf.engine.words import plural_noun
 
 alt.theme.register("time_to_failure", enable=True)(time_to_failure)
 # Otherwise Altair checks each part of a chart as it is built. The tests check whole charts (`Figure.spec`).
@@ -28,17 +28,17 @@ class Study:
     """Words of a trace for its charts.
 
     unit: name of a job, in the singular. synthetic: whether the trace is simulated. narrow: whether the chart is for a
-    phone. life: name of a duration's subject; default: the unit. size: unit of the sizes of jobs.
+    phone. subject: name of a duration's subject; default: the unit. size: unit of the sizes of jobs.
     """
 
     unit: str = "job"
     synthetic: bool = False
     narrow: bool = False
-    life: str = ""
+    subject: str = ""
     size: SizeUnit = GPU
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "life", self.life or self.unit)
+        object.__setattr__(self, "subject", self.subject or self.unit)
 
     @property
     def width(self) -> int:
@@ -47,11 +47,11 @@ class Study:
 
     @property
     def units(self) -> str:
-        return many(self.unit)
+        return plural_noun(self.unit)
 
     @property
-    def lives(self) -> str:
-        return many(self.life)
+    def durations(self) -> str:
+        return plural_noun(self.subject)
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class Figure:
         return _word_titles(self.chart.to_dict(validate=validate), self.size) | {"datasets": self.datasets}
 
 
-def figure(
+def make_figure(
     chart: alt.TopLevelMixin,
     datasets: Mapping[str, Sequence[Mapping]],
     study: Study,
@@ -89,7 +89,8 @@ def figure(
     caption: str,
     alt_text: str,
 ) -> Figure:
-    """Return the chart under its title. Trace text in the words must be a label (`ttf.display.charts.text.labels`)."""
+    """Return the chart under its title. Trace text in the words must be a label
+    (`ttf.display.charts.text.make_labels`)."""
     title, subtitle, caption, alt_text = map(study.size.worded, (title, subtitle, caption, alt_text))
     lines = wrap_lines(subtitle, SUBTITLE_CHARACTERS)
     if study.synthetic:
@@ -119,11 +120,11 @@ def _word_title(title: Any, size: SizeUnit) -> Any:
     return size.worded(title) if isinstance(title, str) else title
 
 
-def nothing_to_draw(subject: str, reason: str) -> Figure:
+def empty_figure(subject: str, reason: str) -> Figure:
     """Return a chart that explains why it is empty. subject: missing chart; reason: clause without a full stop."""
     title, sentence = f"{subject}: nothing to draw", f"Nothing to draw: {reason}."
     chart = (
-        chart_of("reason")
+        make_chart("reason")
         .mark_text(fontSize=12, color=FAINT, lineBreak="\n", baseline="middle")
         .encode(text="text:N")
         .properties(width=680, height=70, title=alt.TitleParams(title), description=sentence)
@@ -132,7 +133,7 @@ def nothing_to_draw(subject: str, reason: str) -> Figure:
     return Figure(chart, datasets, title, "", sentence, f"{subject}. {sentence}", reason)
 
 
-def one_for_all(table: pl.DataFrame, stratum_by: str) -> bool:
+def has_single_stratum(table: pl.DataFrame, stratum_by: str) -> bool:
     """Return whether all durations are of one stratum, so that a chart by strata would repeat that of the whole.
 
     table: stratum_by, stratum, n; rows of a stratum have the same n.
@@ -167,12 +168,12 @@ def _channel(name: str, value: object) -> object:
     return value
 
 
-def chart_of(dataset: str) -> alt.Chart:
+def make_chart(dataset: str) -> alt.Chart:
     """Return an unmarked chart of the dataset with this name in `Figure.datasets`."""
     return _Chart(alt.NamedData(name=dataset))
 
 
-def fitted(chart: alt.TopLevelMixin, study: Study, height: int) -> alt.TopLevelMixin:
+def fit_width(chart: alt.TopLevelMixin, study: Study, height: int) -> alt.TopLevelMixin:
     """Return a chart of one view, or of layers, with the page's width including axes; lower on a phone."""
     return chart.properties(
         width=study.width,

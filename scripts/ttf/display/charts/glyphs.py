@@ -19,11 +19,11 @@ _SPACED = re.compile(f"([^{_GLYPHS}]){_SPACE}")
 SPELLED = "[U+ ...] are characters that this file has no font for, by their Unicode numbers."
 
 
-def lacks(text: str) -> bool:
+def has_missing_glyphs(text: str) -> bool:
     return bool(_MISSING.search(text))
 
 
-def spelled(text: str) -> str:
+def spell_missing_glyphs(text: str) -> str:
     """Return the text with missing characters as their numbers: [U+5F20 U+4F1F]."""
     return _MISSING_RUN.sub(lambda run: f"[{' '.join(f'U+{ord(character):04X}' for character in run[0])}]", text)
 

@@ -29,13 +29,13 @@ _FONT_SIZE = "12px"
 _COLOUR_NAMES = {"white": LIGHT["surface"], "#fff": LIGHT["surface"], "black": INK, "#000": INK, "#000000": INK}
 
 
-def bare(picture: str) -> str:
+def extract_drawing(picture: str) -> str:
     """Return the drawing below the title of a picture; a drawing without a title is returned unchanged."""
     start = picture.find("<svg ", 1)
     return picture if start < 0 else picture.strip()[start:].removesuffix("</svg>") + "\n"
 
 
-def inline(svg: str, identifier: str, title: str, alt: str) -> str:
+def make_page_element(svg: str, identifier: str, title: str, alt: str) -> str:
     """Return the picture `svg` (`bare` of a published one) as an element of the page.
 
     It has the width of the drawing; the page's style shrinks it with the page. identifier: unique in the page, prefix

@@ -6,13 +6,13 @@ import altair as alt
 import polars as pl
 
 from ttf.display.charts.theme import FAINT
-from ttf.engine.words import clustering
+from ttf.engine.words import clustering_words
 
 # Dashes mark an interval that holds only if jobs are independent.
 DASHED = alt.condition("datum.independent", alt.value([3, 3]), alt.value([1, 0]))
 
 
-def shown(frame: pl.DataFrame, suffix: str = "", prefix: str = "") -> pl.DataFrame:
+def add_bounds(frame: pl.DataFrame, suffix: str = "", prefix: str = "") -> pl.DataFrame:
     """Add `low` and `high`, and `independent`: whether they are exact, because there is no clustered interval."""
     is_clustered = pl.col(f"{prefix}ci_low_clustered{suffix}").is_not_null()
     bounds = {
@@ -22,14 +22,14 @@ def shown(frame: pl.DataFrame, suffix: str = "", prefix: str = "") -> pl.DataFra
     return frame.with_columns(**bounds, independent=~is_clustered)
 
 
-def by_what(frame: pl.DataFrame, events: str = "failures") -> str:
+def clustering_note(frame: pl.DataFrame, events: str = "failures") -> str:
     """Return a caption sentence about the clusters of the intervals of `shown`."""
     frame = frame.drop_nulls("low")
     cluster_names = frame.filter(~pl.col("independent"))["cluster_by"].unique().drop_nulls().sort().to_list()
     condition = f"only if {events} are independent"
     if not cluster_names:
         return f"The intervals hold {condition}: too few clusters to tell."
-    clause = f"Intervals are clustered by {clustering(cluster_names)}."
+    clause = f"Intervals are clustered by {clustering_words(cluster_names)}."
     if not frame["independent"].any():
         return clause
     return f"{clause} Dashed: too few clusters, or no difference between them; {condition}."

@@ -12,7 +12,7 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from ttf.display.charts.glyphs import SPELLED, add_spacing, lacks, remove_spacing, spelled
+from ttf.display.charts.glyphs import SPELLED, add_spacing, has_missing_glyphs, remove_spacing, spell_missing_glyphs
 from ttf.display.charts.theme import FAINT, FONT, INK
 from ttf.engine.process.fonts import hide_system_fonts
 
@@ -44,13 +44,13 @@ def render_drawing(spec: Mapping) -> str:
     return renumber_ids(remove_spacing(vl_convert.vegalite_to_svg(spaced, allowed_base_urls=[]))) + "\n"
 
 
-def still(picture: Path) -> str:
+def static_picture(picture: Path) -> str:
     """Return a picture for programs other than browsers: drawn again, with characters without a glyph spelled out."""
-    if not lacks(svg := picture.read_text(encoding="utf-8")):
+    if not has_missing_glyphs(svg := picture.read_text(encoding="utf-8")):
         return svg
     hide_system_fonts()
     spec = json.loads(picture.with_suffix(".vl.json").read_text(encoding="utf-8"))
-    spec = json.loads(spelled(json.dumps(spec, ensure_ascii=False)))
+    spec = json.loads(spell_missing_glyphs(json.dumps(spec, ensure_ascii=False)))
     heading = spec.get("title", {})
     lines = heading.get("subtitle", [])
     lines = [lines] if isinstance(lines, str) else lines
@@ -58,7 +58,8 @@ def still(picture: Path) -> str:
 
 
 def add_heading(drawing: str, title: Sequence[str] | str, subtitle: Sequence[str] | str) -> str:
-    """Return the drawing on white, below its title and subtitle; `ttf.display.charts.inline.bare` reverses it."""
+    """Return the drawing on white, below its title and subtitle; `ttf.display.charts.inline.extract_drawing` reverses
+    it."""
     width, height = map(float, _SIZE.match(drawing).groups())
     texts, y = [], _MARGIN
     for lines, (size, line, share), style in (
@@ -113,7 +114,7 @@ def _painter() -> Iterator[TextIO]:
             raise RuntimeError(f"a chart cannot be drawn: {messages.read()}")
 
 
-def paint(orders: Iterable[str]) -> None:
+def draw_pictures(orders: Iterable[str]) -> None:
     """Draw pictures: a line of `orders` is a specification, the file of its picture and whether it has a title."""
     for spec, svg, has_title in map(json.loads, orders):
         Path(svg).write_text(render_picture(spec) if has_title else render_drawing(json.loads(spec)), encoding="utf-8")
@@ -156,4 +157,4 @@ def _json(spec: Mapping) -> str:
 
 
 if __name__ == "__main__":
-    paint(sys.stdin)
+    draw_pictures(sys.stdin)

@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 
 import altair as alt
 
-from ttf.display.charts.encodings import coloured
-from ttf.display.charts.figure import Study, chart_of
+from ttf.display.charts.encodings import colour_by
+from ttf.display.charts.figure import Study, make_chart
 from ttf.display.charts.theme import INK
 from ttf.engine import words
-from ttf.engine.words import listed, many
+from ttf.engine.words import join_list, plural_noun
 
 # px: height of a row of bars, width of the names on a phone, and of the percentages at the bars' ends.
 _STEP, _NAMES_NARROW, _LABEL = 27, 136, 40
@@ -40,7 +40,7 @@ def draw_share_panels(
     axis |= {"minExtent": names, "maxExtent": names}
     panels = []
     for measure, heading in measures.items():
-        base = chart_of(many(name)).encode(
+        base = make_chart(plural_noun(name)).encode(
             x=alt.X(f"{measure}:Q", scale=alt.Scale(domain=[0, largest], nice=False), axis=None),
             y=alt.Y(
                 f"{name}:N",
@@ -49,7 +49,7 @@ def draw_share_panels(
                 axis=None if panels else alt.Axis(**axis),
             ),
         )
-        bars = base.mark_bar(height=17, cornerRadius=1).encode(color=coloured("kind", colours))
+        bars = base.mark_bar(height=17, cornerRadius=1).encode(color=colour_by("kind", colours))
         shares = base.mark_text(align="left", dx=5, fontSize=12, color=INK).encode(text=f"{measure}_label:N")
         title = alt.TitleParams(heading, fontSize=12, fontWeight="normal", anchor="start", frame="group", offset=6)
         panels.append((bars + shares).properties(width=width, height=_STEP * len(rows), title=title))
@@ -59,4 +59,4 @@ def draw_share_panels(
 def describe_shares(name: str, rows: Sequence[Mapping], measures: Mapping[str, str]) -> str:
     """Return the rows in words, as alternative text of the bars."""
     shares = [" and ".join(row[f"{measure}_label"] for measure in measures) for row in rows]
-    return listed([f"{row[name]} {share}" for row, share in zip(rows, shares, strict=True)])
+    return join_list([f"{row[name]} {share}" for row, share in zip(rows, shares, strict=True)])

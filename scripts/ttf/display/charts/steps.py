@@ -5,13 +5,13 @@ from collections.abc import Mapping
 import altair as alt
 import polars as pl
 
-from ttf.display.charts.encodings import picked, tips
+from ttf.display.charts.encodings import pick_columns, tooltips
 
 CLUSTERED = {"l": "ci_low_clustered", "h": "ci_high_clustered"}
 INDEPENDENT = {"l": "ci_low", "h": "ci_high"}
 
 
-def bands(curves: pl.DataFrame, units: str) -> tuple[dict[str, str], str]:
+def choose_bands(curves: pl.DataFrame, units: str) -> tuple[dict[str, str], str]:
     """Return the limits of these curves' bands, for `step_rows`, and a sentence about them.
 
     Clustered limits; a curve without them has no band. If no curve has any, those of independent units.
@@ -33,9 +33,9 @@ def step_rows(
     tooltip_step = max(1, curve.height // tooltips)
     rows = []
     for number, row in enumerate(curve.iter_rows(named=True)):
-        drawn = {"s": name, "x": max(row["time_s"], begin)} | picked(row, v=estimate, **limits)
+        drawn = {"s": name, "x": max(row["time_s"], begin)} | pick_columns(row, v=estimate, **limits)
         if number % tooltip_step == 0 or number == curve.height - 1:
-            drawn |= picked(row, t="time_s", r="at_risk")
+            drawn |= pick_columns(row, t="time_s", r="at_risk")
         rows.append(drawn)
     return rows
 
@@ -60,10 +60,10 @@ def step_curves(
         .encode(
             y="v:Q",
             tooltip=[
-                *tips(s=curve),
-                *tips(form=",", t="time (s)"),
-                *tips(form=".1%", v=estimate, l="95% from", h="95% to"),
-                *tips(form=",", r=f"{units} at risk"),
+                *tooltips(s=curve),
+                *tooltips(form=",", t="time (s)"),
+                *tooltips(form=".1%", v=estimate, l="95% from", h="95% to"),
+                *tooltips(form=",", r=f"{units} at risk"),
             ],
         )
     )

@@ -4,7 +4,7 @@ import textwrap
 import unicodedata
 from collections.abc import Iterable
 
-from ttf.engine.words import capital
+from ttf.engine.words import capitalise
 
 FEATURE_NAMES = {
     "gpu_type": "GPU type",
@@ -34,7 +34,7 @@ LABEL_LENGTH = 40
 
 def feature_title(feature: str) -> str:
     """Return a feature as the title of an axis: with its unit, and a capital."""
-    name = capital(FEATURE_NAMES.get(feature, feature))
+    name = capitalise(FEATURE_NAMES.get(feature, feature))
     return f"{name} ({FEATURE_UNITS[feature]})" if feature in FEATURE_UNITS else name
 
 
@@ -48,7 +48,7 @@ def wrap_lines(text: str, width: int) -> list[str]:
     return [line.replace("\u00a0", " ") for line in textwrap.wrap(glued, width)]
 
 
-def labels(values: Iterable[str]) -> dict[str, str]:
+def make_labels(values: Iterable[str]) -> dict[str, str]:
     """Return a short printable label for each text from a trace, different for different texts.
 
     A trace is untrusted: control and direction characters are removed (an SVG with them is not even well-formed XML),

@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 
 import altair as alt
 
-from ttf.display.charts.axes import log_scale, on_log_time, time_axis, time_domain
-from ttf.display.charts.encodings import coloured
-from ttf.display.charts.figure import Figure, Study, chart_of, figure, fitted
+from ttf.display.charts.axes import log_scale, log_time_position, time_axis, time_domain
+from ttf.display.charts.encodings import colour_by
+from ttf.display.charts.figure import Figure, Study, fit_width, make_chart, make_figure
 from ttf.display.charts.theme import SUCCESS, THIRD
 
 QUARTILES = ("p25_s", "p50_s", "p75_s", "p90_s", "p95_s")
@@ -14,13 +14,17 @@ SUBTITLE = "Bar: middle half; line: median; circles: 90th and 95th percentile"
 _KIND_COLOURS = (SUCCESS, THIRD)
 
 
-def placed(row: Mapping, label: str, kind: str = "", times: Sequence[str] = QUARTILES) -> dict:
+def make_range_row(row: Mapping, label: str, kind: str = "", times: Sequence[str] = QUARTILES) -> dict:
     """Return a row of `ranges`: its percentiles (s), their positions on the axis, and n."""
     cells = {"label": label, "kind": kind, "n": row["n"]}
-    return cells | {time: row[time] for time in times} | {_axis_field(time): on_log_time(row[time]) for time in times}
+    return (
+        cells
+        | {time: row[time] for time in times}
+        | {_axis_field(time): log_time_position(row[time]) for time in times}
+    )
 
 
-def ranges(
+def draw_ranges(
     rows: Sequence[Mapping],
     order: Sequence[str],
     study: Study,
@@ -39,11 +43,11 @@ def ranges(
     kinds = list(dict.fromkeys(row["kind"] for row in rows))
     has_kinds = len(kinds) > 1
     title = alt.Axis(labelLimit=110 if study.narrow else 200, labelOverlap=False)
-    base = chart_of("ranges").encode(y=alt.Y("label:N", title=y, sort=list(order), axis=title))
+    base = make_chart("ranges").encode(y=alt.Y("label:N", title=y, sort=list(order), axis=title))
     colour = alt.value(SUCCESS)
     if has_kinds:
         base = base.encode(yOffset=alt.YOffset("kind:N", sort=kinds))
-        colour = coloured("kind", dict(zip(kinds, _KIND_COLOURS, strict=False)), title=None, orient="top")
+        colour = colour_by("kind", dict(zip(kinds, _KIND_COLOURS, strict=False)), title=None, orient="top")
     tinted = base.encode(color=colour)
 
     def encode_time(time: str) -> alt.X:
@@ -60,7 +64,7 @@ def ranges(
         + tinted.mark_point(shape="circle", filled=False, size=45).encode(x=encode_time(times[-1]))
     )
     height = len({row["label"] for row in rows}) * (36 if has_kinds else 26) + (90 if has_kinds else 60)
-    return figure(fitted(marks, study, height), {"ranges": rows}, study, subtitle=subtitle, **words)
+    return make_figure(fit_width(marks, study, height), {"ranges": rows}, study, subtitle=subtitle, **words)
 
 
 def _axis_field(time: str) -> str:

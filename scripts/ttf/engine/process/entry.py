@@ -15,9 +15,9 @@ from types import SimpleNamespace
 from typing import Any
 
 from ttf.engine.errors import StudyError
-from ttf.engine.process.machine import OF_LIBRARIES, full, refused
+from ttf.engine.process.machine import OF_LIBRARIES, explain_error, explain_full_disk
 from ttf.engine.process.stopping import end_job_on_request
-from ttf.engine.storage.links import by_own_names
+from ttf.engine.storage.links import resolve_links
 
 
 def run_rule(main: Callable[[Any], str | None], snakemake: SimpleNamespace) -> None:
@@ -34,7 +34,7 @@ def run_rule(main: Callable[[Any], str | None], snakemake: SimpleNamespace) -> N
     log = Path(snakemake.log[0])
     try:
         log.parent.mkdir(parents=True, exist_ok=True)
-        snakemake.input = by_own_names(getattr(snakemake, "input", []))
+        snakemake.input = resolve_links(getattr(snakemake, "input", []))
         with _libraries_write_to(log):
             summary = main(snakemake)
         _write(log, f"{stage}: {summary}" if summary else stage)
@@ -46,7 +46,7 @@ def run_rule(main: Callable[[Any], str | None], snakemake: SimpleNamespace) -> N
     except BaseException as error:  # a panic of Polars is not an Exception
         outputs = getattr(snakemake, "output", ())
         # On a full disk, drawing and typesetting may fail without saying why.
-        if message := refused(error, outputs) or full(outputs):
+        if message := explain_error(error, outputs) or explain_full_disk(outputs):
             _make_room(outputs)
         with contextlib.suppress(OSError):  # study.progress finds the reason then
             _write(log, message or traceback.format_exc())
@@ -89,7 +89,7 @@ def limit_libraries(threads: int) -> None:
     # The last digits of linear algebra depend on the number of threads, so it gets one. See design: determinism.
     for library in ("OPENBLAS", "OMP", "MKL"):
         os.environ[f"{library}_NUM_THREADS"] = "1"
-    take_common_code()
+    select_common_code()
     # The streaming engine adds floats in no fixed order; queries that may stream select it explicitly.
     os.environ["POLARS_ENGINE_AFFINITY"] = "in-memory"
     # Prefetched row groups fill memory in proportion to the file and save no time.
@@ -99,7 +99,7 @@ def limit_libraries(threads: int) -> None:
         polars.Config.load("{}")
 
 
-def take_common_code() -> None:
+def select_common_code() -> None:
     """Select the same NumPy code on every processor, so that last digits agree; call before NumPy is imported.
 
     NumPy and OpenBLAS choose code by processor, which changes last digits of exp, log, matrix products and inverses,

@@ -39,7 +39,7 @@ _NO_MEMORY = re.compile(
 _FILE = re.compile(r"'(/?[^'\n]*/[^'\n]*)'|(?:os error \d+\): )(/?[^\n]+)$")
 
 
-def refused(error: BaseException, files: Iterable[str | Path] = ()) -> str | None:
+def explain_error(error: BaseException, files: Iterable[str | Path] = ()) -> str | None:
     """Explain an error of the machine in one or two lines; return None for other errors.
 
     files: the files to be written; if the error names none, the one with the least free space is named.
@@ -50,12 +50,12 @@ def refused(error: BaseException, files: Iterable[str | Path] = ()) -> str | Non
         file = getattr(cause, "filename2", None) or getattr(cause, "filename", None)
         if number in _EXPLANATIONS:
             return _message(number, file, files)
-        if message := refused_in(str(cause), files):
+        if message := explain_error_text(str(cause), files):
             return message
     return None
 
 
-def refused_in(text: str, files: Iterable[str | Path] = ()) -> str | None:
+def explain_error_text(text: str, files: Iterable[str | Path] = ()) -> str | None:
     """Explain an error given as text; see `refused`."""
     numbers = [int(python_number or rust_number) for python_number, rust_number in _NUMBER.findall(text)]
     number = next((number for number in numbers if number in _EXPLANATIONS), None)
@@ -75,7 +75,7 @@ def free_bytes(path: str | Path) -> int:
     return shutil.disk_usage(next(folder for folder in (path, *path.parents) if folder.is_dir())).free
 
 
-def full(folders: Iterable[str | Path]) -> str | None:
+def explain_full_disk(folders: Iterable[str | Path]) -> str | None:
     """Explain that a folder lies on a full disk; return None if all have space."""
     full_folders = [folder for folder in folders if free_bytes(folder) < 1 << 16]
     return _message(errno.ENOSPC, full_folders[0], ()) if full_folders else None

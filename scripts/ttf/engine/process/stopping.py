@@ -24,12 +24,12 @@ _REPEAT_S = 0.5
 _PARENT_DEATH_SIGNAL, _ADOPT_ORPHANS = 1, 36
 
 
-def run_apart(remote: bool = False) -> None:
+def run_in_child(remote: bool = False) -> None:
     """Return in a child process with its own process group; this process waits and exits with the child's status.
 
     A request to stop ends the whole group and prints one sentence. Signals that the caller ignores (`nohup`) stay
     ignored. remote: the child is Snakemake with jobs on other machines, and gets time to cancel them. Until it calls
-    `interrupts_are_errors`, the child ends silently on SIGINT.
+    `raise_on_interrupt`, the child ends silently on SIGINT.
     """
     # Requests wait until both processes have their handlers.
     signal.pthread_sigmask(signal.SIG_BLOCK, REQUESTS)
@@ -43,7 +43,7 @@ def run_apart(remote: bool = False) -> None:
     signal.pthread_sigmask(signal.SIG_UNBLOCK, REQUESTS)
 
 
-def interrupts_are_errors() -> None:
+def raise_on_interrupt() -> None:
     """Make SIGINT raise KeyboardInterrupt, on which Snakemake ends its jobs and releases its lock."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
         signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -66,7 +66,7 @@ def end_with_parent() -> None:
     _set_process_option(_PARENT_DEATH_SIGNAL, signal.SIGTERM)
 
 
-def end_at_once(code: Any) -> None:
+def exit_now(code: Any) -> None:
     """Exit with the code of a SystemExit after running exit handlers.
 
     Skips the interpreter's shutdown, which takes a sixth of a study's start with nothing to do.

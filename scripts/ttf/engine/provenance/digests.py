@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from ttf.engine.provenance.syntax import syntax_of
+from ttf.engine.provenance.syntax import read_syntax
 
 CHECKOUT = Path(__file__).resolve().parents[4]
 SNAKEMAKE = Path(".snakemake")
@@ -36,7 +36,7 @@ def locate_file(name: str) -> Path:
     return file if file.exists() else CHECKOUT / name
 
 
-def members(path: str) -> list[str]:
+def list_members(path: str) -> list[str]:
     """Return the file itself, or all files of a folder and its subfolders, sorted."""
     if not Path(path).is_dir():
         return [path]
@@ -45,7 +45,7 @@ def members(path: str) -> list[str]:
 
 def list_workflow_files() -> list[str]:
     """Return the names of the workflow's own files, sorted, whether or not a study uses them."""
-    files = [file for name in WORKFLOW for file in members(str(CHECKOUT / name))]
+    files = [file for name in WORKFLOW for file in list_members(str(CHECKOUT / name))]
     names = [str(Path(file).relative_to(CHECKOUT)) for file in files]
     # Skip compiled files and those of editors and Snakemake.
     return sorted(
@@ -55,7 +55,7 @@ def list_workflow_files() -> list[str]:
     )
 
 
-def stamp_of_workflow() -> str:
+def workflow_digest() -> str:
     """Return one digest of the workflow's files, so that Snakemake updates the manifest after a change."""
     names = list_workflow_files()
     digests = zip(names, sha256(CHECKOUT / name for name in names), strict=True)
@@ -64,7 +64,7 @@ def stamp_of_workflow() -> str:
 
 def digest_folder(path: str, digests: dict[str, str]) -> str:
     """Return one digest of a folder, from the names and digests of its files."""
-    lines = (f"{digests[file]}  {Path(file).relative_to(path)}\n" for file in members(path))
+    lines = (f"{digests[file]}  {Path(file).relative_to(path)}\n" for file in list_members(path))
     return hashlib.sha256("".join(lines).encode()).hexdigest()
 
 
@@ -77,12 +77,12 @@ def sha256(paths: Iterable[Path]) -> list[str]:
 def _sha256(path: Path) -> str:
     if path.suffix == ".py":
         with contextlib.suppress(SyntaxError, ValueError):
-            return syntax_of(path).digest
+            return read_syntax(path).digest
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-class Memory:
+class DigestCache:
     """Cache of digests by size and modification time, so that raw files of many GB are read once per change."""
 
     def __init__(self, file: Path):
@@ -112,9 +112,9 @@ class Memory:
         unfinished.replace(self._file)
 
 
-def is_intact(path: str) -> bool:
+def is_unchanged(path: str) -> bool:
     """Whether a product exists and matches the last manifest, in which it was unedited."""
-    return Path(path).is_file() and Memory(MEMORY).last(path) == _sha256(Path(path))
+    return Path(path).is_file() and DigestCache(MEMORY).last(path) == _sha256(Path(path))
 
 
 def _file_state(path: str) -> list[int]:

@@ -7,7 +7,7 @@ from pathlib import Path
 KEY = Path("data/.key-of-pseudonyms")
 
 
-def made_key(file: Path) -> Path:
+def ensure_key(file: Path) -> Path:
     """Return the key file; create it with 32 random bytes if missing. Another key gives other pseudonyms."""
     if not file.exists():
         file.parent.mkdir(parents=True, exist_ok=True)

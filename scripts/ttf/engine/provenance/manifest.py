@@ -12,12 +12,12 @@ from typing import Any
 
 from ttf.engine.provenance.digests import (
     CHECKOUT,
-    Memory,
+    DigestCache,
     digest_folder,
     is_touched,
+    list_members,
     list_workflow_files,
     manifest_name,
-    members,
 )
 
 # Paths whose git status matters; nothing else affects results, and a profile only affects where jobs run.
@@ -26,8 +26,8 @@ _CODE_PATHS += ["pyproject.toml", "environment.yml", "CITATION.cff"]
 _RESULTS = "results/"
 
 
-def manifest(
-    jobs: list[dict[str, Any]], study: list[str], folders: Mapping[str, list[str]], memory: Memory
+def make_manifest(
+    jobs: list[dict[str, Any]], study: list[str], folders: Mapping[str, list[str]], memory: DigestCache
 ) -> dict[str, Any]:
     """Return the manifest of these jobs (study.graph.jobs_behind), whose files must all exist.
 
@@ -35,8 +35,8 @@ def manifest(
     syntax; `code` includes workflow files that no job has as input. `jobs` lists the inputs of each job with digests. A
     product written to after its rule ended is `edited`. `folders`: folder of raw tables -> entries that are not read.
     """
-    makers = {file: (job, output) for job in jobs for output in job["outputs"] for file in members(output)}
-    input_files = {file for job in jobs for path in [*job["inputs"], *_code_files(job)] for file in members(path)}
+    makers = {file: (job, output) for job in jobs for output in job["outputs"] for file in list_members(output)}
+    input_files = {file for job in jobs for path in [*job["inputs"], *_code_files(job)] for file in list_members(path)}
     input_files |= {_relative_path(CHECKOUT / name) for name in list_workflow_files()}
     digests = memory.digests(sorted(input_files | makers.keys()))
     edited = {
@@ -70,7 +70,7 @@ def manifest(
         "folders": {manifest_name(folder): entries for folder, entries in sorted(folders.items())},
         "code": dict(sorted((manifest_name(file), file_facts(file)) for file in code)),
         "jobs": {
-            identity(job): {
+            job_name(job): {
                 "rule": job["rule"],
                 "wildcards": job["wildcards"],
                 "script": job["script"],
@@ -83,7 +83,7 @@ def manifest(
         },
         "products": {
             file: file_facts(file)
-            | {"rule": makers[file][0]["rule"], "job": identity(makers[file][0])}
+            | {"rule": makers[file][0]["rule"], "job": job_name(makers[file][0])}
             | ({"edited": True} if file in edited else {})
             for file in sorted(makers)
             if _is_result(file)
@@ -91,7 +91,7 @@ def manifest(
     }
 
 
-def identity(job: dict[str, Any]) -> str:
+def job_name(job: dict[str, Any]) -> str:
     """Return the name of a job: sample/fit_mttf."""
     return "/".join([*job["wildcards"].values(), job["rule"]])
 

@@ -14,7 +14,7 @@ from ttf.engine.provenance.digests import (
     CHECKOUT,
     MEMORY,
     TIMESTAMP,
-    Memory,
+    DigestCache,
     has_rule_record,
     is_touched,
     list_workflow_files,
@@ -22,8 +22,8 @@ from ttf.engine.provenance.digests import (
     read_end_time,
     sha256,
 )
-from ttf.engine.provenance.seal import NotIntact, is_inside, printable, unsealed
-from ttf.engine.storage.plain_files import is_ignored, what_lies_at
+from ttf.engine.provenance.seal import Tampered, is_inside, read_sealed, show_path
+from ttf.engine.storage.plain_files import describe_non_file, is_ignored
 from ttf.engine.words import plural
 
 # The folder of a study has at least one of these.
@@ -42,16 +42,16 @@ class Manifest(dict):
         """Read and validate a manifest. Raises NotIntact if it was changed, StudyError if it is missing."""
         try:
             # Manifests of version 1.0.0 lack `folders`.
-            manifest = cls({"folders": {}} | unsealed(file))
+            manifest = cls({"folders": {}} | read_sealed(file))
         except FileNotFoundError:
             raise StudyError(f"{file}: there is no manifest yet. Run `make report`, which writes it.") from None
-        except NotIntact as error:
-            raise NotIntact(f"{error}. {_REMEDY}") from None
+        except Tampered as error:
+            raise Tampered(f"{error}. {_REMEDY}") from None
         validator = Draft202012Validator(yaml.safe_load(_SCHEMA.read_text(encoding="utf-8")))
         if not validator.is_valid(manifest) or not all(map(manifest.is_product, manifest["products"])):
-            raise NotIntact(f"{file}: is not a manifest of a study. {_REMEDY}")
-        if Memory(MEMORY).last(str(file)) not in (None, seal.digest_of(file)):
-            raise NotIntact(f"{file}: is not the manifest that the last run here wrote. {_REMEDY}")
+            raise Tampered(f"{file}: is not a manifest of a study. {_REMEDY}")
+        if DigestCache(MEMORY).last(str(file)) not in (None, seal.file_digest(file)):
+            raise Tampered(f"{file}: is not the manifest that the last run here wrote. {_REMEDY}")
         manifest.written = file.stat().st_mtime
         return manifest
 
@@ -94,15 +94,15 @@ class Manifest(dict):
         return {file for file, product in self["products"].items() if product["job"] in visited}
 
 
-def problems(manifest: Manifest, study_folder: Path) -> list[str]:
+def find_problems(manifest: Manifest, study_folder: Path) -> list[str]:
     """Return a line with advice for each file that differs from the manifest: raw files, code, products, added files.
 
     study_folder: results/studies/<name>.
     """
-    return [*others_than_made(manifest), *_added_files(manifest, study_folder)]
+    return [*find_changed_files(manifest), *_added_files(manifest, study_folder)]
 
 
-def others_than_made(manifest: Manifest) -> list[str]:
+def find_changed_files(manifest: Manifest) -> list[str]:
     """Return the lines of `problems` without added files, which no product depends on."""
     digests = _current_digests(manifest, manifest.files)
     lines = [_source_problem(manifest, file, digests[file]) for file in [*manifest["raw"], *manifest["code"]]]
@@ -110,13 +110,13 @@ def others_than_made(manifest: Manifest) -> list[str]:
     return [*filter(None, lines)]
 
 
-def not_as_made(manifest: Manifest, files: Iterable[str]) -> list[str]:
+def find_changed_products(manifest: Manifest, files: Iterable[str]) -> list[str]:
     """Return a line with advice for each of these files that is not an unchanged product."""
     files = list(files)
     digests = _current_digests(manifest, [file for file in files if file in manifest["products"]])
     advice = "no rule of the study made it. Remove it."
     lines = [
-        _product_problem(manifest, file, digests[file]) if file in digests else f"{printable(file)}: {advice}"
+        _product_problem(manifest, file, digests[file]) if file in digests else f"{show_path(file)}: {advice}"
         for file in files
     ]
     return [*filter(None, lines)]
@@ -129,12 +129,12 @@ def _added_files(manifest: Manifest, study_folder: Path) -> Iterator[str]:
     """
     for name in list_workflow_files():
         if name not in manifest["code"]:
-            yield f"{printable(name)}: added to the workflow since the manifest was written. Run `make report`."
+            yield f"{show_path(name)}: added to the workflow since the manifest was written. Run `make report`."
     yield from _added_to_raw(manifest)
     lists = sorted(study_folder.glob(f"*/{seal.NAME}"))
     yield from _added_to_results(manifest, study_folder, {file.parent for file in lists})
     for file in lists:
-        yield from (f"{file.parent}/{line}" for line in seal.problems(file.parent))
+        yield from (f"{file.parent}/{line}" for line in seal.find_problems(file.parent))
 
 
 def _added_to_results(manifest: Manifest, study_folder: Path, listed_folders: set[Path]) -> Iterator[str]:
@@ -142,7 +142,7 @@ def _added_to_results(manifest: Manifest, study_folder: Path, listed_folders: se
 
     listed_folders: folders with a file list, which reports links and other non-files itself.
     """
-    studies, results, memory = study_folder.parent, study_folder.parents[1], Memory(MEMORY)
+    studies, results, memory = study_folder.parent, study_folder.parents[1], DigestCache(MEMORY)
     other_studies = {file.parent for name in _STUDY_FILES for file in studies.glob(f"*/{name}")} - {study_folder}
     outputs = {output for job in manifest["jobs"].values() for output in job["outputs"]}
     own_files = (results / ".gitkeep", study_folder / "manifest.json", study_folder / "study.yaml")
@@ -154,13 +154,13 @@ def _added_to_results(manifest: Manifest, study_folder: Path, listed_folders: se
         subjects = {str(file), *(str(file).removesuffix(ending) for ending in seal.SIGNATURES)}
         if subjects & expected or other_studies & parents or file.name == TIMESTAMP:
             continue
-        name, recorded = printable(str(file)), memory.last(str(file))
-        if kind := what_lies_at(file):
+        name, recorded = show_path(str(file)), memory.last(str(file))
+        if kind := describe_non_file(file):
             if not listed_folders & parents:
                 yield f"{name}: {kind} was put there. Remove it."
         elif outputs & _path_and_parents(str(file)) or (recorded is None and not any(map(has_rule_record, subjects))):
             yield f"{name}: added; no rule of the study made it. Remove it."
-        elif not any(map(has_rule_record, subjects)) and recorded != seal.digest_of(file):
+        elif not any(map(has_rule_record, subjects)) and recorded != seal.file_digest(file):
             yield f"{name}: edited since `make score` wrote it. Remove it."
 
 
@@ -169,13 +169,13 @@ def _added_to_raw(manifest: Manifest) -> Iterator[str]:
     for folder, skipped in manifest["folders"].items():
         for path in sorted(locate_file(folder).iterdir()) if locate_file(folder).is_dir() else ():
             if not is_ignored(path.name) and path.name not in skipped and path.absolute() not in read_paths:
-                yield f"{printable(str(path))}: added since the manifest was written. Run `make report`, or remove it."
+                yield f"{show_path(str(path))}: added since the manifest was written. Run `make report`, or remove it."
 
 
 def _list_products(manifest: Path) -> Iterable[str]:
     try:
-        products = unsealed(manifest).get("products")
-    except (NotIntact, OSError):
+        products = read_sealed(manifest).get("products")
+    except (Tampered, OSError):
         return ()
     return products if isinstance(products, dict) else ()
 
@@ -184,7 +184,7 @@ def _path_and_parents(file: str) -> set[str]:
     return {file, *map(str, Path(file).parents)}
 
 
-def in_order(manifest: Manifest) -> str:
+def success_message(manifest: Manifest) -> str:
     """Return the summary if there are no problems."""
     return (
         f"{plural(len(manifest['products']), 'product')} as their rules made them; "
@@ -205,7 +205,7 @@ def _current_digests(manifest: Manifest, files: Iterable[str]) -> dict[str, str 
 
 
 def _source_problem(manifest: Manifest, file: str, digest: str | None) -> str | None:
-    name, users, recorded = printable(file), manifest.users(file), manifest.files[file]
+    name, users, recorded = show_path(file), manifest.users(file), manifest.files[file]
     if digest is not None and locate_file(file).is_symlink() and "link" not in recorded:
         return f"{name}: a link was put there. Put the file itself back."
     if digest == recorded["sha256"]:
@@ -222,9 +222,9 @@ def _source_problem(manifest: Manifest, file: str, digest: str | None) -> str | 
 
 
 def _product_problem(manifest: Manifest, file: str, digest: str | None) -> str | None:
-    product, name = manifest["products"][file], printable(file)
+    product, name = manifest["products"][file], show_path(file)
     rule = product["rule"]
-    if kind := what_lies_at(locate_file(file)):
+    if kind := describe_non_file(locate_file(file)):
         return f"{name}: {kind} was put there. Remove it and run `make report`: {rule} makes it again."
     if digest is None:
         return f"{name}: missing. Run `make report`: {rule} makes it again."
@@ -237,7 +237,7 @@ def _product_problem(manifest: Manifest, file: str, digest: str | None) -> str |
     return f"{name}: edited since {rule} made it. Delete it and run `make report`."
 
 
-def commit(earlier: dict[str, Any], current: dict[str, Any]) -> str:
+def commit_clause(earlier: dict[str, Any], current: dict[str, Any]) -> str:
     """Return a clause on the commit of a study and of the checkout, or "" if git did not know it."""
     if earlier["revision"] is None:
         return ""

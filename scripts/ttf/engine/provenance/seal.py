@@ -14,7 +14,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from ttf.engine.errors import StudyError
-from ttf.engine.storage.plain_files import NotPlain, open_file, what_lies_at
+from ttf.engine.storage.plain_files import NotPlainFileError, describe_non_file, open_file
 
 # The list of a folder lies in it under this name, with signatures of the list; neither is in the list.
 NAME = "checksums.json"
@@ -31,11 +31,11 @@ _SEAL = re.compile(rb'\{\n "digest": "([0-9a-f]{64})",\n')
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
-class NotIntact(StudyError):
+class Tampered(StudyError):
     """A sealed file was changed; the message contains no advice."""
 
 
-def sealed(facts: Mapping[str, Any]) -> bytes:
+def seal_json(facts: Mapping[str, Any]) -> bytes:
     """Return the facts (at least one) as JSON with their digest in the second line."""
     text = json.dumps(facts, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
     # File names may be bytes that are not valid text.
@@ -44,73 +44,73 @@ def sealed(facts: Mapping[str, Any]) -> bytes:
     return b'{\n "digest": "' + digest + b'",\n' + content.removeprefix(b"{\n")
 
 
-def unsealed(file: Path) -> dict[str, Any]:
+def read_sealed(file: Path) -> dict[str, Any]:
     """Return the facts of a sealed file. Raises NotIntact if it was changed, FileNotFoundError and other OSErrors."""
     try:
         with os.fdopen(open_file(file), "rb") as stream:
             if os.fstat(stream.fileno()).st_size > MOST_BYTES:
-                raise NotIntact(f"{file}: is longer than {MOST_BYTES:,} bytes")
+                raise Tampered(f"{file}: is longer than {MOST_BYTES:,} bytes")
             content = stream.read()
-    except NotPlain as error:
-        raise NotIntact(f"{file}: is {error.strerror}, not the file that was written") from None
+    except NotPlainFileError as error:
+        raise Tampered(f"{file}: is {error.strerror}, not the file that was written") from None
     seal = _SEAL.match(content)
     if not seal:
-        raise NotIntact(f"{file}: has no digest in its second line: an older version or another program wrote it")
+        raise Tampered(f"{file}: has no digest in its second line: an older version or another program wrote it")
     rest = memoryview(content)[seal.end() :]
     digest = hashlib.sha256(b"{\n")
     digest.update(rest)
     if digest.hexdigest().encode() != seal[1]:
-        raise NotIntact(f"{file}: changed since it was written: the digest in its second line does not match")
+        raise Tampered(f"{file}: changed since it was written: the digest in its second line does not match")
     try:
         return json.loads("{\n" + str(rest, "utf-8", "surrogateescape"))
     except (ValueError, RecursionError):
-        raise NotIntact(f"{file}: is not valid JSON") from None
+        raise Tampered(f"{file}: is not valid JSON") from None
 
 
-def list_of(contents: Iterable[tuple[str, bytes]]) -> bytes:
+def make_list(contents: Iterable[tuple[str, bytes]]) -> bytes:
     """Return the sealed list of files given as (path in the folder, content)."""
     files = {path: {"size": len(content), "sha256": hashlib.sha256(content).hexdigest()} for path, content in contents}
-    return sealed({"files": dict(sorted(files.items()))})
+    return seal_json({"files": dict(sorted(files.items()))})
 
 
-def seal(folder: Path) -> None:
+def write_list(folder: Path) -> None:
     """Write the list of all files in the folder. Raises StudyError if it holds anything but files."""
     files = {}
     for path in sorted(list_paths(folder)):
-        if kind := what_lies_at(folder / path):
+        if kind := describe_non_file(folder / path):
             raise StudyError(f"{folder / path}: is {kind}; only files can be published.")
         if path not in _LIST_FILES:
-            files[path] = {"size": (folder / path).stat().st_size, "sha256": digest_of(folder / path)}
-    (folder / NAME).write_bytes(sealed({"files": files}))
+            files[path] = {"size": (folder / path).stat().st_size, "sha256": file_digest(folder / path)}
+    (folder / NAME).write_bytes(seal_json({"files": files}))
 
 
-def problems(folder: Path) -> list[str]:
+def find_problems(folder: Path) -> list[str]:
     """Return a line for each file that differs from the list, or one line if the list itself was changed.
 
     Raises FileNotFoundError without a list, OSError for unreadable files.
     """
     try:
         listed = _read_list(folder / NAME)
-    except NotIntact as error:
+    except Tampered as error:
         return [f"{error}. Download the folder again."]
     paths = list_paths(folder) - _LIST_FILES
     all_paths = sorted(listed.keys() | paths)
     states = {path: _file_problem(folder, path, listed.get(path), path in paths) for path in all_paths}
-    return [f"{printable(path)}: {state}" for path, state in states.items() if state]
+    return [f"{show_path(path)}: {state}" for path, state in states.items() if state]
 
 
-def count(folder: Path) -> int:
+def count_files(folder: Path) -> int:
     """Return the number of files in an intact list."""
     return len(_read_list(folder / NAME))
 
 
-def digest_of(path: Path) -> str:
+def file_digest(path: Path) -> str:
     """Return the SHA-256 of a file. Raises NotPlain."""
     with os.fdopen(open_file(path), "rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def printable(path: str) -> str:
+def show_path(path: str) -> str:
     """Return a path on one line of limited length, whatever characters it has."""
     text = path if path.isprintable() else ascii(path)
     return text if len(text) <= MAX_PATH_LENGTH else f"{text[:MAX_PATH_LENGTH]}..."
@@ -128,9 +128,9 @@ def is_entry(value: Any) -> bool:
 
 
 def _read_list(file: Path) -> dict[str, dict[str, Any]]:
-    files = unsealed(file).get("files")
+    files = read_sealed(file).get("files")
     if not isinstance(files, dict) or not all(is_inside(path) and is_entry(files[path]) for path in files):
-        raise NotIntact(f"{file}: is not a list of files with size and SHA-256")
+        raise Tampered(f"{file}: is not a list of files with size and SHA-256")
     return files
 
 
@@ -168,11 +168,11 @@ def _file_problem(folder: Path, path: str, recorded: Mapping[str, Any] | None, i
     """Return the problem of a file, or ""."""
     if not is_present:
         return "missing"
-    if kind := what_lies_at(folder / path):
+    if kind := describe_non_file(folder / path):
         return f"{kind} was put there"
     if recorded is None:
         return "added; not in the list"
     size = (folder / path).stat().st_size
     if size != recorded["size"]:
         return f"changed; it has {size:,} bytes instead of {recorded['size']:,}"
-    return "" if digest_of(folder / path) == recorded["sha256"] else "changed; its SHA-256 differs"
+    return "" if file_digest(folder / path) == recorded["sha256"] else "changed; its SHA-256 differs"

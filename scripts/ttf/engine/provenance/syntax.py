@@ -26,14 +26,14 @@ class Syntax(NamedTuple):
     imports: list[tuple[str, str, int, int]]
 
 
-def syntax_of(file: Path) -> Syntax:
+def read_syntax(file: Path) -> Syntax:
     """Return the syntax of a module, or the digest of the bytes of another file. Raises SyntaxError."""
     content = file.read_bytes()
     raw = hashlib.sha256(content).hexdigest()
     return _load_memory().get(raw, content, file) if file.suffix == ".py" else Syntax(raw, [])
 
 
-class Memory:
+class SyntaxCache:
     """Cache of the syntax of texts by their SHA-256, written to a file when the process ends."""
 
     def __init__(self, file: Path) -> None:
@@ -67,8 +67,8 @@ class Memory:
 
 
 @cache
-def _load_memory() -> Memory:
-    return Memory(Path(__file__).parent / "__pycache__" / f"syntax.{sys.implementation.cache_tag}.json")
+def _load_memory() -> SyntaxCache:
+    return SyntaxCache(Path(__file__).parent / "__pycache__" / f"syntax.{sys.implementation.cache_tag}.json")
 
 
 def _parse(content: bytes, file: Path) -> Syntax:

@@ -13,7 +13,7 @@ _LINK_PREFIX = f"{LINKS}/"
 _SPECIAL = set("{}<>")
 
 
-def linked(path: str) -> str:
+def path_for_snakemake(path: str) -> str:
     """Return the path; if Snakemake cannot take it, create a link and return a path through it."""
     parts = Path(path).parts
     special_depths = [depth for depth, part in enumerate(parts, 1) if _SPECIAL.intersection(part)]
@@ -31,7 +31,7 @@ def linked(path: str) -> str:
     return str(link.joinpath(*rest))
 
 
-def own_name(path: str) -> str:
+def resolve_link(path: str) -> str:
     """Resolve a path through such a link, relative to the working folder if possible; return other paths unchanged."""
     if not path.startswith(_LINK_PREFIX):
         return path
@@ -40,8 +40,8 @@ def own_name(path: str) -> str:
     return str(target.relative_to(working_folder) if target.is_relative_to(working_folder) else target)
 
 
-def by_own_names(inputs: list) -> list:
+def resolve_links(inputs: list) -> list:
     """Return the inputs of a rule, Snakemake's named list, with links resolved."""
     if not (isinstance(inputs, list) and any(path.startswith(_LINK_PREFIX) for path in inputs)):
         return inputs
-    return type(inputs)(toclone=inputs, custom_map=own_name)
+    return type(inputs)(toclone=inputs, custom_map=resolve_link)

@@ -29,7 +29,7 @@ STRETCH_BLOCKS = 4
 WAITING_ROWS = 1 << 14
 
 
-def number_of(columns: Sequence[str], seed: int) -> pl.Expr:
+def hash_columns(columns: Sequence[str], seed: int) -> pl.Expr:
     """Hash the texts in these columns to 64 bits; the hash depends on the seed.
 
     Column i has the seed `seed + i`, so seeds for independent hashes must differ by len(columns) or more.
@@ -39,7 +39,7 @@ def number_of(columns: Sequence[str], seed: int) -> pl.Expr:
 
 def key_hashes(columns: Sequence[str], name: str = "hash") -> dict[str, pl.Expr]:
     """Return two 64-bit hashes of the texts in these columns; no two keys of a trace agree in both."""
-    return {name: number_of(columns, 0), f"second_{name}": number_of(columns, len(columns))}
+    return {name: hash_columns(columns, 0), f"second_{name}": hash_columns(columns, len(columns))}
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ Results = Mapping[int, pl.LazyFrame]
 Make = Callable[[Tables, Partitions], Iterator[pl.DataFrame]]
 
 
-def partitions_of(
+def choose_partitions(
     tables: Iterable[pl.LazyFrame], max_rows: int, folder: Path, share: int = 0, shares: int = 1
 ) -> Partitions:
     """Choose partitions with about `max_rows` rows of the longest table at most, the same number in each share."""
@@ -106,7 +106,7 @@ def partitions_of(
 
 
 @contextmanager
-def spill_beside(product: str | Path) -> Iterator[Path]:
+def make_spill_folder(product: str | Path) -> Iterator[Path]:
     """Provide a temporary folder on the disk of the product; remove it afterwards, and remove one of a killed run."""
     folder = Path(product).with_name(f".spill-{Path(product).name}")
     shutil.rmtree(folder, ignore_errors=True)
@@ -117,7 +117,7 @@ def spill_beside(product: str | Path) -> Iterator[Path]:
         shutil.rmtree(folder)
 
 
-def results_of(make: Make, raw: Tables, partitions: Partitions) -> Results:
+def compute_results(make: Make, raw: Tables, partitions: Partitions) -> Results:
     """Return what `make` yields for each partition: in memory if there is one, else written to partitions.folder."""
     if partitions.number == 1:
         (result,) = make(raw, partitions)

@@ -7,7 +7,7 @@ from pathlib import Path
 _KINDS = {stat.S_IFLNK: "a link", stat.S_IFDIR: "a folder", stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket"}
 
 
-class NotPlain(OSError):
+class NotPlainFileError(OSError):
     """The path is not a regular file; `strerror` says what it is."""
 
 
@@ -16,25 +16,25 @@ def open_file(path: Path, flags: int = os.O_RDONLY) -> int:
 
     Raises NotPlain, without waiting for the other end of a pipe, and any OSError of the system.
     """
-    if kind := what_lies_at(path):
-        raise NotPlain(0, kind)
+    if kind := describe_non_file(path):
+        raise NotPlainFileError(0, kind)
     descriptor = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o644)
     # Check again: it may have been replaced since.
-    if kind := kind_of(os.fstat(descriptor).st_mode):
+    if kind := file_kind(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise NotPlain(0, kind)
+        raise NotPlainFileError(0, kind)
     return descriptor
 
 
-def what_lies_at(path: Path) -> str:
+def describe_non_file(path: Path) -> str:
     """Describe what is at the path if it is not a file ("a link"); an empty text if it is a file or missing."""
     try:
-        return kind_of(path.lstat().st_mode)
+        return file_kind(path.lstat().st_mode)
     except FileNotFoundError:
         return ""
 
 
-def kind_of(mode: int) -> str:
+def file_kind(mode: int) -> str:
     """Describe a mode in words ("a pipe"); an empty text for a regular file."""
     return "" if stat.S_ISREG(mode) else _KINDS.get(stat.S_IFMT(mode), "a device")
 

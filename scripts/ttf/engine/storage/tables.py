@@ -42,7 +42,7 @@ def read_table(path: str | Path, contract: Table) -> pl.DataFrame:
     return _with_sizes(frame, {unit.named(word): word for unit in UNITS for word in SIZES})
 
 
-def read_as_written(path: str | Path, contract: Table) -> tuple[pl.DataFrame, Table]:
+def read_without_renaming(path: str | Path, contract: Table) -> tuple[pl.DataFrame, Table]:
     """Read a CSV without renaming its columns; also return the contract in the size unit of its trace."""
     contract = contract.in_unit(detect_unit(path, contract))
     return read_csv(path, schema=contract.schema), contract
@@ -159,7 +159,7 @@ def scan_columns(path: str | Path, columns: Sequence[str]) -> pl.LazyFrame:
     return scan_parquet(path).select(name for name in dict.fromkeys(columns) if name in file_columns)
 
 
-def blocks(
+def read_blocks(
     table: pl.LazyFrame, rows: int = BLOCK_ROWS, extra_columns: Mapping[str, pl.Series] = MappingProxyType({})
 ) -> Iterator[pl.DataFrame]:
     """Yield the rows of a table on the disk in order, `rows` at a time, with the values of `extra_columns`.
@@ -171,7 +171,7 @@ def blocks(
         yield block.with_columns(**{name: values.slice(offset, rows) for name, values in extra_columns.items()})
 
 
-def blocks_with_attempts(
+def read_blocks_with_attempts(
     jobs: pl.LazyFrame, attempts: pl.LazyFrame | None, rows: int = BLOCK_ROWS
 ) -> Iterator[tuple[pl.DataFrame, pl.DataFrame | None]]:
     """Yield the jobs in order, `rows` at a time and at least one block, with their attempts.

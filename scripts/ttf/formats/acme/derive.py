@@ -10,7 +10,7 @@ import polars as pl
 from ttf.engine.errors import StudyError
 from ttf.formats.format_declaration import load_outcomes
 from ttf.formats.protocol import Format, Source
-from ttf.records.jobs import JOB_COLUMNS, conform, ended_unrecorded, outcome_of
+from ttf.records.jobs import JOB_COLUMNS, conform, map_outcome, mark_unrecorded_ends
 
 OUTCOMES = load_outcomes("acme")
 FILES = {"seren": "trace_seren.csv", "kalos": "trace_kalos.csv"}
@@ -51,7 +51,7 @@ def jobs(source: Source) -> pl.DataFrame:
         frame.select(
             *("job_id", "user", "submit_s", "start_s", "end_s", "queue_s", "runtime_s", "gpu_milli", "cpu_milli"),
             *("size", "trace_end_s", "file", *columns, *extras),
-            outcome=ended_unrecorded(outcome_of("state", OUTCOMES), pl.col("end_s"), pl.col("trace_end_s")),
+            outcome=mark_unrecorded_ends(map_outcome("state", OUTCOMES), pl.col("end_s"), pl.col("trace_end_s")),
             status_raw="state",
             nodes="node_num",
         ).collect(),

@@ -14,14 +14,14 @@ Raw table `days` (Drive Stats). Rules:
 """
 
 import polars as pl
-from ttf.engine.storage.partitions import number_of
-from ttf.formats.format_declaration import declared
+from ttf.engine.storage.partitions import hash_columns
+from ttf.formats.format_declaration import load_declaration
 from ttf.formats.protocol import Format, Source
-from ttf.records.clusters import with_levels
+from ttf.records.clusters import add_levels
+from ttf.records.durations import DURATION_COLUMNS
 from ttf.records.jobs import conform
-from ttf.records.lives import LIFE_COLUMNS
 
-CLUSTERS = declared("backblaze")["clusters"]
+CLUSTERS = load_declaration("backblaze")["clusters"]
 DAY_S = 86_400
 YEAR_H = 8766
 # Far beyond any drive in service: a larger reading does not count hours.
@@ -30,20 +30,20 @@ MAX_AGE_YEARS = 20
 MAX_ROWS = 4_000_000
 
 
-def lives(source: Source) -> pl.DataFrame:
-    """Return one row per stretch of days, by drive and time, with LIFE_COLUMNS (trace blank) and these columns:
+def durations(source: Source) -> pl.DataFrame:
+    """Return one row per stretch of days, by drive and time, with DURATION_COLUMNS (trace blank) and these columns:
 
     model; years_at_start (whole years of power on the first day, blank if unknown); start_s (first day, s since 1970).
     nodes is 1, as for other components, so that rates per node-day are per drive-day. GPUs are blank.
     """
     rows = source.raw["days"]
     parts = 1 + rows.select(pl.len()).collect().item() // MAX_ROWS
-    part_index = number_of(["serial_number"], 0) % parts
+    part_index = hash_columns(["serial_number"], 0) % parts
     stretches = pl.concat(_day_stretches(rows.filter(part_index == part).collect()) for part in range(parts))
     hours = pl.col("power_on_h")
     frame = stretches.sort("serial_number", "start_s").select(
         unit_id="serial_number",
-        life_id=pl.int_range(pl.len()).over("serial_number"),
+        duration_id=pl.int_range(pl.len()).over("serial_number"),
         entry_s=pl.lit(0),
         duration_s=pl.col("days") * DAY_S,
         event=pl.when(pl.col("failed") == 1).then(pl.lit("failure")),
@@ -52,10 +52,10 @@ def lives(source: Source) -> pl.DataFrame:
         years_at_start=pl.when(hours <= MAX_AGE_YEARS * YEAR_H).then(hours // YEAR_H),
         start_s="start_s",
     )
-    return conform(with_levels(frame, CLUSTERS), LIFE_COLUMNS)
+    return conform(add_levels(frame, CLUSTERS), DURATION_COLUMNS)
 
 
-FORMAT = Format(lives=lives)
+FORMAT = Format(durations=durations)
 
 
 def _day_stretches(rows: pl.DataFrame) -> pl.DataFrame:

@@ -2,7 +2,7 @@
 
 import polars as pl
 from ttf.formats.protocol import Format, Source
-from ttf.records.outages.exposure import watched
+from ttf.records.outages.exposure import find_watched_units
 
 START, END = "fault_start", "fault_end"
 # A fault has no id: its start and end agree in these columns.
@@ -39,7 +39,7 @@ def exposure(source: Source) -> pl.DataFrame:
     It lasts from day 0 to the last event, or for `window_days`.
     """
     events = source.raw["events"].collect()
-    return watched(events.select(unit_id="node_id", node="node_id"), source.meaning, 0, events["at_s"].max())
+    return find_watched_units(events.select(unit_id="node_id", node="node_id"), source.meaning, 0, events["at_s"].max())
 
 
 FORMAT = Format(outage_records=outage_records, exposure=exposure)

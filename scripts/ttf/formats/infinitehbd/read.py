@@ -6,7 +6,7 @@ from pathlib import Path
 import polars as pl
 from ttf.formats.infinitehbd.derive import mark_started_ends
 from ttf.formats.protocol import Reading
-from ttf.raw.raw_json import read_whole, record_start, records_in, texts_of_records
+from ttf.raw.raw_json import read_record_texts, read_records, read_whole, record_start
 from ttf.raw.raw_tables import QUARANTINED_SCHEMA, Reader, TableSchema, check_rows
 
 KIND = "fault_type"
@@ -24,7 +24,7 @@ def read_events(path: Path, schema: TableSchema) -> Iterator[tuple[pl.DataFrame,
     """
     text = read_whole(path).decode("utf-8", errors="surrogateescape")
     rows, invalid, span_by_line = [], [], {}
-    for number, (record, start, end) in enumerate(records_in(path, text, _NumberText), start=1):
+    for number, (record, start, end) in enumerate(read_records(path, text, _NumberText), start=1):
         span_by_line[number] = start, end
         problem = _find_problem(record, schema)
         if problem:
@@ -67,4 +67,4 @@ def _find_problem(record: object, schema: TableSchema) -> tuple[str, str | None]
     return None
 
 
-READING = Reading({"events": Reader(read_events, texts_of_records)})
+READING = Reading({"events": Reader(read_events, read_record_texts)})

@@ -29,26 +29,26 @@ Raw table `outages` (LA-UR-05-7318). All its 23,739 rows are accepted. Rules and
 from bisect import bisect_left
 
 import polars as pl
-from ttf.formats.format_declaration import declared
+from ttf.formats.format_declaration import load_declaration
 from ttf.formats.protocol import Format, Source
-from ttf.records.clusters import with_levels
+from ttf.records.clusters import add_levels
+from ttf.records.durations import DURATION_COLUMNS
 from ttf.records.jobs import conform
-from ttf.records.lives import LIFE_COLUMNS
 
-ZONE, CAUSES, STRATA, CLUSTERS = (declared("lanl")[key] for key in ("zone", "causes", "strata", "clusters"))
+ZONE, CAUSES, STRATA, CLUSTERS = (load_declaration("lanl")[key] for key in ("zone", "causes", "strata", "clusters"))
 NODE = ["system", "node"]
 MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 SERVICE_SCHEMA = {"index": pl.Int64, "unit_id": pl.String, "system": pl.String, "node": pl.Int64}
 SERVICE_SCHEMA |= {"machine_type": pl.String, "cpu_type": pl.String, "from_s": pl.Int64, "until_s": pl.Int64}
 
 
-def lives(source: Source) -> pl.DataFrame:
-    """Return one row per at-risk period, with LIFE_COLUMNS (trace blank) and these columns:
+def durations(source: Source) -> pl.DataFrame:
+    """Return one row per at-risk period, with DURATION_COLUMNS (trace blank) and these columns:
 
     system, machine_type, cpu_type; a Boolean per cause (CAUSES): it began the outage that ended the period; start_s:
     the start of the period (s since 1970); repair_s: duration of that outage in seconds, blank if censored. Rows are
-    sorted by system in file order, then by node (unseen nodes last), then by time; life_id counts the periods of a node
-    from 0. nodes is 1, GPU request 0. A period of 0 s is omitted.
+    sorted by system in file order, then by node (unseen nodes last), then by time; duration_id counts the periods of a
+    node from 0. nodes is 1, GPU request 0. A period of 0 s is omitted.
     """
     rows = source.raw["outages"].collect()
     service = service_periods(rows)
@@ -66,7 +66,7 @@ def lives(source: Source) -> pl.DataFrame:
         .sort("index", "begin_s")
         .select(
             unit_id="unit_id",
-            life_id=pl.int_range(pl.len()).over("index"),
+            duration_id=pl.int_range(pl.len()).over("index"),
             entry_s=pl.lit(0),
             duration_s=pl.col("until_s") - pl.col("begin_s"),
             event="event",
@@ -77,7 +77,7 @@ def lives(source: Source) -> pl.DataFrame:
             repair_s="repair_s",
         )
     )
-    return conform(with_levels(frame, CLUSTERS), LIFE_COLUMNS)
+    return conform(add_levels(frame, CLUSTERS), DURATION_COLUMNS)
 
 
 def outage_records(source: Source) -> pl.DataFrame:
@@ -100,7 +100,7 @@ def exposure(source: Source) -> pl.DataFrame:
     )
 
 
-FORMAT = Format(lives=lives, outage_records=outage_records, exposure=exposure)
+FORMAT = Format(durations=durations, outage_records=outage_records, exposure=exposure)
 
 
 def merge_outages(rows: pl.DataFrame) -> pl.DataFrame:

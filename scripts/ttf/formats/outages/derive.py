@@ -4,7 +4,7 @@ import polars as pl
 from ttf.formats.protocol import Format, Source
 from ttf.formats.table.read import TABLE
 from ttf.records.jobs import conform
-from ttf.records.outages.exposure import watched
+from ttf.records.outages.exposure import find_watched_units
 from ttf.records.outages.outage_records import RECORD_COLUMNS
 
 # Default words of the column `planned` for a planned outage.
@@ -39,7 +39,7 @@ def exposure(source: Source) -> pl.DataFrame:
         pl.col("start_s").min(), pl.max_horizontal("start_s", "end_s").max().alias("last")
     ).row(0)
     columns = [name for name in ("unit_id", "node", "rack", "group") if name in rows.columns]
-    return watched(rows.select(columns), source.meaning, 0 if has_own_clock else first_s, last_s)
+    return find_watched_units(rows.select(columns), source.meaning, 0 if has_own_clock else first_s, last_s)
 
 
 def _read_rows(source: Source) -> pl.DataFrame:

@@ -16,17 +16,17 @@ import numpy as np
 import polars as pl
 from polars.io.plugins import register_io_source
 from ttf.engine.storage.partitions import Partitions, join_results, key_hashes, scan_in_turn
-from ttf.engine.storage.tables import blocks
+from ttf.engine.storage.tables import read_blocks
 from ttf.formats.format_declaration import load_outcomes
 from ttf.formats.protocol import Format, Source
 from ttf.records.jobs import (
     JOB_COLUMNS,
     PLACEMENT_COLUMNS,
-    as_placements,
     conform,
-    ended_unrecorded,
+    conform_placements,
     last_moment,
-    outcome_of,
+    map_outcome,
+    mark_unrecorded_ends,
 )
 
 OUTCOMES = load_outcomes("pai2020")
@@ -146,26 +146,27 @@ def placements(source: Source) -> pl.LazyFrame:
     status, has_one_try = pl.col("status_raw").cast(pl.Categorical), pl.col("attempts").eq_missing(1)
     tasks = source.jobs.select("gpu_milli", "nodes", status, has_one_try=has_one_try).collect(engine="streaming")
 
-    def read_blocks(*columns: str) -> Iterator[pl.DataFrame]:
-        for block in blocks(instances.select("row", *columns), extra_columns={"attempt_id": task_rows}):
+    def read_machine_rows(*columns: str) -> Iterator[pl.DataFrame]:
+        for block in read_blocks(instances.select("row", *columns), extra_columns={"attempt_id": task_rows}):
             yield block.filter(pl.col("machine").is_not_null())
 
     # The number of machines of a waiting task is not known yet.
     retried = pl.concat(
-        rows.filter(~tasks["has_one_try"][rows["attempt_id"]]) for rows in read_blocks("instance", "line", *TRY_COLUMNS)
+        rows.filter(~tasks["has_one_try"][rows["attempt_id"]])
+        for rows in read_machine_rows("instance", "line", *TRY_COLUMNS)
     )
     machines = retried.group_by("attempt_id").agg(pl.col("machine").n_unique().cast(pl.Int64))
     tasks = tasks.with_columns(nodes=tasks["nodes"].scatter(*machines))
     tries = _number_tries(retried)
 
     def rows_of_placements(*_unused) -> Iterator[pl.DataFrame]:
-        for rows in read_blocks(*TASK_COLUMNS, *TRY_COLUMNS, "status", "line"):
+        for rows in read_machine_rows(*TASK_COLUMNS, *TRY_COLUMNS, "status", "line"):
             rows = rows.hstack(tasks[rows["attempt_id"]].drop("has_one_try"))
             numbered_tries = tries.filter(pl.col("row").is_between(rows["row"].min(), rows["row"].max()))
             rows = rows.join(numbered_tries, on="row", how="left", maintain_order="left")
             is_own = pl.col("status").is_not_null()
             rows = rows.with_columns(is_own=is_own, status=pl.coalesce("status", pl.col("status_raw").cast(pl.String)))
-            yield as_placements(
+            yield conform_placements(
                 rows.lazy().select(
                     *("start_s", "end_s", "gpu_milli", "nodes", "attempt_id"),
                     attempt=pl.col("attempt").fill_null(0),
@@ -173,7 +174,7 @@ def placements(source: Source) -> pl.LazyFrame:
                     task="task_name",
                     placement=pl.coalesce("first_line", "line"),
                     node="machine",
-                    outcome=outcome_of("status", OUTCOMES),
+                    outcome=map_outcome("status", OUTCOMES),
                     own_outcome=pl.col("is_own") | (pl.col("nodes") == 1),
                 )
             ).collect()
@@ -225,8 +226,8 @@ def _derive_jobs(tasks: pl.LazyFrame, end_s: int | None) -> pl.LazyFrame:
             queue_s=pl.when(pl.col("queue_s") >= 0).then("queue_s"),
             runtime_s=run_s,
             runtime_max_s=pl.when(pl.col("runtime_from") == "siblings").then(run_s),
-            outcome=ended_unrecorded(
-                outcome_of("status", OUTCOMES), pl.when(has_ended).then("end_s"), pl.lit(end_s, dtype=pl.Int64)
+            outcome=mark_unrecorded_ends(
+                map_outcome("status", OUTCOMES), pl.when(has_ended).then("end_s"), pl.lit(end_s, dtype=pl.Int64)
             ),
             status_raw="status",
             size=pl.coalesce("instances", "inst_num"),

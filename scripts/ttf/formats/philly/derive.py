@@ -8,14 +8,14 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 import polars as pl
-from ttf.formats.format_declaration import declared, load_outcomes
+from ttf.formats.format_declaration import load_declaration, load_outcomes
 from ttf.formats.philly.gpu_use import GPUS, gpu_use
 from ttf.formats.philly.read import ATTEMPTS
 from ttf.formats.protocol import Format, Source
-from ttf.records.jobs import JOB_COLUMNS, NODE_COLUMNS, as_placements, came_twice, conform, outcome_of
+from ttf.records.jobs import JOB_COLUMNS, NODE_COLUMNS, conform, conform_placements, is_in_repeated_hour, map_outcome
 
 OUTCOMES = load_outcomes("philly")
-ZONE = declared("philly")["zone"]
+ZONE = load_declaration("philly")["zone"]
 # The days with telemetry, about those of the paper: 2017-10-03 to before 2017-12-16, Pacific.
 WINDOW_S = (1_507_014_000, 1_513_411_200)
 
@@ -78,7 +78,7 @@ def jobs(source: Source) -> pl.DataFrame:
             **{flag: pl.col(flag).fill_null(False) for flag in ("missing_start", "missing_end")},
             negative_queue=(queue_s < 0).fill_null(False),
             negative_run=pl.col("negative_run").fill_null(False),
-            dst_ambiguous=came_twice("submit_s", ZONE) | pl.col("dst_ambiguous").fill_null(False),
+            dst_ambiguous=is_in_repeated_hour("submit_s", ZONE) | pl.col("dst_ambiguous").fill_null(False),
             zero_gpu=(pl.col("gpu_milli") == 0).fill_null(False),
             out_of_window=~pl.col("submit_s").is_between(*WINDOW_S, closed="left"),
             zone_contradicted=(pl.col("submit_s") < _manager_start_s()).fill_null(False),
@@ -129,7 +129,7 @@ def placements(source: Source) -> pl.LazyFrame:
         )
         .drop_nulls("machine")
     )
-    return as_placements(
+    return conform_placements(
         parts.lazy().select(
             *("job_id", "attempt", "start_s", "end_s", "gpu_milli", "nodes", "attempt_id"),
             placement=pl.int_range(pl.len(), dtype=pl.Int64).over("row", "attempt"),
@@ -229,7 +229,7 @@ def _read_log(raw: Mapping[str, pl.LazyFrame]) -> pl.LazyFrame:
     return (
         raw["job_log"]
         .select("file", "job_id", "status", "vc", "user", "submit_s", pl.col("attempts").str.json_decode(ATTEMPTS))
-        .with_columns(outcome=outcome_of("status", OUTCOMES))
+        .with_columns(outcome=map_outcome("status", OUTCOMES))
         .with_row_index("row")
     )
 
@@ -251,7 +251,7 @@ def _attempt_rows(log: pl.DataFrame) -> pl.DataFrame:
             runtime_s=pl.when(~is_negative).then(pl.col("end_s") - pl.col("start_s")),
             gpu_milli=gpus.cast(pl.Int64) * 1000,
             nodes=_distinct_machines().list.len().cast(pl.Int64),
-            dst_ambiguous=came_twice("start_s", ZONE) | came_twice("end_s", ZONE),
+            dst_ambiguous=is_in_repeated_hour("start_s", ZONE) | is_in_repeated_hour("end_s", ZONE),
         )
     )
 

@@ -25,9 +25,9 @@ def gpu_use(held: pl.DataFrame, telemetry: pl.LazyFrame, chunk_rows: int = CHUNK
     telemetry: time_s, machine, GPUS (thousandths of a percent).
     Returns owner, readings, util_mpct_sum; owners without readings are omitted.
     """
-    held, machines = by_gpu_and_start(held)
+    held, machines = sort_intervals(held)
     sums, readings = np.zeros(held.height, np.int64), np.zeros(held.height, np.int64)
-    for rows, values, first, last in pieces(held, machines, telemetry, chunk_rows):
+    for rows, values, first, last in match_readings(held, machines, telemetry, chunk_rows):
         sums[rows] += _sum_ranges(values.fill_null(0), first, last)
         readings[rows] += _sum_ranges(values.is_not_null().cast(pl.Int64), first, last)
     return (
@@ -39,7 +39,7 @@ def gpu_use(held: pl.DataFrame, telemetry: pl.LazyFrame, chunk_rows: int = CHUNK
     )
 
 
-def by_gpu_and_start(held: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+def sort_intervals(held: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Return the non-empty intervals on measured GPUs, from whole minutes on, and a table of machine and code.
 
     The intervals are sorted by GPU, `code` of the machine and start.
@@ -50,7 +50,7 @@ def by_gpu_and_start(held: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     return held.sort("gpu", "code", "start_s", maintain_order=True), machines
 
 
-def pieces(
+def match_readings(
     held: pl.DataFrame, machines: pl.DataFrame, telemetry: pl.LazyFrame, chunk_rows: int
 ) -> Iterator[tuple[np.ndarray, pl.Series, np.ndarray, np.ndarray]]:
     """Yield, by piece and GPU: rows of `held`, readings, and for each row the first and last index of its readings.
@@ -68,8 +68,8 @@ def pieces(
         for index, name in enumerate(GPUS):
             own_rows = np.flatnonzero(is_touched & (gpu == index))
             if own_rows.size:
-                first = np.searchsorted(keys, key_of(code[own_rows], start[own_rows]))
-                last = np.searchsorted(keys, key_of(code[own_rows], end[own_rows]))
+                first = np.searchsorted(keys, combine_key(code[own_rows], start[own_rows]))
+                last = np.searchsorted(keys, combine_key(code[own_rows], end[own_rows]))
                 yield own_rows, rows[name], first, last
 
 
@@ -78,13 +78,13 @@ def _sort_telemetry(telemetry: pl.LazyFrame, machines: pl.DataFrame) -> pl.DataF
         telemetry.select("time_s", "machine", *GPUS)
         .join(machines.lazy(), on="machine")
         .drop("machine")
-        .with_columns(key=key_of(pl.col("code"), pl.col("time_s")))
+        .with_columns(key=combine_key(pl.col("code"), pl.col("time_s")))
         .sort("key")
         .collect()
     )
 
 
-def key_of(code, time_s):
+def combine_key(code, time_s):
     """Combine a machine's code and a time into one number, in the order of both."""
     return code * (1 << _TIME_BITS) + time_s
 

@@ -16,8 +16,8 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 from ttf.formats.protocol import Reading
-from ttf.raw.raw_files import blocks_of_lines
-from ttf.raw.raw_json import MAX_BYTES, read_whole, record_start, records_in, texts_of_records
+from ttf.raw.raw_files import read_line_blocks
+from ttf.raw.raw_json import MAX_BYTES, read_record_texts, read_records, read_whole, record_start
 from ttf.raw.raw_tables import (
     MAX_TEXT_SHOWN,
     QUARANTINED_SCHEMA,
@@ -25,7 +25,7 @@ from ttf.raw.raw_tables import (
     Reader,
     TableSchema,
     check_rows,
-    columns_by_header,
+    match_header_columns,
     raw_lines,
     read_block,
 )
@@ -92,10 +92,10 @@ def read_lines(
     Rows may end in a comma that the header lacks; the majority of a block decides.
     """
     columns, next_line = None, 1
-    for block in blocks_of_lines(path):
+    for block in read_line_blocks(path):
         if columns is None:
             header, _, block = block.removeprefix(_BOM).partition(b"\n")
-            columns, next_line = columns_by_header(path, header, schema), 2
+            columns, next_line = match_header_columns(path, header, schema), 2
         lines, commas = block.count(b"\n"), block.count(b",")
         ends_in_comma = lines and 2 * commas >= (2 * len(columns) - 1) * lines
         accepted, quarantined, lines = read_block(rewrite(block), columns + (_EMPTY_COLUMN,) * ends_in_comma, schema)
@@ -121,7 +121,7 @@ _strip_fields = partial(re.sub, rb"[ \t]*,[ \t]*", b",")
 _MACHINE_LIST = Reader(partial(read_lines, rewrite=_strip_fields, restore=lambda text: text), raw_lines)
 
 READERS = {
-    "job_log": Reader(read_job_log, texts_of_records),
+    "job_log": Reader(read_job_log, read_record_texts),
     **dict.fromkeys(("gpu_util", "cpu_util", "mem_util"), _TELEMETRY),
     "machine_list": _MACHINE_LIST,
 }
@@ -201,7 +201,7 @@ def _explode_structs(frame: pl.DataFrame, lists: str) -> pl.DataFrame:
 def _read_slowly(path: Path, text: str) -> tuple[pl.DataFrame, list[tuple]]:
     """Return the valid records as _read_fast does, and (number, reason, field, text) of the other records."""
     texts, numbers, invalid = [], [], []
-    for number, (record, start, end) in enumerate(records_in(path, text), start=1):
+    for number, (record, start, end) in enumerate(read_records(path, text), start=1):
         try:
             texts.append(json.dumps(_check_record(record), ensure_ascii=False).encode())
             numbers.append(number)

@@ -33,7 +33,7 @@ from ttf.formats.sacct.read import (
 )
 from ttf.formats.sacct.tres import parse_mib, parse_tres
 from ttf.formats.slurm_events.derive import FORMAT as NODE_EVENTS
-from ttf.records.jobs import JOB_COLUMNS, as_placements, came_twice, conform, outcome_of
+from ttf.records.jobs import JOB_COLUMNS, conform, conform_placements, is_in_repeated_hour, map_outcome
 
 # A requeued job is submitted again at once. A longer gap means that Slurm reused the id.
 MAX_REQUEUE_S = 24 * 3600
@@ -114,7 +114,7 @@ def _summarise_jobs(records: pl.DataFrame, zone: str) -> pl.DataFrame:
         .sort(_POSITION)
     )
     has_run = pl.col("start_s").is_not_null()
-    outcome = outcome_of("state", OUTCOMES)
+    outcome = map_outcome("state", OUTCOMES)
     queue_s = pl.col("start_s") - pl.col("submit_s")
     return conform(
         frame.select(
@@ -156,7 +156,7 @@ def attempts(source: Source) -> pl.LazyFrame:
 
     attempt counts from 0. runtime_s excludes suspended time. outcome: the end of this run; a requeued or preempted run
     is `cancelled`, because the scheduler ended it. infra_failure: NODE_FAIL or BOOT_FAIL, until
-    `ttf.records.infra.with_infra_failures` applies the rules and health events of the trace. gpu_milli is the
+    `ttf.records.infra.add_infra_failure` applies the rules and health events of the trace. gpu_milli is the
     allocation of the run, or its request if the dump has no allocation. A run that changed size is one run with the
     nodes and GPUs at its end. Extras: suspended_s, exit_code, slurm_reason, failed_node; dst_ambiguous: as for jobs.
     Raises StudyError if all node lists together would not fit into memory.
@@ -189,7 +189,7 @@ def _summarise_attempts(records: pl.DataFrame, zone: str) -> pl.DataFrame:
     runs = runs.with_columns(node_lists(runs["nodes_text"])["node_list"])
     return runs.select(
         *(*_POSITION, "job_id", "attempt", "start_s", "end_s", "runtime_s", "state"),
-        outcome_of("state", RUN_OUTCOMES).alias("outcome"),
+        map_outcome("state", RUN_OUTCOMES).alias("outcome"),
         pl.col("state").is_in(INFRASTRUCTURE_STATES).alias("infra_failure"),
         pl.coalesce("gpu_allocated_milli", "gpu_requested_milli").alias("gpu_milli"),
         pl.coalesce("nodes", pl.col("node_list").list.len().cast(pl.Int64)).alias("nodes"),
@@ -200,7 +200,7 @@ def _summarise_attempts(records: pl.DataFrame, zone: str) -> pl.DataFrame:
 
 
 def _is_ambiguous(zone: str, *columns: str) -> pl.Expr:
-    return pl.any_horizontal(came_twice(column, zone) for column in columns)
+    return pl.any_horizontal(is_in_repeated_hour(column, zone) for column in columns)
 
 
 def placements(source: Source) -> pl.LazyFrame:
@@ -221,7 +221,7 @@ def placements(source: Source) -> pl.LazyFrame:
     is_failed_node = (pl.col("failed_node") == pl.col("node")).fill_null(False)
     infra_failure = pl.when(~pl.col("infra_failure") | is_single).then("infra_failure")
     infra_failure = infra_failure.when("names_failed_node").then(is_failed_node)
-    return as_placements(
+    return conform_placements(
         runs.drop("node_list")
         .explode("node", "placement")
         .select(
@@ -362,7 +362,7 @@ FORMAT = replace(NODE_EVENTS, **_JOB_TABLES, jobs_on_disk=True, placements_of_at
 def _parse_records(records: pl.LazyFrame, summary: Mapping[str, Any]) -> pl.LazyFrame:
     """Parse the states, times and resources of the records."""
     # If all dumps leave a column blank, a blank has no meaning. Some dumps omit the name of the cluster.
-    outcome = outcome_of("state", OUTCOMES)
+    outcome = map_outcome("state", OUTCOMES)
     has_no_node = pl.col("node_list").is_null() & pl.col("tres_allocated").is_null()
     has_no_node &= pl.lit(summary["nodes"]) | pl.col("state").is_in(UNSTARTED_END_STATES)
     return (

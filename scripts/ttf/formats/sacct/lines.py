@@ -8,8 +8,8 @@
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
-from ttf.raw.headers import has_marked_names, names_of
-from ttf.raw.raw_files import blocks_of_lines
+from ttf.raw.headers import has_marked_names, parse_header
+from ttf.raw.raw_files import read_line_blocks
 from ttf.raw.raw_tables import is_utf8
 
 # Replaces `|`, the delimiter, in a cell.
@@ -24,10 +24,10 @@ def read_rows_as_lines(path: Path, read_columns: Collection[str]) -> Iterator[by
     that line numbers do not change. Other damage stays. Raises StudyError as blocks_of_lines does.
     """
     names, is_marked = None, False
-    for block in blocks_of_lines(path):
+    for block in read_line_blocks(path):
         if names is None:
             header = block.partition(b"\n")[0]
-            names, is_marked = names_of(header, "|"), has_marked_names(header)
+            names, is_marked = parse_header(header, "|"), has_marked_names(header)
         if is_marked:
             block = block.replace(b"|#", b"\x1f").replace(b"|", BAR).replace(b"\x1f", b"|")
         if block.count(b"|") != block.count(b"\n") * (len(names) - 1):

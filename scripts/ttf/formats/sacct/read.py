@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import polars as pl
-from ttf.formats.format_declaration import declared, load_outcomes
+from ttf.formats.format_declaration import load_declaration, load_outcomes
 from ttf.formats.protocol import Reading
 from ttf.formats.sacct.hostlist import has_invalid_hostlist
 from ttf.formats.sacct.lines import read_rows_as_lines
 from ttf.formats.sacct.tres import is_unreadable_tres, parse_mib
 from ttf.formats.slurm_events import read as slurm_events
-from ttf.raw.raw_tables import Reader, TableSchema, apply_rules, raw_lines, read_table
+from ttf.raw.raw_tables import Reader, TableSchema, apply_rules, raw_lines, read_raw_table
 
 OUTCOMES = load_outcomes("sacct")
 # The scheduler ended the run: it neither failed nor finished.
@@ -21,7 +21,7 @@ RUN_OUTCOMES = OUTCOMES | {"PREEMPTED": "cancelled", "REQUEUED": "cancelled"}
 # After these states, the next record of the same id belongs to the same job.
 CONTINUED_STATES = ("REQUEUED", "PREEMPTED", "NODE_FAIL", "RESIZING")
 # Hardware or system software ended the run.
-INFRASTRUCTURE_STATES = declared("sacct")["infra_failures"]["states"]
+INFRASTRUCTURE_STATES = load_declaration("sacct")["infra_failures"]["states"]
 # End states of a job that may never have got a node, with the same time for start and end.
 UNSTARTED_END_STATES = ("CANCELLED", "REVOKED", "DEADLINE")
 
@@ -52,7 +52,7 @@ def read_records(path: Path, schema: TableSchema) -> Iterator[tuple[pl.DataFrame
     rules = [("unknown_value", names["state_raw"], ~is_state.fill_null(False))]
     rules += [("wrong_form", names[column], condition) for column, condition in unreadable.items()]
     return apply_rules(
-        read_table(path, schema, read_rows_as_lines(path, read_column_names(schema))), path, schema, rules
+        read_raw_table(path, schema, read_rows_as_lines(path, read_column_names(schema))), path, schema, rules
     )
 
 

@@ -17,7 +17,7 @@ from ttf.engine.errors import StudyError
 from ttf.formats.protocol import Format, Source
 from ttf.formats.sacct.hostlist import node_lists
 from ttf.records.jobs import last_moment
-from ttf.records.outages.exposure import watched
+from ttf.records.outages.exposure import find_watched_units
 
 # Kind -> case-insensitive pattern of the reasons that Slurm itself writes.
 KIND_PATTERNS = {
@@ -172,8 +172,8 @@ def exposure(source: Source) -> pl.DataFrame:
             "set nodes in the trace's entry in the registry."
         )
     if "nodes" in source.meaning:
-        return watched(nodes, source.meaning, first_s or 0, last_s or 0)
-    return watched(nodes, {"nodes": nodes["unit_id"].n_unique()}, first_s or 0, last_s or 0)
+        return find_watched_units(nodes, source.meaning, first_s or 0, last_s or 0)
+    return find_watched_units(nodes, {"nodes": nodes["unit_id"].n_unique()}, first_s or 0, last_s or 0)
 
 
 def registered_exposure(source: Source) -> pl.DataFrame:

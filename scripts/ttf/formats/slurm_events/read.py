@@ -13,8 +13,8 @@ import polars as pl
 from ttf.engine.errors import StudyError
 from ttf.formats.protocol import Reading
 from ttf.formats.sacct.lines import BAR, read_rows_as_lines
-from ttf.raw.headers import BYTE_ORDER_MARK, names_of
-from ttf.raw.raw_tables import Reader, TableSchema, raw_lines, read_table
+from ttf.raw.headers import BYTE_ORDER_MARK, parse_header
+from ttf.raw.raw_tables import Reader, TableSchema, raw_lines, read_raw_table
 
 COMMAND = "sacctmgr -P show event All_Time Event=Node format=Cluster,NodeName,Start,End,State,StateRaw,Reason,User"
 # A reason has at most 255 bytes.
@@ -27,7 +27,7 @@ def read_events(path: Path, schema: TableSchema) -> Iterator[tuple[pl.DataFrame,
 
     Raises StudyError as read_table does, and for a dump with cut cells or without names of nodes.
     """
-    yield from read_table(path, schema, _join_reasons(path, {column.name for column in schema.columns} - {REASON}))
+    yield from read_raw_table(path, schema, _join_reasons(path, {column.name for column in schema.columns} - {REASON}))
 
 
 def _join_reasons(path: Path, columns: set[str]) -> Iterator[bytes]:
@@ -46,7 +46,7 @@ def _join_reasons(path: Path, columns: set[str]) -> Iterator[bytes]:
 
 
 def _parse_header(path: Path, header: bytes) -> list[str]:
-    names = names_of(header.removeprefix(BYTE_ORDER_MARK), "|")
+    names = parse_header(header.removeprefix(BYTE_ORDER_MARK), "|")
     if len(names) == 1 and "TimeStart" in names[0]:
         raise StudyError(
             f"{path}: line 1: the columns have a fixed width, so sacctmgr cut long cells (a + at their end): "

@@ -19,8 +19,8 @@ from ttf.engine.storage.on_disk import scan_parquet
 from ttf.formats.format_declaration import BYTES_PER_MIB, UNITS, UNITS_IN_BYTES, outcome_by_word
 from ttf.formats.protocol import Reading
 from ttf.formats.table.page_checksums import find_damaged_column
-from ttf.raw.headers import BYTE_ORDER_MARK, DELIMITERS, found_and_missing, names_of
-from ttf.raw.raw_files import blocks_of_lines
+from ttf.raw.headers import BYTE_ORDER_MARK, DELIMITERS, match_columns, parse_header
+from ttf.raw.raw_files import read_line_blocks
 from ttf.raw.raw_tables import (
     MAX_NUMBER,
     MAX_TEXT_SHOWN,
@@ -29,9 +29,9 @@ from ttf.raw.raw_tables import (
     Reader,
     TableSchema,
     check_rows,
-    printable,
+    escape_text,
     raw_lines,
-    read_table,
+    read_raw_table,
 )
 from ttf.records.jobs import status_word
 
@@ -198,7 +198,7 @@ def _check_zone(zone: str) -> None:
         pl.Series([datetime(2019, 7, 16)]).dt.replace_time_zone(zone)
     except pl.exceptions.ComputeError:
         raise StudyError(
-            f"times.zone: there is no time zone {printable(zone)!r}; expected a name of the IANA time zone database, "
+            f"times.zone: there is no time zone {escape_text(zone)!r}; expected a name of the IANA time zone database, "
             "such as America/Denver or UTC."
         ) from None
 
@@ -217,8 +217,8 @@ def _check_format(format_: str) -> None:
         is_valid = False
     if not is_valid:
         raise StudyError(
-            f"times.format: {printable(format_)!r} is no format of a whole date and time; expected strptime's letters, "
-            'as in "%Y-%m-%d %H:%M:%S" (an offset: %z). '
+            f"times.format: {escape_text(format_)!r} is no format of a whole date and time; expected strptime's "
+            'letters, as in "%Y-%m-%d %H:%M:%S" (an offset: %z). '
             "For seconds since 1970 write epoch, for seconds on the trace's own clock write seconds."
         )
 
@@ -254,7 +254,7 @@ def _quarantine_unknown(words: dict[int, str], texts: dict[int, str], schema: Ta
             "unknown_value",
             _status_column(schema).name,
             # The row's own text follows, cut to the maximum length.
-            f"{printable(word[:MAX_WORD_SHOWN])!r} is none of {known_words}: {texts.get(line, '')}"[:MAX_TEXT_SHOWN],
+            f"{escape_text(word[:MAX_WORD_SHOWN])!r} is none of {known_words}: {texts.get(line, '')}"[:MAX_TEXT_SHOWN],
         )
         for line, word in words.items()
     ]
@@ -270,7 +270,7 @@ def _read_csv_rows(
     _check_header(path, schema)
     no_rows = pl.DataFrame(schema=schema.stored)
     word_by_line: dict[int, str] = {}
-    for rows, quarantined in read_table(path, text_schema):
+    for rows, quarantined in read_raw_table(path, text_schema):
         accepted, words = _split_by_status(rows, schema)
         yield accepted, quarantined
         word_by_line |= dict(words.iter_rows())
@@ -287,12 +287,12 @@ def _check_header(path: Path, schema: TableSchema) -> None:
         raise StudyError(
             f"{path}: a compressed Parquet file, but Parquet is compressed inside. Unpack it to a name in .parquet."
         )
-    with closing(blocks_of_lines(path, 1 << 16)) as blocks:
+    with closing(read_line_blocks(path, 1 << 16)) as blocks:
         header = next(blocks).split(b"\n", 1)[0].removeprefix(BYTE_ORDER_MARK)
     if header.startswith(b"PAR1"):
         raise StudyError(f"{path}: the bytes are Parquet, but the name says CSV. Rename it to end in .parquet.")
     text = header.decode("utf-8", errors="replace")
-    names, hint = names_of(header, schema.delimiter, schema.quoted), ""
+    names, hint = parse_header(header, schema.delimiter, schema.quoted), ""
     if '"' in text and not schema.quoted:
         hint = " The header has quotes: perhaps quoted: true is missing."
     elif len(names) == 1 and (alternatives := [delimiter for delimiter in DELIMITERS if delimiter in text]):
@@ -302,7 +302,7 @@ def _check_header(path: Path, schema: TableSchema) -> None:
 
 def _check_columns(label: str, names: list[str], schema: TableSchema, hint: str = "") -> None:
     """Raise StudyError if a name of the mapping is missing, with the key of the registry that requires it."""
-    _, missing = found_and_missing(names, schema.columns)
+    _, missing = match_columns(names, schema.columns)
     if not missing:
         return
     descriptions = []
@@ -310,10 +310,10 @@ def _check_columns(label: str, names: list[str], schema: TableSchema, hint: str 
         matches = difflib.get_close_matches(column.name, names, n=1)
         descriptions.append(
             f"{column.name!r} (registry: mapping.{_mapping_key(column)})"
-            + (f", perhaps {printable(matches[0])!r} is meant" if matches else "")
+            + (f", perhaps {escape_text(matches[0])!r} is meant" if matches else "")
         )
     raise StudyError(
-        f"{label} has no column {'; '.join(descriptions)}. It has: {printable(', '.join(names))}.{hint} "
+        f"{label} has no column {'; '.join(descriptions)}. It has: {escape_text(', '.join(names))}.{hint} "
         "Correct the mapping of this trace in the registry, or check that this file is the right table."
     )
 
@@ -344,7 +344,7 @@ def _read_parquet_rows(
             yield _split_rows(frame.with_columns(lines.alias("line")), columns, schema, text_schema)
             offset += CHUNK_ROWS
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
-        reason = printable(str(error).split("\n")[0])
+        reason = escape_text(str(error).split("\n")[0])
         raise StudyError(
             f"{path}: cannot be read as Parquet ({reason}). Fetch the file again; compare its size or checksum with "
             "the publisher's. If it is CSV, rename it to end in .csv."

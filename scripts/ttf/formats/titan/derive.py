@@ -19,23 +19,23 @@ list of service nodes (titan.service.txt) is not read, because no GPU is in one.
 """
 
 import polars as pl
-from ttf.formats.format_declaration import declared
+from ttf.formats.format_declaration import load_declaration
 from ttf.formats.protocol import Format, Source
-from ttf.records.clusters import with_levels
+from ttf.records.clusters import add_levels
+from ttf.records.durations import DURATION_COLUMNS
 from ttf.records.jobs import conform
-from ttf.records.lives import LIFE_COLUMNS
 
-ZONE, CLUSTERS = (declared("titan")[key] for key in ("zone", "clusters"))
+ZONE, CLUSTERS = (load_declaration("titan")[key] for key in ("zone", "clusters"))
 # Cause -> word in the table.
-CAUSES = {cause: cause.upper() for cause in declared("titan")["causes"]}
-CONSTANT_COLUMNS = {"life_id": 0, "entry_s": 0, "gpu_count": 1, "gpu_milli": 1000, "nodes": 1}
+CAUSES = {cause: cause.upper() for cause in load_declaration("titan")["causes"]}
+CONSTANT_COLUMNS = {"duration_id": 0, "entry_s": 0, "gpu_count": 1, "gpu_milli": 1000, "nodes": 1}
 LOCATION_PARTS = ("column", "row", "cage", "slot", "node")
 # Cray's name of a location, such as c11-2c1s4n0: cabinet column and row, cage, slot, node.
 LOCATION_PATTERN = r"^c(?<column>\d+)-(?<row>\d+)c(?<cage>\d+)s(?<slot>\d+)n(?<node>\d+)$"
 
 
-def lives(source: Source) -> pl.DataFrame:
-    """Return one row per GPU, in file order, with LIFE_COLUMNS (trace blank) and these columns:
+def durations(source: Source) -> pl.DataFrame:
+    """Return one row per GPU, in file order, with DURATION_COLUMNS (trace blank) and these columns:
 
     batch (new, old), cage, dbe, otb (Boolean: it failed and had such an event), and column, row, slot, node. A stay
     with a blank duration lasted from insert to remove. A serial number with events but no stay is omitted.
@@ -66,10 +66,10 @@ def lives(source: Source) -> pl.DataFrame:
         )
         .collect()
     )
-    return conform(with_levels(frame, CLUSTERS), LIFE_COLUMNS)
+    return conform(add_levels(frame, CLUSTERS), DURATION_COLUMNS)
 
 
-FORMAT = Format(lives=lives)
+FORMAT = Format(durations=durations)
 
 
 def _longest_held(rows: pl.LazyFrame) -> pl.LazyFrame:

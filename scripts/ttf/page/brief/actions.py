@@ -2,7 +2,7 @@
 
 from ttf.display import statement_rules
 from ttf.display.brief_model import Action
-from ttf.display.phrases import with_numbers
+from ttf.display.phrases import fill_numbers
 from ttf.display.trace_numbers import Numbers
 from ttf.engine import words
 
@@ -20,7 +20,7 @@ _NAMES = {
 }
 
 
-@with_numbers
+@fill_numbers
 def actions(m: Numbers, unit: str) -> tuple[tuple[Action, ...], tuple[str, ...], str]:
     """Return at most five actions, the names of those not worth doing, and a summary sentence."""
     if statement_rules.r12_few_gpus(m):

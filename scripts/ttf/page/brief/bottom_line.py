@@ -3,14 +3,23 @@
 from collections.abc import Mapping
 
 from ttf.display import statement_rules
-from ttf.display.phrases import by_group, fill, fraction, hazard_scale, is_fraction, length, plain, with_numbers
+from ttf.display.phrases import (
+    compare_groups,
+    count_words,
+    fill_numbers,
+    fill_slots,
+    fraction,
+    hazard_scale,
+    is_fraction,
+    strip_markup,
+)
 from ttf.display.trace_numbers import Numbers
 from ttf.engine import words
 
 MOST_WORDS = 45
 
 
-@with_numbers
+@fill_numbers
 def bottom_line(m: Numbers, trace_info: Mapping) -> tuple[str, ...]:
     has_jobs = trace_info["gives"] == "jobs"
     return _job_sentences(m, trace_info["unit"]) if has_jobs else _component_sentences(m, trace_info)
@@ -27,7 +36,7 @@ def _job_sentences(m: Numbers, unit: str) -> tuple[str, ...]:
         clause = f"Of the [outcomes.ended_share] of {unit}s {_result_clause(m)}, [outcomes.failure_share] failed"
     first = f"{clause}."
     has_time = m.has(time_key) and not statement_rules.r12_few_gpus(m)
-    if has_time and not statement_rules.failed_time_is_bound(m):
+    if has_time and not statement_rules.is_failed_time_bound(m):
         conjunction = "but" if m[time_key] < 0.5 * m["outcomes.failure_share"] else "and"
         first = f"{clause}, {conjunction} failed attempts used [{time_key}] of GPU time."
     cause = _cause_clause(m) if has_time else ""
@@ -40,11 +49,11 @@ def _result_clause(m: Numbers) -> str:
 
 def _add_second_sentence(m: Numbers, first: str, clauses: list[list[str]]) -> tuple[str, ...]:
     """Return the first sentence and a second one of the clauses, each in its longest wording that fits."""
-    first, clauses = fill((first, clauses), m)
+    first, clauses = fill_slots((first, clauses), m)
     second: list[str] = []
     for wordings in clauses:
-        words_left = MOST_WORDS - length(first) - length("; ".join(second))
-        second += [text for text in wordings if text and length(text) <= words_left][:1]
+        words_left = MOST_WORDS - count_words(first) - count_words("; ".join(second))
+        second += [text for text in wordings if text and count_words(text) <= words_left][:1]
     sentence = "; ".join(second)
     return (first, f"{sentence[:1].upper()}{sentence[1:]}.") if sentence else (first,)
 
@@ -66,10 +75,10 @@ def _cause_clause(m: Numbers) -> str:
 def _target_wordings(m: Numbers, unit: str) -> list[str]:
     """Return wordings of what a run of the target size can expect, the longest first."""
     if statement_rules.r12_few_gpus(m):
-        return [statement_rules.few_gpus(m, unit)]
+        return [statement_rules.few_gpus_sentence(m, unit)]
     size = statement_rules.target(m).replace(" ", "-").replace(words.NO_BREAK, "-").removesuffix("s")
-    run = f"{words.article(plain(size))} {size} run"
-    if withheld := statement_rules.withheld_at_target(m):
+    run = f"{words.article(strip_markup(size))} {size} run"
+    if withheld := statement_rules.find_withheld_reasons(m):
         reason = "causes are not recorded" if statement_rules.r1_cause_unknown(m) else withheld.reasons[0]
         shortest = f"what {run} can expect cannot be estimated"
         return [f"{shortest}: {reason}", shortest]
@@ -90,7 +99,7 @@ def _target_wordings(m: Numbers, unit: str) -> list[str]:
 
 def _component_sentences(m: Numbers, trace_info: Mapping) -> tuple[str, ...]:
     unit = trace_info["unit"]
-    if not m.has("lives.units"):
+    if not m.has("durations.units"):
         outages = f"[data.outages outage] of [data.units_with_outage {unit}]"
         return (f"{outages}; the number of {unit}s observed is unknown, so there is no failure rate.",)
     if not m.has("mttf.mttf_s"):
@@ -102,10 +111,10 @@ def _component_sentences(m: Numbers, trace_info: Mapping) -> tuple[str, ...]:
     clauses = []
     verdict = m.value("lifetimes.verdict", "")
     if m.has("afr.afr"):
-        rate = f"[afr.afr]% of {words.many(unit)} fail in a year ({m.keyed_interval('afr.ci_{}')})"
+        rate = f"[afr.afr]% of {words.plural_noun(unit)} fail in a year ({m.keyed_interval('afr.ci_{}')})"
         first = f"{rate}: {failures} in [period.days day]."
     elif m.has("groups.highest.failed_share"):
-        first = f"{by_group(m, words.many(unit))}."
+        first = f"{compare_groups(m, words.plural_noun(unit))}."
         clauses.append(f"one failure per {unit} every {mean} of service ({ci}) describes neither group")
     elif verdict in ("falls", "rises"):
         change = "decreases" if verdict == "falls" else "increases"

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 from ttf.display.brief_model import Brief
 from ttf.display.metrics import Metrics
-from ttf.display.phrases import in_unit, plain
-from ttf.display.statement_rules import withhold
+from ttf.display.phrases import convert_units, strip_markup
+from ttf.display.statement_rules import remove_withheld
 from ttf.display.trace_numbers import Numbers
 from ttf.engine.size_unit import GPU
 from ttf.page.brief.actions import actions
@@ -19,13 +19,13 @@ from ttf.records.inputs import Inputs
 MAX_ACTIONS_WITH_CHANGES = 4
 
 
-def summed_up(metrics: Metrics, inputs: Inputs, trace_info: Mapping) -> Brief:
+def summarise_trace(metrics: Metrics, inputs: Inputs, trace_info: Mapping) -> Brief:
     """Return the brief; remove withheld numbers from the metrics and add the grade."""
-    withheld = withhold(Numbers(metrics))
+    withheld = remove_withheld(Numbers(metrics))
     for key in withheld:
         metrics.pop(key, None)
     brief = make_brief(Numbers(metrics), inputs, trace_info, withheld)
-    reason = plain(brief.grade_reasons[0]) if brief.grade_reasons else "no reservations"
+    reason = strip_markup(brief.grade_reasons[0]) if brief.grade_reasons else "no reservations"
     for key, value in (("grade", brief.grade), ("grade_reason", reason)):
         cell = {"value": value, "unit": "label", "n": None, "source": "brief.json", "column": key, "line": None}
         metrics[f"quality.{key}"] = cell
@@ -52,7 +52,7 @@ def make_brief(m: Numbers, inputs: Mapping, trace_info: Mapping, withheld: Mappi
         period=period(m, trace_info),
         changes=change_rows,
     )
-    return brief if m.size == GPU else in_unit(brief, m.size)
+    return brief if m.size == GPU else convert_units(brief, m.size)
 
 
 def _failure_words_in_trace(inputs: Mapping, trace_info: Mapping) -> list[str]:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from ttf.analyses.quality.compare_parts import CHANCE, CHANGED, FEWEST_PARTS, TOO_FEW, TOO_FEW_WEEKS
 from ttf.display import statement_rules
 from ttf.display.brief_model import Change, Changes
-from ttf.display.phrases import joined, of_trace, with_numbers
+from ttf.display.phrases import fill_numbers, join_parts, quote_trace_text
 from ttf.display.trace_numbers import Numbers
 from ttf.engine import words
 
@@ -32,27 +32,27 @@ _MEASURES = {
     "ettr": Measure("ETTR", "the ETTR"),
     "lost_time": Measure("Lost GPU time", "the lost GPU time"),
     "suspect_nodes": Measure(
-        "Suspect nodes", "suspect nodes", new_rows=("new_suspect_nodes", lambda row: of_trace(row["node"]))
+        "Suspect nodes", "suspect nodes", new_rows=("new_suspect_nodes", lambda row: quote_trace_text(row["node"]))
     ),
     "failure_words": Measure(
         *("Failure reasons", "failure reasons"),
         new_rows=(
             "new_failure_words",
-            lambda row: f"{row['kind']} {of_trace(row['word'], 40)} ({words.count(row['failures'])})",
+            lambda row: f"{row['kind']} {quote_trace_text(row['word'], 40)} ({words.count(row['failures'])})",
         ),
     ),
 }
 MOST_NAMED = 3
 
 
-@with_numbers
+@fill_numbers
 def changes(m: Numbers, inputs: Mapping, unit: str) -> Changes | None:
     """Return the changes, or None if fewer than two parts have jobs."""
     if not m.has("changes.part"):
         return None
     rows = tuple(_make_change(m, inputs, name, unit) for name in _MEASURES)
     return Changes(
-        title=f"What changed with {of_trace(m['changes.part'])}",
+        title=f"What changed with {quote_trace_text(m['changes.part'])}",
         summary=_summary(m, rows),
         rows=rows,
         forecast=_forecast_text(m, unit),
@@ -69,7 +69,7 @@ def _summary(m: Numbers, rows: tuple[Change, ...]) -> str:
     ]
     if changed_names := names[CHANGED]:
         claim = f"{words.count(len(changed_names))} of [changes.measures] measures changed ({MARKS[CHANGED]})"
-        return f"{'; '.join([f'{claim}: {words.listed(changed_names)}', *clauses])}."
+        return f"{'; '.join([f'{claim}: {words.join_list(changed_names)}', *clauses])}."
     return f"No measurable change in [changes.measures] measures: {'; '.join(clauses)}."
 
 
@@ -102,9 +102,9 @@ def _details_text(m: Numbers, inputs: Mapping, name: str, verdict: str) -> str:
         counts = " and ".join(f"[{key}.n_{side}]" for side in ("before", "after"))
         sample_sizes = f"n = {counts} {m.unit(f'{key}.n_after')}"
     if not m.has(f"{key}.difference"):
-        return joined(words.capital(m.value(f"{key}.reason", "not estimated")), sample_sizes)
+        return join_parts(words.capitalise(m.value(f"{key}.reason", "not estimated")), sample_sizes)
     if _MEASURES[name].new_rows:
-        return joined(_new_rows_text(inputs, *_MEASURES[name].new_rows), sample_sizes)
+        return join_parts(_new_rows_text(inputs, *_MEASURES[name].new_rows), sample_sizes)
     format_value = words.points if _MEASURES[name].unit == " points" else words.number
     value = m[f"{key}.difference"]
     difference = m.keyed(f"{key}.difference", f"{'+' * (value > 0)}{format_value(value)}") + _MEASURES[name].unit
@@ -118,7 +118,7 @@ def _details_text(m: Numbers, inputs: Mapping, name: str, verdict: str) -> str:
     gpu_hours = ""
     if m.has(f"{key}.gpu_hours_after"):
         gpu_hours = f"[{key}.gpu_hours_before] and [{key}.gpu_hours_after] GPU-h"
-    return joined(f"{difference}{f' ({ci})' if ci else ''}", gpu_hours, sample_sizes)
+    return join_parts(f"{difference}{f' ({ci})' if ci else ''}", gpu_hours, sample_sizes)
 
 
 def _new_rows_text(inputs: Mapping, table: str, format_row: Callable[[dict], str]) -> str:

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
 from ttf.display.brief_model import Fact
-from ttf.display.phrases import of_trace, with_numbers
+from ttf.display.phrases import fill_numbers, quote_trace_text
 from ttf.display.trace_numbers import Numbers
 from ttf.engine import words
 
@@ -20,7 +20,7 @@ _CAUSES = {
 LONGEST_WORDS = 120
 
 
-@with_numbers
+@fill_numbers
 def subtitle(m: Numbers, trace_info: Mapping) -> str:
     """Return "How reliably its jobs ran, 1 March to 7 June 2025 (99 days)"."""
     subject = f"How reliably its {trace_info['unit']}s {'ran' if trace_info['gives'] == 'jobs' else 'served'}"
@@ -47,14 +47,16 @@ def _dates(first_s: int, last_s: int, zone: str) -> str:
     return f"{start}{'' if first.year == last.year else f' {first.year}'} to {end}"
 
 
-@with_numbers
+@fill_numbers
 def facts(m: Numbers, trace_info: Mapping) -> tuple[Fact, ...]:
     has_jobs = trace_info["gives"] == "jobs"
     items = _job_facts(m, trace_info) if has_jobs else _component_facts(m, trace_info)
     basis = m.value("sizes.basis", "proxy" if has_jobs else "component")
     has_reasons = basis == "proxy" and m.has("taxonomy.trials")
     causes = "failure reasons read from the records" if has_reasons else _CAUSES[basis]
-    failures = of_trace(", ".join(trace_info.get("failure_words", ())) or "every recorded failure", LONGEST_WORDS)
+    failures = quote_trace_text(
+        ", ".join(trace_info.get("failure_words", ())) or "every recorded failure", LONGEST_WORDS
+    )
     return (
         *items,
         Fact(f"Failure by {'recorded state' if has_jobs else 'record'}; {causes}", "", failures),
@@ -65,7 +67,7 @@ def _job_facts(m: Numbers, trace_info: Mapping) -> list[Fact]:
     unit = trace_info["unit"]
     result = "with a result" if m.value("outcomes.unknown.jobs", 0) else "ended"
     ended = f"[outcomes.ended] {result}"
-    items = [Fact(f"{words.capital(unit)}s", "[data.jobs]", ended)]
+    items = [Fact(f"{words.capitalise(unit)}s", "[data.jobs]", ended)]
     if not m.size.is_gpu:
         items += [Fact("Nodes", "[data.nodes]")] if m.has("data.nodes") else []
     elif m.has("data.gpus"):
@@ -84,7 +86,7 @@ def _job_facts(m: Numbers, trace_info: Mapping) -> list[Fact]:
 
 def _component_facts(m: Numbers, trace_info: Mapping) -> list[Fact]:
     unit = trace_info["unit"]
-    if not m.has("lives.units"):
+    if not m.has("durations.units"):
         return [
             Fact(
                 "Outages",
@@ -93,8 +95,8 @@ def _component_facts(m: Numbers, trace_info: Mapping) -> list[Fact]:
             )
         ]
     items = [
-        Fact(f"{unit if unit.isupper() else words.capital(unit)}s", "[lives.units]"),
-        Fact("Failures", "[lives.failures]", _durations_note(m, trace_info)),
+        Fact(f"{unit if unit.isupper() else words.capitalise(unit)}s", "[durations.units]"),
+        Fact("Failures", "[durations.failures]", _durations_note(m, trace_info)),
     ]
     # Units that were never at risk have no exposure.
     if m.has("mttf.node_days"):
@@ -103,5 +105,5 @@ def _component_facts(m: Numbers, trace_info: Mapping) -> list[Fact]:
 
 
 def _durations_note(m: Numbers, trace_info: Mapping) -> str:
-    durations = f"[lives.lives] {words.many(trace_info['life'])}"
-    return "" if trace_info["life"] == trace_info["unit"] else f"in {durations}"
+    durations = f"[durations.durations] {words.plural_noun(trace_info['subject'])}"
+    return "" if trace_info["subject"] == trace_info["unit"] else f"in {durations}"

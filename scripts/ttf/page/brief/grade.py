@@ -1,14 +1,14 @@
 """The grade of the data: A, one step down for each problem, D at worst."""
 
 from ttf.display import statement_rules
-from ttf.display.phrases import with_numbers
+from ttf.display.phrases import fill_numbers
 from ttf.display.trace_numbers import Numbers
 
 GRADES = "ABCD"
 MOST_QUARANTINED, MOST_UNKNOWN, MOST_OPEN = 0.01, 0.25, 0.5
 
 
-@with_numbers
+@fill_numbers
 def grade_data(m: Numbers, unit: str = "job") -> tuple[str, tuple[str, ...]]:
     """Return the grade and the reasons for it; an A has none."""
     reasons = []
@@ -23,6 +23,6 @@ def grade_data(m: Numbers, unit: str = "job") -> tuple[str, tuple[str, ...]]:
     if m.value("sizes.basis", "") == "proxy" and not m.has("taxonomy.trials"):
         reasons.append("causes not recorded")
     if statement_rules.r12_few_gpus(m):
-        reasons.append(statement_rules.few_gpus(m, unit))
+        reasons.append(statement_rules.few_gpus_sentence(m, unit))
     grade = GRADES[min(len(reasons), len(GRADES) - 1)]
     return grade, tuple(reasons)

@@ -11,7 +11,7 @@ from ttf.analyses.outcomes.describe_strata.page import eligible, format_stratum
 from ttf.display import phrases, statement_rules
 from ttf.display.brief_model import WITHHELD
 from ttf.display.metrics import Metrics, cells
-from ttf.display.phrases import fill
+from ttf.display.phrases import fill_slots
 from ttf.display.trace_numbers import Numbers
 from ttf.engine import words
 from ttf.engine.size_unit import SizeUnit
@@ -30,7 +30,9 @@ def _limits(key: str, column: str) -> str:
     return " ".join(f"{name}={cell}" for name, cell in pairs if cell in STRATA.columns)
 
 
-_RATE = f"failures=infra_failures failures_per_1000_node_days node_days days_a_failure {_limits('ci_{}', 'rate_ci_{}')}"
+_RATE = (
+    f"failures=infra_failures failures_per_1000_node_days node_days days_per_failure {_limits('ci_{}', 'rate_ci_{}')}"
+)
 _MEDIAN = f"runtime_median_s=failure_median_s {_limits('runtime_median_{}_s', 'median_ci_{}_s')}"
 _FAILED_TIME = _limits("failed_gpu_hours_share_ci_{}", "failed_gpu_ci_{}")
 # The columns of a stratum, by the metric keys that tiles use.
@@ -66,9 +68,9 @@ def strata_json(table: pl.DataFrame, tile_names: Collection[str], m: Numbers, tr
     while strata.height and tile_names:
         groups: dict[str, dict] = {}
         for row in strata.iter_rows(named=True):
-            group = groups.setdefault(m.size.worded(words.capital(words.in_words(row["stratum_by"]))), {})
+            group = groups.setdefault(m.size.worded(words.capitalise(words.stratification_name(row["stratum_by"]))), {})
             parts = {name: _tile_parts(name, row, overall[0], m, trace_info) for name in tile_names}
-            group[_unique_name(row, group, m.size)] = phrases.in_unit(parts, m.size)
+            group[_unique_name(row, group, m.size)] = phrases.convert_units(parts, m.size)
         text = json.dumps({"groups": groups}, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
         if len(text.encode()) <= MOST_BYTES:
             return text
@@ -79,7 +81,7 @@ def strata_json(table: pl.DataFrame, tile_names: Collection[str], m: Numbers, tr
 def _unique_name(row: Row, names: Collection[str], size: SizeUnit) -> str:
     label = format_stratum(row["stratum_by"], row["stratum"])
     label = size.worded(label) if row["stratum_by"] == "gpus" else label
-    name = phrases.plain(phrases.of_trace(label, LONGEST_NAME)) or "(no name)"
+    name = phrases.strip_markup(phrases.quote_trace_text(label, LONGEST_NAME)) or "(no name)"
     numbered = (f"{name} ({number})" for number in itertools.count(2))
     return name if name not in names else next(candidate for candidate in numbered if candidate not in names)
 
@@ -93,7 +95,7 @@ def _numbers(row: Row) -> Numbers:
 def _tile_parts(name: str, row: Row, overall: Numbers, m: Numbers, trace_info: Mapping) -> dict[str, str]:
     """Return the parts of a tile of the stratum, with the number for all jobs as a comparison."""
     numbers, key = _numbers(row), KEY_BY_TILE[name]
-    tile = fill(
+    tile = fill_slots(
         {
             "failure_rate": lambda: tiles.failure_rate(numbers, trace_info["unit"], {}),
             "failed_gpu_time": lambda: tiles.failed_gpu_time(numbers, trace_info["unit"], {}),
@@ -103,13 +105,15 @@ def _tile_parts(name: str, row: Row, overall: Numbers, m: Numbers, trace_info: M
         numbers,
     )
     if tile is None or tile.state == WITHHELD:
-        reason = phrases.plain(tile.means) if tile else "No run time or no GPU time was recorded."
+        reason = phrases.strip_markup(tile.means) if tile else "No run time or no GPU time was recorded."
         return {"value": "Cannot be estimated", "state": WITHHELD, "means": reason}
     scope = ", over attempts of every size" if name == "node_rate" else ""
     comparison = f"All {trace_info['unit']}s: {overall.words(key)}{scope}."
-    parts = {part: phrases.plain(getattr(tile, part)) for part in ("value", "unit", "interval", "badge", "state")}
+    parts = {
+        part: phrases.strip_markup(getattr(tile, part)) for part in ("value", "unit", "interval", "badge", "state")
+    }
     if name == "when" and row["timeouts"] > statement_rules.MOSTLY * row["failures"]:
         parts["badge"] = "time limit"
     # Without failed GPU time there is no split by cause.
-    means = "" if name == "failed_gpu_time" and not row["failed_gpu_hours"] else phrases.plain(tile.means)
+    means = "" if name == "failed_gpu_time" and not row["failed_gpu_hours"] else phrases.strip_markup(tile.means)
     return {part: text for part, text in parts.items() if text} | {"means": f"{means} {comparison}".strip()}

@@ -8,15 +8,15 @@ from ttf.analyses.time_to_failure.fit_mttf import SURVIVAL_AT
 from ttf.display import statement_rules
 from ttf.display.brief_model import FEW, SHOWN, WITHHELD, Tile
 from ttf.display.phrases import (
+    fill_numbers,
     fraction,
     hazard_scale,
     is_fraction,
     is_repaired,
-    joined,
+    join_parts,
     noun,
-    plain,
-    timed,
-    with_numbers,
+    split_duration,
+    strip_markup,
 )
 from ttf.display.trace_numbers import Numbers
 from ttf.engine import words
@@ -29,7 +29,7 @@ CONDITIONS = 4
 MANY_WITHOUT_GPU = 0.1
 
 
-@with_numbers
+@fill_numbers
 def tiles(m: Numbers, inputs: Mapping, trace_info: Mapping) -> tuple[Tile, ...]:
     make = _job_tiles if trace_info["gives"] == "jobs" else _component_tiles
     return tuple(tile for tile in make(m, inputs, trace_info) if tile)
@@ -62,7 +62,7 @@ def _component_tiles(m: Numbers, inputs: Mapping, trace_info: Mapping) -> list[T
 
 def failure_rate(m: Numbers, unit: str, targets: Mapping) -> Tile:
     name, key = "failure_rate", "outcomes.failure_share"
-    title, link = f"{words.capital(unit)} failure rate", "outcomes"
+    title, link = f"{words.capitalise(unit)} failure rate", "outcomes"
     if not m.has(key):
         return Tile(name, title, WITHHELD, CANNOT, means=f"No {unit} has ended in success or failure.", link=link)
     means = f"Cancelled, running and waiting {unit}s are not counted."
@@ -81,7 +81,7 @@ def failure_rate(m: Numbers, unit: str, targets: Mapping) -> Tile:
     sample_size = "n = [outcomes.ended]"
     return Tile(
         *(name, title, _state(m.value("outcomes.failure.jobs", 0)), f"[{key}]", f"of ended {unit}s"),
-        interval=joined(m.keyed_interval("outcomes.failure_share_{}"), sample_size),
+        interval=join_parts(m.keyed_interval("outcomes.failure_share_{}"), sample_size),
         means=means,
         badge=_ended_badge(m) or _few_badge(m.value("outcomes.failure.jobs", 0)),
         link=link,
@@ -98,11 +98,13 @@ def failed_gpu_time(m: Numbers, unit: str, targets: Mapping) -> Tile | None:
     if untimed := m.value("lost_work.failed_without_time", 0):
         verbs = ("lacks", "counts") if untimed == 1 else ("lack", "count")
         sample_note = "[lost_work.failed_without_time failed attempt] {} a run time and {} as 0".format(*verbs)
-    bound_sign = "≥ " if statement_rules.failed_time_is_bound(m) else ""
+    bound_sign = "≥ " if statement_rules.is_failed_time_bound(m) else ""
     if m.size == GPU and m.value("data.jobs_without_gpu", 0) > MANY_WITHOUT_GPU * m["data.jobs"]:
         sample_note += f"; [data.jobs_without_gpu {unit}] had no GPU"
     if m.value("outcomes.running.gpu_hours_share", 0.0) > 0.5:
-        means = f"{words.capital(unit)}s still running account for [outcomes.running.gpu_hours_share] of the GPU time."
+        means = (
+            f"{words.capitalise(unit)}s still running account for [outcomes.running.gpu_hours_share] of the GPU time."
+        )
     elif m.has("failed_time.infra.share"):
         cause = max(("limit", "infra", "other"), key=lambda part: m[f"failed_time.{part}.share"])
         subjects = {"limit": "Time limits", "infra": "Infrastructure failures", "other": "Other failures"}
@@ -112,7 +114,7 @@ def failed_gpu_time(m: Numbers, unit: str, targets: Mapping) -> Tile | None:
     return Tile(
         *("failed_gpu_time", "GPU time in failed attempts", SHOWN, bound_sign + f"[{key}]"),
         "of [lost_work.gpu_hours] GPU-h",
-        interval=joined(m.keyed_interval(f"{key}_ci_{{}}"), sample_note),
+        interval=join_parts(m.keyed_interval(f"{key}_ci_{{}}"), sample_note),
         means=means,
         badge="lower bound" if bound_sign else _ended_badge(m),
         link="lost",
@@ -129,12 +131,12 @@ def node_rate(m: Numbers, inputs: Mapping, targets: Mapping, unit: str = "node",
         title = f"Failure rate per {unit}"
     rate_unit = f"per 1,000 {unit}-days"
     if statement_rules.has_no_nodes(m):
-        return Tile(name, title, WITHHELD, CANNOT, means=f"{words.capital(statement_rules.NO_NODES)}.", link=link)
+        return Tile(name, title, WITHHELD, CANNOT, means=f"{words.capitalise(statement_rules.NO_NODES)}.", link=link)
     if not m.has(key) and not m.has("sizes.rate.ci_high"):
         unknown = f"the number of {unit}s observed is unknown"
         reason = m.value("sizes.rate.reason", unknown if m.has("data.outages") else "no node was seen in use")
-        return Tile(name, title, WITHHELD, CANNOT, means=f"{words.capital(reason)}.", link=link)
-    if statement_rules.ends_mostly_unknown(m):
+        return Tile(name, title, WITHHELD, CANNOT, means=f"{words.capitalise(reason)}.", link=link)
+    if statement_rules.are_ends_mostly_unknown(m):
         no_ends = f"{_missing_ends_text(m)} have no recorded end, and so no time at risk."
         return Tile(name, title, WITHHELD, CANNOT, means=no_ends, link=link)
     failures = m["sizes.rate.failures"]
@@ -152,13 +154,13 @@ def node_rate(m: Numbers, inputs: Mapping, targets: Mapping, unit: str = "node",
         sample_note = f"[sizes.rate.failures] of [{all_failures} failure]"
     if is_of_large_jobs:
         sample_note += ", jobs > [sizes.rate.above_gpus] GPUs"
-    means = f"One failure per {unit} every [sizes.rate.days_a_failure] days of use."
+    means = f"One failure per {unit} every [sizes.rate.days_per_failure] days of use."
     if is_any_failure:
         means = "Includes user errors, so it is not comparable with infrastructure rates."
     means += _assumed_nodes(m)
     return Tile(
         *(name, title, _state(failures), f"[{key}]", rate_unit),
-        interval=joined(m.keyed_interval("sizes.rate.ci_{}", confidence=confidence), sample_note),
+        interval=join_parts(m.keyed_interval("sizes.rate.ci_{}", confidence=confidence), sample_note),
         means=means,
         badge="any failure" if is_any_failure else _few_badge(failures),
         link=link,
@@ -174,12 +176,12 @@ def _assumed_nodes(m: Numbers) -> str:
 
 
 def mttf_at_target(m: Numbers, inputs: Mapping, targets: Mapping) -> Tile:
-    title, link = f"MTTF of {words.article(plain(_target_size(m)))} {_target_size(m)} job", "scaling"
-    if withheld := statement_rules.withheld_at_target(m):
+    title, link = f"MTTF of {words.article(strip_markup(_target_size(m)))} {_target_size(m)} job", "scaling"
+    if withheld := statement_rules.find_withheld_reasons(m):
         unmet = f"{len(withheld.reasons)} of {CONDITIONS} conditions for this estimate not met"
-        meaning, needs = f"{words.capital(withheld.text)}.", f"Needed: {withheld.needed}." if withheld.needed else ""
+        meaning, needs = f"{words.capitalise(withheld.text)}.", f"Needed: {withheld.needed}." if withheld.needed else ""
         return Tile("mttf", title, WITHHELD, CANNOT, "", unmet, meaning, "not estimated", link, needs)
-    value, unit = timed(m, "ettr.mttf_s")
+    value, unit = split_duration(m, "ettr.mttf_s")
     failures = m.n(f"ettr.{m['ettr.by']}.ettr") or 0
     is_measured = m["ettr.by"] == "measured_rate"
     basis = f"{words.plural(failures, 'failure')} at this size" if is_measured else "1/N projection"
@@ -202,7 +204,7 @@ def mttf_at_target(m: Numbers, inputs: Mapping, targets: Mapping) -> Tile:
     meaning += _assumed_nodes(m)
     return Tile(
         *("mttf", title, _state(failures), value, unit),
-        interval=joined(_rate_interval(m, "ettr.mttf_{}_s", "ettr.mttf_s"), basis),
+        interval=join_parts(_rate_interval(m, "ettr.mttf_{}_s", "ettr.mttf_s"), basis),
         means=meaning,
         badge=badge,
         link=link,
@@ -214,14 +216,14 @@ def mttf_at_target(m: Numbers, inputs: Mapping, targets: Mapping) -> Tile:
 def ettr(m: Numbers, targets: Mapping) -> Tile:
     days = m.value("ettr.assumed.work_of_the_run", 0) / 86_400
     title, link = f"ETTR, {statement_rules.target(m)} for {days:g} days", "large-runs"
-    if statement_rules.withheld_at_target(m):
-        unmet = f"Depends on the MTTF of {words.article(plain(_target_size(m)))} {_target_size(m)} job"
+    if statement_rules.find_withheld_reasons(m):
+        unmet = f"Depends on the MTTF of {words.article(strip_markup(_target_size(m)))} {_target_size(m)} job"
         means = "Enter a failure rate in the planner to estimate it."
         return Tile("ettr", title, WITHHELD, CANNOT, "", unmet, means, "not estimated", link)
     method = m["ettr.by"]
     key, failures = f"ettr.{method}.ettr", m.n(f"ettr.{method}.ettr") or 0
     bound_keys = f"{key}_ci_{{}}"
-    ci = m.keyed_interval(bound_keys, confidence="90") or words.capital(m.value("ettr.no_interval", ""))
+    ci = m.keyed_interval(bound_keys, confidence="90") or words.capitalise(m.value("ettr.no_interval", ""))
     interruptions_key = f"ettr.{method}.interruptions"
     interruptions = f"[{interruptions_key}] interruptions" if m.has(interruptions_key) else ""
     scheduled_key = f"ettr.{method}.scheduled_share"
@@ -239,7 +241,7 @@ def ettr(m: Numbers, targets: Mapping) -> Tile:
     means += f" {_ASSUMPTION}"
     return Tile(
         *("ettr", title, _state(failures), f"[{key}]", time_base),
-        interval=joined(ci, interruptions),
+        interval=join_parts(ci, interruptions),
         means=means.strip(),
         badge=badge,
         link=link,
@@ -258,7 +260,7 @@ def failure_time(m: Numbers, inputs: Mapping, trace_info: Mapping) -> Tile | Non
         return _mean_time_range(m, link)
     key = "outcomes.failure.runtime_median_s"
     if m.has(key):
-        value, unit_text = timed(m, key)
+        value, unit_text = split_duration(m, key)
         bound_keys = "outcomes.failure.runtime_median_{}_s"
         count_key, failures = "outcomes.failure.with_runtime", m["outcomes.failure.with_runtime"]
         means, is_limit = _hazard_sentence(m), m[key] in [m[limit] for limit in statement_rules.limit_keys(m)]
@@ -271,7 +273,7 @@ def failure_time(m: Numbers, inputs: Mapping, trace_info: Mapping) -> Tile | Non
             )
         return Tile(
             *("when", f"When {unit}s fail", _state(failures), value, f"{unit_text}, median failed {unit}"),
-            interval=joined(m.keyed_interval(bound_keys, key), f"n = [{count_key} failure]"),
+            interval=join_parts(m.keyed_interval(bound_keys, key), f"n = [{count_key} failure]"),
             means=means,
             badge="time limit" if is_limit else _ended_badge(m),
             link=link,
@@ -283,10 +285,10 @@ def failure_time(m: Numbers, inputs: Mapping, trace_info: Mapping) -> Tile | Non
         # The survival curve is of gaps between outages and does not show this share.
         mini = None
     if m.has(key):
-        unit_text = f"of {words.many(noun(table, trace_info))} {lasting}"
+        unit_text = f"of {words.plural_noun(noun(table, trace_info))} {lasting}"
         return Tile(
             *("when", f"When {unit}s fail", SHOWN, f"[{key}]", unit_text),
-            interval=joined(m.keyed_interval(f"{group}.ci_{{}}"), "[survival.events failure]"),
+            interval=join_parts(m.keyed_interval(f"{group}.ci_{{}}"), "[survival.events failure]"),
             means=_hazard_sentence(m, hazard_scale(trace_info)),
             link=link,
             mini=mini,
@@ -315,8 +317,8 @@ def annual_rate(m: Numbers, unit: str) -> Tile | None:
         return None
     failures, days = "[afr.failures failure]", "[period.days day]"
     return Tile(
-        *("afr", "Annual failure rate", _state(m["afr.failures"]), f"[{key}]%", f"of {words.many(unit)} a year"),
-        interval=joined(m.keyed_interval("afr.ci_{}"), failures),
+        *("afr", "Annual failure rate", _state(m["afr.failures"]), f"[{key}]%", f"of {words.plural_noun(unit)} a year"),
+        interval=join_parts(m.keyed_interval("afr.ci_{}"), failures),
         means=f"Observed for {days}, scaled to a year.",
         link="time-to-failure",
     )
@@ -325,10 +327,10 @@ def annual_rate(m: Numbers, unit: str) -> Tile | None:
 def mean_time(m: Numbers, trace_info: Mapping) -> Tile | None:
     if not m.has("mttf.mttf_s"):
         return None
-    (value, unit_text), trend = timed(m, "mttf.mttf_s"), _hazard_trend(m, hazard_scale(trace_info))
+    (value, unit_text), trend = split_duration(m, "mttf.mttf_s"), _hazard_trend(m, hazard_scale(trace_info))
     return Tile(
         *("mttf", "Mean time to failure", _state(m["mttf.events"]), value, f"{unit_text} of service"),
-        interval=joined(m.keyed_interval("mttf.ci_{}_s", "mttf.mttf_s"), "[mttf.events failure]"),
+        interval=join_parts(m.keyed_interval("mttf.ci_{}_s", "mttf.mttf_s"), "[mttf.events failure]"),
         means=f"Time at risk divided by failures, over all {trace_info['unit']}s. {trend}".strip(),
         link="time-to-failure",
     )
@@ -337,7 +339,7 @@ def mean_time(m: Numbers, trace_info: Mapping) -> Tile | None:
 def repair(m: Numbers, unit: str) -> Tile | None:
     if not m.has("repair.median_s"):
         return None
-    value, unit_text = timed(m, "repair.median_s")
+    value, unit_text = split_duration(m, "repair.median_s")
     return Tile(
         *("repair", "Time to repair", SHOWN, value, f"{unit_text}, median"),
         interval=f"All {words.count(m.n('repair.median_s'))} recorded repairs counted",
@@ -360,14 +362,14 @@ def availability(m: Numbers) -> Tile | None:
     )
 
 
-@with_numbers
+@fill_numbers
 def excess(m: Numbers) -> Tile | None:
     if not m.value("lemons.tested", 0):
         return None
     name, title, link = "excess", "Nodes with excess failures", "nodes"
     if statement_rules.r11_no_power(m):
         risk = "a node that fails five times as often as the others could be missed"
-        means = f"{words.capital(statement_rules.why_no_finding(m))}: {risk}."
+        means = f"{words.capitalise(statement_rules.no_power_reason(m))}: {risk}."
         return Tile(name, title, WITHHELD, CANNOT, means=means, link=link)
     tested = "of [lemons.tested] tested"
     means = "No node has significantly more failures than expected."

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from ttf.display.trace_numbers import is_interval_field
 from ttf.engine.provenance.manifest_graph import Manifest
 from ttf.engine.words import plural
-from ttf.page.checks.thresholds import described, flat, interval_of
+from ttf.page.checks.thresholds import describe_number, read_interval, to_single_line
 
 DATA, PROGRAM, LIBRARIES, CONFIGURATION = "data", "program", "libraries", "configuration"
 # Packages that run jobs, draw, typeset or compress, but compute no numbers.
@@ -54,7 +54,7 @@ class Move(NamedTuple):
     causes: frozenset[str] | None
 
 
-def moves(earlier: Results, current: Results) -> list[Move]:
+def find_moves(earlier: Results, current: Results) -> list[Move]:
     """Return the common numbers whose value, unit or interval differs, in the order of `current`.
 
     Bounds of an interval are reported with their number, or alone if that did not move. Without a manifest of the
@@ -79,7 +79,7 @@ def moves(earlier: Results, current: Results) -> list[Move]:
 
 def _state(metrics: Mapping[str, Mapping[str, Any]], key: str) -> tuple:
     number = metrics[key]
-    return number["value"], number["unit"], interval_of(metrics, key)
+    return number["value"], number["unit"], read_interval(metrics, key)
 
 
 class _Comparison:
@@ -189,7 +189,7 @@ def _differs(earlier: Any, current: Any, strict: bool) -> bool:
 # Words ------------------------------------------------------------------------------------------------
 
 
-def because(causes: frozenset[str] | None, earlier: Results, current: Results) -> str:
+def describe_causes(causes: frozenset[str] | None, earlier: Results, current: Results) -> str:
     """Return the clause after "moved": "because the program changed (0.1.0 → 1.0.0)"."""
     if causes is None:
         return "for an unknown reason: results published with pseudonyms have no manifest"
@@ -213,7 +213,7 @@ def _versions(earlier: Mapping[str, Any], current: Mapping[str, Any]) -> str:
     """Return both versions of the program, else both commits, or "" if neither differs."""
     versions = earlier.get("version"), current.get("version")
     if None not in versions and versions[0] != versions[1]:
-        return f" ({flat(versions[0])} → {flat(versions[1])})"
+        return f" ({to_single_line(versions[0])} → {to_single_line(versions[1])})"
     commits = earlier["git"]["revision"], current["git"]["revision"]
     if None not in commits and commits[0] != commits[1]:
         return f" (commit {commits[0][:12]} → {commits[1][:12]})"
@@ -224,22 +224,24 @@ def _changed_versions(earlier: Mapping[str, Any], current: Mapping[str, Any]) ->
     earlier_versions, current_versions = _libraries(earlier), _libraries(current)
     for name in sorted(earlier_versions.keys() | current_versions.keys()):
         if earlier_versions.get(name) != current_versions.get(name):
-            yield flat(f"{name} {earlier_versions.get(name) or 'none'} → {current_versions.get(name) or 'none'}")
+            yield to_single_line(
+                f"{name} {earlier_versions.get(name) or 'none'} → {current_versions.get(name) or 'none'}"
+            )
 
 
-def was(move: Move, earlier: Results) -> str:
-    return f"was {described(earlier.metrics[move.subject], move.key)}"
+def describe_earlier_value(move: Move, earlier: Results) -> str:
+    return f"was {describe_number(earlier.metrics[move.subject], move.key)}"
 
 
-def told_of_moves(earlier: Results, current: Results) -> Iterator[str]:
+def report_moves(earlier: Results, current: Results) -> Iterator[str]:
     """Yield lines on all numbers that moved, grouped by cause, and the totals."""
-    moved = moves(earlier, current)
+    moved = find_moves(earlier, current)
     for causes in dict.fromkeys(move.causes for move in moved):
         same_cause = [move for move in moved if move.causes == causes]
-        yield f"{plural(len(same_cause), 'number')} moved {because(causes, earlier, current)}:"
+        yield f"{plural(len(same_cause), 'number')} moved {describe_causes(causes, earlier, current)}:"
         for move in same_cause:
-            value = described(current.metrics[move.subject], move.key)
-            yield f"  {move.subject}: {flat(move.key)}: {value}; {was(move, earlier)}"
+            value = describe_number(current.metrics[move.subject], move.key)
+            yield f"  {move.subject}: {to_single_line(move.key)}: {value}; {describe_earlier_value(move, earlier)}"
     for name in sorted(current.metrics.keys() ^ earlier.metrics.keys()):
         yield f"{name}: only in {'the earlier results' if name in earlier.metrics else 'the study'}."
     subjects = current.metrics.keys() & earlier.metrics.keys()

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from ttf.display.trace_numbers import Numbers, interval_about
+from ttf.display.trace_numbers import Numbers, find_interval
 from ttf.engine import words
 
 HELD, CROSSED, UNTOLD = "held", "crossed", "not available"
@@ -50,14 +50,18 @@ class Answer(NamedTuple):
     sentence: str
 
 
-def answer(rule: Rule, subject: Subject) -> Answer:
+def evaluate(rule: Rule, subject: Subject) -> Answer:
     """Evaluate a rule; the sentence states number, value, interval, n and limit."""
     if rule.number not in subject.metrics:
         reason = _missing_reason(rule.number, subject)
         state = CROSSED if rule.if_missing == "fail" else UNTOLD
-        return Answer(state, f"{subject.name}: {flat(rule.number)} is not available: {reason}.{_own_words(rule)}")
+        return Answer(
+            state, f"{subject.name}: {to_single_line(rule.number)} is not available: {reason}.{_own_words(rule)}"
+        )
     is_crossed = _is_crossed(rule, subject.metrics)
-    sentence = f"{subject.name}: {flat(rule.number)} is {_comparison_text(rule, subject.metrics)}.{_own_words(rule)}"
+    sentence = (
+        f"{subject.name}: {to_single_line(rule.number)} is {_comparison_text(rule, subject.metrics)}.{_own_words(rule)}"
+    )
     return Answer(CROSSED if is_crossed else HELD, sentence)
 
 
@@ -65,7 +69,7 @@ def _is_crossed(rule: Rule, metrics: Mapping[str, Mapping]) -> bool:
     value = metrics[rule.number]["value"]
     if rule.kind in ("is", "is_not"):
         return (value == rule.limit) == (rule.kind == "is")
-    interval = interval_of(metrics, rule.number) if rule.by == "interval" else None
+    interval = read_interval(metrics, rule.number) if rule.by == "interval" else None
     low, high = (value, value) if interval is None else interval[:2]
     return low > rule.limit if rule.kind == "above" else high is not None and high < rule.limit
 
@@ -74,23 +78,23 @@ def _comparison_text(rule: Rule, metrics: Mapping[str, Mapping]) -> str:
     """Return the number and the limit, with all digits if they would read the same."""
     number_info = metrics[rule.number]
     if rule.kind in ("is", "is_not"):
-        limit = in_words(rule.limit, number_info["unit"])
-        return described(metrics, rule.number) + (f", not {limit}" if rule.kind == "is_not" else "")
-    value, limit = (in_words(number, number_info["unit"]) for number in (number_info["value"], rule.limit))
+        limit = format_value(rule.limit, number_info["unit"])
+        return describe_number(metrics, rule.number) + (f", not {limit}" if rule.kind == "is_not" else "")
+    value, limit = (format_value(number, number_info["unit"]) for number in (number_info["value"], rule.limit))
     if value == limit:
         value, limit = (f"{number!r} {number_info['unit']}" for number in (number_info["value"], rule.limit))
     basis = ""
-    if interval_of(metrics, rule.number):
+    if read_interval(metrics, rule.number):
         basis = ", by the estimate alone" if rule.by == "estimate" else " with the whole interval"
-    return f"{described(metrics, rule.number, value)}, {rule.kind} {limit}{basis}"
+    return f"{describe_number(metrics, rule.number, value)}, {rule.kind} {limit}{basis}"
 
 
-def described(metrics: Mapping[str, Mapping], key: str, value: str | None = None) -> str:
+def describe_number(metrics: Mapping[str, Mapping], key: str, value: str | None = None) -> str:
     """Format a number with interval and n: 28.3% (CI 21.9–35.8%, clustered by user; n = 3,736); value: its text."""
     number_info = metrics[key]
-    text = value or in_words(number_info["value"], number_info["unit"])
+    text = value or format_value(number_info["value"], number_info["unit"])
     details = []
-    if interval := interval_of(metrics, key):
+    if interval := read_interval(metrics, key):
         basis = f", {interval.how}" if interval.how else ""
         details.append(f"CI {_bounds_text(interval, number_info['value'], number_info['unit'])}{basis}")
     if number_info["n"] is not None:
@@ -98,10 +102,10 @@ def described(metrics: Mapping[str, Mapping], key: str, value: str | None = None
     return f"{text} ({'; '.join(details)})" if details else text
 
 
-def in_words(value: float | str | bool, unit: str) -> str:
+def format_value(value: float | str | bool, unit: str) -> str:
     """Format a value as on the page, with its unit if the format lacks it; quote texts."""
     if isinstance(value, str | bool):
-        return f'"{flat(value)}"' if isinstance(value, str) else str(value).lower()
+        return f'"{to_single_line(value)}"' if isinstance(value, str) else str(value).lower()
     text = Numbers(it={"value": value, "unit": unit}).words("it").replace(words.NO_BREAK, " ")
     return text if unit in _HIDDEN_UNITS else f"{text} {unit}"
 
@@ -109,14 +113,14 @@ def in_words(value: float | str | bool, unit: str) -> str:
 def _bounds_text(interval: Interval, estimate: float, unit: str) -> str:
     low, high, _ = interval
     if high is None:
-        return f"{in_words(low, unit)} or more"
+        return f"{format_value(low, unit)} or more"
     if unit == "s":
-        return words.until(low, high, estimate).replace(words.NO_BREAK, " ")
+        return words.time_range(low, high, estimate).replace(words.NO_BREAK, " ")
     bound_unit = unit if unit in _HIDDEN_UNITS else ""
-    return words.span(in_words(low, bound_unit), in_words(high, bound_unit))
+    return words.join_range(format_value(low, bound_unit), format_value(high, bound_unit))
 
 
-def interval_of(metrics: Mapping[str, Mapping], key: str) -> Interval | None:
+def read_interval(metrics: Mapping[str, Mapping], key: str) -> Interval | None:
     """Return the clustered interval of a number, else the exact one, else None.
 
     In addition to the keys of `interval_about`, this knows those of medians and projections:
@@ -125,7 +129,7 @@ def interval_of(metrics: Mapping[str, Mapping], key: str) -> Interval | None:
     value = metrics[key]["value"]
     if isinstance(value, str | bool):
         return None
-    if interval := interval_about(metrics, key):
+    if interval := find_interval(metrics, key):
         low, high, cluster_by = interval
         return Interval(low, high, f"clustered by {cluster_by}" if cluster_by else "if independent")
     group, _, name = key.rpartition(".")
@@ -145,16 +149,16 @@ def interval_of(metrics: Mapping[str, Mapping], key: str) -> Interval | None:
 
 def _missing_reason(key: str, subject: Subject) -> str:
     if key in subject.withheld:
-        return flat(subject.withheld[key]).rstrip(".")
+        return to_single_line(subject.withheld[key]).rstrip(".")
     reason = subject.metrics.get(f"{key.rpartition('.')[0]}.reason", {})
-    return flat(reason["value"]) if reason else "the records of the trace do not contain it"
+    return to_single_line(reason["value"]) if reason else "the records of the trace do not contain it"
 
 
 def _own_words(rule: Rule) -> str:
-    return f" {flat(rule.say)}" if rule.say else ""
+    return f" {to_single_line(rule.say)}" if rule.say else ""
 
 
-def flat(text: object) -> str:
+def to_single_line(text: object) -> str:
     """Return a text on one line with control and direction characters escaped."""
     line = " ".join(str(text).split())
     return "".join(

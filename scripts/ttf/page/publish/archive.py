@@ -12,10 +12,10 @@ from datetime import UTC, datetime
 from html import escape
 
 from ttf.page.publication_record import Publication
-from ttf.page.publish.files import Published
+from ttf.page.publish.files import PackedFile
 
 
-def tar_of(files: Iterable[Published], folder: str, date: str) -> bytes:
+def pack_tar(files: Iterable[PackedFile], folder: str, date: str) -> bytes:
     """Return an xz tar of the files in one folder, sorted by path, mode 644, dated `date` (YYYY-MM-DD) at 0:00 UTC.
 
     The date is that of the publication, because tar warns of 1970.
@@ -33,7 +33,7 @@ def tar_of(files: Iterable[Published], folder: str, date: str) -> bytes:
     return buffer.getvalue()
 
 
-def deposit(publication: Publication, date: str) -> str:
+def deposit_metadata(publication: Publication, date: str) -> str:
     """Return the metadata of a deposit. Zenodo reads descriptions as HTML, so texts in them are escaped."""
     creators = [
         {key: text for key in ("name", "affiliation", "orcid") if (text := getattr(creator, key))}

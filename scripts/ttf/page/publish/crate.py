@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from ttf.page.publication_record import Creator, Publication
 from ttf.page.publish.entities import entity, ids, refer
-from ttf.page.publish.files import Published
+from ttf.page.publish.files import PackedFile
 from ttf.page.publish.run_crate import WORKFLOW_CRATE, describe_run
 
 METADATA = "ro-crate-metadata.json"
@@ -22,7 +22,7 @@ _SNAKEMAKE = "https://w3id.org/workflowhub/workflow-ro-crate#snakemake"
 
 
 def crate(
-    files: Sequence[Published],
+    files: Sequence[PackedFile],
     publication: Publication,
     date: str,
     snakemake_version: str,
@@ -101,13 +101,13 @@ def crate(
     return json.dumps({"@context": _CONTEXT, "@graph": graph}, indent=1, ensure_ascii=False) + "\n"
 
 
-def _file(file: Published) -> dict:
+def _file(file: PackedFile) -> dict:
     is_code = PurePosixPath(file.path).suffix in (".py", ".smk", ".sh", ".lua")
     return entity(
         quote(file.path),
         ["File", "SoftwareSourceCode"] if is_code else "File",
         name=file.name,
-        description=file.what or None,
+        description=file.description or None,
         variableMeasured=ids(_columns(file)) or None,
         contentSize=str(len(file.content)),
         encodingFormat=file.media_type,
@@ -115,10 +115,12 @@ def _file(file: Published) -> dict:
     )
 
 
-def _columns(file: Published) -> list[dict]:
+def _columns(file: PackedFile) -> list[dict]:
     table = PurePosixPath(file.path).stem
     return [
-        entity(f"#{table}-{name}", "PropertyValue", name=name, description=column.about, unitText=column.unit or None)
+        entity(
+            f"#{table}-{name}", "PropertyValue", name=name, description=column.description, unitText=column.unit or None
+        )
         for name, column in file.columns.items()
     ]
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from html import escape
 from typing import TYPE_CHECKING
 
-from ttf.analyses.catalogue import rooms
+from ttf.analyses.catalogue import load_analyses
 from ttf.engine.contract import Column, Table
 from ttf.page.report_contracts import DICTIONARY
 from ttf.page.results_tables import OF_STAGES
@@ -26,14 +26,14 @@ INTRODUCTION = (
 _STAGES_HEADING = "Stages before and around the analyses"
 
 
-def by_analysis(folders: tuple[str, ...] = ()) -> dict[str, tuple[Table, ...]]:
+def group_by_analysis(folders: tuple[str, ...] = ()) -> dict[str, tuple[Table, ...]]:
     """Return heading -> tables: the stages, then each analysis in the order of the page."""
-    analyses = rooms(folders).items()
+    analyses = load_analyses(folders).items()
     analysis_tables = {f"{name}: {analysis.question}": tuple(analysis.tables) for name, analysis in analyses}
     return {_STAGES_HEADING: OF_TRACES + OF_STAGES} | analysis_tables
 
 
-def kind_of(column: Column) -> str:
+def format_type(column: Column) -> str:
     """Return type and unit of a column: number (s)."""
     return f"{column.kind} ({column.unit})" if column.unit else column.kind
 
@@ -41,23 +41,23 @@ def kind_of(column: Column) -> str:
 def _rows(table: Table) -> Iterator[tuple[str, str, str]]:
     for name, column in table.columns.items():
         blank = f" Blank where {column.blank}." if column.blank else ""
-        yield name, kind_of(column), f"{column.about}{blank}"
+        yield name, format_type(column), f"{column.description}{blank}"
 
 
-def as_table(groups: Mapping[str, tuple[Table, ...]]) -> pl.DataFrame:
+def to_table(groups: Mapping[str, tuple[Table, ...]]) -> pl.DataFrame:
     """Return DICTIONARY: one row per column, or one row for a table without declared columns."""
     return DICTIONARY.frame(
         {
             "path": table.path,
             "table": table.name,
             "analysis": None if heading == _STAGES_HEADING else heading.partition(":")[0],
-            "row": table.about,
+            "row": table.description,
             "column": name,
             "heading": column and column.heading,
             "type": column and column.kind,
             "unit": column and (column.unit or None),
-            "meaning": column and column.about,
-            "blank_where": column and column.blank,
+            "meaning": column and column.description,
+            "blank_reason": column and column.blank,
         }
         for heading, tables in groups.items()
         for table in tables
@@ -65,7 +65,7 @@ def as_table(groups: Mapping[str, tuple[Table, ...]]) -> pl.DataFrame:
     )
 
 
-def as_markdown(groups: Mapping[str, tuple[Table, ...]]) -> str:
+def to_markdown(groups: Mapping[str, tuple[Table, ...]]) -> str:
     """Return docs/tables.md: a heading per analysis and table, a line per column."""
     lines = ["# Tables", "", INTRODUCTION, "", "`make docs` writes this page from the contracts; a test checks it.", ""]
     for heading, tables in groups.items():
@@ -73,17 +73,23 @@ def as_markdown(groups: Mapping[str, tuple[Table, ...]]) -> str:
         for table in tables:
             open_columns = ["plus the columns of the trace's format"] if table.open else []
             columns = [f"`{name}` {kind}: {meaning}" for name, kind, meaning in _rows(table)] + open_columns
-            lines += [f"**{table.path}** {table.about}", *([f"<br>{'<br>'.join(columns)}"] if columns else []), ""]
+            lines += [
+                f"**{table.path}** {table.description}",
+                *([f"<br>{'<br>'.join(columns)}"] if columns else []),
+                "",
+            ]
     return "\n".join(lines).rstrip() + "\n"
 
 
-def as_html(groups: Mapping[str, tuple[Table, ...]]) -> str:
+def to_html_page(groups: Mapping[str, tuple[Table, ...]]) -> str:
     """Return the dictionary as the body of a page of the site."""
     text = f"<p>{escape(INTRODUCTION)}</p>\n"
     for heading, tables in groups.items():
         text += f"<h2>{escape(heading)}</h2>\n"
         for table in tables:
-            text += f'<h3 id="table-{escape(table.name)}">{escape(table.path)}</h3>\n<p>{escape(table.about)}</p>\n'
+            text += (
+                f'<h3 id="table-{escape(table.name)}">{escape(table.path)}</h3>\n<p>{escape(table.description)}</p>\n'
+            )
             cells = "".join(_cells("td", row) for row in _rows(table))
             head = _cells("th", ("Column", "Type", "Description"))
             text += f'<div class="scroll"><table>\n{head}{cells}</table></div>\n' if cells else ""

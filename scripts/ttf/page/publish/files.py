@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ttf.engine.contract import Column, Table
-from ttf.engine.storage.tables import read_as_written
+from ttf.engine.storage.tables import read_without_renaming
 from ttf.engine.words import plural
 from ttf.page.publish.pseudonyms import escape_formulas
 
@@ -44,13 +44,13 @@ _DESCRIPTIONS = {
 
 
 @dataclass(frozen=True)
-class Published:
+class PackedFile:
     """A published file. path: its place on site or archive; what: its description; columns: those of a table."""
 
     path: str
     content: bytes
     name: str
-    what: str
+    description: str
     columns: Mapping[str, Column] = field(default_factory=dict)
 
     @property
@@ -62,7 +62,7 @@ class Published:
         return hashlib.sha256(self.content).hexdigest()
 
 
-def product_of(path: Path, study_folder: Path) -> Path:
+def original_product(path: Path, study_folder: Path) -> Path:
     """Return the product that a file publishes: itself, or the original of a copy with pseudonyms.
 
     study_folder: results/studies/<name>.
@@ -71,30 +71,30 @@ def product_of(path: Path, study_folder: Path) -> Path:
     return study_folder.parents[1] / path.relative_to(hidden) if path.is_relative_to(hidden) else path
 
 
-def place_of(path: Path, study_folder: Path) -> str:
+def published_path(path: Path, study_folder: Path) -> str:
     """Return the published path of a product: relative to the study folder, else starting with the trace."""
-    path = product_of(path, study_folder)
+    path = original_product(path, study_folder)
     return path.relative_to(study_folder if path.is_relative_to(study_folder) else study_folder.parents[1]).as_posix()
 
 
-def content_of(source: Path, table: Table | None) -> bytes:
+def read_published_content(source: Path, table: Table | None) -> bytes:
     """Return the published bytes of a product; tables are escaped so that spreadsheets evaluate no text."""
     content = source.read_bytes()
     if table is None or source.suffix != ".csv":
         return content
-    frame, table = read_as_written(source, table)
+    frame, table = read_without_renaming(source, table)
     escaped = escape_formulas(frame, table)
     return content if escaped.equals(frame) else escaped.write_csv().encode()
 
 
-def table_at(path: str, tables: Mapping[str, Table]) -> Table | None:
+def find_contract(path: str, tables: Mapping[str, Table]) -> Table | None:
     """Return the contract of the table at a path below any folder. tables: path of a product -> contract."""
     parts = Path(path).parts
     suffixes = ("/".join(parts[start:]) for start in range(len(parts)))
     return next((tables[suffix] for suffix in suffixes if suffix in tables), None)
 
 
-def words_of_charts(indexes: Iterable[Path]) -> dict[str, dict]:
+def read_chart_texts(indexes: Iterable[Path]) -> dict[str, dict]:
     """Return folder/name of each chart -> title, caption and text alternative, from the chart indexes."""
     return {
         f"{index.parent}/{name}": entry
@@ -103,41 +103,41 @@ def words_of_charts(indexes: Iterable[Path]) -> dict[str, dict]:
     }
 
 
-def published(source: Path, path: str, charts: Mapping[str, Mapping], tables: Mapping[str, Table]) -> Published:
+def describe_file(source: Path, path: str, charts: Mapping[str, Mapping], tables: Mapping[str, Table]) -> PackedFile:
     """Return the file at `source` for `path`, with a chart's title or a table contract's description.
 
     tables: path under the folder of the study or of a trace -> contract.
     """
-    table = table_at(path, tables)
-    content = content_of(source, table)
+    table = find_contract(path, tables)
+    content = read_published_content(source, table)
     name = Path(path).name
     stem = name.split(".")[0]
     chart = charts.get(f"{source.parent}/{stem}")
     if chart and not chart["empty"]:
-        return Published(path, content, chart["title"], chart["caption"])
+        return PackedFile(path, content, chart["title"], chart["caption"])
     if chart:
-        return Published(path, content, stem.replace("_", " "), f"Nothing to draw: {chart['empty']}.")
+        return PackedFile(path, content, stem.replace("_", " "), f"Nothing to draw: {chart['empty']}.")
     if table:
-        frame, table = read_as_written(source, table)
-        description = f"{table.about} {plural(frame.height, 'row')} of {', '.join(frame.columns)}"
-        return Published(path, content, stem.replace("_", " "), description, table.columns)
-    return Published(path, content, stem.replace("_", " "), _DESCRIPTIONS.get(name, ""))
+        frame, table = read_without_renaming(source, table)
+        description = f"{table.description} {plural(frame.height, 'row')} of {', '.join(frame.columns)}"
+        return PackedFile(path, content, stem.replace("_", " "), description, table.columns)
+    return PackedFile(path, content, stem.replace("_", " "), _DESCRIPTIONS.get(name, ""))
 
 
-def page_of_report(source: Path, path: str) -> Published:
+def describe_report_page(source: Path, path: str) -> PackedFile:
     """Return a page of the report, or its PDF, for publication."""
     description = "The report as a PDF" if source.suffix == ".pdf" else "A page of the report; it needs no network"
-    return Published(path, source.read_bytes(), source.stem, description)
+    return PackedFile(path, source.read_bytes(), source.stem, description)
 
 
-def png_of(svg: str) -> bytes:
+def render_png(svg: str) -> bytes:
     """Render an SVG to PNG at twice its size; it must not load anything (see ttf.display.charts.saving)."""
     import vl_convert
 
-    return smaller(vl_convert.svg_to_png(svg, scale=2))
+    return recompress_png(vl_convert.svg_to_png(svg, scale=2))
 
 
-def smaller(png: bytes) -> bytes:
+def recompress_png(png: bytes) -> bytes:
     """Recompress a PNG to about a third of its bytes; the converter is fast and compresses little."""
     chunks = list(_chunks(png))
     pixels = zlib.compress(zlib.decompress(b"".join(data for name, data in chunks if name == b"IDAT")), 9)

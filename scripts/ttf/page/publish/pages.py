@@ -13,9 +13,9 @@ from types import ModuleType
 import yaml
 
 from ttf.page.publication_record import Publication
-from ttf.page.render.packing import as_json
-from ttf.page.report.blocks import raw
-from ttf.page.report.citation import cited
+from ttf.page.render.packing import to_json
+from ttf.page.report.blocks import raw_block
+from ttf.page.report.citation import make_citation
 from ttf.page.report.trace_page import Entry, Frame, embed_script_data
 
 MARK = "<!-- more pages -->"
@@ -49,7 +49,7 @@ def sources(
         body = bodies.get(name) or str(macros.search())
         texts[f"{name}.qmd"] = _page(name, title, titles, publication, body, macros)
     index = [entry for page, text in reports.items() for entry in index_page(text, page, titles[page])]
-    texts["search-index.js"] = f"window.searchIndex = {as_json(index)};\n"
+    texts["search-index.js"] = f"window.searchIndex = {to_json(index)};\n"
     project = {"project": {"type": "default", "output-dir": "_site", "resources": ["search-index.js"]}}
     texts["_quarto.yml"] = yaml.safe_dump(project, sort_keys=False)
     return texts
@@ -58,13 +58,15 @@ def sources(
 def _page(
     name: str, title: str, titles: Mapping[str, str], publication: Publication, body: str, macros: ModuleType
 ) -> str:
-    frame = Frame(title, False, publication.version, cited(publication, publication.title, "", "site"), numbers=False)
+    frame = Frame(
+        title, False, publication.version, make_citation(publication, publication.title, "", "site"), numbers=False
+    )
     frame.top = [{"anchor": "content", "title": title}]
     site_entries = [Entry(text, f"{page}.html", current=page == name) for page, text in SITE_PAGES.items()]
     frame.groups = [("Report", [Entry(text, f"{page}.html") for page, text in titles.items()]), ("Site", site_entries)]
     html = f'{macros.opening(frame)}<section id="content"><h1>{title}</h1>\n{body}</section>{macros.closing(frame)}'
     html += embed_script_data({}, frame.citation)
-    return frame.front(f"{title}. {publication.description}") + raw(html.replace(MARK, ""))
+    return frame.front(f"{title}. {publication.description}") + raw_block(html.replace(MARK, ""))
 
 
 def index_page(qmd: str, page: str, trace: str) -> list[dict[str, str]]:

@@ -22,13 +22,13 @@ ANONYMOUS_KINDS = (
 _LETTERS = 12
 
 
-def pseudonym(text: str, kind: str, key: bytes) -> str:
+def make_pseudonym(text: str, kind: str, key: bytes) -> str:
     """Return the pseudonym user-3f9a2c51d07e of a name; kind: user, account, node ..., part of the hashed text."""
     digest = hmac.new(key, f"{kind}\0{text}".encode(), hashlib.sha256).hexdigest()
     return f"{kind}-{digest[:_LETTERS]}"
 
 
-def pseudonymised(frame: pl.DataFrame, table: Table, key: bytes) -> pl.DataFrame:
+def pseudonymise(frame: pl.DataFrame, table: Table, key: bytes) -> pl.DataFrame:
     """Replace all names in a frame by pseudonyms; blanks stay blank.
 
     Rows keep their order, except that rows sorted by name become sorted by pseudonym.
@@ -49,7 +49,7 @@ def _sort_by_pseudonym(frame: pl.DataFrame, table: Table, name: str) -> pl.DataF
 
 
 def _pseudonymise_column(frame: pl.DataFrame, name: str, column: Column, key: bytes) -> pl.Series:
-    kinds = frame[column.by] if column.by else [column.of] * frame.height
+    kinds = frame[column.by] if column.by else [column.name_kind] * frame.height
     text_by_cell = {row: _pseudonymise_cell(*row, column, key) for row in set(zip(frame[name], kinds, strict=True))}
     return pl.Series(name, [text_by_cell[row] for row in zip(frame[name], kinds, strict=True)], dtype=pl.String)
 
@@ -57,9 +57,9 @@ def _pseudonymise_column(frame: pl.DataFrame, name: str, column: Column, key: by
 def _pseudonymise_cell(text: str | None, kind: str | None, column: Column, key: bytes) -> str | None:
     if text is None or text in ("", "all") or kind in ANONYMOUS_KINDS.split():
         return text
-    if column.names == ANYBODY and column.ours and re.fullmatch(column.ours, text):
+    if column.names == ANYBODY and column.public_pattern and re.fullmatch(column.public_pattern, text):
         return text
-    return pseudonym(text, kind or column.of, key)
+    return make_pseudonym(text, kind or column.name_kind, key)
 
 
 # Texts that a spreadsheet evaluates as a formula, also after blanks and invisible characters.

@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from ttf.engine.provenance import seal
 from ttf.page.publication_record import Publication
-from ttf.page.publish.files import Published
+from ttf.page.publish.files import PackedFile
 
 RUN_REPORT = "snakemake-report.html"
 # The link in workflow/report/workflow.rst; on the site, the page lies next to it.
@@ -17,16 +17,16 @@ PAGE_OF_STUDY = re.compile(r"\.\./results/studies/[\w-]+/report/index\.html")
 _LABELS = {"source": "Source", "licence": "Licence", "citation": "Please cite"}
 
 
-def index_of(files: Iterable[Published], publication: Publication) -> str:
+def file_index(files: Iterable[PackedFile], publication: Publication) -> str:
     """Return the body of the page of files: name, size and description; one row for all formats of a chart."""
-    files_by_folder: dict[str, list[Published]] = {}
+    files_by_folder: dict[str, list[PackedFile]] = {}
     for file in files:
         files_by_folder.setdefault(file.path.partition("/")[0] if "/" in file.path else "", []).append(file)
     sections = [_section(folder, folder_files, publication) for folder, folder_files in sorted(files_by_folder.items())]
     return f"<p>{escape(publication.description)}</p>\n{''.join(sections)}"
 
 
-def readme_of(publication: Publication, study_folder: str = "") -> str:
+def make_readme(publication: Publication, study_folder: str = "") -> str:
     """Return README.md of the site, or of the archive, where the study's files lie in `study_folder`."""
     report = f"{study_folder}report/" if study_folder else ""
     lines = [f"# {_escape_markdown(publication.title)}", "", _escape_markdown(publication.description), ""]
@@ -77,13 +77,13 @@ def _page_rows(report: str, traces: int) -> list[str]:
     ]
 
 
-def _section(folder: str, files: list[Published], publication: Publication) -> str:
+def _section(folder: str, files: list[PackedFile], publication: Publication) -> str:
     entry = publication.traces.get(folder)
     title = folder if entry else {"": "The whole study", "comparison": "Comparison of the traces"}.get(folder, folder)
     text = f'<h2 id="folder-{quote(folder)}">{escape(title)}</h2>\n'
     if entry:
         text += _trace_paragraphs(entry)
-    charts: dict[str, list[Published]] = {}
+    charts: dict[str, list[PackedFile]] = {}
     for file in files:
         is_figure = PurePosixPath(file.path).parent.name == "figures"
         charts.setdefault(file.path.split(".")[0] if is_figure else file.path, []).append(file)
@@ -100,24 +100,24 @@ def _trace_paragraphs(entry: Mapping) -> str:
     return text + "".join(f'<p class="what">{label}: {value}</p>\n' for label, value in labelled)
 
 
-def _row(files: list[Published]) -> str:
+def _row(files: list[PackedFile]) -> str:
     """Return one row for a file, or for the formats of one chart."""
     first = files[0]
     links = [
         f'<a href="{quote(file.path)}">{escape(PurePosixPath(file.path).name)}</a> '
-        f'<span class="size">{size_in_words(len(file.content))}</span>'
+        f'<span class="size">{format_size(len(file.content))}</span>'
         for file in files
     ]
     # The site gets a PNG of each SVG.
     drawings = [file.path for file in files if file.path.endswith(".svg")]
     links += [f'<a href="{quote(path[:-3])}png">{escape(PurePosixPath(path).stem)}.png</a>' for path in drawings]
     description = escape(first.name)
-    if first.what:
-        description += f'<br><span class="what">{escape(first.what)}</span>'
+    if first.description:
+        description += f'<br><span class="what">{escape(first.description)}</span>'
     return f'<tr><td class="l">{"<br>".join(links)}</td><td class="l">{description}</td></tr>\n'
 
 
-def size_in_words(size: int) -> str:
+def format_size(size: int) -> str:
     """Format a size in decimal units: 1.2 MB."""
     for unit, scale in (("MB", 1_000_000), ("kB", 1_000)):
         if size >= scale:

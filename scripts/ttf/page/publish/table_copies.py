@@ -16,7 +16,7 @@ MOST_ROWS, LONGEST_TEXT, LONGEST_NAME, MOST_WHOLE = 1_048_576, 32_767, 31, 2**53
 CONTENTS = "contents"
 
 
-class Filled(NamedTuple):
+class TableRows(NamedTuple):
     """A table with its rows. path: such as results/sample/tables/mttf.csv."""
 
     path: str
@@ -39,9 +39,9 @@ def write_parquet(frame: pl.DataFrame) -> bytes:
     return file.getvalue()
 
 
-def name_sheets(tables: Iterable[Filled]) -> dict[str, tuple[Table, pl.DataFrame]]:
+def name_sheets(tables: Iterable[TableRows]) -> dict[str, tuple[Table, pl.DataFrame]]:
     """Return sheet name -> table and its rows of all traces, sorted by name."""
-    parts_by_name: dict[str, list[Filled]] = {}
+    parts_by_name: dict[str, list[TableRows]] = {}
     for part in tables:
         parts_by_name.setdefault(part.table.name, []).append(part)
     sheets: dict[str, tuple[Table, pl.DataFrame]] = {}
@@ -58,7 +58,7 @@ def _free_name(name: str, existing_names: Mapping[str, object]) -> str:
     return short
 
 
-def write_workbook(tables: Iterable[Filled], dictionary: pl.DataFrame, date: str) -> bytes:
+def write_workbook(tables: Iterable[TableRows], dictionary: pl.DataFrame, date: str) -> bytes:
     """Return the workbook: a contents sheet with one row per column (DICTIONARY), then one sheet per table.
 
     Numbers keep all digits; texts never become formulas or links; blank cells stay blank. A table with more rows than
@@ -112,12 +112,13 @@ def _fill_sheet(sheet, heading_format, rows: pl.DataFrame) -> None:
     sheet.autofilter(0, 0, max(rows.height, 1), max(rows.width - 1, 0))
 
 
-def more_tables(formats: Sequence[str], tables: Sequence[Filled], date: str) -> list[tuple[str, bytes, str]]:
+def export_tables(formats: Sequence[str], tables: Sequence[TableRows], date: str) -> list[tuple[str, bytes, str]]:
     """Return (path, content, description) of the files in `formats`: parquet, xlsx. tables: with the dictionary."""
     files = []
     if "parquet" in formats:
         files += [
-            (f"{part.path.removesuffix('.csv')}.parquet", write_parquet(part.rows), part.table.about) for part in tables
+            (f"{part.path.removesuffix('.csv')}.parquet", write_parquet(part.rows), part.table.description)
+            for part in tables
         ]
     if "xlsx" in formats:
         description = "All tables in one workbook, with a description of every column"

@@ -19,19 +19,19 @@ DIGITS = 5
 PAGE_FIELDS = ("$schema", "config", "title")
 
 
-def packed(charts: Mapping[str, dict]) -> dict[str, dict]:
+def pack_charts(charts: Mapping[str, dict]) -> dict[str, dict]:
     """Return Vega-Lite specifications by name, without title and config, with data by column."""
     return {name: _reduce_spec(spec) for name, spec in charts.items()}
 
 
-def as_json(value: object) -> str:
+def to_json(value: object) -> str:
     """Return JSON that is safe in a script element of the page."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
     # JSON has "<" only in strings; escaped, it can neither end the script nor start a shortcode.
     return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
 
 
-def deflated(text: str) -> str:
+def deflate(text: str) -> str:
     """Return the deflated text as base64: less than half as long."""
     return base64.b64encode(zlib.compress(text.encode(), 9)).decode("ascii")
 

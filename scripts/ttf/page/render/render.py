@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 
 from ttf.engine.errors import StudyError
-from ttf.engine.process.machine import refused_in
+from ttf.engine.process.machine import explain_error_text
 
 # Files that rendering needs next to the .qmd.
 RENDER_FILES = ("page.html", "references.bib")
@@ -34,7 +34,7 @@ def render(source: Path, page: Path) -> str:
             shutil.copyfile(file, work / file.name)
         command = [quarto, "render", source.name, "--to", "html"] if quarto else _pandoc_command(source.name)
         _run([*command, "--output", "made.html"], work)
-        name = renderer()
+        name = renderer_version()
         text = (
             (work / "made.html").read_text(encoding="utf-8").replace(_RENDERER, f'<span class="renderer">{name}</span>')
         )
@@ -45,7 +45,7 @@ def render(source: Path, page: Path) -> str:
     return name
 
 
-def renderer() -> str:
+def renderer_version() -> str:
     """Return name and version of the renderer: Quarto if it is on the PATH, else Pandoc."""
     quarto = shutil.which("quarto")
     process = subprocess.run([quarto or _find_pandoc(), "--version"], capture_output=True, text=True, check=False)
@@ -68,7 +68,9 @@ def _run(command: list[str], work: Path) -> None:
     problem = _PROBLEM.search(log)
     if process.returncode or problem:
         message = log[problem.start() :] if problem else log
-        raise StudyError(refused_in(log, [work]) or f"{Path(command[0]).name} could not render the page:\n{message}")
+        raise StudyError(
+            explain_error_text(log, [work]) or f"{Path(command[0]).name} could not render the page:\n{message}"
+        )
 
 
 def _check(text: str) -> None:

@@ -31,7 +31,7 @@ class NotComputable(Exception):
     """A claim's quantity cannot be computed; the message becomes the note of the scorecard."""
 
 
-def quantity(table: pl.DataFrame, query: Mapping) -> tuple[float, int | None]:
+def compute_quantity(table: pl.DataFrame, query: Mapping) -> tuple[float, int | None]:
     """Return (value, n) of a claim's quantity in a table; n is None if the rows do not state it.
 
     query: column; where: column -> value, list of values, or None for blank; aggregate: sum, max, min or count of the
@@ -87,7 +87,7 @@ def projected_mttf_h(gpus: int, failures_per_1000_node_days: float) -> float:
     return 24 * 1000 / (nodes * failures_per_1000_node_days)
 
 
-def printed_ettr(plan: Mapping) -> float:
+def compute_printed_ettr(plan: Mapping) -> float:
     """Return the ETTR of a formula for printed numbers; see the schema of the claims.
 
     Raises NotComputable if the approximation is undefined.
@@ -102,7 +102,7 @@ def printed_ettr(plan: Mapping) -> float:
     return ettr
 
 
-def arithmetic(parts: Sequence[float], whole: float | None = None) -> float:
+def sum_printed(parts: Sequence[float], whole: float | None = None) -> float:
     """Return the exact decimal sum of printed numbers, divided by `whole` if given."""
     total = sum(Decimal(str(part)) for part in parts)
     return float(total if whole is None else total / Decimal(str(whole)))
@@ -118,7 +118,7 @@ def scorecard(claims: Sequence[Mapping], study: Sequence[str], tables: Tables) -
     """
     rows = []
     for claim in claims:
-        missing_traces = [trace for trace in traces_of(claim) if trace not in study]
+        missing_traces = [trace for trace in claim_traces(claim) if trace not in study]
         if "missing" in claim:
             outcome = {"verdict": NOT_COMPUTABLE, "note": claim["missing"]}
         elif missing_traces and "table" in claim["quantity"]:
@@ -130,7 +130,7 @@ def scorecard(claims: Sequence[Mapping], study: Sequence[str], tables: Tables) -
     return SCORECARD.frame(rows)
 
 
-def traces_of(claim: Mapping) -> list[str]:
+def claim_traces(claim: Mapping) -> list[str]:
     """Return the traces whose tables a claim needs: its own, and those pooled with it."""
     return [claim["trace"], *claim.get("quantity", {}).get("also", [])]
 
@@ -140,13 +140,13 @@ def _check_claim(claim: Mapping, tables: Tables) -> dict:
     query, n = claim["quantity"], None
     try:
         if "table" in query:
-            computed, n = quantity(_read_tables(claim, tables), query)
+            computed, n = compute_quantity(_read_tables(claim, tables), query)
         elif "projection" in query:
             computed = projected_mttf_h(**query["projection"])
         elif "arithmetic" in query:
-            computed = arithmetic(**query["arithmetic"])
+            computed = sum_printed(**query["arithmetic"])
         else:
-            computed = printed_ettr(query["ettr"])
+            computed = compute_printed_ettr(query["ettr"])
     except NotComputable as error:
         return {"verdict": NOT_COMPUTABLE, "note": str(error)}
     return _verdict(claim, computed, n)
@@ -154,7 +154,7 @@ def _check_claim(claim: Mapping, tables: Tables) -> dict:
 
 def _read_tables(claim: Mapping, tables: Tables) -> pl.DataFrame:
     name = claim["quantity"]["table"]
-    table_by_trace = {trace: tables(trace, name) for trace in traces_of(claim)}
+    table_by_trace = {trace: tables(trace, name) for trace in claim_traces(claim)}
     if missing_traces := [trace for trace, table in table_by_trace.items() if table is None]:
         verb = "has" if len(missing_traces) == 1 else "have"
         raise NotComputable(f"{', '.join(missing_traces)} {verb} no table {name}")
@@ -189,12 +189,12 @@ def implied_counts(claims: Sequence[Mapping], study: Sequence[str], tables: Tabl
     rows = []
     for claim in paired:
         r, p = claim["printed"]["r"], claim["printed"]["p"]
-        n_found = None
+        n_in_data = None
         if claim["trace"] in study and (table := tables(claim["trace"], claim["quantity"]["table"])) is not None:
             matching = _select_rows(table, claim["quantity"].get("where", {}))
-            n_found = matching["n"].item() if matching.height == 1 else None
+            n_in_data = matching["n"].item() if matching.height == 1 else None
         row = {name: claim.get(name) for name in IMPLIED_N.columns}
-        row |= {"printed_r": r, "printed_p": p, "n_found": n_found}
+        row |= {"printed_r": r, "printed_p": p, "n_in_data": n_in_data}
         try:
             low, best, high = implied_n(r, p)
         except ValueError as error:
@@ -206,10 +206,10 @@ def implied_counts(claims: Sequence[Mapping], study: Sequence[str], tables: Tabl
             row |= {"verdict": "impossible", "note": "no number of points gives this r with this p"}
         elif other_ids:
             row |= {"verdict": "identical", "note": f"the same r and p, digit for digit, as {', '.join(other_ids)}"}
-        elif n_found is None:
+        elif n_in_data is None:
             row |= {"verdict": NOT_RUN, "note": f"{claim['trace']} is not in this study"}
         else:
-            agrees = (low or 0) <= n_found <= (high or n_found)
+            agrees = (low or 0) <= n_in_data <= (high or n_in_data)
             row |= {"verdict": "agrees" if agrees else DIFFERS, "note": None}
         rows.append(row)
     return IMPLIED_N.frame(rows)

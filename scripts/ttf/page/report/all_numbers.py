@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from ttf.display.trace_numbers import Numbers, interval_about
+from ttf.display.trace_numbers import Numbers, find_interval
 from ttf.engine import words
 from ttf.engine.contract import Table
 
@@ -36,7 +36,7 @@ def _row(metrics: Numbers, key: str, tables: Mapping[str, Table], index_by_descr
     value, unit, n, source, column = (dict.__getitem__(metrics, key)[name] for name in names)
     is_text, description = isinstance(value, str), _description(column, tables.get(source))
     low, high, ci = "", "", ""
-    if interval := interval_about(metrics, key):
+    if interval := find_interval(metrics, key):
         low, high = (_exact_text(end) for end in interval[:2])
         ci = f"clustered by {interval[2]}" if interval[2] else "if independent"
     return Row(
@@ -61,4 +61,4 @@ def _exact_text(value: float | None) -> str:
 def _description(column: str, table: Table | None) -> str:
     if table is None:
         return ""
-    return table.columns[column].about if column in table.columns else table.about
+    return table.columns[column].description if column in table.columns else table.description

@@ -9,8 +9,8 @@ import jinja2
 from markupsafe import Markup
 
 from ttf.display import phrases
-from ttf.display.charts.inline import bare, inline
-from ttf.display.report_tables import Shown
+from ttf.display.charts.inline import extract_drawing, make_page_element
+from ttf.display.report_tables import PageTable
 from ttf.display.report_trace import Trace
 from ttf.engine import words
 from ttf.page.brief.mini_charts import draw_mini
@@ -27,15 +27,15 @@ def macros(templates: Path, name: str = "blocks.html"):
         undefined=jinja2.StrictUndefined,
     )
     jinja.filters |= {
-        "html": lambda text: Markup(phrases.html(text)),
-        "plain": phrases.plain,
+        "html": lambda text: Markup(phrases.to_html(text)),
+        "plain": phrases.strip_markup,
         "mini": lambda chart: Markup(draw_mini(chart)),
         "plural": words.plural,
     }
     return jinja.get_template(name).module
 
 
-def raw(html: str) -> str:
+def raw_block(html: str) -> str:
     """Return HTML as a raw block of .qmd, which renderers pass through."""
     lines = "\n".join(line for line in str(html).splitlines() if line.strip())
     return f"\n\n```{{=html}}\n{lines}\n```\n\n"
@@ -44,7 +44,7 @@ def raw(html: str) -> str:
 class Blocks:
     """The figures and tables of a page as .qmd; each appears once and is numbered by position."""
 
-    def __init__(self, trace: Trace, templates: Path, tables: Mapping[str, Shown]) -> None:
+    def __init__(self, trace: Trace, templates: Path, tables: Mapping[str, PageTable]) -> None:
         self.trace, self.tables, self._macros = trace, tables, macros(templates)
         self.figures = trace.figures
         # tbl-name or fig-name -> label, such as "Figure 2".
@@ -68,7 +68,9 @@ class Blocks:
         self.labels[f"fig-{name.replace('_', '-')}"] = f"Figure {len(self.charts)}"
         drawings = {
             width: Markup(
-                inline(bare(file.read_text(encoding="utf-8")), f"{name}-{width}", entry["title"], entry["alt"])
+                make_page_element(
+                    extract_drawing(file.read_text(encoding="utf-8")), f"{name}-{width}", entry["title"], entry["alt"]
+                )
             )
             for width, file in (("wide", folder / f"{name}.svg"), ("narrow", folder / f"{name}.narrow.svg"))
             if width == "wide" or entry["narrow"]
@@ -78,7 +80,7 @@ class Blocks:
     def chart(self, name: str) -> str:
         """Return a chart for a fold as .qmd."""
         html = "" if name in self.open_charts else self.figure(name)
-        return raw(html) if html else ""
+        return raw_block(html) if html else ""
 
     def table(self, name: str, caption: str) -> str:
         """Return a table with its caption (Markdown) as .qmd, or "" if it has no rows."""
@@ -88,10 +90,10 @@ class Blocks:
         count = sum(label.startswith("tbl-") for label in self.labels) + 1
         self.labels[f"tbl-{name}"] = f"Table {count}"
         files = str(self._macros.table_files(Path(table_args.contract.path).name))
-        html = table_args.html(name)
-        return f"\n:::: {{#table-{name} .table-figure}}\n::: {{.caption}}\n{caption}\n:::\n{raw(html + files)}::::\n\n"
+        body = raw_block(table_args.html(name) + files)
+        return f"\n:::: {{#table-{name} .table-figure}}\n::: {{.caption}}\n{caption}\n:::\n{body}::::\n\n"
 
 
-def counted(qmd: str) -> tuple[int, int]:
+def count_blocks(qmd: str) -> tuple[int, int]:
     """Return the numbers of tables and figures in a .qmd text."""
     return len(re.findall(r'<table data-name="', qmd)), len(re.findall(r'<figure class="figure"', qmd))

@@ -14,7 +14,7 @@ class Citation:
     bibtex: str
 
 
-def cited(publication: Publication, title: str, period: str, key_name: str) -> Citation:
+def make_citation(publication: Publication, title: str, period: str, key_name: str) -> Citation:
     """Return the citation of the page `title` on data of a period ("" if unknown); key_name: the trace or study."""
     authors = "; ".join(creator.name for creator in publication.creators)
     subject = f"Time to Failure report: {title}" + (f" ({period})" if period else "")

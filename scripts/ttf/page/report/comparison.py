@@ -15,13 +15,13 @@ from ttf.analyses.comparison.compare_traces import page as analysis_page
 from ttf.display import phrases
 from ttf.display.brief_model import FEW, WITHHELD, Tile
 from ttf.display.charts.theme import FAILURE, GRID, INFRA
-from ttf.display.phrases import joined
+from ttf.display.phrases import join_parts
 from ttf.display.report_trace import Trace
 from ttf.display.statement_rules import choose_shape
-from ttf.display.trace_numbers import interval_about
+from ttf.display.trace_numbers import find_interval
 from ttf.engine import words
 from ttf.engine.size_unit import GPU
-from ttf.page.report.blocks import Blocks, counted, macros, raw
+from ttf.page.report.blocks import Blocks, count_blocks, macros, raw_block
 from ttf.page.report.trace_page import Entry, Frame, embed_script_data
 
 # px
@@ -64,7 +64,7 @@ class Row:
 
 def make_row(trace: Trace, href: str) -> Row:
     """Return the row of a trace of jobs, or of components, which have few of the measures."""
-    m, trace_info = trace.metrics, trace.about
+    m, trace_info = trace.metrics, trace.info
     kind = "synthetic" if trace_info["synthetic"] else ""
     notes = [kind, "" if trace.has_jobs else f"lifetimes of {trace_info['unit']}s", trace.brief.period]
     key, scope = choose_shape(m)
@@ -72,7 +72,7 @@ def make_row(trace: Trace, href: str) -> Row:
     if not trace.has_jobs:
         reason = f"its rate is per {trace_info['unit']} in service, not per node that jobs use"
         rate = Cell(reason=reason, placeholder="not comparable")
-        return Row(href, trace.title, joined(*notes, by=", "), Cell(), Cell(), rate, Cell(), Cell(), shape)
+        return Row(href, trace.title, join_parts(*notes, by=", "), Cell(), Cell(), rate, Cell(), Cell(), shape)
     ended = words.count(m.n("outcomes.failure_share")) if m.has("outcomes.failure_share") else "0"
     rate = _tile_cell(trace, "node_rate", words.number)
     if m.value(_CAUSE_BASIS, "proxy") == "proxy":
@@ -83,7 +83,7 @@ def make_row(trace: Trace, href: str) -> Row:
         note = f"{words.count(m['ettr.assumed.size_of_the_run'])} {unit}"
         ettr = replace(ettr, note=note)
     return Row(
-        *(href, trace.title, joined(*notes, by=", ")),
+        *(href, trace.title, join_parts(*notes, by=", ")),
         jobs=Cell(words.count(m["data.jobs"]) if m.has("data.jobs") else "", f"{ended} ended"),
         failed=_tile_cell(trace, "failure_rate", words.share),
         rate=rate,
@@ -102,24 +102,24 @@ def _largest_job_cell(m) -> Cell:
 def _tile_cell(trace: Trace, name: str, format_value: Callable[[float], str]) -> Cell:
     """Return the number of a tile of the trace's page, or the reason why there is none."""
     tile: Tile | None = next((tile for tile in trace.brief.tiles if tile.name == name), None)
-    if tile is None or tile.state == WITHHELD or not phrases.keys(tile.value):
+    if tile is None or tile.state == WITHHELD or not phrases.list_keys(tile.value):
         reason = tile.interval or tile.means if tile else "the trace has no such number"
-        return Cell(reason=phrases.plain(reason).rstrip("."))
-    key = phrases.keys(tile.value)[0]
+        return Cell(reason=phrases.strip_markup(reason).rstrip("."))
+    key = phrases.list_keys(tile.value)[0]
     cell = _number_cell(trace.metrics, key, format_value, tile.state == FEW)
     # A bound such as "< 0.4" is not an estimate, so it is not drawn.
-    return cell if tile.value.startswith("{") else Cell(phrases.plain(tile.value), is_few=cell.is_few)
+    return cell if tile.value.startswith("{") else Cell(phrases.strip_markup(tile.value), is_few=cell.is_few)
 
 
 def _number_cell(m, key: str, format_value: Callable[[float], str], is_few: bool = False) -> Cell:
     if not m.has(key):
         return Cell(reason="the trace has no such number")
-    low, high, _ = interval_about(m, key) or (None, None, "")
+    low, high, _ = find_interval(m, key) or (None, None, "")
     if low is None or high is None:
         return Cell(format_value(m[key]), exact=m[key], is_few=is_few)
     low_keys = (f"{key}_low", f"{key}_ci_low", f"{key.rpartition('.')[0]}.ci_low")
     is_clustered = any(f"{end}_clustered" in m for end in low_keys)
-    note = words.span(format_value(low), format_value(high)) + ("" if is_clustered else "*")
+    note = words.join_range(format_value(low), format_value(high)) + ("" if is_clustered else "*")
     return Cell(format_value(m[key]), note, exact=m[key], bounds=(low, high), is_few=is_few)
 
 
@@ -200,9 +200,9 @@ def comparison_page(
     shared = macros(templates)
     contents = "outcomes, run times, queueing, failure share and MTTF of GPU jobs"
     heading = '<section id="details"><h2 class="kicker">Tables and charts</h2>'
-    opening = f"{heading}{shared.fold('compared', 'Details', contents, *counted(fold))}"
-    details = raw(opening) + fold + raw("</details></section>")
+    opening = f"{heading}{shared.fold('compared', 'Details', contents, *count_blocks(fold))}"
+    details = raw_block(opening) + fold + raw_block("</details></section>")
     data = embed_script_data({name: comparison.spec(name) for name in blocks.charts}, frame.citation)
     body_start = f"{shared.opening(frame)}{frame.print_footer()}{overview}"
-    body = raw(body_start) + details + raw(f"{shared.closing(frame)}{data}")
-    return words.unbroken(frame.front(f"{first} {second}") + body)
+    body = raw_block(body_start) + details + raw_block(f"{shared.closing(frame)}{data}")
+    return words.add_no_break_spaces(frame.front(f"{first} {second}") + body)

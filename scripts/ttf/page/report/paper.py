@@ -9,8 +9,8 @@ from pathlib import Path
 
 from ttf.display import phrases
 from ttf.display.brief_model import Fact
-from ttf.display.charts.glyphs import SPELLED, lacks, spelled
-from ttf.display.charts.saving import still
+from ttf.display.charts.glyphs import SPELLED, has_missing_glyphs, spell_missing_glyphs
+from ttf.display.charts.saving import static_picture
 from ttf.display.charts.theme import LIGHT
 from ttf.engine import words
 from ttf.engine.errors import StudyError
@@ -29,7 +29,7 @@ _CLOSING = (
 )
 
 
-def paper(page: TracePage, publication: Publication, templates: Path, work: Path) -> Path:
+def write_pdf(page: TracePage, publication: Publication, templates: Path, work: Path) -> Path:
     """Write the PDF of a page into the folder `work`; return its path. Raises StudyError if Typst fails or warns."""
     import typst
 
@@ -59,11 +59,11 @@ def _source(page: TracePage, publication: Publication, templates: Path, work: Pa
 
     def record(text: str) -> str:
         used_texts.append(text)
-        return spelled(text)
+        return spell_missing_glyphs(text)
 
     # Every text passes through the filter t.
     jinja.filters |= {
-        "t": lambda text: words.typst_string(record(phrases.plain(str(text)))),
+        "t": lambda text: words.typst_string(record(phrases.strip_markup(str(text)))),
         "strings": lambda texts: words.typst_strings([record(text) for text in texts]),
         "draw": lambda chart: words.typst_string(_set_font(_resolve_colours(record(draw_mini(chart))))),
     }
@@ -91,7 +91,7 @@ def _source(page: TracePage, publication: Publication, templates: Path, work: Pa
         **{name.replace("-", ""): LIGHT[name] for name in ("ink", "ink-2", "ink-3", "line", "sunken")},
         **{name.replace("-", "_"): LIGHT[name] for name in ("warn-ink", "warn-bg", "stop-ink", "stop-bg")},
     )
-    return text + (f"\n#faint[#{words.typst_string(SPELLED)}]\n" if any(map(lacks, used_texts)) else "")
+    return text + (f"\n#faint[#{words.typst_string(SPELLED)}]\n" if any(map(has_missing_glyphs, used_texts)) else "")
 
 
 def _resolve_colours(svg: str) -> str:
@@ -100,7 +100,7 @@ def _resolve_colours(svg: str) -> str:
 
 def _charts(page: TracePage, names: Iterable[str], work: Path) -> Iterable[tuple[str, str]]:
     for name in filter(page.blocks.has_chart, names):
-        svg = still(page.trace.folder / "figures" / f"{name}.svg")
+        svg = static_picture(page.trace.folder / "figures" / f"{name}.svg")
         (work / f"{name}.svg").write_text(_set_font(svg), encoding="utf-8")
         yield f"{name}.svg", page.blocks.figures[name]["alt"]
 

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import polars as pl
 
-from ttf.display.report_tables import Shown
+from ttf.display.report_tables import PageTable
 from ttf.display.report_trace import Trace
 from ttf.engine import words
 
@@ -13,14 +13,14 @@ from ttf.engine import words
 MAX_PARTS = 20
 
 
-def tables(trace: Trace) -> dict[str, Shown]:
+def tables(trace: Trace) -> dict[str, PageTable]:
     """Return the tables on data quality, and on the agreement of two sources of times."""
 
-    def make_table(table: str, columns: Mapping | Sequence, frame: pl.DataFrame | None = None, **settings) -> Shown:
+    def make_table(table: str, columns: Mapping | Sequence, frame: pl.DataFrame | None = None, **settings) -> PageTable:
         """Return a table of the page with the rows of `table`, or those in `frame`."""
-        return Shown(trace.table(table) if frame is None else frame, columns, trace.contracts[table], **settings)
+        return PageTable(trace.table(table) if frame is None else frame, columns, trace.contracts[table], **settings)
 
-    account_columns = ("table", "rows_read", "rows_kept", "rows_quarantined")
+    account_columns = ("table", "rows_read", "rows_accepted", "rows_quarantined")
     statistics = trace.table("statistics")
     values = ("minimum", "middle", "maximum")
     statistics = statistics.with_columns(
@@ -38,7 +38,7 @@ def tables(trace: Trace) -> dict[str, Shown]:
     files = trace.table("raw_files")
     if (skipped_files := files.filter(pl.col("table").is_null())).height:
         tables["left_out"] = make_table("raw_files", ("file", "reason"), skipped_files)
-    if trace.about["parts"] > 1:
+    if trace.info["parts"] > 1:
         part_rows = trace.table("row_account_by_part")
         newest = part_rows["part"].unique(maintain_order=True).tail(MAX_PARTS)
         part_rows = part_rows.filter(pl.col("part").is_in(newest.implode()))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import polars as pl
 
-from ttf.display.report_tables import Shown
+from ttf.display.report_tables import PageTable
 from ttf.engine import words
 from ttf.engine.storage.tables import read_table
 from ttf.page.replication import scorecard as cards
@@ -27,19 +27,19 @@ _UNITS_NOT_SHOWN = (None, "share", "r", "p")
 
 
 @dataclass(frozen=True)
-class Scored:
+class TraceFindings:
     """The published findings of one trace: tables by name, and the variables of sections/scorecard.qmd."""
 
-    tables: dict[str, Shown]
+    tables: dict[str, PageTable]
     context: dict
 
 
-def scored_of(trace: str, scorecard: Path, implied: Path) -> Scored | None:
+def read_findings(trace: str, scorecard: Path, implied: Path) -> TraceFindings | None:
     """Read the findings about a trace from scorecard.csv and implied_n.csv; None if there are none."""
     findings = read_table(scorecard, SCORECARD).filter(trace=trace)
     if not findings.height:
         return None
-    pairs = read_table(implied, IMPLIED_N).filter(pl.col("n_found").is_not_null(), trace=trace)
+    pairs = read_table(implied, IMPLIED_N).filter(pl.col("n_in_data").is_not_null(), trace=trace)
     tables, rows = _build_tables(findings, pairs)
     counts = Counter(findings["verdict"])
 
@@ -57,10 +57,10 @@ def scored_of(trace: str, scorecard: Path, implied: Path) -> Scored | None:
         "computed": findings["computed"].count(),
         "cut": cut_note,
     }
-    return Scored(tables, context)
+    return TraceFindings(tables, context)
 
 
-def _build_tables(findings: pl.DataFrame, pairs: pl.DataFrame) -> tuple[dict[str, Shown], dict[str, int]]:
+def _build_tables(findings: pl.DataFrame, pairs: pl.DataFrame) -> tuple[dict[str, PageTable], dict[str, int]]:
     """Return the tables by name, and the full number of rows of each table of findings."""
     tables, rows = {}, {}
 
@@ -68,7 +68,7 @@ def _build_tables(findings: pl.DataFrame, pairs: pl.DataFrame) -> tuple[dict[str
         rows[name] = frame.height
         if frame.height:
             visible = frame.head(MOST_ROWS)
-            tables[f"scorecard-{name}"] = Shown(visible, columns, SCORECARD, "source", LONGEST_NOTE)
+            tables[f"scorecard-{name}"] = PageTable(visible, columns, SCORECARD, "source", LONGEST_NOTE)
 
     source_counts = findings.group_by("source", maintain_order=True).agg(
         pl.len().alias("findings"), *((pl.col("verdict") == verdict).sum().alias(verdict) for verdict in cards.VERDICTS)
@@ -76,7 +76,7 @@ def _build_tables(findings: pl.DataFrame, pairs: pl.DataFrame) -> tuple[dict[str
     verdicts = (cards.DIFFERS, cards.SUSPECT, cards.REPRODUCED, cards.NOT_COMPUTABLE, cards.NOT_RUN)
     columns = {"source": ("Source", None), "findings": ("Findings", words.count)}
     columns |= {verdict: (verdict.removesuffix(" in the source").capitalize(), words.count) for verdict in verdicts}
-    tables["scorecard-sources"] = Shown(source_counts, columns, SCORECARD, longest=LONGEST_NOTE)
+    tables["scorecard-sources"] = PageTable(source_counts, columns, SCORECARD, longest=LONGEST_NOTE)
     computed = findings.filter(pl.col("computed").is_not_null())
     computed = computed.with_columns(_add_units(computed[name], computed["unit"]) for name in ("published", "computed"))
     agrees = pl.col("verdict") == cards.REPRODUCED
@@ -96,8 +96,8 @@ def _build_tables(findings: pl.DataFrame, pairs: pl.DataFrame) -> tuple[dict[str
         largest = pl.coalesce(pl.col("n_high").cast(pl.String), pl.lit("any"))
         pairs = pairs.with_columns(range=pl.format("{} to {}", "n_low", largest))
         columns = {"statement": "Correlation", "printed_r": ("r", str), "printed_p": ("p", str)}
-        columns |= {"range": ("n that fits", str), "n_found": "n found", "verdict": None, "note": None}
-        tables["scorecard-implied"] = Shown(pairs, columns, IMPLIED_N, "source", LONGEST_NOTE)
+        columns |= {"range": ("n that fits", str), "n_in_data": "n found", "verdict": None, "note": None}
+        tables["scorecard-implied"] = PageTable(pairs, columns, IMPLIED_N, "source", LONGEST_NOTE)
     return tables, rows
 
 

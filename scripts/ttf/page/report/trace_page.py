@@ -15,25 +15,25 @@ from types import ModuleType
 import jinja2
 from markupsafe import Markup
 
-from ttf.analyses import contracts_of, module_name
-from ttf.analyses.catalogue import rooms
+from ttf.analyses import load_contracts, module_name
+from ttf.analyses.catalogue import load_analyses
 from ttf.analyses.sections import APPENDIX, RESULTS, Theme, number_sections
 from ttf.display import phrases, statement_rules
 from ttf.display.brief_model import WITHHELD
-from ttf.display.report_tables import Shown
+from ttf.display.report_tables import PageTable
 from ttf.display.report_trace import Trace
 from ttf.display.section_head import Head, Line
-from ttf.display.trace_numbers import handled
+from ttf.display.trace_numbers import make_handle_filter
 from ttf.engine import words
 from ttf.engine.contract import Table
 from ttf.engine.size_unit import GPU, SizeUnit
 from ttf.page.brief.stratum_tiles import strata_json
-from ttf.page.render.packing import as_json, deflated, packed
+from ttf.page.render.packing import deflate, pack_charts, to_json
 from ttf.page.render.references import resolve_references
 from ttf.page.report import all_numbers, quality_lines, quality_tables
-from ttf.page.report.blocks import Blocks, counted, macros, raw
+from ttf.page.report.blocks import Blocks, count_blocks, macros, raw_block
 from ttf.page.report.citation import Citation
-from ttf.page.report.scorecard_section import Scored
+from ttf.page.report.scorecard_section import TraceFindings
 
 _STAGE_SECTIONS = {"quality": ["sections/data", "sections/quality"]}
 _FORMATTERS = ("count", "number", "share", "duration", "plural", "part", "wait", "p_value")
@@ -113,11 +113,11 @@ def environment(templates: Path, analysis_folders: Iterable[Path] = ()) -> jinja
         undefined=jinja2.StrictUndefined,
         autoescape=False,  # the output is Markdown; texts go through the filters md and label
     )
-    jinja.filters |= {name: handled(getattr(words, name)) for name in _FORMATTERS}
+    jinja.filters |= {name: make_handle_filter(getattr(words, name)) for name in _FORMATTERS}
     jinja.filters |= {
         "md": words.markdown,
         "label": lambda text: f"<bdi>{words.label(text)}</bdi>",
-        "until": words.until,
+        "until": words.time_range,
     }
     return jinja
 
@@ -135,10 +135,10 @@ class TracePage:
         self.blocks = Blocks(trace, templates, self._tables())
         self._context = {
             "trace": trace,
-            "unit": trace.about["unit"],
-            "life": trace.about["life"],
-            "lives": words.many(trace.about["life"]),
-            "is_repaired": phrases.is_repaired(trace.about),
+            "unit": trace.info["unit"],
+            "subject": trace.info["subject"],
+            "durations": words.plural_noun(trace.info["subject"]),
+            "is_repaired": phrases.is_repaired(trace.info),
             "m": self.m,
             "rules": statement_rules,
             "chart": self.blocks.chart,
@@ -157,7 +157,7 @@ class TracePage:
         self.appendix: list[Theme] = []
         self.blocks.open_charts = {chart for head in self.heads.values() for chart in head.charts}
 
-    def qmd(self, scored: Scored | None, significance: float, home: str) -> str:
+    def qmd(self, scored: TraceFindings | None, significance: float, home: str) -> str:
         """Return the whole page. scored: the published findings about the trace; home: the folder of the study."""
         self._context |= {"significance": f"{significance:g}", "home": home, "versions": _versions()}
         self._context |= {"citation": self.frame.citation, "scored": scored is not None}
@@ -174,32 +174,32 @@ class TracePage:
         themes = {theme.anchor: theme for theme in (*self.sections.values(), *self.appendix)}
         overview = self._macros.overview(self.frame, self.brief, themes)
         opening = f"{self._macros.opening(self.frame)}{self.frame.print_footer()}{overview}"
-        body = raw(opening + str(self._macros.actions(self.brief, themes))) + "".join(sections)
+        body = raw_block(opening + str(self._macros.actions(self.brief, themes))) + "".join(sections)
         specs = {name: self.trace.spec(name) for name in self.blocks.charts}
         data = embed_script_data(specs, self.frame.citation, self._strata_data())
-        closing = raw(f"{self._macros.closing(self.frame)}{data}")
-        body += raw(no_findings) + self._folds_without_head() + appendix + closing
-        front = self.frame.front(phrases.plain(" ".join(self.brief.bottom_line)))
-        return words.unbroken(front + resolve_references(body, self.blocks.labels))
+        closing = raw_block(f"{self._macros.closing(self.frame)}{data}")
+        body += raw_block(no_findings) + self._folds_without_head() + appendix + closing
+        front = self.frame.front(phrases.strip_markup(" ".join(self.brief.bottom_line)))
+        return words.add_no_break_spaces(front + resolve_references(body, self.blocks.labels))
 
-    def _tables(self) -> dict[str, Shown]:
+    def _tables(self) -> dict[str, PageTable]:
         """Return the tables with rows by name; an analysis without page.py gets default tables from its contracts."""
         tables = quality_tables.tables(self.trace)
         for name, page in self._pages.items():
             page_tables = page.tables(self.trace) if "tables" in vars(page) else {}
             tables |= {table: shown._replace(unit=self._size_unit(name)) for table, shown in page_tables.items()}
-        contracts = contracts_of(name for name in self.trace.analyses if name not in self._pages)
+        contracts = load_contracts(name for name in self.trace.analyses if name not in self._pages)
         for name, contract in contracts.items():
             if not contract.path.endswith(".csv"):
                 continue
             frame = self.trace.table(name)
-            tables[name] = Shown(frame, [column for column in contract.columns if frame[column].count()], contract)
+            tables[name] = PageTable(frame, [column for column in contract.columns if frame[column].count()], contract)
         return {name: table for name, table in tables.items() if table.frame.height}
 
     def _collect_heads(self) -> tuple[dict[str, Head], list[Line]]:
         """Return the head of each theme, from its first analysis that has one, and the lines of all analyses."""
         heads, lines = {}, []
-        declarations = rooms(self._folders)
+        declarations = load_analyses(self._folders)
         for theme in RESULTS:
             leading_analyses = [name for name, page in self._pages.items() if declarations[name].theme == theme]
             parts = [head for name in leading_analyses for head in self._page_part(name, "head")]
@@ -215,10 +215,10 @@ class TracePage:
     def _page_part(self, analysis: str, part: str) -> list:
         page = vars(self._pages[analysis])
         content = page[part](self.trace, self.m) if part in page else None
-        return [phrases.in_unit(content, self._size_unit(analysis))] if content else []
+        return [phrases.convert_units(content, self._size_unit(analysis))] if content else []
 
     def _size_unit(self, analysis: str) -> SizeUnit:
-        return self.m.size if rooms(self._folders)[analysis].in_size_unit else GPU
+        return self.m.size if load_analyses(self._folders)[analysis].in_size_unit else GPU
 
     def _section(self, theme: str, head: Head) -> str:
         theme_info = self.sections[theme]
@@ -226,20 +226,20 @@ class TracePage:
         opening = str(self._macros.head(theme_info, head, figures))
         opening += str(self._macros.planner(head.planner)) if head.planner else ""
         fold = self._fold(f"{theme_info.anchor}-details", "Details", head.details, self._fold_text(theme))
-        return raw(opening) + fold + raw("</section>")
+        return raw_block(opening) + fold + raw_block("</section>")
 
     def _folds_without_head(self) -> str:
         texts = {theme: self._fold_text(theme) for theme in RESULTS if theme not in self.heads}
         return "".join(
             self._fold(RESULTS[theme].anchor, self.m.size.worded(RESULTS[theme].title), "", text)
             for theme, text in texts.items()
-            if any(counted(text))
+            if any(count_blocks(text))
         )
 
     def _fold_text(self, theme: str) -> str:
         """Return the text of a theme's fold: the sections of its stages and analyses."""
         templates = list(_STAGE_SECTIONS.get(theme, []))
-        for name, analysis in rooms(self._folders).items():
+        for name, analysis in load_analyses(self._folders).items():
             for section in analysis.sections if name in self.trace.analyses else ():
                 section_theme, _, template = section.rpartition("/")
                 if (section_theme or analysis.theme) == theme:
@@ -249,7 +249,9 @@ class TracePage:
     def _fold(self, anchor: str, title: str, summary: str, text: str) -> str:
         if not text.strip():
             return ""
-        return raw(self._macros.fold(anchor, title, summary, *counted(text))) + text + raw("</details>")
+        return (
+            raw_block(self._macros.fold(anchor, title, summary, *count_blocks(text))) + text + raw_block("</details>")
+        )
 
     def _appendix(self) -> str:
         references = "\n\n### References {#references}\n\n::: {#refs}\n:::\n"
@@ -258,7 +260,7 @@ class TracePage:
             "quality": self._grade_reasons() + self._fold_text("quality"),
             "replication": self._fold_text("replication"),
             "methods": self._render_section("sections/methods") + references,
-            "numbers": raw(numbers),
+            "numbers": raw_block(numbers),
             "reproduce": "\n\n".join(map(self._render_section, self._reproduce_sections())),
         }
         summaries = {"quality": f"grade {self.brief.grade}: rows and checks", "numbers": "filter, copy, cite, download"}
@@ -268,7 +270,7 @@ class TracePage:
             self._fold(theme.anchor, f"{theme.number} {theme.title}", summaries.get(name, ""), texts[name])
             for name, theme in numbered.items()
         )
-        return raw('<section id="appendix"><h2 class="kicker">Appendix</h2>') + folds + raw("</section>")
+        return raw_block('<section id="appendix"><h2 class="kicker">Appendix</h2>') + folds + raw_block("</section>")
 
     def _contracts(self) -> Iterable[Table]:
         """Return the contracts of all tables, those with sizes converted to the trace's size unit."""
@@ -276,7 +278,7 @@ class TracePage:
             table.name
             for name in self.trace.analyses
             if self._size_unit(name) != GPU
-            for table in contracts_of([name]).values()
+            for table in load_contracts([name]).values()
         }
         return [
             table.in_unit(self.m.size) if name in converted else table for name, table in self.trace.contracts.items()
@@ -299,11 +301,11 @@ class TracePage:
         if "describe_strata" not in self.trace.analyses:
             return None
         tiles = [tile.name for tile in self.brief.tiles if tile.state != WITHHELD]
-        return strata_json(self.trace.table("strata"), tiles, self.m, self.trace.about)
+        return strata_json(self.trace.table("strata"), tiles, self.m, self.trace.info)
 
     def _grade_reasons(self) -> str:
-        reasons = "".join(f"<li>{phrases.html(reason)}</li>" for reason in self.brief.grade_reasons)
-        return raw(f"<p>Grade {self.brief.grade}:</p><ul>{reasons}</ul>") if reasons else ""
+        reasons = "".join(f"<li>{phrases.to_html(reason)}</li>" for reason in self.brief.grade_reasons)
+        return raw_block(f"<p>Grade {self.brief.grade}:</p><ul>{reasons}</ul>") if reasons else ""
 
     def _list_contents(self, has_lines: bool) -> None:
         self.frame.top = [{"anchor": "overview", "title": "Overview"}]
@@ -318,7 +320,7 @@ class TracePage:
 
 def embed_script_data(specs: Mapping[str, Mapping], citation: Citation, strata: str | None = None) -> str:
     """Return the data for the page's scripts, inert. specs: charts as Vega-Lite; strata: output of `strata_json`."""
-    scripts = {"charts-packed": deflated(as_json(packed(specs)))} if specs else {}
+    scripts = {"charts-packed": deflate(to_json(pack_charts(specs)))} if specs else {}
     scripts["bibtex"] = citation.bibtex.replace("<", "")
     texts = "".join(f'<script type="text/plain" id="{name}">{text}</script>\n' for name, text in scripts.items())
     return texts + (f'<script type="application/json" id="strata">{strata}</script>\n' if strata else "")

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from ttf.engine.counts import counted
+from ttf.engine.counts import count_values
 from ttf.engine.words import shorten
 from ttf.raw.raw_contracts import STATISTICS
-from ttf.raw.raw_tables import Column, TableSchema, printable
+from ttf.raw.raw_tables import Column, TableSchema, escape_text
 
 MAX_VALUES = 5
 MAX_VALUE_LENGTH = 40
@@ -26,7 +26,7 @@ NOT_STORED = "checked, not stored"
 ALL_BLANK = "every row is blank"
 NO_ROWS = "no rows"
 REASON_TEXT = "a text has no minimum, quartiles, maximum and mean"
-REASON_NUMBER = "a number has no commonest values and no length here"
+REASON_NUMBER = "a number has no most common values and no length here"
 
 
 def table_statistics(tables: Mapping[str, pl.LazyFrame], schemas: Mapping[str, TableSchema]) -> pl.DataFrame:
@@ -34,7 +34,7 @@ def table_statistics(tables: Mapping[str, pl.LazyFrame], schemas: Mapping[str, T
 
     tables: the typed raw tables by name. `column` is the name in the file, `stored_as` the name in the typed table.
     Numbers are in the stored unit (seconds, milli-GPU, MiB ...). Quartiles are values of the column (nearest rank).
-    commonest: up to MAX_VALUES values, each with its share of the rows that are not blank; ties in the order of their
+    most_common: up to MAX_VALUES values, each with its share of the rows that are not blank; ties in the order of their
     text. longest: characters of the longest text.
     """
     return STATISTICS.frame(row for name, table in tables.items() for row in _column_rows(table, schemas[name]))
@@ -69,7 +69,7 @@ def _number_statistics(table: pl.LazyFrame, column: Column, height: int) -> dict
     n, total, low, high = table.select(**sums).collect(engine="streaming").row(0)
     if not n:
         return {"blank": height, "distinct": 0, "reason": ALL_BLANK}
-    values = counted(table, column.as_, low, high)
+    values = count_values(table, column.as_, low, high)
     return {
         "blank": height - n,
         "distinct": values.values.size,
@@ -105,12 +105,12 @@ def _text_statistics(table: pl.LazyFrame, column: Column, is_key: bool, height: 
         is_diverse = first_texts.n_unique() * DIVERSE_ROWS > first_texts.len()
         summary = _summarise_by_hash(texts) if is_diverse else _summarise(texts)
     # Sorting by rows and text gives one order, whatever the order of counting.
-    commonest = summary.common.sort(["rows", "value"], descending=[True, False]).head(MAX_VALUES)
+    most_common = summary.common.sort(["rows", "value"], descending=[True, False]).head(MAX_VALUES)
     return {
         "blank": height - summary.rows,
         "distinct": summary.distinct,
         "longest": summary.longest,
-        "commonest": _format_values(commonest.select("value", "rows").rows(), summary.rows),
+        "most_common": _format_values(most_common.select("value", "rows").rows(), summary.rows),
         "reason": REASON_TEXT,
     }
 
@@ -157,7 +157,7 @@ def _max_length(texts: pl.LazyFrame) -> int:
 def _format_values(values: list[tuple[str, int]], n_texts: int) -> str:
     """List values with their share of the rows that have one: `T4 (62.5%), P100 (37.5%)`."""
     return ", ".join(
-        f"{shorten(printable(value), MAX_VALUE_LENGTH)} ({_format_share(rows, n_texts)})" for value, rows in values
+        f"{shorten(escape_text(value), MAX_VALUE_LENGTH)} ({_format_share(rows, n_texts)})" for value, rows in values
     )
 
 

@@ -10,7 +10,7 @@ import yaml
 
 from ttf.engine.words import plural
 from ttf.raw.quality.suggestions import Suggestion
-from ttf.raw.raw_tables import printable
+from ttf.raw.raw_tables import escape_text
 
 # Prefix of every comment that this module writes, so that it can remove comments of an earlier suggestion.
 COMMENT = "#| "
@@ -48,7 +48,7 @@ def _comment(suggestion: Suggestion) -> str:
 
 def _comment_line(text: str) -> str:
     """Return one line of a YAML comment, escaped so that words of a trace cannot end it."""
-    return COMMENT + "".join(character if character.isprintable() else printable(character) for character in text)
+    return COMMENT + "".join(character if character.isprintable() else escape_text(character) for character in text)
 
 
 def _header(trace: str, changes: Sequence[Suggestion], from_entry: bool) -> str:

@@ -14,17 +14,17 @@ from pathlib import Path
 import polars as pl
 
 from ttf.engine.errors import StudyError
-from ttf.raw.headers import found_and_missing, names_of
-from ttf.raw.raw_files import blocks_of_lines
+from ttf.raw.headers import match_columns, parse_header
+from ttf.raw.raw_files import read_line_blocks
 from ttf.raw.raw_tables import (
     MAX_NUMBER,
     MAX_SECOND,
     MAX_TEXT_SHOWN,
     Column,
     TableSchema,
+    escape_text,
     file_labels,
     first_line_numbers,
-    printable,
 )
 
 # A word is suggested if at least this share of the rows quarantined for the column have it. So there are at most 20
@@ -79,7 +79,7 @@ class Suggestion:
         return bool(self.column_keys or self.table_keys)
 
 
-def suggest(
+def suggest_changes(
     quarantine: pl.DataFrame, schemas: Mapping[str, TableSchema], files: Mapping[str, Sequence[Path]]
 ) -> list[Suggestion]:
     """Return one suggestion per table, column and code of the quarantine, in its order.
@@ -108,7 +108,7 @@ def suggest(
     return suggestions
 
 
-def suggestion_words(suggestions: Sequence[Suggestion]) -> dict[tuple[str, str | None, str], str]:
+def words_by_anomaly(suggestions: Sequence[Suggestion]) -> dict[tuple[str, str | None, str], str]:
     """Map (table, column, code) to the suggestion in plain words, for the anomaly report."""
     return {(suggestion.table, suggestion.column, suggestion.code): suggestion.words for suggestion in suggestions}
 
@@ -150,10 +150,10 @@ def _column_indices(schema: TableSchema, file: Path | None) -> dict[str, int]:
         if file is None:
             return {}
         try:
-            names = names_of(next(blocks_of_lines(file)).partition(b"\n")[0], schema.delimiter, schema.quoted)
+            names = parse_header(next(read_line_blocks(file)).partition(b"\n")[0], schema.delimiter, schema.quoted)
         except StudyError:  # a table with its own reader may not be a file of lines
             return {}
-    column_by_word, _ = found_and_missing(names, schema.columns)
+    column_by_word, _ = match_columns(names, schema.columns)
     return {column.name: names.index(word) for word, column in column_by_word.items()}
 
 
@@ -183,7 +183,7 @@ def _finite_numbers(values: pl.DataFrame) -> pl.Series:
 
 
 def _join_words(words: Sequence[str]) -> str:
-    escaped = [printable(word) for word in words]
+    escaped = [escape_text(word) for word in words]
     return escaped[0] if len(escaped) == 1 else f"{', '.join(escaped[:-1])} and {escaped[-1]}"
 
 
@@ -204,7 +204,10 @@ def _allow_words(column: Column, values: pl.DataFrame, rows: int, _: TableSchema
 def _show_time(column: Column, values: pl.DataFrame, _rows: int, _: TableSchema) -> tuple[str | None, dict]:
     if values.is_empty():
         return None, {}
-    return f"none: {printable(values['value'][0])} of {column.name} is no plausible time; correct it at its source", {}
+    return (
+        f"none: {escape_text(values['value'][0])} of {column.name} is no plausible time; correct it at its source",
+        {},
+    )
 
 
 def _widen_limits(column: Column, values: pl.DataFrame, _rows: int, _: TableSchema) -> tuple[str | None, dict]:

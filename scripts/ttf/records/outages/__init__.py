@@ -4,7 +4,7 @@ causes      planned or unplanned, real or not, and possible domains, by the rule
 down        number of units down at once, and the spares that they need
 exposure    watched units, where the registry has their number
 faults      records that start a new fault, in an outage or not
-lives       up times of units, and how they ended
+durations       up times of units, and how they ended
 nearness    time to the next outage of another unit of the same place, observed and expected by chance
 records     records of outages -> outages.parquet, and the watched time of units
 simulate    simulated outages of many units

@@ -9,7 +9,7 @@ from ttf.engine.errors import StudyError
 DAY = 86_400
 
 
-def watched(units: pl.DataFrame, meaning: Mapping, first_s: int, last_s: int) -> pl.DataFrame:
+def find_watched_units(units: pl.DataFrame, meaning: Mapping, first_s: int, last_s: int) -> pl.DataFrame:
     """Return a row per unit, by name: the columns of `units`, from_s and until_s (s on the trace's clock).
 
     units: unit_id and location of the units that the tables name; may repeat. meaning: `nodes`, the number of nodes, of

@@ -13,7 +13,7 @@ PATTERN_COLUMNS = ("level", "class", "cause")
 KEYS = ("planned", "outage", "domain", "part")
 
 
-def with_rules(records: pl.DataFrame, rules: Sequence[Mapping]) -> pl.DataFrame:
+def apply_rules(records: pl.DataFrame, rules: Sequence[Mapping]) -> pl.DataFrame:
     """Return the records that are outages, with `planned` and `domain` from the rules where the record has none.
 
     rules: each {level, class, cause: patterns of Rust's regex; planned, outage: true or false; domain: texts; part: a

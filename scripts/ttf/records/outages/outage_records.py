@@ -22,7 +22,9 @@ OUTSIDE = "reaches beyond the time in which the unit was watched"
 STILL_DOWN = "no end was written"
 
 
-def outages_of(trace: str, records: pl.DataFrame, exposure: pl.DataFrame | None) -> tuple[pl.DataFrame, pl.DataFrame]:
+def merge_records(
+    trace: str, records: pl.DataFrame, exposure: pl.DataFrame | None
+) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Return (outages, records), with the columns of OUTAGES and of OUTAGE_RECORDS, by unit and time.
 
     records: RECORD_COLUMNS, none with an end before its start. exposure: of EXPOSURE, None if the watched units are
@@ -83,7 +85,7 @@ def _add_counted(outages: pl.DataFrame, exposure: pl.DataFrame | None) -> pl.Dat
     )
     overlap_s = pl.min_horizontal("seen_until_s", "until_s") - pl.max_horizontal("start_s", "from_s")
     overlaps = windows.group_by("outage").agg(
-        counted=began_under_watch().any(),
+        counted=is_start_watched().any(),
         inside_s=overlap_s.clip(lower_bound=0).sum(),
     )
     length_s = pl.col("seen_until_s") - pl.col("start_s")
@@ -94,17 +96,17 @@ def _add_counted(outages: pl.DataFrame, exposure: pl.DataFrame | None) -> pl.Dat
     )
 
 
-def began_under_watch() -> pl.Expr:
+def is_start_watched() -> pl.Expr:
     """Return whether start_s lies in the watch, after from_s: a unit down at from_s was down before."""
     return (pl.col("start_s") > pl.col("from_s")) & (pl.col("start_s") <= pl.col("until_s"))
 
 
-def of_nodes(units: pl.DataFrame) -> pl.DataFrame:
+def select_nodes(units: pl.DataFrame) -> pl.DataFrame:
     """Return the rows of units that are whole nodes; node: their name."""
     node = pl.coalesce("node", "unit_id")
     return units.filter(pl.col("unit_id") == node).with_columns(node=node)
 
 
-def exposure_of(trace: str, units: pl.DataFrame) -> pl.DataFrame:
+def build_exposure(trace: str, units: pl.DataFrame) -> pl.DataFrame:
     """Return the columns of EXPOSURE, by unit and time. units: unit_id, from_s, until_s; optional node, rack, group."""
     return conform(units.with_columns(trace=pl.lit(trace)), EXPOSURE.schema).sort("unit_id", "from_s")

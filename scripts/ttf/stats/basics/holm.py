@@ -15,7 +15,7 @@ def holm(p_values: Sequence[float | None]) -> list[float | None]:
     return adjusted
 
 
-def with_holm(rows: Iterable[dict], column: str = "p_value", adjusted_column: str = "p_adjusted") -> list[dict]:
+def add_adjusted_p(rows: Iterable[dict], column: str = "p_value", adjusted_column: str = "p_adjusted") -> list[dict]:
     """Add to each row its p-value (`column`) adjusted among the rows; blank without a p-value."""
     rows = list(rows)
     for row, p in zip(rows, holm([row.get(column) for row in rows]), strict=True):

@@ -4,7 +4,7 @@ import numpy as np
 import polars as pl
 
 
-def places_of(names: pl.Series, *extra_names: str) -> tuple[pl.Series, np.ndarray]:
+def index_names(names: pl.Series, *extra_names: str) -> tuple[pl.Series, np.ndarray]:
     """Return all distinct names of a Categorical series and of `extra_names`, sorted, and their indices.
 
     The second array (Int32) has the index of each name of the series. Raises ValueError if the series has blanks.
@@ -19,7 +19,7 @@ def places_of(names: pl.Series, *extra_names: str) -> tuple[pl.Series, np.ndarra
     return sorted_names, index_by_code[names.to_physical().to_numpy()]
 
 
-class Numbers:
+class NameNumbers:
     """Map names to numbers from 0 on, the same in all frames during the object's lifetime; `first_names` start at 0."""
 
     def __init__(self, *first_names: str) -> None:
@@ -27,7 +27,7 @@ class Numbers:
         # Polars drops categories that no series holds.
         self._first_categories = pl.Series(first_names, dtype=pl.String).cast(self._dtype)
 
-    def of(self, names: pl.Expr) -> pl.Expr:
+    def encode(self, names: pl.Expr) -> pl.Expr:
         """Return the numbers of names."""
         return names.cast(self._dtype).to_physical()
 

@@ -15,7 +15,7 @@ def softplus(x: np.ndarray) -> np.ndarray:
     return np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x)))
 
 
-def ascend(likelihood: Callable[[np.ndarray], tuple], point: np.ndarray) -> tuple[np.ndarray, bool]:
+def maximise(likelihood: Callable[[np.ndarray], tuple], point: np.ndarray) -> tuple[np.ndarray, bool]:
     """Return the point of highest likelihood, and whether the search converged.
 
     Newton's method, always uphill. Where the surface curves upwards, the step uses the absolute eigenvalues. A step

@@ -7,6 +7,6 @@ SMALLEST_P = sys.float_info.min
 TINY_P = f"p is below {SMALLEST_P} and written as that"
 
 
-def never_zero(p: float) -> tuple[float, str | None]:
+def raise_to_smallest(p: float) -> tuple[float, str | None]:
     """Return the p-value, at least SMALLEST_P, and a reason if it was raised."""
     return (p, None) if p >= SMALLEST_P else (SMALLEST_P, TINY_P)

@@ -12,14 +12,14 @@ import numpy as np
 from scipy.special import chdtr, chdtrc, gammainccinv, gammaincinv, kolmogorov, ndtr, stdtr, stdtrit
 
 from ttf.engine.columns import FEWEST_BLOCKS
-from ttf.stats.basics.p_value import never_zero
+from ttf.stats.basics.p_value import raise_to_smallest
 from ttf.stats.clustered import FEWEST, block_spread
 
 FEWEST_EVENTS = 3
 TAIL = 0.025
 
 
-def cumulative(times: np.ndarray, begin: np.ndarray, end: np.ndarray) -> np.ndarray:
+def accumulate_exposure(times: np.ndarray, begin: np.ndarray, end: np.ndarray) -> np.ndarray:
     """Return the exposure (Int64) accumulated by `times` of units watched from begin to end (Int64 each)."""
     return sum(sign * _elapsed_sum(times, np.sort(edges)) for sign, edges in ((1, begin), (-1, end)))
 
@@ -29,8 +29,8 @@ def _elapsed_sum(times: np.ndarray, edges: np.ndarray) -> np.ndarray:
     return n_before * times - np.concatenate(([0], np.cumsum(edges)))[n_before]
 
 
-def growth(at: np.ndarray, total: float) -> dict:
-    """Return the columns of a stratum of `follow_outages`; `at`: sorted event times above 0, at most `total`.
+def fit_growth(at: np.ndarray, total: float) -> dict:
+    """Return the columns of a stratum of `track_outages`; `at`: sorted event times above 0, at most `total`.
 
     n; beta = n / sum ln(T / t) with the exact interval beta chi2(2n) / 2n; laplace_u = (mean t - T / 2) / (T / sqrt(12
     n)). Two-sided p-values: the Laplace and the military handbook test (2 sum ln(T / t) is chi2(2n)) assume a Poisson
@@ -71,7 +71,7 @@ def _two_sided(statistic: float) -> float:
 
 
 def _raise_to_smallest_p(p: float) -> float:
-    return never_zero(float(p))[0]
+    return raise_to_smallest(float(p))[0]
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ class Stratum:
     passed: np.ndarray
 
 
-def common_growth(strata: Sequence[Stratum]) -> dict:
+def fit_common_growth(strata: Sequence[Stratum]) -> dict:
     """Return the common growth of strata, with tests that hold when events come in bursts and their rate drifts.
 
     Strata of different ages, each with a constant rate, show a joint trend that none has (Simpson). So each stratum has

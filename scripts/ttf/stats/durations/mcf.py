@@ -8,7 +8,7 @@ import numpy as np
 
 from ttf.engine.columns import FEWEST_CLUSTERS
 from ttf.stats.basics.normal import Z_95
-from ttf.stats.durations.survival import thinned
+from ttf.stats.durations.survival import thin_arrays
 
 # Upper limit of units times steps in the variance.
 MOST_CELLS = 1 << 23
@@ -31,7 +31,7 @@ def mean_cumulative(
     at_risk = np.searchsorted(np.sort(begin), at_s) - np.searchsorted(np.sort(end), at_s)
     n_units = int(owner.max(initial=-1)) + 1
     steps = {"time_s": at_s, "at_risk": at_risk, "events": events, "mcf": np.cumsum(events / at_risk)}
-    curve = thinned(steps | {"index": np.arange(at_s.size)}, min(most_steps, max(2, MOST_CELLS // max(n_units, 1))))
+    curve = thin_arrays(steps | {"index": np.arange(at_s.size)}, min(most_steps, max(2, MOST_CELLS // max(n_units, 1))))
     indices = curve.pop("index")
     log_width = np.full(indices.size, np.nan)
     if np.unique(owner).size >= FEWEST_CLUSTERS:

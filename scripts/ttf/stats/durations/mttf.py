@@ -7,11 +7,11 @@ import polars as pl
 from scipy.special import gammainccinv, gammaincinv
 
 from ttf.engine.columns import MTTF
-from ttf.engine.contract import frame_of
-from ttf.records.clusters import lives_by_block
+from ttf.engine.contract import make_frame
+from ttf.records.clusters import durations_by_block
 from ttf.records.jobs import Frame
-from ttf.stats.clustered import beside, by_cluster, in_strata, with_limits
-from ttf.stats.durations.strata import ALL, NO_LIFE, alike, by_stratum
+from ttf.stats.clustered import add_limits, build_clusters, join_clustered, sum_by_cluster
+from ttf.stats.durations.strata import ALL, NO_DURATION, sum_by_stratum, sum_equal_durations
 
 SECONDS_A_DAY = 86_400
 MILLI = 1000
@@ -47,7 +47,7 @@ def garwood_interval(exposure_s: float, failures: int, confidence: float) -> tup
 
 
 def mean_time_to_failure(
-    lives: Frame,
+    durations: Frame,
     event: str,
     strata: Sequence[str],
     confidences: Sequence[float] = (0.9, 0.95),
@@ -63,27 +63,31 @@ def mean_time_to_failure(
 
     Parameters
     ----------
-    lives: durations
+    durations: durations
         duration_s (Int64 s; nulls are excluded), event, gpu_milli (of the whole duration) and nodes (both nullable),
         and a column per stratification (`all` needs none). Durations without `event` are censored.
     event, strata, confidences: event that counts, stratifications, and confidence levels
-    block_days: length of the blocks into which durations with start_s are split (`lives_by_block`); None: one block
+    block_days: length of the blocks into which durations with start_s are split (`durations_by_block`); None: one block
 
     Raises
     ------
     ValueError for a stratification without a column, a negative duration, or a confidence outside (0, 1)
     """
-    sum_expressions, columns = _sum_expressions(lives, event), [name for name in strata if name != ALL]
-    parts = lives_by_block(lives, block_days)
+    sum_expressions, columns = _sum_expressions(durations, event), [name for name in strata if name != ALL]
+    parts = durations_by_block(durations, block_days)
     # A column `cluster` without cluster_by belongs to the trace: Slurm's name of a whole cluster.
     schema = parts.lazy().collect_schema()
     levels = [name for name in ("cluster", "block") if "cluster_by" in schema and name in schema]
-    sums_by_stratum = alike(lives, columns, *(levels if parts is lives else []), **sum_expressions)
+    sums_by_stratum = sum_equal_durations(
+        durations, columns, *(levels if parts is durations else []), **sum_expressions
+    )
     part_sums = {name: sum_expressions[name] for name in ("n", "events", "exposure_s")}
-    sums_by_part = sums_by_stratum if parts is lives else alike(parts, columns, *levels, **part_sums)
+    sums_by_part = sums_by_stratum if parts is durations else sum_equal_durations(parts, columns, *levels, **part_sums)
     rows, limits = [], []
     for stratum_by in strata:
-        strata_sums = by_stratum(sums_by_stratum, stratum_by, **{name: pl.col(name).sum() for name in sum_expressions})
+        strata_sums = sum_by_stratum(
+            sums_by_stratum, stratum_by, **{name: pl.col(name).sum() for name in sum_expressions}
+        )
         for sums in strata_sums.with_columns(pl.col("stratum").cast(pl.String)).iter_rows(named=True):
             shared = {"event": event, "stratum_by": stratum_by, **sums}
             rates, rate_reasons = _rate_columns(sums)
@@ -92,14 +96,14 @@ def mean_time_to_failure(
                 reason = "; ".join(mean_reasons + rate_reasons) or None
                 rows.append(shared | mean | rates | {"confidence": confidence, "reason": reason})
         limits += _clustered_intervals(parts, sums_by_part if levels else None, stratum_by, part_sums, confidences)
-    exact = frame_of({name: column for name, column in MTTF.items() if "cluster" not in name}, rows)
+    exact = make_frame({name: column for name, column in MTTF.items() if "cluster" not in name}, rows)
     keys = ["stratum_by", "stratum", "confidence"]
     clustered = pl.concat(limits).rename({f"ci_{side}_clustered": f"ci_{side}_clustered_s" for side in ("low", "high")})
-    return beside(exact, clustered, keys, "ci_high_s", "ci_low_clustered_s").select(list(MTTF))
+    return join_clustered(exact, clustered, keys, "ci_high_s", "ci_low_clustered_s").select(list(MTTF))
 
 
 def _clustered_intervals(
-    lives: Frame,
+    durations: Frame,
     sums_by_part: pl.DataFrame | None,
     stratum_by: str,
     sum_expressions: Mapping[str, pl.Expr],
@@ -112,24 +116,24 @@ def _clustered_intervals(
     labels = pl.lit(ALL) if stratum_by == ALL else pl.col(stratum_by).cast(pl.String)
     labelled = [
         None if frame is None else frame.lazy().with_columns(stratum=labels).drop_nulls("stratum")
-        for frame in (lives, sums_by_part)
+        for frame in (durations, sums_by_part)
     ]
-    sums = by_cluster(labelled[0], ["stratum"], summed=labelled[1], **sum_expressions)
+    sums = sum_by_cluster(labelled[0], ["stratum"], summed=labelled[1], **sum_expressions)
     # Parts of durations count by their time.
-    members = "exposure_s" if "is_last" in lives.lazy().collect_schema() else "n"
-    strata, rows, clusters = in_strata(sums, ["stratum"], members)
+    members = "exposure_s" if "is_last" in durations.lazy().collect_schema() else "n"
+    strata, rows, clusters = build_clusters(sums, ["stratum"], members)
     exposure, events = (rows[name].to_numpy().astype(float) for name in ("exposure_s", "events"))
     for confidence in confidences:
-        limits = clusters.ratio(exposure, events, confidence, both=True)
-        yield with_limits(strata, *limits).with_columns(stratum_by=pl.lit(stratum_by), confidence=pl.lit(confidence))
+        limits = clusters.ratio(exposure, events, confidence, has_mean_leverage=True)
+        yield add_limits(strata, *limits).with_columns(stratum_by=pl.lit(stratum_by), confidence=pl.lit(confidence))
 
 
-def _sum_expressions(lives: Frame, event: str) -> dict[str, pl.Expr]:
+def _sum_expressions(durations: Frame, event: str) -> dict[str, pl.Expr]:
     has_duration = pl.col("duration_s").is_not_null()
     is_event = has_duration & (pl.col("event") == event).fill_null(False)
     has_gpu = (has_duration & (pl.col("gpu_milli") > 0)).fill_null(False)
     # For a trace of machines (gpu_milli blank in every row) node-days are those of all durations.
-    n_gpu_requests = lives.lazy().select(pl.col("gpu_milli").count()).collect(engine="streaming").item()
+    n_gpu_requests = durations.lazy().select(pl.col("gpu_milli").count()).collect(engine="streaming").item()
     has_node = (has_gpu if n_gpu_requests else has_duration) & (pl.col("nodes") > 0).fill_null(False)
     # Seconds times milli-GPU over years of a large cluster do not fit 64 bits.
     duration_s = pl.col("duration_s").cast(pl.Int128)
@@ -137,10 +141,10 @@ def _sum_expressions(lives: Frame, event: str) -> dict[str, pl.Expr]:
         "n": has_duration.sum(),
         "events": is_event.sum(),
         "exposure_s": pl.col("duration_s").cast(pl.Int64).sum(),
-        "gpu_lives": has_gpu.sum(),
+        "gpu_durations": has_gpu.sum(),
         "gpu_events": (is_event & has_gpu).sum(),
         "gpu_milli_s": pl.when(has_gpu).then(duration_s * pl.col("gpu_milli")).sum(),
-        "node_lives": has_node.sum(),
+        "node_durations": has_node.sum(),
         "node_events": (is_event & has_node).sum(),
         "node_s": pl.when(has_node).then(duration_s * pl.col("nodes")).sum(),
     }
@@ -149,9 +153,9 @@ def _sum_expressions(lives: Frame, event: str) -> dict[str, pl.Expr]:
 def _mean_columns(sums: dict, event: str, confidence: float) -> tuple[dict, list[str]]:
     exposure, events = sums["exposure_s"], sums["events"]
     if sums["n"] == 0:
-        return {}, [NO_LIFE]
+        return {}, [NO_DURATION]
     if exposure == 0:
-        return {}, ["no exposure: every life lasted 0 s"]
+        return {}, ["no exposure: every duration lasted 0 s"]
     low, high = garwood_interval(exposure, events, confidence)
     if events == 0:
         event_words = "no failures" if event == "failure" else f"no {event}"
@@ -160,7 +164,7 @@ def _mean_columns(sums: dict, event: str, confidence: float) -> tuple[dict, list
 
 
 def _rate_columns(sums: dict) -> tuple[dict, list[str]]:
-    has_gpus = sums["gpu_lives"] > 0
+    has_gpus = sums["gpu_durations"] > 0
     reasons = [] if has_gpus or not sums["n"] else ["none requested a GPU"]
     rates = {}
     if has_gpus:
@@ -173,14 +177,14 @@ def _rate_columns(sums: dict) -> tuple[dict, list[str]]:
         else:
             per_day = sums["gpu_events"] * 1000 * MILLI * SECONDS_A_DAY
             rates["failures_per_1000_gpu_days"] = per_day / sums["gpu_milli_s"]
-        if sums["node_lives"] == 0:
+        if sums["node_durations"] == 0:
             reasons.append("none that requested a GPU has its nodes written")
-    if sums["node_s"] > 0 or (has_gpus and sums["node_lives"]):
+    if sums["node_s"] > 0 or (has_gpus and sums["node_durations"]):
         rates["node_days"] = sums["node_s"] / SECONDS_A_DAY
     if sums["node_s"] >= SECONDS_A_DAY:
         rates["failures_per_1000_node_days"] = sums["node_events"] * 1000 * SECONDS_A_DAY / sums["node_s"]
     elif sums["node_s"] > 0:
         reasons.append(NO_NODE_DAY)
-    elif sums["node_lives"] and sums["gpu_milli_s"] > 0:
+    elif sums["node_durations"] and sums["gpu_milli_s"] > 0:
         reasons.append("those that requested a GPU and have their nodes written lasted 0 s")
     return rates, reasons

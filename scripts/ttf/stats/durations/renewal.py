@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 from scipy.special import fdtri
 
-from ttf.stats.clustered import FEWEST, Clusters, Limits, too_few
+from ttf.stats.clustered import FEWEST, Clusters, Limits, too_few_reason
 from ttf.stats.durations.mttf import SECONDS_A_DAY, poisson_limits
 
 CONFIDENCE = 0.95
@@ -34,7 +34,7 @@ BY_UNIT, EXPONENTIAL = "clustered", "exponential up and down times"
 
 def mean_between(clusters: Clusters, time: np.ndarray, outages: np.ndarray, by_influence: bool = True) -> Limits:
     """Return the interval by stratum of time over outages (both by cluster), on the log scale."""
-    return clusters.ratio(time, outages, CONFIDENCE, both=True, by_influence=by_influence)
+    return clusters.ratio(time, outages, CONFIDENCE, has_mean_leverage=True, by_influence=by_influence)
 
 
 def mean_repair(clusters: Clusters, down: np.ndarray, repairs: np.ndarray) -> Limits:
@@ -93,7 +93,7 @@ def repair_times(seconds: np.ndarray, ended: np.ndarray) -> dict:
     return columns | {"horizon_s": horizon, "restricted_mean_s": mean}
 
 
-def estimates(
+def estimate_strata(
     units: pl.DataFrame, keys: Sequence[str], unit: str, block: str, is_grouped: bool = False
 ) -> Iterator[dict]:
     """Yield a row for each stratum, in order, with *keys, sums, rates, repair times and a list of reasons.
@@ -101,7 +101,7 @@ def estimates(
     Parameters
     ----------
     units: a row for each unit and run of equal blocks of time, sorted by stratum
-        *keys, unit (a number), block and blocks (`ttf.records.clusters.runs_of_steps`; blank if the row is a whole
+        *keys, unit (a number), block and blocks (`ttf.records.clusters.sum_step_runs`; blank if the row is a whole
         unit), and for each of these blocks exposure_s (all blank if unknown), down_s, outages, under_way, repairs,
         records (Int64).
     keys: columns that form the strata
@@ -133,7 +133,7 @@ def estimates(
         cluster_by = f"{unit} and {block}" if clusters.counts_blocks[number] else unit
         row |= {"cluster_by": cluster_by, "clusters": n_effective, "reasons": []}
         if n_effective < FEWEST:
-            row["reasons"].append(too_few(n_effective, unit))
+            row["reasons"].append(too_few_reason(n_effective, unit))
         if not has_exposure:
             row |= dict.fromkeys(("units", "exposure_s"))
             row["reasons"].append(NOT_WATCHED)

@@ -8,9 +8,9 @@ import polars as pl
 
 from ttf.records.clusters import level_names
 from ttf.records.jobs import Frame
-from ttf.stats.durations.clustered_lives import ClusterLives, group_by_cluster
+from ttf.stats.durations.clustered_durations import ClusterDurations, group_by_cluster
 
-NO_LIFE = "no life with a known duration"
+NO_DURATION = "no duration with a known duration"
 ALL = "all"
 NOBODY = np.zeros(0, dtype=np.int64)
 
@@ -34,7 +34,7 @@ class Times:
     without_time: int = 0
 
     @property
-    def lives(self) -> int:
+    def durations(self) -> int:
         return int(self.ended.sum())
 
     @property
@@ -59,10 +59,10 @@ class Times:
         """
         n_ended = np.concatenate(([0], np.cumsum(self.ended)))[np.searchsorted(self.seconds, seconds)]
         n_not_entered = self.late.size - np.searchsorted(self.late, seconds)
-        return self.lives - n_ended - n_not_entered
+        return self.durations - n_ended - n_not_entered
 
 
-def by_stratum(lives: Frame, stratum_by: str, /, *group_columns: str, **sums: pl.Expr) -> pl.DataFrame:
+def sum_by_stratum(durations: Frame, stratum_by: str, /, *group_columns: str, **sums: pl.Expr) -> pl.DataFrame:
     """Return sums of whole numbers over the durations of each stratum, or of its combinations with `group_columns`.
 
     `all` is one stratum `all`, present even without durations; otherwise `stratum_by` names a column, and durations
@@ -70,18 +70,18 @@ def by_stratum(lives: Frame, stratum_by: str, /, *group_columns: str, **sums: pl
     (raw: numbers as numbers, text by text) and the group columns, null last. Raises ValueError for a missing column or
     a negative duration_s.
     """
-    lives = lives.lazy()
+    durations = durations.lazy()
     if stratum_by == "all":
         keys = [*group_columns]
-    elif stratum_by in lives.collect_schema():
-        lives = lives.drop_nulls(stratum_by)
+    elif stratum_by in durations.collect_schema():
+        durations = durations.drop_nulls(stratum_by)
         keys = [pl.col(stratum_by).alias("stratum"), *group_columns]
     else:
         raise ValueError(f"there is no column {stratum_by!r} to form strata by")
     # With duration_s among the group columns, each group has one.
     shortest = {} if "duration_s" in group_columns else {"shortest_s": pl.col("duration_s").min()}
     # Whole numbers: the order of addition, block by block, does not matter.
-    totals = lives.group_by(keys).agg(**sums, **shortest) if keys else lives.select(**sums, **shortest)
+    totals = durations.group_by(keys).agg(**sums, **shortest) if keys else durations.select(**sums, **shortest)
     totals = totals.collect(engine="streaming")
     if (totals["shortest_s" if shortest else "duration_s"] < 0).any():
         raise ValueError("a duration is negative")
@@ -96,16 +96,16 @@ def by_stratum(lives: Frame, stratum_by: str, /, *group_columns: str, **sums: pl
     return pl.concat([totals.clear(), *(rows.sort(group_columns, nulls_last=True) for rows in strata)])
 
 
-def alike(lives: Frame, strata: Sequence[str], *group_columns: str, **sums: pl.Expr) -> pl.DataFrame:
+def sum_equal_durations(durations: Frame, strata: Sequence[str], *group_columns: str, **sums: pl.Expr) -> pl.DataFrame:
     """Return sums of whole numbers over the durations with equal strata and group columns, and the shortest duration_s.
 
     Sums over these add up to sums over all, so the durations are read once for all stratifications.
     """
-    schema = lives.lazy().collect_schema()
+    schema = durations.lazy().collect_schema()
     # `by_stratum` reports a stratification without a column.
     keys = [*(name for name in strata if name in schema), *group_columns]
     sums = {**sums, "duration_s": pl.col("duration_s").min()}
-    lazy = lives.lazy().group_by(keys).agg(**sums) if keys else lives.lazy().select(**sums)
+    lazy = durations.lazy().group_by(keys).agg(**sums) if keys else durations.lazy().select(**sums)
     return lazy.collect(engine="streaming")
 
 
@@ -113,26 +113,26 @@ def alike(lives: Frame, strata: Sequence[str], *group_columns: str, **sums: pl.E
 _UNDER_WATCH = (pl.col("entry_s") == 0) | (pl.col("duration_s") > pl.col("entry_s"))
 
 
-def since_watched(lives: Frame) -> Frame:
+def durations_since_entry(durations: Frame) -> Frame:
     """Return the durations that were ever at risk, with duration_s from entry on: their exposure."""
-    return lives.filter(_UNDER_WATCH).with_columns(duration_s=pl.col("duration_s") - pl.col("entry_s"))
+    return durations.filter(_UNDER_WATCH).with_columns(duration_s=pl.col("duration_s") - pl.col("entry_s"))
 
 
-class CountedLives:
+class CountedDurations:
     """Durations counted by stratum and length, each stratification once, on first use.
 
-    lives: frame or lazy frame with duration_s (Int64 seconds; null is excluded), event (String; null and words outside
-    `events` censor) and the columns of the strata; for delayed entry also entry_s (Int64 seconds, not negative): such a
-    duration is at risk from that age on, and excluded if never at risk. Durations are whole seconds, so the counts grow
-    far more slowly than the rows.
+    durations: frame or lazy frame with duration_s (Int64 seconds; null is excluded), event (String; null and words
+    outside `events` censor) and the columns of the strata; for delayed entry also entry_s (Int64 seconds, not
+    negative): such a duration is at risk from that age on, and excluded if never at risk. Durations are whole seconds,
+    so the counts grow far more slowly than the rows.
     """
 
-    def __init__(self, lives: Frame, events: Sequence[str]) -> None:
-        self.lives, self.events = lives.lazy(), list(events)
+    def __init__(self, durations: Frame, events: Sequence[str]) -> None:
+        self.durations, self.events = durations.lazy(), list(events)
         self._counts: dict[str, dict[str, list[np.ndarray]]] = {}
         # Number of unknown duration that ended by each event.
         self._without_time: dict[str, dict[str, list[int]]] = {}
-        self._by_cluster: dict[str, dict[str, ClusterLives]] = {}
+        self._by_cluster: dict[str, dict[str, ClusterDurations]] = {}
         self._cluster_names: tuple[str | None, ...] | None = None
 
     def times(self, stratum_by: str, delayed_entry: bool = False) -> Iterator[tuple[str, list[Times]]]:
@@ -141,17 +141,19 @@ class CountedLives:
         A stratum with only unknown durations has empty times. Labels are the raw values as text.
         """
         if stratum_by not in self._counts:
-            totals = self._count(self.lives, stratum_by)
+            totals = self._count(self.durations, stratum_by)
             self._counts[stratum_by] = dict(_strata_columns(totals))
             unknown = totals.filter(pl.col("duration_s").is_null()).drop("duration_s", "ended")
             unknown = unknown.with_columns(pl.col("stratum").cast(pl.String))
             self._without_time[stratum_by] = {label: n_events for label, *n_events in unknown.iter_rows()}
         excluded, late_entries = {}, {}
         if delayed_entry:
-            never_watched = self.lives.filter(~_UNDER_WATCH.fill_null(False))
+            never_watched = self.durations.filter(~_UNDER_WATCH.fill_null(False))
             excluded = dict(_strata_columns(self._count(never_watched, stratum_by)))
-            late_lives = self.lives.filter(_UNDER_WATCH & (pl.col("entry_s") > 0))
-            late_entries = dict(_strata_columns(by_stratum(late_lives, stratum_by, "entry_s", lives=pl.len())))
+            late_durations = self.durations.filter(_UNDER_WATCH & (pl.col("entry_s") > 0))
+            late_entries = dict(
+                _strata_columns(sum_by_stratum(late_durations, stratum_by, "entry_s", durations=pl.len()))
+            )
         for label, columns in self._counts[stratum_by].items():
             seconds, *counts = (column.astype(np.int64) for column in columns)
             if label in excluded:
@@ -166,7 +168,7 @@ class CountedLives:
             events = zip(event_counts, unknown, strict=True)
             yield label, [Times(seconds, ended, n_events, entries, n_unknown) for n_events, n_unknown in events]
 
-    def by_cluster(self, stratum_by: str) -> dict[str, ClusterLives]:
+    def by_cluster(self, stratum_by: str) -> dict[str, ClusterDurations]:
         """Return label -> durations of known length by cluster of each stratum; {} if the trace has no clusters.
 
         A stratum that is a single cluster (an account of one user, one system) is split by its groups.
@@ -174,7 +176,7 @@ class CountedLives:
         if stratum_by not in self._by_cluster:
             if not (level_words := self._get_cluster_names()):
                 return {}
-            timed = self.lives.filter(pl.col("duration_s").is_not_null())
+            timed = self.durations.filter(pl.col("duration_s").is_not_null())
             stratum, labels = None, [ALL]
             if stratum_by != ALL:
                 stratum = pl.col(stratum_by)
@@ -196,13 +198,13 @@ class CountedLives:
 
     def _get_cluster_names(self) -> tuple[str | None, ...]:
         if self._cluster_names is None:
-            names = level_names(self.lives)
+            names = level_names(self.durations)
             self._cluster_names = () if names[0] is None else names
         return self._cluster_names
 
-    def _count(self, lives: pl.LazyFrame, stratum_by: str) -> pl.DataFrame:
+    def _count(self, durations: pl.LazyFrame, stratum_by: str) -> pl.DataFrame:
         event_counts = {str(index): (pl.col("event") == event).sum() for index, event in enumerate(self.events)}
-        return by_stratum(lives, stratum_by, "duration_s", ended=pl.len(), **event_counts)
+        return sum_by_stratum(durations, stratum_by, "duration_s", ended=pl.len(), **event_counts)
 
 
 def _strata_columns(totals: pl.DataFrame) -> Iterator[tuple[str, list[np.ndarray]]]:
@@ -216,33 +218,33 @@ def _strata_columns(totals: pl.DataFrame) -> Iterator[tuple[str, list[np.ndarray
         start += rows
 
 
-Lives = pl.DataFrame | pl.LazyFrame | CountedLives
+Durations = pl.DataFrame | pl.LazyFrame | CountedDurations
 
 
-def counted_lives(lives: Lives, events: Sequence[str]) -> CountedLives:
+def count_durations(durations: Durations, events: Sequence[str]) -> CountedDurations:
     """Count the durations, unless they are counted already."""
-    return lives if isinstance(lives, CountedLives) else CountedLives(lives, events)
+    return durations if isinstance(durations, CountedDurations) else CountedDurations(durations, events)
 
 
-def times_by_stratum(
-    lives: Lives, event: str, stratum_by: str, delayed_entry: bool = False
+def iterate_times(
+    durations: Durations, event: str, stratum_by: str, delayed_entry: bool = False
 ) -> Iterator[tuple[str, Times]]:
-    """Yield (label, times) of each stratum in order: `CountedLives.times` of one event; others censor."""
-    for label, (times,) in competing_times_by_stratum(lives, [event], stratum_by, delayed_entry):
+    """Yield (label, times) of each stratum in order: `CountedDurations.times` of one event; others censor."""
+    for label, (times,) in iterate_competing_times(durations, [event], stratum_by, delayed_entry):
         yield label, times
 
 
-def competing_times_by_stratum(
-    lives: Lives, events: Sequence[str], stratum_by: str, delayed_entry: bool = False
+def iterate_competing_times(
+    durations: Durations, events: Sequence[str], stratum_by: str, delayed_entry: bool = False
 ) -> Iterator[tuple[str, list[Times]]]:
     """Yield (label, times of each event) of each stratum in order: `times_by_stratum` of competing events."""
-    counted = counted_lives(lives, events)
+    counted = count_durations(durations, events)
     indices = [counted.events.index(event) for event in events]
     for label, times in counted.times(stratum_by, delayed_entry):
         yield label, [times[index] for index in indices]
 
 
-def stacked(curves: Sequence[tuple[Mapping[str, str], Mapping[str, np.ndarray]]]) -> pl.DataFrame:
+def stack_curves(curves: Sequence[tuple[Mapping[str, str], Mapping[str, np.ndarray]]]) -> pl.DataFrame:
     """Concatenate curves of (labels, columns): the labels repeat on each row; NaN becomes blank.
 
     At least one curve; all have the same labels and columns, and the columns of one curve have one length.

@@ -7,21 +7,27 @@ import numpy as np
 import polars as pl
 
 from ttf.engine.columns import CURVES, STRATUM, SUMMARY, SUMMARY_DELAYED_ENTRY
-from ttf.engine.contract import frame_of, schema_of
-from ttf.engine.storage.tables import blocks
+from ttf.engine.contract import make_frame, make_schema
+from ttf.engine.storage.tables import read_blocks
 from ttf.records.jobs import Frame
 from ttf.stats.basics.normal import Z_95
-from ttf.stats.basics.order import places
+from ttf.stats.basics.order import count_smaller
 from ttf.stats.clustered import NO_SPREAD
-from ttf.stats.durations.clustered_lives import ClusterLives, Influences, about, limits_log_log, with_why
-from ttf.stats.durations.strata import NO_LIFE, Lives, Times, counted_lives, stacked, times_by_stratum
+from ttf.stats.durations.clustered_durations import (
+    ClusterDurations,
+    Influences,
+    append_reason,
+    describe_clusters,
+    limits_log_log,
+)
+from ttf.stats.durations.strata import NO_DURATION, Durations, Times, count_durations, iterate_times, stack_curves
 
 # Products of many factors reach an exact half only up to rounding. With a million durations a step of the curve at the
 # median is 5e-7 or more, so this tolerance includes no step that is truly above.
 HALF = 0.5 + 1e-10
 
 # Strata with fewer durations do not shorten the common horizon of the restricted means.
-FEWEST_LIVES = 100
+FEWEST_DURATIONS = 100
 
 # Rows of whole curves in one block.
 BLOCK_ROWS = 1 << 17
@@ -31,7 +37,7 @@ NOT_WITH_ENTRIES = "with delayed entry no clustered interval is worked out"
 
 
 def survival_tables(
-    lives: Lives, event: str, strata: Sequence[str], delayed_entry: bool = False
+    durations: Durations, event: str, strata: Sequence[str], delayed_entry: bool = False
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Return (curves, summary) of every stratum of every stratification, in order.
 
@@ -44,14 +50,14 @@ def survival_tables(
     summary, a row per stratum: n and events count known durations. median_s is the smallest time with survival <= 0.5;
     its 95 % limits are where the log-log limits first reach 0.5 (Brookmeyer & Crowley 1982). restricted_mean_s is the
     area under the curve up to horizon_s, one horizon for all strata of a stratification, so that their means are
-    comparable. It is the shortest of the strata's longest durations, for strata with FEWEST_LIVES durations (or all
+    comparable. It is the shortest of the strata's longest durations, for strata with FEWEST_DURATIONS durations (or all
     strata, if none has), except strata whose curve falls to 0, which stay at 0; if all do, it is the longest duration.
     A stratum whose curve ends above 0 before the horizon has no restricted mean. restricted_mean_se_s: the root of the
     sum over event times of (area from there to the horizon)^2 d / (n (n - d)), with d events of n at risk (Klein &
     Moeschberger 2003, section 4.5; R's survival). Missing values are blank, with a reason.
 
     Clustered limits, those of the median and the standard error of the restricted mean come from the influence of each
-    cluster on the cumulative hazard (`ttf.stats.durations.clustered_lives`), on the same scales with Student's t. A
+    cluster on the cumulative hazard (`ttf.stats.durations.clustered_durations`), on the same scales with Student's t. A
     stratum that is a single cluster is split by its groups. There are none with delayed entry.
 
     With delayed entry (left truncation: Kalbfleisch & Prentice 1980, section 1.3; Klein & Moeschberger 2003, section
@@ -59,19 +65,20 @@ def survival_tables(
     at risk; a further column entered_late counts those with an entry_s above 0. If all at risk at some age have ended
     by the event, the estimate is 0 from there on, despite later entries, and the reason says so.
 
-    lives and exceptions: see `CountedLives`. event: the event that counts. strata: names of the stratifications.
+    durations and exceptions: see `CountedDurations`. event: the event that counts. strata: names of the
+    stratifications.
     """
-    empty = pl.DataFrame(schema=schema_of(CURVES)), _summary_table([], delayed_entry)
-    curves, summaries = zip(empty, *survival_blocks(lives, event, strata, delayed_entry), strict=True)
+    empty = pl.DataFrame(schema=make_schema(CURVES)), _summary_table([], delayed_entry)
+    curves, summaries = zip(empty, *survival_blocks(durations, event, strata, delayed_entry), strict=True)
     return pl.concat(curves), pl.concat(summaries)
 
 
 def survival_blocks(
-    lives: Lives, event: str, strata: Sequence[str], delayed_entry: bool = False
+    durations: Durations, event: str, strata: Sequence[str], delayed_entry: bool = False
 ) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
     """Yield the same tables a few strata at a time: blocks of curves of up to BLOCK_ROWS and one curve."""
     curves, summaries, rows = [], [], 0
-    for names, steps, summary in _stratum_curves(lives, event, strata, delayed_entry):
+    for names, steps, summary in _stratum_curves(durations, event, strata, delayed_entry):
         curves.append((names, steps))
         summaries.append(summary)
         rows += steps["time_s"].size
@@ -85,29 +92,31 @@ def survival_blocks(
 def _block(
     curves: list[tuple[dict, dict]], summaries: list[dict], delayed_entry: bool
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    return _add_reasons(stacked(curves)).select(*CURVES).cast(schema_of(CURVES)), _summary_table(
+    return _add_reasons(stack_curves(curves)).select(*CURVES).cast(make_schema(CURVES)), _summary_table(
         summaries, delayed_entry
     )
 
 
-def survival_summary(lives: Lives, event: str, strata: Sequence[str], delayed_entry: bool = False) -> pl.DataFrame:
+def survival_summary(
+    durations: Durations, event: str, strata: Sequence[str], delayed_entry: bool = False
+) -> pl.DataFrame:
     """Return only the summary of `survival_tables`; no more than one curve is held at a time."""
-    summaries = [summary for _, _, summary in _stratum_curves(lives, event, strata, delayed_entry)]
+    summaries = [summary for _, _, summary in _stratum_curves(durations, event, strata, delayed_entry)]
     return _summary_table(summaries, delayed_entry)
 
 
 def _stratum_curves(
-    lives: Lives, event: str, strata: Sequence[str], delayed_entry: bool
+    durations: Durations, event: str, strata: Sequence[str], delayed_entry: bool
 ) -> Iterator[tuple[dict[str, str], dict[str, np.ndarray], dict]]:
-    lives = counted_lives(lives, [event])
-    code = lives.events.index(event) + 1
+    durations = count_durations(durations, [event])
+    code = durations.events.index(event) + 1
     for stratum_by in strata:
-        strata_times = list(times_by_stratum(lives, event, stratum_by, delayed_entry))
-        clusters_by_stratum = {} if delayed_entry else lives.by_cluster(stratum_by)
-        horizon = _horizon([times for _, times in strata_times if times.lives])
+        strata_times = list(iterate_times(durations, event, stratum_by, delayed_entry))
+        clusters_by_stratum = {} if delayed_entry else durations.by_cluster(stratum_by)
+        horizon = _horizon([times for _, times in strata_times if times.durations])
         for stratum, times in strata_times:
             clusters = clusters_by_stratum.get(stratum)
-            names = {"event": event, "stratum_by": stratum_by, "stratum": stratum} | about(clusters)
+            names = {"event": event, "stratum_by": stratum_by, "stratum": stratum} | describe_clusters(clusters)
             if delayed_entry:
                 names["why_not"] = NOT_WITH_ENTRIES
             steps = _steps(times)
@@ -116,7 +125,7 @@ def _stratum_curves(
 
 
 def _horizon(strata: Sequence[Times]) -> int:
-    eligible = [times for times in strata if times.lives >= FEWEST_LIVES] or strata
+    eligible = [times for times in strata if times.durations >= FEWEST_DURATIONS] or strata
     above_zero = [times for times in eligible if not _reaches_zero(times)]
     if above_zero:
         return min(int(times.seconds[-1]) for times in above_zero)
@@ -128,13 +137,13 @@ def _reaches_zero(times: Times) -> bool:
 
 
 def _summary_table(summaries: Sequence[dict], delayed_entry: bool) -> pl.DataFrame:
-    return frame_of(SUMMARY_DELAYED_ENTRY if delayed_entry else SUMMARY, summaries)
+    return make_frame(SUMMARY_DELAYED_ENTRY if delayed_entry else SUMMARY, summaries)
 
 
-def curve_by_curve(curves: Frame) -> Iterator[tuple[tuple[str, ...], pl.DataFrame]]:
+def iterate_curves(curves: Frame) -> Iterator[tuple[tuple[str, ...], pl.DataFrame]]:
     """Yield ((event, stratum_by, stratum), rows) of each curve of `survival_tables`, read block by block."""
     key, rows = None, []
-    for block in blocks(curves.lazy()):
+    for block in read_blocks(curves.lazy()):
         for block_key, part in block.group_by(*STRATUM, maintain_order=True):
             if block_key != key and rows:
                 yield key, pl.concat(rows)
@@ -145,7 +154,7 @@ def curve_by_curve(curves: Frame) -> Iterator[tuple[tuple[str, ...], pl.DataFram
         yield key, pl.concat(rows)
 
 
-def thin(curve: pl.DataFrame, max_steps: int) -> pl.DataFrame:
+def thin_curves(curve: pl.DataFrame, max_steps: int) -> pl.DataFrame:
     """Cut a curve to at most `max_steps` rows a stratum, each an exact row of it, none interpolated.
 
     A longer curve keeps its first row, its last row and rows with an event: all of them if they fit (survival is
@@ -165,7 +174,7 @@ def thin(curve: pl.DataFrame, max_steps: int) -> pl.DataFrame:
     return curve[np.concatenate(indices)]
 
 
-def thinned(curve: Mapping[str, np.ndarray], max_steps: int | None) -> dict[str, np.ndarray]:
+def thin_arrays(curve: Mapping[str, np.ndarray], max_steps: int | None) -> dict[str, np.ndarray]:
     """Cut the columns of one curve, with `events`, as `thin` cuts a frame; uncut if max_steps is None."""
     if max_steps is None:
         return dict(curve)
@@ -192,7 +201,7 @@ def _steps(times: Times) -> dict[str, np.ndarray]:
     at_risk = times.at_risk(time)
     survivors = at_risk - events
     steps = {"time_s": time, "at_risk": at_risk, "events": events, "censored": ended - events}
-    if times.lives == 0:
+    if times.durations == 0:
         blank = np.full(1, np.nan)
         return steps | {"survival": blank, "ci_low": blank, "ci_high": blank}
     # At age 0 none may be at risk yet.
@@ -209,7 +218,9 @@ def _steps(times: Times) -> dict[str, np.ndarray]:
     return steps | {"survival": survival, "ci_low": low, "ci_high": high}
 
 
-def _clustered_limits(steps: dict[str, np.ndarray], clusters: ClusterLives | None, code: int) -> dict[str, np.ndarray]:
+def _clustered_limits(
+    steps: dict[str, np.ndarray], clusters: ClusterDurations | None, code: int
+) -> dict[str, np.ndarray]:
     blank = np.full(steps["time_s"].size, np.nan)
     if clusters is None or np.isnan(student := clusters.student()):
         return {"ci_low_clustered": blank, "ci_high_clustered": blank}
@@ -239,9 +250,9 @@ def _greenwood_terms(at_risk: np.ndarray, events: np.ndarray) -> np.ndarray:
 
 def _add_reasons(steps: pl.DataFrame) -> pl.DataFrame:
     survival, ci_low = pl.col("survival"), pl.col("ci_low")
-    return with_why(
+    return append_reason(
         steps.with_columns(
-            reason=pl.when(survival.is_null()).then(pl.lit(NO_LIFE)).when(ci_low.is_null()).then(pl.lit(ALL_DEAD))
+            reason=pl.when(survival.is_null()).then(pl.lit(NO_DURATION)).when(ci_low.is_null()).then(pl.lit(ALL_DEAD))
         )
     )
 
@@ -250,13 +261,13 @@ def _summary(
     steps: dict[str, np.ndarray],
     times: Times,
     horizon: int,
-    clusters: ClusterLives | None,
+    clusters: ClusterDurations | None,
     code: int,
     no_interval_reason: str,
 ) -> dict[str, int | float | str | None]:
     time, survival = steps["time_s"], steps["survival"]
-    if times.lives == 0:
-        return {"n": 0, "events": 0, "entered_late": 0, "reason": NO_LIFE}
+    if times.durations == 0:
+        return {"n": 0, "events": 0, "entered_late": 0, "reason": NO_DURATION}
     reasons = []
     zeros = np.flatnonzero(survival == 0)
     if zeros.size and (n_late := int((times.late >= time[zeros[0]]).sum())):
@@ -285,12 +296,14 @@ def _summary(
         areas_ahead = np.cumsum(areas[::-1])[::-1]
         error = math.sqrt(math.fsum(areas_ahead**2 * _greenwood_terms(steps["at_risk"], steps["events"])[:-1])) or None
         if error is None:
-            reasons.append("no event before the horizon that a life outlasts: no standard error of the restricted mean")
+            reasons.append(
+                "no event before the horizon that a duration outlasts: no standard error of the restricted mean"
+            )
         elif has_clusters:
             clustered_error = _clustered_mean_se(steps, np.append(areas_ahead, 0.0), clusters, code)
             reasons += [f"{NO_SPREAD}: no clustered standard error"] if clustered_error is None else []
     return {
-        "n": times.lives,
+        "n": times.durations,
         "events": times.failures,
         "entered_late": times.late.size,
         **medians,
@@ -303,12 +316,12 @@ def _summary(
 
 
 def _clustered_mean_se(
-    steps: dict[str, np.ndarray], areas: np.ndarray, clusters: ClusterLives, code: int
+    steps: dict[str, np.ndarray], areas: np.ndarray, clusters: ClusterDurations, code: int
 ) -> float | None:
     jumps, _ = _log_survival_parts(steps["at_risk"], steps["events"], code)
     compensator = np.cumsum(_greenwood_terms(steps["at_risk"], steps["events"]) * areas)
-    index = places(steps["time_s"], clusters.seconds)
+    index = count_smaller(steps["time_s"], clusters.seconds)
     gains = np.where(clusters.code == code, (jumps[code] * areas)[index], 0.0)
-    influence = clusters.lives * gains - clusters.lives * compensator[index]
+    influence = clusters.durations * gains - clusters.durations * compensator[index]
     se = float(clusters.clusters.se(clusters.by_cluster(influence), clusters.clusters.share(clusters.members))[0])
     return se if math.isfinite(se) else None

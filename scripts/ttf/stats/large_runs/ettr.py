@@ -186,7 +186,7 @@ def simulate(plan: Plan, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarr
     return wall, interruptions
 
 
-def simulated_ettr(productive_s: float, wall_s: np.ndarray) -> tuple[float, float]:
+def estimate_ettr(productive_s: float, wall_s: np.ndarray) -> tuple[float, float]:
     """Return work over mean wall clock of simulated runs, and its standard error (delta method).
 
     Raises ValueError for fewer than two runs.
@@ -198,7 +198,7 @@ def simulated_ettr(productive_s: float, wall_s: np.ndarray) -> tuple[float, floa
     return estimate, estimate * float(wall_s.std(ddof=1)) / (mean * np.sqrt(wall_s.size))
 
 
-def combined_interval(estimate: float, lower: Iterable[float], upper: Iterable[float]) -> tuple[float, float]:
+def combine_intervals(estimate: float, lower: Iterable[float], upper: Iterable[float]) -> tuple[float, float]:
     """Return the interval (low, high), within 0 and 1, of a share that depends on several estimates.
 
     It recovers variances from limits (MOVER: Zou & Donner 2008): the squared distances from the estimate add up.

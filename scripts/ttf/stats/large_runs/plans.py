@@ -35,7 +35,7 @@ class Habits:
         return Plan(failures_per_s, *astuple(self))
 
 
-def habits_asked(settings: Mapping, queue_s: float) -> list[Habits]:
+def read_habits(settings: Mapping, queue_s: float) -> list[Habits]:
     """Return the habits that the configuration lists: one for each checkpoint interval."""
     return [
         Habits(interval, settings["checkpoint_write_s"], settings["restart_s"], queue_s, settings["productive_s"])
@@ -59,9 +59,9 @@ class NodeRate:
     """Failures per node and day with an interval, and the GPUs of a node (None: no GPUs, or unknown).
 
     A missing bound is None. A missing estimate is None, and `reason` explains it. projects_to: largest number of nodes
-    for which the rate may be projected. no_projection: why no larger one (`ttf.stats.large_runs.projection.reach_of`).
-    measured: for sizes with enough failures, (fewest GPUs, most GPUs) -> mean time to failure (s) of such runs and its
-    interval.
+    for which the rate may be projected. no_projection: why no larger one
+    (`ttf.stats.large_runs.projection.projection_limit`). measured: for sizes with enough failures, (fewest GPUs, most
+    GPUs) -> mean time to failure (s) of such runs and its interval.
     """
 
     estimate: float | None
@@ -121,7 +121,7 @@ def node_rate(table: pl.DataFrame, mttf_by_gpus: pl.DataFrame) -> NodeRate:
     measured = sizes.select("gpus_low", "gpus_high", "mttf_s", *bounds).iter_rows()
     return NodeRate(
         row["failures_per_node_day"],
-        *interval_of_rate(row),
+        *rate_interval(row),
         row["node_gpus"],
         row["reason"],
         row["projects_to_nodes"],
@@ -130,7 +130,7 @@ def node_rate(table: pl.DataFrame, mttf_by_gpus: pl.DataFrame) -> NodeRate:
     )
 
 
-def interval_of_rate(row: Mapping[str, float | None]) -> tuple[float | None, float | None]:
+def rate_interval(row: Mapping[str, float | None]) -> tuple[float | None, float | None]:
     """Return the limits of the failures per node and day of a row of node_failure_rate.csv, clustered if any."""
     if row.get("ci_low_clustered") is not None:
         return row["ci_low_clustered"] / 1000, row["ci_high_clustered"] / 1000
@@ -153,12 +153,12 @@ def target_size(row: Mapping, setting: int | str) -> int:
     return LARGE_RUN if row["basis"] == "component" or largest >= LARGE_TRACE or not largest else largest
 
 
-def size_of_the_run(assumptions: pl.DataFrame) -> int:
+def planned_size(assumptions: pl.DataFrame) -> int:
     """Return the size that `target_size` chose, from ettr_assumptions.csv."""
     return int(assumptions.filter(assumption="size of the run")["amount"].item())
 
 
-def habits_of(assumptions: pl.DataFrame) -> Habits:
+def habits_from_assumptions(assumptions: pl.DataFrame) -> Habits:
     """Return the habits of a plan from ettr_assumptions.csv."""
     amounts = dict(assumptions.select("assumption", "amount").iter_rows())
     kinds = ("checkpoint interval", "checkpoint write", "start-up", "queue", "work of the run")

@@ -13,7 +13,7 @@ FURTHEST = 4
 
 
 @dataclass(frozen=True)
-class Reach:
+class ProjectionLimit:
     """Projection limit of a node's failure rate.
 
     largest_run: nodes of the largest run. nodes: nodes of the largest projection, 0 for none. reason: why no larger
@@ -26,7 +26,7 @@ class Reach:
     needed: str
 
 
-def reach_of(sums: pl.DataFrame, law: pl.DataFrame) -> Reach:
+def projection_limit(sums: pl.DataFrame, law: pl.DataFrame) -> ProjectionLimit:
     """Return the sizes for which 1 / (nodes x r_f) is defensible, from infrastructure durations and their `size_law`.
 
     No size if failures of any kind replace infrastructure failures, or if the 1/N law is rejected. If the law could not
@@ -36,17 +36,17 @@ def reach_of(sums: pl.DataFrame, law: pl.DataFrame) -> Reach:
     largest = sums["nodes"].max() or 0
     if test["basis"] == "proxy":
         reason = "infrastructure failures are not distinguished from others"
-        return Reach(largest, 0, reason, "states, reasons or health checks that name infrastructure failures")
+        return ProjectionLimit(largest, 0, reason, "states, reasons or health checks that name infrastructure failures")
     if test["verdict"] == "rejected":
         reason = "the mean time to failure does not fall as 1/N in this trace"
-        return Reach(largest, 0, reason, f"runs of that size with {FEWEST_MEASURED} failures or more")
+        return ProjectionLimit(largest, 0, reason, f"runs of that size with {FEWEST_MEASURED} failures or more")
     if test["verdict"] != "agrees":
         measured_sizes = [high for low, high in buckets(largest) if _count_failures(sums, low, high) >= FEWEST_MEASURED]
         reason = f"whether MTTF falls as 1/N could not be tested ({test['reason'] or test['verdict']})"
         needed = f"runs of several sizes with {FEWEST_MEASURED} failures or more each"
-        return Reach(largest, max(measured_sizes, default=0), reason, needed)
+        return ProjectionLimit(largest, max(measured_sizes, default=0), reason, needed)
     reason = f"a projection goes no further than {FURTHEST} times the largest run of the trace"
-    return Reach(largest, FURTHEST * largest, reason, "longer records of larger runs")
+    return ProjectionLimit(largest, FURTHEST * largest, reason, "longer records of larger runs")
 
 
 def buckets(largest: int) -> Iterator[tuple[int, int]]:

@@ -58,7 +58,7 @@ TAXONOMY_SUMMARY = table(
 )
 UNMATCHED = table(
     "unmatched",
-    "The commonest lines of attempts that no rule matches.",
+    "The most common lines of attempts that no rule matches.",
     source=words("From", "log: the most informative line; record: state, exit code and reason."),
     line=text("Line", "The line, with # for numbers."),
     **(_KINDS | {"trials_share": share("Share of unmatched", "Of the attempts that no rule matches.")}),
@@ -91,7 +91,7 @@ ANALYSIS = Analysis(
     theme="causes",
     rank=10,
     needs=["jobs"],
-    uses=["attempts", "tails", "lives_infra"],
+    uses=["attempts", "tails", "durations_infra"],
     applies=lambda trace: trace.tells_reasons,
     settings={"taxonomy": lambda trace: trace.taxonomy},
     tables=(TAXONOMY, FAILURE_KINDS, TAXONOMY_SUMMARY, UNMATCHED, LOG_TAILS, REASONS),

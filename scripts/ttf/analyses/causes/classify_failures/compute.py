@@ -1,4 +1,4 @@
-"""Reasons of failed attempts, and the commonest records of attempts that no rule matches."""
+"""Reasons of failed attempts, and the most common records of attempts that no rule matches."""
 
 from collections.abc import Iterator
 
@@ -23,7 +23,7 @@ from ttf.analyses.causes.classify_failures.reason_rules import (
     list_attempts,
     searched_characters,
 )
-from ttf.engine.storage.tables import BLOCK_ROWS, blocks_with_attempts
+from ttf.engine.storage.tables import BLOCK_ROWS, read_blocks_with_attempts
 from ttf.records.infra import EVENT
 from ttf.records.inputs import Inputs
 from ttf.records.jobs import join_reasons
@@ -41,9 +41,9 @@ def compute(inputs: Inputs) -> dict:
     classified, matches, lines = (
         _match_logs(inputs) if "tails" in inputs else (classify_blocks(inputs), None, LOG_TAILS.frame([]))
     )
-    if "lives_infra" in inputs:
-        lives = inputs.scan("lives_infra", ["unit_id", "life_id", "event", "basis"])
-        classified = with_health_events(classified, lives)
+    if "durations_infra" in inputs:
+        durations = inputs.scan("durations_infra", ["unit_id", "duration_id", "event", "basis"])
+        classified = with_health_events(classified, durations)
     table = taxonomy_table(classified)
     return {
         "reasons": classified.select(*REASONS.columns),
@@ -71,16 +71,17 @@ def classify_blocks(inputs: Inputs, size: int = BLOCK_ROWS) -> pl.DataFrame:
 def _attempts_by_block(inputs: Inputs, size: int = BLOCK_ROWS, chosen: pl.Expr | bool = True) -> Iterator[pl.DataFrame]:
     attempts = inputs.scan("attempts", RAW_COLUMNS) if "attempts" in inputs else None
     jobs = inputs.scan("jobs", JOB_COLUMNS if attempts is None else PARENT_JOB_COLUMNS)
-    return (list_attempts(*block, chosen) for block in blocks_with_attempts(jobs, attempts, size))
+    return (list_attempts(*block, chosen) for block in read_blocks_with_attempts(jobs, attempts, size))
 
 
-def with_health_events(classified: pl.DataFrame, lives: pl.LazyFrame) -> pl.DataFrame:
+def with_health_events(classified: pl.DataFrame, durations: pl.LazyFrame) -> pl.DataFrame:
     """Set HEALTH_EVENT where a health event attributes a failed attempt to infrastructure and no rule does.
 
-    lives: from `ttf.records.infra.infra_lives`, so that every analysis attributes the same attempts to infrastructure.
+    durations: from `ttf.records.infra.infra_durations`, so that every analysis attributes the same attempts to
+    infrastructure.
     """
-    events = lives.filter(pl.col("event") == EVENT, pl.col("basis") == "event")
-    events = events.select(job_id="unit_id", attempt="life_id", has_event=True).collect(engine="streaming")
+    events = durations.filter(pl.col("event") == EVENT, pl.col("basis") == "event")
+    events = events.select(job_id="unit_id", attempt="duration_id", has_event=True).collect(engine="streaming")
     if events.is_empty():
         return classified
     rows = classified.join(events, on=["job_id", "attempt"], how="left", maintain_order="left")
@@ -200,7 +201,7 @@ def _divide(values: pl.Series, divisor: int | None) -> pl.Series:
 
 
 def unmatched_table(classified: pl.DataFrame, log_matches: pl.DataFrame | None = None) -> pl.DataFrame:
-    """Count the records of failed attempts that no rule matches, the commonest first, at most MOST_LINES rows.
+    """Count the records of failed attempts that no rule matches, the most common first, at most MOST_LINES rows.
 
     source `log`: the most informative line of the log, normalised; `record`: state, exit code and reason.
     """

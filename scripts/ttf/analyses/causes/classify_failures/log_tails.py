@@ -10,7 +10,7 @@ import polars as pl
 
 from ttf.analyses.causes.classify_failures import LOG_TAILS
 from ttf.analyses.causes.classify_failures.reason_rules import ATTEMPT_COLUMNS, KEY, search
-from ttf.raw.raw_files import unpacked
+from ttf.raw.raw_files import read_unpacked
 from ttf.records.jobs import choose_text
 
 # Problems of a line, by code.
@@ -69,7 +69,7 @@ def read_tails(path: Path, most_characters: int) -> Iterator[tuple[pl.DataFrame,
 def _read_blocks(path: Path) -> Iterator[tuple[int, list[bytes]]]:
     """Yield the lines in blocks, with the number of the first; truncate a line just above the longest length."""
     number, rest = 1, b""
-    for chunk in _merge_chunks(unpacked(path)):
+    for chunk in _merge_chunks(read_unpacked(path)):
         *lines, last = (rest + chunk).split(b"\n")
         if lines:
             yield number, lines

@@ -4,8 +4,8 @@ import polars as pl
 
 from ttf.analyses.causes.classify_failures import LOG_TAILS, TAXONOMY, UNMATCHED
 from ttf.analyses.causes.classify_failures.compute import TIME_LIMIT
-from ttf.display.phrases import of_trace, with_numbers
-from ttf.display.report_tables import Shown
+from ttf.display.phrases import fill_numbers, quote_trace_text
+from ttf.display.report_tables import PageTable
 from ttf.display.report_trace import Trace
 from ttf.display.section_head import Callout, Head, Key, Line
 from ttf.display.trace_numbers import Numbers
@@ -26,7 +26,7 @@ _COUNTS, _TIMES = ("trials", "jobs", "users"), ("rtf_p50_s", "rtf_p90_s")
 _DEMAND, _SHARES = ("gpu_none", "gpu_1", "gpu_2_4", "gpu_gt4"), ("rtf_total_share", "rtf_x_demand_share")
 
 
-@with_numbers
+@fill_numbers
 def head(trace: Trace, m: Numbers) -> Head | Line:
     if not m["taxonomy.trials"]:
         return Line("Causes of failures", "no attempt failed", "taxonomy")
@@ -53,7 +53,7 @@ def _claim(m: Numbers) -> str:
     if prefix is None:
         return "[taxonomy.matched_share] of failed attempts have a recorded reason"
     reason = m[f"{prefix}.reason"]
-    name = "Time limits" if reason == TIME_LIMIT else of_trace(reason[:1].upper() + reason[1:], 36)
+    name = "Time limits" if reason == TIME_LIMIT else quote_trace_text(reason[:1].upper() + reason[1:], 36)
     if m[f"{prefix}.trials"] == m["taxonomy.trials"]:
         count = m["taxonomy.trials"]
         all_text = "all [taxonomy.trials] failed attempts"
@@ -88,7 +88,7 @@ def _text(m: Numbers) -> list[str]:
     if not evidence:
         return []
     parts = [f"{label} ([taxonomy.by_{kind}])" for kind, label in evidence.items()]
-    text = f"Reasons come from {words.listed(parts)}."
+    text = f"Reasons come from {words.join_list(parts)}."
     return [text]
 
 
@@ -99,12 +99,12 @@ def _callout(m: Numbers) -> Callout | None:
     if m.has("taxonomy.kind.none.gpu_share"):
         text.append("They used [taxonomy.kind.none.gpu_share] of failed GPU time.")
     if m.has("taxonomy.unmatched_line"):
-        line, count = of_trace(m["taxonomy.unmatched_line"]), "[taxonomy.unmatched_line_trials]"
+        line, count = quote_trace_text(m["taxonomy.unmatched_line"]), "[taxonomy.unmatched_line_trials]"
         text.append(f"A taxonomy rule for “{line}” ({count}) would help.")
     return Callout("care", "[taxonomy.unmatched_share] of failed attempts have no recorded reason.", " ".join(text))
 
 
-def tables(trace: Trace) -> dict[str, Shown]:
+def tables(trace: Trace) -> dict[str, PageTable]:
     """Return the reasons, their GPU demand (columns of Philly's Table 7), domains, unmatched lines and log tails."""
     table = trace.table("taxonomy").with_columns(pl.col("domain").fill_null("unmatched"))
     reasons = table.filter(pl.col("by") == "reason")
@@ -113,9 +113,9 @@ def tables(trace: Trace) -> dict[str, Shown]:
     lines = ("line", "source", "trials", "trials_share", "jobs", "users")
     tail = ("sentence", "rows", "share", "first_lines")
     return {
-        "reasons": Shown(reasons, ("reason", "category", *_COUNTS, *_TIMES, "rtf_p95_s"), TAXONOMY, "domain"),
-        "demand": Shown(reasons, ("reason", *_DEMAND, *_SHARES), TAXONOMY),
-        "domains": Shown(domains, ("domain", *_COUNTS, *_TIMES, *_SHARES), TAXONOMY),
-        "unmatched": Shown(unmatched.head(MOST_LINES), lines, UNMATCHED, longest=200),
-        "tails": Shown(tails.filter(pl.col("code") != "lines"), tail, LOG_TAILS, longest=100),
+        "reasons": PageTable(reasons, ("reason", "category", *_COUNTS, *_TIMES, "rtf_p95_s"), TAXONOMY, "domain"),
+        "demand": PageTable(reasons, ("reason", *_DEMAND, *_SHARES), TAXONOMY),
+        "domains": PageTable(domains, ("domain", *_COUNTS, *_TIMES, *_SHARES), TAXONOMY),
+        "unmatched": PageTable(unmatched.head(MOST_LINES), lines, UNMATCHED, longest=200),
+        "tails": PageTable(tails.filter(pl.col("code") != "lines"), tail, LOG_TAILS, longest=100),
     }

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 import polars as pl
 
 from ttf.analyses.causes.classify_failures import TAXONOMY
-from ttf.records.jobs import choose_text, with_blanks
+from ttf.records.jobs import add_blank_columns, choose_text
 
 KEY = ["job_id", "task", "attempt"]
 ATTEMPT_COLUMNS = {
@@ -54,21 +54,21 @@ def list_attempts(
 def _flag_failed(jobs: pl.DataFrame, attempts: pl.DataFrame | None, chosen: pl.Expr | bool) -> pl.DataFrame:
     """Return the chosen attempts with is_last, failed and the columns of their jobs."""
     if attempts is None:
-        filled = with_blanks(jobs, dict.fromkeys(("reason", "exit_code", "derived_exit_code"), pl.String))
+        filled = add_blank_columns(jobs, dict.fromkeys(("reason", "exit_code", "derived_exit_code"), pl.String))
         job_values = {"gpu_milli": pl.col("gpu_milli") * pl.col("size"), "attempt": pl.lit(0, pl.Int64)}
         rows = filled.with_columns(**job_values, is_last=pl.lit(True), failed=pl.col("outcome") == "failure")
         return rows.filter(chosen).with_columns(state="status_raw", failure_reason="reason")
     is_last = pl.col("attempt") == pl.col("attempt").max().over("job")
-    rows = with_blanks(attempts, dict.fromkeys(("state", "exit_code", "slurm_reason"), pl.String)).with_columns(
+    rows = add_blank_columns(attempts, dict.fromkeys(("state", "exit_code", "slurm_reason"), pl.String)).with_columns(
         is_last=is_last, failed=(pl.col("outcome") == "failure").fill_null(~is_last)
     )
     rows = rows.filter(chosen)
-    job_rows = with_blanks(jobs, {"derived_exit_code": pl.String}).select("task", "user", "derived_exit_code")
+    job_rows = add_blank_columns(jobs, {"derived_exit_code": pl.String}).select("task", "user", "derived_exit_code")
     rows = rows.drop("job").hstack(job_rows[rows["job"]])
     return rows.with_columns(pl.when("is_last").then("derived_exit_code"), failure_reason="slurm_reason")
 
 
-def folded(text: pl.Expr) -> pl.Expr:
+def fold_words(text: pl.Expr) -> pl.Expr:
     """Fold case and separators: lower case, one space for spaces, _ and -."""
     return text.str.strip_chars().str.to_lowercase().str.replace_all(r"[\s_-]+", " ")
 
@@ -120,8 +120,10 @@ def _first_matching_rule(values: pl.Series, words_by_rule: list[list[str]]) -> p
         schema={"word": pl.String, "rule": pl.Int64},
         orient="row",
     )
-    rule_by_word = rule_by_word.select(folded(pl.col("word")), "rule").unique("word", keep="first", maintain_order=True)
-    keys = pl.DataFrame({"word": values}).select(folded(pl.col("word")))
+    rule_by_word = rule_by_word.select(fold_words(pl.col("word")), "rule").unique(
+        "word", keep="first", maintain_order=True
+    )
+    keys = pl.DataFrame({"word": values}).select(fold_words(pl.col("word")))
     return keys.join(rule_by_word, on="word", how="left", maintain_order="left")["rule"]
 
 

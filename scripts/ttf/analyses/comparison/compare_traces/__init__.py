@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from ttf.analyses.declaration import Analysis
-from ttf.engine.columns import clustered
+from ttf.engine.columns import clustered_columns
 from ttf.engine.contract import REASON, count, number, reason, seconds, share, table, truth, whole_seconds, words
 
 _TRACE = {
@@ -11,7 +11,7 @@ _TRACE = {
     "synthetic": truth("Synthetic", "Whether the trace is made up."),
     "unit": words("Unit", "Name of a job, or of a component at risk."),
 }
-_GIVES = {"gives": words("Gives", "`jobs`, or `lives` of components.")}
+_GIVES = {"gives": words("Gives", "`jobs`, or `durations` of components.")}
 _GPUS = {
     "gpus": words("GPUs", "GPUs of the job, rounded up to whole ones; all: any number."),
     "gpus_low": count("GPUs from", "Fewest GPUs of the range.", blank="the row covers all"),
@@ -76,7 +76,7 @@ FAILURE_SHARE = _comparison_table(
     failure_share=share("Failure share", "Failures over ended.", blank=REASON),
     ci_low=share("Interval from", "Lower bound of the 95% CI (Wilson).", blank=REASON),
     ci_high=share("Interval to", "Upper bound.", blank=REASON),
-    **clustered(share),
+    **clustered_columns(share),
 )
 MTTF = _comparison_table(
     "mttf",
@@ -84,7 +84,7 @@ MTTF = _comparison_table(
     **_TRACE,
     **_GIVES,
     **_GPUS,
-    n=count("At risk", "Jobs or components of known duration.", blank=REASON, unit="lives"),
+    n=count("At risk", "Jobs or components of known duration.", blank=REASON, unit="durations"),
     events=count("Failures", "Jobs or components that failed.", blank=REASON, unit="failures"),
     without_end=count("without an end", "Failures of unknown duration.", blank=REASON, unit="failures"),
     exposure_s=whole_seconds("Time at risk", "Sum of the durations.", blank=REASON),
@@ -92,7 +92,7 @@ MTTF = _comparison_table(
     confidence=number("Confidence", "Confidence of the interval."),
     ci_low_s=seconds("Interval from", "Lower bound of the exact Poisson interval (Garwood).", blank=REASON),
     ci_high_s=seconds("Interval to", "Upper bound.", blank=REASON),
-    **clustered(seconds, "_s"),
+    **clustered_columns(seconds, "_s"),
     gpu_days=number("GPU-days", "Time at risk times GPUs.", blank=REASON, unit="GPU-days"),
     failures_per_1000_gpu_days=number("per 1000 GPU-days", "Failures over gpu_days.", REASON, "per 1000 GPU-days"),
     node_days=number("Node-days", "Time at risk times nodes.", blank=REASON, unit="node-days"),
@@ -116,9 +116,9 @@ ANALYSIS = Analysis(
     question="How do the traces compare, on jobs that requested a GPU?",
     theme="comparison",
     rank=10,
-    needs=["lives"],
+    needs=["durations"],
     uses=["jobs"],
-    of_study=True,
+    is_study_wide=True,
     threads=2,
     settings={"about": lambda study: {name: trace.compared for name, trace in study.traces.items()}},
     tables=(TRACES, OUTCOMES, RUN_TIMES, QUEUEING, FAILURE_SHARE, MTTF),

@@ -17,10 +17,10 @@ from ttf.analyses.comparison.compare_traces.trace_rows import (
     trace_colour,
 )
 from ttf.display.charts.axes import log_axis, log_domain, log_scale, percent_axis
-from ttf.display.charts.encodings import coloured, picked, tips
+from ttf.display.charts.encodings import colour_by, pick_columns, tooltips
 from ttf.display.charts.figure import Figure, Study
-from ttf.display.charts.intervals import by_what, draw_estimates, draw_intervals, draw_lower_bounds, shown
-from ttf.display.charts.text import HOUR_S, labels
+from ttf.display.charts.intervals import add_bounds, clustering_note, draw_estimates, draw_intervals, draw_lower_bounds
+from ttf.display.charts.text import HOUR_S, make_labels
 from ttf.display.charts.theme import ACCENT, OUTCOME_COLOURS
 from ttf.records.inputs import Inputs
 
@@ -35,11 +35,12 @@ def run_times(inputs: Inputs, study: Study) -> Figure:
     outcomes = {row["outcome"] for row in traces.rows if row["n"]}
     shown_labels = {name: label for name, label in _OUTCOME_LABELS.items() if name in outcomes}
     rows = [
-        quantiles(row, "runtime", traces.names[row["trace"]], shown_labels[row["outcome"]]) | picked(row, "outcome")
+        quantiles(row, "runtime", traces.names[row["trace"]], shown_labels[row["outcome"]])
+        | pick_columns(row, "outcome")
         for row in traces.rows
         if row["outcome"] in shown_labels and (row["n"] or row["jobs"])
     ]
-    colours = coloured("outcome", {name: OUTCOME_COLOURS[name] for name in shown_labels})
+    colours = colour_by("outcome", {name: OUTCOME_COLOURS[name] for name in shown_labels})
     return traces.figure(
         *ranges(rows, list(shown_labels.values()), traces, colours, "run time"),
         title="Run time of GPU jobs by outcome",
@@ -51,7 +52,7 @@ def run_times(inputs: Inputs, study: Study) -> Figure:
 
 def failure_share(inputs: Inputs, study: Study) -> Figure:
     """Draw the failure share of ended GPU jobs by number of GPUs and trace, from failure_share.csv."""
-    table = shown(inputs["compared_failure_share"])
+    table = add_bounds(inputs["compared_failure_share"])
     traces = Traces(table, study, pl.col("failure_share").is_not_null())
     if not traces.shown:
         return traces.empty_figure("Failure share of ended GPU jobs by number of GPUs", "GPU jobs that ended")
@@ -60,14 +61,14 @@ def failure_share(inputs: Inputs, study: Study) -> Figure:
         has_share = row["failure_share"] is not None
         note = f"{row['failures']:,} of {row['ended']:,}" if has_share else "none ended"
         chart_row = {"panel": GPUS[row["gpus"]], "trace": traces.names[row["trace"]], "note": note}
-        interval = picked(row, "low", "high", "independent", share="failure_share") if has_share else {}
-        rows.append(chart_row | picked(row, "synthetic", "ended", "failures") | interval)
+        interval = pick_columns(row, "low", "high", "independent", share="failure_share") if has_share else {}
+        rows.append(chart_row | pick_columns(row, "synthetic", "ended", "failures") | interval)
     highest = max(row["high"] for row in rows if "high" in row)
     scale = alt.Scale(domain=[0, min(1, 1.05 * highest)], nice=False)
     tooltip = [
-        *tips("trace", panel="jobs"),
-        *tips(form=".1%", share="failure share", low="95% from", high="95% to"),
-        *tips("failures", form=",", ended="ended"),
+        *tooltips("trace", panel="jobs"),
+        *tooltips(form=".1%", share="failure share", low="95% from", high="95% to"),
+        *tooltips("failures", form=",", ended="ended"),
     ]
 
     def layers(base: alt.Chart, is_last: bool) -> alt.LayerChart:
@@ -84,18 +85,20 @@ def failure_share(inputs: Inputs, study: Study) -> Figure:
         *draw_panels(rows, _nonempty_panels(rows), traces.labels(), layers),
         title="Failure share of ended GPU jobs by number of GPUs",
         subtitle="Failures over jobs that ended in success or failure, 95% CI",
-        caption=f"Jobs that requested a GPU; at the right failures of ended jobs. {by_what(table)}",
+        caption=f"Jobs that requested a GPU; at the right failures of ended jobs. {clustering_note(table)}",
         alt_text="Points with intervals of the failure share, a row for each trace, a panel for each number of GPUs.",
     )
 
 
 def mttf(inputs: Inputs, study: Study) -> Figure:
     """Draw the mean time to failure of GPU jobs by number of GPUs, and of components, by trace, from mttf.csv."""
-    table = shown(inputs["compared_mttf"], "_s")
+    table = add_bounds(inputs["compared_mttf"], "_s")
     traces = Traces(table, study, pl.col("low") > 0)
     if not traces.shown:
         return traces.empty_figure("Mean time to failure by number of GPUs", "jobs or components of a known duration")
-    unit_by_trace = {row["trace"]: labels([row["unit"]])[row["unit"]] for row in traces.rows if row["gives"] != "jobs"}
+    unit_by_trace = {
+        row["trace"]: make_labels([row["unit"]])[row["unit"]] for row in traces.rows if row["gives"] != "jobs"
+    }
     chart_rows: dict[tuple, dict] = {}
     for row in (row for row in traces.rows if row["n"]):
         is_job, name = row["gives"] == "jobs", traces.names[row["trace"]]
@@ -106,19 +109,19 @@ def mttf(inputs: Inputs, study: Study) -> Figure:
                 "trace": name if is_job else f"{name}: {unit_by_trace[row['trace']]}",
                 "note": f"{row['events']:,} of {row['n']:,}",
             }
-            | picked(row, "synthetic", "n", failures="events"),
+            | pick_columns(row, "synthetic", "n", failures="events"),
         )
         level = round(100 * row["confidence"])
         if row["low"]:
             chart_row[f"low{level}"] = row["low"] / HOUR_S
         if row["mttf_s"]:
             chart_row |= {"mttf": row["mttf_s"] / HOUR_S, f"high{level}": row["high"] / HOUR_S}
-            chart_row |= picked(row, "independent")
+            chart_row |= pick_columns(row, "independent")
     rows = list(chart_rows.values())
     order = dict.fromkeys([*traces.labels(), *(row["trace"] for row in rows if row["panel"] == COMPONENTS)])
     caption = (
         "GPU jobs, and components: of these the time of one; at the right failures of those at risk. "
-        f"{by_what(table.filter(pl.col('events') > 0))}"
+        f"{clustering_note(table.filter(pl.col('events') > 0))}"
     )
     if any("mttf" not in row for row in rows):
         caption += " Triangle: no failure, one-sided lower bound only (drawn: 95%)."
@@ -136,10 +139,10 @@ def _mttf_layers(rows: list[dict]) -> Layers:
     bounds = [row[name] for row in rows for name in ("low95", "high95") if name in row]
     domain = log_domain(bounds, 1.5, 1.5)
     tooltip = [
-        *tips("trace", panel="of"),
-        *tips(form=",", n="at risk"),
-        *tips("failures", form=","),
-        *tips(form=",.1f", mttf="mean time to failure (h)", low95="95% from (h)", high95="95% to (h)"),
+        *tooltips("trace", panel="of"),
+        *tooltips(form=",", n="at risk"),
+        *tooltips("failures", form=","),
+        *tooltips(form=",.1f", mttf="mean time to failure (h)", low95="95% from (h)", high95="95% to (h)"),
     ]
 
     def layers(base: alt.Chart, is_last: bool) -> alt.LayerChart:

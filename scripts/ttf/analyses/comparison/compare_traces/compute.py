@@ -14,16 +14,16 @@ import polars as pl
 from ttf.analyses.comparison.compare_traces import ANALYSIS, FAILURE_SHARE
 from ttf.analyses.comparison.compare_traces.trace_labels import NO_OUTCOME, RUN_ENDS
 from ttf.engine.storage.tables import scan_columns
-from ttf.records.clusters import CLUSTER_COLUMNS, READ_OF_JOBS
+from ttf.records.clusters import CLUSTER_COLUMNS, JOB_CLUSTER_COLUMNS
 from ttf.records.inputs import Inputs
-from ttf.records.jobs import GPU_BUCKETS, OUTCOMES, Frame, at_time_limit, gpu_bucket, gpu_seconds_milli, whole_gpus
-from ttf.stats.clustered import CLUSTERED, beside, clustered_shares
+from ttf.records.jobs import GPU_BUCKETS, OUTCOMES, Frame, gpu_bucket, gpu_seconds_milli, is_at_time_limit, whole_gpus
+from ttf.stats.clustered import CLUSTERED, clustered_shares, join_clustered
 from ttf.stats.durations.mttf import mean_time_to_failure
-from ttf.stats.shares import ENDED, with_wilson
+from ttf.stats.shares import ENDED, add_wilson
 
-# Columns of jobs.parquet and lives.parquet.
+# Columns of jobs.parquet and durations.parquet.
 JOBS_READ = ["outcome", "status_raw", "start_s", "queue_s", "runtime_s", "gpu_milli", "size", "trace_end_s"]
-LIVES_READ = ["duration_s", "event", "gpu_count", "gpu_milli", "nodes"]
+DURATIONS_READ = ["duration_s", "event", "gpu_count", "gpu_milli", "nodes"]
 
 QUANTILES = {"p05": 5, "p25": 25, "median": 50, "p75": 75, "p90": 90, "p95": 95}
 CONFIDENCES = (0.9, 0.95)
@@ -32,16 +32,19 @@ SIZES = {"all": (None, None)} | GPU_BUCKETS
 
 def compute(inputs: Inputs) -> dict[str, pl.DataFrame]:
     rows = {table.name: [] for table in ANALYSIS.tables}
-    jobs_files, lives_files = iter(inputs.files.get("jobs", ())), iter(inputs.files.get("lives", ()))
+    jobs_files, durations_files = iter(inputs.files.get("jobs", ())), iter(inputs.files.get("durations", ()))
     for trace, options in inputs.settings.about.items():
         subject = Subject(trace, **options)
-        lives, jobs, clustered = None, None, None
-        if subject.lives:
-            lives = scan_columns(next(lives_files), [*LIVES_READ, *CLUSTER_COLUMNS])
+        durations, jobs, clustered = None, None, None
+        if subject.durations:
+            durations = scan_columns(next(durations_files), [*DURATIONS_READ, *CLUSTER_COLUMNS])
         if subject.gives == "jobs":
             file = next(jobs_files)
-            jobs, clustered = scan_columns(file, JOBS_READ).collect(), scan_columns(file, [*JOBS_READ, *READ_OF_JOBS])
-        for name, trace_rows in compare_trace(subject, jobs, lives, clustered).items():
+            jobs, clustered = (
+                scan_columns(file, JOBS_READ).collect(),
+                scan_columns(file, [*JOBS_READ, *JOB_CLUSTER_COLUMNS]),
+            )
+        for name, trace_rows in compare_trace(subject, jobs, durations, clustered).items():
             rows[name] += trace_rows
     return {table.name: table.frame(rows[table.name]) for table in ANALYSIS.tables}
 
@@ -50,14 +53,15 @@ def compute(inputs: Inputs) -> dict[str, pl.DataFrame]:
 class Subject:
     """A trace of the comparison.
 
-    unit: name of a job or a component. gives: jobs, lives or outages, as its format declares. lives: whether it has
-    durations, which needs to know the units at risk. outcomes: those that its format distinguishes; None if unknown.
+    unit: name of a job or a component. gives: jobs, durations or outages, as its format declares. durations: whether it
+    has durations, which needs to know the units at risk. outcomes: those that its format distinguishes; None if
+    unknown.
     """
 
     trace: str
     unit: str = "job"
     gives: str = "jobs"
-    lives: bool = True
+    durations: bool = True
     synthetic: bool = False
     outcomes: Collection[str] | None = None
 
@@ -67,15 +71,18 @@ class Subject:
 
 
 def compare_trace(
-    subject: Subject, jobs: pl.DataFrame | None, lives: Frame | None, clustered: Frame | None = None
+    subject: Subject, jobs: pl.DataFrame | None, durations: Frame | None, clustered: Frame | None = None
 ) -> dict[str, list[dict]]:
     row = subject.columns | {"gives": subject.gives}
     if jobs is None:
-        return {"compared_traces": [row], "compared_mttf": [] if lives is None else compare_lives(subject, lives)}
+        return {
+            "compared_traces": [row],
+            "compared_mttf": [] if durations is None else compare_durations(subject, durations),
+        }
     rows = {"compared_traces": [row | count_jobs(jobs)]} | compare_jobs(
         subject, jobs, jobs if clustered is None else clustered
     )
-    return rows | {"compared_mttf": compare_lives(subject, lives, explain_no_gpu_jobs(jobs))}
+    return rows | {"compared_mttf": compare_durations(subject, durations, explain_no_gpu_jobs(jobs))}
 
 
 def compare_jobs(subject: Subject, jobs: pl.DataFrame, clustered: Frame) -> dict[str, list[dict]]:
@@ -99,21 +106,21 @@ def compare_jobs(subject: Subject, jobs: pl.DataFrame, clustered: Frame) -> dict
     return {name: [subject.columns | row for row in table_rows] for name, table_rows in rows_by_table.items()}
 
 
-def compare_lives(subject: Subject, lives: Frame, reason: str | None = None) -> list[dict]:
+def compare_durations(subject: Subject, durations: Frame, reason: str | None = None) -> list[dict]:
     """Return the rows of one trace in mttf: exposure over failures with exact intervals, a row per confidence.
 
-    lives: the columns LIVES_READ. For jobs: those with a GPU, under `all` and by number of GPUs. For components: every
-    duration, under `all`. reason: why no job of the trace can count, if so. Failures without an end are in no estimate;
-    with many of them the true mean is shorter.
+    durations: the columns DURATIONS_READ. For jobs: those with a GPU, under `all` and by number of GPUs. For
+    components: every duration, under `all`. reason: why no job of the trace can count, if so. Failures without an end
+    are in no estimate; with many of them the true mean is shorter.
     """
-    is_jobs, lives = subject.gives == "jobs", lives.lazy()
+    is_jobs, durations = subject.gives == "jobs", durations.lazy()
     if is_jobs:
-        lives = lives.filter(pl.col("gpu_count") > 0).with_columns(gpus_low=_lowest_gpus(pl.col("gpu_count")))
+        durations = durations.filter(pl.col("gpu_count") > 0).with_columns(gpus_low=_lowest_gpus(pl.col("gpu_count")))
     else:
-        lives = lives.with_columns(gpus_low=pl.lit(None, dtype=pl.Int64))
-    table = mean_time_to_failure(lives, "failure", ["all", "gpus_low"] if is_jobs else ["all"], CONFIDENCES)
+        durations = durations.with_columns(gpus_low=pl.lit(None, dtype=pl.Int64))
+    table = mean_time_to_failure(durations, "failure", ["all", "gpus_low"] if is_jobs else ["all"], CONFIDENCES)
     estimates = {(row["stratum"], row["confidence"]): row for row in table.iter_rows(named=True)}
-    without_end = lives.filter((pl.col("event") == "failure") & pl.col("duration_s").is_null())
+    without_end = durations.filter((pl.col("event") == "failure") & pl.col("duration_s").is_null())
     without_end = without_end.select("gpus_low").collect(engine="streaming")["gpus_low"]
     rows = []
     for gpus, (low, _) in SIZES.items() if is_jobs else [("all", (None, None))]:
@@ -123,7 +130,7 @@ def compare_lives(subject: Subject, lives: Frame, reason: str | None = None) -> 
             if reason:
                 row = {"reason": reason}
             elif not row["n"] and low is not None:
-                row["reason"] = "no life with so many GPUs and a known duration"
+                row["reason"] = "no duration with so many GPUs and a known duration"
             rows.append(row | _gpu_range(gpus) | {"confidence": confidence, "gives": subject.gives} | subject.columns)
     return rows
 
@@ -140,7 +147,7 @@ def explain_no_gpu_jobs(jobs: pl.DataFrame) -> str | None:
 def count_jobs(jobs: pl.DataFrame) -> dict[str, int]:
     """Count the jobs of a trace, those that requested a GPU, without a request, and failed at a time limit."""
     has_gpu = (pl.col("gpu_milli") > 0).fill_null(False)
-    is_timeout = (pl.col("outcome") == "failure") & at_time_limit("status_raw")
+    is_timeout = (pl.col("outcome") == "failure") & is_at_time_limit("status_raw")
     counts = jobs.select(
         jobs=pl.len(),
         gpu_jobs=has_gpu.sum(),
@@ -230,14 +237,14 @@ def _add_clustered(rows: list[dict], clustered: Frame) -> list[dict]:
     by_size = clustered_shares(gpu_jobs.drop_nulls("gpus_low"), ["gpus_low"], ENDED["failures"], ENDED["ended"])
     shares = pl.concat([overall.select(by_size.columns).cast(by_size.schema), by_size])
     exact = FAILURE_SHARE.frame(rows).drop(CLUSTERED, "trace", "synthetic", "unit")
-    return beside(exact, shares, ["gpus_low"]).to_dicts()
+    return join_clustered(exact, shares, ["gpus_low"]).to_dicts()
 
 
 def _failure_share(jobs: pl.DataFrame) -> tuple[dict, str | None]:
     failures = int((jobs["outcome"] == "failure").sum())
     ended = failures + int((jobs["outcome"] == "success").sum())
     cells = {"ended": ended, "failures": failures}
-    return cells | with_wilson("failure_share", failures, ended), None if ended else "ended in success or failure"
+    return cells | add_wilson("failure_share", failures, ended), None if ended else "ended in success or failure"
 
 
 def _distribution(seconds: pl.Series, prefix: str) -> dict:

@@ -13,7 +13,7 @@ NUMBERS = [
     cells(FAILURE_SHARE, f"{_TRACE_KEY}.failure_share", CI, n="ended", **_ALL_SIZES),
     cells(RUN_TIMES, _OUTCOME_KEY, "runtime_mean_s runtime_median_s runtime_p90_s"),
     cells(QUEUEING, _TRACE_KEY, "queue_mean_s queue_median_s queue_p90_s", **_ALL_SIZES),
-    cells(MTTF, _TRACE_KEY, "mttf_lives=n mttf_without_end=without_end", n="", **_ALL_SIZES, **_95),
+    cells(MTTF, _TRACE_KEY, "mttf_durations=n mttf_without_end=without_end", n="", **_ALL_SIZES, **_95),
     cells(MTTF, _TRACE_KEY, f"{_MTTF} failures_per_1000_gpu_days failures_per_1000_node_days", **_ALL_SIZES, **_95),
     cells(MTTF, f"{_TRACE_KEY}.mttf", CI_S, **_ALL_SIZES, **_95),
 ]

@@ -14,7 +14,7 @@ from ttf.analyses.comparison.compare_traces.trace_labels import (
     list_reasons,
     trace_labels,
 )
-from ttf.display.report_tables import CLUSTERED, MEAN_OF_N, Interval, Mean, Shown
+from ttf.display.report_tables import CLUSTERED, MEAN_OF_N, Interval, Mean, PageTable
 from ttf.display.report_trace import Trace
 from ttf.engine import words
 from ttf.engine.contract import Table
@@ -23,7 +23,7 @@ from ttf.records.jobs import OUTCOMES
 _MEASURES = {"jobs_share": "Share of GPU jobs", "gpu_hours_share": "Share of their GPU time"}
 
 
-def tables(compared: Trace, traces: Sequence[Trace]) -> dict[str, Shown]:
+def tables(compared: Trace, traces: Sequence[Trace]) -> dict[str, PageTable]:
     """Return the tables by name, without empty ones. compared: the products of the analysis."""
     labels = _labels(traces)
     labelled = {
@@ -44,11 +44,11 @@ def tables(compared: Trace, traces: Sequence[Trace]) -> dict[str, Shown]:
     mttf_columns["failures_per_1000_gpu_days"] = None
     shown = {
         "traces": _traces(traces, labels, compared),
-        "outcomes": Shown(outcomes, outcome_columns, COMPARED_OUTCOMES, "measure"),
-        "run_times": Shown(run_times, _times(RUN_TIMES), RUN_TIMES, "outcome"),
-        "queueing": Shown(_sort_by_gpus(queueing), _times(QUEUEING), QUEUEING, "jobs_of"),
-        "failure_share": Shown(shares, share_columns, FAILURE_SHARE, "jobs_of"),
-        "mttf": Shown(_sort_by_gpus(mttf.filter(confidence=0.95)), mttf_columns, MTTF, "jobs_of"),
+        "outcomes": PageTable(outcomes, outcome_columns, COMPARED_OUTCOMES, "measure"),
+        "run_times": PageTable(run_times, _times(RUN_TIMES), RUN_TIMES, "outcome"),
+        "queueing": PageTable(_sort_by_gpus(queueing), _times(QUEUEING), QUEUEING, "jobs_of"),
+        "failure_share": PageTable(shares, share_columns, FAILURE_SHARE, "jobs_of"),
+        "mttf": PageTable(_sort_by_gpus(mttf.filter(confidence=0.95)), mttf_columns, MTTF, "jobs_of"),
     }
     return {name: table for name, table in shown.items() if table.frame.height}
 
@@ -56,7 +56,7 @@ def tables(compared: Trace, traces: Sequence[Trace]) -> dict[str, Shown]:
 def context(compared: Trace, traces: Sequence[Trace]) -> dict:
     """Return what the template needs besides its tables and charts."""
     labels = _labels(traces)
-    components = [trace.about["unit"] for trace in traces if not trace.has_jobs]
+    components = [trace.info["unit"] for trace in traces if not trace.has_jobs]
     tables_by_name = {table.name.removeprefix("compared_"): compared.table(table.name) for table in ANALYSIS.tables[1:]}
     return {
         "at_limit": _list_timeouts(traces, labels, compared),
@@ -66,20 +66,20 @@ def context(compared: Trace, traces: Sequence[Trace]) -> dict:
 
 
 def _labels(traces: Sequence[Trace]) -> dict[str, str]:
-    return trace_labels((trace.name, trace.about["synthetic"]) for trace in traces)
+    return trace_labels((trace.name, trace.info["synthetic"]) for trace in traces)
 
 
-def _traces(traces: Sequence[Trace], labels: Mapping[str, str], compared: Trace) -> Shown:
-    counts = ("jobs", "gpu_jobs", "blank_request", "mttf_lives")
+def _traces(traces: Sequence[Trace], labels: Mapping[str, str], compared: Trace) -> PageTable:
+    counts = ("jobs", "gpu_jobs", "blank_request", "mttf_durations")
     m = compared.metrics
     rows = [
-        {"trace": labels[trace.name], "title": trace.about.get("title"), "unit": trace.about["unit"]}
+        {"trace": labels[trace.name], "title": trace.info.get("title"), "unit": trace.info["unit"]}
         | {name: m.value(f"of.{trace.name}.{name}", None) for name in counts}
         for trace in traces
     ]
     schema = dict.fromkeys(("trace", "title", "unit"), pl.String) | dict.fromkeys(counts, pl.Int64)
-    columns = dict.fromkeys(schema) | {"title": ("Title", None), "mttf_lives": ("At risk", words.count)}
-    return Shown(pl.DataFrame(rows, schema=schema), columns, TRACES)
+    columns = dict.fromkeys(schema) | {"title": ("Title", None), "mttf_durations": ("At risk", words.count)}
+    return PageTable(pl.DataFrame(rows, schema=schema), columns, TRACES)
 
 
 def _outcome_columns(table: pl.DataFrame) -> pl.DataFrame:
@@ -101,7 +101,7 @@ def _outcome_columns(table: pl.DataFrame) -> pl.DataFrame:
 def _sort_by_gpus(table: pl.DataFrame) -> pl.DataFrame:
     jobs_of = pl.col("gpus").replace_strict(GPUS, return_dtype=pl.String)
     if "gives" in table.columns:
-        jobs_of = pl.when(gives="lives").then(pl.lit(COMPONENTS)).otherwise(jobs_of)
+        jobs_of = pl.when(gives="durations").then(pl.lit(COMPONENTS)).otherwise(jobs_of)
     order = pl.Enum([*GPUS.values(), COMPONENTS])
     return table.with_columns(jobs_of=jobs_of).sort(pl.col("jobs_of").cast(order), maintain_order=True)
 

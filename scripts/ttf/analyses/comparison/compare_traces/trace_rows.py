@@ -7,11 +7,11 @@ import altair as alt
 import polars as pl
 
 from ttf.analyses.comparison.compare_traces.trace_labels import TRACE_REASONS, list_reasons, trace_labels
-from ttf.display.charts.axes import log_scale, on_log_time, time_axis, time_domain
-from ttf.display.charts.encodings import picked, side_notes, tips
-from ttf.display.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw
+from ttf.display.charts.axes import log_scale, log_time_position, time_axis, time_domain
+from ttf.display.charts.encodings import pick_columns, side_notes, tooltips
+from ttf.display.charts.figure import Figure, Study, empty_figure, make_chart, make_figure
 from ttf.display.charts.theme import FAINT
-from ttf.engine.words import capital, listed, plural
+from ttf.engine.words import capitalise, join_list, plural
 
 MOST_TRACES = 8
 LABEL_WIDTH = 230
@@ -40,13 +40,15 @@ class Traces:
         return [self.names[trace] for trace in self.shown]
 
     def empty_figure(self, title: str, missing: str) -> Figure:
-        return nothing_to_draw(title, f"no trace of the study has {missing if self.table.height else 'jobs'}")
+        return empty_figure(title, f"no trace of the study has {missing if self.table.height else 'jobs'}")
 
     def figure(
         self, chart: alt.TopLevelMixin, datasets: Mapping, title: str, subtitle: str, caption: str, alt_text: str
     ) -> Figure:
         caption += self._omission_note()
-        return figure(chart, datasets, self._study, title=title, subtitle=subtitle, caption=caption, alt_text=alt_text)
+        return make_figure(
+            chart, datasets, self._study, title=title, subtitle=subtitle, caption=caption, alt_text=alt_text
+        )
 
     def _omission_note(self) -> str:
         """Return which traces are not drawn and why, including outcomes that a format does not have."""
@@ -59,7 +61,7 @@ class Traces:
             # One clause for all traces with the same reason; a long list is cut.
             if len(names) > MOST_TRACES:
                 names = [*names[: MOST_TRACES - 1], f"{len(names) - MOST_TRACES + 1} more"]
-            text += f" {listed(names)}: {reason}."
+            text += f" {join_list(names)}: {reason}."
         if self._n_omitted:
             text += (
                 f" The first {MOST_TRACES} traces of the study; {plural(self._n_omitted, 'other')} in the table only."
@@ -73,8 +75,8 @@ def quantiles(row: dict, prefix: str, name: str, panel: str) -> dict:
     columns = {"q05": "p05", "q25": "p25", "q50": "median", "q75": "p75", "q95": "p95"} if row["n"] else {}
     for key, column in columns.items():
         chart_row[f"{key}_s"] = row[f"{prefix}_{column}_s"]
-        chart_row[key] = on_log_time(chart_row[f"{key}_s"])
-    return chart_row | picked(row, "synthetic", "n")
+        chart_row[key] = log_time_position(chart_row[f"{key}_s"])
+    return chart_row | pick_columns(row, "synthetic", "n")
 
 
 def ranges(
@@ -83,11 +85,11 @@ def ranges(
     """Draw medians, middle halves and middle nine tenths on a logarithmic time axis."""
     bounds = [row[name] for row in rows for name in ("q05", "q95") if name in row]
     scale = log_scale(time_domain(bounds, 1.2))
-    tooltip = [*tips("trace", panel="jobs"), *tips("n", form=",")]
-    tooltip += tips(form=",", **{f"q{q}_s": f"{quantity}, {int(q)}% at most (s)" for q in _PERCENTS})
+    tooltip = [*tooltips("trace", panel="jobs"), *tooltips("n", form=",")]
+    tooltip += tooltips(form=",", **{f"q{q}_s": f"{quantity}, {int(q)}% at most (s)" for q in _PERCENTS})
 
     def layers(base: alt.Chart, is_last: bool) -> alt.LayerChart:
-        axis = time_axis(f"{capital(quantity)} (logarithmic)" if is_last else None, labels=is_last, ticks=is_last)
+        axis = time_axis(f"{capitalise(quantity)} (logarithmic)" if is_last else None, labels=is_last, ticks=is_last)
         marks = base.transform_filter("isValid(datum.q50)").encode(color=colour, tooltip=tooltip)
         x_axis = partial(alt.X, scale=scale, axis=axis)
         return (
@@ -121,7 +123,7 @@ def draw_panels(
         name = f"panel{number}"
         datasets[name] = [row for row in rows if row["panel"] == panel]
         axis = alt.Axis(labelLimit=LABEL_WIDTH, labelOverlap=False, ticks=False)
-        base = chart_of(name).encode(y=alt.Y("trace:N", title=None, sort=order, axis=axis))
+        base = make_chart(name).encode(y=alt.Y("trace:N", title=None, sort=order, axis=axis))
         panel_chart = layers(base, panel == panels[-1])
         heading = alt.TitleParams(panel, fontSize=12, anchor="start", frame="group", offset=5)
         charts.append(panel_chart.properties(width=PANEL_WIDTH, height=alt.Step(18), title=heading))

@@ -1,7 +1,7 @@
 """Which features are associated with run time and failure?"""
 
 from ttf.analyses.declaration import Analysis
-from ttf.engine.columns import clustered
+from ttf.engine.columns import clustered_columns
 from ttf.engine.contract import REASON, count, number, seconds, share, table, truth, whole_seconds, words
 
 _SET = words("Outcome", "success, failure or not_success (all but success).")
@@ -19,7 +19,7 @@ FAILURE_SHARE = table(
     failure_share=share("Failure share", "failures of ended.", blank=REASON),
     ci_low=share("from", "Lower bound of Wilson's 95% CI.", blank=REASON),
     ci_high=share("to", "Upper bound.", blank=REASON),
-    **clustered(share),
+    **clustered_columns(share),
 )
 RUNTIME_BY_GROUP = table(
     "runtime_by_group",
@@ -44,7 +44,7 @@ CORRELATIONS = table(
     estimate=number("r", "The coefficient, from -1 to 1.", blank=REASON),
     ci_low=number("from", "Lower bound of the 95% CI.", blank=REASON),
     ci_high=number("to", "Upper bound.", blank=REASON),
-    **clustered(number),
+    **clustered_columns(number),
     p_value=number("p", "Two-sided p of no correlation.", blank=REASON),
     p_adjusted=number("adjusted p", "Holm over the features of an outcome set, cut-off, unit, method.", blank=REASON),
     p_clustered=number("p, clustered", "The same, with variation between clusters.", blank=REASON),

@@ -11,13 +11,13 @@ from ttf.analyses.factors.correlate.run_time_charts import (
     hollow_note,
     runtime_by_measured_use,
 )
-from ttf.display.charts.axes import log_time, on_log_time, percent_axis
-from ttf.display.charts.encodings import picked, tips
-from ttf.display.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw
-from ttf.display.charts.intervals import by_what, draw_intervals, shown
-from ttf.display.charts.text import FEATURE_NAMES, feature_title, labels
+from ttf.display.charts.axes import log_time_channel, log_time_position, percent_axis
+from ttf.display.charts.encodings import pick_columns, tooltips
+from ttf.display.charts.figure import Figure, Study, empty_figure, make_chart, make_figure
+from ttf.display.charts.intervals import add_bounds, clustering_note, draw_intervals
+from ttf.display.charts.text import FEATURE_NAMES, feature_title, make_labels
 from ttf.display.charts.theme import FAINT, OUTCOME_COLOURS
-from ttf.engine.words import listed, plural
+from ttf.engine.words import join_list, plural
 from ttf.records.inputs import Inputs
 
 MOST_TYPES = 20
@@ -29,31 +29,35 @@ def runtime_by_gpu_type(inputs: Inputs, study: Study) -> Figure:
         pl.col("cutoff_s").is_null(), pl.col("outcome_set").is_in(SHOWN_SETS), feature="gpu_type"
     )
     if not groups.height:
-        return nothing_to_draw(title, f"no {study.unit} that succeeded or failed has a GPU type and a run time")
+        return empty_figure(title, f"no {study.unit} that succeeded or failed has a GPU type and a run time")
     jobs = groups.group_by("value", maintain_order=True).agg(pl.col("jobs").sum())
     if jobs.height == 1:
-        return nothing_to_draw(title, "there is one GPU type only")
+        return empty_figure(title, "there is one GPU type only")
     largest = jobs.sort("jobs", descending=True, maintain_order=True).head(MOST_TYPES)["value"]
     shown_groups = groups.filter(pl.col("value").is_in(largest.implode()))
-    names = labels(sorted(shown_groups["value"].unique()))
+    names = make_labels(sorted(shown_groups["value"].unique()))
     rows = [
-        {"type": names[row["value"]], "statistic": statistic, "x": on_log_time(row[f"runtime_{statistic}_s"])}
+        {"type": names[row["value"]], "statistic": statistic, "x": log_time_position(row[f"runtime_{statistic}_s"])}
         | {"note": f"n = {row['jobs']:,}" if statistic == "mean" else None}
-        | picked(row, "jobs", outcome="outcome_set", seconds=f"runtime_{statistic}_s")
+        | pick_columns(row, "jobs", outcome="outcome_set", seconds=f"runtime_{statistic}_s")
         for row in shown_groups.iter_rows(named=True)
         for statistic in ("mean", "median")
     ]
-    base = chart_of("types").encode(
-        x=log_time([row["x"] for row in rows], "Run time (logarithmic)", 1.3),
+    base = make_chart("types").encode(
+        x=log_time_channel([row["x"] for row in rows], "Run time (logarithmic)", 1.3),
         y=alt.Y("type:N", title="GPU type", sort=list(names.values())),
         yOffset=alt.YOffset("outcome:N", sort=list(SHOWN_SETS)),
         color=alt.Color("outcome:N", scale=COLOURS, legend=alt.Legend(title="outcome", orient="bottom")),
     )
     shapes = alt.Scale(domain=["mean", "median"], range=["circle", "diamond"])
-    tooltip = [*tips(type="GPU type"), *tips("outcome", "statistic"), *tips(form=",.1f", seconds="run time (s)")]
+    tooltip = [
+        *tooltips(type="GPU type"),
+        *tooltips("outcome", "statistic"),
+        *tooltips(form=",.1f", seconds="run time (s)"),
+    ]
     points = base.encode(
         shape=alt.Shape("statistic:N", scale=shapes, legend=alt.Legend(title="run time", orient="bottom")),
-        tooltip=[*tooltip, *tips(form=",", jobs=study.units)],
+        tooltip=[*tooltip, *tooltips(form=",", jobs=study.units)],
     )
     # Two layers, because a fill and a stroke by the same field would have contradictory legends.
     marks = [
@@ -67,7 +71,7 @@ def runtime_by_gpu_type(inputs: Inputs, study: Study) -> Figure:
     caption = f"n = {plural(shown_groups['jobs'].sum(), study.unit)}{hollow_note(rows, study)}"
     if n_omitted := jobs.height - len(names):
         caption += f"; {plural(n_omitted, 'rarer type')} left out"
-    return figure(
+    return make_figure(
         chart,
         {"types": rows},
         study,
@@ -90,48 +94,49 @@ def failure_share(inputs: Inputs, study: Study) -> Figure:
     jobs_by_outcome = dict(outcomes.select("outcome", "jobs").iter_rows())
     failures, successes = jobs_by_outcome.get("failure", 0), jobs_by_outcome.get("success", 0)
     if not failures + successes:
-        return nothing_to_draw(title, f"no {study.unit} ended in success or failure")
+        return empty_figure(title, f"no {study.unit} ended in success or failure")
     parts = {feature: part for (feature,), part in ended.group_by("feature", maintain_order=True) if part.height > 1}
     panels = [_Panel(feature, part) for feature, part in parts.items()]
     if not panels:
-        return nothing_to_draw(title, f"no feature has two values among the {study.units} that ended")
+        return empty_figure(title, f"no feature has two values among the {study.units} that ended")
     overall = failures / (failures + successes)
     chart = alt.concat(*(panel.chart(study) for panel in panels), columns=COLUMNS, spacing={"row": 18, "column": 12})
     chart = chart.resolve_scale(x="shared", y="independent")
     shown_values = pl.concat(panel.values for panel in panels)
-    caption = f"n = {plural(failures + successes, study.unit)}, {plural(failures, 'failure')}. {by_what(shown_values)}"
+    counted = f"n = {plural(failures + successes, study.unit)}, {plural(failures, 'failure')}."
+    caption = f"{counted} {clustering_note(shown_values)}"
     if timeouts := outcomes.filter(outcome="failure")["at_time_limit"].sum():
         caption += f" {timeouts:,} of the failures ended at their time limit."
     if truncated := [FEATURE_NAMES[feature] for feature, part in parts.items() if part.height > MOST_VALUES]:
-        caption += f" Of {listed(truncated)} the {MOST_VALUES} commonest values."
-    return figure(
+        caption += f" Of {join_list(truncated)} the {MOST_VALUES} most common values."
+    return make_figure(
         chart,
         {panel.feature: panel.rows for panel in panels} | {"all": [{"share": overall}]},
         study,
         title=title,
         subtitle=f"Of ended {study.units}, with 95% CI not adjusted for the number of values; dashed line: all",
         caption=caption,
-        alt_text=f"The failure share of each value of {listed([FEATURE_NAMES[panel.feature] for panel in panels])}.",
+        alt_text=f"The failure share of each value of {join_list([FEATURE_NAMES[panel.feature] for panel in panels])}.",
     )
 
 
 class _Panel:
-    """A panel with the commonest values of one feature, in order."""
+    """A panel with the most common values of one feature, in order."""
 
     def __init__(self, feature: str, values: pl.DataFrame) -> None:
         self.feature = feature
         shown_values = values.sort("jobs", descending=True, maintain_order=True).head(MOST_VALUES)
         # Numbers sort as numbers; texts are all null as numbers.
-        shown_values = shown(shown_values).sort("value" if feature == "gpu_type" else _NUMERIC_ORDER)
+        shown_values = add_bounds(shown_values).sort("value" if feature == "gpu_type" else _NUMERIC_ORDER)
         texts = shown_values["value"]
         if feature != "gpu_type":
             texts = texts.map_elements(lambda text: f"{float(text):,.4g}", pl.String)
         if texts.n_unique() < texts.len():
             texts = shown_values["value"]
-        labels_by_text = labels(texts)
+        labels_by_text = make_labels(texts)
         self.rows = [
             {"value": labels_by_text[text]}
-            | picked(row, "ended", "failures", "low", "high", "independent", share="failure_share")
+            | pick_columns(row, "ended", "failures", "low", "high", "independent", share="failure_share")
             for text, row in zip(texts, shown_values.iter_rows(named=True), strict=True)
         ]
         self.values = shown_values
@@ -139,16 +144,16 @@ class _Panel:
     def chart(self, study: Study) -> alt.LayerChart:
         axis = alt.Axis(labelLimit=70, labelFontSize=10, labelOverlap=False)
         y = alt.Y("value:N", sort=[row["value"] for row in self.rows], title=None, axis=axis)
-        tooltip = tips(value=feature_title(self.feature))
-        tooltip += tips(form=".1%", share="failure share", low="95% from", high="95% to")
-        tooltip += tips("failures", form=",", ended=f"ended {study.units}")
-        base = chart_of(self.feature).encode(y=y, tooltip=tooltip)
+        tooltip = tooltips(value=feature_title(self.feature))
+        tooltip += tooltips(form=".1%", share="failure share", low="95% from", high="95% to")
+        tooltip += tooltips("failures", form=",", ended=f"ended {study.units}")
+        base = make_chart(self.feature).encode(y=y, tooltip=tooltip)
         x = alt.X("low:Q", scale=alt.Scale(domain=[0, 1]), axis=percent_axis(values=[0, 0.5, 1]))
         colour = OUTCOME_COLOURS["failure"]
         intervals = draw_intervals(base, x, strokeWidth=1.6, color=colour, opacity=0.6)
         dots = base.mark_circle(size=34, color=colour, opacity=1).encode(x="share:Q")
-        line = chart_of("all").mark_rule(strokeDash=[4, 3], color=FAINT)
-        line = line.encode(x="share:Q", tooltip=tips(form=".1%", share="all"))
+        line = make_chart("all").mark_rule(strokeDash=[4, 3], color=FAINT)
+        line = line.encode(x="share:Q", tooltip=tooltips(form=".1%", share="all"))
         heading = alt.TitleParams(feature_title(self.feature), fontSize=11, offset=4, anchor="start", frame="group")
         return (line + intervals + dots).properties(width=160, height=13 * len(self.rows) + 6, title=heading)
 

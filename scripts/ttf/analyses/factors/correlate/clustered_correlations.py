@@ -14,9 +14,9 @@ import numpy as np
 from ttf.analyses.factors.correlate.run_times import Sample
 from ttf.engine.exact_sums import doubled_ranks
 from ttf.records.clusters import Level
-from ttf.stats.basics.order import first_of_each
-from ttf.stats.basics.p_value import never_zero
-from ttf.stats.clustered import FEWEST, UNCLUSTERED, Clusters, why_not
+from ttf.stats.basics.order import run_starts
+from ttf.stats.basics.p_value import raise_to_smallest
+from ttf.stats.clustered import FEWEST, UNCLUSTERED, Clusters, no_interval_reason
 
 CONFIDENCE = 0.95
 NO_MEAN_CLUSTERS = "points are means of groups: no clusters"
@@ -55,7 +55,7 @@ def _sum_parts(groups: np.ndarray, row_values: np.ndarray, sample: Sample, size:
 def pearson_influence(sample: Sample, r: float) -> Influence:
     """Return the influence on Pearson's r: xy - r (x^2 + y^2) / 2 with standardised x and y."""
     x = _standardise(sample.coded.values.to_numpy(), sample.counts)
-    y = _standardise(sample.runtimes[first_of_each(sample.times)], _jobs_by_time(sample))
+    y = _standardise(sample.runtimes[run_starts(sample.times)], _jobs_by_time(sample))
     return Influence((x, -r / 2 * x**2), (y, -r / 2 * y**2))
 
 
@@ -103,7 +103,7 @@ def clustered_cells(sample: Sample, level: Level, estimates: dict[str, float]) -
     effective = clusters.effective.item()
     cluster_cells = {"cluster_by": level.by, "clusters": effective}
     if effective < FEWEST:
-        return {method: cluster_cells | {"why_not": why_not(effective, level.by)} for method in estimates}
+        return {method: cluster_cells | {"why_not": no_interval_reason(effective, level.by)} for method in estimates}
     cells_by_method = {}
     for method, r in estimates.items():
         influence, leverage = INFLUENCES[method](sample, r).sum_by_cluster(sample, members.size)
@@ -111,9 +111,9 @@ def clustered_cells(sample: Sample, level: Level, estimates: dict[str, float]) -
         se = clusters.se(influence[present], leverage[present]) / (1 - r**2)
         z, margin = math.atanh(r), (se * clusters.student(CONFIDENCE)).item()
         low, high = math.tanh(z - margin), math.tanh(z + margin)
-        cells = {"why_not": why_not(effective, level.by)}
+        cells = {"why_not": no_interval_reason(effective, level.by)}
         if low < high:
-            p, _ = never_zero(clusters.p_value(z / se).item())
+            p, _ = raise_to_smallest(clusters.p_value(z / se).item())
             cells = {"ci_low_clustered": low, "ci_high_clustered": high, "p_clustered": p}
         cells_by_method[method] = cluster_cells | cells
     return cells_by_method

@@ -16,12 +16,12 @@ from ttf.engine.counts import Rows
 from ttf.engine.exact_sums import correlation_parts, dot, doubled_ranks, product, total
 from ttf.records.clusters import Level
 from ttf.records.inputs import Inputs
-from ttf.stats.basics.holm import with_holm
+from ttf.stats.basics.holm import add_adjusted_p
 from ttf.stats.basics.normal import Z_95
-from ttf.stats.basics.p_value import SMALLEST_P, never_zero
-from ttf.stats.clustered import beside, by_cluster, in_strata, with_limits
-from ttf.stats.job_features import Feature, features_of
-from ttf.stats.shares import ENDED, failure_shares
+from ttf.stats.basics.p_value import SMALLEST_P, raise_to_smallest
+from ttf.stats.clustered import add_limits, build_clusters, join_clustered, sum_by_cluster
+from ttf.stats.job_features import Feature, select_features
+from ttf.stats.shares import ENDED, failure_share_columns
 
 
 def compute(inputs: Inputs) -> dict[str, pl.DataFrame]:
@@ -38,7 +38,7 @@ def failure_share(jobs: Rows) -> pl.DataFrame:
 
     jobs: `outcome` and the features' columns. Jobs without a value form no group. Values ascend, numbers as numbers.
     """
-    features, counts = features_of(jobs), None
+    features, counts = select_features(jobs), None
     requests = [feature.column for feature in features if feature.kind != "measured"]
     if "cluster_by" in jobs.collect_schema():
         # Many jobs of a cluster have the same requests, so one pass counts them for all these features.
@@ -53,7 +53,7 @@ def _feature_shares(jobs: Rows, feature: Feature, request_counts: pl.DataFrame |
         None if rows is None else rows.lazy().with_columns(key=feature.group_key()).drop_nulls("key")
         for rows in (jobs, request_counts)
     )
-    cluster_counts = by_cluster(valued, ["key"], summed=summed, **_COUNTS)
+    cluster_counts = sum_by_cluster(valued, ["key"], summed=summed, **_COUNTS)
     if cluster_counts.height:
         counts = cluster_counts.group_by("key").agg(pl.col(*_COUNTS).sum()).sort("key")
     else:
@@ -61,12 +61,12 @@ def _feature_shares(jobs: Rows, feature: Feature, request_counts: pl.DataFrame |
     counts = counts.with_columns(
         feature=pl.lit(feature.name),
         value=feature.labels(counts["key"]),
-        **failure_shares(counts),
+        **failure_share_columns(counts),
         reason=pl.when(ended=0).then(pl.lit("no job with this value ended")),
     )
-    strata, rows, clusters = in_strata(cluster_counts, ["key"], "ended")
+    strata, rows, clusters = build_clusters(cluster_counts, ["key"], "ended")
     limits = clusters.proportion(*(rows[name].to_numpy().astype(float) for name in ("failures", "ended")), 0.95)
-    return FAILURE_SHARE.typed(beside(counts, with_limits(strata, *limits), ["key"]))
+    return FAILURE_SHARE.typed(join_clustered(counts, add_limits(strata, *limits), ["key"]))
 
 
 TOO_FEW = "fewer than 3 points"
@@ -107,7 +107,7 @@ def groups_and_correlations(
     by Fieller, Hartley & Pearson 1957. Correlations over jobs also have clustered intervals, see `clustered_cells`;
     group means have no clusters.
     """
-    groups, rows, level = [], [], Level.of(jobs)
+    groups, rows, level = [], [], Level.from_jobs(jobs)
     for sample in iterate_samples(jobs, cutoffs, level.number):
         groups.append((sample.outcome_set, summarise_groups(sample)))
         if sample.feature.is_numeric:
@@ -138,7 +138,7 @@ def _adjust_p(rows: list[dict], significance: float) -> list[dict]:
         return row["outcome_set"], cutoff, row["unit"], row["method"]
 
     for _, members in groupby(sorted(rows, key=family), key=family):
-        for row in with_holm(with_holm(members), "p_clustered", "p_adjusted_clustered"):
+        for row in add_adjusted_p(add_adjusted_p(members), "p_clustered", "p_adjusted_clustered"):
             for suffix in ("", "_clustered"):
                 p = row[f"p_adjusted{suffix}"]
                 row[f"reject{suffix}"] = None if p is None else p < significance
@@ -166,7 +166,7 @@ def _correlate_means(sample: Sample) -> dict[str, Estimate]:
     tau, p = map(float, kendalltau(np.arange(n), ranks))
     if 1 - abs(tau) < 1e-12:
         # Only rounding in tau-b's square roots: with untied values one swap changes tau by far more.
-        p, tiny_reason = never_zero(p)
+        p, tiny_reason = raise_to_smallest(p)
         reason = "; ".join(filter(None, (PERFECT_KENDALL, tiny_reason)))
         kendall = Estimate(n, math.copysign(1.0, tau), None, None, p, reason)
     else:
@@ -227,5 +227,5 @@ def _add_interval(n: int, estimate: float, spread: float, n_min: int, p: float) 
         low, high = math.tanh(centre - margin), math.tanh(centre + margin)
     else:
         reason = f"the interval needs more than {n_min} points"
-    p, tiny_reason = never_zero(p)
+    p, tiny_reason = raise_to_smallest(p)
     return Estimate(n, estimate, low, high, p, "; ".join(filter(None, (reason, tiny_reason))) or None)

@@ -4,10 +4,10 @@ import polars as pl
 
 from ttf.analyses.factors.correlate import CORRELATIONS
 from ttf.display.charts.text import FEATURE_NAMES
-from ttf.display.phrases import with_numbers
-from ttf.display.report_tables import Shown, texts
+from ttf.display.phrases import fill_numbers
+from ttf.display.report_tables import PageTable, format_rows
 from ttf.display.report_trace import Trace
-from ttf.display.run_time import NAMES, clearest, drawn, keys_of
+from ttf.display.run_time import NAMES, find_strongest_correlation, has_run_time_chart, list_correlation_keys
 from ttf.display.section_head import Head, Key, Line
 from ttf.display.trace_numbers import Numbers
 from ttf.engine import words
@@ -29,28 +29,28 @@ FEATURE_UNITS = {
 }
 
 
-def tables(trace: Trace) -> dict[str, Shown]:
+def tables(trace: Trace) -> dict[str, PageTable]:
     correlations = _side_by_side(trace.table("correlations"))
     columns = {
         "feature": ("Feature", None),
         "group_mean": ("r of group means", str),
         "group_mean_n": ("n", words.count),
         "group_mean_p": ("adjusted p", str),
-        "job": (f"ρ over {trace.about['unit']}s", str),
+        "job": (f"ρ over {trace.info['unit']}s", str),
         "job_n": ("n", words.count),
         "job_p": ("adjusted p", str),
     }
-    return {"correlations": Shown(correlations, columns, CORRELATIONS, "outcome_set")}
+    return {"correlations": PageTable(correlations, columns, CORRELATIONS, "outcome_set")}
 
 
 def context(trace: Trace, metrics: Numbers) -> dict:
 
     def label_value(feature: str, value: str) -> str:
-        return words.label(words.grouped(value) + FEATURE_UNITS.get(feature, ""))
+        return words.label(words.group_thousands(value) + FEATURE_UNITS.get(feature, ""))
 
     return {
         "features": [
-            (name, words.capital(feature))
+            (name, words.capitalise(feature))
             for name, feature in FEATURE_WORDS.items()
             if metrics.has(f"failure_share.{name}.highest.value")
         ],
@@ -59,14 +59,14 @@ def context(trace: Trace, metrics: Numbers) -> dict:
     }
 
 
-@with_numbers
+@fill_numbers
 def head(trace: Trace, m: Numbers) -> Head | None:
     """Return the clearest correlation of a request with run time, if no hazard ratio could be computed."""
-    if not drawn(m):
+    if not has_run_time_chart(m):
         return None
-    key = clearest(m)
+    key = find_strongest_correlation(m)
     if key is None:
-        jobs = keys_of(m, "job")
+        jobs = list_correlation_keys(m, "job")
         tested = [job for job in jobs if m.has(f"{job}.reject_clustered")]
         requests = "request" if len(tested) == len(jobs) else "request that can be tested"
         no_association = f"No {requests} is significantly associated with run time"
@@ -76,17 +76,17 @@ def head(trace: Trace, m: Numbers) -> Head | None:
     rho = m[f"{key}.estimate"]
     ended = {"success": "that succeeded", "failure": "that failed"}[outcome]
     verb = "rises" if rho > 0 else "falls"
-    units = words.many(trace.about["unit"])
+    units = words.plural_noun(trace.info["unit"])
     claim = f"Run time {verb} with {NAMES[feature]} among {units} {ended} (ρ = {_rho(m, key)})"
     return Head(claim, ("factors_of_run_time",), _keys(m), details="correlations with run time")
 
 
-@with_numbers
+@fill_numbers
 def lines(trace: Trace, m: Numbers) -> list[Line]:
     """Return a line if group means, as in the published study, are not correlated."""
-    means = keys_of(m, "group_mean")
+    means = list_correlation_keys(m, "group_mean")
     if not means:
-        reason = f"fewer than three values of a request among {words.many(trace.about['unit'])} that ended"
+        reason = f"fewer than three values of a request among {words.plural_noun(trace.info['unit'])} that ended"
         return [Line("Request against mean run time", reason, "tables/correlations.csv", checked=False)]
     tested = [key for key in means if m.has(f"{key}.reject")]
     if not tested:
@@ -102,10 +102,10 @@ def lines(trace: Trace, m: Numbers) -> list[Line]:
 
 
 def _keys(m: Numbers) -> tuple[Key, ...]:
-    strongest = sorted(keys_of(m, "job"), key=lambda key: -abs(m[f"{key}.estimate"]))[:4]
+    strongest = sorted(list_correlation_keys(m, "job"), key=lambda key: -abs(m[f"{key}.estimate"]))[:4]
     return tuple(
         Key(
-            f"{words.capital(NAMES[key.split('.')[2]])}, {key.split('.')[1]}",
+            f"{words.capitalise(NAMES[key.split('.')[2]])}, {key.split('.')[1]}",
             f"ρ = {_rho(m, key)}",
             (f"{m.interval(f'{key}.ci_{{}}')}, " if m.has(f"{key}.ci_low") else "") + f"n = {m.n(f'{key}.estimate'):,}",
         )
@@ -130,8 +130,8 @@ def _side_by_side(table: pl.DataFrame) -> pl.DataFrame:
     for unit, method, suffix in (("group_mean", "pearson", ""), ("job", "spearman", "_clustered")):
         part = correlations.filter(unit=unit, method=method)
         columns = ("estimate", f"reject{suffix}", f"ci_low{suffix}", f"ci_high{suffix}")
-        estimates = texts(part, columns, _coefficient).alias(unit)
-        p_values = texts(part, (f"p_adjusted{suffix}",), words.plain_p_value).alias(f"{unit}_p")
+        estimates = format_rows(part, columns, _coefficient).alias(unit)
+        p_values = format_rows(part, (f"p_adjusted{suffix}",), words.plain_p_value).alias(f"{unit}_p")
         parts.append(part.select(*keys, estimates, pl.col("n").alias(f"{unit}_n"), p_values))
     rows = parts[0].join(parts[1], on=keys, how="left", maintain_order="left")
     # Features without an estimate are left out.

@@ -7,13 +7,13 @@ from functools import partial
 import altair as alt
 import polars as pl
 
-from ttf.display.charts.axes import log_axis, log_domain, log_scale, on_log_time, time_axis, time_domain
-from ttf.display.charts.encodings import picked, tips
-from ttf.display.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw
+from ttf.display.charts.axes import log_axis, log_domain, log_scale, log_time_position, time_axis, time_domain
+from ttf.display.charts.encodings import pick_columns, tooltips
+from ttf.display.charts.figure import Figure, Study, empty_figure, make_chart, make_figure
 from ttf.display.charts.text import FEATURE_NAMES
 from ttf.display.charts.theme import INK, OUTCOME_COLOURS
 from ttf.display.metrics import FEWEST_ENDED
-from ttf.engine.words import capital, coefficient, listed, plural
+from ttf.engine.words import capitalise, coefficient, join_list, plural
 from ttf.records.inputs import Inputs
 from ttf.stats.job_features import correlation_row
 
@@ -117,7 +117,7 @@ def draw_run_times(inputs: Inputs, study: Study, *, features: Sequence[str], tit
     }
     panel_rows = {name: rows for name, rows in panel_rows.items() if rows}
     if not panel_rows:
-        return nothing_to_draw(title, empty_reason)
+        return empty_figure(title, empty_reason)
     rows = [row for rows in panel_rows.values() for row in rows]
     notes = {name: _notes(correlations, name) for name in panel_rows}
     # Requests that are multiples of each other share a panel.
@@ -130,11 +130,11 @@ def draw_run_times(inputs: Inputs, study: Study, *, features: Sequence[str], tit
     if points.zeros:
         caption += f"; {plural(points.zeros, 'group')} at 0 not drawn"
     if points.merged:
-        caption += f"; neighbouring values of {listed([FEATURE_NAMES[name] for name in points.merged])} merged"
+        caption += f"; neighbouring values of {join_list([FEATURE_NAMES[name] for name in points.merged])} merged"
     if duplicates := [FEATURE_NAMES[name] for name in notes if name not in shown]:
-        caption += f"; {listed(duplicates)}: alike"
-    names = listed([FEATURE_NAMES[name] for name in shown])
-    return figure(
+        caption += f"; {join_list(duplicates)}: alike"
+    names = join_list([FEATURE_NAMES[name] for name in shown])
+    return make_figure(
         chart.resolve_scale(x="independent", y="independent", size="shared", color="shared").properties(
             padding={"left": 8, "right": 12, "top": 5, "bottom": 5}
         ),
@@ -149,8 +149,11 @@ def draw_run_times(inputs: Inputs, study: Study, *, features: Sequence[str], tit
 
 def _chart_row(row: dict) -> dict:
     _, per = _AXES[row["feature"]]
-    y = on_log_time(row["mean_s"])
-    return picked(row, "jobs", "mean_s", "median_s", outcome="outcome_set") | {"value": row["value"] / per, "y": y}
+    y = log_time_position(row["mean_s"])
+    return pick_columns(row, "jobs", "mean_s", "median_s", outcome="outcome_set") | {
+        "value": row["value"] / per,
+        "y": y,
+    }
 
 
 def _estimate(correlations: pl.DataFrame, outcome: str, feature: str, unit: str, method: str) -> dict | None:
@@ -183,13 +186,13 @@ def _format(name: str, row: dict | None, p_column: str) -> str:
 def _panel(feature: str, rows: list[dict], all_rows: list[dict], panels: int, study: Study) -> alt.LayerChart:
     width, height = (254, 110) if study.narrow else (272, 110) if panels > 1 else (600, 170)
     unit, _ = _AXES[feature]
-    base = chart_of(feature)
+    base = make_chart(feature)
     domain = log_domain([row["value"] for row in rows])
     axis = time_axis("Mean run time", _FEW_TICKS_S, grid=True)
     outcome = {"scale": COLOURS, "legend": None}
-    values = log_axis(domain, capital(unit), grid=False, labelOverlap=True)
-    tooltip = [*tips("outcome"), *tips(form=",.6~g", value=unit), *tips(form=",", jobs="n")]
-    tooltip += tips(form=",.1f", mean_s="mean run time (s)", median_s="median run time (s)")
+    values = log_axis(domain, capitalise(unit), grid=False, labelOverlap=True)
+    tooltip = [*tooltips("outcome"), *tooltips(form=",.6~g", value=unit), *tooltips(form=",", jobs="n")]
+    tooltip += tooltips(form=",.1f", mean_s="mean run time (s)", median_s="median run time (s)")
     dots = base.mark_circle(opacity=0.7).encode(
         x=alt.X("value:Q", scale=log_scale(domain), axis=values),
         y=alt.Y("y:Q", scale=log_scale(time_domain([row["y"] for row in all_rows], 2)), axis=axis),
@@ -200,12 +203,12 @@ def _panel(feature: str, rows: list[dict], all_rows: list[dict], panels: int, st
         size=alt.Size("jobs:Q", scale=alt.Scale(type="sqrt", range=[14, 160], zero=False), legend=None),
         tooltip=tooltip,
     )
-    title = alt.TitleParams(capital(FEATURE_NAMES[feature]), fontSize=12, offset=4, anchor="start", frame="group")
+    title = alt.TitleParams(capitalise(FEATURE_NAMES[feature]), fontSize=12, offset=4, anchor="start", frame="group")
     return alt.layer(dots, *_texts(feature)).properties(width=width, height=height, title=title)
 
 
 def _texts(feature: str) -> list[alt.Chart]:
-    notes = chart_of(f"{feature}_notes")
+    notes = make_chart(f"{feature}_notes")
     y = alt.Y("outcome:N", scale=alt.Scale(domain=list(SHOWN_SETS), range=[-36, -6]), axis=None)
     notes_text = notes.mark_text(align="left", fontSize=11, color=INK).encode(y=y)
     outcome = notes.mark_text(align="left", fontSize=11, fontWeight="bold").encode(

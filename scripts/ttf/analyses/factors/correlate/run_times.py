@@ -9,10 +9,10 @@ import numpy as np
 import polars as pl
 
 from ttf.analyses.factors.correlate import RUNTIME_BY_GROUP
-from ttf.engine.counts import Rows, code, counts, labels
+from ttf.engine.counts import Rows, count_rows, distinct_texts, text_codes
 from ttf.engine.exact_sums import doubled_ranks, group_sums, product
-from ttf.stats.basics.order import first_of_each, numbered
-from ttf.stats.job_features import Feature, features_of
+from ttf.stats.basics.order import number_rows, run_starts
+from ttf.stats.job_features import Feature, select_features
 
 Result = TypeVar("Result")
 
@@ -118,19 +118,21 @@ def iterate_samples(jobs: Rows, cutoffs: Sequence[int | None], cluster: pl.Expr)
     if any(cutoff is not None and cutoff <= 0 for cutoff in cutoffs):
         raise ValueError(f"a cut-off is a positive number of seconds, not {list(cutoffs)}")
     ordered_cutoffs = sorted(set(cutoffs), key=lambda cutoff: -1 if cutoff is None else cutoff)
-    for feature in features_of(jobs):
-        texts = None if feature.is_numeric else labels(jobs, feature.column)
-        value = code(feature.column, texts) if texts is not None else pl.col(feature.column)
+    for feature in select_features(jobs):
+        texts = None if feature.is_numeric else distinct_texts(jobs, feature.column)
+        value = text_codes(feature.column, texts) if texts is not None else pl.col(feature.column)
         valued_jobs = jobs.filter(pl.col(feature.column).is_not_null())
         # Features without numbers have no clustered correlation.
         cluster_number = cluster if feature.is_numeric else pl.lit(0)
-        value_counts = counts(valued_jobs, kind=_KIND, runtime=pl.col("runtime_s"), value=value, cluster=cluster_number)
+        value_counts = count_rows(
+            valued_jobs, kind=_KIND, runtime=pl.col("runtime_s"), value=value, cluster=cluster_number
+        )
         if value_counts.height and value_counts["runtime"].min() < 0:
             raise ValueError("a run time is negative")
         values = pl.Series(texts, dtype=pl.String)
         if texts is None:
             values = value_counts["value"].unique().sort()
-            value_counts = value_counts.with_columns(value=numbered(value_counts["value"].to_numpy()))
+            value_counts = value_counts.with_columns(value=number_rows(value_counts["value"].to_numpy()))
         coded = CodedFeature.from_values(feature, values.alias(feature.column))
         kinds = value_counts.drop_in_place("kind")
         for outcome_set, (first, last) in OUTCOME_SETS.items():
@@ -141,7 +143,7 @@ def iterate_samples(jobs: Rows, cutoffs: Sequence[int | None], cluster: pl.Expr)
             codes, runtimes, members, clusters = (
                 rows[name].to_numpy() for name in ("value", "runtime", "n", "cluster")
             )
-            starts = first_of_each(runtimes, codes)
+            starts = run_starts(runtimes, codes)
             parts, codes, runtimes = np.diff(starts, append=members.size), codes[starts], runtimes[starts]
             n = np.add.reduceat(members, starts) if starts.size else members
             ranks, times = _doubled_ranks_of_sorted(runtimes, n)
@@ -157,7 +159,7 @@ def iterate_samples(jobs: Rows, cutoffs: Sequence[int | None], cluster: pl.Expr)
 
 def _doubled_ranks_of_sorted(values: np.ndarray, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return (doubled rank, index among the distinct ones) of ascending values, each occurring `times` times."""
-    starts = first_of_each(values)
+    starts = run_starts(values)
     counts = np.add.reduceat(times, starts) if starts.size else times
     index = np.repeat(np.arange(starts.size), np.diff(starts, append=values.size))
     return doubled_ranks(counts)[index], index

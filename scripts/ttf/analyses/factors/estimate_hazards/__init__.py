@@ -3,7 +3,16 @@
 from dataclasses import replace
 
 from ttf.analyses.declaration import Analysis
-from ttf.engine.columns import AT_AGE, CENSORED, COUNTED, MTTF, STRATUM, SUMMARY_DELAYED_ENTRY, clustered, ends
+from ttf.engine.columns import (
+    AT_AGE,
+    CENSORED,
+    COUNTED,
+    MTTF,
+    STRATUM,
+    SUMMARY_DELAYED_ENTRY,
+    clustered_columns,
+    interval_columns,
+)
 from ttf.engine.contract import REASON, count, name, number, reason, share, table, truth, whole_seconds, words
 
 # In the table `cox`: the level of an amount, and the covariate for all amounts together: a job twice as large has twice
@@ -12,7 +21,7 @@ DOUBLING, JOB_SIZE = "per doubling", "job_size"
 _ALL_STRATA, _PAIR = "the row compares all strata", "the row compares a pair"
 _NO_RATIO = "the row is the whole model, or the column reason says why"
 _NOT_TESTED = "the row is no coefficient, or could not be tested"
-_CLUSTERED = {name: column for name, column in clustered(number).items() if name in ("cluster_by", "clusters")}
+_CLUSTERED = {name: column for name, column in clustered_columns(number).items() if name in ("cluster_by", "clusters")}
 _COMPETING = STRATUM | {"event": words("Ended by", "One of the competing risks.")}
 
 CUMULATIVE_HAZARD = table(
@@ -23,22 +32,24 @@ CUMULATIVE_HAZARD = table(
     censored=CENSORED,
     cumulative_hazard=number("Cumulative hazard", "Expected events per unit at risk up to that age.", REASON),
     variance=number("Variance", "Aalen's, of the cumulative hazard.", REASON),
-    **ends(number, "its log interval", REASON),
-    **clustered(number),
+    **interval_columns(number, "its log interval", REASON),
+    **clustered_columns(number),
 )
 CUMULATIVE_INCIDENCE = table(
     "cumulative_incidence",
     "A step of the cumulative incidence curve of one end (Aalen-Johansen); long curves are thinned.",
     **_COMPETING,
     **AT_AGE,
-    events_so_far=count("Events so far", "Units at risk that ended this way up to that age.", unit="lives"),
-    without_time=count("Without time", "Units of unknown duration that ended so, counted nowhere else.", unit="lives"),
-    other_events=count("Other events", "Units at risk that ended otherwise at that age.", unit="lives"),
+    events_so_far=count("Events so far", "Units at risk that ended this way up to that age.", unit="durations"),
+    without_time=count(
+        "Without time", "Units of unknown duration that ended so, counted nowhere else.", unit="durations"
+    ),
+    other_events=count("Other events", "Units at risk that ended otherwise at that age.", unit="durations"),
     censored=CENSORED,
     incidence=share("Incidence", "Share of all units at risk that have ended this way.", REASON),
     se=number("Standard error", "Of the incidence.", REASON),
-    **ends(share, "its log-log interval", REASON),
-    **clustered(share),
+    **interval_columns(share, "its log-log interval", REASON),
+    **clustered_columns(share),
 )
 INCIDENCE_AT = table(
     "incidence_at",
@@ -46,10 +57,10 @@ INCIDENCE_AT = table(
     **_COMPETING,
     time_s=whole_seconds("By", "Age."),
     n=COUNTED["n"],
-    without_end=count("without end", "Units that ended this way at an unrecorded time.", unit="lives"),
+    without_end=count("without end", "Units that ended this way at an unrecorded time.", unit="durations"),
     incidence=share("Without them", "Share of the n units at risk that have ended this way.", REASON),
-    **ends(share, "its interval", REASON),
-    **clustered(share),
+    **interval_columns(share, "its interval", REASON),
+    **clustered_columns(share),
     incidence_low=share("At least", "Lowest possible incidence, including units without a recorded end.", REASON),
     incidence_high=share("at most", "Highest possible incidence, including these units.", REASON),
 )
@@ -71,14 +82,16 @@ LOGRANK = table(
     p_clustered=number("p, clustered", "From the score by cluster; valid if clusters differ.", REASON),
     p_adjusted_clustered=number("p, clustered and adjusted", "By Holm's method, over the same tests.", REASON),
     pairs=count("Pairs", "Pairs of strata tested.", _PAIR, "pairs"),
-    pairs_apart=count("Different pairs", "Pairs that differ significantly (clustered p).", _PAIR, "pairs", n="pairs"),
-    pairs_untold=count("Untested pairs", "Pairs with too few clusters to test.", _PAIR, "pairs", n="pairs"),
+    different_pairs=count(
+        "Different pairs", "Pairs that differ significantly (clustered p).", _PAIR, "pairs", n="pairs"
+    ),
+    untested_pairs=count("Untested pairs", "Pairs with too few clusters to test.", _PAIR, "pairs", n="pairs"),
 )
 COX = table(
     "cox",
     "A coefficient of the Cox regression on all covariates. `all`: the whole model; `job_size`: all amounts doubled.",
     event=STRATUM["event"],
-    covariate=words("Covariate", "Column of lives.parquet, all or job_size."),
+    covariate=words("Covariate", "Column of durations.parquet, all or job_size."),
     level=name(
         "Level",
         "Value, or per doubling.",
@@ -86,13 +99,13 @@ COX = table(
         by="covariate",
     ),
     reference=name("against", "Reference level.", "the row is no level", by="covariate"),
-    n=count("n", "Units at risk at the level; all units for an amount or the whole model.", unit="lives"),
-    events=count("Failures", "Units of n that the event ended.", unit="lives"),
+    n=count("n", "Units at risk at the level; all units for an amount or the whole model.", unit="durations"),
+    events=count("Failures", "Units of n that the event ended.", unit="durations"),
     log_hazard_ratio=number("Log hazard ratio", "Coefficient.", _NO_RATIO),
     se=number("Standard error", "Standard error of the coefficient.", _NO_RATIO),
     hazard_ratio=number("Hazard ratio", "Ratio with the other covariates held fixed.", _NO_RATIO),
-    **ends(number, "Wald's interval", _NO_RATIO),
-    **{name: replace(column, blank=_NO_RATIO) for name, column in clustered(number).items()},
+    **interval_columns(number, "Wald's interval", _NO_RATIO),
+    **{name: replace(column, blank=_NO_RATIO) for name, column in clustered_columns(number).items()},
     p_value=number("p", "Wald's p-value of a ratio of 1.", _NO_RATIO),
     p_adjusted=number("p, adjusted", "By Holm's method over the coefficients.", _NOT_TESTED),
     p_clustered=number("p, clustered", "P-value of a ratio of 1; valid if clusters differ.", _NO_RATIO),
@@ -108,13 +121,15 @@ COX_SUMMARY = table(
     "Number of ratios of the Cox regression of failure that differ from 1 at the 5% level.",
     ratios=count("Ratios", "Coefficients with an estimate.", unit="ratios"),
     clear=count("Significant", "Ratios that differ from 1 by the clustered, adjusted p.", unit="ratios", n="ratios"),
-    clear_if_independent=count("Significant if independent", "If units are independent.", unit="ratios", n="ratios"),
-    untold=count("Untested", "Ratios with too few clusters to test.", unit="ratios", n="ratios"),
+    significant_if_independent=count(
+        "Significant if independent", "If units are independent.", unit="ratios", n="ratios"
+    ),
+    untested=count("Untested", "Ratios with too few clusters to test.", unit="ratios", n="ratios"),
     covariates=count("Covariates", "Covariates with an estimate.", unit="covariates"),
     changing=count("Changing", "Whose ratios change with age.", "not all were tested", "covariates", n="covariates"),
     total_ratios=count("Ratios shown", "Ratios, with one for all amounts together.", unit="ratios"),
     total_clear=count("Significant", "Ratios shown that are significant.", unit="ratios", n="total_ratios"),
-    total_untold=count("Untested", "Ratios shown with too few clusters to test.", unit="ratios", n="total_ratios"),
+    total_untested=count("Untested", "Ratios shown with too few clusters to test.", unit="ratios", n="total_ratios"),
 )
 SURVIVAL_SUMMARY_DELAYED_ENTRY = table(
     "survival_summary_delayed_entry",
@@ -131,7 +146,7 @@ ANALYSIS = Analysis(
     question="Which factors are associated with failure, and how and when do units end?",
     theme="factors",
     rank=10,
-    needs=["lives"],
+    needs=["durations"],
     settings={
         "max_steps": "survival/max_steps",
         "strata": lambda trace: trace.strata,

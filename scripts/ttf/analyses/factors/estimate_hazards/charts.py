@@ -6,13 +6,13 @@ import altair as alt
 import polars as pl
 
 from ttf.analyses.factors.estimate_hazards.forest import factors_of_failure
-from ttf.display.charts.axes import TIME_TICKS_S, log_time, percent_axis
-from ttf.display.charts.encodings import coloured
-from ttf.display.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw
-from ttf.display.charts.steps import bands, step_curves, step_rows
+from ttf.display.charts.axes import TIME_TICKS_S, log_time_channel, percent_axis
+from ttf.display.charts.encodings import colour_by
+from ttf.display.charts.figure import Figure, Study, empty_figure, make_chart, make_figure
+from ttf.display.charts.steps import choose_bands, step_curves, step_rows
 from ttf.display.charts.theme import CATEGORY_COLOURS, OUTCOME_COLOURS
-from ttf.engine.words import capital, listed, plural
-from ttf.stats.durations.survival import thin
+from ttf.engine.words import capitalise, join_list, plural
+from ttf.stats.durations.survival import thin_curves
 
 MOST_ENDS = len(CATEGORY_COLOURS)
 MOST_STEPS = 120  # of one curve
@@ -23,23 +23,23 @@ FIRST_SHARE = 0.01
 
 def cumulative_incidence(inputs: Mapping[str, pl.DataFrame], study: Study) -> Figure:
     """Draw the cumulative incidence of each end, by age."""
-    incidence, title = inputs["cumulative_incidence"], f"{capital(study.lives)} by how they ended, by age"
+    incidence, title = inputs["cumulative_incidence"], f"{capitalise(study.durations)} by how they ended, by age"
     curves = incidence.filter((pl.col("stratum_by") == "all") & pl.col("incidence").is_not_null())
     if not curves.height:
-        return nothing_to_draw(title, f"no {study.life} has a known duration")
+        return empty_figure(title, f"no {study.subject} has a known duration")
     # The table may be thinned, so only the running count covers all durations.
     all_ends = curves.group_by("event", maintain_order=True).agg(pl.col("events_so_far", "without_time").last())
     totals = all_ends.filter(pl.col("events_so_far") > 0).drop("without_time")
     if not totals.height:
-        return nothing_to_draw(title, f"no {study.life} ended at a known time")
+        return empty_figure(title, f"no {study.subject} ended at a known time")
     ranked = totals.sort("events_so_far", descending=True, maintain_order=True)
     shown_ends = totals.filter(pl.col("event").is_in(ranked["event"].head(MOST_ENDS).implode()))
     ends = shown_ends["event"].to_list()
     shown_curves = curves.filter(pl.col("event").is_in(ends))
     names = {end: f"{end} ({events:,})" for end, events in shown_ends.iter_rows()}
     axis_start = _first_tick(shown_curves)
-    limits, bands_note = bands(shown_curves, study.lives)
-    thinned = thin(shown_curves.filter(_is_shown_step(axis_start)), MOST_STEPS)
+    limits, bands_note = choose_bands(shown_curves, study.durations)
+    thinned = thin_curves(shown_curves.filter(_is_shown_step(axis_start)), MOST_STEPS)
     rows = [
         row
         for (end,), curve in thinned.group_by("event", maintain_order=True)
@@ -48,18 +48,18 @@ def cumulative_incidence(inputs: Mapping[str, pl.DataFrame], study: Study) -> Fi
     caption = f"n = {int(curves['at_risk'].max()):,} at risk: "
     caption += ", ".join(f"{end} {events:,}" for end, events in shown_ends.iter_rows())
     caption += f". What ended before the axis begins stands at its start. {bands_note}"
-    if unknown_durations := [f"{end} {lives:,}" for end, _, lives in all_ends.iter_rows() if lives]:
-        caption += f" Of unknown duration, left out: {listed(unknown_durations)}."
+    if unknown_durations := [f"{end} {durations:,}" for end, _, durations in all_ends.iter_rows() if durations]:
+        caption += f" Of unknown duration, left out: {join_list(unknown_durations)}."
     if (rare_ends := ranked.slice(MOST_ENDS)).height:
         caption += f" {plural(rare_ends.height, 'rarer end')} left out, of {rare_ends['events_so_far'].sum():,}."
-    return figure(
+    return make_figure(
         _incidence_lines(rows, names, study),
         {"incidence": rows},
         study,
         title=title,
         subtitle="Aalen–Johansen estimate of each competing risk, with 95% CI",
         caption=caption,
-        alt_text=f"Rising step curves of the share of {study.lives} by how they ended, on a logarithmic time axis.",
+        alt_text=f"Rising step curves of the share of {study.durations} by how they ended, on a logarithmic time axis.",
     )
 
 
@@ -79,13 +79,13 @@ def _incidence_lines(rows: list[dict], names: dict[str, str], study: Study) -> a
     is_outcome = all(end in OUTCOME_COLOURS for end in names)
     colours = OUTCOME_COLOURS if is_outcome else dict(zip(names, CATEGORY_COLOURS, strict=False))
     legend = {"title": "Ended by", "orient": "bottom", "columns": 3, "symbolType": "stroke", "symbolOpacity": 1}
-    colour = coloured("s", {name: colours[end] for end, name in names.items()}, ordered=True, **legend)
-    x = log_time([row["x"] for row in rows], "Time since the start (logarithmic)")
+    colour = colour_by("s", {name: colours[end] for end, name in names.items()}, ordered=True, **legend)
+    x = log_time_channel([row["x"] for row in rows], "Time since the start (logarithmic)")
     highest = max(row["h"] or row["v"] for row in rows)
     share = alt.Scale(domain=[0, 1 if highest > 0.5 else round(1.1 * highest + 0.005, 2)])
     axis = percent_axis("Share that has ended so")
-    base = chart_of("incidence").encode(x=x, color=colour)
-    return step_curves(base, share, axis, "ended by", "share", study.lives)
+    base = make_chart("incidence").encode(x=x, color=colour)
+    return step_curves(base, share, axis, "ended by", "share", study.durations)
 
 
 CHARTS = {"cumulative_incidence": cumulative_incidence, "factors_of_failure": factors_of_failure}

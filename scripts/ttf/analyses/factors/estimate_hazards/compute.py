@@ -14,40 +14,42 @@ from ttf.analyses.factors.estimate_hazards.logrank import logrank
 from ttf.analyses.factors.estimate_hazards.total import SIGNIFICANCE, total_ratios
 from ttf.engine.size_unit import NODE
 from ttf.records.clusters import CLUSTER_COLUMNS
+from ttf.records.durations import find_ends, find_strata, select_cause
 from ttf.records.inputs import Inputs
-from ttf.records.lives import by_cause, ends_in, strata_in
 from ttf.stats.durations.mttf import mean_time_to_failure
-from ttf.stats.durations.strata import CountedLives, since_watched
-from ttf.stats.durations.survival import survival_summary, thin
+from ttf.stats.durations.strata import CountedDurations, durations_since_entry
+from ttf.stats.durations.survival import survival_summary, thin_curves
 
-LIVES = ("entry_s", "duration_s", "duration_max_s", "event", "gpu_milli", "nodes")
+DURATIONS = ("entry_s", "duration_s", "duration_max_s", "event", "gpu_milli", "nodes")
 
 
 def compute(inputs: Inputs) -> Iterator[tuple]:
     settings = inputs.settings
-    lives = inputs.scan("lives", [*LIVES, *CLUSTER_COLUMNS, *settings.strata, *settings.causes, *settings.covariates])
-    strata = strata_in(lives, settings.strata)
+    durations = inputs.scan(
+        "durations", [*DURATIONS, *CLUSTER_COLUMNS, *settings.strata, *settings.causes, *settings.covariates]
+    )
+    strata = find_strata(durations, settings.strata)
     # Failure of any kind first, then each cause that the trace distinguishes.
-    events = {"failure": lives} | {cause: by_cause(lives, cause) for cause in settings.causes}
-    covariates = [name for name in settings.covariates if name in lives.collect_schema()]
+    events = {"failure": durations} | {cause: select_cause(durations, cause) for cause in settings.causes}
+    covariates = [name for name in settings.covariates if name in durations.collect_schema()]
     if inputs.unit == NODE:
         covariates.remove("nodes")  # they are the size
     cox = pl.concat([hazard_ratios(rows, event, covariates) for event, rows in events.items()])
     yield "cox", cox
     yield "cox_summary", summarise_ratios(cox)
-    ends = ends_in(lives)
-    counts = {event: CountedLives(rows, ends if event == "failure" else [event]) for event, rows in events.items()}
+    ends = find_ends(durations)
+    counts = {event: CountedDurations(rows, ends if event == "failure" else [event]) for event, rows in events.items()}
     # Thin one curve at a time: the full curves of ten million durations would not fit memory.
     hazards = [cumulative_hazard(rows, event, strata, settings.max_steps) for event, rows in counts.items()]
     yield "cumulative_hazard", pl.concat(hazards)
     competing = counts["failure"]
     if settings.causes:
-        exclusive, ends = exclusive_causes(lives, settings.causes)
-        competing = CountedLives(exclusive, ends)
+        exclusive, ends = exclusive_causes(durations, settings.causes)
+        competing = CountedDurations(exclusive, ends)
     strata_incidence = cumulative_incidence(competing, ends, strata[1:], settings.max_steps)
     # Not thinned: needed for the incidence at given ages.
     total_incidence = cumulative_incidence(competing, ends, ["all"])
-    yield "cumulative_incidence", pl.concat([thin(total_incidence, settings.max_steps), strata_incidence])
+    yield "cumulative_incidence", pl.concat([thin_curves(total_incidence, settings.max_steps), strata_incidence])
     yield "incidence_at", incidence_at(competing, ends, total_incidence)
     tests = pl.concat([logrank(rows, event, strata) for event, rows in counts.items()])
     yield "logrank", with_pair_counts(tests)
@@ -55,7 +57,7 @@ def compute(inputs: Inputs) -> Iterator[tuple]:
     yield "survival_summary_delayed_entry", pl.concat(summaries)
     # Durations by cluster take most of the memory; the next step reads the durations again.
     del counts, competing, total_incidence
-    mttf = [mean_time_to_failure(since_watched(rows), event, strata) for event, rows in events.items()]
+    mttf = [mean_time_to_failure(durations_since_entry(rows), event, strata) for event, rows in events.items()]
     yield "mttf_delayed_entry", pl.concat(mttf)
 
 
@@ -67,9 +69,9 @@ def summarise_ratios(cox: pl.DataFrame) -> pl.DataFrame:
     row = {"ratios": ratios.height, "covariates": ratios["covariate"].n_unique(), "total_ratios": shown_ratios.height}
     # 0 is certain only if all ratios were tested.
     row["changing"] = changing if changing or not ratios["proportionality_p"].null_count() else None
-    for name, p in (("clear", "p_adjusted_clustered"), ("clear_if_independent", "p_adjusted")):
+    for name, p in (("clear", "p_adjusted_clustered"), ("significant_if_independent", "p_adjusted")):
         row[name] = ratios.filter(pl.col(p) < SIGNIFICANCE).height
-    row |= {"untold": ratios["p_adjusted_clustered"].null_count(), "total_untold": shown_ratios["p"].null_count()}
+    row |= {"untested": ratios["p_adjusted_clustered"].null_count(), "total_untested": shown_ratios["p"].null_count()}
     return COX_SUMMARY.frame([row | {"total_clear": int(shown_ratios["significant"].sum())}])
 
 
@@ -77,7 +79,7 @@ def with_pair_counts(tests: pl.DataFrame) -> pl.DataFrame:
     """Add to the overall tests of LOGRANK the number of pairs of strata that differ."""
     keys = ["event", "stratum_by"]
     p = pl.col("p_adjusted_clustered")
-    counts = {"pairs": pl.len(), "pairs_apart": (p < SIGNIFICANCE).sum(), "pairs_untold": p.null_count()}
+    counts = {"pairs": pl.len(), "different_pairs": (p < SIGNIFICANCE).sum(), "untested_pairs": p.null_count()}
     pairs = tests.filter(kind="pairwise").drop_nulls("p_adjusted").group_by(keys).agg(**counts)
     joined = tests.drop(counts).join(pairs, on=keys, how="left", maintain_order="left")
     is_overall = pl.col("kind") == "overall"

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from ttf.stats.basics.order import distinct, first_of_each, numbered, sorted_rows
+from ttf.stats.basics.order import distinct_values, number_rows, run_starts, sort_rows
 
 MOST_STEPS = 30
 MOST_HALVINGS = 12
@@ -59,26 +59,26 @@ class RiskSets:
         self, seconds: np.ndarray, failed: np.ndarray, columns: list[np.ndarray], counts: np.ndarray | None = None
     ) -> None:
         if not failed.any():
-            raise NoFit("no events: every life is censored")
+            raise NoFit("no events: every duration is censored")
         counts = np.ones(seconds.size, np.int64) if counts is None else counts
         group, self.columns = _group_by_columns(columns)
         self.n_groups = int(group.max()) + 1
-        self.ages = ages = distinct(seconds[failed])
+        self.ages = ages = distinct_values(seconds[failed])
         ages_seen = np.searchsorted(ages, seconds, side="right")
         self.ages_seen, self.row_group, self.row_counts = self._count_rows(ages_seen, group, counts)
         self.first_at_risk = np.searchsorted(self.ages_seen, np.arange(1, ages.size + 1))
         # The last event age that a failed duration sees is its own.
         events = ages_seen[failed] - 1, group[failed], counts[failed]
         self.event_age, self.event_group, self.failures = self._count_rows(*events)
-        self.first_event = first_of_each(self.event_age)
+        self.first_event = run_starts(self.event_age)
         self.ties = np.add.reduceat(self.failures, self.first_event)
         n_events = int(self.ties.sum())
         self.rank = (np.cumsum(self.ties) - (self.ties + 1) / 2) / max(n_events - 1, 1) - 0.5
 
     def _count_rows(self, age: np.ndarray, group: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, ...]:
         """Return age, group and number of durations for each age and group that occurs, in order."""
-        key, counts = sorted_rows(age * self.n_groups + group, counts)
-        starts = first_of_each(key)
+        key, counts = sort_rows(age * self.n_groups + group, counts)
+        starts = run_starts(key)
         return *np.divmod(key[starts], self.n_groups), np.add.reduceat(counts, starts)
 
     def sum_over_risk_sets(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -105,7 +105,7 @@ class RiskSets:
 
 def _group_by_columns(columns: list[np.ndarray]) -> tuple[np.ndarray, list[np.ndarray]]:
     """Return the group of each row, rows of a group being equal in every column, and each column by group."""
-    group = numbered(*map(_codes, columns))
+    group = number_rows(*map(_codes, columns))
     example_row = np.zeros(int(group.max()) + 1, np.int64)
     example_row[group] = np.arange(group.size)
     return group, [column[example_row] for column in columns]
@@ -152,7 +152,7 @@ class PartialLikelihood:
         baseline, efron_baseline = np.zeros(risk_sets.ties.size), np.zeros(risk_sets.ties.size)
         for age, efron_share in risk_sets.event_blocks():
             at_risk, event_weight = self._at_risk(age, efron_share), weight[age]
-            starts = first_of_each(age)
+            starts = run_starts(age)
             baseline[age[starts]] += np.add.reduceat(event_weight / at_risk, starts)
             efron_baseline[age[starts]] += np.add.reduceat(event_weight / at_risk * efron_share, starts)
             # Mean of each column over the risk set of each event, weighted by hazard.

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ttf.analyses.factors.estimate_hazards.cox import Fit, PartialLikelihood, RiskSets
-from ttf.stats.basics.order import distinct_rows, first_of_each, numbered
+from ttf.stats.basics.order import distinct_rows, number_rows, run_starts
 
 # Number of parts into which the ages of events are divided to compute a cluster's share of the risk sets. If there are
 # no more ages than this, each is a part.
@@ -66,7 +66,7 @@ def dfbeta_by_cluster(
 
 def _blocks(cluster: np.ndarray) -> Iterator[slice]:
     """Yield slices of whole clusters, about BLOCK_ROWS rows each."""
-    cluster_starts = first_of_each(cluster)
+    cluster_starts = run_starts(cluster)
     start = 0
     while start < cluster.size:
         next_cluster = int(np.searchsorted(cluster_starts, start + BLOCK_ROWS))
@@ -91,13 +91,13 @@ class _AgeSums:
         hazard, efron_hazard = np.zeros(n_ages), np.zeros(n_ages)
         means, hazard_mean, efron_mean = (np.zeros((size, n_ages)) for _ in range(3))
         n_events = np.cumsum(risk_sets.ties)
-        part_of_age = np.arange(n_ages) if n_ages <= PARTS else numbered((n_events - 1) * PARTS // n_events[-1])
+        part_of_age = np.arange(n_ages) if n_ages <= PARTS else number_rows((n_events - 1) * PARTS // n_events[-1])
         self.n_parts = int(part_of_age[-1]) + 1
         self.squares = np.zeros((self.n_parts, size, size))
         column_sums = [risk_sets.sum_over_risk_sets(likelihood.hazard * column) for column in risk_sets.columns]
         for age, efron_share in risk_sets.event_blocks():
             at_risk = likelihood.risk_set_hazard[age] - efron_share * likelihood.event_hazard[age]
-            starts = first_of_each(age)
+            starts = run_starts(age)
             event_ages = age[starts]
             hazard[event_ages] += np.add.reduceat(1 / at_risk, starts)
             efron_hazard[event_ages] += np.add.reduceat(efron_share / at_risk, starts)
@@ -105,7 +105,7 @@ class _AgeSums:
             means[:, event_ages] += np.add.reduceat(mean, starts, axis=1)
             hazard_mean[:, event_ages] += np.add.reduceat(mean / at_risk, starts, axis=1)
             efron_mean[:, event_ages] += np.add.reduceat(mean * (efron_share / at_risk), starts, axis=1)
-            part_starts = first_of_each(part_of_age[age])
+            part_starts = run_starts(part_of_age[age])
             parts = part_of_age[age[part_starts]]
             for a in range(size):
                 self.squares[parts, a, a:] += np.add.reduceat(mean[a] * mean[a:], part_starts, axis=1).T
@@ -114,7 +114,7 @@ class _AgeSums:
         self.cumulative_hazard = _cumulate(hazard, efron_hazard)
         self.cumulative_mean = [_cumulate(hazard_mean[a], efron_mean[a]) for a in range(size)]
         self.event_mean = [np.concatenate(([0.0], means[a] / risk_sets.ties)) for a in range(size)]
-        part_starts = first_of_each(part_of_age)
+        part_starts = run_starts(part_of_age)
         self.part_hazard = np.add.reduceat(hazard, part_starts)
         cumulative = np.concatenate(([0.0], np.cumsum(hazard)))[part_starts]
         self.part_events = np.add.reduceat(risk_sets.ties, part_starts)
@@ -140,8 +140,8 @@ class _AgeSums:
         at_risk = counts * hazard[group]
         expected = at_risk * self.cumulative_hazard[ages_seen]
         # Sum over the durations of a cluster in a group, then over the groups of a cluster.
-        starts = first_of_each(cluster, group)
-        cluster_starts = first_of_each(cluster[starts])
+        starts = run_starts(cluster, group)
+        cluster_starts = run_starts(cluster[starts])
         x = np.ascontiguousarray(columns[group[starts]].T)
         events, group_expected = np.add.reduceat(failures, starts), np.add.reduceat(expected, starts)
         last_age = np.where(failures > 0, ages_seen - half, 0)
@@ -162,7 +162,7 @@ class _AgeSums:
         self, cluster: np.ndarray, ages_seen: np.ndarray, at_risk: np.ndarray, expected: np.ndarray
     ) -> np.ndarray:
         """Return the expected share of the events in each part of the ages: array (clusters, parts)."""
-        starts = first_of_each(cluster)
+        starts = run_starts(cluster)
         cluster_index = np.repeat(np.arange(starts.size), np.diff(np.append(starts, cluster.size)))
         bin_index = cluster_index * self.n_parts + self.part[ages_seen]
         n_bins = starts.size * self.n_parts

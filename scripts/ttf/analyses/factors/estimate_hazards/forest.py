@@ -8,14 +8,14 @@ import polars as pl
 from ttf.analyses.factors.estimate_hazards import DOUBLING, JOB_SIZE
 from ttf.analyses.factors.estimate_hazards.total import strongest_ratio, total_ratios
 from ttf.display.charts.axes import log_domain, log_scale, log_ticks, percent_axis
-from ttf.display.charts.encodings import picked
-from ttf.display.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw
-from ttf.display.charts.intervals import draw_intervals, shown
-from ttf.display.charts.text import labels
+from ttf.display.charts.encodings import pick_columns
+from ttf.display.charts.figure import Figure, Study, empty_figure, make_chart, make_figure
+from ttf.display.charts.intervals import add_bounds, draw_intervals
+from ttf.display.charts.text import make_labels
 from ttf.display.charts.theme import ACCENT, FAILURE, FAINT, INK
 from ttf.display.metrics import FEWEST_ENDED
 from ttf.engine.size_unit import NODE, SizeUnit
-from ttf.engine.words import capital, in_words, plural, share
+from ttf.engine.words import capitalise, plural, share, stratification_name
 from ttf.records.inputs import Inputs
 
 MOST_ROWS, MOST_REQUESTS = 8, 3
@@ -29,7 +29,7 @@ def factors_of_failure(inputs: Inputs, study: Study) -> Figure:
     title, cox = "Failure share and hazard ratio by factor", inputs["cox"]
     model_row = cox.row(by_predicate=(pl.col("covariate") == "all") & (pl.col("event") == "failure"), named=True)
     if not (ratios := total_ratios(cox)).height:
-        return nothing_to_draw(title, model_row["reason"] or f"nothing tells {study.units} apart")
+        return empty_figure(title, model_row["reason"] or f"nothing tells {study.units} apart")
     has_jobs = "failure_share" in inputs
     rows = _rows(ratios, strongest_ratio(cox), inputs["failure_share"] if has_jobs else None, study.size)
     has_shares = any("share" in row for row in rows)
@@ -37,11 +37,11 @@ def factors_of_failure(inputs: Inputs, study: Study) -> Figure:
     note = f"if {study.units} are independent" if all(flags) else f"clustered by {model_row['cluster_by']}"
     note += "; dashed: if independent" if any(flags) and not all(flags) else ""
     # A component is at risk once for each of its durations.
-    caption = f"n = {model_row['n']:,} {study.lives}{' at risk' * has_jobs}, "
+    caption = f"n = {model_row['n']:,} {study.durations}{' at risk' * has_jobs}, "
     caption += plural(model_row["events"], "failure")
     if n_excluded := ratios.height - sum("low" in row for row in rows):
         caption += f"; {plural(n_excluded, 'more ratio')} in the table"
-    return figure(
+    return make_figure(
         # Padding, since other fonts are wider than the one measured here.
         _chart(rows, has_shares, study).properties(padding={"left": 14, "right": 14, "top": 5, "bottom": 5}),
         {"factors": rows},
@@ -58,7 +58,7 @@ def _rows(ratios: pl.DataFrame, strongest: dict | None, shares: pl.DataFrame | N
     """Return rows of job size, the most frequent GPU requests, and the levels with most jobs of other factors."""
     size_ratios = ratios.filter(pl.col("covariate").is_in([JOB_SIZE, "gpu_count", "nodes"]))
     level_ratios = ratios.join(size_ratios, on=["covariate", "level"], how="anti", maintain_order="left")
-    level_labels = labels([*level_ratios["level"], *level_ratios["reference"].drop_nulls()])
+    level_labels = make_labels([*level_ratios["level"], *level_ratios["reference"].drop_nulls()])
     rows: dict[str, dict] = {}
     for row in size_ratios.iter_rows(named=True):
         rows |= _amount_rows(row, size)
@@ -76,7 +76,7 @@ def _rows(ratios: pl.DataFrame, strongest: dict | None, shares: pl.DataFrame | N
         levels = [(reference, _REFERENCE)]
         levels += [(row["level"], _ratio_cells(row)) for row in factor_ratios.iter_rows(named=True)]
         for level, cells in levels:
-            label = f"{capital(in_words(covariate)).replace('Cpu', 'CPU')} {level_labels[level]}"
+            label = f"{capitalise(stratification_name(covariate)).replace('Cpu', 'CPU')} {level_labels[level]}"
             rows[label] = (shares_by_type.get(level, {}) if covariate == "gpu_type" else {}) | cells
     return [{"name": label} | cells for label, cells in rows.items()]
 
@@ -87,7 +87,7 @@ _REFERENCE = {"ratio": 1.0, "text": "reference"}
 def _amount_rows(row: dict, size: SizeUnit) -> dict[str, dict]:
     unit = size if row["covariate"] == "gpu_count" else NODE
     if row["level"].startswith(DOUBLING):
-        label = "Size" if row["covariate"] == JOB_SIZE else capital(f"{unit}s")
+        label = "Size" if row["covariate"] == JOB_SIZE else capitalise(f"{unit}s")
         return {f"{label}, per doubling": _ratio_cells(row)}
     return {f"No {unit}": _ratio_cells(row), f"1 {unit}": _REFERENCE}
 
@@ -109,10 +109,10 @@ def _shares_by_value(shares: pl.DataFrame | None, feature: str) -> dict[str, dic
     """Map each value of the feature with enough ended jobs to its failure share with the interval."""
     if shares is None:
         return {}
-    known_shares = shown(shares.filter(pl.col("ended") >= FEWEST_ENDED, feature=feature))
+    known_shares = add_bounds(shares.filter(pl.col("ended") >= FEWEST_ENDED, feature=feature))
     columns = {"share": "failure_share", "share_low": "low", "share_high": "high", "share_independent": "independent"}
     return {
-        row["value"]: picked(row, **columns) | {"share_text": share(row["failure_share"]), "jobs": row["jobs"]}
+        row["value"]: pick_columns(row, **columns) | {"share_text": share(row["failure_share"]), "jobs": row["jobs"]}
         for row in known_shares.iter_rows(named=True)
     }
 
@@ -144,7 +144,7 @@ def _base_panel(rows: list[dict], has_labels: bool, width: int) -> alt.Chart:
     order = [row["name"] for row in rows]
     axis = alt.Axis(labelLimit=122 if width < 160 else 170, ticks=False, domain=False, labelPadding=8)
     y = alt.Y("name:N", sort=order, scale=alt.Scale(domain=order), title=None, axis=axis if has_labels else None)
-    return chart_of("factors").encode(y=y).properties(width=width, height=alt.Step(STEP))
+    return make_chart("factors").encode(y=y).properties(width=width, height=alt.Step(STEP))
 
 
 def _shares_panel(rows: list[dict], width: int, study: Study) -> alt.LayerChart:
@@ -169,7 +169,7 @@ def _ratios_panel(rows: list[dict], has_labels: bool, width: int) -> alt.LayerCh
     axis = alt.Axis(values=ticks, format=",.6~g", title="Hazard ratio of failure (log)", grid=False, labelOverlap=True)
     scale = log_scale(domain)
     base = _base_panel(rows, has_labels, width).transform_filter("isValid(datum.ratio)")
-    unity = chart_of("factors").mark_rule(color=FAINT, strokeDash=[4, 3]).encode(x=alt.datum(1, type="quantitative"))
+    unity = make_chart("factors").mark_rule(color=FAINT, strokeDash=[4, 3]).encode(x=alt.datum(1, type="quantitative"))
     lines = draw_intervals(base, alt.X("low:Q", scale=scale), color=ACCENT, strokeWidth=1.6)
     colour, ink = (alt.condition("isValid(datum.low)", alt.value(full), alt.value(FAINT)) for full in (ACCENT, INK))
     dots = base.mark_circle(size=46, opacity=1).encode(x=alt.X("ratio:Q", scale=scale, axis=axis), color=colour)

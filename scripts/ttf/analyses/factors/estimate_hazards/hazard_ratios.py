@@ -19,12 +19,12 @@ from ttf.analyses.factors.estimate_hazards.cox import (
 )
 from ttf.analyses.factors.estimate_hazards.cox_clusters import ClusteredDurations, dfbeta_by_cluster
 from ttf.records.jobs import Frame
-from ttf.stats.basics.holm import with_holm
+from ttf.stats.basics.holm import add_adjusted_p
 from ttf.stats.basics.normal import Z_95
-from ttf.stats.basics.order import distinct
-from ttf.stats.basics.p_value import never_zero
-from ttf.stats.clustered import FEWEST, UNCLUSTERED, Clusters, too_few
-from ttf.stats.durations.strata import NO_LIFE
+from ttf.stats.basics.order import distinct_values
+from ttf.stats.basics.p_value import raise_to_smallest
+from ttf.stats.clustered import FEWEST, UNCLUSTERED, Clusters, too_few_reason
+from ttf.stats.durations.strata import NO_DURATION
 
 # Numeric covariates, with a ratio per doubling. All others have a ratio per level.
 AMOUNTS = ("gpu_count", "nodes")
@@ -79,11 +79,11 @@ class _Term:
         return names | {"converged": False, "reason": "; ".join(self.reasons) or None} | self.cells
 
 
-def hazard_ratios(lives: Frame, event: str, covariates: Sequence[str]) -> pl.DataFrame:
+def hazard_ratios(durations: Frame, event: str, covariates: Sequence[str]) -> pl.DataFrame:
     """Fit a Cox regression (1972; ties: Efron 1977) of the event on all covariates together, a row per coefficient.
 
-    lives: duration_s (Int64 seconds; null is excluded), event (any other value, or null, censors), and the columns of
-    the covariates. event: value of the column event. covariates: those of AMOUNTS enter as their logarithm to base 2
+    durations: duration_s (Int64 seconds; null is excluded), event (any other value, or null, censors), and the columns
+    of the covariates. event: value of the column event. covariates: those of AMOUNTS enter as their logarithm to base 2
     (level `per doubling`), with a level 0 against 1 if some durations have 0. The others enter by level against the
     reference, the level with the most durations. Levels beyond MOST_LEVELS, and those with fewer than FEWEST_EVENTS
     events, form `(other)`; a blank value is `(not given)`.
@@ -107,12 +107,12 @@ def hazard_ratios(lives: Frame, event: str, covariates: Sequence[str]) -> pl.Dat
     rejects true nulls in .02 to .09 of simulations (100 or 20 users of sizes by Zipf's law, log SD 1, levels drawn for
     each user or each job); the exact test rejects in .03 to .78. A score test would need a fit for each ratio.
     """
-    if missing := [name for name in covariates if name not in lives.lazy().collect_schema()]:
+    if missing := [name for name in covariates if name not in durations.lazy().collect_schema()]:
         raise ValueError(f"there is no column {missing[0]!r} to explain the hazard by")
-    lives = lives.lazy().filter(pl.col("duration_s").is_not_null())
-    lives = lives.with_columns(failed=(pl.col("event") == event).fill_null(False))
+    durations = durations.lazy().filter(pl.col("duration_s").is_not_null())
+    durations = durations.with_columns(failed=(pl.col("event") == event).fill_null(False))
     amounts = [name for name in covariates if name in AMOUNTS]
-    totals = lives.select(
+    totals = durations.select(
         pl.col(amounts).null_count(), n=pl.len(), events=pl.col("failed").sum(), shortest_s=pl.col("duration_s").min()
     )
     ((*blank_counts, n, events, shortest_s),) = totals.collect(engine="streaming").iter_rows()
@@ -120,21 +120,21 @@ def hazard_ratios(lives: Frame, event: str, covariates: Sequence[str]) -> pl.Dat
         raise ValueError("a duration is negative")
     model_term = _Term(ALL, cells={"n": n, "events": events})
     if events < FEWEST_EVENTS:
-        model_term.reasons.append(TOO_FEW if n else NO_LIFE)
+        model_term.reasons.append(TOO_FEW if n else NO_DURATION)
         return _table(event, [model_term])
     mostly_blank = {name: count for name, count in zip(amounts, blank_counts, strict=True) if count > MOST_BLANK * n}
     known_amounts = [name for name in amounts if name not in mostly_blank]
-    lives = lives.drop_nulls(known_amounts) if known_amounts else lives
-    cluster_by, cluster = _cluster_level(lives)
-    levels = {name: _Levels.from_durations(lives, name, cluster) for name in covariates if name not in AMOUNTS}
+    durations = durations.drop_nulls(known_amounts) if known_amounts else durations
+    cluster_by, cluster = _cluster_level(durations)
+    levels = {name: _Levels.from_durations(durations, name, cluster) for name in covariates if name not in AMOUNTS}
     factors = {name: factor for name, factor in levels.items() if not factor.reason}
     indices = {name: factor.index for name, factor in factors.items()}
-    # Durations equal in all columns of the model form one row; `lives` is their number.
-    rows = lives.group_by("failed", "duration_s", *known_amounts, **indices)
-    rows = rows.agg(lives=pl.len().cast(pl.Int64)).collect(engine="streaming")
+    # Durations equal in all columns of the model form one row; `durations` is their number.
+    rows = durations.group_by("failed", "duration_s", *known_amounts, **indices)
+    rows = rows.agg(durations=pl.len().cast(pl.Int64)).collect(engine="streaming")
     covariate_levels = dict.fromkeys(known_amounts) | factors
-    clusters = _Clusters.from_levels(lives, cluster_by, cluster, covariate_levels, rows) if cluster else None
-    failed, counts = rows["failed"].to_numpy(), rows["lives"].to_numpy()
+    clusters = _Clusters.from_levels(durations, cluster_by, cluster, covariate_levels, rows) if cluster else None
+    failed, counts = rows["failed"].to_numpy(), rows["durations"].to_numpy()
     terms = []
     for name in covariates:
         if name in mostly_blank:
@@ -177,7 +177,7 @@ def hazard_ratios(lives: Frame, event: str, covariates: Sequence[str]) -> pl.Dat
 def _table(event: str, terms: list[_Term]) -> pl.DataFrame:
     rows = [term.row() | {"event": event} for term in terms]
     for p_column, adjusted_column in (("p_value", "p_adjusted"), ("p_clustered", "p_adjusted_clustered")):
-        with_holm((row for row in rows if row["covariate"] != JOB_SIZE), p_column, adjusted_column)
+        add_adjusted_p((row for row in rows if row["covariate"] != JOB_SIZE), p_column, adjusted_column)
     return COX.frame(rows)
 
 
@@ -207,11 +207,11 @@ class _Levels:
     one_cluster_labels: frozenset[str]
 
     @classmethod
-    def from_durations(cls, lives: pl.LazyFrame, name: str, cluster: str | None) -> "_Levels":
-        """Take as reference the largest level with enough events. lives: with `failed` and the column `cluster`."""
+    def from_durations(cls, durations: pl.LazyFrame, name: str, cluster: str | None) -> "_Levels":
+        """Take as reference the largest level with enough events. durations: with `failed` and the column `cluster`."""
         cluster_number = pl.col(cluster) if cluster else pl.lit(None, pl.UInt32)
         cluster_range = {"first": cluster_number.min(), "last": cluster_number.max()}
-        counts = lives.group_by(raw=name).agg(n=pl.len(), events=pl.col("failed").sum(), **cluster_range)
+        counts = durations.group_by(raw=name).agg(n=pl.len(), events=pl.col("failed").sum(), **cluster_range)
         counts = counts.collect(engine="streaming")
         counts = counts.sort("n", "raw", descending=[True, False], nulls_last=True)
         common = counts.filter(pl.col("events") >= FEWEST_EVENTS).head(MOST_LEVELS)
@@ -255,12 +255,12 @@ def _level_term(name: str, level: str, reference: str, values: np.ndarray, rows:
     return _Term(name, level, reference, values, [SEPARATED] if is_separated else [], is_separated)
 
 
-def _cluster_level(lives: pl.LazyFrame) -> tuple[str | None, str | None]:
+def _cluster_level(durations: pl.LazyFrame) -> tuple[str | None, str | None]:
     """Return what the clusters are and their column: cluster, or group if all are of one cluster; else None."""
-    if "cluster" not in lives.collect_schema():
+    if "cluster" not in durations.collect_schema():
         return None, None
     is_one_cluster = pl.col("cluster").min() == pl.col("cluster").max()
-    names = lives.select(pl.col("cluster_by", "group_by").first(), is_one_cluster=is_one_cluster)
+    names = durations.select(pl.col("cluster_by", "group_by").first(), is_one_cluster=is_one_cluster)
     ((by_cluster, by_group, is_one_cluster),) = names.collect(engine="streaming").iter_rows()
     if by_cluster is None:
         return None, None
@@ -271,12 +271,12 @@ def _cluster_level(lives: pl.LazyFrame) -> tuple[str | None, str | None]:
 class _Clusters:
     """Durations with a number for their cluster and a key, a number for all of their covariates.
 
-    lives: not yet read. cluster_by: what the clusters are. level: cluster or group. widths: of each covariate, its
+    durations: not yet read. cluster_by: what the clusters are. level: cluster or group. widths: of each covariate, its
     largest number plus 1, being the amount or the index of the level. indices: of the levels. fit_keys: the keys in the
     fit, ascending; columns: columns of the model for each.
     """
 
-    lives: pl.LazyFrame
+    durations: pl.LazyFrame
     cluster_by: str
     level: str
     widths: Mapping[str, int]
@@ -287,7 +287,7 @@ class _Clusters:
     @classmethod
     def from_levels(
         cls,
-        lives: pl.LazyFrame,
+        durations: pl.LazyFrame,
         cluster_by: str | None,
         level: str,
         covariates: Mapping[str, _Levels | None],
@@ -296,7 +296,7 @@ class _Clusters:
         """covariates: with their levels, None for an amount; all are columns of `rows`."""
         widths = {name: int(rows[name].max() or 0) + 1 for name in covariates}
         indices = {name: levels.index for name, levels in covariates.items() if levels is not None}
-        return cls(lives, cluster_by, level, widths, indices)
+        return cls(durations, cluster_by, level, widths, indices)
 
     def keys(self, rows: pl.DataFrame) -> np.ndarray:
         return rows.select(key=self._key({})).to_series().to_numpy()
@@ -308,7 +308,7 @@ class _Clusters:
         return key.cast(pl.Int64)
 
     def with_model(self, keys: np.ndarray, model: list[_Term]) -> "_Clusters":
-        fit_keys = distinct(keys)
+        fit_keys = distinct_values(keys)
         example_row = np.zeros(fit_keys.size, np.int64)
         example_row[np.searchsorted(fit_keys, keys)] = np.arange(keys.size)
         columns = np.stack([term.values[example_row] for term in model], axis=1).astype(float)
@@ -316,7 +316,9 @@ class _Clusters:
 
     def dfbeta(self, risk_sets: RiskSets, estimate: Fit) -> tuple[float, np.ndarray]:
         """Return the effective clusters, and the change of the coefficients when each is removed."""
-        durations = self.lives.select("failed", "duration_s", cluster=pl.col(self.level), key=self._key(self.indices))
+        durations = self.durations.select(
+            "failed", "duration_s", cluster=pl.col(self.level), key=self._key(self.indices)
+        )
         durations = durations.collect(engine="streaming")
         key = durations["key"].to_numpy()
         group = np.searchsorted(self.fit_keys, key).astype(np.int32)
@@ -327,7 +329,7 @@ class _Clusters:
         if not is_in_fit.all():
             durations, group = durations.filter(pl.Series(is_in_fit)), group[is_in_fit]
         cluster = durations["cluster"].to_numpy()
-        members = np.bincount(np.searchsorted(distinct(cluster.astype(np.int64)), cluster)).astype(float)
+        members = np.bincount(np.searchsorted(distinct_values(cluster.astype(np.int64)), cluster)).astype(float)
         effective = float(Clusters(np.zeros(members.size, np.int64), members, 1).effective[0])
         if effective < FEWEST:
             return effective, np.zeros((0, self.columns.shape[1]))
@@ -375,7 +377,7 @@ def _set_ratio(term: _Term, estimate: float, se: float) -> None:
         term.reasons.append(RUNS_OFF)
         term.cells["converged"] = False
         return
-    p, reason = never_zero(2 * float(ndtr(-abs(estimate / se))))
+    p, reason = raise_to_smallest(2 * float(ndtr(-abs(estimate / se))))
     if reason:
         term.reasons.append(reason)
     low, high = math.exp(estimate - Z_95 * se), math.exp(estimate + Z_95 * se)
@@ -394,18 +396,18 @@ def _set_clustered_interval(
         return
     term.cells |= {"cluster_by": cluster_by, "clusters": effective}
     if effective < FEWEST:
-        term.reasons.append(too_few(effective, cluster_by))
+        term.reasons.append(too_few_reason(effective, cluster_by))
         return
     estimate, se, degrees = term.cells["log_hazard_ratio"], math.sqrt(float((dfbeta**2).sum())), effective - 2
     half_width = float(stdtrit(degrees, 0.975)) * se
     if term.is_one_cluster or not 0 < abs(estimate) + half_width < LARGEST_LOG_RATIO or not se:
         term.reasons.append(ONE_CLUSTER)
         return
-    p, _ = never_zero(2 * float(stdtr(degrees, -abs(estimate / se))))
+    p, _ = raise_to_smallest(2 * float(stdtr(degrees, -abs(estimate / se))))
     low, high = math.exp(estimate - half_width), math.exp(estimate + half_width)
     term.cells |= {"ci_low_clustered": low, "ci_high_clustered": high, "p_clustered": p}
 
 
 def _proportionality_cells(statistic: float, df: int) -> dict:
-    p, _ = never_zero(float(gammaincc(df / 2, statistic / 2)))
+    p, _ = raise_to_smallest(float(gammaincc(df / 2, statistic / 2)))
     return {"proportionality_statistic": statistic, "proportionality_df": df, "proportionality_p": p}

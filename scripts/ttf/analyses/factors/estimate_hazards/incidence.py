@@ -11,19 +11,25 @@ import polars as pl
 from ttf.analyses.factors.estimate_hazards import CUMULATIVE_HAZARD, CUMULATIVE_INCIDENCE, INCIDENCE_AT
 from ttf.records.jobs import Frame, choose_text
 from ttf.stats.basics.normal import Z_95
-from ttf.stats.basics.order import first_of_each
-from ttf.stats.durations.clustered_lives import ClusterLives, Influences, about, limits_log_log, with_why
-from ttf.stats.durations.strata import (
-    NO_LIFE,
-    CountedLives,
-    Lives,
-    Times,
-    competing_times_by_stratum,
-    counted_lives,
-    stacked,
-    times_by_stratum,
+from ttf.stats.basics.order import run_starts
+from ttf.stats.durations.clustered_durations import (
+    ClusterDurations,
+    Influences,
+    append_reason,
+    describe_clusters,
+    limits_log_log,
 )
-from ttf.stats.durations.survival import thinned
+from ttf.stats.durations.strata import (
+    NO_DURATION,
+    CountedDurations,
+    Durations,
+    Times,
+    count_durations,
+    iterate_competing_times,
+    iterate_times,
+    stack_curves,
+)
+from ttf.stats.durations.survival import thin_arrays
 
 NO_EVENT_YET = "no event yet: the interval is not defined"
 UNKNOWN_CAUSE = "unknown cause"
@@ -34,16 +40,16 @@ ONE = 1 - 1e-9
 _DAY_S = 86_400
 # A minute, an hour, a day, a week, 30 days, a year, five years.
 AGES_S = (60, 3_600, _DAY_S, 7 * _DAY_S, 30 * _DAY_S, 365 * _DAY_S, 5 * 365 * _DAY_S)
-TOO_LATE = "no life of known duration lasted so long"
+TOO_LATE = "no duration of known duration lasted so long"
 
 _LIMITS = ("ci_low", "ci_high", "ci_low_clustered", "ci_high_clustered")
 
-# (seconds, lives): number of durations of each age.
+# (seconds, durations): number of durations of each age.
 _AgeCounts = tuple[np.ndarray, np.ndarray]
 
 
 def cumulative_incidence(
-    lives: Lives, events: Sequence[str], strata: Sequence[str], max_steps: int | None = None
+    durations: Durations, events: Sequence[str], strata: Sequence[str], max_steps: int | None = None
 ) -> pl.DataFrame:
     """Estimate the cumulative incidence of each event (Aalen-Johansen 1978), by stratum.
 
@@ -51,51 +57,51 @@ def cumulative_incidence(
     presence of the others; Kaplan-Meier asks for the share in their absence. At every age the incidences of all events
     and the share that continues sum to 1.
 
-    lives: see `CountedLives`, also for errors. events: the competing events. strata: columns, or `all`. max_steps:
-    maximum rows per curve, as in `ttf.stats.durations.survival.thin`. `events` are then those of the rows kept, while
-    events_so_far counts all up to the age, also in a curve's last row.
+    durations: see `CountedDurations`, also for errors. events: the competing events. strata: columns, or `all`.
+    max_steps: maximum rows per curve, as in `ttf.stats.durations.survival.thin_curves`. `events` are then those of the
+    rows kept, while events_so_far counts all up to the age, also in a curve's last row.
 
     Returns CUMULATIVE_INCIDENCE: a row per event, stratum and distinct duration, from age 0 on. without_time: durations
     that are unknown and were ended by the event; no other column counts them. se: by the delta-method variance of Dinse
     & Larson (1986; Marubini & Valsecchi 1995, section 10.2), which without censoring is the binomial's, and 0 if the
     incidence is 1. ci_low, ci_high: 95 %, on the log(-log) scale of the incidence (Choudhury 2002); blank, with a
     reason, before the first event and if the incidence is 1. The clustered limits are on the same scale, from the
-    influence of each cluster on the incidence (`ttf.stats.durations.clustered_lives`).
+    influence of each cluster on the incidence (`ttf.stats.durations.clustered_durations`).
     """
-    curves, lives = [], counted_lives(lives, events)
-    codes = [lives.events.index(event) + 1 for event in events]
+    curves, durations = [], count_durations(durations, events)
+    codes = [durations.events.index(event) + 1 for event in events]
     for stratum_by in strata:
-        by_cluster = lives.by_cluster(stratum_by)
-        for stratum, event_times in competing_times_by_stratum(lives, events, stratum_by):
+        by_cluster = durations.by_cluster(stratum_by)
+        for stratum, event_times in iterate_competing_times(durations, events, stratum_by):
             clusters = by_cluster.get(stratum)
             event_curves = _curves([times.from_zero() for times in event_times], clusters, codes)
             for event, curve in zip(events, event_curves, strict=True):
-                keys = {"event": event, "stratum_by": stratum_by, "stratum": stratum} | about(clusters)
-                curves.append((keys, thinned(curve, max_steps)))
+                keys = {"event": event, "stratum_by": stratum_by, "stratum": stratum} | describe_clusters(clusters)
+                curves.append((keys, thin_arrays(curve, max_steps)))
     if not curves:
         return CUMULATIVE_INCIDENCE.frame([])
     incidence = pl.col("incidence")
     is_inside = (incidence > 0) & (incidence < ONE)
-    reason = choose_text({NO_EVENT_YET: incidence == 0, NO_LIFE: incidence.is_null(), EVERYBODY: ~is_inside})
-    table = stacked(curves).with_columns(pl.when(is_inside).then(pl.col(_LIMITS)), reason=reason)
-    return CUMULATIVE_INCIDENCE.typed(with_why(table))
+    reason = choose_text({NO_EVENT_YET: incidence == 0, NO_DURATION: incidence.is_null(), EVERYBODY: ~is_inside})
+    table = stack_curves(curves).with_columns(pl.when(is_inside).then(pl.col(_LIMITS)), reason=reason)
+    return CUMULATIVE_INCIDENCE.typed(append_reason(table))
 
 
-def exclusive_causes(lives: Frame, causes: Sequence[str]) -> tuple[Frame, list[str]]:
+def exclusive_causes(durations: Frame, causes: Sequence[str]) -> tuple[Frame, list[str]]:
     """Return the durations with one exclusive cause for each failure, so that causes can compete, and these causes.
 
-    lives: event, and a Boolean column per cause. Causes that can occur together (a GPU with both kinds of error) are
-    not competing events. A failure with several causes becomes an event of its own (`dbe and otb`); a cause that occurs
-    alone and in combination becomes `dbe only`; a failure without a cause is of unknown cause. The second value lists
-    the events that occur, in the order of `causes`, then combinations, then the unknown cause; if nothing failed, it is
-    `failure`, whose incidence is 0.
+    durations: event, and a Boolean column per cause. Causes that can occur together (a GPU with both kinds of error)
+    are not competing events. A failure with several causes becomes an event of its own (`dbe and otb`); a cause that
+    occurs alone and in combination becomes `dbe only`; a failure without a cause is of unknown cause. The second value
+    lists the events that occur, in the order of `causes`, then combinations, then the unknown cause; if nothing failed,
+    it is `failure`, whose incidence is 0.
     """
     is_failure = pl.col("event") == "failure"
     has_cause = [pl.col(cause).fill_null(False) for cause in causes]
     names = (pl.when(has).then(pl.lit(cause)) for cause, has in zip(causes, has_cause, strict=True))
     cause_lists = pl.concat_list(names)
     failure_causes = pl.when(is_failure).then(cause_lists.list.drop_nulls())
-    distinct_causes = lives.lazy().select(failure_causes.alias("causes").unique()).collect(engine="streaming")
+    distinct_causes = durations.lazy().select(failure_causes.alias("causes").unique()).collect(engine="streaming")
     groups = distinct_causes["causes"].drop_nulls().to_list()
     shared_causes = {cause for group in groups if len(group) > 1 for cause in group}
     name_by_group = {tuple(group): _event_name(group, shared_causes) for group in groups}
@@ -104,7 +110,7 @@ def exclusive_causes(lives: Frame, causes: Sequence[str]) -> tuple[Frame, list[s
     names = [name_by_group[group] for group in order]
     keys = [" + ".join(group) for group in order]
     event_names = failure_causes.list.join(" + ").replace_strict(keys, names, return_dtype=pl.String)
-    return lives.with_columns(event=event_names), names or ["failure"]
+    return durations.with_columns(event=event_names), names or ["failure"]
 
 
 def _event_name(causes: list[str], shared_causes: set[str]) -> str:
@@ -116,13 +122,15 @@ def _event_name(causes: list[str], shared_causes: set[str]) -> str:
     return f"{words[0]} only" if causes[0] in shared_causes else words[0]
 
 
-def _curves(event_times: list[Times], clusters: ClusterLives | None, codes: list[int]) -> list[dict[str, np.ndarray]]:
+def _curves(
+    event_times: list[Times], clusters: ClusterDurations | None, codes: list[int]
+) -> list[dict[str, np.ndarray]]:
     """Return the curve of each event. clusters: the same durations by cluster; codes: of the events in these."""
     first = event_times[0]
     events = sum(times.events for times in event_times)
     at_risk = first.at_risk(first.seconds)
     shared = {"time_s": first.seconds, "at_risk": at_risk, "censored": first.ended - events}
-    if first.lives == 0:
+    if first.durations == 0:
         blanks = dict.fromkeys(("incidence", "se", *_LIMITS), np.full(1, np.nan))
         no_events = dict.fromkeys(("events", "events_so_far", "other_events"), first.events)
         blanks |= shared | no_events
@@ -182,11 +190,11 @@ def _influence_by_end(
 
 
 def incidence_at(
-    lives: CountedLives, events: Sequence[str], curves: pl.DataFrame, ages_s: Sequence[int] = AGES_S
+    durations: CountedDurations, events: Sequence[str], curves: pl.DataFrame, ages_s: Sequence[int] = AGES_S
 ) -> pl.DataFrame:
     """Return the cumulative incidence of each event at given ages, over all durations.
 
-    lives: as of `cumulative_incidence`, with duration_max_s (Int64 s). events: the competing events. curves:
+    durations: as of `cumulative_incidence`, with duration_max_s (Int64 s). events: the competing events. curves:
     CUMULATIVE_INCIDENCE of all durations, not thinned. ages_s: ages in seconds.
 
     Returns INCIDENCE_AT, a row per event and age. incidence, ci_low and ci_high are those of the n known durations.
@@ -201,11 +209,11 @@ def incidence_at(
     durations both are the estimate. Without censoring and below every duration_max_s, with m such durations of one
     event, they are d / (n + m) and (d + m) / (n + m).
     """
-    ((_, event_times),) = competing_times_by_stratum(lives, events, "all")
-    n, last_age = event_times[0].lives, int(event_times[0].seconds.max(initial=-1))
+    ((_, event_times),) = iterate_competing_times(durations, events, "all")
+    n, last_age = event_times[0].durations, int(event_times[0].seconds.max(initial=-1))
     recorded = [(times.seconds, times.events) for times in event_times]
     censored = (event_times[0].seconds, event_times[0].ended - sum(times.events for times in event_times))
-    unrecorded = _unrecorded_ends(lives.lives, events)
+    unrecorded = _unrecorded_ends(durations.durations, events)
     rows = []
     for index, event in enumerate(events):
         curve = curves.filter(event=event)
@@ -213,7 +221,7 @@ def incidence_at(
             row = {"event": event, "stratum_by": "all", "stratum": "all", "time_s": age, "n": n}
             row["without_end"] = int(unrecorded[index][1].sum())
             if age > last_age:
-                rows.append(row | {"reason": TOO_LATE if n else NO_LIFE})
+                rows.append(row | {"reason": TOO_LATE if n else NO_DURATION})
                 continue
             step = curve.filter(pl.col("time_s") <= age).row(-1, named=True)
             row |= {name: step[name] for name in ("incidence", *_LIMITS, "cluster_by", "clusters", "reason")}
@@ -230,18 +238,18 @@ def incidence_at(
     return INCIDENCE_AT.frame(rows)
 
 
-def _unrecorded_ends(lives: pl.LazyFrame, events: Sequence[str]) -> list[_AgeCounts]:
+def _unrecorded_ends(durations: pl.LazyFrame, events: Sequence[str]) -> list[_AgeCounts]:
     """Count, for each event, the durations that it ended at an unrecorded time, by their maximum."""
-    unrecorded = lives.filter(pl.col("duration_s").is_null() & pl.col("event").is_in(events))
+    unrecorded = durations.filter(pl.col("duration_s").is_null() & pl.col("event").is_in(events))
     counts = (
         unrecorded.drop_nulls("duration_max_s")
         .group_by("event", max_s=pl.col("duration_max_s").clip(lower_bound=0))
-        .agg(lives=pl.len().cast(pl.Int64))
+        .agg(durations=pl.len().cast(pl.Int64))
         .collect(engine="streaming")
         .sort("event", "max_s")
     )
     event_counts = (counts.filter(event=event) for event in events)
-    return [(rows["max_s"].to_numpy(), rows["lives"].to_numpy()) for rows in event_counts]
+    return [(rows["max_s"].to_numpy(), rows["durations"].to_numpy()) for rows in event_counts]
 
 
 def _incidence(
@@ -256,7 +264,7 @@ def _incidence(
     n = sum(int(count.sum()) for _, count in all_ends)
     # Sort first: np.unique takes ten times as long for so many integers.
     seconds = np.sort(np.concatenate([end_s[end_s <= age] for end_s, _ in all_ends]))
-    seconds = seconds[first_of_each(seconds)]
+    seconds = seconds[run_starts(seconds)]
     end_counts = []
     for end_s, count in all_ends:
         is_up_to_age = end_s <= age
@@ -269,24 +277,26 @@ def _incidence(
     return float(min(1.0, (survival_before * end_counts[index] / at_risk).sum()))
 
 
-def cumulative_hazard(lives: Lives, event: str, strata: Sequence[str], max_steps: int | None = None) -> pl.DataFrame:
+def cumulative_hazard(
+    durations: Durations, event: str, strata: Sequence[str], max_steps: int | None = None
+) -> pl.DataFrame:
     """Estimate the cumulative hazard (Nelson 1972; Aalen 1978) by stratum, a row per distinct duration.
 
-    lives, errors: see `CountedLives`. Rows start at age 0 as in `survival_tables`; max_steps is the maximum number of
-    rows of a stratum, as in `ttf.stats.durations.survival.thin`. With d events among n at risk at an age,
-    cumulative_hazard is the sum of d / n (expected events per duration), variance Aalen's sum of d / n^2. ci_low,
+    durations, errors: see `CountedDurations`. Rows start at age 0 as in `survival_tables`; max_steps is the maximum
+    number of rows of a stratum, as in `ttf.stats.durations.survival.thin_curves`. With d events among n at risk at an
+    age, cumulative_hazard is the sum of d / n (expected events per duration), variance Aalen's sum of d / n^2. ci_low,
     ci_high: 95 %, on the log scale, H exp(-+ z sqrt(variance) / H) (Klein & Moeschberger 2003, section 4.3); blank,
     with a reason, before the first event. The clustered limits are on the same scale, from the influence of each
-    cluster on the hazard (`ttf.stats.durations.clustered_lives`).
+    cluster on the hazard (`ttf.stats.durations.clustered_durations`).
     """
-    curves, lives = [], counted_lives(lives, [event])
-    code = lives.events.index(event) + 1
+    curves, durations = [], count_durations(durations, [event])
+    code = durations.events.index(event) + 1
     for stratum_by in strata:
-        by_cluster = lives.by_cluster(stratum_by)
-        for stratum, times in times_by_stratum(lives, event, stratum_by):
+        by_cluster = durations.by_cluster(stratum_by)
+        for stratum, times in iterate_times(durations, event, stratum_by):
             clusters = by_cluster.get(stratum)
-            keys = {"event": event, "stratum_by": stratum_by, "stratum": stratum} | about(clusters)
-            curves.append((keys, thinned(_curve(times, clusters, code), max_steps)))
+            keys = {"event": event, "stratum_by": stratum_by, "stratum": stratum} | describe_clusters(clusters)
+            curves.append((keys, thin_arrays(_curve(times, clusters, code), max_steps)))
     if not curves:
         return CUMULATIVE_HAZARD.frame([])
     has_events = pl.col("cumulative_hazard") > 0
@@ -294,18 +304,18 @@ def cumulative_hazard(lives: Lives, event: str, strata: Sequence[str], max_steps
         pl.when(~has_events)
         .then(pl.lit(NO_EVENT_YET))
         .when(pl.col("cumulative_hazard").is_null())
-        .then(pl.lit(NO_LIFE))
+        .then(pl.lit(NO_DURATION))
     )
-    table = stacked(curves).with_columns(pl.when(has_events).then(pl.col(_LIMITS)), reason=reason)
-    return CUMULATIVE_HAZARD.typed(with_why(table))
+    table = stack_curves(curves).with_columns(pl.when(has_events).then(pl.col(_LIMITS)), reason=reason)
+    return CUMULATIVE_HAZARD.typed(append_reason(table))
 
 
-def _curve(times: Times, clusters: ClusterLives | None, code: int) -> dict[str, np.ndarray]:
+def _curve(times: Times, clusters: ClusterDurations | None, code: int) -> dict[str, np.ndarray]:
     times = times.from_zero()
     at_risk = times.at_risk(times.seconds)
     columns = {"time_s": times.seconds, "at_risk": at_risk, "events": times.events}
     columns["censored"] = times.ended - times.events
-    if times.lives == 0:
+    if times.durations == 0:
         return columns | dict.fromkeys(("cumulative_hazard", "variance", *_LIMITS), np.full(1, np.nan))
     hazard = np.cumsum(times.events / at_risk)
     variance = np.cumsum(times.events / at_risk / at_risk)

@@ -9,12 +9,12 @@ import polars as pl
 from scipy.special import gammaincc
 
 from ttf.analyses.factors.estimate_hazards import LOGRANK
-from ttf.stats.basics.holm import with_holm
-from ttf.stats.basics.order import distinct, places
-from ttf.stats.basics.p_value import never_zero
-from ttf.stats.clustered import FEWEST, UNCLUSTERED, Clusters, too_few
-from ttf.stats.durations.clustered_lives import ClusterLives
-from ttf.stats.durations.strata import Lives, Times, counted_lives, times_by_stratum
+from ttf.stats.basics.holm import add_adjusted_p
+from ttf.stats.basics.order import count_smaller, distinct_values
+from ttf.stats.basics.p_value import raise_to_smallest
+from ttf.stats.clustered import FEWEST, UNCLUSTERED, Clusters, too_few_reason
+from ttf.stats.durations.clustered_durations import ClusterDurations
+from ttf.stats.durations.strata import Durations, Times, count_durations, iterate_times
 
 # The number of pairs grows with the square of the strata, and the adjustment of each p-value with it.
 MOST_STRATA = 12
@@ -27,11 +27,12 @@ NO_SPREAD = "no spread between clusters to be seen: no clustered p-value"
 ROUGH = f"fewer than {FEWEST_EXPECTED} events expected in a stratum: the p-value is rough"
 
 
-def logrank(lives: Lives, event: str, strata: Sequence[str]) -> pl.DataFrame:
+def logrank(durations: Durations, event: str, strata: Sequence[str]) -> pl.DataFrame:
     """Run the log-rank test (Mantel 1966; Peto & Peto 1972) for each stratification and each pair of its strata.
 
-    lives: see `CountedLives`, also for errors. event: value of the column event. strata: columns; `all`, one stratum,
-    is skipped. Of more than MOST_STRATA strata those with the most durations are compared, and the reason says so.
+    durations: see `CountedDurations`, also for errors. event: value of the column event. strata: columns; `all`, one
+    stratum, is skipped. Of more than MOST_STRATA strata those with the most durations are compared, and the reason says
+    so.
 
     Returns LOGRANK: a row of kind `overall` per stratification, then one of kind `pairwise` per pair, in the order of
     the strata. strata, n, events: of the strata compared. statistic: chi-squared with df degrees of freedom under equal
@@ -48,19 +49,19 @@ def logrank(lives: Lives, event: str, strata: Sequence[str]) -> pl.DataFrame:
     strata and .01 to .05 with four; the exact test rejects .5 to .98. Dividing by 1 - h, or F with the effective
     clusters, would make it .00 to .03.
     """
-    lives = counted_lives(lives, [event])
-    code = lives.events.index(event) + 1
+    durations = count_durations(durations, [event])
+    code = durations.events.index(event) + 1
     overall_rows, rows = [], []
     for stratum_by in strata:
         if stratum_by == "all":
             continue
-        by_cluster = lives.by_cluster(stratum_by)
+        by_cluster = durations.by_cluster(stratum_by)
         all_strata = [
             (label, _Stratum(times, by_cluster.get(label), code))
-            for label, times in times_by_stratum(lives, event, stratum_by)
-            if times.lives
+            for label, times in iterate_times(durations, event, stratum_by)
+            if times.durations
         ]
-        largest = sorted(range(len(all_strata)), key=lambda index: (-all_strata[index][1].times.lives, index))
+        largest = sorted(range(len(all_strata)), key=lambda index: (-all_strata[index][1].times.durations, index))
         selected_strata = [all_strata[index] for index in sorted(largest[:MOST_STRATA])]
         keys = {"event": event, "stratum_by": stratum_by}
         overall_row = keys | {"kind": "overall"} | _test([stratum for _, stratum in selected_strata])
@@ -79,15 +80,15 @@ def logrank(lives: Lives, event: str, strata: Sequence[str]) -> pl.DataFrame:
 
 
 def _with_holm(rows: list[dict]) -> None:
-    with_holm(rows)
-    with_holm(rows, "p_clustered", "p_adjusted_clustered")
+    add_adjusted_p(rows)
+    add_adjusted_p(rows, "p_clustered", "p_adjusted_clustered")
 
 
 class _Stratum(NamedTuple):
     """Durations of one stratum, all and by cluster (None without clusters); code: of the event by cluster."""
 
     times: Times
-    cluster_lives: ClusterLives | None
+    cluster_durations: ClusterDurations | None
     code: int
 
 
@@ -96,7 +97,7 @@ def _test(strata: list[_Stratum]) -> dict:
     failures = sum(times.failures for times in stratum_times)
     row = {
         "strata": len(stratum_times),
-        "n": sum(times.lives for times in stratum_times),
+        "n": sum(times.durations for times in stratum_times),
         "events": failures,
         "reason": None,
     }
@@ -122,10 +123,10 @@ def _test(strata: list[_Stratum]) -> dict:
     variance = np.array([[(age_variance * share[a] * ((a == b) - share[b])).sum() for b in indices] for a in indices])
     difference = (observed - expected)[indices]
     statistic = float(difference @ np.linalg.solve(variance, difference))
-    p, p_reason = never_zero(float(gammaincc(indices.size / 2, statistic / 2)))
+    p, p_reason = raise_to_smallest(float(gammaincc(indices.size / 2, statistic / 2)))
     p_clustered, cluster_reason = None, UNCLUSTERED
     if row["clusters"] is not None:
-        cluster_reason = too_few(row["clusters"], row["cluster_by"], "p-value")
+        cluster_reason = too_few_reason(row["clusters"], row["cluster_by"], "p-value")
     if (row["clusters"] or 0) >= FEWEST:
         scores = _scores(strata, ages, share, events / n_at_risk, indices)
         p_clustered = _clustered_p(statistic, variance, scores)
@@ -144,25 +145,27 @@ def _test(strata: list[_Stratum]) -> dict:
 
 def _cluster_cells(strata: list[_Stratum]) -> dict:
     """Return cluster_by and clusters (Kish's effective number) of all durations compared; blank without clusters."""
-    if not strata or any(stratum.cluster_lives is None for stratum in strata):
+    if not strata or any(stratum.cluster_durations is None for stratum in strata):
         return {"cluster_by": None, "clusters": None}
     numbers = np.concatenate(_cluster_numbers(strata))
-    members = np.concatenate([stratum.cluster_lives.members for stratum in strata])
-    cluster_sizes = np.bincount(np.searchsorted(distinct(numbers), numbers), members)
+    members = np.concatenate([stratum.cluster_durations.members for stratum in strata])
+    cluster_sizes = np.bincount(np.searchsorted(distinct_values(numbers), numbers), members)
     effective = Clusters(np.zeros(cluster_sizes.size, np.int64), cluster_sizes, 1).effective
-    undivided = [stratum.cluster_lives.by for stratum in strata if stratum.cluster_lives.divided is None]
-    return {"cluster_by": (undivided or [strata[0].cluster_lives.by])[0], "clusters": float(effective[0])}
+    undivided = [stratum.cluster_durations.by for stratum in strata if stratum.cluster_durations.divided is None]
+    return {"cluster_by": (undivided or [strata[0].cluster_durations.by])[0], "clusters": float(effective[0])}
 
 
 def _cluster_numbers(strata: list[_Stratum]) -> list[np.ndarray]:
-    """Return, for each stratum, the number of the cluster of each of `ClusterLives.members`.
+    """Return, for each stratum, the number of the cluster of each of `ClusterDurations.members`.
 
     If each stratum is one cluster, their groups are the clusters; else such a stratum counts as one cluster.
     """
-    uses_groups = all(stratum.cluster_lives.divided is not None for stratum in strata)
+    uses_groups = all(stratum.cluster_durations.divided is not None for stratum in strata)
     return [
-        lives.cluster[lives.first] if uses_groups or lives.divided is None else np.full(lives.first.size, lives.divided)
-        for lives in (stratum.cluster_lives for stratum in strata)
+        durations.cluster[durations.first]
+        if uses_groups or durations.divided is None
+        else np.full(durations.first.size, durations.divided)
+        for durations in (stratum.cluster_durations for stratum in strata)
     ]
 
 
@@ -176,19 +179,19 @@ def _scores(
     cumulative_hazard = np.concatenate(([0.0], np.cumsum(hazard)))
     expected = [np.concatenate(([0.0], np.cumsum(share[stratum] * hazard))) for stratum in columns]
     numbers = _cluster_numbers(strata)
-    all_numbers = distinct(*numbers)
+    all_numbers = distinct_values(*numbers)
     scores = np.zeros((all_numbers.size, columns.size))
-    for stratum, (_, lives, code) in enumerate(strata):
+    for stratum, (_, durations, code) in enumerate(strata):
         # Number of event ages before the end of a duration; shifted by their number if an event ended it.
-        age_index = places(ages, lives.seconds + 1)
-        is_event = lives.code == code
+        age_index = count_smaller(ages, durations.seconds + 1)
+        is_event = durations.code == code
         age_index[is_event] += cumulative_hazard.size
         row = np.searchsorted(all_numbers, numbers[stratum])
         for column, index in enumerate(columns):
             is_own = stratum == index
             censored = expected[column] - is_own * cumulative_hazard
             failed = censored + is_own - np.concatenate(([0.0], share[index]))
-            contribution = lives.by_cluster(lives.lives * np.concatenate((censored, failed))[age_index])
+            contribution = durations.by_cluster(durations.durations * np.concatenate((censored, failed))[age_index])
             np.add.at(scores[:, column], row, contribution)
     return scores
 
@@ -199,7 +202,7 @@ def _clustered_p(statistic: float, variance: np.ndarray, scores: np.ndarray) -> 
     trace, square_trace = float(np.trace(ratio)), float(np.trace(ratio @ ratio))
     if not (trace > 0 and square_trace > 0):
         return None
-    return never_zero(float(gammaincc(trace**2 / square_trace / 2, statistic * trace / square_trace / 2)))[0]
+    return raise_to_smallest(float(gammaincc(trace**2 / square_trace / 2, statistic * trace / square_trace / 2)))[0]
 
 
 def _events_at(times: Times, ages: np.ndarray) -> np.ndarray:

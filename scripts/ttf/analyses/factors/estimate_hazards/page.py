@@ -12,12 +12,12 @@ from ttf.analyses.factors.estimate_hazards import (
 )
 from ttf.analyses.factors.estimate_hazards.total import SIGNIFICANCE
 from ttf.display.metrics import FEWEST_FAILURES
-from ttf.display.phrases import of_trace, own_ends, with_numbers
-from ttf.display.report_tables import CLUSTERED, Column, Shown
-from ttf.display.report_trace import Trace, largest_strata, strata_in_words
-from ttf.display.run_time import NAMES, clearest, drawn
+from ttf.display.phrases import fill_numbers, missing_ends_sentence, quote_trace_text
+from ttf.display.report_tables import CLUSTERED, Column, PageTable
+from ttf.display.report_trace import Trace, label_strata, select_largest_strata
+from ttf.display.run_time import NAMES, find_strongest_correlation, has_run_time_chart
 from ttf.display.section_head import Head, Key, Line
-from ttf.display.statement_rules import WITHOUT_ENDS, ends_mostly_unknown
+from ttf.display.statement_rules import WITHOUT_ENDS, are_ends_mostly_unknown
 from ttf.display.trace_numbers import Numbers
 from ttf.engine import words
 
@@ -39,7 +39,7 @@ ADJUSTED = {
 }
 
 
-def tables(trace: Trace) -> dict[str, Shown]:
+def tables(trace: Trace) -> dict[str, PageTable]:
     return {
         "incidence": _incidence_table(trace),
         "incidence-bounds": _bounds_table(trace),
@@ -58,12 +58,12 @@ def _stratifications(m: Numbers) -> list[str]:
     return [key.split(".")[1] for key in m if key.startswith("logrank.") and key.endswith(".strata")]
 
 
-@with_numbers
+@fill_numbers
 def head(trace: Trace, m: Numbers) -> Head | None:
     """Return the strongest hazard ratio and the clearest correlation with run time; None without a ratio."""
-    if not m.value("cox.total.ratios", 0) or ends_mostly_unknown(m):
+    if not m.value("cox.total.ratios", 0) or are_ends_mostly_unknown(m):
         return None
-    unit = trace.about["unit"]
+    unit = trace.info["unit"]
     keys = [_ratio_key(m, "cox.strongest", _comparison_label(m))] if m.has("cox.strongest.hazard_ratio") else []
     if m.has("cox.job.hazard_ratio") and not _is_size_strongest(m):
         keys.append(_ratio_key(m, "cox.job", f"Hazard ratio per doubling of {_size_words(m)}"))
@@ -71,18 +71,18 @@ def head(trace: Trace, m: Numbers) -> Head | None:
     text = "These are associations, not causes."
     if m.value("cox.changing", 0):
         text += " [cox.changing] of [cox.covariates] factors change with age; read their ratios as averages."
-    text += own_ends(m)
-    details = "hazard ratios, log-rank tests" + (", correlations" if drawn(m) else "")
+    text += missing_ends_sentence(m)
+    details = "hazard ratios, log-rank tests" + (", correlations" if has_run_time_chart(m) else "")
     return Head(_claim(m, unit), ("factors_of_failure",), tuple(keys), (text,), details=details)
 
 
-@with_numbers
+@fill_numbers
 def lines(trace: Trace, m: Numbers) -> list[Line]:
     """List strata that do not differ, except those of the claim; or why the trace has no ratio."""
     if not m.value("cox.total.ratios", 0):
-        reason = f": {of_trace(m['cox.reason'])}" if m.has("cox.reason") else ""
+        reason = f": {quote_trace_text(m['cox.reason'])}" if m.has("cox.reason") else ""
         return [Line("Hazard ratios", f"not estimated{reason}", "tables/cox.csv", checked=False)]
-    if ends_mostly_unknown(m):
+    if are_ends_mostly_unknown(m):
         return [Line("Hazard ratios", WITHOUT_ENDS, "tables/failures_without_end.csv", checked=False)]
     is_size = m.has("cox.strongest.level") and _is_size_strongest(m)
     claim_factor = "gpu_count" if is_size else m.value("cox.strongest.covariate", "")
@@ -94,7 +94,7 @@ def lines(trace: Trace, m: Numbers) -> list[Line]:
                 f"no significant difference (log-rank, [{key}.strata] strata, adjusted p "
                 f"[{key}.p_adjusted_clustered:p_value])"
             )
-            title = f"Time to failure by {words.in_words(name).replace('cpu', 'CPU')}"
+            title = f"Time to failure by {words.stratification_name(name).replace('cpu', 'CPU')}"
             result_lines.append(Line(title, text, "tables/logrank.csv"))
     return result_lines
 
@@ -112,8 +112,8 @@ def _is_zero_strongest(m: Numbers) -> bool:
 
 
 def _claim(m: Numbers, unit: str) -> str:
-    units = words.many(unit)
-    if m["cox.total.untold"] == m["cox.total.ratios"]:
+    units = words.plural_noun(unit)
+    if m["cox.total.untested"] == m["cox.total.ratios"]:
         ratios = "[cox.total.ratios hazard ratio]"
         return f"Too few clusters to test whether {ratios} differ{'s' * (m['cox.total.ratios'] == 1)} from 1"
     if not m.has("cox.strongest.hazard_ratio"):
@@ -126,23 +126,23 @@ def _claim(m: Numbers, unit: str) -> str:
         amount = "nodes" if m["cox.strongest.covariate"] == "nodes" else "GPUs"
         direction = "sooner" if m["cox.strongest.hazard_ratio"] > 1 else "later"
         effect = f"each doubling multiplies the adjusted hazard by {ratio}"
-        return f"{words.capital(units)} on more {amount} fail {direction}: {effect}"
+        return f"{words.capitalise(units)} on more {amount} fail {direction}: {effect}"
     if _is_zero_strongest(m):
         unit_name = "node" if m["cox.strongest.covariate"] == "nodes" else "GPU"
-        return f"{words.capital(units)} without a {unit_name} have {ratio} times the adjusted hazard of those on one"
-    level, reference = (of_trace(m[f"cox.strongest.{name}"], LONGEST_NAME) for name in ("level", "reference"))
+        return f"{words.capitalise(units)} without a {unit_name} have {ratio} times the adjusted hazard of those on one"
+    level, reference = (quote_trace_text(m[f"cox.strongest.{name}"], LONGEST_NAME) for name in ("level", "reference"))
     factor = _factor_words(m)
     preposition = "in" if m["cox.strongest.covariate"] in LOCATIONS else "of"
-    group = f"{words.capital(units)} {preposition} {factor} {level}"
+    group = f"{words.capitalise(units)} {preposition} {factor} {level}"
     return f"{group} have {ratio} times the adjusted hazard of {factor} {reference}"
 
 
 def _untested_words(m: Numbers) -> str:
-    return ", [cox.total.untold] untested" if m["cox.total.untold"] else ""
+    return ", [cox.total.untested] untested" if m["cox.total.untested"] else ""
 
 
 def _factor_words(m: Numbers) -> str:
-    return words.in_words(m["cox.strongest.covariate"]).replace("cpu", "CPU")
+    return words.stratification_name(m["cox.strongest.covariate"]).replace("cpu", "CPU")
 
 
 def _comparison_label(m: Numbers) -> str:
@@ -152,7 +152,7 @@ def _comparison_label(m: Numbers) -> str:
         return f"Hazard ratio per doubling of {amount}"
     if _is_zero_strongest(m):
         return "Hazard ratio, none against one"
-    level, reference = (of_trace(m[f"cox.strongest.{name}"], LONGEST_NAME) for name in ("level", "reference"))
+    level, reference = (quote_trace_text(m[f"cox.strongest.{name}"], LONGEST_NAME) for name in ("level", "reference"))
     return f"Hazard ratio, {level} against {reference}"
 
 
@@ -166,7 +166,7 @@ def _ratio_key(m: Numbers, key: str, label: str) -> Key:
 
 
 def _test_key(m: Numbers) -> Key:
-    cluster_note = f", clustered by {of_trace(m['cox.cluster_by'])}" if m.has("cox.cluster_by") else ""
+    cluster_note = f", clustered by {quote_trace_text(m['cox.cluster_by'])}" if m.has("cox.cluster_by") else ""
     return Key(
         "Significant hazard ratios",
         f"[cox.total.clear] of [cox.total.ratios]{_untested_words(m)}",
@@ -175,15 +175,15 @@ def _test_key(m: Numbers) -> Key:
 
 
 def _run_time_keys(m: Numbers, unit: str) -> list[Key]:
-    if (key := clearest(m)) is None:
+    if (key := find_strongest_correlation(m)) is None:
         return []
     _, outcome, feature, _ = key.split(".")
     outcome_verb = {"success": "succeeded", "failure": "failed"}[outcome]
-    note = f"{m.n(f'{key}.estimate'):,} {words.many(unit)} that {outcome_verb}, {m.interval(f'{key}.ci_{{}}')}"
+    note = f"{m.n(f'{key}.estimate'):,} {words.plural_noun(unit)} that {outcome_verb}, {m.interval(f'{key}.ci_{{}}')}"
     return [Key(f"Run time against {NAMES[feature]}", f"ρ = [{key}.estimate:coefficient]", note)]
 
 
-def _incidence_table(trace: Trace) -> Shown:
+def _incidence_table(trace: Trace) -> PageTable:
     known_rows = trace.table("incidence_at").filter(pl.col("incidence").is_not_null())
     frame = known_rows.group_by("event", maintain_order=True).agg(pl.col("n").first())
     columns: dict[str, Column] = {"event": None, "n": None}
@@ -194,15 +194,15 @@ def _incidence_table(trace: Trace) -> Shown:
         cells = [_share_with_interval(row) for row in rows.iter_rows(named=True)]
         frame = frame.join(rows.select("event", pl.Series(name, cells)), on="event", how="left", maintain_order="left")
         columns[name] = (heading, str)
-    return Shown(frame if len(columns) > 2 else frame.head(0), columns, INCIDENCE_AT)
+    return PageTable(frame if len(columns) > 2 else frame.head(0), columns, INCIDENCE_AT)
 
 
-def _bounds_table(trace: Trace) -> Shown:
+def _bounds_table(trace: Trace) -> PageTable:
     is_bounded = (pl.col("without_end") > 0) & pl.col("incidence").is_not_null()
     table = trace.table("incidence_at").filter(is_bounded & pl.col("time_s").is_in(BOUNDED_AT_S))
     columns = dict.fromkeys(("time_s", "n", "without_end", "incidence_low", "incidence_high"))
     columns |= {"incidence": CLUSTERED}
-    return Shown(table, columns, INCIDENCE_AT, "event", LONGEST_REMARK)
+    return PageTable(table, columns, INCIDENCE_AT, "event", LONGEST_REMARK)
 
 
 def _share_with_interval(row: dict) -> str:
@@ -210,14 +210,14 @@ def _share_with_interval(row: dict) -> str:
     return words.interval(*(None if value is None else words.share(value) for value in (row["incidence"], *limits)))
 
 
-def _logrank_table(trace: Trace) -> Shown:
+def _logrank_table(trace: Trace) -> PageTable:
     frame = trace.table("logrank").filter(FAILURE & (pl.col("kind") == "overall"))
     columns = dict.fromkeys(("stratum_by", "strata", "n", "events", "statistic", "df"))
     columns |= ADJUSTED | {"clusters": None, "reason": "Remark"}
-    return Shown(strata_in_words(frame), columns, LOGRANK, longest=LONGEST_REMARK)
+    return PageTable(label_strata(frame), columns, LOGRANK, longest=LONGEST_REMARK)
 
 
-def _pairs_table(trace: Trace) -> Shown:
+def _pairs_table(trace: Trace) -> PageTable:
     pairs = trace.table("logrank").filter(FAILURE & (pl.col("kind") == "pairwise"))
     pairs = pairs.filter(pl.col("p_adjusted_clustered") < SIGNIFICANCE)
     # The statistic orders pairs even if p is too small for a number.
@@ -225,25 +225,25 @@ def _pairs_table(trace: Trace) -> Shown:
     frame = pairs.group_by("stratum_by", maintain_order=True).head(MOST_PAIRS).sort("stratum_by", maintain_order=True)
     columns = dict.fromkeys(("stratum_a", "stratum_b", "n", "events", "statistic"))
     columns |= ADJUSTED | {"clusters": None}
-    return Shown(strata_in_words(frame), columns, LOGRANK, "stratum_by", LONGEST_REMARK)
+    return PageTable(label_strata(frame), columns, LOGRANK, "stratum_by", LONGEST_REMARK)
 
 
-def _cox_table(trace: Trace) -> Shown:
+def _cox_table(trace: Trace) -> PageTable:
     columns = dict.fromkeys(("level", "reference", "n", "events")) | {
         "hazard_ratio": CLUSTERED,
         "p_adjusted_clustered": ADJUSTED["p_adjusted_clustered"],
         "proportionality_p": ("p, proportional", words.plain_p_value),
         "reason": "Remark",
     }
-    frame = strata_in_words(trace.table("cox").filter(FAILURE), "covariate")
-    return Shown(frame, columns, COX, "covariate", LONGEST_REMARK)
+    frame = label_strata(trace.table("cox").filter(FAILURE), "covariate")
+    return PageTable(frame, columns, COX, "covariate", LONGEST_REMARK)
 
 
-def _delayed_entry_table(trace: Trace) -> Shown:
+def _delayed_entry_table(trace: Trace) -> PageTable:
     """Show the estimates with and without delayed entry, if any duration entered late."""
     summary = trace.table("survival_summary_delayed_entry").filter(FAILURE)
     if not summary.height or not summary["entered_late"].sum():
-        return Shown(summary.head(0), {}, SURVIVAL_SUMMARY_DELAYED_ENTRY)
+        return PageTable(summary.head(0), {}, SURVIVAL_SUMMARY_DELAYED_ENTRY)
     keys = ["stratum_by", "stratum"]
     at_95 = FAILURE & (pl.col("confidence") == 0.95)
     frame = summary.select(*keys, "n", "entered_late", late_median_s="median_s")
@@ -251,7 +251,7 @@ def _delayed_entry_table(trace: Trace) -> Shown:
         mttf = trace.table(table).filter(at_95).select(*keys, pl.col("mttf_s").alias(name))
         frame = frame.join(mttf, on=keys, how="left", maintain_order="left")
     ordinary = trace.table("survival_summary").filter(FAILURE).select(*keys, "median_s")
-    frame = largest_strata(frame.join(ordinary, on=keys, how="left", maintain_order="left"))
+    frame = select_largest_strata(frame.join(ordinary, on=keys, how="left", maintain_order="left"))
     columns = {
         **dict.fromkeys(("stratum", "n", "entered_late")),
         "median_s": "Median without",
@@ -259,4 +259,4 @@ def _delayed_entry_table(trace: Trace) -> Shown:
         "mttf_s": ("MTTF without", words.duration),
         "late_mttf_s": ("with delayed entry", words.duration),
     }
-    return Shown(strata_in_words(frame), columns, SURVIVAL_SUMMARY_DELAYED_ENTRY, "stratum_by", LONGEST_REMARK)
+    return PageTable(label_strata(frame), columns, SURVIVAL_SUMMARY_DELAYED_ENTRY, "stratum_by", LONGEST_REMARK)

@@ -1,7 +1,7 @@
 """How much time of job runs was productive, and how much does the model expect?"""
 
 from ttf.analyses.declaration import Analysis
-from ttf.engine.columns import clustered
+from ttf.engine.columns import clustered_columns
 from ttf.engine.contract import REASON, count, share, table
 
 _NO_RUNS = "there is no run"
@@ -16,7 +16,7 @@ ETTR_MEASURED = table(
     ettr_mean=share("ETTR, measured", "Mean over runs of productive time over run time plus wait."),
     ci_low=share("Interval from", "Lower bound of Student's 95% CI of the mean.", blank=REASON),
     ci_high=share("Interval to", "Upper bound of Student's 95% CI of the mean.", blank=REASON),
-    **clustered(share),
+    **clustered_columns(share),
     ettr_if_all_interrupted_mean=share("ETTR, all interrupted", "Mean if every attempt had been interrupted."),
     expected_ettr=share("ETTR, expected", "Mean of the exact model over the same runs.", blank=REASON),
 )
@@ -36,7 +36,7 @@ ANALYSIS = Analysis(
     question="How much time of job runs was productive, and how much does the model expect?",
     theme="large_runs",
     rank=20,
-    needs=["jobs", "lives_infra", "node_failure_rate", "mttf_by_gpus"],
+    needs=["jobs", "durations_infra", "node_failure_rate", "mttf_by_gpus"],
     applies=lambda trace: "attempts" in trace.products,
     settings={"ettr": lambda trace: {key: trace.settings["ettr"][key] for key in SETTINGS}},
     tables=(ETTR_MEASURED, ETTR_MEASURED_ALL),

@@ -9,18 +9,18 @@ from scipy.special import stdtrit
 
 from ttf.analyses.large_runs.measure_ettr import ETTR_MEASURED, ETTR_MEASURED_ALL
 from ttf.engine.errors import StudyError
-from ttf.engine.storage.tables import blocks
+from ttf.engine.storage.tables import read_blocks
 from ttf.records.clusters import CLUSTER_COLUMNS
 from ttf.records.infra import EVENT
 from ttf.records.inputs import Inputs
-from ttf.stats.clustered import UNCLUSTERED, in_strata, with_limits
+from ttf.stats.clustered import UNCLUSTERED, add_limits, build_clusters
 from ttf.stats.durations.mttf import SECONDS_A_DAY
 from ttf.stats.large_runs.ettr import ettr_renewal
-from ttf.stats.large_runs.plans import Habits, NodeRate, habits_asked, node_rate
+from ttf.stats.large_runs.plans import Habits, NodeRate, node_rate, read_habits
 
 CONFIDENCE = 0.95
-LIVES = (
-    *("unit_id", "life_id", "submit_s", "start_s", "duration_s", "gpu_count", "nodes", "event"),
+DURATIONS = (
+    *("unit_id", "duration_id", "submit_s", "start_s", "duration_s", "gpu_count", "nodes", "event"),
     *CLUSTER_COLUMNS,
 )
 
@@ -28,9 +28,9 @@ LIVES = (
 def compute(inputs: Inputs) -> dict:
     settings = inputs.settings.ettr
     # Waits are those of the trace; a configured wait is for plans only.
-    habits = habits_asked(settings, 0)[0]
+    habits = read_habits(settings, 0)[0]
     rate = node_rate(inputs["node_failure_rate"], inputs["mttf_by_gpus"])
-    attempts, jobs = inputs.scan("lives_infra", LIVES), inputs.scan("jobs")
+    attempts, jobs = inputs.scan("durations_infra", DURATIONS), inputs.scan("jobs")
     runs = job_runs(attempts, jobs, settings["run_key"], settings["run_at_least_s"], habits)
     measured = measured_table(runs, rate, habits)
     return {"ettr_measured": measured, "ettr_measured_all": all_runs(measured)}
@@ -57,7 +57,7 @@ def job_runs(
 ) -> pl.DataFrame:
     """Return a row per job run of `at_least_s` or longer, ordered by first start: how its time was spent.
 
-    attempts: a row per attempt that ran: unit_id (its job_id), life_id, submit_s (start of its wait), start_s,
+    attempts: a row per attempt that ran: unit_id (its job_id), duration_id, submit_s (start of its wait), start_s,
     duration_s (Int64 s), gpu_count, nodes, event. jobs: job_id and the columns that `run_key` names. Attempts of jobs
     with equal values in all of these are one run; a job with a blank value is a run of its own. Attempts of unknown
     length are excluded, and so are those without a GPU, unless no attempt has one.
@@ -102,7 +102,7 @@ def job_runs(
     duration = 2 * pl.col("duration_s")
     keyed_attempts = (
         counted.join(keys_by_unit, on="unit_id", how="left", maintain_order="left")
-        .sort("start_s", "unit_id", "life_id")
+        .sort("start_s", "unit_id", "duration_id")
         .with_columns(
             interrupted=(pl.col("event") == EVENT).fill_null(False)
             | (pl.int_range(pl.len()).over(keys) < pl.len().over(keys) - 1),
@@ -151,7 +151,9 @@ def _read_counted(attempts: pl.LazyFrame, at_least_s: int) -> pl.DataFrame:
     unit = pl.col("unit_id")
     is_alone = ((unit != unit.shift(1)) & (unit != unit.shift(-1))).fill_null(False)
     is_long = (pl.col("duration_s") >= at_least_s) | ~is_alone
-    return pl.concat([attempts.clear().collect(), *(block.filter(is_valid & is_long) for block in blocks(attempts))])
+    return pl.concat(
+        [attempts.clear().collect(), *(block.filter(is_valid & is_long) for block in read_blocks(attempts))]
+    )
 
 
 def measured_table(runs: pl.DataFrame, rate: NodeRate, habits: Habits) -> pl.DataFrame:
@@ -197,9 +199,9 @@ def _clustered_interval(runs: pl.DataFrame) -> dict:
     keys = levels.select(pl.col("cluster", "block").cast(pl.Int64).fill_null(-1)).to_numpy()
     _, first_rows, index = np.unique(keys, axis=0, return_index=True, return_inverse=True)
     sums = {"n": np.bincount(index).astype(float), "ettr": np.bincount(index, weights=runs["ettr"].to_numpy())}
-    strata, rows, clusters = in_strata(levels[first_rows].with_columns(**sums), [], "n")
+    strata, rows, clusters = build_clusters(levels[first_rows].with_columns(**sums), [], "n")
     limits = clusters.proportion(rows["ettr"].to_numpy(), rows["n"].to_numpy(), CONFIDENCE)
-    return with_limits(strata, *limits).row(0, named=True)
+    return add_limits(strata, *limits).row(0, named=True)
 
 
 def _expected_ratio(

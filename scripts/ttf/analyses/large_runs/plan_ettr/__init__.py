@@ -29,7 +29,7 @@ _BEST = {"optimal_interval_s": seconds("Best interval", "Best for long runs, at 
 
 _TARGET = {
     "failures": count("Failures", "Failures behind the rate.", "they are not counted", "failures"),
-    "of_target": truth("Target", "Whether the run is the one planned for, at the first checkpoint interval."),
+    "is_target": truth("Target", "Whether the run is the one planned for, at the first checkpoint interval."),
     "answers": truth("Answers", "Whether the page quotes the row."),
 }
 _NO_BOUNDS = "the row is a bound of the rate, the rate has no lower bound, or the column reason says why"
@@ -92,7 +92,7 @@ MITIGATIONS = table(
         blank="sizes are numbers of nodes, or the column reason says why",
         unit="GPU-hours",
     ),
-    of_target=truth("Target", "Whether the run is the one planned for."),
+    is_target=truth("Target", "Whether the run is the one planned for."),
 )
 ETTR_ASSUMPTIONS = table(
     "ettr_assumptions",
@@ -154,7 +154,7 @@ ANALYSIS = Analysis(
     question="What effective training time ratio, and how many interruptions, can a job run of each size expect?",
     theme="large_runs",
     rank=10,
-    needs=["lives_infra", "node_failure_rate", "mttf_by_gpus"],
+    needs=["durations_infra", "node_failure_rate", "mttf_by_gpus"],
     # Jobs do not run on drives.
     applies=lambda trace: trace.has_jobs or trace.unit in ("node", "GPU"),
     settings={

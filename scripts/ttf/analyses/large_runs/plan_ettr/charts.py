@@ -6,13 +6,13 @@ import altair as alt
 import polars as pl
 
 from ttf.display.charts.axes import log_axis, log_domain, log_scale, percent_axis, time_axis
-from ttf.display.charts.encodings import coloured, picked
-from ttf.display.charts.figure import Figure, Study, chart_of, figure, fitted, nothing_to_draw
+from ttf.display.charts.encodings import colour_by, pick_columns
+from ttf.display.charts.figure import Figure, Study, empty_figure, fit_width, make_chart, make_figure
 from ttf.display.charts.theme import FAILURE, FAINT, INK, ORDER_COLOURS, SUCCESS, SUNKEN
 from ttf.engine.size_unit import NODE
 from ttf.engine.words import duration, number, plural, share
 from ttf.records.inputs import Inputs
-from ttf.stats.large_runs.plans import ESTIMATE, MEASURED, habits_of, node_rate, rate_row
+from ttf.stats.large_runs.plans import ESTIMATE, MEASURED, habits_from_assumptions, node_rate, rate_row
 
 TITLE = "Effective training time ratio (ETTR) by job size"
 SCHEDULED, WALL = "scheduled time only", "wall-clock time, with the queue"
@@ -32,7 +32,7 @@ def ettr_by_gpus(inputs: Inputs, study: Study) -> Figure:
     sizes with a measured rate.
     """
     ettr, assumptions, rates = inputs["ettr"], inputs["ettr_assumptions"], inputs["node_failure_rate"]
-    habit, rate = habits_of(assumptions), rate_row(rates)
+    habit, rate = habits_from_assumptions(assumptions), rate_row(rates)
     target = assumptions.filter(assumption="size of the run")["amount"].item()
     plans = ettr.with_columns(inputs["ettr_outlook"]["scheduled_share"], size=pl.coalesce("gpus", "nodes"))
     plans = plans.filter(pl.col("ettr_renewal").is_not_null(), checkpoint_interval_s=habit.interval_s)
@@ -43,7 +43,7 @@ def ettr_by_gpus(inputs: Inputs, study: Study) -> Figure:
     rows = _list_points(plans, rate_names)
     if len({row["size"] for row in rows}) < 2:
         reason = ettr.filter(pl.col("ettr_renewal").is_null())["reason"].first()
-        return nothing_to_draw(TITLE, reason or "one size only")
+        return empty_figure(TITLE, reason or "one size only")
     unit = NODE if plans["gpus"].null_count() else study.size
     largest = rate["largest_run_nodes"] * (rate["node_gpus"] or 1)
     target_rows = [row for row in rows if row["size"] == target]
@@ -60,8 +60,8 @@ def ettr_by_gpus(inputs: Inputs, study: Study) -> Figure:
     habits = f"{duration(habit.productive_s)} of work, a checkpoint every {duration(habit.interval_s)}"
     band = "90% band" if projected else "rates measured by size, 90% CI"
     datasets["own"] = [] if measured is None else [{"size": target, "ratio": measured, "series": WALL}]
-    return figure(
-        fitted(_draw_sizes(datasets, unit, projected), study, 230),
+    return make_figure(
+        fit_width(_draw_sizes(datasets, unit, projected), study, 230),
         datasets,
         study,
         title=TITLE.replace("job", "run") if plans["gpus"].null_count() else TITLE,
@@ -103,7 +103,7 @@ def _label_point(row: Mapping, rate: str, target: float, unit: str, study: Study
     if not is_scheduled and row["ratio"] < LOW_RATIO:
         align, dy = "beside", 0
     key = f"ettr.{rate}.{'scheduled_share' if is_scheduled else 'ettr'}"
-    return picked(row, "size", "ratio", "series") | {"text": text, "dy": dy, "align": align, "key": key}
+    return pick_columns(row, "size", "ratio", "series") | {"text": text, "dy": dy, "align": align, "key": key}
 
 
 def _label_lines(rows: list[dict], study: Study) -> list[dict]:
@@ -139,13 +139,13 @@ def _draw_sizes(datasets: Mapping[str, list], unit: str, projected: bool) -> alt
     x = alt.X("size:Q", scale=scale, axis=axis)
     y = alt.Y("ratio:Q", scale=alt.Scale(domain=[0, 1]), axis=percent_axis(values=[0, 0.25, 0.5, 0.75, 1]))
     # Lines are labelled directly, points by a legend.
-    colour = coloured("series", COLOURS, **({} if projected else {"title": None, "orient": "top"}))
+    colour = colour_by("series", COLOURS, **({} if projected else {"title": None, "orient": "top"}))
     y_low = alt.Y("low:Q", scale=alt.Scale(domain=[0, 1]))
     layers = []
     if datasets["shade"]:
-        shade = chart_of("shade").encode(x=alt.X("low:Q", scale=scale), x2="high:Q")
+        shade = make_chart("shade").encode(x=alt.X("low:Q", scale=scale), x2="high:Q")
         layers.append(shade.mark_rect(color=SUNKEN))
-    lines = chart_of("lines").encode(x=x, color=colour)
+    lines = make_chart("lines").encode(x=x, color=colour)
     if projected:
         band = lines.mark_area(opacity=0.18).transform_filter("isValid(datum.low)")
         layers += [band.encode(y=y_low, y2="high:Q"), lines.mark_line(strokeWidth=2).encode(y=y)]
@@ -154,19 +154,19 @@ def _draw_sizes(datasets: Mapping[str, list], unit: str, projected: bool) -> alt
         points = lines.mark_point(filled=True, size=60, opacity=1).encode(y=y)
         layers += [rules.encode(y=y_low, y2="high:Q"), points]
     if datasets["target"] and projected:
-        points = chart_of("target").mark_point(filled=True, size=70, opacity=1)
+        points = make_chart("target").mark_point(filled=True, size=70, opacity=1)
         layers.append(points.encode(x=x, y=y, color=colour))
     if datasets["own"]:
-        points = chart_of("own").mark_point(filled=False, size=70, strokeWidth=2)
+        points = make_chart("own").mark_point(filled=False, size=70, strokeWidth=2)
         layers.append(points.encode(x=x, y=y, color=colour))
     if datasets["note"]:
-        note = chart_of("note").mark_text(align="right", dx=-4, color=FAINT, fontSize=12, lineBreak="\n")
+        note = make_chart("note").mark_text(align="right", dx=-4, color=FAINT, fontSize=12, lineBreak="\n")
         layers.append(note.encode(x=x, y=y, text="text:N"))
     for dy, align in sorted({(text["dy"], text["align"]) for text in datasets["texts"]}):
         is_position = f"datum.dy == {dy} && datum.align == '{align}'"
         # "beside": to the left of the point.
         side, dx = ("right", -10) if align == "beside" else (align, {"left": 6, "right": 8}.get(align, 0))
-        text = chart_of("texts").mark_text(align=side, dx=dx, dy=dy, fontSize=12, fontWeight="bold", color=INK)
+        text = make_chart("texts").mark_text(align=side, dx=dx, dy=dy, fontSize=12, fontWeight="bold", color=INK)
         layers.append(text.transform_filter(is_position).encode(x=x, y=y, text="text:N"))
     return alt.layer(*layers)
 
@@ -177,19 +177,19 @@ def contour_chart(inputs: Inputs, study: Study) -> Figure:
     Dashed: the rate of the trace, if it may be projected to that size.
     """
     contour, assumptions = inputs["ettr_contour"], inputs["ettr_assumptions"]
-    rate, habit = node_rate(inputs["node_failure_rate"], inputs["mttf_by_gpus"]), habits_of(assumptions)
+    rate, habit = node_rate(inputs["node_failure_rate"], inputs["mttf_by_gpus"]), habits_from_assumptions(assumptions)
     size = int(assumptions.filter(assumption="size of the run")["amount"].item())
     size_rows = contour.filter(pl.coalesce("gpus", "nodes") == size)
     solved = size_rows.filter(pl.col("failures_per_1000_node_days").is_not_null())
     title = "Highest failure rate of a node that a run can bear"
     if not solved.height:
-        return nothing_to_draw(title, size_rows["reason"][0])
+        return empty_figure(title, size_rows["reason"][0])
     unit = study.size if solved["gpus"].count() else NODE
     levels = solved["ettr"].unique().sort().to_list()
     names = [f"{level:.0%}" for level in levels]
     rows = [
         {"level": names[levels.index(row["ettr"])]}
-        | picked(row, interval="checkpoint_interval_s", rate="failures_per_1000_node_days")
+        | pick_columns(row, interval="checkpoint_interval_s", rate="failures_per_1000_node_days")
         for row in solved.iter_rows(named=True)
     ]
     trace_rate = 1000 * rate.estimate if rate.estimate and not rate.why_not(solved["nodes"][0]) else None
@@ -199,17 +199,17 @@ def contour_chart(inputs: Inputs, study: Study) -> Figure:
     y_scale = log_scale(y_domain)
     y = alt.Y("rate:Q", scale=y_scale, axis=log_axis(y_domain, "Failures per 1,000 node-days"))
     colours = dict(zip(names, ORDER_COLOURS, strict=False))
-    colour = coloured("level", colours, ordered=True, title="ETTR", orient="right")
-    layers = [chart_of("contours").mark_line(strokeWidth=2).encode(x=x, y=y, color=colour)]
+    colour = colour_by("level", colours, ordered=True, title="ETTR", orient="right")
+    layers = [make_chart("contours").mark_line(strokeWidth=2).encode(x=x, y=y, color=colour)]
     datasets = {"contours": rows}
     trace_note = ""
     if trace_rate:
         datasets["own"] = [{"rate": trace_rate, "interval": habit.interval_s}]
-        base = chart_of("own").encode(y=alt.Y("rate:Q", scale=y_scale))
+        base = make_chart("own").encode(y=alt.Y("rate:Q", scale=y_scale))
         layers.append(base.mark_rule(color=FAINT, strokeDash=[5, 4]))
         layers.append(base.mark_point(filled=True, color=INK, size=60, opacity=1).encode(x=x))
         trace_note = f" Dashed: the rate of this trace, {number(trace_rate)}; dot: the planned checkpoint interval."
-    return figure(
+    return make_figure(
         alt.layer(*layers).properties(width=_WIDTH, height=_HEIGHT),
         datasets,
         study,

@@ -10,7 +10,7 @@ from ttf.analyses.large_runs.plan_ettr import ETTR, ETTR_ASSUMPTIONS, ETTR_CONTO
 from ttf.analyses.large_runs.plan_ettr.target_run import mark_target
 from ttf.engine.columns import FEWEST_CLUSTERS
 from ttf.engine.size_unit import GPU, SizeUnit
-from ttf.records.clusters import CLUSTER_COLUMNS, level_names, with_level_names, with_levels
+from ttf.records.clusters import CLUSTER_COLUMNS, add_level_names, add_levels, level_names
 from ttf.records.infra import EVENT
 from ttf.records.inputs import Inputs
 from ttf.records.jobs import Frame
@@ -20,14 +20,14 @@ from ttf.stats.large_runs.ettr import (
     APPROXIMATION_LIMIT,
     EXPECTED,
     Plan,
-    combined_interval,
+    combine_intervals,
     daly_young_interval_s,
+    estimate_ettr,
     ettr_renewal,
     expected_interruptions,
     expected_scheduled_s,
     optimal_interval_s,
     simulate,
-    simulated_ettr,
 )
 from ttf.stats.large_runs.plans import (
     BEST_INTERVAL,
@@ -39,15 +39,15 @@ from ttf.stats.large_runs.plans import (
     Habits,
     NodeRate,
     habit_columns,
-    habits_asked,
-    interval_of_rate,
     node_rate,
+    rate_interval,
     rate_row,
+    read_habits,
     target_size,
 )
 from ttf.stats.large_runs.projection import FEWEST_MEASURED
 
-LIVES = ("unit_id", "life_id", "submit_s", "start_s", "event", "gpu_milli", *CLUSTER_COLUMNS)
+DURATIONS = ("unit_id", "duration_id", "submit_s", "start_s", "event", "gpu_milli", *CLUSTER_COLUMNS)
 # With fewer waits, if three make up this share of the total, they dominate the mean.
 FEWEST_WAITS, SHARE_OF_THREE = 30, 0.25
 ONE_WAIT = "one wait makes nearly all of the spread: no interval of the ETTR"
@@ -71,8 +71,8 @@ def compute(inputs: Inputs) -> dict:
     settings, rates = inputs.settings.ettr, inputs["node_failure_rate"]
     target = target_size(rate_row(rates), settings["target_gpus"])
     rate = node_rate(rates, inputs["mttf_by_gpus"])
-    queue = queue_of(inputs.scan("lives_infra", LIVES), settings.get("queue_s"))
-    habits = habits_asked(settings, queue["value"])
+    queue = queue_of(inputs.scan("durations_infra", DURATIONS), settings.get("queue_s"))
+    habits = read_habits(settings, queue["value"])
     sizes = sorted({*settings["gpus"], target})
     ettr, outlook = plan_tables(rate, habits, sizes, settings["simulations"], settings["seed"], queue)
     assumptions_table = assumptions(rates, habits[0], queue, target, inputs.unit)
@@ -92,12 +92,12 @@ def queue_of(runs: Frame, configured: float | None) -> dict:
     are FEWEST_MEASURED or more, else over submissions. Only runs with a GPU count, unless no run has one. Waits below 0
     are unknown, and so are all waits if all are 0. Without any wait: 0. Interval: see `_mean_interval`.
 
-    runs: unit_id, life_id (0 for the first attempt of a job), submit_s, start_s, event and gpu_milli of infra lives,
-    with the attempts of a job in sequence.
+    runs: unit_id, duration_id (0 for the first attempt of a job), submit_s, start_s, event and gpu_milli of infra
+    durations, with the attempts of a job in sequence.
     """
     if configured is not None:
         return {"value": configured, "source": "configuration"}
-    wait, requeued = pl.col("start_s") - pl.col("submit_s"), pl.col("life_id") > 0
+    wait, requeued = pl.col("start_s") - pl.col("submit_s"), pl.col("duration_id") > 0
     follows = (pl.col("unit_id") == pl.col("unit_id").shift(1)) & (pl.col("event").shift(1) == EVENT)
     levels = [name for name in ("cluster", "group", "block") if name in runs.collect_schema()]
     waits = runs.lazy().select("gpu_milli", *levels, wait=wait, requeued=requeued, after_failure=follows)
@@ -111,7 +111,7 @@ def queue_of(runs: Frame, configured: float | None) -> dict:
         selected = waits.filter(is_kind)
         if (n := selected.height) >= fewest:
             estimate = {"value": selected["wait"].sum() / n, "n": n, "median_s": selected["wait"].median()}
-            interval = _mean_interval(with_level_names(selected, level_names(runs)))
+            interval = _mean_interval(add_level_names(selected, level_names(runs)))
             return estimate | {"source": f"the trace, mean of {source}"} | interval
     return {"value": 0.0, "source": "the trace knows no waits: none assumed"}
 
@@ -129,7 +129,7 @@ def _mean_interval(waits: pl.DataFrame) -> dict:
     cells = {"longest": longest}
     if n < FEWEST_WAITS and longest >= SHARE_OF_THREE:
         return cells | {"reason": f"three of {n} waits hold {longest:.0%} of the time waited: no interval of the ETTR"}
-    separate_waits = with_levels(waits.select("wait").with_row_index("restart"), {"wait": ["restart"]})
+    separate_waits = add_levels(waits.select("wait").with_row_index("restart"), {"wait": ["restart"]})
     sums = pl.col("wait").sum(), pl.len(), pl.len()
     mean = clustered_ratios(waits, [], *sums, CONFIDENCE, by_influence=True)
     if not (mean["clusters"] >= FEWEST_CLUSTERS).any():
@@ -148,7 +148,7 @@ def assumptions(
     """
     rate = rate_row(rates)
     basis, configured = rate["basis"], "configuration"
-    low, high = (None if bound is None else 1000 * bound for bound in interval_of_rate(rate))
+    low, high = (None if bound is None else 1000 * bound for bound in rate_interval(rate))
     source_by_key = {"trace": "the trace", "jobs": "the runs of the trace", "config": configured, "default": "assumed"}
     node_gpus_from = source_by_key.get(rate["node_gpus_from"])
     rows = [
@@ -234,7 +234,7 @@ def _add_intervals(rows: Sequence[dict], rate: NodeRate, queue: Mapping) -> None
             for bound in ("low", "high")
         )
         # The higher the failure rate and the longer the wait, the lower the ratio.
-        row["ettr_ci_low"], row["ettr_ci_high"] = combined_interval(row["ettr_renewal"], (high, long), (low, short))
+        row["ettr_ci_low"], row["ettr_ci_high"] = combine_intervals(row["ettr_renewal"], (high, long), (low, short))
 
 
 def mitigation_table(rate: NodeRate, habit: Habits, sizes: Sequence[int]) -> pl.DataFrame:
@@ -345,7 +345,7 @@ def _simulate_rows(plan: Plan, simulations: int, seed: int) -> list[dict]:
             rows.append({})
             continue
         run_slice = slice(end - count, end)
-        estimate, se = simulated_ettr(productive, wall[run_slice])
+        estimate, se = estimate_ettr(productive, wall[run_slice])
         row = {"ettr_simulated": estimate, "simulated_runs": int(count)}
         if interruptions[run_slice].any():
             row["ettr_simulated_se"] = float(se)

@@ -16,7 +16,7 @@ _SIMULATED = " ".join(
     f"{name}=simulated_{name}" for name in ("interruptions_p05", "interruptions_p95", "wall_p05_s", "wall_p95_s")
 )
 _SAVED = "gpu_hours=gpu_hours_saved_per_productive_week node_hours=node_hours_saved_per_productive_week"
-_IS_CHANGE = (pl.col("mitigation") != BEST_INTERVAL) & pl.col("ettr_after").is_not_null() & pl.col("of_target")
+_IS_CHANGE = (pl.col("mitigation") != BEST_INTERVAL) & pl.col("ettr_after").is_not_null() & pl.col("is_target")
 _IS_SAVING = _IS_CHANGE & (pl.col("node_hours_saved_per_productive_week") > 0)
 _BY_SAVING = "-node_hours_saved_per_productive_week"
 
@@ -32,12 +32,12 @@ NUMBERS = [
     cells(TARGET_RUN, "ettr.wall", _WALL),
     cells(TARGET_RUN, "actions.requeue", "saved_s=requeue_saved_s"),
     cells(TARGET_RUN, "sizes.check", _CHECK),
-    cells(ETTR, "ettr.{rate}", "ettr=ettr_renewal queue_s", not_blank="ettr_renewal", n="failures", of_target=True),
-    cells(ETTR, "ettr.{rate}", _bounds("_clustered"), n="failures", of_target=True, clustered=True),
-    cells(ETTR, "ettr.{rate}", _bounds(""), n="failures", of_target=True, clustered=False),
-    cells(ETTR, "ettr.measured_rate", "mttf_s", n="failures", of_target=True, rate="measured_rate"),
+    cells(ETTR, "ettr.{rate}", "ettr=ettr_renewal queue_s", not_blank="ettr_renewal", n="failures", is_target=True),
+    cells(ETTR, "ettr.{rate}", _bounds("_clustered"), n="failures", is_target=True, clustered=True),
+    cells(ETTR, "ettr.{rate}", _bounds(""), n="failures", is_target=True, clustered=False),
+    cells(ETTR, "ettr.measured_rate", "mttf_s", n="failures", is_target=True, rate="measured_rate"),
     cells(ETTR, "ettr", _PLAN, n="failures", answers=True),
-    cells(ETTR_OUTLOOK, "ettr.{rate}", _EXPECTED, n="failures", of_target=True),
+    cells(ETTR_OUTLOOK, "ettr.{rate}", _EXPECTED, n="failures", is_target=True),
     cells(ETTR_OUTLOOK, "ettr", _OPTIMUM, n="failures", answers=True),
     cells(ETTR_OUTLOOK, "ettr.simulated", _SIMULATED, n="simulated_runs", answers=True),
     # A shorter queue raises the ratio most, but saves no node time.
@@ -54,7 +54,7 @@ NUMBERS = [
         MITIGATIONS,
         "actions.writes",
         "gpu_hours=gpu_hours_saved_per_productive_week write_s=checkpoint_write_s",
-        of_target=True,
+        is_target=True,
         mitigation=FASTER_WRITES,
     ),
 ]

@@ -6,9 +6,9 @@ from functools import partial
 import polars as pl
 
 from ttf.analyses.large_runs.plan_ettr import ETTR, ETTR_ASSUMPTIONS, MITIGATIONS
-from ttf.display.phrases import joined, with_numbers
-from ttf.display.report_tables import Shown, texts
-from ttf.display.report_trace import Trace, drawn_charts
+from ttf.display.phrases import fill_numbers, join_parts
+from ttf.display.report_tables import PageTable, format_rows
+from ttf.display.report_trace import Trace, list_nonempty_charts
 from ttf.display.section_head import Callout, Head, Key, Line
 from ttf.display.trace_numbers import Numbers
 from ttf.engine import words
@@ -32,13 +32,13 @@ _BASIS_LABELS = {
 _FORMAT_BY_UNIT = {
     "s": words.duration,
     RATE_UNIT: lambda rate: f"{words.number(rate)} per 1,000 node-days",
-    **{f"{unit}s": partial(words.plural, one=unit) for unit in UNITS},
+    **{f"{unit}s": partial(words.plural, noun=unit) for unit in UNITS},
     "share": words.share,
 }
 _ANSWER_COLUMNS = {"ettr": "ettr", "scheduled": "scheduled_share", "wall": "wall_s", "interruptions": "interruptions"}
 
 
-@with_numbers
+@fill_numbers
 def head(trace: Trace, m: Numbers) -> Head:
     """Return what the run of the target size can expect, or why that cannot be estimated."""
     rate_key = m.value("ettr.by", None)
@@ -49,7 +49,7 @@ def head(trace: Trace, m: Numbers) -> Head:
     return replace(content, planner=planner(trace, m))
 
 
-@with_numbers
+@fill_numbers
 def lines(trace: Trace, m: Numbers) -> list[Line]:
     if m.value("ettr.measured.runs", 0):
         return []
@@ -64,18 +64,18 @@ def _planned_head(trace: Trace, m: Numbers, rate_key: str) -> Head:
     low, high = _bound_keys(rate_key)
     n = words.plural(m.n(ratio), "failure")
     ci = m.keyed_interval(f"{ratio}_ci_{{}}", confidence="90") or m.value("ettr.no_interval", "")
-    keys = [Key("ETTR (wall-clock)", f"[{ratio}]", joined(ci, f"n = {n}", by="; "))]
+    keys = [Key("ETTR (wall-clock)", f"[{ratio}]", join_parts(ci, f"n = {n}", by="; "))]
     if m.has(f"{rate_key}.interruptions"):
         period = "one every [ettr.mttf_s]" if m.has("ettr.mttf_s") else None
         bounds = f"{low}.interruptions", f"{high}.interruptions"
         ci = f"90% CI {m.span(*bounds)}" if all(map(m.has, bounds)) else ""
-        keys.append(Key("Interruptions", f"[{rate_key}.interruptions]", joined(ci, period, by="; ")))
+        keys.append(Key("Interruptions", f"[{rate_key}.interruptions]", join_parts(ci, period, by="; ")))
     if m.has("ettr.optimal_interval_s") and m.value("ettr.at_optimum", 0) >= NO_PROGRESS:
         best_note = "ETTR [ettr.at_optimum] with it"
         keys.append(Key("Best checkpoint interval", "[ettr.optimal_interval_s]", best_note))
     return Head(
         _format_claim(m, rate_key, run),
-        charts=drawn_charts(trace, "ettr_by_gpus"),
+        charts=list_nonempty_charts(trace, "ettr_by_gpus"),
         keys=tuple(keys),
         text=_measured_text(m),
         callout=_choose_callout(m, rate_key, run),
@@ -85,7 +85,7 @@ def _planned_head(trace: Trace, m: Numbers, rate_key: str) -> Head:
 
 def _format_claim(m: Numbers, rate_key: str, run: str) -> str:
     wall, ratio = m.value(f"{rate_key}.wall_s", CENTURY_S), m[f"{rate_key}.ettr"]
-    run = f"{words.capital(_article(m))} {run} run"
+    run = f"{words.capitalise(_article(m))} {run} run"
     if wall >= CENTURY_S or ratio < NO_PROGRESS:
         return f"{run} would make almost no progress: a failure every [ettr.mttf_s]"
     if 2 * m.value(f"{rate_key}.queued_s", 0) > wall:
@@ -103,7 +103,7 @@ def _choose_callout(m: Numbers, rate_key: str, run: str) -> Callout | None:
             text += "; at their own rate ETTR is [ettr.measured_rate.ettr]"
         return Callout("care", "Measured differs.", f"{text}.")
     if m.has("ettr.withheld"):
-        return Callout("care", "Measured, not projected.", f"{words.capital(m['ettr.withheld'])}.")
+        return Callout("care", "Measured, not projected.", f"{words.capitalise(m['ettr.withheld'])}.")
     if m.value("ettr.basis", None) == "component":
         return Callout("care", "Hardware only.", "Failures of software and users come on top.")
     return None
@@ -118,7 +118,7 @@ def _component_rate(trace: Trace, m: Numbers) -> float | None:
 
 
 def _components_head(trace: Trace, m: Numbers) -> Head:
-    unit = trace.about["unit"]
+    unit = trace.info["unit"]
     untested = f"Whether the failure rate of a run grows in proportion to its {unit}s is not tested."
     return Head(
         f"The trace holds no runs: the planner starts from the measured rate of a {unit}",
@@ -183,7 +183,7 @@ def _bound_keys(rate_key: str) -> tuple[str, str]:
     return (f"{rate_key}_low", f"{rate_key}_high") if rate_key.endswith("measured_rate") else ("ettr.low", "ettr.high")
 
 
-@with_numbers
+@fill_numbers
 def planner(trace: Trace, m: Numbers) -> dict | None:
     """Return the initial state of the planner; None if a trace of components has nothing to plan with.
 
@@ -210,12 +210,12 @@ def planner(trace: Trace, m: Numbers) -> dict | None:
     fields |= {"spares": 0} if down else {}
     answers = {name: f"{rate_key}.{key}" for name, key in _ANSWER_COLUMNS.items()}
     answers |= {"mttf": "ettr.mttf_s", "best": "ettr.optimal_interval_s"}
-    reason = f"{words.capital(m.value('ettr.withheld', 'the failure rate is not known'))}."
+    reason = f"{words.capitalise(m.value('ettr.withheld', 'the failure rate is not known'))}."
     return {
         "unit": m.value("ettr.unit", "GPUs"),
         "node_gpus": node_gpus,
         "largest": largest,
-        "of": "GPU" if trace.about["unit"] == "GPU" else "node",
+        "of": "GPU" if trace.info["unit"] == "GPU" else "node",
         "withheld": reason if rate is None else None,
         "fields": fields,
         "said": {name: f"[{key}]" if has_plan and m.has(key) else "–" for name, key in answers.items()},
@@ -249,7 +249,7 @@ def _round(value: float) -> float:
     return float(f"{value:.4g}")
 
 
-def tables(trace: Trace) -> dict[str, Shown]:
+def tables(trace: Trace) -> dict[str, PageTable]:
     assumptions, ettr = trace.table("ettr_assumptions"), trace.table("ettr")
     values = dict(assumptions.select("assumption", "amount").iter_rows())
     size, size_column = values["size of the run"], pl.coalesce("gpus", "nodes")
@@ -261,12 +261,12 @@ def tables(trace: Trace) -> dict[str, Shown]:
     plans = plans.filter(pl.col("ettr_renewal").is_not_null(), rate="estimate")
     rows = plans.filter(checkpoint_interval_s=values["checkpoint interval"])
     if rows.height > 1:
-        simulated = texts(rows, ("ettr_simulated", "ettr_simulated_se"), _format_with_error)
+        simulated = format_rows(rows, ("ettr_simulated", "ettr_simulated_se"), _format_with_error)
         rows = rows.with_columns(ettr_simulated=simulated)
         columns = {"gpus" if ettr["gpus"].count() else "nodes": None, "mttf_s": None}
         columns |= {"scheduled_share": ("Of scheduled time", words.share), "ettr_renewal": ("ETTR", words.share)}
         columns |= {"ettr_simulated": ("Simulated", str), "optimal_interval_s": None}
-        page_tables["ettr"] = Shown(rows, columns, ETTR)
+        page_tables["ettr"] = PageTable(rows, columns, ETTR)
     gains = trace.table("mitigations").filter(pl.col("ettr_after").is_not_null() & (size_column >= size))
     if gains.height:
         sizes = gains.select(size_column.unique().sort().head(1 + LARGER_SIZES)).to_series()
@@ -275,7 +275,7 @@ def tables(trace: Trace) -> dict[str, Shown]:
             size_label=pl.format(f"{{}} {unit}s", size_column.map_elements(words.count, return_dtype=pl.String))
         )
         columns = ["mitigation", "ettr_before", "ettr_after", f"{unit.lower()}_hours_saved_per_productive_week"]
-        page_tables["mitigations"] = Shown(gains, columns, MITIGATIONS, "size_label")
+        page_tables["mitigations"] = PageTable(gains, columns, MITIGATIONS, "size_label")
     return page_tables
 
 
@@ -283,8 +283,8 @@ def _format_with_error(ratio: float, error: float | None) -> str:
     return words.share(ratio) + ("" if error is None else f" ± {words.number(100 * error, 1)}")
 
 
-def _assumptions_table(assumptions: pl.DataFrame) -> Shown:
-    amounts = texts(assumptions, ("amount", "unit"), lambda amount, unit: _FORMAT_BY_UNIT[unit](amount))
+def _assumptions_table(assumptions: pl.DataFrame) -> PageTable:
+    amounts = format_rows(assumptions, ("amount", "unit"), lambda amount, unit: _FORMAT_BY_UNIT[unit](amount))
     assumptions = assumptions.with_columns(amount=amounts, source=pl.col("source").replace(_BASIS_LABELS))
     columns = {"assumption": None, "amount": ("Value", str), "n": None, "source": None, "reason": "Note"}
-    return Shown(assumptions, columns, ETTR_ASSUMPTIONS, longest=LONGEST_REASON)
+    return PageTable(assumptions, columns, ETTR_ASSUMPTIONS, longest=LONGEST_REASON)

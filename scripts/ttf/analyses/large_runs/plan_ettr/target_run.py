@@ -32,7 +32,7 @@ def mark_target(
     is_measured = pl.col("rate").is_in(MEASURED)
     marks = {
         "failures": pl.when(is_measured).then(pl.lit(observed, pl.Int64)).otherwise(pl.lit(failures, pl.Int64)),
-        "of_target": is_size & is_first_interval,
+        "is_target": is_size & is_first_interval,
         "answers": (is_size & is_first_interval & (pl.col("rate") == pl.lit(rate_name, pl.String))).fill_null(False),
     }
     are_clustered = rate_row(rates).get("ci_low_clustered") is not None, bucket["ci_low_clustered_s"].count() > 0
@@ -60,14 +60,14 @@ def mark_target(
     return {
         "ettr": ETTR.typed(ettr),
         "ettr_outlook": ETTR_OUTLOOK.typed(outlook),
-        "mitigations": MITIGATIONS.typed(mitigations.with_columns(of_target=is_size.fill_null(False))),
+        "mitigations": MITIGATIONS.typed(mitigations.with_columns(is_target=is_size.fill_null(False))),
         "target_run": TARGET_RUN.frame([row]),
     }
 
 
 def _answer_cells(ettr: pl.DataFrame, outlook: dict) -> dict:
     row = ettr.row(by_predicate=pl.col("answers"), named=True)
-    mttf_by_rate = dict(ettr.filter("of_target").select("rate", "mttf_s").iter_rows())
+    mttf_by_rate = dict(ettr.filter("is_target").select("rate", "mttf_s").iter_rows())
     # A higher rate means a shorter time between failures.
     low, high = ("high", "low") if row["rate"] == ESTIMATE[0] else ("measured_rate_high", "measured_rate_low")
     interruptions = outlook["expected_interruptions"] or 0

@@ -44,7 +44,7 @@ ANALYSIS = Analysis(
     question="Where did every GPU hour of the trace go?",
     theme="lost",
     rank=20,
-    needs=["jobs", "lives_infra"],
+    needs=["jobs", "durations_infra"],
     uses=["attempts", "placements", "nodes", "outages", "exposure", "occupancy_basis"],
     settings={
         "checkpoint_interval_s": "lost_work/checkpoint_interval_s",

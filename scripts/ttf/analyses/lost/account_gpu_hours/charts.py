@@ -7,11 +7,11 @@ from ttf.analyses.lost import account_gpu_hours as category
 from ttf.analyses.lost.account_gpu_hours import UNUSED
 from ttf.analyses.lost.account_gpu_hours.category_labels import LABELS
 from ttf.display.charts.axes import percent_axis
-from ttf.display.charts.encodings import coloured, tips
-from ttf.display.charts.figure import Figure, Study, chart_of, figure, fitted, nothing_to_draw
+from ttf.display.charts.encodings import colour_by, tooltips
+from ttf.display.charts.figure import Figure, Study, empty_figure, fit_width, make_chart, make_figure
 from ttf.display.charts.theme import CANCELLED, FAILURE, INFRA, INK, SUCCESS, THIRD
 from ttf.engine import words
-from ttf.engine.words import gpu_hours, listed
+from ttf.engine.words import gpu_hours, join_list
 from ttf.records.inputs import Inputs
 
 _KINDS = {"productive": SUCCESS, "failed": FAILURE, "infrastructure": INFRA, "other use": THIRD, "not used": CANCELLED}
@@ -28,7 +28,7 @@ def gpu_hours_account(inputs: Inputs, study: Study) -> Figure:
     ledger = inputs["ledger"].filter(scope_by="all")
     positive_rows = ledger.filter(pl.col("gpu_hours") > 0)
     if not positive_rows.height:
-        return nothing_to_draw(title, "no GPU time is known")
+        return empty_figure(title, "no GPU time is known")
     total, above = ledger["gpu_hours"].sum(), ledger["gpu_hours"].clip(upper_bound=0).sum()
     rows, start = [], 0.0
     for row in positive_rows.iter_rows(named=True):
@@ -42,19 +42,19 @@ def gpu_hours_account(inputs: Inputs, study: Study) -> Figure:
     present = {kind: colour for kind, colour in _KINDS.items() if any(row["kind"] == kind for row in rows)}
     scale = alt.Scale(domain=[0, max(1, start) * 1.12])
     y = alt.Y("category:N", sort=None, title=None, axis=alt.Axis(labelLimit=260, domain=False, ticks=False))
-    base = chart_of("parts")
+    base = make_chart("parts")
     bars = base.mark_bar(height=15).encode(
         x=alt.X("from:Q", scale=scale, axis=percent_axis(f"Share of {whole}", values=[0, 0.25, 0.5, 0.75, 1])),
         x2="to:Q",
         y=y,
-        color=coloured("kind", present, title=None, orient="bottom", columns=5),
-        tooltip=[*tips("category"), *tips(form=",.0f", hours="GPU-hours")],
+        color=colour_by("kind", present, title=None, orient="bottom", columns=5),
+        tooltip=[*tooltips("category"), *tooltips(form=",.0f", hours="GPU-hours")],
     )
     texts = base.mark_text(align="left", dx=5, fontSize=12, color=INK).encode(x="to:Q", y=y, text="label:N")
     beyond = f". The bars reach beyond 100%: {gpu_hours(-above)} are used above capacity" if above else ""
-    alt_rows = listed([f"{row['category']}: {row['label']}" for row in rows])
-    return figure(
-        fitted(bars + texts, study, 22 * len(rows) + 70),
+    alt_rows = join_list([f"{row['category']}: {row['label']}" for row in rows])
+    return make_figure(
+        fit_width(bars + texts, study, 22 * len(rows) + 70),
         {"parts": rows},
         study,
         title=title,

@@ -16,11 +16,11 @@ from ttf.analyses.lost.account_gpu_hours.unused import (
     usage_changes,
     waiting_gpus,
 )
-from ttf.analyses.queue.reconstruct_occupancy.holdings import GPU, holdings
+from ttf.analyses.queue.reconstruct_occupancy.holdings import GPU, load_gpu_allocations
 from ttf.engine.size_unit import GPU as GPU_UNIT
 from ttf.records.inputs import Inputs
-from ttf.records.outages.outage_records import of_nodes
-from ttf.records.runs import held, in_blocks, runs, where_starts_are
+from ttf.records.outages.outage_records import select_nodes
+from ttf.records.runs import build_runs, find_record_start, gpu_allocations, iterate_blocks
 
 JOBS = (
     *("job_id", "task", "user", "account", "partition", "outcome", "gpu_milli", "size", "attempts"),
@@ -35,22 +35,24 @@ def compute(inputs: Inputs) -> dict:
     settings = inputs.settings
     jobs = inputs.scan("jobs", JOBS)
     attempts = inputs.scan("attempts", ATTEMPTS) if "attempts" in inputs else None
-    lives = inputs.scan("lives_infra", ["event", "state", "basis"])
-    gpu_runs = held(jobs, attempts)
+    durations = inputs.scan("durations_infra", ["event", "state", "basis"])
+    gpu_runs = gpu_allocations(jobs, attempts)
     if gpu_runs.is_empty():
         return {"ledger": LEDGER.frame([]), "ledger_summary": LEDGER_SUMMARY.frame([{}])}
     months = Months(gpu_runs["start_s"].min(), gpu_runs["until_s"].max())
     block_options = months.begin_s, settings.checkpoint_interval_s, settings.restart_s
-    blocks = in_blocks(inputs.scan("jobs", [*RUN_COLUMNS, *(TIMES if attempts is None else [])]), attempts, lives)
+    blocks = iterate_blocks(
+        inputs.scan("jobs", [*RUN_COLUMNS, *(TIMES if attempts is None else [])]), attempts, durations
+    )
     gpu_time = merge_sums(sum_block(*block, *block_options) for block in blocks)
     supply, waiting_changes, unused = _gpu_supply(inputs, months), waiting_gpus(jobs), {}
     # If the start of the record is cut off, the earlier use of the GPUs is unknown.
-    known_from_s, _ = where_starts_are(gpu_runs["start_s"], months.end_s)
+    known_from_s, _ = find_record_start(gpu_runs["start_s"], months.end_s)
     if supply.capacity_milli and known_from_s == months.begin_s:
         usage = usage_changes(gpu_runs["start_s"], gpu_runs["until_s"], gpu_runs["gpu_milli"])
         unused = account_in_windows(usage, supply.capacity_milli, supply.changes, waiting_changes, months.edges_s)
         unused = name_unused(unused, "outages" in inputs, waiting_changes is not None)
-    basis = lives.head(1).select("basis").collect().item()
+    basis = durations.head(1).select("basis").collect().item()
     notes = category_notes(settings.checkpoint_interval_s, settings.restart_s, attempts is not None, supply.unsized)
     prices = settings.prices if inputs.unit == GPU_UNIT else {}  # prices are per GPU hour
     table = build_ledger(gpu_time, unused, months.names, basis, notes, prices, settings.owners)
@@ -60,13 +62,13 @@ def compute(inputs: Inputs) -> dict:
 def sum_block(
     jobs: pl.DataFrame,
     attempts: pl.DataFrame | None,
-    infra_lives: pl.DataFrame,
+    infra_durations: pl.DataFrame,
     begin_s: int,
     checkpoint_interval_s: int,
     restart_s: int,
 ) -> pl.DataFrame:
     """Sum the GPU time of one block of jobs (`ttf.records.runs.Block`) of a trace that begins at `begin_s`."""
-    block_runs = runs(jobs, attempts, infra_lives).collect()
+    block_runs = build_runs(jobs, attempts, infra_durations).collect()
     partition = jobs["partition"].gather(block_runs["job"]) if "partition" in jobs.columns else pl.lit(None, pl.String)
     block_runs = with_known_time(block_runs.lazy().with_columns(partition=partition)).collect()
     until_s = max(block_runs["until_s"].max() or begin_s, begin_s + 1)
@@ -92,8 +94,10 @@ def _gpu_supply(inputs: Inputs, months: Months) -> Unavailable:
 
 def _measure_servers(inputs: Inputs, months: Months, folder: Path) -> Unavailable:
     attempts = inputs.scan("attempts") if "attempts" in inputs else None
-    allocations, _ = holdings(inputs.scan("placements"), inputs.scan("jobs"), inputs.read("nodes"), attempts, folder)
+    allocations, _ = load_gpu_allocations(
+        inputs.scan("placements"), inputs.scan("jobs"), inputs.read("nodes"), attempts, folder
+    )
     outages, exposure = inputs.read("outages"), inputs.read("exposure") if "exposure" in inputs else None
-    watched = of_nodes(outages if exposure is None else exposure)["node"].unique()
+    watched = select_nodes(outages if exposure is None else exposure)["node"].unique()
     spans = unavailable_intervals(outages, exposure, months.begin_s, months.end_s)
     return measure_unavailable(allocations, spans, watched)

@@ -7,10 +7,10 @@ import polars as pl
 
 from ttf.analyses.lost import account_gpu_hours as category
 from ttf.analyses.lost.account_gpu_hours import LEDGER, LEDGER_SUMMARY, UNUSED, USED
-from ttf.engine.words import duration, plain_spaces
+from ttf.engine.words import duration, remove_no_break_spaces
 from ttf.records.infra import PROXY
 from ttf.records.runs import GPU_HOUR
-from ttf.stats.shares import part_of
+from ttf.stats.shares import divide
 
 OTHER_OWNERS = "other"
 # ABOVE_CAPACITY follows the used categories and subtracts what exceeds capacity.
@@ -36,10 +36,10 @@ def name_unused(unused: Mapping[str, list[int]], has_outages: bool, has_waits: b
 
 def category_notes(checkpoint_interval_s: int, restart_s: int, has_attempts: bool, unsized: int) -> dict[str, str]:
     """Map each category to its assumption, or to what the trace cannot distinguish."""
-    half = plain_spaces(duration(checkpoint_interval_s // 2))
+    half = remove_no_break_spaces(duration(checkpoint_interval_s // 2))
     kept_note = f"all but the last {half}: lost_work.checkpoint_interval_s is assumed"
     lost_note = f"the last {half}, or all of a shorter attempt: lost_work.checkpoint_interval_s is assumed"
-    restart_note = f"the first {plain_spaces(duration(restart_s))} of each retry: ettr.restart_s is assumed"
+    restart_note = f"the first {remove_no_break_spaces(duration(restart_s))} of each retry: ettr.restart_s is assumed"
     unsized_note = f"; nodes without a known GPU, left out: {unsized:,}" if unsized else ""
     return {
         category.FAILED: "not attributed to infrastructure: failures by users, and what nothing recorded",
@@ -138,7 +138,7 @@ def _value_hours(name: str, milli_s: int, total: int, prices: Mapping, only_used
     """
     power = "gpu_power_w" if name in USED or name == category.ABOVE_CAPACITY else "idle_power_w"
     hours = milli_s / GPU_HOUR
-    row = {"gpu_hours": hours, "share": part_of(milli_s, total)}
+    row = {"gpu_hours": hours, "share": divide(milli_s, total)}
     reasons = [] if total else [NO_TIME]
     if only_used:
         reasons.append(NO_CAPACITY)

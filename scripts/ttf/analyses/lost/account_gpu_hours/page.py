@@ -4,8 +4,8 @@ import polars as pl
 
 from ttf.analyses.lost.account_gpu_hours import LEDGER, RUNNING, UNKNOWN
 from ttf.analyses.lost.account_gpu_hours.category_labels import LABELS
-from ttf.display.phrases import with_numbers
-from ttf.display.report_tables import Shown
+from ttf.display.phrases import fill_numbers
+from ttf.display.report_tables import PageTable
 from ttf.display.report_trace import Trace
 from ttf.display.section_head import Key
 from ttf.display.trace_numbers import Numbers
@@ -17,7 +17,7 @@ MOST_ABOVE = 0.05
 MOST_OPEN = 0.5
 
 
-@with_numbers
+@fill_numbers
 def productive(m: Numbers) -> list[Key]:
     """Return the productive share of capacity as a key value, if results and capacity are known."""
     open_hours = sum(m.value(f"ledger.{category}.gpu_hours", 0) for category in (RUNNING, UNKNOWN))
@@ -29,8 +29,8 @@ def productive(m: Numbers) -> list[Key]:
     return [Key("Productive", "[ledger.productive.share]", "of capacity, [ledger.capacity_gpu_hours] GPU-h")]
 
 
-def tables(trace: Trace) -> dict[str, Shown]:
+def tables(trace: Trace) -> dict[str, PageTable]:
     ledger = trace.table("ledger").filter(scope_by="all")
     ledger = ledger.with_columns(pl.col("category").replace_strict(LABELS))
     columns = [column for column in COLUMNS if ledger[column].count()]
-    return {"ledger": Shown(ledger, columns, LEDGER, longest=120)}
+    return {"ledger": PageTable(ledger, columns, LEDGER, longest=120)}

@@ -14,10 +14,10 @@ import numpy as np
 import polars as pl
 
 from ttf.analyses.lost.account_gpu_hours import ABOVE_CAPACITY, DOWN, FREE, FREE_WAITED, MAINTENANCE, NOT_WATCHED
-from ttf.analyses.queue.reconstruct_occupancy.holdings import GPU, Holdings
+from ttf.analyses.queue.reconstruct_occupancy.holdings import GPU, GpuAllocations
 from ttf.records.jobs import whole_gpus
-from ttf.records.outages.outage_records import of_nodes
-from ttf.stats.basics.order import distinct, first_of_each, order_by, running
+from ttf.records.outages.outage_records import select_nodes
+from ttf.stats.basics.order import cumulate_changes, distinct_values, run_starts, sort_order
 
 # Length of the windows that are accounted for one by one.
 WINDOW_S = 7 * 86_400
@@ -35,7 +35,7 @@ class Steps:
 
     @classmethod
     def from_changes(cls, times_s: np.ndarray, changes: np.ndarray) -> "Steps":
-        return cls(*running(np.asarray(times_s, np.int64), np.asarray(changes, np.int64)))
+        return cls(*cumulate_changes(np.asarray(times_s, np.int64), np.asarray(changes, np.int64)))
 
     def values_at(self, times_s: np.ndarray) -> np.ndarray:
         return np.append(0, self.values)[np.searchsorted(self.times_s, times_s, side="right")]
@@ -95,9 +95,9 @@ def unavailable_intervals(
     Intervals are clipped to the window and may overlap. Outages of whole servers count, those of their parts do not.
     """
     kind = pl.when("planned").then(UNAVAILABLE_KINDS.index(MAINTENANCE)).otherwise(UNAVAILABLE_KINDS.index(DOWN))
-    parts = [of_nodes(outages).select("node", start_s="start_s", end_s="seen_until_s", kind=kind.cast(pl.Int8))]
+    parts = [select_nodes(outages).select("node", start_s="start_s", end_s="seen_until_s", kind=kind.cast(pl.Int8))]
     if exposure is not None:
-        watched = of_nodes(exposure).sort("node", "from_s")
+        watched = select_nodes(exposure).sort("node", "from_s")
         latest_until_s = pl.col("until_s").cum_max().over("node")
         gaps = [
             watched.select("node", start_s=latest_until_s.shift(1).over("node").fill_null(begin_s), end_s="from_s"),
@@ -109,14 +109,14 @@ def unavailable_intervals(
     return all_intervals.filter(pl.col("start_s") < pl.col("end_s")).sort("node", "kind", "start_s", "end_s")
 
 
-def measure_unavailable(allocations: Holdings, spans: pl.DataFrame, watched: pl.Series) -> Unavailable:
+def measure_unavailable(allocations: GpuAllocations, spans: pl.DataFrame, watched: pl.Series) -> Unavailable:
     """Measure the capacity of the servers and what of it was unavailable.
 
     allocations: the GPUs in use on each server; spans: from `unavailable_intervals`; watched: names of further servers,
     beside those in the table of nodes or the placements.
     """
     span_servers, watched_servers = (
-        names.select(allocations.names.of(pl.col("node")).cast(pl.Int64)).to_series().to_numpy()
+        names.select(allocations.names.encode(pl.col("node")).cast(pl.Int64)).to_series().to_numpy()
         for names in (spans, watched.to_frame("node"))
     )
     span_values = [spans[name].to_numpy() for name in ("kind", "start_s", "end_s")]
@@ -151,9 +151,9 @@ def _sweep_servers(
     if not servers.size:
         return [(np.zeros(0, np.int64), np.zeros(0, np.int64)) for _ in UNAVAILABLE_KINDS]
     times = np.concatenate([start, end, from_s, to_s])
-    order = order_by(servers, times)
+    order = sort_order(servers, times)
     servers, times = servers[order], times[order]
-    last_of_time = np.append(first_of_each(servers, times)[1:], order.size) - 1
+    last_of_time = np.append(run_starts(servers, times)[1:], order.size) - 1
 
     def running_total(*parts: np.ndarray) -> np.ndarray:
         return np.cumsum(np.concatenate(parts)[order])[last_of_time]
@@ -161,7 +161,7 @@ def _sweep_servers(
     no_allocation_change, no_span_change = (np.zeros(2 * ids.size, np.int64) for ids in (alloc_server, span_server))
     used = running_total(gpu, -gpu, no_span_change)
     server_at, time_at = servers[last_of_time], times[last_of_time]
-    first_of_server = first_of_each(server_at)
+    first_of_server = run_starts(server_at)
     server, highest = server_at[first_of_server], -(-np.maximum.reduceat(used, first_of_server) // GPU) * GPU
     capacity_milli[server] = np.where(capacity_milli[server] > 0, capacity_milli[server], highest)
     unused = np.maximum(capacity_milli[server_at] - used, 0)
@@ -194,7 +194,7 @@ def account_in_windows(
     clipped = [(np.clip(times, edges_s[0], edges_s[-1]), change) for times, change in all_changes]
     windows = [(times - edges_s[0]) // window_s for times, _ in clipped]
     # Only windows in which something changes are accounted for apart.
-    nonempty = distinct(np.zeros(1, np.int64), *windows)
+    nonempty = distinct_values(np.zeros(1, np.int64), *windows)
     parts = (_split_by_window(index, *part, nonempty) for index, part in zip(windows, clipped, strict=True))
     changes_by_window = zip(*parts, strict=True)
     window_starts_s = (edges_s[0] + nonempty * window_s).tolist()
@@ -235,7 +235,7 @@ def split_unused(
     """
     edges = np.asarray(edges_s, np.int64)
     change_times = [steps.times_s for steps in (usage, *unavailable, *([] if waiting is None else [waiting]))]
-    times_s = distinct(edges, *(times[(edges[0] < times) & (times < edges[-1])] for times in change_times))
+    times_s = distinct_values(edges, *(times[(edges[0] < times) & (times < edges[-1])] for times in change_times))
     seconds, starts_s = np.diff(times_s), times_s[:-1]
     month = np.searchsorted(edges, starts_s, side="right") - 1
     unavailable_values = [steps.values_at(starts_s) for steps in unavailable]

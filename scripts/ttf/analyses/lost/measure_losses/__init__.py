@@ -1,7 +1,7 @@
 """What did failures cost, who had them, how do they repeat, and what would have saved some of it?"""
 
 from ttf.analyses.declaration import Analysis
-from ttf.engine.columns import clustered, ends, top_owners, wilson
+from ttf.engine.columns import clustered_columns, interval_columns, owner_columns, wilson_columns
 from ttf.engine.contract import REASON, count, name, number, reason, share, table, truth, whole_seconds, words
 
 _HOURS = "GPU-hours"
@@ -75,8 +75,8 @@ FAILURES_BY_OWNER = table(
     ended=count("Ended", "Jobs with success or failure.", unit="jobs"),
     failures=count("Failures", "Jobs that failed.", unit="jobs"),
     failure_share=share("Share", "Failures over ended jobs.", blank=REASON),
-    **wilson(blank=REASON),
-    **clustered(share),
+    **wilson_columns(blank=REASON),
+    **clustered_columns(share),
     failed_runs=count("Failed attempts", "Including those of jobs that then succeeded.", unit="attempts"),
     failed_gpu_hours=number("GPU-hours of failed attempts", "Their whole GPU time.", unit=_HOURS),
     failed_gpu_hours_share=share("Share of them", "Of the GPU time of failed attempts of all owners.", blank=REASON),
@@ -84,7 +84,7 @@ FAILURES_BY_OWNER = table(
 FAILURE_CONCENTRATION = table(
     "failure_concentration",
     "The top users, or accounts, by ended jobs or by failures, and their shares.",
-    **top_owners("ended (most ended jobs first) or failures (most failures first)."),
+    **owner_columns("ended (most ended jobs first) or failures (most failures first)."),
     ended=count("Ended", "Their jobs with success or failure.", unit="jobs"),
     ended_share=share("Share of ended", "Of the ended jobs of all owners."),
     failures=count("Failures", "Their jobs that failed.", unit="jobs"),
@@ -102,7 +102,7 @@ REPEATS = table(
     events=count("Events", "Jobs, groups or tries with the event.", blank=REASON, unit="failures"),
     unit=words("Unit", "Of the estimate: share, failures or s.", blank=REASON),
     estimate=number("Estimate", "Share, ratio or median time, in `unit`.", blank=REASON),
-    **ends(number, "the 95% CI, in `unit`, clustered by group", REASON),
+    **interval_columns(number, "the 95% CI, in `unit`, clustered by group", REASON),
     reason=reason("Why cells of the row are blank, or why the estimate has no interval."),
 )
 _NO_TRIAL, _TRIAL = "the scenario has no trial", "the scenario is a trial, or the column reason says why"
@@ -127,7 +127,7 @@ ANALYSIS = Analysis(
     question="What did failures cost, who had them, how do they repeat, and what would have saved some of it?",
     theme="lost",
     rank=10,
-    needs=["jobs", "lives_infra"],
+    needs=["jobs", "durations_infra"],
     uses=["attempts", "reasons", "placements"],
     settings={"lost_work": "lost_work"},
     tables=(LOST_WORK, LOST_WORK_ALL, LOST_WORK_BY_MONTH, FAILURES_BY_OWNER, FAILURE_CONCENTRATION, REPEATS, WHAT_IF),

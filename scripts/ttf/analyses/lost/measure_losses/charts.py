@@ -4,11 +4,11 @@ import altair as alt
 import polars as pl
 
 from ttf.display.charts.axes import percent_axis
-from ttf.display.charts.encodings import coloured, tips
-from ttf.display.charts.figure import Figure, Study, chart_of, figure, fitted, nothing_to_draw
+from ttf.display.charts.encodings import colour_by, tooltips
+from ttf.display.charts.figure import Figure, Study, empty_figure, fit_width, make_chart, make_figure
 from ttf.display.charts.theme import ACCENT, FAILURE, FAINT, INFRA, INK, OPEN, OPEN_LINE
 from ttf.engine import words
-from ttf.engine.words import gpus_label, listed, many, plural
+from ttf.engine.words import gpus_label, join_list, plural, plural_noun
 from ttf.records.infra import PROXY
 from ttf.records.inputs import Inputs
 
@@ -21,7 +21,7 @@ def gpu_hours_by_size(inputs: Inputs, study: Study) -> Figure:
     title = "GPU-hours by job size"
     sizes = inputs["lost_work"].filter((pl.col("gpus_high") > 0) & (pl.col("gpu_hours") > 0))
     if not sizes["failed_runs"].sum() and not sizes["infra_failures"].sum():
-        return nothing_to_draw(title, f"no {study.unit} that failed has GPU time")
+        return empty_figure(title, f"no {study.unit} that failed has GPU time")
     # Infrastructure may end a run that the trace does not count as failed; no bar may be negative.
     has_cause = sizes["infra_basis"][0] != PROXY
     infra = pl.col("infra_gpu_hours") if has_cause else pl.lit(0.0)
@@ -51,7 +51,7 @@ def gpu_hours_by_size(inputs: Inputs, study: Study) -> Figure:
     scale = alt.Scale(domain=[0, most_hours * (1.36 if study.narrow else 1.14)], nice=False)
     names = alt.Axis(domain=False, ticks=False, labelPadding=8, labelFontWeight="bold", labelColor=INK)
     y = alt.Y("gpus:N", sort=[row["gpus"] for row in totals], title="GPUs", axis=names)
-    bars = chart_of("parts").encode(
+    bars = make_chart("parts").encode(
         x=alt.X("from:Q", scale=scale, axis=axis),
         x2="to:Q",
         y=y,
@@ -59,12 +59,12 @@ def gpu_hours_by_size(inputs: Inputs, study: Study) -> Figure:
         stroke=alt.Stroke("part:N", scale=alt.Scale(domain=drawn_parts, range=strokes)),
     )
     bars = bars.mark_bar(height=15, strokeWidth=1)
-    texts = chart_of("ends").encode(x="hours:Q", y=y, text="label:N")
+    texts = make_chart("ends").encode(x="hours:Q", y=y, text="label:N")
     texts = texts.mark_text(align="left", dx=6, fontSize=12, color=INK)
     infra_note = ", of which ended by infrastructure," if has_cause else ""
-    size_texts = listed([f"{row['gpus']}: {row['label']} failed" for row in totals])
-    return figure(
-        fitted(bars + texts, study, 22 * len(totals) + 70),
+    size_texts = join_list([f"{row['gpus']}: {row['label']} failed" for row in totals])
+    return make_figure(
+        fit_width(bars + texts, study, 22 * len(totals) + 70),
         {"parts": rows, "ends": totals},
         study,
         title=title,
@@ -78,14 +78,14 @@ def failure_concentration(inputs, study: Study) -> Figure:
     """Draw the share of failures of the most active users, or accounts."""
     top, title = inputs["failure_concentration"], "Failures by user"
     if not top.height:
-        return nothing_to_draw(title, f"the trace names no owner of a {study.unit} that ended")
+        return empty_figure(title, f"the trace names no owner of a {study.unit} that ended")
     if not top["failures"].sum():
-        return nothing_to_draw(title, f"no {study.unit} failed")
+        return empty_figure(title, f"no {study.unit} failed")
     owner_by = "user" if "user" in top["owner_by"] else top["owner_by"][0]
     ranking = top.filter(pl.col("owner_by") == owner_by)
     owners = ranking["owners"][0]
     if owners < 2:
-        return nothing_to_draw(title, f"the trace has one {owner_by} only")
+        return empty_figure(title, f"the trace has one {owner_by} only")
     jobs = f"{study.units} of the most active"
     failed, ranked = "failures of the most active", "failures of those with the most failures"
     colours = {jobs: ACCENT, failed: FAILURE, ranked: FAINT}
@@ -98,26 +98,26 @@ def failure_concentration(inputs, study: Study) -> Figure:
     rows = list({(row["curve"], row["owners"]): row for row in rows}.values())
     rows += [{"curve": name, "top": 0, "owners": 0, "share": 0} for name in colours]
     ticks = [0, 0.01, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1]
-    axis = percent_axis(f"Share of the {many(owner_by)} (root scale)", values=ticks)
+    axis = percent_axis(f"Share of the {plural_noun(owner_by)} (root scale)", values=ticks)
     legend = {"title": None, "orient": "bottom", "direction": "vertical", "symbolType": "stroke", "labelLimit": 300}
-    lines = chart_of("curves").encode(
+    lines = make_chart("curves").encode(
         x=alt.X("top:Q", scale=alt.Scale(type="sqrt", domain=[0, 1]), axis=axis),
         y=alt.Y("share:Q", scale=alt.Scale(domain=[0, 1]), axis=percent_axis("Share of all")),
-        color=coloured("curve", colours, **legend),
+        color=colour_by("curve", colours, **legend),
         strokeDash=alt.StrokeDash("curve:N", scale=alt.Scale(domain=list(colours), range=[[1, 0], [1, 0], [4, 3]])),
         order="top:Q",
-        tooltip=[*tips("curve"), *tips(form=",", owners=many(owner_by)), *tips("share", form=".1%")],
+        tooltip=[*tooltips("curve"), *tooltips(form=",", owners=plural_noun(owner_by)), *tooltips("share", form=".1%")],
     )
     lines = lines.mark_line(strokeWidth=2, point=alt.OverlayMarkDef(size=28))
     # The last row holds all owners.
     ended, failures = ranking["ended"].max(), ranking["failures"].max()
     tenth = ranking.filter(ranked_by="ended", top_share=0.1).row(0, named=True)
-    return figure(
-        fitted(lines, study, 300),
+    return make_figure(
+        fit_width(lines, study, 300),
         {"curves": rows},
         study,
-        title=f"Failures of the most active {many(owner_by)}",
-        subtitle=f"Share of ended {study.units} and of failures that comes from so many {many(owner_by)}",
+        title=f"Failures of the most active {plural_noun(owner_by)}",
+        subtitle=f"Share of ended {study.units} and of failures that comes from so many {plural_noun(owner_by)}",
         caption=(
             f"n = {plural(owners, owner_by)}, {plural(ended, f'ended {study.unit}')}, {plural(failures, 'failure')}. "
             f"Dashed: ranked by failures instead of ended {study.units}."

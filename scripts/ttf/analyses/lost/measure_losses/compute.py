@@ -12,10 +12,10 @@ from ttf.analyses.lost.measure_losses.lost_work import (
 from ttf.analyses.lost.measure_losses.owners import OWNERS, concentration, failures_by_owner, owner_counts, owner_sums
 from ttf.analyses.lost.measure_losses.repeats import repeats, times_of_runs
 from ttf.analyses.lost.measure_losses.what_if import what_if, what_if_sums
-from ttf.engine.storage.partitions import partitions_of
-from ttf.records.clusters import READ_OF_JOBS
+from ttf.engine.storage.partitions import choose_partitions
+from ttf.records.clusters import JOB_CLUSTER_COLUMNS
 from ttf.records.inputs import Inputs
-from ttf.records.runs import Block, in_blocks, runs
+from ttf.records.runs import Block, build_runs, iterate_blocks
 
 # Columns from which runs are made.
 JOBS = ("user", "account", "outcome", "gpu_milli", "size")
@@ -40,9 +40,9 @@ def compute(inputs: Inputs) -> dict:
         run_times = pl.concat(part["times"] for part in parts)
         placements = inputs.scan("placements", PARTS) if "placements" in inputs else None
         attempt_jobs = inputs.read("attempts", ["job"])["job"] if "attempts" in inputs else None
-        partitions = partitions_of([jobs], PARTITION_ROWS, scratch_folder)
+        partitions = choose_partitions([jobs], PARTITION_ROWS, scratch_folder)
         repeats_table = repeats(jobs, run_times, partitions, placements, attempt_jobs)
-    clustered_jobs = inputs.scan("jobs", ["outcome", *OWNERS, *READ_OF_JOBS])
+    clustered_jobs = inputs.scan("jobs", ["outcome", *OWNERS, *JOB_CLUSTER_COLUMNS])
     return {
         "lost_work": lost_work(losses),
         "lost_work_all": lost_work_all(losses),
@@ -58,19 +58,19 @@ def _blocks(inputs: Inputs) -> Iterator[Block]:
     attempts = inputs.scan("attempts", ATTEMPTS) if "attempts" in inputs else None
     reasons = inputs.scan("reasons", REASONS) if "reasons" in inputs else None
     jobs = inputs.scan("jobs", [*JOBS, *(TIMES if attempts is None else [])])
-    return in_blocks(jobs, attempts, inputs.scan("lives_infra", ["event", "state", "basis"]), reasons)
+    return iterate_blocks(jobs, attempts, inputs.scan("durations_infra", ["event", "state", "basis"]), reasons)
 
 
 def sum_block(
     jobs: pl.DataFrame,
     attempts: pl.DataFrame | None,
-    infra_lives: pl.DataFrame,
+    infra_durations: pl.DataFrame,
     interval_s: int,
     begin_s: int | None,
     trials_s: Sequence[int],
 ) -> dict[str, pl.DataFrame]:
     """Return the partial sums of some jobs (`ttf.records.runs.Block`) from which the tables are made."""
-    block_runs = runs(jobs, attempts, infra_lives).collect()
+    block_runs = build_runs(jobs, attempts, infra_durations).collect()
     return {
         **owner_sums(jobs, block_runs),
         **loss_parts(block_runs, interval_s, begin_s),

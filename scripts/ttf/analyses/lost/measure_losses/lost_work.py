@@ -12,9 +12,9 @@ from datetime import UTC, datetime
 import polars as pl
 
 from ttf.analyses.lost.measure_losses import LOST_WORK, LOST_WORK_ALL, LOST_WORK_BY_MONTH, SMALL_GPUS
-from ttf.records.jobs import Frame, doubling
+from ttf.records.jobs import Frame, doubling_bucket
 from ttf.records.runs import GPU_HOUR, gpu_time
-from ttf.stats.shares import part_of
+from ttf.stats.shares import divide
 
 # An hour of one GPU, in milli-GPU half seconds.
 _GPU_HOUR = 2 * GPU_HOUR
@@ -34,11 +34,11 @@ NO_END = "attempts without a recorded end: no GPU time, no month"
 def loss_parts(runs: Frame, checkpoint_interval_s: int, begin_s: int | None = None) -> dict[str, pl.DataFrame]:
     """Return the parts from which `loss_sums` of a whole trace is made, for the runs of some of its jobs.
 
-    runs: `ttf.records.runs.runs`. begin_s: first moment of the trace, on its clock. sums: by size of the run and month.
-    preempted, restarts: the runs that `linked_preemptions` reads.
+    runs: `ttf.records.runs.build_runs`. begin_s: first moment of the trace, on its clock. sums: by size of the run and
+    month. preempted, restarts: the runs that `linked_preemptions` reads.
     """
     keys = {
-        "gpus_high": doubling((pl.col("gpu_milli") + 999) // 1000),
+        "gpus_high": doubling_bucket((pl.col("gpu_milli") + 999) // 1000),
         "start_s": _month_start(begin_s),
         "infra_basis": pl.col("basis"),
         "checkpoint_interval_s": pl.lit(checkpoint_interval_s),
@@ -123,8 +123,8 @@ def lost_work_all(sums: pl.DataFrame) -> pl.DataFrame:
     (totals,) = sums.select(pl.exclude(_KEYS).sum()).iter_rows(named=True)
     large_failed = sum(sums.filter(pl.col("gpus_high") > SMALL_GPUS)["failed_gpu"].to_list())
     row = _loss_cells(totals, totals["gpu"], sums)
-    row["first_order_gpu_hours_share"] = part_of(totals["first_order"], totals["gpu"])
-    row["failed_above_8_gpus_share"] = part_of(large_failed, totals["failed_gpu"])
+    row["first_order_gpu_hours_share"] = divide(totals["first_order"], totals["gpu"])
+    row["failed_above_8_gpus_share"] = divide(large_failed, totals["failed_gpu"])
     return LOST_WORK_ALL.frame([row])
 
 
@@ -141,7 +141,7 @@ def lost_work_by_month(sums: pl.DataFrame, begin_s: int | None, end_s: int | Non
     total = sum(month_sums["gpu"].to_list())
     rows = []
     for row in month_sums.iter_rows(named=True):
-        losses = _loss_cells(row, row["gpu"], sums) | {"gpu_hours_share": part_of(row["gpu"], total)}
+        losses = _loss_cells(row, row["gpu"], sums) | {"gpu_hours_share": divide(row["gpu"], total)}
         from_s, trace_start_s = row["start_s"], begin_s or 0
         if from_s is None:
             rows.append(losses | {"reason": "; ".join(filter(None, [NO_END, losses["reason"]]))})
@@ -208,7 +208,7 @@ def _loss_cells(row: dict, total: int, sums: pl.DataFrame) -> dict:
     }
     for name in ("gpu", "failed_gpu", "infra_gpu"):
         losses[f"{name}_hours"] = row[name] / _GPU_HOUR
-        losses[f"{name}_hours_share"] = part_of(row[name], total)
+        losses[f"{name}_hours_share"] = divide(row[name], total)
     if has_preemptions:
         losses |= {"preemptions": row["preemptions"], "second_order_gpu_hours": row["second_order"] / _GPU_HOUR}
     else:

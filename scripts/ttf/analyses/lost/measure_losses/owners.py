@@ -7,8 +7,8 @@ import polars as pl
 from ttf.analyses.lost.measure_losses import FAILURE_CONCENTRATION, FAILURES_BY_OWNER
 from ttf.records.jobs import Frame, join_reasons
 from ttf.records.runs import GPU_HOUR, gpu_time
-from ttf.stats.clustered import beside, clustered_shares
-from ttf.stats.shares import ENDED, failure_shares, part_of
+from ttf.stats.clustered import clustered_shares, join_clustered
+from ttf.stats.shares import ENDED, divide, failure_share_columns
 
 OWNERS = ("user", "account")
 NO_FAILED_TIME = "no failed attempt has GPU time"
@@ -19,7 +19,8 @@ TOP_PERCENT = (1, 2, 5, *range(10, 101, 10))
 def owner_sums(jobs: Frame, runs: Frame) -> dict[str, pl.DataFrame]:
     """Return by kind of owner the sums over some jobs and their runs from which `owner_counts` is made.
 
-    jobs: user, account, outcome; runs: `ttf.records.runs.runs` of the same jobs. Jobs without an owner are excluded.
+    jobs: user, account, outcome; runs: `ttf.records.runs.build_runs` of the same jobs. Jobs without an owner are
+    excluded.
     """
     cost = {"failed_runs": pl.len().cast(pl.Int64), "failed_gpu": gpu_time().sum()}
     sums_by_kind = {}
@@ -63,16 +64,16 @@ def failures_by_owner(owners: Mapping[str, pl.DataFrame], n_owners: int, jobs: F
         failed_gpu = top["failed_gpu"].to_list()
         table = top.with_columns(
             owner_by=pl.lit(owner_by),
-            **failure_shares(top),
+            **failure_share_columns(top),
             failed_gpu_hours=pl.Series([value / GPU_HOUR for value in failed_gpu], dtype=pl.Float64),
-            failed_gpu_hours_share=pl.Series([part_of(value, total) for value in failed_gpu], dtype=pl.Float64),
+            failed_gpu_hours_share=pl.Series([divide(value, total) for value in failed_gpu], dtype=pl.Float64),
             reason=join_reasons(
                 {"no job of this owner ended": pl.col("ended") == 0, NO_FAILED_TIME: pl.lit(not total)}
             ),
         )
         owner_jobs = jobs.lazy().filter(pl.col(owner_by).is_in(top["owner"].implode())).with_columns(owner=owner_by)
         clustered = clustered_shares(owner_jobs, ["owner"], ENDED["failures"], ENDED["ended"])
-        parts.append(FAILURES_BY_OWNER.typed(beside(table, clustered, ["owner"])))
+        parts.append(FAILURES_BY_OWNER.typed(join_clustered(table, clustered, ["owner"])))
     return pl.concat(parts)
 
 
@@ -99,7 +100,7 @@ def concentration(owners: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
                 row = row_keys | {"top_share": percent / 100, "owners_in_top": top.height}
                 for name, total in totals.items():
                     top_sum = sum(top[name].to_list())
-                    row |= {name: top_sum, f"{name}_share": part_of(top_sum, total)}
+                    row |= {name: top_sum, f"{name}_share": divide(top_sum, total)}
                 row["failed_gpu_hours"] = row["failed_gpu"] / GPU_HOUR
                 rows.append(row | {"failed_gpu_hours_share": row["failed_gpu_share"]})
     return FAILURE_CONCENTRATION.frame(rows)

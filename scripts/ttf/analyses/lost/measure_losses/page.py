@@ -7,11 +7,11 @@ import polars as pl
 from ttf.analyses.lost.account_gpu_hours.page import productive
 from ttf.analyses.lost.measure_losses import FAILURES_BY_OWNER, LOST_WORK, LOST_WORK_BY_MONTH, REPEATS, WHAT_IF
 from ttf.analyses.lost.measure_losses.what_if import NO_CERTAIN_RETRY, NO_RETRY, TRIAL
-from ttf.display.phrases import with_numbers
-from ttf.display.report_tables import CLUSTERED, Interval, Shown, in_words, texts, with_sizes
+from ttf.display.phrases import fill_numbers
+from ttf.display.report_tables import CLUSTERED, Interval, PageTable, add_size_labels, format_estimate, format_rows
 from ttf.display.report_trace import Trace
 from ttf.display.section_head import Head, Key, Line
-from ttf.display.statement_rules import failed_time_is_bound, few_gpus, r12_few_gpus
+from ttf.display.statement_rules import few_gpus_sentence, is_failed_time_bound, r12_few_gpus
 from ttf.display.trace_numbers import Numbers
 from ttf.engine import words
 from ttf.records.infra import PROXY
@@ -46,9 +46,9 @@ _GROUP_LABELS = {
 }
 
 
-@with_numbers
+@fill_numbers
 def head(trace: Trace, m: Numbers) -> Head | Line:
-    unit = trace.about["unit"]
+    unit = trace.info["unit"]
     if not m.value("lost_work.runs", 0):
         return Line("Lost GPU time", f"no {unit} has run", "lost_work", checked=False)
     if not m["lost_work.failed_runs"] and not m["lost_work.infra_failures"]:
@@ -57,7 +57,9 @@ def head(trace: Trace, m: Numbers) -> Head | Line:
         reason = "no failed attempt has a GPU and a known run time"
         return Line("Lost GPU time", reason, "lost_work", checked=False)
     if r12_few_gpus(m):
-        return Line("Lost GPU time", f"{few_gpus(m, unit)}: the time is theirs alone", "lost_work", checked=False)
+        return Line(
+            "Lost GPU time", f"{few_gpus_sentence(m, unit)}: the time is theirs alone", "lost_work", checked=False
+        )
     sentences = ["Not all of this time is lost: work saved in a checkpoint remains. Checkpoints are not recorded."]
     if m["lost_work.failed_without_time"]:
         sentences.append("Failed attempts without a recorded run time ([lost_work.failed_without_time]) add none.")
@@ -70,7 +72,7 @@ def head(trace: Trace, m: Numbers) -> Head | Line:
     )
 
 
-@with_numbers
+@fill_numbers
 def lines(trace: Trace, m: Numbers) -> list[Line]:
     if not m.value("lost_work.runs", 0) or m.has("lost_work.second_order_gpu_hours"):
         return []
@@ -79,7 +81,7 @@ def lines(trace: Trace, m: Numbers) -> list[Line]:
 
 def _format_claim(m: Numbers) -> str:
     usage = "Failed attempts used [lost_work.failed_gpu_hours] GPU-hours"
-    if failed_time_is_bound(m):
+    if is_failed_time_bound(m):
         return usage.replace("used", "used at least")
     if m["lost_work.failed_above_8_gpus_share"] >= 0.5:
         return f"{usage}; [lost_work.failed_above_8_gpus_share] of them on more than 8 GPUs"
@@ -114,18 +116,18 @@ def _list_keys(m: Numbers) -> list[Key]:
     return keys
 
 
-def tables(trace: Trace) -> dict[str, Shown]:
+def tables(trace: Trace) -> dict[str, PageTable]:
     sizes, months = trace.table("lost_work"), trace.table("lost_work_by_month").tail(MOST_MONTHS)
     owners = trace.table("failures_by_owner").group_by("owner_by", maintain_order=True).head(MOST_OWNERS)
     page_tables = {}
     # If nothing failed, a sentence says so instead.
     if sizes.select(pl.sum_horizontal("failed_runs", "infra_failures", "preemptions").sum()).item():
-        labelled = with_sizes(sizes)
+        labelled = add_size_labels(sizes)
         columns = {"gpus": ("GPUs", str)} | dict.fromkeys(_nonblank(labelled, LOSSES))
-        page_tables["lost-work"] = Shown(labelled, columns, LOST_WORK)
-        names = texts(months, ("window", "complete"), lambda name, whole: name if whole else f"{name} (in part)")
+        page_tables["lost-work"] = PageTable(labelled, columns, LOST_WORK)
+        names = format_rows(months, ("window", "complete"), lambda name, whole: name if whole else f"{name} (in part)")
         labelled = months.with_columns(window=names.fill_null("no recorded end"))
-        page_tables["lost-work-by-month"] = Shown(
+        page_tables["lost-work-by-month"] = PageTable(
             labelled, ("window", *_nonblank(labelled, LOSSES)), LOST_WORK_BY_MONTH
         )
     if owners["failures"].sum():
@@ -134,16 +136,16 @@ def tables(trace: Trace) -> dict[str, Shown]:
             "failure_share": CLUSTERED,
             **dict.fromkeys(("failed_gpu_hours", "failed_gpu_hours_share")),
         }
-        page_tables["owners"] = Shown(owners, columns, FAILURES_BY_OWNER, "owner_by")
+        page_tables["owners"] = PageTable(owners, columns, FAILURES_BY_OWNER, "owner_by")
     repeats = _format_estimates(trace.table("repeats").filter(pl.col("estimate").is_not_null()))
     columns = dict.fromkeys(("measure", "n", "groups"))
     columns |= {"estimate": Interval(worded=str, low="ci_low", high="ci_high")}
-    page_tables["repeats"] = Shown(repeats, columns, REPEATS, "group")
+    page_tables["repeats"] = PageTable(repeats, columns, REPEATS, "group")
     scenarios = trace.table("what_if").filter(pl.col("net_gpu_hours").is_not_null())
-    scenarios = scenarios.with_columns(scenario=texts(scenarios, ("scenario", "trial_s"), _scenario_label))
-    unit = (f"{trace.about['unit'].capitalize()}s", words.count)
+    scenarios = scenarios.with_columns(scenario=format_rows(scenarios, ("scenario", "trial_s"), _scenario_label))
+    unit = (f"{trace.info['unit'].capitalize()}s", words.count)
     columns = {name: unit if name == "n" else None for name in _nonblank(scenarios, SCENARIOS)}
-    return page_tables | {"what-if": Shown(scenarios, columns, WHAT_IF)}
+    return page_tables | {"what-if": PageTable(scenarios, columns, WHAT_IF)}
 
 
 def _nonblank(frame: pl.DataFrame, columns: Sequence[str]) -> list[str]:
@@ -160,7 +162,9 @@ def _format_estimates(repeats: pl.DataFrame) -> pl.DataFrame:
     """Return estimates and limits formatted by their unit, with the label of their kind of group."""
     format_by_unit = {"share": words.share, "s": words.duration, "failures": words.number}
     names = ("estimate", "ci_low", "ci_high")
-    estimates = [in_words(row, format_by_unit[unit]) for unit, *row in repeats.select("unit", *names).iter_rows()]
+    estimates = [
+        format_estimate(row, format_by_unit[unit]) for unit, *row in repeats.select("unit", *names).iter_rows()
+    ]
     return repeats.with_columns(
         pl.col("measure").replace_strict(_MEASURE_LABELS),
         *pl.DataFrame(estimates, schema=dict.fromkeys(names, pl.String), orient="row").get_columns(),

@@ -11,7 +11,7 @@ from ttf.analyses.lost.measure_losses import REPEATS
 from ttf.engine.exact_sums import dot
 from ttf.engine.storage.partitions import Partitions
 from ttf.records.jobs import Frame
-from ttf.stats.basics.name_codes import Numbers
+from ttf.stats.basics.name_codes import NameNumbers
 from ttf.stats.durations.survival import survival_summary
 from ttf.stats.shares import wilson_interval
 
@@ -113,7 +113,7 @@ def part_retries(placements: pl.LazyFrame, attempt_jobs: pl.Series | None = None
 def times_of_runs(runs: Frame) -> pl.DataFrame:
     """Return duration_s, failed of jobs of several runs: from the first start to the end of the first failed run.
 
-    runs: `ttf.records.runs.runs`.
+    runs: `ttf.records.runs.build_runs`.
     """
     is_several = pl.col("again") | pl.col("again").shift(-1, fill_value=False)
     retried = runs.lazy().filter(is_several).select("job", "start_s", "end_s", "failed").collect()
@@ -184,8 +184,8 @@ def share_over_groups(counts: Counter) -> dict:
 
 
 def _number_groups(jobs: pl.LazyFrame, group_by: str) -> pl.DataFrame:
-    numbers = Numbers()
-    group = numbers.of(pl.col(group_by)).cast(pl.Int64)
+    numbers = NameNumbers()
+    group = numbers.encode(pl.col(group_by)).cast(pl.Int64)
     return jobs.select("start_s", "end_s", "failed", group=group).collect(engine="streaming")
 
 

@@ -12,7 +12,7 @@ from ttf.analyses.lost.measure_losses import WHAT_IF
 from ttf.records.infra import PROXY
 from ttf.records.jobs import Frame
 from ttf.records.runs import GPU_HOUR, gpu_time
-from ttf.stats.shares import part_of
+from ttf.stats.shares import divide
 
 TRIAL, NO_RETRY, NO_CERTAIN_RETRY = "trial_on_one_gpu", "no_retry", "no_retry_of_deterministic"
 ONE_GPU_MILLI = 1000
@@ -27,7 +27,7 @@ NO_REASONS = "the trace gives no reasons of failures"
 def what_if_sums(runs: Frame, trials_s: Sequence[int]) -> pl.DataFrame:
     """Return the sums from which `what_if` is made: one row of integers that add up over runs of different jobs.
 
-    runs: `ttf.records.runs.runs`. trials_s: each 1 s or longer.
+    runs: `ttf.records.runs.build_runs`. trials_s: each 1 s or longer.
     """
     # On the basis `proxy` every failure is an infra failure, so it excuses none.
     is_excused = (pl.col("infra") & (pl.col("basis") != PROXY)) | pl.col("timed_out")
@@ -131,4 +131,4 @@ def _to_hours(row: dict, total: int) -> dict:
     if "given_up" in row:
         amounts["given_up"] = row["given_up_gpu"]
     row = row | {f"{name}_gpu_hours": amount / GPU_HOUR for name, amount in amounts.items()}
-    return row | {"net_share": part_of(net, total), "reason": None if total else NO_TIME}
+    return row | {"net_share": divide(net, total), "reason": None if total else NO_TIME}

@@ -1,7 +1,7 @@
 """Which nodes fail more than their use explains?"""
 
 from ttf.analyses.declaration import Analysis
-from ttf.engine.columns import NO_CLUSTERS, clustered
+from ttf.engine.columns import NO_CLUSTERS, clustered_columns
 from ttf.engine.contract import REASON, count, name, number, seconds, share, table, truth, whole_seconds, words
 
 _NO_DATES = "components at risk have no dates"
@@ -16,7 +16,7 @@ LEMON_NODES = table(
     "lemon_nodes",
     "A node with runs in the window, or a component in service: its failures and those expected from its fleet.",
     "nodes",
-    node=name("Node", "Name of the node.", of="node"),
+    node=name("Node", "Name of the node.", name_kind="node"),
     fleet=words("Fleet", "Nodes of the same GPU type or system, with which it is compared."),
     basis=words("Basis", "How failures are attributed: state, event, proxy (all failures) or component."),
     window_from_s=whole_seconds("Window from", "Start of the window.", blank=_NO_DATES),
@@ -98,7 +98,7 @@ LEMON_EFFECT = table(
     mttf_s=seconds("Node time per failure", "Node time per failure of all nodes.", "no failure, or no time at risk"),
     ci_low_s=seconds("Interval from", "Lower bound of the 95% CI (Garwood).", blank=_NO_TIME),
     ci_high_s=seconds("Interval to", "Upper bound of the 95% CI.", blank="no failure, or no time at risk"),
-    **clustered(seconds, "_s", NO_CLUSTERS),
+    **clustered_columns(seconds, "_s", NO_CLUSTERS),
     failures_without=count("without these nodes", "Failures of the other nodes.", blank=REASON),
     exposure_without_s=whole_seconds("Time at risk without", "Node time of the other nodes.", blank=REASON),
     mttf_without_s=seconds("Node time per failure", "Node time per failure of the other nodes.", blank=REASON),
@@ -113,7 +113,7 @@ ANALYSIS = Analysis(
     question="Which nodes fail more than their use explains?",
     theme="nodes",
     rank=20,
-    needs=["lives_infra"],
+    needs=["durations_infra"],
     uses=["placements"],
     applies=lambda trace: "placements" in trace.products or (not trace.has_jobs and trace.unit == "node"),
     settings={

@@ -8,11 +8,11 @@ import numpy as np
 import polars as pl
 from scipy.special import pdtrc
 
-from ttf.analyses.nodes.find_lemon_nodes.excess import OrdinaryRates, typical_detectable
+from ttf.analyses.nodes.find_lemon_nodes.excess import OrdinaryRates, median_detectable_ratio
 from ttf.display.charts.axes import log_domain, log_scale, log_ticks
-from ttf.display.charts.encodings import picked, tips
-from ttf.display.charts.figure import Figure, Study, chart_of, figure, fitted, nothing_to_draw
-from ttf.display.charts.text import labels
+from ttf.display.charts.encodings import pick_columns, tooltips
+from ttf.display.charts.figure import Figure, Study, empty_figure, fit_width, make_chart, make_figure
+from ttf.display.charts.text import make_labels
 from ttf.display.charts.theme import CANCELLED, FAILURE, FAINT, INK
 from ttf.engine.words import number, plural, share
 from ttf.records.inputs import Inputs
@@ -36,10 +36,10 @@ def lemon_funnel(inputs: Inputs, study: Study) -> Figure:
     tested = nodes.filter(pl.col("p_value").is_not_null() & (pl.col("expected") > 0))
     if not tested.height:
         reason = _unattributed(nodes) or "no node has failures to be compared with those of others"
-        return nothing_to_draw(title, reason)
+        return empty_figure(title, reason)
     lemons = tested.filter("lemon")
     shown_lemons, other_nodes = lemons.head(MOST_LEMONS), tested.filter(~pl.col("lemon"))
-    names = labels(shown_lemons["node"])
+    names = make_labels(shown_lemons["node"])
     rows = [_dot(row, names[row["node"]], lemon=True) for row in shown_lemons.iter_rows(named=True)]
     rows += _bin_nodes(other_nodes)
     # No significant node is below the line, although its test is not of a Poisson count.
@@ -61,8 +61,8 @@ def lemon_funnel(inputs: Inputs, study: Study) -> Figure:
     if (n_more := lemons.height - MOST_LEMONS) > 0:
         caption += f" Marked: the {MOST_LEMONS} of lowest p; {n_more:,} more are in lemon_nodes.csv."
     summary = f"{lemons.height:,} of {plural(tested.height, 'node')} significant"
-    return figure(
-        fitted(_funnel(domain, top), study, _HEIGHT),
+    return make_figure(
+        fit_width(_funnel(domain, top), study, _HEIGHT),
         {"nodes": rows, "limit": limit},
         study,
         title=title,
@@ -76,7 +76,7 @@ def lemon_funnel(inputs: Inputs, study: Study) -> Figure:
 def _dot(row: dict, name: str, nodes: int = 1, lemon: bool = False) -> dict:
     q = "–" if row["q_spread"] is None else f"{row['q_spread']:.2g}"
     dot = {"node": name, "ratio": row["counted"] / row["expected"], "q": q, "nodes": nodes, "lemon": lemon}
-    return dot | picked(row, "expected", "counted")
+    return dot | pick_columns(row, "expected", "counted")
 
 
 def _bin_nodes(nodes: pl.DataFrame) -> list[dict]:
@@ -131,17 +131,17 @@ def _funnel(domain: list[float], top: float) -> alt.LayerChart:
     axis = alt.Axis(values=log_ticks(domain), format=",.6~g")
     x = alt.X("expected:Q", title="Failures expected (logarithmic)", scale=log_scale(domain), axis=axis)
     y = alt.Y("ratio:Q", title="Counted over expected", scale=alt.Scale(domain=[0, top], nice=False))
-    base = chart_of("nodes").encode(x=x, y=y)
-    tooltip = [*tips("node"), *tips(form=",.4~g", counted="failures that count")]
+    base = make_chart("nodes").encode(x=x, y=y)
+    tooltip = [*tooltips("node"), *tooltips(form=",.4~g", counted="failures that count")]
     dots = base.mark_circle(opacity=0.75).encode(
         size=alt.Size("nodes:Q", scale=alt.Scale(type="sqrt", range=[28, 260], zero=False), legend=None),
         color=alt.condition("datum.lemon", alt.value(FAILURE), alt.value(CANCELLED)),
-        tooltip=[*tooltip, *tips("expected", form=",.3~g", ratio="counted over expected"), *tips(q="q-value")],
+        tooltip=[*tooltip, *tooltips("expected", form=",.3~g", ratio="counted over expected"), *tooltips(q="q-value")],
     )
     names = base.transform_filter("isValid(datum.label)")
     names = names.mark_text(align="left", dx=7, dy=-3, fontSize=10, color=INK, limit=140)
-    line = chart_of("limit").mark_line(strokeDash=[5, 4], color=FAINT, strokeWidth=1.5).encode(x=x, y=y)
-    reference_line = chart_of("nodes").mark_rule(color=FAINT).encode(y=alt.datum(1))
+    line = make_chart("limit").mark_line(strokeDash=[5, 4], color=FAINT, strokeWidth=1.5).encode(x=x, y=y)
+    reference_line = make_chart("nodes").mark_rule(color=FAINT).encode(y=alt.datum(1))
     return alt.layer(reference_line, line, dots, names.encode(text="label:N"))
 
 
@@ -154,7 +154,7 @@ def _unattributed(nodes: pl.DataFrame) -> str:
 
 
 def _detectable_words(tested: pl.DataFrame) -> str:
-    ratio = typical_detectable(tested)
+    ratio = median_detectable_ratio(tested)
     if ratio is None:
         return ""
     reference = "the failures expected" if tested["basis"][0] == "proxy" else "the fleet's rate"

@@ -4,7 +4,7 @@ The signals are those of Kokolis et al. (2025, section 7) that a trace supports.
 and the unlucky nodes. So each node is tested against its fleet (nodes of the same GPU type, or of the same system for a
 component trace), one-sided, with the p-values of all nodes adjusted after Benjamini and Hochberg (1995).
 
-What the tests count depends on how failures are attributed (`basis` of lives_infra.parquet):
+What the tests count depends on how failures are attributed (`basis` of durations_infra.parquet):
 
 - Infrastructure (`state`, `event`) and components: given the fleet's failures, a node's share of them follows its share
   of the exposure: a conditional binomial test (Przyborowski and Wilenski 1940). An attempt on one node fails there. A
@@ -42,18 +42,18 @@ from ttf.analyses.nodes.find_lemon_nodes.excess import (
     CONFIDENCE,
     OrdinaryRates,
     benjamini_hochberg,
+    compare_by_exposure,
     compare_by_trials,
-    compared_by_exposure,
     detectable_trial_ratio,
     divide_failures,
+    median_detectable_ratio,
+    next_threshold,
     ordinary_nodes,
-    threshold_of_next,
-    typical_detectable,
     with_posterior,
     with_power,
 )
 from ttf.analyses.nodes.find_lemon_nodes.node_runs import (
-    LIVES_READ,
+    DURATIONS_READ,
     Runs,
     last_window,
     read_basis,
@@ -62,11 +62,11 @@ from ttf.analyses.nodes.find_lemon_nodes.node_runs import (
 )
 from ttf.analyses.nodes.find_lemon_nodes.trial_odds import chances_by_order
 from ttf.engine.exact_sums import group_sums
-from ttf.engine.storage.partitions import Partitions, partitions_of
+from ttf.engine.storage.partitions import Partitions, choose_partitions
 from ttf.records.infra import EVENT
 from ttf.records.inputs import Inputs
 from ttf.records.jobs import choose_text, conform
-from ttf.stats.basics.order import first_of_each
+from ttf.stats.basics.order import run_starts
 from ttf.stats.clustered import Clusters
 from ttf.stats.durations.mttf import SECONDS_A_DAY, garwood_interval
 
@@ -81,15 +81,15 @@ def compute(inputs: Inputs) -> dict:
     settings = inputs.settings
     rate = settings.false_discovery
     if "placements" in inputs:
-        lives, placements = inputs.scan("lives_infra", LIVES_READ), inputs.scan("placements")
-        days = settings.window_days if read_basis(lives) == "proxy" else settings.infra_window_days
+        durations, placements = inputs.scan("durations_infra", DURATIONS_READ), inputs.scan("placements")
+        days = settings.window_days if read_basis(durations) == "proxy" else settings.infra_window_days
         window = last_window(placements, days)
         with inputs.scratch() as folder:
-            partitions = partitions_of([placements], PARTITION_ROWS, folder)
-            tables = lemon_nodes(placements, lives, [window, *split_window(window)], rate, partitions)
+            partitions = choose_partitions([placements], PARTITION_ROWS, folder)
+            tables = lemon_nodes(placements, durations, [window, *split_window(window)], rate, partitions)
     else:
-        lives = inputs.read("lives_infra", ("unit_id", "event", "duration_s", settings.fleet_by))
-        tables = [lemon_components(rows, settings.fleet_by, rate) for rows in (lives, *split_in_halves(lives))]
+        durations = inputs.read("durations_infra", ("unit_id", "event", "duration_s", settings.fleet_by))
+        tables = [lemon_components(rows, settings.fleet_by, rate) for rows in (durations, *split_in_halves(durations))]
     return {
         "lemon_nodes": tables[0],
         "lemon_summary": summarise_nodes(tables[0]),
@@ -102,7 +102,7 @@ def summarise_nodes(nodes: pl.DataFrame) -> pl.DataFrame:
     tested = nodes.drop_nulls("p_value")
     lemons, failures = tested.filter("lemon"), int(nodes["failures"].sum())
     row = {"nodes": nodes.height, "tested": tested.height, "lemons": lemons.height, "failures": failures}
-    row |= {"counted": int(tested["counted"].sum()), "detectable_ratio": typical_detectable(tested)}
+    row |= {"counted": int(tested["counted"].sum()), "detectable_ratio": median_detectable_ratio(tested)}
     row |= {"window_failures": 0, "unattributed": 0}
     for first in nodes.head(1).iter_rows(named=True):
         row |= {name: first[name] for name in ("basis", "window_failures", "attributed_share")}
@@ -173,14 +173,14 @@ def shared_failures(runs: Runs, basis: str, window: tuple[int, int]) -> pl.DataF
 
 def lemon_nodes(
     placements: pl.LazyFrame,
-    lives: pl.LazyFrame,
+    durations: pl.LazyFrame,
     windows: Sequence[tuple[int, int]],
     false_discovery: float,
     partitions: Partitions,
 ) -> list[pl.DataFrame]:
     """Test the nodes of each window against their fleets.
 
-    placements, lives: see `runs_by_node`. windows: (start, end) in seconds; all are in the first. false_discovery:
+    placements, durations: see `runs_by_node`. windows: (start, end) in seconds; all are in the first. false_discovery:
     false-discovery rate of the tests. partitions: of the placements; one at a time is in memory.
 
     Returns For each window LEMON_NODES, significant nodes first, then by p-value. placements: of the node's runs;
@@ -197,7 +197,7 @@ def lemon_nodes(
     the same against ordinary nodes; lemon: q_spread is at most `false_discovery`. posterior_*: see `with_posterior`.
     detectable_ratio: see `with_power`, with basis `proxy` `detectable_trial_ratio`. A blank has a `reason`.
     """
-    basis = read_basis(lives)
+    basis = read_basis(durations)
 
     def count_partition(partition: int, runs: Runs) -> list[_PartitionCounts]:
         counts = []
@@ -209,7 +209,9 @@ def lemon_nodes(
         return counts
 
     # map, not a loop: a loop variable would keep the runs of one partition in memory while the next is read.
-    partition_counts = map(count_partition, itertools.count(), runs_by_node(placements, lives, windows[0], partitions))
+    partition_counts = map(
+        count_partition, itertools.count(), runs_by_node(placements, durations, windows[0], partitions)
+    )
     window_counts = zip(windows, zip(*partition_counts, strict=True), strict=True)
     days = _count_days(windows[0][1] - windows[0][0])
     return [_test_nodes(counts, basis, window, days, false_discovery) for window, counts in window_counts]
@@ -254,16 +256,16 @@ def _test_nodes(
     return _finish_table(tested, window)
 
 
-def lemon_components(lives: pl.DataFrame, fleet_by: str, false_discovery: float) -> pl.DataFrame:
+def lemon_components(durations: pl.DataFrame, fleet_by: str, false_discovery: float) -> pl.DataFrame:
     """Test the nodes of a component trace against their fleets, over their whole time in service (LEMON_NODES).
 
-    lives: lives_infra of components, with the column `fleet_by`. They have no dates, so there is no window. out_count:
-    the node's outages, which are its failures; counted excludes those within a day of the previous repair.
+    durations: durations_infra of components, with the column `fleet_by`. They have no dates, so there is no window.
+    out_count: the node's outages, which are its failures; counted excludes those within a day of the previous repair.
     """
     is_repeated = (pl.col("duration_s") < SECONDS_A_DAY) & (pl.int_range(pl.len()).over("unit_id") > 0)
     is_failure = (pl.col("event") == EVENT).fill_null(False)
     nodes = (
-        lives.filter(pl.col("duration_s").is_not_null())
+        durations.filter(pl.col("duration_s").is_not_null())
         .with_columns(is_failure=is_failure, is_counted=is_failure & ~is_repeated)
         .group_by(node=pl.col("unit_id"))
         .agg(
@@ -291,12 +293,12 @@ def select_trials(runs: Runs, nodes: pl.DataFrame, window: tuple[int, int]) -> p
     start = runs.start[runs.trials]
     rows = runs.trials[(start >= low) & (start < high)]
     node, user, day = runs.node[rows], runs.user[rows], runs.start[rows] // SECONDS_A_DAY
-    first_of_day = first_of_each(node, user, day)
+    first_of_day = run_starts(node, user, day)
     rows, node, user, day = rows[first_of_day], node[first_of_day], user[first_of_day], day[first_of_day]
     # Number of earlier days with a failure of the same user on the node.
     failed = runs.failed[rows]
     failures = np.cumsum(failed) - failed
-    starts = first_of_each(node, user)
+    starts = run_starts(node, user)
     is_trial = failures == np.repeat(failures[starts], np.diff(starts, append=rows.size))
     fleet = np.zeros(runs.nodes.len(), np.int64)
     fleet[runs.nodes.search_sorted(nodes["node"]).to_numpy()] = runs.gpu_types.search_sorted(nodes["fleet"]).to_numpy()
@@ -342,21 +344,23 @@ def informative_trials(trials: pl.LazyFrame, chances: pl.DataFrame) -> pl.DataFr
     )
 
 
-def split_in_halves(lives: pl.DataFrame) -> list[pl.DataFrame]:
+def split_in_halves(durations: pl.DataFrame) -> list[pl.DataFrame]:
     """Split the durations of each unit at half of its time at risk.
 
     A duration across the middle is cut: the first part is censored, the second ends as the duration did.
     """
-    lives = lives.filter(pl.col("duration_s").is_not_null()).with_columns(
+    durations = durations.filter(pl.col("duration_s").is_not_null()).with_columns(
         end_s=pl.col("duration_s").cum_sum().over("unit_id"), half_s=pl.col("duration_s").sum().over("unit_id") // 2
     )
     start_s = pl.col("end_s") - pl.col("duration_s")
-    lives = lives.with_columns(before_s=(pl.col("half_s") - start_s).clip(0, pl.col("duration_s")))
+    durations = durations.with_columns(before_s=(pl.col("half_s") - start_s).clip(0, pl.col("duration_s")))
     is_whole = pl.col("before_s") == pl.col("duration_s")
-    first = lives.with_columns(duration_s="before_s", event=pl.when(is_whole).then("event")).filter(
+    first = durations.with_columns(duration_s="before_s", event=pl.when(is_whole).then("event")).filter(
         pl.col("before_s") > 0
     )
-    second = lives.with_columns(duration_s=pl.col("duration_s") - pl.col("before_s")).filter(pl.col("duration_s") > 0)
+    second = durations.with_columns(duration_s=pl.col("duration_s") - pl.col("before_s")).filter(
+        pl.col("duration_s") > 0
+    )
     return [half.drop("end_s", "half_s", "before_s") for half in (first, second)]
 
 
@@ -411,7 +415,7 @@ def _no_exposure_test() -> pl.Expr:
 def _test_by_exposure(
     nodes: pl.DataFrame, basis: str, false_discovery: float, window: tuple[int, int] | None
 ) -> pl.DataFrame:
-    tested = compared_by_exposure(nodes).with_columns(reason=_no_exposure_test(), basis=pl.lit(basis))
+    tested = compare_by_exposure(nodes).with_columns(reason=_no_exposure_test(), basis=pl.lit(basis))
     tested, ordinary = with_verdict(tested, false_discovery)
     return _finish_table(with_power(with_posterior(tested), _threshold(tested, false_discovery), ordinary), window)
 
@@ -462,7 +466,7 @@ def with_verdict(
 
 
 def _threshold(nodes: pl.DataFrame, false_discovery: float) -> float:
-    return threshold_of_next(nodes["p_spread"], nodes["lemon"], false_discovery)
+    return next_threshold(nodes["p_spread"], nodes["lemon"], false_discovery)
 
 
 def _finish_table(nodes: pl.DataFrame, window: tuple[int, int] | None) -> pl.DataFrame:
@@ -493,7 +497,7 @@ def _mttf_cells(nodes: pl.DataFrame, suffix: str) -> dict:
 def _clustered_cells(nodes: pl.DataFrame, suffix: str) -> dict:
     failures, exposure_s = (nodes[name].to_numpy().astype(float) for name in ("failures", "exposure_s"))
     clusters = Clusters(np.zeros(nodes.height, np.int64), exposure_s, 1)
-    bounds = clusters.ratio(exposure_s, failures, CONFIDENCE, both=True)
+    bounds = clusters.ratio(exposure_s, failures, CONFIDENCE, has_mean_leverage=True)
     names = (f"ci_{bound}_clustered{suffix}_s" for bound in ("low", "high"))
     limits = {name: float(limit[0]) for name, limit in zip(names, bounds[:2], strict=True)}
     finite_limits = {name: limit for name, limit in limits.items() if np.isfinite(limit)}

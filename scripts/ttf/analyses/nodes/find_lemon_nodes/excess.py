@@ -139,7 +139,7 @@ def detectable_trial_ratio(informative: Sequence[pl.DataFrame], threshold: float
     return float(scale_odds(high).sum() / typical.sum())
 
 
-def compared_by_exposure(nodes: pl.DataFrame) -> pl.DataFrame:
+def compare_by_exposure(nodes: pl.DataFrame) -> pl.DataFrame:
     """Test counted failures against the fleet's by exposure: add expected, p_value, rate_ratio, ci_low and ci_high.
 
     nodes: fleet, counted and exposure_s (Int64). With K failures in a fleet of exposure E, a node of exposure e has
@@ -212,7 +212,7 @@ def benjamini_hochberg(p_values: np.ndarray) -> np.ndarray:
     return adjusted
 
 
-def threshold_of_next(p_values: pl.Series, is_significant: pl.Series, false_discovery: float) -> float:
+def next_threshold(p_values: pl.Series, is_significant: pl.Series, false_discovery: float) -> float:
     """Return the p-value at which one more node would be significant; blank p-values are nodes without a test."""
     n_tests = p_values.count()
     return false_discovery * (int(is_significant.sum()) + 1) / n_tests if n_tests else 0.0
@@ -294,7 +294,7 @@ def with_power(nodes: pl.DataFrame, threshold: float, ordinary: OrdinaryRates | 
     return joined.with_columns(detectable_ratio=pl.when(pl.col("p_value").is_not_null()).then("ratio")).drop("ratio")
 
 
-def typical_detectable(nodes: pl.DataFrame) -> float | None:
+def median_detectable_ratio(nodes: pl.DataFrame) -> float | None:
     """Return the upper median, over fleets of lemon_nodes.csv, of the ratio detectable on a typical node."""
     ratios = nodes["detectable_ratio"].drop_nulls().sort()
     return ratios[ratios.len() // 2] if ratios.len() else None

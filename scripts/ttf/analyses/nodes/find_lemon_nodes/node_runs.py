@@ -9,18 +9,18 @@ import polars as pl
 
 from ttf.engine.storage.partitions import Partitions
 from ttf.records.infra import EVENT
-from ttf.stats.basics.name_codes import Numbers, places_of
-from ttf.stats.basics.order import first_of_each, order_by
+from ttf.stats.basics.name_codes import NameNumbers, index_names
+from ttf.stats.basics.order import run_starts, sort_order
 from ttf.stats.durations.mttf import SECONDS_A_DAY
 
 NO_FLEET = "no GPU"
-# Columns read from lives_infra.
-LIVES_READ = ("attempt_id", "event", "basis", "user", "account", "gpu_type", "start_s", "failed_node", "incident")
+# Columns read from durations_infra.
+DURATIONS_READ = ("attempt_id", "event", "basis", "user", "account", "gpu_type", "start_s", "failed_node", "incident")
 
 
-def read_basis(lives: pl.LazyFrame) -> str:
+def read_basis(durations: pl.LazyFrame) -> str:
     """Return how the trace attributes failures to infrastructure: the column basis, or `proxy` if there are no rows."""
-    first_row = lives.select("basis").head(1).collect(engine="streaming")
+    first_row = durations.select("basis").head(1).collect(engine="streaming")
     return first_row.item() if first_row.height else "proxy"
 
 
@@ -75,18 +75,18 @@ class Runs:
     def trials(self) -> np.ndarray:
         """Indices of rows with an outcome that began in the window, by node, user and start (stable)."""
         rows = np.flatnonzero(self.has_outcome & (self.start >= 0))
-        return rows[order_by(self.node[rows], self.user[rows], self.start[rows])]
+        return rows[sort_order(self.node[rows], self.user[rows], self.start[rows])]
 
 
 def runs_by_node(
-    placements: pl.LazyFrame, lives: pl.LazyFrame, window: tuple[int, int], partitions: Partitions
+    placements: pl.LazyFrame, durations: pl.LazyFrame, window: tuple[int, int], partitions: Partitions
 ) -> Iterator[Runs]:
     """Yield the runs in a window by partition of the nodes; one partition at a time is in memory.
 
-    placements: PLACEMENT_COLUMNS. lives: LIVES_READ of lives_infra.
+    placements: PLACEMENT_COLUMNS. durations: DURATIONS_READ of durations_infra.
     """
     low, high = window
-    is_proxy = read_basis(lives) == "proxy"
+    is_proxy = read_basis(durations) == "proxy"
     frame, failed = placements, pl.lit(None, pl.Boolean)
     if is_proxy:
         failed = (pl.col("outcome") == "failure").fill_null(False)
@@ -106,8 +106,8 @@ def runs_by_node(
         "run_end": pl.coalesce(run_to_s, pl.when(is_running).then(high), started_s),
     }
     runs_in_window = frame.filter((started_s < high) & ((ended_s >= low) | is_running))
-    node_names = Numbers()
-    number = node_names.of(pl.col("node"))
+    node_names = NameNumbers()
+    number = node_names.encode(pl.col("node"))
     partition_runs = partitions.split(
         "runs",
         runs_in_window,
@@ -120,12 +120,14 @@ def runs_by_node(
         failed.alias("failed"),
         (pl.col("outcome") == "success").fill_null(False).alias("succeeded"),
     )
-    attempts = _read_attempts(lives, _count_attempts(placements), node_names, low if is_proxy else None)
+    attempts = _read_attempts(durations, _count_attempts(placements), node_names, low if is_proxy else None)
     for partition in partition_runs:
         yield _make_runs(partition, node_names, attempts, window)
 
 
-def _make_runs(partition: pl.LazyFrame, node_names: Numbers, attempts: "_Attempts", window: tuple[int, int]) -> Runs:
+def _make_runs(
+    partition: pl.LazyFrame, node_names: NameNumbers, attempts: "_Attempts", window: tuple[int, int]
+) -> Runs:
     low, high = window
     runs = partition.collect(engine="streaming")
     single, is_own, failed = (runs[name].to_numpy() for name in ("single", "own_outcome", "failed"))
@@ -136,7 +138,7 @@ def _make_runs(partition: pl.LazyFrame, node_names: Numbers, attempts: "_Attempt
         is_own = single | (failed_node > 0)
         is_on_node = failed & (single | (failed_node == runs["node"].to_numpy() + 1))
         incident = attempts.is_hit[attempt_id]
-    nodes, node = places_of(node_names.named(runs["node"]))
+    nodes, node = index_names(node_names.named(runs["node"]))
     return Runs(
         low,
         high - low,
@@ -158,7 +160,7 @@ def _make_runs(partition: pl.LazyFrame, node_names: Numbers, attempts: "_Attempt
 
 @dataclass(frozen=True)
 class _Attempts:
-    """Arrays by attempt_id, as in `Runs`; an attempt without a row in lives_infra did not fail.
+    """Arrays by attempt_id, as in `Runs`; an attempt without a row in durations_infra did not fail.
 
     failed_node: number of the node plus 1, 0 if none is named. order: (before, after), only with basis `proxy`, and
     then failed_node and is_hit are empty.
@@ -173,31 +175,31 @@ class _Attempts:
     order: tuple[np.ndarray, ...]
 
 
-def _read_attempts(lives: pl.LazyFrame, count: int, nodes: Numbers, days_from_s: int | None) -> _Attempts:
-    """Read at least `count` attempts from lives_infra, a block at a time.
+def _read_attempts(durations: pl.LazyFrame, count: int, nodes: NameNumbers, days_from_s: int | None) -> _Attempts:
+    """Read at least `count` attempts from durations_infra, a block at a time.
 
     days_from_s: with basis `proxy`, start of the first day on which runs are ordered; else None.
     """
-    count = max(count, _count_attempts(lives))
-    types, users = Numbers(NO_FLEET), Numbers("")
+    count = max(count, _count_attempts(durations))
+    types, users = NameNumbers(NO_FLEET), NameNumbers("")
     exprs_by_name = {
         "failed": ((pl.col("event") == EVENT).fill_null(False), bool),
-        "gpu_type": (types.of(pl.col("gpu_type").fill_null(NO_FLEET)), np.uint32),
-        "user": (users.of(pl.coalesce("user", "account").fill_null("")), np.uint32),
+        "gpu_type": (types.encode(pl.col("gpu_type").fill_null(NO_FLEET)), np.uint32),
+        "user": (users.encode(pl.coalesce("user", "account").fill_null("")), np.uint32),
     }
     if days_from_s is None:
-        exprs_by_name["failed_node"] = ((nodes.of(pl.col("failed_node")) + 1).fill_null(0), np.uint32)
+        exprs_by_name["failed_node"] = ((nodes.encode(pl.col("failed_node")) + 1).fill_null(0), np.uint32)
         exprs_by_name["is_hit"] = ((pl.col("incident") == pl.col("attempt_id")).fill_null(False), bool)
     else:
         exprs_by_name["start"] = ((pl.col("start_s") - days_from_s).clip(-1).fill_null(-1), np.int64)
     arrays = {name: np.zeros(count, dtype) for name, (_, dtype) in exprs_by_name.items()}
     exprs = {name: expr for name, (expr, _) in exprs_by_name.items()}
-    for block in lives.select("attempt_id", **exprs).collect_batches(engine="streaming"):
+    for block in durations.select("attempt_id", **exprs).collect_batches(engine="streaming"):
         attempt_id = block["attempt_id"].to_numpy()
         for name, array in arrays.items():
             array[attempt_id] = block[name].to_numpy()
     numbers = np.arange(int(arrays["gpu_type"].max(initial=0)) + 1, dtype=np.uint32)
-    gpu_types, type_index = places_of(types.named(pl.Series(numbers)))
+    gpu_types, type_index = index_names(types.named(pl.Series(numbers)))
     empty = np.zeros(0, bool)
     return _Attempts(
         gpu_types,
@@ -218,7 +220,7 @@ def order_in_day(user: np.ndarray, start: np.ndarray) -> tuple[np.ndarray, np.nd
     """
     before, after = np.zeros((2, user.size), np.uint16)
     rows = np.flatnonzero(start >= 0)
-    rows = rows[order_by(user[rows], start[rows])]
+    rows = rows[sort_order(user[rows], start[rows])]
     day_bounds = _run_bounds(user[rows], start[rows] // SECONDS_A_DAY)
     moment_bounds = _run_bounds(user[rows], start[rows])
     limit = np.iinfo(np.uint16).max
@@ -229,7 +231,7 @@ def order_in_day(user: np.ndarray, start: np.ndarray) -> tuple[np.ndarray, np.nd
 
 def _run_bounds(*columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return, for each row, start and end index of the run of rows equal to it in all columns."""
-    starts = first_of_each(*columns)
+    starts = run_starts(*columns)
     size = np.diff(starts, append=columns[0].size)
     return np.repeat(starts, size), np.repeat(starts + size, size)
 

@@ -4,8 +4,8 @@ import polars as pl
 
 from ttf.analyses.nodes.find_lemon_nodes import LEMON_EFFECT, LEMON_NODES
 from ttf.display import statement_rules
-from ttf.display.phrases import of_trace, with_numbers
-from ttf.display.report_tables import Interval, Shown, yes_or_no
+from ttf.display.phrases import fill_numbers, quote_trace_text
+from ttf.display.report_tables import Interval, PageTable, format_boolean
 from ttf.display.report_trace import Trace
 from ttf.display.section_head import Head, Key, Line
 from ttf.display.trace_numbers import Numbers
@@ -16,7 +16,7 @@ MOST_RANKED = 10
 MOST_NAMED = 3
 
 
-def tables(trace: Trace) -> dict[str, Shown]:
+def tables(trace: Trace) -> dict[str, PageTable]:
     """Show significant nodes (or those of lowest p), nodes by shrunken rate, and the fleet without these nodes."""
     nodes, effect = trace.table("lemon_nodes"), trace.table("lemon_effect")
     tested = nodes.filter(pl.col("p_value").is_not_null() & (pl.col("counted") > 0))
@@ -30,29 +30,29 @@ def tables(trace: Trace) -> dict[str, Shown]:
     ranked = ranked.sort("posterior_rate_ratio", "node", descending=[True, False]).head(MOST_RANKED)
     ranking_columns = ("node", "fleet", "counted", "expected", "posterior_rate_ratio", "posterior_above_3", "lemon")
     tables_by_name = {
-        "lemons": Shown(listed_nodes, known_columns, LEMON_NODES),
-        "lemon-ranking": Shown(ranked.with_columns(yes_or_no("lemon")), ranking_columns, LEMON_NODES),
+        "lemons": PageTable(listed_nodes, known_columns, LEMON_NODES),
+        "lemon-ranking": PageTable(ranked.with_columns(format_boolean("lemon")), ranking_columns, LEMON_NODES),
     }
     likely = nodes.filter(pl.col("likely_ratio") > 1)
     likely = likely.sort("likely_ratio", "node", descending=[True, False]).head(MOST_RANKED)
     if likely.height:
         columns = ("node", "fleet", "shared_multi_node_failures", "counted", "likely_failures", "likely_ratio")
-        tables_by_name["lemon-suspects"] = Shown(likely, columns, LEMON_NODES)
+        tables_by_name["lemon-suspects"] = PageTable(likely, columns, LEMON_NODES)
     if effect["mttf_ratio"].count():
         columns = dict.fromkeys(("picked_on", "measured_on", "lemons", "failures", "mttf_s", "failures_without"))
         columns["mttf_without_s"] = Interval(low="ci_low_clustered_without_s", high="ci_high_clustered_without_s")
         columns["mttf_ratio"] = None
-        tables_by_name["lemon-effect"] = Shown(effect, columns, LEMON_EFFECT)
+        tables_by_name["lemon-effect"] = PageTable(effect, columns, LEMON_EFFECT)
     return tables_by_name
 
 
-@with_numbers
+@fill_numbers
 def describe_nodes(m: Numbers) -> str:
     """Return the end of a finding: the number of nodes with excess failures; nothing if none could be tested."""
     if not m.value("lemons.tested", 0):
         return ""
     if statement_rules.r11_no_power(m):
-        if statement_rules.few_name_nodes(m):
+        if statement_rules.is_attribution_rare(m):
             return "too few failures name a node"
         nodes_differ = m.has("lemons.first.ordinary_cv")
         return (
@@ -67,19 +67,19 @@ def describe_nodes(m: Numbers) -> str:
 
 
 def _needed_data(m: Numbers) -> str:
-    if statement_rules.few_name_nodes(m):
+    if statement_rules.is_attribution_rare(m):
         return "FailedNode or health events"
     return "states or health events" if m["lemons.basis"] == "proxy" else "a longer record"
 
 
-@with_numbers
+@fill_numbers
 def node_keys(trace: Trace, m: Numbers) -> list[Key]:
     """Return the number and names of nodes with excess failures, and the power of the test."""
     if not m.value("lemons.tested", 0):
         return []
     value, note = "[lemons.lemons] of [lemons.tested]", _node_names(trace, m)
     if statement_rules.r11_no_power(m):
-        value, note = "cannot tell", statement_rules.why_no_finding(m)
+        value, note = "cannot tell", statement_rules.no_power_reason(m)
     keys = [Key("Nodes with excess failures", value, note)]
     if m.has("lemons.detectable_ratio") and not m["lemons.lemons"]:
         reference = "the failures expected" if m["lemons.basis"] == "proxy" else "the rate of its fleet"
@@ -92,10 +92,12 @@ def _node_names(trace: Trace, m: Numbers) -> str:
         return "of [lemons.counted failure]"
     names = trace.table("lemon_nodes").filter(pl.col("lemon"))["node"].head(MOST_NAMED)
     ellipsis = "…" if m["lemons.lemons"] > MOST_NAMED else ""
-    return f"{', '.join(of_trace(name, 20) for name in names)}{ellipsis}; [lemons.share_of_failures] of failures"
+    return (
+        f"{', '.join(quote_trace_text(name, 20) for name in names)}{ellipsis}; [lemons.share_of_failures] of failures"
+    )
 
 
-@with_numbers
+@fill_numbers
 def head(trace: Trace, m: Numbers) -> Head | None:
     """Return the head: nodes lead the theme if the rate cannot be followed over time."""
     if not m.value("lemons.tested", 0):
@@ -106,7 +108,7 @@ def head(trace: Trace, m: Numbers) -> Head | None:
     return Head(claim, ("lemons",), tuple(node_keys(trace, m)), details="nodes by rate, power of the test")
 
 
-@with_numbers
+@fill_numbers
 def lines(trace: Trace, m: Numbers) -> list[Line]:
     tested = m.value("lemons.tested", 0)
     if not m.has("lemons.nodes") or (tested and m["lemons.lemons"]):
@@ -115,7 +117,7 @@ def lines(trace: Trace, m: Numbers) -> list[Line]:
     if not tested:
         return [Line(title, "no node can be compared: [lemons.failures failure] attributed to nodes", table)]
     if statement_rules.r11_no_power(m):
-        reason = f"cannot tell: {statement_rules.why_no_finding(m)}; {_needed_data(m)} would answer it"
+        reason = f"cannot tell: {statement_rules.no_power_reason(m)}; {_needed_data(m)} would answer it"
         return [Line(title, reason, table, checked=False)]
     ratio = "[lemons.detectable_ratio:2]"
     power = f"a typical node with {ratio} times the failures is detectable with 80% power"

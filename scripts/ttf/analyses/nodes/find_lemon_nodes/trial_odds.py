@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 from scipy.special import expit
 
-from ttf.stats.basics.order import first_of_each
+from ttf.stats.basics.order import run_starts
 
 # Knots of the odds by order, at 2^knot - 1 runs.
 _KNOTS = 4
@@ -32,7 +32,7 @@ def chances_by_order(groups: pl.DataFrame, days: int) -> np.ndarray:
     whose trials differ in order.
     """
     chance = (groups["all_failed"] / groups["all_trials"]).to_numpy().copy()
-    starts = first_of_each(groups["stratum"].to_numpy())
+    starts = run_starts(groups["stratum"].to_numpy())
     size = np.diff(starts, append=groups.height)
     is_mixed = np.repeat(size > 1, size)
     if not is_mixed.any():
@@ -68,7 +68,7 @@ class Strata:
             groups[name].to_numpy().astype(np.int64) for name in names
         )
         self.basis = basis
-        self.starts = first_of_each(groups["stratum"].to_numpy())
+        self.starts = run_starts(groups["stratum"].to_numpy())
         self.size = np.diff(self.starts, append=groups.height)
 
     def slopes(self) -> np.ndarray:
@@ -118,7 +118,7 @@ class Strata:
             groups = rows[(group_ends[first - 1] if first else 0) : group_ends[min(first + step, strata.size) - 1]]
             trials_per_group = self.trials[groups]
             stratum = np.repeat(np.arange(block.size), self.total[self.starts[block]])
-            trial = np.arange(stratum.size) - np.repeat(first_of_each(stratum), self.total[self.starts[block]])
+            trial = np.arange(stratum.size) - np.repeat(run_starts(stratum), self.total[self.starts[block]])
             padded = np.zeros((block.size, width))
             padded[stratum, trial] = np.repeat(odds[groups], trials_per_group)
             chance = chances_given_count(padded, self.all_failed[self.starts[block]])

@@ -1,10 +1,10 @@
 """Do units fail together, and do they fail again soon after a repair?"""
 
 from ttf.analyses.declaration import Analysis
-from ttf.engine.columns import clustered
+from ttf.engine.columns import clustered_columns
 from ttf.engine.contract import REASON, Column, count, number, share, table, truth, whole_seconds, words
 
-_CLUSTERED = clustered(share)
+_CLUSTERED = clustered_columns(share)
 
 
 def _null_columns(name: str, heading: str, null_hypothesis: str) -> dict[str, Column]:
@@ -19,7 +19,7 @@ def _null_columns(name: str, heading: str, null_hypothesis: str) -> dict[str, Co
 BURSTS = table(
     "bursts",
     "For a location and a window, the unplanned outages with another one at the same location within the window.",
-    within=words("Within", "The same unit, another unit of the node, or another node of the rack, group or fleet."),
+    location=words("Location", "The same unit, another unit of the node, or another node of the rack, group or fleet."),
     window_s=whole_seconds("Window", "Time before or after the outage."),
     n=count("n", "Unplanned outages with a known location that began while their unit was observed.", unit="outages"),
     near=count("With another near", "Outages with another one at the location within the window.", REASON, "outages"),

@@ -9,20 +9,20 @@ import polars as pl
 from ttf.analyses.outages.find_bursts import AGAIN_AFTER_REPAIR, BURSTS, OUTAGE_COUNTS
 from ttf.analyses.shared.outages.nearness import (
     NEVER,
-    by_chance,
-    jittered,
+    chance_of_neighbour,
+    count_other_events,
+    jitter_times,
     longest_chain,
-    nearest,
-    nearest_sorted,
-    others_in_place,
-    permuted,
-    replicates,
-    shifted,
+    nearest_gaps,
+    permute_times,
+    replicate_count,
+    shift_times,
+    sorted_nearest_gaps,
 )
-from ttf.analyses.shared.outages.units_down import spans_of
-from ttf.records.clusters import numbers_of
+from ttf.analyses.shared.outages.units_down import list_spans
+from ttf.records.clusters import number_keys
 from ttf.records.inputs import Inputs
-from ttf.stats.clustered import Clusters, with_limits
+from ttf.stats.clustered import Clusters, add_limits
 
 HOUR_S, DAY_S, WEEK_S = 3600, 86_400, 604_800
 WINDOWS_S = (60, 1800, HOUR_S, DAY_S, WEEK_S, 30 * DAY_S)
@@ -106,7 +106,7 @@ def _events(events: pl.DataFrame, exposure: pl.DataFrame | None) -> Events:
         span = exposure.group_by("location").agg(first=pl.col("from_s").min(), last=pl.col("until_s").max())
     spans = events.join(span, on="location", how="left", maintain_order="left").select("first", "last")
     keys = (["location"], ["location", "member"], ["kind"])
-    numbers = (numbers_of(events.lazy(), columns).to_numpy().astype(np.int64) for columns in keys)
+    numbers = (number_keys(events.lazy(), columns).to_numpy().astype(np.int64) for columns in keys)
     return Events(*numbers, events["start_s"].to_numpy(), *(spans[name].to_numpy() for name in ("first", "last")))
 
 
@@ -117,18 +117,18 @@ def burst_rows(level: str, events: Events | str, rng: np.random.Generator, draws
     minimum number of simulations of each null hypothesis. jitter_s: largest time by which an outage is jittered.
     """
     if isinstance(events, str):
-        yield from ({"within": level, "window_s": window, "n": 0, "reason": events} for window in WINDOWS_S)
+        yield from ({"location": level, "window_s": window, "n": 0, "reason": events} for window in WINDOWS_S)
         return
     location, member, time = events.location, events.member, events.time_s
-    n, other_counts = len(time), others_in_place(location, member)
-    gaps, chain_gaps = nearest(location, member, time), nearest(location, np.arange(n), time)
+    n, other_counts = len(time), count_other_events(location, member)
+    gaps, chain_gaps = nearest_gaps(location, member, time), nearest_gaps(location, np.arange(n), time)
     observed = events.from_s, events.until_s
-    n_draws = replicates(n, draws)
+    n_draws = replicate_count(n, draws)
     nulls = {
         # With one location exchanging times changes nothing; if each outage is a member, shifting changes nothing.
-        "null_permuted": None if level == "fleet" else permuted(rng, time, events.kind, n_draws),
-        "null_shifted": None if level == "unit" else shifted(rng, time, member, *observed, n_draws),
-        "null_jittered": jittered(rng, time, *observed, jitter_s, n_draws),
+        "null_permuted": None if level == "fleet" else permute_times(rng, time, events.kind, n_draws),
+        "null_shifted": None if level == "unit" else shift_times(rng, time, member, *observed, n_draws),
+        "null_jittered": jitter_times(rng, time, *observed, jitter_s, n_draws),
     }
     ranges = {name: _null_ranges(location, member, null) for name, null in nulls.items() if null is not None}
     for index, window in enumerate(WINDOWS_S):
@@ -138,12 +138,12 @@ def burst_rows(level: str, events: Events | str, rng: np.random.Generator, draws
         is_testable = window <= jitter_s
         reasons = (UNDEFINED_NULLS.get(level), clustered.get("reason"), None if is_testable else DRIFTS)
         yield {
-            "within": level,
+            "location": level,
             "window_s": window,
             "n": n,
             "near": int(is_near.sum()),
             "share": share,
-            "null_uniform": float(by_chance(other_counts, time, *observed, window).mean()),
+            "null_uniform": float(chance_of_neighbour(other_counts, time, *observed, window).mean()),
             **{f"{name}{bound}": shares[index] for name, bounds in ranges.items() for bound, shares in bounds.items()},
             "chance": max(bounds[""][index] for bounds in ranges.values()),
             "is_burst": all(share > bounds["_high"][index] for bounds in ranges.values()) if is_testable else None,
@@ -160,7 +160,7 @@ def _null_ranges(location: np.ndarray, member: np.ndarray, simulations: Iterable
     # Number members from 0 in each location.
     first_member = np.full(location.max() + 1, NEVER)
     np.minimum.at(first_member, location, member)
-    gaps = (nearest_sorted(location, member - first_member[location], times) for times in simulations)
+    gaps = (sorted_nearest_gaps(location, member - first_member[location], times) for times in simulations)
     shares = np.sort([[int((gap <= window).sum()) / len(gap) for window in WINDOWS_S] for gap in gaps], axis=0)
     low, high = (shares[min(int(share * len(shares)), len(shares) - 1)] for share in (0.025, 0.975))
     return {"": shares.mean(axis=0).tolist(), "_low": low.tolist(), "_high": high.tolist()}
@@ -178,7 +178,7 @@ def _clustered_interval(is_hit: np.ndarray, cluster: np.ndarray, cluster_by: str
     _, cluster = np.unique(cluster, return_inverse=True)
     sizes, hits = np.bincount(cluster).astype(float), np.bincount(cluster, weights=is_hit)
     clusters = Clusters(np.zeros(len(sizes), np.int64), sizes, 1)
-    limits = with_limits(pl.DataFrame({"cluster_by": [cluster_by]}), *clusters.proportion(hits, sizes, 0.95))
+    limits = add_limits(pl.DataFrame({"cluster_by": [cluster_by]}), *clusters.proportion(hits, sizes, 0.95))
     return limits.rename({"why_not": "reason"}).row(0, named=True)
 
 
@@ -190,7 +190,7 @@ def again_after_repair(outages: pl.DataFrame, exposure: pl.DataFrame | None) -> 
     """
     if exposure is None:
         return AGAIN_AFTER_REPAIR.frame({"within_s": within_s, "reason": NOT_WATCHED} for within_s in AFTER_REPAIR_S)
-    spans = spans_of(outages, exposure).sort("unit", "start_s")
+    spans = list_spans(outages, exposure).sort("unit", "start_s")
     watched_s = (exposure["until_s"] - exposure["from_s"]).sum()
     n_outages, down_s = spans["inside"].sum(), (spans["end_s"] - spans["start_s"]).sum()
     next_start = pl.col("start_s").shift(-1).over("unit")

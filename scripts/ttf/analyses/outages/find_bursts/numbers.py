@@ -14,7 +14,7 @@ NUMBERS = [
     *(
         cells(
             BURSTS,
-            f"bursts.{{within}}.{window}",
+            f"bursts.{{location}}.{window}",
             f"share {_INTERVAL} chance chain_share longest_chain is_burst",
             not_blank="share",
             window_s=window_s,

@@ -3,14 +3,14 @@
 import polars as pl
 
 from ttf.analyses.outages.find_bursts import AGAIN_AFTER_REPAIR, BURSTS
-from ttf.display.report_tables import CLUSTERED, Shown
+from ttf.display.report_tables import CLUSTERED, PageTable
 from ttf.display.report_trace import Trace
 
 # Longer windows say little: chance alone puts another outage in them.
 LONGEST_S = 604_800
 
 
-def tables(trace: Trace) -> dict[str, Shown]:
+def tables(trace: Trace) -> dict[str, PageTable]:
     bursts = trace.table("bursts").drop_nulls("share").filter(pl.col("window_s") <= LONGEST_S, pl.col("near") > 0)
     columns = {"window_s": None, "share": CLUSTERED, "chance": None}
     columns |= {"is_burst": ("In bursts", lambda value: "yes" if value else "no")}
@@ -19,6 +19,6 @@ def tables(trace: Trace) -> dict[str, Shown]:
     again_columns = dict.fromkeys(("within_s", "repairs", "observed", "expected_fleet", "expected_own"))
     again_columns["observed"] = CLUSTERED
     return {
-        "bursts": Shown(bursts, columns, BURSTS, "within"),
-        "again-after-repair": Shown(again, again_columns, AGAIN_AFTER_REPAIR),
+        "bursts": PageTable(bursts, columns, BURSTS, "location"),
+        "again-after-repair": PageTable(again, again_columns, AGAIN_AFTER_REPAIR),
     }

@@ -1,7 +1,7 @@
 """Do jobs fail when their nodes go down, and what happens to jobs in an outage?"""
 
 from ttf.analyses.declaration import Analysis
-from ttf.engine.columns import clustered, wilson
+from ttf.engine.columns import clustered_columns, wilson_columns
 from ttf.engine.contract import REASON, count, seconds, share, table, whole_seconds, words
 
 OUTAGE_MATCHES = table(
@@ -15,8 +15,8 @@ OUTAGE_MATCHES = table(
     n=count("n", "Infrastructure failures of attempts with an observed node, or outages."),
     events=count("Events", "Failures or outages for which the measure holds."),
     share=share("Share", "Events over n.", blank=REASON),
-    **wilson(REASON),
-    **clustered(share),
+    **wilson_columns(REASON),
+    **clustered_columns(share),
     expected=share("Expected", "The share if each node's outages were shifted by a random time.", blank=REASON),
     median_s=seconds("Median time to the outage", "From the failure; negative if the outage was first.", blank=REASON),
 )
@@ -25,7 +25,7 @@ ANALYSIS = Analysis(
     question="Do jobs fail when their nodes go down, and what happens to jobs in an outage?",
     theme="outages",
     rank=50,
-    needs=["outages", "exposure", "lives_infra", "placements"],
+    needs=["outages", "exposure", "durations_infra", "placements"],
     tables=[OUTAGE_MATCHES],
     sections=["outage_matches"],
     memory_mb=450,

@@ -10,10 +10,10 @@ import polars as pl
 
 from ttf.analyses.outages.match_outages import OUTAGE_MATCHES
 from ttf.records.clusters import CLUSTER_COLUMNS
-from ttf.records.infra import AFTER_S, BEFORE_S, EVENT, near
+from ttf.records.infra import AFTER_S, BEFORE_S, EVENT, pair_near_events
 from ttf.records.inputs import Inputs
-from ttf.stats.clustered import CLUSTERED, beside, clustered_shares
-from ttf.stats.shares import with_wilson
+from ttf.stats.clustered import CLUSTERED, clustered_shares, join_clustered
+from ttf.stats.shares import add_wilson
 
 HOUR, DAY = 3_600, 86_400
 # Seconds before and after the end of an attempt.
@@ -23,7 +23,7 @@ NEAR = "failure_near_outage"
 # Effect of an outage: the first that applies.
 EFFECTS = ("job_failed", "job_ended", "job_ran_on", "no_job")
 _KEYS = ["measure", "kind", "before_s", "after_s"]
-_LIVES = ("attempt_id", "end_s", "event", "basis", *CLUSTER_COLUMNS)
+_DURATIONS = ("attempt_id", "end_s", "event", "basis", *CLUSTER_COLUMNS)
 NO_FAILURE = "no infrastructure failure of an attempt on a watched node"
 NO_OUTAGE = "no such outage of a node began while it was watched"
 NO_NULL = "asked of failures alone"
@@ -34,19 +34,19 @@ def compute(inputs: Inputs) -> dict[str, pl.DataFrame]:
     outages = inputs.read("outages", ("node", "start_s", "planned", "counted"))
     outages = outages.filter("counted", pl.col("node").is_not_null()).select("node", "planned", time_s="start_s")
     exposure = inputs.read("exposure", ("node", "from_s", "until_s")).drop_nulls("node")
-    lives, placements = inputs.scan("lives_infra", _LIVES), inputs.scan("placements")
-    failures = failures_on_nodes(lives, placements, exposure)
-    basis = lives.select(pl.col("basis").first()).collect(engine="streaming").item() or ""
+    durations, placements = inputs.scan("durations_infra", _DURATIONS), inputs.scan("placements")
+    failures = failures_on_nodes(durations, placements, exposure)
+    basis = durations.select(pl.col("basis").first()).collect(engine="streaming").item() or ""
     matches = []
     for kind, planned in KINDS.items():
         matches.append(match_failures(failures, outages.filter(planned=planned), exposure, kind))
-    matches.append(outage_effects(lives, placements, outages))
+    matches.append(outage_effects(durations, placements, outages))
     return {"outage_matches": summarise_matches(pl.concat(matches, how="diagonal"), basis)}
 
 
-def failures_on_nodes(lives: pl.LazyFrame, placements: pl.LazyFrame, exposure: pl.DataFrame) -> pl.DataFrame:
+def failures_on_nodes(durations: pl.LazyFrame, placements: pl.LazyFrame, exposure: pl.DataFrame) -> pl.DataFrame:
     """Return run, end_s, node_list and CLUSTER_COLUMNS of infra failures. node_list: nodes observed at that time."""
-    infra_failures = lives.filter(pl.col("event") == EVENT, pl.col("end_s").is_not_null()).drop("event", "basis")
+    infra_failures = durations.filter(pl.col("event") == EVENT, pl.col("end_s").is_not_null()).drop("event", "basis")
     attempt_nodes = placements.select("attempt_id", "node").drop_nulls().unique()
     node_windows = infra_failures.select("attempt_id", "end_s").join(attempt_nodes, on="attempt_id")
     node_windows = node_windows.join(exposure.lazy(), on="node")
@@ -60,7 +60,7 @@ def match_failures(failures: pl.DataFrame, outages: pl.DataFrame, exposure: pl.D
     """Return, per failure and window, to_s (from its end to the nearest outage) and the null probability."""
     parts = []
     for before_s, after_s in WINDOWS:
-        pairs = near(failures, outages.select("node", "time_s"), before_s, after_s)
+        pairs = pair_near_events(failures, outages.select("node", "time_s"), before_s, after_s)
         nearest = pairs.sort("run", "apart_s", "time_s").unique("run", keep="first", maintain_order=True)
         nearest = nearest.select("run", to_s=pl.col("time_s") - pl.col("end_s"))
         probability = null_probability(failures, outages, exposure, before_s + after_s + 1)
@@ -86,13 +86,13 @@ def covered_share(starts: np.ndarray, span_s: int, width_s: int) -> float:
     return float(np.minimum(gaps, width_s).clip(0).sum() / span_s)
 
 
-def outage_effects(lives: pl.LazyFrame, placements: pl.LazyFrame, outages: pl.DataFrame) -> pl.DataFrame:
+def outage_effects(durations: pl.LazyFrame, placements: pl.LazyFrame, outages: pl.DataFrame) -> pl.DataFrame:
     """Return a row per outage and effect: whether the outage had this effect on the attempts on its node.
 
     An attempt is affected if it began before the outage and did not end more than AFTER_S before it. It ended with the
     outage if it ended at most BEFORE_S after its start; one without an end ran on.
     """
-    attempt_ends = lives.select("attempt_id", failed=(pl.col("event") == EVENT).fill_null(False))
+    attempt_ends = durations.select("attempt_id", failed=(pl.col("event") == EVENT).fill_null(False))
     outages = outages.with_row_index("outage")
     affected = placements.select("attempt_id", "node", "start_s", "end_s").join(outages.lazy(), on="node")
     delay_s = pl.col("end_s") - pl.col("time_s")
@@ -127,7 +127,7 @@ def summarise_matches(rows: pl.DataFrame, basis: str) -> pl.DataFrame:
         keys = dict(zip(_KEYS, key, strict=True)) | {"basis": basis}
         matches = rows.filter(pl.col(name) == value for name, value in zip(_KEYS, key, strict=True))
         n, events = matches.height, int(matches["holds"].sum())
-        reasons, row = [], keys | {"n": n, "events": events} | with_wilson("share", events, n)
+        reasons, row = [], keys | {"n": n, "events": events} | add_wilson("share", events, n)
         if not n:
             reasons.append(NO_FAILURE if key[0] == NEAR else NO_OUTAGE)
         elif key[0] != NEAR:
@@ -141,4 +141,6 @@ def summarise_matches(rows: pl.DataFrame, basis: str) -> pl.DataFrame:
     parts = [
         clustered_shares(rows.filter(mask), _KEYS, pl.col("holds").sum(), pl.len()) for mask in (is_near, ~is_near)
     ]
-    return OUTAGE_MATCHES.typed(beside(OUTAGE_MATCHES.frame(table_rows).drop(CLUSTERED), pl.concat(parts), _KEYS))
+    return OUTAGE_MATCHES.typed(
+        join_clustered(OUTAGE_MATCHES.frame(table_rows).drop(CLUSTERED), pl.concat(parts), _KEYS)
+    )

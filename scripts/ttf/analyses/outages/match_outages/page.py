@@ -3,8 +3,8 @@
 import polars as pl
 
 from ttf.analyses.outages.match_outages import OUTAGE_MATCHES
-from ttf.display.phrases import with_numbers
-from ttf.display.report_tables import CLUSTERED, Shown, texts
+from ttf.display.phrases import fill_numbers
+from ttf.display.report_tables import CLUSTERED, PageTable, format_rows
 from ttf.display.report_trace import Trace
 from ttf.display.section_head import Line
 from ttf.display.trace_numbers import Numbers
@@ -19,7 +19,7 @@ LABELS = {
 }
 
 
-@with_numbers
+@fill_numbers
 def lines(trace: Trace, m: Numbers) -> list[Line]:
     if m.has("outage_matches.failures.n"):
         return []
@@ -27,13 +27,13 @@ def lines(trace: Trace, m: Numbers) -> list[Line]:
     return [Line("Failures near outages", text, "tables/outage_matches.csv", checked=False)]
 
 
-def tables(trace: Trace) -> dict[str, Shown]:
+def tables(trace: Trace) -> dict[str, PageTable]:
     rows = trace.table("outage_matches").filter(pl.col("n") > 0)
-    windows = texts(rows, ("before_s", "after_s"), _window)
+    windows = format_rows(rows, ("before_s", "after_s"), _window)
     rows = rows.with_columns(measure=pl.col("measure").replace_strict(LABELS), window=windows)
     columns = {"measure": None, "kind": None, "window": ("Outage begins", str), "n": None, "events": None}
     columns |= {"share": CLUSTERED, "expected": None, "median_s": None}
-    return {"outage-matches": Shown(rows, columns, OUTAGE_MATCHES)}
+    return {"outage-matches": PageTable(rows, columns, OUTAGE_MATCHES)}
 
 
 def _window(before_s: int, after_s: int) -> str:

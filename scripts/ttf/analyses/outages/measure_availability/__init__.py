@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from ttf.analyses.declaration import Analysis
-from ttf.engine.columns import clustered
+from ttf.engine.columns import clustered_columns
 from ttf.engine.contract import REASON, Column, count, name, number, seconds, share, table, text, whole_seconds, words
 
 OUTAGE_CAUSES = table(
@@ -114,12 +114,12 @@ OUTAGE_FREE = table(
     n=count("Units", "Units that were up at some moment and watched for the whole span after it.", unit="units"),
     moments_s=whole_seconds("Moments", "Total time of all such moments of all units."),
     share=share("Free of outage", "Share of these moments with no outage, planned or not, within the span.", REASON),
-    **clustered(share),
+    **clustered_columns(share),
 )
 
 
 def _level_above_units(trace) -> str | None:
-    """Return the cluster level of lives if it is coarser than a unit: intervals of outages use the same one."""
+    """Return the cluster level of durations if it is coarser than a unit: intervals of outages use the same one."""
     clusters = list(trace.format.get("clusters", {}))
     return clusters[0] if len(clusters) > 1 else None
 
@@ -133,7 +133,7 @@ ANALYSIS = Analysis(
     settings={
         "block_days": "inference/block_days",
         "cluster_by": _level_above_units,
-        "is_all": lambda trace: "lives" not in trace.products,
+        "is_all": lambda trace: "durations" not in trace.products,
     },
     tables=[OUTAGE_CAUSES, AVAILABILITY, OUTAGES_SUMMARY, OUTAGE_FREE],
     charts={"outage_causes": "outage_causes"},

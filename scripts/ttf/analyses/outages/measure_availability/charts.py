@@ -3,11 +3,11 @@
 import polars as pl
 
 from ttf.analyses.outages.measure_availability.compute import CAUSE
-from ttf.display.charts.figure import Figure, Study, figure, nothing_to_draw
+from ttf.display.charts.figure import Figure, Study, empty_figure, make_figure
 from ttf.display.charts.share_panels import add_percentages, describe_shares, draw_share_panels
-from ttf.display.charts.text import labels
+from ttf.display.charts.text import make_labels
 from ttf.display.charts.theme import CANCELLED, INFRA, THIRD
-from ttf.engine.words import capital, plural
+from ttf.engine.words import capitalise, plural
 from ttf.records.inputs import Inputs
 
 MOST_BARS = 6
@@ -21,14 +21,14 @@ def outage_causes(inputs: Inputs, study: Study) -> Figure:
     causes = inputs["outage_causes"]
     depth = _choose_depth(causes)
     if depth is None:
-        return nothing_to_draw("Outages by cause", "no record of an outage names a cause" if causes.height else "none")
+        return empty_figure("Outages by cause", "no record of an outage names a cause" if causes.height else "none")
     title, causes_at_depth = f"Outages by {depth}", causes.filter(pl.col("depth") == depth)
     rows = _rank_causes(causes_at_depth, depth)
     measures = {name: label for name, label in _MEASURES.items() if causes_at_depth[name].sum()}
     rows = add_percentages(rows, measures)
     planned = "; yellow: planned" if any(row["kind"] == "planned" for row in rows) else ""
     measure_words = " and of ".join(measures.values())
-    return figure(
+    return make_figure(
         draw_share_panels("cause", rows, measures, _COLOURS, study, _NAMES_WIDTH),
         {"causes": rows},
         study,
@@ -54,9 +54,9 @@ def _rank_causes(causes: pl.DataFrame, depth: str) -> list[dict]:
     names = causes.select(
         pl.when(is_double).then(label).otherwise(pl.col(depth)).fill_null("No cause named")
     ).to_series()
-    short_names = labels(names)
+    short_names = make_labels(names)
     ranked = [
-        {"cause": capital(short_names[name])}
+        {"cause": capitalise(short_names[name])}
         | {"kind": "planned" if 2 * row["planned"] > row["events"] else "other", "records": row["events"]}
         | {measure: row[measure] or 0 for measure in _MEASURES}
         for name, row in zip(names, causes.iter_rows(named=True), strict=True)

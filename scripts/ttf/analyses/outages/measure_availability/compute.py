@@ -8,10 +8,10 @@ import polars as pl
 from ttf.analyses.outages.measure_availability import AVAILABILITY, OUTAGE_CAUSES, OUTAGES_SUMMARY
 from ttf.analyses.outages.measure_availability.outage_free import outage_free
 from ttf.analyses.shared.outages.faults import faults
-from ttf.records.clusters import DAY_S, block_name, runs_of_steps, steps_by_block
+from ttf.records.clusters import DAY_S, block_name, steps_by_block, sum_step_runs
 from ttf.records.inputs import Inputs
-from ttf.records.outages.outage_records import began_under_watch
-from ttf.stats.durations.renewal import estimates, repair_times
+from ttf.records.outages.outage_records import is_start_watched
+from ttf.stats.durations.renewal import estimate_strata, repair_times
 
 CAUSE = ("level", "class", "cause")
 DEPTHS = {"all": (), "level": CAUSE[:1], "class": CAUSE[:2], "cause": CAUSE}
@@ -97,7 +97,7 @@ def availability(
     """Return the availability of all units, of each group, and of outages by plan and level (AVAILABILITY).
 
     Intervals allow for correlation within blocks of time if the watched time is known; those of levels, which are many,
-    only within units. cluster_by: the group by which intervals of lives are clustered; default: unit.
+    only within units. cluster_by: the group by which intervals of durations are clustered; default: unit.
     """
     unit = "node" if outages["unit_id"].equals(outages["node"]) else "unit"
     units, windows = _watched_units(outages, exposure)
@@ -118,7 +118,9 @@ def availability(
         if cluster_by and stratum_by != "group":
             frames, label = [frame.with_columns(unit=pl.col("cluster").fill_null(0)) for frame in frames], cluster_by
         # The sums are freed as soon as their rows exist.
-        for row in estimates(_sum_strata(frames), ["stratum"], label, block_name(block_days), label == cluster_by):
+        for row in estimate_strata(
+            _sum_strata(frames), ["stratum"], label, block_name(block_days), label == cluster_by
+        ):
             row |= {"stratum_by": stratum_by, "unit": unit}
             row["down_share"] = None if row.get("availability") is None else row["down_s"] / row["exposure_s"]
             if row["units"] is not None and label == cluster_by:
@@ -155,7 +157,7 @@ def _cut_to_windows(
     overlap_s = pl.min_horizontal("seen_until_s", "until_s") - pl.max_horizontal("start_s", "from_s")
     ended = (pl.col("end_s") > pl.col("from_s")) & (pl.col("end_s") <= pl.col("until_s"))
     sums = {
-        "outages": began_under_watch(),
+        "outages": is_start_watched(),
         "under_way": (pl.col("start_s") <= pl.col("from_s")) & (overlap_s > 0),
         "repairs": ended.fill_null(False),
     }
@@ -171,7 +173,7 @@ def _cut_to_windows(
         ),
         records.drop("group", strict=False)
         .join(windows, on="unit_id")
-        .select(*keys, "start_s", records=began_under_watch().cast(pl.Int64)),
+        .select(*keys, "start_s", records=is_start_watched().cast(pl.Int64)),
     )
 
 
@@ -207,8 +209,8 @@ def _cross(stratum_by: str, outages: pl.DataFrame, units: pl.DataFrame) -> pl.Da
 
 
 def _sum_strata(frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
-    """Return the input of `ttf.stats.durations.renewal.estimates`: sums by stratum, unit and run of blocks, or by whole
-    unit."""
+    """Return the input of `ttf.stats.durations.renewal.estimate_strata`: sums by stratum, unit and run of blocks, or by
+    whole unit."""
     names, summed = ("stratum", "unit", "block"), ("watched", "exposure_s", *_SUMS)
     frames = [frame.select(name for name in (*names, *summed) if name in frame.columns) for frame in frames]
     labels = pl.concat([frame["stratum"].unique() for frame in frames]).unique().sort()
@@ -218,7 +220,7 @@ def _sum_strata(frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
         [frame.lazy().select(pl.exclude("stratum", "unit"), key=key) for frame in frames], how="diagonal"
     )
     if "block" in frames[0].columns:
-        sums = runs_of_steps(combined)
+        sums = sum_step_runs(combined)
     else:
         sums = combined.group_by("key").agg(pl.all().sum()).sort("key")
         sums = sums.with_columns(block=pl.lit(None), blocks=pl.lit(None)).collect(engine="streaming")

@@ -4,9 +4,9 @@ import numpy as np
 import polars as pl
 
 from ttf.analyses.outages.measure_availability import OUTAGE_FREE, SPANS
-from ttf.records.clusters import DAY_S, block_name, split_by_block
-from ttf.records.outages.outage_lives import lives_of_outages
-from ttf.stats.clustered import Clusters, with_limits
+from ttf.records.clusters import DAY_S, block_name, split_into_blocks
+from ttf.records.outages.outage_durations import durations_of_outages
+from ttf.stats.clustered import Clusters, add_limits
 from ttf.stats.durations.renewal import NOT_WATCHED
 
 # Most units times blocks of time in memory; beyond it, blocks are longer.
@@ -30,7 +30,7 @@ def outage_free(
     cluster = pl.col("group").rank("dense").fill_null(0).cast(pl.Int64) if cluster_by else pl.col("unit")
     watches = watches.with_columns(cluster=cluster).sort("from_s", "watch")
     up_spells = (
-        lives_of_outages(outages, exposure, [], {})
+        durations_of_outages(outages, exposure, [], {})
         .select("unit_id", "start_s", "duration_s")
         .sort("start_s", "unit_id")
     )
@@ -65,7 +65,7 @@ class _ClusterBlocks:
     def __init__(self, watches: pl.DataFrame, block_days: int) -> None:
         while (watches["until_s"] - watches["from_s"]).sum() > MOST_UNIT_BLOCKS * block_days * DAY_S:
             block_days *= 2
-        parts = split_by_block(watches, pl.col("from_s"), pl.col("until_s"), block_days)
+        parts = split_into_blocks(watches, pl.col("from_s"), pl.col("until_s"), block_days)
         names = ("cluster", "block", "watch", "block_s", "from_s", "until_s")
         cluster, block, self._watch, seconds, self._from, self._until = (parts[name].to_numpy() for name in names)
         self._name, self._length, self._width = block_name(block_days), block_days * DAY_S, int(block.max()) + 1
@@ -100,5 +100,5 @@ class _ClusterBlocks:
         """Return the columns of the interval of 1 - lost / totals, or the reason that there is none."""
         cluster_label = f"{cluster_label} and {self._name}" if self._clusters.counts_blocks[0] else cluster_label
         limits = self._clusters.proportion(totals - lost, totals, 0.95)
-        row = with_limits(pl.DataFrame({"cluster_by": [cluster_label]}), *limits)
+        row = add_limits(pl.DataFrame({"cluster_by": [cluster_label]}), *limits)
         return row.rename({"why_not": "reason"}).row(0, named=True)

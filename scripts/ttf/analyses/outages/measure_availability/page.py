@@ -2,10 +2,10 @@
 
 import polars as pl
 
-from ttf.analyses.outages.follow_outages.page import trend_in_words
 from ttf.analyses.outages.measure_availability import AVAILABILITY, OUTAGE_CAUSES
-from ttf.display.phrases import of_trace, with_numbers
-from ttf.display.report_tables import Interval, Shown
+from ttf.analyses.outages.track_outages.page import trend_in_words
+from ttf.display.phrases import fill_numbers, quote_trace_text
+from ttf.display.report_tables import Interval, PageTable
 from ttf.display.report_trace import Trace
 from ttf.display.section_head import Head, Key, Line
 from ttf.display.trace_numbers import Numbers
@@ -17,7 +17,7 @@ FAIL_TOGETHER = 1.5
 _KINDS = {"all": "All outages", "group": "By group", "planned": "By plan", "level": "By level of cause"}
 
 
-@with_numbers
+@fill_numbers
 def head(trace: Trace, m: Numbers) -> Head | Line:
     if not m.value("outages.outages", 0):
         units = f"of [outages.units {m['outages.unit']}] " if m.has("outages.units") else ""
@@ -41,7 +41,7 @@ def _format_claim(m: Numbers) -> str:
         burst = next((f"{text} {location}" for location, text, _ in _bursts(m)), "")
         return "; ".join(filter(None, (recorded, median or burst)))
     unit, share = m["outages.unit"], "[outages.down_share:near_zero]"
-    down = f"{words.capital(unit)}s were down {share} of the time"
+    down = f"{words.capitalise(unit)}s were down {share} of the time"
     if m.value("spares.p99.observed", 0) > FAIL_TOGETHER * m.value("spares.p99.binomial", 0):
         spares = (
             f"[spares.p99.observed] spares cover 99% of the time, [spares.p99.binomial] if {unit}s failed independently"
@@ -79,7 +79,7 @@ def _list_keys(m: Numbers):
     elif m.has("outages.most.level.name"):
         yield Key(
             "Most time down",
-            of_trace(m["outages.most.level.name"], 24),
+            quote_trace_text(m["outages.most.level.name"], 24),
             "[outages.most.level.downtime_share] of it",
         )
 
@@ -88,7 +88,7 @@ def _availability_note(m: Numbers) -> str:
     for kind in ("_clustered", ""):
         if m.has(f"outages.up.ci_low{kind}"):
             bounds = (words.near_one(m[f"outages.up.ci_{bound}{kind}"]) for bound in ("low", "high"))
-            return f"95% CI {words.span(*bounds)}{'' if kind else ', exponential times'}"
+            return f"95% CI {words.join_range(*bounds)}{'' if kind else ', exponential times'}"
     return "no interval"
 
 
@@ -100,7 +100,9 @@ def _time_note(m: Numbers, key: str) -> str:
 
 def _spares_note(m: Numbers) -> str:
     low, high = (m.value(f"spares.p99.{bound}", None) for bound in ("low", "high"))
-    interval = "" if low is None or high is None else f"95% CI {words.span(words.count(low), words.count(high))}; "
+    interval = (
+        "" if low is None or high is None else f"95% CI {words.join_range(words.count(low), words.count(high))}; "
+    )
     return f"{interval}binomial [spares.p99.binomial]"
 
 
@@ -113,7 +115,7 @@ def _excess_note(m: Numbers) -> str:
     )
 
 
-@with_numbers
+@fill_numbers
 def lines(trace: Trace, m: Numbers) -> list[Line]:
     if m.has("outages.units") or not m.value("outages.outages", 0):
         return []
@@ -122,7 +124,7 @@ def lines(trace: Trace, m: Numbers) -> list[Line]:
     return [Line("Availability, time between outages", reason, "tables/availability.csv", checked=False)]
 
 
-def tables(trace: Trace) -> dict[str, Shown]:
+def tables(trace: Trace) -> dict[str, PageTable]:
     strata = trace.table("availability").filter((pl.col("outages") > 0) | (pl.col("stratum_by") == "all"))
     groups = strata.sort("outages", descending=True, maintain_order=True).group_by("stratum_by", maintain_order=True)
     top_strata = strata.join(groups.head(MOST_STRATA), on=["stratum_by", "stratum"], how="semi", maintain_order="left")
@@ -141,6 +143,6 @@ def tables(trace: Trace) -> dict[str, Shown]:
     cause_columns = [name for name in ("level", "class", "cause") if causes[name].count()]
     cause_columns += ["events", "share", "downtime_share", "repair_mean_s", "repair_median_s", "planned"]
     return {
-        "availability": Shown(labelled, present, AVAILABILITY, "stratum_by"),
-        "outage-causes": Shown(labelled_causes, cause_columns, OUTAGE_CAUSES, "depth"),
+        "availability": PageTable(labelled, present, AVAILABILITY, "stratum_by"),
+        "outage-causes": PageTable(labelled_causes, cause_columns, OUTAGE_CAUSES, "depth"),
     }

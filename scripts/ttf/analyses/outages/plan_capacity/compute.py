@@ -6,9 +6,9 @@ import polars as pl
 
 from ttf.analyses.outages.plan_capacity import CAPACITY, SPARES_NEEDED, WEEK_HOURS
 from ttf.analyses.outages.plan_capacity.ways import METHODS, Planner, fewest_spares
-from ttf.analyses.shared.outages.outage_simulation import why_no_times
-from ttf.analyses.shared.outages.outage_strata import READ_OF_EXPOSURE, READ_OF_OUTAGES
-from ttf.analyses.shared.outages.units_down import course_of, spans_of
+from ttf.analyses.shared.outages.outage_simulation import no_times_reason
+from ttf.analyses.shared.outages.outage_strata import EXPOSURE_COLUMNS_READ, OUTAGE_COLUMNS_READ
+from ttf.analyses.shared.outages.units_down import build_course, list_spans
 from ttf.records.inputs import Inputs
 from ttf.stats.large_runs.plans import rate_row
 
@@ -19,9 +19,9 @@ TOO_SMALL = "no size of a run that is asked about fits the fleet"
 
 
 def compute(inputs: Inputs) -> dict[str, pl.DataFrame]:
-    options, exposure = inputs.settings, inputs.read("exposure", (*READ_OF_EXPOSURE, "node"))
+    options, exposure = inputs.settings, inputs.read("exposure", (*EXPOSURE_COLUMNS_READ, "node"))
     stratum, run_exposure = _select_units(exposure.filter(pl.col("until_s") > pl.col("from_s")))
-    spans = spans_of(inputs.read("outages", READ_OF_OUTAGES), run_exposure)
+    spans = list_spans(inputs.read("outages", OUTAGE_COLUMNS_READ), run_exposure)
     if reason := _limitation(spans, run_exposure):
         return _blank_tables(reason)
     node_gpus = rate_row(inputs["node_failure_rate"])["node_gpus"] if "node_failure_rate" in inputs else None
@@ -69,7 +69,7 @@ def _select_units(exposure: pl.DataFrame) -> tuple[str, pl.DataFrame]:
 def _limitation(spans: pl.DataFrame, exposure: pl.DataFrame) -> str | None:
     if exposure.drop_nulls("node").select(pl.struct("node").n_unique() < pl.col("unit_id").n_unique()).item():
         return COMPONENTS
-    return why_no_times(spans["inside"].sum(), course_of(spans, exposure).down_share)
+    return no_times_reason(spans["inside"].sum(), build_course(spans, exposure).down_share)
 
 
 def _gpus_by_nodes(sizes: list[int], node_gpus: int | None, n_units: int) -> dict[int, int | None]:

@@ -3,7 +3,7 @@
 import polars as pl
 
 from ttf.analyses.outages.plan_capacity import CAPACITY, SPARES_NEEDED, WEEK_HOURS
-from ttf.display.report_tables import Shown
+from ttf.display.report_tables import PageTable
 from ttf.display.report_trace import Trace
 from ttf.engine import words
 
@@ -12,7 +12,7 @@ MOST_SPARES = 4
 METHODS = {"exponential": "Exponential", "observed": "Observed times", "weeks": "Weeks resampled"}
 
 
-def tables(trace: Trace) -> dict[str, Shown]:
+def tables(trace: Trace) -> dict[str, PageTable]:
     """Return for a week: the spares for runs of every size, and the largest run that all methods cover."""
     week = trace.table("capacity").filter(hours=WEEK_HOURS).drop_nulls("p_never_short")
     covered = week.filter(pl.col("way").n_unique().over("nodes") == pl.col("way").n_unique())
@@ -20,13 +20,16 @@ def tables(trace: Trace) -> dict[str, Shown]:
     spares = largest["spares"].unique().sort().gather_every(2).head(MOST_SPARES)
     columns = ("way", "spares", "p_no_interruption", "p_never_short", "full_share", "capacity_share")
     rows = largest.filter(pl.col("spares").is_in(spares.implode())).sort("spares", maintain_order=True)
-    return {"capacity": Shown(rows, columns, CAPACITY), "spares-needed": _spares_table(trace.table("spares_needed"))}
+    return {
+        "capacity": PageTable(rows, columns, CAPACITY),
+        "spares-needed": _spares_table(trace.table("spares_needed")),
+    }
 
 
-def _spares_table(table: pl.DataFrame) -> Shown:
+def _spares_table(table: pl.DataFrame) -> PageTable:
     rows = table.filter(hours=WEEK_HOURS).filter(pl.col("target") == pl.col("target").max()).drop_nulls("spares")
     spares = [pl.col("spares").filter(way=key).first().alias(key) for key in METHODS]
     rows_by_nodes = rows.group_by("nodes", maintain_order=True).agg(*spares)
-    return Shown(
+    return PageTable(
         rows_by_nodes, {"nodes": None} | {key: (name, words.count) for key, name in METHODS.items()}, SPARES_NEEDED
     )

@@ -16,7 +16,7 @@ from scipy.linalg import expm
 from scipy.special import bdtr
 
 from ttf.analyses.shared.outages import outage_simulation
-from ttf.analyses.shared.outages.units_down import at_most, course_of
+from ttf.analyses.shared.outages.units_down import binomial_cdf, build_course
 
 DAY_S, WEEK_S = 86_400, 604_800
 METHODS = ("exponential", "observed", "weeks")
@@ -31,7 +31,7 @@ FEWEST_BLOCKS = 8
 class Planner:
     """Estimates for runs on one fleet; results are cached.
 
-    spans: `ttf.analyses.shared.outages.units_down.spans_of`; at least one began, not all time is down. exposure: of
+    spans: `ttf.analyses.shared.outages.units_down.list_spans`; at least one began, not all time is down. exposure: of
     these units. Each simulation has its own seed, so the order of calls does not matter.
     """
 
@@ -42,13 +42,13 @@ class Planner:
 
     def __post_init__(self) -> None:
         self.units = self.exposure["unit_id"].n_unique()
-        self.down_share = course_of(self.spans, self.exposure).down_share
-        self.up, self.repair = outage_simulation.times_of(self.spans, self.exposure)
+        self.down_share = build_course(self.spans, self.exposure).down_share
+        self.up, self.repair = outage_simulation.fit_times(self.spans, self.exposure)
         self._blocks = {
-            length: outage_simulation.blocks_of(self.spans, self.exposure, length) for length in (DAY_S, WEEK_S)
+            length: outage_simulation.build_blocks(self.spans, self.exposure, length) for length in (DAY_S, WEEK_S)
         }
         self._blocks_begun_up = {
-            length: outage_simulation.up_at_begin(blocks) for length, blocks in self._blocks.items()
+            length: outage_simulation.select_initially_up(blocks) for length, blocks in self._blocks.items()
         }
         self.estimate, self.p_no_interruption = cache(self.estimate), cache(self.p_no_interruption)
 
@@ -71,18 +71,22 @@ class Planner:
         if method == "exponential":
             p_never_short = never_short(nodes, spares, time_s, self.up.mean, self.repair.mean)
             # The mean number of missing nodes is the sum of P(more than k down) over k from the spares on.
-            missing_nodes = (1 - at_most(np.arange(spares, n_nodes), n_nodes, self.down_share)).sum()
-            shares = p_never_short, float(at_most(spares, n_nodes, self.down_share)), float(1 - missing_nodes / nodes)
+            missing_nodes = (1 - binomial_cdf(np.arange(spares, n_nodes), n_nodes, self.down_share)).sum()
+            shares = (
+                p_never_short,
+                float(binomial_cdf(spares, n_nodes, self.down_share)),
+                float(1 - missing_nodes / nodes),
+            )
             return dict(zip(MEASURES, ((share, None) for share in shares), strict=True))
         rng = np.random.default_rng([self.seed, nodes, spares, time_s, METHODS.index(method)])
         runs, blocks = self.runs(method, n_nodes), self._select_blocks(time_s)
         if method == "weeks":
-            samples = outage_simulation.resampled(rng, blocks, n_nodes, runs, time_s)
-            short_s, missing_s = outage_simulation.block_shortfalls(samples, blocks, spares, runs)
+            samples = outage_simulation.resample_blocks(rng, blocks, n_nodes, runs, time_s)
+            short_s, missing_s = outage_simulation.count_block_shortfalls(samples, blocks, spares, runs)
         else:
             sizes, times = outage_simulation.batches(n_nodes, runs), (self.up, self.repair)
-            samples = ((n, outage_simulation.renewals(rng, n_nodes, n, time_s, *times)) for n in sizes)
-            parts = (outage_simulation.shortfalls(spans, spares, n, time_s) for n, spans in samples)
+            samples = ((n, outage_simulation.simulate_renewals(rng, n_nodes, n, time_s, *times)) for n in sizes)
+            parts = (outage_simulation.count_shortfalls(spans, spares, n, time_s) for n, spans in samples)
             short_s, missing_s = (np.concatenate(values) for values in zip(*parts, strict=True))
         shares = (short_s == 0).astype(float), 1 - short_s / time_s, 1 - missing_s / (time_s * nodes)
         return dict(zip(MEASURES, map(_mean_and_se, shares), strict=True))
@@ -90,7 +94,7 @@ class Planner:
     def p_no_interruption(self, method: str, nodes: int, time_s: int) -> tuple[float | None, float | None]:
         """Return P(no interruption) and its standard error; None if too few blocks begin with this many nodes up."""
         if method != "weeks":
-            up_times: outage_simulation.Times = (
+            up_times: outage_simulation.TimeDistribution = (
                 outage_simulation.Exponential(self.up.mean) if method == "exponential" else self.up
             )
             return up_times.left_longer(time_s) ** nodes, None
@@ -99,7 +103,7 @@ class Planner:
             return None, None
         rng, runs = np.random.default_rng([self.seed, nodes, time_s]), self.runs(method, nodes)
         is_free = np.ones(runs, bool)
-        for run, sampled, block_rows, _ in outage_simulation.resampled(rng, blocks, nodes, runs, time_s):
+        for run, sampled, block_rows, _ in outage_simulation.resample_blocks(rng, blocks, nodes, runs, time_s):
             is_free[run[(sampled & blocks.began[block_rows]).any(axis=1)]] = False
         return _mean_and_se(is_free.astype(float))
 

@@ -1,7 +1,7 @@
 """Which nodes have excess outages, what would draining them save, and were such lists right?"""
 
 from ttf.analyses.declaration import Analysis
-from ttf.engine.columns import clustered
+from ttf.engine.columns import clustered_columns
 from ttf.engine.contract import REASON, count, name, number, share, table, text, truth, whole_seconds, words
 
 _NODE_HOURS, _GPU_HOURS = "node-hours", "GPU-hours"
@@ -11,7 +11,7 @@ DRAIN_LIST = table(
     "drain_list",
     "One row per node in service at the end of the watch: its outages, and the saving if drained for a week.",
     rank=count("Rank", "Listed nodes first, then by the saving."),
-    node=name("Node", "Name of the node.", of="node"),
+    node=name("Node", "Name of the node.", name_kind="node"),
     fleet=words("Fleet", "Nodes it is compared with: its group, or all."),
     listed=truth("Listed", "Whether q is at most the configured false-discovery rate."),
     saved_gpu_hours=number("GPU-hours saved", "Expected saving of a week without it.", REASON, _GPU_HOURS),
@@ -73,7 +73,7 @@ DRAIN_BACKTEST = table(
     base_share=share("Base share", "Failed of the others.", blank=REASON),
     expected=number("Expected", "Of the listed, each at its fleet's base share.", blank=REASON, unit="nodes"),
     ratio=number("Ratio", "Failed over expected.", blank=REASON),
-    **clustered(number),
+    **clustered_columns(number),
 )
 
 ANALYSIS = Analysis(
@@ -81,7 +81,7 @@ ANALYSIS = Analysis(
     theme="outages",
     rank=60,
     needs=["outages", "exposure"],
-    uses=["nodes", "lives_infra", "lemon_nodes", "occupancy_basis"],
+    uses=["nodes", "durations_infra", "lemon_nodes", "occupancy_basis"],
     applies=lambda trace: trace.has_jobs or trace.unit == "node",
     settings={
         "false_discovery": "lemons/false_discovery",

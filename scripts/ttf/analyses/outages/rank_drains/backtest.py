@@ -8,8 +8,8 @@ import polars as pl
 from ttf.analyses.outages.rank_drains import DRAIN_BACKTEST
 from ttf.analyses.outages.rank_drains.history import History
 from ttf.engine.columns import FEWEST_CLUSTERS
-from ttf.stats.clustered import Clusters, too_few
-from ttf.stats.shares import part_of
+from ttf.stats.clustered import Clusters, too_few_reason
+from ttf.stats.shares import divide
 
 DAY, WEEK = 86_400, 7 * 86_400
 # Shortest history before a list is made.
@@ -60,8 +60,8 @@ def _base_rates(fleet: np.ndarray, is_other: np.ndarray, failed: np.ndarray) -> 
 def _add_shares(row: dict) -> dict:
     """Return the row with its shares, their ratio, and the reasons for blanks."""
     shares = {
-        "share": part_of(row["failed"], row["listed"]),
-        "base_share": part_of(row["others_failed"], row["others"]),
+        "share": divide(row["failed"], row["listed"]),
+        "base_share": divide(row["others_failed"], row["others"]),
     }
     ratio = row["failed"] / row["expected"] if row["expected"] else None
     reasons = [] if row["listed"] else [NONE_LISTED]
@@ -84,7 +84,7 @@ def _summarise_weeks(rows: list[dict], listed_weeks: np.ndarray, failures: np.nd
     if not rows:
         return row | {"reason": TOO_SHORT}
     is_few = row["clusters"] < FEWEST_CLUSTERS
-    return row | {"reason": too_few(row["clusters"], "node") if is_few else "no spread between nodes to be seen"}
+    return row | {"reason": too_few_reason(row["clusters"], "node") if is_few else "no spread between nodes to be seen"}
 
 
 def _week_name(start_s: int, begin_s: int) -> str:

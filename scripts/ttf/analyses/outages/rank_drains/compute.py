@@ -7,7 +7,12 @@ its fleet: the node's work then fails at the fleet's rate.
 
 import polars as pl
 
-from ttf.analyses.nodes.find_lemon_nodes.excess import threshold_of_next, typical_detectable, with_posterior, with_power
+from ttf.analyses.nodes.find_lemon_nodes.excess import (
+    median_detectable_ratio,
+    next_threshold,
+    with_posterior,
+    with_power,
+)
 from ttf.analyses.outages.rank_drains import DRAIN_LIST, DRAIN_SUMMARY
 from ttf.analyses.outages.rank_drains.backtest import DAY, WEEK, backtest
 from ttf.analyses.outages.rank_drains.history import History
@@ -15,7 +20,7 @@ from ttf.analyses.outages.rank_drains.node_ranges import SAFE_NAME, hostlist
 from ttf.records.infra import EVENT
 from ttf.records.inputs import Inputs
 from ttf.records.jobs import join_reasons
-from ttf.records.outages.outage_records import of_nodes
+from ttf.records.outages.outage_records import select_nodes
 from ttf.records.runs import GPU_HOUR
 
 HOUR = 3_600
@@ -28,7 +33,7 @@ NO_SPREAD = "the outages of the fleet differ no more than by chance: no interval
 
 def compute(inputs: Inputs) -> dict:
     settings = inputs.settings
-    outages = of_nodes(inputs.read("outages"))
+    outages = select_nodes(inputs.read("outages"))
     history = History.build(outages, inputs.read("exposure"))
     losses = jobs_lost(inputs, settings.checkpoint_interval_s) if settings.has_jobs else None
     nodes = drain_list(history, outages, losses, gpus_by_node(inputs, history.names), settings.false_discovery)
@@ -50,7 +55,7 @@ def summarise_drains(nodes: pl.DataFrame) -> pl.DataFrame:
     listed, outages = compared.filter("listed"), int(compared["outages"].sum())
     row = {"nodes": compared.height, "listed": listed.height, "outages": outages}
     row["excluded"] = sum(SAFE_NAME.fullmatch(node) is not None for node in listed["node"])
-    row["detectable_ratio"] = typical_detectable(compared)
+    row["detectable_ratio"] = median_detectable_ratio(compared)
     if listed.height:
         row["share_of_outages"] = listed["outages"].sum() / max(outages, 1)
         for name in ("saved_gpu_hours", "saved_node_hours", "idle_gpu_hours"):
@@ -63,9 +68,9 @@ def jobs_lost(inputs: Inputs, checkpoint_interval_s: int) -> pl.DataFrame | None
 
     An attempt loses half a checkpoint interval, or its run time if shorter. None if no failure is attributed to a node.
     """
-    if "lives_infra" not in inputs:
+    if "durations_infra" not in inputs:
         return None
-    attempts = inputs.scan("lives_infra", ["event", "failed_node", "duration_s", "gpu_milli"])
+    attempts = inputs.scan("durations_infra", ["event", "failed_node", "duration_s", "gpu_milli"])
     attributed = attempts.filter(pl.col("event") == EVENT, pl.col("failed_node").is_not_null())
     half_s = pl.min_horizontal(2 * pl.col("duration_s"), pl.lit(checkpoint_interval_s))
     sums = attributed.group_by(node="failed_node").agg(
@@ -95,7 +100,7 @@ def drain_list(
     """Return DRAIN_LIST with excess_failures blank. outages: of nodes; losses: from `jobs_lost`; gpus: per node."""
     names = pl.Series("node", history.names, dtype=pl.String)
     compared = history.compare_nodes(history.end_s, false_discovery)
-    compared = with_power(compared, threshold_of_next(compared["p_value"], compared["listed"], false_discovery))
+    compared = with_power(compared, next_threshold(compared["p_value"], compared["listed"], false_discovery))
     nodes = with_posterior(compared).with_columns(
         names,
         outages=pl.Series(history.count_outages(history.begin_s, history.end_s + 1), dtype=pl.Int64),

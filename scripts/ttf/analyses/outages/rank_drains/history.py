@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from ttf.analyses.nodes.find_lemon_nodes.excess import benjamini_hochberg, compared_by_exposure
+from ttf.analyses.nodes.find_lemon_nodes.excess import benjamini_hochberg, compare_by_exposure
 from ttf.engine.exact_sums import group_sums
-from ttf.records.outages.outage_records import of_nodes
+from ttf.records.outages.outage_records import select_nodes
 
 # An outage that begins this soon after the node's repair counts as a repeat of the one before.
 REPEAT_S = 86_400
@@ -30,12 +30,12 @@ class History:
 
     @classmethod
     def build(cls, outages: pl.DataFrame, exposure: pl.DataFrame) -> "History":
-        watch = of_nodes(exposure).sort("node", "from_s")
+        watch = select_nodes(exposure).sort("node", "from_s")
         fleet = pl.col("group").drop_nulls().first().fill_null(ALL_NODES)
         nodes = watch.group_by("node").agg(fleet=fleet).sort("node").with_row_index("number")
         numbers = nodes.select("node", pl.col("number").cast(pl.Int64))
         watch = watch.join(numbers, on="node", maintain_order="left")
-        node_outages = of_nodes(outages).join(numbers, on="node", maintain_order="left").sort("node", "start_s")
+        node_outages = select_nodes(outages).join(numbers, on="node", maintain_order="left").sort("node", "start_s")
         spans = node_outages.join(watch.select("node", "from_s", "until_s"), on="node")
         spans = spans.select(
             "number", start=pl.max_horizontal("start_s", "from_s"), end=pl.min_horizontal("seen_until_s", "until_s")
@@ -99,7 +99,7 @@ class History:
     def compare_nodes(self, until_s: int, false_discovery: float) -> pl.DataFrame:
         """Return a row per node from `compared_by_exposure`, with q_value and listed, from data before `at_s`."""
         columns = {"fleet": self.fleets, "counted": self.count_separate(until_s), "exposure_s": self.up_s(until_s)}
-        nodes = compared_by_exposure(pl.DataFrame(columns))
+        nodes = compare_by_exposure(pl.DataFrame(columns))
         q_values = benjamini_hochberg(nodes["p_value"].to_numpy())
         nodes = nodes.with_columns(q_value=pl.Series(q_values).fill_nan(None))
         return nodes.with_columns(listed=(pl.col("q_value") <= false_discovery).fill_null(False))

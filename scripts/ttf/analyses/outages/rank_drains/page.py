@@ -4,8 +4,8 @@ import polars as pl
 
 from ttf.analyses.outages.rank_drains import DRAIN_BACKTEST, DRAIN_LIST
 from ttf.display import statement_rules
-from ttf.display.phrases import with_numbers
-from ttf.display.report_tables import CLUSTERED, Interval, Shown
+from ttf.display.phrases import fill_numbers
+from ttf.display.report_tables import CLUSTERED, Interval, PageTable
 from ttf.display.report_trace import Trace
 from ttf.display.section_head import Line
 from ttf.display.trace_numbers import Numbers
@@ -15,7 +15,7 @@ MOST_NODES = 15
 MOST_UNLISTED = 5
 
 
-@with_numbers
+@fill_numbers
 def lines(trace: Trace, m: Numbers) -> list[Line]:
     title, table = "Nodes with excess outages", "tables/drain_list.csv"
     if not m.has("drains.nodes"):
@@ -31,7 +31,7 @@ def lines(trace: Trace, m: Numbers) -> list[Line]:
     return [Line(title, f"0 of {nodes}, of {outages}; {power}", table)]
 
 
-def tables(trace: Trace) -> dict[str, Shown]:
+def tables(trace: Trace) -> dict[str, PageTable]:
     nodes = trace.table("drain_list").drop_nulls("p_value").filter(pl.col("outages") > 0)
     listed = nodes.filter("listed")
     shown = listed.head(MOST_NODES) if listed.height else nodes.head(MOST_UNLISTED)
@@ -41,6 +41,6 @@ def tables(trace: Trace) -> dict[str, Shown]:
     backtest = trace.table("drain_backtest").filter(pl.col("window") == "all", pl.col("listed") > 0)
     week_columns = dict.fromkeys(("listed", "failed", "share", "others", "others_failed", "base_share"))
     return {
-        "drain-list": Shown(shown, {name: columns[name] for name in columns if shown[name].count()}, DRAIN_LIST),
-        "drain-backtest": Shown(backtest, week_columns | {"ratio": CLUSTERED}, DRAIN_BACKTEST),
+        "drain-list": PageTable(shown, {name: columns[name] for name in columns if shown[name].count()}, DRAIN_LIST),
+        "drain-backtest": PageTable(backtest, week_columns | {"ratio": CLUSTERED}, DRAIN_BACKTEST),
     }

@@ -38,7 +38,7 @@ SPARES = table(
     spares_simulated=count(
         "Simulated", "Spares of simulated independent units; up and repair times as observed.", REASON, "units"
     ),
-    spares_beside=count("Beside", "Spares added to units that are all needed, if independent.", REASON, "units"),
+    spares_added=count("Beside", "Spares added to units that are all needed, if independent.", REASON, "units"),
     short_share=share("Short", "Share of the time with more units down than the binomial spares.", REASON),
     **FLEET,
     block_s=whole_seconds("Block", "A week (inference.block_days), or the length of four outages if longer.", REASON),

@@ -7,10 +7,10 @@ import polars as pl
 
 from ttf.analyses.shared.outages.outage_strata import ALL
 from ttf.display.charts.axes import log_scale
-from ttf.display.charts.encodings import coloured, tips
-from ttf.display.charts.figure import Figure, Study, chart_of, figure, fitted, nothing_to_draw
+from ttf.display.charts.encodings import colour_by, tooltips
+from ttf.display.charts.figure import Figure, Study, empty_figure, fit_width, make_chart, make_figure
 from ttf.display.charts.theme import CANCELLED, FAILURE
-from ttf.engine.words import capital, plural
+from ttf.engine.words import capitalise, plural
 
 # Rarer states are random variation.
 RAREST = 1e-4
@@ -20,9 +20,9 @@ COLOURS = {OBSERVED: FAILURE, INDEPENDENT: CANCELLED}
 
 def units_down(inputs: Mapping[str, pl.DataFrame], study: Study) -> Figure:
     all_units = inputs["units_down"].filter(stratum_by=ALL, outages=ALL)
-    title = f"{capital(study.units)} down at once"
+    title = f"{capitalise(study.units)} down at once"
     if not all_units["down"].count():
-        return nothing_to_draw(title, all_units["reason"][0])
+        return empty_figure(title, all_units["reason"][0])
     rows = [
         {"kind": kind, "down": down, "share": share}
         for kind, column in ((OBSERVED, "cumulative"), (INDEPENDENT, "binomial_cumulative"))
@@ -30,19 +30,23 @@ def units_down(inputs: Mapping[str, pl.DataFrame], study: Study) -> Figure:
         if share >= RAREST
     ]
     axis = alt.Axis(values=[RAREST, 0.001, 0.01, 0.1, 1], format="~%")
-    tooltip = [*tips("kind"), *tips(form=",", down=f"{study.units} down or more"), *tips(form=".3~%", share="time")]
-    lines = chart_of("down").encode(
-        x=alt.X("down:Q", title=f"{capital(study.units)} down", axis=alt.Axis(tickMinStep=1, grid=False)),
+    tooltip = [
+        *tooltips("kind"),
+        *tooltips(form=",", down=f"{study.units} down or more"),
+        *tooltips(form=".3~%", share="time"),
+    ]
+    lines = make_chart("down").encode(
+        x=alt.X("down:Q", title=f"{capitalise(study.units)} down", axis=alt.Axis(tickMinStep=1, grid=False)),
         y=alt.Y("share:Q", title="Share of the time", scale=log_scale([RAREST, 1]), axis=axis),
-        color=coloured("kind", COLOURS, title=None, orient="bottom"),
+        color=colour_by("kind", COLOURS, title=None, orient="bottom"),
         tooltip=tooltip,
     )
     lines = lines.mark_line(interpolate="step-before", strokeWidth=2, point={"size": 14})
     units = f"{all_units['units'][0]:,.4g} {study.unit if all_units['units'][0] == 1 else study.units}"
     needed = inputs["spares"].filter(stratum_by=ALL, outages=ALL, p=0.99).row(0, named=True)
     summary = f"99% of the time at most {needed['spares_observed']} down; binomial {needed['spares_binomial']}"
-    return figure(
-        fitted(lines, study, 230),
+    return make_figure(
+        fit_width(lines, study, 230),
         {"down": rows},
         study,
         title=f"{title}: share of the time with so many or more",

@@ -7,9 +7,21 @@ import polars as pl
 from scipy.special import expit, logit, stdtrit
 
 from ttf.analyses.outages.size_spares import SPARES, UNITS_DOWN
-from ttf.analyses.shared.outages.outage_simulation import batches, renewals, time_down, times_of, why_no_times
-from ttf.analyses.shared.outages.outage_strata import READ_OF_EXPOSURE, READ_OF_OUTAGES, Part, parts_of
-from ttf.analyses.shared.outages.units_down import Course, binomial_cumulative, course_of, smallest, spares_beside
+from ttf.analyses.shared.outages.outage_simulation import (
+    batches,
+    fit_times,
+    no_times_reason,
+    simulate_renewals,
+    time_down,
+)
+from ttf.analyses.shared.outages.outage_strata import EXPOSURE_COLUMNS_READ, OUTAGE_COLUMNS_READ, Part, split_parts
+from ttf.analyses.shared.outages.units_down import (
+    Course,
+    binomial_cumulative,
+    build_course,
+    count_extra_spares,
+    smallest_sufficient,
+)
 from ttf.records.clusters import DAY_S
 from ttf.records.inputs import Inputs
 from ttf.stats.clustered import block_spread
@@ -27,9 +39,9 @@ NOT_WATCHED = "no unit was watched for any time"
 
 
 def compute(inputs: Inputs) -> dict[str, pl.DataFrame]:
-    exposure = inputs.read("exposure", READ_OF_EXPOSURE).filter(pl.col("until_s") > pl.col("from_s"))
-    parts = list(parts_of(inputs.read("outages", READ_OF_OUTAGES), exposure))
-    courses = [course_of(part.spans, part.exposure) if part.exposure.height else None for part in parts]
+    exposure = inputs.read("exposure", EXPOSURE_COLUMNS_READ).filter(pl.col("until_s") > pl.col("from_s"))
+    parts = list(split_parts(inputs.read("outages", OUTAGE_COLUMNS_READ), exposure))
+    courses = [build_course(part.spans, part.exposure) if part.exposure.height else None for part in parts]
     pairs = list(zip(parts, courses, strict=True))
     return {
         "units_down": pl.concat([units_down(part, course) for part, course in pairs]),
@@ -44,7 +56,7 @@ def units_down(part: Part, course: Course | None) -> pl.DataFrame:
         return UNITS_DOWN.frame([labels | {"reason": NOT_WATCHED}])
     time = course.time_down()
     cumulative = binomial_cumulative(course, int(course.watched.max()))
-    n_rows = max(len(time), smallest(cumulative, 1 - 1e-4) + 1)
+    n_rows = max(len(time), smallest_sufficient(cumulative, 1 - 1e-4) + 1)
     time = np.pad(time, (0, n_rows - len(time)))
     cumulative = np.minimum(cumulative[:n_rows], 1)
     sizes, _ = course.fleets()
@@ -80,13 +92,17 @@ def spares(part: Part, course: Course | None, settings: SimpleNamespace) -> pl.D
     cells = labels | {"units": course.units, "block_s": length_s, "blocks": int(blocks.any(axis=1).sum())}
     rows = []
     for p in SHARES:
-        row = cells | {"p": p, "spares_observed": smallest(observed, p), "spares_binomial": smallest(binomial, p)}
+        row = cells | {
+            "p": p,
+            "spares_observed": smallest_sufficient(observed, p),
+            "spares_binomial": smallest_sufficient(binomial, p),
+        }
         row["short_share"] = int(time[row["spares_binomial"] + 1 :].sum()) / course.total_s
         reasons = [reason] if reason else []
         if course.down_share < 1:
-            row["spares_beside"] = spares_beside(round(course.units), course.down_share, p)
+            row["spares_added"] = count_extra_spares(round(course.units), course.down_share, p)
         if simulated is not None:
-            row["spares_simulated"] = smallest(simulated, p)
+            row["spares_simulated"] = smallest_sufficient(simulated, p)
         if (1 - p) * course.total_s < length_s:
             reasons.append(TOO_RARE.format(length_s / DAY_S))
         else:
@@ -123,19 +139,19 @@ def spares_limits(blocks: np.ndarray, p: float) -> tuple[int, int]:
         margin, centre = se * stdtrit(effective - 1, 0.975), logit(share)
         # Without spread, as if no block has more down, use the share itself.
         low, high = (np.where(np.isfinite(margin), expit(centre + sign * margin), share) for sign in (-1, 1))
-    return smallest(np.maximum.accumulate(high), p), smallest(np.maximum.accumulate(low), p)
+    return smallest_sufficient(np.maximum.accumulate(high), p), smallest_sufficient(np.maximum.accumulate(low), p)
 
 
 def _simulated(part: Part, course: Course, rng: np.random.Generator) -> tuple[np.ndarray | None, str | None]:
     """Simulate independent units; return the cumulative shares of the time with 0, 1, 2 ... down, or a reason."""
-    if reason := why_no_times(part.began, course.down_share):
+    if reason := no_times_reason(part.began, course.down_share):
         return None, reason
-    up, repair = times_of(part.spans, part.exposure)
+    up, repair = fit_times(part.spans, part.exposure)
     units = round(course.units)
     cycles = min(MOST_CYCLES, MOST_OUTAGES / REPLICATES / units)
     horizon = min(YEAR_S, int(cycles * (up.mean + repair.mean)) + 1)
     total = np.zeros(units + 1, np.int64)
     for size in batches(units, REPLICATES):
-        time = time_down(renewals(rng, units, size, horizon, up, repair), size, horizon)
+        time = time_down(simulate_renewals(rng, units, size, horizon, up, repair), size, horizon)
         total[: len(time)] += time
     return np.cumsum(total) / total.sum(), None

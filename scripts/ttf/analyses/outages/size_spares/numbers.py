@@ -16,7 +16,7 @@ NUMBERS = [
         cells(
             SPARES,
             f"spares.{name}",
-            f"{_NEEDED} simulated=spares_simulated beside=spares_beside short_share",
+            f"{_NEEDED} simulated=spares_simulated beside=spares_added short_share",
             _ALL,
             p=p,
         )

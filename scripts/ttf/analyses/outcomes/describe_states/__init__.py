@@ -19,7 +19,7 @@ STATES = table(
     gpu_hours=number("GPU-hours", "GPUs requested times run time, summed over count.", unit="h"),
     gpu_hours_share=share("Share", "Share of the GPU-hours of all n.", blank=REASON),
     infra_basis=words(
-        "Basis", "How infrastructure is recognised; proxy: every failure counts.", blank="of kind state, or no life"
+        "Basis", "How infrastructure is recognised; proxy: every failure counts.", blank="of kind state, or no duration"
     ),
 )
 SIZE_MIX = table(
@@ -68,7 +68,7 @@ ANALYSIS = Analysis(
     question="In which states do jobs end, and how large are they?",
     theme="outcomes",
     rank=20,
-    needs=["jobs", "lives_infra"],
+    needs=["jobs", "durations_infra"],
     settings={"attempts": lambda trace: "attempts" in trace.products},
     tables=[STATES, SIZE_MIX, CLUSTER_SUMMARY],
     charts={"size_mix": "size_mix"},

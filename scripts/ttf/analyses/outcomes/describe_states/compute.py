@@ -7,12 +7,12 @@ GPU time are quotients of exact integers.
 import polars as pl
 
 from ttf.analyses.outcomes.describe_states import CLUSTER_SUMMARY, SIZE_MIX, STATES
-from ttf.engine.counts import Counted, counts
+from ttf.engine.counts import ValueCounts, count_rows
 from ttf.records.infra import EVENT
 from ttf.records.inputs import Inputs
 from ttf.records.jobs import TIME_LIMITS, Frame, gpu_seconds_milli, whole_gpus
 from ttf.stats.durations.mttf import SECONDS_A_DAY
-from ttf.stats.shares import part_of
+from ttf.stats.shares import divide
 
 # Number of states with a row; a status is free text of the trace.
 MOST_STATES = 20
@@ -25,20 +25,20 @@ POPULATIONS = {"all": [True, False], "gpu": [True], "no_gpu": [False]}
 
 
 _JOBS = ["status_raw", "outcome", "gpu_milli", "size", "runtime_s", "queue_s", "submit_s", "start_s", "trace_end_s"]
-_LIVES = ["state", "gpu_milli", "duration_s", "event", "basis"]
+_DURATIONS = ["state", "gpu_milli", "duration_s", "event", "basis"]
 _MISSING = {"runtime": "no run time is known", "queue": "no queueing delay is known"}
 
 
 def compute(inputs: Inputs) -> dict[str, pl.DataFrame]:
     jobs = inputs.scan("jobs", _JOBS)
     return {
-        "states": build_states(jobs, inputs.scan("lives_infra", _LIVES), inputs.settings.attempts),
+        "states": build_states(jobs, inputs.scan("durations_infra", _DURATIONS), inputs.settings.attempts),
         "size_mix": build_size_mix(jobs),
         "cluster_summary": summarise_cluster(jobs),
     }
 
 
-def build_states(jobs: Frame, infra_lives: Frame, has_attempts: bool) -> pl.DataFrame:
+def build_states(jobs: Frame, infra_durations: Frame, has_attempts: bool) -> pl.DataFrame:
     """Build STATES: jobs, and attempts if the trace has them, by the state in which they ended.
 
     There is a row per status word, the most frequent first. Words beyond MOST_STATES share the row `other`; jobs
@@ -47,13 +47,13 @@ def build_states(jobs: Frame, infra_lives: Frame, has_attempts: bool) -> pl.Data
     job_rows = jobs.select(
         state="status_raw", gpu=(pl.col("gpu_milli") * pl.col("size")).fill_null(0), time=gpu_seconds_milli()
     )
-    attempts = infra_lives.select(
+    attempts = infra_durations.select(
         "state",
         gpu="gpu_milli",
         time=pl.col("gpu_milli").cast(pl.Int128) * pl.col("duration_s"),
         infra=(pl.col("event") == EVENT).fill_null(False),
     )
-    basis = infra_lives.lazy().head(1).select(pl.col("basis").first()).collect().item()
+    basis = infra_durations.lazy().head(1).select(pl.col("basis").first()).collect().item()
     infra = attempts.filter("infra")
     if not has_attempts:
         return STATES.frame(_state_rows("job", job_rows, infra, basis))
@@ -83,11 +83,11 @@ def _state_rows(unit: str, units: Frame, infra: Frame | None, basis: str | None)
             "count": state["len"],
             "n": n,
             "timeouts": timeouts,
-            "count_share": part_of(state["len"], n),
+            "count_share": divide(state["len"], n),
             "n_with_gpu": n_with_gpu,
-            "with_gpu_share": part_of(state["with_gpu"], n_with_gpu),
+            "with_gpu_share": divide(state["with_gpu"], n_with_gpu),
             "gpu_hours": state["time"] / _MILLI_S_AN_HOUR,
-            "gpu_hours_share": part_of(state["time"], total),
+            "gpu_hours_share": divide(state["time"], total),
             "reason": "; ".join(filter(None, [state.get("cause"), None if total else "no GPU time was seen"])) or None,
         }
         for state in rows
@@ -119,8 +119,8 @@ def build_size_mix(jobs: Frame) -> pl.DataFrame:
         mix = {"gpus_low": low, "gpus_high": high, "n": n, "jobs": sum(row["jobs"] for row in rows_by_part[""])}
         mix["gpu_hours"] = sum(row["time"] for row in rows_by_part[""]) / _MILLI_S_AN_HOUR
         for name, part_rows in rows_by_part.items():
-            mix[f"jobs_{name}share"] = part_of(sum(row["jobs"] for row in part_rows), n)
-            mix[f"gpu_hours_{name}share"] = part_of(sum(row["time"] for row in part_rows), total)
+            mix[f"jobs_{name}share"] = divide(sum(row["jobs"] for row in part_rows), n)
+            mix[f"gpu_hours_{name}share"] = divide(sum(row["time"] for row in part_rows), total)
         mixes.append(mix | {"reason": None if total else "no GPU time was seen"})
         low, high = high + 1, 2 * high
     return SIZE_MIX.frame(mixes)
@@ -142,7 +142,9 @@ def summarise_cluster(jobs: Frame) -> pl.DataFrame:
     sums = {row["has_gpu"]: row for row in sums.collect(engine="streaming").iter_rows(named=True)}
     times_s = [row[name] for row in sums.values() for name in ("first_s", "last_s") if row[name] is not None]
     days = (max(times_s) - min(times_s)) / SECONDS_A_DAY if times_s else None
-    counts_by_time = {time: counts(jobs, time=pl.col(f"{time}_s"), has_gpu=HAS_GPU) for time in ("runtime", "queue")}
+    counts_by_time = {
+        time: count_rows(jobs, time=pl.col(f"{time}_s"), has_gpu=HAS_GPU) for time in ("runtime", "queue")
+    }
     rows = []
     for population, values in POPULATIONS.items():
         parts = [sums[has_gpu] for has_gpu in values if has_gpu in sums]
@@ -155,7 +157,7 @@ def summarise_cluster(jobs: Frame) -> pl.DataFrame:
             row |= {"gpus_mean": milli / (1000 * sized), "gpus_sum": milli / 1000, "gpus_max": sums[True]["gpus_max"]}
         for time, time_counts in counts_by_time.items():
             selected = time_counts.filter(pl.col("has_gpu").is_in([int(has_gpu) for has_gpu in values]))
-            durations = Counted.of(selected, "time")
+            durations = ValueCounts.from_frame(selected, "time")
             row[f"{time}_n"] = durations.size
             if durations.size:
                 total = selected.select((pl.col("time").cast(pl.Int128) * pl.col("n")).sum()).item()

@@ -3,8 +3,8 @@
 import polars as pl
 
 from ttf.analyses.outcomes.describe_states import CLUSTER_SUMMARY, SIZE_MIX, STATES
-from ttf.display.phrases import with_numbers
-from ttf.display.report_tables import Mean, Shown, with_sizes
+from ttf.display.phrases import fill_numbers
+from ttf.display.report_tables import Mean, PageTable, add_size_labels
 from ttf.display.report_trace import Trace
 from ttf.display.section_head import Line
 from ttf.display.trace_numbers import Numbers
@@ -18,29 +18,29 @@ _SUMMARY = dict.fromkeys(
         *("population", "jobs", "jobs_per_day", "runtime_mean_s", "runtime_median_s", "runtime_max_s"),
         *("queue_mean_s", "queue_median_s", "gpus_mean", "gpus_max"),
     )
-) | {"runtime_mean_s": Mean(of="runtime_n"), "queue_mean_s": Mean(of="queue_n")}
+) | {"runtime_mean_s": Mean(count_column="runtime_n"), "queue_mean_s": Mean(count_column="queue_n")}
 
 
-@with_numbers
+@fill_numbers
 def lines(trace: Trace, m: Numbers) -> list[Line]:
     if m.has("taxonomy.trials"):
         return []
-    text = f"no state, exit code or reason in this trace tells why a {trace.about['unit']} failed"
+    text = f"no state, exit code or reason in this trace tells why a {trace.info['unit']} failed"
     return [Line("Causes of failures", text, "states", checked=False)]
 
 
-def tables(trace: Trace) -> dict[str, Shown]:
+def tables(trace: Trace) -> dict[str, PageTable]:
     proxy_label = pl.lit("any failure, cause unknown")
     infra_label = pl.when(infra_basis="proxy").then(proxy_label).otherwise(pl.lit("attributed to infrastructure"))
     states = trace.table("states").with_columns(
         state=pl.when(kind="infra").then(infra_label).otherwise(pl.col("state").fill_null("none given")),
         unit=pl.col("unit").replace_strict(_KINDS),
     )
-    mix = with_sizes(trace.table("size_mix"))
+    mix = add_size_labels(trace.table("size_mix"))
     summary = trace.table("cluster_summary").filter(pl.col("jobs") > 0)
     summary = summary.with_columns(population=pl.col("population").replace_strict(_POPULATIONS))
     return {
-        "states": Shown(states, _STATES, STATES, "unit"),
-        "size-mix": Shown(mix, {"gpus": ("GPUs", str)} | dict.fromkeys(_MIX), SIZE_MIX),
-        "cluster-summary": Shown(summary, _SUMMARY, CLUSTER_SUMMARY),
+        "states": PageTable(states, _STATES, STATES, "unit"),
+        "size-mix": PageTable(mix, {"gpus": ("GPUs", str)} | dict.fromkeys(_MIX), SIZE_MIX),
+        "cluster-summary": PageTable(summary, _SUMMARY, CLUSTER_SUMMARY),
     }

@@ -1,7 +1,7 @@
 """How do the main numbers differ by account, partition, GPU type and size?"""
 
 from ttf.analyses.declaration import Analysis
-from ttf.engine.columns import BASIS, NO_CLUSTERS, clustered, ends, wilson
+from ttf.engine.columns import BASIS, NO_CLUSTERS, clustered_columns, interval_columns, wilson_columns
 from ttf.engine.contract import REASON, count, name, number, seconds, share, table, words
 
 # Number of values of a column that have a row: those with the most jobs.
@@ -16,7 +16,7 @@ def _per_1000(heading: str, description: str, blank: str | None = None):
 
 
 def _limits(kind, suffix: str = "", prefix: str = "") -> dict:
-    columns = clustered(kind, suffix, NO_CLUSTERS)
+    columns = clustered_columns(kind, suffix, NO_CLUSTERS)
     return {f"{prefix}{name}": column for name, column in columns.items() if name.startswith("ci")}
 
 
@@ -36,14 +36,14 @@ STRATA = table(
     timeouts=count("at time limit", "Failures that a time limit ended.", unit="jobs"),
     ended_share=share("Ended", "Share of the jobs.", n="jobs"),
     failure_share=share("Failed", "Failures over the jobs that ended.", blank=REASON),
-    **wilson(blank=REASON),
-    **clustered(share),
+    **wilson_columns(blank=REASON),
+    **clustered_columns(share),
     failure_share_without_timeout=share("Failed otherwise", "Other failures over jobs that ended.", _NO_LIMIT),
     gpu_hours=number("GPU-hours", "GPU time of all attempts.", unit=_HOURS),
     failed_without_time=count("without a time", "Failed attempts without a known run time.", unit="attempts"),
     failed_gpu_hours=number("their GPU-hours", "GPU time of failed attempts.", unit=_HOURS),
     failed_gpu_hours_share=share("Failed GPU time", "Share of the GPU time of the stratum.", blank=REASON),
-    **{f"failed_gpu_{name}": column for name, column in clustered(share, blank=NO_CLUSTERS).items()},
+    **{f"failed_gpu_{name}": column for name, column in clustered_columns(share, blank=NO_CLUSTERS).items()},
     timeout_gpu_hours=number("at time limit", "GPU time of failures at a time limit.", unit=_HOURS),
     infra_gpu_hours=number("by infrastructure", "GPU time ended by infrastructure, by the basis.", unit=_HOURS),
     limit_share=share("Time limit", "Share of the failed GPU time, at most 1.", _NO_CAUSE),
@@ -55,8 +55,8 @@ STRATA = table(
     ),
     node_days=number("Node-days", "Whole nodes of attempts with a GPU times their durations.", unit="node-days"),
     failures_per_1000_node_days=_per_1000("Failures per 1000 node-days", "Failures over node-days.", REASON),
-    days_a_failure=number("Days per failure", "Node-days per failure.", "no failure", "days"),
-    **ends(_per_1000, "Garwood's 95% CI of it; without a failure a one-sided bound", REASON, "rate_"),
+    days_per_failure=number("Days per failure", "Node-days per failure.", "no failure", "days"),
+    **interval_columns(_per_1000, "Garwood's 95% CI of it; without a failure a one-sided bound", REASON, "rate_"),
     **_limits(_per_1000, prefix="rate_"),
     failures_with_runtime=count("n of run times", "Failed jobs with a known run time.", unit="jobs"),
     failure_median_s=seconds("Median failed job", "Median of these run times.", REASON),
@@ -69,7 +69,7 @@ ANALYSIS = Analysis(
     question="How do the main numbers differ by account, partition, GPU type and size?",
     theme="outcomes",
     rank=60,
-    needs=["jobs", "lives_infra", "node_failure_rate"],
+    needs=["jobs", "durations_infra", "node_failure_rate"],
     uses=["attempts"],
     applies=lambda trace: trace.gives == "jobs",
     tables=[STRATA],

@@ -6,42 +6,42 @@ import numpy as np
 import polars as pl
 
 from ttf.analyses.outcomes.describe_strata import MAX_STRATA, STRATA
-from ttf.engine.counts import Counted
+from ttf.engine.counts import ValueCounts
 from ttf.engine.storage.tables import BLOCK_ROWS
 from ttf.records.clusters import (
     CLUSTER_COLUMNS,
+    JOB_CLUSTER_COLUMNS,
     LEVEL_NAMES,
-    READ_OF_JOBS,
+    add_clusters,
+    add_level_names,
     level_names,
-    with_clusters,
-    with_level_names,
 )
+from ttf.records.durations import count_nodes
 from ttf.records.inputs import Inputs
-from ttf.records.jobs import Frame, at_time_limit, doubling, join_reasons, whole_gpus
-from ttf.records.lives import nodes_at_work
-from ttf.records.runs import GPU_HOUR, gpu_time, in_blocks, runs
+from ttf.records.jobs import Frame, doubling_bucket, is_at_time_limit, join_reasons, whole_gpus
+from ttf.records.runs import GPU_HOUR, build_runs, gpu_time, iterate_blocks
 from ttf.stats.basics.median import CONFIDENCE, median_interval
 from ttf.stats.clustered import (
     CLUSTERED,
-    at_share,
-    beside,
-    by_cluster,
+    add_limits,
+    build_clusters,
     clustered_ratios,
     clustered_shares,
-    in_strata,
-    with_limits,
+    join_clustered,
+    sum_by_cluster,
+    value_at_share,
 )
 from ttf.stats.durations.mttf import NO_NODE_DAY, SECONDS_A_DAY, poisson_limits
-from ttf.stats.shares import ENDED, failure_shares
+from ttf.stats.shares import ENDED, failure_share_columns
 
 # Columns that group jobs where the trace has them, and the one that always exists.
 GROUP_COLUMNS, GPUS = ("account", "partition", "gpu_type"), "gpus"
-JOBS = ("user", "outcome", "status_raw", "gpu_milli", "size", *GROUP_COLUMNS, *READ_OF_JOBS, "runtime_s")
+JOBS = ("user", "outcome", "status_raw", "gpu_milli", "size", *GROUP_COLUMNS, *JOB_CLUSTER_COLUMNS, "runtime_s")
 TIMES = ("start_s", "end_s", "trace_end_s")
 ATTEMPTS = ("job", "attempt", "start_s", "end_s", "runtime_s", "outcome", "gpu_milli")
-LIVES = ("event", "state", "basis", "duration_s", "gpu_count", "nodes", *CLUSTER_COLUMNS)
+DURATIONS = ("event", "state", "basis", "duration_s", "gpu_count", "nodes", *CLUSTER_COLUMNS)
 _LEVELS = ("cluster", "group", "block")
-_REQUESTED = doubling(whole_gpus().fill_null(0))
+_REQUESTED = doubling_bucket(whole_gpus().fill_null(0))
 _PER_1000_DAYS = 1000 * SECONDS_A_DAY
 _FAILED = pl.col("outcome") == "failure"
 _JOB_SUMS = {
@@ -68,31 +68,31 @@ def compute(inputs: Inputs) -> dict[str, pl.DataFrame]:
     attempts = inputs.scan("attempts", ATTEMPTS) if "attempts" in inputs else None
     jobs = inputs.scan("jobs", [*JOBS, *(TIMES if attempts is None else [])])
     node_gpus = inputs["node_failure_rate"].select("node_gpus", "node_gpus_from").row(0)
-    return {"strata": build_strata(jobs, attempts, inputs.scan("lives_infra", LIVES), node_gpus)}
+    return {"strata": build_strata(jobs, attempts, inputs.scan("durations_infra", DURATIONS), node_gpus)}
 
 
 def build_strata(
     jobs: pl.LazyFrame,
     attempts: pl.LazyFrame | None,
-    lives: pl.LazyFrame,
+    durations: pl.LazyFrame,
     node_gpus: tuple[int, str | None],
     max_strata: int = MAX_STRATA,
     size: int = BLOCK_ROWS,
 ) -> pl.DataFrame:
     """Build STRATA: all jobs, then for each column the `max_strata` values with the most jobs, sorted.
 
-    jobs, attempts, lives: as for `ttf.records.runs.in_blocks`. A job counts by the GPUs that it requested, an attempt
-    by those that it got. Exposure: durations with a GPU and a known length, on the nodes that `nodes_at_work` counts. A
-    job with a blank is in no stratum of that column. Failed jobs stay in memory for the medians of their run times,
-    which sums cannot give.
+    jobs, attempts, durations: as for `ttf.records.runs.iterate_blocks`. A job counts by the GPUs that it requested, an
+    attempt by those that it got. Exposure: durations with a GPU and a known length, on the nodes that `nodes_at_work`
+    counts. A job with a blank is in no stratum of that column. Failed jobs stay in memory for the medians of their run
+    times, which sums cannot give.
     """
-    jobs, levels = with_clusters(jobs), level_names(lives)
-    basis = lives.select("basis").head(1).collect(engine="streaming")["basis"].first()
+    jobs, levels = add_clusters(jobs), level_names(durations)
+    basis = durations.select("basis").head(1).collect(engine="streaming")["basis"].first()
     failed = jobs.filter(_FAILED).with_columns(gpus=_REQUESTED).drop_nulls("runtime_s")
     job_columns = [name for name in GROUP_COLUMNS if name in jobs.collect_schema()]
     failed = failed.select(*job_columns, GPUS, "runtime_s", *CLUSTER_COLUMNS).collect(engine="streaming")
-    lives = lives.select(name for name in LIVES if name not in LEVEL_NAMES)
-    blocks = in_blocks(_select_columns(jobs, attempts is not None), attempts, lives, size=size)
+    durations = durations.select(name for name in DURATIONS if name not in LEVEL_NAMES)
+    blocks = iterate_blocks(_select_columns(jobs, attempts is not None), attempts, durations, size=size)
     parts = [sum_block(*block, *node_gpus) for block in blocks]
     sums = {name: pl.concat(part[name] for part in parts) for name in parts[0]}
     columns = [name for name in job_columns if sums["jobs"][name].drop_nulls().n_unique() > 1]
@@ -100,10 +100,10 @@ def build_strata(
     for name in ("all", *columns, GPUS):
         job_sums = _sum_by(sums["jobs"], name, _JOB_SUMS)
         strata = job_sums.sort("jobs", "stratum", descending=[True, False]).head(max_strata).sort("stratum")
-        for source, names in (("runs", _RUN_SUMS), ("lives", _RISK_SUMS)):
+        for source, names in (("runs", _RUN_SUMS), ("durations", _RISK_SUMS)):
             strata = strata.join(_sum_by(sums[source], name, names), on="stratum", how="left", maintain_order="left")
         strata = strata.with_columns(pl.col(*_RUN_SUMS, *_RISK_SUMS).fill_null(0))
-        clustered = (with_level_names(sums[source], levels) for source in ("jobs", "runs", "lives"))
+        clustered = (add_level_names(sums[source], levels) for source in ("jobs", "runs", "durations"))
         strata = _add_estimates(strata, *(_assign(rows, name, strata["stratum"]) for rows in (failed, *clustered)))
         tables.append(strata.with_columns(stratum=_stratum_label(name), stratum_by=pl.lit(name)))
     return STRATA.typed(add_shares(pl.concat(tables).with_columns(basis=pl.lit(basis, pl.String))))
@@ -120,12 +120,12 @@ def add_shares(strata: pl.DataFrame) -> pl.DataFrame:
         **{f"{cause}_share": pl.when(has_cause).then((hours / failed).clip(0, 1)) for cause, hours in causes.items()},
         ended_share=ended / pl.col("jobs"),
         failure_share_without_timeout=pl.when(pl.col("timeouts") > 0, ended > 0).then(other_failure_share),
-        days_a_failure=pl.when(rate > 0).then(1000 / rate),
+        days_per_failure=pl.when(rate > 0).then(1000 / rate),
     )
 
 
 def _select_columns(jobs: pl.LazyFrame, has_attempts: bool) -> pl.LazyFrame:
-    jobs = jobs.with_columns(at_time_limit=at_time_limit("status_raw"))
+    jobs = jobs.with_columns(at_time_limit=is_at_time_limit("status_raw"))
     attempt_columns = ("start_s", "end_s", "runtime_s") if has_attempts else ()
     return jobs.drop("user", "status_raw", *LEVEL_NAMES, *attempt_columns, strict=False)
 
@@ -133,7 +133,7 @@ def _select_columns(jobs: pl.LazyFrame, has_attempts: bool) -> pl.LazyFrame:
 def sum_block(
     jobs: pl.DataFrame,
     attempts: pl.DataFrame | None,
-    infra_lives: pl.DataFrame,
+    infra_durations: pl.DataFrame,
     node_gpus: int,
     node_gpus_from: str | None,
 ) -> dict[str, pl.DataFrame]:
@@ -143,18 +143,20 @@ def sum_block(
         job = jobs.select(pl.arg_where(pl.col("outcome") != "waiting")).to_series()
     else:
         job = attempts.filter(pl.col("start_s").is_not_null())["job"]
-    block_runs = runs(jobs, attempts, infra_lives).collect()
+    block_runs = build_runs(jobs, attempts, infra_durations).collect()
     block_runs = block_runs.with_columns(*jobs.select(*columns, *_LEVELS)[block_runs["job"]])
-    nodes = nodes_at_work(node_gpus, node_gpus_from)
-    at_risk = infra_lives.hstack(jobs.select(columns)[job]).filter(
+    nodes = count_nodes(node_gpus, node_gpus_from)
+    at_risk = infra_durations.hstack(jobs.select(columns)[job]).filter(
         (pl.col("gpu_count") > 0) & pl.col("duration_s").is_not_null()
     )
     return {
         "jobs": jobs.with_columns(gpus=_REQUESTED).group_by(*columns, GPUS, *_LEVELS).agg(**_JOB_SUMS),
-        "runs": block_runs.with_columns(gpus=doubling((pl.col("gpu_milli") + 999) // 1000))
+        "runs": block_runs.with_columns(gpus=doubling_bucket((pl.col("gpu_milli") + 999) // 1000))
         .group_by(*columns, GPUS, *_LEVELS)
         .agg(**_RUN_SUMS),
-        "lives": at_risk.with_columns(node_s=nodes * pl.col("duration_s"), gpus=doubling(pl.col("gpu_count")))
+        "durations": at_risk.with_columns(
+            node_s=nodes * pl.col("duration_s"), gpus=doubling_bucket(pl.col("gpu_count"))
+        )
         .group_by(*columns, GPUS, *_LEVELS)
         .agg(**_RISK_SUMS),
     }
@@ -177,7 +179,7 @@ def _add_estimates(
         "rate_ci_high": pl.Series(high),
     }
     rows = rows.with_columns(
-        **failure_shares(rows),
+        **failure_share_columns(rows),
         **{f"{name}_hours": pl.col(name) / GPU_HOUR for name in _GPU_TIME},
         failed_gpu_hours_share=pl.when(gpu > 0).then(pl.col("failed_gpu") / gpu),
         node_days=pl.col("node_s") / SECONDS_A_DAY,
@@ -190,13 +192,13 @@ def _add_estimates(
         NO_NODE_DAY: ~is_rated,
         "no failed job has a known run time": pl.col("failure_median_s").is_null(),
     }
-    rows = beside(
+    rows = join_clustered(
         rows.with_columns(reason=join_reasons(reasons)),
         clustered_shares(job_sums, ["stratum"], *(pl.col(name).sum() for name in ("failures", "ended"))),
         ["stratum"],
     )
     totals = (pl.col(name).sum() for name in _RISK_SUMS)
-    limits = clustered_ratios(risk_sums, ["stratum"], *totals, CONFIDENCE, both=True)
+    limits = clustered_ratios(risk_sums, ["stratum"], *totals, CONFIDENCE, has_mean_leverage=True)
     bounds = {f"rate_ci_{side}_clustered": pl.col(f"ci_{side}_clustered") * _PER_1000_DAYS for side in ("low", "high")}
     rows = rows.join(limits.select("stratum", **bounds), on="stratum", how="left", maintain_order="left")
     rows = rows.with_columns(pl.when(is_rated).then(pl.col(*bounds)))
@@ -210,22 +212,26 @@ def median_run_times(failed: pl.LazyFrame) -> pl.DataFrame:
     """Return the median run time of each stratum with its exact and its clustered interval (Woodruff 1952)."""
     times = failed.drop_nulls("runtime_s").group_by("stratum", "runtime_s").agg(n=pl.len().cast(pl.Int64))
     times = times.collect(engine="streaming").sort("stratum", "runtime_s")
-    parts = {part["stratum"].first(): Counted.of(part, "runtime_s") for part in times.partition_by("stratum")}
+    parts = {
+        part["stratum"].first(): ValueCounts.from_frame(part, "runtime_s") for part in times.partition_by("stratum")
+    }
     rows = [(name, part.size, part.median(), *median_interval(part.size, part.at)) for name, part in parts.items()]
     schema = {"stratum": times.schema["stratum"], "failures_with_runtime": pl.Int64}
     schema |= dict.fromkeys(("failure_median_s", "median_ci_low_s", "median_ci_high_s"), pl.Float64)
     medians = pl.DataFrame(rows, schema=schema, orient="row")
     compared = failed.join(medians.lazy().select("stratum", "failure_median_s"), on="stratum")
     is_below = (pl.col("runtime_s") <= pl.col("failure_median_s")).sum()
-    strata, members, clusters = in_strata(
-        by_cluster(compared, ["stratum"], below=is_below, n=pl.col("runtime_s").count()), ["stratum"], "n"
+    strata, members, clusters = build_clusters(
+        sum_by_cluster(compared, ["stratum"], below=is_below, n=pl.col("runtime_s").count()), ["stratum"], "n"
     )
     ranks = clusters.around_the_middle(*(members[name].to_numpy().astype(float) for name in ("below", "n")), CONFIDENCE)
     bounds = (
-        np.array([at_share(parts[name], rank) for name, rank in zip(strata["stratum"], side_ranks, strict=True)], float)
+        np.array(
+            [value_at_share(parts[name], rank) for name, rank in zip(strata["stratum"], side_ranks, strict=True)], float
+        )
         for side_ranks in ranks[:2]
     )
-    limits = with_limits(strata, *bounds, ranks.effective)
+    limits = add_limits(strata, *bounds, ranks.effective)
     renamed = {f"median_ci_{side}_clustered_s": f"ci_{side}_clustered" for side in ("low", "high")}
     return medians.join(limits.select("stratum", **renamed), on="stratum", how="left", maintain_order="left")
 

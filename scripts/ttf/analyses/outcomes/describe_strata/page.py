@@ -4,8 +4,8 @@ import polars as pl
 
 from ttf.analyses.outcomes.describe_strata import STRATA
 from ttf.display.metrics import FEWEST_FAILURES
-from ttf.display.report_tables import CLUSTERED, Interval, Shown, texts
-from ttf.display.report_trace import Trace, strata_in_words
+from ttf.display.report_tables import CLUSTERED, Interval, PageTable, format_rows
+from ttf.display.report_trace import Trace, label_strata
 from ttf.engine import words
 
 FEWEST_JOBS, MAX_STRATA = 30, 24
@@ -13,13 +13,13 @@ _RATE = Interval(low="rate_ci_low_clustered", high="rate_ci_high_clustered")
 _MEDIAN = Interval(low="median_ci_low_clustered_s", high="median_ci_high_clustered_s")
 
 
-def tables(trace: Trace) -> dict[str, Shown]:
+def tables(trace: Trace) -> dict[str, PageTable]:
     strata = trace.table("strata")
     eligible_strata = eligible(strata)
     eligible_strata = (
         pl.concat([strata.filter(stratum_by="all"), eligible_strata]) if eligible_strata.height else eligible_strata
     )
-    labels = texts(eligible_strata, ("stratum_by", "stratum"), under_its_heading)
+    labels = format_rows(eligible_strata, ("stratum_by", "stratum"), under_its_heading)
     columns = {
         "stratum": "Stratum",
         "jobs": None,
@@ -32,8 +32,8 @@ def tables(trace: Trace) -> dict[str, Shown]:
     }
     # Without a failure, only an upper bound is known.
     high_bound = pl.when(infra_failures=0).then("rate_ci_high").otherwise("rate_ci_high_clustered")
-    rows = strata_in_words(eligible_strata).with_columns(stratum=labels, rate_ci_high_clustered=high_bound)
-    return {"strata": Shown(rows, columns, STRATA, "stratum_by")}
+    rows = label_strata(eligible_strata).with_columns(stratum=labels, rate_ci_high_clustered=high_bound)
+    return {"strata": PageTable(rows, columns, STRATA, "stratum_by")}
 
 
 def eligible(table: pl.DataFrame) -> pl.DataFrame:
@@ -52,4 +52,4 @@ def format_stratum(stratum_by: str, stratum: str) -> str:
 
 def under_its_heading(stratum_by: str, stratum: str) -> str:
     """Return the name of a stratum for a column whose heading names the unit: 5–8."""
-    return "–".join(map(words.grouped, stratum.split("-"))) if stratum_by == "gpus" else stratum
+    return "–".join(map(words.group_thousands, stratum.split("-"))) if stratum_by == "gpus" else stratum

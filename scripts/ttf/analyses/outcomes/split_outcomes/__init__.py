@@ -1,7 +1,7 @@
 """How do jobs end, and after what run time?"""
 
 from ttf.analyses.declaration import Analysis
-from ttf.engine.columns import NO_CLUSTERS, clustered, wilson
+from ttf.engine.columns import NO_CLUSTERS, clustered_columns, wilson_columns
 from ttf.engine.contract import REASON, count, number, parquet, reason, seconds, share, table, whole_seconds, words
 
 _OUTCOMES = {
@@ -114,8 +114,8 @@ OUTCOMES_BY_GPUS = table(
     ended=count("Ended", "Jobs that ended in success or failure.", unit="jobs"),
     failures=count("Failures", "Jobs that failed.", unit="jobs"),
     failure_share=share("Failed", "Failures over the jobs that ended.", blank=REASON),
-    **wilson(blank=REASON),
-    **clustered(share),
+    **wilson_columns(blank=REASON),
+    **clustered_columns(share),
 )
 RUNTIME_QUANTILES = table(
     "runtime_quantiles",

@@ -3,10 +3,10 @@
 import altair as alt
 import polars as pl
 
-from ttf.display.charts.axes import log_time, on_log_time, percent_axis
-from ttf.display.charts.encodings import coloured, picked, tips
-from ttf.display.charts.figure import Figure, Study, chart_of, figure, fitted, nothing_to_draw
-from ttf.display.charts.intervals import draw_intervals, shown
+from ttf.display.charts.axes import log_time_channel, log_time_position, percent_axis
+from ttf.display.charts.encodings import colour_by, pick_columns, tooltips
+from ttf.display.charts.figure import Figure, Study, empty_figure, fit_width, make_chart, make_figure
+from ttf.display.charts.intervals import add_bounds, draw_intervals
 from ttf.display.charts.theme import (
     CANCELLED,
     FAILURE,
@@ -22,7 +22,7 @@ from ttf.display.charts.theme import (
 )
 from ttf.display.metrics import FEWEST_ENDED
 from ttf.engine import words
-from ttf.engine.words import capital, clustering, gpus_label, listed, plural
+from ttf.engine.words import capitalise, clustering_words, gpus_label, join_list, plural
 from ttf.records.inputs import Inputs
 from ttf.records.jobs import OUTCOMES
 
@@ -45,13 +45,13 @@ _CURVES = OUTCOME_COLOURS | {"running": OPEN_LINE, "cancelled": INK}
 
 def jobs_and_gpu_time(inputs: Inputs, study: Study) -> Figure:
     """Draw a bar of the jobs and one of their GPU time, each divided by outcome."""
-    title = f"{capital(study.units)} and GPU time by outcome"
+    title = f"{capitalise(study.units)} and GPU time by outcome"
     outcomes = inputs["outcomes"].with_columns(pl.col("outcome").replace(_NAMES))
     outcomes = outcomes.group_by("outcome", maintain_order=True).agg(pl.col("jobs", "gpu_hours").sum())
     total, hours = outcomes["jobs"].sum(), outcomes["gpu_hours"].sum()
     if not total:
-        return nothing_to_draw(title, f"the trace has no {study.unit}")
-    bars = {capital(study.units): "jobs"} | ({study.size.worded("GPU time"): "gpu_hours"} if hours else {})
+        return empty_figure(title, f"the trace has no {study.unit}")
+    bars = {capitalise(study.units): "jobs"} | ({study.size.worded("GPU time"): "gpu_hours"} if hours else {})
     present = [name for name in _FILLS if name in set(outcomes.filter(pl.col("jobs") > 0)["outcome"])]
     # Smallest share whose label fits in its part of the bar.
     label_min_share = 0.13 if study.narrow else 0.06
@@ -66,8 +66,8 @@ def jobs_and_gpu_time(inputs: Inputs, study: Study) -> Figure:
                 rows[-1]["key"] = f"outcomes.{name}.{column}_share"
             start += share
         shares = {name: parts[name] / column_total for name in present if parts[name]}
-        descriptions.append(f"{bar}: {listed([f'{name} {words.share(share)}' for name, share in shares.items()])}.")
-    base = chart_of("parts").encode(
+        descriptions.append(f"{bar}: {join_list([f'{name} {words.share(share)}' for name, share in shares.items()])}.")
+    base = make_chart("parts").encode(
         x=alt.X("from:Q", scale=alt.Scale(domain=[0, 1], nice=False), axis=None),
         x2="to:Q",
         y=alt.Y("bar:N", sort=list(bars), title=None, axis=alt.Axis(**BARE, labelFontWeight="bold", labelColor=INK)),
@@ -82,12 +82,12 @@ def jobs_and_gpu_time(inputs: Inputs, study: Study) -> Figure:
         stroke=alt.Stroke("outcome:N", scale=alt.Scale(domain=present, range=strokes)),
     )
     texts = base.mark_text(align="left", dx=8, fontSize=12, fontWeight="bold")
-    texts = texts.encode(text="label:N", color=coloured("outcome", inks))
-    return figure(
-        fitted(alt.layer(blocks, texts).resolve_scale(color="independent"), study, 44 * len(bars) + 40),
+    texts = texts.encode(text="label:N", color=colour_by("outcome", inks))
+    return make_figure(
+        fit_width(alt.layer(blocks, texts).resolve_scale(color="independent"), study, 44 * len(bars) + 40),
         {"parts": rows},
         study,
-        title=title if hours else f"{capital(study.units)} by outcome",
+        title=title if hours else f"{capitalise(study.units)} by outcome",
         subtitle=f"Share of {study.units}{' and of their GPU-hours' if hours else ''}",
         caption=f"n = {plural(total, study.unit)}",
         alt_text=f"Bars divided by outcome. {' '.join(descriptions)}",
@@ -97,9 +97,9 @@ def jobs_and_gpu_time(inputs: Inputs, study: Study) -> Figure:
 def failure_rate_by_gpus(inputs: Inputs, study: Study) -> Figure:
     """Draw the share of ended jobs that failed, with its interval, by GPUs requested; a line marks all jobs."""
     title = "Failure rate by GPUs requested"
-    sizes = shown(inputs["outcomes_by_gpus"].filter((pl.col("ended") >= FEWEST_ENDED) & (pl.col("gpus_high") > 0)))
+    sizes = add_bounds(inputs["outcomes_by_gpus"].filter((pl.col("ended") >= FEWEST_ENDED) & (pl.col("gpus_high") > 0)))
     if sizes.height < 2:
-        return nothing_to_draw(title, f"fewer than two sizes have {FEWEST_ENDED} ended {study.units}")
+        return empty_figure(title, f"fewer than two sizes have {FEWEST_ENDED} ended {study.units}")
     ended = dict(inputs["outcomes"].select("outcome", "jobs").iter_rows())
     share = ended["failure"] / (ended["success"] + ended["failure"])
     rows = [
@@ -108,7 +108,7 @@ def failure_rate_by_gpus(inputs: Inputs, study: Study) -> Figure:
             "label": words.share(row["failure_share"]),
             "all": share,
         }
-        | picked(row, "failure_share", "low", "high", "independent", "ended")
+        | pick_columns(row, "failure_share", "low", "high", "independent", "ended")
         for row in sizes.iter_rows(named=True)
     ]
     # On a phone, many sizes overlap: the axis then names every second one.
@@ -116,12 +116,12 @@ def failure_rate_by_gpus(inputs: Inputs, study: Study) -> Figure:
     x = alt.X("gpus:N", sort=[row["gpus"] for row in rows], axis=labels, scale=alt.Scale(padding=0.6))
     limit = min(1, 1.12 * max(share, sizes["high"].max()))
     y = alt.Y("low:Q", scale=alt.Scale(domain=[0, limit]), axis=percent_axis(tickCount=4))
-    base = chart_of("sizes").encode(x=x)
+    base = make_chart("sizes").encode(x=x)
     rules = draw_intervals(base, y, color=FAILURE, strokeWidth=2)
     points = base.mark_point(color=FAILURE, filled=True, size=60, opacity=1).encode(y="failure_share:Q")
-    overall_line = chart_of("all").mark_rule(color=FAINT, strokeDash=[4, 3]).encode(y="share:Q")
+    overall_line = make_chart("all").mark_rule(color=FAINT, strokeDash=[4, 3]).encode(y="share:Q")
     # Placed right of the plot, where there are no points.
-    note = chart_of("all").mark_text(align="left", dx=6, fontSize=12, color=INK, lineBreak="\n", baseline="middle")
+    note = make_chart("all").mark_text(align="left", dx=6, fontSize=12, color=INK, lineBreak="\n", baseline="middle")
     layers = [overall_line, note.encode(x=alt.value("width"), y="share:Q", text="label:N"), rules, points]
     if not study.narrow:
         # Keep labels off the line of all jobs.
@@ -130,15 +130,15 @@ def failure_rate_by_gpus(inputs: Inputs, study: Study) -> Figure:
         layers.append(texts.mark_text(align="left", dx=7, dy=label_offset, fontSize=12, color=INK))
     n = plural(sizes["ended"].sum(), f"ended {study.unit}")
     overall = {"share": share, "label": f"all\n{words.share(share)}", "key": "outcomes.failure_share"}
-    return figure(
-        fitted(alt.layer(*layers), study, 200),
+    return make_figure(
+        fit_width(alt.layer(*layers), study, 200),
         {"sizes": rows, "all": [overall]},
         study,
         title=title,
         subtitle=f"Share of ended {study.units} that failed, {describe_interval(sizes, study.units)}",
         caption=f"n = {n}, ≥ {FEWEST_ENDED} a size",
         alt_text="Points with intervals by GPUs. "
-        + listed([f"{row['gpus']}: {row['label']}" for row in rows])
+        + join_list([f"{row['gpus']}: {row['label']}" for row in rows])
         + f"; all {study.units} {words.share(share)}.",
     )
 
@@ -149,47 +149,47 @@ def describe_interval(sizes: pl.DataFrame, units: str) -> str:
     if not cluster_names:
         return f"95% CI if {units} fail independently"
     dashed = "; dashed: if independent" if sizes["independent"].any() else ""
-    return f"95% CI clustered by {clustering(cluster_names)}{dashed}"
+    return f"95% CI clustered by {clustering_words(cluster_names)}{dashed}"
 
 
 def runtime_distribution(inputs: Inputs, study: Study) -> Figure:
     """Draw the cumulative distribution of run time for each outcome."""
     quantiles, outcomes = inputs["runtime_quantiles"], inputs["outcomes"]
     if not quantiles.height:
-        return nothing_to_draw("Run times by outcome", f"no {study.unit} has a known run time")
+        return empty_figure("Run times by outcome", f"no {study.unit} has a known run time")
     # Of equal run times keep the highest share, and the first row, where the curve starts; rows between them only
     # repeat its vertical line.
     step = pl.struct("outcome", "runtime_s")
     steps = quantiles.filter((pl.col("share") == 0) | (step != step.shift(-1)).fill_null(True))
     steps = steps.with_columns(pl.col("runtime_s").cast(pl.Float64))
-    rows = [row | {"x": on_log_time(row["runtime_s"])} for row in steps.iter_rows(named=True)]
+    rows = [row | {"x": log_time_position(row["runtime_s"])} for row in steps.iter_rows(named=True)]
     colours = {name: colour for name, colour in _CURVES.items() if name in set(quantiles["outcome"])}
     axis = percent_axis(f"Share of {study.units} of the outcome")
-    base = chart_of("quantiles").encode(
-        x=log_time([row["x"] for row in rows], "Run time (logarithmic)"),
+    base = make_chart("quantiles").encode(
+        x=log_time_channel([row["x"] for row in rows], "Run time (logarithmic)"),
         y=alt.Y("share:Q", scale=alt.Scale(domain=[0, 1]), axis=axis),
-        color=coloured("outcome", colours, title=None, orient="bottom", symbolType="stroke"),
+        color=colour_by("outcome", colours, title=None, orient="bottom", symbolType="stroke"),
     )
-    tooltip = [*tips("outcome"), *tips(form=",", runtime_s="run time (s)")]
-    tooltip += [*tips(form=".1%", share="share with at most this run time"), *tips(form=",", n="n")]
+    tooltip = [*tooltips("outcome"), *tooltips(form=",", runtime_s="run time (s)")]
+    tooltip += [*tooltips(form=".1%", share="share with at most this run time"), *tooltips(form=",", n="n")]
     lines = base.mark_line(interpolate="step-after", strokeWidth=2)
     points = base.mark_point(opacity=0, size=50).encode(tooltip=tooltip)
     n = dict(quantiles.select("outcome", "n").unique(maintain_order=True).iter_rows())
     totals = dict(outcomes.select("outcome", "jobs").iter_rows())
     suffixes = {name: "" if n[name] == totals.get(name, n[name]) else f" of {totals[name]:,}" for name in colours}
     caption = (
-        f"n = {listed([f'{n[name]:,}{suffixes[name]} {name}' for name in colours])}. Run times of 0 s stand at 1 s."
+        f"n = {join_list([f'{n[name]:,}{suffixes[name]} {name}' for name in colours])}. Run times of 0 s stand at 1 s."
     )
     if "running" in colours:
         caption += f" A running {study.unit} counts with the time so far."
-    return figure(
-        fitted(lines + points, study, 300),
+    return make_figure(
+        fit_width(lines + points, study, 300),
         {"quantiles": rows},
         study,
         title="Run time by outcome",
         subtitle=f"Share of {study.units} of each outcome that ran at most so long",
         caption=caption,
-        alt_text=f"Cumulative curves of run time on a logarithmic axis, {listed(list(colours))}.",
+        alt_text=f"Cumulative curves of run time on a logarithmic axis, {join_list(list(colours))}.",
     )
 
 

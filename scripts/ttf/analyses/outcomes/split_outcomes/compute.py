@@ -11,12 +11,20 @@ from ttf.analyses.outcomes.split_outcomes.summaries import (
     ended_jobs,
     summarise_jobs,
 )
-from ttf.engine.counts import Counted, Rows, code, counts
-from ttf.records.clusters import READ_OF_JOBS, with_clusters
+from ttf.engine.counts import Rows, ValueCounts, count_rows, text_codes
+from ttf.records.clusters import JOB_CLUSTER_COLUMNS, add_clusters
 from ttf.records.inputs import Inputs
-from ttf.records.jobs import OUTCOMES, TIME_LIMITS, at_time_limit, doubling, gpu_seconds_milli, observed_s, whole_gpus
-from ttf.stats.clustered import beside, clustered_shares
-from ttf.stats.shares import ENDED, failure_shares, part_of
+from ttf.records.jobs import (
+    OUTCOMES,
+    TIME_LIMITS,
+    doubling_bucket,
+    gpu_seconds_milli,
+    is_at_time_limit,
+    observed_s,
+    whole_gpus,
+)
+from ttf.stats.clustered import clustered_shares, join_clustered
+from ttf.stats.shares import ENDED, divide, failure_share_columns
 
 # File -> the outcomes in it.
 SPLIT = {
@@ -32,7 +40,7 @@ NO_LIMITS = "no status of the format says that a time limit ended the job"
 def compute(inputs: Inputs) -> dict[str, pl.DataFrame | pl.LazyFrame]:
     jobs = inputs.scan("jobs")
     times_by_outcome, words = observed_times(jobs), inputs.settings.words
-    clustered = with_clusters(inputs.scan("jobs", [*READ_OF_JOBS, *_SIZED, "runtime_s"]))
+    clustered = add_clusters(inputs.scan("jobs", [*JOB_CLUSTER_COLUMNS, *_SIZED, "runtime_s"]))
     outcomes, by_gpus = outcome_table(jobs, times_by_outcome, words), outcomes_by_gpus(clustered)
     return split_outcomes(jobs) | {
         "outcomes": add_median_intervals(outcomes, times_by_outcome, clustered),
@@ -52,7 +60,7 @@ def split_outcomes(jobs: pl.LazyFrame) -> dict[str, pl.LazyFrame]:
 
 
 def outcome_table(
-    jobs: Rows, times_by_outcome: Mapping[str, Counted] | None = None, words: Iterable[str] = ()
+    jobs: Rows, times_by_outcome: Mapping[str, ValueCounts] | None = None, words: Iterable[str] = ()
 ) -> pl.DataFrame:
     """Return a row per outcome that occurs (success and failure always), in the order of ttf.records.jobs.OUTCOMES.
 
@@ -60,7 +68,7 @@ def outcome_table(
     at_time_limit is blank if none of them is in TIME_LIMITS.
     """
     has_limits = not set(TIME_LIMITS).isdisjoint(words)
-    at_limit = at_time_limit("status_raw") if has_limits else pl.lit(None, pl.Boolean)
+    at_limit = is_at_time_limit("status_raw") if has_limits else pl.lit(None, pl.Boolean)
     sums = {"jobs": pl.len(), "gpu": gpu_seconds_milli().sum(), "at_limit": at_limit.sum()}
     sums_frame = jobs.lazy().group_by("outcome").agg(**sums)
     totals = {outcome: values for outcome, *values in sums_frame.collect(engine="streaming").iter_rows()}
@@ -78,8 +86,8 @@ def outcome_table(
         elif outcome == "waiting":
             no_time_reason = "has not started, so it has no run time"
         reasons = [no_time_reason, None if gpu_all else "no GPU time was seen", None if has_limits else NO_LIMITS]
-        row = {"outcome": outcome, "jobs": count, "jobs_share": part_of(count, jobs_all), "n": times.size}
-        row |= {"gpu_hours": gpu / 3_600_000, "gpu_hours_share": part_of(gpu, gpu_all)}
+        row = {"outcome": outcome, "jobs": count, "jobs_share": divide(count, jobs_all), "n": times.size}
+        row |= {"gpu_hours": gpu / 3_600_000, "gpu_hours_share": divide(gpu, gpu_all)}
         row |= {"at_time_limit": n_at_limit if has_limits else None, "reason": "; ".join(filter(None, reasons)) or None}
         if times.size:
             row |= {"runtime_mean_s": times.mean(), "runtime_median_s": times.median()}
@@ -94,24 +102,27 @@ def outcomes_by_gpus(jobs: Rows) -> pl.DataFrame:
     jobs: outcome, gpu_milli, size and CLUSTER_COLUMNS; without the latter no interval is clustered.
     """
     high = pl.col("gpus_high")
-    sized = jobs.lazy().with_columns(gpus_high=doubling(whole_gpus().fill_null(0)))
+    sized = jobs.lazy().with_columns(gpus_high=doubling_bucket(whole_gpus().fill_null(0)))
     counts_by_size = sized.group_by("gpus_high").agg(jobs=pl.len().cast(pl.Int64), **ENDED).collect(engine="streaming")
     shares = counts_by_size.sort("gpus_high").with_columns(
-        **failure_shares(counts_by_size.sort("gpus_high")),
+        **failure_share_columns(counts_by_size.sort("gpus_high")),
         gpus_low=pl.when(high > 1).then(high // 2 + 1).otherwise(high),
         reason=pl.when(ended=0).then(pl.lit("no job of this size ended")),
     )
     intervals = clustered_shares(sized, ["gpus_high"], ENDED["failures"], ENDED["ended"])
-    return OUTCOMES_BY_GPUS.typed(beside(shares, intervals, ["gpus_high"]))
+    return OUTCOMES_BY_GPUS.typed(join_clustered(shares, intervals, ["gpus_high"]))
 
 
-def observed_times(jobs: Rows) -> dict[str, Counted]:
+def observed_times(jobs: Rows) -> dict[str, ValueCounts]:
     """Return the known run times of each outcome (`ttf.records.jobs.observed_s`)."""
-    time_counts = counts(jobs, outcome=code("outcome", OUTCOMES), time=observed_s())
-    return {outcome: Counted.of(time_counts.filter(outcome=index), "time") for index, outcome in enumerate(OUTCOMES)}
+    time_counts = count_rows(jobs, outcome=text_codes("outcome", OUTCOMES), time=observed_s())
+    return {
+        outcome: ValueCounts.from_frame(time_counts.filter(outcome=index), "time")
+        for index, outcome in enumerate(OUTCOMES)
+    }
 
 
-def runtime_quantiles(times_by_outcome: Mapping[str, Counted], steps: int = 200) -> pl.DataFrame:
+def runtime_quantiles(times_by_outcome: Mapping[str, ValueCounts], steps: int = 200) -> pl.DataFrame:
     """Return `steps` + 1 quantiles (nearest rank) of the run times of each outcome that has any."""
     rows = [
         (outcome, times.size, step / steps, times.at(((times.size - 1) * step + steps // 2) // steps))

@@ -2,8 +2,8 @@
 
 from ttf.analyses.outcomes.split_outcomes import OUTCOMES, OUTCOMES_BY_GPUS
 from ttf.display.metrics import FEWEST_ENDED
-from ttf.display.phrases import with_numbers
-from ttf.display.report_tables import CLUSTERED, Mean, Shown, with_sizes
+from ttf.display.phrases import fill_numbers
+from ttf.display.report_tables import CLUSTERED, Mean, PageTable, add_size_labels
 from ttf.display.report_trace import Trace
 from ttf.display.section_head import Callout, Head, Key, Line
 from ttf.display.statement_rules import r12_few_gpus
@@ -13,9 +13,9 @@ from ttf.engine import words
 _SMALL, _LARGE = "outcomes.up_to_8_gpus", "outcomes.above_8_gpus"
 
 
-@with_numbers
+@fill_numbers
 def head(trace: Trace, m: Numbers) -> Head | Line:
-    unit, units = trace.about["unit"], words.many(trace.about["unit"])
+    unit, units = trace.info["unit"], words.plural_noun(trace.info["unit"])
     if not m.value("outcomes.jobs", 0):
         return Line("Outcomes", f"the trace has no {unit}", "outcomes", checked=False)
     is_sized = _is_sized(m)
@@ -27,7 +27,7 @@ def head(trace: Trace, m: Numbers) -> Head | Line:
         note = {True: "; the intervals do not overlap", False: "; the intervals overlap", None: ""}[_is_separate(m)]
         text.append(f"On up to 8 GPUs [{_SMALL}.failure_share] failed{note}.{_without_gpu(m, units)}")
     elif names:
-        text.append(f"{words.capital(words.listed(names))} {units} are excluded from the failure rate.")
+        text.append(f"{words.capitalise(words.join_list(names))} {units} are excluded from the failure rate.")
     return Head(
         claim=_claim(m, unit, units),
         charts=("jobs_and_gpu_time",),
@@ -38,30 +38,30 @@ def head(trace: Trace, m: Numbers) -> Head | Line:
     )
 
 
-@with_numbers
+@fill_numbers
 def lines(trace: Trace, m: Numbers) -> list[Line]:
-    unit = trace.about["unit"]
+    unit = trace.info["unit"]
     if not m.has("outcomes.timeouts"):
         reason = f"no state in this trace says that a time limit ended a {unit}"
         return [Line("Time limits", reason, "outcomes", checked=False)]
     return [] if m["outcomes.timeouts"] else [Line("Time limits", f"no {unit} ended at its time limit", "outcomes")]
 
 
-def tables(trace: Trace) -> dict[str, Shown]:
+def tables(trace: Trace) -> dict[str, PageTable]:
     outcomes, sizes = trace.table("outcomes"), trace.table("outcomes_by_gpus")
-    units = words.capital(words.many(trace.about["unit"]))
+    units = words.capitalise(words.plural_noun(trace.info["unit"]))
     columns = {
         **dict.fromkeys(("outcome", "jobs", "jobs_share", "gpu_hours", "gpu_hours_share", "n")),
         "jobs": units,
-        "runtime_mean_s": Mean(of="n"),
+        "runtime_mean_s": Mean(count_column="n"),
         **dict.fromkeys(("runtime_median_s", "runtime_p90_s")),
     }
     if outcomes["at_time_limit"].sum():
         columns["at_time_limit"] = None
     size_columns = {"gpus": ("GPUs", str), "jobs": units, "ended": None, "failures": None, "failure_share": CLUSTERED}
     return {
-        "outcomes": Shown(outcomes, columns, OUTCOMES),
-        "outcomes-by-gpus": Shown(with_sizes(sizes), size_columns, OUTCOMES_BY_GPUS),
+        "outcomes": PageTable(outcomes, columns, OUTCOMES),
+        "outcomes-by-gpus": PageTable(add_size_labels(sizes), size_columns, OUTCOMES_BY_GPUS),
     }
 
 

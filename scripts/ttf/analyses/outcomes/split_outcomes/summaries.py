@@ -6,13 +6,13 @@ import polars as pl
 
 from ttf.analyses.outcomes.split_outcomes import ENDED_BY_NODE, ENDED_JOBS, JOBS_SUMMARY, OUTCOMES
 from ttf.display.metrics import FEWEST_ENDED, FEWEST_FAILURES
-from ttf.engine.counts import Counted, counts
+from ttf.engine.counts import ValueCounts, count_rows
 from ttf.records.clusters import DAY_S
 from ttf.records.jobs import OUTCOMES as NAMES
-from ttf.records.jobs import at_time_limit, observed_s, whole_gpus
+from ttf.records.jobs import is_at_time_limit, observed_s, whole_gpus
 from ttf.stats.basics.median import median_interval
 from ttf.stats.clustered import clustered_median, clustered_shares
-from ttf.stats.shares import ENDED, part_of, with_wilson
+from ttf.stats.shares import ENDED, add_wilson, divide
 
 # The GPUs of a common node.
 SMALL_GPUS = 8
@@ -20,7 +20,7 @@ EQUAL_TIMES = "every start equals its submission, so no waiting is computed"
 
 
 def add_median_intervals(
-    outcomes: pl.DataFrame, times_by_outcome: Mapping[str, Counted], jobs: pl.LazyFrame
+    outcomes: pl.DataFrame, times_by_outcome: Mapping[str, ValueCounts], jobs: pl.LazyFrame
 ) -> pl.DataFrame:
     """Return OUTCOMES with intervals of the median run times of success and failure. jobs: with CLUSTER_COLUMNS."""
     names = ("low_clustered_s", "high_clustered_s")
@@ -44,7 +44,7 @@ def ended_jobs(outcomes: pl.DataFrame, jobs: pl.LazyFrame) -> pl.DataFrame:
     total, failures, unknown = sum(n_jobs.values()), n_jobs["failure"], n_jobs["unknown"]
     ended = n_jobs["success"] + failures
     row = {"jobs": total, "ended": ended, "open": n_jobs["running"] + n_jobs["waiting"], "failures": failures}
-    row |= {"ended_share": part_of(ended, total), "ended_or_unknown": ended + unknown}
+    row |= {"ended_share": divide(ended, total), "ended_or_unknown": ended + unknown}
     if total:
         # A cancelled job has ended, but neither in success nor in failure.
         row["unresolved_share"] = max(0.0, 1 - (ended / total + n_jobs["cancelled"] / total))
@@ -80,7 +80,7 @@ def ended_by_node(by_gpus: pl.DataFrame, jobs: pl.LazyFrame) -> pl.DataFrame:
 
 def _failure_share(jobs: pl.LazyFrame, failures: int, ended: int) -> dict:
     """Return the share of failures among ended jobs, with both intervals."""
-    wilson = with_wilson("failure_share", failures, ended)
+    wilson = add_wilson("failure_share", failures, ended)
     row = {name.replace("ci", "failure_share"): value for name, value in wilson.items()}
     for interval in clustered_shares(jobs, [], ENDED["failures"], ENDED["ended"]).iter_rows(named=True):
         row |= {name: interval[name] for name in ("cluster_by", "clusters")}
@@ -109,7 +109,7 @@ def _concentration(jobs: pl.LazyFrame) -> dict:
 def summarise_jobs(jobs: pl.LazyFrame, nodes: pl.DataFrame) -> pl.DataFrame:
     """Return the one row of JOBS_SUMMARY. jobs: as recorded; nodes: with gpu_count."""
     outcome_s = {name: pl.when(pl.col("outcome") == name).then(observed_s()).sum() for name in ("running", "unknown")}
-    is_timeout = (pl.col("outcome") == "failure") & at_time_limit("status_raw") & observed_s().is_not_null()
+    is_timeout = (pl.col("outcome") == "failure") & is_at_time_limit("status_raw") & observed_s().is_not_null()
     sums = {
         "jobs": pl.len(),
         "from_s": pl.col("submit_s").min(),
@@ -134,8 +134,8 @@ def summarise_jobs(jobs: pl.LazyFrame, nodes: pl.DataFrame) -> pl.DataFrame:
         row["span_s"] = row["to_s"] - row["from_s"]
         row["days"] = -(-row["span_s"] // DAY_S)
     for name in outcome_s:
-        row[f"{name}_time_share"] = part_of(row[name], row["timed_s"])
-    waits = Counted.of(counts(jobs, queue_s=pl.col("queue_s")), "queue_s")
+        row[f"{name}_time_share"] = divide(row[name], row["timed_s"])
+    waits = ValueCounts.from_frame(count_rows(jobs, queue_s=pl.col("queue_s")), "queue_s")
     row["waits"] = waits.size
     if waits.size:
         row |= {"queue_median_s": waits.median(), "queue_p90_s": waits.percentile(90)}

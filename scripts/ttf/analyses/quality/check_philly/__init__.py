@@ -15,7 +15,7 @@ LISTED_MACHINES = table(
     "listed_machines",
     "Machines by their number of GPUs in the list, and in the telemetry or the log.",
     listed_gpus=count("GPUs in the list", "GPUs of each machine.", blank="not in the list", unit="GPUs"),
-    found_gpus=count("GPUs found", "GPUs of each machine.", blank="in neither telemetry nor log", unit="GPUs"),
+    observed_gpus=count("GPUs observed", "GPUs of each machine.", blank="in neither telemetry nor log", unit="GPUs"),
     nodes=count("Machines", "Number of machines.", unit="nodes"),
 )
 _NO_START, _NO_MACHINE = "no id of a job names a start", "no machine is in both"
@@ -28,8 +28,8 @@ PHILLY_SUMMARY = table(
     utc_ruled_out=count("UTC ruled out", "Starts that exclude it.", blank=_NO_START, unit="starts", n="starts"),
     listed=count("Listed", "Machines in the list.", unit="nodes"),
     listed_gpus=count("GPUs in the list", "GPUs of the listed machines.", unit="GPUs", n="listed"),
-    found=count("Found", "Machines in telemetry or log.", unit="nodes"),
-    found_gpus=count("GPUs found", "GPUs of the machines found.", unit="GPUs", n="found"),
+    observed=count("Observed", "Machines in telemetry or log.", unit="nodes"),
+    observed_gpus=count("GPUs observed", "GPUs of the machines observed.", unit="GPUs", n="observed"),
     compared=count("Compared", "Machines in both.", blank=_NO_MACHINE, unit="nodes"),
     agree=count("Agree", "Machines with equal GPUs in both.", blank=_NO_MACHINE, unit="nodes", n="compared"),
 )

@@ -18,9 +18,9 @@ def compute(inputs: Inputs) -> dict[str, pl.DataFrame]:
 
 def count_machines(nodes: pl.DataFrame) -> pl.DataFrame:
     """Count machines by their GPUs in the list, and in the telemetry or the log. `nodes`: of the format."""
-    gpu_counts = nodes.select(listed_gpus="listed_gpu_count", found_gpus="gpu_count")
-    counted = gpu_counts.group_by("listed_gpus", "found_gpus").agg(nodes=pl.len().cast(pl.Int64))
-    return counted.sort("listed_gpus", "found_gpus", nulls_last=True)
+    gpu_counts = nodes.select(listed_gpus="listed_gpu_count", observed_gpus="gpu_count")
+    counted = gpu_counts.group_by("listed_gpus", "observed_gpus").agg(nodes=pl.len().cast(pl.Int64))
+    return counted.sort("listed_gpus", "observed_gpus", nulls_last=True)
 
 
 def summarise_starts(zones: pl.DataFrame) -> dict:
@@ -35,11 +35,11 @@ def summarise_starts(zones: pl.DataFrame) -> dict:
 def summarise_machines(machines: pl.DataFrame) -> dict:
     """Return the cells of PHILLY_SUMMARY from LISTED_MACHINES."""
     row = {}
-    for name in ("listed", "found"):
+    for name in ("listed", "observed"):
         counted = machines.drop_nulls(f"{name}_gpus")
         row |= {name: counted["nodes"].sum(), f"{name}_gpus": (counted[f"{name}_gpus"] * counted["nodes"]).sum()}
-    compared_machines = machines.drop_nulls(["listed_gpus", "found_gpus"])
+    compared_machines = machines.drop_nulls(["listed_gpus", "observed_gpus"])
     if compared_machines.height:
-        agreeing = compared_machines.filter(pl.col("listed_gpus") == pl.col("found_gpus"))
+        agreeing = compared_machines.filter(pl.col("listed_gpus") == pl.col("observed_gpus"))
         row |= {"compared": compared_machines["nodes"].sum(), "agree": agreeing["nodes"].sum()}
     return row

@@ -5,5 +5,5 @@ from ttf.display.metrics import cells
 
 NUMBERS = [
     cells(PHILLY_SUMMARY, "zone", "starts pacific_ruled_out utc_ruled_out"),
-    cells(PHILLY_SUMMARY, "machine_list", "listed listed_gpus found_gpus compared agree"),
+    cells(PHILLY_SUMMARY, "machine_list", "listed listed_gpus observed_gpus compared agree"),
 ]

@@ -1,7 +1,7 @@
 """Tables of the checks of the Philly trace."""
 
 from ttf.analyses.quality.check_philly import LISTED_MACHINES, ZONE_EVIDENCE
-from ttf.display.report_tables import Shown
+from ttf.display.report_tables import PageTable
 from ttf.display.report_trace import Trace
 from ttf.engine import words
 
@@ -14,9 +14,9 @@ _ZONES = {
 }
 
 
-def tables(trace: Trace) -> dict[str, Shown]:
+def tables(trace: Trace) -> dict[str, PageTable]:
     machines = trace.table("listed_machines")
-    shown = {"zones": Shown(trace.table("zone_evidence").head(12), _ZONES, ZONE_EVIDENCE)}
+    shown = {"zones": PageTable(trace.table("zone_evidence").head(12), _ZONES, ZONE_EVIDENCE)}
     if machines["listed_gpus"].count():
-        shown["machines"] = Shown(machines, list(LISTED_MACHINES.columns), LISTED_MACHINES)
+        shown["machines"] = PageTable(machines, list(LISTED_MACHINES.columns), LISTED_MACHINES)
     return shown

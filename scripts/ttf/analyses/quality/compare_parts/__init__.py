@@ -76,7 +76,7 @@ NEW_WORDS = table(
 NEW_SUSPECTS = table(
     "new_suspect_nodes",
     "A node with excess failures that fails significantly more often in the last part than before.",
-    node=name("Node", "Name of the node.", of="node"),
+    node=name("Node", "Name of the node.", name_kind="node"),
     counted_before=count("Counted before", "Failures counted before the last part."),
     counted=count("Counted", "Failures counted in the last part."),
     expected=number("Expected", "Failures in the last part, if the node fails as often as before."),
@@ -104,7 +104,7 @@ ANALYSIS = Analysis(
     question="What changed since the last part of the records, and what does the next week bring?",
     theme="quality",
     rank=10,
-    needs=["jobs", "lives_infra", "node_failure_rate"],
+    needs=["jobs", "durations_infra", "node_failure_rate"],
     uses=["attempts", "placements", "reasons", "lemon_nodes", "mttf_by_gpus", "ettr_assumptions"],
     applies=lambda trace: trace.has_jobs and len(trace.parts) > 1,
     settings={"parts": lambda trace: list(trace.parts), "false_discovery": "lemons/false_discovery"},

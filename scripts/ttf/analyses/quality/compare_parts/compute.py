@@ -9,15 +9,15 @@ from ttf.analyses.quality.compare_parts import CHANGED, CHANGES, CHANGES_SUMMARY
 from ttf.analyses.quality.compare_parts.calendar import ONE_PART, Calendar, estimate_calendar
 from ttf.analyses.quality.compare_parts.forecast import NO_CAUSES, NO_WEEK, WEEK_S, rolling_forecasts
 from ttf.analyses.quality.compare_parts.news import KINDS, count_failure_words, find_new_suspects, find_new_words
-from ttf.analyses.quality.compare_parts.part_tests import compared, decide_verdict
-from ttf.analyses.quality.compare_parts.sums import LIVES, sum_ended_jobs, sum_runs
+from ttf.analyses.quality.compare_parts.part_tests import compare_sides, decide_verdict
+from ttf.analyses.quality.compare_parts.sums import DURATIONS, sum_ended_jobs, sum_runs
 from ttf.records.clusters import level_names
 from ttf.records.infra import EVENT, PROXY
 from ttf.records.inputs import Inputs
-from ttf.stats.basics.holm import with_holm
+from ttf.stats.basics.holm import add_adjusted_p
 from ttf.stats.durations.mttf import SECONDS_A_DAY
 from ttf.stats.large_runs.ettr import ettr_renewal
-from ttf.stats.large_runs.plans import habits_of, node_rate, rate_row, size_of_the_run
+from ttf.stats.large_runs.plans import habits_from_assumptions, node_rate, planned_size, rate_row
 
 NO_SIZE = "the failure rate of a node is not projected to the run"
 NO_CAUSE = "causes are not recorded, so every failure would count as infrastructure"
@@ -71,7 +71,7 @@ def build_changes(measures: dict[str, dict], calendar: Calendar, cluster_by: str
     The ETTR restates the failure rate and has its p-value and verdict; Holm's adjustment is over the other measures.
     """
     rate = measures["infra_rate"]
-    adjusted = with_holm([{**measures[name], "measure": name} for name in _UNITS if name != "ettr"])
+    adjusted = add_adjusted_p([{**measures[name], "measure": name} for name in _UNITS if name != "ettr"])
     rows = {row["measure"]: row for row in adjusted}
     ettr = measures["ettr"] | {"measure": "ettr"}
     if "difference" in ettr:
@@ -104,19 +104,19 @@ def _measure(inputs: Inputs, jobs: pl.LazyFrame, calendar: Calendar) -> dict[str
     rates = rate_row(inputs["node_failure_rate"])
     failed_runs = _flag_failed_runs(inputs, jobs)
     rate_sums, lost_sums = sum_runs(
-        inputs.scan("lives_infra", LIVES),
+        inputs.scan("durations_infra", DURATIONS),
         failed_runs,
         calendar,
         rates["above_gpus"] or 0,
         rates["node_gpus"] or 1,
         rates["node_gpus_from"],
     )
-    lost_row = compared(lost_sums, is_share=False, is_count=False)
+    lost_row = compare_sides(lost_sums, is_share=False, is_count=False)
     lost_hours = {"before": lost_sums.top[:-1].sum(), "after": lost_sums.top[-1].sum()}
-    daily_row = compared(rate_sums, is_share=False, is_count=True)
+    daily_row = compare_sides(rate_sums, is_share=False, is_count=True)
     rate_cells = [name for name in ("before", "after", "difference", "ci_low", "ci_high") if name in daily_row]
     return {
-        "failure_share": compared(sum_ended_jobs(jobs, calendar), is_share=True, is_count=False),
+        "failure_share": compare_sides(sum_ended_jobs(jobs, calendar), is_share=True, is_count=False),
         "infra_rate": daily_row | {name: 1000 * daily_row[name] for name in rate_cells},
         "ettr": _ettr_row(inputs, daily_row, rates["basis"]),
         "lost_time": lost_row | {f"amount_{side}": float(hours) for side, hours in lost_hours.items()},
@@ -144,12 +144,12 @@ def _ettr_row(inputs: Inputs, rate: dict, basis: str) -> dict:
         return counts | {"reason": NO_SIZE}
     assumptions = inputs["ettr_assumptions"]
     projection = node_rate(inputs["node_failure_rate"], inputs["mttf_by_gpus"])
-    ((_, nodes),) = projection.sizes([size_of_the_run(assumptions)])
+    ((_, nodes),) = projection.sizes([planned_size(assumptions)])
     if projection.why_not(nodes):
         return counts | {"reason": projection.why_not(nodes)}
     if "before" not in rate:
         return counts | {"reason": rate["reason"]}
-    habits = habits_of(assumptions)
+    habits = habits_from_assumptions(assumptions)
 
     def ettr_at(per_day: float) -> float:
         return float(ettr_renewal(habits.plan(nodes * max(per_day, 0.0) / SECONDS_A_DAY)))
@@ -174,11 +174,13 @@ def _new_words(inputs: Inputs, jobs: pl.LazyFrame, last_part: str, has_clusters:
 
 def build_forecasts(inputs: Inputs, jobs: pl.LazyFrame, calendar: Calendar) -> pl.DataFrame:
     """Build FORECAST of failed jobs and of infrastructure failures, by the weeks in which they ended."""
-    lives = inputs.scan("lives_infra", ["start_s", "duration_s", "event", "basis"])
-    basis = lives.select(pl.col("basis").first()).collect(engine="streaming").item()
+    durations = inputs.scan("durations_infra", ["start_s", "duration_s", "event", "basis"])
+    basis = durations.select(pl.col("basis").first()).collect(engine="streaming").item()
     ends_by_kind = {
         "failed_jobs": jobs.filter(pl.col("outcome") == "failure").select("end_s"),
-        "infra_failures": lives.filter(pl.col("event") == EVENT).select(end_s=pl.col("start_s") + pl.col("duration_s")),
+        "infra_failures": durations.filter(pl.col("event") == EVENT).select(
+            end_s=pl.col("start_s") + pl.col("duration_s")
+        ),
     }
     rows = []
     for kind, ends in ends_by_kind.items():

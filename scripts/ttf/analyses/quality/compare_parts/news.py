@@ -6,12 +6,12 @@ from scipy.special import bdtrc
 
 from ttf.analyses.nodes.find_lemon_nodes.compute import PARTITION_ROWS, lemon_nodes
 from ttf.analyses.nodes.find_lemon_nodes.excess import benjamini_hochberg
-from ttf.analyses.nodes.find_lemon_nodes.node_runs import LIVES_READ
+from ttf.analyses.nodes.find_lemon_nodes.node_runs import DURATIONS_READ
 from ttf.analyses.quality.compare_parts import NEW_SUSPECTS, NEW_WORDS
 from ttf.analyses.quality.compare_parts.part_tests import NO_EVENTS, SIGNIFICANCE
-from ttf.engine.storage.partitions import partitions_of
+from ttf.engine.storage.partitions import choose_partitions
 from ttf.records.inputs import Inputs
-from ttf.stats.basics.p_value import never_zero
+from ttf.stats.basics.p_value import raise_to_smallest
 
 # Column of the jobs -> kind of its words. Where several words describe one failure, the last adds the least.
 KINDS = {"status_raw": "state", "exit_code": "exit code", "slurm_reason": "reason"}
@@ -93,7 +93,9 @@ def find_new_words(words: pl.DataFrame, owners: pl.DataFrame, has_clusters: bool
     row |= {"before": float(n_old), "after": float(n_words), "difference": float(new.height), "reason": LIST}
     if n_words:
         smallest_chance = new["chance"].min()
-        row["p_value"] = min(1.0, n_words * never_zero(smallest_chance)[0]) if smallest_chance is not None else 1.0
+        row["p_value"] = (
+            min(1.0, n_words * raise_to_smallest(smallest_chance)[0]) if smallest_chance is not None else 1.0
+        )
     return NEW_WORDS.typed(new), row
 
 
@@ -116,12 +118,12 @@ def find_new_suspects(inputs: Inputs, border_s: int | None, false_discovery: flo
     begin_s = border_s - length_s
     windows = [(begin_s, to_s), (begin_s, border_s), (to_s - length_s, to_s), (border_s, to_s)]
     with inputs.scratch() as folder:
-        partitions = partitions_of([placements], PARTITION_ROWS, folder)
-        lives = inputs.scan("lives_infra", LIVES_READ)
-        return suspects(*lemon_nodes(placements, lives, windows, false_discovery, partitions))
+        partitions = choose_partitions([placements], PARTITION_ROWS, folder)
+        durations = inputs.scan("durations_infra", DURATIONS_READ)
+        return compare_suspects(*lemon_nodes(placements, durations, windows, false_discovery, partitions))
 
 
-def suspects(
+def compare_suspects(
     all_nodes: pl.DataFrame, nodes_before: pl.DataFrame, nodes_after: pl.DataFrame, last_nodes: pl.DataFrame
 ) -> tuple[pl.DataFrame, dict]:
     """Return the same from four LEMON_NODES: of all the time, before, an equally long time at the end, the last part.
@@ -150,4 +152,4 @@ def suspects(
     p_values = np.where(last_counts > 0, bdtrc(np.maximum(last_counts - 1, 0), totals, share), 1.0)
     nodes = nodes.with_columns(q_value=benjamini_hochberg(p_values), expected=totals * share)
     suspect_nodes = nodes.filter(pl.col("q_value") < SIGNIFICANCE).sort("q_value", "node")
-    return NEW_SUSPECTS.typed(suspect_nodes), row | {"p_value": never_zero(nodes["q_value"].min())[0]}
+    return NEW_SUSPECTS.typed(suspect_nodes), row | {"p_value": raise_to_smallest(nodes["q_value"].min())[0]}

@@ -1,7 +1,7 @@
 """Tables of the changes and of the forecast."""
 
 from ttf.analyses.quality.compare_parts import CHANGES, FORECAST, NEW_SUSPECTS, NEW_WORDS
-from ttf.display.report_tables import Shown
+from ttf.display.report_tables import PageTable
 from ttf.display.report_trace import Trace
 
 _CHANGES = (
@@ -13,13 +13,13 @@ _MOST_WEEKS = 13
 _WEEKS = ("what", "week", "observed", "weeks_before", "expected", "low", "high", "held")
 
 
-def tables(trace: Trace) -> dict[str, Shown]:
+def tables(trace: Trace) -> dict[str, PageTable]:
     suspects, new_words = trace.table("new_suspect_nodes"), trace.table("new_failure_words")
     weeks = trace.table("week_forecast").drop_nulls("expected")
     weeks = weeks.group_by("what", maintain_order=True).tail(_MOST_WEEKS)
     return {
-        "changes": Shown(trace.table("changes"), _CHANGES, CHANGES),
-        "new_failure_words": Shown(new_words.head(15), tuple(NEW_WORDS.columns), NEW_WORDS),
-        "new_suspect_nodes": Shown(suspects.head(15), tuple(NEW_SUSPECTS.columns), NEW_SUSPECTS),
-        "week_forecast": Shown(weeks, _WEEKS, FORECAST),
+        "changes": PageTable(trace.table("changes"), _CHANGES, CHANGES),
+        "new_failure_words": PageTable(new_words.head(15), tuple(NEW_WORDS.columns), NEW_WORDS),
+        "new_suspect_nodes": PageTable(suspects.head(15), tuple(NEW_SUSPECTS.columns), NEW_SUSPECTS),
+        "week_forecast": PageTable(weeks, _WEEKS, FORECAST),
     }

@@ -15,9 +15,9 @@ from scipy.special import bdtr, bdtrc, stdtr, stdtrit
 
 from ttf.analyses.quality.compare_parts import CHANCE, CHANGED, FEWEST_PARTS, TOO_FEW, TOO_FEW_WEEKS
 from ttf.analyses.quality.compare_parts.sums import Sums
-from ttf.analyses.quality.measure_drift.window_tests import change_of, clusters_of
+from ttf.analyses.quality.measure_drift.window_tests import combine_clusters, difference_and_se
 from ttf.engine.columns import FEWEST_CLUSTERS
-from ttf.stats.basics.p_value import never_zero
+from ttf.stats.basics.p_value import raise_to_smallest
 from ttf.stats.differences import FEWEST_EXPECTED
 
 CONFIDENCE, SIGNIFICANCE, POWER = 0.95, 0.05, 0.8
@@ -58,7 +58,7 @@ class DifferenceTest:
         return float((1 + limit) / (1 - error)) if error < 1 else np.inf
 
 
-def compared(sums: Sums, is_share: bool, is_count: bool) -> dict:
+def compare_sides(sums: Sums, is_share: bool, is_count: bool) -> dict:
     """Return a row of CHANGES without its measure. is_share: top is part of bottom; is_count: top counts events."""
     sides = {name: (values[:-1].sum(), values[-1].sum()) for name, values in vars(sums).items()}
     (top, top_after), (bottom, bottom_after) = sides["top"], sides["bottom"]
@@ -82,7 +82,7 @@ def compared(sums: Sums, is_share: bool, is_count: bool) -> dict:
     if top:
         ratio = max(test.detectable_ratio(top / bottom) for test in tests)
         row["detectable_ratio"] = ratio if ratio < (bottom / top if is_share else np.inf) else None
-    p, reason = never_zero(max([*(test.p for test in tests), row.get("p_exact", 0.0)]))
+    p, reason = raise_to_smallest(max([*(test.p for test in tests), row.get("p_exact", 0.0)]))
     return row | {"ci_low": difference - margin, "ci_high": difference + margin, "p_value": p, "reason": reason}
 
 
@@ -90,8 +90,8 @@ def compare_by_clusters(sums: Sums) -> DifferenceTest:
     """Test for no difference between clusters; invalid with fewer than FEWEST_CLUSTERS of them, or no spread."""
     sides = [(values[:-1].sum(axis=0), values[-1]) for values in (sums.top, sums.bottom)]
     (top, top_after), (bottom, bottom_after) = sides
-    effective = float(clusters_of(bottom, bottom_after).effective[0])
-    change, se = change_of(top, bottom, top_after, bottom_after)
+    effective = float(combine_clusters(bottom, bottom_after).effective[0])
+    change, se = difference_and_se(top, bottom, top_after, bottom_after)
     if effective < FEWEST_CLUSTERS or not (se > 0 and np.isfinite(se)):
         return DifferenceTest(effective)
     return DifferenceTest(effective, change, se)

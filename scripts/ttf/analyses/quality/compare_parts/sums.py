@@ -12,12 +12,12 @@ import numpy as np
 import polars as pl
 
 from ttf.analyses.quality.compare_parts.calendar import Calendar
+from ttf.records.durations import count_nodes
 from ttf.records.infra import EVENT
-from ttf.records.lives import nodes_at_work
 from ttf.records.runs import GPU_HOUR
 from ttf.stats.durations.mttf import SECONDS_A_DAY
 
-LIVES = ("start_s", "duration_s", "event", "gpu_count", "gpu_milli", "nodes", "cluster")
+DURATIONS = ("start_s", "duration_s", "event", "gpu_count", "gpu_milli", "nodes", "cluster")
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ def sum_ended_jobs(jobs: pl.LazyFrame, calendar: Calendar) -> Sums:
 
 
 def sum_runs(
-    lives: pl.LazyFrame,
+    durations: pl.LazyFrame,
     failed: pl.LazyFrame,
     calendar: Calendar,
     above: int,
@@ -61,16 +61,16 @@ def sum_runs(
 ) -> tuple:
     """Return two Sums: infrastructure failures over node-days, and GPU-hours of failed runs over those of all runs.
 
-    lives: LIVES of infrastructure durations; failed: a row each, one column of that name. Rates cover runs on more GPUs
-    than `above`, on the nodes that `nodes_at_work` counts. Time before the first part is cut off. n: runs with time in
-    the part.
+    durations: DURATIONS of infrastructure durations; failed: a row each, one column of that name. Rates cover runs on
+    more GPUs than `above`, on the nodes that `nodes_at_work` counts. Time before the first part is cut off. n: runs
+    with time in the part.
     """
     begin_s, end_s = int(calendar.begins_s[0]), int(calendar.end_s)
     borders = pl.lit(pl.Series(calendar.begins_s[1:] - begin_s))
     until_s = pl.col("start_s") + pl.col("duration_s")
-    nodes = nodes_at_work(node_gpus, node_gpus_from)
+    nodes = count_nodes(node_gpus, node_gpus_from)
     is_large = nodes * node_gpus > above
-    runs = pl.concat([lives, failed], how="horizontal").filter(
+    runs = pl.concat([durations, failed], how="horizontal").filter(
         pl.col("duration_s").is_not_null(), until_s > begin_s, pl.col("start_s") < end_s
     )
     runs = runs.select(

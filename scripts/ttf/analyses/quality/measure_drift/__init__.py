@@ -9,8 +9,10 @@ _NO_TEST = f"no test, no known clusters, or fewer than {FEWEST_CLUSTERS} effecti
 DRIFT = table(
     "drift",
     "A share, distribution or median, compared between two windows or traces; largest effects first.",
-    window=text("Window", "The later window, or the trace.", ours=WINDOWS),
-    against=text("Against", "What the window is compared with: a window, all before, or another trace.", ours=WINDOWS),
+    window=text("Window", "The later window, or the trace.", public_pattern=WINDOWS),
+    against=text(
+        "Against", "What the window is compared with: a window, all before, or another trace.", public_pattern=WINDOWS
+    ),
     column=words("Column", "Column of the jobs."),
     value=name("Value", "The value whose share is compared.", blank="all values are compared", by="column"),
     statistic=words("What", "share, failure_share (of ended jobs), distribution or median."),

@@ -6,9 +6,9 @@ import re
 import altair as alt
 import polars as pl
 
-from ttf.display.charts.encodings import picked, tips
-from ttf.display.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw
-from ttf.display.charts.text import labels
+from ttf.display.charts.encodings import pick_columns, tooltips
+from ttf.display.charts.figure import Figure, Study, empty_figure, make_chart, make_figure
+from ttf.display.charts.text import make_labels
 from ttf.display.charts.theme import FAILURE, FAINT, INK, SUCCESS, SUNKEN
 from ttf.engine import words
 from ttf.engine.words import duration, plural, share
@@ -37,11 +37,11 @@ def drift_chart(inputs: Inputs, study: Study) -> Figure:
     """
     title, drift = "Drift", inputs["drift"]
     if not drift.height:
-        return nothing_to_draw(title, "there is one window only, or none is configured")
+        return empty_figure(title, "there is one window only, or none is configured")
     steps = drift.filter((pl.col("against") != "all before") & pl.col("effect").is_not_null())
     steps = steps.filter(pl.col("statistic") != "distribution")
     if not steps.height:
-        return nothing_to_draw(title, f"no two windows have enough {study.units} to be compared")
+        return empty_figure(title, f"no two windows have enough {study.units} to be compared")
     # The names of windows in time have a space, those of traces have none.
     trend = steps.filter(pl.col("window").str.contains(" ", literal=True))
     n_trace_comparisons = steps.height - trend.height if trend.height else 0
@@ -57,13 +57,13 @@ def drift_chart(inputs: Inputs, study: Study) -> Figure:
     is_cut = steps["measure"].n_unique() > len(measures)
     comparisons = [row for row in steps.iter_rows(named=True) if row["measure"] in measures]
     names = _label_measures(comparisons, measures)
-    labels_by_name = labels([*windows, *(row["against"] for row in comparisons)])
+    labels_by_name = make_labels([*windows, *(row["against"] for row in comparisons)])
     rows = [
         {"measure": names[row["measure"]]}
         | {side: labels_by_name[row[side]] for side in ("window", "against")}
         | {side: _format_value(row, row[side]) for side in ("before", "after")}
         | _test_cells(row["p_adjusted_clustered"])
-        | picked(row, "effect", "n_before", "n_after")
+        | pick_columns(row, "effect", "n_before", "n_after")
         for row in comparisons
     ]
     order = [names[measure] for measure in measures]
@@ -82,7 +82,7 @@ def drift_chart(inputs: Inputs, study: Study) -> Figure:
     comparison_label = f"{rows[0]['window']} against {rows[0]['against']}; strong"
     if not is_single:
         comparison_label = f"Each {'part' if windows[0].startswith('part ') else 'window'} against the one before; dots"
-    return figure(
+    return make_figure(
         chart,
         {"drift": rows},
         study,
@@ -116,7 +116,7 @@ def _label_measures(rows: list[dict], measures: list[str]) -> dict[str, str]:
         label_by_statistic = {"median": f"median {_COLUMN_LABELS.get(row['column'], row['column'])}"}
         label_by_statistic["failure_share"] = "failures among the ended"
         texts[row["measure"]] = label_by_statistic.get(row["statistic"], share_label)
-    short_labels = labels([texts[measure] for measure in measures])
+    short_labels = make_labels([texts[measure] for measure in measures])
     return {measure: short_labels[texts[measure]] for measure in measures}
 
 
@@ -139,15 +139,15 @@ def _colour_scale(rows: list[dict]) -> alt.Scale:
 
 def _tooltip(study: Study) -> list[alt.Tooltip]:
     return [
-        *tips("measure", "window", "against", "before", "after"),
-        *tips("effect", form=".2f"),
-        *tips(p="adjusted p"),
-        *tips(form=",", n_before=f"{study.units} before", n_after=f"{study.units} after"),
+        *tooltips("measure", "window", "against", "before", "after"),
+        *tooltips("effect", form=".2f"),
+        *tooltips(p="adjusted p"),
+        *tooltips(form=",", n_before=f"{study.units} before", n_after=f"{study.units} after"),
     ]
 
 
 def _draw_cells(rows: list[dict], order: list[str], windows: list[str], study: Study) -> alt.LayerChart:
-    base = chart_of("drift").encode(
+    base = make_chart("drift").encode(
         x=alt.X("window:N", sort=windows, title=None, scale=alt.Scale(domain=windows), axis=alt.Axis(labelAngle=-60)),
         y=alt.Y("measure:N", sort=order, title=None, axis=alt.Axis(labelLimit=190)),
     )
@@ -161,14 +161,14 @@ def _draw_cells(rows: list[dict], order: list[str], windows: list[str], study: S
 
 def _draw_bars(rows: list[dict], order: list[str], study: Study) -> alt.LayerChart:
     bound = math.ceil(10 * max(abs(row["effect"]) for row in rows) + 0.5) / 10
-    base = chart_of("drift").encode(y=alt.Y("measure:N", sort=order, title=None, axis=alt.Axis(labelLimit=190)))
+    base = make_chart("drift").encode(y=alt.Y("measure:N", sort=order, title=None, axis=alt.Axis(labelLimit=190)))
     bars = base.mark_bar(height=10).encode(
         x=alt.X("effect:Q", title="Effect (fell, rose)", scale=alt.Scale(domain=[-bound, bound])),
         color=alt.condition("datum.effect < 0", alt.value(FALL), alt.value(RISE)),
         opacity=alt.condition("datum.moved", alt.value(1), alt.value(0.35)),
         tooltip=_tooltip(study),
     )
-    zero = chart_of("drift").mark_rule(color=FAINT).encode(x=alt.datum(0))
+    zero = make_chart("drift").mark_rule(color=FAINT).encode(x=alt.datum(0))
     return (bars + zero).properties(width=_WIDTH, height=alt.Step(18))
 
 

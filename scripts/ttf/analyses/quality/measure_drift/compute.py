@@ -11,11 +11,11 @@ import numpy as np
 import polars as pl
 
 from ttf.analyses.quality.measure_drift import DRIFT, DRIFT_SUMMARY, SIGNIFICANCE, window_tests
-from ttf.records.clusters import with_clusters
+from ttf.records.clusters import add_clusters
 from ttf.records.inputs import Inputs
 from ttf.records.jobs import OUTCOMES
 from ttf.records.windows import WINDOW_S
-from ttf.stats.basics.holm import with_holm
+from ttf.stats.basics.holm import add_adjusted_p
 from ttf.stats.differences import compare_distributions, compare_medians, compare_shares
 
 ALL_BEFORE = "all before"
@@ -110,10 +110,10 @@ class _Median:
 
 
 def compute(inputs: Inputs) -> dict[str, pl.DataFrame]:
-    jobs, windows = with_clusters(inputs.read("jobs")), inputs.settings.windows
+    jobs, windows = add_clusters(inputs.read("jobs")), inputs.settings.windows
     comparisons = by_window(jobs, windows["by"], inputs.settings.parts) if "by" in windows else []
     if "against" in windows:
-        other_jobs = with_clusters(inputs.read("jobs_against"))
+        other_jobs = add_clusters(inputs.read("jobs_against"))
         comparisons += between(other_jobs, jobs, (windows["against"], inputs.trace))
     drift = drift_table(comparisons)
     return {"drift": drift, "drift_summary": summarise_drift(drift)}
@@ -175,7 +175,7 @@ def drift_table(comparisons: Sequence[dict]) -> pl.DataFrame:
     p_adjusted, p_adjusted_clustered: Holm's correction over all comparisons, including those that are cut off.
     """
     effect_size = pl.col("effect").abs()
-    table = DRIFT.frame(with_holm(with_holm(comparisons), "p_clustered", "p_adjusted_clustered"))
+    table = DRIFT.frame(add_adjusted_p(add_adjusted_p(comparisons), "p_clustered", "p_adjusted_clustered"))
     return table.sort(effect_size, descending=True, nulls_last=True, maintain_order=True).head(MOST_ROWS)
 
 

@@ -3,7 +3,7 @@
 import polars as pl
 
 from ttf.analyses.quality.measure_drift import DRIFT, SIGNIFICANCE
-from ttf.display.report_tables import Shown
+from ttf.display.report_tables import PageTable
 from ttf.display.report_trace import Trace
 
 _COLUMNS = (
@@ -12,7 +12,7 @@ _COLUMNS = (
 )
 
 
-def tables(trace: Trace) -> dict[str, Shown]:
+def tables(trace: Trace) -> dict[str, PageTable]:
     is_significant = pl.col("p_adjusted_clustered") < SIGNIFICANCE
     drift = trace.table("drift").filter(is_significant & pl.col("before").is_not_null()).head(15)
-    return {"drift": Shown(drift, _COLUMNS, DRIFT)}
+    return {"drift": PageTable(drift, _COLUMNS, DRIFT)}

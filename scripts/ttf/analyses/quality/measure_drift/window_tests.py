@@ -54,7 +54,10 @@ def compare_means(sums_before: np.ndarray, n_before: np.ndarray, sums_after: np.
 
     Arrays have a row per cluster: sums of the scores, and numbers of jobs, in two windows.
     """
-    clusters, (change, se) = clusters_of(n_before, n_after), change_of(sums_before, n_before, sums_after, n_after)
+    clusters, (change, se) = (
+        combine_clusters(n_before, n_after),
+        difference_and_se(sums_before, n_before, sums_after, n_after),
+    )
     row = {"clusters": float(clusters.effective[0])}
     p = float(clusters.p_value(np.array([change / se]))[0]) if se > 0 and np.isfinite(se) else np.nan
     return row | ({"p_clustered": p} if np.isfinite(p) else {})
@@ -67,20 +70,20 @@ def compare_cells(sums_before: np.ndarray, sums_after: np.ndarray, cells: Sequen
     (effective clusters - 1) degrees of freedom (Thomas & Rao 1987). Sums have a row per cluster and a column per value.
     """
     n_before, n_after = sums_before.sum(axis=1), sums_after.sum(axis=1)
-    clusters, df = clusters_of(n_before, n_after), len(cells) - 1
+    clusters, df = combine_clusters(n_before, n_after), len(cells) - 1
     effective = float(clusters.effective[0])
     independent = 1 / n_before.sum() + 1 / n_after.sum()
     design = 0.0
     for cell in cells:
         a, b = sums_before[:, list(cell)].sum(axis=1), sums_after[:, list(cell)].sum(axis=1)
         share = (a.sum() + b.sum()) / (n_before.sum() + n_after.sum())
-        design += change_of(a, n_before, b, n_after)[1] ** 2 / (share * independent * df)
+        design += difference_and_se(a, n_before, b, n_after)[1] ** 2 / (share * independent * df)
     if effective < FEWEST or not (design > 0 and np.isfinite(design)):
         return {"clusters": effective}
     return {"clusters": effective, "p_clustered": float(fdtrc(df, df * (effective - 1), chi2 / df / design))}
 
 
-def change_of(
+def difference_and_se(
     sums_before: np.ndarray, n_before: np.ndarray, sums_after: np.ndarray, n_after: np.ndarray
 ) -> tuple[float, float]:
     """Return (difference of the means, its standard error)."""
@@ -94,7 +97,7 @@ def change_of(
     return difference, float(np.sqrt((score**2).sum()))
 
 
-def clusters_of(n_before: np.ndarray, n_after: np.ndarray) -> Clusters:
+def combine_clusters(n_before: np.ndarray, n_after: np.ndarray) -> Clusters:
     n_total = n_before + n_after
     present = n_total[n_total > 0]
     return Clusters(np.zeros(present.size, np.int64), present, 1)

@@ -8,7 +8,7 @@ QUALITY_SUMMARY = table(
     "quality_summary",
     "One row for all raw tables: rows, findings and columns.",
     rows_read=count("Rows read", "Rows of all files.", unit="rows"),
-    rows_kept=count("kept", "Rows that were accepted.", unit="rows", n="rows_read"),
+    rows_accepted=count("kept", "Rows that were accepted.", unit="rows", n="rows_read"),
     rows_quarantined=count("quarantined", "Rows that break a rule of the schema.", unit="rows", n="rows_read"),
     quarantined_share=share("Quarantined", "Share of the rows read.", _NOT_OF_ROWS, n="rows_read"),
     anomalies=count("Findings", "Findings on the raw tables.", unit="anomalies"),
@@ -23,7 +23,7 @@ QUALITY_SUMMARY = table(
 MTTF_RANGE = table(
     "mttf_range",
     "One row: the range of the mean time to failure, if missing or censored ends decide it; else no row.",
-    n=count("n", "Jobs or units at risk with a known duration.", unit="lives"),
+    n=count("n", "Jobs or units at risk with a known duration.", unit="durations"),
     low_s=seconds("At least", "Lowest value that the data allow."),
     high_s=seconds("at most", "Highest value that the data allow."),
     why=words("Why", "What is unknown."),

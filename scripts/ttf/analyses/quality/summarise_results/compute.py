@@ -4,11 +4,11 @@ import polars as pl
 
 from ttf.analyses.lost.measure_losses.what_if import TRIAL
 from ttf.analyses.quality.summarise_results import ACTIONS, FAILED_TIME, MTTF_RANGE, QUALITY_SUMMARY
-from ttf.engine.words import listed
+from ttf.engine.words import join_list
 from ttf.records.inputs import Inputs
 from ttf.records.jobs import TIME_LIMITS
 from ttf.stats.durations.missing_ends import MOST_RUNNING, MOST_WITHOUT_END
-from ttf.stats.shares import part_of
+from ttf.stats.shares import divide
 
 # Name attempts above a size if they hold at least this share of the GPU time ended by infrastructure failures.
 LEAST_COVERED_SHARE = 0.9
@@ -27,12 +27,12 @@ def compute(inputs: Inputs) -> dict[str, pl.DataFrame]:
 def summarise_quality(inputs: Inputs) -> pl.DataFrame:
     """Return the one row of QUALITY_SUMMARY."""
     account, anomalies, statistics = inputs["row_account"], inputs["anomalies"], inputs["statistics"]
-    row = {name: int(account[name].sum()) for name in ("rows_read", "rows_kept", "rows_quarantined")}
+    row = {name: int(account[name].sum()) for name in ("rows_read", "rows_accepted", "rows_quarantined")}
     suggested = anomalies.filter(~pl.col("suggestion").str.starts_with("none").fill_null(True))
     stored = statistics.filter(pl.col("stored_as").is_not_null())
     is_blank = (pl.col("blank") == pl.col("rows")) & (pl.col("rows") > 0)
     row |= {
-        "quarantined_share": part_of(row["rows_quarantined"], row["rows_read"]),
+        "quarantined_share": divide(row["rows_quarantined"], row["rows_read"]),
         "anomalies": anomalies.height,
         "rows_concerned": int(anomalies["rows"].sum()),
         "suggestions": suggested.height,
@@ -74,7 +74,7 @@ def mttf_range(inputs: Inputs) -> pl.DataFrame:
         if mean["mttf_s"] and row["mttf_s"] and not mean["ci_low_s"] <= row["mttf_s"] <= mean["ci_high_s"]:
             limits.append(row["mttf_s"])
             reasons.append("what ended before the record began is missing from it")
-    row = {"n": mean["n"], "low_s": min(limits), "high_s": max(limits), "why": listed(reasons)} if reasons else None
+    row = {"n": mean["n"], "low_s": min(limits), "high_s": max(limits), "why": join_list(reasons)} if reasons else None
     return MTTF_RANGE.frame([row] if row else [])
 
 

@@ -6,7 +6,7 @@ from ttf.display.metrics import cells
 _COLUMNS = "anomalies rows_concerned suggestions rows_suggested tables columns columns_stored columns_blank"
 
 NUMBERS = [
-    cells(QUALITY_SUMMARY, "data", "rows_read rows_kept rows_quarantined"),
+    cells(QUALITY_SUMMARY, "data", "rows_read rows_accepted rows_quarantined"),
     cells(QUALITY_SUMMARY, "quality", f"quarantined_share {_COLUMNS}"),
     cells(MTTF_RANGE, "mttf.range", "low_s high_s why"),
     cells(FAILED_TIME, "failed_time.{part}", "gpu_hours share"),

@@ -1,7 +1,7 @@
 """How long do attempts wait, how often are jobs tried, and how long does an attempt run until it fails?"""
 
 from ttf.analyses.declaration import Analysis
-from ttf.engine.columns import clustered, percentiles
+from ttf.engine.columns import clustered_columns, percentile_columns
 from ttf.engine.contract import REASON, count, name, number, seconds, share, table, truth, whole_seconds, words
 
 _BUCKET = words("GPUs", "GPUs of the job: all, or 1, 2-4, 5-8, >8.")
@@ -10,7 +10,9 @@ _UNKNOWN = count("Unknown", "Attempts with an unknown delay.", unit="attempts")
 _PARTS = {25: "A quarter", 50: "Half", 75: "Three quarters", 90: "Nine of ten", 95: "19 of 20"}
 _TIMES = {
     "mean_s": seconds("Mean", "Mean of n.", blank=REASON),
-    **percentiles(seconds, "_s", {p: f"{part} of n waited at most so long." for p, part in _PARTS.items()}, REASON),
+    **percentile_columns(
+        seconds, "_s", {p: f"{part} of n waited at most so long." for p, part in _PARTS.items()}, REASON
+    ),
 }
 DELAYS = table(
     "delays",
@@ -72,7 +74,7 @@ RETRIES = table(
     unsuccessful_share=share("Unsuccessful", "failures over n, which includes cancelled and unknown jobs."),
     ci_low=share("from", "Lower bound of Wilson's 95% CI."),
     ci_high=share("to", "Upper bound."),
-    **clustered(share),
+    **clustered_columns(share),
 )
 _BASIS = words("Basis", "recorded, or proxy (any failure, cause unknown): an attempt followed by another has failed.")
 RUNTIME_TO_FAILURE = table(
@@ -84,7 +86,9 @@ RUNTIME_TO_FAILURE = table(
     trials_share=share("Share", "Share of all failed attempts.", blank=REASON),
     n=count("n", "Failed attempts with a known run time.", unit="attempts"),
     mean_s=seconds("Mean", "Mean of n.", blank=REASON),
-    **percentiles(seconds, "_s", {p: f"{_PARTS[p]} of n failed within this time." for p in (50, 90, 95)}, REASON),
+    **percentile_columns(
+        seconds, "_s", {p: f"{_PARTS[p]} of n failed within this time." for p in (50, 90, 95)}, REASON
+    ),
     rtf_total_s=whole_seconds("Time in all", "Summed run time of n."),
     rtf_share=share("Share of the time", "Share of the time of all failed attempts.", blank="the total time is 0 s"),
     gpu_hours=number("GPU-hours", "GPUs times run time of n, summed.", unit="h"),
@@ -102,7 +106,7 @@ FAILED_ATTEMPTS = table(
     groups_share=share("Share", "groups over n.", blank=REASON),
     ci_low=share("from", "Lower bound of Wilson's 95% CI.", blank="there are none, or all have at least one"),
     ci_high=share("to", "Upper bound.", blank="there are none, or all have at least one"),
-    **clustered(share, blank=_NO_CLUSTERED),
+    **clustered_columns(share, blank=_NO_CLUSTERED),
     trials=count("Failed attempts", "Failed attempts of all n.", unit="attempts"),
     trials_mean=number("Mean", "trials over n.", blank=REASON, unit="attempts"),
     trials_share=share("Their share of the failed attempts", "Failed attempts of `groups` over all.", blank=REASON),

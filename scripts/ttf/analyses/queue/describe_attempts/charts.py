@@ -4,11 +4,11 @@ import polars as pl
 
 from ttf.analyses.queue.describe_attempts.delays import ALL, FIRST, LATER
 from ttf.analyses.queue.describe_attempts.retries import PROXY
-from ttf.display.charts.figure import Figure, Study, nothing_to_draw
-from ttf.display.charts.time_ranges import placed, ranges
+from ttf.display.charts.figure import Figure, Study, empty_figure
+from ttf.display.charts.time_ranges import draw_ranges, make_range_row
 from ttf.engine.words import plural
 from ttf.records.inputs import Inputs
-from ttf.records.jobs import GPU_BUCKETS, gpus_of
+from ttf.records.jobs import GPU_BUCKETS, bucket_label
 
 _PROXY_NOTE = " Any failure, cause unknown: an attempt that was followed by another counts as failed."
 ATTEMPT_LABELS = {FIRST: "first attempt", LATER: "later attempt"}
@@ -20,13 +20,13 @@ def delay_first_later(inputs: Inputs, study: Study) -> Figure:
     is_shown = pl.col("which").is_in(ATTEMPT_LABELS)
     delays = inputs["delays"].filter(is_shown, pl.col("n") > 0, group_by=ALL, zeros_kept=True)
     if not delays.height:
-        return nothing_to_draw(title, "no delay is known")
+        return empty_figure(title, "no delay is known")
     sizes = delays.filter(pl.col("gpu_bucket") != ALL)
-    names = {bucket: study.size.worded(gpus_of(bucket)) for bucket in GPU_BUCKETS} | {ALL: f"all {study.units}"}
+    names = {bucket: study.size.worded(bucket_label(bucket)) for bucket in GPU_BUCKETS} | {ALL: f"all {study.units}"}
     shown_rows = (sizes if sizes.height else delays).iter_rows(named=True)
-    rows = [placed(row, names[row["gpu_bucket"]], ATTEMPT_LABELS[row["which"]]) for row in shown_rows]
+    rows = [make_range_row(row, names[row["gpu_bucket"]], ATTEMPT_LABELS[row["which"]]) for row in shown_rows]
     n = delays.filter(gpu_bucket=ALL)["n"].sum()
-    return ranges(
+    return draw_ranges(
         rows,
         list(names.values()),
         study,
@@ -44,11 +44,11 @@ def runtime_to_failure(inputs: Inputs, study: Study) -> Figure:
     table, title = inputs["runtime_to_failure"], "Run time of failed attempts (RTF) by job size"
     nonempty = table.filter(pl.col("n") > 0)
     if not nonempty.height:
-        return nothing_to_draw(title, "no attempt failed after a known run time")
-    names = {ALL: f"all {study.units}"} | {bucket: study.size.worded(gpus_of(bucket)) for bucket in GPU_BUCKETS}
+        return empty_figure(title, "no attempt failed after a known run time")
+    names = {ALL: f"all {study.units}"} | {bucket: study.size.worded(bucket_label(bucket)) for bucket in GPU_BUCKETS}
     times = ("p50_s", "p90_s", "p95_s")
-    rows = [placed(row, names[row["gpu_bucket"]], times=times) for row in nonempty.iter_rows(named=True)]
-    return ranges(
+    rows = [make_range_row(row, names[row["gpu_bucket"]], times=times) for row in nonempty.iter_rows(named=True)]
+    return draw_ranges(
         rows,
         list(names.values()),
         study,

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 import polars as pl
 
 from ttf.analyses.queue.describe_attempts import delays, retries
-from ttf.engine.storage.tables import BLOCK_ROWS, blocks_with_attempts
-from ttf.records.clusters import level_names, with_level_names
+from ttf.engine.storage.tables import BLOCK_ROWS, read_blocks_with_attempts
+from ttf.records.clusters import add_level_names, level_names
 from ttf.records.inputs import Inputs
 
 JOBS = ("user", "account", "outcome", "gpu_milli", "size", "attempts", "submit_s", "cluster", "group", "block")
@@ -16,7 +16,7 @@ START_ORDER_COLUMNS = ("account", "submit_s", "start_s", "gpu_milli", "size")
 
 def compute(inputs: Inputs, size: int = BLOCK_ROWS) -> dict:
     window, levels = inputs.settings.window, level_names(inputs.scan("jobs"))
-    blocks = blocks_with_attempts(inputs.scan("jobs", JOBS), inputs.scan("attempts", ATTEMPTS), size)
+    blocks = read_blocks_with_attempts(inputs.scan("jobs", JOBS), inputs.scan("attempts", ATTEMPTS), size)
     attempt_tables = build_tables((summarise_block(*block, levels, window) for block in blocks), window)
     return attempt_tables | {"out_of_order": delays.build_out_of_order(inputs.read("jobs", START_ORDER_COLUMNS))}
 
@@ -28,7 +28,7 @@ def summarise_block(
 
     levels: names of the clusters, groups and blocks of all jobs (`ttf.records.clusters.level_names`).
     """
-    jobs = with_level_names(jobs, levels)
+    jobs = add_level_names(jobs, levels)
     ordered = delays.order_attempts(jobs, attempts)
     waits, started = delays.compute_waits(ordered), retries.list_started_attempts(ordered)
     return {

@@ -4,11 +4,11 @@ import numpy as np
 import polars as pl
 
 from ttf.analyses.queue.describe_attempts import DELAY_BY_NODES, DELAYS, OUT_OF_ORDER
-from ttf.engine.counts import Counted, code
-from ttf.engine.exact_sums import parts_of
+from ttf.engine.counts import ValueCounts, text_codes
+from ttf.engine.exact_sums import split_by_code
 from ttf.records.jobs import GPU_BUCKETS, gpu_bucket, whole_gpus
-from ttf.records.runs import in_sequence
-from ttf.stats.basics.order import first_of_each
+from ttf.records.runs import sort_attempts
+from ttf.stats.basics.order import run_starts
 
 MOST_ACCOUNTS = 20
 ALL = "all"
@@ -50,7 +50,7 @@ def order_attempts(jobs: pl.DataFrame, attempts: pl.DataFrame) -> pl.DataFrame:
         job_gpu_milli=pl.col("gpu_milli") * pl.col("size"),
     )
     rows = attempts.select("job", "attempt", "start_s", "end_s", "runtime_s", "outcome", "gpu_milli", "nodes")
-    rows = in_sequence(rows).drop("attempt")
+    rows = sort_attempts(rows).drop("attempt")
     return rows.hstack(job_columns[rows["job"]])
 
 
@@ -96,7 +96,7 @@ def build_delays(waits: pl.DataFrame, accounts: list[str]) -> pl.DataFrame:
     width, so that a step at 3 minutes stands out. Percentiles are linear between ranks.
     """
     keys = ("owner", "bucket", "is_first", "delay_s")
-    coded = waits.select(*keys[1:], "n", owner=code("account", accounts))
+    coded = waits.select(*keys[1:], "n", owner=text_codes("account", accounts))
     # Blocks repeat the same waits, so summing leaves far fewer rows, and fewer still without the accounts.
     account_waits = coded.filter(pl.col("owner") >= 0).group_by(keys).agg(pl.col("n").sum())
     all_waits = coded.group_by(pl.lit(0).alias("owner"), *keys[1:]).agg(pl.col("n").sum())
@@ -110,7 +110,7 @@ def build_delays(waits: pl.DataFrame, accounts: list[str]) -> pl.DataFrame:
         for buckets, bucket_codes in (([ALL], zeros), (list(GPU_BUCKETS), bucket)):
             for kinds, kind_codes in (([ALL_ATTEMPTS], zeros), ([FIRST, LATER], is_later)):
                 cells = (owner * len(buckets) + bucket_codes) * len(kinds) + kind_codes
-                for cell, part in parts_of(np.arange(n.size), np.where(bucket_codes >= 0, cells, -1)):
+                for cell, part in split_by_code(np.arange(n.size), np.where(bucket_codes >= 0, cells, -1)):
                     quotient, kind = divmod(cell, len(kinds))
                     group, size = divmod(quotient, len(buckets))
                     unknown, negative = np.searchsorted(delay[part], (-1, 0)).tolist()
@@ -136,7 +136,7 @@ def _zeros_rows(delays: np.ndarray, n: np.ndarray, excluded: dict) -> list[dict]
     zeros = int(n[:n_zeros].sum())
     rows = []
     for zeros_kept, start, reason in ((True, 0, NO_DELAY), (False, n_zeros, NO_POSITIVE)):
-        shown = Counted(delays[start:], n[start:])
+        shown = ValueCounts(delays[start:], n[start:])
         row = {"zeros_kept": zeros_kept, "n": shown.size, "zeros": zeros, **excluded}
         if shown.size:
             row |= {f"within_{limit}_s_share": shown.between(0, limit) / shown.size for limit in DELAY_LIMITS_S}
@@ -152,7 +152,7 @@ def _zeros_rows(delays: np.ndarray, n: np.ndarray, excluded: dict) -> list[dict]
     return rows
 
 
-def _time_cells(delays: Counted) -> dict[str, float]:
+def _time_cells(delays: ValueCounts) -> dict[str, float]:
     return {"mean_s": delays.mean(), **{f"p{percent}_s": delays.percentile(percent) for percent in PERCENTS}}
 
 
@@ -162,7 +162,7 @@ def build_delay_by_nodes(waits: pl.DataFrame) -> pl.DataFrame:
     for name in NODE_BUCKETS:
         size_waits = waits.filter(pl.col("bucket") == list(GPU_BUCKETS).index(name)).sort("nodes", "delay_s")
         for nodes, part in size_waits.partition_by("nodes", maintain_order=True, as_dict=True).items():
-            delays = Counted.of(part.filter(pl.col("delay_s") >= 0), "delay_s")
+            delays = ValueCounts.from_frame(part.filter(pl.col("delay_s") >= 0), "delay_s")
             row = {"gpu_bucket": name, "nodes": nodes[0], "n": delays.size}
             row["negative"] = part.filter(pl.col("delay_s") < 0)["n"].sum()
             row["unknown"] = part.filter(pl.col("delay_s").is_null())["n"].sum()
@@ -180,7 +180,7 @@ def build_out_of_order(jobs: pl.DataFrame) -> pl.DataFrame:
     another job).
     """
     names = jobs["account"].drop_nulls().unique().to_list()
-    all_jobs = jobs.select("submit_s", "start_s", account=code("account", names), bucket=bucket_index())
+    all_jobs = jobs.select("submit_s", "start_s", account=text_codes("account", names), bucket=bucket_index())
     started = all_jobs.filter((pl.col("start_s") >= pl.col("submit_s")).fill_null(False)).sort("submit_s")
     rows = []
     for scope in SCOPES:
@@ -209,7 +209,7 @@ def _find_overtaking(group: np.ndarray, submit: np.ndarray, start: np.ndarray) -
     ordered_group, ordered_submit = group[order].astype(np.int64), submit[order]
     # All keys of a later group are larger.
     key = ordered_group * (int(start.max(initial=0)) + 1) + start[order]
-    first = first_of_each(ordered_group, ordered_submit)
+    first = run_starts(ordered_group, ordered_submit)
     size = np.diff(first, append=key.size)
     latest = np.concatenate([[-1], np.maximum.accumulate(key)])[first]
     earliest = np.concatenate([np.minimum.accumulate(key[::-1])[::-1], [np.iinfo(np.int64).max]])[first + size]

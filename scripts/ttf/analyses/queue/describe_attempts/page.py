@@ -6,10 +6,10 @@ import polars as pl
 
 from ttf.analyses.queue import describe_attempts as attempts
 from ttf.analyses.queue.describe_attempts.delays import ALL
-from ttf.display.report_tables import CLUSTERED, MEAN_OF_N, Interval, Shown, span
+from ttf.display.report_tables import CLUSTERED, MEAN_OF_N, Interval, PageTable, format_range
 from ttf.display.report_trace import Trace
 from ttf.display.trace_numbers import Numbers
-from ttf.records.jobs import gpus_of
+from ttf.records.jobs import bucket_label
 
 MOST_ACCOUNTS = 10
 _ATTEMPT_LABELS = {"first": "First attempts", "later": "Later attempts"}
@@ -33,7 +33,7 @@ _OUTCOMES = ("outcome", "n", "n_share", "gpu_hours", "gpu_hours_share", "without
 
 
 def context(trace: Trace, m: Numbers) -> dict:
-    return {"format_time": format_time, "size_label": lambda bucket: m.size.worded(gpus_of(bucket))}
+    return {"format_time": format_time, "size_label": lambda bucket: m.size.worded(bucket_label(bucket))}
 
 
 def format_time(seconds: int) -> str:
@@ -44,31 +44,33 @@ def format_time(seconds: int) -> str:
         return f"{seconds:,} s"
 
 
-def tables(trace: Trace) -> dict[str, Shown]:
-    delays = trace.table("delays").with_columns(span("gpu_bucket")).filter(pl.col("zeros_kept") & (pl.col("n") > 0))
+def tables(trace: Trace) -> dict[str, PageTable]:
+    delays = (
+        trace.table("delays").with_columns(format_range("gpu_bucket")).filter(pl.col("zeros_kept") & (pl.col("n") > 0))
+    )
     sizes = delays.filter((pl.col("group_by") == ALL) & pl.col("which").is_in(list(_ATTEMPT_LABELS)))
     sizes = sizes.with_columns(pl.col("which").replace_strict(_ATTEMPT_LABELS)).sort("which", maintain_order=True)
-    shown = {"delays": Shown(sizes, {"gpu_bucket": None} | _DELAYS, attempts.DELAYS, "which")}
+    shown = {"delays": PageTable(sizes, {"gpu_bucket": None} | _DELAYS, attempts.DELAYS, "which")}
     accounts = delays.filter(
         (pl.col("group_by") == "account") & (pl.col("which") == "every") & (pl.col("gpu_bucket") == ALL)
     ).head(MOST_ACCOUNTS)
-    shown["delays-by-account"] = Shown(accounts, {"group": None} | _DELAYS, attempts.DELAYS)
+    shown["delays-by-account"] = PageTable(accounts, {"group": None} | _DELAYS, attempts.DELAYS)
     order = trace.table("out_of_order").filter(pl.col("n") > 1)
-    order = order.with_columns(pl.col("scope").replace_strict(_SCOPES), span("gpu_bucket"))
-    shown["out-of-order"] = Shown(order, _ORDER, attempts.OUT_OF_ORDER, "scope")
-    retries = trace.table("retries").with_columns(span("group")).filter(pl.col("group_by") != "gpu_count")
-    shown["retries"] = Shown(retries, _RETRIES, attempts.RETRIES)
-    rtf = trace.table("runtime_to_failure").with_columns(span("gpu_bucket")).filter(pl.col("n") > 0)
-    shown["runtime-to-failure"] = Shown(rtf, _RTF, attempts.RUNTIME_TO_FAILURE)
+    order = order.with_columns(pl.col("scope").replace_strict(_SCOPES), format_range("gpu_bucket"))
+    shown["out-of-order"] = PageTable(order, _ORDER, attempts.OUT_OF_ORDER, "scope")
+    retries = trace.table("retries").with_columns(format_range("group")).filter(pl.col("group_by") != "gpu_count")
+    shown["retries"] = PageTable(retries, _RETRIES, attempts.RETRIES)
+    rtf = trace.table("runtime_to_failure").with_columns(format_range("gpu_bucket")).filter(pl.col("n") > 0)
+    shown["runtime-to-failure"] = PageTable(rtf, _RTF, attempts.RUNTIME_TO_FAILURE)
     failed = trace.table("failed_attempts").filter((pl.col("n") > 0) & (pl.col("at_least") > 1))
     failed = failed.with_columns(pl.col("group_by").replace_strict(_GROUPS))
-    shown["failed-attempts"] = Shown(failed, _FAILED, attempts.FAILED_ATTEMPTS, "group_by")
+    shown["failed-attempts"] = PageTable(failed, _FAILED, attempts.FAILED_ATTEMPTS, "group_by")
     outcomes = trace.table("outcomes_window")
     if outcomes["n"].sum():
-        unit_labels = {"job": f"{trace.about['unit'].capitalize()}s", "attempt": "Attempts"}
+        unit_labels = {"job": f"{trace.info['unit'].capitalize()}s", "attempt": "Attempts"}
         window_labels = {"all": "in the whole trace", "window": "in the window"}
         pairs = outcomes.select("window", "unit").iter_rows()
         names = [f"{unit_labels[unit]} {window_labels[window]}" for window, unit in pairs]
         labelled = outcomes.with_columns(part=pl.Series(names))
-        shown["outcomes-window"] = Shown(labelled, _OUTCOMES, attempts.OUTCOMES_WINDOW, "part")
+        shown["outcomes-window"] = PageTable(labelled, _OUTCOMES, attempts.OUTCOMES_WINDOW, "part")
     return shown

@@ -9,12 +9,12 @@ import polars as pl
 from ttf.analyses.queue.describe_attempts import FAILED_ATTEMPTS, OUTCOMES_WINDOW, RETRIES, RUNTIME_TO_FAILURE
 from ttf.analyses.queue.describe_attempts.delays import ALL
 from ttf.engine.exact_sums import percentile, total
-from ttf.records.clusters import CLUSTER_COLUMNS, with_levels
+from ttf.records.clusters import CLUSTER_COLUMNS, add_levels
 from ttf.records.jobs import GPU_BUCKETS, OUTCOMES, gpu_bucket, whole_gpus
 from ttf.records.runs import gpu_time
 from ttf.stats.basics.normal import Z_95
-from ttf.stats.clustered import beside, by_cluster, clustered_shares, in_strata, with_limits
-from ttf.stats.shares import part_of, with_wilson
+from ttf.stats.clustered import add_limits, build_clusters, clustered_shares, join_clustered, sum_by_cluster
+from ttf.stats.shares import add_wilson, divide
 
 # Outcomes of ended jobs.
 ENDED = ("success", "failure", "cancelled", "unknown")
@@ -89,7 +89,7 @@ def build_retries(ended_counts: pl.DataFrame) -> pl.DataFrame:
         labels = {"all": ALL, "gpu_count": str(row["key"])}
         cells = row | {"group": labels.get(row["group_by"]) or list(GPU_BUCKETS)[row["key"]]}
         cells |= {"retries_mean": total / n, "retried_share": row["retried"] / n}
-        cells |= with_wilson("unsuccessful_share", row["failures"], n)
+        cells |= add_wilson("unsuccessful_share", row["failures"], n)
         if n > 1:
             margin = Z_95 * math.sqrt((n * squares - total * total) / (n * n * (n - 1)))
             cells |= {"retries_ci_low": max(total / n - margin, 0.0), "retries_ci_high": total / n + margin}
@@ -103,13 +103,13 @@ def _add_clustered(counts: pl.DataFrame, ended_counts: pl.DataFrame) -> pl.DataF
     """Add the clustered intervals of mean and share to the counts by `key`, and why they are blank."""
     n = pl.col("n")
     sums = {"n": n.sum(), "retries": (pl.col("retries") * n).sum(), "failed": n.filter("failed").sum()}
-    strata, rows, clusters = in_strata(by_cluster(ended_counts, ["key"], **sums), ["key"], "n")
+    strata, rows, clusters = build_clusters(sum_by_cluster(ended_counts, ["key"], **sums), ["key"], "n")
     cluster_retries, cluster_failures, n = (rows[name].to_numpy().astype(float) for name in ("retries", "failed", "n"))
-    mean = with_limits(strata, *clusters.ratio(cluster_retries, n, CONFIDENCE))
-    share = with_limits(strata, *clusters.proportion(cluster_failures, n, CONFIDENCE))
+    mean = add_limits(strata, *clusters.ratio(cluster_retries, n, CONFIDENCE))
+    share = add_limits(strata, *clusters.proportion(cluster_failures, n, CONFIDENCE))
     mean = mean.select("key", pl.col("^ci_.*$").name.prefix("retries_"), mean_why_not="why_not")
     exact = counts.with_columns(ci_low=pl.lit(0.0), reason=pl.lit(None, dtype=pl.String))
-    rows_with_limits = beside(exact, share, ["key"]).join(mean, on="key", how="left", maintain_order="left")
+    rows_with_limits = join_clustered(exact, share, ["key"]).join(mean, on="key", how="left", maintain_order="left")
     mean_reason = pl.when(pl.col("n") > 1).then("mean_why_not")
     # Mostly both have the same reason.
     reason = pl.when((pl.col("reason") == mean_reason).fill_null(False)).then("reason")
@@ -138,8 +138,8 @@ def build_runtime_to_failure(started: pl.DataFrame) -> pl.DataFrame:
             total_s, total_gpu = sum_s, gpu_milli_s
         row = {"gpu_bucket": name, "basis": failure_basis(started), "trials": part.height, "n": times.size}
         row |= {"rtf_total_s": sum_s, "gpu_hours": gpu_milli_s / _MILLI_S_AN_HOUR}
-        row |= {"trials_share": part_of(part.height, failed.height), "rtf_share": part_of(sum_s, total_s)}
-        row["gpu_hours_share"] = part_of(gpu_milli_s, total_gpu)
+        row |= {"trials_share": divide(part.height, failed.height), "rtf_share": divide(sum_s, total_s)}
+        row["gpu_hours_share"] = divide(gpu_milli_s, total_gpu)
         if times.size:
             row |= {"mean_s": sum_s / times.size} | {f"p{p}_s": percentile(times, p) for p in (50, 90, 95)}
         else:
@@ -163,7 +163,7 @@ def build_failed_attempts(job_counts: pl.DataFrame, started: pl.DataFrame) -> pl
     failed = started.filter("failed")
     failed_jobs = job_counts.filter(pl.col("outcome") == "failure")
     user_counts = failed.drop_nulls("user").group_by("user", maintain_order=True).agg(trials=pl.len().cast(pl.Int64))
-    user_counts = with_levels(user_counts, {"user": ["user"]})
+    user_counts = add_levels(user_counts, {"user": ["user"]})
     basis = failure_basis(started)
     rows = []
     for group_by, counts in (("failed_job", failed_jobs), ("job", job_counts), ("user", user_counts)):
@@ -173,15 +173,15 @@ def build_failed_attempts(job_counts: pl.DataFrame, started: pl.DataFrame) -> pl
             selected = failed_counts.filter(failed_counts >= at_least)
             row = {"group_by": group_by, "basis": basis, "at_least": at_least, "groups": selected.len(), "n": n}
             # All have one by definition, so that share has no interval.
-            shares = with_wilson("groups_share", selected.len(), n) if at_least > 1 else {"groups_share": 1.0}
-            shares |= {"trials_mean": part_of(total, n), "trials_share": part_of(int(selected.sum()), total)}
+            shares = add_wilson("groups_share", selected.len(), n) if at_least > 1 else {"groups_share": 1.0}
+            shares |= {"trials_mean": divide(total, n), "trials_share": divide(int(selected.sum()), total)}
             if n and at_least > 1:
                 exact = pl.DataFrame(
                     {"group_by": group_by, "ci_low": 0.0, "reason": None}, schema_overrides={"reason": pl.String}
                 )
                 clustered = clustered_shares(counts, [], (pl.col("trials") >= at_least).sum(), pl.len())
                 shares |= (
-                    beside(exact, clustered.with_columns(group_by=pl.lit(group_by)), ["group_by"])
+                    join_clustered(exact, clustered.with_columns(group_by=pl.lit(group_by)), ["group_by"])
                     .drop("ci_low")
                     .row(0, named=True)
                 )
@@ -225,6 +225,6 @@ def build_outcomes_window(sums: pl.DataFrame, basis: str, window: Sequence[int] 
                 n, gpu, blank = counts.get(outcome, (0, 0, 0))
                 reason = None if total_gpu else "no GPU time was seen" if total else f"no {unit} is in it"
                 row = keys | {"unit": unit, "outcome": outcome, "basis": unit_basis, "n": n, "total": total}
-                row |= {"n_share": part_of(n, total), "gpu_hours": gpu / _MILLI_S_AN_HOUR, "without_end": blank}
-                rows.append(row | {"gpu_hours_share": part_of(gpu, total_gpu), "reason": reason})
+                row |= {"n_share": divide(n, total), "gpu_hours": gpu / _MILLI_S_AN_HOUR, "without_end": blank}
+                rows.append(row | {"gpu_hours_share": divide(gpu, total_gpu), "reason": reason})
     return OUTCOMES_WINDOW.frame(rows)

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from ttf.analyses.declaration import Analysis
-from ttf.engine.columns import clustered, percentiles, top_owners, wilson
+from ttf.engine.columns import clustered_columns, owner_columns, percentile_columns, wilson_columns
 from ttf.engine.contract import REASON, count, name, number, seconds, share, table, whole_seconds, words
 
 _GROUP = {
@@ -24,7 +24,7 @@ PERCENTILES = table(
     **_GROUP,
     n=count("n", "Jobs of the row with a known time.", unit="jobs"),
     mean_s=seconds("Mean", "Mean of the time."),
-    **percentiles(seconds, "_s", {p: f"{p}th percentile." for p in (25, 50, 75, 80, 90, 95, 99)}),
+    **percentile_columns(seconds, "_s", {p: f"{p}th percentile." for p in (25, 50, 75, 80, 90, 95, 99)}),
 )
 GPU_REQUESTS = replace(
     table(
@@ -36,15 +36,15 @@ GPU_REQUESTS = replace(
         n=count("n", "Jobs of the group that request a GPU.", unit="jobs"),
         jobs_share=_JOBS["jobs_share"],
     ),
-    of_gpus=True,
+    is_in_gpus=True,
 )
 REQUEST_USE = table(
     "request_use",
     "For a resource, the jobs that request more than they use and those that use more.",
     resource=words("Resource", "cpu, gpu or memory, each per instance."),
     n=count("n", "Jobs with a request and a measured use.", unit="jobs"),
-    asked_more=count("Requested more", "Jobs that use less than they request.", blank=REASON, unit="jobs"),
-    asked_more_share=share("Share", "Those over n.", blank=REASON),
+    requested_more=count("Requested more", "Jobs that use less than they request.", blank=REASON, unit="jobs"),
+    requested_more_share=share("Share", "Those over n.", blank=REASON),
     used_more=count("Used more", "Jobs that use more than they request.", blank=REASON, unit="jobs"),
     used_more_share=share("Share", "Those over n.", blank=REASON),
     used_median_share=number("Used, median", "Median of use over request.", "nobody requested it", unit="share"),
@@ -83,14 +83,14 @@ ROLES = table(
     ended=count("Ended", "Jobs with success or failure.", unit="jobs"),
     failures=count("Failures", "Jobs that failed.", unit="jobs"),
     failure_share=share("Failed", "Failures over jobs that ended.", blank=REASON),
-    **wilson(blank=REASON),
-    **clustered(share),
+    **wilson_columns(blank=REASON),
+    **clustered_columns(share),
     failures_share=share("Of all failures", "Failures over the failures of all roles.", blank=REASON),
 )
 ACTIVITY = table(
     "activity",
     "The most active users, with their share of jobs and of GPU time.",
-    **top_owners("jobs (users with the most jobs first) or gpu_hours (users with the most GPU time first)."),
+    **owner_columns("jobs (users with the most jobs first) or gpu_hours (users with the most GPU time first)."),
     jobs=count("Jobs", "Jobs of these users.", unit="jobs"),
     n=count("n", "Jobs with a known user.", unit="jobs"),
     jobs_share=_JOBS["jobs_share"],
@@ -117,7 +117,7 @@ REQUEST_PERCENTILES = table(
     unit=words("Unit", "Unit of the values."),
     weighted_by=words("Counted", "What is counted: jobs or instances."),
     n=count("n", "Jobs, or instances, that request the resource."),
-    **percentiles(number, "", {p: f"{p}th percentile, in `unit`." for p in (50, 75, 90, 95, 99)}, REASON),
+    **percentile_columns(number, "", {p: f"{p}th percentile, in `unit`." for p in (50, 75, 90, 95, 99)}, REASON),
     largest=number("Largest", "The largest request, in `unit`.", blank=REASON),
 )
 WAIT_SHARE = table(
@@ -141,7 +141,7 @@ MACHINES = replace(
         gpus=count("GPUs", "GPUs of those machines whose number of GPUs is known.", unit="GPUs"),
         gpus_share=share("Share of GPUs", "GPUs over those of all machines.", blank=REASON),
     ),
-    of_gpus=True,
+    is_in_gpus=True,
 )
 JOB_STATUS = table(
     "job_status",
@@ -162,7 +162,7 @@ MACHINE_LOAD = table(
     nodes=count("Machines", "Machines with such readings.", unit="machines"),
     measured_s=whole_seconds("Measured", "Sum of the run times of these readings."),
     mean=number("Mean", "Mean over the seconds measured, in `unit`.", blank=REASON),
-    **percentiles(
+    **percentile_columns(
         number,
         "",
         {p: f"Value that {'half' if p == 50 else f'{p}%'} of the seconds do not exceed." for p in (25, 50, 75, 90, 95)},

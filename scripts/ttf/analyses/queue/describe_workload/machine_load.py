@@ -8,9 +8,9 @@ import polars as pl
 
 from ttf.analyses.queue.describe_workload import MACHINE_LOAD
 from ttf.analyses.queue.describe_workload.population import weighted_percentiles
-from ttf.engine.counts import code, labels
+from ttf.engine.counts import distinct_texts, text_codes
 from ttf.engine.exact_sums import INT64_LIMIT, dot, total
-from ttf.engine.storage.tables import blocks
+from ttf.engine.storage.tables import read_blocks
 
 PERCENTS = (25, 50, 75, 90, 95)
 # Column of the raw table (whole thousandths) -> the quantity and its unit in the trace. The publisher does not say
@@ -42,11 +42,11 @@ def machine_load(raw: Mapping[str, pl.LazyFrame]) -> pl.DataFrame:
     if "machine_metric" not in raw:
         return MACHINE_LOAD.frame([])
     metric = raw["machine_metric"].select("machine", *QUANTITIES, run_s=pl.col("end_s") - pl.col("start_s"))
-    machines = pl.DataFrame({"node": labels(metric, "machine")}, schema={"node": pl.String})
+    machines = pl.DataFrame({"node": distinct_texts(metric, "machine")}, schema={"node": pl.String})
     types, type_by_machine = _machine_types(machines, raw.get("machine_spec"))
-    metric = metric.select(*QUANTITIES, "run_s", node=code("machine", machines["node"].to_list()))
+    metric = metric.select(*QUANTITIES, "run_s", node=text_codes("machine", machines["node"].to_list()))
     measurements_by_column = _empty_measurements(metric.filter(_HAS_RUN), type_by_machine)
-    for block in blocks(metric):
+    for block in read_blocks(metric):
         block = block.filter(_HAS_RUN)
         block = block[np.argsort(type_by_machine[block["node"].to_numpy()], kind="stable")]
         for column, measurements in measurements_by_column.items():
@@ -140,7 +140,7 @@ class _Measurements:
     def table_row(self, types: slice, bins: np.ndarray, exact_values: pl.DataFrame) -> dict:
         """Return the row of a group of types. exact_values: `values_in_bins` of these bins, which replace the bins."""
         if not any(self.rows[types]):
-            return {"n": 0, "nodes": 0, "measured_s": 0, "reason": "no row has a value and a life above 0 s"}
+            return {"n": 0, "nodes": 0, "measured_s": 0, "reason": "no row has a value and a duration above 0 s"}
         type_indices = range(len(self.rows))[types]
         seconds_by_bin = self.seconds[types].sum(axis=0)
         measured_s = total(seconds_by_bin)

@@ -6,7 +6,7 @@ from ttf.analyses.queue import describe_workload as workload
 from ttf.display.metrics import FEWEST_ENDED, cells
 
 _ENDED, _ANY, _ALL = pl.col("n") >= FEWEST_ENDED, pl.col("n") > 0, {"group_by": "all"}
-_SHARES = "asked_more_share used_more_share used_median_share"
+_SHARES = "requested_more_share used_more_share used_median_share"
 
 
 def _select_times(key: str, columns: str, *where: pl.Expr, quantity: str = "queue_s", ends: str = "", **equal: str):

@@ -3,13 +3,13 @@
 import polars as pl
 
 from ttf.analyses.queue.describe_workload import PERCENTILES
-from ttf.display.phrases import with_numbers
-from ttf.display.report_tables import Mean, Shown, span
-from ttf.display.report_trace import Trace, drawn_charts
+from ttf.display.phrases import fill_numbers
+from ttf.display.report_tables import Mean, PageTable, format_range
+from ttf.display.report_trace import Trace, list_nonempty_charts
 from ttf.display.section_head import Callout, Head, Key, Line
 from ttf.display.trace_numbers import Numbers
 from ttf.engine import words
-from ttf.records.jobs import gpus_of
+from ttf.records.jobs import bucket_label
 
 SHOWN = ("p25_s", "p50_s", "p75_s", "p90_s", "p95_s")
 # If more of the GPU time exceeds the capacity of the machines, placements and machines are of different clusters.
@@ -17,10 +17,10 @@ MOST_ABOVE = 0.05
 _USE, _WAIT = "occupancy.all.gpus_in_use_share", "workload.queue.all"
 
 
-@with_numbers
+@fill_numbers
 def head(trace: Trace, m: Numbers) -> Head | None:
     """Return GPUs in use and waits of jobs; None if neither is known."""
-    unit, has_use, has_wait = trace.about["unit"], m.size.is_gpu and m.has(_USE), m.has(f"{_WAIT}.median_s")
+    unit, has_use, has_wait = trace.info["unit"], m.size.is_gpu and m.has(_USE), m.has(f"{_WAIT}.median_s")
     if not has_use and not has_wait:
         return None
     keys = []
@@ -34,14 +34,14 @@ def head(trace: Trace, m: Numbers) -> Head | None:
     largest = "workload.queue.largest"
     if has_wait and m.has(f"{largest}.median_s"):
         n = words.plural(m.n(f"{largest}.median_s"), unit)
-        gpus = gpus_of(m[f"{largest}.gpus"])
+        gpus = bucket_label(m[f"{largest}.gpus"])
         keys.append(_wait_key(f"Median wait, {gpus}", m, f"{largest}.median_s", f"{largest}.p90_s", n))
     if m.size.is_gpu and m.has("use.gpu.all.mean_share"):
         keys.append(Key("GPU activity", "[use.gpu.all.mean_share]", "mean while held"))
     charts = ("gpus_in_use", "queue_by_gpus")[not m.size.is_gpu :]
     return Head(
         _claim(m, unit, has_use, has_wait),
-        charts=drawn_charts(trace, *charts)[:1],
+        charts=list_nonempty_charts(trace, *charts)[:1],
         keys=tuple(keys[:4]),
         text=_explain_waits(m, unit) if m.size.is_gpu else (),
         callout=_callout(m) if m.size.is_gpu else None,
@@ -49,7 +49,7 @@ def head(trace: Trace, m: Numbers) -> Head | None:
     )
 
 
-@with_numbers
+@fill_numbers
 def lines(trace: Trace, m: Numbers) -> list[Line]:
     """List what the trace does not record about queue and utilisation."""
     no_wait = m.value("queue.reason", "no submission with a later start is recorded")
@@ -63,7 +63,9 @@ def lines(trace: Trace, m: Numbers) -> list[Line]:
             "Reasons for waiting": m.value("occupancy.causes.reason", None),
             "GPU activity": None if has_activity else "this data has no GPU-activity readings",
         }
-    return [Line(item, f"{words.capital(reason)}.", checked=False) for item, reason in reason_by_item.items() if reason]
+    return [
+        Line(item, f"{words.capitalise(reason)}.", checked=False) for item, reason in reason_by_item.items() if reason
+    ]
 
 
 def _claim(m: Numbers, unit: str, has_use: bool, has_wait: bool) -> str:
@@ -77,7 +79,7 @@ def _claim(m: Numbers, unit: str, has_use: bool, has_wait: bool) -> str:
     else:
         wait_text = f"the median {unit} waited [{_WAIT}.median_s]"
         wait_text += "" if has_use else f", one in ten longer than [{_WAIT}.p90_s]"
-    return f"{use_text}; {wait_text}" if has_use else words.capital(wait_text)
+    return f"{use_text}; {wait_text}" if has_use else words.capitalise(wait_text)
 
 
 def _wait_key(label: str, m: Numbers, median: str, p90: str, n: str) -> Key:
@@ -109,7 +111,7 @@ def _callout(m: Numbers) -> Callout | None:
     return None
 
 
-def tables(trace: Trace) -> dict[str, Shown]:
+def tables(trace: Trace) -> dict[str, PageTable]:
     table = trace.table("percentiles").filter(
         (pl.col("outcome_set") == "all") & pl.col("group_by").is_in(["all", "gpu_type", "gpus"])
     )
@@ -118,9 +120,10 @@ def tables(trace: Trace) -> dict[str, Shown]:
     table = table.with_columns(
         quantity=pl.col("quantity").replace_strict(names),
         kind=pl.concat_str(
-            pl.col("group_by").replace_strict(kinds), pl.when(group_by="gpus").then(span("group")).otherwise("group")
+            pl.col("group_by").replace_strict(kinds),
+            pl.when(group_by="gpus").then(format_range("group")).otherwise("group"),
         ),
     )
-    unit = f"{trace.about['unit'].capitalize()}s"
-    columns = {"kind": (unit, None), "n": None, "mean_s": Mean(of="n")} | dict.fromkeys(SHOWN)
-    return {"percentiles": Shown(table, columns, PERCENTILES, "quantity")}
+    unit = f"{trace.info['unit'].capitalize()}s"
+    columns = {"kind": (unit, None), "n": None, "mean_s": Mean(count_column="n")} | dict.fromkeys(SHOWN)
+    return {"percentiles": PageTable(table, columns, PERCENTILES, "quantity")}

@@ -14,10 +14,10 @@ from ttf.analyses.queue.describe_workload import (
     ROLES,
     SUBMISSIONS,
 )
-from ttf.engine.counts import Rows, code, counts
+from ttf.engine.counts import Rows, count_rows, text_codes
 from ttf.records.jobs import OUTCOMES, choose_text, gpu_seconds_milli, whole_gpus
-from ttf.stats.clustered import beside, clustered_shares
-from ttf.stats.shares import ENDED, failure_shares, part_of
+from ttf.stats.clustered import clustered_shares, join_clustered
+from ttf.stats.shares import ENDED, divide, failure_share_columns
 
 # If a trace has more roles, the least frequent have no row.
 MOST_ROLES = 100
@@ -56,13 +56,13 @@ def roles(jobs: Rows) -> pl.DataFrame:
         n=pl.lit(n),
         roles=pl.lit(n_roles),
         jobs_share=pl.col("jobs") / n,
-        **failure_shares(role_counts),
+        **failure_share_columns(role_counts),
         failures_share=pl.when(pl.lit(failures > 0)).then(pl.col("failures") / max(failures, 1)),
         reason=pl.when(ended=0).then(pl.lit("none of them ended")).otherwise(no_failure_reason),
     )
     jobs_with_role = jobs.lazy().filter(pl.col("task").is_in(role_counts["role"].implode())).with_columns(role="task")
     shares = clustered_shares(jobs_with_role, ["role"], ENDED["failures"], ENDED["ended"])
-    return ROLES.typed(beside(role_counts, shares, ["role"]))
+    return ROLES.typed(join_clustered(role_counts, shares, ["role"]))
 
 
 def activity(jobs: Rows) -> pl.DataFrame:
@@ -94,14 +94,14 @@ def activity(jobs: Rows) -> pl.DataFrame:
             row = {"owner_by": "user", "ranked_by": ranked_by, "top_share": percent / 100}
             row |= {"owners": ranked.height, "owners_in_top": top.height}
             row |= {"jobs": top_jobs, "n": totals["jobs"], "jobs_share": top_jobs / totals["jobs"]}
-            row |= {"gpu_hours": top_gpu / _MILLI_S_PER_HOUR, "gpu_hours_share": part_of(top_gpu, totals["gpu_hours"])}
+            row |= {"gpu_hours": top_gpu / _MILLI_S_PER_HOUR, "gpu_hours_share": divide(top_gpu, totals["gpu_hours"])}
             rows.append(row | {"reason": None if totals["gpu_hours"] else "no job has GPU time"})
     return ACTIVITY.frame(rows)
 
 
 def gangs(jobs: Rows) -> pl.DataFrame:
     """Count the jobs of at least AT_LEAST instances, and the instances in them (GANGS)."""
-    job_counts = counts(jobs, size=pl.col("size"), outcome=code("outcome", OUTCOMES)).with_columns(
+    job_counts = count_rows(jobs, size=pl.col("size"), outcome=text_codes("outcome", OUTCOMES)).with_columns(
         # All instances of these jobs: the product may exceed 64 bits.
         instances=pl.col("size").cast(pl.Int128) * pl.col("n"),
         has_ended=pl.col("outcome").is_in([OUTCOMES.index("success"), OUTCOMES.index("failure")]),
@@ -118,7 +118,7 @@ def gangs(jobs: Rows) -> pl.DataFrame:
         failed = int(gang_counts.filter("has_failed")["instances"].sum())
         row = {"at_least": at_least, "jobs": n_gangs, "n": n, "jobs_share": n_gangs / n}
         row |= {"instances": instances, "instances_share": instances / n_instances}
-        row |= {"instances_ended": ended, "instances_failed": failed, "instances_failed_share": part_of(failed, ended)}
+        row |= {"instances_ended": ended, "instances_failed": failed, "instances_failed_share": divide(failed, ended)}
         rows.append(row | {"reason": None if ended else "none of them ended"})
     return GANGS.frame(rows)
 

@@ -6,8 +6,8 @@ import numpy as np
 import polars as pl
 
 from ttf.analyses.queue.describe_workload import GPU_REQUESTS, PERCENTILES, RECURRENCE, REQUEST_USE, WAIT_SHARE
-from ttf.engine.counts import Counted, Rows, code, commonest, counts, labels
-from ttf.engine.exact_sums import parts_of
+from ttf.engine.counts import Rows, ValueCounts, count_rows, distinct_texts, most_frequent, text_codes
+from ttf.engine.exact_sums import split_by_code
 from ttf.records.jobs import GPU_BUCKETS, OUTCOMES, gpu_bucket, whole_gpus
 
 PERCENTS = (25, 50, 75, 80, 90, 95, 99)
@@ -50,15 +50,15 @@ def percentiles(jobs: Rows) -> pl.DataFrame:
     for quantity in (name for name in QUANTITIES if name in jobs.collect_schema()):
         # Negative times do not occur: formats blank them.
         label_indices = {name: label_index for name, (_, label_index) in groupings.items()}
-        time_counts = counts(jobs, time=pl.col(quantity), outcome=code("outcome", OUTCOMES), **label_indices)
+        time_counts = count_rows(jobs, time=pl.col(quantity), outcome=text_codes("outcome", OUTCOMES), **label_indices)
         times, n, outcome = (time_counts[name].to_numpy() for name in ("time", "n", "outcome"))
         for outcome_set in OUTCOME_SETS:
             is_in_set = np.ones(n.size, bool) if outcome_set == ALL else outcome == OUTCOMES.index(outcome_set)
             set_rows = np.flatnonzero(is_in_set)
             for group_by, (group_labels, _) in groupings.items():
                 keys = {"quantity": quantity, "outcome_set": outcome_set, "group_by": group_by}
-                for group, group_rows in parts_of(set_rows, time_counts[group_by].to_numpy()[set_rows]):
-                    group_times = Counted(times[group_rows], n[group_rows])
+                for group, group_rows in split_by_code(set_rows, time_counts[group_by].to_numpy()[set_rows]):
+                    group_times = ValueCounts(times[group_rows], n[group_rows])
                     row = keys | {"group": group_labels[group], "n": group_times.size, "mean_s": group_times.mean()}
                     rows.append(row | {f"p{p}_s": group_times.percentile(p) for p in PERCENTS})
     return PERCENTILES.frame(rows)
@@ -66,22 +66,24 @@ def percentiles(jobs: Rows) -> pl.DataFrame:
 
 def _groupings(jobs: Rows) -> dict[str, tuple[Sequence[str], pl.Expr]]:
     """Map each grouping to its labels in order and to the index of a job's label, -1 if it has none."""
-    types, accounts = labels(jobs, "gpu_type"), sorted(commonest(jobs, "account", MOST_ACCOUNTS))
+    types, accounts = distinct_texts(jobs, "gpu_type"), sorted(most_frequent(jobs, "account", MOST_ACCOUNTS))
     gpu_request = pl.when(pl.col("gpu_milli") >= 1000).then(2).when(pl.col("gpu_milli") > 0).then(1).otherwise(0)
     return {
         ALL: ([ALL], pl.lit(0)),
-        "gpu_type": (types, code("gpu_type", types)),
+        "gpu_type": (types, text_codes("gpu_type", types)),
         "gpus": (list(GPU_BUCKETS), gpu_bucket(whole_gpus()).fill_null(-1)),
         "gpu_request": (GPU_SHARES, gpu_request),
-        "account": (accounts, code("account", accounts)),
+        "account": (accounts, text_codes("account", accounts)),
     }
 
 
 def gpu_requests(jobs: Rows) -> pl.DataFrame:
     """Count the jobs that request a GPU by the request per instance, overall and by GPU type (GPU_REQUESTS)."""
-    types = labels(jobs, "gpu_type")
-    requests = counts(
-        jobs.lazy().filter(pl.col("gpu_milli") > 0), gpu_type=code("gpu_type", types), gpu_milli=pl.col("gpu_milli")
+    types = distinct_texts(jobs, "gpu_type")
+    requests = count_rows(
+        jobs.lazy().filter(pl.col("gpu_milli") > 0),
+        gpu_type=text_codes("gpu_type", types),
+        gpu_milli=pl.col("gpu_milli"),
     )
     rows = []
     for group_by, group, group_requests in [
@@ -104,7 +106,7 @@ def request_against_use(jobs: Rows) -> pl.DataFrame:
         if used_column not in jobs.collect_schema():
             rows.append({"resource": resource, "n": 0, "reason": "the trace does not measure its use"})
             continue
-        measured = counts(jobs, requested=pl.col(requested_column), used=pl.col(used_column))
+        measured = count_rows(jobs, requested=pl.col(requested_column), used=pl.col(used_column))
         if not measured.height:
             rows.append({"resource": resource, "n": 0, "reason": "no job has both a request and a measured use"})
             continue
@@ -112,9 +114,11 @@ def request_against_use(jobs: Rows) -> pl.DataFrame:
         n_over, n_under = (measured.filter(comparison)["n"].sum() for comparison in (USED_LESS, USED_MORE))
         requests = measured.filter(pl.col("requested") > 0)
         shares = requests.select("n", share=pl.col("used") / pl.col("requested")).sort("share")
-        row = {"resource": resource, "n": n, "asked_more": n_over, "asked_more_share": n_over / n}
+        row = {"resource": resource, "n": n, "requested_more": n_over, "requested_more_share": n_over / n}
         row |= {"used_more": n_under, "used_more_share": n_under / n}
-        rows.append(row | {"used_median_share": Counted.of(shares, "share").median() if shares.height else None})
+        rows.append(
+            row | {"used_median_share": ValueCounts.from_frame(shares, "share").median() if shares.height else None}
+        )
     return REQUEST_USE.frame(rows)
 
 
@@ -151,10 +155,10 @@ def wait_share(jobs: Rows) -> pl.DataFrame:
     """
     queue, run = pl.col("queue_s"), pl.col("runtime_s")
     timed_jobs = jobs.lazy().select("queue_s", "runtime_s").filter(queue + run > 0)
-    times = counts(timed_jobs, run=run)
+    times = count_rows(timed_jobs, run=run)
     if not times.height:
         return WAIT_SHARE.frame([])
-    limit = Counted.of(times, "run").median()
+    limit = ValueCounts.from_frame(times, "run").median()
     wait_groups = timed_jobs.group_by(is_long=run > limit, is_over_half=queue > run, share=queue / (queue + run))
     shares = wait_groups.agg(n=pl.len().cast(pl.Int64)).collect(engine="streaming").sort("share")
     rows = []
@@ -168,5 +172,5 @@ def wait_share(jobs: Rows) -> pl.DataFrame:
         n, jobs_over_half = group_shares["n"].sum(), group_shares.filter("is_over_half")["n"].sum()
         row = {"group_by": group_by, "group": group, "limit_s": limit if group_by == "run_length" else None, "n": n}
         row |= {"over_half": jobs_over_half, "over_half_share": jobs_over_half / n}
-        rows.append(row | {"wait_median_share": Counted.of(group_shares, "share").median()})
+        rows.append(row | {"wait_median_share": ValueCounts.from_frame(group_shares, "share").median()})
     return WAIT_SHARE.frame(rows)

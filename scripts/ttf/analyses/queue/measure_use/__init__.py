@@ -1,15 +1,15 @@
 """How busy were GPUs and hosts?"""
 
 from ttf.analyses.declaration import Analysis
-from ttf.engine.columns import percentiles
+from ttf.engine.columns import percentile_columns
 from ttf.engine.contract import REASON, count, share, table, truth, words
 
 USE = {
     "n": count("Readings", "Readings, one per minute."),
     "mean_share": share("Mean", "Mean of the readings.", blank=REASON),
     "zero_share": share("At 0%", "Share of readings that are exactly 0.", blank=REASON),
-    **percentiles(share, "_share", {25: "25th percentile, linear between ranks."}, REASON),
-    **percentiles(share, "_share", {p: f"{p}th percentile." for p in (50, 75, 90, 95)}, REASON),
+    **percentile_columns(share, "_share", {25: "25th percentile, linear between ranks."}, REASON),
+    **percentile_columns(share, "_share", {p: f"{p}th percentile." for p in (50, 75, 90, 95)}, REASON),
 }
 
 GPU_USE = table(

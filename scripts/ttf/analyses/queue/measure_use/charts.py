@@ -4,8 +4,8 @@ import altair as alt
 import polars as pl
 
 from ttf.display.charts.axes import percent_axis
-from ttf.display.charts.encodings import coloured
-from ttf.display.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw
+from ttf.display.charts.encodings import colour_by
+from ttf.display.charts.figure import Figure, Study, empty_figure, make_chart, make_figure
 from ttf.display.charts.theme import INK, OUTCOME_COLOURS
 from ttf.engine.words import plural
 from ttf.records.inputs import Inputs
@@ -20,7 +20,7 @@ def gpu_use(inputs: Inputs, study: Study) -> Figure:
     title = f"GPU activity by {study.unit} size and outcome"
     kinds = inputs["gpu_use"].filter(pl.col("n") > 0, pl.col("servers").is_null())
     if not kinds.height:
-        return nothing_to_draw(title, f"no GPU that a {study.unit} held has a reading")
+        return empty_figure(title, f"no GPU that a {study.unit} held has a reading")
     size = pl.concat_str("job_gpus", pl.when(job_gpus="1").then(pl.lit(" GPU")).otherwise(pl.lit(" GPUs")))
     kinds = kinds.with_columns(
         row=pl.when(job_gpus="all").then(pl.lit(f"all {study.units}")).otherwise(size),
@@ -28,10 +28,10 @@ def gpu_use(inputs: Inputs, study: Study) -> Figure:
     )
     colours = {name: colour for name, colour in COLOURS.items() if name in set(kinds["kind"])}
     legend = {"title": None, "orient": "top", "symbolType": "square"}
-    base = chart_of("ranges").encode(
+    base = make_chart("ranges").encode(
         y=alt.Y("row:N", title=None, sort=kinds["row"].unique(maintain_order=True).to_list()),
         yOffset=alt.YOffset("kind:N", sort=list(colours)),
-        color=coloured("kind", colours, **legend),
+        color=colour_by("kind", colours, **legend),
     )
     axis = percent_axis("GPU activity", values=[0, 0.25, 0.5, 0.75, 1])
     x = alt.X("p25_share:Q", scale=alt.Scale(domain=[0, 1]), axis=axis)
@@ -43,7 +43,7 @@ def gpu_use(inputs: Inputs, study: Study) -> Figure:
         + base.mark_point(shape="circle", filled=False, size=18).encode(x="p95_share:Q")
     )
     n = kinds.filter(job_gpus="all", outcome="all")["n"].sum()
-    return figure(
+    return make_figure(
         marks.properties(width=520, height=alt.Step(9)),
         {"ranges": kinds.select("row", "kind", "n", "mean_share", "zero_share", *_SHARES).to_dicts()},
         study,

@@ -13,9 +13,9 @@ import polars as pl
 from ttf.analyses.queue.measure_use import GPU_USE, HOST_USE
 from ttf.engine.storage.on_disk import scan_parquet
 from ttf.formats.philly.derive import held_gpus
-from ttf.formats.philly.gpu_use import CHUNK_ROWS, MINUTE_S, by_gpu_and_start, key_of, pieces
+from ttf.formats.philly.gpu_use import CHUNK_ROWS, MINUTE_S, combine_key, match_readings, sort_intervals
 from ttf.records.inputs import Inputs
-from ttf.stats.shares import part_of
+from ttf.stats.shares import divide
 
 # Values of a reading: 0 to 100 % in thousandths of a percent.
 VALUES = 100_001
@@ -67,7 +67,7 @@ def gpu_use_by_kind(
     if telemetry is None:
         row = {"job_gpus": "all", "outcome": "all", "n": 0, "reason": "the trace has no GPU telemetry"}
         return GPU_USE.frame([row])
-    allocations, machines = by_gpu_and_start(allocations)
+    allocations, machines = sort_intervals(allocations)
     size = pl.when(pl.col("gpus").is_in(SIZES)).then("gpus").otherwise(0)
     row_servers = pl.coalesce(
         pl.when(pl.col("gpus") == gpus, pl.col("servers").is_in(servers)).then("servers")
@@ -116,9 +116,9 @@ def _summarise_kinds(allocations: pl.DataFrame, kinds: pl.DataFrame, counts: np.
     return use | {
         "jobs": rows.filter(pl.col("readings") > 0)["owner"].n_unique(),
         "held_gpu_minutes": minutes,
-        "coverage_share": part_of(use["n"], minutes),
+        "coverage_share": divide(use["n"], minutes),
         "held_gpu_minutes_in_span": in_span,
-        "coverage_in_span_share": part_of(use["n"], in_span),
+        "coverage_in_span_share": divide(use["n"], in_span),
         "reason": reason,
     }
 
@@ -129,7 +129,7 @@ def _count_readings(
     """Return (readings by kind and value, readings by row of `allocations`)."""
     counts, readings = np.zeros(kinds * VALUES, np.int64), np.zeros(allocations.height, np.int64)
     kind = allocations["kind"].cast(pl.Int64).to_numpy()
-    for rows, values, first, last in pieces(allocations, machines, telemetry, chunk_rows):
+    for rows, values, first, last in match_readings(allocations, machines, telemetry, chunk_rows):
         # A blank reading is one past the last value, and is dropped.
         values = values.fill_null(VALUES).to_numpy()
         lengths = last - first
@@ -186,16 +186,16 @@ class _HeldMachines:
     """Whether any attempt held a GPU of a machine in a given minute."""
 
     def __init__(self, allocations: pl.DataFrame):
-        allocations, self.machines = by_gpu_and_start(allocations)
+        allocations, self.machines = sort_intervals(allocations)
         allocations = allocations.select("code", "start_s", "end_s").unique()
         code, start, end = (allocations[name].to_numpy() for name in ("code", "start_s", "end_s"))
-        self.starts, self.ends = np.sort(key_of(code, start)), np.sort(key_of(code, end))
+        self.starts, self.ends = np.sort(combine_key(code, start)), np.sort(combine_key(code, end))
 
     def mark_held(self, rows: pl.LazyFrame) -> pl.DataFrame:
         """Return value, is_held of those rows (time_s, machine, value) that have a value."""
         readings = rows.drop_nulls("value").join(self.machines.lazy(), on="machine", how="left").collect()
         # If as many intervals began as ended, none is open on this machine; earlier machines cancel out.
-        keys = key_of(readings["code"].fill_null(-1).to_numpy(), readings["time_s"].to_numpy())
+        keys = combine_key(readings["code"].fill_null(-1).to_numpy(), readings["time_s"].to_numpy())
         is_open = np.searchsorted(self.starts, keys, side="right") - np.searchsorted(self.ends, keys, side="right")
         return readings.select("value", is_held=is_open > 0)
 

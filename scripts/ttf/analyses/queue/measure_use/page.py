@@ -3,11 +3,11 @@
 import polars as pl
 
 from ttf.analyses.queue.measure_use import GPU_USE, HOST_USE, USE
-from ttf.display.report_tables import Shown
+from ttf.display.report_tables import PageTable
 from ttf.display.report_trace import Trace
 
 
-def tables(trace: Trace) -> dict[str, Shown]:
+def tables(trace: Trace) -> dict[str, PageTable]:
     """Return GPU activity by size, outcome and servers, and host activity."""
     gpus = trace.table("gpu_use").filter(pl.col("n") > 0)
     servers = pl.concat_str(
@@ -22,6 +22,6 @@ def tables(trace: Trace) -> dict[str, Shown]:
         machine_minutes=pl.col("machine_minutes").replace({"held": "with a GPU held"}),
     )
     return {
-        "gpu-use": Shown(gpus, ("job_gpus", "outcome", "jobs", *USE, "coverage_share"), GPU_USE),
-        "host-use": Shown(hosts, ("resource", "machine_minutes", *USE), HOST_USE),
+        "gpu-use": PageTable(gpus, ("job_gpus", "outcome", "jobs", *USE, "coverage_share"), GPU_USE),
+        "host-use": PageTable(hosts, ("resource", "machine_minutes", *USE), HOST_USE),
     }

@@ -1,7 +1,7 @@
 """How full was the cluster, and does that explain the waits?"""
 
 from ttf.analyses.declaration import Analysis
-from ttf.engine.columns import clustered, wilson
+from ttf.engine.columns import clustered_columns, wilson_columns
 from ttf.engine.contract import REASON, count, number, share, table, whole_seconds, words
 
 # Shorter waits are the scheduler's own pace.
@@ -80,8 +80,8 @@ DELAY_CAUSES = table(
     n=count("Waited", "Jobs that waited longer than the scheduler's pace.", blank=REASON, unit="jobs"),
     jobs=count("Jobs", "Jobs with this reason.", blank=REASON, unit="jobs"),
     jobs_share=share("Share", "Jobs over n.", blank=REASON),
-    **wilson(blank=REASON),
-    **clustered(share),
+    **wilson_columns(blank=REASON),
+    **clustered_columns(share),
     wait_s=whole_seconds("Waiting time", "Waiting time of the jobs with this reason.", blank=REASON),
     wait_share=share("Share of waiting time", "Share of the waiting time of all jobs that waited.", blank=REASON),
     unrecognised_share=share("not recognised", "Share of n: fair_share and room together.", blank=REASON),

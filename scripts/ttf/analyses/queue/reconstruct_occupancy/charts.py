@@ -8,8 +8,8 @@ import polars as pl
 from ttf.analyses.queue.reconstruct_occupancy import LONGEST_PLAIN_WAIT_S
 from ttf.analyses.queue.reconstruct_occupancy.occupancy import NOTHING_HELD
 from ttf.display.charts.axes import percent_axis
-from ttf.display.charts.encodings import coloured, picked
-from ttf.display.charts.figure import Figure, Study, chart_of, figure, fitted, nothing_to_draw
+from ttf.display.charts.encodings import colour_by, pick_columns
+from ttf.display.charts.figure import Figure, Study, empty_figure, fit_width, make_chart, make_figure
 from ttf.display.charts.text import DAY_S, HOUR_S
 from ttf.display.charts.theme import CANCELLED, FAILURE, FAINT, SUCCESS, THIRD
 from ttf.engine.words import duration, plural
@@ -29,7 +29,7 @@ def gpus_in_use(inputs: Inputs, study: Study) -> Figure:
     table = inputs["load_over_time"]
     if table.height < 2:
         reason = "all of it lies within one step" if table.height else NOTHING_HELD
-        return nothing_to_draw("GPUs in use over time", reason)
+        return empty_figure("GPUs in use over time", reason)
     first_s, end_s = table["start_s"][0], table["start_s"][-1] + table["time_s"][-1]
     step, by_day = int(table["time_s"].max()), end_s - first_s >= FEWEST_DAYS * DAY_S
     is_dated = inputs.settings.clock is not None and first_s >= EARLIEST_S
@@ -54,12 +54,12 @@ def gpus_in_use(inputs: Inputs, study: Study) -> Figure:
         x = alt.X("at:Q", scale=alt.Scale(nice=False), axis=axis)
     rows = table.select(at=x_value, share="gpus_in_use_share").to_dicts()
     y = alt.Y("share:Q", axis=percent_axis(values=[0, 0.25, 0.5, 0.75, 1]), scale=alt.Scale(domain=[0, 1]))
-    area = chart_of("load").mark_area(color=SUCCESS, opacity=0.16).encode(x=x, y=y)
-    line = chart_of("load").mark_line(color=SUCCESS, strokeWidth=1.8).encode(x=x, y=y)
+    area = make_chart("load").mark_area(color=SUCCESS, opacity=0.16).encode(x=x, y=y)
+    line = make_chart("load").mark_line(color=SUCCESS, strokeWidth=1.8).encode(x=x, y=y)
     is_daily = by_day and step <= DAY_S
     gpus, steps = plural(table["gpus"][0], "GPU"), "" if is_daily else f", steps of {duration(step)}"
-    return figure(
-        fitted(area + line, study, 190),
+    return make_figure(
+        fit_width(area + line, study, 190),
         {"load": rows},
         study,
         title="GPUs in use by day" if is_daily else "GPUs in use over time",
@@ -75,16 +75,16 @@ def delay_causes(inputs, study: Study) -> Figure:
     classified = table.filter(pl.col("cause").is_not_null())
     if not classified.height:
         reason = table["reason"].drop_nulls()
-        return nothing_to_draw(title, reason[0] if reason.len() else "nothing waited")
+        return empty_figure(title, reason[0] if reason.len() else "nothing waited")
     classified = classified.with_columns(state=pl.col("cause").replace_strict(CAUSES, default=_UNRECOGNISED))
     classified = classified.group_by("group", "state", "started", "n", maintain_order=True).agg(pl.col("jobs").sum())
     by_size, overall = (classified.filter((pl.col("group") == "all") == is_all) for is_all in (False, True))
     colours = dict(zip((*CAUSES.values(), _UNRECOGNISED), (FAILURE, THIRD, CANCELLED), strict=True))
     rows = [
-        picked(row, "group", "state") | {"share": row["jobs"] / row["n"], "note": f"n = {row['n']:,}"}
+        pick_columns(row, "group", "state") | {"share": row["jobs"] / row["n"], "note": f"n = {row['n']:,}"}
         for row in by_size.iter_rows(named=True)
     ]
-    return figure(
+    return make_figure(
         *_stacked(rows, "group", f"GPUs of the {study.unit}", f"Share of {study.units} that waited", colours),
         study,
         title=title,
@@ -101,10 +101,10 @@ def _stacked(
     """Return stacked bars of the share of each state, in the order of the colours, and their rows."""
     rows = [row | {"place": list(colours).index(row["state"])} for row in rows]
     order = list(dict.fromkeys(row[column] for row in rows))
-    base = chart_of("shares").encode(y=alt.Y(f"{column}:N", title=title, sort=order))
+    base = make_chart("shares").encode(y=alt.Y(f"{column}:N", title=title, sort=order))
     bars = base.mark_bar(height=16).encode(
         x=alt.X("share:Q", stack="zero", axis=percent_axis(axis_title, tickCount=5), scale=alt.Scale(domain=[0, 1])),
-        color=coloured("state", colours, title=None, orient="top", columns=4, labelLimit=300),
+        color=colour_by("state", colours, title=None, orient="top", columns=4, labelLimit=300),
         order=alt.Order("place:Q"),
     )
     notes = base.mark_text(align="left", fontSize=10, baseline="middle", color=FAINT).encode(

@@ -9,7 +9,7 @@ from pathlib import Path
 import polars as pl
 
 from ttf.analyses.queue.reconstruct_occupancy.delay_causes import DelayCauses
-from ttf.analyses.queue.reconstruct_occupancy.holdings import holdings
+from ttf.analyses.queue.reconstruct_occupancy.holdings import load_gpu_allocations
 from ttf.analyses.queue.reconstruct_occupancy.occupancy import LoadOverTime, Occupancy, summarise_basis
 from ttf.analyses.queue.reconstruct_occupancy.servers import (
     SIZES,
@@ -36,13 +36,13 @@ def occupancy_tables(
     placements: pl.LazyFrame, jobs: pl.LazyFrame, nodes: pl.DataFrame, attempts: pl.LazyFrame | None, folder: Path
 ) -> dict[str, pl.DataFrame]:
     """Return each table by its name. Inputs: see `holdings`; folder: an empty folder for temporary files."""
-    allocations, attempt_milli = holdings(placements, jobs, nodes, attempts, folder)
+    allocations, attempt_milli = load_gpu_allocations(placements, jobs, nodes, attempts, folder)
     sizes = size_classes(attempt_milli)
     del attempt_milli
     servers = sweep_servers(allocations, sizes, SIZES, folder)
     available = jobs.collect_schema().names()
     columns = [*JOBS, *(name for name in ("eligible_s",) if name in available)]
-    level = Level.of(jobs)
+    level = Level.from_jobs(jobs)
     by_load, load = Occupancy(servers), LoadOverTime(allocations, servers)
     causes = DelayCauses(allocations, servers, folder, level.by)
     gpu_jobs = jobs.filter(whole_gpus() > 0).select(*columns, cluster=level.number)

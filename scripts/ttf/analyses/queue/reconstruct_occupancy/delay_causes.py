@@ -12,13 +12,13 @@ import numpy as np
 import polars as pl
 
 from ttf.analyses.queue.reconstruct_occupancy import DELAY_CAUSES, LONGEST_PLAIN_WAIT_S, RECOGNISED
-from ttf.analyses.queue.reconstruct_occupancy.holdings import GPU, Holdings, Spill
+from ttf.analyses.queue.reconstruct_occupancy.holdings import GPU, GpuAllocations, Spill
 from ttf.analyses.queue.reconstruct_occupancy.servers import Servers, StateSum, Window, has_free
 from ttf.engine.exact_sums import group_sums
 from ttf.records.jobs import GPU_BUCKETS, whole_gpus
-from ttf.stats.basics.order import numbered, running
-from ttf.stats.clustered import CLUSTERED, Clusters, beside, with_limits
-from ttf.stats.shares import with_wilson
+from ttf.stats.basics.order import cumulate_changes, number_rows
+from ttf.stats.clustered import CLUSTERED, Clusters, add_limits, join_clustered
+from ttf.stats.shares import add_wilson
 
 CONFIDENCE = 0.95
 # In the order in which they are tested.
@@ -48,7 +48,7 @@ class DelayCauses:
     with Wilson's 95% interval and the clustered one.
     """
 
-    def __init__(self, allocations: Holdings, servers: Servers, folder: Path, cluster_by: str | None) -> None:
+    def __init__(self, allocations: GpuAllocations, servers: Servers, folder: Path, cluster_by: str | None) -> None:
         """folder: for temporary files; cluster_by: name of the clusters, numbered in the column `cluster` of jobs."""
         self._allocations, self._servers, self._cluster_by = allocations, servers, cluster_by
         self._reason = None if allocations.accounts else NO_ACCOUNT
@@ -124,7 +124,7 @@ class DelayCauses:
         width = end_s - start_s + 1
         starts = np.arange(len(self._allocations.accounts)) * width
         keys = np.append(starts, changed_account * width + (changed_s - start_s))
-        key, total = running(keys, np.append(np.zeros_like(starts), change_milli))
+        key, total = cumulate_changes(keys, np.append(np.zeros_like(starts), change_milli))
         first_rows = np.searchsorted(key, starts)
         rows = np.diff(first_rows, append=key.size)
         in_use = total + np.repeat(self._in_use - total[first_rows], rows)
@@ -154,12 +154,14 @@ class DelayCauses:
         ]:
             rows += _cause_rows(name, cause_counts, cause_waits, started)
         intervals = self._clustered(np.concatenate(cluster_cells, axis=1), shape)
-        return DELAY_CAUSES.typed(beside(DELAY_CAUSES.frame(rows).drop(CLUSTERED), intervals, ["group", "cause"]))
+        return DELAY_CAUSES.typed(
+            join_clustered(DELAY_CAUSES.frame(rows).drop(CLUSTERED), intervals, ["group", "cause"])
+        )
 
     def _clustered(self, cluster_cells: np.ndarray, shape: tuple[int, int]) -> pl.DataFrame:
         """Return clustered intervals by group and cause; cluster_cells: (cell within cluster, number of jobs)."""
         cells = shape[0] * shape[1]
-        cluster = numbered(cluster_cells[0] // cells)
+        cluster = number_rows(cluster_cells[0] // cells)
         jobs = np.zeros((int(cluster.max(initial=-1)) + 1, *shape))
         np.add.at(jobs.reshape(-1), cluster * cells + cluster_cells[0] % cells, cluster_cells[1])
         # Axes: group, cause, cluster; the last group is all jobs.
@@ -170,7 +172,7 @@ class DelayCauses:
         cell_index = np.broadcast_to(np.arange(len(names)).reshape(*jobs.shape[:2], 1), jobs.shape)
         clusters = Clusters(cell_index[is_known], totals[is_known], len(names))
         strata = pl.DataFrame(names, schema=dict.fromkeys(("group", "cause", "cluster_by"), pl.String), orient="row")
-        return with_limits(strata, *clusters.proportion(jobs[is_known], totals[is_known], CONFIDENCE))
+        return add_limits(strata, *clusters.proportion(jobs[is_known], totals[is_known], CONFIDENCE))
 
 
 def _bucket_index(gpus: np.ndarray) -> np.ndarray:
@@ -188,7 +190,7 @@ def _cause_rows(name: str, counts: np.ndarray, waits: np.ndarray, started: int) 
     return [
         common
         | {"cause": cause, "jobs": jobs, "wait_s": wait, "wait_share": wait / wait_s}
-        | with_wilson("jobs_share", jobs, n)
+        | add_wilson("jobs_share", jobs, n)
         | {"reason": NOT_RELIABLE if cause == "fair_share" else None}
         for cause, jobs, wait in zip(CAUSES, counts.tolist(), waits.tolist(), strict=True)
     ]

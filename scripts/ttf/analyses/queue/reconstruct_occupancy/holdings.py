@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from ttf.stats.basics.name_codes import Numbers
+from ttf.stats.basics.name_codes import NameNumbers
 
 # Rows buffered in memory before they are written, sorted by part.
 WAITING_ROWS = 1 << 19
@@ -77,7 +77,7 @@ def _is_narrow(column: np.ndarray) -> bool:
 
 
 @dataclass(frozen=True)
-class Holdings:
+class GpuAllocations:
     """GPU allocations: each part of an attempt that held GPUs of a server for a known time.
 
     by_server: server, attempt, start_s, end_s, gpu_milli and, if there are `accounts`, the account's index (-1: none);
@@ -92,7 +92,7 @@ class Holdings:
     last_s: int
     cuts_s: np.ndarray
     known_milli: np.ndarray
-    names: Numbers
+    names: NameNumbers
     counts: dict[str, int]
 
     @property
@@ -105,9 +105,9 @@ class Holdings:
         return np.searchsorted(self.cuts_s, time_s, side="right")
 
 
-def holdings(
+def load_gpu_allocations(
     placements: pl.LazyFrame, jobs: pl.LazyFrame, nodes: pl.DataFrame, attempts: pl.LazyFrame | None, folder: Path
-) -> tuple[Holdings, np.ndarray]:
+) -> tuple[GpuAllocations, np.ndarray]:
     """Load the GPU allocations; return them and the milli-GPU of each attempt over all its parts.
 
     A running placement without an end lasts to the trace's end. Other placements without an end are excluded, as are
@@ -123,13 +123,17 @@ def holdings(
     """
     # Machines without GPUs cannot be busy.
     gpu_nodes = nodes.filter(pl.col("gpu_count") > 0).unique("node", keep="first", maintain_order=True)
-    numbers = Numbers(*gpu_nodes["node"])
+    numbers = NameNumbers(*gpu_nodes["node"])
     accounts, account_by_attempt = _accounts(jobs, attempts)
     blank_shares = None if attempts is None else _BlankShares(placements, attempts)
     trace_end_s = jobs.select(pl.col("trace_end_s").max()).collect(engine="streaming").item()
     running_end_s = pl.when(pl.col("outcome") == "running").then(pl.lit(trace_end_s, dtype=pl.Int64))
     rows = placements.select(
-        "attempt_id", "start_s", "gpu_milli", end_s=pl.coalesce("end_s", running_end_s), node=numbers.of(pl.col("node"))
+        "attempt_id",
+        "start_s",
+        "gpu_milli",
+        end_s=pl.coalesce("end_s", running_end_s),
+        node=numbers.encode(pl.col("node")),
     )
     n_rows, last_attempt = placements.select(pl.len(), pl.col("attempt_id").max()).collect(engine="streaming").row(0)
     by_server = Spill(folder / "by_server", max(1, -(-n_rows // BLOCK_ROWS)), 6 if accounts else 5)
@@ -163,7 +167,7 @@ def holdings(
     known_milli = np.zeros(servers, np.int64)
     known_milli[: gpu_nodes.height] = gpu_nodes["gpu_count"].to_numpy() * GPU
     start_s, end_s = min(first_s, default=0), max(last_s, default=0)
-    allocations = Holdings(
+    allocations = GpuAllocations(
         by_server,
         accounts,
         start_s,

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from ttf.analyses.queue.reconstruct_occupancy import FRAGMENTATION, LOAD_OVER_TIME, OCCUPANCY, OCCUPANCY_BASIS
-from ttf.analyses.queue.reconstruct_occupancy.holdings import GPU, Holdings
+from ttf.analyses.queue.reconstruct_occupancy.holdings import GPU, GpuAllocations
 from ttf.analyses.queue.reconstruct_occupancy.servers import (
     Servers,
     StateSum,
@@ -23,8 +23,8 @@ from ttf.analyses.queue.reconstruct_occupancy.servers import (
 )
 from ttf.engine.exact_sums import group_sums
 from ttf.records.jobs import whole_gpus
-from ttf.stats.basics.order import first_of_each
-from ttf.stats.shares import part_of
+from ttf.stats.basics.order import run_starts
+from ttf.stats.shares import divide
 
 BINS = 10
 # Numbers of free GPUs on a server that are reported: what jobs request.
@@ -40,7 +40,7 @@ STEPS_S = (60, 600, 3_600, 10_800, 21_600, 43_200, 86_400, 172_800, 604_800, 2_5
 MOST_STEPS = 150
 
 
-def summarise_basis(allocations: Holdings, servers: Servers, load: pl.DataFrame) -> pl.DataFrame:
+def summarise_basis(allocations: GpuAllocations, servers: Servers, load: pl.DataFrame) -> pl.DataFrame:
     """Return the one row of OCCUPANCY_BASIS; load: LOAD_OVER_TIME.
 
     gpus: of all servers for the whole time, as their changes are not recorded. GPU time above capacity is cut off.
@@ -166,7 +166,7 @@ class Occupancy:
         return row, [
             {
                 "free_at_least": level,
-                "free_gpus_share": part_of(sums[f"free {level}"], free_milli_s),
+                "free_gpus_share": divide(sums[f"free {level}"], free_milli_s),
                 "placeable_time_share": sums.get(f"placeable {level}", 0) / time_s,
                 "reason": None if free_milli_s else "no GPU is free",
             }
@@ -181,7 +181,7 @@ class LoadOverTime:
     the times counts in neither. The first and the last step are cut to the period in which GPUs were held.
     """
 
-    def __init__(self, allocations: Holdings, servers: Servers) -> None:
+    def __init__(self, allocations: GpuAllocations, servers: Servers) -> None:
         first_s, last_s = allocations.first_s, allocations.last_s
         step_s = next((step for step in STEPS_S if (last_s - 1) // step - first_s // step < MOST_STEPS), None)
         self._length = step_s or -(-(last_s - first_s) // (MOST_STEPS - 1))
@@ -207,7 +207,7 @@ class LoadOverTime:
         length = np.diff(np.insert(times, positions, edges), append=times[-1] + window.length_s[-1])
         step = self._step_index(np.insert(times, positions, edges))
         np.add.at(self._used, step, in_use * length)
-        first_rows = first_of_each(step)
+        first_rows = run_starts(step)
         self._peak[step[first_rows]] = np.maximum(self._peak[step[first_rows]], np.maximum.reduceat(in_use, first_rows))
 
     def add_jobs(self, jobs: pl.DataFrame) -> None:

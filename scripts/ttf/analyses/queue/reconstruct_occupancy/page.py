@@ -3,7 +3,7 @@
 import polars as pl
 
 from ttf.analyses.queue.reconstruct_occupancy import DELAY_CAUSES, LONGEST_PLAIN_WAIT_S, OCCUPANCY, SERVER_SHARING
-from ttf.display.report_tables import Shown, span
+from ttf.display.report_tables import PageTable, format_range
 from ttf.display.report_trace import Trace
 from ttf.display.trace_numbers import Numbers
 from ttf.engine import words
@@ -21,7 +21,7 @@ def context(trace: Trace, m: Numbers) -> dict:
     return {"longest_plain_wait_s": LONGEST_PLAIN_WAIT_S}
 
 
-def tables(trace: Trace) -> dict[str, Shown]:
+def tables(trace: Trace) -> dict[str, PageTable]:
     """Return tables of servers and free GPUs by load, inferred reasons of waiting, and exclusive servers."""
     shown = {}
     loads = trace.table("occupancy").filter(pl.col("time_s") > 0)
@@ -33,9 +33,9 @@ def tables(trace: Trace) -> dict[str, Shown]:
             **{level: (f"on servers with ≥ {level} free", words.share) for level in ("2", "4", "8")},
             "largest_free_gpus": None,
         }
-        loads = loads.join(free_shares, on="load", how="left", maintain_order="left").with_columns(span("load"))
-        shown["occupancy"] = Shown(loads, columns, OCCUPANCY)
-    causes = trace.table("delay_causes").with_columns(span("group")).filter(pl.col("cause").is_not_null())
+        loads = loads.join(free_shares, on="load", how="left", maintain_order="left").with_columns(format_range("load"))
+        shown["occupancy"] = PageTable(loads, columns, OCCUPANCY)
+    causes = trace.table("delay_causes").with_columns(format_range("group")).filter(pl.col("cause").is_not_null())
     if causes.height:
         shares = pl.concat(
             causes.with_columns(of=pl.lit(label), share=share)
@@ -48,7 +48,11 @@ def tables(trace: Trace) -> dict[str, Shown]:
         columns = dict.fromkeys(("group", "started", "n")) | {
             name: (heading, words.share) for name, heading in CAUSES.items()
         }
-        shown["delay-causes"] = Shown(wide, columns, DELAY_CAUSES, "of")
-    sharing = trace.table("server_sharing").with_columns(span("group")).filter(pl.col("dedicated_share").is_not_null())
+        shown["delay-causes"] = PageTable(wide, columns, DELAY_CAUSES, "of")
+    sharing = (
+        trace.table("server_sharing")
+        .with_columns(format_range("group"))
+        .filter(pl.col("dedicated_share").is_not_null())
+    )
     columns = ("group", "attempts", "gpu_hours", "dedicated_share")
-    return shown | {"server-sharing": Shown(sharing, columns, SERVER_SHARING)}
+    return shown | {"server-sharing": PageTable(sharing, columns, SERVER_SHARING)}

@@ -11,11 +11,11 @@ import numpy as np
 import polars as pl
 
 from ttf.analyses.queue.reconstruct_occupancy import SERVER_SHARING
-from ttf.analyses.queue.reconstruct_occupancy.holdings import GPU, Holdings, Spill
+from ttf.analyses.queue.reconstruct_occupancy.holdings import GPU, GpuAllocations, Spill
 from ttf.engine.exact_sums import dot, group_sums
 from ttf.records.jobs import GPU_BUCKETS
-from ttf.stats.basics.order import first_of_each, last_of_each, order_by, sorted_rows
-from ttf.stats.shares import part_of
+from ttf.stats.basics.order import run_ends, run_starts, sort_order, sort_rows
+from ttf.stats.shares import divide
 
 # Size classes of attempts that have a row.
 NAMES = [name for name, (low, _) in GPU_BUCKETS.items() if low > 1]
@@ -70,7 +70,7 @@ def is_full(state: np.ndarray) -> np.ndarray:
     return (state == 0).view(np.int8)
 
 
-def sweep_servers(allocations: Holdings, class_by_attempt: np.ndarray, classes: int, folder: Path) -> Servers:
+def sweep_servers(allocations: GpuAllocations, class_by_attempt: np.ndarray, classes: int, folder: Path) -> Servers:
     """Sweep over all servers. class_by_attempt: from 0 to below `classes`; folder: for temporary files."""
     capacity = allocations.known_milli.copy()
     milli_s, exclusive_milli_s = np.zeros((2, classes), object)
@@ -84,7 +84,7 @@ def sweep_servers(allocations: Holdings, class_by_attempt: np.ndarray, classes: 
             continue
         milli_s += group_sums(class_by_attempt[attempt], gpu * (end - start), classes)
         events = _find_events(node, attempt, start, end, gpu)
-        first_rows = first_of_each(events.node)
+        first_rows = run_starts(events.node)
         peak_milli = np.maximum.reduceat(events.in_use, first_rows)
         server = events.node[first_rows]
         capacity[server] = np.where(capacity[server] > 0, capacity[server], -(-peak_milli // GPU) * GPU)
@@ -124,9 +124,9 @@ class _Events:
 
 def _find_events(node: np.ndarray, attempt: np.ndarray, start: np.ndarray, end: np.ndarray, gpu: np.ndarray) -> _Events:
     nodes, times = np.append(node, node), np.append(start, end)
-    order = order_by(nodes, times)
+    order = sort_order(nodes, times)
     nodes, times = nodes[order], times[order]
-    last_rows = np.append(first_of_each(nodes, times)[1:], order.size) - 1
+    last_rows = np.append(run_starts(nodes, times)[1:], order.size) - 1
     is_start = order < node.size
     event_rows, sign = np.where(is_start, order, order - node.size), np.where(is_start, 1, -1)
     n_present = np.cumsum(sign)[last_rows]
@@ -183,7 +183,7 @@ def server_sharing(sizes: np.ndarray, servers: Servers) -> pl.DataFrame:
             "group": name,
             "attempts": count,
             "gpu_hours": total / (GPU * 3600),
-            "dedicated_share": part_of(exclusive, total),
+            "dedicated_share": divide(exclusive, total),
             "reason": None if total else "no attempt of this size",
         }
         for name, count, total, exclusive in rows
@@ -232,15 +232,15 @@ class Window:
     changes: Changes
 
 
-def iter_windows(allocations: Holdings, servers: Servers) -> Iterator[Window]:
+def iter_windows(allocations: GpuAllocations, servers: Servers) -> Iterator[Window]:
     """Yield the windows in order of time; none if no GPU is held."""
     if allocations.is_empty:
         return
     free = StateSum(servers, read_free)
     size = np.int32 if servers.capacity_milli.max() < 2**30 else np.int64
     for number, end_s in enumerate([*allocations.cuts_s.tolist(), allocations.last_s]):
-        time, states_before, states_after = sorted_rows(*servers.moments.read(number))
-        last_rows = last_of_each(time)
+        time, states_before, states_after = sort_rows(*servers.moments.read(number))
+        last_rows = run_ends(time)
         changes = Changes(states_before.astype(size), states_after.astype(size), last_rows)
         in_use = servers.total_milli - free.advance(changes)[1:]
         yield Window(number, time[last_rows], np.diff(time[last_rows], append=end_s), in_use, changes)

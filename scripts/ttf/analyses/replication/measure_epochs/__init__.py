@@ -1,7 +1,7 @@
 """By which of its epochs did a job reach its lowest loss?"""
 
 from ttf.analyses.declaration import Analysis
-from ttf.engine.columns import clustered, wilson
+from ttf.engine.columns import clustered_columns, wilson_columns
 from ttf.engine.contract import REASON, count, share, table, words
 
 EPOCHS = table(
@@ -13,8 +13,8 @@ EPOCHS = table(
     jobs=count("Jobs", "Jobs that have reached it by then.", unit="jobs"),
     n=count("n", "Jobs of the loss log with a finite loss.", unit="jobs"),
     jobs_share=share("Share of jobs", "Jobs over n."),
-    **wilson(),
-    **clustered(share),
+    **wilson_columns(),
+    **clustered_columns(share),
 )
 EPOCHS_SUMMARY = table(
     "epochs_summary",
@@ -25,8 +25,8 @@ EPOCHS_SUMMARY = table(
     epochs=count("Epochs", "Epochs of these jobs.", blank=REASON),
     needing_all=count("Lowest in the last epoch", "Jobs whose last epoch has it.", blank=REASON, unit="jobs"),
     needing_all_share=share("Share", "These jobs over n.", blank=REASON),
-    **wilson(blank=REASON),
-    **clustered(share),
+    **wilson_columns(blank=REASON),
+    **clustered_columns(share),
     timed_jobs=count("Jobs timed", "Jobs with a start before the near epoch's end.", blank=REASON, unit="jobs"),
     after_near_share_mean=share(
         "Time on the last 0.1%, mean", "Time after the near epoch over all time.", blank=REASON, n="timed_jobs"

@@ -11,8 +11,8 @@ from ttf.analyses.replication.measure_epochs import EPOCHS, EPOCHS_SUMMARY
 from ttf.raw import extra_table_reader
 from ttf.records.clusters import CLUSTER_COLUMNS
 from ttf.records.inputs import Inputs
-from ttf.stats.clustered import CLUSTERED, beside, clustered_shares
-from ttf.stats.shares import part_of, with_wilson
+from ttf.stats.clustered import CLUSTERED, clustered_shares, join_clustered
+from ttf.stats.shares import add_wilson, divide
 
 OUTCOMES = ("success", "cancelled", "failure")
 # A loss within this share of the lowest one counts as near.
@@ -95,7 +95,7 @@ def epochs_table(best: pl.DataFrame) -> pl.DataFrame:
             for tenths in TENTHS:
                 jobs, n = int((scored[column] * 10 <= scored["epochs"] * tenths).sum()), scored.height
                 row = {"outcome": outcome, "quantity": quantity, "epochs_share": tenths / 10, "jobs": jobs, "n": n}
-                rows.append(row | with_wilson("jobs_share", jobs, n))
+                rows.append(row | add_wilson("jobs_share", jobs, n))
     grid = pl.DataFrame({"quantity": list(QUANTITIES)}).join(pl.DataFrame({"tenths": list(TENTHS)}), how="cross")
     position = pl.coalesce(pl.when(quantity=quantity).then(column) for quantity, column in QUANTITIES.items())
     job_tenths = lowest.join(grid, how="cross").with_columns(
@@ -103,7 +103,7 @@ def epochs_table(best: pl.DataFrame) -> pl.DataFrame:
     )
     keys = ["outcome", "quantity", "epochs_share"]
     clustered = clustered_shares(job_tenths, keys, pl.col("has_reached").sum(), pl.len())
-    return EPOCHS.typed(beside(EPOCHS.frame(rows).drop(CLUSTERED), clustered, keys))
+    return EPOCHS.typed(join_clustered(EPOCHS.frame(rows).drop(CLUSTERED), clustered, keys))
 
 
 def epochs_summary(best: pl.DataFrame) -> pl.DataFrame:
@@ -128,9 +128,9 @@ def epochs_summary(best: pl.DataFrame) -> pl.DataFrame:
         shares = [after_s / run_s for after_s, run_s in timed_jobs.select("after_s", "run_s").iter_rows()]
         weights = timed_jobs.select("gpu_milli", "after_s", "run_s").drop_nulls("gpu_milli").rows()
         total = sum(gpus * run_s for gpus, _, run_s in weights)
-        row |= {"needing_all": n_needing_all} | with_wilson("needing_all_share", n_needing_all, scored.height)
-        row |= {"timed_jobs": timed_jobs.height, "after_near_share_mean": part_of(math.fsum(shares), len(shares))}
-        row["after_near_gpu_time_share"] = part_of(sum(gpus * after_s for gpus, after_s, _ in weights), total)
+        row |= {"needing_all": n_needing_all} | add_wilson("needing_all_share", n_needing_all, scored.height)
+        row |= {"timed_jobs": timed_jobs.height, "after_near_share_mean": divide(math.fsum(shares), len(shares))}
+        row["after_near_gpu_time_share"] = divide(sum(gpus * after_s for gpus, after_s, _ in weights), total)
         reason = None if shares else "no start of theirs is known to lie before that epoch's end"
         rows.append(row | {"reason": reason})
     if n_unmatched := best["outcome"].null_count():
@@ -138,4 +138,4 @@ def epochs_summary(best: pl.DataFrame) -> pl.DataFrame:
         rows.append({"outcome": "not_in_trace", "jobs_logged": n_unmatched, "n": 0, "reason": reason})
     is_last = (pl.col("lowest_at") == pl.col("epochs")).sum()
     clustered = clustered_shares(best.drop_nulls("lowest_at"), ["outcome"], is_last, pl.len())
-    return EPOCHS_SUMMARY.typed(beside(EPOCHS_SUMMARY.frame(rows).drop(CLUSTERED), clustered, ["outcome"]))
+    return EPOCHS_SUMMARY.typed(join_clustered(EPOCHS_SUMMARY.frame(rows).drop(CLUSTERED), clustered, ["outcome"]))

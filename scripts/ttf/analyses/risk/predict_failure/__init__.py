@@ -1,7 +1,7 @@
 """Can failure be predicted: which job will fail, after how long, and how much GPU time is at stake?"""
 
 from ttf.analyses.declaration import Analysis
-from ttf.engine.columns import clustered
+from ttf.engine.columns import clustered_columns
 from ttf.engine.contract import REASON, count, name, number, reason, share, table, truth, words
 
 # The stages: whether a job fails; after how many hours; whether a job that has run for a while fails.
@@ -13,7 +13,7 @@ _MODEL = words(
     "gradient_boosting; for hours, lognormal.",
 )
 _SPLIT = words("Split", "temporal_1 to temporal_3 (trained on jobs that had ended, tested on later jobs), or random.")
-_CI = clustered(number)
+_CI = clustered_columns(number)
 
 EVALUATION = table(
     "risk_evaluation",
@@ -44,13 +44,13 @@ CALIBRATION = table(
     failures=count("Failures", "Test jobs that failed."),
     predicted=share("Predicted", "Mean predicted probability."),
     observed=share("Failed", "Share that failed."),
-    **clustered(share),
+    **clustered_columns(share),
 )
 COEFFICIENTS = table(
     "risk_coefficients",
     "One row per coefficient of the logistic regression of the last tested origin, if it serves.",
     feature=words("Feature", "Its name in the configuration."),
-    term=name("Term", "A number in standard deviations, a value against the commonest, or log-odds.", by="feature"),
+    term=name("Term", "A number in standard deviations, a value against the most common, or log-odds.", by="feature"),
     coefficient=number("Coefficient", "Change of the log-odds of failure per unit of the term.", REASON),
     odds_ratio=number("Odds ratio", "exp(coefficient).", REASON),
     n=count("n", "Training jobs."),
@@ -71,7 +71,7 @@ DEPENDENCE = table(
     "risk_dependence",
     "One row per value of a feature: the mean predicted probability if all test jobs had it (partial dependence).",
     feature=words("Feature", "One of the four most important."),
-    place=count("Place", "Index of the value among those shown, from 0."),
+    position=count("Position", "Index of the value among those shown, from 0."),
     value=name("Value", "In the unit of the job record; for a history, the share of failures.", by="feature"),
     jobs=count("n", "Test jobs near this value."),
     probability=share("Probability", "Mean over the test jobs."),
@@ -90,7 +90,7 @@ DECISIONS = table(
     cost_gpu_hours=number("Cost", "GPU-hours of the trials of jobs that did not fail.", unit="GPU-hours"),
     net_gpu_hours=number("Net", "Saved minus cost.", unit="GPU-hours"),
     share_of_oracle=number("of the oracle's", "Net saving over that of the oracle.", blank="it would save nothing"),
-    **clustered(number),
+    **clustered_columns(number),
     reason=reason("Why there is no interval of the net."),
 )
 EXTRAPOLATION = table(
@@ -112,7 +112,7 @@ FEATURES = table(
     kind=words("Kind", "numeric, category, hashed, history or clock."),
     columns=words("Columns", "Columns of the job record."),
     warm=truth("Warm", "Whether its coefficients start from the previous model."),
-    known=count("Known", "Jobs with a value."),
+    jobs_with_value=count("Jobs with a value", "Jobs for which the feature is not blank."),
     used=truth("Used", "Whether the last model uses it."),
     reason=reason("Why it is not used."),
 )
@@ -145,7 +145,7 @@ VERDICT = table(
     origins_paying_of=_origins("n", "Origins where the saving is known."),
     origins_paying=_origins("Paying", "Origins where it is above 0.", "origins_paying_of"),
     failures=count("Failures", "Test jobs of the origin that failed.", _NO_MAJORITY, "failures"),
-    failures_of_most=count("of one", "Those of one cluster.", _NO_MAJORITY, "failures", n="failures"),
+    failures_of_largest_cluster=count("of one", "Those of one cluster.", _NO_MAJORITY, "failures", n="failures"),
     boosting_tested=count("Boosting", "Origins with gradient boosting.", _NO_BOOSTING, "origins"),
     boosting_won=count("won", "Origins where it is better.", _NO_BOOSTING, "origins", n="boosting_tested"),
     features=count("Features", "Rows of risk_features.csv.", unit="features"),

@@ -14,7 +14,7 @@ from ttf.analyses.shared.risk.model import fit_platt, log_odds
 
 NOT_REQUESTED = "not requested (risk.challenger)"
 NOT_INSTALLED = "scikit-learn is not installed, which the challenger needs"
-# scikit-learn accepts at most this many levels; beyond, the index of a level (commonest first) is used as a number.
+# scikit-learn accepts at most this many levels; beyond, the index of a level (most common first) is used as a number.
 MOST_LEVELS = 255
 
 

@@ -31,9 +31,9 @@ from ttf.analyses.risk.predict_failure.feature_effects import (
 from ttf.analyses.risk.predict_failure.model_trials import Trial, has_run_for, is_tested, run_trial
 from ttf.analyses.risk.predict_failure.savings import Savings
 from ttf.analyses.risk.predict_failure.verdict import summarise_tests
-from ttf.analyses.shared.risk.features import HISTORY, Data, Feature, features_of
+from ttf.analyses.shared.risk.features import HISTORY, Data, Feature, parse_features
 from ttf.analyses.shared.risk.model import NO_FEATURES, Model
-from ttf.analyses.shared.risk.splits import split_at_random, temporal
+from ttf.analyses.shared.risk.splits import split_at_origins, split_at_random
 from ttf.analyses.shared.risk.training_jobs import EARLIER, Population
 from ttf.records.inputs import Inputs
 
@@ -48,7 +48,7 @@ def compute(inputs: Inputs) -> dict[str, pl.DataFrame]:
     Nothing is cached for the next run: one more job moves the origins and the random split, and so all results.
     """
     settings = inputs.settings
-    features, clock = features_of(settings.risk["features"]), settings.risk["clock"]
+    features, clock = parse_features(settings.risk["features"]), settings.risk["clock"]
     # Features use the values as recorded; the unit applies to the GPU time that acting on the score saves.
     jobs = inputs.scan_as_recorded("jobs")
     data = Data.load(jobs, features, clock, max_jobs=settings.latest_jobs, unit=inputs.unit)
@@ -60,7 +60,7 @@ def evaluate_models(
     data: Data, challenger: Challenger, landmark_s: int, trial_h: float, seed: int
 ) -> dict[str, pl.DataFrame]:
     """Return all tables of the analysis. landmark_s: run time at the landmark; trial_h: hours of a trial."""
-    trials = [run_trial(data, split, challenger) for split in temporal(data.jobs)]
+    trials = [run_trial(data, split, challenger) for split in split_at_origins(data.jobs)]
     # The last origin that can be tested; else the last, which holds the reason.
     last_trial = next((trial for trial in reversed(trials) if is_tested(data, trial)), trials[-1])
     savings = {trial.split.name: Savings(data, trial, trial_h) for trial in trials}
@@ -116,7 +116,7 @@ def feature_rows(data: Data, trial: Trial) -> Iterator[Mapping[str, Any]]:
             "kind": feature.kind,
             "columns": ", ".join(feature.columns),
             "warm": feature.warm,
-            "known": _count_present(data, feature),
+            "jobs_with_value": _count_present(data, feature),
             "used": is_used,
             "reason": reason,
         }

@@ -89,7 +89,7 @@ def _measures(
         return
     yield {"metric": "calibration_intercept"} | cells(recalibration.intercept)
     parts = brier_parts(failed, p)
-    for name in ("reliability", "resolution", "uncertainty", "within"):
+    for name in ("reliability", "resolution", "uncertainty", "within_tenths"):
         yield {"metric": f"brier_{name}", "estimate": getattr(parts, name), "reason": "a part of the Brier score"}
     for metric in DIFFERENCES.get(model, ()):
         if (baseline := p_by_model.get(BASELINES[metric])) is not None:

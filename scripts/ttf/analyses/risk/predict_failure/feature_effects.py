@@ -17,7 +17,7 @@ from ttf.analyses.shared.risk.features import CATEGORY, CLOCK, HASHED, HISTORY, 
 from ttf.analyses.shared.risk.logistic import clustered_covariance
 from ttf.analyses.shared.risk.model import Model, TrainingData, train_model
 from ttf.engine.columns import FEWEST_CLUSTERS
-from ttf.stats.clustered import UNCLUSTERED, too_few
+from ttf.stats.clustered import UNCLUSTERED, too_few_reason
 from ttf.stats.predictions import difference, mean_difference
 
 PERMUTED, LEFT_OUT = "permuted", "left_out"
@@ -41,7 +41,7 @@ def coefficient_rows(data: Data, trial: Trial) -> Iterator[Row]:
     if cluster_by is not None:
         _, members = np.unique(cluster, return_counts=True)
         effective = float(members.sum() ** 2 / (members.astype(float) ** 2).sum())
-        labels, reason = {"cluster_by": cluster_by, "clusters": effective}, too_few(effective, cluster_by)
+        labels, reason = {"cluster_by": cluster_by, "clusters": effective}, too_few_reason(effective, cluster_by)
         if effective >= FEWEST_CLUSTERS:
             design = model.encoder.design(data.job_features.take(training_rows))
             covariance = clustered_covariance(design, jobs.failed[training_rows], model.fit, cluster - cluster.min())
@@ -135,7 +135,7 @@ def dependence_rows(data: Data, trial: Trial, order: Sequence[str]) -> Iterator[
         for index, (value, jobs, row) in enumerate(_grid(model, feature, values)):
             constant = replace_feature(sample, feature, values, np.full(sample.n, row))
             p = float(model.probability(model.encoder.design(constant)).mean())
-            yield {"feature": name, "place": index, "value": value, "jobs": jobs, "probability": p}
+            yield {"feature": name, "position": index, "value": value, "jobs": jobs, "probability": p}
 
 
 def _grid(model: Model, feature: Feature, features: JobFeatures) -> Iterator[tuple[str, int, int]]:

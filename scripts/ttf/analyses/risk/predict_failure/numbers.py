@@ -64,7 +64,7 @@ NUMBERS = [
     *_select_models("risk.landmark", _IS_LAST, pl.col("stage") == LANDMARK),
     cells(EVALUATION, "risk.{slice}", f"{_list_columns('pr_auc')} jobs=n failures", *_KIND, stage=PROBABILITY),
     cells(EVALUATION, "risk.{slice}", "reason", *_KIND, _IS_UNKNOWN, stage=PROBABILITY),
-    cells(VERDICT, "risk.without_most", "held=failures_of_most"),
+    cells(VERDICT, "risk.without_most", "held=failures_of_largest_cluster"),
     *(
         cells(EVALUATION, key, _list_columns(_OFF), _IS_LAST, stage=HOURS, model=model, metric=_OFF)
         for key, model in (("risk.hours", "lognormal"), ("risk.hours.base_rate", "base_rate"))
@@ -88,6 +88,6 @@ NUMBERS = [
     cells(EXTRAPOLATION, "risk.{held_out}.{trained}", _list_columns("pr_auc"), metric="pr_auc"),
     cells(VERDICT, "risk.gradient_boosting", "origins_won=boosting_won"),
     cells(EVALUATION, "risk.gradient_boosting", "reason", _IS_BOOSTING, _IS_COMPARED.sum() == 0, take=-1),
-    *(cells(TAKEN, "risk.jobs", f"{which.replace(' ', '_')}=jobs", jobs_are=which) for which in _TAKEN),
+    *(cells(TAKEN, "risk.jobs", f"{subset.replace(' ', '_')}=jobs", jobs_are=subset) for subset in _TAKEN),
     cells(VERDICT, "risk", "features=features_used features_of_user"),
 ]

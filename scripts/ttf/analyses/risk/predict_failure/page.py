@@ -16,8 +16,8 @@ from ttf.analyses.risk.predict_failure.risk_labels import (
 )
 from ttf.analyses.risk.predict_failure.verdict import last_tested, read_origins
 from ttf.analyses.shared.risk import KINDS, NESTED
-from ttf.display.phrases import joined, of_trace, with_numbers
-from ttf.display.report_tables import CLUSTERED, Interval, Shown, texts, yes_or_no
+from ttf.display.phrases import fill_numbers, join_parts, quote_trace_text
+from ttf.display.report_tables import CLUSTERED, Interval, PageTable, format_boolean, format_rows
 from ttf.display.report_trace import Trace
 from ttf.display.section_head import Callout, Head, Key, Line
 from ttf.display.trace_numbers import Numbers
@@ -39,10 +39,10 @@ def context(trace: Trace, m: Numbers) -> dict:
     return {"name_of_model": MODELS.get}
 
 
-@with_numbers
+@fill_numbers
 def head(trace: Trace, m: Numbers) -> Head | Line:
     """Return the finding in figures, or a line if nothing could be tested."""
-    unit, units = trace.about["unit"], words.many(trace.about["unit"])
+    unit, units = trace.info["unit"], words.plural_noun(trace.info["unit"])
     if not m.has("risk.verdict"):
         reason = m.value(f"risk.{ORIGINS[-1]}.reason", f"no {unit} has ended")
         return Line("Failure risk", f"failure prediction cannot be tested: {reason}", "risk_evaluation", checked=False)
@@ -55,7 +55,7 @@ def head(trace: Trace, m: Numbers) -> Head | Line:
     )
 
 
-@with_numbers
+@fill_numbers
 def lines(trace: Trace, m: Numbers) -> list[Line]:
     """Return a line on the trials if no saving was computed."""
     if not m.has("risk.verdict") or m.has("risk.savings.gpu_hours"):
@@ -80,7 +80,7 @@ def _claim(m: Numbers) -> str:
         return f"{short}: {held_by_one}; PR{NO_BREAK_HYPHEN}AUC {pr_auc}, without {remaining_pr_auc}"
     if m["risk.verdict"] == CANNOT_SAY:
         if m.has(clusters := f"{serving}.clusters") and not m.has(f"{serving}.pr_auc_ci_low_clustered"):
-            return f"{text}: failures are of [{clusters}] effective {words.many(m[f'{serving}.cluster_by'])}"
+            return f"{text}: failures are of [{clusters}] effective {words.plural_noun(m[f'{serving}.cluster_by'])}"
     elif low is not None and (low > 0) == (m["risk.verdict"] == NONE):
         # The figures of an origin that the others outvote would contradict the verdict.
         return f"{text}: above the base rate at {_count_origins(m, 'risk.origins_predicted')}"
@@ -97,17 +97,19 @@ def _keys(m: Numbers, units: str) -> list[Key]:
     n = f"n = [risk.{origin}.jobs]"
     label = f"PR-AUC of {MODELS[m[serving]]}, {SPLITS[origin].lower()}"
     ci = format_ci(m, f"{serving}.pr_auc") or _explain_missing(m)
-    keys = [Key(label, f"[{serving}.pr_auc]", joined(ci, n, by=", "))]
+    keys = [Key(label, f"[{serving}.pr_auc]", join_parts(ci, n, by=", "))]
     if m["risk.verdict"] == CANNOT_SAY:
         return keys
     if m.has(above_key := f"{serving}.pr_auc_above_base_rate"):
-        note = joined(format_ci(m, above_key), f"> 0 at {_count_origins(m, 'risk.origins_predicted')}", by=", ")
+        note = join_parts(format_ci(m, above_key), f"> 0 at {_count_origins(m, 'risk.origins_predicted')}", by=", ")
         keys.append(Key("Above the base rate", f"[{above_key}]", note))
     if m.has(above_nested_key := f"{serving}.pr_auc_above_nested_rate"):
         keys.append(Key(f"Above {KINDS[NESTED]}", f"[{above_nested_key}]", format_ci(m, above_nested_key)))
     if m.has(saved_key):
         label = f"Saved by trying {units} at risk on one GPU first"
-        keys.append(Key(label, f"[{saved_key}] GPU-h", joined(format_ci(m, saved_key), describe_savings(m), by=", ")))
+        keys.append(
+            Key(label, f"[{saved_key}] GPU-h", join_parts(format_ci(m, saved_key), describe_savings(m), by=", "))
+        )
     return keys
 
 
@@ -125,10 +127,10 @@ def _explain_missing(m: Numbers) -> str:
     clusters = f"{_serving_key(m)}.clusters"
     if not m.has(clusters):
         return "no interval"
-    return f"no interval: [{clusters}] effective {words.many(m[f'{_serving_key(m)}.cluster_by'])}"
+    return f"no interval: [{clusters}] effective {words.plural_noun(m[f'{_serving_key(m)}.cluster_by'])}"
 
 
-@with_numbers
+@fill_numbers
 def describe_savings(m: Numbers) -> str:
     """Say at how many origins acting on the score saves more than it costs; an upper bound."""
     if not m.n("risk.origins_paying"):
@@ -150,7 +152,7 @@ def _body(m: Numbers) -> list[str]:
     return [" ".join(filter(None, sentences))] if any(sentences) else []
 
 
-@with_numbers
+@fill_numbers
 def describe_importance(m: Numbers) -> str:
     """Return a sentence: the features that predict best, and the loss without history."""
     if m[_serving_key(m)] == NESTED:
@@ -176,7 +178,7 @@ def _without_history(m: Numbers) -> str:
 
 def _name_feature(m: Numbers, rank: int) -> str:
     name = m[f"risk.importance.{rank}.feature"]
-    return "history of failures" if name == "history" else of_trace(feature_name(name))
+    return "history of failures" if name == "history" else quote_trace_text(feature_name(name))
 
 
 def _callout(m: Numbers, units: str) -> Callout | None:
@@ -192,7 +194,7 @@ def _callout(m: Numbers, units: str) -> Callout | None:
 # Tables --------------------------------------------------------------------------------------------------------
 
 
-def tables(trace: Trace) -> dict[str, Shown]:
+def tables(trace: Trace) -> dict[str, PageTable]:
     """Return no tables if no model could be tested: a line gives the reason."""
     evaluation = trace.table("risk_evaluation")
     if not (last_origin := last_tested(read_origins(evaluation))):
@@ -205,18 +207,18 @@ def tables(trace: Trace) -> dict[str, Shown]:
         "brier": ("Brier score", words.number),
         "calibration_slope": _interval_column("calibration_slope", "Calibration slope"),
     }
-    shown = {"risk-evaluation": Shown(model_rows(evaluation, last_origin.split), columns, EVALUATION, "test")}
+    shown = {"risk-evaluation": PageTable(model_rows(evaluation, last_origin.split), columns, EVALUATION, "test")}
     terms = trace.table("risk_coefficients").with_columns(pl.col("feature").map_elements(feature_name, pl.String))
     if terms.height:
         largest_terms = terms.sort(pl.col("coefficient").abs(), descending=True, maintain_order=True, nulls_last=True)
         term_columns = {"term": None, "coefficient": CLUSTERED, "odds_ratio": None}
-        shown["risk-coefficients"] = Shown(largest_terms.head(MOST_TERMS), term_columns, COEFFICIENTS, "feature")
+        shown["risk-coefficients"] = PageTable(largest_terms.head(MOST_TERMS), term_columns, COEFFICIENTS, "feature")
     shown["risk-extrapolation"] = _extrapolation(trace.table("risk_extrapolation"))
     features = trace.table("risk_features").with_columns(
-        pl.col("feature").map_elements(feature_name, pl.String), yes_or_no("used")
+        pl.col("feature").map_elements(feature_name, pl.String), format_boolean("used")
     )
-    feature_columns = dict.fromkeys(("feature", "kind", "columns", "known", "used", "reason"))
-    shown["risk-features"] = Shown(features, feature_columns, FEATURES)
+    feature_columns = dict.fromkeys(("feature", "kind", "columns", "jobs_with_value", "used", "reason"))
+    shown["risk-features"] = PageTable(features, feature_columns, FEATURES)
     return shown
 
 
@@ -258,9 +260,9 @@ def _pivot_metrics(rows: pl.DataFrame, group_columns: tuple[str, ...]) -> pl.Dat
 _TRAINING_LABELS = {"without": "without them", "with": "with them", "difference": "difference"}
 
 
-def _extrapolation(table: pl.DataFrame) -> Shown:
+def _extrapolation(table: pl.DataFrame) -> PageTable:
     rows = _pivot_metrics(table.filter(pl.col("estimate").is_not_null()), ("held_out", "value", "trained"))
-    kind = texts(rows, ("held_out", "value"), _label_held_out)
+    kind = format_rows(rows, ("held_out", "value"), _label_held_out)
     rows = rows.with_columns(pl.col("trained").replace(_TRAINING_LABELS), kind=kind)
     columns = {
         "trained": None,
@@ -270,7 +272,7 @@ def _extrapolation(table: pl.DataFrame) -> Shown:
         "log_loss": ("Log loss", words.number),
         "calibration_slope": _interval_column("calibration_slope", "Calibration slope"),
     }
-    return Shown(rows, columns, EXTRAPOLATION, "kind")
+    return PageTable(rows, columns, EXTRAPOLATION, "kind")
 
 
 def _label_held_out(kind: str, value: str) -> str:

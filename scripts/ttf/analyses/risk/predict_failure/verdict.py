@@ -121,5 +121,5 @@ def summarise_tests(evaluation: pl.DataFrame, features: pl.DataFrame, importance
     without_most = evaluation.filter("serves", **filters)
     if without_most.height:
         row["failures"] = origin.measures["pr_auc"]["failures"]
-        row["failures_of_most"] = row["failures"] - without_most["failures"].item()
+        row["failures_of_largest_cluster"] = row["failures"] - without_most["failures"].item()
     return VERDICT.frame([row])

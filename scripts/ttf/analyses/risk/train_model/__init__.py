@@ -1,7 +1,7 @@
 """A failure-risk model for each window: warm-started from the last, tested on the next window, promoted if good."""
 
 from ttf.analyses.declaration import Analysis
-from ttf.engine.columns import WINDOWS, clustered
+from ttf.engine.columns import WINDOWS, clustered_columns
 from ttf.engine.contract import REASON, Column, count, number, parquet, reason, table, text, truth, words
 
 _NATS = "Mean of minus the log of the probability of the observed outcome."
@@ -9,7 +9,7 @@ _NATS = "Mean of minus the log of the probability of the observed outcome."
 LINEAGE = table(
     "model_lineage",
     "One row per window of submissions: the model trained after it, and the decision of its test on the next window.",
-    window=text("Window", "By submission: day, week, month or part; all if there is only one.", ours=WINDOWS),
+    window=text("Window", "By submission: day, week, month or part; all if there is only one.", public_pattern=WINDOWS),
     jobs=count("Jobs", "Jobs submitted in the window."),
     failures=count("Failures", "Those with a recorded failure."),
     parent=text("Parent", "The model that training started from.", "trained from nothing, or not trained", WINDOWS),
@@ -35,7 +35,7 @@ LINEAGE = table(
     gain=number("Base rate less new", "Of the log-losses; above 0: the new model is better.", REASON),
     gain_lower=number("Lower bound", "One-sided, 95%, clustered.", REASON),
     warm_minus_cold=number("New less from nothing", "Of the log-losses.", REASON, n="n_test"),
-    **clustered(number),
+    **clustered_columns(number),
     drift_max=number("Drift", "Largest effect size of a feature, against the jobs of earlier windows.", REASON),
     drift_effect=words("Effect size", "cliff_delta or cramer_v.", REASON),
     drift_feature=words("Of", "The feature with that effect size.", REASON),
@@ -60,14 +60,14 @@ MODELS_SUMMARY = table(
     tested=_models("Tested", "Models with a log-loss on the next window.", "trained"),
     promoted=_models("Promoted", "Models that passed the test."),
     worse=_models("Worse", "Not promoted: worse than the model in use or the base rate."),
-    untold=_models("not told", "Not promoted: too few jobs to tell."),
+    untested=_models("not told", "Not promoted: too few jobs to tell."),
 )
 
 MODEL_CACHE = parquet(
     "model_cache",
     "One row per window with a model: reused by the next run if the digests match.",
     "model_cache.parquet",
-    window=text("Window", "As in model_lineage.csv.", ours=WINDOWS),
+    window=text("Window", "As in model_lineage.csv.", public_pattern=WINDOWS),
     lesson=words("Lesson", "SHA-256 of the training inputs."),
     model=words("Model", "In JSON."),
     test=words("Test", "SHA-256 of the inputs of its test.", blank="it was not tested"),

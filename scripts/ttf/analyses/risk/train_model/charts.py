@@ -3,9 +3,9 @@
 import altair as alt
 import polars as pl
 
-from ttf.display.charts.encodings import coloured, picked, tips
-from ttf.display.charts.figure import Figure, Study, chart_of, figure, fitted, nothing_to_draw
-from ttf.display.charts.text import labels
+from ttf.display.charts.encodings import colour_by, pick_columns, tooltips
+from ttf.display.charts.figure import Figure, Study, empty_figure, fit_width, make_chart, make_figure
+from ttf.display.charts.text import make_labels
 from ttf.display.charts.theme import ACCENT, CANCELLED, INFRA, INK, THIRD
 from ttf.engine.words import plural
 from ttf.records.inputs import Inputs
@@ -28,33 +28,33 @@ def model_lineage(inputs: Inputs, study: Study) -> Figure:
     table = inputs["model_lineage"]
     tested = table.filter(pl.col("log_loss_new").is_not_null()).tail(MOST_WINDOWS)
     if tested.height < FEWEST_WINDOWS:
-        return nothing_to_draw(TITLE, f"fewer than {FEWEST_WINDOWS} models have been tested on a later window")
-    names = labels(table["window"])
+        return empty_figure(TITLE, f"fewer than {FEWEST_WINDOWS} models have been tested on a later window")
+    names = make_labels(table["window"])
     windows = [names[window] for window in tested["window"]]
     rows, points = [], []
     for row in tested.iter_rows(named=True):
-        cells = {"window": names[row["window"]], "tested_on": names[row["tested_on"]]} | picked(row, n="n_test")
+        cells = {"window": names[row["window"]], "tested_on": names[row["tested_on"]]} | pick_columns(row, n="n_test")
         losses = {name: row[column] for column, name in MODELS.items() if row[column] is not None}
         rows += [cells | {"model": name, "log_loss": loss} for name, loss in losses.items()]
         decision = PROMOTED if row["decision"] == PROMOTED else NOT_PROMOTED
-        points.append(cells | {"decided": decision, "log_loss": row["log_loss_new"]} | picked(row, "decision"))
+        points.append(cells | {"decided": decision, "log_loss": row["log_loss_new"]} | pick_columns(row, "decision"))
     x = alt.X("window:N", sort=windows, title="Trained after", axis=alt.Axis(labelAngle=-60, labelLimit=140))
     y = alt.Y("log_loss:Q", title="Log-loss", scale=alt.Scale(zero=False))
-    tooltip = tips("window", tested_on="tested on")
-    tooltip += [*tips(form=",.3~g", log_loss="log-loss"), *tips(form=",", n="n")]
-    colour = coloured("model", COLOURS, ordered=True, title=None, orient="bottom", columns=4)
-    lines = chart_of("losses").encode(x=x, y=y, color=colour, tooltip=[*tips("model"), *tooltip])
+    tooltip = tooltips("window", tested_on="tested on")
+    tooltip += [*tooltips(form=",.3~g", log_loss="log-loss"), *tooltips(form=",", n="n")]
+    colour = colour_by("model", COLOURS, ordered=True, title=None, orient="bottom", columns=4)
+    lines = make_chart("losses").encode(x=x, y=y, color=colour, tooltip=[*tooltips("model"), *tooltip])
     lines = lines.mark_line(strokeWidth=1.8, point={"size": 14})
     shapes = alt.Scale(domain=[PROMOTED, NOT_PROMOTED], range=["circle", "cross"])
     shape = alt.Shape("decided:N", scale=shapes, legend=alt.Legend(title=None, orient="bottom"))
-    marks = chart_of("decisions").encode(x=x, y=y, shape=shape, tooltip=[*tips("decision"), *tooltip])
+    marks = make_chart("decisions").encode(x=x, y=y, shape=shape, tooltip=[*tooltips("decision"), *tooltip])
     marks = marks.mark_point(size=130, strokeWidth=1.8, color=INK)
     promoted = sum(point["decided"] == PROMOTED for point in points)
     caption = f"n = {plural(len(points), 'window')}, {promoted} promoted."
     if n_untested := table.height - tested.height:
         caption += f" {plural(n_untested, 'window')} without a test not drawn."
-    return figure(
-        fitted(alt.layer(lines, marks), study, 260),
+    return make_figure(
+        fit_width(alt.layer(lines, marks), study, 260),
         {"losses": rows, "decisions": points},
         study,
         title=TITLE,

@@ -9,13 +9,13 @@ from ttf.analyses.risk.train_model.cache import Cache
 from ttf.analyses.risk.train_model.gate import INCONCLUSIVE, PROMOTED, WORSE
 from ttf.analyses.risk.train_model.lineage import ONLY_MODEL, train_lineage
 from ttf.analyses.risk.train_model.training_windows import split_windows
-from ttf.analyses.shared.risk.features import Data, features_of
+from ttf.analyses.shared.risk.features import Data, parse_features
 from ttf.records.inputs import Inputs
 
 
 def compute(inputs: Inputs) -> dict[str, Any]:
     settings = inputs.settings
-    data = Data.load(inputs.scan("jobs"), features_of(settings.risk["features"]), settings.risk["clock"])
+    data = Data.load(inputs.scan("jobs"), parse_features(settings.risk["features"]), settings.risk["clock"])
     cache = Cache(data, inputs.previous.get("model_cache"), inputs.code)
     windows = split_windows(data.jobs, settings.windows, settings.parts)
     result = train_lineage(data, windows, settings.drift_limit, cache)
@@ -28,6 +28,6 @@ def summarise_decisions(lineage: pl.DataFrame) -> pl.DataFrame:
     """Return the one row of MODELS_SUMMARY. lineage: LINEAGE."""
     trained = lineage.filter("trained")
     row = {"windows": lineage.height, "trained": trained.height, "not_trained": lineage.height - trained.height}
-    decisions = {"only": ONLY_MODEL, "promoted": PROMOTED, "worse": WORSE, "untold": INCONCLUSIVE}
+    decisions = {"only": ONLY_MODEL, "promoted": PROMOTED, "worse": WORSE, "untested": INCONCLUSIVE}
     row |= {name: (trained["decision"] == decision).sum() for name, decision in decisions.items()}
     return MODELS_SUMMARY.frame([row | {"tested": trained["log_loss_new"].count()}])

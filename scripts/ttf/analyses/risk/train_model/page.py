@@ -4,7 +4,7 @@ import polars as pl
 
 from ttf.analyses.risk.train_model import LINEAGE
 from ttf.analyses.shared.risk import KINDS
-from ttf.display.report_tables import CLUSTERED, Shown
+from ttf.display.report_tables import CLUSTERED, PageTable
 from ttf.display.report_trace import Trace
 from ttf.display.trace_numbers import Numbers
 
@@ -24,6 +24,6 @@ def context(trace: Trace, m: Numbers) -> dict:
     return {"kind_of_model": KINDS.get}
 
 
-def tables(trace: Trace) -> dict[str, Shown]:
+def tables(trace: Trace) -> dict[str, PageTable]:
     lineage = trace.table("model_lineage").tail(MOST_WINDOWS).with_columns(pl.col("kind").replace(KINDS))
-    return {"model_lineage": Shown(lineage, COLUMNS, LINEAGE, longest=LONGEST_REASON)}
+    return {"model_lineage": PageTable(lineage, COLUMNS, LINEAGE, longest=LONGEST_REASON)}

@@ -2,8 +2,8 @@
 
 from functools import partial
 
-from ttf.analyses.declaration import Analysis, block_days_of_units
-from ttf.engine.columns import BASIS, MTTF, NO_CLUSTERS, SUMMARY, clustered
+from ttf.analyses.declaration import Analysis, unit_block_days
+from ttf.engine.columns import BASIS, MTTF, NO_CLUSTERS, SUMMARY, clustered_columns
 from ttf.engine.contract import REASON, count, number, reason, seconds, table, truth, whole_seconds, words
 
 _PER_1000 = {"unit": "per 1000 node-days"}
@@ -23,7 +23,7 @@ MTTF_BY_GPUS = table(
     mttf_s=seconds("Measured", "Time at risk over failures.", REASON),
     ci_low_s=seconds("from", "Lower bound of Garwood's interval; one-sided without a failure.", REASON),
     ci_high_s=seconds("to", "Upper bound of Garwood's interval.", REASON),
-    **clustered(seconds, "_s", NO_CLUSTERS),
+    **clustered_columns(seconds, "_s", NO_CLUSTERS),
     projected_mttf_s=seconds("Projected", "1 / (nodes of gpus_high x rate of a node).", _NOT_PROJECTED),
     projected_low_s=seconds("from", "From the upper bound of the rate, clustered if possible.", _NOT_PROJECTED),
     projected_high_s=seconds("to", "From the lower bound of the rate, clustered if possible.", _NOT_PROJECTED),
@@ -50,8 +50,10 @@ NODE_FAILURE_RATE = table(
     confidence=number("Confidence", "Of the interval."),
     ci_low=number("from", "Lower bound of Garwood's interval.", REASON, **_PER_1000),
     ci_high=number("to", "Upper bound of it; one-sided without a failure.", REASON, **_PER_1000),
-    **clustered(partial(number, **_PER_1000), blank=NO_CLUSTERS),
-    days_a_failure=number("Days per failure", "Days of use of a node per failure.", "no failure", "days", n="failures"),
+    **clustered_columns(partial(number, **_PER_1000), blank=NO_CLUSTERS),
+    days_per_failure=number(
+        "Days per failure", "Days of use of a node per failure.", "no failure", "days", n="failures"
+    ),
     failures_per_node_day=number("Failures per node-day", "The same per node-day.", REASON, **_PER_DAY),
     ci_low_per_node_day=number("from", "The same per node-day.", REASON, **_PER_DAY),
     ci_high_per_node_day=number("to", "The same per node-day.", REASON, **_PER_DAY),
@@ -104,14 +106,14 @@ ANALYSIS = Analysis(
     question="What is the mean time to failure at every job size, and the failure rate of a node?",
     theme="scaling",
     rank=10,
-    needs=["lives_infra"],
+    needs=["durations_infra"],
     uses=["nodes"],
     settings={
         "gives": lambda trace: trace.gives,
         "strata": lambda trace: trace.strata,
         "node_gpus": lambda trace: trace.entry.get("node_gpus"),
         "above_gpus": "sizes/above_gpus",
-        "block_days": block_days_of_units,
+        "block_days": unit_block_days,
     },
     tables=(MTTF_BY_GPUS, NODE_FAILURE_RATE, SIZE_LAW, SURVIVAL_SUMMARY_INFRA, MTTF_INFRA),
     charts={"mttf_by_gpus": ["mttf_by_gpus", "node_failure_rate"]},

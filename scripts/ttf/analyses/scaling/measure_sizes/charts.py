@@ -8,11 +8,11 @@ import polars as pl
 
 from ttf.analyses.scaling.measure_sizes.sizes import NO_GPU_JOB
 from ttf.display.charts.axes import TIME_TICKS_S, log_domain, log_scale, time_axis
-from ttf.display.charts.encodings import picked, tips
-from ttf.display.charts.figure import Figure, Study, chart_of, figure, fitted, nothing_to_draw
-from ttf.display.charts.intervals import draw_bounds, draw_intervals, shown
+from ttf.display.charts.encodings import pick_columns, tooltips
+from ttf.display.charts.figure import Figure, Study, empty_figure, fit_width, make_chart, make_figure
+from ttf.display.charts.intervals import add_bounds, draw_bounds, draw_intervals
 from ttf.display.charts.theme import AXIS, FAILURE, FAINT, INFRA, INK, SUNKEN
-from ttf.engine.words import clustering, duration, gpus_label, plural
+from ttf.engine.words import clustering_words, duration, gpus_label, plural
 from ttf.stats.large_runs.projection import FEWEST_MEASURED
 
 # Name of the failure, by the basis of the table.
@@ -33,24 +33,24 @@ def mttf_by_gpus(inputs: Mapping[str, pl.DataFrame], study: Study) -> Figure:
     title = f"Mean time to {failure} by GPUs of the {'job' if basis == 'component' else study.unit}"
     measured = sizes.filter(pl.col("ci_low_s") > 0)
     if not measured.height:
-        return nothing_to_draw(title, sizes["reason"].first() if sizes.height == 1 else NO_GPU_JOB)
+        return empty_figure(title, sizes["reason"].first() if sizes.height == 1 else NO_GPU_JOB)
     projected = sizes.filter(pl.col("projected_mttf_s").is_not_null()).sort("gpus_high")
     if measured.height == 1 and projected.height < 2:
-        return nothing_to_draw(title, "runs of one size, and no projection to others")
-    points = [_format_point(row) for row in shown(measured, "_s").iter_rows(named=True)]
+        return empty_figure(title, "runs of one size, and no projection to others")
+    points = [_format_point(row) for row in add_bounds(measured, "_s").iter_rows(named=True)]
     columns = {"gpus": "gpus_high", "low": "projected_low_s", "mttf": "projected_mttf_s", "high": "projected_high_s"}
     line = projected.select(**columns).to_dicts()
     labels = _list_labels(points, line)
     largest_measured = max(row["gpus"] for row in points)
     shade = [{"from": 2**0.5 * largest_measured}] if line and line[-1]["gpus"] > 1.5 * largest_measured else []
     line_note = "; dashed: 1/N projection" if line else "; no projection"
-    n_text = plural(measured["jobs"].sum(), study.life if basis == "component" else "attempt")
+    n_text = plural(measured["jobs"].sum(), study.subject if basis == "component" else "attempt")
     label_texts = ", ".join(f"{row['label']} at {row['gpus']:,.0f} GPUs" for row in labels)
-    intervals = shown(measured, "_s")
+    intervals = add_bounds(measured, "_s")
     cluster_names = intervals.filter(~pl.col("independent"))["cluster_by"].unique().sort().to_list()
-    interval_note = f" clustered by {clustering(cluster_names)}" if cluster_names else " if independent"
-    return figure(
-        fitted(_draw_layers(points, line, shade, rate["node_gpus"], basis, study), study, 270),
+    interval_note = f" clustered by {clustering_words(cluster_names)}" if cluster_names else " if independent"
+    return make_figure(
+        fit_width(_draw_layers(points, line, shade, rate["node_gpus"], basis, study), study, 270),
         {"measured": points, "projected": line, "named": labels, "beyond": shade},
         study,
         title=title,
@@ -63,10 +63,10 @@ def mttf_by_gpus(inputs: Mapping[str, pl.DataFrame], study: Study) -> Figure:
 
 def _format_point(row: dict) -> dict:
     point = {"sizes": gpus_label(row["gpus_low"], row["gpus_high"])}
-    point |= picked(row, "failures", gpus="gpus_mean", high_gpus="gpus_high", runs="jobs", low="low")
+    point |= pick_columns(row, "failures", gpus="gpus_mean", high_gpus="gpus_high", runs="jobs", low="low")
     if not row["mttf_s"]:
         return point
-    return point | picked(row, "independent", mttf="mttf_s", high="high")
+    return point | pick_columns(row, "independent", mttf="mttf_s", high="high")
 
 
 def _list_labels(points: list[dict], line: list[dict]) -> list[dict]:
@@ -76,13 +76,13 @@ def _list_labels(points: list[dict], line: list[dict]) -> list[dict]:
         base = ([row for row in line if row["gpus"] <= NAMED_GPUS] or line[:1])[-1]
         size = base["gpus"]
         label = {"label": f"{duration(base['mttf'])} projected", "side": -1, "key": f"sizes.projected.{size}.mttf_s"}
-        labels = [picked(base, "gpus", "mttf") | label]
+        labels = [pick_columns(base, "gpus", "mttf") | label]
     measured = [row for row in points if "mttf" in row]
     labelled = [row for row in measured if row["high_gpus"] == size]
     labelled = labelled or [row for row in measured if row["failures"] >= FEWEST_MEASURED and not line][-1:]
     suffix = " measured" if line else ""
     return labels + [
-        picked(row, "gpus", "mttf")
+        pick_columns(row, "gpus", "mttf")
         | {"label": duration(row["mttf"]) + suffix, "side": 1 if line else -1}
         | {"key": f"sizes.measured.{row['high_gpus']}.mttf_s"}
         for row in labelled
@@ -103,15 +103,15 @@ def _draw_layers(
     ticks = [tick for tick in TICKS_S if y_domain[0] <= tick <= y_domain[1]]
     y = alt.Y("mttf:Q", scale=log_scale(y_domain), axis=time_axis(None, ticks))
     colour = FAILURE if basis == "proxy" else INFRA
-    measured = chart_of("measured").encode(x=x)
+    measured = make_chart("measured").encode(x=x)
     mttf_base = measured.transform_filter("isValid(datum.mttf)")
     low = alt.Y("low:Q", scale=log_scale(y_domain))
-    projected = chart_of("projected").encode(x=x)
-    labels = chart_of("named").encode(x=x, y=y, text="label:N")
+    projected = make_chart("projected").encode(x=x)
+    labels = make_chart("named").encode(x=x, y=y, text="label:N")
     bold = {"fontSize": 12, "fontWeight": "bold", "color": INK}
     layers = []
     if shade_rows:
-        shade_base = chart_of("beyond").encode(x=alt.X("from:Q", scale=log_scale(x_domain)))
+        shade_base = make_chart("beyond").encode(x=alt.X("from:Q", scale=log_scale(x_domain)))
         share = math.log(x_domain[1] / shade_rows[0]["from"]) / math.log(x_domain[1] / x_domain[0])
         shade = next(text for text in SHADES if 7 * len(text) < share * (study.width - 60) or text == SHADES[-1])
         corner = {"x": alt.value("width"), "y": alt.value(12)}
@@ -124,7 +124,7 @@ def _draw_layers(
         projected.mark_line(color=INK, strokeDash=[5, 4], strokeWidth=1.5).encode(y=y),
         draw_intervals(mttf_base, low, strokeWidth=2, color=colour),
         mttf_base.mark_point(filled=True, size=65, color=colour, opacity=1).encode(
-            y=y, tooltip=[*tips(sizes="GPUs"), *tips("runs", "failures", form=",")]
+            y=y, tooltip=[*tooltips(sizes="GPUs"), *tooltips("runs", "failures", form=",")]
         ),
     ]
     if any("mttf" not in row for row in points):

@@ -3,7 +3,7 @@
 import numpy as np
 import polars as pl
 
-from ttf.stats.clustered import FEWEST, LEVELS, UNCLUSTERED, Clusters, in_strata, with_limits
+from ttf.stats.clustered import FEWEST, LEVELS, UNCLUSTERED, Clusters, add_limits, build_clusters
 
 
 def interval(sums: pl.DataFrame, numerator: str, denominator: str, confidence: float) -> dict:
@@ -16,7 +16,7 @@ def interval(sums: pl.DataFrame, numerator: str, denominator: str, confidence: f
         return {}
     strata, rows, clusters = clustered_sums
     totals = (rows[name].to_numpy().astype(float) for name in (numerator, denominator))
-    return with_limits(strata, *clusters.ratio(*totals, confidence, both=True)).row(0, named=True)
+    return add_limits(strata, *clusters.ratio(*totals, confidence, has_mean_leverage=True)).row(0, named=True)
 
 
 def compare_with_other_sizes(sums: pl.DataFrame, low: int, high: int) -> float | None:
@@ -106,4 +106,4 @@ def _sum_by_cluster(
         .group_by(levels, maintain_order=True)
         .agg(pl.col("jobs", "failures", "exposure_s", "node_s", *extra_columns).sum())
     )
-    return in_strata(summed, [], "jobs")
+    return build_clusters(summed, [], "jobs")

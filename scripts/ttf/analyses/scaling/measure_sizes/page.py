@@ -4,16 +4,16 @@ import polars as pl
 
 from ttf.analyses.scaling.measure_sizes import MTTF_BY_GPUS
 from ttf.display.metrics import FEWEST_FAILURES
-from ttf.display.phrases import with_numbers
-from ttf.display.report_tables import Interval, Shown, with_sizes
-from ttf.display.report_trace import Trace, drawn_charts
+from ttf.display.phrases import fill_numbers
+from ttf.display.report_tables import Interval, PageTable, add_size_labels
+from ttf.display.report_trace import Trace, list_nonempty_charts
 from ttf.display.section_head import Callout, Head, Key, Line
-from ttf.display.statement_rules import WITHOUT_ENDS, ends_mostly_unknown, has_no_nodes
+from ttf.display.statement_rules import WITHOUT_ENDS, are_ends_mostly_unknown, has_no_nodes
 from ttf.display.trace_numbers import Numbers
 from ttf.engine import words
 
 
-def tables(trace: Trace) -> dict[str, Shown]:
+def tables(trace: Trace) -> dict[str, PageTable]:
     """Return measured and projected values, a row per bucket; none without GPUs or time at risk."""
     has_value = pl.col("ci_low_s").is_not_null() | pl.col("projected_mttf_s").is_not_null()
     sizes = trace.table("mttf_by_gpus").filter(has_value)
@@ -26,7 +26,7 @@ def tables(trace: Trace) -> dict[str, Shown]:
     }
     if not sizes["projected_mttf_s"].count():
         del columns["projected_mttf_s"]
-    return {"sizes": Shown(with_sizes(sizes), columns, MTTF_BY_GPUS)}
+    return {"sizes": PageTable(add_size_labels(sizes), columns, MTTF_BY_GPUS)}
 
 
 # Label of the mean time to failure, by the basis.
@@ -34,19 +34,19 @@ _MTTF = {"proxy": "MTTF (any cause)", "component": "MTTF"}
 TITLE = "Scaling with job size"
 
 
-@with_numbers
+@fill_numbers
 def head(trace: Trace, m: Numbers) -> Head | Line | None:
-    unit, basis = trace.about["unit"], m.value("sizes.basis", "state")
+    unit, basis = trace.info["unit"], m.value("sizes.basis", "state")
     if not trace.has_jobs or not m.has("sizes.rate.ci_high"):
         reason = m.value("sizes.rate.reason", f"no {unit} requested a GPU")
-        reason = reason if trace.has_jobs else f"lifetimes of {words.many(unit)}, no jobs"
+        reason = reason if trace.has_jobs else f"lifetimes of {words.plural_noun(unit)}, no jobs"
         return Line(TITLE, reason, checked=False)
-    if ends_mostly_unknown(m):
+    if are_ends_mostly_unknown(m):
         return Line(TITLE, WITHOUT_ENDS, "tables/failures_without_end.csv", checked=False)
     mttf = _MTTF.get(basis, "Infrastructure MTTF")
     return Head(
         claim=_format_claim(m, mttf, unit),
-        charts=drawn_charts(trace, "mttf_by_gpus"),
+        charts=list_nonempty_charts(trace, "mttf_by_gpus"),
         keys=tuple(_list_keys(m, mttf)),
         text=tuple(_list_texts(m, unit)),
         callout=_choose_callout(m),
@@ -94,15 +94,14 @@ def _list_keys(m: Numbers, mttf: str):
         if m.has("sizes.law.no_clusters"):
             slope_note = "too few clusters for an interval"
         else:
-            slope_note = (
-                f"95% CI {words.span(low, high)}{'' if m.has('sizes.law.cluster_by') else ' if independent'}; 1/N is −1"
-            )
+            assumption = "" if m.has("sizes.law.cluster_by") else " if independent"
+            slope_note = f"95% CI {words.join_range(low, high)}{assumption}; 1/N is −1"
         slope = "[sizes.law.slope:2]"
         yield Key("Slope of log MTTF on log nodes", slope, slope_note)
     gpus = _target_size(m)
     projected, measured = f"sizes.projected.{gpus}", f"sizes.measured.{gpus}"
     if m.has(f"{projected}.mttf_s"):
-        span = words.until(m[f"{projected}.low_s"], m[f"{projected}.high_s"], m[f"{projected}.mttf_s"])
+        span = words.time_range(m[f"{projected}.low_s"], m[f"{projected}.high_s"], m[f"{projected}.mttf_s"])
         label = f"{mttf} at [{projected}.gpus GPU], projected"
         yield Key(label, f"[{projected}.mttf_s]", f"90% CI {span}")
     if not m.has(f"{measured}.mttf_s") and m.has("sizes.largest.mttf_s"):
@@ -131,6 +130,6 @@ def _choose_callout(m: Numbers) -> Callout | None:
         lead = "Projection and measurement disagree at [ettr.assumed.size_of_the_run GPU]."
         return Callout("care", lead, f"{observed} failures seen, {expected} expected from the other sizes.")
     if m.value("sizes.projects_to_nodes", 0) == 0 and m.has("sizes.no_projection"):
-        text = f"{words.capital(m['sizes.no_projection'])}."
+        text = f"{words.capitalise(m['sizes.no_projection'])}."
         return Callout("stop", "MTTF at larger sizes cannot be estimated.", text)
     return None

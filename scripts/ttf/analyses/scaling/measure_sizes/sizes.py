@@ -14,13 +14,13 @@ import polars as pl
 from scipy.special import bdtr, bdtrc, nctdtrinc, stdtr, stdtrit, xlogy
 
 from ttf.analyses.scaling.measure_sizes import MTTF_BY_GPUS, NODE_FAILURE_RATE, SIZE_LAW, clustered_sizes
+from ttf.records.durations import count_nodes
 from ttf.records.infra import EVENT
 from ttf.records.jobs import Frame
-from ttf.records.lives import nodes_at_work
-from ttf.stats.clustered import by_cluster
+from ttf.stats.clustered import sum_by_cluster
 from ttf.stats.durations.mttf import NO_NODE_DAY, SECONDS_A_DAY, garwood_interval
-from ttf.stats.large_runs.plans import interval_of_rate
-from ttf.stats.large_runs.projection import Reach, buckets
+from ttf.stats.large_runs.plans import rate_interval
+from ttf.stats.large_runs.projection import ProjectionLimit, buckets
 
 # GPUs of a node if neither the trace nor the configuration gives them.
 USUAL_NODE_GPUS = 8
@@ -41,11 +41,11 @@ NO_GPU_JOB = "no job whose nodes are known ran for a known time"
 NO_FAILURES = "no failures"
 
 
-def node_gpus(nodes: pl.DataFrame, configured: int | None, lives: Frame) -> tuple[int, str]:
+def node_gpus(nodes: pl.DataFrame, configured: int | None, durations: Frame) -> tuple[int, str]:
     """Return (GPUs of a node, their source: config, trace, jobs or default).
 
-    nodes: gpu_count (Int64, may be null); lives: gpu_count, nodes and duration_s of infra lives. If nodes differ, the
-    size that holds the most GPUs of the cluster counts; of equals, the larger one.
+    nodes: gpu_count (Int64, may be null); durations: gpu_count, nodes and duration_s of infra durations. If nodes
+    differ, the size that holds the most GPUs of the cluster counts; of equals, the larger one.
     """
     if configured is not None:
         return configured, "config"
@@ -57,16 +57,16 @@ def node_gpus(nodes: pl.DataFrame, configured: int | None, lives: Frame) -> tupl
     )
     if sizes.height:
         return sizes["gpu_count"][0], "trace"
-    gpus_per_node = infer_gpus_per_node(lives)
+    gpus_per_node = infer_gpus_per_node(durations)
     return (gpus_per_node, "jobs") if gpus_per_node else (USUAL_NODE_GPUS, "default")
 
 
-def infer_gpus_per_node(lives: Frame) -> int | None:
+def infer_gpus_per_node(durations: Frame) -> int | None:
     """Return GPUs per node, rounded up, of the runs on several nodes with the most GPU time.
 
     Without any: the most GPUs of a run on one node. None if fewer than half of the runs with a GPU have recorded nodes.
     """
-    runs = lives.lazy().filter((pl.col("gpu_count") > 0) & pl.col("duration_s").is_not_null())
+    runs = durations.lazy().filter((pl.col("gpu_count") > 0) & pl.col("duration_s").is_not_null())
     groups = (
         runs.group_by("gpu_count", "nodes")
         .agg(runs=pl.len(), gpu_s=(pl.col("gpu_count").cast(pl.Int128) * pl.col("duration_s")).sum())
@@ -83,15 +83,15 @@ def infer_gpus_per_node(lives: Frame) -> int | None:
     return multi_node["gpus_per_node"][0] if multi_node.height else recorded["gpus_per_node"].max()
 
 
-def select_job_runs(lives: Frame, gpus_per_node: int, node_gpus_from: str | None = None) -> pl.LazyFrame:
-    """Return the infra lives of jobs that have a GPU and a known time, with `nodes` by `nodes_at_work`."""
-    selected = lives.lazy().filter((pl.col("gpu_count") > 0) & pl.col("duration_s").is_not_null())
-    return selected.with_columns(nodes=nodes_at_work(gpus_per_node, node_gpus_from))
+def select_job_runs(durations: Frame, gpus_per_node: int, node_gpus_from: str | None = None) -> pl.LazyFrame:
+    """Return the infra durations of jobs that have a GPU and a known time, with `nodes` by `nodes_at_work`."""
+    selected = durations.lazy().filter((pl.col("gpu_count") > 0) & pl.col("duration_s").is_not_null())
+    return selected.with_columns(nodes=count_nodes(gpus_per_node, node_gpus_from))
 
 
-def select_component_runs(lives: Frame) -> pl.LazyFrame:
-    """Return the infra lives of components that are nodes, or part of one each, by their own number of nodes."""
-    return lives.lazy().filter((pl.col("nodes") > 0) & pl.col("duration_s").is_not_null())
+def select_component_runs(durations: Frame) -> pl.LazyFrame:
+    """Return the infra durations of components that are nodes, or part of one each, by their own number of nodes."""
+    return durations.lazy().filter((pl.col("nodes") > 0) & pl.col("duration_s").is_not_null())
 
 
 _SUM_EXPRESSIONS = {
@@ -113,7 +113,7 @@ def sums_by_nodes(runs: Frame) -> pl.DataFrame:
 def sums_by_cluster(runs: Frame) -> pl.DataFrame:
     """Return `sums_by_nodes` of each cluster (`ttf.records.clusters`), with cluster_by and cluster; empty without
     clusters."""
-    return by_cluster(runs, ["nodes"], divided=False, **_SUM_EXPRESSIONS)
+    return sum_by_cluster(runs, ["nodes"], divided=False, **_SUM_EXPRESSIONS)
 
 
 def choose_sizes(sums: pl.DataFrame, gpus_per_node: int, above_gpus: int) -> tuple[int, str | None]:
@@ -143,14 +143,14 @@ def node_failure_rate(
     gpus_per_node: int | None,
     node_gpus_from: str | None,
     above_gpus: int | None,
-    reach: Reach,
+    reach: ProjectionLimit,
     clusters: pl.DataFrame | None = None,
 ) -> pl.DataFrame:
     """Return the failures of a node in a day at work, NODE_FAILURE_RATE, a row per confidence of CONFIDENCES.
 
-    sums: see `sums_by_nodes`; clusters: `sums_by_cluster`; above_gpus None: every life counts. r_f = failures / sum of
-    nodes x days over the jobs above `above_gpus` (see `choose_sizes`), with Garwood's exact interval. Without a failure
-    the rate is 0 and ci_high a one-sided upper bound. With less than one node-day there is no rate.
+    sums: see `sums_by_nodes`; clusters: `sums_by_cluster`; above_gpus None: every duration counts. r_f = failures / sum
+    of nodes x days over the jobs above `above_gpus` (see `choose_sizes`), with Garwood's exact interval. Without a
+    failure the rate is 0 and ci_high a one-sided upper bound. With less than one node-day there is no rate.
     """
     shared: dict = {"basis": basis, "node_gpus": gpus_per_node, "node_gpus_from": node_gpus_from}
     shared |= {"largest_run_nodes": reach.largest_run, "projects_to_nodes": reach.nodes}
@@ -186,7 +186,7 @@ def node_failure_rate(
             "ci_low": 1000 * per_day["ci_low_per_node_day"],
             "ci_high": 1000 * per_day["ci_high_per_node_day"],
         }
-        row["days_a_failure"] = 1000 / row["failures_per_1000_node_days"] if failures else None
+        row["days_per_failure"] = 1000 / row["failures_per_1000_node_days"] if failures else None
         no_failures = None if failures else "no failures: upper limit only"
         row |= _ci_cells(clustered_sizes.interval(clusters, "failures", "node_s", confidence), 1000 * SECONDS_A_DAY)
         rates.append(row | {"reason": "; ".join(filter(None, [no_failures, reason])) or None})
@@ -206,7 +206,7 @@ def projected_mttf_s(nodes: int, rate: Mapping[str, float | None]) -> dict[str, 
     """
     if not rate["failures_per_node_day"] or nodes > rate["projects_to_nodes"]:
         return {}
-    low, high = interval_of_rate(rate)
+    low, high = rate_interval(rate)
     rate_by_name = {"mttf_s": rate["failures_per_node_day"], "low_s": high, "high_s": low}
     return {f"projected_{name}": SECONDS_A_DAY / (nodes * per_day) for name, per_day in rate_by_name.items()}
 
@@ -227,7 +227,7 @@ def mttf_by_gpus(
     rate_row = rate.row(by_predicate=pl.col("confidence") == confidence, named=True)
     shared = {"confidence": confidence, "basis": rate_row["basis"]}
     if gpus_per_node is None:
-        reason = "no life has a GPU" if rate_row["basis"] == "component" else NO_GPU_JOB
+        reason = "no duration has a GPU" if rate_row["basis"] == "component" else NO_GPU_JOB
         rows = [shared | {"jobs": 0, "failures": 0, "reason": reason}]
         return MTTF_BY_GPUS.frame(rows)
     largest_run = sums["nodes"].max() or 0

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ttf.stats.basics.order import order_by, sorted_rows
+from ttf.stats.basics.order import sort_order, sort_rows
 
 # Later than any time; sums of two still fit an Int64.
 NEVER = 1 << 61
@@ -19,47 +19,47 @@ NEVER = 1 << 61
 MOST_MOVED, FEWEST = 2_500_000, 20
 
 
-def nearest(place: np.ndarray, member: np.ndarray, time_s: np.ndarray) -> np.ndarray:
+def nearest_gaps(location: np.ndarray, member: np.ndarray, time_s: np.ndarray) -> np.ndarray:
     """Return the seconds to the nearest event of another member of the place; NEVER without one. Int64 all."""
-    order = order_by(place, time_s)
+    order = sort_order(location, time_s)
     gaps = np.empty(len(order), np.int64)
-    gaps[order] = _gaps(place[order], member[order], time_s[order])
+    gaps[order] = _gaps(location[order], member[order], time_s[order])
     return gaps
 
 
-def nearest_sorted(place: np.ndarray, member: np.ndarray, time_s: np.ndarray) -> np.ndarray:
+def sorted_nearest_gaps(location: np.ndarray, member: np.ndarray, time_s: np.ndarray) -> np.ndarray:
     """Return the same, sorted by place and time; faster if the numbers of members within a place are small."""
-    place, time_s, member = sorted_rows(place, time_s, member)
-    return _gaps(place, member, time_s)
+    location, time_s, member = sort_rows(location, time_s, member)
+    return _gaps(location, member, time_s)
 
 
-def _gaps(place: np.ndarray, member: np.ndarray, time_s: np.ndarray) -> np.ndarray:
+def _gaps(location: np.ndarray, member: np.ndarray, time_s: np.ndarray) -> np.ndarray:
     """Return the gaps of events sorted by place and time: the nearest others lie at both ends of a member's run."""
-    if not len(place):
+    if not len(location):
         return np.zeros(0, np.int64)
-    new_place = np.append(True, place[1:] != place[:-1])
-    new_run = new_place.copy()
+    is_new_location = np.append(True, location[1:] != location[:-1])
+    new_run = is_new_location.copy()
     new_run[1:] |= member[1:] != member[:-1]
     run_starts = np.flatnonzero(new_run)
-    length = np.diff(run_starts, append=len(place))
-    is_place_start = new_place[run_starts]
+    length = np.diff(run_starts, append=len(location))
+    is_place_start = is_new_location[run_starts]
     previous_s = np.repeat(np.where(is_place_start, -NEVER, time_s[run_starts - 1]), length)
     next_s = np.repeat(np.append(np.where(is_place_start[1:], NEVER, time_s[run_starts[1:]]), NEVER), length)
     gap = np.minimum(time_s - previous_s, next_s - time_s)
     return np.where(gap > NEVER >> 1, NEVER, gap)
 
 
-def longest_chain(place: np.ndarray, time_s: np.ndarray, window_s: int) -> int:
+def longest_chain(location: np.ndarray, time_s: np.ndarray, window_s: int) -> int:
     """Return the most events of a place in which each follows the one before within window_s."""
     if not len(time_s):
         return 0
-    order = np.lexsort((time_s, place))
-    breaks = (np.diff(place[order]) != 0) | (np.diff(time_s[order]) > window_s)
+    order = np.lexsort((time_s, location))
+    breaks = (np.diff(location[order]) != 0) | (np.diff(time_s[order]) > window_s)
     chain_ends = np.flatnonzero(np.append(breaks, True))
     return int(np.diff(chain_ends, prepend=-1).max())
 
 
-def by_chance(
+def chance_of_neighbour(
     n_others: np.ndarray, time_s: np.ndarray, from_s: np.ndarray, until_s: np.ndarray, window_s: int
 ) -> np.ndarray:
     """Return P(any of so many others is within the window), each uniform between from_s and until_s."""
@@ -68,17 +68,17 @@ def by_chance(
     return 1 - (1 - probability) ** n_others
 
 
-def others_in_place(place: np.ndarray, member: np.ndarray) -> np.ndarray:
+def count_other_events(location: np.ndarray, member: np.ndarray) -> np.ndarray:
     """Return for each event the number of events of other members of its place. member: unique over places."""
-    return np.bincount(place)[place] - np.bincount(member)[member]
+    return np.bincount(location)[location] - np.bincount(member)[member]
 
 
-def replicates(n: int, limit: int) -> int:
+def replicate_count(n: int, limit: int) -> int:
     """Return the number of replicates for n outages."""
     return min(limit, max(MOST_MOVED // max(n, 1), FEWEST))
 
 
-def permuted(rng: np.random.Generator, time_s: np.ndarray, kind: np.ndarray, times: int) -> Iterator[np.ndarray]:
+def permute_times(rng: np.random.Generator, time_s: np.ndarray, kind: np.ndarray, times: int) -> Iterator[np.ndarray]:
     """Yield `times` random exchanges of the times among events of one kind (numbers from 0 on)."""
     if not kind.any():
         for _ in range(times):
@@ -94,7 +94,7 @@ def permuted(rng: np.random.Generator, time_s: np.ndarray, kind: np.ndarray, tim
         yield exchanged
 
 
-def shifted(
+def shift_times(
     rng: np.random.Generator,
     time_s: np.ndarray,
     member: np.ndarray,
@@ -109,7 +109,7 @@ def shifted(
         yield from_s + (time_s - from_s + shift_s.astype(np.int64)) % length
 
 
-def jittered(
+def jitter_times(
     rng: np.random.Generator, time_s: np.ndarray, from_s: np.ndarray, until_s: np.ndarray, jitter_s: int, times: int
 ) -> Iterator[np.ndarray]:
     """Yield `times` histories, each time moved by up to jitter_s either way, within the watch."""

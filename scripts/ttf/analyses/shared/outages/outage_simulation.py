@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 
 from ttf.analyses.shared.outages.units_down import expand_ranges
-from ttf.stats.basics.order import order_by
+from ttf.stats.basics.order import sort_order
 
 # Units of all replicates in one batch: some 100 MB.
 MOST_UNITS = 1 << 19
@@ -45,7 +45,7 @@ class Exponential:
 
 
 @dataclass(frozen=True)
-class Drawn:
+class Empirical:
     """Times drawn from equally likely values (s)."""
 
     values: np.ndarray
@@ -73,10 +73,10 @@ class Drawn:
         return float(np.maximum(self.values - time_s, 0).sum() / self.values.sum())
 
 
-Times = Exponential | Drawn
+TimeDistribution = Exponential | Empirical
 
 
-def observed_times(time_s: np.ndarray, ended: np.ndarray, mean_s: float) -> Times:
+def fit_distribution(time_s: np.ndarray, ended: np.ndarray, mean_s: float) -> TimeDistribution:
     """Return the distribution of observed times, some censored, scaled to a mean.
 
     Kaplan and Meier's estimate at POINTS equally likely points; its open rest lies beyond all times, by exponential
@@ -96,7 +96,7 @@ def observed_times(time_s: np.ndarray, ended: np.ndarray, mean_s: float) -> Time
     open_share = 1 - cumulative[-1]
     if is_beyond.any():
         values[is_beyond] += mean_s * np.log(open_share / (1 - points[is_beyond]))
-    return Drawn(values * (mean_s / values.mean()))
+    return Empirical(values * (mean_s / values.mean()))
 
 
 NO_OUTAGE = "no outage began while its unit was watched"
@@ -104,7 +104,7 @@ ALWAYS_DOWN = "the units were down all the time"
 NO_TIME_DOWN = "no outage took any time"
 
 
-def why_no_times(n_began: int, down_share: float) -> str | None:
+def no_times_reason(n_began: int, down_share: float) -> str | None:
     """Return why units with this many outages and share of down time cannot be simulated; None if they can."""
     if down_share >= 1:
         return ALWAYS_DOWN
@@ -113,11 +113,11 @@ def why_no_times(n_began: int, down_share: float) -> str | None:
     return None if down_share else NO_TIME_DOWN
 
 
-def times_of(spans: pl.DataFrame, exposure: pl.DataFrame) -> tuple[Times, Times]:
+def fit_times(spans: pl.DataFrame, exposure: pl.DataFrame) -> tuple[TimeDistribution, TimeDistribution]:
     """Return (up, repair): the time from a repair to the next outage, and from an outage to its repair.
 
     Their means are time up and time down over the outages that began, so the share of down time is that of the trace.
-    spans: of `ttf.analyses.shared.outages.units_down.spans_of`. `why_no_times` must be None.
+    spans: of `ttf.analyses.shared.outages.units_down.list_spans`. `why_no_times` must be None.
     """
     watched_s = (exposure["until_s"] - exposure["from_s"]).sum()
     down_s, n_began = (spans["end_s"] - spans["start_s"]).sum(), spans["inside"].sum()
@@ -130,8 +130,8 @@ def times_of(spans: pl.DataFrame, exposure: pl.DataFrame) -> tuple[Times, Times]
     )
     repair = spans.filter("inside").select(pl.col("end_s") - pl.col("start_s"), "repaired")
     return (
-        observed_times(*(column.to_numpy() for column in up), (watched_s - down_s) / n_began),
-        observed_times(*(column.to_numpy() for column in repair), down_s / n_began),
+        fit_distribution(*(column.to_numpy() for column in up), (watched_s - down_s) / n_began),
+        fit_distribution(*(column.to_numpy() for column in repair), down_s / n_began),
     )
 
 
@@ -142,7 +142,14 @@ def batches(units: int, replicates: int) -> Iterator[int]:
         yield min(size, replicates - first)
 
 
-def renewals(rng: np.random.Generator, units: int, replicates: int, horizon_s: int, up: Times, repair: Times) -> Spans:
+def simulate_renewals(
+    rng: np.random.Generator,
+    units: int,
+    replicates: int,
+    horizon_s: int,
+    up: TimeDistribution,
+    repair: TimeDistribution,
+) -> Spans:
     """Simulate independent units that alternate between up and down, stationary from the first moment."""
     n = units * replicates
     is_down = rng.random(n) < repair.mean / (up.mean + repair.mean)
@@ -171,7 +178,7 @@ def time_down(spans: Spans, replicates: int, horizon_s: int) -> np.ndarray:
     return time
 
 
-def shortfalls(spans: Spans, spares: int, replicates: int, horizon_s: int) -> tuple[np.ndarray, np.ndarray]:
+def count_shortfalls(spans: Spans, spares: int, replicates: int, horizon_s: int) -> tuple[np.ndarray, np.ndarray]:
     """Return for each replicate the seconds with more units down than spares, and the unit-seconds beyond them.
 
     Pairing the nth start of a replicate with its nth end keeps the number down at any moment. Then one unit more than
@@ -207,9 +214,9 @@ class Blocks:
         return self.watched.sum(axis=1)
 
 
-def blocks_of(spans: pl.DataFrame, exposure: pl.DataFrame, length_s: int) -> Blocks:
+def build_blocks(spans: pl.DataFrame, exposure: pl.DataFrame, length_s: int) -> Blocks:
     """Return the whole blocks of this length from the begin of the watch on. spans: of
-    `ttf.analyses.shared.outages.units_down.spans_of`."""
+    `ttf.analyses.shared.outages.units_down.list_spans`."""
     origin, end_of_watch = exposure["from_s"].min(), exposure["until_s"].max()
     number = (end_of_watch - origin) // length_s
     unit, start, end = (spans[name].to_numpy().astype(np.int64) for name in ("unit", "start_s", "end_s"))
@@ -220,7 +227,7 @@ def blocks_of(spans: pl.DataFrame, exposure: pl.DataFrame, length_s: int) -> Blo
     at_s = np.concatenate([np.maximum(start[row] - begin, 0), np.minimum(end[row] - begin, length_s)])
     began = np.concatenate([(start[row] >= begin) & spans["inside"].to_numpy()[row], np.zeros(len(row), bool)])
     block, step = np.tile(block, 2), np.repeat(np.array([1, -1], np.int32), len(row))
-    order = order_by(block, at_s)
+    order = sort_order(block, at_s)
     names = exposure["unit_id"].unique().sort()
     watched = np.zeros((number, len(names)), bool)
     units = names.search_sorted(exposure["unit_id"])
@@ -230,7 +237,7 @@ def blocks_of(spans: pl.DataFrame, exposure: pl.DataFrame, length_s: int) -> Blo
     return Blocks(*columns, np.searchsorted(block[order], np.arange(number + 1)), watched, length_s)
 
 
-def up_at_begin(blocks: Blocks) -> Blocks:
+def select_initially_up(blocks: Blocks) -> Blocks:
     """Return the same blocks with only the units that were up at the begin of each block, as a run takes them."""
     watched = blocks.watched.copy()
     block = np.repeat(np.arange(len(blocks.units)), np.diff(blocks.first))
@@ -239,7 +246,7 @@ def up_at_begin(blocks: Blocks) -> Blocks:
     return replace(blocks, watched=watched)
 
 
-def resampled(rng: np.random.Generator, blocks: Blocks, units: int, replicates: int, horizon_s: int) -> Resampled:
+def resample_blocks(rng: np.random.Generator, blocks: Blocks, units: int, replicates: int, horizon_s: int) -> Resampled:
     """Yield blocks of the trace drawn at random, each with the first `units` of its units in a random order.
 
     Yields for replicates with the same block: their numbers; whether the unit is taken (replicates, rows of the block);
@@ -267,7 +274,9 @@ def resampled(rng: np.random.Generator, blocks: Blocks, units: int, replicates: 
             yield replicate, is_taken.take(blocks.unit[rows], axis=1), rows, seconds
 
 
-def block_shortfalls(drawn: Resampled, blocks: Blocks, spares: int, replicates: int) -> tuple[np.ndarray, np.ndarray]:
+def count_block_shortfalls(
+    drawn: Resampled, blocks: Blocks, spares: int, replicates: int
+) -> tuple[np.ndarray, np.ndarray]:
     """Return the same as `shortfalls` for blocks drawn by `resampled`."""
     shortage_s, excess_s = np.zeros(replicates), np.zeros(replicates)
     for replicate, is_taken, rows, seconds in drawn:

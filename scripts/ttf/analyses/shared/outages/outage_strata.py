@@ -5,13 +5,13 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from ttf.analyses.shared.outages.units_down import spans_of
+from ttf.analyses.shared.outages.units_down import list_spans
 
 ALL, UNPLANNED = "all", "unplanned"
 # Number of groups, by units, that have rows of their own.
 MOST_GROUPS = 30
-READ_OF_OUTAGES = ("unit_id", "start_s", "end_s", "seen_until_s", "planned")
-READ_OF_EXPOSURE = ("unit_id", "group", "from_s", "until_s")
+OUTAGE_COLUMNS_READ = ("unit_id", "start_s", "end_s", "seen_until_s", "planned")
+EXPOSURE_COLUMNS_READ = ("unit_id", "group", "from_s", "until_s")
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Part:
         return int(self.spans["inside"].sum())
 
 
-def parts_of(outages: pl.DataFrame, exposure: pl.DataFrame, groups: bool = True) -> Iterator[Part]:
+def split_parts(outages: pl.DataFrame, exposure: pl.DataFrame, groups: bool = True) -> Iterator[Part]:
     """Yield all units, then each group by name if there are several; each with all, then with unplanned outages.
 
     Unplanned outages have a part only if some are planned. outages: READ_OF_OUTAGES. exposure: READ_OF_EXPOSURE.
@@ -41,6 +41,8 @@ def parts_of(outages: pl.DataFrame, exposure: pl.DataFrame, groups: bool = True)
     for stratum_by, stratum, watched in strata:
         names = {"stratum_by": stratum_by, "stratum": stratum}
         selected = outages.join(watched.select("unit_id").unique(), on="unit_id", how="semi")
-        yield Part(names | {"outages": ALL}, watched, spans_of(selected, watched))
+        yield Part(names | {"outages": ALL}, watched, list_spans(selected, watched))
         if selected["planned"].any():
-            yield Part(names | {"outages": UNPLANNED}, watched, spans_of(selected.filter(~pl.col("planned")), watched))
+            yield Part(
+                names | {"outages": UNPLANNED}, watched, list_spans(selected.filter(~pl.col("planned")), watched)
+            )

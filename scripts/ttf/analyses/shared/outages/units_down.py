@@ -11,8 +11,8 @@ import numpy as np
 import polars as pl
 from scipy.special import bdtr, nbdtr
 
-from ttf.records.outages.outage_records import began_under_watch
-from ttf.stats.basics.order import running
+from ttf.records.outages.outage_records import is_start_watched
+from ttf.stats.basics.order import cumulate_changes
 
 # Rounding of a share of time must not cost a spare.
 ROUNDING = 1e-12
@@ -73,7 +73,7 @@ def _sum_by_index(index: np.ndarray, weights: np.ndarray, min_length: int = 0) -
     return np.bincount(index, weights=weights, minlength=min_length).astype(np.int64)
 
 
-def spans_of(outages: pl.DataFrame, exposure: pl.DataFrame) -> pl.DataFrame:
+def list_spans(outages: pl.DataFrame, exposure: pl.DataFrame) -> pl.DataFrame:
     """Return outages while watched: unit (its number by name), start_s, end_s, inside, repaired, until_s.
 
     outages: unit_id, start_s, end_s, seen_until_s. exposure: unit_id, from_s, until_s, without overlaps within a unit.
@@ -88,7 +88,7 @@ def spans_of(outages: pl.DataFrame, exposure: pl.DataFrame) -> pl.DataFrame:
             pl.col("unit").cast(pl.Int64),
             start_s=pl.max_horizontal("start_s", "from_s"),
             end_s=pl.min_horizontal("seen_until_s", "until_s"),
-            inside=began_under_watch(),
+            inside=is_start_watched(),
             repaired=pl.col("end_s").is_not_null() & (pl.col("end_s") <= pl.col("until_s")),
             until_s="until_s",
         )
@@ -97,12 +97,12 @@ def spans_of(outages: pl.DataFrame, exposure: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def course_of(spans: pl.DataFrame, exposure: pl.DataFrame) -> Course:
+def build_course(spans: pl.DataFrame, exposure: pl.DataFrame) -> Course:
     """Return the course of outage spans (`spans_of`); time in which no unit was watched is left out."""
     moments = np.concatenate([*exposure.select("from_s", "until_s"), *spans.select("start_s", "end_s")])
     watches, outages = exposure.height, spans.height
-    change_s, watched = running(moments, np.repeat([1, -1, 0], [watches, watches, 2 * outages]))
-    _, down = running(moments, np.repeat([0, 1, -1], [2 * watches, outages, outages]))
+    change_s, watched = cumulate_changes(moments, np.repeat([1, -1, 0], [watches, watches, 2 * outages]))
+    _, down = cumulate_changes(moments, np.repeat([0, 1, -1], [2 * watches, outages, outages]))
     is_watched = np.flatnonzero(watched)
     return Course(change_s[is_watched], np.diff(change_s)[is_watched], watched[is_watched], down[is_watched])
 
@@ -113,21 +113,21 @@ def binomial_cumulative(course: Course, most: int) -> np.ndarray:
     If the number of units changes, a mixture of binomials weighted by their shares of the time: the mean is the same.
     """
     sizes, shares = course.fleets()
-    return (shares[:, None] * at_most(np.arange(most + 1), sizes[:, None], course.down_share)).sum(axis=0)
+    return (shares[:, None] * binomial_cdf(np.arange(most + 1), sizes[:, None], course.down_share)).sum(axis=0)
 
 
-def at_most(down: np.ndarray, units: np.ndarray, share: float) -> np.ndarray:
+def binomial_cdf(down: np.ndarray, units: np.ndarray, share: float) -> np.ndarray:
     """Return P(Bin(units, share) <= down); 1 from `units` on."""
     down, units = np.broadcast_arrays(down, units)
     return np.where(down < units, bdtr(np.minimum(down, units).astype(float), units, share), 1.0)
 
 
-def smallest(cumulative: np.ndarray, share: float) -> int:
+def smallest_sufficient(cumulative: np.ndarray, share: float) -> int:
     """Return the smallest s whose cumulative share reaches `share`; the last if none before does."""
     return min(int(np.searchsorted(cumulative, share - ROUNDING)), len(cumulative) - 1)
 
 
-def spares_beside(units: int, down_share: float, share: float) -> int:
+def count_extra_spares(units: int, down_share: float, share: float) -> int:
     """Return the smallest s with P(Bin(units + s, down_share) <= s) >= share: spares in addition to the units.
 
     Until `units` of them are found up, at most s are found down: a negative binomial.
@@ -137,4 +137,4 @@ def spares_beside(units: int, down_share: float, share: float) -> int:
     most = 16
     while nbdtr(most, units, 1 - down_share) < share:
         most *= 2
-    return smallest(nbdtr(np.arange(most + 1), units, 1 - down_share), share)
+    return smallest_sufficient(nbdtr(np.arange(most + 1), units, 1 - down_share), share)

@@ -94,7 +94,7 @@ class Encoder:
 
     @classmethod
     def fit(cls, features: Sequence[Feature], job_features: JobFeatures) -> "Encoder":
-        """Learn mean, spread and range of numbers, and the commonest values of categories, from the training data.
+        """Learn mean, spread and range of numbers, and the most common values of categories, from the training data.
 
         A feature that is constant or blank in all jobs has no column in the design.
         """

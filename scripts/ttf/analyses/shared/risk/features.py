@@ -14,10 +14,10 @@ import numpy as np
 import polars as pl
 from scipy.special import logit
 
-from ttf.analyses.shared.risk.training_jobs import NEVER, Population, encode_values, population
+from ttf.analyses.shared.risk.training_jobs import NEVER, Population, encode_values, load_population
 from ttf.engine.errors import StudyError
 from ttf.engine.size_unit import GPU, SizeUnit
-from ttf.stats.basics.order import distinct, numbered, order_by
+from ttf.stats.basics.order import distinct_values, number_rows, sort_order
 
 NUMERIC, CATEGORY, HASHED, HISTORY, CLOCK = "numeric", "category", "hashed", "history", "clock"
 # Shrinkage: a rate counts as if this many more jobs had ended at the rate of the level above.
@@ -59,7 +59,7 @@ class Feature:
         return declaration
 
 
-def features_of(declarations: Mapping[str, Mapping[str, Any]]) -> list[Feature]:
+def parse_features(declarations: Mapping[str, Mapping[str, Any]]) -> list[Feature]:
     """Parse the features that a configuration declares (`risk.features`), in its order."""
     return [
         Feature(
@@ -102,9 +102,9 @@ class JobFeatures:
     def digest_parts(self) -> Iterator[bytes]:
         """Yield the values as bytes to be digested; labels that none of these jobs has make no difference."""
         for name, codes in self.codes.items():
-            present = [self.labels[name][code] if code >= 0 else None for code in distinct(codes)]
+            present = [self.labels[name][code] if code >= 0 else None for code in distinct_values(codes)]
             yield json.dumps([name, self.n, present]).encode()
-            yield numbered(codes).astype(np.int32).tobytes()
+            yield number_rows(codes).astype(np.int32).tobytes()
         for arrays in (self.numbers, self.rates, self.ended_counts, self.weekend):
             for name, values in arrays.items():
                 yield json.dumps([name, *values.shape, str(values.dtype)]).encode()
@@ -115,7 +115,7 @@ class JobFeatures:
         return self.numbers, self.codes, self.rates, self.ended_counts, self.weekend
 
 
-def submitted(
+def compute_job_features(
     jobs: pl.DataFrame, features: Sequence[Feature], clock: str | None, past: Population | None = None
 ) -> JobFeatures:
     """Compute the features of jobs. Raise StudyError if the column of a numeric feature has no numbers.
@@ -161,9 +161,9 @@ class Data:
 
         max_jobs: keep only the latest; earlier jobs still count in their history.
         """
-        past = population(jobs, [column for feature in features for column in feature.columns], unit)
+        past = load_population(jobs, [column for feature in features for column in feature.columns], unit)
         latest = past if max_jobs is None else past.latest(max_jobs)
-        return cls(latest, submitted(latest.jobs, features, clock, past), features)
+        return cls(latest, compute_job_features(latest.jobs, features, clock, past), features)
 
 
 def _numeric_values(jobs: pl.DataFrame, feature: Feature) -> np.ndarray:
@@ -242,13 +242,13 @@ def _add_key_column(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Refine the keys of past jobs (rows `ended_rows`) and of jobs by a column; blank counts as a value."""
     if past is jobs:
-        keys = numbered(job_keys, encode_values(_column(jobs, column)))
+        keys = number_rows(job_keys, encode_values(_column(jobs, column)))
         return keys[ended], keys
     columns = [_column(past, column)[ended], _column(jobs, column)]
     if columns[0].dtype != columns[1].dtype:
         columns = [part.cast(pl.String) for part in columns]
     column_codes = encode_values(pl.concat(columns))
-    keys = numbered(np.concatenate([past_keys, job_keys]), column_codes)
+    keys = number_rows(np.concatenate([past_keys, job_keys]), column_codes)
     return keys[: len(ended)], keys[len(ended) :]
 
 
@@ -278,7 +278,7 @@ def count_ended_before(
     low = min(int(end_times.min()), int(query_times.min()))
     span = max(int(end_times.max()), int(query_times.max())) - low + 1
     event_positions, query_positions = keys * span + (end_times - low), query_keys * span + (query_times - low)
-    order = order_by(query_positions)
+    order = sort_order(query_positions)
     query_positions, sorted_keys = query_positions[order], query_keys[order]
     key_starts = np.arange(int(sorted_keys[-1]) + 1) * span
     for row, positions in enumerate((event_positions, event_positions[failed])):

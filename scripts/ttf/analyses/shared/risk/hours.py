@@ -12,7 +12,7 @@ from scipy.special import log_ndtr, ndtr
 
 from ttf.analyses.shared.risk.encoder import Design
 from ttf.analyses.shared.risk.logistic import PRECISION
-from ttf.stats.basics.newton import ascend
+from ttf.stats.basics.newton import maximise
 
 # Times are whole seconds: a run of 0 counts as half a second.
 SHORTEST_H = 0.5 / 3600
@@ -164,4 +164,4 @@ def censored_lognormal(
             curvature[-1, -1] += float((curvature_z * z**2 + slope_z * z).sum())
         return level, slope, curvature
 
-    return ascend(likelihood, start)
+    return maximise(likelihood, start)

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.special import expit
 
 from ttf.analyses.shared.risk.encoder import Design
-from ttf.stats.basics.newton import ascend, softplus
+from ttf.stats.basics.newton import maximise, softplus
 
 # Prior of every coefficient but the intercept: normal about 0 with this precision. Numbers are in standard deviations,
 # so the prior is weak; it keeps coefficients finite where the data say nothing.
@@ -73,7 +73,7 @@ def fit(design: Design, failed: np.ndarray, prior: Prior | None = None) -> Fit:
             curvature -= block.T @ (block * (p * (1 - p))[:, None])
         return level, slope, curvature
 
-    point, converged = ascend(likelihood, start)
+    point, converged = maximise(likelihood, start)
     return Fit(point, -likelihood(point)[2], converged)
 
 

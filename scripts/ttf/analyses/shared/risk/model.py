@@ -15,7 +15,7 @@ from ttf.analyses.shared.risk.features import HISTORY, Feature, JobFeatures
 from ttf.analyses.shared.risk.hours import Hours, fit_hours
 from ttf.analyses.shared.risk.logistic import Fit, Prior, fit
 from ttf.analyses.shared.risk.training_jobs import NEVER, Population
-from ttf.stats.basics.newton import ascend, softplus
+from ttf.stats.basics.newton import maximise, softplus
 from ttf.stats.predictions import SCORED
 
 # Fewest jobs that ended, and fewest failures and non-failures, for a meaningful score.
@@ -283,7 +283,7 @@ def fit_platt(eta: np.ndarray, failed: np.ndarray) -> tuple[float, float]:
         curvature = np.array([[-float(w.sum()), cross], [cross, -float(w @ eta**2) - precision]])
         return level, np.array([residual.sum(), residual @ eta - precision * slope_change]), curvature
 
-    (shift, slope), converged = ascend(likelihood, np.array([0.0, 1.0]))
+    (shift, slope), converged = maximise(likelihood, np.array([0.0, 1.0]))
     return (float(shift), float(slope)) if converged and slope > 0 else (0.0, 1.0)
 
 

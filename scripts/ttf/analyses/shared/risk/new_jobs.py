@@ -10,10 +10,10 @@ import polars as pl
 
 from ttf.engine.errors import StudyError
 from ttf.engine.storage.on_disk import read_parquet
-from ttf.raw.headers import DELIMITERS, names_of
+from ttf.raw.headers import DELIMITERS, parse_header
 from ttf.raw.ingest import REASONS
-from ttf.raw.raw_files import blocks_of_lines
-from ttf.raw.raw_tables import Column, TableSchema, printable, read_table
+from ttf.raw.raw_files import read_line_blocks
+from ttf.raw.raw_tables import Column, TableSchema, escape_text, read_raw_table
 
 # Submission columns: whole seconds as in the job record, or a time.
 SUBMIT_S, SUBMIT_TIME = "submit_s", "submit"
@@ -25,7 +25,7 @@ _TYPE_NAMES = {"whole": "whole number", "real": "number", "truth": "true or fals
 
 
 @dataclass(frozen=True)
-class Asked:
+class FileRequirements:
     """Requirements on a file of new jobs.
 
     needed: column -> features that use it; types: column types of the trace's jobs; may: optional columns; later:
@@ -41,7 +41,7 @@ class Asked:
     seen: tuple[int, int]
 
 
-def read_new_jobs(path: Path, spec: Asked) -> tuple[pl.DataFrame, list[str]]:
+def read_new_jobs(path: Path, spec: FileRequirements) -> tuple[pl.DataFrame, list[str]]:
     """Return (job_id, submit_s and the required columns, in the order of the file; the columns that were ignored).
 
     Raise StudyError if the file cannot be read, a column is missing, repeated or written after submission, or a cell
@@ -58,14 +58,14 @@ def read_new_jobs(path: Path, spec: Asked) -> tuple[pl.DataFrame, list[str]]:
     for name in dict.fromkeys(selected):
         label = f"{unit} {{}}, column {name}"
         cells.setdefault(name, _parse_cells(path, table[name], spec.types[name], label, numbers))
-    ignored = [printable(name) for name in table.columns if name not in cells and name != SUBMIT_TIME]
+    ignored = [escape_text(name) for name in table.columns if name not in cells and name != SUBMIT_TIME]
     return pl.DataFrame(cells), ignored
 
 
 # Reading -------------------------------------------------------------------------------------------------------
 
 
-def _read(path: Path, spec: Asked) -> tuple[pl.DataFrame, pl.Series]:
+def _read(path: Path, spec: FileRequirements) -> tuple[pl.DataFrame, pl.Series]:
     """Return (all columns as text, empty cells null; the number of each row, for CSV that of its line)."""
     if path.suffix != ".parquet":
         return _read_lines(path, {"job_id", SUBMIT_S, SUBMIT_TIME, *spec.needed, *spec.may})
@@ -75,8 +75,8 @@ def _read(path: Path, spec: Asked) -> tuple[pl.DataFrame, pl.Series]:
         raise StudyError(f"{path}: there is no such file.") from None
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
         raise StudyError(
-            f"{path}: cannot be read as Parquet ({printable(str(error).splitlines()[0])}). If it is CSV, end its name "
-            "in .csv."
+            f"{path}: cannot be read as Parquet ({escape_text(str(error).splitlines()[0])}). If it is CSV, "
+            "end its name in .csv."
         ) from None
     return table, pl.int_range(1, table.height + 1, eager=True)
 
@@ -85,20 +85,22 @@ def _read_lines(path: Path, expected_columns: Collection[str]) -> tuple[pl.DataF
     """Read a CSV file, plain or compressed, with the reader of raw tables."""
     names, delimiter = _header(path, expected_columns)
     if repeated := [name for name, count in Counter(names).items() if count > 1]:
-        raise StudyError(f"{path}: more than one column is called {printable(repeated[0])}.")
+        raise StudyError(f"{path}: more than one column is called {escape_text(repeated[0])}.")
     columns = tuple(Column(name, "text", f"column {index}") for index, name in enumerate(names))
-    rows, quarantined = zip(*read_table(path, TableSchema("jobs", True, columns, delimiter, quoted=True)), strict=True)
+    rows, quarantined = zip(
+        *read_raw_table(path, TableSchema("jobs", True, columns, delimiter, quoted=True)), strict=True
+    )
     for line, reason, column in pl.concat(quarantined).select("line", "reason", "column").head(1).iter_rows():
-        raise StudyError(f"{path}: line {line}: {REASONS[reason].format(column=printable(column or ''))}.")
+        raise StudyError(f"{path}: line {line}: {REASONS[reason].format(column=escape_text(column or ''))}.")
     table = pl.concat(rows)
     return table.drop("line").rename({column.as_: column.name for column in columns}), table["line"]
 
 
 def _header(path: Path, expected_columns: Collection[str]) -> tuple[list[str], str]:
     """Return the column names and the delimiter that gives the most expected names; default: a comma."""
-    with closing(blocks_of_lines(path, 1 << 16)) as blocks:
+    with closing(read_line_blocks(path, 1 << 16)) as blocks:
         line = next(blocks).partition(b"\n")[0]
-    candidates = [(names_of(line, delimiter, quoted=True), delimiter) for delimiter in DELIMITERS]
+    candidates = [(parse_header(line, delimiter, quoted=True), delimiter) for delimiter in DELIMITERS]
     return max(candidates, key=lambda header: len(set(header[0]) & set(expected_columns)))
 
 
@@ -107,7 +109,7 @@ def _as_text(path: Path, table: pl.DataFrame) -> pl.DataFrame:
     for name, dtype in table.schema.items():
         if dtype.is_nested() or dtype in (pl.Binary, pl.Object):
             # Rejected if the column is needed, like any cell of the wrong type.
-            columns.append(pl.Series(name, [f"a {printable(str(dtype))}"] * table.height, dtype=pl.String))
+            columns.append(pl.Series(name, [f"a {escape_text(str(dtype))}"] * table.height, dtype=pl.String))
         elif dtype in (pl.Datetime, pl.Date):
             timestamps = table[name].cast(pl.Datetime("us"))
             columns.append(timestamps.dt.epoch("s").cast(pl.String))
@@ -127,12 +129,12 @@ def _check_ids(path: Path, ids: pl.Series, unit: str, numbers: pl.Series) -> Non
     if (row := _first_true(~ids.is_first_distinct())) is not None:
         first_id_row = numbers[_first_true(ids == ids[row])]
         raise StudyError(
-            f"{path}: {unit} {numbers[row]}: job_id '{printable(ids[row])}' is that of {unit} {first_id_row} too; "
+            f"{path}: {unit} {numbers[row]}: job_id '{escape_text(ids[row])}' is that of {unit} {first_id_row} too; "
             "the score of a job is found by it."
         )
 
 
-def _check_columns(path: Path, columns: Collection[str], spec: Asked) -> None:
+def _check_columns(path: Path, columns: Collection[str], spec: FileRequirements) -> None:
     """Raise StudyError if a column is missing or written after submission."""
     if late_columns := [name for name in columns if name in spec.later]:
         verb = "is" if len(late_columns) == 1 else "are"
@@ -148,11 +150,13 @@ def _check_columns(path: Path, columns: Collection[str], spec: Asked) -> None:
     if "job_id" not in columns:
         missing.insert(0, "job_id")
     if missing:
-        names = printable(", ".join(map(printable, columns)) or "no column")
+        names = escape_text(", ".join(map(escape_text, columns)) or "no column")
         raise StudyError(f"{path}: no column {', '.join(missing)}, which the model needs; found {names}.")
 
 
-def _parse_submissions(path: Path, table: pl.DataFrame, spec: Asked, unit: str, numbers: pl.Series) -> pl.Series:
+def _parse_submissions(
+    path: Path, table: pl.DataFrame, spec: FileRequirements, unit: str, numbers: pl.Series
+) -> pl.Series:
     column = SUBMIT_TIME if SUBMIT_TIME in table.columns else SUBMIT_S
     if column == SUBMIT_TIME and not spec.clock:
         raise StudyError(f"{path}: times of this trace count from an unknown origin; give {SUBMIT_S}, not {column}.")
@@ -160,7 +164,7 @@ def _parse_submissions(path: Path, table: pl.DataFrame, spec: Asked, unit: str, 
     low, high = spec.seen[0] - MAX_YEARS * YEAR_S, spec.seen[1] + MAX_YEARS * YEAR_S
     if (row := _first_true(~submit_s.is_between(low, high).fill_null(False))) is not None:
         cell = table[column][row]
-        shown = "blank" if cell is None else f"'{printable(cell)}'"
+        shown = "blank" if cell is None else f"'{escape_text(cell)}'"
         form = f"whole seconds{', or 2025-03-01T08:00:00Z' * spec.clock}"
         wanted = f"a time within {MAX_YEARS} years of the trace's: {form}"
         raise StudyError(f"{path}: {unit} {numbers[row]}, column {column}: {shown} is not {wanted}.")
@@ -194,10 +198,12 @@ def _parse_cells(path: Path, cells: pl.Series, dtype: pl.DataType, label: str, n
     else:
         return cells
     if (row := _first_true(values.is_null() & cells.is_not_null())) is not None:
-        raise StudyError(f"{path}: {label.format(numbers[row])}: '{printable(cells[row])}' is no {_TYPE_NAMES[kind]}.")
+        raise StudyError(
+            f"{path}: {label.format(numbers[row])}: '{escape_text(cells[row])}' is no {_TYPE_NAMES[kind]}."
+        )
     minimum = MINIMUM_BY_COLUMN.get(cells.name, 0)
     if dtype.is_numeric() and (row := _first_true(values < minimum)) is not None:
-        raise StudyError(f"{path}: {label.format(numbers[row])}: '{printable(cells[row])}' is less than {minimum}.")
+        raise StudyError(f"{path}: {label.format(numbers[row])}: '{escape_text(cells[row])}' is less than {minimum}.")
     return values
 
 

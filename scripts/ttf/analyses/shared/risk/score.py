@@ -19,7 +19,7 @@ from ttf.analyses.shared.risk.features import (
     PRIOR_JOBS,
     Feature,
     JobFeatures,
-    features_of,
+    parse_features,
 )
 from ttf.analyses.shared.risk.model import Model
 from ttf.engine.contract import REASON, Table, count, number, reason, share, truth, words
@@ -54,12 +54,12 @@ SCORES = Table(
             "At stake", "probability x GPUs requested x expected hours to failure.", REASON, "GPU-hours"
         ),
         **{
-            f"reason_{place}": words(
-                f"Reason {place}",
+            f"reason_{rank}": words(
+                f"Reason {rank}",
                 "Feature = value: its contribution to the log-odds, relative to the training mean.",
                 _FEWER_FEATURES,
             )
-            for place in range(1, MAX_REASONS + 1)
+            for rank in range(1, MAX_REASONS + 1)
         },
         "beyond_range": truth("Beyond", "Whether the job lies outside the range of the training data."),
         "beyond_feature": words("By", "Features outside that range.", "it does not"),
@@ -91,11 +91,11 @@ SKEW = Table(
 # The model -----------------------------------------------------------------------------------------------------
 
 
-def model_of(document: Mapping[str, Any]) -> Model:
+def read_model(document: Mapping[str, Any]) -> Model:
     """Return the model of a file's JSON. Raise StudyError if the file was edited."""
     try:
         terms = list(document["terms"])
-        model = Model.from_json(document, features_of(document["features"]))
+        model = Model.from_json(document, parse_features(document["features"]))
         is_consistent = [f"{term.feature}: {term.name}" for term in model.encoder.terms] == terms
         is_consistent = is_consistent and model.encoder.digest == document["digest"] and model.kind in KINDS
         term_arrays = [model.fit.coefficients, model.weights, model.centre]
@@ -110,7 +110,7 @@ def model_of(document: Mapping[str, Any]) -> Model:
     return model
 
 
-def needed(model: Model) -> dict[str, list[str]]:
+def map_needed_features(model: Model) -> dict[str, list[str]]:
     """Return column of the job record -> names of the model's features that use it, except `submit_s`."""
     features_by_column: dict[str, list[str]] = {}
     for feature in _used_features(model):
@@ -119,13 +119,13 @@ def needed(model: Model) -> dict[str, list[str]]:
     return {column: names for column, names in features_by_column.items() if column != "submit_s"}
 
 
-def known_besides(model: Model) -> list[str]:
+def list_constant_columns(model: Model) -> list[str]:
     """Return columns of features that were constant in training: they only show whether a job is out of range."""
     columns = dict.fromkeys(column for feature in model.encoder.features for column in feature.columns)
-    return [column for column in columns if column != "submit_s" and column not in needed(model)]
+    return [column for column in columns if column != "submit_s" and column not in map_needed_features(model)]
 
 
-def gpu_columns(at_submission: Sequence[str]) -> tuple[str, ...]:
+def list_gpu_columns(at_submission: Sequence[str]) -> tuple[str, ...]:
     """Return the columns with the GPUs a job requests, in thousandths, and its number of instances."""
     if "gpu_requested_milli" in at_submission:
         return ("gpu_requested_milli",)
@@ -148,7 +148,7 @@ def count_requested_gpus(jobs: pl.DataFrame, columns: Sequence[str]) -> np.ndarr
 # The scores ----------------------------------------------------------------------------------------------------
 
 
-def scored(
+def score_jobs(
     model: Model, jobs: pl.DataFrame, features: JobFeatures, training_jobs: pl.DataFrame, gpu_columns: Sequence[str]
 ) -> pl.DataFrame:
     """Return SCORES of jobs, in their order; training_jobs: the jobs that the model was trained on."""
@@ -170,7 +170,9 @@ def scored(
                 **explain_scores(model, jobs, features),
                 "beyond_range": [bool(names) for names in outside],
                 "beyond_feature": pl.Series([", ".join(names) or None for names in outside], dtype=pl.String),
-                "unseen_user": flag_unseen(jobs, training_jobs, ["user"] if "user" in needed(model) else []),
+                "unseen_user": flag_unseen(
+                    jobs, training_jobs, ["user"] if "user" in map_needed_features(model) else []
+                ),
                 "unseen_group": flag_unseen(jobs, training_jobs, group_keys),
                 "reason": pl.Series(reason, dtype=pl.String),
             }
@@ -281,7 +283,7 @@ def format_value(column: str, value: float | None) -> str:
 # Skew ----------------------------------------------------------------------------------------------------------
 
 
-def skew(
+def compute_skew(
     model: Model, jobs: pl.DataFrame, features: JobFeatures, past: pl.DataFrame, past_features: JobFeatures
 ) -> pl.DataFrame:
     """Return SKEW: the scored jobs compared with the training jobs, by feature of the model."""
@@ -340,7 +342,7 @@ def _compare_counts(name: str, training: np.ndarray, scored: np.ndarray) -> dict
 
 
 def _compare_blanks(name: str, training: np.ndarray, scored: np.ndarray) -> Iterator[dict[str, Any]]:
-    """Compare the shares of blank jobs, if there are any: a missing column is the commonest skew."""
+    """Compare the shares of blank jobs, if there are any: a missing column is the most common skew."""
     if training.any() or scored.any():
         comparison = compare_shares(int(training.sum()), len(training), int(scored.sum()), len(scored))
         yield _skew_row(name, BLANK_SHARE, comparison)

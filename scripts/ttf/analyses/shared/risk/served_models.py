@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ttf.engine.errors import StudyError
-from ttf.raw.raw_tables import printable
+from ttf.raw.raw_tables import escape_text
 
 CURRENT = "current.json"
 # Decisions of models that may serve.
@@ -15,42 +15,42 @@ SERVING_DECISIONS = ("promoted", "only model")
 
 
 @dataclass(frozen=True)
-class Stored:
+class StoredModel:
     """A model file and its JSON; window: the window it was trained on."""
 
     file: Path
-    said: Mapping[str, Any]
+    document: Mapping[str, Any]
 
     @property
     def window(self) -> str:
-        return str(self.said.get("window", self.file.stem))
+        return str(self.document.get("window", self.file.stem))
 
     @property
     def until_s(self) -> int:
-        return self.said["trained_on"]["until_s"]
+        return self.document["trained_on"]["until_s"]
 
 
-def current(folder: Path) -> Stored:
+def current_model(folder: Path) -> StoredModel:
     """Return the model that serves. Raise StudyError if none does; the message names the alternatives."""
     document = _read_model(folder / CURRENT)
     if "coefficients" in document:
-        return Stored(folder / CURRENT, document)
+        return StoredModel(folder / CURRENT, document)
     windows = [f"MODEL='{stored.window}'" for stored in list_models(folder)]
     hint = f" One that was not promoted scores if it is named: {', '.join(windows)}." if windows else ""
     raise StudyError(f"no model serves this trace: {document.get('why') or 'none was promoted'}.{hint}")
 
 
-def chosen(folder: Path, window: str) -> Stored:
+def model_of_window(folder: Path, window: str) -> StoredModel:
     """Return the model of a window, named by window or file, promoted or not. Raise StudyError if there is none."""
     stored = list_models(folder)
     for model in stored:
         if window in (model.window, model.file.name, model.file.stem):
             return model
     names = ", ".join(model.window for model in stored) or "none"
-    raise StudyError(f"there is no model of the window '{printable(window)}'; there: {names}.")
+    raise StudyError(f"there is no model of the window '{escape_text(window)}'; there: {names}.")
 
 
-def before_part(folder: Path, part: str, parts: Sequence[str], first_s: int) -> Stored:
+def model_before_part(folder: Path, part: str, parts: Sequence[str], first_s: int) -> StoredModel:
     """Return the newest promoted model trained before a part; parts: all, in their order.
 
     A model of a part precedes every later part, even if that holds jobs submitted earlier. Any other model precedes the
@@ -60,7 +60,7 @@ def before_part(folder: Path, part: str, parts: Sequence[str], first_s: int) -> 
     earlier_parts = parts[: parts.index(part)]
     is_earlier = {f"part {number}: {name}": name in earlier_parts for number, name in enumerate(parts, start=1)}
     candidates = [model for model in stored if is_earlier.get(model.window, model.until_s <= first_s)]
-    promoted = [model for model in candidates if model.said.get("decision") in SERVING_DECISIONS]
+    promoted = [model for model in candidates if model.document.get("decision") in SERVING_DECISIONS]
     if not promoted:
         names = ", ".join(model.window for model in candidates)
         hint = f"; there, but not promoted: {names} (MODEL=)" if names else ""
@@ -68,10 +68,10 @@ def before_part(folder: Path, part: str, parts: Sequence[str], first_s: int) -> 
     return max(promoted, key=lambda model: (model.until_s, model.window))
 
 
-def list_models(folder: Path) -> list[Stored]:
+def list_models(folder: Path) -> list[StoredModel]:
     """Return the models of all windows, in the order in which they were made."""
     files = [file for file in sorted(folder.glob("*.json")) if file.name != CURRENT]
-    models = (Stored(file, _read_model(file)) for file in files)
+    models = (StoredModel(file, _read_model(file)) for file in files)
     return sorted(models, key=lambda model: (model.until_s, model.file.name))
 
 

@@ -26,7 +26,7 @@ class Split:
     until_s: int
 
 
-def temporal(jobs: Population) -> list[Split]:
+def split_at_origins(jobs: Population) -> list[Split]:
     """Split at three rolling origins.
 
     Train on jobs that were submitted and ended before t1, recalibrate on those submitted from t1 and ended before t2,

@@ -8,7 +8,7 @@ import polars as pl
 import polars.selectors as cs
 
 from ttf.engine.size_unit import GPU, SizeUnit
-from ttf.records.clusters import READ_OF_JOBS, level_names
+from ttf.records.clusters import JOB_CLUSTER_COLUMNS, level_names
 from ttf.records.jobs import observed_s, size_milli
 
 # Failure is a recorded failure; every other outcome counts as not failed.
@@ -19,7 +19,7 @@ LATE_QUANTILE = 0.99
 FIRST_STEP_S, STEP_FACTOR = 3600, 1.1
 BASE_COLUMNS = (
     *("submit_s", "start_s", "end_s", "runtime_s", "outcome", "trace_end_s", "gpu_milli", "size"),
-    *("user", "gpu_type", "part", *READ_OF_JOBS),
+    *("user", "gpu_type", "part", *JOB_CLUSTER_COLUMNS),
 )
 NEVER = np.iinfo(np.int64).max
 EARLIER = "earlier"
@@ -75,7 +75,7 @@ def encode_values(values: pl.Series) -> np.ndarray:
     return (codes.cast(pl.Int64) + 1).fill_null(0).to_numpy()
 
 
-def population(jobs: pl.LazyFrame, columns: Sequence[str] = (), unit: SizeUnit = GPU) -> Population:
+def load_population(jobs: pl.LazyFrame, columns: Sequence[str] = (), unit: SizeUnit = GPU) -> Population:
     """Load the jobs of a trace that have a submission and did not end before it.
 
     A job without a recorded end counts as known once 99% of the jobs of its outcome that had ended by then took less

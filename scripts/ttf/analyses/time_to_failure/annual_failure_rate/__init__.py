@@ -2,8 +2,8 @@
 
 from functools import partial
 
-from ttf.analyses.declaration import Analysis, block_days_of_units
-from ttf.engine.columns import clustered, ends
+from ttf.analyses.declaration import Analysis, unit_block_days
+from ttf.engine.columns import clustered_columns, interval_columns
 from ttf.engine.contract import REASON, count, name, number, table, words
 
 _PERCENT = partial(number, unit="% a year")
@@ -11,14 +11,14 @@ _PERCENT = partial(number, unit="% a year")
 AFR = table(
     "afr",
     "Annual failure rate of all drives, and of each model.",
-    stratum_by=words("Strata", "all, or the column of lives.parquet that groups the drives."),
+    stratum_by=words("Strata", "all, or the column of durations.parquet that groups the drives."),
     stratum=name("Stratum", "Value of that column.", by="stratum_by", sorted=True),
     drives=count("Drives", "Number of drives seen.", unit="drives"),
     drive_days=count("Drive-days", "Days on which a drive was seen, summed over drives.", unit="days"),
     failures=count("Failures", "Drives that failed.", unit="failures"),
     afr=_PERCENT("Annual failure rate", "100 times failures over years of 365 drive-days.", REASON),
-    **ends(_PERCENT, "Garwood's 95% CI of it; without a failure a one-sided bound", REASON),
-    **clustered(_PERCENT),
+    **interval_columns(_PERCENT, "Garwood's 95% CI of it; without a failure a one-sided bound", REASON),
+    **clustered_columns(_PERCENT),
     models=count("Models", "Models among these drives.", unit="models"),
     without_failure=count("Models without a failure", "Models without a failure.", unit="models", n="models"),
 )
@@ -27,9 +27,9 @@ ANALYSIS = Analysis(
     question="How many of a hundred drives of each model fail in a year?",
     theme="time_to_failure",
     rank=5,
-    needs=["lives"],
+    needs=["durations"],
     applies=lambda trace: "annual_failure_rate" in trace.format,
-    settings={"by": lambda trace: trace.format["annual_failure_rate"], "block_days": block_days_of_units},
+    settings={"by": lambda trace: trace.format["annual_failure_rate"], "block_days": unit_block_days},
     tables=[AFR],
     charts={"afr": "afr"},
     main=["afr"],

@@ -6,12 +6,12 @@ import altair as alt
 import polars as pl
 
 from ttf.display.charts.axes import log_axis, log_domain, log_scale
-from ttf.display.charts.encodings import picked, side_notes, tips
-from ttf.display.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw
-from ttf.display.charts.intervals import by_what, draw_bounds, draw_intervals, shown
-from ttf.display.charts.text import labels
+from ttf.display.charts.encodings import pick_columns, side_notes, tooltips
+from ttf.display.charts.figure import Figure, Study, empty_figure, make_chart, make_figure
+from ttf.display.charts.intervals import add_bounds, clustering_note, draw_bounds, draw_intervals
+from ttf.display.charts.text import make_labels
 from ttf.display.charts.theme import ACCENT, FAINT
-from ttf.engine.words import capital, in_words, plural
+from ttf.engine.words import capitalise, plural, stratification_name
 from ttf.records.inputs import Inputs
 
 MOST_ROWS = 20
@@ -21,25 +21,25 @@ def afr(inputs: Inputs, study: Study) -> Figure:
     """Draw the models with the most drive-days: points with intervals, upper bounds for models without a failure."""
     table = inputs["afr"]
     models = table.filter(pl.col("stratum_by") != "all")
-    model_label = in_words(models["stratum_by"].first() or "")
+    model_label = stratification_name(models["stratum_by"].first() or "")
     title = f"Annual failure rate by {model_label}"
     if not models.height:
-        return nothing_to_draw(title, f"no {study.unit} has a known {model_label}")
+        return empty_figure(title, f"no {study.unit} has a known {model_label}")
     largest = models.sort("drive_days", descending=True, maintain_order=True).head(MOST_ROWS)
-    largest = shown(largest).sort("afr", "ci_high", descending=True, maintain_order=True)
-    names = labels(largest["stratum"].to_list())
+    largest = add_bounds(largest).sort("afr", "ci_high", descending=True, maintain_order=True)
+    names = make_labels(largest["stratum"].to_list())
     rows = [_row(row, names[row["stratum"]]) for row in largest.iter_rows(named=True)]
     overall = table.filter(pl.col("afr") > 0, stratum_by="all")["afr"].to_list()
     caption = (
         f"n = {plural(int(largest['drives'].sum()), study.unit)}, {plural(int(largest['failures'].sum()), 'failure')}."
     )
     if largest["failures"].sum():
-        caption += f" {by_what(largest.filter(pl.col('failures') > 0))}"
+        caption += f" {clustering_note(largest.filter(pl.col('failures') > 0))}"
     if (largest["failures"] == 0).any():
         caption += " Triangle: no failure, so a 95% upper bound only."
     if models.height > largest.height:
         caption += f" The {MOST_ROWS} with the most {study.unit}-days; {models.height - largest.height:,} left out."
-    return figure(
+    return make_figure(
         _chart(rows, overall, model_label),
         {"models": rows} | ({"whole": [{"afr": overall[0]}]} if overall else {}),
         study,
@@ -51,10 +51,12 @@ def afr(inputs: Inputs, study: Study) -> Figure:
 
 
 def _row(row: dict, name: str) -> dict:
-    chart_row = {"model": name, "note": plural(row["failures"], "failure")} | picked(row, "drive_days", "failures")
+    chart_row = {"model": name, "note": plural(row["failures"], "failure")} | pick_columns(
+        row, "drive_days", "failures"
+    )
     if not row["failures"]:
         return chart_row | {"bound": row["ci_high"]}
-    return chart_row | picked(row, "afr", "low", "high", "independent")
+    return chart_row | pick_columns(row, "afr", "low", "high", "independent")
 
 
 def _chart(rows: list[dict], overall: list[float], model_label: str) -> alt.LayerChart:
@@ -62,12 +64,12 @@ def _chart(rows: list[dict], overall: list[float], model_label: str) -> alt.Laye
     axis = log_axis(domain, "Annual failure rate (%, logarithmic)")
     x_axis = partial(alt.X, scale=log_scale(domain), axis=axis)
     tooltip = [
-        *tips("model"),
-        *tips(form=",", failures="failures", drive_days="drive-days"),
-        *tips(form=",.3~g", afr="% a year", low="95% from", high="95% to", bound="less than (95%)"),
+        *tooltips("model"),
+        *tooltips(form=",", failures="failures", drive_days="drive-days"),
+        *tooltips(form=",.3~g", afr="% a year", low="95% from", high="95% to", bound="less than (95%)"),
     ]
     order = [row["model"] for row in rows]
-    base = chart_of("models").encode(y=alt.Y("model:N", sort=order, title=capital(model_label)), tooltip=tooltip)
+    base = make_chart("models").encode(y=alt.Y("model:N", sort=order, title=capitalise(model_label)), tooltip=tooltip)
     estimates, bounds = base.transform_filter("isValid(datum.afr)"), base.transform_filter("isValid(datum.bound)")
     layers = [
         draw_intervals(estimates, x_axis("low:Q"), strokeWidth=1.5, color=ACCENT),
@@ -75,7 +77,7 @@ def _chart(rows: list[dict], overall: list[float], model_label: str) -> alt.Laye
         draw_bounds(bounds, "left", x=x_axis("bound:Q")),
     ]
     if overall:
-        layers.insert(0, chart_of("whole").mark_rule(strokeDash=[4, 3], color=FAINT).encode(x=x_axis("afr:Q")))
+        layers.insert(0, make_chart("whole").mark_rule(strokeDash=[4, 3], color=FAINT).encode(x=x_axis("afr:Q")))
     return alt.layer(*layers, side_notes(base, 448, 10.5)).properties(width=440, height=alt.Step(20))
 
 

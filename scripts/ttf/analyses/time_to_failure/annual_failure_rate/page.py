@@ -3,36 +3,36 @@
 import polars as pl
 
 from ttf.analyses.time_to_failure.annual_failure_rate import AFR
-from ttf.display.phrases import of_trace, with_numbers
-from ttf.display.report_tables import WITH_INTERVAL, Shown
+from ttf.display.phrases import fill_numbers, quote_trace_text
+from ttf.display.report_tables import WITH_INTERVAL, PageTable
 from ttf.display.report_trace import MOST_STRATA, Trace
 from ttf.display.section_head import Head, Key
 from ttf.display.trace_numbers import Numbers
 from ttf.engine import words
 
 
-def tables(trace: Trace) -> dict[str, Shown]:
+def tables(trace: Trace) -> dict[str, PageTable]:
     afr = trace.table("afr").sort(pl.col("stratum_by") != "all", -pl.col("drive_days"), "stratum").head(1 + MOST_STRATA)
     columns = dict.fromkeys(("stratum", "drives", "drive_days", "failures", "afr")) | {"afr": WITH_INTERVAL}
-    return {"afr": Shown(afr, columns, AFR)}
+    return {"afr": PageTable(afr, columns, AFR)}
 
 
-@with_numbers
+@fill_numbers
 def head(trace: Trace, m: Numbers) -> Head | None:
     """Return the rate of all drives, and of the models with the lowest and the highest rate, if they are known."""
     if not m.has("afr.afr"):
         return None
-    unit = trace.about["unit"]
+    unit = trace.info["unit"]
     failures = "[afr.failures failure]"
     keys = [Key("Annual failure rate", "[afr.afr]%", f"{m.interval('afr.ci_{}')}; {failures}")]
     for extreme in ("lowest", "highest") if m.has("afr.highest.afr") else ():
-        name = of_trace(m[f"afr.{extreme}.model"], 24)
-        keys.append(Key(f"{words.capital(extreme)}, {name}", f"[afr.{extreme}.afr]%", _interval_text(m, extreme)))
+        name = quote_trace_text(m[f"afr.{extreme}.model"], 24)
+        keys.append(Key(f"{words.capitalise(extreme)}, {name}", f"[afr.{extreme}.afr]%", _interval_text(m, extreme)))
     rate_text, count_text = "[afr.afr]%", f"by {failures}"
     if not m["afr.failures"]:
         rate_text, count_text = "Fewer than [afr.ci_high]%", "by none"
     return Head(
-        claim=f"{rate_text} of {words.many(unit)} fail in a year, {count_text} in [afr.drive_days] {unit}-days",
+        claim=f"{rate_text} of {words.plural_noun(unit)} fail in a year, {count_text} in [afr.drive_days] {unit}-days",
         charts=("afr",),
         keys=tuple(keys),
         details="rates by model, survival, hazard by age",

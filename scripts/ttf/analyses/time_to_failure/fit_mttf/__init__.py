@@ -1,6 +1,6 @@
 """How long until a failure, and what is the mean time to failure?"""
 
-from ttf.analyses.declaration import Analysis, block_days_of_units
+from ttf.analyses.declaration import Analysis, unit_block_days
 from ttf.engine import columns
 from ttf.engine.columns import COUNTED, STRATUM
 from ttf.engine.contract import REASON, count, number, parquet, seconds, share, table, truth, whole_seconds, words
@@ -20,9 +20,9 @@ SURVIVAL_CURVES = parquet("survival_curves", "A step, not thinned.", "tables/sur
 SURVIVAL_AT = table(
     "survival_at",
     "The share of all units without failure at an age, from the curve before thinning.",
-    "lives",
+    "durations",
     time_s=whole_seconds("Age", "A minute, an hour, a day, a year, up to the end of the curve."),
-    n=count("n", "Units at risk.", unit="lives"),
+    n=count("n", "Units at risk.", unit="durations"),
     **{name: columns.CURVES[name] for name in ("survival", "ci_low", "ci_high")},
     **columns.CLUSTERED,
 )
@@ -30,21 +30,21 @@ SURVIVAL_SUMMARY = table("survival_summary", "Survival summary of a stratum.", *
 SURVIVAL_STEPS = table(
     "survival_steps",
     "A second at which the survival curve of all units drops by more than 5 points, or its largest step.",
-    "lives",
+    "durations",
     time_s=whole_seconds("Time", "Age at the step."),
-    failures=count("Failures", "Failures at that second.", unit="lives"),
-    time_limits=count("of them time limits", "Failures whose status names a time limit.", unit="lives"),
+    failures=count("Failures", "Failures at that second.", unit="durations"),
+    time_limits=count("of them time limits", "Failures whose status names a time limit.", unit="durations"),
     timeout_share=share("Time limits", "Share of these failures that are time limits.", n="failures"),
     drop=share("Step", "Drop of the curve.", n="failures"),
     survival=share("Without failure", "Survival after the step."),
 )
-LIVES_SUMMARY = table(
-    "lives_summary",
+DURATIONS_SUMMARY = table(
+    "durations_summary",
     "All units at risk of a component trace, with times to repair if recorded.",
-    units=count("Units", "Units that were at risk.", unit="units", n="lives"),
-    lives=count("At risk", "Periods at risk.", unit="lives"),
-    failures=count("Failures", "Periods that ended in failure.", unit="failures", n="lives"),
-    exposure_s=whole_seconds("Time at risk", "Sum of the periods.", n="lives"),
+    units=count("Units", "Units that were at risk.", unit="units", n="durations"),
+    durations=count("At risk", "Periods at risk.", unit="durations"),
+    failures=count("Failures", "Periods that ended in failure.", unit="failures", n="durations"),
+    exposure_s=whole_seconds("Time at risk", "Sum of the periods.", n="durations"),
     from_s=whole_seconds("From", "First moment, on the clock of the trace.", _NO_TIMES),
     to_s=whole_seconds("To", "Last moment.", _NO_TIMES),
     days=count("Days", "From the first moment to the last, rounded up.", _NO_TIMES, "days"),
@@ -73,8 +73,8 @@ FAILURES_WITHOUT_END = table(
     "Range of a stratum's mean time to failure that failures without a recorded end allow.",
     stratum_by=STRATUM["stratum_by"],
     stratum=STRATUM["stratum"],
-    failures=count("Failures", "Units at risk that ended in failure.", unit="lives"),
-    without_end=count("without end", "Failures of unknown duration.", unit="lives"),
+    failures=count("Failures", "Units at risk that ended in failure.", unit="durations"),
+    without_end=count("without end", "Failures of unknown duration.", unit="durations"),
     share_without_end=share("Share without end", "Failures without a recorded end over failures.", REASON),
     mttf_s=seconds("Mean time to failure", "Time at risk over failures with an end.", REASON),
     mttf_low_s=seconds("At least", "If failures without an end had occurred at once.", REASON),
@@ -118,17 +118,17 @@ ANALYSIS = Analysis(
     question="How long until a failure, and what is the mean time to failure?",
     theme="time_to_failure",
     rank=10,
-    needs=["lives"],
+    needs=["durations"],
     uses=["jobs"],
     settings={
         "max_steps": "survival/max_steps",
         "strata": lambda trace: trace.strata,
         "causes": lambda trace: trace.causes,
-        "block_days": block_days_of_units,
+        "block_days": unit_block_days,
     },
     tables=(
         *(SURVIVAL, SURVIVAL_AT, SURVIVAL_SUMMARY, SURVIVAL_STEPS, MTTF, FAILURES_WITHOUT_END, LIFETIME_MODELS),
-        *(LIVES_SUMMARY, FAR_GROUPS),
+        *(DURATIONS_SUMMARY, FAR_GROUPS),
         SURVIVAL_CURVES,
     ),
     charts=charts,

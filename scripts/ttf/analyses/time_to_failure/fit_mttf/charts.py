@@ -12,21 +12,29 @@ from ttf.display.charts.axes import (
     log_axis,
     log_domain,
     log_scale,
-    log_time,
-    on_log_time,
+    log_time_channel,
+    log_time_position,
     percent_axis,
     time_axis,
     time_domain,
 )
-from ttf.display.charts.encodings import coloured, picked, side_notes, tips
-from ttf.display.charts.figure import Figure, Study, chart_of, figure, fitted, nothing_to_draw, one_for_all
-from ttf.display.charts.intervals import by_what, draw_estimates, draw_lower_bounds, shown
-from ttf.display.charts.steps import CLUSTERED, bands, step_curves, step_rows
-from ttf.display.charts.text import HOUR_S, labels
+from ttf.display.charts.encodings import colour_by, pick_columns, side_notes, tooltips
+from ttf.display.charts.figure import (
+    Figure,
+    Study,
+    empty_figure,
+    fit_width,
+    has_single_stratum,
+    make_chart,
+    make_figure,
+)
+from ttf.display.charts.intervals import add_bounds, clustering_note, draw_estimates, draw_lower_bounds
+from ttf.display.charts.steps import CLUSTERED, choose_bands, step_curves, step_rows
+from ttf.display.charts.text import HOUR_S, make_labels
 from ttf.display.charts.theme import ACCENT, CATEGORY_COLOURS, FAILURE, FAINT, INK, ORDER_COLOURS
 from ttf.engine.columns import GAP
-from ttf.engine.words import capital, duration, in_words, listed, plural, share
-from ttf.stats.durations.survival import thin
+from ttf.engine.words import capitalise, duration, join_list, plural, share, stratification_name
+from ttf.stats.durations.survival import thin_curves
 
 MOST_STRATA = 6
 MOST_STEPS = 160  # of one curve: a step every four pixels
@@ -49,21 +57,21 @@ def still_running(inputs: Mapping[str, pl.DataFrame], study: Study) -> Figure:
     all_units = {"event": "failure", "stratum_by": "all"}
     curve = inputs["survival"].filter(pl.col("survival").is_not_null(), **all_units)
     status = "in service" if study.unit in COMPONENTS else "still running"
-    title = AFTER_REPAIR if study.life == GAP else f"{capital(study.units)} {status} without failure"
+    title = AFTER_REPAIR if study.subject == GAP else f"{capitalise(study.units)} {status} without failure"
     mttf = inputs["mttf"].filter(confidence=0.95, **all_units)
     if not curve.height or not mttf["events"].sum():
-        return nothing_to_draw(title, f"no {study.unit} failed at a known time")
+        return empty_figure(title, f"no {study.unit} failed at a known time")
     n, events, mean = mttf.select("n", "events", "mttf_s").row(0)
     if mean is None:
-        return nothing_to_draw(title, f"every {study.unit} ended as it began")
-    limits, _ = bands(curve, study.lives)
+        return empty_figure(title, f"every {study.unit} ended as it began")
+    limits, _ = choose_bands(curve, study.durations)
     # Keep both ends of large steps exact.
     is_step = pl.col("time_s").is_in(inputs["survival_steps"]["time_s"].implode())
-    thinned = thin(curve, MOST_STEPS // 2 if study.narrow else MOST_STEPS)
+    thinned = thin_curves(curve, MOST_STEPS // 2 if study.narrow else MOST_STEPS)
     shown_curve = pl.concat([thinned, curve.filter(is_step | is_step.shift(-1))]).unique("time_s").sort("time_s")
     rows = _rows(shown_curve, {"all": "all"}, limits)
     first_visible = curve.filter(pl.col("survival") < 1 - VISIBLE_SHARE)["time_s"].min()
-    domain = time_domain([on_log_time(first_visible or 0), max(row["x"] for row in rows)])
+    domain = time_domain([log_time_position(first_visible or 0), max(row["x"] for row in rows)])
     age_points = _age_points(inputs["survival_at"], mean, domain[0])
     line_label = _line_label(mean, domain[1], rows[-1]["v"])
     # Extend the axis so that labels to the right of their points fit.
@@ -82,13 +90,13 @@ def still_running(inputs: Mapping[str, pl.DataFrame], study: Study) -> Figure:
     band = f"95% CI clustered by {' or '.join(cluster_names)}" if cluster_names else "95% CI if independent"
     point_words = ", ".join(point["label"] for point in age_points)
     alt_text = f"{title}: a falling step curve on a logarithmic time axis, {point_words}; dashed, a constant rate with "
-    return figure(
-        fitted(_running_layers(domain, study), study, 270),
+    return make_figure(
+        fit_width(_running_layers(domain, study), study, 270),
         {"steps": rows, "constant": constant, "spots": age_points, "limits": limit_points, "name": [line_label]},
         study,
         title=title,
-        subtitle=f"Kaplan–Meier estimate, {band}; {study.lives} that ended otherwise are censored",
-        caption=f"n = {plural(n, study.life)}, {plural(events, 'failure')}",
+        subtitle=f"Kaplan–Meier estimate, {band}; {study.durations} that ended otherwise are censored",
+        caption=f"n = {plural(n, study.subject)}, {plural(events, 'failure')}",
         alt_text=f"{alt_text}a mean time to failure of {duration(mean)}.",
     )
 
@@ -120,13 +128,13 @@ def _line_label(mean: float, axis_end: float, last_survival: float) -> dict:
 
 def _running_layers(domain: list[float], study: Study) -> alt.LayerChart:
     time = "Time in service" if study.unit in COMPONENTS else "Run time"
-    time = "Time up" if study.life == GAP else time
+    time = "Time up" if study.subject == GAP else time
     x = alt.X("x:Q", scale=log_scale(domain), axis=time_axis(f"{time} (logarithmic)", grid=False))
     y = alt.Y("v:Q", scale=alt.Scale(domain=[0, 1]), axis=percent_axis(values=[0, 0.25, 0.5, 0.75, 1]))
     curve, constant, points, limits, line_label = (
-        chart_of(data).encode(x=x, y=y) for data in ("steps", "constant", "spots", "limits", "name")
+        make_chart(data).encode(x=x, y=y) for data in ("steps", "constant", "spots", "limits", "name")
     )
-    band = chart_of("steps").transform_filter("isValid(datum.l) && isValid(datum.h)")
+    band = make_chart("steps").transform_filter("isValid(datum.l) && isValid(datum.h)")
     band = band.mark_area(interpolate="step-after", opacity=0.18, color=FAILURE, line=False, clip=True)
     bold = {"fontSize": 12, "fontWeight": "bold", "color": INK}
     plain = {"fontSize": 12, "color": FAINT, "align": "right"}
@@ -148,26 +156,26 @@ def _running_layers(domain: list[float], study: Study) -> alt.LayerChart:
 def survival_by_stratum(inputs: Mapping[str, pl.DataFrame], study: Study, stratum_by: str) -> Figure:
     """Draw survival by age for the strata with the most units."""
     curves, summary = inputs["survival"], inputs["survival_summary"].filter(event="failure")
-    stratum_words = in_words(stratum_by)
-    title = f"{capital(study.units)} without failure by {stratum_words}"
+    stratum_words = stratification_name(stratum_by)
+    title = f"{capitalise(study.units)} without failure by {stratum_words}"
     strata = summary.filter(pl.col("n") > 0, stratum_by=stratum_by)
     if not strata.height:
-        return nothing_to_draw(title, f"no {study.unit} has a known {stratum_words} and duration")
-    if one_for_all(summary, stratum_by):
-        return nothing_to_draw(title, f"all {study.units} have one {stratum_words}")
+        return empty_figure(title, f"no {study.unit} has a known {stratum_words} and duration")
+    if has_single_stratum(summary, stratum_by):
+        return empty_figure(title, f"all {study.units} have one {stratum_words}")
     if not strata["events"].sum():
-        return nothing_to_draw(title, f"no {study.unit} failed at a known time")
+        return empty_figure(title, f"no {study.unit} failed at a known time")
     shown_strata = strata.sort("n", descending=True, maintain_order=True).head(MOST_STRATA)["stratum"]
     is_shown = pl.col("stratum").is_in(shown_strata.implode())
     shown_summary = strata.filter(is_shown)
-    names = labels(shown_summary["stratum"].to_list())
+    names = make_labels(shown_summary["stratum"].to_list())
     if stratum_by == "gpu_count":
         names = {gpus: plural(int(gpus), study.size) for gpus in names}
     shown_curves = curves.filter(is_shown & pl.col("survival").is_not_null(), event="failure", stratum_by=stratum_by)
     labelled_rows = shown_summary.iter_rows(named=True)
     legend = {row["stratum"]: f"{names[row['stratum']]} (n = {row['n']:,})" for row in labelled_rows}
-    limits, bands_note = bands(shown_curves, study.units)
-    rows = _rows(thin(shown_curves, min(MOST_STEPS, MOST_ROWS // shown_summary.height)), legend, limits)
+    limits, bands_note = choose_bands(shown_curves, study.units)
+    rows = _rows(thin_curves(shown_curves, min(MOST_STEPS, MOST_ROWS // shown_summary.height)), legend, limits)
     n, failures = shown_summary["n"].sum(), shown_summary["events"].sum()
     caption = f"n = {plural(n, study.unit)}, {plural(failures, 'failure')}. {bands_note}"
     if (excluded := strata.filter(~is_shown)).height:
@@ -175,7 +183,7 @@ def survival_by_stratum(inputs: Mapping[str, pl.DataFrame], study: Study, stratu
             f" The {MOST_STRATA} with the most {study.units}; {plural(excluded.height, 'stratum')} left out, with "
             f"{excluded['n'].sum():,} ({_excluded_words(stratum_by, excluded['stratum'].to_list())})."
         )
-    return figure(
+    return make_figure(
         _chart(rows, list(legend.values()), stratum_by, study),
         {"steps": rows},
         study,
@@ -187,10 +195,10 @@ def survival_by_stratum(inputs: Mapping[str, pl.DataFrame], study: Study, stratu
 
 
 def _excluded_words(stratum_by: str, strata: Sequence[str], limit: int = 8) -> str:
-    names = [f"{int(s):,}" for s in strata] if stratum_by == "gpu_count" else list(labels(strata).values())
+    names = [f"{int(s):,}" for s in strata] if stratum_by == "gpu_count" else list(make_labels(strata).values())
     unit = " GPUs" if stratum_by == "gpu_count" else ""
     if len(names) <= limit:
-        return listed(names) + unit
+        return join_list(names) + unit
     return f"{', '.join(names[:limit])}{unit} and {len(names) - limit:,} more"
 
 
@@ -199,7 +207,7 @@ def _rows(curve: pl.DataFrame, legend: dict[str, str], limits: Mapping[str, str]
     for (stratum,), stratum_curve in curve.group_by("stratum", maintain_order=True):
         if stratum_curve["survival"].first() < 1:
             # Start at 1 at 0 s, so that failures at 0 s are visible.
-            rows.append({"s": legend[stratum], "x": on_log_time(0), "v": 1})
+            rows.append({"s": legend[stratum], "x": log_time_position(0), "v": 1})
         rows += step_rows(stratum_curve, legend[stratum], "survival", 1, TOOLTIPS, limits)
     return rows
 
@@ -209,33 +217,37 @@ def _chart(rows: list[dict], names: list[str], stratum_by: str, study: Study) ->
     # Spread few strata over the ordered palette, so that neighbours are distinguishable.
     step = (len(palette) - 1) / max(1, len(names) - 1) if stratum_by == "gpu_count" else 1
     colours = [palette[round(index * step)] for index in range(len(names))]
-    legend = {"title": capital(in_words(stratum_by)), "orient": "bottom", "columns": 3}
+    legend = {"title": capitalise(stratification_name(stratum_by)), "orient": "bottom", "columns": 3}
     legend |= {"symbolType": "stroke", "symbolOpacity": 1}
-    colour = coloured("s", dict(zip(names, colours, strict=True)), ordered=True, **legend)
-    x = log_time([row["x"] for row in rows], "Run time (logarithmic)")
+    colour = colour_by("s", dict(zip(names, colours, strict=True)), ordered=True, **legend)
+    x = log_time_channel([row["x"] for row in rows], "Run time (logarithmic)")
     share = alt.Scale(domain=[0, 1])
-    base = chart_of("steps").encode(x=x, color=colour)
+    base = make_chart("steps").encode(x=x, color=colour)
     axis = percent_axis("Without failure")
-    return fitted(step_curves(base, share, axis, in_words(stratum_by), "without failure", study.units), study, 380)
+    return fit_width(
+        step_curves(base, share, axis, stratification_name(stratum_by), "without failure", study.units), study, 380
+    )
 
 
 def mttf_by_stratum(inputs: Mapping[str, pl.DataFrame], study: Study, stratum_by: str) -> Figure:
-    title = f"Mean time to failure by {in_words(stratum_by)}"
+    title = f"Mean time to failure by {stratification_name(stratum_by)}"
     mttf = inputs["mttf"].filter(event="failure")
     stratum_mttf = mttf.filter(pl.col("n") > 0, stratum_by=stratum_by)
     strata = _strata_in_hours(stratum_mttf.filter(pl.col("ci_low_s") > 0))
     if not strata:
-        return nothing_to_draw(title, f"no {study.unit} with a known {in_words(stratum_by)} has run for a known time")
-    if one_for_all(mttf, stratum_by):
-        return nothing_to_draw(title, f"all at risk have one {in_words(stratum_by)}")
+        return empty_figure(
+            title, f"no {study.unit} with a known {stratification_name(stratum_by)} has run for a known time"
+        )
+    if has_single_stratum(mttf, stratum_by):
+        return empty_figure(title, f"all at risk have one {stratification_name(stratum_by)}")
     shown_strata = {row["stratum"] for row in sorted(strata, key=lambda row: -row["n"])[:MOST_ROWS_OF_MTTF]}
     shown_rows = [row for row in strata if row["stratum"] in shown_strata]
-    names = labels([row["stratum"] for row in shown_rows])
+    names = make_labels([row["stratum"] for row in shown_rows])
     rows = [_stratum_cells(row, names[row["stratum"]]) for row in shown_rows]
     overall = mttf.filter(pl.col("mttf_s").is_not_null(), stratum_by="all")["mttf_s"].head(1).to_list()
     n, failures = sum(row["n"] for row in shown_rows), sum(row["events"] for row in shown_rows)
-    note = by_what(shown(stratum_mttf.filter(pl.col("events") > 0), "_s"))
-    caption = f"n = {plural(n, study.life)}, {plural(failures, 'failure')}. {note}"
+    note = clustering_note(add_bounds(stratum_mttf.filter(pl.col("events") > 0), "_s"))
+    caption = f"n = {plural(n, study.subject)}, {plural(failures, 'failure')}. {note}"
     if any(row["events"] == 0 for row in shown_rows):
         caption += " Triangle: no failure, so a 95% lower bound only."
     if len(strata) > len(shown_rows):
@@ -244,8 +256,9 @@ def mttf_by_stratum(inputs: Mapping[str, pl.DataFrame], study: Study, stratum_by
         caption += f" {plural(n_without, 'stratum')} without exposure left out."
     n_all = mttf.filter(stratum_by="all")["n"].max() or 0
     if overall and (unknown := n_all - stratum_mttf.filter(confidence=0.95)["n"].sum()):
-        caption += f" The whole trace includes {plural(unknown, study.life)} without a known {in_words(stratum_by)}."
-    return figure(
+        unknown_units, level = plural(unknown, study.subject), stratification_name(stratum_by)
+        caption += f" The whole trace includes {unknown_units} without a known {level}."
+    return make_figure(
         _mttf_rows(rows, overall, stratum_by),
         {"strata": rows} | ({"whole": [{"mean": overall[0] / HOUR_S}]} if overall else {}),
         study,
@@ -258,16 +271,16 @@ def mttf_by_stratum(inputs: Mapping[str, pl.DataFrame], study: Study, stratum_by
 
 def _strata_in_hours(mttf: pl.DataFrame) -> list[dict]:
     hour_columns = [pl.col("low", "high") / HOUR_S, (pl.col("mttf_s") / HOUR_S).alias("mttf")]
-    wide, narrow = (shown(mttf.filter(confidence=level), "_s").with_columns(hour_columns) for level in (0.95, 0.9))
+    wide, narrow = (add_bounds(mttf.filter(confidence=level), "_s").with_columns(hour_columns) for level in (0.95, 0.9))
     return wide.join(narrow, on="stratum", suffix="_90", maintain_order="left").to_dicts()
 
 
 def _stratum_cells(row: dict, name: str) -> dict:
     cells = {"stratum": name, "note": plural(row["events"], "failure")}
-    cells |= picked(row, "n", failures="events", low95="low")
+    cells |= pick_columns(row, "n", failures="events", low95="low")
     if row["events"] == 0:
         return cells
-    return cells | picked(row, "mttf", "independent", high95="high", low90="low_90", high90="high_90")
+    return cells | pick_columns(row, "mttf", "independent", high95="high", low90="low_90", high90="high_90")
 
 
 def _mttf_rows(rows: list[dict], overall: list[float], stratum_by: str) -> alt.LayerChart:
@@ -275,21 +288,23 @@ def _mttf_rows(rows: list[dict], overall: list[float], stratum_by: str) -> alt.L
     domain = log_domain([*limits, *(mean / HOUR_S for mean in overall)], 1.5, 1.5)
     axis = log_axis(domain, "Mean time to failure (hours, logarithmic)")
     x_axis = partial(alt.X, scale=log_scale(domain), axis=axis)
-    stratum = alt.Y("stratum:N", sort=[row["stratum"] for row in rows], title=capital(in_words(stratum_by)))
+    stratum = alt.Y(
+        "stratum:N", sort=[row["stratum"] for row in rows], title=capitalise(stratification_name(stratum_by))
+    )
     tooltip = [
-        *tips("stratum"),
-        *tips(form=",", n="lives"),
-        *tips("failures", form=","),
-        *tips(form=",.1f", mttf="mean time to failure (h)", low90="90% from (h)", high90="90% to (h)"),
-        *tips(form=",.1f", low95="95% from (h)", high95="95% to (h)"),
+        *tooltips("stratum"),
+        *tooltips(form=",", n="durations"),
+        *tooltips("failures", form=","),
+        *tooltips(form=",.1f", mttf="mean time to failure (h)", low90="90% from (h)", high90="90% to (h)"),
+        *tooltips(form=",.1f", low95="95% from (h)", high95="95% to (h)"),
     ]
-    base = chart_of("strata").encode(tooltip=tooltip, y=stratum)
+    base = make_chart("strata").encode(tooltip=tooltip, y=stratum)
     layers = draw_estimates(base.transform_filter("isValid(datum.mttf)"), x_axis, size=60, color=ACCENT)
     if any("mttf" not in row for row in rows):
         layers += draw_lower_bounds(base.transform_filter("!isValid(datum.mttf)"), x_axis("low95:Q"), size=80)
     if overall:
-        line = chart_of("whole").mark_rule(strokeDash=[4, 3], color=FAINT)
-        layers.insert(0, line.encode(x=x_axis("mean:Q"), tooltip=tips(form=",.1f", mean="whole trace (h)")))
+        line = make_chart("whole").mark_rule(strokeDash=[4, 3], color=FAINT)
+        layers.insert(0, line.encode(x=x_axis("mean:Q"), tooltip=tooltips(form=",.1f", mean="whole trace (h)")))
     layers.append(side_notes(base, 448, 10.5))
     return alt.layer(*layers).properties(width=440, height=alt.Step(30 if len(rows) <= MOST_WIDE else 20))
 

@@ -4,9 +4,9 @@ import polars as pl
 
 from ttf.analyses.time_to_failure.fit_mttf import (
     AGES,
+    DURATIONS_SUMMARY,
     FAILURES_WITHOUT_END,
     FAR_GROUPS,
-    LIVES_SUMMARY,
     STEP,
     SURVIVAL_AT,
     SURVIVAL_STEPS,
@@ -14,33 +14,33 @@ from ttf.analyses.time_to_failure.fit_mttf import (
 from ttf.analyses.time_to_failure.fit_mttf.lifetimes import lifetime_models
 from ttf.display.metrics import FEWEST_FAILURES
 from ttf.records.clusters import CLUSTER_COLUMNS, DAY_S
+from ttf.records.durations import find_strata, select_cause
 from ttf.records.inputs import Inputs
-from ttf.records.jobs import Frame, at_time_limit, observed_s
-from ttf.records.lives import by_cause, strata_in
+from ttf.records.jobs import Frame, is_at_time_limit, observed_s
 from ttf.stats.durations.mttf import mean_time_to_failure
-from ttf.stats.durations.strata import ALL, CountedLives, alike, by_stratum
-from ttf.stats.durations.survival import survival_blocks, thin
+from ttf.stats.durations.strata import ALL, CountedDurations, sum_by_stratum, sum_equal_durations
+from ttf.stats.durations.survival import survival_blocks, thin_curves
 
 # If the intervals of two groups' mean times to failure differ by this factor, one mean does not describe both.
 FAR_APART = 5
 YEAR_S = 365 * DAY_S
 JOBS = ("outcome", "status_raw", "runtime_s", "start_s", "trace_end_s")
-LIVES = ("start_s", "duration_s", "duration_max_s", "event", "gpu_milli", "nodes", *CLUSTER_COLUMNS)
+DURATIONS = ("start_s", "duration_s", "duration_max_s", "event", "gpu_milli", "nodes", *CLUSTER_COLUMNS)
 
 
 def compute(inputs: Inputs) -> Iterator[tuple]:
     settings = inputs.settings
-    lives = inputs.scan("lives", [*LIVES, *CLUSTER_COLUMNS, *settings.strata, *settings.causes])
-    strata = strata_in(lives, settings.strata)
+    durations = inputs.scan("durations", [*DURATIONS, *CLUSTER_COLUMNS, *settings.strata, *settings.causes])
+    strata = find_strata(durations, settings.strata)
     # Failure of any kind first, then each cause that the trace distinguishes.
-    events = {"failure": lives} | {cause: by_cause(lives, cause) for cause in settings.causes}
-    counts = {event: CountedLives(rows, [event]) for event, rows in events.items()}
+    events = {"failure": durations} | {cause: select_cause(durations, cause) for cause in settings.causes}
+    counts = {event: CountedDurations(rows, [event]) for event, rows in events.items()}
     thinned, summaries, total_curves = [], [], []
 
     def iterate_curves() -> Iterator[pl.DataFrame]:
         for event, rows in counts.items():
             for curves, summary in survival_blocks(rows, event, strata):
-                thinned.append(thin(curves, settings.max_steps))
+                thinned.append(thin_curves(curves, settings.max_steps))
                 summaries.append(summary)
                 total_curves.append(curves.filter(event="failure", stratum_by="all"))
                 yield curves
@@ -56,35 +56,36 @@ def compute(inputs: Inputs) -> Iterator[tuple]:
     days = settings.block_days
     mttf = pl.concat([mean_time_to_failure(rows, event, strata, block_days=days) for event, rows in events.items()])
     yield "mttf", mttf
-    summary = LIVES_SUMMARY.frame([]) if "jobs" in inputs else summarise_lives(inputs.scan("lives"))
-    yield "lives_summary", summary
+    summary = DURATIONS_SUMMARY.frame([]) if "jobs" in inputs else summarise_durations(inputs.scan("durations"))
+    yield "durations_summary", summary
     # Units that fail only once: the mean over all may describe no group of them.
-    fails_once = summary.filter(pl.col("units") == pl.col("lives")).height
+    fails_once = summary.filter(pl.col("units") == pl.col("durations")).height
     yield "far_groups", far_groups(mttf, pl.concat(thinned), settings.strata[:1] if fails_once else [])
-    yield "failures_without_end", failures_without_end(lives, "failure", strata)
+    yield "failures_without_end", failures_without_end(durations, "failure", strata)
     yield "lifetime_models", pl.concat([lifetime_models(rows, event, strata) for event, rows in counts.items()])
 
 
-def summarise_lives(lives: pl.LazyFrame) -> pl.DataFrame:
-    """Return the row of LIVES_SUMMARY. lives: unit_id, event, duration_s; start_s, end_s and repair_s if recorded."""
-    names = lives.collect_schema().names()
+def summarise_durations(durations: pl.LazyFrame) -> pl.DataFrame:
+    """Return the row of DURATIONS_SUMMARY. durations: unit_id, event, duration_s; start_s, end_s and repair_s if
+    recorded."""
+    names = durations.collect_schema().names()
     sums = {
         "units": pl.col("unit_id").n_unique(),
-        "lives": pl.len(),
+        "durations": pl.len(),
         "failures": (pl.col("event") == "failure").sum(),
         "exposure_s": pl.col("duration_s").sum(),
     }
     if "start_s" in names:
         ends = pl.col("end_s") if "end_s" in names else pl.col("start_s") + pl.col("duration_s")
         sums |= {"from_s": pl.col("start_s").min(), "to_s": ends.max()}
-    row = lives.select(**sums).collect(engine="streaming").row(0, named=True)
+    row = durations.select(**sums).collect(engine="streaming").row(0, named=True)
     if None not in (row.get("from_s"), row.get("to_s")):
         row["days"] = -(-(row["to_s"] - row["from_s"]) // DAY_S)
-    repairs = lives.select("repair_s").collect()["repair_s"].drop_nulls() if "repair_s" in names else pl.Series()
+    repairs = durations.select("repair_s").collect()["repair_s"].drop_nulls() if "repair_s" in names else pl.Series()
     if repairs.len():
         row["repair_mean_s"] = repairs.sum() / repairs.len()
         row |= {"repair_median_s": repairs.median(), "repair_p90_s": repairs.quantile(0.9, "linear")}
-    return LIVES_SUMMARY.frame([row | {"repairs": repairs.len()}])
+    return DURATIONS_SUMMARY.frame([row | {"repairs": repairs.len()}])
 
 
 def far_groups(mttf: pl.DataFrame, survival: pl.DataFrame, strata: Sequence[str]) -> pl.DataFrame:
@@ -127,7 +128,7 @@ def survival_steps(curve: pl.DataFrame, jobs: Frame | None) -> pl.DataFrame:
     steps = steps.filter((pl.col("drop") > STEP) | (pl.int_range(pl.len()) == pl.col("drop").arg_max()))
     limits = steps.select("time_s", time_limits=pl.lit(0, pl.Int64))
     if jobs is not None:
-        failures = jobs.lazy().filter((pl.col("outcome") == "failure") & at_time_limit("status_raw"))
+        failures = jobs.lazy().filter((pl.col("outcome") == "failure") & is_at_time_limit("status_raw"))
         limit_counts = failures.group_by(time_s=observed_s()).agg(time_limits=pl.len().cast(pl.Int64))
         limits = limits.select("time_s").lazy().join(limit_counts, on="time_s", how="left").collect(engine="streaming")
     steps = steps.join(limits, on="time_s", how="left").with_columns(pl.col("time_limits").fill_null(0))
@@ -135,10 +136,10 @@ def survival_steps(curve: pl.DataFrame, jobs: Frame | None) -> pl.DataFrame:
     return SURVIVAL_STEPS.typed(steps.sort("time_s"))
 
 
-def failures_without_end(lives: Frame, event: str, strata: Sequence[str]) -> pl.DataFrame:
+def failures_without_end(durations: Frame, event: str, strata: Sequence[str]) -> pl.DataFrame:
     """Return the effect of failures without a recorded end on the mean time to failure, by stratum.
 
-    lives: duration_s, event, duration_max_s (Int64 s from the start to the trace's end) and the strata's columns.
+    durations: duration_s, event, duration_max_s (Int64 s from the start to the trace's end) and the strata's columns.
     event: value of the column event. strata: columns, or `all`; errors: see `by_stratum`.
 
     Returns FAILURES_WITHOUT_END. failures: durations that the event ended; without_end: those of unknown duration.
@@ -154,10 +155,10 @@ def failures_without_end(lives: Frame, event: str, strata: Sequence[str]) -> pl.
         "exposure_s": pl.col("duration_s").cast(pl.Int64).sum(),
         "longest_s": pl.col("duration_max_s").cast(pl.Int64).filter(is_unrecorded).sum(),
     }
-    group_sums = alike(lives, [name for name in strata if name != ALL], **sum_exprs)
+    group_sums = sum_equal_durations(durations, [name for name in strata if name != ALL], **sum_exprs)
     rows = []
     for stratum_by in strata:
-        sums = by_stratum(group_sums, stratum_by, **{name: pl.col(name).sum() for name in sum_exprs})
+        sums = sum_by_stratum(group_sums, stratum_by, **{name: pl.col(name).sum() for name in sum_exprs})
         for stratum, *stratum_sums in sums.with_columns(pl.col("stratum").cast(pl.String)).iter_rows():
             rows.append({"stratum_by": stratum_by, "stratum": stratum, **_bounds_cells(*stratum_sums, event)})
     return FAILURES_WITHOUT_END.frame(rows)

@@ -44,10 +44,10 @@ class Points:
         return float((self.panels * np.abs(last).sum(axis=1)).sum())
 
 
-def condense(log_times: np.ndarray, lives: np.ndarray, width: float) -> Points:
+def condense(log_times: np.ndarray, durations: np.ndarray, width: float) -> Points:
     """Return the points for sums over durations: the times, or if these are many, the Chebyshev nodes of panels.
 
-    log_times: float array (n,), ascending. lives: number of durations at each. width: of a panel, on the log scale.
+    log_times: float array (n,), ascending. durations: number of durations at each. width: of a panel, on the log scale.
     A function of log time that is smooth over a panel is the sum of its first 16 Chebyshev polynomials there, up to
     rounding (Trefethen 2013, chapter 8). So its sum over a million times is a sum over a few hundred nodes.
     """
@@ -55,24 +55,24 @@ def condense(log_times: np.ndarray, lives: np.ndarray, width: float) -> Points:
         span = float(log_times[-1] - log_times[0])
         panels = max(1, math.ceil(span / width))
         if panels * NODES < log_times.size:
-            return _interpolate(log_times, lives, panels, span / panels)
-    return Points(log_times, lives)
+            return _interpolate(log_times, durations, panels, span / panels)
+    return Points(log_times, durations)
 
 
-def _interpolate(log_times: np.ndarray, lives: np.ndarray, panels: int, width: float) -> Points:
+def _interpolate(log_times: np.ndarray, durations: np.ndarray, panels: int, width: float) -> Points:
     position = (log_times - log_times[0]) / width
     panel = np.minimum(position.astype(np.int64), panels - 1)
     t = 2 * (position - panel) - 1
     # The sum of T_j(t) over the durations of each panel, by the recurrence of the polynomials.
-    previous, current = lives * t, lives
+    previous, current = durations * t, durations
     moments = np.empty((NODES, panels))
     for degree in range(NODES):
         moments[degree] = np.bincount(panel, weights=current, minlength=panels)
         previous, current = current, 2 * t * current - previous
-    has_lives = moments[0] > 0
-    weights = np.einsum("jp,jk->pk", moments[:, has_lives], _COEFFICIENTS)
-    nodes = log_times[0] + width * (np.flatnonzero(has_lives)[:, None] + (np.cos(_ANGLES) + 1) / 2)
-    return Points(nodes.ravel(), weights.ravel(), moments[0][has_lives])
+    has_durations = moments[0] > 0
+    weights = np.einsum("jp,jk->pk", moments[:, has_durations], _COEFFICIENTS)
+    nodes = log_times[0] + width * (np.flatnonzero(has_durations)[:, None] + (np.cos(_ANGLES) + 1) / 2)
+    return Points(nodes.ravel(), weights.ravel(), moments[0][has_durations])
 
 
 # eq=False makes samples hashable by identity, so that lru_cache can cache their fits.
@@ -89,7 +89,7 @@ class Sample:
     events: np.ndarray
 
     @classmethod
-    def of(cls, times: Times) -> "Sample":
+    def from_times(cls, times: Times) -> "Sample":
         seconds = np.where(times.seconds == 0, ZERO_STANDS_FOR_S, times.seconds.astype(np.float64))
         return cls(seconds, times.ended.astype(np.float64), times.events.astype(np.float64))
 

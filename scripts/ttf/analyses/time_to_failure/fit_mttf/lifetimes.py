@@ -10,8 +10,8 @@ from scipy.special import erfcx, gammainc, gammaincc, gammaincinv, log_ndtr, ndt
 
 from ttf.analyses.time_to_failure.fit_mttf import LIFETIME_MODELS
 from ttf.analyses.time_to_failure.fit_mttf.lifetime_sample import CannotFit, Points, Sample
-from ttf.stats.basics.newton import ascend
-from ttf.stats.durations.strata import NO_LIFE, Lives, Times, times_by_stratum
+from ttf.stats.basics.newton import maximise
+from ttf.stats.durations.strata import NO_DURATION, Durations, Times, iterate_times
 
 # A mean or median beyond this multiple of the longest duration is extrapolation of the model's tail.
 FARTHEST = 1_000
@@ -40,10 +40,10 @@ Law = Callable[[np.ndarray], Laws]
 Likelihood = Callable[[np.ndarray], tuple[float, np.ndarray, np.ndarray, float]]
 
 
-def lifetime_models(lives: Lives, event: str, strata: Sequence[str]) -> pl.DataFrame:
+def lifetime_models(durations: Durations, event: str, strata: Sequence[str]) -> pl.DataFrame:
     """Fit every model of `MODELS` to every stratum, a row each.
 
-    lives: see `CountedLives`, also for errors. event: value of the column event. strata: columns, or `all`.
+    durations: see `CountedDurations`, also for errors. event: value of the column event. strata: columns, or `all`.
 
     Returns LIFETIME_MODELS. Estimates are of maximum likelihood with right-censoring, standard errors from the observed
     information. exponential: scale_s = exposure / events. weibull: survival exp(-(t / scale_s)^shape), so shape < 1 is
@@ -57,23 +57,23 @@ def lifetime_models(lives: Lives, event: str, strata: Sequence[str]) -> pl.DataF
     """
     rows = []
     for stratum_by in strata:
-        for stratum, times in times_by_stratum(lives, event, stratum_by):
+        for stratum, times in iterate_times(durations, event, stratum_by):
             keys = {"event": event, "stratum_by": stratum_by, "stratum": stratum}
             rows.extend(keys | fit for fit in _fit_models(times))
     return LIFETIME_MODELS.frame(rows)
 
 
 def _fit_models(times: Times) -> list[dict]:
-    counts = {"n": times.lives, "events": times.failures, "exposure_s": times.exposure_s}
-    sample = Sample.of(times)
+    counts = {"n": times.durations, "events": times.failures, "exposure_s": times.exposure_s}
+    sample = Sample.from_times(times)
     fits = []
     for name, (parameters, fit_model) in MODELS.items():
         fit = {"model": name, "converged": False, "best": False} | counts
         try:
-            if times.lives == 0:
-                raise CannotFit(NO_LIFE)
+            if times.durations == 0:
+                raise CannotFit(NO_DURATION)
             if times.failures == 0:
-                raise CannotFit("no events: every life is censored")
+                raise CannotFit("no events: every duration is censored")
             fit |= fit_model(sample)
             if name != "exponential":
                 fit |= _blank_extrapolated(fit, FARTHEST * float(sample.seconds[-1]))
@@ -81,7 +81,7 @@ def _fit_models(times: Times) -> list[dict]:
             fit["reason"] = str(reason)
         else:
             fit["aic"] = 2 * parameters - 2 * fit["loglik"]
-            fit["bic"] = parameters * math.log(times.lives) - 2 * fit["loglik"]
+            fit["bic"] = parameters * math.log(times.durations) - 2 * fit["loglik"]
         fits.append(fit)
     if converged := [fit for fit in fits if fit["converged"]]:
         min(converged, key=lambda fit: fit["aic"])["best"] = True
@@ -211,7 +211,7 @@ def _maximise(
     while True:
         likelihood = make_likelihood(sample, sample.censored_points(width))
         with np.errstate(all="ignore"):  # a step that overflows is rejected
-            start, converged = ascend(likelihood, start)
+            start, converged = maximise(likelihood, start)
             centred_loglik, _, curvature, error = likelihood(start)
         information = -curvature
         if not (np.isfinite(information).all() and (np.linalg.eigvalsh(information) > 0).all()):

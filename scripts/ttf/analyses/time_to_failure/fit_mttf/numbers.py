@@ -4,10 +4,10 @@ import polars as pl
 
 from ttf.analyses.time_to_failure.fit_mttf import (
     AGES,
+    DURATIONS_SUMMARY,
     FAILURES_WITHOUT_END,
     FAR_GROUPS,
     LIFETIME_MODELS,
-    LIVES_SUMMARY,
     MOST_LIMITS,
     MOSTLY,
     MTTF,
@@ -26,9 +26,9 @@ _LIMIT_STEP = pl.when((pl.col("drop") > STEP) & (pl.col("timeout_share") > MOSTL
 _ALL_UNITS = (pl.col("stratum_by") == "all") & (pl.col("event") == "failure")
 
 NUMBERS = [
-    cells(LIVES_SUMMARY, "lives", "units lives failures exposure_s"),
-    cells(LIVES_SUMMARY, "period", "from_s to_s days"),
-    cells(LIVES_SUMMARY, "repair", _REPAIRS),
+    cells(DURATIONS_SUMMARY, "durations", "units durations failures exposure_s"),
+    cells(DURATIONS_SUMMARY, "period", "from_s to_s days"),
+    cells(DURATIONS_SUMMARY, "repair", _REPAIRS),
     cells(SURVIVAL_SUMMARY, "survival", f"n events {_MEDIAN} {_RESTRICTED} {CLUSTERS}", _ALL_UNITS),
     *(cells(SURVIVAL_AT, f"survival.{name}", f"survival {CI}", time_s=age_s) for name, (age_s, _) in AGES.items()),
     cells(SURVIVAL_STEPS, "survival.steps", "time_s drop failures timeout_share", n="failures", sort="-drop", take=1),

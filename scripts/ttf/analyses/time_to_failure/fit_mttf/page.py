@@ -3,27 +3,27 @@ import polars as pl
 from ttf.analyses.outages.measure_availability import OUTAGE_FREE, SPANS
 from ttf.analyses.time_to_failure.fit_mttf import MTTF, SURVIVAL_AT
 from ttf.analyses.time_to_failure.judge_lifetimes import LIFETIME_VERDICT
-from ttf.display.phrases import by_group, is_repaired, noun, own_ends, with_numbers
-from ttf.display.report_tables import Interval, Shown
-from ttf.display.report_trace import MOST_STRATA, Trace, largest_strata, strata_in_words
+from ttf.display.phrases import compare_groups, fill_numbers, is_repaired, missing_ends_sentence, noun
+from ttf.display.report_tables import Interval, PageTable
+from ttf.display.report_trace import MOST_STRATA, Trace, label_strata, select_largest_strata
 from ttf.display.section_head import Callout, Head, Key, Line
-from ttf.display.statement_rules import choose_shape, ends_mostly_unknown, limit_keys
+from ttf.display.statement_rules import are_ends_mostly_unknown, choose_shape, limit_keys
 from ttf.display.trace_numbers import Numbers
 from ttf.engine import words
 
 INTERVAL = Interval(low="ci_low_clustered_s", high="ci_high_clustered_s")
 
 
-def tables(trace: Trace) -> dict[str, Shown]:
+def tables(trace: Trace) -> dict[str, PageTable]:
     """Show the mean time to failure by cause over all units, and by stratum."""
     mttf = trace.table("mttf").filter(pl.col("confidence") == 0.95)
     is_failure = pl.col("event") == "failure"
     causes = mttf.filter((pl.col("stratum_by") == "all") & ~is_failure)
-    strata = strata_in_words(largest_strata(mttf.filter(is_failure)))
+    strata = label_strata(select_largest_strata(mttf.filter(is_failure)))
     columns = dict.fromkeys(("stratum", "n", "events", "exposure_s", "mttf_s", "failures_per_1000_gpu_days"))
     return {
-        "causes": Shown(causes, {"event": "Cause", "n": None, "events": None, "mttf_s": INTERVAL}, MTTF),
-        "mttf": Shown(strata, columns | {"mttf_s": INTERVAL}, MTTF, "stratum_by"),
+        "causes": PageTable(causes, {"event": "Cause", "n": None, "events": None, "mttf_s": INTERVAL}, MTTF),
+        "mttf": PageTable(strata, columns | {"mttf_s": INTERVAL}, MTTF, "stratum_by"),
     }
 
 
@@ -49,21 +49,21 @@ _REPAIRED_HAZARD_OVER_ALL = {"falls": "; the hazard decreases, or {units} differ
 _REPAIRED_HAZARD_OVER_ALL["rises"] = _REPAIRED_HAZARD_IN_GROUPS["rises"]
 
 
-@with_numbers
+@fill_numbers
 def head(trace: Trace, m: Numbers) -> Head | Line | None:
-    unit = trace.about["unit"]
-    units = words.many(unit)
+    unit = trace.info["unit"]
+    units = words.plural_noun(unit)
     if not m.value("survival.events", 0):
         return Line("Time to failure", _no_failure(m, unit), "tables/mttf.csv")
-    if ends_mostly_unknown(m) and m.has("mttf.range.low_s"):
-        text = own_ends(m).strip().replace("left out here", "in the range alone")
+    if are_ends_mostly_unknown(m) and m.has("mttf.range.low_s"):
+        text = missing_ends_sentence(m).strip().replace("left out here", "in the range alone")
         details = "estimates from recorded ends"
         return Head(_claim(trace, m, units), keys=(_range_key(m),), text=(text,), details=details)
     charts = "MTTF by stratum" if not trace.has_jobs else "by type and size, competing risks"
     return Head(
         claim=_claim(trace, m, units),
         charts=("still_running",),
-        keys=tuple(_keys(m, "after a repair" if is_repaired(trace.about) else "of age")),
+        keys=tuple(_keys(m, "after a repair" if is_repaired(trace.info) else "of age")),
         text=tuple(_texts(trace, m)),
         callout=_callout(m),
         details=f"{charts}, hazard by age, models",
@@ -83,25 +83,25 @@ def _claim(trace: Trace, m: Numbers, units: str) -> str:
         limit_words = [f"[{key}]" for key in limits]
         limit = "time limits of" if len(limit_words) > 1 else "time limit of"
         manner = "early, and in steps" if is_falling else "in steps" if len(limit_words) > 1 else "in a step"
-        return f"{words.capital(units)} fail {manner} at the {limit} {words.listed(limit_words)}"
+        return f"{words.capitalise(units)} fail {manner} at the {limit} {words.join_list(limit_words)}"
     hazard_in_groups, hazard_over_all = _HAZARD_IN_GROUPS, _HAZARD_OVER_ALL
-    if is_repaired(trace.about):
+    if is_repaired(trace.info):
         hazard_in_groups, hazard_over_all = _REPAIRED_HAZARD_IN_GROUPS, _REPAIRED_HAZARD_OVER_ALL
     hazard = hazard_in_groups.get(m.value("lifetimes.verdict_within", None))
     hazard = (hazard or hazard_over_all.get(m.value("lifetimes.verdict", None), "")).format(units=units)
     free_span = next((name for name in reversed(SPANS) if m.has(f"free.{name}.share")), None)
-    if free_span and is_repaired(trace.about):
-        share, noun_words = f"[free.{free_span}.share]", words.many(noun(OUTAGE_FREE, trace.about))
+    if free_span and is_repaired(trace.info):
+        share, noun_words = f"[free.{free_span}.share]", words.plural_noun(noun(OUTAGE_FREE, trace.info))
         return f"{share} of {noun_words} go {SPANS[free_span][1]} without outage from a random moment{hazard}"
     if m.has("groups.highest.failed_share"):
-        return by_group(m, units)
-    noun_words = words.many(noun(SURVIVAL_AT, trace.about))
+        return compare_groups(m, units)
+    noun_words = words.plural_noun(noun(SURVIVAL_AT, trace.info))
     ages = {"1h": ("1 hour", 3_600), "1d": ("1 day", 86_400)}
     if not trace.has_jobs:
         ages = {"1y": ("1 year", 31_536_000), "1d": ages["1d"]}
     for age, (name, seconds) in ages.items():
         bounds = [f"incidence.failure.{seconds}s.incidence_{end}" for end in ("low", "high")]
-        if ends_mostly_unknown(m) and all(map(m.has, bounds)):
+        if are_ends_mostly_unknown(m) and all(map(m.has, bounds)):
             return f"{m.span(*bounds)} of {noun_words} fail within {name}"
         if m.has(f"survival.{age}.survival"):
             return f"After {name} [survival.{age}.survival] of {noun_words} have not failed{hazard}"
@@ -129,28 +129,28 @@ def _keys(m: Numbers, age_words: str):
 
 
 def _range_key(m: Numbers) -> Key:
-    low, high = words.alike(m["mttf.range.high_s"], m["mttf.range.low_s"], m["mttf.range.high_s"])
-    bounds = words.span(low, high).partition("–")
+    low, high = words.in_common_unit(m["mttf.range.high_s"], m["mttf.range.low_s"], m["mttf.range.high_s"])
+    bounds = words.join_range(low, high).partition("–")
     cells = [m.keyed(f"mttf.range.{bound}_s", text) for bound, text in zip(("low", "high"), bounds[::2], strict=True)]
     return Key("MTTF over all ages, range", "–".join(cells), "depends on what is not recorded")
 
 
 def _texts(trace: Trace, m: Numbers):
-    units, lives = words.many(trace.about["unit"]), words.many(noun(LIFETIME_VERDICT, trace.about))
-    verb, sentences = "go on" if is_repaired(trace.about) else "have not failed", []
-    if is_repaired(trace.about) and m.has("survival.1d.survival"):
+    units, durations = words.plural_noun(trace.info["unit"]), words.plural_noun(noun(LIFETIME_VERDICT, trace.info))
+    verb, sentences = "go on" if is_repaired(trace.info) else "have not failed", []
+    if is_repaired(trace.info) and m.has("survival.1d.survival"):
         age, name = next(pair for pair in (("1y", "a year"), ("1d", "a day")) if m.has(f"survival.{pair[0]}.survival"))
         sentences.append(
-            f"After a repair, [survival.{age}.survival] of {words.many(noun(SURVIVAL_AT, trace.about))} last {name}."
+            f"After a repair, [survival.{age}.survival] of "
+            f"{words.plural_noun(noun(SURVIVAL_AT, trace.info))} last {name}."
         )
     if m.has("lifetimes.largest_gap"):
         note = {
             False: " A single MTTF misleads little.",
             None: " There is too little data to tell whether a single MTTF misleads.",
         }.get(m.value("lifetimes.misleads_clustered", None), "")
-        sentence = (
-            f"A constant rate (dashed) would leave [lifetimes.exponential_survival] of {lives} after [lifetimes.at_s]"
-        )
+        constant = f"[lifetimes.exponential_survival] of {durations} after [lifetimes.at_s]"
+        sentence = f"A constant rate (dashed) would leave {constant}"
         sentences.append(f"{sentence}; [lifetimes.km_survival] {verb}.{note}")
     if sentences:
         yield " ".join(sentences)
@@ -165,4 +165,4 @@ def _callout(m: Numbers) -> Callout | None:
     if not m.has("mttf.range.low_s"):
         return None
     reason = m["mttf.range.why"].replace("{", "(").replace("}", ")")
-    return Callout("care", "The MTTF is a range.", f"{words.capital(reason)}.")
+    return Callout("care", "The MTTF is a range.", f"{words.capitalise(reason)}.")

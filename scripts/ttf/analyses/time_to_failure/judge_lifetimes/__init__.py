@@ -1,7 +1,7 @@
 """Does the hazard change with age, and where does a single MTTF mislead?"""
 
 from ttf.analyses.declaration import Analysis
-from ttf.engine.columns import COUNTED, STRATUM, clustered, ends
+from ttf.engine.columns import COUNTED, STRATUM, clustered_columns, interval_columns
 from ttf.engine.contract import REASON, count, number, seconds, share, table, truth, whole_seconds, words
 
 # With fewer failures the interval of the Weibull shape covers less than 95%: tests/unit/test_coverage.py.
@@ -9,7 +9,7 @@ FEWEST_FAILURES = 100
 
 # Verdict if the hazard decreases (or increases) over all units, but not significantly within groups.
 MIXTURE = "a mixture, or too weak to tell"
-_CLUSTERED = clustered(number)
+_CLUSTERED = clustered_columns(number)
 
 LIFETIME_VERDICT = table(
     "lifetime_verdict",
@@ -22,7 +22,7 @@ LIFETIME_VERDICT = table(
         REASON,
     ),
     shape=number("Weibull shape", "Over all at risk: below 1 a decreasing hazard, above 1 an increasing one.", REASON),
-    **ends(number, "the shape's interval if all at risk are independent", REASON, "shape_"),
+    **interval_columns(number, "the shape's interval if all at risk are independent", REASON, "shape_"),
     cluster_by=_CLUSTERED["cluster_by"],
     clusters=_CLUSTERED["clusters"],
     shape_ci_low_clustered=_CLUSTERED["ci_low_clustered"],
@@ -33,10 +33,10 @@ LIFETIME_VERDICT = table(
     misleads=truth("A single MTTF misleads", "p < 0.01, and a gap of 0.05 or a ratio of 2 either way.", REASON),
     misleads_clustered=truth("A single MTTF misleads", "The same with the clustered p.", REASON),
     verdict_within=words("Within", f"falls, rises or stays with age within groups, {MIXTURE}, or unclear.", REASON),
-    within=words("Groups by", "What repeats: each group has its own rate, and all groups have one shape.", REASON),
+    group_by=words("Groups by", "What repeats: each group has its own rate, and all groups have one shape.", REASON),
     groups=count("Groups", "Groups with two or more at risk.", REASON, "groups"),
     shape_within=number("Shape within", "Weibull shape with gamma frailty of the groups' rates.", REASON),
-    **ends(number, "its clustered interval", REASON, "shape_within_"),
+    **interval_columns(number, "its clustered interval", REASON, "shape_within_"),
     frailty_variance=number("Frailty variance", "Variance of the groups' rates about a mean of 1.", REASON),
     largest_gap=share("Largest gap", "Largest difference of the exponential's survival and Kaplan-Meier's.", REASON),
     at_s=whole_seconds("at", "Age of the largest gap, with 30 or more at risk.", REASON),
@@ -72,7 +72,7 @@ ANALYSIS = Analysis(
     question="Does the hazard change with age, and where does a single MTTF mislead?",
     theme="time_to_failure",
     rank=20,
-    needs=["survival_curves", "lifetime_models", "lives"],
+    needs=["survival_curves", "lifetime_models", "durations"],
     settings={"causes": lambda trace: trace.causes},
     tables=(LIFETIME_VERDICT, LIFETIME_VERDICTS),
     sections=["lifetimes"],

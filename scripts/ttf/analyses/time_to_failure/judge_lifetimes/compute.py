@@ -8,15 +8,15 @@ import polars as pl
 from scipy.special import chdtrc
 
 from ttf.analyses.time_to_failure.judge_lifetimes import FEWEST_FAILURES, LIFETIME_VERDICT, LIFETIME_VERDICTS, MIXTURE
-from ttf.analyses.time_to_failure.judge_lifetimes.pooled_shapes import ShapesByStratum, shapes
+from ttf.analyses.time_to_failure.judge_lifetimes.pooled_shapes import ShapesByStratum, fit_shapes
 from ttf.engine.columns import STRATUM
 from ttf.records.clusters import CLUSTER_COLUMNS
 from ttf.records.inputs import Inputs
 from ttf.records.jobs import Frame
 from ttf.stats.basics.normal import Z_95
 from ttf.stats.clustered import UNCLUSTERED
-from ttf.stats.durations.strata import NO_LIFE
-from ttf.stats.durations.survival import curve_by_curve
+from ttf.stats.durations.strata import NO_DURATION
+from ttf.stats.durations.survival import iterate_curves
 
 # The hazard `stays` if the whole interval of the shape is within this factor of 1.
 NEARLY_CONSTANT = 1.25
@@ -39,7 +39,7 @@ def compute(inputs: Inputs) -> dict:
     columns = ["duration_s", "event", *CLUSTER_COLUMNS, *causes, *(name for name in strata if name != "all")]
     event_exprs = {"failure": pl.col("event") == "failure"} | {cause: pl.col(cause) for cause in causes}
     events = {name: expr.fill_null(False) for name, expr in event_exprs.items()}
-    cells_by_stratum = shapes(inputs.scan("lives", columns), events, strata)
+    cells_by_stratum = fit_shapes(inputs.scan("durations", columns), events, strata)
     verdicts = lifetime_verdict(models, inputs.scan("survival_curves", CURVES), cells_by_stratum)
     return {"lifetime_verdict": verdicts, "lifetime_verdicts": count_verdicts(verdicts)}
 
@@ -85,7 +85,7 @@ def lifetime_verdict(
         return _add_clustered(_verdict_cells(*pairs[key], curve), clustered.get(key))
 
     # One curve at a time is in memory.
-    verdicts = {key: judge_stratum(key, curve) for key, curve in curve_by_curve(curves) if key in pairs}
+    verdicts = {key: judge_stratum(key, curve) for key, curve in iterate_curves(curves) if key in pairs}
     rows = []
     for key, (exponential, _) in pairs.items():
         row = dict(zip(key_names, key, strict=True)) | {"n": exponential["n"], "events": exponential["events"]}
@@ -109,7 +109,7 @@ def _verdict_cells(exponential: dict, weibull: dict, curve: pl.DataFrame | None)
     else:
         reasons.append(weibull["reason"])
     if curve is None:
-        return cells | {"reason": "; ".join([*reasons, NO_LIFE])}
+        return cells | {"reason": "; ".join([*reasons, NO_DURATION])}
     cells |= _gap_cells(curve, exponential["scale_s"])
     if "largest_gap" not in cells:
         reasons.append(f"no event with {FEWEST_AT_RISK} at risk: no gap")

@@ -16,7 +16,7 @@ from scipy.sparse import csr_array
 from scipy.special import digamma, gammaln, polygamma
 
 from ttf.analyses.time_to_failure.fit_mttf.lifetime_sample import ZERO_STANDS_FOR_S
-from ttf.stats.basics.newton import ascend
+from ttf.stats.basics.newton import maximise
 
 # Bins are a factor of 1.04 wide: replacing durations by the mean of their bin changes no trace's shape by over 0.1 %.
 BINS_PER_OCTAVE = 16
@@ -34,16 +34,17 @@ def age_bin(duration: pl.Expr) -> pl.Expr:
 class Ages:
     """Log of the mean age (s) in each bin, of all durations and of those that failed; 0 s counts as half a second."""
 
-    lives: np.ndarray
+    durations: np.ndarray
     events: np.ndarray
 
     @classmethod
     def from_sums(
-        cls, bins: np.ndarray, lives: np.ndarray, seconds: np.ndarray, events: np.ndarray, event_seconds: np.ndarray
+        cls, bins: np.ndarray, durations: np.ndarray, seconds: np.ndarray, events: np.ndarray, event_seconds: np.ndarray
     ) -> "Ages":
-        """bins: of age; lives, events: number of durations and failures in each; seconds, event_seconds: their sums."""
+        """bins: of age; durations, events: number of durations and failures in each; seconds, event_seconds: their
+        sums."""
         logs = np.zeros((2, int(bins.max(initial=-1)) + 1))
-        for row, counts, sums in zip(logs, (lives, events), (seconds, event_seconds), strict=True):
+        for row, counts, sums in zip(logs, (durations, events), (seconds, event_seconds), strict=True):
             row[bins] = np.log(np.maximum(sums / np.maximum(counts, 1), ZERO_STANDS_FOR_S))
         return cls(*logs)
 
@@ -52,35 +53,35 @@ class Ages:
 class Units:
     """Groups, or clusters, of one stratum.
 
-    lives: sparse array (units, bins of age). logs: log age of the bins over the geometric mean of the failures' ages.
-    failures, event_logs: number of failures and sum of their log ages, by unit.
+    durations: sparse array (units, bins of age). logs: log age of the bins over the geometric mean of the failures'
+    ages. failures, event_logs: number of failures and sum of their log ages, by unit.
     """
 
-    lives: csr_array
+    durations: csr_array
     logs: np.ndarray
     failures: np.ndarray
     event_logs: np.ndarray
 
     @classmethod
     def from_entries(
-        cls, unit: np.ndarray, age: np.ndarray, lives: np.ndarray, events: np.ndarray, ages: Ages
+        cls, unit: np.ndarray, age: np.ndarray, durations: np.ndarray, events: np.ndarray, ages: Ages
     ) -> "Units":
         """Count durations by unit and age.
 
-        unit, age, lives, events: an entry per unit and bin (`age_bin`), in any order; units are numbered from 0, and at
-        least one event occurs.
+        unit, age, durations, events: an entry per unit and bin (`age_bin`), in any order; units are numbered from 0,
+        and at least one event occurs.
         """
-        shape, has_events = (int(unit.max()) + 1, ages.lives.size), events > 0
+        shape, has_events = (int(unit.max()) + 1, ages.durations.size), events > 0
         failures = _count_by_unit(unit[has_events], age[has_events], events[has_events], shape)
         events_by_age = failures.sum(axis=0)
         centre = events_by_age @ ages.events / events_by_age.sum()
-        lives_by_unit = _count_by_unit(unit, age, lives, shape)
-        return cls(lives_by_unit, ages.lives - centre, failures.sum(axis=1), failures @ (ages.events - centre))
+        durations_by_unit = _count_by_unit(unit, age, durations, shape)
+        return cls(durations_by_unit, ages.durations - centre, failures.sum(axis=1), failures @ (ages.events - centre))
 
     def merge(self) -> "Units":
         """Return all units as one."""
-        lives = csr_array(self.lives.sum(axis=0)[None, :])
-        return Units(lives, self.logs, *(values.sum(keepdims=True) for values in (self.failures, self.event_logs)))
+        durations = csr_array(self.durations.sum(axis=0)[None, :])
+        return Units(durations, self.logs, *(values.sum(keepdims=True) for values in (self.failures, self.event_logs)))
 
     @cached_property
     def failure_counts(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -92,12 +93,12 @@ class Units:
 
     @property
     def members(self) -> np.ndarray:
-        return self.lives.sum(axis=1)
+        return self.durations.sum(axis=1)
 
     def hazards(self, level: float, shape: float) -> np.ndarray:
         """Return e^level times sums by unit of age^shape, age^shape log age and age^shape (log age)^2."""
         powers = np.exp(level + shape * self.logs)
-        return self.lives @ np.column_stack([powers, powers * self.logs, powers * self.logs**2])
+        return self.durations @ np.column_stack([powers, powers * self.logs, powers * self.logs**2])
 
 
 def _count_by_unit(unit: np.ndarray, age: np.ndarray, count: np.ndarray, shape: tuple[int, int]) -> csr_array:
@@ -147,7 +148,7 @@ def fit_frailty(units: Units, pooled_fit: Fit) -> Fit:
 def _maximise(units: Units, start: np.ndarray, search_units: Units) -> Fit:
     """search_units: units with the same maximum, which may be fewer."""
     with np.errstate(all="ignore"):  # a step that overflows is rejected
-        point, converged = ascend(lambda point: likelihood(search_units, point), start)
+        point, converged = maximise(lambda point: likelihood(search_units, point), start)
         _, _, curvature, scores, hazard = likelihood(units, point)
     return Fit(point, np.column_stack(scores), -curvature, hazard, converged)
 

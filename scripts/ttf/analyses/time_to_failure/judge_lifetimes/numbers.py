@@ -3,7 +3,7 @@
 from ttf.analyses.time_to_failure.judge_lifetimes import LIFETIME_VERDICT, LIFETIME_VERDICTS
 from ttf.display.metrics import CLUSTERS, cells
 
-_VERDICT = "n verdict verdict_within within groups frailty_variance misleads misleads_clustered events"
+_VERDICT = "n verdict verdict_within group_by groups frailty_variance misleads misleads_clustered events"
 _SHAPE = "shape shape_ci_low shape_ci_high shape_ci_low_clustered shape_ci_high_clustered shape_within"
 _SHAPE_WITHIN = " ".join(f"shape_within_ci_{end}_clustered=shape_within_ci_{end}" for end in ("low", "high"))
 _TEST = f"lr_statistic p_value p_clustered largest_gap km_survival exponential_survival at_s {CLUSTERS}"

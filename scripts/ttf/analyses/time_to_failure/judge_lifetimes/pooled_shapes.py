@@ -7,11 +7,11 @@ import numpy as np
 import polars as pl
 
 from ttf.analyses.time_to_failure.judge_lifetimes.frailty import Ages, Fit, Units, age_bin, fit_frailty, fit_pooled
-from ttf.engine.counts import code, counts, labels
+from ttf.engine.counts import count_rows, distinct_texts, text_codes
 from ttf.records.clusters import level_names
 from ttf.records.jobs import Frame
-from ttf.stats.basics.order import numbered
-from ttf.stats.clustered import FEWEST, Clusters, too_few
+from ttf.stats.basics.order import number_rows
+from ttf.stats.clustered import FEWEST, Clusters, too_few_reason
 from ttf.stats.durations.strata import ALL
 
 CONFIDENCE = 0.95
@@ -19,11 +19,11 @@ CONFIDENCE = 0.95
 ShapesByStratum = dict[tuple[str, str, str], dict]
 
 
-def shapes(lives: Frame, events: Mapping[str, pl.Expr], strata: Sequence[str]) -> ShapesByStratum:
+def fit_shapes(durations: Frame, events: Mapping[str, pl.Expr], strata: Sequence[str]) -> ShapesByStratum:
     """Fit the pooled Weibull shape with clustered errors, and the shape within groups, per event and stratum.
 
-    lives: duration_s (Int64, null is excluded), CLUSTER_COLUMNS and the strata's columns. events: name -> whether this
-    event ended a duration. strata: columns, or `all`.
+    durations: duration_s (Int64, null is excluded), CLUSTER_COLUMNS and the strata's columns. events: name -> whether
+    this event ended a duration. strata: columns, or `all`.
 
     Returns (event, stratum_by, stratum) -> cells. cluster_by, clusters: as of `ttf.stats.clustered`. reach: half-width
     of the pooled shape's interval on the log scale. p_clustered: test that this shape is 1. within: what the groups
@@ -34,7 +34,7 @@ def shapes(lives: Frame, events: Mapping[str, pl.Expr], strata: Sequence[str]) -
     sandwiches by cluster with Student's t, where h is the mean of the cluster's shares of failures and of hazard; by
     group if the stratum is one cluster.
     """
-    lazy = lives.lazy()
+    lazy = durations.lazy()
     cluster_by, group_by, _ = level_names(lazy)
     if cluster_by is None:
         return {}
@@ -44,41 +44,41 @@ def shapes(lives: Frame, events: Mapping[str, pl.Expr], strata: Sequence[str]) -
     return cells_by_stratum
 
 
-def _iterate_strata(lives: pl.LazyFrame, strata: Sequence[str], events: Mapping[str, pl.Expr]) -> Iterator[tuple]:
+def _iterate_strata(durations: pl.LazyFrame, strata: Sequence[str], events: Mapping[str, pl.Expr]) -> Iterator[tuple]:
     """Yield stratum_by, stratum, event and the arguments of `_shape_cells` for each.
 
     Groups of different clusters are distinct; both are numbered from 0. Durations are counted once, by all strata,
     cluster, group, age and event.
     """
     columns = [name for name in strata if name != ALL]
-    lives = lives.with_columns(pl.col(name).cast(pl.String) for name in columns)
-    labels_by_column = {name: labels(lives, name) for name in columns}
-    strata_codes = {f"stratum {name}": code(name, names) for name, names in labels_by_column.items()}
+    durations = durations.with_columns(pl.col(name).cast(pl.String) for name in columns)
+    labels_by_column = {name: distinct_texts(durations, name) for name in columns}
+    strata_codes = {f"stratum {name}": text_codes(name, names) for name, names in labels_by_column.items()}
     seconds, age = pl.col("duration_s"), age_bin(pl.col("duration_s"))
     events_by_column = {f"event {name}": is_event for name, is_event in events.items()}
     event_seconds = {f"seconds {name}": seconds.filter(is_event).sum() for name, is_event in events.items()}
     sums = {"n": pl.len(), "seconds": seconds.sum()} | event_seconds
     sums |= {name: is_event.sum() for name, is_event in events_by_column.items()}
-    by_age = lives.group_by(**strata_codes, age=age).agg(**sums).collect(engine="streaming")
+    by_age = durations.group_by(**strata_codes, age=age).agg(**sums).collect(engine="streaming")
     keys = {"cluster": pl.col("cluster"), "group": pl.col("group"), "age": age}
-    distinct_rows = counts(lives, **strata_codes, **keys, **events_by_column)
+    distinct_rows = count_rows(durations, **strata_codes, **keys, **events_by_column)
     distinct_rows = pl.DataFrame([column.shrink_dtype() for column in distinct_rows])
     for stratum_by in strata:
         ages = _split_by_stratum(by_age, stratum_by)
         for index, rows in _split_by_stratum(distinct_rows, stratum_by).items():
             codes = [rows[name].to_numpy().astype(np.int64) for name in ("cluster", "group")]
-            group = numbered(*codes)
+            group = number_rows(*codes)
             cluster = np.zeros(int(group.max(initial=-1)) + 1, np.int64)
-            cluster[group] = numbered(codes[0])
+            cluster[group] = number_rows(codes[0])
             age_sums = ages[index].group_by("age").sum()
             age_sums = {name: column.to_numpy() for name, column in age_sums.to_dict().items()}
-            bins, n_lives = (rows[name].to_numpy() for name in ("age", "n"))
+            bins, n_durations = (rows[name].to_numpy() for name in ("age", "n"))
             for name in events:
                 failures = age_sums[f"event {name}"], age_sums[f"seconds {name}"]
                 mean_ages = Ages.from_sums(age_sums["age"], age_sums["n"], age_sums["seconds"], *failures)
-                n_events = n_lives * rows[f"event {name}"].to_numpy()
+                n_events = n_durations * rows[f"event {name}"].to_numpy()
                 stratum = ALL if stratum_by == ALL else labels_by_column[stratum_by][index]
-                yield stratum_by, stratum, name, cluster, group, bins, n_lives, n_events, mean_ages
+                yield stratum_by, stratum, name, cluster, group, bins, n_durations, n_events, mean_ages
 
 
 def _split_by_stratum(rows: pl.DataFrame, stratum_by: str) -> dict[int, pl.DataFrame]:
@@ -95,23 +95,23 @@ def _shape_cells(
     cluster: np.ndarray,
     group: np.ndarray,
     age: np.ndarray,
-    lives: np.ndarray,
+    durations: np.ndarray,
     events: np.ndarray,
     ages: Ages,
     cluster_by: str,
     group_by: str,
 ) -> dict:
-    """cluster: of each group, ascending; group, age, lives, events: as of `Units.from_entries`."""
+    """cluster: of each group, ascending; group, age, durations, events: as of `Units.from_entries`."""
     if not events.any():
         return {}
-    groups = Units.from_entries(group, age, lives, events, ages)
+    groups = Units.from_entries(group, age, durations, events, ages)
     if cluster[-1] == 0:
         # With a single cluster, the groups are the clusters.
         cluster_by, cluster = group_by, np.arange(cluster.size)
     clusters = _single_stratum(np.bincount(cluster, groups.members))
     cells = {"cluster_by": cluster_by, "clusters": float(clusters.effective[0])}
     if clusters.effective[0] < FEWEST:
-        return cells | {"why_not": too_few(clusters.effective[0], cluster_by)}
+        return cells | {"why_not": too_few_reason(clusters.effective[0], cluster_by)}
     student = float(clusters.student(CONFIDENCE)[0])
     pooled_fit = fit_pooled(groups)
     if se := _shape_se(groups, pooled_fit, cluster, clusters):
@@ -120,10 +120,10 @@ def _shape_cells(
     else:
         cells["why_not"] = "the spread of the shape between clusters cannot be told"
     if not _has_repeats(groups):
-        groups, group_by = Units.from_entries(cluster[group], age, lives, events, ages), cluster_by
+        groups, group_by = Units.from_entries(cluster[group], age, durations, events, ages), cluster_by
         cluster = np.arange(clusters.members.size)
         pooled_fit = fit_pooled(groups)
-    cells |= {"within": group_by, "groups": int((groups.members >= 2).sum())}
+    cells |= {"group_by": group_by, "groups": int((groups.members >= 2).sum())}
     if not _has_repeats(groups):
         reason = f"most are alone in their group by {group_by}, or the groups are too few"
         return cells | {"why_not_within": reason}

@@ -2,25 +2,25 @@
 
 import polars as pl
 
-from ttf.records.clusters import CLUSTER_COLUMNS, with_clusters
-from ttf.records.jobs import Frame, observed_s, with_blanks
-from ttf.records.record_contracts import LIVES
+from ttf.records.clusters import CLUSTER_COLUMNS, add_clusters
+from ttf.records.jobs import Frame, add_blank_columns, observed_s
+from ttf.records.record_contracts import DURATIONS
 
 # Ends of a job, which are competing risks.
 ENDS = ("failure", "success", "cancelled", "unknown")
 
-LIFE_COLUMNS = LIVES.schema
+DURATION_COLUMNS = DURATIONS.schema
 # A column that jobs may have, and attempts never.
 LONGEST = {"runtime_max_s": pl.Int64}
-# Columns of jobs that `lives_of_jobs` reads.
-READ_OF_JOBS = (
+# Columns of jobs that `durations_of_jobs` reads.
+JOB_DURATION_COLUMNS = (
     *("trace", "job_id", "task", "account", "outcome", "start_s", "end_s", "runtime_s", "runtime_max_s", "trace_end_s"),
     *("gpu_type", "gpu_milli", "cpu_milli", "size", "nodes", *CLUSTER_COLUMNS),
 )
 
 
-def lives_of_jobs(jobs: Frame) -> Frame:
-    """Return one duration per job that no longer waits, in the order of the jobs, with the columns LIFE_COLUMNS.
+def durations_of_jobs(jobs: Frame) -> Frame:
+    """Return one duration per job that no longer waits, in the order of the jobs, with the columns DURATION_COLUMNS.
 
     A job that ended without a start has blank durations, which no estimator counts. event: the outcome (failure,
     success, cancelled, unknown); blank for a running job, which is censored when last seen, or at the trace's end
@@ -36,8 +36,8 @@ def lives_of_jobs(jobs: Frame) -> Frame:
     nothing was missed. Age is wall clock since the start, at most the duration: too high for a job with gaps between
     attempts. Estimators without delayed entry ignore it.
     """
-    observed_jobs = with_blanks(with_clusters(jobs), LONGEST).filter(pl.col("outcome") != "waiting")
-    return observed_jobs.select(**life_columns(first_end_s(observed_jobs))).cast(LIFE_COLUMNS)
+    observed_jobs = add_blank_columns(add_clusters(jobs), LONGEST).filter(pl.col("outcome") != "waiting")
+    return observed_jobs.select(**duration_columns(first_end_s(observed_jobs))).cast(DURATION_COLUMNS)
 
 
 def first_end_s(jobs: Frame) -> int | None:
@@ -45,8 +45,9 @@ def first_end_s(jobs: Frame) -> int | None:
     return jobs.lazy().select(pl.col("end_s").min()).collect(engine="streaming").item()
 
 
-def life_columns(first_end: int | None) -> dict[str, pl.Expr]:
-    """Return LIFE_COLUMNS of jobs that no longer wait, each from its own row; see `lives_of_jobs` and `first_end_s`.
+def duration_columns(first_end: int | None) -> dict[str, pl.Expr]:
+    """Return DURATION_COLUMNS of jobs that no longer wait, each from its own row; see `durations_of_jobs` and
+    `first_end_s`.
 
     The jobs have CLUSTER_COLUMNS and LONGEST.
     """
@@ -58,7 +59,7 @@ def life_columns(first_end: int | None) -> dict[str, pl.Expr]:
     return {
         "trace": pl.col("trace"),
         "unit_id": pl.concat_str("job_id", "task", separator="/", ignore_nulls=True),
-        "life_id": pl.lit(0, dtype=pl.Int64),
+        "duration_id": pl.lit(0, dtype=pl.Int64),
         "entry_s": pl.min_horizontal(age, duration),
         "duration_s": duration,
         "event": pl.when(is_ended).then("outcome"),
@@ -75,7 +76,7 @@ def life_columns(first_end: int | None) -> dict[str, pl.Expr]:
     }
 
 
-def nodes_at_work(node_gpus: int | None, node_gpus_from: str | None = None) -> pl.Expr:
+def count_nodes(node_gpus: int | None, node_gpus_from: str | None = None) -> pl.Expr:
     """Return the nodes of each duration: recorded, or computed from its GPUs.
 
     Recorded ones count if `node_gpus_from` is "jobs" or the units hold no GPUs. The computation rounds GPUs up to nodes
@@ -88,18 +89,18 @@ def nodes_at_work(node_gpus: int | None, node_gpus_from: str | None = None) -> p
     return pl.coalesce(recorded, rounded_up) if node_gpus_from == "jobs" else rounded_up
 
 
-def strata_in(lives: Frame, strata: list[str]) -> list[str]:
+def find_strata(durations: Frame, strata: list[str]) -> list[str]:
     """Return `all`, and those of `strata` with a value in any duration."""
-    (value_counts,) = lives.lazy().select(pl.col(strata).count()).collect(engine="streaming").iter_rows()
+    (value_counts,) = durations.lazy().select(pl.col(strata).count()).collect(engine="streaming").iter_rows()
     return ["all", *(name for name, n_values in zip(strata, value_counts, strict=True) if n_values)]
 
 
-def ends_in(lives: Frame) -> list[str]:
+def find_ends(durations: Frame) -> list[str]:
     """Return failure, and the other ENDS of any duration."""
-    events = lives.lazy().select(pl.col("event").unique()).collect(engine="streaming")["event"]
+    events = durations.lazy().select(pl.col("event").unique()).collect(engine="streaming")["event"]
     return [end for end in ENDS if end == "failure" or end in events]
 
 
-def by_cause(lives: Frame, cause: str) -> Frame:
+def select_cause(durations: Frame, cause: str) -> Frame:
     """Return the durations with `cause` as their event where it applies; every other end becomes censoring."""
-    return lives.with_columns(event=pl.when(pl.col(cause).fill_null(False)).then(pl.lit(cause)))
+    return durations.with_columns(event=pl.when(pl.col(cause).fill_null(False)).then(pl.lit(cause)))

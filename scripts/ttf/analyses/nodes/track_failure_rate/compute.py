@@ -1,22 +1,22 @@
 import polars as pl
 
-from ttf.analyses.nodes.follow_rate import FAILURE_RATE_WINDOWS
-from ttf.analyses.nodes.follow_rate.over_time import failure_rate_over_time, with_domains
+from ttf.analyses.nodes.track_failure_rate import FAILURE_RATE_WINDOWS
+from ttf.analyses.nodes.track_failure_rate.over_time import failure_rate_over_time, with_domains
 from ttf.records.clusters import CLUSTER_COLUMNS
 from ttf.records.inputs import Inputs
 
-LIVES = ("basis", "event", "cause", "start_s", "duration_s", "gpu_count", "gpu_milli", "nodes", *CLUSTER_COLUMNS)
+DURATIONS = ("basis", "event", "cause", "start_s", "duration_s", "gpu_count", "gpu_milli", "nodes", *CLUSTER_COLUMNS)
 
 
 def compute(inputs: Inputs) -> dict[str, pl.DataFrame]:
     # The basis and the GPUs per node are those of node_failure_rate.
     basis, *node_gpus = inputs["node_failure_rate"].select("basis", "node_gpus", "node_gpus_from").row(0)
-    lives, cause_column = inputs.scan("lives_infra", LIVES), "cause"
+    durations, cause_column = inputs.scan("durations_infra", DURATIONS), "cause"
     if basis == "proxy" and "reasons" in inputs:
         # Only the words and codes read by the taxonomy attribute these failures to a cause.
-        named_lives = inputs.scan("lives_infra", [*LIVES, "unit_id", "life_id"])
-        lives, cause_column = with_domains(named_lives, inputs.scan("reasons")), "domain"
-    windows = failure_rate_over_time(lives, basis, *node_gpus, cause_column)
+        named_durations = inputs.scan("durations_infra", [*DURATIONS, "unit_id", "duration_id"])
+        durations, cause_column = with_domains(named_durations, inputs.scan("reasons")), "domain"
+    windows = failure_rate_over_time(durations, basis, *node_gpus, cause_column)
     return {"failure_rate_over_time": windows, "failure_rate_windows": summarise_windows(windows)}
 
 

@@ -1,7 +1,7 @@
 """What do the published analyses of study 1 give here, and the same questions at job level, with censoring?"""
 
 from ttf.analyses.declaration import Analysis
-from ttf.engine.columns import clustered
+from ttf.engine.columns import clustered_columns
 from ttf.engine.contract import REASON, Column, count, name, number, table, truth, whole_seconds, words
 
 _NO_INTERVAL = "nothing is estimated, there are too few points for an interval, or it is a mean run time"
@@ -11,7 +11,7 @@ _NO_CLUSTERED = "there is no exact value either, or `reason` says why"
 
 
 def _clustered(prefix: str) -> dict[str, Column]:
-    return {f"{prefix}_{name}": column for name, column in clustered(number, blank=_NO_CLUSTERED).items()}
+    return {f"{prefix}_{name}": column for name, column in clustered_columns(number, blank=_NO_CLUSTERED).items()}
 
 
 STUDY1 = table(
@@ -78,13 +78,13 @@ STUDY1_SUMMARY = table(
     "Correlations of study 1 without a cut-off by verdict at job level, and its mean run times.",
     compared=_correlations("Compared", "Correlations that can be computed.", ""),
     significant=_correlations("Significant", "Significant as published."),
-    still=_correlations("still", "Still significant at job level, clustered."),
-    still_if_independent=_correlations(f"still, {_FREE}", "Still significant at job level."),
+    still_significant=_correlations("still", "Still significant at job level, clustered."),
+    still_significant_if_independent=_correlations(f"still, {_FREE}", "Still significant at job level."),
     flips=_correlations("flips", "With the opposite sign, clustered."),
     weaker=_correlations("weaker", "Less than half as strong, clustered."),
-    found=_correlations("found", "Significant at job level alone, clustered."),
-    found_if_independent=_correlations(f"found, {_FREE}", "Significant at job level alone."),
-    untold=_correlations("not told", "With too few clusters for a test."),
+    newly_significant=_correlations("found", "Significant at job level alone, clustered."),
+    newly_significant_if_independent=_correlations(f"found, {_FREE}", "Significant at job level alone."),
+    untested=_correlations("not told", "With too few clusters for a test."),
     rates=count("Requests", "Requests for which the failure rates of the halves can be tested.", unit="requests"),
     rates_differ=count("differ", "Requests whose rates differ, clustered.", unit="requests", n="rates"),
     gpu_types=count("GPU types", "Types with both a mean time to failure and a mean run time.", unit="GPU types"),
@@ -101,7 +101,7 @@ ANALYSIS = Analysis(
     needs=["jobs", "correlations", "runtime_by_group", "mttf"],
     settings={"significance": "correlation/significance", "unit": lambda trace: trace.unit},
     tables=(STUDY1, STUDY1_SUMMARY),
-    charts={"study1_asked_twice": "study1"},
+    charts={"study1_correlations": "study1"},
     sections=["study1"],
     memory_mb=260,
     mb_per_gb={"pai2020": 30, "philly": 60},

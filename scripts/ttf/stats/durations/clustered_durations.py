@@ -18,38 +18,38 @@ from itertools import pairwise
 import numpy as np
 import polars as pl
 
-from ttf.stats.basics.order import distinct_rows, first_of_each, places
-from ttf.stats.clustered import UNCLUSTERED, Clusters, why_not
+from ttf.stats.basics.order import count_smaller, distinct_rows, run_starts
+from ttf.stats.clustered import UNCLUSTERED, Clusters, no_interval_reason
 
 # A sum of squares below this share of its terms is a rounding error.
 ROUNDING = 1e-10
 
 
 @dataclass(frozen=True)
-class ClusterLives:
+class ClusterDurations:
     """Durations of one stratum by cluster, age and end: arrays of one length, sorted by these.
 
     by: kind of clusters (user, ...). cluster: their numbers. seconds: durations. code: 0 if none of the given events
-    ended the duration, 1 for the first of the events, ... lives: number of durations of a row. divided: if the stratum
-    is a single cluster, the number of that cluster; then `cluster` numbers its groups.
+    ended the duration, 1 for the first of the events, ... durations: number of durations of a row. divided: if the
+    stratum is a single cluster, the number of that cluster; then `cluster` numbers its groups.
     """
 
     by: str
     cluster: np.ndarray
     seconds: np.ndarray
     code: np.ndarray
-    lives: np.ndarray
+    durations: np.ndarray
     divided: int | None = None
 
     @cached_property
     def first(self) -> np.ndarray:
         """Return the index of the first row of each cluster."""
-        return first_of_each(self.cluster)
+        return run_starts(self.cluster)
 
     @cached_property
     def members(self) -> np.ndarray:
         """Return the number of durations of each cluster."""
-        return np.add.reduceat(self.lives, self.first).astype(float)
+        return np.add.reduceat(self.durations, self.first).astype(float)
 
     @cached_property
     def clusters(self) -> Clusters:
@@ -69,25 +69,33 @@ class ClusterLives:
         """Return Student's quantile of a 95% CI; NaN below FEWEST clusters."""
         return float(self.clusters.student(0.95)[0])
 
-    def about(self) -> dict[str, str | float | None]:
+    def describe_clusters(self) -> dict[str, str | float | None]:
         """Return cluster_by, clusters, and why_not: the reason for a missing interval."""
-        return {"cluster_by": self.by, "clusters": self.effective, "why_not": why_not(self.effective, self.by)}
+        return {
+            "cluster_by": self.by,
+            "clusters": self.effective,
+            "why_not": no_interval_reason(self.effective, self.by),
+        }
 
     def by_cluster(self, values: np.ndarray) -> np.ndarray:
         """Sum a value of each row by cluster."""
         return np.add.reduceat(values, self.first)
 
 
-def about(lives: ClusterLives | None) -> dict[str, str | float | None]:
-    """Return `ClusterLives.about`; without clusters, the reason that there are none."""
-    return {"cluster_by": None, "clusters": None, "why_not": UNCLUSTERED} if lives is None else lives.about()
+def describe_clusters(durations: ClusterDurations | None) -> dict[str, str | float | None]:
+    """Return `ClusterDurations.about`; without clusters, the reason that there are none."""
+    return (
+        {"cluster_by": None, "clusters": None, "why_not": UNCLUSTERED}
+        if durations is None
+        else durations.describe_clusters()
+    )
 
 
 class Influences:
     """Sums over clusters, by age, of products of their accumulated values.
 
-    lives: durations of one stratum. seconds: ages, ascending, that include all durations. pull: weight of each cluster,
-    by which its influence is multiplied.
+    durations: durations of one stratum. seconds: ages, ascending, that include all durations. pull: weight of each
+    cluster, by which its influence is multiplied.
 
     A duration adds `jumps` (a function of age and of its end) less `compensator` of that age when it ends. Until then
     its value is minus `compensator` of the current age. So the influence of a cluster is its accumulated sum less
@@ -95,13 +103,15 @@ class Influences:
     the work grows with the number of rows, not with clusters times ages.
     """
 
-    def __init__(self, lives: ClusterLives, seconds: np.ndarray, pull: np.ndarray | None = None) -> None:
-        self.lives, self.size = lives, seconds.size
-        self.age_index = places(seconds, lives.seconds).astype(np.int32, copy=False)
-        self.rows = np.diff(np.append(lives.first, lives.cluster.size))
-        self.pull = lives.pull if pull is None else pull
-        weights = lives.members * self.pull
-        self.at_risk = np.repeat(weights, self.rows) - self._accumulate(lives.lives * np.repeat(self.pull, self.rows))
+    def __init__(self, durations: ClusterDurations, seconds: np.ndarray, pull: np.ndarray | None = None) -> None:
+        self.durations, self.size = durations, seconds.size
+        self.age_index = count_smaller(seconds, durations.seconds).astype(np.int32, copy=False)
+        self.rows = np.diff(np.append(durations.first, durations.cluster.size))
+        self.pull = durations.pull if pull is None else pull
+        weights = durations.members * self.pull
+        self.at_risk = np.repeat(weights, self.rows) - self._accumulate(
+            durations.durations * np.repeat(self.pull, self.rows)
+        )
         self.at_risk_squares = self.products(self.at_risk, self.at_risk, np.square(weights))
 
     def added(self, jumps: Sequence[np.ndarray | None], compensator: np.ndarray) -> "InfluenceSums":
@@ -110,28 +120,28 @@ class Influences:
         jumps: by age, the value added by a duration that ends without an event, with the first event, ...; None for
         zero.
         """
-        lives = self.lives
-        gains = np.tile(-compensator, (max(len(jumps), int(lives.code.max(initial=0)) + 1), 1))
+        durations = self.durations
+        gains = np.tile(-compensator, (max(len(jumps), int(durations.code.max(initial=0)) + 1), 1))
         for gain, values in zip(gains, jumps, strict=False):
             if values is not None:
                 gain += values
         # One lookup table by end and age takes a third of the time of one table for each end.
-        index = np.multiply(lives.code, self.size, dtype=np.int64)
+        index = np.multiply(durations.code, self.size, dtype=np.int64)
         index += self.age_index
         gain = gains.ravel()[index]
         del index
-        gain *= lives.lives
+        gain *= durations.durations
         gain *= np.repeat(self.pull, self.rows)
         return InfluenceSums(self, self._accumulate(gain), compensator)
 
     def _accumulate(self, values: np.ndarray) -> np.ndarray:
-        total, first = np.cumsum(values), self.lives.first
+        total, first = np.cumsum(values), self.durations.first
         total -= np.repeat(total[first] - values[first], self.rows)
         return total
 
     def products(self, left: np.ndarray, right: np.ndarray, at_first: np.ndarray | float = 0.0) -> np.ndarray:
         """Sum the product of two running sums over clusters, by age; at_first: product before the first rows."""
-        product, first = left * right, self.lives.first
+        product, first = left * right, self.durations.first
         change = np.empty_like(product)
         np.subtract(product[1:], product[:-1], out=change[1:])
         change[first] = product[first] - at_first
@@ -169,7 +179,7 @@ class InfluenceSums:
         return np.sqrt(np.where(terms > ROUNDING * (squares + compensator**2 * at_risk_squares), terms, 0.0))
 
 
-def with_why(table: pl.DataFrame) -> pl.DataFrame:
+def append_reason(table: pl.DataFrame) -> pl.DataFrame:
     """Add why_not to `reason` where an exact interval has no clustered counterpart."""
     is_missing = pl.col("ci_low").is_not_null() & pl.col("ci_low_clustered").is_null()
     reason = pl.concat_str("reason", pl.when(is_missing).then("why_not"), separator="; ", ignore_nulls=True)
@@ -189,35 +199,35 @@ def limits_log_log(estimate: np.ndarray, se: np.ndarray, student: float) -> tupl
 
 
 def group_by_cluster(
-    lives: pl.LazyFrame, stratum: pl.Expr | None, labels: Sequence, level: tuple[str, str], events: Sequence[str]
-) -> dict[int, ClusterLives]:
-    """Group the durations of several strata by cluster: index of the label -> `ClusterLives`.
+    durations: pl.LazyFrame, stratum: pl.Expr | None, labels: Sequence, level: tuple[str, str], events: Sequence[str]
+) -> dict[int, ClusterDurations]:
+    """Group the durations of several strata by cluster: index of the label -> `ClusterDurations`.
 
-    lives: with duration_s not blank, event and the columns of `ttf.records.clusters`. stratum: column of the strata,
-    None for one stratum of all. labels: wanted values of it. level: column of the clusters, and their kind.
+    durations: with duration_s not blank, event and the columns of `ttf.records.clusters`. stratum: column of the
+    strata, None for one stratum of all. labels: wanted values of it. level: column of the clusters, and their kind.
     """
     codes = ((pl.col("event") == event).fill_null(False) * pl.lit(n, pl.Int8) for n, event in enumerate(events, 1))
     code = pl.sum_horizontal(pl.lit(0, pl.Int8), *codes).cast(pl.Int8)
     columns = {"cluster": pl.col(level[0]), "duration_s": pl.col("duration_s"), "code": code}
     if stratum is None:
-        frame = lives.select(**columns).collect(engine="streaming")
+        frame = durations.select(**columns).collect(engine="streaming")
         stratum_index = np.zeros(frame.height, np.int8)
     else:
         # A join streams. The order of its rows does not matter.
         numbers = pl.LazyFrame({"stratum": labels}).with_row_index("stratum_index")
-        frame = lives.select(stratum=stratum, **columns).join(numbers, on="stratum").drop("stratum")
+        frame = durations.select(stratum=stratum, **columns).join(numbers, on="stratum").drop("stratum")
         frame = frame.collect(engine="streaming")
         stratum_index = frame["stratum_index"].to_numpy()
-    rows, life_counts = distinct_rows(stratum_index, *(frame[name].to_numpy() for name in columns))
+    rows, duration_counts = distinct_rows(stratum_index, *(frame[name].to_numpy() for name in columns))
     del frame
     # The smallest types that fit, for ten million durations.
     types = (np.int32, np.uint32, np.int64, np.int8)
     stratum_index, cluster, seconds, code = (column.astype(dtype) for column, dtype in zip(rows, types, strict=True))
-    life_counts = life_counts.astype(np.int32)
+    duration_counts = duration_counts.astype(np.int32)
     del rows
     return {
-        int(stratum_index[start]): ClusterLives(
-            level[1], *(column[start:end] for column in (cluster, seconds, code, life_counts))
+        int(stratum_index[start]): ClusterDurations(
+            level[1], *(column[start:end] for column in (cluster, seconds, code, duration_counts))
         )
-        for start, end in pairwise([*first_of_each(stratum_index), stratum_index.size])
+        for start, end in pairwise([*run_starts(stratum_index), stratum_index.size])
     }

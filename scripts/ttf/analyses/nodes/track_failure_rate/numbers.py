@@ -1,6 +1,6 @@
 """Numbers for the page: the windows of the failure rate over time, and the lowest and the highest."""
 
-from ttf.analyses.nodes.follow_rate import FAILURE_RATE_OVER_TIME, FAILURE_RATE_WINDOWS
+from ttf.analyses.nodes.track_failure_rate import FAILURE_RATE_OVER_TIME, FAILURE_RATE_WINDOWS
 from ttf.display.metrics import CI, cells
 
 _RATE = f"window failures_per_1000_node_days {CI}"

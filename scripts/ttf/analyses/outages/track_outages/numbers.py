@@ -1,6 +1,6 @@
 """Numbers for the page: the trend of faults, over all and within groups."""
 
-from ttf.analyses.outages.follow_outages import GROWTH, MCF
+from ttf.analyses.outages.track_outages import GROWTH, MCF
 from ttf.display.metrics import cells
 
 _TREND = "n trend strata trend_p homogeneity_p beta_within beta_within_ci_low beta_within_ci_high"

@@ -10,16 +10,16 @@ from ttf.analyses.factors.estimate_hazards.cox_clusters import ClusteredDuration
 from ttf.analyses.factors.estimate_hazards.hazard_ratios import ARE_CLUSTERS, hazard_ratios
 from ttf.analyses.factors.estimate_hazards.incidence import cumulative_hazard, cumulative_incidence
 from ttf.analyses.factors.estimate_hazards.logrank import _scores, _Stratum, logrank
-from ttf.records.clusters import with_clusters, with_levels
+from ttf.records.clusters import add_clusters, add_levels
 from ttf.stats.clustered import FEWEST, UNCLUSTERED
-from ttf.stats.durations.clustered_lives import Influences
-from ttf.stats.durations.strata import CountedLives, times_by_stratum
+from ttf.stats.durations.clustered_durations import Influences
+from ttf.stats.durations.strata import CountedDurations, iterate_times
 from ttf.stats.durations.survival import NOT_WITH_ENTRIES, survival_summary, survival_tables
 
 EVENTS = ["failure", "success", "cancelled"]
 
 
-def simulate_lives(users: int, count: int, seed: int, group_unit: str = "job") -> pl.DataFrame:
+def simulate_durations(users: int, count: int, seed: int, group_unit: str = "job") -> pl.DataFrame:
     """Durations of unequal users (log SD 1) with ties and censoring. `group_of` has no effect.
 
     group_unit: "user" or "job", the unit for which the group is drawn.
@@ -33,12 +33,12 @@ def simulate_lives(users: int, count: int, seed: int, group_unit: str = "job") -
     group = rng.integers(0, 2, users)[user] if group_unit == "user" else rng.integers(0, 2, count)
     frame = pl.DataFrame({"user": user, "duration_s": seconds, "event": event.tolist(), "group_of": group})
     frame = frame.with_columns(pl.col("group_of").cast(pl.String), entry_s=pl.lit(0, pl.Int64))
-    return with_clusters(frame)
+    return add_clusters(frame)
 
 
-def incidence(lives: pl.DataFrame, weight: np.ndarray, event: str) -> np.ndarray:
+def incidence(durations: pl.DataFrame, weight: np.ndarray, event: str) -> np.ndarray:
     """The Aalen-Johansen estimate of weighted durations, by its definition."""
-    seconds, events = lives["duration_s"].to_numpy(), lives["event"].to_numpy()
+    seconds, events = durations["duration_s"].to_numpy(), durations["event"].to_numpy()
     survival, estimates = 1.0, [0.0]
     for age in np.unique(seconds):
         ends_now, at_risk = seconds == age, weight[seconds >= age].sum()
@@ -49,17 +49,19 @@ def incidence(lives: pl.DataFrame, weight: np.ndarray, event: str) -> np.ndarray
 
 @pytest.mark.parametrize("event", ["failure", "success"])
 def test_error_of_an_incidence_is_the_jackknife_over_clusters(event):
-    lives = simulate_lives(12, 150, 1)
-    lives = lives.with_columns(duration_s=pl.col("duration_s") // 40 * 40 + 40)
+    durations = simulate_durations(12, 150, 1)
+    durations = durations.with_columns(duration_s=pl.col("duration_s") // 40 * 40 + 40)
     step, influence = 1e-5, []
     for user in range(12):
-        change = step * (lives["user"] == user).to_numpy()
-        influence.append((incidence(lives, 1 + change, event) - incidence(lives, 1 - change, event)) / (2 * step))
-    members = lives["user"].value_counts().sort("user")["count"].to_numpy()
+        change = step * (durations["user"] == user).to_numpy()
+        influence.append(
+            (incidence(durations, 1 + change, event) - incidence(durations, 1 - change, event)) / (2 * step)
+        )
+    members = durations["user"].value_counts().sort("user")["count"].to_numpy()
     se = np.sqrt(((np.array(influence) / (1 - members / 150)[:, None]) ** 2).sum(axis=0))
-    curve = cumulative_incidence(lives, EVENTS, ["all"]).filter(event=event)
+    curve = cumulative_incidence(durations, EVENTS, ["all"]).filter(event=event)
     assert curve["clusters"][0] == pytest.approx(150**2 / (members**2).sum())
-    student = CountedLives(lives, EVENTS).by_cluster("all")["all"].student()
+    student = CountedDurations(durations, EVENTS).by_cluster("all")["all"].student()
     inside = curve["ci_low_clustered"].is_not_null().to_numpy()
     assert inside.sum() > 10
     estimate = curve["incidence"].to_numpy()[inside]
@@ -68,12 +70,12 @@ def test_error_of_an_incidence_is_the_jackknife_over_clusters(event):
     assert curve["ci_high_clustered"].to_numpy()[inside] == pytest.approx(estimate ** (1 / power), rel=1e-6)
 
 
-def test_independent_uncensored_lives_have_binomial_errors():
+def test_independent_uncensored_durations_have_binomial_errors():
     """If each duration is a cluster, the survival share is binomial; its error is divided by 1 - 1/n."""
     seconds = np.arange(1, 41)
-    lives = with_levels(pl.DataFrame({"duration_s": seconds, "event": "failure"}), {"user": ["duration_s"]})
-    (_, times) = next(times_by_stratum(lives, "failure", "all"))
-    clusters = CountedLives(lives, ["failure"]).by_cluster("all")["all"]
+    durations = add_levels(pl.DataFrame({"duration_s": seconds, "event": "failure"}), {"user": ["duration_s"]})
+    (_, times) = next(iterate_times(durations, "failure", "all"))
+    clusters = CountedDurations(durations, ["failure"]).by_cluster("all")["all"]
     survivors = times.at_risk(seconds) - 1
     influence = np.divide(1, survivors, out=np.zeros(40), where=survivors > 0)
     expected = np.cumsum(influence / times.at_risk(seconds))
@@ -85,8 +87,8 @@ def test_independent_uncensored_lives_have_binomial_errors():
 def test_cumulative_hazard_of_equal_clusters_by_hand():
     """Five clusters of two durations. At 10 s one duration in each of three clusters fails, of ten at risk."""
     rows = [(c, 10, "failure" if c < 3 else None) for c in range(5)] + [(c, 20, None) for c in range(5)]
-    lives = with_clusters(pl.DataFrame(rows, schema=["user", "duration_s", "event"], orient="row"))
-    row = cumulative_hazard(lives, "failure", ["all"]).row(1, named=True)
+    durations = add_clusters(pl.DataFrame(rows, schema=["user", "duration_s", "event"], orient="row"))
+    row = cumulative_hazard(durations, "failure", ["all"]).row(1, named=True)
     # Per cluster: failures minus 2 x 3/10 expected, divided by ten at risk and by 1 - 1/5.
     se = np.sqrt(3 * (1 - 0.6) ** 2 + 2 * 0.6**2) / 10 / 0.8
     student = 2.7764451051977987
@@ -95,8 +97,8 @@ def test_cumulative_hazard_of_equal_clusters_by_hand():
 
 
 def test_curves_and_summary_of_survival():
-    lives = simulate_lives(30, 2_000, 2)
-    curves, summary = survival_tables(lives, "failure", ["all", "group_of"])
+    durations = simulate_durations(30, 2_000, 2)
+    curves, summary = survival_tables(durations, "failure", ["all", "group_of"])
     row = summary.row(0, named=True)
     overall = curves.filter(stratum_by="all")
     for name in ("low", "high"):
@@ -105,17 +107,17 @@ def test_curves_and_summary_of_survival():
     assert row["median_ci_low_clustered_s"] < row["median_ci_low_s"] < row["median_s"]
     assert row["restricted_mean_se_clustered_s"] > 1.5 * row["restricted_mean_se_s"]
     assert overall["ci_low_clustered"][0] == overall["ci_high_clustered"][0] == 1
-    assert_frame_equal(survival_tables(lives.lazy(), "failure", ["all", "group_of"])[0], curves)
-    late = survival_summary(lives, "failure", ["all"], delayed_entry=True).row(0, named=True)
+    assert_frame_equal(survival_tables(durations.lazy(), "failure", ["all", "group_of"])[0], curves)
+    late = survival_summary(durations, "failure", ["all"], delayed_entry=True).row(0, named=True)
     assert late["median_ci_low_clustered_s"] is None and NOT_WITH_ENTRIES in late["reason"]
 
 
 def test_error_of_the_restricted_mean_is_the_cluster_jackknife():
-    lives = simulate_lives(200, 4_000, 3)
-    row = survival_summary(lives, "failure", ["all"]).row(0, named=True)
+    durations = simulate_durations(200, 4_000, 3)
+    row = survival_summary(durations, "failure", ["all"]).row(0, named=True)
     means = []
     for user in range(200):
-        subset = lives.filter(pl.col("user") != user)
+        subset = durations.filter(pl.col("user") != user)
         curve = survival_tables(subset, "failure", ["all"])[0].filter(pl.col("time_s") <= row["horizon_s"])
         time = np.append(curve["time_s"].to_numpy(), row["horizon_s"])
         means.append((curve["survival"].to_numpy() * np.diff(time)).sum())
@@ -123,25 +125,25 @@ def test_error_of_the_restricted_mean_is_the_cluster_jackknife():
     assert row["restricted_mean_se_clustered_s"] == pytest.approx(jackknife, rel=0.1)
 
 
-def test_lives_without_clusters_have_exact_intervals_only():
-    lives = simulate_lives(30, 300, 4).drop("cluster_by", "cluster", "group_by", "group")
-    curves, summary = survival_tables(lives, "failure", ["all"])
+def test_durations_without_clusters_have_exact_intervals_only():
+    durations = simulate_durations(30, 300, 4).drop("cluster_by", "cluster", "group_by", "group")
+    curves, summary = survival_tables(durations, "failure", ["all"])
     assert curves["ci_low_clustered"].null_count() == curves.height
     assert curves["reason"].unique().to_list() == [UNCLUSTERED]
     assert UNCLUSTERED in summary["reason"].item()
-    tested = logrank(lives, "failure", ["group_of"])
+    tested = logrank(durations, "failure", ["group_of"])
     assert tested["p_clustered"].null_count() == tested.height and UNCLUSTERED in tested["reason"][0]
-    ratio = hazard_ratios(lives, "failure", ["group_of"]).row(0, named=True)
+    ratio = hazard_ratios(durations, "failure", ["group_of"]).row(0, named=True)
     assert ratio["ci_low_clustered"] is None and ratio["reason"] == UNCLUSTERED
 
 
 def test_too_few_clusters_give_no_interval():
-    lives = simulate_lives(3, 300, 5)
-    row = cumulative_hazard(lives, "failure", ["all"]).row(-1, named=True)
+    durations = simulate_durations(3, 300, 5)
+    row = cumulative_hazard(durations, "failure", ["all"]).row(-1, named=True)
     assert row["clusters"] < FEWEST and row["ci_low"] and row["ci_low_clustered"] is None
     assert f"effective clusters by user, fewer than {FEWEST}" in row["reason"]
-    assert logrank(lives, "failure", ["group_of"])["p_clustered"].null_count() == 2
-    assert hazard_ratios(lives, "failure", ["group_of"])["p_clustered"].null_count() == 2
+    assert logrank(durations, "failure", ["group_of"])["p_clustered"].null_count() == 2
+    assert hazard_ratios(durations, "failure", ["group_of"])["p_clustered"].null_count() == 2
 
 
 def test_strata_of_one_cluster_are_compared_by_their_groups():
@@ -153,25 +155,25 @@ def test_strata_of_one_cluster_are_compared_by_their_groups():
         for node in range(12)
         for _ in range(40 if (system, node) == ("b", 0) else 5)
     ]
-    lives = pl.DataFrame(rows, schema=["system", "node", "duration_s", "event"], orient="row")
-    lives = with_levels(lives, {"system": ["system"], "node": ["system", "node"]})
-    row = logrank(lives, "failure", ["system"]).row(0, named=True)
+    durations = pl.DataFrame(rows, schema=["system", "node", "duration_s", "event"], orient="row")
+    durations = add_levels(durations, {"system": ["system"], "node": ["system", "node"]})
+    row = logrank(durations, "failure", ["system"]).row(0, named=True)
     assert row["cluster_by"] == "node" and row["clusters"] > FEWEST
     assert row["p_value"] < 0.01 < 0.05 < row["p_clustered"]
     # Systems are no factor if they are the clusters.
-    system, model = hazard_ratios(lives, "failure", ["system"]).iter_rows(named=True)
+    system, model = hazard_ratios(durations, "failure", ["system"]).iter_rows(named=True)
     assert system["hazard_ratio"] is None and ARE_CLUSTERS in system["reason"]
     assert not model["converged"] and "nothing to fit" in model["reason"]
 
 
 def test_scores_by_cluster_add_up_to_the_difference_of_observed_and_expected():
-    lives = simulate_lives(20, 400, 7)
-    counted = CountedLives(lives, ["failure"])
+    durations = simulate_durations(20, 400, 7)
+    counted = CountedDurations(durations, ["failure"])
     clusters = counted.by_cluster("group_of")
-    strata = [_Stratum(times, clusters[label], 1) for label, times in times_by_stratum(counted, "failure", "group_of")]
+    strata = [_Stratum(times, clusters[label], 1) for label, times in iterate_times(counted, "failure", "group_of")]
     event_times = np.unique(np.concatenate([stratum.times.seconds[stratum.times.events > 0] for stratum in strata]))
     at_risk = np.stack([stratum.times.at_risk(event_times) for stratum in strata])
-    events = lives.filter(pl.col("event") == "failure")["duration_s"].value_counts().sort("duration_s")["count"]
+    events = durations.filter(pl.col("event") == "failure")["duration_s"].value_counts().sort("duration_s")["count"]
     share, hazard = at_risk / at_risk.sum(axis=0), events.to_numpy() / at_risk.sum(axis=0)
     scores = _scores(strata, event_times, share, hazard, np.array([0, 1]))
     difference = strata[1].times.failures - (share[1] * events.to_numpy()).sum()
@@ -180,15 +182,15 @@ def test_scores_by_cluster_add_up_to_the_difference_of_observed_and_expected():
 
 @pytest.fixture(scope="module")
 def fitted():
-    lives = simulate_lives(40, 1_200, 8)
-    size = np.random.default_rng(1).integers(0, 4, lives.height).astype(float)
-    columns = [(lives["group_of"] == "1").to_numpy(), size]
-    seconds = (lives["duration_s"] // 20 * 20).to_numpy()
-    failed = (lives["event"] == "failure").fill_null(False).to_numpy()
+    durations = simulate_durations(40, 1_200, 8)
+    size = np.random.default_rng(1).integers(0, 4, durations.height).astype(float)
+    columns = [(durations["group_of"] == "1").to_numpy(), size]
+    seconds = (durations["duration_s"] // 20 * 20).to_numpy()
+    failed = (durations["event"] == "failure").fill_null(False).to_numpy()
     covariates = np.stack([np.asarray(column, dtype=float) for column in columns], axis=1)
     patterns, pattern = np.unique(covariates, axis=0, return_inverse=True)
     risk_sets = RiskSets(seconds, failed, columns)
-    durations = ClusteredDurations(lives["user"].to_numpy(), pattern.ravel(), seconds, failed, patterns)
+    durations = ClusteredDurations(durations["user"].to_numpy(), pattern.ravel(), seconds, failed, patterns)
     return risk_sets, fit(risk_sets), durations, columns
 
 
@@ -216,12 +218,12 @@ def test_parts_of_ages_change_little_and_row_blocks_nothing(fitted, monkeypatch)
     )
 
 
-def test_the_order_of_lives_does_not_matter():
-    lives = simulate_lives(25, 600, 9)
-    shuffled = lives.sample(fraction=1, shuffle=True, seed=3)
+def test_the_order_of_durations_does_not_matter():
+    durations = simulate_durations(25, 600, 9)
+    shuffled = durations.sample(fraction=1, shuffle=True, seed=3)
     for table in (
         lambda frame: cumulative_incidence(frame, EVENTS, ["all", "group_of"]),
         lambda frame: logrank(frame, "failure", ["group_of"]),
         lambda frame: hazard_ratios(frame, "failure", ["group_of"]),
     ):
-        assert_frame_equal(table(lives), table(shuffled), check_exact=True)
+        assert_frame_equal(table(durations), table(shuffled), check_exact=True)

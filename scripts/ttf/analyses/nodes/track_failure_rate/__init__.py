@@ -3,7 +3,7 @@
 from functools import partial
 
 from ttf.analyses.declaration import Analysis
-from ttf.engine.columns import BASIS, NO_CLUSTERS, clustered
+from ttf.engine.columns import BASIS, NO_CLUSTERS, clustered_columns
 from ttf.engine.contract import REASON, count, number, table, whole_seconds, words
 
 _PER_1000 = {"unit": "per 1000 node-days"}
@@ -25,7 +25,7 @@ FAILURE_RATE_OVER_TIME = table(
     confidence=number("Confidence", "Confidence level of the interval."),
     ci_low=number("from", "Lower bound of Garwood's interval.", REASON, **_PER_1000),
     ci_high=number("to", "Upper bound; one-sided without a failure.", REASON, **_PER_1000),
-    **clustered(partial(number, **_PER_1000), blank=NO_CLUSTERS),
+    **clustered_columns(partial(number, **_PER_1000), blank=NO_CLUSTERS),
     basis=BASIS,
     runs_before=count("Runs before", "Runs started before the first window, with few recorded starts.", REASON, "runs"),
     days_before=count("Days before", "Days before the first window.", REASON, "days"),
@@ -47,7 +47,7 @@ ANALYSIS = Analysis(
     question="How does the failure rate of nodes change over time, and by what cause?",
     theme="nodes",
     rank=10,
-    needs=["lives_infra", "node_failure_rate"],
+    needs=["durations_infra", "node_failure_rate"],
     uses=["reasons"],
     tables=(FAILURE_RATE_OVER_TIME, FAILURE_RATE_WINDOWS),
     charts={"failure_rate_over_time": "failure_rate_over_time"},

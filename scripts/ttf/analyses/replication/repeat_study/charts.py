@@ -3,12 +3,12 @@
 import altair as alt
 import polars as pl
 
-from ttf.display.charts.encodings import coloured, picked, tips
-from ttf.display.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw
-from ttf.display.charts.intervals import by_what, draw_intervals, shown
+from ttf.display.charts.encodings import colour_by, pick_columns, tooltips
+from ttf.display.charts.figure import Figure, Study, empty_figure, make_chart, make_figure
+from ttf.display.charts.intervals import add_bounds, clustering_note, draw_intervals
 from ttf.display.charts.text import FEATURE_NAMES
 from ttf.display.charts.theme import ACCENT, FAINT, THIRD
-from ttf.engine.words import capital
+from ttf.engine.words import capitalise
 from ttf.records.inputs import Inputs
 
 _PUBLISHED = "as published: r of group means"
@@ -18,30 +18,31 @@ def compare_correlations(inputs: Inputs, study: Study) -> Figure:
     """Draw both correlations of each feature with run time, for successes and failures."""
     title = "Correlation with run time, as published and at job level"
     is_estimated = pl.col("study_estimate").is_not_null() | pl.col("asked_estimate").is_not_null()
-    estimates = shown(inputs["study1"].filter(is_estimated, question="correlation"), prefix="asked_")
+    estimates = add_bounds(inputs["study1"].filter(is_estimated, question="correlation"), prefix="asked_")
     if not estimates.height:
-        return nothing_to_draw(title, f"no correlation of {study.units} can be computed")
+        return empty_figure(title, f"no correlation of {study.units} can be computed")
     job_level = f"job level: rank correlation over {study.units}"
     rows: dict[str, list[dict]] = {}
     for row in estimates.iter_rows(named=True):
         for method, prefix in ((_PUBLISHED, "study"), (job_level, "asked")):
             if row[f"{prefix}_estimate"] is not None:
                 point = {"feature": FEATURE_NAMES[row["feature"]], "kind": method}
-                point |= picked(row, estimate=f"{prefix}_estimate", n=f"{prefix}_n")
+                point |= pick_columns(row, estimate=f"{prefix}_estimate", n=f"{prefix}_n")
                 if prefix == "study":  # group means have no clusters
-                    point |= picked(row, low="study_ci_low", high="study_ci_high") | {"independent": False}
+                    point |= pick_columns(row, low="study_ci_low", high="study_ci_high") | {"independent": False}
                 else:
-                    point |= picked(row, "low", "high", "independent")
+                    point |= pick_columns(row, "low", "high", "independent")
                 rows.setdefault(row["outcome"], []).append(point)
     features = [FEATURE_NAMES[name] for name in estimates["feature"].unique(maintain_order=True)]
     panels = [_panel(outcome, features, job_level, study) for outcome in rows]
-    return figure(
+    return make_figure(
         alt.hconcat(*panels, spacing=16),
         rows,
         study,
         title=title,
         subtitle=f"r of group means; rank correlation over {study.units}; 95% CI",
-        caption=f"{by_what(estimates.rename({'asked_cluster_by': 'cluster_by'}), study.units)} n in study1.csv.",
+        caption=clustering_note(estimates.rename({"asked_cluster_by": "cluster_by"}), study.units)
+        + " n in study1.csv.",
         alt_text="Pairs of points with intervals, by request and outcome.",
     )
 
@@ -49,16 +50,16 @@ def compare_correlations(inputs: Inputs, study: Study) -> Figure:
 def _panel(outcome: str, features: list[str], job_level: str, study: Study) -> alt.LayerChart:
     y = alt.Y("feature:N", title=None, scale=alt.Scale(domain=features))
     colours = {_PUBLISHED: THIRD, job_level: ACCENT}
-    colour = coloured("kind", colours, title=None, orient="bottom", columns=1, labelLimit=420)
+    colour = colour_by("kind", colours, title=None, orient="bottom", columns=1, labelLimit=420)
     offset = alt.YOffset("kind:N", scale=alt.Scale(domain=[_PUBLISHED, job_level]))
-    tooltip = [*tips("feature", kind="how"), *tips("estimate", form=".3f", low="95% from", high="95% to")]
-    tooltip += tips(form=",", n="points")
-    base = chart_of(outcome).encode(y=y, yOffset=offset, color=colour, tooltip=tooltip)
-    title = f"{capital(outcome)}: correlation"
+    tooltip = [*tooltips("feature", kind="how"), *tooltips("estimate", form=".3f", low="95% from", high="95% to")]
+    tooltip += tooltips(form=",", n="points")
+    base = make_chart(outcome).encode(y=y, yOffset=offset, color=colour, tooltip=tooltip)
+    title = f"{capitalise(outcome)}: correlation"
     x = alt.X("low:Q", scale=alt.Scale(domain=[-1, 1]), title=title, axis=alt.Axis(values=[-1, -0.5, 0, 0.5, 1]))
-    zero_line = chart_of(outcome).mark_rule(color=FAINT, strokeDash=[3, 3]).encode(x=alt.datum(0))
+    zero_line = make_chart(outcome).mark_rule(color=FAINT, strokeDash=[3, 3]).encode(x=alt.datum(0))
     points = base.mark_circle(size=55, opacity=1).encode(x="estimate:Q")
     return (zero_line + (draw_intervals(base, x, strokeWidth=1.8) + points)).properties(width=250, height=alt.Step(17))
 
 
-CHARTS = {"study1_asked_twice": compare_correlations}
+CHARTS = {"study1_correlations": compare_correlations}

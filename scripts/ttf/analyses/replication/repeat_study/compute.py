@@ -12,17 +12,25 @@ import numpy as np
 import polars as pl
 from scipy.special import bdtr, bdtrc, betaincinv
 
-from ttf.analyses.replication.ask_again import STUDY1, STUDY1_SUMMARY
+from ttf.analyses.replication.repeat_study import STUDY1, STUDY1_SUMMARY
 from ttf.display.charts.text import FEATURE_NAMES, FEATURE_UNITS
-from ttf.engine.counts import Counted, code, counts, labels
-from ttf.engine.words import capital, coefficient, duration, many, number, plain_spaces
-from ttf.records.clusters import READ_OF_JOBS
+from ttf.engine.counts import ValueCounts, count_rows, distinct_texts, text_codes
+from ttf.engine.words import capitalise, coefficient, duration, number, plural_noun, remove_no_break_spaces
+from ttf.records.clusters import JOB_CLUSTER_COLUMNS
 from ttf.records.inputs import Inputs
 from ttf.records.jobs import Frame, observed_s
 from ttf.stats.basics.holm import holm
 from ttf.stats.basics.median import median_interval
-from ttf.stats.basics.p_value import never_zero
-from ttf.stats.clustered import CLUSTERED, UNCLUSTERED, Clusters, by_cluster, clustered_median, jackknifed, with_limits
+from ttf.stats.basics.p_value import raise_to_smallest
+from ttf.stats.clustered import (
+    CLUSTERED,
+    UNCLUSTERED,
+    Clusters,
+    add_limits,
+    clustered_median,
+    jackknife_influences,
+    sum_by_cluster,
+)
 from ttf.stats.job_features import FEATURES, Feature, correlation_row
 
 # The study has five features: the GPU type and these.
@@ -45,12 +53,19 @@ SIGNIFICANT_BOTH = ("kept", "weaker", "stronger", "flips")
 SIGNIFICANT_PUBLISHED = (*SIGNIFICANT_BOTH, "lost")
 UNTESTED = "not told"
 
-_JOBS = ["outcome", "runtime_s", "start_s", "trace_end_s", *(feature.column for feature in FEATURES), *READ_OF_JOBS]
+_JOBS = [
+    "outcome",
+    "runtime_s",
+    "start_s",
+    "trace_end_s",
+    *(feature.column for feature in FEATURES),
+    *JOB_CLUSTER_COLUMNS,
+]
 
 
 def compute(inputs: Inputs) -> dict[str, pl.DataFrame]:
     tables = [inputs[name] for name in ("correlations", "runtime_by_group", "mttf")]
-    units, significance = many(inputs.settings.unit), inputs.settings.significance
+    units, significance = plural_noun(inputs.settings.unit), inputs.settings.significance
     table = repeat_study(inputs.scan("jobs", _JOBS), *tables, units, significance)
     return {"study1": table, "study1_summary": summarise_verdicts(table)}
 
@@ -61,11 +76,12 @@ def summarise_verdicts(study1: pl.DataFrame) -> pl.DataFrame:
     computable = correlations.filter(pl.col("verdict") != "not computable")
     verdicts_by_cell = {
         "significant": ("verdict", SIGNIFICANT_PUBLISHED),
-        "still": ("verdict_clustered", SIGNIFICANT_BOTH),
-        "still_if_independent": ("verdict", SIGNIFICANT_BOTH),
-        "found_if_independent": ("verdict", ("found",)),
-        "untold": ("verdict_clustered", (UNTESTED,)),
-    } | {name: ("verdict_clustered", (name,)) for name in ("weaker", "flips", "found")}
+        "still_significant": ("verdict_clustered", SIGNIFICANT_BOTH),
+        "still_significant_if_independent": ("verdict", SIGNIFICANT_BOTH),
+        "newly_significant": ("verdict_clustered", ("found",)),
+        "newly_significant_if_independent": ("verdict", ("found",)),
+        "untested": ("verdict_clustered", (UNTESTED,)),
+    } | {name: ("verdict_clustered", (name,)) for name in ("weaker", "flips")}
     row = {name: computable[column].is_in(values).sum() for name, (column, values) in verdicts_by_cell.items()}
     rates = correlations.drop_nulls("rate_p_adjusted_clustered")
     mean_run_times = study1.filter(pl.col("study_estimate") > 0, question="mean_run_time", outcome="failure")
@@ -133,7 +149,7 @@ def _correlation_row(
             row["rate_reject_clustered"] = rates[feature]["rate_p_adjusted_clustered"] < significance
         clauses.append(_rate_clause(rates[feature], feature, units, significance))
         reasons.append(rates[feature].get("reason"))
-    sentence = capital("; ".join(clauses)) + "."
+    sentence = capitalise("; ".join(clauses)) + "."
     joined = "; ".join(dict.fromkeys(filter(None, reasons))) or None
     return row | {"verdict_clustered": verdict, "change": sentence, "reason": joined}
 
@@ -229,7 +245,7 @@ def rate_ratio(jobs: Frame, feature: Feature) -> dict:
     row["rate_ci_high"] = pi_high / (1 - pi_high) * time_ratio if pi_high < 1 else None
     null_share = t_high / (t_low + t_high)
     upper_tail = float(bdtrc(k_high - 1, k, null_share)) if k_high else 1.0
-    row["rate_p"], _ = never_zero(min(1.0, 2 * min(float(bdtr(k_high, k, null_share)), upper_tail)))
+    row["rate_p"], _ = raise_to_smallest(min(1.0, 2 * min(float(bdtr(k_high, k, null_share)), upper_tail)))
     if not k_low:
         return row | {"reason": "no failure at or below the split: lower limit of the ratio only"}
     row["rate_ratio"] = k_high * t_low / (k_low * t_high)
@@ -252,7 +268,7 @@ def _clustered_rate_ratio(observed_jobs: pl.LazyFrame, split: int, log_ratio: fl
     aggregates = {
         f"{name}_{part}": (value * side).sum() for part, side in parts.items() for name, value in values.items()
     }
-    sums = by_cluster(observed_jobs.drop("block", strict=False), [], **aggregates)
+    sums = sum_by_cluster(observed_jobs.drop("block", strict=False), [], **aggregates)
     if not sums.height:
         return {"why_not": UNCLUSTERED}
     influence, part_clusters = np.zeros(sums.height), []
@@ -260,17 +276,17 @@ def _clustered_rate_ratio(observed_jobs: pl.LazyFrame, split: int, log_ratio: fl
         n, time, failures = (sums[f"{name}_{part}"].to_numpy().astype(float) for name in values)
         clusters = Clusters(np.zeros(n.size, np.int64), n, 1)
         failure_shares, time_shares = clusters.share(failures), clusters.share(time)
-        influence += sign * jackknifed(failure_shares - time_shares, (failure_shares + time_shares) / 2)
+        influence += sign * jackknife_influences(failure_shares - time_shares, (failure_shares + time_shares) / 2)
         part_clusters.append(clusters)
     fewest = min(part_clusters, key=lambda clusters: clusters.effective.item())
     se = np.sqrt((influence**2).sum(keepdims=True))
     margin = se * fewest.student(CONFIDENCE)
     with np.errstate(over="ignore"):
         bounds = np.exp(log_ratio - margin), np.exp(log_ratio + margin)
-    cells = with_limits(sums.select("cluster_by").head(1), *bounds, fewest.effective).row(0, named=True)
+    cells = add_limits(sums.select("cluster_by").head(1), *bounds, fewest.effective).row(0, named=True)
     # If all clusters have the same rate, there is no spread and no test.
     is_tested = se.item() > 0 and not cells["why_not"]
-    p = never_zero(fewest.p_value(log_ratio / se).item())[0] if is_tested else None
+    p = raise_to_smallest(fewest.p_value(log_ratio / se).item())[0] if is_tested else None
     return cells | {"p_clustered": p}
 
 
@@ -295,9 +311,9 @@ def _rate_clause(rate: dict, feature: str, units: str, significance: float) -> s
 
 def _mean_rows(jobs: Frame, runtime_by_group: pl.DataFrame, mttf: pl.DataFrame, units: str) -> list[dict]:
     group_means = runtime_by_group.filter(pl.col("cutoff_s").is_null(), feature="gpu_type")
-    gpu_types = labels(jobs, "gpu_type")
+    gpu_types = distinct_texts(jobs, "gpu_type")
     succeeded = jobs.filter((pl.col("outcome") == "success") & (pl.col("runtime_s") >= 0))
-    run_times = counts(succeeded, type=code("gpu_type", gpu_types), time=pl.col("runtime_s"))
+    run_times = count_rows(succeeded, type=text_codes("gpu_type", gpu_types), time=pl.col("runtime_s"))
     rows = []
     for outcome, study_set in STUDY_SETS.items():
         for mean in group_means.filter(outcome_set=study_set).iter_rows(named=True):
@@ -305,7 +321,9 @@ def _mean_rows(jobs: Frame, runtime_by_group: pl.DataFrame, mttf: pl.DataFrame, 
             row |= {"study_set": study_set, "study_measure": "mean run time (s)", "asked_set": outcome}
             row |= {"study_estimate": mean["runtime_mean_s"], "study_n": mean["jobs"]}
             if outcome == "success":
-                type_times = Counted.of(run_times.filter(pl.col("type") == gpu_types.index(mean["value"])), "time")
+                type_times = ValueCounts.from_frame(
+                    run_times.filter(pl.col("type") == gpu_types.index(mean["value"])), "time"
+                )
                 clustered = clustered_median(succeeded.filter(gpu_type=mean["value"]), "runtime_s", type_times)
                 rows.append(row | _median_cells(type_times, mean, units, next(clustered.iter_rows(named=True), None)))
             else:
@@ -313,7 +331,7 @@ def _mean_rows(jobs: Frame, runtime_by_group: pl.DataFrame, mttf: pl.DataFrame, 
     return rows
 
 
-def _median_cells(run_times: Counted, mean: dict, units: str, clustered: dict | None) -> dict:
+def _median_cells(run_times: ValueCounts, mean: dict, units: str, clustered: dict | None) -> dict:
     low, high = median_interval(run_times.size, run_times.at)
     cells = dict(clustered or {"why_not": UNCLUSTERED})
     why_not = cells.pop("why_not") if low is not None else None
@@ -329,7 +347,7 @@ def _median_cells(run_times: Counted, mean: dict, units: str, clustered: dict | 
     if median_s <= 0:
         return row | {"change": f"Half of these {units} took no time at all."}
     ratio = mean["runtime_mean_s"] / median_s
-    median_text = plain_spaces(duration(median_s))
+    median_text = remove_no_break_spaces(duration(median_s))
     sentence = f"Half of these {units} took at most {median_text}; the mean is {number(ratio)} times as long"
     return row | {"change": sentence + (", made by the few that ran long." if ratio >= TWICE else ".")}
 
@@ -350,7 +368,9 @@ def _mttf_cells(mttf: pl.DataFrame, mean: dict, units: str) -> dict:
     if not has_clustered:
         row["reason"] = estimate["reason"]
     independence_note = "" if has_clustered else f" if {units} were independent"
-    mttf_text = plain_spaces(f"{duration(estimate['mttf_s'])} ({duration(low)} to {duration(high)}{independence_note})")
+    mttf_text = remove_no_break_spaces(
+        f"{duration(estimate['mttf_s'])} ({duration(low)} to {duration(high)}{independence_note})"
+    )
     if mean["runtime_mean_s"] <= 0:
         return row | {"change": f"A failure comes once in {mttf_text} of run time."}
     ratio = estimate["mttf_s"] / mean["runtime_mean_s"]

@@ -4,15 +4,15 @@ from collections.abc import Mapping, Sequence
 
 import polars as pl
 
-from ttf.records.clusters import with_levels
+from ttf.records.clusters import add_levels
+from ttf.records.durations import DURATION_COLUMNS
 from ttf.records.jobs import conform
-from ttf.records.lives import LIFE_COLUMNS
 
 
-def lives_of_outages(
+def durations_of_outages(
     outages: pl.DataFrame, exposure: pl.DataFrame, causes: Sequence[str], clusters: Mapping[str, Sequence[str]]
 ) -> pl.DataFrame:
-    """Return a row per up period within the watch, by unit and time, with LIFE_COLUMNS and more columns.
+    """Return a row per up period within the watch, by unit and time, with DURATION_COLUMNS and more columns.
 
     system: the group of EXPOSURE. A Boolean per cause: whether it is the level of the outage that ended the period
     (`Human Error` is human_error). start_s: begin of the period. repair_s: length of that outage, blank if none or
@@ -30,10 +30,10 @@ def lives_of_outages(
     begin_s = pl.max_horizontal("from_s", pl.col("seen_until_s").shift().over("watch"))
     is_failure = pl.col("counted").fill_null(False) & ~pl.col("planned").fill_null(True)
     level = pl.col("level").str.to_lowercase().str.replace_all(" ", "_")
-    lives = ends.with_columns(begin_s=begin_s, is_failure=is_failure).filter(pl.col("start_s") > pl.col("begin_s"))
-    frame = lives.select(
+    durations = ends.with_columns(begin_s=begin_s, is_failure=is_failure).filter(pl.col("start_s") > pl.col("begin_s"))
+    frame = durations.select(
         unit_id="unit_id",
-        life_id=pl.int_range(pl.len()).over("unit_id"),
+        duration_id=pl.int_range(pl.len()).over("unit_id"),
         entry_s=pl.lit(0),
         duration_s=pl.col("start_s") - pl.col("begin_s"),
         event=pl.when("is_failure").then(pl.lit("failure")),
@@ -43,4 +43,4 @@ def lives_of_outages(
         start_s="begin_s",
         repair_s=pl.when("is_failure").then("duration_s"),
     )
-    return conform(with_levels(frame, clusters), LIFE_COLUMNS)
+    return conform(add_levels(frame, clusters), DURATION_COLUMNS)

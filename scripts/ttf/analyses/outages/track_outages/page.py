@@ -2,10 +2,10 @@
 
 import polars as pl
 
-from ttf.analyses.outages.follow_outages import GROWTH
-from ttf.display.phrases import with_numbers
-from ttf.display.report_tables import Interval, Shown
-from ttf.display.report_trace import Trace, largest_strata
+from ttf.analyses.outages.track_outages import GROWTH
+from ttf.display.phrases import fill_numbers
+from ttf.display.report_tables import Interval, PageTable
+from ttf.display.report_trace import Trace, select_largest_strata
 from ttf.display.section_head import Line
 from ttf.display.trace_numbers import Numbers
 from ttf.engine import words
@@ -16,7 +16,7 @@ _TRENDS = {"worse": "more frequent", "better": "less frequent", "none": "none"}
 HETEROGENEOUS_P = 0.05
 
 
-@with_numbers
+@fill_numbers
 def trend_in_words(m: Numbers) -> str:
     """Say whether faults become more frequent, and in how many groups; nothing if there are too few."""
     return f"{_trend_words(m)}{_group_words(m)}" if m.has("growth.trend") else ""
@@ -26,7 +26,7 @@ def _trend_words(m: Numbers) -> str:
     has_groups = m["growth.strata"] > 1
     growth_words = ""
     if m.has("growth.beta_within_ci_low"):
-        bounds = words.span(*(words.number(m[f"growth.beta_within_ci_{bound}"]) for bound in ("low", "high")))
+        bounds = words.join_range(*(words.number(m[f"growth.beta_within_ci_{bound}"]) for bound in ("low", "high")))
         growth_words = f"{'common ' if has_groups else ''}growth β [growth.beta_within], 95% CI {bounds}; "
     test_words = f"({growth_words}p [growth.trend_p:p_value])"
     scope = " within [growth.strata] groups" if has_groups else ""
@@ -47,7 +47,7 @@ def _group_words(m: Numbers) -> str:
     return f" {subject}, [growth.groups.better] became less, [growth.groups.worse] more frequent."
 
 
-@with_numbers
+@fill_numbers
 def lines(trace: Trace, m: Numbers) -> list[Line]:
     if m.has("growth.trend"):
         return []
@@ -55,8 +55,8 @@ def lines(trace: Trace, m: Numbers) -> list[Line]:
     return [Line("Change of the rate of faults", text, "tables/growth.csv", checked=False)]
 
 
-def tables(trace: Trace) -> dict[str, Shown]:
-    growth = largest_strata(trace.table("growth"))
+def tables(trace: Trace) -> dict[str, PageTable]:
+    growth = select_largest_strata(trace.table("growth"))
     labelled_rows = growth.with_columns(
         pl.col("stratum_by").replace_strict(_KINDS), trend=pl.col("trend").replace_strict(_TRENDS, default=None)
     )
@@ -68,4 +68,4 @@ def tables(trace: Trace) -> dict[str, Shown]:
         **{name: (GROWTH.columns[name].heading, words.plain_p_value) for name in ("homogeneity_p", "trend_p_adjusted")},
         "trend": ("Trend", None),
     }
-    return {"growth": Shown(labelled_rows, columns, GROWTH, "stratum_by")}
+    return {"growth": PageTable(labelled_rows, columns, GROWTH, "stratum_by")}

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 import altair as alt
 import polars as pl
 
-from ttf.analyses.nodes.follow_rate.over_time import ALL
-from ttf.display.charts.encodings import tips
-from ttf.display.charts.figure import Figure, Study, chart_of, figure, fitted, nothing_to_draw
-from ttf.display.charts.intervals import shown
+from ttf.analyses.nodes.track_failure_rate.over_time import ALL
+from ttf.display.charts.encodings import tooltips
+from ttf.display.charts.figure import Figure, Study, empty_figure, fit_width, make_chart, make_figure
+from ttf.display.charts.intervals import add_bounds
 from ttf.display.charts.theme import FAILURE, INFRA, INK
-from ttf.engine.words import capital, clustering, number, plural
+from ttf.engine.words import capitalise, clustering_words, number, plural
 
 # Windows overlap, so this number of them is enough to draw the line.
 MOST_POINTS = 60
@@ -24,7 +24,7 @@ MOST_DATE_DAYS = 700
 # Words for failures, by the basis of the table.
 FAILURES = {"proxy": "failures of any cause", "component": "failures"}
 RATE = "failures_per_1000_node_days"
-_TOOLTIP = (*tips("window"), *tips(form=",.4~g", rate="per 1,000 node-days"), *tips("failures", form=","))
+_TOOLTIP = (*tooltips("window"), *tooltips(form=",.4~g", rate="per 1,000 node-days"), *tooltips("failures", form=","))
 
 
 def failure_rate_over_time(inputs: Mapping[str, pl.DataFrame], study: Study) -> Figure:
@@ -33,20 +33,20 @@ def failure_rate_over_time(inputs: Mapping[str, pl.DataFrame], study: Study) -> 
     total_windows = over_time.filter((pl.col("by") == ALL) & pl.col("ci_high").is_not_null())
     basis = over_time["basis"].first()
     failures = FAILURES.get(basis, "infrastructure failures")
-    title = f"{capital(failures)} per 1,000 node-days"
+    title = f"{capitalise(failures)} per 1,000 node-days"
     if not total_windows.height:
-        return nothing_to_draw(title, over_time["reason"][0] or "no node was at work")
-    windows = _remove_unclustered_bands(shown(total_windows))
+        return empty_figure(title, over_time["reason"][0] or "no node was at work")
+    windows = _remove_unclustered_bands(add_bounds(total_windows))
     rows = _rows(_thin_windows(windows, MOST_POINTS)).to_dicts()
     extremes = _extreme_points(rows)
     length = plural(total_windows["window_days"][0], "day")
     independent = windows["independent"].all()
     cluster_names = windows["cluster_by"].drop_nulls().unique()
-    interval_note = "if independent" if independent else f"clustered by {clustering(cluster_names)}"
+    interval_note = "if independent" if independent else f"clustered by {clustering_words(cluster_names)}"
     extreme_words = ", ".join(f"{row['label']} ({row['window']})" for row in extremes)
     colour = FAILURE if basis == "proxy" else INFRA
-    return figure(
-        fitted(_rate_layers(rows, colour, _scale(rows)), study, 210),
+    return make_figure(
+        fit_width(_rate_layers(rows, colour, _scale(rows)), study, 210),
         {"rate": rows, "ends": extremes},
         study,
         title=title,
@@ -109,11 +109,11 @@ def _x(rows: list[dict]) -> alt.X:
 def _rate_layers(rows: list[dict], colour: str, scale: alt.Scale) -> alt.LayerChart:
     title = "square root scale" if scale.type == "sqrt" else None
     x, y = _x(rows), alt.Y("rate:Q", title=title, scale=scale)
-    base = chart_of("rate").encode(x=x)
+    base = make_chart("rate").encode(x=x)
     # A band of one window has no width.
     band = base.mark_rule(color=colour) if len(rows) == 1 else base.mark_area(opacity=0.18, color=colour, clip=True)
     line = base.mark_line(strokeWidth=2, color=colour).encode(y=y, tooltip=list(_TOOLTIP))
-    extremes = chart_of("ends").encode(x=x, y=y)
+    extremes = make_chart("ends").encode(x=x, y=y)
     points = extremes.mark_point(filled=True, size=60, opacity=1, color=colour)
     band = band.encode(y=alt.Y("low:Q", scale=scale), y2="high:Q")
     return alt.layer(band, line, points, *_extreme_labels(rows, extremes))

@@ -2,8 +2,8 @@
 
 import polars as pl
 import pytest
+from ttf.records.durations import DURATION_COLUMNS, durations_of_jobs, find_strata
 from ttf.records.jobs import JOB_COLUMNS
-from ttf.records.lives import LIFE_COLUMNS, lives_of_jobs, strata_in
 
 
 def jobs(**columns):
@@ -34,20 +34,20 @@ def jobs(**columns):
     ],
 )
 def test_duration_and_event(outcome, start_s, runtime_s, expected):
-    lives = lives_of_jobs(jobs(outcome=[outcome], start_s=[start_s], runtime_s=[runtime_s]))
-    assert lives.select("duration_s", "event", "duration_max_s").rows() == [expected]
-    assert lives.schema == pl.Schema(LIFE_COLUMNS)
-    assert lives.select("entry_s", "life_id").row(0) == (0, 0)
+    durations = durations_of_jobs(jobs(outcome=[outcome], start_s=[start_s], runtime_s=[runtime_s]))
+    assert durations.select("duration_s", "event", "duration_max_s").rows() == [expected]
+    assert durations.schema == pl.Schema(DURATION_COLUMNS)
+    assert durations.select("entry_s", "duration_id").row(0) == (0, 0)
 
 
 def test_waiting_jobs_have_no_duration():
-    lives = lives_of_jobs(jobs(outcome=["waiting", "failure", "waiting"], job_id=["a", "b", "c"]))
-    assert lives["unit_id"].to_list() == ["b"]
-    assert lives_of_jobs(jobs(outcome=["waiting"])).schema == pl.Schema(LIFE_COLUMNS)
+    durations = durations_of_jobs(jobs(outcome=["waiting", "failure", "waiting"], job_id=["a", "b", "c"]))
+    assert durations["unit_id"].to_list() == ["b"]
+    assert durations_of_jobs(jobs(outcome=["waiting"])).schema == pl.Schema(DURATION_COLUMNS)
 
 
 def test_unit_of_a_job_with_and_without_task():
-    assert lives_of_jobs(jobs(job_id=["a", "b"], task=["ps", None]))["unit_id"].to_list() == ["a/ps", "b"]
+    assert durations_of_jobs(jobs(job_id=["a", "b"], task=["ps", None]))["unit_id"].to_list() == ["a/ps", "b"]
 
 
 @pytest.mark.parametrize(
@@ -65,20 +65,20 @@ def test_unit_of_a_job_with_and_without_task():
     ],
 )
 def test_gpus_of_the_whole_job(gpu_milli, size, gpu_count, job_gpu_milli):
-    lives = lives_of_jobs(jobs(gpu_milli=[gpu_milli], size=[size]))
-    assert lives.select("gpu_count", "gpu_milli").row(0) == (gpu_count, job_gpu_milli)
+    durations = durations_of_jobs(jobs(gpu_milli=[gpu_milli], size=[size]))
+    assert durations.select("gpu_count", "gpu_milli").row(0) == (gpu_count, job_gpu_milli)
 
 
 def test_strata_without_any_value_are_left_out():
     strata = ["gpu_type", "gpu_count", "account"]
-    assert strata_in(lives_of_jobs(jobs(job_id=["a"])), strata) == ["all", "gpu_count"]
-    lives = lives_of_jobs(jobs(gpu_type=[None, "T4"], account=["x", None]))
-    assert strata_in(lives, strata) == ["all", *strata]
-    assert strata_in(lives_of_jobs(jobs(outcome=["waiting"])), strata) == ["all"]
+    assert find_strata(durations_of_jobs(jobs(job_id=["a"])), strata) == ["all", "gpu_count"]
+    durations = durations_of_jobs(jobs(gpu_type=[None, "T4"], account=["x", None]))
+    assert find_strata(durations, strata) == ["all", *strata]
+    assert find_strata(durations_of_jobs(jobs(outcome=["waiting"])), strata) == ["all"]
 
 
 def test_a_job_that_started_before_the_first_end_has_a_delayed_entry():
-    lives = lives_of_jobs(
+    durations = durations_of_jobs(
         jobs(
             job_id=["before", "first end", "at it", "after", "no end", "no start", "gaps"],
             outcome=["success", "failure", "failure", "success", "running", "cancelled", "success"],
@@ -88,6 +88,6 @@ def test_a_job_that_started_before_the_first_end_has_a_delayed_entry():
         )
     )
     # The first end is at 50. The last job ran for 35 s in total, which limits its entry age.
-    assert lives["entry_s"].to_list() == [40, 30, 0, 0, 20, 0, 35]
-    assert lives["duration_s"].to_list() == [80, 30, 20, 10, 70, None, 35]
-    assert lives_of_jobs(jobs(outcome=["running"], runtime_s=[None]))["entry_s"].to_list() == [0]
+    assert durations["entry_s"].to_list() == [40, 30, 0, 0, 20, 0, 35]
+    assert durations["duration_s"].to_list() == [80, 30, 20, 10, 70, None, 35]
+    assert durations_of_jobs(jobs(outcome=["running"], runtime_s=[None]))["entry_s"].to_list() == [0]

@@ -1,10 +1,10 @@
 """Page section on the failure rate over time, with the findings on single nodes."""
 
 from ttf.analyses.nodes.find_lemon_nodes.page import describe_nodes, node_keys
-from ttf.display.phrases import with_numbers
+from ttf.display.phrases import fill_numbers
 from ttf.display.report_trace import Trace
 from ttf.display.section_head import Head, Key, Line
-from ttf.display.statement_rules import NO_NODES, WITHOUT_ENDS, ends_mostly_unknown, has_no_nodes
+from ttf.display.statement_rules import NO_NODES, WITHOUT_ENDS, are_ends_mostly_unknown, has_no_nodes
 from ttf.display.trace_numbers import Numbers
 from ttf.engine import words
 
@@ -12,14 +12,14 @@ _RATE = {"proxy": "failure rate (any cause)", "component": "failure rate"}
 WINDOW = "sizes.over_time"
 
 
-@with_numbers
+@fill_numbers
 def head(trace: Trace, m: Numbers) -> Head | Line | None:
     rate_name = _RATE.get(m.value("sizes.basis", ""), "infrastructure failure rate")
-    title = f"{words.capital(rate_name)} over time"
+    title = f"{words.capitalise(rate_name)} over time"
     if has_no_nodes(m) or not m.has(f"{WINDOW}.windows"):
         reason = NO_NODES if has_no_nodes(m) else m.value(f"{WINDOW}.reason", "no node was at work")
         return Line(title, reason, "tables/failure_rate_over_time.csv", checked=False)
-    if ends_mostly_unknown(m):
+    if are_ends_mostly_unknown(m):
         return Line(title, WITHOUT_ENDS, "tables/failures_without_end.csv", checked=False)
     if not m[f"{WINDOW}.failures_in_windows"]:
         return Line(title, f"no failure in [{WINDOW}.windows window]", "tables/failure_rate_over_time.csv")
@@ -74,7 +74,9 @@ def _nearest_bounds(m: Numbers) -> tuple[float | None, float | None]:
 def _extreme_keys(m: Numbers):
     for extreme in ("highest", "lowest")[: m[f"{WINDOW}.windows"]]:
         interval = m.interval(f"{WINDOW}.{extreme}.ci_{{}}", confidence="90")
-        yield Key(f"{words.capital(extreme)} rate, {m[f'{WINDOW}.{extreme}.window']}", _rate_key(m, extreme), interval)
+        yield Key(
+            f"{words.capitalise(extreme)} rate, {m[f'{WINDOW}.{extreme}.window']}", _rate_key(m, extreme), interval
+        )
 
 
 def _texts(m: Numbers):
@@ -99,9 +101,9 @@ def _texts(m: Numbers):
 _NEAREST_BOUNDS = (("lowest", "ci_high"), ("highest", "ci_low"))
 
 
-@with_numbers
+@fill_numbers
 def lines(trace: Trace, m: Numbers) -> list[Line]:
     if m.has("lemons.nodes"):
         return []
-    reason = "no node is named" if trace.has_jobs else f"a {trace.about['unit']} has no node to compare"
+    reason = "no node is named" if trace.has_jobs else f"a {trace.info['unit']} has no node to compare"
     return [Line("Nodes with excess failures", reason, checked=False)]

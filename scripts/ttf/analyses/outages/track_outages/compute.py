@@ -6,14 +6,14 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from ttf.analyses.outages.follow_outages import GROWTH, MCF
+from ttf.analyses.outages.track_outages import GROWTH, MCF
 from ttf.analyses.shared.outages.faults import faults
-from ttf.engine.counts import commonest
+from ttf.engine.counts import most_frequent
 from ttf.records.clusters import DAY_S
 from ttf.records.inputs import Inputs
-from ttf.records.outages.outage_records import began_under_watch
-from ttf.stats.basics.holm import with_holm
-from ttf.stats.durations.growth import Stratum, common_growth, cumulative, growth
+from ttf.records.outages.outage_records import is_start_watched
+from ttf.stats.basics.holm import add_adjusted_p
+from ttf.stats.durations.growth import Stratum, accumulate_exposure, fit_common_growth, fit_growth
 from ttf.stats.durations.mcf import mean_cumulative
 
 MOST_STEPS, MOST_STRATA = 2000, 20
@@ -74,7 +74,7 @@ def _iterate_fleets(
     units = exposure.select("unit_id").unique().sort("unit_id").with_row_index("owner")
     windows = exposure.join(units, on="unit_id").with_columns(pl.col("from_s", "until_s") - begin)
     faults_in_window = records.select("unit_id", "level", pl.col("start_s") - begin).join(windows, on="unit_id")
-    faults_in_window = faults_in_window.filter(began_under_watch()).sort("start_s", "owner")
+    faults_in_window = faults_in_window.filter(is_start_watched()).sort("start_s", "owner")
     by_group = windows.partition_by("group", as_dict=True)
 
     def split_by_group(faults_in_window: pl.DataFrame) -> tuple[Fleet, list[Fleet]]:
@@ -84,7 +84,7 @@ def _iterate_fleets(
 
     yield "all", "all", *split_by_group(faults_in_window)
     for stratum_by in ("group", "level"):
-        for stratum in sorted(commonest(faults_in_window, stratum_by, MOST_STRATA)):
+        for stratum in sorted(most_frequent(faults_in_window, stratum_by, MOST_STRATA)):
             stratum_faults = faults_in_window.filter(pl.col(stratum_by) == stratum)
             if stratum_by == "level":
                 yield stratum_by, stratum, *split_by_group(stratum_faults)
@@ -101,9 +101,9 @@ def _make_fleet(windows: pl.DataFrame, fault_rows: pl.DataFrame) -> Fleet:
 
 def _growth_cells(fleet: Fleet, strata: list[Stratum], begin: int) -> dict:
     """Return the cells of GROWTH except those of `_add_trends`. begin: origin of the fleet's times, in trace time."""
-    exposures = cumulative(fleet.fault_s, fleet.begin, fleet.end)
+    exposures = accumulate_exposure(fleet.fault_s, fleet.begin, fleet.end)
     total = int((fleet.end - fleet.begin).sum())
-    cells = growth(exposures, total)
+    cells = fit_growth(exposures, total)
     if "change_place" in cells:
         change_index = cells["change_place"]
         events_after, exposure_after = exposures.size - change_index - 1, total - int(exposures[change_index])
@@ -112,7 +112,7 @@ def _growth_cells(fleet: Fleet, strata: list[Stratum], begin: int) -> dict:
             cells["rate_ratio"] = (events_after / exposure_after) / ((change_index + 1) / int(exposures[change_index]))
         else:
             cells["reasons"].append("the rate is furthest from constant at the end of the watch: no rate after it")
-        common = common_growth(strata)
+        common = fit_common_growth(strata)
         cells["reasons"] += common.pop("reasons")
         cells |= {_COMMON_NAMES.get(name, name): value for name, value in common.items()}
     return cells | {"reason": "; ".join(cells["reasons"]) or None}
@@ -128,7 +128,9 @@ def _make_strata(parts: list[Fleet], block_s: int) -> list[Stratum]:
     strata = []
     for part in parts:
         total = int((part.end - part.begin).sum())
-        fault_shares, edge_shares = (cumulative(times, part.begin, part.end) / total for times in (part.fault_s, edges))
+        fault_shares, edge_shares = (
+            accumulate_exposure(times, part.begin, part.end) / total for times in (part.fault_s, edges)
+        )
         strata.append(Stratum(fault_shares, (part.fault_s - first - 1) // length, edge_shares))
     return strata
 
@@ -137,7 +139,7 @@ def _add_trends(rows: list[dict]) -> None:
     """Add trend_p_adjusted, by Holm's method over the rows of a stratification, and the trend."""
     for stratum_by in ("all", "group", "level"):
         group_rows = (row for row in rows if row["stratum_by"] == stratum_by)
-        for row in with_holm(group_rows, "trend_p", "trend_p_adjusted"):
+        for row in add_adjusted_p(group_rows, "trend_p", "trend_p_adjusted"):
             if row["trend_p_adjusted"] is not None:
                 direction = "worse" if row["trend_t"] > 0 else "better"
                 row["trend"] = direction if row["trend_p_adjusted"] < SIGNIFICANCE else "none"

@@ -2,9 +2,9 @@
 
 import polars as pl
 
-from ttf.analyses.replication.ask_again import STUDY1
+from ttf.analyses.replication.repeat_study import STUDY1
 from ttf.display.charts.text import FEATURE_NAMES
-from ttf.display.report_tables import Shown
+from ttf.display.report_tables import PageTable
 from ttf.display.report_trace import Trace
 from ttf.engine import words
 
@@ -17,7 +17,7 @@ _QUESTIONS = {
 LONGEST_CHANGE = 400
 
 
-def tables(trace: Trace) -> dict[str, Shown]:
+def tables(trace: Trace) -> dict[str, PageTable]:
     """Return the study's questions with both answers; questions without any answer stay in the CSV only."""
     table = trace.table("study1")
     gpu_types = table.filter(question="mean_run_time").sort("study_n", descending=True, maintain_order=True)
@@ -43,7 +43,7 @@ def tables(trace: Trace) -> dict[str, Shown]:
         "change": ("What changes", None),
     }
     frame = pl.DataFrame(rows, schema_overrides={"study": pl.String, "asked": pl.String}, infer_schema_length=None)
-    return {"study1": Shown(frame, columns, STUDY1, "question", LONGEST_CHANGE)}
+    return {"study1": PageTable(frame, columns, STUDY1, "question", LONGEST_CHANGE)}
 
 
 def _feature(row: dict) -> str:
@@ -61,7 +61,9 @@ def _estimate(row: dict, source: str) -> str | None:
     text = format_value(value)
     if low is not None and high is not None:
         bounds = (
-            words.alike(value, low, high) if format_value is words.duration else [format_value(low), format_value(high)]
+            words.in_common_unit(value, low, high)
+            if format_value is words.duration
+            else [format_value(low), format_value(high)]
         )
         unit = words.NO_BREAK + text.rpartition(words.NO_BREAK)[2]
         if all(bound.endswith(unit) for bound in bounds):

@@ -7,12 +7,12 @@ of its end, when its failure counts. A rate is failures over node-days of one wi
 import numpy as np
 import polars as pl
 
-from ttf.analyses.nodes.follow_rate import FAILURE_RATE_OVER_TIME
+from ttf.analyses.nodes.track_failure_rate import FAILURE_RATE_OVER_TIME
 from ttf.records.clusters import CLUSTER_COLUMNS
+from ttf.records.durations import count_nodes
 from ttf.records.infra import EVENT
-from ttf.records.jobs import Frame, with_blanks
-from ttf.records.lives import nodes_at_work
-from ttf.records.runs import where_starts_are
+from ttf.records.jobs import Frame, add_blank_columns
+from ttf.records.runs import find_record_start
 from ttf.stats.clustered import Clusters
 from ttf.stats.durations.mttf import NO_NODE_DAY, SECONDS_A_DAY, poisson_limits
 
@@ -33,19 +33,19 @@ _CLUSTER = {name: CLUSTER_COLUMNS[name] for name in ("cluster_by", "cluster")}
 ALL, OTHER, UNKNOWN = "all", "other", "not told"
 
 
-def with_domains(lives: Frame, reasons: Frame) -> pl.LazyFrame:
-    """Replace `cause` of infra lives by the domain of the failure's reason; blank without exactly one reason.
+def with_domains(durations: Frame, reasons: Frame) -> pl.LazyFrame:
+    """Replace `cause` of infra durations by the domain of the failure's reason; blank without exactly one reason.
 
     reasons: reasons.parquet.
     """
     unit = pl.concat_str("job_id", "task", separator="/", ignore_nulls=True)
-    unique_reasons = reasons.lazy().select("domain", unit_id=unit, life_id="attempt")
-    unique_reasons = unique_reasons.unique(["unit_id", "life_id"], keep="none")
-    return lives.lazy().join(unique_reasons, on=["unit_id", "life_id"], how="left").with_columns(cause="domain")
+    unique_reasons = reasons.lazy().select("domain", unit_id=unit, duration_id="attempt")
+    unique_reasons = unique_reasons.unique(["unit_id", "duration_id"], keep="none")
+    return durations.lazy().join(unique_reasons, on=["unit_id", "duration_id"], how="left").with_columns(cause="domain")
 
 
 def failure_rate_over_time(
-    lives: Frame,
+    durations: Frame,
     basis: str | None,
     gpus_per_node: int | None,
     node_gpus_from: str | None = None,
@@ -53,9 +53,10 @@ def failure_rate_over_time(
 ) -> pl.DataFrame:
     """Compute failures per 1000 node-days in rolling windows (FAILURE_RATE_OVER_TIME): overall, then by cause.
 
-    lives: infra lives. Jobs count if they requested a GPU, with the nodes of `nodes_at_work`; components with their own
-    `nodes`. Runs without a start or a known time are excluded. basis: how failures are attributed to infrastructure.
-    gpus_per_node, node_gpus_from: see `nodes_at_work`. cause_by: value of the column `by` in rows of one cause.
+    durations: infra durations. Jobs count if they requested a GPU, with the nodes of `nodes_at_work`; components with
+    their own `nodes`. Runs without a start or a known time are excluded. basis: how failures are attributed to
+    infrastructure. gpus_per_node, node_gpus_from: see `nodes_at_work`. cause_by: value of the column `by` in rows of
+    one cause.
 
     If the first starts are cut off (`where_starts_are`), the windows begin where starts are recorded; runs_before and
     days_before count what is earlier. Days are UTC days if times count from 1970, else 24 h from the first start. A
@@ -69,10 +70,10 @@ def failure_rate_over_time(
     def blank_table(reason: str) -> pl.DataFrame:
         return FAILURE_RATE_OVER_TIME.frame([constant_cells | {"reason": reason}])
 
-    n_starts = lives.lazy().select(pl.col("start_s").count()).collect(engine="streaming").item()
+    n_starts = durations.lazy().select(pl.col("start_s").count()).collect(engine="streaming").item()
     if not n_starts:
         return blank_table("the trace gives no times of starting")
-    runs = _runs_in_use(lives.lazy(), basis, nodes_at_work(gpus_per_node, node_gpus_from))
+    runs = _runs_in_use(durations.lazy(), basis, count_nodes(gpus_per_node, node_gpus_from))
     # A run that ends at midnight was at risk until the previous day.
     last_s = pl.max_horizontal("start_s", pl.col("end_s") - 1)
     span = runs.select(first=pl.col("start_s").min(), last=last_s.max()).collect(engine="streaming")
@@ -82,7 +83,7 @@ def failure_rate_over_time(
     has_dates, zero_s, runs_before = first_s >= YEAR_1990_S, first_s, 0
     if basis != "component":
         starts = runs.select("start_s").collect(engine="streaming")["start_s"]
-        first_s, runs_before = where_starts_are(starts, final_s)
+        first_s, runs_before = find_record_start(starts, final_s)
         runs = runs.filter(pl.col("end_s") >= first_s)
     origin = first_s // SECONDS_A_DAY * SECONDS_A_DAY if has_dates else first_s
     runs = runs.with_columns(pl.col("start_s").clip(origin))
@@ -123,7 +124,7 @@ def _clustered_columns(failures: np.ndarray, exposure: np.ndarray) -> dict[str, 
     failures, exposure = failures.T, exposure.T
     nonzero = np.nonzero(exposure)
     clusters = Clusters(nonzero[0], exposure[nonzero].astype(float), exposure.shape[0])
-    bounds = clusters.ratio(failures[nonzero], exposure[nonzero], CONFIDENCE, both=True)
+    bounds = clusters.ratio(failures[nonzero], exposure[nonzero], CONFIDENCE, has_mean_leverage=True)
     limits = {f"ci_{name}_clustered": limit for name, limit in zip(("low", "high"), bounds[:2], strict=True)}
     columns = {name: pl.Series(limit * 1000 * SECONDS_A_DAY).fill_nan(None) for name, limit in limits.items()}
     return columns | {"clusters": pl.Series(bounds.effective)}
@@ -167,10 +168,10 @@ def _sum_by_day(rows: pl.DataFrame, values: pl.Series, days: int, clusters: int)
     return sums
 
 
-def _runs_in_use(lives: pl.LazyFrame, basis: str | None, nodes: pl.Expr) -> pl.LazyFrame:
+def _runs_in_use(durations: pl.LazyFrame, basis: str | None, nodes: pl.Expr) -> pl.LazyFrame:
     """Return start_s, end_s, nodes, failed and cause of the runs with a known time at risk."""
-    lives = with_blanks(lives, _CLUSTER)
-    return lives.select(
+    durations = add_blank_columns(durations, _CLUSTER)
+    return durations.select(
         "start_s",
         "cause",
         *_CLUSTER,
