@@ -176,7 +176,7 @@ def test_mean_time_to_failure_of_gpu_jobs(hand_tables):
     assert five_gpus["ci_low_s"] == pytest.approx(100 / -math.log(0.05))
     lost = row_of(table, gpus=">8", confidence=0.95)
     assert (lost["n"], lost["without_end"]) == (0, 1)
-    assert lost["reason"] == "no duration with so many GPUs and a known duration"
+    assert lost["reason"] == "no known duration with so many GPUs"
 
 
 @pytest.mark.parametrize(

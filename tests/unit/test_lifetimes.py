@@ -85,8 +85,8 @@ def test_a_duration_of_0_seconds_is_fitted_as_half_a_second() -> None:
     ("rows", "reason"),
     [
         ([(5, None)], "no events: every duration is censored"),
-        ([(None, "failure")], "no duration with a known duration"),
-        ([], "no duration with a known duration"),
+        ([(None, "failure")], "no known duration"),
+        ([], "no known duration"),
     ],
 )
 def test_all_models_are_blank_without_events_or_durations(rows: list, reason: str) -> None:

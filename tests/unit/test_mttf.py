@@ -106,8 +106,8 @@ def test_no_failures_give_a_lower_bound(event: str, reason: str) -> None:
     ("rows", "reason"),
     [
         ([(0, "failure", 1000, 1)], "no exposure: every duration lasted 0 s; those that requested a GPU lasted 0 s"),
-        ([(None, "failure", 1000, 1)], "no duration with a known duration"),
-        ([], "no duration with a known duration"),
+        ([(None, "failure", 1000, 1)], "no known duration"),
+        ([], "no known duration"),
         ([(9, "failure", 0, 1)], f"none requested a GPU; {UNCLUSTERED}"),
         ([(9, "failure", None, None)], f"none requested a GPU; {UNCLUSTERED}"),
         ([(86_400, "failure", 1000, None)], f"none that requested a GPU has its nodes written; {UNCLUSTERED}"),

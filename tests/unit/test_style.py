@@ -28,5 +28,6 @@ def test_hook_passes(hook, tmp_path):
 def test_every_hook_runs_a_program_of_the_lock():
     lock = (ROOT / "requirements-test.lock").read_text(encoding="utf-8")
     programs = {hook["entry"].removeprefix(".venv/bin/").split()[0] for hook in REPOSITORY["hooks"]}
+    programs = programs - {"python"} | {"mypy"}  # python runs setup/check_types.py, which runs mypy
     assert {name for name in programs if f"\n{name}==" not in f"\n{lock}"} == set()
     assert {hook["language"] for hook in REPOSITORY["hooks"]} == {"unsupported"}

@@ -77,7 +77,7 @@ def test_no_failures_stay_at_1() -> None:
 def test_no_known_duration() -> None:
     curves, summary = survival_tables(make_durations([(None, "failure")]), "failure", ["all"])
     assert curves.row(0, named=True)["survival"] is None
-    assert curves["reason"].to_list() == summary["reason"].to_list() == ["no duration with a known duration"]
+    assert curves["reason"].to_list() == summary["reason"].to_list() == ["no known duration"]
     assert summary["n"].to_list() == [0]
 
 

@@ -105,7 +105,7 @@ def test_all_failures_in_one_half_mislead() -> None:
 @pytest.mark.parametrize(
     ("rows", "reason"),
     [
-        ([], "no duration with a known duration"),
+        ([], "no known duration"),
         ([(5, None)], "no events: every duration is censored"),
         ([(5, "failure"), (5, "failure")], "no finite estimate"),
     ],

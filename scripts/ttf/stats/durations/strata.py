@@ -10,7 +10,7 @@ from ttf.records.clusters import level_names
 from ttf.records.jobs import Frame
 from ttf.stats.durations.clustered_durations import ClusterDurations, group_by_cluster
 
-NO_DURATION = "no duration with a known duration"
+NO_DURATION = "no known duration"
 ALL = "all"
 NOBODY = np.zeros(0, dtype=np.int64)
 

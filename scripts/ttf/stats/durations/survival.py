@@ -297,7 +297,7 @@ def _summary(
         error = math.sqrt(math.fsum(areas_ahead**2 * _greenwood_terms(steps["at_risk"], steps["events"])[:-1])) or None
         if error is None:
             reasons.append(
-                "no event before the horizon that a duration outlasts: no standard error of the restricted mean"
+                "no event before the horizon that another duration exceeds: no standard error of the restricted mean"
             )
         elif has_clusters:
             clustered_error = _clustered_mean_se(steps, np.append(areas_ahead, 0.0), clusters, code)

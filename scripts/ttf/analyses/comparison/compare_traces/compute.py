@@ -130,7 +130,7 @@ def compare_durations(subject: Subject, durations: Frame, reason: str | None = N
             if reason:
                 row = {"reason": reason}
             elif not row["n"] and low is not None:
-                row["reason"] = "no duration with so many GPUs and a known duration"
+                row["reason"] = "no known duration with so many GPUs"
             rows.append(row | _gpu_range(gpus) | {"confidence": confidence, "gives": subject.gives} | subject.columns)
     return rows
 

@@ -40,7 +40,7 @@ ONE = 1 - 1e-9
 _DAY_S = 86_400
 # A minute, an hour, a day, a week, 30 days, a year, five years.
 AGES_S = (60, 3_600, _DAY_S, 7 * _DAY_S, 30 * _DAY_S, 365 * _DAY_S, 5 * 365 * _DAY_S)
-TOO_LATE = "no duration of known duration lasted so long"
+TOO_LATE = "no known duration is that long"
 
 _LIMITS = ("ci_low", "ci_high", "ci_low_clustered", "ci_high_clustered")
 
