@@ -182,8 +182,9 @@ def test_a_study_is_planned_where_only_its_jobs_have_pandoc(study_of_module):
 
 REVERSED = """
 import ttf.analyses.catalogue
+from ttf.analyses.catalogue import find_analysis_folders
 def _reversed(folders=()):
-    return dict(reversed(places(folders).items()))
+    return dict(reversed(find_analysis_folders(folders).items()))
 ttf.analyses.catalogue.find_analysis_folders = _reversed
 """
 
