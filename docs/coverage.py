@@ -319,7 +319,7 @@ class Predicted:
 
     def scores(self, cluster: np.ndarray) -> dict[str, predictions.Estimate]:
         outcomes, observed = (self.failed, self.probability), self.observed
-        paired = (self.failed, self.probability, self.worse_probability, cluster, "user")
+        paired = (self.failed, self.probability, [self.worse_probability], cluster, "user")
         failed_hours = (self.predicted[observed], self.hours[observed], cluster[observed], "user")
         return {
             "average precision": predictions.average_precision(*outcomes, cluster, "user"),

@@ -22,7 +22,6 @@ from ttf.stats.predictions import (
     concordance_influence,
     difference,
     log_loss,
-    mean_difference,
     mean_ratio,
     median_factor_off,
     r2_log,
@@ -209,11 +208,11 @@ def test_a_tenth_has_its_mean_prediction_and_failure_share():
 def test_a_difference_is_paired_by_row(name):
     failed, first, second, user = draw_jobs(7)
     scores = [SCORES[name](failed, score, user, "user") for score in (first, second)]
-    change = difference(name, failed, first, second, user, "user")
+    change = difference(name, failed, first, [second], user, "user")
     assert change.estimate == pytest.approx(scores[0].estimate - scores[1].estimate)
     assert change.high - change.estimate == pytest.approx(change.estimate - change.low)
     assert change.low < change.lower < change.estimate < change.upper < change.high
-    reverse = difference(name, failed, second, first, user, "user")
+    reverse = difference(name, failed, second, [first], user, "user")
     assert (reverse.low, reverse.high) == pytest.approx((-change.high, -change.low))
     # Errors common to both do not widen the interval.
     assert change.high - change.low < math.hypot(*(score.high - score.low for score in scores))
@@ -222,7 +221,7 @@ def test_a_difference_is_paired_by_row(name):
 @pytest.mark.parametrize("name", SCORED)
 def test_no_difference_has_no_spread(name):
     failed, score, _, user = draw_jobs(8)
-    change = difference(name, failed, score, score, user, "user")
+    change = difference(name, failed, score, [score], user, "user")
     assert change.estimate == 0
     assert change.low is None
     assert "no spread" in change.reason
@@ -232,8 +231,8 @@ def test_no_difference_has_no_spread(name):
 def test_a_difference_to_several_is_to_their_mean(name):
     failed, first, second, user = draw_jobs(11)
     third = np.roll(second, 1)
-    changes = [difference(name, failed, first, change, user, "user") for change in (second, third)]
-    mean_change = mean_difference(name, failed, first, [second, third], user, "user")
+    changes = [difference(name, failed, first, [change], user, "user") for change in (second, third)]
+    mean_change = difference(name, failed, first, [second, third], user, "user")
     assert mean_change.estimate == pytest.approx(sum(change.estimate for change in changes) / 2)
     assert mean_change.high - mean_change.low < sum(change.high - change.low for change in changes) / 2 + 1e-12
 
@@ -300,7 +299,7 @@ def all_estimates(failed, probability, cluster, by):
     return {
         **{name: kind(failed, probability, cluster, by) for name, kind in SCORES.items()},
         **{
-            f"change of {kind}": difference(kind, failed, probability, probability[::-1], cluster, by)
+            f"change of {kind}": difference(kind, failed, probability, [probability[::-1]], cluster, by)
             for kind in SCORED
         },
         "intercept": fit.intercept,

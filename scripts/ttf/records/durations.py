@@ -3,7 +3,7 @@
 import polars as pl
 
 from ttf.records.clusters import CLUSTER_COLUMNS, add_clusters
-from ttf.records.jobs import Frame, add_blank_columns, observed_s
+from ttf.records.jobs import Frame, add_blank_columns, conform, observed_s
 from ttf.records.record_contracts import DURATIONS
 
 # Ends of a job, which are competing risks.
@@ -37,7 +37,7 @@ def durations_of_jobs(jobs: Frame) -> Frame:
     attempts. Estimators without delayed entry ignore it.
     """
     observed_jobs = add_blank_columns(add_clusters(jobs), LONGEST).filter(pl.col("outcome") != "waiting")
-    return observed_jobs.select(**duration_columns(first_end_s(observed_jobs))).cast(DURATION_COLUMNS)
+    return conform(observed_jobs.select(**duration_columns(first_end_s(observed_jobs))), DURATION_COLUMNS)
 
 
 def first_end_s(jobs: Frame) -> int | None:
@@ -89,10 +89,10 @@ def count_nodes(node_gpus: int | None, node_gpus_from: str | None = None) -> pl.
     return pl.coalesce(recorded, rounded_up) if node_gpus_from == "jobs" else rounded_up
 
 
-def find_strata(durations: Frame, strata: list[str]) -> list[str]:
+def find_strata(durations: pl.DataFrame | pl.LazyFrame, strata: list[str]) -> list[str]:
     """Return `all`, and those of `strata` with a value in any duration."""
-    (value_counts,) = durations.lazy().select(pl.col(strata).count()).collect(engine="streaming").iter_rows()
-    return ["all", *(name for name, n_values in zip(strata, value_counts, strict=True) if n_values)]
+    value_counts = durations.lazy().select(pl.col(strata).count()).collect(engine="streaming")
+    return ["all", *(name for name in strata if value_counts[name].item())]
 
 
 def find_ends(durations: Frame) -> list[str]:

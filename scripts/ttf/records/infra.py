@@ -63,7 +63,7 @@ def infra_durations(
 
     Parameters
     ----------
-    jobs: the common job record, which may be lazy if there are neither attempts nor events
+    jobs: the common job record; a lazy one stays lazy
     attempts: columns of the format's attempts, or None
     rules: `infra_failures` of the configuration
         states, exit_codes, reasons (lists of texts) and events (severities, codes). Raises StudyError for a key without
@@ -72,11 +72,10 @@ def infra_durations(
     block_days: length of the blocks of time in which attempts end (`block_columns`); None: the block of the job
     """
     if attempts is not None:
-        first_end = first_attempt_end(attempts)
-        return pl.concat(
-            infra_durations_in_blocks(lambda: [(jobs, attempts)], first_end, rules, events, outages, block_days)
-        )
-    runs = _make_runs(add_clusters(jobs), None)
+        block, first_end = (jobs.lazy().collect(), attempts), first_attempt_end(attempts)
+        durations = pl.concat(infra_durations_in_blocks(lambda: [block], first_end, rules, events, outages, block_days))
+        return durations if isinstance(jobs, pl.DataFrame) else durations.lazy()
+    runs = _make_job_runs(add_clusters(jobs))
     return _durations(_attribute_ends(runs, rules, events, outages), rules, events, first_end_s(runs), block_days)
 
 
@@ -115,7 +114,7 @@ def first_attempt_end(attempts: Frame) -> int | None:
 def _yield_runs(blocks: Iterable[tuple[pl.DataFrame, pl.DataFrame]]) -> Iterator[pl.DataFrame]:
     first = 0
     for jobs, attempts in blocks:
-        runs = _make_runs(add_clusters(jobs), attempts, first)
+        runs = _make_attempt_runs(add_clusters(jobs), attempts, first)
         if (runs["outcome"] == "waiting").any():
             raise ValueError("a waiting run has no duration")
         first += attempts.height
@@ -152,10 +151,8 @@ def _durations(
         "failed_node": pl.when(is_attributed).then(failed_node),
         "incident": pl.when(is_attributed).then(pl.coalesce("event_victim", "outage_victim", "attempt_id")),
     }
-    runs = runs.with_columns(cause=_first_cause(runs, rules))
-    return runs.with_columns(outcome=pl.col("outcome").fill_null("unknown")).select(
-        columns[name].cast(dtype).alias(name) for name, dtype in INFRA_COLUMNS.items()
-    )
+    runs = runs.with_columns(cause=_first_cause(runs, rules), outcome=pl.col("outcome").fill_null("unknown"))
+    return runs.select(columns[name].cast(dtype).alias(name) for name, dtype in INFRA_COLUMNS.items())
 
 
 def add_infra_failure(attempts: pl.DataFrame, rules: Mapping, events: pl.DataFrame | None = None) -> pl.DataFrame:
@@ -168,8 +165,7 @@ def add_infra_failure(attempts: pl.DataFrame, rules: Mapping, events: pl.DataFra
         return attempts
     if _basis(rules, events) == PROXY:
         return attempts.with_columns(infra_failure=pl.lit(None, pl.Boolean))
-    reason = {"slurm_reason": "reason"} if "slurm_reason" in attempts.columns else {}
-    runs = _add_events(attempts.with_row_index("attempt_id").rename(reason), rules, events)
+    runs = _add_events(_with_reason(attempts.with_row_index("attempt_id")), rules, events)
     is_infra = _first_cause(runs, rules).is_not_null() & pl.col("start_s").is_not_null()
     return attempts.with_columns(runs.select(infra_failure=is_infra).to_series())
 
@@ -252,46 +248,43 @@ def pair_near_events(
     return pairs.filter(offset_s.is_between(-before_s, after_s)).with_columns(apart_s=offset_s.abs())
 
 
-def _make_runs(jobs: Frame, attempts: pl.DataFrame | None, first: int = 0) -> Frame:
-    """Return the runs in the form of jobs, with attempt, attempt_id, state, and optional exit_code, reason, node_list.
+def _make_job_runs(jobs: Frame) -> Frame:
+    """Return jobs as runs, with attempt, attempt_id, state, and optional exit_code, reason, node_list."""
+    started = jobs.with_row_index("attempt_id").filter(pl.col("outcome") != "waiting")
+    return _with_reason(started.with_columns(attempt=pl.lit(0), state="status_raw"))
 
-    first: attempt_id of the first attempt.
-    """
-    if attempts is None:
-        runs = (
-            jobs.with_row_index("attempt_id")
-            .filter(pl.col("outcome") != "waiting")
-            .with_columns(attempt=pl.lit(0), state="status_raw")
+
+def _make_attempt_runs(jobs: pl.DataFrame, attempts: pl.DataFrame, first: int) -> pl.DataFrame:
+    """Return attempts that started in the form of jobs, with the same columns. first: attempt_id of the first one."""
+    job_columns = ["trace", "user", "account", "gpu_type", "task", "trace_end_s", *CLUSTER_COLUMNS]
+    cores = (pl.col("cpu_milli") * pl.col("size")).alias("cpu_milli")
+    job_values = jobs.select("job_id", *job_columns, cores, job_submit_s="submit_s", status_raw="status_raw")
+    # Attempts are sorted by job and sequence.
+    previous_end_s, is_first = pl.col("end_s").shift(1), pl.col("job_id").ne_missing(pl.col("job_id").shift(1))
+    last_state = pl.when(pl.col("outcome").is_not_null()).then("status_raw")
+    runs = (
+        attempts.drop("trace", "cpu_milli", strict=False)
+        .with_row_index("attempt_id", offset=first)
+        .join(job_values, on="job_id", how="left", maintain_order="left", validate="m:1")
+        .with_columns(
+            submit_s=pl.when(is_first).then("job_submit_s").otherwise(previous_end_s),
+            size=pl.lit(1, dtype=pl.Int64),
+            state="state" if "state" in attempts.columns else last_state,
         )
-    else:
-        job_columns = ["trace", "user", "account", "gpu_type", "task", "trace_end_s", *CLUSTER_COLUMNS]
-        cores = (pl.col("cpu_milli") * pl.col("size")).alias("cpu_milli")
-        job_values = jobs.select("job_id", *job_columns, cores, job_submit_s="submit_s", status_raw="status_raw")
-        # Attempts are sorted by job and sequence.
-        previous_end_s, is_first = pl.col("end_s").shift(1), pl.col("job_id").ne_missing(pl.col("job_id").shift(1))
-        runs = (
-            attempts.drop("trace", "cpu_milli", strict=False)
-            .with_row_index("attempt_id", offset=first)
-            .join(job_values, on="job_id", how="left", maintain_order="left", validate="m:1")
-            .with_columns(
-                submit_s=pl.when(is_first).then("job_submit_s").otherwise(previous_end_s),
-                size=pl.lit(1, dtype=pl.Int64),
-                state="state"
-                if "state" in attempts.columns
-                else pl.when(pl.col("outcome").is_not_null()).then("status_raw"),
-            )
-            .filter(pl.col("start_s").is_not_null())
-        )
-    columns = runs.collect_schema().names()
-    reason = next((name for name in ("slurm_reason", "reason") if name in columns), None)
-    return add_blank_columns(runs.rename({reason: "reason"}) if reason else runs, LONGEST)
+    )
+    return _with_reason(runs.filter(pl.col("start_s").is_not_null()))
+
+
+def _with_reason(runs: Frame) -> Frame:
+    """Name Slurm's reason `reason`, and add the columns LONGEST."""
+    return add_blank_columns(runs.rename({"slurm_reason": "reason"}, strict=False), LONGEST)
 
 
 def _recorded_causes(runs: Frame, rules: Mapping) -> list[pl.Expr]:
     """Return the state, the exit code and the reason of each run, if the rules attribute it to infrastructure."""
     is_possible = (pl.col("outcome").is_null() | (pl.col("outcome") == "failure")) & ~is_at_time_limit("state")
     columns = runs.collect_schema().names()
-    causes = []
+    causes: list[pl.Expr] = []
     for key, column, condition in (
         ("states", "state", pl.lit(True)),
         ("exit_codes", "exit_code", is_possible),
@@ -327,42 +320,44 @@ def _add_events(runs: Frame, rules: Mapping, events: pl.DataFrame | None) -> Fra
     """
     if events is None:
         return add_blank_columns(runs, {"event_code": pl.String, "event_node": pl.String, "event_victim": pl.UInt32})
-    if "node_list" not in runs.columns:
+    schema = runs.collect_schema()
+    if "node_list" not in schema:
         raise StudyError(
             "health_events is set, but the trace does not record the nodes of a run, so no event can be attributed to "
             "it. Remove health_events from its entry in the registry."
         )
-    if runs.schema["node_list"] == pl.String:
+    if schema["node_list"] == pl.String:
         runs = runs.with_columns(pl.col("node_list").str.split(","))
     event_rules = rules.get("events", {})
     for key, column in (("severities", "severity"), ("codes", "code")):
         if event_rules.get(key):
             events = events.filter(pl.col(column).is_in(list(event_rules[key])))
     # A run of Philly that was retried has no outcome of its own: it did not succeed.
-    state = pl.col("state")
     is_failed = (pl.col("outcome") == "failure") | (pl.col("outcome").is_null() & pl.col("end_s").is_not_null())
-    is_listed = state.is_in(list(rules.get("states", []))).fill_null(False)
-    failed = runs.filter((is_failed & ~is_at_time_limit("state")) | is_listed)
+    is_listed = pl.col("state").is_in(list(rules.get("states", []))).fill_null(False)
+    failed = runs.lazy().filter((is_failed & ~is_at_time_limit("state")) | is_listed).collect()
     failed = failed.with_columns(run="attempt_id", own_node=_recorded_node(runs))
     matches = attribute_to_events(failed.select("run", "end_s", "node_list"), events, event_rules.get("severities", []))
     matches = matches.join(failed.select("run", "own_node"), on="run", how="left", maintain_order="left")
     victims = matches.filter(pl.col("own_node").is_null() | (pl.col("own_node") == pl.col("node")))
     victims = victims.select("run", event_victim=_nearest_run())
     matches = matches.join(victims, on="run", how="left")
-    matches = matches.select("run", "event_victim", event_code="code", event_node="node")
-    return runs.join(matches, left_on="attempt_id", right_on="run", how="left", maintain_order="left")
+    return _join_by_run(runs, matches.select("run", "event_victim", event_code="code", event_node="node"))
 
 
 def _add_outages(runs: Frame, is_candidate: pl.Expr, outages: pl.DataFrame | None) -> Frame:
     if outages is None or "node_list" not in runs.collect_schema():
         return add_blank_columns(runs, {"outage_node": pl.String, "outage_victim": pl.UInt32})
-    candidates = runs.filter(is_candidate).select("end_s", "node_list", run="attempt_id")
+    candidates = runs.lazy().filter(is_candidate).select("end_s", "node_list", run="attempt_id").collect()
     if candidates.schema["node_list"] == pl.String:
         candidates = candidates.with_columns(pl.col("node_list").str.split(","))
-    attributions = attribute_to_outages(candidates, outages).select(
-        "run", outage_node="node", outage_victim=_nearest_run()
-    )
-    return runs.join(attributions, left_on="attempt_id", right_on="run", how="left", maintain_order="left")
+    matches = attribute_to_outages(candidates, outages)
+    return _join_by_run(runs, matches.select("run", outage_node="node", outage_victim=_nearest_run()))
+
+
+def _join_by_run(runs: Frame, matches: pl.DataFrame) -> Frame:
+    lazy = runs.lazy().join(matches.lazy(), left_on="attempt_id", right_on="run", how="left", maintain_order="left")
+    return lazy.collect() if isinstance(runs, pl.DataFrame) else lazy
 
 
 def _nearest_run() -> pl.Expr:

@@ -48,7 +48,8 @@ class Inputs:
     ) -> None:
         self.files, self.contracts, self.trace = dict(files), contracts, trace
         self.settings = SimpleNamespace(**settings)
-        self._product, self._frame_by_name = product, {}
+        self._product = product
+        self._frame_by_name: dict[str, pl.DataFrame] = {}
         self.previous, self.code = previous, code
         self.unit = read_size_unit(self.files.get("size_unit")) if in_size_unit else GPU
 

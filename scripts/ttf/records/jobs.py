@@ -1,7 +1,7 @@
 """The common job record: the form that every format's raw tables are converted to."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 import polars as pl
 
@@ -9,6 +9,7 @@ from ttf.engine.size_unit import CORE, GPU, JOB, NODE, UNITS, SizeUnit
 from ttf.records.record_contracts import JOBS, NODES, PLACEMENTS, SIZE_UNIT
 
 Frame = TypeVar("Frame", pl.DataFrame, pl.LazyFrame)
+DataType: TypeAlias = pl.DataType | type[pl.DataType]
 
 # unknown: it ended without a recorded result.
 OUTCOMES = ("success", "failure", "cancelled", "unknown", "running", "waiting")
@@ -26,14 +27,14 @@ FEWEST_WITH_SIZE = {GPU: 0.01, NODE: 0.5, CORE: 0.5, JOB: 0.0}
 GPU_BUCKETS = {"1": (1, 1), "2-4": (2, 4), "5-8": (5, 8), ">8": (9, None)}
 
 
-def conform(frame: Frame, columns: Mapping[str, type[pl.DataType]]) -> Frame:
+def conform(frame: Frame, columns: Mapping[str, DataType]) -> Frame:
     """Return the frame with `columns` first, in order and type (blank if missing), other columns after them."""
     extras = [name for name in frame.collect_schema().names() if name not in columns]
     frame = add_blank_columns(frame, columns)
     return frame.select(*(pl.col(name).cast(dtype) for name, dtype in columns.items()), *extras)
 
 
-def add_blank_columns(frame: Frame, columns: Mapping[str, type[pl.DataType]]) -> Frame:
+def add_blank_columns(frame: Frame, columns: Mapping[str, DataType]) -> Frame:
     """Add these columns as blanks where the frame has none of the name."""
     schema = frame.collect_schema()
     return frame.with_columns(pl.lit(None, dtype).alias(name) for name, dtype in columns.items() if name not in schema)

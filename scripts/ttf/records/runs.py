@@ -6,9 +6,9 @@ from typing import NamedTuple
 import polars as pl
 
 from ttf.engine.storage.tables import BLOCK_ROWS, read_blocks_with_attempts, read_rows
-from ttf.records.jobs import Frame, conform, is_at_time_limit, observed_s
+from ttf.records.jobs import DataType, Frame, conform, is_at_time_limit, observed_s
 
-RUN_COLUMNS = {
+RUN_COLUMNS: dict[str, DataType] = {
     **dict.fromkeys(("job", "attempt"), pl.Int64),
     **dict.fromkeys(("user", "account"), pl.String),
     **dict.fromkeys(("start_s", "end_s", "runtime_s", "gpu_milli"), pl.Int64),
@@ -59,7 +59,7 @@ def iterate_blocks(
         # The last block takes all remaining durations, so that `runs` detects too many as well as too few.
         block_durations = read_rows(infra_durations, duration, n_durations if job < n_jobs else None)
         if reasons is not None:
-            block_reasons = read_rows(reasons, reason, _is_failed(rows).sum())
+            block_reasons = read_rows(reasons, reason, int(_is_failed(rows).sum()))
             rows, reason = add_deterministic(rows, block_reasons), reason + block_reasons.height
         yield Block(rows, None, block_durations) if block_attempts is None else Block(block_jobs, rows, block_durations)
         duration += n_durations

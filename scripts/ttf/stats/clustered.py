@@ -27,6 +27,7 @@ from ttf.engine.columns import FEWEST_BLOCKS, FEWEST_CLUSTERS
 from ttf.engine.counts import ValueCounts
 from ttf.records.clusters import CLUSTER_COLUMNS, level_names
 from ttf.records.jobs import Frame
+from ttf.stats.basics.order import number_rows, sort_order
 
 FEWEST = FEWEST_CLUSTERS
 # With fewer degrees of freedom one cluster makes nearly all of the variance: Student's quantile is 4.3 at 2, 12.7 at 1.
@@ -70,7 +71,8 @@ class _Groups:
 
     @classmethod
     def from_keys(cls, stratum: np.ndarray, key: np.ndarray) -> "_Groups":
-        _, first_rows, group = np.unique(_combine_keys(stratum, key), return_index=True, return_inverse=True)
+        group = number_rows(stratum, key)
+        _, first_rows = np.unique(group, return_index=True)
         return cls(group, stratum[first_rows], key[first_rows])
 
     def sum(self, values: np.ndarray) -> np.ndarray:
@@ -110,14 +112,6 @@ class _BlockRanges:
         return np.cumsum(np.subtract(*steps).reshape(self.shape), axis=1)[self.covered]
 
 
-def _combine_keys(*keys: np.ndarray) -> np.ndarray:
-    codes = np.zeros(keys[0].size, np.int64)
-    for key in keys:
-        low = key.min(initial=0)
-        codes = codes * (int(key.max(initial=0)) - int(low) + 1) + (key - low)
-    return codes
-
-
 @dataclass(frozen=True)
 class Spread:
     """Standard error of an estimate by stratum, and its degrees of freedom.
@@ -135,10 +129,6 @@ class Spread:
         """Return half the width of the interval at this confidence."""
         return self.se * stdtrit(self.degrees, (1 + confidence) / 2)
 
-    def p_value(self, estimate: np.ndarray) -> np.ndarray:
-        """Return the two-sided p-value of the hypothesis that the estimate is 0."""
-        return 2 * stdtr(self.degrees, -np.abs(estimate / self.se))
-
 
 @dataclass(frozen=True)
 class Clusters:
@@ -154,7 +144,7 @@ class Clusters:
     members: np.ndarray
     strata: int
     cluster: np.ndarray | None = None
-    block: np.ndarray | None = None
+    block: np.ndarray | int = 0
     blocks: np.ndarray | int = 1
 
     def sum(self, values: np.ndarray) -> np.ndarray:
@@ -174,8 +164,6 @@ class Clusters:
     @cached_property
     def counts_blocks(self) -> np.ndarray:
         """Return by stratum whether the variance between blocks counts: FEWEST_BLOCKS blocks, FEWEST clusters."""
-        if self.block is None:
-            return np.zeros(self.strata, bool)
         enough = np.bincount(self._blocks.stratum, minlength=self.strata) >= FEWEST_BLOCKS
         return enough & (self.effective >= FEWEST)
 
@@ -188,29 +176,32 @@ class Clusters:
     @cached_property
     def _blocks(self) -> "_Groups | _BlockRanges":
         if isinstance(self.blocks, int):
-            return _Groups.from_keys(self.stratum_index, self.block)
-        return _BlockRanges.from_ranges(self.stratum_index, self.block, self.blocks, self.strata)
+            return _Groups.from_keys(self.stratum_index, self._row_blocks)
+        return _BlockRanges.from_ranges(self.stratum_index, self._row_blocks, self.blocks, self.strata)
+
+    @property
+    def _row_blocks(self) -> np.ndarray:
+        return np.broadcast_to(self.block, self.stratum_index.shape)
 
     @cached_property
     def _neighbour_rows(self) -> tuple[np.ndarray, np.ndarray]:
         """Pairs of rows of one cluster in neighbouring blocks: the earlier rows and the later rows."""
-        order = np.argsort(_combine_keys(self._clusters.group, self.block), kind="stable")
+        order = sort_order(self._clusters.group, self._row_blocks)
         earlier, later = order[:-1], order[1:]
-        block_ends = self.block + self.blocks
-        is_next = (np.diff(self._clusters.group[order]) == 0) & (block_ends[earlier] == self.block[later])
+        block_ends = self._row_blocks + self.blocks
+        is_next = (np.diff(self._clusters.group[order]) == 0) & (block_ends[earlier] == self._row_blocks[later])
         return earlier[is_next], later[is_next]
 
     def _kish_number(self, groups: "_Groups | _BlockRanges", members: np.ndarray) -> np.ndarray:
         squares = np.bincount(groups.stratum, groups.sum(members) ** 2, self.strata)
         return np.divide(self.sum(self.members) ** 2, squares, out=np.zeros(self.strata), where=squares > 0)
 
-    def spread(self, influence: np.ndarray, leverage: np.ndarray, n_fit: int = 1, by_influence: bool = False) -> Spread:
+    def spread(self, influence: np.ndarray, leverage: np.ndarray, by_influence: bool = False) -> Spread:
         """Return the standard error by stratum of an estimate, and its degrees of freedom.
 
         Parameters
         ----------
         influence, leverage: part of the estimate that a row makes, and its share of the denominator; both add up
-        n_fit: number of parameters estimated
         by_influence: bool
             Whether a few influences may dominate the estimate. Then the degrees of freedom of the clusters are (sum
             i^2)^2 / sum i^4, Kish's number of the squared influences; NaN below FEWEST_DEGREES.
@@ -219,7 +210,7 @@ class Clusters:
         squares = jackknife_influences(groups.sum(influence * self.blocks), groups.sum(leverage * self.blocks)) ** 2
         with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
             variance = np.bincount(groups.stratum, squares, self.strata)
-            degrees = self.effective - n_fit
+            degrees = self.effective - 1
             if by_influence:
                 degrees = variance**2 / np.bincount(groups.stratum, squares**2, self.strata)
                 degrees = np.where(degrees >= FEWEST_DEGREES, degrees, np.nan)
@@ -229,7 +220,7 @@ class Clusters:
                 total_degrees = (variance + extra) ** 2 / (variance**2 / degrees + extra**2 / extra_degrees)
                 has_extra = (extra > 0) & np.isfinite(total_degrees)
                 degrees = np.where(has_extra, total_degrees, degrees)
-                effective = np.where(has_extra, total_degrees + n_fit, effective)
+                effective = np.where(has_extra, total_degrees + 1, effective)
                 variance = variance + extra
             se = np.sqrt(variance)
         return Spread(np.where(se > NO_ROUNDING, se, np.nan), degrees, effective)
@@ -286,8 +277,8 @@ class Clusters:
     ) -> Limits:
         """Return the interval of sum(top) / sum(bottom) by stratum, symmetric on the log scale; NaN for none.
 
-        both: the leverage is the mean of the shares of top and bottom (a mean time to failure: exposure and failures),
-        else the share of the bottom (a mean). by_influence: see `spread`.
+        has_mean_leverage: the leverage is the mean of the shares of top and bottom (a mean time to failure: exposure
+        and failures), else the share of the bottom (a mean). by_influence: see `spread`.
         """
         top_share, bottom_share = self.share(top), self.share(bottom)
         leverage = (top_share + bottom_share) / 2 if has_mean_leverage else bottom_share
@@ -331,7 +322,7 @@ def _long_run_factor(n_blocks: np.ndarray | int, next_block: np.ndarray, same_bl
     return (1 + r) / (1 - r)
 
 
-def jackknife_influences(influence: np.ndarray, leverage: np.ndarray) -> np.ndarray:
+def jackknife_influences(influence: np.ndarray | float, leverage: np.ndarray) -> np.ndarray:
     """Return influences / (1 - leverage), which removes the pull of each on the estimate."""
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.where(influence == 0, 0, influence / (1 - leverage))
@@ -399,26 +390,37 @@ def _sum_by_level(
     return totals.select(*keys, *name_columns, *LEVELS[2:], *sums)
 
 
+def number_strata(rows: pl.DataFrame, keys: Sequence[str]) -> tuple[pl.DataFrame, np.ndarray]:
+    """Return the strata, a row for each in order of appearance with its keys, and each row's index of them (Int64)."""
+    strata = rows.select(keys).unique(maintain_order=True)
+    numbered = strata.with_row_index("stratum_index")
+    stratum = rows.select(keys).join(numbered, on=keys, how="left", nulls_equal=True, maintain_order="left")
+    return strata, stratum["stratum_index"].to_numpy().astype(np.int64)
+
+
+def float_columns(rows: pl.DataFrame, *names: str) -> list[np.ndarray]:
+    """Return these columns of numbers as arrays of floats."""
+    return [rows[name].to_numpy().astype(float) for name in names]
+
+
 def build_clusters(
     sums: pl.DataFrame, keys: Sequence[str], members: str
 ) -> tuple[pl.DataFrame, pl.DataFrame, Clusters]:
-    """Return (strata, rows, clusters) of `sums`, the result of `by_cluster`.
+    """Return (strata, rows, clusters) of `sums`, the result of `sum_by_cluster`.
 
     strata: a row for each stratum with *keys and cluster_by, which also names the blocks where they count. rows: the
     sums with members. members: column with the number of members of a cluster. Without a column `block` only clusters
     count.
     """
-    rows, stratum_keys = sums.filter(pl.col(members) > 0), [*keys, "cluster_by"]
-    strata = rows.select(stratum_keys).unique(maintain_order=True)
-    numbered = strata.with_row_index("stratum_index")
-    stratum = rows.join(numbered, on=stratum_keys, how="left", nulls_equal=True, maintain_order="left")["stratum_index"]
-    stratum, member_counts = stratum.to_numpy().astype(np.int64), rows[members].to_numpy().astype(float)
+    rows = sums.filter(pl.col(members) > 0)
+    strata, stratum = number_strata(rows, [*keys, "cluster_by"])
+    (member_counts,) = float_columns(rows, members)
     if "block" not in rows.columns or not rows["block"].count():
         return strata, rows, Clusters(stratum, member_counts, strata.height)
     # Rows of unknown block or cluster form a block or cluster of their own.
     cluster, block = (
-        rows[name].cast(pl.Int64).fill_null(rows[name].min() - 2 if rows[name].count() else 0).to_numpy()
-        for name in ("cluster", "block")
+        rows.select(number.fill_null(number.min() - 2).fill_null(0)).to_series().to_numpy()
+        for number in (pl.col("cluster").cast(pl.Int64), pl.col("block").cast(pl.Int64))
     )
     clusters = Clusters(stratum, member_counts, strata.height, cluster, block)
     cluster_and_block = pl.format("{} and {}", "cluster_by", pl.lit(rows["block_by"].first()))
@@ -441,9 +443,9 @@ def clustered_ratios(
     top, bottom, members: aggregates of whole numbers over rows. keys: columns that form the strata.
     """
     sums = sum_by_cluster(rows, keys, top=top, bottom=bottom, members=members)
-    strata, rows, clusters = build_clusters(sums, keys, "members")
-    parts = (rows[name].to_numpy().astype(float) for name in ("top", "bottom"))
-    return add_limits(strata, *clusters.ratio(*parts, confidence, has_mean_leverage, by_influence))
+    strata, sums, clusters = build_clusters(sums, keys, "members")
+    tops, bottoms = float_columns(sums, "top", "bottom")
+    return add_limits(strata, *clusters.ratio(tops, bottoms, confidence, has_mean_leverage, by_influence))
 
 
 def clustered_shares(
@@ -453,9 +455,9 @@ def clustered_shares(
 
     part, whole: aggregates of whole numbers over rows. keys: columns that form the strata.
     """
-    strata, rows, clusters = build_clusters(sum_by_cluster(rows, keys, part=part, whole=whole), keys, "whole")
-    parts = (rows[name].to_numpy().astype(float) for name in ("part", "whole"))
-    return add_limits(strata, *clusters.proportion(*parts, confidence))
+    strata, sums, clusters = build_clusters(sum_by_cluster(rows, keys, part=part, whole=whole), keys, "whole")
+    parts, wholes = float_columns(sums, "part", "whole")
+    return add_limits(strata, *clusters.proportion(parts, wholes, confidence))
 
 
 def clustered_median(rows: Frame, column: str, values: ValueCounts) -> pl.DataFrame:
@@ -466,8 +468,11 @@ def clustered_median(rows: Frame, column: str, values: ValueCounts) -> pl.DataFr
     middle = values.median() if values.size else 0
     sums = sum_by_cluster(rows, [], below=(pl.col(column) <= middle).sum(), n=pl.col(column).count())
     strata, sums, clusters = build_clusters(sums, [], "n")
-    ranks = clusters.around_the_middle(*(sums[name].to_numpy().astype(float) for name in ("below", "n")), 0.95)
-    limits = [np.array([value_at_share(values, rank) for rank in bound], dtype=float) for bound in ranks]
+    below, n = float_columns(sums, "below", "n")
+    limits = [
+        np.array([value_at_share(values, rank) for rank in bound], dtype=float)
+        for bound in clusters.around_the_middle(below, n, 0.95)
+    ]
     return add_limits(strata, *limits)
 
 
@@ -483,13 +488,12 @@ def add_limits(strata: pl.DataFrame, low: np.ndarray, high: np.ndarray, effectiv
     interval, else blank.
     """
     has_interval = pl.Series(np.isfinite(low) & np.isfinite(high), dtype=pl.Boolean)
-    effective = pl.Series(effective, dtype=pl.Float64)
     reasons = [
         no_interval_reason(number, cluster_by)
         for number, cluster_by in zip(effective, strata["cluster_by"], strict=True)
     ]
     return strata.with_columns(
-        clusters=effective,
+        clusters=pl.Series(effective, dtype=pl.Float64),
         ci_low_clustered=pl.when(has_interval).then(pl.Series(low, dtype=pl.Float64)),
         ci_high_clustered=pl.when(has_interval).then(pl.Series(high, dtype=pl.Float64)),
         why_not=pl.when(~has_interval).then(pl.Series(reasons, dtype=pl.String)),
@@ -509,10 +513,15 @@ def join_clustered(
     strata that is blank without a clustered one.
     """
     joined = table.join(strata, on=list(keys), how="left", nulls_equal=True, maintain_order="left")
-    missing_reason = pl.when(pl.col("cluster_by").is_null()).then(pl.lit(UNCLUSTERED)).otherwise("why_not")
+    why_not = pl.when(pl.col("cluster_by").is_null()).then(pl.lit(UNCLUSTERED)).otherwise("why_not")
+    return append_reason(joined.with_columns(why_not=why_not), exact, clustered)
+
+
+def append_reason(table: pl.DataFrame, exact: str = "ci_low", clustered: str = "ci_low_clustered") -> pl.DataFrame:
+    """Add why_not to `reason` where an exact interval has no clustered counterpart; see `join_clustered`."""
     is_missing = pl.col(exact).is_not_null() & pl.col(clustered).is_null()
-    reason = pl.concat_str("reason", pl.when(is_missing).then(missing_reason), separator="; ", ignore_nulls=True)
-    return joined.with_columns(reason=pl.when(reason != "").then(reason)).drop("why_not")
+    reason = pl.concat_str("reason", pl.when(is_missing).then("why_not"), separator="; ", ignore_nulls=True)
+    return table.with_columns(reason=pl.when(reason != "").then(reason)).drop("why_not")
 
 
 def block_spread(

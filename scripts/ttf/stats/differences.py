@@ -100,16 +100,12 @@ def compare_medians(values: np.ndarray, before: np.ndarray, after: np.ndarray) -
     if not variance:
         return row | {"reason": ALL_EQUAL}
     distance = max(abs(doubled_u - product) / 2 - 0.5, 0.0)
-    return row | _two_sided(distance / math.sqrt(variance))
+    return row | _p_value_columns(min(1.0, 2 * float(ndtr(-distance / math.sqrt(variance)))))
 
 
 def _row(n_before: int, n_after: int, test: str, effect_name: str) -> dict:
     blank = dict.fromkeys(("before", "after", "p_value", "effect", "reason"))
     return blank | {"n_before": n_before, "n_after": n_after, "test": test, "effect_name": effect_name}
-
-
-def _two_sided(z: float) -> dict:
-    return _p_value_columns(min(1.0, 2 * float(ndtr(-abs(z)))))
 
 
 def _p_value_columns(p: float) -> dict:

@@ -40,10 +40,7 @@ class Feature:
 
     def labels(self, keys: Iterable[int | str]) -> pl.Series:
         """Return group keys in displayed units as text: shortest round trip, integers without ".0"."""
-        if self.kind == "request":
-            texts = [_quotient_text(key, self.per_unit) for key in keys]
-        else:
-            texts = [str(key) for key in keys]
+        texts = [_quotient_text(int(key), self.per_unit) if self.kind == "request" else str(key) for key in keys]
         return pl.Series("value", texts, dtype=pl.String)
 
 

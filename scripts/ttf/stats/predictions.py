@@ -251,26 +251,14 @@ def difference(
     score_name: str,
     failed: np.ndarray,
     predictions: np.ndarray,
-    baseline: np.ndarray,
-    cluster: np.ndarray,
-    cluster_by: str | None,
-) -> Estimate:
-    """Return a score (a name of SCORED) of predictions less that of a baseline for the same rows.
-
-    The influences are subtracted, so their common part does not count; the interval is symmetric.
-    """
-    return mean_difference(score_name, failed, predictions, [baseline], cluster, cluster_by)
-
-
-def mean_difference(
-    score_name: str,
-    failed: np.ndarray,
-    predictions: np.ndarray,
     baselines: Sequence[np.ndarray],
     cluster: np.ndarray,
     cluster_by: str | None,
 ) -> Estimate:
-    """Return a score of predictions less the mean score of one or more baselines: see `difference`."""
+    """Return a score (a name of SCORED) of predictions less the mean score of one or more baselines for the same rows.
+
+    The influences are subtracted, so their common part does not count; the interval is symmetric.
+    """
     grouping = Grouping.from_rows(cluster, cluster_by, failed, predictions, *baselines)
     reason = _missing_class_reason(failed) if score_name in TWO_CLASS_SCORES else None if failed.size else NO_ROWS
     if reason:
@@ -364,11 +352,9 @@ def calibration_tenths(
 
 
 def _share_estimate(grouping: Grouping, failed: np.ndarray, share: float) -> Estimate:
-    clusters = grouping.clusters()
-    if not 0 < share < 1:
-        return _make_estimate(grouping, clusters, share, None)
-    part = grouping.sum(failed)
-    return _make_estimate(grouping, clusters, share, lambda c: clusters.proportion(part, clusters.members, c))
+    clusters, part = grouping.clusters(), grouping.sum(failed)
+    limits = (lambda c: clusters.proportion(part, clusters.members, c)) if 0 < share < 1 else None
+    return _make_estimate(grouping, clusters, share, limits)
 
 
 @dataclass(frozen=True)
@@ -394,7 +380,7 @@ def calibration(
     x -= mean_x
     reason = _missing_class_reason(failed) or _no_slope_reason(x[failed], x[~failed])
     if not reason:
-        fit, converged = maximise(lambda point: _likelihood(failed, x, point), np.array([_log_odds(failed), 0.0]))
+        fit, converged = maximise(lambda point: _likelihood(failed, x, point), np.array([logit(failed.mean()), 0.0]))
         reason = None if converged else NO_MAXIMUM
     if reason:
         return Calibration(grouping.blank(reason), grouping.blank(reason))
@@ -407,10 +393,6 @@ def calibration(
         se = clusters.se(influence, np.zeros(grouping.number))
         estimates.append(_make_estimate(grouping, clusters, value, _symmetric_limits(clusters, value, se)))
     return Calibration(*estimates)
-
-
-def _log_odds(failed: np.ndarray) -> float:
-    return float(logit(failed.mean()))
 
 
 def _no_slope_reason(failed_x: np.ndarray, other_x: np.ndarray) -> str | None:
@@ -597,14 +579,14 @@ def _logit_estimate(grouping: Grouping, score_influence: ScoreInfluence) -> Esti
     if not 0 < value < 1:
         return _make_estimate(grouping, clusters, value, None)
     influence = grouping.sum(score_influence.influence) / (value * (1 - value))
-    se, centre = clusters.se(influence, clusters.share(clusters.members)), logit(value)
+    se = clusters.se(influence, clusters.share(clusters.members))
+    on_logits = _symmetric_limits(clusters, logit(value), se)
 
     def limits(confidence: float) -> Limits:
-        low, high = _symmetric_bounds(centre, se, clusters.student(confidence))
-        return expit(low), expit(high)
+        return tuple(expit(bound) for bound in on_logits(confidence))
 
-    # An infinite standard error is passed on, because the logit scale would turn it into limits of 0 and 1.
-    return _make_estimate(grouping, clusters, value, limits if np.isfinite(se).all() else lambda _: (se, se))
+    # Infinite limits are passed on, because they would turn into 0 and 1.
+    return _make_estimate(grouping, clusters, value, limits if np.isfinite(se).all() else on_logits)
 
 
 def _mean_estimate(grouping: Grouping, values: np.ndarray) -> Estimate:
@@ -616,12 +598,11 @@ def _mean_estimate(grouping: Grouping, values: np.ndarray) -> Estimate:
 
 
 def _symmetric_limits(clusters: Clusters, value: float, se: np.ndarray) -> Callable[[float], Limits]:
-    return lambda confidence: _symmetric_bounds(value, se, clusters.student(confidence))
+    def limits(confidence: float) -> Limits:
+        half_width = se * clusters.student(confidence)
+        return value - half_width, value + half_width
 
-
-def _symmetric_bounds(value: float, se: np.ndarray, student: np.ndarray) -> Limits:
-    half_width = se * student
-    return value - half_width, value + half_width
+    return limits
 
 
 def _make_estimate(
@@ -631,18 +612,18 @@ def _make_estimate(
     n, n_effective = grouping.code.size, float(clusters.effective[0])
     if grouping.cluster_by is None:
         return Estimate(n, value, reason=UNCLUSTERED)
-    cluster_cells = {"cluster_by": grouping.cluster_by, "clusters": n_effective}
+    estimate = Estimate(n, value, cluster_by=grouping.cluster_by, clusters=n_effective)
     if n_effective < FEWEST:
-        return Estimate(n, value, **cluster_cells, reason=too_few_reason(n_effective, grouping.cluster_by))
+        return replace(estimate, reason=too_few_reason(n_effective, grouping.cluster_by))
     if limits is None:
-        return Estimate(n, value, **cluster_cells, reason=AT_SCALE_LIMIT)
+        return replace(estimate, reason=AT_SCALE_LIMIT)
     low, high = (float(bound[0]) for bound in limits(CONFIDENCE)[:2])
     if not (np.isfinite(low) and np.isfinite(high)):
         is_single = np.isinf(low) or np.isinf(high)
         reason = SINGLE_CLUSTER.format(grouping.cluster_by) if is_single else f"{NO_SPREAD}: no clustered interval"
-        return Estimate(n, value, **cluster_cells, reason=reason)
+        return replace(estimate, reason=reason)
     lower, upper = (float(bound[0]) for bound in limits(TWICE_ONE_SIDED)[:2])
-    return Estimate(n, value, low, high, lower, upper, **cluster_cells)
+    return replace(estimate, low=low, high=high, lower=lower, upper=upper)
 
 
 # Sums --------------------------------------------------------------------------------------------------------

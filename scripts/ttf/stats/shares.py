@@ -4,7 +4,7 @@ import numpy as np
 import polars as pl
 
 
-def wilson_interval(successes: np.ndarray, trials: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def wilson_interval(successes: np.ndarray | float, trials: np.ndarray | float) -> tuple[np.ndarray, np.ndarray]:
     """Return (low, high) of Wilson's 95 % interval of binomial shares (1927); NaN without trials."""
     # Imported here, because the import takes 0.65 s of processor time. The process that forks the jobs imports it once
     # a run.
@@ -41,7 +41,7 @@ ENDED = {
 def failure_share_columns(counts: pl.DataFrame) -> dict[str, pl.Expr]:
     """Return failure_share of rows with `ended` and `failures`, and Wilson's 95 % interval; blank if none ended."""
     low, high = wilson_interval(counts["failures"].to_numpy(), counts["ended"].to_numpy())
-    shares = {
+    shares: dict[str, pl.Expr | pl.Series] = {
         "failure_share": pl.col("failures") / pl.col("ended"),
         "ci_low": pl.Series(low),
         "ci_high": pl.Series(high),

@@ -30,6 +30,6 @@ def find_watched_units(units: pl.DataFrame, meaning: Mapping, first_s: int, last
             "registry: window_days: without it the watch ends at the last event, which leaves no time here. "
             "Give the first and the last day of the watch."
         )
-    names = pl.DataFrame({"unit_id": [f"unseen-{number}" for number in range(1, n_unseen + 1)]}, schema=["unit_id"])
-    names = names.cast(pl.String)
+    unseen = [f"unseen-{number}" for number in range(1, n_unseen + 1)]
+    names = pl.DataFrame({"unit_id": unseen}, schema={"unit_id": pl.String})
     return pl.concat([units, names], how="diagonal").with_columns(from_s=pl.lit(first_s), until_s=pl.lit(last_s))

@@ -69,26 +69,23 @@ class ClusterDurations:
         """Return Student's quantile of a 95% CI; NaN below FEWEST clusters."""
         return float(self.clusters.student(0.95)[0])
 
-    def describe_clusters(self) -> dict[str, str | float | None]:
-        """Return cluster_by, clusters, and why_not: the reason for a missing interval."""
-        return {
-            "cluster_by": self.by,
-            "clusters": self.effective,
-            "why_not": no_interval_reason(self.effective, self.by),
-        }
-
     def by_cluster(self, values: np.ndarray) -> np.ndarray:
         """Sum a value of each row by cluster."""
         return np.add.reduceat(values, self.first)
 
 
 def describe_clusters(durations: ClusterDurations | None) -> dict[str, str | float | None]:
-    """Return `ClusterDurations.about`; without clusters, the reason that there are none."""
-    return (
-        {"cluster_by": None, "clusters": None, "why_not": UNCLUSTERED}
-        if durations is None
-        else durations.describe_clusters()
-    )
+    """Return cluster_by, clusters, and why_not: the reason for a missing interval."""
+    return {
+        "cluster_by": None if durations is None else durations.by,
+        "clusters": None if durations is None else durations.effective,
+        "why_not": missing_interval_reason(durations),
+    }
+
+
+def missing_interval_reason(durations: ClusterDurations | None) -> str:
+    """Return the reason for a missing interval; without clusters, that there are none."""
+    return UNCLUSTERED if durations is None else no_interval_reason(durations.effective, durations.by)
 
 
 class Influences:
@@ -179,13 +176,6 @@ class InfluenceSums:
         return np.sqrt(np.where(terms > ROUNDING * (squares + compensator**2 * at_risk_squares), terms, 0.0))
 
 
-def append_reason(table: pl.DataFrame) -> pl.DataFrame:
-    """Add why_not to `reason` where an exact interval has no clustered counterpart."""
-    is_missing = pl.col("ci_low").is_not_null() & pl.col("ci_low_clustered").is_null()
-    reason = pl.concat_str("reason", pl.when(is_missing).then("why_not"), separator="; ", ignore_nulls=True)
-    return table.with_columns(reason=pl.when(reason != "").then(reason)).drop("why_not")
-
-
 def limits_log_log(estimate: np.ndarray, se: np.ndarray, student: float) -> tuple[np.ndarray, np.ndarray]:
     """Return (low, high) of shares strictly between 0 and 1, symmetric on the scale log(-log); NaN if se is 0.
 
@@ -199,7 +189,7 @@ def limits_log_log(estimate: np.ndarray, se: np.ndarray, student: float) -> tupl
 
 
 def group_by_cluster(
-    durations: pl.LazyFrame, stratum: pl.Expr | None, labels: Sequence, level: tuple[str, str], events: Sequence[str]
+    durations: pl.LazyFrame, stratum: pl.Expr | None, labels: pl.Series, level: tuple[str, str], events: Sequence[str]
 ) -> dict[int, ClusterDurations]:
     """Group the durations of several strata by cluster: index of the label -> `ClusterDurations`.
 
@@ -210,24 +200,25 @@ def group_by_cluster(
     code = pl.sum_horizontal(pl.lit(0, pl.Int8), *codes).cast(pl.Int8)
     columns = {"cluster": pl.col(level[0]), "duration_s": pl.col("duration_s"), "code": code}
     if stratum is None:
-        frame = durations.select(**columns).collect(engine="streaming")
-        stratum_index = np.zeros(frame.height, np.int8)
+        rows = durations.select(stratum_index=pl.lit(0, pl.Int8), **columns)
     else:
         # A join streams. The order of its rows does not matter.
         numbers = pl.LazyFrame({"stratum": labels}).with_row_index("stratum_index")
-        frame = durations.select(stratum=stratum, **columns).join(numbers, on="stratum").drop("stratum")
-        frame = frame.collect(engine="streaming")
-        stratum_index = frame["stratum_index"].to_numpy()
-    rows, duration_counts = distinct_rows(stratum_index, *(frame[name].to_numpy() for name in columns))
+        rows = durations.select(stratum=stratum, **columns).join(numbers, on="stratum")
+    frame = rows.select("stratum_index", *columns).collect(engine="streaming")
+    distinct, duration_counts = distinct_rows(*(column.to_numpy() for column in frame))
     del frame
     # The smallest types that fit, for ten million durations.
     types = (np.int32, np.uint32, np.int64, np.int8)
-    stratum_index, cluster, seconds, code = (column.astype(dtype) for column, dtype in zip(rows, types, strict=True))
+    stratum_index, cluster, seconds, ends = (
+        column.astype(dtype) for column, dtype in zip(distinct, types, strict=True)
+    )
     duration_counts = duration_counts.astype(np.int32)
-    del rows
+    del distinct
+    parts = (slice(*bounds) for bounds in pairwise([*run_starts(stratum_index), stratum_index.size]))
     return {
-        int(stratum_index[start]): ClusterDurations(
-            level[1], *(column[start:end] for column in (cluster, seconds, code, duration_counts))
+        int(stratum_index[part.start]): ClusterDurations(
+            level[1], cluster[part], seconds[part], ends[part], duration_counts[part]
         )
-        for start, end in pairwise([*run_starts(stratum_index), stratum_index.size])
+        for part in parts
     }

@@ -21,7 +21,7 @@ TAIL = 0.025
 
 def accumulate_exposure(times: np.ndarray, begin: np.ndarray, end: np.ndarray) -> np.ndarray:
     """Return the exposure (Int64) accumulated by `times` of units watched from begin to end (Int64 each)."""
-    return sum(sign * _elapsed_sum(times, np.sort(edges)) for sign, edges in ((1, begin), (-1, end)))
+    return _elapsed_sum(times, np.sort(begin)) - _elapsed_sum(times, np.sort(end))
 
 
 def _elapsed_sum(times: np.ndarray, edges: np.ndarray) -> np.ndarray:
@@ -50,19 +50,20 @@ def fit_growth(at: np.ndarray, total: float) -> dict:
     change_index = int(distance.argmax())
     # Stephens 1970: within 0.005 of the exact p-value below 0.2, from 5 events on.
     corrected = distance[change_index] * (np.sqrt(n) + 0.12 + 0.11 / np.sqrt(n))
-    columns = {"n": n, "reasons": [], "laplace_u": laplace, "laplace_p": _two_sided(laplace)}
+    reasons: list[str] = []
+    columns = {"n": n, "reasons": reasons, "laplace_u": laplace, "laplace_p": _two_sided(laplace)}
     columns |= {"change_place": change_index, "change_point_p": _raise_to_smallest_p(kolmogorov(corrected))}
     if logs > 0:
         low, high = gammaincinv(n, TAIL) / logs, gammainccinv(n, TAIL) / logs
         columns |= {"beta": n / logs, "ci_low": float(low), "ci_high": float(high)}
         columns["mil_hdbk_p"] = _raise_to_smallest_p(min(2 * min(chdtr(2 * n, 2 * logs), chdtrc(2 * n, 2 * logs)), 1))
     else:
-        columns["reasons"].append("every event at the end of the watch: no beta")
+        reasons.append("every event at the end of the watch: no beta")
     if variation := float(gaps.std(ddof=1) / gaps.mean()):
         columns["lewis_robinson_p"] = _two_sided(laplace / variation)
         columns["change_point_p_corrected"] = _raise_to_smallest_p(kolmogorov(corrected / variation))
     else:
-        columns["reasons"].append("gaps of one length: no Lewis-Robinson test")
+        reasons.append("gaps of one length: no Lewis-Robinson test")
     return columns
 
 
@@ -100,7 +101,8 @@ def fit_common_growth(strata: Sequence[Stratum]) -> dict:
     n = sum(stratum.at.size for stratum in strata)
     blocks = max((stratum.passed.size - 1 for stratum in strata), default=0)
     logs = -sum(float(np.log(stratum.at).sum()) for stratum in strata)
-    row = {"strata": len(strata), "reasons": []}
+    reasons: list[str] = []
+    row = {"strata": len(strata), "reasons": reasons}
     if n < FEWEST_EVENTS or blocks < FEWEST_BLOCKS or not logs:
         return row | {"reasons": [f"fewer than {FEWEST_BLOCKS} blocks of time, or {FEWEST_EVENTS} events: no trend"]}
     beta = n / logs
@@ -112,9 +114,9 @@ def fit_common_growth(strata: Sequence[Stratum]) -> dict:
         factor = float(np.exp(se * stdtrit(effective - 1, 1 - TAIL)))
         row |= {"ci_low": beta / factor, "ci_high": beta * factor}
     else:
-        row["reasons"].append(f"{effective:.1f} effective blocks of time, fewer than {FEWEST}: no interval of beta")
+        reasons.append(f"{effective:.1f} effective blocks of time, fewer than {FEWEST}: no interval of beta")
     if row["trend_p"] is None:
-        row["reasons"].append("too few effective blocks of time: no test of trend")
+        reasons.append("too few effective blocks of time: no test of trend")
     if len(strata) > 1:
         tested = [stratum for stratum in strata if stratum.at.size >= FEWEST_EVENTS]
         p_values = [_test_mean_time([stratum], _beta(stratum), beta)[1] for stratum in tested]

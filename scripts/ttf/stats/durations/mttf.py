@@ -10,7 +10,7 @@ from ttf.engine.columns import MTTF
 from ttf.engine.contract import make_frame
 from ttf.records.clusters import durations_by_block
 from ttf.records.jobs import Frame
-from ttf.stats.clustered import add_limits, build_clusters, join_clustered, sum_by_cluster
+from ttf.stats.clustered import add_limits, build_clusters, float_columns, join_clustered, sum_by_cluster
 from ttf.stats.durations.strata import ALL, NO_DURATION, sum_by_stratum, sum_equal_durations
 
 SECONDS_A_DAY = 86_400
@@ -20,8 +20,8 @@ NO_GPU_DAY = "less than one GPU-day: no rate per GPU-day"
 NO_NODE_DAY = "less than one node-day: no rate per node-day"
 
 
-def poisson_limits(failures: np.ndarray, confidence: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return the exact limits of the expected number of failures for observed numbers (arrays of one length).
+def poisson_limits(failures: np.ndarray | int, confidence: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return the exact limits of the expected number of failures for an observed number, or an array of them.
 
     chi2(a/2; 2k) / 2 and chi2(1 - a/2; 2k + 2) / 2, with k failures and a = 1 - confidence (Garwood 1936). Without
     failures the lower limit is 0, and the upper limit is the one-sided bound -ln(a) at that confidence (3.0 at 95 %:
@@ -42,7 +42,7 @@ def garwood_interval(exposure_s: float, failures: int, confidence: float) -> tup
     """
     if not 0 < confidence < 1 or failures < 0:
         raise ValueError(f"no interval for {failures} failures at confidence {confidence}")
-    low, high = (float(limit) for limit in poisson_limits(np.int64(failures), confidence))
+    low, high = (float(limit) for limit in poisson_limits(failures, confidence))
     return exposure_s / high, exposure_s / low if failures else None
 
 
@@ -83,7 +83,8 @@ def mean_time_to_failure(
     )
     part_sums = {name: sum_expressions[name] for name in ("n", "events", "exposure_s")}
     sums_by_part = sums_by_stratum if parts is durations else sum_equal_durations(parts, columns, *levels, **part_sums)
-    rows, limits = [], []
+    rows: list[dict] = []
+    limits: list[pl.DataFrame] = []
     for stratum_by in strata:
         strata_sums = sum_by_stratum(
             sums_by_stratum, stratum_by, **{name: pl.col(name).sum() for name in sum_expressions}
@@ -114,15 +115,13 @@ def _clustered_intervals(
     sums_by_part: `alike` durations of one cluster; None if the trace has no clusters.
     """
     labels = pl.lit(ALL) if stratum_by == ALL else pl.col(stratum_by).cast(pl.String)
-    labelled = [
-        None if frame is None else frame.lazy().with_columns(stratum=labels).drop_nulls("stratum")
-        for frame in (durations, sums_by_part)
-    ]
-    sums = sum_by_cluster(labelled[0], ["stratum"], summed=labelled[1], **sum_expressions)
+    rows = durations.lazy().with_columns(stratum=labels).drop_nulls("stratum")
+    summed = None if sums_by_part is None else sums_by_part.lazy().with_columns(stratum=labels).drop_nulls("stratum")
+    sums = sum_by_cluster(rows, ["stratum"], divided=True, summed=summed, **sum_expressions)
     # Parts of durations count by their time.
     members = "exposure_s" if "is_last" in durations.lazy().collect_schema() else "n"
-    strata, rows, clusters = build_clusters(sums, ["stratum"], members)
-    exposure, events = (rows[name].to_numpy().astype(float) for name in ("exposure_s", "events"))
+    strata, counted, clusters = build_clusters(sums, ["stratum"], members)
+    exposure, events = float_columns(counted, "exposure_s", "events")
     for confidence in confidences:
         limits = clusters.ratio(exposure, events, confidence, has_mean_leverage=True)
         yield add_limits(strata, *limits).with_columns(stratum_by=pl.lit(stratum_by), confidence=pl.lit(confidence))

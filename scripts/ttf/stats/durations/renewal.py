@@ -13,8 +13,8 @@ import numpy as np
 import polars as pl
 from scipy.special import fdtri
 
-from ttf.stats.clustered import FEWEST, Clusters, Limits, too_few_reason
-from ttf.stats.durations.mttf import SECONDS_A_DAY, poisson_limits
+from ttf.stats.clustered import FEWEST, Clusters, Limits, float_columns, number_strata, too_few_reason
+from ttf.stats.durations.mttf import SECONDS_A_DAY, garwood_interval, poisson_limits
 
 CONFIDENCE = 0.95
 # Horizon of restricted mean repairs if a repair lasts longer.
@@ -69,7 +69,8 @@ def repair_times(seconds: np.ndarray, ended: np.ndarray) -> dict:
     time, the midpoint to the next counts (as in R's survival: the usual median of uncensored values). The horizon is
     HORIZON_S, or the longest observed time if shorter.
     """
-    columns = {"n": seconds.size, "open": int(seconds.size - ended.sum()), "reasons": []}
+    reasons: list[str] = []
+    columns = {"n": seconds.size, "open": int(seconds.size - ended.sum()), "reasons": reasons}
     if not seconds.size:
         return columns
     if not (ended.any() or seconds.any()):
@@ -85,7 +86,7 @@ def repair_times(seconds: np.ndarray, ended: np.ndarray) -> dict:
             indices = crossings if abs(down_share[crossings[0]] - share) <= ROUNDING else crossings[:1]
             columns[name] = float(times[indices].mean())
         else:
-            columns["reasons"].append(f"more than {share:.0%} are still down at the longest time seen")
+            reasons.append(f"more than {share:.0%} are still down at the longest time seen")
     horizon = min(HORIZON_S, int(times[-1]))
     before_horizon = times < horizon
     steps = np.diff(np.concatenate(([0], times[before_horizon], [horizon])))
@@ -108,16 +109,13 @@ def estimate_strata(
     unit, block: names of a unit and of a block
     is_grouped: whether units are groups of units, so that their interval of time between outages is that of their MTTF
     """
-    strata = units.select(keys).unique(maintain_order=True)
-    numbered = strata.with_row_index("stratum_index")
-    stratum = units.select(keys).join(numbered, on=keys, how="left", maintain_order="left")["stratum_index"]
+    strata, stratum = number_strata(units, keys)
     has_exposure = units["exposure_s"].null_count() == 0
-    members = units["exposure_s" if has_exposure else "repairs"].to_numpy().astype(float)
-    block_columns = [units[name].to_numpy() for name in ("block", "blocks")] if units["block"].count() else []
-    stratum, unit_number = (values.to_numpy().astype(np.int64) for values in (stratum, units["unit"]))
-    clusters = Clusters(stratum, members, strata.height, unit_number, *block_columns)
     columns = ("exposure_s", "down_s", "outages", "under_way", "repairs", "records")
-    exposure, down, outages, _, repairs, records = (units[name].to_numpy().astype(float) for name in columns)
+    exposure, down, outages, _, repairs, records = float_columns(units, *columns)
+    members, unit_number = exposure if has_exposure else repairs, units["unit"].to_numpy().astype(np.int64)
+    block_columns = [units[name].to_numpy() for name in ("block", "blocks")] if units["block"].count() else []
+    clusters = Clusters(stratum, members, strata.height, unit_number, *block_columns)
     limits = {
         "mtbf": mean_between(clusters, exposure, outages, not is_grouped),
         "mttf": mean_between(clusters, exposure - down, outages, not is_grouped),
@@ -148,16 +146,15 @@ def estimate_strata(
 def _add_rates(row: dict, limits: dict[str, tuple]) -> None:
     up, is_enough = row["exposure_s"] - row["down_s"], row["clusters"] >= FEWEST
     for name, time_s in (("mtbf", row["exposure_s"]), ("mttf", up)):
-        low, high = _garwood(row["outages"])
-        row[f"{name}_ci_low_s"] = time_s / high
+        row[f"{name}_ci_low_s"], high_s = garwood_interval(time_s, row["outages"], CONFIDENCE)
         if row["outages"]:
-            row[f"{name}_s"], row[f"{name}_ci_high_s"] = time_s / row["outages"], time_s / low
+            row[f"{name}_s"], row[f"{name}_ci_high_s"] = time_s / row["outages"], high_s
             quantity = "time between outages" if is_enough else None
             _add_interval(row, limits[name], f"{name}_ci_{{}}_clustered_s", quantity)
     if not row["outages"]:
         row["reasons"].append(NO_OUTAGE)
     days = row["exposure_s"] / (1000 * SECONDS_A_DAY)
-    low, high = _garwood(row["records"])
+    low, high = (float(limit) for limit in poisson_limits(row["records"], CONFIDENCE))
     row["records_per_1000_unit_days"], row["records_ci_high"] = row["records"] / days, high / days
     if row["records"]:
         row["records_ci_low"] = low / days
@@ -194,10 +191,6 @@ def _add_interval(row: dict, bounds: tuple, names: str, quantity: str | None) ->
     elif quantity:
         row["reasons"].append(ONE_UNIT.format(quantity))
     return is_known
-
-
-def _garwood(events: int) -> tuple[float, float]:
-    return tuple(float(limit) for limit in poisson_limits(np.int64(events), CONFIDENCE))
 
 
 def _finite(value: float) -> float | None:

@@ -2,10 +2,12 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 import polars as pl
 
+from ttf.engine.counts import Rows
 from ttf.records.clusters import level_names
 from ttf.records.jobs import Frame
 from ttf.stats.durations.clustered_durations import ClusterDurations, group_by_cluster
@@ -49,8 +51,8 @@ class Times:
         """Return the same durations with a first row at age 0, where none ends, unless there is one."""
         if self.seconds.size and self.seconds[0] == 0:
             return self
-        columns = (np.concatenate(([0], column)) for column in (self.seconds, self.ended, self.events))
-        return Times(*columns, self.late, self.without_time)
+        seconds, ended, events = (np.concatenate(([0], column)) for column in (self.seconds, self.ended, self.events))
+        return replace(self, seconds=seconds, ended=ended, events=events)
 
     def at_risk(self, seconds: np.ndarray) -> np.ndarray:
         """Return the number of durations at risk just before each age, in any order of ages.
@@ -62,7 +64,7 @@ class Times:
         return self.durations - n_ended - n_not_entered
 
 
-def sum_by_stratum(durations: Frame, stratum_by: str, /, *group_columns: str, **sums: pl.Expr) -> pl.DataFrame:
+def sum_by_stratum(durations: Rows, stratum_by: str, /, *group_columns: str, **sums: pl.Expr) -> pl.DataFrame:
     """Return sums of whole numbers over the durations of each stratum, or of its combinations with `group_columns`.
 
     `all` is one stratum `all`, present even without durations; otherwise `stratum_by` names a column, and durations
@@ -70,19 +72,17 @@ def sum_by_stratum(durations: Frame, stratum_by: str, /, *group_columns: str, **
     (raw: numbers as numbers, text by text) and the group columns, null last. Raises ValueError for a missing column or
     a negative duration_s.
     """
-    durations = durations.lazy()
-    if stratum_by == "all":
-        keys = [*group_columns]
-    elif stratum_by in durations.collect_schema():
-        durations = durations.drop_nulls(stratum_by)
-        keys = [pl.col(stratum_by).alias("stratum"), *group_columns]
-    else:
-        raise ValueError(f"there is no column {stratum_by!r} to form strata by")
+    lazy = durations.lazy()
+    keys: list[str | pl.Expr] = [*group_columns]
+    if stratum_by != "all":
+        if stratum_by not in lazy.collect_schema():
+            raise ValueError(f"there is no column {stratum_by!r} to form strata by")
+        lazy, keys = lazy.drop_nulls(stratum_by), [pl.col(stratum_by).alias("stratum"), *group_columns]
     # With duration_s among the group columns, each group has one.
     shortest = {} if "duration_s" in group_columns else {"shortest_s": pl.col("duration_s").min()}
     # Whole numbers: the order of addition, block by block, does not matter.
-    totals = durations.group_by(keys).agg(**sums, **shortest) if keys else durations.select(**sums, **shortest)
-    totals = totals.collect(engine="streaming")
+    sums_by_key = lazy.group_by(keys).agg(**sums, **shortest) if keys else lazy.select(**sums, **shortest)
+    totals = sums_by_key.collect(engine="streaming")
     if (totals["shortest_s" if shortest else "duration_s"] < 0).any():
         raise ValueError("a duration is negative")
     if stratum_by == "all":
@@ -96,7 +96,7 @@ def sum_by_stratum(durations: Frame, stratum_by: str, /, *group_columns: str, **
     return pl.concat([totals.clear(), *(rows.sort(group_columns, nulls_last=True) for rows in strata)])
 
 
-def sum_equal_durations(durations: Frame, strata: Sequence[str], *group_columns: str, **sums: pl.Expr) -> pl.DataFrame:
+def sum_equal_durations(durations: Rows, strata: Sequence[str], *group_columns: str, **sums: pl.Expr) -> pl.DataFrame:
     """Return sums of whole numbers over the durations with equal strata and group columns, and the shortest duration_s.
 
     Sums over these add up to sums over all, so the durations are read once for all stratifications.
@@ -127,13 +127,12 @@ class CountedDurations:
     so the counts grow far more slowly than the rows.
     """
 
-    def __init__(self, durations: Frame, events: Sequence[str]) -> None:
+    def __init__(self, durations: Rows, events: Sequence[str]) -> None:
         self.durations, self.events = durations.lazy(), list(events)
         self._counts: dict[str, dict[str, list[np.ndarray]]] = {}
         # Number of unknown duration that ended by each event.
         self._without_time: dict[str, dict[str, list[int]]] = {}
         self._by_cluster: dict[str, dict[str, ClusterDurations]] = {}
-        self._cluster_names: tuple[str | None, ...] | None = None
 
     def times(self, stratum_by: str, delayed_entry: bool = False) -> Iterator[tuple[str, list[Times]]]:
         """Yield (label, times of each event) of each stratum in order; errors as in `by_stratum`.
@@ -143,17 +142,17 @@ class CountedDurations:
         if stratum_by not in self._counts:
             totals = self._count(self.durations, stratum_by)
             self._counts[stratum_by] = dict(_strata_columns(totals))
-            unknown = totals.filter(pl.col("duration_s").is_null()).drop("duration_s", "ended")
-            unknown = unknown.with_columns(pl.col("stratum").cast(pl.String))
-            self._without_time[stratum_by] = {label: n_events for label, *n_events in unknown.iter_rows()}
-        excluded, late_entries = {}, {}
+            without_time = totals.filter(pl.col("duration_s").is_null()).drop("duration_s", "ended")
+            without_time = without_time.with_columns(pl.col("stratum").cast(pl.String))
+            self._without_time[stratum_by] = {label: n_events for label, *n_events in without_time.iter_rows()}
+        excluded: dict[str, list[np.ndarray]] = {}
+        late_entries: dict[str, list[np.ndarray]] = {}
         if delayed_entry:
             never_watched = self.durations.filter(~_UNDER_WATCH.fill_null(False))
             excluded = dict(_strata_columns(self._count(never_watched, stratum_by)))
             late_durations = self.durations.filter(_UNDER_WATCH & (pl.col("entry_s") > 0))
-            late_entries = dict(
-                _strata_columns(sum_by_stratum(late_durations, stratum_by, "entry_s", durations=pl.len()))
-            )
+            entry_counts = sum_by_stratum(late_durations, stratum_by, "entry_s", durations=pl.len())
+            late_entries = dict(_strata_columns(entry_counts))
         for label, columns in self._counts[stratum_by].items():
             seconds, *counts = (column.astype(np.int64) for column in columns)
             if label in excluded:
@@ -174,21 +173,20 @@ class CountedDurations:
         A stratum that is a single cluster (an account of one user, one system) is split by its groups.
         """
         if stratum_by not in self._by_cluster:
-            if not (level_words := self._get_cluster_names()):
+            cluster_by, group_by, _ = self._level_names
+            if cluster_by is None or group_by is None:
                 return {}
             timed = self.durations.filter(pl.col("duration_s").is_not_null())
-            stratum, labels = None, [ALL]
+            stratum, labels = None, pl.Series([ALL])
             if stratum_by != ALL:
                 stratum = pl.col(stratum_by)
                 labels = timed.select(stratum).drop_nulls().unique().collect(engine="streaming").to_series().sort()
-            strata = group_by_cluster(timed, stratum, labels, ("cluster", level_words[0]), self.events)
+            strata = group_by_cluster(timed, stratum, labels, ("cluster", cluster_by), self.events)
             if single := [index for index, members in strata.items() if members.first.size == 1]:
-                split = timed
-                if stratum is not None:
-                    split = timed.filter(stratum.is_in(pl.Series(labels).gather(single).implode()))
-                groups = group_by_cluster(split, stratum, labels, ("group", level_words[1]), self.events)
+                split = timed if stratum is None else timed.filter(stratum.is_in(labels.gather(single).implode()))
+                groups = group_by_cluster(split, stratum, labels, ("group", group_by), self.events)
                 strata |= {index: replace(groups[index], divided=int(strata[index].cluster[0])) for index in single}
-            names = pl.Series(labels).cast(pl.String).to_list()
+            names = labels.cast(pl.String).to_list()
             rows = sum(members.cluster.size for members in strata.values())
             cached = (members for cached_strata in self._by_cluster.values() for members in cached_strata.values())
             if rows + sum(members.cluster.size for members in cached) > MAX_CACHED_ROWS:
@@ -196,11 +194,9 @@ class CountedDurations:
             self._by_cluster[stratum_by] = {names[index]: members for index, members in strata.items()}
         return self._by_cluster[stratum_by]
 
-    def _get_cluster_names(self) -> tuple[str | None, ...]:
-        if self._cluster_names is None:
-            names = level_names(self.durations)
-            self._cluster_names = () if names[0] is None else names
-        return self._cluster_names
+    @cached_property
+    def _level_names(self) -> tuple[str | None, ...]:
+        return level_names(self.durations)
 
     def _count(self, durations: pl.LazyFrame, stratum_by: str) -> pl.DataFrame:
         event_counts = {str(index): (pl.col("event") == event).sum() for index, event in enumerate(self.events)}
@@ -218,7 +214,7 @@ def _strata_columns(totals: pl.DataFrame) -> Iterator[tuple[str, list[np.ndarray
         start += rows
 
 
-Durations = pl.DataFrame | pl.LazyFrame | CountedDurations
+Durations = Rows | CountedDurations
 
 
 def count_durations(durations: Durations, events: Sequence[str]) -> CountedDurations:
@@ -244,7 +240,7 @@ def iterate_competing_times(
         yield label, [times[index] for index in indices]
 
 
-def stack_curves(curves: Sequence[tuple[Mapping[str, str], Mapping[str, np.ndarray]]]) -> pl.DataFrame:
+def stack_curves(curves: Sequence[tuple[Mapping[str, str | float | None], Mapping[str, np.ndarray]]]) -> pl.DataFrame:
     """Concatenate curves of (labels, columns): the labels repeat on each row; NaN becomes blank.
 
     At least one curve; all have the same labels and columns, and the columns of one curve have one length.

@@ -1,7 +1,10 @@
 """Survival before the event: Kaplan-Meier curves, medians and restricted means."""
 
+import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from operator import itemgetter
+from typing import TypeAlias
 
 import numpy as np
 import polars as pl
@@ -9,16 +12,16 @@ import polars as pl
 from ttf.engine.columns import CURVES, STRATUM, SUMMARY, SUMMARY_DELAYED_ENTRY
 from ttf.engine.contract import make_frame, make_schema
 from ttf.engine.storage.tables import read_blocks
-from ttf.records.jobs import Frame
+from ttf.records.jobs import Frame, choose_text, conform
 from ttf.stats.basics.normal import Z_95
 from ttf.stats.basics.order import count_smaller
-from ttf.stats.clustered import NO_SPREAD
+from ttf.stats.clustered import NO_SPREAD, append_reason
 from ttf.stats.durations.clustered_durations import (
     ClusterDurations,
     Influences,
-    append_reason,
     describe_clusters,
     limits_log_log,
+    missing_interval_reason,
 )
 from ttf.stats.durations.strata import NO_DURATION, Durations, Times, count_durations, iterate_times, stack_curves
 
@@ -34,6 +37,11 @@ BLOCK_ROWS = 1 << 17
 
 ALL_DEAD = "survival is 0: the log-log interval is not defined there"
 NOT_WITH_ENTRIES = "with delayed entry no clustered interval is worked out"
+
+
+# Names of a curve's stratum and clusters, and the columns of a curve.
+_Names: TypeAlias = dict[str, str | float | None]
+_Columns: TypeAlias = dict[str, np.ndarray]
 
 
 def survival_tables(
@@ -77,7 +85,9 @@ def survival_blocks(
     durations: Durations, event: str, strata: Sequence[str], delayed_entry: bool = False
 ) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
     """Yield the same tables a few strata at a time: blocks of curves of up to BLOCK_ROWS and one curve."""
-    curves, summaries, rows = [], [], 0
+    curves: list[tuple[_Names, _Columns]] = []
+    summaries: list[dict] = []
+    rows = 0
     for names, steps, summary in _stratum_curves(durations, event, strata, delayed_entry):
         curves.append((names, steps))
         summaries.append(summary)
@@ -90,11 +100,11 @@ def survival_blocks(
 
 
 def _block(
-    curves: list[tuple[dict, dict]], summaries: list[dict], delayed_entry: bool
+    curves: Sequence[tuple[_Names, _Columns]], summaries: Sequence[dict], delayed_entry: bool
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    return _add_reasons(stack_curves(curves)).select(*CURVES).cast(make_schema(CURVES)), _summary_table(
-        summaries, delayed_entry
-    )
+    reason = choose_text({NO_DURATION: pl.col("survival").is_null(), ALL_DEAD: pl.col("ci_low").is_null()})
+    steps = append_reason(stack_curves(curves).with_columns(reason=reason)).select(*CURVES)
+    return conform(steps, make_schema(CURVES)), _summary_table(summaries, delayed_entry)
 
 
 def survival_summary(
@@ -107,7 +117,7 @@ def survival_summary(
 
 def _stratum_curves(
     durations: Durations, event: str, strata: Sequence[str], delayed_entry: bool
-) -> Iterator[tuple[dict[str, str], dict[str, np.ndarray], dict]]:
+) -> Iterator[tuple[_Names, _Columns, dict]]:
     durations = count_durations(durations, [event])
     code = durations.events.index(event) + 1
     for stratum_by in strata:
@@ -116,12 +126,12 @@ def _stratum_curves(
         horizon = _horizon([times for _, times in strata_times if times.durations])
         for stratum, times in strata_times:
             clusters = clusters_by_stratum.get(stratum)
-            names = {"event": event, "stratum_by": stratum_by, "stratum": stratum} | describe_clusters(clusters)
-            if delayed_entry:
-                names["why_not"] = NOT_WITH_ENTRIES
+            why_not = NOT_WITH_ENTRIES if delayed_entry else missing_interval_reason(clusters)
+            stratum_names = {"event": event, "stratum_by": stratum_by, "stratum": stratum}
+            names = stratum_names | describe_clusters(clusters) | {"why_not": why_not}
             steps = _steps(times)
             steps |= _clustered_limits(steps, clusters, code)
-            yield names, steps, names | _summary(steps, times, horizon, clusters, code, names["why_not"])
+            yield names, steps, names | _summary(steps, times, horizon, clusters, code, why_not)
 
 
 def _horizon(strata: Sequence[Times]) -> int:
@@ -142,16 +152,9 @@ def _summary_table(summaries: Sequence[dict], delayed_entry: bool) -> pl.DataFra
 
 def iterate_curves(curves: Frame) -> Iterator[tuple[tuple[str, ...], pl.DataFrame]]:
     """Yield ((event, stratum_by, stratum), rows) of each curve of `survival_tables`, read block by block."""
-    key, rows = None, []
-    for block in read_blocks(curves.lazy()):
-        for block_key, part in block.group_by(*STRATUM, maintain_order=True):
-            if block_key != key and rows:
-                yield key, pl.concat(rows)
-                rows = []
-            key = block_key
-            rows.append(part)
-    if rows:
-        yield key, pl.concat(rows)
+    blocks = (block.group_by(*STRATUM, maintain_order=True) for block in read_blocks(curves.lazy()))
+    for key, parts in itertools.groupby(itertools.chain.from_iterable(blocks), key=itemgetter(0)):
+        yield key, pl.concat(rows for _, rows in parts)
 
 
 def thin_curves(curve: pl.DataFrame, max_steps: int) -> pl.DataFrame:
@@ -163,15 +166,8 @@ def thin_curves(curve: pl.DataFrame, max_steps: int) -> pl.DataFrame:
     event, stratum_by and stratum. Raises ValueError for max_steps below 2.
     """
     keys = [name for name in STRATUM if name in curve.columns]
-    if not keys:
-        return curve[_row_indices(curve["events"].to_numpy(), max_steps)]
-    sizes = curve.group_by(keys, maintain_order=True).len()["len"].to_list()
-    events = curve["events"].to_numpy()
-    indices, start = [np.zeros(0, dtype=np.int64)], 0
-    for size in sizes:
-        indices.append(start + _row_indices(events[start : start + size], max_steps))
-        start += size
-    return curve[np.concatenate(indices)]
+    parts = curve.partition_by(keys, maintain_order=True) if keys else [curve]
+    return pl.concat([curve.clear(), *(part[_row_indices(part["events"].to_numpy(), max_steps)] for part in parts)])
 
 
 def thin_arrays(curve: Mapping[str, np.ndarray], max_steps: int | None) -> dict[str, np.ndarray]:
@@ -248,15 +244,6 @@ def _greenwood_terms(at_risk: np.ndarray, events: np.ndarray) -> np.ndarray:
     return np.divide(events, at_risk * survivors, out=np.zeros(events.size), where=(events > 0) & (survivors > 0))
 
 
-def _add_reasons(steps: pl.DataFrame) -> pl.DataFrame:
-    survival, ci_low = pl.col("survival"), pl.col("ci_low")
-    return append_reason(
-        steps.with_columns(
-            reason=pl.when(survival.is_null()).then(pl.lit(NO_DURATION)).when(ci_low.is_null()).then(pl.lit(ALL_DEAD))
-        )
-    )
-
-
 def _summary(
     steps: dict[str, np.ndarray],
     times: Times,
@@ -268,12 +255,13 @@ def _summary(
     time, survival = steps["time_s"], steps["survival"]
     if times.durations == 0:
         return {"n": 0, "events": 0, "entered_late": 0, "reason": NO_DURATION}
+    if clusters is not None and np.isnan(clusters.student()):
+        clusters = None
     reasons = []
     zeros = np.flatnonzero(survival == 0)
     if zeros.size and (n_late := int((times.late >= time[zeros[0]]).sum())):
         reasons.append(f"all under watch had ended at {time[zeros[0]]} s, before {n_late} came under watch")
-    has_clusters = clusters is not None and not np.isnan(clusters.student())
-    reasons += [] if has_clusters else [no_interval_reason]
+    reasons += [no_interval_reason] if clusters is None else []
     medians = {}
     for name, curve, missing_reason in (
         ("median_s", "survival", "survival never falls to 0.5: no median"),
@@ -285,7 +273,7 @@ def _summary(
         # A limit may end in NaN.
         crossings = np.flatnonzero(steps[curve] <= HALF)
         medians[name] = int(time[crossings[0]]) if crossings.size else None
-        if not crossings.size and (has_clusters or "clustered" not in name):
+        if not crossings.size and (clusters is not None or "clustered" not in name):
             reasons.append(missing_reason)
     mean = error = clustered_error = None
     if time[-1] < horizon and survival[-1] > 0:
@@ -299,7 +287,7 @@ def _summary(
             reasons.append(
                 "no event before the horizon that another duration exceeds: no standard error of the restricted mean"
             )
-        elif has_clusters:
+        elif clusters is not None:
             clustered_error = _clustered_mean_se(steps, np.append(areas_ahead, 0.0), clusters, code)
             reasons += [f"{NO_SPREAD}: no clustered standard error"] if clustered_error is None else []
     return {

@@ -6,7 +6,7 @@ from dataclasses import astuple, dataclass, field
 import polars as pl
 
 from ttf.stats.durations.mttf import SECONDS_A_DAY
-from ttf.stats.large_runs.ettr import Plan
+from ttf.stats.large_runs.ettr import Number, Plan
 from ttf.stats.large_runs.projection import FEWEST_MEASURED
 
 # Confidence of the rows `low` and `high` of a node's failure rate.
@@ -43,7 +43,7 @@ def read_habits(settings: Mapping, queue_s: float) -> list[Habits]:
     ]
 
 
-def habit_columns(habit: Habits | Plan) -> dict[str, float]:
+def habit_columns(habit: Habits | Plan) -> dict[str, Number]:
     """Return the habits as columns of the tables of plans."""
     return {
         "checkpoint_interval_s": habit.interval_s,
@@ -73,12 +73,7 @@ class NodeRate:
     no_projection: str
     measured: Mapping[tuple[int, int], tuple[float, float, float]] = field(default_factory=dict)
 
-    @property
-    def in_nodes(self) -> bool:
-        """Return whether sizes are numbers of nodes, because the data have no GPUs."""
-        return self.node_gpus is None
-
-    def bounds(self, gpus: int | None, nodes: int | None) -> list[tuple[str, float]]:
+    def bounds(self, gpus: int | None, nodes: int) -> list[tuple[str, float]]:
         """Return the failures per node and day for planning a run of this size, named as in ettr.csv.
 
         `estimate`, `low` and `high`, if the rate may be projected that far; `measured_rate` and its limits, of runs of
@@ -92,17 +87,17 @@ class NodeRate:
                 rates += zip(MEASURED, (SECONDS_A_DAY / (nodes * time_s) for time_s in times_s), strict=True)
         return [(name, rate) for name, rate in rates if rate is not None]
 
-    def why_not(self, nodes: int | None) -> str | None:
+    def why_not(self, nodes: int) -> str | None:
         """Return why a run of this many nodes has no projected rate; None if it has one."""
         if self.estimate is None:
             return self.reason or "the failure rate of a node is not known"
         return self.no_projection if nodes > self.projects_to else None
 
-    def sizes(self, sizes: Sequence[int]) -> list[tuple[int | None, int | None]]:
-        """Return (GPUs, nodes) of each size; nodes are rounded up to whole ones."""
-        if self.in_nodes:
+    def sizes(self, sizes: Sequence[int]) -> list[tuple[int | None, int]]:
+        """Return (GPUs, nodes) of each size; nodes are rounded up to whole ones, and the sizes of data without GPUs."""
+        if self.node_gpus is None:
             return [(None, size) for size in sizes]
-        return [(size, None if self.node_gpus is None else -(-size // self.node_gpus)) for size in sizes]
+        return [(size, -(-size // self.node_gpus)) for size in sizes]
 
 
 def node_rate(table: pl.DataFrame, mttf_by_gpus: pl.DataFrame) -> NodeRate:
@@ -132,9 +127,10 @@ def node_rate(table: pl.DataFrame, mttf_by_gpus: pl.DataFrame) -> NodeRate:
 
 def rate_interval(row: Mapping[str, float | None]) -> tuple[float | None, float | None]:
     """Return the limits of the failures per node and day of a row of node_failure_rate.csv, clustered if any."""
-    if row.get("ci_low_clustered") is not None:
-        return row["ci_low_clustered"] / 1000, row["ci_high_clustered"] / 1000
-    return row["ci_low_per_node_day"], row["ci_high_per_node_day"]
+    low, high = row.get("ci_low_clustered"), row.get("ci_high_clustered")
+    if low is None or high is None:
+        return row["ci_low_per_node_day"], row["ci_high_per_node_day"]
+    return low / 1000, high / 1000
 
 
 def rate_row(table: pl.DataFrame) -> dict:
@@ -147,9 +143,9 @@ def target_size(row: Mapping, setting: int | str) -> int:
 
     row: of `rate_row`. Components form no runs, and some traces have no known sizes: both get LARGE_RUN.
     """
-    largest = row["largest_run_nodes"] * (row["node_gpus"] or 1)
-    if setting != "auto":
+    if isinstance(setting, int):
         return setting
+    largest = row["largest_run_nodes"] * (row["node_gpus"] or 1)
     return LARGE_RUN if row["basis"] == "component" or largest >= LARGE_TRACE or not largest else largest
 
 

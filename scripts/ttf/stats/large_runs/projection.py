@@ -33,7 +33,7 @@ def projection_limit(sums: pl.DataFrame, law: pl.DataFrame) -> ProjectionLimit:
     be tested, up to the largest bucket with FEWEST_MEASURED failures. Otherwise up to FURTHEST times the largest run.
     """
     test = law.row(-1, named=True)
-    largest = sums["nodes"].max() or 0
+    largest = sums.select(pl.col("nodes").max()).item() or 0
     if test["basis"] == "proxy":
         reason = "infrastructure failures are not distinguished from others"
         return ProjectionLimit(largest, 0, reason, "states, reasons or health checks that name infrastructure failures")
@@ -41,7 +41,8 @@ def projection_limit(sums: pl.DataFrame, law: pl.DataFrame) -> ProjectionLimit:
         reason = "the mean time to failure does not fall as 1/N in this trace"
         return ProjectionLimit(largest, 0, reason, f"runs of that size with {FEWEST_MEASURED} failures or more")
     if test["verdict"] != "agrees":
-        measured_sizes = [high for low, high in buckets(largest) if _count_failures(sums, low, high) >= FEWEST_MEASURED]
+        rows_by_size = {high: sums.filter(pl.col("nodes").is_between(low, high)) for low, high in buckets(largest)}
+        measured_sizes = [high for high, rows in rows_by_size.items() if rows["failures"].sum() >= FEWEST_MEASURED]
         reason = f"whether MTTF falls as 1/N could not be tested ({test['reason'] or test['verdict']})"
         needed = f"runs of several sizes with {FEWEST_MEASURED} failures or more each"
         return ProjectionLimit(largest, max(measured_sizes, default=0), reason, needed)
@@ -56,7 +57,3 @@ def buckets(largest: int) -> Iterator[tuple[int, int]]:
         high = min(2 * (low - 1) or 1, largest)
         yield low, high
         low = high + 1
-
-
-def _count_failures(sums: pl.DataFrame, low: int, high: int) -> int:
-    return sums.filter(pl.col("nodes").is_between(low, high))["failures"].sum()

@@ -12,13 +12,8 @@ from ttf.analyses.factors.estimate_hazards import CUMULATIVE_HAZARD, CUMULATIVE_
 from ttf.records.jobs import Frame, choose_text
 from ttf.stats.basics.normal import Z_95
 from ttf.stats.basics.order import run_starts
-from ttf.stats.durations.clustered_durations import (
-    ClusterDurations,
-    Influences,
-    append_reason,
-    describe_clusters,
-    limits_log_log,
-)
+from ttf.stats.clustered import append_reason
+from ttf.stats.durations.clustered_durations import ClusterDurations, Influences, describe_clusters, limits_log_log
 from ttf.stats.durations.strata import (
     NO_DURATION,
     CountedDurations,

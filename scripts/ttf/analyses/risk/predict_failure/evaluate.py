@@ -93,7 +93,8 @@ def _measures(
         yield {"metric": f"brier_{name}", "estimate": getattr(parts, name), "reason": "a part of the Brier score"}
     for metric in DIFFERENCES.get(model, ()):
         if (baseline := p_by_model.get(BASELINES[metric])) is not None:
-            yield {"metric": metric} | cells(difference("average_precision", failed, p, baseline, cluster, cluster_by))
+            change = difference("average_precision", failed, p, [baseline], cluster, cluster_by)
+            yield {"metric": metric} | cells(change)
 
 
 def evaluate_hours(data: Data, trial: Trial) -> Iterator[Row]:

@@ -87,5 +87,5 @@ def _compare_trainings(data: Data, trial: Trial, is_held_out: np.ndarray) -> Ite
             yield labels | {"trained": label, "metric": metric} | measure
         slope = cells(calibration(failed, p, cluster, cluster_by).slope)
         yield labels | {"trained": label, "metric": "calibration_slope"} | slope
-    change = cells(difference("average_precision", failed, p_with, p_without, cluster, cluster_by))
+    change = cells(difference("average_precision", failed, p_with, [p_without], cluster, cluster_by))
     yield labels | {"trained": DIFFERENCE, "metric": "pr_auc"} | change

@@ -18,7 +18,7 @@ from ttf.analyses.shared.risk.logistic import clustered_covariance
 from ttf.analyses.shared.risk.model import Model, TrainingData, train_model
 from ttf.engine.columns import FEWEST_CLUSTERS
 from ttf.stats.clustered import UNCLUSTERED, too_few_reason
-from ttf.stats.predictions import difference, mean_difference
+from ttf.stats.predictions import difference
 
 PERMUTED, LEFT_OUT = "permuted", "left_out"
 # Importance is the mean over this many permutations; with MANY_JOBS one is enough.
@@ -65,7 +65,7 @@ def importance_rows(data: Data, trial: Trial, seed: int) -> list[Row]:
     if len(rows) < FEWEST:
         return [labels | {"feature": feature.name, "how": PERMUTED, "reason": TOO_FEW} for feature in features]
     p = trial.probability[model.kind]
-    gain = difference("average_precision", failed, p, trial.probability[BASE], cluster, cluster_by).estimate
+    gain = difference("average_precision", failed, p, [trial.probability[BASE]], cluster, cluster_by).estimate
     values, rng = data.job_features.take(rows), np.random.default_rng([seed, 1])
     rows_by_drop = []
     for feature in features:
@@ -73,7 +73,7 @@ def importance_rows(data: Data, trial: Trial, seed: int) -> list[Row]:
         for _ in range(N_PERMUTATIONS if len(rows) <= MANY_JOBS else 1):
             order = rng.permutation(len(rows))
             scores.append(model.probability(model.encoder.design(replace_feature(values, feature, values, order))))
-        drop = mean_difference("average_precision", failed, p, scores, cluster, cluster_by)
+        drop = difference("average_precision", failed, p, scores, cluster, cluster_by)
         rows_by_drop.append(labels | {"feature": feature.name, "how": PERMUTED} | _drop(drop, gain))
     rows_by_drop.sort(key=lambda row: (-(row["drop"] or 0), row["feature"]))
     return rows_by_drop + list(_without_history(data, trial, model, labels, gain))
@@ -96,7 +96,7 @@ def _without_history(data: Data, trial: Trial, model: Model, labels: Row, gain: 
     p = other_model.probability(other_model.encoder.design(data.job_features.take(rows)))
     jobs = data.jobs
     drop = difference(
-        "average_precision", jobs.failed[rows], trial.probability[model.kind], p, jobs.cluster[rows], jobs.cluster_by
+        "average_precision", jobs.failed[rows], trial.probability[model.kind], [p], jobs.cluster[rows], jobs.cluster_by
     )
     yield row | _drop(drop, gain)
 

@@ -273,7 +273,7 @@ def _compare_losses(data: Data, rows: np.ndarray, models: Mapping[str, Model], b
     return {
         "losses": {name: log_loss(failed, p, cluster, cluster_by).estimate for name, p in probability.items()},
         "apart": {
-            name: asdict(difference("log_loss", failed, probability[left], probability[right], cluster, cluster_by))
+            name: asdict(difference("log_loss", failed, probability[left], [probability[right]], cluster, cluster_by))
             for name, (left, right) in pairs.items()
             if left in probability and right in probability
         },
