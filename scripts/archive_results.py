@@ -57,8 +57,7 @@ def main(snakemake):
     manifest = next(
         (seal.read_sealed(Path(path)) for path in files.products if Path(path).name == "manifest.json"), None
     )
-    metadata = crate(packed, record, date, snakemake_version, manifest)
-    packed.append(PackedFile(METADATA, metadata.encode(), "", ""))
+    packed.append(PackedFile(METADATA, crate(packed, record, date, snakemake_version, manifest).encode(), "", ""))
     packed.append(PackedFile(seal.NAME, seal.make_list((file.path, file.content) for file in packed), "", ""))
 
     target = Path(snakemake.output.archive)

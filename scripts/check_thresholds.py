@@ -74,10 +74,9 @@ def check_rules(file: Path, current: Results, previous: Results | None) -> tuple
     lines.append(
         f"{plural(len(rules), 'rule')} compared with the study: {f'{crossed:,}' if crossed else 'none'} crossed."
     )
-    unexplained = Counter(change.causes for change in changes.values())
     lines += [
         f"{plural(count, 'other number')} moved {describe_causes(causes, previous, current)}."
-        for causes, count in unexplained.items()
+        for causes, count in Counter(change.causes for change in changes.values()).items()
     ]
     return lines, int(crossed > 0)
 

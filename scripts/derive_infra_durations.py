@@ -15,14 +15,14 @@ def main(snakemake):
         first_attempt_end,
         infra_durations,
         infra_durations_in_blocks,
+        infra_durations_of_components,
     )
-    from ttf.records.infra import infra_durations_of_components as of_components
     from ttf.records.inputs import Inputs
     from ttf.records.record_contracts import DURATIONS_INFRA
 
     inputs = Inputs(snakemake.input, {}, {})
     if "durations" in inputs:
-        durations = of_components(inputs.read("durations"), snakemake.params.causes).lazy()
+        durations = infra_durations_of_components(inputs.read("durations"), snakemake.params.causes).lazy()
     else:
         events = health_events(inputs.path("events")) if "events" in inputs else None
         outages = inputs.read("outages") if "outages" in inputs else None

@@ -29,8 +29,7 @@ def main(snakemake):
     format_schemas = table_schemas(yaml.safe_load(text))
     schemas = format_schemas | SCHEMAS
     files = table_paths(snakemake.input, snakemake.params.members)
-    folder = Path(snakemake.input.raw)
-    tables = {table: scan_parquet(folder / f"{table}.parquet") for table in files}
+    tables = {table: scan_parquet(Path(snakemake.input.raw, f"{table}.parquet")) for table in files}
     suggestions = suggest_changes(read_parquet(snakemake.input.quarantine), schemas, files)
     # The tables of ttf.raw.extra_tables have no schema that could be changed.
     suggestions = [suggestion for suggestion in suggestions if suggestion.table in format_schemas]

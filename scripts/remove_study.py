@@ -26,10 +26,8 @@ def main() -> int:
     options = parser.parse_args()
     try:
         if options.trace and options.part:
-            paths, label = (
-                studies.find_part_files(options.trace, options.part),
-                f"part {options.part} of the trace {options.trace}",
-            )
+            paths = studies.find_part_files(options.trace, options.part)
+            label = f"part {options.part} of the trace {options.trace}"
         elif options.study:
             paths, label = studies.find_study_folders(studies.choose_study(options.study)), f"study {options.study}"
         else:

@@ -49,11 +49,7 @@ def resolve_arguments(study: str, config: str, trace: str, data: str, scatter: s
         )
     settings = [f"study=[{', '.join(samples()) if trace == 'all' else trace}]"] if trace else []
     config_files = [write_configuration(Path(data))] if data else [config] if config else []
-    if (
-        not settings
-        and not config_files
-        and (name := studies.choose_study(study) if study else studies.find_last_study())
-    ):
+    if not (settings or config_files) and (name := studies.choose_study(study) if study else studies.find_last_study()):
         other_studies = [study_name for study_name in studies.list_studies() if study_name != name]
         hint = f"; STUDY=name for another: {', '.join(other_studies)}" if other_studies and not study else ""
         print(f"study {name}{'' if study else ', the most recent'}{hint}", file=sys.stderr)
@@ -123,8 +119,7 @@ def main(arguments: Sequence[str]) -> None:
         print(f"error: {error}", file=sys.stderr)
         sys.exit(1)
     check_arguments([*settings, *snakemake_arguments])
-    was_killed = lock_folder(Path(".snakemake/ttf"))
-    if was_killed:
+    if lock_folder(Path(".snakemake/ttf")):  # the previous run was killed
         unlock = [sys.executable, "-m", "snakemake", "--quiet", "all", "--unlock"]
         subprocess.run([*unlock, *settings, *snakemake_arguments], check=False, stderr=subprocess.DEVNULL)
     # In this process, because it receives the requests to stop.

@@ -21,8 +21,7 @@ def main(snakemake):
     metrics = Metrics()
     metrics.add(NUMBERS, inputs)
     for analysis in params.analyses:
-        in_size_unit = load_declaration(analysis).in_size_unit
-        metrics.unit = inputs.unit if in_size_unit else GPU
+        metrics.unit = inputs.unit if load_declaration(analysis).in_size_unit else GPU
         metrics.add(import_module(f"{module_name(analysis)}.numbers").NUMBERS, inputs)
     if params.about:
         metrics.unit = inputs.unit

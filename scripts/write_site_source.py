@@ -19,11 +19,8 @@ def main(snakemake):
     tables = {table.path: table for table in load_all_contracts(folders).values()}
     charts = read_chart_texts(Path(index) for index in files.indexes)
     folder = Path(snakemake.output.project)
-    listed = [
-        PackedFile(
-            "README.md", site.make_readme(record).encode(), "README", "What is here, and what it may be used for"
-        )
-    ]
+    readme = site.make_readme(record).encode()
+    listed = [PackedFile("README.md", readme, "README", "What is here, and what it may be used for")]
     listed += [describe_report_page(path, path.name) for path in map(Path, files.papers)]
     listed += [
         PackedFile(site.RUN_REPORT, path.read_bytes(), "How the study was run", "By Snakemake: rules, times")
@@ -35,8 +32,7 @@ def main(snakemake):
     ]
     bodies = {"files": site.file_index(listed, record), "tables": to_html_page(group_by_analysis(folders))}
     reports = {Path(path).stem: Path(path).read_text(encoding="utf-8") for path in files.reports}
-    templates = Path(files.blocks).parent
-    texts = pages.sources(reports, params.pages, record, bodies, macros(templates))
+    texts = pages.sources(reports, params.pages, record, bodies, macros(Path(files.blocks).parent))
     pages.write(texts, map(Path, (files.template, files.bibliography)), folder)
     return f"{len(texts)} files in {folder}"
 

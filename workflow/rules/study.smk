@@ -5,10 +5,11 @@ from functools import cache
 from study.config import dump
 from study.products import find_deleted_products, flatten_paths, select_first_products, select_targets
 from study.start import load_study
-from study.study import SMALL_GB, make_relative, match_names
+from study.study import SMALL_GB, match_names
 from study.study_analysis import COMPARISON
 from ttf.engine.errors import StudyError
 from ttf.engine.storage.links import path_for_snakemake
+from ttf.engine.storage.plain_files import make_relative
 from ttf.page.render.render import renderer_version
 
 ROOT = WORKFLOW.parent

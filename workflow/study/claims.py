@@ -38,10 +38,10 @@ def check_claims(claims: Iterable[Mapping], tables: Mapping[str, Table], label: 
             columns = [quantity["column"], *quantity.get("where", {}), *quantity.get("of", {})]
             columns += [quantity["over"]] if "over" in quantity else []
             table_columns = tables[name].columns
-            unknown = [column for column in columns if column not in table_columns]
             problems += [
                 f"{path}: table {name} has no column {column}{suggest_match(column, table_columns, ending='')}"
-                for column in unknown
+                for column in columns
+                if column not in table_columns
             ]
     if problems:
         raise ConfigError("\n".join(problems))

@@ -11,11 +11,12 @@ import copy
 import functools
 import os
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import yaml
+from ttf.engine.storage.plain_files import make_relative
 
 from study.documents import (
     MOST_PROBLEMS,
@@ -37,7 +38,9 @@ DEFAULTS = Path(__file__).resolve().parents[2] / "config" / "config.yaml"
 TRACES_FILE = "config/traces.yaml"
 OVERRIDES = "--config"
 
-Layer = tuple[str, dict]
+# The label of a file, or of typed overrides, and its content. A stacked layer knows the positions of its keys.
+Layer: TypeAlias = tuple[str, Mapping[str, Any]]
+StackedLayer: TypeAlias = tuple[str, Document]
 
 
 # Layers -----------------------------------------------------------------------------------------------
@@ -56,13 +59,11 @@ def read_layers(workflow: Any) -> list[Layer]:
     typed_files = list(getattr(settings, "configfiles", None) or [])
     # Snakemake appends the files of `configfile:` to the ones typed, though the typed ones win.
     workflow_files = [file for file in getattr(workflow, "configfiles", None) or [] if file not in typed_files]
-    files = [
-        (label, read_layer(file, label))
-        for file in [*workflow_files, *typed_files]
-        for label in [_format_label(file, cwd)]
+    files: list[Layer] = [
+        (label := _format_label(file, cwd), read_layer(file, label)) for file in [*workflow_files, *typed_files]
     ]
     overrides = _read_overrides(settings)
-    layers = [*files, *([(OVERRIDES, overrides)] if overrides else [])]
+    layers = [*files, (OVERRIDES, overrides)] if overrides else files
     if not is_used_as_module(workflow):
         return layers
     # The files belong to the other workflow. If it passes their content on unchanged, they are read as above, so
@@ -88,8 +89,7 @@ def read_layer(file: str | Path, label: str | None = None, for_snakemake: bool =
 def _format_label(file: str | Path, cwd: Path) -> str:
     # workflow.source_path() returns a cached copy that keeps the path of the original.
     cache_entry = getattr(file, "flags", {}).get("sourcecache_entry")
-    path = Path(os.path.normpath(cache_entry) if cache_entry else file)
-    return str(path.relative_to(cwd) if path.is_relative_to(cwd) else path)
+    return make_relative(os.path.normpath(cache_entry) if cache_entry else file, cwd)
 
 
 def _read_overrides(settings: Any) -> dict:
@@ -130,7 +130,7 @@ def get_trace_schema(schema: dict) -> dict:
     return next(iter(schema["properties"]["registry"]["patternProperties"].values()))
 
 
-def resolve(layers: list[Layer], traces: dict, tables: Mapping[str, Iterable[str]] | None = None) -> dict:
+def resolve(layers: Sequence[Layer], traces: dict, tables: Mapping[str, Iterable[str]] | None = None) -> dict:
     """Return the configuration that results from `layers`, (label, content) with the lowest precedence first.
 
     traces: the content of config/traces.yaml, below all layers. tables: format -> table names; without it, names of
@@ -139,9 +139,7 @@ def resolve(layers: list[Layer], traces: dict, tables: Mapping[str, Iterable[str
     checked for contradictions.
     """
     stack = stack_layers(layers, traces)
-    merged: dict = {}
-    for _, content in stack:
-        merged = _merge(merged, content)
+    merged: dict = functools.reduce(_merge, (content for _, content in stack), {})
     schema = copy.deepcopy(SCHEMA)
     if tables is not None:
         get_trace_schema(schema)["properties"]["format"]["enum"] = sorted(tables)
@@ -203,7 +201,7 @@ def _fill_defaults(schema: dict, value: Any) -> Any:
         if key in value or "default" in key_schema
     }
     for key in sorted(value.keys() - key_schemas.keys()):
-        full[key] = _fill_defaults(get_child_schema(schema, key), value[key])
+        full[key] = _fill_defaults(get_child_schema(schema, key) or {}, value[key])
     return full
 
 
@@ -256,13 +254,13 @@ def _find_entry_problems(entry: dict, tables: list[str]) -> Iterator[Problem]:
     yield from (Problem(path, text) for problems in checks for path, text in problems)
 
 
-def stack_layers(layers: list[Layer], traces: dict) -> list[Layer]:
+def stack_layers(layers: Sequence[Layer], traces: Mapping[str, Any]) -> list[StackedLayer]:
     """Return the layers with text keys, above `traces`, the content of config/traces.yaml."""
-    stack = [(TRACES_FILE, {"registry": traces}, traces), *((label, content, content) for label, content in layers)]
-    return [(label, Document(_to_plain(content), getattr(source, "tree", None))) for label, content, source in stack]
+    trace_layer = TRACES_FILE, Document(_to_plain({"registry": traces}), getattr(traces, "tree", None))
+    return [trace_layer, *((label, Document(_to_plain(part), getattr(part, "tree", None))) for label, part in layers)]
 
 
-def format_problems(problems: list[Problem], stack: list[Layer]) -> str:
+def format_problems(problems: Iterable[Problem], stack: Sequence[StackedLayer]) -> str:
     """Return one line per problem, ordered by the precedence of the files and the position in each file."""
     lines = []
     for problem in problems:
@@ -271,16 +269,12 @@ def format_problems(problems: list[Problem], stack: list[Layer]) -> str:
         # In config/traces.yaml the traces are top-level keys.
         path = problem.path[1:] if label == TRACES_FILE and len(problem.path) > 1 else problem.path
         position = content.find_position(path) if _measure_depth(problem.path, content) else None
-        lines.append(
-            (
-                (number, position or (0, 0)),
-                f"{label}: {format_position(position)}{format_key_path(path)}: {problem.text}",
-            )
-        )
-    return "\n".join(line for _, line in sorted(lines, key=lambda pair: pair[0]))
+        line = f"{label}: {format_position(position)}{format_key_path(path)}: {problem.text}"
+        lines.append((number, position or (0, 0), line))
+    return "\n".join(line for *_, line in sorted(lines, key=lambda item: item[:2]))
 
 
-def _find_last_layer(path: KeyPath, stack: list[Layer]) -> int:
+def _find_last_layer(path: KeyPath, stack: Sequence[StackedLayer]) -> int:
     return max(range(len(stack)), key=lambda number: (_measure_depth(path, stack[number][1]), number))
 
 

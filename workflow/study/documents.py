@@ -331,10 +331,7 @@ def suggest_match(word: str, allowed: Iterable[str], ending: str = ".") -> str:
 
 def _suggest_fix(value: Any, schema: dict) -> str:
     """Return how to write the probably meant value of the right type."""
-
-    def is_valid(candidate: Any) -> bool:
-        return _Validator(schema).is_valid(candidate)
-
+    is_valid = _Validator(schema).is_valid
     if schema["type"] == "array":
         return next((f"; write {to_inline_yaml(items)}" for items in ([value], [show(value)]) if is_valid(items)), "")
     if schema["type"] == "string" and isinstance(value, bool | int | float | datetime.date):
@@ -352,8 +349,9 @@ def format_key_path(path: KeyPath, document: Any = None) -> str:
     """Return a key path such as rules[3].text[0]; an item of `document` with a name or an id appears by that name."""
     text = ""
     for key in path:
-        document = document[key] if isinstance(document, list) else (document or {}).get(key)
-        item = document if isinstance(key, int) and isinstance(document, dict) else {}
+        is_item = isinstance(document, list) and isinstance(key, int)
+        document = document[key] if is_item else (document or {}).get(key)
+        item = document if is_item and isinstance(document, dict) else {}
         name = item.get("name", item.get("id", key))
         text += f".{format_key(name)}" if isinstance(name, str) else f"[{key}]"
     return text.removeprefix(".")

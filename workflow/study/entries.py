@@ -27,11 +27,11 @@ UNREADABLE_PACKINGS = (
     ".tar.zst",
     ".z",
 )
-UNREADABLE_ENDINGS = (*UNREADABLE_PACKINGS, ".json", ".parquet", ".tsv", ".txt", ".xlsx")
-UNREADABLE_ENDINGS += tuple(f".parquet{packing}" for packing in PACKED)
+_PACKED_PARQUET = tuple(f".parquet{packing}" for packing in PACKED)
+UNREADABLE_ENDINGS = (*UNREADABLE_PACKINGS, *_PACKED_PARQUET, ".json", ".parquet", ".tsv", ".txt", ".xlsx")
 MOST_NAMES = 12
 
-_LINK_ERRORS = {errno.ENOENT: "a link to nothing", errno.ELOOP: "a link in a circle"}
+_LINK_ERRORS: dict[int | None, str] = {errno.ENOENT: "a link to nothing", errno.ELOOP: "a link in a circle"}
 
 
 class Entry(NamedTuple):
@@ -116,8 +116,7 @@ def _list_endings(spec: Mapping) -> tuple[str, ...]:
 def _is_unreadable_table(name: str, spec: Mapping) -> bool:
     lower = name.lower()
     if "every" in spec:
-        packed_parquet = tuple(f".parquet{packing}" for packing in PACKED) if ".parquet" in spec["every"] else ()
-        return lower.endswith((*UNREADABLE_PACKINGS, *packed_parquet))
+        return lower.endswith((*UNREADABLE_PACKINGS, *(_PACKED_PARQUET if ".parquet" in spec["every"] else ())))
     stem = spec["file"].lower()
     return lower.startswith(stem) and lower.removeprefix(stem).removeprefix(".csv") in UNREADABLE_ENDINGS
 
@@ -154,7 +153,7 @@ def find_problems(entries: Sequence[Entry], tables: Mapping[str, Mapping], files
 
 def _find_duplicates(entries: Sequence[Entry], spec: Mapping) -> Iterator[tuple[str, str, str]]:
     """Yield pairs of files of a multi-file table that are the same file, or the same file in two packings."""
-    name_by_file, name_by_unpacked = {}, {}
+    name_by_file, name_by_unpacked = dict[tuple[int, int], str](), dict[str, str]()
     for entry in entries:
         if entry.file and (earlier_name := name_by_file.setdefault(entry.file, entry.name)) != entry.name:
             yield earlier_name, entry.name, "two names of one file"

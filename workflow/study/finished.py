@@ -36,12 +36,9 @@ def read_results(root: Path, name: str, is_verified: bool = False) -> Results:
     if not study_folder.is_dir():
         studies = sorted(path.name for path in study_folder.parent.iterdir() if path.is_dir())
         raise StudyError(f"{root}: contains no study {name}, but {', '.join(studies) or 'none'}. Choose by STUDY=name.")
-    manifest = (
-        Manifest.read(study_folder / "manifest.json")
-        if is_verified or (study_folder / "manifest.json").exists()
-        else None
-    )
-    if is_verified and (changed_products := find_changed_files(manifest)):
+    manifest_file = study_folder / "manifest.json"
+    manifest = Manifest.read(manifest_file) if is_verified or manifest_file.exists() else None
+    if is_verified and manifest is not None and (changed_products := find_changed_files(manifest)):
         count_note = f" ({len(changed_products) - 1:,} more: make verify)" if len(changed_products) > 1 else ""
         raise StudyError(
             f"study {name}: results are edited or out of date, so numbers are not checked: "

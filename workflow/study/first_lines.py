@@ -11,7 +11,6 @@ from contextlib import closing, suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from ttf.engine.errors import StudyError
 from ttf.raw import extra_tables
 from ttf.raw.headers import BYTE_ORDER_MARK, DELIMITERS, RequestedColumn, match_columns, parse_header
 from ttf.raw.raw_files import check_is_table, read_unpacked
@@ -52,9 +51,9 @@ def build_layouts(entry: Mapping, format: Mapping) -> dict[str, Layout]:
     """
     if "mapping" in entry:
         columns = tuple(map(RequestedColumn, list_mapped_columns(entry["mapping"])))
-        table_options = {"delimiter": entry.get("delimiter", ","), "quoted": entry.get("quoted", False)}
+        delimiter, quoted = entry.get("delimiter", ","), entry.get("quoted", False)
         return {
-            table: Layout(columns, **table_options, parquet=".parquet" in spec.get("every", ()))
+            table: Layout(columns, delimiter, quoted, parquet=".parquet" in spec.get("every", ()))
             for table, spec in format["tables"].items()
         }
     schema = load_table_schema(entry["schema"]) if "schema" in entry else format["schema"]
@@ -76,12 +75,7 @@ def build_layouts(entry: Mapping, format: Mapping) -> dict[str, Layout]:
 
 
 # Layouts of the extra tables that any format may have.
-_EXTRA_LAYOUTS = {
-    table: Layout(
-        tuple(RequestedColumn(column["name"]) for column in table_schema["columns"]), quoted=table_schema["quoted"]
-    )
-    for table, table_schema in extra_tables.SCHEMA["tables"].items()
-}
+_EXTRA_LAYOUTS = build_layouts({}, {"schema": extra_tables.SCHEMA, "tables": extra_tables.SCHEMA["tables"]})
 
 
 def find_wrong_headers(trace: str, entry: Mapping, raw_files: Mapping, format: Mapping) -> list[str]:
@@ -178,9 +172,7 @@ def read_first_bytes(file: str) -> bytes | None:
             while len(head) < MOST_BYTES and (piece := next(pieces, b"")):
                 head += piece[:MOST_BYTES]
         return head if check_is_table(Path(file), head[:MOST_BYTES]) else None
-    except StudyError:
-        return None
-    except Exception:  # a damaged archive can make its library raise anything
+    except Exception:  # StudyError, and whatever the library raises for a damaged archive
         return None
 
 

@@ -182,7 +182,8 @@ def find_extra_tables(folder: Folder, shape: Shape) -> dict[str, list[str]]:
 
 def fit_shape(folder: Folder, shape: Shape) -> Fit:
     extra_tables = find_extra_tables(folder, shape)
-    files, missing_tables, problems = {}, [], []
+    files: dict[str, list[str]] = {}
+    missing_tables, problems = [], []
     for table, spec in shape.declaration["tables"].items():
         if "beside" in spec:
             continue
@@ -206,8 +207,9 @@ def fit_shape(folder: Folder, shape: Shape) -> Fit:
 def measure_column_share(folder: Folder, fit: Fit) -> float:
     """Return the share of the core tables' columns that exist: the mean, or the maximum if one table suffices."""
     shape = fit.shape
-    layouts = {table: shape.layouts[table] for table in shape.core_tables}
-    shares = [1.0 if table in fit.files else folder.find_nearest_file(layouts[table])[0] for table in layouts]
+    shares = [
+        1.0 if table in fit.files else folder.find_nearest_file(shape.layouts[table])[0] for table in shape.core_tables
+    ]
     return sum(shares) / len(shares) if shape.requires_all else max(shares)
 
 
@@ -227,8 +229,8 @@ def _match_single_file(folder: Folder, shape: Shape, table: str) -> tuple[list[s
         return (names, []) if is_match else ([], [folder.describe_problem(names[0], layout)])
     candidates = _match_by_header(folder, shape, table, folder.inspected_files)
     if len(candidates) > 1:
-        names = format_listing([show_name(file) for file in candidates])
-        return [], [f"each of {names} could be the table {table}; name one of them, as in DATA=folder/file."]
+        listing = format_listing([show_name(file) for file in candidates])
+        return [], [f"each of {listing} could be the table {table}; name one of them, as in DATA=folder/file."]
     return candidates, []
 
 
@@ -240,8 +242,7 @@ def _match_by_header(folder: Folder, shape: Shape, table: str, files: Sequence[s
     tables = shape.declaration["tables"]
     specs = [spec for name, spec in tables.items() if name != table and "file" in spec]
     taken_names = {file for spec in specs for file in select_table_files(spec, files)}
-    layouts = [shape.layouts[name] for name in tables if name != table and name in shape.core_tables]
-    rivals = [rival for rival in layouts if rival.header]
+    rivals = [shape.layouts[name] for name in shape.core_tables if name != table and shape.layouts[name].header]
     return [
         file
         for file in files

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import yaml
 
+from study.yaml_files import FAST_LOADER
+
 FOLDER = Path(__file__).resolve().parents[2] / "scripts" / "ttf" / "formats"
-# libyaml is seven times as fast.
-LOADER = yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader
 # The module that derives jobs for a format without code.
 MAPPING_MODULE = "ttf.formats.column_mapping"
 # Keys of the registry for reading a trace and for the meaning of its columns.
@@ -31,7 +31,7 @@ def load_formats(folder: Path = FOLDER) -> dict[str, dict]:
     """
     formats = {}
     for name, file in find_declarations(folder).items():
-        declaration = yaml.load(file.read_bytes(), LOADER)
+        declaration = yaml.load(file.read_bytes(), FAST_LOADER)
         modules = {key: f"ttf.formats.{name}.{declaration[key]}" for key in ("code", "reader") if key in declaration}
         formats[name] = declaration | {"code": MAPPING_MODULE} | modules
     return formats

@@ -29,15 +29,12 @@ def find_mapping_problems(entry: dict) -> Iterator[EntryProblem]:
     elif format == "table" and "end" not in mapping and length_key not in mapping:
         yield ("mapping",), "has neither end nor runtime; map one of them, for example end: end_time."
     if any(key in mapping for key in TIMES) and "times" not in entry:
-        subject = "is missing; say how the times are written, for example "
-        yield ("times",), subject + '{format: "%Y-%m-%d %H:%M:%S", zone: America/Denver}.'
+        text = "is missing; say how the times are written, for example "
+        yield ("times",), text + '{format: "%Y-%m-%d %H:%M:%S", zone: America/Denver}.'
     keys: dict[str, str] = {}
     for key, column in zip(mapping, list_mapped_columns(mapping), strict=True):
         if keys.setdefault(column, key) != key:
-            yield (
-                ("mapping", key),
-                f"the column {column!r} is mapped twice, also to {keys[column]}; keep one of them.",
-            )
+            yield ("mapping", key), f"the column {column!r} is mapped twice, also to {keys[column]}; keep one of them."
         if column == "line":
             yield (("mapping", key), "a column named line cannot be mapped (line numbers use this name); rename it.")
     yield from _find_word_problems(entry)

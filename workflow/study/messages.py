@@ -64,4 +64,4 @@ def describe_value(value: Any) -> str:
         return f"the {'whole ' if isinstance(value, int) else ''}number {show(value)}"
     if isinstance(value, datetime.date):
         return f"the date {value}"
-    return {dict: "a mapping", list: "a list"}.get(type(value), show(value))
+    return "a mapping" if isinstance(value, dict) else "a list" if isinstance(value, list) else show(value)

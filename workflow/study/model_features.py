@@ -37,10 +37,8 @@ def build_risk_options(
     is_submitted = entry["format"] != "table" or "submit" in entry["mapping"]
     if format["gives"] != "jobs" or not is_submitted:
         return None
-    features = {
-        **dict(_select_format_features(entry, format, clock)),
-        **_select_configured_features(name, entry, configured),
-    }
+    features: dict[str, dict | None] = dict(_select_format_features(entry, format, clock))
+    features |= _select_configured_features(name, entry, configured)
     features = {key: _complete_feature(feature) for key, feature in features.items() if feature is not None}
     return {"features": features, "clock": clock, "unit": format["unit"]} if features else None
 

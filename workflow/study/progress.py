@@ -3,6 +3,7 @@
 Snakemake's own output stays in .snakemake/log, and appears with --verbose.
 """
 
+import itertools
 import logging
 import os
 import re
@@ -24,6 +25,7 @@ _INDENT = 17
 _LONGEST_ERROR = 12  # lines
 MOST_TRACES = 6
 _KILLED = "It ended without a message. It may have run out of memory; run fewer jobs at a time: make report CORES=1"
+_GENERIC_FAILURES = ("Exiting because a job execution failed", "At least one job did not complete")
 _OUTPUT_FOLDERS = ("results", "logs", "benchmarks", ".snakemake", tempfile.gettempdir())
 STOPPED = "The study stopped. A rerun continues from here; the log of every rule is in logs/."
 
@@ -55,10 +57,11 @@ class Progress(LogHandlerBase):
         try:
             if self._stopped:
                 return
-            if record.levelno >= logging.WARNING and self._event(record) not in ("job_error", "group_error"):
+            event = getattr(getattr(record, "event", None), "value", "")
+            if record.levelno >= logging.WARNING and event not in ("job_error", "group_error"):
                 self._report_warning(record)
             else:
-                self._report_event(record)
+                self._report_event(event, record)
         except Exception:
             self.handleError(record)
 
@@ -72,40 +75,40 @@ class Progress(LogHandlerBase):
             self._failed = self._refused = True
         elif "CalledProcessError" in text and getattr(record, "exception", "") == "RuleException":
             return
-        elif not (self._failed and _is_generic_failure(text)):
+        elif not (self._failed and any(words in text for words in _GENERIC_FAILURES)):
             self._write(text)
 
-    def _report_event(self, record: logging.LogRecord) -> None:
-        event = self._event(record)
+    def _report_event(self, event: str, record: logging.LogRecord) -> None:
+        fields = vars(record)  # Snakemake adds fields by kind of event
         if event == "run_info":
             # Targets without products, such as `all`, do not count as jobs.
             targets = {"default", "all", "ingested", "analysed", "total"}
-            self._total = sum(count for rule, count in record.stats.items() if rule not in targets)
+            self._total = sum(count for rule, count in fields["stats"].items() if rule not in targets)
             self._write(f"{self._total} job{'' if self._total == 1 else 's'} to run; the log of each is in logs/.")
         elif event == "job_info":
-            self._jobs[record.jobid] = {
-                "stage": describe_job(record.rule_name, record.wildcards),
-                "logs": [Path(path) for path in record.log],
+            self._jobs[fields["jobid"]] = {
+                "stage": describe_job(fields["rule_name"], fields["wildcards"]),
+                "logs": [Path(path) for path in fields["log"]],
                 "start": time.monotonic(),
                 "started": time.time(),
             }
-        elif event == "job_finished" and self._jobs.get(record.job_id, {}).get("logs"):
+        elif event == "job_finished" and self._jobs.get(fields["job_id"], {}).get("logs"):
             self._done += 1
-            self._report_finished(self._jobs[record.job_id])
+            self._report_finished(self._jobs[fields["job_id"]])
         elif event == "job_error" and not getattr(record, "indent", False):
             # Jobs of a group are indented; the group reports them.
             self._failed = True
-            self._report_failure([record.jobid], record.rule_name, read_remote_account(record.__dict__))
+            self._report_failure([fields["jobid"]], fields["rule_name"], read_remote_account(fields))
         elif event == "group_error":
             self._failed = True
-            job_output = read_remote_account(record.__dict__)
-            rule_by_id = {job["jobid"]: job["rule_name"] for job in record.job_error_info}
+            job_output = read_remote_account(fields)
+            rule_by_id = {job["jobid"]: job["rule_name"] for job in fields["job_error_info"]}
             failed_ids = [
                 jobid
                 for jobid, name in rule_by_id.items()
                 if re.search(rf"^Error in rule {name}\b", job_output, re.MULTILINE)
             ]
-            self._report_failure(failed_ids or rule_by_id, record.groupid, job_output)
+            self._report_failure(failed_ids or rule_by_id, fields["groupid"], job_output)
         elif str(record.msg).startswith("Trying to restart job"):
             self._write("It runs again, with more memory and time.\n")
         elif "Nothing to be done" in str(record.msg):
@@ -138,15 +141,8 @@ class Progress(LogHandlerBase):
             self._write(f"\nerror in {', '.join(jobs_without_message)}\n{reason}\n")
 
     def _write(self, text: str) -> None:
-        print(_escape_control_characters(text), file=self._stream, flush=True)
-
-    @staticmethod
-    def _event(record: logging.LogRecord) -> str:
-        return getattr(getattr(record, "event", None), "value", "")
-
-
-def _escape_control_characters(text: str) -> str:
-    return re.sub(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]", lambda match: f"\\x{ord(match[0]):02x}", text)
+        escaped = re.sub(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]", lambda match: f"\\x{ord(match[0]):02x}", text)
+        print(escaped, file=self._stream, flush=True)
 
 
 def describe_job(rule: str, wildcards: Iterable[tuple[str, str]] | dict[str, str]) -> str:
@@ -206,10 +202,6 @@ def _read_log(log: Path, started: float) -> str:
         return ""
 
 
-def _is_generic_failure(text: str) -> bool:
-    return "Exiting because a job execution failed" in text or "At least one job did not complete" in text
-
-
 def summarise_briefs(briefs: Mapping[str, Brief], width: int | None = None) -> list[str]:
     """Return the end of a run: bottom line, withheld figures and next action of one trace, or a line per trace."""
     width = max(width or shutil.get_terminal_size((80, 24)).columns, 60)
@@ -218,9 +210,9 @@ def summarise_briefs(briefs: Mapping[str, Brief], width: int | None = None) -> l
         return textwrap.wrap(strip_markup(text), width, max_lines=max_lines, placeholder=" …", subsequent_indent="  ")
 
     if len(briefs) != 1:
-        lines = [wrap(f"{name}: {brief.bottom_line[0]}", 1) for name, brief in list(briefs.items())[:MOST_TRACES]]
-        hidden = len(briefs) - len(lines)
-        return [*(line for wrapped in lines for line in wrapped), *([f"and {hidden} more"] if hidden else [])]
+        summaries = [wrap(f"{name}: {brief.bottom_line[0]}", 1) for name, brief in list(briefs.items())[:MOST_TRACES]]
+        hidden = len(briefs) - len(summaries)
+        return [*itertools.chain(*summaries), *([f"and {hidden} more"] if hidden else [])]
     (brief,) = briefs.values()
     withheld = [tile for tile in brief.tiles if tile.state == WITHHELD]
     lines = wrap(" ".join(brief.bottom_line), 4)

@@ -65,9 +65,8 @@ def recognise(data: Path) -> RecognisedTrace:
     if len(matching_fits) > 1:
         raise ConfigError(_explain_ambiguity(folder, matching_fits))
     entry = _build_entry(folder, matching_fits[0])
-    names = _suggest_trace_names(folder.path, registry)
-    name = next(name for name in names if _is_free(name, entry, registry, formats))
-    return RecognisedTrace(entry["format"], name, entry, "\n".join(_explain_fit(matching_fits[0])))
+    names = (name for name in _suggest_trace_names(folder.path, registry) if _is_free(name, entry, registry, formats))
+    return RecognisedTrace(entry["format"], next(names), entry, "\n".join(_explain_fit(matching_fits[0])))
 
 
 def _list_matched_files(fit: Fit) -> set[str]:
@@ -154,13 +153,10 @@ def _explain_fit(fit: Fit) -> list[str]:
         evidence = f"has the name and the {len(layout.columns)} columns of the table {table}"
     files = len(fit.files[table])
     lines = [f"{shape.label}: {show_name(file)}{f', as all {files} files,' if files > 1 else ''} {evidence}."]
-    present, absent = (
-        [other_table for other_table in shape.layouts if (other_table in fit.files) is is_present]
-        for is_present in (True, False)
-    )
     if len(shape.layouts) > 1:
-        tables = f"Tables: {', '.join(present)}"
-        lines.append(f"{tables}; optional and missing: {', '.join(absent)}." if absent else f"{tables}.")
+        tables = f"Tables: {', '.join(name for name in shape.layouts if name in fit.files)}"
+        missing_tables = ", ".join(name for name in shape.layouts if name not in fit.files)
+        lines.append(f"{tables}; optional and missing: {missing_tables}." if missing_tables else f"{tables}.")
     return lines
 
 
@@ -173,8 +169,8 @@ def _explain_no_match(folder: Folder, fits: list[Fit]) -> list[str]:
         else f"the folder ({format_listing([show_name(file) for file in folder.files])})"
     )
     shares = [(measure_column_share(folder, fit), fit) for fit in fits]
-    candidates = [(share, fit) for share, fit in shares if share >= LEAST_SHARE or fit.files or fit.problems]
-    candidates = [fit for _, fit in sorted(candidates, key=lambda pair: -pair[0])[:MOST_NEAREST]]
+    near_fits = [(share, fit) for share, fit in shares if share >= LEAST_SHARE or fit.files or fit.problems]
+    candidates = [fit for _, fit in sorted(near_fits, key=lambda pair: -pair[0])[:MOST_NEAREST]]
     if candidates:
         lines = [f"{label}: {data_label} matches no format. The closest formats, and what each lacks:"]
         lines += [f"  {fit.shape.label}: {' '.join(_describe_missing(folder, fit))}" for fit in candidates]

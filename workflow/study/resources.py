@@ -58,8 +58,8 @@ def estimate_runtime_min(resources: dict, raw_gb: float, attempt: int) -> int:
 
 def read_benchmark(benchmark: Path) -> tuple[float, float]:
     """Return (MB, minutes) of a Snakemake benchmark file, each the maximum over repeats."""
-    header, *rows = [line.split("\t") for line in benchmark.read_text(encoding="utf-8").splitlines()]
-    rows = [dict(zip(header, row, strict=True)) for row in rows]
+    header, *lines = [line.split("\t") for line in benchmark.read_text(encoding="utf-8").splitlines()]
+    rows = [dict(zip(header, line, strict=True)) for line in lines]
     # A job of a few milliseconds has no value. Snakemake reports memory in MiB.
     memory_mb = [float(row["max_rss"]) * 1.048576 for row in rows if row["max_rss"] not in ("-", "NA")]
     return max(memory_mb, default=0.0), max(float(row["s"]) for row in rows) / 60

@@ -33,11 +33,11 @@ def load_or_compute(compute: Callable[[], Any], *texts: bytes) -> Any:
     value = compute()
     with contextlib.suppress(OSError, ValueError, TypeError, RecursionError):
         _folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(
-            dir=_folder
-        ) as temporary_folder:  # so that no process reads an incomplete file
-            Path(temporary_folder, file.name).write_text(json.dumps(value), encoding="utf-8")
-            Path(temporary_folder, file.name).replace(file)
+        # Renamed, so that no process reads an incomplete file.
+        with tempfile.TemporaryDirectory(dir=_folder) as temporary_folder:
+            new_file = Path(temporary_folder, file.name)
+            new_file.write_text(json.dumps(value), encoding="utf-8")
+            new_file.replace(file)
         for old_file in sorted(_folder.glob("*.json"), key=lambda path: path.stat().st_mtime_ns)[:-_MOST]:
             old_file.unlink()
     return value

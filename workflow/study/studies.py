@@ -5,10 +5,11 @@ the trace share.
 """
 
 import json
-import os
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
+
+from ttf.engine.storage.plain_files import make_relative
 
 from study.documents import format_key_path, suggest_match, to_inline_yaml
 from study.messages import ConfigError, show
@@ -21,6 +22,7 @@ MEMORY = Path(".snakemake/ttf/studies.json")
 DATA_CONFIG_NAME = "study.yaml"
 # Keys on which no table or chart of a trace depends.
 _STUDY_KEYS = ("study", "name", "registry", "claims", "publish", "scatter")
+_ENDING_BY_LOG_FOLDER = {"logs": "log", "benchmarks": "tsv"}
 _PAGE_KEYS = ("title", "note", "source", "licence", "citation")
 
 
@@ -29,8 +31,7 @@ def read_studies() -> dict[str, dict]:
 
     Raises ConfigError if a configuration is unreadable.
     """
-    files = sorted(STUDIES.glob("*/config.yaml"))
-    config_by_name = {file.parent.name: load_yaml(file, str(file)) for file in files}
+    config_by_name = {file.parent.name: load_yaml(file, str(file)) for file in sorted(STUDIES.glob("*/config.yaml"))}
     return {name: config for name, config in config_by_name.items() if config.keys() >= {"study", "registry"}}
 
 
@@ -51,11 +52,10 @@ def check_shared(config: Mapping, other_studies: Mapping[str, Mapping]) -> None:
             )
             differences += _find_differences(own_entry, other_entry, ("registry", trace), strict=True)
         if differences:
-            difference_list = "; ".join(differences)
             problems.append(
-                f"{', '.join(shared)}: also in the study {name}, which has other settings: {difference_list}. All "
-                "studies of a trace share its results. Use the same settings in both, give the trace another name in "
-                f"the registry for one of them, or remove that study: make remove STUDY={name}"
+                f"{', '.join(shared)}: also in the study {name}, which has other settings: {'; '.join(differences)}. "
+                "All studies of a trace share its results. Use the same settings in both, give the trace another name "
+                f"in the registry for one of them, or remove that study: make remove STUDY={name}"
             )
     if problems:
         raise ConfigError("\n".join(problems))
@@ -97,9 +97,7 @@ def format_arguments(files: Iterable[str], words: Iterable[str]) -> list[str]:
 def remember_study(name: str, settings: Any) -> None:
     """Store the arguments of a study as the most recent one. settings: Snakemake's settings of its configuration."""
     # Snakemake stores full paths.
-    files = [
-        os.path.relpath(file) if Path(file).is_relative_to(Path.cwd()) else str(file) for file in settings.configfiles
-    ]
+    files = [make_relative(file) for file in settings.configfiles]
     words = [str(word) for word in settings.config_args or []]
     memory = _read_memory()
     new_memory = {"last": name, "typed": memory["typed"] | {name: format_arguments(files, words)}}
@@ -171,7 +169,9 @@ def find_study_folders(name: str) -> list[Path]:
     studies = read_studies()
     shared = {trace for study, config in studies.items() if study != name for trace in config["study"]}
     traces = [trace for trace in studies.get(name, {"study": []})["study"] if trace not in shared]
-    return list(_find_existing([f"{STUDIES.name}/{name}", *traces]))
+    subfolders = (f"{STUDIES.name}/{name}", *traces)
+    folders = [Path(kind) / subfolder for subfolder in subfolders for kind in ("results", *_ENDING_BY_LOG_FOLDER)]
+    return [folder for folder in folders if folder.exists()]
 
 
 def find_part_files(trace: str, part: str) -> list[Path]:
@@ -193,11 +193,3 @@ def find_raw_part_files(trace: str, part: str) -> list[Path]:
         if isinstance(entry.get("folder"), str):
             paths.add(Path(entry["folder"]) / part)
     return sorted(path for path in paths if path.exists())
-
-
-_ENDING_BY_LOG_FOLDER = {"logs": "log", "benchmarks": "tsv"}
-
-
-def _find_existing(subfolders: Iterable[str]) -> Iterator[Path]:
-    for subfolder in subfolders:
-        yield from (path for kind in ("results", *_ENDING_BY_LOG_FOLDER) if (path := Path(kind) / subfolder).exists())

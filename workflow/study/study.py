@@ -1,7 +1,6 @@
 """The study: its resolved configuration, its traces, the analyses of each trace and its claims.
 
 This is plain Python, tested without Snakemake. The rules call it.
-
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import yaml
 from ttf.analyses import BUILT_IN
@@ -21,6 +20,7 @@ from ttf.analyses.catalogue import find_analysis_folders, load_analyses
 from ttf.analyses.declaration import PRODUCTS
 from ttf.engine.contract import Table, list_types
 from ttf.engine.errors import StudyError
+from ttf.engine.storage.plain_files import make_relative
 from ttf.page.results_tables import load_all_contracts
 from ttf.raw.extra_tables import TABLES
 
@@ -52,6 +52,8 @@ CONTRACTS = ("ttf.engine.columns", "ttf.raw.raw_contracts", "ttf.records.record_
 # The comparison and the pages that a site adds (ttf.page.publish.pages); no trace may use these names.
 _SITE_PAGES = ("index", "files", "tables", "search")
 CLAIMS = "config/claims.yaml"
+# Name of an input -> its file or files.
+RuleInputs: TypeAlias = dict[str, str | list[str]]
 
 
 class Study:
@@ -93,11 +95,8 @@ class Study:
                 "path of a folder on a volume that every job mounts; see docs/cluster.md."
             )
         try:
-            self.tables, folders, declarations = (
-                load_all_contracts(self.folders),
-                find_analysis_folders(self.folders),
-                load_analyses(self.folders),
-            )
+            self.tables = load_all_contracts(self.folders)
+            folders, declarations = find_analysis_folders(self.folders), load_analyses(self.folders)
         except StudyError as error:
             raise ConfigError(f"analyses: {error}") from None
         self.analyses = {name: StudyAnalysis(name, declarations[name], folders[name], self) for name in declarations}
@@ -125,7 +124,7 @@ class Study:
         files, parts = find_raw_tables(name, entry, formats), find_parts(name, entry, formats)
         generated = list_sample_files(name, entry, formats) if entry.get("embedded") else {}
         shares = count_shares(entry, files, self.config["scatter"]) if format.get("large") else 1
-        paths = [file for files in generated.values() for file in files]
+        paths = [*itertools.chain(*generated.values())]
         extra_tables = find_option_tables(name, entry, format, paths)
         files, parts = files | extra_tables, add_option_parts(name, parts, extra_tables)
         sources = {source: f"results/{name}/raw" for table, source in TABLES.values() if table in extra_tables}
@@ -242,15 +241,14 @@ class Study:
 
     def find_file(self, trace: str, name: str) -> str | None:
         """Return the path of a product, a source or a table; None if the trace has none."""
-        if maker := self._analysis_by_table.get(name):
-            return (
-                f"results/{self.get_folder(trace)}/{self.tables[name].path}"
-                if self.has_analysis(trace, maker)
-                else None
-            )
-        if name in self.tables:
-            return f"results/{self.get_folder(trace)}/{self.tables[name].path}"
-        return self.traces[trace].find_file(name)
+        if name not in self.tables:
+            return self.traces[trace].find_file(name)
+        producer = self._analysis_by_table.get(name)
+        is_made = producer is None or self.has_analysis(trace, producer)
+        return f"results/{self.get_folder(trace)}/{self.tables[name].path}" if is_made else None
+
+    def _find_files(self, trace: str, names: Iterable[str]) -> dict[str, str]:
+        return {name: file for name in names if (file := self.find_file(trace, name))}
 
     @functools.cache  # noqa: B019 one study a process
     def list_paths(self, trace: str) -> set[str]:
@@ -281,9 +279,9 @@ class Study:
         names = [f"{format}_{traces[0]}" if counts[format] > 1 else format for (format, *_), traces in groups.items()]
         return dict(zip(names, groups.values(), strict=True))
 
-    def find_chart_inputs(self, trace: str) -> dict[str, str]:
+    def find_chart_inputs(self, trace: str) -> RuleInputs:
         charts = [tables for analysis in self.list_analyses(trace) for tables in analysis.charts(trace).values()]
-        path_by_table = {table: self.find_file(trace, table) for table in dict.fromkeys(itertools.chain(*charts))}
+        path_by_table = self._find_files(trace, itertools.chain(*charts))
         return path_by_table | self.find_size_unit(trace) | self.list_external_files(self.list_chart_analyses(trace))
 
     def find_size_unit(self, trace: str) -> dict[str, str]:
@@ -294,17 +292,13 @@ class Study:
     def list_producers(self, tables: Iterable[str]) -> list[str]:
         return sorted({self._analysis_by_table[table] for table in tables if table in self._analysis_by_table})
 
-    def find_summary_inputs(self, trace: str) -> dict[str, str]:
+    def find_summary_inputs(self, trace: str) -> RuleInputs:
         analyses = self.list_analyses(trace)
-        path_by_name = {table: self.find_file(trace, table) for analysis in analyses for table in analysis.tables}
-        path_by_name |= self.list_external_files(analyses)
-        if trace == COMPARISON:
-            return path_by_name
-        stages = ["row_account", "anomalies", "statistics"]
-        stages += ["jobs", "nodes", "runtime_agreement"] if self.traces[trace].has_jobs else ["durations"]
-        stages += ["outages", "exposure"]
-        path_by_name |= self.find_size_unit(trace)
-        return path_by_name | {name: file for name in stages if (file := self.find_file(trace, name))}
+        names = [table for analysis in analyses for table in analysis.tables]
+        if trace != COMPARISON:
+            names += ["row_account", "anomalies", "statistics", "outages", "exposure"]
+            names += ["jobs", "nodes", "runtime_agreement"] if self.traces[trace].has_jobs else ["durations"]
+        return self._find_files(trace, names) | self.find_size_unit(trace) | self.list_external_files(analyses)
 
     def build_brief_options(self, name: str) -> dict[str, Any] | None:
         """Return what the brief says about a trace; None for the comparison."""
@@ -350,8 +344,7 @@ class Study:
         entry = self.root / "scripts" / f"{script}.py"
         files = (entry, *find_imported_files(entry, *modules, analysis_folders=tuple(map(Path, self.folders))))
         digest = compute_code_digest(files, {} if words else self._declaration_code)
-        names = (file.relative_to(self.root) if file.is_relative_to(self.root) else file for file in files[1:])
-        self.code_files[digest] = sorted(map(str, names))
+        self.code_files[digest] = sorted(make_relative(file, self.root) for file in files[1:])
         return digest
 
     @cached_property
@@ -375,13 +368,6 @@ class Study:
 
     def estimate_runtime_min(self, attempt: int, **job: str) -> int:
         return resources.estimate_runtime_min(self.measured_resources, self.measure_raw_tables(**job)[1], attempt)
-
-
-@functools.cache
-def make_relative(path: Path | str) -> str:
-    """Return a path relative to the working directory if it lies below it, else in full."""
-    path, cwd = Path(path), Path.cwd()
-    return str(path.relative_to(cwd)) if path.is_relative_to(cwd) else str(path)
 
 
 def match_names(names: Iterable[str]) -> str:

@@ -34,9 +34,9 @@ class StudyAnalysis:
         for source in (*declaration.needs, *declaration.uses):
             if source not in PRODUCTS and source not in SOURCES:
                 study.require_table(source, f"analysis {name}")
-        for setting, source in declaration.settings.items():
-            if isinstance(source, str):
-                check_key(source, study.config, f"analysis {name}, setting {setting}")
+        for setting, key in declaration.settings.items():
+            if isinstance(key, str):
+                check_key(key, study.config, f"analysis {name}, setting {setting}")
 
     @property
     def module(self) -> str:
@@ -94,11 +94,12 @@ class StudyAnalysis:
         """Map each chart to its tables. Raises ConfigError for an unknown table."""
         subject = self._study if self.declaration.is_study_wide else self._study.traces[trace]
         charts = self.declaration.charts(subject) if callable(self.declaration.charts) else self.declaration.charts
-        charts = {name: (tables,) if isinstance(tables, str) else tuple(tables) for name, tables in charts.items()}
+        tables_by_chart: dict[str, tuple[str, ...]] = {}
         for name, tables in charts.items():
-            for table in tables:
+            tables_by_chart[name] = (tables,) if isinstance(tables, str) else tuple(tables)
+            for table in tables_by_chart[name]:
                 self._study.require_table(table, f"chart {name} of analysis {self.name}")
-        return charts
+        return tables_by_chart
 
 
 def require_name(name: str, names: Mapping[str, Any], kind: str, label: str) -> Any:

@@ -18,21 +18,12 @@ def load_taxonomy(shipped: Path, own_path: str = "") -> dict:
     replace shipped ones; with `extends: false` it stands alone. Raises ConfigError with all problems and their lines.
     """
     documents = load_extended(shipped, own_path, _find_contradictions)
-    reasons = {
-        name: reason_options
-        for document in reversed(documents)
-        for name, reason_options in document.get("reasons", {}).items()
-    }
-    lengths = [document["tail_kib"] for document in documents if "tail_kib" in document]
     return {
-        "tail_kib": next(iter(lengths), 64),
+        "tail_kib": next((document["tail_kib"] for document in documents if "tail_kib" in document), 64),
         "reasons": {
-            name: {
-                "domain": reason_options["domain"],
-                "category": reason_options.get("category", []),
-                "deterministic": reason_options["deterministic"],
-            }
-            for name, reason_options in reasons.items()
+            name: {key: options.get(key, []) for key in ("domain", "category", "deterministic")}
+            for document in reversed(documents)
+            for name, options in document.get("reasons", {}).items()
         },
         "rules": [
             {"reason": rule["reason"]} | {key: rule.get(key, []) for key in EVIDENCE}
@@ -69,8 +60,8 @@ def _find_contradictions(document: dict, base: dict | None) -> Iterator[Problem]
             yield Problem(("rules", number, "reason"), text)
         # A test covers the shipped patterns.
         for index, pattern in enumerate(rule.get("text", []) if base is not None else ()):
-            if text := find_pattern_problem(pattern):
-                yield Problem(("rules", number, "text", index), text)
+            if problem := find_pattern_problem(pattern):
+                yield Problem(("rules", number, "text", index), problem)
     for name in own_reasons.keys() - base_reasons.keys() - {rule["reason"] for rule in rules}:
         yield Problem(("reasons", name), "no rule leads to it; add one, or remove the reason.")
 

@@ -99,7 +99,7 @@ def parse_limit(text: float | str) -> float:
 
 
 def _split_quantity(text: str) -> tuple[Fraction, str]:
-    value, unit = re.fullmatch(r"(-?[0-9.]+) ?(\D+)", text).groups()
+    _, value, unit, _ = re.split(r"(-?[0-9.]+) ?(\D+)", text)
     base_unit, size = _UNITS[unit]
     return Fraction(value) * size, base_unit
 

@@ -192,12 +192,11 @@ class Trace:
 
     def find_rule_inputs(self, rule: str) -> dict[str, str]:
         """Map the products and sources that a rule reads besides raw tables to their paths."""
+        duration_sources = {"jobs": ["jobs"], "outages": ["outages", "exposure"], "durations": ["raw"]}
         names_by_rule = {
             "derive_attempts": ["events"],
             "derive_outages": ["placements"] if self.has_jobs else [],
-            "derive_durations": {"jobs": ["jobs"], "outages": ["outages", "exposure"], "durations": ["raw"]}[
-                self.gives
-            ],
+            "derive_durations": duration_sources[self.gives],
             "derive_infra_durations": ["jobs", "attempts", "events", "outages"] if self.has_jobs else ["durations"],
         }
         return {name: file for name in names_by_rule[rule] if (file := self.find_file(name))}
@@ -219,10 +218,8 @@ class Trace:
         for table, files in self.raw_files.items():
             for file in files:
                 part = parts.get((table, file), "")
-                name = "/".join(
-                    filter(None, (part if has_folders else "", Path(get_disk_path(file)).name, get_member(file)))
-                )
-                entries.append({"file": name, "table": table, "part": part})
+                path = (part if has_folders else "", Path(get_disk_path(file)).name, get_member(file))
+                entries.append({"file": "/".join(filter(None, path)), "table": table, "part": part})
         return entries + [{"file": file, "reason": reason} for file, reason in self.unread_entries.items()]
 
     @property

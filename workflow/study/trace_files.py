@@ -1,5 +1,6 @@
 """The raw files of a trace, found when the DAG is built from the registry and the entries of its folder."""
 
+import itertools
 import re
 from collections.abc import Collection
 from pathlib import Path
@@ -38,9 +39,7 @@ def find_raw_tables(trace: str, entry: dict, formats: dict) -> dict[str, list[st
         folder_tables = {
             table: generated[table] for table, spec in tables.items() if table in generated and "beside" not in spec
         }
-        return folder_tables | find_keyed_tables(
-            trace, entry, tables, [file for files in generated.values() for file in files]
-        )
+        return folder_tables | find_keyed_tables(trace, entry, tables, [*itertools.chain(*generated.values())])
     if isinstance(entry["folder"], list):
         parts = find_parts(trace, entry, formats).values()
         files_by_table = {table: [files[table] for files in parts if table in files] for table in tables}
@@ -143,10 +142,9 @@ def list_paths(entry: dict, key: str) -> list[str]:
 
 def list_sample_files(trace: str, entry: dict, formats: dict) -> dict[str, list[str]]:
     """Map each name to the files that rule unpack_sample writes: tables and other files of the sample."""
-    names = formats[entry["format"]]["sample"]["files"].items()
     return {
         name: [f"data/{trace}/{file}" for file in ([files] if isinstance(files, str) else files)]
-        for name, files in names
+        for name, files in formats[entry["format"]]["sample"]["files"].items()
     }
 
 

@@ -20,7 +20,7 @@ KeyPath = tuple[str | int, ...]
 MOST_VALUES, DEEPEST, LONGEST_NUMBER = 300_000, 50, 400
 # Characters. The parser in Python explains errors better, but takes seconds for a larger text; libyaml a seventh.
 _LARGE = 100_000
-_FAST_LOADER = yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader
+FAST_LOADER = yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader
 _TAG = "tag:yaml.org,2002:"
 _PLAIN_TAGS = {f"{_TAG}{name}" for name in ("str", "int", "float", "bool", "null", "timestamp", "merge", "map", "seq")}
 _SYNTAX_HINT = "look at the indentation, colons, quotes and brackets on this line and the one before"
@@ -76,10 +76,10 @@ def _parse(text: str, label: str, fast: bool = True) -> tuple[Any, yaml.Node | N
     """Return (content, tree). PyYAML itself accepts a repeated key."""
     try:
         try:
-            _check_size(yaml.parse(text, _FAST_LOADER))
+            _check_size(yaml.parse(text, FAST_LOADER))
         except yaml.YAMLError:
             fast = len(text) > _LARGE
-        loader = (_FAST_LOADER if fast else yaml.SafeLoader)(text)
+        loader = (FAST_LOADER if fast else yaml.SafeLoader)(text)
         if (node := loader.get_single_node()) is None:
             return None, None
         if problems := list(_find_problems(node, loader, set())):
@@ -90,7 +90,8 @@ def _parse(text: str, label: str, fast: bool = True) -> tuple[Any, yaml.Node | N
     except yaml.MarkedYAMLError as error:
         # PyYAML's message is written for parsers, so a hint for the user is added.
         hint = "indent with spaces, not tabs" if "'\\t'" in str(error.problem) else _SYNTAX_HINT
-        position = format_position(_to_position(error.problem_mark or error.context_mark))
+        mark = error.problem_mark or error.context_mark
+        position = format_position(mark and _to_position(mark))
         raise ConfigError(f"{label}: {position}not valid YAML ({join_lines(error.problem)}); {hint}.") from None
     except yaml.reader.ReaderError as error:
         text_before = text[: error.position]
@@ -111,7 +112,7 @@ class _Refused(Exception):
 
 def _check_size(events: Iterable[yaml.Event]) -> None:
     """Raise _Refused for a tree that breaks the stack, or that is too large with its aliases expanded."""
-    sizes: dict[str, tuple[int, int] | None] = {}  # anchor -> values and levels, None while it is read
+    sizes: dict[str | None, tuple[int, int] | None] = {}  # anchor -> values and levels, None while it is read
     open_collections: list[tuple[str | None, int, int]] = []  # anchor, values and levels of each open mapping or list
     for event in events:
         if isinstance(event, yaml.CollectionStartEvent):
@@ -119,11 +120,13 @@ def _check_size(events: Iterable[yaml.Event]) -> None:
             open_collections.append((event.anchor, 1, 1))
             size = 0, 0
         elif isinstance(event, yaml.CollectionEndEvent):
-            anchor, *size = open_collections.pop()
-            sizes[anchor] = size
+            anchor, values, levels = open_collections.pop()
+            sizes[anchor] = size = values, levels
         elif isinstance(event, yaml.AliasEvent):
-            if (size := sizes.get(event.anchor, (1, 1))) is None:
+            alias_size = sizes.get(event.anchor, (1, 1))
+            if alias_size is None:
                 raise _Refused(event.start_mark, "the value contains itself by an alias.")
+            size = alias_size
         elif isinstance(event, yaml.ScalarEvent):
             sizes[event.anchor] = size = 1, 1
         else:
@@ -185,8 +188,8 @@ def _scalar_problem(node: yaml.ScalarNode, loader: Any) -> str:
     return ""
 
 
-def _to_position(mark: yaml.Mark | None) -> tuple[int, int] | None:
-    return (mark.line + 1, mark.column + 1) if mark else None
+def _to_position(mark: yaml.Mark) -> tuple[int, int]:
+    return mark.line + 1, mark.column + 1
 
 
 def _find_positions(node: yaml.Node, parent: KeyPath = ()) -> Iterator[tuple[KeyPath, tuple[int, int]]]:

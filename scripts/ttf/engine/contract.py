@@ -56,8 +56,8 @@ class Column:
 
     def in_unit(self, unit: SizeUnit) -> Column:
         """Return the column of a trace whose sizes are in this unit."""
-        texts = {name: unit.worded(getattr(self, name)) for name in ("heading", "description")}
-        return replace(self, unit=unit.named(self.unit), **texts)
+        heading, description = unit.worded(self.heading), unit.worded(self.description)
+        return replace(self, unit=unit.named(self.unit), heading=heading, description=description)
 
 
 def text(heading: str, description: str, blank: str | None = None, public_pattern: str = "") -> Column:

@@ -24,7 +24,7 @@ def group_sums(codes: np.ndarray, weights: np.ndarray, groups: int) -> np.ndarra
 
 def dot(a: np.ndarray, b: np.ndarray) -> int:
     """Return the exact scalar product of two Int64 arrays, which must fit 128 bits, as a Python integer."""
-    return (pl.Series(a).cast(pl.Int128) * pl.Series(b)).sum()
+    return int((pl.Series(a).cast(pl.Int128) * pl.Series(b)).sum())
 
 
 def product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -36,7 +36,7 @@ def product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 def total(values: np.ndarray) -> int:
     """Return the exact sum of an Int64 array as a Python integer."""
-    return pl.Series(values).cast(pl.Int128).sum()
+    return int(pl.Series(values).cast(pl.Int128).sum())
 
 
 def percentile(ascending: np.ndarray, percent: int) -> float:
@@ -44,7 +44,7 @@ def percentile(ascending: np.ndarray, percent: int) -> float:
     return percentile_at(ascending.size, ascending.__getitem__, percent)
 
 
-def percentile_at(n: int, at: Callable[[int], int], percent: int) -> float:
+def percentile_at(n: int, at: Callable[[int], float], percent: int) -> float:
     """Return the same percentile of n integers; at(rank) returns one of them."""
     # Integers up to the last division give the same digits on every machine.
     rank, remainder = divmod((n - 1) * percent, 100)

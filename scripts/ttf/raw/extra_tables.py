@@ -3,6 +3,8 @@
 They are declared and read like the raw tables of a format (scripts/ttf/formats). Plain Python.
 """
 
+from typing import Any
+
 # Key of the registry -> the table, and the name that rules and analyses use.
 TABLES = {"health_events": ("health_event", "events"), "loss_log": ("loss", "losses")}
 
@@ -10,7 +12,7 @@ TABLES = {"health_events": ("health_event", "events"), "loss_log": ("loss", "los
 _TIME = {"type": "time", "as": "time_s", "required": True}
 _TIME |= {"formats": ["epoch", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M:%S%#z"]}
 
-SCHEMA = {
+SCHEMA: dict[str, Any] = {
     "version": 1,
     "tables": {
         "health_event": {

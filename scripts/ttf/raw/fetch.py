@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from functools import partial
 from http.client import responses
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 from urllib.parse import urljoin, urlsplit
 
 import requests
@@ -52,6 +52,9 @@ LFS_POINTER = b"version https://git-lfs.github.com/spec/v1"
 PIECES = r"\d{3}\.piece"
 RECEIVED = rf"((\d{{3}}|joined)\.)?part|{PIECES}"
 LEFTOVERS = rf"wrong|{RECEIVED}"
+
+# Receive the bytes at an address in a file; the others: their number if known, and the name in progress reports.
+Receive: TypeAlias = Callable[[str, io.FileIO, int | None, str], None]
 
 
 class SourceError(Exception):
@@ -92,6 +95,7 @@ def fetch(target: Path, download: Download, report: Callable[[str], None], **lim
         _Transfer(url, file, length, bool(download.sha256), lambda text: report(f"{name}: {text}"), **limits).run()
 
     problems = []
+    sources: list[tuple[str, str, Callable[[Path, Download, Receive], None]]]
     sources = [(url, url, partial(_fetch_whole, url, report)) for url in download.urls]
     sources += [(url, f"{url} (in parts)", _fetch_parts) for url in (download.parts or [])[:1]]
     try:
@@ -119,7 +123,7 @@ def part_urls(parts: list[str]) -> Iterator[str]:
         yield from (url[:-1] + suffix for suffix in suffixes) if url.endswith("*") else [url]
 
 
-def _fetch_whole(url: str, report: Callable[[str], None], target: Path, download: Download, transfer: Callable) -> None:
+def _fetch_whole(url: str, report: Callable[[str], None], target: Path, download: Download, transfer: Receive) -> None:
     """Fetch the file from one address, check it and move it into place."""
     with _part_file(_sibling(target, "part")) as file:
         resumed = bool(_file_size(file))
@@ -135,10 +139,10 @@ def _fetch_whole(url: str, report: Callable[[str], None], target: Path, download
         _move_into_place(file, target, fault)
 
 
-def _fetch_parts(target: Path, download: Download, transfer: Callable) -> None:
+def _fetch_parts(target: Path, download: Download, transfer: Receive) -> None:
     """Fetch the parts, join them in order, check the file and move it into place."""
     size, pieces = 0, []
-    for number, url in enumerate(part_urls(download.parts)):
+    for number, url in enumerate(part_urls(download.parts or [])):
         piece, name = _sibling(target, f"{number:03}.piece"), Path(url).name
         if not piece.exists():
             with _part_file(_sibling(target, f"{number:03}.part")) as file:
@@ -187,13 +191,12 @@ class _Transfer:
         self.largest_size, self.stall_bytes = _file_size(self.file), MIN_BYTES_S * self.stall_s
         backoff = tenacity.wait_exponential_jitter(max=MAX_WAIT_S)
         retrying = tenacity.Retrying(
-            retry=tenacity.retry_if_exception_type(AttemptError),
+            retry=tenacity.retry_if_exception(self._may_retry),
             after=self._record_attempt,
-            wait=lambda state: max(backoff(state), state.outcome.exception().wait_s),
+            wait=lambda state: max(backoff(state), self.problem.wait_s),
             stop=tenacity.stop_after_attempt(self.tries),
             before_sleep=lambda state: self.report(
-                f"{state.outcome.exception()}; at {_format_mb(_file_size(self.file))}, "
-                f"next try in {state.upcoming_sleep:.1f} s"
+                f"{self.problem}; at {_format_mb(_file_size(self.file))}, next try in {state.upcoming_sleep:.1f} s"
             ),
             sleep=self.sleep,
             reraise=True,
@@ -203,10 +206,15 @@ class _Transfer:
         except AttemptError as problem:
             raise SourceError(f"{problem} ({plural(self.attempts, 'try')})") from None
 
+    def _may_retry(self, error: BaseException) -> bool:
+        if isinstance(error, AttemptError):
+            self.problem = error
+        return isinstance(error, AttemptError)
+
     def _record_attempt(self, state: tenacity.RetryCallState) -> None:
         """Keep or drop the bytes received; a try with progress resets the count of tries and the waiting time."""
         self.attempts += 1
-        if state.outcome.exception().restart or not (self.version or self.has_checksum):
+        if self.problem.restart or not (self.version or self.has_checksum):
             self.file.truncate(0)
         if _file_size(self.file) >= self.largest_size + self.stall_bytes:
             self.largest_size, state.attempt_number = _file_size(self.file), 0
@@ -215,8 +223,8 @@ class _Transfer:
         offset = _file_size(self.file)
         if self.length and offset == self.length:
             return
-        # requests leaves out a header that is None.
-        headers = {"Range": f"bytes={offset}-", "If-Range": self.version} if offset else {}
+        headers = {"Range": f"bytes={offset}-"} if offset else {}
+        headers |= {"If-Range": self.version} if offset and self.version else {}
         _check_url(self.url)
         # A socket's timeout restarts with every byte, so a server could send headers for ever, a byte at a time.
         signal.signal(signal.SIGALRM, _expire)
@@ -224,11 +232,11 @@ class _Transfer:
         try:
             with _Session() as session:
                 # A short connect timeout leaves time for the server's other addresses, such as IPv4 after IPv6.
-                options = {"headers": headers, "stream": True, "timeout": (self.stall_s / 4, None)}
+                timeout = (self.stall_s / 4, None)
                 # Use the certificates of this machine: a company's proxy may have its own, which requests lacks.
                 certificates = ssl.get_default_verify_paths()
-                options["verify"] = certificates.cafile or certificates.capath or True
-                with session.get(self.url, **options) as response:
+                verify = certificates.cafile or certificates.capath or True
+                with session.get(self.url, headers=headers, stream=True, timeout=timeout, verify=verify) as response:
                     self._receive(response, *_body_range(response, offset))
         except (requests.RequestException, urllib3.exceptions.HTTPError, TimeoutError, UnicodeError) as error:
             too_slow = f"fewer than {self.stall_bytes:,.0f} bytes arrived in {self.stall_s:g} s"
@@ -316,7 +324,7 @@ def _expire(*_: object) -> None:
     raise TimeoutError
 
 
-def _translate_error(error: Exception, timeout_message: str) -> SourceError | AttemptError:
+def _translate_error(error: BaseException, timeout_message: str) -> SourceError | AttemptError:
     if isinstance(error, requests.TooManyRedirects):
         return SourceError(f"redirects more than {MAX_REDIRECTS} times")
     if isinstance(error, requests.exceptions.InvalidURL | UnicodeError):

@@ -6,7 +6,7 @@ Ingest uses the same rules. This module works without Polars, so that a wrong he
 import contextlib
 import csv
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeVar
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 # Delimiters to look for if a header row lacks the expected one.
@@ -24,6 +24,9 @@ class HeaderColumn(Protocol):
 
     @property
     def optional(self) -> bool: ...
+
+
+AnyColumn = TypeVar("AnyColumn", bound=HeaderColumn)
 
 
 class RequestedColumn(NamedTuple):
@@ -54,9 +57,7 @@ def has_marked_names(header: bytes) -> bool:
     return b"|#" in header and header.count(b"|#") == header.count(b"|")
 
 
-def match_columns(
-    names: Iterable[str], columns: Sequence[HeaderColumn]
-) -> tuple[dict[str, HeaderColumn], list[HeaderColumn]]:
+def match_columns(names: Iterable[str], columns: Sequence[AnyColumn]) -> tuple[dict[str, AnyColumn], list[AnyColumn]]:
     """Map each known name in the header to its column; also return the required columns that the header lacks.
 
     The first of several names of a column counts; the last of two columns with the same name counts.

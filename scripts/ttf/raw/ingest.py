@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
+from typing import Literal, TypeAlias
 
 import polars as pl
 from polars.io.plugins import register_io_source
@@ -65,7 +66,7 @@ NO_READERS: Mapping[str, Reader] = MappingProxyType({})
 MAX_KEYS = 4_000_000
 
 # (index of the file in its table, from 0; number of the line or record, from 1).
-RowPosition = tuple[int, int]
+RowPosition: TypeAlias = tuple[int, int]
 
 
 @dataclass(frozen=True)
@@ -242,7 +243,7 @@ def _write_table(rows: Iterator[pl.DataFrame], schema: TableSchema, target: Path
 
     # Uncompressed: a row group stores each text once anyway, and most are hashes. All later rules read the file three
     # times as fast.
-    register_io_source(source, schema={"file": pl.Int32} | schema.stored).sink_parquet(
+    register_io_source(source, schema={"file": pl.Int32, **schema.stored}).sink_parquet(
         target, compression="uncompressed", statistics=False, row_group_size=PIECE_ROWS
     )
     if errors:
@@ -301,7 +302,7 @@ def _orphans(target: Path, schema: TableSchema, folder: Path) -> dict[RowPositio
     owners = scan_parquet(folder / f"{owner}.parquet").select(**hashes)
     rows = scan_parquet(target).select("file", "line", **hashes)
 
-    def join_owners(how: str, columns: Sequence[pl.Expr]) -> Iterator[pl.DataFrame]:
+    def join_owners(how: Literal["semi", "anti"], columns: Sequence[pl.Expr]) -> Iterator[pl.DataFrame]:
         for condition in _hash_conditions(owners):
             matches = rows.filter(condition).join(owners.filter(condition), on=list(hashes), how=how)
             yield matches.select(columns).collect(engine="streaming")

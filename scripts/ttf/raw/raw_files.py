@@ -5,13 +5,14 @@ continue behind an archive to name a file in it: `traces.tar.gz/log.csv`.
 """
 
 import gzip
+import io
 import lzma
 import os
 import stat
 import tarfile
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path, PurePosixPath
 
@@ -47,9 +48,9 @@ ARCHIVES = (*_TARS, ".zip")
 # Compressions of a single table.
 PACKED = (".gz", ".zst", ".xz")
 
-_FETCH_AGAIN = "Fetch the file again; compare its size or checksum with the publisher's."
+FETCH_AGAIN = "Fetch the file again; compare its size or checksum with the publisher's."
 _OR_UNPACK = "Check the file; if it is the right one, unpack it."
-_OR_FETCH_AGAIN = f"if not: f{_FETCH_AGAIN[1:]}"
+_OR_FETCH_AGAIN = f"if not: f{FETCH_AGAIN[1:]}"
 _LINE_ENDS = (
     "its lines end in CR, as on old Macs; expected LF or CR LF. "
     r"Convert the file with tr '\r' '\n' < old > new, and use the new file."
@@ -133,7 +134,7 @@ def count_lines(block: bytes) -> int:
 
 
 def _line_too_long(path: Path) -> StudyError:
-    return StudyError(f"{path}: a line longer than {MAX_LINE_BYTES:,} bytes: not a table. {_FETCH_AGAIN}")
+    return StudyError(f"{path}: a line longer than {MAX_LINE_BYTES:,} bytes: not a table. {FETCH_AGAIN}")
 
 
 def _split_many_lines(block: bytes) -> Iterator[bytes]:
@@ -176,11 +177,11 @@ def check_is_table(path: Path, block: bytes) -> bool:
 def _web_page_message(path: Path) -> str:
     return (
         f"{path}: line 1: this is an HTML or XML page, not a table: a download probably saved the server's "
-        f"error page under this name. {_FETCH_AGAIN}"
+        f"error page under this name. {FETCH_AGAIN}"
     )
 
 
-def read_unpacked(path: Path, name: str | None = None, size: int = 1 << 20) -> Iterator[bytes]:
+def read_unpacked(path: Path, name: str | None = None, size: int = 1 << 20) -> Generator[bytes, None, None]:
     """Yield the unpacked bytes of the table in chunks of about `size` bytes or fewer.
 
     `name` has the ending that names the compression, if the path has none. Raises as blocks_of_lines does.
@@ -204,13 +205,13 @@ def read_unpacked(path: Path, name: str | None = None, size: int = 1 << 20) -> I
         if _state(path) != state:
             raise StudyError(f"{path}: the file changed while it was read. Run the command again once it is complete.")
     except _DAMAGED as error:
-        raise StudyError(f"{path}: the compressed file is damaged or cut short ({error}). {_FETCH_AGAIN}") from None
+        raise StudyError(f"{path}: the compressed file is damaged or cut short ({error}). {FETCH_AGAIN}") from None
     except OSError as error:
         raise StudyError(
             f"{path}: cannot be read: {error.strerror or error}. Check that the file is there and may be read."
         ) from None
     if not total:
-        raise StudyError(f"{path}: the file is empty inside its packing. {_FETCH_AGAIN}")
+        raise StudyError(f"{path}: the file is empty inside its packing. {FETCH_AGAIN}")
 
 
 def _state(path: Path) -> tuple[int, int]:
@@ -221,7 +222,7 @@ def _state(path: Path) -> tuple[int, int]:
 def _refuse_too_large(path: Path, total: int, state: tuple[int, int]) -> None:
     """Raise StudyError if a file unpacks to more bytes than any table of its packed size."""
     if total > MOST_BYTES:
-        raise StudyError(f"{path}: unpacks to more than {MOST_BYTES:,} bytes: not a table. {_FETCH_AGAIN}")
+        raise StudyError(f"{path}: unpacks to more than {MOST_BYTES:,} bytes: not a table. {FETCH_AGAIN}")
     if total > max(UNPACKING_FLOOR_BYTES, MAX_UNPACKING_RATIO * state[0]):
         raise StudyError(
             f"{path}: its {state[0]:,} bytes unpack to more than {MAX_UNPACKING_RATIO} times as many: "
@@ -249,7 +250,7 @@ def _check_magic(path: Path, ending: str) -> None:
     with path.open("rb") as file:
         head = file.read(4096)
     if not head:
-        raise StudyError(f"{path}: the file is empty. {_FETCH_AGAIN}")
+        raise StudyError(f"{path}: the file is empty. {FETCH_AGAIN}")
     if not ending:
         for expected_ending, (packing, magic) in _PACKINGS.items():
             if head.startswith(magic):
@@ -274,12 +275,11 @@ def _check_magic(path: Path, ending: str) -> None:
 def _read_compressed(path: Path, ending: str, size: int) -> Iterator[bytes]:
     if ending == ".zst":
         yield from _read_zstd(path)
-        return
-    if not ending:
+    elif not ending:
         yield from _read_plain(path, size)
-        return
-    with {".gz": gzip.open, ".xz": lzma.open}[ending](path, "rb") as stream:
-        yield from iter(partial(stream.read, size), b"")
+    else:
+        with gzip.open(path) if ending == ".gz" else lzma.open(path) as stream:
+            yield from iter(partial(stream.read, size), b"")
 
 
 def _read_plain(path: Path, size: int) -> Iterator[bytes]:
@@ -303,12 +303,12 @@ def _several_members(path: Path, first: str, second: str, member: PurePosixPath 
 
 
 def _member_not_plain(path: Path, name: str) -> StudyError:
-    return StudyError(f"{path}: {name!r} in the archive is no plain file. {_FETCH_AGAIN}")
+    return StudyError(f"{path}: {name!r} in the archive is no plain file. {FETCH_AGAIN}")
 
 
 def _member_missing(path: Path, member: PurePosixPath | None, names: list[str]) -> StudyError:
     if member is None:
-        return StudyError(f"{path}: the archive holds no file. {_FETCH_AGAIN}")
+        return StudyError(f"{path}: the archive holds no file. {FETCH_AGAIN}")
     return StudyError(
         f"{path}: the archive has no {str(member)!r}; it holds {', '.join(map(repr, names)) or 'no file'}. "
         f"Correct the name in the registry; {_OR_FETCH_AGAIN}"
@@ -352,13 +352,13 @@ def _read_tar(path: Path, size: int, member: PurePosixPath | None) -> Iterator[b
                         raise _member_not_plain(path, info.name)
                     if is_wanted and member_name is not None:
                         raise _several_members(path, member_name, info.name, member)
-                    if not info.isfile():
+                    stream = archive.extractfile(info) if info.isfile() else None
+                    if stream is None:
                         continue
                     member_name = info.name if is_wanted else member_name
                     names += [info.name] if len(names) < MAX_NAMES_SHOWN else []
                     # Another table may be as long as this one; other contents of the archive may not.
                     source.is_in_table = is_wanted or member is not None
-                    stream = archive.extractfile(info)
                     while chunk := stream.read(size):
                         if is_wanted:
                             yield chunk
@@ -376,14 +376,14 @@ def _read_tar(path: Path, size: int, member: PurePosixPath | None) -> Iterator[b
         raise _member_missing(path, member, names)
 
 
-class _GuardedTar:
+class _GuardedTar(io.RawIOBase):
     """Read the tar inside an archive; stop if far too many bytes belong to no table, or if it has no end."""
 
     def __init__(self, path: Path, file: gzip.GzipFile):
         self.path, self.file, self.is_in_table, self.bytes_outside_tables, self.total = path, file, False, 0, 0
         self.state = _state(path)
 
-    def read(self, size: int) -> bytes:
+    def read(self, size: int = -1) -> bytes:
         chunk = self.file.read(size)
         self.total += len(chunk)
         _refuse_too_large(self.path, self.total, self.state)
@@ -391,7 +391,7 @@ class _GuardedTar:
         if self.bytes_outside_tables > MAX_MEMBER_HEADER_BYTES:
             raise StudyError(
                 f"{self.path}: more than {MAX_MEMBER_HEADER_BYTES:,} bytes of the archive belong to no table. "
-                f"{_FETCH_AGAIN}"
+                f"{FETCH_AGAIN}"
             )
         return chunk
 

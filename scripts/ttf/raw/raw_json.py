@@ -11,15 +11,14 @@ from typing import Any, NoReturn
 
 from ttf.engine.errors import StudyError
 from ttf.raw.headers import BYTE_ORDER_MARK
-from ttf.raw.raw_files import check_is_table, read_unpacked
+from ttf.raw.raw_files import FETCH_AGAIN, check_is_table, read_unpacked
 from ttf.raw.raw_tables import MAX_TEXT_SHOWN, TableSchema, escape_text
 
 # Thirty times the largest published table. The text is held in memory.
 MAX_BYTES = 1 << 30
 # Eight times the number in the largest published table.
 MAX_RECORDS = 1_000_000
-_SPACE = re.compile(r"[ \t\n\r]*")
-_FETCH_AGAIN = "Fetch the file again; compare its size or checksum with the publisher's."
+_SPACE = re.compile(r"[ \t\n\r]+")
 
 
 def read_whole(path: Path) -> bytes:
@@ -29,7 +28,7 @@ def read_whole(path: Path) -> bytes:
         pieces.append(chunk)
         size += len(chunk)
         if size > MAX_BYTES:
-            raise StudyError(f"{path}: more than {MAX_BYTES:,} bytes: not the table expected. {_FETCH_AGAIN}")
+            raise StudyError(f"{path}: more than {MAX_BYTES:,} bytes: not the table expected. {FETCH_AGAIN}")
     text = b"".join(pieces).removeprefix(BYTE_ORDER_MARK)
     check_is_table(path, text[:4096])
     return text
@@ -46,35 +45,32 @@ def read_records(
     decoder = json.JSONDecoder(parse_int=convert_number, parse_float=convert_number, parse_constant=_refuse_constant)
     count, position = 0, _skip_space(text, 0)
     if text[position : position + 1] != "[":
-        start = text[position : position + 60]
         raise StudyError(
             f"{path}: line {_line_number(text, position)}: expected one JSON array of objects, from [ to ], "
-            f"found {escape_text(start)!r}. {_FETCH_AGAIN}"
+            f"found {escape_text(text[position : position + 60])!r}. {FETCH_AGAIN}"
         )
     position = _skip_space(text, position + 1)
     next_character = text[position : position + 1]
     while next_character != "]":
         count += 1
         if count > MAX_RECORDS:
-            raise StudyError(f"{path}: more than {MAX_RECORDS:,} records: not the table expected. {_FETCH_AGAIN}")
+            raise StudyError(f"{path}: more than {MAX_RECORDS:,} records: not the table expected. {FETCH_AGAIN}")
         try:
             record, end = decoder.raw_decode(text, position)
         except RecursionError:
             raise StudyError(
                 f"{path}: line {_line_number(text, position)}: record {count} of the array is nested too deeply. "
-                f"{_FETCH_AGAIN}"
+                f"{FETCH_AGAIN}"
             ) from None
         except ValueError as error:
-            raise StudyError(_invalid_record_message(path, count, text, error)) from None
+            raise _invalid_record(path, count, text, error) from None
         yield record, position, end
         position = _skip_space(text, end)
         next_character = text[position : position + 1]
         if next_character == ",":
             position = _skip_space(text, position + 1)
         elif next_character != "]":
-            raise StudyError(
-                _invalid_record_message(path, count, text, json.JSONDecodeError("Expecting ',' or ']'", text, position))
-            )
+            raise _invalid_record(path, count, text, json.JSONDecodeError("Expecting ',' or ']'", text, position))
     if (rest := _skip_space(text, position + 1)) != len(text):
         raise StudyError(
             f"{path}: line {_line_number(text, rest)}: the array ends before this line; found "
@@ -99,7 +95,7 @@ def record_start(text: str, start: int, end: int) -> str:
 
 
 def _skip_space(text: str, position: int) -> int:
-    return _SPACE.match(text, position).end()
+    return match.end() if (match := _SPACE.match(text, position)) else position
 
 
 def _line_number(text: str, position: int) -> int:
@@ -110,10 +106,10 @@ def _refuse_constant(word: str) -> NoReturn:
     raise ValueError(f"{word} is no JSON")
 
 
-def _invalid_record_message(path: Path, number: int, text: str, error: ValueError) -> str:
+def _invalid_record(path: Path, number: int, text: str, error: ValueError) -> StudyError:
     position, problem = getattr(error, "pos", 0), getattr(error, "msg", str(error))
     is_cut = _skip_space(text, position) == len(text) or problem.startswith("Unterminated string")
-    return (
+    return StudyError(
         f"{path}: line {_line_number(text, position)}: record {number} of the array is "
-        f"{'cut short' if is_cut else 'no valid JSON'} ({problem}). {_FETCH_AGAIN}"
+        f"{'cut short' if is_cut else 'no valid JSON'} ({problem}). {FETCH_AGAIN}"
     )

@@ -7,12 +7,13 @@ method reads any other block column by column as text, if need be line by line. 
 
 import csv
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import combinations
 from pathlib import Path
+from typing import Any, TypeAlias
 
 import polars as pl
 
@@ -36,8 +37,11 @@ CLOCK = r"^\s*(?:([0-9]{1,6})-)?(?:([0-9]{1,6}):)?([0-9]{1,6}):([0-9]{1,2})(?:\.
 # Blank lines are skipped, but a file of almost nothing else is no table.
 MAX_BLANK_LINES = 1_000_000
 
+DataTypeClass: TypeAlias = type[pl.DataType]
 # (reason code, name of the column in the file, condition that breaks the rule; it is never null).
-Rule = tuple[str, str, pl.Expr]
+Rule: TypeAlias = tuple[str, str, pl.Expr]
+# Accepted rows (TableSchema.stored) and quarantined rows (QUARANTINED_SCHEMA).
+RowPair: TypeAlias = tuple[pl.DataFrame, pl.DataFrame]
 
 # From this size on, picking out the special bytes of a block saves time.
 _LARGE_BLOCK = 1 << 20
@@ -82,7 +86,7 @@ class Column:
         return "the file's line" if self.name == "line" else self.name
 
     @property
-    def dtype(self) -> type[pl.DataType]:
+    def dtype(self) -> DataTypeClass:
         if self.digest:
             return pl.UInt64
         return pl.String if self.type == "text" else pl.Int64
@@ -135,21 +139,25 @@ class TableSchema:
     may_repeat_columns: bool = False
 
     @property
-    def stored(self) -> dict[str, type[pl.DataType]]:
+    def stored(self) -> dict[str, DataTypeClass]:
         """Types of the columns of a typed row; `line` is its line number in the raw file, from 1."""
-        return {"line": pl.Int64} | {column.as_: column.dtype for column in self.columns if column.keep}
+        return {"line": pl.Int64, **{column.as_: column.dtype for column in self.columns if column.keep}}
 
 
 @dataclass(frozen=True)
 class Reader:
     """The functions that read a raw table.
 
-    rows: yields pairs of accepted rows (TableSchema.stored) and quarantined rows (QUARANTINED_SCHEMA) of one file.
+    rows: yields the rows of one file in pairs.
     texts: returns the text of the rows with these numbers as the quarantine shows it, from a second pass.
     """
 
-    rows: Callable[[Path, TableSchema], Iterator[tuple[pl.DataFrame, pl.DataFrame]]]
+    rows: Callable[[Path, TableSchema], Iterator[RowPair]]
     texts: Callable[[Path, TableSchema, set[int]], dict[int, str]]
+
+
+def freeze_lists(options: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: tuple(value) if isinstance(value, list) else value for key, value in options.items()}
 
 
 def table_schemas(document: dict) -> dict[str, TableSchema]:
@@ -158,34 +166,19 @@ def table_schemas(document: dict) -> dict[str, TableSchema]:
     for name, table in document["tables"].items():
         columns = tuple(
             Column(
-                **{
-                    key: tuple(value) if isinstance(value, list) else value
-                    for key, value in column.items()
-                    if key != "as"
-                },
+                **freeze_lists({key: value for key, value in column.items() if key != "as"}),
                 as_=column.get("as", column["name"]),
             )
             for column in table["columns"]
         )
-        owner = table.get("belongs_to")
-        schemas[name] = TableSchema(
-            name=name,
-            header=table.get("header", document.get("header", True)),
-            columns=columns,
-            delimiter=table.get("delimiter", ","),
-            quoted=table.get("quoted", False),
-            key=tuple(table.get("key", ())),
-            order=tuple(table.get("order", ())),
-            belongs_to=(owner["table"], tuple(owner["by"])) if owner else None,
-            may_be_empty=table.get("may_be_empty", False),
-            may_repeat_columns=table.get("may_repeat_columns", False),
-        )
+        options = {"header": document.get("header", True)} | freeze_lists(table) | {"columns": columns}
+        if owner := table.get("belongs_to"):
+            options["belongs_to"] = owner["table"], tuple(owner["by"])
+        schemas[name] = TableSchema(name, **options)
     return schemas
 
 
-def read_raw_table(
-    path: Path, schema: TableSchema, blocks: Iterator[bytes] | None = None
-) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
+def read_raw_table(path: Path, schema: TableSchema, blocks: Iterator[bytes] | None = None) -> Iterator[RowPair]:
     """Yield (accepted rows, quarantined rows) block by block, in file order.
 
     blocks: the text of the file with one line per row; default: the file itself.
@@ -197,7 +190,7 @@ def read_raw_table(
     with ThreadPoolExecutor(pl.thread_pool_size()) as pool:
         pending: deque[Future] = deque()
 
-        def next_result() -> tuple[pl.DataFrame, pl.DataFrame]:
+        def next_result() -> RowPair:
             nonlocal next_line, rows
             accepted, quarantined, lines = pending.popleft().result()
             first, next_line, rows = next_line, next_line + lines, rows + accepted.height + quarantined.height
@@ -242,15 +235,11 @@ def read_block(
     block: bytes, columns: tuple[Column, ...], schema: TableSchema
 ) -> tuple[pl.DataFrame, pl.DataFrame, int]:
     """Return the accepted and the quarantined rows of a block, with line numbers from 0, and its number of lines."""
+    empty_quarantine = pl.DataFrame(schema=QUARANTINED_SCHEMA)
     if block.isspace():
-        return (
-            pl.DataFrame(schema=schema.stored),
-            pl.DataFrame(schema=QUARANTINED_SCHEMA),
-            block.count(b"\n"),
-        )
-    accepted = read_valid_block(block, columns, schema)
-    if accepted is not None:
-        return accepted, pl.DataFrame(schema=QUARANTINED_SCHEMA), accepted.height
+        return pl.DataFrame(schema=schema.stored), empty_quarantine, block.count(b"\n")
+    if (valid := read_valid_block(block, columns, schema)) is not None:
+        return valid, empty_quarantine, valid.height
     numbers, text, delimiter, invalid_lines, lines = _split_valid_lines(block, columns, schema)
     frame = _parse_text(text, columns, delimiter).with_columns(line=numbers)
     accepted, failed = check_rows(frame, columns, schema)
@@ -286,9 +275,9 @@ def read_valid_block(block: bytes, columns: tuple[Column, ...], schema: TableSch
     )
     if is_in_doubt:
         return None
-    rows = scan_csv(block, has_header=False, schema=types, separator=schema.delimiter, quote_char=None)
+    texts = scan_csv(block, has_header=False, schema=types, separator=schema.delimiter, quote_char=None)
     try:
-        rows = rows.select(views).select(checked_columns).collect(engine="streaming")
+        rows = texts.select(views).select(checked_columns).collect(engine="streaming")
     except (pl.exceptions.ComputeError, pl.exceptions.InvalidOperationError):  # not a number, or far too large
         return None
     if rows[BREAKS_RULE].any():
@@ -299,19 +288,15 @@ def read_valid_block(block: bytes, columns: tuple[Column, ...], schema: TableSch
 @lru_cache(maxsize=8)
 def _plan_fast_read(
     columns: tuple[Column, ...], schema: TableSchema, with_numbers: bool
-) -> tuple[dict[str, type[pl.DataType]], list[pl.Expr], list[pl.Expr]]:
+) -> tuple[dict[str, DataTypeClass], list[pl.Expr], list[pl.Expr]]:
     """Return the type of each column, the views (see _views), and the stored columns with BREAKS_RULE."""
     read_columns = [column for column in columns if column.is_read]
     # A block without long lines has no text that is too long.
     rules = [rule for rule in _row_rules(columns, schema) if rule[0] != TOO_LONG]
     numbers = [column for column in read_columns if with_numbers and column.is_plain_number]
-    types = dict.fromkeys((column.text_name for column in columns), pl.String)
+    types: dict[str, DataTypeClass] = dict.fromkeys((column.text_name for column in columns), pl.String)
     types |= dict.fromkeys((column.text_name for column in numbers), pl.Float64)
-    return (
-        types,
-        _views(read_columns, numbers),
-        [*_stored_columns(columns, schema), _is_broken(rules)],
-    )
+    return types, _views(read_columns, numbers), [*_stored_columns(columns, schema), _is_broken(rules)]
 
 
 def raw_lines(path: Path, _: TableSchema, numbers: set[int]) -> dict[int, str]:
@@ -331,9 +316,7 @@ def raw_lines(path: Path, _: TableSchema, numbers: set[int]) -> dict[int, str]:
     return text_by_line
 
 
-def apply_rules(
-    rows: Iterator[tuple[pl.DataFrame, pl.DataFrame]], path: Path, schema: TableSchema, rules: Sequence[Rule]
-) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
+def apply_rules(rows: Iterator[RowPair], path: Path, schema: TableSchema, rules: Sequence[Rule]) -> Iterator[RowPair]:
     """Apply rules that no schema can express to the pairs of read_table.
 
     Rows that break one come in the last pair, because their text takes a second pass over the file.

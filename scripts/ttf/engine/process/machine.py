@@ -17,10 +17,7 @@ _EXPLANATIONS = {
     errno.EPERM: ("permission denied", "Change the permissions of the file or folder, or run elsewhere"),
     errno.EIO: ("the disk or its network fails", "Check the disk, or run on another"),
     errno.ENAMETOOLONG: ("the path is too long for this disk", "Run in a folder with a shorter path, or shorten names"),
-    errno.EMFILE: (
-        "too many files are open at once",
-        "Allow more: ulimit -n 4096",
-    ),
+    errno.EMFILE: ("too many files are open at once", "Allow more: ulimit -n 4096"),
     errno.ENFILE: ("the machine has too many files open", "End other programs"),
     errno.EFBIG: ("a file would exceed the allowed size", "Allow larger files (ulimit -f unlimited)"),
     errno.ENOMEM: (

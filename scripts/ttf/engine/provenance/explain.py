@@ -56,7 +56,8 @@ def _resolve_product(manifest: Manifest, file: str) -> str:
 class _Tree:
     def __init__(self, manifest: Manifest, width: int):
         self.lines: list[str] = []
-        self._manifest, self._width, self._shown_jobs = manifest, width, set()
+        self._shown_jobs: set[str] = set()
+        self._manifest, self._width = manifest, width
 
     def number(self, file: str, key: str, verbose: bool) -> None:
         numbers = json.loads(Path(file).read_text(encoding="utf-8")) if file.endswith("metrics.json") else {}
@@ -127,10 +128,8 @@ class _Tree:
                 self._write(depth, f"from {description}")
             if maker is not None:
                 self._job(maker, depth + 1)
-        texts = [file for file in inputs if file in self._manifest["code"]]
-        if texts:
-            hidden = "" if len(texts) <= _MAX_TEXTS else f" and {len(texts) - _MAX_TEXTS} more"
-            self._write(depth, f"from {', '.join(texts[:_MAX_TEXTS])}{hidden} of the workflow")
+        if texts := [file for file in inputs if file in self._manifest["code"]]:
+            self._write(depth, f"from {_join_names(texts, _MAX_TEXTS)} of the workflow")
 
     def _describe_file(self, file: str) -> str:
         recorded = self._manifest.files.get(file)
@@ -162,9 +161,9 @@ def _relevant_inputs(file: str, inputs: list[str]) -> list[str]:
     return [name for name in inputs if name == chart or not name.endswith(".vl.json")] if chart in inputs else inputs
 
 
-def _join_names(names: list[str]) -> str:
-    hidden = f" and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else ""
-    return f"{', '.join(names[:_MAX_NAMES])}{hidden}" if names else "none"
+def _join_names(names: list[str], max_names: int = _MAX_NAMES) -> str:
+    hidden = f" and {len(names) - max_names} more" if len(names) > max_names else ""
+    return f"{', '.join(names[:max_names])}{hidden}" if names else "none"
 
 
 def _shorten_value(value: Any) -> str:

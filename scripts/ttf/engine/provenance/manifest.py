@@ -19,6 +19,7 @@ from ttf.engine.provenance.digests import (
     list_workflow_files,
     manifest_name,
 )
+from ttf.engine.storage.plain_files import make_relative
 
 # Paths whose git status matters; nothing else affects results, and a profile only affects where jobs run.
 _CODE_PATHS = ["Snakefile", "workflow", "scripts", "config", "report", "samples"]
@@ -37,7 +38,7 @@ def make_manifest(
     """
     makers = {file: (job, output) for job in jobs for output in job["outputs"] for file in list_members(output)}
     input_files = {file for job in jobs for path in [*job["inputs"], *_code_files(job)] for file in list_members(path)}
-    input_files |= {_relative_path(CHECKOUT / name) for name in list_workflow_files()}
+    input_files |= {make_relative(CHECKOUT / name) for name in list_workflow_files()}
     digests = memory.digests(sorted(input_files | makers.keys()))
     edited = {
         file for file, (_, output) in makers.items() if is_touched(file, output) and memory.last(file) != digests[file]
@@ -98,11 +99,7 @@ def job_name(job: dict[str, Any]) -> str:
 
 def _code_files(job: dict[str, Any]) -> list[str]:
     names = [name for name in (job["script"], *job["code"]) if name]
-    return [_relative_path(CHECKOUT / name) if (CHECKOUT / name).exists() else name for name in names]
-
-
-def _relative_path(path: Path) -> str:
-    return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else str(path)
+    return [make_relative(CHECKOUT / name) if (CHECKOUT / name).exists() else name for name in names]
 
 
 def _is_result(file: str) -> bool:
@@ -137,9 +134,9 @@ def revision(folder: Path) -> dict[str, Any]:
 
 def versions(project: Path) -> dict[str, str | None]:
     """Return the installed version of each direct dependency in pyproject.toml, None if not installed."""
-    version_by_package = {}
+    version_by_package: dict[str, str | None] = {}
     for line in _project(project)["dependencies"]:
-        name = re.match(r"[A-Za-z0-9._-]+", line)[0]
+        name = re.split(r"[^A-Za-z0-9._-]", line, maxsplit=1)[0]
         try:
             version_by_package[name] = metadata.version(name)
         except metadata.PackageNotFoundError:

@@ -37,7 +37,8 @@ class SyntaxCache:
     """Cache of the syntax of texts by their SHA-256, written to a file when the process ends."""
 
     def __init__(self, file: Path) -> None:
-        self._file, self._session_entries = file, {}
+        self._file = file
+        self._session_entries: dict[str, Syntax] = {}
         try:
             self._entries = {
                 raw: Syntax(digest, imports) for raw, (digest, imports) in json.loads(file.read_bytes()).items()

@@ -7,6 +7,9 @@ import os
 import re
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
+
+from ttf.engine.storage.plain_files import make_relative
 
 LINKS = Path(".snakemake", "links")
 _LINK_PREFIX = f"{LINKS}/"
@@ -36,12 +39,12 @@ def resolve_link(path: str) -> str:
     if not path.startswith(_LINK_PREFIX):
         return path
     link, _, rest = path.removeprefix(_LINK_PREFIX).partition("/")
-    target, working_folder = (LINKS / link).readlink() / rest, Path.cwd()
-    return str(target.relative_to(working_folder) if target.is_relative_to(working_folder) else target)
+    return make_relative((LINKS / link).readlink() / rest)
 
 
-def resolve_links(inputs: list) -> list:
-    """Return the inputs of a rule, Snakemake's named list, with links resolved."""
+def resolve_links(inputs: Any) -> Any:
+    """Return the inputs of a rule with links resolved: Snakemake's named list, which has no type stubs."""
+    named_list = type(inputs)
     if not (isinstance(inputs, list) and any(path.startswith(_LINK_PREFIX) for path in inputs)):
         return inputs
-    return type(inputs)(toclone=inputs, custom_map=resolve_link)
+    return named_list(toclone=inputs, custom_map=resolve_link)

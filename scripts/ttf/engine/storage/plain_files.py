@@ -11,12 +11,12 @@ class NotPlainFileError(OSError):
     """The path is not a regular file; `strerror` says what it is."""
 
 
-def open_file(path: Path, flags: int = os.O_RDONLY) -> int:
+def open_file(path: str | Path, flags: int = os.O_RDONLY) -> int:
     """Open the file at `path` and return its descriptor; a file that `flags` create has mode 644.
 
     Raises NotPlain, without waiting for the other end of a pipe, and any OSError of the system.
     """
-    if kind := describe_non_file(path):
+    if kind := describe_non_file(Path(path)):
         raise NotPlainFileError(0, kind)
     descriptor = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o644)
     # Check again: it may have been replaced since.
@@ -37,6 +37,12 @@ def describe_non_file(path: Path) -> str:
 def file_kind(mode: int) -> str:
     """Describe a mode in words ("a pipe"); an empty text for a regular file."""
     return "" if stat.S_ISREG(mode) else _KINDS.get(stat.S_IFMT(mode), "a device")
+
+
+def make_relative(path: str | Path, folder: Path | None = None) -> str:
+    """Return a path relative to a folder, by default the working folder, if it lies below it; else unchanged."""
+    folder = folder or Path.cwd()
+    return str(Path(path).relative_to(folder) if Path(path).is_relative_to(folder) else path)
 
 
 def is_ignored(name: str) -> bool:

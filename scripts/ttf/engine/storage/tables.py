@@ -27,8 +27,7 @@ def write_csv(frame: pl.DataFrame, path: str | Path) -> None:
     Raises ValueError for NaN or an infinity: a missing number is blank, and another column says why.
     """
     floats = [name for name, dtype in frame.schema.items() if dtype.is_float()]
-    bad_columns = [name for name in floats if not frame[name].drop_nulls().is_finite().all()]
-    if bad_columns:
+    if bad_columns := [name for name in floats if not frame[name].drop_nulls().is_finite().all()]:
         raise ValueError(f"{path}: column {', '.join(bad_columns)} holds NaN or an infinity")
     frame.write_csv(path)
 
@@ -179,18 +178,15 @@ def read_blocks_with_attempts(
     jobs, attempts: tables on the disk, as for `blocks`; attempts are None if the trace has none. `job` of an attempt is
     the row of its job, ascending; in a block it is the row within the block.
     """
-    job_rows = None if attempts is None else attempts.select("job").collect()["job"]
-    n_jobs, first_attempt = jobs.select(pl.len()).collect().item(), 0
-    for offset in range(0, max(n_jobs, 1), rows):
-        job_block = read_rows(jobs, offset, rows)
-        if job_rows is None:
-            yield job_block, None
-            continue
+    offsets = range(0, max(jobs.select(pl.len()).collect().item(), 1), rows)
+    if attempts is None:
+        yield from ((read_rows(jobs, offset, rows), None) for offset in offsets)
+        return
+    job_rows, first_attempt = attempts.select("job").collect()["job"], 0
+    for offset in offsets:
         end_attempt = job_rows.search_sorted(offset + rows)
-        yield (
-            job_block,
-            read_rows(attempts, first_attempt, end_attempt - first_attempt).with_columns(pl.col("job") - offset),
-        )
+        block = read_rows(attempts, first_attempt, end_attempt - first_attempt).with_columns(pl.col("job") - offset)
+        yield read_rows(jobs, offset, rows), block
         first_attempt = end_attempt
 
 

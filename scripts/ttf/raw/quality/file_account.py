@@ -25,9 +25,9 @@ def raw_files(
     file_counts = Counter((entry["part"], entry["table"]) for entry in entries if "table" in entry)
     rows = []
     for entry in entries:
-        key = (entry.get("part"), entry.get("table"))
+        key = (entry.get("part", ""), entry.get("table", ""))
         rows_read = row_counts.get(key) if file_counts[key] == 1 else None
         reason = entry.get("reason") or (_TOGETHER if rows_read is None else None)
         name = os.fsencode(entry["file"]).decode("utf-8", "backslashreplace")
-        rows.append({"file": name, "table": key[1], "rows_read": rows_read, "reason": reason})
+        rows.append({"file": name, "table": entry.get("table"), "rows_read": rows_read, "reason": reason})
     return RAW_FILES.typed(pl.DataFrame(rows, schema=RAW_FILES.schema))

@@ -122,8 +122,7 @@ def _summarise_unique(texts: pl.LazyFrame, rows: int) -> _TextCounts:
 
 def _summarise(texts: pl.LazyFrame) -> _TextCounts:
     counts = texts.group_by("value").agg(rows=pl.len().cast(pl.Int64)).collect(engine="streaming")
-    longest = counts["value"].str.len_chars().max()
-    return _TextCounts(int(counts["rows"].sum()), counts.height, longest, _most_common(counts))
+    return _TextCounts(int(counts["rows"].sum()), counts.height, _max_length(counts.lazy()), _most_common(counts))
 
 
 def _summarise_by_hash(texts: pl.LazyFrame) -> _TextCounts:
@@ -131,18 +130,14 @@ def _summarise_by_hash(texts: pl.LazyFrame) -> _TextCounts:
     hashed = pl.col("value").hash().alias("hash")
     counts = texts.group_by(hashed).agg(rows=pl.len().cast(pl.Int64)).collect(engine="streaming")
     common = _most_common(counts)
-    min_rows = common["rows"].min()
+    min_rows: int = common.select(pl.col("rows").min()).item()
     above, tied = common.filter(pl.col("rows") > min_rows), common.filter(pl.col("rows") == min_rows)
     # Any number of texts may tie for the last place: keep the first of them in the order of their text.
     candidates = texts if tied.height == counts.height else texts.filter(hashed.is_in(tied["hash"].implode()))
-    named_texts = pl.concat(
-        [
-            texts.filter(hashed.is_in(above["hash"].implode())),
-            candidates.select(pl.col("value").bottom_k(MAX_VALUES * min_rows)),
-        ]
-    )
-    named_texts = named_texts.unique().with_columns(hashed).collect(engine="streaming").join(common, on="hash")
-    return _TextCounts(int(counts["rows"].sum()), counts.height, _max_length(texts), named_texts)
+    above_texts = texts.filter(hashed.is_in(above["hash"].implode()))
+    named_texts = pl.concat([above_texts, candidates.select(pl.col("value").bottom_k(MAX_VALUES * min_rows))]).unique()
+    common_texts = named_texts.with_columns(hashed).collect(engine="streaming").join(common, on="hash")
+    return _TextCounts(int(counts["rows"].sum()), counts.height, _max_length(texts), common_texts)
 
 
 def _most_common(counts: pl.DataFrame) -> pl.DataFrame:

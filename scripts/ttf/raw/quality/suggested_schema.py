@@ -4,6 +4,7 @@ The rest of the text stays unchanged, so that any diff shows the changes.
 """
 
 import copy
+import json
 from collections.abc import Sequence
 
 import yaml
@@ -52,9 +53,8 @@ def _comment_line(text: str) -> str:
 
 
 def _header(trace: str, changes: Sequence[Suggestion], from_entry: bool) -> str:
-    change_count = plural(len(changes), "change")
     lines = [
-        f"{change_count} suggested by the quarantined rows of the trace {trace}; none is in force.",
+        f"{plural(len(changes), 'change')} suggested by the quarantined rows of the trace {trace}; none is in force.",
         f"Look at each place marked `{MARK}`, and at its rows in quarantine.parquet.",
     ]
     if from_entry:
@@ -73,8 +73,7 @@ def _header(trace: str, changes: Sequence[Suggestion], from_entry: bool) -> str:
 
 
 def _apply_changes(document: dict, changes: Sequence[Suggestion]) -> dict:
-    # YAML aliases share one object between two places; the copy limits a change to one of them.
-    document = _deep_copy(document)
+    document = _copy_without_aliases(document)
     document["version"] += 1
     for change in changes:
         table = document["tables"][change.table]
@@ -88,10 +87,9 @@ def _find_column(table: dict, name: str | None) -> dict:
     return next(column for column in table["columns"] if name in (column["name"], *column.get("also", ())))
 
 
-def _deep_copy(value):
-    if isinstance(value, dict):
-        return {key: _deep_copy(item) for key, item in value.items()}
-    return [_deep_copy(item) for item in value] if isinstance(value, list) else value
+def _copy_without_aliases(document: dict) -> dict:
+    """Return a copy in which no object stands in two places, as a YAML alias makes it; a change concerns one place."""
+    return json.loads(json.dumps(document))
 
 
 def _edit_text(text: str, changes: Sequence[Suggestion], expected: dict) -> str:
@@ -149,4 +147,5 @@ def _rewrite_text(head: str, changes: Sequence[Suggestion], expected: dict) -> s
 
 def schema_text(document: dict) -> str:
     """Return a schema document as YAML, without anchors for a list that is used twice."""
-    return yaml.safe_dump(_deep_copy(document), default_flow_style=None, width=110, sort_keys=False, allow_unicode=True)
+    content = _copy_without_aliases(document)
+    return yaml.safe_dump(content, default_flow_style=None, width=110, sort_keys=False, allow_unicode=True)

@@ -7,13 +7,15 @@ correct and adopt it.
 import csv
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
 from ttf.engine.errors import StudyError
+from ttf.engine.words import join_list
 from ttf.raw.headers import match_columns, parse_header
 from ttf.raw.raw_files import read_line_blocks
 from ttf.raw.raw_tables import (
@@ -25,6 +27,7 @@ from ttf.raw.raw_tables import (
     escape_text,
     file_labels,
     first_line_numbers,
+    freeze_lists,
 )
 
 # A word is suggested if at least this share of the rows quarantined for the column have it. So there are at most 20
@@ -94,12 +97,11 @@ def suggest_changes(
     for (table, column, code), rows in quarantine.group_by(["table", "column", "reason"], maintain_order=True):
         schema = schemas[table]
         current_column = updated_columns.get((table, column)) or _find_column(schema, column)
-        words, column_keys, table_keys = None, {}, {}
+        words, column_keys, table_keys = None, dict[str, Any](), dict[str, Any]()
         if current_column and code in _COLUMN_RULES:
             values = _count_values(rows, schema, current_column, files.get(table, ()))
             words, column_keys = _COLUMN_RULES[code](current_column, values, rows.height, schema)
-            keys = {key: tuple(value) if isinstance(value, list) else value for key, value in column_keys.items()}
-            updated_columns[table, column] = replace(current_column, **keys)
+            updated_columns[table, column] = replace(current_column, **freeze_lists(column_keys))
         elif not current_column and code in _TABLE_RULES:
             words, table_keys = _TABLE_RULES[code](rows, schema)
         words = words or NO_CHANGE.get(code, DEFAULT_ADVICE).format(column=column)
@@ -130,8 +132,8 @@ def _count_values(rows: pl.DataFrame, schema: TableSchema, column: Column, files
         if index is None:
             continue
         if schema.quoted:
-            values = [_field_at(text, index, schema.delimiter) for text in part["text"]]
-            parts.append(pl.Series("value", values, dtype=pl.String))
+            fields = [_field_at(text, index, schema.delimiter) for text in part["text"]]
+            parts.append(pl.Series("value", fields, dtype=pl.String))
             continue
         # A text of the maximum length is cut: the text after its last delimiter may be half a value.
         is_cut = pl.col("text").str.len_chars() >= MAX_TEXT_SHOWN
@@ -177,14 +179,8 @@ def _common_words(values: pl.DataFrame, rows: int) -> list[str]:
     return [word for word in common if 0 < len(word) <= MAX_WORD_LENGTH and word.isprintable()]
 
 
-def _finite_numbers(values: pl.DataFrame) -> pl.Series:
-    numbers = values["value"].cast(pl.Float64, strict=False).drop_nulls()
-    return numbers.filter(numbers.is_finite())
-
-
-def _join_words(words: Sequence[str]) -> str:
-    escaped = [escape_text(word) for word in words]
-    return escaped[0] if len(escaped) == 1 else f"{', '.join(escaped[:-1])} and {escaped[-1]}"
+def _join_words(words: Iterable[str]) -> str:
+    return join_list([escape_text(word) for word in words])
 
 
 def _label_words(words: Sequence[str]) -> str:
@@ -204,27 +200,26 @@ def _allow_words(column: Column, values: pl.DataFrame, rows: int, _: TableSchema
 def _show_time(column: Column, values: pl.DataFrame, _rows: int, _: TableSchema) -> tuple[str | None, dict]:
     if values.is_empty():
         return None, {}
-    return (
-        f"none: {escape_text(values['value'][0])} of {column.name} is no plausible time; correct it at its source",
-        {},
-    )
+    value = escape_text(values["value"][0])
+    return f"none: {value} of {column.name} is no plausible time; correct it at its source", {}
 
 
 def _widen_limits(column: Column, values: pl.DataFrame, _rows: int, _: TableSchema) -> tuple[str | None, dict]:
     smallest, largest = column.limits
-    numbers = _finite_numbers(values)
-    below_minimum = numbers.filter(numbers < smallest) if smallest is not None else numbers.head(0)
-    above_maximum = numbers.filter(numbers > largest) if largest is not None else numbers.head(0)
-    words, keys, refusals = [], {}, []
-    if below_minimum.len() and (below_minimum == -1).all() and not column.required:
-        minus_ones = values.filter(values["value"].cast(pl.Float64, strict=False) == -1)["value"]
+    numbers = values["value"].cast(pl.Float64, strict=False)
+    finite_numbers = numbers.filter(numbers.is_finite())
+    below_minimum = [number for number in finite_numbers if smallest is not None and number < smallest]
+    above_maximum = [number for number in finite_numbers if largest is not None and number > largest]
+    words, keys, refusals = [], dict[str, Any](), []
+    if below_minimum and set(below_minimum) == {-1} and not column.required:
+        minus_ones = values.filter(numbers == -1)["value"]
         keys["blank"] = [*column.blank, *minus_ones]
         words.append(f"read {_join_words(minus_ones)} of {column.name} as blank")
-    elif below_minimum.len():
-        keys["minimum"] = math.floor(below_minimum.min())
+    elif below_minimum:
+        keys["minimum"] = math.floor(min(below_minimum))
         words.append(f"lower the minimum of {column.name} from {smallest:,} to {keys['minimum']:,}")
-    if above_maximum.len():
-        new_maximum = math.ceil(above_maximum.max())
+    if above_maximum:
+        new_maximum = math.ceil(max(above_maximum))
         if column.keep and new_maximum > (MAX_SECOND if column.is_whole and column.type != "count" else MAX_NUMBER):
             # The value is implausible in any trace, so advise to check the unit.
             refusals.append(
