@@ -1,6 +1,7 @@
 """Losses of a whole trace, computed from its runs as one part."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import polars as pl
 from made_runs import add_job_rows
@@ -8,6 +9,9 @@ from ttf.analyses.lost.measure_losses import lost_work, owners, repeats, what_if
 from ttf.engine.storage.partitions import Partitions
 from ttf.records.jobs import Frame
 from ttf.records.runs import add_end_columns, build_runs
+
+# One partition, in memory.
+WHOLE = Partitions(Path())
 
 
 def make_runs(jobs: pl.DataFrame, attempts: pl.DataFrame | None, durations: Frame) -> pl.LazyFrame:
@@ -27,7 +31,7 @@ def owner_counts(jobs: Frame, run_rows: Frame) -> dict[str, pl.DataFrame]:
     return owners.owner_counts([owners.owner_sums(jobs, run_rows)])
 
 
-def repeats_table(jobs: pl.LazyFrame, run_rows: Frame, partitions: Partitions = repeats.WHOLE) -> pl.DataFrame:
+def repeats_table(jobs: pl.LazyFrame, run_rows: Frame, partitions: Partitions = WHOLE) -> pl.DataFrame:
     return repeats.repeats(jobs, repeats.times_of_runs(run_rows), partitions)
 
 

@@ -56,7 +56,7 @@ def derive_at_once(source):
     """Derive the same tables from all dumps in one piece."""
     raw, row_key = source.raw["record"], ["file", "line"]
     prepared = derive._prepare_records(raw.collect(), derive._summarise_dumps(raw))
-    jobs, attempts = derive._summarise_jobs(prepared, "UTC"), derive._summarise_attempts(prepared, "UTC")
+    jobs, attempts = derive._summarise_jobs(prepared.lazy(), "UTC"), derive._summarise_attempts(prepared, "UTC")
     attempts = attempts.join(jobs.select(row_key).with_row_index("job"), on=row_key, how="left", maintain_order="left")
     last_seen_s = prepared.select(pl.max_horizontal("submit_s", "start_s", "end_s").max()).item()
     return collect_tables(source, derive.Records(jobs.lazy(), attempts.lazy(), last_seen_s))

@@ -41,7 +41,7 @@ def load_declaration(analysis: str) -> "Analysis":
     return import_module(module_name(analysis)).ANALYSIS
 
 
-def load_contracts(analyses: Iterable[str]) -> Mapping[str, "Table"]:
+def load_contracts(analyses: Iterable[str]) -> dict[str, "Table"]:
     """Return the contract of each table of these analyses, by name."""
     return {table.name: table for analysis in map(load_declaration, analyses) for table in analysis.tables}
 

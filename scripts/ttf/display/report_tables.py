@@ -24,7 +24,7 @@ _TAG = re.compile(r"<(table|thead|tbody|tr|th|td)\b([^>]*)>([^<]*)")
 _COLSPAN = re.compile(r'colspan="(\d+)"')
 # A line per row.
 _BREAK_IN_ROW = re.compile(r"\s*\n\s*(?=<t[hd]\b|</tr>)")
-Formatter = Callable[[object], str]
+Formatter = Callable[..., str]
 
 
 class Interval(NamedTuple):

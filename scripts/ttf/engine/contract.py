@@ -120,7 +120,7 @@ def reason(description: str = "Why cells of the row are blank.") -> Column:
     return words("Reason", description, blank="no cell needs a reason")
 
 
-def make_schema(columns: Mapping[str, Column]) -> dict[str, pl.DataType]:
+def make_schema(columns: Mapping[str, Column]) -> dict[str, type[pl.DataType]]:
     """Return column -> its Polars type."""
     import polars as pl
 
@@ -158,7 +158,7 @@ class Table:
         return self.counted or next((unit for unit in units if unit in THINGS), "")
 
     @property
-    def schema(self) -> dict[str, pl.DataType]:
+    def schema(self) -> dict[str, type[pl.DataType]]:
         """Return column -> its Polars type."""
         return make_schema(self.columns)
 

@@ -48,7 +48,6 @@ def jobs(source: Source) -> pl.DataFrame:
         .with_columns(start=pl.when(pl.col("outcome") != "waiting").then("start"))
     )
     day_columns, rows = _add_day_columns(rows, source)
-    rows = rows.collect()
     # A job cancelled in the queue may have an end, or a run time of 0.
     started = pl.col("start").is_not_null()
     end_s = pl.when(started).then("end")
@@ -56,7 +55,7 @@ def jobs(source: Source) -> pl.DataFrame:
     outcome = pl.col("outcome")
     stated_columns = {"duration_s": pl.col("extra stated"), "duration_differs": runtime_s != pl.col("extra stated")}
     return conform(
-        rows.select(
+        rows.collect().select(
             *("job_id", "user", "account", "gpu_type", "trace_end_s", "file"),
             task="task" if source.meaning.get("unique_ids", True) else _number_task(),
             submit_s="submit",
@@ -103,8 +102,7 @@ def _mapped_column(part: str | Mapping) -> pl.Expr:
 
 def _extras(mapping: Mapping) -> dict[str, pl.Expr]:
     """Return the further columns to copy, under names that no common column has."""
-    flags = mapping.get("flags", {}).items()
-    flags = {name: pl.col(*flag).eq(*flag.values()).fill_null(False) for name, flag in flags}
+    flags = {name: pl.col(*flag).eq(*flag.values()).fill_null(False) for name, flag in mapping.get("flags", {}).items()}
     stated = {"stated": pl.col(mapping["stated_runtime"])} if "stated_runtime" in mapping else {}
     extras = {name: pl.col(name) for name in mapping.get("extras", [])} | stated | flags
     return {f"extra {name}": value for name, value in extras.items()}

@@ -10,10 +10,10 @@ import polars as pl
 from ttf.engine.storage.on_disk import scan_parquet
 from ttf.engine.storage.partitions import choose_partitions, compute_results, read_results
 from ttf.engine.storage.tables import stream_parquet, write_product
-from ttf.formats.protocol import Format, Source
+from ttf.formats.protocol import Derive, Format, Source
 from ttf.records.clusters import add_clusters, block_columns
 from ttf.records.infra import add_infra_failure
-from ttf.records.jobs import add_part_names, read_nodes, size_units
+from ttf.records.jobs import Rows, add_part_names, read_nodes, size_units
 from ttf.records.record_contracts import ATTEMPTS, JOBS, NODES, PLACEMENTS, RUNTIME_AGREEMENT, SIZE_UNIT
 
 QUANTILES = {"difference_p01_s": 0.01, "difference_p05_s": 0.05, "difference_median_s": 0.5}
@@ -35,7 +35,7 @@ def write_jobs(
     parts: as in `with_parts`. node_table: the raw table with a row per node, or None. block_days: see `block_columns`.
     spill_folder: a temporary folder.
     """
-    jobs = add_part_names(format_.jobs(source).lazy().with_columns(trace=pl.lit(trace)), parts)
+    jobs = add_part_names(_derive(format_.jobs, source).lazy().with_columns(trace=pl.lit(trace)), parts)
     # Write the jobs to the disk before several passes over them, rather than derive them in each.
     if not format_.jobs_on_disk:
         stream_parquet(jobs, spill_folder / "jobs.parquet")
@@ -50,6 +50,12 @@ def write_jobs(
     return f"{n_jobs:,} jobs, {n_timed:,} with a run time"
 
 
+def _derive(function: Derive | None, source: Source) -> Rows:
+    if function is None:
+        raise NotImplementedError("the format has no such table")
+    return function(source)
+
+
 def drop_zero_queue_times(jobs: pl.LazyFrame) -> pl.LazyFrame:
     """Blank all queueing delays if every one is 0: then the trace recorded one moment as both times."""
     max_queue_s = jobs.select(pl.col("queue_s").max()).collect(engine="streaming").item()
@@ -61,7 +67,7 @@ def write_attempts(
 ) -> str:
     """Write the attempts and return a summary. rules, events: see `ttf.records.infra.infra_durations`."""
     # Streamable: a row's infra failure depends on that row and the events alone.
-    attempts = format_.attempts(source).lazy()
+    attempts = _derive(format_.attempts, source).lazy()
     attempts = attempts.map_batches(lambda runs: add_infra_failure(runs, rules, events), streamable=True)
     attempts = attempts.select(pl.lit(trace).alias("trace"), pl.all())
     write_product(attempts, ATTEMPTS, path)
@@ -70,7 +76,7 @@ def write_attempts(
 
 def write_placements(format_: Format, source: Source, trace: str, path: str | Path) -> str:
     """Write the placements and return a summary."""
-    write_product(format_.placements(source).with_columns(trace=pl.lit(trace)), PLACEMENTS, path)
+    write_product(_derive(format_.placements, source).with_columns(trace=pl.lit(trace)), PLACEMENTS, path)
     return f"{count_rows(path):,} placements"
 
 
@@ -102,12 +108,7 @@ def compare_runtimes(jobs: pl.LazyFrame) -> pl.DataFrame:
     """
     has_both = {"runtime_from", "task_start_s", "task_end_s"} <= set(jobs.collect_schema().names())
     comparable = (
-        jobs.filter(
-            (pl.col("outcome") == "success")
-            & (pl.col("runtime_from") == "instance")
-            & pl.col("task_start_s").is_not_null()
-            & pl.col("task_end_s").is_not_null()
-        )
+        jobs.filter(outcome="success", runtime_from="instance").drop_nulls(["task_start_s", "task_end_s"])
         if has_both
         else pl.LazyFrame(schema=dict.fromkeys(("start_s", "end_s", "task_start_s", "task_end_s"), pl.Int64))
     )
@@ -119,25 +120,25 @@ def compare_runtimes(jobs: pl.LazyFrame) -> pl.DataFrame:
         comparable.group_by(difference=difference).len("jobs").sort("difference") for difference in times.values()
     ]
     frequencies_by_time = zip(times, pl.collect_all(frequencies, engine="streaming"), strict=True)
-    rows = [{"time": time} | _agreement(differences) for time, differences in frequencies_by_time]
+    rows = [{"time": time, **_agreement(differences)} for time, differences in frequencies_by_time]
     return RUNTIME_AGREEMENT.frame(rows)
 
 
 def _agreement(differences: pl.DataFrame) -> dict[str, int | float | str | None]:
     """Return the columns of one time from its differences, ascending, with the number of jobs of each."""
-    n = differences["jobs"].sum()
+    n = int(differences["jobs"].sum())
     if not n:
         return {"n": 0, "equal": 0, "reason": "no successful job has its times from two sources"}
-    equal = differences.filter(pl.col("difference") == 0)["jobs"].sum()
+    equal = int(differences.filter(pl.col("difference") == 0)["jobs"].sum())
     cumulative = differences["jobs"].cum_sum()
-    return (
-        {"n": n, "equal": equal, "equal_share": equal / n}
-        # The nearest rank.
-        | {
-            name: float(
-                differences["difference"][cumulative.search_sorted(math.floor((n - 1) * q + 0.5), side="right")]
-            )
-            for name, q in QUANTILES.items()
-        }
-        | {"difference_mean_s": (differences["difference"] * differences["jobs"]).sum() / n, "reason": None}
-    )
+    nearest_ranks = {name: math.floor((n - 1) * q + 0.5) for name, q in QUANTILES.items()}
+    return {
+        "n": n,
+        "equal": equal,
+        "equal_share": equal / n,
+        **{
+            name: float(differences["difference"][cumulative.search_sorted(rank, side="right")])
+            for name, rank in nearest_ranks.items()
+        },
+        "difference_mean_s": int((differences["difference"] * differences["jobs"]).sum()) / n,
+    }

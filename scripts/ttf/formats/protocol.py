@@ -13,6 +13,7 @@ from ttf.engine.storage.on_disk import scan_parquet
 from ttf.engine.storage.partitions import Make, Results
 from ttf.raw import extra_table_reader
 from ttf.raw.raw_tables import Reader, TableSchema, table_schemas
+from ttf.records.jobs import Rows
 
 
 @dataclass(frozen=True)
@@ -21,20 +22,19 @@ class Source:
 
     raw: the typed raw tables by name. meaning: mapping, words and zone of the raw tables (meaning_of in
     workflow/study/format_declarations.py). records, jobs, attempts, placements, results: products of earlier steps, see
-    Format. spilled: a temporary folder, or None if all may be held in memory.
+    Format; empty before them. spilled: a temporary folder, or None if all may be held in memory.
     """
 
     raw: Mapping[str, pl.LazyFrame]
     meaning: Mapping = field(default_factory=dict)
     records: Any = None
-    jobs: pl.LazyFrame | None = None
-    attempts: pl.LazyFrame | None = None
+    jobs: pl.LazyFrame = field(default_factory=pl.LazyFrame)
+    attempts: pl.LazyFrame = field(default_factory=pl.LazyFrame)
     placements: pl.LazyFrame | None = None
-    results: Results | None = None
+    results: Results = field(default_factory=dict)
     spilled: Path | None = None
 
 
-Rows = pl.DataFrame | pl.LazyFrame
 Derive = Callable[[Source], Rows]
 
 
@@ -95,7 +95,7 @@ def load_schemas_and_readers(
     """
     reading = load_reading(reader)
     readers = extra_table_reader.READERS | dict(reading.readers)
-    if "mapping" in entry:
+    if reading.schema and "mapping" in entry:
         return table_schemas(reading.schema(entry)) | extra_table_reader.SCHEMAS, readers
     schemas = table_schemas(yaml.safe_load(schema))
     if zone := entry.get("times", {}).get("zone"):

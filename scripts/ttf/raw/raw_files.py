@@ -66,7 +66,7 @@ def table_paths(inputs: Mapping[str, Sequence[str]], members: Mapping[str, Seque
     }
 
 
-def read_line_blocks(path: Path, block_bytes: int | None = None) -> Iterator[bytes]:
+def read_line_blocks(path: Path, block_bytes: int | None = None) -> Generator[bytes, None, None]:
     r"""Yield the table's text in blocks of whole lines, all of which end with \n, the last one too; \r\n becomes \n.
 
     Raises StudyError for an empty file, a damaged or truncated archive, a file that changes while it is read, lines

@@ -8,6 +8,8 @@ import polars as pl
 from ttf.engine.size_unit import CORE, GPU, JOB, NODE, UNITS, SizeUnit
 from ttf.records.record_contracts import JOBS, NODES, PLACEMENTS, SIZE_UNIT
 
+Rows = pl.DataFrame | pl.LazyFrame
+# The type of a frame that a function returns as it gets it.
 Frame = TypeVar("Frame", pl.DataFrame, pl.LazyFrame)
 DataType: TypeAlias = pl.DataType | type[pl.DataType]
 
@@ -80,9 +82,9 @@ def add_part_names(jobs: pl.LazyFrame, parts: Sequence[str]) -> pl.LazyFrame:
     return jobs.join(names, on="file", how="left", maintain_order="left").drop("file")
 
 
-def read_nodes(raw: Mapping[str, pl.LazyFrame], table: str) -> pl.DataFrame:
+def read_nodes(raw: Mapping[str, pl.LazyFrame], table: str | None) -> pl.DataFrame:
     """Return one row per node, in file order; empty for a trace without its table of nodes."""
-    if table not in raw:
+    if table is None or table not in raw:
         return pl.DataFrame(schema=NODE_COLUMNS)
     return conform(raw[table].select(NODE_COLUMNS.keys()).collect(), NODE_COLUMNS)
 

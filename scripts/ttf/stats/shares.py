@@ -18,7 +18,7 @@ def wilson_interval(successes: np.ndarray | float, trials: np.ndarray | float) -
     return low, np.where(has_trials & (successes == trials), 1.0, high)
 
 
-def divide(part: int, whole: int) -> float | None:
+def divide(part: float, whole: float) -> float | None:
     """Return a share with one rounding, as Python divides integers of any size; None for an empty whole."""
     return part / whole if whole else None
 

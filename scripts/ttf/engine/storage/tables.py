@@ -144,7 +144,7 @@ def stream_parquet(frame: pl.LazyFrame, path: str | Path) -> None:
     )
 
 
-def write_blocks(blocks: Iterable[pl.DataFrame], schema: Mapping[str, pl.DataType], path: str | Path) -> None:
+def write_blocks(blocks: Iterable[pl.DataFrame], schema: Mapping[str, type[pl.DataType]], path: str | Path) -> None:
     """Write frames of this schema to a Parquet file, without holding more than one at a time."""
     stream_parquet(register_io_source(lambda *_unused: iter(blocks), schema=schema), path)
 

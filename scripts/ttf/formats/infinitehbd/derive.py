@@ -39,7 +39,8 @@ def exposure(source: Source) -> pl.DataFrame:
     It lasts from day 0 to the last event, or for `window_days`.
     """
     events = source.raw["events"].collect()
-    return find_watched_units(events.select(unit_id="node_id", node="node_id"), source.meaning, 0, events["at_s"].max())
+    last_s = events.select(pl.col("at_s").max()).item()
+    return find_watched_units(events.select(unit_id="node_id", node="node_id"), source.meaning, 0, last_s)
 
 
 FORMAT = Format(outage_records=outage_records, exposure=exposure)

@@ -1,6 +1,6 @@
 """Read the raw table of the InfiniteHBD trace: one JSON array of events, each with the object `fault_type`."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 
 import polars as pl
@@ -26,16 +26,13 @@ def read_events(path: Path, schema: TableSchema) -> Iterator[tuple[pl.DataFrame,
     rows, invalid, span_by_line = [], [], {}
     for number, (record, start, end) in enumerate(read_records(path, text, _NumberText), start=1):
         span_by_line[number] = start, end
-        problem = _find_problem(record, schema)
-        if problem:
-            invalid.append((number, *problem))
-        else:
-            fields = record | (record.get(KIND) or {})
+        fields = _read_fields(record, schema)
+        if isinstance(fields, dict):
             rows.append((number, *(fields.get(column.name) for column in schema.columns)))
-    names = dict.fromkeys((column.name for column in schema.columns), pl.String)
-    accepted, failed = check_rows(
-        pl.DataFrame(rows, schema={"line": pl.Int64} | names, orient="row"), schema.columns, schema
-    )
+        else:
+            invalid.append((number, *fields))
+    types = {"line": pl.Int64, **dict.fromkeys((column.name for column in schema.columns), pl.String)}
+    accepted, failed = check_rows(pl.DataFrame(rows, schema=types, orient="row"), schema.columns, schema)
     accepted = mark_started_ends(accepted)
     orphans = accepted.filter(~pl.col("has_started"))
     orphans = orphans.select("line", reason=pl.lit("end_without_start"), column=pl.lit(KIND))
@@ -48,12 +45,12 @@ def read_events(path: Path, schema: TableSchema) -> Iterator[tuple[pl.DataFrame,
     yield accepted.filter("has_started").drop("has_started").sort("line"), quarantined
 
 
-def _find_problem(record: object, schema: TableSchema) -> tuple[str, str | None] | None:
-    """Return (reason, field) if a record is not an object of texts and one number, else None."""
-    if not isinstance(record, Mapping):
+def _read_fields(record: object, schema: TableSchema) -> dict[str, object] | tuple[str, str | None]:
+    """Return the fields of a record, or (reason, field) if it is not an object of texts and one number."""
+    if not isinstance(record, dict):
         return "wrong_column_count", None
     kind = record.get(KIND)
-    if kind is not None and not isinstance(kind, Mapping):
+    if kind is not None and not isinstance(kind, dict):
         return "wrong_type", KIND
     fields = record | (kind or {})
     for column in schema.columns:
@@ -64,7 +61,7 @@ def _find_problem(record: object, schema: TableSchema) -> tuple[str, str | None]
         "".join(value for value in fields.values() if isinstance(value, str)).encode()
     except UnicodeEncodeError:
         return "not_utf8", None
-    return None
+    return fields
 
 
 READING = Reading({"events": Reader(read_events, read_record_texts)})

@@ -55,8 +55,7 @@ def durations(source: Source) -> pl.DataFrame:
     merged = merge_outages(rows).join(service, on=NODE).filter(pl.col("start_s") <= pl.col("until_s"))
     previous_end_s = pl.col("end_s").shift().over(NODE, order_by="start_s")
     begin_s, repair_s = pl.max_horizontal("from_s", previous_end_s), pl.col("end_s") - pl.col("start_s")
-    failed_periods = merged.with_columns(begin_s=begin_s, until_s="start_s", repair_s=repair_s)
-    failed_periods = failed_periods.with_columns(event=pl.lit("failure"))
+    failed_periods = merged.with_columns(begin_s=begin_s, until_s="start_s", repair_s=repair_s, event=pl.lit("failure"))
     last_end = merged.group_by(NODE).agg(pl.col("end_s").max())
     censored_periods = service.join(last_end, on=NODE, how="left")
     censored_periods = censored_periods.with_columns(begin_s=pl.max_horizontal("from_s", "end_s"))
@@ -94,10 +93,8 @@ def outage_records(source: Source) -> pl.DataFrame:
 
 def exposure(source: Source) -> pl.DataFrame:
     """Return the months of service of each node, seen or not."""
-    service = service_periods(source.raw["outages"].collect())
-    return service.filter(pl.col("from_s") < pl.col("until_s")).select(
-        "unit_id", "from_s", "until_s", node="unit_id", group="system"
-    )
+    service = service_periods(source.raw["outages"].collect()).filter(pl.col("from_s") < pl.col("until_s"))
+    return service.select("unit_id", "from_s", "until_s", node="unit_id", group="system")
 
 
 FORMAT = Format(durations=durations, outage_records=outage_records, exposure=exposure)
@@ -132,8 +129,8 @@ def service_periods(rows: pl.DataFrame) -> pl.DataFrame:
     unseen nodes; the module's docstring says how many there are and when they served.
     """
     data_end = rows.select(pl.max_horizontal(pl.col("start_s").max(), pl.col("end_s").max())).item()
-    starts = _month_starts(rows["prod"], {"before tracking": None}, months_later=0)
-    ends = _month_starts(rows["decom"], {"current": None}, months_later=1)
+    starts = _month_starts(rows["prod"], "before tracking", months_later=0)
+    ends = _month_starts(rows["decom"], "current", months_later=1)
     seen_nodes = (
         rows.with_row_index("index")
         .with_columns(
@@ -161,13 +158,7 @@ def service_periods(rows: pl.DataFrame) -> pl.DataFrame:
     for system in seen_nodes.partition_by("system", maintain_order=True):
         seen_rows = system.to_dicts()
         node_rows += seen_rows + _unseen_nodes(seen_rows, max(row["nodes"] or 0 for row in seen_rows))
-    return pl.DataFrame(
-        [
-            {name: row[name] for name in SERVICE_SCHEMA} | {"index": row_index}
-            for row_index, row in enumerate(node_rows)
-        ],
-        schema=SERVICE_SCHEMA,
-    )
+    return pl.DataFrame(node_rows, schema=SERVICE_SCHEMA).with_columns(index=pl.int_range(pl.len()))
 
 
 def _unseen_nodes(seen_rows: list[dict], nodes: int) -> list[dict]:
@@ -182,9 +173,9 @@ def _unseen_nodes(seen_rows: list[dict], nodes: int) -> list[dict]:
     return unseen_rows
 
 
-def _month_starts(texts: pl.Series, fixed: dict[str, None], months_later: int) -> dict[str | None, int | None]:
-    """Map each text to the first second of its month, or of the month `months_later`; `fixed` has other texts."""
-    second_by_text: dict[str | None, int | None] = {None: None} | fixed
+def _month_starts(texts: pl.Series, no_month: str, months_later: int) -> dict[str | None, int | None]:
+    """Map each text to the first second of its month, or of the month `months_later`; None for the text `no_month`."""
+    second_by_text: dict[str | None, int | None] = {None: None, no_month: None}
     for text in texts.unique():
         if text not in second_by_text:
             year, month = parse_month(text)

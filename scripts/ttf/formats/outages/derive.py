@@ -2,7 +2,7 @@
 
 import polars as pl
 from ttf.formats.protocol import Format, Source
-from ttf.formats.table.read import TABLE
+from ttf.formats.table.read import TABLE, get_option
 from ttf.records.jobs import conform
 from ttf.records.outages.exposure import find_watched_units
 from ttf.records.outages.outage_records import RECORD_COLUMNS
@@ -18,11 +18,8 @@ def outage_records(source: Source) -> pl.DataFrame:
     """
     mapping, rows = source.meaning["mapping"], _read_rows(source)
     if "planned" in mapping:
-        words = (
-            mapping["planned"].get("words", PLANNED_WORDS) if isinstance(mapping["planned"], dict) else PLANNED_WORDS
-        )
-        planned_text = pl.col("planned").str.strip_chars().str.to_lowercase()
-        rows = rows.with_columns(planned=planned_text.is_in([word.lower() for word in words]))
+        words = [word.lower() for word in get_option(mapping["planned"], "words", PLANNED_WORDS)]
+        rows = rows.with_columns(planned=pl.col("planned").str.strip_chars().str.to_lowercase().is_in(words))
     if not {"end", "duration"} & mapping.keys():
         rows = rows.with_columns(seen_until_s="start_s")
     return conform(rows, RECORD_COLUMNS).select(RECORD_COLUMNS.keys())

@@ -69,7 +69,6 @@ def read_tasks(raw: Mapping[str, pl.LazyFrame]) -> pl.LazyFrame:
     if "task" in raw:
         return raw["task"]
     statuses = ["Failed", "Running", "Waiting", "Terminated", "Interrupted"]
-    moment = pl.coalesce("start_s", "end_s")
     last_tries = (
         raw["instance"]
         .with_row_index("row")
@@ -77,7 +76,7 @@ def read_tasks(raw: Mapping[str, pl.LazyFrame]) -> pl.LazyFrame:
         .group_by(*TASK_COLUMNS, pl.coalesce("instance", "row"))
         .agg(
             pl.col("file", "line", "row").first(),
-            pl.col("status").sort_by(moment, "row", nulls_last=True).last(),
+            pl.col("status").sort_by(pl.coalesce("start_s", "end_s"), "row", nulls_last=True).last(),
         )
     )
     # An unknown status ranks last and stays unchanged.
@@ -106,10 +105,11 @@ def task_totals(raw: Mapping[str, pl.LazyFrame], partitions: Partitions) -> Iter
     # Join by hashes of the names: moving and joining the texts of jobs and tags took 0.8 of 3.5 seconds.
     split, job, task = partitions.split, key_hashes(["job_name"], "job_hash"), key_hashes(TASK_COLUMNS)
     failed = (pl.col("status") == "Failed").fill_null(False).alias("failed")
+    machine_code = pl.col("machine").cast(pl.Categorical).to_physical()
     parts = [
         split("user", _read_users(raw, partitions), "job_name", pl.exclude("job_name"), **job),
         split("task", read_tasks(raw).with_row_index("row"), "job_name", "row", **job, **task),
-        split("instance", raw["instance"], "job_name", "instance", *TIME_COLUMNS, failed, _machine_code(), **task),
+        split("instance", raw["instance"], "job_name", "instance", *TIME_COLUMNS, failed, machine_code, **task),
     ]
     if "sensor" in raw:
         parts.append(split("sensor", raw["sensor"], "job_name", *MEASURED, **task))
@@ -198,7 +198,6 @@ def _derive_jobs(tasks: pl.LazyFrame, end_s: int | None) -> pl.LazyFrame:
     has_ended = has_task_times | (pl.col("rows_ended") == pl.col("instance_rows"))
     # The failed instance has no end, so the end is that of other instances of the task.
     has_sibling_end = has_instance_times & (pl.col("status") == "Failed") & ~pl.col("failed_end")
-    queue_s = pl.when(has_started).then(pl.col("instance_start_s") - pl.col("task_start_s"))
     times = tasks.with_columns(
         start_s=pl.when(has_instance_times)
         .then("instance_start_s")
@@ -213,7 +212,7 @@ def _derive_jobs(tasks: pl.LazyFrame, end_s: int | None) -> pl.LazyFrame:
         .then(pl.lit("instance"))
         .when(has_task_times)
         .then(pl.lit("task")),
-        queue_s=queue_s,
+        queue_s=pl.when(has_started).then(pl.col("instance_start_s") - pl.col("task_start_s")),
     )
     run_s = pl.col("end_s") - pl.col("start_s")
     return conform(
@@ -263,7 +262,6 @@ def _read_users(raw: Mapping[str, pl.LazyFrame], partitions: Partitions) -> pl.L
 
 def _summarise_instances(instance: pl.LazyFrame) -> pl.LazyFrame:
     """Summarise, per task: instance rows, rows with an end, failed_end, earliest start, latest end, machines."""
-    machines = pl.col("machine").drop_nulls().n_unique().cast(pl.Int64)
     return (
         instance.group_by(*KEY_HASHES)
         .agg(
@@ -272,7 +270,7 @@ def _summarise_instances(instance: pl.LazyFrame) -> pl.LazyFrame:
             failed_end=(pl.col("failed") & pl.col("end_s").is_not_null()).any(),
             instance_start_s=pl.col("start_s").min(),
             instance_end_s=pl.col("end_s").max(),
-            machines=machines,
+            machines=pl.col("machine").drop_nulls().n_unique().cast(pl.Int64),
         )
         .select(pl.exclude("machines"), nodes=pl.when(pl.col("machines") > 0).then("machines"))
     )
@@ -289,8 +287,7 @@ def _repeated_instances(instances: pl.LazyFrame) -> pl.LazyFrame:
 
 def _count_tries(instances: pl.LazyFrame) -> pl.LazyFrame:
     """Count, per task, instance rows after the first (extra_rows) and the largest number of one instance (tries)."""
-    rows = pl.len().cast(pl.Int64)
-    tries = _repeated_instances(instances).group_by(*KEY_HASHES, "instance").agg(rows=rows)
+    tries = _repeated_instances(instances).group_by(*KEY_HASHES, "instance").agg(rows=pl.len().cast(pl.Int64))
     return tries.group_by(*KEY_HASHES).agg(extra_rows=(pl.col("rows") - 1).sum(), tries=pl.col("rows").max())
 
 
@@ -309,10 +306,6 @@ def _number_tries(rows: pl.DataFrame) -> pl.DataFrame:
         attempt=is_new_try.cast(pl.Int64).cum_sum().over(instance) - 1,
         first_line=pl.col("line").min().over(instance),
     )
-
-
-def _machine_code() -> pl.Expr:
-    return pl.col("machine").cast(pl.Categorical).to_physical()
 
 
 def _mean_use(sensor: pl.LazyFrame) -> pl.LazyFrame:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import polars as pl
 from ttf.formats.format_declaration import load_declaration, load_outcomes
 from ttf.formats.philly.gpu_use import GPUS, gpu_use
-from ttf.formats.philly.read import ATTEMPTS
+from ttf.formats.philly.read import ATTEMPTS, unpack_structs
 from ttf.formats.protocol import Format, Source
 from ttf.records.jobs import JOB_COLUMNS, NODE_COLUMNS, conform, conform_placements, is_in_repeated_hour, map_outcome
 
@@ -18,6 +18,8 @@ OUTCOMES = load_outcomes("philly")
 ZONE = load_declaration("philly")["zone"]
 # The days with telemetry, about those of the paper: 2017-10-03 to before 2017-12-16, Pacific.
 WINDOW_S = (1_507_014_000, 1_513_411_200)
+# The machines of an attempt.
+_MACHINES = pl.col("detail").list.eval(pl.element().struct.field("machine")).list.unique(maintain_order=True)
 
 
 class Log(NamedTuple):
@@ -71,7 +73,7 @@ def jobs(source: Source) -> pl.DataFrame:
             queue_s=pl.when(queue_s >= 0).then(queue_s),
             size=pl.lit(1, dtype=pl.Int64),
             attempts=pl.col("started").fill_null(0),
-            trace_end_s=pl.lit(_last_moment(log, tries), dtype=pl.Int64),
+            trace_end_s=pl.lit(pl.concat([log["submit_s"], tries["start_s"], tries["end_s"]]).max(), dtype=pl.Int64),
             file="file",
             wall_s=pl.col("end_s") - pl.col("start_s"),
             no_attempts=pl.col("tries").is_null(),
@@ -102,7 +104,7 @@ def attempts(source: Source) -> pl.DataFrame:
         *("start_s", "end_s", "runtime_s"),
         pl.when("is_last").then("outcome").alias("outcome"),
         *("gpu_milli", "nodes"),
-        _distinct_machines().list.join(",").alias("node_list"),
+        _MACHINES.list.join(",").alias("node_list"),
         (queue_s < 0).fill_null(False).alias("negative_queue"),
         *("negative_run", "dst_ambiguous"),
         job="row",
@@ -119,9 +121,7 @@ def placements(source: Source) -> pl.LazyFrame:
         source.records.tries.with_row_index("attempt_id")
         .filter(pl.col("start_s").is_not_null())
         .select("row", "attempt_id", "job_id", "attempt", "start_s", "end_s", "nodes", "is_last", "outcome", "detail")
-        .explode("detail")
-        .drop_nulls("detail")
-        .unnest("detail")
+        .pipe(unpack_structs, "detail")
         .group_by("row", "attempt_id", "job_id", "attempt", "machine", maintain_order=True)
         .agg(
             pl.col("start_s", "end_s", "nodes", "is_last", "outcome").first(),
@@ -147,30 +147,26 @@ def nodes(source: Source) -> pl.DataFrame:
     source); listed_gpu_count has its value. mem_mib is the largest measured total.
     """
     raw, tries = source.raw, source.records.tries
-    counts = [
+    parts = [
+        pl.LazyFrame(schema={"machine": pl.String, "mem_mib": pl.Int64, "listed_gpu_count": pl.Int64}),
         _held_gpus(tries).lazy().group_by("machine").agg(gpu_count=pl.col("gpu").max() + 1),
         # A job may hold a server without a GPU.
-        tries.lazy()
-        .select(pl.lit(0, pl.Int64).alias("gpu_count"), machine=_distinct_machines())
-        .explode("machine")
-        .drop_nulls(),
+        tries.lazy().select(pl.lit(0, pl.Int64).alias("gpu_count"), machine=_MACHINES).explode("machine").drop_nulls(),
     ]
     if "gpu_util" in raw:
         highest = pl.max_horizontal(
             pl.when(pl.col(name) > 0).then(index + 1).otherwise(0) for index, name in enumerate(GPUS)
         )
         measured = raw["gpu_util"].group_by("machine").agg(pl.col(GPUS).count())
-        counts.append(measured.select("machine", gpu_count=highest.cast(pl.Int64)))
-    capacities = []
+        parts.append(measured.select("machine", gpu_count=highest.cast(pl.Int64)))
     if "mem_util" in raw:
-        capacities.append(raw["mem_util"].group_by("machine").agg(mem_mib=pl.col("mem_total_kb").max() // 1024))
+        parts.append(raw["mem_util"].group_by("machine").agg(mem_mib=pl.col("mem_total_kb").max() // 1024))
     if "cpu_util" in raw:
-        capacities.append(raw["cpu_util"].select("machine").unique())
+        parts.append(raw["cpu_util"].select("machine").unique())
     if "machine_list" in raw:
-        capacities.append(raw["machine_list"].select("machine", "listed_gpu_count"))
-    blanks = pl.LazyFrame(schema={"machine": pl.String, "mem_mib": pl.Int64, "listed_gpu_count": pl.Int64})
+        parts.append(raw["machine_list"].select("machine", "listed_gpu_count"))
     frame = (
-        pl.concat([blanks, *counts, *capacities], how="diagonal")
+        pl.concat(parts, how="diagonal")
         .group_by("machine")
         .agg(pl.col("gpu_count", "mem_mib", "listed_gpu_count").max())
         .sort(pl.col("machine").str.len_chars(), "machine")
@@ -241,24 +237,17 @@ def _attempt_rows(log: pl.DataFrame) -> pl.DataFrame:
     started = pl.col("attempt").filter(pl.col("start_s").is_not_null())
     return (
         log.select("row", "job_id", "submit_s", "outcome", pl.col("attempts").alias("try"))
-        .explode("try")
-        .drop_nulls("try")
-        .unnest("try")
+        .pipe(unpack_structs, "try")
         .with_columns(attempt=pl.int_range(pl.len(), dtype=pl.Int64).over("row"), negative_run=is_negative)
         .with_columns(
             is_last=(pl.col("attempt") == started.max().over("row")).fill_null(False),
             queued_from_s=pl.when(pl.col("attempt") == 0).then("submit_s").otherwise(pl.col("end_s").shift(1)),
             runtime_s=pl.when(~is_negative).then(pl.col("end_s") - pl.col("start_s")),
             gpu_milli=gpus.cast(pl.Int64) * 1000,
-            nodes=_distinct_machines().list.len().cast(pl.Int64),
+            nodes=_MACHINES.list.len().cast(pl.Int64),
             dst_ambiguous=is_in_repeated_hour("start_s", ZONE) | is_in_repeated_hour("end_s", ZONE),
         )
     )
-
-
-def _distinct_machines() -> pl.Expr:
-    machines = pl.col("detail").list.eval(pl.element().struct.field("machine"))
-    return machines.list.unique(maintain_order=True)
 
 
 def _summarise_by_job(tries: pl.DataFrame) -> pl.DataFrame:
@@ -287,16 +276,9 @@ def _held_gpus(tries: pl.DataFrame) -> pl.DataFrame:
     """Return owner (the job's row), attempt, machine, gpu, start_s, end_s: every GPU of every attempt, once."""
     return (
         tries.select("row", "attempt", "start_s", "end_s", "detail")
-        .explode("detail")
-        .drop_nulls("detail")
-        .unnest("detail")
+        .pipe(unpack_structs, "detail")
         .explode("gpus")
         .drop_nulls("gpus")
         .unique(["row", "attempt", "machine", "gpus"], maintain_order=True)
         .select("machine", "start_s", "end_s", "attempt", owner="row", gpu="gpus")
     )
-
-
-def _last_moment(log: pl.DataFrame, tries: pl.DataFrame) -> int | None:
-    last_moments = [log["submit_s"].max(), tries["start_s"].max(), tries["end_s"].max()]
-    return max((moment for moment in last_moments if moment is not None), default=None)

@@ -58,8 +58,7 @@ def match_readings(
     held, machines: from `by_gpu_and_start`. Every reading within an interval occurs once.
     """
     gpu, code, start, end = (held[name].to_numpy() for name in ("gpu", "code", "start_s", "end_s"))
-    height = telemetry.select(pl.len()).collect().item()
-    for offset in range(0, height, chunk_rows):
+    for offset in range(0, telemetry.select(pl.len()).collect().item(), chunk_rows):
         rows = _sort_telemetry(telemetry.slice(offset, chunk_rows), machines)
         if not rows.height:
             continue

@@ -33,6 +33,7 @@ from ttf.raw.raw_tables import (
 # A record of the job log in the file.
 _RAW_PLACEMENT = pl.Struct({"ip": pl.String, "gpus": pl.List(pl.String)})
 _RAW_ATTEMPT = pl.Struct({"start_time": pl.String, "end_time": pl.String, "detail": pl.List(_RAW_PLACEMENT)})
+RECORD: dict[str, pl.DataType | type[pl.DataType]]
 RECORD = {"status": pl.String, "vc": pl.String, "jobid": pl.String, "attempts": pl.List(_RAW_ATTEMPT)}
 RECORD |= {"submitted_time": pl.String, "user": pl.String}
 # The attempts of a job as stored, in JSON.
@@ -66,8 +67,9 @@ def read_job_log(path: Path, schema: TableSchema) -> Iterator[tuple[pl.DataFrame
     text = read_whole(path)
     with ThreadPoolExecutor(pl.thread_pool_size()) as pool:
         pieces = list(pool.map(_read_fast, _split_array(text)))
-        if all(records is not None for records in pieces):
-            yield from pool.map(partial(_split_records, schema=schema), _number_records(pieces))
+        valid_pieces = [records for records in pieces if records is not None]
+        if len(valid_pieces) == len(pieces):
+            yield from pool.map(partial(_split_records, schema=schema), _number_records(valid_pieces))
             return
     records, invalid = _read_slowly(path, text.decode("utf-8", errors="surrogateescape"))
     yield _split_records(records, schema, invalid)
@@ -116,8 +118,11 @@ def _offsets_to_zones(text: pl.Expr) -> pl.Expr:
     return text
 
 
+def _strip_fields(block: bytes) -> bytes:
+    return re.sub(rb"[ \t]*,[ \t]*", b",", block)
+
+
 _TELEMETRY = Reader(partial(read_lines, rewrite=_zones_to_offsets, restore=_offsets_to_zones), raw_lines)
-_strip_fields = partial(re.sub, rb"[ \t]*,[ \t]*", b",")
 _MACHINE_LIST = Reader(partial(read_lines, rewrite=_strip_fields, restore=lambda text: text), raw_lines)
 
 READERS = {
@@ -168,8 +173,8 @@ def _read_fast(text: bytes) -> pl.DataFrame | None:
         records = pl.read_json(text, schema=RECORD)
     except (UnicodeDecodeError, pl.exceptions.PolarsError, pl.exceptions.PanicException):
         return None
-    attempts = _explode_structs(records, "attempts")
-    details = _explode_structs(attempts, "detail")
+    attempts = unpack_structs(records.select("attempts"), "attempts")
+    details = unpack_structs(attempts.select("detail"), "detail")
     gpus = details["gpus"].explode().drop_nulls()
     texts = [records.drop("attempts"), attempts.drop("detail"), details.drop("gpus")]
     strings = sum(frame.width * frame.height + sum(column.count() for column in frame) for frame in texts)
@@ -192,10 +197,6 @@ def _read_fast(text: bytes) -> pl.DataFrame | None:
     if rest != b"null" * (len(rest) // 4):
         return None
     return records
-
-
-def _explode_structs(frame: pl.DataFrame, lists: str) -> pl.DataFrame:
-    return frame[lists].explode().drop_nulls().struct.unnest()
 
 
 def _read_slowly(path: Path, text: str) -> tuple[pl.DataFrame, list[tuple]]:
@@ -262,13 +263,7 @@ def _get_list(fields: dict, name: str, column: str, kind: type) -> list:
 def _check_jobs(records: pl.DataFrame, schema: TableSchema) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Return jobs with the columns of `schema.stored`, and line, reason, column, text of failed records."""
     records = records.with_columns(pl.col("line").cast(pl.Int64))
-    attempts = (
-        records.select("line", attempt="attempts")
-        .explode("attempt")
-        .drop_nulls("attempt")
-        .unnest("attempt")
-        .with_row_index("row")
-    )
+    attempts = unpack_structs(records.select("line", attempt="attempts"), "attempt").with_row_index("row")
     times, time_errors = _attempt_times(attempts, schema)
     # The index of a GPU from its name, such as gpu0; null for any other name.
     index = pl.element().str.extract(r"^gpu([0-9]{1,2})$", 1).cast(pl.Int64)
@@ -324,6 +319,11 @@ def _attempt_times(attempts: pl.DataFrame, schema: TableSchema) -> tuple[pl.Data
     errors = failed.select(row, "reason", "column")
     errors = errors.join(attempts.select("row", "line"), on="row", maintain_order="left")
     return accepted.select(row, "start_s", "end_s"), errors.select("line", "row", "reason", "column")
+
+
+def unpack_structs(rows: pl.DataFrame, lists: str) -> pl.DataFrame:
+    """Return a row per struct in the lists of a column, with the structs' fields in place of the column."""
+    return rows.explode(lists).drop_nulls(lists).unnest(lists)
 
 
 def _encode_json(attempts: pl.Expr) -> pl.Expr:

@@ -20,7 +20,7 @@ from typing import Any
 import polars as pl
 from ttf.engine.storage.on_disk import scan_parquet
 from ttf.engine.storage.tables import write_parquet
-from ttf.formats.protocol import Source
+from ttf.formats.protocol import Format, Source
 from ttf.formats.sacct.hostlist import node_lists
 from ttf.formats.sacct.read import (
     CONTINUED_STATES,
@@ -35,6 +35,8 @@ from ttf.formats.sacct.tres import parse_mib, parse_tres
 from ttf.formats.slurm_events.derive import FORMAT as NODE_EVENTS
 from ttf.records.jobs import JOB_COLUMNS, conform, conform_placements, is_in_repeated_hour, map_outcome
 
+# Whether a record is that of a job, not of one of its steps.
+_IS_JOB_RECORD = ~pl.col("job_id_raw").str.contains(".", literal=True)
 # A requeued job is submitted again at once. A longer gap means that Slurm reused the id.
 MAX_REQUEUE_S = 24 * 3600
 # Texts that are copied unchanged and have few different values in a dump.
@@ -81,9 +83,8 @@ def jobs(source: Source) -> pl.LazyFrame:
     return jobs.with_columns(outcome=outcome, trace_end_s=last_seen).drop("line")
 
 
-def _summarise_jobs(records: pl.DataFrame, zone: str) -> pl.DataFrame:
+def _summarise_jobs(records: pl.LazyFrame, zone: str) -> pl.DataFrame:
     """Return the jobs of these records, with `line`; trace_end_s is missing, because it depends on all records."""
-    records = records.lazy()
     last_records = records.filter(pl.col("job") != pl.col("job").shift(-1, fill_value=-1))
     run_sums = (
         records.filter("started")
@@ -121,7 +122,7 @@ def _summarise_jobs(records: pl.DataFrame, zone: str) -> pl.DataFrame:
             *("job_id", "user", "account", "submit_s", "start_s", "end_s", "runtime_s", "cpu_milli", "mem_mib"),
             *("nodes", *_POSITION, "job_id_shown"),
             pl.col("cluster").alias("slurm_cluster"),
-            _cast_text("partition", "qos", "exit_code", "derived_exit_code", "slurm_reason", "flags"),
+            pl.col("partition", "qos", "exit_code", "derived_exit_code", "slurm_reason", "flags").cast(pl.String),
             *("cancelled_by", "eligible_s", "planned_s", "timelimit_s"),
             (pl.col("end_s") - pl.col("start_s")).alias("wall_s"),
             *("suspended_s", "gpu_allocated_milli"),
@@ -194,7 +195,7 @@ def _summarise_attempts(records: pl.DataFrame, zone: str) -> pl.DataFrame:
         pl.coalesce("gpu_allocated_milli", "gpu_requested_milli").alias("gpu_milli"),
         pl.coalesce("nodes", pl.col("node_list").list.len().cast(pl.Int64)).alias("nodes"),
         *("node_list", "suspended_s"),
-        _cast_text("exit_code", "slurm_reason", "failed_node"),
+        pl.col("exit_code", "slurm_reason", "failed_node").cast(pl.String),
         _is_ambiguous(zone, "start_s", "end_s").alias("dst_ambiguous"),
     )
 
@@ -220,20 +221,15 @@ def placements(source: Source) -> pl.LazyFrame:
     )
     is_failed_node = (pl.col("failed_node") == pl.col("node")).fill_null(False)
     infra_failure = pl.when(~pl.col("infra_failure") | is_single).then("infra_failure")
-    infra_failure = infra_failure.when("names_failed_node").then(is_failed_node)
     return conform_placements(
         runs.drop("node_list")
         .explode("node", "placement")
         .select(
             *("job_id", "attempt", "node", "start_s", "end_s", "runtime_s", "outcome", "nodes", "attempt_id"),
             *("placement", "gpu_milli"),
-            infra_failure=infra_failure,
+            infra_failure=infra_failure.when("names_failed_node").then(is_failed_node),
         )
     )
-
-
-def _cast_text(*columns: str) -> pl.Expr:
-    return pl.col(*columns).cast(pl.String)
 
 
 @dataclass(frozen=True)
@@ -255,13 +251,17 @@ def records(source: Source) -> Records:
     two weeks, a requeued job, or a reused id. Jobs with different ids do not affect each other.
     """
     raw = source.raw["record"]
-    summary, zone = _summarise_dumps(raw.filter(_is_job_record())), source.meaning.get("times", {}).get("zone", "UTC")
-    scans_by_name, last_moments, n_jobs = {"jobs": [], "attempts": []}, [], 0
-    moved_rows = {name: defaultdict(list) for name in scans_by_name}
+    summary, zone = _summarise_dumps(raw.filter(_IS_JOB_RECORD)), source.meaning.get("times", {}).get("zone", "UTC")
+    scans_by_name: dict[str, list[pl.LazyFrame]] = {"jobs": [], "attempts": []}
+    moved_rows: dict[str, defaultdict[int, list[pl.DataFrame]]] = {name: defaultdict(list) for name in scans_by_name}
+    last_moments, n_jobs = [], 0
     for number, rows in _read_by_first_dump(raw):
         dump_records = _prepare_records(rows, summary)
         last_moments.append(dump_records.select(pl.max_horizontal("submit_s", "start_s", "end_s").max()).item())
-        tables = {"jobs": _summarise_jobs(dump_records, zone), "attempts": _summarise_attempts(dump_records, zone)}
+        tables = {
+            "jobs": _summarise_jobs(dump_records.lazy(), zone),
+            "attempts": _summarise_attempts(dump_records, zone),
+        }
         for name, table in tables.items():
             # A reused id may belong to a job whose first record is in a later dump.
             is_in_dump, moved_in = pl.col("file") == number, moved_rows[name].pop(number, [])
@@ -287,26 +287,21 @@ def _spill(table: pl.DataFrame, folder: Path | None, name: str) -> pl.LazyFrame:
     return scan_parquet(folder / f"{name}.parquet")
 
 
-def _is_job_record() -> pl.Expr:
-    return ~pl.col("job_id_raw").str.contains(".", literal=True)
-
-
 def _read_by_first_dump(raw: pl.LazyFrame) -> Iterator[tuple[int, pl.DataFrame]]:
     """Yield (number of the dump, all records of the ids that first appear in it), dump by dump and without steps."""
     heights = raw.group_by("file").len().sort("file").collect(engine="streaming")
     # Two ids with the same hash are processed together, without an effect on the result.
     raw = raw.with_columns(id=pl.col("job_id_raw").hash(0))
-    owners = raw.group_by("id").agg(owner=pl.col("file").min(), last=pl.col("file").max())
-    owners = owners.filter(pl.col("last") > pl.col("owner")).select("id", "owner").collect(engine="streaming")
-    later_records = raw.filter(_is_job_record()).join(owners.lazy(), on="id").filter(pl.col("file") > pl.col("owner"))
+    dumps = raw.group_by("id").agg(owner=pl.col("file").min(), last=pl.col("file").max())
+    owners = dumps.filter(pl.col("last") > pl.col("owner")).select("id", "owner").collect(engine="streaming")
+    later_records = raw.filter(_IS_JOB_RECORD).join(owners.lazy(), on="id").filter(pl.col("file") > pl.col("owner"))
     pending = later_records.collect(engine="streaming").partition_by("owner", as_dict=True, include_key=False)
     offset = 0
     for number, height in heights.iter_rows():
-        rows = raw.slice(offset, height).filter(_is_job_record()).collect()
+        rows = raw.slice(offset, height).filter(_IS_JOB_RECORD).collect()
         rows = rows.join(owners, on="id", how="left", maintain_order="left")
         own_records = rows.filter((pl.col("owner") >= number).fill_null(True)).drop("owner")
-        added = pending.pop((number,), own_records.clear())
-        yield number, pl.concat([own_records, added]).drop("id")
+        yield number, pl.concat([own_records, pending.pop((number,), own_records.clear())]).drop("id")
         offset += height
 
 
@@ -355,8 +350,8 @@ def _prepare_records(raw: pl.DataFrame, summary: Mapping[str, Any]) -> pl.DataFr
     ).drop("previous_state", "previous_user", "previous_end_s", "previous_started", "is_same_id", "is_continued")
 
 
-_JOB_TABLES = {"jobs": jobs, "attempts": attempts, "placements": placements, "records": records}
-FORMAT = replace(NODE_EVENTS, **_JOB_TABLES, jobs_on_disk=True, placements_of_attempts=True)
+_JOB_TABLES = Format(jobs, attempts, placements, records=records, jobs_on_disk=True, placements_of_attempts=True)
+FORMAT = replace(_JOB_TABLES, outage_records=NODE_EVENTS.outage_records, exposure=NODE_EVENTS.exposure)
 
 
 def _parse_records(records: pl.LazyFrame, summary: Mapping[str, Any]) -> pl.LazyFrame:

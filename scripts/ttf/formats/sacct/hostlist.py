@@ -14,6 +14,10 @@ MAX_TOTAL_NODES = 50_000_000
 
 _TOKEN = re.compile(r"([^\[\],]+)|\[([^\[\]]*)\]|(,)")
 _RANGE = re.compile(r"(\d{1,18})(?:-(\d{1,18}))?")
+# Low, high and width of the numbers.
+Range = tuple[int, int, int]
+# The parts of a name: a literal, or the ranges of a bracket group.
+Word = list[str | list[Range]]
 
 
 def expand(text: str, max_nodes: int = MAX_NODES) -> list[str]:
@@ -26,7 +30,7 @@ def expand(text: str, max_nodes: int = MAX_NODES) -> list[str]:
     return [
         "".join(name)
         for word in _parse_words(text, max_nodes)
-        for name in product(*(part if isinstance(part, list) else _format_numbers(part) for part in word))
+        for name in product(*([part] if isinstance(part, str) else _format_numbers(part) for part in word))
     ]
 
 
@@ -41,12 +45,13 @@ def has_invalid_hostlist(texts: pl.Series) -> pl.Series:
     return texts.is_in(invalid).fill_null(False)
 
 
-def _parse_words(text: str, max_nodes: int) -> list[list[list]]:
-    """Parse a hostlist of at most `max_nodes` nodes into words, each a list of parts."""
+def _parse_words(text: str, max_nodes: int) -> list[Word]:
+    """Parse a hostlist of at most `max_nodes` nodes into words."""
     if "[" not in text and "]" not in text:
-        words = [[[name]] for name in text.split(",")]
-        if not all(name for ((name,),) in words):
+        names = text.split(",")
+        if not all(names):
             raise ValueError("a node without a name")
+        words: list[Word] = [[name] for name in names]
     else:
         words = [_parse_ranges(word) for word in _split_words(text)]
     if sum(_count_names(word) for word in words) > max_nodes:
@@ -54,23 +59,22 @@ def _parse_words(text: str, max_nodes: int) -> list[list[list]]:
     return words
 
 
-def node_lists(texts: pl.Series, max_nodes: int = MAX_NODES, max_total: int = MAX_TOTAL_NODES) -> pl.DataFrame:
+def node_lists(texts: pl.Series, max_total: int = MAX_TOTAL_NODES) -> pl.DataFrame:
     """Expand each hostlist: columns node_list (List[String]) and node_list_reason, in the order of `texts`.
 
     A blank text gives a blank list. An invalid text gives a blank list and a reason. Each distinct text is expanded
     once. Raises StudyError if all lists together have more than `max_total` nodes.
     """
-    distinct = (
-        texts.rename("text").drop_nulls().value_counts(sort=False, name="rows").with_columns(_split_range(max_nodes))
-    )
+    distinct = texts.rename("text").drop_nulls().value_counts(sort=False, name="rows").with_columns(_split_range())
     # Expanding 300,000 of them one by one takes 13 s.
     is_simple = distinct["nodes"].is_not_null()
     total = _add_nodes(0, distinct.select((pl.col("rows") * pl.col("nodes")).sum()).item(), max_total)
-    expanded, reasons, interned = [], [], {}
+    expanded, reasons = [], []
+    interned: dict[str, str] = {}
     for text, rows in distinct.filter(~is_simple).select("text", "rows").iter_rows():
         try:
             # Share one object per name, because a node is in many lists.
-            nodes = [interned.setdefault(node, node) for node in expand(text, max_nodes)]
+            nodes = [interned.setdefault(node, node) for node in expand(text)]
             reason = None
             total = _add_nodes(total, rows * len(nodes), max_total)
         except ValueError as error:
@@ -95,13 +99,13 @@ def _add_nodes(total: int, added: int, max_total: int) -> int:
     return total + added
 
 
-def _split_range(max_nodes: int) -> list[pl.Expr]:
+def _split_range() -> list[pl.Expr]:
     """Split texts such as n7 or n[001-003] into prefix, low, width and number of `nodes`; blank for other texts."""
     name, text = r"^([^\[\],]+)", pl.col("text")
     low, high = (text.str.extract(name + r"\[(\d{1,18})-(\d{1,18})\]$", group) for group in (2, 3))
     size = high.cast(pl.Int64) - low.cast(pl.Int64) + 1
     nodes = (
-        pl.when(~text.str.contains(r"[\[\],]") & (text != "")).then(1).when(size.is_between(1, max_nodes)).then(size)
+        pl.when(~text.str.contains(r"[\[\],]") & (text != "")).then(1).when(size.is_between(1, MAX_NODES)).then(size)
     )
     width = low.str.len_chars()
     return [text.str.extract(name).alias("prefix"), low.alias("low"), width.alias("width"), nodes.alias("nodes")]
@@ -118,7 +122,8 @@ def _expand_ranges(texts: pl.DataFrame) -> pl.DataFrame:
 
 def _split_words(text: str) -> list[list[tuple[str, str]]]:
     """Split a hostlist at its outer commas; each word is a list of (literal, "") and ("", contents of brackets)."""
-    words, word, end = [], [], 0
+    word: list[tuple[str, str]] = []
+    words, end = [], 0
     for part in _TOKEN.finditer(text):
         if part.start() != end:
             raise ValueError("brackets do not match")
@@ -137,12 +142,12 @@ def _split_words(text: str) -> list[list[tuple[str, str]]]:
     return words
 
 
-def _parse_ranges(word: list[tuple[str, str]]) -> list[list]:
-    """Parse each part of a word into a list of one literal, or a tuple of ranges (low, high, width)."""
-    parts = []
+def _parse_ranges(word: list[tuple[str, str]]) -> Word:
+    """Parse the contents of brackets into ranges."""
+    parts: Word = []
     for literal, brackets in word:
         if literal:
-            parts.append([literal])
+            parts.append(literal)
             continue
         ranges = []
         for text in brackets.split(","):
@@ -153,13 +158,13 @@ def _parse_ranges(word: list[tuple[str, str]]) -> list[list]:
             if int(high) < int(low):
                 raise ValueError("a range runs backwards")
             ranges.append((int(low), int(high), len(low)))
-        parts.append(tuple(ranges))
+        parts.append(ranges)
     return parts
 
 
-def _count_names(word: list) -> int:
-    return prod(1 if isinstance(part, list) else sum(high - low + 1 for low, high, _ in part) for part in word)
+def _count_names(word: Word) -> int:
+    return prod(1 if isinstance(part, str) else sum(high - low + 1 for low, high, _ in part) for part in word)
 
 
-def _format_numbers(ranges: tuple[tuple[int, int, int], ...]) -> list[str]:
+def _format_numbers(ranges: list[Range]) -> list[str]:
     return [f"{number:0{width}d}" for low, high, width in ranges for number in range(low, high + 1)]

@@ -51,14 +51,8 @@ def read_records(path: Path, schema: TableSchema) -> Iterator[tuple[pl.DataFrame
     }
     rules = [("unknown_value", names["state_raw"], ~is_state.fill_null(False))]
     rules += [("wrong_form", names[column], condition) for column, condition in unreadable.items()]
-    return apply_rules(
-        read_raw_table(path, schema, read_rows_as_lines(path, read_column_names(schema))), path, schema, rules
-    )
-
-
-def read_column_names(schema: TableSchema) -> set[str]:
-    """Return the names, in the file, of the columns that are read."""
-    return {word for column in schema.columns if column.is_read for word in (column.name, *column.also)}
+    read_columns = {word for column in schema.columns if column.is_read for word in (column.name, *column.also)}
+    return apply_rules(read_raw_table(path, schema, read_rows_as_lines(path, read_columns)), path, schema, rules)
 
 
 READERS = {"record": Reader(read_records, raw_lines)} | slurm_events.READERS

@@ -12,7 +12,7 @@ _SIMPLE_PAIR = r"(?:(?:cpu|node|billing|gres/gpu(?::[^=,]+)?)=[0-9]{1,9}|mem=[0-
 # Matches nearly all texts; they need no further check.
 _SIMPLE_LIST = f"^{_SIMPLE_PAIR}(?:,{_SIMPLE_PAIR})*$"
 
-TRES_COLUMNS = {"gpu_milli": pl.Int64, "gpu_type": pl.String, "cpu_milli": pl.Int64, "mem_mib": pl.Int64}
+TRES_COLUMNS = pl.Schema({"gpu_milli": pl.Int64, "gpu_type": pl.String, "cpu_milli": pl.Int64, "mem_mib": pl.Int64})
 
 
 def parse_tres(texts: pl.Series) -> pl.DataFrame:

@@ -61,16 +61,14 @@ def outage_records(source: Source) -> pl.DataFrame:
     of the last reason that is more than a symptom. Extras: symptom: the first reason; user; rows: the merged rows.
     """
     rows = prepare_node_rows(source)
-    last_seen = pl.coalesce("end_s", "seen_until_s")
-    latest_s = last_seen.cum_max().shift().over("unit_id")
+    latest_s = pl.coalesce("end_s", "seen_until_s").cum_max().shift().over("unit_id")
     rows = rows.with_columns(record=(pl.col("start_s") > latest_s).fill_null(True).cum_sum())
     kind = pl.col("class")
     # After a cold start of the controller, an outage begins only once the node has contacted the controller.
     has_contact = (kind != "Registration").fill_null(True)
     rows = rows.filter((has_contact.cum_sum().over("record") > 0) | ~has_contact.any().over("record"))
     information = pl.when(pl.col("cause").is_null()).then(0).when(kind.is_in(NON_FAILURES)).then(1)
-    information = information.when(kind.is_in(SYMPTOMS)).then(2).otherwise(3)
-    rows = rows.with_columns(information=information)
+    rows = rows.with_columns(information=information.when(kind.is_in(SYMPTOMS)).then(2).otherwise(3))
     is_most_informative = pl.col("information") == pl.col("information").max()
     return (
         rows.group_by("record", maintain_order=True)
@@ -108,12 +106,9 @@ def prepare_node_rows(source: Source) -> pl.DataFrame:
         .agg(pl.col("end_s", "seen_until_s").max(), pl.col(details).drop_nulls().last())
     )
     next_start_s = pl.col("start_s").shift(-1).over("cluster", "node")
-    reason = pl.col("reason").str.strip_chars()
-    reason = pl.when(reason != "").then(reason)
+    reason = pl.col("reason").str.strip_chars().replace("", None)
     return merged.select(
-        unit_id=unit_name("cluster", "node", has_clusters),
-        node="node",
-        group=pl.when(pl.lit(has_clusters)).then("cluster"),
+        **_unit_columns(has_clusters),
         start_s="start_s",
         end_s=pl.coalesce("end_s", next_start_s),
         seen_until_s="seen_until_s",
@@ -157,8 +152,8 @@ def exposure(source: Source) -> pl.DataFrame:
     registered = registered_exposure(source)
     if registered.height:
         return registered
-    rows = prepare_node_rows(source)
-    first_s, last_s = rows["start_s"].min(), trace_end_s(source)
+    rows, last_s = prepare_node_rows(source), trace_end_s(source)
+    first_s = rows.select(pl.col("start_s").min()).item()
     nodes = rows.select("unit_id", "node", "group")
     if source.placements is not None:
         first_s = source.placements.select(pl.col("start_s").min()).collect().item()
@@ -171,9 +166,8 @@ def exposure(source: Source) -> pl.DataFrame:
             "of sacctmgr -P show event All_Time Event=Cluster format=Cluster,ClusterNodes,Start,End,TRES,Reason, or "
             "set nodes in the trace's entry in the registry."
         )
-    if "nodes" in source.meaning:
-        return find_watched_units(nodes, source.meaning, first_s or 0, last_s or 0)
-    return find_watched_units(nodes, {"nodes": nodes["unit_id"].n_unique()}, first_s or 0, last_s or 0)
+    meaning = source.meaning if "nodes" in source.meaning else {"nodes": nodes["unit_id"].n_unique()}
+    return find_watched_units(nodes, meaning, first_s or 0, last_s or 0)
 
 
 def registered_exposure(source: Source) -> pl.DataFrame:
@@ -198,13 +192,9 @@ def registered_exposure(source: Source) -> pl.DataFrame:
             f"Cluster Nodes of the node events: {errors[0].removeprefix('NodeList ')}. Print the dump with -P."
         )
     memberships = registrations.select("cluster", "start_s", "until_s", node="node_list").explode("node")
-    memberships = memberships.select(
-        unit_id=unit_name("cluster", "node", has_clusters),
-        node="node",
-        group=pl.when(pl.lit(has_clusters)).then("cluster"),
-        from_s="start_s",
-        until_s="until_s",
-    ).sort("unit_id", "from_s")
+    memberships = memberships.select(**_unit_columns(has_clusters), from_s="start_s", until_s="until_s").sort(
+        "unit_id", "from_s"
+    )
     is_first = (pl.col("from_s") > pl.col("until_s").cum_max().shift().over("unit_id")).fill_null(True)
     return (
         memberships.group_by("unit_id", "node", "group", is_first.cum_sum().alias("spell"), maintain_order=True)
@@ -218,9 +208,10 @@ def trace_end_s(source: Source) -> int | None:
     return last_moment([source.raw["node_event"], *([] if source.placements is None else [source.placements])])
 
 
-def unit_name(cluster: str, node: str, has_clusters: bool) -> pl.Expr:
-    """Return the name of a unit: the node, prefixed with its cluster if the trace has several."""
-    return pl.format("{}:{}", cluster, node) if has_clusters else pl.col(node)
+def _unit_columns(has_clusters: bool) -> dict[str, pl.Expr]:
+    """Return unit_id, node and group of the nodes; if the trace has several clusters, a unit's name has its cluster."""
+    unit_id = pl.format("{}:{}", "cluster", "node") if has_clusters else pl.col("node")
+    return {"unit_id": unit_id, "node": pl.col("node"), "group": pl.when(pl.lit(has_clusters)).then("cluster")}
 
 
 FORMAT = Format(outage_records=outage_records, exposure=exposure)

@@ -1,6 +1,7 @@
 """Derive the jobs of a table of any layout, by translating its mapping to the columns of the typed raw table."""
 
 from dataclasses import replace
+from typing import Any
 
 import polars as pl
 from ttf.formats import column_mapping
@@ -12,7 +13,7 @@ def jobs(source: Source) -> pl.DataFrame:
     """Call `column_mapping.jobs` with the `mapping` of the registry; reason and exit_code are extras if they are
     mapped."""
     table_mapping = source.meaning["mapping"]
-    mapping = {
+    mapping: dict[str, Any] = {
         key: stored_name(key, part) for key, part in table_mapping.items() if key in COLUMNS and key not in EXTRAS
     }
     mapping["status"] = {"column": mapping["status"], "first_word": mapping["status"] == STATUS_PHRASE}

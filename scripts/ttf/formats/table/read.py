@@ -7,11 +7,12 @@ keys.
 """
 
 import difflib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 from ttf.engine.errors import StudyError
@@ -77,7 +78,7 @@ MAX_PENDING_ROWS = 200_000
 ISO_FORMAT = "%Y-%m-%dT%H:%M:%S"
 
 
-def schema_document(entry: dict) -> dict:
+def schema_document(entry: Mapping[str, Any]) -> dict[str, Any]:
     """Build the schema of the raw table of a trace, in the structure of a shipped schema.
 
     `entry` is the trace's entry in the registry. The columns are in the order of COLUMNS; the status column has all
@@ -90,7 +91,7 @@ def schema_document(entry: dict) -> dict:
     table = {
         "columns": [
             {
-                "name": _get_option(mapping[key], "column", mapping[key]),
+                "name": get_option(mapping[key], "column", mapping[key]),
                 "as": stored_name(key, mapping[key]),
                 "blank": blank,
             }
@@ -131,8 +132,8 @@ def row_texts(path: Path, schema: TableSchema, numbers: set[int]) -> dict[int, s
     dtypes = scan.collect_schema()
     columns = [_cast_text(path, column, dtypes[column.name])[1] for column in schema.columns]
     rows = scan.select(columns).with_row_index("line", 1).with_columns(pl.col("line").cast(pl.Int64))
-    rows = rows.join(lines.lazy(), on="line", how="semi").collect()
-    return dict(rows.select("line", _row_text(schema.columns)).iter_rows())
+    rows = rows.join(lines.lazy(), on="line", how="semi").select("line", _row_text(schema.columns))
+    return dict(rows.collect().iter_rows())
 
 
 READERS = {TABLE: Reader(read_rows, row_texts)}
@@ -142,15 +143,15 @@ READING = Reading(READERS, schema_document)
 # The entry ----------------------------------------------------------------------------------------------
 
 
-def _get_option(part: str | dict, key: str, default):
-    return part.get(key, default) if isinstance(part, dict) else default
+def get_option(part: str | Mapping, key: str, default):
+    return default if isinstance(part, str) else part.get(key, default)
 
 
-def stored_name(key: str, part: str | dict) -> str:
+def stored_name(key: str, part: str | Mapping) -> str:
     """Return the typed name of the raw column that is mapped under `key`."""
-    if key == "status" and _get_option(part, "first_word", False):
+    if key == "status" and get_option(part, "first_word", False):
         return STATUS_PHRASE
-    if key == "memory" and _get_option(part, "unit", "MiB") in UNITS_IN_BYTES:
+    if key == "memory" and get_option(part, "unit", "MiB") in UNITS_IN_BYTES:
         return MEMORY_BYTES
     return COLUMNS[key]
 
@@ -160,7 +161,7 @@ def _mapping_key(column: Column) -> str:
     return next(key for key, name in COLUMNS.items() if name == target)
 
 
-def _column_rules(key: str, part: str | dict, times: dict, entry: dict) -> dict:
+def _column_rules(key: str, part: str | Mapping, times: dict[str, Any], entry: Mapping) -> dict[str, Any]:
     """Return type and rules of the column that is mapped under `key`."""
     if key in TIMES:
         return times | ({"required": True} if key == "start" and "unit" in entry["mapping"] else {})
@@ -168,20 +169,20 @@ def _column_rules(key: str, part: str | dict, times: dict, entry: dict) -> dict:
         return {"type": "count"}
     if key in UNITS:
         units = UNITS[key]
-        scale = units[_get_option(part, "unit", next(iter(units)))]
+        scale = units[get_option(part, "unit", next(iter(units)))]
         kind = {"type": "number", "scale": scale, "minimum": 0}
         # MAX_NUMBER is in seconds or MiB.
         if key in ("runtime", "duration"):
             kind["maximum"] = MAX_NUMBER // scale
         elif stored_name(key, part) == MEMORY_BYTES:
             kind["maximum"] = MAX_NUMBER * BYTES_PER_MIB // scale
-        return kind | ({"zero_is_blank": True} if _get_option(part, "zero_is_blank", False) else {})
+        return kind | ({"zero_is_blank": True} if get_option(part, "zero_is_blank", False) else {})
     if key == "status":
         return {"type": "text", "required": True, "values": list(outcome_by_word(entry["outcomes"]))}
     return {"type": "text", "required": key in REQUIRED}
 
 
-def _time_rules(entry: dict) -> dict:
+def _time_rules(entry: Mapping) -> dict[str, Any]:
     times = entry["times"]
     time_format, zone = times["format"], times.get("zone", "UTC")
     blank_rule = {"zero_is_blank": True} if times.get("zero_is_blank", False) else {}
@@ -241,10 +242,11 @@ def _split_by_status(rows: pl.DataFrame, schema: TableSchema) -> tuple[pl.DataFr
 
 def _quarantine_unknown(words: dict[int, str], texts: dict[int, str], schema: TableSchema) -> pl.DataFrame:
     """Return the rows quarantined for their status. words: line -> word; texts: line -> raw text."""
-    if not words:
+    status_column = _status_column(schema)
+    if status_column is None or not words:
         return pl.DataFrame(schema=QUARANTINED_SCHEMA)
     # Without a delimiter, so that the fields of the row's text after it can still be counted.
-    known_words = " / ".join(_status_column(schema).values)
+    known_words = " / ".join(status_column.values)
     if len(known_words) > MAX_LIST_SHOWN:
         known_words = known_words[:MAX_LIST_SHOWN].rpartition(" / ")[0] + " ..."
     rows = [
@@ -252,7 +254,7 @@ def _quarantine_unknown(words: dict[int, str], texts: dict[int, str], schema: Ta
             schema.name,
             line,
             "unknown_value",
-            _status_column(schema).name,
+            status_column.name,
             # The row's own text follows, cut to the maximum length.
             f"{escape_text(word[:MAX_WORD_SHOWN])!r} is none of {known_words}: {texts.get(line, '')}"[:MAX_TEXT_SHOWN],
         )

@@ -9,7 +9,7 @@ from scipy.special import bdtr
 CONFIDENCE = 0.95
 
 
-def median_interval(n: int, at: Callable[[int], int]) -> tuple[float | None, float | None]:
+def median_interval(n: int, at: Callable[[int], float]) -> tuple[float | None, float | None]:
     """Return the distribution-free 95% CI of a median: the l-th smallest and the l-th largest of n values.
 
     at: function of a rank (0 the smallest) that returns its value. l: the largest with at most 2.5 % of the binomial of

@@ -31,7 +31,7 @@ class Habits:
     queue_s: float
     productive_s: float
 
-    def plan(self, failures_per_s: float) -> Plan:
+    def plan(self, failures_per_s: Number) -> Plan:
         return Plan(failures_per_s, *astuple(self))
 
 

@@ -35,6 +35,8 @@ TIME_LIMIT = "Time limit"
 # Reason and domain of attempts that only a health check on one of their nodes attributes to infrastructure.
 HEALTH_EVENT, INFRA_DOMAIN = "Failed health check", "system software or hardware"
 MOST_LINES = 100
+# Blank if no user is known.
+_N_USERS = pl.when(pl.col("user").count() > 0).then(pl.col("user").drop_nulls().n_unique()).cast(pl.Int64)
 
 
 def compute(inputs: Inputs) -> dict:
@@ -80,8 +82,11 @@ def with_health_events(classified: pl.DataFrame, durations: pl.LazyFrame) -> pl.
     durations: from `ttf.records.infra.infra_durations`, so that every analysis attributes the same attempts to
     infrastructure.
     """
-    events = durations.filter(pl.col("event") == EVENT, pl.col("basis") == "event")
-    events = events.select(job_id="unit_id", attempt="duration_id", has_event=True).collect(engine="streaming")
+    events = (
+        durations.filter(pl.col("event") == EVENT, pl.col("basis") == "event")
+        .select(job_id="unit_id", attempt="duration_id", has_event=True)
+        .collect(engine="streaming")
+    )
     if events.is_empty():
         return classified
     rows = classified.join(events, on=["job_id", "attempt"], how="left", maintain_order="left")
@@ -105,9 +110,8 @@ def taxonomy_table(classified: pl.DataFrame) -> pl.DataFrame:
     add up; `evidence`; `deterministic`; `all`. RTF x demand is summed in whole milli-GPU seconds. GPU demand: whole
     GPUs of the attempt, rounded up.
     """
-    gpus = (pl.col("gpu_milli") + 999) // 1000
     rows = classified.with_row_index("unit").with_columns(
-        gpus=gpus.fill_null(0),
+        gpus=((pl.col("gpu_milli") + 999) // 1000).fill_null(0),
         product=pl.col("gpu_milli").cast(pl.Int128) * pl.col("runtime_s"),
         # Counting distinct numbers is faster than counting texts.
         unit=pl.col("unit").first().over("job_id", "task"),
@@ -115,7 +119,7 @@ def taxonomy_table(classified: pl.DataFrame) -> pl.DataFrame:
     aggregates = [
         pl.len().cast(pl.Int64).alias("trials"),
         pl.col("unit").n_unique().cast(pl.Int64).alias("jobs"),
-        _count_users().alias("users"),
+        _N_USERS.alias("users"),
         pl.col("runtime_s").count().cast(pl.Int64).alias("n"),
         *(pl.col("runtime_s").quantile(q / 100, "linear").alias(f"rtf_p{q}_s") for q in (50, 90, 95)),
         pl.when(pl.col("runtime_s").count() > 0).then(pl.col("runtime_s").sum()).alias("rtf_total_s"),
@@ -152,17 +156,17 @@ def taxonomy_table(classified: pl.DataFrame) -> pl.DataFrame:
         pl.when(pl.col("by") == "reason").then(pl.col("reason").fill_null(NO_RULE)).alias("reason"),
         note=join_reasons(notes),
     )
-    return table.select(*TAXONOMY.columns).cast(TAXONOMY.schema)
+    return TAXONOMY.typed(table)
 
 
 def failure_kinds(taxonomy: pl.DataFrame) -> pl.DataFrame:
     """Build FAILURE_KINDS from TAXONOMY."""
     reasons, rows, time_column = taxonomy.filter(by="reason"), [], "rtf_x_demand_share"
     kinds = [failure_kind(*row) for row in reasons.select("reason", "domain").iter_rows()]
-    n, has_time = reasons["trials"].sum(), reasons[time_column].count() > 0
+    n, has_time = int(reasons["trials"].sum()), reasons[time_column].count() > 0
     groups = reasons.with_columns(kind=pl.Series(kinds, dtype=pl.String)).group_by("kind", maintain_order=True)
     for (kind,), part in groups:
-        trials = part["trials"].sum()
+        trials = int(part["trials"].sum())
         row = {"kind": kind, "trials": trials, "n": n, "trials_share": trials / n}
         rows.append(row | {"gpu_share": part[time_column].sum() if has_time else None})
     return FAILURE_KINDS.frame(rows)
@@ -170,9 +174,9 @@ def failure_kinds(taxonomy: pl.DataFrame) -> pl.DataFrame:
 
 def summarise_taxonomy(taxonomy: pl.DataFrame, tails: pl.DataFrame) -> pl.DataFrame:
     """Summarise TAXONOMY and LOG_TAILS as the one row of TAXONOMY_SUMMARY."""
-    trials, lines = taxonomy.filter(by="all")["trials"].sum(), tails.filter(code="lines")["rows"]
-    matched = taxonomy.filter(pl.col("domain").is_not_null(), by="reason")["trials"].sum()
-    row = {"trials": trials, "matched": matched}
+    trials, lines = int(taxonomy.filter(by="all")["trials"].sum()), tails.filter(code="lines")["rows"]
+    matched = int(taxonomy.filter(pl.col("domain").is_not_null(), by="reason")["trials"].sum())
+    row: dict[str, object] = {"trials": trials, "matched": matched}
     if trials:
         row |= {"matched_share": matched / trials, "unmatched_share": (trials - matched) / trials}
     if lines.len():
@@ -185,10 +189,6 @@ def failure_kind(reason: str, domain: str | None) -> str:
     if reason == NO_RULE or domain is None:
         return "none"
     return "limit" if reason == TIME_LIMIT else "other" if "user program" in domain else "infra"
-
-
-def _count_users() -> pl.Expr:
-    return pl.when(pl.col("user").count() > 0).then(pl.col("user").drop_nulls().n_unique()).cast(pl.Int64)
 
 
 def _divide(values: pl.Series, divisor: int | None) -> pl.Series:
@@ -230,10 +230,9 @@ def unmatched_table(classified: pl.DataFrame, log_matches: pl.DataFrame | None =
         .agg(
             trials=pl.struct("unit", "attempt").n_unique().cast(pl.Int64),
             jobs=pl.col("unit").n_unique().cast(pl.Int64),
-            users=_count_users(),
+            users=_N_USERS,
         )
         .sort(pl.col("trials").neg(), "source", "line")
         .head(MOST_LINES)
     )
-    table = table.with_columns(trials_share=_divide(table["trials"], unmatched.height))
-    return table.select(*UNMATCHED.columns).cast(UNMATCHED.schema)
+    return UNMATCHED.typed(table.with_columns(trials_share=_divide(table["trials"], unmatched.height)))

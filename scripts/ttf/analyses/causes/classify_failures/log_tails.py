@@ -47,10 +47,7 @@ def read_tails(path: Path, most_characters: int) -> Iterator[tuple[pl.DataFrame,
         # A JSON path into a line that is no JSON returns null.
         rows = frame.select(
             "line",
-            *(
-                pl.col("raw").str.json_path_match(f"$.{name}").alias(name)
-                for name in ("job_id", "task", "attempt", "text")
-            ),
+            **{name: pl.col("raw").str.json_path_match(f"$.{name}") for name in ("job_id", "task", "attempt", "text")},
             length=pl.col("raw").str.len_bytes(),
         )
         attempt = pl.col("attempt").str.strip_chars().cast(pl.Int64, strict=False)
@@ -122,13 +119,15 @@ def match_tails(
         texts.append(rows.select(*KEY, "rule", shown=informative_line(rows.select(shown).to_series())))
     schema = {name: ATTEMPT_COLUMNS[name] for name in KEY} | {"rule": pl.Int64, "shown": pl.String}
     matches = pl.concat([pl.DataFrame(schema=schema), *texts])
-    lines = pl.concat([pl.DataFrame(schema={"line": pl.Int64, "code": pl.String}), *lines])
-    return matches, _count_by_code(lines.sort("line"))
+    all_lines = pl.concat([pl.DataFrame(schema={"line": pl.Int64, "code": pl.String}), *lines])
+    return matches, _count_by_code(all_lines.sort("line"))
 
 
 def _count_by_code(lines: pl.DataFrame) -> pl.DataFrame:
     """Count lines by code, after a first row for all lines that are not blank; no rows if there are no lines."""
-    rows = [("lines", "info", lines.height, None, None, "lines that are not blank")] if lines.height else []
+    rows: list[tuple] = []
+    if lines.height:
+        rows.append(("lines", "info", lines.height, None, None, "lines that are not blank"))
     for code, sentence in CODES.items():
         group = lines.filter(pl.col("code") == code)
         if group.height:
@@ -144,9 +143,10 @@ def informative_line(texts: pl.Series) -> pl.Series:
     Only the last SHOWN_FROM_CHARACTERS are searched; the line has at most LONGEST_LINE. Normalised lines have no
     control characters, and # for numbers and long hexadecimal words, so the same complaint is the same line.
     """
-    rows = pl.DataFrame({"row": pl.int_range(len(texts), eager=True), "line": texts}).drop_nulls()
+    rows = pl.DataFrame({"row": pl.int_range(len(texts), eager=True), "line": texts})
     lines = (
-        rows.with_columns(pl.col("line").str.tail(SHOWN_FROM_CHARACTERS).str.split("\n"))
+        rows.drop_nulls()
+        .with_columns(pl.col("line").str.tail(SHOWN_FROM_CHARACTERS).str.split("\n"))
         .explode("line")
         .with_columns(normalise("line"))
         .filter(pl.col("line") != "")
@@ -154,9 +154,7 @@ def informative_line(texts: pl.Series) -> pl.Series:
     error_line = pl.col("line").filter(pl.col("line").str.contains(_ERROR_WORDS)).last()
     last_lines = lines.group_by("row", maintain_order=True).agg(pl.coalesce(error_line, pl.col("line").last()))
     last_lines = last_lines.with_columns(pl.col("line").str.head(LONGEST_LINE))
-    return pl.DataFrame({"row": pl.int_range(len(texts), eager=True)}).join(
-        last_lines, on="row", how="left", maintain_order="left"
-    )["line"]
+    return rows.select("row").join(last_lines, on="row", how="left", maintain_order="left")["line"]
 
 
 def normalise(column: str) -> pl.Expr:

@@ -43,21 +43,17 @@ def head(trace: Trace, m: Numbers) -> Head | Line:
 
 def _claim(m: Numbers) -> str:
     if not m["taxonomy.matched"]:
-        is_single = m["taxonomy.trials"] == 1
-        return (
-            "The only failed attempt has no recorded reason"
-            if is_single
-            else ("None of [taxonomy.trials] failed attempts has a recorded reason")
-        )
+        if m["taxonomy.trials"] == 1:
+            return "The only failed attempt has no recorded reason"
+        return "None of [taxonomy.trials] failed attempts has a recorded reason"
     prefix = next((prefix for prefix in _LEADING_KEYS if m.has(f"{prefix}.reason")), None)
     if prefix is None:
         return "[taxonomy.matched_share] of failed attempts have a recorded reason"
     reason = m[f"{prefix}.reason"]
     name = "Time limits" if reason == TIME_LIMIT else quote_trace_text(reason[:1].upper() + reason[1:], 36)
     if m[f"{prefix}.trials"] == m["taxonomy.trials"]:
-        count = m["taxonomy.trials"]
-        all_text = "all [taxonomy.trials] failed attempts"
-        return f"{name} ended {'the only failed attempt' if count == 1 else all_text}"
+        is_single = m["taxonomy.trials"] == 1
+        return f"{name} ended {'the only failed attempt' if is_single else 'all [taxonomy.trials] failed attempts'}"
     claim = f"{name} ended [{prefix}.trials_share] of failed attempts"
     if not m.has(f"{prefix}.rtf_x_demand_share"):
         return claim
@@ -88,8 +84,7 @@ def _text(m: Numbers) -> list[str]:
     if not evidence:
         return []
     parts = [f"{label} ([taxonomy.by_{kind}])" for kind, label in evidence.items()]
-    text = f"Reasons come from {words.join_list(parts)}."
-    return [text]
+    return [f"Reasons come from {words.join_list(parts)}."]
 
 
 def _callout(m: Numbers) -> Callout | None:

@@ -31,8 +31,10 @@ ATTEMPT_COLUMNS = {
 EVIDENCE = ("text", "reason", "exit_code", "state")
 _REASON_COLUMNS = ("reason", "domain", "category", "deterministic")
 # Columns for `list_attempts`: of jobs without attempts, of jobs with attempts, and of attempts.
-JOB_COLUMNS = ("job_id", "task", "user", "outcome", "runtime_s", "gpu_milli", "size", "status_raw", "reason")
-JOB_COLUMNS += ("exit_code", "derived_exit_code")
+JOB_COLUMNS = (
+    *("job_id", "task", "user", "outcome", "runtime_s", "gpu_milli", "size", "status_raw", "reason"),
+    *("exit_code", "derived_exit_code"),
+)
 PARENT_JOB_COLUMNS = ("task", "user", "derived_exit_code")
 RAW_COLUMNS = ("job", "job_id", "attempt", "outcome", "runtime_s", "gpu_milli", "state", "exit_code", "slurm_reason")
 
@@ -48,7 +50,7 @@ def list_attempts(
     """
     rows = _flag_failed(jobs, attempts, chosen)
     exit_code = pl.coalesce(_exit_code(pl.col("exit_code")), _exit_code(pl.col("derived_exit_code")))
-    return rows.with_columns(exit_code=exit_code).select(*ATTEMPT_COLUMNS).cast(ATTEMPT_COLUMNS)
+    return rows.with_columns(exit_code=exit_code).select(*ATTEMPT_COLUMNS).cast(pl.Schema(ATTEMPT_COLUMNS))
 
 
 def _flag_failed(jobs: pl.DataFrame, attempts: pl.DataFrame | None, chosen: pl.Expr | bool) -> pl.DataFrame:
@@ -154,12 +156,11 @@ def classify(failed: pl.DataFrame, taxonomy: dict, tail_matches: pl.DataFrame | 
         text = failed.select(KEY).join(text_rules, on=KEY, how="left", nulls_equal=True, maintain_order="left")["rule"]
     matches = matches.with_columns(text=text).with_columns(rule=pl.min_horizontal(EVIDENCE))
     evidence = choose_text({name: pl.col(name) == pl.col("rule") for name in EVIDENCE})
-    reasons = taxonomy["reasons"]
     described = pl.DataFrame(
         [
             (index, name, " or ".join(reason["domain"]), ",".join(reason["category"]) or None, reason["deterministic"])
             for index, name in enumerate(rule["reason"] for rule in taxonomy["rules"])
-            for reason in [reasons[name]]
+            for reason in [taxonomy["reasons"][name]]
         ],
         schema={"rule": pl.Int64, **{name: TAXONOMY.schema[name] for name in _REASON_COLUMNS}},
         orient="row",

@@ -76,8 +76,7 @@ def failure_share(inputs: Inputs, study: Study) -> Figure:
         shares = base.transform_filter("isValid(datum.share)").encode(
             color=trace_colour(OUTCOME_COLOURS["failure"]), tooltip=tooltip
         )
-        low = alt.X("low:Q", scale=scale, axis=axis)
-        intervals = draw_intervals(shares, low, strokeWidth=1.8)
+        intervals = draw_intervals(shares, alt.X("low:Q", scale=scale, axis=axis), strokeWidth=1.8)
         points = shares.mark_point(filled=True, size=55, opacity=1).encode(x=alt.X("share:Q", scale=scale, axis=axis))
         return intervals + points + notes(base)
 
@@ -145,7 +144,7 @@ def _mttf_layers(rows: list[dict]) -> Layers:
         *tooltips(form=",.1f", mttf="mean time to failure (h)", low95="95% from (h)", high95="95% to (h)"),
     ]
 
-    def layers(base: alt.Chart, is_last: bool) -> alt.LayerChart:
+    def layers(base: alt.Chart, is_last: bool) -> alt.LayerChart | alt.FacetChart:
         title = "Mean time to failure (hours, logarithmic)" if is_last else None
         axis = log_axis(domain, title, labels=is_last, ticks=is_last)
         base = base.encode(tooltip=tooltip)

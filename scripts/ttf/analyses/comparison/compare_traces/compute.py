@@ -1,6 +1,6 @@
 """Compare traces: the GPU jobs of each, with the job as the unit, and the time to failure of components.
 
-A comparison between sources is fair only over the same kind of job, counted in the same way. So only jobs that
+A comparison between sources is fair only over the same kind of job, population in the same way. So only jobs that
 requested a GPU count, with one outcome per job whatever its attempts, and one meaning of failure (the outcome of the
 common job record, in which a time-out or a lost node is a failure). What a trace or its format does not record is
 blank, with a reason, and never 0.
@@ -16,7 +16,7 @@ from ttf.analyses.comparison.compare_traces.trace_labels import NO_OUTCOME, RUN_
 from ttf.engine.storage.tables import scan_columns
 from ttf.records.clusters import CLUSTER_COLUMNS, JOB_CLUSTER_COLUMNS
 from ttf.records.inputs import Inputs
-from ttf.records.jobs import GPU_BUCKETS, OUTCOMES, Frame, gpu_bucket, gpu_seconds_milli, is_at_time_limit, whole_gpus
+from ttf.records.jobs import GPU_BUCKETS, OUTCOMES, Rows, gpu_bucket, gpu_seconds_milli, is_at_time_limit, whole_gpus
 from ttf.stats.clustered import CLUSTERED, clustered_shares, join_clustered
 from ttf.stats.durations.mttf import mean_time_to_failure
 from ttf.stats.shares import ENDED, add_wilson
@@ -31,7 +31,7 @@ SIZES = {"all": (None, None)} | GPU_BUCKETS
 
 
 def compute(inputs: Inputs) -> dict[str, pl.DataFrame]:
-    rows = {table.name: [] for table in ANALYSIS.tables}
+    rows: dict[str, list[dict]] = {table.name: [] for table in ANALYSIS.tables}
     jobs_files, durations_files = iter(inputs.files.get("jobs", ())), iter(inputs.files.get("durations", ()))
     for trace, options in inputs.settings.about.items():
         subject = Subject(trace, **options)
@@ -40,10 +40,8 @@ def compute(inputs: Inputs) -> dict[str, pl.DataFrame]:
             durations = scan_columns(next(durations_files), [*DURATIONS_READ, *CLUSTER_COLUMNS])
         if subject.gives == "jobs":
             file = next(jobs_files)
-            jobs, clustered = (
-                scan_columns(file, JOBS_READ).collect(),
-                scan_columns(file, [*JOBS_READ, *JOB_CLUSTER_COLUMNS]),
-            )
+            jobs = scan_columns(file, JOBS_READ).collect()
+            clustered = scan_columns(file, [*JOBS_READ, *JOB_CLUSTER_COLUMNS])
         for name, trace_rows in compare_trace(subject, jobs, durations, clustered).items():
             rows[name] += trace_rows
     return {table.name: table.frame(rows[table.name]) for table in ANALYSIS.tables}
@@ -71,21 +69,18 @@ class Subject:
 
 
 def compare_trace(
-    subject: Subject, jobs: pl.DataFrame | None, durations: Frame | None, clustered: Frame | None = None
+    subject: Subject, jobs: pl.DataFrame | None, durations: Rows | None, clustered: Rows | None = None
 ) -> dict[str, list[dict]]:
     row = subject.columns | {"gives": subject.gives}
+    reason = None if jobs is None else explain_no_gpu_jobs(jobs)
+    rows = {"compared_mttf": [] if durations is None else compare_durations(subject, durations, reason)}
     if jobs is None:
-        return {
-            "compared_traces": [row],
-            "compared_mttf": [] if durations is None else compare_durations(subject, durations),
-        }
-    rows = {"compared_traces": [row | count_jobs(jobs)]} | compare_jobs(
-        subject, jobs, jobs if clustered is None else clustered
-    )
-    return rows | {"compared_mttf": compare_durations(subject, durations, explain_no_gpu_jobs(jobs))}
+        return rows | {"compared_traces": [row]}
+    rows |= {"compared_traces": [row | count_jobs(jobs)]}
+    return rows | compare_jobs(subject, jobs, jobs if clustered is None else clustered)
 
 
-def compare_jobs(subject: Subject, jobs: pl.DataFrame, clustered: Frame) -> dict[str, list[dict]]:
+def compare_jobs(subject: Subject, jobs: pl.DataFrame, clustered: Rows) -> dict[str, list[dict]]:
     """Return the rows of one trace of jobs in outcomes, run_times, queueing and failure_share.
 
     jobs: the columns JOBS_READ, seconds and milli-GPU; clustered: these with CLUSTER_COLUMNS, not held in memory.
@@ -106,22 +101,22 @@ def compare_jobs(subject: Subject, jobs: pl.DataFrame, clustered: Frame) -> dict
     return {name: [subject.columns | row for row in table_rows] for name, table_rows in rows_by_table.items()}
 
 
-def compare_durations(subject: Subject, durations: Frame, reason: str | None = None) -> list[dict]:
+def compare_durations(subject: Subject, durations: Rows, reason: str | None = None) -> list[dict]:
     """Return the rows of one trace in mttf: exposure over failures with exact intervals, a row per confidence.
 
     durations: the columns DURATIONS_READ. For jobs: those with a GPU, under `all` and by number of GPUs. For
     components: every duration, under `all`. reason: why no job of the trace can count, if so. Failures without an end
     are in no estimate; with many of them the true mean is shorter.
     """
-    is_jobs, durations = subject.gives == "jobs", durations.lazy()
+    is_jobs, population = subject.gives == "jobs", durations.lazy()
     if is_jobs:
-        durations = durations.filter(pl.col("gpu_count") > 0).with_columns(gpus_low=_lowest_gpus(pl.col("gpu_count")))
+        population = population.filter(pl.col("gpu_count") > 0).with_columns(gpus_low=_lowest_gpus(pl.col("gpu_count")))
     else:
-        durations = durations.with_columns(gpus_low=pl.lit(None, dtype=pl.Int64))
-    table = mean_time_to_failure(durations, "failure", ["all", "gpus_low"] if is_jobs else ["all"], CONFIDENCES)
+        population = population.with_columns(gpus_low=pl.lit(None, dtype=pl.Int64))
+    table = mean_time_to_failure(population, "failure", ["all", "gpus_low"] if is_jobs else ["all"], CONFIDENCES)
     estimates = {(row["stratum"], row["confidence"]): row for row in table.iter_rows(named=True)}
-    without_end = durations.filter((pl.col("event") == "failure") & pl.col("duration_s").is_null())
-    without_end = without_end.select("gpus_low").collect(engine="streaming")["gpus_low"]
+    endless_failures = population.filter((pl.col("event") == "failure") & pl.col("duration_s").is_null())
+    without_end = endless_failures.select("gpus_low").collect(engine="streaming")["gpus_low"]
     rows = []
     for gpus, (low, _) in SIZES.items() if is_jobs else [("all", (None, None))]:
         for confidence in CONFIDENCES:
@@ -193,7 +188,7 @@ def _outcome_rows(
 
 def _shares(group: pl.DataFrame, jobs: pl.DataFrame) -> dict:
     cells = {"jobs_share": group.height / jobs.height, "n": group["gpu_milli_s"].count()}
-    group_milli_s, total_milli_s = group["gpu_milli_s"].sum(), jobs["gpu_milli_s"].sum()
+    group_milli_s, total_milli_s = (int(rows["gpu_milli_s"].sum()) for rows in (group, jobs))
     if not total_milli_s:
         return cells | {"reason": "no GPU time was seen"}
     if group.height and not cells["n"] and group["outcome"][0] != "waiting":
@@ -231,7 +226,7 @@ def _queueing(jobs: pl.DataFrame) -> tuple[dict, str | None]:
     return cells, None if cells["n"] else "has a known queueing delay"
 
 
-def _add_clustered(rows: list[dict], clustered: Frame) -> list[dict]:
+def _add_clustered(rows: list[dict], clustered: Rows) -> list[dict]:
     gpu_jobs = clustered.lazy().filter(pl.col("gpu_milli") > 0).with_columns(gpus_low=_lowest_gpus(whole_gpus()))
     overall = clustered_shares(gpu_jobs, [], ENDED["failures"], ENDED["ended"]).with_columns(gpus_low=None)
     by_size = clustered_shares(gpu_jobs.drop_nulls("gpus_low"), ["gpus_low"], ENDED["failures"], ENDED["ended"])
@@ -258,4 +253,4 @@ def _distribution(seconds: pl.Series, prefix: str) -> dict:
         return {"n": 0}
     last = values.len() - 1
     quantiles = {f"{prefix}_{name}_s": values[(last * q + 50) // 100] for name, q in QUANTILES.items()}
-    return {"n": values.len(), f"{prefix}_mean_s": values.sum() / values.len()} | quantiles
+    return {"n": values.len(), f"{prefix}_mean_s": int(values.sum()) / values.len()} | quantiles

@@ -71,10 +71,9 @@ def _labels(traces: Sequence[Trace]) -> dict[str, str]:
 
 def _traces(traces: Sequence[Trace], labels: Mapping[str, str], compared: Trace) -> PageTable:
     counts = ("jobs", "gpu_jobs", "blank_request", "mttf_durations")
-    m = compared.metrics
     rows = [
         {"trace": labels[trace.name], "title": trace.info.get("title"), "unit": trace.info["unit"]}
-        | {name: m.value(f"of.{trace.name}.{name}", None) for name in counts}
+        | {name: compared.metrics.value(f"of.{trace.name}.{name}", None) for name in counts}
         for trace in traces
     ]
     schema = dict.fromkeys(("trace", "title", "unit"), pl.String) | dict.fromkeys(counts, pl.Int64)

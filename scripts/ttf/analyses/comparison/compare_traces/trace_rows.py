@@ -18,7 +18,7 @@ LABEL_WIDTH = 230
 PANEL_WIDTH = 330
 _PERCENTS = ("05", "25", "50", "75", "95")
 # (base chart of a panel, whether it is the last panel) -> marks
-Layers = Callable[[alt.Chart, bool], alt.LayerChart]
+Layers = Callable[[alt.Chart, bool], alt.LayerChart | alt.FacetChart]
 
 
 class Traces:
@@ -71,16 +71,17 @@ class Traces:
 
 def quantiles(row: dict, prefix: str, name: str, panel: str) -> dict:
     """Return the chart row of a distribution; only a note if no time is known."""
-    chart_row = {"panel": panel, "trace": name, "note": f"n = {row['n']:,}" if row["n"] else "no time known"}
+    chart_row: dict[str, object] = {"panel": panel, "trace": name}
+    chart_row["note"] = f"n = {row['n']:,}" if row["n"] else "no time known"
     columns = {"q05": "p05", "q25": "p25", "q50": "median", "q75": "p75", "q95": "p95"} if row["n"] else {}
     for key, column in columns.items():
-        chart_row[f"{key}_s"] = row[f"{prefix}_{column}_s"]
-        chart_row[key] = log_time_position(chart_row[f"{key}_s"])
+        time_s = row[f"{prefix}_{column}_s"]
+        chart_row |= {f"{key}_s": time_s, key: log_time_position(time_s)}
     return chart_row | pick_columns(row, "synthetic", "n")
 
 
 def ranges(
-    rows: list[dict], panels: list[str], traces: Traces, colour: alt.SchemaBase, quantity: str
+    rows: list[dict], panels: list[str], traces: Traces, colour: alt.Color, quantity: str
 ) -> tuple[alt.VConcatChart, dict[str, list[Mapping]]]:
     """Draw medians, middle halves and middle nine tenths on a logarithmic time axis."""
     bounds = [row[name] for row in rows for name in ("q05", "q95") if name in row]
@@ -102,7 +103,7 @@ def ranges(
     return draw_panels(rows, panels, traces.labels(), layers)
 
 
-def trace_colour(colour: str) -> alt.SchemaBase:
+def trace_colour(colour: str) -> Mapping:
     return alt.condition("datum.synthetic", alt.value(FAINT), alt.value(colour))
 
 

@@ -43,7 +43,7 @@ def ettr_measured(inputs: Inputs, study: Study) -> Figure:
         study,
         title=title,
         subtitle="Mean over runs with 95% CI" + ("; diamonds: expected by the exact model" if has_model else ""),
-        caption=f"n = {plural(measured['runs'].sum(), 'run')}. {clustering_note(measured, 'runs')}".strip(),
+        caption=f"n = {plural(int(measured['runs'].sum()), 'run')}. {clustering_note(measured, 'runs')}".strip(),
         alt_text="Points with intervals by number of GPUs on an axis from 0 to 100%: the measured ETTR.",
     )
 

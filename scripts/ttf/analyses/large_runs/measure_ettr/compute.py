@@ -38,7 +38,7 @@ def compute(inputs: Inputs) -> dict:
 
 def all_runs(measured: pl.DataFrame) -> pl.DataFrame:
     """Return the one row of ETTR_MEASURED_ALL; measured: ETTR_MEASURED."""
-    row = {"runs": int(measured["runs"].sum())}
+    row: dict[str, float] = {"runs": int(measured["runs"].sum())}
     if row["runs"]:
         row["interruptions"] = int(measured["interruptions"].sum())
         columns = {
@@ -81,7 +81,8 @@ def job_runs(
         )
     keys = [f"key_{name}" for name in run_key]
     # A job with a blank value gets its row number as a key: two unknown values are not equal.
-    counted = _read_counted(attempts, at_least_s if "job_id" in run_key and not _has_tasks(jobs) else 0)
+    has_tasks = "task" in job_columns and jobs.select(pl.col("task").count()).collect(engine="streaming").item() > 0
+    counted = _read_counted(attempts, at_least_s if "job_id" in run_key and not has_tasks else 0)
     keys_by_unit = (
         jobs.with_row_index("row")
         .join(counted.lazy(), left_on="job_id", right_on="unit_id", how="semi")
@@ -125,21 +126,9 @@ def job_runs(
         )
         .filter((pl.col("runtime_s") >= at_least_s) & (pl.col("runtime_s") > 0))
     )
-    working = 1 + habits.write_s / habits.interval_s
-    wall = (pl.col("runtime_s") + pl.col("queue_s")) * working
-
-    def ratio(lost: str) -> pl.Expr:
-        return (pl.col("runtime_s") - pl.col(lost) / 2) / wall
-
-    return runs.with_columns(ettr=ratio("lost"), ettr_if_all_interrupted=ratio("most_lost")).drop(
-        *keys, "lost", "most_lost"
-    )
-
-
-def _has_tasks(jobs: pl.LazyFrame) -> bool:
-    return (
-        "task" in jobs.collect_schema() and jobs.select(pl.col("task").count()).collect(engine="streaming").item() > 0
-    )
+    wall = (pl.col("runtime_s") + pl.col("queue_s")) * (1 + habits.write_s / habits.interval_s)
+    ratio, lowest_ratio = ((pl.col("runtime_s") - pl.col(lost) / 2) / wall for lost in ("lost", "most_lost"))
+    return runs.with_columns(ettr=ratio, ettr_if_all_interrupted=lowest_ratio).drop(*keys, "lost", "most_lost")
 
 
 def _read_counted(attempts: pl.LazyFrame, at_least_s: int) -> pl.DataFrame:
@@ -170,14 +159,13 @@ def measured_table(runs: pl.DataFrame, rate: NodeRate, habits: Habits) -> pl.Dat
         expected, no_expected = _expected_ratio(runs_of_size, rate, habits, runs)
         clustered = _clustered_interval(runs_of_size)
         no_interval = clustered.pop("why_not") if runs_of_size.height > 1 else "one run: no interval"
-        reasons = filter(None, (no_interval, no_expected))
         rows.append(
             {"gpus_low": high // 2 + 1, "gpus_high": high, "runs": runs_of_size.height}
             | {name: runs_of_size[name].sum() for name in ("attempts", "interruptions")}
             | {"ettr_if_all_interrupted_mean": runs_of_size["ettr_if_all_interrupted"].mean()}
             | _mean_interval(runs_of_size["ettr"].to_numpy())
             | clustered
-            | {"expected_ettr": expected, "reason": "; ".join(reasons) or None}
+            | {"expected_ettr": expected, "reason": "; ".join(filter(None, (no_interval, no_expected))) or None}
         )
     return ETTR_MEASURED.frame(rows)
 
@@ -211,10 +199,10 @@ def _expected_ratio(
     nodes = sized_runs.select(pl.coalesce("nodes", estimate) if estimate is not None else pl.col("nodes")).to_series()
     if nodes.null_count():
         return None, "the nodes of these runs are not known"
-    if reason := rate.why_not(nodes.max()):
+    if reason := rate.why_not(int(nodes.to_numpy().max())):
         return None, reason
     # A run without any work has no expected ratio; one second of work gives nearly none.
     work = np.maximum((sized_runs["ettr"] * (sized_runs["runtime_s"] + sized_runs["queue_s"])).to_numpy(), 1.0)
-    mean_wait = runs["queue_s"].sum() / runs["attempts"].sum()
-    plan = replace(habits, queue_s=mean_wait, productive_s=work).plan(nodes.to_numpy() * rate.estimate / SECONDS_A_DAY)
-    return float(np.mean(ettr_renewal(plan))), None
+    mean_wait = int(runs["queue_s"].sum()) / int(runs["attempts"].sum())
+    plan = habits.plan(nodes.to_numpy() * rate.estimate / SECONDS_A_DAY)
+    return float(np.mean(ettr_renewal(replace(plan, queue_s=mean_wait, productive_s=work)))), None

@@ -1,6 +1,7 @@
 """Effective training time ratio of planned runs by size, and the failure rate that a run can bear."""
 
 from collections.abc import Mapping, Sequence
+from typing import Literal
 
 import altair as alt
 import polars as pl
@@ -42,8 +43,8 @@ def ettr_by_gpus(inputs: Inputs, study: Study) -> Figure:
     rate_names = ESTIMATE if projected else MEASURED
     rows = _list_points(plans, rate_names)
     if len({row["size"] for row in rows}) < 2:
-        reason = ettr.filter(pl.col("ettr_renewal").is_null())["reason"].first()
-        return empty_figure(TITLE, reason or "one size only")
+        reasons = ettr.filter(pl.col("ettr_renewal").is_null())["reason"]
+        return empty_figure(TITLE, next(iter(reasons), None) or "one size only")
     unit = NODE if plans["gpus"].null_count() else study.size
     largest = rate["largest_run_nodes"] * (rate["node_gpus"] or 1)
     target_rows = [row for row in rows if row["size"] == target]
@@ -131,7 +132,7 @@ def _shade_note(rows: list[dict], largest: int) -> list[dict]:
     return [{"size": max(row["size"] for row in rows), "ratio": middle, "text": note}] if gap > 0.15 else []
 
 
-def _draw_sizes(datasets: Mapping[str, list], unit: str, projected: bool) -> alt.LayerChart:
+def _draw_sizes(datasets: Mapping[str, list], unit: str, projected: bool) -> alt.LayerChart | alt.FacetChart:
     sizes = sorted({row["size"] for row in datasets["lines"]})
     ticks = [size for size in sizes if size & (size - 1) == 0] or sizes
     axis = alt.Axis(values=ticks, format=",", title=f"{unit}s of the run", labelOverlap=True, grid=False)
@@ -139,7 +140,8 @@ def _draw_sizes(datasets: Mapping[str, list], unit: str, projected: bool) -> alt
     x = alt.X("size:Q", scale=scale, axis=axis)
     y = alt.Y("ratio:Q", scale=alt.Scale(domain=[0, 1]), axis=percent_axis(values=[0, 0.25, 0.5, 0.75, 1]))
     # Lines are labelled directly, points by a legend.
-    colour = colour_by("series", COLOURS, **({} if projected else {"title": None, "orient": "top"}))
+    legend_colour = colour_by("series", COLOURS, title=None, orient="top")
+    colour = colour_by("series", COLOURS) if projected else legend_colour
     y_low = alt.Y("low:Q", scale=alt.Scale(domain=[0, 1]))
     layers = []
     if datasets["shade"]:
@@ -165,7 +167,8 @@ def _draw_sizes(datasets: Mapping[str, list], unit: str, projected: bool) -> alt
     for dy, align in sorted({(text["dy"], text["align"]) for text in datasets["texts"]}):
         is_position = f"datum.dy == {dy} && datum.align == '{align}'"
         # "beside": to the left of the point.
-        side, dx = ("right", -10) if align == "beside" else (align, {"left": 6, "right": 8}.get(align, 0))
+        side: Literal["left", "center", "right"] = "right" if align == "beside" else align
+        dx = {"left": 6, "right": 8, "beside": -10}.get(align, 0)
         text = make_chart("texts").mark_text(align=side, dx=dx, dy=dy, fontSize=12, fontWeight="bold", color=INK)
         layers.append(text.transform_filter(is_position).encode(x=x, y=y, text="text:N"))
     return alt.layer(*layers)

@@ -19,6 +19,7 @@ from ttf.stats.durations.mttf import SECONDS_A_DAY
 from ttf.stats.large_runs.ettr import (
     APPROXIMATION_LIMIT,
     EXPECTED,
+    Number,
     Plan,
     combine_intervals,
     daly_young_interval_s,
@@ -100,8 +101,8 @@ def queue_of(runs: Frame, configured: float | None) -> dict:
     wait, requeued = pl.col("start_s") - pl.col("submit_s"), pl.col("duration_id") > 0
     follows = (pl.col("unit_id") == pl.col("unit_id").shift(1)) & (pl.col("event").shift(1) == EVENT)
     levels = [name for name in ("cluster", "group", "block") if name in runs.collect_schema()]
-    waits = runs.lazy().select("gpu_milli", *levels, wait=wait, requeued=requeued, after_failure=follows)
-    waits = waits.filter(pl.col("wait") >= 0, pl.col("wait").max() > 0).collect(engine="in-memory")
+    all_waits = runs.lazy().select("gpu_milli", *levels, wait=wait, requeued=requeued, after_failure=follows)
+    waits = all_waits.filter(pl.col("wait") >= 0, pl.col("wait").max() > 0).collect(engine="in-memory")
     waits = gpu_waits if (gpu_waits := waits.filter(pl.col("gpu_milli") > 0)).height else waits
     for source, is_kind, fewest in (
         ("attempts requeued after an infrastructure failure", pl.col("after_failure"), FEWEST_MEASURED),
@@ -110,7 +111,7 @@ def queue_of(runs: Frame, configured: float | None) -> dict:
     ):
         selected = waits.filter(is_kind)
         if (n := selected.height) >= fewest:
-            estimate = {"value": selected["wait"].sum() / n, "n": n, "median_s": selected["wait"].median()}
+            estimate = {"value": int(selected["wait"].sum()) / n, "n": n, "median_s": selected["wait"].median()}
             interval = _mean_interval(add_level_names(selected, level_names(runs)))
             return estimate | {"source": f"the trace, mean of {source}"} | interval
     return {"value": 0.0, "source": "the trace knows no waits: none assumed"}
@@ -122,10 +123,10 @@ def _mean_interval(waits: pl.DataFrame) -> dict:
     waits: wait, and CLUSTER_COLUMNS if the trace has them. Clusters are user and week if there are enough, else each
     wait. A few waits may make up most of the sum, so degrees of freedom are weighted by influence.
     """
-    n, total = waits.height, waits["wait"].sum()
+    n, total = waits.height, int(waits["wait"].sum())
     if not total:
         return {"low": 0.0, "high": 0.0}
-    longest = waits["wait"].top_k(3).sum() / total
+    longest = int(waits["wait"].top_k(3).sum()) / total
     cells = {"longest": longest}
     if n < FEWEST_WAITS and longest >= SHARE_OF_THREE:
         return cells | {"reason": f"three of {n} waits hold {longest:.0%} of the time waited: no interval of the ETTR"}
@@ -283,7 +284,7 @@ def _mitigation_row(gpus: int | None, nodes: int, name: str, plan_before: Plan, 
     return row
 
 
-def _plan_cells(gpus: int | None, nodes: int | None, per_day: float | None, habit: Habits | Plan) -> dict:
+def _plan_cells(gpus: int | None, nodes: int, per_day: Number | None, habit: Habits | Plan) -> dict:
     return {"gpus": gpus, "nodes": nodes, "failure_rate_per_node_day": per_day} | habit_columns(habit)
 
 
@@ -305,9 +306,10 @@ def _compute_rows(plan: Plan, simulations: int, seed: int) -> Iterator[dict]:
         "optimal_interval_s": np.where(has_best, best, np.nan),
         "ettr_at_optimum": np.where(has_best, ettr_renewal(at_best), np.nan),
     }
+    arrays = {name: np.asarray(values) for name, values in columns.items()}
     simulated = _simulate_rows(plan, simulations, seed)
-    for i, lost_share in enumerate(plan.lost_share):
-        row = {name: float(values[i]) for name, values in columns.items() if np.isfinite(values[i])}
+    for i, lost_share in enumerate(np.asarray(plan.lost_share)):
+        row = {name: float(values[i]) for name, values in arrays.items() if np.isfinite(values[i])}
         row |= simulated[i] | {"approximation_valid": bool(lost_share <= APPROXIMATION_LIMIT)}
         yield row | {"reason": "; ".join(_list_reasons(row, lost_share)) or None}
 
@@ -339,8 +341,8 @@ def _simulate_rows(plan: Plan, simulations: int, seed: int) -> list[dict]:
     runs[runs < min(FEWEST_RUNS, simulations)] = 0
     repeated_plan = Plan(*(np.repeat(getattr(plan, name), runs) for name in Plan.__dataclass_fields__))
     wall, interruptions = simulate(repeated_plan, np.random.default_rng(seed))
-    rows = []
-    for productive, end, count in zip(plan.productive_s, np.cumsum(runs), runs, strict=True):
+    rows: list[dict] = []
+    for productive, end, count in zip(np.asarray(plan.productive_s), np.cumsum(runs), runs, strict=True):
         if count < 2:
             rows.append({})
             continue
@@ -383,7 +385,7 @@ def _bearable_rates(levels: np.ndarray, intervals: np.ndarray, habit: Habits) ->
     """Return the failures per second of the run at which the ratio is the level; NaN if it is lower without any."""
 
     def ratio(per_s: np.ndarray) -> np.ndarray:
-        return ettr_renewal(replace(habit, interval_s=intervals).plan(per_s))
+        return np.asarray(ettr_renewal(replace(habit.plan(per_s), interval_s=intervals)))
 
     low, high = np.full_like(levels, np.log(_LOWEST)), np.full_like(levels, np.log(_HIGHEST))
     for _ in range(_STEPS):

@@ -7,7 +7,7 @@ import polars as pl
 
 from ttf.analyses.large_runs.plan_ettr import ETTR, ETTR_ASSUMPTIONS, MITIGATIONS
 from ttf.display.phrases import fill_numbers, join_parts
-from ttf.display.report_tables import PageTable, format_rows
+from ttf.display.report_tables import Column, Formatter, PageTable, format_rows
 from ttf.display.report_trace import Trace, list_nonempty_charts
 from ttf.display.section_head import Callout, Head, Key, Line
 from ttf.display.trace_numbers import Numbers
@@ -29,7 +29,7 @@ _BASIS_LABELS = {
     "proxy": "the trace: any failure, cause unknown",
     "component": "the trace: failures of the machines",
 }
-_FORMAT_BY_UNIT = {
+_FORMAT_BY_UNIT: dict[str, Formatter] = {
     "s": words.duration,
     RATE_UNIT: lambda rate: f"{words.number(rate)} per 1,000 node-days",
     **{f"{unit}s": partial(words.plural, noun=unit) for unit in UNITS},
@@ -71,8 +71,7 @@ def _planned_head(trace: Trace, m: Numbers, rate_key: str) -> Head:
         ci = f"90% CI {m.span(*bounds)}" if all(map(m.has, bounds)) else ""
         keys.append(Key("Interruptions", f"[{rate_key}.interruptions]", join_parts(ci, period, by="; ")))
     if m.has("ettr.optimal_interval_s") and m.value("ettr.at_optimum", 0) >= NO_PROGRESS:
-        best_note = "ETTR [ettr.at_optimum] with it"
-        keys.append(Key("Best checkpoint interval", "[ettr.optimal_interval_s]", best_note))
+        keys.append(Key("Best checkpoint interval", "[ettr.optimal_interval_s]", "ETTR [ettr.at_optimum] with it"))
     return Head(
         _format_claim(m, rate_key, run),
         charts=list_nonempty_charts(trace, "ettr_by_gpus"),
@@ -142,8 +141,7 @@ def _withheld_head(m: Numbers) -> Head:
     reason = reasons.get(key, sizes)
     keys = []
     if m.value("ettr.measured.runs", 0) and m.has("ettr.measured.mean"):
-        runs = "[ettr.measured.runs long run]"
-        keys.append(Key("Measured ETTR", "[ettr.measured.mean]", f"mean of {runs}, any size"))
+        keys.append(Key("Measured ETTR", "[ettr.measured.mean]", "mean of [ettr.measured.runs long run], any size"))
     needed = f"Needed: {m['ettr.needed']}." if m.has("ettr.needed") else ""
     return Head(
         f"The ETTR of {_article(m)} {_run_name(m)} run cannot be estimated: {reason}",
@@ -158,8 +156,7 @@ def _withheld_head(m: Numbers) -> Head:
 def _measured_text(m: Numbers) -> tuple[str, ...]:
     if not m.value("ettr.measured.runs", 0):
         return ()
-    runs = "[ettr.measured.runs long run]"
-    text = f"{runs} measured kept [ettr.measured.mean] on average"
+    text = "[ettr.measured.runs long run] measured kept [ettr.measured.mean] on average"
     if m.has("ettr.measured.expected"):
         text += "; the model expects [ettr.measured.expected]"
     return (f"{text}.",)
@@ -229,7 +226,7 @@ def _down_at_once(trace: Trace, m: Numbers) -> dict | None:
         return None
     stratum = trace.table("spares_needed")["stratum"][0]
     rows = trace.table("units_down").filter(stratum=stratum, outages="all").filter(pl.col("time_s") > 0)
-    shares = [0.0] * (rows["down"].max() + 1)
+    shares = [0.0] * (rows.select(pl.col("down").max()).item() + 1)
     for down, share in rows.select("down", "time_share").iter_rows():
         shares[down] = _round(share)
     return {"units": round(rows["units"][0]), "shares": shares}
@@ -263,7 +260,7 @@ def tables(trace: Trace) -> dict[str, PageTable]:
     if rows.height > 1:
         simulated = format_rows(rows, ("ettr_simulated", "ettr_simulated_se"), _format_with_error)
         rows = rows.with_columns(ettr_simulated=simulated)
-        columns = {"gpus" if ettr["gpus"].count() else "nodes": None, "mttf_s": None}
+        columns: dict[str, Column] = {"gpus" if ettr["gpus"].count() else "nodes": None, "mttf_s": None}
         columns |= {"scheduled_share": ("Of scheduled time", words.share), "ettr_renewal": ("ETTR", words.share)}
         columns |= {"ettr_simulated": ("Simulated", str), "optimal_interval_s": None}
         page_tables["ettr"] = PageTable(rows, columns, ETTR)
@@ -274,8 +271,8 @@ def tables(trace: Trace) -> dict[str, PageTable]:
         gains = gains.filter(size_column.is_in(sizes.implode())).with_columns(
             size_label=pl.format(f"{{}} {unit}s", size_column.map_elements(words.count, return_dtype=pl.String))
         )
-        columns = ["mitigation", "ettr_before", "ettr_after", f"{unit.lower()}_hours_saved_per_productive_week"]
-        page_tables["mitigations"] = PageTable(gains, columns, MITIGATIONS, "size_label")
+        names = ("mitigation", "ettr_before", "ettr_after", f"{unit.lower()}_hours_saved_per_productive_week")
+        page_tables["mitigations"] = PageTable(gains, names, MITIGATIONS, "size_label")
     return page_tables
 
 

@@ -29,7 +29,8 @@ def gpu_hours_account(inputs: Inputs, study: Study) -> Figure:
     positive_rows = ledger.filter(pl.col("gpu_hours") > 0)
     if not positive_rows.height:
         return empty_figure(title, "no GPU time is known")
-    total, above = ledger["gpu_hours"].sum(), ledger["gpu_hours"].clip(upper_bound=0).sum()
+    hours = ledger["gpu_hours"]
+    total, above = float(hours.sum()), float(hours.clip(upper_bound=0).sum())
     rows, start = [], 0.0
     for row in positive_rows.iter_rows(named=True):
         name, share = row["category"], row["share"]

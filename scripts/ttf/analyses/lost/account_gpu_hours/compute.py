@@ -39,7 +39,7 @@ def compute(inputs: Inputs) -> dict:
     gpu_runs = gpu_allocations(jobs, attempts)
     if gpu_runs.is_empty():
         return {"ledger": LEDGER.frame([]), "ledger_summary": LEDGER_SUMMARY.frame([{}])}
-    months = Months(gpu_runs["start_s"].min(), gpu_runs["until_s"].max())
+    months = Months(*gpu_runs.select(pl.col("start_s").min(), pl.col("until_s").max()).row(0))
     block_options = months.begin_s, settings.checkpoint_interval_s, settings.restart_s
     blocks = iterate_blocks(
         inputs.scan("jobs", [*RUN_COLUMNS, *(TIMES if attempts is None else [])]), attempts, durations
@@ -71,7 +71,7 @@ def sum_block(
     block_runs = build_runs(jobs, attempts, infra_durations).collect()
     partition = jobs["partition"].gather(block_runs["job"]) if "partition" in jobs.columns else pl.lit(None, pl.String)
     block_runs = with_known_time(block_runs.lazy().with_columns(partition=partition)).collect()
-    until_s = max(block_runs["until_s"].max() or begin_s, begin_s + 1)
+    until_s = max(block_runs.select(pl.col("until_s").max()).item() or begin_s, begin_s + 1)
     return sum_gpu_time(block_runs.lazy(), Months(begin_s, until_s), checkpoint_interval_s, restart_s)
 
 
@@ -86,10 +86,10 @@ def _gpu_supply(inputs: Inputs, months: Months) -> Unavailable:
         with inputs.scratch() as folder:
             return _measure_servers(inputs, months, folder)
     if "occupancy_basis" in inputs:
-        gpus = inputs["occupancy_basis"]["gpus"].sum()
+        gpus = inputs["occupancy_basis"]["gpus"]
     else:
-        gpus = inputs.read("nodes", ["gpu_count"])["gpu_count"].sum() if "nodes" in inputs else 0
-    return Unavailable(gpus * GPU, [NO_CHANGES] * 3, 0)
+        gpus = inputs.read("nodes", ["gpu_count"])["gpu_count"] if "nodes" in inputs else pl.Series([0])
+    return Unavailable(int(gpus.sum()) * GPU, [NO_CHANGES] * 3, 0)
 
 
 def _measure_servers(inputs: Inputs, months: Months, folder: Path) -> Unavailable:

@@ -94,7 +94,8 @@ def build_ledger(
         accounts, attempts = defaultdict(dict, {owner: dict(part) for owner, part in unused_by_owner.items()}), {}
         for owner, name, milli_s, n in owner_sums.select("scope", "category", "milli_s", count_column).iter_rows():
             accounts[owner][name], attempts[owner, name] = milli_s, n
-        largest = sorted(accounts, key=lambda name: (name is None, name == OTHER_OWNERS, -_total(accounts[name]), name))
+        totals = {owner: sum(account.values()) for owner, account in accounts.items()}
+        largest = sorted(accounts, key=lambda name: (name is None, name == OTHER_OWNERS, -totals[name], name))
         # Months in the order of time, other scopes by the time used.
         for owner in months if scope_by == "month" else largest:
             account = accounts[owner]
@@ -105,7 +106,7 @@ def build_ledger(
                 if name in USED:
                     row["attempts"] = attempts.get((owner, name), 0)
                 only_used = scope_by in ("all", "month") and not unused
-                rows.append(row | _value_hours(name, account.get(name, 0), _total(account), prices, only_used))
+                rows.append(row | _value_hours(name, account.get(name, 0), totals.get(owner, 0), prices, only_used))
     return LEDGER.frame(rows)
 
 
@@ -117,10 +118,6 @@ def summarise_ledger(ledger: pl.DataFrame) -> pl.DataFrame:
     if ledger_of_all.filter(is_category_in(UNUSED))["gpu_hours"].sum():
         row["capacity_gpu_hours"] = ledger_of_all["gpu_hours"].sum()
     return LEDGER_SUMMARY.frame([row])
-
-
-def _total(account: Mapping[str, int]) -> int:
-    return sum(account.values())
 
 
 def _label_owners(sums: pl.DataFrame, column: str, n_largest: int) -> pl.Expr:

@@ -30,7 +30,6 @@ def productive(m: Numbers) -> list[Key]:
 
 
 def tables(trace: Trace) -> dict[str, PageTable]:
-    ledger = trace.table("ledger").filter(scope_by="all")
-    ledger = ledger.with_columns(pl.col("category").replace_strict(LABELS))
+    ledger = trace.table("ledger").filter(scope_by="all").with_columns(pl.col("category").replace_strict(LABELS))
     columns = [column for column in COLUMNS if ledger[column].count()]
     return {"ledger": PageTable(ledger, columns, LEDGER, longest=120)}

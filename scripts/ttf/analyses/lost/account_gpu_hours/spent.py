@@ -12,6 +12,8 @@ from ttf.records.jobs import choose_text
 
 # Group columns of the sums.
 KEYS = ("category", "account", "partition", "month")
+# Whether infrastructure ended a run; not known on the basis `proxy`.
+_IS_INFRA = pl.col("infra") & (pl.col("basis") != PROXY)
 
 
 @dataclass(frozen=True)
@@ -59,17 +61,13 @@ def run_category() -> pl.Expr:
     outcome_categories = {"success": category.PRODUCTIVE, "cancelled": category.CANCELLED, "running": category.RUNNING}
     ended = pl.col("outcome").replace_strict(outcome_categories, default=category.UNKNOWN, return_dtype=pl.String)
     conditions = {
-        category.INFRA_KEPT: _is_infra(),
+        category.INFRA_KEPT: _IS_INFRA,
         category.TIME_LIMIT: pl.col("timed_out"),
         category.PREEMPTED: pl.col("preempted"),
         category.FAILED_UNRECORDED: pl.col("failed") & is_proxy,
         category.FAILED: pl.col("failed"),
     }
     return pl.coalesce(choose_text(conditions), ended.fill_null(category.UNKNOWN))
-
-
-def _is_infra() -> pl.Expr:
-    return pl.col("infra") & (pl.col("basis") != PROXY)
 
 
 def split_runs(runs: pl.LazyFrame, checkpoint_interval_s: int, restart_s: int) -> pl.LazyFrame:
@@ -79,7 +77,7 @@ def split_runs(runs: pl.LazyFrame, checkpoint_interval_s: int, restart_s: int) -
     seconds, as in `measure_losses.lost_work`. The first `restart_s` of the rest of a retry are its restart.
     """
     longest_lost_s = pl.min_horizontal("runtime_s", pl.lit(checkpoint_interval_s // 2))
-    runs = runs.with_columns(category=run_category(), lost_s=pl.when(_is_infra()).then(longest_lost_s).otherwise(0))
+    runs = runs.with_columns(category=run_category(), lost_s=pl.when(_IS_INFRA).then(longest_lost_s).otherwise(0))
     longest_restart_s = pl.min_horizontal(pl.col("runtime_s") - pl.col("lost_s"), pl.lit(restart_s))
     runs = runs.with_columns(restart_s=pl.when("again").then(longest_restart_s).otherwise(0))
     worked_s, lost_s = pl.col("start_s") + pl.col("restart_s"), pl.col("until_s") - pl.col("lost_s")

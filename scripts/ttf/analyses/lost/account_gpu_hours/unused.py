@@ -48,8 +48,7 @@ NO_CHANGES = np.zeros(0, np.int64), np.zeros(0, np.int64)
 
 def usage_changes(from_s: pl.Series, until_s: pl.Series, milli: pl.Series) -> Changes:
     """Return the changes in milli-GPU of intervals from one second to below another."""
-    milli = milli.to_numpy()
-    return np.concatenate([from_s.to_numpy(), until_s.to_numpy()]), np.append(milli, -milli)
+    return np.concatenate([from_s.to_numpy(), until_s.to_numpy()]), np.append(milli.to_numpy(), -milli.to_numpy())
 
 
 def waiting_gpus(jobs: pl.LazyFrame) -> Changes | None:
@@ -62,12 +61,16 @@ def waiting_gpus(jobs: pl.LazyFrame) -> Changes | None:
     wait_from_s = pl.max_horizontal("submit_s", "eligible_s") if "eligible_s" in columns else pl.col("submit_s")
     cancelled_s = pl.when(pl.col("outcome") != "running").then("end_s")
     trace_end_s = pl.when(pl.col("outcome") == "waiting").then("trace_end_s")
-    wait_rows = jobs.filter(whole_gpus() > 0, pl.col("submit_s").is_not_null()).select(
-        from_s=wait_from_s,
-        until_s=pl.coalesce("start_s", cancelled_s, trace_end_s),
-        milli=pl.col("gpu_milli") * pl.col("size"),
+    wait_rows = (
+        jobs.filter(whole_gpus() > 0, pl.col("submit_s").is_not_null())
+        .select(
+            from_s=wait_from_s,
+            until_s=pl.coalesce("start_s", cancelled_s, trace_end_s),
+            milli=pl.col("gpu_milli") * pl.col("size"),
+        )
+        .drop_nulls()
+        .collect(engine="streaming")
     )
-    wait_rows = wait_rows.drop_nulls().collect(engine="streaming")
     if wait_rows.is_empty():
         return None
     wait_rows = wait_rows.filter(pl.col("from_s") < pl.col("until_s"))
@@ -123,23 +126,21 @@ def measure_unavailable(allocations: GpuAllocations, spans: pl.DataFrame, watche
     n_parts, known_milli = allocations.by_server.parts, allocations.known_milli
     n_servers = 1 + max(span_servers.max(initial=-1), watched_servers.max(initial=-1))
     capacity = np.append(known_milli, np.zeros(max(0, n_servers - known_milli.size), np.int64))
-    changes_by_kind = [([], []) for _ in UNAVAILABLE_KINDS]
+    changes_by_part = []
     for part in range(n_parts):
         is_in_part = span_servers % n_parts == part
         node, _, start_s, end_s, gpu, *_ = allocations.by_server.read(part)
         part_spans = (span_servers[is_in_part] // n_parts, *(values[is_in_part] for values in span_values))
         part_allocations = (node // n_parts, start_s, end_s, gpu)
-        part_changes = _sweep_servers(part_allocations, part_spans, capacity[part::n_parts])
-        for (times, milli), changes in zip(changes_by_kind, part_changes, strict=True):
-            times.append(changes[0])
-            milli.append(changes[1])
-    changes = [(np.concatenate(times), np.concatenate(milli)) for times, milli in changes_by_kind]
+        changes_by_part.append(_sweep_servers(part_allocations, part_spans, capacity[part::n_parts]))
+    kind_changes = (zip(*parts, strict=True) for parts in zip(*changes_by_part, strict=True))
+    changes = [(np.concatenate(times), np.concatenate(milli)) for times, milli in kind_changes]
     return Unavailable(int(capacity.sum()), changes, int((capacity[watched_servers] == 0).sum()))
 
 
 def _sweep_servers(
     allocations: Sequence[np.ndarray], spans: Sequence[np.ndarray], capacity_milli: np.ndarray
-) -> list[tuple[np.ndarray, np.ndarray]]:
+) -> list[Changes]:
     """Return, for each kind, the seconds and changes in milli-GPU that are unavailable and unused, of some servers.
 
     allocations: server, start, end, milli-GPU; spans: server, kind, start, end. `capacity_milli` of each server
@@ -149,7 +150,7 @@ def _sweep_servers(
     span_server, kind, from_s, to_s = spans
     servers = np.concatenate([alloc_server, alloc_server, span_server, span_server])
     if not servers.size:
-        return [(np.zeros(0, np.int64), np.zeros(0, np.int64)) for _ in UNAVAILABLE_KINDS]
+        return [NO_CHANGES for _ in UNAVAILABLE_KINDS]
     times = np.concatenate([start, end, from_s, to_s])
     order = sort_order(servers, times)
     servers, times = servers[order], times[order]
@@ -198,7 +199,7 @@ def account_in_windows(
     parts = (_split_by_window(index, *part, nonempty) for index, part in zip(windows, clipped, strict=True))
     changes_by_window = zip(*parts, strict=True)
     window_starts_s = (edges_s[0] + nonempty * window_s).tolist()
-    milli_s_by_category = defaultdict(lambda: [0] * (len(edges_s) - 1))
+    milli_s_by_category: dict[str, list[int]] = defaultdict(lambda: [0] * (len(edges_s) - 1))
     for (begin, end), window_changes in zip(pairwise([*window_starts_s, edges_s[-1]]), changes_by_window, strict=True):
         if begin == end:
             continue

@@ -43,8 +43,8 @@ def gpu_hours_by_size(inputs: Inputs, study: Study) -> Figure:
     drawn_parts = [part for part in parts if any(row["part"] == part for row in rows)]
     colours = [_COLOURS[part] for part in drawn_parts]
     strokes = [OPEN_LINE if part == _NOT_FAILED else _COLOURS[part] for part in drawn_parts]
-    legend = {"title": None, "orient": "bottom", "symbolType": "square", "symbolStrokeWidth": 1, "labelFontSize": 12}
-    legend |= {"columns": 2} if study.narrow else {}
+    legend = alt.Legend(title=None, orient="bottom", symbolType="square", symbolStrokeWidth=1, labelFontSize=12)
+    legend.columns = 2 if study.narrow else alt.Undefined
     most_hours = max(row["hours"] for row in totals)
     axis = alt.Axis(title="GPU-hours", grid=False, tickCount=4, format=".2~s" if study.narrow else ",.6~g")
     # Room for the label next to the longest bar.
@@ -55,7 +55,7 @@ def gpu_hours_by_size(inputs: Inputs, study: Study) -> Figure:
         x=alt.X("from:Q", scale=scale, axis=axis),
         x2="to:Q",
         y=y,
-        fill=alt.Fill("part:N", scale=alt.Scale(domain=drawn_parts, range=colours), legend=alt.Legend(**legend)),
+        fill=alt.Fill("part:N", scale=alt.Scale(domain=drawn_parts, range=colours), legend=legend),
         stroke=alt.Stroke("part:N", scale=alt.Scale(domain=drawn_parts, range=strokes)),
     )
     bars = bars.mark_bar(height=15, strokeWidth=1)
@@ -69,7 +69,7 @@ def gpu_hours_by_size(inputs: Inputs, study: Study) -> Figure:
         study,
         title=title,
         subtitle=f"Failed attempts{infra_note} and all other attempts",
-        caption=f"n = {plural(inputs['lost_work']['runs'].sum(), 'attempt')}",
+        caption=f"n = {plural(int(inputs['lost_work']['runs'].sum()), 'attempt')}",
         alt_text=f"Bars of GPU-hours by GPUs; {size_texts}.",
     )
 
@@ -99,11 +99,13 @@ def failure_concentration(inputs, study: Study) -> Figure:
     rows += [{"curve": name, "top": 0, "owners": 0, "share": 0} for name in colours]
     ticks = [0, 0.01, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1]
     axis = percent_axis(f"Share of the {plural_noun(owner_by)} (root scale)", values=ticks)
-    legend = {"title": None, "orient": "bottom", "direction": "vertical", "symbolType": "stroke", "labelLimit": 300}
+    colour = colour_by(
+        "curve", colours, title=None, orient="bottom", direction="vertical", symbolType="stroke", labelLimit=300
+    )
     lines = make_chart("curves").encode(
         x=alt.X("top:Q", scale=alt.Scale(type="sqrt", domain=[0, 1]), axis=axis),
         y=alt.Y("share:Q", scale=alt.Scale(domain=[0, 1]), axis=percent_axis("Share of all")),
-        color=colour_by("curve", colours, **legend),
+        color=colour,
         strokeDash=alt.StrokeDash("curve:N", scale=alt.Scale(domain=list(colours), range=[[1, 0], [1, 0], [4, 3]])),
         order="top:Q",
         tooltip=[*tooltips("curve"), *tooltips(form=",", owners=plural_noun(owner_by)), *tooltips("share", form=".1%")],

@@ -33,8 +33,8 @@ def compute(inputs: Inputs) -> dict:
     jobs = inputs.scan("jobs", ["outcome", *OWNERS, "recurrence_group", "submit_s", *TIMES])
     begin_s = pl.min_horizontal(pl.col("submit_s").min(), pl.col("start_s").min())
     begin_s, end_s = jobs.select(begin_s, pl.col("trace_end_s").max()).collect(engine="streaming").row(0)
-    block_settings = settings["checkpoint_interval_s"], begin_s, trials_s
-    parts = [sum_block(*block, *block_settings) for block in _blocks(inputs)]
+    interval_s = settings["checkpoint_interval_s"]
+    parts = [sum_block(*block, interval_s, begin_s, trials_s) for block in _blocks(inputs)]
     owners, losses = owner_counts(parts), loss_sums(parts, settings["preemption_window_s"])
     with inputs.scratch() as scratch_folder:
         run_times = pl.concat(part["times"] for part in parts)

@@ -46,12 +46,11 @@ def loss_parts(runs: Frame, checkpoint_interval_s: int, begin_s: int | None = No
     # Loss of a run if it were interrupted, in milli-GPU half seconds; blank if its run time is.
     half_s = pl.min_horizontal(2 * pl.col("runtime_s"), pl.lit(checkpoint_interval_s))
     loss = pl.when(pl.col("runtime_s").is_not_null()).then(pl.col("gpu_milli").cast(pl.Int128) * half_s)
-    failed_s = pl.col("end_s").shift(1)
     queries = {
         "sums": runs.lazy().select(**keys, **_run_terms(loss)).group_by(*keys).agg(pl.all().sum()),
         "preempted": runs.lazy().filter("preempted").select(**keys, linked=loss, end_s="end_s", node_list="node_list"),
         "restarts": runs.lazy()
-        .with_columns(failed_s=failed_s, again_s="start_s")
+        .with_columns(failed_s=pl.col("end_s").shift(1), again_s="start_s")
         .filter("after_infra")
         .select("failed_s", "again_s", "node_list"),
     }

@@ -40,12 +40,12 @@ def owner_counts(parts: Sequence[Mapping[str, pl.DataFrame]]) -> dict[str, pl.Da
 
     parts: `owner_sums` of all jobs. ended: jobs with success or failure. Sorted by owner.
     """
-    counts_by_kind = {}
-    for owner_by in OWNERS:
-        counts = pl.concat(part[owner_by] for part in parts).group_by("owner").agg(pl.all().sum()).sort("owner")
-        if counts.height:
-            counts_by_kind[owner_by] = counts
-    return counts_by_kind
+    sums_by_kind = {owner_by: pl.concat(part[owner_by] for part in parts) for owner_by in OWNERS}
+    return {
+        owner_by: sums.group_by("owner").agg(pl.all().sum()).sort("owner")
+        for owner_by, sums in sums_by_kind.items()
+        if sums.height
+    }
 
 
 def failures_by_owner(owners: Mapping[str, pl.DataFrame], n_owners: int, jobs: Frame) -> pl.DataFrame:

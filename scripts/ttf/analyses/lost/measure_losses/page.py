@@ -6,7 +6,7 @@ import polars as pl
 
 from ttf.analyses.lost.account_gpu_hours.page import productive
 from ttf.analyses.lost.measure_losses import FAILURES_BY_OWNER, LOST_WORK, LOST_WORK_BY_MONTH, REPEATS, WHAT_IF
-from ttf.analyses.lost.measure_losses.what_if import NO_CERTAIN_RETRY, NO_RETRY, TRIAL
+from ttf.analyses.lost.measure_losses.what_if import NO_CERTAIN_RETRY, NO_RETRY
 from ttf.display.phrases import fill_numbers
 from ttf.display.report_tables import CLUSTERED, Interval, PageTable, add_size_labels, format_estimate, format_rows
 from ttf.display.report_trace import Trace
@@ -54,8 +54,7 @@ def head(trace: Trace, m: Numbers) -> Head | Line:
     if not m["lost_work.failed_runs"] and not m["lost_work.infra_failures"]:
         return Line("Lost GPU time", "no attempt failed, of [lost_work.runs]", "lost_work")
     if not m.value("lost_work.failed_gpu_hours", 0):
-        reason = "no failed attempt has a GPU and a known run time"
-        return Line("Lost GPU time", reason, "lost_work", checked=False)
+        return Line("Lost GPU time", "no failed attempt has a GPU and a known run time", "lost_work", checked=False)
     if r12_few_gpus(m):
         return Line(
             "Lost GPU time", f"{few_gpus_sentence(m, unit)}: the time is theirs alone", "lost_work", checked=False
@@ -153,7 +152,7 @@ def _nonblank(frame: pl.DataFrame, columns: Sequence[str]) -> list[str]:
 
 
 def _scenario_label(scenario: str, trial_s: int | None) -> str:
-    if scenario == TRIAL:
+    if trial_s is not None:
         return f"First {words.duration(trial_s)} on one GPU"
     return {NO_RETRY: "No retry after a failure", NO_CERTAIN_RETRY: "No retry after a deterministic failure"}[scenario]
 

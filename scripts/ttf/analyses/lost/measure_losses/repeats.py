@@ -2,7 +2,6 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable
-from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -19,10 +18,6 @@ from ttf.stats.shares import wilson_interval
 GROUPS = ("user", "recurrence_group")
 JOB_GROUP = "job"
 PART_GROUP = "part"
-# One partition, in memory.
-WHOLE = Partitions(Path())
-
-
 NO_GROUP = "no job that ended has a group"
 NO_FAILURE = "no failure"
 COUNTED = "counted, not estimated: no interval"
@@ -35,7 +30,7 @@ NO_UPPER = "the interval has no upper end"
 def repeats(
     jobs: pl.LazyFrame,
     run_times: pl.DataFrame,
-    partitions: Partitions = WHOLE,
+    partitions: Partitions,
     placements: pl.LazyFrame | None = None,
     attempt_jobs: pl.Series | None = None,
 ) -> pl.DataFrame:
@@ -81,14 +76,18 @@ def part_retries(placements: pl.LazyFrame, attempt_jobs: pl.Series | None = None
     """
     failed = ((pl.col("outcome") == "failure") & pl.col("own_outcome")).fill_null(False)
     # Only failed tries and retries are needed. Numbers sort faster than names.
-    tries = placements.filter(failed | (pl.col("attempt") > 0))
-    tries = tries.select("attempt_id", "placement", "attempt", "node", "outcome", failed=failed)
-    tries = tries.collect(engine="streaming")
+    needed = placements.filter(failed | (pl.col("attempt") > 0))
+    columns = ("attempt_id", "placement", "attempt", "node", "outcome")
+    tries = needed.select(*columns, failed=failed).collect(engine="streaming")
     if not (tries["attempt"] > 0).any():
         return []
     job = tries["attempt_id"] if attempt_jobs is None else attempt_jobs.gather(tries["attempt_id"])
-    part = job.cast(pl.Int64) * (tries["placement"].max() + 1) + tries["placement"]
-    tries = tries.with_columns(group=job.cast(pl.Int64), part=part).sort("part", "attempt", maintain_order=True)
+    part = pl.col("group") * (pl.col("placement").max() + 1) + pl.col("placement")
+    tries = (
+        tries.with_columns(group=job.cast(pl.Int64))
+        .with_columns(part=part)
+        .sort("part", "attempt", maintain_order=True)
+    )
     is_repeat = (pl.col("part") == pl.col("part").shift(1)) & (pl.col("attempt") == pl.col("attempt").shift(1))
     tries = tries.filter(~is_repeat.fill_null(False))
     next_try = (
@@ -166,7 +165,7 @@ def share_over_groups(counts: Counter) -> dict:
     and n_eff is the number of groups. The interval is Wilson's for p n_eff of n_eff.
     """
     n, hits, groups = (counts[name] for name in ("n", "hits", "groups"))
-    row = {"n": n, "groups": groups, "events": hits}
+    row: dict[str, float] = {"n": n, "groups": groups, "events": hits}
     if n == 0:
         return row | {"reason": NOTHING_BEFORE}
     row |= {"estimate": hits / n}
@@ -184,14 +183,15 @@ def share_over_groups(counts: Counter) -> dict:
 
 
 def _number_groups(jobs: pl.LazyFrame, group_by: str) -> pl.DataFrame:
-    numbers = NameNumbers()
-    group = numbers.encode(pl.col(group_by)).cast(pl.Int64)
+    group = NameNumbers().encode(pl.col(group_by)).cast(pl.Int64)
     return jobs.select("start_s", "end_s", "failed", group=group).collect(engine="streaming")
 
 
 def _group_rows(parts: Iterable[pl.DataFrame], group_by: str) -> list[dict]:
     """Return the rows of one kind of group. parts: group, failed, start_s, end_s; a group is within one part."""
-    counts, shares, durations = Counter(), defaultdict(Counter), []
+    counts: Counter[str] = Counter()
+    shares: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    durations = []
     for ended in parts:
         counts += Counter(
             jobs=ended.height,

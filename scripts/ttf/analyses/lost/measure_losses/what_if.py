@@ -41,8 +41,9 @@ def what_if_sums(runs: Frame, trials_s: Sequence[int]) -> pl.DataFrame:
         **{f"{name}_{s}": part for s in trials_s for name, part in _trial_terms(is_large, s).items()},
     )
     is_certain = pl.col("failed") & pl.col("deterministic").fill_null(False)
-    retries = [_no_retry(measured, *rule) for rule in ((NO_RETRY, pl.col("failed")), (NO_CERTAIN_RETRY, is_certain))]
-    return pl.concat([terms.sum(), *retries], how="horizontal").cast(pl.Int128).collect()
+    retries = _no_retry(measured, NO_RETRY, pl.col("failed"))
+    certain_retries = _no_retry(measured, NO_CERTAIN_RETRY, is_certain)
+    return pl.concat([terms.sum(), retries, certain_retries], how="horizontal").cast(pl.Int128).collect()
 
 
 def what_if(sums: pl.DataFrame, trials_s: Sequence[int]) -> pl.DataFrame:

@@ -128,11 +128,11 @@ def epochs_summary(best: pl.DataFrame) -> pl.DataFrame:
         shares = [after_s / run_s for after_s, run_s in timed_jobs.select("after_s", "run_s").iter_rows()]
         weights = timed_jobs.select("gpu_milli", "after_s", "run_s").drop_nulls("gpu_milli").rows()
         total = sum(gpus * run_s for gpus, _, run_s in weights)
-        row |= {"needing_all": n_needing_all} | add_wilson("needing_all_share", n_needing_all, scored.height)
+        row |= {"needing_all": n_needing_all, **add_wilson("needing_all_share", n_needing_all, scored.height)}
         row |= {"timed_jobs": timed_jobs.height, "after_near_share_mean": divide(math.fsum(shares), len(shares))}
         row["after_near_gpu_time_share"] = divide(sum(gpus * after_s for gpus, after_s, _ in weights), total)
-        reason = None if shares else "no start of theirs is known to lie before that epoch's end"
-        rows.append(row | {"reason": reason})
+        untimed = None if shares else "no start of theirs is known to lie before that epoch's end"
+        rows.append(row | {"reason": untimed})
     if n_unmatched := best["outcome"].null_count():
         reason = "no job of the trace has this id, or several have"
         rows.append({"outcome": "not_in_trace", "jobs_logged": n_unmatched, "n": 0, "reason": reason})

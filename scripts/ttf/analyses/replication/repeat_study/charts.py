@@ -34,9 +34,8 @@ def compare_correlations(inputs: Inputs, study: Study) -> Figure:
                     point |= pick_columns(row, "low", "high", "independent")
                 rows.setdefault(row["outcome"], []).append(point)
     features = [FEATURE_NAMES[name] for name in estimates["feature"].unique(maintain_order=True)]
-    panels = [_panel(outcome, features, job_level, study) for outcome in rows]
     return make_figure(
-        alt.hconcat(*panels, spacing=16),
+        alt.hconcat(*(_panel(outcome, features, job_level) for outcome in rows), spacing=16),
         rows,
         study,
         title=title,
@@ -47,7 +46,7 @@ def compare_correlations(inputs: Inputs, study: Study) -> Figure:
     )
 
 
-def _panel(outcome: str, features: list[str], job_level: str, study: Study) -> alt.LayerChart:
+def _panel(outcome: str, features: list[str], job_level: str) -> alt.LayerChart:
     y = alt.Y("feature:N", title=None, scale=alt.Scale(domain=features))
     colours = {_PUBLISHED: THIRD, job_level: ACCENT}
     colour = colour_by("kind", colours, title=None, orient="bottom", columns=1, labelLimit=420)

@@ -7,6 +7,7 @@ time, in which jobs that did not fail count with the time they ran (right-censor
 """
 
 import math
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -64,7 +65,7 @@ _JOBS = [
 
 
 def compute(inputs: Inputs) -> dict[str, pl.DataFrame]:
-    tables = [inputs[name] for name in ("correlations", "runtime_by_group", "mttf")]
+    tables = inputs["correlations"], inputs["runtime_by_group"], inputs["mttf"]
     units, significance = plural_noun(inputs.settings.unit), inputs.settings.significance
     table = repeat_study(inputs.scan("jobs", _JOBS), *tables, units, significance)
     return {"study1": table, "study1_summary": summarise_verdicts(table)}
@@ -82,6 +83,7 @@ def summarise_verdicts(study1: pl.DataFrame) -> pl.DataFrame:
         "newly_significant_if_independent": ("verdict", ("found",)),
         "untested": ("verdict_clustered", (UNTESTED,)),
     } | {name: ("verdict_clustered", (name,)) for name in ("weaker", "flips")}
+    row: dict[str, object]
     row = {name: computable[column].is_in(values).sum() for name, (column, values) in verdicts_by_cell.items()}
     rates = correlations.drop_nulls("rate_p_adjusted_clustered")
     mean_run_times = study1.filter(pl.col("study_estimate") > 0, question="mean_run_time", outcome="failure")
@@ -126,6 +128,7 @@ def _correlation_row(
 ) -> dict:
     r_row = correlation_row(table, STUDY_SETS[outcome], feature, cutoff, "group_mean", "pearson")
     rho_row = correlation_row(table, outcome, feature, None, "job", "spearman")
+    row: dict[str, Any]
     row = {"question": "correlation" if cutoff is None else "cut_off", "outcome": outcome, "feature": feature}
     row |= {"cutoff_s": cutoff, "study_set": STUDY_SETS[outcome], "study_measure": "pearson over group means"}
     row |= {"asked_set": outcome, "asked_measure": "spearman over jobs"}
@@ -137,16 +140,16 @@ def _correlation_row(
         row |= {f"asked_{name}": rho_row[name] for name in (*CLUSTERED, "p_clustered", "p_adjusted_clustered")}
     row["verdict"], _, _ = _compare_estimates(r_row, rho_row, cutoff, units, significance)
     verdict, clause, reason = _compare_estimates(r_row, rho_row, cutoff, units, significance, "p_adjusted_clustered")
-    is_untested = rho_row and rho_row["p_value"] is not None and rho_row["p_clustered"] is None
-    clauses, reasons = [clause], [reason, rho_row["reason"] if is_untested else None]
+    clauses, reasons = [clause], [reason]
+    if rho_row and rho_row["p_value"] is not None and rho_row["p_clustered"] is None:
+        reasons.append(rho_row["reason"])
     if cutoff is not None and (share := _excluded_share(table, STUDY_SETS[outcome], feature, cutoff)) is not None:
         clauses.append(f"its cut-off left out the longest {100 * share:.1f}% of the runs, which are what is explained")
     if outcome == "failure" and cutoff is None:
         row |= rates[feature]
-        if rates[feature]["rate_p_adjusted"] is not None:
-            row["rate_reject"] = rates[feature]["rate_p_adjusted"] < significance
-        if rates[feature]["rate_p_adjusted_clustered"] is not None:
-            row["rate_reject_clustered"] = rates[feature]["rate_p_adjusted_clustered"] < significance
+        for suffix in ("", "_clustered"):
+            if (adjusted_p := rates[feature][f"rate_p_adjusted{suffix}"]) is not None:
+                row[f"rate_reject{suffix}"] = adjusted_p < significance
         clauses.append(_rate_clause(rates[feature], feature, units, significance))
         reasons.append(rates[feature].get("reason"))
     sentence = capitalise("; ".join(clauses)) + "."
@@ -268,7 +271,7 @@ def _clustered_rate_ratio(observed_jobs: pl.LazyFrame, split: int, log_ratio: fl
     aggregates = {
         f"{name}_{part}": (value * side).sum() for part, side in parts.items() for name, value in values.items()
     }
-    sums = sum_by_cluster(observed_jobs.drop("block", strict=False), [], **aggregates)
+    sums = sum_by_cluster(observed_jobs.drop("block", strict=False), [], divided=True, summed=None, **aggregates)
     if not sums.height:
         return {"why_not": UNCLUSTERED}
     influence, part_clusters = np.zeros(sums.height), []
@@ -353,9 +356,11 @@ def _median_cells(run_times: ValueCounts, mean: dict, units: str, clustered: dic
 
 
 def _mttf_cells(mttf: pl.DataFrame, mean: dict, units: str) -> dict:
-    row = {"asked_measure": "mean time to failure, censored (s)"}
+    row: dict[str, Any] = {"asked_measure": "mean time to failure, censored (s)"}
     mttf_rows = mttf.filter(event="failure", stratum_by="gpu_type", stratum=mean["value"], confidence=CONFIDENCE)
-    estimate = next(mttf_rows.iter_rows(named=True), {"mttf_s": None, "reason": "no job at risk has this type"})
+    estimate: dict[str, Any] = next(
+        mttf_rows.iter_rows(named=True), {"mttf_s": None, "reason": "no job at risk has this type"}
+    )
     if mttf_rows.height:
         row |= {"asked_estimate": estimate["mttf_s"], "asked_n": estimate["events"]}
         row |= {"asked_ci_low": estimate["ci_low_s"], "asked_ci_high": estimate["ci_high_s"]}

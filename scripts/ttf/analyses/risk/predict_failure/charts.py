@@ -48,8 +48,8 @@ def risk_calibration(inputs: Inputs, study: Study) -> Figure:
     scale = alt.Scale(domain=[0, limit], nice=False)
     x = alt.X("predicted:Q", scale=scale, axis=percent_axis("Predicted", tickCount=5))
     y = alt.Y("observed:Q", scale=scale, axis=percent_axis("Failed", tickCount=5))
-    split_names = [name for name in (_TEMPORAL, _RANDOM) if any(row["of"] == name for row in rows)]
-    colours = {name: {_TEMPORAL: ACCENT, _RANDOM: CANCELLED}[name] for name in split_names}
+    colours = {_TEMPORAL: ACCENT, _RANDOM: CANCELLED}
+    colours = {name: colour for name, colour in colours.items() if any(row["of"] == name for row in rows)}
     colour = colour_by("of", colours, title=None, orient="bottom", symbolType="circle", columns=2)
     diagonal = make_chart("right").encode(x=alt.X("at:Q", scale=scale), y="at:Q")
     diagonal = diagonal.mark_line(color=FAINT, strokeDash=[4, 3], strokeWidth=1)
@@ -62,14 +62,15 @@ def risk_calibration(inputs: Inputs, study: Study) -> Figure:
     points = base.mark_circle(opacity=1).encode(y=y, size=size, tooltip=tooltip)
     lines = base.transform_filter(f"!({is_last})").mark_line(strokeWidth=1).encode(y=y)
     chart = diagonal + lines + rules.encode(y="low:Q", y2="high:Q") + points
-    n = f"n = {plural(last_tenths['n'].sum(), study.unit)}, {plural(last_tenths['failures'].sum(), 'failure')}"
+    n_jobs, failures = (int(last_tenths[name].sum()) for name in ("n", "failures"))
     return make_figure(
         fit_width(chart, study, 290),
         {"tenths": rows, "right": [{"at": 0}, {"at": limit}]},
         study,
         title=title,
         subtitle=f"{capitalise(MODELS[origin.model])}: tenths of the test {study.units}, 95% CI; dashed: as predicted",
-        caption=f"{n}{_describe_slope(origin)}. {_describe_clusters(last_tenths)}",
+        caption=f"n = {plural(n_jobs, study.unit)}, {plural(failures, 'failure')}{_describe_slope(origin)}. "
+        f"{_describe_clusters(last_tenths)}",
         alt_text=f"Points by the dashed diagonal: {_describe_extremes(last_tenths)}.",
     )
 
@@ -146,7 +147,7 @@ def risk_dependence(inputs: Inputs, study: Study) -> Figure:
         _panel(chart_name, f"{capitalise(feature_name(label))}{_unit(features[name])}", panel, min(limit, 1.0))
         for (name, label), (chart_name, panel) in zip(feature_labels.items(), rows.items(), strict=True)
     ]
-    n_jobs = table.filter(feature=table["feature"][0])["jobs"].sum()
+    n_jobs = int(table.filter(feature=table["feature"][0])["jobs"].sum())
     return make_figure(
         alt.concat(*panels, columns=2, spacing=24),
         rows,
@@ -194,7 +195,7 @@ def risk_decisions(inputs: Inputs, study: Study) -> Figure:
     if not table.height:
         return empty_figure(title, "no trial can be judged")
     origin = last_tested(read_origins(inputs["risk_evaluation"]))
-    serving_model = origin and origin.model
+    serving_model = origin.model if origin else ""
     names = MODELS | {"oracle": _ORACLE}
     colours = {MODELS[model]: colour for model, colour in _MODEL_COLOURS.items() if model in table["model"]}
     colours[_ORACLE] = INK
@@ -228,7 +229,7 @@ def risk_decisions(inputs: Inputs, study: Study) -> Figure:
     note_layer = note_layer.mark_text(align="right", dx=-12, dy=-1, fontSize=12, color=FAINT)
     band_layer = make_chart("band").mark_area(opacity=0.12, color=ACCENT).encode(x=x, y=alt.Y("low:Q"), y2="high:Q")
     zero_line = make_chart("all").mark_rule(color=OPEN_LINE, strokeDash=[3, 3]).encode(y=alt.datum(0))
-    best = table.filter(model="oracle")["net_gpu_hours"].max()
+    best = table.filter(model="oracle").select(pl.col("net_gpu_hours").max()).item()
     serving_net = next((row["net"] for row in dots if row["by"] == MODELS.get(serving_model)), None)
     serving_text = "" if serving_net is None else f"; {MODELS[serving_model]}, which serves, {number(serving_net)}"
     return make_figure(

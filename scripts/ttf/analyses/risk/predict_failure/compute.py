@@ -20,6 +20,7 @@ from ttf.analyses.risk.predict_failure import (
     TAKEN,
 )
 from ttf.analyses.risk.predict_failure.challenger import Challenger
+from ttf.analyses.risk.predict_failure.estimate_cells import Row
 from ttf.analyses.risk.predict_failure.evaluate import evaluate_calibration, evaluate_hours, evaluate_probability
 from ttf.analyses.risk.predict_failure.extrapolate import extrapolation_rows
 from ttf.analyses.risk.predict_failure.feature_effects import (
@@ -65,7 +66,7 @@ def evaluate_models(
     last_trial = next((trial for trial in reversed(trials) if is_tested(data, trial)), trials[-1])
     savings = {trial.split.name: Savings(data, trial, trial_h) for trial in trials}
     random_trial = run_trial(data, split_at_random(data.jobs, seed), challenger, with_hours=False)
-    rows = []
+    rows: list[Row] = []
     for trial in trials:
         rows += evaluate_probability(data, trial, PROBABILITY, savings[trial.split.name])
     rows += evaluate_probability(data, random_trial, PROBABILITY)
@@ -77,15 +78,15 @@ def evaluate_models(
     importances = importance_rows(data, last_trial, seed)
     features_by_drop = [row["feature"] for row in importances if row["how"] == PERMUTED]
     evaluation = EVALUATION.frame(row | {"unit": UNITS.get(row["metric"])} for row in rows)
-    features, importances = FEATURES.frame(feature_rows(data, last_trial)), IMPORTANCE.frame(importances)
+    features, importance = FEATURES.frame(feature_rows(data, last_trial)), IMPORTANCE.frame(importances)
     return {
-        "risk_verdict": summarise_tests(evaluation, features, importances),
+        "risk_verdict": summarise_tests(evaluation, features, importance),
         "risk_evaluation": evaluation,
         "risk_calibration": CALIBRATION.frame(
             row for trial in (*trials, random_trial) for row in evaluate_calibration(data, trial)
         ),
         "risk_coefficients": COEFFICIENTS.frame(coefficient_rows(data, last_trial)),
-        "risk_importance": importances,
+        "risk_importance": importance,
         "risk_dependence": DEPENDENCE.frame(dependence_rows(data, last_trial, features_by_drop)),
         "risk_decisions": DECISIONS.frame(savings[last_trial.split.name].curve_rows()),
         "risk_extrapolation": EXTRAPOLATION.frame(extrapolation_rows(data, last_trial)),

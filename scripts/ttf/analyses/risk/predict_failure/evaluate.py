@@ -54,9 +54,8 @@ def evaluate_probability(data: Data, trial: Trial, stage: str, savings: Savings 
     labels = {"stage": stage, "split": trial.split.name}
     if isinstance(trial.model, str):
         for model in MODELS:
-            reason = trial.missing[model]
-            row = labels | {"model": model, "slice": ALL, "metric": "pr_auc", "n": 0, "failures": 0, "reason": reason}
-            yield row | {"serves": False}
+            row = labels | {"model": model, "slice": ALL, "metric": "pr_auc", "n": 0, "failures": 0}
+            yield row | {"reason": trial.missing[model], "serves": False}
         return
     failed, cluster, cluster_by = data.jobs.failed[trial.rows], data.jobs.cluster[trial.rows], data.jobs.cluster_by
     for name, mask in slices(data, trial):

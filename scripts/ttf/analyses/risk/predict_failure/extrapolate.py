@@ -26,12 +26,12 @@ def extrapolation_rows(data: Data, trial: Trial) -> Iterator[Row]:
         "largest_jobs": select_largest(data, trial),
         "newest_gpu_type": select_newest_type(data),
     }.items():
-        row = {"held_out": held_out, "value": value}
+        row: Row = {"held_out": held_out, "value": value}
         if is_held_out is None or isinstance(trial.model, str):
-            reason = reason or trial.model
-            yield row | {"trained": WITHOUT_KIND, "metric": "pr_auc", "n": 0, "failures": 0, "reason": reason}
+            row |= {"trained": WITHOUT_KIND, "metric": "pr_auc", "n": 0, "failures": 0}
+            yield row | {"reason": reason or trial.model}
             continue
-        yield from (row | measure for measure in _compare_trainings(data, trial, is_held_out))
+        yield from (row | measure for measure in _compare_trainings(data, trial, trial.model.kind, is_held_out))
 
 
 def select_largest(data: Data, trial: Trial) -> tuple[str | None, np.ndarray | None, str | None]:
@@ -57,11 +57,10 @@ def select_newest_type(data: Data) -> tuple[str | None, np.ndarray | None, str |
     if len(first_row_by_code) < 2:
         return None, None, "there is one GPU type only"
     code = max(first_row_by_code, key=lambda candidate: (first_row_by_code[candidate], candidate))
-    name = data.jobs.jobs["gpu_type"].cast(pl.String)[first_row_by_code[code]]
-    return name, codes == code, None
+    return data.jobs.jobs["gpu_type"].cast(pl.String)[first_row_by_code[code]], codes == code, None
 
 
-def _compare_trainings(data: Data, trial: Trial, is_held_out: np.ndarray) -> Iterator[Row]:
+def _compare_trainings(data: Data, trial: Trial, kind: str, is_held_out: np.ndarray) -> Iterator[Row]:
     jobs, split = data.jobs, trial.split
     rows = trial.rows[is_held_out[trial.rows]]
     failed, cluster, cluster_by = jobs.failed[rows], jobs.cluster[rows], jobs.cluster_by
@@ -70,7 +69,7 @@ def _compare_trainings(data: Data, trial: Trial, is_held_out: np.ndarray) -> Ite
         reason = f"fewer than {FEWEST} test jobs of that kind"
         yield labels | {"trained": WITHOUT_KIND, "metric": "pr_auc", "reason": reason}
         return
-    kind, is_training, is_calibration = trial.model.kind, split.learn & ~is_held_out, split.recalibrate & ~is_held_out
+    is_training, is_calibration = split.learn & ~is_held_out, split.recalibrate & ~is_held_out
     training = TrainingData.select(
         jobs, data.job_features, is_training, is_calibration, split.until_s, with_hours=False
     )
@@ -79,8 +78,7 @@ def _compare_trainings(data: Data, trial: Trial, is_held_out: np.ndarray) -> Ite
         yield labels | {"trained": WITHOUT_KIND, "metric": "pr_auc", "reason": other_model}
         return
     p_without = other_model.probability(other_model.encoder.design(data.job_features.take(rows)))
-    is_compared = is_held_out[trial.rows]
-    p_with = trial.probability[kind][is_compared]
+    p_with = trial.probability[kind][is_held_out[trial.rows]]
     for label, p in ((WITHOUT_KIND, p_without), (WITH_KIND, p_with)):
         for metric in METRICS:
             measure = cells(MEASURES[metric](failed, p, cluster, cluster_by))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from scipy.special import stdtrit
@@ -18,7 +17,7 @@ from ttf.analyses.shared.risk.logistic import clustered_covariance
 from ttf.analyses.shared.risk.model import Model, TrainingData, train_model
 from ttf.engine.columns import FEWEST_CLUSTERS
 from ttf.stats.clustered import UNCLUSTERED, too_few_reason
-from ttf.stats.predictions import difference
+from ttf.stats.predictions import Estimate, difference
 
 PERMUTED, LEFT_OUT = "permuted", "left_out"
 # Importance is the mean over this many permutations; with MANY_JOBS one is enough.
@@ -37,7 +36,8 @@ def coefficient_rows(data: Data, trial: Trial) -> Iterator[Row]:
         return
     training_rows = np.flatnonzero(trial.split.learn)
     cluster, cluster_by = jobs.cluster[training_rows], jobs.cluster_by
-    margin, reason, labels = None, UNCLUSTERED, {}
+    margin, labels = None, {}
+    reason: str | None = UNCLUSTERED
     if cluster_by is not None:
         _, members = np.unique(cluster, return_counts=True)
         effective = float(members.sum() ** 2 / (members.astype(float) ** 2).sum())
@@ -60,10 +60,10 @@ def importance_rows(data: Data, trial: Trial, seed: int) -> list[Row]:
     if isinstance(model, str):
         return []
     failed, cluster, cluster_by = jobs.failed[rows], jobs.cluster[rows], jobs.cluster_by
-    labels = {"n": len(rows), "failures": int(failed.sum())}
+    labels: Row = {"n": len(rows), "failures": int(failed.sum()), "how": PERMUTED}
     features = model.scoring_features
     if len(rows) < FEWEST:
-        return [labels | {"feature": feature.name, "how": PERMUTED, "reason": TOO_FEW} for feature in features]
+        return [labels | {"feature": feature.name, "reason": TOO_FEW} for feature in features]
     p = trial.probability[model.kind]
     gain = difference("average_precision", failed, p, [trial.probability[BASE]], cluster, cluster_by).estimate
     values, rng = data.job_features.take(rows), np.random.default_rng([seed, 1])
@@ -74,7 +74,7 @@ def importance_rows(data: Data, trial: Trial, seed: int) -> list[Row]:
             order = rng.permutation(len(rows))
             scores.append(model.probability(model.encoder.design(replace_feature(values, feature, values, order))))
         drop = difference("average_precision", failed, p, scores, cluster, cluster_by)
-        rows_by_drop.append(labels | {"feature": feature.name, "how": PERMUTED} | _drop(drop, gain))
+        rows_by_drop.append(labels | {"feature": feature.name} | _drop(drop, gain))
     rows_by_drop.sort(key=lambda row: (-(row["drop"] or 0), row["feature"]))
     return rows_by_drop + list(_without_history(data, trial, model, labels, gain))
 
@@ -85,23 +85,22 @@ def _without_history(data: Data, trial: Trial, model: Model, labels: Row, gain: 
     if len(other_features) == len(data.features):
         return
     row = labels | {"feature": "history", "how": LEFT_OUT}
-    split, rows = trial.split, trial.rows
+    jobs, split, rows = data.jobs, trial.split, trial.rows
     training = TrainingData.select(
-        data.jobs, data.job_features, split.learn, split.recalibrate, split.until_s, with_hours=False
+        jobs, data.job_features, split.learn, split.recalibrate, split.until_s, with_hours=False
     )
     other_model = train_model(training, other_features)
     if isinstance(other_model, str):
         yield row | {"reason": other_model}
         return
     p = other_model.probability(other_model.encoder.design(data.job_features.take(rows)))
-    jobs = data.jobs
     drop = difference(
         "average_precision", jobs.failed[rows], trial.probability[model.kind], [p], jobs.cluster[rows], jobs.cluster_by
     )
     yield row | _drop(drop, gain)
 
 
-def _drop(estimate: Any, gain: float | None) -> Row:
+def _drop(estimate: Estimate, gain: float | None) -> Row:
     row = cells(estimate)
     drop = row.pop("estimate")
     if drop is None or not gain or gain < 0:
@@ -146,9 +145,9 @@ def _grid(model: Model, feature: Feature, features: JobFeatures) -> Iterator[tup
         levels = model.encoder.params[feature.name]["levels"]
         level_codes = model.encoder.level_codes(feature, features)
         for index, level in enumerate(levels):
-            jobs = np.flatnonzero(level_codes == index)
-            if len(jobs):
-                yield level, len(jobs), int(jobs[0])
+            members = np.flatnonzero(level_codes == index)
+            if len(members):
+                yield level, len(members), int(members[0])
         return
     numbers = features.rates[feature.name][:, -1] if feature.kind == HISTORY else features.numbers[feature.name]
     rows = np.flatnonzero(~np.isnan(numbers))

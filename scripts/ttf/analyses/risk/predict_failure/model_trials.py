@@ -99,7 +99,7 @@ def slices(data: Data, trial: Trial) -> Iterator[tuple[str, np.ndarray | str]]:
         is_unseen = ~is_seen[codes[rows]] & (codes[rows] > 0)
         yield name, is_unseen if is_unseen.any() else NO_SUCH_JOB
     model, features = trial.model, data.job_features.take(rows)
-    outliers = model.encoder.is_out_of_range(features) if isinstance(model, Model) else ()
+    outliers = model.encoder.is_out_of_range(features) if isinstance(model, Model) else np.zeros(0, bool)
     yield OUT_OF_RANGE, outliers if np.any(outliers) else NO_SUCH_JOB
 
 
@@ -131,15 +131,13 @@ def select_at_risk(data: Data, trial: Trial) -> AtRisk | str:
         return model
     if model.hours is None:
         return "too few failures of known time among the jobs at risk"
-    running = np.flatnonzero(trial.split.running)
-    rows = np.concatenate([trial.rows, running])
+    rows = np.concatenate([trial.rows, np.flatnonzero(trial.split.running)])
     design = model.encoder.design(data.job_features.take(rows))
     probability = model.probability(design)
     is_at_risk = probability >= model.base_rate
     if not is_at_risk.any():
         return "no test job is at risk"
     rows, design, probability = rows[is_at_risk], design.take(is_at_risk), probability[is_at_risk]
-    baseline = _baseline_hours(data, trial, model.hours)
     return AtRisk(
         rows,
         jobs.hours[rows],
@@ -147,7 +145,7 @@ def select_at_risk(data: Data, trial: Trial) -> AtRisk | str:
         probability,
         model.hours.median(design),
         model.hours.mean(design),
-        *baseline,
+        *_baseline_hours(data, trial, model.hours),
     )
 
 

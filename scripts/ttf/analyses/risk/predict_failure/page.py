@@ -74,8 +74,8 @@ def _claim(m: Numbers) -> str:
     pr_auc, base_rate = f"[{serving}.pr_auc]", f"[risk.{m['risk.origin']}.base_rate.pr_auc]"
     low = m.value(f"{serving}.pr_auc_above_base_rate_ci_low_clustered", None)
     if m.has("risk.without_most.pr_auc") and m.has(f"{serving}.cluster_by"):
-        held_failures, total = (f"[{key}]" for key in ("risk.without_most.held", _failures_key(m)))
-        held_by_one = f"{held_failures} of {total} failures are of one {m[f'{serving}.cluster_by']}"
+        total = f"[risk.{m['risk.origin']}.failures]"
+        held_by_one = f"[risk.without_most.held] of {total} failures are of one {m[f'{serving}.cluster_by']}"
         remaining_pr_auc, short = ("[risk.without_most.pr_auc]", text.partition(",")[0].removesuffix(VERDICT_SUBJECT))
         return f"{short}: {held_by_one}; PR{NO_BREAK_HYPHEN}AUC {pr_auc}, without {remaining_pr_auc}"
     if m["risk.verdict"] == CANNOT_SAY:
@@ -85,10 +85,6 @@ def _claim(m: Numbers) -> str:
         # The figures of an origin that the others outvote would contradict the verdict.
         return f"{text}: above the base rate at {_count_origins(m, 'risk.origins_predicted')}"
     return f"{text}: {MODELS[m[serving]]} has PR{NO_BREAK_HYPHEN}AUC {pr_auc}, base rate {base_rate}"
-
-
-def _failures_key(m: Numbers) -> str:
-    return f"risk.{m['risk.origin']}.failures"
 
 
 def _keys(m: Numbers, units: str) -> list[Key]:

@@ -17,10 +17,11 @@ from ttf.analyses.risk.predict_failure.estimate_cells import cells, interval
 from ttf.analyses.risk.predict_failure.model_trials import Trial
 from ttf.analyses.shared.risk.features import Data
 from ttf.analyses.shared.risk.model import Model
-from ttf.stats.predictions import Estimate, mean_ratio, total
+from ttf.stats.predictions import mean_ratio, total
 
 NO_LARGE = "no test job has more than one GPU"
 NO_HOURS = "hours until failure cannot be predicted"
+METRICS = ("gpu_hours_saved", "gpu_hours_saved_over_cost", "gpu_hours_saved_of_oracle")
 POINTS = 40
 ORACLE, EVERYONE = "oracle", "everyone"
 
@@ -41,7 +42,7 @@ class Savings:
             self.missing = NO_LARGE
         if self.missing:
             return
-        assert isinstance(model, Model) and model.hours is not None
+        assert isinstance(model, Model) and model.hours is not None and trial.design is not None
         self._serving_kind = model.kind
         rows = trial.rows[self._is_large]
         self._cluster, self._cluster_by = jobs.cluster[rows], jobs.cluster_by
@@ -66,21 +67,18 @@ class Savings:
 
     def metric_rows(self, model: str) -> Iterator[dict[str, Any]]:
         """Yield cells of risk_evaluation."""
-        for metric in ("gpu_hours_saved", "gpu_hours_saved_over_cost", "gpu_hours_saved_of_oracle"):
-            yield {"metric": metric} | self._measure(model, metric)
-
-    def _measure(self, model: str, metric: str) -> dict[str, Any]:
         if self.missing:
-            return {"reason": self.missing}
+            yield from ({"metric": metric, "reason": self.missing} for metric in METRICS)
+            return
         is_tried = self._expected_savings(model) > 0
         saved_h, cost_h = (np.where(is_tried, hours, 0.0) for hours in (self.saved_h, self.cost_h))
-        if metric == "gpu_hours_saved":
-            estimate: Estimate = total(saved_h - cost_h, self._cluster, self._cluster_by)
-        elif metric == "gpu_hours_saved_over_cost":
-            estimate = mean_ratio(saved_h, cost_h, self._cluster, self._cluster_by)
-        else:
-            estimate = mean_ratio(saved_h - cost_h, self.saved_h, self._cluster, self._cluster_by)
-        return cells(estimate) | {"failures": int(self.is_caught.sum())}
+        estimates = (
+            total(saved_h - cost_h, self._cluster, self._cluster_by),
+            mean_ratio(saved_h, cost_h, self._cluster, self._cluster_by),
+            mean_ratio(saved_h - cost_h, self.saved_h, self._cluster, self._cluster_by),
+        )
+        for metric, estimate in zip(METRICS, estimates, strict=True):
+            yield {"metric": metric} | cells(estimate) | {"failures": int(self.is_caught.sum())}
 
     def curve_rows(self) -> Iterator[dict[str, Any]]:
         """Yield rows of risk_decisions by number of jobs tried, the highest expected saving first."""
@@ -102,17 +100,16 @@ class Savings:
         saved_h, cost_h = float(self.saved_h[rows].sum()), float(self.cost_h[rows].sum())
         net_h = np.zeros(len(self.saved_h))
         net_h[rows] = (self.saved_h - self.cost_h)[rows]
-        row = {"model": model, "serves": model == self._serving_kind, "n": len(self.saved_h), "flagged": len(rows)}
-        return (
-            row
-            | {
-                "flagged_share": len(rows) / len(self.saved_h),
-                "chosen": is_chosen,
-                "caught": int(self.is_caught[rows].sum()),
-                "saved_gpu_hours": saved_h,
-                "cost_gpu_hours": cost_h,
-                "net_gpu_hours": saved_h - cost_h,
-                "share_of_oracle": (saved_h - cost_h) / self.oracle_saving if self.oracle_saving else None,
-            }
-            | interval(total(net_h, self._cluster, self._cluster_by))
-        )
+        return {
+            "model": model,
+            "serves": model == self._serving_kind,
+            "n": len(self.saved_h),
+            "flagged": len(rows),
+            "flagged_share": len(rows) / len(self.saved_h),
+            "chosen": is_chosen,
+            "caught": int(self.is_caught[rows].sum()),
+            "saved_gpu_hours": saved_h,
+            "cost_gpu_hours": cost_h,
+            "net_gpu_hours": saved_h - cost_h,
+            "share_of_oracle": (saved_h - cost_h) / self.oracle_saving if self.oracle_saving else None,
+        } | interval(total(net_h, self._cluster, self._cluster_by))

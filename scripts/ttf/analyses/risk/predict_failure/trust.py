@@ -1,6 +1,6 @@
 """Say how far scores can be trusted: the evaluation of the same kind of model, and what is new in the scored jobs."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import polars as pl
 
@@ -41,7 +41,7 @@ def describe_verdict(tests: Sequence[Origin]) -> str:
 
 
 def _pr_auc(rows: pl.DataFrame, name: str, label: str) -> str | None:
-    row = _row(rows, name, "pr_auc")
+    row = next(rows.filter(slice=name, metric="pr_auc").iter_rows(named=True), None)
     if row is None:
         return None
     if row["estimate"] is None:
@@ -49,12 +49,7 @@ def _pr_auc(rows: pl.DataFrame, name: str, label: str) -> str | None:
     return f"{label} {row['estimate']:.2f}{_interval(row)}, {row['failures']:,} of {row['n']:,} failed"
 
 
-def _row(rows: pl.DataFrame, name: str, metric: str) -> dict | None:
-    matches = rows.filter(slice=name, metric=metric)
-    return matches.row(0, named=True) if matches.height else None
-
-
-def _interval(row: dict) -> str:
+def _interval(row: Mapping) -> str:
     low, high = row["ci_low_clustered"], row["ci_high_clustered"]
     return "" if low is None else f" (95% CI {low:.2f}–{high:.2f})"
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import polars as pl
 
@@ -26,11 +27,11 @@ _ABOVE, _SAVED, _SAVED_OVER_COST = "pr_auc_above_base_rate", "gpu_hours_saved", 
 
 @dataclass(frozen=True)
 class Origin:
-    """Test of an origin. model: the serving model; measures: metric -> its row of risk_evaluation for that model;
-    reason: why it could not be tested, else None."""
+    """Test of an origin. model: the serving model, "" if none does; measures: metric -> its row of risk_evaluation for
+    that model; reason: why it could not be tested, else None."""
 
     split: str
-    model: str | None
+    model: str
     measures: Mapping[str, Mapping]
     reason: str | None
 
@@ -72,7 +73,7 @@ def _origin(split: str, rows: pl.DataFrame) -> Origin:
     measures = {row["metric"]: row for row in rows.filter("serves").iter_rows(named=True)}
     pr_auc = measures.get("pr_auc") or rows.row(0, named=True)
     reason = None if pr_auc["estimate"] is not None else pr_auc["reason"]
-    return Origin(split, pr_auc["model"] if measures else None, measures, reason)
+    return Origin(split, pr_auc["model"] if measures else "", measures, reason)
 
 
 def last_tested(tests: Sequence[Origin]) -> Origin | None:
@@ -101,12 +102,14 @@ def summarise_tests(evaluation: pl.DataFrame, features: pl.DataFrame, importance
     """Return the one row of VERDICT from risk_evaluation, risk_features and risk_importance."""
     tests, used_features = read_origins(evaluation), features.filter("used")
     user_features = used_features.filter(pl.col("columns").str.split(", ").list.contains("user"))
-    row = {"features": features.height, "features_used": used_features.height, "features_of_user": user_features.height}
+    row: dict[str, Any] = {"features": features.height, "features_used": used_features.height}
+    row["features_of_user"] = user_features.height
     row["features_that_matter"] = importance.filter(pl.col("ci_low_clustered") > 0, how="permuted").height
     comparisons = evaluation.filter(pl.col("split").is_in(ORIGINS), stage=PROBABILITY, metric="pr_auc_above_logistic")
     comparisons = comparisons.filter(slice="all").drop_nulls("estimate")
     if comparisons.height:
-        row |= {"boosting_tested": comparisons.height, "boosting_won": (comparisons["ci_low_clustered"] > 0).sum()}
+        won = comparisons.filter(pl.col("ci_low_clustered") > 0).height
+        row |= {"boosting_tested": comparisons.height, "boosting_won": won}
     if not (origin := last_tested(tests)):
         return VERDICT.frame([row])
     row |= {"origin": origin.split, "verdict": verdict(tests), "origins": len(tests)}

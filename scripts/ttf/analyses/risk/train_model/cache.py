@@ -30,7 +30,8 @@ class Cache:
     def __init__(self, data: Data, table: pl.DataFrame | None = None, code: str = "") -> None:
         declarations = [[feature.name, feature.declaration] for feature in data.features]
         self._made_by = json.dumps([code, sys.version, [*map(version, LIBRARIES)], declarations])
-        self._data, self._rows = data, []
+        self._data = data
+        self._rows: list[dict[str, Any]] = []
         table = MODEL_CACHE.frame([]) if table is None else table
         self._models = dict(table.select("lesson", "model").iter_rows())
         self._tests = dict(table.drop_nulls("test").select("test", "tested").iter_rows())
@@ -44,14 +45,15 @@ class Cache:
         self._add_ended(ended)
         rows, running = training.rows, np.flatnonzero(training.running)
         settings = json.dumps([self._made_by, parent, training.until_s, self._digest.hexdigest()])
-        parts = settings.encode(), np.packbits(training.running[rows]).tobytes(), training.hours.tobytes()
+        hours = b"" if training.hours is None else training.hours.tobytes()
+        parts = settings.encode(), np.packbits(training.running[rows]).tobytes(), hours
         return _digest(chain(parts, training.job_features.take(running).digest_parts()))
 
     def model(self, window: str, digest: str, train: Callable[[], Model | str]) -> Model | str:
         """Return the model of a window from the cache, else train(); or a reason if it cannot be trained."""
-        if digest in self._models:
-            model = Model.from_json(json.loads(self._models[digest]), self._data.features)
-        elif isinstance(model := train(), str):
+        text = self._models.get(digest)
+        model = train() if text is None else Model.from_json(json.loads(text), self._data.features)
+        if isinstance(model, str):
             return model
         self._rows.append({"window": window, "lesson": digest, "model": json.dumps(model.to_json())})
         return model
@@ -79,8 +81,7 @@ class Cache:
             self._digest, self._ended = hashlib.sha256(), np.zeros(len(ended), dtype=bool)
         is_new = ended & ~self._ended
         if is_new.any():
-            positions = np.flatnonzero(is_new[ended])
-            parts = positions.tobytes(), self._data.jobs.failed[is_new].tobytes()
+            parts = np.flatnonzero(is_new[ended]).tobytes(), self._data.jobs.failed[is_new].tobytes()
             # Column by column: together they are as large as the features.
             self._digest.update(_digest(chain(parts, self._data.job_features.take(is_new).digest_parts())).encode())
             self._ended = ended

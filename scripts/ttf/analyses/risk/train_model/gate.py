@@ -35,18 +35,19 @@ def decide(difference: Estimate | None, gain: Estimate, gain_of_current: float =
     upper bound of the difference is within the tolerance and the lower bound of the gain is above 0. WORSE if there is
     no gain, or the difference exceeds the tolerance and its lower bound is above 0. Otherwise INCONCLUSIVE.
     """
-    tolerance = None if difference is None else compute_tolerance(gain_of_current)
+    largest_rise = compute_tolerance(gain_of_current)
+    tolerance = None if difference is None else largest_rise
     if gain.estimate is None:
         return Decision(INCONCLUSIVE, gain.reason or WIDE_GAIN, tolerance)
     if gain.estimate <= 0:
         return Decision(WORSE, NO_GAIN, tolerance)
-    if difference is not None and _exceeds(difference.estimate, tolerance) and _exceeds(difference.lower, 0):
+    if difference is not None and _exceeds(difference.estimate, largest_rise) and _exceeds(difference.lower, 0):
         return Decision(WORSE, ABOVE, tolerance)
     if not _exceeds(gain.lower, 0):
         return Decision(INCONCLUSIVE, gain.reason or WIDE_GAIN, tolerance)
     if difference is None:
         return Decision(PROMOTED, GOOD_FIRST)
-    if difference.upper is None or difference.upper > tolerance:
+    if difference.upper is None or difference.upper > largest_rise:
         return Decision(INCONCLUSIVE, difference.reason or WIDE, tolerance)
     return Decision(PROMOTED, GOOD, tolerance)
 

@@ -114,8 +114,7 @@ def train_lineage(data: Data, windows: Sequence[Window], drift_limit: float, cac
         lineage.files[f"{entry.name}.json"] = text
         if decision.name in (PROMOTED, ONLY_MODEL):
             lineage.current, lineage.current_text = entry, text
-        digest = hashlib.sha256(text.encode()).hexdigest()[:16]
-        row |= {"digest": digest, "tolerance": decision.tolerance}
+        row |= {"digest": hashlib.sha256(text.encode()).hexdigest()[:16], "tolerance": decision.tolerance}
         lineage.rows.append(row | _decision_cells(decision, lineage))
     no_model = {"model": None, "why": explain_no_model(lineage.rows)}
     lineage.files["current.json"] = lineage.current_text or to_json_text(no_model)
@@ -129,7 +128,7 @@ def explain_no_model(rows: Sequence[dict[str, Any]]) -> str:
 
 
 def _decision_cells(decision: Decision, lineage: Lineage) -> dict[str, str | None]:
-    current = lineage.current and lineage.current.name
+    current = lineage.current.name if lineage.current else None
     return {"decision": decision.name, "reason": decision.reason, "current": current}
 
 
@@ -164,14 +163,13 @@ def train_after(
     ended = jobs.ended & is_accepted if window.is_all else jobs.ended & is_accepted & settled_jobs(jobs, window.end_s)
     if np.count_nonzero(ended & ~parent.ended if parent else ended) < FEWEST_JOBS:
         return TOO_FEW
-    new = np.flatnonzero(ended & ~parent.is_learnt if parent else ended)
+    is_new = ended & ~parent.is_learnt if parent else ended
+    new = np.flatnonzero(is_new)
     is_calibration = np.zeros(len(jobs), dtype=bool)
     is_calibration[new[len(new) - len(new) // CALIBRATION_DIVISOR :]] = True
-    is_training = np.zeros(len(jobs), dtype=bool)
-    is_training[new] = True
-    is_training &= ~is_calibration
+    is_training = is_new & ~is_calibration
     training = TrainingData.select(jobs, data.job_features, is_training, is_calibration, window.end_s)
-    digest = cache.lesson_digest(ended, training, parent and parent.digest)
+    digest = cache.lesson_digest(ended, training, parent.digest if parent else None)
 
     def train() -> Model | str:
         prior, encoder = (warm_prior(parent.model), parent.model.encoder) if parent else (None, None)
@@ -181,7 +179,8 @@ def train_after(
     if isinstance(model, str):
         return model
     is_learnt = is_training | parent.is_learnt if parent else is_training
-    return LineageEntry(window, parent and parent.name, model, digest, is_learnt, is_calibration, ended)
+    parent_name = parent.name if parent else None
+    return LineageEntry(window, parent_name, model, digest, is_learnt, is_calibration, ended)
 
 
 def train_cold(data: Data, entry: LineageEntry) -> Model | None:
@@ -286,9 +285,9 @@ def _compare_losses(data: Data, rows: np.ndarray, models: Mapping[str, Model], b
 def format_model(data: Data, entry: LineageEntry, row: dict[str, Any], decision: Decision) -> str:
     """Return the text of a model file: what `Model.from_json` reads, its origin, and the decision."""
     submit_s = data.jobs.submit_s[entry.is_learnt]
-    metrics = ("tested_on", "n_test", "failures_test", "difference", "difference_lower", "difference_upper")
-    metrics += ("log_loss_new", "log_loss_cold", "log_loss_current", "log_loss_base_rate", "gain", "gain_lower")
-    metrics += ("warm_minus_cold", "drift_max", "drift_effect", "drift_feature")
+    metrics = ["tested_on", "n_test", "failures_test", "difference", "difference_lower", "difference_upper"]
+    metrics += ["log_loss_new", "log_loss_cold", "log_loss_current", "log_loss_base_rate", "gain", "gain_lower"]
+    metrics += ["warm_minus_cold", "drift_max", "drift_effect", "drift_feature"]
     document = entry.model.to_json() | {
         "model": entry.name,
         "window": entry.window.name,

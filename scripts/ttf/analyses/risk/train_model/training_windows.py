@@ -69,6 +69,6 @@ def _split_by_part(jobs: Population, parts: Sequence[str]) -> Iterator[Window]:
 
 
 def _trace_end_s(jobs: Population) -> int:
-    end_s = jobs.jobs["trace_end_s"].max() if "trace_end_s" in jobs.jobs.columns else None
+    end_s = jobs.jobs.select(pl.col("trace_end_s").max()).item() if "trace_end_s" in jobs.jobs.columns else None
     submit_s = int(jobs.submit_s[-1]) if len(jobs) else 0
     return max(submit_s, end_s or 0)

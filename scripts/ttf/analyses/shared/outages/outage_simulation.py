@@ -119,19 +119,21 @@ def fit_times(spans: pl.DataFrame, exposure: pl.DataFrame) -> tuple[TimeDistribu
     Their means are time up and time down over the outages that began, so the share of down time is that of the trace.
     spans: of `ttf.analyses.shared.outages.units_down.list_spans`. `why_no_times` must be None.
     """
-    watched_s = (exposure["until_s"] - exposure["from_s"]).sum()
-    down_s, n_began = (spans["end_s"] - spans["start_s"]).sum(), spans["inside"].sum()
+    watched_s = int((exposure["until_s"] - exposure["from_s"]).sum())
+    down_s, n_began = int((spans["end_s"] - spans["start_s"]).sum()), int(spans["inside"].sum())
     next_start_s = pl.col("start_s").shift(-1).over("unit")
     up = (
         spans.sort("unit", "start_s")
         .with_columns(next_start_s=pl.when(next_start_s <= pl.col("until_s")).then(next_start_s))
         .filter(pl.col("repaired") & (pl.col("end_s") < pl.col("until_s")))
-        .select(pl.coalesce("next_start_s", "until_s") - pl.col("end_s"), ended=pl.col("next_start_s").is_not_null())
+        .select(
+            time_s=pl.coalesce("next_start_s", "until_s") - pl.col("end_s"), ended=pl.col("next_start_s").is_not_null()
+        )
     )
-    repair = spans.filter("inside").select(pl.col("end_s") - pl.col("start_s"), "repaired")
+    repair = spans.filter("inside").select(time_s=pl.col("end_s") - pl.col("start_s"), ended="repaired")
     return (
-        fit_distribution(*(column.to_numpy() for column in up), (watched_s - down_s) / n_began),
-        fit_distribution(*(column.to_numpy() for column in repair), down_s / n_began),
+        fit_distribution(up["time_s"].to_numpy(), up["ended"].to_numpy(), (watched_s - down_s) / n_began),
+        fit_distribution(repair["time_s"].to_numpy(), repair["ended"].to_numpy(), down_s / n_began),
     )
 
 
@@ -217,7 +219,7 @@ class Blocks:
 def build_blocks(spans: pl.DataFrame, exposure: pl.DataFrame, length_s: int) -> Blocks:
     """Return the whole blocks of this length from the begin of the watch on. spans: of
     `ttf.analyses.shared.outages.units_down.list_spans`."""
-    origin, end_of_watch = exposure["from_s"].min(), exposure["until_s"].max()
+    origin, end_of_watch = exposure.select(pl.col("from_s").min(), pl.col("until_s").max()).row(0)
     number = (end_of_watch - origin) // length_s
     unit, start, end = (spans[name].to_numpy().astype(np.int64) for name in ("unit", "start_s", "end_s"))
     start, end = start - origin, end - origin
@@ -233,8 +235,9 @@ def build_blocks(spans: pl.DataFrame, exposure: pl.DataFrame, length_s: int) -> 
     units = names.search_sorted(exposure["unit_id"])
     for column, from_s, until_s in zip(units, exposure["from_s"] - origin, exposure["until_s"] - origin, strict=True):
         watched[-(-from_s // length_s) : until_s // length_s, column] = True
-    columns = (values[order] for values in (np.tile(unit[row], 2), at_s, step, began))
-    return Blocks(*columns, np.searchsorted(block[order], np.arange(number + 1)), watched, length_s)
+    first_rows = np.searchsorted(block[order], np.arange(number + 1))
+    unit = np.tile(unit[row], 2)
+    return Blocks(unit[order], at_s[order], step[order], began[order], first_rows, watched, length_s)
 
 
 def select_initially_up(blocks: Blocks) -> Blocks:

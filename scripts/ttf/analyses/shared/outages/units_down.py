@@ -82,9 +82,10 @@ def list_spans(outages: pl.DataFrame, exposure: pl.DataFrame) -> pl.DataFrame:
     """
     units = exposure.select("unit_id").unique().sort("unit_id").with_row_index("unit")
     watched = exposure.select("unit_id", "from_s", "until_s").join(units, on="unit_id")
-    parts = outages.select("unit_id", "start_s", "end_s", "seen_until_s").join(watched, on="unit_id")
     return (
-        parts.select(
+        outages.select("unit_id", "start_s", "end_s", "seen_until_s")
+        .join(watched, on="unit_id")
+        .select(
             pl.col("unit").cast(pl.Int64),
             start_s=pl.max_horizontal("start_s", "from_s"),
             end_s=pl.min_horizontal("seen_until_s", "until_s"),

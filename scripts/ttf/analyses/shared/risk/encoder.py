@@ -221,8 +221,7 @@ def _fit_category(feature: Feature, job_features: JobFeatures) -> dict[str, Any]
 
 
 def _fit_hashed(feature: Feature, job_features: JobFeatures) -> dict[str, Any]:
-    present_codes = np.unique(job_features.codes[feature.name])
-    if len(present_codes) < 2:
+    if len(np.unique(job_features.codes[feature.name])) < 2:
         return {"levels": [], "why": "the same in all jobs"}
     return {"levels": [f"bucket {number}" for number in range(feature.size)]}
 

@@ -95,8 +95,10 @@ class JobFeatures:
         """Return the features of some jobs; rows: indices, or a boolean mask."""
         # Taking by index is a few times as fast as by mask.
         indices = np.flatnonzero(rows) if rows.dtype == bool else rows
-        arrays = ({name: values.take(indices, axis=0) for name, values in part.items()} for part in self._job_arrays)
-        numbers, codes, rates, ended_counts, weekend = arrays
+        parts = self.numbers, self.codes, self.rates, self.ended_counts, self.weekend
+        numbers, codes, rates, ended_counts, weekend = (
+            {name: values.take(indices, axis=0) for name, values in part.items()} for part in parts
+        )
         return JobFeatures(len(indices), numbers, self.labels, codes, rates, ended_counts, weekend)
 
     def digest_parts(self) -> Iterator[bytes]:
@@ -109,10 +111,6 @@ class JobFeatures:
             for name, values in arrays.items():
                 yield json.dumps([name, *values.shape, str(values.dtype)]).encode()
                 yield values.tobytes()
-
-    @property
-    def _job_arrays(self) -> tuple[dict[str, np.ndarray], ...]:
-        return self.numbers, self.codes, self.rates, self.ended_counts, self.weekend
 
 
 def compute_job_features(
@@ -247,8 +245,7 @@ def _add_key_column(
     columns = [_column(past, column)[ended], _column(jobs, column)]
     if columns[0].dtype != columns[1].dtype:
         columns = [part.cast(pl.String) for part in columns]
-    column_codes = encode_values(pl.concat(columns))
-    keys = number_rows(np.concatenate([past_keys, job_keys]), column_codes)
+    keys = number_rows(np.concatenate([past_keys, job_keys]), encode_values(pl.concat(columns)))
     return keys[: len(ended)], keys[len(ended) :]
 
 

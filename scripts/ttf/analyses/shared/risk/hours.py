@@ -82,7 +82,9 @@ def fit_hours(
     running_hours, other_hours = hours[running_rows], other_hours[np.isfinite(other_hours)]
     fails = probability[rows]
     weights = np.where(censored, fails, 1.0)
-    point = _starting_point(rows_design, log_h, censored)
+    event_log_h = log_h[~censored]
+    point = np.zeros(rows_design.width + 1)
+    point[0], point[-1] = event_log_h.mean(), np.log(max(event_log_h.std(), 0.1))
     for _ in range(MAX_ITERATIONS):
         point, converged = censored_lognormal(rows_design, log_h, censored, weights, point)
         if not len(running_rows):
@@ -95,7 +97,7 @@ def fit_hours(
         change, weights = np.abs(new_weights - weights).max(), new_weights
         if change < TOLERANCE:
             break
-    horizon = float(np.exp(log_h[~censored].max()))
+    horizon = float(np.exp(event_log_h.max()))
     return Hours(point[:-1], float(np.exp(point[-1])), horizon, len(events), float(weights[censored].sum()), converged)
 
 
@@ -108,12 +110,6 @@ def _survival(ended_hours: np.ndarray, running_hours: np.ndarray, weights: np.nd
     n_at_risk = np.cumsum(counts[::-1])[::-1] + running_at_risk[np.searchsorted(running_hours[order], times)]
     curve = np.append(1, np.cumprod(1 - counts / n_at_risk))
     return curve[np.searchsorted(times, running_hours)]
-
-
-def _starting_point(design: Design, log_h: np.ndarray, censored: np.ndarray) -> np.ndarray:
-    start = np.zeros(design.width + 1)
-    start[0], start[-1] = log_h[~censored].mean(), np.log(max(log_h[~censored].std(), 0.1))
-    return start
 
 
 def censored_lognormal(

@@ -54,8 +54,7 @@ def read_new_jobs(path: Path, spec: FileRequirements) -> tuple[pl.DataFrame, lis
     unit = "row" if path.suffix == ".parquet" else "line"
     _check_ids(path, table["job_id"], unit, numbers)
     cells = {"job_id": table["job_id"], SUBMIT_S: _parse_submissions(path, table, spec, unit, numbers)}
-    selected = [name for name in (*spec.needed, *spec.may) if name in table.columns]
-    for name in dict.fromkeys(selected):
+    for name in dict.fromkeys(name for name in (*spec.needed, *spec.may) if name in table.columns):
         label = f"{unit} {{}}, column {name}"
         cells.setdefault(name, _parse_cells(path, table[name], spec.types[name], label, numbers))
     ignored = [escape_text(name) for name in table.columns if name not in cells and name != SUBMIT_TIME]
@@ -70,7 +69,7 @@ def _read(path: Path, spec: FileRequirements) -> tuple[pl.DataFrame, pl.Series]:
     if path.suffix != ".parquet":
         return _read_lines(path, {"job_id", SUBMIT_S, SUBMIT_TIME, *spec.needed, *spec.may})
     try:
-        table = _as_text(path, read_parquet(path))
+        table = _as_text(read_parquet(path))
     except FileNotFoundError:
         raise StudyError(f"{path}: there is no such file.") from None
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
@@ -104,15 +103,14 @@ def _header(path: Path, expected_columns: Collection[str]) -> tuple[list[str], s
     return max(candidates, key=lambda header: len(set(header[0]) & set(expected_columns)))
 
 
-def _as_text(path: Path, table: pl.DataFrame) -> pl.DataFrame:
+def _as_text(table: pl.DataFrame) -> pl.DataFrame:
     columns = []
     for name, dtype in table.schema.items():
         if dtype.is_nested() or dtype in (pl.Binary, pl.Object):
             # Rejected if the column is needed, like any cell of the wrong type.
             columns.append(pl.Series(name, [f"a {escape_text(str(dtype))}"] * table.height, dtype=pl.String))
         elif dtype in (pl.Datetime, pl.Date):
-            timestamps = table[name].cast(pl.Datetime("us"))
-            columns.append(timestamps.dt.epoch("s").cast(pl.String))
+            columns.append(table[name].cast(pl.Datetime("us")).dt.epoch("s").cast(pl.String))
         else:
             columns.append(table[name].cast(pl.String))
     return pl.DataFrame(columns).with_columns(pl.when(pl.all() != "").then(pl.all())) if columns else pl.DataFrame()
@@ -127,7 +125,7 @@ def _check_ids(path: Path, ids: pl.Series, unit: str, numbers: pl.Series) -> Non
     if (row := _first_true(ids.is_null() | (ids == ""))) is not None:
         raise StudyError(f"{path}: {unit} {numbers[row]}: job_id is blank; the score of a job is found by it.")
     if (row := _first_true(~ids.is_first_distinct())) is not None:
-        first_id_row = numbers[_first_true(ids == ids[row])]
+        first_id_row = numbers.filter(ids == ids[row])[0]
         raise StudyError(
             f"{path}: {unit} {numbers[row]}: job_id '{escape_text(ids[row])}' is that of {unit} {first_id_row} too; "
             "the score of a job is found by it."
@@ -208,4 +206,4 @@ def _parse_cells(path: Path, cells: pl.Series, dtype: pl.DataType, label: str, n
 
 
 def _first_true(mask: pl.Series) -> int | None:
-    return int(mask.arg_max()) if mask.any() else None
+    return mask.arg_max() if mask.any() else None

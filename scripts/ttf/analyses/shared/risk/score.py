@@ -3,7 +3,6 @@ data."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -24,6 +23,8 @@ from ttf.analyses.shared.risk.features import (
 from ttf.analyses.shared.risk.model import Model
 from ttf.engine.contract import REASON, Table, count, number, reason, share, truth, words
 from ttf.engine.errors import StudyError
+from ttf.engine.words import shorten
+from ttf.records.jobs import join_reasons
 from ttf.stats.differences import compare_distributions, compare_medians, compare_shares
 
 MAX_REASONS = 3
@@ -156,7 +157,7 @@ def score_jobs(
     probability = model.probability(design)
     gpus = count_requested_gpus(jobs, gpu_columns)
     hours = np.full(features.n, np.nan) if model.hours is None else model.hours.mean(design)
-    reason = _join_reasons((np.isnan(hours), NO_HOURS), (np.isnan(gpus), NO_GPUS))
+    reasons = {NO_HOURS: pl.lit(pl.Series(np.isnan(hours))), NO_GPUS: pl.lit(pl.Series(np.isnan(gpus)))}
     outside = out_of_range_features(model, features)
     group_keys = next((list(feature.columns) for feature in _used_features(model) if feature.kind == HISTORY), [])
     return SCORES.typed(
@@ -174,17 +175,9 @@ def score_jobs(
                     jobs, training_jobs, ["user"] if "user" in map_needed_features(model) else []
                 ),
                 "unseen_group": flag_unseen(jobs, training_jobs, group_keys),
-                "reason": pl.Series(reason, dtype=pl.String),
             }
-        )
+        ).with_columns(reason=join_reasons(reasons))
     )
-
-
-def _join_reasons(*conditions: tuple[np.ndarray, str]) -> list[str | None]:
-    """Join for each job the reasons whose mask is true; conditions: (mask, reason)."""
-    flags_by_job = zip(*(mask for mask, _ in conditions), strict=True)
-    reasons = [reason for _, reason in conditions]
-    return ["; ".join(compress(reasons, flags)) or None for flags in flags_by_job]
 
 
 def _nan_to_null(values: np.ndarray) -> pl.Series:
@@ -261,13 +254,9 @@ def _format_values(
         )
     if feature.kind in (CATEGORY, HASHED):
         labels, codes = features.labels[feature.name], features.codes[feature.name]
-        return lambda row: _shorten(labels[codes[row]]) if codes[row] >= 0 else "blank"
+        return lambda row: shorten(labels[codes[row]], MAX_VALUE_LENGTH) if codes[row] >= 0 else "blank"
     column = jobs[feature.column] if feature.column in jobs.columns else pl.Series([None] * jobs.height)
     return lambda row: format_value(feature.column, column[row])
-
-
-def _shorten(value: str) -> str:
-    return value if len(value) <= MAX_VALUE_LENGTH else f"{value[: MAX_VALUE_LENGTH - 1]}…"
 
 
 def format_value(column: str, value: float | None) -> str:
@@ -287,11 +276,10 @@ def compute_skew(
     model: Model, jobs: pl.DataFrame, features: JobFeatures, past: pl.DataFrame, past_features: JobFeatures
 ) -> pl.DataFrame:
     """Return SKEW: the scored jobs compared with the training jobs, by feature of the model."""
-    rows = []
+    rows: list[dict[str, Any]] = []
     for feature in _used_features(model):
         rows += _compare_feature(feature, jobs, features, past, past_features)
-    table = SKEW.frame(rows)
-    return table.sort(pl.col("effect").abs(), descending=True, nulls_last=True, maintain_order=True)
+    return SKEW.frame(rows).sort(pl.col("effect").abs(), descending=True, nulls_last=True, maintain_order=True)
 
 
 def _compare_feature(
@@ -322,12 +310,12 @@ def _compare_feature(
     else:
         labels = sorted(set(past_features.labels[name]) | set(features.labels[name]))
         code_by_label = {label: code for code, label in enumerate(labels)}
-        counts = []
+        label_counts = []
         for _, side in pairs:
             codes_of_labels = np.array([code_by_label[label] for label in side.labels[name]], dtype=np.int64)
             codes = side.codes[name]
-            counts.append(np.bincount(codes_of_labels[codes[codes >= 0]], minlength=len(labels)))
-        yield _compare_counts(name, *counts)
+            label_counts.append(np.bincount(codes_of_labels[codes[codes >= 0]], minlength=len(labels)))
+        yield _compare_counts(name, *label_counts)
         yield from _compare_blanks(name, *(side.codes[name] < 0 for _, side in pairs))
 
 

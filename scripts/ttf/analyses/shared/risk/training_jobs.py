@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -56,9 +57,11 @@ class Population:
         """Return the `count` jobs submitted last."""
         if len(self) <= count:
             return self
-        values = {value.name: getattr(self, value.name) for value in fields(self)}
-        tails = {name: value[-count:] for name, value in values.items() if isinstance(value, pl.DataFrame | np.ndarray)}
-        return replace(self, **tails, exclusions=self.exclusions | {EARLIER: len(self) - count})
+        changes: dict[str, Any] = {"exclusions": self.exclusions | {EARLIER: len(self) - count}}
+        for name in (column.name for column in fields(self)):
+            if isinstance(value := getattr(self, name), pl.DataFrame | np.ndarray):
+                changes[name] = value[-count:]
+        return replace(self, **changes)
 
     def codes(self, column: str) -> np.ndarray | None:
         """Return an integer code of each job's value in a column, 0 if blank; None if the column is absent or blank."""
@@ -90,14 +93,14 @@ def load_population(jobs: pl.LazyFrame, columns: Sequence[str] = (), unit: SizeU
     available = jobs.collect_schema().names()
     selected = [name for name in dict.fromkeys([*BASE_COLUMNS, *columns]) if name in available]
     # Categoricals, because the texts of a million jobs would take most of the memory.
-    milli = size_milli(unit, available)
     frame = (
-        jobs.select(selected, seen_s=observed_s(), size_milli=milli)
+        jobs.select(selected, seen_s=observed_s(), size_milli=size_milli(unit, available))
         .with_columns(cs.string().cast(pl.Categorical))
         .collect()
     )
     ends_early = (frame["end_s"] < frame["submit_s"]).fill_null(False)
-    exclusions = {"no submission": frame["submit_s"].null_count(), "ended before it was submitted": ends_early.sum()}
+    exclusions = {"no submission": frame["submit_s"].null_count()}
+    exclusions["ended before it was submitted"] = int(ends_early.sum())
     # Filter and sort only if needed: each copies all jobs.
     accepted = frame if not any(exclusions.values()) else frame.filter(frame["submit_s"].is_not_null() & ~ends_early)
     if not accepted["submit_s"].is_sorted():
