@@ -7,15 +7,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from unittest.mock import patch
 
+import common_code  # noqa: F401 (before what imports NumPy)
 import hypothesis
 import pytest
 from study_runs import SHARED_DATA, SMALL, Checkout, check_out, copy_study, hide_quarto
-from ttf.engine.process.entry import select_common_code
 from whole_study import load_claims_once
 
-# Make a study's digits independent of the processor, and of its number: see limit_libraries.
-select_common_code()
-os.environ["OPENBLAS_NUM_THREADS"] = "1"
 # Render pages with Pandoc on every machine.
 hide_quarto()
 
