@@ -158,10 +158,8 @@ def wrong_numbers(measured: dict, metrics: dict, withheld: dict) -> list[str]:
     """List number elements and table rows that contradict metrics.json or are withheld."""
     faults = []
     rows = measured["rows"]
-    expected_metrics = {
-        key: metric for key, metric in metrics.items() if metric["value"] is not None and key not in withheld
-    }
-    faults += [f"row {key} is missing" for key in expected_metrics.keys() - rows.keys()]
+    expected_keys = {key for key, metric in metrics.items() if metric["value"] is not None} - withheld.keys()
+    faults += [f"row {key} is missing" for key in expected_keys - rows.keys()]
     faults += [f"row {key} is not in metrics.json" for key in rows.keys() - metrics.keys()]
     faults += [f"withheld {key} has a row" for key in rows.keys() & withheld.keys()]
     for key, (exact, unit) in rows.items():

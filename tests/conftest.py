@@ -70,6 +70,14 @@ def study_of_module(finished_study, tmp_path_factory) -> Checkout:
     return copy_study(finished_study, tmp_path_factory.mktemp("module"))
 
 
+@pytest.fixture(scope="module")
+def browser():
+    from acceptance import browsing  # with libraries that the environments of clusters lack
+
+    with browsing() as browser:
+        yield browser
+
+
 @pytest.fixture(scope="session")
 def shared_data() -> Path:
     if not SHARED_DATA.is_dir():

@@ -139,9 +139,8 @@ def body(content, length=True, **headers):
 
 def chunked(content, end=True):
     def answer(handler, site, path):
-        pieces = b"".join(
-            b"%x\r\n%s\r\n" % (len(content[i : i + 999]), content[i : i + 999]) for i in range(0, 9990, 999)
-        )
+        chunks = (content[i : i + 999] for i in range(0, 9990, 999))
+        pieces = b"".join(b"%x\r\n%s\r\n" % (len(chunk), chunk) for chunk in chunks)
         send(handler, 200, {"Transfer-Encoding": "chunked"}, pieces + (b"0\r\n\r\n" if end else b""))
 
     return answer

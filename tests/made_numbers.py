@@ -1,5 +1,6 @@
 """Made-up numbers for tests of the brief: a Slurm cluster with every number present."""
 
+from ttf.display.phrases import strip_markup
 from ttf.display.trace_numbers import Numbers
 from ttf.engine.columns import GAP
 
@@ -109,6 +110,10 @@ JOBS = {
     "what_if.trial_on_one_gpu.affected": (60, "jobs"),
     "what_if.trial_on_one_gpu.n": (856, "jobs"),
 }
+
+
+def plain(text: str) -> str:
+    return strip_markup(text).replace("\u00a0", " ")
 
 
 def numbers(*omitted: str, **changes) -> Numbers:

@@ -85,17 +85,8 @@ def _slurm_like(seed: int, first_submit: datetime):
         end = start + timedelta(seconds=1 + int(draw.expovariate(1 / 3_000)))
         gpus = draw.choice([0, 1, 2, 8, 8, 64, 256])
         state = draw.choice(["COMPLETED"] * 5 + ["FAILED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL"])
-        yield (
-            number,
-            f"u{draw.randrange(6)}",
-            f"g{draw.randrange(3)}",
-            max(1, gpus // 8),
-            gpus,
-            state,
-            submit,
-            start,
-            end,
-        )
+        user, group = f"u{draw.randrange(6)}", f"g{draw.randrange(3)}"
+        yield number, user, group, max(1, gpus // 8), gpus, state, submit, start, end
 
 
 def write_helios(folder: Path, seed: int = 2) -> None:
@@ -126,14 +117,12 @@ def write_sacct(folder: Path, seed: int = 4) -> None:
     """Write one dump in which jobs run again after node failures and preemptions."""
     draw = random.Random(seed)
     rows = [SACCT_COLUMNS]
-    for number, user, account, nodes, gpus, state, submit, begin, end in _slurm_like(
-        seed, datetime(2025, 1, 1, tzinfo=UTC)
-    ):
+    jobs = _slurm_like(seed, datetime(2025, 1, 1, tzinfo=UTC))
+    for number, user, account, nodes, gpus, state, submit, begin, end in jobs:
         first_node = draw.randrange(40)
         hosts = f"n[{first_node:03}-{first_node + nodes - 1:03}]" if nodes > 1 else f"n{first_node:03}"
-        tres = f"cpu={8 * nodes},mem={64 * nodes}G,node={nodes}" + (
-            f",gres/gpu={gpus},gres/gpu:a100={gpus}" if gpus else ""
-        )
+        gpu_tres = f",gres/gpu={gpus},gres/gpu:a100={gpus}" if gpus else ""
+        tres = f"cpu={8 * nodes},mem={64 * nodes}G,node={nodes}{gpu_tres}"
         state = "PREEMPTED" if state == "TIMEOUT" and draw.random() < 0.5 else state
         code = {"FAILED": "1:0", "NODE_FAIL": "0:0"}.get(state, "0:0")
         runs = [(state, code, submit, begin, end)]

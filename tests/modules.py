@@ -9,9 +9,7 @@ from study_runs import ROOT, SMALL, TASKS, pack_tasks
 
 def commit_checkout(folder: Path) -> Path:
     """Create a repository with the current files of this checkout in one commit tagged v1."""
-    tracked_files = subprocess.run(
-        ["git", "-C", str(ROOT), "ls-files"], capture_output=True, text=True, check=True
-    ).stdout
+    tracked_files = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     for name in [name for name in tracked_files.splitlines() if (ROOT / name).is_file()]:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes((ROOT / name).read_bytes())

@@ -1,9 +1,11 @@
 """Helpers for tests of formats: the schema of the raw tables and the tables derived from them."""
 
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import polars as pl
 import yaml
+from given_tables import one_row
 from study.format_declarations import find_declarations, load_formats, read_schema_text, select_meaning
 from study.watch import read_watch_options
 from ttf.formats.protocol import Source, load_format
@@ -102,6 +104,21 @@ def derive_table(name, product, raw, entry=None):
     if product == "placements" and code.placements_of_attempts:
         source = replace(source, records=None, attempts=code.attempts(source).lazy())
     return getattr(code, product)(source).lazy().collect()
+
+
+def row_of(jobs, job_id):
+    """Return the only row of the job, by column."""
+    return one_row(jobs, job_id=job_id)
+
+
+def filled(row):
+    """Return the columns of the row that are not blank."""
+    return {name: value for name, value in row.items() if value is not None}
+
+
+def epoch(*moment):
+    """Return the seconds since 1970 of a moment (year, month, day, hour ...) in UTC."""
+    return int(datetime(*moment, tzinfo=UTC).timestamp())
 
 
 def scan_tables(folder, *names):

@@ -1,12 +1,11 @@
 """Run an outage analysis on in-memory frames: tables read back, charts drawn, numbers and page text."""
 
-import json
 import re
 from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
 
-import vl_convert
+from drawn_figures import draw_svg
 from given_tables import TableInputs, compute_metrics
 from ttf.analyses import module_name
 from ttf.analyses.catalogue import find_analysis_folders, load_analyses
@@ -43,8 +42,7 @@ def render_analysis(analysis: str, inputs: TableInputs) -> tuple[Numbers, str, d
     for name, chart in charts.items():
         for study in (Study("node"), Study("node", narrow=True)):
             figures[name] = chart(inputs, study)
-            spec = json.dumps(figures[name].spec(validate=True))
-            assert vl_convert.vegalite_to_svg(spec, allowed_base_urls=[]).startswith("<svg")
+            assert draw_svg(figures[name]).startswith("<svg")
     page = import_module(f"{module_name(analysis)}.page")
     tables = page.tables(SimpleNamespace(table=inputs.__getitem__))
     context = {

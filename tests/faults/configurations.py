@@ -156,9 +156,8 @@ def _bomb(width: int, levels: int, merge: bool = False) -> str:
     lines = ["a0: &a0 {x: 1}" if merge else "a0: &a0 [x]"]
     for level in range(1, levels + 1):
         aliases = ", ".join([f"*a{level - 1}"] * width)
-        lines.append(
-            f"a{level}: &a{level} {{<<: [{aliases}], y{level}: 1}}" if merge else f"a{level}: &a{level} [{aliases}]"
-        )
+        value = f"{{<<: [{aliases}], y{level}: 1}}" if merge else f"[{aliases}]"
+        lines.append(f"a{level}: &a{level} {value}")
     return "\n".join(lines) + "\n"
 
 
@@ -210,10 +209,7 @@ def _mutate_values(draw: random.Random, document: dict) -> tuple[str, dict]:
     elif mutation == "swap":
         other_path = draw.choice(list(_paths(document)))
         with contextlib.suppress(KeyError, IndexError, TypeError):  # one may hold the other
-            value, other_value = (
-                copy.deepcopy(_value_at(document, path)),
-                copy.deepcopy(_value_at(document, other_path)),
-            )
+            value, other_value = (copy.deepcopy(_value_at(document, key_path)) for key_path in (path, other_path))
             parent[key] = other_value
             _value_at(document, other_path[:-1])[other_path[-1]] = value
     elif mutation == "wrap":

@@ -22,5 +22,4 @@ def test_on_faults_of_a_real_cluster(shared_data, tmp_path):
     assert len(expand(tables["drains"]["exclude.txt"].strip().removeprefix("--exclude="))) == 3
     assert (backtest["listed"], backtest["failed"]) == (36, 4)
     assert backtest["ci_low_clustered"] > 1
-    metrics = compute_metrics("rank_drains", tables)
-    assert metrics["drains.listed"]["value"] == 3
+    assert compute_metrics("rank_drains", tables)["drains.listed"]["value"] == 3

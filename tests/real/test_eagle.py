@@ -60,15 +60,11 @@ def parse_integer(text):
 
 
 def test_outcomes(entry, jobs, rows):
-    states = Counter(row["state"] for row in rows)
-    assert states == {"COMPLETED": 985, "TIMEOUT": 15}
+    assert Counter(row["state"] for row in rows) == {"COMPLETED": 985, "TIMEOUT": 15}
     assert dict(jobs["outcome"].value_counts().rows()) == {"success": 985, "failure": 15}
     assert jobs["status_raw"].to_list() == [row["state"] for row in rows]
-    table_of_outcomes = outcome_table(jobs, words=[word for words in entry["outcomes"].values() for word in words])
-    assert table_of_outcomes.select("outcome", "jobs", "at_time_limit").rows() == [
-        ("success", 985, 0),
-        ("failure", 15, 15),
-    ]
+    outcomes = outcome_table(jobs, words=[word for words in entry["outcomes"].values() for word in words])
+    assert outcomes.select("outcome", "jobs", "at_time_limit").rows() == [("success", 985, 0), ("failure", 15, 15)]
 
 
 def test_run_times_are_those_of_the_file(jobs, rows):
@@ -108,10 +104,8 @@ def test_rows_that_share_an_id_are_jobs_of_their_own(jobs, rows):
 
 
 def test_with_unique_ids_all_but_one_row_are_quarantined(entry, shared_data, tmp_path):
-    entry_of_unique_ids = {key: value for key, value in entry.items() if key != "unique_ids"}
-    _, account, quarantine = derive(
-        entry_of_unique_ids, shared_data / "eagle/sample_eagle_data.csv", tmp_path / "raw", 1.0
-    )
+    unique_entry = {key: value for key, value in entry.items() if key != "unique_ids"}
+    _, account, quarantine = derive(unique_entry, shared_data / "eagle/sample_eagle_data.csv", tmp_path / "raw", 1.0)
     assert account.rows() == [("rows", 1000, 549, 451)]
     assert quarantine["reason"].unique().to_list() == ["duplicate_key"]
 

@@ -9,6 +9,7 @@ from statistics import fmean, median
 import numpy as np
 import polars as pl
 import pytest
+from given_tables import one_row
 from lifetime_checks import check_verdict
 from scipy import stats
 from statsmodels.duration.survfunc import CumIncidenceRight
@@ -35,9 +36,7 @@ def pods(shared_data):
     for row in rows:
         is_scheduled = row["scheduled_time"] != ""
         # A pod deleted before the trace's end no longer runs.
-        is_deleted = (
-            row["pod_phase"] == "Running" and row["deletion_time"] != "" and int(row["deletion_time"]) < trace_end
-        )
+        is_deleted = row["pod_phase"] == "Running" and row["deletion_time"] and int(row["deletion_time"]) < trace_end
         row["outcome"] = "unknown" if is_deleted else OUTCOMES[row["pod_phase"]]
         row["runtime"] = int(row["deletion_time"]) - int(row["scheduled_time"]) if is_scheduled else None
         row["gpu_percent"] = int(row["num_gpu"]) * int(row["gpu_milli"]) / 10
@@ -113,9 +112,7 @@ def test_group_means_and_their_correlation(openb, pods, outcome_set, feature, cu
         assert middle == median(groups[float(value)])
     x, y = zip(*((value, fmean(runtimes)) for value, runtimes in sorted(groups.items())), strict=True)
     for method, test in (("pearson", stats.pearsonr), ("spearman", stats.spearmanr), ("kendall", stats.kendalltau)):
-        row = table(openb, "correlations").row(
-            by_predicate=chosen & (pl.col("unit") == "group_mean") & (pl.col("method") == method), named=True
-        )
+        row = one_row(table(openb, "correlations").filter(chosen), unit="group_mean", method=method)
         expected = test(x, y)
         assert row["n"] == len(groups)
         assert math.isclose(row["estimate"], expected.statistic, rel_tol=1e-9, abs_tol=1e-12)
@@ -143,11 +140,7 @@ def test_mean_time_to_failure_by_job_size(openb, pods, shared_data):
     failures = sum(row["pod_phase"] == "Failed" for row in gpu_pods)
     first_class, *larger_classes = table(openb, "mttf_by_gpus").iter_rows(named=True)
     assert (first_class["gpus_low"], first_class["gpus_high"], first_class["basis"]) == (1, 8, "proxy")
-    assert (first_class["jobs"], first_class["failures"], first_class["exposure_s"]) == (
-        len(gpu_pods),
-        failures,
-        exposure,
-    )
+    assert [first_class[name] for name in ("jobs", "failures", "exposure_s")] == [len(gpu_pods), failures, exposure]
     assert math.isclose(first_class["ci_low_s"], 2 * exposure / stats.chi2.ppf(0.95, 2 * failures + 2), rel_tol=1e-9)
     assert math.isclose(first_class["ci_high_s"], 2 * exposure / stats.chi2.ppf(0.05, 2 * failures), rel_tol=1e-9)
     assert larger_classes[-1]["gpus_high"] == 131_072
@@ -189,17 +182,12 @@ def test_delayed_entry(openb, pods):
     assert (summary["n"], summary["events"], summary["entered_late"]) == (7254, 1870, 32)
     assert summary["median_s"] == list(table)[int(np.argmax(survival <= 0.5))]
     steps = [0, *table, int(durations.max())]
-    assert math.isclose(
-        summary["restricted_mean_s"], math.fsum(np.diff(steps) * np.array([1, *survival])), rel_tol=1e-9
-    )
+    mean_s = math.fsum(np.diff(steps) * np.array([1, *survival]))
+    assert math.isclose(summary["restricted_mean_s"], mean_s, rel_tol=1e-9)
     assert summary["median_s"] < table_row(openb, "survival_summary")["median_s"]
     exposure = int((durations - entries).sum())
     delayed_entry_row = table_row(openb, "mttf_delayed_entry")
-    assert (delayed_entry_row["n"], delayed_entry_row["events"], delayed_entry_row["exposure_s"]) == (
-        7254,
-        1870,
-        exposure,
-    )
+    assert [delayed_entry_row[name] for name in ("n", "events", "exposure_s")] == [7254, 1870, exposure]
     assert math.isclose(delayed_entry_row["mttf_s"], exposure / 1870, rel_tol=1e-12)
     # Thirty-two pods hold almost half of all the time without delayed entry.
     assert delayed_entry_row["exposure_s"] < 0.55 * table_row(openb, "mttf")["exposure_s"]
@@ -234,8 +222,8 @@ def test_cumulative_incidence(openb, pods):
 
 def test_the_verdict_on_lifetimes(openb, times):
     durations, failed = times
-    everything = (pl.col("event") == "failure") & (pl.col("stratum_by") == "all")
-    check_verdict(table(openb, "lifetime_verdict").row(by_predicate=everything, named=True), durations, failed)
+    row = one_row(table(openb, "lifetime_verdict"), event="failure", stratum_by="all")
+    check_verdict(row, durations, failed)
 
 
 def test_nothing_is_planned_from_user_failures_of_pods_of_one_gpu(openb, pods):
@@ -255,18 +243,14 @@ def test_nothing_is_planned_from_user_failures_of_pods_of_one_gpu(openb, pods):
 
 def test_intervals_hold_when_profiles_differ(openb):
     """Expected values are computed by hand: pods of one profile are one cluster."""
-    row = table(openb, "mttf").row(
-        by_predicate=(pl.col("stratum_by") == "all") & (pl.col("confidence") == 0.95), named=True
-    )
+    row = one_row(table(openb, "mttf"), stratum_by="all", confidence=0.95)
     assert row["cluster_by"] == "request profile"
     assert row["clusters"] == pytest.approx(19.6, abs=0.05)
     assert row["ci_low_clustered_s"] == pytest.approx(5.7 * 3600, rel=0.01)
     assert row["ci_high_clustered_s"] == pytest.approx(171 * 3600, rel=0.01)
     clustered, exact = (row[f"ci_high{suffix}_s"] - row[f"ci_low{suffix}_s"] for suffix in ("_clustered", ""))
     assert clustered > 20 * exact
-    incidence_row = table(openb, "incidence_at").row(
-        by_predicate=(pl.col("event") == "failure") & (pl.col("time_s") == 86_400), named=True
-    )
+    incidence_row = one_row(table(openb, "incidence_at"), event="failure", time_s=86_400)
     assert incidence_row["ci_low_clustered"] == pytest.approx(0.05, abs=0.005)
     assert 0.5 < incidence_row["ci_high_clustered"] < 0.56
     # One profile has half of the ended pods, so the share has no interval.

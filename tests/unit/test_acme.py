@@ -1,12 +1,10 @@
 """Acme: each row of a cluster's job table is one job. Seren ran on Slurm, Kalos on Kubernetes."""
 
 import re
-from datetime import UTC, datetime
 
 import polars as pl
 import pytest
-from given_tables import one_row
-from of_formats import derive_table, ingest_tables
+from of_formats import derive_table, epoch, filled, ingest_tables, row_of
 from ttf.engine.errors import StudyError
 from ttf.records.durations import durations_of_jobs
 from ttf.records.jobs import JOB_COLUMNS
@@ -18,6 +16,18 @@ KALOS_HEADER = (
     "job_id,user,node_num,gpu_num,cpu_num,mem_per_pod_GB,shared_mem_per_pod,type,state,"
     "submit_time,start_time,end_time,fail_time,stop_time,duration,queue,gpu_time\n"
 )
+
+
+# What both clusters have beyond the job record.
+EXTRAS = {
+    "file": pl.Int32,
+    "workload": pl.String,
+    "duration_s": pl.Int64,
+    "duration_differs": pl.Boolean,
+    "negative_queue": pl.Boolean,
+    "gpu_requested_milli": pl.Int64,
+    "cpu_requested_milli": pl.Int64,
+}
 
 
 def seren_times(rows):
@@ -71,27 +81,10 @@ def cluster(tmp_path):
     return run
 
 
-def row(jobs, job_id):
-    return one_row(jobs, job_id=job_id)
-
-
-def epoch(*moment):
-    return int(datetime(*moment, tzinfo=UTC).timestamp())
-
-
 def test_columns_of_a_job_of_seren(cluster):
     jobs, _, _ = cluster(seren=SEREN)
-    extras = {
-        "file": pl.Int32,
-        "workload": pl.String,
-        "duration_s": pl.Int64,
-        "duration_differs": pl.Boolean,
-        "negative_queue": pl.Boolean,
-        "gpu_requested_milli": pl.Int64,
-        "cpu_requested_milli": pl.Int64,
-    }
-    assert jobs.schema == pl.Schema(JOB_COLUMNS | extras)
-    assert {name: value for name, value in row(jobs, "5778432").items() if value is not None} == {
+    assert jobs.schema == pl.Schema(JOB_COLUMNS | EXTRAS)
+    assert filled(row_of(jobs, "5778432")) == {
         "job_id": "5778432",
         "user": "u5907",
         "submit_s": epoch(2023, 2, 28, 16, 18, 22),
@@ -118,20 +111,9 @@ def test_columns_of_a_job_of_seren(cluster):
 
 def test_columns_of_a_job_of_kalos(cluster):
     jobs, _, _ = cluster(kalos=KALOS)
-    extras = {
-        "file": pl.Int32,
-        "workload": pl.String,
-        "duration_s": pl.Int64,
-        "duration_differs": pl.Boolean,
-        "negative_queue": pl.Boolean,
-        "gpu_requested_milli": pl.Int64,
-        "cpu_requested_milli": pl.Int64,
-        "fail_s": pl.Int64,
-        "stop_s": pl.Int64,
-        "uneven_pods": pl.Boolean,
-    }
-    assert jobs.schema == pl.Schema(JOB_COLUMNS | extras)
-    assert {name: value for name, value in row(jobs, "dlctk696s0jbvitv").items() if value is not None} == {
+    extras = {"fail_s": pl.Int64, "stop_s": pl.Int64, "uneven_pods": pl.Boolean}
+    assert jobs.schema == pl.Schema(JOB_COLUMNS | EXTRAS | extras)
+    assert filled(row_of(jobs, "dlctk696s0jbvitv")) == {
         "job_id": "dlctk696s0jbvitv",
         "user": "uf794",
         "submit_s": 1684321258,
@@ -169,12 +151,12 @@ def test_a_trace_has_exactly_one_cluster(cluster):
 def test_times_keep_their_written_offset(cluster):
     seren, _, _ = cluster(seren=SEREN)
     kalos, _, _ = cluster(kalos=KALOS)
-    assert row(seren, "5778469")["start_s"] == epoch(2023, 2, 28, 16, 24, 11)
-    assert row(seren, "5778471")["submit_s"] == epoch(2023, 2, 28, 16, 0, 0)
+    assert row_of(seren, "5778469")["start_s"] == epoch(2023, 2, 28, 16, 24, 11)
+    assert row_of(seren, "5778471")["submit_s"] == epoch(2023, 2, 28, 16, 0, 0)
     iso_jobs, _, quarantine = cluster(seren=re.sub(r"(-\d\d) (\d\d:)", r"\1T\2", SEREN))
     assert iso_jobs.equals(seren)
     assert quarantine.height == 2
-    assert row(kalos, "dlc-cpu")["end_s"] == epoch(2023, 5, 17, 12, 0, 31)
+    assert row_of(kalos, "dlc-cpu")["end_s"] == epoch(2023, 5, 17, 12, 0, 31)
 
 
 def test_every_row_is_accepted_or_quarantined(cluster):
@@ -214,8 +196,8 @@ def test_quirk_kalos_counts_duration_from_submission(cluster):
     jobs, _, _ = cluster(kalos=KALOS)
     recomputed = jobs.select("job_id", "queue_s", "runtime_s", "duration_s", "duration_differs").rows()
     assert recomputed[:2] == [("dlctk696s0jbvitv", 10, 8, 18, True), ("dlc1t2ypl09b8qtp", 12, 70, 82, True)]
-    assert row(jobs, "dlc-last")["duration_differs"] is False
-    assert row(jobs, "dlc-queued")["duration_differs"] is None
+    assert row_of(jobs, "dlc-last")["duration_differs"] is False
+    assert row_of(jobs, "dlc-queued")["duration_differs"] is None
 
 
 def test_seren_counts_duration_from_the_start(cluster):
@@ -227,10 +209,10 @@ def test_seren_counts_duration_from_the_start(cluster):
 def test_pods_add_up_to_the_job(cluster):
     jobs, _, _ = cluster(kalos=KALOS)
     columns = ("size", "gpu_milli", "cpu_milli", "mem_mib", "nodes", "uneven_pods")
-    assert [row(jobs, "dlc1t2ypl09b8qtp")[name] for name in columns] == [8, 8000, 120000, 1024000, 8, False]
-    assert [row(jobs, "dlc-nine")[name] for name in columns] == [1, 9000, 96000, 204800, 2, True]
-    assert [row(jobs, "dlc-cores")[name] for name in columns] == [1, 24000, 10000, 307200, 3, True]
-    assert [row(jobs, "dlc-half")[name] for name in columns] == [1, 500, 2000, 10240, 1, False]
+    assert [row_of(jobs, "dlc1t2ypl09b8qtp")[name] for name in columns] == [8, 8000, 120000, 1024000, 8, False]
+    assert [row_of(jobs, "dlc-nine")[name] for name in columns] == [1, 9000, 96000, 204800, 2, True]
+    assert [row_of(jobs, "dlc-cores")[name] for name in columns] == [1, 24000, 10000, 307200, 3, True]
+    assert [row_of(jobs, "dlc-half")[name] for name in columns] == [1, 500, 2000, 10240, 1, False]
 
 
 def test_pods_of_a_job_with_blank_nodes_or_cores(cluster):
@@ -251,10 +233,10 @@ def test_pods_of_a_job_with_blank_nodes_or_cores(cluster):
 def test_quirk_kalos_start_and_end_may_be_empty(cluster):
     jobs, _, _ = cluster(kalos=KALOS)
     columns = ("outcome", "queue_s", "runtime_s")
-    assert [row(jobs, "dlc-queued")[name] for name in columns] == ["cancelled", None, None]
-    assert [row(jobs, "dlc-fail-open")[name] for name in columns] == ["failure", 5, None]
-    assert [row(jobs, "dlc-done-open")[name] for name in columns] == ["success", 5, None]
-    assert [row(jobs, "dlc-running")[name] for name in columns] == ["running", 20, None]
+    assert [row_of(jobs, "dlc-queued")[name] for name in columns] == ["cancelled", None, None]
+    assert [row_of(jobs, "dlc-fail-open")[name] for name in columns] == ["failure", 5, None]
+    assert [row_of(jobs, "dlc-done-open")[name] for name in columns] == ["success", 5, None]
+    assert [row_of(jobs, "dlc-running")[name] for name in columns] == ["running", 20, None]
 
 
 def test_quirk_kalos_queue_is_a_fraction_and_is_recomputed(cluster):
@@ -266,7 +248,7 @@ def test_quirk_kalos_queue_is_a_fraction_and_is_recomputed(cluster):
 
 def test_a_start_before_the_submission_blanks_only_the_delay(cluster):
     jobs, _, _ = cluster(kalos=KALOS)
-    job = row(jobs, "dlc-clock")
+    job = row_of(jobs, "dlc-clock")
     assert (job["queue_s"], job["negative_queue"], job["runtime_s"]) == (None, True, 20)
     assert jobs["negative_queue"].sum() == 1
     seren, _, quarantine = cluster(seren=SEREN.replace("2023-03-01 00:24:11+08:00", "2023-03-01 00:23:57+08:00"))

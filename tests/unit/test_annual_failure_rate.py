@@ -113,8 +113,7 @@ def test_numbers_and_chart(table):
 
 
 def test_no_drive_failed(durations):
-    durations_without_failure = durations.with_columns(event=pl.lit(None, pl.String))
-    table = failure_rate_table(durations_without_failure, "model")
+    table = failure_rate_table(durations.with_columns(event=pl.lit(None, pl.String)), "model")
     AFR.check(table)
     assert table["afr"].unique().to_list() == [0]
     afr({"afr": table}, Study("drive")).spec(validate=True)

@@ -8,7 +8,7 @@ import sys
 import performance
 import polars as pl
 import pytest
-from of_formats import FILES, FORMATS, derive_table, raw_schemas
+from of_formats import FILES, FORMATS, derive_table, raw_schemas, scan_tables
 from pai_products import derive_jobs
 from study.format_declarations import read_schema_text
 from study_runs import ROOT, environment
@@ -91,9 +91,7 @@ def test_the_pandas_peer_of_slurm_finds_the_same_jobs(tmp_path, monkeypatch, cap
     lines = run_peer(monkeypatch, capsys, "pandas_sacct", tmp_path / "dump.txt")
     schemas, readers = load_schemas_and_readers(FORMATS["sacct"]["reader"], {}, read_schema_text(FILES["sacct"]))
     ingest({"record": [tmp_path / "dump.txt"]}, schemas, tmp_path, 0.0, readers)
-    assert lines[-1] == str(
-        derive_table("sacct", "jobs", {"record": pl.scan_parquet(tmp_path / "record.parquet")}).height
-    )
+    assert lines[-1] == str(derive_table("sacct", "jobs", scan_tables(tmp_path, "record")).height)
 
 
 def test_the_docs_say_what_was_measured():

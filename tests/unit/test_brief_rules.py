@@ -1,17 +1,13 @@
 """The rules that withhold or qualify statements, each on synthetic numbers."""
 
 import pytest
-from made_numbers import ABOUT, COMPONENTS, numbers, proxy
-from ttf.display import phrases, statement_rules
+from made_numbers import ABOUT, COMPONENTS, numbers, plain, proxy
+from ttf.display import statement_rules
 from ttf.display.brief_model import WITHHELD
 from ttf.page.brief.actions import actions
 from ttf.page.brief.bottom_line import bottom_line
 from ttf.page.brief.grade import grade_data
 from ttf.page.brief.tiles import CANNOT, tiles
-
-
-def plain(text):
-    return phrases.strip_markup(text).replace("\u00a0", " ")
 
 
 def tile(m, name):

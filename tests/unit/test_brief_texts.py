@@ -4,8 +4,7 @@ import re
 from dataclasses import asdict
 
 import pytest
-from made_numbers import ABOUT, COMPONENTS, numbers, proxy
-from ttf.display import phrases
+from made_numbers import ABOUT, COMPONENTS, numbers, plain, proxy
 from ttf.display.brief_model import WITHHELD, read_brief
 from ttf.display.phrases import count_words, list_keys, to_html
 from ttf.display.statement_rules import remove_withheld
@@ -16,11 +15,6 @@ from ttf.page.brief.facts import facts, subtitle
 from ttf.page.brief.grade import grade_data
 from ttf.page.brief.mini_charts import draw_mini
 from ttf.page.brief.tiles import CANNOT, excess
-
-
-def plain(text):
-    return phrases.strip_markup(text).replace("\u00a0", " ")
-
 
 _ABSENT_KEYS = ("data", "outcomes", "lost_work", "failed_time", "actions", "ettr.by", "ettr.mttf", "taxonomy")
 _COMPONENT_NUMBERS = {

@@ -252,7 +252,6 @@ def test_verdicts_on_printed_numbers():
     notes = dict(table.select("id", "note").iter_rows())
     assert not [id for id in suspect if "agree" in notes[id]]
     # A claim that needs a trace is not run and has a one-line reason.
-    blank_rows = table.filter(pl.col("computed").is_null())
-    assert set(blank_rows["verdict"]) == {"not run"}
+    assert set(table.filter(pl.col("computed").is_null())["verdict"]) == {"not run"}
     assert notes["rsc1-completed"] == "rsc1 is not in this study"
     assert notes["helios-all-jobs"] == "helios_venus, helios_earth, helios_saturn, helios_uranus are not in this study"

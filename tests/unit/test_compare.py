@@ -213,23 +213,11 @@ def test_a_trace_without_gpu_counts_is_blank_everywhere():
     jobs = jobs_of(HAND_JOBS).with_columns(gpu_milli=pl.lit(None, dtype=pl.Int64))
     tables = study((Subject("t", outcomes=EVERY_OUTCOME), jobs))
     assert tables.pop("compared_traces")["gpu_jobs"].to_list() == [0]
+    keys = {"trace", "synthetic", "unit", "gives", "outcome", "gpus", "gpus_low", "gpus_high", "confidence", "reason"}
     for name, table in tables.items():
         assert set(table["reason"]) == {"the trace does not say whether a job requested a GPU"}
-        keys = {
-            "trace",
-            "synthetic",
-            "unit",
-            "gives",
-            "outcome",
-            "gpus",
-            "gpus_low",
-            "gpus_high",
-            "confidence",
-            "reason",
-        }
-        assert table.drop(keys & set(table.columns)).null_count().row(0) == (table.height,) * (
-            table.width - len(keys & set(table.columns))
-        ), name
+        values = table.drop(keys & set(table.columns))
+        assert values.null_count().row(0) == (table.height,) * values.width, name
 
 
 def test_traces_without_gpu_jobs_or_queueing():

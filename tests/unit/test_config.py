@@ -750,9 +750,8 @@ def test_the_layers_of_a_real_run(tmp_path, configfile):
 
 def test_overrides_merge_and_an_invalid_one_is_explained():
     settings = SimpleNamespace(config_args=["aa={x: 1}", "aa={y: [2]}", "bb=", "cc='3'"])
-    assert read_layers(SimpleNamespace(config_settings=settings)) == [
-        ("--config", {"aa": {"x": 1, "y": [2]}, "bb": None, "cc": 3})
-    ]
+    layers = read_layers(SimpleNamespace(config_settings=settings))
+    assert layers == [("--config", {"aa": {"x": 1, "y": [2]}, "bb": None, "cc": 3})]
     settings.config_args = ["study=[a"]
     with pytest.raises(ConfigError, match=r"^--config: study: line 1, column 3: not valid YAML"):
         read_layers(SimpleNamespace(config_settings=settings))

@@ -29,10 +29,11 @@ def frame(*rows, **columns):
     return TABLE.frame([ROW | row for row in rows or [{}]]).with_columns(**columns)
 
 
-def test_a_valid_frame_passes():
-    TABLE.check(frame())
-    TABLE.check(frame({"mttf_s": None, "reason": "no failure"}, {}))
-    TABLE.check(TABLE.frame([]))
+@pytest.mark.parametrize("valid", [frame(), frame({"mttf_s": None, "reason": "no failure"}, {}), TABLE.frame([])])
+def test_a_valid_frame_passes(valid, tmp_path):
+    TABLE.check(valid)
+    assert write_product(valid, TABLE, str(tmp_path / "durations.csv")) == valid.height
+    assert read_table(tmp_path / "durations.csv", TABLE).equals(valid)
 
 
 @pytest.mark.parametrize(

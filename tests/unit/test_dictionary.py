@@ -1,9 +1,9 @@
 """The data dictionary agrees with the contracts as Markdown, as HTML and in the crate."""
 
 import json
-from html.parser import HTMLParser
 from pathlib import Path
 
+from html_pages import ParsedPage
 from ttf.engine.contract import REASON, count, parquet, reason, seconds, share, table
 from ttf.page.publication_record import describe
 from ttf.page.publish.crate import crate
@@ -21,22 +21,6 @@ WAITS = table(
 )
 
 
-class Page(HTMLParser):
-    """The tags, ids and text of a page."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.tags, self.ids, self.text = [], [], ""
-        self.feed(text)
-
-    def handle_starttag(self, tag, attrs):
-        self.tags.append(tag)
-        self.ids += [value for key, value in attrs if key == "id"]
-
-    def handle_data(self, data):
-        self.text += data
-
-
 def test_the_dictionary_in_the_docs_is_that_of_the_contracts():
     shipped = (ROOT / "docs/tables.md").read_text(encoding="utf-8")
     assert shipped == to_markdown(group_by_analysis()), "a contract has changed: run `make docs`"
@@ -44,10 +28,10 @@ def test_the_dictionary_in_the_docs_is_that_of_the_contracts():
 
 def test_every_table_and_column_is_in_the_dictionary():
     groups = group_by_analysis()
-    text, page = to_markdown(groups), Page(to_html_page(groups))
+    text, page = to_markdown(groups), ParsedPage(to_html_page(groups))
     tables = [table for group in groups.values() for table in group]
     # The prefix avoids ids that page scripts use, such as `strata`.
-    assert page.ids == [f"table-{table.name}" for table in tables]
+    assert page.values("id") == [f"table-{table.name}" for table in tables]
     assert page.tags.count("tr") == sum(len(table.columns) + bool(table.columns) for table in tables)
     for contract in tables:
         _, line = text.split(f"**{contract.path}** ", 1)
@@ -68,9 +52,9 @@ def test_a_column_has_its_unit_and_why_it_may_be_blank():
 
 def test_the_page_escapes_what_a_study_declares():
     hostile = table(HOSTILE, HOSTILE, **{HOSTILE: share(HOSTILE, HOSTILE, HOSTILE)})
-    page = Page(to_html_page({HOSTILE: (hostile,)}))
+    page = ParsedPage(to_html_page({HOSTILE: (hostile,)}))
     assert {"script", "img"}.isdisjoint(page.tags)
-    assert page.ids == [f"table-{HOSTILE}"]
+    assert page.values("id") == [f"table-{HOSTILE}"]
     assert page.text.count(HOSTILE) == 6  # heading, path, table, column, its sentence, why it is blank
 
 

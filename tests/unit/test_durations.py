@@ -7,11 +7,9 @@ from ttf.records.jobs import JOB_COLUMNS
 
 
 def jobs(**columns):
-    height = max(len(values) for values in columns.values())
+    n = max(len(values) for values in columns.values())
     base = {"trace": "t", "job_id": "j", "outcome": "success", "start_s": 0, "runtime_s": 10, "trace_end_s": 100}
-    return pl.DataFrame(
-        {name: columns.get(name, [base.get(name)] * height) for name in JOB_COLUMNS}, schema=JOB_COLUMNS
-    )
+    return pl.DataFrame({name: columns.get(name, [base.get(name)] * n) for name in JOB_COLUMNS}, schema=JOB_COLUMNS)
 
 
 @pytest.mark.parametrize(

@@ -56,36 +56,32 @@ def test_a_line_of_the_log(job, capsys):
     assert capsys.readouterr() == ("", ""), "only the log gets the line"
 
 
-def test_a_study_error_logs_only_its_message(job):
-    def main(snakemake):
-        raise StudyError("data/x.csv: line 3: broken.\n  Mend it.")
+def fail(job, error):
+    """Run a rule that raises the error; return its log."""
 
-    with pytest.raises(SystemExit) as stop:
-        run_rule(main, job())
-    assert stop.value.code == 1
-    assert log_of(job()) == "data/x.csv: line 3: broken.\n  Mend it.\n"
-
-
-def test_other_errors_log_their_traceback(job):
-    def main(snakemake):
-        raise ValueError("first line\nsecond line")
-
-    with pytest.raises(SystemExit) as stop:
-        run_rule(main, job())
-    assert stop.value.code == 1
-    assert log_of(job()).startswith("Traceback (most recent call last)")
-    assert log_of(job()).endswith("ValueError: first line\nsecond line\n")
-
-
-@pytest.mark.parametrize("error", [StudyError("caf\udce9.csv: broken"), KeyError("caf\udce9")])
-def test_a_file_name_that_is_not_utf8(job, error):
     def main(snakemake):
         raise error
 
     with pytest.raises(SystemExit) as stop:
         run_rule(main, job())
     assert stop.value.code == 1
-    assert "\\udce9" in log_of(job())
+    return log_of(job())
+
+
+def test_a_study_error_logs_only_its_message(job):
+    message = "data/x.csv: line 3: broken.\n  Mend it."
+    assert fail(job, StudyError(message)) == f"{message}\n"
+
+
+def test_other_errors_log_their_traceback(job):
+    log = fail(job, ValueError("first line\nsecond line"))
+    assert log.startswith("Traceback (most recent call last)")
+    assert log.endswith("ValueError: first line\nsecond line\n")
+
+
+@pytest.mark.parametrize("error", [StudyError("caf\udce9.csv: broken"), KeyError("caf\udce9")])
+def test_a_file_name_that_is_not_utf8(job, error):
+    assert "\\udce9" in fail(job, error)
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])

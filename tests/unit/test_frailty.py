@@ -225,9 +225,7 @@ def test_clusters_replace_groups_of_one_duration_and_groups_replace_a_single_clu
 
 
 def test_strata_and_events_are_fitted_separately_and_row_order_does_not_matter():
-    durations = pl.concat(
-        [simulate(seed, shape).with_columns(batch=pl.lit(seed)) for seed, shape in ((1, 0.6), (2, 1.0))]
-    )
+    durations = pl.concat(simulate(seed, shape).with_columns(batch=seed) for seed, shape in ((1, 0.6), (2, 1.0)))
     durations = durations.with_columns(memory=pl.col("duration_s") % 2 == 0)
     events = FAILED | {"memory": FAILED["failure"] & pl.col("memory")}
     fits = fit_shapes(durations, events, ["all", "batch"])

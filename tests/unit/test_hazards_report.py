@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from given_tables import compute_metrics
+from given_tables import compute_metrics, one_row
 from ttf.analyses.catalogue import find_analysis_folders
 from ttf.analyses.factors.estimate_hazards import ANALYSIS, page
 from ttf.analyses.factors.estimate_hazards.charts import CHARTS
@@ -158,9 +158,7 @@ def test_bounds_come_first_if_many_ends_are_missing(tmp_path):
     )
     trace, metrics = run(tmp_path / "t", durations)
     text, tables = section(trace, metrics, "incidence")
-    row = trace.table("incidence_at").row(
-        by_predicate=(pl.col("event") == "failure") & (pl.col("time_s") == 86_400), named=True
-    )
+    row = one_row(trace.table("incidence_at"), event="failure", time_s=86_400)
     assert row["incidence_low"] < row["incidence"] < row["incidence_high"]
     low, high = (f"{100 * row[name]:.1f}%" for name in ("incidence_low", "incidence_high"))
     bounds_position = (

@@ -6,7 +6,9 @@ from types import SimpleNamespace
 import polars as pl
 import pytest
 import vl_convert
+from drawn_figures import draw_svg
 from given_tables import compute_metrics
+from head_checks import check_head
 from ttf.analyses.causes.classify_failures import LOG_TAILS, TAXONOMY, UNMATCHED
 from ttf.analyses.causes.classify_failures import page as causes
 from ttf.analyses.causes.classify_failures.charts import MOST_BARS, failed_attempts_by_reason
@@ -32,22 +34,7 @@ HOSTILE = "<script>alert(1)</script>\u202e{outcomes.failure_share|1%}" + "long" 
 def checked(head: Head | Line, m: Numbers) -> Head | Line:
     """Check that the head is short and that its numbers exist; return it."""
     assert head is not None
-    if isinstance(head, Line):
-        return head
-    callout = (head.callout.lead, head.callout.text) if head.callout else ()
-    texts = [
-        head.claim,
-        *head.text,
-        *callout,
-        *(text for key in head.keys for text in (key.label, key.value, key.note)),
-    ]
-    assert set().union(*map(phrases.list_keys, texts)) <= set(m)
-    assert all("{" not in phrases.strip_markup(text) and "nan" not in phrases.strip_markup(text) for text in texts)
-    assert phrases.count_words(head.claim) <= 18
-    assert not any(word in phrases.strip_markup(head.claim) for word in ("CI", "p =", "p <"))
-    assert sum(map(phrases.count_words, head.text)) <= 60
-    assert len(head.keys) <= 4
-    return head
+    return head if isinstance(head, Line) else check_head(head, m)
 
 
 # ---- outcomes
@@ -256,7 +243,7 @@ def test_long_or_hostile_reasons_do_not_widen_the_chart_of_causes(narrow):
     assert [row["reason"] for row in bars if row["kind"] == "none"] == ["No reason recorded"]
     assert bars[-1]["reason"] == "6 other reasons"
     assert sum(row["trials"] for row in bars) == sum(10 + i for i in range(12)) + 5
-    svg = vl_convert.vegalite_to_svg(json.dumps(chart.spec(validate=True)), allowed_base_urls=[])
+    svg = draw_svg(chart)
     assert "<script" not in svg and "\u202e" not in svg and "longlonglonglonglonglonglonglonglong" not in svg
     # The page shows the title itself.
     plot = {name: value for name, value in chart.spec().items() if name != "title"}

@@ -47,8 +47,7 @@ def drawing() -> str:
 def test_all_colours_are_tokens(drawing):
     assert 'fill="white"' not in drawing
     for svg in (drawing, render_drawing(empty_figure("A", "no rows").spec())):
-        element = make_page_element(svg, "p", "t", "a")
-        assert colours(element) <= set(LIGHT.values())
+        assert colours(make_page_element(svg, "p", "t", "a")) <= set(LIGHT.values())
     assert FAILURE in make_page_element(drawing, "p", "t", "a")
 
 

@@ -1,13 +1,13 @@
 """Large runs on the page: the finding, the planner's start values and the ETTR charts."""
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
 import polars as pl
 import pytest
-import vl_convert
+from drawn_figures import draw_svg
+from head_checks import check_head
 from plan_inputs import DAY, HABITS, RATE, SIZES, TOO_LARGE, make_plan_inputs, make_rate, target_numbers
 from ttf.analyses.large_runs.plan_ettr.charts import SCHEDULED, WALL, ettr_by_gpus
 from ttf.analyses.large_runs.plan_ettr.compute import mitigation_table, plan_tables
@@ -44,14 +44,7 @@ def make_trace(tables, has_chart=True, unit="job"):
 
 
 def checked_head(tables, m):
-    finding = head(make_trace(tables), m)
-    assert phrases.count_words(finding.claim) <= 18
-    assert len(finding.keys) <= 4
-    assert sum(map(phrases.count_words, finding.text)) <= 60
-    texts = [finding.claim, *finding.text, *(text for key in finding.keys for text in (key.value, key.note))]
-    for key in (key for text in texts for key in phrases.list_keys(text)):
-        assert m.has(key)
-    return finding
+    return check_head(head(make_trace(tables), m), m)
 
 
 def test_a_run_that_mostly_works() -> None:
@@ -201,8 +194,7 @@ def test_the_chart_has_two_lines_by_size(habits, narrow) -> None:
     assert min(size for size, _ in rows) == 8
     assert chart.datasets["shade"] == [{"low": 512, "high": 131_072}]
     assert chart.title == "Effective training time ratio (ETTR) by job size"
-    spec = chart.spec(validate=True)
-    assert vl_convert.vegalite_to_svg(json.dumps(spec), allowed_base_urls=[])
+    assert draw_svg(chart)
 
 
 def test_sizes_with_a_measured_rate_are_points() -> None:

@@ -485,8 +485,7 @@ def test_clustered_user_failures_are_no_excess(nodes, users, traces):
     rng = np.random.default_rng(20_241)
     discoveries = naive_hits = 0
     for _ in range(traces):
-        placements = simulate_cluster(rng, nodes=nodes, users=users)
-        table = lemon_table(placements)
+        table = lemon_table(simulate_cluster(rng, nodes=nodes, users=users))
         discoveries += bool(table["lemon"].any())
         # A naive test compares all failures with the exposure.
         rates = compare_by_exposure(table.select("node", "fleet", "exposure_s", counted="failures"))

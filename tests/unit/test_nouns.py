@@ -19,15 +19,11 @@ KM = {"survival.1y.survival": 0.235, "survival.1d.survival": 0.885}
 VERDICT = {"lifetimes.exponential_survival": 0.858, "lifetimes.km_survival": 0.541}
 
 
-def numbers(**further_values):
+def numbers(**more_values):
     sources = {"survival": "survival_at", "lifetimes": "lifetime_verdict", "free": "outage_free"}
     values = KM | VERDICT | {"free.1y.share": 0.488, "free.1y.ci_low_clustered": 0.4, "free.1y.ci_high_clustered": 0.6}
     values |= {"survival.events": 90, "survival.n": 120, "lifetimes.largest_gap": 0.3, "lifetimes.at_s": 9 * DAY}
-    values |= {
-        "lifetimes.verdict": "falls",
-        "lifetimes.verdict_within": "falls",
-        "durations.units": 40,
-    } | further_values
+    values |= {"lifetimes.verdict": "falls", "lifetimes.verdict_within": "falls", "durations.units": 40} | more_values
     return Numbers(
         {
             key: {

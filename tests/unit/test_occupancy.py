@@ -3,7 +3,7 @@
 import numpy as np
 import polars as pl
 import pytest
-import vl_convert
+from drawn_figures import draw_svg
 from given_tables import TableInputs, compute_metrics
 from given_tables import one_row as row
 from hypothesis import given, settings
@@ -240,9 +240,7 @@ def test_the_proxy_against_the_known_reasons_of_the_synthetic_philly_trace():
     causes = {}
     for reason in ("fair_share", "place"):
         waited = jobs_with_reasons.with_columns(submit_s=pl.when(pl.col("reason") == reason).then("submit_s"))
-        table = compute_occupancy(make_placements(parts), waited, servers)["delay_causes"].filter(
-            pl.col("group") == "all"
-        )
+        table = compute_occupancy(make_placements(parts), waited, servers)["delay_causes"].filter(group="all")
         causes[reason] = dict(table.select("cause", "jobs").iter_rows())
     assert causes["fair_share"] == {"fair_share": 14, "full": 0, "fragmentation": 48, "room": 236}
     assert causes["place"] == {"fair_share": 0, "full": 0, "fragmentation": 46, "room": 0}
@@ -433,7 +431,7 @@ def test_the_chart_has_the_mean_of_each_day(days, clock, narrow):
         first = chart.datasets["load"][0]["at"]
         assert first == pytest.approx((origin + 1.5 * day) * 1000 if clock else 0.5)
     assert max(shares) <= 0.5
-    vl_convert.vegalite_to_svg(chart.spec(validate=True), allowed_base_urls=[])
+    draw_svg(chart)
 
 
 def test_numbers_of_occupancy():

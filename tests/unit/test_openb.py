@@ -3,12 +3,11 @@
 import polars as pl
 import pytest
 from of_formats import FORMATS, derive_table
+from study_runs import PODS_HEADER
 from ttf.records.durations import durations_of_jobs
 from ttf.records.jobs import JOB_COLUMNS, NODE_COLUMNS, read_nodes
 
-HEADER = (
-    "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,deletion_time,scheduled_time\n"
-)
+HEADER = f"{PODS_HEADER}\n"
 
 
 @pytest.fixture

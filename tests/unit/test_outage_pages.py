@@ -6,6 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 from given_tables import compute_metrics
+from head_checks import check_claim
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from outage_traces import DAY, make_outages
@@ -15,7 +16,7 @@ from ttf.analyses.outages.track_outages import charts as growth_charts
 from ttf.analyses.outages.track_outages import compute as growth
 from ttf.analyses.outages.track_outages import page as growth_page
 from ttf.display.charts.figure import Study
-from ttf.display.phrases import count_words, list_keys, strip_markup
+from ttf.display.phrases import count_words, strip_markup
 from ttf.display.section_head import Head, Line
 from ttf.display.trace_numbers import Numbers
 from ttf.records.outages.outage_durations import durations_of_outages
@@ -51,18 +52,9 @@ def fleet(nodes=20, until_s=UNTIL, **columns):
     return make_outages(intervals, until_s, node="unit_id", **columns)
 
 
-def claim_checked(head, m):
-    """Check the head's length limits and that its numbers exist; return the claim as plain text."""
-    texts = [head.claim, *head.text, *(text for key in head.keys for text in (key.label, key.value, key.note))]
-    assert count_words(head.claim) <= 18 and len(head.keys) <= 4 and sum(count_words(text) for text in head.text) <= 60
-    assert all(key in m for text in texts for key in list_keys(text))
-    assert not [text for text in texts if "None" in text or "nan" in text]
-    return strip_markup(head.claim)
-
-
 def test_head_of_a_fleet():
     tables, m, trace = analyse(*fleet())
-    claim = claim_checked(page.head(trace, m), m)
+    claim = check_claim(page.head(trace, m), m)
     assert claim.startswith("Nodes were down ") and "half lasted less than" in claim
     labels = [key.label for key in page.head(trace, m).keys]
     assert labels == ["Availability", "Outage of a node every", "Mean repair"]
@@ -85,12 +77,10 @@ def test_the_head_includes_numbers_of_other_analyses():
     metrics = {key: {"value": value, "unit": units.get(key, "units"), "n": 9} for key, value in added.items()}
     m = Numbers({**m, **metrics})
     head = page.head(trace, m)
-    claim = claim_checked(head, m)
+    claim = check_claim(head, m)
     assert claim.startswith("45 spares cover 99% of the time, 17 if nodes failed independently; nodes were down ")
-    assert (head.keys[3].label, strip_markup(head.keys[3].note)) == (
-        "Spares for 99% of time",
-        "95% CI 40–51; binomial 17",
-    )
+    key = head.keys[3]
+    assert (key.label, strip_markup(key.note)) == ("Spares for 99% of time", "95% CI 40–51; binomial 17")
     sentence = "3 of 20 nodes have excess outages (25.0% of all)."
     assert sentence in strip_markup(head.text[0])
 
@@ -99,7 +89,7 @@ def test_head_without_exposure():
     outages, records, _ = fleet(level=pl.lit("hardware"))
     _, m, trace = analyse(outages, records, None)
     head = page.head(trace, m)
-    assert claim_checked(head, m).endswith("outages are recorded; half lasted less than 1.50\u00a0h")
+    assert check_claim(head, m).endswith("outages are recorded; half lasted less than 1.50\u00a0h")
     assert [key.label for key in head.keys] == ["Mean repair", "Most time down"]
     assert [line.checked for line in page.lines(trace, m)] == [False]
 
@@ -117,7 +107,7 @@ def test_unusual_traces_have_a_head_or_a_line(intervals):
     _, m, trace = analyse(*make_outages({"a": intervals, "b": []}, UNTIL))
     head = page.head(trace, m)
     if isinstance(head, Head):
-        claim_checked(head, m)
+        check_claim(head, m)
     for table in (page.tables(trace) | growth_page.tables(trace)).values():
         assert table.frame.height == 0 or table.html("name")
 
@@ -137,14 +127,8 @@ def test_unusual_traces_have_a_head_or_a_line(intervals):
     ],
 )
 def test_the_trend_in_words(changes, sentence):
-    values = {
-        "trend": "none",
-        "beta_within": 1.2,
-        "beta_within_ci_low": 1.1,
-        "beta_within_ci_high": 1.3,
-        "trend_p": 0.03,
-    }
-    values |= {"strata": 1, "n": 90} | changes
+    values = {"beta_within": 1.2, "beta_within_ci_low": 1.1, "beta_within_ci_high": 1.3, "trend_p": 0.03}
+    values |= {"trend": "none", "strata": 1, "n": 90} | changes
     metrics = {f"growth.{name}": {"value": value, "unit": "1", "n": 90} for name, value in values.items() if value}
     m = Numbers(metrics)
     assert sentence in strip_markup(growth_page.trend_in_words(m)) and count_words(growth_page.trend_in_words(m)) <= 35
@@ -202,7 +186,7 @@ def test_tables_of_any_fleet_meet_the_contracts(fleet, has_exposure):
     exposure = exposure.with_columns(group=pl.Series([group for _, group in fleet], dtype=pl.String))
     tables, m, trace = analyse(outages, records, exposure if has_exposure else None)
     if isinstance(head := page.head(trace, m), Head):
-        claim_checked(head, m)
+        check_claim(head, m)
     if has_exposure:
         sums = tables["availability"].group_by("stratum_by").agg(pl.col("down_s", "outages").sum())
         overall, planned = (sums.filter(stratum_by=kind).row(0)[1:] for kind in ("all", "planned"))

@@ -7,6 +7,7 @@ import numpy as np
 import polars as pl
 import pytest
 import vl_convert
+from drawn_figures import draw_svg
 from given_tables import compute_metrics
 from given_tables import one_row as at
 from hypothesis import given, settings
@@ -124,8 +125,7 @@ def test_windows_skip_a_beginning_with_hardly_any_starts():
     assert table["window"][0] == "days 101 to 107" and table["failures"].min() > 50
     # Both long runs count, and half a day of twelve runs a day.
     assert table["node_days"][0] == pytest.approx(7 * 2 + 7 * 12 / 2)
-    metrics = numbers_over_time(table)
-    assert metrics["sizes.over_time.days_before"]["value"] == 100
+    assert numbers_over_time(table)["sizes.over_time.days_before"]["value"] == 100
     assert find_record_start(pl.Series([0, 50, *range(100, 200)]), 200) == (0, 0)
 
 
@@ -172,10 +172,8 @@ def test_a_missing_rate_has_a_reason(rows, reason):
     assert table.height == 1
     assert table["reason"][0].startswith(reason)
     assert table["failures_per_1000_node_days"][0] is None
-    figure = chart(table, Study())
-    assert figure.empty.startswith(reason)
-    metrics = numbers_over_time(table)
-    assert metrics["sizes.over_time.reason"]["value"].startswith(reason)
+    assert chart(table, Study()).empty.startswith(reason)
+    assert numbers_over_time(table)["sizes.over_time.reason"]["value"].startswith(reason)
 
 
 RUNS = st.lists(
@@ -246,7 +244,7 @@ def test_a_single_window_and_no_failures_are_drawn(narrow):
     without_failure = chart(failure_rate_over_time(durations((NOON, DAY // 2, 16, None)), "state", 8), study)
     assert without_failure.title == "Infrastructure failures per 1,000 node-days"
     for figure in (with_failure, without_failure):
-        svg = vl_convert.vegalite_to_svg(json.dumps(figure.spec(validate=True)), allowed_base_urls=[])
+        svg = draw_svg(figure)
         assert f'width="{study.width}' in svg
 
 

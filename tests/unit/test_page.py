@@ -1,10 +1,10 @@
 """Parts of a page: numbers with keys, intervals and rows, blocks of hostile text, citation, frame, paper."""
 
-from html.parser import HTMLParser
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from html_pages import ParsedPage
 from ttf.analyses.declaration import Analysis
 from ttf.analyses.sections import THEMES
 from ttf.display.brief_model import Action, Brief, Fact, Tile
@@ -50,21 +50,6 @@ M = numbers(
 )
 
 
-class ParsedHtml(HTMLParser):
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.tags, self.rows, self.text = [], [], ""
-        self.feed(str(text))
-
-    def handle_starttag(self, tag, attrs):
-        self.tags.append(tag)
-        if tag == "tr":
-            self.rows.append(dict(attrs))
-
-    def handle_data(self, data):
-        self.text += data
-
-
 def test_a_number_keeps_its_key_until_it_is_used_in_arithmetic():
     format_count = make_handle_filter(words.count)
     assert format_count(M["c.jobs"]) == '<data data-key="c.jobs">1,250</data>'
@@ -91,14 +76,12 @@ def test_every_number_has_a_row_and_each_description_occurs_once():
     assert (first.words, first.exact, first.n, first.low, first.high) == ("33.3%", repr(1 / 3), "1,200", "0.2", "0.5")
     assert first.ci == "clustered by user" and descriptions[first.description_index] == "Failures of those that ended."
     assert descriptions == ["Failures of those that ended.", "A row for each user."]
-    html = macros(REPORT).all_numbers(rows, descriptions)
-    doc = ParsedHtml(html)
+    doc = ParsedPage(macros(REPORT).all_numbers(rows, descriptions))
+    table_rows = [values for tag, values in doc.attributes if tag == "tr"]
     assert "script" not in doc.tags and HOSTILE in doc.text
-    assert doc.rows[1] == {"id": "m:a.failure_share", "data-v": repr(1 / 3), "data-low": "0.2", "data-high": "0.5"} | {
-        "data-ci": "clustered by user",
-        "data-description": "0",
-    }
-    assert "data-high" not in next(row for row in doc.rows if row.get("id") == "m:b.mttf_s")
+    interval = {"data-low": "0.2", "data-high": "0.5", "data-ci": "clustered by user"}
+    assert table_rows[1] == interval | {"id": "m:a.failure_share", "data-v": repr(1 / 3), "data-description": "0"}
+    assert "data-high" not in next(row for row in table_rows if row.get("id") == "m:b.mttf_s")
 
 
 def test_hostile_text_is_escaped_in_every_block():
@@ -124,8 +107,8 @@ def test_hostile_text_is_escaped_in_every_block():
         "more": page_macros.more_pages("Study", [Entry(HOSTILE, "a.html")]),
     }
     for name, html in blocks.items():
-        assert "script" not in ParsedHtml(html).tags and "data" not in ParsedHtml(html).tags, name
-        assert "<script>x" in ParsedHtml(html).text, name
+        assert "script" not in ParsedPage(html).tags and "data" not in ParsedPage(html).tags, name
+        assert "<script>x" in ParsedPage(html).text, name
     assert not page_macros.actions(brief, {}).strip(), "a brief without actions has no section"
 
 

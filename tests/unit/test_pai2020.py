@@ -245,12 +245,8 @@ def test_a_running_task_has_ended_if_it_or_all_of_its_instances_have(derive):
         "last": "running",
         "won": "success",
     }
-    durations = durations_of_jobs(jobs).select("unit_id", "duration_s", "event").head(3)
-    assert durations.rows() == [
-        ("own/worker", 180, "unknown"),
-        ("all/worker", 140, "unknown"),
-        ("some/worker", 90, None),
-    ]
+    rows = durations_of_jobs(jobs).select("unit_id", "duration_s", "event").head(3).rows()
+    assert rows == [("own/worker", 180, "unknown"), ("all/worker", 140, "unknown"), ("some/worker", 90, None)]
 
 
 @pytest.mark.parametrize("table", ["job", "task", "instance"])

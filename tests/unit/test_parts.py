@@ -182,10 +182,7 @@ def test_part_names_are_added_in_a_stream():
 def test_max_share_applies_to_the_whole_trace(tmp_path):
     """One part with many broken rows is no error. Too many in all parts are; the message names their files."""
     parts = {}
-    for name, rows in {
-        "a.csv": ["1,1,2,ok"] * 1 + ["2,1,2,huh"],
-        "b.csv": [f"{n},1,2,ok" for n in range(3, 9)],
-    }.items():
+    for name, rows in {"a.csv": ["1,1,2,ok", "2,1,2,huh"], "b.csv": [f"{n},1,2,ok" for n in range(3, 9)]}.items():
         parts[name] = {"rows": tmp_path / name}
         (tmp_path / name).write_text("\n".join(["id,start,end,state", *rows]) + "\n")
     (tmp_path / "fits").mkdir()
@@ -222,12 +219,9 @@ def make_folder(folder, *names):
 def test_each_file_is_a_part_if_the_table_accepts_any_file(tmp_path):
     folder = make_folder(tmp_path / "dumps", "w2.txt.gz", "w1.txt", "notes.md", "w10.csv")
     entry = {"format": "sacct", "folder": folder}
-    assert find_parts("t", entry, FORMATS) == {
-        name: {"record": f"{folder}/{name}"} for name in ("w1.txt", "w10.csv", "w2.txt.gz")
-    }
-    assert find_raw_tables("t", entry, FORMATS)["record"] == [
-        f"{folder}/{name}" for name in ("w1.txt", "w10.csv", "w2.txt.gz")
-    ]
+    files = {name: f"{folder}/{name}" for name in ("w1.txt", "w10.csv", "w2.txt.gz")}
+    assert find_parts("t", entry, FORMATS) == {name: {"record": path} for name, path in files.items()}
+    assert find_raw_tables("t", entry, FORMATS)["record"] == list(files.values())
     assert find_parts("t", entry | {"files": {"record": "w1.txt"}}, FORMATS) == {}
 
 

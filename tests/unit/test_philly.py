@@ -2,6 +2,7 @@
 
 import gzip
 import json
+from functools import partial
 from pathlib import Path
 
 import polars as pl
@@ -23,6 +24,7 @@ from ttf.records.infra import infra_durations
 from ttf.records.jobs import JOB_COLUMNS, NODE_COLUMNS, PLACEMENT_COLUMNS
 
 SCHEMAS = raw_schemas("philly")
+derive = partial(derive_table, "philly")
 FLAGS = [
     *("no_attempts", "missing_start", "missing_end", "negative_queue", "negative_run", "dst_ambiguous"),
     *("zero_gpu", "out_of_window", "zone_contradicted"),
@@ -92,7 +94,7 @@ def test_columns_of_the_job_record(raw):
     tables = raw(
         [job(attempt(30, 104, part("m47", *range(8))), attempt(111, 1000, part("m412", *range(8)), part("m2", 3)))]
     )
-    jobs = derive_table("philly", "jobs", tables)
+    jobs = derive("jobs", tables)
     extras = ["wall_s", *FLAGS]
     assert jobs.schema == pl.Schema(
         JOB_COLUMNS | {"file": pl.Int32, "wall_s": pl.Int64} | dict.fromkeys(FLAGS, pl.Boolean)
@@ -123,15 +125,15 @@ def test_columns_of_the_job_record(raw):
 def test_one_array_on_one_line_or_many(raw):
     """The array has no line per record. Its one line may exceed the line limit of a table."""
     log = [job(attempt(1, 5))] * 3
-    expected = derive_table("philly", "jobs", raw(log))
+    expected = derive("jobs", raw(log))
     named = [record | {"jobid": f"application_1506638472019_{n}"} for n, record in enumerate(log)]
     indented = json.dumps(named, indent=4, separators=(", ", ": "))
-    assert derive_table("philly", "jobs", raw(indented)).equals(expected)
+    assert derive("jobs", raw(indented)).equals(expected)
 
 
 def test_a_line_longer_than_any_table_has(raw, monkeypatch):
     monkeypatch.setattr(raw_files, "MAX_LINE_BYTES", 100)
-    assert derive_table("philly", "jobs", raw([job(attempt(1, 5))] * 30)).height == 30
+    assert derive("jobs", raw([job(attempt(1, 5))] * 30)).height == 30
 
 
 def test_packed_with_mark_and_blanks_around(raw, tmp_path):
@@ -151,7 +153,7 @@ def test_servers_of_philly_with_their_gpus(raw):
             )
         ]
     )
-    placements = derive_table("philly", "placements", tables)
+    placements = derive("placements", tables)
     assert placements.schema == pl.Schema(PLACEMENT_COLUMNS)
     names = ["attempt", "placement", "node", "start_s", "runtime_s", "gpu_milli", "outcome", "nodes", "own_outcome"]
     assert placements.select(names).rows() == [
@@ -159,7 +161,7 @@ def test_servers_of_philly_with_their_gpus(raw):
         (0, 1, "m2", T + 10, 30, 1000, None, 2, False),
         (1, 0, "m2", T + 50, 40, 2000, "success", 1, True),
     ]
-    attempt_rows = derive_table("philly", "attempts", tables)[placements["attempt_id"]]
+    attempt_rows = derive("attempts", tables)[placements["attempt_id"]]
     assert attempt_rows.select("job_id", "attempt").equals(placements.select("job_id", "attempt"))
 
 
@@ -173,18 +175,18 @@ def test_status_is_final_and_killed_is_cancelled(raw):
 
 def test_null_the_empty_text_and_the_word_none_are_blank(raw):
     blanks = (None, "", "None")
-    jobs = derive_table("philly", "jobs", raw([job(attempt(1, 5), attempt(7, end)) for end in blanks]))
+    jobs = derive("jobs", raw([job(attempt(1, 5), attempt(7, end)) for end in blanks]))
     assert jobs["runtime_s"].to_list() == [None] * 3
     assert jobs["missing_end"].to_list() == [True] * 3
-    jobs = derive_table("philly", "jobs", raw([job(attempt(start, 9)) for start in blanks]))
+    jobs = derive("jobs", raw([job(attempt(start, 9)) for start in blanks]))
     assert jobs["start_s"].to_list() == [None] * 3
     assert jobs["missing_start"].to_list() == [True] * 3
-    jobs = derive_table("philly", "jobs", raw([job(attempt(1, 5), user=blank, vc=blank) for blank in blanks]))
+    jobs = derive("jobs", raw([job(attempt(1, 5), user=blank, vc=blank) for blank in blanks]))
     assert jobs.select("user", "account").rows() == [(None, None)] * 3
 
 
 def test_times_are_pacific_wall_clock(raw):
-    jobs = derive_table("philly", "jobs", raw([job(attempt("2017-08-07 10:03:01", "2017-12-22 08:03:22"))]))
+    jobs = derive("jobs", raw([job(attempt("2017-08-07 10:03:01", "2017-12-22 08:03:22"))]))
     assert jobs.select("start_s", "end_s").row(0) == (1_502_125_381, 1_513_958_602)
 
 
@@ -198,22 +200,22 @@ def test_times_in_the_repeated_hour_are_flagged(raw):
             job(submitted_time="2017-11-05 01:30:00"),
         ]
     )
-    jobs = derive_table("philly", "jobs", tables)
+    jobs = derive("jobs", tables)
     assert jobs["dst_ambiguous"].to_list() == [False, True, True, True]
     assert jobs["runtime_s"].to_list() == [2 * 3600 + 1, 3 * 3600, 89 * 60 + 59, None]
-    assert derive_table("philly", "attempts", tables)["dst_ambiguous"].to_list() == [False, True, True]
+    assert derive("attempts", tables)["dst_ambiguous"].to_list() == [False, True, True]
 
 
 def test_a_job_without_attempts_keeps_its_outcome_and_has_no_run_time(raw):
     tables = raw([job(status="Killed"), job(attempts=None), job(attempt(0, 60))])
-    jobs = derive_table("philly", "jobs", tables)
+    jobs = derive("jobs", tables)
     assert jobs.select("no_attempts", "outcome", "start_s", "runtime_s", "gpu_milli", "attempts").rows() == [
         (True, "cancelled", None, None, None, 0),
         (True, "success", None, None, None, 0),
         (False, "success", T, 60, 1000, 1),
     ]
     assert not jobs["zero_gpu"].any()
-    assert derive_table("philly", "attempts", tables).height == 1
+    assert derive("attempts", tables).height == 1
 
 
 ATTEMPT_COLUMNS = dict.fromkeys(("job_id", "attempt", "queued_from_s", "queue_s", "start_s", "end_s"), pl.Int64)
@@ -224,9 +226,9 @@ ATTEMPT_COLUMNS |= dict.fromkeys(("negative_queue", "negative_run", "dst_ambiguo
 
 def test_a_log_in_which_no_job_was_ever_tried(raw):
     tables = raw([job(), job()])
-    assert derive_table("philly", "jobs", tables)["no_attempts"].to_list() == [True, True]
-    assert derive_table("philly", "attempts", tables).schema == pl.Schema(ATTEMPT_COLUMNS)
-    assert derive_table("philly", "nodes", tables).is_empty()
+    assert derive("jobs", tables)["no_attempts"].to_list() == [True, True]
+    assert derive("attempts", tables).schema == pl.Schema(ATTEMPT_COLUMNS)
+    assert derive("nodes", tables).is_empty()
 
 
 def test_a_last_attempt_without_an_end_is_censored_at_the_trace_end(raw):
@@ -245,75 +247,56 @@ def test_a_last_attempt_without_an_end_is_censored_at_the_trace_end(raw):
 
 def test_an_earlier_attempt_without_an_end_adds_no_run_time(raw):
     tables = raw([job(attempt(10, None), attempt(30, 40))])
-    jobs = derive_table("philly", "jobs", tables)
-    assert jobs.select("start_s", "end_s", "runtime_s", "wall_s", "missing_end").row(0) == (
-        T + 10,
-        T + 40,
-        10,
-        30,
-        True,
-    )
-    assert derive_table("philly", "attempts", tables).select("queued_from_s", "queue_s").rows() == [
-        (T, 10),
-        (None, None),
-    ]
+    jobs = derive("jobs", tables)
+    times = jobs.select("start_s", "end_s", "runtime_s", "wall_s", "missing_end").row(0)
+    assert times == (T + 10, T + 40, 10, 30, True)
+    assert derive("attempts", tables).select("queued_from_s", "queue_s").rows() == [(T, 10), (None, None)]
 
 
 def test_an_attempt_without_a_start(raw):
     """It is not counted as an attempt; if it is the first, its GPUs are still the job's request."""
     tables = raw([job(attempt(None, None, part("m1", 0, 1)), attempt(30, 40)), job(attempt(5, 9), attempt(None, None))])
-    jobs = derive_table("philly", "jobs", tables)
+    jobs = derive("jobs", tables)
     assert jobs.select("start_s", "end_s", "runtime_s", "attempts", "gpu_milli", "missing_start").rows() == [
         (T + 30, T + 40, 10, 1, 2000, True),
         (T + 5, T + 9, 4, 1, 1000, True),
     ]
-    assert derive_table("philly", "attempts", tables)["outcome"].to_list() == [None, "success", "success", None]
+    assert derive("attempts", tables)["outcome"].to_list() == [None, "success", "success", None]
 
 
 def test_an_end_before_the_start_is_flagged_and_blank(raw):
     tables = raw([job(attempt(10, 20), attempt(50, 40)), job(attempt(50, 40), attempt(60, 70))])
-    jobs = derive_table("philly", "jobs", tables)
+    jobs = derive("jobs", tables)
     assert jobs.select("end_s", "runtime_s", "negative_run").rows() == [(None, None, True), (T + 70, 10, True)]
-    assert derive_table("philly", "attempts", tables).select("runtime_s", "negative_run").rows() == [
+    assert derive("attempts", tables).select("runtime_s", "negative_run").rows() == [
         *[(10, False), (None, True), (None, True), (10, False)],
     ]
 
 
 def test_a_start_before_the_submission_is_flagged_and_blank(raw):
     tables = raw([job(attempt(5, 9), submitted_time=clock(7)), job(attempt(5, 50), attempt(40, 60))])
-    assert derive_table("philly", "jobs", tables).select("queue_s", "negative_queue").rows() == [
-        (None, True),
-        (5, False),
-    ]
-    assert derive_table("philly", "attempts", tables).select("queue_s", "negative_queue").rows() == [
-        *[(None, True), (5, False), (None, True)],
-    ]
+    assert derive("jobs", tables).select("queue_s", "negative_queue").rows() == [(None, True), (5, False)]
+    attempts = derive("attempts", tables)
+    assert attempts.select("queue_s", "negative_queue").rows() == [(None, True), (5, False), (None, True)]
 
 
 def test_gpus_are_those_of_the_first_attempt(raw):
     tables = raw([job(attempt(1, 2, part("m1", 0, 1), part("m2", 0)), attempt(3, 4, part("m3", *range(8))))])
-    assert derive_table("philly", "jobs", tables).select("gpu_milli", "nodes", "size").row(0) == (3000, 2, 1)
-    assert derive_table("philly", "attempts", tables).select("gpu_milli", "nodes", "node_list").rows() == [
-        (3000, 2, "m1,m2"),
-        (8000, 1, "m3"),
-    ]
+    assert derive("jobs", tables).select("gpu_milli", "nodes", "size").row(0) == (3000, 2, 1)
+    attempts = derive("attempts", tables)
+    assert attempts.select("gpu_milli", "nodes", "node_list").rows() == [(3000, 2, "m1,m2"), (8000, 1, "m3")]
 
 
 def test_zero_gpus(raw):
     times = {"start_time": clock(1), "end_time": clock(2)}
     details = ([part("m1")], [], None, [{"ip": "m1", "gpus": None}])
-    jobs = derive_table("philly", "jobs", raw([job(times | {"detail": detail}) for detail in details]))
-    assert jobs.select("gpu_milli", "zero_gpu", "nodes").rows() == [
-        (0, True, 1),
-        (0, True, 0),
-        (0, True, 0),
-        (0, True, 1),
-    ]
+    jobs = derive("jobs", raw([job(times | {"detail": detail}) for detail in details]))
+    assert jobs.select("gpu_milli", "zero_gpu", "nodes").rows() == [(0, True, nodes) for nodes in (1, 0, 0, 1)]
 
 
 def test_attempts_in_sequence(raw):
     tables = raw([job(attempt(10, 70), attempt(250, 260, part("m2", 1)), status="Failed"), job(attempt(1, 2))])
-    attempts = derive_table("philly", "attempts", tables)
+    attempts = derive("attempts", tables)
     assert attempts.schema == pl.Schema(ATTEMPT_COLUMNS)
     first, second, third = attempts.rows(named=True)
     assert first == {
@@ -340,14 +323,14 @@ def test_attempts_in_sequence(raw):
 
 def test_submitted_on_a_day_without_telemetry(raw):
     days = ["2017-10-02 23:59:59", "2017-10-03 00:00:00", "2017-12-15 23:59:59", "2017-12-16 00:00:00"]
-    jobs = derive_table("philly", "jobs", raw([job(submitted_time=day) for day in days]))
+    jobs = derive("jobs", raw([job(submitted_time=day) for day in days]))
     assert jobs["out_of_window"].to_list() == [True, False, False, True]
 
 
 def test_zone_by_the_start_of_the_resource_manager(raw):
     """It started at 2017-09-28 22:41:12 UTC, 15:41:12 PDT, so a log from 15:42 on is Pacific and cannot be UTC."""
     times = ["2017-09-28 15:42:12", "2017-09-29 01:00:00", "2017-09-28 15:41:11", "2017-09-28 15:41:12"]
-    jobs = derive_table("philly", "jobs", raw([job(submitted_time=time) for time in times]))
+    jobs = derive("jobs", raw([job(submitted_time=time) for time in times]))
     assert jobs["zone_contradicted"].to_list() == [False, False, True, False]
     evidence = philly.zone_evidence(jobs.filter(~pl.col("zone_contradicted")))
     assert evidence.rows() == [(1_506_638_472, 3, 0, -7 * 3600)]
@@ -386,14 +369,14 @@ def test_a_record_that_breaks_a_rule_is_quarantined(raw, record, reason, column)
     tables = raw([job(attempt(1, 2)), record, job(attempt(1, 2))])
     assert reasons(raw) == [(2, reason, column)]
     assert raw.quarantine["text"][0]
-    assert derive_table("philly", "jobs", tables).height == 2
+    assert derive("jobs", tables).height == 2
     assert anomalies(raw.quarantine, raw.account)["rows"].to_list() == [1]
 
 
 def test_a_missing_field_is_a_blank_one(raw):
     record = job(attempt(1, 2))
     del record["user"], record["attempts"][0]["end_time"]
-    jobs = derive_table("philly", "jobs", raw([record]))
+    jobs = derive("jobs", raw([record]))
     assert jobs.select("user", "missing_end", "start_s").row(0) == (None, True, T + 1)
     raw([job(), {name: value for name, value in job().items() if name != "submitted_time"}])
     assert reasons(raw) == [(2, "missing_value", "submitted_time")]
@@ -401,12 +384,12 @@ def test_a_missing_field_is_a_blank_one(raw):
 
 def test_unknown_fields_are_ignored(raw):
     unknown_fields = {"why": [1, {"x": None}], "how": 10**400}
-    jobs = derive_table("philly", "jobs", raw([job(attempt(1, 2) | unknown_fields) | unknown_fields]))
+    jobs = derive("jobs", raw([job(attempt(1, 2) | unknown_fields) | unknown_fields]))
     assert jobs["runtime_s"].to_list() == [1]
 
 
 def test_a_repeated_job_id_keeps_the_first(raw):
-    jobs = derive_table("philly", "jobs", raw([job(jobid="a"), job(jobid="b"), job(jobid="a", status="Failed")]))
+    jobs = derive("jobs", raw([job(jobid="a"), job(jobid="b"), job(jobid="a", status="Failed")]))
     assert jobs["outcome"].to_list() == ["success", "success"]
     assert reasons(raw) == [(3, "duplicate_key", "job_id")]
 
@@ -415,15 +398,15 @@ def test_odd_text_is_unchanged(raw):
     texts = ['quote " and \\ backslash', "[{]}", "line\nbreak", "ünïcödé 🎉", "\0", "-0700,"]
     tables = raw([job(attempt(1, 2, part(text, 0)), user=text) for text in texts])
     assert raw.quarantine.is_empty()
-    assert derive_table("philly", "jobs", tables)["user"].to_list() == texts
-    assert derive_table("philly", "attempts", tables)["node_list"].to_list() == texts
+    assert derive("jobs", tables)["user"].to_list() == texts
+    assert derive("attempts", tables)["node_list"].to_list() == texts
 
 
 def test_a_record_with_bytes_that_are_not_utf8_is_quarantined(raw):
     tables = raw(json.dumps([job(user="XX"), job(jobid="b")]).encode().replace(b"XX", b"\xff\xfe"))
     assert reasons(raw) == [(1, "not_utf8", None)]
     assert "\ufffd" in raw.quarantine["text"][0]
-    assert derive_table("philly", "jobs", tables).height == 1
+    assert derive("jobs", tables).height == 1
 
 
 def test_the_text_of_a_quarantined_record_is_cut(raw):
@@ -541,8 +524,8 @@ def test_any_records(tmp_path_factory, log, in_ascii):
             assert quarantined.filter(is_record).drop("line", "text").equals(expected_quarantined.drop("line", "text"))
         if accepted.height:
             raw = {"job_log": accepted.lazy().with_columns(file=pl.lit(0, pl.Int32))}
-            assert derive_table("philly", "jobs", raw).height == accepted.height
-            derive_table("philly", "attempts", raw), derive_table("philly", "nodes", raw)
+            assert derive("jobs", raw).height == accepted.height
+            derive("attempts", raw), derive("nodes", raw)
 
 
 @given(log=st.lists(records, min_size=1, max_size=4))
@@ -635,11 +618,8 @@ def test_a_time_without_its_zone_is_quarantined(raw):
 
 
 def test_a_share_above_100_percent_is_quarantined(raw):
-    raw(
-        gpu_util=gpu_rows(
-            "2017-10-03 00:08:00 PDT,m1,100,0,0,0,0,0,0,0,", "2017-10-03 00:09:00 PDT,m1,101,0,0,0,0,0,0,0,"
-        )
-    )
+    row = "2017-10-03 00:0{}:00 PDT,m1,{},0,0,0,0,0,0,0,"
+    raw(gpu_util=gpu_rows(row.format(8, 100), row.format(9, 101)))
     assert reasons(raw) == [(3, "out_of_range", "gpu0_util")]
 
 
@@ -707,7 +687,7 @@ def test_gpu_counts_come_from_telemetry_and_log_not_from_the_machine_list(raw):
         mem_util="time,machine_id,mem_total,mem_free\n2017-10-03 00:08:00 PDT,m3,528272672.0,1\n",
         cpu_util="time,machine_id,cpu_util\n2017-10-03 00:08:00 PDT,m700,1\n",
     )
-    nodes = derive_table("philly", "nodes", tables)
+    nodes = derive("nodes", tables)
     assert nodes.schema == pl.Schema(NODE_COLUMNS | {"listed_gpu_count": pl.Int64})
     assert nodes.select("node", "gpu_count", "mem_mib", "listed_gpu_count").rows() == [
         ("m3", 4, 515_891, 8),
@@ -718,7 +698,7 @@ def test_gpu_counts_come_from_telemetry_and_log_not_from_the_machine_list(raw):
         ("m600", 0, None, None),  # in the log without a GPU
         ("m700", None, None, None),
     ]
-    assert derive_table("philly", "nodes", {"job_log": tables["job_log"]})["node"].to_list() == ["m3", "m51", "m600"]
+    assert derive("nodes", {"job_log": tables["job_log"]})["node"].to_list() == ["m3", "m51", "m600"]
 
 
 # Use --------------------------------------------------------------------------------------------------------
@@ -750,7 +730,7 @@ def test_use_is_the_mean_over_the_gpus_and_minutes_held(raw):
             *telemetry_rows("m2", 0, [gpu_values(50, "NA"), gpu_values(70, 0)]),
         ),
     )
-    jobs = derive_table("philly", "jobs", tables)
+    jobs = derive("jobs", tables)
     assert jobs.select("gpu_used_milli", "gpu_readings").rows() == [
         (500, 4),  # (10 + 20 + 30 + 40.0005) / 4 % of 2 GPUs
         (900, 4),  # (20 + 40 + 50 + 70) / 4 % of 2 GPUs
@@ -767,7 +747,7 @@ def test_use_over_the_repeated_hour(raw):
     rows = [f"2017-11-05 01:{minute:02}:00 {zone},m1,{gpu_values(value)}" for zone, value in (("PDT", 10), ("PST", 50))
             for minute in range(60)]  # fmt: skip
     log = [job(attempt("2017-11-05 00:30:00", "2017-11-05 02:30:00"), submitted_time="2017-11-05 00:00:00")]
-    jobs = derive_table("philly", "jobs", raw(log, gpu_util=gpu_rows(*rows)))
+    jobs = derive("jobs", raw(log, gpu_util=gpu_rows(*rows)))
     assert jobs.select("gpu_used_milli", "gpu_readings").row(0) == (300, 120)
 
 
@@ -818,14 +798,14 @@ def test_gpu_allocations_carry_the_outcome_of_their_job(raw):
 
 def test_use_is_rounded_once_with_halves_up(raw):
     tables = raw([job(attempt(0, 60, part("m1", 0)))], gpu_util=gpu_rows(*telemetry_rows("m1", 0, [gpu_values(0.05)])))
-    assert derive_table("philly", "jobs", tables)["gpu_used_milli"].to_list() == [1]
+    assert derive("jobs", tables)["gpu_used_milli"].to_list() == [1]
 
 
 def test_infra_durations_censor_an_attempt_that_was_retried(raw):
     attempts_of_first = [attempt(10, 60, part("m1", 0), part("m2", 0)), attempt(100, 200), attempt(None, None)]
     tables = raw([job(*attempts_of_first, status="Failed"), job(attempt(5, None), status="Failed"), job(attempt(0, 9))])
-    jobs = derive_table("philly", "jobs", tables).with_columns(trace=pl.lit("t"))
-    attempts = derive_table("philly", "attempts", tables)
+    jobs = derive("jobs", tables).with_columns(trace=pl.lit("t"))
+    attempts = derive("attempts", tables)
     durations = infra_durations(jobs, attempts, {})
     # The attempt without an end failed at an unknown time.
     assert durations.select("duration_id", "duration_s", "event", "state", "nodes", "duration_max_s").rows() == [
@@ -862,9 +842,8 @@ def test_a_log_read_in_pieces_is_the_log(log, size, tmp_path_factory):
 
 
 def test_a_log_has_as_many_pieces_as_it_is_long(monkeypatch):
-    text = json.dumps(
-        [job(attempt(1, 2, part("m1", 0)), jobid=f"application_1506638472019_{n}") for n in range(50)]
-    ).encode()
+    log = [job(attempt(1, 2, part("m1", 0)), jobid=f"application_1506638472019_{n}") for n in range(50)]
+    text = json.dumps(log).encode()
     monkeypatch.setattr(philly_raw, "PIECE_BYTES", len(text) // 10)
     pieces = list(philly_raw._split_array(text))
     assert 8 <= len(pieces) <= 10
@@ -876,9 +855,9 @@ def test_evidence_on_machines_and_time_zone_is_counted(raw):
     log = [job(attempt(10, 60, part("m1", 0, 3)), jobid=f"application_1506638472019_{n}") for n in range(3)]
     machine_text = "machineId, number of GPUs, single GPU mem\nm1, 2, 12GB\nm7, 8, 24GB\n"
     tables = raw(log, machine_list=machine_text)
-    counts = count_machines(derive_table("philly", "nodes", tables))
+    counts = count_machines(derive("nodes", tables))
     assert counts.rows() == [(2, 4, 1), (8, None, 1)]
-    zones = philly.zone_evidence(derive_table("philly", "jobs", tables))
+    zones = philly.zone_evidence(derive("jobs", tables))
     assert summarise_starts(zones) == {
         "jobs": 3,
         "starts": 1,
@@ -888,5 +867,5 @@ def test_evidence_on_machines_and_time_zone_is_counted(raw):
     assert summarise_starts(zones.clear()) == {"jobs": 0}
     summary = summarise_machines(counts)
     assert summary == {"listed": 2, "listed_gpus": 10, "observed": 1, "observed_gpus": 4, "compared": 1, "agree": 0}
-    without_list = summarise_machines(count_machines(derive_table("philly", "nodes", raw(log))))
+    without_list = summarise_machines(count_machines(derive("nodes", raw(log))))
     assert without_list == {"listed": 0, "listed_gpus": 0, "observed": 1, "observed_gpus": 4}

@@ -249,8 +249,7 @@ def test_a_rate_gives_no_plan_beyond_its_projection_limit() -> None:
 
 def test_the_best_mitigation_for_the_ratio_and_for_gpu_hours_are_separate() -> None:
     """On a full cluster, shorter waits raise the ratio most and save no GPU-hour."""
-    long_queue = replace(HABITS[0], queue_s=5 * DAY)
-    metrics = run_metrics(RATE, long_queue)
+    metrics = run_metrics(RATE, replace(HABITS[0], queue_s=5 * DAY))
     assert metrics["ettr.mitigation.name"]["value"] in ("queue time halved", "failure rate halved")
     assert metrics["ettr.saving.name"]["value"] != "queue time halved" and metrics["ettr.saving.gpu_hours"]["value"] > 0
     assert metrics["ettr.estimate.scheduled_share"]["value"] > 3 * metrics["ettr.estimate.ettr"]["value"]

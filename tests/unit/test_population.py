@@ -122,13 +122,7 @@ def test_roles_by_hand():
     table = population.roles(SIX_JOBS)
     assert table["role"].to_list() == ["worker", "ps"]
     worker = row(table, role="worker")
-    assert (worker["jobs"], worker["n"], worker["ended"], worker["failures"], worker["failures_share"]) == (
-        3,
-        5,
-        3,
-        2,
-        1,
-    )
+    assert [worker[name] for name in ("jobs", "n", "ended", "failures", "failures_share")] == [3, 5, 3, 2, 1]
     assert worker["failure_share"] == 2 / 3
     assert worker["ci_low"] < 2 / 3 < worker["ci_high"]
     running = population.roles(SIX_JOBS.filter(pl.col("outcome") == "running"))
@@ -272,13 +266,7 @@ def test_load_without_the_list_of_machines_has_no_types():
 def test_percentiles_of_five_jobs():
     table = percentiles(FIVE_JOBS)
     runtime = row(table, quantity="runtime_s", outcome_set="all", group_by="all")
-    assert (runtime["n"], runtime["mean_s"], runtime["p50_s"], runtime["p25_s"], runtime["p90_s"]) == (
-        3,
-        20,
-        20,
-        15,
-        28,
-    )
+    assert [runtime[name] for name in ("n", "mean_s", "p50_s", "p25_s", "p90_s")] == [3, 20, 20, 15, 28]
     assert row(table, quantity="runtime_s", outcome_set="success", group_by="gpus", group="2-4")["p99_s"] == 20
     assert row(table, quantity="runtime_s", outcome_set="all", group_by="gpus", group=">8")["mean_s"] == 30
     assert row(table, quantity="queue_s", outcome_set="all", group_by="account", group="y")["n"] == 1

@@ -1,6 +1,5 @@
 """Failure prediction: on records whose risk is known, by hand on a few jobs, and on records with little information."""
 
-import hashlib
 import importlib
 import json
 import os
@@ -31,6 +30,7 @@ from ttf.analyses.shared.risk.model import NO_FEATURES, NO_HISTORY, ONE_KIND, TO
 from ttf.analyses.shared.risk.splits import split_at_origins
 from ttf.analyses.shared.risk.training_jobs import load_population
 from ttf.records.inputs import Inputs
+from whole_study import hashes
 
 ROOT = Path(__file__).resolve().parents[2]
 LANDMARK_S, TRIAL_MIN, SEED = 3600, 10, 7
@@ -414,9 +414,7 @@ def test_untrainable_records_give_tables_with_a_reason(jobs, features, reason):
 )
 def test_what_cannot_be_estimated_is_blank_with_a_reason(columns, reason):
     """Each table within its contract, and no warning."""
-    jobs = MADE.with_columns(**columns)
-    tables = tables_of(jobs)
-    measures = tables["risk_evaluation"]
+    measures = tables_of(MADE.with_columns(**columns))["risk_evaluation"]
     assert measures["estimate"].is_not_null().any()
     assert reason is None or measures["reason"].str.contains(reason, literal=True).any()
 
@@ -515,10 +513,6 @@ for name, table in compute(Inputs({"jobs": sys.argv[1]}, {}, json.loads(sys.argv
 """
 
 
-def digests(folder: Path) -> dict[str, str]:
-    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(folder.glob("*.csv"))}
-
-
 def test_tables_do_not_depend_on_the_number_of_threads(tmp_path):
     """Computed as the rule does, from a jobs.parquet."""
     path, file_digests = tmp_path / "jobs.parquet", []
@@ -533,6 +527,6 @@ def test_tables_do_not_depend_on_the_number_of_threads(tmp_path):
             environment = os.environ | {"POLARS_MAX_THREADS": threads, "PYTHONPATH": str(ROOT / "scripts")}
             command = [sys.executable, "-c", COMPUTED, path, folder, json.dumps(SETTINGS)]
             subprocess.run(command, env=environment, check=True, timeout=120)
-        file_digests.append(digests(folder))
+        file_digests.append(hashes(folder))
     assert file_digests[0] == file_digests[1] == file_digests[2]
     assert len(file_digests[0]) == len(ANALYSIS.tables)

@@ -7,11 +7,11 @@ import struct
 import subprocess
 import tarfile
 import zlib
-from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 import yaml
+from html_pages import ParsedPage
 from study.publication import find_publication_date, list_source_files
 from ttf.engine.errors import StudyError
 from ttf.page.publication_record import Creator, check_date, describe
@@ -54,24 +54,6 @@ SVG = (
 
 def record(**settings):
     return describe(CITATION, settings, TRACES)
-
-
-class ParsedPage(HTMLParser):
-    """The elements, links and text of a page."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.tags, self.links, self.text, self.described = [], [], "", ""
-        self.feed(text)
-
-    def handle_starttag(self, tag, attrs):
-        self.tags.append(tag)
-        self.links += [value for key, value in attrs if key in ("href", "src")]
-        if ("name", "description") in attrs:
-            self.described = dict(attrs)["content"]
-
-    def handle_data(self, data):
-        self.text += data
 
 
 # Words ----------------------------------------------------------------------------------------------------
@@ -166,12 +148,12 @@ def test_hostile_text_is_text_in_the_index():
         PackedFile("mine/tables/t.csv", b"", "t", HOSTILE),
         PackedFile("scorecard.csv", b"", "scorecard", ""),
     ]
-    html = site.file_index(files, record(title=HOSTILE, description=HOSTILE))
-    page = ParsedPage(html)
+    page = ParsedPage(site.file_index(files, record(title=HOSTILE, description=HOSTILE)))
     assert "script" not in page.tags
     assert "img" not in page.tags
     assert page.text.count(HOSTILE) == 5  # description, trace, chart twice, table
-    assert sorted(page.links) == ["mine/figures/a.png", "mine/figures/a.svg", "mine/tables/t.csv", "scorecard.csv"]
+    links = ["mine/figures/a.png", "mine/figures/a.svg", "mine/tables/t.csv", "scorecard.csv"]
+    assert sorted(page.values("href", "src")) == links
     assert "Synthetic" not in page.text
     assert "<script" not in site.make_readme(record())
 
@@ -227,8 +209,7 @@ def test_sections_headings_charts_tables_and_numbers_of_a_page_are_found():
 
 
 def test_the_index_of_the_search_holds_hostile_text_as_text():
-    texts = site_texts()
-    script = texts["search-index.js"]
+    script = site_texts()["search-index.js"]
     assert "<" not in script and "\u2028" not in script
     index = json.loads(script.removeprefix("window.searchIndex = ").removesuffix(";\n"))
     assert [entry["trace"] for entry in index if entry["id"] == "outcomes"] == ["Mine", HOSTILE]
@@ -240,17 +221,17 @@ def test_every_page_of_the_site_links_every_other():
     texts = site_texts()
     common_links = ["files.html", "tables.html", "search.html"]
     for page, pdf in (("index", []), ("other", ["other.pdf"])):  # the comparison is not on paper
-        links = ParsedPage(texts[f"{page}.qmd"]).links
+        links = ParsedPage(texts[f"{page}.qmd"]).values("href", "src")
         assert [link for link in links if not link.startswith("#")] == [*common_links, *pdf]
         assert pages.MARK not in texts[f"{page}.qmd"]
     for name in pages.SITE_PAGES:
         text = texts[f"{name}.qmd"]
-        links = ParsedPage(text).links
+        links = ParsedPage(text).values("href", "src")
         for link in ("index.html", "other.html", *common_links):
             assert links.count(link) == 2, "on a desk and on a phone"
         assert text.count('aria-current="page"') == 2 and pages.MARK not in text
     assert "<p>F</p>" in texts["files.qmd"]
-    assert ParsedPage(texts["search.qmd"]).links.count("search-index.js") == 1
+    assert ParsedPage(texts["search.qmd"]).values("href", "src").count("search-index.js") == 1
     assert yaml.safe_load(texts["_quarto.yml"])["project"]["resources"] == ["search-index.js"]
 
 
@@ -265,8 +246,8 @@ def test_hostile_titles_and_descriptions_are_text_in_the_pages_of_the_site(tmp_p
         assert ParsedPage(body).text.count(HOSTILE) >= 2, "in both lists of contents"
         assert "<script" not in front
         render(tmp_path / f"{name}.qmd", tmp_path / "made.html")
-        described = ParsedPage((tmp_path / "made.html").read_text(encoding="utf-8")).described
-        assert described == f"{pages.SITE_PAGES[name]}. {HOSTILE}"
+        made = ParsedPage((tmp_path / "made.html").read_text(encoding="utf-8"))
+        assert ("meta", {"name": "description", "content": f"{pages.SITE_PAGES[name]}. {HOSTILE}"}) in made.attributes
 
 
 # Archive --------------------------------------------------------------------------------------------------

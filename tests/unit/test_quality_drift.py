@@ -1,12 +1,11 @@
 """Drift: windows and traces are compared by exact counts, and the chart agrees with the table."""
 
-import json
 import math
 
 import numpy as np
 import polars as pl
 import pytest
-import vl_convert
+from drawn_figures import draw_svg
 from statsmodels.stats.multitest import multipletests
 from ttf.analyses.quality.measure_drift import DRIFT
 from ttf.analyses.quality.measure_drift import compute as drift
@@ -161,10 +160,6 @@ def test_the_rows_are_bounded(monkeypatch):
 # The chart ------------------------------------------------------------------------------------------------
 
 
-def svg(figure):
-    return vl_convert.vegalite_to_svg(json.dumps(figure.spec(validate=True)), allowed_base_urls=[])
-
-
 def test_the_chart_of_windows():
     table = drift_table(by_window(drifted_jobs(), "week"))
     drawn = drift_chart({"drift": table}, Study("task", synthetic=True))
@@ -173,7 +168,7 @@ def test_the_chart_of_windows():
     largest = drawn.datasets["drift"][0]
     assert (largest["measure"], largest["window"], largest["against"]) == ("median run time", "week 5", "week 4")
     assert {row["against"] for row in drawn.datasets["drift"]} == {"week 1", "week 2", "week 3", "week 4"}
-    assert svg(drawn)
+    assert draw_svg(drawn)
     assert drawn.spec() == drift_chart({"drift": table}, Study("task", synthetic=True)).spec()
     rows = drift_table([*by_window(drifted_jobs(), "week"), *between(jobs(500), drifted_jobs(), ("old", "new"))])
     assert "The comparison with the other trace is in drift.csv." in drift_chart({"drift": rows}, Study()).caption
@@ -182,11 +177,10 @@ def test_the_chart_of_windows():
 def test_the_chart_of_two_traces_and_of_nothing():
     hostile = jobs(400, 2).with_columns(gpu_type=pl.lit("<script>\u202e\x00'; datum.x"))
     drawn = drift_chart({"drift": drift_table(between(jobs(500, 1), hostile, ("old", "new")))}, Study())
-    assert "<script>\u202e" not in svg(drawn)
+    assert "<script>\u202e" not in draw_svg(drawn)
     assert drawn.datasets["drift"][0]["window"] == "new"
     assert drift_chart({"drift": drift_table([])}, Study()).empty
-    few_rows = drift_table(by_window(jobs(8, days=8), "week"))
-    assert drift_chart({"drift": few_rows}, Study()).empty
+    assert drift_chart({"drift": drift_table(by_window(jobs(8, days=8), "week"))}, Study()).empty
     without_clusters = drift_chart({"drift": drift_table(between(jobs(500), jobs(500), ("old", "new")))}, Study())
     assert "0 significant (adjusted p < 0.05, not tested, as no clusters are known)" in without_clusters.caption
     users = make_jobs_of_users(1)

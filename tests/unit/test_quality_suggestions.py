@@ -100,9 +100,7 @@ def test_quotes_and_cut_lines(advise):
     suggestions, *_ = advise(schema, pods=pods(pod("p", phase='"On, hold"', spec='"A,B"')))
     assert words(suggestions) == ["allow the word On, hold for pod_phase"]
     # First the phase stands before the cut, then beyond it.
-    suggestions, *_ = advise(
-        read_schema_text(FILES["openb"]), pods=pods(pod("p", phase="Lost", submit="5" + " " * 600))
-    )
+    suggestions = advise(read_schema_text(FILES["openb"]), pods=pods(pod("p", phase="Lost", submit="5" + " " * 600)))[0]
     assert words(suggestions) == ["allow the word Lost for pod_phase"]
     suggestions, *_ = advise(read_schema_text(FILES["openb"]), pods=pods(pod("p" * 600, phase="Lost")))
     assert not suggestions[0].is_change
@@ -196,9 +194,7 @@ def test_a_schema_that_follows_from_the_registry(advise):
 
 def test_a_hostile_word_stays_in_its_comment(advise):
     phase = "x}]\u2028evil: yes # &a *b !!python/name:os.system"
-    suggestions, *_ = advise(
-        read_schema_text(FILES["openb"]), pods=pods(pod("p", phase=phase), pod("q", phase="y: [z"))
-    )
+    suggestions = advise(read_schema_text(FILES["openb"]), pods=pods(pod("p", phase=phase), pod("q", phase="y: [z")))[0]
     suggested = suggested_schema(read_schema_text(FILES["openb"]), "t", suggestions)
     assert yaml.safe_load(suggested)["tables"]["pods"]["columns"][7]["values"][-1] == "y: [z"
     assert "\u2028" not in suggested

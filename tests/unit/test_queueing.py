@@ -61,10 +61,7 @@ def make_trace(*rows: dict) -> tuple[pl.DataFrame, pl.DataFrame]:
             runtime = None if start is None or end is None else end - start
             attempts.append((number, f"j{number}", attempt, start, end, runtime, outcome, None, nodes))
     schema = {name: kind for name, kind in JOB_COLUMNS.items() if jobs and name in jobs[0]}
-    return (
-        conform(pl.DataFrame(jobs, schema=schema), JOB_COLUMNS),
-        pl.DataFrame(attempts, schema=ATTEMPT, orient="row"),
-    )
+    return conform(pl.DataFrame(jobs, schema=schema), JOB_COLUMNS), pl.DataFrame(attempts, schema=ATTEMPT, orient="row")
 
 
 def waits(jobs, attempts):

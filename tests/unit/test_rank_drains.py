@@ -48,20 +48,15 @@ def test_a_history_by_hand():
     assert history.up_s(10 * DAY).tolist() == [7 * DAY + HOUR, 10 * DAY, DAY]
     assert history.up_s(2 * DAY + HOUR).tolist() == [2 * DAY, 2 * DAY + HOUR, DAY]
     # The second outage of a repeats the first one.
-    assert history.count_outages(0, 10 * DAY).tolist() == [3, 0, 1] and history.count_separate(10 * DAY).tolist() == [
-        2,
-        0,
-        1,
-    ]
+    assert history.count_outages(0, 10 * DAY).tolist() == [3, 0, 1]
+    assert history.count_separate(10 * DAY).tolist() == [2, 0, 1]
     assert history.count_outages(3 * DAY + HOUR, 9 * DAY).tolist() == [1, 0, 0]
     assert history.is_up(DAY, 10 * DAY).tolist() == [True, True, False]
     assert history.is_up(2 * DAY, 10 * DAY).tolist() == [False, True, False]
     assert not history.is_up(DAY, 11 * DAY).any()
     planned = History.build(outages.with_columns(planned=pl.lit(True)), make_outages(intervals, 10 * DAY)[2])
-    assert (
-        planned.count_separate(10 * DAY).sum() == 0
-        and planned.up_s(10 * DAY).tolist() == history.up_s(10 * DAY).tolist()
-    )
+    assert planned.count_separate(10 * DAY).sum() == 0
+    assert planned.up_s(10 * DAY).tolist() == history.up_s(10 * DAY).tolist()
 
 
 def test_what_draining_would_save_by_hand():

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from of_formats import FORMATS, raw_schemas
+from study_runs import PODS_HEADER
 from ttf.engine.errors import StudyError
 from ttf.raw import raw_files, raw_tables
 from ttf.raw.ingest import REASONS
@@ -22,9 +23,6 @@ from ttf.raw.raw_tables import (
 
 JOB = "j{n},i{n},u1,Terminated,100.0,200.0\n"
 TASK = "j1,worker,2.0,Terminated,100.0,200.0,600.0,29.296875,50.0,T4"
-POD_HEADER = (
-    "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,deletion_time,scheduled_time"
-)
 POD = "p1,12000,16384,1,460,V100M16|V100M32,LS,Running,0,50,0"
 
 
@@ -104,7 +102,7 @@ def test_a_zero_time_is_blank_in_pai(table, zero):
 
 
 def test_a_zero_time_is_a_time_in_openb(table):
-    rows, rejected = table(f"{POD_HEADER}\n{POD}\n", "pods", "openb")
+    rows, rejected = table(f"{PODS_HEADER}\n{POD}\n", "pods", "openb")
     assert rejected.is_empty()
     assert rows.row(0, named=True) == {
         "line": 2,
@@ -192,7 +190,7 @@ def test_a_column_that_is_not_stored_has_no_largest_value(table):
 def test_times_in_order_whichever_is_blank(table):
     times = ["1,2,3", "5,6,", "5,4,", ",9,", "5,7,8", "5,7,4", "5,,9", "5,,"]  # creation, deletion, scheduled
     text = "".join(f"p{n},1,1,1,1,,LS,Pending,{row}\n" for n, row in enumerate(times))
-    accepted, rejected = table(f"{POD_HEADER}\n{text}", "pods", "openb")
+    accepted, rejected = table(f"{PODS_HEADER}\n{text}", "pods", "openb")
     assert accepted["line"].to_list() == [3, 8, 9]
     assert reasons(rejected) == [
         (2, "end_before_start", "deletion_time"),
@@ -240,20 +238,20 @@ def test_a_header_row_where_none_belongs(table, schemas):
 
 
 def test_columns_follow_the_header(table):
-    names, values = POD_HEADER.split(","), POD.split(",")
+    names, values = PODS_HEADER.split(","), POD.split(",")
     header, row = ",".join([*reversed(names), "extra"]), ",".join([*reversed(values), "?"])
-    assert table(f"{header}\n{row}\n", "pods", "openb")[0].equals(table(f"{POD_HEADER}\n{POD}\n", "pods", "openb")[0])
+    assert table(f"{header}\n{row}\n", "pods", "openb")[0].equals(table(f"{PODS_HEADER}\n{POD}\n", "pods", "openb")[0])
 
 
 @pytest.mark.parametrize(
     ("header", "message"),
     [
         (POD, "no column name, cpu_milli"),
-        (POD_HEADER.replace("qos", "class"), "no column qos"),
-        (POD_HEADER.upper(), "no column name"),
+        (PODS_HEADER.replace("qos", "class"), "no column qos"),
+        (PODS_HEADER.upper(), "no column name"),
         ("", "no column name"),
         ("\x1b[31mname,\0", r"found \x1b[31mname,\x00."),
-        (POD_HEADER + ",qos", "names 'qos' more than once"),
+        (PODS_HEADER + ",qos", "names 'qos' more than once"),
     ],
 )
 def test_a_header_row_missing_or_wrong(table, header, message):
@@ -263,7 +261,7 @@ def test_a_header_row_missing_or_wrong(table, header, message):
 
 
 def test_a_header_and_no_rows(table):
-    for text in (POD_HEADER, f"\ufeff{POD_HEADER}\r\n\r\n"):
+    for text in (PODS_HEADER, f"\ufeff{PODS_HEADER}\r\n\r\n"):
         rows, rejected = table(text, "pods", "openb")
         assert rows.is_empty()
         assert rejected.is_empty()
@@ -423,15 +421,16 @@ WRONG = [
 ]
 
 
+def valid_row(schema, number):
+    return [str(number) if column.type != "text" else (column.values or ("w",))[0] for column in schema.columns]
+
+
 @given(data=st.data(), large_block=st.sampled_from([1, 1 << 20]), changes=st.integers(0, 2))
 @settings(max_examples=40, deadline=None)
 def test_the_fast_and_the_careful_reader_agree(schemas, data, large_block, changes):
     format_, name = data.draw(st.sampled_from(TABLES))
     schema = (table_schemas(DECLARED) if format_ == "told" else schemas[format_])[name]
-    rows = [
-        [str(n) if column.type != "text" else (column.values or ("w",))[0] for column in schema.columns]
-        for n in range(4)
-    ]
+    rows = [valid_row(schema, n) for n in range(4)]
     for _ in range(changes):
         row = data.draw(st.sampled_from(rows))
         row[data.draw(st.integers(0, len(row) - 1))] = data.draw(st.sampled_from(WRONG) | st.text(letters, max_size=3))
@@ -451,9 +450,7 @@ def test_the_fast_and_the_careful_reader_agree(schemas, data, large_block, chang
 @pytest.mark.parametrize(("format_", "name"), TABLES[:4])
 def test_a_valid_block_is_read_by_the_fast_reader(schemas, format_, name):
     schema = schemas[format_][name]
-    row = schema.delimiter.join(
-        "1" if column.type != "text" else (column.values or ("w",))[0] for column in schema.columns
-    )
+    row = schema.delimiter.join(valid_row(schema, 1))
     assert read_valid_block(f"{row}\n{row}\n".encode(), schema.columns, schema).height == 2
     assert read_valid_block(f"{row}\n{row},\n".encode(), schema.columns, schema) is None
 

@@ -75,8 +75,7 @@ def load_trace(recognised):
     study = Study([("config.yaml", load_yaml(DEFAULTS)), ("my.yaml", document)], ROOT)
     (trace,) = study.traces.values()
     assert trace.name == recognised.name
-    resolved = resolve([("my.yaml", document)], REGISTRY)["registry"][trace.name]
-    assert trace.entry == resolved
+    assert trace.entry == resolve([("my.yaml", document)], REGISTRY)["registry"][trace.name]
     assert trace.entry.items() >= {key: recognised.entry[key] for key in ("format", "folder")}.items()
     return trace
 

@@ -34,8 +34,7 @@ def source(tmp_path):
 
 def rendered(source: Path) -> tuple[str, str]:
     page = source.with_name("out.html")
-    name = render(source, page)
-    return name, page.read_text(encoding="utf-8")
+    return render(source, page), page.read_text(encoding="utf-8")
 
 
 @pytest.fixture

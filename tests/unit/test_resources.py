@@ -129,6 +129,5 @@ def test_a_manifest_that_was_tampered_with_is_named(tmp_path, monkeypatch, capsy
     own.mkdir(parents=True)
     (own / "config.yaml").write_text("registry: {}\n")
     (own / "manifest.json").write_text("[]")
-    check = runpy.run_path(ROOT / "scripts" / "check_resources.py")
-    assert check["main"]([]) == 1
+    assert runpy.run_path(ROOT / "scripts" / "check_resources.py")["main"]([]) == 1
     assert capsys.readouterr().err.startswith("results/studies/mine/manifest.json: has no digest in its second line")

@@ -161,8 +161,7 @@ def test_history_may_be_that_of_other_jobs():
 
 
 def test_a_number_is_a_key_whatever_its_width():
-    jobs = made_risk.with_users(400, 5)
-    past = load_population(jobs.lazy())
+    past = load_population(made_risk.with_users(400, 5).lazy())
     in_place, _ = history_rates(past.jobs, [["gpu_milli"]], past)
     rates, _ = history_rates(past.jobs.with_columns(pl.col("gpu_milli").cast(pl.Int32)), [["gpu_milli"]], past)
     assert (rates == in_place).all()
@@ -177,8 +176,7 @@ def test_a_key_that_the_jobs_lack_is_blank_in_all():
 
 
 def test_without_a_past_nothing_has_ended():
-    jobs = made_risk.with_users(50, 5)
-    job_features = compute_job_features(jobs, FEATURES, None)
+    job_features = compute_job_features(made_risk.with_users(50, 5), FEATURES, None)
     assert (job_features.rates["history"] == INITIAL_RATE).all()
     assert not job_features.ended_counts["history"].any()
 

@@ -24,7 +24,7 @@ def draw_hours(n: int = 800, seed: int = 1, censored_share: float = 0.3):
     design = Design(rng.normal(size=(n, 1)), ((rng.integers(0, 2, n).astype(np.int32), 2),))
     log_t = design.dot(np.array([0.5, 0.8, -0.4])) + 1.2 * rng.normal(size=n)
     if not censored_share:
-        return design, log_t, np.zeros(n, dtype=bool)
+        return design, log_t, np.zeros(n, bool)
     log_c = rng.normal(norm.ppf(1 - censored_share) * 1.8 + 0.5, 1.0, n)
     return design, np.minimum(log_t, log_c), log_t > log_c
 
@@ -85,9 +85,7 @@ def test_far_out_the_derivatives_are_finite(monkeypatch, log_h):
 
 def test_without_censoring_and_features_it_is_mean_and_spread_of_the_logarithms():
     log_h = np.random.default_rng(1).normal(1.5, 0.8, 200)
-    point, converged = censored_lognormal(
-        column_of_ones(200), log_h, np.zeros(200, dtype=bool), np.ones(200), np.zeros(2)
-    )
+    point, converged = censored_lognormal(column_of_ones(200), log_h, np.zeros(200, bool), np.ones(200), np.zeros(2))
     assert converged
     assert point == pytest.approx([log_h.mean(), np.log(log_h.std())], abs=1e-7)
 
@@ -148,11 +146,9 @@ def test_expected_hours_of_a_wide_distribution_are_finite():
 def test_without_jobs_that_run_it_is_the_regression_of_the_failures():
     design, log_h, _ = draw_hours(300, censored_share=0)
     failed = np.random.default_rng(1).random(300) < 0.6
-    hours = fit_hours(
-        design, np.exp(log_h), failed, np.zeros(300, dtype=bool), np.full(300, 0.5), np.exp(log_h[~failed])
-    )
+    hours = fit_hours(design, np.exp(log_h), failed, np.zeros(300, bool), np.full(300, 0.5), np.exp(log_h[~failed]))
     point, _ = censored_lognormal(
-        design.take(failed), log_h[failed], np.zeros(failed.sum(), dtype=bool), np.ones(failed.sum()), np.zeros(4)
+        design.take(failed), log_h[failed], np.zeros(failed.sum(), bool), np.ones(failed.sum()), np.zeros(4)
     )
     assert hours.coefficients == pytest.approx(point[:3], abs=1e-6)
     assert hours.sigma == pytest.approx(np.exp(point[3]), rel=1e-6)
@@ -165,7 +161,7 @@ def test_of_too_few_failures_there_is_no_regression(failures, is_none):
     n = 100
     hours = np.exp(np.random.default_rng(1).normal(size=n))
     failed = np.arange(n) < failures
-    fit_result = fit_hours(column_of_ones(n), hours, failed, np.zeros(n, dtype=bool), np.full(n, 0.5), hours[~failed])
+    fit_result = fit_hours(column_of_ones(n), hours, failed, np.zeros(n, bool), np.full(n, 0.5), hours[~failed])
     assert (fit_result is None) == is_none
 
 
@@ -178,12 +174,10 @@ def test_failures_of_unknown_time_do_not_count():
 
 def test_runs_of_0_hours_and_equal_runs_have_a_finite_fit():
     design = column_of_ones(50)
-    at_once = fit_hours(design, np.zeros(50), np.ones(50, dtype=bool), np.zeros(50, dtype=bool), np.ones(50), NO_OTHERS)
+    at_once = fit_hours(design, np.zeros(50), np.ones(50, bool), np.zeros(50, bool), np.ones(50), NO_OTHERS)
     assert at_once.horizon_h == pytest.approx(SHORTEST_H)
     assert np.isfinite(at_once.mean(design)).all()
-    equal = fit_hours(
-        design, np.full(50, 2.0), np.ones(50, dtype=bool), np.zeros(50, dtype=bool), np.ones(50), NO_OTHERS
-    )
+    equal = fit_hours(design, np.full(50, 2.0), np.ones(50, bool), np.zeros(50, bool), np.ones(50), NO_OTHERS)
     assert equal.median(design)[0] == pytest.approx(2, rel=1e-3)
 
 

@@ -187,8 +187,7 @@ def test_jobs_that_come_later_may_be_left_out(seed, row):
     jobs = made_risk.with_users(400, 3)
     features = parse_features({"history": {"kind": HISTORY, "keys": [["user"], ["recurrence_group"]]}})
     moment = int(jobs["submit_s"][row])
-    cut = jobs.filter(pl.col("submit_s") <= moment)
-    changed = rewrite(cut, moment, seed, [])
+    changed = rewrite(jobs.filter(pl.col("submit_s") <= moment), moment, seed, [])
     actual, expected = (
         compute_job_features(past.jobs, features, None, past).take(past.submit_s <= moment).rates["history"]
         for past in (load_population(frame.lazy(), ["recurrence_group"]) for frame in (jobs, changed))

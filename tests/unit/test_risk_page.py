@@ -1,12 +1,12 @@
 """Failure risk on the page: the verdict, its numbers, sentences and charts, from tables made by hand."""
 
-import json
 from types import SimpleNamespace
 
 import polars as pl
 import pytest
-import vl_convert
+from drawn_figures import draw_svg
 from given_tables import compute_metrics
+from head_checks import check_head
 from ttf.analyses.risk import predict_failure as analysis
 from ttf.analyses.risk.predict_failure.charts import CHARTS, MOST_VALUES
 from ttf.analyses.risk.predict_failure.page import describe_importance, format_ci, head, lines, model_rows, tables
@@ -184,11 +184,7 @@ def checked_head(m: Numbers) -> Head:
     """The head of the section, which keeps to its measures and names each of its numbers."""
     head_ = head(trace_of(), m)
     assert isinstance(head_, Head)
-    assert phrases.count_words(head_.claim) <= 18
-    assert len(head_.keys) <= 4
-    assert sum(map(phrases.count_words, head_.text)) <= 60
-    assert all(key in m for text in (head_.claim, *head_.text) for key in phrases.list_keys(text))
-    return head_
+    return check_head(head_, m)
 
 
 def plain(text: str) -> str:
@@ -299,9 +295,7 @@ def test_where_history_serves_it_is_named_and_the_regression_is_not_reported() -
     assert m["risk.temporal_3.served"] == "nested_rate" and m["risk.temporal_3.logistic.pr_auc"] == 0.279
     assert [key.label for key in head_.keys][:2] == ["PR-AUC of history alone, last origin", "Above the base rate"]
     assert "Above history alone" not in [key.label for key in head_.keys]
-    assert plain(describe_importance(m)) == (
-        "On earlier jobs, a regression on all features did not beat history alone."
-    )
+    assert plain(describe_importance(m)) == "On earlier jobs, a regression on all features did not beat history alone."
 
 
 def served_by_history(above_regression: float, low: float, above: float) -> pl.DataFrame:
@@ -476,7 +470,7 @@ def test_slices_and_extrapolation_have_their_number_or_their_reason() -> None:
 def test_every_chart_is_drawn(name, study) -> None:
     figure = CHARTS[name](study_of(), study)
     assert figure.empty is None
-    vl_convert.vegalite_to_svg(json.dumps(figure.spec(validate=True)), allowed_base_urls=[])
+    draw_svg(figure)
 
 
 @pytest.mark.parametrize("name", CHARTS)
@@ -527,7 +521,7 @@ def test_hostile_values_of_features_stay_labels() -> None:
     )
     for name in ("risk_dependence", "risk_importance"):
         figure = CHARTS[name](tables_, Study())
-        svg = vl_convert.vegalite_to_svg(json.dumps(figure.spec(validate=True)), allowed_base_urls=[])
+        svg = draw_svg(figure)
         assert "<script" not in svg and "\u202e" not in svg and "\x00" not in svg
         assert "long" * 30 not in svg
     values = [row["value"] for row in CHARTS["risk_dependence"](tables_, Study()).datasets["panel0"]]

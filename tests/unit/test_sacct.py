@@ -77,11 +77,9 @@ def test_a_later_dump_with_blanks_keeps_earlier_values(derive):
 
 
 def test_two_selections_of_columns_give_the_same_jobs(tmp_path):
-    readme = derive_tables(FIXTURES / "real_readme.txt", folder=tmp_path / "one")[1].filter(
-        pl.col("outcome") != "running"
-    )
-    steps = derive_tables(FIXTURES / "real_steps.txt", folder=tmp_path / "two")[1].filter(
-        pl.col("outcome") != "running"
+    readme, steps = (
+        derive_tables(FIXTURES / f"real_{name}.txt", folder=tmp_path / name)[1].filter(pl.col("outcome") != "running")
+        for name in ("readme", "steps")
     )
     names = [
         "job_id",
@@ -441,11 +439,7 @@ def test_times_in_the_zone_of_the_cluster(tmp_path):
     # 01:30 is read as its first occurrence; 04:00 was five hours after midnight, not four.
     assert jobs["runtime_s"].to_list() == [1799, 3.5 * 3600, 5000]
     assert jobs["dst_ambiguous"].to_list() == [False, True, True]
-    assert derive_table("sacct", "attempts", raw, entry).sort("job_id")["dst_ambiguous"].to_list() == [
-        False,
-        True,
-        True,
-    ]
+    assert list(derive_table("sacct", "attempts", raw, entry).sort("job_id")["dst_ambiguous"]) == [False, True, True]
     assert not derive_table("sacct", "jobs", raw)["dst_ambiguous"].any()
 
 

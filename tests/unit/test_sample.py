@@ -1,6 +1,5 @@
 """The synthetic PAI trace: layout, habits, marginals, and the same bytes every time."""
 
-import hashlib
 from pathlib import Path
 
 import polars as pl
@@ -10,7 +9,6 @@ from of_formats import raw_schemas
 from samples.pai2020 import sample_published as pai
 from samples.pai2020.sample import FILES, write_sample
 from samples.pai2020.sample_tables import make_machines
-from ttf.engine.errors import StudyError
 
 TASKS = 20_000
 DAY_S = 86_400
@@ -29,10 +27,6 @@ TABLES = {
 def read(folder: Path, table: str) -> pl.DataFrame:
     schema = {name: pl.String if name in TEXT else pl.Float64 for name in TABLES[table]}
     return pl.read_csv(folder / f"{table}.csv", has_header=False, schema=schema)
-
-
-def digests(folder: Path) -> dict[str, str]:
-    return {p.name: hashlib.sha256(p.read_bytes()).hexdigest() for p in sorted(folder.iterdir())}
 
 
 @pytest.fixture(scope="module")
@@ -79,25 +73,6 @@ def join_instances(tables) -> pl.DataFrame:
         pl.col("status").max().alias("largest_status"),
     )
     return tables["task_table"].join(instances_by_task, on=KEY, how="left")
-
-
-# ---- bytes ----
-
-
-def test_same_seed_same_bytes_and_another_seed_others(tmp_path):
-    for name, seed in (("a", 1), ("b", 1), ("c", 2)):
-        write_sample(tmp_path / name, 3_000, seed=seed)
-    first, same_seed, other_seed = (digests(tmp_path / name) for name in "abc")
-    assert first == same_seed
-    assert all(first[name] != other_seed[name] for name in first)
-
-
-def test_too_small_a_sample_and_a_bad_seed_are_refused(tmp_path):
-    with pytest.raises(StudyError, match="ask for 1,000 or more"):
-        write_sample(tmp_path / "x", 10)
-    with pytest.raises(StudyError, match="seed"):
-        write_sample(tmp_path / "x", 2_000, seed=-1)
-    assert not (tmp_path / "x").exists()
 
 
 # ---- layout ----

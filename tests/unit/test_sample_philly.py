@@ -1,11 +1,7 @@
 """The synthetic Philly trace: the same bytes every time, possible placements, every habit, the published numbers."""
 
-import hashlib
 import itertools
 import json
-import os
-import subprocess
-import sys
 from collections import Counter, defaultdict
 from pathlib import Path
 
@@ -17,7 +13,6 @@ from of_formats import derive_table, raw_schemas
 from samples.philly import sample, sample_telemetry
 from samples.philly.sample import NEEDS_ALL_SHARE, WITHIN_BY_40_SHARE
 from samples.philly.sample_cluster import RETRY_TIMER_S
-from ttf.engine.errors import StudyError
 from ttf.formats.philly import read as philly_raw
 from ttf.raw.ingest import ingest
 
@@ -26,10 +21,6 @@ JOBS = 3_000
 TABLES = [name for name in sample.FILES if name != "loss_log"]
 GPU = pl.col("gpu_milli")
 BUCKET = pl.when(GPU <= 1_000).then(0).when(GPU <= 4_000).then(1).when(GPU <= 8_000).then(2).when(GPU > 8_000).then(3)
-
-
-def digests(folder: Path) -> dict[str, str]:
-    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(folder.iterdir())}
 
 
 @pytest.fixture(scope="module")
@@ -66,28 +57,6 @@ def losses(output):
 
 
 # ---- bytes ----
-
-
-def test_same_seed_same_bytes_whatever_the_threads_and_another_seed_others(tmp_path):
-    sample.write_sample(tmp_path / "a", 400, seed=1)
-    sample.write_sample(tmp_path / "c", 400, seed=2)
-    code = (
-        "import sys; sys.path += [sys.argv[1], sys.argv[3]]; from pathlib import Path; "
-        "from samples.philly.sample import write_sample; write_sample(Path(sys.argv[2]), 400, seed=1)"
-    )
-    command = [sys.executable, "-c", code, str(ROOT / "scripts"), str(tmp_path / "b"), str(ROOT / "bench")]
-    subprocess.run(command, env={**os.environ, "POLARS_MAX_THREADS": "1"}, check=True)
-    first, same_seed, other_seed = (digests(tmp_path / name) for name in "abc")
-    assert first == same_seed
-    assert all(first[name] != other_seed[name] for name in first if name != "cluster_machine_list")
-
-
-def test_too_small_a_sample_and_a_bad_seed_are_refused(tmp_path):
-    with pytest.raises(StudyError, match="ask for 300 or more"):
-        sample.write_sample(tmp_path / "x", 10)
-    with pytest.raises(StudyError, match="seed"):
-        sample.write_sample(tmp_path / "x", 300, seed=-1)
-    assert not (tmp_path / "x").exists()
 
 
 def test_the_raw_tables_are_small(output):

@@ -1,9 +1,5 @@
 """The synthetic Slurm accounting: the same bytes every time, possible placements, every habit, the configured rate."""
 
-import hashlib
-import os
-import subprocess
-import sys
 from collections import defaultdict
 from itertools import pairwise
 from pathlib import Path
@@ -19,7 +15,6 @@ from samples.sacct.sample_cluster import NODE_GPUS, PREEMPTIBLE_AFTER_S
 from ttf.analyses.nodes.find_lemon_nodes.compute import lemon_nodes
 from ttf.analyses.nodes.find_lemon_nodes.node_runs import last_window, split_window
 from ttf.analyses.scaling.measure_sizes.sizes import node_failure_rate, select_job_runs, sums_by_nodes
-from ttf.engine.errors import StudyError
 from ttf.engine.storage.partitions import Partitions
 from ttf.formats.sacct import read as sacct_reader
 from ttf.formats.sacct.hostlist import node_lists
@@ -67,34 +62,6 @@ def ingested(output):
 def records(output):
     files = [output[0] / "new" / sample.FILES[name] for name in ("record_a", "record_b")]
     return [pl.read_csv(file, separator="|", infer_schema=False, quote_char=None) for file in files]
-
-
-# ---- bytes ----
-
-
-def test_same_seed_same_bytes_whatever_the_threads_and_another_seed_others(tmp_path):
-    for name, seed in (("a", 1), ("c", 2)):
-        sample.write_sample(tmp_path / name, 400, seed=seed)
-    code = (
-        "import sys; sys.path += [sys.argv[1], sys.argv[3]]; from pathlib import Path; "
-        "from samples.sacct.sample import write_sample; write_sample(Path(sys.argv[2]), 400, seed=1)"
-    )
-    command = [sys.executable, "-c", code, str(ROOT / "scripts"), str(tmp_path / "b"), str(ROOT / "bench")]
-    subprocess.run(command, env={**os.environ, "POLARS_MAX_THREADS": "1"}, check=True)
-    first, same_seed, other_seed = (
-        {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in (tmp_path / name).iterdir()}
-        for name in "abc"
-    )
-    assert first == same_seed
-    assert all(first[name] != other_seed[name] for name in first)
-
-
-def test_too_small_a_sample_and_a_bad_seed_are_refused(tmp_path):
-    with pytest.raises(StudyError, match="ask for 300 or more"):
-        sample.write_sample(tmp_path / "x", 10)
-    with pytest.raises(StudyError, match="seed"):
-        sample.write_sample(tmp_path / "x", 300, seed=-1)
-    assert not (tmp_path / "x").exists()
 
 
 @pytest.mark.parametrize(

@@ -79,8 +79,7 @@ def scores(pool, inputs, model, is_new, is_old):
 
 def test_scores_are_the_models_and_gpu_hours_at_stake_their_product(pool, inputs, model, is_new, scores):
     SCORES.check(scores)
-    new_features = inputs.take(is_new)
-    design = model.encoder.design(new_features)
+    design = model.encoder.design(inputs.take(is_new))
     assert np.array_equal(scores["probability"], model.probability(design))
     assert np.array_equal(scores["expected_hours_to_failure"], model.hours.mean(design))
     expected = scores["probability"] * pool.gpus[is_new] * scores["expected_hours_to_failure"]

@@ -110,8 +110,7 @@ def test_units_that_fail_together_need_more_spares_than_the_binomial(tmp_path):
 
 
 def test_groups_and_planned_outages_have_rows_of_their_own(tmp_path):
-    racks = {"a": [(10, 20)], "b": [(10, 30)]}
-    outages, _, exposure = make_outages(racks, 100)
+    outages, _, exposure = make_outages({"a": [(10, 20)], "b": [(10, 30)]}, 100)
     group = pl.col("unit_id").replace_strict({"a": "x", "b": "y"})
     outages = outages.with_columns(planned=pl.col("unit_id") == "b")
     tables = size_spares(tmp_path, outages, exposure.with_columns(group=group))

@@ -101,9 +101,8 @@ def test_attempts_count_by_their_own_states():
 
 def test_only_the_most_frequent_states_have_rows():
     states = [f"s{i:03}" for i in range(50)]
-    frame = make_jobs(*((state, 1, 60) for state in states), ("s049", 1, 60))
-    table = count_states(frame)
-    state_rows = table.filter(pl.col("kind") == "state")
+    table = count_states(make_jobs(*((state, 1, 60) for state in states), ("s049", 1, 60)))
+    state_rows = table.filter(kind="state")
     assert state_rows.height == MOST_STATES + 1
     assert state_rows["state"][0] == "s049"
     assert state_rows["state"][-1] == "other"

@@ -96,10 +96,8 @@ def test_paths_of_files(samples):
 
 def test_the_analyses_that_a_trace_has(samples):
     names = {name: {analysis.name for analysis in samples.list_analyses(name)} for name in samples.subjects}
-    catalogue, common = (
-        set(load_analyses()),
-        {"split_outcomes", "fit_mttf", "judge_lifetimes", "plan_ettr", "correlate"},
-    )
+    catalogue = set(load_analyses())
+    common = {"split_outcomes", "fit_mttf", "judge_lifetimes", "plan_ettr", "correlate"}
     assert names["comparison"] == {"compare_traces"}
     assert all(common <= names[name] for name in SAMPLES)
     assert names["sample_philly"] - names["sample"] >= {

@@ -74,6 +74,19 @@ def study(tmp_path_factory):
         yield finished
 
 
+@pytest.fixture
+def site(study):
+    """The published site of the study, of which Snakemake has a record."""
+    folder = study.own / "site"
+    folder.mkdir()
+    record = Path(".snakemake/metadata", urlsafe_b64encode(str(folder.relative_to(study.folder)).encode()).decode())
+    record.write_text("{}")
+    (folder / "index.html").touch()
+    yield folder
+    shutil.rmtree(folder)
+    record.unlink()
+
+
 def verify(capsys) -> tuple[int, str]:
     """Verify the study in this process, within 20 seconds."""
     signal.alarm(20)
@@ -114,13 +127,9 @@ def test_an_invented_manifest_gives_no_traceback(study, capsys):
     MEMORY.write_bytes(memory)
 
 
+@pytest.mark.usefixtures("site")
 def test_products_outside_the_study_are_no_additions(study, capsys):
     """Neither a site nor products of another study are additions."""
-    site = study.own / "site"
-    site.mkdir()
-    record = Path(".snakemake/metadata", urlsafe_b64encode(str(site.relative_to(study.folder)).encode()).decode())
-    record.write_text("{}")
-    (site / "index.html").touch()
     other_study = Path("results/studies/other")
     (other_study / "report").mkdir(parents=True)
     (other_study / "report/index.html").touch()
@@ -130,6 +139,7 @@ def test_products_outside_the_study_are_no_additions(study, capsys):
     (other_study / "manifest.json").write_bytes(b"{}")
     assert verify(capsys) == (1, "results/mine/more.csv: added; no rule of the study made it. Remove it.\n")
     Path("results/mine/more.csv").unlink()
+    shutil.rmtree(other_study)
 
 
 def test_raw_files_that_are_not_read_are_no_additions(study, capsys):
@@ -170,8 +180,8 @@ def test_scores_are_no_addition_until_they_are_edited(study, capsys):
     shutil.rmtree(scores[0].parent)
 
 
-def test_a_link_for_a_whole_site_is_reported(study, capsys):
-    site, target = study.own / "site", study.folder / "outside"
+def test_a_link_for_a_whole_site_is_reported(study, site, capsys):
+    target = study.folder / "outside"
     site.rename(target)
     site.symlink_to(target)
     assert verify(capsys) == (1, "results/studies/mine/site: a link was put there. Remove it.\n")
@@ -179,8 +189,7 @@ def test_a_link_for_a_whole_site_is_reported(study, capsys):
     target.rename(site)
 
 
-def test_a_site_that_has_its_list_is_verified_with_the_study(study, capsys):
-    site = study.own / "site"
+def test_a_site_that_has_its_list_is_verified_with_the_study(study, site, capsys):
     verify_results.seal.write_list(site)
     assert verify(capsys)[0] == 0
     for ending in verify_results.seal.SIGNATURES:
@@ -189,3 +198,5 @@ def test_a_site_that_has_its_list_is_verified_with_the_study(study, capsys):
     assert verify(capsys)[0] == 0, "a signature is no addition"
     (site / "index.html").write_text("more")
     assert verify(capsys) == (1, "results/studies/mine/site/index.html: changed; it has 4 bytes instead of 0\n")
+    for ending in verify_results.seal.SIGNATURES:
+        Path(f"{study.manifest}{ending}").unlink()

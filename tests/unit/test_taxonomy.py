@@ -700,10 +700,7 @@ def test_reasons_come_back_to_their_jobs_and_attempts():
     assert jobs_with_reasons["deterministic"].to_list() == [False, None, False]
     assert jobs_with_reasons.drop("deterministic").equals(jobs)
     columns = {"job": [0, 0], "job_id": ["8", "8"], "attempt": [0, 1], "state": ["OUT_OF_MEMORY", "COMPLETED"]}
-    attempts = pl.DataFrame(columns)
-    attempts = attempts.with_columns(
-        runtime_s=pl.lit(1), gpu_milli=pl.lit(0), outcome=pl.Series(["failure", "success"])
-    )
+    attempts = pl.DataFrame(columns).with_columns(runtime_s=1, gpu_milli=0, outcome=pl.Series(["failure", "success"]))
     reasons = classify(list_attempts(jobs.tail(1), attempts).filter("failed"), TAXONOMY)
     attempts_with_reasons = add_deterministic(attempts, reasons.select(list(REASONS.columns)))
     assert attempts_with_reasons["deterministic"].to_list() == [True, None]

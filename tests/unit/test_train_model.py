@@ -160,8 +160,7 @@ def test_only_jobs_that_had_time_to_end_train_the_model():
         **{name: getattr(data.jobs, name) for name in data.jobs.__dataclass_fields__}
         | {"submit_s": submit, "known_s": submit + runtime, "ended": np.ones(n, dtype=bool)}
     )
-    is_settled = settled_jobs(jobs, 500)
-    assert np.flatnonzero(is_settled).tolist() == list(range(440))
+    assert np.flatnonzero(settled_jobs(jobs, 500)).tolist() == list(range(440))
     assert not settled_jobs(jobs, 0).any()
 
 

@@ -3,6 +3,7 @@
 from fractions import Fraction
 
 import polars as pl
+from given_tables import one_row
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from ttf.analyses.lost.measure_losses import WHAT_IF
@@ -44,8 +45,7 @@ def make_runs(*rows: tuple) -> pl.LazyFrame:
 
 
 def select_row(table: pl.DataFrame, scenario: str, trial_s: int | None = None) -> dict:
-    is_match = (pl.col("scenario") == scenario) & pl.col("trial_s").eq_missing(pl.lit(trial_s))
-    return table.row(by_predicate=is_match, named=True)
+    return one_row(table, scenario=scenario, trial_s=trial_s)
 
 
 def test_a_trial_by_hand() -> None:

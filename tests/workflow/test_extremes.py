@@ -5,18 +5,12 @@ import extreme_traces
 import polars as pl
 import pytest
 import whole_study
-from acceptance import CHROMIUM, browsing, faults, open_page
+from acceptance import CHROMIUM, faults, open_page
 from hostile_trace import HOSTILE
 from prose import faults_of_page
 from study_runs import tables_without_sense
 
 needs_chromium = pytest.mark.skipif(not CHROMIUM, reason="chromium is not installed: make test-tools")
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with browsing() as browser:
-        yield browser
 
 
 @pytest.fixture(scope="module")

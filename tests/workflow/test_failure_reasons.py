@@ -54,9 +54,7 @@ def test_reasons_and_the_tables_derived_from_them(finished):
         ("12", 0, "Semantic error", "user program", True),
     ]
     # One of the five failures is deterministic, and its job was not run again.
-    no_retry = read_table(results / "tables/what_if.csv", WHAT_IF).filter(
-        pl.col("scenario") == "no_retry_of_deterministic"
-    )
+    no_retry = read_table(results / "tables/what_if.csv", WHAT_IF).filter(scenario="no_retry_of_deterministic")
     assert no_retry.select("n", "affected", "reason").rows() == [(1, 0, None)]
     lines = read_table(results / "tables/log_tails.csv", LOG_TAILS)
     assert lines.select("code", "rows", "first_lines").rows() == [("lines", 4, None), ("not_json", 1, "4")]

@@ -15,12 +15,7 @@ CHANGES = {subject: change for subject, *change in CHANGE.findall(SECTION)}
 
 
 def test_the_section_shows_every_change():
-    assert list(CHANGES) == [
-        "A colour",
-        "A sentence of the page",
-        "A threshold of the study",
-        "A threshold of an alarm",
-    ]
+    assert [*CHANGES] == ["A colour", "A sentence of the page", "A threshold of the study", "A threshold of an alarm"]
     assert "(#an-analysis)" in SECTION
 
 

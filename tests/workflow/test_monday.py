@@ -30,10 +30,7 @@ def test_dumps_overlap(dumps):
         if row[job] == next_row[job]
     ]
     assert ("RUNNING", "COMPLETED", True) in repeated_jobs
-    assert {state_before for state_before, _, is_same_run in repeated_jobs if not is_same_run} & {
-        "REQUEUED",
-        "PREEMPTED",
-    }
+    assert {before for before, _, is_same_run in repeated_jobs if not is_same_run} & {"REQUEUED", "PREEMPTED"}
     assert any(row[state] == "RUNNING" for dump in rows_by_dump for row in dump)
 
 

@@ -4,16 +4,10 @@ import re
 
 import acceptance
 import pytest
-from acceptance import CHROMIUM, DESK, PHONE, browsing, open_page
+from acceptance import CHROMIUM, DESK, PHONE, open_page
 from study_runs import PAGE
 
 pytestmark = pytest.mark.skipif(not CHROMIUM, reason="chromium is not installed: make test-tools")
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with browsing() as browser:
-        yield browser
 
 
 def test_the_page_is_accepted(finished_study, browser):
