@@ -3,7 +3,7 @@
 from ttf.engine.process.entry import run_rule
 
 
-def main(snakemake):
+def main(snakemake) -> None:
     import sys
     from pathlib import Path
 

@@ -3,7 +3,7 @@
 from ttf.engine.process.entry import run_rule
 
 
-def main(snakemake):
+def main(snakemake) -> str:
     from dataclasses import replace
 
     from ttf.engine.storage.on_disk import scan_parquet

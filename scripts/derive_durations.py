@@ -3,7 +3,7 @@
 from ttf.engine.process.entry import run_rule
 
 
-def main(snakemake):
+def main(snakemake) -> str:
     import polars as pl
     from ttf.engine.storage.on_disk import read_parquet, scan_parquet
     from ttf.engine.storage.tables import scan_columns, write_product

@@ -3,7 +3,7 @@
 from ttf.engine.process.entry import run_rule
 
 
-def main(snakemake):
+def main(snakemake) -> str:
     import polars as pl
     from ttf.engine.storage.on_disk import scan_parquet
     from ttf.engine.storage.tables import read_blocks_with_attempts, write_product

@@ -3,7 +3,7 @@
 from ttf.engine.process.entry import run_rule
 
 
-def main(snakemake):
+def main(snakemake) -> str:
     from pathlib import Path
 
     from ttf.engine.storage.partitions import choose_partitions, make_spill_folder, write_results

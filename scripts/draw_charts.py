@@ -3,7 +3,7 @@
 from ttf.engine.process.entry import run_rule
 
 
-def main(snakemake):
+def main(snakemake) -> str:
     from importlib import import_module
 
     from ttf.analyses import add_folders, load_contracts, load_declaration, module_name

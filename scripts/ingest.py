@@ -3,7 +3,7 @@
 from ttf.engine.process.entry import run_rule
 
 
-def main(snakemake):
+def main(snakemake) -> str:
     from pathlib import Path
 
     from ttf.engine.process.memory import keep_freed_memory

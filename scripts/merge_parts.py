@@ -3,7 +3,7 @@
 from ttf.engine.process.entry import run_rule
 
 
-def main(snakemake):
+def main(snakemake) -> str:
     from pathlib import Path
 
     from ttf.engine.storage.on_disk import read_parquet

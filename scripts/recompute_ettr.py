@@ -3,7 +3,7 @@
 from ttf.engine.process.entry import run_rule
 
 
-def main(snakemake):
+def main(snakemake) -> str:
     from ttf.engine.storage.tables import write_product
     from ttf.page.replication.ettr_reference import reference_table
     from ttf.page.report_contracts import ETTR_REFERENCE

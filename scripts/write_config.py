@@ -3,7 +3,7 @@
 from ttf.engine.process.entry import run_rule
 
 
-def main(snakemake):
+def main(snakemake) -> None:
     from pathlib import Path
 
     Path(snakemake.output[0]).write_text(snakemake.params.text, encoding="utf-8")

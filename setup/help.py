@@ -28,7 +28,7 @@ def format_row(label, text, width):
     return textwrap.fill(text, 110, initial_indent=label.ljust(width), subsequent_indent=" " * width)
 
 
-def main():
+def main() -> None:
     makefile = Path(sys.argv[1]).read_text(encoding="utf-8")
     print("make TARGET VARIABLE=value ...\n")
     for target, names, comment in read_targets(makefile):

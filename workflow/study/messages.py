@@ -17,7 +17,7 @@ class ConfigError(StudyError):
     Long messages and long lines are shortened; control characters are escaped.
     """
 
-    def __init__(self, text: str):
+    def __init__(self, text: str) -> None:
         lines = [_shorten_line(line) for line in text.split("\n")]
         heights = itertools.accumulate(-(-len(line) // WIDTH) for line in lines)
         shown = max(1, sum(height <= MOST_LINES for height in heights))

@@ -46,7 +46,7 @@ class Progress(LogHandlerBase):
     writes_to_stream, writes_to_file, needs_rulegraph = True, False, False
     has_filter = has_formatter = True
 
-    def __init__(self, common_settings: Any, settings: Any = None, stream: TextIO = sys.stderr):
+    def __init__(self, common_settings: Any, settings: Any = None, stream: TextIO = sys.stderr) -> None:
         super().__init__(common_settings, settings)
         self._stream = stream
         self._jobs: dict[int, dict[str, Any]] = {}

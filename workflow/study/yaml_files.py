@@ -29,7 +29,7 @@ _SYNTAX_HINT = "look at the indentation, colons, quotes and brackets on this lin
 class Document(dict):
     """A mapping and the position of each key in its file. tree: the YAML nodes that it was built from."""
 
-    def __init__(self, content: Mapping, tree: yaml.Node | None = None):
+    def __init__(self, content: Mapping, tree: yaml.Node | None = None) -> None:
         super().__init__(content)
         self.tree = tree
 
@@ -106,7 +106,7 @@ def _parse(text: str, label: str, fast: bool = True) -> tuple[Any, yaml.Node | N
 class _Refused(Exception):
     """Raised for a document that stands for too much."""
 
-    def __init__(self, mark: yaml.Mark, text: str):
+    def __init__(self, mark: yaml.Mark, text: str) -> None:
         super().__init__(f"{format_position(_to_position(mark))}{text}")
 
 

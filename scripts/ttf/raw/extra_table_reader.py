@@ -1,5 +1,6 @@
 """Define the schemas and readers of the raw tables that a user may add to a trace of any format; see
-ttf.raw.extra_tables."""
+ttf.raw.extra_tables.
+"""
 
 from collections.abc import Iterator
 from pathlib import Path

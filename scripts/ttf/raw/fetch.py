@@ -64,7 +64,7 @@ class SourceError(Exception):
 class AttemptError(Exception):
     """The try failed, but another may succeed. `restart`: the next try cannot use the bytes received."""
 
-    def __init__(self, text: str, restart: bool = False, wait_s: int = 0):
+    def __init__(self, text: str, restart: bool = False, wait_s: int = 0) -> None:
         super().__init__(text)
         self.restart, self.wait_s = restart, wait_s
 
@@ -290,7 +290,7 @@ class _Transfer:
 class _Session(requests.Session):
     """Follow redirects to http and https only, never from https to http; send no password from ~/.netrc."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__()
         self.headers, self.max_redirects = HEADERS, MAX_REDIRECTS
         self.auth = lambda request: request

@@ -235,7 +235,7 @@ def _write_table(rows: Iterator[pl.DataFrame], schema: TableSchema, target: Path
     """Write the rows of a table; the bytes do not depend on the pieces in which they arrive."""
     errors: list[StudyError] = []
 
-    def source(*_unused) -> Iterator[pl.DataFrame]:
+    def source(*_unused: object) -> Iterator[pl.DataFrame]:
         try:
             yield from rows
         except StudyError as error:  # Polars would wrap it in its own error

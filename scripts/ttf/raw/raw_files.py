@@ -379,7 +379,7 @@ def _read_tar(path: Path, size: int, member: PurePosixPath | None) -> Iterator[b
 class _GuardedTar(io.RawIOBase):
     """Read the tar inside an archive; stop if far too many bytes belong to no table, or if it has no end."""
 
-    def __init__(self, path: Path, file: gzip.GzipFile):
+    def __init__(self, path: Path, file: gzip.GzipFile) -> None:
         self.path, self.file, self.is_in_table, self.bytes_outside_tables, self.total = path, file, False, 0, 0
         self.state = _state(path)
 

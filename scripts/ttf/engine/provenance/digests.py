@@ -85,7 +85,7 @@ def _sha256(path: Path) -> str:
 class DigestCache:
     """Cache of digests by size and modification time, so that raw files of many GB are read once per change."""
 
-    def __init__(self, file: Path):
+    def __init__(self, file: Path) -> None:
         self._file = file
         try:
             self._entries = dict(json.loads(file.read_text(encoding="utf-8")))

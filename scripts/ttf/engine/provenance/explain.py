@@ -54,7 +54,7 @@ def _resolve_product(manifest: Manifest, file: str) -> str:
 
 
 class _Tree:
-    def __init__(self, manifest: Manifest, width: int):
+    def __init__(self, manifest: Manifest, width: int) -> None:
         self.lines: list[str] = []
         self._shown_jobs: set[str] = set()
         self._manifest, self._width = manifest, width

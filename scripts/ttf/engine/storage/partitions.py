@@ -157,7 +157,7 @@ def _split_by_stretch(result: pl.DataFrame) -> Iterator[tuple[int, pl.DataFrame]
 def scan_in_turn(frames: Sequence[pl.LazyFrame]) -> pl.LazyFrame:
     """Return the rows of all frames as one, without holding more than one frame at a time."""
 
-    def collect_frames(*_unused) -> Iterator[pl.DataFrame]:
+    def collect_frames(*_unused: object) -> Iterator[pl.DataFrame]:
         for frame in frames:
             yield frame.collect(engine="streaming")
 
@@ -174,7 +174,7 @@ def join_results(
     no_results = next(iter(results.values())).clear()
     stretch_rows = BLOCK_ROWS * STRETCH_BLOCKS
 
-    def blocks(*_unused) -> Iterator[pl.DataFrame]:
+    def blocks(*_unused: object) -> Iterator[pl.DataFrame]:
         rows = table.select(pl.len()).collect().item()
         for stretch in range(max(-(-rows // stretch_rows), 1 + max(results))):
             pending = results.get(stretch, no_results).sort("row").collect(engine="streaming")

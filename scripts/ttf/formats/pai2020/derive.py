@@ -159,7 +159,7 @@ def placements(source: Source) -> pl.LazyFrame:
     tasks = tasks.with_columns(nodes=tasks["nodes"].scatter(*machines))
     tries = _number_tries(retried)
 
-    def rows_of_placements(*_unused) -> Iterator[pl.DataFrame]:
+    def rows_of_placements(*_unused: object) -> Iterator[pl.DataFrame]:
         for rows in read_machine_rows(*TASK_COLUMNS, *TRY_COLUMNS, "status", "line"):
             rows = rows.hstack(tasks[rows["attempt_id"]].drop("has_one_try"))
             numbered_tries = tries.filter(pl.col("row").is_between(rows["row"].min(), rows["row"].max()))

@@ -52,7 +52,7 @@ _EMPTY_COLUMN = Column(name="field after the last comma", type="text", as_="unna
 class _InvalidRecordError(Exception):
     """A record does not have the expected form; has the reason code and the field."""
 
-    def __init__(self, reason: str, column: str | None = None):
+    def __init__(self, reason: str, column: str | None = None) -> None:
         super().__init__(reason, column)
         self.reason, self.column = reason, column
 

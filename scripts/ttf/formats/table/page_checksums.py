@@ -72,7 +72,7 @@ def _is_valid_chunk(pages: memoryview, values: int) -> bool:
 class _ThriftReader:
     """Read values in Thrift's compact protocol."""
 
-    def __init__(self, content: memoryview):
+    def __init__(self, content: memoryview) -> None:
         self.content, self.position = content, 0
 
     def read_struct(self) -> dict:

@@ -239,7 +239,7 @@ def _log_survival_parts(
 
 
 def _greenwood_terms(at_risk: np.ndarray, events: np.ndarray) -> np.ndarray:
-    """d / (n (n - d)) at each age; 0 if there is no event, or all have one."""
+    """D / (n (n - d)) at each age; 0 if there is no event, or all have one."""
     survivors = at_risk - events
     return np.divide(events, at_risk * survivors, out=np.zeros(events.size), where=(events > 0) & (survivors > 0))
 

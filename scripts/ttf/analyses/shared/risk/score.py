@@ -1,5 +1,6 @@
 """Score jobs: probability of failure, hours until failure, GPU time at stake, reasons, and skew from the training
-data."""
+data.
+"""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
