@@ -1,5 +1,7 @@
-"""Measure the failure risk of 1,261,050 jobs: features, three origins and their tests, without and with scikit-learn's
-gradient boosting; and the logistic regression alone, against scikit-learn's on the same design.
+"""Measure the failure risk of 1,261,050 jobs against scikit-learn.
+
+Features, three origins and their tests, without and with scikit-learn's gradient boosting; and the logistic regression
+alone, against scikit-learn's on the same design.
 
 usage as one side: risk.py analysis JOBS CHALLENGER | design JOBS FILE | study FILE | peer FILE
 """

@@ -21,14 +21,14 @@ import risk
 
 # Section of measured.json -> measurement, called with (folder, rounds).
 SECTIONS = {
-    "full_size": lambda folder, rounds: full_size.compare(folder, rounds),
-    "formats": lambda folder, rounds: formats.compare(folder, rounds),
+    "full_size": full_size.compare,
+    "formats": formats.compare,
     "lifetimes": lambda _, rounds: lifetimes.compare(rounds),
     "reruns": lambda folder, _: reruns.compare(folder),
     "many_traces": lambda folder, _: many_traces.compare(folder),
-    "page": lambda folder, rounds: page.compare(folder, rounds),
-    "outages": lambda folder, rounds: outages.compare(folder, rounds),
-    "risk": lambda folder, rounds: risk.compare(folder, rounds),
+    "page": page.compare,
+    "outages": outages.compare,
+    "risk": risk.compare,
     "monday": lambda folder, _: monday.compare(folder),
     "growth": lambda folder, _: growth.compare(folder),
 }

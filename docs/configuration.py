@@ -39,7 +39,7 @@ def render(text: str) -> str:
 
 
 def _table(keys: Iterator[tuple[tuple[str, ...], dict]]) -> str:
-    """A table with a row for each key."""
+    """Return a table with a row for each key."""
     rows = [["key", "meaning", "type", "default", "allowed"], ["---"] * 5]
     for path, part in keys:
         # The description of `files` covers the names below it.

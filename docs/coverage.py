@@ -55,7 +55,8 @@ class World:
 
     spread: log SD of users' failure rates (median `rate`, per second) and of their run times (median one hour). zipf:
     exponent of the users' sizes; None: lognormal sizes, log SD 1.5. run_times: lognormal (log SD 1.5), exponential or
-    weibull (shape 0.5)."""
+    weibull (shape 0.5).
+    """
 
     users: int
     jobs: int
@@ -282,7 +283,8 @@ def within_user_shape(world: World, shape: float, repetitions: int, seed: int = 
 class Predicted:
     """Jobs with predictions.
 
-    probability: predicted risk of failure. hours: until the job failed (observed) or last seen. predicted: hours."""
+    probability: predicted risk of failure. hours: until the job failed (observed) or last seen. predicted: hours.
+    """
 
     user: np.ndarray
     failed: np.ndarray

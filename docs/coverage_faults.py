@@ -72,7 +72,8 @@ def growth_rows(repetitions: int, seed: int) -> Iterator[list[str]]:
 def growth_coverage(faults: Faults, repetitions: int, seed: int) -> tuple[Pair, Pair, float]:
     """Simulate the coverage of the interval of β, how often a constant rate is rejected, and how often blocks suffice.
 
-    Coverage and rejection are pairs: (assuming independent faults, by blocks)."""
+    Coverage and rejection are pairs: (assuming independent faults, by blocks).
+    """
     rng, results = np.random.default_rng(seed), []
     for factors in World(faults.sd, faults.ar, faults.weeks).draw_factors(rng, repetitions):
         stratum = simulate_stratum(faults, factors, rng)
@@ -124,7 +125,8 @@ def spare_rows(repetitions: int, seed: int) -> Iterator[list[str]]:
 def spares(sigma: float, years: float, repetitions: int, seed: int) -> Iterator[tuple[float, float]]:
     """Yield for 90 and 95% of the time how often the interval covers the binomial's number, and how often there is one.
 
-    400 nodes are up for 240 days on average and down for 5.5."""
+    400 nodes are up for 240 days on average and down for 5.5.
+    """
     rng, horizon, units = np.random.default_rng(seed), int(365 * years * DAY_S), 400
     times = np.exp(sigma * ndtri((np.arange(4096) + 0.5) / 4096))
     up, repair = Exponential(240 * DAY_S), Empirical(times * 5.5 * DAY_S / times.mean())
@@ -154,7 +156,8 @@ WEEKS = {"weeks that do not differ": (0.0, 0.0), "log SD 0.5": (0.5, 0.0), "log 
 def free(sd: float, ar: float, repetitions: int, seed: int) -> list[float]:
     """Return the coverage of the share of units without an outage for a day, a week and a month.
 
-    The truth is that of very many fleets: 100 nodes that fail every 60 days, factors of log SD 0.9, 26 weeks."""
+    The truth is that of very many fleets: 100 nodes that fail every 60 days, factors of log SD 0.9, 26 weeks.
+    """
     rng, tables = np.random.default_rng(seed), []
     for factors in World(sd, ar).draw_factors(rng, 3 * repetitions):
         node = np.exp(0.9 * rng.normal(size=(100, 1)) - 0.9**2 / 2)

@@ -28,7 +28,8 @@ class Fleet:
     """A simulated fleet; times in days.
 
     sigma: log SD of repairs. mean_up: mean time up of a node of factor 1. node_spread: log SD of the nodes' failure
-    factors, or their variance if they are gamma."""
+    factors, or their variance if they are gamma.
+    """
 
     sigma: float
     node_spread: float = 0.0

@@ -26,9 +26,12 @@ PER_WEEK, PER_JOB, LEMON = 0.03, 0.3, 18
 
 @dataclass(frozen=True)
 class World:
-    """sd, ar: log SD and autocorrelation of the weeks' factors; active_share: share of weeks with jobs of a user.
+    """Parameters of weeks that differ.
 
-    lemons: the share of the nodes that fail 18 times as often."""
+    sd, ar: log SD and autocorrelation of the weeks' factors; active_share: share of weeks with jobs of a user.
+
+    lemons: the share of the nodes that fail 18 times as often.
+    """
 
     sd: float
     ar: float

@@ -6,10 +6,11 @@ usage: help.py MAKEFILE
 import re
 import sys
 import textwrap
+from collections.abc import Iterator
 from pathlib import Path
 
 
-def read_targets(makefile):
+def read_targets(makefile: str) -> Iterator[tuple[str, list[str], str]]:
     """Return (target, variables, comment) of each target with a comment, in order of the file."""
     meanings = dict(read_variables(makefile))
     for target, comment, recipe in re.findall(r"^([\w-]+):.*?  ## (.+)\n((?:\t.*\n)*)", makefile, re.MULTILINE):
@@ -19,12 +20,12 @@ def read_targets(makefile):
         yield target, [name for name in meanings if name in names], comment
 
 
-def read_variables(makefile):
+def read_variables(makefile: str) -> list[tuple[str, str]]:
     """Return (name, meaning) of each variable that is typed, in order of the file."""
     return re.findall(r"^## ([A-Z]+)=(.+)$", makefile, re.MULTILINE)
 
 
-def format_row(label, text, width):
+def format_row(label: str, text: str, width: int) -> str:
     return textwrap.fill(text, 110, initial_indent=label.ljust(width), subsequent_indent=" " * width)
 
 

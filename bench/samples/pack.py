@@ -65,7 +65,7 @@ class Identifiers:
 
 
 def pack_tables(folder: Path, names: Sequence[str], ids: Identifiers | None = None) -> str:
-    """The content of the packed file of these raw tables in the folder."""
+    """Return the content of the packed file of these raw tables in the folder."""
     packed = {name: pack_table((folder / name).read_bytes(), ids) for name in names}
     return json.dumps(packed, indent=0) + "\n"
 

@@ -279,7 +279,8 @@ def _mutate_text(draw: random.Random, text: str) -> tuple[str, bytes]:
 
 def mutated(seed: int, n: int) -> Iterator[tuple[str, bytes]]:
     """Yield (name, bytes) of n reproducible mutated files. The name has the kind, `config` or one of NAMED, and the
-    mutations."""
+    mutations.
+    """
     for number in range(n):
         draw = random.Random(f"{seed}/{number}")
         file = draw.choice(["config", "config", "config", *NAMED])

@@ -1,5 +1,6 @@
 """Dumps of sacct from the test cases of a monitoring tool (facebookresearch/gcm): line breaks in a cell, invalid UTF-8,
-lines cut at their beginning, jobs over midnight, and `|#` as delimiter."""
+lines cut at their beginning, jobs over midnight, and `|#` as delimiter.
+"""
 
 import polars as pl
 import pytest

@@ -52,7 +52,8 @@ def trials(data):
 
 def limit_to_one_thread():
     """Limit scikit-learn to one thread, as rules do: gradient boosting on more threads than free cores takes many
-    times as long."""
+    times as long.
+    """
     if find_spec("sklearn") is None:
         return nullcontext()
     import sklearn.ensemble  # noqa: F401  its libraries are limited once they are loaded

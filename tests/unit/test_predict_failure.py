@@ -229,7 +229,8 @@ def test_partial_dependence_rises_with_the_share_that_failed(user_studies):
 
 def hand_made_savings(probability: list[float], hours: Hours | None) -> Savings:
     """Five jobs. The first failed early, the second succeeded, the third has one GPU, the fourth failed late, and the
-    fifth was cancelled early."""
+    fifth was cancelled early.
+    """
     run_h = [0.1, 5.0, 0.1, 3.0, 0.05]
     jobs = pl.DataFrame(
         {

@@ -129,7 +129,8 @@ def test_the_choice_knows_nothing_of_the_test():
 
 def half_sample_gains(trial: Trial, data: Data, rng: np.random.Generator) -> tuple[float, float, int]:
     """PR-AUC of the regression less that of history alone, on either half of the test jobs; 1 if the regression
-    serves, else -1."""
+    serves, else -1.
+    """
     is_first = rng.random(len(trial.rows)) < 0.5
     failed = data.jobs.failed[trial.rows]
     first, second = (

@@ -61,7 +61,7 @@ def test_many_rows_are_fitted_in_two_steps(monkeypatch, with_prior):
 
 
 def test_the_clustered_covariance_is_that_of_statsmodels():
-    """statsmodels runs without its correction; ours is clusters over clusters less one."""
+    """Statsmodels runs without its correction; ours is clusters over clusters less one."""
     design, failed, user = draw_design(900, users=30)
     result = fit(design, failed, flat_prior(design.width))
     groups = {"groups": user, "use_correction": False}

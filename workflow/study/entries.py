@@ -49,7 +49,7 @@ _LISTINGS: dict[str, list[Entry]] | None = None
 @contextmanager
 def cache_listings() -> Iterator[None]:
     """List each folder only once inside this context."""
-    global _LISTINGS
+    global _LISTINGS  # noqa: PLW0603 (one cache of a process)
     _LISTINGS = {}
     try:
         yield

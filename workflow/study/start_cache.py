@@ -18,7 +18,7 @@ _folder: Path | None = None
 
 def use_cache_folder(folder: Path) -> None:
     """Make this process read and write cached results in the folder."""
-    global _folder
+    global _folder  # noqa: PLW0603 (one cache of a process)
     _folder = folder.absolute()
 
 

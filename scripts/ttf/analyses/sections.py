@@ -44,7 +44,7 @@ THEMES = RESULTS | {
 
 
 def number_sections(shown: Collection[str], among: Mapping[str, Theme] = RESULTS) -> dict[str, Theme]:
-    """Number the sections that a page shows, in order and without gaps."""
+    """Give numbers to the sections that a page shows, in order and without gaps."""
     numbers = map(str, range(1, len(among) + 1)) if among is RESULTS else ascii_uppercase
     order = [theme for theme in among if theme in shown]
     return {theme: among[theme]._replace(number=number) for theme, number in zip(order, numbers, strict=False)}

@@ -62,7 +62,8 @@ class Numbers(dict):
 
     def words(self, key: str, style: str = "") -> str:
         """Format a number by its unit; style: a function of `ttf.engine.words` or a number of significant digits
-        instead."""
+        instead.
+        """
         value = super().__getitem__(key)["value"]
         if isinstance(value, str):
             return value

@@ -78,7 +78,7 @@ def name(
     by: str = "",
     sorted: bool = False,
 ) -> Column:
-    """A name. of: whose, a user, an account or a node; by: column of the table with that kind for each row.
+    """Declare a name; name_kind: of a user, an account or a node; by: column of the table with each row's kind.
 
     sorted: rows with equal preceding texts are in the order of the names, which reveals something about them.
     """
@@ -90,7 +90,7 @@ def truth(heading: str, description: str, blank: str | None = None) -> Column:
 
 
 def count(heading: str, description: str, blank: str | None = None, unit: str = "", n: str = "") -> Column:
-    """A whole number of things."""
+    """Declare a whole number of things."""
     return Column(WHOLE, unit, heading, description, blank, n=n)
 
 
@@ -108,7 +108,7 @@ def seconds(heading: str, description: str, blank: str | None = None, n: str = "
 
 
 def share(heading: str, description: str, blank: str | None = None, n: str = "") -> Column:
-    """A number from 0 to 1."""
+    """Declare a number from 0 to 1."""
     return Column(REAL, "share", heading, description, blank, n=n)
 
 
@@ -241,12 +241,12 @@ def _types(value: object) -> str:
 
 
 def table(name: str, description: str, counted: str = "", /, **columns: Column) -> Table:
-    """A CSV under tables/. If a cell may be blank for a REASON, the last column is `reason`, unless it is declared."""
+    """Declare a CSV under tables/; its last column is `reason`, if a cell may be blank for a REASON."""
     if "reason" not in columns and any(column.blank == REASON for column in columns.values()):
         columns["reason"] = reason()
     return Table(name, description, f"tables/{name}.csv", columns, counted=counted)
 
 
 def parquet(name: str, description: str, path: str, /, *, open: bool = False, **columns: Column) -> Table:
-    """A Parquet file, such as one with a row per job."""
+    """Declare a Parquet file, such as one with a row per job."""
     return Table(name, description, path, columns, open)

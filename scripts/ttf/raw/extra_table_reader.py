@@ -1,6 +1,4 @@
-"""Define the schemas and readers of the raw tables that a user may add to a trace of any format; see
-ttf.raw.extra_tables.
-"""
+"""Define the schemas and readers of the raw tables of `ttf.raw.extra_tables`, which any trace may have."""
 
 from collections.abc import Iterator
 from pathlib import Path

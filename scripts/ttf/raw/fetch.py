@@ -58,7 +58,7 @@ Receive: TypeAlias = Callable[[str, io.FileIO, int | None, str], None]
 
 
 class SourceError(Exception):
-    """This address does not provide the file, and another try would not help."""
+    """An address does not provide the file, and another try would not help."""
 
 
 class AttemptError(Exception):

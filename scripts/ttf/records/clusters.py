@@ -211,7 +211,7 @@ def add_levels(rows: Frame, levels: Mapping[str, Sequence[str]]) -> Frame:
 
 
 def number_keys(rows: pl.LazyFrame, keys: list[str]) -> pl.Series:
-    """Number each row by its keys, in the order of their first rows; blank is a key too."""
+    """Give each row a number by its keys, in the order of their first rows; blank is a key too."""
     first = rows.select(keys).with_row_index("first").group_by(keys).agg(pl.col("first").min())
     key_numbers = first.collect(engine="streaming").sort("first").drop("first").with_row_index("number")
     numbered = rows.select(keys).join(key_numbers.lazy(), on=keys, how="left", nulls_equal=True, maintain_order="left")

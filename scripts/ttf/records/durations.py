@@ -46,10 +46,9 @@ def first_end_s(jobs: Frame) -> int | None:
 
 
 def duration_columns(first_end: int | None) -> dict[str, pl.Expr]:
-    """Return DURATION_COLUMNS of jobs that no longer wait, each from its own row; see `durations_of_jobs` and
-    `first_end_s`.
+    """Return DURATION_COLUMNS of jobs that no longer wait, each from its own row.
 
-    The jobs have CLUSTER_COLUMNS and LONGEST.
+    See `durations_of_jobs` and `first_end_s`. The jobs have CLUSTER_COLUMNS and LONGEST.
     """
     gpu_milli = pl.col("gpu_milli") * pl.col("size")
     is_ended = pl.col("outcome").is_in(ENDS)

@@ -28,6 +28,8 @@ _MAX_MB = 1024
 
 
 class Executor(LocalExecutor):
+    """Run local jobs as forks of one process."""
+
     def __post_init__(self) -> None:
         super().__post_init__()
         jobs, self._cancelled = sum(1 for _ in self.dag.needrun_jobs()), False

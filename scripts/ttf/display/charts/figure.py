@@ -90,7 +90,8 @@ def make_figure(
     alt_text: str,
 ) -> Figure:
     """Return the chart under its title. Trace text in the words must be a label
-    (`ttf.display.charts.text.make_labels`)."""
+    (`ttf.display.charts.text.make_labels`).
+    """
     title, subtitle, caption, alt_text = map(study.size.worded, (title, subtitle, caption, alt_text))
     lines = wrap_lines(subtitle, SUBTITLE_CHARACTERS)
     if study.synthetic:

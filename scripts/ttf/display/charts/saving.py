@@ -59,7 +59,8 @@ def static_picture(picture: Path) -> str:
 
 def add_heading(drawing: str, title: Sequence[str] | str, subtitle: Sequence[str] | str) -> str:
     """Return the drawing on white, below its title and subtitle; `ttf.display.charts.inline.extract_drawing` reverses
-    it."""
+    it.
+    """
     width, height = map(float, _SIZE.match(drawing).groups())
     texts, y = [], _MARGIN
     for lines, (size, line, share), style in (

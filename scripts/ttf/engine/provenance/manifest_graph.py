@@ -194,8 +194,9 @@ def success_message(manifest: Manifest) -> str:
 
 
 def _current_digests(manifest: Manifest, files: Iterable[str]) -> dict[str, str | None]:
-    """Return the digest of each file, None if missing. Files of another size are not read, except Python modules,
-    whose digest is of the syntax.
+    """Return the digest of each file, None if missing.
+
+    Files of another size are not read, except Python modules, whose digest is of the syntax.
     """
     sizes = {file: locate_file(file).stat().st_size for file in files if locate_file(file).is_file()}
     same_size = [file for file, size in sizes.items() if file.endswith(".py") or size == manifest.files[file]["size"]]

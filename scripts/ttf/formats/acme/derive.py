@@ -17,7 +17,7 @@ FILES = {"seren": "trace_seren.csv", "kalos": "trace_kalos.csv"}
 
 
 def jobs(source: Source) -> pl.DataFrame:
-    """Return one row per job, in file order, with the columns of the common job record and these extras:
+    """Return one row per job, in file order, with the columns of the common job record and some extras.
 
     workload: the type of work (Eval, Pretrain, ...); duration_s: the run time in the file (Kalos counts it from
     submission); duration_differs: whether it is not end - start (blank if either is unknown); negative_queue: the job

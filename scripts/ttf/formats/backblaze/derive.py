@@ -31,7 +31,7 @@ MAX_ROWS = 4_000_000
 
 
 def durations(source: Source) -> pl.DataFrame:
-    """Return one row per stretch of days, by drive and time, with DURATION_COLUMNS (trace blank) and these columns:
+    """Return one row per stretch of days, by drive and time, with DURATION_COLUMNS (trace blank) and some extras.
 
     model; years_at_start (whole years of power on the first day, blank if unknown); start_s (first day, s since 1970).
     nodes is 1, as for other components, so that rates per node-day are per drive-day. GPUs are blank.

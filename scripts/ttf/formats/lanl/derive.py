@@ -43,7 +43,7 @@ SERVICE_SCHEMA |= {"machine_type": pl.String, "cpu_type": pl.String, "from_s": p
 
 
 def durations(source: Source) -> pl.DataFrame:
-    """Return one row per at-risk period, with DURATION_COLUMNS (trace blank) and these columns:
+    """Return one row per at-risk period, with DURATION_COLUMNS (trace blank) and some extras.
 
     system, machine_type, cpu_type; a Boolean per cause (CAUSES): it began the outage that ended the period; start_s:
     the start of the period (s since 1970); repair_s: duration of that outage in seconds, blank if censored. Rows are

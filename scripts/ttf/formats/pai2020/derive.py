@@ -40,7 +40,7 @@ MEASURED = ("gpu_used_milli", "cpu_used_milli", "mem_used_mib")
 
 
 def jobs(source: Source) -> pl.LazyFrame:
-    """Return one row per (job, task), in file order, with the columns of the common job record and these extras:
+    """Return one row per (job, task), in file order, with the columns of the common job record and some extras.
 
     inst_num: the requested instances; job_tasks: the number of tasks in its job; runtime_from: `instance`, `siblings`
     (the end is that of other instances than the failed ones), `task`, or blank without an end; task_start_s,
@@ -292,7 +292,7 @@ def _count_tries(instances: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def _number_tries(rows: pl.DataFrame) -> pl.DataFrame:
-    """Number the tries of instances with several rows: row, attempt (from 0, by time), first_line."""
+    """Assign numbers to the tries of instances with several rows: row, attempt (from 0, by time), first_line."""
     moment = pl.coalesce("start_s", "end_s")
     instance = ["attempt_id", "instance"]
     rows = rows.filter(pl.col("instance").is_not_null() & (pl.len().over(instance) > 1))

@@ -36,7 +36,7 @@ def records(source: Source) -> Log:
 
 
 def jobs(source: Source) -> pl.DataFrame:
-    """Return one row per job, in the log's order, with the columns of the common job record and these extras:
+    """Return one row per job, in the log's order, with the columns of the common job record and some extras.
 
     wall_s: from the first start to the last end (run_time of the trace's notebook; gaps between attempts count).
     Flags, true or false: no_attempts; missing_start, missing_end: of any attempt; negative_queue: a start before the

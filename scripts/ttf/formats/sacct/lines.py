@@ -1,6 +1,6 @@
-"""Repair the lines of a dump of Slurm's commands, which print free text (job name, comment, reason) without escapes.
+r"""Repair the lines of a dump of Slurm's commands, which print free text (job name, comment, reason) without escapes.
 
-- A line break in a cell splits its row: the parts are joined, and the cell has `\\n` in place of the break.
+- A line break in a cell splits its row: the parts are joined, and the cell has `\n` in place of the break.
 - `--delimiter='|#'` distinguishes a `|` in a cell from a delimiter: the former becomes `¦`, the latter `|`.
 - Bytes that are no UTF-8 are replaced in columns that are not read.
 """

@@ -10,9 +10,7 @@ from ttf.formats.table.read import COLUMNS, EXTRAS, MEMORY_BYTES, STATUS_PHRASE,
 
 
 def jobs(source: Source) -> pl.DataFrame:
-    """Call `column_mapping.jobs` with the `mapping` of the registry; reason and exit_code are extras if they are
-    mapped.
-    """
+    """Call `column_mapping.jobs` with the `mapping` of the registry; reason and exit_code are extras if mapped."""
     table_mapping = source.meaning["mapping"]
     mapping: dict[str, Any] = {
         key: stored_name(key, part) for key, part in table_mapping.items() if key in COLUMNS and key not in EXTRAS

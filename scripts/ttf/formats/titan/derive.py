@@ -35,7 +35,7 @@ LOCATION_PATTERN = r"^c(?<column>\d+)-(?<row>\d+)c(?<cage>\d+)s(?<slot>\d+)n(?<n
 
 
 def durations(source: Source) -> pl.DataFrame:
-    """Return one row per GPU, in file order, with DURATION_COLUMNS (trace blank) and these columns:
+    """Return one row per GPU, in file order, with DURATION_COLUMNS (trace blank) and some extras.
 
     batch (new, old), cage, dbe, otb (Boolean: it failed and had such an event), and column, row, slot, node. A stay
     with a blank duration lasted from insert to remove. A serial number with events but no stay is omitted.

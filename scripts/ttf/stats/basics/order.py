@@ -117,7 +117,7 @@ def distinct_values(*columns: np.ndarray) -> np.ndarray:
 
 
 def number_rows(*columns: np.ndarray) -> np.ndarray:
-    """Number the distinct rows of integer columns from 0 on, without gaps, in the order of the sorted rows."""
+    """Give the distinct rows of integer columns numbers from 0 on, without gaps, in the order of the sorted rows."""
     number, _ = _compact(columns[0])
     for column in columns[1:]:
         index, width = _compact(column)

@@ -39,7 +39,15 @@ def mean_cumulative(
     return curve | {"ci_low": curve["mcf"] * np.exp(-log_width), "ci_high": curve["mcf"] * np.exp(log_width)}
 
 
-def _variance(steps: dict, indices: np.ndarray, times, units, begin, end, owner) -> np.ndarray:
+def _variance(
+    steps: dict,
+    indices: np.ndarray,
+    times: np.ndarray,
+    units: np.ndarray,
+    begin: np.ndarray,
+    end: np.ndarray,
+    owner: np.ndarray,
+) -> np.ndarray:
     """Sum over units of (sum over its watched times of (d_own - d / w) / w)^2, at the indices of the steps."""
     event_times, at_risk, events = (steps[name] for name in ("time_s", "at_risk", "events"))
     expected = np.concatenate(([0.0], np.cumsum(events / at_risk**2)))

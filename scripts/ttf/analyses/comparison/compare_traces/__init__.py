@@ -4,7 +4,20 @@ from dataclasses import replace
 
 from ttf.analyses.declaration import Analysis
 from ttf.engine.columns import clustered_columns
-from ttf.engine.contract import REASON, count, number, reason, seconds, share, table, truth, whole_seconds, words
+from ttf.engine.contract import (
+    REASON,
+    Column,
+    Table,
+    count,
+    number,
+    reason,
+    seconds,
+    share,
+    table,
+    truth,
+    whole_seconds,
+    words,
+)
 
 _TRACE = {
     "trace": words("Trace", "Name of the trace."),
@@ -21,11 +34,11 @@ _JOBS = {"jobs": count("Jobs", "GPU jobs.", blank=REASON, unit="jobs")}
 _OUTCOME = {"outcome": words("Outcome", "Outcome of the jobs.")}
 
 
-def _comparison_table(name, description, /, **columns):
+def _comparison_table(name: str, description: str, /, **columns: Column) -> Table:
     return replace(table(f"compared_{name}", description, **columns), path=f"{name}.csv")
 
 
-def _distribution(prefix, quantity):
+def _distribution(prefix: str, quantity: str) -> dict[str, Column]:
     headings = {"p05": "5%", "p25": "25%", "median": "Median", "p75": "75%", "p90": "90%", "p95": "95%"}
     return {
         "n": count("n", f"Jobs whose {quantity} is known.", blank=REASON),

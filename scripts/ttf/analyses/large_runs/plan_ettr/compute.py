@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from math import isnan
 
 import numpy as np
 import polars as pl
@@ -373,7 +374,7 @@ def ettr_contour(rate: NodeRate, habit: Habits, target_gpus: int) -> pl.DataFram
     for gpus, nodes in rate.sizes(sorted({target_gpus, LARGE_GPUS})):
         for level, interval, per_s in zip(levels.tolist(), intervals.tolist(), rates_per_s.tolist(), strict=True):
             row = {"gpus": gpus, "nodes": nodes, "ettr": level} | habit_columns(replace(habit, interval_s=interval))
-            if per_s != per_s:
+            if isnan(per_s):
                 row["reason"] = NEVER
             else:
                 row["failures_per_1000_node_days"] = per_s * SECONDS_A_DAY * 1000 / nodes

@@ -1,3 +1,5 @@
+"""GPU time lost to failures: lost work, by owner, by repeated failure, and what trials would have saved."""
+
 from collections.abc import Iterator, Sequence
 
 import polars as pl

@@ -210,7 +210,8 @@ def _cross(stratum_by: str, outages: pl.DataFrame, units: pl.DataFrame) -> pl.Da
 
 def _sum_strata(frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
     """Return the input of `ttf.stats.durations.renewal.estimate_strata`: sums by stratum, unit and run of blocks, or by
-    whole unit."""
+    whole unit.
+    """
     names, summed = ("stratum", "unit", "block"), ("watched", "exposure_s", *_SUMS)
     frames = [frame.select(name for name in (*names, *summed) if name in frame.columns) for frame in frames]
     labels = pl.concat([frame["stratum"].unique() for frame in frames]).unique().sort()

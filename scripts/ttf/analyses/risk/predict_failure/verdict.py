@@ -27,8 +27,10 @@ _ABOVE, _SAVED, _SAVED_OVER_COST = "pr_auc_above_base_rate", "gpu_hours_saved", 
 
 @dataclass(frozen=True)
 class Origin:
-    """Test of an origin. model: the serving model, "" if none does; measures: metric -> its row of risk_evaluation for
-    that model; reason: why it could not be tested, else None.
+    """Test of an origin.
+
+    model: the serving model, "" if none does; measures: metric -> its row of risk_evaluation for that model; reason:
+    why it could not be tested, else None.
     """
 
     split: str

@@ -18,6 +18,8 @@ WIDE = "the upper bound of the difference is beyond the tolerance"
 
 @dataclass(frozen=True)
 class Decision:
+    """Whether a new model is promoted, and why."""
+
     name: str
     reason: str
     tolerance: float | None = None

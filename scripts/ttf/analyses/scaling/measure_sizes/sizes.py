@@ -112,7 +112,8 @@ def sums_by_nodes(runs: Frame) -> pl.DataFrame:
 
 def sums_by_cluster(runs: Frame) -> pl.DataFrame:
     """Return `sums_by_nodes` of each cluster (`ttf.records.clusters`), with cluster_by and cluster; empty without
-    clusters."""
+    clusters.
+    """
     return sum_by_cluster(runs, ["nodes"], divided=False, **_SUM_EXPRESSIONS)
 
 

@@ -217,9 +217,7 @@ class Blocks:
 
 
 def build_blocks(spans: pl.DataFrame, exposure: pl.DataFrame, length_s: int) -> Blocks:
-    """Return the whole blocks of this length from the begin of the watch on. spans: of
-    `ttf.analyses.shared.outages.units_down.list_spans`.
-    """
+    """Return the whole blocks of this length from the begin of the watch on; `spans`: of units_down.list_spans."""
     origin, end_of_watch = exposure.select(pl.col("from_s").min(), pl.col("until_s").max()).row(0)
     number = (end_of_watch - origin) // length_s
     unit, start, end = (spans[name].to_numpy().astype(np.int64) for name in ("unit", "start_s", "end_s"))

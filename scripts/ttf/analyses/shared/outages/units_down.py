@@ -69,7 +69,7 @@ def expand_ranges(first: np.ndarray, last: np.ndarray) -> tuple[np.ndarray, np.n
 
 
 def _sum_by_index(index: np.ndarray, weights: np.ndarray, min_length: int = 0) -> np.ndarray:
-    """Sums of whole numbers by index; exact, because all seconds of all units are far below 2^53."""
+    """Sum whole numbers by index; exact, because all seconds of all units are far below 2^53."""
     return np.bincount(index, weights=weights, minlength=min_length).astype(np.int64)
 
 

@@ -1,5 +1,7 @@
-"""Encode features as the columns of a design matrix. Vocabularies, scalings and ranges come from the training data
-and are stored in the model, so training and scoring share this code.
+"""Encode features as the columns of a design matrix.
+
+Vocabularies, scalings and ranges come from the training data and are stored in the model, so training and scoring
+share this code.
 """
 
 import hashlib

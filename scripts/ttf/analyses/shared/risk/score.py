@@ -1,6 +1,4 @@
-"""Score jobs: probability of failure, hours until failure, GPU time at stake, reasons, and skew from the training
-data.
-"""
+"""Score jobs: probability of failure, hours until it, GPU time at stake, reasons, and skew from the training data."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace

@@ -67,7 +67,8 @@ def compute(inputs: Inputs) -> Iterator[tuple]:
 
 def summarise_durations(durations: pl.LazyFrame) -> pl.DataFrame:
     """Return the row of DURATIONS_SUMMARY. durations: unit_id, event, duration_s; start_s, end_s and repair_s if
-    recorded."""
+    recorded.
+    """
     names = durations.collect_schema().names()
     sums = {
         "units": pl.col("unit_id").n_unique(),

@@ -42,7 +42,8 @@ class Ages:
         cls, bins: np.ndarray, durations: np.ndarray, seconds: np.ndarray, events: np.ndarray, event_seconds: np.ndarray
     ) -> "Ages":
         """bins: of age; durations, events: number of durations and failures in each; seconds, event_seconds: their
-        sums."""
+        sums.
+        """
         logs = np.zeros((2, int(bins.max(initial=-1)) + 1))
         for row, counts, sums in zip(logs, (durations, events), (seconds, event_seconds), strict=True):
             row[bins] = np.log(np.maximum(sums / np.maximum(counts, 1), ZERO_STANDS_FOR_S))
