@@ -154,7 +154,7 @@ def test_proportionality_keeps_its_level_and_detects_change():
     [
         # The covariate gives the order of the events, so its coefficient is unbounded.
         (lambda n: np.arange(n, dtype=float), "separation"),
-        (lambda n: np.zeros(n), "singular"),
+        (np.zeros, "singular"),
     ],
 )
 def test_a_fit_that_does_not_converge_raises(column, message):

@@ -30,10 +30,11 @@ def compute(inputs: Inputs) -> dict:
 def best_epochs(losses: pl.DataFrame) -> pl.DataFrame:
     """Return a row per job id of the log: job, epochs, lowest_at, near_at, near_s, last_s.
 
-    losses: of `ttf.raw.extra_table_reader`. An epoch that occurs several times (a job restarted from a checkpoint) counts
-    once, with its last entry. lowest_at: position of the epoch with the lowest loss, from 1 in order of epoch numbers. near_at: the first epoch whose loss is
-    at most NEAR_SHARE above it, as a share of its size. near_s, last_s: when that epoch and the last ended. An epoch
-    without a finite loss counts as run but is never the lowest; if a job has no finite loss, its positions are blank.
+    losses: of `ttf.raw.extra_table_reader`. An epoch that occurs several times (a job restarted from a checkpoint)
+    counts once, with its last entry. lowest_at: position of the epoch with the lowest loss, from 1 in order of epoch
+    numbers. near_at: the first epoch whose loss is at most NEAR_SHARE above it, as a share of its size. near_s, last_s:
+    when that epoch and the last ended. An epoch without a finite loss counts as run but is never the lowest; if a job
+    has no finite loss, its positions are blank.
     """
     # Numbers in the order of the ids sort in a fraction of the time.
     ids = losses.select("job").unique().sort("job").with_row_index("number")
