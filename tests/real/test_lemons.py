@@ -69,9 +69,9 @@ def test_p_values_and_verdicts(nodes, tallies_by_node):
     cvs = {row["ordinary_cv"] for node, row in nodes.items() if node in p}
     shape = float(cvs.pop()) ** -2
     assert not cvs and 0.3 < shape**-0.5 < 1.5
-    for node in p:
+    for node, p_node in p.items():
         mean = float(nodes[node]["ordinary_expected"])
-        p[node] = max(p[node], stats.nbinom.sf(tallies_by_node[node][2] - 1, shape, shape / (shape + mean)))
+        p[node] = max(p_node, stats.nbinom.sf(tallies_by_node[node][2] - 1, shape, shape / (shape + mean)))
         assert math.isclose(float(nodes[node]["p_spread"]), p[node], rel_tol=1e-7), node
     # Benjamini-Hochberg: the largest rank whose p-value is below its share of 5 %.
     ranked = sorted(p.values())

@@ -82,9 +82,9 @@ def test_simulated_times_keep_their_invariants():
 def make_fleet(rng, shared_fraction: float, units=60, days=400, rate=0.02):
     """Units that fail at random. A share of their outages hits the whole rack at once."""
     intervals = {f"u{unit:02}": [] for unit in range(units)}
-    for unit in intervals:
+    for unit_intervals in intervals.values():
         for start in rng.integers(1, days * DAY, rng.poisson(rate * days * (1 - shared_fraction))):
-            intervals[unit].append((int(start), int(start) + 3600))
+            unit_intervals.append((int(start), int(start) + 3600))
     for rack in range(units // 10):
         for start in rng.integers(1, days * DAY, rng.poisson(rate * days * shared_fraction)):
             for unit in range(10 * rack, 10 * rack + 10):

@@ -2,8 +2,9 @@
 
 The nodes of the cluster fail at a given rate. The mix of sizes and states follows RSC-1 (Kokolis et al., HPCA 2025):
 most jobs have a GPU or a node, jobs of 256 GPUs and more take most of the GPU time. Some hundred nodes are simulated
-(sample_cluster.py). They fail as a Poisson process of `failures_per_1000_node_days`, a few of them so many times as often, the others by a lognormal factor of
-`node_log_sd` more or less often than each other; the mean over all nodes is the rate.
+(sample_cluster.py). They fail as a Poisson process of `failures_per_1000_node_days`, a few of them so many times as
+often, the others by a lognormal factor of `node_log_sd` more or less often than each other; the mean over all nodes is
+the rate.
 
 Habits of a dump
 ----------------

@@ -27,6 +27,7 @@ from typing import Any, TypeAlias
 from urllib.parse import urljoin, urlsplit
 
 import requests
+from requests.structures import CaseInsensitiveDict
 import tenacity
 import urllib3
 
@@ -292,7 +293,7 @@ class _Session(requests.Session):
 
     def __init__(self) -> None:
         super().__init__()
-        self.headers, self.max_redirects = HEADERS, MAX_REDIRECTS
+        self.headers, self.max_redirects = CaseInsensitiveDict(HEADERS), MAX_REDIRECTS
         self.auth = lambda request: request
 
     def rebuild_auth(self, prepared_request: requests.PreparedRequest, response: requests.Response) -> None:
