@@ -27,9 +27,9 @@ from typing import Any, TypeAlias
 from urllib.parse import urljoin, urlsplit
 
 import requests
-from requests.structures import CaseInsensitiveDict
 import tenacity
 import urllib3
+from requests.structures import CaseInsensitiveDict
 
 from ttf.engine.errors import StudyError
 from ttf.engine.storage.plain_files import describe_non_file, open_file
