@@ -1,6 +1,5 @@
 """Drawings within the page: no styles the page sets itself, the page's colours, and unique ids."""
 
-import json
 import re
 import xml.etree.ElementTree as ET
 
@@ -103,7 +102,7 @@ def test_two_drawings_of_a_page_share_no_ids(drawing):
 
 def test_a_picture_has_a_title_and_bare_restores_the_drawing(drawing):
 
-    picture = render_picture(json.dumps(example_chart().spec()))
+    picture = render_picture(example_chart().spec())
     texts = [element.text for element in ET.fromstring(picture) if element.tag == f"{SVG}text"]
     assert texts == [HOSTILE, "a & b"]
     assert ET.fromstring(extract_drawing(picture)).attrib | {"y": None} == ET.fromstring(drawing).attrib | {"y": None}

@@ -17,6 +17,7 @@ from ttf.display.charts.saving import render_drawing, render_picture, renumber_i
 SCRIPTS = Path(__file__).resolve().parents[2] / "scripts"
 # Draw as the job does, in a separate process, because fonts are searched once per process.
 DRAW = """
+import json
 import sys
 from pathlib import Path
 
@@ -26,7 +27,8 @@ from ttf.engine.process.fonts import hide_system_fonts
 
 hide_system_fonts()
 for svg in map(Path, sys.argv[2:]):
-    svg.write_text(render_picture(svg.with_suffix(".vl.json").read_text(encoding="utf-8")), encoding="utf-8")
+    spec = json.loads(svg.with_suffix(".vl.json").read_text(encoding="utf-8"))
+    svg.write_text(render_picture(spec), encoding="utf-8")
 """
 
 
@@ -142,7 +144,7 @@ def test_names_without_a_font_are_text_in_a_browser_and_spelled_out_elsewhere(tm
     chart = alt.Chart(alt.Data(values=values)).mark_point().encode(x="value:Q", y="name:N").to_json()
     picture = tmp_path / "users.svg"
     picture.with_suffix(".vl.json").write_text(chart, encoding="utf-8")
-    picture.write_text(render_picture(chart), encoding="utf-8")
+    picture.write_text(render_picture(json.loads(chart)), encoding="utf-8")
     browser_svg, still_svg = picture.read_text(encoding="utf-8"), static_picture(picture)
     assert [f">{name}</text>" in browser_svg for name in NAMES] == [True] * len(NAMES)
     assert [f">{spell_missing_glyphs(name)}</text>" in still_svg for name in NAMES] == [True] * len(NAMES)

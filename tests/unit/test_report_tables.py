@@ -5,7 +5,7 @@ import re
 import polars as pl
 import pytest
 from ttf.analyses.replication.repeat_study.page import _estimate
-from ttf.display.report_tables import Interval, Mean, format_range, html_table
+from ttf.display.report_tables import Interval, Mean, PageTable, format_range
 from ttf.engine import words
 from ttf.engine.contract import count, seconds, share, table, text
 
@@ -27,13 +27,16 @@ COLUMNS = {
 }
 
 
+NO_CONTRACT = table("runs", "A kind of runs.")
+
+
 def cells(html: str) -> list[list[str]]:
     rows = re.findall(r"<tr>(.*?)</tr>", html, re.DOTALL)
     return [[text.replace("\u00a0", " ") for text in re.findall(r"<t[hd][^>]*>([^<]*)", row)] for row in rows]
 
 
 def test_units_are_in_the_heading_and_intervals_follow_the_estimate():
-    assert cells(html_table(FRAME, COLUMNS, "t")) == [
+    assert cells(PageTable(FRAME, COLUMNS, NO_CONTRACT).html("t")) == [
         ["GPUs", "Mean (h)", "Share", "Wait"],
         ["8", "2 (1–4)", "12.5%", "5 s"],
         ["1,024", "10 (from 5)", "50.0%", "10 days"],
@@ -44,11 +47,11 @@ def test_units_are_in_the_heading_and_intervals_follow_the_estimate():
 def test_a_mean_of_few_is_marked_and_the_head_says_what_the_mark_is():
     frame = pl.DataFrame({"of": ["a", "b", "c"], "n": [29, 30, 0], "mean_s": [60.0, 120.0, None]})
     columns = {"of": ("Of", None), "mean_s": Mean("Mean", words.duration, "n")}
-    assert cells(html_table(frame, columns, "t")) == [
+    assert cells(PageTable(frame, columns, NO_CONTRACT).html("t")) == [
         ["Of", "Mean (min), *: n &lt; 30"],
         *(["a", "1*"], ["b", "2"], ["c", "–"]),
     ]
-    assert cells(html_table(frame.slice(1), columns, "t"))[0] == ["Of", "Mean (min)"]
+    assert cells(PageTable(frame.slice(1), columns, NO_CONTRACT).html("t"))[0] == ["Of", "Mean (min)"]
 
 
 def test_heading_and_wording_follow_from_the_contract():
@@ -66,15 +69,15 @@ def test_heading_and_wording_follow_from_the_contract():
     frame = contract.frame([row])
     columns = {"kind": "Size", "n": None, "failed_share": None, "mean_s": Interval(low="low_s", high="high_s")}
     expected = [["Size", "Runs", "Failed", "Mean (min)"], ["small", "1,200", "25.0%", "2 (1–3)"]]
-    assert cells(html_table(frame, columns, "t", contract=contract)) == expected
+    assert cells(PageTable(frame, columns, contract).html("t")) == expected
     columns |= {"mean_s": Interval("Mean", words.duration, "low_s", "high_s"), "n": ("Runs", words.count)}
-    assert cells(html_table(frame, columns, "t", contract=contract)) == expected
-    plain = cells(html_table(frame, ["kind", "n"], "t", contract=contract))
+    assert cells(PageTable(frame, columns, contract).html("t")) == expected
+    plain = cells(PageTable(frame, ["kind", "n"], contract).html("t"))
     assert plain == [["Kind", "Runs"], ["small", "1,200"]]
 
 
 def test_the_first_column_heads_the_rows():
-    html = html_table(FRAME.with_columns(of=pl.lit("all")), COLUMNS, "t", group="of")
+    html = PageTable(FRAME.with_columns(of=pl.lit("all")), COLUMNS, NO_CONTRACT, "of").html("t")
     assert html.count('<th scope="row" class="l">') == FRAME.height
     assert html.count('scope="rowgroup">all') == 1
     assert html.count('scope="col"') == len(COLUMNS)
@@ -86,7 +89,8 @@ def test_cells_keep_the_exact_value_and_headings_the_name_of_their_column():
         {"a": ["x", "y"], "share": [1 / 3, None], '"><b>': [True, False], "n": [1_200, 0], "of": ["v", "u"]}
     )
     columns = {"a": ("A", None), "share": ("Share", words.share), '"><b>': ("So", None), "n": ("n", words.count)}
-    html = html_table(frame.with_columns(pl.col('"><b>').cast(pl.String)), columns, 'a"><b>', group="of")
+    frame = frame.with_columns(pl.col('"><b>').cast(pl.String))
+    html = PageTable(frame, columns, NO_CONTRACT, "of").html('a"><b>')
     assert f'<td data-v="{1 / 3!r}">33.3%</td>' in html and '<td data-v="1200">1,200</td>' in html
     assert "<td>–</td>" in html and html.count("data-v=") == 3, "nothing exact about a blank and a text"
     assert re.findall(r'<th scope="col" data-name="([^"]*)"', html) == ["a", "share", "&quot;&gt;&lt;b&gt;", "n"]
@@ -96,7 +100,7 @@ def test_cells_keep_the_exact_value_and_headings_the_name_of_their_column():
 
 def test_values_stay_in_their_rows_when_groups_are_sorted():
     frame = pl.DataFrame({"of": ["u", "v", "u"], "a": ["1st", "2nd", "3rd"], "n": [11, 22, 33]})
-    html = html_table(frame, {"a": ("A", None), "n": ("n", words.count)}, "t", group="of")
+    html = PageTable(frame, {"a": ("A", None), "n": ("n", words.count)}, NO_CONTRACT, "of").html("t")
     assert re.findall(r'class="l">(\w+)</th><td data-v="(\d+)">(\d+)<', html) == [
         *(("1st", "11", "11"), ("3rd", "33", "33"), ("2nd", "22", "22")),
     ]
@@ -120,11 +124,8 @@ def test_shares_waits_and_sizes_in_a_sentence():
 
 
 def test_a_relation_is_not_broken_in_a_cell():
-    html = html_table(
-        FRAME.select("share", text=pl.lit("0.18 [0.14, 0.21], p < 0.0001")),
-        {"share": ("Share", words.share), "text": ("Text", None)},
-        "t",
-    )
+    frame = FRAME.select("share", text=pl.lit("0.18 [0.14, 0.21], p < 0.0001"))
+    html = PageTable(frame, {"share": ("Share", words.share), "text": ("Text", None)}, NO_CONTRACT).html("t")
     assert "p\u00a0&lt;\u00a00.0001" in html
 
 
@@ -135,7 +136,7 @@ def test_an_interval_of_times_has_the_unit_of_its_estimate():
     assert words.in_common_unit(0, 0, 30) == ["0\u00a0s", "30\u00a0s"]
     wide = pl.DataFrame({"of": ["a", "b"], "m": [5.0, 260_000.0], "l": [3.0, 91_440.0], "h": [9.0, 528_000.0]})
     columns = {"of": ("Of", None), "m": Interval("Time", words.duration, "l", "h")}
-    assert cells(html_table(wide, columns, "t"))[1:] == [
+    assert cells(PageTable(wide, columns, NO_CONTRACT).html("t"))[1:] == [
         ["a", "5 s (3–9)"],
         ["b", "3.01 days (1.06–6.11)"],
     ]

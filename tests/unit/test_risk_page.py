@@ -274,7 +274,7 @@ def test_a_prediction_has_its_numbers() -> None:
     label = "Saved by trying jobs at risk on one GPU first"
     assert keys[label] == ("10.3 GPU-h", "95% CI −23.5 to 44.0, above its cost at 0 of 1 origin")
     assert m["risk.temporal_3.failures"] == 186 and m.n("risk.temporal_3.served.pr_auc") == 656
-    assert m.source("risk.temporal_3.served.pr_auc") == "tables/risk_evaluation.csv"
+    assert m.get("risk.temporal_3.served.pr_auc")["source"] == "tables/risk_evaluation.csv"
     assert m["risk.savings.tried"] == 72 and m["risk.savings.oracle_gpu_hours"] == 22.4
 
 

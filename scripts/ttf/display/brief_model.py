@@ -100,9 +100,6 @@ class Brief:
     period: str = ""
     changes: Changes | None = None
 
-    def tile(self, name: str) -> Tile:
-        return next(tile for tile in self.tiles if tile.name == name)
-
     def text(self) -> str:
         """Return the brief as JSON."""
         return json.dumps(asdict(self), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
@@ -110,10 +107,11 @@ class Brief:
 
 def read_brief(file: Path) -> Brief:
     stored = json.loads(file.read_text(encoding="utf-8"))
-    class_by_field = {"facts": Fact, "tiles": Tile, "actions": Action}
-    parsed = {name: tuple(kind(**row) for row in stored[name]) for name, kind in class_by_field.items()}
-    lists = {name: tuple(stored[name]) for name in ("grade_reasons", "bottom_line", "not_worth")}
+    for name, kind in (("facts", Fact), ("tiles", Tile), ("actions", Action)):
+        stored[name] = tuple(kind(**row) for row in stored[name])
+    for name in ("grade_reasons", "bottom_line", "not_worth"):
+        stored[name] = tuple(stored[name])
     if changes := stored["changes"]:
         rows = tuple(Change(**row) for row in changes["rows"])
-        parsed["changes"] = Changes(**changes | {"rows": rows, "notes": tuple(changes["notes"])})
-    return Brief(**stored | parsed | lists)
+        stored["changes"] = Changes(**changes | {"rows": rows, "notes": tuple(changes["notes"])})
+    return Brief(**stored)

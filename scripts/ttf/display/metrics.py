@@ -17,7 +17,8 @@ CLUSTERS = "cluster_by clusters"
 CI = f"ci_low ci_high ci_low_clustered ci_high_clustered {CLUSTERS}"
 CI_S = f"ci_low_s ci_high_s ci_low_clustered_s ci_high_clustered_s {CLUSTERS}"
 _LINE = "line in the file"
-_HEADER_LINES = 1
+# Name -> table.
+Tables = Inputs | Mapping[str, pl.DataFrame]
 
 
 @dataclass(frozen=True)
@@ -35,8 +36,8 @@ class Cells:
     unit_by: str
 
     def rows(self, frame: pl.DataFrame) -> Iterator[tuple[str, dict]]:
-        """Yield (key, row) of each row with numbers; the row also has its line in the file."""
-        rows = frame.with_row_index(_LINE, offset=_HEADER_LINES + 1).filter(*self.where)
+        """Yield (key, row) of each row with numbers; the row also has its line in the file, below one of headings."""
+        rows = frame.with_row_index(_LINE, offset=2).filter(*self.where)
         if self.sort:
             descending = [name.startswith("-") for name in self.sort]
             names = [name.removeprefix("-") for name in self.sort]
@@ -96,7 +97,7 @@ class Metrics(dict):
 
     unit: SizeUnit = GPU
 
-    def add(self, declared: Iterable[Cells], inputs: Inputs) -> None:
+    def add(self, declared: Iterable[Cells], inputs: Tables) -> None:
         """Read the declared cells of tables among the inputs."""
         for selection in declared:
             if selection.table.name in inputs:

@@ -63,7 +63,7 @@ def change_texts(value: Any, change: Callable[[str, str], str], field: str = "")
     """Apply `change(text, field)` to every text of a structure of dataclasses, mappings, lists and tuples."""
     if isinstance(value, str):
         return change(value, field)
-    if is_dataclass(value):
+    if is_dataclass(value) and not isinstance(value, type):
         parts = {item.name: change_texts(getattr(value, item.name), change, item.name) for item in fields(value)}
         return replace(value, **parts)
     if isinstance(value, Mapping):
@@ -170,8 +170,7 @@ def missing_ends_sentence(m: Numbers) -> str:
 def compare_groups(m: Numbers, units: str) -> str:
     """Return a clause that compares the groups with the highest and the lowest failed share."""
     high, low = (quote_trace_text(m[f"groups.{end}.name"], 24) for end in ("highest", "lowest"))
-    group_unit = m["groups.by"]
     return (
-        f"[groups.highest.failed_share] of {units} of {group_unit} {high} had failed by year "
+        f"[groups.highest.failed_share] of {units} of {m['groups.by']} {high} had failed by year "
         f"[groups.highest.years], [groups.lowest.events] of [groups.lowest.n] of {low}"
     )

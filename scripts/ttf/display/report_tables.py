@@ -58,9 +58,12 @@ Column = tuple[str, Formatter | None] | Interval | Mean | str | None
 
 
 class PageTable(NamedTuple):
-    """Arguments of `html_table` for one table of the page; a table without rows is not shown.
+    """A table of the page; a table without rows is not shown.
 
-    unit: replaces GPUs in the headings.
+    columns: column -> heading and formatter, or names alone; the contract supplies what is missing. A column without a
+        formatter holds text: left-aligned, cut after `longest` characters. The first column heads the rows.
+    group: column whose values head groups of rows.
+    unit: replaces GPUs in headings and size labels.
     """
 
     frame: pl.DataFrame
@@ -71,7 +74,39 @@ class PageTable(NamedTuple):
     unit: SizeUnit = GPU
 
     def html(self, name: str) -> str:
-        return html_table(self.frame, self.columns, name, self.group, self.longest, self.contract, self.unit)
+        """Return the HTML of the table. name: its id.
+
+        Numbers are right-aligned and carry their exact value (data-v); nulls are dashes. A unit that all cells of a
+        column share moves to the heading.
+        """
+        frame, longest = self.frame, self.longest
+        columns = self.columns if isinstance(self.columns, Mapping) else dict.fromkeys(self.columns)
+        formatters, headings, cells = {}, {}, {}
+        for column, declared in columns.items():
+            heading, formatters[column] = _complete(column, declared, self.contract)
+            heading, cells[column] = _format_column(frame, column, declared, heading, formatters[column], longest)
+            headings[column] = self.unit.worded(heading)
+        rows = frame
+        if self.group is not None:
+            cells[self.group] = [_format_text(value, longest) for value in frame[self.group]]
+            # Great Tables shows group by group, in order of first appearance.
+            rows = pl.concat(frame.partition_by(self.group, maintain_order=True) or [frame])
+        for column in cells.keys() & SIZE_LABEL_COLUMNS:
+            cells[column] = [self.unit.worded(text) for text in cells[column]]
+        stub, *data_columns = columns
+        texts = pl.DataFrame(cells, schema=dict.fromkeys(cells, pl.String))
+        table = (
+            GT(texts, id=name, rowname_col=stub, groupname_col=self.group)
+            .tab_stubhead(headings[stub])
+            .cols_label({column: headings[column] for column in data_columns})
+            .cols_align("left", columns=[column for column in data_columns if formatters[column] is None])
+            .cols_align("right", columns=[column for column in data_columns if formatters[column] is not None])
+        )
+        exact_values = (_exact_value(value) for row in rows.select(data_columns).iter_rows() for value in row)
+        slim = _slim_html(table.as_raw_html(inline_css=False), iter(columns), exact_values)
+        attribute = words.attribute(name)
+        slim = slim.replace("<table", f'<table data-name="{attribute}"', 1)
+        return f'<div class="scroll" tabindex="0" role="region" aria-label="Table {attribute}">{slim}</div>'
 
 
 def format_range(column: str) -> pl.Expr:
@@ -94,80 +129,17 @@ def add_size_labels(frame: pl.DataFrame) -> pl.DataFrame:
     return frame.with_columns(gpus=format_rows(frame, ("gpus_low", "gpus_high"), words.gpus_label))
 
 
-def html_table(
-    frame: pl.DataFrame,
-    columns: Mapping[str, Column] | Sequence[str],
-    name: str,
-    group: str | None = None,
-    longest: int = words.LONGEST_LABEL,
-    contract: Table | None = None,
-    unit: SizeUnit = GPU,
-) -> str:
-    """Return the HTML of a table.
-
-    Numbers are right-aligned and carry their exact value (data-v); nulls are dashes. A unit that all cells of a column
-    share moves to the heading.
-
-    columns: column -> heading and formatter, or names alone; the contract supplies what is missing. A column without a
-        formatter holds text: left-aligned, cut after `longest` characters. The first column heads the rows.
-    name: id of the table.
-    group: column whose values head groups of rows.
-    unit: replaces GPUs in headings and size labels.
-    """
-    if not isinstance(columns, Mapping):
-        columns = dict.fromkeys(columns)
-    columns = {column: _complete(column, declared, contract) for column, declared in columns.items()}
-    headings, cells = {}, {}
-    for column, declared in columns.items():
-        heading, cells[column] = _format_column(frame, column, declared, longest)
-        headings[column] = unit.worded(heading)
-    if group is not None:
-        cells[group] = [_format_text(value, longest) for value in frame[group]]
-    for column in cells.keys() & SIZE_LABEL_COLUMNS:
-        cells[column] = [unit.worded(text) for text in cells[column]]
-    stub, *data_columns = columns
-    table = (
-        GT(
-            pl.DataFrame(cells, schema=dict.fromkeys(cells, pl.String)),
-            id=name,
-            rowname_col=stub,
-            groupname_col=group,
-        )
-        .tab_stubhead(headings[stub])
-        .cols_label({column: headings[column] for column in data_columns})
-        .cols_align("left", columns=[column for column in data_columns if columns[column][1] is None])
-        .cols_align("right", columns=[column for column in data_columns if columns[column][1] is not None])
-    )
-    rows = _group_rows(frame, group)
-    exact_values = iter([_exact_value(rows[column][row]) for row in range(rows.height) for column in data_columns])
-    slim = _slim_html(table.as_raw_html(inline_css=False), iter(columns), exact_values)
-    attribute = words.attribute(name)
-    slim = slim.replace("<table", f'<table data-name="{attribute}"', 1)
-    return f'<div class="scroll" tabindex="0" role="region" aria-label="Table {attribute}">{slim}</div>'
-
-
-def _group_rows(frame: pl.DataFrame, group: str | None) -> pl.DataFrame:
-    """Return the rows in the order of Great Tables: group by group, in order of first appearance."""
-    if group is None:
-        return frame
-    rank_by_value = {value: rank for rank, value in enumerate(frame[group].unique(maintain_order=True))}
-    order = pl.Series([rank_by_value[value] for value in frame[group]], dtype=pl.Int64).arg_sort()
-    return frame[order]
-
-
 def _exact_value(value: object) -> str | None:
     return repr(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
-def _complete(name: str, column: Column, contract: Table | None) -> tuple[str, Formatter | None] | Interval | Mean:
-    """Fill in the heading and formatter of a column from its contract."""
-    if column is None or isinstance(column, str):
-        return column or contract.columns[name].heading, _default_formatter(contract.columns[name])
-    if isinstance(column, Interval | Mean) and None in column:
+def _complete(name: str, column: Column, contract: Table) -> tuple[str, Formatter | None]:
+    """Return the heading and formatter of a column, those of the contract where the declaration has none."""
+    heading, formatter = column[:2] if isinstance(column, tuple) else (column, None)
+    if heading is None or (formatter is None and type(column) is not tuple):
         default = contract.columns[name]
-        formatter = column.worded or _default_formatter(default)
-        return column._replace(heading=column.heading or default.heading, worded=formatter)
-    return column
+        return heading or default.heading, formatter or _default_formatter(default)
+    return heading, formatter
 
 
 def _default_formatter(column: contracts.Column) -> Formatter | None:
@@ -175,16 +147,18 @@ def _default_formatter(column: contracts.Column) -> Formatter | None:
     return {"s": words.duration, "share": words.share}.get(column.unit, formatter_by_kind.get(column.kind))
 
 
-def _format_column(frame: pl.DataFrame, name: str, column: Column, longest: int) -> tuple[str, list[str]]:
+def _format_column(
+    frame: pl.DataFrame, name: str, column: Column, heading: str, formatter: Formatter | None, longest: int
+) -> tuple[str, list[str]]:
     """Return the heading and the cells of a column."""
     if isinstance(column, Mean):
-        heading, texts = _format_column(frame, name, column[:2], longest)
+        heading, means = _format_column(frame, name, None, heading, formatter, longest)
         few = [
-            (n or 0) < FEWEST_ENDED and text != BLANK for n, text in zip(frame[column.count_column], texts, strict=True)
+            (n or 0) < FEWEST_ENDED and text != BLANK for n, text in zip(frame[column.count_column], means, strict=True)
         ]
         heading += f", *: n < {FEWEST_ENDED}" if any(few) else ""
-        return heading, [f"{text}*" if is_few else text for text, is_few in zip(texts, few, strict=True)]
-    heading, formatter, *bound_columns = column
+        return heading, [f"{text}*" if is_few else text for text, is_few in zip(means, few, strict=True)]
+    bound_columns = (column.low, column.high) if isinstance(column, Interval) else ()
     if formatter is None:
         return heading, [_format_text(value, longest) for value in frame[name]]
     rows = frame.select(name, *bound_columns).rows()
@@ -229,7 +203,7 @@ def _slim_html(source: str, names: Iterator[str], exact_values: Iterator[str | N
     Each group of rows is a <tbody> with a heading. Cells of class l are left-aligned text, all others numbers. Headings
     carry their column name, cells their exact value. Great Tables escapes all cells, so every tag here is its own.
     """
-    table = _TAG.sub(lambda match: _slim_tag(match, names, exact_values), _TABLE.search(source)[0])
+    table = _TAG.sub(lambda match: _slim_tag(match, names, exact_values), _TABLE.findall(source)[0])
     lines = "\n".join(line.strip() for line in _BREAK_IN_ROW.sub("", table).splitlines() if line.strip())
     return lines.replace("<tbody>\n</tbody>\n", "", 1)
 
@@ -237,7 +211,7 @@ def _slim_html(source: str, names: Iterator[str], exact_values: Iterator[str | N
 def _slim_tag(match: re.Match, names: Iterator[str], exact_values: Iterator[str | None]) -> str:
     tag, attributes, text = match.groups()
     if tag == "th" and "gt_group_heading" in attributes:
-        return f'<th colspan="{_COLSPAN.search(attributes)[1]}" scope="rowgroup">{text}'
+        return f'<th colspan="{_COLSPAN.findall(attributes)[0]}" scope="rowgroup">{text}'
     if tag == "tr" and "gt_group_heading_row" in attributes:
         return f"</tbody>\n<tbody>\n<tr>{text}"
     slim = ""

@@ -17,16 +17,9 @@ MOST_DETECTABLE = 5
 FEWEST_WITH_GPUS = 0.05
 # Prefixes of the keys that depend on the failure rate at the target size, and of the planner's defaults.
 TARGET_KEYS = (
-    *("ettr.estimate.", "ettr.low.", "ettr.high.", "ettr.measured_rate", "ettr.mttf", "ettr.optimal_interval_s"),
-    *(
-        "ettr.approximated",
-        "ettr.at_optimum",
-        "ettr.daly_young_s",
-        "ettr.simulated.",
-        "ettr.mitigation.",
-        "ettr.saving.",
-    ),
-    *("ettr.assumed.failure_rate", "ettr.limit.", "changes.ettr."),
+    "ettr.estimate. ettr.low. ettr.high. ettr.measured_rate ettr.mttf ettr.optimal_interval_s ettr.approximated "
+    "ettr.at_optimum ettr.daly_young_s ettr.simulated. ettr.mitigation. ettr.saving. ettr.assumed.failure_rate "
+    "ettr.limit. changes.ettr."
 )
 # Reasons why the rate per node, or results that need recorded ends, cannot be estimated.
 NO_NODES = "neither nodes nor causes of failures are recorded"
@@ -132,9 +125,7 @@ def no_power_reason(m: Numbers) -> str:
     failures = "[lemons.window_failures failure]"
     if is_attribution_rare(m):
         return f"[lemons.failures] of {failures} name a node"
-    spread = ""
-    if m.has("lemons.first.ordinary_cv"):
-        spread = " that differ (CV [lemons.first.ordinary_cv:2])"
+    spread = " that differ (CV [lemons.first.ordinary_cv:2])" if m.has("lemons.first.ordinary_cv") else ""
     return f"{failures} are too few for [lemons.tested node]{spread}"
 
 
@@ -164,7 +155,6 @@ def find_withheld_reasons(m: Numbers) -> Withheld | None:
     """Return why the rules allow no estimate at the target size, or None if they allow one."""
     if m.has("ettr.by") and not r1_cause_unknown(m):
         return None
-    size = target(m)
     reasons = []
     if r1_cause_unknown(m):
         reasons.append("causes are not recorded, so every failure would count as infrastructure")
@@ -173,7 +163,7 @@ def find_withheld_reasons(m: Numbers) -> Withheld | None:
     if r3_scaling_rejected(m):
         reasons.append("MTTF does not fall as 1/N here, and no run of this size has 10 infrastructure failures")
     if r4_too_far(m):
-        reasons.append(f"{size} is more than {FURTHEST} times the largest run")
+        reasons.append(f"{target(m)} is more than {FURTHEST} times the largest run")
     if not reasons:
         reasons.append(m.value("ettr.withheld", "the failure rate of a node is unknown"))
     return Withheld(tuple(reasons), m.value("ettr.needed", ""))
@@ -181,8 +171,13 @@ def find_withheld_reasons(m: Numbers) -> Withheld | None:
 
 def target(m: Numbers) -> str:
     """Return the target size of the report: 1,024 GPUs."""
-    size = m.value("ettr.assumed.size_of_the_run", 0)
-    return words.plural(size, m.value("ettr.unit", "GPUs").removesuffix("s"))
+    return words.plural(m.value("ettr.assumed.size_of_the_run", 0), m.value("ettr.unit", "GPUs").removesuffix("s"))
+
+
+def target_adjective(m: Numbers) -> str:
+    """Return the target size before a noun, with its article: a 1,024-GPU."""
+    size = target(m).replace(" ", "-").replace(words.NO_BREAK, "-").removesuffix("s")
+    return f"{words.article(size)} {size}"
 
 
 def remove_withheld(m: Numbers) -> dict[str, str]:
@@ -190,7 +185,7 @@ def remove_withheld(m: Numbers) -> dict[str, str]:
     withheld = find_withheld_reasons(m)
     if withheld is None:
         return {}
-    removed_keys = [key for key in m if key.startswith(TARGET_KEYS)]
+    removed_keys = [key for key in m if key.startswith(tuple(TARGET_KEYS.split()))]
     for key in removed_keys:
         del m[key]
     return dict.fromkeys(sorted({*removed_keys, *HEADLINES}), withheld.text)

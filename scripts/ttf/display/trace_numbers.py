@@ -57,9 +57,6 @@ class Numbers(dict):
     def unit(self, key: str) -> str:
         return super().__getitem__(key)["unit"]
 
-    def source(self, key: str) -> str:
-        return super().__getitem__(key)["source"]
-
     def words(self, key: str, style: str = "") -> str:
         """Format a number by its unit; style: a function of `ttf.engine.words` or a number of significant digits
         instead.
@@ -154,14 +151,14 @@ def is_interval_field(key: str) -> bool:
     return _INTERVAL_FIELD.fullmatch(key.rpartition(".")[2]) is not None
 
 
-def find_interval(metrics: Mapping[str, Mapping], key: str) -> tuple[float | None, float | None, str] | None:
+def find_interval(metrics: Mapping[str, Mapping], key: str) -> tuple[float, float | None, str] | None:
     """Return (low, high, cluster unit or "") of the interval of a number, or None.
 
     The keys of the bounds follow from `key`: outcomes.failure_share_low, mttf.ci_low_s. Their unit must match, and the
     interval must include the value.
     """
     group, _, name = key.rpartition(".")
-    value, unit = (metrics.get(key)[name] for name in ("value", "unit"))
+    value, unit = (metrics.get(key, {})[name] for name in ("value", "unit"))
     if isinstance(value, str) or "_low" in name or "_high" in name:
         return None
     unit_suffix = f"_{name.rpartition('_')[2]}"

@@ -58,8 +58,7 @@ class Publication:
 def describe(citation: str, settings: Mapping, traces: Mapping[str, Mapping]) -> Publication:
     """Build the metadata from the settings of `publish`, else from the text of CITATION.cff."""
     metadata = yaml.safe_load(citation)
-    settings_creators = settings.get("creators") or []
-    creators = [Creator(**{"person": "," in entry["name"], **entry}) for entry in settings_creators]
+    creators = [Creator(**{"person": "," in entry["name"], **entry}) for entry in settings.get("creators") or ()]
     names = ", ".join(f"{name} (synthetic)" if entry["synthetic"] else name for name, entry in traces.items())
     return Publication(
         title=settings.get("title") or f"{metadata['title']}. Results: {names}",

@@ -2,8 +2,10 @@
 
 import math
 from collections.abc import Sequence
+from typing import TypedDict, Unpack
 
 import altair as alt
+from altair.utils.schemapi import UndefinedType
 
 # 1 s, 10 s, 1 min, 10 min, 1 h, 6 h, 1 d, 10 d, 100 d, 1,000 d, 10,000 d
 TIME_TICKS_S = (1, 10, 60, 600, 3_600, 21_600, 86_400, 864_000, 8_640_000, 86_400_000, 864_000_000)
@@ -13,6 +15,16 @@ TIME_LABEL = (
     "datum.value < 86400 ? datum.value / 3600 + ' h' : format(datum.value / 86400, ',') + ' d'"
 )
 PERCENT_LABEL = "format(100 * datum.value, ',.0f') + '%'"
+
+
+class AxisOptions(TypedDict, total=False):
+    """Further options of `alt.Axis`."""
+
+    grid: bool
+    labels: bool
+    ticks: bool
+    tickCount: int
+    labelOverlap: bool
 
 
 def log_time_position(seconds: float) -> float:
@@ -26,12 +38,15 @@ def time_domain(seconds: Sequence[float], headroom: float = 1.0) -> list[float]:
     return [low, max(max(seconds) * headroom, 10 * low)]
 
 
-def time_axis(title: str | None, values: Sequence[float] = TIME_TICKS_S, **options: object) -> alt.Axis:
-    return alt.Axis(values=list(values), labelExpr=TIME_LABEL, title=title, labelOverlap=True, **options)
+def time_axis(title: str | None, values: Sequence[float] = TIME_TICKS_S, **options: Unpack[AxisOptions]) -> alt.Axis:
+    options.setdefault("labelOverlap", True)
+    return alt.Axis(values=list(values), labelExpr=TIME_LABEL, title=title, **options)
 
 
-def percent_axis(title: str | None = None, **options: object) -> alt.Axis:
-    return alt.Axis(labelExpr=PERCENT_LABEL, title=title, labelSeparation=6, **options)
+def percent_axis(
+    title: str | None = None, values: Sequence[float] | UndefinedType = alt.Undefined, **options: Unpack[AxisOptions]
+) -> alt.Axis:
+    return alt.Axis(values=values, labelExpr=PERCENT_LABEL, title=title, labelSeparation=6, **options)
 
 
 def log_domain(values: Sequence[float], low_factor: float = 1.3, high_factor: float = 1.3) -> list[float]:
@@ -52,7 +67,7 @@ def log_scale(domain: Sequence[float]) -> alt.Scale:
     return alt.Scale(type="log", domain=list(domain), nice=False)
 
 
-def log_axis(domain: Sequence[float], title: str | None, **options: object) -> alt.Axis:
+def log_axis(domain: Sequence[float], title: str | None, **options: Unpack[AxisOptions]) -> alt.Axis:
     return alt.Axis(values=log_ticks(domain), format=",.6~g", title=title, **options)
 
 

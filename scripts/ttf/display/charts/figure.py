@@ -102,23 +102,16 @@ def make_figure(
     return Figure(chart, rounded, title, subtitle, caption, alt_text, size=study.size)
 
 
-def _word_titles(spec: Any, size: SizeUnit) -> Any:
-    if size == GPU or not isinstance(spec, dict | list):
+def _word_titles(spec: Any, size: SizeUnit, is_title: bool = False) -> Any:
+    """Return the specification with its titles and descriptions in a size unit. is_title: `spec` is part of one."""
+    if size == GPU:
         return spec
+    if isinstance(spec, dict):
+        titles = ("title", "description")
+        return {name: _word_titles(part, size, is_title or name in titles) for name, part in spec.items()}
     if isinstance(spec, list):
-        return [_word_titles(part, size) for part in spec]
-    return {
-        name: _word_title(part, size) if name in ("title", "description") else _word_titles(part, size)
-        for name, part in spec.items()
-    }
-
-
-def _word_title(title: Any, size: SizeUnit) -> Any:
-    if isinstance(title, list):
-        return [_word_title(part, size) for part in title]
-    if isinstance(title, dict):
-        return {name: _word_title(part, size) for name, part in title.items()}
-    return size.worded(title) if isinstance(title, str) else title
+        return [_word_titles(part, size, is_title) for part in spec]
+    return size.worded(spec) if is_title and isinstance(spec, str) else spec
 
 
 def empty_figure(subject: str, reason: str) -> Figure:
@@ -158,7 +151,7 @@ class _Chart(alt.Chart):
         return super().encode(*channels, **{name: _channel(name, value) for name, value in options.items()})
 
 
-def _channel(name: str, value: object) -> object:
+def _channel(name: str, value: Any) -> Any:  # the name decides the type
     """Return the Altair channel of `x="field:Q"`, `x=alt.value(0)` or `x=alt.datum(0)`."""
     channel = name[0].upper() + name[1:]
     if isinstance(value, str):

@@ -43,8 +43,7 @@ def make_page_element(svg: str, identifier: str, title: str, alt: str) -> str:
     them.
     """
     drawing = ET.fromstring(svg)
-    width, height = (round(float(drawing.get(side))) for side in ("width", "height"))
-    parts = [part for child in drawing for part in _simplify(child, identifier)]
+    width, height = (round(float(drawing.attrib[side])) for side in ("width", "height"))
     attributes = {
         "viewBox": f"0 0 {width} {height}",
         "width": f"{width}",
@@ -55,7 +54,8 @@ def make_page_element(svg: str, identifier: str, title: str, alt: str) -> str:
     element = ET.Element("svg", attributes)
     for tag, text in (("title", title), ("desc", alt)):
         ET.SubElement(element, tag, {"id": f"{identifier}-{tag}"}).text = text
-    element.extend(parts)
+    for child in drawing:
+        element.extend(_simplify(child, identifier))
     # ElementTree escapes ">" in texts and attributes.
     return ET.tostring(element, encoding="unicode").replace(" />", "/>")
 
@@ -126,7 +126,7 @@ def _pull_common(children: list[ET.Element]) -> dict[str, str]:
     for name in _INHERITED:
         values = {child.get(name) for child in children}
         if len(children) > 1 and len(values) == 1 and None not in values:
-            common[name] = children[0].get(name)
+            common[name] = children[0].attrib[name]
             for child in children:
                 del child.attrib[name]
     return common

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import altair as alt
 import polars as pl
+from altair.utils.schemapi import UndefinedType
 
 from ttf.display.charts.theme import FAINT
 from ttf.engine.words import clustering_words
@@ -35,32 +36,42 @@ def clustering_note(frame: pl.DataFrame, events: str = "failures") -> str:
     return f"{clause} Dashed: too few clusters, or no difference between them; {condition}."
 
 
-def draw_intervals(base: alt.Chart, low: alt.X | alt.Y, high: str = "high:Q", **mark: object) -> alt.Chart:
+def draw_intervals(
+    base: alt.Chart,
+    low: alt.X | alt.Y,
+    high: str = "high:Q",
+    *,
+    strokeWidth: float,
+    color: str | UndefinedType = alt.Undefined,
+    opacity: float | UndefinedType = alt.Undefined,
+) -> alt.Chart:
     """Draw rules from the field of the channel `low` to the field `high`, dashed for `independent` rows."""
-    axis = "x" if isinstance(low, alt.X) else "y"
-    return base.mark_rule(**mark).encode(**{axis: low, f"{axis}2": high, "strokeDash": DASHED})
+    rules = base.mark_rule(strokeWidth=strokeWidth, color=color, opacity=opacity).encode(strokeDash=DASHED)
+    return rules.encode(x=low, x2=high) if isinstance(low, alt.X) else rules.encode(y=low, y2=high)
 
 
-def draw_bounds(base: alt.Chart, side: str, size: int = 80, **channels: object) -> alt.Chart:
+def draw_bounds(base: alt.Chart, side: str, bound: alt.X | alt.Y, size: int = 80) -> alt.Chart:
     """Draw open triangles for one-sided bounds without an estimate. side: direction of the triangle."""
     mark = base.mark_point(shape=f"triangle-{side}", size=size, filled=False, strokeWidth=1.5, color=FAINT)
-    return mark.encode(**channels)
+    return mark.encode(x=bound) if isinstance(bound, alt.X) else mark.encode(y=bound)
 
 
-def draw_estimates(base: alt.Chart, x: Callable[[str], alt.X], size: int, **colour: object) -> list[alt.Chart]:
+def draw_estimates(
+    base: alt.Chart, x: Callable[[str], alt.X], size: int, color: str | UndefinedType = alt.Undefined
+) -> list[alt.Chart]:
     """Return the layers of estimates with a 90% and a 95% interval, thick and thin. x: a field -> its channel.
 
     The rows have mttf, low90, high90, low95, high95 and independent; only clustered intervals are thick.
     """
     clustered_base = base.transform_filter("!datum.independent")
     return [
-        draw_intervals(base, x("low95:Q"), "high95:Q", strokeWidth=1.5, **colour),
-        clustered_base.mark_rule(strokeWidth=4.5, opacity=0.55, **colour).encode(x=x("low90:Q"), x2="high90:Q"),
-        base.mark_point(filled=True, size=size, opacity=1, **colour).encode(x=x("mttf:Q")),
+        draw_intervals(base, x("low95:Q"), "high95:Q", strokeWidth=1.5, color=color),
+        clustered_base.mark_rule(strokeWidth=4.5, opacity=0.55, color=color).encode(x=x("low90:Q"), x2="high90:Q"),
+        base.mark_point(filled=True, size=size, opacity=1, color=color).encode(x=x("mttf:Q")),
     ]
 
 
 def draw_lower_bounds(base: alt.Chart, low: alt.X, size: int) -> list[alt.Chart]:
     """Return the layers of lower bounds: a triangle, and a dashed line from it to the edge of the plot."""
     line = base.mark_rule(strokeDash=[2, 3], color=FAINT).encode(x=low, x2=alt.X2Value("width"))
-    return [line, draw_bounds(base, "right", size, x=low)]
+    return [line, draw_bounds(base, "right", low, size)]

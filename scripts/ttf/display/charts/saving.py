@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import IO, TYPE_CHECKING
 
 from ttf.display.charts.glyphs import SPELLED, add_spacing, has_missing_glyphs, remove_spacing, spell_missing_glyphs
 from ttf.display.charts.theme import FAINT, FONT, INK
@@ -27,11 +27,10 @@ _SIZE = re.compile(r'<svg [^>]*?\bwidth="([\d.]+)" height="([\d.]+)"')
 _MARGIN, _TITLE, _SUBTITLE = 5, (14, 18, 0.58), (12, 16, 0.52)
 
 
-def render_picture(spec: str) -> str:
-    """Return the Vega-Lite specification (JSON) as SVG with its title."""
-    spec = json.loads(spec)
+def render_picture(spec: Mapping, *notes: str) -> str:
+    """Return the Vega-Lite specification as SVG with its title, and with notes as further lines of the subtitle."""
     heading = spec.get("title", {})
-    return add_heading(render_drawing(spec), heading.get("text", []), heading.get("subtitle", []))
+    return add_heading(render_drawing(spec), heading.get("text", []), [*_lines(heading.get("subtitle", [])), *notes])
 
 
 def render_drawing(spec: Mapping) -> str:
@@ -51,23 +50,24 @@ def static_picture(picture: Path) -> str:
     hide_system_fonts()
     spec = json.loads(picture.with_suffix(".vl.json").read_text(encoding="utf-8"))
     spec = json.loads(spell_missing_glyphs(json.dumps(spec, ensure_ascii=False)))
-    heading = spec.get("title", {})
-    lines = heading.get("subtitle", [])
-    lines = [lines] if isinstance(lines, str) else lines
-    return add_heading(render_drawing(spec), heading.get("text", []), [*lines, SPELLED])
+    return render_picture(spec, SPELLED)
+
+
+def _lines(text: Sequence[str] | str) -> Sequence[str]:
+    return [text] if isinstance(text, str) else text
 
 
 def add_heading(drawing: str, title: Sequence[str] | str, subtitle: Sequence[str] | str) -> str:
     """Return the drawing on white, below its title and subtitle; `ttf.display.charts.inline.extract_drawing` reverses
     it.
     """
-    width, height = map(float, _SIZE.match(drawing).groups())
+    width, height = map(float, _SIZE.findall(drawing)[0])
     texts, y = [], _MARGIN
     for lines, (size, line, share), style in (
         (title, _TITLE, f'font-weight="bold" fill="{INK}"'),
         (subtitle, _SUBTITLE, f'fill="{FAINT}"'),
     ):
-        for text in [lines] if isinstance(lines, str) else lines:
+        for text in _lines(lines):
             y += line
             width = max(width, 2 * _MARGIN + round(len(add_spacing(text)) * size * share))
             texts.append(
@@ -97,7 +97,7 @@ def renumber_ids(svg: str) -> str:
 
 
 @contextmanager
-def _painter() -> Iterator[TextIO]:
+def _painter() -> Iterator[IO[str] | None]:
     """Start a process that draws the specifications written to its stdin, each with the file of its picture.
 
     It draws while the next charts are built: the library keeps its process busy.
@@ -118,7 +118,8 @@ def _painter() -> Iterator[TextIO]:
 def draw_pictures(orders: Iterable[str]) -> None:
     """Draw pictures: a line of `orders` is a specification, the file of its picture and whether it has a title."""
     for spec, svg, has_title in map(json.loads, orders):
-        Path(svg).write_text(render_picture(spec) if has_title else render_drawing(json.loads(spec)), encoding="utf-8")
+        render = render_picture if has_title else render_drawing
+        Path(svg).write_text(render(json.loads(spec)), encoding="utf-8")
 
 
 def save_charts(

@@ -26,28 +26,31 @@ def draw_share_panels(
     colours: Mapping[str, str],
     study: Study,
     names_width: int,
-    **axis: object,
+    bold_names: bool = False,
 ) -> alt.HConcatChart:
     """Draw the panels of rows of `add_percentages`; the dataset's name is the plural of `name`.
 
     The rows have their names in the field `name`, and in `kind` a key of `colours`. measures: column of a share ->
-    heading of its panel. names_width: px for the names on a desk. axis: further options of their axis.
+    heading of its panel. names_width: px for the names on a desk.
     """
     names = _NAMES_NARROW if study.narrow else names_width
     width = (study.width - names - _LABEL * len(measures) - 16 * (len(measures) - 1)) // len(measures)
     largest = max(row[measure] for row in rows for measure in measures) or 1
-    axis |= {"labelColor": INK, "domain": False, "ticks": False, "labelPadding": 8, "labelLimit": names - 10}
-    axis |= {"minExtent": names, "maxExtent": names}
-    panels = []
+    axis = alt.Axis(
+        domain=False,
+        ticks=False,
+        labelColor=INK,
+        labelFontWeight="bold" if bold_names else alt.Undefined,
+        labelLimit=names - 10,
+        labelPadding=8,
+        minExtent=names,
+        maxExtent=names,
+    )
+    panels: list[alt.LayerChart] = []
     for measure, heading in measures.items():
         base = make_chart(plural_noun(name)).encode(
             x=alt.X(f"{measure}:Q", scale=alt.Scale(domain=[0, largest], nice=False), axis=None),
-            y=alt.Y(
-                f"{name}:N",
-                sort=[row[name] for row in rows],
-                title=None,
-                axis=None if panels else alt.Axis(**axis),
-            ),
+            y=alt.Y(f"{name}:N", sort=[row[name] for row in rows], title=None, axis=None if panels else axis),
         )
         bars = base.mark_bar(height=17, cornerRadius=1).encode(color=colour_by("kind", colours))
         shares = base.mark_text(align="left", dx=5, fontSize=12, color=INK).encode(text=f"{measure}_label:N")

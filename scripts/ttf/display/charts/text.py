@@ -56,15 +56,14 @@ def make_labels(values: Iterable[str]) -> dict[str, str]:
     """
     unique: dict[str, str] = {}
     all_labels: set[str] = set()
-    for value in values:
+    for value in dict.fromkeys(values):
         base = label = _make_label(value)
         number = 1
-        while label in all_labels and value not in unique:
+        while label in all_labels:
             number += 1
             label = f"{base} ({number})"
-        if value not in unique:
-            all_labels.add(label)
-            unique[value] = label
+        all_labels.add(label)
+        unique[value] = label
     return unique
 
 

@@ -3,6 +3,11 @@
 This module does not import Altair, whose import takes as long as writing the report; ttf/charts/figure.py registers it.
 """
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from altair.theme import AxisConfigKwds, ThemeConfig
+
 # Width of a chart with its axes, in px: on a desk, and on a phone, for which main charts are drawn again.
 WIDE, NARROW = 720, 340
 
@@ -73,9 +78,9 @@ ORDER_COLOURS = tuple(LIGHT[f"o{step}"] for step in range(1, 7))
 FONT = "Liberation Sans, Arial, Helvetica, sans-serif"
 
 
-def time_to_failure() -> dict:
+def time_to_failure() -> "ThemeConfig":
     """Return the theme, as Vega-Lite. Sizes are in pixels of a page with text of 16."""
-    axis = {
+    axis: AxisConfigKwds = {
         "labelFontSize": 12,
         "titleFontSize": 12,
         "titleFontWeight": "normal",

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import altair as alt
 
 from ttf.display.charts.axes import log_scale, log_time_position, time_axis, time_domain
-from ttf.display.charts.encodings import colour_by
+from ttf.display.charts.encodings import colour_by, pick_columns
 from ttf.display.charts.figure import Figure, Study, fit_width, make_chart, make_figure
 from ttf.display.charts.theme import SUCCESS, THIRD
 
@@ -16,12 +16,8 @@ _KIND_COLOURS = (SUCCESS, THIRD)
 
 def make_range_row(row: Mapping, label: str, kind: str = "", times: Sequence[str] = QUARTILES) -> dict:
     """Return a row of `ranges`: its percentiles (s), their positions on the axis, and n."""
-    cells = {"label": label, "kind": kind, "n": row["n"]}
-    return (
-        cells
-        | {time: row[time] for time in times}
-        | {_axis_field(time): log_time_position(row[time]) for time in times}
-    )
+    positions = {_axis_field(time): log_time_position(row[time]) for time in times}
+    return {"label": label, "kind": kind} | pick_columns(row, "n", *times) | positions
 
 
 def draw_ranges(
@@ -32,7 +28,7 @@ def draw_ranges(
     y: str,
     times: Sequence[str] = QUARTILES,
     subtitle: str = SUBTITLE,
-    **words: object,
+    **words: str,
 ) -> Figure:
     """Return the figure of rows of `placed`: one for each label, in `order`, and each kind of it.
 
@@ -44,11 +40,10 @@ def draw_ranges(
     has_kinds = len(kinds) > 1
     title = alt.Axis(labelLimit=110 if study.narrow else 200, labelOverlap=False)
     base = make_chart("ranges").encode(y=alt.Y("label:N", title=y, sort=list(order), axis=title))
-    colour = alt.value(SUCCESS)
+    tinted = base.encode(color=alt.value(SUCCESS))
     if has_kinds:
-        base = base.encode(yOffset=alt.YOffset("kind:N", sort=kinds))
-        colour = colour_by("kind", dict(zip(kinds, _KIND_COLOURS, strict=False)), title=None, orient="top")
-    tinted = base.encode(color=colour)
+        legend, colours = alt.Legend(title=None, orient="top"), dict(zip(kinds, _KIND_COLOURS, strict=False))
+        tinted = base.encode(yOffset=alt.YOffset("kind:N", sort=kinds), color=colour_by("kind", colours, legend))
 
     def encode_time(time: str) -> alt.X:
         return alt.X(f"{_axis_field(time)}:Q", scale=scale, axis=time_axis(x))

@@ -26,7 +26,7 @@ def actions(m: Numbers, unit: str) -> tuple[tuple[Action, ...], tuple[str, ...],
     if statement_rules.r12_few_gpus(m):
         return (), (), ""
     candidates = {
-        "save_state": _save_state(m, unit),
+        "save_state": _save_state(m),
         "checkpoint": _checkpoint(m, unit),
         "no_retry": _no_retry(m, unit),
         "trial_on_one_gpu": _trial(m, unit),
@@ -66,19 +66,17 @@ def _effect(m: Numbers, name: str, bound: str = "≤ ") -> tuple[str, str]:
     return f"{bound}[{hours}]", f"GPU-h{period}{share_text}"
 
 
-def _save_state(m: Numbers, unit: str) -> Action | None:
+def _save_state(m: Numbers) -> Action | None:
     if not m.value("actions.save_state.gpu_hours", 0.0):
         return None
-    timeouts = "[states.timeouts attempt] ended at a time limit."
-    evidence = f"{timeouts} Checkpoint before the limit, or request a longer one."
+    evidence = "[states.timeouts attempt] ended at a time limit. Checkpoint before the limit, or request a longer one."
     return Action("Save state before the time limit", evidence, *_effect(m, "save_state"), UPPER, "causes")
 
 
 def _checkpoint(m: Numbers, unit: str) -> Action | None:
     if not m.value("actions.checkpoint.gpu_hours", 0.0):
         return None
-    min_gpus = m["actions.checkpoint.above_gpus"]
-    scope = f"{unit}s above [actions.checkpoint.above_gpus GPU]" if min_gpus else f"{unit}s"
+    scope = f"{unit}s above [actions.checkpoint.above_gpus GPU]" if m["actions.checkpoint.above_gpus"] else f"{unit}s"
     frequency = "hourly" if m["lost_work.checkpoint_interval_s"] == 3600 else "often"
     is_any_failure = statement_rules.r1_cause_unknown(m)
     kind = "failures of any cause" if is_any_failure else "infrastructure failures"
@@ -125,8 +123,8 @@ def _drain(m: Numbers) -> Action | None:
     if m.has("actions.drain.gpu_hours"):
         evidence += " Assumes failures of average cost."
         return Action("Check or drain nodes with excess failures", evidence, *_effect(m, "drain"), UPPER, "nodes")
-    effect = "≤ [lemons.share_of_failures]"
-    return Action("Check or replace nodes with excess failures", evidence, effect, "of the failures", UPPER, "nodes")
+    effect = ("≤ [lemons.share_of_failures]", "of the failures")
+    return Action("Check or replace nodes with excess failures", evidence, *effect, UPPER, "nodes")
 
 
 def _requeue(m: Numbers) -> Action | None:
@@ -138,9 +136,8 @@ def _requeue(m: Numbers) -> Action | None:
         f"Each of [{method}.interruptions] expected restarts waits [{method}.queue_s]. "
         "Requeue with priority, or keep spares."
     )
-    effect = "−[actions.requeue.saved_s]"
-    note = f"of [{method}.wall_s], per run on {statement_rules.target(m)}"
-    return Action("Let interrupted large runs restart without queueing", evidence, effect, note, MODEL, "large-runs")
+    effect = ("−[actions.requeue.saved_s]", f"of [{method}.wall_s], per run on {statement_rules.target(m)}")
+    return Action("Let interrupted large runs restart without queueing", evidence, *effect, MODEL, "large-runs")
 
 
 def _writes(m: Numbers) -> Action | None:
@@ -148,12 +145,11 @@ def _writes(m: Numbers) -> Action | None:
         return None
     run = statement_rules.target(m)
     evidence = f"From [ettr.assumed.checkpoint_write] (assumed) to [actions.writes.write_s], for one run on {run}."
-    note = "GPU-h per week of work"
-    return Action("Make checkpoint writes faster", evidence, "[actions.writes.gpu_hours]", note, MODEL, "large-runs")
+    effect = ("[actions.writes.gpu_hours]", "GPU-h per week of work")
+    return Action("Make checkpoint writes faster", evidence, *effect, MODEL, "large-runs")
 
 
 def _not_worth(m: Numbers, name: str) -> str:
     key = _action_key(m, name)
-    share = m.value(f"actions.{key}.share", 0.0)
-    share_text = f", [actions.{key}.share]" if share > 0 else ""
+    share_text = f", [actions.{key}.share]" if m.value(f"actions.{key}.share", 0.0) > 0 else ""
     return f"{_NAMES[name][1]} (net [actions.{key}.gpu_hours] GPU-h{share_text})"

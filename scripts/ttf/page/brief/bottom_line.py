@@ -11,7 +11,6 @@ from ttf.display.phrases import (
     fraction,
     hazard_scale,
     is_fraction,
-    strip_markup,
 )
 from ttf.display.trace_numbers import Numbers
 from ttf.engine import words
@@ -33,7 +32,8 @@ def _job_sentences(m: Numbers, unit: str) -> tuple[str, ...]:
     if is_fraction(m, "outcomes.failure_share"):
         clause = f"About {fraction(m, 'outcomes.failure_share')} ended {unit}s failed"
     if statement_rules.r9_few_ended(m):
-        clause = f"Of the [outcomes.ended_share] of {unit}s {_result_clause(m)}, [outcomes.failure_share] failed"
+        result = "with a recorded result" if m.value("outcomes.unknown.jobs", 0) else "that ended"
+        clause = f"Of the [outcomes.ended_share] of {unit}s {result}, [outcomes.failure_share] failed"
     first = f"{clause}."
     has_time = m.has(time_key) and not statement_rules.r12_few_gpus(m)
     if has_time and not statement_rules.is_failed_time_bound(m):
@@ -41,10 +41,6 @@ def _job_sentences(m: Numbers, unit: str) -> tuple[str, ...]:
         first = f"{clause}, {conjunction} failed attempts used [{time_key}] of GPU time."
     cause = _cause_clause(m) if has_time else ""
     return _add_second_sentence(m, first, [[_running_clause(m, unit)], [cause], _target_wordings(m, unit)])
-
-
-def _result_clause(m: Numbers) -> str:
-    return "with a recorded result" if m.value("outcomes.unknown.jobs", 0) else "that ended"
 
 
 def _add_second_sentence(m: Numbers, first: str, clauses: list[list[str]]) -> tuple[str, ...]:
@@ -76,8 +72,7 @@ def _target_wordings(m: Numbers, unit: str) -> list[str]:
     """Return wordings of what a run of the target size can expect, the longest first."""
     if statement_rules.r12_few_gpus(m):
         return [statement_rules.few_gpus_sentence(m, unit)]
-    size = statement_rules.target(m).replace(" ", "-").replace(words.NO_BREAK, "-").removesuffix("s")
-    run = f"{words.article(strip_markup(size))} {size} run"
+    run = f"{statement_rules.target_adjective(m)} run"
     if withheld := statement_rules.find_withheld_reasons(m):
         reason = "causes are not recorded" if statement_rules.r1_cause_unknown(m) else withheld.reasons[0]
         shortest = f"what {run} can expect cannot be estimated"
@@ -90,10 +85,8 @@ def _target_wordings(m: Numbers, unit: str) -> list[str]:
         return [f"{clause}, but the rate observed at that size differs", clause]
     ci = ""
     if m.has("ettr.mttf_low_s") and m.has("ettr.mttf_high_s"):
-        bounds = m.span("ettr.mttf_low_s", "ettr.mttf_high_s", "ettr.mttf_s")
-        ci = f" (90% CI {bounds})"
-    ettr = f"ettr.{m['ettr.by']}.ettr"
-    productive = f", and to be productive [{ettr}] of its time"
+        ci = f" (90% CI {m.span('ettr.mttf_low_s', 'ettr.mttf_high_s', 'ettr.mttf_s')})"
+    productive = f", and to be productive [ettr.{m['ettr.by']}.ettr] of its time"
     return [f"{clause}{ci}{productive}", f"{clause}{ci}", clause]
 
 
@@ -105,8 +98,7 @@ def _component_sentences(m: Numbers, trace_info: Mapping) -> tuple[str, ...]:
     if not m.has("mttf.mttf_s"):
         return (f"No {unit} of this trace failed.",)
     ci = m.keyed_interval("mttf.ci_{}_s", "mttf.mttf_s")
-    mean = "[mttf.mttf_s]"
-    failures = "[mttf.events failure]"
+    failures, mean = "[mttf.events failure]", "[mttf.mttf_s]"
     first = f"{failures}: one per {unit} every {mean} of service ({ci})."
     clauses = []
     verdict = m.value("lifetimes.verdict", "")

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from ttf.display.brief_model import Brief
-from ttf.display.metrics import Metrics
+from ttf.display.metrics import Metrics, Tables
 from ttf.display.phrases import convert_units, strip_markup
 from ttf.display.statement_rules import remove_withheld
 from ttf.display.trace_numbers import Numbers
@@ -32,14 +32,14 @@ def summarise_trace(metrics: Metrics, inputs: Inputs, trace_info: Mapping) -> Br
     return brief
 
 
-def make_brief(m: Numbers, inputs: Mapping, trace_info: Mapping, withheld: Mapping[str, str] | None = None) -> Brief:
+def make_brief(m: Numbers, inputs: Tables, trace_info: Mapping, withheld: Mapping[str, str] | None = None) -> Brief:
     """Return the brief. trace_info: the registry entry with `clock`, `failure_words` and `targets`."""
     action_rows, not_worth, actions_claim = actions(m, trace_info["unit"])
     grade, reasons = grade_data(m, trace_info["unit"])
     change_rows = changes(m, inputs, trace_info["unit"])
     brief = Brief(
         subtitle=subtitle(m, trace_info),
-        facts=facts(m, trace_info | {"failure_words": _failure_words_in_trace(inputs, trace_info)}),
+        facts=facts(m, {**trace_info, "failure_words": _failure_words_in_trace(inputs, trace_info)}),
         grade=grade,
         grade_reasons=reasons,
         bottom_line=bottom_line(m, trace_info),
@@ -55,7 +55,7 @@ def make_brief(m: Numbers, inputs: Mapping, trace_info: Mapping, withheld: Mappi
     return brief if m.size == GPU else convert_units(brief, m.size)
 
 
-def _failure_words_in_trace(inputs: Mapping, trace_info: Mapping) -> list[str]:
+def _failure_words_in_trace(inputs: Tables, trace_info: Mapping) -> list[str]:
     words = list(trace_info["failure_words"])
     if "states" not in inputs:
         return words

@@ -1,11 +1,12 @@
 """Changes with the last part of the records; the page of a trace in parts begins with them."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import NamedTuple
 
 from ttf.analyses.quality.compare_parts import CHANCE, CHANGED, FEWEST_PARTS, TOO_FEW, TOO_FEW_WEEKS
 from ttf.display import statement_rules
 from ttf.display.brief_model import Change, Changes
+from ttf.display.metrics import Tables
 from ttf.display.phrases import fill_numbers, join_parts, quote_trace_text
 from ttf.display.trace_numbers import Numbers
 from ttf.engine import words
@@ -46,7 +47,7 @@ MOST_NAMED = 3
 
 
 @fill_numbers
-def changes(m: Numbers, inputs: Mapping, unit: str) -> Changes | None:
+def changes(m: Numbers, inputs: Tables, unit: str) -> Changes | None:
     """Return the changes, or None if fewer than two parts have jobs."""
     if not m.has("changes.part"):
         return None
@@ -73,7 +74,7 @@ def _summary(m: Numbers, rows: tuple[Change, ...]) -> str:
     return f"No measurable change in [changes.measures] measures: {'; '.join(clauses)}."
 
 
-def _make_change(m: Numbers, inputs: Mapping, name: str, unit: str) -> Change:
+def _make_change(m: Numbers, inputs: Tables, name: str, unit: str) -> Change:
     key = f"changes.{name}"
     # Withheld estimates are removed from the numbers.
     verdict = m.value(f"{key}.verdict", TOO_FEW)
@@ -91,7 +92,7 @@ def _make_change(m: Numbers, inputs: Mapping, name: str, unit: str) -> Change:
     )
 
 
-def _details_text(m: Numbers, inputs: Mapping, name: str, verdict: str) -> str:
+def _details_text(m: Numbers, inputs: Tables, name: str, verdict: str) -> str:
     """Return the difference with interval and n, or the new entries, or the reason why there is none.
 
     A measure without a significant change states the smallest detectable one.
@@ -103,8 +104,8 @@ def _details_text(m: Numbers, inputs: Mapping, name: str, verdict: str) -> str:
         sample_sizes = f"n = {counts} {m.unit(f'{key}.n_after')}"
     if not m.has(f"{key}.difference"):
         return join_parts(words.capitalise(m.value(f"{key}.reason", "not estimated")), sample_sizes)
-    if _MEASURES[name].new_rows:
-        return join_parts(_new_rows_text(inputs, *_MEASURES[name].new_rows), sample_sizes)
+    if new_rows := _MEASURES[name].new_rows:
+        return join_parts(_new_rows_text(inputs, *new_rows), sample_sizes)
     format_value = words.points if _MEASURES[name].unit == " points" else words.number
     value = m[f"{key}.difference"]
     difference = m.keyed(f"{key}.difference", f"{'+' * (value > 0)}{format_value(value)}") + _MEASURES[name].unit
@@ -121,7 +122,7 @@ def _details_text(m: Numbers, inputs: Mapping, name: str, verdict: str) -> str:
     return join_parts(f"{difference}{f' ({ci})' if ci else ''}", gpu_hours, sample_sizes)
 
 
-def _new_rows_text(inputs: Mapping, table: str, format_row: Callable[[dict], str]) -> str:
+def _new_rows_text(inputs: Tables, table: str, format_row: Callable[[dict], str]) -> str:
     rows = inputs[table].head(MOST_NAMED).iter_rows(named=True)
     items = ", ".join(format_row(row) for row in rows)
     hidden = inputs[table].height - MOST_NAMED
@@ -137,9 +138,7 @@ def _forecast_text(m: Numbers, unit: str) -> str:
             clauses.append(f"{subject}: no forecast ({m.value(f'{key}.reason', 'not known')})")
             continue
         bounds = m.span(f"{key}.low", f"{key}.high", format_value=words.count)
-        hits = ""
-        if m.value(f"{key}.tried", 0):
-            hits = f"; [{key}.held] of [{key}.tried] past weeks inside"
+        hits = f"; [{key}.held] of [{key}.tried] past weeks inside" if m.value(f"{key}.tried", 0) else ""
         clauses.append(f"[{key}.expected] {subject} (90% PI {bounds}{hits})")
     return f"Next week: {', '.join(clauses)}."
 

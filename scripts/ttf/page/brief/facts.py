@@ -54,27 +54,21 @@ def facts(m: Numbers, trace_info: Mapping) -> tuple[Fact, ...]:
     basis = m.value("sizes.basis", "proxy" if has_jobs else "component")
     has_reasons = basis == "proxy" and m.has("taxonomy.trials")
     causes = "failure reasons read from the records" if has_reasons else _CAUSES[basis]
-    failures = quote_trace_text(
-        ", ".join(trace_info.get("failure_words", ())) or "every recorded failure", LONGEST_WORDS
-    )
-    return (
-        *items,
-        Fact(f"Failure by {'recorded state' if has_jobs else 'record'}; {causes}", "", failures),
-    )
+    failures = ", ".join(trace_info.get("failure_words", ())) or "every recorded failure"
+    label = f"Failure by {'recorded state' if has_jobs else 'record'}; {causes}"
+    return (*items, Fact(label, "", quote_trace_text(failures, LONGEST_WORDS)))
 
 
 def _job_facts(m: Numbers, trace_info: Mapping) -> list[Fact]:
     unit = trace_info["unit"]
     result = "with a result" if m.value("outcomes.unknown.jobs", 0) else "ended"
-    ended = f"[outcomes.ended] {result}"
-    items = [Fact(f"{words.capitalise(unit)}s", "[data.jobs]", ended)]
+    items = [Fact(f"{words.capitalise(unit)}s", "[data.jobs]", f"[outcomes.ended] {result}")]
     if not m.size.is_gpu:
         items += [Fact("Nodes", "[data.nodes]")] if m.has("data.nodes") else []
     elif m.has("data.gpus"):
         items.append(Fact("GPUs", "[data.gpus]", "on [data.nodes node]"))
     elif m.value("occupancy.gpus", 0):
-        note = "seen in use on [occupancy.servers node]"
-        items.append(Fact("GPUs", "[occupancy.gpus]", note))
+        items.append(Fact("GPUs", "[occupancy.gpus]", "seen in use on [occupancy.servers node]"))
     if m.has("lost_work.gpu_hours"):
         items.append(Fact("GPU time", "[lost_work.gpu_hours]", "GPU-hours"))
     if m.has("data.users"):
@@ -88,22 +82,14 @@ def _component_facts(m: Numbers, trace_info: Mapping) -> list[Fact]:
     unit = trace_info["unit"]
     if not m.has("durations.units"):
         return [
-            Fact(
-                "Outages",
-                "[data.outages]",
-                f"of [data.units_with_outage {unit}]; the number observed is unknown",
-            )
+            Fact("Outages", "[data.outages]", f"of [data.units_with_outage {unit}]; the number observed is unknown")
         ]
+    durations = f"in [durations.durations] {words.plural_noun(trace_info['subject'])}"
     items = [
         Fact(f"{unit if unit.isupper() else words.capitalise(unit)}s", "[durations.units]"),
-        Fact("Failures", "[durations.failures]", _durations_note(m, trace_info)),
+        Fact("Failures", "[durations.failures]", "" if trace_info["subject"] == unit else durations),
     ]
     # Units that were never at risk have no exposure.
     if m.has("mttf.node_days"):
         items.append(Fact("Time at risk", "[mttf.node_days]", f"{unit}-days"))
     return items
-
-
-def _durations_note(m: Numbers, trace_info: Mapping) -> str:
-    durations = f"[durations.durations] {words.plural_noun(trace_info['subject'])}"
-    return "" if trace_info["subject"] == trace_info["unit"] else f"in {durations}"

@@ -24,5 +24,4 @@ def grade_data(m: Numbers, unit: str = "job") -> tuple[str, tuple[str, ...]]:
         reasons.append("causes not recorded")
     if statement_rules.r12_few_gpus(m):
         reasons.append(statement_rules.few_gpus_sentence(m, unit))
-    grade = GRADES[min(len(reasons), len(GRADES) - 1)]
-    return grade, tuple(reasons)
+    return GRADES[min(len(reasons), len(GRADES) - 1)], tuple(reasons)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 import polars as pl
 
 from ttf.analyses.time_to_failure.fit_mttf import AGES
+from ttf.display.metrics import Tables
 from ttf.display.trace_numbers import Numbers
 from ttf.engine import words
 
@@ -50,7 +51,7 @@ def failed_time_bar(m: Numbers) -> dict | None:
     )
 
 
-def rate_line(m: Numbers, inputs: Mapping) -> dict | None:
+def rate_line(m: Numbers, inputs: Tables) -> dict | None:
     """Return a line of the failure rate in rolling windows, as points [day, rate, low, high]."""
     name = "failure_rate_over_time"
     if name not in inputs or not m.has("sizes.over_time.last"):
@@ -65,7 +66,7 @@ def rate_line(m: Numbers, inputs: Mapping) -> dict | None:
     return {"kind": "line", "points": _thin(points), "last": f"{words.number(m['sizes.over_time.last'])} last{scope}"}
 
 
-def mttf_curve(m: Numbers, inputs: Mapping) -> dict | None:
+def mttf_curve(m: Numbers, inputs: Tables) -> dict | None:
     """Return a curve of MTTF by job size, measured with its interval and projected, for logarithmic axes."""
     if "mttf_by_gpus" not in inputs or not m.has("ettr.mttf_s"):
         return None
@@ -74,12 +75,11 @@ def mttf_curve(m: Numbers, inputs: Mapping) -> dict | None:
     measured = sizes.filter(pl.col("jobs") > 0).drop_nulls(["mttf_s"]).select("gpus_high", "mttf_s", *bounds)
     target = m["ettr.assumed.size_of_the_run"]
     line = sizes.drop_nulls(["projected_mttf_s"]).filter(pl.col("gpus_high") <= max(target, 1))
-    size = words.plural(target, "GPU")
     return {
         "kind": "fall",
         "points": [list(row) for row in measured.rows()],
         "line": [list(row) for row in line.select("gpus_high", "projected_mttf_s").rows()],
-        "target": [target, m["ettr.mttf_s"], size],
+        "target": [target, m["ettr.mttf_s"], words.plural(target, "GPU")],
     }
 
 
@@ -90,20 +90,18 @@ def wall_clock_bar(m: Numbers) -> dict | None:
     total = sum(times.values())
     if not math.isfinite(total) or not total:
         return None
-    text_by_part = {name: words.duration(value) for name, value in times.items()}
     return bar(
-        (f"productive {text_by_part['productive']}", times["productive"] / total, "c-success"),
-        (f"overhead {text_by_part['overhead']}", times["overhead"] / total, "c-failure"),
-        (f"in the queue {text_by_part['queued']}", times["queued"] / total, "c-open"),
+        (f"productive {words.duration(times['productive'])}", times["productive"] / total, "c-success"),
+        (f"overhead {words.duration(times['overhead'])}", times["overhead"] / total, "c-failure"),
+        (f"in the queue {words.duration(times['queued'])}", times["queued"] / total, "c-open"),
     )
 
 
-def survival_steps(m: Numbers, inputs: Mapping) -> dict | None:
+def survival_steps(m: Numbers, inputs: Tables) -> dict | None:
     """Return the survival curve of all jobs, labelled at two ages."""
-    name = "survival"
-    if name not in inputs:
+    if "survival" not in inputs:
         return None
-    curve = inputs[name].filter(event="failure", stratum_by="all").sort("time_s").select("time_s", "survival")
+    curve = inputs["survival"].filter(event="failure", stratum_by="all").sort("time_s").select("time_s", "survival")
     points = [[float(time), float(value)] for time, value in curve.drop_nulls().rows()]
     if len(points) < 2:
         return None
@@ -123,14 +121,14 @@ def _thin(points: list) -> list:
     return [points[round(index * step)] for index in range(MOST_POINTS)]
 
 
-def draw_mini(chart: Mapping | None, label: str = "") -> str:
-    """Return the chart as an SVG element with the text alternative `label`, or "" without a chart."""
+def draw_mini(chart: Mapping | None) -> str:
+    """Return the chart as an SVG element with a text alternative, or "" without a chart."""
     if not chart:
         return ""
     content = _DRAW_BY_KIND[chart["kind"]](chart)
     return (
         f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}" role="img" '
-        f'aria-label="{words.attribute(label or _alt_text(chart))}">{content}</svg>'
+        f'aria-label="{words.attribute(_alt_text(chart))}">{content}</svg>'
     )
 
 
@@ -200,8 +198,7 @@ def _draw_mttf_curve(chart: Mapping) -> str:
     for gpus, seconds, low, high in measured:
         x_px, top = locate(gpus, seconds)
         if low and high:
-            whisker = (locate(gpus, low)[1], locate(gpus, high)[1])
-            path = _path([(x_px, whisker[0]), (x_px, whisker[1])])
+            path = _path([locate(gpus, low), locate(gpus, high)])
             elements.append(f'<path d="{path}" style="stroke:var(--c-infra)"/>')
         elements.append(_dot(x_px, top, "c-infra"))
     end = locate(size, time)

@@ -20,7 +20,6 @@ from ttf.page.brief import tiles
 MOST_BYTES = 25_000
 # Characters of a name in the list of strata.
 LONGEST_NAME = 40
-Row = Mapping[str, object]
 
 
 def _limits(key: str, column: str) -> str:
@@ -78,7 +77,7 @@ def strata_json(table: pl.DataFrame, tile_names: Collection[str], m: Numbers, tr
     return None
 
 
-def _unique_name(row: Row, names: Collection[str], size: SizeUnit) -> str:
+def _unique_name(row: Mapping, names: Collection[str], size: SizeUnit) -> str:
     label = format_stratum(row["stratum_by"], row["stratum"])
     label = size.worded(label) if row["stratum_by"] == "gpus" else label
     name = phrases.strip_markup(phrases.quote_trace_text(label, LONGEST_NAME)) or "(no name)"
@@ -86,13 +85,13 @@ def _unique_name(row: Row, names: Collection[str], size: SizeUnit) -> str:
     return name if name not in names else next(candidate for candidate in numbered if candidate not in names)
 
 
-def _numbers(row: Row) -> Numbers:
+def _numbers(row: Mapping) -> Numbers:
     metrics = Metrics()
     metrics.add(_METRIC_CELLS, {STRATA.name: STRATA.frame([row])})
     return Numbers(metrics)
 
 
-def _tile_parts(name: str, row: Row, overall: Numbers, m: Numbers, trace_info: Mapping) -> dict[str, str]:
+def _tile_parts(name: str, row: Mapping, overall: Numbers, m: Numbers, trace_info: Mapping) -> dict[str, str]:
     """Return the parts of a tile of the stratum, with the number for all jobs as a comparison."""
     numbers, key = _numbers(row), KEY_BY_TILE[name]
     tile = fill_slots(

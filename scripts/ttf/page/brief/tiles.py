@@ -1,12 +1,13 @@
 """Tiles of the first screen: six for a trace with jobs, up to seven for component lifetimes."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from operator import ge, le
 
 from ttf.analyses.outages.measure_availability import OUTAGE_FREE
 from ttf.analyses.time_to_failure.fit_mttf import SURVIVAL_AT
 from ttf.display import statement_rules
 from ttf.display.brief_model import FEW, SHOWN, WITHHELD, Tile
+from ttf.display.metrics import Tables
 from ttf.display.phrases import (
     fill_numbers,
     fraction,
@@ -16,7 +17,6 @@ from ttf.display.phrases import (
     join_parts,
     noun,
     split_duration,
-    strip_markup,
 )
 from ttf.display.trace_numbers import Numbers
 from ttf.engine import words
@@ -27,15 +27,16 @@ CANNOT = "Cannot be estimated from this trace"
 CONDITIONS = 4
 # Above this share of jobs without a GPU, the tile on GPU time mentions them.
 MANY_WITHOUT_GPU = 0.1
+_MISSING_ENDS = "[without_end.without_end] of [without_end.failures failure]"
 
 
 @fill_numbers
-def tiles(m: Numbers, inputs: Mapping, trace_info: Mapping) -> tuple[Tile, ...]:
+def tiles(m: Numbers, inputs: Tables, trace_info: Mapping) -> tuple[Tile, ...]:
     make = _job_tiles if trace_info["gives"] == "jobs" else _component_tiles
     return tuple(tile for tile in make(m, inputs, trace_info) if tile)
 
 
-def _job_tiles(m: Numbers, inputs: Mapping, trace_info: Mapping) -> list[Tile | None]:
+def _job_tiles(m: Numbers, inputs: Tables, trace_info: Mapping) -> list[Tile | None]:
     unit, targets = trace_info["unit"], trace_info.get("targets") or {}
     return [
         failure_rate(m, unit, targets),
@@ -47,14 +48,14 @@ def _job_tiles(m: Numbers, inputs: Mapping, trace_info: Mapping) -> list[Tile | 
     ]
 
 
-def _component_tiles(m: Numbers, inputs: Mapping, trace_info: Mapping) -> list[Tile | None]:
+def _component_tiles(m: Numbers, inputs: Tables, trace_info: Mapping) -> list[Tile | None]:
     unit, targets = trace_info["unit"], trace_info.get("targets") or {}
     return [
         annual_rate(m, unit),
         node_rate(m, inputs, targets, unit),
         mean_time(m, trace_info),
         failure_time(m, inputs, trace_info),
-        repair(m, unit),
+        repair(m),
         availability(m),
         excess(m),
     ]
@@ -78,15 +79,14 @@ def failure_rate(m: Numbers, unit: str, targets: Mapping) -> Tile:
         if m.has("outcomes.failure_share_at_least"):
             bounds = m.span("outcomes.failure_share_at_least", "outcomes.failure_share_at_most")
             means += f" Including those with an unknown result: {bounds}."
-    sample_size = "n = [outcomes.ended]"
     return Tile(
         *(name, title, _state(m.value("outcomes.failure.jobs", 0)), f"[{key}]", f"of ended {unit}s"),
-        interval=join_parts(m.keyed_interval("outcomes.failure_share_{}"), sample_size),
+        interval=join_parts(m.keyed_interval("outcomes.failure_share_{}"), "n = [outcomes.ended]"),
         means=means,
         badge=_ended_badge(m) or _few_badge(m.value("outcomes.failure.jobs", 0)),
         link=link,
         mini=mini_charts.outcome_bar(m),
-        target=_upper_target_text(m, key, targets, "failure_rate", words.share, "outcomes.failure_share_{}"),
+        target=_target_text(m, key, targets, "failure_rate", words.share, "outcomes.failure_share_{}", le),
     )
 
 
@@ -119,11 +119,11 @@ def failed_gpu_time(m: Numbers, unit: str, targets: Mapping) -> Tile | None:
         badge="lower bound" if bound_sign else _ended_badge(m),
         link="lost",
         mini=mini_charts.failed_time_bar(m),
-        target=_upper_target_text(m, key, targets, "failed_gpu_time", words.share, f"{key}_ci_{{}}"),
+        target=_target_text(m, key, targets, "failed_gpu_time", words.share, f"{key}_ci_{{}}", le),
     )
 
 
-def node_rate(m: Numbers, inputs: Mapping, targets: Mapping, unit: str = "node", confidence: str = "90") -> Tile:
+def node_rate(m: Numbers, inputs: Tables, targets: Mapping, unit: str = "node", confidence: str = "90") -> Tile:
     name, link, key = "node_rate", "nodes", "sizes.rate.failures_per_1000_node_days"
     is_any_failure = statement_rules.r1_cause_unknown(m)
     title = "Failure rate per node" if is_any_failure else "Infrastructure failure rate"
@@ -137,15 +137,13 @@ def node_rate(m: Numbers, inputs: Mapping, targets: Mapping, unit: str = "node",
         reason = m.value("sizes.rate.reason", unknown if m.has("data.outages") else "no node was seen in use")
         return Tile(name, title, WITHHELD, CANNOT, means=f"{words.capitalise(reason)}.", link=link)
     if statement_rules.are_ends_mostly_unknown(m):
-        no_ends = f"{_missing_ends_text(m)} have no recorded end, and so no time at risk."
+        no_ends = f"{_MISSING_ENDS} have no recorded end, and so no time at risk."
         return Tile(name, title, WITHHELD, CANNOT, means=no_ends, link=link)
     failures = m["sizes.rate.failures"]
     if statement_rules.r7_no_failures(m):
         observed = f"95% confidence · 0 failures in [sizes.rate.node_days] {unit}-days"
-        bound = "< [sizes.rate.ci_high]"
-        means = "No failure was observed. The true rate may be zero or up to [sizes.rate.ci_high]."
-        means += _assumed_nodes(m)
-        return Tile(name, title, SHOWN, bound, rate_unit, observed, means, "upper bound", link)
+        means = f"No failure was observed. The true rate may be zero or up to [sizes.rate.ci_high].{_assumed_nodes(m)}"
+        return Tile(name, title, SHOWN, "< [sizes.rate.ci_high]", rate_unit, observed, means, "upper bound", link)
     is_of_large_jobs = m.value("sizes.rate.above_gpus", 0)
     sample_note = "[sizes.rate.failures failure]"
     all_failures = "lost_work.infra_failures"
@@ -165,18 +163,16 @@ def node_rate(m: Numbers, inputs: Mapping, targets: Mapping, unit: str = "node",
         badge="any failure" if is_any_failure else _few_badge(failures),
         link=link,
         mini=mini_charts.rate_line(m, inputs),
-        target=_upper_target_text(m, key, targets, "node_rate", words.number, "sizes.rate.ci_{}"),
+        target=_target_text(m, key, targets, "node_rate", words.number, "sizes.rate.ci_{}", le),
     )
 
 
 def _assumed_nodes(m: Numbers) -> str:
-    if m.value("sizes.node_gpus_from", "") != "default":
-        return ""
-    return " Assumes [sizes.node_gpus] GPUs per node."
+    return " Assumes [sizes.node_gpus] GPUs per node." if m.value("sizes.node_gpus_from", "") == "default" else ""
 
 
-def mttf_at_target(m: Numbers, inputs: Mapping, targets: Mapping) -> Tile:
-    title, link = f"MTTF of {words.article(strip_markup(_target_size(m)))} {_target_size(m)} job", "scaling"
+def mttf_at_target(m: Numbers, inputs: Tables, targets: Mapping) -> Tile:
+    title, link = f"MTTF of {statement_rules.target_adjective(m)} job", "scaling"
     if withheld := statement_rules.find_withheld_reasons(m):
         unmet = f"{len(withheld.reasons)} of {CONDITIONS} conditions for this estimate not met"
         meaning, needs = f"{words.capitalise(withheld.text)}.", f"Needed: {withheld.needed}." if withheld.needed else ""
@@ -217,7 +213,7 @@ def ettr(m: Numbers, targets: Mapping) -> Tile:
     days = m.value("ettr.assumed.work_of_the_run", 0) / 86_400
     title, link = f"ETTR, {statement_rules.target(m)} for {days:g} days", "large-runs"
     if statement_rules.find_withheld_reasons(m):
-        unmet = f"Depends on the MTTF of {words.article(strip_markup(_target_size(m)))} {_target_size(m)} job"
+        unmet = f"Depends on the MTTF of {statement_rules.target_adjective(m)} job"
         means = "Enter a failure rate in the planner to estimate it."
         return Tile("ettr", title, WITHHELD, CANNOT, "", unmet, means, "not estimated", link)
     method = m["ettr.by"]
@@ -227,9 +223,7 @@ def ettr(m: Numbers, targets: Mapping) -> Tile:
     interruptions_key = f"ettr.{method}.interruptions"
     interruptions = f"[{interruptions_key}] interruptions" if m.has(interruptions_key) else ""
     scheduled_key = f"ettr.{method}.scheduled_share"
-    time_base = "of wall-clock time"
-    if m.has(scheduled_key):
-        time_base = f"of wall-clock, [{scheduled_key}] of scheduled time"
+    time_base = f"of wall-clock, [{scheduled_key}] of scheduled time" if m.has(scheduled_key) else "of wall-clock time"
     means = ""
     if m.value("ettr.wall.queued_s", 0.0) > m.value("ettr.assumed.work_of_the_run", 0):
         means = f"Each start waits [ettr.{method}.queue_s] in the queue."
@@ -238,7 +232,7 @@ def ettr(m: Numbers, targets: Mapping) -> Tile:
         badge = "measured differs"
         if m.has("ettr.measured_rate.ettr"):
             means += " With the measured MTTF the ETTR is [ettr.measured_rate.ettr]."
-    means += f" {_ASSUMPTION}"
+    means += " Checkpoint interval and write time are assumed."
     return Tile(
         *("ettr", title, _state(failures), f"[{key}]", time_base),
         interval=join_parts(ci, interruptions),
@@ -246,14 +240,11 @@ def ettr(m: Numbers, targets: Mapping) -> Tile:
         badge=badge,
         link=link,
         mini=mini_charts.wall_clock_bar(m),
-        target=_lower_target_text(m, key, targets, "ettr", words.share, _bound_keys(m, bound_keys)),
+        target=_target_text(m, key, targets, "ettr", words.share, bound_keys, ge),
     )
 
 
-_ASSUMPTION = "Checkpoint interval and write time are assumed."
-
-
-def failure_time(m: Numbers, inputs: Mapping, trace_info: Mapping) -> Tile | None:
+def failure_time(m: Numbers, inputs: Tables, trace_info: Mapping) -> Tile | None:
     """Return the tile on when failures occur: the median, or a range of the mean if many failures have no end."""
     unit, link, mini = trace_info["unit"], "time-to-failure", mini_charts.survival_steps(m, inputs)
     if statement_rules.r6_ends_unknown(m):
@@ -297,29 +288,23 @@ def failure_time(m: Numbers, inputs: Mapping, trace_info: Mapping) -> Tile | Non
 
 
 def _mean_time_range(m: Numbers, link: str) -> Tile:
-    low_key, high_key = "mttf.range.low_s", "mttf.range.high_s"
-    value = m.span(low_key, high_key, high_key)
+    value = m.span("mttf.range.low_s", "mttf.range.high_s", "mttf.range.high_s")
     means = "The range covers every value that missing ends and open records allow."
     return Tile(
-        *("when", "Mean time to failure", SHOWN, value, "", f"{_missing_ends_text(m)} have no recorded end", means),
+        *("when", "Mean time to failure", SHOWN, value, "", f"{_MISSING_ENDS} have no recorded end", means),
         badge="range",
         link=link,
     )
-
-
-def _missing_ends_text(m: Numbers) -> str:
-    return "[without_end.without_end] of [without_end.failures failure]"
 
 
 def annual_rate(m: Numbers, unit: str) -> Tile | None:
     key = "afr.afr"
     if not m.has(key):
         return None
-    failures, days = "[afr.failures failure]", "[period.days day]"
     return Tile(
         *("afr", "Annual failure rate", _state(m["afr.failures"]), f"[{key}]%", f"of {words.plural_noun(unit)} a year"),
-        interval=join_parts(m.keyed_interval("afr.ci_{}"), failures),
-        means=f"Observed for {days}, scaled to a year.",
+        interval=join_parts(m.keyed_interval("afr.ci_{}"), "[afr.failures failure]"),
+        means="Observed for [period.days day], scaled to a year.",
         link="time-to-failure",
     )
 
@@ -336,7 +321,7 @@ def mean_time(m: Numbers, trace_info: Mapping) -> Tile | None:
     )
 
 
-def repair(m: Numbers, unit: str) -> Tile | None:
+def repair(m: Numbers) -> Tile | None:
     if not m.has("repair.median_s"):
         return None
     value, unit_text = split_duration(m, "repair.median_s")
@@ -352,8 +337,7 @@ def availability(m: Numbers) -> Tile | None:
     key = "outages.up.availability"
     if not m.has(key):
         return None
-    suffix = "_clustered" if m.has("outages.up.ci_low_clustered") else ""
-    bound_keys = [f"outages.up.ci_{end}{suffix}" for end in ("low", "high")]
+    bound_keys = _bound_keys(m, "outages.up.ci_{}")
     return Tile(
         *("availability", "Availability", SHOWN, f"[{key}:near_one]", "of the observed time"),
         interval=f"95% CI {m.span(*bound_keys, format_value=words.near_one)}" if all(map(m.has, bound_keys)) else "",
@@ -371,12 +355,11 @@ def excess(m: Numbers) -> Tile | None:
         risk = "a node that fails five times as often as the others could be missed"
         means = f"{words.capitalise(statement_rules.no_power_reason(m))}: {risk}."
         return Tile(name, title, WITHHELD, CANNOT, means=means, link=link)
-    tested = "of [lemons.tested] tested"
     means = "No node has significantly more failures than expected."
     if m.has("lemons.share_of_failures") and m["lemons.lemons"]:
         means = "They account for [lemons.share_of_failures] of the failures."
     method = "False-discovery rate controlled over the nodes tested"
-    return Tile(name, title, SHOWN, "[lemons.lemons]", tested, method, means, link=link)
+    return Tile(name, title, SHOWN, "[lemons.lemons]", "of [lemons.tested] tested", method, means, link=link)
 
 
 def _hazard_sentence(m: Numbers, since: str = "with age") -> str:
@@ -385,8 +368,7 @@ def _hazard_sentence(m: Numbers, since: str = "with age") -> str:
     if verdict not in ("falls", "rises"):
         return "A constant hazard is not rejected." if verdict == "constant" else ""
     change = "decreases" if verdict == "falls" else "increases"
-    is_within_groups = m.value("lifetimes.verdict_within", "") == verdict
-    if not is_within_groups:
+    if m.value("lifetimes.verdict_within", "") != verdict:
         return f"Overall, the hazard {change} {since}; groups with different constant rates can look the same."
     shape = " (Weibull shape [lifetimes.shape_within] within groups)" if m.has("lifetimes.shape_within") else ""
     return f"The hazard {change} {since}{shape}: no single MTTF fits all ages."
@@ -401,15 +383,8 @@ def _rate_interval(m: Numbers, pattern: str, estimate_key: str) -> str:
     low_key, high_key = pattern.format("low"), pattern.format("high")
     if not m.has(low_key) or not m.has(high_key):
         return ""
-    return f"90% CI {m.span(low_key, high_key, estimate_key)}{_proviso(m)}"
-
-
-def _proviso(m: Numbers) -> str:
-    return "" if m.has("sizes.rate.ci_low_clustered") else " if independent"
-
-
-def _target_size(m: Numbers) -> str:
-    return statement_rules.target(m).replace(" ", "-").replace(words.NO_BREAK, "-").removesuffix("s")
+    proviso = "" if m.has("sizes.rate.ci_low_clustered") else " if independent"
+    return f"90% CI {m.span(low_key, high_key, estimate_key)}{proviso}"
 
 
 def _ended_badge(m: Numbers) -> str:
@@ -428,31 +403,31 @@ def _state(failures: int) -> str:
 
 def _mttf_target(m: Numbers, targets: Mapping) -> str:
     targets_s = {"mttf_h": 3600 * targets["mttf_h"]} if "mttf_h" in targets else {}
-    bound_keys = ("ettr.mttf_low_s", "ettr.mttf_high_s")
-    return _lower_target_text(m, "ettr.mttf_s", targets_s, "mttf_h", words.duration, bound_keys)
+    return _target_text(m, "ettr.mttf_s", targets_s, "mttf_h", words.duration, "ettr.mttf_{}_s", ge)
 
 
-def _upper_target_text(m: Numbers, key: str, targets: Mapping, name: str, format_value, pattern: str) -> str:
-    return _target_text(m, key, targets, name, format_value, _bound_keys(m, pattern), le)
-
-
-def _lower_target_text(m: Numbers, key: str, targets: Mapping, name: str, format_value, bounds: tuple[str, str]) -> str:
-    return _target_text(m, key, targets, name, format_value, bounds, ge)
-
-
-def _target_text(m: Numbers, key: str, targets: Mapping, name: str, format_value, bounds: tuple, compare) -> str:
-    """Return whether the target is met, and whether the interval includes the target."""
+def _target_text(
+    m: Numbers,
+    key: str,
+    targets: Mapping,
+    name: str,
+    format_value: Callable[[float], str],
+    bounds: str,
+    is_met: Callable[[float, float], bool],
+) -> str:
+    """Return whether the target is met, and whether the interval includes it. bounds: pattern of the keys of both."""
     if name not in targets:
         return ""
     target = targets[name]
-    text = f"target {format_value(target)}: {'met' if compare(m[key], target) else 'missed'}"
-    if bounds and not all(map(m.has, bounds)):
+    text = f"target {format_value(target)}: {'met' if is_met(m[key], target) else 'missed'}"
+    low, high = _bound_keys(m, bounds)
+    if not m.has(low) or not m.has(high):
         return f"{text} by the estimate, which has no interval"
-    if bounds and m[bounds[0]] <= target <= m[bounds[1]]:
+    if m[low] <= target <= m[high]:
         return f"{text}, but the interval includes it"
     return text
 
 
-def _bound_keys(m: Numbers, pattern: str) -> tuple[str, ...]:
+def _bound_keys(m: Numbers, pattern: str) -> tuple[str, str]:
     suffix = "_clustered" if m.has(pattern.format("low_clustered")) else ""
     return pattern.format(f"low{suffix}"), pattern.format(f"high{suffix}")

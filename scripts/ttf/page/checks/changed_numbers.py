@@ -37,12 +37,12 @@ _ANALYSES = "scripts/ttf/analyses/"
 class Results:
     """The results of a study. metrics: subject -> its numbers; paths: subject -> its metrics.json in the manifest.
 
-    manifest: None if published with pseudonyms. configuration: the parsed configuration of the manifest.
+    manifest: empty if published with pseudonyms. configuration: the parsed configuration of the manifest.
     """
 
     metrics: Mapping[str, Mapping[str, Mapping[str, Any]]]
     paths: Mapping[str, str] = field(default_factory=dict)
-    manifest: Manifest | None = None
+    manifest: Manifest = field(default_factory=Manifest)
     configuration: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -60,8 +60,7 @@ def find_moves(earlier: Results, current: Results) -> list[Move]:
     Bounds of an interval are reported with their number, or alone if that did not move. Without a manifest of the
     earlier results, texts are skipped, because they may be pseudonyms.
     """
-    has_manifests = earlier.manifest is not None and current.manifest is not None
-    comparison = _Comparison(earlier, current) if has_manifests else None
+    comparison = _Comparison(earlier, current) if earlier.manifest and current.manifest else None
     moved = []
     for subject in [name for name in current.metrics if name in earlier.metrics]:
         old, new = earlier.metrics[subject], current.metrics[subject]
@@ -128,8 +127,7 @@ class _Origins(NamedTuple):
     def collect(cls, manifest: Manifest, metrics: str, source: str) -> "_Origins":
         """Collect the origins of `source`, a path next to metrics.json, or metrics.json itself for all its origins."""
         writer = manifest["products"][metrics]["job"]
-        product = f"{metrics.rpartition('/')[0]}/{source}"
-        start = manifest.maker.get(product, writer)
+        start = manifest.maker.get(f"{metrics.rpartition('/')[0]}/{source}", writer)
         origins = cls(Counter(), {}, {})
         pending, visited = [start], set()
         while pending:
@@ -173,8 +171,7 @@ def _makes_parameters(file: str) -> bool:
 
 
 def _libraries(manifest: Mapping[str, Any]) -> dict[str, str | None]:
-    packages = manifest.get("packages", {})
-    computing = {name: version for name, version in packages.items() if name not in NOT_COMPUTING}
+    computing = {name: text for name, text in manifest.get("packages", {}).items() if name not in NOT_COMPUTING}
     return {"Python": manifest.get("python")} | computing
 
 
@@ -204,9 +201,8 @@ def describe_causes(causes: frozenset[str] | None, earlier: Results, current: Re
     clauses = [text for cause, text in changed.items() if cause in causes]
     if DATA not in causes or len(causes) == 1:
         return f"because {' and '.join(clauses)}"
-    other_causes = " and ".join(clauses[1:])
     advice = "to separate the causes, run the old data with the new program and configuration"
-    return f"because {other_causes} and the data changed; {advice}"
+    return f"because {' and '.join(clauses[1:])} and the data changed; {advice}"
 
 
 def _versions(earlier: Mapping[str, Any], current: Mapping[str, Any]) -> str:

@@ -58,11 +58,10 @@ def evaluate(rule: Rule, subject: Subject) -> Answer:
         return Answer(
             state, f"{subject.name}: {to_single_line(rule.number)} is not available: {reason}.{_own_words(rule)}"
         )
-    is_crossed = _is_crossed(rule, subject.metrics)
     sentence = (
         f"{subject.name}: {to_single_line(rule.number)} is {_comparison_text(rule, subject.metrics)}.{_own_words(rule)}"
     )
-    return Answer(CROSSED if is_crossed else HELD, sentence)
+    return Answer(CROSSED if _is_crossed(rule, subject.metrics) else HELD, sentence)
 
 
 def _is_crossed(rule: Rule, metrics: Mapping[str, Mapping]) -> bool:
@@ -71,7 +70,8 @@ def _is_crossed(rule: Rule, metrics: Mapping[str, Mapping]) -> bool:
         return (value == rule.limit) == (rule.kind == "is")
     interval = read_interval(metrics, rule.number) if rule.by == "interval" else None
     low, high = (value, value) if interval is None else interval[:2]
-    return low > rule.limit if rule.kind == "above" else high is not None and high < rule.limit
+    limit = float(rule.limit)
+    return low > limit if rule.kind == "above" else high is not None and high < limit
 
 
 def _comparison_text(rule: Rule, metrics: Mapping[str, Mapping]) -> str:
@@ -123,27 +123,25 @@ def _bounds_text(interval: Interval, estimate: float, unit: str) -> str:
 def read_interval(metrics: Mapping[str, Mapping], key: str) -> Interval | None:
     """Return the clustered interval of a number, else the exact one, else None.
 
-    In addition to the keys of `interval_about`, this knows those of medians and projections:
+    In addition to the keys of `find_interval`, this knows those of medians and projections:
     runtime_median_low_clustered_s of runtime_median_s, mttf_low_s of mttf_s, and x.low.ettr of x.estimate.ettr.
     """
-    value = metrics[key]["value"]
-    if isinstance(value, str | bool):
+    if isinstance(metrics[key]["value"], str | bool):
         return None
     if interval := find_interval(metrics, key):
-        low, high, cluster_by = interval
-        return Interval(low, high, f"clustered by {cluster_by}" if cluster_by else "if independent")
+        return Interval(*interval[:2], f"clustered by {interval[2]}" if interval[2] else "if independent")
     group, _, name = key.rpartition(".")
     stem, _, suffix = name.rpartition("_")
-    for bounds in (f"{stem}_ci_{{}}_clustered_{suffix}", f"{stem}_{{}}_clustered_{suffix}", f"{stem}_{{}}_{suffix}"):
-        low, high = (metrics.get(f"{group}.{bounds.format(bound)}") for bound in ("low", "high"))
+    for pattern in (f"{stem}_ci_{{}}_clustered_{suffix}", f"{stem}_{{}}_clustered_{suffix}", f"{stem}_{{}}_{suffix}"):
+        low, high = (metrics.get(f"{group}.{pattern.format(bound)}") for bound in ("low", "high"))
         if stem and low and high and low["unit"] == metrics[key]["unit"]:
-            cluster_by = metrics.get(f"{group}.cluster_by", {}).get("value", "") if "clustered" in bounds else ""
+            cluster_by = metrics.get(f"{group}.cluster_by", {}).get("value", "") if "clustered" in pattern else ""
             return Interval(low["value"], high["value"], f"clustered by {cluster_by}" if cluster_by else "")
     if group.endswith(".estimate"):
         # A low failure rate gives a high ETTR.
-        bounds = [metrics.get(f"{group.removesuffix('estimate')}{bound}.{name}") for bound in ("low", "high")]
-        if all(bounds):
-            return Interval(*sorted(bound["value"] for bound in bounds), "")
+        low, high = (metrics.get(f"{group.removesuffix('estimate')}{bound}.{name}") for bound in ("low", "high"))
+        if low and high:
+            return Interval(min(low["value"], high["value"]), max(low["value"], high["value"]), "")
     return None
 
 

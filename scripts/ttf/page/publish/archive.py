@@ -39,13 +39,13 @@ def deposit_metadata(publication: Publication, date: str) -> str:
         {key: text for key in ("name", "affiliation", "orcid") if (text := getattr(creator, key))}
         for creator in publication.creators
     ]
-    code = {"identifier": publication.code_url, "relation": "isCompiledBy", "resource_type": "software"}
     related = [{"identifier": doi, "relation": "cites", "scheme": "doi"} for doi in publication.dois()]
     related += [
         {"identifier": address, "relation": "isDerivedFrom", "resource_type": "dataset", "scheme": "url"}
         for address in publication.sources()
     ]
     if publication.code_url:
+        code = {"identifier": publication.code_url, "relation": "isCompiledBy", "resource_type": "software"}
         related.append(code | {"scheme": "url"})
     traces = "".join(map(_trace_item, publication.traces.items()))
     fields = {

@@ -41,12 +41,11 @@ def crate(
         if entry.get("citation")
     ]
     parts = [_file(file) for file in files]
-    run_entities, root_facts, workflow_facts = [], {}, {}
-    if manifest is not None:
-        part_ids = [part["@id"] for part in parts]
-        run_entities, root_facts, workflow_facts = describe_run(
-            manifest, part_ids, WORKFLOW, snakemake_version, ids(creators)
-        )
+    run_entities, root_facts, workflow_facts = (
+        describe_run(manifest, [part["@id"] for part in parts], WORKFLOW, snakemake_version, ids(creators))
+        if manifest is not None
+        else ([], {}, {})
+    )
     for part in parts:
         if part["@id"] == "README.md":
             part["about"] = {"@id": "./"}

@@ -21,8 +21,6 @@ INTRODUCTION = (
     "precision. A cell is blank if its value cannot be computed; the column description states when. If sizes are in "
     "nodes, cores or jobs (size_unit.csv), that unit replaces `gpu` in column names: `node_hours`."
 )
-
-
 _STAGES_HEADING = "Stages before and around the analyses"
 
 
@@ -61,7 +59,7 @@ def to_table(groups: Mapping[str, tuple[Table, ...]]) -> pl.DataFrame:
         }
         for heading, tables in groups.items()
         for table in tables
-        for name, column in (table.columns or {None: None}).items()
+        for name, column in table.columns.items() or [(None, None)]
     )
 
 

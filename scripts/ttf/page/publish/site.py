@@ -28,12 +28,11 @@ def file_index(files: Iterable[PackedFile], publication: Publication) -> str:
 
 def make_readme(publication: Publication, study_folder: str = "") -> str:
     """Return README.md of the site, or of the archive, where the study's files lie in `study_folder`."""
-    report = f"{study_folder}report/" if study_folder else ""
     lines = [f"# {_escape_markdown(publication.title)}", "", _escape_markdown(publication.description), ""]
     lines += [
         "| where | what |",
         "|---|---|",
-        *_page_rows(report, len(publication.traces)),
+        *_page_rows(f"{study_folder}report/" if study_folder else "", len(publication.traces)),
         *([] if study_folder else ["| `files.html` | every file here with its size and description |"]),
         *([] if study_folder else ["| `tables.html` | every column of every table |"]),
         *([] if study_folder else ["| `search.html` | a search over all pages |"]),

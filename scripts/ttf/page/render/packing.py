@@ -19,7 +19,7 @@ DIGITS = 5
 PAGE_FIELDS = ("$schema", "config", "title")
 
 
-def pack_charts(charts: Mapping[str, dict]) -> dict[str, dict]:
+def pack_charts(charts: Mapping[str, Mapping]) -> dict[str, dict]:
     """Return Vega-Lite specifications by name, without title and config, with data by column."""
     return {name: _reduce_spec(spec) for name, spec in charts.items()}
 
@@ -46,7 +46,7 @@ def chart_program(folder: Path) -> str:
         return path.read_bytes().decode()
     import vl_convert
 
-    program = vl_convert.javascript_bundle()
+    program = vl_convert.javascript_bundle()  # type: ignore[call-arg]  # the stubs know no default of `snippet`
     with suppress(OSError):
         folder.mkdir(parents=True, exist_ok=True)
         unfinished = path.with_suffix(f".{os.getpid()}")
@@ -55,7 +55,7 @@ def chart_program(folder: Path) -> str:
     return program
 
 
-def _reduce_spec(spec: dict) -> dict:
+def _reduce_spec(spec: Mapping) -> dict:
     reduced = {name: value for name, value in spec.items() if name not in PAGE_FIELDS}
     if "datasets" in reduced:
         reduced["datasets"] = {name: _columns(rows) for name, rows in reduced["datasets"].items()}

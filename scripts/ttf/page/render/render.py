@@ -61,8 +61,9 @@ def _pandoc_command(name: str) -> list[str]:
 
 
 def _run(command: list[str], work: Path) -> None:
-    environment = os.environ | _LOG_LEVEL
-    process = subprocess.run(command, cwd=work, capture_output=True, text=True, check=False, env=environment)
+    process = subprocess.run(
+        command, cwd=work, capture_output=True, text=True, check=False, env=os.environ | _LOG_LEVEL
+    )
     log = _COLOUR.sub("", process.stderr).strip()
     # Quarto exits with 0 after warning of an unknown citation, an open div or a duplicate id.
     problem = _PROBLEM.search(log)

@@ -3,7 +3,6 @@
 A page loads nothing from a network. The chart program is compressed text until a reader explores a chart.
 """
 
-from collections.abc import Mapping
 from pathlib import Path
 
 from ttf.display.charts.theme import tokens_style
@@ -18,10 +17,7 @@ def template(folder: Path, vega: str) -> str:
         "vega": f'<script type="text/plain" id="vega-program">{vega}</script>',
         "script": f"<script>\n(() => {{\n{scripts}\n}})();\n</script>",
     }
-    return _fill_placeholders((folder / "page.html").read_text(encoding="utf-8"), parts)
-
-
-def _fill_placeholders(template: str, parts: Mapping[str, str]) -> str:
+    filled = (folder / "page.html").read_text(encoding="utf-8")
     for name, text in parts.items():
-        template = template.replace(f"<!-- {name} -->", text.replace("$", "$$"))  # $ starts a variable in Pandoc
-    return template
+        filled = filled.replace(f"<!-- {name} -->", text.replace("$", "$$"))  # $ starts a variable in Pandoc
+    return filled

@@ -24,13 +24,13 @@ class Printed:
         """Parse a printed number. Raises ValueError for other texts, such as 3.19e-0.1."""
         try:
             number = Decimal(text)
-            half = Decimal(5).scaleb(number.as_tuple().exponent - 1)
-        except (InvalidOperation, TypeError):
+            half = Decimal(5).scaleb(int(number.as_tuple().exponent) - 1)
+        except (InvalidOperation, TypeError, ValueError):
             raise ValueError(f"{text!r} is not a number") from None
         return cls(float(number), float(number - half), float(number + half))
 
 
-def p_value(r: float, n: int | float) -> float:
+def p_value(r: float, n: float) -> float:
     """Return the two-sided p-value of Pearson's r over n points: t = r sqrt((n - 2) / (1 - r^2)), n - 2 degrees."""
     if n <= 2 or abs(r) >= 1:
         raise ValueError(f"no p-value for r = {r} over {n} points")
@@ -60,11 +60,9 @@ def implied_n(r: str, p: str) -> tuple[int | None, int | None, int | None]:
     if not has_fit or (smallest is not None and largest is not None and smallest > largest):
         return None, None, None
     printed_crossing = _crossing(min(abs(printed_r.value), 1 - 1e-12), printed_p.value)
-    best = None if printed_crossing is None else round(printed_crossing)
-    if best is not None:
-        best = max(best, smallest or 3)
-        best = best if largest is None else min(best, largest)
-    return smallest, best, largest
+    if printed_crossing is None:
+        return smallest, None, largest
+    return smallest, min(max(round(printed_crossing), smallest or 3), largest or LARGEST_N), largest
 
 
 def _crossing(r: float, p: float) -> float | None:

@@ -126,7 +126,7 @@ def scorecard(claims: Sequence[Mapping], study: Sequence[str], tables: Tables) -
             outcome = {"verdict": NOT_RUN, "note": f"{', '.join(missing_traces)} {verb} not in this study"}
         else:
             outcome = _check_claim(claim, tables)
-        rows.append(claim | outcome)
+        rows.append({**claim, **outcome})
     return SCORECARD.frame(rows)
 
 
@@ -154,8 +154,9 @@ def _check_claim(claim: Mapping, tables: Tables) -> dict:
 
 def _read_tables(claim: Mapping, tables: Tables) -> pl.DataFrame:
     name = claim["quantity"]["table"]
-    table_by_trace = {trace: tables(trace, name) for trace in claim_traces(claim)}
-    if missing_traces := [trace for trace, table in table_by_trace.items() if table is None]:
+    traces = claim_traces(claim)
+    table_by_trace = {trace: table for trace in traces if (table := tables(trace, name)) is not None}
+    if missing_traces := [trace for trace in traces if trace not in table_by_trace]:
         verb = "has" if len(missing_traces) == 1 else "have"
         raise NotComputable(f"{', '.join(missing_traces)} {verb} no table {name}")
     return pl.concat(table_by_trace.values())

@@ -1,7 +1,6 @@
 """Building blocks of pages: HTML by the macros of report/blocks.html, figures and tables with their numbers."""
 
 import re
-from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
@@ -44,7 +43,7 @@ def raw_block(html: str) -> str:
 class Blocks:
     """The figures and tables of a page as .qmd; each appears once and is numbered by position."""
 
-    def __init__(self, trace: Trace, templates: Path, tables: Mapping[str, PageTable]) -> None:
+    def __init__(self, trace: Trace, templates: Path, tables: dict[str, PageTable]) -> None:
         self.trace, self.tables, self._macros = trace, tables, macros(templates)
         self.figures = trace.figures
         # tbl-name or fig-name -> label, such as "Figure 2".
@@ -87,8 +86,7 @@ class Blocks:
         table_args = self.tables.get(name)
         if not table_args:
             return ""
-        count = sum(label.startswith("tbl-") for label in self.labels) + 1
-        self.labels[f"tbl-{name}"] = f"Table {count}"
+        self.labels[f"tbl-{name}"] = f"Table {sum(label.startswith('tbl-') for label in self.labels) + 1}"
         files = str(self._macros.table_files(Path(table_args.contract.path).name))
         body = raw_block(table_args.html(name) + files)
         return f"\n:::: {{#table-{name} .table-figure}}\n::: {{.caption}}\n{caption}\n:::\n{body}::::\n\n"

@@ -79,9 +79,7 @@ def make_row(trace: Trace, href: str) -> Row:
         rate = Cell(reason="every failure would count as infrastructure", placeholder="causes not recorded")
     ettr = _tile_cell(trace, "ettr", words.share)
     if ettr.value and m.has("ettr.assumed.size_of_the_run"):
-        unit = m.value("ettr.unit", "GPUs")
-        note = f"{words.count(m['ettr.assumed.size_of_the_run'])} {unit}"
-        ettr = replace(ettr, note=note)
+        ettr = replace(ettr, note=f"{words.count(m['ettr.assumed.size_of_the_run'])} {m.value('ettr.unit', 'GPUs')}")
     return Row(
         *(href, trace.title, join_parts(*notes, by=", ")),
         jobs=Cell(words.count(m["data.jobs"]) if m.has("data.jobs") else "", f"{ended} ended"),

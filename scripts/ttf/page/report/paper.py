@@ -33,8 +33,7 @@ def write_pdf(page: TracePage, publication: Publication, templates: Path, work: 
     """Write the PDF of a page into the folder `work`; return its path. Raises StudyError if Typst fails or warns."""
     import typst
 
-    text = _source(page, publication, templates, work)
-    (work / "paper.typ").write_text(text, encoding="utf-8")
+    (work / "paper.typ").write_text(_source(page, publication, templates, work), encoding="utf-8")
     try:
         pdf, warnings = typst.compile_with_warnings(
             work / "paper.typ",

@@ -11,5 +11,4 @@ def lines(trace: Trace, m: Numbers) -> list[Line]:
     """Return a line with the number of rows checked if none was quarantined; else appendix A lists them."""
     if m["data.rows_quarantined"]:
         return []
-    rows = "[data.rows_quarantined] of [data.rows_read]"
-    return [Line("Quarantined rows", rows, "quality/row_account.csv")]
+    return [Line("Quarantined rows", "[data.rows_quarantined] of [data.rows_read]", "quality/row_account.csv")]

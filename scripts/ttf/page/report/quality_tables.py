@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import polars as pl
 
-from ttf.display.report_tables import PageTable
+from ttf.display.report_tables import Column, PageTable, format_rows
 from ttf.display.report_trace import Trace
 from ttf.engine import words
 
@@ -24,10 +24,9 @@ def tables(trace: Trace) -> dict[str, PageTable]:
     statistics = trace.table("statistics")
     values = ("minimum", "middle", "maximum")
     statistics = statistics.with_columns(
-        pl.Series(name, [_raw_value(*row) for row in statistics.select("type", name).iter_rows()], dtype=pl.String)
-        for name in values
+        format_rows(statistics, (name, "type"), _format_raw_value).alias(name) for name in values
     )
-    statistics_columns = dict.fromkeys(("column", "type", "rows", "blank_share", "distinct"))
+    statistics_columns: dict[str, Column] = dict.fromkeys(("column", "type", "rows", "blank_share", "distinct"))
     statistics_columns |= {name: (trace.contracts["statistics"].columns[name].heading, str) for name in values}
     suggestion_columns = ("table", "code", "sentence", "rows", "share", "first_lines", "suggestion")
     tables = {
@@ -35,8 +34,7 @@ def tables(trace: Trace) -> dict[str, PageTable]:
         "suggestions": make_table("anomalies", suggestion_columns, longest=200),
         "statistics": make_table("statistics", statistics_columns, statistics, group="table"),
     }
-    files = trace.table("raw_files")
-    if (skipped_files := files.filter(pl.col("table").is_null())).height:
+    if (skipped_files := trace.table("raw_files").filter(pl.col("table").is_null())).height:
         tables["left_out"] = make_table("raw_files", ("file", "reason"), skipped_files)
     if trace.info["parts"] > 1:
         part_rows = trace.table("row_account_by_part")
@@ -46,15 +44,13 @@ def tables(trace: Trace) -> dict[str, PageTable]:
     if trace.has_jobs and (agreement := trace.table("runtime_agreement"))["n"].sum():
         headings = {"p05": "5th percentile (s)", "median": "Median (s)", "p95": "95th percentile (s)"}
         headings["mean"] = "Mean (s)"
-        columns = {"time": None, "n": None, "equal_share": None}
+        columns: dict[str, Column] = {"time": None, "n": None, "equal_share": None}
         columns |= {f"difference_{name}_s": (heading, words.number) for name, heading in headings.items()}
         tables["agreement"] = make_table("runtime_agreement", columns, agreement)
     return tables
 
 
-def _raw_value(kind: str, value: float | None) -> str | None:
-    if value is None:
-        return None
+def _format_raw_value(value: float, kind: str) -> str:
     if kind == "time":
         return datetime.fromtimestamp(value, UTC).strftime(f"%Y-%m-%d{words.NO_BREAK}%H:%M")
     return words.count(value) if kind in ("seconds", "count") else words.number(value)

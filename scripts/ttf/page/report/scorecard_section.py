@@ -1,13 +1,13 @@
 """The published findings about a trace on its page: the scorecard and the implied numbers of points."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
 
-from ttf.display.report_tables import PageTable
+from ttf.display.report_tables import Column, PageTable, format_rows
 from ttf.engine import words
 from ttf.engine.storage.tables import read_table
 from ttf.page.replication import scorecard as cards
@@ -64,21 +64,22 @@ def _build_tables(findings: pl.DataFrame, pairs: pl.DataFrame) -> tuple[dict[str
     """Return the tables by name, and the full number of rows of each table of findings."""
     tables, rows = {}, {}
 
-    def add(name: str, frame: pl.DataFrame, columns: Mapping) -> None:
+    def add(name: str, frame: pl.DataFrame, columns: Mapping[str, Column]) -> None:
         rows[name] = frame.height
         if frame.height:
-            visible = frame.head(MOST_ROWS)
-            tables[f"scorecard-{name}"] = PageTable(visible, columns, SCORECARD, "source", LONGEST_NOTE)
+            tables[f"scorecard-{name}"] = PageTable(frame.head(MOST_ROWS), columns, SCORECARD, "source", LONGEST_NOTE)
 
     source_counts = findings.group_by("source", maintain_order=True).agg(
         pl.len().alias("findings"), *((pl.col("verdict") == verdict).sum().alias(verdict) for verdict in cards.VERDICTS)
     )
     verdicts = (cards.DIFFERS, cards.SUSPECT, cards.REPRODUCED, cards.NOT_COMPUTABLE, cards.NOT_RUN)
-    columns = {"source": ("Source", None), "findings": ("Findings", words.count)}
+    columns: dict[str, Column] = {"source": ("Source", None), "findings": ("Findings", words.count)}
     columns |= {verdict: (verdict.removesuffix(" in the source").capitalize(), words.count) for verdict in verdicts}
     tables["scorecard-sources"] = PageTable(source_counts, columns, SCORECARD, longest=LONGEST_NOTE)
     computed = findings.filter(pl.col("computed").is_not_null())
-    computed = computed.with_columns(_add_units(computed[name], computed["unit"]) for name in ("published", "computed"))
+    computed = computed.with_columns(
+        format_rows(computed, (name, "unit"), _format_value).alias(name) for name in ("published", "computed")
+    )
     agrees = pl.col("verdict") == cards.REPRODUCED
     for name, rows_shown, omitted in (
         ("differs", computed.filter(~agrees).sort(pl.col("verdict") != cards.DIFFERS, maintain_order=True), None),
@@ -101,18 +102,8 @@ def _build_tables(findings: pl.DataFrame, pairs: pl.DataFrame) -> tuple[dict[str
     return tables, rows
 
 
-def _add_units(values: pl.Series, units: pl.Series) -> pl.Series:
-    """Format numbers with units: whole numbers whole, others to five significant digits, as findings are printed."""
-
-    def format_value(value: float, unit: str | None) -> str:
-        is_whole = value == round(value) and abs(value) >= 1
-        number = words.count(round(value)) if is_whole else f"{value:,.5g}".replace("-", "−")
-        return number if unit in _UNITS_NOT_SHOWN else f"{number}{words.NO_BREAK}{unit}"
-
-    return _format_texts(values, units, format_value)
-
-
-def _format_texts(values: pl.Series, kinds: pl.Series, formatter: Callable[[float, str | None], str]) -> pl.Series:
-    pairs = zip(values, kinds, strict=True)
-    texts = [None if value is None else formatter(value, kind) for value, kind in pairs]
-    return pl.Series(values.name, texts, pl.String)
+def _format_value(value: float, unit: str | None) -> str:
+    """Format a number with its unit as findings are printed: whole numbers whole, others to five significant digits."""
+    is_whole = value == round(value) and abs(value) >= 1
+    number = words.count(round(value)) if is_whole else f"{value:,.5g}".replace("-", "−")
+    return number if unit in _UNITS_NOT_SHOWN else f"{number}{words.NO_BREAK}{unit}"

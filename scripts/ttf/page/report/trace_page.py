@@ -69,8 +69,9 @@ class Frame:
 
     def front(self, description: str) -> str:
         """Return the front matter of the .qmd."""
-        html = dict.fromkeys(("toc", "number-sections", "anchor-sections", "code-copy", "embed-resources"), False)
-        html |= dict.fromkeys(("theme", "highlight-style", "html-table-processing", "appendix-style"), "none")
+        off = ("toc", "number-sections", "anchor-sections", "code-copy", "embed-resources")
+        unstyled = ("theme", "highlight-style", "html-table-processing", "appendix-style")
+        html = {**dict.fromkeys(off, False), **dict.fromkeys(unstyled, "none")}
         html |= {"minimal": True, "template": "page.html", "html-math-method": "mathml"}
         fields = {
             "pagetitle": words.markdown(f"{self.title}: {self.kind}"),
@@ -164,13 +165,12 @@ class TracePage:
         if scored:
             self.blocks.tables |= {name: table for name, table in scored.tables.items() if table.frame.height}
             self._context |= scored.context
-        heads, lines = self.heads, self.lines
-        sections = [self._section(theme, head) for theme, head in heads.items()]
+        sections = [self._section(theme, head) for theme, head in self.heads.items()]
         no_findings = self._macros.nothing(
-            [line for line in lines if line.checked], [line for line in lines if not line.checked]
+            [line for line in self.lines if line.checked], [line for line in self.lines if not line.checked]
         )
         appendix = self._appendix()
-        self._list_contents(bool(lines))
+        self._list_contents()
         themes = {theme.anchor: theme for theme in (*self.sections.values(), *self.appendix)}
         overview = self._macros.overview(self.frame, self.brief, themes)
         opening = f"{self._macros.opening(self.frame)}{self.frame.print_footer()}{overview}"
@@ -255,13 +255,14 @@ class TracePage:
 
     def _appendix(self) -> str:
         references = "\n\n### References {#references}\n\n::: {#refs}\n:::\n"
+        reproduce = [*(["scorecard"] if self._context["scored"] else []), "availability", "reproducibility", "cite"]
         numbers = self._macros.all_numbers(*all_numbers.rows(self.m, self._contracts()))
         texts = {
             "quality": self._grade_reasons() + self._fold_text("quality"),
             "replication": self._fold_text("replication"),
             "methods": self._render_section("sections/methods") + references,
             "numbers": raw_block(numbers),
-            "reproduce": "\n\n".join(map(self._render_section, self._reproduce_sections())),
+            "reproduce": "\n\n".join(self._render_section(f"sections/{name}") for name in reproduce),
         }
         summaries = {"quality": f"grade {self.brief.grade}: rows and checks", "numbers": "filter, copy, cite, download"}
         numbered = number_sections([name for name, text in texts.items() if text.strip()], APPENDIX)
@@ -284,17 +285,14 @@ class TracePage:
             table.in_unit(self.m.size) if name in converted else table for name, table in self.trace.contracts.items()
         ]
 
-    def _reproduce_sections(self) -> list[str]:
-        names = ("scorecard", "availability", "reproducibility", "cite")
-        return [f"sections/{name}" for name in names if name != "scorecard" or self._context["scored"]]
-
     def _render_section(self, name: str) -> str:
         """Render a section to Markdown. The size unit is converted in the template, before text of the trace enters."""
         analysis = name.partition("/")[0]
         unit = self._size_unit(analysis) if analysis in self._pages else GPU
-        if unit == GPU:
+        loader = self._jinja.loader
+        if unit == GPU or loader is None:
             return self._jinja.get_template(f"{name}.qmd").render(self._context)
-        source, *_ = self._jinja.loader.get_source(self._jinja, f"{name}.qmd")
+        source, *_ = loader.get_source(self._jinja, f"{name}.qmd")
         return self._jinja.from_string(unit.worded(source)).render(self._context)
 
     def _strata_data(self) -> str | None:
@@ -307,12 +305,12 @@ class TracePage:
         reasons = "".join(f"<li>{phrases.to_html(reason)}</li>" for reason in self.brief.grade_reasons)
         return raw_block(f"<p>Grade {self.brief.grade}:</p><ul>{reasons}</ul>") if reasons else ""
 
-    def _list_contents(self, has_lines: bool) -> None:
+    def _list_contents(self) -> None:
         self.frame.top = [{"anchor": "overview", "title": "Overview"}]
         if self.brief.actions or self.brief.not_worth:
             self.frame.top.append({"anchor": "actions", "title": "What to do"})
         results = [Entry(theme.title, f"#{theme.anchor}", theme.number) for theme in self.sections.values()]
-        results += [Entry("Checked, nothing found", "#nothing")] if has_lines else []
+        results += [Entry("Checked, nothing found", "#nothing")] if self.lines else []
         appendix = [Entry(theme.title, f"#{theme.anchor}", theme.number) for theme in self.appendix]
         self.frame.groups = [("Results", results), ("Appendix", appendix)]
         self.frame.groups += [("Study", self.frame.page_links)] if self.frame.page_links else []
@@ -328,8 +326,8 @@ def embed_script_data(specs: Mapping[str, Mapping], citation: Citation, strata: 
 
 def _versions() -> str:
     names = ("Snakemake", "Polars", "NumPy", "SciPy", "Altair", "Great Tables")
-    *names, last = (f"{name} {version(name.replace(' ', '-'))}" for name in names)
-    return f"{', '.join(names)} and {last}"
+    *packages, last = (f"{name} {version(name.replace(' ', '-'))}" for name in names)
+    return f"{', '.join(packages)} and {last}"
 
 
 def _page_module(analysis: str) -> ModuleType | None:

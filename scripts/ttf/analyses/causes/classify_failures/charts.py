@@ -38,7 +38,7 @@ def failed_attempts_by_reason(inputs: Inputs, study: Study) -> Figure:
     time_phrase = " and of their GPU time" if len(measures) > 1 else ""
     infra_note = "; violet: infrastructure" if any(row["kind"] == "infra" for row in rows) else ""
     return make_figure(
-        draw_share_panels("reason", rows, measures, _COLOURS, study, _NAMES_WIDTH, labelFontWeight="bold"),
+        draw_share_panels("reason", rows, measures, _COLOURS, study, _NAMES_WIDTH, bold_names=True),
         {"reasons": rows},
         study,
         title=title,

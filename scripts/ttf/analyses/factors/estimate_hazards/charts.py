@@ -78,8 +78,8 @@ def _is_shown_step(axis_start: int) -> pl.Expr:
 def _incidence_lines(rows: list[dict], names: dict[str, str], study: Study) -> alt.LayerChart:
     is_outcome = all(end in OUTCOME_COLOURS for end in names)
     colours = OUTCOME_COLOURS if is_outcome else dict(zip(names, CATEGORY_COLOURS, strict=False))
-    legend = {"title": "Ended by", "orient": "bottom", "columns": 3, "symbolType": "stroke", "symbolOpacity": 1}
-    colour = colour_by("s", {name: colours[end] for end, name in names.items()}, ordered=True, **legend)
+    legend = alt.Legend(title="Ended by", orient="bottom", columns=3, symbolType="stroke", symbolOpacity=1)
+    colour = colour_by("s", {name: colours[end] for end, name in names.items()}, legend, ordered=True)
     x = log_time_channel([row["x"] for row in rows], "Time since the start (logarithmic)")
     highest = max(row["h"] or row["v"] for row in rows)
     share = alt.Scale(domain=[0, 1 if highest > 0.5 else round(1.1 * highest + 0.005, 2)])

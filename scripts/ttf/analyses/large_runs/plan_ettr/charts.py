@@ -140,8 +140,7 @@ def _draw_sizes(datasets: Mapping[str, list], unit: str, projected: bool) -> alt
     x = alt.X("size:Q", scale=scale, axis=axis)
     y = alt.Y("ratio:Q", scale=alt.Scale(domain=[0, 1]), axis=percent_axis(values=[0, 0.25, 0.5, 0.75, 1]))
     # Lines are labelled directly, points by a legend.
-    legend_colour = colour_by("series", COLOURS, title=None, orient="top")
-    colour = colour_by("series", COLOURS) if projected else legend_colour
+    colour = colour_by("series", COLOURS, None if projected else alt.Legend(title=None, orient="top"))
     y_low = alt.Y("low:Q", scale=alt.Scale(domain=[0, 1]))
     layers = []
     if datasets["shade"]:
@@ -202,7 +201,7 @@ def contour_chart(inputs: Inputs, study: Study) -> Figure:
     y_scale = log_scale(y_domain)
     y = alt.Y("rate:Q", scale=y_scale, axis=log_axis(y_domain, "Failures per 1,000 node-days"))
     colours = dict(zip(names, ORDER_COLOURS, strict=False))
-    colour = colour_by("level", colours, ordered=True, title="ETTR", orient="right")
+    colour = colour_by("level", colours, alt.Legend(title="ETTR", orient="right"), ordered=True)
     layers = [make_chart("contours").mark_line(strokeWidth=2).encode(x=x, y=y, color=colour)]
     datasets = {"contours": rows}
     trace_note = ""

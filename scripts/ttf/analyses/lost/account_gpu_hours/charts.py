@@ -48,7 +48,7 @@ def gpu_hours_account(inputs: Inputs, study: Study) -> Figure:
         x=alt.X("from:Q", scale=scale, axis=percent_axis(f"Share of {whole}", values=[0, 0.25, 0.5, 0.75, 1])),
         x2="to:Q",
         y=y,
-        color=colour_by("kind", present, title=None, orient="bottom", columns=5),
+        color=colour_by("kind", present, alt.Legend(title=None, orient="bottom", columns=5)),
         tooltip=[*tooltips("category"), *tooltips(form=",.0f", hours="GPU-hours")],
     )
     texts = base.mark_text(align="left", dx=5, fontSize=12, color=INK).encode(x="to:Q", y=y, text="label:N")

@@ -99,13 +99,11 @@ def failure_concentration(inputs, study: Study) -> Figure:
     rows += [{"curve": name, "top": 0, "owners": 0, "share": 0} for name in colours]
     ticks = [0, 0.01, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1]
     axis = percent_axis(f"Share of the {plural_noun(owner_by)} (root scale)", values=ticks)
-    colour = colour_by(
-        "curve", colours, title=None, orient="bottom", direction="vertical", symbolType="stroke", labelLimit=300
-    )
+    legend = alt.Legend(title=None, orient="bottom", direction="vertical", symbolType="stroke", labelLimit=300)
     lines = make_chart("curves").encode(
         x=alt.X("top:Q", scale=alt.Scale(type="sqrt", domain=[0, 1]), axis=axis),
         y=alt.Y("share:Q", scale=alt.Scale(domain=[0, 1]), axis=percent_axis("Share of all")),
-        color=colour,
+        color=colour_by("curve", colours, legend),
         strokeDash=alt.StrokeDash("curve:N", scale=alt.Scale(domain=list(colours), range=[[1, 0], [1, 0], [4, 3]])),
         order="top:Q",
         tooltip=[*tooltips("curve"), *tooltips(form=",", owners=plural_noun(owner_by)), *tooltips("share", form=".1%")],

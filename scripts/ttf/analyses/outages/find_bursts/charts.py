@@ -34,7 +34,8 @@ def bursts(inputs: Mapping[str, pl.DataFrame], study: Study) -> Figure:
     x_title, scale = "Window to either side", log_scale([windows[0], windows[-1]])
     x = alt.X("window:Q", title=x_title, scale=scale, axis=time_axis(x_title, [60, 3600, 86_400, 864_000]))
     colours = dict(zip(locations, CATEGORY_COLOURS, strict=False))
-    base = make_chart("bursts").encode(x=x, color=colour_by("place", colours, title=None, orient="bottom"))
+    colour = colour_by("place", colours, alt.Legend(title=None, orient="bottom"))
+    base = make_chart("bursts").encode(x=x, color=colour)
     dashes = alt.StrokeDash("kind:N", scale=alt.Scale(domain=[OBSERVED, CHANCE], range=[[1, 0], [4, 3]]), legend=None)
     y = alt.Y("share:Q", axis=percent_axis(), scale=alt.Scale(domain=[0, 1]))
     tooltip = [

@@ -38,7 +38,7 @@ def units_down(inputs: Mapping[str, pl.DataFrame], study: Study) -> Figure:
     lines = make_chart("down").encode(
         x=alt.X("down:Q", title=f"{capitalise(study.units)} down", axis=alt.Axis(tickMinStep=1, grid=False)),
         y=alt.Y("share:Q", title="Share of the time", scale=log_scale([RAREST, 1]), axis=axis),
-        color=colour_by("kind", COLOURS, title=None, orient="bottom"),
+        color=colour_by("kind", COLOURS, alt.Legend(title=None, orient="bottom")),
         tooltip=tooltip,
     )
     lines = lines.mark_line(interpolate="step-before", strokeWidth=2, point={"size": 14})

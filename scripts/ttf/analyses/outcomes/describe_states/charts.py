@@ -28,11 +28,12 @@ def draw_size_mix(inputs: Inputs, study: Study) -> Figure:
         for measure, column in measures.items()
     ]
     tooltip = [*tooltips(gpus="GPUs", measure="share of"), *tooltips("share", form=".2%", up_to="up to this size")]
+    colours = dict(zip(measures, (ACCENT, AXIS), strict=False))
     bars = make_chart("sizes").encode(
         x=alt.X("gpus:N", sort=order, title="GPUs requested", axis=alt.Axis(labelAngle=0, labelOverlap="greedy")),
         xOffset=alt.XOffset("measure:N", sort=list(measures)),
         y=alt.Y("share:Q", axis=percent_axis(tickCount=5), scale=alt.Scale(zero=True)),
-        color=colour_by("measure", dict(zip(measures, (ACCENT, AXIS), strict=False)), title=None, orient="bottom"),
+        color=colour_by("measure", colours, alt.Legend(title=None, orient="bottom")),
         tooltip=[*tooltip, *tooltips(form=",", n=study.units)],
     )
     caption = f"n = {plural(sized['n'][0], study.unit)} with a GPU; a share of one counts as 1."

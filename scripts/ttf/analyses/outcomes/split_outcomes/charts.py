@@ -168,7 +168,7 @@ def runtime_distribution(inputs: Inputs, study: Study) -> Figure:
     base = make_chart("quantiles").encode(
         x=log_time_channel([row["x"] for row in rows], "Run time (logarithmic)"),
         y=alt.Y("share:Q", scale=alt.Scale(domain=[0, 1]), axis=axis),
-        color=colour_by("outcome", colours, title=None, orient="bottom", symbolType="stroke"),
+        color=colour_by("outcome", colours, alt.Legend(title=None, orient="bottom", symbolType="stroke")),
     )
     tooltip = [*tooltips("outcome"), *tooltips(form=",", runtime_s="run time (s)")]
     tooltip += [*tooltips(form=".1%", share="share with at most this run time"), *tooltips(form=",", n="n")]

@@ -54,10 +54,11 @@ def request_use(inputs: Inputs, study: Study) -> Figure:
         for row in resources.iter_rows(named=True)
         for index, (kind, column) in enumerate(column_by_kind.items())
     ]
+    colours = dict(zip(column_by_kind, (SUCCESS, THIRD), strict=True))
     base = make_chart("shares").encode(y=alt.Y("resource:N", title=None, sort=list(RESOURCES.values())))
     bars = base.mark_bar(height=16).encode(
         x=alt.X("share:Q", stack="zero", axis=percent_axis(f"Share of {study.units}"), scale=alt.Scale(domain=[0, 1])),
-        color=colour_by("kind", dict(zip(column_by_kind, (SUCCESS, THIRD), strict=True)), title=None, orient="top"),
+        color=colour_by("kind", colours, alt.Legend(title=None, orient="top")),
         order=alt.Order("place:Q"),
     )
     return make_figure(

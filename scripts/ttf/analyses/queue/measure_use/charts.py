@@ -27,11 +27,11 @@ def gpu_use(inputs: Inputs, study: Study) -> Figure:
         kind=pl.col("outcome").replace({"all": ALL_OUTCOMES}),
     )
     colours = {name: colour for name, colour in COLOURS.items() if name in set(kinds["kind"])}
-    legend = {"title": None, "orient": "top", "symbolType": "square"}
+    legend = alt.Legend(title=None, orient="top", symbolType="square")
     base = make_chart("ranges").encode(
         y=alt.Y("row:N", title=None, sort=kinds["row"].unique(maintain_order=True).to_list()),
         yOffset=alt.YOffset("kind:N", sort=list(colours)),
-        color=colour_by("kind", colours, **legend),
+        color=colour_by("kind", colours, legend),
     )
     axis = percent_axis("GPU activity", values=[0, 0.25, 0.5, 0.75, 1])
     x = alt.X("p25_share:Q", scale=alt.Scale(domain=[0, 1]), axis=axis)

@@ -104,7 +104,7 @@ def _stacked(
     base = make_chart("shares").encode(y=alt.Y(f"{column}:N", title=title, sort=order))
     bars = base.mark_bar(height=16).encode(
         x=alt.X("share:Q", stack="zero", axis=percent_axis(axis_title, tickCount=5), scale=alt.Scale(domain=[0, 1])),
-        color=colour_by("state", colours, title=None, orient="top", columns=4, labelLimit=300),
+        color=colour_by("state", colours, alt.Legend(title=None, orient="top", columns=4, labelLimit=300)),
         order=alt.Order("place:Q"),
     )
     notes = base.mark_text(align="left", fontSize=10, baseline="middle", color=FAINT).encode(

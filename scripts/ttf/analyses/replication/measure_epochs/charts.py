@@ -22,7 +22,7 @@ def epochs(inputs, study: Study) -> Figure:
     colours = {name: OUTCOME_COLOURS[name] for name in present}
     base = make_chart("shares").encode(
         x=alt.X("x:Q", scale=alt.Scale(domain=[0, 1.02]), axis=percent_axis("Share of the epochs run")),
-        color=colour_by("outcome", colours, title=f"How the {study.unit} ended", orient="bottom"),
+        color=colour_by("outcome", colours, alt.Legend(title=f"How the {study.unit} ended", orient="bottom")),
         tooltip=[
             *tooltips("outcome"),
             *tooltips(form=".0%", epochs_share="by this share of the epochs"),

@@ -49,7 +49,7 @@ def compare_correlations(inputs: Inputs, study: Study) -> Figure:
 def _panel(outcome: str, features: list[str], job_level: str) -> alt.LayerChart:
     y = alt.Y("feature:N", title=None, scale=alt.Scale(domain=features))
     colours = {_PUBLISHED: THIRD, job_level: ACCENT}
-    colour = colour_by("kind", colours, title=None, orient="bottom", columns=1, labelLimit=420)
+    colour = colour_by("kind", colours, alt.Legend(title=None, orient="bottom", columns=1, labelLimit=420))
     offset = alt.YOffset("kind:N", scale=alt.Scale(domain=[_PUBLISHED, job_level]))
     tooltip = [*tooltips("feature", kind="how"), *tooltips("estimate", form=".3f", low="95% from", high="95% to")]
     tooltip += tooltips(form=",", n="points")

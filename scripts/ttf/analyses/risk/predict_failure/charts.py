@@ -50,7 +50,7 @@ def risk_calibration(inputs: Inputs, study: Study) -> Figure:
     y = alt.Y("observed:Q", scale=scale, axis=percent_axis("Failed", tickCount=5))
     colours = {_TEMPORAL: ACCENT, _RANDOM: CANCELLED}
     colours = {name: colour for name, colour in colours.items() if any(row["of"] == name for row in rows)}
-    colour = colour_by("of", colours, title=None, orient="bottom", symbolType="circle", columns=2)
+    colour = colour_by("of", colours, alt.Legend(title=None, orient="bottom", symbolType="circle", columns=2))
     diagonal = make_chart("right").encode(x=alt.X("at:Q", scale=scale), y="at:Q")
     diagonal = diagonal.mark_line(color=FAINT, strokeDash=[4, 3], strokeWidth=1)
     base = make_chart("tenths").encode(x=x, color=colour)
@@ -112,7 +112,7 @@ def risk_importance(inputs: Inputs, study: Study) -> Figure:
     order = list(dict.fromkeys(row["feature"] for row in rows))
     base = make_chart("features").encode(
         y=alt.Y("feature:N", sort=order, title=None, axis=alt.Axis(domain=False, ticks=False, grid=True)),
-        color=colour_by("how", colours, title=None, orient="bottom", symbolType="circle"),
+        color=colour_by("how", colours, alt.Legend(title=None, orient="bottom", symbolType="circle")),
         tooltip=[*tooltips("feature", "how"), *tooltips("drop", form=".3f", low="95% from", high="95% to")],
     )
     x = alt.X("drop:Q", axis=alt.Axis(title="PR-AUC lost", tickCount=5))
@@ -216,9 +216,8 @@ def risk_decisions(inputs: Inputs, study: Study) -> Figure:
     axis = percent_axis(f"Tried, of the {study.units} of more than one GPU")
     x = alt.X("share:Q", scale=alt.Scale(domain=[0, 1]), axis=axis)
     y = alt.Y("net:Q", axis=alt.Axis(title="GPU-hours saved, net", format=",.6~g"))
-    colour = colour_by(
-        "by", colours, title=None, orient="bottom", columns=2 if study.narrow else 4, symbolType="stroke"
-    )
+    legend = alt.Legend(title=None, orient="bottom", columns=2 if study.narrow else 4, symbolType="stroke")
+    colour = colour_by("by", colours, legend)
     tooltip = [*tooltips(by="order"), *tooltips(form=",", flagged="tried", caught="failed within the trial")]
     tooltip += tooltips(form=",.3~g", net="net GPU-hours")
     lines = (

@@ -42,7 +42,7 @@ def model_lineage(inputs: Inputs, study: Study) -> Figure:
     y = alt.Y("log_loss:Q", title="Log-loss", scale=alt.Scale(zero=False))
     tooltip = tooltips("window", tested_on="tested on")
     tooltip += [*tooltips(form=",.3~g", log_loss="log-loss"), *tooltips(form=",", n="n")]
-    colour = colour_by("model", COLOURS, ordered=True, title=None, orient="bottom", columns=4)
+    colour = colour_by("model", COLOURS, alt.Legend(title=None, orient="bottom", columns=4), ordered=True)
     lines = make_chart("losses").encode(x=x, y=y, color=colour, tooltip=[*tooltips("model"), *tooltip])
     lines = lines.mark_line(strokeWidth=1.8, point={"size": 14})
     shapes = alt.Scale(domain=[PROMOTED, NOT_PROMOTED], range=["circle", "cross"])

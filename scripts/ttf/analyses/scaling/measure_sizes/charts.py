@@ -128,7 +128,7 @@ def _draw_layers(
         ),
     ]
     if any("mttf" not in row for row in points):
-        layers.append(draw_bounds(measured.transform_filter("!isValid(datum.mttf)"), "up", y=low))
+        layers.append(draw_bounds(measured.transform_filter("!isValid(datum.mttf)"), "up", low))
     if not study.narrow:
         counts = mttf_base.mark_text(align="left", dx=7, dy=-9, fontSize=12, color=FAINT)
         layers.append(counts.encode(y=y, text=alt.Text("failures:Q", format=",")))

@@ -74,7 +74,7 @@ def _chart(rows: list[dict], overall: list[float], model_label: str) -> alt.Laye
     layers = [
         draw_intervals(estimates, x_axis("low:Q"), strokeWidth=1.5, color=ACCENT),
         estimates.mark_point(filled=True, size=60, color=ACCENT, opacity=1).encode(x=x_axis("afr:Q")),
-        draw_bounds(bounds, "left", x=x_axis("bound:Q")),
+        draw_bounds(bounds, "left", x_axis("bound:Q")),
     ]
     if overall:
         layers.insert(0, make_chart("whole").mark_rule(strokeDash=[4, 3], color=FAINT).encode(x=x_axis("afr:Q")))

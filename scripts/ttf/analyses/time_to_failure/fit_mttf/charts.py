@@ -217,9 +217,9 @@ def _chart(rows: list[dict], names: list[str], stratum_by: str, study: Study) ->
     # Spread few strata over the ordered palette, so that neighbours are distinguishable.
     step = (len(palette) - 1) / max(1, len(names) - 1) if stratum_by == "gpu_count" else 1
     colours = [palette[round(index * step)] for index in range(len(names))]
-    legend = {"title": capitalise(stratification_name(stratum_by)), "orient": "bottom", "columns": 3}
-    legend |= {"symbolType": "stroke", "symbolOpacity": 1}
-    colour = colour_by("s", dict(zip(names, colours, strict=True)), ordered=True, **legend)
+    title = capitalise(stratification_name(stratum_by))
+    legend = alt.Legend(title=title, orient="bottom", columns=3, symbolType="stroke", symbolOpacity=1)
+    colour = colour_by("s", dict(zip(names, colours, strict=True)), legend, ordered=True)
     x = log_time_channel([row["x"] for row in rows], "Run time (logarithmic)")
     share = alt.Scale(domain=[0, 1])
     base = make_chart("steps").encode(x=x, color=colour)
