@@ -12,7 +12,7 @@ def main(snakemake) -> str:
     from ttf.engine.storage.tables import read_without_renaming
     from ttf.page.publication_record import check_date, describe
     from ttf.page.publish.archive import deposit_metadata, pack_tar
-    from ttf.page.publish.crate import METADATA, crate
+    from ttf.page.publish.crate import METADATA, make_crate
     from ttf.page.publish.files import (
         PackedFile,
         describe_file,
@@ -57,7 +57,7 @@ def main(snakemake) -> str:
     manifest = next(
         (seal.read_sealed(Path(path)) for path in files.products if Path(path).name == "manifest.json"), None
     )
-    packed.append(PackedFile(METADATA, crate(packed, record, date, snakemake_version, manifest).encode(), "", ""))
+    packed.append(PackedFile(METADATA, make_crate(packed, record, date, snakemake_version, manifest).encode(), "", ""))
     packed.append(PackedFile(seal.NAME, seal.make_list((file.path, file.content) for file in packed), "", ""))
 
     target = Path(snakemake.output.archive)

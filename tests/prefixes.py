@@ -1,6 +1,6 @@
 """Valid input at its edges: the first rows of the files of every format, and traces in which a column is constant.
 
-Made traces are small; real ones need the shared data. all_cases() lists the cases, config_of() writes one into a
+Made traces are small; real ones need the shared data. all_cases() lists the cases, write_case() writes one into a
 folder and returns its configuration, whole_study.run() runs it there.
 """
 

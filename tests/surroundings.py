@@ -10,7 +10,7 @@ LOCALES = ("tr_TR", "de_DE")
 
 
 def surroundings(folder: Path) -> dict[str, dict]:
-    """Return keywords of whole_study.run_apart by name, with locales if localedef exists; write their files."""
+    """Return keywords of whole_study.run_in_child by name, with locales if localedef exists; write their files."""
     (folder / "none").mkdir(parents=True)
     (folder / "fonts.conf").write_text(_EMPTY_FONTS)
     older = "glibc.cpu.hwcaps=-AVX512F,-AVX512VL,-AVX512DQ,-AVX512BW,-AVX512CD"

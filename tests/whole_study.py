@@ -31,7 +31,7 @@ from study.yaml_files import load_yaml
 from ttf.engine.errors import StudyError
 from ttf.engine.process import entry
 
-# The checkout. `run_apart` can set it to a copy.
+# The checkout. `run_in_child` can set it to a copy.
 ROOT = Path(os.environ.get("TTF_CHECKOUT", Path(__file__).parents[1]))
 _load_cached_claims = functools.cache(load_claims)
 
@@ -248,7 +248,7 @@ def _to_durations(study: Study, name: str) -> Iterator[Job]:
                 "members": trace.part_members[part],
                 "hopeless_share": max(0.5, read_params["max_share"]),
             }
-            yield Job("ingest_part", trace.part_inputs(part) | adopted, outputs, params, wildcards | {"part": part})
+            yield Job("ingest_part", trace.part_paths(part) | adopted, outputs, params, wildcards | {"part": part})
         part_inputs = {
             f"{kind}s" if kind != "raw" else "parts": [outputs[kind] for outputs in parts.values()]
             for kind in ("raw", "account", "quarantine")
@@ -256,10 +256,10 @@ def _to_durations(study: Study, name: str) -> Iterator[Job]:
         part_account = {"by_part": f"{folder}/quality/row_account_by_part.csv"}
         params = read_params | {"parts": trace.part_members}
         yield Job(
-            "merge_parts", trace.raw_inputs | part_inputs | adopted, raw | quality | part_account, params, wildcards
+            "merge_parts", trace.raw_paths | part_inputs | adopted, raw | quality | part_account, params, wildcards
         )
     else:
-        yield Job("ingest", trace.raw_inputs | adopted, raw | quality, read_params, wildcards)
+        yield Job("ingest", trace.raw_paths | adopted, raw | quality, read_params, wildcards)
     derived, block_days = {"derivation_options": trace.derivation_options}, trace.settings["inference"]
     products = {product: f"{folder}/{product}.parquet" for product in ("jobs", "nodes", "attempts", "placements")}
     if trace.has_jobs:
@@ -367,7 +367,7 @@ def _tables(study: Study, name: str) -> Job:
     outputs = {kind: f"{folder}/quality/{kind}.csv" for kind in ("statistics", "raw_files")}
     outputs |= {"suggested": f"{folder}/quality/suggested_schema.yaml"}
     params = {"members": trace.members, "entries": trace.entries, "reader_options": trace.reader_options}
-    return Job("describe_tables", trace.raw_inputs | inputs, outputs, params, {"trace": name})
+    return Job("describe_tables", trace.raw_paths | inputs, outputs, params, {"trace": name})
 
 
 def _numbers(study: Study, subject: str) -> Job:

@@ -6,7 +6,7 @@ from pathlib import Path
 from html_pages import ParsedPage
 from ttf.engine.contract import REASON, count, parquet, reason, seconds, share, table
 from ttf.page.publication_record import describe
-from ttf.page.publish.crate import crate
+from ttf.page.publish.crate import make_crate
 from ttf.page.publish.dictionary import group_by_analysis, to_html_page, to_markdown
 from ttf.page.publish.files import describe_file
 
@@ -68,7 +68,7 @@ def test_the_crate_names_the_columns_of_a_table_once(tmp_path):
     metadata = describe(
         "title: A study\nabstract: What it does.\nlicense: MIT\nversion: 1.0.0\nauthors: [{name: A group}]\n", {}, {}
     )
-    entities = json.loads(crate(files, metadata, "2025-01-31", "9.1"))["@graph"]
+    entities = json.loads(make_crate(files, metadata, "2025-01-31", "9.1"))["@graph"]
     column_ids = [{"@id": f"#waits-{name}"} for name in WAITS.columns]
     file_columns = [entity["variableMeasured"] for entity in entities if entity["@type"] == "File"]
     assert file_columns == [column_ids, column_ids]

@@ -191,10 +191,10 @@ def test_the_first_analysis_with_a_head_leads_its_section(a_page):
     assert page.heads == {"outcomes": head} and page.lines == []
     page = a_page(Line("Outcomes", "none"), None)
     assert page.heads == {} and page.lines == [Line("Outcomes", "none")]
-    page._list_contents()
+    page._set_contents()
     assert [entry.href for entry in page.frame.groups[0][1]] == ["#nothing"]
     page = a_page(None, head)
-    page._list_contents()
+    page._set_contents()
     assert [(entry.href, entry.number) for entry in page.frame.groups[0][1]] == [("#outcomes", "1")]
 
 

@@ -159,16 +159,16 @@ def test_results_with_missing_or_duplicate_rows_are_an_error(rows):
 
 def test_results_with_more_rows_than_the_table_are_an_error(monkeypatch):
     monkeypatch.setattr(partitions, "BLOCK_ROWS", 2)
-    monkeypatch.setattr(partitions, "STRETCH_BLOCKS", 2)
+    monkeypatch.setattr(partitions, "CHUNK_BLOCKS", 2)
     row = pl.LazyFrame({"row": range(5)}, schema={"row": pl.get_index_type()})
     with pytest.raises(StudyError, match="do not match"):
         join_results(pl.LazyFrame({"a": range(4)}), {0: row.head(4), 1: row.slice(4)}, lambda rows: rows).collect()
 
 
 def test_memory_does_not_grow_with_the_table(tmp_path, monkeypatch):
-    """Rows are processed in blocks; a result is stored in stretches and read one stretch at a time."""
+    """Rows are processed in blocks; a result is stored in chunks and read one chunk at a time."""
     monkeypatch.setattr(partitions, "BLOCK_ROWS", 10)
-    monkeypatch.setattr(partitions, "STRETCH_BLOCKS", 2)
+    monkeypatch.setattr(partitions, "CHUNK_BLOCKS", 2)
     table = pl.LazyFrame({"name": [f"n{number}" for number in range(95)]})
     heights = []
 
@@ -181,7 +181,7 @@ def test_memory_does_not_grow_with_the_table(tmp_path, monkeypatch):
         return rows
 
     results = compute_results(names, {"name": table}, Partitions(tmp_path, 3))
-    assert [results[stretch].collect().height for stretch in range(5)] == [20, 20, 20, 20, 15]
+    assert [results[chunk].collect().height for chunk in range(5)] == [20, 20, 20, 20, 15]
     assert join_results(table, results, record_height).collect().equals(table.collect())
     assert heights == [0, *[10] * 9, 5]
 

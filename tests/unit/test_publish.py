@@ -17,7 +17,7 @@ from ttf.engine.errors import StudyError
 from ttf.page.publication_record import Creator, check_date, describe
 from ttf.page.publish import pages, site
 from ttf.page.publish.archive import deposit_metadata, pack_tar
-from ttf.page.publish.crate import crate
+from ttf.page.publish.crate import make_crate
 from ttf.page.publish.files import PackedFile, describe_file, read_chart_texts, render_png
 from ttf.page.render.render import render
 from ttf.page.report.blocks import macros
@@ -265,7 +265,7 @@ def test_the_archive_depends_on_content_alone():
 
 def test_crate_names_creators_citations_and_hostile_traces():
     files = [PackedFile("workflow/Snakefile", b"", "Snakefile", ""), PackedFile("results/a b%.csv", b"1", "a", "")]
-    graph = {entity["@id"]: entity for entity in json.loads(crate(files, record(), "2025-01-31", "9.1"))["@graph"]}
+    graph = {entity["@id"]: entity for entity in json.loads(make_crate(files, record(), "2025-01-31", "9.1"))["@graph"]}
     root = graph["./"]
     assert root["hasPart"] == [{"@id": "workflow/Snakefile"}, {"@id": "results/a%20b%25.csv"}]
     assert root["creator"] == [{"@id": "https://orcid.org/0000-0002-1825-0097"}, {"@id": "#creator-2"}]

@@ -30,7 +30,7 @@ HOUR = 3_600
 
 
 def checked_drain_list(history, outages, lost=None, gpus=None, rate=0.05):
-    table = DRAIN_LIST.typed(drain_list(history, outages, lost, gpus or [None] * len(history.names), rate))
+    table = DRAIN_LIST.conform(drain_list(history, outages, lost, gpus or [None] * len(history.names), rate))
     DRAIN_LIST.check(table)
     return table
 

@@ -7,7 +7,7 @@ from study_runs import write_quarto
 from ttf.engine.errors import StudyError
 from ttf.page.publication_record import Creator, Publication
 from ttf.page.render.references import resolve_references
-from ttf.page.render.render import _run, render, renderer_version
+from ttf.page.render.render import _run_renderer, render, renderer_version
 from ttf.page.render.template import template
 from ttf.page.report.citation import make_citation
 from ttf.page.report.trace_page import Frame
@@ -123,7 +123,7 @@ def test_a_quarto_that_does_not_run_is_an_error(source, tmp_path, monkeypatch):
 def test_a_full_disk_as_pandoc_tells_it(tmp_path):
     message = "pandoc: made.html: withBinaryFile: resource exhausted (No space left on device)"
     with pytest.raises(StudyError, match=r"^/.*: the disk is full .*Make room"):
-        _run(["sh", "-c", f"echo '{message}' >&2; exit 1"], tmp_path)
+        _run_renderer(["sh", "-c", f"echo '{message}' >&2; exit 1"], tmp_path)
 
 
 def test_references_become_links_and_headings_html_in_prose_alone():

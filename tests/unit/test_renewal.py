@@ -14,7 +14,7 @@ from scipy import stats
 from ttf.analyses.outages.measure_availability import AVAILABILITY, OUTAGE_CAUSES
 from ttf.analyses.outages.measure_availability.compute import availability, causes
 from ttf.stats.clustered import Clusters
-from ttf.stats.durations.renewal import exponential_availability, mean_repair, repair_times
+from ttf.stats.durations.renewal import exponential_availability, mttr_limits, repair_times
 
 
 @pytest.mark.parametrize(("up", "down", "n", "low", "high"), [(999, 1, 1, 0.9624, 1), (9990, 10, 10, 0.9975, 0.9996)])
@@ -54,7 +54,7 @@ def test_the_spread_of_a_mean_is_that_of_the_units():
     half_width = stats.t.ppf(0.975, degrees) * se
     spread = clusters.spread(influence, ones / 6, by_influence=True)
     assert spread.half_width(0.95) == pytest.approx([half_width])
-    low, high, _ = mean_repair(clusters, down, ones)
+    low, high, _ = mttr_limits(clusters, down, ones)
     assert (low[0], high[0]) == pytest.approx((down.mean() * np.exp(-half_width), down.mean() * np.exp(half_width)))
 
 

@@ -333,7 +333,7 @@ def test_the_code_of_a_rule_depends_on_the_declaration_of_its_tables(samples, mo
     assert types != full and samples.code_files[types] == samples.code_files[full]
     assert f"scripts/ttf/analyses/{analysis.declaration.theme}/{analysis.name}/__init__.py" in samples.code_files[types]
     monkeypatch.setattr(Table, "types", "others")
-    monkeypatch.delitem(vars(samples), "_declaration_code")  # read once in a study
+    monkeypatch.delitem(vars(samples), "_types_by_declaration")  # read once in a study
     assert code() != types and code(words=True) == full
 
 

@@ -4,7 +4,7 @@
 rule ingest:
     """Read and check every row; quarantine rows that break a rule; stop if there are too many of them."""
     input:
-        unpack(lambda wildcards: mark_inputs(get_trace(wildcards).raw_inputs)),
+        unpack(lambda wildcards: mark_inputs(get_trace(wildcards).raw_paths)),
         adopted=lambda wildcards: mark_inputs(get_trace(wildcards).entry.get("schema", [])),
     output:
         raw=directory("results/{trace}/raw"),
@@ -34,7 +34,7 @@ rule ingest:
 rule ingest_part:
     """Read and check one part of a trace, such as a weekly file; a new part is read alone."""
     input:
-        unpack(lambda wildcards: mark_inputs(get_trace(wildcards).part_inputs(wildcards.part))),
+        unpack(lambda wildcards: mark_inputs(get_trace(wildcards).part_paths(wildcards.part))),
         adopted=lambda wildcards: mark_inputs(get_trace(wildcards).entry.get("schema", [])),
     output:
         raw=directory("results/{trace}/parts/{part}/raw"),
@@ -68,7 +68,7 @@ rule ingest_part:
 rule merge_parts:
     """Merge the parts into the same bytes as reading all files at once; check keys and owners."""
     input:
-        unpack(lambda wildcards: mark_inputs(get_trace(wildcards).raw_inputs)),
+        unpack(lambda wildcards: mark_inputs(get_trace(wildcards).raw_paths)),
         parts=lambda wildcards: get_trace(wildcards).list_part_products("raw"),
         accounts=lambda wildcards: get_trace(wildcards).list_part_products("row_account.csv"),
         quarantines=lambda wildcards: get_trace(wildcards).list_part_products("quarantine.parquet"),

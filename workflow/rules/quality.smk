@@ -4,7 +4,7 @@
 rule describe_tables:
     """Compute statistics of every raw column over accepted rows; suggest a schema from the quarantined rows."""
     input:
-        unpack(lambda wildcards: mark_inputs(get_trace(wildcards).raw_inputs)),
+        unpack(lambda wildcards: mark_inputs(get_trace(wildcards).raw_paths)),
         raw="results/{trace}/raw",
         quarantine="results/{trace}/quality/quarantine.parquet",
         account="results/{trace}/quality/row_account.csv",

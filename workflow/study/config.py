@@ -264,7 +264,7 @@ def format_problems(problems: Iterable[Problem], stack: Sequence[StackedLayer]) 
     """Return one line per problem, ordered by the precedence of the files and the position in each file."""
     lines = []
     for problem in problems:
-        number = max(_find_last_layer(path, stack) for path in problem.deciding_keys or [problem.path])
+        number = max(_find_deepest_layer(path, stack) for path in problem.deciding_keys or [problem.path])
         label, content = stack[number]
         # In config/traces.yaml the traces are top-level keys.
         path = problem.path[1:] if label == TRACES_FILE and len(problem.path) > 1 else problem.path
@@ -274,7 +274,7 @@ def format_problems(problems: Iterable[Problem], stack: Sequence[StackedLayer]) 
     return "\n".join(line for *_, line in sorted(lines, key=lambda item: item[:2]))
 
 
-def _find_last_layer(path: KeyPath, stack: Sequence[StackedLayer]) -> int:
+def _find_deepest_layer(path: KeyPath, stack: Sequence[StackedLayer]) -> int:
     return max(range(len(stack)), key=lambda number: (_measure_depth(path, stack[number][1]), number))
 
 

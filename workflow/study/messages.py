@@ -43,6 +43,7 @@ def truncate(text: str) -> str:
 
 
 def format_key(key: str) -> str:
+    """Return a configuration key for a message: unchanged if it has only letters, digits, _ and -, else quoted."""
     return key if re.fullmatch(r"[\w-]+", key) else show(key)
 
 

@@ -58,11 +58,11 @@ def add_option_parts(trace: str, parts: dict[str, dict[str, str]], option_tables
     return parts | new_parts
 
 
-def check_windows(trace: str, entry: dict, job_traces: Sequence[str], in_parts: Collection[str] = ()) -> dict:
-    """Return the entry's `windows`. job_traces, in_parts: the traces with jobs, and with parts.
+def check_windows(trace: str, entry: dict, job_traces: Sequence[str], traces_with_parts: Collection[str] = ()) -> dict:
+    """Check the drift windows of a trace in its registry entry; return them, or {} if there are none.
 
-    Raises ConfigError for a trace without jobs, for parts that do not exist, and for a comparison with itself or with a
-    trace that is not in the study or has no jobs.
+    job_traces: traces of the study with jobs. traces_with_parts: traces whose records come in parts. Raises ConfigError
+    if the trace has no jobs, if it has no parts to use as windows, or if `against` is not another trace with jobs.
     """
     windows = entry.get("windows", {})
     if not windows:
@@ -70,7 +70,7 @@ def check_windows(trace: str, entry: dict, job_traces: Sequence[str], in_parts: 
     label = f"registry.{trace}.windows"
     if trace not in job_traces:
         raise ConfigError(f"{label}: drift needs jobs, and the format {entry['format']} has none.")
-    if windows.get("by") == "part" and trace not in in_parts:
+    if windows.get("by") == "part" and trace not in traces_with_parts:
         raise ConfigError(
             f"{label}.by: this trace has no parts. Parts are the files of a format that reads every file of the "
             "folder, or the folders, if `folder` lists several."

@@ -59,8 +59,7 @@ RuleInputs: TypeAlias = dict[str, str | list[str]]
 class Study:
     """Build the study of these configuration layers in the checkout `root`.
 
-    stored: whether products lie in a store. Raises ConfigError, one problem per line, for all that is wrong before the
-    first job.
+    stored: whether products lie in a store. Raises ConfigError with a line for each problem found before the first job.
     """
 
     def __init__(self, layers: list, root: Path, stored: bool = False) -> None:
@@ -77,7 +76,7 @@ class Study:
         entries = self.config["registry"]
         job_traces = [name for name, entry in entries.items() if self.formats[entry["format"]]["gives"] == "jobs"]
         with cache_listings():
-            self.traces = {name: self._trace(name, entry, job_traces) for name, entry in entries.items()}
+            self.traces = {name: self._make_trace(name, entry, job_traces) for name, entry in entries.items()}
         risk_features = self.config["risk"]["features"]
         if problems := [
             problem
@@ -103,7 +102,7 @@ class Study:
         self._analysis_by_table = {table: name for name, analysis in self.analyses.items() for table in analysis.tables}
         self.measured_resources = resources.add_analysis_costs(self.measured_resources, declarations)
         self.claim_files = [(str(root / CLAIMS), CLAIMS), *((path, path) for path in self.config.get("claims", []))]
-        self.claims = [claim for path, label in self.claim_files for claim in self._claims(path, label)]
+        self.claims = [claim for path, label in self.claim_files for claim in self._load_claims(path, label)]
         ids = Counter(claim["id"] for claim in self.claims)
         if duplicate_ids := sorted(name for name, count in ids.items() if count > 1):
             raise ConfigError(f"claims: {', '.join(duplicate_ids)}: several findings share this id; give each its own.")
@@ -114,12 +113,12 @@ class Study:
         if problems := [*itertools.chain(*headers)]:
             raise ConfigError("\n".join(problems))
 
-    def _claims(self, path: str, label: str) -> list[dict]:
+    def _load_claims(self, path: str, label: str) -> list[dict]:
         claims = load_claims(path, label)["claims"]
         check_claims(claims, self.tables, label)
         return claims
 
-    def _trace(self, name: str, entry: dict, job_traces: list[str]) -> Trace:
+    def _make_trace(self, name: str, entry: dict, job_traces: list[str]) -> Trace:
         format, formats = self.formats[entry["format"]], self.formats
         files, parts = find_raw_tables(name, entry, formats), find_parts(name, entry, formats)
         generated = list_sample_files(name, entry, formats) if entry.get("embedded") else {}
@@ -343,12 +342,12 @@ class Study:
         """
         entry = self.root / "scripts" / f"{script}.py"
         files = (entry, *find_imported_files(entry, *modules, analysis_folders=tuple(map(Path, self.folders))))
-        digest = compute_code_digest(files, {} if words else self._declaration_code)
+        digest = compute_code_digest(files, {} if words else self._types_by_declaration)
         self.code_files[digest] = sorted(make_relative(file, self.root) for file in files[1:])
         return digest
 
     @cached_property
-    def _declaration_code(self) -> dict[Path, str]:
+    def _types_by_declaration(self) -> dict[Path, str]:
         modules = {analysis.folder / "__init__.py": analysis.module for analysis in self.analyses.values()}
         modules |= {self.root / "scripts" / f"{name.replace('.', '/')}.py": name for name in CONTRACTS}
         return {file: list_types(importlib.import_module(module)) for file, module in modules.items()}

@@ -80,6 +80,7 @@ class StudyAnalysis:
         }
 
     def folders(self) -> dict[str, str]:
+        """Return the folders that the analysis writes, by name; the paths may have the wildcard {trace}."""
         folder = self._study.get_folder_pattern(self.traces)
         return {name: f"results/{folder}/{name}" for name in self.declaration.folders}
 

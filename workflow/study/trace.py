@@ -176,10 +176,10 @@ class Trace:
         return self.derivation_options | {"meaning": self.meaning | read_watch_options(self.entry, self.clock)}
 
     @property
-    def raw_inputs(self) -> dict[str, list[str]]:
+    def raw_paths(self) -> dict[str, list[str]]:
         return {table: [get_disk_path(file) for file in files] for table, files in self.raw_files.items()}
 
-    def part_inputs(self, part: str) -> dict[str, str]:
+    def part_paths(self, part: str) -> dict[str, str]:
         return {table: get_disk_path(file) for table, file in self.parts[part].items()}
 
     def list_part_products(self, product: str) -> list[str]:

@@ -148,15 +148,15 @@ def _find_problems(node: yaml.Node, loader: Any, seen: set[int]) -> Iterator[str
         return
     seen.add(id(node))
     if isinstance(node, yaml.MappingNode):
-        yield from _repeated_keys(node)
-    if text := _scalar_problem(node, loader) if isinstance(node, yaml.ScalarNode) else _tag_problem(node):
+        yield from _find_repeated_keys(node)
+    if text := _find_scalar_problem(node, loader) if isinstance(node, yaml.ScalarNode) else _find_tag_problem(node):
         yield f"{format_position(_to_position(node.start_mark))}{text}"
     for part in node.value if isinstance(node, yaml.CollectionNode) else ():
         for inner in part if isinstance(part, tuple) else [part]:
             yield from _find_problems(inner, loader, seen)
 
 
-def _repeated_keys(node: yaml.MappingNode) -> Iterator[str]:
+def _find_repeated_keys(node: yaml.MappingNode) -> Iterator[str]:
     lines: dict[str, int] = {}
     for key, _ in node.value:
         if isinstance(key, yaml.ScalarNode) and key.tag != f"{_TAG}merge":
@@ -168,16 +168,16 @@ def _repeated_keys(node: yaml.MappingNode) -> Iterator[str]:
             lines.setdefault(key.value, key.start_mark.line + 1)
 
 
-def _tag_problem(node: yaml.Node) -> str:
+def _find_tag_problem(node: yaml.Node) -> str:
     tag = show(node.tag.replace(_TAG, "!!")).strip("'")
     return "" if node.tag in _PLAIN_TAGS else f"{tag} is an unknown tag; remove it, or put the text in quotes."
 
 
-def _scalar_problem(node: yaml.ScalarNode, loader: Any) -> str:
+def _find_scalar_problem(node: yaml.ScalarNode, loader: Any) -> str:
     type_name = node.tag.removeprefix(_TAG)
     if type_name in ("int", "float", "timestamp") and len(node.value) > LONGEST_NUMBER:
         return f"a number of {len(node.value):,} characters; put it in quotes if it is a text."
-    if type_name == "merge" or (text := _tag_problem(node)):
+    if type_name == "merge" or (text := _find_tag_problem(node)):
         return "" if type_name == "merge" else text
     try:
         loader.construct_object(node)

@@ -25,7 +25,7 @@ PRODUCTS = {product.name: product.path for product in OF_TRACES} | {"raw": "raw"
 
 
 def unit_block_days(trace: Any) -> int | None:
-    """Return `inference.block_days` for traces of units, None for traces of jobs: units stay at risk for longer."""
+    """Return the length of time blocks: `inference.block_days` for units, which are at risk for long; None for jobs."""
     return None if trace.has_jobs else trace.settings["inference"]["block_days"]
 
 

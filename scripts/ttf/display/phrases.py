@@ -1,7 +1,7 @@
 """Texts of the page with each number tagged by its key: "{outcomes.failure_share|31.8%} of jobs failed".
 
 Page, PDF, comparison and console share these texts: `html` turns numbers into handles, `plain` removes the tags.
-Text from a trace passes through `of_trace`, so it can neither name a key nor hold markup.
+Text from a trace passes through `quote_trace_text`, so it can neither name a key nor hold markup.
 """
 
 import html as _html
@@ -138,14 +138,14 @@ def count_words(text: str) -> int:
 
 def fraction(m: Numbers, key: str) -> str:
     """Return a share as "one in three" if it is within 0.01 of that, else in per cent."""
-    return m.keyed(key, _fraction_words(m[key]) or m.words(key))
+    return m.keyed(key, _format_fraction(m[key]) or m.words(key))
 
 
 def is_fraction(m: Numbers, key: str) -> bool:
-    return _fraction_words(m[key]) is not None
+    return _format_fraction(m[key]) is not None
 
 
-def _fraction_words(share: float) -> str | None:
+def _format_fraction(share: float) -> str | None:
     return next((text for value, text in _FRACTIONS if abs(share - value) < 0.01), None)
 
 

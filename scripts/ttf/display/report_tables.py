@@ -203,12 +203,12 @@ def _slim_html(source: str, names: Iterator[str], exact_values: Iterator[str | N
     Each group of rows is a <tbody> with a heading. Cells of class l are left-aligned text, all others numbers. Headings
     carry their column name, cells their exact value. Great Tables escapes all cells, so every tag here is its own.
     """
-    table = _TAG.sub(lambda match: _slim_tag(match, names, exact_values), _TABLE.findall(source)[0])
+    table = _TAG.sub(lambda match: _shorten_tag(match, names, exact_values), _TABLE.findall(source)[0])
     lines = "\n".join(line.strip() for line in _BREAK_IN_ROW.sub("", table).splitlines() if line.strip())
     return lines.replace("<tbody>\n</tbody>\n", "", 1)
 
 
-def _slim_tag(match: re.Match, names: Iterator[str], exact_values: Iterator[str | None]) -> str:
+def _shorten_tag(match: re.Match, names: Iterator[str], exact_values: Iterator[str | None]) -> str:
     tag, attributes, text = match.groups()
     if tag == "th" and "gt_group_heading" in attributes:
         return f'<th colspan="{_COLSPAN.findall(attributes)[0]}" scope="rowgroup">{text}'

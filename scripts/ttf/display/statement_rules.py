@@ -44,12 +44,12 @@ def r3_scaling_rejected(m: Numbers) -> bool:
 
 def r4_too_far(m: Numbers) -> bool:
     """R4: the target is more than four times as large as the largest run of the trace."""
-    return _times_largest(m) > FURTHEST
+    return _ratio_to_largest_run(m) > FURTHEST
 
 
 def is_projection(m: Numbers) -> bool:
     """R4: the target is larger than any run of the trace, by a factor of at most four."""
-    return 1 < _times_largest(m) <= FURTHEST
+    return 1 < _ratio_to_largest_run(m) <= FURTHEST
 
 
 def r5_measured_differs(m: Numbers) -> bool:
@@ -191,6 +191,6 @@ def remove_withheld(m: Numbers) -> dict[str, str]:
     return dict.fromkeys(sorted({*removed_keys, *HEADLINES}), withheld.text)
 
 
-def _times_largest(m: Numbers) -> float:
+def _ratio_to_largest_run(m: Numbers) -> float:
     largest = m.value("sizes.largest_run.gpus", 0)
     return m.value("ettr.assumed.size_of_the_run", 0) / largest if largest else 0.0

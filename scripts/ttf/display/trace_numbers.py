@@ -66,7 +66,7 @@ class Numbers(dict):
             return value
         if style.isdigit():
             return words.number(value, int(style))
-        return getattr(words, style)(value) if style else self._formatter(key)(value)
+        return getattr(words, style)(value) if style else self._choose_formatter(key)(value)
 
     def keyed(self, key: str, text: str) -> str:
         """Return a text tagged with the key of its number: "{outcomes.failure_share|31.8%}"."""
@@ -78,7 +78,7 @@ class Numbers(dict):
         if format_value is None and self.unit(low) == "s":
             texts = words.in_common_unit(self[estimate_key or low], *values)
         else:
-            texts = list(map(format_value or self._formatter(low), values))
+            texts = list(map(format_value or self._choose_formatter(low), values))
         text = words.join_range(*texts)
         dash = " to " if " to " in text else "–"
         low_text, _, high_text = text.partition(dash)
@@ -91,7 +91,7 @@ class Numbers(dict):
         estimate_key: the number whose unit times take.
         """
         for suffix, proviso in (("_clustered", ""), ("", " if independent")):
-            if bounds := self._bounds_text(pattern, suffix, estimate_key):
+            if bounds := self._format_bounds(pattern, suffix, estimate_key):
                 return f"{confidence}% CI {bounds}{proviso}"
         return ""
 
@@ -106,24 +106,24 @@ class Numbers(dict):
         if cluster_by is None:
             return f"The interval holds if {unit}s fail independently; the trace records nothing that they share."
         clusters = f"{words.number(self[f'{group}.clusters'])} effective clusters"
-        if not self._bounds_text(pattern, "_clustered", estimate_key):
+        if not self._format_bounds(pattern, "_clustered", estimate_key):
             sentence = f"The interval holds only if {unit}s fail independently: by {cluster_by} there are {clusters}"
             is_few = self[f"{group}.clusters"] < FEWEST_CLUSTERS
             return f"{sentence}, {'too few' if is_few else 'too similar'} for a clustered interval."
-        exact = KEYED.sub(r"\2", self._bounds_text(pattern, "", estimate_key))
+        exact = KEYED.sub(r"\2", self._format_bounds(pattern, "", estimate_key))
         cluster_unit = words.clustering_words([cluster_by])
         return f"Clustered by {cluster_unit} ({clusters}); if {unit}s failed independently, it would be {exact}."
 
-    def _bounds_text(self, pattern: str, suffix: str, estimate_key: str | None) -> str:
+    def _format_bounds(self, pattern: str, suffix: str, estimate_key: str | None) -> str:
         low, high = (pattern.format(end + suffix) for end in ("low", "high"))
         if low in self and high in self:
             return self.span(low, high, estimate_key)
         for key, bound in ((low, "or more"), (high, "or less")):
             if key in self:
-                return f"{self.keyed(key, self._formatter(key, estimate_key)(self[key]))} {bound}"
+                return f"{self.keyed(key, self._choose_formatter(key, estimate_key)(self[key]))} {bound}"
         return ""
 
-    def _formatter(self, key: str, estimate_key: str | None = None) -> Callable[[float], str]:
+    def _choose_formatter(self, key: str, estimate_key: str | None = None) -> Callable[[float], str]:
         if (unit := self.unit(key)) == "s" and estimate_key is not None:
             return lambda seconds: words.in_common_unit(self[estimate_key], seconds)[0]
         return _FORMATTER_BY_UNIT.get(unit) or (

@@ -139,8 +139,7 @@ class Table:
     """A product with rows and columns. description: description of a row. path: under the folder of its trace.
 
     open: a Parquet file with further columns by the trace's format, which may stand between those here. counted: what
-    the shares and rates of a row count, if the units of its counts do not show it. is_in_gpus: GPUs are meant, in any
-    size unit.
+    the shares and rates of a row count, if the units of its counts do not show it. is_in_gpus: always in GPUs.
     """
 
     name: str
@@ -192,7 +191,7 @@ class Table:
         """Return the rows as a table of this contract; missing values are blank, extra values are dropped."""
         return make_frame(self.columns, rows)
 
-    def typed(self, frame: pl.DataFrame) -> pl.DataFrame:
+    def conform(self, frame: pl.DataFrame) -> pl.DataFrame:
         """Return the columns of this contract from a frame, with their types and in their order."""
         return frame.select(frame[name].cast(dtype) for name, dtype in self.schema.items())
 
@@ -205,7 +204,7 @@ class Table:
             problems = [f"{word} {', '.join(sorted(names))}" for word, names in parts if names]
             raise StudyError(f"table {self.name}: {'; '.join(problems) or 'another order'}, unlike its declaration")
         for name, column in self.columns.items():
-            if problem := self._problem(frame, name, column):
+            if problem := self._find_problem(frame, name, column):
                 raise StudyError(f"table {self.name}, column {name}: {problem}")
             self.check_blanks({name: frame[name].null_count()})
 
@@ -215,7 +214,7 @@ class Table:
             if rows and self.columns[name].blank is None:
                 raise StudyError(f"table {self.name}, column {name}: blank in {rows:,} rows, but declared never blank")
 
-    def _problem(self, frame: pl.DataFrame, name: str, column: Column) -> str | None:
+    def _find_problem(self, frame: pl.DataFrame, name: str, column: Column) -> str | None:
         values, dtype = frame[name], self.schema[name]
         if values.dtype != dtype:
             return f"is declared as {column.kind} ({dtype}), but is {values.dtype}"

@@ -113,7 +113,7 @@ def share(value: float) -> str:
 
 
 def part(value: float) -> str:
-    """Format a share within a sentence: none, all, 22.9%."""
+    """Format a share for use within a sentence: none, all or 22.9%."""
     return "none" if value == 0 else "all" if value == 1 else share(value)
 
 
@@ -204,15 +204,15 @@ def plain_p_value(value: float) -> str:
 
 def coefficient(value: float) -> str:
     """Format a correlation with two decimals and a minus sign."""
-    return _fixed(value, 2)
+    return _format_fixed(value, 2)
 
 
 def points(share: float) -> str:
     """Format a difference of shares in percentage points: −1.2."""
-    return _fixed(100 * share, 1)
+    return _format_fixed(100 * share, 1)
 
 
-def _fixed(value: float, decimals: int) -> str:
+def _format_fixed(value: float, decimals: int) -> str:
     # Adding 0 turns -0.0 into 0.0.
     return f"{round(value, decimals) + 0:.{decimals}f}".replace("-", "−")
 

@@ -57,7 +57,7 @@ def jobs(source: Source) -> pl.DataFrame:
     return conform(
         rows.collect().select(
             *("job_id", "user", "account", "gpu_type", "trace_end_s", "file"),
-            task="task" if source.meaning.get("unique_ids", True) else _number_task(),
+            task="task" if source.meaning.get("unique_ids", True) else _number_repeated_tasks(),
             submit_s="submit",
             start_s="start",
             end_s=end_s,
@@ -124,7 +124,7 @@ def _add_day_columns(rows: pl.LazyFrame, source: Source) -> tuple[list[str], pl.
     return list(day_table["columns"]), rows
 
 
-def _number_task() -> pl.Expr:
+def _number_repeated_tasks() -> pl.Expr:
     task_key = ("job_id", "task")
     number = pl.int_range(1, pl.len() + 1).over(task_key).cast(pl.String)
     task_and_number = pl.concat_str("task", number, separator="/", ignore_nulls=True)

@@ -32,8 +32,8 @@ def write_jobs(
 ) -> str:
     """Write jobs, nodes, agreement and size_unit (`output` has a path for each); return a summary.
 
-    parts: as in `with_parts`. node_table: the raw table with a row per node, or None. block_days: see `block_columns`.
-    spill_folder: a temporary folder.
+    parts: as in `add_part_names`. node_table: the raw table with a row per node, or None. block_days: see
+    `block_columns`. spill_folder: a temporary folder.
     """
     jobs = add_part_names(_derive(format_.jobs, source).lazy().with_columns(trace=pl.lit(trace)), parts)
     # Write the jobs to the disk before several passes over them, rather than derive them in each.

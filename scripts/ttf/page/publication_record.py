@@ -63,7 +63,7 @@ def describe(citation: str, settings: Mapping, traces: Mapping[str, Mapping]) ->
     return Publication(
         title=settings.get("title") or f"{metadata['title']}. Results: {names}",
         description=settings.get("description") or " ".join(metadata["abstract"].split()),
-        creators=creators or [_creator(author) for author in metadata["authors"]],
+        creators=creators or [_make_creator(author) for author in metadata["authors"]],
         license=settings.get("license") or metadata["license"],
         version=str(metadata["version"]),
         keywords=list(settings.get("keywords") or metadata.get("keywords", [])),
@@ -84,7 +84,7 @@ def check_date(date: str) -> str:
     return date
 
 
-def _creator(author: Mapping) -> Creator:
+def _make_creator(author: Mapping) -> Creator:
     orcid = str(author.get("orcid", "")).rsplit("/", 1)[-1]
     affiliation = author.get("affiliation", "")
     if "name" in author:

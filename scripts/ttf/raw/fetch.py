@@ -104,7 +104,7 @@ def fetch(target: Path, download: Download, report: Callable[[str], None], **lim
         _refuse_obstacles(target)
         for url, label, fetch_source in sources:
             if not download.sha256:
-                _remove(target, RECEIVED)  # without a checksum, the bytes may be of another version
+                _remove_leftovers(target, RECEIVED)  # without a checksum, the bytes may be of another version
             try:
                 fetch_source(target, download, transfer)
             except SourceError as problem:
@@ -114,7 +114,7 @@ def fetch(target: Path, download: Download, report: Callable[[str], None], **lim
                 return f"{target.name}: {_format_mb(target.stat().st_size)} from {url.split('/')[2]}, {check}"
     except OSError as error:
         raise StudyError(_write_error_message(target, download, error)) from None
-    raise StudyError("\n".join([f"{target}: the download failed.", *problems, _advice(target)]))
+    raise StudyError("\n".join([f"{target}: the download failed.", *problems, _advise_retry(target)]))
 
 
 def part_urls(parts: list[str]) -> Iterator[str]:
@@ -126,7 +126,7 @@ def part_urls(parts: list[str]) -> Iterator[str]:
 
 def _fetch_whole(url: str, report: Callable[[str], None], target: Path, download: Download, transfer: Receive) -> None:
     """Fetch the file from one address, check it and move it into place."""
-    with _part_file(_sibling(target, "part")) as file:
+    with _part_file(_hidden_sibling(target, "part")) as file:
         resumed = bool(_file_size(file))
         fault = _find_fault(file, target, download) if resumed else "has not arrived"
         if fault:
@@ -144,9 +144,9 @@ def _fetch_parts(target: Path, download: Download, transfer: Receive) -> None:
     """Fetch the parts, join them in order, check the file and move it into place."""
     size, pieces = 0, []
     for number, url in enumerate(part_urls(download.parts or [])):
-        piece, name = _sibling(target, f"{number:03}.piece"), Path(url).name
+        piece, name = _hidden_sibling(target, f"{number:03}.piece"), Path(url).name
         if not piece.exists():
-            with _part_file(_sibling(target, f"{number:03}.part")) as file:
+            with _part_file(_hidden_sibling(target, f"{number:03}.part")) as file:
                 try:
                     transfer(url, file, None, name)
                 except SourceError as problem:
@@ -157,14 +157,14 @@ def _fetch_parts(target: Path, download: Download, transfer: Receive) -> None:
         size += piece.stat().st_size
         if download.bytes and size >= download.bytes:
             break
-    with _part_file(_sibling(target, "joined.part")) as joined_file:
+    with _part_file(_hidden_sibling(target, "joined.part")) as joined_file:
         joined_file.truncate(0)
         for piece in pieces:
             with io.FileIO(piece, opener=open_file) as file:
                 shutil.copyfileobj(file, joined_file)
         fault = _find_fault(joined_file, target, download)
         if fault:
-            _remove(target, PIECES)
+            _remove_leftovers(target, PIECES)
         _move_into_place(joined_file, target, fault)
 
 
@@ -203,7 +203,7 @@ class _Transfer:
             reraise=True,
         )
         try:
-            retrying(self._attempt)
+            retrying(self._transfer_once)
         except AttemptError as problem:
             raise SourceError(f"{problem} ({plural(self.attempts, 'try')})") from None
 
@@ -220,7 +220,7 @@ class _Transfer:
         if _file_size(self.file) >= self.largest_size + self.stall_bytes:
             self.largest_size, state.attempt_number = _file_size(self.file), 0
 
-    def _attempt(self) -> None:
+    def _transfer_once(self) -> None:
         offset = _file_size(self.file)
         if self.length and offset == self.length:
             return
@@ -228,7 +228,7 @@ class _Transfer:
         headers |= {"If-Range": self.version} if offset and self.version else {}
         _check_url(self.url)
         # A socket's timeout restarts with every byte, so a server could send headers for ever, a byte at a time.
-        signal.signal(signal.SIGALRM, _expire)
+        signal.signal(signal.SIGALRM, _raise_timeout)
         signal.setitimer(signal.ITIMER_REAL, self.stall_s)
         try:
             with _Session() as session:
@@ -321,7 +321,7 @@ def _check_url(url: str, redirected_from: str = "") -> None:
         raise SourceError(f"redirects from https to http: {url!a:.120}")
 
 
-def _expire(*_: object) -> None:
+def _raise_timeout(*_: object) -> None:
     raise TimeoutError
 
 
@@ -424,25 +424,25 @@ def _find_content_fault(path: Path, target: Path, download: Download) -> str | N
 
 def _move_into_place(file: io.FileIO, target: Path, fault: str | None) -> None:
     """Flush a correct file to the disk and give it its name; move a wrong one away and raise SourceError."""
-    path, wrong_path = Path(file.name), _sibling(target, "wrong")
+    path, wrong_path = Path(file.name), _hidden_sibling(target, "wrong")
     if fault:
         path.replace(wrong_path)
         raise SourceError(f"the download {fault}: it is another file or version; moved to {wrong_path}")
     os.fsync(file.fileno())
     path.replace(target)
-    _remove(target, LEFTOVERS)
+    _remove_leftovers(target, LEFTOVERS)
 
 
 def _refuse_obstacles(target: Path) -> None:
     """Raise StudyError if a link, pipe or folder lies in the way; a link in place of the target itself is replaced."""
-    for path in [*_leftovers(target, LEFTOVERS), target]:
+    for path in [*_list_leftovers(target, LEFTOVERS), target]:
         kind = describe_non_file(path)
         if kind and (path != target or kind == "a folder"):
             raise StudyError(f"{path}: is {kind}, but the download needs this name. Remove it and run again.")
 
 
-def _advice(target: Path) -> str:
-    size = sum(path.stat().st_size for path in _leftovers(target, RECEIVED))
+def _advise_retry(target: Path) -> str:
+    size = sum(path.stat().st_size for path in _list_leftovers(target, RECEIVED))
     resume_note = f" {_format_mb(size)} are kept: a rerun continues from there." if size else ""
     return (
         f"Try again later, or put the file into {target.parent} by hand. To omit an optional table, write `urls: []` "
@@ -461,17 +461,17 @@ def _write_error_message(target: Path, download: Download, error: OSError) -> st
     return f"{prefix}: {error.strerror or error}. Check that you may write to the folder."
 
 
-def _sibling(target: Path, suffix: str) -> Path:
+def _hidden_sibling(target: Path, suffix: str) -> Path:
     return target.with_name(f".{target.name}.{suffix}")
 
 
-def _leftovers(target: Path, suffixes: str) -> list[Path]:
+def _list_leftovers(target: Path, suffixes: str) -> list[Path]:
     pattern = re.compile(rf"{re.escape(f'.{target.name}.')}({suffixes})")
     return sorted(path for path in target.parent.iterdir() if pattern.fullmatch(path.name))
 
 
-def _remove(target: Path, suffixes: str) -> None:
-    for path in _leftovers(target, suffixes):
+def _remove_leftovers(target: Path, suffixes: str) -> None:
+    for path in _list_leftovers(target, suffixes):
         path.unlink()
 
 

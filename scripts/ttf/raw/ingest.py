@@ -102,7 +102,7 @@ def ingest(
         quarantined = _quarantine_between_rows(paths, schemas[name], folder, reader, quarantined)
         _refuse_too_many(paths, schemas[name], rows_read, quarantined, max_share)
         tables[name] = rows_read, quarantined
-    return _account(tables)
+    return _make_row_account(tables)
 
 
 def ingest_part(
@@ -117,7 +117,7 @@ def ingest_part(
     Checks each row by itself; `merge` checks the rules between rows and `max_share`. Reading stops at a file of which
     a million rows, and more than stop_share of all rows so far, break a rule.
     """
-    return _account(
+    return _make_row_account(
         {
             name: _read_table([path], schemas[name], folder, stop_share, readers.get(name, LINES))
             for name, path in files.items()
@@ -146,11 +146,11 @@ def merge(
         rows_of_parts = (
             rows.with_columns(file=pl.lit(number, pl.Int32))
             for number, part in enumerate(table_parts)
-            for rows in _stored_rows(part.folder / f"{name}.parquet")
+            for rows in _iterate_stored_rows(part.folder / f"{name}.parquet")
         )
         _write_table(rows_of_parts, schemas[name], folder / f"{name}.parquet")
         labels = file_labels(paths)
-        quarantined = _concat(
+        quarantined = _concat_rows(
             part.quarantine.filter(pl.col("table") == name).with_columns(file=pl.lit(label))
             for part, label in zip(table_parts, labels, strict=True)
         )
@@ -161,7 +161,7 @@ def merge(
         n_failed = dict(quarantined.group_by("file").len().iter_rows())
         for part, label, rows in zip(table_parts, labels, rows_read, strict=True):
             account_rows.append((part.name, name, rows, rows - n_failed.get(label, 0), n_failed.get(label, 0)))
-    return *_account(tables), pl.DataFrame(account_rows, schema=ROW_ACCOUNT_BY_PART.schema, orient="row")
+    return *_make_row_account(tables), pl.DataFrame(account_rows, schema=ROW_ACCOUNT_BY_PART.schema, orient="row")
 
 
 def anomalies(
@@ -186,13 +186,13 @@ def anomalies(
     return pl.DataFrame(rows, schema=ANOMALIES.schema, orient="row")
 
 
-def _account(tables: Mapping[str, tuple[int, pl.DataFrame]]) -> tuple[pl.DataFrame, pl.DataFrame]:
+def _make_row_account(tables: Mapping[str, tuple[int, pl.DataFrame]]) -> tuple[pl.DataFrame, pl.DataFrame]:
     rows = [(name, n, n - quarantined.height, quarantined.height) for name, (n, quarantined) in tables.items()]
     account = pl.DataFrame(rows, schema=ROW_ACCOUNT.schema, orient="row")
-    return account, _concat(quarantined for _, quarantined in tables.values())
+    return account, _concat_rows(quarantined for _, quarantined in tables.values())
 
 
-def _concat(pieces: Iterable[pl.DataFrame]) -> pl.DataFrame:
+def _concat_rows(pieces: Iterable[pl.DataFrame]) -> pl.DataFrame:
     return pl.concat([pl.DataFrame(schema=QUARANTINE_SCHEMA), *pieces])
 
 
@@ -213,10 +213,10 @@ def _read_table(
                 yield accepted.select(pl.lit(index, pl.Int32).alias("file"), pl.all())
                 if n_failed >= STOP_ROWS and n_failed > stop_share * (n_accepted + n_failed):
                     rows_read = n_accepted + n_failed
-                    raise _too_many(paths, schema, rows_read, _concat(quarantined), "reading has stopped")
+                    raise _excess_error(paths, schema, rows_read, _concat_rows(quarantined), "reading has stopped")
 
     _write_table(rows(), schema, folder / f"{schema.name}.parquet")
-    return n_accepted + n_failed, _sort_by_file(_concat(quarantined), paths)
+    return n_accepted + n_failed, _sort_by_file(_concat_rows(quarantined), paths)
 
 
 def _sort_by_file(quarantine: pl.DataFrame, paths: Sequence[Path]) -> pl.DataFrame:
@@ -225,9 +225,9 @@ def _sort_by_file(quarantine: pl.DataFrame, paths: Sequence[Path]) -> pl.DataFra
     return quarantine.sort(file_index, "line", maintain_order=True)
 
 
-def _stored_rows(path: Path) -> Iterator[pl.DataFrame]:
+def _iterate_stored_rows(path: Path) -> Iterator[pl.DataFrame]:
     rows = scan_parquet(path)
-    for offset in range(0, _height(rows), PIECE_ROWS):
+    for offset in range(0, _count_rows(rows), PIECE_ROWS):
         yield rows.slice(offset, PIECE_ROWS).collect()
 
 
@@ -255,7 +255,7 @@ def _quarantine_between_rows(
 ) -> pl.DataFrame:
     """Remove rows with a repeated key or a missing owner from the stored table; return all quarantined rows."""
     target = folder / f"{schema.name}.parquet"
-    reason_by_position = _duplicates(target, schema) | _orphans(target, schema, folder)
+    reason_by_position = _duplicates(target, schema) | _find_orphans(target, schema, folder)
     if not reason_by_position:
         return quarantined
     rows = []
@@ -264,14 +264,14 @@ def _quarantine_between_rows(
         texts = reader.texts(path, schema, set(reason_by_line)) if reason_by_line else {}
         rows += [(schema.name, label, line, *reason, texts.get(line)) for line, reason in reason_by_line.items()]
     smaller = target.with_suffix(".smaller")
-    _write_table(_rows_without(target, list(reason_by_position)), schema, smaller)
+    _write_table(_iterate_other_rows(target, list(reason_by_position)), schema, smaller)
     smaller.replace(target)
-    return _sort_by_file(_concat([quarantined, pl.DataFrame(rows, schema=QUARANTINE_SCHEMA, orient="row")]), paths)
+    return _sort_by_file(_concat_rows([quarantined, pl.DataFrame(rows, schema=QUARANTINE_SCHEMA, orient="row")]), paths)
 
 
-def _rows_without(target: Path, positions: list[RowPosition]) -> Iterator[pl.DataFrame]:
+def _iterate_other_rows(target: Path, positions: list[RowPosition]) -> Iterator[pl.DataFrame]:
     removed = pl.DataFrame(positions, schema={"file": pl.Int32, "line": pl.Int64}, orient="row")
-    for piece in _stored_rows(target):
+    for piece in _iterate_stored_rows(target):
         yield piece.join(removed, on=["file", "line"], how="anti", maintain_order="left")
 
 
@@ -292,7 +292,7 @@ def _duplicates(target: Path, schema: TableSchema) -> dict[RowPosition, tuple[st
     return dict.fromkeys(repeated.select("file", "line").iter_rows(), ("duplicate_key", ", ".join(schema.key)))
 
 
-def _orphans(target: Path, schema: TableSchema, folder: Path) -> dict[RowPosition, tuple[str, str]]:
+def _find_orphans(target: Path, schema: TableSchema, folder: Path) -> dict[RowPosition, tuple[str, str]]:
     """Map the position of each row without an owner in the table it belongs to, to (reason, owner columns)."""
     owner, owner_columns = schema.belongs_to or ("", ())
     # The table of the owners may be missing in a trace.
@@ -308,7 +308,7 @@ def _orphans(target: Path, schema: TableSchema, folder: Path) -> dict[RowPositio
             yield matches.select(columns).collect(engine="streaming")
 
     # A count is faster than the search for positions.
-    if sum(matches.item() for matches in join_owners("semi", [pl.len()])) == _height(rows):
+    if sum(matches.item() for matches in join_owners("semi", [pl.len()])) == _count_rows(rows):
         return {}
     positions = pl.concat(join_owners("anti", [pl.col("file"), pl.col("line")]))
     return dict.fromkeys(positions.sort("file", "line").iter_rows(), ("orphan", ", ".join(owner_columns)))
@@ -316,11 +316,11 @@ def _orphans(target: Path, schema: TableSchema, folder: Path) -> dict[RowPositio
 
 def _hash_conditions(rows: pl.LazyFrame) -> list[pl.Expr]:
     """Return conditions on the column `hash` that divide the rows into parts of about MAX_KEYS keys."""
-    parts = 1 + _height(rows) // MAX_KEYS
+    parts = 1 + _count_rows(rows) // MAX_KEYS
     return [pl.col("hash") % parts == part for part in range(parts)]
 
 
-def _height(rows: pl.LazyFrame) -> int:
+def _count_rows(rows: pl.LazyFrame) -> int:
     return rows.select(pl.len()).collect(engine="streaming").item()
 
 
@@ -330,16 +330,16 @@ def _refuse_too_many(
     if rows_read == 0 and schema.may_be_empty:
         return
     if rows_read == 0:
-        raise StudyError(f"{_label(paths, schema)}: the table has no rows. Check that the whole file is there.")
+        raise StudyError(f"{_describe(paths, schema)}: the table has no rows. Check that the whole file is there.")
     if quarantined.height / rows_read > max_share:
-        raise _too_many(
+        raise _excess_error(
             paths, schema, rows_read, quarantined, f"quarantine.max_share = {max_share:g} allows {max_share:.2%}"
         )
     if quarantined.height == rows_read:
-        raise _too_many(paths, schema, rows_read, quarantined, "no row is left")
+        raise _excess_error(paths, schema, rows_read, quarantined, "no row is left")
 
 
-def _label(paths: Sequence[Path], schema: TableSchema) -> str:
+def _describe(paths: Sequence[Path], schema: TableSchema) -> str:
     if len(paths) == 1:
         return str(paths[0])
     folders = sorted({str(path.parent) for path in paths})
@@ -348,12 +348,12 @@ def _label(paths: Sequence[Path], schema: TableSchema) -> str:
     )
 
 
-def _too_many(
+def _excess_error(
     paths: Sequence[Path], schema: TableSchema, rows_read: int, quarantined: pl.DataFrame, limit: str
 ) -> StudyError:
     share = quarantined.height / rows_read
     lines = [
-        f"{_label(paths, schema)}: {quarantined.height:,} of {rows_read:,} rows ({share:.2%}) break a rule; {limit}."
+        f"{_describe(paths, schema)}: {quarantined.height:,} of {rows_read:,} rows ({share:.2%}) break a rule; {limit}."
     ]
     lines += [
         f"  {reason}: {group.height:,} rows: {REASONS[reason].format(column=column)}; "

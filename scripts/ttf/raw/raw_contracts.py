@@ -12,18 +12,18 @@ _ACCOUNT = {
 }
 
 
-def _quality(name: str, description: str, /, **columns) -> Table:
+def _table(name: str, description: str, /, **columns) -> Table:
     return replace(table(name, description, **columns), path=f"quality/{name}.csv")
 
 
-ROW_ACCOUNT = _quality("row_account", "A raw table, with the numbers of its accepted and quarantined rows.", **_ACCOUNT)
-ROW_ACCOUNT_BY_PART = _quality(
+ROW_ACCOUNT = _table("row_account", "A raw table, with the numbers of its accepted and quarantined rows.", **_ACCOUNT)
+ROW_ACCOUNT_BY_PART = _table(
     "row_account_by_part",
     "A raw table of one part of a trace that comes in parts, with its numbers of rows.",
     part=text("Part", "File or folder that is read separately."),
     **_ACCOUNT,
 )
-RAW_FILES = _quality(
+RAW_FILES = _table(
     "raw_files",
     "A file of the trace, or another entry of its folders: its table, or why it is ignored.",
     file=text("File", "Name in the folder; with the folder's name if the trace has several."),
@@ -31,7 +31,7 @@ RAW_FILES = _quality(
     rows_read=count("Rows read", "Rows of the file for the table.", unit="rows", blank=REASON),
     reason=reason("Why it is ignored, or why its rows are unknown."),
 )
-ANOMALIES = _quality(
+ANOMALIES = _table(
     "anomalies",
     "A problem found in the raw tables, with a suggestion.",
     table=words("Table", "Raw table."),
@@ -46,7 +46,7 @@ ANOMALIES = _quality(
     sentence=words("What is wrong", "The finding in words."),
     suggestion=text("Suggestion", "Suggested action.", "no action is needed", public_pattern="none: .*"),
 )
-STATISTICS = _quality(
+STATISTICS = _table(
     "statistics",
     "A column of a raw table, with statistics of its accepted rows.",
     table=words("Table", "Raw table."),

@@ -73,9 +73,9 @@ def read_line_blocks(path: Path, block_bytes: int | None = None) -> Generator[by
     that end in \r, and an HTML page in place of a table.
     """
     header, lines = None, 0
-    for block in _whole_blocks(path, block_bytes):
+    for block in _read_whole_line_blocks(path, block_bytes):
         if may_have_longer_line(block, MAX_LINE_BYTES) and max(map(len, block.split(b"\n"))) > MAX_LINE_BYTES:
-            raise _line_too_long(path)
+            raise _line_too_long_error(path)
         if header is None:
             header = block[: block.find(b"\n")].partition(b"\r")[0]
         if b"\r" in block:
@@ -85,7 +85,7 @@ def read_line_blocks(path: Path, block_bytes: int | None = None) -> Generator[by
         yield from _split_many_lines(block) if count > MOST_LINES else (block,)
 
 
-def _whole_blocks(path: Path, block_bytes: int | None) -> Iterator[bytes]:
+def _read_whole_line_blocks(path: Path, block_bytes: int | None) -> Iterator[bytes]:
     pieces: list[bytes] = []
     size = tail_bytes = 0
     is_checked = False
@@ -96,7 +96,7 @@ def _whole_blocks(path: Path, block_bytes: int | None) -> Iterator[bytes]:
         if tail_bytes > MAX_LINE_BYTES:
             if chunk.count(b"\r") > 1:
                 raise StudyError(f"{path}: line 1: {_LINE_ENDS}")
-            raise _line_too_long(path)
+            raise _line_too_long_error(path)
         size += len(chunk)
         if not cut or size < block_bytes:
             pieces.append(chunk)
@@ -133,7 +133,7 @@ def count_lines(block: bytes) -> int:
     return int(np.count_nonzero(np.frombuffer(block, np.uint8) == ord("\n")))
 
 
-def _line_too_long(path: Path) -> StudyError:
+def _line_too_long_error(path: Path) -> StudyError:
     return StudyError(f"{path}: a line longer than {MAX_LINE_BYTES:,} bytes: not a table. {FETCH_AGAIN}")
 
 
@@ -184,14 +184,14 @@ def _web_page_message(path: Path) -> str:
 def read_unpacked(path: Path, name: str | None = None, size: int = 1 << 20) -> Generator[bytes, None, None]:
     """Yield the unpacked bytes of the table in chunks of about `size` bytes or fewer.
 
-    `name` has the ending that names the compression, if the path has none. Raises as blocks_of_lines does.
+    `name` has the ending that names the compression, if the path has none. Raises as read_line_blocks does.
     """
     path, member = split_archive_path(path)
     name = (name or path.name).lower()
     ending = ".gz" if name.endswith(_TARS) else next((ending for ending in _PACKINGS if name.endswith(ending)), "")
     total = 0
     try:
-        state = _state(path)
+        state = _size_and_mtime(path)
         _check_magic(path, ending)
         if name.endswith(_TARS):
             chunks = _read_tar(path, size, member)
@@ -202,7 +202,7 @@ def read_unpacked(path: Path, name: str | None = None, size: int = 1 << 20) -> G
             if total > MOST_BYTES or ending:
                 _refuse_too_large(path, total, state)
             yield chunk
-        if _state(path) != state:
+        if _size_and_mtime(path) != state:
             raise StudyError(f"{path}: the file changed while it was read. Run the command again once it is complete.")
     except _DAMAGED as error:
         raise StudyError(f"{path}: the compressed file is damaged or cut short ({error}). {FETCH_AGAIN}") from None
@@ -214,7 +214,7 @@ def read_unpacked(path: Path, name: str | None = None, size: int = 1 << 20) -> G
         raise StudyError(f"{path}: the file is empty inside its packing. {FETCH_AGAIN}")
 
 
-def _state(path: Path) -> tuple[int, int]:
+def _size_and_mtime(path: Path) -> tuple[int, int]:
     status = path.stat()
     return status.st_size, status.st_mtime_ns
 
@@ -295,18 +295,18 @@ def _read_plain(path: Path, size: int) -> Iterator[bytes]:
             yield chunk
 
 
-def _several_members(path: Path, first: str, second: str, member: PurePosixPath | None) -> StudyError:
+def _several_members_error(path: Path, first: str, second: str, member: PurePosixPath | None) -> StudyError:
     advice = "Pack each table by itself." if member is None else "Name the file with its folder."
     return StudyError(
         f"{path}: holds {first!r} and {second!r}; expected one {member or 'table'} in an archive. {advice}"
     )
 
 
-def _member_not_plain(path: Path, name: str) -> StudyError:
+def _member_not_plain_error(path: Path, name: str) -> StudyError:
     return StudyError(f"{path}: {name!r} in the archive is no plain file. {FETCH_AGAIN}")
 
 
-def _member_missing(path: Path, member: PurePosixPath | None, names: list[str]) -> StudyError:
+def _member_missing_error(path: Path, member: PurePosixPath | None, names: list[str]) -> StudyError:
     if member is None:
         return StudyError(f"{path}: the archive holds no file. {FETCH_AGAIN}")
     return StudyError(
@@ -321,13 +321,13 @@ def _read_zip(path: Path, size: int, member: PurePosixPath | None) -> Iterator[b
         files = [info for info in archive.infolist() if not info.is_dir()]
         matches = [info for info in files if _is_wanted(info.filename, member)]
         if not matches:
-            raise _member_missing(path, member, [info.filename for info in files[:MAX_NAMES_SHOWN]])
+            raise _member_missing_error(path, member, [info.filename for info in files[:MAX_NAMES_SHOWN]])
         if len(matches) > 1:
-            raise _several_members(path, matches[0].filename, matches[1].filename, member)
+            raise _several_members_error(path, matches[0].filename, matches[1].filename, member)
         (info,) = matches
         kind = stat.S_IFMT(info.external_attr >> 16)
         if kind not in (0, stat.S_IFREG):
-            raise _member_not_plain(path, info.filename)
+            raise _member_not_plain_error(path, info.filename)
         if info.flag_bits & 1:
             raise StudyError(f"{path}: {info.filename!r} is encrypted. Unpack it, and pack it without a password.")
         try:
@@ -349,9 +349,9 @@ def _read_tar(path: Path, size: int, member: PurePosixPath | None) -> Iterator[b
                 for info in archive:
                     is_wanted = _is_wanted(info.name, member) and not info.isdir()
                     if is_wanted and not info.isfile():
-                        raise _member_not_plain(path, info.name)
+                        raise _member_not_plain_error(path, info.name)
                     if is_wanted and member_name is not None:
-                        raise _several_members(path, member_name, info.name, member)
+                        raise _several_members_error(path, member_name, info.name, member)
                     stream = archive.extractfile(info) if info.isfile() else None
                     if stream is None:
                         continue
@@ -373,7 +373,7 @@ def _read_tar(path: Path, size: int, member: PurePosixPath | None) -> Iterator[b
         while source.read(1 << 20):
             pass
     if member_name is None:
-        raise _member_missing(path, member, names)
+        raise _member_missing_error(path, member, names)
 
 
 class _GuardedTar(io.RawIOBase):
@@ -381,7 +381,7 @@ class _GuardedTar(io.RawIOBase):
 
     def __init__(self, path: Path, file: gzip.GzipFile) -> None:
         self.path, self.file, self.is_in_table, self.bytes_outside_tables, self.total = path, file, False, 0, 0
-        self.state = _state(path)
+        self.state = _size_and_mtime(path)
 
     def read(self, size: int = -1) -> bytes:
         chunk = self.file.read(size)

@@ -184,7 +184,7 @@ def read_raw_table(path: Path, schema: TableSchema, blocks: Iterator[bytes] | No
     blocks: the text of the file with one line per row; default: the file itself.
     Accepted rows have the columns of `schema.stored`, quarantined rows those of QUARANTINED_SCHEMA. Every row of the
     file is in one of the two; blank lines are no rows.
-    Raises StudyError if the file cannot be the table (see blocks_of_lines), or if its header row differs.
+    Raises StudyError if the file cannot be the table (see read_line_blocks), or if its header row differs.
     """
     next_line, rows = 1, 0
     with ThreadPoolExecutor(pl.thread_pool_size()) as pool:
@@ -202,7 +202,7 @@ def read_raw_table(path: Path, schema: TableSchema, blocks: Iterator[bytes] | No
                 )
             return accepted.with_columns(pl.col("line") + first), quarantined.with_columns(pl.col("line") + first)
 
-        for block, columns, has_header in _blocks(path, schema, blocks or read_line_blocks(path)):
+        for block, columns, has_header in _strip_header_rows(path, schema, blocks or read_line_blocks(path)):
             next_line += has_header
             pending.append(pool.submit(read_block, block, columns, schema))
             # Read one block more than there are threads: no thread waits for the file, and memory stays bounded.
@@ -212,10 +212,10 @@ def read_raw_table(path: Path, schema: TableSchema, blocks: Iterator[bytes] | No
             yield next_result()
 
 
-def _blocks(
+def _strip_header_rows(
     path: Path, schema: TableSchema, blocks: Iterator[bytes]
 ) -> Iterator[tuple[bytes, tuple[Column, ...], bool]]:
-    """Yield the blocks without BOM and header row, the file's columns, and whether a header row was removed."""
+    """Yield each block without BOM and header row, the file's columns, and whether a header row was removed."""
     columns = None
     for block in blocks:
         has_header = False
@@ -296,7 +296,7 @@ def _plan_fast_read(
     numbers = [column for column in read_columns if with_numbers and column.is_plain_number]
     types: dict[str, DataTypeClass] = dict.fromkeys((column.text_name for column in columns), pl.String)
     types |= dict.fromkeys((column.text_name for column in numbers), pl.Float64)
-    return types, _views(read_columns, numbers), [*_stored_columns(columns, schema), _is_broken(rules)]
+    return types, _views(read_columns, numbers), [*_stored_columns(columns, schema), _breaks_a_rule(rules)]
 
 
 def raw_lines(path: Path, _: TableSchema, numbers: set[int]) -> dict[int, str]:
@@ -323,7 +323,7 @@ def apply_rules(rows: Iterator[RowPair], path: Path, schema: TableSchema, rules:
     """
     failures = []
     for accepted, quarantined in rows:
-        is_broken = accepted.select(_is_broken(rules)).to_series()
+        is_broken = accepted.select(_breaks_a_rule(rules)).to_series()
         if is_broken.any():
             failures += accepted.filter(is_broken).select("line", **_first_broken_rule(rules)).rows()
             accepted = accepted.filter(~is_broken)
@@ -533,7 +533,7 @@ def check_rows(
     views = frame.select("line", *_views([column for column in columns if column.is_read]))
     rules = _row_rules(columns, schema)
     stored = _stored_columns(columns, schema)
-    is_failed = views.select(_is_broken(rules)).to_series()
+    is_failed = views.select(_breaks_a_rule(rules)).to_series()
     first_rule = _first_broken_rule(rules)
     if not is_failed.any():
         return views.select("line", *stored), views.clear().select(pl.lit(0).alias("row"), "line", **first_rule)
@@ -566,10 +566,10 @@ def _stored_columns(columns: tuple[Column, ...], schema: TableSchema) -> list[pl
 
 
 def _row_rules(columns: tuple[Column, ...], schema: TableSchema) -> list[Rule]:
-    return [rule for column in columns if column.is_read for rule in _rules(column)] + _order_rules(columns, schema)
+    return [rule for column in columns if column.is_read for rule in _cell_rules(column)] + _time_rules(columns, schema)
 
 
-def _is_broken(rules: Sequence[Rule]) -> pl.Expr:
+def _breaks_a_rule(rules: Sequence[Rule]) -> pl.Expr:
     return pl.any_horizontal(pl.lit(False), *(condition for _, _, condition in rules)).alias(BREAKS_RULE)
 
 
@@ -618,6 +618,7 @@ def _parse_time(raw: pl.Expr, format_: str, zone: str) -> pl.Expr:
 
 
 def _stored_value(column: Column) -> pl.Expr:
+    """Return the value as it is stored: text or its hash, or a whole number in the integer unit of the column."""
     if column.type == "text":
         text = pl.col(f"raw {column.as_}")
         return (text.hash(0) if column.digest else text).alias(column.as_)
@@ -628,7 +629,7 @@ def _stored_value(column: Column) -> pl.Expr:
     return (pl.when(integer != 0).then(integer) if column.zero_is_blank else integer).alias(column.as_)
 
 
-def _rules(column: Column) -> list[Rule]:
+def _cell_rules(column: Column) -> list[Rule]:
     raw, parsed = pl.col(f"raw {column.as_}"), pl.col(f"parsed {column.as_}")
     rules = []
     if column.required:
@@ -655,8 +656,8 @@ def _rules(column: Column) -> list[Rule]:
     return rules
 
 
-def _order_rules(columns: tuple[Column, ...], schema: TableSchema) -> list[Rule]:
-    """Return a rule for each pair of times that must not go backwards. A blank, or a 0 that means blank, passes."""
+def _time_rules(columns: tuple[Column, ...], schema: TableSchema) -> list[Rule]:
+    """Return a rule per pair of times: the later must not precede the earlier. Blanks, and zeros for blanks, pass."""
     column_by_name = {column.as_: column for column in columns}
     rules = []
     for earlier, later in combinations((name for name in schema.order if name in column_by_name), 2):

@@ -101,11 +101,11 @@ def steps_by_block(
     at_start: Sequence[str] = (),
     at_end: Sequence[str] = (),
 ) -> pl.DataFrame:
-    """Return the sums over the parts of `split_by_block` as changes from each block to the next: four rows each.
+    """Return the sums over the parts of `split_into_blocks` as changes from each block to the next: four rows each.
 
     Columns: *keys, block, and Int64 columns: `seconds`, those in a block, and columns that count in each block
     (`throughout`), in the first (`at_start`) or the last (`at_end`). Steps add up over rows. Their running sum by block
-    is the sum of the parts: see `runs_of_steps`.
+    is the sum of the parts: see `sum_step_runs`.
     """
     length = block_days * DAY_S
     first, last = start_s // length, pl.max_horizontal(start_s, end_s - 1) // length
@@ -182,16 +182,16 @@ class Level:
 
     @classmethod
     def from_jobs(cls, jobs: Frame) -> "Level":
-        """Return the level of jobs `with_clusters`."""
+        """Return the level of jobs that have CLUSTER_COLUMNS."""
         by, *_ = level_names(jobs)
         return cls(by, pl.lit(0) if by is None else pl.col("cluster"))
 
 
 def add_levels(rows: Frame, levels: Mapping[str, Sequence[str]]) -> Frame:
-    """Add CLUSTER_COLUMNS to the rows by the first (clusters) and the last (groups) of some levels: name -> columns.
+    """Add CLUSTER_COLUMNS to the rows. levels: kind of cluster -> columns that identify one, coarsest kind first.
 
-    If there is only one cluster (a trace of one system) the groups are the clusters: nothing else distinguishes the
-    rows. The blocks are blank, unless the rows have them: see `block_columns`.
+    The first kind makes the clusters, the last the groups. If there is only one cluster, the groups become the
+    clusters. Blocks are blank unless the rows have them: see `block_columns`.
     """
     schema = rows.collect_schema()
     columns = {name: pl.lit(None, kind) for name, kind in CLUSTER_COLUMNS.items() if name not in schema}

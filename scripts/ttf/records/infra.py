@@ -55,10 +55,10 @@ def infra_durations(
     exit code or the reason; blank for none, and for a proxy. An attempt with an unknown end is censored.
 
     failed_node is the node to which the failure is attributed: its own node that the trace names as failed (Slurm's
-    FailedNode), else that of the health event, else the one that went down by `went_down`; blank if none is known.
-    incident is the attempt_id of the attempt that the failure hit. Among attempts with one health event, or one outage,
-    on their failed_node, it is the one that ended nearest in time (of equals the first); otherwise its own. One health
-    event is one incident, for any number of attempts. Both are blank for a proxy, and without an infrastructure
+    FailedNode), else that of the health event, else the one that went down by `attribute_to_outages`; blank if none is
+    known. incident is the attempt_id of the attempt that the failure hit. Among attempts with one health event, or one
+    outage, on their failed_node, it is the one that ended nearest in time (of equals the first); otherwise its own. One
+    health event is one incident, for any number of attempts. Both are blank for a proxy, and without an infrastructure
     failure.
 
     Parameters
@@ -87,9 +87,9 @@ def infra_durations_in_blocks(
     outages: pl.DataFrame | None = None,
     block_days: int | None = None,
 ) -> Iterator[pl.DataFrame]:
-    """Yield the same for jobs and their attempts block by block (`blocks_with_attempts`), read again at each call.
+    """Yield the same for jobs and their attempts block by block (`read_blocks_with_attempts`), read again at each call.
 
-    first_end: `first_end_of_runs` of all attempts.
+    first_end: `first_attempt_end` of all attempts.
     """
     attributions = None
     if events is not None or outages is not None:
@@ -127,7 +127,7 @@ _ATTRIBUTION_COLUMNS = ("attempt_id", "event_code", "event_node", "event_victim"
 
 def _attribute_ends(runs: Frame, rules: Mapping, events: pl.DataFrame | None, outages: pl.DataFrame | None) -> Frame:
     runs = _add_events(runs, rules, events)
-    is_proxy = _basis(rules, events) == PROXY
+    is_proxy = _choose_basis(rules, events) == PROXY
     has_cause = _first_cause(runs, rules).is_not_null() & pl.lit(not is_proxy)
     has_no_node = pl.coalesce(_recorded_node(runs), "event_node").is_null()
     return _add_outages(runs, has_cause & has_no_node, None if is_proxy else outages)
@@ -137,7 +137,7 @@ def _durations(
     runs: Frame, rules: Mapping, events: pl.DataFrame | None, first_end: int | None, block_days: int | None
 ) -> Frame:
     """Return INFRA_COLUMNS of runs of `_attribute_ends`. first_end: first end of any run of the trace."""
-    basis = _basis(rules, events)
+    basis = _choose_basis(rules, events)
     is_failed = (pl.col("outcome") == "failure").fill_null(False) & ~is_at_time_limit("state")
     is_infra = is_failed if basis == PROXY else pl.col("cause").is_not_null()
     is_attributed = is_infra & pl.lit(basis != PROXY)
@@ -163,7 +163,7 @@ def add_infra_failure(attempts: pl.DataFrame, rules: Mapping, events: pl.DataFra
     """
     if "state" not in attempts.columns:
         return attempts
-    if _basis(rules, events) == PROXY:
+    if _choose_basis(rules, events) == PROXY:
         return attempts.with_columns(infra_failure=pl.lit(None, pl.Boolean))
     runs = _add_events(_with_reason(attempts.with_row_index("attempt_id")), rules, events)
     is_infra = _first_cause(runs, rules).is_not_null() & pl.col("start_s").is_not_null()
@@ -191,9 +191,8 @@ def attribute_to_events(runs: pl.DataFrame, events: pl.DataFrame, severities: Se
 
     Sorted by run. place: row of the event. apart_s: absolute time between the event and the run's end. runs: run (a
     number), end_s (Int64 s), node_list (List[String]). events: node, time_s, code, severity. An event counts from
-    BEFORE_S before the end to AFTER_S after it, on any of the run's nodes. Of several the most severe counts, by the
-    order of `severities` (most severe first; equal if empty), then the earliest, then the first code by name, then the
-    first row.
+    BEFORE_S before the end to AFTER_S after it, on any of the run's nodes. Of several, the most severe counts
+    (`severities`: most severe first), then the earliest, the first code by name, the first row.
     """
     rank = {severity: position for position, severity in enumerate(severities)}
     return (
@@ -208,9 +207,9 @@ def attribute_to_events(runs: pl.DataFrame, events: pl.DataFrame, severities: Se
 def attribute_to_outages(runs: pl.DataFrame, outages: pl.DataFrame) -> pl.DataFrame:
     """Return run, node, place, apart_s: the node of a run that went down near its end, for the runs with one.
 
-    runs: as of `attributed`. outages: of OUTAGES; place: row of the outage. Unplanned outages with an observed start
-    count, from BEFORE_S before the end of the run to AFTER_S after it: of several the earliest. If several nodes went
-    down in that second, the node is unknown, and the run has none.
+    runs: as for `attribute_to_events`. outages: of OUTAGES; place: row of the outage. Unplanned outages with an
+    observed start count, from BEFORE_S before the end of the run to AFTER_S after it: of several the earliest. If
+    several nodes went down in that second, the node is unknown, and the run has none.
     """
     starts = outages.with_row_index("place").filter(~pl.col("planned"), "counted", pl.col("node").is_not_null())
     pairs = pair_near_events(runs, starts.select("place", "node", time_s="start_s"))
@@ -225,7 +224,7 @@ def pair_near_events(
     """Return each pair of a run and an event on one of its nodes, near the run's end.
 
     The event lies from before_s before the end to after_s after it. Columns: run, end_s, apart_s and the columns of the
-    event. runs, events: see `attributed`; place: row, if missing.
+    event. runs, events: see `attribute_to_events`; place: row, if missing.
     """
     # Moments at most a window apart are in the same or neighbouring buckets: an exact join, not a product.
     width = before_s + after_s + 1
@@ -365,7 +364,7 @@ def _nearest_run() -> pl.Expr:
     return pl.col("run").sort_by("apart_s", "run").first().over("place")
 
 
-def _basis(rules: Mapping, events: pl.DataFrame | None) -> str:
+def _choose_basis(rules: Mapping, events: pl.DataFrame | None) -> str:
     if events is not None:
         return "event"
     return "state" if any(rules.get(key) for key in ("states", "exit_codes", "reasons")) else PROXY

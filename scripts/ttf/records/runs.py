@@ -59,7 +59,7 @@ def iterate_blocks(
         # The last block takes all remaining durations, so that `runs` detects too many as well as too few.
         block_durations = read_rows(infra_durations, duration, n_durations if job < n_jobs else None)
         if reasons is not None:
-            block_reasons = read_rows(reasons, reason, int(_is_failed(rows).sum()))
+            block_reasons = read_rows(reasons, reason, int(_is_job_failed(rows).sum()))
             rows, reason = add_deterministic(rows, block_reasons), reason + block_reasons.height
         yield Block(rows, None, block_durations) if block_attempts is None else Block(block_jobs, rows, block_durations)
         duration += n_durations
@@ -71,14 +71,14 @@ def build_runs(
     """Return one row per run that started, in the order of jobs and attempts, with RUN_COLUMNS; lazy without attempts.
 
     jobs: the job record. attempts: of the same trace with `job`, the row of their job; None if the format does not
-    distinguish attempts. infra_durations: `ended` of `ttf.records.infra.infra_durations` of both, a row each; otherwise
-    collecting the runs raises Polars' ShapeError. job: row of the job in `jobs`, from 0. runtime_s: observed seconds,
-    blank without an end. end_s: when the run ended or was last seen. gpu_milli: of the whole run, 0 if unknown.
+    distinguish attempts. infra_durations: a row for each of them, with `add_end_columns`; otherwise collecting the
+    runs raises Polars' ShapeError. job: row of the job in `jobs`, from 0. runtime_s: observed seconds, blank without an
+    end. end_s: when the run ended or was last seen. gpu_milli: of the whole run, 0 if unknown.
 
     failed: the run ended in failure. An attempt before the last, in a trace without outcomes for such attempts
     (Philly), counts as failed. infra: the run ended in an infrastructure failure, by the rule in `basis`. preempted:
     the scheduler ended it for another job. timed_out: it reached its time limit. deterministic: whether a retry would
-    fail again (`with_reasons`), blank if unknown. again, after_infra: see `with_runs_before`.
+    fail again (`add_deterministic`), blank if unknown. again, after_infra: see `add_previous_runs`.
     """
     rows = _job_runs(jobs.lazy()) if attempts is None else _attempt_runs(jobs.lazy(), attempts.lazy())
     rows = pl.concat([rows, infra_durations.lazy().select(ENDS)], how="horizontal")
@@ -131,19 +131,19 @@ def find_record_start(starts: pl.Series, end_s: int) -> tuple[int, int]:
 def gpu_allocations(jobs: pl.LazyFrame, attempts: pl.LazyFrame | None) -> pl.DataFrame:
     """Return start_s, until_s (exclusive), gpu_milli of the runs that held GPUs for a known time, as in `runs`."""
     if attempts is None:
-        runtime_s, gpu_milli = observed_s(), _gpu_milli()
+        runtime_s, gpu_milli = observed_s(), _job_gpu_milli()
         rows = jobs.filter(pl.col("outcome") != "waiting").select("start_s", runtime_s=runtime_s, gpu_milli=gpu_milli)
     else:
         rows = attempts.select("job", "start_s", "runtime_s", "gpu_milli")
         if rows.select(pl.col("gpu_milli").null_count()).collect(engine="streaming").item():
-            job_gpus = jobs.select(job_gpu_milli=_gpu_milli()).collect()["job_gpu_milli"]
+            job_gpus = jobs.select(job_gpu_milli=_job_gpu_milli()).collect()["job_gpu_milli"]
             rows = rows.with_columns(pl.coalesce("gpu_milli", pl.lit(job_gpus).gather("job")))
     spans = rows.select("start_s", "gpu_milli", until_s=pl.col("start_s") + pl.col("runtime_s"))
     spans = spans.filter(pl.col("gpu_milli") > 0, pl.col("start_s") < pl.col("until_s"))
     return spans.collect(engine="streaming")
 
 
-def _gpu_milli() -> pl.Expr:
+def _job_gpu_milli() -> pl.Expr:
     return (pl.col("gpu_milli") * pl.col("size")).fill_null(0)
 
 
@@ -152,7 +152,7 @@ def add_deterministic(rows: pl.DataFrame, reasons: pl.DataFrame) -> pl.DataFrame
 
     reasons: rows of reasons.parquet, one for each failure, in order. Raises ValueError if they belong to other rows.
     """
-    has_attempts, failed = "job" in rows.columns, _is_failed(rows)
+    has_attempts, failed = "job" in rows.columns, _is_job_failed(rows)
     if reasons.height != failed.sum() or (
         has_attempts and not rows.filter(failed)["attempt"].equals(reasons["attempt"])
     ):
@@ -177,32 +177,32 @@ def _job_runs(jobs: pl.LazyFrame) -> pl.LazyFrame:
             attempt=pl.lit(0, dtype=pl.Int64),
             end_s=pl.coalesce("end_s", pl.when(is_running).then("trace_end_s")),
             runtime_s=observed_s(),
-            gpu_milli=_gpu_milli(),
+            gpu_milli=_job_gpu_milli(),
             failed=pl.col("outcome") == "failure",
         )
     )
 
 
-def _is_failed(rows: pl.DataFrame) -> pl.Series:
+def _is_job_failed(rows: pl.DataFrame) -> pl.Series:
     has_outcomes = not rows["outcome"].null_count()
-    return rows.select(pl.col("outcome") == "failure" if has_outcomes else _failed_expression()).to_series()
+    return rows.select(pl.col("outcome") == "failure" if has_outcomes else _is_attempt_failed()).to_series()
 
 
-def _failed_expression() -> pl.Expr:
+def _is_attempt_failed() -> pl.Expr:
     is_last = pl.col("attempt") == pl.col("attempt").max().over("job")
     return (pl.col("outcome") == "failure").fill_null(~is_last)
 
 
 def _attempt_runs(jobs: pl.LazyFrame, attempts: pl.LazyFrame) -> pl.LazyFrame:
     schema = jobs.collect_schema()
-    job_columns = jobs.select(*(name for name in ("user", "account") if name in schema), job_gpu_milli=_gpu_milli())
+    job_columns = jobs.select(*(name for name in ("user", "account") if name in schema), job_gpu_milli=_job_gpu_milli())
     # None if the column is not read.
     is_text = attempts.collect_schema().get("node_list") == pl.String
     return (
         attempts.join(job_columns.with_row_index("job"), on="job", how="left", maintain_order="left")
         .filter(pl.col("start_s").is_not_null())
         .with_columns(
-            failed=_failed_expression(),
+            failed=_is_attempt_failed(),
             gpu_milli=pl.coalesce("gpu_milli", "job_gpu_milli"),
             **({"node_list": pl.col("node_list").str.split(",")} if is_text else {}),
         )

@@ -159,22 +159,22 @@ class Clusters:
     @cached_property
     def effective(self) -> np.ndarray:
         """Return Kish's effective number of clusters by stratum; 0 for a stratum without clusters."""
-        return self._kish_number(self._clusters, self.members * self.blocks)
+        return self._kish_number(self._cluster_groups, self.members * self.blocks)
 
     @cached_property
     def counts_blocks(self) -> np.ndarray:
         """Return by stratum whether the variance between blocks counts: FEWEST_BLOCKS blocks, FEWEST clusters."""
-        enough = np.bincount(self._blocks.stratum, minlength=self.strata) >= FEWEST_BLOCKS
+        enough = np.bincount(self._cluster_groups.stratum, minlength=self.strata) >= FEWEST_BLOCKS
         return enough & (self.effective >= FEWEST)
 
     @cached_property
-    def _clusters(self) -> _Groups:
+    def _cluster_groups(self) -> _Groups:
         if self.cluster is None:
             return _Groups(np.arange(self.stratum_index.size), self.stratum_index, self.stratum_index)
         return _Groups.from_keys(self.stratum_index, self.cluster)
 
     @cached_property
-    def _blocks(self) -> "_Groups | _BlockRanges":
+    def _block_groups(self) -> "_Groups | _BlockRanges":
         if isinstance(self.blocks, int):
             return _Groups.from_keys(self.stratum_index, self._row_blocks)
         return _BlockRanges.from_ranges(self.stratum_index, self._row_blocks, self.blocks, self.strata)
@@ -186,10 +186,10 @@ class Clusters:
     @cached_property
     def _neighbour_rows(self) -> tuple[np.ndarray, np.ndarray]:
         """Pairs of rows of one cluster in neighbouring blocks: the earlier rows and the later rows."""
-        order = sort_order(self._clusters.group, self._row_blocks)
+        order = sort_order(self._cluster_groups.group, self._row_blocks)
         earlier, later = order[:-1], order[1:]
         block_ends = self._row_blocks + self.blocks
-        is_next = (np.diff(self._clusters.group[order]) == 0) & (block_ends[earlier] == self._row_blocks[later])
+        is_next = (np.diff(self._cluster_groups.group[order]) == 0) & (block_ends[earlier] == self._row_blocks[later])
         return earlier[is_next], later[is_next]
 
     def _kish_number(self, groups: "_Groups | _BlockRanges", members: np.ndarray) -> np.ndarray:
@@ -206,7 +206,7 @@ class Clusters:
             Whether a few influences may dominate the estimate. Then the degrees of freedom of the clusters are (sum
             i^2)^2 / sum i^4, Kish's number of the squared influences; NaN below FEWEST_DEGREES.
         """
-        groups = self._clusters
+        groups = self._cluster_groups
         squares = jackknife_influences(groups.sum(influence * self.blocks), groups.sum(leverage * self.blocks)) ** 2
         with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
             variance = np.bincount(groups.stratum, squares, self.strata)
@@ -227,7 +227,7 @@ class Clusters:
 
     def _shared_variance(self, influence: np.ndarray, leverage: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """(variance, degrees of freedom) by stratum of what different clusters share in time; 0 if nothing."""
-        blocks, (earlier, later) = self._blocks, self._neighbour_rows
+        blocks, (earlier, later) = self._block_groups, self._neighbour_rows
         n_blocks = np.bincount(blocks.stratum, minlength=self.strata)
         block_influence = jackknife_influences(blocks.sum(influence), blocks.sum(leverage))
         row_influence = jackknife_influences(influence, leverage)

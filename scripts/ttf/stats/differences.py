@@ -27,7 +27,7 @@ AS_A_WHOLE = "before and after stand in the rows of its values"
 
 def compare_shares(hits_before: int, n_before: int, hits_after: int, n_after: int) -> dict:
     """Compare two shares: two-proportion z test (pooled, two-sided) and Cohen's h (Cohen 1988), positive for a rise."""
-    row = _row(n_before, n_after, "two_proportion_z", "cohen_h")
+    row = _blank_row(n_before, n_after, "two_proportion_z", "cohen_h")
     if not (n_before and n_after):
         return row | {"reason": NOT_THERE}
     before, after = hits_before / n_before, hits_after / n_after
@@ -44,7 +44,7 @@ def compare_shares(hits_before: int, n_before: int, hits_after: int, n_after: in
     # statsmodels is imported here for the reason given in `wilson_interval`.
     from statsmodels.stats.proportion import proportions_ztest
 
-    return row | _p_value_columns(float(proportions_ztest([hits_after, hits_before], [n_after, n_before])[1]))
+    return row | _p_value_cells(float(proportions_ztest([hits_after, hits_before], [n_after, n_before])[1]))
 
 
 def compare_distributions(before: np.ndarray, after: np.ndarray) -> tuple[dict, list[list[int]], float]:
@@ -53,7 +53,7 @@ def compare_distributions(before: np.ndarray, after: np.ndarray) -> tuple[dict, 
     Values with an expected count below FEWEST_EXPECTED in either set share one cell. cells: indices of their values.
     """
     n_before, n_after = int(before.sum()), int(after.sum())
-    row = _row(n_before, n_after, "chi_square", "cramer_v") | {"reason": AS_A_WHOLE}
+    row = _blank_row(n_before, n_after, "chi_square", "cramer_v") | {"reason": AS_A_WHOLE}
     if not (n_before and n_after):
         return row | {"reason": NOT_THERE}, [], 0.0
     if min(n_before, n_after) < FEWEST_VALUES:
@@ -70,7 +70,7 @@ def compare_distributions(before: np.ndarray, after: np.ndarray) -> tuple[dict, 
     # Over two rows: sum of (a n2 - b n1)^2 / ((a + b) n1 n2).
     counts = [(int(before[cell].sum()), int(after[cell].sum())) for cell in cells]
     chi2 = sum((a * n_after - b * n_before) ** 2 / ((a + b) * n_before * n_after) for a, b in counts)
-    row |= {"effect": math.sqrt(chi2 / n)} | _p_value_columns(float(chdtrc(len(cells) - 1, chi2)))
+    row |= {"effect": math.sqrt(chi2 / n)} | _p_value_cells(float(chdtrc(len(cells) - 1, chi2)))
     return row, cells, chi2
 
 
@@ -81,7 +81,7 @@ def compare_medians(values: np.ndarray, before: np.ndarray, after: np.ndarray) -
     delta = P(after > before) - P(after < before), the rank-biserial correlation: 1 if every value rose.
     """
     n_before, n_after = int(before.sum()), int(after.sum())
-    row = _row(n_before, n_after, "mann_whitney", "cliff_delta")
+    row = _blank_row(n_before, n_after, "mann_whitney", "cliff_delta")
     if not (n_before and n_after):
         return row | {"reason": NOT_THERE}
     row |= {"before": ValueCounts(values, before).median(), "after": ValueCounts(values, after).median()}
@@ -100,14 +100,14 @@ def compare_medians(values: np.ndarray, before: np.ndarray, after: np.ndarray) -
     if not variance:
         return row | {"reason": ALL_EQUAL}
     distance = max(abs(doubled_u - product) / 2 - 0.5, 0.0)
-    return row | _p_value_columns(min(1.0, 2 * float(ndtr(-distance / math.sqrt(variance)))))
+    return row | _p_value_cells(min(1.0, 2 * float(ndtr(-distance / math.sqrt(variance)))))
 
 
-def _row(n_before: int, n_after: int, test: str, effect_name: str) -> dict:
+def _blank_row(n_before: int, n_after: int, test: str, effect_name: str) -> dict:
     blank = dict.fromkeys(("before", "after", "p_value", "effect", "reason"))
     return blank | {"n_before": n_before, "n_after": n_after, "test": test, "effect_name": effect_name}
 
 
-def _p_value_columns(p: float) -> dict:
+def _p_value_cells(p: float) -> dict:
     p, reason = raise_to_smallest(p)
     return {"p_value": p} | ({"reason": reason} if reason else {})

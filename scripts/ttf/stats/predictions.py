@@ -208,11 +208,11 @@ def _squared_errors(failed: np.ndarray, probability: np.ndarray) -> np.ndarray:
 
 
 def _log_losses(failed: np.ndarray, probability: np.ndarray) -> np.ndarray:
-    clipped = _clip(probability)
+    clipped = _clip_probability(probability)
     return -np.log(np.where(failed, clipped, 1 - clipped))
 
 
-def _clip(probability: np.ndarray) -> np.ndarray:
+def _clip_probability(probability: np.ndarray) -> np.ndarray:
     return np.clip(probability, MIN_PROBABILITY, 1 - MIN_PROBABILITY)
 
 
@@ -374,13 +374,13 @@ def calibration(
     without it (one step of the jackknife). The interval is symmetric. Probabilities are clipped as in `log_loss`.
     """
     grouping = Grouping.from_rows(cluster, cluster_by, failed, probability)
-    x = logit(_clip(probability))
+    x = logit(_clip_probability(probability))
     # Centred, because rounding would hide the differences of nearly equal predictions.
     mean_x = float(x.mean()) if x.size else 0.0
     x -= mean_x
     reason = _missing_class_reason(failed) or _no_slope_reason(x[failed], x[~failed])
     if not reason:
-        fit, converged = maximise(lambda point: _likelihood(failed, x, point), np.array([logit(failed.mean()), 0.0]))
+        fit, converged = maximise(lambda point: _log_lik(failed, x, point), np.array([logit(failed.mean()), 0.0]))
         reason = None if converged else NO_MAXIMUM
     if reason:
         return Calibration(grouping.blank(reason), grouping.blank(reason))
@@ -403,7 +403,7 @@ def _no_slope_reason(failed_x: np.ndarray, other_x: np.ndarray) -> str | None:
     return PERFECT_SEPARATION if low >= high_other or high <= low_other else None
 
 
-def _likelihood(failed: np.ndarray, x: np.ndarray, point: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
+def _log_lik(failed: np.ndarray, x: np.ndarray, point: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
     eta = point[0] + point[1] * x
     mean = expit(eta)
     residual, weight = failed - mean, mean * (1 - mean)
@@ -450,7 +450,7 @@ def median_factor_off(
     grouping = Grouping.from_rows(cluster, cluster_by, predicted, observed)
     if not observed.size:
         return grouping.blank(NO_HOURS)
-    factor = np.exp(np.abs(_log_hours(predicted) - _log_hours(observed)))
+    factor = np.exp(np.abs(_log_clipped(predicted) - _log_clipped(observed)))
     values = ValueCounts(np.sort(factor), np.ones(factor.size, np.int64))
     middle, clusters = values.median(), grouping.clusters()
     n_below = grouping.sum(factor <= middle)
@@ -471,10 +471,10 @@ def r2_log(predicted: np.ndarray, observed: np.ndarray, cluster: np.ndarray, clu
     grouping = Grouping.from_rows(cluster, cluster_by, predicted, observed)
     if not observed.size:
         return grouping.blank(NO_HOURS)
-    logs = _log_hours(observed)
+    logs = _log_clipped(observed)
     if logs.min() == logs.max():
         return grouping.blank(EQUAL_TIMES)
-    errors, deviations = (_log_hours(predicted) - logs) ** 2, (logs - logs.mean()) ** 2
+    errors, deviations = (_log_clipped(predicted) - logs) ** 2, (logs - logs.mean()) ** 2
     clusters, value = grouping.clusters(), float(1 - errors.sum() / deviations.sum())
     top, bottom = grouping.sum(errors), grouping.sum(deviations)
 
@@ -485,7 +485,7 @@ def r2_log(predicted: np.ndarray, observed: np.ndarray, cluster: np.ndarray, clu
     return _make_estimate(grouping, clusters, value, limits if errors.any() else None)
 
 
-def _log_hours(hours: np.ndarray) -> np.ndarray:
+def _log_clipped(hours: np.ndarray) -> np.ndarray:
     return np.log(np.maximum(hours, SHORTEST_HOURS))
 
 

@@ -76,7 +76,7 @@ class Figure:
         The data are added here, because Altair copies and checks the data of a chart value by value. Validating the
         chart takes a third of the time of drawing it, so only the tests do.
         """
-        return _word_titles(self.chart.to_dict(validate=validate), self.size) | {"datasets": self.datasets}
+        return _convert_title_units(self.chart.to_dict(validate=validate), self.size) | {"datasets": self.datasets}
 
 
 def make_figure(
@@ -102,15 +102,15 @@ def make_figure(
     return Figure(chart, rounded, title, subtitle, caption, alt_text, size=study.size)
 
 
-def _word_titles(spec: Any, size: SizeUnit, is_title: bool = False) -> Any:
+def _convert_title_units(spec: Any, size: SizeUnit, is_title: bool = False) -> Any:
     """Return the specification with its titles and descriptions in a size unit. is_title: `spec` is part of one."""
     if size == GPU:
         return spec
     if isinstance(spec, dict):
         titles = ("title", "description")
-        return {name: _word_titles(part, size, is_title or name in titles) for name, part in spec.items()}
+        return {name: _convert_title_units(part, size, is_title or name in titles) for name, part in spec.items()}
     if isinstance(spec, list):
-        return [_word_titles(part, size, is_title) for part in spec]
+        return [_convert_title_units(part, size, is_title) for part in spec]
     return size.worded(spec) if is_title and isinstance(spec, str) else spec
 
 

@@ -14,7 +14,7 @@ DASHED = alt.condition("datum.independent", alt.value([3, 3]), alt.value([1, 0])
 
 
 def add_bounds(frame: pl.DataFrame, suffix: str = "", prefix: str = "") -> pl.DataFrame:
-    """Add `low` and `high`, and `independent`: whether they are exact, because there is no clustered interval."""
+    """Add `low` and `high` of the clustered interval, else of the exact one; `independent` tells which."""
     is_clustered = pl.col(f"{prefix}ci_low_clustered{suffix}").is_not_null()
     bounds = {
         side: pl.when(is_clustered).then(f"{prefix}ci_{side}_clustered{suffix}").otherwise(f"{prefix}ci_{side}{suffix}")
@@ -24,7 +24,7 @@ def add_bounds(frame: pl.DataFrame, suffix: str = "", prefix: str = "") -> pl.Da
 
 
 def clustering_note(frame: pl.DataFrame, events: str = "failures") -> str:
-    """Return a caption sentence about the clusters of the intervals of `shown`."""
+    """Return a caption sentence about the clusters of the intervals of `add_bounds`."""
     frame = frame.drop_nulls("low")
     cluster_names = frame.filter(~pl.col("independent"))["cluster_by"].unique().drop_nulls().sort().to_list()
     condition = f"only if {events} are independent"

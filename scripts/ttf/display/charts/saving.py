@@ -115,9 +115,9 @@ def _painter() -> Iterator[IO[str] | None]:
             raise RuntimeError(f"a chart cannot be drawn: {messages.read()}")
 
 
-def draw_pictures(orders: Iterable[str]) -> None:
-    """Draw pictures: a line of `orders` is a specification, the file of its picture and whether it has a title."""
-    for spec, svg, has_title in map(json.loads, orders):
+def draw_pictures(requests: Iterable[str]) -> None:
+    """Draw a picture per request: a JSON list of a specification, the SVG file to write and whether to add a title."""
+    for spec, svg, has_title in map(json.loads, requests):
         render = render_picture if has_title else render_drawing
         Path(svg).write_text(render(json.loads(spec)), encoding="utf-8")
 
@@ -141,20 +141,20 @@ def save_charts(
     specs, svgs, narrow: files of all charts and of those for a phone, in the order of `drawn`
     """
     entries, narrow = {}, iter(narrow)
-    with _painter() as orders:
+    with _painter() as requests:
         for (name, figure, small), file, svg in zip(drawn, specs, svgs, strict=True):
-            spec = _json(figure.spec())
+            spec = _to_compact_json(figure.spec())
             Path(file).write_text(spec + "\n", encoding="utf-8")
-            print(json.dumps([spec, str(svg), True]), file=orders, flush=True)
+            print(json.dumps([spec, str(svg), True]), file=requests, flush=True)
             if small:
-                print(json.dumps([_json(small.spec()), str(next(narrow)), False]), file=orders, flush=True)
+                print(json.dumps([_to_compact_json(small.spec()), str(next(narrow)), False]), file=requests, flush=True)
             words = {part: getattr(figure, part) for part in ("title", "subtitle", "caption", "alt", "empty")}
             entries[name] = words | {"tables": list(tables[name]), "narrow": small is not None}
     Path(index).write_text(json.dumps(entries, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     return sum(entry["empty"] is None for entry in entries.values())
 
 
-def _json(spec: Mapping) -> str:
+def _to_compact_json(spec: Mapping) -> str:
     return json.dumps(spec, sort_keys=True, separators=(",", ":"))
 
 

@@ -29,7 +29,7 @@ def choose_bands(curves: pl.DataFrame, units: str) -> tuple[dict[str, str], str]
 def step_rows(
     curve: pl.DataFrame, name: str, estimate: str, begin: int, tooltips: int, limits: Mapping[str, str] = INDEPENDENT
 ) -> list[dict]:
-    """Return the rows of one curve, none before `begin` (s), about `tooltips` of them with a tooltip."""
+    """Return chart rows of a curve (s, x, v, `limits`) from age `begin` (s); about `tooltips` have a tooltip."""
     tooltip_step = max(1, curve.height // tooltips)
     rows = []
     for number, row in enumerate(curve.iter_rows(named=True)):

@@ -16,7 +16,7 @@ _KIND_COLOURS = (SUCCESS, THIRD)
 
 def make_range_row(row: Mapping, label: str, kind: str = "", times: Sequence[str] = QUARTILES) -> dict:
     """Return a row of `ranges`: its percentiles (s), their positions on the axis, and n."""
-    positions = {_axis_field(time): log_time_position(row[time]) for time in times}
+    positions = {_position_field(time): log_time_position(row[time]) for time in times}
     return {"label": label, "kind": kind} | pick_columns(row, "n", *times) | positions
 
 
@@ -35,7 +35,7 @@ def draw_ranges(
     x, y: titles of the axes. times: ascending percentiles. The last two are circles, the median is a line. If p25 is
     among them, a bar reaches from it to p75, else a line from the median to the last. words: of `figure`.
     """
-    scale = log_scale(time_domain([row[_axis_field(time)] for row in rows for time in times], 1.3))
+    scale = log_scale(time_domain([row[_position_field(time)] for row in rows for time in times], 1.3))
     kinds = list(dict.fromkeys(row["kind"] for row in rows))
     has_kinds = len(kinds) > 1
     title = alt.Axis(labelLimit=110 if study.narrow else 200, labelOverlap=False)
@@ -46,12 +46,12 @@ def draw_ranges(
         tinted = base.encode(yOffset=alt.YOffset("kind:N", sort=kinds), color=colour_by("kind", colours, legend))
 
     def encode_time(time: str) -> alt.X:
-        return alt.X(f"{_axis_field(time)}:Q", scale=scale, axis=time_axis(x))
+        return alt.X(f"{_position_field(time)}:Q", scale=scale, axis=time_axis(x))
 
     if "p25_s" in times:
         bars = tinted.mark_bar(height=8 if has_kinds else 10, opacity=0.35).encode(x=encode_time("p25_s"), x2="x75:Q")
     else:
-        bars = tinted.mark_rule(opacity=0.5).encode(x=encode_time("p50_s"), x2=f"{_axis_field(times[-1])}:Q")
+        bars = tinted.mark_rule(opacity=0.5).encode(x=encode_time("p50_s"), x2=f"{_position_field(times[-1])}:Q")
     marks = (
         bars
         + tinted.mark_tick(thickness=3, size=14 if has_kinds else 16).encode(x=encode_time("p50_s"))
@@ -62,5 +62,5 @@ def draw_ranges(
     return make_figure(fit_width(marks, study, height), {"ranges": rows}, study, subtitle=subtitle, **words)
 
 
-def _axis_field(time: str) -> str:
+def _position_field(time: str) -> str:
     return f"x{time[1:3]}"

@@ -37,9 +37,9 @@ def run_rule(main: Callable[[Any], str | None], snakemake: SimpleNamespace) -> N
         snakemake.input = resolve_links(getattr(snakemake, "input", []))
         with _libraries_write_to(log):
             summary = main(snakemake)
-        _write(log, f"{stage}: {summary}" if summary else stage)
+        _write_log(log, f"{stage}: {summary}" if summary else stage)
     except StudyError as error:
-        _write(log, str(error))
+        _write_log(log, str(error))
         sys.exit(1)
     except (KeyboardInterrupt, SystemExit):
         raise
@@ -49,14 +49,14 @@ def run_rule(main: Callable[[Any], str | None], snakemake: SimpleNamespace) -> N
         if message := explain_error(error, outputs) or explain_full_disk(outputs):
             _make_room(outputs)
         with contextlib.suppress(OSError):  # study.progress finds the reason then
-            _write(log, message or traceback.format_exc())
+            _write_log(log, message or traceback.format_exc())
         sys.exit(1)
 
 
 @contextlib.contextmanager
 def _libraries_write_to(log: Path) -> Iterator[None]:
     """Redirect errors that C and Rust libraries write, such as stack traces, to the log; Python's stay."""
-    _write(log, OF_LIBRARIES)
+    _write_log(log, OF_LIBRARIES)
     python, terminal, descriptor = sys.stderr, os.dup(2), os.open(log, os.O_WRONLY | os.O_APPEND)
     os.dup2(descriptor, 2)
     os.close(descriptor)
@@ -78,7 +78,7 @@ def _make_room(outputs: Any) -> None:
                 path.unlink() if path.is_file() else shutil.rmtree(path, ignore_errors=True)
 
 
-def _write(log: Path, text: str) -> None:
+def _write_log(log: Path, text: str) -> None:
     # File names may be invalid UTF-8, which must not break the log.
     log.write_text(f"{text.rstrip()}\n", encoding="utf-8", errors="backslashreplace")
 

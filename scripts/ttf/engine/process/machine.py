@@ -46,14 +46,14 @@ def explain_error(error: BaseException, files: Iterable[str | Path] = ()) -> str
         # filename2 is the target of a copy.
         file = getattr(cause, "filename2", None) or getattr(cause, "filename", None)
         if number in _EXPLANATIONS:
-            return _message(number, file, files)
+            return _explain_number(number, file, files)
         if message := explain_error_text(str(cause), files):
             return message
     return None
 
 
 def explain_error_text(text: str, files: Iterable[str | Path] = ()) -> str | None:
-    """Explain an error given as text; see `refused`."""
+    """Explain the error of the machine that a message names, like `explain_error`; None for other messages."""
     numbers = [int(python_number or rust_number) for python_number, rust_number in _NUMBER.findall(text)]
     number = next((number for number in numbers if number in _EXPLANATIONS), None)
     if number is None and _NO_MEMORY.search(text):
@@ -63,7 +63,7 @@ def explain_error_text(text: str, files: Iterable[str | Path] = ()) -> str | Non
     if number is None:
         return None
     path_match = _FILE.search(text)
-    return _message(number, path_match and (path_match[1] or path_match[2]), files)
+    return _explain_number(number, path_match and (path_match[1] or path_match[2]), files)
 
 
 def free_bytes(path: str | Path) -> int:
@@ -75,7 +75,7 @@ def free_bytes(path: str | Path) -> int:
 def explain_full_disk(folders: Iterable[str | Path]) -> str | None:
     """Explain that a folder lies on a full disk; return None if all have space."""
     full_folders = [folder for folder in folders if free_bytes(folder) < 1 << 16]
-    return _message(errno.ENOSPC, full_folders[0], ()) if full_folders else None
+    return _explain_number(errno.ENOSPC, full_folders[0], ()) if full_folders else None
 
 
 def _cause_chain(error: BaseException | None) -> Iterator[BaseException]:
@@ -84,7 +84,7 @@ def _cause_chain(error: BaseException | None) -> Iterator[BaseException]:
         error = error.__cause__
 
 
-def _message(number: int, file: str | Path | None, files: Iterable[str | Path]) -> str:
+def _explain_number(number: int, file: str | Path | None, files: Iterable[str | Path]) -> str:
     if number == errno.ENOMEM:
         file = None
     elif file is None or isinstance(file, int):

@@ -51,14 +51,14 @@ def raise_on_interrupt() -> None:
 
 def ignore_requests() -> None:
     """Ignore requests to stop from now on: all work is done and reported."""
-    for request in REQUESTS:
-        signal.signal(request, signal.SIG_IGN)
+    for signal_number in REQUESTS:
+        signal.signal(signal_number, signal.SIG_IGN)
 
 
 def end_job_on_request() -> None:
     """Make this job end at once on request, after removing its temporary files."""
-    for request in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(request, _end_job)
+    for signal_number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(signal_number, _end_job)
 
 
 def end_with_parent() -> None:
@@ -90,9 +90,9 @@ class _Watcher:
         self._first_request_s: float | None = None
         with contextlib.suppress(OSError):  # the child was faster
             os.setpgid(child, child)
-        for request in REQUESTS:
-            if signal.getsignal(request) is not signal.SIG_IGN:
-                signal.signal(request, self._stop)
+        for signal_number in REQUESTS:
+            if signal.getsignal(signal_number) is not signal.SIG_IGN:
+                signal.signal(signal_number, self._handle_signal)
         signal.signal(signal.SIGTSTP, self._pause)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, REQUESTS)
 
@@ -101,7 +101,7 @@ class _Watcher:
         while self._status is None:
             self._reap(0)
         ignore_requests()
-        self._send(signal.SIGKILL)  # remaining processes of the group
+        self._send_signal(signal.SIGKILL)  # remaining processes of the group
         os._exit(self._status if self._status >= 0 else 128 - self._status)
 
     def _reap(self, options: int) -> bool:
@@ -114,10 +114,10 @@ class _Watcher:
             self._status = os.waitstatus_to_exitcode(status)
         return True
 
-    def _stop(self, request: int, frame: Any) -> None:
+    def _handle_signal(self, signal_number: int, frame: Any) -> None:
         if self._first_request_s is not None:
-            if request == signal.SIGINT and time.monotonic() - self._first_request_s > _REPEAT_S:
-                self._end_all(request)
+            if signal_number == signal.SIGINT and time.monotonic() - self._first_request_s > _REPEAT_S:
+                self._kill_all(signal_number)
             return
         self._first_request_s = time.monotonic()
         with contextlib.suppress(ProcessLookupError):
@@ -125,42 +125,42 @@ class _Watcher:
         if not self._remote:
             # Delayed, so that Snakemake does not see failed jobs. It ignores SIGTERM.
             self._wait_for_all(0.1)
-            self._send(signal.SIGTERM)
+            self._send_signal(signal.SIGTERM)
         self._wait_for_all(_REMOTE_GRACE_S if self._remote else _GRACE_S)
         if self._status == 0:  # the child had finished
             os._exit(0)
-        self._end_all(request)
+        self._kill_all(signal_number)
 
     def _wait_for_all(self, seconds: float) -> None:
         deadline = time.monotonic() + seconds
         while self._reap(os.WNOHANG) and time.monotonic() < deadline:
             time.sleep(0.01)
 
-    def _end_all(self, request: int) -> None:
-        self._send(signal.SIGKILL)
+    def _kill_all(self, signal_number: int) -> None:
+        self._send_signal(signal.SIGKILL)
         self._wait_for_all(_GRACE_S)
         # Not `print`: the signal may have interrupted one.
         with contextlib.suppress(OSError):  # the terminal is gone
             os.write(2, f"{WORDS}\n".encode())
-        os._exit(REQUESTS[signal.Signals(request)])
+        os._exit(REQUESTS[signal.Signals(signal_number)])
 
-    def _pause(self, request: int, frame: Any) -> None:
+    def _pause(self, signal_number: int, frame: Any) -> None:
         """Pause on Ctrl-Z until the shell resumes both processes."""
-        self._send(signal.SIGSTOP)
+        self._send_signal(signal.SIGSTOP)
         os.kill(os.getpid(), signal.SIGSTOP)
-        self._send(signal.SIGCONT)
+        self._send_signal(signal.SIGCONT)
 
-    def _send(self, request: int) -> None:
+    def _send_signal(self, signal_number: int) -> None:
         with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._child, request)
+            os.killpg(self._child, signal_number)
 
 
-def _end_job(request: int, frame: Any) -> None:
+def _end_job(signal_number: int, frame: Any) -> None:
     """End without an exception, which a library could catch or print."""
-    signal.signal(request, signal.SIG_IGN)
+    signal.signal(signal_number, signal.SIG_IGN)
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
     atexit._run_exitfuncs()  # temporary folders
-    os._exit(REQUESTS[signal.Signals(request)])
+    os._exit(REQUESTS[signal.Signals(signal_number)])
 
 
 def _set_process_option(option: int, value: int) -> None:

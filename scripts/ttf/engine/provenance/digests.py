@@ -97,7 +97,7 @@ class DigestCache:
     def digests(self, paths: Iterable[str]) -> dict[str, str]:
         """Return path -> digest; read a file only if its size or modification time differs from the cached ones."""
         paths = list(paths)
-        unread = [path for path in paths if self._entries.get(path, [])[:2] != _file_state(path)]
+        unread = [path for path in paths if self._entries.get(path, [])[:2] != _size_and_mtime(path)]
         new_digests = dict(zip(unread, sha256(Path(path) for path in unread), strict=True))
         return {path: new_digests.get(path) or self._entries[path][2] for path in paths}
 
@@ -106,7 +106,7 @@ class DigestCache:
         return self._entries[path][2] if path in self._entries else None
 
     def keep(self, digests: dict[str, str]) -> None:
-        self._entries |= {path: [*_file_state(path), digest] for path, digest in digests.items()}
+        self._entries |= {path: [*_size_and_mtime(path), digest] for path, digest in digests.items()}
         unfinished = self._file.with_suffix(".new")
         unfinished.write_text(json.dumps(self._entries), encoding="utf-8")
         unfinished.replace(self._file)
@@ -117,7 +117,7 @@ def is_unchanged(path: str) -> bool:
     return Path(path).is_file() and DigestCache(MEMORY).last(path) == _sha256(Path(path))
 
 
-def _file_state(path: str) -> list[int]:
+def _size_and_mtime(path: str) -> list[int]:
     status = Path(path).stat()
     return [status.st_size, status.st_mtime_ns]
 

@@ -29,9 +29,9 @@ def explain(
     file = _find_metrics(manifest, key) if file is None else _resolve_product(manifest, file)
     tree = _Tree(manifest, width)
     if key is None:
-        tree.product(file)
+        tree.write_product(file)
     else:
-        tree.number(file, key, verbose)
+        tree.write_number(file, key, verbose)
     return "\n".join(tree.lines)
 
 
@@ -59,7 +59,7 @@ class _Tree:
         self._shown_jobs: set[str] = set()
         self._manifest, self._width = manifest, width
 
-    def number(self, file: str, key: str, verbose: bool) -> None:
+    def write_number(self, file: str, key: str, verbose: bool) -> None:
         numbers = json.loads(Path(file).read_text(encoding="utf-8")) if file.endswith("metrics.json") else {}
         if not numbers:
             raise StudyError(
@@ -76,7 +76,7 @@ class _Tree:
         cell = f"the cell {cell_info['column']}" + (f" in line {cell_info['line']}" if cell_info["line"] else "")
         self._write(1, f"is {cell} of {self._describe_file(source)}")
         if verbose:
-            self.product(source, 1, "from ")
+            self.write_product(source, 1, "from ")
             return
         job = self._manifest["jobs"][self._manifest.maker[source]]
         code = self._manifest["code"]
@@ -96,12 +96,12 @@ class _Tree:
                 files += _relevant_inputs(file, self._manifest["jobs"][maker]["inputs"])
         return sorted(visited & set(self._manifest["raw"]))
 
-    def product(self, file: str, depth: int = 0, words: str = "") -> None:
-        """Write a product, its job and the inputs of the job."""
-        self._write(depth, words + self._describe_file(file))
-        self._job(self._manifest.maker[file], depth + 1, file)
+    def write_product(self, file: str, depth: int = 0, prefix: str = "") -> None:
+        """Write a line for a product, then the job that made it and the inputs of the job."""
+        self._write(depth, prefix + self._describe_file(file))
+        self._write_job(self._manifest.maker[file], depth + 1, file)
 
-    def _job(self, name: str, depth: int, file: str = "") -> None:
+    def _write_job(self, name: str, depth: int, file: str = "") -> None:
         job = self._manifest["jobs"][name]
         if name in self._shown_jobs:
             self._write(depth, f"by {job['rule']} (see above)")
@@ -111,9 +111,9 @@ class _Tree:
         parameters = {key: value for key, value in job["parameters"].items() if value not in (None, [], {})}
         if parameters:
             self._write(depth, f"with {'; '.join(f'{key} = {_shorten_value(parameters[key])}' for key in parameters)}")
-        self._inputs(_relevant_inputs(file, job["inputs"]), depth + 1)
+        self._write_inputs(_relevant_inputs(file, job["inputs"]), depth + 1)
 
-    def _inputs(self, inputs: list[str], depth: int) -> None:
+    def _write_inputs(self, inputs: list[str], depth: int) -> None:
         """Write the inputs of a job: products by their job, raw files one by one, files of the workflow."""
         files_by_maker: dict[str | None, list[str]] = {}
         for file in inputs:
@@ -127,7 +127,7 @@ class _Tree:
                 description = self._describe_file(products[0]) if len(products) == 1 else ", ".join(products)
                 self._write(depth, f"from {description}")
             if maker is not None:
-                self._job(maker, depth + 1)
+                self._write_job(maker, depth + 1)
         if texts := [file for file in inputs if file in self._manifest["code"]]:
             self._write(depth, f"from {_join_names(texts, _MAX_TEXTS)} of the workflow")
 

@@ -30,7 +30,7 @@ _RESULTS = "results/"
 def make_manifest(
     jobs: list[dict[str, Any]], study: list[str], folders: Mapping[str, list[str]], memory: DigestCache
 ) -> dict[str, Any]:
-    """Return the manifest of these jobs (study.graph.jobs_behind), whose files must all exist.
+    """Return the manifest of these jobs (study.graph.collect_jobs), whose files must all exist.
 
     `products`, `raw` and `code` list each file with SHA-256 and size (bytes), and mark links and digests of Python
     syntax; `code` includes workflow files that no job has as input. `jobs` lists the inputs of each job with digests. A
@@ -63,7 +63,7 @@ def make_manifest(
     return {
         "study": study,
         "configuration": digest_paths(path for path in makers if path.endswith("/config.yaml")),
-        "version": _project(CHECKOUT / "pyproject.toml")["version"],
+        "version": _read_project(CHECKOUT / "pyproject.toml")["version"],
         "git": revision(CHECKOUT),
         "python": platform.python_version(),
         "packages": versions(CHECKOUT / "pyproject.toml"),
@@ -135,7 +135,7 @@ def revision(folder: Path) -> dict[str, Any]:
 def versions(project: Path) -> dict[str, str | None]:
     """Return the installed version of each direct dependency in pyproject.toml, None if not installed."""
     version_by_package: dict[str, str | None] = {}
-    for line in _project(project)["dependencies"]:
+    for line in _read_project(project)["dependencies"]:
         name = re.split(r"[^A-Za-z0-9._-]", line, maxsplit=1)[0]
         try:
             version_by_package[name] = metadata.version(name)
@@ -144,5 +144,5 @@ def versions(project: Path) -> dict[str, str | None]:
     return version_by_package
 
 
-def _project(file: Path) -> dict[str, Any]:
+def _read_project(file: Path) -> dict[str, Any]:
     return tomllib.loads(file.read_text(encoding="utf-8"))["project"]

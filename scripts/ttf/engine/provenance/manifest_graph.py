@@ -105,8 +105,8 @@ def find_problems(manifest: Manifest, study_folder: Path) -> list[str]:
 def find_changed_files(manifest: Manifest) -> list[str]:
     """Return the lines of `problems` without added files, which no product depends on."""
     digests = _current_digests(manifest, manifest.files)
-    lines = [_source_problem(manifest, file, digests[file]) for file in [*manifest["raw"], *manifest["code"]]]
-    lines += [_product_problem(manifest, file, digests[file]) for file in manifest["products"]]
+    lines = [_find_source_problem(manifest, file, digests[file]) for file in [*manifest["raw"], *manifest["code"]]]
+    lines += [_find_product_problem(manifest, file, digests[file]) for file in manifest["products"]]
     return [*filter(None, lines)]
 
 
@@ -116,7 +116,7 @@ def find_changed_products(manifest: Manifest, files: Iterable[str]) -> list[str]
     digests = _current_digests(manifest, [file for file in files if file in manifest["products"]])
     advice = "no rule of the study made it. Remove it."
     lines = [
-        _product_problem(manifest, file, digests[file]) if file in digests else f"{show_path(file)}: {advice}"
+        _find_product_problem(manifest, file, digests[file]) if file in digests else f"{show_path(file)}: {advice}"
         for file in files
     ]
     return [*filter(None, lines)]
@@ -130,7 +130,7 @@ def _added_files(manifest: Manifest, study_folder: Path) -> Iterator[str]:
     for name in list_workflow_files():
         if name not in manifest["code"]:
             yield f"{show_path(name)}: added to the workflow since the manifest was written. Run `make report`."
-    yield from _added_to_raw(manifest)
+    yield from _iterate_added_files(manifest)
     lists = sorted(study_folder.glob(f"*/{seal.NAME}"))
     yield from _added_to_results(manifest, study_folder, {file.parent for file in lists})
     for file in lists:
@@ -164,7 +164,7 @@ def _added_to_results(manifest: Manifest, study_folder: Path, listed_folders: se
             yield f"{name}: edited since `make score` wrote it. Remove it."
 
 
-def _added_to_raw(manifest: Manifest) -> Iterator[str]:
+def _iterate_added_files(manifest: Manifest) -> Iterator[str]:
     read_paths = {locate_file(name).absolute() for name in manifest["raw"]}
     for folder, skipped in manifest["folders"].items():
         for path in sorted(locate_file(folder).iterdir()) if locate_file(folder).is_dir() else ():
@@ -205,7 +205,7 @@ def _current_digests(manifest: Manifest, files: Iterable[str]) -> dict[str, str 
     return {file: digests.get(file) for file in files}
 
 
-def _source_problem(manifest: Manifest, file: str, digest: str | None) -> str | None:
+def _find_source_problem(manifest: Manifest, file: str, digest: str | None) -> str | None:
     name, users, recorded = show_path(file), manifest.users(file), manifest.files[file]
     if digest is not None and locate_file(file).is_symlink() and "link" not in recorded:
         return f"{name}: a link was put there. Put the file itself back."
@@ -222,7 +222,7 @@ def _source_problem(manifest: Manifest, file: str, digest: str | None) -> str | 
     return f"{name}: changed since {rules_text} used it; {affected} out of date. Run `make report`."
 
 
-def _product_problem(manifest: Manifest, file: str, digest: str | None) -> str | None:
+def _find_product_problem(manifest: Manifest, file: str, digest: str | None) -> str | None:
     product, name = manifest["products"][file], show_path(file)
     rule = product["rule"]
     if kind := describe_non_file(locate_file(file)):

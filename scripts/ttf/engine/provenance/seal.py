@@ -90,7 +90,7 @@ def find_problems(folder: Path) -> list[str]:
     Raises FileNotFoundError without a list, OSError for unreadable files.
     """
     try:
-        listed = _read_list(folder / NAME)
+        listed = _read_file_list(folder / NAME)
     except Tampered as error:
         return [f"{error}. Download the folder again."]
     paths = list_paths(folder) - _LIST_FILES
@@ -101,7 +101,7 @@ def find_problems(folder: Path) -> list[str]:
 
 def count_files(folder: Path) -> int:
     """Return the number of files in an intact list."""
-    return len(_read_list(folder / NAME))
+    return len(_read_file_list(folder / NAME))
 
 
 def file_digest(path: Path) -> str:
@@ -127,7 +127,7 @@ def is_entry(value: Any) -> bool:
     )
 
 
-def _read_list(file: Path) -> dict[str, dict[str, Any]]:
+def _read_file_list(file: Path) -> dict[str, dict[str, Any]]:
     files = read_sealed(file).get("files")
     if not isinstance(files, dict) or not all(is_inside(path) and is_entry(files[path]) for path in files):
         raise Tampered(f"{file}: is not a list of files with size and SHA-256")

@@ -30,7 +30,7 @@ def read_syntax(file: Path) -> Syntax:
     """Return the syntax of a module, or the digest of the bytes of another file. Raises SyntaxError."""
     content = file.read_bytes()
     raw = hashlib.sha256(content).hexdigest()
-    return _load_memory().get(raw, content, file) if file.suffix == ".py" else Syntax(raw, [])
+    return _load_cache().get(raw, content, file) if file.suffix == ".py" else Syntax(raw, [])
 
 
 class SyntaxCache:
@@ -51,7 +51,7 @@ class SyntaxCache:
         """Return the syntax of a text."""
         with self._lock:  # Python 3.11 cannot parse in two threads at once
             if raw not in self._entries:
-                self._entries[raw] = _parse(content, file)
+                self._entries[raw] = _parse_syntax(content, file)
                 if not self._has_new and not sys.dont_write_bytecode:
                     atexit.register(self.write)
                 self._has_new = True
@@ -68,11 +68,11 @@ class SyntaxCache:
 
 
 @cache
-def _load_memory() -> SyntaxCache:
+def _load_cache() -> SyntaxCache:
     return SyntaxCache(Path(__file__).parent / "__pycache__" / f"syntax.{sys.implementation.cache_tag}.json")
 
 
-def _parse(content: bytes, file: Path) -> Syntax:
+def _parse_syntax(content: bytes, file: Path) -> Syntax:
     tree = ast.parse(content, filename=str(file))
     imports = []
     for node in ast.walk(tree):

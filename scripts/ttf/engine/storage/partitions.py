@@ -23,8 +23,8 @@ from ttf.engine.storage.on_disk import scan_ipc
 
 # Rows combined at a time: the size of a row group of the stored tables, so that each group is read once.
 BLOCK_ROWS = 1 << 17
-# Blocks whose results are stored and read together, as a stretch, so that each stretch is read once.
-STRETCH_BLOCKS = 4
+# Blocks whose results are stored and read together, as a chunk, so that each chunk is read once.
+CHUNK_BLOCKS = 4
 # Rows buffered in memory for each partition during writing.
 WAITING_ROWS = 1 << 14
 
@@ -53,7 +53,7 @@ class Partitions:
 
     def is_of_share(self, key: str) -> pl.Expr:
         """Return whether a row belongs to this share; the text in the column `key` decides."""
-        return self._partition(key) % self.shares == self.share
+        return self._partition_index(key) % self.shares == self.share
 
     def split(
         self, name: str, rows: pl.LazyFrame, key: str, *columns: str | pl.Expr, **named: pl.Expr
@@ -67,7 +67,7 @@ class Partitions:
             return [selected]
         folder = self.folder / name
         share_rows = rows.filter(self.is_of_share(key)) if self.shares > 1 else rows
-        share_rows.select(*columns, **named, partition=self._partition(key)).sink_ipc(
+        share_rows.select(*columns, **named, partition=self._partition_index(key)).sink_ipc(
             pl.PartitionBy(folder, key="partition", include_key=False),
             record_batch_size=WAITING_ROWS,
             mkdir=True,
@@ -86,12 +86,12 @@ class Partitions:
         rows.write_ipc(file)
         return scan_ipc(file)
 
-    def _partition(self, key: str) -> pl.Expr:
+    def _partition_index(self, key: str) -> pl.Expr:
         return (pl.col(key).hash(0) % self.number).cast(pl.UInt32)
 
 
 Tables = Mapping[str, pl.LazyFrame]
-# Index of a stretch of STRETCH_BLOCKS blocks of the table -> the results of its rows, in any order.
+# Index of a chunk of CHUNK_BLOCKS blocks of the table -> the results of its rows, in any order.
 Results = Mapping[int, pl.LazyFrame]
 # Yields the result of each partition of the tables.
 Make = Callable[[Tables, Partitions], Iterator[pl.DataFrame]]
@@ -121,7 +121,7 @@ def compute_results(make: Make, raw: Tables, partitions: Partitions) -> Results:
     """Return what `make` yields for each partition: in memory if there is one, else written to partitions.folder."""
     if partitions.number == 1:
         (result,) = make(raw, partitions)
-        return {stretch: rows.lazy() for stretch, rows in _split_by_stretch(result)}
+        return {chunk: rows.lazy() for chunk, rows in _split_by_chunk(result)}
     write_results(make, raw, partitions, partitions.folder)
     return read_results(make, [partitions.folder])
 
@@ -131,26 +131,26 @@ def write_results(make: Make, raw: Tables, partitions: Partitions, folder: Path)
     (folder / make.__name__).mkdir(parents=True)
     with tempfile.TemporaryDirectory(dir=partitions.folder) as spilled:
         for index, result in enumerate(make(raw, replace(partitions, folder=Path(spilled)))):
-            for stretch, rows in _split_by_stretch(result):
-                rows.write_ipc(folder / make.__name__ / f"{stretch}-{index}.ipc")
+            for chunk, rows in _split_by_chunk(result):
+                rows.write_ipc(folder / make.__name__ / f"{chunk}-{index}.ipc")
 
 
 def read_results(make: Make, folders: Iterable[str | Path]) -> Results:
     """Return what `write_results` wrote to these folders; an empty mapping if there are none."""
-    files_by_stretch = defaultdict(list)
+    files_by_chunk = defaultdict(list)
     for folder in folders:
         for file in sorted(Path(folder, make.__name__).glob("*.ipc")):
-            files_by_stretch[int(file.stem.partition("-")[0])].append(file)
-    return {stretch: scan_ipc(files) for stretch, files in files_by_stretch.items()}
+            files_by_chunk[int(file.stem.partition("-")[0])].append(file)
+    return {chunk: scan_ipc(files) for chunk, files in files_by_chunk.items()}
 
 
-def _split_by_stretch(result: pl.DataFrame) -> Iterator[tuple[int, pl.DataFrame]]:
-    """Yield each stretch of the table that a result has rows of, with these rows; at least one stretch."""
+def _split_by_chunk(result: pl.DataFrame) -> Iterator[tuple[int, pl.DataFrame]]:
+    """Yield the index of each chunk of the table that the result covers, and the result's rows; at least one pair."""
     if result.is_empty():
         yield 0, result
     offset = 0
-    for length, stretch in (result["row"] // (BLOCK_ROWS * STRETCH_BLOCKS)).rle().struct.unnest().iter_rows():
-        yield stretch, result.slice(offset, length)
+    for length, chunk in (result["row"] // (BLOCK_ROWS * CHUNK_BLOCKS)).rle().struct.unnest().iter_rows():
+        yield chunk, result.slice(offset, length)
         offset += length
 
 
@@ -172,13 +172,13 @@ def join_results(
     transform: handles each row by itself. Raises StudyError if the results do not belong to the table's rows.
     """
     no_results = next(iter(results.values())).clear()
-    stretch_rows = BLOCK_ROWS * STRETCH_BLOCKS
+    chunk_rows = BLOCK_ROWS * CHUNK_BLOCKS
 
     def blocks(*_unused: object) -> Iterator[pl.DataFrame]:
         rows = table.select(pl.len()).collect().item()
-        for stretch in range(max(-(-rows // stretch_rows), 1 + max(results))):
-            pending = results.get(stretch, no_results).sort("row").collect(engine="streaming")
-            first, last = stretch * stretch_rows, min((stretch + 1) * stretch_rows, rows)
+        for chunk in range(max(-(-rows // chunk_rows), 1 + max(results))):
+            pending = results.get(chunk, no_results).sort("row").collect(engine="streaming")
+            first, last = chunk * chunk_rows, min((chunk + 1) * chunk_rows, rows)
             for block in range(first, last, BLOCK_ROWS):
                 rows_block = table.slice(block, BLOCK_ROWS).with_row_index("row", block).collect(engine="streaming")
                 matched, pending = pending.head(rows_block.height), pending.slice(rows_block.height)

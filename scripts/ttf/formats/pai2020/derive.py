@@ -122,7 +122,7 @@ def task_totals(raw: Mapping[str, pl.LazyFrame], partitions: Partitions) -> Iter
             instances=pl.col("instance_rows") - pl.col("extra_rows").fill_null(0),
         )
         for sensor in sensors:
-            totals = totals.join(_mean_use(sensor), on=[*task], how="left")
+            totals = totals.join(_average_sensors(sensor), on=[*task], how="left")
         yield totals.drop(*job, *task).sort("row").collect(engine="streaming")
 
 
@@ -308,7 +308,7 @@ def _number_tries(rows: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _mean_use(sensor: pl.LazyFrame) -> pl.LazyFrame:
+def _average_sensors(sensor: pl.LazyFrame) -> pl.LazyFrame:
     return sensor.group_by(*KEY_HASHES).agg(
         (pl.col(name).sum() / pl.col(name).count()).round(0, mode="half_away_from_zero").cast(pl.Int64, strict=False)
         for name in MEASURED

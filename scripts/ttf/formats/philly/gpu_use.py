@@ -55,7 +55,7 @@ def match_readings(
 ) -> Iterator[tuple[np.ndarray, pl.Series, np.ndarray, np.ndarray]]:
     """Yield, by piece and GPU: rows of `held`, readings, and for each row the first and last index of its readings.
 
-    held, machines: from `by_gpu_and_start`. Every reading within an interval occurs once.
+    held, machines: from `sort_intervals`. Every reading within an interval occurs once.
     """
     gpu, code, start, end = (held[name].to_numpy() for name in ("gpu", "code", "start_s", "end_s"))
     for offset in range(0, telemetry.select(pl.len()).collect().item(), chunk_rows):

@@ -91,8 +91,8 @@ def _summarise_jobs(records: pl.LazyFrame, zone: str) -> pl.DataFrame:
         .group_by("job", maintain_order=True)
         .agg(
             start_s=pl.col("start_s").min(),
-            end_s=_blank_if_any("end_s", pl.col("end_s").max()),
-            runtime_s=_blank_if_any("runtime_s", pl.col("runtime_s").sum()),
+            end_s=_null_if_any_null("end_s", pl.col("end_s").max()),
+            runtime_s=_null_if_any_null("runtime_s", pl.col("runtime_s").sum()),
             suspended_s=pl.col("suspended_s").sum(),
             runs=pl.col("is_new_run").sum().cast(pl.Int64),
             restarts=pl.col("restarts").max(),
@@ -179,8 +179,8 @@ def _summarise_attempts(records: pl.DataFrame, zone: str) -> pl.DataFrame:
             last_values,
             pl.col("exit_code", "slurm_reason", "failed_node").last(),
             start_s=pl.col("start_s").min(),
-            end_s=_blank_if_any("end_s", pl.col("end_s").max()),
-            runtime_s=_blank_if_any("runtime_s", pl.col("runtime_s").sum()),
+            end_s=_null_if_any_null("end_s", pl.col("end_s").max()),
+            runtime_s=_null_if_any_null("runtime_s", pl.col("runtime_s").sum()),
             suspended_s=pl.col("suspended_s").sum(),
         )
         .with_columns(attempt=pl.col("run") - pl.col("run").first().over("job"))
@@ -275,12 +275,12 @@ def records(source: Source) -> Records:
             rows, on=_POSITION, how="left", maintain_order="left", validate="m:1"
         )
         for name, table in tables.items():
-            scans_by_name[name].append(_spill(table, source.spilled, f"{name}-{number}"))
+            scans_by_name[name].append(_spill_table(table, source.spilled, f"{name}-{number}"))
     scans = {name: pl.concat(dump_scans) for name, dump_scans in scans_by_name.items()}
     return Records(**scans, last_seen=max((moment for moment in last_moments if moment is not None), default=None))
 
 
-def _spill(table: pl.DataFrame, folder: Path | None, name: str) -> pl.LazyFrame:
+def _spill_table(table: pl.DataFrame, folder: Path | None, name: str) -> pl.LazyFrame:
     if folder is None:
         return table.lazy()
     write_parquet(table, folder / f"{name}.parquet")
@@ -441,7 +441,7 @@ def _is_same(columns: list[str], shift: int) -> pl.Expr:
     return has_neighbour & pl.all_horizontal(pl.col(name).eq_missing(pl.col(name).shift(shift)) for name in columns)
 
 
-def _blank_if_any(column: str, value: pl.Expr) -> pl.Expr:
+def _null_if_any_null(column: str, value: pl.Expr) -> pl.Expr:
     return pl.when(pl.col(column).null_count() == 0).then(value)
 
 

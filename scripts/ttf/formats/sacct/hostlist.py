@@ -30,7 +30,7 @@ def expand(text: str, max_nodes: int = MAX_NODES) -> list[str]:
     return [
         "".join(name)
         for word in _parse_words(text, max_nodes)
-        for name in product(*([part] if isinstance(part, str) else _format_numbers(part) for part in word))
+        for name in product(*([part] if isinstance(part, str) else _expand_numbers(part) for part in word))
     ]
 
 
@@ -166,5 +166,5 @@ def _count_names(word: Word) -> int:
     return prod(1 if isinstance(part, str) else sum(high - low + 1 for low, high, _ in part) for part in word)
 
 
-def _format_numbers(ranges: list[Range]) -> list[str]:
+def _expand_numbers(ranges: list[Range]) -> list[str]:
     return [f"{number:0{width}d}" for low, high, width in ranges for number in range(low, high + 1)]

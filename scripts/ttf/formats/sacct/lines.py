@@ -18,10 +18,10 @@ BREAK = rb"\n"
 
 
 def read_rows_as_lines(path: Path, read_columns: Collection[str]) -> Iterator[bytes]:
-    """Yield the blocks of blocks_of_lines, the header row first, with one line per row and `|` between cells.
+    """Yield the blocks of read_line_blocks, the header row first, with one line per row and `|` between cells.
 
     read_columns: the names of the columns that are read. Each line that was joined to another leaves a blank line, so
-    that line numbers do not change. Other damage stays. Raises StudyError as blocks_of_lines does.
+    that line numbers do not change. Other damage stays. Raises StudyError as read_line_blocks does.
     """
     names, is_marked = None, False
     for block in read_line_blocks(path):

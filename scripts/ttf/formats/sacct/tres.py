@@ -21,8 +21,8 @@ def parse_tres(texts: pl.Series) -> pl.DataFrame:
     GPUs are `gres/gpu`, or the sum of the typed `gres/gpu:TYPE` if there is no `gres/gpu`; adding both would count each
     GPU twice. A text without GPUs gives 0, a blank text gives a blank. A MIG slice is a GPU of its type, as Slurm
     counts it. Shares of a GPU (`gres/shard`) without a count of GPUs leave gpu_milli blank, because the size of a share
-    is not known. gpu_type: the types with a count, in alphabetical order, joined by `|`. Memory of 0 means no limit and
-    is blank.
+    is not known. gpu_type: the types with a count, in alphabetical order, joined by `|`. Memory of 0 means no limit:
+    blank.
     """
     distinct, name = texts.drop_nulls().unique().alias("text"), pl.col("name")
     numbers = (
@@ -76,7 +76,7 @@ def _split_pairs(distinct: pl.Series) -> pl.DataFrame:
         )
         .with_columns(
             typed=name.str.starts_with("gres/gpu:"),
-            milli=(_limit(MAX_COUNT, value.cast(pl.Float64, strict=False)) * 1000).round(0).cast(pl.Int64),
+            milli=(_null_above(MAX_COUNT, value.cast(pl.Float64, strict=False)) * 1000).round(0).cast(pl.Int64),
             mib=parse_mib(value),
         )
     )
@@ -86,8 +86,8 @@ def parse_mib(text: pl.Expr) -> pl.Expr:
     """Parse a text such as `64G`, `1.5T`, `512` or, per core or node, `4Gc` as whole MiB; blank if that fails."""
     number = text.str.extract(r"^\s*(\d+(?:\.\d+)?)[KMGTP]?[cn]?\s*$").cast(pl.Float64, strict=False)
     unit = text.str.extract(r"([KMGTP])[cn]?\s*$").replace_strict(_MIB_BY_UNIT, default=1, return_dtype=pl.Float64)
-    return _limit(MAX_MIB, number * unit).round(0, mode="half_away_from_zero").cast(pl.Int64, strict=False)
+    return _null_above(MAX_MIB, number * unit).round(0, mode="half_away_from_zero").cast(pl.Int64, strict=False)
 
 
-def _limit(largest: int, number: pl.Expr) -> pl.Expr:
+def _null_above(largest: int, number: pl.Expr) -> pl.Expr:
     return pl.when(number <= largest).then(number)

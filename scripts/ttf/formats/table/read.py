@@ -85,7 +85,7 @@ def schema_document(entry: Mapping[str, Any]) -> dict[str, Any]:
     status words as its `values`. Raises StudyError for a time format or zone that Polars cannot read.
     """
     mapping = entry["mapping"]
-    times = _time_rules(entry) if any(key in mapping for key in TIMES) else {}
+    times = _make_time_rules(entry) if any(key in mapping for key in TIMES) else {}
     # An empty field is blank in CSV, but an empty text in Parquet.
     blank = list(dict.fromkeys(["", *entry.get("blank", [])]))
     table = {
@@ -182,7 +182,7 @@ def _column_rules(key: str, part: str | Mapping, times: dict[str, Any], entry: M
     return {"type": "text", "required": key in REQUIRED}
 
 
-def _time_rules(entry: Mapping) -> dict[str, Any]:
+def _make_time_rules(entry: Mapping) -> dict[str, Any]:
     times = entry["times"]
     time_format, zone = times["format"], times.get("zone", "UTC")
     blank_rule = {"zero_is_blank": True} if times.get("zero_is_blank", False) else {}
@@ -227,12 +227,12 @@ def _check_format(format_: str) -> None:
 # Rows ---------------------------------------------------------------------------------------------------
 
 
-def _status_column(schema: TableSchema) -> Column | None:
+def _find_status_column(schema: TableSchema) -> Column | None:
     return next((column for column in schema.columns if _mapping_key(column) == "status"), None)
 
 
 def _split_by_status(rows: pl.DataFrame, schema: TableSchema) -> tuple[pl.DataFrame, pl.DataFrame]:
-    status_column = _status_column(schema)
+    status_column = _find_status_column(schema)
     if status_column is None:
         return rows, pl.DataFrame(schema={"line": pl.Int64, "word": pl.String})
     rows = rows.with_columns(word=status_word(status_column.as_, status_column.as_ == STATUS_PHRASE))
@@ -242,7 +242,7 @@ def _split_by_status(rows: pl.DataFrame, schema: TableSchema) -> tuple[pl.DataFr
 
 def _quarantine_unknown(words: dict[int, str], texts: dict[int, str], schema: TableSchema) -> pl.DataFrame:
     """Return the rows quarantined for their status. words: line -> word; texts: line -> raw text."""
-    status_column = _status_column(schema)
+    status_column = _find_status_column(schema)
     if status_column is None or not words:
         return pl.DataFrame(schema=QUARANTINED_SCHEMA)
     # Without a delimiter, so that the fields of the row's text after it can still be counted.

@@ -36,13 +36,13 @@ def actions(m: Numbers, unit: str) -> tuple[tuple[Action, ...], tuple[str, ...],
     worthwhile = [name for name in possible if m.value(f"actions.{_action_key(m, name)}.share", 1.0) >= MIN_SHARE]
     worthwhile.sort(key=lambda name: -m.value(f"actions.{_action_key(m, name)}.gpu_hours", 0.0))
     action_list = [possible[name] for name in worthwhile] + [action for action in (_requeue(m), _writes(m)) if action]
-    not_worth = tuple(_not_worth(m, name) for name in possible if name not in worthwhile)
+    not_worth = tuple(_format_not_worth(m, name) for name in possible if name not in worthwhile)
     if m.value("lemons.lemons", 1) == 0 and m.value("lemons.tested", 0) and not statement_rules.r11_no_power(m):
         not_worth += ("draining nodes (none of [lemons.tested] flagged)",)
-    return tuple(action_list[:MAX_ACTIONS]), not_worth, _summary(m, worthwhile)
+    return tuple(action_list[:MAX_ACTIONS]), not_worth, _summarise(m, worthwhile)
 
 
-def _summary(m: Numbers, worthwhile: list[str]) -> str:
+def _summarise(m: Numbers, worthwhile: list[str]) -> str:
     if not worthwhile:
         has_time = m.value("lost_work.gpu_hours", 0.0) > 0
         return f"No tested action recovers {words.share(MIN_SHARE)} of the GPU time" if has_time else ""
@@ -149,7 +149,7 @@ def _writes(m: Numbers) -> Action | None:
     return Action("Make checkpoint writes faster", evidence, *effect, MODEL, "large-runs")
 
 
-def _not_worth(m: Numbers, name: str) -> str:
+def _format_not_worth(m: Numbers, name: str) -> str:
     key = _action_key(m, name)
     share_text = f", [actions.{key}.share]" if m.value(f"actions.{key}.share", 0.0) > 0 else ""
     return f"{_NAMES[name][1]} (net [actions.{key}.gpu_hours] GPU-h{share_text})"

@@ -39,8 +39,8 @@ def _job_sentences(m: Numbers, unit: str) -> tuple[str, ...]:
     if has_time and not statement_rules.is_failed_time_bound(m):
         conjunction = "but" if m[time_key] < 0.5 * m["outcomes.failure_share"] else "and"
         first = f"{clause}, {conjunction} failed attempts used [{time_key}] of GPU time."
-    cause = _cause_clause(m) if has_time else ""
-    return _add_second_sentence(m, first, [[_running_clause(m, unit)], [cause], _target_wordings(m, unit)])
+    cause = _format_cause_clause(m) if has_time else ""
+    return _add_second_sentence(m, first, [[_format_running_clause(m, unit)], [cause], _target_wordings(m, unit)])
 
 
 def _add_second_sentence(m: Numbers, first: str, clauses: list[list[str]]) -> tuple[str, ...]:
@@ -54,12 +54,12 @@ def _add_second_sentence(m: Numbers, first: str, clauses: list[list[str]]) -> tu
     return (first, f"{sentence[:1].upper()}{sentence[1:]}.") if sentence else (first,)
 
 
-def _running_clause(m: Numbers, unit: str) -> str:
+def _format_running_clause(m: Numbers, unit: str) -> str:
     key = "outcomes.running.gpu_hours_share"
     return f"{unit}s still running account for [{key}] of all GPU time" if m.value(key, 0.0) > 0.5 else ""
 
 
-def _cause_clause(m: Numbers) -> str:
+def _format_cause_clause(m: Numbers) -> str:
     if not m.has("failed_time.infra.share"):
         return ""
     cause = max(("limit", "infra"), key=lambda part: m[f"failed_time.{part}.share"])

@@ -39,7 +39,7 @@ def make_brief(m: Numbers, inputs: Tables, trace_info: Mapping, withheld: Mappin
     change_rows = changes(m, inputs, trace_info["unit"])
     brief = Brief(
         subtitle=subtitle(m, trace_info),
-        facts=facts(m, {**trace_info, "failure_words": _failure_words_in_trace(inputs, trace_info)}),
+        facts=facts(m, {**trace_info, "failure_words": _list_failure_words(inputs, trace_info)}),
         grade=grade,
         grade_reasons=reasons,
         bottom_line=bottom_line(m, trace_info),
@@ -55,7 +55,7 @@ def make_brief(m: Numbers, inputs: Tables, trace_info: Mapping, withheld: Mappin
     return brief if m.size == GPU else convert_units(brief, m.size)
 
 
-def _failure_words_in_trace(inputs: Tables, trace_info: Mapping) -> list[str]:
+def _list_failure_words(inputs: Tables, trace_info: Mapping) -> list[str]:
     words = list(trace_info["failure_words"])
     if "states" not in inputs:
         return words

@@ -54,14 +54,14 @@ def changes(m: Numbers, inputs: Tables, unit: str) -> Changes | None:
     rows = tuple(_make_change(m, inputs, name, unit) for name in _MEASURES)
     return Changes(
         title=f"What changed with {quote_trace_text(m['changes.part'])}",
-        summary=_summary(m, rows),
+        summary=_summarise(m, rows),
         rows=rows,
         forecast=_forecast_text(m, unit),
-        notes=tuple(_test_notes(m, unit)),
+        notes=tuple(_list_test_notes(m, unit)),
     )
 
 
-def _summary(m: Numbers, rows: tuple[Change, ...]) -> str:
+def _summarise(m: Numbers, rows: tuple[Change, ...]) -> str:
     names = {verdict: [_MEASURES[row.name].name for row in rows if row.verdict == verdict] for verdict in MARKS}
     clauses = [
         f"{words.count(len(names[verdict]))} {text} ({MARKS[verdict]})"
@@ -105,7 +105,7 @@ def _details_text(m: Numbers, inputs: Tables, name: str, verdict: str) -> str:
     if not m.has(f"{key}.difference"):
         return join_parts(words.capitalise(m.value(f"{key}.reason", "not estimated")), sample_sizes)
     if new_rows := _MEASURES[name].new_rows:
-        return join_parts(_new_rows_text(inputs, *new_rows), sample_sizes)
+        return join_parts(_format_new_rows(inputs, *new_rows), sample_sizes)
     format_value = words.points if _MEASURES[name].unit == " points" else words.number
     value = m[f"{key}.difference"]
     difference = m.keyed(f"{key}.difference", f"{'+' * (value > 0)}{format_value(value)}") + _MEASURES[name].unit
@@ -122,7 +122,7 @@ def _details_text(m: Numbers, inputs: Tables, name: str, verdict: str) -> str:
     return join_parts(f"{difference}{f' ({ci})' if ci else ''}", gpu_hours, sample_sizes)
 
 
-def _new_rows_text(inputs: Tables, table: str, format_row: Callable[[dict], str]) -> str:
+def _format_new_rows(inputs: Tables, table: str, format_row: Callable[[dict], str]) -> str:
     rows = inputs[table].head(MOST_NAMED).iter_rows(named=True)
     items = ", ".join(format_row(row) for row in rows)
     hidden = inputs[table].height - MOST_NAMED
@@ -143,7 +143,7 @@ def _forecast_text(m: Numbers, unit: str) -> str:
     return f"Next week: {', '.join(clauses)}."
 
 
-def _test_notes(m: Numbers, unit: str) -> list[str]:
+def _list_test_notes(m: Numbers, unit: str) -> list[str]:
     notes = [
         (
             "The last part is compared with the [changes.parts_before part] before it. This version of the program "

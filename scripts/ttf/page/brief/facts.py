@@ -33,10 +33,10 @@ def subtitle(m: Numbers, trace_info: Mapping) -> str:
 def period(m: Numbers, trace_info: Mapping) -> str:
     """Return "1 March to 7 June 2025" in the trace's time zone, or "" if its times have another origin."""
     first, zone = m.value("period.from_s", 0), trace_info.get("clock")
-    return _dates(first, m["period.to_s"], zone) if zone and first >= YEAR_1980_S else ""
+    return _format_dates(first, m["period.to_s"], zone) if zone and first >= YEAR_1980_S else ""
 
 
-def _dates(first_s: int, last_s: int, zone: str) -> str:
+def _format_dates(first_s: int, last_s: int, zone: str) -> str:
     first, last = (datetime.fromtimestamp(moment, UTC).astimezone(ZoneInfo(zone)) for moment in (first_s, last_s))
     end = f"{last.day} {last:%B %Y}"
     if first.date() == last.date():

@@ -128,11 +128,11 @@ def draw_mini(chart: Mapping | None) -> str:
     content = _DRAW_BY_KIND[chart["kind"]](chart)
     return (
         f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}" role="img" '
-        f'aria-label="{words.attribute(_alt_text(chart))}">{content}</svg>'
+        f'aria-label="{words.attribute(_describe_chart(chart))}">{content}</svg>'
     )
 
 
-def _alt_text(chart: Mapping) -> str:
+def _describe_chart(chart: Mapping) -> str:
     if chart["kind"] == "bar":
         return ", ".join(f"{part['label']}: {words.share(part['share'])}" for part in chart["parts"])
     if chart["kind"] == "line":
@@ -174,8 +174,8 @@ def _draw_line(chart: Mapping) -> str:
     band = [(x_day, low) for x_day, _, low, _ in clipped] + [(x_day, high) for x_day, _, _, high in reversed(clipped)]
     last, line = clipped[-1], "fill:none;stroke:var(--c-infra);stroke-width:1.8"
     return (
-        f'<path d="{_path(band)}Z" style="fill:var(--c-infra);opacity:.16"/>'
-        f'<path d="{_path([point[:2] for point in clipped])}" style="{line}"/>'
+        f'<path d="{_path_data(band)}Z" style="fill:var(--c-infra);opacity:.16"/>'
+        f'<path d="{_path_data([point[:2] for point in clipped])}" style="{line}"/>'
         f"{_dot(last[0], last[1], 'c-infra')}{_axis(last[0])}{_text(last[0] + 8, max(last[1] + 4, 12), chart['last'])}"
     )
 
@@ -193,12 +193,12 @@ def _draw_mttf_curve(chart: Mapping) -> str:
 
     elements = []
     if len(chart["line"]) > 1:
-        line = _path([locate(*point) for point in chart["line"]])
+        line = _path_data([locate(*point) for point in chart["line"]])
         elements.append(f'<path d="{line}" style="fill:none;stroke:var(--ink);stroke-width:1.8;stroke-dasharray:5 3"/>')
     for gpus, seconds, low, high in measured:
         x_px, top = locate(gpus, seconds)
         if low and high:
-            path = _path([locate(gpus, low), locate(gpus, high)])
+            path = _path_data([locate(gpus, low), locate(gpus, high)])
             elements.append(f'<path d="{path}" style="stroke:var(--c-infra)"/>')
         elements.append(_dot(x_px, top, "c-infra"))
     end = locate(size, time)
@@ -215,7 +215,7 @@ def _draw_steps(chart: Mapping) -> str:
     for time, value in points:
         path += [(x(math.log(time)), y(previous)), (x(math.log(time)), y(value))]
         previous = value
-    line = f'<path d="{_path(path)}" style="fill:none;stroke:var(--c-failure);stroke-width:1.8"/>'
+    line = f'<path d="{_path_data(path)}" style="fill:none;stroke:var(--c-failure);stroke-width:1.8"/>'
     elements = [line, _axis(WIDTH - 74)]
     free_from = 0.0
     for time, value, label in chart["labels"]:
@@ -235,7 +235,7 @@ def _make_scale(values: list[float], start: float, end: float) -> Callable[[floa
     return lambda value: start + (end - start) * ((value - low) / (high - low) if high > low else 0.5)
 
 
-def _path(points: list[tuple[float, float]]) -> str:
+def _path_data(points: list[tuple[float, float]]) -> str:
     return "M" + "L".join(f"{_px(x)} {_px(y)}" for x, y in points)
 
 

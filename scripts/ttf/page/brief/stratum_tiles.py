@@ -55,7 +55,7 @@ KEY_BY_TILE = {
 
 
 def strata_json(table: pl.DataFrame, tile_names: Collection[str], m: Numbers, trace_info: Mapping) -> str | None:
-    """Return {"groups": {Account: {name: {tile: its parts}}}} for a <script>, or None without a large stratum.
+    """Return JSON {"groups": {stratification: {stratum: {tile: {part: text}}}}}, or None without a large stratum.
 
     table: STRATA; tile_names: the tiles that the page shows. Above MOST_BYTES, the smallest strata are left out.
     """

@@ -83,7 +83,7 @@ def failure_rate(m: Numbers, unit: str, targets: Mapping) -> Tile:
         *(name, title, _state(m.value("outcomes.failure.jobs", 0)), f"[{key}]", f"of ended {unit}s"),
         interval=join_parts(m.keyed_interval("outcomes.failure_share_{}"), "n = [outcomes.ended]"),
         means=means,
-        badge=_ended_badge(m) or _few_badge(m.value("outcomes.failure.jobs", 0)),
+        badge=_badge_few_ended(m) or _badge_few_failures(m.value("outcomes.failure.jobs", 0)),
         link=link,
         mini=mini_charts.outcome_bar(m),
         target=_target_text(m, key, targets, "failure_rate", words.share, "outcomes.failure_share_{}", le),
@@ -116,7 +116,7 @@ def failed_gpu_time(m: Numbers, unit: str, targets: Mapping) -> Tile | None:
         "of [lost_work.gpu_hours] GPU-h",
         interval=join_parts(m.keyed_interval(f"{key}_ci_{{}}"), sample_note),
         means=means,
-        badge="lower bound" if bound_sign else _ended_badge(m),
+        badge="lower bound" if bound_sign else _badge_few_ended(m),
         link="lost",
         mini=mini_charts.failed_time_bar(m),
         target=_target_text(m, key, targets, "failed_gpu_time", words.share, f"{key}_ci_{{}}", le),
@@ -160,7 +160,7 @@ def node_rate(m: Numbers, inputs: Tables, targets: Mapping, unit: str = "node", 
         *(name, title, _state(failures), f"[{key}]", rate_unit),
         interval=join_parts(m.keyed_interval("sizes.rate.ci_{}", confidence=confidence), sample_note),
         means=means,
-        badge="any failure" if is_any_failure else _few_badge(failures),
+        badge="any failure" if is_any_failure else _badge_few_failures(failures),
         link=link,
         mini=mini_charts.rate_line(m, inputs),
         target=_target_text(m, key, targets, "node_rate", words.number, "sizes.rate.ci_{}", le),
@@ -182,7 +182,7 @@ def mttf_at_target(m: Numbers, inputs: Tables, targets: Mapping) -> Tile:
     is_measured = m["ettr.by"] == "measured_rate"
     basis = f"{words.plural(failures, 'failure')} at this size" if is_measured else "1/N projection"
     meaning = "Assumes a constant failure rate proportional to the number of nodes."
-    badge = "projection" if statement_rules.is_projection(m) else _few_badge(failures)
+    badge = "projection" if statement_rules.is_projection(m) else _badge_few_failures(failures)
     if statement_rules.is_projection(m):
         meaning = "No run was larger than [sizes.largest_run.gpus] GPUs."
     if statement_rules.r5_measured_differs(m):
@@ -227,7 +227,7 @@ def ettr(m: Numbers, targets: Mapping) -> Tile:
     means = ""
     if m.value("ettr.wall.queued_s", 0.0) > m.value("ettr.assumed.work_of_the_run", 0):
         means = f"Each start waits [ettr.{method}.queue_s] in the queue."
-    badge = "projection" if statement_rules.is_projection(m) else _few_badge(failures)
+    badge = "projection" if statement_rules.is_projection(m) else _badge_few_failures(failures)
     if statement_rules.r5_measured_differs(m):
         badge = "measured differs"
         if m.has("ettr.measured_rate.ettr"):
@@ -266,7 +266,7 @@ def failure_time(m: Numbers, inputs: Tables, trace_info: Mapping) -> Tile | None
             *("when", f"When {unit}s fail", _state(failures), value, f"{unit_text}, median failed {unit}"),
             interval=join_parts(m.keyed_interval(bound_keys, key), f"n = [{count_key} failure]"),
             means=means,
-            badge="time limit" if is_limit else _ended_badge(m),
+            badge="time limit" if is_limit else _badge_few_ended(m),
             link=link,
             mini=mini,
         )
@@ -312,7 +312,7 @@ def annual_rate(m: Numbers, unit: str) -> Tile | None:
 def mean_time(m: Numbers, trace_info: Mapping) -> Tile | None:
     if not m.has("mttf.mttf_s"):
         return None
-    (value, unit_text), trend = split_duration(m, "mttf.mttf_s"), _hazard_trend(m, hazard_scale(trace_info))
+    (value, unit_text), trend = split_duration(m, "mttf.mttf_s"), _format_hazard_trend(m, hazard_scale(trace_info))
     return Tile(
         *("mttf", "Mean time to failure", _state(m["mttf.events"]), value, f"{unit_text} of service"),
         interval=join_parts(m.keyed_interval("mttf.ci_{}_s", "mttf.mttf_s"), "[mttf.events failure]"),
@@ -374,7 +374,7 @@ def _hazard_sentence(m: Numbers, since: str = "with age") -> str:
     return f"The hazard {change} {since}{shape}: no single MTTF fits all ages."
 
 
-def _hazard_trend(m: Numbers, since: str) -> str:
+def _format_hazard_trend(m: Numbers, since: str) -> str:
     change = {"falls": "decreases", "rises": "increases"}.get(m.value("lifetimes.verdict", ""))
     return f"The hazard {change} {since}." if change else ""
 
@@ -387,13 +387,13 @@ def _rate_interval(m: Numbers, pattern: str, estimate_key: str) -> str:
     return f"90% CI {m.span(low_key, high_key, estimate_key)}{proviso}"
 
 
-def _ended_badge(m: Numbers) -> str:
+def _badge_few_ended(m: Numbers) -> str:
     if not statement_rules.r9_few_ended(m):
         return ""
     return f"[outcomes.ended_share] {'with a result' if m.value('outcomes.unknown.jobs', 0) else 'ended'}"
 
 
-def _few_badge(failures: int) -> str:
+def _badge_few_failures(failures: int) -> str:
     return "few events" if statement_rules.r8_few(failures) else ""
 
 

@@ -64,7 +64,7 @@ def find_moves(earlier: Results, current: Results) -> list[Move]:
     moved = []
     for subject in [name for name in current.metrics if name in earlier.metrics]:
         old, new = earlier.metrics[subject], current.metrics[subject]
-        changed_keys = [key for key in new if key in old and _state(old, key) != _state(new, key)]
+        changed_keys = [key for key in new if key in old and _number_state(old, key) != _number_state(new, key)]
         moved_groups = {key.rpartition(".")[0] for key in changed_keys if not is_interval_field(key)}
         for key in changed_keys:
             if is_interval_field(key) and key.rpartition(".")[0] in moved_groups:
@@ -76,7 +76,7 @@ def find_moves(earlier: Results, current: Results) -> list[Move]:
     return moved
 
 
-def _state(metrics: Mapping[str, Mapping[str, Any]], key: str) -> tuple:
+def _number_state(metrics: Mapping[str, Mapping[str, Any]], key: str) -> tuple:
     number = metrics[key]
     return number["value"], number["unit"], read_interval(metrics, key)
 
@@ -86,8 +86,8 @@ class _Comparison:
 
     def __init__(self, earlier: Results, current: Results):
         self._earlier, self._current = earlier, current
-        self._cached_causes = cache(self._causes)
-        self._libraries = _libraries(earlier.manifest) != _libraries(current.manifest)
+        self._cached_causes = cache(self._find_causes)
+        self._libraries = _list_libraries(earlier.manifest) != _list_libraries(current.manifest)
         declarations = [
             {name: facts for name, facts in results.manifest["code"].items() if _makes_parameters(name)}
             for results in (earlier, current)
@@ -102,7 +102,7 @@ class _Comparison:
         causes = self._cached_causes(subject, earlier_source, current_source)
         return causes or self._cached_causes(subject, "metrics.json", "metrics.json")
 
-    def _causes(self, subject: str, earlier_source: str, current_source: str) -> frozenset[str]:
+    def _find_causes(self, subject: str, earlier_source: str, current_source: str) -> frozenset[str]:
         origins = [
             _Origins.collect(results.manifest, results.paths[subject], source)
             for results, source in ((self._earlier, earlier_source), (self._current, current_source))
@@ -125,7 +125,7 @@ class _Origins(NamedTuple):
 
     @classmethod
     def collect(cls, manifest: Manifest, metrics: str, source: str) -> "_Origins":
-        """Collect the origins of `source`, a path next to metrics.json, or metrics.json itself for all its origins."""
+        """Collect the data, code and parameters that made a file: `source`, relative to the folder of `metrics`."""
         writer = manifest["products"][metrics]["job"]
         start = manifest.maker.get(f"{metrics.rpartition('/')[0]}/{source}", writer)
         origins = cls(Counter(), {}, {})
@@ -170,7 +170,7 @@ def _makes_parameters(file: str) -> bool:
     return file.startswith(("workflow/", "config/")) or file.endswith(("/__init__.py", ".yaml"))
 
 
-def _libraries(manifest: Mapping[str, Any]) -> dict[str, str | None]:
+def _list_libraries(manifest: Mapping[str, Any]) -> dict[str, str | None]:
     computing = {name: text for name, text in manifest.get("packages", {}).items() if name not in NOT_COMPUTING}
     return {"Python": manifest.get("python")} | computing
 
@@ -217,7 +217,7 @@ def _versions(earlier: Mapping[str, Any], current: Mapping[str, Any]) -> str:
 
 
 def _changed_versions(earlier: Mapping[str, Any], current: Mapping[str, Any]) -> Iterator[str]:
-    earlier_versions, current_versions = _libraries(earlier), _libraries(current)
+    earlier_versions, current_versions = _list_libraries(earlier), _list_libraries(current)
     for name in sorted(earlier_versions.keys() | current_versions.keys()):
         if earlier_versions.get(name) != current_versions.get(name):
             yield to_single_line(

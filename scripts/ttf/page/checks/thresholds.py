@@ -96,7 +96,7 @@ def describe_number(metrics: Mapping[str, Mapping], key: str, value: str | None 
     details = []
     if interval := read_interval(metrics, key):
         basis = f", {interval.how}" if interval.how else ""
-        details.append(f"CI {_bounds_text(interval, number_info['value'], number_info['unit'])}{basis}")
+        details.append(f"CI {_format_bounds(interval, number_info['value'], number_info['unit'])}{basis}")
     if number_info["n"] is not None:
         details.append(f"n = {words.count(number_info['n'])}")
     return f"{text} ({'; '.join(details)})" if details else text
@@ -110,7 +110,7 @@ def format_value(value: float | str | bool, unit: str) -> str:
     return text if unit in _HIDDEN_UNITS else f"{text} {unit}"
 
 
-def _bounds_text(interval: Interval, estimate: float, unit: str) -> str:
+def _format_bounds(interval: Interval, estimate: float, unit: str) -> str:
     low, high, _ = interval
     if high is None:
         return f"{format_value(low, unit)} or more"

@@ -21,26 +21,26 @@ _PROFILES = ["https://w3id.org/ro/crate/1.1", WORKFLOW_CRATE]
 _SNAKEMAKE = "https://w3id.org/workflowhub/workflow-ro-crate#snakemake"
 
 
-def crate(
+def make_crate(
     files: Sequence[PackedFile],
     publication: Publication,
     date: str,
     snakemake_version: str,
     manifest: Mapping | None = None,
 ) -> str:
-    """Return the metadata of the files in the same folder as JSON-LD. date: of publication, YYYY-MM-DD.
+    """Return the RO-Crate metadata (JSON-LD) of the files in a folder. date: of publication, YYYY-MM-DD.
 
     manifest: describes how the files were made (`ttf.page.publish.run_crate`); None if that is not published.
     """
-    creators = [_creator(creator, index) for index, creator in enumerate(publication.creators, start=1)]
+    creators = [_creator_entity(creator, index) for index, creator in enumerate(publication.creators, start=1)]
     license_ = f"https://spdx.org/licenses/{quote(publication.license)}"
-    trace_entities = [_trace(name, entry) for name, entry in publication.traces.items()]
+    trace_entities = [_trace_entity(name, entry) for name, entry in publication.traces.items()]
     papers = [
         entity(f"#citation-{name}", "ScholarlyArticle", name=entry["citation"])
         for name, entry in publication.traces.items()
         if entry.get("citation")
     ]
-    parts = [_file(file) for file in files]
+    parts = [_file_entity(file) for file in files]
     run_entities, root_facts, workflow_facts = (
         describe_run(manifest, [part["@id"] for part in parts], WORKFLOW, snakemake_version, ids(creators))
         if manifest is not None
@@ -95,26 +95,26 @@ def crate(
             version=snakemake_version,
         ),
     ]
-    columns = {column["@id"]: column for file in files for column in _columns(file)}
+    columns = {column["@id"]: column for file in files for column in _column_entities(file)}
     graph = [descriptor, root, *parts, *columns.values(), *context_entities, *trace_entities, *papers, *run_entities]
     return json.dumps({"@context": _CONTEXT, "@graph": graph}, indent=1, ensure_ascii=False) + "\n"
 
 
-def _file(file: PackedFile) -> dict:
+def _file_entity(file: PackedFile) -> dict:
     is_code = PurePosixPath(file.path).suffix in (".py", ".smk", ".sh", ".lua")
     return entity(
         quote(file.path),
         ["File", "SoftwareSourceCode"] if is_code else "File",
         name=file.name,
         description=file.description or None,
-        variableMeasured=ids(_columns(file)) or None,
+        variableMeasured=ids(_column_entities(file)) or None,
         contentSize=str(len(file.content)),
         encodingFormat=file.media_type,
         sha256=file.sha256,
     )
 
 
-def _columns(file: PackedFile) -> list[dict]:
+def _column_entities(file: PackedFile) -> list[dict]:
     table = PurePosixPath(file.path).stem
     return [
         entity(
@@ -124,13 +124,13 @@ def _columns(file: PackedFile) -> list[dict]:
     ]
 
 
-def _creator(creator: Creator, index: int) -> dict:
+def _creator_entity(creator: Creator, index: int) -> dict:
     creator_id = f"https://orcid.org/{creator.orcid}" if creator.orcid else f"#creator-{index}"
     kind = "Person" if creator.person else "Organization"
     return entity(creator_id, kind, name=creator.name, affiliation=creator.affiliation or None)
 
 
-def _trace(name: str, entry: dict) -> dict:
+def _trace_entity(name: str, entry: dict) -> dict:
     text = "Synthetic: no finding from it says anything about a real cluster. " if entry["synthetic"] else ""
     text += f"Source: {entry['source']}. " if entry.get("source") else ""
     text += f"Licence: {entry['licence']}." if entry.get("licence") else ""

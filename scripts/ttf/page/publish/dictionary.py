@@ -36,7 +36,7 @@ def format_type(column: Column) -> str:
     return f"{column.kind} ({column.unit})" if column.unit else column.kind
 
 
-def _rows(table: Table) -> Iterator[tuple[str, str, str]]:
+def _column_rows(table: Table) -> Iterator[tuple[str, str, str]]:
     for name, column in table.columns.items():
         blank = f" Blank where {column.blank}." if column.blank else ""
         yield name, format_type(column), f"{column.description}{blank}"
@@ -70,7 +70,7 @@ def to_markdown(groups: Mapping[str, tuple[Table, ...]]) -> str:
         lines += [f"## {heading}", ""]
         for table in tables:
             open_columns = ["plus the columns of the trace's format"] if table.open else []
-            columns = [f"`{name}` {kind}: {meaning}" for name, kind, meaning in _rows(table)] + open_columns
+            columns = [f"`{name}` {kind}: {meaning}" for name, kind, meaning in _column_rows(table)] + open_columns
             lines += [
                 f"**{table.path}** {table.description}",
                 *([f"<br>{'<br>'.join(columns)}"] if columns else []),
@@ -88,12 +88,12 @@ def to_html_page(groups: Mapping[str, tuple[Table, ...]]) -> str:
             text += (
                 f'<h3 id="table-{escape(table.name)}">{escape(table.path)}</h3>\n<p>{escape(table.description)}</p>\n'
             )
-            cells = "".join(_cells("td", row) for row in _rows(table))
-            head = _cells("th", ("Column", "Type", "Description"))
+            cells = "".join(_html_row("td", row) for row in _column_rows(table))
+            head = _html_row("th", ("Column", "Type", "Description"))
             text += f'<div class="scroll"><table>\n{head}{cells}</table></div>\n' if cells else ""
     return text
 
 
-def _cells(kind: str, row: Iterable[str]) -> str:
+def _html_row(kind: str, row: Iterable[str]) -> str:
     cells = (f'<{kind} class="l">{escape(text)}</{kind}>' for text in row)
     return f"<tr>{''.join(cells)}</tr>\n"

@@ -139,15 +139,15 @@ def render_png(svg: str) -> bytes:
 
 def recompress_png(png: bytes) -> bytes:
     """Recompress a PNG to about a third of its bytes; the converter is fast and compresses little."""
-    chunks = list(_chunks(png))
+    chunks = list(_iterate_png_chunks(png))
     pixels = zlib.compress(zlib.decompress(b"".join(data for name, data in chunks if name == b"IDAT")), 9)
     first = next(position for position, (name, _) in enumerate(chunks) if name == b"IDAT")
     other_chunks = [chunk for chunk in chunks if chunk[0] != b"IDAT"]
     chunks = [*other_chunks[:first], (b"IDAT", pixels), *other_chunks[first:]]
-    return _PNG_SIGNATURE + b"".join(_chunk(*chunk) for chunk in chunks)
+    return _PNG_SIGNATURE + b"".join(_pack_png_chunk(*chunk) for chunk in chunks)
 
 
-def _chunks(png: bytes) -> Iterator[tuple[bytes, bytes]]:
+def _iterate_png_chunks(png: bytes) -> Iterator[tuple[bytes, bytes]]:
     offset = len(_PNG_SIGNATURE)
     while offset < len(png):
         (length,) = struct.unpack(">I", png[offset : offset + 4])
@@ -155,5 +155,5 @@ def _chunks(png: bytes) -> Iterator[tuple[bytes, bytes]]:
         offset += length + 12
 
 
-def _chunk(name: bytes, data: bytes) -> bytes:
+def _pack_png_chunk(name: bytes, data: bytes) -> bytes:
     return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))

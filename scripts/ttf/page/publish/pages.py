@@ -47,7 +47,7 @@ def sources(
         texts[f"{page}.qmd"] = text.replace(MARK, str(macros.more_pages("Site", entries)))
     for name, title in SITE_PAGES.items():
         body = bodies.get(name) or str(macros.search())
-        texts[f"{name}.qmd"] = _page(name, title, titles, publication, body, macros)
+        texts[f"{name}.qmd"] = _build_page(name, title, titles, publication, body, macros)
     index = [entry for page, text in reports.items() for entry in index_page(text, page, titles[page])]
     texts["search-index.js"] = f"window.searchIndex = {to_json(index)};\n"
     project = {"project": {"type": "default", "output-dir": "_site", "resources": ["search-index.js"]}}
@@ -55,7 +55,7 @@ def sources(
     return texts
 
 
-def _page(
+def _build_page(
     name: str, title: str, titles: Mapping[str, str], publication: Publication, body: str, macros: ModuleType
 ) -> str:
     frame = Frame(

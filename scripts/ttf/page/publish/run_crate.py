@@ -33,8 +33,8 @@ def describe_run(
     rules = {job["rule"]: job["script"] for job in jobs.values()}
     job_files = {path for job in jobs.values() for path in (*job["inputs"], *job["outputs"])}
     external_paths = sorted(path for path in job_files if file_id(path) not in part_ids)
-    external_files = [_external_file(file_id(path), path, files.get(path, {})) for path in external_paths]
-    actions = [_action(name, job, file_id, agent) for name, job in jobs.items()]
+    external_files = [_external_file_entity(file_id(path), path, files.get(path, {})) for path in external_paths]
+    actions = [_action_entity(name, job, file_id, agent) for name, job in jobs.items()]
     steps = [
         entity(f"#step/{rule}", "HowToStep", name=rule, workExample=refer(script)) for rule, script in rules.items()
     ]
@@ -80,7 +80,7 @@ def describe_run(
     return entities, root_facts, workflow_facts
 
 
-def _action(name: str, job: Mapping, file_id: Callable[[str], str], agent: dict | list[dict]) -> dict:
+def _action_entity(name: str, job: Mapping, file_id: Callable[[str], str], agent: dict | list[dict]) -> dict:
     return entity(
         f"#job/{quote(name)}",
         "CreateAction",
@@ -93,6 +93,7 @@ def _action(name: str, job: Mapping, file_id: Callable[[str], str], agent: dict 
     )
 
 
-def _external_file(entity_id: str, path: str, facts: Mapping) -> dict:
+def _external_file_entity(entity_id: str, path: str, facts: Mapping) -> dict:
+    """Return the RO-Crate entity of a file outside the crate; facts: its `size` in bytes and `sha256`, if recorded."""
     size = str(facts["size"]) if "size" in facts else None
     return entity(entity_id, "CreativeWork", name=path, contentSize=size, sha256=facts.get("sha256"))

@@ -46,11 +46,11 @@ def name_sheets(tables: Iterable[TableRows]) -> dict[str, tuple[Table, pl.DataFr
         parts_by_name.setdefault(part.table.name, []).append(part)
     sheets: dict[str, tuple[Table, pl.DataFrame]] = {}
     for name, parts in sorted(parts_by_name.items()):
-        sheets[_free_name(name, sheets)] = (parts[0].table, pl.concat([part.with_trace for part in parts]))
+        sheets[_make_unique_name(name, sheets)] = (parts[0].table, pl.concat([part.with_trace for part in parts]))
     return sheets
 
 
-def _free_name(name: str, existing_names: Mapping[str, object]) -> str:
+def _make_unique_name(name: str, existing_names: Mapping[str, object]) -> str:
     short, number = name[:LONGEST_NAME], 1
     while short in existing_names or short == CONTENTS:
         number += 1

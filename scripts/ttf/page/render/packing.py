@@ -65,10 +65,10 @@ def _reduce_spec(spec: Mapping) -> dict:
 def _columns(rows: list[dict]) -> dict:
     """Return the number of rows, and the columns; a chart treats null and missing values the same."""
     names = sorted({name for row in rows for name in row})
-    return {"rows": len(rows), "columns": {name: [_round(row.get(name)) for row in rows] for name in names}}
+    return {"rows": len(rows), "columns": {name: [_round_number(row.get(name)) for row in rows] for name in names}}
 
 
-def _round(value: object) -> object:
+def _round_number(value: object) -> object:
     if not isinstance(value, float):
         return value
     rounded = float(f"{value:.{DIGITS}g}")

@@ -33,12 +33,12 @@ def render(source: Path, page: Path) -> str:
         for file in (source, *(source.with_name(name) for name in RENDER_FILES)):
             shutil.copyfile(file, work / file.name)
         command = [quarto, "render", source.name, "--to", "html"] if quarto else _pandoc_command(source.name)
-        _run([*command, "--output", "made.html"], work)
+        _run_renderer([*command, "--output", "made.html"], work)
         name = renderer_version()
         text = (
             (work / "made.html").read_text(encoding="utf-8").replace(_RENDERER, f'<span class="renderer">{name}</span>')
         )
-    _check(text)
+    _check_page(text)
     unfinished = page.with_suffix(".half")
     unfinished.write_text(text, encoding="utf-8")
     unfinished.replace(page)
@@ -60,7 +60,7 @@ def _pandoc_command(name: str) -> list[str]:
     return [*command, "--mathml", "--citeproc", "--syntax-highlighting=none", "--fail-if-warnings"]
 
 
-def _run(command: list[str], work: Path) -> None:
+def _run_renderer(command: list[str], work: Path) -> None:
     process = subprocess.run(
         command, cwd=work, capture_output=True, text=True, check=False, env=os.environ | _LOG_LEVEL
     )
@@ -74,7 +74,7 @@ def _run(command: list[str], work: Path) -> None:
         )
 
 
-def _check(text: str) -> None:
+def _check_page(text: str) -> None:
     if not text.startswith(_DOCTYPE) or _CHARSET not in text[:_CHARSET_LIMIT]:
         raise StudyError(
             f"the page does not begin with {_DOCTYPE}, or has no {_CHARSET} in its first "

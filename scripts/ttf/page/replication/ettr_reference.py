@@ -34,13 +34,13 @@ def _row(quantity: str, source: str, statement: str, inputs: dict, published: tu
     return row | inputs | results | {"reproduced": reproduced}
 
 
-def _plan(gpus: int, per_1000: float, **habits: float) -> tuple[dict, Plan]:
+def _make_plan(gpus: int, per_1000: float, **habits: float) -> tuple[dict, Plan]:
     defaults = {"interval_s": 3600, "write_s": 0, "restart_s": 300, "queue_s": 0, "productive_s": 14 * SECONDS_A_DAY}
     plan = Plan(gpus / NODE_GPUS * per_1000 / 1000 / SECONDS_A_DAY, **(defaults | habits))
-    return _rate_inputs(gpus, per_1000) | habit_columns(plan), plan
+    return _rate_cells(gpus, per_1000) | habit_columns(plan), plan
 
 
-def _rate_inputs(gpus: int, per_1000: float) -> dict:
+def _rate_cells(gpus: int, per_1000: float) -> dict:
     return {"gpus": gpus, "failures_per_1000_node_days": per_1000}
 
 
@@ -70,16 +70,16 @@ def _what_if_rows() -> list[dict]:
             unstated,
         ),
     ):
-        run_inputs, plan = _plan(gpus, per_1000, **habits)
+        run_inputs, plan = _make_plan(gpus, per_1000, **habits)
         results = {"computed": float(ettr_v1(plan)), "exact": float(ettr_renewal(plan)), "note": note}
         rows.append(_row("ettr", "version 1", statement, run_inputs, published, **results))
     for per_1000, write, statement in (
         (1.0, 300, "12,000 GPUs reach it at one failure per 1000 node-days"),
         (RSC_1, 10, "12,000 GPUs reach it with a write of 10 s"),
     ):
-        _, plan = _plan(12_000, per_1000, write_s=write)
+        _, plan = _make_plan(12_000, per_1000, write_s=write)
         best_interval = float(daly_young_interval_s(plan.failures_per_s, write))
-        run_inputs, plan = _plan(12_000, per_1000, write_s=write, interval_s=best_interval)
+        run_inputs, plan = _make_plan(12_000, per_1000, write_s=write, interval_s=best_interval)
         results = {"computed": float(ettr_v2(plan)), "exact": float(ettr_long_run(plan))}
         note = "at the Daly-Young interval"
         rows.append(_row("ettr", "version 2", statement, run_inputs, (0.9, 0.05), note=note, **results))
@@ -96,7 +96,7 @@ def _error_rows() -> list[dict]:
         (16_000, {}, ettr_v1, -5.0),
         (100_000, {"interval_s": 420}, ettr_v1, -15.0),
     ):
-        run_inputs, plan = _plan(gpus, RSC_1, **habits)
+        run_inputs, plan = _make_plan(gpus, RSC_1, **habits)
         error = 100 * (float(form(plan)) / float(ettr_renewal(plan)) - 1)
         statement = f"error of the approximation of version {1 if form is ettr_v1 else 2} at {gpus:,} GPUs"
         source = "an earlier simulation"
@@ -104,7 +104,7 @@ def _error_rows() -> list[dict]:
     worst = {"computed": min(row["computed"] for row in rows if row["gpus"] == 8_000)}
     worst["note"] = "the largest error found here"
     statement = "the approximation is within 5% of a simulation, also for long runs of 8,000 GPUs"
-    return [_row("error_percent", "version 1", statement, _rate_inputs(8_000, RSC_1), (0.0, 5.0), **worst), *rows]
+    return [_row("error_percent", "version 1", statement, _rate_cells(8_000, RSC_1), (0.0, 5.0), **worst), *rows]
 
 
 def _mttf_rows() -> list[dict]:
@@ -118,6 +118,6 @@ def _mttf_rows() -> list[dict]:
         (131_072, 0.23, 0.005, None),
     ):
         computed = 24 / (gpus / NODE_GPUS * RSC_1 / 1000)
-        statement, inputs = f"mean time to failure of {gpus:,} GPUs on RSC-1", _rate_inputs(gpus, RSC_1)
+        statement, inputs = f"mean time to failure of {gpus:,} GPUs on RSC-1", _rate_cells(gpus, RSC_1)
         rows.append(_row("mttf_h", "version 1", statement, inputs, (hours, tolerance), computed=computed, note=note))
     return rows

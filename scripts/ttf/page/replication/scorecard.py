@@ -149,7 +149,7 @@ def _check_claim(claim: Mapping, tables: Tables) -> dict:
             computed = compute_printed_ettr(query["ettr"])
     except NotComputable as error:
         return {"verdict": NOT_COMPUTABLE, "note": str(error)}
-    return _verdict(claim, computed, n)
+    return _verdict_cells(claim, computed, n)
 
 
 def _read_tables(claim: Mapping, tables: Tables) -> pl.DataFrame:
@@ -162,7 +162,7 @@ def _read_tables(claim: Mapping, tables: Tables) -> pl.DataFrame:
     return pl.concat(table_by_trace.values())
 
 
-def _verdict(claim: Mapping, computed: float, n: int | None) -> dict:
+def _verdict_cells(claim: Mapping, computed: float, n: int | None) -> dict:
     gap = computed - claim["published"]
     # Tolerances are decimals, so the gap is compared up to double rounding.
     agrees = abs(gap) <= claim["tolerance"] or math.isclose(abs(gap), claim["tolerance"], rel_tol=1e-9)

@@ -37,13 +37,13 @@ def _row(metrics: Numbers, key: str, tables: Mapping[str, Table], index_by_descr
     is_text, description = isinstance(value, str), _description(column, tables.get(source))
     low, high, ci = "", "", ""
     if interval := find_interval(metrics, key):
-        low, high = (_exact_text(end) for end in interval[:2])
+        low, high = (_format_exact(end) for end in interval[:2])
         ci = f"clustered by {interval[2]}" if interval[2] else "if independent"
     return Row(
         key,
         words.shorten(value, 200) if is_text else metrics.words(key),
         is_text,
-        words.shorten(value, 200) if is_text else _exact_text(value),
+        words.shorten(value, 200) if is_text else _format_exact(value),
         unit,
         "" if n is None else words.count(n),
         source,
@@ -54,7 +54,7 @@ def _row(metrics: Numbers, key: str, tables: Mapping[str, Table], index_by_descr
     )
 
 
-def _exact_text(value: float | None) -> str:
+def _format_exact(value: float | None) -> str:
     return "" if value is None else repr(value)
 
 

@@ -154,20 +154,20 @@ def bottom_line(traces: Sequence[Trace]) -> tuple[str, str]:
     n = len(job_traces)
     if not n:
         return "No trace has jobs: only the ages at which components fail can be compared.", ""
-    traces_text = f"{_count_words(n)} trace{'s' * (n > 1)}{' of jobs' * (n < len(traces))}"
+    traces_text = f"{_format_count(n)} trace{'s' * (n > 1)}{' of jobs' * (n < len(traces))}"
     if n == 1:
         first = f"The {traces_text} records {'' if n_known else 'no '}causes"
     elif n_known == n:
         first = f"All of {traces_text} record causes"
     else:
-        subject = f"Only {_count_words(n_known)}" if n_known else "None"
+        subject = f"Only {_format_count(n_known)}" if n_known else "None"
         first = f"{subject} of {traces_text} record{'s' * (n_known == 1)} causes"
-    subset = "" if n_known == n else f" for {_count_words(n_known)}"
+    subset = "" if n_known == n else f" for {_format_count(n_known)}"
     conclusion = f"can be compared{subset}" if n_known > 1 else "cannot be compared"
     return f"{first}, so infrastructure rates {conclusion}.", "Failure rates count what each system calls a failure."
 
 
-def _count_words(number: int) -> str:
+def _format_count(number: int) -> str:
     return _SMALL_NUMBERS[number] if number < len(_SMALL_NUMBERS) else words.count(number)
 
 

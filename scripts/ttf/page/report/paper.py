@@ -33,7 +33,7 @@ def write_pdf(page: TracePage, publication: Publication, templates: Path, work: 
     """Write the PDF of a page into the folder `work`; return its path. Raises StudyError if Typst fails or warns."""
     import typst
 
-    (work / "paper.typ").write_text(_source(page, publication, templates, work), encoding="utf-8")
+    (work / "paper.typ").write_text(_build_source(page, publication, templates, work), encoding="utf-8")
     try:
         pdf, warnings = typst.compile_with_warnings(
             work / "paper.typ",
@@ -52,7 +52,7 @@ def write_pdf(page: TracePage, publication: Publication, templates: Path, work: 
     return work / "paper.pdf"
 
 
-def _source(page: TracePage, publication: Publication, templates: Path, work: Path) -> str:
+def _build_source(page: TracePage, publication: Publication, templates: Path, work: Path) -> str:
     jinja = environment(templates)
     used_texts: list[str] = []
 
@@ -81,7 +81,7 @@ def _source(page: TracePage, publication: Publication, templates: Path, work: Pa
         brief=brief,
         facts=[*brief.facts, quality],
         sections=[
-            {"theme": page.sections[theme], "head": head, "charts": list(_charts(page, head.charts, work))}
+            {"theme": page.sections[theme], "head": head, "charts": list(_write_charts(page, head.charts, work))}
             for theme, head in page.heads.items()
         ],
         checked=[line for line in page.lines if line.checked],
@@ -97,7 +97,7 @@ def _resolve_colours(svg: str) -> str:
     return _TOKEN.sub(lambda match: LIGHT[match[1]], svg)
 
 
-def _charts(page: TracePage, names: Iterable[str], work: Path) -> Iterable[tuple[str, str]]:
+def _write_charts(page: TracePage, names: Iterable[str], work: Path) -> Iterable[tuple[str, str]]:
     for name in filter(page.blocks.has_chart, names):
         svg = static_picture(page.trace.folder / "figures" / f"{name}.svg")
         (work / f"{name}.svg").write_text(_set_font(svg), encoding="utf-8")

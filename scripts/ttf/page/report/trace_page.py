@@ -160,25 +160,25 @@ class TracePage:
 
     def qmd(self, scored: TraceFindings | None, significance: float, home: str) -> str:
         """Return the whole page. scored: the published findings about the trace; home: the folder of the study."""
-        self._context |= {"significance": f"{significance:g}", "home": home, "versions": _versions()}
+        self._context |= {"significance": f"{significance:g}", "home": home, "versions": _list_versions()}
         self._context |= {"citation": self.frame.citation, "scored": scored is not None}
         if scored:
             self.blocks.tables |= {name: table for name, table in scored.tables.items() if table.frame.height}
             self._context |= scored.context
-        sections = [self._section(theme, head) for theme, head in self.heads.items()]
+        sections = [self._build_section(theme, head) for theme, head in self.heads.items()]
         no_findings = self._macros.nothing(
             [line for line in self.lines if line.checked], [line for line in self.lines if not line.checked]
         )
-        appendix = self._appendix()
-        self._list_contents()
+        appendix = self._build_appendix()
+        self._set_contents()
         themes = {theme.anchor: theme for theme in (*self.sections.values(), *self.appendix)}
         overview = self._macros.overview(self.frame, self.brief, themes)
         opening = f"{self._macros.opening(self.frame)}{self.frame.print_footer()}{overview}"
         body = raw_block(opening + str(self._macros.actions(self.brief, themes))) + "".join(sections)
         specs = {name: self.trace.spec(name) for name in self.blocks.charts}
-        data = embed_script_data(specs, self.frame.citation, self._strata_data())
+        data = embed_script_data(specs, self.frame.citation, self._build_strata_json())
         closing = raw_block(f"{self._macros.closing(self.frame)}{data}")
-        body += raw_block(no_findings) + self._folds_without_head() + appendix + closing
+        body += raw_block(no_findings) + self._build_folds_without_head() + appendix + closing
         front = self.frame.front(phrases.strip_markup(" ".join(self.brief.bottom_line)))
         return words.add_no_break_spaces(front + resolve_references(body, self.blocks.labels))
 
@@ -202,17 +202,17 @@ class TracePage:
         declarations = load_analyses(self._folders)
         for theme in RESULTS:
             leading_analyses = [name for name, page in self._pages.items() if declarations[name].theme == theme]
-            parts = [head for name in leading_analyses for head in self._page_part(name, "head")]
+            parts = [head for name in leading_analyses for head in self._call_page_function(name, "head")]
             head = next((part for part in parts if isinstance(part, Head)), None)
             if head:
                 heads[theme] = head
             else:
                 lines += parts
         for name in self._pages:
-            lines += [line for parts in self._page_part(name, "lines") for line in parts]
+            lines += [line for parts in self._call_page_function(name, "lines") for line in parts]
         return heads, lines + quality_lines.lines(self.trace, self.m)
 
-    def _page_part(self, analysis: str, part: str) -> list:
+    def _call_page_function(self, analysis: str, part: str) -> list:
         page = vars(self._pages[analysis])
         content = page[part](self.trace, self.m) if part in page else None
         return [phrases.convert_units(content, self._size_unit(analysis))] if content else []
@@ -220,18 +220,18 @@ class TracePage:
     def _size_unit(self, analysis: str) -> SizeUnit:
         return self.m.size if load_analyses(self._folders)[analysis].in_size_unit else GPU
 
-    def _section(self, theme: str, head: Head) -> str:
+    def _build_section(self, theme: str, head: Head) -> str:
         theme_info = self.sections[theme]
         figures = [Markup(figure) for name in head.charts if (figure := self.blocks.figure(name))]
         opening = str(self._macros.head(theme_info, head, figures))
         opening += str(self._macros.planner(head.planner)) if head.planner else ""
-        fold = self._fold(f"{theme_info.anchor}-details", "Details", head.details, self._fold_text(theme))
+        fold = self._build_fold(f"{theme_info.anchor}-details", "Details", head.details, self._fold_text(theme))
         return raw_block(opening) + fold + raw_block("</section>")
 
-    def _folds_without_head(self) -> str:
+    def _build_folds_without_head(self) -> str:
         texts = {theme: self._fold_text(theme) for theme in RESULTS if theme not in self.heads}
         return "".join(
-            self._fold(RESULTS[theme].anchor, self.m.size.worded(RESULTS[theme].title), "", text)
+            self._build_fold(RESULTS[theme].anchor, self.m.size.worded(RESULTS[theme].title), "", text)
             for theme, text in texts.items()
             if any(count_blocks(text))
         )
@@ -246,19 +246,19 @@ class TracePage:
                     templates.append(f"{name}/{template}")
         return "\n\n".join(map(self._render_section, templates))
 
-    def _fold(self, anchor: str, title: str, summary: str, text: str) -> str:
+    def _build_fold(self, anchor: str, title: str, summary: str, text: str) -> str:
         if not text.strip():
             return ""
         return (
             raw_block(self._macros.fold(anchor, title, summary, *count_blocks(text))) + text + raw_block("</details>")
         )
 
-    def _appendix(self) -> str:
+    def _build_appendix(self) -> str:
         references = "\n\n### References {#references}\n\n::: {#refs}\n:::\n"
         reproduce = [*(["scorecard"] if self._context["scored"] else []), "availability", "reproducibility", "cite"]
         numbers = self._macros.all_numbers(*all_numbers.rows(self.m, self._contracts()))
         texts = {
-            "quality": self._grade_reasons() + self._fold_text("quality"),
+            "quality": self._build_grade_reasons() + self._fold_text("quality"),
             "replication": self._fold_text("replication"),
             "methods": self._render_section("sections/methods") + references,
             "numbers": raw_block(numbers),
@@ -268,7 +268,7 @@ class TracePage:
         numbered = number_sections([name for name, text in texts.items() if text.strip()], APPENDIX)
         self.appendix = list(numbered.values())
         folds = "".join(
-            self._fold(theme.anchor, f"{theme.number} {theme.title}", summaries.get(name, ""), texts[name])
+            self._build_fold(theme.anchor, f"{theme.number} {theme.title}", summaries.get(name, ""), texts[name])
             for name, theme in numbered.items()
         )
         return raw_block('<section id="appendix"><h2 class="kicker">Appendix</h2>') + folds + raw_block("</section>")
@@ -295,17 +295,17 @@ class TracePage:
         source, *_ = loader.get_source(self._jinja, f"{name}.qmd")
         return self._jinja.from_string(unit.worded(source)).render(self._context)
 
-    def _strata_data(self) -> str | None:
+    def _build_strata_json(self) -> str | None:
         if "describe_strata" not in self.trace.analyses:
             return None
         tiles = [tile.name for tile in self.brief.tiles if tile.state != WITHHELD]
         return strata_json(self.trace.table("strata"), tiles, self.m, self.trace.info)
 
-    def _grade_reasons(self) -> str:
+    def _build_grade_reasons(self) -> str:
         reasons = "".join(f"<li>{phrases.to_html(reason)}</li>" for reason in self.brief.grade_reasons)
         return raw_block(f"<p>Grade {self.brief.grade}:</p><ul>{reasons}</ul>") if reasons else ""
 
-    def _list_contents(self) -> None:
+    def _set_contents(self) -> None:
         self.frame.top = [{"anchor": "overview", "title": "Overview"}]
         if self.brief.actions or self.brief.not_worth:
             self.frame.top.append({"anchor": "actions", "title": "What to do"})
@@ -324,7 +324,7 @@ def embed_script_data(specs: Mapping[str, Mapping], citation: Citation, strata: 
     return texts + (f'<script type="application/json" id="strata">{strata}</script>\n' if strata else "")
 
 
-def _versions() -> str:
+def _list_versions() -> str:
     names = ("Snakemake", "Polars", "NumPy", "SciPy", "Altair", "Great Tables")
     *packages, last = (f"{name} {version(name.replace(' ', '-'))}" for name in names)
     return f"{', '.join(packages)} and {last}"

@@ -30,4 +30,4 @@ def raw_files(
         reason = entry.get("reason") or (_TOGETHER if rows_read is None else None)
         name = os.fsencode(entry["file"]).decode("utf-8", "backslashreplace")
         rows.append({"file": name, "table": entry.get("table"), "rows_read": rows_read, "reason": reason})
-    return RAW_FILES.typed(pl.DataFrame(rows, schema=RAW_FILES.schema))
+    return RAW_FILES.conform(pl.DataFrame(rows, schema=RAW_FILES.schema))

@@ -103,7 +103,7 @@ def _text_statistics(table: pl.LazyFrame, column: Column, is_key: bool, height: 
         summary = _summarise_unique(texts, height)
     else:
         is_diverse = first_texts.n_unique() * DIVERSE_ROWS > first_texts.len()
-        summary = _summarise_by_hash(texts) if is_diverse else _summarise(texts)
+        summary = _summarise_by_hash(texts) if is_diverse else _summarise_texts(texts)
     # Sorting by rows and text gives one order, whatever the order of counting.
     most_common = summary.common.sort(["rows", "value"], descending=[True, False]).head(MAX_VALUES)
     return {
@@ -120,7 +120,7 @@ def _summarise_unique(texts: pl.LazyFrame, rows: int) -> _TextCounts:
     return _TextCounts(rows, rows, _max_length(texts), first_texts.with_columns(rows=pl.lit(1, dtype=pl.Int64)))
 
 
-def _summarise(texts: pl.LazyFrame) -> _TextCounts:
+def _summarise_texts(texts: pl.LazyFrame) -> _TextCounts:
     counts = texts.group_by("value").agg(rows=pl.len().cast(pl.Int64)).collect(engine="streaming")
     return _TextCounts(int(counts["rows"].sum()), counts.height, _max_length(counts.lazy()), _most_common(counts))
 

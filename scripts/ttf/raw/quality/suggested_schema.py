@@ -29,7 +29,7 @@ def suggested_schema(text: str, trace: str, suggestions: Sequence[Suggestion], f
     if not changes:
         note = f"The schema in force for the trace {trace}, unchanged: no quarantined row suggests a change."
         return f"{COMMENT}{note}\n{text}"
-    header = _header(trace, changes, from_entry)
+    header = _format_header(trace, changes, from_entry)
     expected = _apply_changes(yaml.safe_load(text), changes)
     edited_text = header + _edit_text(text, changes, expected)
     try:
@@ -40,7 +40,7 @@ def suggested_schema(text: str, trace: str, suggestions: Sequence[Suggestion], f
     return edited_text if is_equal else _rewrite_text(header, changes, expected)
 
 
-def _comment(suggestion: Suggestion) -> str:
+def _format_comment(suggestion: Suggestion) -> str:
     line = "line" if "," not in suggestion.first_lines else "lines"
     return _comment_line(
         f"{MARK}: {suggestion.words}; {plural(suggestion.rows, 'row')}, {line} {suggestion.first_lines}."
@@ -52,7 +52,7 @@ def _comment_line(text: str) -> str:
     return COMMENT + "".join(character if character.isprintable() else escape_text(character) for character in text)
 
 
-def _header(trace: str, changes: Sequence[Suggestion], from_entry: bool) -> str:
+def _format_header(trace: str, changes: Sequence[Suggestion], from_entry: bool) -> str:
     lines = [
         f"{plural(len(changes), 'change')} suggested by the quarantined rows of the trace {trace}; none is in force.",
         f"Look at each place marked `{MARK}`, and at its rows in quarantine.parquet.",
@@ -95,25 +95,25 @@ def _copy_without_aliases(document: dict) -> dict:
 def _edit_text(text: str, changes: Sequence[Suggestion], expected: dict) -> str:
     """Replace the changed columns, insert new keys at the start of tables, and add a comment line above each."""
     root = yaml.compose(text, Loader=yaml.SafeLoader)
-    version = _value(root, "version")
+    version = _get_node(root, "version")
     # (first character, character after the last) -> replacement.
     edits = {(version.start_mark.index, version.end_mark.index): str(expected["version"])}
     for change in changes:
-        table, new_table = _value(_value(root, "tables"), change.table), expected["tables"][change.table]
+        table, new_table = _get_node(_get_node(root, "tables"), change.table), expected["tables"][change.table]
         node = table.value[0][0]
         end, replacement = node.start_mark.index, ""
         if change.column_keys:
             column = _find_column(new_table, change.column)
-            node = _value(table, "columns").value[new_table["columns"].index(column)]
-            end, replacement = _end_index(node), _inline(column)
+            node = _get_node(table, "columns").value[new_table["columns"].index(column)]
+            end, replacement = _end_index(node), _to_yaml(column)
         elif change.table_keys:
             separator = ", " if table.flow_style else "\n" + " " * node.start_mark.column
-            replacement = "".join(f"{key}: {_inline(value)}{separator}" for key, value in change.table_keys.items())
+            replacement = "".join(f"{key}: {_to_yaml(value)}{separator}" for key, value in change.table_keys.items())
         edits[node.start_mark.index, end] = replacement
         begin = text.rfind("\n", 0, node.start_mark.index) + 1
         line = text[begin : node.start_mark.index]
         edits[begin, begin] = (
-            f"{edits.get((begin, begin), '')}{line[: len(line) - len(line.lstrip())]}{_comment(change)}\n"
+            f"{edits.get((begin, begin), '')}{line[: len(line) - len(line.lstrip())]}{_format_comment(change)}\n"
         )
     # From the end, so that earlier indices stay valid.
     for (start, end), replacement in sorted(edits.items(), reverse=True):
@@ -121,7 +121,7 @@ def _edit_text(text: str, changes: Sequence[Suggestion], expected: dict) -> str:
     return text
 
 
-def _value(mapping: yaml.MappingNode, key: str) -> yaml.Node:
+def _get_node(mapping: yaml.MappingNode, key: str) -> yaml.Node:
     return next(value for name, value in mapping.value if name.value == key)
 
 
@@ -132,14 +132,14 @@ def _end_index(node: yaml.Node) -> int:
     return _end_index(node.value[-1][1] if isinstance(node, yaml.MappingNode) else node.value[-1])
 
 
-def _inline(value: object) -> str:
+def _to_yaml(value: object) -> str:
     dumped = yaml.safe_dump(value, default_flow_style=True, width=float("inf"), sort_keys=False, allow_unicode=True)
     return dumped.removesuffix("\n").removesuffix("\n...")
 
 
 def _rewrite_text(head: str, changes: Sequence[Suggestion], expected: dict) -> str:
     comments = "".join(
-        f"{_comment(change)} (table {change.table}{f', column {change.column}' if change.column else ''})\n"
+        f"{_format_comment(change)} (table {change.table}{f', column {change.column}' if change.column else ''})\n"
         for change in changes
     )
     return head + comments + schema_text(expected)

@@ -197,7 +197,7 @@ def _allow_words(column: Column, values: pl.DataFrame, rows: int, _: TableSchema
     return f"allow the {_label_words(words)} for {column.name}", {"values": [*column.values, *words]}
 
 
-def _show_time(column: Column, values: pl.DataFrame, _rows: int, _: TableSchema) -> tuple[str | None, dict]:
+def _explain_time(column: Column, values: pl.DataFrame, _rows: int, _: TableSchema) -> tuple[str | None, dict]:
     if values.is_empty():
         return None, {}
     value = escape_text(values["value"][0])
@@ -259,7 +259,7 @@ def _allow_quotes(rows: pl.DataFrame, schema: TableSchema) -> tuple[str | None, 
 _COLUMN_RULES = {
     "unknown_value": _allow_words,
     "out_of_range": _widen_limits,
-    "implausible_time": _show_time,
+    "implausible_time": _explain_time,
     "missing_value": _allow_blank,
     "not_a_number": _read_as_blank,
     "not_a_time": _read_as_blank,

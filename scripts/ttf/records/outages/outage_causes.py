@@ -21,7 +21,7 @@ def apply_rules(records: pl.DataFrame, rules: Sequence[Mapping]) -> pl.DataFrame
     all its patterns do; a blank text matches no pattern. Records with `outage: false` are dropped.
     """
     records = conform(records, RECORD_COLUMNS)
-    assigned = {key: pl.coalesce(*(_value(rule, key) for rule in rules if key in rule), pl.lit(None)) for key in KEYS}
+    assigned = {key: pl.coalesce(*(_assign(rule, key) for rule in rules if key in rule), pl.lit(None)) for key in KEYS}
     frame = records.with_columns(
         planned=pl.coalesce("planned", assigned["planned"].cast(pl.Boolean)).fill_null(False),
         domain=pl.coalesce("domain", assigned["domain"].cast(pl.String)),
@@ -31,7 +31,7 @@ def apply_rules(records: pl.DataFrame, rules: Sequence[Mapping]) -> pl.DataFrame
     return frame.filter("is_outage").drop("is_outage")
 
 
-def _value(rule: Mapping, key: str) -> pl.Expr:
+def _assign(rule: Mapping, key: str) -> pl.Expr:
     matches = [
         pl.any_horizontal(pl.col(name).str.contains(f"(?i){pattern}") for pattern in rule[name])
         for name in PATTERN_COLUMNS

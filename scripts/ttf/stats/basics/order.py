@@ -37,7 +37,7 @@ def sort_rows(*columns: np.ndarray) -> list[np.ndarray]:
 
 
 def distinct_rows(*columns: np.ndarray) -> tuple[list[np.ndarray], np.ndarray]:
-    """Return the distinct rows of integer columns, sorted as by `sorted_rows`, and the count of each."""
+    """Return the distinct rows of integer columns, sorted as by `sort_rows`, and the count of each."""
     ranges = [_value_range(column) for column in columns]
     # Packed rows are compared at once, and only distinct ones are unpacked: 0.5 s, against 1.2 s.
     is_packed = sum(bits for _, bits in ranges) <= _BITS

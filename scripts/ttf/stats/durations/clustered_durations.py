@@ -106,7 +106,7 @@ class Influences:
         self.rows = np.diff(np.append(durations.first, durations.cluster.size))
         self.pull = durations.pull if pull is None else pull
         weights = durations.members * self.pull
-        self.at_risk = np.repeat(weights, self.rows) - self._accumulate(
+        self.at_risk = np.repeat(weights, self.rows) - self._cumulate_by_cluster(
             durations.durations * np.repeat(self.pull, self.rows)
         )
         self.at_risk_squares = self.products(self.at_risk, self.at_risk, np.square(weights))
@@ -129,9 +129,9 @@ class Influences:
         del index
         gain *= durations.durations
         gain *= np.repeat(self.pull, self.rows)
-        return InfluenceSums(self, self._accumulate(gain), compensator)
+        return InfluenceSums(self, self._cumulate_by_cluster(gain), compensator)
 
-    def _accumulate(self, values: np.ndarray) -> np.ndarray:
+    def _cumulate_by_cluster(self, values: np.ndarray) -> np.ndarray:
         total, first = np.cumsum(values), self.durations.first
         total -= np.repeat(total[first] - values[first], self.rows)
         return total

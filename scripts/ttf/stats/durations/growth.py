@@ -21,10 +21,10 @@ TAIL = 0.025
 
 def accumulate_exposure(times: np.ndarray, begin: np.ndarray, end: np.ndarray) -> np.ndarray:
     """Return the exposure (Int64) accumulated by `times` of units watched from begin to end (Int64 each)."""
-    return _elapsed_sum(times, np.sort(begin)) - _elapsed_sum(times, np.sort(end))
+    return _sum_elapsed(times, np.sort(begin)) - _sum_elapsed(times, np.sort(end))
 
 
-def _elapsed_sum(times: np.ndarray, edges: np.ndarray) -> np.ndarray:
+def _sum_elapsed(times: np.ndarray, edges: np.ndarray) -> np.ndarray:
     n_before = np.searchsorted(edges, times)
     return n_before * times - np.concatenate(([0], np.cumsum(edges)))[n_before]
 
@@ -51,7 +51,7 @@ def fit_growth(at: np.ndarray, total: float) -> dict:
     # Stephens 1970: within 0.005 of the exact p-value below 0.2, from 5 events on.
     corrected = distance[change_index] * (np.sqrt(n) + 0.12 + 0.11 / np.sqrt(n))
     reasons: list[str] = []
-    columns = {"n": n, "reasons": reasons, "laplace_u": laplace, "laplace_p": _two_sided(laplace)}
+    columns = {"n": n, "reasons": reasons, "laplace_u": laplace, "laplace_p": _two_sided_p(laplace)}
     columns |= {"change_place": change_index, "change_point_p": _raise_to_smallest_p(kolmogorov(corrected))}
     if logs > 0:
         low, high = gammaincinv(n, TAIL) / logs, gammainccinv(n, TAIL) / logs
@@ -60,14 +60,14 @@ def fit_growth(at: np.ndarray, total: float) -> dict:
     else:
         reasons.append("every event at the end of the watch: no beta")
     if variation := float(gaps.std(ddof=1) / gaps.mean()):
-        columns["lewis_robinson_p"] = _two_sided(laplace / variation)
+        columns["lewis_robinson_p"] = _two_sided_p(laplace / variation)
         columns["change_point_p_corrected"] = _raise_to_smallest_p(kolmogorov(corrected / variation))
     else:
         reasons.append("gaps of one length: no Lewis-Robinson test")
     return columns
 
 
-def _two_sided(statistic: float) -> float:
+def _two_sided_p(statistic: float) -> float:
     return _raise_to_smallest_p(2 * ndtr(-abs(statistic)))
 
 
@@ -119,13 +119,13 @@ def fit_common_growth(strata: Sequence[Stratum]) -> dict:
         reasons.append("too few effective blocks of time: no test of trend")
     if len(strata) > 1:
         tested = [stratum for stratum in strata if stratum.at.size >= FEWEST_EVENTS]
-        p_values = [_test_mean_time([stratum], _beta(stratum), beta)[1] for stratum in tested]
+        p_values = [_test_mean_time([stratum], _fit_beta(stratum), beta)[1] for stratum in tested]
         valid_p = [p for p in p_values if p is not None]
         row["homogeneity_p"] = min(len(valid_p) * min(valid_p), 1.0) if valid_p else None
     return row
 
 
-def _beta(stratum: Stratum) -> float:
+def _fit_beta(stratum: Stratum) -> float:
     return stratum.at.size / -float(np.log(stratum.at).sum())
 
 

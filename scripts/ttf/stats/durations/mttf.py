@@ -91,9 +91,9 @@ def mean_time_to_failure(
         )
         for sums in strata_sums.with_columns(pl.col("stratum").cast(pl.String)).iter_rows(named=True):
             shared = {"event": event, "stratum_by": stratum_by, **sums}
-            rates, rate_reasons = _rate_columns(sums)
+            rates, rate_reasons = _rate_cells(sums)
             for confidence in confidences:
-                mean, mean_reasons = _mean_columns(sums, event, confidence)
+                mean, mean_reasons = _mean_cells(sums, event, confidence)
                 reason = "; ".join(mean_reasons + rate_reasons) or None
                 rows.append(shared | mean | rates | {"confidence": confidence, "reason": reason})
         limits += _clustered_intervals(parts, sums_by_part if levels else None, stratum_by, part_sums, confidences)
@@ -112,7 +112,7 @@ def _clustered_intervals(
 ) -> Iterator[pl.DataFrame]:
     """Yield the clustered intervals of each confidence, with stratum_by, stratum and confidence.
 
-    sums_by_part: `alike` durations of one cluster; None if the trace has no clusters.
+    sums_by_part: `sum_equal_durations` of the parts in blocks; None if the trace has no clusters.
     """
     labels = pl.lit(ALL) if stratum_by == ALL else pl.col(stratum_by).cast(pl.String)
     rows = durations.lazy().with_columns(stratum=labels).drop_nulls("stratum")
@@ -149,7 +149,7 @@ def _sum_expressions(durations: Frame, event: str) -> dict[str, pl.Expr]:
     }
 
 
-def _mean_columns(sums: dict, event: str, confidence: float) -> tuple[dict, list[str]]:
+def _mean_cells(sums: dict, event: str, confidence: float) -> tuple[dict, list[str]]:
     exposure, events = sums["exposure_s"], sums["events"]
     if sums["n"] == 0:
         return {}, [NO_DURATION]
@@ -162,7 +162,7 @@ def _mean_columns(sums: dict, event: str, confidence: float) -> tuple[dict, list
     return {"mttf_s": exposure / events, "ci_low_s": low, "ci_high_s": high}, []
 
 
-def _rate_columns(sums: dict) -> tuple[dict, list[str]]:
+def _rate_cells(sums: dict) -> tuple[dict, list[str]]:
     has_gpus = sums["gpu_durations"] > 0
     reasons = [] if has_gpus or not sums["n"] else ["none requested a GPU"]
     rates = {}

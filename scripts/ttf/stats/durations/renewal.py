@@ -32,12 +32,12 @@ ROUNDING = 1e-10
 BY_UNIT, EXPONENTIAL = "clustered", "exponential up and down times"
 
 
-def mean_between(clusters: Clusters, time: np.ndarray, outages: np.ndarray, by_influence: bool = True) -> Limits:
+def mtbf_limits(clusters: Clusters, time: np.ndarray, outages: np.ndarray, by_influence: bool = True) -> Limits:
     """Return the interval by stratum of time over outages (both by cluster), on the log scale."""
     return clusters.ratio(time, outages, CONFIDENCE, has_mean_leverage=True, by_influence=by_influence)
 
 
-def mean_repair(clusters: Clusters, down: np.ndarray, repairs: np.ndarray) -> Limits:
+def mttr_limits(clusters: Clusters, down: np.ndarray, repairs: np.ndarray) -> Limits:
     """Return the interval by stratum of down time over repairs (both by unit), on the log scale.
 
     Both include outages under way at the start of the watch: their unseen part offsets the unseen part of those open at
@@ -46,7 +46,7 @@ def mean_repair(clusters: Clusters, down: np.ndarray, repairs: np.ndarray) -> Li
     return clusters.ratio(down, repairs, CONFIDENCE, by_influence=True)
 
 
-def availability(clusters: Clusters, down: np.ndarray, exposure: np.ndarray) -> Limits:
+def availability_limits(clusters: Clusters, down: np.ndarray, exposure: np.ndarray) -> Limits:
     """Return the interval by stratum of 1 - sum(down) / sum(exposure), both by unit, on the logit scale."""
     return clusters.proportion(exposure - down, exposure, CONFIDENCE, by_influence=True)
 
@@ -117,11 +117,11 @@ def estimate_strata(
     block_columns = [units[name].to_numpy() for name in ("block", "blocks")] if units["block"].count() else []
     clusters = Clusters(stratum, members, strata.height, unit_number, *block_columns)
     limits = {
-        "mtbf": mean_between(clusters, exposure, outages, not is_grouped),
-        "mttf": mean_between(clusters, exposure - down, outages, not is_grouped),
-        "mttr": mean_repair(clusters, down, repairs),
-        "availability": availability(clusters, down, exposure),
-        "records": mean_between(clusters, 1000 * SECONDS_A_DAY * records, exposure, not is_grouped),
+        "mtbf": mtbf_limits(clusters, exposure, outages, not is_grouped),
+        "mttf": mtbf_limits(clusters, exposure - down, outages, not is_grouped),
+        "mttr": mttr_limits(clusters, down, repairs),
+        "availability": availability_limits(clusters, down, exposure),
+        "records": mtbf_limits(clusters, 1000 * SECONDS_A_DAY * records, exposure, not is_grouped),
     }
     count = pl.col("unit").n_unique().cast(pl.Int64).alias("units")
     sums = units.group_by(keys, maintain_order=True).agg(count, (pl.col(columns) * pl.col("blocks").fill_null(1)).sum())
@@ -139,7 +139,7 @@ def estimate_strata(
             row["reasons"].append(NO_EXPOSURE)
         else:
             _add_rates(row, intervals)
-        _add_repair(row, intervals["mttr"])
+        _add_mttr(row, intervals["mttr"])
         yield row
 
 
@@ -172,7 +172,7 @@ def _add_rates(row: dict, limits: dict[str, tuple]) -> None:
         row["availability_method"] = method
 
 
-def _add_repair(row: dict, bounds: tuple) -> None:
+def _add_mttr(row: dict, bounds: tuple) -> None:
     if not row["repairs"]:
         row["reasons"].append(NO_REPAIR)
         return

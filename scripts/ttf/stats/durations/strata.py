@@ -102,7 +102,7 @@ def sum_equal_durations(durations: Rows, strata: Sequence[str], *group_columns: 
     Sums over these add up to sums over all, so the durations are read once for all stratifications.
     """
     schema = durations.lazy().collect_schema()
-    # `by_stratum` reports a stratification without a column.
+    # `sum_by_stratum` reports a stratification without a column.
     keys = [*(name for name in strata if name in schema), *group_columns]
     sums = {**sums, "duration_s": pl.col("duration_s").min()}
     lazy = durations.lazy().group_by(keys).agg(**sums) if keys else durations.lazy().select(**sums)
@@ -135,7 +135,7 @@ class CountedDurations:
         self._by_cluster: dict[str, dict[str, ClusterDurations]] = {}
 
     def times(self, stratum_by: str, delayed_entry: bool = False) -> Iterator[tuple[str, list[Times]]]:
-        """Yield (label, times of each event) of each stratum in order; errors as in `by_stratum`.
+        """Yield (label, times of each event) of each stratum in order; errors as in `sum_by_stratum`.
 
         A stratum with only unknown durations has empty times. Labels are the raw values as text.
         """
@@ -204,7 +204,7 @@ class CountedDurations:
 
 
 def _strata_columns(totals: pl.DataFrame) -> Iterator[tuple[str, list[np.ndarray]]]:
-    """Yield (label, columns) of each stratum of `by_stratum` with one group column; without rows where it is null."""
+    """Yield (label, columns) of each stratum of `sum_by_stratum` with one group column; no rows where it is null."""
     group_column = totals.columns[1]
     strata = totals.group_by("stratum", maintain_order=True).agg(rows=pl.col(group_column).count())
     columns = [column.to_numpy() for column in totals.drop_nulls(group_column).drop("stratum")]
@@ -233,7 +233,7 @@ def iterate_times(
 def iterate_competing_times(
     durations: Durations, events: Sequence[str], stratum_by: str, delayed_entry: bool = False
 ) -> Iterator[tuple[str, list[Times]]]:
-    """Yield (label, times of each event) of each stratum in order: `times_by_stratum` of competing events."""
+    """Yield (label, times of each event) of each stratum in order: `iterate_times` of competing events."""
     counted = count_durations(durations, events)
     indices = [counted.events.index(event) for event in events]
     for label, times in counted.times(stratum_by, delayed_entry):

@@ -49,8 +49,8 @@ def survival_tables(
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Return (curves, summary) of every stratum of every stratification, in order.
 
-    curves: the product-limit estimate of survival (Kaplan & Meier 1958), uncut (`thin` cuts them for a table), a row
-    per distinct duration; durations are censored after the events of their length. The first row is time 0 with
+    curves: the product-limit estimate of survival (Kaplan & Meier 1958), uncut (`thin_curves` cuts them for a table), a
+    row per distinct duration; durations are censored after the events of their length. The first row is time 0 with
     survival 1 and none ended, unless durations end at 0 s. ci_low, ci_high: 95 %, Greenwood's variance (1926) on the
     log(-log) scale (Kalbfleisch & Prentice 1980); 1 to 1 before the first event; blank, with a reason, where survival
     is 0. Without a known duration, one row of time 0 with a blank survival.
@@ -93,13 +93,13 @@ def survival_blocks(
         summaries.append(summary)
         rows += steps["time_s"].size
         if rows >= BLOCK_ROWS:
-            yield _block(curves, summaries, delayed_entry)
+            yield _build_tables(curves, summaries, delayed_entry)
             curves, summaries, rows = [], [], 0
     if curves:
-        yield _block(curves, summaries, delayed_entry)
+        yield _build_tables(curves, summaries, delayed_entry)
 
 
-def _block(
+def _build_tables(
     curves: Sequence[tuple[_Names, _Columns]], summaries: Sequence[dict], delayed_entry: bool
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     reason = choose_text({NO_DURATION: pl.col("survival").is_null(), ALL_DEAD: pl.col("ci_low").is_null()})
@@ -123,18 +123,18 @@ def _stratum_curves(
     for stratum_by in strata:
         strata_times = list(iterate_times(durations, event, stratum_by, delayed_entry))
         clusters_by_stratum = {} if delayed_entry else durations.by_cluster(stratum_by)
-        horizon = _horizon([times for _, times in strata_times if times.durations])
+        horizon = _choose_horizon([times for _, times in strata_times if times.durations])
         for stratum, times in strata_times:
             clusters = clusters_by_stratum.get(stratum)
             why_not = NOT_WITH_ENTRIES if delayed_entry else missing_interval_reason(clusters)
             stratum_names = {"event": event, "stratum_by": stratum_by, "stratum": stratum}
             names = stratum_names | describe_clusters(clusters) | {"why_not": why_not}
-            steps = _steps(times)
+            steps = _build_steps(times)
             steps |= _clustered_limits(steps, clusters, code)
-            yield names, steps, names | _summary(steps, times, horizon, clusters, code, why_not)
+            yield names, steps, names | _summary_row(steps, times, horizon, clusters, code, why_not)
 
 
-def _horizon(strata: Sequence[Times]) -> int:
+def _choose_horizon(strata: Sequence[Times]) -> int:
     eligible = [times for times in strata if times.durations >= FEWEST_DURATIONS] or strata
     above_zero = [times for times in eligible if not _reaches_zero(times)]
     if above_zero:
@@ -171,7 +171,7 @@ def thin_curves(curve: pl.DataFrame, max_steps: int) -> pl.DataFrame:
 
 
 def thin_arrays(curve: Mapping[str, np.ndarray], max_steps: int | None) -> dict[str, np.ndarray]:
-    """Cut the columns of one curve, with `events`, as `thin` cuts a frame; uncut if max_steps is None."""
+    """Cut the columns of one curve, with `events`, as `thin_curves` cuts a frame; uncut if max_steps is None."""
     if max_steps is None:
         return dict(curve)
     indices = _row_indices(curve["events"], max_steps)
@@ -191,7 +191,7 @@ def _row_indices(events: np.ndarray, max_steps: int) -> np.ndarray:
     return np.concatenate(([0], inner, [size - 1]))
 
 
-def _steps(times: Times) -> dict[str, np.ndarray]:
+def _build_steps(times: Times) -> dict[str, np.ndarray]:
     times = times.from_zero()
     time, ended, events = times.seconds, times.ended, times.events
     at_risk = times.at_risk(time)
@@ -244,7 +244,7 @@ def _greenwood_terms(at_risk: np.ndarray, events: np.ndarray) -> np.ndarray:
     return np.divide(events, at_risk * survivors, out=np.zeros(events.size), where=(events > 0) & (survivors > 0))
 
 
-def _summary(
+def _summary_row(
     steps: dict[str, np.ndarray],
     times: Times,
     horizon: int,

@@ -72,7 +72,7 @@ def ettr_v1(plan: Plan) -> Number:
     """
     lost_share = plan.lost_share
     queue_share = plan.failures_per_s * plan.queue_s
-    return _positive(1 - lost_share, 1 + (plan.restart_s + plan.queue_s) / plan.productive_s + queue_share)
+    return _divide_if_positive(1 - lost_share, 1 + (plan.restart_s + plan.queue_s) / plan.productive_s + queue_share)
 
 
 def ettr_v2(plan: Plan) -> Number:
@@ -80,7 +80,7 @@ def ettr_v2(plan: Plan) -> Number:
 
     (1 - lambda (u0 + dt / 2)) / (1 + w / dt).
     """
-    return _positive(1 - plan.lost_share, 1 + plan.write_s / plan.interval_s)
+    return _divide_if_positive(1 - plan.lost_share, 1 + plan.write_s / plan.interval_s)
 
 
 def ettr_combined(plan: Plan) -> Number:
@@ -93,7 +93,7 @@ def ettr_combined(plan: Plan) -> Number:
     lasting_share = 1 - plan.lost_share
     scheduled = 1 + plan.write_s / plan.interval_s + plan.restart_s / plan.productive_s
     wall = scheduled * (1 + plan.failures_per_s * plan.queue_s)
-    return _positive(lasting_share, wall + plan.queue_s * lasting_share / plan.productive_s)
+    return _divide_if_positive(lasting_share, wall + plan.queue_s * lasting_share / plan.productive_s)
 
 
 def ettr_renewal(plan: Plan) -> Number:
@@ -112,7 +112,7 @@ def ettr_long_run(plan: Plan) -> Number:
 def expected_scheduled_s(plan: Plan) -> Number:
     """Return the mean time that the run holds its nodes, E[S] of the module; infinite on overflow."""
     rate, period = plan.failures_per_s, plan.interval_s + plan.write_s
-    pieces = _pieces(plan)
+    pieces = _count_pieces(plan)
     last = plan.productive_s - (pieces - 1) * plan.interval_s + plan.write_s
     with np.errstate(over="ignore"):
         # exprel(x) = (e^x - 1) / x, which is 1 at 0.
@@ -169,7 +169,7 @@ def simulate(plan: Plan, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarr
     rate, interval, write, restart, queue, productive = np.atleast_1d(
         *np.broadcast_arrays(*(np.asarray(getattr(plan, field.name), dtype=float) for field in fields(plan)))
     )
-    pieces = _pieces(plan) + np.zeros_like(rate)
+    pieces = _count_pieces(plan) + np.zeros_like(rate)
     last = productive - (pieces - 1) * interval + write
     wall, interruptions = queue.copy(), np.zeros(rate.size, dtype=np.int64)
     active, pieces_left = np.arange(rate.size), pieces
@@ -212,10 +212,10 @@ def combine_intervals(estimate: float, lower: Iterable[float], upper: Iterable[f
     return max(estimate - distance_low, 0.0), min(estimate + distance_high, 1.0)
 
 
-def _positive(numerator: Number, denominator: Number) -> Number:
+def _divide_if_positive(numerator: Number, denominator: Number) -> Number:
     return np.where(np.asarray(numerator) > 0, np.divide(numerator, denominator), np.nan)[()]
 
 
-def _pieces(plan: Plan) -> Number:
+def _count_pieces(plan: Plan) -> Number:
     # Rounding must not add a piece of no length when the interval divides the work.
     return np.ceil(np.divide(plan.productive_s, plan.interval_s) * (1 - 1e-12))

@@ -60,17 +60,17 @@ def compute(inputs: Inputs) -> dict:
 def _match_logs(inputs: Inputs) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
     """Return (classified failed attempts, matches of their logs, LOG_TAILS)."""
     taxonomy = inputs.settings.taxonomy
-    attempts = pl.concat(_attempts_by_block(inputs))
+    attempts = pl.concat(_attempt_blocks(inputs))
     matches, lines = match_tails(read_tails(inputs.path("tails"), searched_characters(taxonomy)), attempts, taxonomy)
     return classify(attempts.filter("failed"), taxonomy, matches), matches, lines
 
 
 def classify_blocks(inputs: Inputs, size: int = BLOCK_ROWS) -> pl.DataFrame:
-    taxonomy, blocks = inputs.settings.taxonomy, _attempts_by_block(inputs, size, pl.col("failed"))
+    taxonomy, blocks = inputs.settings.taxonomy, _attempt_blocks(inputs, size, pl.col("failed"))
     return pl.concat([classify(rows, taxonomy) for rows in blocks])
 
 
-def _attempts_by_block(inputs: Inputs, size: int = BLOCK_ROWS, chosen: pl.Expr | bool = True) -> Iterator[pl.DataFrame]:
+def _attempt_blocks(inputs: Inputs, size: int = BLOCK_ROWS, chosen: pl.Expr | bool = True) -> Iterator[pl.DataFrame]:
     attempts = inputs.scan("attempts", RAW_COLUMNS) if "attempts" in inputs else None
     jobs = inputs.scan("jobs", JOB_COLUMNS if attempts is None else PARENT_JOB_COLUMNS)
     return (list_attempts(*block, chosen) for block in read_blocks_with_attempts(jobs, attempts, size))
@@ -156,7 +156,7 @@ def taxonomy_table(classified: pl.DataFrame) -> pl.DataFrame:
         pl.when(pl.col("by") == "reason").then(pl.col("reason").fill_null(NO_RULE)).alias("reason"),
         note=join_reasons(notes),
     )
-    return TAXONOMY.typed(table)
+    return TAXONOMY.conform(table)
 
 
 def failure_kinds(taxonomy: pl.DataFrame) -> pl.DataFrame:
@@ -235,4 +235,4 @@ def unmatched_table(classified: pl.DataFrame, log_matches: pl.DataFrame | None =
         .sort(pl.col("trials").neg(), "source", "line")
         .head(MOST_LINES)
     )
-    return UNMATCHED.typed(table.with_columns(trials_share=_divide(table["trials"], unmatched.height)))
+    return UNMATCHED.conform(table.with_columns(trials_share=_divide(table["trials"], unmatched.height)))

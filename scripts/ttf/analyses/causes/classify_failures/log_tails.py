@@ -124,7 +124,7 @@ def match_tails(
 
 
 def _count_by_code(lines: pl.DataFrame) -> pl.DataFrame:
-    """Count lines by code, after a first row for all lines that are not blank; no rows if there are no lines."""
+    """Build LOG_TAILS: a first row for all non-blank lines, then a row per code; no rows without lines."""
     rows: list[tuple] = []
     if lines.height:
         rows.append(("lines", "info", lines.height, None, None, "lines that are not blank"))

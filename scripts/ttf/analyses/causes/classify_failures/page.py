@@ -30,18 +30,18 @@ _DEMAND, _SHARES = ("gpu_none", "gpu_1", "gpu_2_4", "gpu_gt4"), ("rtf_total_shar
 def head(trace: Trace, m: Numbers) -> Head | Line:
     if not m["taxonomy.trials"]:
         return Line("Causes of failures", "no attempt failed", "taxonomy")
-    callout = _callout(m)
+    callout = _make_callout(m)
     return Head(
-        claim=_claim(m),
+        claim=_format_claim(m),
         charts=("failed_attempts_by_reason",),
-        keys=tuple(_keys(m)),
-        text=() if callout else tuple(_text(m)),
+        keys=tuple(_list_keys(m)),
+        text=() if callout else tuple(_list_texts(m)),
         callout=callout,
         details="RTF, GPUs and domain by reason, unmatched lines",
     )
 
 
-def _claim(m: Numbers) -> str:
+def _format_claim(m: Numbers) -> str:
     if not m["taxonomy.matched"]:
         if m["taxonomy.trials"] == 1:
             return "The only failed attempt has no recorded reason"
@@ -62,7 +62,7 @@ def _claim(m: Numbers) -> str:
     return f"{claim} {conjunction} [{prefix}.rtf_x_demand_share] of their GPU time"
 
 
-def _keys(m: Numbers) -> list[Key]:
+def _list_keys(m: Numbers) -> list[Key]:
     trials, kinds = "[taxonomy.trials]", {"limit": "Time limits", "infra": "Infrastructure"}
     count_text = f"[taxonomy.matched] of {trials} failed attempts"
     keys = [Key("Reason recorded", "[taxonomy.matched_share]", count_text)]
@@ -79,7 +79,7 @@ def _keys(m: Numbers) -> list[Key]:
     return keys
 
 
-def _text(m: Numbers) -> list[str]:
+def _list_texts(m: Numbers) -> list[str]:
     evidence = {kind: label for kind, label in _EVIDENCE.items() if m.value(f"taxonomy.by_{kind}", 0)}
     if not evidence:
         return []
@@ -87,7 +87,7 @@ def _text(m: Numbers) -> list[str]:
     return [f"Reasons come from {words.join_list(parts)}."]
 
 
-def _callout(m: Numbers) -> Callout | None:
+def _make_callout(m: Numbers) -> Callout | None:
     if m["taxonomy.unmatched_share"] < MANY_UNKNOWN:
         return None
     text = []

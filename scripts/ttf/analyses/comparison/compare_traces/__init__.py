@@ -38,7 +38,7 @@ def _comparison_table(name: str, description: str, /, **columns: Column) -> Tabl
     return replace(table(f"compared_{name}", description, **columns), path=f"{name}.csv")
 
 
-def _distribution(prefix: str, quantity: str) -> dict[str, Column]:
+def _distribution_columns(prefix: str, quantity: str) -> dict[str, Column]:
     headings = {"p05": "5%", "p25": "25%", "median": "Median", "p75": "75%", "p90": "90%", "p95": "95%"}
     return {
         "n": count("n", f"Jobs whose {quantity} is known.", blank=REASON),
@@ -68,7 +68,7 @@ RUN_TIMES = _comparison_table(
     **_TRACE,
     **_OUTCOME,
     **_JOBS,
-    **_distribution("runtime", "run time"),
+    **_distribution_columns("runtime", "run time"),
 )
 QUEUEING = _comparison_table(
     "queueing",
@@ -76,7 +76,7 @@ QUEUEING = _comparison_table(
     **_TRACE,
     **_GPUS,
     **_JOBS,
-    **_distribution("queue", "queueing delay"),
+    **_distribution_columns("queue", "queueing delay"),
 )
 FAILURE_SHARE = _comparison_table(
     "failure_share",

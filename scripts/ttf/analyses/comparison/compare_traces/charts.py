@@ -125,7 +125,7 @@ def mttf(inputs: Inputs, study: Study) -> Figure:
     if any("mttf" not in row for row in rows):
         caption += " Triangle: no failure, one-sided lower bound only (drawn: 95%)."
     return traces.figure(
-        *draw_panels(rows, _nonempty_panels(rows), list(order), _mttf_layers(rows)),
+        *draw_panels(rows, _nonempty_panels(rows), list(order), _build_mttf_layers(rows)),
         title="Mean time to failure by number of GPUs",
         subtitle="Time at risk per failure; thick: 90% CI, thin: 95% CI",
         caption=caption,
@@ -134,7 +134,7 @@ def mttf(inputs: Inputs, study: Study) -> Figure:
     )
 
 
-def _mttf_layers(rows: list[dict]) -> Layers:
+def _build_mttf_layers(rows: list[dict]) -> Layers:
     bounds = [row[name] for row in rows for name in ("low95", "high95") if name in row]
     domain = log_domain(bounds, 1.5, 1.5)
     tooltip = [

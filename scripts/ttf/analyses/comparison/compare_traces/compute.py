@@ -93,10 +93,10 @@ def compare_jobs(subject: Subject, jobs: pl.DataFrame, clustered: Rows) -> dict[
     )
     no_queue = reason or (None if jobs["queue_s"].count() else "the trace has no queueing delay")
     rows_by_table = {
-        "compared_outcomes": _outcome_rows(subject, gpu_jobs, reason, OUTCOMES, _shares),
-        "compared_run_times": _outcome_rows(subject, gpu_jobs, reason, RUN_ENDS, _run_times),
-        "compared_queueing": _size_rows(gpu_jobs, no_queue, _queueing),
-        "compared_failure_share": _add_clustered(_size_rows(gpu_jobs, reason, _failure_share), clustered),
+        "compared_outcomes": _outcome_rows(subject, gpu_jobs, reason, OUTCOMES, _share_cells),
+        "compared_run_times": _outcome_rows(subject, gpu_jobs, reason, RUN_ENDS, _run_time_cells),
+        "compared_queueing": _size_rows(gpu_jobs, no_queue, _queueing_cells),
+        "compared_failure_share": _add_clustered(_size_rows(gpu_jobs, reason, _failure_share_cells), clustered),
     }
     return {name: [subject.columns | row for row in table_rows] for name, table_rows in rows_by_table.items()}
 
@@ -126,7 +126,7 @@ def compare_durations(subject: Subject, durations: Rows, reason: str | None = No
                 row = {"reason": reason}
             elif not row["n"] and low is not None:
                 row["reason"] = "no known duration with so many GPUs"
-            rows.append(row | _gpu_range(gpus) | {"confidence": confidence, "gives": subject.gives} | subject.columns)
+            rows.append(row | _size_cells(gpus) | {"confidence": confidence, "gives": subject.gives} | subject.columns)
     return rows
 
 
@@ -158,7 +158,7 @@ def _lowest_gpus(gpus: pl.Expr) -> pl.Expr:
     return gpu_bucket(gpus).replace_strict(low_by_bucket, return_dtype=pl.Int64)
 
 
-def _gpu_range(gpus: str) -> dict:
+def _size_cells(gpus: str) -> dict:
     low, high = SIZES[gpus]
     return {"gpus": gpus, "gpus_low": low, "gpus_high": high}
 
@@ -186,7 +186,7 @@ def _outcome_rows(
     return rows
 
 
-def _shares(group: pl.DataFrame, jobs: pl.DataFrame) -> dict:
+def _share_cells(group: pl.DataFrame, jobs: pl.DataFrame) -> dict:
     cells = {"jobs_share": group.height / jobs.height, "n": group["gpu_milli_s"].count()}
     group_milli_s, total_milli_s = (int(rows["gpu_milli_s"].sum()) for rows in (group, jobs))
     if not total_milli_s:
@@ -196,7 +196,7 @@ def _shares(group: pl.DataFrame, jobs: pl.DataFrame) -> dict:
     return cells | {"gpu_hours": group_milli_s / 3_600_000, "gpu_hours_share": group_milli_s / total_milli_s}
 
 
-def _run_times(group: pl.DataFrame, _jobs: pl.DataFrame) -> dict:
+def _run_time_cells(group: pl.DataFrame, _jobs: pl.DataFrame) -> dict:
     cells = _distribution(group["runtime_s"], "runtime")
     reason = "no GPU job of this outcome" + (" has a known run time" if group.height else "")
     return cells if cells["n"] else cells | {"reason": reason}
@@ -208,7 +208,7 @@ def _size_rows(
     """Return a row for all jobs and for each bucket: what `summarise` returns, and what none of them has."""
     rows = []
     for gpus, (low, _) in SIZES.items():
-        row = _gpu_range(gpus) | {"reason": reason}
+        row = _size_cells(gpus) | {"reason": reason}
         rows.append(row)
         if reason:
             continue
@@ -221,7 +221,7 @@ def _size_rows(
     return rows
 
 
-def _queueing(jobs: pl.DataFrame) -> tuple[dict, str | None]:
+def _queueing_cells(jobs: pl.DataFrame) -> tuple[dict, str | None]:
     cells = _distribution(jobs["queue_s"], "queue")
     return cells, None if cells["n"] else "has a known queueing delay"
 
@@ -235,7 +235,7 @@ def _add_clustered(rows: list[dict], clustered: Rows) -> list[dict]:
     return join_clustered(exact, shares, ["gpus_low"]).to_dicts()
 
 
-def _failure_share(jobs: pl.DataFrame) -> tuple[dict, str | None]:
+def _failure_share_cells(jobs: pl.DataFrame) -> tuple[dict, str | None]:
     failures = int((jobs["outcome"] == "failure").sum())
     ended = failures + int((jobs["outcome"] == "success").sum())
     cells = {"ended": ended, "failures": failures}

@@ -25,7 +25,7 @@ _MEASURES = {"jobs_share": "Share of GPU jobs", "gpu_hours_share": "Share of the
 
 def tables(compared: Trace, traces: Sequence[Trace]) -> dict[str, PageTable]:
     """Return the tables by name, without empty ones. compared: the products of the analysis."""
-    labels = _labels(traces)
+    labels = _label_traces(traces)
     labelled = {
         name: compared.table(f"compared_{name}").with_columns(
             trace=pl.col("trace").replace_strict(labels, return_dtype=pl.String)
@@ -43,10 +43,10 @@ def tables(compared: Trace, traces: Sequence[Trace]) -> dict[str, PageTable]:
     mttf_columns["mttf_s"] = Interval(low="ci_low_clustered_s", high="ci_high_clustered_s")
     mttf_columns["failures_per_1000_gpu_days"] = None
     shown = {
-        "traces": _traces(traces, labels, compared),
+        "traces": _traces_table(traces, labels, compared),
         "outcomes": PageTable(outcomes, outcome_columns, COMPARED_OUTCOMES, "measure"),
-        "run_times": PageTable(run_times, _times(RUN_TIMES), RUN_TIMES, "outcome"),
-        "queueing": PageTable(_sort_by_gpus(queueing), _times(QUEUEING), QUEUEING, "jobs_of"),
+        "run_times": PageTable(run_times, _time_columns(RUN_TIMES), RUN_TIMES, "outcome"),
+        "queueing": PageTable(_sort_by_gpus(queueing), _time_columns(QUEUEING), QUEUEING, "jobs_of"),
         "failure_share": PageTable(shares, share_columns, FAILURE_SHARE, "jobs_of"),
         "mttf": PageTable(_sort_by_gpus(mttf.filter(confidence=0.95)), mttf_columns, MTTF, "jobs_of"),
     }
@@ -55,7 +55,7 @@ def tables(compared: Trace, traces: Sequence[Trace]) -> dict[str, PageTable]:
 
 def context(compared: Trace, traces: Sequence[Trace]) -> dict:
     """Return what the template needs besides its tables and charts."""
-    labels = _labels(traces)
+    labels = _label_traces(traces)
     components = [trace.info["unit"] for trace in traces if not trace.has_jobs]
     tables_by_name = {table.name.removeprefix("compared_"): compared.table(table.name) for table in ANALYSIS.tables[1:]}
     return {
@@ -65,11 +65,11 @@ def context(compared: Trace, traces: Sequence[Trace]) -> dict:
     }
 
 
-def _labels(traces: Sequence[Trace]) -> dict[str, str]:
+def _label_traces(traces: Sequence[Trace]) -> dict[str, str]:
     return trace_labels((trace.name, trace.info["synthetic"]) for trace in traces)
 
 
-def _traces(traces: Sequence[Trace], labels: Mapping[str, str], compared: Trace) -> PageTable:
+def _traces_table(traces: Sequence[Trace], labels: Mapping[str, str], compared: Trace) -> PageTable:
     counts = ("jobs", "gpu_jobs", "blank_request", "mttf_durations")
     rows = [
         {"trace": labels[trace.name], "title": trace.info.get("title"), "unit": trace.info["unit"]}
@@ -105,7 +105,7 @@ def _sort_by_gpus(table: pl.DataFrame) -> pl.DataFrame:
     return table.with_columns(jobs_of=jobs_of).sort(pl.col("jobs_of").cast(order), maintain_order=True)
 
 
-def _times(contract: Table) -> dict[str, Mean | None]:
+def _time_columns(contract: Table) -> dict[str, Mean | None]:
     columns = ("trace", "n", *(column for column in contract.columns if column.endswith("_s")))
     return {column: MEAN_OF_N if column.endswith("_mean_s") else None for column in columns}
 

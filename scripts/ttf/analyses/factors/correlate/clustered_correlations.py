@@ -55,7 +55,7 @@ def _sum_parts(groups: np.ndarray, row_values: np.ndarray, sample: Sample, size:
 def pearson_influence(sample: Sample, r: float) -> Influence:
     """Return the influence on Pearson's r: xy - r (x^2 + y^2) / 2 with standardised x and y."""
     x = _standardise(sample.coded.values.to_numpy(), sample.counts)
-    y = _standardise(sample.runtimes[run_starts(sample.times)], _jobs_by_time(sample))
+    y = _standardise(sample.runtimes[run_starts(sample.times)], _count_jobs_by_time(sample))
     return Influence((x, -r / 2 * x**2), (y, -r / 2 * y**2))
 
 
@@ -66,7 +66,7 @@ def spearman_influence(sample: Sample, rho: float) -> Influence:
     moves the mean of uv by the mean of v over the jobs above x and half of those at x, less that mean; likewise for y.
     The mean of u^2 is (1 - sum of p^3) / 12 with p the share of each value, so it moves by (sum of p^3 - p^2) / 4.
     """
-    n, n_x, n_y = sample.n, sample.counts, _jobs_by_time(sample)
+    n, n_x, n_y = sample.n, sample.counts, _count_jobs_by_time(sample)
     u, v = ((doubled_ranks(counts) - 1 - n) / (2 * n) for counts in (n_x, n_y))
     u_by_time = _sum_parts(sample.expand_to_parts(sample.times), u[sample.codes], sample) / n
     v_by_value = _sum_parts(sample.expand_to_parts(sample.codes), v[sample.times], sample, u.size) / n
@@ -80,7 +80,7 @@ def spearman_influence(sample: Sample, rho: float) -> Influence:
     return Influence(value_terms, (v / math.sqrt(spread_v), marginal_term(u_by_time, n_y, spread_v)))
 
 
-def _jobs_by_time(sample: Sample) -> np.ndarray:
+def _count_jobs_by_time(sample: Sample) -> np.ndarray:
     return np.bincount(sample.times, weights=sample.jobs)
 
 

@@ -66,7 +66,7 @@ def _feature_shares(jobs: Rows, feature: Feature, request_counts: pl.DataFrame |
     )
     strata, rows, clusters = build_clusters(cluster_counts, ["key"], "ended")
     limits = clusters.proportion(*(rows[name].to_numpy().astype(float) for name in ("failures", "ended")), 0.95)
-    return FAILURE_SHARE.typed(join_clustered(counts, add_limits(strata, *limits), ["key"]))
+    return FAILURE_SHARE.conform(join_clustered(counts, add_limits(strata, *limits), ["key"]))
 
 
 TOO_FEW = "fewer than 3 points"
@@ -111,12 +111,12 @@ def groups_and_correlations(
     for sample in iterate_samples(jobs, cutoffs, level.number):
         groups.append((sample.outcome_set, summarise_groups(sample)))
         if sample.feature.is_numeric:
-            rows += [(sample.outcome_set, row) for row in _correlate_sample(sample, level)]
+            rows += [(sample.outcome_set, row) for row in _correlation_rows(sample, level)]
     rows = _adjust_p(sort_by_outcome_set(rows), significance)
     return pl.concat([RUNTIME_BY_GROUP.frame([]), *sort_by_outcome_set(groups)]), CORRELATIONS.frame(rows)
 
 
-def _correlate_sample(sample: Sample, level: Level) -> list[dict]:
+def _correlation_rows(sample: Sample, level: Level) -> list[dict]:
     keys = {"outcome_set": sample.outcome_set, "feature": sample.feature.name, "cutoff_s": sample.cutoff_s}
     mean_estimates, job_estimates = _correlate_means(sample), _correlate_jobs(sample)
     r_by_method = {name: estimate.estimate for name, estimate in job_estimates.items() if estimate.estimate is not None}

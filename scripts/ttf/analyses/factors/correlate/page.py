@@ -55,7 +55,7 @@ def context(trace: Trace, metrics: Numbers) -> dict:
             if metrics.has(f"failure_share.{name}.highest.value")
         ],
         "label_value": label_value,
-        "headline": _headline(metrics),
+        "headline": _find_headline_correlation(metrics),
     }
 
 
@@ -71,14 +71,14 @@ def head(trace: Trace, m: Numbers) -> Head | None:
         requests = "request" if len(tested) == len(jobs) else "request that can be tested"
         no_association = f"No {requests} is significantly associated with run time"
         no_test = "Too few clusters to test whether requests are associated with run time"
-        return Head(no_association if tested else no_test, ("factors_of_run_time",), _keys(m))
+        return Head(no_association if tested else no_test, ("factors_of_run_time",), _list_keys(m))
     _, outcome, feature, _ = key.split(".")
     rho = m[f"{key}.estimate"]
     ended = {"success": "that succeeded", "failure": "that failed"}[outcome]
     verb = "rises" if rho > 0 else "falls"
     units = words.plural_noun(trace.info["unit"])
     claim = f"Run time {verb} with {NAMES[feature]} among {units} {ended} (ρ = {_rho(m, key)})"
-    return Head(claim, ("factors_of_run_time",), _keys(m), details="correlations with run time")
+    return Head(claim, ("factors_of_run_time",), _list_keys(m), details="correlations with run time")
 
 
 @fill_numbers
@@ -101,7 +101,7 @@ def lines(trace: Trace, m: Numbers) -> list[Line]:
     return [Line("Request against mean run time", f"{text})", "tables/correlations.csv")]
 
 
-def _keys(m: Numbers) -> tuple[Key, ...]:
+def _list_keys(m: Numbers) -> tuple[Key, ...]:
     strongest = sorted(list_correlation_keys(m, "job"), key=lambda key: -abs(m[f"{key}.estimate"]))[:4]
     return tuple(
         Key(
@@ -117,7 +117,7 @@ def _rho(m: Numbers, key: str) -> str:
     return f"[{key}.estimate:coefficient]"
 
 
-def _headline(metrics: Numbers) -> tuple[str, str] | None:
+def _find_headline_correlation(metrics: Numbers) -> tuple[str, str] | None:
     keys = {name: f"correlations.success.{feature}.job" for feature, name in FEATURE_WORDS.items()}
     return next(((name, key) for name, key in keys.items() if metrics.has(f"{key}.ci_low")), None)
 
@@ -130,7 +130,7 @@ def _side_by_side(table: pl.DataFrame) -> pl.DataFrame:
     for unit, method, suffix in (("group_mean", "pearson", ""), ("job", "spearman", "_clustered")):
         part = correlations.filter(unit=unit, method=method)
         columns = ("estimate", f"reject{suffix}", f"ci_low{suffix}", f"ci_high{suffix}")
-        estimates = format_rows(part, columns, _coefficient).alias(unit)
+        estimates = format_rows(part, columns, _format_coefficient).alias(unit)
         p_values = format_rows(part, (f"p_adjusted{suffix}",), words.plain_p_value).alias(f"{unit}_p")
         parts.append(part.select(*keys, estimates, pl.col("n").alias(f"{unit}_n"), p_values))
     rows = parts[0].join(parts[1], on=keys, how="left", maintain_order="left")
@@ -139,6 +139,6 @@ def _side_by_side(table: pl.DataFrame) -> pl.DataFrame:
     return rows.with_columns(pl.col("feature").replace_strict(FEATURE_WORDS))
 
 
-def _coefficient(estimate: float, reject: bool | None, low: float | None, high: float | None) -> str:
+def _format_coefficient(estimate: float, reject: bool | None, low: float | None, high: float | None) -> str:
     text = words.coefficient(estimate) + ("*" if reject else "")
     return text if low is None else f"{text} [{words.coefficient(low)}, {words.coefficient(high)}]"

@@ -111,7 +111,7 @@ def draw_run_times(inputs: Inputs, study: Study, *, features: Sequence[str], tit
         )
     )
     panel_rows = {
-        name: [_chart_row(row) for row in points.rows if row["feature"] == name]
+        name: [_point_row(row) for row in points.rows if row["feature"] == name]
         for name in features
         if any(_estimate(correlations, outcome, name, "group_mean", "pearson") is not None for outcome in SHOWN_SETS)
     }
@@ -119,11 +119,11 @@ def draw_run_times(inputs: Inputs, study: Study, *, features: Sequence[str], tit
     if not panel_rows:
         return empty_figure(title, empty_reason)
     rows = [row for rows in panel_rows.values() for row in rows]
-    notes = {name: _notes(correlations, name) for name in panel_rows}
+    notes = {name: _note_rows(correlations, name) for name in panel_rows}
     # Requests that are multiples of each other share a panel.
     shown = [name for index, name in enumerate(notes) if notes[name] not in list(notes.values())[:index]]
     datasets = {name: panel_rows[name] for name in shown} | {f"{name}_notes": notes[name] for name in shown}
-    panels = [_panel(name, panel_rows[name], rows, len(shown), study) for name in shown]
+    panels = [_draw_panel(name, panel_rows[name], rows, len(shown), study) for name in shown]
     chart = alt.concat(*panels, columns=1 if study.narrow else 2, spacing={"row": 24, "column": 28})
     jobs = max(sum(row["jobs"] for row in feature_rows) for feature_rows in panel_rows.values())
     caption = f"n = {plural(jobs, study.unit)}{hollow_note(rows, study)}"
@@ -147,7 +147,7 @@ def draw_run_times(inputs: Inputs, study: Study, *, features: Sequence[str], tit
     )
 
 
-def _chart_row(row: dict) -> dict:
+def _point_row(row: dict) -> dict:
     _, per = _AXES[row["feature"]]
     y = log_time_position(row["mean_s"])
     return pick_columns(row, "jobs", "mean_s", "median_s", outcome="outcome_set") | {
@@ -161,12 +161,12 @@ def _estimate(correlations: pl.DataFrame, outcome: str, feature: str, unit: str,
     return row if row and row["estimate"] is not None else None
 
 
-def _notes(correlations: pl.DataFrame, feature: str) -> list[dict]:
+def _note_rows(correlations: pl.DataFrame, feature: str) -> list[dict]:
     return [
         {
             "outcome": outcome,
-            "means": _format("r", _estimate(correlations, outcome, feature, "group_mean", "pearson"), "p_adjusted"),
-            "over_jobs": _format(
+            "means": _format_r("r", _estimate(correlations, outcome, feature, "group_mean", "pearson"), "p_adjusted"),
+            "over_jobs": _format_r(
                 "ρ", _estimate(correlations, outcome, feature, "job", "spearman"), "p_adjusted_clustered"
             ),
         }
@@ -174,7 +174,7 @@ def _notes(correlations: pl.DataFrame, feature: str) -> list[dict]:
     ]
 
 
-def _format(name: str, row: dict | None, p_column: str) -> str:
+def _format_r(name: str, row: dict | None, p_column: str) -> str:
     if row is None:
         return ""
     text = f"{name} {coefficient(row['estimate'])}, n {row['n']:,}"
@@ -183,7 +183,7 @@ def _format(name: str, row: dict | None, p_column: str) -> str:
     return f"{text}, p {'<0.001' if row[p_column] < 0.001 else f'{row[p_column]:.2g}'}"
 
 
-def _panel(feature: str, rows: list[dict], all_rows: list[dict], panels: int, study: Study) -> alt.LayerChart:
+def _draw_panel(feature: str, rows: list[dict], all_rows: list[dict], panels: int, study: Study) -> alt.LayerChart:
     width, height = (254, 110) if study.narrow else (272, 110) if panels > 1 else (600, 170)
     unit, _ = _AXES[feature]
     base = make_chart(feature)
@@ -204,10 +204,10 @@ def _panel(feature: str, rows: list[dict], all_rows: list[dict], panels: int, st
         tooltip=tooltip,
     )
     title = alt.TitleParams(capitalise(FEATURE_NAMES[feature]), fontSize=12, offset=4, anchor="start", frame="group")
-    return alt.layer(dots, *_texts(feature)).properties(width=width, height=height, title=title)
+    return alt.layer(dots, *_draw_notes(feature)).properties(width=width, height=height, title=title)
 
 
-def _texts(feature: str) -> list[alt.Chart]:
+def _draw_notes(feature: str) -> list[alt.Chart]:
     notes = make_chart(f"{feature}_notes")
     y = alt.Y("outcome:N", scale=alt.Scale(domain=list(SHOWN_SETS), range=[-36, -6]), axis=None)
     notes_text = notes.mark_text(align="left", fontSize=11, color=INK).encode(y=y)

@@ -74,6 +74,7 @@ class Sample:
 
     @cached_property
     def weights(self) -> np.ndarray:
+        """Return the number of jobs of each part, as float."""
         return self.members.astype(float)
 
     def expand_to_parts(self, row_values: np.ndarray) -> np.ndarray:

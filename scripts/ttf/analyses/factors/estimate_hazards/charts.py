@@ -37,7 +37,7 @@ def cumulative_incidence(inputs: Mapping[str, pl.DataFrame], study: Study) -> Fi
     ends = shown_ends["event"].to_list()
     shown_curves = curves.filter(pl.col("event").is_in(ends))
     names = {end: f"{end} ({events:,})" for end, events in shown_ends.iter_rows()}
-    axis_start = _first_tick(shown_curves)
+    axis_start = _find_first_tick(shown_curves)
     limits, bands_note = choose_bands(shown_curves, study.durations)
     thinned = thin_curves(shown_curves.filter(_is_shown_step(axis_start)), MOST_STEPS)
     rows = [
@@ -63,7 +63,7 @@ def cumulative_incidence(inputs: Mapping[str, pl.DataFrame], study: Study) -> Fi
     )
 
 
-def _first_tick(curves: pl.DataFrame) -> int:
+def _find_first_tick(curves: pl.DataFrame) -> int:
     highest = curves["incidence"].max()
     first_age = curves.filter(pl.col("incidence") >= FIRST_SHARE * highest)["time_s"].min()
     return max(tick for tick in TIME_TICKS_S if tick == 1 or tick <= first_age)

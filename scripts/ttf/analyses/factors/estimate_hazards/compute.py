@@ -83,4 +83,4 @@ def with_pair_counts(tests: pl.DataFrame) -> pl.DataFrame:
     pairs = tests.filter(kind="pairwise").drop_nulls("p_adjusted").group_by(keys).agg(**counts)
     joined = tests.drop(counts).join(pairs, on=keys, how="left", maintain_order="left")
     is_overall = pl.col("kind") == "overall"
-    return LOGRANK.typed(joined.with_columns(pl.when(is_overall).then(pl.col(name).fill_null(0)) for name in counts))
+    return LOGRANK.conform(joined.with_columns(pl.when(is_overall).then(pl.col(name).fill_null(0)) for name in counts))

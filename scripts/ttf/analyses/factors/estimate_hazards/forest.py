@@ -43,7 +43,7 @@ def factors_of_failure(inputs: Inputs, study: Study) -> Figure:
         caption += f"; {plural(n_excluded, 'more ratio')} in the table"
     return make_figure(
         # Padding, since other fonts are wider than the one measured here.
-        _chart(rows, has_shares, study).properties(padding={"left": 14, "right": 14, "top": 5, "bottom": 5}),
+        _draw_forest(rows, has_shares, study).properties(padding={"left": 14, "right": 14, "top": 5, "bottom": 5}),
         {"factors": rows},
         study,
         title=title if has_shares else "Hazard ratio of failure by factor",
@@ -61,7 +61,7 @@ def _rows(ratios: pl.DataFrame, strongest: dict | None, shares: pl.DataFrame | N
     level_labels = make_labels([*level_ratios["level"], *level_ratios["reference"].drop_nulls()])
     rows: dict[str, dict] = {}
     for row in size_ratios.iter_rows(named=True):
-        rows |= _amount_rows(row, size)
+        rows |= _build_amount_rows(row, size)
     for label, cells in _request_shares(shares).items():
         rows[label] = cells | rows.pop(label, {})
     n_levels = MOST_ROWS - len(rows) - level_ratios["covariate"].n_unique()
@@ -84,7 +84,7 @@ def _rows(ratios: pl.DataFrame, strongest: dict | None, shares: pl.DataFrame | N
 _REFERENCE = {"ratio": 1.0, "text": "reference"}
 
 
-def _amount_rows(row: dict, size: SizeUnit) -> dict[str, dict]:
+def _build_amount_rows(row: dict, size: SizeUnit) -> dict[str, dict]:
     unit = size if row["covariate"] == "gpu_count" else NODE
     if row["level"].startswith(DOUBLING):
         label = "Size" if row["covariate"] == JOB_SIZE else capitalise(f"{unit}s")
@@ -128,27 +128,27 @@ def _format_gpus(number: float) -> str:
     return f"{f'{number:,.3g}' if number else 'No'} GPU{'s' if number > 1 else ''}"
 
 
-def _chart(rows: list[dict], has_shares: bool, study: Study) -> alt.TopLevelMixin:
+def _draw_forest(rows: list[dict], has_shares: bool, study: Study) -> alt.TopLevelMixin:
     share_rows, ratio_rows = ([row for row in rows if name in row] for name in ("share", "ratio"))
     if study.narrow:
-        panels = [_ratios_panel(ratio_rows, True, 88)]
+        panels = [_draw_ratios_panel(ratio_rows, True, 88)]
         if has_shares:
-            panels.append(_shares_panel(share_rows, 150, study))
+            panels.append(_draw_shares_panel(share_rows, 150, study))
         return alt.vconcat(*panels, spacing=18)
     if not has_shares:
-        return _ratios_panel(rows, True, 420)
-    return alt.hconcat(_shares_panel(rows, 170, study), _ratios_panel(rows, False, 220), spacing=14)
+        return _draw_ratios_panel(rows, True, 420)
+    return alt.hconcat(_draw_shares_panel(rows, 170, study), _draw_ratios_panel(rows, False, 220), spacing=14)
 
 
-def _base_panel(rows: list[dict], has_labels: bool, width: int) -> alt.Chart:
+def _make_base_panel(rows: list[dict], has_labels: bool, width: int) -> alt.Chart:
     order = [row["name"] for row in rows]
     axis = alt.Axis(labelLimit=122 if width < 160 else 170, ticks=False, domain=False, labelPadding=8)
     y = alt.Y("name:N", sort=order, scale=alt.Scale(domain=order), title=None, axis=axis if has_labels else None)
     return make_chart("factors").encode(y=y).properties(width=width, height=alt.Step(STEP))
 
 
-def _shares_panel(rows: list[dict], width: int, study: Study) -> alt.LayerChart:
-    base = _base_panel(rows, True, width).transform_filter("isValid(datum.share)")
+def _draw_shares_panel(rows: list[dict], width: int, study: Study) -> alt.LayerChart:
+    base = _make_base_panel(rows, True, width).transform_filter("isValid(datum.share)")
     top = max(row.get("share_high") or row.get("share", 0) for row in rows)
     axis = percent_axis(f"Failed, of ended {study.units}", tickCount=3, grid=False)
     x = alt.X("share:Q", scale=alt.Scale(domain=[0, min(1, 1.05 * top) or 1]), axis=axis)
@@ -160,7 +160,7 @@ def _shares_panel(rows: list[dict], width: int, study: Study) -> alt.LayerChart:
     return lines + dots + texts
 
 
-def _ratios_panel(rows: list[dict], has_labels: bool, width: int) -> alt.LayerChart:
+def _draw_ratios_panel(rows: list[dict], has_labels: bool, width: int) -> alt.LayerChart:
     limits = [row[end] for row in rows if "low" in row for end in ("low", "high")]
     domain = log_domain([*limits, 1.0], 1.15, 1.15)
     ticks = log_ticks(domain)
@@ -168,7 +168,7 @@ def _ratios_panel(rows: list[dict], has_labels: bool, width: int) -> alt.LayerCh
         ticks = ticks[:: -(-len(ticks) // 4)]
     axis = alt.Axis(values=ticks, format=",.6~g", title="Hazard ratio of failure (log)", grid=False, labelOverlap=True)
     scale = log_scale(domain)
-    base = _base_panel(rows, has_labels, width).transform_filter("isValid(datum.ratio)")
+    base = _make_base_panel(rows, has_labels, width).transform_filter("isValid(datum.ratio)")
     unity = make_chart("factors").mark_rule(color=FAINT, strokeDash=[4, 3]).encode(x=alt.datum(1, type="quantitative"))
     lines = draw_intervals(base, alt.X("low:Q", scale=scale), color=ACCENT, strokeWidth=1.6)
     colour, ink = (alt.condition("isValid(datum.low)", alt.value(full), alt.value(FAINT)) for full in (ACCENT, INK))

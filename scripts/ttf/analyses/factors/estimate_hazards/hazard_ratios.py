@@ -121,7 +121,7 @@ def hazard_ratios(durations: Frame, event: str, covariates: Sequence[str]) -> pl
     model_term = _Term(ALL, cells={"n": n, "events": events})
     if events < FEWEST_EVENTS:
         model_term.reasons.append(TOO_FEW if n else NO_DURATION)
-        return _table(event, [model_term])
+        return _build_table(event, [model_term])
     mostly_blank = {name: count for name, count in zip(amounts, blank_counts, strict=True) if count > MOST_BLANK * n}
     known_amounts = [name for name in amounts if name not in mostly_blank]
     durations = durations.drop_nulls(known_amounts) if known_amounts else durations
@@ -140,7 +140,7 @@ def hazard_ratios(durations: Frame, event: str, covariates: Sequence[str]) -> pl
         if name in mostly_blank:
             terms.append(_Term(name, DOUBLING, reasons=[f"blank for {mostly_blank[name]} units at risk"]))
         else:
-            terms += levels[name].make_terms(rows) if name in levels else _amount_terms(rows, name)
+            terms += levels[name].make_terms(rows) if name in levels else _make_amount_terms(rows, name)
     is_in_fit = np.ones(rows.height, dtype=np.bool_)
     for term in terms:
         term.count_events(failed, counts)
@@ -171,23 +171,23 @@ def hazard_ratios(durations: Frame, event: str, covariates: Sequence[str]) -> pl
         except NoFit as no_fit:
             for term in (*model, model_term):
                 term.reasons.append(str(no_fit))
-    return _table(event, [*terms, model_term])
+    return _build_table(event, [*terms, model_term])
 
 
-def _table(event: str, terms: list[_Term]) -> pl.DataFrame:
+def _build_table(event: str, terms: list[_Term]) -> pl.DataFrame:
     rows = [term.row() | {"event": event} for term in terms]
     for p_column, adjusted_column in (("p_value", "p_adjusted"), ("p_clustered", "p_adjusted_clustered")):
         add_adjusted_p((row for row in rows if row["covariate"] != JOB_SIZE), p_column, adjusted_column)
     return COX.frame(rows)
 
 
-def _amount_terms(rows: pl.DataFrame, name: str) -> list[_Term]:
+def _make_amount_terms(rows: pl.DataFrame, name: str) -> list[_Term]:
     amount = rows[name].to_numpy()
     if np.ptp(amount) == 0:
         return [_Term(name, DOUBLING, reasons=[CONSTANT])]
     doublings = np.log2(np.maximum(amount, 1))
     terms = [_Term(name, DOUBLING, None, doublings)] if np.ptp(doublings) else []
-    return [*terms, _level_term(name, "0", "1", amount == 0, rows)] if (amount == 0).any() else terms
+    return [*terms, _make_level_term(name, "0", "1", amount == 0, rows)] if (amount == 0).any() else terms
 
 
 @dataclass(frozen=True)
@@ -242,7 +242,7 @@ class _Levels:
             return [_Term(self.name, reasons=[self.reason])]
         index = rows[self.name].to_numpy()
         labels = dict(enumerate(self.labels[1:], 2)) | ({0: OTHER} if self.n_rare else {})
-        terms = [_level_term(self.name, label, self.labels[0], index == i, rows) for i, label in labels.items()]
+        terms = [_make_level_term(self.name, label, self.labels[0], index == i, rows) for i, label in labels.items()]
         if self.n_rare:
             terms[-1].reasons.insert(0, f"{self.n_rare} rarer levels together")
         for term in terms:
@@ -250,7 +250,7 @@ class _Levels:
         return terms
 
 
-def _level_term(name: str, level: str, reference: str, values: np.ndarray, rows: pl.DataFrame) -> _Term:
+def _make_level_term(name: str, level: str, reference: str, values: np.ndarray, rows: pl.DataFrame) -> _Term:
     is_separated = not rows["failed"].to_numpy()[values].any()
     return _Term(name, level, reference, values, [SEPARATED] if is_separated else [], is_separated)
 
@@ -299,9 +299,9 @@ class _Clusters:
         return cls(durations, cluster_by, level, widths, indices)
 
     def keys(self, rows: pl.DataFrame) -> np.ndarray:
-        return rows.select(key=self._key({})).to_series().to_numpy()
+        return rows.select(key=self._key_expression({})).to_series().to_numpy()
 
-    def _key(self, indices: Mapping[str, pl.Expr]) -> pl.Expr:
+    def _key_expression(self, indices: Mapping[str, pl.Expr]) -> pl.Expr:
         key = pl.lit(0, pl.Int64)
         for name, width in self.widths.items():
             key = key * width + indices.get(name, pl.col(name))
@@ -317,7 +317,7 @@ class _Clusters:
     def dfbeta(self, risk_sets: RiskSets, estimate: Fit) -> tuple[float, np.ndarray]:
         """Return the effective clusters, and the change of the coefficients when each is removed."""
         durations = self.durations.select(
-            "failed", "duration_s", cluster=pl.col(self.level), key=self._key(self.indices)
+            "failed", "duration_s", cluster=pl.col(self.level), key=self._key_expression(self.indices)
         )
         durations = durations.collect(engine="streaming")
         key = durations["key"].to_numpy()
@@ -346,7 +346,7 @@ def _fit_terms(risk_sets: RiskSets, model: list[_Term], model_term: _Term, clust
     model_term.cells |= {"cluster_by": cluster_by, "clusters": effective}
     indices_by_covariate: dict[str, list[int]] = {}
     for index, term in enumerate(model):
-        _set_ratio(term, float(estimate.coefficients[index]), math.sqrt(estimate.covariance[index, index]))
+        _set_ratio_cells(term, float(estimate.coefficients[index]), math.sqrt(estimate.covariance[index, index]))
         _set_clustered_interval(term, cluster_by, effective, dfbeta if dfbeta is None else dfbeta[:, index])
         indices_by_covariate.setdefault(term.covariate, []).append(index)
     model_term.cells["converged"] = True
@@ -355,7 +355,7 @@ def _fit_terms(risk_sets: RiskSets, model: list[_Term], model_term: _Term, clust
     for term in size_terms:
         term.cells |= {name: model_term.cells[name] for name in ("n", "events")}
         variance = float(estimate.covariance[np.ix_(amount_indices, amount_indices)].sum())
-        _set_ratio(term, float(estimate.coefficients[amount_indices].sum()), math.sqrt(variance))
+        _set_ratio_cells(term, float(estimate.coefficients[amount_indices].sum()), math.sqrt(variance))
         size_dfbeta = dfbeta if dfbeta is None else dfbeta[:, amount_indices].sum(axis=1)
         _set_clustered_interval(term, cluster_by, effective, size_dfbeta)
     all_indices = list(range(len(model)))
@@ -372,7 +372,7 @@ def _fit_terms(risk_sets: RiskSets, model: list[_Term], model_term: _Term, clust
     return size_terms
 
 
-def _set_ratio(term: _Term, estimate: float, se: float) -> None:
+def _set_ratio_cells(term: _Term, estimate: float, se: float) -> None:
     if abs(estimate) + Z_95 * se > LARGEST_LOG_RATIO:
         term.reasons.append(RUNS_OFF)
         term.cells["converged"] = False

@@ -79,7 +79,7 @@ def cumulative_incidence(
     is_inside = (incidence > 0) & (incidence < ONE)
     reason = choose_text({NO_EVENT_YET: incidence == 0, NO_DURATION: incidence.is_null(), EVERYBODY: ~is_inside})
     table = stack_curves(curves).with_columns(pl.when(is_inside).then(pl.col(_LIMITS)), reason=reason)
-    return CUMULATIVE_INCIDENCE.typed(append_reason(table))
+    return CUMULATIVE_INCIDENCE.conform(append_reason(table))
 
 
 def exclusive_causes(durations: Frame, causes: Sequence[str]) -> tuple[Frame, list[str]]:
@@ -99,7 +99,7 @@ def exclusive_causes(durations: Frame, causes: Sequence[str]) -> tuple[Frame, li
     distinct_causes = durations.lazy().select(failure_causes.alias("causes").unique()).collect(engine="streaming")
     groups = distinct_causes["causes"].drop_nulls().to_list()
     shared_causes = {cause for group in groups if len(group) > 1 for cause in group}
-    name_by_group = {tuple(group): _event_name(group, shared_causes) for group in groups}
+    name_by_group = {tuple(group): _name_event(group, shared_causes) for group in groups}
     rank_by_cause = {cause: index for index, cause in enumerate(causes)}
     order = sorted(name_by_group, key=lambda group: (not group, len(group), [rank_by_cause[cause] for cause in group]))
     names = [name_by_group[group] for group in order]
@@ -108,7 +108,7 @@ def exclusive_causes(durations: Frame, causes: Sequence[str]) -> tuple[Frame, li
     return durations.with_columns(event=event_names), names or ["failure"]
 
 
-def _event_name(causes: list[str], shared_causes: set[str]) -> str:
+def _name_event(causes: list[str], shared_causes: set[str]) -> str:
     words = [cause.replace("_", " ") for cause in causes]
     if not words:
         return UNKNOWN_CAUSE
@@ -291,7 +291,7 @@ def cumulative_hazard(
         for stratum, times in iterate_times(durations, event, stratum_by):
             clusters = by_cluster.get(stratum)
             keys = {"event": event, "stratum_by": stratum_by, "stratum": stratum} | describe_clusters(clusters)
-            curves.append((keys, thin_arrays(_curve(times, clusters, code), max_steps)))
+            curves.append((keys, thin_arrays(_hazard_curve(times, clusters, code), max_steps)))
     if not curves:
         return CUMULATIVE_HAZARD.frame([])
     has_events = pl.col("cumulative_hazard") > 0
@@ -302,10 +302,10 @@ def cumulative_hazard(
         .then(pl.lit(NO_DURATION))
     )
     table = stack_curves(curves).with_columns(pl.when(has_events).then(pl.col(_LIMITS)), reason=reason)
-    return CUMULATIVE_HAZARD.typed(append_reason(table))
+    return CUMULATIVE_HAZARD.conform(append_reason(table))
 
 
-def _curve(times: Times, clusters: ClusterDurations | None, code: int) -> dict[str, np.ndarray]:
+def _hazard_curve(times: Times, clusters: ClusterDurations | None, code: int) -> dict[str, np.ndarray]:
     times = times.from_zero()
     at_risk = times.at_risk(times.seconds)
     columns = {"time_s": times.seconds, "at_risk": at_risk, "events": times.events}

@@ -31,8 +31,7 @@ def logrank(durations: Durations, event: str, strata: Sequence[str]) -> pl.DataF
     """Run the log-rank test (Mantel 1966; Peto & Peto 1972) for each stratification and each pair of its strata.
 
     durations: see `CountedDurations`, also for errors. event: value of the column event. strata: columns; `all`, one
-    stratum, is skipped. Of more than MOST_STRATA strata those with the most durations are compared, and the reason says
-    so.
+    stratum, is skipped. At most MOST_STRATA strata are compared, those with the most durations; the reason says so.
 
     Returns LOGRANK: a row of kind `overall` per stratification, then one of kind `pairwise` per pair, in the order of
     the strata. strata, n, events: of the strata compared. statistic: chi-squared with df degrees of freedom under equal
@@ -72,14 +71,14 @@ def logrank(durations: Durations, event: str, strata: Sequence[str]) -> pl.DataF
             keys | {"kind": "pairwise", "stratum_a": label_a, "stratum_b": label_b} | _test([stratum_a, stratum_b])
             for (label_a, stratum_a), (label_b, stratum_b) in combinations(selected_strata, 2)
         ]
-        _with_holm(pairs)
+        _add_holm(pairs)
         overall_rows.append(overall_row)
         rows += [overall_row, *pairs]
-    _with_holm(overall_rows)
+    _add_holm(overall_rows)
     return LOGRANK.frame(rows)
 
 
-def _with_holm(rows: list[dict]) -> None:
+def _add_holm(rows: list[dict]) -> None:
     add_adjusted_p(rows)
     add_adjusted_p(rows, "p_clustered", "p_adjusted_clustered")
 
@@ -106,7 +105,7 @@ def _test(strata: list[_Stratum]) -> dict:
         return row | {"reason": TOO_FEW_STRATA}
     ages = np.unique(np.concatenate([times.seconds[times.events > 0] for times in stratum_times]))
     at_risk = np.stack([times.at_risk(ages) for times in stratum_times])
-    events = np.stack([_events_at(times, ages) for times in stratum_times]).sum(axis=0)
+    events = np.stack([_count_events_at(times, ages) for times in stratum_times]).sum(axis=0)
     n_at_risk = at_risk.sum(axis=0)
     share = at_risk / n_at_risk
     expected = (events * share).sum(axis=1)
@@ -205,7 +204,7 @@ def _clustered_p(statistic: float, variance: np.ndarray, scores: np.ndarray) -> 
     return raise_to_smallest(float(gammaincc(trace**2 / square_trace / 2, statistic * trace / square_trace / 2)))[0]
 
 
-def _events_at(times: Times, ages: np.ndarray) -> np.ndarray:
+def _count_events_at(times: Times, ages: np.ndarray) -> np.ndarray:
     events = np.zeros(ages.size, dtype=np.int64)
     has_events = times.events > 0
     events[np.searchsorted(ages, times.seconds[has_events])] = times.events[has_events]

@@ -51,10 +51,10 @@ def tables(trace: Trace) -> dict[str, PageTable]:
 
 
 def context(trace: Trace, metrics: Numbers) -> dict:
-    return {"logrank": _stratifications(metrics)}
+    return {"logrank": _list_stratifications(metrics)}
 
 
-def _stratifications(m: Numbers) -> list[str]:
+def _list_stratifications(m: Numbers) -> list[str]:
     return [key.split(".")[1] for key in m if key.startswith("logrank.") and key.endswith(".strata")]
 
 
@@ -64,16 +64,16 @@ def head(trace: Trace, m: Numbers) -> Head | None:
     if not m.value("cox.total.ratios", 0) or are_ends_mostly_unknown(m):
         return None
     unit = trace.info["unit"]
-    keys = [_ratio_key(m, "cox.strongest", _comparison_label(m))] if m.has("cox.strongest.hazard_ratio") else []
+    keys = [_make_ratio_key(m, "cox.strongest", _label_comparison(m))] if m.has("cox.strongest.hazard_ratio") else []
     if m.has("cox.job.hazard_ratio") and not _is_size_strongest(m):
-        keys.append(_ratio_key(m, "cox.job", f"Hazard ratio per doubling of {_size_words(m)}"))
-    keys += [_test_key(m), *_run_time_keys(m, unit)]
+        keys.append(_make_ratio_key(m, "cox.job", f"Hazard ratio per doubling of {_format_size(m)}"))
+    keys += [_make_test_key(m), *_list_run_time_keys(m, unit)]
     text = "These are associations, not causes."
     if m.value("cox.changing", 0):
         text += " [cox.changing] of [cox.covariates] factors change with age; read their ratios as averages."
     text += missing_ends_sentence(m)
     details = "hazard ratios, log-rank tests" + (", correlations" if has_run_time_chart(m) else "")
-    return Head(_claim(m, unit), ("factors_of_failure",), tuple(keys), (text,), details=details)
+    return Head(_format_claim(m, unit), ("factors_of_failure",), tuple(keys), (text,), details=details)
 
 
 @fill_numbers
@@ -87,7 +87,7 @@ def lines(trace: Trace, m: Numbers) -> list[Line]:
     is_size = m.has("cox.strongest.level") and _is_size_strongest(m)
     claim_factor = "gpu_count" if is_size else m.value("cox.strongest.covariate", "")
     result_lines = []
-    for name in _stratifications(m):
+    for name in _list_stratifications(m):
         key = f"logrank.{name}"
         if name != claim_factor and m.value(f"{key}.p_adjusted_clustered", 0) >= SIGNIFICANCE:
             text = (
@@ -103,7 +103,7 @@ def _is_size_strongest(m: Numbers) -> bool:
     return m.value("cox.strongest.level", "").startswith(DOUBLING)
 
 
-def _size_words(m: Numbers) -> str:
+def _format_size(m: Numbers) -> str:
     return "GPUs and nodes" if m["cox.job.covariate"] == JOB_SIZE else "GPUs"
 
 
@@ -111,7 +111,7 @@ def _is_zero_strongest(m: Numbers) -> bool:
     return (m["cox.strongest.covariate"], m["cox.strongest.level"]) in (("gpu_count", "0"), ("nodes", "0"))
 
 
-def _claim(m: Numbers, unit: str) -> str:
+def _format_claim(m: Numbers, unit: str) -> str:
     units = words.plural_noun(unit)
     if m["cox.total.untested"] == m["cox.total.ratios"]:
         ratios = "[cox.total.ratios hazard ratio]"
@@ -119,7 +119,7 @@ def _claim(m: Numbers, unit: str) -> str:
     if not m.has("cox.strongest.hazard_ratio"):
         if m["cox.total.clear"]:
             return f"No factor with {FEWEST_FAILURES} failures or more is significantly associated with failure"
-        detail = f"[cox.total.clear] of [cox.total.ratios] hazard ratios{_untested_words(m)}"
+        detail = f"[cox.total.clear] of [cox.total.ratios] hazard ratios{_format_untested(m)}"
         return f"No factor is significantly associated with failure ({detail})"
     ratio = "[cox.strongest.hazard_ratio:2]"
     if _is_size_strongest(m):
@@ -131,24 +131,24 @@ def _claim(m: Numbers, unit: str) -> str:
         unit_name = "node" if m["cox.strongest.covariate"] == "nodes" else "GPU"
         return f"{words.capitalise(units)} without a {unit_name} have {ratio} times the adjusted hazard of those on one"
     level, reference = (quote_trace_text(m[f"cox.strongest.{name}"], LONGEST_NAME) for name in ("level", "reference"))
-    factor = _factor_words(m)
+    factor = _format_factor(m)
     preposition = "in" if m["cox.strongest.covariate"] in LOCATIONS else "of"
     group = f"{words.capitalise(units)} {preposition} {factor} {level}"
     return f"{group} have {ratio} times the adjusted hazard of {factor} {reference}"
 
 
-def _untested_words(m: Numbers) -> str:
+def _format_untested(m: Numbers) -> str:
     return ", [cox.total.untested] untested" if m["cox.total.untested"] else ""
 
 
-def _factor_words(m: Numbers) -> str:
+def _format_factor(m: Numbers) -> str:
     return words.stratification_name(m["cox.strongest.covariate"]).replace("cpu", "CPU")
 
 
-def _comparison_label(m: Numbers) -> str:
+def _label_comparison(m: Numbers) -> str:
     if _is_size_strongest(m):
         is_total = m["cox.strongest.covariate"] == JOB_SIZE
-        amount = _size_words(m) if is_total else _factor_words(m).replace("number of ", "")
+        amount = _format_size(m) if is_total else _format_factor(m).replace("number of ", "")
         return f"Hazard ratio per doubling of {amount}"
     if _is_zero_strongest(m):
         return "Hazard ratio, none against one"
@@ -156,7 +156,7 @@ def _comparison_label(m: Numbers) -> str:
     return f"Hazard ratio, {level} against {reference}"
 
 
-def _ratio_key(m: Numbers, key: str, label: str) -> Key:
+def _make_ratio_key(m: Numbers, key: str, label: str) -> Key:
     note = m.interval(f"{key}.ci_{{}}")
     # The ratio of all amounts together is no coefficient, so its p is not adjusted.
     p = next((name for name in ("p_adjusted_clustered", "p_clustered") if m.has(f"{key}.{name}")), None)
@@ -165,16 +165,16 @@ def _ratio_key(m: Numbers, key: str, label: str) -> Key:
     return Key(label, f"[{key}.hazard_ratio]", note)
 
 
-def _test_key(m: Numbers) -> Key:
+def _make_test_key(m: Numbers) -> Key:
     cluster_note = f", clustered by {quote_trace_text(m['cox.cluster_by'])}" if m.has("cox.cluster_by") else ""
     return Key(
         "Significant hazard ratios",
-        f"[cox.total.clear] of [cox.total.ratios]{_untested_words(m)}",
+        f"[cox.total.clear] of [cox.total.ratios]{_format_untested(m)}",
         f"adjusted p < {SIGNIFICANCE:g}{cluster_note}",
     )
 
 
-def _run_time_keys(m: Numbers, unit: str) -> list[Key]:
+def _list_run_time_keys(m: Numbers, unit: str) -> list[Key]:
     if (key := find_strongest_correlation(m)) is None:
         return []
     _, outcome, feature, _ = key.split(".")
@@ -191,7 +191,7 @@ def _incidence_table(trace: Trace) -> PageTable:
         rows = known_rows.filter(time_s=age_s)
         if not rows.height:
             break
-        cells = [_share_with_interval(row) for row in rows.iter_rows(named=True)]
+        cells = [_format_share_with_interval(row) for row in rows.iter_rows(named=True)]
         frame = frame.join(rows.select("event", pl.Series(name, cells)), on="event", how="left", maintain_order="left")
         columns[name] = (heading, str)
     return PageTable(frame if len(columns) > 2 else frame.head(0), columns, INCIDENCE_AT)
@@ -205,7 +205,7 @@ def _bounds_table(trace: Trace) -> PageTable:
     return PageTable(table, columns, INCIDENCE_AT, "event", LONGEST_REMARK)
 
 
-def _share_with_interval(row: dict) -> str:
+def _format_share_with_interval(row: dict) -> str:
     limits = [row["ci_low_clustered"], row["ci_high_clustered"]]
     return words.interval(*(None if value is None else words.share(value) for value in (row["incidence"], *limits)))
 

@@ -156,21 +156,21 @@ def measured_table(runs: pl.DataFrame, rate: NodeRate, habits: Habits) -> pl.Dat
     upper_gpus = 2 ** np.ceil(np.log2(np.maximum(runs["gpus"].to_numpy(), 1))).astype(np.int64)
     for high in np.unique(upper_gpus).tolist():
         runs_of_size = runs.filter(upper_gpus == high)
-        expected, no_expected = _expected_ratio(runs_of_size, rate, habits, runs)
+        expected, no_expected = _compute_expected_ratio(runs_of_size, rate, habits, runs)
         clustered = _clustered_interval(runs_of_size)
         no_interval = clustered.pop("why_not") if runs_of_size.height > 1 else "one run: no interval"
         rows.append(
             {"gpus_low": high // 2 + 1, "gpus_high": high, "runs": runs_of_size.height}
             | {name: runs_of_size[name].sum() for name in ("attempts", "interruptions")}
             | {"ettr_if_all_interrupted_mean": runs_of_size["ettr_if_all_interrupted"].mean()}
-            | _mean_interval(runs_of_size["ettr"].to_numpy())
+            | _mean_cells(runs_of_size["ettr"].to_numpy())
             | clustered
             | {"expected_ettr": expected, "reason": "; ".join(filter(None, (no_interval, no_expected))) or None}
         )
     return ETTR_MEASURED.frame(rows)
 
 
-def _mean_interval(values: np.ndarray) -> dict[str, float]:
+def _mean_cells(values: np.ndarray) -> dict[str, float]:
     mean = float(values.mean())
     if values.size < 2:
         return {"ettr_mean": mean}
@@ -192,7 +192,7 @@ def _clustered_interval(runs: pl.DataFrame) -> dict:
     return add_limits(strata, *limits).row(0, named=True)
 
 
-def _expected_ratio(
+def _compute_expected_ratio(
     sized_runs: pl.DataFrame, rate: NodeRate, habits: Habits, runs: pl.DataFrame
 ) -> tuple[float | None, str | None]:
     estimate = None if rate.node_gpus is None else -(-pl.col("gpus") // rate.node_gpus)

@@ -187,9 +187,9 @@ def plan_tables(
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Return ettr.csv and its outlook: a row for every size, habit and bound of the failure rate, in this order.
 
-    rate `low` and `high` are the bounds of the rate's interval (`interval_of_rate`). Each row is simulated up to
+    rate `low` and `high` are the bounds of the rate's interval (`rate_interval`). Each row is simulated up to
     `simulations` times (see MOST_DRAWS), all from one generator seeded by `seed`. ettr_ci_low and ettr_ci_high allow
-    for the errors of both the rate and the mean wait (`combined_interval`); queue: of `queue_of`, None if waits are
+    for the errors of both the rate and the mean wait (`combine_intervals`); queue: of `queue_of`, None if waits are
     known.
 
     Rows `measured_rate`, `measured_rate_low` and `measured_rate_high` use the failure rate of the runs of that size, if
@@ -203,7 +203,7 @@ def plan_tables(
     have a reason.
     """
     rows, plans = [], []
-    for gpus, nodes in rate.sizes(sizes):
+    for gpus, nodes in rate.list_gpus_and_nodes(sizes):
         for habit in habits:
             if reason := rate.why_not(nodes):
                 rows.append(_plan_cells(gpus, nodes, None, habit) | {"rate": ESTIMATE[0], "reason": reason})
@@ -247,7 +247,7 @@ def mitigation_table(rate: NodeRate, habit: Habits, sizes: Sequence[int]) -> pl.
     and lost work. Waiting in the queue allocates none.
     """
     rows = []
-    for gpus, nodes in rate.sizes(sizes):
+    for gpus, nodes in rate.list_gpus_and_nodes(sizes):
         bounds = dict(rate.bounds(gpus, nodes))
         rate_name = next((name for name in (ESTIMATE[0], MEASURED[0]) if name in bounds), None)
         if rate_name is None:
@@ -312,10 +312,10 @@ def _compute_rows(plan: Plan, simulations: int, seed: int) -> Iterator[dict]:
     for i, lost_share in enumerate(np.asarray(plan.lost_share)):
         row = {name: float(values[i]) for name, values in arrays.items() if np.isfinite(values[i])}
         row |= simulated[i] | {"approximation_valid": bool(lost_share <= APPROXIMATION_LIMIT)}
-        yield row | {"reason": "; ".join(_list_reasons(row, lost_share)) or None}
+        yield row | {"reason": "; ".join(_list_blank_reasons(row, lost_share)) or None}
 
 
-def _list_reasons(row: dict, lost_share: float) -> list[str]:
+def _list_blank_reasons(row: dict, lost_share: float) -> list[str]:
     reasons = []
     if "mttf_s" not in row:
         reasons.append("no failures at this rate")
@@ -371,7 +371,7 @@ def ettr_contour(rate: NodeRate, habit: Habits, target_gpus: int) -> pl.DataFram
     levels, intervals = (grid.ravel() for grid in np.meshgrid(LEVELS, INTERVALS_S, indexing="ij"))
     rates_per_s = _bearable_rates(levels, intervals.astype(float), habit)
     rows = []
-    for gpus, nodes in rate.sizes(sorted({target_gpus, LARGE_GPUS})):
+    for gpus, nodes in rate.list_gpus_and_nodes(sorted({target_gpus, LARGE_GPUS})):
         for level, interval, per_s in zip(levels.tolist(), intervals.tolist(), rates_per_s.tolist(), strict=True):
             row = {"gpus": gpus, "nodes": nodes, "ettr": level} | habit_columns(replace(habit, interval_s=interval))
             if isnan(per_s):

@@ -43,9 +43,9 @@ def head(trace: Trace, m: Numbers) -> Head:
     """Return what the run of the target size can expect, or why that cannot be estimated."""
     rate_key = m.value("ettr.by", None)
     if rate_key and m.has(f"ettr.{rate_key}.ettr"):
-        content = _planned_head(trace, m, f"ettr.{rate_key}")
+        content = _make_planned_head(trace, m, f"ettr.{rate_key}")
     else:
-        content = _components_head(trace, m) if _component_rate(trace, m) else _withheld_head(m)
+        content = _make_components_head(trace, m) if _component_rate(trace, m) else _withheld_head(m)
     return replace(content, planner=planner(trace, m))
 
 
@@ -59,7 +59,7 @@ def lines(trace: Trace, m: Numbers) -> list[Line]:
     return [Line("Measured ETTR of long runs", reason, checked=False)]
 
 
-def _planned_head(trace: Trace, m: Numbers, rate_key: str) -> Head:
+def _make_planned_head(trace: Trace, m: Numbers, rate_key: str) -> Head:
     run, ratio = _run_name(m), f"{rate_key}.ettr"
     low, high = _bound_keys(rate_key)
     n = words.plural(m.n(ratio), "failure")
@@ -84,7 +84,7 @@ def _planned_head(trace: Trace, m: Numbers, rate_key: str) -> Head:
 
 def _format_claim(m: Numbers, rate_key: str, run: str) -> str:
     wall, ratio = m.value(f"{rate_key}.wall_s", CENTURY_S), m[f"{rate_key}.ettr"]
-    run = f"{words.capitalise(_article(m))} {run} run"
+    run = f"{words.capitalise(_choose_article(m))} {run} run"
     if wall >= CENTURY_S or ratio < NO_PROGRESS:
         return f"{run} would make almost no progress: a failure every [ettr.mttf_s]"
     if 2 * m.value(f"{rate_key}.queued_s", 0) > wall:
@@ -116,7 +116,7 @@ def _component_rate(trace: Trace, m: Numbers) -> float | None:
     return None if trace.has_jobs else m.value(RATE, None) or None
 
 
-def _components_head(trace: Trace, m: Numbers) -> Head:
+def _make_components_head(trace: Trace, m: Numbers) -> Head:
     unit = trace.info["unit"]
     untested = f"Whether the failure rate of a run grows in proportion to its {unit}s is not tested."
     return Head(
@@ -133,7 +133,7 @@ def _withheld_head(m: Numbers) -> Head:
     reasons = {
         "proxy": "infrastructure failures are not recorded",
         "agrees": "no run was a quarter as large",
-        "rejected": f"failures do not grow with the {_size_unit(m)}s",
+        "rejected": f"failures do not grow with the {_singular_size_unit(m)}s",
     }
     components = m.value("ettr.basis", None) == "component"
     sizes = "the trace holds no runs" if components else "too few sizes to test the 1/N law"
@@ -144,7 +144,7 @@ def _withheld_head(m: Numbers) -> Head:
         keys.append(Key("Measured ETTR", "[ettr.measured.mean]", "mean of [ettr.measured.runs long run], any size"))
     needed = f"Needed: {m['ettr.needed']}." if m.has("ettr.needed") else ""
     return Head(
-        f"The ETTR of {_article(m)} {_run_name(m)} run cannot be estimated: {reason}",
+        f"The ETTR of {_choose_article(m)} {_run_name(m)} run cannot be estimated: {reason}",
         charts=("ettr_measured",) if keys else (),
         keys=tuple(keys),
         text=(_ETTR,),
@@ -162,16 +162,16 @@ def _measured_text(m: Numbers) -> tuple[str, ...]:
     return (f"{text}.",)
 
 
-def _size_unit(m: Numbers) -> str:
+def _singular_size_unit(m: Numbers) -> str:
     return m.value("ettr.unit", "GPUs").removesuffix("s")
 
 
 def _run_name(m: Numbers) -> str:
     """Return the name of the run, such as 1,024-GPU."""
-    return f"[ettr.assumed.size_of_the_run:count]-{_size_unit(m)}"
+    return f"[ettr.assumed.size_of_the_run:count]-{_singular_size_unit(m)}"
 
 
-def _article(m: Numbers) -> str:
+def _choose_article(m: Numbers) -> str:
     return words.article(m.words("ettr.assumed.size_of_the_run", "count"))
 
 
@@ -199,8 +199,8 @@ def planner(trace: Trace, m: Numbers) -> dict | None:
     if rate_key.endswith("measured_rate") and has_plan:
         rate = 1000 * DAY_S / (m["ettr.nodes"] * m["ettr.mttf_s"])
     durations = {name: m[f"ettr.assumed.{key}"] for name, key in _FIELDS.items()}
-    fields = {"gpus": int(m["ettr.assumed.size_of_the_run"]), "rate": None if rate is None else _round(rate)}
-    fields |= {name: _round(seconds / (60 if name in _MINUTES else DAY_S)) for name, seconds in durations.items()}
+    fields = {"gpus": int(m["ettr.assumed.size_of_the_run"]), "rate": None if rate is None else _round4(rate)}
+    fields |= {name: _round4(seconds / (60 if name in _MINUTES else DAY_S)) for name, seconds in durations.items()}
     down = _down_at_once(trace, m)
     if not (trace.has_jobs or rate is not None or down):
         return None
@@ -228,7 +228,7 @@ def _down_at_once(trace: Trace, m: Numbers) -> dict | None:
     rows = trace.table("units_down").filter(stratum=stratum, outages="all").filter(pl.col("time_s") > 0)
     shares = [0.0] * (rows.select(pl.col("down").max()).item() + 1)
     for down, share in rows.select("down", "time_share").iter_rows():
-        shares[down] = _round(share)
+        shares[down] = _round4(share)
     return {"units": round(rows["units"][0]), "shares": shares}
 
 
@@ -242,7 +242,7 @@ _FIELDS = {
 _MINUTES = ("interval", "write", "restart")
 
 
-def _round(value: float) -> float:
+def _round4(value: float) -> float:
     return float(f"{value:.4g}")
 
 

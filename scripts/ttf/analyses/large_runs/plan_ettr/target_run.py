@@ -58,9 +58,9 @@ def mark_target(
     if rate_name is not None:
         row |= _answer_cells(ettr, outlook.row(by_predicate=pl.col("answers"), named=True))
     return {
-        "ettr": ETTR.typed(ettr),
-        "ettr_outlook": ETTR_OUTLOOK.typed(outlook),
-        "mitigations": MITIGATIONS.typed(mitigations.with_columns(is_target=is_size.fill_null(False))),
+        "ettr": ETTR.conform(ettr),
+        "ettr_outlook": ETTR_OUTLOOK.conform(outlook),
+        "mitigations": MITIGATIONS.conform(mitigations.with_columns(is_target=is_size.fill_null(False))),
         "target_run": TARGET_RUN.frame([row]),
     }
 

@@ -36,7 +36,7 @@ def compute(inputs: Inputs) -> dict:
     begin_s = pl.min_horizontal(pl.col("submit_s").min(), pl.col("start_s").min())
     begin_s, end_s = jobs.select(begin_s, pl.col("trace_end_s").max()).collect(engine="streaming").row(0)
     interval_s = settings["checkpoint_interval_s"]
-    parts = [sum_block(*block, interval_s, begin_s, trials_s) for block in _blocks(inputs)]
+    parts = [sum_block(*block, interval_s, begin_s, trials_s) for block in _iterate_run_blocks(inputs)]
     owners, losses = owner_counts(parts), loss_sums(parts, settings["preemption_window_s"])
     with inputs.scratch() as scratch_folder:
         run_times = pl.concat(part["times"] for part in parts)
@@ -56,7 +56,7 @@ def compute(inputs: Inputs) -> dict:
     }
 
 
-def _blocks(inputs: Inputs) -> Iterator[Block]:
+def _iterate_run_blocks(inputs: Inputs) -> Iterator[Block]:
     attempts = inputs.scan("attempts", ATTEMPTS) if "attempts" in inputs else None
     reasons = inputs.scan("reasons", REASONS) if "reasons" in inputs else None
     jobs = inputs.scan("jobs", [*JOBS, *(TIMES if attempts is None else [])])

@@ -73,7 +73,7 @@ def failures_by_owner(owners: Mapping[str, pl.DataFrame], n_owners: int, jobs: F
         )
         owner_jobs = jobs.lazy().filter(pl.col(owner_by).is_in(top["owner"].implode())).with_columns(owner=owner_by)
         clustered = clustered_shares(owner_jobs, ["owner"], ENDED["failures"], ENDED["ended"])
-        parts.append(FAILURES_BY_OWNER.typed(join_clustered(table, clustered, ["owner"])))
+        parts.append(FAILURES_BY_OWNER.conform(join_clustered(table, clustered, ["owner"])))
     return pl.concat(parts)
 
 

@@ -116,7 +116,7 @@ def times_of_runs(runs: Frame) -> pl.DataFrame:
     """
     is_several = pl.col("again") | pl.col("again").shift(-1, fill_value=False)
     retried = runs.lazy().filter(is_several).select("job", "start_s", "end_s", "failed").collect()
-    return _first_failure_durations(_group_times(retried, "job"))
+    return _first_failure_durations(_group_time_rows(retried, "job"))
 
 
 def previous_outcome(ended: pl.DataFrame) -> pl.DataFrame:
@@ -199,7 +199,7 @@ def _group_rows(parts: Iterable[pl.DataFrame], group_by: str) -> list[dict]:
             failures=int(ended["failed"].sum()),
             failing=ended.filter("failed")["group"].n_unique(),
         )
-        durations.append(_first_failure_durations(_group_times(ended, "group")))
+        durations.append(_first_failure_durations(_group_time_rows(ended, "group")))
         followed_jobs = previous_outcome(ended)
         after_failure = pl.col("before")
         for name, members in {
@@ -224,7 +224,7 @@ def _group_rows(parts: Iterable[pl.DataFrame], group_by: str) -> list[dict]:
     return [{"group_by": group_by} | row for row in rows]
 
 
-def _group_times(ended: pl.DataFrame, group_by: str) -> pl.DataFrame:
+def _group_time_rows(ended: pl.DataFrame, group_by: str) -> pl.DataFrame:
     times = ended.group_by(group_by).agg(
         begin_s=pl.min("start_s"), failed_s=pl.col("end_s").filter("failed").min(), seen_s=pl.max("end_s")
     )

@@ -72,7 +72,7 @@ def what_if(sums: pl.DataFrame, trials_s: Sequence[int]) -> pl.DataFrame:
             rows.append(row | {"reason": NO_RETRIES})
         else:
             rows.append(row | {"cost": 0} | {name: totals[f"{scenario}_{name}"] for name in _RETRY_COLUMNS})
-    return WHAT_IF.frame(_to_hours(row, totals["total"]) for row in rows)
+    return WHAT_IF.frame(_convert_to_gpu_hours(row, totals["total"]) for row in rows)
 
 
 def _trial_terms(is_large: pl.Expr, trial_s: int) -> dict[str, pl.Expr]:
@@ -124,7 +124,7 @@ def _no_retry(measured: pl.LazyFrame, scenario: str, stops: pl.Expr) -> pl.LazyF
     return pl.concat([stopped_jobs, sums], how="horizontal").select(pl.col(_RETRY_COLUMNS).name.prefix(f"{scenario}_"))
 
 
-def _to_hours(row: dict, total: int) -> dict:
+def _convert_to_gpu_hours(row: dict, total: int) -> dict:
     if "saved" not in row:
         return row
     net = row["saved"] - row["cost"]

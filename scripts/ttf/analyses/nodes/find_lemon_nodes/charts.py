@@ -35,12 +35,12 @@ def lemon_funnel(inputs: Inputs, study: Study) -> Figure:
     title = "Failures of each node, relative to its fleet"
     tested = nodes.filter(pl.col("p_value").is_not_null() & (pl.col("expected") > 0))
     if not tested.height:
-        reason = _unattributed(nodes) or "no node has failures to be compared with those of others"
+        reason = _format_unattributed(nodes) or "no node has failures to be compared with those of others"
         return empty_figure(title, reason)
     lemons = tested.filter("lemon")
     shown_lemons, other_nodes = lemons.head(MOST_LEMONS), tested.filter(~pl.col("lemon"))
     names = make_labels(shown_lemons["node"])
-    rows = [_dot(row, names[row["node"]], lemon=True) for row in shown_lemons.iter_rows(named=True)]
+    rows = [_dot_row(row, names[row["node"]], lemon=True) for row in shown_lemons.iter_rows(named=True)]
     rows += _bin_nodes(other_nodes)
     # No significant node is below the line, although its test is not of a Poisson count.
     ordinary = _ordinary_rates(tested)
@@ -52,9 +52,9 @@ def lemon_funnel(inputs: Inputs, study: Study) -> Figure:
     _add_labels([row for row in rows if row["lemon"]], domain, top)
     n = int(tested["counted"].sum())
     caption = f"n = {plural(tested.height, 'node')}, {plural(n, 'failure')} counted."
-    if ratio := _detectable_words(tested):
+    if ratio := _format_detectable(tested):
         caption += f" Found with 80% power: a typical node with {ratio}."
-    if unattributed := _unattributed(nodes):
+    if unattributed := _format_unattributed(nodes):
         caption += f" {unattributed}."
     if untested := nodes.height - tested.height:
         caption += f" {plural(untested, 'node')} without a test left out."
@@ -62,7 +62,7 @@ def lemon_funnel(inputs: Inputs, study: Study) -> Figure:
         caption += f" Marked: the {MOST_LEMONS} of lowest p; {n_more:,} more are in lemon_nodes.csv."
     summary = f"{lemons.height:,} of {plural(tested.height, 'node')} significant"
     return make_figure(
-        fit_width(_funnel(domain, top), study, _HEIGHT),
+        fit_width(_draw_funnel(domain, top), study, _HEIGHT),
         {"nodes": rows, "limit": limit},
         study,
         title=title,
@@ -73,7 +73,7 @@ def lemon_funnel(inputs: Inputs, study: Study) -> Figure:
     )
 
 
-def _dot(row: dict, name: str, nodes: int = 1, lemon: bool = False) -> dict:
+def _dot_row(row: dict, name: str, nodes: int = 1, lemon: bool = False) -> dict:
     q = "–" if row["q_spread"] is None else f"{row['q_spread']:.2g}"
     dot = {"node": name, "ratio": row["counted"] / row["expected"], "q": q, "nodes": nodes, "lemon": lemon}
     return dot | pick_columns(row, "expected", "counted")
@@ -87,7 +87,7 @@ def _bin_nodes(nodes: pl.DataFrame) -> list[dict]:
         binned = nodes.group_by(log_bin=log_bin, level=pl.col("counted") // step).agg(means).sort("log_bin", "level")
         if binned.height <= MOST_DOTS:
             break
-    return [_dot(row, plural(row["nodes"], "node"), row["nodes"]) for row in binned.iter_rows(named=True)]
+    return [_dot_row(row, plural(row["nodes"], "node"), row["nodes"]) for row in binned.iter_rows(named=True)]
 
 
 def _ordinary_rates(tested: pl.DataFrame) -> OrdinaryRates | None:
@@ -127,7 +127,7 @@ def _add_labels(lemons: list[dict], domain: list[float], top: float) -> None:
             positions.append((x, y))
 
 
-def _funnel(domain: list[float], top: float) -> alt.LayerChart:
+def _draw_funnel(domain: list[float], top: float) -> alt.LayerChart:
     axis = alt.Axis(values=log_ticks(domain), format=",.6~g")
     x = alt.X("expected:Q", title="Failures expected (logarithmic)", scale=log_scale(domain), axis=axis)
     y = alt.Y("ratio:Q", title="Counted over expected", scale=alt.Scale(domain=[0, top], nice=False))
@@ -145,7 +145,7 @@ def _funnel(domain: list[float], top: float) -> alt.LayerChart:
     return alt.layer(reference_line, line, dots, names.encode(text="label:N"))
 
 
-def _unattributed(nodes: pl.DataFrame) -> str:
+def _format_unattributed(nodes: pl.DataFrame) -> str:
     for row in nodes.head(1).iter_rows(named=True):
         failures, attributed = row["window_failures"], row["attributed_failures"]
         if 2 * attributed < failures:
@@ -153,7 +153,7 @@ def _unattributed(nodes: pl.DataFrame) -> str:
     return ""
 
 
-def _detectable_words(tested: pl.DataFrame) -> str:
+def _format_detectable(tested: pl.DataFrame) -> str:
     ratio = median_detectable_ratio(tested)
     if ratio is None:
         return ""

@@ -233,7 +233,7 @@ def _test_nodes(
     nodes = pl.concat(partition.nodes for partition in partitions).sort("node")
     shared = pl.concat(partition.shared for partition in partitions)
     nodes = nodes.with_columns(
-        single_node_failure_rate=_ratio(pl.col("single_node_failures"), pl.col("single_node_placements")),
+        single_node_failure_rate=_divide_or_null(pl.col("single_node_failures"), pl.col("single_node_placements")),
         attributed_failures=pl.col("failures").sum(),
         window_failures=pl.col("failures").sum() + shared["attempt"].n_unique(),
     )
@@ -311,10 +311,10 @@ def select_trials(runs: Runs, nodes: pl.DataFrame, window: tuple[int, int]) -> p
 
 
 def trial_chances(trials: Sequence[pl.LazyFrame], days: int = 1) -> pl.DataFrame:
-    """Return the chance of failure by stratum, before and after, except in strata where all or none failed.
+    """Return the chance of failure of a trial by stratum, before and after; without strata where all or none failed.
 
-    With M trials and K failures it is K / M if all have the same order; else the probability to be among the K, with
-    the odds of `chances_by_order`. days: the day of a stratum is its number modulo `days`.
+    It is K / M for M trials with K failures of the same order, else that of `chances_by_order`. days: the day of a
+    stratum is its number modulo `days`.
     """
     key = ["stratum", "before", "after"]
     groups = pl.concat(trials).group_by(key).agg(trials=pl.len(), failed=pl.col("failed").sum())
@@ -397,11 +397,11 @@ def _count_days(length_s: int) -> int:
     return length_s // SECONDS_A_DAY + 1
 
 
-def _ratio(numerator: pl.Expr, denominator: pl.Expr) -> pl.Expr:
+def _divide_or_null(numerator: pl.Expr, denominator: pl.Expr) -> pl.Expr:
     return pl.when(denominator > 0).then(numerator / denominator)
 
 
-def _no_exposure_test() -> pl.Expr:
+def _untested_reason() -> pl.Expr:
     exposure_s = pl.col("exposure_s")
     reasons = {
         "no time at risk is known": exposure_s == 0,
@@ -415,7 +415,7 @@ def _no_exposure_test() -> pl.Expr:
 def _test_by_exposure(
     nodes: pl.DataFrame, basis: str, false_discovery: float, window: tuple[int, int] | None
 ) -> pl.DataFrame:
-    tested = compare_by_exposure(nodes).with_columns(reason=_no_exposure_test(), basis=pl.lit(basis))
+    tested = compare_by_exposure(nodes).with_columns(reason=_untested_reason(), basis=pl.lit(basis))
     tested, ordinary = with_verdict(tested, false_discovery)
     return _finish_table(with_power(with_posterior(tested), _threshold(tested, false_discovery), ordinary), window)
 
@@ -474,11 +474,11 @@ def _finish_table(nodes: pl.DataFrame, window: tuple[int, int] | None) -> pl.Dat
     low, high = window or (None, None)
     per_1000 = 1000 * SECONDS_A_DAY
     table = nodes.with_columns(
-        failures_per_1000_node_days=_ratio(pl.col("failures") * per_1000, pl.col("exposure_s")),
-        fleet_failures_per_1000_node_days=_ratio(fleet["failures"] * per_1000, fleet["exposure_s"]),
+        failures_per_1000_node_days=_divide_or_null(pl.col("failures") * per_1000, pl.col("exposure_s")),
+        fleet_failures_per_1000_node_days=_divide_or_null(fleet["failures"] * per_1000, fleet["exposure_s"]),
         window_from_s=pl.lit(low, dtype=pl.Int64),
         window_to_s=pl.lit(high, dtype=pl.Int64),
-        attributed_share=_ratio(pl.col("attributed_failures"), pl.col("window_failures")),
+        attributed_share=_divide_or_null(pl.col("attributed_failures"), pl.col("window_failures")),
     ).sort("lemon", "p_value", "node", descending=[True, False, False], nulls_last=True)
     return conform(table, LEMON_NODES.schema).select(list(LEMON_NODES.columns))
 

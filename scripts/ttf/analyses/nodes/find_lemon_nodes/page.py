@@ -66,7 +66,7 @@ def describe_nodes(m: Numbers) -> str:
     return f"[lemons.lemons node] {verb} excess failures"
 
 
-def _needed_data(m: Numbers) -> str:
+def _name_needed_data(m: Numbers) -> str:
     if statement_rules.is_attribution_rare(m):
         return "FailedNode or health events"
     return "states or health events" if m["lemons.basis"] == "proxy" else "a longer record"
@@ -77,7 +77,7 @@ def node_keys(trace: Trace, m: Numbers) -> list[Key]:
     """Return the number and names of nodes with excess failures, and the power of the test."""
     if not m.value("lemons.tested", 0):
         return []
-    value, note = "[lemons.lemons] of [lemons.tested]", _node_names(trace, m)
+    value, note = "[lemons.lemons] of [lemons.tested]", _list_node_names(trace, m)
     if statement_rules.r11_no_power(m):
         value, note = "cannot tell", statement_rules.no_power_reason(m)
     keys = [Key("Nodes with excess failures", value, note)]
@@ -87,7 +87,7 @@ def node_keys(trace: Trace, m: Numbers) -> list[Key]:
     return keys
 
 
-def _node_names(trace: Trace, m: Numbers) -> str:
+def _list_node_names(trace: Trace, m: Numbers) -> str:
     if not m["lemons.lemons"]:
         return "of [lemons.counted failure]"
     names = trace.table("lemon_nodes").filter(pl.col("lemon"))["node"].head(MOST_NAMED)
@@ -117,7 +117,7 @@ def lines(trace: Trace, m: Numbers) -> list[Line]:
     if not tested:
         return [Line(title, "no node can be compared: [lemons.failures failure] attributed to nodes", table)]
     if statement_rules.r11_no_power(m):
-        reason = f"cannot tell: {statement_rules.no_power_reason(m)}; {_needed_data(m)} would answer it"
+        reason = f"cannot tell: {statement_rules.no_power_reason(m)}; {_name_needed_data(m)} would answer it"
         return [Line(title, reason, table, checked=False)]
     ratio = "[lemons.detectable_ratio:2]"
     power = f"a typical node with {ratio} times the failures is detectable with 80% power"

@@ -38,7 +38,7 @@ def failure_rate_over_time(inputs: Mapping[str, pl.DataFrame], study: Study) -> 
         return empty_figure(title, over_time["reason"][0] or "no node was at work")
     windows = _remove_unclustered_bands(add_bounds(total_windows))
     rows = _rows(_thin_windows(windows, MOST_POINTS)).to_dicts()
-    extremes = _extreme_points(rows)
+    extremes = _extreme_point_rows(rows)
     length = plural(total_windows["window_days"][0], "day")
     independent = windows["independent"].all()
     cluster_names = windows["cluster_by"].drop_nulls().unique()
@@ -46,7 +46,7 @@ def failure_rate_over_time(inputs: Mapping[str, pl.DataFrame], study: Study) -> 
     extreme_words = ", ".join(f"{row['label']} ({row['window']})" for row in extremes)
     colour = FAILURE if basis == "proxy" else INFRA
     return make_figure(
-        fit_width(_rate_layers(rows, colour, _scale(rows)), study, 210),
+        fit_width(_draw_rate_layers(rows, colour, _scale(rows)), study, 210),
         {"rate": rows, "ends": extremes},
         study,
         title=title,
@@ -79,7 +79,7 @@ def _rows(windows: pl.DataFrame) -> pl.DataFrame:
     return windows.select("window", "failures", "to_day", **day_column, rate=RATE, low="low", high="high")
 
 
-def _extreme_points(rows: list[dict]) -> list[dict]:
+def _extreme_point_rows(rows: list[dict]) -> list[dict]:
     ranked = sorted(rows, key=lambda row: (row["rate"], row["to_day"]))
     extremes = [("lowest", ranked[0]), ("highest", ranked[-1])][-min(2, len(rows)) :]
     return [
@@ -97,7 +97,7 @@ def _scale(rows: list[dict]) -> alt.Scale:
     return alt.Scale(type=kind, domain=[0, top], nice=True)
 
 
-def _x(rows: list[dict]) -> alt.X:
+def _time_channel(rows: list[dict]) -> alt.X:
     if "date" not in rows[0]:
         axis = alt.Axis(tickMinStep=1, grid=False, tickCount=4)
         return alt.X("day:Q", title="Day of the trace", axis=axis)
@@ -106,9 +106,9 @@ def _x(rows: list[dict]) -> alt.X:
     return alt.X("date:T", title=None, scale=alt.Scale(type="utc"), axis=axis)
 
 
-def _rate_layers(rows: list[dict], colour: str, scale: alt.Scale) -> alt.LayerChart:
+def _draw_rate_layers(rows: list[dict], colour: str, scale: alt.Scale) -> alt.LayerChart:
     title = "square root scale" if scale.type == "sqrt" else None
-    x, y = _x(rows), alt.Y("rate:Q", title=title, scale=scale)
+    x, y = _time_channel(rows), alt.Y("rate:Q", title=title, scale=scale)
     base = make_chart("rate").encode(x=x)
     # A band of one window has no width.
     band = base.mark_rule(color=colour) if len(rows) == 1 else base.mark_area(opacity=0.18, color=colour, clip=True)
@@ -116,13 +116,13 @@ def _rate_layers(rows: list[dict], colour: str, scale: alt.Scale) -> alt.LayerCh
     extremes = make_chart("ends").encode(x=x, y=y)
     points = extremes.mark_point(filled=True, size=60, opacity=1, color=colour)
     band = band.encode(y=alt.Y("low:Q", scale=scale), y2="high:Q")
-    return alt.layer(band, line, points, *_extreme_labels(rows, extremes))
+    return alt.layer(band, line, points, *_draw_extreme_labels(rows, extremes))
 
 
-def _extreme_labels(rows: list[dict], extremes: alt.Chart) -> list[alt.Chart]:
+def _draw_extreme_labels(rows: list[dict], extremes: alt.Chart) -> list[alt.Chart]:
     first, last, top = rows[0]["to_day"], rows[-1]["to_day"], max(row["rate"] for row in rows)
     texts = []
-    for row in _extreme_points(rows):
+    for row in _extreme_point_rows(rows):
         position = (row["to_day"] - first) / max(last - first, 1)
         align = "left" if position < 0.05 else "right" if position > 0.95 else "center"
         is_below = not row["highest"] and row["rate"] > 0.3 * top

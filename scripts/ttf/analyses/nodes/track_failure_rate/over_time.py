@@ -53,12 +53,11 @@ def failure_rate_over_time(
 ) -> pl.DataFrame:
     """Compute failures per 1000 node-days in rolling windows (FAILURE_RATE_OVER_TIME): overall, then by cause.
 
-    durations: infra durations. Jobs count if they requested a GPU, with the nodes of `nodes_at_work`; components with
+    durations: infra durations. Jobs count if they requested a GPU, with the nodes of `count_nodes`; components with
     their own `nodes`. Runs without a start or a known time are excluded. basis: how failures are attributed to
-    infrastructure. gpus_per_node, node_gpus_from: see `nodes_at_work`. cause_by: value of the column `by` in rows of
-    one cause.
+    infrastructure. gpus_per_node, node_gpus_from: see `count_nodes`. cause_by: `by` in rows of one cause.
 
-    If the first starts are cut off (`where_starts_are`), the windows begin where starts are recorded; runs_before and
+    If the first starts are cut off (`find_record_start`), the windows begin where starts are recorded; runs_before and
     days_before count what is earlier. Days are UTC days if times count from 1970, else 24 h from the first start. A
     failure counts on the day of the last second of its run. Causes beyond the MOST_CAUSES most frequent are `other`; if
     all failures have one cause, there are no such rows. Garwood's interval at CONFIDENCE, and the clustered one
@@ -102,7 +101,7 @@ def failure_rate_over_time(
     windows = pl.DataFrame({"to_day": last_days, "exposure": at_risk.sum(axis=0)}).with_columns(
         from_day=pl.col("to_day") - window + 1, end_s=origin + SECONDS_A_DAY * (pl.col("to_day") + 1)
     )
-    window_name = _window_name(has_dates, window, days_before)
+    window_name = _window_label(has_dates, window, days_before)
     windows = windows.with_columns(start_s=pl.col("end_s") - window * SECONDS_A_DAY, window=window_name)
     parts = []
     for group_by, cause, cause_failures in [(ALL, None, failure_counts), *_split_by_cause(failure_counts, cause_by)]:
@@ -201,7 +200,7 @@ def _window_sums(daily: np.ndarray, last_days: np.ndarray, window: int) -> np.nd
     return cumulative[:, last_days + 1] - cumulative[:, last_days + 1 - window]
 
 
-def _window_name(has_dates: bool, window: int, days_before: int) -> pl.Expr:
+def _window_label(has_dates: bool, window: int, days_before: int) -> pl.Expr:
     if has_dates:
         last = pl.from_epoch(pl.col("end_s") - 1, time_unit="s").dt.strftime("%Y-%m-%d")
         return last if window == 1 else pl.format(f"{window} days to {{}}", last)
@@ -228,4 +227,4 @@ def _rate_table(rows: pl.DataFrame, constant_cells: dict) -> pl.DataFrame:
         reason=reason.when(pl.col("failures") == 0).then(pl.lit("no failures: upper limit only")),
         **{name: pl.lit(value) for name, value in constant_cells.items()},
     )
-    return FAILURE_RATE_OVER_TIME.typed(rows)
+    return FAILURE_RATE_OVER_TIME.conform(rows)

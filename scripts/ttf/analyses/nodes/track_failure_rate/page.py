@@ -25,18 +25,18 @@ def head(trace: Trace, m: Numbers) -> Head | Line | None:
         return Line(title, f"no failure in [{WINDOW}.windows window]", "tables/failure_rate_over_time.csv")
     node_words, keys_of_nodes = describe_nodes(m), node_keys(trace, m)
     # Without a change, the extremes carry no information.
-    extremes = _extreme_keys(m) if _has_change(m) or not keys_of_nodes else ()
+    extremes = _iterate_extreme_keys(m) if _has_change(m) or not keys_of_nodes else ()
     return Head(
-        claim=f"{_claim(m, rate_name)}{f'; {node_words}' if node_words else ''}",
+        claim=f"{_format_claim(m, rate_name)}{f'; {node_words}' if node_words else ''}",
         # Without a change, the chart is in the fold.
         charts=("failure_rate_over_time",) if _has_change(m) else (),
         keys=(*extremes, *keys_of_nodes),
-        text=tuple(_texts(m)),
+        text=tuple(_iterate_texts(m)),
         details="rate over time, nodes, test power",
     )
 
 
-def _rate_key(m: Numbers, extreme: str) -> str:
+def _rate_slot(m: Numbers, extreme: str) -> str:
     return f"[{WINDOW}.{extreme}.failures_per_1000_node_days]"
 
 
@@ -46,14 +46,14 @@ def _has_change(m: Numbers) -> bool:
     return low is None or high is None or low < high
 
 
-def _claim(m: Numbers, rate_name: str) -> str:
+def _format_claim(m: Numbers, rate_name: str) -> str:
     if m[f"{WINDOW}.windows"] == 1:
-        return f"The {rate_name} was {_rate_key(m, 'highest')} per 1,000 node-days"
+        return f"The {rate_name} was {_rate_slot(m, 'highest')} per 1,000 node-days"
     low, high = _nearest_bounds(m)
     if not _has_change(m):
         return f"The {rate_name} shows no significant change over [{WINDOW}.windows] windows"
     verb = "ranged from {} to" if low is None or high is None else "varied between {} and"
-    return f"The {rate_name} {verb.format(_rate_key(m, 'lowest'))} {_rate_key(m, 'highest')} per 1,000 node-days"
+    return f"The {rate_name} {verb.format(_rate_slot(m, 'lowest'))} {_rate_slot(m, 'highest')} per 1,000 node-days"
 
 
 def _nearest_bounds(m: Numbers) -> tuple[float | None, float | None]:
@@ -71,15 +71,15 @@ def _nearest_bounds(m: Numbers) -> tuple[float | None, float | None]:
     return low, high
 
 
-def _extreme_keys(m: Numbers):
+def _iterate_extreme_keys(m: Numbers):
     for extreme in ("highest", "lowest")[: m[f"{WINDOW}.windows"]]:
         interval = m.interval(f"{WINDOW}.{extreme}.ci_{{}}", confidence="90")
         yield Key(
-            f"{words.capitalise(extreme)} rate, {m[f'{WINDOW}.{extreme}.window']}", _rate_key(m, extreme), interval
+            f"{words.capitalise(extreme)} rate, {m[f'{WINDOW}.{extreme}.window']}", _rate_slot(m, extreme), interval
         )
 
 
-def _texts(m: Numbers):
+def _iterate_texts(m: Numbers):
     windows = m[f"{WINDOW}.windows"]
     if m.has(f"{WINDOW}.days_before"):
         days, runs = f"[{WINDOW}.days_before]", f"[{WINDOW}.runs_before]"

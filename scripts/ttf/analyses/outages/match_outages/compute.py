@@ -141,6 +141,6 @@ def summarise_matches(rows: pl.DataFrame, basis: str) -> pl.DataFrame:
     parts = [
         clustered_shares(rows.filter(mask), _KEYS, pl.col("holds").sum(), pl.len()) for mask in (is_near, ~is_near)
     ]
-    return OUTAGE_MATCHES.typed(
+    return OUTAGE_MATCHES.conform(
         join_clustered(OUTAGE_MATCHES.frame(table_rows).drop(CLUSTERED), pl.concat(parts), _KEYS)
     )

@@ -29,13 +29,13 @@ def lines(trace: Trace, m: Numbers) -> list[Line]:
 
 def tables(trace: Trace) -> dict[str, PageTable]:
     rows = trace.table("outage_matches").filter(pl.col("n") > 0)
-    windows = format_rows(rows, ("before_s", "after_s"), _window)
+    windows = format_rows(rows, ("before_s", "after_s"), _format_window)
     rows = rows.with_columns(measure=pl.col("measure").replace_strict(LABELS), window=windows)
     columns = {"measure": None, "kind": None, "window": ("Outage begins", str), "n": None, "events": None}
     columns |= {"share": CLUSTERED, "expected": None, "median_s": None}
     return {"outage-matches": PageTable(rows, columns, OUTAGE_MATCHES)}
 
 
-def _window(before_s: int, after_s: int) -> str:
+def _format_window(before_s: int, after_s: int) -> str:
     parts = [f"{words.duration(s)} {side}" for s, side in ((before_s, "before"), (after_s, "after")) if s]
     return " to ".join(parts)

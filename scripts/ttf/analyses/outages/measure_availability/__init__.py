@@ -45,7 +45,7 @@ def _interval_columns(measure: str, make_column: Callable[..., Column], names: s
     }
 
 
-def _per_1000(heading: str, description: str) -> Column:
+def _rate_column(heading: str, description: str) -> Column:
     return number(heading, description, REASON, "per 1000 unit-days")
 
 
@@ -85,11 +85,11 @@ AVAILABILITY = table(
     records=count(
         "Faults", "Records that began while watched, except continuations and repeats of others.", unit="records"
     ),
-    records_per_1000_unit_days=_per_1000("Faults per 1000 unit-days", "These records over time watched."),
-    records_ci_low=_per_1000("95% from", "Lower bound of Garwood's interval."),
-    records_ci_high=_per_1000("95% to", "Upper bound; without a record a one-sided bound."),
-    records_ci_low_clustered=_per_1000("from, clustered", "Lower bound that holds when units differ."),
-    records_ci_high_clustered=_per_1000("to, clustered", "Upper bound that holds when units differ."),
+    records_per_1000_unit_days=_rate_column("Faults per 1000 unit-days", "These records over time watched."),
+    records_ci_low=_rate_column("95% from", "Lower bound of Garwood's interval."),
+    records_ci_high=_rate_column("95% to", "Upper bound; without a record a one-sided bound."),
+    records_ci_low_clustered=_rate_column("from, clustered", "Lower bound that holds when units differ."),
+    records_ci_high_clustered=_rate_column("to, clustered", "Upper bound that holds when units differ."),
     cluster_by=words("Clustered by", "Units of correlated failures: node, unit or system, and week if weeks count."),
     clusters=number("Effective clusters", "Kish's effective number of clusters, by the time watched."),
 )

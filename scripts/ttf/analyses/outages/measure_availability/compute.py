@@ -109,11 +109,11 @@ def availability(
     rows = []
     for stratum_by, strata in (UNIT_STRATA | OUTAGE_STRATA).items():
         watched, *events = whole_frames if stratum_by == "level" else steps
-        events = [_stratify(frame, strata) for frame in events]
+        events = [_add_stratum(frame, strata) for frame in events]
         units_frame = (
-            _stratify(watched, strata) if stratum_by in UNIT_STRATA else _cross(stratum_by, events[0], watched)
+            _add_stratum(watched, strata) if stratum_by in UNIT_STRATA else _cross_units(stratum_by, events[0], watched)
         )
-        times = {stratum: repair_times(*spells) for stratum, *spells in _repairs(_stratify(outages, strata))}
+        times = {stratum: repair_times(*spells) for stratum, *spells in _repairs(_add_stratum(outages, strata))}
         frames, label = [units_frame, *events], unit
         if cluster_by and stratum_by != "group":
             frames, label = [frame.with_columns(unit=pl.col("cluster").fill_null(0)) for frame in frames], cluster_by
@@ -196,11 +196,11 @@ def _blocks(windows: pl.DataFrame, outages: pl.DataFrame, records: pl.DataFrame,
     return [units, events.collect(engine="streaming")]
 
 
-def _stratify(frame: pl.DataFrame, strata: pl.Expr) -> pl.DataFrame:
+def _add_stratum(frame: pl.DataFrame, strata: pl.Expr) -> pl.DataFrame:
     return frame.with_columns(stratum=strata).drop_nulls("stratum")
 
 
-def _cross(stratum_by: str, outages: pl.DataFrame, units: pl.DataFrame) -> pl.DataFrame:
+def _cross_units(stratum_by: str, outages: pl.DataFrame, units: pl.DataFrame) -> pl.DataFrame:
     if stratum_by == "planned":
         return pl.DataFrame({"stratum": ["planned", "unplanned"]}).join(units, how="cross")
     counted = outages.group_by("stratum").agg(n=pl.col("outages").sum())

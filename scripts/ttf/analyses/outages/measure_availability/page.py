@@ -38,7 +38,7 @@ def _format_claim(m: Numbers) -> str:
         median = "half lasted less than [outages.repair.median_s]"
     if not m.has("outages.down_share"):
         recorded = f"{outages} {'are' if m['outages.outages'] > 1 else 'is'} recorded"
-        burst = next((f"{text} {location}" for location, text, _ in _bursts(m)), "")
+        burst = next((f"{text} {location}" for location, text, _ in _iterate_bursts(m)), "")
         return "; ".join(filter(None, (recorded, median or burst)))
     unit, share = m["outages.unit"], "[outages.down_share:near_zero]"
     down = f"{words.capitalise(unit)}s were down {share} of the time"
@@ -50,8 +50,8 @@ def _format_claim(m: Numbers) -> str:
     return f"{down}, in {outages}{f'; {median}' if median else ''}"
 
 
-def _bursts(m: Numbers):
-    """Yield location, share of outages with another there within 30 min, and its expected value; racks first."""
+def _iterate_bursts(m: Numbers):
+    """Yield (location, clause, (share, note)) of racks, then nodes, where outages follow others more than by chance."""
     for location in ("rack", "node"):
         key = f"bursts.{location}.30_min"
         if m.value(f"{key}.is_burst", False):
@@ -73,7 +73,7 @@ def _list_keys(m: Numbers):
         if m.has(key):
             yield Key(label, f"[{key}]", _time_note(m, key))
     if not m.has("outages.down_share"):
-        yield from (Key(f"Another {location}", *texts) for location, _, texts in _bursts(m))
+        yield from (Key(f"Another {location}", *texts) for location, _, texts in _iterate_bursts(m))
     if m.has("spares.p99.observed"):
         yield Key("Spares for 99% of time", "[spares.p99.observed]", _spares_note(m))
     elif m.has("outages.most.level.name"):

@@ -42,7 +42,7 @@ def compute(inputs: Inputs) -> dict:
         nodes = nodes.drop("excess_failures").join(flags, on="node", how="left", maintain_order="left")
     listed = hostlist(nodes.filter("listed")["node"])
     return {
-        "drain_list": DRAIN_LIST.typed(nodes),
+        "drain_list": DRAIN_LIST.conform(nodes),
         "drain_summary": summarise_drains(nodes),
         "drain_backtest": backtest(history, settings.false_discovery),
         "drains": {"exclude.txt": f"--exclude={listed}\n" if listed else ""},

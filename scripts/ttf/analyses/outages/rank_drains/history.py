@@ -47,9 +47,9 @@ class History:
         return cls(
             nodes["node"].to_list(),
             nodes["fleet"].to_list(),
-            _arrays(watch, "number", "from_s", "until_s"),
-            _arrays(spans, "number", "start", "end"),
-            _arrays(starts, "number", "start_s", "is_repeat"),
+            _columns_as_arrays(watch, "number", "from_s", "until_s"),
+            _columns_as_arrays(spans, "number", "start", "end"),
+            _columns_as_arrays(starts, "number", "start_s", "is_repeat"),
         )
 
     @property
@@ -69,7 +69,7 @@ class History:
         return is_in_service
 
     def up_s(self, until_s: int) -> np.ndarray:
-        """Return for each node the seconds watched and not down before `at_s`."""
+        """Return for each node the seconds watched and not down before `until_s`."""
         watched, down = (
             group_sums(node, (np.minimum(end, until_s) - start).clip(0), len(self.names))
             for node, start, end in (self.watch, self.down)
@@ -81,7 +81,7 @@ class History:
         return self._count_by_node((self.starts[1] >= from_s) & (self.starts[1] < until_s))
 
     def count_separate(self, until_s: int) -> np.ndarray:
-        """Count for each node the unplanned outages before `at_s` that are no repeats."""
+        """Count for each node the unplanned outages before `until_s` that are no repeats."""
         return self._count_by_node((self.starts[1] < until_s) & ~self.starts[2])
 
     def _count_by_node(self, selection: np.ndarray) -> np.ndarray:
@@ -97,7 +97,7 @@ class History:
         return is_up
 
     def compare_nodes(self, until_s: int, false_discovery: float) -> pl.DataFrame:
-        """Return a row per node from `compared_by_exposure`, with q_value and listed, from data before `at_s`."""
+        """Return a row per node from `compare_by_exposure`, with q_value and listed, from data before `until_s`."""
         columns = {"fleet": self.fleets, "counted": self.count_separate(until_s), "exposure_s": self.up_s(until_s)}
         nodes = compare_by_exposure(pl.DataFrame(columns))
         q_values = benjamini_hochberg(nodes["p_value"].to_numpy())
@@ -105,5 +105,5 @@ class History:
         return nodes.with_columns(listed=(pl.col("q_value") <= false_discovery).fill_null(False))
 
 
-def _arrays(frame: pl.DataFrame, *names: str) -> tuple[np.ndarray, ...]:
+def _columns_as_arrays(frame: pl.DataFrame, *names: str) -> tuple[np.ndarray, ...]:
     return tuple(frame[name].to_numpy() for name in names)

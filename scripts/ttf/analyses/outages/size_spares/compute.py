@@ -72,7 +72,7 @@ def units_down(part: Part, course: Course | None) -> pl.DataFrame:
         }
     )
     literals = {name: pl.lit(value) for name, value in labels.items()}
-    return UNITS_DOWN.typed(
+    return UNITS_DOWN.conform(
         rows.with_columns(**literals, units=course.units, fleet=pl.lit(fleet), reason=pl.lit(None, pl.String))
     )
 

@@ -56,7 +56,7 @@ def analyse_growth(records: pl.DataFrame, exposure: pl.DataFrame, block_days: in
         steps = mean_cumulative(fleet.fault_s, fleet.unit, fleet.begin, fleet.end, fleet.owner, MOST_STEPS)
         key_columns = {name: pl.lit(value) for name, value in keys.items()}
         frame = pl.DataFrame(steps).with_columns(pl.col("ci_low", "ci_high").fill_nan(None), **key_columns)
-        mcf_tables.append(MCF.typed(frame.with_columns(reason=pl.when(pl.col("ci_low").is_null()).then(pl.lit(FEW)))))
+        mcf_tables.append(MCF.conform(frame.with_columns(reason=pl.when(pl.col("ci_low").is_null()).then(pl.lit(FEW)))))
     _add_trends(growth_rows)
     trends = [row.get("trend") for row in growth_rows if row["stratum_by"] == "group"]
     growth_rows[0] |= {"groups_tested": len(trends) - trends.count(None)}

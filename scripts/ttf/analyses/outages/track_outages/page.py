@@ -19,10 +19,10 @@ HETEROGENEOUS_P = 0.05
 @fill_numbers
 def trend_in_words(m: Numbers) -> str:
     """Say whether faults become more frequent, and in how many groups; nothing if there are too few."""
-    return f"{_trend_words(m)}{_group_words(m)}" if m.has("growth.trend") else ""
+    return f"{_format_trend(m)}{_format_groups(m)}" if m.has("growth.trend") else ""
 
 
-def _trend_words(m: Numbers) -> str:
+def _format_trend(m: Numbers) -> str:
     has_groups = m["growth.strata"] > 1
     growth_words = ""
     if m.has("growth.beta_within_ci_low"):
@@ -35,7 +35,7 @@ def _trend_words(m: Numbers) -> str:
     return f"Faults became {_TRENDS[m['growth.trend']]}{scope} {test_words}."
 
 
-def _group_words(m: Numbers) -> str:
+def _format_groups(m: Numbers) -> str:
     if m.value("growth.groups.n", 0) < 2:
         return ""
     has_differences = m.has("growth.homogeneity_p") and m["growth.homogeneity_p"] < HETEROGENEOUS_P

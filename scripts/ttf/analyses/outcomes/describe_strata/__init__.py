@@ -11,11 +11,11 @@ _NO_CAUSE = "no failed attempt used GPU time, or no cause is recorded"
 _HOURS, _PER_1000 = "GPU-hours", "per 1000 node-days"
 
 
-def _per_1000(heading: str, description: str, blank: str | None = None):
+def _rate_column(heading: str, description: str, blank: str | None = None):
     return number(heading, description, blank, _PER_1000)
 
 
-def _limits(kind, suffix: str = "", prefix: str = "") -> dict:
+def _limit_columns(kind, suffix: str = "", prefix: str = "") -> dict:
     columns = clustered_columns(kind, suffix, NO_CLUSTERS)
     return {f"{prefix}{name}": column for name, column in columns.items() if name.startswith("ci")}
 
@@ -54,15 +54,15 @@ STRATA = table(
         "Infrastructure failures", "Attempts with a GPU that infrastructure ended, by the basis.", unit="attempts"
     ),
     node_days=number("Node-days", "Whole nodes of attempts with a GPU times their durations.", unit="node-days"),
-    failures_per_1000_node_days=_per_1000("Failures per 1000 node-days", "Failures over node-days.", REASON),
+    failures_per_1000_node_days=_rate_column("Failures per 1000 node-days", "Failures over node-days.", REASON),
     days_per_failure=number("Days per failure", "Node-days per failure.", "no failure", "days"),
-    **interval_columns(_per_1000, "Garwood's 95% CI of it; without a failure a one-sided bound", REASON, "rate_"),
-    **_limits(_per_1000, prefix="rate_"),
+    **interval_columns(_rate_column, "Garwood's 95% CI of it; without a failure a one-sided bound", REASON, "rate_"),
+    **_limit_columns(_rate_column, prefix="rate_"),
     failures_with_runtime=count("n of run times", "Failed jobs with a known run time.", unit="jobs"),
     failure_median_s=seconds("Median failed job", "Median of these run times.", REASON),
     median_ci_low_s=seconds("95% from", "Lower bound, distribution-free.", "six failures or more are needed"),
     median_ci_high_s=seconds("95% to", "Upper bound of it.", "six failures or more are needed"),
-    **_limits(seconds, "_s", "median_"),
+    **_limit_columns(seconds, "_s", "median_"),
 )
 
 ANALYSIS = Analysis(

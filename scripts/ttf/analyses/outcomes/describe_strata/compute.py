@@ -82,7 +82,7 @@ def build_strata(
     """Build STRATA: all jobs, then for each column the `max_strata` values with the most jobs, sorted.
 
     jobs, attempts, durations: as for `ttf.records.runs.iterate_blocks`. A job counts by the GPUs that it requested, an
-    attempt by those that it got. Exposure: durations with a GPU and a known length, on the nodes that `nodes_at_work`
+    attempt by those that it got. Exposure: durations with a GPU and a known length, on the nodes that `count_nodes`
     counts. A job with a blank is in no stratum of that column. Failed jobs stay in memory for the medians of their run
     times, which sums cannot give.
     """
@@ -104,9 +104,9 @@ def build_strata(
             strata = strata.join(_sum_by(sums[source], name, names), on="stratum", how="left", maintain_order="left")
         strata = strata.with_columns(pl.col(*_RUN_SUMS, *_RISK_SUMS).fill_null(0))
         clustered = (add_level_names(sums[source], levels) for source in ("jobs", "runs", "durations"))
-        strata = _add_estimates(strata, *(_assign(rows, name, strata["stratum"]) for rows in (failed, *clustered)))
+        strata = _add_estimates(strata, *(_stratify(rows, name, strata["stratum"]) for rows in (failed, *clustered)))
         tables.append(strata.with_columns(stratum=_stratum_label(name), stratum_by=pl.lit(name)))
-    return STRATA.typed(add_shares(pl.concat(tables).with_columns(basis=pl.lit(basis, pl.String))))
+    return STRATA.conform(add_shares(pl.concat(tables).with_columns(basis=pl.lit(basis, pl.String))))
 
 
 def add_shares(strata: pl.DataFrame) -> pl.DataFrame:
@@ -241,7 +241,7 @@ def _sum_by(sums: pl.DataFrame, column: str, sum_columns: Iterable[str]) -> pl.D
     return sums.group_by(stratum=label).agg(pl.col(*sum_columns).sum()).drop_nulls("stratum")
 
 
-def _assign(rows: Frame, column: str, strata: pl.Series) -> pl.LazyFrame:
+def _stratify(rows: Frame, column: str, strata: pl.Series) -> pl.LazyFrame:
     if column == "all":
         return rows.lazy().with_columns(stratum=pl.lit("all"))
     return rows.lazy().with_columns(stratum=column).filter(pl.col("stratum").is_in(strata.implode()))

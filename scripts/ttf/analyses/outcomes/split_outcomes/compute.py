@@ -110,7 +110,7 @@ def outcomes_by_gpus(jobs: Rows) -> pl.DataFrame:
         reason=pl.when(ended=0).then(pl.lit("no job of this size ended")),
     )
     intervals = clustered_shares(sized, ["gpus_high"], ENDED["failures"], ENDED["ended"])
-    return OUTCOMES_BY_GPUS.typed(join_clustered(shares, intervals, ["gpus_high"]))
+    return OUTCOMES_BY_GPUS.conform(join_clustered(shares, intervals, ["gpus_high"]))
 
 
 def observed_times(jobs: Rows) -> dict[str, ValueCounts]:

@@ -29,11 +29,11 @@ def head(trace: Trace, m: Numbers) -> Head | Line:
     elif names:
         text.append(f"{words.capitalise(words.join_list(names))} {units} are excluded from the failure rate.")
     return Head(
-        claim=_claim(m, unit, units),
+        claim=_format_claim(m, unit, units),
         charts=("jobs_and_gpu_time",),
-        keys=tuple(_keys(m, unit, units, is_sized)[:4]),
+        keys=tuple(_list_keys(m, unit, units, is_sized)[:4]),
         text=tuple(text),
-        callout=_callout(m, units),
+        callout=_make_callout(m, units),
         details="states as recorded, sizes, run times",
     )
 
@@ -85,7 +85,7 @@ def _is_separate(m: Numbers) -> bool | None:
     return large_low > small_high or small_low > large_high
 
 
-def _claim(m: Numbers, unit: str, units: str) -> str:
+def _format_claim(m: Numbers, unit: str, units: str) -> str:
     ended, failed = m["outcomes.ended"], m["outcomes.failure.jobs"]
     if not ended:
         return (
@@ -117,7 +117,7 @@ def _claim(m: Numbers, unit: str, units: str) -> str:
     return f"{share} of ended {units} failed"
 
 
-def _keys(m: Numbers, unit: str, units: str, is_sized: bool) -> list[Key]:
+def _list_keys(m: Numbers, unit: str, units: str, is_sized: bool) -> list[Key]:
     def number(key: str) -> str:
         return f"[{key}] {unit if m[key] == 1 else units}"
 
@@ -146,7 +146,7 @@ def _keys(m: Numbers, unit: str, units: str, is_sized: bool) -> list[Key]:
     return keys
 
 
-def _callout(m: Numbers, units: str) -> Callout | None:
+def _make_callout(m: Numbers, units: str) -> Callout | None:
     is_mostly_recorded = m["outcomes.ended_share"] >= 0.5 and m.value("outcomes.unknown.jobs_share", 0) < 0.1
     if not m["outcomes.ended"] or is_mostly_recorded:
         return None

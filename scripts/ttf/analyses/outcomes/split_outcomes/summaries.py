@@ -35,7 +35,7 @@ def add_median_intervals(
         limits.append(row)
     columns = [name for name in OUTCOMES.columns if name == "outcome" or name not in outcomes.columns]
     intervals = OUTCOMES.frame(limits).select(columns)
-    return OUTCOMES.typed(outcomes.join(intervals, on="outcome", how="left", maintain_order="left"))
+    return OUTCOMES.conform(outcomes.join(intervals, on="outcome", how="left", maintain_order="left"))
 
 
 def ended_jobs(outcomes: pl.DataFrame, jobs: pl.LazyFrame) -> pl.DataFrame:

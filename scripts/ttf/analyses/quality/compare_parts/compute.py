@@ -42,7 +42,7 @@ def compute(inputs: Inputs) -> dict[str, pl.DataFrame]:
     rows = {name: {"reason": calendar.reason} for name in _DATED_MEASURES}
     last_begins_s = None
     if calendar.reason is None:
-        rows, last_begins_s = _measure(inputs, jobs, calendar), int(calendar.begins_s[-1])
+        rows, last_begins_s = _compare_measures(inputs, jobs, calendar), int(calendar.begins_s[-1])
     nodes, rows["suspect_nodes"] = find_new_suspects(inputs, last_begins_s, settings.false_discovery)
     words, rows["failure_words"] = _new_words(inputs, jobs, calendar.names[-1], cluster_by is not None)
     changes = build_changes(rows, calendar, cluster_by)
@@ -100,7 +100,7 @@ def build_changes(measures: dict[str, dict], calendar: Calendar, cluster_by: str
     return CHANGES.frame(changes)
 
 
-def _measure(inputs: Inputs, jobs: pl.LazyFrame, calendar: Calendar) -> dict[str, dict]:
+def _compare_measures(inputs: Inputs, jobs: pl.LazyFrame, calendar: Calendar) -> dict[str, dict]:
     rates = rate_row(inputs["node_failure_rate"])
     failed_runs = _flag_failed_runs(inputs, jobs)
     rate_sums, lost_sums = sum_runs(
@@ -144,7 +144,7 @@ def _ettr_row(inputs: Inputs, rate: dict, basis: str) -> dict:
         return counts | {"reason": NO_SIZE}
     assumptions = inputs["ettr_assumptions"]
     projection = node_rate(inputs["node_failure_rate"], inputs["mttf_by_gpus"])
-    ((_, nodes),) = projection.sizes([planned_size(assumptions)])
+    ((_, nodes),) = projection.list_gpus_and_nodes([planned_size(assumptions)])
     if projection.why_not(nodes):
         return counts | {"reason": projection.why_not(nodes)}
     if "before" not in rate:

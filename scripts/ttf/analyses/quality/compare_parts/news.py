@@ -87,7 +87,7 @@ def find_new_words(words: pl.DataFrame, owners: pl.DataFrame, has_clusters: bool
     row = {"n_before": totals[False], "n_after": totals[True], "events_after": int(new["failures"].sum())}
     row |= {"events_before": 0}
     if not all(totals.values()):
-        return NEW_WORDS.typed(new), row | {"reason": NO_EVENTS}
+        return NEW_WORDS.conform(new), row | {"reason": NO_EVENTS}
     n_old = flagged.filter(~pl.col("is_new")).select("kind", "word").n_unique()
     n_words = n_old + new.height
     row |= {"before": float(n_old), "after": float(n_words), "difference": float(new.height), "reason": LIST}
@@ -96,7 +96,7 @@ def find_new_words(words: pl.DataFrame, owners: pl.DataFrame, has_clusters: bool
         row["p_value"] = (
             min(1.0, n_words * raise_to_smallest(smallest_chance)[0]) if smallest_chance is not None else 1.0
         )
-    return NEW_WORDS.typed(new), row
+    return NEW_WORDS.conform(new), row
 
 
 def find_new_suspects(inputs: Inputs, border_s: int | None, false_discovery: float) -> tuple[pl.DataFrame, dict]:
@@ -152,4 +152,4 @@ def compare_suspects(
     p_values = np.where(last_counts > 0, bdtrc(np.maximum(last_counts - 1, 0), totals, share), 1.0)
     nodes = nodes.with_columns(q_value=benjamini_hochberg(p_values), expected=totals * share)
     suspect_nodes = nodes.filter(pl.col("q_value") < SIGNIFICANCE).sort("q_value", "node")
-    return NEW_SUSPECTS.typed(suspect_nodes), row | {"p_value": raise_to_smallest(nodes["q_value"].min())[0]}
+    return NEW_SUSPECTS.conform(suspect_nodes), row | {"p_value": raise_to_smallest(nodes["q_value"].min())[0]}

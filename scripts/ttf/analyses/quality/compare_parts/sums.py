@@ -46,8 +46,8 @@ def sum_ended_jobs(jobs: pl.LazyFrame, calendar: Calendar) -> Sums:
         .agg(n=pl.len(), failed=(pl.col("outcome") == "failure").sum())
         .collect(engine="streaming")
     )
-    shape, indices = _indices(counts, len(calendar.names))
-    n, failed = (_scatter(shape, indices, counts[name].to_numpy()) for name in ("n", "failed"))
+    shape, indices = _scatter_indices(counts, len(calendar.names))
+    n, failed = (_scatter_sums(shape, indices, counts[name].to_numpy()) for name in ("n", "failed"))
     return Sums(failed, failed, n, n.sum(axis=1).astype(np.int64))
 
 
@@ -62,7 +62,7 @@ def sum_runs(
     """Return two Sums: infrastructure failures over node-days, and GPU-hours of failed runs over those of all runs.
 
     durations: DURATIONS of infrastructure durations; failed: a row each, one column of that name. Rates cover runs on
-    more GPUs than `above`, on the nodes that `nodes_at_work` counts. Time before the first part is cut off. n: runs
+    more GPUs than `above`, on the nodes that `count_nodes` counts. Time before the first part is cut off. n: runs
     with time in the part.
     """
     begin_s, end_s = int(calendar.begins_s[0]), int(calendar.end_s)
@@ -99,11 +99,11 @@ def sum_runs(
     )
     counts = counts.collect(engine="streaming").sort("cluster", "first", "last", nulls_last=True)
     parts = len(calendar.names)
-    shape, indices = _indices(counts, parts, "last")
-    ended = {name: _scatter(shape, indices, _floats(counts[name])) for name in ("hit", "failed", "lost")}
+    shape, indices = _scatter_indices(counts, parts, "last")
+    ended = {name: _scatter_sums(shape, indices, _to_floats(counts[name])) for name in ("hit", "failed", "lost")}
     node_s = _time_in_parts(counts, "nodes", shape, calendar)
     gpu_s = _time_in_parts(counts, "gpus", shape, calendar)
-    node_runs, gpu_runs = (_runs_in_parts(counts, name, parts) for name in ("n_nodes", "n_gpus"))
+    node_runs, gpu_runs = (_count_runs_by_part(counts, name, parts) for name in ("n_nodes", "n_gpus"))
     rate = Sums(ended["hit"], ended["hit"], node_s / SECONDS_A_DAY, node_runs)
     return rate, Sums(ended["failed"], ended["lost"] / GPU_HOUR, gpu_s / GPU_HOUR, gpu_runs)
 
@@ -112,7 +112,7 @@ def _time_in_parts(counts: pl.DataFrame, quantity: str, shape: tuple[int, int], 
     """Return the seconds times a quantity by part and cluster, from sums of runs by first and last part."""
     begins = calendar.begins_s - calendar.begins_s[0]
     ends = calendar.ends_s - calendar.begins_s[0]
-    size, start, end = (_floats(counts[name]) for name in (quantity, f"{quantity}_start", f"{quantity}_end"))
+    size, start, end = (_to_floats(counts[name]) for name in (quantity, f"{quantity}_start", f"{quantity}_end"))
     first, last = (counts[name].to_numpy() for name in ("first", "last"))
     clusters = _cluster_codes(counts)
     time = np.zeros(shape)
@@ -124,7 +124,7 @@ def _time_in_parts(counts: pl.DataFrame, quantity: str, shape: tuple[int, int], 
     return time
 
 
-def _runs_in_parts(counts: pl.DataFrame, name: str, parts: int) -> np.ndarray:
+def _count_runs_by_part(counts: pl.DataFrame, name: str, parts: int) -> np.ndarray:
     first, last, n = (counts[column].to_numpy() for column in ("first", "last", name))
     return np.array([n[(first <= part) & (part <= last)].sum() for part in range(parts)], np.int64)
 
@@ -134,16 +134,16 @@ def _cluster_codes(counts: pl.DataFrame) -> np.ndarray:
     return (counts["cluster"].cast(pl.Int64).fill_null(-1).rank("dense").cast(pl.Int64) - 1).to_numpy()
 
 
-def _indices(counts: pl.DataFrame, parts: int, row: str = "row") -> tuple[tuple[int, int], tuple]:
+def _scatter_indices(counts: pl.DataFrame, parts: int, row: str = "row") -> tuple[tuple[int, int], tuple]:
     clusters = _cluster_codes(counts)
     return (parts, int(clusters.max(initial=0)) + 1), (counts[row].to_numpy(), clusters)
 
 
-def _scatter(shape: tuple[int, int], indices: tuple, values: np.ndarray) -> np.ndarray:
+def _scatter_sums(shape: tuple[int, int], indices: tuple, values: np.ndarray) -> np.ndarray:
     sums = np.zeros(shape)
     np.add.at(sums, indices, values)
     return sums
 
 
-def _floats(values: pl.Series) -> np.ndarray:
+def _to_floats(values: pl.Series) -> np.ndarray:
     return values.cast(pl.Float64).to_numpy()

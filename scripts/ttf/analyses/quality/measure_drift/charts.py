@@ -71,7 +71,7 @@ def drift_chart(inputs: Inputs, study: Study) -> Figure:
     is_single = len({(row["window"], row["against"]) for row in comparisons}) == 1
     chart = _draw_bars(rows, order, study) if is_single else _draw_cells(rows, order, columns, study)
     n_changed = sum(row["moved"] for row in rows)
-    test = f"adjusted p < {SIGNIFICANCE}, {_cluster_note(drift)}"
+    test = f"adjusted p < {SIGNIFICANCE}, {_format_cluster_note(drift)}"
     caption = f"n = {plural(len(rows), 'comparison')}, {n_changed} significant ({test})."
     if n_trace_comparisons:
         caption += " The comparison with the other trace is in drift.csv."
@@ -97,7 +97,7 @@ def _test_cells(p: float | None) -> dict:
     return {"p": "no test" if p is None else f"{p:.2g}", "moved": p is not None and p < SIGNIFICANCE}
 
 
-def _cluster_note(drift: pl.DataFrame) -> str:
+def _format_cluster_note(drift: pl.DataFrame) -> str:
     cluster_by = drift["cluster_by"].drop_nulls().first()
     return "not tested, as no clusters are known" if cluster_by is None else f"clustered by {cluster_by}"
 
@@ -132,12 +132,12 @@ def _format_value(row: dict, value: float | None) -> str:
     return f"{words.number(value / 10)}%" if row["column"].endswith("_milli") else words.number(value)
 
 
-def _colour_scale(rows: list[dict]) -> alt.Scale:
+def _make_colour_scale(rows: list[dict]) -> alt.Scale:
     bound = float(f"{max(max(abs(row['effect']) for row in rows), 0.2):.2g}")
     return alt.Scale(domain=[-bound, 0, bound], range=[FALL, NEUTRAL, RISE], type="linear", clamp=True)
 
 
-def _tooltip(study: Study) -> list[alt.Tooltip]:
+def _list_tooltips(study: Study) -> list[alt.Tooltip]:
     return [
         *tooltips("measure", "window", "against", "before", "after"),
         *tooltips("effect", form=".2f"),
@@ -153,7 +153,7 @@ def _draw_cells(rows: list[dict], order: list[str], windows: list[str], study: S
     )
     legend = alt.Legend(title="effect (fell, rose)", orient="bottom", format=".1f")
     cells = base.mark_rect(stroke=SUNKEN, strokeWidth=1).encode(
-        color=alt.Color("effect:Q", scale=_colour_scale(rows), legend=legend), tooltip=_tooltip(study)
+        color=alt.Color("effect:Q", scale=_make_colour_scale(rows), legend=legend), tooltip=_list_tooltips(study)
     )
     dots = base.transform_filter("datum.moved").mark_circle(size=14, color=INK, opacity=1)
     return (cells + dots).properties(width=_WIDTH, height=alt.Step(18))
@@ -166,7 +166,7 @@ def _draw_bars(rows: list[dict], order: list[str], study: Study) -> alt.LayerCha
         x=alt.X("effect:Q", title="Effect (fell, rose)", scale=alt.Scale(domain=[-bound, bound])),
         color=alt.condition("datum.effect < 0", alt.value(FALL), alt.value(RISE)),
         opacity=alt.condition("datum.moved", alt.value(1), alt.value(0.35)),
-        tooltip=_tooltip(study),
+        tooltip=_list_tooltips(study),
     )
     zero = make_chart("drift").mark_rule(color=FAINT).encode(x=alt.datum(0))
     return (bars + zero).properties(width=_WIDTH, height=alt.Step(18))

@@ -95,17 +95,17 @@ class _Median:
         return row
 
     def _count_values(self, windows: slice) -> np.ndarray:
-        rows = self._slice_windows(windows)
+        rows = self._value_slice(windows)
         counts = np.bincount(self.value_indices[rows], weights=self.jobs[rows], minlength=len(self.values))
         return counts.astype(np.int64)  # whole numbers of jobs: exact in a float
 
     def _sum_ranks(self, rank: np.ndarray, windows: slice) -> Iterator[np.ndarray]:
         """Yield for each cluster the sum of its jobs' ranks, then its number of jobs."""
-        rows = self._slice_windows(windows)
+        rows = self._value_slice(windows)
         for weights in (rank[self.value_indices[rows]] * self.jobs[rows], self.jobs[rows]):
             yield np.bincount(self.clusters[rows], weights=weights, minlength=self.n_clusters)
 
-    def _slice_windows(self, windows: slice) -> slice:
+    def _value_slice(self, windows: slice) -> slice:
         return slice(self.starts[windows.start], self.starts[windows.stop])
 
 
@@ -189,7 +189,7 @@ def _compare_pairs(jobs: pl.DataFrame, codes: np.ndarray, windows: int, pairs: S
     windowed_jobs = jobs.with_columns(pl.Series("_window", codes))
     levels = jobs["cluster_by"].drop_nulls().unique().sort().to_list() if "cluster_by" in jobs.columns else []
     clusters = (jobs["cluster"].max() or 0) + 1 if levels else 0
-    measures = [*_list_shares(windowed_jobs, windows, clusters), *_list_medians(windowed_jobs, windows, clusters)]
+    measures = [*_iterate_shares(windowed_jobs, windows, clusters), *_iterate_medians(windowed_jobs, windows, clusters)]
     cluster_cell = {"cluster_by": " and ".join(levels) or None}
     return [
         {"window": window, "against": against}
@@ -204,7 +204,7 @@ def _compare_pairs(jobs: pl.DataFrame, codes: np.ndarray, windows: int, pairs: S
 # Counts ----------------------------------------------------------------------------------------------------
 
 
-def _list_shares(frame: pl.DataFrame, windows: int, clusters: int) -> Iterator[_Share | _Distribution]:
+def _iterate_shares(frame: pl.DataFrame, windows: int, clusters: int) -> Iterator[_Share | _Distribution]:
     ended_jobs = frame.filter(pl.col("outcome").is_in(["success", "failure"]))
     is_failure = pl.col("outcome") == "failure"
     failed, ended = _count_by_window(ended_jobs.filter(is_failure), windows), _count_by_window(ended_jobs, windows)
@@ -239,7 +239,7 @@ def _count_by_window(frame: pl.DataFrame, windows: int) -> np.ndarray:
     return np.bincount(frame["_window"].to_numpy(), minlength=windows).astype(np.int64)
 
 
-def _list_medians(frame: pl.DataFrame, windows: int, clusters: int) -> Iterator[_Median]:
+def _iterate_medians(frame: pl.DataFrame, windows: int, clusters: int) -> Iterator[_Median]:
     cluster = pl.col("cluster").cast(pl.Int64) if clusters else pl.lit(0, dtype=pl.Int64)
     for column in NUMBERS:
         jobs_with_value = frame.select("_window", pl.col(column).alias("value"), cluster=cluster).drop_nulls("value")

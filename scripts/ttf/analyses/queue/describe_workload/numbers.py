@@ -21,7 +21,7 @@ def _select_hour(key: str, columns: str, take: int):
     )
 
 
-def _select_active(ranked_by: str):
+def _select_most_active(ranked_by: str):
     columns = f"owners_in_top share={ranked_by}_share"
     return cells(workload.ACTIVITY, "workload.activity.{ranked_by}", columns, top_share=0.05, ranked_by=ranked_by)
 
@@ -49,8 +49,8 @@ NUMBERS = [
     _select_hour(".fewest", "hour=value jobs_per_hour", 1),
     _select_hour(".most", "hour=value jobs_per_hour", -1),
     cells(workload.ROLES, "workload.roles", "first=role first_share=jobs_share count=roles", take=1),
-    _select_active("jobs"),
-    _select_active("gpu_hours"),
+    _select_most_active("jobs"),
+    _select_most_active("gpu_hours"),
     cells(workload.ACTIVITY, "workload.activity", "owners", top_share=0.05),
     cells(workload.GANGS, "workload.gangs", "jobs_share instances_share", at_least=2),
 ]

@@ -30,21 +30,21 @@ def head(trace: Trace, m: Numbers) -> Head | None:
         keys.append(Key("GPUs in use", f"[{_USE}]", period + peak))
     if has_wait:
         n = words.plural(m.n(f"{_WAIT}.median_s"), unit)
-        keys.append(_wait_key("Median wait", m, f"{_WAIT}.median_s", f"{_WAIT}.p90_s", n))
+        keys.append(_make_wait_key("Median wait", m, f"{_WAIT}.median_s", f"{_WAIT}.p90_s", n))
     largest = "workload.queue.largest"
     if has_wait and m.has(f"{largest}.median_s"):
         n = words.plural(m.n(f"{largest}.median_s"), unit)
         gpus = bucket_label(m[f"{largest}.gpus"])
-        keys.append(_wait_key(f"Median wait, {gpus}", m, f"{largest}.median_s", f"{largest}.p90_s", n))
+        keys.append(_make_wait_key(f"Median wait, {gpus}", m, f"{largest}.median_s", f"{largest}.p90_s", n))
     if m.size.is_gpu and m.has("use.gpu.all.mean_share"):
         keys.append(Key("GPU activity", "[use.gpu.all.mean_share]", "mean while held"))
     charts = ("gpus_in_use", "queue_by_gpus")[not m.size.is_gpu :]
     return Head(
-        _claim(m, unit, has_use, has_wait),
+        _format_claim(m, unit, has_use, has_wait),
         charts=list_nonempty_charts(trace, *charts)[:1],
         keys=tuple(keys[:4]),
         text=_explain_waits(m, unit) if m.size.is_gpu else (),
-        callout=_callout(m) if m.size.is_gpu else None,
+        callout=_make_callout(m) if m.size.is_gpu else None,
         details="waits, retries, requests",
     )
 
@@ -68,7 +68,7 @@ def lines(trace: Trace, m: Numbers) -> list[Line]:
     ]
 
 
-def _claim(m: Numbers, unit: str, has_use: bool, has_wait: bool) -> str:
+def _format_claim(m: Numbers, unit: str, has_use: bool, has_wait: bool) -> str:
     use_text = f"[{_USE}] of GPUs were in use" if has_use else ""
     if not has_wait:
         return f"{use_text} on average"
@@ -82,7 +82,7 @@ def _claim(m: Numbers, unit: str, has_use: bool, has_wait: bool) -> str:
     return f"{use_text}; {wait_text}" if has_use else words.capitalise(wait_text)
 
 
-def _wait_key(label: str, m: Numbers, median: str, p90: str, n: str) -> Key:
+def _make_wait_key(label: str, m: Numbers, median: str, p90: str, n: str) -> Key:
     return Key(label, f"[{median}]", f"90th percentile [{p90}]; n = {n}")
 
 
@@ -101,7 +101,7 @@ def _explain_waits(m: Numbers, unit: str) -> tuple[str, ...]:
     return (sentence,)
 
 
-def _callout(m: Numbers) -> Callout | None:
+def _make_callout(m: Numbers) -> Callout | None:
     if m.value("occupancy.above_capacity_share", 0) > MOST_ABOVE:
         return Callout(
             "care",

@@ -62,7 +62,7 @@ def roles(jobs: Rows) -> pl.DataFrame:
     )
     jobs_with_role = jobs.lazy().filter(pl.col("task").is_in(role_counts["role"].implode())).with_columns(role="task")
     shares = clustered_shares(jobs_with_role, ["role"], ENDED["failures"], ENDED["ended"])
-    return ROLES.typed(join_clustered(role_counts, shares, ["role"]))
+    return ROLES.conform(join_clustered(role_counts, shares, ["role"]))
 
 
 def activity(jobs: Rows) -> pl.DataFrame:
@@ -175,7 +175,7 @@ def machines(nodes: pl.DataFrame) -> pl.DataFrame:
         gpus_share=pl.when(pl.lit(gpus > 0)).then(pl.col("gpus") / max(gpus, 1)),
         reason=pl.when(pl.lit(gpus == 0)).then(pl.lit("no machine has its GPUs written")),
     )
-    return MACHINES.typed(type_counts)
+    return MACHINES.conform(type_counts)
 
 
 def job_status(job: pl.LazyFrame | None) -> pl.DataFrame:
@@ -189,7 +189,7 @@ def job_status(job: pl.LazyFrame | None) -> pl.DataFrame:
     table = job.group_by("status").agg(**sums).collect(engine="streaming")
     n = pl.col("jobs").sum()
     table = table.sort("jobs", "status", descending=[True, False]).with_columns(n=n, jobs_share=pl.col("jobs") / n)
-    return JOB_STATUS.typed(table)
+    return JOB_STATUS.conform(table)
 
 
 def submissions(jobs: Rows, zone: str | None) -> pl.DataFrame:

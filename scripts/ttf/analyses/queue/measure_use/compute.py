@@ -89,11 +89,11 @@ def gpu_use_by_kind(
     in_span = _whole_minutes(start.clip(first_s // MINUTE_S * MINUTE_S), end.clip(None, last_s + 1))
     allocations = allocations.with_columns(readings=readings, minutes=_whole_minutes(start, end), in_span=in_span)
     return GPU_USE.frame(
-        names | _summarise_kinds(allocations, kinds, counts, is_chosen) for names, is_chosen in _list_rows()
+        names | _summarise_kinds(allocations, kinds, counts, is_chosen) for names, is_chosen in _iterate_row_filters()
     )
 
 
-def _list_rows() -> Iterator[tuple[dict, pl.Expr]]:
+def _iterate_row_filters() -> Iterator[tuple[dict, pl.Expr]]:
     is_any = pl.lit(True)
     sizes = {str(gpus): pl.col("size") == gpus for gpus in SIZES} | {"all": is_any}
     outcomes = {name: pl.col("outcome") == name for name in OUTCOMES} | {"all": is_any}

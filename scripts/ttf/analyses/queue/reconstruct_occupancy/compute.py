@@ -35,7 +35,7 @@ def compute(inputs: Inputs) -> dict:
 def occupancy_tables(
     placements: pl.LazyFrame, jobs: pl.LazyFrame, nodes: pl.DataFrame, attempts: pl.LazyFrame | None, folder: Path
 ) -> dict[str, pl.DataFrame]:
-    """Return each table by its name. Inputs: see `holdings`; folder: an empty folder for temporary files."""
+    """Return each table by its name. Inputs: see `load_gpu_allocations`; folder: empty, for temporary files."""
     allocations, attempt_milli = load_gpu_allocations(placements, jobs, nodes, attempts, folder)
     sizes = size_classes(attempt_milli)
     del attempt_milli

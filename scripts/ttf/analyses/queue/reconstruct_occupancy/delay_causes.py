@@ -84,7 +84,7 @@ class DelayCauses:
         columns = ("account", "cluster", "gpus", "begun_s", "start_s")
         account, cluster, gpus, begun_s, start_s = (waits[name].to_numpy() for name in columns)
         np.maximum.at(self._quota, account, gpus * GPU)
-        self._started += np.bincount(_bucket_index(gpus), minlength=self._started.size)
+        self._started += np.bincount(_index_buckets(gpus), minlength=self._started.size)
         is_long = start_s - begun_s > LONGEST_PLAIN_WAIT_S
         columns = (account, cluster, gpus, begun_s, start_s)
         account, cluster, gpus, begun_s, start_s = (values[is_long] for values in columns)
@@ -113,7 +113,7 @@ class DelayCauses:
         cause[~fits] = CAUSES.index("fragmentation")
         cause[is_full] = CAUSES.index("full")
         window_number = np.full(gpus.size, window.number)
-        self._classified.add(window_number, account, cluster, in_use + milli, _bucket_index(gpus), cause, wait_s)
+        self._classified.add(window_number, account, cluster, in_use + milli, _index_buckets(gpus), cause, wait_s)
 
     def _account_use(self, window: Window, account: np.ndarray, time_s: np.ndarray) -> np.ndarray:
         """Return the milli-GPU in use by each account at each time; apply the window's changes to the later state."""
@@ -154,7 +154,7 @@ class DelayCauses:
         ]:
             rows += _cause_rows(name, cause_counts, cause_waits, started)
         intervals = self._clustered(np.concatenate(cluster_cells, axis=1), shape)
-        return DELAY_CAUSES.typed(
+        return DELAY_CAUSES.conform(
             join_clustered(DELAY_CAUSES.frame(rows).drop(CLUSTERED), intervals, ["group", "cause"])
         )
 
@@ -175,7 +175,7 @@ class DelayCauses:
         return add_limits(strata, *clusters.proportion(jobs[is_known], totals[is_known], CONFIDENCE))
 
 
-def _bucket_index(gpus: np.ndarray) -> np.ndarray:
+def _index_buckets(gpus: np.ndarray) -> np.ndarray:
     return np.searchsorted([low for low, _ in GPU_BUCKETS.values()], gpus, side="right") - 1
 
 

@@ -44,12 +44,12 @@ class Spill:
         # For small integer types NumPy sorts stably by counting.
         self._waiting.append((part.astype(np.min_scalar_type(self.parts)), rows))
         if sum(part.size for part, _ in self._waiting) >= WAITING_ROWS:
-            self._write()
+            self._flush()
 
     def read(self, part: int) -> np.ndarray:
         """Return the rows of a part in no order: Int64 (columns, rows)."""
         if self._waiting:
-            self._write()
+            self._flush()
         rows = np.empty((self._columns, sum(int(start[part + 1] - start[part]) for *_, start in self._written)), _WIDE)
         n_read = 0
         with self._file.open("rb") as file:
@@ -62,7 +62,7 @@ class Spill:
                 n_read += len(chunk)
         return rows
 
-    def _write(self) -> None:
+    def _flush(self) -> None:
         part, rows = map(np.concatenate, zip(*self._waiting, strict=True))
         self._waiting = []
         first_rows = np.append(0, np.cumsum(np.bincount(part, minlength=self.parts)))

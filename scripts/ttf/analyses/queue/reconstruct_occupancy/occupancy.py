@@ -198,7 +198,7 @@ class LoadOverTime:
         return (time_s - self._origin_s) // self._length
 
     def add(self, window: Window) -> None:
-        """A window."""
+        """Add the GPUs in use during a window."""
         times = window.times_s
         edges = self._edges[(self._edges > times[0]) & (self._edges < times[-1] + window.length_s[-1])]
         # The steps that begin between two moments begin with what is in use from the first of these on.
@@ -237,7 +237,7 @@ class LoadOverTime:
 
 
 def _spans(jobs: pl.DataFrame) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Return (starts, ends) of running and of waiting jobs."""
+    """Return (starts, ends) in seconds of running jobs, then of waiting ones."""
     gpu_jobs = jobs.filter(whole_gpus() > 0)
     open_end_s = {
         name: pl.when(pl.col("outcome") == name).then(pl.col("trace_end_s")) for name in ("running", "waiting")

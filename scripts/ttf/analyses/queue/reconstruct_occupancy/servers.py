@@ -29,8 +29,8 @@ class Servers:
     capacity_milli: recorded size of each server, else the most ever in use at once, rounded up to whole GPUs.
     in_use_milli_s, excess_milli_s: GPU time, and its part above the size of the server. milli_s, exclusive_milli_s: GPU
     time of the attempts of each size class, in total and while no other attempt held a GPU of the server; Python
-    integers. On disk by window (`Holdings.window_index`): moments: second at which placements of a server start or end,
-    and the server's state (`encode_state`) before and after; account_changes: second, account, change in milli-GPU.
+    integers. On disk by window (`GpuAllocations.window_index`): moments: seconds when placements of a server
+    start or end, its state (`encode_state`) before and after; account_changes: second, account, change in milli-GPU.
     """
 
     capacity_milli: np.ndarray

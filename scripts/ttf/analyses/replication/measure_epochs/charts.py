@@ -14,7 +14,7 @@ PANELS = {"lowest": "lowest loss", "within_0.1_percent": "within 0.1% of the low
 
 
 def epochs(inputs, study: Study) -> Figure:
-    """Draw the share of jobs that have reached their lowest loss, and near it, by share of their epochs."""
+    """Draw the share of jobs at their lowest loss, and of those within 0.1% of it, by share of their epochs."""
     table, summary = add_bounds(inputs["epochs"]), inputs["epochs_summary"]
     if not table.height:
         return empty_figure("Epochs to the lowest loss", f"no {study.unit} of the loss log has a loss that is a number")

@@ -103,7 +103,7 @@ def epochs_table(best: pl.DataFrame) -> pl.DataFrame:
     )
     keys = ["outcome", "quantity", "epochs_share"]
     clustered = clustered_shares(job_tenths, keys, pl.col("has_reached").sum(), pl.len())
-    return EPOCHS.typed(join_clustered(EPOCHS.frame(rows).drop(CLUSTERED), clustered, keys))
+    return EPOCHS.conform(join_clustered(EPOCHS.frame(rows).drop(CLUSTERED), clustered, keys))
 
 
 def epochs_summary(best: pl.DataFrame) -> pl.DataFrame:
@@ -138,4 +138,4 @@ def epochs_summary(best: pl.DataFrame) -> pl.DataFrame:
         rows.append({"outcome": "not_in_trace", "jobs_logged": n_unmatched, "n": 0, "reason": reason})
     is_last = (pl.col("lowest_at") == pl.col("epochs")).sum()
     clustered = clustered_shares(best.drop_nulls("lowest_at"), ["outcome"], is_last, pl.len())
-    return EPOCHS_SUMMARY.typed(join_clustered(EPOCHS_SUMMARY.frame(rows).drop(CLUSTERED), clustered, ["outcome"]))
+    return EPOCHS_SUMMARY.conform(join_clustered(EPOCHS_SUMMARY.frame(rows).drop(CLUSTERED), clustered, ["outcome"]))

@@ -10,7 +10,7 @@ _NO_RATE = "the question is not a correlation of failures, or `reason` says why"
 _NO_CLUSTERED = "there is no exact value either, or `reason` says why"
 
 
-def _clustered(prefix: str) -> dict[str, Column]:
+def _interval_columns(prefix: str) -> dict[str, Column]:
     return {f"{prefix}_{name}": column for name, column in clustered_columns(number, blank=_NO_CLUSTERED).items()}
 
 
@@ -34,7 +34,7 @@ STUDY1 = table(
     asked_estimate=number("Job-level, censored", "A correlation, or a time in s.", blank=REASON),
     asked_ci_low=number("from", "Lower end of the 95% CI.", blank=_NO_INTERVAL),
     asked_ci_high=number("to", "Upper end.", blank=_NO_INTERVAL),
-    **_clustered("asked"),
+    **_interval_columns("asked"),
     asked_n=count("n", "Number of jobs, or of failures.", blank=REASON),
     asked_p=number("p", "Two-sided p.", blank=_NO_TEST),
     asked_p_adjusted=number("adjusted p", "Holm over the features.", blank=_NO_TEST),
@@ -46,7 +46,7 @@ STUDY1 = table(
     ),
     rate_ci_low=number("from", "Lower end of the 95% CI.", blank=_NO_RATE),
     rate_ci_high=number("to", "Upper end.", blank=_NO_RATE),
-    **_clustered("rate"),
+    **_interval_columns("rate"),
     rate_failures=count("Failures", "Failures on both sides of the split.", blank=_NO_RATE),
     rate_p=number("p", "Two-sided p that the rates are equal.", blank=_NO_RATE),
     rate_p_adjusted=number("adjusted p", "Holm over the features.", blank=_NO_RATE),
@@ -68,7 +68,7 @@ STUDY1 = table(
 )
 
 
-def _correlations(heading: str, description: str, n: str = "compared") -> Column:
+def _correlation_count(heading: str, description: str, n: str = "compared") -> Column:
     return count(heading, description, unit="correlations", n=n)
 
 
@@ -76,15 +76,15 @@ _FREE = "if jobs were independent"
 STUDY1_SUMMARY = table(
     "study1_summary",
     "Correlations of study 1 without a cut-off by verdict at job level, and its mean run times.",
-    compared=_correlations("Compared", "Correlations that can be computed.", ""),
-    significant=_correlations("Significant", "Significant as published."),
-    still_significant=_correlations("still", "Still significant at job level, clustered."),
-    still_significant_if_independent=_correlations(f"still, {_FREE}", "Still significant at job level."),
-    flips=_correlations("flips", "With the opposite sign, clustered."),
-    weaker=_correlations("weaker", "Less than half as strong, clustered."),
-    newly_significant=_correlations("found", "Significant at job level alone, clustered."),
-    newly_significant_if_independent=_correlations(f"found, {_FREE}", "Significant at job level alone."),
-    untested=_correlations("not told", "With too few clusters for a test."),
+    compared=_correlation_count("Compared", "Correlations that can be computed.", ""),
+    significant=_correlation_count("Significant", "Significant as published."),
+    still_significant=_correlation_count("still", "Still significant at job level, clustered."),
+    still_significant_if_independent=_correlation_count(f"still, {_FREE}", "Still significant at job level."),
+    flips=_correlation_count("flips", "With the opposite sign, clustered."),
+    weaker=_correlation_count("weaker", "Less than half as strong, clustered."),
+    newly_significant=_correlation_count("found", "Significant at job level alone, clustered."),
+    newly_significant_if_independent=_correlation_count(f"found, {_FREE}", "Significant at job level alone."),
+    untested=_correlation_count("not told", "With too few clusters for a test."),
     rates=count("Requests", "Requests for which the failure rates of the halves can be tested.", unit="requests"),
     rates_differ=count("differ", "Requests whose rates differ, clustered.", unit="requests", n="rates"),
     gpu_types=count("GPU types", "Types with both a mean time to failure and a mean run time.", unit="GPU types"),

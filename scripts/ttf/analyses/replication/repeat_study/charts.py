@@ -35,7 +35,7 @@ def compare_correlations(inputs: Inputs, study: Study) -> Figure:
                 rows.setdefault(row["outcome"], []).append(point)
     features = [FEATURE_NAMES[name] for name in estimates["feature"].unique(maintain_order=True)]
     return make_figure(
-        alt.hconcat(*(_panel(outcome, features, job_level) for outcome in rows), spacing=16),
+        alt.hconcat(*(_draw_panel(outcome, features, job_level) for outcome in rows), spacing=16),
         rows,
         study,
         title=title,
@@ -46,7 +46,7 @@ def compare_correlations(inputs: Inputs, study: Study) -> Figure:
     )
 
 
-def _panel(outcome: str, features: list[str], job_level: str) -> alt.LayerChart:
+def _draw_panel(outcome: str, features: list[str], job_level: str) -> alt.LayerChart:
     y = alt.Y("feature:N", title=None, scale=alt.Scale(domain=features))
     colours = {_PUBLISHED: THIRD, job_level: ACCENT}
     colour = colour_by("kind", colours, alt.Legend(title=None, orient="bottom", columns=1, labelLimit=420))

@@ -107,7 +107,7 @@ def repeat_study(
     that outcome; per GPU type the median run time of successes and the right-censored mean time to failure. rate_*:
     from `rate_ratio`. verdict: r against the correlation over jobs. Clustered values need jobs with CLUSTER_COLUMNS.
     """
-    rates = _rate_ratios(jobs)
+    rates = _estimate_rate_ratios(jobs)
     figures = [*((outcome, feature, None) for outcome in STUDY_SETS for feature in NUMERIC), *CUTOFFS]
     rows = [_correlation_row(correlations, *figure, rates, units, significance) for figure in figures]
     rows += _mean_rows(jobs, runtime_by_group, mttf, units)
@@ -150,7 +150,7 @@ def _correlation_row(
         for suffix in ("", "_clustered"):
             if (adjusted_p := rates[feature][f"rate_p_adjusted{suffix}"]) is not None:
                 row[f"rate_reject{suffix}"] = adjusted_p < significance
-        clauses.append(_rate_clause(rates[feature], feature, units, significance))
+        clauses.append(_format_rate_clause(rates[feature], feature, units, significance))
         reasons.append(rates[feature].get("reason"))
     sentence = capitalise("; ".join(clauses)) + "."
     joined = "; ".join(dict.fromkeys(filter(None, reasons))) or None
@@ -196,7 +196,7 @@ def _compare_estimates(
 # Failure rates -----------------------------------------------------------------------------------------------
 
 
-def _rate_ratios(jobs: Frame) -> dict[str, dict]:
+def _estimate_rate_ratios(jobs: Frame) -> dict[str, dict]:
     feature_by_name = {feature.name: feature for feature in FEATURES}
     rates = {name: rate_ratio(jobs, feature_by_name[name]) for name in NUMERIC}
     for column, adjusted_column in (("rate_p", "rate_p_adjusted"), ("rate_p_clustered", "rate_p_adjusted_clustered")):
@@ -293,7 +293,7 @@ def _clustered_rate_ratio(observed_jobs: pl.LazyFrame, split: int, log_ratio: fl
     return cells | {"p_clustered": p}
 
 
-def _rate_clause(rate: dict, feature: str, units: str, significance: float) -> str:
+def _format_rate_clause(rate: dict, feature: str, units: str, significance: float) -> str:
     if "rate_p" not in rate:
         return f"failure rates cannot be compared: {rate['reason']}"
     unit = "instance" if (feature, rate["split_value"]) == ("size", "1") else FEATURE_UNITS[feature]

@@ -26,7 +26,7 @@ def tables(trace: Trace) -> dict[str, PageTable]:
     rows = [
         {
             "question": _QUESTIONS[row["question"]],
-            "feature": words.shorten(row["value"]) if row["value"] is not None else _feature(row),
+            "feature": words.shorten(row["value"]) if row["value"] is not None else _name_feature(row),
             **{source: _estimate(row, source) for source in ("study", "asked")},
             **{name: row[name] for name in ("outcome", "study_n", "asked_n", "change")},
         }
@@ -46,7 +46,7 @@ def tables(trace: Trace) -> dict[str, PageTable]:
     return {"study1": PageTable(frame, columns, STUDY1, "question", LONGEST_CHANGE)}
 
 
-def _feature(row: dict) -> str:
+def _name_feature(row: dict) -> str:
     name = FEATURE_NAMES[row["feature"]]
     return name if row["cutoff_s"] is None else f"{name}, below {row['cutoff_s']:,} s"
 

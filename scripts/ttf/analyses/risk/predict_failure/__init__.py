@@ -129,7 +129,7 @@ _UNTESTED, _NO_BOOSTING = "no origin could be tested", "gradient boosting was no
 _NO_MAJORITY = "fewer than half of the failures are of one cluster, or no origin could be tested"
 
 
-def _origins(heading: str, description: str, n: str = ""):
+def _origin_count(heading: str, description: str, n: str = ""):
     return count(heading, description, _UNTESTED, "origins", n=n)
 
 
@@ -138,12 +138,12 @@ VERDICT = table(
     "Whether failure is predicted and acting on it pays, over all origins.",
     verdict=words("Verdict", "Each step needs two of three origins.", _UNTESTED, n="origins"),
     origin=words("Origin", "The last origin that could be tested.", _UNTESTED),
-    origins=_origins("Origins", "All of them."),
-    origins_tested=_origins("Tested", "Those that could be tested.", "origins"),
-    origins_predicted_of=_origins("n", "Origins with an interval of the gain on the base rate."),
-    origins_predicted=_origins("Predicted", "Origins where that is above 0.", "origins_predicted_of"),
-    origins_paying_of=_origins("n", "Origins where the saving is known."),
-    origins_paying=_origins("Paying", "Origins where it is above 0.", "origins_paying_of"),
+    origins=_origin_count("Origins", "All of them."),
+    origins_tested=_origin_count("Tested", "Those that could be tested.", "origins"),
+    origins_predicted_of=_origin_count("n", "Origins with an interval of the gain on the base rate."),
+    origins_predicted=_origin_count("Predicted", "Origins where that is above 0.", "origins_predicted_of"),
+    origins_paying_of=_origin_count("n", "Origins where the saving is known."),
+    origins_paying=_origin_count("Paying", "Origins where it is above 0.", "origins_paying_of"),
     failures=count("Failures", "Test jobs of the origin that failed.", _NO_MAJORITY, "failures"),
     failures_of_largest_cluster=count("of one", "Those of one cluster.", _NO_MAJORITY, "failures", n="failures"),
     boosting_tested=count("Boosting", "Origins with gradient boosting.", _NO_BOOSTING, "origins"),

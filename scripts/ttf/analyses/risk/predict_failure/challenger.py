@@ -47,20 +47,20 @@ class Challenger:
         """
         from sklearn.ensemble import HistGradientBoostingClassifier
 
-        training_columns = _columns(encoder, features, np.flatnonzero(is_training))
+        training_columns = _design_columns(encoder, features, np.flatnonzero(is_training))
         sizes = [size for _, size in encoder.design(features.take(rows[:0])).levels]
         is_category = [False] * (training_columns.shape[1] - len(sizes)) + [size <= MOST_LEVELS for size in sizes]
         model = HistGradientBoostingClassifier(
             early_stopping=False, categorical_features=is_category, random_state=self.seed
         ).fit(training_columns, failed[is_training])
         eta, calibration_eta = (
-            log_odds(model.predict_proba(_columns(encoder, features, part))[:, 1]) if len(part) else np.empty(0)
+            log_odds(model.predict_proba(_design_columns(encoder, features, part))[:, 1]) if len(part) else np.empty(0)
             for part in (rows, np.flatnonzero(is_calibration))
         )
         shift, slope = fit_platt(calibration_eta, failed[is_calibration])
         return expit(shift + slope * eta)
 
 
-def _columns(encoder: Encoder, features: JobFeatures, rows: np.ndarray) -> np.ndarray:
+def _design_columns(encoder: Encoder, features: JobFeatures, rows: np.ndarray) -> np.ndarray:
     design = encoder.design(features.take(rows))
     return np.column_stack([design.numbers, *(codes for codes, _ in design.levels)])

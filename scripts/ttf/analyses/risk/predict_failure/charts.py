@@ -144,7 +144,7 @@ def risk_dependence(inputs: Inputs, study: Study) -> Figure:
     limit = HEADROOM * max(row["probability"] for panel in rows.values() for row in panel)
     feature_labels = make_labels(table["feature"].unique(maintain_order=True))
     panels = [
-        _panel(chart_name, f"{capitalise(feature_name(label))}{_unit(features[name])}", panel, min(limit, 1.0))
+        _draw_panel(chart_name, f"{capitalise(feature_name(label))}{_unit(features[name])}", panel, min(limit, 1.0))
         for (name, label), (chart_name, panel) in zip(feature_labels.items(), rows.items(), strict=True)
     ]
     n_jobs = int(table.filter(feature=table["feature"][0])["jobs"].sum())
@@ -179,7 +179,7 @@ def _unit(feature: Mapping) -> str:
     return f" ({unit})" if unit else ""
 
 
-def _panel(name: str, title: str, rows: Sequence[Mapping], limit: float) -> alt.LayerChart:
+def _draw_panel(name: str, title: str, rows: Sequence[Mapping], limit: float) -> alt.LayerChart:
     axis = alt.Axis(domain=False, ticks=False, grid=True, labelLimit=120)
     base = make_chart(name).encode(y=alt.Y("value:N", sort=[row["value"] for row in rows], title=None, axis=axis))
     x = alt.X("probability:Q", scale=alt.Scale(domain=[0, limit], nice=False), axis=percent_axis(tickCount=4))

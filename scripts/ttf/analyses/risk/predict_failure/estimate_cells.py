@@ -8,10 +8,10 @@ Row = dict[str, Any]
 
 
 def cells(estimate: Estimate) -> Row:
-    return interval(estimate) | {"n": estimate.n, "estimate": estimate.estimate}
+    return interval_cells(estimate) | {"n": estimate.n, "estimate": estimate.estimate}
 
 
-def interval(estimate: Estimate) -> Row:
+def interval_cells(estimate: Estimate) -> Row:
     return {
         "cluster_by": estimate.cluster_by,
         "clusters": estimate.clusters,

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from ttf.analyses.risk.predict_failure import HOURS, PROBABILITY
-from ttf.analyses.risk.predict_failure.estimate_cells import Row, cells, interval
+from ttf.analyses.risk.predict_failure.estimate_cells import Row, cells, interval_cells
 from ttf.analyses.risk.predict_failure.model_trials import (
     ALL,
     BASE,
@@ -70,13 +70,13 @@ def evaluate_probability(data: Data, trial: Trial, stage: str, savings: Savings 
                 yield row | {"metric": "pr_auc", "reason": missing_reason}
                 continue
             p_by_model = {kind: p[mask] for kind, p in trial.probability.items()}
-            measures = _measures(model, p_by_model, failed[mask], cluster[mask], cluster_by, is_whole=name == ALL)
+            measures = _measure_rows(model, p_by_model, failed[mask], cluster[mask], cluster_by, is_whole=name == ALL)
             yield from (row | measure for measure in measures)
             if savings and name == ALL:
                 yield from (row | measure for measure in savings.metric_rows(model))
 
 
-def _measures(
+def _measure_rows(
     model: str, p_by_model: dict, failed: np.ndarray, cluster: np.ndarray, cluster_by: str | None, is_whole: bool
 ) -> Iterator[Row]:
     p = p_by_model[model]
@@ -150,4 +150,4 @@ def evaluate_calibration(data: Data, trial: Trial) -> Iterator[Row]:
                 "predicted": tenth.predicted,
                 "observed": tenth.observed.estimate,
                 "n": tenth.observed.n,
-            } | interval(tenth.observed)
+            } | interval_cells(tenth.observed)

@@ -74,7 +74,7 @@ def importance_rows(data: Data, trial: Trial, seed: int) -> list[Row]:
             order = rng.permutation(len(rows))
             scores.append(model.probability(model.encoder.design(replace_feature(values, feature, values, order))))
         drop = difference("average_precision", failed, p, scores, cluster, cluster_by)
-        rows_by_drop.append(labels | {"feature": feature.name} | _drop(drop, gain))
+        rows_by_drop.append(labels | {"feature": feature.name} | _drop_cells(drop, gain))
     rows_by_drop.sort(key=lambda row: (-(row["drop"] or 0), row["feature"]))
     return rows_by_drop + list(_without_history(data, trial, model, labels, gain))
 
@@ -97,10 +97,10 @@ def _without_history(data: Data, trial: Trial, model: Model, labels: Row, gain: 
     drop = difference(
         "average_precision", jobs.failed[rows], trial.probability[model.kind], [p], jobs.cluster[rows], jobs.cluster_by
     )
-    yield row | _drop(drop, gain)
+    yield row | _drop_cells(drop, gain)
 
 
-def _drop(estimate: Estimate, gain: float | None) -> Row:
+def _drop_cells(estimate: Estimate, gain: float | None) -> Row:
     row = cells(estimate)
     drop = row.pop("estimate")
     if drop is None or not gain or gain < 0:

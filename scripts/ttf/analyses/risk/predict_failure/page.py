@@ -47,10 +47,10 @@ def head(trace: Trace, m: Numbers) -> Head | Line:
         reason = m.value(f"risk.{ORIGINS[-1]}.reason", f"no {unit} has ended")
         return Line("Failure risk", f"failure prediction cannot be tested: {reason}", "risk_evaluation", checked=False)
     return Head(
-        claim=_claim(m),
-        keys=tuple(_keys(m, units)),
+        claim=_format_claim(m),
+        keys=tuple(_list_keys(m, units)),
         text=tuple(_body(m)),
-        callout=_callout(m, units),
+        callout=_make_callout(m, units),
         details="calibration, importance of features, trials on one GPU, limits, models",
     )
 
@@ -69,7 +69,7 @@ def _serving_key(m: Numbers) -> str:
     return f"risk.{m['risk.origin']}.served"
 
 
-def _claim(m: Numbers) -> str:
+def _format_claim(m: Numbers) -> str:
     serving, text = _serving_key(m), VERDICT_TEXTS[m["risk.verdict"]]
     pr_auc, base_rate = f"[{serving}.pr_auc]", f"[risk.{m['risk.origin']}.base_rate.pr_auc]"
     low = m.value(f"{serving}.pr_auc_above_base_rate_ci_low_clustered", None)
@@ -87,7 +87,7 @@ def _claim(m: Numbers) -> str:
     return f"{text}: {MODELS[m[serving]]} has PR{NO_BREAK_HYPHEN}AUC {pr_auc}, base rate {base_rate}"
 
 
-def _keys(m: Numbers, units: str) -> list[Key]:
+def _list_keys(m: Numbers, units: str) -> list[Key]:
     serving, saved_key = _serving_key(m), "risk.savings.gpu_hours"
     origin = m["risk.origin"]
     n = f"n = [risk.{origin}.jobs]"
@@ -177,7 +177,7 @@ def _name_feature(m: Numbers, rank: int) -> str:
     return "history of failures" if name == "history" else quote_trace_text(feature_name(name))
 
 
-def _callout(m: Numbers, units: str) -> Callout | None:
+def _make_callout(m: Numbers, units: str) -> Callout | None:
     if m.value("outcomes.unknown.jobs_share", 0) < LEAST_UNKNOWN_SHARE:
         return None
     return Callout(
@@ -209,7 +209,7 @@ def tables(trace: Trace) -> dict[str, PageTable]:
         largest_terms = terms.sort(pl.col("coefficient").abs(), descending=True, maintain_order=True, nulls_last=True)
         term_columns = {"term": None, "coefficient": CLUSTERED, "odds_ratio": None}
         shown["risk-coefficients"] = PageTable(largest_terms.head(MOST_TERMS), term_columns, COEFFICIENTS, "feature")
-    shown["risk-extrapolation"] = _extrapolation(trace.table("risk_extrapolation"))
+    shown["risk-extrapolation"] = _extrapolation_table(trace.table("risk_extrapolation"))
     features = trace.table("risk_features").with_columns(
         pl.col("feature").map_elements(feature_name, pl.String), format_boolean("used")
     )
@@ -256,7 +256,7 @@ def _pivot_metrics(rows: pl.DataFrame, group_columns: tuple[str, ...]) -> pl.Dat
 _TRAINING_LABELS = {"without": "without them", "with": "with them", "difference": "difference"}
 
 
-def _extrapolation(table: pl.DataFrame) -> PageTable:
+def _extrapolation_table(table: pl.DataFrame) -> PageTable:
     rows = _pivot_metrics(table.filter(pl.col("estimate").is_not_null()), ("held_out", "value", "trained"))
     kind = format_rows(rows, ("held_out", "value"), _label_held_out)
     rows = rows.with_columns(pl.col("trained").replace(_TRAINING_LABELS), kind=kind)

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ttf.analyses.risk.predict_failure.estimate_cells import cells, interval
+from ttf.analyses.risk.predict_failure.estimate_cells import cells, interval_cells
 from ttf.analyses.risk.predict_failure.model_trials import Trial
 from ttf.analyses.shared.risk.features import Data
 from ttf.analyses.shared.risk.model import Model
@@ -86,17 +86,17 @@ class Savings:
             return
         for model in self._trial.probability:
             savings = self._expected_savings(model)
-            yield from self._rows_in_order(model, savings, int((savings > 0).sum()))
-        yield from self._rows_in_order(ORACLE, self.saved_h, int(self.is_caught.sum()))
-        yield self._row(EVERYONE, np.arange(len(self.saved_h)), True)
+            yield from self._iterate_curve_rows(model, savings, int((savings > 0).sum()))
+        yield from self._iterate_curve_rows(ORACLE, self.saved_h, int(self.is_caught.sum()))
+        yield self._curve_row(EVERYONE, np.arange(len(self.saved_h)), True)
 
-    def _rows_in_order(self, model: str, savings: np.ndarray, n_chosen: int) -> Iterator[dict[str, Any]]:
+    def _iterate_curve_rows(self, model: str, savings: np.ndarray, n_chosen: int) -> Iterator[dict[str, Any]]:
         order, n = np.argsort(-savings, kind="stable"), len(savings)
         steps = {round(n * step / POINTS) for step in range(POINTS + 1)}
         for n_flagged in sorted(steps | {n_chosen}):
-            yield self._row(model, order[:n_flagged], n_flagged == n_chosen)
+            yield self._curve_row(model, order[:n_flagged], n_flagged == n_chosen)
 
-    def _row(self, model: str, rows: np.ndarray, is_chosen: bool) -> dict[str, Any]:
+    def _curve_row(self, model: str, rows: np.ndarray, is_chosen: bool) -> dict[str, Any]:
         saved_h, cost_h = float(self.saved_h[rows].sum()), float(self.cost_h[rows].sum())
         net_h = np.zeros(len(self.saved_h))
         net_h[rows] = (self.saved_h - self.cost_h)[rows]
@@ -112,4 +112,4 @@ class Savings:
             "cost_gpu_hours": cost_h,
             "net_gpu_hours": saved_h - cost_h,
             "share_of_oracle": (saved_h - cost_h) / self.oracle_saving if self.oracle_saving else None,
-        } | interval(total(net_h, self._cluster, self._cluster_by))
+        } | interval_cells(total(net_h, self._cluster, self._cluster_by))

@@ -20,7 +20,7 @@ def describe_evaluation(evaluation: pl.DataFrame | None) -> Iterator[str]:
     yield describe_verdict(tests)
     if origin := last_tested(tests):
         rows = evaluation.filter("serves", stage=PROBABILITY, split=origin.split)
-        slices = [sentence for name, label in SLICES.items() if (sentence := _pr_auc(rows, name, label))]
+        slices = [sentence for name, label in SLICES.items() if (sentence := _format_pr_auc(rows, name, label))]
         yield f"PR-AUC of {MODELS[origin.model]} in the last test: {'; '.join(slices)}."
 
 
@@ -33,23 +33,23 @@ def describe_verdict(tests: Sequence[Origin]) -> str:
     parts = [
         f"PR-AUC of {MODELS[origin.model]} is above the share of failures at {is_predicted.count(True)} of "
         f"{len(is_predicted) - is_predicted.count(None)} tested origins",
-        f"at the last by {gain['estimate']:.2f}{_interval(gain)}, of a share of {gain['failures'] / gain['n']:.2f}",
+        f"at the last by {gain['estimate']:.2f}{_ci_text(gain)}, of a share of {gain['failures'] / gain['n']:.2f}",
         *([gain["reason"]] if gain["ci_low_clustered"] is None else []),
         *(f"{SPLITS[test.split].lower()} left out: {test.reason}" for test in tests if test.reason),
     ]
     return f"{verdict_text}: {'; '.join(parts)}."
 
 
-def _pr_auc(rows: pl.DataFrame, name: str, label: str) -> str | None:
+def _format_pr_auc(rows: pl.DataFrame, name: str, label: str) -> str | None:
     row = next(rows.filter(slice=name, metric="pr_auc").iter_rows(named=True), None)
     if row is None:
         return None
     if row["estimate"] is None:
         return f"{label}: not known ({row['reason']})"
-    return f"{label} {row['estimate']:.2f}{_interval(row)}, {row['failures']:,} of {row['n']:,} failed"
+    return f"{label} {row['estimate']:.2f}{_ci_text(row)}, {row['failures']:,} of {row['n']:,} failed"
 
 
-def _interval(row: Mapping) -> str:
+def _ci_text(row: Mapping) -> str:
     low, high = row["ci_low_clustered"], row["ci_high_clustered"]
     return "" if low is None else f" (95% CI {low:.2f}–{high:.2f})"
 

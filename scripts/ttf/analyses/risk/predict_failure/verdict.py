@@ -41,7 +41,7 @@ class Origin:
     @property
     def is_predicted(self) -> bool | None:
         """Whether the whole interval of the PR-AUC gain on the base rate is above 0; None without an interval."""
-        low = self._measure(_ABOVE, "ci_low_clustered")
+        low = self._get_measure(_ABOVE, "ci_low_clustered")
         return None if low is None else low > 0
 
     @property
@@ -49,30 +49,31 @@ class Origin:
         """Whether the whole interval of the net saving is above 0; None if unknown."""
         if not self.is_predicted:
             return self.is_predicted
-        low = self._measure(_SAVED, "ci_low_clustered")
+        low = self._get_measure(_SAVED, "ci_low_clustered")
         if low is None:
             # No job would be tried.
-            return False if self._measure(_SAVED, "estimate") == 0 else None
+            return False if self._get_measure(_SAVED, "estimate") == 0 else None
         return low > 0
 
     @property
-    def pays_well(self) -> bool | None:
+    def is_saving_clear(self) -> bool | None:
+        """Whether the whole interval of saving over cost is above TIMES_COST; None if unknown."""
         if not self.pays:
             return self.pays
-        low = self._measure(_SAVED_OVER_COST, "ci_low_clustered")
+        low = self._get_measure(_SAVED_OVER_COST, "ci_low_clustered")
         return None if low is None else low > TIMES_COST
 
-    def _measure(self, metric: str, column: str) -> float | None:
+    def _get_measure(self, metric: str, column: str) -> float | None:
         return self.measures[metric][column] if metric in self.measures else None
 
 
 def read_origins(evaluation: pl.DataFrame) -> list[Origin]:
     """Read the tests of the origins from risk_evaluation, in order; origins without rows are omitted."""
     rows = evaluation.filter(stage=PROBABILITY, slice="all")
-    return [_origin(split, split_rows) for split in ORIGINS if (split_rows := rows.filter(split=split)).height]
+    return [_make_origin(split, split_rows) for split in ORIGINS if (split_rows := rows.filter(split=split)).height]
 
 
-def _origin(split: str, rows: pl.DataFrame) -> Origin:
+def _make_origin(split: str, rows: pl.DataFrame) -> Origin:
     measures = {row["metric"]: row for row in rows.filter("serves").iter_rows(named=True)}
     pr_auc = measures.get("pr_auc") or rows.row(0, named=True)
     reason = None if pr_auc["estimate"] is not None else pr_auc["reason"]
@@ -92,7 +93,7 @@ def verdict(tests: Sequence[Origin]) -> str:
     pays = _majority(test.pays for test in tests)
     if not pays:
         return UNPRICED if pays is None else WEAK
-    return STRONG if _majority(test.pays_well for test in tests) else MODERATE
+    return STRONG if _majority(test.is_saving_clear for test in tests) else MODERATE
 
 
 def _majority(answers: Iterable[bool | None]) -> bool | None:

@@ -46,7 +46,7 @@ LINEAGE = table(
 )
 
 
-def _models(heading: str, description: str, n: str = "tested") -> Column:
+def _model_count(heading: str, description: str, n: str = "tested") -> Column:
     return count(heading, description, unit="models", n=n)
 
 
@@ -55,12 +55,12 @@ MODELS_SUMMARY = table(
     "One row: how many windows of model_lineage.csv trained a model, and the decisions.",
     windows=count("Windows", "Rows of model_lineage.csv.", unit="windows"),
     not_trained=count("not trained", "Windows that trained no model.", unit="windows", n="windows"),
-    trained=_models("Trained", "Models, one per other window.", "windows"),
-    only=_models("Only model", "Model of a trace with one window.", "trained"),
-    tested=_models("Tested", "Models with a log-loss on the next window.", "trained"),
-    promoted=_models("Promoted", "Models that passed the test."),
-    worse=_models("Worse", "Not promoted: worse than the model in use or the base rate."),
-    untested=_models("not told", "Not promoted: too few jobs to tell."),
+    trained=_model_count("Trained", "Models, one per other window.", "windows"),
+    only=_model_count("Only model", "Model of a trace with one window.", "trained"),
+    tested=_model_count("Tested", "Models with a log-loss on the next window.", "trained"),
+    promoted=_model_count("Promoted", "Models that passed the test."),
+    worse=_model_count("Worse", "Not promoted: worse than the model in use or the base rate."),
+    untested=_model_count("not told", "Not promoted: too few jobs to tell."),
 )
 
 MODEL_CACHE = parquet(

@@ -47,7 +47,7 @@ class Cache:
         settings = json.dumps([self._made_by, parent, training.until_s, self._digest.hexdigest()])
         hours = b"" if training.hours is None else training.hours.tobytes()
         parts = settings.encode(), np.packbits(training.running[rows]).tobytes(), hours
-        return _digest(chain(parts, training.job_features.take(running).digest_parts()))
+        return _sha256(chain(parts, training.job_features.take(running).digest_parts()))
 
     def model(self, window: str, digest: str, train: Callable[[], Model | str]) -> Model | str:
         """Return the model of a window from the cache, else train(); or a reason if it cannot be trained."""
@@ -66,7 +66,7 @@ class Cache:
         jobs = self._data.jobs
         settings = json.dumps([self._made_by, *key_parts, jobs.cluster_by])
         parts = settings.encode(), jobs.failed[rows].tobytes(), jobs.cluster[rows].tobytes()
-        digest = _digest(chain(parts, self._data.job_features.take(rows).digest_parts()))
+        digest = _sha256(chain(parts, self._data.job_features.take(rows).digest_parts()))
         tested = self._tests.get(digest) or json.dumps(compare())
         self._rows[-1] |= {"test": digest, "tested": tested}
         return json.loads(tested)
@@ -83,11 +83,11 @@ class Cache:
         if is_new.any():
             parts = np.flatnonzero(is_new[ended]).tobytes(), self._data.jobs.failed[is_new].tobytes()
             # Column by column: together they are as large as the features.
-            self._digest.update(_digest(chain(parts, self._data.job_features.take(is_new).digest_parts())).encode())
+            self._digest.update(_sha256(chain(parts, self._data.job_features.take(is_new).digest_parts())).encode())
             self._ended = ended
 
 
-def _digest(parts: Iterable[bytes]) -> str:
+def _sha256(parts: Iterable[bytes]) -> str:
     digest = hashlib.sha256()
     for part in parts:
         digest.update(len(part).to_bytes(8, "big"))

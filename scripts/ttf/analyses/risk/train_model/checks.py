@@ -105,11 +105,11 @@ def largest_drift(coded: Sequence[CodedFeature], past: Summary, current: Summary
     Effect sizes: Cliff's delta for numbers; Cramer's V for categories and for the share of blanks.
     """
     pairs = zip(coded, past.counts, current.counts, strict=True)
-    drifts = [drift for feature, *counts in pairs for drift in _effects(feature, *counts)]
+    drifts = [drift for feature, *counts in pairs for drift in _iterate_drifts(feature, *counts)]
     return max(drifts, key=lambda drift: drift.effect, default=None)
 
 
-def _effects(coded: CodedFeature, past: np.ndarray, current: np.ndarray) -> Iterator[Drift]:
+def _iterate_drifts(coded: CodedFeature, past: np.ndarray, current: np.ndarray) -> Iterator[Drift]:
     if coded.values is None:
         common = np.argsort(-past[:-1], kind="stable")[: coded.separate]
         is_common = np.zeros(coded.size, dtype=bool)

@@ -186,8 +186,7 @@ def train_after(
 def train_cold(data: Data, entry: LineageEntry) -> Model | None:
     """Train a regression without warm start on all jobs ended when `entry` was made, for comparison.
 
-    None if history alone serves, which has no warm start. This is the costliest training: it grows with all earlier
-    jobs.
+    None if history alone serves: it has no warm start. The costliest training, as it grows with all earlier jobs.
     """
     if entry.model.kind != LOGISTIC:
         return None

@@ -48,7 +48,7 @@ def head(trace: Trace, m: Numbers) -> Head | Line | None:
         claim=_format_claim(m, mttf, unit),
         charts=list_nonempty_charts(trace, "mttf_by_gpus"),
         keys=tuple(_list_keys(m, mttf)),
-        text=tuple(_list_texts(m, unit)),
+        text=tuple(_iterate_texts(m, unit)),
         callout=_choose_callout(m),
         details="MTTF by size, regression",
     )
@@ -118,7 +118,7 @@ def _list_keys(m: Numbers, mttf: str):
         yield Key(f"Failures per 1,000 node-days{any_cause}", rate, m.interval("sizes.rate.ci_{}", confidence="90"))
 
 
-def _list_texts(m: Numbers, unit: str):
+def _iterate_texts(m: Numbers, unit: str):
     if m.value("sizes.basis", "") == "proxy":
         yield "Causes are not recorded: every failure counts, user errors included."
 

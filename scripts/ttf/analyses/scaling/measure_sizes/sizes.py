@@ -84,7 +84,7 @@ def infer_gpus_per_node(durations: Frame) -> int | None:
 
 
 def select_job_runs(durations: Frame, gpus_per_node: int, node_gpus_from: str | None = None) -> pl.LazyFrame:
-    """Return the infra durations of jobs that have a GPU and a known time, with `nodes` by `nodes_at_work`."""
+    """Return the infra durations of jobs that have a GPU and a known time, with `nodes` by `count_nodes`."""
     selected = durations.lazy().filter((pl.col("gpu_count") > 0) & pl.col("duration_s").is_not_null())
     return selected.with_columns(nodes=count_nodes(gpus_per_node, node_gpus_from))
 
@@ -219,10 +219,10 @@ def mttf_by_gpus(
 
     sums: see `sums_by_nodes`; rate: `node_failure_rate`; clusters: `sums_by_cluster`. Buckets of whole nodes double in
     width: 1, 2, 3 to 4, 5 to 8 nodes ... Rows go on to LARGEST_PROJECTED_GPUS; the measured part of a size without runs
-    is blank. projected_*: 1 / (nodes x r_f) at gpus_high, up to the projection limit (`reach_of`). expected_failures:
-    at the failure rate of a node in all other sizes. p_value: given all failures, those of a bucket are binomial with
-    its share of the node-days; twice the smaller tail. If the units hold no GPUs (gpus_per_node None), one row of
-    blanks gives the reason.
+    is blank. projected_*: 1 / (nodes x r_f) at gpus_high, up to the projection limit (`projection_limit`).
+    expected_failures: at the failure rate of a node in all other sizes. p_value: given all failures, those of a bucket
+    are binomial with its share of the node-days; twice the smaller tail. If the units hold no GPUs (gpus_per_node
+    None), one row of blanks gives the reason.
     """
     confidence = CONFIDENCES[0]
     rate_row = rate.row(by_predicate=pl.col("confidence") == confidence, named=True)
@@ -304,7 +304,7 @@ def size_law(
     sums = sums.filter(pl.col("exposure_s") > 0)
     shared = {"basis": basis, "sizes": sums.height, "jobs": sums["jobs"].sum(), "failures": sums["failures"].sum()}
     shared |= {"confidence": confidence, "expected_slope": EXPECTED_SLOPE}
-    no_slope = _no_slope(sums)
+    no_slope = _no_slope_reason(sums)
     if not no_slope:
         fit = poisson_line(*(sums[name].to_numpy() for name in ("failures", "nodes", "exposure_s")))
         shared["converged"] = fit.converged
@@ -320,11 +320,11 @@ def size_law(
             quasi = {"reason": "too few sizes with failures enough to tell their dispersion"}
         else:
             quasi = _slope_cells(-fit.slope, fit.slope_se * max(dispersion, 1.0) ** 0.5, shared["df"], confidence)
-        shared["verdict"] = _verdict(quasi, confidence)
+        shared["verdict"] = _choose_verdict(quasi, confidence)
     rows = [shared | {"model": "poisson"} | poisson, shared | {"model": "quasi_poisson"} | quasi]
     if clusters is not None and clusters.height:
         clustered = {"reason": no_slope} if no_slope else _clustered_cells(fit, sums, clusters, confidence)
-        verdict = shared["verdict"] if no_slope else _verdict(clustered, confidence)
+        verdict = shared["verdict"] if no_slope else _choose_verdict(clustered, confidence)
         rows = [row | {"verdict": verdict} for row in (*rows, shared | {"model": "clustered"} | clustered)]
     return SIZE_LAW.frame(rows)
 
@@ -337,7 +337,7 @@ def _clustered_cells(fit: "PoissonLine", sums: pl.DataFrame, clusters: pl.DataFr
     return cells | _slope_cells(-fit.slope, slope["slope_se"], slope["df"], confidence)
 
 
-def _verdict(line: Mapping[str, float], confidence: float) -> str:
+def _choose_verdict(line: Mapping[str, float], confidence: float) -> str:
     if "slope" not in line:
         return TOO_FEW
     if line["p_value"] < 1 - confidence:
@@ -411,7 +411,7 @@ def _fit_cells(failures: np.ndarray, fitted: np.ndarray) -> dict[str, float | in
     return {"deviance": _deviance(o, e), "df": df, "dispersion": float(np.sum((o - e) ** 2 / e)) / df}
 
 
-def _no_slope(sums: pl.DataFrame) -> str | None:
+def _no_slope_reason(sums: pl.DataFrame) -> str | None:
     failed = sums.filter(pl.col("failures") > 0)["nodes"]
     if sums.height < 2:
         return "one size only" if sums.height else NO_GPU_JOB

@@ -1,8 +1,8 @@
 """Simulate outages of many units over some time, in many replicates at once.
 
-`renewals` simulates independent units that alternate between up and down times drawn from a distribution. They are
-stationary from the first moment: the initial state is drawn, and the residual time is that of a random moment (Cox
-1962, Renewal Theory, section 5.4). `resampled` joins the trace's own days or weeks of all units in random order
+`simulate_renewals` simulates independent units that alternate between up and down times drawn from a distribution. They
+are stationary from the first moment: the initial state is drawn, and the residual time is that of a random moment (Cox
+1962, Renewal Theory, section 5.4). `resample_blocks` joins the trace's own days or weeks of all units in random order
 (Kuensch 1989), which keeps simultaneous failures together.
 """
 
@@ -117,7 +117,7 @@ def fit_times(spans: pl.DataFrame, exposure: pl.DataFrame) -> tuple[TimeDistribu
     """Return (up, repair): the time from a repair to the next outage, and from an outage to its repair.
 
     Their means are time up and time down over the outages that began, so the share of down time is that of the trace.
-    spans: of `ttf.analyses.shared.outages.units_down.list_spans`. `why_no_times` must be None.
+    spans: of `ttf.analyses.shared.outages.units_down.list_spans`. `no_times_reason` must be None.
     """
     watched_s = int((exposure["until_s"] - exposure["from_s"]).sum())
     down_s, n_began = int((spans["end_s"] - spans["start_s"]).sum()), int(spans["inside"].sum())
@@ -279,7 +279,7 @@ def resample_blocks(rng: np.random.Generator, blocks: Blocks, units: int, replic
 def count_block_shortfalls(
     drawn: Resampled, blocks: Blocks, spares: int, replicates: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the same as `shortfalls` for blocks drawn by `resampled`."""
+    """Return the same as `count_shortfalls` for blocks drawn by `resample_blocks`."""
     shortage_s, excess_s = np.zeros(replicates), np.zeros(replicates)
     for replicate, is_taken, rows, seconds in drawn:
         excess = is_taken * blocks.step[rows]

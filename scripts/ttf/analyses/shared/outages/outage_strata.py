@@ -16,7 +16,7 @@ EXPOSURE_COLUMNS_READ = ("unit_id", "group", "from_s", "until_s")
 
 @dataclass(frozen=True)
 class Part:
-    """names: the cells stratum_by, stratum and outages; exposure: of its units; spans: of `spans_of`."""
+    """names: the cells stratum_by, stratum and outages; exposure: of its units; spans: of `list_spans`."""
 
     names: dict[str, str]
     exposure: pl.DataFrame

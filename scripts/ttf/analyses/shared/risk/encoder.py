@@ -194,7 +194,7 @@ def _fit_numeric(feature: Feature, job_features: JobFeatures) -> dict[str, Any]:
     return params | {"numbers": names + ([f"{feature.name} {BLANK_VALUE}"] if blanks else [])}
 
 
-def _numeric_columns(feature: Feature, params: Mapping[str, Any], job_features: JobFeatures) -> list[np.ndarray]:
+def _numeric_design_columns(feature: Feature, params: Mapping[str, Any], job_features: JobFeatures) -> list[np.ndarray]:
     values = job_features.numbers[feature.name]
     blank = np.isnan(values)
     filled = np.where(blank, params["mean"], values)
@@ -237,7 +237,7 @@ def _fit_history(feature: Feature, job_features: JobFeatures) -> dict[str, Any]:
     return {"numbers": [f"{feature.name} by {', '.join(level)}" for level in feature.keys] if job_features.n else []}
 
 
-def _history_columns(feature: Feature, params: Mapping[str, Any], job_features: JobFeatures) -> list[np.ndarray]:
+def _history_design_columns(feature: Feature, params: Mapping[str, Any], job_features: JobFeatures) -> list[np.ndarray]:
     return list(log_odds_increments(job_features.rates[feature.name]).T)
 
 
@@ -247,7 +247,7 @@ def _fit_clock(feature: Feature, job_features: JobFeatures) -> dict[str, Any]:
     return {"numbers": ["hour, sine", "hour, cosine", "Saturday or Sunday"]}
 
 
-def _clock_columns(feature: Feature, params: Mapping[str, Any], job_features: JobFeatures) -> list[np.ndarray]:
+def _clock_design_columns(feature: Feature, params: Mapping[str, Any], job_features: JobFeatures) -> list[np.ndarray]:
     angle = np.nan_to_num(job_features.numbers[feature.name]) * (2 * np.pi / 24)
     return [np.sin(angle), np.cos(angle), job_features.weekend[feature.name].astype(float)]
 
@@ -259,4 +259,4 @@ _FITTERS = {
     HISTORY: _fit_history,
     CLOCK: _fit_clock,
 }
-_COLUMNS = {NUMERIC: _numeric_columns, HISTORY: _history_columns, CLOCK: _clock_columns}
+_COLUMNS = {NUMERIC: _numeric_design_columns, HISTORY: _history_design_columns, CLOCK: _clock_design_columns}

@@ -130,7 +130,7 @@ def compute_job_features(
         if feature.kind == NUMERIC:
             numbers[feature.name] = _numeric_values(jobs, feature)
         elif feature.kind in (CATEGORY, HASHED):
-            labels[feature.name], codes[feature.name] = _labels(jobs, feature.column)
+            labels[feature.name], codes[feature.name] = _encode_labels(jobs, feature.column)
         elif feature.kind == CLOCK:
             numbers[feature.name], weekend[feature.name] = _local_hours(jobs["submit_s"], clock)
         else:
@@ -155,7 +155,7 @@ class Data:
         max_jobs: int | None = None,
         unit: SizeUnit = GPU,
     ) -> "Data":
-        """Load the jobs of the common job record; clock: see `submitted`; unit: see `population`.
+        """Load the jobs of the common job record; clock: see `compute_job_features`; unit: see `load_population`.
 
         max_jobs: keep only the latest; earlier jobs still count in their history.
         """
@@ -175,7 +175,7 @@ def _numeric_values(jobs: pl.DataFrame, feature: Feature) -> np.ndarray:
     return np.log2(1 + np.maximum(column.cast(pl.Float64).to_numpy(), 0))
 
 
-def _labels(jobs: pl.DataFrame, column: str) -> tuple[list[str], np.ndarray]:
+def _encode_labels(jobs: pl.DataFrame, column: str) -> tuple[list[str], np.ndarray]:
     if column not in jobs.columns:
         return [], np.full(jobs.height, -1)
     value_codes = encode_values(jobs[column])
@@ -238,18 +238,18 @@ def history_rates(
 def _add_key_column(
     past_keys: np.ndarray, job_keys: np.ndarray, past: pl.DataFrame, jobs: pl.DataFrame, column: str, ended: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Refine the keys of past jobs (rows `ended_rows`) and of jobs by a column; blank counts as a value."""
+    """Refine the keys of past jobs (rows `ended`) and of jobs by a column; blank counts as a value."""
     if past is jobs:
-        keys = number_rows(job_keys, encode_values(_column(jobs, column)))
+        keys = number_rows(job_keys, encode_values(_column_or_nulls(jobs, column)))
         return keys[ended], keys
-    columns = [_column(past, column)[ended], _column(jobs, column)]
+    columns = [_column_or_nulls(past, column)[ended], _column_or_nulls(jobs, column)]
     if columns[0].dtype != columns[1].dtype:
         columns = [part.cast(pl.String) for part in columns]
     keys = number_rows(np.concatenate([past_keys, job_keys]), encode_values(pl.concat(columns)))
     return keys[: len(ended)], keys[len(ended) :]
 
 
-def _column(jobs: pl.DataFrame, column: str) -> pl.Series:
+def _column_or_nulls(jobs: pl.DataFrame, column: str) -> pl.Series:
     return jobs[column] if column in jobs.columns else pl.Series([None] * jobs.height, dtype=pl.String)
 
 

@@ -69,7 +69,7 @@ def _read(path: Path, spec: FileRequirements) -> tuple[pl.DataFrame, pl.Series]:
     if path.suffix != ".parquet":
         return _read_lines(path, {"job_id", SUBMIT_S, SUBMIT_TIME, *spec.needed, *spec.may})
     try:
-        table = _as_text(read_parquet(path))
+        table = _format_cells(read_parquet(path))
     except FileNotFoundError:
         raise StudyError(f"{path}: there is no such file.") from None
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
@@ -103,7 +103,7 @@ def _header(path: Path, expected_columns: Collection[str]) -> tuple[list[str], s
     return max(candidates, key=lambda header: len(set(header[0]) & set(expected_columns)))
 
 
-def _as_text(table: pl.DataFrame) -> pl.DataFrame:
+def _format_cells(table: pl.DataFrame) -> pl.DataFrame:
     columns = []
     for name, dtype in table.schema.items():
         if dtype.is_nested() or dtype in (pl.Binary, pl.Object):
@@ -122,9 +122,9 @@ def _as_text(table: pl.DataFrame) -> pl.DataFrame:
 def _check_ids(path: Path, ids: pl.Series, unit: str, numbers: pl.Series) -> None:
     """Raise StudyError if a job_id is blank or repeated."""
     ids = ids.str.strip_chars()
-    if (row := _first_true(ids.is_null() | (ids == ""))) is not None:
+    if (row := _find_first_true(ids.is_null() | (ids == ""))) is not None:
         raise StudyError(f"{path}: {unit} {numbers[row]}: job_id is blank; the score of a job is found by it.")
-    if (row := _first_true(~ids.is_first_distinct())) is not None:
+    if (row := _find_first_true(~ids.is_first_distinct())) is not None:
         first_id_row = numbers.filter(ids == ids[row])[0]
         raise StudyError(
             f"{path}: {unit} {numbers[row]}: job_id '{escape_text(ids[row])}' is that of {unit} {first_id_row} too; "
@@ -160,7 +160,7 @@ def _parse_submissions(
         raise StudyError(f"{path}: times of this trace count from an unknown origin; give {SUBMIT_S}, not {column}.")
     submit_s = table.select(moment_s(column) if spec.clock else pl.col(column).cast(pl.Int64, strict=False)).to_series()
     low, high = spec.seen[0] - MAX_YEARS * YEAR_S, spec.seen[1] + MAX_YEARS * YEAR_S
-    if (row := _first_true(~submit_s.is_between(low, high).fill_null(False))) is not None:
+    if (row := _find_first_true(~submit_s.is_between(low, high).fill_null(False))) is not None:
         cell = table[column][row]
         shown = "blank" if cell is None else f"'{escape_text(cell)}'"
         form = f"whole seconds{', or 2025-03-01T08:00:00Z' * spec.clock}"
@@ -195,15 +195,15 @@ def _parse_cells(path: Path, cells: pl.Series, dtype: pl.DataType, label: str, n
         kind = "truth"
     else:
         return cells
-    if (row := _first_true(values.is_null() & cells.is_not_null())) is not None:
+    if (row := _find_first_true(values.is_null() & cells.is_not_null())) is not None:
         raise StudyError(
             f"{path}: {label.format(numbers[row])}: '{escape_text(cells[row])}' is no {_TYPE_NAMES[kind]}."
         )
     minimum = MINIMUM_BY_COLUMN.get(cells.name, 0)
-    if dtype.is_numeric() and (row := _first_true(values < minimum)) is not None:
+    if dtype.is_numeric() and (row := _find_first_true(values < minimum)) is not None:
         raise StudyError(f"{path}: {label.format(numbers[row])}: '{escape_text(cells[row])}' is less than {minimum}.")
     return values
 
 
-def _first_true(mask: pl.Series) -> int | None:
+def _find_first_true(mask: pl.Series) -> int | None:
     return mask.arg_max() if mask.any() else None

@@ -113,7 +113,7 @@ def read_model(document: Mapping[str, Any]) -> Model:
 def map_needed_features(model: Model) -> dict[str, list[str]]:
     """Return column of the job record -> names of the model's features that use it, except `submit_s`."""
     features_by_column: dict[str, list[str]] = {}
-    for feature in _used_features(model):
+    for feature in _list_used_features(model):
         for column in feature.columns:
             features_by_column.setdefault(column, []).append(feature.name)
     return {column: names for column, names in features_by_column.items() if column != "submit_s"}
@@ -135,7 +135,7 @@ def list_gpu_columns(at_submission: Sequence[str]) -> tuple[str, ...]:
 
 
 def count_requested_gpus(jobs: pl.DataFrame, columns: Sequence[str]) -> np.ndarray:
-    """Return the GPUs of all instances of each job, NaN if not recorded. columns: from `gpu_columns`."""
+    """Return the GPUs of all instances of each job, NaN if not recorded. columns: from `list_gpu_columns`."""
     if not columns or columns[0] not in jobs.columns:
         return np.full(jobs.height, np.nan)
     gpus = jobs[columns[0]].cast(pl.Float64).to_numpy() / 1000
@@ -158,8 +158,8 @@ def score_jobs(
     hours = np.full(features.n, np.nan) if model.hours is None else model.hours.mean(design)
     reasons = {NO_HOURS: pl.lit(pl.Series(np.isnan(hours))), NO_GPUS: pl.lit(pl.Series(np.isnan(gpus)))}
     outside = out_of_range_features(model, features)
-    group_keys = next((list(feature.columns) for feature in _used_features(model) if feature.kind == HISTORY), [])
-    return SCORES.typed(
+    group_keys = next((list(feature.columns) for feature in _list_used_features(model) if feature.kind == HISTORY), [])
+    return SCORES.conform(
         pl.DataFrame(
             {
                 "job_id": jobs["job_id"].cast(pl.String),
@@ -202,7 +202,7 @@ def flag_unseen(jobs: pl.DataFrame, past: pl.DataFrame, columns: Sequence[str]) 
     return matches.select(pl.col("seen").is_null() & pl.col(columns[0]).is_not_null()).to_series()
 
 
-def _used_features(model: Model) -> list[Feature]:
+def _list_used_features(model: Model) -> list[Feature]:
     names = {term.feature for term in model.encoder.terms}
     return [feature for feature in model.encoder.features if feature.name in names]
 
@@ -276,7 +276,7 @@ def compute_skew(
 ) -> pl.DataFrame:
     """Return SKEW: the scored jobs compared with the training jobs, by feature of the model."""
     rows: list[dict[str, Any]] = []
-    for feature in _used_features(model):
+    for feature in _list_used_features(model):
         rows += _compare_feature(feature, jobs, features, past, past_features)
     return SKEW.frame(rows).sort(pl.col("effect").abs(), descending=True, nulls_last=True, maintain_order=True)
 

@@ -28,7 +28,7 @@ def afr(inputs: Inputs, study: Study) -> Figure:
     largest = models.sort("drive_days", descending=True, maintain_order=True).head(MOST_ROWS)
     largest = add_bounds(largest).sort("afr", "ci_high", descending=True, maintain_order=True)
     names = make_labels(largest["stratum"].to_list())
-    rows = [_row(row, names[row["stratum"]]) for row in largest.iter_rows(named=True)]
+    rows = [_model_row(row, names[row["stratum"]]) for row in largest.iter_rows(named=True)]
     overall = table.filter(pl.col("afr") > 0, stratum_by="all")["afr"].to_list()
     caption = (
         f"n = {plural(int(largest['drives'].sum()), study.unit)}, {plural(int(largest['failures'].sum()), 'failure')}."
@@ -40,7 +40,7 @@ def afr(inputs: Inputs, study: Study) -> Figure:
     if models.height > largest.height:
         caption += f" The {MOST_ROWS} with the most {study.unit}-days; {models.height - largest.height:,} left out."
     return make_figure(
-        _chart(rows, overall, model_label),
+        _draw_rates(rows, overall, model_label),
         {"models": rows} | ({"whole": [{"afr": overall[0]}]} if overall else {}),
         study,
         title=title,
@@ -50,7 +50,7 @@ def afr(inputs: Inputs, study: Study) -> Figure:
     )
 
 
-def _row(row: dict, name: str) -> dict:
+def _model_row(row: dict, name: str) -> dict:
     chart_row = {"model": name, "note": plural(row["failures"], "failure")} | pick_columns(
         row, "drive_days", "failures"
     )
@@ -59,7 +59,7 @@ def _row(row: dict, name: str) -> dict:
     return chart_row | pick_columns(row, "afr", "low", "high", "independent")
 
 
-def _chart(rows: list[dict], overall: list[float], model_label: str) -> alt.LayerChart:
+def _draw_rates(rows: list[dict], overall: list[float], model_label: str) -> alt.LayerChart:
     domain = log_domain([*overall, *(row[name] for row in rows for name in ("low", "high", "bound") if name in row)])
     axis = log_axis(domain, "Annual failure rate (%, logarithmic)")
     x_axis = partial(alt.X, scale=log_scale(domain), axis=axis)

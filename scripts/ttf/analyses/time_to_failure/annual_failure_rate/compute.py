@@ -30,7 +30,7 @@ def failure_rate_table(durations: pl.LazyFrame, model_column: str, block_days: i
     has_no_failure = model_rates["failures"] == 0
     overall = overall.with_columns(models=pl.lit(model_rates.height), without_failure=pl.lit(has_no_failure.sum()))
     model_rates = model_rates.with_columns(models=pl.lit(1), without_failure=has_no_failure)
-    return AFR.typed(pl.concat([overall, model_rates], how="vertical_relaxed"))
+    return AFR.conform(pl.concat([overall, model_rates], how="vertical_relaxed"))
 
 
 def annual_failure_rates(durations: pl.LazyFrame, stratum_by: str, block_days: int | None = None) -> pl.DataFrame:

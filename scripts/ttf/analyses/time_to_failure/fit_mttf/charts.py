@@ -69,13 +69,13 @@ def still_running(inputs: Mapping[str, pl.DataFrame], study: Study) -> Figure:
     is_step = pl.col("time_s").is_in(inputs["survival_steps"]["time_s"].implode())
     thinned = thin_curves(curve, MOST_STEPS // 2 if study.narrow else MOST_STEPS)
     shown_curve = pl.concat([thinned, curve.filter(is_step | is_step.shift(-1))]).unique("time_s").sort("time_s")
-    rows = _rows(shown_curve, {"all": "all"}, limits)
+    rows = _curve_rows(shown_curve, {"all": "all"}, limits)
     first_visible = curve.filter(pl.col("survival") < 1 - VISIBLE_SHARE)["time_s"].min()
     domain = time_domain([log_time_position(first_visible or 0), max(row["x"] for row in rows)])
     age_points = _age_points(inputs["survival_at"], mean, domain[0])
     line_label = _line_label(mean, domain[1], rows[-1]["v"])
     # Extend the axis so that labels to the right of their points fit.
-    domain[1] = max([domain[1], *(_axis_end(point, domain[0], study) for point in age_points if point["above"])])
+    domain[1] = max([domain[1], *(_find_axis_end(point, domain[0], study) for point in age_points if point["above"])])
     low, high = (math.log(bound) for bound in domain)
     ages = (math.exp(low + (high - low) * step_index / 80) for step_index in range(81))
     constant = [{"x": x, "v": math.exp(-x / mean)} for x in ages]
@@ -91,7 +91,7 @@ def still_running(inputs: Mapping[str, pl.DataFrame], study: Study) -> Figure:
     point_words = ", ".join(point["label"] for point in age_points)
     alt_text = f"{title}: a falling step curve on a logarithmic time axis, {point_words}; dashed, a constant rate with "
     return make_figure(
-        fit_width(_running_layers(domain, study), study, 270),
+        fit_width(_draw_running_layers(domain, study), study, 270),
         {"steps": rows, "constant": constant, "spots": age_points, "limits": limit_points, "name": [line_label]},
         study,
         title=title,
@@ -113,7 +113,7 @@ def _age_points(age_rows: pl.DataFrame, mean: float, low: float) -> list[dict]:
     ]
 
 
-def _axis_end(point: dict, low: float, study: Study) -> float:
+def _find_axis_end(point: dict, low: float, study: Study) -> float:
     share = (7 * len(point["label"]) + 10) / (study.width - 50)
     return low * (point["x"] / low) ** (1 / (1 - share))
 
@@ -126,7 +126,7 @@ def _line_label(mean: float, axis_end: float, last_survival: float) -> dict:
     return {"x": x, "v": label_v, "label": f"constant rate, MTTF {duration(mean)}", "key": "mttf.mttf_s"}
 
 
-def _running_layers(domain: list[float], study: Study) -> alt.LayerChart:
+def _draw_running_layers(domain: list[float], study: Study) -> alt.LayerChart:
     time = "Time in service" if study.unit in COMPONENTS else "Run time"
     time = "Time up" if study.subject == GAP else time
     x = alt.X("x:Q", scale=log_scale(domain), axis=time_axis(f"{time} (logarithmic)", grid=False))
@@ -175,16 +175,16 @@ def survival_by_stratum(inputs: Mapping[str, pl.DataFrame], study: Study, stratu
     labelled_rows = shown_summary.iter_rows(named=True)
     legend = {row["stratum"]: f"{names[row['stratum']]} (n = {row['n']:,})" for row in labelled_rows}
     limits, bands_note = choose_bands(shown_curves, study.units)
-    rows = _rows(thin_curves(shown_curves, min(MOST_STEPS, MOST_ROWS // shown_summary.height)), legend, limits)
+    rows = _curve_rows(thin_curves(shown_curves, min(MOST_STEPS, MOST_ROWS // shown_summary.height)), legend, limits)
     n, failures = shown_summary["n"].sum(), shown_summary["events"].sum()
     caption = f"n = {plural(n, study.unit)}, {plural(failures, 'failure')}. {bands_note}"
     if (excluded := strata.filter(~is_shown)).height:
         caption += (
             f" The {MOST_STRATA} with the most {study.units}; {plural(excluded.height, 'stratum')} left out, with "
-            f"{excluded['n'].sum():,} ({_excluded_words(stratum_by, excluded['stratum'].to_list())})."
+            f"{excluded['n'].sum():,} ({_format_excluded(stratum_by, excluded['stratum'].to_list())})."
         )
     return make_figure(
-        _chart(rows, list(legend.values()), stratum_by, study),
+        _draw_curves(rows, list(legend.values()), stratum_by, study),
         {"steps": rows},
         study,
         title=title,
@@ -194,7 +194,7 @@ def survival_by_stratum(inputs: Mapping[str, pl.DataFrame], study: Study, stratu
     )
 
 
-def _excluded_words(stratum_by: str, strata: Sequence[str], limit: int = 8) -> str:
+def _format_excluded(stratum_by: str, strata: Sequence[str], limit: int = 8) -> str:
     names = [f"{int(s):,}" for s in strata] if stratum_by == "gpu_count" else list(make_labels(strata).values())
     unit = " GPUs" if stratum_by == "gpu_count" else ""
     if len(names) <= limit:
@@ -202,7 +202,7 @@ def _excluded_words(stratum_by: str, strata: Sequence[str], limit: int = 8) -> s
     return f"{', '.join(names[:limit])}{unit} and {len(names) - limit:,} more"
 
 
-def _rows(curve: pl.DataFrame, legend: dict[str, str], limits: Mapping[str, str]) -> list[dict]:
+def _curve_rows(curve: pl.DataFrame, legend: dict[str, str], limits: Mapping[str, str]) -> list[dict]:
     rows = []
     for (stratum,), stratum_curve in curve.group_by("stratum", maintain_order=True):
         if stratum_curve["survival"].first() < 1:
@@ -212,7 +212,7 @@ def _rows(curve: pl.DataFrame, legend: dict[str, str], limits: Mapping[str, str]
     return rows
 
 
-def _chart(rows: list[dict], names: list[str], stratum_by: str, study: Study) -> alt.LayerChart:
+def _draw_curves(rows: list[dict], names: list[str], stratum_by: str, study: Study) -> alt.LayerChart:
     palette = ORDER_COLOURS if stratum_by == "gpu_count" else CATEGORY_COLOURS
     # Spread few strata over the ordered palette, so that neighbours are distinguishable.
     step = (len(palette) - 1) / max(1, len(names) - 1) if stratum_by == "gpu_count" else 1
@@ -233,7 +233,7 @@ def mttf_by_stratum(inputs: Mapping[str, pl.DataFrame], study: Study, stratum_by
     title = f"Mean time to failure by {stratification_name(stratum_by)}"
     mttf = inputs["mttf"].filter(event="failure")
     stratum_mttf = mttf.filter(pl.col("n") > 0, stratum_by=stratum_by)
-    strata = _strata_in_hours(stratum_mttf.filter(pl.col("ci_low_s") > 0))
+    strata = _stratum_rows_in_hours(stratum_mttf.filter(pl.col("ci_low_s") > 0))
     if not strata:
         return empty_figure(
             title, f"no {study.unit} with a known {stratification_name(stratum_by)} has run for a known time"
@@ -259,7 +259,7 @@ def mttf_by_stratum(inputs: Mapping[str, pl.DataFrame], study: Study, stratum_by
         unknown_units, level = plural(unknown, study.subject), stratification_name(stratum_by)
         caption += f" The whole trace includes {unknown_units} without a known {level}."
     return make_figure(
-        _mttf_rows(rows, overall, stratum_by),
+        _draw_mttf_rows(rows, overall, stratum_by),
         {"strata": rows} | ({"whole": [{"mean": overall[0] / HOUR_S}]} if overall else {}),
         study,
         title=title,
@@ -269,7 +269,7 @@ def mttf_by_stratum(inputs: Mapping[str, pl.DataFrame], study: Study, stratum_by
     )
 
 
-def _strata_in_hours(mttf: pl.DataFrame) -> list[dict]:
+def _stratum_rows_in_hours(mttf: pl.DataFrame) -> list[dict]:
     hour_columns = [pl.col("low", "high") / HOUR_S, (pl.col("mttf_s") / HOUR_S).alias("mttf")]
     wide, narrow = (add_bounds(mttf.filter(confidence=level), "_s").with_columns(hour_columns) for level in (0.95, 0.9))
     return wide.join(narrow, on="stratum", suffix="_90", maintain_order="left").to_dicts()
@@ -283,7 +283,7 @@ def _stratum_cells(row: dict, name: str) -> dict:
     return cells | pick_columns(row, "mttf", "independent", high95="high", low90="low_90", high90="high_90")
 
 
-def _mttf_rows(rows: list[dict], overall: list[float], stratum_by: str) -> alt.LayerChart:
+def _draw_mttf_rows(rows: list[dict], overall: list[float], stratum_by: str) -> alt.LayerChart:
     limits = [row[name] for row in rows for name in ("low95", "high95") if name in row]
     domain = log_domain([*limits, *(mean / HOUR_S for mean in overall)], 1.5, 1.5)
     axis = log_axis(domain, "Mean time to failure (hours, logarithmic)")

@@ -115,7 +115,7 @@ def survival_at(curve: pl.DataFrame) -> pl.DataFrame:
     ages = [age_s for age_s, _ in AGES.values() if last is not None and age_s <= last]
     age_rows = pl.DataFrame({"time_s": ages}, schema={"time_s": curve.schema["time_s"]})
     curve = curve.with_columns(n=pl.col("at_risk").max())
-    return SURVIVAL_AT.typed(age_rows.join_asof(curve, on="time_s").select(*SURVIVAL_AT.columns))
+    return SURVIVAL_AT.conform(age_rows.join_asof(curve, on="time_s").select(*SURVIVAL_AT.columns))
 
 
 def survival_steps(curve: pl.DataFrame, jobs: Frame | None) -> pl.DataFrame:
@@ -134,14 +134,14 @@ def survival_steps(curve: pl.DataFrame, jobs: Frame | None) -> pl.DataFrame:
         limits = limits.select("time_s").lazy().join(limit_counts, on="time_s", how="left").collect(engine="streaming")
     steps = steps.join(limits, on="time_s", how="left").with_columns(pl.col("time_limits").fill_null(0))
     steps = steps.with_columns(timeout_share=pl.col("time_limits") / pl.col("failures"))
-    return SURVIVAL_STEPS.typed(steps.sort("time_s"))
+    return SURVIVAL_STEPS.conform(steps.sort("time_s"))
 
 
 def failures_without_end(durations: Frame, event: str, strata: Sequence[str]) -> pl.DataFrame:
     """Return the effect of failures without a recorded end on the mean time to failure, by stratum.
 
     durations: duration_s, event, duration_max_s (Int64 s from the start to the trace's end) and the strata's columns.
-    event: value of the column event. strata: columns, or `all`; errors: see `by_stratum`.
+    event: value of the column event. strata: columns, or `all`; errors: see `sum_by_stratum`.
 
     Returns FAILURES_WITHOUT_END. failures: durations that the event ended; without_end: those of unknown duration.
     With k known and m unknown failures and exposure T: mttf_s = T / k, as in `mean_time_to_failure`, excludes the m.

@@ -100,26 +100,26 @@ class Sample:
     @cached_property
     def log_times(self) -> np.ndarray:
         """Log of each time over the geometric mean of the events' times."""
-        return self._from_first - self._mean_from_first
+        return self._logs_from_first - self._mean_log_from_first
 
     @cached_property
     def centre(self) -> float:
         """Mean log time (s) of the events."""
-        return math.log(self._first_event) + self._mean_from_first
+        return math.log(self._first_event) + self._mean_log_from_first
 
     @property
     def _first_event(self) -> float:
         return float(self.seconds[np.argmax(self.events > 0)])
 
     @cached_property
-    def _from_first(self) -> np.ndarray:
+    def _logs_from_first(self) -> np.ndarray:
         # For nearly equal times the difference of two logarithms would be rounding error.
         difference = (self.seconds - self._first_event) / self._first_event
         return np.where(np.abs(difference) < 0.5, np.log1p(difference), np.log(self.seconds / self._first_event))
 
     @cached_property
-    def _mean_from_first(self) -> float:
-        return float((self.events * self._from_first).sum()) / self.total_events
+    def _mean_log_from_first(self) -> float:
+        return float((self.events * self._logs_from_first).sum()) / self.total_events
 
     def censored_points(self, width: float) -> Points:
         """Return the points for sums over the censored durations, in `log_times`; see `condense`."""

@@ -124,7 +124,7 @@ def lognormal(sample: Sample) -> dict:
     start_a = float(ndtri(-math.expm1(-hazard)))
     density = math.exp(-(start_a**2) / 2 - HALF_LOG_2_PI)
     start = np.array([start_a, math.log(shape * hazard * math.exp(-hazard) / density)])
-    maximum = _maximise(sample, start, partial(_log_time_likelihood, _normal))
+    maximum = _maximise(sample, start, partial(_log_time_likelihood, _normal_laws))
     mu, sigma, mu_se, log_sigma_se, fit = _location_scale_cells(sample, *maximum)
     fit |= {"mu_log_s": mu, "mu_log_se": mu_se, "sigma": sigma, "sigma_se": sigma * log_sigma_se}
     return _add_mean(fit | {"median_s": math.exp(mu)}, mu + sigma**2 / 2, "lognormal")
@@ -249,7 +249,7 @@ def _smallest_extreme_value(z: np.ndarray) -> Laws:
     return (z - power, 1 - power, -power), (-power, -power, -power)
 
 
-def _normal(z: np.ndarray) -> Laws:
+def _normal_laws(z: np.ndarray) -> Laws:
     # hazard * (hazard - z) is minus the second derivative of the log survival.
     hazard = math.sqrt(2 / math.pi) / erfcx(z / math.sqrt(2))
     density = -0.5 * z**2 - HALF_LOG_2_PI, -z, np.full(z.shape, -1.0)

@@ -54,30 +54,30 @@ def head(trace: Trace, m: Numbers) -> Head | Line | None:
     unit = trace.info["unit"]
     units = words.plural_noun(unit)
     if not m.value("survival.events", 0):
-        return Line("Time to failure", _no_failure(m, unit), "tables/mttf.csv")
+        return Line("Time to failure", _format_no_failure(m, unit), "tables/mttf.csv")
     if are_ends_mostly_unknown(m) and m.has("mttf.range.low_s"):
         text = missing_ends_sentence(m).strip().replace("left out here", "in the range alone")
         details = "estimates from recorded ends"
-        return Head(_claim(trace, m, units), keys=(_range_key(m),), text=(text,), details=details)
+        return Head(_format_claim(trace, m, units), keys=(_make_range_key(m),), text=(text,), details=details)
     charts = "MTTF by stratum" if not trace.has_jobs else "by type and size, competing risks"
     return Head(
-        claim=_claim(trace, m, units),
+        claim=_format_claim(trace, m, units),
         charts=("still_running",),
-        keys=tuple(_keys(m, "after a repair" if is_repaired(trace.info) else "of age")),
-        text=tuple(_texts(trace, m)),
-        callout=_callout(m),
+        keys=tuple(_iterate_keys(m, "after a repair" if is_repaired(trace.info) else "of age")),
+        text=tuple(_iterate_texts(trace, m)),
+        callout=_make_callout(m),
         details=f"{charts}, hazard by age, models",
     )
 
 
-def _no_failure(m: Numbers, unit: str) -> str:
+def _format_no_failure(m: Numbers, unit: str) -> str:
     if m.value("without_end.failures", 0):
         return "[without_end.failures] failures, all of unknown end"
     at_risk = " in [mttf.exposure_s]" if m.value("mttf.exposure_s", 0) else ""
     return f"no {unit} failed{at_risk}"
 
 
-def _claim(trace: Trace, m: Numbers, units: str) -> str:
+def _format_claim(trace: Trace, m: Numbers, units: str) -> str:
     is_falling = m.value("lifetimes.verdict", None) == "falls"
     if limits := limit_keys(m):
         limit_words = [f"[{key}]" for key in limits]
@@ -110,7 +110,7 @@ def _claim(trace: Trace, m: Numbers, units: str) -> str:
     return f"[survival.events] of [survival.n] {noun_words} failed"
 
 
-def _keys(m: Numbers, age_words: str):
+def _iterate_keys(m: Numbers, age_words: str):
     if m.has("lifetimes.split_age_s"):
         for label, age in ((f"MTTF, first [lifetimes.split_age_s] {age_words}", "young"), ("MTTF, later", "old")):
             failures = f"[lifetimes.{age}_events failure]"
@@ -119,7 +119,7 @@ def _keys(m: Numbers, age_words: str):
             else:
                 yield Key(label, "not estimated", failures)
     if m.has("mttf.range.low_s"):
-        yield _range_key(m)
+        yield _make_range_key(m)
     elif m.has("mttf.mttf_s"):
         mttf = "[mttf.mttf_s]"
         yield Key("MTTF over all ages", mttf, m.interval("mttf.ci_{}_s", "mttf.mttf_s"))
@@ -128,14 +128,14 @@ def _keys(m: Numbers, age_words: str):
         yield Key(f"Weibull shape {weibull_note}".strip(), f"[{shape}]", m.interval(f"{shape}_ci_{{}}"))
 
 
-def _range_key(m: Numbers) -> Key:
+def _make_range_key(m: Numbers) -> Key:
     low, high = words.in_common_unit(m["mttf.range.high_s"], m["mttf.range.low_s"], m["mttf.range.high_s"])
     bounds = words.join_range(low, high).partition("–")
     cells = [m.keyed(f"mttf.range.{bound}_s", text) for bound, text in zip(("low", "high"), bounds[::2], strict=True)]
     return Key("MTTF over all ages, range", "–".join(cells), "depends on what is not recorded")
 
 
-def _texts(trace: Trace, m: Numbers):
+def _iterate_texts(trace: Trace, m: Numbers):
     units, durations = words.plural_noun(trace.info["unit"]), words.plural_noun(noun(LIFETIME_VERDICT, trace.info))
     verb, sentences = "go on" if is_repaired(trace.info) else "have not failed", []
     if is_repaired(trace.info) and m.has("survival.1d.survival"):
@@ -161,7 +161,7 @@ def _texts(trace: Trace, m: Numbers):
         yield f"{sentence}."
 
 
-def _callout(m: Numbers) -> Callout | None:
+def _make_callout(m: Numbers) -> Callout | None:
     if not m.has("mttf.range.low_s"):
         return None
     reason = m["mttf.range.why"].replace("{", "(").replace("}", ")")

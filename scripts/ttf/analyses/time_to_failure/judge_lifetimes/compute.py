@@ -59,8 +59,8 @@ def lifetime_verdict(
 ) -> pl.DataFrame:
     """Judge the hazard of each stratum of `models` (LIFETIME_VERDICT).
 
-    models: from `lifetime_models`. curves: from `survival_tables`, not thinned. clustered: from `shapes`; empty if the
-    trace names nothing that repeats.
+    models: from `lifetime_models`. curves: from `survival_tables`, not thinned. clustered: from `fit_shapes`; empty if
+    the trace names nothing that repeats.
 
     Returns LIFETIME_VERDICT; a blank has a reason. verdict: `falls` if the 95% CI of the Weibull shape is below 1,
     `rises` if above, `stays` if it contains 1 and is within the factor 1.25, else `unclear`. The interval is shape *
@@ -102,7 +102,7 @@ def _verdict_cells(exponential: dict, weibull: dict, curve: pl.DataFrame | None)
         low, high = shape / factor, shape * factor
         # Rounding can make the larger model slightly worse than the smaller.
         statistic = max(0.0, 2 * (weibull["loglik"] - exponential["loglik"]))
-        cells |= {"verdict": _verdict_word(low, high), "shape": shape, "shape_ci_low": low, "shape_ci_high": high}
+        cells |= {"verdict": _choose_verdict(low, high), "shape": shape, "shape_ci_low": low, "shape_ci_high": high}
         cells |= {"lr_statistic": statistic, "p_value": float(chdtrc(1, statistic))}
         if exponential["events"] < FEWEST_FAILURES:
             reasons.append(f"fewer than {FEWEST_FAILURES} failures: the interval of the shape covers less than 95%")
@@ -121,7 +121,7 @@ def _verdict_cells(exponential: dict, weibull: dict, curve: pl.DataFrame | None)
     return cells | {"reason": "; ".join(reasons) or None}
 
 
-def _verdict_word(low: float, high: float, falling: float = 1.0, default: str = "unclear") -> str:
+def _choose_verdict(low: float, high: float, falling: float = 1.0, default: str = "unclear") -> str:
     if high < falling:
         return "falls"
     if low > 1 / falling:
@@ -157,7 +157,7 @@ def _add_clustered(row: dict, cells: dict | None) -> dict:
     if "shape_within" in row:
         default = MIXTURE if row["verdict"] in ("falls", "rises") else "unclear"
         limits = row["shape_within_ci_low"], row["shape_within_ci_high"]
-        row["verdict_within"] = _verdict_word(*limits, FALLING, default)
+        row["verdict_within"] = _choose_verdict(*limits, FALLING, default)
     reasons = [row.get("reason"), cells.get("why_not"), cells.get("why_not_within")]
     return row | {"reason": "; ".join(filter(None, reasons)) or None}
 

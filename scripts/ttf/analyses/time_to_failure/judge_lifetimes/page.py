@@ -34,12 +34,12 @@ def _verdict_table(verdict: pl.DataFrame) -> PageTable:
         "shape": Interval("Shape over all", low="shape_ci_low_clustered", high="shape_ci_high_clustered"),
         "young_mttf_s": None,
         "old_mttf_s": None,
-        "largest_gap": ("Largest gap", _format_points),
+        "largest_gap": ("Largest gap", _format_percentage_points),
         "at_s": None,
         "misleads_clustered": ("A single MTTF misleads", lambda value: "yes" if value else "no"),
     }
     return PageTable(label_strata(verdict), columns, LIFETIME_VERDICT, "stratum_by")
 
 
-def _format_points(share: float) -> str:
+def _format_percentage_points(share: float) -> str:
     return f"{'+' if share > 0 else ''}{words.number(100 * share, 2)}"

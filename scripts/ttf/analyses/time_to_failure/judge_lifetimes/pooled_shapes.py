@@ -114,7 +114,7 @@ def _shape_cells(
         return cells | {"why_not": too_few_reason(clusters.effective[0], cluster_by)}
     student = float(clusters.student(CONFIDENCE)[0])
     pooled_fit = fit_pooled(groups)
-    if se := _shape_se(groups, pooled_fit, cluster, clusters):
+    if se := _compute_shape_se(groups, pooled_fit, cluster, clusters):
         p_value = float(clusters.p_value(pooled_fit.point[1] / np.array([se]))[0])
         cells |= {"reach": student * se, "p_clustered": p_value}
     else:
@@ -128,7 +128,7 @@ def _shape_cells(
         reason = f"most are alone in their group by {group_by}, or the groups are too few"
         return cells | {"why_not_within": reason}
     frailty_fit = fit_frailty(groups, pooled_fit)
-    if not (se := _shape_se(groups, frailty_fit, cluster, clusters)):
+    if not (se := _compute_shape_se(groups, frailty_fit, cluster, clusters)):
         return cells | {"why_not_within": f"no shape within groups by {group_by} can be told"}
     factor = math.exp(se * student)
     return cells | {
@@ -149,7 +149,7 @@ def _has_repeats(units: Units) -> bool:
     return bool(repeated.sum() >= units.members.sum() / 2 and _single_stratum(repeated).effective[0] >= FEWEST)
 
 
-def _shape_se(units: Units, fit: Fit, cluster: np.ndarray, clusters: Clusters) -> float | None:
+def _compute_shape_se(units: Units, fit: Fit, cluster: np.ndarray, clusters: Clusters) -> float | None:
     if not fit.converged or not np.isfinite(fit.information).all() or np.linalg.eigvalsh(fit.information)[0] <= 0:
         return None
     influence = fit.scores @ np.linalg.inv(fit.information)[1]
