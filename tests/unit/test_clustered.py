@@ -122,7 +122,7 @@ def test_precomputed_sums_equal_those_of_the_rows(rows):
     sums = {"n": pl.len(), "failures": pl.col("failed").sum()}
     summed = frame.group_by("gpu_milli", "account", "cluster").agg(**sums)
     for keys in ([], ["account"], ["account", "gpu_milli"]):
-        assert sum_by_cluster(frame, keys, summed=summed, **sums).equals(sum_by_cluster(frame, keys, **sums))
+        assert sum_by_cluster(frame, keys, True, summed, **sums).equals(sum_by_cluster(frame, keys, **sums))
 
 
 def test_a_trace_without_shared_columns_has_no_clusters():

@@ -20,7 +20,6 @@ from ttf.analyses.quality.compare_parts.part_tests import (
     compare_by_parts,
     compare_sides,
     decide_verdict,
-    exact_p,
 )
 from ttf.analyses.quality.compare_parts.sums import Sums, sum_ended_jobs, sum_runs
 from ttf.analyses.quality.measure_drift.window_tests import compare_means
@@ -28,6 +27,7 @@ from ttf.analyses.scaling.measure_sizes import NODE_FAILURE_RATE
 from ttf.engine.storage.tables import write_csv
 from ttf.records.inputs import Inputs
 from ttf.stats.basics.holm import holm
+from ttf.stats.basics.p_value import exact_p
 
 SIMULATED = runpy.run_path(str(Path(__file__).parents[2] / "docs" / "coverage_changes.py"))
 DAY, WEEK = 86_400, 7 * 86_400

@@ -5,6 +5,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
+from decimal import Decimal
 
 NO_BREAK = "\u00a0"  # between a number and its unit
 _SPECIAL = re.compile(r"[^A-Za-z0-9 ]")
@@ -52,7 +53,7 @@ def typst_strings(texts: list) -> str:
     return "(" + "".join(f"{typst_string(text)}, " for text in texts) + ")"
 
 
-def count(value: float) -> str:
+def count(value: float | Decimal) -> str:
     """Format a count with thousands separators: 1,261,050."""
     return f"{value:,.0f}".replace("-", "−")
 
@@ -222,7 +223,7 @@ def article(text: str) -> str:
     return "an" if re.match(r"8|1[18]\b", text) else "a"
 
 
-def plural(value: float, noun: str) -> str:
+def plural(value: float | Decimal, noun: str) -> str:
     """Format a count with its noun: 1 failure, 2 failures."""
     return f"{count(value)} {noun if value == 1 else plural_noun(noun)}"
 

@@ -161,7 +161,7 @@ def durations_by_block(durations: Frame, block_days: int | None) -> Frame:
 LEVEL_NAMES = ("cluster_by", "group_by", "block_by")
 
 
-def level_names(rows: Frame) -> tuple[str | None, ...]:
+def level_names(rows: pl.DataFrame | pl.LazyFrame) -> tuple[str | None, ...]:
     """Return LEVEL_NAMES of the rows of one trace; None for a missing level, and without rows."""
     present = [name for name in LEVEL_NAMES if name in rows.collect_schema()]
     first_rows = rows.lazy().select(present).head(1).collect(engine="streaming").to_dicts()
@@ -181,7 +181,7 @@ class Level:
     number: pl.Expr
 
     @classmethod
-    def from_jobs(cls, jobs: Frame) -> "Level":
+    def from_jobs(cls, jobs: pl.DataFrame | pl.LazyFrame) -> "Level":
         """Return the level of jobs that have CLUSTER_COLUMNS."""
         by, *_ = level_names(jobs)
         return cls(by, pl.lit(0) if by is None else pl.col("cluster"))

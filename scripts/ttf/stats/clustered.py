@@ -24,7 +24,7 @@ import polars as pl
 from scipy.special import expit, logit, stdtr, stdtrit
 
 from ttf.engine.columns import FEWEST_BLOCKS, FEWEST_CLUSTERS
-from ttf.engine.counts import ValueCounts
+from ttf.engine.counts import Rows, ValueCounts
 from ttf.records.clusters import CLUSTER_COLUMNS, level_names
 from ttf.records.jobs import Frame
 from ttf.stats.basics.order import number_rows, sort_order
@@ -333,7 +333,7 @@ def _blank_infinite(bounds: np.ndarray) -> np.ndarray:
 
 
 def sum_by_cluster(
-    rows: Frame, keys: Sequence[str], /, divided: bool = True, summed: Frame | None = None, **sums: pl.Expr
+    rows: Rows, keys: Sequence[str], divided: bool = True, summed: Rows | None = None, /, **sums: pl.Expr
 ) -> pl.DataFrame:
     """Sum over the rows of each cluster and block of each stratum: columns *keys, LEVELS and *sums, in their order.
 

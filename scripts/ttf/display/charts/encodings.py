@@ -4,9 +4,11 @@ from collections.abc import Mapping
 from typing import Literal
 
 import altair as alt
-from altair.utils.schemapi import UndefinedType
+from altair.utils.schemapi import Undefined, UndefinedType
 
-from ttf.display.charts.theme import FAINT
+from ttf.display.charts.theme import FAINT, INK
+
+Align = Literal["left", "center", "right"]
 
 
 def tooltips(*fields: str, form: str | None = None, **titles: str) -> list[alt.Tooltip]:
@@ -30,6 +32,12 @@ def side_notes(
     """Return the field `note` of each row as text, x_px from the left: next to the plot."""
     mark = base.mark_text(align="left", baseline=baseline, fontSize=size, color=FAINT)
     return mark.encode(x=alt.value(x_px), text="note:N")
+
+
+def bold_labels(base: alt.Chart, align: Align, dy: float, dx: float | UndefinedType = Undefined) -> alt.Chart:
+    """Return the field `label` of each row in bold, shifted by dx and dy px."""
+    texts = base.mark_text(align=align, dx=dx, dy=dy, fontSize=12, fontWeight="bold", color=INK)
+    return texts.encode(text="label:N")
 
 
 def pick_columns(row: Mapping, *names: str, **renamed: str) -> dict:

@@ -117,7 +117,7 @@ def _clustered_intervals(
     labels = pl.lit(ALL) if stratum_by == ALL else pl.col(stratum_by).cast(pl.String)
     rows = durations.lazy().with_columns(stratum=labels).drop_nulls("stratum")
     summed = None if sums_by_part is None else sums_by_part.lazy().with_columns(stratum=labels).drop_nulls("stratum")
-    sums = sum_by_cluster(rows, ["stratum"], divided=True, summed=summed, **sum_expressions)
+    sums = sum_by_cluster(rows, ["stratum"], True, summed, **sum_expressions)
     # Parts of durations count by their time.
     members = "exposure_s" if "is_last" in durations.lazy().collect_schema() else "n"
     strata, counted, clusters = build_clusters(sums, ["stratum"], members)

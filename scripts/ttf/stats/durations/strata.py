@@ -240,7 +240,7 @@ def iterate_competing_times(
         yield label, [times[index] for index in indices]
 
 
-def stack_curves(curves: Sequence[tuple[Mapping[str, str | float | None], Mapping[str, np.ndarray]]]) -> pl.DataFrame:
+def stack_curves(curves: Sequence[tuple[Mapping[str, object], Mapping[str, np.ndarray]]]) -> pl.DataFrame:
     """Concatenate curves of (labels, columns): the labels repeat on each row; NaN becomes blank.
 
     At least one curve; all have the same labels and columns, and the columns of one curve have one length.

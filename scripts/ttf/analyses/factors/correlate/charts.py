@@ -62,7 +62,7 @@ def runtime_by_gpu_type(inputs: Inputs, study: Study) -> Figure:
     # Two layers, because a fill and a stroke by the same field would have contradictory legends.
     marks = [
         points.transform_filter(condition).mark_point(size=70, filled=filled, strokeWidth=2, opacity=1)
-        for filled, condition in ((True, {"not": IS_SMALL.to_dict()}), (False, IS_SMALL))
+        for filled, condition in ((True, alt.LogicalNotPredicate(**{"not": IS_SMALL})), (False, IS_SMALL))
     ]
     spans = base.mark_line(strokeWidth=1).encode(detail=["type:N", "outcome:N"])
     notes = base.transform_filter("isValid(datum.note)").mark_text(align="left", fontSize=10, baseline="middle")

@@ -43,7 +43,8 @@ class Influence:
         leverage = np.multiply(x, x, out=x)
         leverage += np.multiply(y, y, out=y)
         leverage /= 2
-        return tuple(_sum_parts(sample.clusters, rows, sample, clusters) / sample.n for rows in (influence, leverage))
+        sums, shares = (_sum_parts(sample.clusters, rows, sample, clusters) for rows in (influence, leverage))
+        return sums / sample.n, shares / sample.n
 
 
 def _sum_parts(groups: np.ndarray, row_values: np.ndarray, sample: Sample, size: int = 0) -> np.ndarray:
@@ -101,7 +102,7 @@ def clustered_cells(sample: Sample, level: Level, estimates: dict[str, float]) -
     present = np.flatnonzero(members)
     clusters = Clusters(np.zeros(present.size, np.int64), members[present], 1)
     effective = clusters.effective.item()
-    cluster_cells = {"cluster_by": level.by, "clusters": effective}
+    cluster_cells: dict[str, object] = {"cluster_by": level.by, "clusters": effective}
     if effective < FEWEST:
         return {method: cluster_cells | {"why_not": no_interval_reason(effective, level.by)} for method in estimates}
     cells_by_method = {}
@@ -111,9 +112,10 @@ def clustered_cells(sample: Sample, level: Level, estimates: dict[str, float]) -
         se = clusters.se(influence[present], leverage[present]) / (1 - r**2)
         z, margin = math.atanh(r), (se * clusters.student(CONFIDENCE)).item()
         low, high = math.tanh(z - margin), math.tanh(z + margin)
-        cells = {"why_not": no_interval_reason(effective, level.by)}
         if low < high:
             p, _ = raise_to_smallest(clusters.p_value(z / se).item())
-            cells = {"ci_low_clustered": low, "ci_high_clustered": high, "p_clustered": p}
-        cells_by_method[method] = cluster_cells | cells
+            limits = {"ci_low_clustered": low, "ci_high_clustered": high, "p_clustered": p}
+            cells_by_method[method] = cluster_cells | limits
+        else:
+            cells_by_method[method] = cluster_cells | {"why_not": no_interval_reason(effective, level.by)}
     return cells_by_method

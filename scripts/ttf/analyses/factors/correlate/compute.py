@@ -49,11 +49,11 @@ def failure_share(jobs: Rows) -> pl.DataFrame:
 
 def _feature_shares(jobs: Rows, feature: Feature, request_counts: pl.DataFrame | None) -> pl.DataFrame:
     """Return the shares of a feature. request_counts: _COUNTS by cluster, block and value, if available."""
-    valued, summed = (
-        None if rows is None else rows.lazy().with_columns(key=feature.group_key()).drop_nulls("key")
-        for rows in (jobs, request_counts)
-    )
-    cluster_counts = sum_by_cluster(valued, ["key"], summed=summed, **_COUNTS)
+    valued = jobs.lazy().with_columns(key=feature.group_key()).drop_nulls("key")
+    summed = None
+    if request_counts is not None:
+        summed = request_counts.with_columns(key=feature.group_key()).drop_nulls("key")
+    cluster_counts = sum_by_cluster(valued, ["key"], True, summed, **_COUNTS)
     if cluster_counts.height:
         counts = cluster_counts.group_by("key").agg(pl.col(*_COUNTS).sum()).sort("key")
     else:
@@ -65,8 +65,9 @@ def _feature_shares(jobs: Rows, feature: Feature, request_counts: pl.DataFrame |
         reason=pl.when(ended=0).then(pl.lit("no job with this value ended")),
     )
     strata, rows, clusters = build_clusters(cluster_counts, ["key"], "ended")
-    limits = clusters.proportion(*(rows[name].to_numpy().astype(float) for name in ("failures", "ended")), 0.95)
-    return FAILURE_SHARE.conform(join_clustered(counts, add_limits(strata, *limits), ["key"]))
+    failures, ended = (rows[name].to_numpy().astype(float) for name in ("failures", "ended"))
+    limits = add_limits(strata, *clusters.proportion(failures, ended, 0.95))
+    return FAILURE_SHARE.conform(join_clustered(counts, limits, ["key"]))
 
 
 TOO_FEW = "fewer than 3 points"
@@ -107,12 +108,12 @@ def groups_and_correlations(
     by Fieller, Hartley & Pearson 1957. Correlations over jobs also have clustered intervals, see `clustered_cells`;
     group means have no clusters.
     """
-    groups, rows, level = [], [], Level.from_jobs(jobs)
+    groups, correlations, level = [], [], Level.from_jobs(jobs)
     for sample in iterate_samples(jobs, cutoffs, level.number):
         groups.append((sample.outcome_set, summarise_groups(sample)))
         if sample.feature.is_numeric:
-            rows += [(sample.outcome_set, row) for row in _correlation_rows(sample, level)]
-    rows = _adjust_p(sort_by_outcome_set(rows), significance)
+            correlations += [(sample.outcome_set, row) for row in _correlation_rows(sample, level)]
+    rows = _adjust_p(sort_by_outcome_set(correlations), significance)
     return pl.concat([RUNTIME_BY_GROUP.frame([]), *sort_by_outcome_set(groups)]), CORRELATIONS.frame(rows)
 
 
@@ -177,7 +178,7 @@ def _correlate_means(sample: Sample) -> dict[str, Estimate]:
 
 def _correlate_jobs(sample: Sample) -> dict[str, Estimate]:
     """Correlate by method, with one point per job, summed by distinct value first: requests have few of them."""
-    n, reason = sample.n, None
+    n, reason = sample.n, ""
     if n < 3:
         reason = TOO_FEW
     elif np.count_nonzero(sample.counts) == 1:

@@ -77,7 +77,7 @@ def head(trace: Trace, m: Numbers) -> Head | None:
     ended = {"success": "that succeeded", "failure": "that failed"}[outcome]
     verb = "rises" if rho > 0 else "falls"
     units = words.plural_noun(trace.info["unit"])
-    claim = f"Run time {verb} with {NAMES[feature]} among {units} {ended} (ρ = {_rho(m, key)})"
+    claim = f"Run time {verb} with {NAMES[feature]} among {units} {ended} (ρ = [{key}.estimate:coefficient])"
     return Head(claim, ("factors_of_run_time",), _list_keys(m), details="correlations with run time")
 
 
@@ -85,17 +85,17 @@ def head(trace: Trace, m: Numbers) -> Head | None:
 def lines(trace: Trace, m: Numbers) -> list[Line]:
     """Return a line if group means, as in the published study, are not correlated."""
     means = list_correlation_keys(m, "group_mean")
-    if not means:
-        reason = f"fewer than three values of a request among {words.plural_noun(trace.info['unit'])} that ended"
-        return [Line("Request against mean run time", reason, "tables/correlations.csv", checked=False)]
     tested = [key for key in means if m.has(f"{key}.reject")]
     if not tested:
-        reason = "no correlation of group means can be tested"
+        units = words.plural_noun(trace.info["unit"])
+        few_values = f"fewer than three values of a request among {units} that ended"
+        reason = "no correlation of group means can be tested" if means else few_values
         return [Line("Request against mean run time", reason, "tables/correlations.csv", checked=False)]
     if any(m[f"{key}.reject"] for key in tested):
         return []
     strongest = max(tested, key=lambda key: abs(m[f"{key}.estimate"]))
-    text = f"no significant correlation of group means (r = {_rho(m, strongest)}, n = {m.n(f'{strongest}.estimate'):,}"
+    estimate = f"r = [{strongest}.estimate:coefficient], n = {m.n(f'{strongest}.estimate'):,}"
+    text = f"no significant correlation of group means ({estimate}"
     if m.has(f"{strongest}.p_adjusted"):
         text += f", adjusted p [{strongest}.p_adjusted:p_value]"
     return [Line("Request against mean run time", f"{text})", "tables/correlations.csv")]
@@ -106,15 +106,11 @@ def _list_keys(m: Numbers) -> tuple[Key, ...]:
     return tuple(
         Key(
             f"{words.capitalise(NAMES[key.split('.')[2]])}, {key.split('.')[1]}",
-            f"ρ = {_rho(m, key)}",
+            f"ρ = [{key}.estimate:coefficient]",
             (f"{m.interval(f'{key}.ci_{{}}')}, " if m.has(f"{key}.ci_low") else "") + f"n = {m.n(f'{key}.estimate'):,}",
         )
         for key in strongest
     )
-
-
-def _rho(m: Numbers, key: str) -> str:
-    return f"[{key}.estimate:coefficient]"
 
 
 def _find_headline_correlation(metrics: Numbers) -> tuple[str, str] | None:
@@ -141,4 +137,4 @@ def _side_by_side(table: pl.DataFrame) -> pl.DataFrame:
 
 def _format_coefficient(estimate: float, reject: bool | None, low: float | None, high: float | None) -> str:
     text = words.coefficient(estimate) + ("*" if reject else "")
-    return text if low is None else f"{text} [{words.coefficient(low)}, {words.coefficient(high)}]"
+    return text if low is None or high is None else f"{text} [{words.coefficient(low)}, {words.coefficient(high)}]"

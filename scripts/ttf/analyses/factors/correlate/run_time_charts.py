@@ -72,12 +72,11 @@ def make_points(groups: pl.DataFrame) -> Points:
     """
     numbers = groups.with_columns(value=pl.col("value").cast(pl.Float64))
     positive = numbers.filter(pl.col("value") > 0)
-    panels = max(1, positive.select(KEYS).n_unique())
-    most_groups = min(MOST_GROUPS, MOST_POINTS // panels)
+    most_groups = min(MOST_GROUPS, MOST_POINTS // max(1, positive.select(KEYS).n_unique()))
     rows: list[dict] = []
     merged = []
     for (feature,), feature_groups in positive.group_by("feature", maintain_order=True):
-        if feature_groups.group_by(KEYS).len()["len"].max() > most_groups:
+        if (feature_groups.group_by(KEYS).len()["len"] > most_groups).any():
             merged.append(str(feature))
             feature_groups = _merge_into_bins(feature_groups)
         rows += feature_groups.rename({"runtime_mean_s": "mean_s", "runtime_median_s": "median_s"}).to_dicts()
@@ -111,11 +110,11 @@ def draw_run_times(inputs: Inputs, study: Study, *, features: Sequence[str], tit
         )
     )
     panel_rows = {
-        name: [_point_row(row) for row in points.rows if row["feature"] == name]
+        name: rows
         for name in features
         if any(_estimate(correlations, outcome, name, "group_mean", "pearson") is not None for outcome in SHOWN_SETS)
+        and (rows := [_point_row(row) for row in points.rows if row["feature"] == name])
     }
-    panel_rows = {name: rows for name, rows in panel_rows.items() if rows}
     if not panel_rows:
         return empty_figure(title, empty_reason)
     rows = [row for rows in panel_rows.values() for row in rows]
@@ -149,11 +148,8 @@ def draw_run_times(inputs: Inputs, study: Study, *, features: Sequence[str], tit
 
 def _point_row(row: dict) -> dict:
     _, per = _AXES[row["feature"]]
-    y = log_time_position(row["mean_s"])
-    return pick_columns(row, "jobs", "mean_s", "median_s", outcome="outcome_set") | {
-        "value": row["value"] / per,
-        "y": y,
-    }
+    position = {"value": row["value"] / per, "y": log_time_position(row["mean_s"])}
+    return pick_columns(row, "jobs", "mean_s", "median_s", outcome="outcome_set") | position
 
 
 def _estimate(correlations: pl.DataFrame, outcome: str, feature: str, unit: str, method: str) -> dict | None:
@@ -183,21 +179,22 @@ def _format_r(name: str, row: dict | None, p_column: str) -> str:
     return f"{text}, p {'<0.001' if row[p_column] < 0.001 else f'{row[p_column]:.2g}'}"
 
 
-def _draw_panel(feature: str, rows: list[dict], all_rows: list[dict], panels: int, study: Study) -> alt.LayerChart:
+def _draw_panel(
+    feature: str, rows: list[dict], all_rows: list[dict], panels: int, study: Study
+) -> alt.LayerChart | alt.FacetChart:
     width, height = (254, 110) if study.narrow else (272, 110) if panels > 1 else (600, 170)
     unit, _ = _AXES[feature]
     base = make_chart(feature)
     domain = log_domain([row["value"] for row in rows])
     axis = time_axis("Mean run time", _FEW_TICKS_S, grid=True)
-    outcome = {"scale": COLOURS, "legend": None}
     values = log_axis(domain, capitalise(unit), grid=False, labelOverlap=True)
     tooltip = [*tooltips("outcome"), *tooltips(form=",.6~g", value=unit), *tooltips(form=",", jobs="n")]
     tooltip += tooltips(form=",.1f", mean_s="mean run time (s)", median_s="median run time (s)")
     dots = base.mark_circle(opacity=0.7).encode(
         x=alt.X("value:Q", scale=log_scale(domain), axis=values),
         y=alt.Y("y:Q", scale=log_scale(time_domain([row["y"] for row in all_rows], 2)), axis=axis),
-        color=alt.Color("outcome:N", **outcome),
-        stroke=alt.Stroke("outcome:N", **outcome),
+        color=alt.Color("outcome:N", scale=COLOURS, legend=None),
+        stroke=alt.Stroke("outcome:N", scale=COLOURS, legend=None),
         strokeWidth=alt.value(1),
         fillOpacity=alt.condition(IS_SMALL, alt.value(0), alt.value(1)),
         size=alt.Size("jobs:Q", scale=alt.Scale(type="sqrt", range=[14, 160], zero=False), legend=None),

@@ -121,14 +121,14 @@ def iterate_samples(jobs: Rows, cutoffs: Sequence[int | None], cluster: pl.Expr)
     ordered_cutoffs = sorted(set(cutoffs), key=lambda cutoff: -1 if cutoff is None else cutoff)
     for feature in select_features(jobs):
         texts = None if feature.is_numeric else distinct_texts(jobs, feature.column)
-        value = text_codes(feature.column, texts) if texts is not None else pl.col(feature.column)
+        value = pl.col(feature.column) if texts is None else text_codes(feature.column, texts)
         valued_jobs = jobs.filter(pl.col(feature.column).is_not_null())
         # Features without numbers have no clustered correlation.
         cluster_number = cluster if feature.is_numeric else pl.lit(0)
         value_counts = count_rows(
             valued_jobs, kind=_KIND, runtime=pl.col("runtime_s"), value=value, cluster=cluster_number
         )
-        if value_counts.height and value_counts["runtime"].min() < 0:
+        if (value_counts["runtime"] < 0).any():
             raise ValueError("a run time is negative")
         values = pl.Series(texts, dtype=pl.String)
         if texts is None:
@@ -153,7 +153,7 @@ def iterate_samples(jobs: Rows, cutoffs: Sequence[int | None], cluster: pl.Expr)
                 size = n.size if cutoff is None else int(np.searchsorted(runtimes, cutoff))
                 end = members.size if size == n.size else int(starts[size])
                 # A cut-off keeps or drops ties together, so ranks within the prefix do not change.
-                prefix = (column[:size] for column in (codes, runtimes, ranks, times, n))
+                prefix = codes[:size], runtimes[:size], ranks[:size], times[:size], n[:size]
                 cluster_parts = parts[:size], clusters[:end], members[:end]
                 yield Sample(outcome_set, coded, cutoff, *prefix, group_order[group_order < size], *cluster_parts)
 
@@ -178,7 +178,6 @@ def summarise_groups(sample: Sample) -> pl.DataFrame:
     runtimes, cumulative = sample.runtimes[sample.group_order], np.cumsum(sample.jobs[sample.group_order])
     starts = np.cumsum(counts) - counts
     low, high = (np.searchsorted(cumulative, starts + rank, side="right") for rank in ((counts - 1) // 2, counts // 2))
-    middle_sums = runtimes[low] + runtimes[high]
     return pl.DataFrame(
         {
             "outcome_set": [sample.outcome_set] * len(present),
@@ -187,7 +186,7 @@ def summarise_groups(sample: Sample) -> pl.DataFrame:
             "value": sample.feature.labels(sample.coded.group_keys.gather(present)),
             "jobs": counts,
             "runtime_mean_s": sample.group_runtime_sums[present] / counts,
-            "runtime_median_s": middle_sums / 2,
+            "runtime_median_s": (runtimes[low] + runtimes[high]) / 2,
         },
         schema=RUNTIME_BY_GROUP.schema,
     )

@@ -34,8 +34,7 @@ def cumulative_incidence(inputs: Mapping[str, pl.DataFrame], study: Study) -> Fi
         return empty_figure(title, f"no {study.subject} ended at a known time")
     ranked = totals.sort("events_so_far", descending=True, maintain_order=True)
     shown_ends = totals.filter(pl.col("event").is_in(ranked["event"].head(MOST_ENDS).implode()))
-    ends = shown_ends["event"].to_list()
-    shown_curves = curves.filter(pl.col("event").is_in(ends))
+    shown_curves = curves.filter(pl.col("event").is_in(shown_ends["event"].to_list()))
     names = {end: f"{end} ({events:,})" for end, events in shown_ends.iter_rows()}
     axis_start = _find_first_tick(shown_curves)
     limits, bands_note = choose_bands(shown_curves, study.durations)
@@ -45,7 +44,7 @@ def cumulative_incidence(inputs: Mapping[str, pl.DataFrame], study: Study) -> Fi
         for (end,), curve in thinned.group_by("event", maintain_order=True)
         for row in step_rows(curve, names[end], "incidence", axis_start, TOOLTIPS, limits)
     ]
-    caption = f"n = {int(curves['at_risk'].max()):,} at risk: "
+    caption = f"n = {curves.select(pl.col('at_risk').max()).item():,} at risk: "
     caption += ", ".join(f"{end} {events:,}" for end, events in shown_ends.iter_rows())
     caption += f". What ended before the axis begins stands at its start. {bands_note}"
     if unknown_durations := [f"{end} {durations:,}" for end, _, durations in all_ends.iter_rows() if durations]:
@@ -64,8 +63,8 @@ def cumulative_incidence(inputs: Mapping[str, pl.DataFrame], study: Study) -> Fi
 
 
 def _find_first_tick(curves: pl.DataFrame) -> int:
-    highest = curves["incidence"].max()
-    first_age = curves.filter(pl.col("incidence") >= FIRST_SHARE * highest)["time_s"].min()
+    is_visible = pl.col("incidence") >= FIRST_SHARE * pl.col("incidence").max()
+    first_age = curves.select(pl.col("time_s").filter(is_visible).min()).item()
     return max(tick for tick in TIME_TICKS_S if tick == 1 or tick <= first_age)
 
 

@@ -51,8 +51,7 @@ def compute(inputs: Inputs) -> Iterator[tuple]:
     total_incidence = cumulative_incidence(competing, ends, ["all"])
     yield "cumulative_incidence", pl.concat([thin_curves(total_incidence, settings.max_steps), strata_incidence])
     yield "incidence_at", incidence_at(competing, ends, total_incidence)
-    tests = pl.concat([logrank(rows, event, strata) for event, rows in counts.items()])
-    yield "logrank", with_pair_counts(tests)
+    yield "logrank", with_pair_counts(pl.concat([logrank(rows, event, strata) for event, rows in counts.items()]))
     summaries = [survival_summary(rows, event, strata, delayed_entry=True) for event, rows in counts.items()]
     yield "survival_summary_delayed_entry", pl.concat(summaries)
     # Durations by cluster take most of the memory; the next step reads the durations again.
@@ -66,13 +65,14 @@ def summarise_ratios(cox: pl.DataFrame) -> pl.DataFrame:
     ratios = cox.drop_nulls("hazard_ratio").filter(pl.col("covariate") != JOB_SIZE, event="failure")
     shown_ratios = total_ratios(cox)
     changing = ratios.filter(pl.col("proportionality_p") < SIGNIFICANCE)["covariate"].n_unique()
-    row = {"ratios": ratios.height, "covariates": ratios["covariate"].n_unique(), "total_ratios": shown_ratios.height}
+    row: dict[str, int | None] = {"ratios": ratios.height, "covariates": ratios["covariate"].n_unique()}
     # 0 is certain only if all ratios were tested.
     row["changing"] = changing if changing or not ratios["proportionality_p"].null_count() else None
     for name, p in (("clear", "p_adjusted_clustered"), ("significant_if_independent", "p_adjusted")):
         row[name] = ratios.filter(pl.col(p) < SIGNIFICANCE).height
     row |= {"untested": ratios["p_adjusted_clustered"].null_count(), "total_untested": shown_ratios["p"].null_count()}
-    return COX_SUMMARY.frame([row | {"total_clear": int(shown_ratios["significant"].sum())}])
+    row |= {"total_ratios": shown_ratios.height, "total_clear": int(shown_ratios["significant"].sum())}
+    return COX_SUMMARY.frame([row])
 
 
 def with_pair_counts(tests: pl.DataFrame) -> pl.DataFrame:

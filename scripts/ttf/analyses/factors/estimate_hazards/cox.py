@@ -72,8 +72,7 @@ class RiskSets:
         self.event_age, self.event_group, self.failures = self._count_rows(*events)
         self.first_event = run_starts(self.event_age)
         self.ties = np.add.reduceat(self.failures, self.first_event)
-        n_events = int(self.ties.sum())
-        self.rank = (np.cumsum(self.ties) - (self.ties + 1) / 2) / max(n_events - 1, 1) - 0.5
+        self.rank = (np.cumsum(self.ties) - (self.ties + 1) / 2) / max(int(self.ties.sum()) - 1, 1) - 0.5
 
     def _count_rows(self, age: np.ndarray, group: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, ...]:
         """Return age, group and number of durations for each age and group that occurs, in order."""
@@ -84,8 +83,7 @@ class RiskSets:
     def sum_over_risk_sets(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return, by age, the sums of a value per group over the risk set and over the events."""
         row_values = self.row_counts * values[self.row_group]
-        risk_set_sum = np.cumsum(row_values[::-1])[::-1][self.first_at_risk]
-        return risk_set_sum, self.sum_over_events(values)
+        return np.cumsum(row_values[::-1])[::-1][self.first_at_risk], self.sum_over_events(values)
 
     def sum_over_events(self, values: np.ndarray) -> np.ndarray:
         """Return, by age, the sum of a value per group over the events."""
@@ -220,11 +218,7 @@ def proportionality_statistics(risk_sets: RiskSets, estimate: Fit, groups: list[
     likelihood = PartialLikelihood(risk_sets, estimate.coefficients)
     score, cross = likelihood.derivatives(risk_sets.rank)
     variance = likelihood.derivatives(risk_sets.rank**2)[1] - cross @ estimate.covariance @ cross
-    statistics = []
-    for group in groups:
-        group_index = np.ix_(group, group)
-        statistics.append(float(score[group] @ np.linalg.solve(variance[group_index], score[group])))
-    return statistics
+    return [float(score[group] @ np.linalg.solve(variance[np.ix_(group, group)], score[group])) for group in groups]
 
 
 def independent_columns(columns: list[np.ndarray], counts: np.ndarray | None = None) -> list[int]:

@@ -57,8 +57,8 @@ def dfbeta_by_cluster(
     information = np.linalg.inv(estimate.covariance)
     changes = []
     for block in _blocks(rows[0]):
-        columns = (column[block] for column in rows)
-        scores, parts = ages.sum_by_cluster(*columns, counts[block], hazard, durations.columns)
+        cluster, group, ages_seen = (column[block] for column in rows)
+        scores, parts = ages.sum_by_cluster(cluster, group, ages_seen, counts[block], hazard, durations.columns)
         remaining = information * (1 + RIDGE) - parts if one_step else information
         changes.append(np.linalg.solve(remaining, scores[:, :, None])[:, :, 0])
     return np.concatenate(changes)

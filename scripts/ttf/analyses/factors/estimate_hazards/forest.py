@@ -161,8 +161,7 @@ def _draw_shares_panel(rows: list[dict], width: int, study: Study) -> alt.LayerC
 
 
 def _draw_ratios_panel(rows: list[dict], has_labels: bool, width: int) -> alt.LayerChart:
-    limits = [row[end] for row in rows if "low" in row for end in ("low", "high")]
-    domain = log_domain([*limits, 1.0], 1.15, 1.15)
+    domain = log_domain([1.0, *(row[end] for row in rows if "low" in row for end in ("low", "high"))], 1.15, 1.15)
     ticks = log_ticks(domain)
     if len(ticks) > 4:  # a narrow plot has no room for all of them
         ticks = ticks[:: -(-len(ticks) // 4)]

@@ -50,19 +50,22 @@ ARE_CLUSTERS = "its levels are the clusters that intervals go by: left out"
 ONE_CLUSTER = "one cluster decides it: no clustered interval"
 SEPARATED = "no event: the hazard ratio tends to 0 (separation); it is left out of the fit"
 
+# What the clusters are, their effective number, and the change of the coefficients when each is removed.
+_ClusterEffects = tuple[str, float, np.ndarray]
+
 
 @dataclass
 class _Term:
     """A row of the table: a column of the model, or a covariate or level without a column, with the reason.
 
-    values: Float64 for an amount, Boolean for a level, None without a column. is_one_cluster: whether all durations of
+    values: Float64 for an amount, Boolean for a level, empty without a column. is_one_cluster: whether all durations of
     the level, or of its reference, are of one cluster, so that their effects cannot be separated.
     """
 
     covariate: str
     level: str | None = None
     reference: str | None = None
-    values: np.ndarray | None = None
+    values: np.ndarray = field(default_factory=lambda: np.zeros(0))
     reasons: list[str] = field(default_factory=list)
     is_separated: bool = False
     is_one_cluster: bool = False
@@ -70,7 +73,7 @@ class _Term:
 
     def count_events(self, failed: np.ndarray, counts: np.ndarray) -> None:
         """Set n and events of this level, or of the whole fit for an amount. counts: durations in each row."""
-        if self.values is not None and self.values.dtype == np.bool_:
+        if self.values.dtype == np.bool_:
             failed, counts = failed[self.values], counts[self.values]
         self.cells |= {"n": int(counts.sum()), "events": int(counts[failed].sum())}
 
@@ -109,10 +112,10 @@ def hazard_ratios(durations: Frame, event: str, covariates: Sequence[str]) -> pl
     """
     if missing := [name for name in covariates if name not in durations.lazy().collect_schema()]:
         raise ValueError(f"there is no column {missing[0]!r} to explain the hazard by")
-    durations = durations.lazy().filter(pl.col("duration_s").is_not_null())
-    durations = durations.with_columns(failed=(pl.col("event") == event).fill_null(False))
+    timed = durations.lazy().filter(pl.col("duration_s").is_not_null())
+    timed = timed.with_columns(failed=(pl.col("event") == event).fill_null(False))
     amounts = [name for name in covariates if name in AMOUNTS]
-    totals = durations.select(
+    totals = timed.select(
         pl.col(amounts).null_count(), n=pl.len(), events=pl.col("failed").sum(), shortest_s=pl.col("duration_s").min()
     )
     ((*blank_counts, n, events, shortest_s),) = totals.collect(engine="streaming").iter_rows()
@@ -124,18 +127,18 @@ def hazard_ratios(durations: Frame, event: str, covariates: Sequence[str]) -> pl
         return _build_table(event, [model_term])
     mostly_blank = {name: count for name, count in zip(amounts, blank_counts, strict=True) if count > MOST_BLANK * n}
     known_amounts = [name for name in amounts if name not in mostly_blank]
-    durations = durations.drop_nulls(known_amounts) if known_amounts else durations
-    cluster_by, cluster = _cluster_level(durations)
-    levels = {name: _Levels.from_durations(durations, name, cluster) for name in covariates if name not in AMOUNTS}
+    timed = timed.drop_nulls(known_amounts) if known_amounts else timed
+    cluster_by, cluster = _cluster_level(timed)
+    levels = {name: _Levels.from_durations(timed, name, cluster) for name in covariates if name not in AMOUNTS}
     factors = {name: factor for name, factor in levels.items() if not factor.reason}
-    indices = {name: factor.index for name, factor in factors.items()}
+    indices = [factor.index.alias(name) for name, factor in factors.items()]
     # Durations equal in all columns of the model form one row; `durations` is their number.
-    rows = durations.group_by("failed", "duration_s", *known_amounts, **indices)
-    rows = rows.agg(durations=pl.len().cast(pl.Int64)).collect(engine="streaming")
+    groups = timed.group_by("failed", "duration_s", *known_amounts, *indices)
+    rows = groups.agg(durations=pl.len().cast(pl.Int64)).collect(engine="streaming")
     covariate_levels = dict.fromkeys(known_amounts) | factors
-    clusters = _Clusters.from_levels(durations, cluster_by, cluster, covariate_levels, rows) if cluster else None
+    clusters = _Clusters.from_levels(timed, cluster_by, cluster, covariate_levels, rows) if cluster else None
     failed, counts = rows["failed"].to_numpy(), rows["durations"].to_numpy()
-    terms = []
+    terms: list[_Term] = []
     for name in covariates:
         if name in mostly_blank:
             terms.append(_Term(name, DOUBLING, reasons=[f"blank for {mostly_blank[name]} units at risk"]))
@@ -147,7 +150,7 @@ def hazard_ratios(durations: Frame, event: str, covariates: Sequence[str]) -> pl
         if term.is_separated:
             is_in_fit &= ~term.values
     seconds, failed, counts = rows["duration_s"].to_numpy()[is_in_fit], failed[is_in_fit], counts[is_in_fit]
-    model = [term for term in terms if term.values is not None and not term.is_separated]
+    model: list[_Term] = [term for term in terms if term.values.size and not term.is_separated]
     for term in model:
         term.values = term.values[is_in_fit]
     column_indices = independent_columns([term.values for term in model], counts)
@@ -165,7 +168,7 @@ def hazard_ratios(durations: Frame, event: str, covariates: Sequence[str]) -> pl
             clusters = clusters and clusters.with_model(clusters.keys(rows)[is_in_fit], model)
             # Free the arrays with a value per row: they are no longer needed.
             for term in terms:
-                term.values = None
+                term.values = np.zeros(0)
             del rows, seconds, failed, counts, is_in_fit
             terms += _fit_terms(risk_sets, model, model_term, clusters)
         except NoFit as no_fit:
@@ -207,13 +210,12 @@ class _Levels:
     one_cluster_labels: frozenset[str]
 
     @classmethod
-    def from_durations(cls, durations: pl.LazyFrame, name: str, cluster: str | None) -> "_Levels":
+    def from_durations(cls, durations: pl.LazyFrame, name: str, cluster: str) -> "_Levels":
         """Take as reference the largest level with enough events. durations: with `failed` and the column `cluster`."""
         cluster_number = pl.col(cluster) if cluster else pl.lit(None, pl.UInt32)
         cluster_range = {"first": cluster_number.min(), "last": cluster_number.max()}
-        counts = durations.group_by(raw=name).agg(n=pl.len(), events=pl.col("failed").sum(), **cluster_range)
-        counts = counts.collect(engine="streaming")
-        counts = counts.sort("n", "raw", descending=[True, False], nulls_last=True)
+        sums = durations.group_by(raw=name).agg(n=pl.len(), events=pl.col("failed").sum(), **cluster_range)
+        counts = sums.collect(engine="streaming").sort("n", "raw", descending=[True, False], nulls_last=True)
         common = counts.filter(pl.col("events") >= FEWEST_EVENTS).head(MOST_LEVELS)
         rare = counts.join(common, on="raw", how="anti", nulls_equal=True, maintain_order="left")
         # A single rare level keeps its name.
@@ -223,7 +225,7 @@ class _Levels:
         is_raw = (pl.col(name).eq_missing(pl.lit(raw, dtype=shown_levels["raw"].dtype)) for raw in shown_levels["raw"])
         indices = (has_raw.cast(pl.UInt8) * index for index, has_raw in enumerate(is_raw, 1))
         index = pl.sum_horizontal(pl.lit(0, dtype=pl.UInt8), *indices).cast(pl.UInt8)
-        reason = None
+        reason: str | None = None
         if counts.height < 2:
             reason = CONSTANT if counts["raw"].count() else NEVER_GIVEN
         elif (counts["first"] == counts["last"]).all() and cluster:
@@ -255,15 +257,15 @@ def _make_level_term(name: str, level: str, reference: str, values: np.ndarray, 
     return _Term(name, level, reference, values, [SEPARATED] if is_separated else [], is_separated)
 
 
-def _cluster_level(durations: pl.LazyFrame) -> tuple[str | None, str | None]:
-    """Return what the clusters are and their column: cluster, or group if all are of one cluster; else None."""
+def _cluster_level(durations: pl.LazyFrame) -> tuple[str, str]:
+    """Return what the clusters are and their column: cluster, or group if all are of one cluster; else blanks."""
     if "cluster" not in durations.collect_schema():
-        return None, None
+        return "", ""
     is_one_cluster = pl.col("cluster").min() == pl.col("cluster").max()
     names = durations.select(pl.col("cluster_by", "group_by").first(), is_one_cluster=is_one_cluster)
     ((by_cluster, by_group, is_one_cluster),) = names.collect(engine="streaming").iter_rows()
     if by_cluster is None:
-        return None, None
+        return "", ""
     return (by_group, "group") if is_one_cluster else (by_cluster, "cluster")
 
 
@@ -281,20 +283,20 @@ class _Clusters:
     level: str
     widths: Mapping[str, int]
     indices: Mapping[str, pl.Expr]
-    fit_keys: np.ndarray | None = None
-    columns: np.ndarray | None = None
+    fit_keys: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    columns: np.ndarray = field(default_factory=lambda: np.zeros(0))
 
     @classmethod
     def from_levels(
         cls,
         durations: pl.LazyFrame,
-        cluster_by: str | None,
+        cluster_by: str,
         level: str,
         covariates: Mapping[str, _Levels | None],
         rows: pl.DataFrame,
     ) -> "_Clusters":
         """covariates: with their levels, None for an amount; all are columns of `rows`."""
-        widths = {name: int(rows[name].max() or 0) + 1 for name in covariates}
+        widths = {name: int(rows[name].to_numpy().max(initial=0)) + 1 for name in covariates}
         indices = {name: levels.index for name, levels in covariates.items() if levels is not None}
         return cls(durations, cluster_by, level, widths, indices)
 
@@ -314,40 +316,36 @@ class _Clusters:
         columns = np.stack([term.values[example_row] for term in model], axis=1).astype(float)
         return replace(self, fit_keys=fit_keys, columns=columns)
 
-    def dfbeta(self, risk_sets: RiskSets, estimate: Fit) -> tuple[float, np.ndarray]:
-        """Return the effective clusters, and the change of the coefficients when each is removed."""
-        durations = self.durations.select(
-            "failed", "duration_s", cluster=pl.col(self.level), key=self._key_expression(self.indices)
-        )
-        durations = durations.collect(engine="streaming")
-        key = durations["key"].to_numpy()
+    def dfbeta(self, risk_sets: RiskSets, estimate: Fit) -> _ClusterEffects:
+        columns = {"cluster": pl.col(self.level), "key": self._key_expression(self.indices)}
+        durations = self.durations.select("failed", "duration_s", **columns).collect(engine="streaming")
+        key = durations.drop_in_place("key").to_numpy()
         group = np.searchsorted(self.fit_keys, key).astype(np.int32)
         # Durations of a separated level are not in the fit.
         is_in_fit = self.fit_keys[np.minimum(group, self.fit_keys.size - 1)] == key
         del key
-        durations = durations.drop("key")
         if not is_in_fit.all():
             durations, group = durations.filter(pl.Series(is_in_fit)), group[is_in_fit]
         cluster = durations["cluster"].to_numpy()
         members = np.bincount(np.searchsorted(distinct_values(cluster.astype(np.int64)), cluster)).astype(float)
         effective = float(Clusters(np.zeros(members.size, np.int64), members, 1).effective[0])
         if effective < FEWEST:
-            return effective, np.zeros((0, self.columns.shape[1]))
+            return self.cluster_by, effective, np.zeros((0, self.columns.shape[1]))
         seconds, failed = durations["duration_s"].to_numpy(), durations["failed"].to_numpy()
         clustered = ClusteredDurations(cluster, group, seconds, failed, self.columns)
-        return effective, dfbeta_by_cluster(risk_sets, estimate, clustered)
+        return self.cluster_by, effective, dfbeta_by_cluster(risk_sets, estimate, clustered)
 
 
 def _fit_terms(risk_sets: RiskSets, model: list[_Term], model_term: _Term, clusters: _Clusters | None) -> list[_Term]:
     """Fit the model, set the cells of its terms and of the whole model, and return the term of JOB_SIZE, if any."""
     estimate = fit(risk_sets)
-    effective, dfbeta = (None, None) if clusters is None else clusters.dfbeta(risk_sets, estimate)
-    cluster_by = None if clusters is None else clusters.cluster_by
-    model_term.cells |= {"cluster_by": cluster_by, "clusters": effective}
+    effects = None if clusters is None else clusters.dfbeta(risk_sets, estimate)
+    if effects:
+        model_term.cells |= {"cluster_by": effects[0], "clusters": effects[1]}
     indices_by_covariate: dict[str, list[int]] = {}
     for index, term in enumerate(model):
         _set_ratio_cells(term, float(estimate.coefficients[index]), math.sqrt(estimate.covariance[index, index]))
-        _set_clustered_interval(term, cluster_by, effective, dfbeta if dfbeta is None else dfbeta[:, index])
+        _set_clustered_interval(term, effects, [index])
         indices_by_covariate.setdefault(term.covariate, []).append(index)
     model_term.cells["converged"] = True
     amount_indices = [index for index, term in enumerate(model) if term.level == DOUBLING]
@@ -356,8 +354,7 @@ def _fit_terms(risk_sets: RiskSets, model: list[_Term], model_term: _Term, clust
         term.cells |= {name: model_term.cells[name] for name in ("n", "events")}
         variance = float(estimate.covariance[np.ix_(amount_indices, amount_indices)].sum())
         _set_ratio_cells(term, float(estimate.coefficients[amount_indices].sum()), math.sqrt(variance))
-        size_dfbeta = dfbeta if dfbeta is None else dfbeta[:, amount_indices].sum(axis=1)
-        _set_clustered_interval(term, cluster_by, effective, size_dfbeta)
+        _set_clustered_interval(term, effects, amount_indices)
     all_indices = list(range(len(model)))
     try:
         groups = [*indices_by_covariate.values(), all_indices]
@@ -385,20 +382,20 @@ def _set_ratio_cells(term: _Term, estimate: float, se: float) -> None:
     term.cells |= {"ci_low": low, "ci_high": high, "p_value": p, "converged": True}
 
 
-def _set_clustered_interval(
-    term: _Term, cluster_by: str | None, effective: float | None, dfbeta: np.ndarray | None
-) -> None:
-    """dfbeta: change of the coefficient when each cluster is removed; None without clusters."""
+def _set_clustered_interval(term: _Term, effects: _ClusterEffects | None, indices: list[int]) -> None:
+    """Set the interval of the sum of the coefficients with these indices. effects: None without clusters."""
     if "log_hazard_ratio" not in term.cells:
         return
-    if dfbeta is None:
+    if effects is None:
         term.reasons.append(UNCLUSTERED)
         return
+    cluster_by, effective, dfbeta = effects
     term.cells |= {"cluster_by": cluster_by, "clusters": effective}
     if effective < FEWEST:
         term.reasons.append(too_few_reason(effective, cluster_by))
         return
-    estimate, se, degrees = term.cells["log_hazard_ratio"], math.sqrt(float((dfbeta**2).sum())), effective - 2
+    change = dfbeta[:, indices].sum(axis=1)
+    estimate, se, degrees = term.cells["log_hazard_ratio"], math.sqrt(float((change**2).sum())), effective - 2
     half_width = float(stdtrit(degrees, 0.975)) * se
     if term.is_one_cluster or not 0 < abs(estimate) + half_width < LARGEST_LOG_RATIO or not se:
         term.reasons.append(ONE_CLUSTER)

@@ -93,9 +93,8 @@ def exclusive_causes(durations: Frame, causes: Sequence[str]) -> tuple[Frame, li
     """
     is_failure = pl.col("event") == "failure"
     has_cause = [pl.col(cause).fill_null(False) for cause in causes]
-    names = (pl.when(has).then(pl.lit(cause)) for cause, has in zip(causes, has_cause, strict=True))
-    cause_lists = pl.concat_list(names)
-    failure_causes = pl.when(is_failure).then(cause_lists.list.drop_nulls())
+    texts = (pl.when(has).then(pl.lit(cause)) for cause, has in zip(causes, has_cause, strict=True))
+    failure_causes = pl.when(is_failure).then(pl.concat_list(texts).list.drop_nulls())
     distinct_causes = durations.lazy().select(failure_causes.alias("causes").unique()).collect(engine="streaming")
     groups = distinct_causes["causes"].drop_nulls().to_list()
     shared_causes = {cause for group in groups if len(group) > 1 for cause in group}
@@ -109,12 +108,8 @@ def exclusive_causes(durations: Frame, causes: Sequence[str]) -> tuple[Frame, li
 
 
 def _name_event(causes: list[str], shared_causes: set[str]) -> str:
-    words = [cause.replace("_", " ") for cause in causes]
-    if not words:
-        return UNKNOWN_CAUSE
-    if len(words) > 1:
-        return " and ".join(words)
-    return f"{words[0]} only" if causes[0] in shared_causes else words[0]
+    name = " and ".join(cause.replace("_", " ") for cause in causes) or UNKNOWN_CAUSE
+    return f"{name} only" if len(causes) == 1 and causes[0] in shared_causes else name
 
 
 def _curves(
@@ -127,19 +122,18 @@ def _curves(
     shared = {"time_s": first.seconds, "at_risk": at_risk, "censored": first.ended - events}
     if first.durations == 0:
         blanks = dict.fromkeys(("incidence", "se", *_LIMITS), np.full(1, np.nan))
-        no_events = dict.fromkeys(("events", "events_so_far", "other_events"), first.events)
-        blanks |= shared | no_events
+        blanks |= shared | dict.fromkeys(("events", "events_so_far", "other_events"), first.events)
         return [blanks | {"without_time": np.array([times.without_time])} for times in event_times]
     survivors = at_risk - events
-    survival = np.cumprod(survivors / at_risk)
-    survival_before = np.concatenate(([1.0], survival[:-1]))
+    survival_before = np.concatenate(([1.0], np.cumprod(survivors / at_risk)[:-1]))
     # The last term, with no survivors, is multiplied by a difference of 0 in every sum.
     greenwood = np.divide(events, at_risk * survivors, out=np.zeros(survival_before.size), where=survivors > 0)
     # Survival just before each age over the number at risk.
     weight = survival_before / at_risk
     inverse, hazard = np.divide(1, survivors, out=np.zeros(survival_before.size), where=survivors > 0), None
     blank_limits = np.full(survival_before.size, np.nan)
-    if clusters is not None and not np.isnan(clusters.student()):
+    student = np.nan if clusters is None else clusters.student()
+    if clusters is not None and not np.isnan(student):
         influences = Influences(clusters, first.seconds)
         # Influence of durations on -log of survival.
         hazard = influences.added(_influence_by_end(codes, inverse), np.cumsum(greenwood))
@@ -168,7 +162,7 @@ def _curves(
             expected = np.cumsum(weight * d / at_risk + incidence * greenwood)
             influence = influences.added(_influence_by_end(codes, incidence * inverse, {code: weight}), expected)
             log_se = influence.se(hazard, incidence) / np.where(incidence > 0, incidence, 1)
-            low, high = limits_log_log(incidence, log_se, clusters.student())
+            low, high = limits_log_log(incidence, log_se, student)
             limits |= {"ci_low_clustered": low, "ci_high_clustered": high}
         curves.append(shared | counts | {"incidence": np.minimum(incidence, 1), "se": se} | limits)
     return curves
@@ -213,7 +207,7 @@ def incidence_at(
     for index, event in enumerate(events):
         curve = curves.filter(event=event)
         for age in ages_s:
-            row = {"event": event, "stratum_by": "all", "stratum": "all", "time_s": age, "n": n}
+            row: dict[str, object] = {"event": event, "stratum_by": "all", "stratum": "all", "time_s": age, "n": n}
             row["without_end"] = int(unrecorded[index][1].sum())
             if age > last_age:
                 rows.append(row | {"reason": TOO_LATE if n else NO_DURATION})
@@ -235,9 +229,9 @@ def incidence_at(
 
 def _unrecorded_ends(durations: pl.LazyFrame, events: Sequence[str]) -> list[_AgeCounts]:
     """Count, for each event, the durations that it ended at an unrecorded time, by their maximum."""
-    unrecorded = durations.filter(pl.col("duration_s").is_null() & pl.col("event").is_in(events))
     counts = (
-        unrecorded.drop_nulls("duration_max_s")
+        durations.filter(pl.col("duration_s").is_null() & pl.col("event").is_in(events))
+        .drop_nulls("duration_max_s")
         .group_by("event", max_s=pl.col("duration_max_s").clip(lower_bound=0))
         .agg(durations=pl.len().cast(pl.Int64))
         .collect(engine="streaming")
@@ -267,8 +261,7 @@ def _incidence(
         np.add.at(counts, np.searchsorted(seconds, end_s[is_up_to_age]), count[is_up_to_age])
         end_counts.append(counts)
     at_risk = n - np.concatenate(([0], np.cumsum(sum(end_counts))))[:-1]
-    survival = np.cumprod(1 - sum(end_counts[:-1]) / at_risk)
-    survival_before = np.concatenate(([1.0], survival[:-1]))
+    survival_before = np.concatenate(([1.0], np.cumprod(1 - sum(end_counts[:-1]) / at_risk)[:-1]))
     return float(min(1.0, (survival_before * end_counts[index] / at_risk).sum()))
 
 
@@ -295,12 +288,7 @@ def cumulative_hazard(
     if not curves:
         return CUMULATIVE_HAZARD.frame([])
     has_events = pl.col("cumulative_hazard") > 0
-    reason = (
-        pl.when(~has_events)
-        .then(pl.lit(NO_EVENT_YET))
-        .when(pl.col("cumulative_hazard").is_null())
-        .then(pl.lit(NO_DURATION))
-    )
+    reason = choose_text({NO_EVENT_YET: ~has_events, NO_DURATION: pl.col("cumulative_hazard").is_null()})
     table = stack_curves(curves).with_columns(pl.when(has_events).then(pl.col(_LIMITS)), reason=reason)
     return CUMULATIVE_HAZARD.conform(append_reason(table))
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from itertools import combinations
-from typing import NamedTuple
 
 import numpy as np
 import polars as pl
@@ -56,20 +55,20 @@ def logrank(durations: Durations, event: str, strata: Sequence[str]) -> pl.DataF
             continue
         by_cluster = durations.by_cluster(stratum_by)
         all_strata = [
-            (label, _Stratum(times, by_cluster.get(label), code))
+            (label, (times, by_cluster.get(label)))
             for label, times in iterate_times(durations, event, stratum_by)
             if times.durations
         ]
-        largest = sorted(range(len(all_strata)), key=lambda index: (-all_strata[index][1].times.durations, index))
+        largest = sorted(range(len(all_strata)), key=lambda index: (-all_strata[index][1][0].durations, index))
         selected_strata = [all_strata[index] for index in sorted(largest[:MOST_STRATA])]
         keys = {"event": event, "stratum_by": stratum_by}
-        overall_row = keys | {"kind": "overall"} | _test([stratum for _, stratum in selected_strata])
+        overall_row = keys | {"kind": "overall"} | _test([stratum for _, stratum in selected_strata], code)
         if len(all_strata) > len(selected_strata):
             selection = f"of {len(all_strata)} strata the {len(selected_strata)} with most units at risk"
             overall_row["reason"] = "; ".join(filter(None, (selection, overall_row["reason"])))
         pairs = [
-            keys | {"kind": "pairwise", "stratum_a": label_a, "stratum_b": label_b} | _test([stratum_a, stratum_b])
-            for (label_a, stratum_a), (label_b, stratum_b) in combinations(selected_strata, 2)
+            keys | {"kind": "pairwise", "stratum_a": label_a, "stratum_b": label_b} | _test([one, other], code)
+            for (label_a, one), (label_b, other) in combinations(selected_strata, 2)
         ]
         _add_holm(pairs)
         overall_rows.append(overall_row)
@@ -83,24 +82,19 @@ def _add_holm(rows: list[dict]) -> None:
     add_adjusted_p(rows, "p_clustered", "p_adjusted_clustered")
 
 
-class _Stratum(NamedTuple):
-    """Durations of one stratum, all and by cluster (None without clusters); code: of the event by cluster."""
-
-    times: Times
-    cluster_durations: ClusterDurations | None
-    code: int
-
-
-def _test(strata: list[_Stratum]) -> dict:
-    stratum_times = [stratum.times for stratum in strata]
-    failures = sum(times.failures for times in stratum_times)
-    row = {
+def _test(strata: list[tuple[Times, ClusterDurations | None]], code: int) -> dict:
+    """strata: durations, all and by cluster (None without clusters); code: of the event in those by cluster."""
+    stratum_times = [times for times, _ in strata]
+    durations = [cluster_durations for _, cluster_durations in strata if cluster_durations is not None]
+    has_clusters = bool(strata) and len(durations) == len(strata)
+    cluster_by, effective = _effective_clusters(durations) if has_clusters else (None, 0.0)
+    row: dict[str, object] = {
         "strata": len(stratum_times),
         "n": sum(times.durations for times in stratum_times),
-        "events": failures,
-        "reason": None,
+        "events": sum(times.failures for times in stratum_times),
+        "cluster_by": cluster_by,
+        "clusters": effective if has_clusters else None,
     }
-    row |= _cluster_cells(strata)
     if len(stratum_times) < 2:
         return row | {"reason": TOO_FEW_STRATA}
     ages = np.unique(np.concatenate([times.seconds[times.events > 0] for times in stratum_times]))
@@ -110,8 +104,7 @@ def _test(strata: list[_Stratum]) -> dict:
     share = at_risk / n_at_risk
     expected = (events * share).sum(axis=1)
     # The hypergeometric variance of the events at one age; with one duration at risk it is 0.
-    survivors = n_at_risk - events
-    age_variance = np.divide(events * survivors, n_at_risk - 1, out=np.zeros(ages.size), where=n_at_risk > 1)
+    age_variance = np.divide(events * (n_at_risk - events), n_at_risk - 1, out=np.zeros(ages.size), where=n_at_risk > 1)
     observed = np.array([times.failures for times in stratum_times])
     # A stratum can be compared only if it is at risk together with another when an event occurs.
     comparable = np.flatnonzero((age_variance * share * (1 - share)).sum(axis=1) > 0)
@@ -123,11 +116,13 @@ def _test(strata: list[_Stratum]) -> dict:
     difference = (observed - expected)[indices]
     statistic = float(difference @ np.linalg.solve(variance, difference))
     p, p_reason = raise_to_smallest(float(gammaincc(indices.size / 2, statistic / 2)))
-    p_clustered, cluster_reason = None, UNCLUSTERED
-    if row["clusters"] is not None:
-        cluster_reason = too_few_reason(row["clusters"], row["cluster_by"], "p-value")
-    if (row["clusters"] or 0) >= FEWEST:
-        scores = _scores(strata, ages, share, events / n_at_risk, indices)
+    p_clustered, cluster_reason = None, None
+    if cluster_by is None:
+        cluster_reason = UNCLUSTERED
+    elif effective < FEWEST:
+        cluster_reason = too_few_reason(effective, cluster_by, "p-value")
+    else:
+        scores = _scores(durations, code, ages, share, events / n_at_risk, indices)
         p_clustered = _clustered_p(statistic, variance, scores)
         cluster_reason = NO_SPREAD if p_clustered is None else None
     n_excluded = len(stratum_times) - comparable.size
@@ -137,39 +132,41 @@ def _test(strata: list[_Stratum]) -> dict:
         p_reason,
         cluster_reason,
     )
-    reason = "; ".join(filter(None, reasons)) or None
     row |= {"statistic": statistic, "df": indices.size, "p_value": p, "p_clustered": p_clustered}
-    return row | {"reason": reason}
+    return row | {"reason": "; ".join(filter(None, reasons)) or None}
 
 
-def _cluster_cells(strata: list[_Stratum]) -> dict:
-    """Return cluster_by and clusters (Kish's effective number) of all durations compared; blank without clusters."""
-    if not strata or any(stratum.cluster_durations is None for stratum in strata):
-        return {"cluster_by": None, "clusters": None}
+def _effective_clusters(strata: list[ClusterDurations]) -> tuple[str, float]:
+    """Return what the clusters of all durations compared are, and Kish's effective number of them."""
     numbers = np.concatenate(_cluster_numbers(strata))
-    members = np.concatenate([stratum.cluster_durations.members for stratum in strata])
+    members = np.concatenate([durations.members for durations in strata])
     cluster_sizes = np.bincount(np.searchsorted(distinct_values(numbers), numbers), members)
     effective = Clusters(np.zeros(cluster_sizes.size, np.int64), cluster_sizes, 1).effective
-    undivided = [stratum.cluster_durations.by for stratum in strata if stratum.cluster_durations.divided is None]
-    return {"cluster_by": (undivided or [strata[0].cluster_durations.by])[0], "clusters": float(effective[0])}
+    undivided = [durations.by for durations in strata if durations.divided is None]
+    return (undivided or [strata[0].by])[0], float(effective[0])
 
 
-def _cluster_numbers(strata: list[_Stratum]) -> list[np.ndarray]:
+def _cluster_numbers(strata: list[ClusterDurations]) -> list[np.ndarray]:
     """Return, for each stratum, the number of the cluster of each of `ClusterDurations.members`.
 
     If each stratum is one cluster, their groups are the clusters; else such a stratum counts as one cluster.
     """
-    uses_groups = all(stratum.cluster_durations.divided is not None for stratum in strata)
+    uses_groups = all(durations.divided is not None for durations in strata)
     return [
         durations.cluster[durations.first]
         if uses_groups or durations.divided is None
         else np.full(durations.first.size, durations.divided)
-        for durations in (stratum.cluster_durations for stratum in strata)
+        for durations in strata
     ]
 
 
 def _scores(
-    strata: list[_Stratum], ages: np.ndarray, share: np.ndarray, hazard: np.ndarray, columns: np.ndarray
+    strata: list[ClusterDurations],
+    code: int,
+    ages: np.ndarray,
+    share: np.ndarray,
+    hazard: np.ndarray,
+    columns: np.ndarray,
 ) -> np.ndarray:
     """Return each cluster's part of the difference of observed and expected events: clusters by strata.
 
@@ -180,11 +177,10 @@ def _scores(
     numbers = _cluster_numbers(strata)
     all_numbers = distinct_values(*numbers)
     scores = np.zeros((all_numbers.size, columns.size))
-    for stratum, (_, durations, code) in enumerate(strata):
+    for stratum, durations in enumerate(strata):
         # Number of event ages before the end of a duration; shifted by their number if an event ended it.
         age_index = count_smaller(ages, durations.seconds + 1)
-        is_event = durations.code == code
-        age_index[is_event] += cumulative_hazard.size
+        age_index[durations.code == code] += cumulative_hazard.size
         row = np.searchsorted(all_numbers, numbers[stratum])
         for column, index in enumerate(columns):
             is_own = stratum == index

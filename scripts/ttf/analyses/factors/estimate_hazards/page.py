@@ -90,10 +90,8 @@ def lines(trace: Trace, m: Numbers) -> list[Line]:
     for name in _list_stratifications(m):
         key = f"logrank.{name}"
         if name != claim_factor and m.value(f"{key}.p_adjusted_clustered", 0) >= SIGNIFICANCE:
-            text = (
-                f"no significant difference (log-rank, [{key}.strata] strata, adjusted p "
-                f"[{key}.p_adjusted_clustered:p_value])"
-            )
+            p = f"[{key}.p_adjusted_clustered:p_value]"
+            text = f"no significant difference (log-rank, [{key}.strata] strata, adjusted p {p})"
             title = f"Time to failure by {words.stratification_name(name).replace('cpu', 'CPU')}"
             result_lines.append(Line(title, text, "tables/logrank.csv"))
     return result_lines
@@ -205,9 +203,9 @@ def _bounds_table(trace: Trace) -> PageTable:
     return PageTable(table, columns, INCIDENCE_AT, "event", LONGEST_REMARK)
 
 
-def _format_share_with_interval(row: dict) -> str:
-    limits = [row["ci_low_clustered"], row["ci_high_clustered"]]
-    return words.interval(*(None if value is None else words.share(value) for value in (row["incidence"], *limits)))
+def _format_share_with_interval(row: dict) -> str | None:
+    values = (row[name] for name in ("incidence", "ci_low_clustered", "ci_high_clustered"))
+    return words.interval(*(None if value is None else words.share(value) for value in values))
 
 
 def _logrank_table(trace: Trace) -> PageTable:

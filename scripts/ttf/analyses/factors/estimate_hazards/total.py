@@ -23,8 +23,7 @@ IS_STRONGEST = (_DISTANCE.max() == _DISTANCE).fill_null(False)
 
 def total_ratios(cox: pl.DataFrame) -> pl.DataFrame:
     """Return the rows of failure with a ratio, job_size first, with p and significant: p below SIGNIFICANCE."""
-    shown = cox.with_columns(p=_P, significant=_IS_SIGNIFICANT).filter(_IS_SHOWN)
-    return shown.sort(~_IS_TOTAL, maintain_order=True)
+    return cox.with_columns(p=_P, significant=_IS_SIGNIFICANT).filter(_IS_SHOWN).sort(~_IS_TOTAL, maintain_order=True)
 
 
 def strongest_ratio(cox: pl.DataFrame) -> dict | None:

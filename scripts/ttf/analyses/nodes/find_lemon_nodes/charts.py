@@ -35,8 +35,9 @@ def lemon_funnel(inputs: Inputs, study: Study) -> Figure:
     title = "Failures of each node, relative to its fleet"
     tested = nodes.filter(pl.col("p_value").is_not_null() & (pl.col("expected") > 0))
     if not tested.height:
-        reason = _format_unattributed(nodes) or "no node has failures to be compared with those of others"
-        return empty_figure(title, reason)
+        return empty_figure(
+            title, _format_unattributed(nodes) or "no node has failures to be compared with those of others"
+        )
     lemons = tested.filter("lemon")
     shown_lemons, other_nodes = lemons.head(MOST_LEMONS), tested.filter(~pl.col("lemon"))
     names = make_labels(shown_lemons["node"])
@@ -50,8 +51,7 @@ def lemon_funnel(inputs: Inputs, study: Study) -> Figure:
     top = max(2.0, *(row["ratio"] for row in rows)) * 1.08
     limit = [row for row in _limit_line(domain, cut, ordinary) if row["ratio"] <= top]
     _add_labels([row for row in rows if row["lemon"]], domain, top)
-    n = int(tested["counted"].sum())
-    caption = f"n = {plural(tested.height, 'node')}, {plural(n, 'failure')} counted."
+    caption = f"n = {plural(tested.height, 'node')}, {plural(tested['counted'].sum(), 'failure')} counted."
     if ratio := _format_detectable(tested):
         caption += f" Found with 80% power: a typical node with {ratio}."
     if unattributed := _format_unattributed(nodes):
@@ -96,7 +96,7 @@ def _ordinary_rates(tested: pl.DataFrame) -> OrdinaryRates | None:
     return None if cv is None else OrdinaryRates(expected / expected_all, cv)
 
 
-def _tail(count: np.ndarray, mean: np.ndarray, ordinary: OrdinaryRates | None) -> np.ndarray:
+def _tail(count: np.ndarray, mean: np.ndarray | float, ordinary: OrdinaryRates | None) -> np.ndarray:
     """Return P(X >= count) by Poisson, or the larger of that and the tail of ordinary nodes."""
     poisson_tail = pdtrc(count - 1, mean)
     return poisson_tail if ordinary is None else np.maximum(poisson_tail, ordinary.tail(count, mean))
@@ -111,10 +111,14 @@ def _limit_line(domain: list[float], cut: float, ordinary: OrdinaryRates | None)
 
 def highest_chance_count(tail: float, mean: float, ordinary: OrdinaryRates | None = None) -> int:
     """Return the smallest count that a node's failures exceed with probability at most `tail`."""
+
+    def is_rare(count: int) -> bool:
+        return bool(_tail(np.array(count + 1), mean, ordinary) <= tail)
+
     bound = 1
-    while _tail(np.array(bound + 1), mean, ordinary) > tail:
+    while not is_rare(bound):
         bound *= 2
-    return bisect.bisect_left(range(bound), True, key=lambda count: _tail(np.array(count + 1), mean, ordinary) <= tail)
+    return bisect.bisect_left(range(bound), True, key=is_rare)
 
 
 def _add_labels(lemons: list[dict], domain: list[float], top: float) -> None:
@@ -127,7 +131,7 @@ def _add_labels(lemons: list[dict], domain: list[float], top: float) -> None:
             positions.append((x, y))
 
 
-def _draw_funnel(domain: list[float], top: float) -> alt.LayerChart:
+def _draw_funnel(domain: list[float], top: float) -> alt.TopLevelMixin:
     axis = alt.Axis(values=log_ticks(domain), format=",.6~g")
     x = alt.X("expected:Q", title="Failures expected (logarithmic)", scale=log_scale(domain), axis=axis)
     y = alt.Y("ratio:Q", title="Counted over expected", scale=alt.Scale(domain=[0, top], nice=False))

@@ -69,6 +69,7 @@ from ttf.records.jobs import choose_text, conform
 from ttf.stats.basics.order import run_starts
 from ttf.stats.clustered import Clusters
 from ttf.stats.durations.mttf import SECONDS_A_DAY, garwood_interval
+from ttf.stats.shares import divide
 
 # Placements per partition; those in the window are in memory.
 PARTITION_ROWS = 1 << 23
@@ -88,8 +89,8 @@ def compute(inputs: Inputs) -> dict:
             partitions = choose_partitions([placements], PARTITION_ROWS, folder)
             tables = lemon_nodes(placements, durations, [window, *split_window(window)], rate, partitions)
     else:
-        durations = inputs.read("durations_infra", ("unit_id", "event", "duration_s", settings.fleet_by))
-        tables = [lemon_components(rows, settings.fleet_by, rate) for rows in (durations, *split_in_halves(durations))]
+        units = inputs.read("durations_infra", ("unit_id", "event", "duration_s", settings.fleet_by))
+        tables = [lemon_components(rows, settings.fleet_by, rate) for rows in (units, *split_in_halves(units))]
     return {
         "lemon_nodes": tables[0],
         "lemon_summary": summarise_nodes(tables[0]),
@@ -101,16 +102,16 @@ def summarise_nodes(nodes: pl.DataFrame) -> pl.DataFrame:
     """Return the row of LEMON_SUMMARY. nodes: LEMON_NODES."""
     tested = nodes.drop_nulls("p_value")
     lemons, failures = tested.filter("lemon"), int(nodes["failures"].sum())
-    row = {"nodes": nodes.height, "tested": tested.height, "lemons": lemons.height, "failures": failures}
+    row: dict[str, object] = {"nodes": nodes.height, "tested": tested.height, "lemons": lemons.height}
     row |= {"counted": int(tested["counted"].sum()), "detectable_ratio": median_detectable_ratio(tested)}
-    row |= {"window_failures": 0, "unattributed": 0}
+    row |= {"failures": failures, "window_failures": 0, "unattributed": 0}
     for first in nodes.head(1).iter_rows(named=True):
         row |= {name: first[name] for name in ("basis", "window_failures", "attributed_share")}
         row["unattributed"] = first["window_failures"] - first["attributed_failures"]
         if first["window_to_s"] is not None:
             row["window_s"] = first["window_to_s"] - first["window_from_s"]
     if lemons.height:
-        row["share_of_failures"] = lemons["failures"].sum() / max(failures, 1)
+        row["share_of_failures"] = int(lemons["failures"].sum()) / max(failures, 1)
         row["share_of_nodes"] = lemons.height / nodes.height
     return LEMON_SUMMARY.frame([row])
 
@@ -141,16 +142,16 @@ def count_node_runs(runs: Runs, basis: str, window: tuple[int, int]) -> pl.DataF
         exposure_s += group_sums(node, np.clip(np.minimum(run_end, high) - np.maximum(start, low), 0, None), nodes)
         incidents += np.bincount(node[incident], minlength=nodes)
         had_incident[(node * days + (moment - low) // SECONDS_A_DAY)[incident]] = True
-    counts = counts.reshape(nodes, 2, 2, 2)
+    by_flag = counts.reshape(nodes, 2, 2, 2)
     columns = {
         "node": runs.nodes,
         "fleet": runs.gpu_types[type_counts.reshape(nodes, types).argmax(axis=1)],
-        "placements": counts.sum(axis=(1, 2, 3)),
-        "single_node_placements": counts[:, 1].sum(axis=(1, 2)),
-        "single_node_failures": counts[:, 1, 1].sum(axis=1),
-        "multi_node_failures": counts[:, 0, 1].sum(axis=1),
-        "shared_multi_node_failures": counts[..., 1].sum(axis=(1, 2)),
-        "failures": counts[:, :, 1].sum(axis=(1, 2)),
+        "placements": by_flag.sum(axis=(1, 2, 3)),
+        "single_node_placements": by_flag[:, 1].sum(axis=(1, 2)),
+        "single_node_failures": by_flag[:, 1, 1].sum(axis=1),
+        "multi_node_failures": by_flag[:, 0, 1].sum(axis=1),
+        "shared_multi_node_failures": by_flag[..., 1].sum(axis=(1, 2)),
+        "failures": by_flag[:, :, 1].sum(axis=(1, 2)),
         "incidents": incidents,
         "days": had_incident.reshape(nodes, days).sum(axis=1),
         "exposure_s": exposure_s,
@@ -202,7 +203,7 @@ def lemon_nodes(
     def count_partition(partition: int, runs: Runs) -> list[_PartitionCounts]:
         counts = []
         for index, window in enumerate(windows):
-            nodes, trials = count_node_runs(runs, basis, window), None
+            nodes, trials = count_node_runs(runs, basis, window), pl.LazyFrame()
             if basis == "proxy":
                 trials = partitions.put_by(f"trials-{partition}-{index}", select_trials(runs, nodes, window))
             counts.append(_PartitionCounts(nodes, runs.nodes, trials, shared_failures(runs, basis, window)))
@@ -218,11 +219,14 @@ def lemon_nodes(
 
 
 class _PartitionCounts(NamedTuple):
-    """Counts of the nodes of one partition in a window. names: of the nodes, indexed by the trials."""
+    """Counts of the nodes of one partition in a window.
+
+    names: of the nodes, indexed by the trials. trials: empty unless the basis is `proxy`.
+    """
 
     nodes: pl.DataFrame
     names: pl.Series
-    trials: pl.LazyFrame | None
+    trials: pl.LazyFrame
     shared: pl.DataFrame
 
 
@@ -319,9 +323,9 @@ def trial_chances(trials: Sequence[pl.LazyFrame], days: int = 1) -> pl.DataFrame
     key = ["stratum", "before", "after"]
     groups = pl.concat(trials).group_by(key).agg(trials=pl.len(), failed=pl.col("failed").sum())
     stratum_sums = pl.col("trials", "failed").sum().over("stratum").name.prefix("all_")
-    groups = groups.sort(key).with_columns(stratum_sums).collect(engine="streaming")
-    groups = groups.filter(pl.col("all_failed").is_between(0, pl.col("all_trials"), closed="none"))
-    return groups.select(*key, chance=pl.Series(chances_by_order(groups, days), dtype=pl.Float64))
+    all_groups = groups.sort(key).with_columns(stratum_sums).collect(engine="streaming")
+    mixed = all_groups.filter(pl.col("all_failed").is_between(0, pl.col("all_trials"), closed="none"))
+    return mixed.select(*key, chance=pl.Series(chances_by_order(mixed, days), dtype=pl.Float64))
 
 
 def informative_trials(trials: pl.LazyFrame, chances: pl.DataFrame) -> pl.DataFrame:
@@ -377,7 +381,7 @@ def lemon_effect(whole: pl.DataFrame, first: pl.DataFrame, second: pl.DataFrame)
     for picked_on, measured_on, selection, nodes in ((WHOLE, WHOLE, whole, whole), (FIRST, SECOND, first, second)):
         lemons = selection.filter(pl.col("lemon").fill_null(False))["node"]
         other_nodes = nodes.filter(~pl.col("node").is_in(lemons.implode()))
-        row = {"picked_on": picked_on, "measured_on": measured_on, "nodes": nodes.height, "lemons": lemons.len()}
+        row: dict = {"picked_on": picked_on, "measured_on": measured_on, "nodes": nodes.height, "lemons": lemons.len()}
         row |= _mttf_cells(nodes, "")
         if lemons.is_empty():
             row["reason"] = f"no node is significant in the {picked_on}"
@@ -432,9 +436,8 @@ def with_likely_failures(nodes: pl.DataFrame, shared: pl.DataFrame) -> pl.DataFr
     fleet_failures = (pl.col("counted").fill_null(0) + pl.col("uniform").fill_null(0)).sum().over("fleet")
     expected = fleet_failures * pl.col("exposure_s") / pl.col("exposure_s").sum().over("fleet")
     expectation = expectation.select("node", expected_all=expected.fill_nan(0))
-    expectation = expectation.join(suspects.select("node"), on="node", how="semi")["expected_all"].to_numpy()
-    counted = suspects["counted"].fill_null(0).to_numpy()
-    failures, ratio = divide_failures(attempt, node_index, counted, expectation)
+    expected_all = expectation.join(suspects.select("node"), on="node", how="semi")["expected_all"].to_numpy()
+    failures, ratio = divide_failures(attempt, node_index, suspects["counted"].fill_null(0).to_numpy(), expected_all)
     likely = suspects.select("node", likely_failures=pl.Series(failures), likely_ratio=pl.Series(ratio))
     likely = nodes.drop("likely_failures", "likely_ratio").join(likely, on="node", how="left", maintain_order="left")
     return likely.select(list(LEMON_NODES.columns))
@@ -485,12 +488,12 @@ def _finish_table(nodes: pl.DataFrame, window: tuple[int, int] | None) -> pl.Dat
 
 def _mttf_cells(nodes: pl.DataFrame, suffix: str) -> dict:
     failures, exposure_s = int(nodes["failures"].sum()), int(nodes["exposure_s"].sum())
-    row = {f"failures{suffix}": failures, f"exposure{suffix}_s": exposure_s, f"mttf{suffix}_s": None}
+    row: dict[str, float | None] = {f"failures{suffix}": failures, f"exposure{suffix}_s": exposure_s}
+    row[f"mttf{suffix}_s"] = None
     if exposure_s == 0:
         return row
     low, high = garwood_interval(exposure_s, failures, CONFIDENCE)
-    mean = exposure_s / failures if failures else None
-    row |= {f"mttf{suffix}_s": mean, f"ci_low{suffix}_s": low, f"ci_high{suffix}_s": high}
+    row |= {f"mttf{suffix}_s": divide(exposure_s, failures), f"ci_low{suffix}_s": low, f"ci_high{suffix}_s": high}
     return row | _clustered_cells(nodes.filter(pl.col("exposure_s") > 0), suffix)
 
 

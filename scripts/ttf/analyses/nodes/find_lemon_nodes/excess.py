@@ -36,7 +36,7 @@ class OrdinaryRates:
     level: float
     cv: float
 
-    def tail(self, counted: np.ndarray, expected: np.ndarray) -> np.ndarray:
+    def tail(self, counted: np.ndarray, expected: np.ndarray | float) -> np.ndarray:
         """Return P(X >= counted) of ordinary nodes with the expected failures: negative binomial."""
         shape, mean = self.cv**-2, self.level * expected
         return np.where(counted > 0, betainc(np.maximum(counted, 1), shape, mean / (shape + mean)), 1.0)
@@ -84,7 +84,7 @@ def divide_failures(attempt: np.ndarray, node: np.ndarray, counted: np.ndarray, 
     attempt, node: int arrays, numbers from 0, a row for each node of each such failure. counted: int array (nodes,),
     failures that name the node. expected: float array (nodes,), failures expected at the same use.
     """
-    shape, ratio, failures = SHARED_FAILURE_CV**-2, np.ones(counted.size), np.zeros(counted.size)
+    shape, ratio = SHARED_FAILURE_CV**-2, np.ones(counted.size)
     for _ in range(1000):
         previous_ratio, weights = ratio, ratio[node]
         failures = np.bincount(node, weights / np.bincount(attempt, weights)[attempt], counted.size)
@@ -172,7 +172,7 @@ def compare_by_exposure(nodes: pl.DataFrame) -> pl.DataFrame:
     return nodes.hstack([pl.Series(name, values).fill_nan(None) for name, values in series])
 
 
-def poisson_binomial_tail(chances: Sequence[Sequence[float]], counts: Sequence[int]) -> np.ndarray:
+def poisson_binomial_tail(chances: Sequence[Sequence[float] | np.ndarray], counts: Sequence[int]) -> np.ndarray:
     """Return P(X >= k) for the sum X of independent trials, for each row of chances and its count k.
 
     Only products and sums of positive numbers occur, so that small tails are accurate to the last digits. Checked
@@ -258,8 +258,7 @@ def _gamma_shape(counted: np.ndarray, expected: np.ndarray) -> float | None:
 
     def loss(log_shape: float) -> float:
         a = np.exp(log_shape)
-        terms = gammaln(a + k) - gammaln(a) - a * np.log1p(mean / a) - k * np.log(a + mean)
-        return -float(times @ terms)
+        return -float(times @ (gammaln(a + k) - gammaln(a) - a * np.log1p(mean / a) - k * np.log(a + mean)))
 
     return float(np.exp(minimize_scalar(loss, bounds=(-7.0, 14.0), method="bounded", options={"xatol": 1e-8}).x))
 

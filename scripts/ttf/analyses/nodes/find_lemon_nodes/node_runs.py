@@ -30,9 +30,8 @@ def last_window(placements: pl.LazyFrame, days: int) -> tuple[int, int]:
     If the trace has fewer days, the start is its first start. Without any time: (0, 0).
     """
     last = pl.max_horizontal(pl.col("start_s").max(), pl.col("end_s").max())
-    times = placements.select(last=last, first=pl.col("start_s").min()).collect(engine="streaming")
-    last, first = times.row(0)
-    return (0, 0) if first is None else (max(first, last + 1 - days * SECONDS_A_DAY), last + 1)
+    last_s, first_s = placements.select(last=last, first=pl.col("start_s").min()).collect(engine="streaming").row(0)
+    return (0, 0) if first_s is None else (max(first_s, last_s + 1 - days * SECONDS_A_DAY), last_s + 1)
 
 
 def split_window(window: tuple[int, int]) -> list[tuple[int, int]]:
@@ -107,12 +106,11 @@ def runs_by_node(
     }
     runs_in_window = frame.filter((started_s < high) & ((ended_s >= low) | is_running))
     node_names = NameNumbers()
-    number = node_names.encode(pl.col("node"))
     partition_runs = partitions.split(
         "runs",
         runs_in_window,
         "node",
-        number,
+        node_names.encode(pl.col("node")),
         "attempt_id",
         *((time - low).clip(-1, high - low).cast(pl.Int32).alias(name) for name, time in times.items()),
         (pl.col("nodes") == 1).fill_null(False).alias("single"),
@@ -139,6 +137,7 @@ def _make_runs(
         is_on_node = failed & (single | (failed_node == runs["node"].to_numpy() + 1))
         incident = attempts.is_hit[attempt_id]
     nodes, node = index_names(node_names.named(runs["node"]))
+    start, last, run_end = (runs[name].to_numpy() for name in ("start", "last", "run_end"))
     return Runs(
         low,
         high - low,
@@ -147,7 +146,9 @@ def _make_runs(
         node,
         attempts.gpu_type[attempt_id],
         attempts.user[attempt_id],
-        *(runs[name].to_numpy() for name in ("start", "last", "run_end")),
+        start,
+        last,
+        run_end,
         single,
         failed=is_on_node & is_own,
         incident=is_on_node & is_own & incident,

@@ -36,8 +36,8 @@ def tables(trace: Trace) -> dict[str, PageTable]:
     likely = nodes.filter(pl.col("likely_ratio") > 1)
     likely = likely.sort("likely_ratio", "node", descending=[True, False]).head(MOST_RANKED)
     if likely.height:
-        columns = ("node", "fleet", "shared_multi_node_failures", "counted", "likely_failures", "likely_ratio")
-        tables_by_name["lemon-suspects"] = PageTable(likely, columns, LEMON_NODES)
+        suspect_columns = ("node", "fleet", "shared_multi_node_failures", "counted", "likely_failures", "likely_ratio")
+        tables_by_name["lemon-suspects"] = PageTable(likely, suspect_columns, LEMON_NODES)
     if effect["mttf_ratio"].count():
         columns = dict.fromkeys(("picked_on", "measured_on", "lemons", "failures", "mttf_s", "failures_without"))
         columns["mttf_without_s"] = Interval(low="ci_low_clustered_without_s", high="ci_high_clustered_without_s")
@@ -54,16 +54,12 @@ def describe_nodes(m: Numbers) -> str:
     if statement_rules.r11_no_power(m):
         if statement_rules.is_attribution_rare(m):
             return "too few failures name a node"
-        nodes_differ = m.has("lemons.first.ordinary_cv")
-        return (
-            "no node can be distinguished from others that differ"
-            if nodes_differ
-            else "too few failures to compare nodes"
-        )
+        if m.has("lemons.first.ordinary_cv"):
+            return "no node can be distinguished from others that differ"
+        return "too few failures to compare nodes"
     if not m["lemons.lemons"]:
         return "no node has excess failures"
-    verb = "has" if m["lemons.lemons"] == 1 else "have"
-    return f"[lemons.lemons node] {verb} excess failures"
+    return f"[lemons.lemons node] {'has' if m['lemons.lemons'] == 1 else 'have'} excess failures"
 
 
 def _name_needed_data(m: Numbers) -> str:
@@ -90,11 +86,9 @@ def node_keys(trace: Trace, m: Numbers) -> list[Key]:
 def _list_node_names(trace: Trace, m: Numbers) -> str:
     if not m["lemons.lemons"]:
         return "of [lemons.counted failure]"
-    names = trace.table("lemon_nodes").filter(pl.col("lemon"))["node"].head(MOST_NAMED)
-    ellipsis = "…" if m["lemons.lemons"] > MOST_NAMED else ""
-    return (
-        f"{', '.join(quote_trace_text(name, 20) for name in names)}{ellipsis}; [lemons.share_of_failures] of failures"
-    )
+    nodes = trace.table("lemon_nodes").filter(pl.col("lemon"))["node"].head(MOST_NAMED)
+    names = ", ".join(quote_trace_text(name, 20) for name in nodes) + "…" * (m["lemons.lemons"] > MOST_NAMED)
+    return f"{names}; [lemons.share_of_failures] of failures"
 
 
 @fill_numbers
@@ -119,6 +113,5 @@ def lines(trace: Trace, m: Numbers) -> list[Line]:
     if statement_rules.r11_no_power(m):
         reason = f"cannot tell: {statement_rules.no_power_reason(m)}; {_name_needed_data(m)} would answer it"
         return [Line(title, reason, table, checked=False)]
-    ratio = "[lemons.detectable_ratio:2]"
-    power = f"a typical node with {ratio} times the failures is detectable with 80% power"
+    power = "a typical node with [lemons.detectable_ratio:2] times the failures is detectable with 80% power"
     return [Line(title, f"0 of [lemons.tested]; {power}", table)]

@@ -5,6 +5,8 @@ strata. The log odds are linear between the knots of log2(1 + runs), for the run
 that day and for those after it.
 """
 
+from itertools import pairwise
+
 import numpy as np
 import polars as pl
 from scipy.special import expit
@@ -32,8 +34,7 @@ def chances_by_order(groups: pl.DataFrame, days: int) -> np.ndarray:
     whose trials differ in order.
     """
     chance = (groups["all_failed"] / groups["all_trials"]).to_numpy().copy()
-    starts = run_starts(groups["stratum"].to_numpy())
-    size = np.diff(starts, append=groups.height)
+    size = np.diff(run_starts(groups["stratum"].to_numpy()), append=groups.height)
     is_mixed = np.repeat(size > 1, size)
     if not is_mixed.any():
         return chance
@@ -63,9 +64,8 @@ class Strata:
     """
 
     def __init__(self, groups: pl.DataFrame, basis: np.ndarray) -> None:
-        names = ("trials", "failed", "all_trials", "all_failed")
         self.trials, self.failed, self.total, self.all_failed = (
-            groups[name].to_numpy().astype(np.int64) for name in names
+            groups[name].to_numpy().astype(np.int64) for name in ("trials", "failed", "all_trials", "all_failed")
         )
         self.basis = basis
         self.starts = run_starts(groups["stratum"].to_numpy())
@@ -97,15 +97,13 @@ class Strata:
         odds = np.exp(eta - np.repeat(eta[self.starts], self.size))
         chance = np.empty(odds.size)
         totals = self.total[self.starts]
-        low = 1
-        for high in (*_CLASSES, None):
-            is_in_class = (totals > low) & ((totals <= high) if high else True)
+        for low, high in pairwise((1, *_CLASSES, np.inf)):
+            is_in_class = (totals > low) & (totals <= high)
             rows = np.flatnonzero(np.repeat(is_in_class, self.size))
-            if rows.size and high:
-                chance[rows] = self._exact(odds, np.flatnonzero(is_in_class), rows, high)
+            if rows.size and high in _CLASSES:
+                chance[rows] = self._exact(odds, np.flatnonzero(is_in_class), rows, int(high))
             elif rows.size:
                 chance[rows] = self._approximate(odds, np.flatnonzero(is_in_class), rows)
-            low = high
         return chance
 
     def _exact(self, odds: np.ndarray, strata: np.ndarray, rows: np.ndarray, width: int) -> np.ndarray:

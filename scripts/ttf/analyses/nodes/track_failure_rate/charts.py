@@ -7,10 +7,10 @@ import altair as alt
 import polars as pl
 
 from ttf.analyses.nodes.track_failure_rate.over_time import ALL
-from ttf.display.charts.encodings import tooltips
+from ttf.display.charts.encodings import Align, bold_labels, tooltips
 from ttf.display.charts.figure import Figure, Study, empty_figure, fit_width, make_chart, make_figure
 from ttf.display.charts.intervals import add_bounds
-from ttf.display.charts.theme import FAILURE, INFRA, INK
+from ttf.display.charts.theme import FAILURE, INFRA
 from ttf.engine.words import capitalise, clustering_words, number, plural
 
 # Windows overlap, so this number of them is enough to draw the line.
@@ -31,9 +31,8 @@ def failure_rate_over_time(inputs: Mapping[str, pl.DataFrame], study: Study) -> 
     """Draw the rate of all causes as a line with a band, with its highest and lowest window labelled."""
     over_time = inputs["failure_rate_over_time"]
     total_windows = over_time.filter((pl.col("by") == ALL) & pl.col("ci_high").is_not_null())
-    basis = over_time["basis"].first()
-    failures = FAILURES.get(basis, "infrastructure failures")
-    title = f"{capitalise(failures)} per 1,000 node-days"
+    basis = over_time["basis"][0]
+    title = f"{capitalise(FAILURES.get(basis, 'infrastructure failures'))} per 1,000 node-days"
     if not total_windows.height:
         return empty_figure(title, over_time["reason"][0] or "no node was at work")
     windows = _remove_unclustered_bands(add_bounds(total_windows))
@@ -44,9 +43,8 @@ def failure_rate_over_time(inputs: Mapping[str, pl.DataFrame], study: Study) -> 
     cluster_names = windows["cluster_by"].drop_nulls().unique()
     interval_note = "if independent" if independent else f"clustered by {clustering_words(cluster_names)}"
     extreme_words = ", ".join(f"{row['label']} ({row['window']})" for row in extremes)
-    colour = FAILURE if basis == "proxy" else INFRA
     return make_figure(
-        fit_width(_draw_rate_layers(rows, colour, _scale(rows)), study, 210),
+        fit_width(_draw_rate_layers(rows, FAILURE if basis == "proxy" else INFRA), study, 210),
         {"rate": rows, "ends": extremes},
         study,
         title=title,
@@ -91,10 +89,10 @@ def _extreme_point_rows(rows: list[dict]) -> list[dict]:
 def _scale(rows: list[dict]) -> alt.Scale:
     """Use a square-root scale if a few windows far above the others would flatten them; a log scale cannot show 0."""
     rates = sorted(row["rate"] for row in rows)
-    kind = "sqrt" if rates[-1] > STEEP * rates[len(rates) // 2] else "linear"
     # The interval of few clusters can be many times as high as the line.
     top = min(max(row["high"] for row in rows), WIDEST * rates[-1]) or 1
-    return alt.Scale(type=kind, domain=[0, top], nice=True)
+    is_steep = rates[-1] > STEEP * rates[len(rates) // 2]
+    return alt.Scale(type="sqrt" if is_steep else "linear", domain=[0, top], nice=True)
 
 
 def _time_channel(rows: list[dict]) -> alt.X:
@@ -106,9 +104,12 @@ def _time_channel(rows: list[dict]) -> alt.X:
     return alt.X("date:T", title=None, scale=alt.Scale(type="utc"), axis=axis)
 
 
-def _draw_rate_layers(rows: list[dict], colour: str, scale: alt.Scale) -> alt.LayerChart:
-    title = "square root scale" if scale.type == "sqrt" else None
-    x, y = _time_channel(rows), alt.Y("rate:Q", title=title, scale=scale)
+def _draw_rate_layers(rows: list[dict], colour: str) -> alt.TopLevelMixin:
+    scale = _scale(rows)
+    x, y = (
+        _time_channel(rows),
+        alt.Y("rate:Q", title="square root scale" if scale.type == "sqrt" else None, scale=scale),
+    )
     base = make_chart("rate").encode(x=x)
     # A band of one window has no width.
     band = base.mark_rule(color=colour) if len(rows) == 1 else base.mark_area(opacity=0.18, color=colour, clip=True)
@@ -124,11 +125,10 @@ def _draw_extreme_labels(rows: list[dict], extremes: alt.Chart) -> list[alt.Char
     texts = []
     for row in _extreme_point_rows(rows):
         position = (row["to_day"] - first) / max(last - first, 1)
-        align = "left" if position < 0.05 else "right" if position > 0.95 else "center"
+        align: Align = "left" if position < 0.05 else "right" if position > 0.95 else "center"
         is_below = not row["highest"] and row["rate"] > 0.3 * top
-        mark = {"dy": 14 if is_below else -12, "align": align, "fontSize": 12, "fontWeight": "bold", "color": INK}
         extreme = extremes.transform_filter(f"datum.highest === {str(row['highest']).lower()}")
-        texts.append(extreme.mark_text(**mark).encode(text="label:N"))
+        texts.append(bold_labels(extreme, align, dy=14 if is_below else -12))
     return texts
 
 

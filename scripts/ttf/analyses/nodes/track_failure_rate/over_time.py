@@ -11,7 +11,7 @@ from ttf.analyses.nodes.track_failure_rate import FAILURE_RATE_OVER_TIME
 from ttf.records.clusters import CLUSTER_COLUMNS
 from ttf.records.durations import count_nodes
 from ttf.records.infra import EVENT
-from ttf.records.jobs import Frame, add_blank_columns
+from ttf.records.jobs import Frame, add_blank_columns, choose_text
 from ttf.records.runs import find_record_start
 from ttf.stats.clustered import Clusters
 from ttf.stats.durations.mttf import NO_NODE_DAY, SECONDS_A_DAY, poisson_limits
@@ -64,19 +64,17 @@ def failure_rate_over_time(
     (`Clusters.ratio`; a cluster is weighted by its node time in the window). A rate over less than one node-day is
     blank.
     """
-    constant_cells = {"confidence": CONFIDENCE, "basis": basis, "by": ALL}
+    constant_cells: dict[str, object] = {"confidence": CONFIDENCE, "basis": basis, "by": ALL}
 
     def blank_table(reason: str) -> pl.DataFrame:
         return FAILURE_RATE_OVER_TIME.frame([constant_cells | {"reason": reason}])
 
-    n_starts = durations.lazy().select(pl.col("start_s").count()).collect(engine="streaming").item()
-    if not n_starts:
+    if not durations.lazy().select(pl.col("start_s").count()).collect(engine="streaming").item():
         return blank_table("the trace gives no times of starting")
     runs = _runs_in_use(durations.lazy(), basis, count_nodes(gpus_per_node, node_gpus_from))
     # A run that ends at midnight was at risk until the previous day.
     last_s = pl.max_horizontal("start_s", pl.col("end_s") - 1)
-    span = runs.select(first=pl.col("start_s").min(), last=last_s.max()).collect(engine="streaming")
-    first_s, final_s = span.row(0)
+    first_s, final_s = runs.select(first=pl.col("start_s").min(), last=last_s.max()).collect(engine="streaming").row(0)
     if first_s is None:
         return blank_table("no run with a known start and time")
     has_dates, zero_s, runs_before = first_s >= YEAR_1990_S, first_s, 0
@@ -95,8 +93,8 @@ def failure_rate_over_time(
     last_days = np.arange(window - 1, days, -(-days // MOST_WINDOWS))
     cluster_by, clusters = _count_clusters(runs, days)
     at_risk = _window_sums(exposure_by_day(runs, origin, days, clusters), last_days, window)
-    failure_counts = runs.filter("failed").group_by("cause", "cluster", day=(last_s - origin) // SECONDS_A_DAY)
-    failure_counts = failure_counts.agg(count=pl.len().cast(pl.Int64)).collect(engine="streaming")
+    failed_runs = runs.filter("failed").group_by("cause", "cluster", day=(last_s - origin) // SECONDS_A_DAY)
+    failure_counts = failed_runs.agg(count=pl.len().cast(pl.Int64)).collect(engine="streaming")
     constant_cells |= {"window_days": window}
     windows = pl.DataFrame({"to_day": last_days, "exposure": at_risk.sum(axis=0)}).with_columns(
         from_day=pl.col("to_day") - window + 1, end_s=origin + SECONDS_A_DAY * (pl.col("to_day") + 1)
@@ -148,15 +146,12 @@ def exposure_by_day(runs: Frame, origin: int, days: int, clusters: int = 1) -> n
     # The rest of the first day, the part of the last day, and whole days between. If both are one day, subtracting a
     # whole day leaves the time between start and end.
     for day_columns, offset, sign in ((first_day, 1, 1), (last_day, 0, -1)):
-        day_sums = runs.lazy().select(cluster, nodes=nodes, **day_columns).group_by("cluster", "day")
-        day_sums = day_sums.agg(pl.col("nodes").sum(), at_risk=(pl.col("nodes") * pl.col("at_risk")).sum())
-        day_sums = day_sums.collect(engine="streaming")
+        by_day = runs.lazy().select(cluster, nodes=nodes, **day_columns).group_by("cluster", "day")
+        totals = by_day.agg(pl.col("nodes").sum(), at_risk=(pl.col("nodes") * pl.col("at_risk")).sum())
+        day_sums = totals.collect(engine="streaming")
         sums += _sum_by_day(day_sums, day_sums["at_risk"], days + 2, clusters)
-        steps += (
-            sign
-            * SECONDS_A_DAY
-            * _sum_by_day(day_sums.with_columns(pl.col("day") + offset), day_sums["nodes"], days + 2, clusters)
-        )
+        shifted = day_sums.with_columns(pl.col("day") + offset)
+        steps += sign * SECONDS_A_DAY * _sum_by_day(shifted, shifted["nodes"], days + 2, clusters)
     return (sums + np.cumsum(steps, axis=1))[:, :days]
 
 
@@ -216,15 +211,18 @@ def _rate_table(rows: pl.DataFrame, constant_cells: dict) -> pl.DataFrame:
         scale = 1000 * SECONDS_A_DAY / exposure
         rates = {"failures_per_1000_node_days": failures * scale, "ci_low": low * scale, "ci_high": high * scale}
     is_enough = pl.col("exposure") >= SECONDS_A_DAY
-    reason = pl.when(pl.col("exposure") == 0).then(pl.lit("no node was at work"))
-    reason = reason.when(~is_enough).then(pl.lit(NO_NODE_DAY))
+    reasons = {
+        "no node was at work": pl.col("exposure") == 0,
+        NO_NODE_DAY: ~is_enough,
+        "no failures: upper limit only": pl.col("failures") == 0,
+    }
     # NumPy rounds a quotient once; Polars multiplies by the reciprocal.
     rates["node_days"] = exposure / SECONDS_A_DAY
     rows = rows.with_columns(pl.Series(name, values) for name, values in rates.items()).with_columns(
         pl.when(is_enough).then(
             pl.col("failures_per_1000_node_days", "ci_low", "ci_high", "ci_low_clustered", "ci_high_clustered")
         ),
-        reason=reason.when(pl.col("failures") == 0).then(pl.lit("no failures: upper limit only")),
+        reason=choose_text(reasons),
         **{name: pl.lit(value) for name, value in constant_cells.items()},
     )
     return FAILURE_RATE_OVER_TIME.conform(rows)

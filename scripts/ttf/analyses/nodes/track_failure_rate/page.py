@@ -23,11 +23,11 @@ def head(trace: Trace, m: Numbers) -> Head | Line | None:
         return Line(title, WITHOUT_ENDS, "tables/failures_without_end.csv", checked=False)
     if not m[f"{WINDOW}.failures_in_windows"]:
         return Line(title, f"no failure in [{WINDOW}.windows window]", "tables/failure_rate_over_time.csv")
-    node_words, keys_of_nodes = describe_nodes(m), node_keys(trace, m)
+    keys_of_nodes = node_keys(trace, m)
     # Without a change, the extremes carry no information.
     extremes = _iterate_extreme_keys(m) if _has_change(m) or not keys_of_nodes else ()
     return Head(
-        claim=f"{_format_claim(m, rate_name)}{f'; {node_words}' if node_words else ''}",
+        claim="; ".join(filter(None, (_format_claim(m, rate_name), describe_nodes(m)))),
         # Without a change, the chart is in the fold.
         charts=("failure_rate_over_time",) if _has_change(m) else (),
         keys=(*extremes, *keys_of_nodes),
@@ -36,7 +36,7 @@ def head(trace: Trace, m: Numbers) -> Head | Line | None:
     )
 
 
-def _rate_slot(m: Numbers, extreme: str) -> str:
+def _rate_slot(extreme: str) -> str:
     return f"[{WINDOW}.{extreme}.failures_per_1000_node_days]"
 
 
@@ -48,12 +48,12 @@ def _has_change(m: Numbers) -> bool:
 
 def _format_claim(m: Numbers, rate_name: str) -> str:
     if m[f"{WINDOW}.windows"] == 1:
-        return f"The {rate_name} was {_rate_slot(m, 'highest')} per 1,000 node-days"
+        return f"The {rate_name} was {_rate_slot('highest')} per 1,000 node-days"
     low, high = _nearest_bounds(m)
     if not _has_change(m):
         return f"The {rate_name} shows no significant change over [{WINDOW}.windows] windows"
     verb = "ranged from {} to" if low is None or high is None else "varied between {} and"
-    return f"The {rate_name} {verb.format(_rate_slot(m, 'lowest'))} {_rate_slot(m, 'highest')} per 1,000 node-days"
+    return f"The {rate_name} {verb.format(_rate_slot('lowest'))} {_rate_slot('highest')} per 1,000 node-days"
 
 
 def _nearest_bounds(m: Numbers) -> tuple[float | None, float | None]:
@@ -61,22 +61,17 @@ def _nearest_bounds(m: Numbers) -> tuple[float | None, float | None]:
 
     The exact bounds are used only if the trace names no clusters.
     """
-    low, high = (m.value(f"{WINDOW}.{extreme}.{limit}_clustered", None) for extreme, limit in _NEAREST_BOUNDS)
-    if (
-        low is None
-        and high is None
-        and not any(m.has(f"{WINDOW}.{extreme}.cluster_by") for extreme, _ in _NEAREST_BOUNDS)
-    ):
-        low, high = (m.value(f"{WINDOW}.{extreme}.{limit}", None) for extreme, limit in _NEAREST_BOUNDS)
+    bounds = [f"{WINDOW}.{extreme}.{limit}" for extreme, limit in _NEAREST_BOUNDS]
+    low, high = (m.value(f"{bound}_clustered", None) for bound in bounds)
+    if low is None and high is None and not any(m.has(f"{WINDOW}.{name}.cluster_by") for name, _ in _NEAREST_BOUNDS):
+        low, high = (m.value(bound, None) for bound in bounds)
     return low, high
 
 
 def _iterate_extreme_keys(m: Numbers):
     for extreme in ("highest", "lowest")[: m[f"{WINDOW}.windows"]]:
-        interval = m.interval(f"{WINDOW}.{extreme}.ci_{{}}", confidence="90")
-        yield Key(
-            f"{words.capitalise(extreme)} rate, {m[f'{WINDOW}.{extreme}.window']}", _rate_slot(m, extreme), interval
-        )
+        label = f"{words.capitalise(extreme)} rate, {m[f'{WINDOW}.{extreme}.window']}"
+        yield Key(label, _rate_slot(extreme), m.interval(f"{WINDOW}.{extreme}.ci_{{}}", confidence="90"))
 
 
 def _iterate_texts(m: Numbers):

@@ -20,7 +20,7 @@ def bursts(inputs: Mapping[str, pl.DataFrame], study: Study) -> Figure:
     table = inputs["bursts"]
     shown_rows = table.drop_nulls("share").filter(pl.col("share").max().over("location") > 0)
     if not shown_rows.height:
-        return empty_figure(WHAT, table["reason"].drop_nulls().first() or "none is near another")
+        return empty_figure(WHAT, next(iter(table["reason"].drop_nulls()), "none is near another"))
     limits = {"low": "ci_low_clustered", "high": "ci_high_clustered"}
     rows = [
         {"place": NAMES[row["location"]], "kind": kind}
@@ -30,7 +30,7 @@ def bursts(inputs: Mapping[str, pl.DataFrame], study: Study) -> Figure:
         for row in shown_rows.iter_rows(named=True)
     ]
     locations = [NAMES[location] for location in shown_rows["location"].unique(maintain_order=True)]
-    windows = sorted({row["window"] for row in rows})
+    windows = shown_rows["window_s"].unique().sort()
     x_title, scale = "Window to either side", log_scale([windows[0], windows[-1]])
     x = alt.X("window:Q", title=x_title, scale=scale, axis=time_axis(x_title, [60, 3600, 86_400, 864_000]))
     colours = dict(zip(locations, CATEGORY_COLOURS, strict=False))
@@ -51,7 +51,7 @@ def bursts(inputs: Mapping[str, pl.DataFrame], study: Study) -> Figure:
         study,
         title=WHAT,
         subtitle="In the same place, 95% CI; dashed: times exchanged, shifted or jittered, the highest",
-        caption=f"n = {plural(shown_rows['n'].max(), 'outage')}. Where chance gives all, a window says nothing.",
+        caption=f"n = {plural(max(shown_rows['n']), 'outage')}. Where chance gives all, a window says nothing.",
         alt_text=f"{WHAT}: a line by window for {join_list(locations)}, and a dashed one for chance.",
     )
 

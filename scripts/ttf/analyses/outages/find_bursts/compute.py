@@ -106,8 +106,9 @@ def _events(events: pl.DataFrame, exposure: pl.DataFrame | None) -> Events:
         span = exposure.group_by("location").agg(first=pl.col("from_s").min(), last=pl.col("until_s").max())
     spans = events.join(span, on="location", how="left", maintain_order="left").select("first", "last")
     keys = (["location"], ["location", "member"], ["kind"])
-    numbers = (number_keys(events.lazy(), columns).to_numpy().astype(np.int64) for columns in keys)
-    return Events(*numbers, events["start_s"].to_numpy(), *(spans[name].to_numpy() for name in ("first", "last")))
+    location, member, kind = (number_keys(events.lazy(), names).to_numpy().astype(np.int64) for names in keys)
+    time_s, first_s, last_s = events["start_s"].to_numpy(), spans["first"].to_numpy(), spans["last"].to_numpy()
+    return Events(location, member, kind, time_s, first_s, last_s)
 
 
 def burst_rows(level: str, events: Events | str, rng: np.random.Generator, draws: int, jitter_s: int) -> Iterator[dict]:
@@ -191,12 +192,11 @@ def again_after_repair(outages: pl.DataFrame, exposure: pl.DataFrame | None) -> 
     if exposure is None:
         return AGAIN_AFTER_REPAIR.frame({"within_s": within_s, "reason": NOT_WATCHED} for within_s in AFTER_REPAIR_S)
     spans = list_spans(outages, exposure).sort("unit", "start_s")
-    watched_s = (exposure["until_s"] - exposure["from_s"]).sum()
-    n_outages, down_s = spans["inside"].sum(), (spans["end_s"] - spans["start_s"]).sum()
-    next_start = pl.col("start_s").shift(-1).over("unit")
+    watched_s = int((exposure["until_s"] - exposure["from_s"]).sum())
+    n_outages, down_s = int(spans["inside"].sum()), int((spans["end_s"] - spans["start_s"]).sum())
     repairs = spans.with_columns(
         observed_s=pl.col("until_s") - pl.col("end_s"),
-        next_s=next_start - pl.col("end_s"),
+        next_s=pl.col("start_s").shift(-1).over("unit") - pl.col("end_s"),
         other_outages=pl.col("inside").sum().over("unit").cast(pl.Int64) - pl.col("inside").cast(pl.Int64),
         unit_down_s=(pl.col("end_s") - pl.col("start_s")).sum().over("unit"),
     ).filter("repaired")
@@ -232,16 +232,16 @@ def outage_counts(outages: pl.DataFrame, exposure: pl.DataFrame | None) -> pl.Da
     if not outages.height:
         return OUTAGE_COUNTS.frame({"period_s": period, "reason": NO_OUTAGE} for period in PERIODS_S)
     times = outages["start_s"].to_numpy()
-    first, last = (
-        (times.min(), times.max()) if exposure is None else (exposure["from_s"].min(), exposure["until_s"].max())
-    )
+    first, last = int(times.min()), int(times.max())
+    if exposure is not None:
+        first, last = exposure.select(pl.col("from_s").min(), pl.col("until_s").max()).row(0)
     rows = []
     for period in PERIODS_S:
-        periods = int((last - first) // period)
+        periods = (last - first) // period
         period_index = (times - first) // period
         counts = np.bincount(period_index[period_index < periods], minlength=periods)
         n = int(counts.sum())
-        row = {"period_s": period, "periods": periods, "n": n}
+        row: dict[str, float | str] = {"period_s": period, "periods": periods, "n": n}
         if periods < 2 or not n:
             rows.append(row | {"reason": "fewer than two such periods" if periods < 2 else "no outage began in them"})
             continue

@@ -37,9 +37,9 @@ def compute(inputs: Inputs) -> dict[str, pl.DataFrame]:
     durations, placements = inputs.scan("durations_infra", _DURATIONS), inputs.scan("placements")
     failures = failures_on_nodes(durations, placements, exposure)
     basis = durations.select(pl.col("basis").first()).collect(engine="streaming").item() or ""
-    matches = []
-    for kind, planned in KINDS.items():
-        matches.append(match_failures(failures, outages.filter(planned=planned), exposure, kind))
+    matches = [
+        match_failures(failures, outages.filter(planned=planned), exposure, kind) for kind, planned in KINDS.items()
+    ]
     matches.append(outage_effects(durations, placements, outages))
     return {"outage_matches": summarise_matches(pl.concat(matches, how="diagonal"), basis)}
 
@@ -82,8 +82,7 @@ def null_probability(failures: pl.DataFrame, outages: pl.DataFrame, exposure: pl
 
 def covered_share(starts: np.ndarray, span_s: int, width_s: int) -> float:
     """Return the share of a circle of span_s seconds that is at most width_s after a start (ascending)."""
-    gaps = np.diff(starts, append=starts[0] + span_s)
-    return float(np.minimum(gaps, width_s).clip(0).sum() / span_s)
+    return float(np.minimum(np.diff(starts, append=starts[0] + span_s), width_s).clip(0).sum() / span_s)
 
 
 def outage_effects(durations: pl.LazyFrame, placements: pl.LazyFrame, outages: pl.DataFrame) -> pl.DataFrame:
@@ -124,10 +123,10 @@ def summarise_matches(rows: pl.DataFrame, basis: str) -> pl.DataFrame:
     measures += [(name, kind, BEFORE_S, AFTER_S) for kind in KINDS for name in EFFECTS]
     table_rows = []
     for key in measures:
-        keys = dict(zip(_KEYS, key, strict=True)) | {"basis": basis}
-        matches = rows.filter(pl.col(name) == value for name, value in zip(_KEYS, key, strict=True))
+        keys = dict(zip(_KEYS, key, strict=True))
+        matches = rows.filter(**keys)
         n, events = matches.height, int(matches["holds"].sum())
-        reasons, row = [], keys | {"n": n, "events": events} | add_wilson("share", events, n)
+        reasons, row = [], keys | {"basis": basis, "n": n, "events": events} | add_wilson("share", events, n)
         if not n:
             reasons.append(NO_FAILURE if key[0] == NEAR else NO_OUTAGE)
         elif key[0] != NEAR:
@@ -137,10 +136,8 @@ def summarise_matches(rows: pl.DataFrame, basis: str) -> pl.DataFrame:
             row["median_s"] = matches["to_s"].median()
             reasons += [] if events else [NONE_NEAR]
         table_rows.append(row | {"reason": "; ".join(reasons) or None})
-    is_near = pl.col("measure") == NEAR
+    is_near, table = pl.col("measure") == NEAR, OUTAGE_MATCHES.frame(table_rows).drop(CLUSTERED)
     parts = [
         clustered_shares(rows.filter(mask), _KEYS, pl.col("holds").sum(), pl.len()) for mask in (is_near, ~is_near)
     ]
-    return OUTAGE_MATCHES.conform(
-        join_clustered(OUTAGE_MATCHES.frame(table_rows).drop(CLUSTERED), pl.concat(parts), _KEYS)
-    )
+    return OUTAGE_MATCHES.conform(join_clustered(table, pl.concat(parts), _KEYS))

@@ -4,7 +4,7 @@ import polars as pl
 
 from ttf.analyses.outages.match_outages import OUTAGE_MATCHES
 from ttf.display.phrases import fill_numbers
-from ttf.display.report_tables import CLUSTERED, PageTable, format_rows
+from ttf.display.report_tables import CLUSTERED, Column, PageTable, format_rows
 from ttf.display.report_trace import Trace
 from ttf.display.section_head import Line
 from ttf.display.trace_numbers import Numbers
@@ -31,11 +31,11 @@ def tables(trace: Trace) -> dict[str, PageTable]:
     rows = trace.table("outage_matches").filter(pl.col("n") > 0)
     windows = format_rows(rows, ("before_s", "after_s"), _format_window)
     rows = rows.with_columns(measure=pl.col("measure").replace_strict(LABELS), window=windows)
-    columns = {"measure": None, "kind": None, "window": ("Outage begins", str), "n": None, "events": None}
-    columns |= {"share": CLUSTERED, "expected": None, "median_s": None}
+    columns: dict[str, Column] = {"measure": None, "kind": None, "window": ("Outage begins", str)}
+    columns |= {"n": None, "events": None, "share": CLUSTERED, "expected": None, "median_s": None}
     return {"outage-matches": PageTable(rows, columns, OUTAGE_MATCHES)}
 
 
 def _format_window(before_s: int, after_s: int) -> str:
-    parts = [f"{words.duration(s)} {side}" for s, side in ((before_s, "before"), (after_s, "after")) if s]
-    return " to ".join(parts)
+    sides = ((before_s, "before"), (after_s, "after"))
+    return " to ".join(f"{words.duration(seconds)} {side}" for seconds, side in sides if seconds)

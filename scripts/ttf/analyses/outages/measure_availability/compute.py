@@ -44,11 +44,11 @@ def compute(inputs: Inputs) -> dict[str, pl.DataFrame]:
 
 def summarise_outages(outages: pl.DataFrame, exposure: pl.DataFrame | None, is_all: bool) -> pl.DataFrame:
     """Return the one row of OUTAGES_SUMMARY. is_all: whether the trace records nothing but outages."""
-    row = {"outages": outages.height, "units_with_outage": outages["unit_id"].n_unique()}
+    row: dict = {"outages": outages.height, "units_with_outage": outages["unit_id"].n_unique()}
     row["units_watched"] = None if exposure is None else exposure["unit_id"].n_unique()
     if is_all and outages.height:
-        row |= {"from_s": outages["start_s"].min(), "to_s": outages["seen_until_s"].max()}
-        row["days"] = -(-(row["to_s"] - row["from_s"]) // DAY_S)
+        from_s, to_s = outages.select(pl.col("start_s").min(), pl.col("seen_until_s").max()).row(0)
+        row |= {"from_s": from_s, "to_s": to_s, "days": -(-(to_s - from_s) // DAY_S)}
     return OUTAGES_SUMMARY.frame([row])
 
 
@@ -65,15 +65,16 @@ def causes(outages: pl.DataFrame, records: pl.DataFrame) -> pl.DataFrame:
         for depth, columns in DEPTHS.items()
         if depth == "all" or records[depth].count()
     ]
-    downtime = records["seconds"].sum()
+    downtime = int(records["seconds"].sum())
     groups = pl.concat(parts, how="diagonal")
     rows = groups.drop("seconds", "ended").iter_rows(named=True)
-    timed_rows = zip(rows, groups["seconds"], groups["ended"], strict=True)
-    return OUTAGE_CAUSES.frame(_cause_row(row, *times, records.height, downtime) for row, *times in timed_rows)
+    return OUTAGE_CAUSES.frame(
+        _cause_row(row, seconds.to_numpy(), ended.to_numpy(), records.height, downtime)
+        for row, seconds, ended in zip(rows, groups["seconds"], groups["ended"], strict=True)
+    )
 
 
-def _cause_row(row: dict, seconds: pl.Series, ended: pl.Series, events: int, downtime: int) -> dict:
-    seconds, ended = seconds.to_numpy(), ended.to_numpy()
+def _cause_row(row: dict, seconds: np.ndarray, ended: np.ndarray, events: int, downtime: int) -> dict:
     down_s, repairs, times = int(seconds.sum()), int(ended.sum()), repair_times(seconds, ended)
     reasons = ["no record has ended: no mean"] * (not repairs) + times["reasons"]
     return row | {
@@ -155,19 +156,17 @@ def _cut_to_windows(
     """Return outages and records within each watch of their unit, with the Int64 columns that are summed."""
     keys = ("unit", "cluster", "group", "planned", "level")
     overlap_s = pl.min_horizontal("seen_until_s", "until_s") - pl.max_horizontal("start_s", "from_s")
-    ended = (pl.col("end_s") > pl.col("from_s")) & (pl.col("end_s") <= pl.col("until_s"))
     sums = {
         "outages": is_start_watched(),
         "under_way": (pl.col("start_s") <= pl.col("from_s")) & (overlap_s > 0),
-        "repairs": ended.fill_null(False),
+        "repairs": ((pl.col("end_s") > pl.col("from_s")) & (pl.col("end_s") <= pl.col("until_s"))).fill_null(False),
     }
-    times = ("start_s", "end_s", "seen_until_s", "from_s", "until_s")
     return (
         outages.drop("group")
         .join(windows, on="unit_id")
         .select(
             *keys,
-            *times,
+            *("start_s", "end_s", "seen_until_s", "from_s", "until_s"),
             down_s=overlap_s.clip(lower_bound=0),
             **{name: flag.cast(pl.Int64) for name, flag in sums.items()},
         ),
@@ -184,16 +183,18 @@ def _blocks(windows: pl.DataFrame, outages: pl.DataFrame, records: pl.DataFrame,
     units = steps_by_block(
         windows, keys, pl.col("from_s"), pl.col("until_s"), block_days, "exposure_s", throughout=["watched"]
     )
-    keys += ("planned",)
+    event_keys = (*keys, "planned")
     start_s, end_s = pl.max_horizontal("start_s", "from_s"), pl.min_horizontal("seen_until_s", "until_s")
     observed = outages.filter(start_s <= end_s)
     starts, ends = ("outages", "under_way"), ("repairs",)
-    outage_steps = steps_by_block(observed, keys, start_s, end_s, block_days, "down_s", at_start=starts, at_end=ends)
-    time_s = pl.col("start_s")
-    record_steps = steps_by_block(records.filter(records=1), keys, time_s, time_s, block_days, at_start=["records"])
+    outage_steps = steps_by_block(
+        observed, event_keys, start_s, end_s, block_days, "down_s", at_start=starts, at_end=ends
+    )
+    first_records, time_s = records.filter(records=1), pl.col("start_s")
+    record_steps = steps_by_block(first_records, event_keys, time_s, time_s, block_days, at_start=["records"])
     # Most records begin with an outage, so their rows merge.
-    events = pl.concat([outage_steps, record_steps], how="diagonal").lazy().group_by(*keys, "block").agg(pl.all().sum())
-    return [units, events.collect(engine="streaming")]
+    steps = pl.concat([outage_steps, record_steps], how="diagonal").lazy()
+    return [units, steps.group_by(*event_keys, "block").agg(pl.all().sum()).collect(engine="streaming")]
 
 
 def _add_stratum(frame: pl.DataFrame, strata: pl.Expr) -> pl.DataFrame:
@@ -215,7 +216,7 @@ def _sum_strata(frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
     names, summed = ("stratum", "unit", "block"), ("watched", "exposure_s", *_SUMS)
     frames = [frame.select(name for name in (*names, *summed) if name in frame.columns) for frame in frames]
     labels = pl.concat([frame["stratum"].unique() for frame in frames]).unique().sort()
-    units = max(frame["unit"].max() or 0 for frame in frames) + 1
+    units = max(frame.select(pl.col("unit").max()).item() or 0 for frame in frames) + 1
     key = pl.col("stratum").cast(pl.Enum(labels)).to_physical().cast(pl.Int64) * units + pl.col("unit")
     combined = pl.concat(
         [frame.lazy().select(pl.exclude("stratum", "unit"), key=key) for frame in frames], how="diagonal"
@@ -223,8 +224,8 @@ def _sum_strata(frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
     if "block" in frames[0].columns:
         sums = sum_step_runs(combined)
     else:
-        sums = combined.group_by("key").agg(pl.all().sum()).sort("key")
-        sums = sums.with_columns(block=pl.lit(None), blocks=pl.lit(None)).collect(engine="streaming")
+        key_sums = combined.group_by("key").agg(pl.all().sum()).sort("key")
+        sums = key_sums.with_columns(block=pl.lit(None), blocks=pl.lit(None)).collect(engine="streaming")
     if not frames[0]["exposure_s"].count():
         # The watched time is not known.
         sums = sums.with_columns(exposure_s=pl.lit(None, pl.Int64))

@@ -27,8 +27,8 @@ def outage_free(
         return OUTAGE_FREE.frame({"span_s": span_s, "n": 0, "moments_s": 0, "reason": NOT_WATCHED} for span_s in spans)
     watches = exposure.select("unit_id", "group", "from_s", "until_s").sort("unit_id", "from_s").with_row_index("watch")
     watches = watches.with_columns(unit=pl.col("unit_id").rle_id().cast(pl.Int64))
-    cluster = pl.col("group").rank("dense").fill_null(0).cast(pl.Int64) if cluster_by else pl.col("unit")
-    watches = watches.with_columns(cluster=cluster).sort("from_s", "watch")
+    number = pl.col("group").rank("dense").fill_null(0).cast(pl.Int64) if cluster_by else pl.col("unit")
+    watches = watches.with_columns(cluster=number).sort("from_s", "watch")
     up_spells = (
         durations_of_outages(outages, exposure, [], {})
         .select("unit_id", "start_s", "duration_s")
@@ -44,7 +44,7 @@ def outage_free(
         last = np.minimum(end, until - span_s)
         moments = np.maximum(last - start, 0)
         lost = np.where((end < until) & (moments > 0), last - np.maximum(start, end - span_s), 0).clip(0)
-        row = {"span_s": span_s, "n": np.unique(unit[moments > 0]).size, "moments_s": int(moments.sum())}
+        row: dict = {"span_s": span_s, "n": np.unique(unit[moments > 0]).size, "moments_s": int(moments.sum())}
         if row["n"]:
             totals = cells.spread_moments(np.bincount(watch, weights=moments, minlength=watches.height), span_s)
             row |= {"share": 1 - int(lost.sum()) / row["moments_s"]} | cells.interval(

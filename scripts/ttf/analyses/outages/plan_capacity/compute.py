@@ -69,7 +69,7 @@ def _select_units(exposure: pl.DataFrame) -> tuple[str, pl.DataFrame]:
 def _find_limitation(spans: pl.DataFrame, exposure: pl.DataFrame) -> str | None:
     if exposure.drop_nulls("node").select(pl.struct("node").n_unique() < pl.col("unit_id").n_unique()).item():
         return COMPONENTS
-    return no_times_reason(spans["inside"].sum(), build_course(spans, exposure).down_share)
+    return no_times_reason(int(spans["inside"].sum()), build_course(spans, exposure).down_share)
 
 
 def _gpus_by_nodes(sizes: list[int], node_gpus: int | None, n_units: int) -> dict[int, int | None]:

@@ -72,17 +72,14 @@ class Planner:
             p_never_short = never_short(nodes, spares, time_s, self.up.mean, self.repair.mean)
             # The mean number of missing nodes is the sum of P(more than k down) over k from the spares on.
             missing_nodes = (1 - binomial_cdf(np.arange(spares, n_nodes), n_nodes, self.down_share)).sum()
-            shares = (
-                p_never_short,
-                float(binomial_cdf(spares, n_nodes, self.down_share)),
-                float(1 - missing_nodes / nodes),
-            )
-            return dict(zip(MEASURES, ((share, None) for share in shares), strict=True))
+            full_share = float(binomial_cdf(spares, n_nodes, self.down_share))
+            estimates = p_never_short, full_share, float(1 - missing_nodes / nodes)
+            return dict(zip(MEASURES, ((estimate, None) for estimate in estimates), strict=True))
         rng = np.random.default_rng([self.seed, nodes, spares, time_s, METHODS.index(method)])
         runs, blocks = self.runs(method, n_nodes), self._select_blocks(time_s)
         if method == "weeks":
-            samples = outage_simulation.resample_blocks(rng, blocks, n_nodes, runs, time_s)
-            short_s, missing_s = outage_simulation.count_block_shortfalls(samples, blocks, spares, runs)
+            resampled = outage_simulation.resample_blocks(rng, blocks, n_nodes, runs, time_s)
+            short_s, missing_s = outage_simulation.count_block_shortfalls(resampled, blocks, spares, runs)
         else:
             sizes, times = outage_simulation.batches(n_nodes, runs), (self.up, self.repair)
             samples = ((n, outage_simulation.simulate_renewals(rng, n_nodes, n, time_s, *times)) for n in sizes)

@@ -52,8 +52,7 @@ def _base_rates(fleet: np.ndarray, is_other: np.ndarray, failed: np.ndarray) -> 
     n_others, n_failed = (
         np.bincount(fleet, weights=mask, minlength=fleet.max() + 1) for mask in (is_other, is_other & failed)
     )
-    overall = (is_other & failed).sum() / is_other.sum()
-    rates = np.full(n_others.size, overall)
+    rates = np.full(n_others.size, (is_other & failed).sum() / is_other.sum())
     return np.divide(n_failed, n_others, out=rates, where=n_others > 0)[fleet]
 
 

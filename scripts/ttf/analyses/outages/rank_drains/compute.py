@@ -53,7 +53,7 @@ def summarise_drains(nodes: pl.DataFrame) -> pl.DataFrame:
     """Return the one row of DRAIN_SUMMARY; nodes: DRAIN_LIST."""
     compared = nodes.drop_nulls("p_value")
     listed, outages = compared.filter("listed"), int(compared["outages"].sum())
-    row = {"nodes": compared.height, "listed": listed.height, "outages": outages}
+    row: dict = {"nodes": compared.height, "listed": listed.height, "outages": outages}
     row["excluded"] = sum(SAFE_NAME.fullmatch(node) is not None for node in listed["node"])
     row["detectable_ratio"] = median_detectable_ratio(compared)
     if listed.height:

@@ -105,5 +105,7 @@ class History:
         return nodes.with_columns(listed=(pl.col("q_value") <= false_discovery).fill_null(False))
 
 
-def _columns_as_arrays(frame: pl.DataFrame, *names: str) -> tuple[np.ndarray, ...]:
-    return tuple(frame[name].to_numpy() for name in names)
+def _columns_as_arrays(
+    frame: pl.DataFrame, node: str, begin: str, end: str
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    return frame[node].to_numpy(), frame[begin].to_numpy(), frame[end].to_numpy()

@@ -26,8 +26,7 @@ def lines(trace: Trace, m: Numbers) -> list[Line]:
     nodes = "[drains.nodes]"
     if statement_rules.r11_no_power(m, "drains"):
         return [Line(title, f"cannot tell: {outages} are too few for {nodes} nodes", table, checked=False)]
-    ratio = "[drains.detectable_ratio:2]"
-    power = f"a typical node with {ratio} times the outages would be found with 80% power"
+    power = "a typical node with [drains.detectable_ratio:2] times the outages would be found with 80% power"
     return [Line(title, f"0 of {nodes}, of {outages}; {power}", table)]
 
 

@@ -92,12 +92,9 @@ def spares(part: Part, course: Course | None, settings: SimpleNamespace) -> pl.D
     cells = labels | {"units": course.units, "block_s": length_s, "blocks": int(blocks.any(axis=1).sum())}
     rows = []
     for p in SHARES:
-        row = cells | {
-            "p": p,
-            "spares_observed": smallest_sufficient(observed, p),
-            "spares_binomial": smallest_sufficient(binomial, p),
-        }
-        row["short_share"] = int(time[row["spares_binomial"] + 1 :].sum()) / course.total_s
+        spares = smallest_sufficient(binomial, p)
+        row = cells | {"p": p, "spares_observed": smallest_sufficient(observed, p), "spares_binomial": spares}
+        row["short_share"] = int(time[spares + 1 :].sum()) / course.total_s
         reasons = [reason] if reason else []
         if course.down_share < 1:
             row["spares_added"] = count_extra_spares(round(course.units), course.down_share, p)

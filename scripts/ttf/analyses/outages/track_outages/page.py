@@ -38,10 +38,9 @@ def _format_trend(m: Numbers) -> str:
 def _format_groups(m: Numbers) -> str:
     if m.value("growth.groups.n", 0) < 2:
         return ""
-    has_differences = m.has("growth.homogeneity_p") and m["growth.homogeneity_p"] < HETEROGENEOUS_P
     subject = (
         "Groups differ (p [growth.homogeneity_p:p_value]): of [growth.groups.n]"
-        if has_differences
+        if m.has("growth.homogeneity_p") and m["growth.homogeneity_p"] < HETEROGENEOUS_P
         else "Of [growth.groups.n]"
     )
     return f" {subject}, [growth.groups.better] became less, [growth.groups.worse] more frequent."
@@ -56,8 +55,7 @@ def lines(trace: Trace, m: Numbers) -> list[Line]:
 
 
 def tables(trace: Trace) -> dict[str, PageTable]:
-    growth = select_largest_strata(trace.table("growth"))
-    labelled_rows = growth.with_columns(
+    labelled_rows = select_largest_strata(trace.table("growth")).with_columns(
         pl.col("stratum_by").replace_strict(_KINDS), trend=pl.col("trend").replace_strict(_TRENDS, default=None)
     )
     columns = {

@@ -62,8 +62,8 @@ def build_states(jobs: Frame, infra_durations: Frame, has_attempts: bool) -> pl.
 
 def _state_rows(unit: str, units: Frame, infra: Frame | None, basis: str | None) -> list[dict]:
     sums = [pl.len(), (pl.col("gpu") > 0).sum().alias("with_gpu"), pl.col("time").sum()]
-    states = units.lazy().group_by("state").agg(sums).collect(engine="streaming")
-    states = states.sort("len", "state", descending=[True, False], nulls_last=True).to_dicts()
+    state_sums = units.lazy().group_by("state").agg(sums).collect(engine="streaming")
+    states = state_sums.sort("len", "state", descending=[True, False], nulls_last=True).to_dicts()
     n, n_with_gpu, total = (sum(state[name] for state in states) for name in ("len", "with_gpu", "time"))
     timeouts = sum(state["len"] for state in states if state["state"] in TIME_LIMITS)
     named_states = [state for state in states if state["state"] is not None]
@@ -128,18 +128,21 @@ def build_size_mix(jobs: Frame) -> pl.DataFrame:
 
 def summarise_cluster(jobs: Frame) -> pl.DataFrame:
     """Build CLUSTER_SUMMARY: number, duration and size of jobs. It includes sums, so that clusters can be merged."""
-    jobs = jobs.lazy()
     arrival_s, job_milli = pl.coalesce("submit_s", "start_s"), pl.col("gpu_milli").cast(pl.Int128) * pl.col("size")
-    sums = jobs.group_by(has_gpu=HAS_GPU).agg(
-        jobs=pl.len(),
-        first_s=arrival_s.min(),
-        last_s=arrival_s.max(),
-        time=gpu_seconds_milli().sum(),
-        sized=job_milli.count(),
-        milli=job_milli.sum(),
-        gpus_max=whole_gpus().max(),
+    part_sums = (
+        jobs.lazy()
+        .group_by(has_gpu=HAS_GPU)
+        .agg(
+            jobs=pl.len(),
+            first_s=arrival_s.min(),
+            last_s=arrival_s.max(),
+            time=gpu_seconds_milli().sum(),
+            sized=job_milli.count(),
+            milli=job_milli.sum(),
+            gpus_max=whole_gpus().max(),
+        )
     )
-    sums = {row["has_gpu"]: row for row in sums.collect(engine="streaming").iter_rows(named=True)}
+    sums = {row["has_gpu"]: row for row in part_sums.collect(engine="streaming").iter_rows(named=True)}
     times_s = [row[name] for row in sums.values() for name in ("first_s", "last_s") if row[name] is not None]
     days = (max(times_s) - min(times_s)) / SECONDS_A_DAY if times_s else None
     counts_by_time = {

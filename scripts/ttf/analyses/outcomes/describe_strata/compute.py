@@ -18,7 +18,7 @@ from ttf.records.clusters import (
 )
 from ttf.records.durations import count_nodes
 from ttf.records.inputs import Inputs
-from ttf.records.jobs import Frame, doubling_bucket, is_at_time_limit, join_reasons, whole_gpus
+from ttf.records.jobs import doubling_bucket, is_at_time_limit, join_reasons, whole_gpus
 from ttf.records.runs import GPU_HOUR, build_runs, gpu_time, iterate_blocks
 from ttf.stats.basics.median import CONFIDENCE, median_interval
 from ttf.stats.clustered import (
@@ -88,9 +88,9 @@ def build_strata(
     """
     jobs, levels = add_clusters(jobs), level_names(durations)
     basis = durations.select("basis").head(1).collect(engine="streaming")["basis"].first()
-    failed = jobs.filter(_FAILED).with_columns(gpus=_REQUESTED).drop_nulls("runtime_s")
+    failed_jobs = jobs.filter(_FAILED).with_columns(gpus=_REQUESTED).drop_nulls("runtime_s")
     job_columns = [name for name in GROUP_COLUMNS if name in jobs.collect_schema()]
-    failed = failed.select(*job_columns, GPUS, "runtime_s", *CLUSTER_COLUMNS).collect(engine="streaming")
+    failed = failed_jobs.select(*job_columns, GPUS, "runtime_s", *CLUSTER_COLUMNS).collect(engine="streaming")
     durations = durations.select(name for name in DURATIONS if name not in LEVEL_NAMES)
     blocks = iterate_blocks(_select_columns(jobs, attempts is not None), attempts, durations, size=size)
     parts = [sum_block(*block, *node_gpus) for block in blocks]
@@ -169,14 +169,13 @@ def _add_estimates(
 
     failed: jobs with a run time; job_sums, run_sums, risk_sums: sums by cluster and block.
     """
-    run_times = median_run_times(failed)
-    rows = rows.join(run_times, on="stratum", how="left", maintain_order="left")
+    rows = rows.join(median_run_times(failed), on="stratum", how="left", maintain_order="left")
     is_rated, gpu = pl.col("node_s") >= SECONDS_A_DAY, pl.col("gpu")
     low, high = poisson_limits(rows["infra_failures"].to_numpy(), CONFIDENCE)
     rates = {
         "failures_per_1000_node_days": pl.col("infra_failures"),
-        "rate_ci_low": pl.Series(low),
-        "rate_ci_high": pl.Series(high),
+        "rate_ci_low": pl.lit(pl.Series(low)),
+        "rate_ci_high": pl.lit(pl.Series(high)),
     }
     rows = rows.with_columns(
         **failure_share_columns(rows),
@@ -194,44 +193,45 @@ def _add_estimates(
     }
     rows = join_clustered(
         rows.with_columns(reason=join_reasons(reasons)),
-        clustered_shares(job_sums, ["stratum"], *(pl.col(name).sum() for name in ("failures", "ended"))),
+        clustered_shares(job_sums, ["stratum"], pl.col("failures").sum(), pl.col("ended").sum()),
         ["stratum"],
     )
-    totals = (pl.col(name).sum() for name in _RISK_SUMS)
-    limits = clustered_ratios(risk_sums, ["stratum"], *totals, CONFIDENCE, has_mean_leverage=True)
+    failures, node_s, members = (pl.col(name).sum() for name in _RISK_SUMS)
+    limits = clustered_ratios(risk_sums, ["stratum"], failures, node_s, members, CONFIDENCE, has_mean_leverage=True)
     bounds = {f"rate_ci_{side}_clustered": pl.col(f"ci_{side}_clustered") * _PER_1000_DAYS for side in ("low", "high")}
     rows = rows.join(limits.select("stratum", **bounds), on="stratum", how="left", maintain_order="left")
     rows = rows.with_columns(pl.when(is_rated).then(pl.col(*bounds)))
-    times = (pl.col(name).sum().cast(pl.Float64) for name in ("failed_gpu", "gpu"))
-    limits = clustered_shares(run_sums, ["stratum"], *times)
+    failed_time, all_time = (pl.col(name).sum().cast(pl.Float64) for name in ("failed_gpu", "gpu"))
+    limits = clustered_shares(run_sums, ["stratum"], failed_time, all_time)
     renamed = {f"failed_gpu_{name}": name for name in CLUSTERED}
     return rows.join(limits.select("stratum", **renamed), on="stratum", how="left", maintain_order="left")
 
 
 def median_run_times(failed: pl.LazyFrame) -> pl.DataFrame:
     """Return the median run time of each stratum with its exact and its clustered interval (Woodruff 1952)."""
-    times = failed.drop_nulls("runtime_s").group_by("stratum", "runtime_s").agg(n=pl.len().cast(pl.Int64))
-    times = times.collect(engine="streaming").sort("stratum", "runtime_s")
+    counts = failed.drop_nulls("runtime_s").group_by("stratum", "runtime_s").agg(n=pl.len().cast(pl.Int64))
+    times = counts.collect(engine="streaming").sort("stratum", "runtime_s")
     parts = {
         part["stratum"].first(): ValueCounts.from_frame(part, "runtime_s") for part in times.partition_by("stratum")
     }
     rows = [(name, part.size, part.median(), *median_interval(part.size, part.at)) for name, part in parts.items()]
-    schema = {"stratum": times.schema["stratum"], "failures_with_runtime": pl.Int64}
-    schema |= dict.fromkeys(("failure_median_s", "median_ci_low_s", "median_ci_high_s"), pl.Float64)
-    medians = pl.DataFrame(rows, schema=schema, orient="row")
+    columns = ["stratum", "failures_with_runtime", "failure_median_s", "median_ci_low_s", "median_ci_high_s"]
+    dtypes = [times.schema["stratum"], pl.Int64(), pl.Float64(), pl.Float64(), pl.Float64()]
+    medians = pl.DataFrame(rows, schema=dict(zip(columns, dtypes, strict=True)), orient="row")
     compared = failed.join(medians.lazy().select("stratum", "failure_median_s"), on="stratum")
     is_below = (pl.col("runtime_s") <= pl.col("failure_median_s")).sum()
     strata, members, clusters = build_clusters(
         sum_by_cluster(compared, ["stratum"], below=is_below, n=pl.col("runtime_s").count()), ["stratum"], "n"
     )
-    ranks = clusters.around_the_middle(*(members[name].to_numpy().astype(float) for name in ("below", "n")), CONFIDENCE)
-    bounds = (
+    below, n = (members[name].to_numpy().astype(float) for name in ("below", "n"))
+    ranks = clusters.around_the_middle(below, n, CONFIDENCE)
+    low, high = (
         np.array(
             [value_at_share(parts[name], rank) for name, rank in zip(strata["stratum"], side_ranks, strict=True)], float
         )
         for side_ranks in ranks[:2]
     )
-    limits = add_limits(strata, *bounds, ranks.effective)
+    limits = add_limits(strata, low, high, ranks.effective)
     renamed = {f"median_ci_{side}_clustered_s": f"ci_{side}_clustered" for side in ("low", "high")}
     return medians.join(limits.select("stratum", **renamed), on="stratum", how="left", maintain_order="left")
 
@@ -241,7 +241,7 @@ def _sum_by(sums: pl.DataFrame, column: str, sum_columns: Iterable[str]) -> pl.D
     return sums.group_by(stratum=label).agg(pl.col(*sum_columns).sum()).drop_nulls("stratum")
 
 
-def _stratify(rows: Frame, column: str, strata: pl.Series) -> pl.LazyFrame:
+def _stratify(rows: pl.DataFrame | pl.LazyFrame, column: str, strata: pl.Series) -> pl.LazyFrame:
     if column == "all":
         return rows.lazy().with_columns(stratum=pl.lit("all"))
     return rows.lazy().with_columns(stratum=column).filter(pl.col("stratum").is_in(strata.implode()))

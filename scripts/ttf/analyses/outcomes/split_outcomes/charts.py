@@ -26,8 +26,6 @@ from ttf.engine.words import capitalise, clustering_words, gpus_label, join_list
 from ttf.records.inputs import Inputs
 from ttf.records.jobs import OUTCOMES
 
-# An axis of names has neither line nor ticks.
-BARE = {"domain": False, "ticks": False, "labelPadding": 8}
 _OPEN = "running or waiting"
 _NAMES = {"unknown": "no result recorded", "running": _OPEN, "waiting": _OPEN}
 _FILLS = {
@@ -67,18 +65,25 @@ def jobs_and_gpu_time(inputs: Inputs, study: Study) -> Figure:
             start += share
         shares = {name: parts[name] / column_total for name in present if parts[name]}
         descriptions.append(f"{bar}: {join_list([f'{name} {words.share(share)}' for name, share in shares.items()])}.")
+    bar_axis = alt.Axis(domain=False, ticks=False, labelPadding=8, labelFontWeight="bold", labelColor=INK)
     base = make_chart("parts").encode(
         x=alt.X("from:Q", scale=alt.Scale(domain=[0, 1], nice=False), axis=None),
         x2="to:Q",
-        y=alt.Y("bar:N", sort=list(bars), title=None, axis=alt.Axis(**BARE, labelFontWeight="bold", labelColor=INK)),
+        y=alt.Y("bar:N", sort=list(bars), title=None, axis=bar_axis),
     )
-    legend = {"title": None, "orient": "bottom", "symbolType": "square", "symbolStrokeWidth": 1, "labelFontSize": 12}
-    legend |= {"columns": 2} if study.narrow else {}
+    legend = alt.Legend(
+        title=None,
+        orient="bottom",
+        symbolType="square",
+        symbolStrokeWidth=1,
+        labelFontSize=12,
+        columns=2 if study.narrow else alt.Undefined,
+    )
     strokes = [OPEN_LINE if name == _OPEN else _FILLS[name][0] for name in present]
     fills, inks = ({name: _FILLS[name][part] for name in present} for part in (0, 1))
     scale = alt.Scale(domain=present, range=list(fills.values()))
     blocks = base.mark_bar(height=34, strokeWidth=1, x2Offset=-1.5, cornerRadius=1).encode(
-        fill=alt.Fill("outcome:N", scale=scale, legend=alt.Legend(**legend)),
+        fill=alt.Fill("outcome:N", scale=scale, legend=legend),
         stroke=alt.Stroke("outcome:N", scale=alt.Scale(domain=present, range=strokes)),
     )
     texts = base.mark_text(align="left", dx=8, fontSize=12, fontWeight="bold")

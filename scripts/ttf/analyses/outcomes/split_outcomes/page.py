@@ -19,15 +19,13 @@ def head(trace: Trace, m: Numbers) -> Head | Line:
     if not m.value("outcomes.jobs", 0):
         return Line("Outcomes", f"the trace has no {unit}", "outcomes", checked=False)
     is_sized = _is_sized(m)
-    excluded = {"running": "outcomes.running.jobs", "waiting": "outcomes.waiting.jobs"}
-    excluded |= {"cancelled": "outcomes.cancelled.jobs"}
-    names = [name for name, key in excluded.items() if m.value(key, 0)]
+    excluded = [name for name in ("running", "waiting", "cancelled") if m.value(f"outcomes.{name}.jobs", 0)]
     text = []
     if is_sized:
         note = {True: "; the intervals do not overlap", False: "; the intervals overlap", None: ""}[_is_separate(m)]
         text.append(f"On up to 8 GPUs [{_SMALL}.failure_share] failed{note}.{_without_gpu(m, units)}")
-    elif names:
-        text.append(f"{words.capitalise(words.join_list(names))} {units} are excluded from the failure rate.")
+    elif excluded:
+        text.append(f"{words.capitalise(words.join_list(excluded))} {units} are excluded from the failure rate.")
     return Head(
         claim=_format_claim(m, unit, units),
         charts=("jobs_and_gpu_time",),
@@ -124,25 +122,19 @@ def _list_keys(m: Numbers, unit: str, units: str, is_sized: bool) -> list[Key]:
     keys = []
     if ended := m["outcomes.ended"]:
         base = "with a result" if m.value("outcomes.unknown.jobs", 0) else "ended"
-        note = f"[outcomes.failure_share] of [outcomes.ended] {base}"
-        note += f", {m.interval('outcomes.failure_share_{}')}"
+        note = f"[outcomes.failure_share] of [outcomes.ended] {base}, {m.interval('outcomes.failure_share_{}')}"
         keys.append(Key("Failed", number("outcomes.failure.jobs"), note))
         if m.has("outcomes.failure_share_without_timeout"):
-            share = "[outcomes.failure_share_without_timeout]"
             note = f"[outcomes.failures_without_timeout] of {words.count(ended)} ended {units}"
-            keys.append(Key("Failed, time limits not counted", share, note))
+            keys.append(Key("Failed, time limits not counted", "[outcomes.failure_share_without_timeout]", note))
     if is_sized:
-        share, interval = f"[{_LARGE}.failure_share]", m.interval(f"{_LARGE}.failure_share_{{}}")
-        note = f"{interval}, n = [{_LARGE}.ended]"
-        keys.append(Key("Failed on more than 8 GPUs", share, note))
-    for label, key, note in (
-        ("No result recorded", "outcomes.unknown.jobs", ""),
-        ("Running or waiting", "outcomes.open", "not ended"),
-    ):
+        note = f"{m.interval(f'{_LARGE}.failure_share_{{}}')}, n = [{_LARGE}.ended]"
+        keys.append(Key("Failed on more than 8 GPUs", f"[{_LARGE}.failure_share]", note))
+    for label, key in (("No result recorded", "outcomes.unknown.jobs"), ("Running or waiting", "outcomes.open")):
         # A small number of open jobs appears only in the chart.
         if m.value(key, 0) and (key != "outcomes.open" or m["outcomes.ended_share"] < 0.5):
             note = f"[{key}_share] of all {units}" if m.has(f"{key}_share") else ""
-            keys.append(Key(label, number(key), note or note))
+            keys.append(Key(label, number(key), note))
     return keys
 
 
@@ -153,11 +145,6 @@ def _make_callout(m: Numbers, units: str) -> Callout | None:
     lead = f"Only [outcomes.ended_share] of {units} have a recorded result."
     if not m.has("outcomes.failure_share_at_least"):
         return Callout("care", lead, f"Open {units} may still fail; {units} that end soon are counted first.")
-    return Callout(
-        "care",
-        lead,
-        (
-            f"With the {units} that ended unrecorded, the failure rate lies between "
-            "[outcomes.failure_share_at_least] and [outcomes.failure_share_at_most]."
-        ),
-    )
+    bounds = "[outcomes.failure_share_at_least] and [outcomes.failure_share_at_most]"
+    text = f"With the {units} that ended unrecorded, the failure rate lies between {bounds}."
+    return Callout("care", lead, text)

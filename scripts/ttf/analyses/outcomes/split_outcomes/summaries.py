@@ -28,7 +28,7 @@ def add_median_intervals(
     for outcome in ("success", "failure"):
         rows, times = jobs.filter(pl.col("outcome") == outcome), times_by_outcome[outcome]
         low, high = median_interval(times.size, times.at)
-        row = {"outcome": outcome, "runtime_median_low_s": low, "runtime_median_high_s": high}
+        row: dict = {"outcome": outcome, "runtime_median_low_s": low, "runtime_median_high_s": high}
         for interval in clustered_median(rows, "runtime_s", times).iter_rows(named=True):
             row |= {name: interval[name] for name in ("cluster_by", "clusters")}
             row |= {f"runtime_median_{name}": interval[f"ci_{name[:-2]}"] for name in names}
@@ -43,7 +43,7 @@ def ended_jobs(outcomes: pl.DataFrame, jobs: pl.LazyFrame) -> pl.DataFrame:
     n_jobs = dict.fromkeys(NAMES, 0) | dict(outcomes.select("outcome", "jobs").iter_rows())
     total, failures, unknown = sum(n_jobs.values()), n_jobs["failure"], n_jobs["unknown"]
     ended = n_jobs["success"] + failures
-    row = {"jobs": total, "ended": ended, "open": n_jobs["running"] + n_jobs["waiting"], "failures": failures}
+    row: dict = {"jobs": total, "ended": ended, "open": n_jobs["running"] + n_jobs["waiting"], "failures": failures}
     row |= {"ended_share": divide(ended, total), "ended_or_unknown": ended + unknown}
     if total:
         # A cancelled job has ended, but neither in success nor in failure.

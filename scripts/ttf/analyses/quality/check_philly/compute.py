@@ -34,7 +34,7 @@ def summarise_starts(zones: pl.DataFrame) -> dict:
 
 def summarise_machines(machines: pl.DataFrame) -> dict:
     """Return the cells of PHILLY_SUMMARY from LISTED_MACHINES."""
-    row = {}
+    row: dict = {}
     for name in ("listed", "observed"):
         counted = machines.drop_nulls(f"{name}_gpus")
         row |= {name: counted["nodes"].sum(), f"{name}_gpus": (counted[f"{name}_gpus"] * counted["nodes"]).sum()}

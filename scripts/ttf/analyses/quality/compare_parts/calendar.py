@@ -45,16 +45,16 @@ def estimate_calendar(jobs: pl.LazyFrame, parts: Sequence[str]) -> Calendar:
     wrong side. The first part begins with the first recorded end of a job, because only the longest of the earlier runs
     are in the records. The last part ends with the records.
     """
-    counts = jobs.group_by("part", quarter=pl.coalesce("submit_s", "start_s") // QUARTER_S).agg(
+    quarter_counts = jobs.group_by("part", quarter=pl.coalesce("submit_s", "start_s") // QUARTER_S).agg(
         jobs=pl.len().cast(pl.Int64),
         first=pl.col("end_s").min(),
         last=pl.col("trace_end_s").max(),
     )
-    number = pl.col("part").cast(pl.Enum(list(parts))).to_physical().cast(pl.Int64)
-    counts = counts.collect(engine="streaming").with_columns(number=number).sort("number", "quarter")
+    part_number = pl.col("part").cast(pl.Enum(list(parts))).to_physical().cast(pl.Int64)
+    counts = quarter_counts.collect(engine="streaming").with_columns(number=part_number).sort("number", "quarter")
     part_sizes = counts.group_by("number", maintain_order=True).agg(pl.col("jobs").sum())
     names, sizes = [parts[number] for number in part_sizes["number"]], part_sizes["jobs"].to_numpy()
-    first_s, end_s = counts["first"].min(), counts["last"].max()
+    first_s, end_s = counts.select(pl.col("first").min(), pl.col("last").max()).row(0)
     dated = counts.drop_nulls("quarter")
 
     def undated(reason: str) -> Calendar:

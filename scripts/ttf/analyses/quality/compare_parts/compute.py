@@ -36,8 +36,7 @@ def compute(inputs: Inputs) -> dict[str, pl.DataFrame]:
     jobs = inputs.scan("jobs")
     calendar = estimate_calendar(jobs, settings.parts)
     if calendar.reason == ONE_PART:
-        tables = (CHANGES, CHANGES_SUMMARY, NEW_WORDS, NEW_SUSPECTS, FORECAST)
-        return {table.name: table.frame([]) for table in tables}
+        return {table.name: table.frame([]) for table in (CHANGES, CHANGES_SUMMARY, NEW_WORDS, NEW_SUSPECTS, FORECAST)}
     cluster_by = level_names(jobs)[0]
     rows = {name: {"reason": calendar.reason} for name in _DATED_MEASURES}
     last_begins_s = None
@@ -58,7 +57,7 @@ def compute(inputs: Inputs) -> dict[str, pl.DataFrame]:
 def summarise_changes(changes: pl.DataFrame, words: pl.DataFrame, nodes: pl.DataFrame) -> pl.DataFrame:
     """Summarise CHANGES, NEW_WORDS and NEW_SUSPECTS as the one row of CHANGES_SUMMARY."""
     row = {"measures": changes.height, "tested": changes["p_adjusted"].count()}
-    row |= {"changed": (changes["verdict"] == CHANGED).sum()}
+    row |= {"changed": int((changes["verdict"] == CHANGED).sum())}
     return CHANGES_SUMMARY.frame([row | {"new_failure_words": words.height, "new_suspect_nodes": nodes.height}])
 
 
@@ -102,10 +101,9 @@ def build_changes(measures: dict[str, dict], calendar: Calendar, cluster_by: str
 
 def _compare_measures(inputs: Inputs, jobs: pl.LazyFrame, calendar: Calendar) -> dict[str, dict]:
     rates = rate_row(inputs["node_failure_rate"])
-    failed_runs = _flag_failed_runs(inputs, jobs)
     rate_sums, lost_sums = sum_runs(
         inputs.scan("durations_infra", DURATIONS),
-        failed_runs,
+        _flag_failed_runs(inputs, jobs),
         calendar,
         rates["above_gpus"] or 0,
         rates["node_gpus"] or 1,
@@ -195,7 +193,7 @@ def build_forecasts(inputs: Inputs, jobs: pl.LazyFrame, calendar: Calendar) -> p
 def _count_weeks(ends: pl.LazyFrame, calendar: Calendar) -> Sequence[int]:
     weeks = int(calendar.end_s - calendar.begins_s[0]) // WEEK_S
     weeks_ago = (calendar.end_s - pl.col("end_s")) // WEEK_S
-    counts = ends.filter(pl.col("end_s") <= calendar.end_s).group_by(weeks_ago=weeks_ago).agg(n=pl.len())
-    counts = counts.filter(pl.col("weeks_ago") < weeks).collect(engine="streaming")
+    week_counts = ends.filter(pl.col("end_s") <= calendar.end_s).group_by(weeks_ago=weeks_ago).agg(n=pl.len())
+    counts = week_counts.filter(pl.col("weeks_ago") < weeks).collect(engine="streaming")
     n = np.bincount(weeks - 1 - counts["weeks_ago"].to_numpy(), weights=counts["n"].to_numpy(), minlength=weeks)
     return n.astype(int).tolist()

@@ -51,10 +51,10 @@ def rolling_forecasts(counts: Sequence[int], end_s: int) -> list[dict]:
 
     counts: of complete weeks in order, the last of which ends at end_s.
     """
-    rows, results = [], []
+    rows, results = [], list[bool]()
     for week in range(len(counts) + 1):
         is_over = week < len(counts)
-        row = {"week": week + 1, "weeks_before": week, "start_s": end_s - (len(counts) - week) * WEEK_S}
+        row: dict = {"week": week + 1, "weeks_before": week, "start_s": end_s - (len(counts) - week) * WEEK_S}
         row |= {"tried": len(results), "held_of_tried": sum(results) if results else None}
         row |= next_week(counts[:week]) | {"observed": int(counts[week]) if is_over else None}
         if is_over and row.get("high") is not None:

@@ -57,8 +57,7 @@ def _count_classes(last_jobs: pl.LazyFrame, reasons: pl.LazyFrame) -> pl.DataFra
     count = pl.len().cast(pl.Int64).alias("failures")
     last_counts = last_reasons.group_by("cluster", word="reason").agg(count).collect(engine="streaming")
     totals = reasons.drop_nulls("reason").group_by(word="reason").agg(total=count).collect(engine="streaming")
-    last_totals = last_counts.group_by("word").agg(pl.col("failures").sum())
-    earlier = totals.join(last_totals, on="word", how="left").select(
+    earlier = totals.join(last_counts.group_by("word").agg(pl.col("failures").sum()), on="word", how="left").select(
         "word", failures=pl.col("total") - pl.col("failures").fill_null(0), is_last=pl.lit(False)
     )
     parts = [last_counts.with_columns(is_last=pl.lit(True)), earlier.filter(pl.col("failures") > 0)]
@@ -76,26 +75,23 @@ def find_new_words(words: pl.DataFrame, owners: pl.DataFrame, has_clusters: bool
     totals = {side: int(owners.filter(pl.col("is_last") == side)["failures"].sum()) for side in (False, True)}
     last_share = totals[True] / max(1, sum(totals.values()))
     shares = owners.group_by("cluster").agg(share=pl.col("failures").filter("is_last").sum() / pl.col("failures").sum())
-    is_new = pl.col("is_last").all()
-    flagged = words.with_columns(is_new.over("kind", "word").alias("is_new"))
+    flagged = words.with_columns(pl.col("is_last").all().over("kind", "word").alias("is_new"))
     new = flagged.filter("is_new").join(shares, on="cluster", how="left", nulls_equal=True)
     # Sorted shares, so that the product is rounded in one order.
     chance = pl.col("share").sort().product() if has_clusters else pl.lit(last_share) ** pl.col("failures").sum()
     clusters = pl.len().cast(pl.Int64) if has_clusters else pl.lit(None, pl.Int64)
     new = new.group_by("kind", "word").agg(pl.col("failures").sum(), clusters=clusters, chance=chance)
     new = new.sort("chance", "failures", "kind", "word", descending=[False, True, False, False])
-    row = {"n_before": totals[False], "n_after": totals[True], "events_after": int(new["failures"].sum())}
-    row |= {"events_before": 0}
+    row: dict = {"n_before": totals[False], "n_after": totals[True], "events_before": 0}
+    row["events_after"] = int(new["failures"].sum())
     if not all(totals.values()):
         return NEW_WORDS.conform(new), row | {"reason": NO_EVENTS}
     n_old = flagged.filter(~pl.col("is_new")).select("kind", "word").n_unique()
     n_words = n_old + new.height
     row |= {"before": float(n_old), "after": float(n_words), "difference": float(new.height), "reason": LIST}
     if n_words:
-        smallest_chance = new["chance"].min()
-        row["p_value"] = (
-            min(1.0, n_words * raise_to_smallest(smallest_chance)[0]) if smallest_chance is not None else 1.0
-        )
+        chance = new.select(pl.col("chance").min()).item()
+        row["p_value"] = 1.0 if chance is None else min(1.0, n_words * raise_to_smallest(chance)[0])
     return NEW_WORDS.conform(new), row
 
 
@@ -133,7 +129,7 @@ def compare_suspects(
     1940). p of the row: the smallest adjusted one (Simes 1986).
     """
     tables = [nodes.filter(pl.col("q_value").is_not_null()) for nodes in (nodes_before, nodes_after)]
-    row = {f"n_{side}": nodes.height for side, nodes in zip(_SIDES, tables, strict=True)}
+    row: dict = {f"n_{side}": nodes.height for side, nodes in zip(_SIDES, tables, strict=True)}
     row |= {f"events_{side}": int(nodes["counted"].sum()) for side, nodes in zip(_SIDES, tables, strict=True)}
     if not all(nodes.height for nodes in tables):
         return NEW_SUSPECTS.frame([]), row | {"reason": NO_NODE_TEST}
@@ -152,4 +148,5 @@ def compare_suspects(
     p_values = np.where(last_counts > 0, bdtrc(np.maximum(last_counts - 1, 0), totals, share), 1.0)
     nodes = nodes.with_columns(q_value=benjamini_hochberg(p_values), expected=totals * share)
     suspect_nodes = nodes.filter(pl.col("q_value") < SIGNIFICANCE).sort("q_value", "node")
-    return NEW_SUSPECTS.conform(suspect_nodes), row | {"p_value": raise_to_smallest(nodes["q_value"].min())[0]}
+    smallest_q = nodes.select(pl.col("q_value").min()).item()
+    return NEW_SUSPECTS.conform(suspect_nodes), row | {"p_value": raise_to_smallest(smallest_q)[0]}

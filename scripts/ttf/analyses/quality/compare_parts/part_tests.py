@@ -11,13 +11,13 @@ cluster whose weeks differ by a log SD of 0.3 would count as changed.
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import bdtr, bdtrc, stdtr, stdtrit
+from scipy.special import stdtr, stdtrit
 
 from ttf.analyses.quality.compare_parts import CHANCE, CHANGED, FEWEST_PARTS, TOO_FEW, TOO_FEW_WEEKS
 from ttf.analyses.quality.compare_parts.sums import Sums
 from ttf.analyses.quality.measure_drift.window_tests import combine_clusters, difference_and_se
 from ttf.engine.columns import FEWEST_CLUSTERS
-from ttf.stats.basics.p_value import raise_to_smallest
+from ttf.stats.basics.p_value import exact_p, raise_to_smallest
 from ttf.stats.differences import FEWEST_EXPECTED
 
 CONFIDENCE, SIGNIFICANCE, POWER = 0.95, 0.05, 0.8
@@ -62,7 +62,7 @@ def compare_sides(sums: Sums, is_share: bool, is_count: bool) -> dict:
     """Return a row of CHANGES without its measure. is_share: top is part of bottom; is_count: top counts events."""
     sides = {name: (values[:-1].sum(), values[-1].sum()) for name, values in vars(sums).items()}
     (top, top_after), (bottom, bottom_after) = sides["top"], sides["bottom"]
-    row = {f"events_{side}": int(n) for side, n in zip(("before", "after"), sides["events"], strict=True)}
+    row: dict = {f"events_{side}": int(n) for side, n in zip(("before", "after"), sides["events"], strict=True)}
     row |= {f"n_{side}": int(n) for side, n in zip(("before", "after"), sides["n"], strict=True)}
     if not (bottom > 0 and bottom_after > 0):
         return row | {"reason": NO_EVENTS}
@@ -116,16 +116,6 @@ def compare_by_parts(sums: Sums) -> DifferenceTest:
     if not spread > 0:
         return DifferenceTest(effective)
     return DifferenceTest(effective, top[-1] / bottom[-1] - mean, np.sqrt(spread))
-
-
-def exact_p(events: int, events_after: int, share: float) -> float:
-    """Return the two-sided p of equal rates given the total of events (Przyborowski & Wilenski 1940).
-
-    It is twice the smaller tail of Binomial(total, share), with share the last part's share of the exposure.
-    """
-    total = events + events_after
-    upper_tail = bdtrc(events_after - 1, total, share) if events_after else 1.0
-    return min(1.0, 2 * float(min(bdtr(events_after, total, share), upper_tail)))
 
 
 def decide_verdict(row: dict) -> str:

@@ -65,7 +65,7 @@ def sum_runs(
     more GPUs than `above`, on the nodes that `count_nodes` counts. Time before the first part is cut off. n: runs
     with time in the part.
     """
-    begin_s, end_s = int(calendar.begins_s[0]), int(calendar.end_s)
+    begin_s, end_s = int(calendar.begins_s[0]), int(calendar.ends_s[-1])
     borders = pl.lit(pl.Series(calendar.begins_s[1:] - begin_s))
     until_s = pl.col("start_s") + pl.col("duration_s")
     nodes = count_nodes(node_gpus, node_gpus_from)
@@ -90,14 +90,14 @@ def sum_runs(
     )
     moments = ("start", "end")
     times = {f"{size}_{time}": (pl.col(size) * pl.col(time)).sum() for size in ("gpus", "nodes") for time in moments}
-    counts = runs.group_by("cluster", "first", "last").agg(
+    part_sums = runs.group_by("cluster", "first", "last").agg(
         pl.col("gpus", "nodes", "hit", "failed").sum(),
         n_nodes=(pl.col("nodes") > 0).sum(),
         n_gpus=(pl.col("gpus") > 0).sum(),
         lost=(pl.col("gpus") * pl.col("duration_s")).filter("failed").sum(),
         **times,
     )
-    counts = counts.collect(engine="streaming").sort("cluster", "first", "last", nulls_last=True)
+    counts = part_sums.collect(engine="streaming").sort("cluster", "first", "last", nulls_last=True)
     parts = len(calendar.names)
     shape, indices = _scatter_indices(counts, parts, "last")
     ended = {name: _scatter_sums(shape, indices, _to_floats(counts[name])) for name in ("hit", "failed", "lost")}

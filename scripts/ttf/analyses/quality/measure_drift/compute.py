@@ -60,11 +60,10 @@ class _Distribution:
     value, statistic = None, "distribution"
 
     def compare(self, before: slice, after: slice) -> dict:
-        counts = self.counts[before].sum(axis=0), self.counts[after].sum(axis=0)
-        row, cells, chi2 = compare_distributions(*counts)
+        row, cells, chi2 = compare_distributions(self.counts[before].sum(axis=0), self.counts[after].sum(axis=0))
         if self.cluster_counts and row["p_value"] is not None:
-            cluster_sums = (self.cluster_counts.sum_over(windows) for windows in (before, after))
-            row |= window_tests.compare_cells(*cluster_sums, cells, chi2)
+            sums_before, sums_after = (self.cluster_counts.sum_over(windows) for windows in (before, after))
+            row |= window_tests.compare_cells(sums_before, sums_after, cells, chi2)
         return row
 
 
@@ -113,8 +112,7 @@ def compute(inputs: Inputs) -> dict[str, pl.DataFrame]:
     jobs, windows = add_clusters(inputs.read("jobs")), inputs.settings.windows
     comparisons = by_window(jobs, windows["by"], inputs.settings.parts) if "by" in windows else []
     if "against" in windows:
-        other_jobs = add_clusters(inputs.read("jobs_against"))
-        comparisons += between(other_jobs, jobs, (windows["against"], inputs.trace))
+        comparisons += between(add_clusters(inputs.read("jobs_against")), jobs, (windows["against"], inputs.trace))
     drift = drift_table(comparisons)
     return {"drift": drift, "drift_summary": summarise_drift(drift)}
 
@@ -122,8 +120,8 @@ def compute(inputs: Inputs) -> dict[str, pl.DataFrame]:
 def summarise_drift(drift: pl.DataFrame) -> pl.DataFrame:
     """Return the one row of DRIFT_SUMMARY. drift: DRIFT."""
     counts = {"comparisons": drift.height, "tested": drift["p_adjusted_clustered"].count()}
-    counts["moved_if_independent"] = (drift["p_adjusted"] < SIGNIFICANCE).sum()
-    counts["moved"] = (drift["p_adjusted_clustered"] < SIGNIFICANCE).sum()
+    counts["moved_if_independent"] = int((drift["p_adjusted"] < SIGNIFICANCE).sum())
+    counts["moved"] = int((drift["p_adjusted_clustered"] < SIGNIFICANCE).sum())
     return DRIFT_SUMMARY.frame([counts | {"cluster_by": drift["cluster_by"].drop_nulls().first()}])
 
 
@@ -188,7 +186,7 @@ def _compare_pairs(jobs: pl.DataFrame, codes: np.ndarray, windows: int, pairs: S
         return []
     windowed_jobs = jobs.with_columns(pl.Series("_window", codes))
     levels = jobs["cluster_by"].drop_nulls().unique().sort().to_list() if "cluster_by" in jobs.columns else []
-    clusters = (jobs["cluster"].max() or 0) + 1 if levels else 0
+    clusters = (jobs.select(pl.col("cluster").max()).item() or 0) + 1 if levels else 0
     measures = [*_iterate_shares(windowed_jobs, windows, clusters), *_iterate_medians(windowed_jobs, windows, clusters)]
     cluster_cell = {"cluster_by": " and ".join(levels) or None}
     return [
@@ -250,5 +248,5 @@ def _iterate_medians(frame: pl.DataFrame, windows: int, clusters: int) -> Iterat
         values = counts["value"].unique().sort()
         value_indices = (counts["value"].rank("dense").cast(pl.Int64) - 1).to_numpy()
         starts = np.searchsorted(counts["_window"].to_numpy(), np.arange(windows + 1))
-        columns = (counts[name].to_numpy() for name in ("jobs", "cluster"))
-        yield _Median(column, values.to_numpy(), starts, value_indices, *columns, clusters)
+        jobs, cluster_numbers = (counts[name].to_numpy() for name in ("jobs", "cluster"))
+        yield _Median(column, values.to_numpy(), starts, value_indices, jobs, cluster_numbers, clusters)

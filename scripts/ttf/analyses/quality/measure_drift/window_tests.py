@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 from scipy.special import fdtrc
 
-from ttf.stats.clustered import FEWEST, Clusters
+from ttf.stats.clustered import FEWEST, Clusters, jackknife_influences
 
 
 @dataclass(frozen=True)
@@ -89,10 +89,8 @@ def difference_and_se(
     """Return (difference of the means, its standard error)."""
     score = np.zeros(sums_before.size)
     for sign, values, n in ((-1, sums_before, n_before), (1, sums_after, n_after)):
-        share = n / n.sum()
         influence = (values - values.sum() / n.sum() * n) / n.sum()
-        with np.errstate(divide="ignore", invalid="ignore"):
-            score += sign * np.where(influence == 0, 0, influence / (1 - share))
+        score += sign * jackknife_influences(influence, n / n.sum())
     difference = sums_after.sum() / n_after.sum() - sums_before.sum() / n_before.sum()
     return difference, float(np.sqrt((score**2).sum()))
 

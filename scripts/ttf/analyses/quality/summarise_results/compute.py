@@ -27,10 +27,9 @@ def compute(inputs: Inputs) -> dict[str, pl.DataFrame]:
 def summarise_quality(inputs: Inputs) -> pl.DataFrame:
     """Return the one row of QUALITY_SUMMARY."""
     account, anomalies, statistics = inputs["row_account"], inputs["anomalies"], inputs["statistics"]
-    row = {name: int(account[name].sum()) for name in ("rows_read", "rows_accepted", "rows_quarantined")}
+    row: dict = {name: int(account[name].sum()) for name in ("rows_read", "rows_accepted", "rows_quarantined")}
     suggested = anomalies.filter(~pl.col("suggestion").str.starts_with("none").fill_null(True))
     stored = statistics.filter(pl.col("stored_as").is_not_null())
-    is_blank = (pl.col("blank") == pl.col("rows")) & (pl.col("rows") > 0)
     row |= {
         "quarantined_share": divide(row["rows_quarantined"], row["rows_read"]),
         "anomalies": anomalies.height,
@@ -40,7 +39,7 @@ def summarise_quality(inputs: Inputs) -> pl.DataFrame:
         "tables": statistics["table"].n_unique(),
         "columns": statistics.height,
         "columns_stored": stored.height,
-        "columns_blank": stored.filter(is_blank).height,
+        "columns_blank": stored.filter((pl.col("blank") == pl.col("rows")) & (pl.col("rows") > 0)).height,
     }
     return QUALITY_SUMMARY.frame([row])
 
@@ -54,7 +53,7 @@ def mttf_range(inputs: Inputs) -> pl.DataFrame:
     The estimate with delayed entry (left truncation) lies outside the interval: include it.
     """
     filters = {"event": "failure", "stratum_by": "all", "confidence": 0.95}
-    mean = next(inputs["mttf"].filter(**filters).iter_rows(named=True), {"mttf_s": None})
+    mean: dict = next(inputs["mttf"].filter(**filters).iter_rows(named=True), {"mttf_s": None})
     limits, reasons = [] if mean["mttf_s"] is None else [mean["mttf_s"]], []
     for row in inputs["failures_without_end"].filter(stratum_by="all").iter_rows(named=True):
         if (row["share_without_end"] or 0) > MOST_WITHOUT_END:
@@ -74,14 +73,16 @@ def mttf_range(inputs: Inputs) -> pl.DataFrame:
         if mean["mttf_s"] and row["mttf_s"] and not mean["ci_low_s"] <= row["mttf_s"] <= mean["ci_high_s"]:
             limits.append(row["mttf_s"])
             reasons.append("what ended before the record began is missing from it")
-    row = {"n": mean["n"], "low_s": min(limits), "high_s": max(limits), "why": join_list(reasons)} if reasons else None
-    return MTTF_RANGE.frame([row] if row else [])
+    if not reasons:
+        return MTTF_RANGE.frame([])
+    limit_cells = {"low_s": min(limits), "high_s": max(limits), "why": join_list(reasons)}
+    return MTTF_RANGE.frame([{"n": mean["n"]} | limit_cells])
 
 
 def failed_time(inputs: Inputs) -> pl.DataFrame:
     """Return FAILED_TIME; no rows if failed attempts took no GPU time, only `limit` if no cause is recorded."""
     sizes, states = inputs["lost_work"], inputs["states"]
-    failed = sizes["failed_gpu_hours"].sum()
+    failed = float(sizes["failed_gpu_hours"].sum())
     if not failed:
         return FAILED_TIME.frame([])
     # Use attempts if the trace has them: their rows follow those of jobs.
@@ -89,14 +90,13 @@ def failed_time(inputs: Inputs) -> pl.DataFrame:
     limit_hours = float(states.filter(is_limit, kind="state", unit=states["unit"].last())["gpu_hours"].sum())
     hours_by_part = {"limit": limit_hours}
     if sizes["infra_basis"][0] != "proxy":
-        hours_by_part["infra"] = sizes["infra_gpu_hours"].sum()
+        hours_by_part["infra"] = float(sizes["infra_gpu_hours"].sum())
         hours_by_part["other"] = max(0.0, failed - limit_hours - hours_by_part["infra"])
     attempts = int(sizes["failed_runs"].sum())
-    rows = [
-        {"part": part, "gpu_hours": part_hours, "share": min(1.0, part_hours / failed)}
+    return FAILED_TIME.frame(
+        {"part": part, "attempts": attempts, "gpu_hours": part_hours, "share": min(1.0, part_hours / failed)}
         for part, part_hours in hours_by_part.items()
-    ]
-    return FAILED_TIME.frame(row | {"attempts": attempts} for row in rows)
+    )
 
 
 def actions(inputs: Inputs, failed: pl.DataFrame) -> pl.DataFrame:
@@ -109,8 +109,7 @@ def actions(inputs: Inputs, failed: pl.DataFrame) -> pl.DataFrame:
     if "what_if" in inputs:
         scenarios = inputs["what_if"].drop_nulls("net_gpu_hours")
         trials = scenarios.filter(scenario=TRIAL).sort("net_gpu_hours", descending=True, maintain_order=True)
-        other_scenarios = scenarios.filter(pl.col("scenario") != TRIAL)
-        for row in pl.concat([trials.head(1), other_scenarios]).iter_rows(named=True):
+        for row in pl.concat([trials.head(1), scenarios.filter(pl.col("scenario") != TRIAL)]).iter_rows(named=True):
             # Giving up jobs that would have succeeded loses their work.
             saved = row["net_gpu_hours"] - (row["given_up_gpu_hours"] or 0.0)
             rows.append({"action": row["scenario"], "gpu_hours": saved})
@@ -127,5 +126,6 @@ def _checkpoint(sizes: pl.DataFrame) -> dict:
     cumulative_share = sizes["infra_gpu_hours"].cum_sum(reverse=True) / sizes["infra_gpu_hours"].sum()
     gpus_low = sizes.filter(cumulative_share >= LEAST_COVERED_SHARE).tail(1)["gpus_low"].item()
     columns = {"ended": "infra_gpu_hours", "lost": "first_order_gpu_hours", "failures": "infra_failures"}
-    row = {name: sizes.filter(pl.col("gpus_low") >= gpus_low)[column].sum() for name, column in columns.items()}
+    covered = sizes.filter(pl.col("gpus_low") >= gpus_low)
+    row: dict = {name: covered[column].sum() for name, column in columns.items()}
     return row | {"above_gpus": max(gpus_low - 1, 0), "gpu_hours": max(0.0, row["ended"] - row["lost"])}

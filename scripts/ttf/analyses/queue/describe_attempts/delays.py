@@ -140,10 +140,9 @@ def _zeros_rows(delays: np.ndarray, n: np.ndarray, excluded: dict) -> list[dict]
         row = {"zeros_kept": zeros_kept, "n": shown.size, "zeros": zeros, **excluded}
         if shown.size:
             row |= {f"within_{limit}_s_share": shown.between(0, limit) / shown.size for limit in DELAY_LIMITS_S}
-            around = sum(shown.between(*span) for span in AROUND_STEP_S)
             row |= {
                 "step_180_s_share": shown.between(*STEP_S) / shown.size,
-                "beside_180_s_share": around / (2 * shown.size),
+                "beside_180_s_share": sum(shown.between(*span) for span in AROUND_STEP_S) / (2 * shown.size),
             }
             row |= _time_cells(shown)
         else:

@@ -11,13 +11,13 @@ STEP_SHARE = 0.02
 
 ALL = "all"
 _STEEP = pl.col("step_180_s_share") >= pl.max_horizontal(STEP_SHARE, STEP_RATIO * pl.col("beside_180_s_share"))
-_TOTALS = {"group_by": ALL, "gpu_bucket": ALL, "zeros_kept": True}
 _ENDED, _HAS_ROWS, _HAS_JOBS = pl.col("n") >= FEWEST_ENDED, pl.col("n") > 0, pl.col("n").sum() > 0
 _HAS_SIZE = (pl.col("gpu_bucket") != ALL) & (pl.col("gpu_hours_share") > 0)
 
 
 def _select_delays(columns: str, *conditions: pl.Expr, n: str = "n"):
-    return cells(attempts.DELAYS, "queueing.{which}", columns, *conditions, n=n, **_TOTALS)
+    key = "queueing.{which}"
+    return cells(attempts.DELAYS, key, columns, *conditions, n=n, group_by=ALL, gpu_bucket=ALL, zeros_kept=True)
 
 
 NUMBERS = [

@@ -53,8 +53,9 @@ def failure_basis(started: pl.DataFrame) -> str:
 def count_ended_jobs(jobs: pl.DataFrame) -> pl.DataFrame:
     """Count the jobs that ended after at least one attempt: gpus, retries, failed, CLUSTER_COLUMNS, n."""
     ended_jobs = jobs.filter(pl.col("outcome").is_in(ENDED) & (pl.col("attempts") > 0))
-    keys = {"gpus": whole_gpus(), "retries": pl.col("attempts") - 1, "failed": pl.col("outcome") == "failure"}
-    return ended_jobs.group_by(*CLUSTER_COLUMNS, **keys).agg(n=pl.len().cast(pl.Int64))
+    retries, has_failed = pl.col("attempts") - 1, pl.col("outcome") == "failure"
+    keyed_jobs = ended_jobs.group_by(*CLUSTER_COLUMNS, gpus=whole_gpus(), retries=retries, failed=has_failed)
+    return keyed_jobs.agg(n=pl.len().cast(pl.Int64))
 
 
 def build_retries(ended_counts: pl.DataFrame) -> pl.DataFrame:
@@ -101,20 +102,20 @@ def build_retries(ended_counts: pl.DataFrame) -> pl.DataFrame:
 
 def _add_clustered(counts: pl.DataFrame, ended_counts: pl.DataFrame) -> pl.DataFrame:
     """Add the clustered intervals of mean and share to the counts by `key`, and why they are blank."""
-    n = pl.col("n")
-    sums = {"n": n.sum(), "retries": (pl.col("retries") * n).sum(), "failed": n.filter("failed").sum()}
+    count = pl.col("n")
+    sums = {"n": count.sum(), "retries": (pl.col("retries") * count).sum(), "failed": count.filter("failed").sum()}
     strata, rows, clusters = build_clusters(sum_by_cluster(ended_counts, ["key"], **sums), ["key"], "n")
-    cluster_retries, cluster_failures, n = (rows[name].to_numpy().astype(float) for name in ("retries", "failed", "n"))
-    mean = add_limits(strata, *clusters.ratio(cluster_retries, n, CONFIDENCE))
-    share = add_limits(strata, *clusters.proportion(cluster_failures, n, CONFIDENCE))
+    retries, failures, n = (rows[name].to_numpy().astype(float) for name in ("retries", "failed", "n"))
+    mean = add_limits(strata, *clusters.ratio(retries, n, CONFIDENCE))
+    share = add_limits(strata, *clusters.proportion(failures, n, CONFIDENCE))
     mean = mean.select("key", pl.col("^ci_.*$").name.prefix("retries_"), mean_why_not="why_not")
     exact = counts.with_columns(ci_low=pl.lit(0.0), reason=pl.lit(None, dtype=pl.String))
     rows_with_limits = join_clustered(exact, share, ["key"]).join(mean, on="key", how="left", maintain_order="left")
     mean_reason = pl.when(pl.col("n") > 1).then("mean_why_not")
     # Mostly both have the same reason.
-    reason = pl.when((pl.col("reason") == mean_reason).fill_null(False)).then("reason")
+    same_reason = pl.when((pl.col("reason") == mean_reason).fill_null(False)).then("reason")
     reasons = pl.concat_str("reason", "mean: " + mean_reason, separator="; ", ignore_nulls=True)
-    reason = reason.otherwise(pl.when(reasons != "").then(reasons))
+    reason = same_reason.otherwise(pl.when(reasons != "").then(reasons))
     return rows_with_limits.with_columns(reason=reason).drop("ci_low", "mean_why_not")
 
 
@@ -173,7 +174,7 @@ def build_failed_attempts(job_counts: pl.DataFrame, started: pl.DataFrame) -> pl
             selected = failed_counts.filter(failed_counts >= at_least)
             row = {"group_by": group_by, "basis": basis, "at_least": at_least, "groups": selected.len(), "n": n}
             # All have one by definition, so that share has no interval.
-            shares = add_wilson("groups_share", selected.len(), n) if at_least > 1 else {"groups_share": 1.0}
+            shares: dict = add_wilson("groups_share", selected.len(), n) if at_least > 1 else {"groups_share": 1.0}
             shares |= {"trials_mean": divide(total, n), "trials_share": divide(int(selected.sum()), total)}
             if n and at_least > 1:
                 exact = pl.DataFrame(
@@ -194,7 +195,9 @@ def sum_outcomes(jobs: pl.DataFrame, started: pl.DataFrame, window: Sequence[int
     attempt_rows = started.select("job", "outcome", "submit_s", gpu=gpu_time(), blank=pl.col("runtime_s").is_null())
     job_sums = attempt_rows.group_by("job").agg(gpu=pl.col("gpu").sum(), blank=pl.col("blank").sum())
     job_rows = jobs.with_row_index("job").select("job", "outcome", "submit_s").join(job_sums, on="job", how="left")
-    is_in_window = pl.col("submit_s").is_between(*window, closed="left").fill_null(False) if window else pl.lit(False)
+    is_in_window = pl.lit(False)
+    if window:
+        is_in_window = pl.col("submit_s").is_between(window[0], window[1], closed="left").fill_null(False)
     sums = {"n": pl.len().cast(pl.Int64), "gpu": pl.col("gpu").sum(), "blank": pl.col("blank").sum().cast(pl.Int64)}
     return pl.concat(
         rows.group_by(pl.lit(unit).alias("unit"), "outcome", in_window=is_in_window).agg(**sums)
@@ -220,7 +223,7 @@ def build_outcomes_window(sums: pl.DataFrame, basis: str, window: Sequence[int] 
             occurring = set(frame["outcome"]) | {"success", "failure"}
             outcome_sums = part.group_by("outcome").agg(pl.col("n", "gpu", "blank").sum())
             counts = {outcome: values for outcome, *values in outcome_sums.iter_rows()}
-            total, total_gpu = part["n"].sum(), sum(gpu for _, gpu, _ in counts.values())
+            total, total_gpu = int(part["n"].sum()), sum(gpu for _, gpu, _ in counts.values())
             for outcome in (outcome for outcome in OUTCOMES if outcome in occurring):
                 n, gpu, blank = counts.get(outcome, (0, 0, 0))
                 reason = None if total_gpu else "no GPU time was seen" if total else f"no {unit} is in it"

@@ -85,9 +85,9 @@ def roles(inputs: Inputs, study: Study) -> Figure:
         | pick_columns(row, "jobs", "ended", "low", "high", "independent", share="jobs_share", failed="failure_share")
         for row in shown_roles.iter_rows(named=True)
     ]
-    axis_options = {"title": None, "sort": list(names.values())}
-    jobs_base = make_chart("roles").encode(y=alt.Y("role:N", **axis_options))
-    failures_base = make_chart("roles").encode(y=alt.Y("role:N", **axis_options, axis=None))
+    labels = list(names.values())
+    jobs_base = make_chart("roles").encode(y=alt.Y("role:N", title=None, sort=labels))
+    failures_base = make_chart("roles").encode(y=alt.Y("role:N", title=None, sort=labels, axis=None))
     shares = jobs_base.mark_bar(color=SUCCESS, opacity=0.8).encode(
         x=alt.X("share:Q", axis=percent_axis(f"Share of {study.units}"))
     ) + jobs_base.mark_text(align="left", fontSize=10, dx=4, color=FAINT).encode(x="share:Q", text="note:N")

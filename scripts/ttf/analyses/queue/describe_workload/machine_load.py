@@ -123,10 +123,10 @@ class _Measurements:
 
     def percentile_bins(self, groups: Iterable[slice]) -> np.ndarray:
         """Return the bins in which a percentile of one of these groups of types lies; none if a bin is one value."""
-        bins_by_group = [np.zeros(0, np.int64)]
+        bins_by_group: list[np.ndarray] = [np.zeros(0, np.int64)]
         for seconds in (self.seconds[types].sum(axis=0) for types in groups):
             if self.width > 1 and seconds.any():
-                bins_by_group.append(weighted_percentiles(np.arange(seconds.size), seconds, PERCENTS))
+                bins_by_group.append(np.array(weighted_percentiles(np.arange(seconds.size), seconds, PERCENTS)))
         return np.unique(np.concatenate(bins_by_group))
 
     def values_in_bins(self, bins: np.ndarray, metric: pl.LazyFrame) -> pl.DataFrame:

@@ -5,7 +5,7 @@ import polars as pl
 from ttf.analyses.queue import describe_workload as workload
 from ttf.display.metrics import FEWEST_ENDED, cells
 
-_ENDED, _ANY, _ALL = pl.col("n") >= FEWEST_ENDED, pl.col("n") > 0, {"group_by": "all"}
+_ENDED, _ANY = pl.col("n") >= FEWEST_ENDED, pl.col("n") > 0
 _SHARES = "requested_more_share used_more_share used_median_share"
 
 
@@ -27,7 +27,7 @@ def _select_most_active(ranked_by: str):
 
 
 NUMBERS = [
-    _select_times("queue.all", "median_s=p50_s p90_s", **_ALL),
+    _select_times("queue.all", "median_s=p50_s p90_s", group_by="all"),
     *(
         _select_times(
             name,
@@ -43,8 +43,8 @@ NUMBERS = [
     cells(workload.REQUEST_USE, "workload.{resource}", _SHARES, _ANY),
     cells(workload.RECURRENCE, "workload.recurrence.{group_by}", "share=jobs_share groups", at_least=5),
     cells(workload.WAIT_SHARE, "workload.wait.{group}", "over_half_share limit_s"),
-    cells(workload.MACHINE_LOAD, "workload.machines.{quantity}", "mean p50 p95", _ANY, unit_by="unit", **_ALL),
-    cells(workload.MACHINE_LOAD, "workload.machines", "nodes", _ANY, **_ALL),
+    cells(workload.MACHINE_LOAD, "workload.machines.{quantity}", "mean p50 p95", _ANY, unit_by="unit", group_by="all"),
+    cells(workload.MACHINE_LOAD, "workload.machines", "nodes", _ANY, group_by="all"),
     _select_hour("", "zone", 1),
     _select_hour(".fewest", "hour=value jobs_per_hour", 1),
     _select_hour(".most", "hour=value jobs_per_hour", -1),

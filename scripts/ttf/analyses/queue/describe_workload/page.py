@@ -29,13 +29,10 @@ def head(trace: Trace, m: Numbers) -> Head | None:
         peak = "; peak [occupancy.peak_share]" if m.has("occupancy.peak_share") else ""
         keys.append(Key("GPUs in use", f"[{_USE}]", period + peak))
     if has_wait:
-        n = words.plural(m.n(f"{_WAIT}.median_s"), unit)
-        keys.append(_make_wait_key("Median wait", m, f"{_WAIT}.median_s", f"{_WAIT}.p90_s", n))
+        keys.append(_make_wait_key(m, "Median wait", _WAIT, unit))
     largest = "workload.queue.largest"
     if has_wait and m.has(f"{largest}.median_s"):
-        n = words.plural(m.n(f"{largest}.median_s"), unit)
-        gpus = bucket_label(m[f"{largest}.gpus"])
-        keys.append(_make_wait_key(f"Median wait, {gpus}", m, f"{largest}.median_s", f"{largest}.p90_s", n))
+        keys.append(_make_wait_key(m, f"Median wait, {bucket_label(m[f'{largest}.gpus'])}", largest, unit))
     if m.size.is_gpu and m.has("use.gpu.all.mean_share"):
         keys.append(Key("GPU activity", "[use.gpu.all.mean_share]", "mean while held"))
     charts = ("gpus_in_use", "queue_by_gpus")[not m.size.is_gpu :]
@@ -57,9 +54,8 @@ def lines(trace: Trace, m: Numbers) -> list[Line]:
     # Utilisation is reported in GPUs only.
     if m.size.is_gpu:
         has_activity = m.has("use.gpu.all.mean_share") or m.has("workload.machines.gpu.mean")
-        no_use = m.value("occupancy.reason", "no placements on nodes are recorded")
         reason_by_item |= {
-            "GPUs in use": None if m.has(_USE) else no_use,
+            "GPUs in use": None if m.has(_USE) else m.value("occupancy.reason", "no placements on nodes are recorded"),
             "Reasons for waiting": m.value("occupancy.causes.reason", None),
             "GPU activity": None if has_activity else "this data has no GPU-activity readings",
         }
@@ -82,8 +78,9 @@ def _format_claim(m: Numbers, unit: str, has_use: bool, has_wait: bool) -> str:
     return f"{use_text}; {wait_text}" if has_use else words.capitalise(wait_text)
 
 
-def _make_wait_key(label: str, m: Numbers, median: str, p90: str, n: str) -> Key:
-    return Key(label, f"[{median}]", f"90th percentile [{p90}]; n = {n}")
+def _make_wait_key(m: Numbers, label: str, key: str, unit: str) -> Key:
+    n = words.plural(m.n(f"{key}.median_s"), unit)
+    return Key(label, f"[{key}.median_s]", f"90th percentile [{key}.p90_s]; n = {n}")
 
 
 def _explain_waits(m: Numbers, unit: str) -> tuple[str, ...]:
@@ -116,11 +113,10 @@ def tables(trace: Trace) -> dict[str, PageTable]:
         (pl.col("outcome_set") == "all") & pl.col("group_by").is_in(["all", "gpu_type", "gpus"])
     )
     names = {"runtime_s": "run time", "queue_s": "wait", "wall_s": "first start to last end"}
-    kinds = {"all": "", "gpu_type": "GPU type ", "gpus": "GPUs: "}
     table = table.with_columns(
         quantity=pl.col("quantity").replace_strict(names),
         kind=pl.concat_str(
-            pl.col("group_by").replace_strict(kinds),
+            pl.col("group_by").replace_strict({"all": "", "gpu_type": "GPU type ", "gpus": "GPUs: "}),
             pl.when(group_by="gpus").then(format_range("group")).otherwise("group"),
         ),
     )

@@ -107,16 +107,16 @@ def gangs(jobs: Rows) -> pl.DataFrame:
         has_ended=pl.col("outcome").is_in([OUTCOMES.index("success"), OUTCOMES.index("failure")]),
         has_failed=pl.col("outcome") == OUTCOMES.index("failure"),
     )
-    n, n_instances = job_counts["n"].sum(), int(job_counts["instances"].sum())
+    n, n_instances = int(job_counts["n"].sum()), int(job_counts["instances"].sum())
     rows = []
     for at_least in AT_LEAST:
         gang_counts = job_counts.filter(pl.col("size") >= at_least)
         if not gang_counts.height:
             continue
-        n_gangs, instances = gang_counts["n"].sum(), int(gang_counts["instances"].sum())
+        n_gangs, instances = int(gang_counts["n"].sum()), int(gang_counts["instances"].sum())
         ended = int(gang_counts.filter("has_ended")["instances"].sum())
         failed = int(gang_counts.filter("has_failed")["instances"].sum())
-        row = {"at_least": at_least, "jobs": n_gangs, "n": n, "jobs_share": n_gangs / n}
+        row: dict = {"at_least": at_least, "jobs": n_gangs, "n": n, "jobs_share": n_gangs / n}
         row |= {"instances": instances, "instances_share": instances / n_instances}
         row |= {"instances_ended": ended, "instances_failed": failed, "instances_failed_share": divide(failed, ended)}
         rows.append(row | {"reason": None if ended else "none of them ended"})

@@ -90,10 +90,10 @@ def gpu_requests(jobs: Rows) -> pl.DataFrame:
         (ALL, ALL, requests),
         *(("gpu_type", name, requests.filter(pl.col("gpu_type") == index)) for index, name in enumerate(types)),
     ]:
-        n = group_requests["n"].sum()
+        n = int(group_requests["n"].sum())
         for name, (low, high) in REQUEST_BUCKETS.items():
             is_below_high = pl.col("gpu_milli") < high if high else True
-            bucket_jobs = group_requests.filter(pl.col("gpu_milli") >= low, is_below_high)["n"].sum()
+            bucket_jobs = int(group_requests.filter(pl.col("gpu_milli") >= low, is_below_high)["n"].sum())
             if n:
                 rows.append((group_by, group, name, bucket_jobs, n, bucket_jobs / n))
     return pl.DataFrame(rows, schema=GPU_REQUESTS.schema, orient="row")
@@ -110,8 +110,8 @@ def request_against_use(jobs: Rows) -> pl.DataFrame:
         if not measured.height:
             rows.append({"resource": resource, "n": 0, "reason": "no job has both a request and a measured use"})
             continue
-        n = measured["n"].sum()
-        n_over, n_under = (measured.filter(comparison)["n"].sum() for comparison in (USED_LESS, USED_MORE))
+        n = int(measured["n"].sum())
+        n_over, n_under = (int(measured.filter(comparison)["n"].sum()) for comparison in (USED_LESS, USED_MORE))
         requests = measured.filter(pl.col("requested") > 0)
         shares = requests.select("n", share=pl.col("used") / pl.col("requested")).sort("share")
         row = {"resource": resource, "n": n, "requested_more": n_over, "requested_more_share": n_over / n}
@@ -129,11 +129,10 @@ def recurrence(jobs: Rows) -> pl.DataFrame:
         if group_by not in jobs.collect_schema():
             continue
         # Two 64-bit hashes take less memory than the names, and no two names share both.
-        hashes = [pl.col(group_by).hash(seed).alias(f"{seed}") for seed in (0, 1)]
         sizes = (
             jobs.lazy()
             .filter(pl.col(group_by).is_not_null())
-            .group_by(hashes)
+            .group_by([pl.col(group_by).hash(seed).alias(f"{seed}") for seed in (0, 1)])
             .agg(jobs=pl.len().cast(pl.Int64))
             .group_by("jobs")
             .agg(groups=pl.len().cast(pl.Int64))
@@ -169,7 +168,7 @@ def wait_share(jobs: Rows) -> pl.DataFrame:
     ):
         if not group_shares.height:
             continue
-        n, jobs_over_half = group_shares["n"].sum(), group_shares.filter("is_over_half")["n"].sum()
+        n, jobs_over_half = int(group_shares["n"].sum()), int(group_shares.filter("is_over_half")["n"].sum())
         row = {"group_by": group_by, "group": group, "limit_s": limit if group_by == "run_length" else None, "n": n}
         row |= {"over_half": jobs_over_half, "over_half_share": jobs_over_half / n}
         rows.append(row | {"wait_median_share": ValueCounts.from_frame(group_shares, "share").median()})

@@ -31,7 +31,7 @@ OUTCOMES = ("success", "failure", "cancelled")
 _READINGS_AT_ONCE = 1_000_000
 
 
-def summarise_readings(counts: np.ndarray) -> dict[str, float]:
+def summarise_readings(counts: np.ndarray) -> dict:
     """Return the columns USE; counts[v]: number of readings of v thousandths of a percent. Without readings only n, 0.
 
     A percentile is linear between ranks, from rank 0 (smallest) to n - 1 (largest), as in NumPy.
@@ -46,10 +46,9 @@ def summarise_readings(counts: np.ndarray) -> dict[str, float]:
         low, high = (int(np.searchsorted(cumulative, i, side="right")) for i in (rank, min(rank + 1, n - 1)))
         return (low * (100 - remainder) + high * remainder) / (100 * (VALUES - 1))
 
-    total = int(np.dot(counts, np.arange(counts.size, dtype=np.int64)))
     return {
         "n": n,
-        "mean_share": total / (n * (VALUES - 1)),
+        "mean_share": int(np.dot(counts, np.arange(counts.size, dtype=np.int64))) / (n * (VALUES - 1)),
         "zero_share": int(counts[0]) / n,
         **{f"p{percent}_share": percentile(percent) for percent in PERCENTS},
     }
@@ -100,10 +99,10 @@ def _iterate_row_filters() -> Iterator[tuple[dict, pl.Expr]]:
     for job_gpus, is_size in sizes.items():
         for outcome, is_outcome in outcomes.items():
             yield {"job_gpus": job_gpus, "outcome": outcome}, is_size & is_outcome
-    shared = [(16, servers, {}) for servers in SERVERS[16]]
-    dedicated = [(gpus, gpus // GPUS_PER_SERVER, {"dedicated": True}) for gpus in SERVERS]
-    for gpus, servers, cells in [*shared, *dedicated]:
-        names = {"job_gpus": str(gpus), "outcome": "all", "servers": servers} | cells
+    shared = [(16, servers, None) for servers in SERVERS[16]]
+    dedicated = [(gpus, gpus // GPUS_PER_SERVER, True) for gpus in SERVERS]
+    for gpus, servers, is_dedicated in [*shared, *dedicated]:
+        names = {"job_gpus": str(gpus), "outcome": "all", "servers": servers, "dedicated": is_dedicated}
         yield names, (pl.col("size") == gpus) & (pl.col("servers") == servers)
 
 
@@ -131,13 +130,13 @@ def _count_readings(
     kind = allocations["kind"].cast(pl.Int64).to_numpy()
     for rows, values, first, last in match_readings(allocations, machines, telemetry, chunk_rows):
         # A blank reading is one past the last value, and is dropped.
-        values = values.fill_null(VALUES).to_numpy()
+        filled = values.fill_null(VALUES).to_numpy()
         lengths = last - first
         cumulative = np.cumsum(lengths)
         for part in np.split(np.arange(rows.size), np.flatnonzero(np.diff(cumulative // _READINGS_AT_ONCE)) + 1):
             length = lengths[part]
             offset = np.cumsum(length) - length
-            reading = values[np.arange(length.sum()) + np.repeat(first[part] - offset, length)]
+            reading = filled[np.arange(length.sum()) + np.repeat(first[part] - offset, length)]
             owner = np.repeat(rows[part], length)[reading < VALUES]
             counts += np.bincount(kind[owner] * VALUES + reading[reading < VALUES], minlength=counts.size)
             readings += np.bincount(owner, minlength=readings.size)
@@ -168,8 +167,7 @@ def host_use(
             rows.append(row | {"reason": "the trace has no telemetry of it"})
             continue
         counts, out_of_range = np.zeros((2, VALUES), np.int64), np.zeros(2, np.int64)
-        height = table.select(pl.len()).collect().item()
-        for offset in range(0, height, chunk_rows):
+        for offset in range(0, table.select(pl.len()).collect().item(), chunk_rows):
             readings = held_machines.mark_held(table.slice(offset, chunk_rows).select("time_s", "machine", value=value))
             mpct, is_held = readings["value"].to_numpy(), readings["is_held"].to_numpy()
             in_range = (mpct >= 0) & (mpct < VALUES)

@@ -31,7 +31,7 @@ def gpus_in_use(inputs: Inputs, study: Study) -> Figure:
         reason = "all of it lies within one step" if table.height else NOTHING_HELD
         return empty_figure("GPUs in use over time", reason)
     first_s, end_s = table["start_s"][0], table["start_s"][-1] + table["time_s"][-1]
-    step, by_day = int(table["time_s"].max()), end_s - first_s >= FEWEST_DAYS * DAY_S
+    step, by_day = table.select(pl.col("time_s").max()).item(), end_s - first_s >= FEWEST_DAYS * DAY_S
     is_dated = inputs.settings.clock is not None and first_s >= EARLIEST_S
     origin = 0 if is_dated else first_s
     if by_day and step < DAY_S:

@@ -40,8 +40,7 @@ def occupancy_tables(
     sizes = size_classes(attempt_milli)
     del attempt_milli
     servers = sweep_servers(allocations, sizes, SIZES, folder)
-    available = jobs.collect_schema().names()
-    columns = [*JOBS, *(name for name in ("eligible_s",) if name in available)]
+    columns = [*JOBS, *(name for name in ("eligible_s",) if name in jobs.collect_schema().names())]
     level = Level.from_jobs(jobs)
     by_load, load = Occupancy(servers), LoadOverTime(allocations, servers)
     causes = DelayCauses(allocations, servers, folder, level.by)

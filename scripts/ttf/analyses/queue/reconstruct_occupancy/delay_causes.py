@@ -81,8 +81,8 @@ class DelayCauses:
             .drop_nulls()
             .filter(pl.col("gpus") > 0, pl.col("start_s") >= pl.col("begun_s"))
         )
-        columns = ("account", "cluster", "gpus", "begun_s", "start_s")
-        account, cluster, gpus, begun_s, start_s = (waits[name].to_numpy() for name in columns)
+        names = ("account", "cluster", "gpus", "begun_s", "start_s")
+        account, cluster, gpus, begun_s, start_s = (waits[name].to_numpy() for name in names)
         np.maximum.at(self._quota, account, gpus * GPU)
         self._started += np.bincount(_index_buckets(gpus), minlength=self._started.size)
         is_long = start_s - begun_s > LONGEST_PLAIN_WAIT_S

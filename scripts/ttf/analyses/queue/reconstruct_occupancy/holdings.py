@@ -68,7 +68,7 @@ class Spill:
         first_rows = np.append(0, np.cumsum(np.bincount(part, minlength=self.parts)))
         with self._file.open("ab") as file:
             self._written.append((file.tell(), rows.dtype, first_rows))
-            file.write(np.take(rows, np.argsort(part, kind="stable"), axis=0))
+            file.write(np.take(rows, np.argsort(part, kind="stable"), axis=0).data)
 
 
 def _is_narrow(column: np.ndarray) -> bool:
@@ -127,12 +127,11 @@ def load_gpu_allocations(
     accounts, account_by_attempt = _accounts(jobs, attempts)
     blank_shares = None if attempts is None else _BlankShares(placements, attempts)
     trace_end_s = jobs.select(pl.col("trace_end_s").max()).collect(engine="streaming").item()
-    running_end_s = pl.when(pl.col("outcome") == "running").then(pl.lit(trace_end_s, dtype=pl.Int64))
     rows = placements.select(
         "attempt_id",
         "start_s",
         "gpu_milli",
-        end_s=pl.coalesce("end_s", running_end_s),
+        end_s=pl.coalesce("end_s", pl.when(pl.col("outcome") == "running").then(pl.lit(trace_end_s, dtype=pl.Int64))),
         node=numbers.encode(pl.col("node")),
     )
     n_rows, last_attempt = placements.select(pl.len(), pl.col("attempt_id").max()).collect(engine="streaming").row(0)
@@ -149,8 +148,8 @@ def load_gpu_allocations(
             batch = blank_shares.fill_gpus(batch)
         batch = batch.filter(pl.col("gpu_milli") > 0)
         counts["placements"] += batch.height
-        counts["left_out"] += batch.select(~is_known).to_series().sum()
-        counts["spread"] += batch["spread"].sum() if blank_shares is not None else 0
+        counts["left_out"] += int(batch.select(~is_known).to_series().sum())
+        counts["spread"] += int(batch["spread"].sum()) if blank_shares is not None else 0
         batch = batch.filter(is_held)
         if batch.is_empty():
             continue
@@ -213,9 +212,9 @@ class _BlankShares:
     def fill_gpus(self, rows: pl.DataFrame) -> pl.DataFrame:
         """Return the rows with gpu_milli filled from their attempt, and `spread`: whether it was blank."""
         is_blank = rows["gpu_milli"].is_null()
-        attempt = rows["attempt_id"].filter(is_blank)
-        rank_in_batch = attempt.to_frame().select(pl.int_range(pl.len()).over("attempt_id")).to_series().to_numpy()
-        attempt = attempt.to_numpy()
+        blank_rows = rows.select("attempt_id").filter(is_blank)
+        rank_in_batch = blank_rows.select(pl.int_range(pl.len()).over("attempt_id")).to_series().to_numpy()
+        attempt = blank_rows["attempt_id"].to_numpy()
         ranks = self._counts[attempt] + rank_in_batch
         np.add.at(self._counts, attempt, _INT32_ONE)
         gpu_milli = rows["gpu_milli"].fill_null(0).to_numpy().copy()

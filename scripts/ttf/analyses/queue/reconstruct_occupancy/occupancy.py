@@ -46,7 +46,7 @@ def summarise_basis(allocations: GpuAllocations, servers: Servers, load: pl.Data
     gpus: of all servers for the whole time, as their changes are not recorded. GPU time above capacity is cut off.
     """
     count = servers.capacity_milli.size
-    row = allocations.counts | {"servers": count, "gpus": servers.total_milli // GPU}
+    row: dict = allocations.counts | {"servers": count, "gpus": servers.total_milli // GPU}
     if allocations.is_empty:
         row |= {"reason": NOTHING_HELD}
     else:
@@ -83,7 +83,7 @@ class Occupancy:
         free_by_level = {level: partial(_free_where, condition=test) for level, test in tests.items()}
         self._free_sums = {level: StateSum(servers, free) for level, free in free_by_level.items()}
         # Quantity -> sum over time for each tenth, as Python integers, which do not overflow.
-        self._sums = defaultdict(lambda: np.zeros(BINS, object))
+        self._sums: defaultdict[str, np.ndarray] = defaultdict(lambda: np.zeros(BINS, object))
 
     def add(self, window: Window) -> None:
         seconds = window.length_s
@@ -99,8 +99,7 @@ class Occupancy:
         add("empty", empty * seconds)
         add("full", self._full.advance(window.changes)[1:] * seconds)
         add(f"placeable {WHOLE}", (empty > 0) * seconds)
-        largest_free = self._largest_free(window)
-        cell = tenth * (self._levels + 1) + largest_free
+        cell = tenth * (self._levels + 1) + self._largest_free(window)
         seconds_by_level = group_sums(cell, seconds, BINS * (self._levels + 1)).reshape(BINS, self._levels + 1)
         for gpus, at_least in enumerate(np.cumsum(seconds_by_level.T[::-1], axis=0)[::-1]):
             self._sums[f"placeable {gpus}"] += at_least

@@ -54,5 +54,5 @@ def tables(trace: Trace) -> dict[str, PageTable]:
         .with_columns(format_range("group"))
         .filter(pl.col("dedicated_share").is_not_null())
     )
-    columns = ("group", "attempts", "gpu_hours", "dedicated_share")
-    return shown | {"server-sharing": PageTable(sharing, columns, SERVER_SHARING)}
+    sharing_columns = ("group", "attempts", "gpu_hours", "dedicated_share")
+    return shown | {"server-sharing": PageTable(sharing, sharing_columns, SERVER_SHARING)}

@@ -131,13 +131,12 @@ def _find_events(node: np.ndarray, attempt: np.ndarray, start: np.ndarray, end: 
     event_rows, sign = np.where(is_start, order, order - node.size), np.where(is_start, 1, -1)
     n_present = np.cumsum(sign)[last_rows]
     attempt = attempt[event_rows]
-    total = np.cumsum(sign * attempt)[last_rows]
     return _Events(
         nodes[last_rows],
         times[last_rows],
         np.cumsum(sign * gpu[event_rows])[last_rows],
         are_all_equal(n_present, attempt, sign, last_rows),
-        total // np.maximum(n_present, 1),
+        np.cumsum(sign * attempt)[last_rows] // np.maximum(n_present, 1),
     )
 
 

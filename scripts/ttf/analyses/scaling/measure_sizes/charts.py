@@ -8,7 +8,7 @@ import polars as pl
 
 from ttf.analyses.scaling.measure_sizes.sizes import NO_GPU_JOB
 from ttf.display.charts.axes import TIME_TICKS_S, log_domain, log_scale, time_axis
-from ttf.display.charts.encodings import pick_columns, tooltips
+from ttf.display.charts.encodings import bold_labels, pick_columns, tooltips
 from ttf.display.charts.figure import Figure, Study, empty_figure, fit_width, make_chart, make_figure
 from ttf.display.charts.intervals import add_bounds, draw_bounds, draw_intervals
 from ttf.display.charts.theme import AXIS, FAILURE, FAINT, INFRA, INK, SUNKEN
@@ -33,11 +33,12 @@ def mttf_by_gpus(inputs: Mapping[str, pl.DataFrame], study: Study) -> Figure:
     title = f"Mean time to {failure} by GPUs of the {'job' if basis == 'component' else study.unit}"
     measured = sizes.filter(pl.col("ci_low_s") > 0)
     if not measured.height:
-        return empty_figure(title, sizes["reason"].first() if sizes.height == 1 else NO_GPU_JOB)
+        return empty_figure(title, sizes["reason"][0] if sizes.height == 1 else NO_GPU_JOB)
     projected = sizes.filter(pl.col("projected_mttf_s").is_not_null()).sort("gpus_high")
     if measured.height == 1 and projected.height < 2:
         return empty_figure(title, "runs of one size, and no projection to others")
-    points = [_format_point(row) for row in add_bounds(measured, "_s").iter_rows(named=True)]
+    intervals = add_bounds(measured, "_s")
+    points = [_format_point(row) for row in intervals.iter_rows(named=True)]
     columns = {"gpus": "gpus_high", "low": "projected_low_s", "mttf": "projected_mttf_s", "high": "projected_high_s"}
     line = projected.select(**columns).to_dicts()
     labels = _list_labels(points, line)
@@ -46,7 +47,6 @@ def mttf_by_gpus(inputs: Mapping[str, pl.DataFrame], study: Study) -> Figure:
     line_note = "; dashed: 1/N projection" if line else "; no projection"
     n_text = plural(measured["jobs"].sum(), study.subject if basis == "component" else "attempt")
     label_texts = ", ".join(f"{row['label']} at {row['gpus']:,.0f} GPUs" for row in labels)
-    intervals = add_bounds(measured, "_s")
     cluster_names = intervals.filter(~pl.col("independent"))["cluster_by"].unique().sort().to_list()
     interval_note = f" clustered by {clustering_words(cluster_names)}" if cluster_names else " if independent"
     return make_figure(
@@ -91,15 +91,14 @@ def _list_labels(points: list[dict], line: list[dict]) -> list[dict]:
 
 def _draw_layers(
     points: list[dict], line: list[dict], shade_rows: list[dict], gpus_per_node: int, basis: str, study: Study
-) -> alt.LayerChart:
+) -> alt.TopLevelMixin:
     times = [row[name] for row in (*points, *line) for name in ("low", "mttf", "high") if name in row]
     gpus = [row["gpus"] for row in (*points, *line)]
     y_domain, x_domain = log_domain(times, 1.6, 1.6), log_domain([gpus_per_node, *gpus], 1.3, 1.3)
     step = 4 if study.narrow or x_domain[1] / x_domain[0] > 10_000 else 2
     ticks = [gpus_per_node * step**power for power in range(24) if gpus_per_node * step**power <= x_domain[1]]
     title = f"GPUs{', in whole nodes' if study.size.is_gpu else ''} (logarithmic)"
-    axis = alt.Axis(values=ticks, format=",", title=title, grid=False)
-    x = alt.X("gpus:Q", scale=log_scale(x_domain), axis=axis)
+    x = alt.X("gpus:Q", scale=log_scale(x_domain), axis=alt.Axis(values=ticks, format=",", title=title, grid=False))
     ticks = [tick for tick in TICKS_S if y_domain[0] <= tick <= y_domain[1]]
     y = alt.Y("mttf:Q", scale=log_scale(y_domain), axis=time_axis(None, ticks))
     colour = FAILURE if basis == "proxy" else INFRA
@@ -107,9 +106,8 @@ def _draw_layers(
     mttf_base = measured.transform_filter("isValid(datum.mttf)")
     low = alt.Y("low:Q", scale=log_scale(y_domain))
     projected = make_chart("projected").encode(x=x)
-    labels = make_chart("named").encode(x=x, y=y, text="label:N")
-    bold = {"fontSize": 12, "fontWeight": "bold", "color": INK}
-    layers = []
+    labels = make_chart("named").encode(x=x, y=y)
+    layers: list[alt.Chart] = []
     if shade_rows:
         shade_base = make_chart("beyond").encode(x=alt.X("from:Q", scale=log_scale(x_domain)))
         share = math.log(x_domain[1] / shade_rows[0]["from"]) / math.log(x_domain[1] / x_domain[0])
@@ -133,8 +131,8 @@ def _draw_layers(
         counts = mttf_base.mark_text(align="left", dx=7, dy=-9, fontSize=12, color=FAINT)
         layers.append(counts.encode(y=y, text=alt.Text("failures:Q", format=",")))
     layers += [
-        labels.transform_filter("datum.side < 0").mark_text(align="right", dx=-8, dy=14, **bold),
-        labels.transform_filter("datum.side > 0").mark_text(align="left", dx=8, dy=6, **bold),
+        bold_labels(labels.transform_filter("datum.side < 0"), "right", 14, -8),
+        bold_labels(labels.transform_filter("datum.side > 0"), "left", 6, 8),
     ]
     return alt.layer(*layers)
 

@@ -3,10 +3,10 @@
 import numpy as np
 import polars as pl
 
-from ttf.stats.clustered import FEWEST, LEVELS, UNCLUSTERED, Clusters, add_limits, build_clusters
+from ttf.stats.clustered import FEWEST, LEVELS, UNCLUSTERED, Clusters, add_limits, build_clusters, jackknife_influences
 
 
-def interval(sums: pl.DataFrame, numerator: str, denominator: str, confidence: float) -> dict:
+def interval(sums: pl.DataFrame | None, numerator: str, denominator: str, confidence: float) -> dict:
     """Return cluster_by, clusters and the interval (`Clusters.ratio`) of a ratio of sums; empty without clusters.
 
     sums: `sizes.sums_by_cluster`, of the sizes that count.
@@ -15,8 +15,8 @@ def interval(sums: pl.DataFrame, numerator: str, denominator: str, confidence: f
     if clustered_sums is None:
         return {}
     strata, rows, clusters = clustered_sums
-    totals = (rows[name].to_numpy().astype(float) for name in (numerator, denominator))
-    return add_limits(strata, *clusters.ratio(*totals, confidence, has_mean_leverage=True)).row(0, named=True)
+    top, bottom = (rows[name].to_numpy().astype(float) for name in (numerator, denominator))
+    return add_limits(strata, *clusters.ratio(top, bottom, confidence, has_mean_leverage=True)).row(0, named=True)
 
 
 def compare_with_other_sizes(sums: pl.DataFrame, low: int, high: int) -> float | None:
@@ -45,11 +45,9 @@ def compare_with_other_sizes(sums: pl.DataFrame, low: int, high: int) -> float |
         if not (k.sum() and e.sum()):
             return None
         k_share, e_share = k / k.sum(), e / e.sum()
-        with np.errstate(divide="ignore", invalid="ignore"):
-            influence += sign * np.where(k_share == e_share, 0, (k_share - e_share) / (1 - (k_share + e_share) / 2))
+        influence += sign * jackknife_influences(k_share - e_share, (k_share + e_share) / 2)
         estimate += sign * np.log(k.sum() / e.sum())
-    se = clusters.se(influence, np.zeros(influence.size))
-    p = float(clusters.p_value(estimate / se)[0])
+    p = float(clusters.p_value(estimate / clusters.se(influence, np.zeros(influence.size)))[0])
     return p if np.isfinite(p) else None
 
 
@@ -99,11 +97,10 @@ def _sum_by_cluster(
     """
     if sums is None or not sums.height:
         return None
-    levels = LEVELS if by_block else ("cluster_by", "cluster")
     summed = (
         sums.with_columns(node_s=_NODE_S)
         .sort("cluster", "nodes", nulls_last=True)
-        .group_by(levels, maintain_order=True)
+        .group_by(LEVELS if by_block else ("cluster_by", "cluster"), maintain_order=True)
         .agg(pl.col("jobs", "failures", "exposure_s", "node_s", *extra_columns).sum())
     )
     return build_clusters(summed, [], "jobs")

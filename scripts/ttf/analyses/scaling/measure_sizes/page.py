@@ -31,6 +31,7 @@ def tables(trace: Trace) -> dict[str, PageTable]:
 
 # Label of the mean time to failure, by the basis.
 _MTTF = {"proxy": "MTTF (any cause)", "component": "MTTF"}
+_ANY_CAUSE = "Causes are not recorded: every failure counts, user errors included."
 TITLE = "Scaling with job size"
 
 
@@ -48,7 +49,7 @@ def head(trace: Trace, m: Numbers) -> Head | Line | None:
         claim=_format_claim(m, mttf, unit),
         charts=list_nonempty_charts(trace, "mttf_by_gpus"),
         keys=tuple(_list_keys(m, mttf)),
-        text=tuple(_iterate_texts(m, unit)),
+        text=(_ANY_CAUSE,) if basis == "proxy" else (),
         callout=_choose_callout(m),
         details="MTTF by size, regression",
     )
@@ -96,14 +97,12 @@ def _list_keys(m: Numbers, mttf: str):
         else:
             assumption = "" if m.has("sizes.law.cluster_by") else " if independent"
             slope_note = f"95% CI {words.join_range(low, high)}{assumption}; 1/N is −1"
-        slope = "[sizes.law.slope:2]"
-        yield Key("Slope of log MTTF on log nodes", slope, slope_note)
+        yield Key("Slope of log MTTF on log nodes", "[sizes.law.slope:2]", slope_note)
     gpus = _target_size(m)
     projected, measured = f"sizes.projected.{gpus}", f"sizes.measured.{gpus}"
     if m.has(f"{projected}.mttf_s"):
         span = words.time_range(m[f"{projected}.low_s"], m[f"{projected}.high_s"], m[f"{projected}.mttf_s"])
-        label = f"{mttf} at [{projected}.gpus GPU], projected"
-        yield Key(label, f"[{projected}.mttf_s]", f"90% CI {span}")
+        yield Key(f"{mttf} at [{projected}.gpus GPU], projected", f"[{projected}.mttf_s]", f"90% CI {span}")
     if not m.has(f"{measured}.mttf_s") and m.has("sizes.largest.mttf_s"):
         measured = "sizes.largest"
     if m.has(f"{measured}.mttf_s") and m[f"{measured}.failures"] >= FEWEST_FAILURES:
@@ -116,11 +115,6 @@ def _list_keys(m: Numbers, mttf: str):
         rate = "[sizes.rate.failures_per_1000_node_days]"
         any_cause = ", any cause" if m["sizes.basis"] == "proxy" else ""
         yield Key(f"Failures per 1,000 node-days{any_cause}", rate, m.interval("sizes.rate.ci_{}", confidence="90"))
-
-
-def _iterate_texts(m: Numbers, unit: str):
-    if m.value("sizes.basis", "") == "proxy":
-        yield "Causes are not recorded: every failure counts, user errors included."
 
 
 def _choose_callout(m: Numbers) -> Callout | None:

@@ -11,12 +11,13 @@ from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
-from scipy.special import bdtr, bdtrc, nctdtrinc, stdtr, stdtrit, xlogy
+from scipy.special import nctdtrinc, stdtr, stdtrit, xlogy
 
 from ttf.analyses.scaling.measure_sizes import MTTF_BY_GPUS, NODE_FAILURE_RATE, SIZE_LAW, clustered_sizes
 from ttf.records.durations import count_nodes
 from ttf.records.infra import EVENT
 from ttf.records.jobs import Frame
+from ttf.stats.basics.p_value import exact_p
 from ttf.stats.clustered import sum_by_cluster
 from ttf.stats.durations.mttf import NO_NODE_DAY, SECONDS_A_DAY, garwood_interval
 from ttf.stats.large_runs.plans import rate_interval
@@ -80,7 +81,9 @@ def infer_gpus_per_node(durations: Frame) -> int | None:
         return None
     multi_node = recorded.filter(pl.col("nodes") > 1).group_by("gpus_per_node").agg(pl.col("gpu_s").sum())
     multi_node = multi_node.sort("gpu_s", "gpus_per_node", descending=True)
-    return multi_node["gpus_per_node"][0] if multi_node.height else recorded["gpus_per_node"].max()
+    return (
+        multi_node["gpus_per_node"][0] if multi_node.height else recorded.select(pl.col("gpus_per_node").max()).item()
+    )
 
 
 def select_job_runs(durations: Frame, gpus_per_node: int, node_gpus_from: str | None = None) -> pl.LazyFrame:
@@ -114,7 +117,7 @@ def sums_by_cluster(runs: Frame) -> pl.DataFrame:
     """Return `sums_by_nodes` of each cluster (`ttf.records.clusters`), with cluster_by and cluster; empty without
     clusters.
     """
-    return sum_by_cluster(runs, ["nodes"], divided=False, **_SUM_EXPRESSIONS)
+    return sum_by_cluster(runs, ["nodes"], False, **_SUM_EXPRESSIONS)
 
 
 def choose_sizes(sums: pl.DataFrame, gpus_per_node: int, above_gpus: int) -> tuple[int, str | None]:
@@ -200,7 +203,7 @@ def _ci_cells(interval: Mapping, factor: float = 1, suffix: str = "") -> dict:
     return shared | {f"{name}{suffix}": value for name, value in bounds.items()}
 
 
-def projected_mttf_s(nodes: int, rate: Mapping[str, float | None]) -> dict[str, float]:
+def projected_mttf_s(nodes: int, rate: Mapping) -> dict[str, float]:
     """Return 1 / (nodes x r_f) in seconds with bounds, from a row of `node_failure_rate`.
 
     Bounds: of the clustered interval, else the exact one. Empty for a rate of 0 or blank, and beyond projects_to_nodes.
@@ -229,9 +232,8 @@ def mttf_by_gpus(
     shared = {"confidence": confidence, "basis": rate_row["basis"]}
     if gpus_per_node is None:
         reason = "no duration has a GPU" if rate_row["basis"] == "component" else NO_GPU_JOB
-        rows = [shared | {"jobs": 0, "failures": 0, "reason": reason}]
-        return MTTF_BY_GPUS.frame(rows)
-    largest_run = sums["nodes"].max() or 0
+        return MTTF_BY_GPUS.frame([shared | {"jobs": 0, "failures": 0, "reason": reason}])
+    largest_run = sums.select(pl.col("nodes").max()).item() or 0
     all_sizes = sums.to_dicts()
     rows = []
     for low, high in buckets(max(largest_run, -(-LARGEST_PROJECTED_GPUS // gpus_per_node))):
@@ -251,8 +253,7 @@ def mttf_by_gpus(
 def _measure(bucket: list[dict], gpus_per_node: int, confidence: float, is_larger: bool) -> dict:
     jobs, failures, exposure = (sum(row[name] for row in bucket) for name in ("jobs", "failures", "exposure_s"))
     if not jobs:
-        reason = "larger than any job of the trace" if is_larger else "no job of this size"
-        return {"jobs": 0, "reason": reason}
+        return {"jobs": 0, "reason": "larger than any job of the trace" if is_larger else "no job of this size"}
     cells = {"jobs": jobs, "failures": failures, "exposure_s": exposure}
     if not exposure:
         return cells | {"reason": "no exposure: every job lasted 0 s"}
@@ -273,12 +274,8 @@ def _compare(bucket: list[dict], all_sizes: list[dict]) -> dict[str, float]:
     failures, total = (sum(row["failures"] for row in rows) for rows in (bucket, all_sizes))
     if not total or node_s in (0, all_s):
         return {}
-    share = node_s / all_s
-    upper_tail = bdtrc(failures - 1, total, share) if failures else 1.0
-    return {
-        "expected_failures": (total - failures) * node_s / (all_s - node_s),
-        "p_value": min(1.0, 2 * float(min(bdtr(failures, total, share), upper_tail))),
-    }
+    expected = (total - failures) * node_s / (all_s - node_s)
+    return {"expected_failures": expected, "p_value": exact_p(total - failures, failures, node_s / all_s)}
 
 
 def size_law(
@@ -302,8 +299,10 @@ def size_law(
     that power; else `too few failures to tell`, also without a dispersion or a failure.
     """
     sums = sums.filter(pl.col("exposure_s") > 0)
-    shared = {"basis": basis, "sizes": sums.height, "jobs": sums["jobs"].sum(), "failures": sums["failures"].sum()}
-    shared |= {"confidence": confidence, "expected_slope": EXPECTED_SLOPE}
+    shared: dict = {"basis": basis, "confidence": confidence, "expected_slope": EXPECTED_SLOPE}
+    shared |= {"sizes": sums.height, "jobs": sums["jobs"].sum(), "failures": sums["failures"].sum()}
+    poisson: dict = {}
+    quasi: dict = {}
     no_slope = _no_slope_reason(sums)
     if not no_slope:
         fit = poisson_line(*(sums[name].to_numpy() for name in ("failures", "nodes", "exposure_s")))
@@ -311,7 +310,6 @@ def size_law(
         no_slope = None if fit.converged else "the Poisson regression did not converge"
     if no_slope:
         shared |= {"reason": no_slope, "verdict": TOO_FEW if no_slope == NO_FAILURES else None}
-        poisson = quasi = {}
     else:
         shared |= _fit_cells(sums["failures"].to_numpy(), fit.fitted)
         dispersion = shared["dispersion"]
@@ -337,7 +335,7 @@ def _clustered_cells(fit: "PoissonLine", sums: pl.DataFrame, clusters: pl.DataFr
     return cells | _slope_cells(-fit.slope, slope["slope_se"], slope["df"], confidence)
 
 
-def _choose_verdict(line: Mapping[str, float], confidence: float) -> str:
+def _choose_verdict(line: Mapping, confidence: float) -> str:
     if "slope" not in line:
         return TOO_FEW
     if line["p_value"] < 1 - confidence:
@@ -373,10 +371,6 @@ def poisson_line(failures: np.ndarray, nodes: np.ndarray, exposure_s: np.ndarray
     return PoissonLine(float(fit.params[1]), float(fit.bse[1]), fit.fittedvalues, bool(fit.converged))
 
 
-def _deviance(failures: np.ndarray, fitted: np.ndarray) -> float:
-    return 2 * float(np.sum(xlogy(failures, failures / fitted) - (failures - fitted)))
-
-
 def _slope_cells(slope: float, se: float, df: float, confidence: float) -> dict[str, float]:
     """Return the cells of a slope. df: degrees of freedom of its error, infinite if that is not estimated."""
     quantile = float(stdtrit(df, (1 + confidence) / 2))
@@ -408,7 +402,8 @@ def _fit_cells(failures: np.ndarray, fitted: np.ndarray) -> dict[str, float | in
     if df < 1:
         return {"deviance": None, "df": None, "dispersion": None}
     o, e = np.array(observed), np.array(expected)
-    return {"deviance": _deviance(o, e), "df": df, "dispersion": float(np.sum((o - e) ** 2 / e)) / df}
+    deviance = 2 * float(np.sum(xlogy(o, o / e) - (o - e)))
+    return {"deviance": deviance, "df": df, "dispersion": float(np.sum((o - e) ** 2 / e)) / df}
 
 
 def _no_slope_reason(sums: pl.DataFrame) -> str | None:

@@ -117,7 +117,7 @@ def binomial_cumulative(course: Course, most: int) -> np.ndarray:
     return (shares[:, None] * binomial_cdf(np.arange(most + 1), sizes[:, None], course.down_share)).sum(axis=0)
 
 
-def binomial_cdf(down: np.ndarray, units: np.ndarray, share: float) -> np.ndarray:
+def binomial_cdf(down: np.ndarray | int, units: np.ndarray | int, share: float) -> np.ndarray:
     """Return P(Bin(units, share) <= down); 1 from `units` on."""
     down, units = np.broadcast_arrays(down, units)
     return np.where(down < units, bdtr(np.minimum(down, units).astype(float), units, share), 1.0)

@@ -21,7 +21,7 @@ def afr(inputs: Inputs, study: Study) -> Figure:
     """Draw the models with the most drive-days: points with intervals, upper bounds for models without a failure."""
     table = inputs["afr"]
     models = table.filter(pl.col("stratum_by") != "all")
-    model_label = stratification_name(models["stratum_by"].first() or "")
+    model_label = stratification_name(next(iter(models["stratum_by"]), ""))
     title = f"Annual failure rate by {model_label}"
     if not models.height:
         return empty_figure(title, f"no {study.unit} has a known {model_label}")
@@ -30,9 +30,7 @@ def afr(inputs: Inputs, study: Study) -> Figure:
     names = make_labels(largest["stratum"].to_list())
     rows = [_model_row(row, names[row["stratum"]]) for row in largest.iter_rows(named=True)]
     overall = table.filter(pl.col("afr") > 0, stratum_by="all")["afr"].to_list()
-    caption = (
-        f"n = {plural(int(largest['drives'].sum()), study.unit)}, {plural(int(largest['failures'].sum()), 'failure')}."
-    )
+    caption = f"n = {plural(largest['drives'].sum(), study.unit)}, {plural(largest['failures'].sum(), 'failure')}."
     if largest["failures"].sum():
         caption += f" {clustering_note(largest.filter(pl.col('failures') > 0))}"
     if (largest["failures"] == 0).any():
@@ -51,18 +49,16 @@ def afr(inputs: Inputs, study: Study) -> Figure:
 
 
 def _model_row(row: dict, name: str) -> dict:
-    chart_row = {"model": name, "note": plural(row["failures"], "failure")} | pick_columns(
-        row, "drive_days", "failures"
-    )
+    chart_row = {"model": name, "note": plural(row["failures"], "failure")}
+    chart_row |= pick_columns(row, "drive_days", "failures")
     if not row["failures"]:
         return chart_row | {"bound": row["ci_high"]}
     return chart_row | pick_columns(row, "afr", "low", "high", "independent")
 
 
-def _draw_rates(rows: list[dict], overall: list[float], model_label: str) -> alt.LayerChart:
+def _draw_rates(rows: list[dict], overall: list[float], model_label: str) -> alt.TopLevelMixin:
     domain = log_domain([*overall, *(row[name] for row in rows for name in ("low", "high", "bound") if name in row)])
-    axis = log_axis(domain, "Annual failure rate (%, logarithmic)")
-    x_axis = partial(alt.X, scale=log_scale(domain), axis=axis)
+    x_axis = partial(alt.X, scale=log_scale(domain), axis=log_axis(domain, "Annual failure rate (%, logarithmic)"))
     tooltip = [
         *tooltips("model"),
         *tooltips(form=",", failures="failures", drive_days="drive-days"),

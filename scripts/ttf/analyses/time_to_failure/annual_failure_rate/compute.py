@@ -46,13 +46,12 @@ def annual_failure_rates(durations: pl.LazyFrame, stratum_by: str, block_days: i
     failures = rates["failures"].to_numpy()
     low, high = poisson_limits(failures, CONFIDENCE)
     has_failure = pl.col("failures") > 0
-    reason = pl.when(~has_failure).then(pl.lit("no failure: upper bound only"))
     rates = rates.with_columns(
         drive_days=pl.col("at_risk_s") // SECONDS_A_DAY,
         afr=pl.Series(failures * per_year),
         ci_low=pl.when(has_failure).then(pl.Series(low * per_year)),
         ci_high=pl.Series(high * per_year),
-        reason=reason,
+        reason=pl.when(~has_failure).then(pl.lit("no failure: upper bound only")),
     )
     return join_clustered(rates, _clustered_rates(durations_by_block(durations, block_days), stratum_by), ["stratum"])
 

@@ -27,7 +27,8 @@ def head(trace: Trace, m: Numbers) -> Head | None:
     keys = [Key("Annual failure rate", "[afr.afr]%", f"{m.interval('afr.ci_{}')}; {failures}")]
     for extreme in ("lowest", "highest") if m.has("afr.highest.afr") else ():
         name = quote_trace_text(m[f"afr.{extreme}.model"], 24)
-        keys.append(Key(f"{words.capitalise(extreme)}, {name}", f"[afr.{extreme}.afr]%", _interval_text(m, extreme)))
+        interval = f"{m.interval(f'afr.{extreme}.ci_{{}}')}; [afr.{extreme}.failures failure]"
+        keys.append(Key(f"{words.capitalise(extreme)}, {name}", f"[afr.{extreme}.afr]%", interval))
     rate_text, count_text = "[afr.afr]%", f"by {failures}"
     if not m["afr.failures"]:
         rate_text, count_text = "Fewer than [afr.ci_high]%", "by none"
@@ -37,7 +38,3 @@ def head(trace: Trace, m: Numbers) -> Head | None:
         keys=tuple(keys),
         details="rates by model, survival, hazard by age",
     )
-
-
-def _interval_text(m: Numbers, extreme: str) -> str:
-    return f"{m.interval(f'afr.{extreme}.ci_{{}}')}; [afr.{extreme}.failures failure]"

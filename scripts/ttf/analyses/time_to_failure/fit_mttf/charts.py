@@ -18,7 +18,7 @@ from ttf.display.charts.axes import (
     time_axis,
     time_domain,
 )
-from ttf.display.charts.encodings import colour_by, pick_columns, side_notes, tooltips
+from ttf.display.charts.encodings import bold_labels, colour_by, pick_columns, side_notes, tooltips
 from ttf.display.charts.figure import (
     Figure,
     Study,
@@ -70,7 +70,7 @@ def still_running(inputs: Mapping[str, pl.DataFrame], study: Study) -> Figure:
     thinned = thin_curves(curve, MOST_STEPS // 2 if study.narrow else MOST_STEPS)
     shown_curve = pl.concat([thinned, curve.filter(is_step | is_step.shift(-1))]).unique("time_s").sort("time_s")
     rows = _curve_rows(shown_curve, {"all": "all"}, limits)
-    first_visible = curve.filter(pl.col("survival") < 1 - VISIBLE_SHARE)["time_s"].min()
+    first_visible = curve.select(pl.col("time_s").filter(pl.col("survival") < 1 - VISIBLE_SHARE).min()).item()
     domain = time_domain([log_time_position(first_visible or 0), max(row["x"] for row in rows)])
     age_points = _age_points(inputs["survival_at"], mean, domain[0])
     line_label = _line_label(mean, domain[1], rows[-1]["v"])
@@ -126,7 +126,7 @@ def _line_label(mean: float, axis_end: float, last_survival: float) -> dict:
     return {"x": x, "v": label_v, "label": f"constant rate, MTTF {duration(mean)}", "key": "mttf.mttf_s"}
 
 
-def _draw_running_layers(domain: list[float], study: Study) -> alt.LayerChart:
+def _draw_running_layers(domain: list[float], study: Study) -> alt.TopLevelMixin:
     time = "Time in service" if study.unit in COMPONENTS else "Run time"
     time = "Time up" if study.subject == GAP else time
     x = alt.X("x:Q", scale=log_scale(domain), axis=time_axis(f"{time} (logarithmic)", grid=False))
@@ -136,20 +136,15 @@ def _draw_running_layers(domain: list[float], study: Study) -> alt.LayerChart:
     )
     band = make_chart("steps").transform_filter("isValid(datum.l) && isValid(datum.h)")
     band = band.mark_area(interpolate="step-after", opacity=0.18, color=FAILURE, line=False, clip=True)
-    bold = {"fontSize": 12, "fontWeight": "bold", "color": INK}
-    plain = {"fontSize": 12, "color": FAINT, "align": "right"}
-    texts = [
-        points.transform_filter("datum.above").mark_text(align="left", dx=7, dy=-12, **bold),
-        points.transform_filter("!datum.above").mark_text(align="right", dx=-7, dy=12, **bold),
-        limits.mark_text(dx=-6, **plain),
-        line_label.mark_text(dx=-8, **plain),
-    ]
     return alt.layer(
         band.encode(x=x, y=alt.Y("l:Q"), y2="h:Q"),
         constant.mark_line(strokeDash=[5, 4], strokeWidth=1.5, color=INK),
         curve.mark_line(interpolate="step-after", strokeWidth=2, color=FAILURE, clip=True),
         points.mark_point(filled=True, size=70, opacity=1, color=FAILURE),
-        *(text.encode(text="label:N") for text in texts),
+        bold_labels(points.transform_filter("datum.above"), "left", -12, 7),
+        bold_labels(points.transform_filter("!datum.above"), "right", 12, -7),
+        limits.mark_text(align="right", dx=-6, fontSize=12, color=FAINT).encode(text="label:N"),
+        line_label.mark_text(align="right", dx=-8, fontSize=12, color=FAINT).encode(text="label:N"),
     )
 
 
@@ -205,14 +200,14 @@ def _format_excluded(stratum_by: str, strata: Sequence[str], limit: int = 8) -> 
 def _curve_rows(curve: pl.DataFrame, legend: dict[str, str], limits: Mapping[str, str]) -> list[dict]:
     rows = []
     for (stratum,), stratum_curve in curve.group_by("stratum", maintain_order=True):
-        if stratum_curve["survival"].first() < 1:
+        if stratum_curve["survival"][0] < 1:
             # Start at 1 at 0 s, so that failures at 0 s are visible.
             rows.append({"s": legend[stratum], "x": log_time_position(0), "v": 1})
         rows += step_rows(stratum_curve, legend[stratum], "survival", 1, TOOLTIPS, limits)
     return rows
 
 
-def _draw_curves(rows: list[dict], names: list[str], stratum_by: str, study: Study) -> alt.LayerChart:
+def _draw_curves(rows: list[dict], names: list[str], stratum_by: str, study: Study) -> alt.TopLevelMixin:
     palette = ORDER_COLOURS if stratum_by == "gpu_count" else CATEGORY_COLOURS
     # Spread few strata over the ordered palette, so that neighbours are distinguishable.
     step = (len(palette) - 1) / max(1, len(names) - 1) if stratum_by == "gpu_count" else 1
@@ -221,25 +216,20 @@ def _draw_curves(rows: list[dict], names: list[str], stratum_by: str, study: Stu
     legend = alt.Legend(title=title, orient="bottom", columns=3, symbolType="stroke", symbolOpacity=1)
     colour = colour_by("s", dict(zip(names, colours, strict=True)), legend, ordered=True)
     x = log_time_channel([row["x"] for row in rows], "Run time (logarithmic)")
-    share = alt.Scale(domain=[0, 1])
     base = make_chart("steps").encode(x=x, color=colour)
-    axis = percent_axis("Without failure")
-    return fit_width(
-        step_curves(base, share, axis, stratification_name(stratum_by), "without failure", study.units), study, 380
-    )
+    scale, axis, curve = alt.Scale(domain=[0, 1]), percent_axis("Without failure"), stratification_name(stratum_by)
+    return fit_width(step_curves(base, scale, axis, curve, "without failure", study.units), study, 380)
 
 
 def mttf_by_stratum(inputs: Mapping[str, pl.DataFrame], study: Study, stratum_by: str) -> Figure:
-    title = f"Mean time to failure by {stratification_name(stratum_by)}"
-    mttf = inputs["mttf"].filter(event="failure")
+    level = stratification_name(stratum_by)
+    title, mttf = f"Mean time to failure by {level}", inputs["mttf"].filter(event="failure")
     stratum_mttf = mttf.filter(pl.col("n") > 0, stratum_by=stratum_by)
     strata = _stratum_rows_in_hours(stratum_mttf.filter(pl.col("ci_low_s") > 0))
     if not strata:
-        return empty_figure(
-            title, f"no {study.unit} with a known {stratification_name(stratum_by)} has run for a known time"
-        )
+        return empty_figure(title, f"no {study.unit} with a known {level} has run for a known time")
     if has_single_stratum(mttf, stratum_by):
-        return empty_figure(title, f"all at risk have one {stratification_name(stratum_by)}")
+        return empty_figure(title, f"all at risk have one {level}")
     shown_strata = {row["stratum"] for row in sorted(strata, key=lambda row: -row["n"])[:MOST_ROWS_OF_MTTF]}
     shown_rows = [row for row in strata if row["stratum"] in shown_strata]
     names = make_labels([row["stratum"] for row in shown_rows])
@@ -254,10 +244,9 @@ def mttf_by_stratum(inputs: Mapping[str, pl.DataFrame], study: Study, stratum_by
         caption += f" The {MOST_ROWS_OF_MTTF} strata with the most at risk; {len(strata) - len(shown_rows):,} left out."
     if n_without := stratum_mttf["stratum"].n_unique() - len(strata):
         caption += f" {plural(n_without, 'stratum')} without exposure left out."
-    n_all = mttf.filter(stratum_by="all")["n"].max() or 0
+    n_all = mttf.filter(stratum_by="all").select(pl.col("n").max()).item() or 0
     if overall and (unknown := n_all - stratum_mttf.filter(confidence=0.95)["n"].sum()):
-        unknown_units, level = plural(unknown, study.subject), stratification_name(stratum_by)
-        caption += f" The whole trace includes {unknown_units} without a known {level}."
+        caption += f" The whole trace includes {plural(unknown, study.subject)} without a known {level}."
     return make_figure(
         _draw_mttf_rows(rows, overall, stratum_by),
         {"strata": rows} | ({"whole": [{"mean": overall[0] / HOUR_S}]} if overall else {}),
@@ -283,14 +272,12 @@ def _stratum_cells(row: dict, name: str) -> dict:
     return cells | pick_columns(row, "mttf", "independent", high95="high", low90="low_90", high90="high_90")
 
 
-def _draw_mttf_rows(rows: list[dict], overall: list[float], stratum_by: str) -> alt.LayerChart:
+def _draw_mttf_rows(rows: list[dict], overall: list[float], stratum_by: str) -> alt.TopLevelMixin:
     limits = [row[name] for row in rows for name in ("low95", "high95") if name in row]
     domain = log_domain([*limits, *(mean / HOUR_S for mean in overall)], 1.5, 1.5)
     axis = log_axis(domain, "Mean time to failure (hours, logarithmic)")
     x_axis = partial(alt.X, scale=log_scale(domain), axis=axis)
-    stratum = alt.Y(
-        "stratum:N", sort=[row["stratum"] for row in rows], title=capitalise(stratification_name(stratum_by))
-    )
+    order, title = [row["stratum"] for row in rows], capitalise(stratification_name(stratum_by))
     tooltip = [
         *tooltips("stratum"),
         *tooltips(form=",", n="durations"),
@@ -298,7 +285,7 @@ def _draw_mttf_rows(rows: list[dict], overall: list[float], stratum_by: str) -> 
         *tooltips(form=",.1f", mttf="mean time to failure (h)", low90="90% from (h)", high90="90% to (h)"),
         *tooltips(form=",.1f", low95="95% from (h)", high95="95% to (h)"),
     ]
-    base = make_chart("strata").encode(tooltip=tooltip, y=stratum)
+    base = make_chart("strata").encode(tooltip=tooltip, y=alt.Y("stratum:N", sort=order, title=title))
     layers = draw_estimates(base.transform_filter("isValid(datum.mttf)"), x_axis, size=60, color=ACCENT)
     if any("mttf" not in row for row in rows):
         layers += draw_lower_bounds(base.transform_filter("!isValid(datum.mttf)"), x_axis("low95:Q"), size=80)

@@ -99,7 +99,7 @@ def far_groups(mttf: pl.DataFrame, survival: pl.DataFrame, strata: Sequence[str]
         low, high = rates.row(0, named=True), rates.row(-1, named=True)
         curve = survival.filter(event="failure", stratum_by=name, stratum=high["stratum"]).sort("time_s")
         reliable_steps = curve.filter(pl.col("at_risk") >= 0.1 * high["n"])
-        years = (reliable_steps["time_s"].max() or 0) // YEAR_S
+        years = (reliable_steps.select(pl.col("time_s").max()).item() or 0) // YEAR_S
         if not years or low["ci_low_clustered_s"] < FAR_APART * high["ci_high_clustered_s"]:
             continue
         survival_at_years = curve.filter(pl.col("time_s") <= years * YEAR_S)["survival"][-1]
@@ -111,7 +111,7 @@ def far_groups(mttf: pl.DataFrame, survival: pl.DataFrame, strata: Sequence[str]
 def survival_at(curve: pl.DataFrame) -> pl.DataFrame:
     """Return the curve of failure over all units at AGES, up to its last age. curve: not thinned."""
     curve = curve.drop_nulls("survival").sort("time_s")
-    last = curve["time_s"].max()
+    last = curve.select(pl.col("time_s").max()).item()
     ages = [age_s for age_s, _ in AGES.values() if last is not None and age_s <= last]
     age_rows = pl.DataFrame({"time_s": ages}, schema={"time_s": curve.schema["time_s"]})
     curve = curve.with_columns(n=pl.col("at_risk").max())
@@ -166,7 +166,7 @@ def failures_without_end(durations: Frame, event: str, strata: Sequence[str]) ->
 
 
 def _bounds_cells(failures: int, without_end: int, exposure: int, longest: int, event: str) -> dict:
-    row = {"failures": failures, "without_end": without_end}
+    row: dict = {"failures": failures, "without_end": without_end}
     if failures == 0:
         return row | {"reason": "no failures" if event == "failure" else f"no {event}"}
     row |= {

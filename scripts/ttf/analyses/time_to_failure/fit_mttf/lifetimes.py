@@ -55,7 +55,7 @@ def lifetime_models(durations: Durations, event: str, strata: Sequence[str]) -> 
     best: the lowest aic of the converged models of the stratum (the simpler on a tie). A model that cannot be fitted is
     blank and not converged, with a reason.
     """
-    rows = []
+    rows: list[dict] = []
     for stratum_by in strata:
         for stratum, times in iterate_times(durations, event, stratum_by):
             keys = {"event": event, "stratum_by": stratum_by, "stratum": stratum}
@@ -68,7 +68,7 @@ def _fit_models(times: Times) -> list[dict]:
     sample = Sample.from_times(times)
     fits = []
     for name, (parameters, fit_model) in MODELS.items():
-        fit = {"model": name, "converged": False, "best": False} | counts
+        fit: dict = {"model": name, "converged": False, "best": False} | counts
         try:
             if times.durations == 0:
                 raise CannotFit(NO_DURATION)

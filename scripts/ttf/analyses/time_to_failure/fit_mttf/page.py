@@ -100,9 +100,9 @@ def _format_claim(trace: Trace, m: Numbers, units: str) -> str:
     if not trace.has_jobs:
         ages = {"1y": ("1 year", 31_536_000), "1d": ages["1d"]}
     for age, (name, seconds) in ages.items():
-        bounds = [f"incidence.failure.{seconds}s.incidence_{end}" for end in ("low", "high")]
-        if are_ends_mostly_unknown(m) and all(map(m.has, bounds)):
-            return f"{m.span(*bounds)} of {noun_words} fail within {name}"
+        low, high = (f"incidence.failure.{seconds}s.incidence_{end}" for end in ("low", "high"))
+        if are_ends_mostly_unknown(m) and m.has(low) and m.has(high):
+            return f"{m.span(low, high)} of {noun_words} fail within {name}"
         if m.has(f"survival.{age}.survival"):
             return f"After {name} [survival.{age}.survival] of {noun_words} have not failed{hazard}"
     if m.has("mttf.mttf_s") and not m.has("mttf.range.low_s"):
@@ -121,8 +121,7 @@ def _iterate_keys(m: Numbers, age_words: str):
     if m.has("mttf.range.low_s"):
         yield _make_range_key(m)
     elif m.has("mttf.mttf_s"):
-        mttf = "[mttf.mttf_s]"
-        yield Key("MTTF over all ages", mttf, m.interval("mttf.ci_{}_s", "mttf.mttf_s"))
+        yield Key("MTTF over all ages", "[mttf.mttf_s]", m.interval("mttf.ci_{}_s", "mttf.mttf_s"))
     shape, weibull_note = choose_shape(m)
     if m.has(shape):
         yield Key(f"Weibull shape {weibull_note}".strip(), f"[{shape}]", m.interval(f"{shape}_ci_{{}}"))

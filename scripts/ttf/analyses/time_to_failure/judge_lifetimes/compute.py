@@ -79,7 +79,7 @@ def lifetime_verdict(
     key_names = list(STRATUM)
     fits = {tuple(row[name] for name in (*key_names, "model")): row for row in models.iter_rows(named=True)}
     strata = models.select(key_names).unique(maintain_order=True).rows()
-    pairs = {key: [fits[*key, model] for model in ("exponential", "weibull")] for key in strata}
+    pairs = {key: (fits[*key, "exponential"], fits[*key, "weibull"]) for key in strata}
 
     def judge_stratum(key: tuple, curve: pl.DataFrame | None) -> dict:
         return _add_clustered(_verdict_cells(*pairs[key], curve), clustered.get(key))
@@ -96,7 +96,8 @@ def lifetime_verdict(
 def _verdict_cells(exponential: dict, weibull: dict, curve: pl.DataFrame | None) -> dict:
     if not exponential["converged"]:
         return {"reason": exponential["reason"]}
-    cells, reasons = {}, []
+    cells: dict = {}
+    reasons = []
     if weibull["converged"]:
         shape, factor = weibull["shape"], math.exp(Z_95 * weibull["shape_se"] / weibull["shape"])
         low, high = shape / factor, shape * factor
@@ -190,7 +191,7 @@ def _halves_cells(curve: pl.DataFrame) -> tuple[dict, list[str]]:
     row = int(np.searchsorted(exposure, half))  # not the first, where the exposure is 0
     age = float(time[row]) - (float(exposure[row]) - half) / float(at_risk[row])
     young, old = int(events[time <= age].sum()), int(events[time > age].sum())
-    cells = {
+    cells: dict = {
         "split_age_s": math.floor(age),
         "young_events": young,
         "old_events": old,

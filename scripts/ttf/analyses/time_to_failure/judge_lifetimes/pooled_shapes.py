@@ -16,7 +16,7 @@ from ttf.stats.durations.strata import ALL
 
 CONFIDENCE = 0.95
 # (event, stratum_by, stratum) -> its columns of LIFETIME_VERDICT.
-ShapesByStratum = dict[tuple[str, str, str], dict]
+ShapesByStratum = Mapping[tuple[str, str, str], dict]
 
 
 def fit_shapes(durations: Frame, events: Mapping[str, pl.Expr], strata: Sequence[str]) -> ShapesByStratum:
@@ -70,12 +70,12 @@ def _iterate_strata(durations: pl.LazyFrame, strata: Sequence[str], events: Mapp
             group = number_rows(*codes)
             cluster = np.zeros(int(group.max(initial=-1)) + 1, np.int64)
             cluster[group] = number_rows(codes[0])
-            age_sums = ages[index].group_by("age").sum()
-            age_sums = {name: column.to_numpy() for name, column in age_sums.to_dict().items()}
+            age_columns = ages[index].group_by("age").sum().to_dict()
+            age_sums = {name: column.to_numpy() for name, column in age_columns.items()}
             bins, n_durations = (rows[name].to_numpy() for name in ("age", "n"))
             for name in events:
-                failures = age_sums[f"event {name}"], age_sums[f"seconds {name}"]
-                mean_ages = Ages.from_sums(age_sums["age"], age_sums["n"], age_sums["seconds"], *failures)
+                names = ("age", "n", "seconds", f"event {name}", f"seconds {name}")
+                mean_ages = Ages.from_sums(*(age_sums[sum_name] for sum_name in names))
                 n_events = n_durations * rows[f"event {name}"].to_numpy()
                 stratum = ALL if stratum_by == ALL else labels_by_column[stratum_by][index]
                 yield stratum_by, stratum, name, cluster, group, bins, n_durations, n_events, mean_ages
@@ -125,8 +125,7 @@ def _shape_cells(
         pooled_fit = fit_pooled(groups)
     cells |= {"group_by": group_by, "groups": int((groups.members >= 2).sum())}
     if not _has_repeats(groups):
-        reason = f"most are alone in their group by {group_by}, or the groups are too few"
-        return cells | {"why_not_within": reason}
+        return cells | {"why_not_within": f"most are alone in their group by {group_by}, or the groups are too few"}
     frailty_fit = fit_frailty(groups, pooled_fit)
     if not (se := _compute_shape_se(groups, frailty_fit, cluster, clusters)):
         return cells | {"why_not_within": f"no shape within groups by {group_by} can be told"}
