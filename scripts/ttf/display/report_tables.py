@@ -143,7 +143,7 @@ def _complete(name: str, column: Column, contract: Table) -> tuple[str, Formatte
 
 
 def _default_formatter(column: contracts.Column) -> Formatter | None:
-    formatter_by_kind = {contracts.WHOLE: words.count, contracts.REAL: words.number}
+    formatter_by_kind: dict[str, Formatter] = {contracts.WHOLE: words.count, contracts.REAL: words.number}
     return {"s": words.duration, "share": words.share}.get(column.unit, formatter_by_kind.get(column.kind))
 
 

@@ -28,7 +28,9 @@ class Callout:
 
 @dataclass(frozen=True)
 class Head:
-    """claim: the finding in at most 18 words, with its number, without interval or p; charts: names of charts; keys: at
+    """The finding that leads a section.
+
+    claim: the finding in at most 18 words, with its number, without interval or p; charts: names of charts; keys: at
     most four; text: paragraphs of at most 60 words in all; details: summary of the fold below, such as "states as
     recorded, outcomes by month"; planner: initial values of the planner.
     """

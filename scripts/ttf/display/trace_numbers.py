@@ -58,9 +58,7 @@ class Numbers(dict):
         return super().__getitem__(key)["unit"]
 
     def words(self, key: str, style: str = "") -> str:
-        """Format a number by its unit; style: a function of `ttf.engine.words` or a number of significant digits
-        instead.
-        """
+        """Format a number by its unit; style: a function of `ttf.engine.words`, or a number of digits."""
         value = super().__getitem__(key)["value"]
         if isinstance(value, str):
             return value

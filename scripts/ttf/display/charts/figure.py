@@ -89,9 +89,7 @@ def make_figure(
     caption: str,
     alt_text: str,
 ) -> Figure:
-    """Return the chart under its title. Trace text in the words must be a label
-    (`ttf.display.charts.text.make_labels`).
-    """
+    """Return the chart under its title. Trace text in words must be a label (`ttf.display.charts.text`)."""
     title, subtitle, caption, alt_text = map(study.size.worded, (title, subtitle, caption, alt_text))
     lines = wrap_lines(subtitle, SUBTITLE_CHARACTERS)
     if study.synthetic:

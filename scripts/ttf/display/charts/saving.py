@@ -58,9 +58,7 @@ def _lines(text: Sequence[str] | str) -> Sequence[str]:
 
 
 def add_heading(drawing: str, title: Sequence[str] | str, subtitle: Sequence[str] | str) -> str:
-    """Return the drawing on white, below its title and subtitle; `ttf.display.charts.inline.extract_drawing` reverses
-    it.
-    """
+    """Return the drawing on white, below its title and subtitle; `inline.extract_drawing` reverses it."""
     width, height = map(float, _SIZE.findall(drawing)[0])
     texts, y = [], _MARGIN
     for lines, (size, line, share), style in (
@@ -84,7 +82,7 @@ def add_heading(drawing: str, title: Sequence[str] | str, subtitle: Sequence[str
 
 
 def renumber_ids(svg: str) -> str:
-    """Number the clip paths and gradients of a picture from 0, in order of appearance.
+    """Give numbers to the clip paths and gradients of a picture from 0, in order of appearance.
 
     The library counts them over all pictures of a process. Texts of the picture do not change.
     """

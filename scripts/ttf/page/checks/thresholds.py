@@ -46,6 +46,8 @@ class Interval(NamedTuple):
 
 
 class Answer(NamedTuple):
+    """Whether a rule fires, and the sentence that says why."""
+
     state: str
     sentence: str
 

@@ -94,7 +94,7 @@ class NodeRate:
         return self.no_projection if nodes > self.projects_to else None
 
     def list_gpus_and_nodes(self, sizes: Sequence[int]) -> list[tuple[int | None, int]]:
-        """Return (GPUs, nodes) of runs of these sizes; nodes are rounded up, and sizes of data without GPUs are nodes."""
+        """Return (GPUs, nodes) of runs of these sizes; nodes are rounded up. Sizes without GPUs are nodes."""
         if self.node_gpus is None:
             return [(None, size) for size in sizes]
         return [(size, -(-size // self.node_gpus)) for size in sizes]

@@ -14,7 +14,7 @@ from ttf.analyses.comparison.compare_traces.trace_labels import (
     list_reasons,
     trace_labels,
 )
-from ttf.display.report_tables import CLUSTERED, MEAN_OF_N, Interval, Mean, PageTable
+from ttf.display.report_tables import CLUSTERED, MEAN_OF_N, Formatter, Interval, Mean, PageTable
 from ttf.display.report_trace import Trace
 from ttf.engine import words
 from ttf.engine.contract import Table
@@ -33,7 +33,7 @@ def tables(compared: Trace, traces: Sequence[Trace]) -> dict[str, PageTable]:
         for name in ("outcomes", "run_times", "queueing", "failure_share", "mttf")
     }
     outcomes = _outcome_columns(labelled["outcomes"])
-    outcome_columns = {"trace": ("Trace", None), "n": ("n", words.count)}
+    outcome_columns: dict[str, tuple[str, Formatter | None]] = {"trace": ("Trace", None), "n": ("n", words.count)}
     outcome_columns |= {outcome: (outcome, words.share) for outcome in outcomes.columns if outcome in OUTCOMES}
     run_times, queueing, mttf = (labelled[name].filter(pl.col("n") > 0) for name in ("run_times", "queueing", "mttf"))
     run_times = run_times.sort(pl.col("outcome").cast(pl.Enum(RUN_ENDS)), maintain_order=True)

@@ -1,3 +1,5 @@
+"""Hazard ratios, log-rank tests and cumulative incidence."""
+
 from collections.abc import Iterator
 
 import polars as pl

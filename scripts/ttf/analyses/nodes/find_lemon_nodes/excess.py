@@ -1,6 +1,6 @@
-"""Tests of whether a node fails more than its fleet: exact tests, the spread of ordinary nodes, a rate shrunken towards
+"""Tests of whether a node fails more than its fleet.
 
-the fleet's, and the power of the test.
+Exact tests, the spread of ordinary nodes, a rate shrunken towards the fleet's, and the power of the test.
 """
 
 import bisect

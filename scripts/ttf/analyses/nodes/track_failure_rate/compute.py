@@ -1,3 +1,5 @@
+"""The failure rate of nodes over time, by cause."""
+
 import polars as pl
 
 from ttf.analyses.nodes.track_failure_rate import FAILURE_RATE_WINDOWS

@@ -210,8 +210,9 @@ def _cross_units(stratum_by: str, outages: pl.DataFrame, units: pl.DataFrame) ->
 
 
 def _sum_strata(frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
-    """Return the input of `ttf.stats.durations.renewal.estimate_strata`: sums by stratum, unit and run of blocks, or by
-    whole unit.
+    """Return the input of `ttf.stats.durations.renewal.estimate_strata`.
+
+    Sums by stratum, unit and run of blocks, or by whole unit.
     """
     names, summed = ("stratum", "unit", "block"), ("watched", "exposure_s", *_SUMS)
     frames = [frame.select(name for name in (*names, *summed) if name in frame.columns) for frame in frames]

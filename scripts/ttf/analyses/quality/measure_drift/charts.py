@@ -133,7 +133,7 @@ def _format_value(row: dict, value: float | None) -> str:
 
 
 def _make_colour_scale(rows: list[dict]) -> alt.Scale:
-    bound = float(f"{max(max(abs(row['effect']) for row in rows), 0.2):.2g}")
+    bound = float(f"{max(0.2, *(abs(row['effect']) for row in rows)):.2g}")
     return alt.Scale(domain=[-bound, 0, bound], range=[FALL, NEUTRAL, RISE], type="linear", clamp=True)
 
 

@@ -1,3 +1,5 @@
+"""Requests, submissions, waiting and run times, and the use of machines."""
+
 from ttf.analyses.queue.describe_workload import population, workload
 from ttf.analyses.queue.describe_workload.machine_load import machine_load
 from ttf.analyses.queue.describe_workload.population import submissions

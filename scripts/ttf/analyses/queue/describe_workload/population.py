@@ -84,8 +84,8 @@ def activity(jobs: Rows) -> pl.DataFrame:
     # Python divides integers of any size with one rounding.
     totals = {name: sum(owners[name].to_list()) for name in ("jobs", "gpu_hours")}
     rows = []
-    for ranked_by in totals:
-        if not totals[ranked_by]:
+    for ranked_by, total in totals.items():
+        if not total:
             continue
         ranked = owners.sort(ranked_by, "user", descending=[True, False])
         for percent in TOP_PERCENT:

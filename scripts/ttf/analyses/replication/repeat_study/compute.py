@@ -271,7 +271,7 @@ def _clustered_rate_ratio(observed_jobs: pl.LazyFrame, split: int, log_ratio: fl
     aggregates = {
         f"{name}_{part}": (value * side).sum() for part, side in parts.items() for name, value in values.items()
     }
-    sums = sum_by_cluster(observed_jobs.drop("block", strict=False), [], divided=True, summed=None, **aggregates)
+    sums = sum_by_cluster(observed_jobs.drop("block", strict=False), [], True, None, **aggregates)
     if not sums.height:
         return {"why_not": UNCLUSTERED}
     influence, part_clusters = np.zeros(sums.height), []

@@ -1,3 +1,5 @@
+"""MTTF by job size, and the failure rate of a node."""
+
 import polars as pl
 
 from ttf.analyses.scaling.measure_sizes import sizes

@@ -1,3 +1,5 @@
+"""Survival curves, mean time to failure and lifetime models."""
+
 from collections.abc import Iterator, Sequence
 
 import polars as pl
@@ -66,8 +68,9 @@ def compute(inputs: Inputs) -> Iterator[tuple]:
 
 
 def summarise_durations(durations: pl.LazyFrame) -> pl.DataFrame:
-    """Return the row of DURATIONS_SUMMARY. durations: unit_id, event, duration_s; start_s, end_s and repair_s if
-    recorded.
+    """Return the row of DURATIONS_SUMMARY.
+
+    durations: unit_id, event, duration_s; start_s, end_s and repair_s if recorded.
     """
     names = durations.collect_schema().names()
     sums = {

@@ -1,3 +1,5 @@
+"""The section on the time to failure."""
+
 import polars as pl
 
 from ttf.analyses.outages.measure_availability import OUTAGE_FREE, SPANS

@@ -41,9 +41,7 @@ class Ages:
     def from_sums(
         cls, bins: np.ndarray, durations: np.ndarray, seconds: np.ndarray, events: np.ndarray, event_seconds: np.ndarray
     ) -> "Ages":
-        """bins: of age; durations, events: number of durations and failures in each; seconds, event_seconds: their
-        sums.
-        """
+        """Sum over bins of age. durations, events: numbers in each; seconds, event_seconds: their sums."""
         logs = np.zeros((2, int(bins.max(initial=-1)) + 1))
         for row, counts, sums in zip(logs, (durations, events), (seconds, event_seconds), strict=True):
             row[bins] = np.log(np.maximum(sums / np.maximum(counts, 1), ZERO_STANDS_FOR_S))
