@@ -27,7 +27,7 @@ def reference_table() -> pl.DataFrame:
 
 
 def _row(quantity: str, source: str, statement: str, inputs: dict, published: tuple[float, float], **results) -> dict:
-    """Compare with what is published: number and tolerance. results: computed, and exact and a note if there are any."""
+    """Compare with published (number, tolerance). results: computed, and exact and a note if there are any."""
     number, tolerance = published
     reproduced = bool(abs(results["computed"] - number) <= tolerance * (1 + 1e-9))
     row = {"quantity": quantity, "source": source, "statement": statement, "published": number, "tolerance": tolerance}

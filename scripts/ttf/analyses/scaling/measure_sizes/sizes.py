@@ -114,7 +114,7 @@ def sums_by_nodes(runs: Frame) -> pl.DataFrame:
 
 
 def sums_by_cluster(runs: Frame) -> pl.DataFrame:
-    """Return `sums_by_nodes` of each cluster (`ttf.records.clusters`), with cluster_by and cluster, if there are any."""
+    """Return `sums_by_nodes` of each cluster (`ttf.records.clusters`), with cluster_by and cluster if any."""
     return sum_by_cluster(runs, ["nodes"], False, **_SUM_EXPRESSIONS)
 
 
