@@ -16,7 +16,7 @@ sys.path.append(str(Path(__file__).parents[1] / "scripts"))
 
 from ttf.stats.clustered import Clusters, Limits
 from ttf.stats.durations.mttf import poisson_limits
-from ttf.stats.durations.renewal import availability, exponential_availability, mean_between, mean_repair
+from ttf.stats.durations.renewal import availability_limits, exponential_availability, mtbf_limits, mttr_limits
 
 Z_95 = 1.959963984540054
 # Fleets per batch.
@@ -106,9 +106,9 @@ def coverage(fleet: Fleet, repetitions: int, seed: int) -> Covered:
         clusters = Clusters(fleet_index, exposure, len(observed.down))
         down, outages, repairs = observed.down.ravel(), observed.outages.ravel(), observed.repairs.ravel()
         clustered = (
-            mean_between(clusters, exposure, outages),
-            mean_repair(clusters, down, repairs),
-            availability(clusters, down, exposure),
+            mtbf_limits(clusters, exposure, outages),
+            mttr_limits(clusters, down, repairs),
+            availability_limits(clusters, down, exposure),
         )
         estimates = zip(_independent(fleet, observed), clustered, truths, strict=True)
         hits.append([[_covers(exact, t), _covers(robust, t), np.isfinite(robust[0])] for exact, robust, t in estimates])

@@ -15,7 +15,7 @@ import numpy as np
 sys.path.append(str(Path(__file__).parents[1] / "scripts"))
 
 from ttf.stats.clustered import Clusters, Limits
-from ttf.stats.durations.renewal import mean_between
+from ttf.stats.durations.renewal import mtbf_limits
 
 CONFIDENCE = 0.95
 # Traces per batch.
@@ -131,7 +131,7 @@ def _limits(name: str, clusters: Clusters, failed: np.ndarray, totals: np.ndarra
     if name.startswith("share"):
         return clusters.proportion(failed, totals, CONFIDENCE)
     if name == "time between outages":
-        return mean_between(clusters, totals, failed)
+        return mtbf_limits(clusters, totals, failed)
     return clusters.ratio(totals, failed, CONFIDENCE, has_mean_leverage=True)
 
 

@@ -9,7 +9,7 @@ from ttf.analyses.factors.estimate_hazards.cox import RiskSets, fit
 from ttf.analyses.factors.estimate_hazards.cox_clusters import ClusteredDurations, dfbeta_by_cluster
 from ttf.analyses.factors.estimate_hazards.hazard_ratios import ARE_CLUSTERS, hazard_ratios
 from ttf.analyses.factors.estimate_hazards.incidence import cumulative_hazard, cumulative_incidence
-from ttf.analyses.factors.estimate_hazards.logrank import _scores, _Stratum, logrank
+from ttf.analyses.factors.estimate_hazards.logrank import _scores, logrank
 from ttf.records.clusters import add_clusters, add_levels
 from ttf.stats.clustered import FEWEST, UNCLUSTERED
 from ttf.stats.durations.clustered_durations import Influences
@@ -170,13 +170,13 @@ def test_scores_by_cluster_add_up_to_the_difference_of_observed_and_expected():
     durations = simulate_durations(20, 400, 7)
     counted = CountedDurations(durations, ["failure"])
     clusters = counted.by_cluster("group_of")
-    strata = [_Stratum(times, clusters[label], 1) for label, times in iterate_times(counted, "failure", "group_of")]
-    event_times = np.unique(np.concatenate([stratum.times.seconds[stratum.times.events > 0] for stratum in strata]))
-    at_risk = np.stack([stratum.times.at_risk(event_times) for stratum in strata])
+    strata = dict(iterate_times(counted, "failure", "group_of"))
+    event_times = np.unique(np.concatenate([times.seconds[times.events > 0] for times in strata.values()]))
+    at_risk = np.stack([times.at_risk(event_times) for times in strata.values()])
     events = durations.filter(pl.col("event") == "failure")["duration_s"].value_counts().sort("duration_s")["count"]
     share, hazard = at_risk / at_risk.sum(axis=0), events.to_numpy() / at_risk.sum(axis=0)
-    scores = _scores(strata, event_times, share, hazard, np.array([0, 1]))
-    difference = strata[1].times.failures - (share[1] * events.to_numpy()).sum()
+    scores = _scores([clusters[label] for label in strata], 1, event_times, share, hazard, np.array([0, 1]))
+    difference = [*strata.values()][1].failures - (share[1] * events.to_numpy()).sum()
     assert scores.sum(axis=0) == pytest.approx([-difference, difference])
 
 

@@ -164,7 +164,7 @@ class Clusters:
     @cached_property
     def counts_blocks(self) -> np.ndarray:
         """Return by stratum whether the variance between blocks counts: FEWEST_BLOCKS blocks, FEWEST clusters."""
-        enough = np.bincount(self._cluster_groups.stratum, minlength=self.strata) >= FEWEST_BLOCKS
+        enough = np.bincount(self._block_groups.stratum, minlength=self.strata) >= FEWEST_BLOCKS
         return enough & (self.effective >= FEWEST)
 
     @cached_property

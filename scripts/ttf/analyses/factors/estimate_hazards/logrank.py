@@ -67,8 +67,8 @@ def logrank(durations: Durations, event: str, strata: Sequence[str]) -> pl.DataF
             selection = f"of {len(all_strata)} strata the {len(selected_strata)} with most units at risk"
             overall_row["reason"] = "; ".join(filter(None, (selection, overall_row["reason"])))
         pairs = [
-            keys | {"kind": "pairwise", "stratum_a": label_a, "stratum_b": label_b} | _test([one, other], code)
-            for (label_a, one), (label_b, other) in combinations(selected_strata, 2)
+            keys | {"kind": "pairwise", "stratum_a": label_a, "stratum_b": label_b} | _test([times_a, times_b], code)
+            for (label_a, times_a), (label_b, times_b) in combinations(selected_strata, 2)
         ]
         _add_holm(pairs)
         overall_rows.append(overall_row)
