@@ -29,7 +29,7 @@ from ttf.analyses.large_runs.plan_ettr.compute import plan_tables, queue_of
 from ttf.analyses.nodes.find_lemon_nodes.compute import with_verdict
 from ttf.analyses.nodes.find_lemon_nodes.excess import USUAL_CV, compare_by_exposure
 from ttf.analyses.time_to_failure.fit_mttf.lifetime_sample import Sample
-from ttf.analyses.time_to_failure.fit_mttf.lifetimes import weibull
+from ttf.analyses.time_to_failure.fit_mttf.lifetimes import fit_weibull
 from ttf.analyses.time_to_failure.judge_lifetimes.compute import FALLING
 from ttf.analyses.time_to_failure.judge_lifetimes.pooled_shapes import fit_shapes
 from ttf.records.clusters import DAY_S, add_clusters, add_levels
@@ -265,7 +265,7 @@ def within_user_shape(world: World, shape: float, repetitions: int, seed: int = 
         durations = add_clusters(durations.with_columns(event=np.where(to_failure <= run_time, "failure", "success")))
         rows.append(fit_shapes(durations, failed, ["all"])["failure", "all", "all"])
         (times,) = (times for _, times in iterate_times(durations, "failure", "all"))
-        pooled_fits.append(weibull(Sample.from_times(times)))
+        pooled_fits.append(fit_weibull(Sample.from_times(times)))
     low, high, estimates = (
         np.array([row[f"shape_within{end}"] for row in rows]) for end in ("_ci_low", "_ci_high", "")
     )

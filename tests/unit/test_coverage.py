@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy.stats import poisson
 from ttf.analyses.time_to_failure.fit_mttf.lifetime_sample import CannotFit, Sample
-from ttf.analyses.time_to_failure.fit_mttf.lifetimes import weibull
+from ttf.analyses.time_to_failure.fit_mttf.lifetimes import fit_weibull
 from ttf.analyses.time_to_failure.judge_lifetimes.compute import FEWEST_FAILURES
 from ttf.stats.basics.normal import Z_95
 from ttf.stats.durations import survival
@@ -62,7 +62,7 @@ def shape_coverage(shape: float, failures: int, failing: float) -> float:
     for _ in range(ROUNDS):
         durations = simulated(rng, shape, round(failures / failing), failing)
         try:
-            fit = weibull(Sample.from_times(durations))
+            fit = fit_weibull(Sample.from_times(durations))
         except CannotFit:
             continue
         fitted += 1

@@ -105,13 +105,13 @@ def test_categories_of_used_gpu_time_by_hand() -> None:
 def test_months_divide_the_time_of_runs() -> None:
     new_year = 1_735_689_600
     months = Months(new_year - DAY, new_year + 32 * DAY)
-    assert months.names == ["2024-12", "2025-01", "2025-02"]
+    assert months.month_names == ["2024-12", "2025-01", "2025-02"]
     assert months.edges_s == [new_year - DAY, new_year, new_year + 31 * DAY, new_year + 32 * DAY]
     runs = make_runs({"start_s": new_year - HOUR, "runtime_s": 31 * DAY + 2 * HOUR, "gpu_milli": 2000})
     sums = merge_sums([sum_gpu_time(runs, months, HOUR, 0)])
     assert hours(sums, "month") == {("productive", 0): 2, ("productive", 1): 2 * 24 * 31, ("productive", 2): 2}
     assert sums["attempts"].to_list() == [1, 1, 1] and sums["begins"].to_list() == [1, 0, 0]
-    assert Months(500, 500 + 30 * DAY).names == ["days 1 to 28", "days 29 to 56"]
+    assert Months(500, 500 + 30 * DAY).month_names == ["days 1 to 28", "days 29 to 56"]
 
 
 TIMES = st.integers(0, 24)

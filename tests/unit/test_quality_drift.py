@@ -10,7 +10,7 @@ from statsmodels.stats.multitest import multipletests
 from ttf.analyses.quality.measure_drift import DRIFT
 from ttf.analyses.quality.measure_drift import compute as drift
 from ttf.analyses.quality.measure_drift.charts import drift_chart
-from ttf.analyses.quality.measure_drift.compute import between, by_window, drift_table
+from ttf.analyses.quality.measure_drift.compute import by_window, compare_traces, drift_table
 from ttf.analyses.quality.measure_drift.window_tests import compare_cells, compare_means
 from ttf.display.charts.figure import Study
 from ttf.engine.storage.tables import read_table, write_csv
@@ -135,7 +135,7 @@ def test_order_and_threads_change_no_bit(tmp_path):
 
 
 def test_two_traces():
-    table = drift_table(between(jobs(500, 1), jobs(400, 2, failures=0.5), ("old", "new")))
+    table = drift_table(compare_traces(jobs(500, 1), jobs(400, 2, failures=0.5), ("old", "new")))
     assert set(table.select("window", "against").rows()) == {("new", "old")}
     share = table.filter(pl.col("statistic") == "failure_share").row(0, named=True)
     assert share["after"] > share["before"]
@@ -148,7 +148,7 @@ def test_nothing_to_compare(frame):
     table = drift_table(by_window(frame, "month"))
     DRIFT.check(table)
     assert table.is_empty()
-    drift_table(between(frame, frame, ("a", "b")))
+    drift_table(compare_traces(frame, frame, ("a", "b")))
 
 
 def test_the_rows_are_bounded(monkeypatch):
@@ -170,20 +170,22 @@ def test_the_chart_of_windows():
     assert {row["against"] for row in drawn.datasets["drift"]} == {"week 1", "week 2", "week 3", "week 4"}
     assert draw_svg(drawn)
     assert drawn.spec() == drift_chart({"drift": table}, Study("task", synthetic=True)).spec()
-    rows = drift_table([*by_window(drifted_jobs(), "week"), *between(jobs(500), drifted_jobs(), ("old", "new"))])
+    rows = drift_table([*by_window(drifted_jobs(), "week"), *compare_traces(jobs(500), drifted_jobs(), ("old", "new"))])
     assert "The comparison with the other trace is in drift.csv." in drift_chart({"drift": rows}, Study()).caption
 
 
 def test_the_chart_of_two_traces_and_of_nothing():
     hostile = jobs(400, 2).with_columns(gpu_type=pl.lit("<script>\u202e\x00'; datum.x"))
-    drawn = drift_chart({"drift": drift_table(between(jobs(500, 1), hostile, ("old", "new")))}, Study())
+    drawn = drift_chart({"drift": drift_table(compare_traces(jobs(500, 1), hostile, ("old", "new")))}, Study())
     assert "<script>\u202e" not in draw_svg(drawn)
     assert drawn.datasets["drift"][0]["window"] == "new"
     assert drift_chart({"drift": drift_table([])}, Study()).empty
     assert drift_chart({"drift": drift_table(by_window(jobs(8, days=8), "week"))}, Study()).empty
-    without_clusters = drift_chart({"drift": drift_table(between(jobs(500), jobs(500), ("old", "new")))}, Study())
+    without_clusters = drift_chart(
+        {"drift": drift_table(compare_traces(jobs(500), jobs(500), ("old", "new")))}, Study()
+    )
     assert "0 significant (adjusted p < 0.05, not tested, as no clusters are known)" in without_clusters.caption
     users = make_jobs_of_users(1)
-    same = drift_chart({"drift": drift_table(between(users, users, ("old", "new")))}, Study())
+    same = drift_chart({"drift": drift_table(compare_traces(users, users, ("old", "new")))}, Study())
     assert ", 0 significant (adjusted p < 0.05, clustered by user)" in same.caption
     assert all(math.isfinite(row["effect"]) for row in same.datasets["drift"])

@@ -158,13 +158,13 @@ def _find_duplicates(entries: Sequence[Entry], spec: Mapping) -> Iterator[tuple[
         if entry.file and (earlier_name := name_by_file.setdefault(entry.file, entry.name)) != entry.name:
             yield earlier_name, entry.name, "two names of one file"
             continue
-        for name in _list_unpacked_names(entry.name, spec):
+        for name in _guess_unpacked_names(entry.name, spec):
             if (earlier_name := name_by_unpacked.setdefault(name, entry.name)) != entry.name:
                 yield earlier_name, entry.name, "the same table in two packings"
                 break
 
 
-def _list_unpacked_names(name: str, spec: Mapping) -> list[str]:
+def _guess_unpacked_names(name: str, spec: Mapping) -> list[str]:
     for packing in ARCHIVES:
         if name.lower().endswith(packing):
             stem = name[: -len(packing)]

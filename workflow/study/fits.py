@@ -50,7 +50,7 @@ class Shape(NamedTuple):
         return [name for name, spec in tables.items() if spec["required"]] or list(tables)
 
     @property
-    def requires_all(self) -> bool:
+    def has_required_tables(self) -> bool:
         return any(spec["required"] for spec in self.declaration["tables"].values())
 
     @property
@@ -210,7 +210,7 @@ def measure_column_share(folder: Folder, fit: Fit) -> float:
     shares = [
         1.0 if table in fit.files else folder.find_nearest_file(shape.layouts[table])[0] for table in shape.core_tables
     ]
-    return sum(shares) / len(shares) if shape.requires_all else max(shares)
+    return sum(shares) / len(shares) if shape.has_required_tables else max(shares)
 
 
 def _match_single_file(folder: Folder, shape: Shape, table: str) -> tuple[list[str], list[str]]:

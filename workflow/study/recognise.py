@@ -202,7 +202,7 @@ def _describe_missing(folder: Folder, fit: Fit) -> Iterator[str]:
 
 def _describe_required_files(fit: Fit) -> str:
     tables = fit.shape.declaration["tables"]
-    separator = " and " if fit.shape.requires_all else " or "
+    separator = " and " if fit.shape.has_required_tables else " or "
     return separator.join(describe_expected_file(tables[table]) for table in fit.shape.core_tables)
 
 

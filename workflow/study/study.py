@@ -289,6 +289,7 @@ class Study:
         return {"size_unit": f"results/{trace}/{self.tables['size_unit'].path}"} if has_jobs else {}
 
     def list_producers(self, tables: Iterable[str]) -> list[str]:
+        """Return the names of the analyses that make these tables."""
         return sorted({self._analysis_by_table[table] for table in tables if table in self._analysis_by_table})
 
     def find_summary_inputs(self, trace: str) -> RuleInputs:

@@ -185,7 +185,7 @@ class Table:
     @property
     def types(self) -> str:
         """Return all that computing and drawing depend on: no headings and no sentences."""
-        return f"{self.path} {_types(self.columns)}{' ...' if self.open else ''}"
+        return f"{self.path} {_format_types(self.columns)}{' ...' if self.open else ''}"
 
     def frame(self, rows: Iterable[Mapping]) -> pl.DataFrame:
         """Return the rows as a table of this contract; missing values are blank, extra values are dropped."""
@@ -227,15 +227,15 @@ class Table:
 
 def list_types(module: ModuleType) -> str:
     """Return the types of a module of contracts that computing and drawing use: tables, columns, public constants."""
-    types_by_name = {name: _types(value) for name, value in vars(module).items() if not name.startswith("_")}
+    types_by_name = {name: _format_types(value) for name, value in vars(module).items() if not name.startswith("_")}
     return "\n".join(f"{name} {types}" for name, types in types_by_name.items() if types)
 
 
-def _types(value: object) -> str:
+def _format_types(value: object) -> str:
     if isinstance(value, Column | Table):
         return value.types
     if isinstance(value, Mapping):
-        return " ".join(f"{name}:{_types(part)}" for name, part in value.items())
+        return " ".join(f"{name}:{_format_types(part)}" for name, part in value.items())
     return repr(value) if isinstance(value, str | int | float | tuple) else ""
 
 

@@ -42,7 +42,7 @@ class Publication:
     traces: dict[str, dict] = field(default_factory=dict)
 
     @property
-    def pseudonyms(self) -> bool:
+    def has_pseudonyms(self) -> bool:
         """Whether any trace is published with pseudonyms of users, accounts and nodes."""
         return any(entry.get("pseudonyms") for entry in self.traces.values())
 

@@ -76,6 +76,7 @@ class _Groups:
         return cls(group, stratum[first_rows], key[first_rows])
 
     def sum(self, values: np.ndarray) -> np.ndarray:
+        """Sum a value of each row by group."""
         return np.bincount(self.group, weights=values, minlength=self.stratum.size)
 
 
@@ -108,6 +109,7 @@ class _BlockRanges:
         return np.nonzero(self.covered)[1]
 
     def sum(self, values: np.ndarray) -> np.ndarray:
+        """Sum over each block the values of the rows whose ranges cover it."""
         steps = (np.bincount(position, values, self.covered.size) for position in (self.start, self.stop))
         return np.cumsum(np.subtract(*steps).reshape(self.shape), axis=1)[self.covered]
 

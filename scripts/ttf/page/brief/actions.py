@@ -26,16 +26,18 @@ def actions(m: Numbers, unit: str) -> tuple[tuple[Action, ...], tuple[str, ...],
     if statement_rules.r12_few_gpus(m):
         return (), (), ""
     candidates = {
-        "save_state": _save_state(m),
-        "checkpoint": _checkpoint(m, unit),
-        "no_retry": _no_retry(m, unit),
-        "trial_on_one_gpu": _trial(m, unit),
-        "drain": _drain(m),
+        "save_state": _save_state_action(m),
+        "checkpoint": _checkpoint_action(m, unit),
+        "no_retry": _no_retry_action(m, unit),
+        "trial_on_one_gpu": _trial_action(m, unit),
+        "drain": _drain_action(m),
     }
     possible = {name: action for name, action in candidates.items() if action}
     worthwhile = [name for name in possible if m.value(f"actions.{_action_key(m, name)}.share", 1.0) >= MIN_SHARE]
     worthwhile.sort(key=lambda name: -m.value(f"actions.{_action_key(m, name)}.gpu_hours", 0.0))
-    action_list = [possible[name] for name in worthwhile] + [action for action in (_requeue(m), _writes(m)) if action]
+    action_list = [possible[name] for name in worthwhile] + [
+        action for action in (_requeue_action(m), _writes_action(m)) if action
+    ]
     not_worth = tuple(_format_not_worth(m, name) for name in possible if name not in worthwhile)
     if m.value("lemons.lemons", 1) == 0 and m.value("lemons.tested", 0) and not statement_rules.r11_no_power(m):
         not_worth += ("draining nodes (none of [lemons.tested] flagged)",)
@@ -66,14 +68,14 @@ def _effect(m: Numbers, name: str, bound: str = "≤ ") -> tuple[str, str]:
     return f"{bound}[{hours}]", f"GPU-h{period}{share_text}"
 
 
-def _save_state(m: Numbers) -> Action | None:
+def _save_state_action(m: Numbers) -> Action | None:
     if not m.value("actions.save_state.gpu_hours", 0.0):
         return None
     evidence = "[states.timeouts attempt] ended at a time limit. Checkpoint before the limit, or request a longer one."
     return Action("Save state before the time limit", evidence, *_effect(m, "save_state"), UPPER, "causes")
 
 
-def _checkpoint(m: Numbers, unit: str) -> Action | None:
+def _checkpoint_action(m: Numbers, unit: str) -> Action | None:
     if not m.value("actions.checkpoint.gpu_hours", 0.0):
         return None
     scope = f"{unit}s above [actions.checkpoint.above_gpus GPU]" if m["actions.checkpoint.above_gpus"] else f"{unit}s"
@@ -89,7 +91,7 @@ def _checkpoint(m: Numbers, unit: str) -> Action | None:
     return Action(f"Confirm that {scope} checkpoint {frequency}", evidence, *_effect(m, "checkpoint"), UPPER, "lost")
 
 
-def _no_retry(m: Numbers, unit: str) -> Action | None:
+def _no_retry_action(m: Numbers, unit: str) -> Action | None:
     name = _action_key(m, "no_retry")
     if not m.has(f"actions.{name}.gpu_hours") or not m.has(f"what_if.{name}.affected"):
         return None
@@ -103,7 +105,7 @@ def _no_retry(m: Numbers, unit: str) -> Action | None:
     return Action(f"Stop automatic retries of {kind}", evidence, *_effect(m, name, ""), MEASURED, "lost")
 
 
-def _trial(m: Numbers, unit: str) -> Action | None:
+def _trial_action(m: Numbers, unit: str) -> Action | None:
     name = "trial_on_one_gpu"
     if not m.has(f"actions.{name}.gpu_hours"):
         return None
@@ -114,7 +116,7 @@ def _trial(m: Numbers, unit: str) -> Action | None:
     return Action("Run large jobs on one GPU first", evidence, *_effect(m, name, ""), MEASURED, "lost")
 
 
-def _drain(m: Numbers) -> Action | None:
+def _drain_action(m: Numbers) -> Action | None:
     if not m.value("lemons.lemons", 0) or not m.has("lemons.share_of_failures"):
         return None
     flagged = "[lemons.lemons] of [lemons.tested] nodes"
@@ -127,7 +129,7 @@ def _drain(m: Numbers) -> Action | None:
     return Action("Check or replace nodes with excess failures", evidence, *effect, UPPER, "nodes")
 
 
-def _requeue(m: Numbers) -> Action | None:
+def _requeue_action(m: Numbers) -> Action | None:
     saved = m.value("actions.requeue.saved_s", 0.0)
     if not m.has("ettr.by") or saved < MIN_SHARE_OF_RUN * m.value(f"ettr.{m['ettr.by']}.wall_s", 0.0) or not saved:
         return None
@@ -140,7 +142,7 @@ def _requeue(m: Numbers) -> Action | None:
     return Action("Let interrupted large runs restart without queueing", evidence, *effect, MODEL, "large-runs")
 
 
-def _writes(m: Numbers) -> Action | None:
+def _writes_action(m: Numbers) -> Action | None:
     if m.value("actions.writes.gpu_hours", 0.0) <= 0:
         return None
     run = statement_rules.target(m)

@@ -45,7 +45,7 @@ def make_readme(publication: Publication, study_folder: str = "") -> str:
         "Raw records and tables with a row per job are not here. "
         + (
             "Users, accounts and nodes have pseudonyms, and texts that people wrote are left out."
-            if publication.pseudonyms
+            if publication.has_pseudonyms
             else "Users, accounts and nodes are named as in the traces."
         ),
         "In tables, an apostrophe precedes each text that a spreadsheet would evaluate as a formula.",

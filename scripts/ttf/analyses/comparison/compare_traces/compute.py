@@ -52,8 +52,7 @@ class Subject:
     """A trace of the comparison.
 
     unit: name of a job or a component. gives: jobs, durations or outages, as its format declares. durations: whether it
-    has durations, which needs to know the units at risk. outcomes: those that its format distinguishes; None if
-    unknown.
+    has durations, which needs to know the units at risk. outcomes: those of its format; None if unknown.
     """
 
     trace: str

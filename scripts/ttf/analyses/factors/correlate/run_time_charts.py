@@ -171,6 +171,7 @@ def _note_rows(correlations: pl.DataFrame, feature: str) -> list[dict]:
 
 
 def _format_r(name: str, row: dict | None, p_column: str) -> str:
+    """Format a correlation with n and p, such as "r 0.31, n 1,200, p <0.001". p_column: the column of p."""
     if row is None:
         return ""
     text = f"{name} {coefficient(row['estimate'])}, n {row['n']:,}"

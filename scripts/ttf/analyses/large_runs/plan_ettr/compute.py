@@ -189,8 +189,7 @@ def plan_tables(
 
     rate `low` and `high` are the bounds of the rate's interval (`rate_interval`). Each row is simulated up to
     `simulations` times (see MOST_DRAWS), all from one generator seeded by `seed`. ettr_ci_low and ettr_ci_high allow
-    for the errors of both the rate and the mean wait (`combine_intervals`); queue: of `queue_of`, None if waits are
-    known.
+    for the errors of both the rate and the mean wait (`combine_intervals`); queue: `queue_of`, None for known waits.
 
     Rows `measured_rate`, `measured_rate_low` and `measured_rate_high` use the failure rate of the runs of that size, if
     there are enough failures. Beyond the projection limit, a row `estimate` is blank and has the reason.

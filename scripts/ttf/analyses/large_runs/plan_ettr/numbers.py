@@ -21,7 +21,7 @@ _IS_SAVING = _IS_CHANGE & (pl.col("node_hours_saved_per_productive_week") > 0)
 _BY_SAVING = "-node_hours_saved_per_productive_week"
 
 
-def _bound_cells(suffix: str) -> str:
+def _ci_spec(suffix: str) -> str:
     return " ".join(f"ettr_ci_{bound}{suffix}=ettr_ci_{bound}" for bound in ("low", "high"))
 
 
@@ -33,8 +33,8 @@ NUMBERS = [
     cells(TARGET_RUN, "actions.requeue", "saved_s=requeue_saved_s"),
     cells(TARGET_RUN, "sizes.check", _CHECK),
     cells(ETTR, "ettr.{rate}", "ettr=ettr_renewal queue_s", not_blank="ettr_renewal", n="failures", is_target=True),
-    cells(ETTR, "ettr.{rate}", _bound_cells("_clustered"), n="failures", is_target=True, clustered=True),
-    cells(ETTR, "ettr.{rate}", _bound_cells(""), n="failures", is_target=True, clustered=False),
+    cells(ETTR, "ettr.{rate}", _ci_spec("_clustered"), n="failures", is_target=True, clustered=True),
+    cells(ETTR, "ettr.{rate}", _ci_spec(""), n="failures", is_target=True, clustered=False),
     cells(ETTR, "ettr.measured_rate", "mttf_s", n="failures", is_target=True, rate="measured_rate"),
     cells(ETTR, "ettr", _PLAN, n="failures", answers=True),
     cells(ETTR_OUTLOOK, "ettr.{rate}", _EXPECTED, n="failures", is_target=True),

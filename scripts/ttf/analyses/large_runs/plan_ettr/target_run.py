@@ -14,7 +14,7 @@ def mark_target(
     rates: pl.DataFrame,
     sizes: pl.DataFrame,
 ) -> dict[str, pl.DataFrame]:
-    """Return the tables of these names with their rows of the target marked, and target_run.
+    """Mark the rows of the target run in ettr, ettr_outlook and mitigations; return them, and target_run, by name.
 
     assumptions: ETTR_ASSUMPTIONS; rates: node_failure_rate.csv; sizes: mttf_by_gpus.csv.
     """

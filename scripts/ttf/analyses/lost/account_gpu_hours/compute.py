@@ -55,7 +55,7 @@ def compute(inputs: Inputs) -> dict:
     basis = durations.head(1).select("basis").collect().item()
     notes = category_notes(settings.checkpoint_interval_s, settings.restart_s, attempts is not None, supply.unsized)
     prices = settings.prices if inputs.unit == GPU_UNIT else {}  # prices are per GPU hour
-    table = build_ledger(gpu_time, unused, months.names, basis, notes, prices, settings.owners)
+    table = build_ledger(gpu_time, unused, months.month_names, basis, notes, prices, settings.owners)
     return {"ledger": table, "ledger_summary": summarise_ledger(table)}
 
 

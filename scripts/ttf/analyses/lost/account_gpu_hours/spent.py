@@ -34,7 +34,7 @@ class Months:
         return [*edges, self.end_s]
 
     @property
-    def names(self) -> list[str]:
+    def month_names(self) -> list[str]:
         return [month_name(edge_s, self.begin_s) for edge_s in self.edges_s[:-1]]
 
     def index_at(self, time_s: pl.Expr) -> pl.Expr:

@@ -47,7 +47,7 @@ NO_CHANGES = np.zeros(0, np.int64), np.zeros(0, np.int64)
 
 
 def usage_changes(from_s: pl.Series, until_s: pl.Series, milli: pl.Series) -> Changes:
-    """Return the changes in milli-GPU of intervals from one second to below another."""
+    """Return the changes of milli-GPU in use: each interval adds its GPUs at `from_s` and frees them at `until_s`."""
     return np.concatenate([from_s.to_numpy(), until_s.to_numpy()]), np.append(milli.to_numpy(), -milli.to_numpy())
 
 

@@ -82,8 +82,7 @@ def concentration(owners: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
 
     owners: `owner_counts`. ranked_by `ended`: the owners with the most ended jobs; compare their share of failures with
     their share of jobs. `failures`: the owners with the most failures, a ranking that selects on the counted event.
-    top_share: a fraction. owners_in_top: that many of the owners with an ended job, rounded up. Ties are sorted by
-    name.
+    top_share: a fraction. owners_in_top: that many of the owners with an ended job, rounded up. Ties: by name.
     """
     rows = []
     for owner_by, counts in owners.items():

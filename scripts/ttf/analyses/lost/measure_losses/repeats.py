@@ -141,8 +141,7 @@ def previous_outcome(ended: pl.DataFrame) -> pl.DataFrame:
 def counts_by_group(members: pl.DataFrame) -> Counter:
     """Return the counts from which `share_over_groups` is made; counts of members of different groups add up.
 
-    members: group (Int64, not negative), hit (Boolean). Counts: n, hits, groups, and sums over groups of products of n
-    and hits.
+    members: group (Int64, 0 or more), hit (Boolean). Counts: n, hits, groups, sums over groups of products of n, hits.
     """
     group = members["group"].to_numpy()
     n_by_group = np.bincount(group)

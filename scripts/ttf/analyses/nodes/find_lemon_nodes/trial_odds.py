@@ -72,7 +72,7 @@ class Strata:
         self.size = np.diff(self.starts, append=groups.height)
 
     def slopes(self) -> np.ndarray:
-        """Return log odds by column of the basis, by Newton's method with variance M / (M - 1) of free trials.
+        """Fit the log odds by column of the basis by Newton's method; of M trials, variances are scaled by M / (M - 1).
 
         A normal prior of standard deviation 1 / 2 on each coefficient keeps them finite if order decides everything.
         """
@@ -142,8 +142,7 @@ class Strata:
 def chances_given_count(odds: np.ndarray, count: np.ndarray) -> np.ndarray:
     """Return the probability of each trial to be among the `count` of its row that fail (conditional Bernoulli).
 
-    odds: float array (rows, trials), 0 if a row has fewer trials. count: int array (rows,), from 1 to the number of
-    trials less 1.
+    odds: float array (rows, trials), 0 if a row has fewer trials. count: int array (rows,), from 1 to trials - 1.
 
     With e_k the k-th elementary symmetric polynomial of the odds: odds x e_(count - 1) of the others / e_count of all.
     """

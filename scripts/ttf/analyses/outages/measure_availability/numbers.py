@@ -15,11 +15,12 @@ _IS_CLUSTERED = pl.col("availability_method") == "clustered"
 _IS_DOWN = pl.col("outages") > 0
 
 
-def _mean_cells(name: str) -> str:
+def _mean_spec(name: str) -> str:
+    """Return the columns of a mean time and its bounds, as `cells` takes them."""
     return f"{name}_s {' '.join(f'{bound}_s={name}_{bound}_s' for bound in _BOUNDS)} {CLUSTERS}"
 
 
-def _ci_cells(suffix: str) -> str:
+def _ci_spec(suffix: str) -> str:
     return f"ci_low{suffix}=availability_ci_low ci_high{suffix}=availability_ci_high"
 
 
@@ -27,14 +28,14 @@ NUMBERS = [
     cells(OUTAGES_SUMMARY, "data", "outages units_with_outage units_watched"),
     cells(OUTAGES_SUMMARY, "period", "from_s to_s days"),
     cells(AVAILABILITY, "outages", _COUNTS, n="", stratum_by="all"),
-    cells(AVAILABILITY, "outages.between", _mean_cells("mtbf"), n="outages", stratum_by="all"),
-    cells(AVAILABILITY, "outages.up_time", _mean_cells("mttf"), n="outages", stratum_by="all"),
+    cells(AVAILABILITY, "outages.between", _mean_spec("mtbf"), n="outages", stratum_by="all"),
+    cells(AVAILABILITY, "outages.up_time", _mean_spec("mttf"), n="outages", stratum_by="all"),
     cells(AVAILABILITY, "outages.repair", f"{_REPAIR} {CLUSTERS}", n="repairs", stratum_by="all"),
     cells(AVAILABILITY, "outages.repair", _REPAIR_TIMES, n="outages", stratum_by="all"),
     cells(AVAILABILITY, "outages.faults", f"{_FAULTS} {CLUSTERS}", n="records", stratum_by="all"),
     # The interval is clustered or, for few units, exact.
-    cells(AVAILABILITY, "outages.up", f"{_UP} {_ci_cells('_clustered')}", _IS_CLUSTERED, n="outages", stratum_by="all"),
-    cells(AVAILABILITY, "outages.up", f"{_UP} {_ci_cells('')}", ~_IS_CLUSTERED, n="outages", stratum_by="all"),
+    cells(AVAILABILITY, "outages.up", f"{_UP} {_ci_spec('_clustered')}", _IS_CLUSTERED, n="outages", stratum_by="all"),
+    cells(AVAILABILITY, "outages.up", f"{_UP} {_ci_spec('')}", ~_IS_CLUSTERED, n="outages", stratum_by="all"),
     cells(AVAILABILITY, "outages.planned", "outages down_s", _IS_DOWN, n="", stratum_by="planned", stratum="planned"),
     *(
         cells(

@@ -56,7 +56,7 @@ class Planner:
         """Return why the method cannot estimate runs on this many nodes, including spares, or None."""
         if method != "weeks":
             return None
-        blocks, name = self._select_blocks(time_s), "days" if time_s < WEEK_S else "weeks"
+        blocks, name = self._choose_blocks_for_run(time_s), "days" if time_s < WEEK_S else "weeks"
         count = int((blocks.units >= nodes).sum())
         return None if count >= FEWEST_BLOCKS else f"{count} {name} with {nodes:,} nodes, fewer than {FEWEST_BLOCKS}"
 
@@ -76,7 +76,7 @@ class Planner:
             estimates = p_never_short, full_share, float(1 - missing_nodes / nodes)
             return dict(zip(MEASURES, ((estimate, None) for estimate in estimates), strict=True))
         rng = np.random.default_rng([self.seed, nodes, spares, time_s, METHODS.index(method)])
-        runs, blocks = self.runs(method, n_nodes), self._select_blocks(time_s)
+        runs, blocks = self.runs(method, n_nodes), self._choose_blocks_for_run(time_s)
         if method == "weeks":
             resampled = outage_simulation.resample_blocks(rng, blocks, n_nodes, runs, time_s)
             short_s, missing_s = outage_simulation.count_block_shortfalls(resampled, blocks, spares, runs)
@@ -95,7 +95,7 @@ class Planner:
                 outage_simulation.Exponential(self.up.mean) if method == "exponential" else self.up
             )
             return up_times.left_longer(time_s) ** nodes, None
-        blocks = self._blocks_begun_up[self._select_blocks(time_s).length_s]
+        blocks = self._blocks_begun_up[self._choose_blocks_for_run(time_s).length_s]
         if (blocks.units >= nodes).sum() < FEWEST_BLOCKS:
             return None, None
         rng, runs = np.random.default_rng([self.seed, nodes, time_s]), self.runs(method, nodes)
@@ -104,7 +104,7 @@ class Planner:
             is_free[run[(sampled & blocks.began[block_rows]).any(axis=1)]] = False
         return _mean_and_se(is_free.astype(float))
 
-    def _select_blocks(self, time_s: int) -> outage_simulation.Blocks:
+    def _choose_blocks_for_run(self, time_s: int) -> outage_simulation.Blocks:
         return self._blocks[DAY_S if time_s < WEEK_S else WEEK_S]
 
 

@@ -85,7 +85,7 @@ class _Median:
     value, statistic = None, "median"
 
     def compare(self, before: slice, after: slice) -> dict:
-        counts = self._count_values(before), self._count_values(after)
+        counts = self._count_jobs_by_value(before), self._count_jobs_by_value(after)
         row = compare_medians(self.values, *counts)
         if self.n_clusters and row["p_value"] is not None:
             total = counts[0] + counts[1]
@@ -93,7 +93,7 @@ class _Median:
             row |= window_tests.compare_means(*self._sum_ranks(rank, before), *self._sum_ranks(rank, after))
         return row
 
-    def _count_values(self, windows: slice) -> np.ndarray:
+    def _count_jobs_by_value(self, windows: slice) -> np.ndarray:
         rows = self._value_slice(windows)
         counts = np.bincount(self.value_indices[rows], weights=self.jobs[rows], minlength=len(self.values))
         return counts.astype(np.int64)  # whole numbers of jobs: exact in a float
@@ -112,7 +112,8 @@ def compute(inputs: Inputs) -> dict[str, pl.DataFrame]:
     jobs, windows = add_clusters(inputs.read("jobs")), inputs.settings.windows
     comparisons = by_window(jobs, windows["by"], inputs.settings.parts) if "by" in windows else []
     if "against" in windows:
-        comparisons += between(add_clusters(inputs.read("jobs_against")), jobs, (windows["against"], inputs.trace))
+        other_jobs = add_clusters(inputs.read("jobs_against"))
+        comparisons += compare_traces(other_jobs, jobs, (windows["against"], inputs.trace))
     drift = drift_table(comparisons)
     return {"drift": drift, "drift_summary": summarise_drift(drift)}
 
@@ -155,8 +156,8 @@ def by_window(jobs: pl.DataFrame, unit: str, parts: Sequence[str] = ()) -> list[
     return _compare_pairs(windowed_jobs, codes, len(names), pairs)
 
 
-def between(jobs_before: pl.DataFrame, jobs_after: pl.DataFrame, names: tuple[str, str]) -> list[dict]:
-    """Compare two traces: `against` is the first name, `window` the second. Rows for `drift_table`."""
+def compare_traces(jobs_before: pl.DataFrame, jobs_after: pl.DataFrame, names: tuple[str, str]) -> list[dict]:
+    """Compare two traces; return rows for `drift_table`. names: of the earlier (`against`) and later one (`window`)."""
     columns = ["outcome", "gpu_type", *NUMBERS]
     if "cluster" in jobs_before.columns and "cluster" in jobs_after.columns:
         columns += ["cluster_by", "cluster"]

@@ -16,10 +16,10 @@ from ttf.analyses.queue.reconstruct_occupancy.servers import (
     Servers,
     StateSum,
     Window,
+    decode_free_milli,
     has_free,
     is_empty,
     is_full,
-    read_free,
 )
 from ttf.engine.exact_sums import group_sums
 from ttf.records.jobs import whole_gpus
@@ -62,7 +62,7 @@ def summarise_basis(allocations: GpuAllocations, servers: Servers, load: pl.Data
 
 def _free_where(state: np.ndarray, condition: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
     """Return the free milli-GPU of servers whose state meets the condition, else 0."""
-    return read_free(state) * condition(state)
+    return decode_free_milli(state) * condition(state)
 
 
 class Occupancy:
@@ -118,7 +118,7 @@ class Occupancy:
     def _largest_free(self, window: Window) -> np.ndarray:
         """Return the free GPUs of the server with the most, from each moment of the next window on."""
         states = (window.changes.states_before, window.changes.states_after)
-        free_before, free_after = (self._free(read_free(state)) for state in states)
+        free_before, free_after = (self._free(decode_free_milli(state)) for state in states)
         largest = np.zeros(window.times_s.size, np.int64)
         for gpus in range(self._levels, 0, -1):
             change = (free_after >= gpus).view(np.int8) - (free_before >= gpus).view(np.int8)

@@ -51,7 +51,7 @@ def encode_state(free_milli: np.ndarray, holds_milli: np.ndarray) -> np.ndarray:
     return 2 * free_milli + (free_milli == holds_milli)
 
 
-def read_free(state: np.ndarray) -> np.ndarray:
+def decode_free_milli(state: np.ndarray) -> np.ndarray:
     return state >> 1
 
 
@@ -235,7 +235,7 @@ def iter_windows(allocations: GpuAllocations, servers: Servers) -> Iterator[Wind
     """Yield the windows in order of time; none if no GPU is held."""
     if allocations.is_empty:
         return
-    free = StateSum(servers, read_free)
+    free = StateSum(servers, decode_free_milli)
     size = np.int32 if servers.capacity_milli.max() < 2**30 else np.int64
     for number, end_s in enumerate([*allocations.cuts_s.tolist(), allocations.last_s]):
         time, states_before, states_after = sort_rows(*servers.moments.read(number))

@@ -215,8 +215,7 @@ def settled_jobs(jobs: Population, until_s: int) -> np.ndarray:
 def warm_prior(parent: Model) -> Prior:
     """Return the parent's fit as a normal prior of the coefficients.
 
-    Terms of features that are not warm are integrated out of the information (Schur complement) and get the vague
-    prior.
+    Terms of other features are integrated out of the information (Schur complement) and get the vague prior.
     """
     width = len(parent.fit.coefficients)
     is_warm_by_feature = {feature.name: feature.warm for feature in parent.encoder.features}

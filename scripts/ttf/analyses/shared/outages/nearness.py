@@ -23,18 +23,18 @@ def nearest_gaps(location: np.ndarray, member: np.ndarray, time_s: np.ndarray) -
     """Return the seconds to the nearest event of another member of the place; NEVER without one. Int64 all."""
     order = sort_order(location, time_s)
     gaps = np.empty(len(order), np.int64)
-    gaps[order] = _gaps(location[order], member[order], time_s[order])
+    gaps[order] = _nearest_gaps(location[order], member[order], time_s[order])
     return gaps
 
 
 def sorted_nearest_gaps(location: np.ndarray, member: np.ndarray, time_s: np.ndarray) -> np.ndarray:
     """Return the same, sorted by place and time; faster if the numbers of members within a place are small."""
     location, time_s, member = sort_rows(location, time_s, member)
-    return _gaps(location, member, time_s)
+    return _nearest_gaps(location, member, time_s)
 
 
-def _gaps(location: np.ndarray, member: np.ndarray, time_s: np.ndarray) -> np.ndarray:
-    """Return the gaps of events sorted by place and time: the nearest others lie at both ends of a member's run."""
+def _nearest_gaps(location: np.ndarray, member: np.ndarray, time_s: np.ndarray) -> np.ndarray:
+    """Return the seconds from each event, sorted by location and time, to the nearest of another member there."""
     if not len(location):
         return np.zeros(0, np.int64)
     is_new_location = np.append(True, location[1:] != location[:-1])

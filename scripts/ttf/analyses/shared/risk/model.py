@@ -234,8 +234,7 @@ def fit_history_weights(encoder: Encoder, design: Design, failed: np.ndarray) ->
 def choose_kind(data: TrainingData, models: Mapping[str, Model], prior: Prior | None = None) -> str:
     """Choose the regression if it beats history alone in both PR-AUC and log-loss, else history.
 
-    Both are trained on the earlier training jobs and compared on the later ones. With too few jobs, history alone
-    serves.
+    Both are trained on the earlier training jobs and compared on the later ones. With too few jobs, history serves.
     """
     if NESTED not in models:
         return LOGISTIC

@@ -29,8 +29,7 @@ class FileRequirements:
     """Requirements on a file of new jobs.
 
     needed: column -> features that use it; types: column types of the trace's jobs; may: optional columns; later:
-    columns written after submission; clock: whether the trace has calendar times; seen: its first and last submission,
-    in seconds.
+    columns written after submission; clock: whether the trace has calendar times; seen: first and last submission (s).
     """
 
     needed: Mapping[str, Sequence[str]]

@@ -80,8 +80,7 @@ def _interpolate(log_times: np.ndarray, durations: np.ndarray, panels: int, widt
 class Sample:
     """One stratum's durations by distinct value, ascending, as float arrays of one length.
 
-    seconds: the durations, with 0 s replaced; ended: number of durations of this length; events: those that the event
-    ended.
+    seconds: the durations, with 0 s replaced; ended: number of this length; events: those ended by the event.
     """
 
     seconds: np.ndarray

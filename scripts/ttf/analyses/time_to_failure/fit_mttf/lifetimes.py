@@ -98,7 +98,7 @@ def _blank_extrapolated(fit: dict, limit_s: float) -> dict:
     return dict.fromkeys(names) | {"reason": "; ".join(filter(None, [fit.get("reason"), reason]))}
 
 
-def exponential(sample: Sample) -> dict:
+def fit_exponential(sample: Sample) -> dict:
     events = sample.total_events
     scale = float((sample.seconds * sample.ended).sum()) / events
     return {
@@ -111,15 +111,15 @@ def exponential(sample: Sample) -> dict:
     }
 
 
-def weibull(sample: Sample) -> dict:
-    mu, sigma, mu_se, log_sigma_se, fit = _location_scale_cells(sample, *_fit_weibull(sample))
+def fit_weibull(sample: Sample) -> dict:
+    mu, sigma, mu_se, log_sigma_se, fit = _location_scale_cells(sample, *_maximise_weibull(sample))
     scale = math.exp(mu)
     fit |= {"shape": 1 / sigma, "shape_se": log_sigma_se / sigma, "scale_s": scale, "scale_se_s": scale * mu_se}
     # The mean is unbounded as the shape decreases.
     return _add_mean(fit | {"median_s": scale * math.log(2) ** sigma}, mu + math.lgamma(1 + sigma), "Weibull")
 
 
-def lognormal(sample: Sample) -> dict:
+def fit_lognormal(sample: Sample) -> dict:
     _, shape, hazard = _weibull_at_events(sample)
     start_a = float(ndtri(-math.expm1(-hazard)))
     density = math.exp(-(start_a**2) / 2 - HALF_LOG_2_PI)
@@ -130,7 +130,7 @@ def lognormal(sample: Sample) -> dict:
     return _add_mean(fit | {"median_s": math.exp(mu)}, mu + sigma**2 / 2, "lognormal")
 
 
-def gamma(sample: Sample) -> dict:
+def fit_gamma(sample: Sample) -> dict:
     """Fit in the logs of the shape and of the mean, which are nearly independent (Cox & Reid 1987)."""
     scale, shape, _ = _weibull_at_events(sample)
     # Start at the Weibull's hazard at short times, or at its mean and the variance of the logs.
@@ -165,7 +165,7 @@ def _add_mean(fit: dict, log_mean: float, model: str) -> dict:
 
 
 @lru_cache(maxsize=1)
-def _fit_weibull(sample: Sample) -> tuple[np.ndarray, float, np.ndarray, bool]:
+def _maximise_weibull(sample: Sample) -> tuple[np.ndarray, float, np.ndarray, bool]:
     """Fit the Weibull, starting from the exponential; the searches of the other models start from its maximum.
 
     Raises CannotFit if no duration exceeds an event's: the likelihood then increases with the shape without bound.
@@ -178,7 +178,7 @@ def _fit_weibull(sample: Sample) -> tuple[np.ndarray, float, np.ndarray, bool]:
 
 def _weibull_at_events(sample: Sample) -> tuple[float, float, float]:
     """Return log scale (s), shape and cumulative hazard at the events' mean log time of the fitted Weibull."""
-    (a, log_shape), *_ = _fit_weibull(sample)
+    (a, log_shape), *_ = _maximise_weibull(sample)
     shape = math.exp(log_shape)
     return sample.centre - a / shape, shape, math.exp(a)
 
@@ -340,8 +340,8 @@ def _exp_excess(v: np.ndarray) -> np.ndarray:
 # Name -> (number of parameters, fit), simplest first. A fit takes a sample with at least one event and returns columns
 # of the table, including `loglik` and `converged`, or raises CannotFit.
 MODELS: dict[str, tuple[int, Callable[[Sample], dict]]] = {
-    "exponential": (1, exponential),
-    "weibull": (2, weibull),
-    "lognormal": (2, lognormal),
-    "gamma": (2, gamma),
+    "exponential": (1, fit_exponential),
+    "weibull": (2, fit_weibull),
+    "lognormal": (2, fit_lognormal),
+    "gamma": (2, fit_gamma),
 }
