@@ -129,15 +129,15 @@ def full_size(results: dict) -> str:
     heads = "|  | study, s | pandas, s | DuckDB, s | of pandas | of DuckDB | study, GB | pandas, GB | DuckDB, GB |"
     longest = (f"`{row['rule']}` {row['cpu_seconds']:.1f} s" for row in results["profile"][:LONGEST])
     return f"""\
-**A trace like PAI 2020.** [pandas](../bench/peers/pandas_notebook.py) does the work of the notebooks on this trace: \
-it reads the instance and the task table, groups, merges and takes five group means. \
+**A trace like PAI 2020.** [pandas](../bench/peers/pandas_notebook.py) does the work of the notebooks on this trace. \
+It reads the instance and the task table, groups, merges and takes five group means. \
 [DuckDB](../bench/peers/duckdb_jobs.py) makes the job table from three raw tables, as the study does, but checks no \
-row. Both get the same run times. The whole study reads all seven tables and makes the whole report.
+row. Both programs compute the same run times. The whole study reads all seven tables and makes the whole report.
 
 {table(heads, rows)}
 
-Medians of whole processes in turn, including start-up, after a warm-up; memory of the largest single process. \
-The slowest rules of the larger study by processor time: {", ".join(longest)}. {results["machine"]}."""
+Times are medians of whole processes, run in turn after a warm-up. Memory is that of the largest process. \
+The slowest rules of the larger study in processor time are {", ".join(longest)}. {results["machine"]}."""
 
 
 def formats(results: dict) -> str:
@@ -151,11 +151,11 @@ def formats(results: dict) -> str:
         label = f"{label.format(**results[name])}; peer: [{peer}](../bench/peers/{peer})"
         rows.append((label, *_seconds(*sides), f"{study['seconds'] / peer_cost['seconds']:.2f}", *_gigabytes(*sides)))
     return f"""\
-**Other formats**: reading, checking, and making jobs and attempts; peers: plain pandas and plain Python.
+**Other formats.** The study reads and checks files, and makes jobs and attempts. The peers are plain pandas and Python.
 
 {table("|  | study, s | peer, s | ratio | study, GB | peer, GB |", rows)}
 
-As above. {results["machine"]}."""
+Times and memory as above. {results["machine"]}."""
 
 
 def lifetimes(results: dict) -> str:
@@ -164,10 +164,10 @@ def lifetimes(results: dict) -> str:
     survival = peers.pop("Kaplan-Meier")
     peer_times = ", ".join(f"{name} {elapsed_s:.1f} s" for name, elapsed_s in peers.items())
     return f"""\
-**{results["durations"]:,} right-censored durations**: Kaplan-Meier with intervals {study["survival"]:.2f} s, \
-lifelines {survival:.1f} s; four lifetime models {study["models"]:.2f} s, lifelines and SciPy (gamma) with their \
-defaults {sum(peers.values()):.1f} s ({peer_times}). Study: medians; peers: one run. No model of the study is less \
-likely than the peer's. {results["machine"]}."""
+**{results["durations"]:,} right-censored durations.** Kaplan-Meier with intervals takes {study["survival"]:.2f} s, \
+in lifelines {survival:.1f} s. Four lifetime models take {study["models"]:.2f} s. In lifelines and SciPy (gamma), with \
+their defaults, they take {sum(peers.values()):.1f} s ({peer_times}). The peers were run once. \
+No model of the study is less likely than the peer's. {results["machine"]}."""
 
 
 def many_traces(results: dict) -> str:
@@ -175,9 +175,9 @@ def many_traces(results: dict) -> str:
     plan, bare, study, again, jobs = _seconds(*(results[name] for name in ("plan", "bare", "study", "again", "jobs")))
     return f"""\
 **Many traces**, each of {results["tasks"]:,} tasks, in one study. The plan of {results["planned"]} (dry run) takes \
-{plan} s, of which the graph of their jobs takes {results["graph_seconds"]:.1f} s (median of three). A bare plan of as \
-many jobs and products, the cost of Snakemake itself, takes {bare} s. A whole study of {results["run"]} takes {study} \
-s, its {results["jobs"]["count"]} jobs in sequence {jobs} s, and a second run with nothing to do {again} s. \
+{plan} s, of which the graph of jobs takes {results["graph_seconds"]:.1f} s (median of three). Snakemake alone plans \
+as many jobs and products in {bare} s. A whole study of {results["run"]} takes {study} s, \
+its {results["jobs"]["count"]} jobs in sequence {jobs} s. A second run with nothing to do takes {again} s. \
 {results["machine"]}."""
 
 
@@ -188,10 +188,10 @@ def outages(results: dict) -> str:
         for name in ("merge", "tables", "bursts", "simulate")
     )
     return f"""\
-**Outages.** {results["records"]:,} records of {results["units"]:,} nodes, read and merged: {merge}; repairs, \
-availability, causes, growth and the mean cumulative function: {tables}; simultaneous outages, spares, and bursts in \
-the fleet and its groups against 20 permutations and shifts each: {bursts}. A year of {results["nodes"]:,} nodes \
-simulated {results["replicates"]:,} times: {simulated}. {results["machine"]}."""
+**Outages.** Reading and merging {results["records"]:,} records of {results["units"]:,} nodes takes {merge}. Repairs, \
+availability, causes, growth and the mean cumulative function take {tables}. Simultaneous outages, spares, and bursts \
+against 20 permutations and shifts take {bursts}. Simulating a year of {results["nodes"]:,} nodes \
+{results["replicates"]:,} times takes {simulated}. {results["machine"]}."""
 
 
 def risk(results: dict) -> str:
@@ -203,10 +203,10 @@ def risk(results: dict) -> str:
     )
     without_challenger, with_challenger = costs
     return f"""\
-**Failure risk** of {results["jobs"]:,} jobs, with features, training and evaluation at three origins: \
-{without_challenger}; with scikit-learn's gradient boosting {with_challenger}. The logistic regression of the last \
-origin takes {study:.1f} s, that of scikit-learn on the same design {peer:.1f} s (ratio {study / peer:.2f}), both \
-on one thread and without reading the design. \
+**Failure risk** of {results["jobs"]:,} jobs, with features, training and evaluation at three origins, takes \
+{without_challenger}. With scikit-learn's gradient boosting it takes {with_challenger}. \
+The logistic regression of the last origin takes {study:.1f} s, that of scikit-learn on the same features \
+{peer:.1f} s (ratio {study / peer:.2f}). Both use one thread; reading the features is not counted. \
 {results["machine"]}."""
 
 
@@ -227,10 +227,10 @@ def monday(results: dict) -> str:
 
 {table("|  | from nothing, s | next week, s | ratio of processor time |", rows)}
 
-With a few jobs per week the next week takes {fixed["cpu_seconds"]:.0f} s of processor time: the fixed cost of a study \
-of so many weeks. Beyond this cost the week after {results["weeks"]} weeks takes {_growth_of_week_cost(results):.2f} \
-times as long as the week after {results["weeks"] // 2}. Its slowest rules by processor time: {", ".join(longest)}. \
-Each run once. \
+The fixed cost of a next week, with a few jobs per week, is {fixed["cpu_seconds"]:.0f} s of processor time. \
+Beyond this cost the week after {results["weeks"]} weeks takes {_growth_of_week_cost(results):.2f} \
+times as long as the week after {results["weeks"] // 2}. Its slowest rules in processor time are {", ".join(longest)}. \
+Each was run once. \
 {results["machine"]}."""
 
 
@@ -259,7 +259,7 @@ def growth(results: dict) -> str:
 
 {table("|  | jobs.parquet, s | GB | whole study, s | GB |", rows)}
 
-Each run once, jobs.parquet up to the full size three times (median); memory of the largest single process. \
+Each size was run once, jobs.parquet up to the full size three times (median). Memory is that of the largest process. \
 {results["machine"]}."""
 
 

@@ -440,71 +440,72 @@ def as_markdown(repetitions: int) -> str:
     shape_heads = ["", "true shape", "over all", "falls", "within users", "holds the truth", "falls"]
     return f"""# Do the intervals hold?
 
-Made by `make coverage` ([coverage.py](coverage.py)); a smaller form of it is a test. Each number is of {repetitions:,}
-simulated traces, so that one of 0.95 has a standard error of {(0.95 * 0.05 / repetitions) ** 0.5:.3f}. A trace is 5,000
-jobs of 100 users, or 2,000 of 20. Users' sizes follow Zipf's law (exponent 0.9), which leaves {_effective(100):.1f} and
-{_effective(20):.1f} effective users; their failure rates, and their run times, differ by lognormal factors of log SD 1;
-within a user run times are lognormal (log SD 1.5) and the failure rate is constant, so that {truth(BASE).share:.0%} of
-the jobs fail. What else is written beside a world differs from that.
+Made by `make coverage` ([coverage.py](coverage.py)); a test runs a smaller form of it. Each number comes from
+{repetitions:,} simulated traces, so 0.95 has a standard error of {(0.95 * 0.05 / repetitions) ** 0.5:.3f}. A trace
+has 5,000 jobs of 100 users, or 2,000 of 20. The jobs per user follow Zipf's law (exponent 0.9), so there are
+{_effective(100):.1f} and {_effective(20):.1f} effective users. Failure rates and run times differ between users by
+lognormal factors of log SD 1. Within a user, run times are lognormal (log SD 1.5) and the failure rate is constant;
+{truth(BASE).share:.0%} of the jobs fail. The first column of a table names what differs from this.
 
 ## 95% CIs
 
-How often they hold the truth of the population from which the users are drawn: **the clustered interval**, and in
-brackets the one that supposes that jobs are independent. Below 4 effective clusters there is no clustered interval; the
-last column is the share of the traces that have one.
+The tables show how often an interval holds the true value of the population. First comes **the clustered interval**,
+then in brackets the interval for independent jobs. With fewer than 4 effective clusters there is no clustered
+interval. The last column is the share of traces that have one.
 
 {intervals}
 
 ## Tests of true nulls at 0.05
 
-How often they reject: by **the clustered p-value**, and in brackets by the one that supposes independence. GPU types
-change nothing, and nothing drifts; but each user has a GPU type and a month that most of their jobs are of.
+The table shows how often tests reject: by **the clustered p-value**, and in brackets by the p-value for independent
+jobs. GPU types have no effect, and nothing drifts. But most jobs of a user have one GPU type and one month.
 
 {nulls}
 
 ## Scores of predictions
 
-The same of how good predictions of failure are, and of hours until it, by models that know nothing of a user but what
-they request, of which half is the user's: in brackets each job is taken for a cluster by itself. The difference is that
-to a worse model on the same jobs. Each number is of {repetitions // FEWER:,} traces.
+The table shows the coverage of intervals of prediction scores. The models know only requests; half of the variation of
+requests is between users. In brackets each job is its own cluster. The difference is that to a worse model on the same
+jobs. Each number comes from {repetitions // FEWER:,} traces.
 
 {scores}
 
 ## A decreasing hazard, or a mixture
 
-The Weibull shape of users who have one shape and whose rates differ: below 1 the hazard decreases. Over all, as if
-users were alike: its mean, and how often its whole interval lies below 1. Within users (gamma frailty, though the rates
-are lognormal): its mean, how often its interval holds the truth, and how often the rate is said to fall, which takes an
-upper end below {FALLING}.
+All users have one Weibull shape but different rates; below 1 the hazard decreases. The fit over all jobs ignores
+users: the columns are its mean shape, and how often its whole interval lies below 1. The fit within users has gamma
+frailty, though the true rates are lognormal. Its columns are the mean, the coverage, and how often the verdict is a
+decrease (upper bound below {FALLING}).
 
 {_table(shape_heads, _shapes(repetitions))}
 
 ## Outages
 
-The same of fleets of 400 nodes that are watched for a year, each up for 240 days on average and down for 5.5: up times
-are exponential, repairs lognormal, nodes that differ do so by factors of log SD 0.9 (gamma: variance 1). In brackets
-what supposes independence: Garwood's interval, that of the mean of the outages that ended, that of exponential times.
-A mean of repairs of log SD 2 rests on a few of them: the study gives a restricted mean beside it.
+The table shows the same for fleets of 400 nodes, observed for a year. A node is up for 240 days on average and down
+for 5.5. Up times are exponential, repairs lognormal. Different nodes differ by factors of log SD 0.9 (gamma: variance
+1). In brackets are intervals for independent outages: Garwood's, that of the mean of ended outages, and that of
+exponential times. If repairs have log SD 2, a few of them dominate the mean; so the study also gives a restricted
+mean.
 
 {_table(["", *coverage_outages.ESTIMATES, "given"], _outages(repetitions))}
 
 ## Weeks that differ
 
-The same of {coverage_weeks.STEADY.jobs:,} jobs of 100 users, and of {coverage_weeks.STEADY.nodes} nodes, in weeks
-that have a factor in common: lognormal, and where it says AR as much like that of the week before. In brackets the
-interval by user, or by node, alone; then, of each of the four, how many times as wide the one by both is. Where weeks
-are much alike it still holds the truth less often than 95%: only many such weeks tell how others would differ. Nor
-does a fleet without any of a few nodes that fail far more often show that there are such. Each number is of
-{repetitions // FEWER:,} traces.
+The table shows the same for {coverage_weeks.STEADY.jobs:,} jobs of 100 users, and for {coverage_weeks.STEADY.nodes}
+nodes. All jobs of a week share a lognormal factor; AR is its correlation with that of the week before. In brackets is
+the interval by user only, or by node only. The last column says for each of the four how many times as wide the
+interval by both is. If weeks are strongly correlated, it covers less than 95%: few weeks cannot show how others would
+differ. It also covers less if a few nodes fail far more often, and the fleet happens to have none of them. Each
+number comes from {repetitions // FEWER:,} traces.
 
 {_table(["", *coverage_weeks.ESTIMATES, "times as wide"], _weeks(repetitions))}
 
 {_faults(repetitions // FEWER)}
 ## ETTR
 
-The 90% CI of the ETTR of a 1,024-GPU run, at a failure rate from some 60 failures and a mean wait from 47
-restarts of 20 users: how often it holds the truth, and in brackets the one that takes the mean wait for known. Where
-one wait makes nearly all of the spread there is none.
+The table shows the coverage of the 90% CI of the ETTR of a 1,024-GPU run. The failure rate comes from some 60
+failures, the mean wait from 47 restarts of 20 users. In brackets is the interval that assumes a known mean wait. If
+one wait dominates the variance, there is no interval.
 
 {_table(["waits", "ETTR", "given"], _ettr(repetitions))}
 
@@ -587,12 +588,12 @@ def _ettr(repetitions: int) -> Iterator[list[str]]:
 def _nodes(repetitions: int) -> str:
     return f"""## Nodes that fail more
 
-How often any node is called significant at a false-discovery rate of 0.05 though none is bad, where nodes are alike or
-their rates differ (gamma, coefficient of variation CV); and which part of three bad nodes is found, which fail 18 times
-as often as others. That ordinary nodes are not called bad has a price: of few failures, or where nodes differ much, not
-all bad ones are told from them. Nodes are supposed to differ with a CV of {USUAL_CV} where failures do not say by how
-much. The test of traces that do not name causes takes nodes for alike; it is simulated in `tests/unit/test_lemons.py`.
-Each number is of {repetitions:,} traces.
+The rates of ordinary nodes are equal, or differ (gamma, coefficient of variation CV). The table shows how often any
+ordinary node is significant at a false-discovery rate of 0.05. It also shows the share detected of three bad nodes
+that fail 18 times as often. Few false alarms have a price: with few failures, or if ordinary nodes differ much, some
+bad nodes are missed. If failures do not show how much nodes differ, the test assumes a CV of {USUAL_CV}. Without
+recorded causes the test assumes equal nodes; `tests/unit/test_lemons.py` simulates it. Each number comes from
+{repetitions:,} traces.
 
 {_table(LEMON_HEADS, _lemons(repetitions))}
 """
@@ -601,18 +602,19 @@ Each number is of {repetitions:,} traces.
 def _changes(repetitions: int) -> str:
     return f"""## Changes and forecasts
 
-How often what changed with the last week is wrong, where nothing changes, of the failure share and the failure rate of
-{coverage_changes.USERS} users whose weeks differ (Holm); and how often a rate is found that did change by the ratio
-called detectable. With fewer than four weeks before there is no verdict. Each number is of {repetitions:,} traces.
+The weeks of {coverage_changes.USERS} users differ, but nothing changes in the last one. The table shows how often the
+study reports a change of failure share or rate (Holm). It also shows how often a rate is detected that changed by the
+detectable ratio. With fewer than four earlier weeks there is no verdict. Each number comes from {repetitions:,}
+traces.
 
 {_table(CHANGED_HEADS, coverage_changes.change_rows(repetitions, SEED))}
 
-How often suspect nodes are said to have changed with the last of some weeks, where three of 200 nodes always fail 18
-times as often as the others:
+Three of 200 nodes always fail 18 times as often as the others. The table shows how often the study reports a change of
+suspect nodes in the last week:
 
 {_table(SUSPECT_HEADS, coverage_changes.suspect_rows(repetitions, SEED))}
 
-How often the next week is within its 90% prediction interval:
+The table shows how often the next week lies within its 90% prediction interval:
 
 {_table(FORECAST_HEADS, coverage_changes.forecast_rows(repetitions, SEED))}
 """
@@ -621,26 +623,26 @@ How often the next week is within its 90% prediction interval:
 def _faults(repetitions: int) -> str:
     return f"""## Faults over time
 
-The growth β of faults of a fleet over a year, at a constant rate unless it says otherwise: how often its interval by
-blocks of time holds the truth, of the fleets that have one, and how often the test of trend rejects a constant rate.
-In brackets the exact interval of independent faults, and Lewis and Robinson's test. With a β below 1 most of what
-tells of it lies in the first weeks, so that there may be no interval. Each number is of {repetitions:,} fleets.
+A fleet is observed for a year, at a constant rate unless the row says otherwise. The columns are the coverage of the
+interval of the growth β by blocks of time, and how often the test rejects a constant rate. In brackets are the exact
+interval for independent faults, and Lewis and Robinson's test. If β is below 1, most faults lie in the first weeks,
+so there may be no interval. Each number comes from {repetitions:,} fleets.
 
 {_table(GROWTH_HEADS, coverage_faults.growth_rows(repetitions, SEED))}
 
-How often 400 nodes that fail 500 times in 26 weeks, none because of another, are said to fail in bursts of the fleet:
-by all of exchanged, shifted and jittered times, and in brackets by shifted histories alone.
+400 nodes fail 500 times in 26 weeks, independently. The table shows how often the study reports bursts: by all three
+simulations (exchanged, shifted and jittered times), and in brackets by shifted histories alone.
 
 {_table(BURST_HEADS, coverage_faults.burst_table_rows(repetitions // 2, SEED))}
 
-How often the interval of the number of nodes that are down at most, for 90 and 95% of the time, holds that of the
-binomial, of the fleets that have one, and how many have: 400 nodes up for 240 days on average and down for 5.5. Where
-next to none has one, those that do are fleets whose outages happened to be short.
+400 nodes are up for 240 days on average and down for 5.5. The table shows the coverage of the interval of the largest
+number of nodes down for 90 and 95% of the time; the truth is the binomial. It also gives the share of fleets with an
+interval. If hardly any fleet has one, these fleets happen to have short outages.
 
 {_table(SPARE_HEADS, coverage_faults.spare_rows(repetitions, SEED))}
 
-How often the interval of the share of nodes that go without an outage for so long from a random moment holds that of
-very many such fleets: 100 nodes that fail every 60 days, by factors of log SD 0.9, over 26 weeks.
+100 nodes fail every 60 days on average over 26 weeks; their rates differ by factors of log SD 0.9. The table shows the
+coverage of the share of nodes that have no outage for the given time after a random moment.
 
 {_table(FREE_HEADS, coverage_faults.outage_free_rows(repetitions // 2, SEED))}
 """

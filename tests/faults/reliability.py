@@ -20,20 +20,19 @@ WORDS = {
 _TEXT = """\
 # Reliability
 
-Whatever the study is given, or whatever befalls it: a right answer, or one clear message. `make test-faults` tries it
-with seeded cases and writes this page; a small part of it is in `make test`. A case is right if
+Every input and every fault must give a right answer, or one clear message. `make test-faults` checks this with seeded
+cases and writes this page; `make test` has a few of them. A case passes if
 
-- every row of every file is kept or excluded with a reason, counted again by code that is not the study's, and every
-  entry of the folder is read or named as left out;
-- what is refused is refused with one message of at most {lines} lines without a traceback;
-- it ends within {seconds} s, in at most {gigabytes:.1f} GB of memory (its input is below 50 MB);
+- every row of every file is kept or excluded with a reason (independent code counts again), and every file is read or
+  named as left out;
+- a refusal has one message of at most {lines} lines without a traceback;
+- the run ends within {seconds} s, in at most {gigabytes:.1f} GB of memory (the input is below 50 MB);
 - after a kill or a signal the same command gives the bytes of an undisturbed run, and no process is left behind;
-- a tampered result is told.
+- a tampered result is reported.
 
-What no check can see is a number that became another number. Packed files (gzip, xz, Zstandard, zip) are held against
-the checksums in them, and so are the pages of Parquet files that have checksums (Spark writes them). A CSV, or a
-Parquet file without page checksums (Polars, DuckDB, pyarrow by default), holds nothing that tells of a changed byte:
-compare such a file with the checksum of whoever published it.
+No check can see that a number became another number. Packed files (gzip, xz, Zstandard, zip) are checked by their
+checksums, as are Parquet files with page checksums (Spark writes them). A CSV, or a Parquet file without page checksums
+(Polars, DuckDB, pyarrow by default), cannot show a changed byte: compare such a file with a published checksum.
 
 Measured on {when}, seeds {seeds}:
 

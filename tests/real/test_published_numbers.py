@@ -22,8 +22,8 @@ def test_the_readme_counts_what_real_traces_give(shared_data, tmp_path):
     computed = scored.filter(pl.col("verdict").is_in(COMPUTED))
     printed_count = computed.filter(~pl.col("trace").is_in(TRACES)).height
     sentence = (
-        f"Of {scored.height} published numbers listed, {computed.height} are computed, {printed_count} from printed "
-        f"numbers alone: {verdicts['reproduced']} are reproduced, {verdicts['differs']} differ, "
+        f"Of {scored.height} published numbers, {computed.height} are computed ({printed_count} from printed numbers "
+        f"alone). Of these, {verdicts['reproduced']} are reproduced, {verdicts['differs']} differ, and "
         f"{verdicts['suspect in the source']} contradict their own source"
     )
     assert sentence in " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())

@@ -104,7 +104,7 @@ def test_nodes_that_fail_together_need_more_spares(tmp_path):
     m, text, _ = render_analysis("plan_capacity", tables)
     assert m["capacity.nodes"] == 8
     assert "Fewest spares" in text
-    assert "A run of 8 nodes that is never short in a week" in text
+    assert "For a run of 8 nodes, " in text
 
 
 def test_gpus_are_rounded_up_to_nodes_and_a_run_lies_in_one_group(tmp_path):

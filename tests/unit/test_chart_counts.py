@@ -68,12 +68,12 @@ def test_the_counts_of_the_incidence_chart_are_those_of_the_durations(case):
     largest = sorted(events, key=lambda event: -count_by_event[event])[:MOST_ENDS]
     drawn_counts = {event: count_by_event[event] for event in events if event in largest}
     parts = ", ".join(f"{event} {number:,}" for event, number in drawn_counts.items())
-    assert f"n = {timed.height:,} at risk: {parts}. What" in figure.caption
+    assert f"n = {timed.height:,} at risk: {parts}. Ends before" in figure.caption
     rows = figure.datasets["incidence"]
     assert {row["s"] for row in rows} == {f"{event} ({number:,})" for event, number in drawn_counts.items()}
     expected = {timed.height, *drawn_counts.values(), 95}
     if lost := {event: number for event, number in untimed.items() if number}:
-        assert f"Of unknown duration, left out: {join_counts(lost)}." in figure.caption
+        assert f"Excluded because of unknown duration: {join_counts(lost)}." in figure.caption
         expected |= set(lost.values())
     if len(events) > MOST_ENDS:
         expected |= {len(events) - MOST_ENDS, timed.height - sum(drawn_counts.values())}

@@ -321,7 +321,7 @@ def test_survival_keeps_first_and_last_step_and_at_most_six_strata(all_tables):
     figure = BUILDERS["survival_by_gpu_count"](tables, STUDY)
     assert len({row["s"] for row in figure.datasets["steps"]}) == 6
     omitted = tables["survival_summary"].filter(pl.col("stratum_by") == "gpu_count").sort("n", descending=True)[6:]
-    assert f"{omitted.height} strata left out, with {omitted['n'].sum():,} (" in figure.caption
+    assert f"Left out: {omitted.height} strata with {omitted['n'].sum():,} " in figure.caption
 
 
 def test_mttf_by_stratum_and_lower_bounds(all_tables):

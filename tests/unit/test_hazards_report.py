@@ -146,7 +146,7 @@ def test_survival_without_other_ends_states_the_independence_assumption(tmp_path
     ordinary, without_failures = (
         section(*run(tmp_path / name, CASES[name]), "incidence")[0] for name in ("ordinary", "no failures")
     )
-    assert ordinary.count("if these are independent of failure, which cannot be tested") == 1
+    assert ordinary.count("this assumes that other ends are independent of failure") == 1
     assert "independent of failure" not in without_failures, "nothing failed"
 
 
@@ -166,7 +166,7 @@ def test_bounds_come_first_if_many_ends_are_missing(tmp_path):
         .replace("\u202f", " ")
         .index(f"By the end of a day between **{low} and {high}** have failed")
     )
-    assert bounds_position < text.index("have failed. Without other ends")
+    assert bounds_position < text.index("have failed. If no pod ended otherwise")
     assert f"{row['without_end']} failures have no recorded end" in text.replace("\u00a0", " ")
     assert "[incidence-bounds]" in text and "incidence-bounds" in tables
     # If few ends are missing, only the table has the bounds.
@@ -191,7 +191,7 @@ def test_causes_compete_as_exclusive_ends(tmp_path):
         assert trace.table(name)["event"].unique(maintain_order=True).to_list() == ["failure", "dbe", "otb"]
     text, _ = section(trace, metrics, "incidence")
     assert "A failure with several causes counts as a separate way of ending" in text
-    assert "each is at risk from the start of its record" in text
+    assert "each pod is at risk from the start of its record" in text
 
 
 def test_the_ratio_per_doubling_of_size_is_the_product_of_gpus_and_nodes(tmp_path):

@@ -139,7 +139,8 @@ def test_no_estimate_rests_on_a_few_failures_with_an_end():
     head = mttf.head(trace(), m)
     assert check_claim(head, m) == "4.0–20.0% of jobs fail within 1 hour"
     assert head.charts == () and [key.label for key in head.keys] == ["MTTF over all ages, range"]
-    assert strip_markup(head.text[0]) == "Only 9 of 90 failures have a recorded end; the others are in the range alone."
+    text = "Only 9 of 90 failures have a recorded end; the others count only in the range."
+    assert strip_markup(head.text[0]) == text
     for page in (sizes, rate):
         line = page.head(trace(), m)
         assert isinstance(line, Line) and line.result == WITHOUT_ENDS

@@ -35,30 +35,30 @@ FEW_CLUSTERS = {"ci_low_clustered_s": None, "ci_high_clustered_s": None, "cluste
         (
             {},
             "95% CI 5.69–171 h",
-            "Clustered by request profile, weeks not allowed for (19.6 effective clusters); if pods failed "
+            "The interval is clustered by request profile only (19.6 effective clusters). If pods failed "
             "independently, it would be 29.8–32.7 h.",
         ),
         (
             FEW_CLUSTERS,
             "95% CI 29.8–32.7 h if independent",
-            "The interval holds only if pods fail independently: by request profile there are 2.40 effective clusters, "
+            "The interval is valid only if pods fail independently: 2.40 effective clusters by request profile are "
             "too few for a clustered interval.",
         ),
         (
             FEW_CLUSTERS | {"cluster_by": None, "clusters": None},
             "95% CI 29.8–32.7 h if independent",
-            "The interval holds if pods fail independently; the trace records nothing that they share.",
+            "The interval is valid only if pods fail independently: the trace records no users.",
         ),
         (
             FEW_CLUSTERS | {"ci_low_s": None},
             "95% CI 32.7 h or less if independent",
-            "The interval holds only if pods fail independently: by request profile there are 2.40 effective clusters, "
+            "The interval is valid only if pods fail independently: 2.40 effective clusters by request profile are "
             "too few for a clustered interval.",
         ),
         (
             FEW_CLUSTERS | {"ci_high_s": None},
             "95% CI 29.8 h or more if independent",
-            "The interval holds only if pods fail independently: by request profile there are 2.40 effective clusters, "
+            "The interval is valid only if pods fail independently: 2.40 effective clusters by request profile are "
             "too few for a clustered interval.",
         ),
     ],
@@ -82,15 +82,15 @@ def test_a_chart_draws_the_clustered_interval_or_marks_the_exact_one():
         (29.8 * HOUR, 32.7 * HOUR, True),
     ]
     assert clustering_note(intervals).startswith(
-        "Intervals are clustered by request profile, weeks not allowed for. Dashed: "
+        "Intervals are clustered by request profile only. Dashed intervals are valid "
     )
     assert "only if failures are independent" in clustering_note(intervals.filter("independent"))
 
 
 def test_intervals_say_whether_they_allow_for_weeks():
     assert clustering_words(["user and week"]) == "user and week"
-    assert clustering_words(["user"]) == "user, weeks not allowed for"
-    assert clustering_words(["user", "user and 14 days"]) == "user, and 14 days where enough are seen"
+    assert clustering_words(["user"]) == "user only"
+    assert clustering_words(["user", "user and 14 days"]) == "user, with enough data also by 14 days"
     assert clustering_words(["user and week", "request profile of one user"]) == (
-        "request profile of one user or user, and week where enough are seen"
+        "request profile of one user or user, with enough data also by week"
     )

@@ -55,7 +55,7 @@ def test_without_the_log_the_chart_reports_unattributed_failures(cluster, tmp_pa
     # The attributed failures have the power to show only a very bad node.
     ratio = table["detectable_ratio"].drop_nulls().unique().to_list()
     assert len(ratio) == 1 and ratio[0] > 50
-    assert "Found with 80% power: a typical node with" in chart.caption
+    assert "Detectable with 80% power: a typical node with" in chart.caption
 
 
 def test_unattributed_failures_rank_suspects_without_the_test(tmp_path):

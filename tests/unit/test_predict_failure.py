@@ -393,7 +393,7 @@ def test_untrainable_records_give_tables_with_a_reason(jobs, features, reason):
     [
         (NO_CLUSTERS | {"user": pl.lit(None, dtype=pl.String)}, "nothing in the trace says what repeats"),
         ({"cluster": pl.lit(0, dtype=pl.UInt32), "group": pl.lit(0, dtype=pl.UInt32)}, "effective clusters by"),
-        ({"user": pl.lit("a"), "cluster": pl.lit(0, dtype=pl.UInt32)}, "no test job is one"),
+        ({"user": pl.lit("a"), "cluster": pl.lit(0, dtype=pl.UInt32)}, "there is no such test job"),
         ({"outcome": pl.when(LAST_THIRD & FAILED).then(pl.lit("success")).otherwise("outcome")}, "no job failed"),
         ({"gpu_type": pl.format("type {}", ROW_INDEX * 67 % 100_003)}, None),
         ({"submit_s": pl.when(ROW_INDEX % 3 == 0).then(pl.col("end_s") + 9).otherwise("submit_s")}, None),

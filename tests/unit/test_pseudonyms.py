@@ -95,7 +95,7 @@ def test_every_contract_declares_its_columns_of_names():
 
 def test_docs_list_the_cluster_levels_that_are_published_unchanged():
     docs = " ".join((ROOT / "docs/publishing.md").read_text(encoding="utf-8").split())
-    listing = docs.partition("What divides a cluster is published as it is: ")[2].partition(".")[0]
+    listing = docs.partition("These names are published unchanged: ")[2].partition(".")[0]
     group = OUTAGES.columns["group"]
     assert group.names == NOBODY
     levels = group.description.removeprefix("Group of the unit: ").rstrip(".").replace(" or ", ", ").split(", ")

@@ -260,7 +260,7 @@ def test_an_origin_that_cannot_be_tested_is_left_out_and_said() -> None:
     keys = {key.label: plain(key.note) for key in head_.keys}
     assert keys["PR-AUC of logistic regression, second origin"] == "95% CI 0.400–0.460, n = 656"
     assert keys["Above the base rate"] == "95% CI 0.120–0.180, > 0 at 2 of 2 origins"
-    assert plain(" ".join(head_.text)).endswith("Last origin left out: fewer than 20 test jobs.")
+    assert plain(" ".join(head_.text)).endswith("The last origin cannot be tested: fewer than 20 test jobs.")
 
 
 def test_a_prediction_has_its_numbers() -> None:
@@ -371,7 +371,7 @@ def test_a_trace_without_a_model_is_a_line() -> None:
 def test_what_carries_the_score() -> None:
     m = numbers_of(study_of())
     assert plain(describe_importance(m)) == (
-        "The history of failures predicts best, then time limit; without history it loses 57.7% of its gain."
+        "The history of failures predicts best, then time limit; without history the score loses 57.7% of its gain."
     )
     assert plain(checked_head(m).text[0]).endswith("Do not use the score to rank people.")
 
@@ -388,7 +388,10 @@ def test_a_loss_whose_interval_holds_0_says_so() -> None:
     [
         ((-0.0002, -0.01), "The time limit predicts best; the user's history adds nothing measurable."),
         ((0.005, -0.01), "The time limit predicts best; the user's history adds nothing measurable."),
-        ((0.127, None), "The time limit predicts best; without history it loses 57.7% of its gain (no interval)."),
+        (
+            (0.127, None),
+            "The time limit predicts best; without history the score loses 57.7% of its gain (no interval).",
+        ),
     ],
 )
 def test_no_sentence_says_that_history_adds_nothing_and_that_the_score_rests_on_it(history, expected) -> None:

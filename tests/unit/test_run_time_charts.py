@@ -145,4 +145,7 @@ def test_failure_share_has_the_commonest_values_in_order():
     figure = CHARTS["failure_share"](tables, Study())
     assert [row["value"] for row in figure.datasets["memory_request"]] == [str(value) for value in range(1, 21)]
     assert figure.datasets["all"] == [{"share": 0.2}]
-    assert "Of memory request the 20 most common values." in figure.caption and "7 of the failures" in figure.caption
+    assert (
+        "The chart has the 20 most common values of memory request." in figure.caption
+        and "7 of the failures" in figure.caption
+    )

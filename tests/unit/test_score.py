@@ -470,7 +470,9 @@ def evaluation(*origins: tuple[float | None, float | None], reason: str | None =
         bounds = {"estimate": 0.4, "ci_low_clustered": 0.3, "ci_high_clustered": 0.5}
         rows.append(row | {"metric": "pr_auc"} | (bounds if estimate is not None else {}))
     last_origin = base | {"split": "temporal_3"}
-    rows.append(last_origin | {"slice": "unseen_user", "metric": "pr_auc", "n": 0, "reason": "no test job is one"})
+    rows.append(
+        last_origin | {"slice": "unseen_user", "metric": "pr_auc", "n": 0, "reason": "there is no such test job"}
+    )
     return EVALUATION.frame(rows)
 
 
@@ -505,7 +507,7 @@ def test_the_last_origin_states_the_precision():
     *_, last = trust.describe_evaluation(evaluation(GOOD, GOOD, GOOD))
     assert last == (
         "PR-AUC of logistic regression in the last test: all jobs 0.40 (95% CI 0.30–0.50), 25 of 100 failed; "
-        "users never seen: not known (no test job is one)."
+        "users never seen: not known (there is no such test job)."
     )
 
 

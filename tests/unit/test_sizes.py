@@ -129,7 +129,7 @@ def test_rate_of_a_node_by_hand():
         # failures at 1, 2, 8, 17 nodes
         ((100, 100, 100, 30), 128, 30, None),
         ((100, 100, 20, 10), 56, 30, "10 failures above 128 GPUs: the largest sizes that hold 30 failures instead"),
-        ((100, 0, 20, 9), 0, 129, "9 failures above 128 GPUs: every size instead"),
+        ((100, 0, 20, 9), 0, 129, "9 failures above 128 GPUs, so all sizes count"),
         ((100, 3, 26, 1), 8, 30, "1 failure above 128 GPUs: the largest sizes that hold 30 failures instead"),
         ((9, 9, 9, 2), 0, 29, "2 failures above 128 GPUs: every size, as the trace has fewer than 30 failures in all"),
     ],

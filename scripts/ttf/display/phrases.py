@@ -164,7 +164,7 @@ def missing_ends_sentence(m: Numbers) -> str:
     """Return a follow-up sentence on how few failures have a recorded end, or "" if more than 95% have one."""
     if not m.has("mttf.range.low_s") or not m.value("without_end.without_end", 0) or not m.has("mttf.events"):
         return ""
-    return " Only [mttf.events] of [without_end.failures] failures have a recorded end; the others are left out here."
+    return " Only [mttf.events] of [without_end.failures] failures have a recorded end; the others are excluded here."
 
 
 def compare_groups(m: Numbers, units: str) -> str:

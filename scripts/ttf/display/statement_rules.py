@@ -161,7 +161,7 @@ def find_withheld_reasons(m: Numbers) -> Withheld | None:
     if r2_scaling_untested(m):
         reasons.append(f"whether MTTF falls with size cannot be tested ({m['sizes.law.reason']})")
     if r3_scaling_rejected(m):
-        reasons.append("MTTF does not fall as 1/N here, and no run of this size has 10 infrastructure failures")
+        reasons.append("MTTF does not fall as 1/N, and runs of this size have fewer than 10 infrastructure failures")
     if r4_too_far(m):
         reasons.append(f"{target(m)} is more than {FURTHEST} times the largest run")
     if not reasons:

@@ -33,39 +33,37 @@ NO_CLUSTERS = f"the trace has no clusters, or fewer than {FEWEST_CLUSTERS} effec
 def clustered_columns(kind: Callable[..., Column], suffix: str = "", blank: str = REASON) -> dict[str, Column]:
     """Return the columns of a clustered interval (`ttf.stats.clustered`), besides the exact one."""
     return {
-        "cluster_by": words("Clustered by", "Kind of clusters: user or system, and week where weeks count.", blank),
-        "clusters": number(
-            "Effective clusters", "Kish's effective number; with weeks, of both variances together.", blank
-        ),
-        f"ci_low_clustered{suffix}": kind("from, clustered", "Lower bound that holds when clusters differ.", blank),
-        f"ci_high_clustered{suffix}": kind("to, clustered", "Upper bound that holds when clusters differ.", blank),
+        "cluster_by": words("Clustered by", "Clusters, such as user and week.", blank),
+        "clusters": number("Effective clusters", "Kish's effective number of clusters.", blank),
+        f"ci_low_clustered{suffix}": kind("from, clustered", "Lower bound, valid if clusters differ.", blank),
+        f"ci_high_clustered{suffix}": kind("to, clustered", "Upper bound, valid if clusters differ.", blank),
     }
 
 
 CLUSTERED = clustered_columns(share)
 STRATUM = {
     "event": words("Event", "The event: failure, infra_failure or one cause; other ends are censored."),
-    "stratum_by": words("Strata", "Stratification of those at risk; all: none."),
+    "stratum_by": words("Strata", "How durations are grouped; all is one group."),
     "stratum": name("Stratum", "Value of the stratification.", by="stratum_by", sorted=True),
 }
 COUNTED = {
     "n": count("n", "Jobs or units at risk, of known duration.", unit="durations"),
-    "events": count("Failures", "Those that the event ended.", unit="failures"),
+    "events": count("Failures", "Durations that ended with the event.", unit="failures"),
 }
 BASIS = words("Basis", "Rule that attributes ends to infrastructure: state, event, proxy or component.", "none ran")
 
 AT_AGE = {
     "time_s": whole_seconds("Age", "Time since the start."),
-    "at_risk": count("At risk", "Watched, and not ended before that age.", unit="durations"),
-    "events": count("Events", "Those that the event ended at that age.", unit="durations"),
+    "at_risk": count("At risk", "Durations still at risk at that age.", unit="durations"),
+    "events": count("Events", "Durations that ended with the event at that age.", unit="durations"),
 }
-CENSORED = count("Censored", "Those with another end, or last seen, at that age.", unit="durations")
+CENSORED = count("Censored", "Durations censored at that age.", unit="durations")
 CURVES = {
     **STRATUM,
     **AT_AGE,
     "censored": CENSORED,
-    "survival": share("Survival", "Kaplan-Meier estimate of the share that lasts longer.", REASON),
-    **interval_columns(share, "its log-log interval", REASON),
+    "survival": share("Survival", "Kaplan-Meier estimate of survival beyond that age.", REASON),
+    **interval_columns(share, "the log-log interval", REASON),
     **CLUSTERED,
     "reason": reason(),
 }
@@ -77,19 +75,21 @@ _SUMMARY = {
     "median_ci_high_s": whole_seconds("95% to", "Age at which the upper bound of survival first reaches 0.5.", REASON),
     "cluster_by": CLUSTERED["cluster_by"],
     "clusters": CLUSTERED["clusters"],
-    "median_ci_low_clustered_s": whole_seconds("95% from, clustered", "Bound that holds when clusters differ.", REASON),
-    "median_ci_high_clustered_s": whole_seconds("95% to, clustered", "Bound that holds when clusters differ.", REASON),
+    "median_ci_low_clustered_s": whole_seconds(
+        "95% from, clustered", "Bound that is valid if clusters differ.", REASON
+    ),
+    "median_ci_high_clustered_s": whole_seconds("95% to, clustered", "Bound that is valid if clusters differ.", REASON),
     "horizon_s": whole_seconds("Horizon", "Upper age of the restricted mean, equal for all strata.", REASON),
     "restricted_mean_s": seconds("Restricted mean", "Mean time to failure, restricted to the horizon.", REASON),
     "restricted_mean_se_s": seconds("Standard error", "Standard error of the restricted mean.", REASON),
     "restricted_mean_se_clustered_s": seconds(
-        "Standard error, clustered", "Standard error that holds when clusters differ.", REASON
+        "Standard error, clustered", "Standard error, valid if clusters differ.", REASON
     ),
 }
 SUMMARY = {**_SUMMARY, "reason": reason()}
 SUMMARY_DELAYED_ENTRY = {
     **_SUMMARY,
-    "entered_late": count("entered late", "Those of n whose watch began after their start.", unit="durations"),
+    "entered_late": count("entered late", "Durations that began before observation did.", unit="durations"),
     "reason": reason(),
 }
 MTTF = {
@@ -98,14 +98,14 @@ MTTF = {
     "exposure_s": whole_seconds("Time at risk", "Sum of the n durations."),
     "mttf_s": seconds("Mean time to failure", "Time at risk over failures.", REASON),
     "confidence": number("Confidence", "Confidence level of the interval."),
-    "ci_low_s": seconds("from", "Lower bound of Garwood's interval; without a failure a one-sided bound.", REASON),
+    "ci_low_s": seconds("from", "Lower bound of Garwood's interval; one-sided if there is no failure.", REASON),
     "ci_high_s": seconds("to", "Upper bound of Garwood's interval.", REASON),
     **clustered_columns(seconds, "_s"),
-    "gpu_days": number("GPU-days", "Time at risk times GPUs, of those that requested any.", REASON, "GPU-days"),
+    "gpu_days": number("GPU-days", "Time at risk times GPUs, of jobs that requested GPUs.", REASON, "GPU-days"),
     "failures_per_1000_gpu_days": number(
         "Failures per 1000 GPU-days", "Failures over gpu_days.", REASON, "per 1000 days"
     ),
-    "node_days": number("Node-days", "Time at risk times nodes, of those with known nodes.", REASON, "node-days"),
+    "node_days": number("Node-days", "Time at risk times nodes, of jobs with known nodes.", REASON, "node-days"),
     "failures_per_1000_node_days": number(
         "Failures per 1000 node-days", "Failures over node_days.", REASON, "per 1000 node-days"
     ),
@@ -124,8 +124,8 @@ def owner_columns(ranked_by: str) -> dict[str, Column]:
         "owner_by": words("By", "user or account."),
         "ranked_by": words("Ranked by", ranked_by),
         "top_share": share("Top", "Share of the owners, rounded up to whole owners."),
-        "owners": count("Owners", "All owners.", unit="owners"),
-        "owners_in_top": count("of them", "Owners in the row.", unit="owners", n="owners"),
+        "owners": count("Owners", "Number of all owners.", unit="owners"),
+        "owners_in_top": count("of them", "Owners that the row counts.", unit="owners", n="owners"),
     }
 
 

@@ -116,7 +116,7 @@ def number(heading: str, description: str, blank: str | None = None, unit: str =
     return Column(REAL, unit, heading, description, blank, n=n)
 
 
-def reason(description: str = "Why cells of the row are blank.") -> Column:
+def reason(description: str = "Why cells are blank.") -> Column:
     return words("Reason", description, blank="no cell needs a reason")
 
 

@@ -270,5 +270,5 @@ def clustering_words(names: Collection[str]) -> str:
     units, blocks = (sorted({name.partition(" and ")[part] for name in names}) for part in (0, 2))
     text = " or ".join(units)
     if blocks == [""]:
-        return f"{text}, weeks not allowed for"
-    return f"{text} and {blocks[-1]}" if "" not in blocks else f"{text}, and {blocks[-1]} where enough are seen"
+        return f"{text} only"
+    return f"{text} and {blocks[-1]}" if "" not in blocks else f"{text}, with enough data also by {blocks[-1]}"

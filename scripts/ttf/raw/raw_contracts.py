@@ -6,7 +6,7 @@ from ttf.engine.contract import REASON, Table, count, number, reason, share, tab
 
 _ACCOUNT = {
     "table": words("Table", "Raw table."),
-    "rows_read": count("Rows read", "Rows of its files.", unit="rows"),
+    "rows_read": count("Rows read", "Rows of the files.", unit="rows"),
     "rows_accepted": count("kept", "Rows accepted, including those merged into others.", unit="rows"),
     "rows_quarantined": count("quarantined", "Rows that break a rule of the schema and are excluded.", unit="rows"),
 }
@@ -29,7 +29,7 @@ RAW_FILES = _table(
     file=text("File", "Name in the folder; with the folder's name if the trace has several."),
     table=words("Table", "Raw table of the file.", blank="it is ignored"),
     rows_read=count("Rows read", "Rows of the file for the table.", unit="rows", blank=REASON),
-    reason=reason("Why it is ignored, or why its rows are unknown."),
+    reason=reason("Why the file is ignored, or why its rows are unknown."),
 )
 ANOMALIES = _table(
     "anomalies",
@@ -58,9 +58,9 @@ STATISTICS = _table(
     blank_share=share("Blank", "Blank cells, of the rows.", blank=REASON),
     distinct=count("Distinct", "Distinct values.", blank=REASON),
     minimum=count("Smallest", "In the stored unit.", blank=REASON),
-    first_quartile=count("25%", "Nearest rank.", blank=REASON),
-    middle=count("Median", "Nearest rank.", blank=REASON),
-    third_quartile=count("75%", "Nearest rank.", blank=REASON),
+    first_quartile=count("25%", "Quantile by nearest rank.", blank=REASON),
+    middle=count("Median", "Quantile by nearest rank.", blank=REASON),
+    third_quartile=count("75%", "Quantile by nearest rank.", blank=REASON),
     maximum=count("Largest", "In the stored unit.", blank=REASON),
     mean=number("Mean", "In the stored unit.", blank=REASON),
     most_common=text("Most frequent", "Values with their share of the cells that are not blank.", blank=REASON),

@@ -19,30 +19,30 @@ RUNTIME_AGREEMENT = table(
     "runtime_agreement",
     "A time that successful jobs have from two sources, with the differences between the two.",
     time=words("Time", "start, end or run time."),
-    n=count("n", "Successful jobs with both.", unit="jobs"),
-    equal=count("Equal", "Jobs with the same second in both.", unit="jobs", blank=REASON),
-    equal_share=share("Equal", "Jobs with equal times, of n.", blank=REASON),
-    difference_p01_s=seconds("1st percentile", "First source minus the second.", blank=REASON),
-    difference_p05_s=seconds("5th percentile", "First source minus the second.", blank=REASON),
-    difference_median_s=seconds("Median", "First source minus the second.", blank=REASON),
-    difference_p95_s=seconds("95th percentile", "First source minus the second.", blank=REASON),
-    difference_p99_s=seconds("99th percentile", "First source minus the second.", blank=REASON),
-    difference_mean_s=seconds("Mean", "First source minus the second.", blank=REASON),
+    n=count("n", "Successful jobs with times in both sources.", unit="jobs"),
+    equal=count("Equal", "Jobs with the same time in both sources.", unit="jobs", blank=REASON),
+    equal_share=share("Equal", "Share of jobs with the same time in both sources.", blank=REASON),
+    difference_p01_s=seconds("1st percentile", "First source minus second source.", blank=REASON),
+    difference_p05_s=seconds("5th percentile", "First source minus second source.", blank=REASON),
+    difference_median_s=seconds("Median", "First source minus second source.", blank=REASON),
+    difference_p95_s=seconds("95th percentile", "First source minus second source.", blank=REASON),
+    difference_p99_s=seconds("99th percentile", "First source minus second source.", blank=REASON),
+    difference_mean_s=seconds("Mean", "First source minus second source.", blank=REASON),
 )
 SIZE_UNIT = table(
     "size_unit",
     "A possible unit of the sizes of jobs, in order of preference, with the number of jobs with a size in it.",
-    unit=words("Unit", "GPU, node, core, or job: each counts 1."),
+    unit=words("Unit", "GPU, node, core or job (each counts 1)."),
     jobs=count("Jobs", "Started jobs with a size above 0 in the unit.", unit="jobs"),
     jobs_share=share("Share", "Jobs with a size in the unit, of the started jobs.", blank="none started"),
-    used=truth("Used", "Whether it is used: the first unit that enough jobs have."),
+    used=truth("Used", "Whether the unit is used; the first unit that enough jobs have is used."),
 )
 _UNKNOWN = "the trace does not record it"
 _JOB_ID = {"trace": words("Trace", "Name of the trace."), "job_id": text("Job", "Id of the job in the trace.")}
 _TASK = words("Task", "Distinguishes jobs with the same id.", blank="the id alone is unique")
 _USER = name("User", "User who submitted the job.", blank=_UNKNOWN, name_kind="user")
 _OWNER = name("Account", "Account whose quota the job uses.", blank=_UNKNOWN, name_kind="account")
-_ATTEMPT = count("Attempt", "Number among the attempts of the job, from 0 on.")
+_ATTEMPT = count("Attempt", "Number of the attempt within its job, from 0.")
 _GPU_TYPE = words("GPU type", "As written in the trace.", blank=_UNKNOWN)
 _CPU_AND_MEMORY = {
     "cpu_milli": count("Cores", "Thousandths of a core.", blank=_UNKNOWN, unit="milli-core"),
@@ -53,7 +53,9 @@ _START = whole_seconds("Start", "On the clock of the trace.", blank=f"it has not
 _END = whole_seconds(
     "End", "On the clock of the trace; while running, when last seen.", blank=f"it has not ended, or {_UNKNOWN}"
 )
-_RUNTIME = whole_seconds("Run time", "Time that it ran.", blank="it has not ended, or its start or end is not known")
+_RUNTIME = whole_seconds(
+    "Run time", "Run time of the attempt.", blank="it has not ended, or its start or end is not known"
+)
 _NODES = count("Nodes", "Machines of the job or the attempt.", blank=_UNKNOWN, unit="nodes")
 
 _NO_CLUSTER = "the trace has neither users nor other clusters"
@@ -64,7 +66,7 @@ _CLUSTERS = {
     "group_by": words("Grouped by", "Kind of groups within a cluster: recurrence group, node ...", blank=_NO_CLUSTER),
     "group": row_number("Group", "Number of its group, such as its recurrence group.", blank=_NO_CLUSTER),
     "block_by": words("Block of time", "Length of the blocks, such as week.", blank=_NO_BLOCK),
-    "block": count("Block", "Number of the block of its end, or of when it was last seen.", blank=_NO_BLOCK),
+    "block": count("Block", "Number of the block of time in which it ended or was last seen.", blank=_NO_BLOCK),
 }
 
 JOBS = parquet(
@@ -147,7 +149,7 @@ PLACEMENTS = parquet(
         "Whether hardware or system software ended it.",
         blank="the format does not record the cause, or the machine",
     ),
-    own_outcome=truth("Own outcome", "Whether the outcome is that of this part; true for a single part."),
+    own_outcome=truth("Own outcome", "Whether this part has an outcome of its own."),
     attempt_id=row_number(
         "Row of the attempt", "Row in attempts.parquet, or in jobs.parquet if the format has no attempts."
     ),
@@ -157,7 +159,7 @@ _DURATION = {
     "trace": words("Trace", "Name of the trace."),
     "unit_id": text("Unit", "Id of the job, component or node."),
     "duration_id": count("Duration", "Number among those of the unit, from 0 on."),
-    "entry_s": whole_seconds("Entry", "Age at the start of the watch."),
+    "entry_s": whole_seconds("Entry", "Age at which observation began."),
     "duration_s": whole_seconds("Duration", "Time at risk.", blank="its end is not recorded, or it never started"),
     "event": words("Event", "Event that ended it.", blank="it is right-censored"),
     "gpu_count": count("GPUs", "Whole GPUs, a share of one rounded up.", blank=_COMPONENT),
@@ -207,7 +209,7 @@ _UNIT = {
 _NO_CAUSE = "the record has no cause"
 _CAUSE = {
     "level": words("Level", "Most general word for the cause, such as hardware.", blank=_NO_CAUSE),
-    "class": words("Class", "The part that failed, or the kind of work.", blank=_NO_CAUSE),
+    "class": words("Class", "Failed component, or kind of maintenance.", blank=_NO_CAUSE),
     "cause": text("Cause", "Cause as written in the trace.", blank=_NO_CAUSE),
     "domain": words("Domain", "Possible domain, by the rules of outage causes.", blank="no rule assigns one"),
     "planned": truth("Planned", "Whether it was scheduled, by the rules of outage causes."),
@@ -226,7 +228,7 @@ OUTAGES = parquet(
     duration_s=whole_seconds("Duration", "End minus start.", blank=_NO_END),
     seen_until_s=whole_seconds("Seen until", "End, or the last moment at which the unit was still down."),
     **_CAUSE,
-    counted=truth("Counted", "Whether it began while the unit was watched, and not before."),
+    counted=truth("Counted", "Whether the outage began while the unit was observed."),
     flagged=words("Flagged", "Oddities, separated by semicolons.", blank="there are none"),
     records=count("Records", "Records merged into it."),
 )
@@ -247,8 +249,8 @@ EXPOSURE = parquet(
     "exposure.parquet",
     open=True,
     **_UNIT,
-    from_s=whole_seconds("From", "Begin of the watch, on the clock of the trace."),
-    until_s=whole_seconds("To", "End of the watch, on the clock of the trace."),
+    from_s=whole_seconds("From", "Start of observation, on the clock of the trace."),
+    until_s=whole_seconds("To", "End of observation, on the clock of the trace."),
 )
 
 TABLES = (RUNTIME_AGREEMENT, SIZE_UNIT)

@@ -29,11 +29,11 @@ def clustering_note(frame: pl.DataFrame, events: str = "failures") -> str:
     cluster_names = frame.filter(~pl.col("independent"))["cluster_by"].unique().drop_nulls().sort().to_list()
     condition = f"only if {events} are independent"
     if not cluster_names:
-        return f"The intervals hold {condition}: too few clusters to tell."
+        return f"The intervals are valid {condition}: there are too few clusters."
     clause = f"Intervals are clustered by {clustering_words(cluster_names)}."
     if not frame["independent"].any():
         return clause
-    return f"{clause} Dashed: too few clusters, or no difference between them; {condition}."
+    return f"{clause} Dashed intervals are valid {condition}: clusters are too few, or do not differ."
 
 
 def draw_intervals(

@@ -18,12 +18,12 @@ def choose_bands(curves: pl.DataFrame, units: str) -> tuple[dict[str, str], str]
     """
     cluster_names = curves.drop_nulls("ci_low_clustered")["cluster_by"].unique().sort().to_list()
     if not cluster_names:
-        cause = "nothing tells whether they do" if curves["cluster_by"].count() else "the trace names nothing in common"
-        return INDEPENDENT, f"Bands: 95% if {units} end independently; {cause}."
+        cause = "there are too few clusters" if curves["cluster_by"].count() else "the trace records no users"
+        return INDEPENDENT, f"The 95% bands are valid only if {units} end independently: {cause}."
     estimated = curves.filter(pl.col("ci_low").is_not_null())
     limit_counts = estimated.group_by("event", "stratum").agg(pl.col(*CLUSTERED.values()).count())
-    note = " A curve with too few clusters has none." if (limit_counts["ci_low_clustered"] == 0).any() else ""
-    return CLUSTERED, f"Bands: 95%, clustered by {' or '.join(cluster_names)}.{note}"
+    note = " A curve with too few clusters has no interval." if (limit_counts["ci_low_clustered"] == 0).any() else ""
+    return CLUSTERED, f"The 95% bands are clustered by {' or '.join(cluster_names)}.{note}"
 
 
 def step_rows(

@@ -154,7 +154,7 @@ def node_rate(m: Numbers, inputs: Tables, targets: Mapping, unit: str = "node", 
         sample_note += ", jobs > [sizes.rate.above_gpus] GPUs"
     means = f"One failure per {unit} every [sizes.rate.days_per_failure] days of use."
     if is_any_failure:
-        means = "Includes user errors, so it is not comparable with infrastructure rates."
+        means = "The rate includes user errors, so it is not comparable with infrastructure rates."
     means += _assumed_nodes(m)
     return Tile(
         *(name, title, _state(failures), f"[{key}]", rate_unit),
@@ -175,7 +175,8 @@ def mttf_at_target(m: Numbers, inputs: Tables, targets: Mapping) -> Tile:
     title, link = f"MTTF of {statement_rules.target_adjective(m)} job", "scaling"
     if withheld := statement_rules.find_withheld_reasons(m):
         unmet = f"{len(withheld.reasons)} of {CONDITIONS} conditions for this estimate not met"
-        meaning, needs = f"{words.capitalise(withheld.text)}.", f"Needed: {withheld.needed}." if withheld.needed else ""
+        meaning = " ".join(f"{words.capitalise(reason)}." for reason in withheld.reasons)
+        needs = f"Needed: {withheld.needed}." if withheld.needed else ""
         return Tile("mttf", title, WITHHELD, CANNOT, "", unmet, meaning, "not estimated", link, needs)
     value, unit = split_duration(m, "ettr.mttf_s")
     failures = m.n(f"ettr.{m['ettr.by']}.ettr") or 0

@@ -6,9 +6,9 @@ from ttf.engine.contract import count, number, parquet, seconds, share, table, t
 _NO_REASON = "no rule matches, or the row has another grouping"
 _KINDS = {
     "trials": count("Failed attempts", "Number of failed attempts.", unit="attempts"),
-    "trials_share": share("Share", "Of all failed attempts."),
-    "jobs": count("Jobs", "Jobs of these attempts.", unit="jobs"),
-    "users": count("Users", "Users of these attempts.", "no user is known"),
+    "trials_share": share("Share", "Share of all failed attempts."),
+    "jobs": count("Jobs", "Jobs of the failed attempts.", unit="jobs"),
+    "users": count("Users", "Users of the failed attempts.", "no user is known"),
 }
 _NO_TIME = "no run time is known"
 
@@ -16,16 +16,16 @@ TAXONOMY = table(
     "taxonomy",
     "Failed attempts by reason, domain or evidence. RTF is the run time until the failure.",
     by=words("By", "reason, domain, evidence, deterministic, or all."),
-    reason=words("Reason", "Reason by the taxonomy; unmatched: no rule matches.", "the row has another grouping"),
-    domain=words("Domain", "Where the cause lies; several joined by or.", _NO_REASON),
+    reason=words("Reason", "Reason by the taxonomy, or unmatched if no rule matches.", "the row has another grouping"),
+    domain=words("Domain", "Domains in which the cause can lie.", _NO_REASON),
     category=words("ATC'19", "Category in the Philly study: IF, AE or U.", "there is none, or another grouping"),
     deterministic=truth("Deterministic", "Whether a retry would fail again.", "not known, or another grouping"),
-    evidence=words("Evidence", "What decided: event, text, reason, exit_code or state.", _NO_REASON),
+    evidence=words("Evidence", "Deciding evidence: event, text, reason, exit_code or state.", _NO_REASON),
     **_KINDS,
     n=count("n", "Attempts with a known run time.", unit="attempts"),
     rtf_p50_s=seconds("RTF: median", "Median of the run times, linear between ranks.", _NO_TIME),
-    rtf_p90_s=seconds("90%", "90th percentile of the RTF.", _NO_TIME),
-    rtf_p95_s=seconds("95%", "95th percentile of the RTF.", _NO_TIME),
+    rtf_p90_s=seconds("90%", "90th percentile of the run times, linear between ranks.", _NO_TIME),
+    rtf_p95_s=seconds("95%", "95th percentile of the run times, linear between ranks.", _NO_TIME),
     rtf_total_s=whole_seconds("RTF, total", "Sum of the run times.", _NO_TIME),
     rtf_total_share=share("Share of RTF", "Share of the RTF of all failed attempts.", "no run time above 0 s is known"),
     gpu_none=count("No GPU", "Attempts on no GPU, or on an unknown number.", unit="attempts"),
@@ -34,7 +34,7 @@ TAXONOMY = table(
     gpu_gt4=count("more", "Attempts on more than 4 GPUs.", unit="attempts"),
     rtf_x_demand_gpu_s=number("RTF × GPUs", "Run time times GPUs.", "no GPU demand is known", unit="GPU s"),
     rtf_x_demand_share=share("of RTF × GPUs", "Share of all failed attempts.", "no GPU time above 0 s is known"),
-    note=words("Note", "Why cells of the row are blank.", "no cell is blank for a reason"),
+    note=words("Note", "Why cells are blank.", "no cell is blank for a reason"),
 )
 FAILURE_KINDS = table(
     "failure_kinds",
@@ -42,7 +42,7 @@ FAILURE_KINDS = table(
     kind=words("Kind", "limit, infra (cause in system software or hardware alone), other, or none (no reason)."),
     trials=_KINDS["trials"],
     n=count("n", "All failed attempts.", unit="attempts"),
-    trials_share=share("Share", "Of n."),
+    trials_share=share("Share", "Share of n."),
     gpu_share=share("of RTF × GPUs", "Share of all failed attempts.", "no GPU time above 0 s is known"),
 )
 _NO_LOG = "the trace has no log tails"
@@ -51,8 +51,8 @@ TAXONOMY_SUMMARY = table(
     "Totals of the failed attempts, and of the lines of log tails.",
     trials=count("Failed attempts", "Number of failed attempts.", unit="attempts"),
     matched=count("with a reason", "Failed attempts that a rule matches.", unit="attempts", n="trials"),
-    matched_share=share("Share", "Of all failed attempts.", "no attempt failed", n="trials"),
-    unmatched_share=share("without", "Share that no rule matches.", "no attempt failed", n="trials"),
+    matched_share=share("Share", "Share of all failed attempts.", "no attempt failed", n="trials"),
+    unmatched_share=share("without", "Share of failed attempts without a rule.", "no attempt failed", n="trials"),
     lines=count("Lines", "Log lines that are not blank.", _NO_LOG, "lines"),
     wrong_lines=count("unused", "Lines that could not be used.", _NO_LOG, "lines", n="lines"),
 )
@@ -60,8 +60,8 @@ UNMATCHED = table(
     "unmatched",
     "The most common lines of attempts that no rule matches.",
     source=words("From", "log: the most informative line; record: state, exit code and reason."),
-    line=text("Line", "The line, with # for numbers."),
-    **(_KINDS | {"trials_share": share("Share of unmatched", "Of the attempts that no rule matches.")}),
+    line=text("Line", "The log line, with # in place of numbers."),
+    **(_KINDS | {"trials_share": share("Share of unmatched", "Share of the attempts that no rule matches.")}),
 )
 LOG_TAILS = table(
     "log_tails",
@@ -80,10 +80,10 @@ REASONS = parquet(
     job_id=text("Job", "Id of the job in the trace."),
     attempt=count("Attempt", "Number of the attempt, 0 where the trace has none."),
     reason=words("Reason", "Reason by the first matching rule of the taxonomy.", "no rule matches"),
-    domain=words("Domain", "Where the cause lies; several joined by or.", "no rule matches"),
+    domain=words("Domain", "Domains in which the cause can lie.", "no rule matches"),
     deterministic=truth("Deterministic", "Whether a retry would fail again.", "no rule matches, or it is not known"),
     task=words("Task", "Part of the job that failed.", "jobs have no parts"),
-    evidence=words("Evidence", "What decided: event, text, reason, exit_code or state.", "no rule matches"),
+    evidence=words("Evidence", "Deciding evidence: event, text, reason, exit_code or state.", "no rule matches"),
 )
 
 ANALYSIS = Analysis(

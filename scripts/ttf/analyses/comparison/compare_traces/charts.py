@@ -45,7 +45,7 @@ def run_times(inputs: Inputs, study: Study) -> Figure:
         *ranges(rows, list(shown_labels.values()), traces, colours, "run time"),
         title="Run time of GPU jobs by outcome",
         subtitle="Dot: median; thick: middle half; thin: middle nine tenths",
-        caption="Jobs that requested a GPU and ended after a known run time. Times of 0 s stand at 1 s.",
+        caption="Jobs that requested a GPU and ended after a known run time. Times of 0 s are drawn at 1 s.",
         alt_text="Ranges of run time on a logarithmic axis, a row for each trace, a panel for each outcome.",
     )
 
@@ -84,7 +84,7 @@ def failure_share(inputs: Inputs, study: Study) -> Figure:
         *draw_panels(rows, _nonempty_panels(rows), traces.labels(), layers),
         title="Failure share of ended GPU jobs by number of GPUs",
         subtitle="Failures over jobs that ended in success or failure, 95% CI",
-        caption=f"Jobs that requested a GPU; at the right failures of ended jobs. {clustering_note(table)}",
+        caption=f"Jobs that requested a GPU; right: failures of ended jobs. {clustering_note(table)}",
         alt_text="Points with intervals of the failure share, a row for each trace, a panel for each number of GPUs.",
     )
 
@@ -119,7 +119,7 @@ def mttf(inputs: Inputs, study: Study) -> Figure:
     rows = list(chart_rows.values())
     order = dict.fromkeys([*traces.labels(), *(row["trace"] for row in rows if row["panel"] == COMPONENTS)])
     caption = (
-        "GPU jobs, and components: of these the time of one; at the right failures of those at risk. "
+        "GPU jobs, or one component; right: failures of jobs or components at risk. "
         f"{clustering_note(table.filter(pl.col('events') > 0))}"
     )
     if any("mttf" not in row for row in rows):

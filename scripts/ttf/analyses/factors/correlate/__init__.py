@@ -16,7 +16,7 @@ FAILURE_SHARE = table(
     jobs=count("Jobs", "Jobs with this value.", unit="jobs"),
     ended=count("Ended", "Jobs that succeeded or failed.", unit="jobs"),
     failures=count("Failures", "Jobs that failed.", unit="jobs"),
-    failure_share=share("Failure share", "failures of ended.", blank=REASON),
+    failure_share=share("Failure share", "Failures over ended jobs.", blank=REASON),
     ci_low=share("from", "Lower bound of Wilson's 95% CI.", blank=REASON),
     ci_high=share("to", "Upper bound.", blank=REASON),
     **clustered_columns(share),
@@ -46,11 +46,15 @@ CORRELATIONS = table(
     ci_high=number("to", "Upper bound.", blank=REASON),
     **clustered_columns(number),
     p_value=number("p", "Two-sided p of no correlation.", blank=REASON),
-    p_adjusted=number("adjusted p", "Holm over the features of an outcome set, cut-off, unit, method.", blank=REASON),
-    p_clustered=number("p, clustered", "The same, with variation between clusters.", blank=REASON),
-    p_adjusted_clustered=number("adjusted p, clustered", "Holm over the same features.", blank=REASON),
+    p_adjusted=number("adjusted p", "Adjusted by Holm's method over the features.", blank=REASON),
+    p_clustered=number("p, clustered", "Two-sided p, valid if clusters differ.", blank=REASON),
+    p_adjusted_clustered=number(
+        "adjusted p, clustered", "The clustered p, adjusted by Holm's method over the features.", blank=REASON
+    ),
     reject=truth("Significant", "Whether the adjusted p is below the level of the study.", blank=REASON),
-    reject_clustered=truth("Significant, clustered", "Whether the clustered p is.", blank=REASON),
+    reject_clustered=truth(
+        "Significant, clustered", "Whether the adjusted clustered p is below that level.", blank=REASON
+    ),
 )
 
 ANALYSIS = Analysis(

@@ -108,7 +108,7 @@ def failure_share(inputs: Inputs, study: Study) -> Figure:
     if timeouts := outcomes.filter(outcome="failure")["at_time_limit"].sum():
         caption += f" {timeouts:,} of the failures ended at their time limit."
     if truncated := [FEATURE_NAMES[feature] for feature, part in parts.items() if part.height > MOST_VALUES]:
-        caption += f" Of {join_list(truncated)} the {MOST_VALUES} most common values."
+        caption += f" The chart has the {MOST_VALUES} most common values of {join_list(truncated)}."
     return make_figure(
         chart,
         {panel.feature: panel.rows for panel in panels} | {"all": [{"share": overall}]},

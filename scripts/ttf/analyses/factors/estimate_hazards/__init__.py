@@ -30,9 +30,9 @@ CUMULATIVE_HAZARD = table(
     **STRATUM,
     **AT_AGE,
     censored=CENSORED,
-    cumulative_hazard=number("Cumulative hazard", "Expected events per unit at risk up to that age.", REASON),
-    variance=number("Variance", "Aalen's, of the cumulative hazard.", REASON),
-    **interval_columns(number, "its log interval", REASON),
+    cumulative_hazard=number("Cumulative hazard", "Expected events per duration up to that age.", REASON),
+    variance=number("Variance", "Aalen's variance of the cumulative hazard.", REASON),
+    **interval_columns(number, "the log interval", REASON),
     **clustered_columns(number),
 )
 CUMULATIVE_INCIDENCE = table(
@@ -40,15 +40,15 @@ CUMULATIVE_INCIDENCE = table(
     "A step of the cumulative incidence curve of one end (Aalen-Johansen); long curves are thinned.",
     **_COMPETING,
     **AT_AGE,
-    events_so_far=count("Events so far", "Units at risk that ended this way up to that age.", unit="durations"),
+    events_so_far=count("Events so far", "Durations that ended this way up to that age.", unit="durations"),
     without_time=count(
-        "Without time", "Units of unknown duration that ended so, counted nowhere else.", unit="durations"
+        "Without time", "Jobs or units of unknown duration that ended this way, counted nowhere else.", unit="durations"
     ),
-    other_events=count("Other events", "Units at risk that ended otherwise at that age.", unit="durations"),
+    other_events=count("Other events", "Durations that ended otherwise at that age.", unit="durations"),
     censored=CENSORED,
-    incidence=share("Incidence", "Share of all units at risk that have ended this way.", REASON),
-    se=number("Standard error", "Of the incidence.", REASON),
-    **interval_columns(share, "its log-log interval", REASON),
+    incidence=share("Incidence", "Share of all durations that ended this way up to that age.", REASON),
+    se=number("Standard error", "Standard error of the incidence.", REASON),
+    **interval_columns(share, "the log-log interval", REASON),
     **clustered_columns(share),
 )
 INCIDENCE_AT = table(
@@ -58,11 +58,11 @@ INCIDENCE_AT = table(
     time_s=whole_seconds("By", "Age."),
     n=COUNTED["n"],
     without_end=count("without end", "Units that ended this way at an unrecorded time.", unit="durations"),
-    incidence=share("Without them", "Share of the n units at risk that have ended this way.", REASON),
-    **interval_columns(share, "its interval", REASON),
+    incidence=share("Without them", "Share of all durations that ended this way up to that age.", REASON),
+    **interval_columns(share, "the clustered interval", REASON),
     **clustered_columns(share),
-    incidence_low=share("At least", "Lowest possible incidence, including units without a recorded end.", REASON),
-    incidence_high=share("at most", "Highest possible incidence, including these units.", REASON),
+    incidence_low=share("At least", "Lowest possible incidence, if failures without a recorded end count.", REASON),
+    incidence_high=share("at most", "Highest possible incidence, if failures without a recorded end count.", REASON),
 )
 LOGRANK = table(
     "logrank",
@@ -76,11 +76,15 @@ LOGRANK = table(
     **COUNTED,
     statistic=number("χ²", "Statistic of the test.", REASON),
     df=count("df", "Degrees of freedom of the statistic.", REASON),
-    p_value=number("p", "Probability of such a difference if all strata have the same hazard.", REASON),
-    p_adjusted=number("p, adjusted", "By Holm's method, over all stratifications or over the pairs of one.", REASON),
+    p_value=number("p", "P-value of equal hazards in all strata.", REASON),
+    p_adjusted=number(
+        "p, adjusted", "Adjusted by Holm's method, over stratifications or over pairs of strata.", REASON
+    ),
     **_CLUSTERED,
-    p_clustered=number("p, clustered", "From the score by cluster; valid if clusters differ.", REASON),
-    p_adjusted_clustered=number("p, clustered and adjusted", "By Holm's method, over the same tests.", REASON),
+    p_clustered=number("p, clustered", "P-value that is valid if clusters differ.", REASON),
+    p_adjusted_clustered=number(
+        "p, clustered and adjusted", "Clustered p adjusted by Holm's method, over the same tests.", REASON
+    ),
     pairs=count("Pairs", "Pairs of strata tested.", _PAIR, "pairs"),
     different_pairs=count(
         "Different pairs", "Pairs that differ significantly (clustered p).", _PAIR, "pairs", n="pairs"
@@ -91,28 +95,30 @@ COX = table(
     "cox",
     "A coefficient of the Cox regression on all covariates. `all`: the whole model; `job_size`: all amounts doubled.",
     event=STRATUM["event"],
-    covariate=words("Covariate", "Column of durations.parquet, all or job_size."),
+    covariate=words("Covariate", "A column of durations.parquet, or all, or job_size."),
     level=name(
         "Level",
-        "Value, or per doubling.",
+        "Value of the covariate, or per doubling.",
         "the row is the whole model or a covariate without levels",
         by="covariate",
     ),
     reference=name("against", "Reference level.", "the row is no level", by="covariate"),
-    n=count("n", "Units at risk at the level; all units for an amount or the whole model.", unit="durations"),
-    events=count("Failures", "Units of n that the event ended.", unit="durations"),
+    n=count("n", "Durations at this level; all durations for an amount or the whole model.", unit="durations"),
+    events=count("Failures", "Durations that ended with the event.", unit="durations"),
     log_hazard_ratio=number("Log hazard ratio", "Coefficient.", _NO_RATIO),
     se=number("Standard error", "Standard error of the coefficient.", _NO_RATIO),
-    hazard_ratio=number("Hazard ratio", "Ratio with the other covariates held fixed.", _NO_RATIO),
+    hazard_ratio=number("Hazard ratio", "Hazard ratio with the other covariates held fixed.", _NO_RATIO),
     **interval_columns(number, "Wald's interval", _NO_RATIO),
     **{name: replace(column, blank=_NO_RATIO) for name, column in clustered_columns(number).items()},
     p_value=number("p", "Wald's p-value of a ratio of 1.", _NO_RATIO),
-    p_adjusted=number("p, adjusted", "By Holm's method over the coefficients.", _NOT_TESTED),
-    p_clustered=number("p, clustered", "P-value of a ratio of 1; valid if clusters differ.", _NO_RATIO),
-    p_adjusted_clustered=number("p, clustered and adjusted", "By Holm's method over the coefficients.", _NOT_TESTED),
+    p_adjusted=number("p, adjusted", "Adjusted over the coefficients by Holm's method.", _NOT_TESTED),
+    p_clustered=number("p, clustered", "P-value of a hazard ratio of 1, valid if clusters differ.", _NO_RATIO),
+    p_adjusted_clustered=number(
+        "p, clustered and adjusted", "Adjusted over the coefficients by Holm's method.", _NOT_TESTED
+    ),
     proportionality_statistic=number("χ²", "Test that the covariate's ratios are constant over age.", _NOT_TESTED),
-    proportionality_df=count("df", "Degrees of freedom of that test.", _NOT_TESTED),
-    proportionality_p=number("p, proportional", "P-value of that test.", _NOT_TESTED),
+    proportionality_df=count("df", "Degrees of freedom of the test of proportionality.", _NOT_TESTED),
+    proportionality_p=number("p, proportional", "P-value of the test of proportionality.", _NOT_TESTED),
     converged=truth("Converged", "Whether there is an estimate."),
     reason=reason("Why cells of the row are blank, or a remark on them."),
 )
@@ -120,16 +126,24 @@ COX_SUMMARY = table(
     "cox_summary",
     "Number of ratios of the Cox regression of failure that differ from 1 at the 5% level.",
     ratios=count("Ratios", "Coefficients with an estimate.", unit="ratios"),
-    clear=count("Significant", "Ratios that differ from 1 by the clustered, adjusted p.", unit="ratios", n="ratios"),
+    clear=count("Significant", "Ratios that differ from 1 by the adjusted clustered p.", unit="ratios", n="ratios"),
     significant_if_independent=count(
-        "Significant if independent", "If units are independent.", unit="ratios", n="ratios"
+        "Significant if independent", "Significant ratios if durations were independent.", unit="ratios", n="ratios"
     ),
     untested=count("Untested", "Ratios with too few clusters to test.", unit="ratios", n="ratios"),
     covariates=count("Covariates", "Covariates with an estimate.", unit="covariates"),
-    changing=count("Changing", "Whose ratios change with age.", "not all were tested", "covariates", n="covariates"),
-    total_ratios=count("Ratios shown", "Ratios, with one for all amounts together.", unit="ratios"),
-    total_clear=count("Significant", "Ratios shown that are significant.", unit="ratios", n="total_ratios"),
-    total_untested=count("Untested", "Ratios shown with too few clusters to test.", unit="ratios", n="total_ratios"),
+    changing=count(
+        "Changing",
+        "Covariates with hazard ratios that change with age.",
+        "not all were tested",
+        "covariates",
+        n="covariates",
+    ),
+    total_ratios=count("Ratios shown", "Ratios in the chart; all amounts together are one.", unit="ratios"),
+    total_clear=count("Significant", "Significant ratios in the chart.", unit="ratios", n="total_ratios"),
+    total_untested=count(
+        "Untested", "Ratios in the chart with too few clusters to test.", unit="ratios", n="total_ratios"
+    ),
 )
 SURVIVAL_SUMMARY_DELAYED_ENTRY = table(
     "survival_summary_delayed_entry",

@@ -46,9 +46,9 @@ def cumulative_incidence(inputs: Mapping[str, pl.DataFrame], study: Study) -> Fi
     ]
     caption = f"n = {curves.select(pl.col('at_risk').max()).item():,} at risk: "
     caption += ", ".join(f"{end} {events:,}" for end, events in shown_ends.iter_rows())
-    caption += f". What ended before the axis begins stands at its start. {bands_note}"
+    caption += f". Ends before the axis begins are drawn at its start. {bands_note}"
     if unknown_durations := [f"{end} {durations:,}" for end, _, durations in all_ends.iter_rows() if durations]:
-        caption += f" Of unknown duration, left out: {join_list(unknown_durations)}."
+        caption += f" Excluded because of unknown duration: {join_list(unknown_durations)}."
     if (rare_ends := ranked.slice(MOST_ENDS)).height:
         caption += f" {plural(rare_ends.height, 'rarer end')} left out, of {rare_ends['events_so_far'].sum():,}."
     return make_figure(

@@ -10,24 +10,28 @@ ETTR_MEASURED = table(
     "A range of GPUs and the job runs of that size: their effective training time ratio (ETTR).",
     gpus_low=count("GPUs from", "Fewest GPUs of the range."),
     gpus_high=count("GPUs to", "Most GPUs of the range."),
-    runs=count("Runs", "Job runs: attempts at the same work.", unit="runs"),
-    attempts=count("Attempts", "Attempts of these runs.", unit="attempts"),
+    runs=count("Runs", "Runs; a run is all attempts at the same work.", unit="runs"),
+    attempts=count("Attempts", "Attempts of the runs of the row.", unit="attempts"),
     interruptions=count("Interruptions", "Attempts followed by another one, or ended by infrastructure."),
-    ettr_mean=share("ETTR, measured", "Mean over runs of productive time over run time plus wait."),
+    ettr_mean=share("ETTR, measured", "Mean over runs of productive time divided by run time plus wait."),
     ci_low=share("Interval from", "Lower bound of Student's 95% CI of the mean.", blank=REASON),
     ci_high=share("Interval to", "Upper bound of Student's 95% CI of the mean.", blank=REASON),
     **clustered_columns(share),
-    ettr_if_all_interrupted_mean=share("ETTR, all interrupted", "Mean if every attempt had been interrupted."),
-    expected_ettr=share("ETTR, expected", "Mean of the exact model over the same runs.", blank=REASON),
+    ettr_if_all_interrupted_mean=share("ETTR, all interrupted", "Mean ETTR if every attempt had been interrupted."),
+    expected_ettr=share("ETTR, expected", "Mean ETTR of these runs expected by the exact model.", blank=REASON),
 )
 ETTR_MEASURED_ALL = table(
     "ettr_measured_all",
     "The runs of all sizes together.",
-    runs=count("Runs", "Job runs.", unit="runs"),
-    interruptions=count("Interruptions", "Interruptions of these runs.", _NO_RUNS, "interruptions", n="runs"),
-    mean=share("ETTR, measured", "Mean over the runs.", _NO_RUNS, n="runs"),
-    expected=share("ETTR, expected", "Mean of the exact model.", f"{_NO_RUNS}, or unknown for some size", n="runs"),
-    if_all_interrupted=share("ETTR, all interrupted", "Mean if all attempts had been.", _NO_RUNS, n="runs"),
+    runs=count("Runs", "Number of runs.", unit="runs"),
+    interruptions=count("Interruptions", "Interruptions of all runs.", _NO_RUNS, "interruptions", n="runs"),
+    mean=share("ETTR, measured", "Mean measured ETTR of the runs.", _NO_RUNS, n="runs"),
+    expected=share(
+        "ETTR, expected", "Mean ETTR expected by the exact model.", f"{_NO_RUNS}, or unknown for some size", n="runs"
+    ),
+    if_all_interrupted=share(
+        "ETTR, all interrupted", "Mean ETTR if every attempt had been interrupted.", _NO_RUNS, n="runs"
+    ),
 )
 
 SETTINGS = ("checkpoint_intervals_s", "checkpoint_write_s", "restart_s", "productive_s", "run_key", "run_at_least_s")

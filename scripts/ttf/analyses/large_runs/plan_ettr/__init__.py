@@ -13,7 +13,7 @@ _NODE_RATE = {
 }
 _INTERVAL = {"checkpoint_interval_s": seconds("Checkpoint interval", "Work between two checkpoints.")}
 _HABITS = {
-    "checkpoint_write_s": seconds("Checkpoint write", "How long writing a checkpoint blocks the work."),
+    "checkpoint_write_s": seconds("Checkpoint write", "Time that writing a checkpoint blocks the work."),
     "restart_s": seconds("Start-up", "Time from being scheduled to working."),
     "queue_s": seconds("Queue", "Mean wait at the submission and after each failure."),
     "productive_s": seconds("Work", "Productive time that the run needs."),
@@ -25,11 +25,15 @@ _BOUND = {
         "estimate, low, high (bounds of its interval, clustered if possible), or measured_rate and its bounds.",
     )
 }
-_BEST = {"optimal_interval_s": seconds("Best interval", "Best for long runs, at most the whole work.", blank=REASON)}
+_BEST = {
+    "optimal_interval_s": seconds(
+        "Best interval", "Best checkpoint interval for long runs, at most the whole work.", blank=REASON
+    )
+}
 
 _TARGET = {
     "failures": count("Failures", "Failures behind the rate.", "they are not counted", "failures"),
-    "is_target": truth("Target", "Whether the run is the one planned for, at the first checkpoint interval."),
+    "is_target": truth("Target", "Whether the row is the target run at the first checkpoint interval."),
     "answers": truth("Answers", "Whether the page quotes the row."),
 }
 _NO_BOUNDS = "the row is a bound of the rate, the rate has no lower bound, or the column reason says why"
@@ -39,21 +43,19 @@ ETTR = table(
     **_PLAN,
     mttf_s=seconds("Failure every", "Mean time to failure of the whole run.", blank=REASON),
     ettr_v1=share("ETTR, version 1", "Approximation of the paper's first version: writes are free.", blank=REASON),
-    ettr_v2=share("ETTR, version 2", "Approximation of its second version: a long run without queueing.", blank=REASON),
-    ettr_combined=share("ETTR, combined", "Both approximations combined.", blank=REASON),
-    ettr_renewal=share(
-        "ETTR, exact", "Ratio of the work to the exact mean wall clock of the renewal model.", blank=REASON
+    ettr_v2=share(
+        "ETTR, version 2", "Approximation of the paper's second version: a long run without queueing.", blank=REASON
     ),
+    ettr_combined=share("ETTR, combined", "Approximation that combines both versions of the paper.", blank=REASON),
+    ettr_renewal=share("ETTR, exact", "Work over the exact mean wall-clock time of the renewal model.", blank=REASON),
     ettr_ci_low=share("90% from", "Lower bound of the exact ETTR, by errors of rate and wait.", blank=_NO_BOUNDS),
-    ettr_ci_high=share("90% to", "Upper bound of it.", blank=_NO_BOUNDS),
-    ettr_simulated=share(
-        "ETTR, simulated", "Ratio of the work to the mean wall clock of simulated runs.", blank=REASON
-    ),
-    ettr_simulated_se=share("Standard error", "Of the simulated ETTR.", blank=REASON),
+    ettr_ci_high=share("90% to", "Upper bound of the interval.", blank=_NO_BOUNDS),
+    ettr_simulated=share("ETTR, simulated", "Work over the mean wall-clock time of simulated runs.", blank=REASON),
+    ettr_simulated_se=share("Standard error", "Standard error of the simulated ETTR.", blank=REASON),
     **_BEST,
     **_BOUND,
     approximation_valid=truth("Valid", "Whether failures take at most 0.3 of the scheduled time.", blank=REASON),
-    clustered=truth("Clustered", "Whether the interval holds when users and weeks differ."),
+    clustered=truth("Clustered", "Whether the interval is valid if users and weeks differ."),
     **_TARGET,
 )
 ETTR_OUTLOOK = table(
@@ -66,20 +68,22 @@ ETTR_OUTLOOK = table(
     expected_wall_s=seconds("Wall clock", "Mean time from the submission until the work is done.", blank=REASON),
     scheduled_share=share("ETTR of scheduled time", "Work over the time that nodes are allocated.", blank=REASON),
     simulated_runs=count("Simulated runs", "Number of runs simulated.", blank=REASON, unit="runs"),
-    simulated_interruptions_p05=number("Interruptions, 5%", "5th percentile of simulated runs.", blank=REASON),
-    simulated_interruptions_p95=number("Interruptions, 95%", "95th percentile of simulated runs.", blank=REASON),
-    simulated_wall_p05_s=seconds("Wall clock, 5%", "5th percentile of simulated runs.", blank=REASON),
-    simulated_wall_p95_s=seconds("Wall clock, 95%", "95th percentile of simulated runs.", blank=REASON),
-    daly_young_interval_s=seconds("Daly-Young interval", "First approximation of the best interval.", blank=REASON),
+    simulated_interruptions_p05=number("Interruptions, 5%", "5th percentile over simulated runs.", blank=REASON),
+    simulated_interruptions_p95=number("Interruptions, 95%", "95th percentile over simulated runs.", blank=REASON),
+    simulated_wall_p05_s=seconds("Wall clock, 5%", "5th percentile over simulated runs.", blank=REASON),
+    simulated_wall_p95_s=seconds("Wall clock, 95%", "95th percentile over simulated runs.", blank=REASON),
+    daly_young_interval_s=seconds(
+        "Daly-Young interval", "Best checkpoint interval by the formula of Young and Daly.", blank=REASON
+    ),
     **_BEST,
-    ettr_at_optimum=share("ETTR at the best interval", "Exact ETTR with that checkpoint interval.", blank=REASON),
+    ettr_at_optimum=share("ETTR at the best interval", "Exact ETTR at the best checkpoint interval.", blank=REASON),
     **_TARGET,
 )
 MITIGATIONS = table(
     "mitigations",
     "A size of run and one change: its effect. The columns of the plan are those after the change.",
     **_SIZE,
-    mitigation=words("Change", "What is changed.", blank=REASON),
+    mitigation=words("Change", "Assumption that is changed.", blank=REASON),
     **_NODE_RATE,
     **{name: replace(column, blank=REASON) for name, column in (_INTERVAL | _HABITS).items()},
     ettr_before=share("ETTR before", "Exact ETTR without the change.", blank=REASON),
@@ -92,14 +96,14 @@ MITIGATIONS = table(
         blank="sizes are numbers of nodes, or the column reason says why",
         unit="GPU-hours",
     ),
-    is_target=truth("Target", "Whether the run is the one planned for."),
+    is_target=truth("Target", "Whether the row is the target run."),
 )
 ETTR_ASSUMPTIONS = table(
     "ettr_assumptions",
     "An assumption of the plans, and its source.",
     assumption=words("What", "The assumption."),
-    amount=number("Amount", "Its value.", blank="the failure rate of a node is not known"),
-    unit=words("Unit", "Of the amount."),
+    amount=number("Amount", "Value of the assumption.", blank="the failure rate of a node is not known"),
+    unit=words("Unit", "Unit of the amount."),
     n=count("n", "Failures or waits behind the amount.", blank="it is not estimated from counts"),
     source=words(
         "From",
@@ -114,27 +118,31 @@ _NO_TEST = "there is no test of runs of that size"
 TARGET_RUN = table(
     "target_run",
     "The planned run, at the failure rate that the page quotes.",
-    by=words("By", "estimate: the projected rate; else measured_rate, of runs of that size.", _NOT_PLANNED),
+    by=words(
+        "By", "Source of the values: estimate (projected rate) or measured_rate (runs of that size).", _NOT_PLANNED
+    ),
     withheld=words("Withheld", "Why the rate is not projected to that size.", "it is projected"),
     needed=words("Needed", "Data needed for a projection.", "it is projected"),
-    basis=words("Basis", "On which failures are attributed.", "no run has a known time", n="rate_failures"),
-    unit=words("Unit", "Of the size of the run."),
-    queue_source=words("Queue from", "Source of the wait."),
+    basis=words("Basis", "Basis on which failures are attributed.", "no run has a known time", n="rate_failures"),
+    unit=words("Unit", "Unit of the run's size."),
+    queue_source=words("Queue from", "Source of the mean wait."),
     no_interval=words("No interval", "Why the ratio has no interval.", "it has one"),
     rate_failures=count("Failures", "Failures behind the rate of a node.", "no run has a known time", "failures"),
     failures=count("Failures", "Failures behind the quoted rate.", _NOT_PLANNED, "failures"),
-    waits=count("Waits", "Waits behind the mean.", "it is configured, or no wait is known"),
-    mttf_low_s=seconds("Failure every, from", "At the upper bound of the rate.", **_FROM_FAILURES),
-    mttf_high_s=seconds("to", "At the lower bound of the rate.", **_FROM_FAILURES),
-    queued_s=seconds("Queued", "A wait at the submission and one after each failure.", _NOT_PLANNED, n="waits"),
-    requeue_saved_s=seconds("Saved by requeueing at once", "The waits after failures.", **_FROM_FAILURES),
-    wall_queued_s=seconds("Wall clock queued", "Part of the wall clock.", **_FROM_FAILURES),
-    wall_productive_s=seconds("working", "Part of the wall clock.", **_FROM_FAILURES),
-    wall_overhead_s=seconds("lost", "Part of the wall clock: writes, start-ups and lost work.", **_FROM_FAILURES),
+    waits=count("Waits", "Number of waits behind the mean.", "it is configured, or no wait is known"),
+    mttf_low_s=seconds("Failure every, from", "Mean time to failure at the upper bound of the rate.", **_FROM_FAILURES),
+    mttf_high_s=seconds("to", "Mean time to failure at the lower bound of the rate.", **_FROM_FAILURES),
+    queued_s=seconds("Queued", "Total wait: once at the submission and after each failure.", _NOT_PLANNED, n="waits"),
+    requeue_saved_s=seconds("Saved by requeueing at once", "Total wait after failures.", **_FROM_FAILURES),
+    wall_queued_s=seconds("Wall clock queued", "Wall-clock time in the queue.", **_FROM_FAILURES),
+    wall_productive_s=seconds("working", "Wall-clock time of productive work.", **_FROM_FAILURES),
+    wall_overhead_s=seconds(
+        "lost", "Wall-clock time for checkpoint writes, start-ups and lost work.", **_FROM_FAILURES
+    ),
     limit_size=count("Limit", "Smallest size at which the approximations fail.", "they hold", n="rate_failures"),
-    check_runs=count("Runs", "Of that size.", _NO_TEST, "attempts"),
-    check_observed=count("Failures seen", "Failures in these runs.", _NO_TEST, "failures", n="check_runs"),
-    check_expected=number("expected", "At the rate of the other sizes.", _NO_TEST, n="check_runs"),
+    check_runs=count("Runs", "Runs of that size.", _NO_TEST, "attempts"),
+    check_observed=count("Failures seen", "Failures of runs of that size.", _NO_TEST, "failures", n="check_runs"),
+    check_expected=number("expected", "Failures expected at the rate of the other sizes.", _NO_TEST, n="check_runs"),
     check_p_value=number("p", "Test of equal rates.", _NO_TEST, n="check_runs"),
 )
 ETTR_CONTOUR = table(

@@ -217,7 +217,7 @@ def contour_chart(inputs: Inputs, study: Study) -> Figure:
         study,
         title=title,
         subtitle=f"By ETTR to keep and checkpoint interval, {plural(size, unit)}; exact renewal model",
-        caption=f"Model alone, not data of the trace.{trace_note}",
+        caption=f"From the model alone, without data of the trace.{trace_note}",
         alt_text=f"Contour lines over two logarithmic axes: {title.lower()}, of {plural(size, unit)}.",
     )
 

@@ -23,12 +23,12 @@ LEDGER = table(
     scope=name("Scope", "Name of the account, partition or month; all.", blank="the trace names none", by="scope_by"),
     category=words("Category", "How the GPU hours were spent, or why they were not."),
     attempts=count("Attempts", "Attempts with time in the category.", blank="no attempt used this time"),
-    gpu_hours=number("GPU-hours", "Below 0: recorded use above capacity, subtracted.", unit="GPU-hours"),
-    share=share("Share", "Share of all GPU hours of the scope.", blank=REASON),
-    cost=number("Cost", "Price of a GPU hour, used or not, times the hours.", blank=REASON, unit="currency"),
+    gpu_hours=number("GPU-hours", "GPU hours; below 0, recorded use above capacity is subtracted.", unit="GPU-hours"),
+    share=share("Share", "Share of the GPU hours of the scope.", blank=REASON),
+    cost=number("Cost", "Price of the GPU hours, used or not.", blank=REASON, unit="currency"),
     currency=words("Currency", "Currency of the cost.", blank="none is set"),
     kwh=number("kWh", "Electricity, by the power of a GPU in use or idle.", blank=REASON, unit="kWh"),
-    co2_kg=number("CO2, kg", "Emissions of a kWh times the kWh.", blank=REASON, unit="kg"),
+    co2_kg=number("CO2, kg", "Emissions of the electricity.", blank=REASON, unit="kg"),
     note=words("Note", "An assumption, or what the trace cannot distinguish.", blank="there is none"),
 )
 _HOURS = "GPU-hours"
@@ -37,7 +37,9 @@ LEDGER_SUMMARY = table(
     "Totals of ledger.csv over all jobs.",
     used_gpu_hours=number("Used", "GPU hours used by attempts.", blank="no GPU time was used", unit=_HOURS),
     above_gpu_hours=number("Above", "Recorded use above capacity.", blank="there was none", unit=_HOURS),
-    capacity_gpu_hours=number("Capacity", "GPU hours used or not.", blank="unused ones are not known", unit=_HOURS),
+    capacity_gpu_hours=number(
+        "Capacity", "All GPU hours of the cluster, used or not.", blank="unused ones are not known", unit=_HOURS
+    ),
 )
 
 ANALYSIS = Analysis(

@@ -7,33 +7,37 @@ from ttf.engine.contract import REASON, count, name, number, reason, share, tabl
 _HOURS = "GPU-hours"
 _LOSSES = {
     "runs": count("Attempts", "Attempts that started.", unit="attempts"),
-    "gpu_hours": number("GPU-hours", "GPU time of these attempts.", unit=_HOURS),
-    "gpu_hours_share": share("Share of GPU-hours", "Of the GPU time of all attempts.", blank=REASON),
+    "gpu_hours": number("GPU-hours", "GPU time of the attempts of the row.", unit=_HOURS),
+    "gpu_hours_share": share("Share of GPU-hours", "Share of the GPU time of all attempts.", blank=REASON),
     "failed_runs": count("Failed", "Attempts that failed.", unit="attempts"),
     "failed_without_time": count("without a time", "Attempts without a known run time.", unit="attempts"),
     "failed_gpu_hours": number("their GPU-hours", "Whole GPU time of failed attempts.", unit=_HOURS),
     "failed_gpu_hours_share": share(
-        "Share", "Of the GPU time of all attempts; by month, of the month's attempts.", blank=REASON
+        "Share", "Share of the GPU time of all attempts, or of the month's attempts.", blank=REASON
     ),
     "infra_basis": words("Basis", "How infrastructure failures are identified; proxy: any failure, cause unknown."),
     "infra_failures": count("Infrastructure failures", "Attempts that infrastructure ended.", unit="attempts"),
     "infra_without_time": count("without a time", "Attempts without a known run time.", unit="attempts"),
-    "infra_gpu_hours": number("GPU-hours of infrastructure failures", "Whole GPU time of these attempts.", unit=_HOURS),
-    "infra_gpu_hours_share": share(
-        "Share", "Of the GPU time of all attempts; by month, of the month's attempts.", blank=REASON
+    "infra_gpu_hours": number(
+        "GPU-hours of infrastructure failures", "GPU time of attempts that infrastructure ended.", unit=_HOURS
     ),
-    "checkpoint_interval_s": whole_seconds("Checkpoint interval", "Assumed; half of it is lost."),
+    "infra_gpu_hours_share": share(
+        "Share", "Share of the GPU time of all attempts, or of the month's attempts.", blank=REASON
+    ),
+    "checkpoint_interval_s": whole_seconds("Checkpoint interval", "Assumed interval; a failure loses half of it."),
     "first_order_gpu_hours": number(
-        "GPU-hours lost", "Since the last checkpoint, at infrastructure failures.", unit=_HOURS
+        "GPU-hours lost", "GPU-hours lost since the last checkpoint at infrastructure failures.", unit=_HOURS
     ),
     "preemptions": count("Preempted", "Attempts that the scheduler preempted.", blank=REASON, unit="attempts"),
-    "second_order_gpu_hours": number("lost, at most", "At all preemptions; an upper bound.", blank=REASON, unit=_HOURS),
-    "linked_preemptions": count(
-        "Linked", "Preempted for an attempt after an infrastructure failure.", blank=REASON, unit="attempts"
+    "second_order_gpu_hours": number(
+        "lost, at most", "GPU-hours lost at all preemptions; an upper bound.", blank=REASON, unit=_HOURS
     ),
-    "linked_gpu_hours": number("of it linked", "Lost at linked preemptions.", blank=REASON, unit=_HOURS),
+    "linked_preemptions": count(
+        "Linked", "Preemptions shortly before a restart after an infrastructure failure.", blank=REASON, unit="attempts"
+    ),
+    "linked_gpu_hours": number("of it linked", "GPU-hours lost at linked preemptions.", blank=REASON, unit=_HOURS),
     "first_and_linked_gpu_hours": number(
-        "Both", "Lost at infrastructure failures and linked preemptions.", blank=REASON, unit=_HOURS
+        "Both", "GPU-hours lost at infrastructure failures and linked preemptions.", blank=REASON, unit=_HOURS
     ),
     "reason": reason(),
 }
@@ -61,10 +65,10 @@ LOST_WORK_ALL = table(
 LOST_WORK_BY_MONTH = table(
     "lost_work_by_month",
     "Cost of failures in attempts that ended, or were last seen, in one month.",
-    window=words("Month", "Of the calendar (UTC), or 28 days from the trace's beginning.", blank=REASON),
+    window=words("Month", "A calendar month (UTC), or 28 days counted from the trace's start.", blank=REASON),
     start_s=whole_seconds("From", "Start of the month.", blank=REASON),
     end_s=whole_seconds("To", "Start of the next month.", blank=REASON),
-    complete=truth("Complete", "The trace covers the whole month.", blank=REASON),
+    complete=truth("Complete", "Whether the trace covers the whole month.", blank=REASON),
     **_LOSSES,
 )
 FAILURES_BY_OWNER = table(
@@ -72,35 +76,37 @@ FAILURES_BY_OWNER = table(
     "A user or an account with the most GPU time in failed attempts.",
     owner_by=words("By", "user or account."),
     owner=name("Owner", "Name in the trace.", by="owner_by"),
-    ended=count("Ended", "Jobs with success or failure.", unit="jobs"),
+    ended=count("Ended", "Jobs that ended in success or failure.", unit="jobs"),
     failures=count("Failures", "Jobs that failed.", unit="jobs"),
     failure_share=share("Share", "Failures over ended jobs.", blank=REASON),
     **wilson_columns(blank=REASON),
     **clustered_columns(share),
-    failed_runs=count("Failed attempts", "Including those of jobs that then succeeded.", unit="attempts"),
-    failed_gpu_hours=number("GPU-hours of failed attempts", "Their whole GPU time.", unit=_HOURS),
-    failed_gpu_hours_share=share("Share of them", "Of the GPU time of failed attempts of all owners.", blank=REASON),
+    failed_runs=count("Failed attempts", "Failed attempts, with those of jobs that later succeeded.", unit="attempts"),
+    failed_gpu_hours=number("GPU-hours of failed attempts", "GPU time of the failed attempts.", unit=_HOURS),
+    failed_gpu_hours_share=share("Share of them", "Share of the GPU time of all failed attempts.", blank=REASON),
 )
 FAILURE_CONCENTRATION = table(
     "failure_concentration",
     "The top users, or accounts, by ended jobs or by failures, and their shares.",
     **owner_columns("ended (most ended jobs first) or failures (most failures first)."),
-    ended=count("Ended", "Their jobs with success or failure.", unit="jobs"),
-    ended_share=share("Share of ended", "Of the ended jobs of all owners."),
-    failures=count("Failures", "Their jobs that failed.", unit="jobs"),
-    failures_share=share("Share of failures", "Of the failures of all owners.", blank=REASON),
-    failed_gpu_hours=number("GPU-hours of failed attempts", "Whole GPU time of their failed attempts.", unit=_HOURS),
-    failed_gpu_hours_share=share("Share of them", "Of the GPU time of failed attempts of all owners.", blank=REASON),
+    ended=count("Ended", "Jobs of these owners that ended in success or failure.", unit="jobs"),
+    ended_share=share("Share of ended", "Share of the ended jobs of all owners."),
+    failures=count("Failures", "Failed jobs of these owners.", unit="jobs"),
+    failures_share=share("Share of failures", "Share of the failures of all owners.", blank=REASON),
+    failed_gpu_hours=number(
+        "GPU-hours of failed attempts", "GPU time of the failed attempts of these owners.", unit=_HOURS
+    ),
+    failed_gpu_hours_share=share("Share of them", "Share of the GPU time of all failed attempts.", blank=REASON),
 )
 REPEATS = table(
     "repeats",
     "A measure of how failures repeat within groups of jobs.",
     group_by=words("Group", "user, recurrence_group, job (attempts of one job) or part (tries of one part of a job)."),
     measure=words("What", "What is estimated."),
-    n=count("n", "Jobs; groups for times; tries for parts."),
-    groups=count("Groups", "Groups of these jobs.", unit="groups"),
-    events=count("Events", "Jobs, groups or tries with the event.", blank=REASON, unit="failures"),
-    unit=words("Unit", "Of the estimate: share, failures or s.", blank=REASON),
+    n=count("n", "Number of jobs, of groups (for times) or of attempts (for parts)."),
+    groups=count("Groups", "Groups to which the jobs belong.", unit="groups"),
+    events=count("Events", "Jobs, groups or attempts with the event.", blank=REASON, unit="failures"),
+    unit=words("Unit", "Unit of the estimate: share, failures or s.", blank=REASON),
     estimate=number("Estimate", "Share, ratio or median time, in `unit`.", blank=REASON),
     **interval_columns(number, "the 95% CI, in `unit`, clustered by group", REASON),
     reason=reason("Why cells of the row are blank, or why the estimate has no interval."),
@@ -111,16 +117,23 @@ WHAT_IF = table(
     "A change of practice: GPU time that it would have saved, and its cost.",
     scenario=words("What if", "trial_on_one_gpu, no_retry or no_retry_of_deterministic."),
     trial_s=whole_seconds("Trial run", "Length of the trial run on one GPU.", _NO_TRIAL),
-    n=count("Jobs", "Jobs that the change concerns.", blank=REASON, unit="jobs"),
-    affected=count("Affected", "Jobs that it would have caught.", blank=REASON, unit="jobs"),
-    saved_gpu_hours=number("GPU-hours saved", "An upper bound.", blank=REASON, unit=_HOURS),
-    cost_gpu_hours=number(
-        "Cost of the trial runs", "Cost for jobs that it would not catch.", blank=REASON, unit=_HOURS
+    n=count("Jobs", "Jobs to which the change applies.", blank=REASON, unit="jobs"),
+    affected=count("Affected", "Failed jobs that the change would have caught.", blank=REASON, unit="jobs"),
+    saved_gpu_hours=number(
+        "GPU-hours saved", "GPU-hours that the change would have saved, at most.", blank=REASON, unit=_HOURS
     ),
-    net_gpu_hours=number("Net", "Saved minus cost.", blank=REASON, unit=_HOURS),
-    net_share=number("Net share", "Net over the GPU time of all attempts.", blank=REASON, unit="share"),
-    given_up=count("Later successes", "Jobs that would have lost a success on a later attempt.", _TRIAL, unit="jobs"),
-    given_up_gpu_hours=number("their GPU-hours", "GPU-hours of their later attempts.", _TRIAL, unit=_HOURS),
+    cost_gpu_hours=number(
+        "Cost of the trial runs", "GPU-hours that the change costs other jobs.", blank=REASON, unit=_HOURS
+    ),
+    net_gpu_hours=number("Net", "GPU-hours saved minus cost.", blank=REASON, unit=_HOURS),
+    net_share=number("Net share", "Net saving as a share of the GPU time of all attempts.", blank=REASON, unit="share"),
+    given_up=count("Later successes", "Jobs that would have lost a later success.", _TRIAL, unit="jobs"),
+    given_up_gpu_hours=number(
+        "their GPU-hours",
+        "GPU-hours of the later attempts of jobs that would have lost a success.",
+        _TRIAL,
+        unit=_HOURS,
+    ),
 )
 
 ANALYSIS = Analysis(

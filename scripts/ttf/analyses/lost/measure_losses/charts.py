@@ -117,10 +117,10 @@ def failure_concentration(inputs, study: Study) -> Figure:
         {"curves": rows},
         study,
         title=f"Failures of the most active {plural_noun(owner_by)}",
-        subtitle=f"Share of ended {study.units} and of failures that comes from so many {plural_noun(owner_by)}",
+        subtitle=f"Share of ended {study.units} and of failures of the most active {plural_noun(owner_by)}",
         caption=(
             f"n = {plural(owners, owner_by)}, {plural(ended, f'ended {study.unit}')}, {plural(failures, 'failure')}. "
-            f"Dashed: ranked by failures instead of ended {study.units}."
+            "The dashed line ranks them by failures."
         ),
         alt_text=(
             f"Three rising curves from 0% to 100%. The most active {plural(tenth['owners_in_top'], owner_by)}: "

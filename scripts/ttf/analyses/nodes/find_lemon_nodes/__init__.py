@@ -17,7 +17,7 @@ LEMON_NODES = table(
     "A node with runs in the window, or a component in service: its failures and those expected from its fleet.",
     "nodes",
     node=name("Node", "Name of the node.", name_kind="node"),
-    fleet=words("Fleet", "Nodes of the same GPU type or system, with which it is compared."),
+    fleet=words("Fleet", "Nodes of the comparison: those of the same GPU type or system."),
     basis=words("Basis", "How failures are attributed: state, event, proxy (all failures) or component."),
     window_from_s=whole_seconds("Window from", "Start of the window.", blank=_NO_DATES),
     window_to_s=whole_seconds("Window to", "End of the window, exclusive.", blank=_NO_DATES),
@@ -25,39 +25,61 @@ LEMON_NODES = table(
     single_node_placements=count("Single-node attempts", "Attempts that ran on this node only.", blank=_NO_PLACEMENTS),
     single_node_failures=count("Failures of single-node attempts", "Single-node attempts that failed.", _NO_PLACEMENTS),
     single_node_failure_rate=share("share of attempts", "Failures over attempts.", blank="no single-node attempt"),
-    multi_node_failures=count("of multi-node attempts", "Multi-node failures attributed to it.", blank=_NO_PLACEMENTS),
+    multi_node_failures=count(
+        "of multi-node attempts", "Failures of multi-node attempts attributed to the node.", blank=_NO_PLACEMENTS
+    ),
     shared_multi_node_failures=count(
         "attributed to no node",
-        "Failed multi-node attempts on it, attributed to none.",
+        "Failed multi-node attempts on the node that are attributed to no node.",
         blank=_NO_PLACEMENTS,
     ),
     out_count=count("Outages", "Failures of the component.", blank="not a trace of components"),
     exposure_s=whole_seconds("Time at risk", "Time of its placements in the window, or time in service."),
     failures=count("Failures", "Failures attributed to the node."),
     failures_per_1000_node_days=number("Rate", "Failures per 1000 days at risk.", **_RATE),
-    fleet_failures_per_1000_node_days=number("Rate of the fleet", "Rate of its fleet.", **_RATE),
-    trials=count("Runs compared", "With basis proxy: first runs of a user on a day.", blank="there is none"),
+    fleet_failures_per_1000_node_days=number("Rate of the fleet", "Rate of the node's fleet.", **_RATE),
+    trials=count("Runs compared", "First runs of a user on a day, if causes are not recorded.", blank="there is none"),
     counted=count("Counted", "Failures that the test counts.", blank=REASON, n="failures"),
-    expected=number("Expected", "Failures expected at the rate of its fleet and the same use.", blank=REASON),
-    rate_ratio=number("Ratio", "Rate over that of the rest of its fleet, or counted over expected.", blank=REASON),
+    expected=number("Expected", "Expected failures at the rate of the node's fleet.", blank=REASON),
+    rate_ratio=number("Ratio", "Rate of the node over that of the rest of its fleet.", blank=REASON),
     ci_low=number("Interval from", "Lower bound of the ratio's 95% CI.", blank=REASON),
     ci_high=number("Interval to", "Upper bound of the 95% CI.", blank=REASON),
     p_value=number("p", "One-sided p-value of at least this number of failures.", blank=REASON),
     q_value=number("q", "The p-value adjusted for the number of nodes (Benjamini-Hochberg).", blank=REASON),
-    ordinary_expected=number("Expected of ordinary nodes", "Without the extreme nodes.", blank=_PROXY_OR_UNTESTED),
+    ordinary_expected=number(
+        "Expected of ordinary nodes", "Expected failures without the extreme nodes.", blank=_PROXY_OR_UNTESTED
+    ),
     ordinary_cv=number("CV", "Coefficient of variation of the rates of ordinary nodes.", blank=_PROXY_OR_UNTESTED),
-    p_spread=number("p, spread", "The larger of p and the p-value against ordinary nodes.", blank=REASON),
-    q_spread=number("q, spread", "p, spread, adjusted for the number of nodes.", blank=REASON),
+    p_spread=number(
+        "p, spread", "Larger of two p-values: of equal rates, and of ordinary nodes that differ.", blank=REASON
+    ),
+    q_spread=number(
+        "q, spread", "P-value of ordinary nodes that differ, adjusted for the number of nodes.", blank=REASON
+    ),
     lemon=truth("Significant", "Whether q, spread is at most the configured false-discovery rate.", blank=REASON),
-    likely_failures=number("Likely failures", "Its likely part of failures attributed to no node, by EM.", _NO_SHARED),
-    likely_ratio=number("Likely ratio", "Shrunken rate over the fleet's, with these: no test.", blank=_NO_SHARED),
-    incidents=count("Incidents", "Failures that are separate incidents.", blank="not known with this basis"),
-    posterior_rate_ratio=number("Shrunken rate ratio", "Posterior mean, over the fleet's.", blank=_PROXY_OR_UNTESTED),
+    likely_failures=number(
+        "Likely failures", "Expected share of failures attributed to no node (EM algorithm).", _NO_SHARED
+    ),
+    likely_ratio=number(
+        "Likely ratio", "Shrunken rate with likely failures, over that of the fleet; not a test.", blank=_NO_SHARED
+    ),
+    incidents=count("Incidents", "Separate incidents among the failures.", blank="not known with this basis"),
+    posterior_rate_ratio=number(
+        "Shrunken rate ratio", "Posterior mean of the rate, over that of the fleet.", blank=_PROXY_OR_UNTESTED
+    ),
     posterior_above_3=share("Probability above 3", "Posterior probability of a ratio above 3.", _PROXY_OR_UNTESTED),
-    detectable_ratio=number("Detectable ratio", "With 80% power.", blank="no test, or none could be significant"),
-    window_failures=count("Failures in the window", "Failures of all nodes, also those attributed to none."),
+    detectable_ratio=number(
+        "Detectable ratio",
+        "Smallest rate ratio that the test detects with 80% power.",
+        blank="no test, or none could be significant",
+    ),
+    window_failures=count("Failures in the window", "All failures, with those attributed to no node."),
     attributed_failures=count("Attributed failures", "Failures in the window that are attributed to a node."),
-    attributed_share=share("Attributed", "Attributed over all in the window.", blank="no failure in the window"),
+    attributed_share=share(
+        "Attributed",
+        "Share of the failures in the window that are attributed to a node.",
+        blank="no failure in the window",
+    ),
 )
 LEMON_SUMMARY = table(
     "lemon_summary",
@@ -69,19 +91,21 @@ LEMON_SUMMARY = table(
     lemons=count("Significant", "Nodes with excess failures.", unit="nodes", n="tested"),
     share_of_nodes=share("Share of nodes", "Significant nodes over all nodes.", blank=_NONE_SIGNIFICANT, n="nodes"),
     failures=count("Failures", "Failures attributed to a node.", unit="failures", n="nodes"),
-    share_of_failures=share("Share of failures", "Those on significant nodes.", blank=_NONE_SIGNIFICANT, n="failures"),
+    share_of_failures=share(
+        "Share of failures", "Share of the failures on significant nodes.", blank=_NONE_SIGNIFICANT, n="failures"
+    ),
     counted=count("Counted", "Failures that the tests count.", unit="failures", n="tested"),
-    window_failures=count("In the window", "Failures of all nodes, also those attributed to none.", unit="failures"),
-    unattributed=count("Unattributed", "Those attributed to no node.", unit="failures", n="window_failures"),
+    window_failures=count("In the window", "All failures, with those attributed to no node.", unit="failures"),
+    unattributed=count("Unattributed", "Failures attributed to no node.", unit="failures", n="window_failures"),
     attributed_share=share(
         "Attributed",
-        "Share attributed to a node.",
+        "Share of the failures attributed to a node.",
         blank="no failure in the window",
         n="window_failures",
     ),
     detectable_ratio=number(
         "Detectable ratio",
-        "With 80% power, on the median fleet.",
+        "Smallest rate ratio that the test detects with 80% power, in the median fleet.",
         blank="no node has a test",
         n="tested",
     ),
@@ -92,21 +116,25 @@ LEMON_EFFECT = table(
     picked_on=words("Picked on", "Part of the window in which the nodes were tested."),
     measured_on=words("measured on", "Part of the window in which the time to failure is measured."),
     nodes=count("Nodes of the fleet", "Nodes with runs in the measured part.", unit="nodes"),
-    lemons=count("Nodes", "Nodes picked.", unit="nodes", n="nodes"),
+    lemons=count("Nodes", "Nodes picked as significant.", unit="nodes", n="nodes"),
     failures=count("Failures", "Failures of all nodes.", unit="failures"),
     exposure_s=whole_seconds("Time at risk", "Node time of all nodes."),
     mttf_s=seconds("Node time per failure", "Node time per failure of all nodes.", "no failure, or no time at risk"),
     ci_low_s=seconds("Interval from", "Lower bound of the 95% CI (Garwood).", blank=_NO_TIME),
     ci_high_s=seconds("Interval to", "Upper bound of the 95% CI.", blank="no failure, or no time at risk"),
     **clustered_columns(seconds, "_s", NO_CLUSTERS),
-    failures_without=count("without these nodes", "Failures of the other nodes.", blank=REASON),
-    exposure_without_s=whole_seconds("Time at risk without", "Node time of the other nodes.", blank=REASON),
-    mttf_without_s=seconds("Node time per failure", "Node time per failure of the other nodes.", blank=REASON),
+    failures_without=count("without these nodes", "Failures of the nodes that are not picked.", blank=REASON),
+    exposure_without_s=whole_seconds(
+        "Time at risk without", "Node time of the nodes that are not picked.", blank=REASON
+    ),
+    mttf_without_s=seconds(
+        "Node time per failure", "Node time per failure of the nodes that are not picked.", blank=REASON
+    ),
     ci_low_without_s=seconds("Interval from, without", "Lower bound of the 95% CI.", blank=REASON),
     ci_high_without_s=seconds("Interval to, without", "Upper bound of the 95% CI.", blank=REASON),
     ci_low_clustered_without_s=seconds("Interval from, without", "Lower bound, clustered by node.", blank=NO_CLUSTERS),
     ci_high_clustered_without_s=seconds("Interval to, without", "Upper bound of the 95% CI.", blank=NO_CLUSTERS),
-    mttf_ratio=number("Ratio", "Time per failure without these nodes over that with them.", blank=REASON),
+    mttf_ratio=number("Ratio", "Time per failure without the picked nodes, over that of all nodes.", blank=REASON),
 )
 
 ANALYSIS = Analysis(

@@ -53,7 +53,7 @@ def lemon_funnel(inputs: Inputs, study: Study) -> Figure:
     _add_labels([row for row in rows if row["lemon"]], domain, top)
     caption = f"n = {plural(tested.height, 'node')}, {plural(tested['counted'].sum(), 'failure')} counted."
     if ratio := _format_detectable(tested):
-        caption += f" Found with 80% power: a typical node with {ratio}."
+        caption += f" Detectable with 80% power: a typical node with {ratio}."
     if unattributed := _format_unattributed(nodes):
         caption += f" {unattributed}."
     if untested := nodes.height - tested.height:

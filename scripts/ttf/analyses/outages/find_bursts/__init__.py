@@ -12,7 +12,7 @@ def _null_columns(name: str, heading: str, null_hypothesis: str) -> dict[str, Co
     return {
         name: share(heading, f"Mean share if {null_hypothesis}.", REASON),
         f"{name}_low": share("95% from", "Lower bound of 95% of the simulations.", REASON),
-        f"{name}_high": share("95% to", "Upper bound of these.", REASON),
+        f"{name}_high": share("95% to", "Upper bound of 95% of the simulations.", REASON),
     }
 
 
@@ -22,18 +22,22 @@ BURSTS = table(
     location=words("Location", "The same unit, another unit of the node, or another node of the rack, group or fleet."),
     window_s=whole_seconds("Window", "Time before or after the outage."),
     n=count("n", "Unplanned outages with a known location that began while their unit was observed.", unit="outages"),
-    near=count("With another near", "Outages with another one at the location within the window.", REASON, "outages"),
-    share=share("Share", "Near outages over n.", REASON),
+    near=count(
+        "With another near", "Outages with another outage at the location within the window.", REASON, "outages"
+    ),
+    share=share("Share", "Outages with another one near, over n.", REASON),
     **_CLUSTERED,
-    null_uniform=share("Uniform", "Expected share if the others were uniform over the observed time.", REASON),
+    null_uniform=share("Uniform", "Expected share if outages were uniform over the observed time.", REASON),
     **_null_columns("null_permuted", "Times exchanged", "outages of one kind exchange their times"),
     **_null_columns("null_shifted", "Shifted", "the history of each other member is shifted at random, cyclically"),
     **_null_columns("null_jittered", "Jittered", "each outage is moved by up to outages.jitter_s, which keeps drift"),
-    chance=share("By chance", "Largest of the means for exchanged, shifted and jittered times.", REASON),
-    is_burst=truth("In bursts", "Whether the share exceeds the upper bound of each.", REASON),
+    chance=share("By chance", "Largest of the mean shares for exchanged, shifted and jittered times.", REASON),
+    is_burst=truth("In bursts", "Whether the share exceeds the upper bounds of all three simulations.", REASON),
     simulations=count("Simulations", "Simulations of each kind.", REASON),
-    chain_share=share("In chains", "Share of n in chains of outages at the location with gaps in the window.", REASON),
-    longest_chain=count("Longest chain", "Outages in the longest chain, also of one unit.", REASON, "outages"),
+    chain_share=share(
+        "In chains", "Share of n in chains: outages at one location, each within the window of the next.", REASON
+    ),
+    longest_chain=count("Longest chain", "Number of outages in the longest chain.", REASON, "outages"),
 )
 AGAIN_AFTER_REPAIR = table(
     "again_after_repair",
@@ -42,17 +46,17 @@ AGAIN_AFTER_REPAIR = table(
     within_s=whole_seconds("Within", "Time after the repair."),
     repairs=count("Repairs", "Ends of unplanned outages after which the unit was observed for this time.", REASON),
     again=count("Down again", "Repairs after which an unplanned outage began within this time.", REASON),
-    observed=share("Observed", "Down again over repairs.", REASON),
+    observed=share("Observed", "Repairs followed by an outage, over all repairs.", REASON),
     **_CLUSTERED,
-    expected_fleet=share("Expected, fleet", "Expected at the constant failure rate of all units while up.", REASON),
-    expected_own=share("Expected, own rate", "Expected if the unit's other outages were uniform while up.", REASON),
+    expected_fleet=share("Expected, fleet", "Share expected if all units fail at one constant rate.", REASON),
+    expected_own=share("Expected, own rate", "Share expected at the unit's own constant rate.", REASON),
 )
 OUTAGE_COUNTS = table(
     "outage_counts",
     "Spread of unplanned outages over periods of one length, including periods without any.",
     period_s=whole_seconds("Period", "Length of a period."),
     periods=count("Periods", "Whole periods in the observed time.", REASON),
-    n=count("n", "Unplanned outages that began in them.", REASON, "outages"),
+    n=count("n", "Unplanned outages that began in these periods.", REASON, "outages"),
     mean=number("Mean", "Mean of the counts.", REASON, "outages"),
     variance=number("Variance", "Variance of the counts.", REASON),
     dispersion=number("Dispersion", "Variance over mean; 1 if outages are independent at a constant rate.", REASON),

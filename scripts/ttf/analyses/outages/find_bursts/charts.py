@@ -50,7 +50,7 @@ def bursts(inputs: Mapping[str, pl.DataFrame], study: Study) -> Figure:
         {"bursts": rows},
         study,
         title=WHAT,
-        subtitle="In the same place, 95% CI; dashed: times exchanged, shifted or jittered, the highest",
+        subtitle="At the same location, 95% CI; dashed: expected by chance",
         caption=f"n = {plural(max(shown_rows['n']), 'outage')}. Where chance gives all, a window says nothing.",
         alt_text=f"{WHAT}: a line by window for {join_list(locations)}, and a dashed one for chance.",
     )

@@ -10,15 +10,23 @@ OUTAGE_MATCHES = table(
     measure=words("Measure", "failure_near_outage, or effect of an outage: job_failed, job_ended, job_ran_on, no_job."),
     kind=words("Outages", "unplanned or planned."),
     basis=words("Basis", "How failures are attributed to infrastructure; proxy: any failure, cause unknown."),
-    before_s=whole_seconds("Outage from", "Time before the end of the attempt from which an outage counts."),
-    after_s=whole_seconds("to", "Time after it up to which an outage counts."),
+    before_s=whole_seconds(
+        "Outage from", "An outage counts if it begins within this time before the end of the attempt."
+    ),
+    after_s=whole_seconds("to", "An outage counts if it begins within this time after the end of the attempt."),
     n=count("n", "Infrastructure failures of attempts with an observed node, or outages."),
-    events=count("Events", "Failures or outages for which the measure holds."),
-    share=share("Share", "Events over n.", blank=REASON),
+    events=count("Events", "Failures or outages to which the measure applies."),
+    share=share("Share", "Share of n to which the measure applies.", blank=REASON),
     **wilson_columns(REASON),
     **clustered_columns(share),
-    expected=share("Expected", "The share if each node's outages were shifted by a random time.", blank=REASON),
-    median_s=seconds("Median time to the outage", "From the failure; negative if the outage was first.", blank=REASON),
+    expected=share(
+        "Expected", "Share expected by chance, if each node's outages are shifted by a random time.", blank=REASON
+    ),
+    median_s=seconds(
+        "Median time to the outage",
+        "Median time from the failure to the outage; negative if the outage came first.",
+        blank=REASON,
+    ),
 )
 
 ANALYSIS = Analysis(

@@ -13,15 +13,17 @@ OUTAGE_CAUSES = table(
     **{
         "level": words("Level", "The broadest category of the cause.", "the depth is all, or the records name none"),
         "class": words(
-            "Class", "The component, or the kind of work.", "the depth is all or level, or the records name none"
+            "Class", "Failed component, or kind of maintenance.", "the depth is all or level, or the records name none"
         ),
         "cause": text("Cause", "As recorded in the trace.", "the depth is not cause, or the records name none"),
     },
     events=count("Records", "Outage records, including those that overlap in one outage.", unit="records"),
-    share=share("Share", "Of all records."),
-    downtime_s=whole_seconds("Time down", "Sum of their durations; open ones until they were last seen."),
-    downtime_share=share("of time down", "Of the time down of all records.", REASON),
-    repair_mean_s=seconds("Mean repair", "Time down over the records that have ended.", REASON),
+    share=share("Share", "Share of all records."),
+    downtime_s=whole_seconds(
+        "Time down", "Total downtime of the records; an open record counts until it was last seen."
+    ),
+    downtime_share=share("of time down", "Share of the downtime of all records.", REASON),
+    repair_mean_s=seconds("Mean repair", "Downtime per ended record.", REASON),
     repair_median_s=seconds("Median repair", "Kaplan-Meier, open records censored.", REASON),
     repair_p90_s=seconds("90% repaired by", "Kaplan-Meier, open records censored.", REASON),
     planned=count("Planned", "Scheduled outages among these records.", unit="records"),
@@ -31,17 +33,17 @@ OUTAGE_CAUSES = table(
 def _mean_columns(name: str, heading: str, description: str) -> dict[str, Column]:
     return {
         f"{name}_s": seconds(heading, description, REASON),
-        f"{name}_ci_low_s": seconds("95% from", "Garwood's interval; without an outage a one-sided bound.", REASON),
+        f"{name}_ci_low_s": seconds("95% from", "Bound of Garwood's interval; one-sided without an outage.", REASON),
         f"{name}_ci_high_s": seconds("95% to", "Upper bound of Garwood's interval.", REASON),
-        f"{name}_ci_low_clustered_s": seconds("from, clustered", "Lower bound that holds when units differ.", REASON),
-        f"{name}_ci_high_clustered_s": seconds("to, clustered", "Upper bound that holds when units differ.", REASON),
+        f"{name}_ci_low_clustered_s": seconds("from, clustered", "Lower bound, valid if units differ.", REASON),
+        f"{name}_ci_high_clustered_s": seconds("to, clustered", "Upper bound, valid if units differ.", REASON),
     }
 
 
 def _interval_columns(measure: str, make_column: Callable[..., Column], names: str) -> dict[str, Column]:
     return {
-        names.format("low"): make_column("95% from", f"Lower bound of {measure} that holds when units differ.", REASON),
-        names.format("high"): make_column("95% to", "Upper bound that holds when units differ.", REASON),
+        names.format("low"): make_column("95% from", f"Lower bound of {measure}, valid if units differ.", REASON),
+        names.format("high"): make_column("95% to", "Upper bound, valid if units differ.", REASON),
     }
 
 
@@ -56,42 +58,44 @@ AVAILABILITY = table(
     stratum=name(
         "Stratum", "The value that defines the stratum; only the 20 levels with the most outages.", by="stratum_by"
     ),
-    unit=words("Unit", "Kind of unit that is counted: node or unit."),
-    units=count("Units", "Units watched.", REASON, "units"),
-    exposure_s=whole_seconds("Watched", "Total time that the units were watched, up or down.", REASON),
-    down_s=whole_seconds("Time down", "Time down in these outages while watched, including open ones."),
-    down_share=share("Time down", "Over the time watched.", REASON, n="outages"),
-    outages=count("Outages", "Outages that began while the unit was watched.", unit="outages"),
+    unit=words("Unit", "Kind of unit: node or unit."),
+    units=count("Units", "Observed units.", REASON, "units"),
+    exposure_s=whole_seconds("Watched", "Total observed time of the units, up or down.", REASON),
+    down_s=whole_seconds("Time down", "Time down within the observed time, with open outages."),
+    down_share=share("Time down", "Time down over the observed time.", REASON, n="outages"),
+    outages=count("Outages", "Outages that began while the unit was observed.", unit="outages"),
     under_way=count(
         "Under way",
-        "Outages under way when the watch of their unit began. They count in the time down and the mean repair only.",
+        "Outages open when observation of the unit began; they count only in time down and mean repair.",
         unit="outages",
     ),
-    **_mean_columns("mtbf", "Mean time between outages", "Time watched over outages, from start to start."),
-    **_mean_columns("mttf", "Mean time to failure", "Time watched and not down in these outages, over outages."),
-    repairs=count("Repairs", "Outages, also those under way, that ended while watched.", unit="repairs"),
-    mttr_s=seconds("Mean repair", "Time down over repairs, so open outages count too.", REASON),
+    **_mean_columns("mtbf", "Mean time between outages", "Observed time per outage, from start to start."),
+    **_mean_columns("mttf", "Mean time to failure", "Uptime per outage."),
+    repairs=count("Repairs", "Outages that ended while the unit was observed.", unit="repairs"),
+    mttr_s=seconds("Mean repair", "Time down per repair; open outages count too.", REASON),
     **_interval_columns("the mean repair", seconds, "mttr_ci_{}_s"),
     repair_median_s=seconds("Median repair", "Kaplan-Meier, open outages censored.", REASON),
     repair_p90_s=seconds("90% repaired by", "Kaplan-Meier, open outages censored.", REASON),
-    repair_restricted_mean_s=seconds("Restricted mean repair", "Mean time down up to the horizon.", REASON),
-    repair_horizon_s=whole_seconds("Horizon", "30 days, or the longest time down seen if shorter.", REASON),
+    repair_restricted_mean_s=seconds(
+        "Restricted mean repair", "Mean repair, if each counts at most the horizon.", REASON
+    ),
+    repair_horizon_s=whole_seconds("Horizon", "30 days, or the longest repair if that is shorter.", REASON),
     open=count("Open", "Outages without a recorded end.", unit="outages"),
-    availability=share("Availability", "One minus time down over time watched.", REASON),
+    availability=share("Availability", "Share of the observed time in which units were up.", REASON),
     **_interval_columns("the availability", share, "availability_ci_{}"),
     availability_method=words(
-        "Method", "clustered (by unit); for few units: exponential up and down times.", "there is no interval"
+        "Method", "clustered (by unit), or exponential up and down times (few units).", "there is no interval"
     ),
     records=count(
-        "Faults", "Records that began while watched, except continuations and repeats of others.", unit="records"
+        "Faults", "Records that began while the unit was observed, without continuations and repeats.", unit="records"
     ),
-    records_per_1000_unit_days=_rate_column("Faults per 1000 unit-days", "These records over time watched."),
+    records_per_1000_unit_days=_rate_column("Faults per 1000 unit-days", "Records per 1000 days of observed time."),
     records_ci_low=_rate_column("95% from", "Lower bound of Garwood's interval."),
-    records_ci_high=_rate_column("95% to", "Upper bound; without a record a one-sided bound."),
-    records_ci_low_clustered=_rate_column("from, clustered", "Lower bound that holds when units differ."),
-    records_ci_high_clustered=_rate_column("to, clustered", "Upper bound that holds when units differ."),
-    cluster_by=words("Clustered by", "Units of correlated failures: node, unit or system, and week if weeks count."),
-    clusters=number("Effective clusters", "Kish's effective number of clusters, by the time watched."),
+    records_ci_high=_rate_column("95% to", "Upper bound; one-sided without a record."),
+    records_ci_low_clustered=_rate_column("from, clustered", "Lower bound, valid if units differ."),
+    records_ci_high_clustered=_rate_column("to, clustered", "Upper bound, valid if units differ."),
+    cluster_by=words("Clustered by", "Kind of clusters, such as node and week."),
+    clusters=number("Effective clusters", "Kish's effective number of clusters, by observed time."),
 )
 # Spans without an outage (s) and their labels, by the part of a key that names them.
 SPANS = {"1d": (86_400, "a day"), "1w": (604_800, "a week"), "30d": (2_592_000, "a month")}
@@ -100,20 +104,22 @@ _NO_PERIOD = "the trace records more than outages"
 OUTAGES_SUMMARY = table(
     "outages_summary",
     "All outages, and the period of a trace that records nothing else.",
-    outages=count("Outages", "All of them.", unit="outages"),
-    units_with_outage=count("Units with an outage", "Units with an outage, watched or not.", unit="units", n="outages"),
-    units_watched=count("Units watched", "Units known to be watched.", "watched units are not known", "units"),
+    outages=count("Outages", "All outages.", unit="outages"),
+    units_with_outage=count(
+        "Units with an outage", "Units with an outage, observed or not.", unit="units", n="outages"
+    ),
+    units_watched=count("Units watched", "Number of observed units.", "watched units are not known", "units"),
     from_s=whole_seconds("From", "Start of the first outage, on the clock of the trace.", _NO_PERIOD),
-    to_s=whole_seconds("To", "When the last outage was last seen.", _NO_PERIOD),
-    days=count("Days", "Between the two, rounded up.", _NO_PERIOD, "days"),
+    to_s=whole_seconds("To", "Time at which the last outage was last seen.", _NO_PERIOD),
+    days=count("Days", "Days from the first outage to the last, rounded up.", _NO_PERIOD, "days"),
 )
 OUTAGE_FREE = table(
     "outage_free",
     "A span: the share of units that have no outage for that long, from a random moment at which they are up.",
     span_s=whole_seconds("Span", "A day, a week, 30 days, 365 days."),
-    n=count("Units", "Units that were up at some moment and watched for the whole span after it.", unit="units"),
-    moments_s=whole_seconds("Moments", "Total time of all such moments of all units."),
-    share=share("Free of outage", "Share of these moments with no outage, planned or not, within the span.", REASON),
+    n=count("Units", "Units that were up at a moment and observed for the whole span after it.", unit="units"),
+    moments_s=whole_seconds("Moments", "Total time of these moments, over all units."),
+    share=share("Free of outage", "Share of these moments that are followed by no outage within the span.", REASON),
     **clustered_columns(share),
 )
 

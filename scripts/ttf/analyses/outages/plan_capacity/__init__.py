@@ -5,9 +5,9 @@ from ttf.engine.contract import REASON, count, share, table, truth, words
 
 WEEK_HOURS = 168
 _RUN = {
-    "stratum": words("Units", "all, or the group with the most time watched, because a run uses one group.", REASON),
+    "stratum": words("Units", "all, or the group with the most observed time, because a run uses one group.", REASON),
     "gpus": count("GPUs", "GPUs of the run.", "the GPUs of a node are not known, or the column reason says why"),
-    "nodes": count("Nodes", "Nodes that the run takes.", REASON, "nodes"),
+    "nodes": count("Nodes", "Nodes that the run uses.", REASON, "nodes"),
     "hours": count("Hours", "Length of the run.", REASON, "h"),
 }
 _METHOD = {
@@ -25,7 +25,7 @@ _NO_ERROR = "it is not simulated, all runs were equal, or the column reason says
 def _estimate_columns(name: str, heading: str, description: str) -> dict:
     return {
         name: share(heading, description, REASON),
-        f"{name}_se": share("Standard error", "Of the simulation.", _NO_ERROR),
+        f"{name}_se": share("Standard error", "Standard error of the simulation.", _NO_ERROR),
     }
 
 
@@ -36,11 +36,13 @@ CAPACITY = table(
     spares=count("Spares", "Spare nodes.", REASON, "nodes"),
     **_METHOD,
     **_estimate_columns(
-        "p_no_interruption", "Without interruption", "P(no node of the run goes down in that time), without spares."
+        "p_no_interruption", "Without interruption", "Probability that no node of the run goes down, without spares."
     ),
-    **_estimate_columns("p_never_short", "Never short", "P(never more nodes down than spares)."),
+    **_estimate_columns("p_never_short", "Never short", "Probability that the nodes down never exceed the spares."),
     **_estimate_columns("full_share", "All nodes up", "Share of the time with enough nodes up for the run."),
-    **_estimate_columns("capacity_share", "Capacity", "Node-hours available to the run over those it needs."),
+    **_estimate_columns(
+        "capacity_share", "Capacity", "Node-hours available to the run, over node-hours that it needs."
+    ),
     simulations=count("Simulations", "Number of simulated runs.", _NO_ERROR),
     largest=truth("Largest", f"{_LARGEST} with the fewest spares."),
 )
@@ -48,10 +50,10 @@ SPARES_NEEDED = table(
     "spares_needed",
     "A run, a length, a probability and a method: the fewest spares with which the run is never short.",
     **_RUN,
-    target=share("Probability", "Probability that the run is never short.", REASON),
+    target=share("Probability", "Required probability that the spares always suffice.", REASON),
     **_METHOD,
     spares=count("Spares", "Fewest spare nodes.", REASON, "nodes"),
-    **_estimate_columns("p_never_short", "Never short", "P(never short) with this number of spares."),
+    **_estimate_columns("p_never_short", "Never short", "Probability that these spares always suffice."),
     largest=truth("Largest", f"{_LARGEST} at the highest probability."),
 )
 

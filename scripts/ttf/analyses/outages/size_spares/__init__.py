@@ -9,8 +9,8 @@ STRATUM = {
     "outages": words("Outages", "all, or unplanned: scheduled outages are excluded."),
 }
 FLEET = {
-    "n": count("n", "Outages that began while the unit was watched.", unit="outages"),
-    "units": number("Units", "Mean number of units watched at once.", REASON, "units"),
+    "n": count("n", "Outages that began while the unit was observed.", unit="outages"),
+    "units": number("Units", "Mean number of units observed at once.", REASON, "units"),
 }
 
 UNITS_DOWN = table(
@@ -19,10 +19,12 @@ UNITS_DOWN = table(
     **STRATUM,
     down=count("Down", "Units down at once.", REASON, "units"),
     time_s=whole_seconds("Time", "Time with exactly this many down.", REASON),
-    time_share=share("Share of the time", "That time over the time in which any unit was watched.", REASON),
+    time_share=share("Share of the time", "Share of the observed time with exactly this many down.", REASON),
     cumulative=share("At most", "Share of the time with at most this many down.", REASON),
-    binomial=share("Binomial", "Share of the time for independent units, each down as often.", REASON),
-    binomial_cumulative=share("At most, binomial", "Share of the time with at most this many down, for these.", REASON),
+    binomial=share("Binomial", "Share of the time for independent units (binomial).", REASON),
+    binomial_cumulative=share(
+        "At most, binomial", "Share of the time with at most this many down, for independent units.", REASON
+    ),
     **FLEET,
     fleet=words("Fleet", "Number of units; if it varies, the binomial is a mixture over time.", REASON),
 )
@@ -30,19 +32,23 @@ SPARES = table(
     "spares",
     "One row per share of the time: the fewest spares that cover the units down for that share.",
     **STRATUM,
-    p=share("Share of the time", "Share of the time that the spares are to cover."),
-    spares_binomial=count("Binomial", "Spares among the units if independent, each down as often.", REASON, "units"),
-    spares_observed=count("Observed", "Spares among the units, from the observed time.", REASON, "units"),
-    observed_low=count("95% from", "Lower end of its 95% CI, clustered by block.", REASON, "units"),
-    observed_high=count("95% to", "Upper end of it.", REASON, "units"),
+    p=share("Share of the time", "Share of the time that the spares must cover."),
+    spares_binomial=count("Binomial", "Spares among the units, if units fail independently.", REASON, "units"),
+    spares_observed=count("Observed", "Spares among the units, by observed time.", REASON, "units"),
+    observed_low=count("95% from", "Lower bound of the 95% CI, clustered by block.", REASON, "units"),
+    observed_high=count("95% to", "Upper bound of the interval.", REASON, "units"),
     spares_simulated=count(
-        "Simulated", "Spares of simulated independent units; up and repair times as observed.", REASON, "units"
+        "Simulated", "Spares by a simulation of independent units with observed up and repair times.", REASON, "units"
     ),
-    spares_added=count("Beside", "Spares added to units that are all needed, if independent.", REASON, "units"),
-    short_share=share("Short", "Share of the time with more units down than the binomial spares.", REASON),
+    spares_added=count(
+        "Beside", "Spares in addition to the needed units, if units fail independently.", REASON, "units"
+    ),
+    short_share=share(
+        "Short", "Share of the time in which more units are down than the binomial spares cover.", REASON
+    ),
     **FLEET,
     block_s=whole_seconds("Block", "A week (inference.block_days), or the length of four outages if longer.", REASON),
-    blocks=count("Blocks", "Blocks in which any unit was watched.", REASON, "blocks"),
+    blocks=count("Blocks", "Blocks in which any unit was observed.", REASON, "blocks"),
 )
 
 ANALYSIS = Analysis(

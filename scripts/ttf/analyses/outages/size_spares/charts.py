@@ -49,8 +49,8 @@ def units_down(inputs: Mapping[str, pl.DataFrame], study: Study) -> Figure:
         fit_width(lines, study, 230),
         {"down": rows},
         study,
-        title=f"{title}: share of the time with so many or more",
-        subtitle="Observed, and of independent units that are each down as often",
+        title=f"{title}: share of the time with at least this many",
+        subtitle="Observed, and expected for independent units",
         caption=f"n = {plural(all_units['n'][0], 'outage')}, {units} watched.",
         alt_text=f"Two falling step lines; {summary}.",
     )

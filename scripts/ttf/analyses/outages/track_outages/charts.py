@@ -26,7 +26,7 @@ def mcf(inputs: Inputs, study: Study) -> Figure:
     low, high = (pl.col(bound).fill_nan(None) for bound in ("ci_low", "ci_high"))
     rows = steps.select(day=pl.col("time_s") / DAY_S, units="at_risk", mean="mcf", low=low, high=high).to_dicts()
     line_points = [{"day": 0, "mean": 0}, {"day": rows[-1]["day"], "mean": rows[-1]["mean"]}]
-    x = alt.X("day:Q", title="Days since the first unit was watched", axis=alt.Axis(grid=False, tickCount=6))
+    x = alt.X("day:Q", title="Days since observation of the first unit began", axis=alt.Axis(grid=False, tickCount=6))
     y = alt.Y("mean:Q", title=None)
     base = make_chart("curve").encode(x=x)
     tooltip = [*tooltips(form=",.1f", day="day"), *tooltips(form=",.3~g", mean="faults", low="95% from", high="95% to")]
@@ -41,7 +41,7 @@ def mcf(inputs: Inputs, study: Study) -> Figure:
         {"curve": rows, "constant": line_points},
         study,
         title=title,
-        subtitle="Mean cumulative function, 95% CI that holds when units differ; dashed: a constant rate",
+        subtitle="Mean cumulative function, 95% CI valid if units differ; dashed: a constant rate",
         caption=f"n = {plural(total_row['n'], 'fault')}",
         alt_text=f"A rising line with a band, beside a straight one: {rows[-1]['mean']:.3g} faults at the end.",
     )

@@ -16,10 +16,12 @@ STATES = table(
     with_gpu=count("With a GPU", "Jobs or attempts of count that requested a GPU."),
     n_with_gpu=count("n with a GPU", "All jobs or attempts that requested a GPU."),
     with_gpu_share=share("Share", "with_gpu over n_with_gpu.", blank=REASON),
-    gpu_hours=number("GPU-hours", "GPUs requested times run time, summed over count.", unit="h"),
+    gpu_hours=number("GPU-hours", "Sum of GPUs requested times run time.", unit="h"),
     gpu_hours_share=share("Share", "Share of the GPU-hours of all n.", blank=REASON),
     infra_basis=words(
-        "Basis", "How infrastructure is recognised; proxy: every failure counts.", blank="of kind state, or no duration"
+        "Basis",
+        "How infrastructure failures are identified; proxy: every failure counts.",
+        blank="of kind state, or no duration",
     ),
 )
 SIZE_MIX = table(
@@ -30,12 +32,16 @@ SIZE_MIX = table(
     jobs=count("Number", "Jobs of this size.", unit="jobs"),
     n=count("n", "All jobs that requested a GPU.", unit="jobs"),
     jobs_share=share("Share", "jobs over n.", blank=REASON),
-    jobs_up_to_share=share("up to here", "Share of n: jobs of up to gpus_high GPUs.", blank=REASON),
-    jobs_at_least_share=share("from here on", "Share of n: jobs of gpus_high GPUs or more.", blank=REASON),
+    jobs_up_to_share=share("up to here", "Share of jobs with up to gpus_high GPUs.", blank=REASON),
+    jobs_at_least_share=share("from here on", "Share of jobs with gpus_high GPUs or more.", blank=REASON),
     gpu_hours=number("GPU-hours", "GPUs requested times run time, summed.", blank=REASON, unit="h"),
     gpu_hours_share=share("Share", "Share of all GPU-hours.", blank=REASON),
-    gpu_hours_up_to_share=share("up to here", "Share of all GPU-hours: jobs of up to gpus_high GPUs.", blank=REASON),
-    gpu_hours_at_least_share=share("from here on", "Share of GPU-hours: jobs of gpus_high GPUs or more.", blank=REASON),
+    gpu_hours_up_to_share=share(
+        "up to here", "Share of the GPU-hours in jobs with up to gpus_high GPUs.", blank=REASON
+    ),
+    gpu_hours_at_least_share=share(
+        "from here on", "Share of the GPU-hours in jobs with gpus_high GPUs or more.", blank=REASON
+    ),
 )
 _NO_SPAN = "no submission or start is known"
 _NO_GPUS = "no job of the row has a known number of GPUs"
@@ -48,7 +54,10 @@ CLUSTER_SUMMARY = table(
     jobs_per_day=number("a day", "jobs by days.", blank=f"{_NO_SPAN}, or all are at one moment", unit="jobs a day"),
     gpu_hours=number("GPU-hours", "GPUs requested times run time, summed.", unit="h"),
     gpus_mean=number(
-        "GPUs, mean", "Mean over jobs with a GPU; shares of one count as shares.", blank=_NO_GPUS, unit="GPUs"
+        "GPUs, mean",
+        "Mean number of GPUs over jobs with a GPU; a share of a GPU counts as a share.",
+        blank=_NO_GPUS,
+        unit="GPUs",
     ),
     gpus_max=count("most", "Whole GPUs of the largest job.", blank=_NO_GPUS, unit="GPUs"),
     gpus_sum=number("GPUs, sum", "Sum over jobs with a GPU.", blank=_NO_GPUS, unit="GPUs"),

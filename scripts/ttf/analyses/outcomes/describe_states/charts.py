@@ -36,10 +36,10 @@ def draw_size_mix(inputs: Inputs, study: Study) -> Figure:
         color=colour_by("measure", colours, alt.Legend(title=None, orient="bottom")),
         tooltip=[*tooltip, *tooltips(form=",", n=study.units)],
     )
-    caption = f"n = {plural(sized['n'][0], study.unit)} with a GPU; a share of one counts as 1."
+    caption = f"n = {plural(sized['n'][0], study.unit)} with a GPU; a share of a GPU counts as 1."
     jobs_without_gpu = mix.filter(pl.col("gpus_high") == 0)["jobs"].sum()
     if jobs_without_gpu:
-        caption += f" {capitalise(plural(jobs_without_gpu, study.unit))} without a GPU left out."
+        caption += f" {capitalise(plural(jobs_without_gpu, study.unit))} without a GPU are left out."
     return make_figure(
         fit_width(bars.mark_bar(), study, 260),
         {"sizes": rows},

@@ -26,7 +26,7 @@ STRATA = table(
     stratum_by=words("Strata", "all, account, partition, gpu_type or gpus: how the jobs are grouped."),
     stratum=name(
         "Stratum",
-        "Value of that column; for gpus a range, 0: none or unknown.",
+        "Value of the column; for gpus a range, with 0 for none or unknown.",
         by="stratum_by",
         sorted=True,
     ),
@@ -45,23 +45,21 @@ STRATA = table(
     failed_gpu_hours_share=share("Failed GPU time", "Share of the GPU time of the stratum.", blank=REASON),
     **{f"failed_gpu_{name}": column for name, column in clustered_columns(share, blank=NO_CLUSTERS).items()},
     timeout_gpu_hours=number("at time limit", "GPU time of failures at a time limit.", unit=_HOURS),
-    infra_gpu_hours=number("by infrastructure", "GPU time ended by infrastructure, by the basis.", unit=_HOURS),
-    limit_share=share("Time limit", "Share of the failed GPU time, at most 1.", _NO_CAUSE),
+    infra_gpu_hours=number("by infrastructure", "GPU time of attempts that infrastructure ended.", unit=_HOURS),
+    limit_share=share("Time limit", "Share of the failed GPU time at a time limit.", _NO_CAUSE),
     infra_share=share("Infrastructure", "Share of the failed GPU time.", _NO_CAUSE),
     other_share=share("Other", "Share of the failed GPU time.", _NO_CAUSE),
     basis=BASIS,
-    infra_failures=count(
-        "Infrastructure failures", "Attempts with a GPU that infrastructure ended, by the basis.", unit="attempts"
-    ),
+    infra_failures=count("Infrastructure failures", "Attempts with a GPU that infrastructure ended.", unit="attempts"),
     node_days=number("Node-days", "Whole nodes of attempts with a GPU times their durations.", unit="node-days"),
     failures_per_1000_node_days=_rate_column("Failures per 1000 node-days", "Failures over node-days.", REASON),
     days_per_failure=number("Days per failure", "Node-days per failure.", "no failure", "days"),
-    **interval_columns(_rate_column, "Garwood's 95% CI of it; without a failure a one-sided bound", REASON, "rate_"),
+    **interval_columns(_rate_column, "Garwood's 95% CI; one-sided if there is no failure", REASON, "rate_"),
     **_limit_columns(_rate_column, prefix="rate_"),
     failures_with_runtime=count("n of run times", "Failed jobs with a known run time.", unit="jobs"),
-    failure_median_s=seconds("Median failed job", "Median of these run times.", REASON),
+    failure_median_s=seconds("Median failed job", "Median run time of failed jobs.", REASON),
     median_ci_low_s=seconds("95% from", "Lower bound, distribution-free.", "six failures or more are needed"),
-    median_ci_high_s=seconds("95% to", "Upper bound of it.", "six failures or more are needed"),
+    median_ci_high_s=seconds("95% to", "Upper bound of the interval.", "six failures or more are needed"),
     **_limit_columns(seconds, "_s", "median_"),
 )
 

@@ -14,7 +14,7 @@ _OUTCOMES = {
     "gpu_hours_share": share("Share", "Share of the GPU-hours of all jobs.", blank=REASON),
     "runtime_mean_s": seconds("Mean run time", "Mean over n jobs; for running jobs, the time so far.", blank=REASON),
     "runtime_median_s": seconds("Median", "Median run time of n jobs.", blank=REASON),
-    "runtime_p90_s": seconds("90th percentile", "Of the run times of n jobs, linear between ranks.", blank=REASON),
+    "runtime_p90_s": seconds("90th percentile", "90th percentile of the run times of n jobs.", blank=REASON),
     "n": count("n", "Jobs of this outcome with a known run time.", unit="jobs"),
     "at_time_limit": count("At time limit", "Jobs ended by a time limit.", blank=REASON, unit="jobs"),
     "reason": reason(),
@@ -24,11 +24,11 @@ OUTCOMES = table(
     "outcomes",
     "One row per outcome of all jobs; success and failure always have a row.",
     **{name: column for name, column in _OUTCOMES.items() if name != "reason"},
-    runtime_median_low_s=whole_seconds("Median from", "Lower end of the 95% CI of the median, by ranks.", _NO_MEDIAN),
-    runtime_median_high_s=whole_seconds("to", "Upper end of it.", _NO_MEDIAN),
-    runtime_median_low_clustered_s=seconds("from, clustered", "Lower end if clusters differ.", _NO_MEDIAN),
-    runtime_median_high_clustered_s=seconds("to, clustered", "Upper end of it.", _NO_MEDIAN),
-    cluster_by=words("Clustered by", "Unit of clustering: user and week, say.", _NO_MEDIAN),
+    runtime_median_low_s=whole_seconds("Median from", "Lower bound of the 95% CI of the median, by ranks.", _NO_MEDIAN),
+    runtime_median_high_s=whole_seconds("to", "Upper bound of the interval.", _NO_MEDIAN),
+    runtime_median_low_clustered_s=seconds("from, clustered", "Lower bound, valid if clusters differ.", _NO_MEDIAN),
+    runtime_median_high_clustered_s=seconds("to, clustered", "Upper bound of the interval.", _NO_MEDIAN),
+    cluster_by=words("Clustered by", "Clusters, such as user and week.", _NO_MEDIAN),
     clusters=number("Effective clusters", "Effective number of clusters.", _NO_MEDIAN),
 )
 _NONE_ENDED, _NO_LIMITS = "no job ended", "no status says that a time limit ended a job, or none did"
@@ -36,41 +36,55 @@ _NOT_ONE = "no user, group or request profile has more than half of the failures
 _NO_UNKNOWN = "every end has a recorded result"
 _SHARE = {
     "failure_share": share("Failed", "Failures over the jobs that ended.", _NONE_ENDED, n="ended"),
-    "failure_share_low": share("95% from", "Lower end of Wilson's interval.", _NONE_ENDED, n="ended"),
-    "failure_share_high": share("95% to", "Upper end of it.", _NONE_ENDED, n="ended"),
-    "cluster_by": words("Clustered by", "Unit of clustering.", NO_CLUSTERS),
+    "failure_share_low": share("95% from", "Lower bound of Wilson's interval.", _NONE_ENDED, n="ended"),
+    "failure_share_high": share("95% to", "Upper bound of the interval.", _NONE_ENDED, n="ended"),
+    "cluster_by": words("Clustered by", "Clusters, such as user and week.", NO_CLUSTERS),
     "clusters": number("Effective clusters", "Effective number of clusters.", NO_CLUSTERS),
-    "failure_share_low_clustered": share("from, clustered", "Lower end if clusters differ.", NO_CLUSTERS, n="ended"),
-    "failure_share_high_clustered": share("to, clustered", "Upper end of it.", NO_CLUSTERS, n="ended"),
+    "failure_share_low_clustered": share(
+        "from, clustered", "Lower bound, valid if clusters differ.", NO_CLUSTERS, n="ended"
+    ),
+    "failure_share_high_clustered": share("to, clustered", "Upper bound of the interval.", NO_CLUSTERS, n="ended"),
 }
 ENDED_JOBS = table(
     "ended_jobs",
     "One row for all jobs: how many ended, and how many of these failed.",
-    jobs=count("Jobs", "All of them.", unit="jobs"),
-    ended=count("Ended", "In success or failure.", unit="jobs"),
+    jobs=count("Jobs", "All jobs.", unit="jobs"),
+    ended=count("Ended", "Jobs that ended in success or failure.", unit="jobs"),
     open=count("Open", "Running or waiting.", unit="jobs"),
     ended_share=share("Ended", "Share of all jobs.", "there is no job", n="jobs"),
-    unresolved_share=share("Unresolved", "Neither ended nor cancelled, of all jobs.", "there is no job", n="jobs"),
+    unresolved_share=share(
+        "Unresolved", "Share of all jobs that neither ended nor were cancelled.", "there is no job", n="jobs"
+    ),
     **_SHARE,
     ended_or_unknown=count("Ended or unknown", "Ended jobs, including those with no result recorded.", unit="jobs"),
-    failure_share_at_least=share("At least", "If all unknown succeeded.", _NO_UNKNOWN, n="ended_or_unknown"),
-    failure_share_at_most=share("at most", "If all of them failed.", _NO_UNKNOWN, n="ended_or_unknown"),
+    failure_share_at_least=share(
+        "At least", "Failure share if all unknown jobs succeeded.", _NO_UNKNOWN, n="ended_or_unknown"
+    ),
+    failure_share_at_most=share(
+        "at most", "Failure share if all unknown jobs failed.", _NO_UNKNOWN, n="ended_or_unknown"
+    ),
     failures=count("Failures", "Jobs that failed.", unit="jobs", n="ended"),
     timeouts=count("Time limits", "Failures caused by a time limit.", _NO_LIMITS, "jobs", n="failures"),
     timeout_share=share("Time limits", "Share of the failures.", _NO_LIMITS, n="failures"),
     failures_without_timeout=count("Other failures", "Failures for other reasons.", _NO_LIMITS, "jobs", n="ended"),
     failure_share_without_timeout=share("Failed otherwise", "Share of the jobs that ended.", _NO_LIMITS, n="ended"),
-    concentrated_by=words("Concentrated by", "The user, say, with more than half of the failures.", _NOT_ONE),
-    concentrated_failures=count("Concentrated failures", "Its failures.", _NOT_ONE, "failures", n="failures"),
-    concentrated_share=share("Share of the failures", "Its share of all failures.", _NOT_ONE, n="failures"),
-    ended_without=count("Ended without it", "Ended jobs of all others.", _NOT_ONE, "jobs"),
-    failure_share_without=share("Failed without it", "Share of these.", _NOT_ONE, n="ended_without"),
+    concentrated_by=words("Concentrated by", "User or other cluster with more than half of the failures.", _NOT_ONE),
+    concentrated_failures=count(
+        "Concentrated failures", "Failures of this user or cluster.", _NOT_ONE, "failures", n="failures"
+    ),
+    concentrated_share=share(
+        "Share of the failures", "Share of all failures from this user or cluster.", _NOT_ONE, n="failures"
+    ),
+    ended_without=count("Ended without it", "Ended jobs without this user or cluster.", _NOT_ONE, "jobs"),
+    failure_share_without=share(
+        "Failed without it", "Failure share without this user or cluster.", _NOT_ONE, n="ended_without"
+    ),
 )
 ENDED_BY_NODE = table(
     "ended_by_node",
     "One row per size, at most the GPUs of a common node or more: how many jobs ended, and how many failed.",
     size=words("Size", "up_to_8_gpus or above_8_gpus."),
-    ended=count("Ended", "In success or failure.", unit="jobs"),
+    ended=count("Ended", "Jobs that ended in success or failure.", unit="jobs"),
     **_SHARE,
 )
 _NO_QUEUE, _NO_TIMES = "no wait is known", "the trace gives no times"
@@ -78,31 +92,37 @@ _ONE_SOURCE = "the format has one source of times"
 JOBS_SUMMARY = table(
     "jobs_summary",
     "One row: all jobs as recorded, their users and nodes, and the period of the trace.",
-    jobs=count("Jobs", "All of them.", unit="jobs"),
+    jobs=count("Jobs", "All jobs.", unit="jobs"),
     gpu_jobs=count("With GPUs", "Jobs that requested a GPU.", unit="jobs", n="jobs"),
-    jobs_without_gpu=count("Without GPUs", "All others.", unit="jobs", n="jobs"),
-    users=count("Users", "Users who submitted them.", "the trace names none", "users", n="jobs_of_users"),
+    jobs_without_gpu=count("Without GPUs", "Jobs without a GPU.", unit="jobs", n="jobs"),
+    users=count("Users", "Users who submitted jobs.", "the trace names none", "users", n="jobs_of_users"),
     jobs_of_users=count("Jobs of users", "Jobs whose user is known.", unit="jobs"),
     nodes=count("Nodes", "Rows of the table of nodes.", "the trace lists none", "nodes"),
-    gpus=count("GPUs", "GPUs of these nodes.", "the trace lists none", "GPUs", n="nodes"),
+    gpus=count("GPUs", "GPUs of the cluster's nodes.", "the trace lists none", "GPUs", n="nodes"),
     from_s=whole_seconds("From", "First submission, on the clock of the trace.", _NO_TIMES),
     to_s=whole_seconds("To", "End of the trace.", _NO_TIMES),
-    span_s=whole_seconds("Span", "Between the two.", _NO_TIMES, n="jobs"),
-    days=count("Days", "The same, rounded up.", _NO_TIMES, "days"),
-    runtime_from_task=count("Run time of the task", "Jobs that have it.", _ONE_SOURCE, "jobs", n="jobs"),
-    runtime_from_siblings=count("Run time of siblings", "Jobs that have it.", _ONE_SOURCE, "jobs", n="jobs"),
+    span_s=whole_seconds("Span", "Time from the first submission to the end of the trace.", _NO_TIMES, n="jobs"),
+    days=count("Days", "Observed days, rounded up.", _NO_TIMES, "days"),
+    runtime_from_task=count(
+        "Run time of the task", "Jobs with the run time of the task table.", _ONE_SOURCE, "jobs", n="jobs"
+    ),
+    runtime_from_siblings=count(
+        "Run time of siblings", "Jobs with a run time to the end of other instances.", _ONE_SOURCE, "jobs", n="jobs"
+    ),
     negative_queue=count("Negative waits", "Jobs that start before they are submitted.", _ONE_SOURCE, "jobs", n="jobs"),
     negative_run=count("Negative run times", "Jobs that end before they start.", _ONE_SOURCE, "jobs", n="jobs"),
     retried=count("Retried", "Jobs with more than one attempt.", _ONE_SOURCE, "jobs", n="jobs"),
     timed=count("Timed", "Jobs with a known run time.", unit="jobs"),
-    timeouts=count("Time limits", "Failures by a time limit, of known duration.", unit="failures", n="timed"),
+    timeouts=count("Time limits", "Failures at a time limit, of known duration.", unit="failures", n="timed"),
     running_time_share=share("Running", "Share of the observed time in running jobs.", "no time is known", n="timed"),
-    unknown_time_share=share("Unknown result", "Share of it in jobs of unknown result.", "no time is known", n="timed"),
+    unknown_time_share=share(
+        "Unknown result", "Share of the observed time in jobs of unknown result.", "no time is known", n="timed"
+    ),
     waits=count("Waits", "Jobs with a known wait.", unit="jobs"),
-    queue_median_s=seconds("Median wait", "Median of these.", _NO_QUEUE, n="waits"),
-    queue_p90_s=seconds("90th percentile", "90th percentile of these, linear between ranks.", _NO_QUEUE, n="waits"),
+    queue_median_s=seconds("Median wait", "Median wait.", _NO_QUEUE, n="waits"),
+    queue_p90_s=seconds("90th percentile", "90th percentile, linear between ranks.", _NO_QUEUE, n="waits"),
     equal_times=count("Equal times", "Jobs that start when they are submitted.", unit="jobs"),
-    no_queue=words("No waits", "Why no wait is computed.", "waits are known, or no start is", n="equal_times"),
+    no_queue=words("No waits", "Why there is no wait.", "waits are known, or no start is", n="equal_times"),
 )
 OUTCOMES_GPU = table("outcomes_gpu", "One row per outcome of the jobs that requested a GPU.", **_OUTCOMES)
 OUTCOMES_BY_GPUS = table(
@@ -122,8 +142,8 @@ RUNTIME_QUANTILES = table(
     "One row per quantile (nearest rank) of the run times of an outcome: 201 for each outcome with any.",
     outcome=words("Outcome", "Outcome of the jobs."),
     n=count("n", "Jobs of the outcome with a known run time.", unit="jobs"),
-    share=share("Share", "Share of n: jobs that ran at most this long."),
-    runtime_s=whole_seconds("Run time", "The quantile; running jobs count with the time so far."),
+    share=share("Share", "Share of jobs with at most this run time."),
+    runtime_s=whole_seconds("Run time", "Run time at this quantile; running jobs count with the time so far."),
 )
 SUCCESS = parquet("success", "A job that succeeded.", "success.parquet", open=True)
 FAILURE = parquet("failure", "A job that failed.", "failure.parquet", open=True)

@@ -182,9 +182,7 @@ def runtime_distribution(inputs: Inputs, study: Study) -> Figure:
     n = dict(quantiles.select("outcome", "n").unique(maintain_order=True).iter_rows())
     totals = dict(outcomes.select("outcome", "jobs").iter_rows())
     suffixes = {name: "" if n[name] == totals.get(name, n[name]) else f" of {totals[name]:,}" for name in colours}
-    caption = (
-        f"n = {join_list([f'{n[name]:,}{suffixes[name]} {name}' for name in colours])}. Run times of 0 s stand at 1 s."
-    )
+    caption = f"n = {join_list([f'{n[name]:,}{suffixes[name]} {name}' for name in colours])}. 0 s is drawn at 1 s."
     if "running" in colours:
         caption += f" A running {study.unit} counts with the time so far."
     return make_figure(
@@ -192,7 +190,7 @@ def runtime_distribution(inputs: Inputs, study: Study) -> Figure:
         {"quantiles": rows},
         study,
         title="Run time by outcome",
-        subtitle=f"Share of {study.units} of each outcome that ran at most so long",
+        subtitle=f"Share of {study.units} of each outcome with at most this run time",
         caption=caption,
         alt_text=f"Cumulative curves of run time on a logarithmic axis, {join_list(list(colours))}.",
     )

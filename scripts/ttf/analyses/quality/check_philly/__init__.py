@@ -8,8 +8,12 @@ ZONE_EVIDENCE = table(
     "A start of the resource manager. None of its jobs can have been submitted before it.",
     manager_start_s=whole_seconds("Start", "Seconds since 1970 UTC, from the ids of its jobs."),
     jobs=count("Jobs", "Jobs whose ids name this start.", unit="jobs"),
-    first_submit_after_s=whole_seconds("First submission after, if Pacific", "Below 0 excludes the zone."),
-    first_submit_after_if_utc_s=whole_seconds("if UTC", "Below 0 excludes the zone."),
+    first_submit_after_s=whole_seconds(
+        "First submission after, if Pacific", "Time from the start to the first submission; below 0 rules out the zone."
+    ),
+    first_submit_after_if_utc_s=whole_seconds(
+        "if UTC", "Time from the start to the first submission; below 0 rules out the zone."
+    ),
 )
 LISTED_MACHINES = table(
     "listed_machines",
@@ -24,14 +28,20 @@ PHILLY_SUMMARY = table(
     "Totals of zone_evidence.csv and of listed_machines.csv.",
     jobs=count("Jobs", "Jobs whose ids name a start.", unit="jobs"),
     starts=count("Starts", "Starts of the resource manager.", blank=_NO_START, unit="starts", n="jobs"),
-    pacific_ruled_out=count("Pacific ruled out", "Starts that exclude it.", blank=_NO_START, unit="starts", n="starts"),
-    utc_ruled_out=count("UTC ruled out", "Starts that exclude it.", blank=_NO_START, unit="starts", n="starts"),
+    pacific_ruled_out=count(
+        "Pacific ruled out", "Starts that rule out this time zone.", blank=_NO_START, unit="starts", n="starts"
+    ),
+    utc_ruled_out=count(
+        "UTC ruled out", "Starts that rule out this time zone.", blank=_NO_START, unit="starts", n="starts"
+    ),
     listed=count("Listed", "Machines in the list.", unit="nodes"),
     listed_gpus=count("GPUs in the list", "GPUs of the listed machines.", unit="GPUs", n="listed"),
     observed=count("Observed", "Machines in telemetry or log.", unit="nodes"),
     observed_gpus=count("GPUs observed", "GPUs of the machines observed.", unit="GPUs", n="observed"),
-    compared=count("Compared", "Machines in both.", blank=_NO_MACHINE, unit="nodes"),
-    agree=count("Agree", "Machines with equal GPUs in both.", blank=_NO_MACHINE, unit="nodes", n="compared"),
+    compared=count("Compared", "Machines in both sources.", blank=_NO_MACHINE, unit="nodes"),
+    agree=count(
+        "Agree", "Machines with the same number of GPUs in both sources.", blank=_NO_MACHINE, unit="nodes", n="compared"
+    ),
 )
 
 ANALYSIS = Analysis(

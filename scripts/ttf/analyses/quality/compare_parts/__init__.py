@@ -19,27 +19,33 @@ CHANGES = table(
     "A measure in the last part that has jobs, compared with all earlier parts of the same records.",
     measure=words("What", "failure_share, infra_rate, ettr, lost_time, suspect_nodes or failure_words."),
     unit=words("Unit", "Unit of before, after and the difference."),
-    part=text("Part", "The last part that has jobs."),
-    parts_before=count("Parts before", "Earlier parts that have jobs.", unit="parts"),
+    part=text("Part", "Last part with jobs."),
+    parts_before=count("Parts before", "Earlier parts with jobs.", unit="parts"),
     from_s=whole_seconds("From", "Start of the part, on the clock of the trace.", blank=REASON),
     to_s=whole_seconds("To", "End of the records.", blank=REASON),
-    follow_up_s=whole_seconds("Follow-up", "Only jobs that ended within it count.", blank="the measure counts by time"),
+    follow_up_s=whole_seconds(
+        "Follow-up", "Only jobs that ended within this time count.", blank="the measure counts by time"
+    ),
     before=number("Before", "Value in the earlier parts.", blank=REASON, n="n_before"),
     after=number("After", "Value in the last part.", blank=REASON, n="n_after"),
     difference=number("Difference", "After minus before.", blank=REASON),
-    ci_low=number("95% from", "Lower bound of the wider 95% CI of the two tests.", blank=REASON),
-    ci_high=number("95% to", "Upper bound of it.", blank=REASON),
+    ci_low=number("95% from", "Lower bound of the wider 95% CI of two tests.", blank=REASON),
+    ci_high=number("95% to", "Upper bound of the interval.", blank=REASON),
     detectable_ratio=number(
         "Detectable",
         "After over before for a change that is detected with 80% power if it is the only one.",
         blank="nothing was tested, the measure is a list, or no share is so high",
     ),
-    events_before=count("Events", "Failures, or other events counted, before.", REASON, "events", n="n_before"),
-    events_after=count("Events after", "The same in the last part.", REASON, "events", n="n_after"),
-    n_of=words("n of", "Kind of thing that n counts."),
-    n_before=count("n", "Number before.", blank=REASON),
-    n_after=count("n after", "Number in the last part.", blank=REASON),
-    amount_before=number("GPU-hours", "GPU-hours lost before.", _NOT_LOST, "GPU-hours", n="n_before"),
+    events_before=count(
+        "Events", "Failures, or other counted events, in the earlier parts.", REASON, "events", n="n_before"
+    ),
+    events_after=count(
+        "Events after", "Failures, or other counted events, in the last part.", REASON, "events", n="n_after"
+    ),
+    n_of=words("n of", "What n counts, such as jobs."),
+    n_before=count("n", "Number in the earlier parts of what `n_of` names.", blank=REASON),
+    n_after=count("n after", "Number in the last part of what `n_of` names.", blank=REASON),
+    amount_before=number("GPU-hours", "GPU-hours lost in the earlier parts.", _NOT_LOST, "GPU-hours", n="n_before"),
     amount_after=number("GPU-hours after", "GPU-hours lost in the last part.", _NOT_LOST, "GPU-hours", n="n_after"),
     cluster_by=words("Clustered by", "Kind of clusters.", blank="the trace names none, or no such test"),
     clusters=number("Effective clusters", "Kish's effective number of clusters.", blank=_NO_TEST),
@@ -48,12 +54,12 @@ CHANGES = table(
     ),
     effective_parts=number("Effective parts", "Kish's effective number of earlier parts.", blank=_NOT_TESTED),
     p_parts=number(
-        "p, parts", "Two-sided p that the part is like the earlier ones.", blank="too few earlier parts, or no test"
+        "p, parts", "Two-sided p that the part resembles the earlier ones.", blank="too few earlier parts, or no test"
     ),
     p_exact=number("p, exact", "Two-sided p from the counts alone.", blank="the measure has no such test"),
-    p_value=number("p", "The largest of these p.", blank=_NOT_TESTED),
-    p_adjusted=number("adjusted p", "Holm over the tested measures.", blank=_NOT_TESTED),
-    verdict=words("Verdict", "changed, within chance, too few to tell or too few weeks to tell."),
+    p_value=number("p", "Largest of the three p-values.", blank=_NOT_TESTED),
+    p_adjusted=number("adjusted p", "Adjusted over the tested measures by Holm's method.", blank=_NOT_TESTED),
+    verdict=words("Verdict", "changed, within chance, too few to tell, or too few weeks to tell."),
 )
 CHANGES_SUMMARY = table(
     "changes_summary",
@@ -71,7 +77,7 @@ NEW_WORDS = table(
     word=text("Word", "Word of the trace or of the taxonomy."),
     failures=count("Failures", "Failed jobs or attempts of the last part with this word."),
     clusters=count("Clusters", "Clusters with this word, mostly users.", blank="the trace names none"),
-    chance=number("Chance", "Probability that it is in the last part only, if nothing has changed."),
+    chance=number("Chance", "Probability that the word is only in the last part if nothing changed."),
 )
 NEW_SUSPECTS = table(
     "new_suspect_nodes",
@@ -79,7 +85,7 @@ NEW_SUSPECTS = table(
     node=name("Node", "Name of the node.", name_kind="node"),
     counted_before=count("Counted before", "Failures counted before the last part."),
     counted=count("Counted", "Failures counted in the last part."),
-    expected=number("Expected", "Failures in the last part, if the node fails as often as before."),
+    expected=number("Expected", "Expected failures in the last part if the node's rate is unchanged."),
     q_value=number("q", "Adjusted for the number of nodes with excess failures (Benjamini-Hochberg)."),
 )
 _forecast = partial(number, unit="failures")
@@ -90,14 +96,18 @@ FORECAST = table(
     week=count("Week", "Number from 1; the last is the next week."),
     start_s=whole_seconds("From", "Start of the week, on the clock of the trace.", blank=REASON),
     observed=count("Observed", "Failures that ended in the week.", blank="it is the next week, or no week is complete"),
-    weeks_before=count("Weeks before", "Complete weeks that the forecast uses.", unit="weeks"),
+    weeks_before=count("Weeks before", "Complete earlier weeks behind the forecast.", unit="weeks"),
     expected=_forecast("Expected", "Middle of the interval: mean of the last two weeks.", blank=REASON),
     low=count("90% from", "Lower bound of the 90% prediction interval.", REASON, "failures"),
-    high=count("90% to", "Upper bound of it.", REASON, "failures"),
-    dispersion=number("Dispersion", "Variance over mean of the earlier weeks; 1: Poisson.", blank=REASON),
+    high=count("90% to", "Upper bound of the interval.", REASON, "failures"),
+    dispersion=number(
+        "Dispersion", "Variance over mean of the counts of earlier weeks; 1 is Poisson variation.", blank=REASON
+    ),
     tried=count("Tried", "Earlier weeks with a forecast.", unit="weeks"),
-    held_of_tried=count("held", "Earlier weeks within their interval.", "no week was tried", "weeks", n="tried"),
-    held=truth("Held", "Whether the week was within its interval.", blank="there is no forecast, or not yet"),
+    held_of_tried=count(
+        "held", "Earlier weeks that were within the interval.", "no week was tried", "weeks", n="tried"
+    ),
+    held=truth("Held", "Whether the week was within the interval.", blank="there is no forecast, or not yet"),
 )
 
 ANALYSIS = Analysis(

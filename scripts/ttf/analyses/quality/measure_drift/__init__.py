@@ -11,22 +11,24 @@ DRIFT = table(
     "A share, distribution or median, compared between two windows or traces; largest effects first.",
     window=text("Window", "The later window, or the trace.", public_pattern=WINDOWS),
     against=text(
-        "Against", "What the window is compared with: a window, all before, or another trace.", public_pattern=WINDOWS
+        "Against", "Basis of comparison: a window, all earlier windows, or another trace.", public_pattern=WINDOWS
     ),
     column=words("Column", "Column of the jobs."),
     value=name("Value", "The value whose share is compared.", blank="all values are compared", by="column"),
     statistic=words("What", "share, failure_share (of ended jobs), distribution or median."),
     before=number("Before", "Share, or median in the unit of the column.", blank=REASON),
-    after=number("After", "The same in `window`.", blank=REASON),
-    n_before=count("n", "Jobs before.", unit="jobs"),
-    n_after=count("n", "Jobs after.", unit="jobs"),
+    after=number("After", "Share or median in `window`.", blank=REASON),
+    n_before=count("n", "Jobs in the window of comparison.", unit="jobs"),
+    n_after=count("n", "Jobs in `window`.", unit="jobs"),
     test=words("Test", "two_proportion_z, chi_square or mann_whitney."),
     p_value=number("p", "Two-sided p-value.", blank=REASON),
-    p_adjusted=number("adjusted p", "Holm's correction over all comparisons.", blank=REASON),
+    p_adjusted=number("adjusted p", "Adjusted over all comparisons by Holm's method.", blank=REASON),
     cluster_by=words("Clustered by", "Level of correlated failures.", blank="the trace names no such level"),
     clusters=number("Effective clusters", "Kish's effective number in both windows.", blank=_NO_TEST),
-    p_clustered=number("p, clustered", "Two-sided; the test holds when clusters differ.", blank=_NO_TEST),
-    p_adjusted_clustered=number("adjusted p, clustered", "Holm's correction over all comparisons.", blank=_NO_TEST),
+    p_clustered=number("p, clustered", "Two-sided p, valid if clusters differ.", blank=_NO_TEST),
+    p_adjusted_clustered=number(
+        "adjusted p, clustered", "Adjusted over all comparisons by Holm's method.", blank=_NO_TEST
+    ),
     effect_name=words("Effect size", "cohen_h, cramer_v or cliff_delta."),
     effect=number("Effect", "Positive if the value rose; always positive for a distribution.", blank=REASON),
 )
@@ -37,11 +39,14 @@ DRIFT_SUMMARY = table(
     f"How many comparisons of drift.csv changed significantly: adjusted p below {SIGNIFICANCE}.",
     comparisons=count("Comparisons", "Rows of drift.csv.", unit="comparisons"),
     moved_if_independent=count(
-        "moved if independent", "By the p-value for independent jobs.", unit="comparisons", n="comparisons"
+        "moved if independent",
+        "Significant comparisons by the p-value for independent jobs.",
+        unit="comparisons",
+        n="comparisons",
     ),
     cluster_by=words("Clustered by", "Level of correlated failures.", blank="the trace names no such level"),
     tested=count("Tested", "Comparisons with a clustered p-value.", unit="comparisons", n="comparisons"),
-    moved=count("Moved", "By the clustered p-value.", unit="comparisons", n="tested"),
+    moved=count("Moved", "Significant comparisons by the clustered p-value.", unit="comparisons", n="tested"),
 )
 
 ANALYSIS = Analysis(

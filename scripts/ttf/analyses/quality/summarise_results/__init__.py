@@ -12,13 +12,13 @@ QUALITY_SUMMARY = table(
     rows_quarantined=count("quarantined", "Rows that break a rule of the schema.", unit="rows", n="rows_read"),
     quarantined_share=share("Quarantined", "Share of the rows read.", _NOT_OF_ROWS, n="rows_read"),
     anomalies=count("Findings", "Findings on the raw tables.", unit="anomalies"),
-    rows_concerned=count("Rows concerned", "Rows concerned by any finding.", unit="rows"),
+    rows_concerned=count("Rows concerned", "Rows with a finding.", unit="rows"),
     suggestions=count("Suggestions", "Suggested changes to the schema.", unit="suggestions"),
-    rows_suggested=count("Rows of suggestions", "Rows that these would accept.", unit="rows"),
+    rows_suggested=count("Rows of suggestions", "Rows that the suggested changes would accept.", unit="rows"),
     tables=count("Tables", "Raw tables.", unit="tables"),
     columns=count("Columns", "Columns of the files.", unit="columns"),
     columns_stored=count("stored", "Columns that are stored.", unit="columns", n="columns"),
-    columns_blank=count("blank", "Stored columns without a value.", unit="columns", n="columns_stored"),
+    columns_blank=count("blank", "Stored columns in which every cell is blank.", unit="columns", n="columns_stored"),
 )
 MTTF_RANGE = table(
     "mttf_range",
@@ -26,15 +26,17 @@ MTTF_RANGE = table(
     n=count("n", "Jobs or units at risk with a known duration.", unit="durations"),
     low_s=seconds("At least", "Lowest value that the data allow."),
     high_s=seconds("at most", "Highest value that the data allow."),
-    why=words("Why", "What is unknown."),
+    why=words("Why", "What the trace does not record."),
 )
 FAILED_TIME = table(
     "failed_time",
     "One row per cause of failure: GPU time of the failed attempts.",
     part=words("Part", "limit (a time limit), infra or other."),
     attempts=count("Attempts", "Failed attempts.", unit="attempts"),
-    gpu_hours=number("GPU-hours", "Of the attempts that it ended.", unit="GPU-hours", n="attempts"),
-    share=share("Share", "Of the GPU-hours of all failed attempts.", n="attempts"),
+    gpu_hours=number(
+        "GPU-hours", "GPU-hours of the attempts that this kind of failure ended.", unit="GPU-hours", n="attempts"
+    ),
+    share=share("Share", "Share of the GPU-hours of all failed attempts.", n="attempts"),
 )
 _NOT_APPLICABLE = "the action has no such number"
 ACTIONS = table(
@@ -42,12 +44,26 @@ ACTIONS = table(
     "One row per action: the most that it could save.",
     action=words("Action", "save_state, checkpoint, trial_on_one_gpu, no_retry, no_retry_of_deterministic or drain."),
     attempts=count("Attempts", "All attempts of the trace.", unit="attempts"),
-    gpu_hours=number("GPU-hours", "GPU-hours that it could save.", unit="GPU-hours", n="attempts"),
-    share=share("Share", "Of the GPU-hours of all attempts.", "no attempt took GPU time", n="attempts"),
+    gpu_hours=number("GPU-hours", "GPU-hours that the action could save.", unit="GPU-hours", n="attempts"),
+    share=share("Share", "Share of the GPU-hours of all attempts.", "no attempt took GPU time", n="attempts"),
     above_gpus=count("Above GPUs", "The action applies to attempts above this size.", _NOT_APPLICABLE, "GPUs"),
-    failures=count("Failures", "Infrastructure failures of these attempts.", _NOT_APPLICABLE, "failures", n="attempts"),
-    ended=number("GPU-hours ended", "GPU-hours ended by these failures.", _NOT_APPLICABLE, "GPU-hours", n="attempts"),
-    lost=number("GPU-hours lost", "GPU-hours still lost with checkpoints.", _NOT_APPLICABLE, "GPU-hours", n="attempts"),
+    failures=count(
+        "Failures", "Infrastructure failures of attempts above this size.", _NOT_APPLICABLE, "failures", n="attempts"
+    ),
+    ended=number(
+        "GPU-hours ended",
+        "GPU-hours of the attempts that these failures ended.",
+        _NOT_APPLICABLE,
+        "GPU-hours",
+        n="attempts",
+    ),
+    lost=number(
+        "GPU-hours lost",
+        "GPU-hours that would still be lost with checkpoints.",
+        _NOT_APPLICABLE,
+        "GPU-hours",
+        n="attempts",
+    ),
 )
 
 ANALYSIS = Analysis(

@@ -58,11 +58,11 @@ def mttf_range(inputs: Inputs) -> pl.DataFrame:
     for row in inputs["failures_without_end"].filter(stratum_by="all").iter_rows(named=True):
         if (row["share_without_end"] or 0) > MOST_WITHOUT_END:
             limits = [row["mttf_low_s"], row["mttf_high_s"]]
-            reasons.append(f"{row['share_without_end']:.1%} of the failures have no written end")
+            reasons.append(f"{row['share_without_end']:.1%} of the failures have no recorded end")
     running_share = inputs["jobs_summary"]["running_time_share"][0] or 0 if "jobs_summary" in inputs else 0
     if limits and running_share > MOST_RUNNING:
         limits.append((1 - running_share) * min(limits))
-        reasons.append(f"{running_share:.1%} of the time at risk is of runs that still go on")
+        reasons.append(f"{running_share:.1%} of the time at risk belongs to runs that are still running")
     if mean["mttf_s"] and "outcomes" in inputs:
         unknown = sum(inputs["outcomes"].filter(outcome="unknown")["n"])
         if unknown > MOST_WITHOUT_END * (inputs["ended_jobs"]["ended"][0] + unknown):

@@ -5,14 +5,11 @@ from ttf.engine.columns import clustered_columns, percentile_columns
 from ttf.engine.contract import REASON, count, name, number, seconds, share, table, truth, whole_seconds, words
 
 _BUCKET = words("GPUs", "GPUs of the job: all, or 1, 2-4, 5-8, >8.")
-_NEGATIVE = count("Negative", "Negative delays, which are excluded.", unit="attempts")
+_NEGATIVE = count("Negative", "Excluded negative delays.", unit="attempts")
 _UNKNOWN = count("Unknown", "Attempts with an unknown delay.", unit="attempts")
-_PARTS = {25: "A quarter", 50: "Half", 75: "Three quarters", 90: "Nine of ten", 95: "19 of 20"}
 _TIMES = {
     "mean_s": seconds("Mean", "Mean of n.", blank=REASON),
-    **percentile_columns(
-        seconds, "_s", {p: f"{part} of n waited at most so long." for p, part in _PARTS.items()}, REASON
-    ),
+    **percentile_columns(seconds, "_s", {p: f"{p}th percentile of the delay." for p in (25, 50, 75, 90, 95)}, REASON),
 }
 DELAYS = table(
     "delays",
@@ -31,7 +28,9 @@ DELAYS = table(
     within_3600_s_share=share("≤ 60 min", "Share of n.", blank=REASON),
     within_6000_s_share=share("≤ 100 min", "Share of n.", blank=REASON),
     step_180_s_share=share("At 3 min", "Share of n: delays of 170 to 200 s.", blank=REASON),
-    beside_180_s_share=share("Around 3 min", "Share of n: mean of 139 to 169 s and 201 to 231 s.", blank=REASON),
+    beside_180_s_share=share(
+        "Around 3 min", "Mean of two shares: delays of 139 to 169 s, and of 201 to 231 s.", blank=REASON
+    ),
     **_TIMES,
 )
 DELAY_BY_NODES = table(
@@ -50,12 +49,12 @@ OUT_OF_ORDER = table(
     "Jobs that start before one submitted earlier, by size, in their account or in the whole cluster.",
     scope=words("Among", "account or cluster."),
     gpu_bucket=_BUCKET,
-    n=count("n", "Jobs with a submission and a start, and in scope account an account.", unit="jobs"),
+    n=count("n", "Jobs with a submission and a start; for scope account, also an account.", unit="jobs"),
     out_of_order=count("Out of order", "Jobs that started while a job submitted earlier waited.", unit="jobs"),
     out_of_order_share=share("Started out of order", "Share of n.", blank=REASON),
     overtaken=count("Overtaken", "Jobs that waited while a job submitted later started.", unit="jobs"),
     overtaken_share=share("Overtaken", "Share of n.", blank=REASON),
-    left_out=count("Excluded", "Jobs of this size that are not among n.", unit="jobs"),
+    left_out=count("Excluded", "Excluded jobs of this size.", unit="jobs"),
 )
 RETRIES = table(
     "retries",
@@ -67,16 +66,18 @@ RETRIES = table(
     retries_mean=number("Retries, mean", "retries over n.", unit="retries"),
     retries_ci_low=number("from", "Lower bound of the 95% CI, normal approximation.", blank=REASON),
     retries_ci_high=number("to", "Upper bound.", blank=REASON),
-    retries_ci_low_clustered=number("95% from, clustered", "Lower bound, on a log scale.", blank=REASON),
-    retries_ci_high_clustered=number("95% to, clustered", "Upper bound of it.", blank=REASON),
-    retried_share=share("Tried again", "Share of n: jobs with a retry."),
+    retries_ci_low_clustered=number(
+        "95% from, clustered", "Lower bound of the 95% CI, clustered, on a log scale.", blank=REASON
+    ),
+    retries_ci_high_clustered=number("95% to, clustered", "Upper bound of the interval.", blank=REASON),
+    retried_share=share("Tried again", "Share of jobs with a retry."),
     failures=count("Failures", "Jobs that failed.", unit="jobs"),
-    unsuccessful_share=share("Unsuccessful", "failures over n, which includes cancelled and unknown jobs."),
+    unsuccessful_share=share("Unsuccessful", "Failures over n; n includes cancelled and unknown jobs."),
     ci_low=share("from", "Lower bound of Wilson's 95% CI."),
     ci_high=share("to", "Upper bound."),
     **clustered_columns(share),
 )
-_BASIS = words("Basis", "recorded, or proxy (any failure, cause unknown): an attempt followed by another has failed.")
+_BASIS = words("Basis", "recorded, or proxy: an attempt that another one follows counts as failed.")
 RUNTIME_TO_FAILURE = table(
     "runtime_to_failure",
     "Run time of failed attempts, by GPUs of their job.",
@@ -86,12 +87,12 @@ RUNTIME_TO_FAILURE = table(
     trials_share=share("Share", "Share of all failed attempts.", blank=REASON),
     n=count("n", "Failed attempts with a known run time.", unit="attempts"),
     mean_s=seconds("Mean", "Mean of n.", blank=REASON),
-    **percentile_columns(
-        seconds, "_s", {p: f"{_PARTS[p]} of n failed within this time." for p in (50, 90, 95)}, REASON
+    **percentile_columns(seconds, "_s", {p: f"{p}th percentile of the run time." for p in (50, 90, 95)}, REASON),
+    rtf_total_s=whole_seconds("Time in all", "Sum of the run times of n attempts."),
+    rtf_share=share(
+        "Share of the time", "Share of the run time of all failed attempts.", blank="the total time is 0 s"
     ),
-    rtf_total_s=whole_seconds("Time in all", "Summed run time of n."),
-    rtf_share=share("Share of the time", "Share of the time of all failed attempts.", blank="the total time is 0 s"),
-    gpu_hours=number("GPU-hours", "GPUs times run time of n, summed.", unit="h"),
+    gpu_hours=number("GPU-hours", "Sum over n of GPUs times run time.", unit="h"),
     gpu_hours_share=share("Share", "Share of the GPU-hours of all failed attempts.", blank="they used no GPU time"),
 )
 _NO_CLUSTERED = "there is no exact value either, or the column reason says why"
@@ -109,7 +110,9 @@ FAILED_ATTEMPTS = table(
     **clustered_columns(share, blank=_NO_CLUSTERED),
     trials=count("Failed attempts", "Failed attempts of all n.", unit="attempts"),
     trials_mean=number("Mean", "trials over n.", blank=REASON, unit="attempts"),
-    trials_share=share("Their share of the failed attempts", "Failed attempts of `groups` over all.", blank=REASON),
+    trials_share=share(
+        "Their share of the failed attempts", "Share of all failed attempts that belong to these groups.", blank=REASON
+    ),
 )
 OUTCOMES_WINDOW = table(
     "outcomes_window",
@@ -123,9 +126,13 @@ OUTCOMES_WINDOW = table(
     n_share=share("Share", "n over total.", blank=REASON),
     gpu_hours=number("GPU-hours", "GPUs times run time of the attempts.", unit="h"),
     gpu_hours_share=share("Share", "Share of the GPU-hours in the window.", blank=REASON),
-    without_end=count("Attempts without a time", "Without a known run time, so without GPU time.", unit="attempts"),
-    window_from_s=whole_seconds("From", "Start, on the clock of the trace.", blank="the row covers the whole trace"),
-    window_to_s=whole_seconds("Until", "End, not included.", blank="the row covers the whole trace"),
+    without_end=count(
+        "Attempts without a time", "Jobs or attempts without a known run time; they add no GPU time.", unit="attempts"
+    ),
+    window_from_s=whole_seconds(
+        "From", "Start of the window, on the clock of the trace.", blank="the row covers the whole trace"
+    ),
+    window_to_s=whole_seconds("Until", "End of the window, exclusive.", blank="the row covers the whole trace"),
 )
 
 ANALYSIS = Analysis(

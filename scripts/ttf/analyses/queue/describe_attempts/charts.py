@@ -34,7 +34,7 @@ def delay_first_later(inputs: Inputs, study: Study) -> Figure:
         f"GPUs of the {study.unit}",
         title=title,
         caption=f"n = {plural(n, 'known wait')}. First: from submission to start; later: from the end of the attempt "
-        "before. Waits below 1 s stand at 1 s.",
+        "before. Waits below 1 s are drawn at 1 s.",
         alt_text=f"Ranges on a logarithmic time axis by {study.unit} size, of first and of later attempts.",
     )
 

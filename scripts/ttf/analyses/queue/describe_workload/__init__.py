@@ -8,7 +8,7 @@ from ttf.engine.contract import REASON, count, name, number, seconds, share, tab
 
 _GROUP = {
     "group_by": words("By", "Property by which jobs are grouped."),
-    "group": name("Group", "Value of this property; all: every job.", by="group_by", sorted=True),
+    "group": name("Group", "Value of the property; all is every job.", by="group_by", sorted=True),
 }
 _JOBS = {
     "jobs": count("Jobs", "Jobs of the row.", unit="jobs"),
@@ -44,9 +44,9 @@ REQUEST_USE = table(
     resource=words("Resource", "cpu, gpu or memory, each per instance."),
     n=count("n", "Jobs with a request and a measured use.", unit="jobs"),
     requested_more=count("Requested more", "Jobs that use less than they request.", blank=REASON, unit="jobs"),
-    requested_more_share=share("Share", "Those over n.", blank=REASON),
+    requested_more_share=share("Share", "Share of n.", blank=REASON),
     used_more=count("Used more", "Jobs that use more than they request.", blank=REASON, unit="jobs"),
-    used_more_share=share("Share", "Those over n.", blank=REASON),
+    used_more_share=share("Share", "Share of n.", blank=REASON),
     used_median_share=number("Used, median", "Median of use over request.", "nobody requested it", unit="share"),
 )
 RECURRENCE = table(
@@ -55,7 +55,7 @@ RECURRENCE = table(
     group_by=words("By", "recurrence_group (submissions of the same job) or user."),
     at_least=count("Jobs, at least", "Minimum number of jobs in a group.", unit="jobs"),
     groups=count("Groups", "Groups with at least this number of jobs.", unit="groups"),
-    jobs=count("Jobs", "Jobs in these groups.", unit="jobs"),
+    jobs=count("Jobs", "Jobs in the groups of the row.", unit="jobs"),
     n=count("n", "Jobs with a known group or user.", unit="jobs"),
     jobs_share=_JOBS["jobs_share"],
 )
@@ -68,7 +68,7 @@ SUBMISSIONS = table(
     jobs=count("Jobs", "Jobs submitted in this hour or on this day.", unit="jobs"),
     n=count("n", "Jobs with a time of submission.", unit="jobs"),
     jobs_share=share("Share of jobs", "Jobs over n.", blank=REASON),
-    clock_hours=count("Clock hours", "Hours of this kind from the first submission to the last.", REASON, unit="h"),
+    clock_hours=count("Clock hours", "Number of such hours from the first submission to the last.", REASON, unit="h"),
     jobs_per_hour=number("Jobs an hour", "Jobs over clock hours.", blank=REASON, unit="jobs/h", n="jobs"),
     first_submit_s=whole_seconds("First", "First of these submissions, in seconds since 1970.", blank=REASON),
 )
@@ -80,7 +80,7 @@ ROLES = table(
     n=count("n", "Jobs with any role.", unit="jobs"),
     roles=count("Roles", "Distinct roles in the trace.", unit="roles"),
     jobs_share=_JOBS["jobs_share"],
-    ended=count("Ended", "Jobs with success or failure.", unit="jobs"),
+    ended=count("Ended", "Jobs that ended in success or failure.", unit="jobs"),
     failures=count("Failures", "Jobs that failed.", unit="jobs"),
     failure_share=share("Failed", "Failures over jobs that ended.", blank=REASON),
     **wilson_columns(blank=REASON),
@@ -91,11 +91,11 @@ ACTIVITY = table(
     "activity",
     "The most active users, with their share of jobs and of GPU time.",
     **owner_columns("jobs (users with the most jobs first) or gpu_hours (users with the most GPU time first)."),
-    jobs=count("Jobs", "Jobs of these users.", unit="jobs"),
+    jobs=count("Jobs", "Jobs of the users of the row.", unit="jobs"),
     n=count("n", "Jobs with a known user.", unit="jobs"),
     jobs_share=_JOBS["jobs_share"],
-    gpu_hours=number("GPU-hours", "GPU time of these jobs.", unit="GPU-hours"),
-    gpu_hours_share=share("Share of GPU-hours", "GPU-hours over those of all users.", blank=REASON),
+    gpu_hours=number("GPU-hours", "GPU time of the jobs of the row.", unit="GPU-hours"),
+    gpu_hours_share=share("Share of GPU-hours", "Share of the GPU-hours of all users.", blank=REASON),
 )
 GANGS = table(
     "gangs",
@@ -104,8 +104,8 @@ GANGS = table(
     jobs=count("Jobs", "Jobs with at least this number of instances.", unit="jobs"),
     n=count("n", "Jobs with a known number of instances.", unit="jobs"),
     jobs_share=_JOBS["jobs_share"],
-    instances=count("Instances", "Instances of these jobs."),
-    instances_share=share("Share of instances", "Instances over those of all jobs.", n="instances"),
+    instances=count("Instances", "Instances of the jobs of the row."),
+    instances_share=share("Share of instances", "Share of the instances of all jobs.", n="instances"),
     instances_ended=count("Ended", "Instances of jobs with success or failure."),
     instances_failed=count("Failed", "Instances of jobs that failed."),
     instances_failed_share=share("Share failed", "Failed instances over those that ended.", blank=REASON),
@@ -128,7 +128,7 @@ WAIT_SHARE = table(
     limit_s=seconds("Limit", "Median run time.", blank="the row is of all jobs"),
     n=count("n", "Jobs whose delay and run time are known and not both 0.", unit="jobs"),
     over_half=count("Waited longer", "Jobs that wait for longer than they run.", unit="jobs"),
-    over_half_share=share("Share", "Those over n."),
+    over_half_share=share("Share", "Share of n."),
     wait_median_share=share("Waiting, median", "Median of the delay over the time to completion."),
 )
 MACHINES = replace(
@@ -139,7 +139,7 @@ MACHINES = replace(
         nodes=count("Machines", "Machines of the type."),
         nodes_share=share("Share of machines", "Machines over all machines."),
         gpus=count("GPUs", "GPUs of those machines whose number of GPUs is known.", unit="GPUs"),
-        gpus_share=share("Share of GPUs", "GPUs over those of all machines.", blank=REASON),
+        gpus_share=share("Share of GPUs", "Share of the GPUs of all machines.", blank=REASON),
     ),
     is_in_gpus=True,
 )
@@ -161,7 +161,7 @@ MACHINE_LOAD = table(
     n=count("n", "Readings with a value and a run time above 0 s."),
     nodes=count("Machines", "Machines with such readings.", unit="machines"),
     measured_s=whole_seconds("Measured", "Sum of the run times of these readings."),
-    mean=number("Mean", "Mean over the seconds measured, in `unit`.", blank=REASON),
+    mean=number("Mean", "Mean over the measured seconds, in `unit`.", blank=REASON),
     **percentile_columns(
         number,
         "",

@@ -36,7 +36,7 @@ def queue_by_gpus(inputs: Inputs, study: Study) -> Figure:
         "Wait",
         f"GPUs of the {study.unit}",
         title=title,
-        caption=f"n = {plural(waits['n'].sum(), study.unit)} with a known wait; below 1 s at 1 s",
+        caption=f"n = {plural(waits['n'].sum(), study.unit)} with a known wait; waits below 1 s are drawn at 1 s",
         alt_text=f"Ranges on a logarithmic time axis, a row for each of {plural(len(rows), 'kind')}.",
     )
 

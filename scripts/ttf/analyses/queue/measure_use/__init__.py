@@ -18,13 +18,19 @@ GPU_USE = table(
     job_gpus=words("GPUs", "Exact number of GPUs of the job, or all."),
     outcome=words("Outcome", "How the job ended, regardless of the attempt, or all."),
     servers=count("Servers", "Servers of the attempt.", "the row covers any number of servers", unit="servers"),
-    dedicated=truth("Dedicated", "Only attempts with their servers to themselves.", "the row covers all attempts"),
+    dedicated=truth("Dedicated", "Whether only attempts alone on their servers count.", "the row covers all attempts"),
     jobs=count("Jobs", "Jobs with a reading.", blank=REASON, unit="jobs"),
     **USE,
-    held_gpu_minutes=count("GPU minutes held", "By attempts with start and end.", blank=REASON, unit="GPU minutes"),
+    held_gpu_minutes=count(
+        "GPU minutes held", "GPU minutes held by attempts with a known start and end.", blank=REASON, unit="GPU minutes"
+    ),
     coverage_share=share("Measured", "Readings over the GPU minutes held.", blank=REASON),
-    held_gpu_minutes_in_span=count("in span", "Held while readings exist.", blank=REASON, unit="GPU minutes"),
-    coverage_in_span_share=share("Measured in span", "Readings over the GPU minutes in span.", blank=REASON),
+    held_gpu_minutes_in_span=count(
+        "in span", "GPU minutes held within the period with readings.", blank=REASON, unit="GPU minutes"
+    ),
+    coverage_in_span_share=share(
+        "Measured in span", "Readings over the GPU minutes held within that period.", blank=REASON
+    ),
 )
 HOST_USE = table(
     "host_use",

@@ -49,8 +49,7 @@ def gpu_use(inputs: Inputs, study: Study) -> Figure:
         study,
         title=title,
         subtitle="Bar: middle half; line: median; diamond: mean; circles: 90th and 95th percentile",
-        caption=f"n = {plural(n, 'reading')}, one per GPU and minute, pooled: a {study.unit} counts by its GPUs and "
-        "minutes.",
+        caption=f"n = {plural(n, 'reading')}, one per GPU and minute, so larger and longer {study.units} weigh more.",
         alt_text=f"Ranges of GPU activity for {plural(kinds.height, 'kind')} of {study.units}.",
     )
 

@@ -9,7 +9,7 @@ LONGEST_PLAIN_WAIT_S = 60
 # Reasons for waiting that the page shows; the others do not explain a wait.
 RECOGNISED = ("full", "fragmentation")
 
-_LOAD = words("GPUs in use", "Tenth of the load: GPUs in use over all GPUs; all: the whole time.")
+_LOAD = words("GPUs in use", "Load (share of GPUs in use) by tenths; all is the whole time.")
 _TIME = whole_seconds("Time", "Time at this load.")
 _STRETCHES = count("n", "Intervals in which no placement starts or ends.")
 
@@ -25,18 +25,26 @@ OCCUPANCY = table(
     servers_partly_share=share("partly used", "Share of servers with some GPUs in use.", blank=REASON),
     servers_full_share=share("full", "Share of servers with all GPUs in use.", blank=REASON),
     free_gpus=number("Free GPUs", "GPUs not in use.", blank=REASON, unit="GPUs"),
-    largest_free_gpus=number("Most free on one", "Whole free GPUs of that server.", blank=REASON, unit="GPUs"),
+    largest_free_gpus=number(
+        "Most free on one", "Whole free GPUs of the server with the most.", blank=REASON, unit="GPUs"
+    ),
 )
 OCCUPANCY_BASIS = table(
     "occupancy_basis",
     "One row: the data behind the occupancy.",
     servers=count("Servers", "Servers of the trace.", unit="servers"),
-    servers_by_use=count("by use", "Servers whose size is inferred from use.", blank=REASON, unit="servers"),
+    servers_by_use=count("by use", "Servers with a size inferred from use.", blank=REASON, unit="servers"),
     gpus=count("GPUs", "Whole GPUs of all servers.", unit="GPUs"),
     placements=count("Placements", "Placements that hold a GPU.", unit="placements"),
     left_out=count("Left out", "Placements without a known time.", unit="placements"),
-    spread=count("Spread", "Placements with their attempt's GPUs, spread evenly over its servers.", unit="placements"),
-    above_capacity_share=share("Above capacity", "GPU time above the size of servers, which is cut off.", blank=REASON),
+    spread=count(
+        "Spread",
+        "Placements with assumed GPUs: those of the attempt, spread evenly over the servers.",
+        unit="placements",
+    ),
+    above_capacity_share=share(
+        "Above capacity", "Share of the GPU time that exceeds the size of servers and is cut off.", blank=REASON
+    ),
     peak_share=share("Peak", "Most GPUs in use at once, over all GPUs.", blank=REASON),
     start_s=whole_seconds("From", "First time that a GPU was held.", blank=REASON),
     end_s=whole_seconds("To", "Last time that a GPU was held.", blank=REASON),
@@ -48,8 +56,12 @@ FRAGMENTATION = table(
     free_at_least=words("Free on a server", "1, 2, 4 or 8 GPUs, or the whole server."),
     time_s=_TIME,
     n=_STRETCHES,
-    free_gpus_share=share("Share of free GPUs", "Share on servers with at least so many free.", blank=REASON),
-    placeable_time_share=share("Share of time", "Share of the time at this load with such a server.", blank=REASON),
+    free_gpus_share=share(
+        "Share of free GPUs", "Share of the free GPUs that are on servers with at least this many free.", blank=REASON
+    ),
+    placeable_time_share=share(
+        "Share of time", "Share of the time at this load in which such a server exists.", blank=REASON
+    ),
 )
 LOAD_OVER_TIME = table(
     "load_over_time",
@@ -57,35 +69,37 @@ LOAD_OVER_TIME = table(
     start_s=whole_seconds("From", "Start of the step."),
     time_s=whole_seconds("Length", "Length of the step."),
     gpus=count("GPUs", "GPUs of all servers.", unit="GPUs"),
-    gpus_in_use_mean=number("In use, mean", "Mean over the step.", unit="GPUs"),
-    gpus_in_use_max=number("In use, most", "Most at once in the step.", unit="GPUs"),
+    gpus_in_use_mean=number("In use, mean", "Mean number of GPUs in use in the step.", unit="GPUs"),
+    gpus_in_use_max=number("In use, most", "Most GPUs in use at once in the step.", unit="GPUs"),
     gpus_in_use_share=share("GPUs in use", "Mean share of all GPUs."),
-    running_mean=number("Running", "Jobs from first start to last end, mean over the step.", unit="jobs"),
-    waiting_mean=number("Waiting", "Jobs from submission to first start, mean over the step.", unit="jobs"),
+    running_mean=number("Running", "Mean number of running jobs in the step.", unit="jobs"),
+    waiting_mean=number("Waiting", "Mean number of waiting jobs in the step.", unit="jobs"),
 )
 SERVER_SHARING = table(
     "server_sharing",
     "One row per size of multi-GPU attempts: GPU time on servers without another attempt.",
     group=words("GPUs", "GPUs of the attempt; all: two or more."),
     attempts=count("Attempts", "Attempts of this size."),
-    gpu_hours=number("GPU-hours", "GPU time of these attempts.", unit="GPU-hours"),
-    dedicated_share=share("on servers to themselves", "GPU time without another attempt there.", blank=REASON),
+    gpu_hours=number("GPU-hours", "GPU time of the attempts of the row.", unit="GPU-hours"),
+    dedicated_share=share(
+        "on servers to themselves", "Share of the GPU time on servers without another attempt.", blank=REASON
+    ),
 )
 DELAY_CAUSES = table(
     "delay_causes",
     "One row per size of jobs and inferred reason of waiting, from the GPUs in use when the wait began.",
     group=words("GPUs", "GPUs of the job; all: any number."),
-    cause=words("Reason", "First that holds: fair_share, full, fragmentation or room.", blank=REASON),
+    cause=words("Reason", "First condition that holds: fair_share, full, fragmentation or room.", blank=REASON),
     started=count("Started", "Jobs with an account and a known wait.", blank=REASON, unit="jobs"),
     n=count("Waited", "Jobs that waited longer than the scheduler's pace.", blank=REASON, unit="jobs"),
-    jobs=count("Jobs", "Jobs with this reason.", blank=REASON, unit="jobs"),
+    jobs=count("Jobs", "Jobs that waited for this reason.", blank=REASON, unit="jobs"),
     jobs_share=share("Share", "Jobs over n.", blank=REASON),
     **wilson_columns(blank=REASON),
     **clustered_columns(share),
     wait_s=whole_seconds("Waiting time", "Waiting time of the jobs with this reason.", blank=REASON),
     wait_share=share("Share of waiting time", "Share of the waiting time of all jobs that waited.", blank=REASON),
-    unrecognised_share=share("not recognised", "Share of n: fair_share and room together.", blank=REASON),
-    unrecognised_wait_share=share("their waiting time", "The same of the waiting time.", blank=REASON),
+    unrecognised_share=share("not recognised", "Share of jobs with the reasons fair_share or room.", blank=REASON),
+    unrecognised_wait_share=share("their waiting time", "Share of the waiting time of these jobs.", blank=REASON),
 )
 
 ANALYSIS = Analysis(

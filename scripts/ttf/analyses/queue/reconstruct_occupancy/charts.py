@@ -90,7 +90,7 @@ def delay_causes(inputs, study: Study) -> Figure:
         title=title,
         subtitle=f"From the GPUs free when a wait over {LONGEST_PLAIN_WAIT_S} s began",
         caption=f"n = {plural(overall['n'][0], study.unit)} that waited, of {overall['started'][0]:,} that started. "
-        "Not the scheduler's reasons: those are not recorded.",
+        "The scheduler's own reasons are not recorded.",
         alt_text=f"Stacked bars of inferred reasons of waiting by {study.unit} size.",
     )
 

@@ -8,9 +8,9 @@ EPOCHS = table(
     "epochs",
     "Jobs of one outcome that have reached their lowest loss, or near it, by a share of their epochs.",
     outcome=words("Outcome", "success, cancelled or failure."),
-    quantity=words("Loss", "lowest, or within_0.1_percent of it."),
+    quantity=words("Loss", "lowest, or within_0.1_percent of the lowest."),
     epochs_share=share("Share of epochs", "Share of the epochs that the job ran."),
-    jobs=count("Jobs", "Jobs that have reached it by then.", unit="jobs"),
+    jobs=count("Jobs", "Jobs that had reached the loss by then.", unit="jobs"),
     n=count("n", "Jobs of the loss log with a finite loss.", unit="jobs"),
     jobs_share=share("Share of jobs", "Jobs over n."),
     **wilson_columns(),
@@ -22,17 +22,22 @@ EPOCHS_SUMMARY = table(
     outcome=words("Outcome", "success, cancelled, failure, or not_in_trace: the id matches no job, or several."),
     jobs_logged=count("Jobs logged", "Jobs in the loss log.", unit="jobs"),
     n=count("with a loss", "Logged jobs with a finite loss.", unit="jobs"),
-    epochs=count("Epochs", "Epochs of these jobs.", blank=REASON),
-    needing_all=count("Lowest in the last epoch", "Jobs whose last epoch has it.", blank=REASON, unit="jobs"),
-    needing_all_share=share("Share", "These jobs over n.", blank=REASON),
+    epochs=count("Epochs", "Epochs of the logged jobs.", blank=REASON),
+    needing_all=count(
+        "Lowest in the last epoch", "Jobs with the lowest loss in the last epoch.", blank=REASON, unit="jobs"
+    ),
+    needing_all_share=share("Share", "Share of jobs with the lowest loss in the last epoch.", blank=REASON),
     **wilson_columns(blank=REASON),
     **clustered_columns(share),
     timed_jobs=count("Jobs timed", "Jobs with a start before the near epoch's end.", blank=REASON, unit="jobs"),
     after_near_share_mean=share(
-        "Time on the last 0.1%, mean", "Time after the near epoch over all time.", blank=REASON, n="timed_jobs"
+        "Time on the last 0.1%, mean", "Share of the time that came after the near epoch.", blank=REASON, n="timed_jobs"
     ),
     after_near_gpu_time_share=share(
-        "of all their GPU time", "The same share of GPU time.", "no timed job has known GPUs", n="timed_jobs"
+        "of all their GPU time",
+        "Share of GPU time after the near epoch.",
+        "no timed job has known GPUs",
+        n="timed_jobs",
     ),
 )
 

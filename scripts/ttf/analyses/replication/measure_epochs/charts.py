@@ -46,7 +46,7 @@ def epochs(inputs, study: Study) -> Figure:
         {"shares": rows},
         study,
         title=f"{study.units.capitalize()} at their lowest loss, by share of their epochs",
-        subtitle="Share that had come to it; bars: 95% CI",
+        subtitle="Share that had reached it; bars: 95% CI",
         caption=f"n = {counts}. {clustering_note(table, study.units)}",
         alt_text=f"Two panels with {plural(len(present), 'rising line')} each.",
     )

@@ -26,34 +26,40 @@ STUDY1 = table(
     study_measure=words("As published", "What the study estimates."),
     study_estimate=number("As published", "A correlation, or a mean in s.", blank=REASON),
     study_ci_low=number("from", "Lower end of the 95% CI.", blank=_NO_INTERVAL),
-    study_ci_high=number("to", "Upper end.", blank=_NO_INTERVAL),
+    study_ci_high=number("to", "Upper bound of the 95% CI.", blank=_NO_INTERVAL),
     study_n=count("n", "Number of means, or of jobs.", blank=REASON),
     study_p=number("p", "Two-sided p, not adjusted.", blank=_NO_TEST),
     asked_set=words("Jobs at job level", "Outcome of the jobs."),
     asked_measure=words("Job-level, censored", "What is estimated at job level."),
     asked_estimate=number("Job-level, censored", "A correlation, or a time in s.", blank=REASON),
     asked_ci_low=number("from", "Lower end of the 95% CI.", blank=_NO_INTERVAL),
-    asked_ci_high=number("to", "Upper end.", blank=_NO_INTERVAL),
+    asked_ci_high=number("to", "Upper bound of the 95% CI.", blank=_NO_INTERVAL),
     **_interval_columns("asked"),
     asked_n=count("n", "Number of jobs, or of failures.", blank=REASON),
-    asked_p=number("p", "Two-sided p.", blank=_NO_TEST),
-    asked_p_adjusted=number("adjusted p", "Holm over the features.", blank=_NO_TEST),
-    asked_p_clustered=number("p, clustered", "Two-sided, of jobs whose clusters differ.", blank=_NO_CLUSTERED),
-    asked_p_adjusted_clustered=number("adjusted p, clustered", "Holm over the features.", blank=_NO_CLUSTERED),
+    asked_p=number("p", "Two-sided p of no association.", blank=_NO_TEST),
+    asked_p_adjusted=number("adjusted p", "Adjusted by Holm's method over the features.", blank=_NO_TEST),
+    asked_p_clustered=number("p, clustered", "Two-sided p, valid if clusters differ.", blank=_NO_CLUSTERED),
+    asked_p_adjusted_clustered=number(
+        "adjusted p, clustered", "Adjusted by Holm's method over the features.", blank=_NO_CLUSTERED
+    ),
     split_value=name("Split", "Value that splits the jobs into halves.", blank=_NO_RATE, by="feature"),
     rate_ratio=number(
-        "Ratio of rates", "Failures per hour of run time above the split, over those below.", blank=_NO_RATE
+        "Ratio of rates", "Failures per hour of run time above the split, over the rate below it.", blank=_NO_RATE
     ),
     rate_ci_low=number("from", "Lower end of the 95% CI.", blank=_NO_RATE),
-    rate_ci_high=number("to", "Upper end.", blank=_NO_RATE),
+    rate_ci_high=number("to", "Upper bound of the 95% CI.", blank=_NO_RATE),
     **_interval_columns("rate"),
     rate_failures=count("Failures", "Failures on both sides of the split.", blank=_NO_RATE),
     rate_p=number("p", "Two-sided p that the rates are equal.", blank=_NO_RATE),
-    rate_p_adjusted=number("adjusted p", "Holm over the features.", blank=_NO_RATE),
-    rate_p_clustered=number("p, clustered", "Two-sided, of jobs whose clusters differ.", blank=_NO_CLUSTERED),
-    rate_p_adjusted_clustered=number("adjusted p, clustered", "Holm over the features.", blank=_NO_CLUSTERED),
+    rate_p_adjusted=number("adjusted p", "Adjusted by Holm's method over the features.", blank=_NO_RATE),
+    rate_p_clustered=number("p, clustered", "Two-sided p, valid if clusters differ.", blank=_NO_CLUSTERED),
+    rate_p_adjusted_clustered=number(
+        "adjusted p, clustered", "Adjusted by Holm's method over the features.", blank=_NO_CLUSTERED
+    ),
     rate_reject=truth("Significant", "Whether the adjusted p is below the level of the study.", blank=_NO_RATE),
-    rate_reject_clustered=truth("Significant, clustered", "Whether the clustered p is.", blank=_NO_CLUSTERED),
+    rate_reject_clustered=truth(
+        "Significant, clustered", "Whether the adjusted clustered p is below that level.", blank=_NO_CLUSTERED
+    ),
     verdict=words(
         "Verdict",
         "kept, weaker, stronger, flips, lost, found, neither or not computable.",
@@ -61,7 +67,7 @@ STUDY1 = table(
     ),
     verdict_clustered=words(
         "Verdict, clustered",
-        "Verdict by the clustered p; not told if there is none.",
+        "Verdict by the clustered p; blank if there is none.",
         blank="the question is not of a correlation",
     ),
     change=words("What changes", "The clustered verdict in a sentence."),
@@ -77,20 +83,34 @@ STUDY1_SUMMARY = table(
     "study1_summary",
     "Correlations of study 1 without a cut-off by verdict at job level, and its mean run times.",
     compared=_correlation_count("Compared", "Correlations that can be computed.", ""),
-    significant=_correlation_count("Significant", "Significant as published."),
-    still_significant=_correlation_count("still", "Still significant at job level, clustered."),
-    still_significant_if_independent=_correlation_count(f"still, {_FREE}", "Still significant at job level."),
-    flips=_correlation_count("flips", "With the opposite sign, clustered."),
-    weaker=_correlation_count("weaker", "Less than half as strong, clustered."),
-    newly_significant=_correlation_count("found", "Significant at job level alone, clustered."),
-    newly_significant_if_independent=_correlation_count(f"found, {_FREE}", "Significant at job level alone."),
-    untested=_correlation_count("not told", "With too few clusters for a test."),
+    significant=_correlation_count("Significant", "Correlations significant as published."),
+    still_significant=_correlation_count("still", "Published correlations still significant at job level, clustered."),
+    still_significant_if_independent=_correlation_count(
+        f"still, {_FREE}", "Published correlations still significant at job level, if jobs are independent."
+    ),
+    flips=_correlation_count("flips", "Correlations with the opposite sign at job level, clustered."),
+    weaker=_correlation_count("weaker", "Correlations less than half as strong at job level, clustered."),
+    newly_significant=_correlation_count("found", "Correlations significant at job level only, clustered."),
+    newly_significant_if_independent=_correlation_count(
+        f"found, {_FREE}", "Correlations significant at job level only, if jobs are independent."
+    ),
+    untested=_correlation_count("not told", "Correlations with too few clusters for a test."),
     rates=count("Requests", "Requests for which the failure rates of the halves can be tested.", unit="requests"),
-    rates_differ=count("differ", "Requests whose rates differ, clustered.", unit="requests", n="rates"),
+    rates_differ=count(
+        "differ", "Requests with different failure rates of the halves, clustered.", unit="requests", n="rates"
+    ),
     gpu_types=count("GPU types", "Types with both a mean time to failure and a mean run time.", unit="GPU types"),
-    lowest_ratio=number("Lowest ratio", "Lowest ratio of the two times.", blank="there is no such type", n="gpu_types"),
+    lowest_ratio=number(
+        "Lowest ratio",
+        "Lowest ratio of mean time to failure to mean run time of failures.",
+        blank="there is no such type",
+        n="gpu_types",
+    ),
     highest_ratio=number(
-        "Highest ratio", "Highest ratio of the two times.", blank="there is no such type", n="gpu_types"
+        "Highest ratio",
+        "Highest ratio of mean time to failure to mean run time of failures.",
+        blank="there is no such type",
+        n="gpu_types",
     ),
 )
 

@@ -9,8 +9,7 @@ PROBABILITY, HOURS, LANDMARK = "probability", "hours", "landmark"
 
 _MODEL = words(
     "Model",
-    "base_rate, nested_rate (history alone: shrunken share of failures of user and group), logistic, "
-    "gradient_boosting; for hours, lognormal.",
+    "base_rate, nested_rate (history alone), logistic, gradient_boosting; for hours, lognormal.",
 )
 _SPLIT = words("Split", "temporal_1 to temporal_3 (trained on jobs that had ended, tested on later jobs), or random.")
 _CI = clustered_columns(number)
@@ -31,7 +30,7 @@ EVALUATION = table(
     n=count("n", "Test jobs.", unit="jobs"),
     failures=count("Failures", "Test jobs that failed.", unit="failures"),
     unit=words("Unit", "Unit of the estimate.", "it has none"),
-    estimate=number("Estimate", "Value of the measure, in its unit.", REASON),
+    estimate=number("Estimate", "Value of the measure, in `unit`.", REASON),
     **_CI,
 )
 CALIBRATION = table(
@@ -43,13 +42,13 @@ CALIBRATION = table(
     n=count("n", "Test jobs."),
     failures=count("Failures", "Test jobs that failed."),
     predicted=share("Predicted", "Mean predicted probability."),
-    observed=share("Failed", "Share that failed."),
+    observed=share("Failed", "Share of the test jobs that failed."),
     **clustered_columns(share),
 )
 COEFFICIENTS = table(
     "risk_coefficients",
     "One row per coefficient of the logistic regression of the last tested origin, if it serves.",
-    feature=words("Feature", "Its name in the configuration."),
+    feature=words("Feature", "Name of the feature in the configuration."),
     term=name("Term", "A number in standard deviations, a value against the most common, or log-odds.", by="feature"),
     coefficient=number("Coefficient", "Change of the log-odds of failure per unit of the term.", REASON),
     odds_ratio=number("Odds ratio", "exp(coefficient).", REASON),
@@ -59,13 +58,13 @@ COEFFICIENTS = table(
 IMPORTANCE = table(
     "risk_importance",
     "One row per feature: the PR-AUC that the serving model loses without it, on the last tested origin.",
-    feature=words("Feature", "Its name in the configuration; history: all features of that kind together."),
-    how=words("How", "permuted (its values shuffled among the jobs) or left_out (trained without it)."),
+    feature=words("Feature", "Name of the feature in the configuration; history means all history features."),
+    how=words("How", "permuted (values shuffled among the jobs) or left_out (trained without the feature)."),
     n=count("n", "Test jobs."),
     failures=count("Failures", "Test jobs that failed."),
     drop=number("Drop of PR-AUC", "PR-AUC with the feature minus PR-AUC without it.", REASON),
     **_CI,
-    share_of_gain=number("of the gain", "Drop over the PR-AUC above the base rate.", REASON, unit="share"),
+    share_of_gain=number("of the gain", "Drop as a share of the PR-AUC above the base rate.", REASON, unit="share"),
 )
 DEPENDENCE = table(
     "risk_dependence",
@@ -74,7 +73,7 @@ DEPENDENCE = table(
     position=count("Position", "Index of the value among those shown, from 0."),
     value=name("Value", "In the unit of the job record; for a history, the share of failures.", by="feature"),
     jobs=count("n", "Test jobs near this value."),
-    probability=share("Probability", "Mean over the test jobs."),
+    probability=share("Probability", "Mean predicted probability over the test jobs."),
 )
 DECISIONS = table(
     "risk_decisions",
@@ -82,14 +81,18 @@ DECISIONS = table(
     model=words("Model", "A model; oracle (knows who fails within the trial); everyone (all are tried)."),
     serves=truth("Serves", "Whether the model serves."),
     n=count("n", "Test jobs of more than one GPU.", unit="jobs"),
-    flagged=count("Tried", "Jobs tried, the highest expected saving first.", unit="jobs"),
-    flagged_share=share("Tried", "Of the jobs of more than one GPU."),
-    chosen=truth("Chosen", "Whether these are exactly the jobs whose expected saving is above 0."),
-    caught=count("Caught", "Those of them that failed within the trial.", unit="jobs", n="flagged"),
-    saved_gpu_hours=number("Saved", "GPU-hours that the failed jobs held beyond one GPU.", unit="GPU-hours"),
+    flagged=count("Tried", "Jobs on trial; those with the highest expected saving come first.", unit="jobs"),
+    flagged_share=share("Tried", "Share of the test jobs of more than one GPU."),
+    chosen=truth("Chosen", "Whether exactly the jobs with an expected saving above 0 are tried."),
+    caught=count("Caught", "Jobs on trial that failed within the trial.", unit="jobs", n="flagged"),
+    saved_gpu_hours=number(
+        "Saved", "GPU-hours that failed jobs would not have held on more than one GPU.", unit="GPU-hours"
+    ),
     cost_gpu_hours=number("Cost", "GPU-hours of the trials of jobs that did not fail.", unit="GPU-hours"),
-    net_gpu_hours=number("Net", "Saved minus cost.", unit="GPU-hours"),
-    share_of_oracle=number("of the oracle's", "Net saving over that of the oracle.", blank="it would save nothing"),
+    net_gpu_hours=number("Net", "GPU-hours saved minus cost.", unit="GPU-hours"),
+    share_of_oracle=number(
+        "of the oracle's", "Net saving over the net saving of the oracle.", blank="it would save nothing"
+    ),
     **clustered_columns(number),
     reason=reason("Why there is no interval of the net."),
 )
@@ -97,10 +100,10 @@ EXTRAPOLATION = table(
     "risk_extrapolation",
     "How well failure of a kind of jobs is predicted if training excludes the kind, and if not.",
     held_out=words("Left out", "largest_jobs or newest_gpu_type."),
-    value=words("Which", "The limit on GPUs, or the GPU type.", blank=REASON),
+    value=words("Which", "Smallest held-out number of GPUs, or the held-out GPU type.", blank=REASON),
     trained=words("Trained", "without these jobs, with them, or difference (with minus without)."),
     metric=words("Measure", "pr_auc, roc_auc, log_loss or calibration_slope."),
-    n=count("n", "Test jobs of that kind.", unit="jobs"),
+    n=count("n", "Test jobs of the held-out kind.", unit="jobs"),
     failures=count("Failures", "Test jobs that failed.", unit="failures"),
     estimate=number("Estimate", "In the unit of the measure.", REASON),
     **_CI,
@@ -108,13 +111,13 @@ EXTRAPOLATION = table(
 FEATURES = table(
     "risk_features",
     "One row per feature of a model: known at submission, or from jobs that had ended by then.",
-    feature=words("Feature", "Its name in the configuration."),
+    feature=words("Feature", "Name of the feature in the configuration."),
     kind=words("Kind", "numeric, category, hashed, history or clock."),
     columns=words("Columns", "Columns of the job record."),
-    warm=truth("Warm", "Whether its coefficients start from the previous model."),
+    warm=truth("Warm", "Whether coefficients start from the previous model."),
     jobs_with_value=count("Jobs with a value", "Jobs for which the feature is not blank."),
-    used=truth("Used", "Whether the last model uses it."),
-    reason=reason("Why it is not used."),
+    used=truth("Used", "Whether the last model uses the feature."),
+    reason=reason("Why the feature is not used."),
 )
 
 TAKEN = table(
@@ -136,22 +139,30 @@ def _origin_count(heading: str, description: str, n: str = ""):
 VERDICT = table(
     "risk_verdict",
     "Whether failure is predicted and acting on it pays, over all origins.",
-    verdict=words("Verdict", "Each step needs two of three origins.", _UNTESTED, n="origins"),
+    verdict=words(
+        "Verdict", "Strength of the prediction; each step needs two of three origins.", _UNTESTED, n="origins"
+    ),
     origin=words("Origin", "The last origin that could be tested.", _UNTESTED),
-    origins=_origin_count("Origins", "All of them."),
-    origins_tested=_origin_count("Tested", "Those that could be tested.", "origins"),
+    origins=_origin_count("Origins", "All origins."),
+    origins_tested=_origin_count("Tested", "Origins that could be tested.", "origins"),
     origins_predicted_of=_origin_count("n", "Origins with an interval of the gain on the base rate."),
-    origins_predicted=_origin_count("Predicted", "Origins where that is above 0.", "origins_predicted_of"),
-    origins_paying_of=_origin_count("n", "Origins where the saving is known."),
-    origins_paying=_origin_count("Paying", "Origins where it is above 0.", "origins_paying_of"),
+    origins_predicted=_origin_count("Predicted", "Origins with a gain significantly above 0.", "origins_predicted_of"),
+    origins_paying_of=_origin_count("n", "Origins with a known saving."),
+    origins_paying=_origin_count("Paying", "Origins with a saving significantly above 0.", "origins_paying_of"),
     failures=count("Failures", "Test jobs of the origin that failed.", _NO_MAJORITY, "failures"),
-    failures_of_largest_cluster=count("of one", "Those of one cluster.", _NO_MAJORITY, "failures", n="failures"),
+    failures_of_largest_cluster=count(
+        "of one", "Failures of the cluster with the most.", _NO_MAJORITY, "failures", n="failures"
+    ),
     boosting_tested=count("Boosting", "Origins with gradient boosting.", _NO_BOOSTING, "origins"),
-    boosting_won=count("won", "Origins where it is better.", _NO_BOOSTING, "origins", n="boosting_tested"),
+    boosting_won=count(
+        "won", "Origins at which gradient boosting is better.", _NO_BOOSTING, "origins", n="boosting_tested"
+    ),
     features=count("Features", "Rows of risk_features.csv.", unit="features"),
     features_used=count("used", "Features that the last model uses.", unit="features", n="features"),
-    features_of_user=count("of the user", "Features computed from the user.", unit="features", n="features_used"),
-    features_that_matter=count("that matter", "Features whose drop is significantly above 0.", unit="features"),
+    features_of_user=count(
+        "of the user", "Features that are computed from the user's past.", unit="features", n="features_used"
+    ),
+    features_that_matter=count("that matter", "Features with a drop significantly above 0.", unit="features"),
 )
 
 ANALYSIS = Analysis(

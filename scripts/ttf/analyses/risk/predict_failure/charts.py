@@ -153,8 +153,8 @@ def risk_dependence(inputs: Inputs, study: Study) -> Figure:
         rows,
         study,
         title=title,
-        subtitle=f"Mean over the test {study.units} were the feature the same in all of them; last tested origin",
-        caption=f"n = {plural(n_jobs, study.unit)}. Size of a point: {study.units} of about that value.",
+        subtitle=f"Mean over the test {study.units} if all had this value; last tested origin",
+        caption=f"n = {plural(n_jobs, study.unit)}. Larger points have more {study.units} near that value.",
         alt_text=f"Points by value, a panel each of {join_list(list(map(feature_name, feature_labels.values())))}.",
     )
 
@@ -236,7 +236,7 @@ def risk_decisions(inputs: Inputs, study: Study) -> Figure:
         {"band": band, "curves": curves, "chosen": dots, "all": notes},
         study,
         title=title,
-        subtitle=f"{capitalise(study.units)} by expected saving; dot: those above 0; band: 95% CI; last tested origin",
+        subtitle=f"{capitalise(study.units)} by expected saving; dot: all above 0; band: 95% CI; last tested origin",
         caption=f"n = {plural(everyone['flagged'], study.unit)} of more than one GPU. An upper bound.",
         alt_text=f"Curves of net GPU-hours; were all failures known {number(best or 0)}{serving_text}.",
     )

@@ -77,7 +77,7 @@ def is_tested(data: Data, trial: Trial) -> bool:
 ALL, OUT_OF_RANGE = "all", "beyond_range"
 UNSEEN = {"unseen_user": "user", "unseen_group": "group", "unseen_gpu_type": "gpu_type"}
 NOT_RECORDED = "the trace names no {}"
-NO_SUCH_JOB = "no test job is one"
+NO_SUCH_JOB = "there is no such test job"
 
 
 def slices(data: Data, trial: Trial) -> Iterator[tuple[str, np.ndarray | str]]:

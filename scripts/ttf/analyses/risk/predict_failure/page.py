@@ -140,7 +140,9 @@ def describe_savings(m: Numbers) -> str:
 def _body(m: Numbers) -> list[str]:
     """Return the sentences on importance, on use against people, and on origins that were not tested."""
     sentences = [
-        f"{SPLITS[split]} left out: {m[f'risk.{split}.reason']}." for split in ORIGINS if m.has(f"risk.{split}.reason")
+        f"The {SPLITS[split].lower()} cannot be tested: {m[f'risk.{split}.reason']}."
+        for split in ORIGINS
+        if m.has(f"risk.{split}.reason")
     ]
     if m["risk.verdict"] != CANNOT_SAY:
         user_warning = "Do not use the score to rank people." if m.value("risk.features_of_user", 0) else ""
@@ -169,7 +171,7 @@ def _without_history(m: Numbers) -> str:
         if m[low_key] <= 0 and m["risk.history.share_of_gain"] < LEAST_SHARE:
             return f"the {'user' if m.value('risk.features_of_user', 0) else 'job'}'s history adds nothing measurable"
         note = " (CI includes 0)" if m[low_key] <= 0 else ""
-    return f"without history it loses [risk.history.share_of_gain] of its gain{note}"
+    return f"without history the score loses [risk.history.share_of_gain] of its gain{note}"
 
 
 def _name_feature(m: Numbers, rank: int) -> str:
@@ -183,7 +185,7 @@ def _make_callout(m: Numbers, units: str) -> Callout | None:
     return Callout(
         "care",
         f"[outcomes.unknown.jobs_share] of {units} end unrecorded.",
-        "The prediction target is a recorded failure, against all other ends.",
+        "The model predicts recorded failures only; all other ends count as no failure.",
     )
 
 

@@ -4,45 +4,52 @@ from ttf.analyses.declaration import Analysis
 from ttf.engine.columns import WINDOWS, clustered_columns
 from ttf.engine.contract import REASON, Column, count, number, parquet, reason, table, text, truth, words
 
-_NATS = "Mean of minus the log of the probability of the observed outcome."
+_NATS = "Log-loss of the new model: mean negative log-likelihood per job."
 
 LINEAGE = table(
     "model_lineage",
     "One row per window of submissions: the model trained after it, and the decision of its test on the next window.",
-    window=text("Window", "By submission: day, week, month or part; all if there is only one.", public_pattern=WINDOWS),
+    window=text("Window", "Window of submissions: day, week, month, part or all.", public_pattern=WINDOWS),
     jobs=count("Jobs", "Jobs submitted in the window."),
-    failures=count("Failures", "Those with a recorded failure."),
-    parent=text("Parent", "The model that training started from.", "trained from nothing, or not trained", WINDOWS),
+    failures=count("Failures", "Training jobs with a recorded failure."),
+    parent=text("Parent", "Model from which training started.", "trained from nothing, or not trained", WINDOWS),
     trained=truth("Trained", "Whether a model was trained."),
     kind=words("Kind", "Kind of model: nested_rate (history alone) or logistic (regression).", REASON),
     decision=words(
         "Decision", "promoted, not promoted: why, not trained: why, pending (the last window) or only model."
     ),
-    n=count("Learnt from", "Jobs ended by the end of the window that no ancestor was trained on.", REASON, unit="jobs"),
-    tested_on=text("Tested on", "The next window.", REASON, WINDOWS),
-    n_test=count("n", "Jobs of that window that ended.", REASON),
-    failures_test=count("Failures", "Of them.", REASON),
-    log_loss_new=number("New", _NATS, REASON, n="n_test"),
-    log_loss_cold=number("From nothing", "Of a model trained from nothing on all jobs that had ended.", REASON),
-    log_loss_current=number("In use", "Of the model in use until then.", REASON),
-    log_loss_base_rate=number(
-        "Base rate", "Of the share of failures among all jobs it and its ancestors were trained on.", REASON, n="n_test"
+    n=count(
+        "Learnt from", "New training jobs: ended by the end of the window, and not used before.", REASON, unit="jobs"
     ),
-    difference=number("New less in use", "Of the log-losses; below 0: the new model is better.", REASON),
-    difference_lower=number("Lower bound", "One-sided, 95%, clustered.", REASON),
-    difference_upper=number("Upper bound", "One-sided, 95%, clustered.", REASON),
+    tested_on=text("Tested on", "The next window.", REASON, WINDOWS),
+    n_test=count("n", "Jobs of the next window that ended.", REASON),
+    failures_test=count("Failures", "Test jobs with a recorded failure.", REASON),
+    log_loss_new=number("New", _NATS, REASON, n="n_test"),
+    log_loss_cold=number(
+        "From nothing", "Log-loss of a model trained from nothing on all jobs that had ended.", REASON
+    ),
+    log_loss_current=number("In use", "Log-loss of the model in use until then.", REASON),
+    log_loss_base_rate=number(
+        "Base rate",
+        "Log-loss of the base rate in the training jobs of the model and its ancestors.",
+        REASON,
+        n="n_test",
+    ),
+    difference=number("New less in use", "Difference of the log-losses; below 0, the new model is better.", REASON),
+    difference_lower=number("Lower bound", "One-sided 95% bound, clustered.", REASON),
+    difference_upper=number("Upper bound", "One-sided 95% bound, clustered.", REASON),
     tolerance=number("Tolerance", "Largest accepted upper bound of the difference.", REASON),
-    gain=number("Base rate less new", "Of the log-losses; above 0: the new model is better.", REASON),
-    gain_lower=number("Lower bound", "One-sided, 95%, clustered.", REASON),
-    warm_minus_cold=number("New less from nothing", "Of the log-losses.", REASON, n="n_test"),
+    gain=number("Base rate less new", "Difference of the log-losses; above 0, the new model is better.", REASON),
+    gain_lower=number("Lower bound", "One-sided 95% bound, clustered.", REASON),
+    warm_minus_cold=number("New less from nothing", "Difference of the log-losses.", REASON, n="n_test"),
     **clustered_columns(number),
     drift_max=number("Drift", "Largest effect size of a feature, against the jobs of earlier windows.", REASON),
     drift_effect=words("Effect size", "cliff_delta or cramer_v.", REASON),
     drift_feature=words("Of", "The feature with that effect size.", REASON),
-    model=text("Model", "Name of its file under models/.", REASON, WINDOWS),
+    model=text("Model", "Name of the model's file under models/.", REASON, WINDOWS),
     digest=words("Digest", "The first 16 letters of the SHA-256 of that file.", REASON),
     current=text("In use", "The model in use after this decision.", "none has been promoted yet", WINDOWS),
-    reason=reason("Why the decision, and why cells are blank."),
+    reason=reason("Reason of the decision, and of blank cells."),
 )
 
 
@@ -55,12 +62,12 @@ MODELS_SUMMARY = table(
     "One row: how many windows of model_lineage.csv trained a model, and the decisions.",
     windows=count("Windows", "Rows of model_lineage.csv.", unit="windows"),
     not_trained=count("not trained", "Windows that trained no model.", unit="windows", n="windows"),
-    trained=_model_count("Trained", "Models, one per other window.", "windows"),
-    only=_model_count("Only model", "Model of a trace with one window.", "trained"),
+    trained=_model_count("Trained", "Trained models, one per window.", "windows"),
+    only=_model_count("Only model", "Models without a test, because the trace has one window.", "trained"),
     tested=_model_count("Tested", "Models with a log-loss on the next window.", "trained"),
     promoted=_model_count("Promoted", "Models that passed the test."),
-    worse=_model_count("Worse", "Not promoted: worse than the model in use or the base rate."),
-    untested=_model_count("not told", "Not promoted: too few jobs to tell."),
+    worse=_model_count("Worse", "Models not promoted, because they were worse than the model in use or the base rate."),
+    untested=_model_count("not told", "Models not promoted, because there were too few jobs to tell."),
 )
 
 MODEL_CACHE = parquet(
@@ -69,7 +76,7 @@ MODEL_CACHE = parquet(
     "model_cache.parquet",
     window=text("Window", "As in model_lineage.csv.", public_pattern=WINDOWS),
     lesson=words("Lesson", "SHA-256 of the training inputs."),
-    model=words("Model", "In JSON."),
+    model=words("Model", "The model in JSON."),
     test=words("Test", "SHA-256 of the inputs of its test.", blank="it was not tested"),
     tested=words("Tested", "Result of the test, in JSON.", blank="it was not tested"),
 )

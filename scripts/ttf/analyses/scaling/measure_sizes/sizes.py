@@ -135,7 +135,7 @@ def choose_sizes(sums: pl.DataFrame, gpus_per_node: int, above_gpus: int) -> tup
         return 0, f"{reason}: every size, as the trace has fewer than {FEWEST_FAILURES} failures in all"
     smallest = candidates["nodes"].item()
     if smallest == 1:
-        return 0, f"{reason}: every size instead"
+        return 0, f"{reason}, so all sizes count"
     return (smallest - 1) * gpus_per_node, f"{reason}: the largest sizes that hold {FEWEST_FAILURES} failures instead"
 
 

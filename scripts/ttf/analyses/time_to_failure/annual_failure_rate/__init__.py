@@ -17,9 +17,9 @@ AFR = table(
     drive_days=count("Drive-days", "Days on which a drive was seen, summed over drives.", unit="days"),
     failures=count("Failures", "Drives that failed.", unit="failures"),
     afr=_PERCENT("Annual failure rate", "100 times failures over years of 365 drive-days.", REASON),
-    **interval_columns(_PERCENT, "Garwood's 95% CI of it; without a failure a one-sided bound", REASON),
+    **interval_columns(_PERCENT, "Garwood's 95% CI; one-sided if there is no failure", REASON),
     **clustered_columns(_PERCENT),
-    models=count("Models", "Models among these drives.", unit="models"),
+    models=count("Models", "Models of the drives in the row.", unit="models"),
     without_failure=count("Models without a failure", "Models without a failure.", unit="models", n="models"),
 )
 

@@ -31,11 +31,11 @@ SURVIVAL_STEPS = table(
     "survival_steps",
     "A second at which the survival curve of all units drops by more than 5 points, or its largest step.",
     "durations",
-    time_s=whole_seconds("Time", "Age at the step."),
-    failures=count("Failures", "Failures at that second.", unit="durations"),
+    time_s=whole_seconds("Time", "Age at which survival drops."),
+    failures=count("Failures", "Failures at that age, to the second.", unit="durations"),
     time_limits=count("of them time limits", "Failures whose status names a time limit.", unit="durations"),
-    timeout_share=share("Time limits", "Share of these failures that are time limits.", n="failures"),
-    drop=share("Step", "Drop of the curve.", n="failures"),
+    timeout_share=share("Time limits", "Share of the failures at that age that are time limits.", n="failures"),
+    drop=share("Step", "Drop of the survival curve at that age.", n="failures"),
     survival=share("Without failure", "Survival after the step."),
 )
 DURATIONS_SUMMARY = table(
@@ -49,9 +49,9 @@ DURATIONS_SUMMARY = table(
     to_s=whole_seconds("To", "Last moment.", _NO_TIMES),
     days=count("Days", "From the first moment to the last, rounded up.", _NO_TIMES, "days"),
     repairs=count("Repairs", "Repairs of known duration.", unit="repairs"),
-    repair_mean_s=seconds("Mean repair", "Mean of these.", _NO_REPAIRS, n="repairs"),
-    repair_median_s=seconds("Median repair", "Median of these.", _NO_REPAIRS, n="repairs"),
-    repair_p90_s=seconds("90th percentile", "Percentile of these, linear between ranks.", _NO_REPAIRS, n="repairs"),
+    repair_mean_s=seconds("Mean repair", "Mean repair time.", _NO_REPAIRS, n="repairs"),
+    repair_median_s=seconds("Median repair", "Median repair time.", _NO_REPAIRS, n="repairs"),
+    repair_p90_s=seconds("90th percentile", "90th percentile of the repair times.", _NO_REPAIRS, n="repairs"),
 )
 FAR_GROUPS = table(
     "far_groups",
@@ -60,8 +60,8 @@ FAR_GROUPS = table(
     stratum_by=STRATUM["stratum_by"],
     stratum=STRATUM["stratum"],
     **COUNTED,
-    years=count("Years", "Last whole year at which a tenth was still at risk.", _LOWEST_ROW, "years"),
-    failed_share=share("Failed", "By the end of that year (Kaplan-Meier).", _LOWEST_ROW),
+    years=count("Years", "Last whole year with a tenth still at risk.", _LOWEST_ROW, "years"),
+    failed_share=share("Failed", "Share failed by the end of that year (Kaplan-Meier).", _LOWEST_ROW),
 )
 MTTF = table(
     "mttf",
@@ -77,8 +77,10 @@ FAILURES_WITHOUT_END = table(
     without_end=count("without end", "Failures of unknown duration.", unit="durations"),
     share_without_end=share("Share without end", "Failures without a recorded end over failures.", REASON),
     mttf_s=seconds("Mean time to failure", "Time at risk over failures with an end.", REASON),
-    mttf_low_s=seconds("At least", "If failures without an end had occurred at once.", REASON),
-    mttf_high_s=seconds("at most", "If these had occurred at the trace's end.", REASON),
+    mttf_low_s=seconds("At least", "Mean time to failure if failures without an end had occurred at once.", REASON),
+    mttf_high_s=seconds(
+        "at most", "Mean time to failure if failures without an end had occurred at the trace's end.", REASON
+    ),
 )
 LIFETIME_MODELS = table(
     "lifetime_models",

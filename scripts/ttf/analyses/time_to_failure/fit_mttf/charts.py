@@ -175,8 +175,8 @@ def survival_by_stratum(inputs: Mapping[str, pl.DataFrame], study: Study, stratu
     caption = f"n = {plural(n, study.unit)}, {plural(failures, 'failure')}. {bands_note}"
     if (excluded := strata.filter(~is_shown)).height:
         caption += (
-            f" The {MOST_STRATA} with the most {study.units}; {plural(excluded.height, 'stratum')} left out, with "
-            f"{excluded['n'].sum():,} ({_format_excluded(stratum_by, excluded['stratum'].to_list())})."
+            f" Shown: the {MOST_STRATA} largest strata. Left out: {plural(excluded.height, 'stratum')} with "
+            f"{plural(excluded['n'].sum(), study.unit)} ({_format_excluded(stratum_by, excluded['stratum'].to_list())})."
         )
     return make_figure(
         _draw_curves(rows, list(legend.values()), stratum_by, study),

@@ -58,7 +58,7 @@ def head(trace: Trace, m: Numbers) -> Head | Line | None:
     if not m.value("survival.events", 0):
         return Line("Time to failure", _format_no_failure(m, unit), "tables/mttf.csv")
     if are_ends_mostly_unknown(m) and m.has("mttf.range.low_s"):
-        text = missing_ends_sentence(m).strip().replace("left out here", "in the range alone")
+        text = missing_ends_sentence(m).strip().replace("are excluded here", "count only in the range")
         details = "estimates from recorded ends"
         return Head(_format_claim(trace, m, units), keys=(_make_range_key(m),), text=(text,), details=details)
     charts = "MTTF by stratum" if not trace.has_jobs else "by type and size, competing risks"

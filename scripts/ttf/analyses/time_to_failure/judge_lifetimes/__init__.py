@@ -18,54 +18,62 @@ LIFETIME_VERDICT = table(
     **COUNTED,
     verdict=words(
         "Over all",
-        "The hazard `falls`, `rises` or `stays` with age, or is unclear, if all units have one rate.",
+        "falls, rises, stays or unclear: the hazard by age if all units have one rate.",
         REASON,
     ),
-    shape=number("Weibull shape", "Over all at risk: below 1 a decreasing hazard, above 1 an increasing one.", REASON),
-    **interval_columns(number, "the shape's interval if all at risk are independent", REASON, "shape_"),
+    shape=number("Weibull shape", "Weibull shape; below 1 the hazard decreases, above 1 it increases.", REASON),
+    **interval_columns(number, "the shape's interval if durations are independent", REASON, "shape_"),
     cluster_by=_CLUSTERED["cluster_by"],
     clusters=_CLUSTERED["clusters"],
     shape_ci_low_clustered=_CLUSTERED["ci_low_clustered"],
     shape_ci_high_clustered=_CLUSTERED["ci_high_clustered"],
-    lr_statistic=number("χ²", "Likelihood ratio of the Weibull and the exponential, one degree of freedom.", REASON),
-    p_value=number("p", "P-value of the likelihood ratio, if all at risk are independent.", REASON),
-    p_clustered=number("p, clustered", "Test that the shape is 1, by its clustered standard error.", REASON),
-    misleads=truth("A single MTTF misleads", "p < 0.01, and a gap of 0.05 or a ratio of 2 either way.", REASON),
-    misleads_clustered=truth("A single MTTF misleads", "The same with the clustered p.", REASON),
-    verdict_within=words("Within", f"falls, rises or stays with age within groups, {MIXTURE}, or unclear.", REASON),
-    group_by=words("Groups by", "What repeats: each group has its own rate, and all groups have one shape.", REASON),
-    groups=count("Groups", "Groups with two or more at risk.", REASON, "groups"),
+    lr_statistic=number(
+        "χ²", "Likelihood-ratio statistic of Weibull against exponential, one degree of freedom.", REASON
+    ),
+    p_value=number("p", "P-value of the likelihood ratio if durations are independent.", REASON),
+    p_clustered=number("p, clustered", "P-value of a shape of 1, by the clustered standard error.", REASON),
+    misleads=truth(
+        "A single MTTF misleads", "Whether a single MTTF misleads: p < 0.01, and gap 0.05 or ratio 2.", REASON
+    ),
+    misleads_clustered=truth("A single MTTF misleads", "Whether a single MTTF misleads by the clustered p.", REASON),
+    verdict_within=words("Within", f"The hazard within groups: falls, rises, stays, {MIXTURE}, or unclear.", REASON),
+    group_by=words("Groups by", "Kind of groups; each group has its own rate, and all have one shape.", REASON),
+    groups=count("Groups", "Groups with two or more durations.", REASON, "groups"),
     shape_within=number("Shape within", "Weibull shape with gamma frailty of the groups' rates.", REASON),
-    **interval_columns(number, "its clustered interval", REASON, "shape_within_"),
+    **interval_columns(number, "the clustered interval", REASON, "shape_within_"),
     frailty_variance=number("Frailty variance", "Variance of the groups' rates about a mean of 1.", REASON),
-    largest_gap=share("Largest gap", "Largest difference of the exponential's survival and Kaplan-Meier's.", REASON),
-    at_s=whole_seconds("at", "Age of the largest gap, with 30 or more at risk.", REASON),
-    km_survival=share("Kaplan-Meier", "Survival at that age.", REASON),
-    exponential_survival=share("Exponential", "Survival at that age under a constant rate.", REASON),
+    largest_gap=share(
+        "Largest gap", "Largest difference between the survival of a constant rate and Kaplan-Meier.", REASON
+    ),
+    at_s=whole_seconds("at", "Age of the largest gap with 30 or more at risk.", REASON),
+    km_survival=share("Kaplan-Meier", "Survival at the age of the largest gap.", REASON),
+    exponential_survival=share("Exponential", "Survival under a constant rate at the age of the largest gap.", REASON),
     split_age_s=whole_seconds("Half by", "Age by which half of the time at risk has passed.", REASON),
-    young_events=count("Failures, young", "Failures up to that age.", REASON, "failures"),
-    old_events=count("Failures, old", "Failures after that age.", REASON, "failures"),
-    young_mttf_s=seconds("Mean, young", "Mean time to failure up to that age.", REASON),
-    old_mttf_s=seconds("Mean, old", "Mean time to failure after that age.", REASON),
-    mttf_ratio=number("Ratio", "Mean, old, over mean, young.", REASON),
+    young_events=count("Failures, young", "Failures in the first half of the time at risk.", REASON, "failures"),
+    old_events=count("Failures, old", "Failures in the second half of the time at risk.", REASON, "failures"),
+    young_mttf_s=seconds("Mean, young", "Mean time to failure in the first half of the time at risk.", REASON),
+    old_mttf_s=seconds("Mean, old", "Mean time to failure in the second half of the time at risk.", REASON),
+    mttf_ratio=number("Ratio", "Mean time to failure of the second half over that of the first half.", REASON),
 )
 LIFETIME_VERDICTS = table(
     "lifetime_verdicts",
     "Number of strata by verdict, over all strata with one.",
     strata=count("Strata", "Strata except `all`.", unit="strata"),
     **{
-        word: count(heading, f"Strata whose hazard within groups {does}.", unit="strata", n="strata")
+        word: count(heading, f"Strata in which the hazard within groups {does}.", unit="strata", n="strata")
         for word, (heading, does) in {
             "falls": ("Falls", "decreases with age"),
-            "stays": ("Stays", "shows no change"),
+            "stays": ("Stays", "does not change"),
             "rises": ("Rises", "increases with age"),
-            "mixture": ("Mixture", f"is that of {MIXTURE}"),
-            "unclear": ("Unclear", "is open"),
+            "mixture": ("Mixture", f"shows {MIXTURE}"),
+            "unclear": ("Unclear", "is unclear"),
             "no_verdict_within": ("Not determined", "cannot be determined"),
         }.items()
     },
     misleads=count("A single MTTF misleads", "Strata in which a single MTTF misleads.", unit="strata", n="strata"),
-    no_misleads_clustered=count("Not determined", "Strata with too little data for it.", unit="strata", n="strata"),
+    no_misleads_clustered=count(
+        "Not determined", "Strata with too little data for this verdict.", unit="strata", n="strata"
+    ),
 )
 
 ANALYSIS = Analysis(
