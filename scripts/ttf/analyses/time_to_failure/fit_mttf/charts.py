@@ -176,7 +176,8 @@ def survival_by_stratum(inputs: Mapping[str, pl.DataFrame], study: Study, stratu
     if (excluded := strata.filter(~is_shown)).height:
         caption += (
             f" Shown: the {MOST_STRATA} largest strata. Left out: {plural(excluded.height, 'stratum')} with "
-            f"{plural(excluded['n'].sum(), study.unit)} ({_format_excluded(stratum_by, excluded['stratum'].to_list())})."
+            f"{plural(excluded['n'].sum(), study.unit)} "
+            f"({_format_excluded(stratum_by, excluded['stratum'].to_list())})."
         )
     return make_figure(
         _draw_curves(rows, list(legend.values()), stratum_by, study),
