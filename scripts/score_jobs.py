@@ -223,7 +223,7 @@ def _write(scores: Any, skew: Any, paths: tuple[Path, Path]) -> None:
     # Otherwise `make verify` would report them as unknown files.
     with suppress(OSError):
         memory = DigestCache(MEMORY)
-        memory.keep(memory.digests(map(os.path.relpath, paths)))
+        memory.store(memory.digests(map(os.path.relpath, paths)))
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -14,7 +14,7 @@ def main(snakemake) -> str:
     document = make_manifest(params.jobs, params.study, params.folders, memory)
     Path(file).write_bytes(seal_json(document))
     # The cached digest reveals a replaced manifest, even if it has a valid seal.
-    memory.keep(memory.digests([file]))
+    memory.store(memory.digests([file]))
     edited = sum("edited" in product for product in document["products"].values())
     return f"{len(document['products']):,} products" + (
         f", {edited} of them edited since their rule made them" if edited else ""

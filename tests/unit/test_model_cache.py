@@ -100,7 +100,7 @@ def test_a_cache_that_was_edited_is_not_intact(tmp_path, monkeypatch):
     (tmp_path / "cache").write_text("as the manifest has it")
     assert not is_unchanged("cache"), "no manifest lists it"
     memory = DigestCache(MEMORY)
-    memory.keep(memory.digests(["cache"]))
+    memory.store(memory.digests(["cache"]))
     assert is_unchanged("cache")
     (tmp_path / "cache").write_text("as somebody edited it.")
     assert not is_unchanged("cache")

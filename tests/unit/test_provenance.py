@@ -105,7 +105,7 @@ def test_the_manifest(study):
 
 def test_a_file_is_read_once_per_change(study, monkeypatch):
     memory = DigestCache(Path(".snakemake/sha256.json"))
-    memory.keep(memory.digests(["raw.csv"]))
+    memory.store(memory.digests(["raw.csv"]))
     reopened = DigestCache(Path(".snakemake/sha256.json"))
     monkeypatch.setattr(digests, "_sha256", lambda path: "read again")
     assert reopened.digests(["raw.csv"]) == {"raw.csv": sha256("a,b\n")}

@@ -70,7 +70,7 @@ def study(tmp_path_factory):
         finished.manifest.write_bytes(
             seal_json(manifests.make_manifest(JOBS, ["mine"], {"data": ["left out.doc"]}, memory))
         )
-        memory.keep(memory.digests([str(finished.manifest.relative_to(folder))]))
+        memory.store(memory.digests([str(finished.manifest.relative_to(folder))]))
         yield finished
 
 
@@ -161,12 +161,12 @@ def test_a_raw_file_that_was_a_link_may_be_one(study, capsys):
     facts = manifests.make_manifest(JOBS, ["mine"], {"data": ["left out.doc"]}, DigestCache(MEMORY))
     assert facts["raw"]["data/raw.csv"]["link"]
     study.manifest.write_bytes(seal_json(facts))
-    DigestCache(MEMORY).keep(DigestCache(MEMORY).digests([str(study.manifest.relative_to(study.folder))]))
+    DigestCache(MEMORY).store(DigestCache(MEMORY).digests([str(study.manifest.relative_to(study.folder))]))
     assert verify(capsys)[0] == 0
     raw.unlink()
     Path("outside.csv").rename(raw)
     study.manifest.write_bytes(manifest)
-    DigestCache(MEMORY).keep(DigestCache(MEMORY).digests([str(study.manifest.relative_to(study.folder))]))
+    DigestCache(MEMORY).store(DigestCache(MEMORY).digests([str(study.manifest.relative_to(study.folder))]))
     assert verify(capsys)[0] == 0
 
 

@@ -196,4 +196,5 @@ def format_unread_entries(reasons: Mapping[str, str]) -> str:
 
 
 def escape_name(name: str) -> str:
+    """Return a file name as it is if a terminal can print it, else escaped."""
     return name if name.isprintable() else show(name)

@@ -119,6 +119,7 @@ def _write_memory(memory: Mapping[str, Any]) -> None:
 
 
 def _read_memory() -> dict[str, Any]:
+    """Return the last study, and the arguments that were typed for each."""
     try:
         return json.loads(MEMORY.read_text(encoding="utf-8"))
     except (OSError, ValueError):

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from ttf.engine.contract import REASON, Table, count, number, reason, share, table, text, words
+from ttf.engine.contract import REASON, Column, Table, count, number, reason, share, table, text, words
 
 _ACCOUNT = {
     "table": words("Table", "Raw table."),
@@ -12,18 +12,20 @@ _ACCOUNT = {
 }
 
 
-def _table(name: str, description: str, /, **columns) -> Table:
+def _quality_table(name: str, description: str, /, **columns: Column) -> Table:
     return replace(table(name, description, **columns), path=f"quality/{name}.csv")
 
 
-ROW_ACCOUNT = _table("row_account", "A raw table, with the numbers of its accepted and quarantined rows.", **_ACCOUNT)
-ROW_ACCOUNT_BY_PART = _table(
+ROW_ACCOUNT = _quality_table(
+    "row_account", "A raw table, with the numbers of its accepted and quarantined rows.", **_ACCOUNT
+)
+ROW_ACCOUNT_BY_PART = _quality_table(
     "row_account_by_part",
     "A raw table of one part of a trace that comes in parts, with its numbers of rows.",
     part=text("Part", "File or folder that is read separately."),
     **_ACCOUNT,
 )
-RAW_FILES = _table(
+RAW_FILES = _quality_table(
     "raw_files",
     "A file of the trace, or another entry of its folders: its table, or why it is ignored.",
     file=text("File", "Name in the folder; with the folder's name if the trace has several."),
@@ -31,7 +33,7 @@ RAW_FILES = _table(
     rows_read=count("Rows read", "Rows of the file for the table.", unit="rows", blank=REASON),
     reason=reason("Why the file is ignored, or why its rows are unknown."),
 )
-ANOMALIES = _table(
+ANOMALIES = _quality_table(
     "anomalies",
     "A problem found in the raw tables, with a suggestion.",
     table=words("Table", "Raw table."),
@@ -46,7 +48,7 @@ ANOMALIES = _table(
     sentence=words("What is wrong", "The finding in words."),
     suggestion=text("Suggestion", "Suggested action.", "no action is needed", public_pattern="none: .*"),
 )
-STATISTICS = _table(
+STATISTICS = _quality_table(
     "statistics",
     "A column of a raw table, with statistics of its accepted rows.",
     table=words("Table", "Raw table."),

@@ -157,6 +157,7 @@ class Reader:
 
 
 def freeze_lists(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Make tuples of the lists among the values."""
     return {key: tuple(value) if isinstance(value, list) else value for key, value in options.items()}
 
 

@@ -87,7 +87,7 @@ def infra_durations_in_blocks(
     outages: pl.DataFrame | None = None,
     block_days: int | None = None,
 ) -> Iterator[pl.DataFrame]:
-    """Yield the same for jobs and their attempts block by block (`read_blocks_with_attempts`), read again at each call.
+    """Yield `infra_durations` of jobs and attempts by block (`read_blocks_with_attempts`), read again at each call.
 
     first_end: `first_attempt_end` of all attempts.
     """

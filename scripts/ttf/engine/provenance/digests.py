@@ -105,7 +105,7 @@ class DigestCache:
         """Return the cached digest of a file, or None."""
         return self._entries[path][2] if path in self._entries else None
 
-    def keep(self, digests: dict[str, str]) -> None:
+    def store(self, digests: dict[str, str]) -> None:
         self._entries |= {path: [*_size_and_mtime(path), digest] for path, digest in digests.items()}
         unfinished = self._file.with_suffix(".new")
         unfinished.write_text(json.dumps(self._entries), encoding="utf-8")

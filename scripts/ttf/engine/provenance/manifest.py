@@ -43,7 +43,7 @@ def make_manifest(
     edited = {
         file for file, (_, output) in makers.items() if is_touched(file, output) and memory.last(file) != digests[file]
     }
-    memory.keep({file: digest for file, digest in digests.items() if file not in edited})
+    memory.store({file: digest for file, digest in digests.items() if file not in edited})
 
     def file_facts(file: str) -> dict[str, Any]:
         link = {"link": True} if Path(file).is_symlink() else {}
