@@ -9,7 +9,7 @@ from ttf.analyses.factors.estimate_hazards.charts import MOST_ENDS
 from ttf.analyses.factors.estimate_hazards.charts import cumulative_incidence as incidence_chart
 from ttf.analyses.factors.estimate_hazards.incidence import cumulative_incidence
 from ttf.analyses.queue.describe_workload.charts import roles as roles_chart
-from ttf.analyses.queue.describe_workload.population import roles
+from ttf.analyses.queue.describe_workload.population import count_roles
 from ttf.analyses.time_to_failure.fit_mttf.charts import survival_by_stratum
 from ttf.display.charts.figure import Study
 from ttf.stats.durations.survival import survival_tables, thin_curves
@@ -109,6 +109,6 @@ def test_the_counts_of_the_survival_chart_are_those_of_the_durations():
 
 def test_the_caption_of_roles_counts_all_roles():
     jobs = pl.DataFrame({"task": [f"role {k:03d}" for k in range(130)], "outcome": "failure"})
-    table = roles(jobs)
+    table = count_roles(jobs)
     assert table.height == 100
     assert "The 24 most frequent of 130 roles." in roles_chart({"roles": table}, PODS).caption

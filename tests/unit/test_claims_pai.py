@@ -14,7 +14,6 @@ from ttf.analyses.queue.describe_workload.population import (
     job_status,
     machines,
     request_percentiles,
-    roles,
     submissions,
 )
 from ttf.analyses.queue.describe_workload.workload import gpu_requests, percentiles, wait_share
@@ -57,7 +56,7 @@ def micro_tables() -> dict[str, pl.DataFrame]:
         "gpu_requests": gpu_requests(jobs),
         "outcomes_gpu": outcome_table(jobs.filter(pl.col("gpu_milli") > 0)),
         "submissions": submissions(jobs, "Asia/Shanghai"),
-        "roles": roles(jobs),
+        "roles": count_roles(jobs),
         "activity": activity(jobs),
         "gangs": gangs(jobs),
         "request_percentiles": request_percentiles(jobs),

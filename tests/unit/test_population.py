@@ -119,15 +119,15 @@ def test_a_trace_without_a_clock_has_a_reason():
 
 
 def test_roles_by_hand():
-    table = population.roles(SIX_JOBS)
+    table = population.count_roles(SIX_JOBS)
     assert table["role"].to_list() == ["worker", "ps"]
     worker = row(table, role="worker")
     assert [worker[name] for name in ("jobs", "n", "ended", "failures", "failures_share")] == [3, 5, 3, 2, 1]
     assert worker["failure_share"] == 2 / 3
     assert worker["ci_low"] < 2 / 3 < worker["ci_high"]
-    running = population.roles(SIX_JOBS.filter(pl.col("outcome") == "running"))
+    running = population.count_roles(SIX_JOBS.filter(pl.col("outcome") == "running"))
     assert (running["failure_share"][0], running["reason"][0]) == (None, "none of them ended")
-    assert population.roles(SIX_JOBS.tail(1)).height == 0
+    assert population.count_roles(SIX_JOBS.tail(1)).height == 0
 
 
 def test_the_most_active_users_by_hand():

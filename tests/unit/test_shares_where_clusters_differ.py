@@ -18,7 +18,7 @@ from ttf.analyses.queue.describe_attempts.retries import (
     count_ended_jobs,
     count_failed_attempts,
 )
-from ttf.analyses.queue.describe_workload.population import roles
+from ttf.analyses.queue.describe_workload.population import count_roles
 from ttf.analyses.queue.reconstruct_occupancy.delay_causes import CAUSES, DelayCauses
 from ttf.analyses.replication.measure_epochs import EPOCHS
 from ttf.analyses.replication.measure_epochs.compute import epochs_summary, epochs_table
@@ -80,7 +80,7 @@ def test_failure_shares_have_one_clustered_interval_in_every_analysis() -> None:
     assert retries.filter(group_by="all").select(BOUNDS).rows()[0] == approx_bounds(all_jobs)
     assert retries.filter(group="1", group_by="gpus").select(BOUNDS).rows()[0] == approx_bounds(one_gpu)
     workers = clustered_shares(JOBS.filter(task="worker"), [], ENDED["failures"], ENDED["ended"])
-    assert roles(JOBS).filter(role="worker").select(BOUNDS).rows()[0] == approx_bounds(workers)
+    assert count_roles(JOBS).filter(role="worker").select(BOUNDS).rows()[0] == approx_bounds(workers)
 
 
 def test_components_are_clustered_by_their_system() -> None:

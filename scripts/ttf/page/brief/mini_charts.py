@@ -128,11 +128,11 @@ def draw_mini(chart: Mapping | None) -> str:
     content = _DRAW_BY_KIND[chart["kind"]](chart)
     return (
         f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}" role="img" '
-        f'aria-label="{words.attribute(_describe_chart(chart))}">{content}</svg>'
+        f'aria-label="{words.attribute(_make_alt_text(chart))}">{content}</svg>'
     )
 
 
-def _describe_chart(chart: Mapping) -> str:
+def _make_alt_text(chart: Mapping) -> str:
     if chart["kind"] == "bar":
         return ", ".join(f"{part['label']}: {words.share(part['share'])}" for part in chart["parts"])
     if chart["kind"] == "line":

@@ -63,7 +63,7 @@ def ordinary_nodes(counted: np.ndarray, expected: np.ndarray) -> OrdinaryRates:
     rows, times = np.unique(np.column_stack([k, mean, limit]), axis=0, return_counts=True)
     k, mean, limit = rows.T
 
-    def loss(logs: np.ndarray) -> float:
+    def negative_log_likelihood(logs: np.ndarray) -> float:
         level, cv = np.exp(np.clip(logs, (-5, -4), (3, 2)))
         a, mu = cv**-2, level * mean
         terms = gammaln(a + k) - gammaln(a) - a * np.log1p(mu / a) + k * np.log(mu / (a + mu))
@@ -71,7 +71,7 @@ def ordinary_nodes(counted: np.ndarray, expected: np.ndarray) -> OrdinaryRates:
         return float(times @ (log_truncated - terms)) + ((np.log(cv / USUAL_CV)) / USUAL_SPREAD) ** 2 / 2
 
     options = {"xatol": 1e-6, "fatol": 1e-9, "maxiter": 400}
-    optimum = minimize(loss, np.log([0.9, USUAL_CV]), method="Nelder-Mead", options=options).x
+    optimum = minimize(negative_log_likelihood, np.log([0.9, USUAL_CV]), method="Nelder-Mead", options=options).x
     return OrdinaryRates(*np.exp(np.clip(optimum, (-5, -4), (3, 2))).tolist())
 
 
@@ -256,11 +256,15 @@ def _gamma_shape(counted: np.ndarray, expected: np.ndarray) -> float | None:
     pairs, times = np.unique(np.column_stack([counted, expected]), axis=0, return_counts=True)
     k, mean = pairs.T
 
-    def loss(log_shape: float) -> float:
+    def negative_log_likelihood(log_shape: float) -> float:
         a = np.exp(log_shape)
         return -float(times @ (gammaln(a + k) - gammaln(a) - a * np.log1p(mean / a) - k * np.log(a + mean)))
 
-    return float(np.exp(minimize_scalar(loss, bounds=(-7.0, 14.0), method="bounded", options={"xatol": 1e-8}).x))
+    return float(
+        np.exp(
+            minimize_scalar(negative_log_likelihood, bounds=(-7.0, 14.0), method="bounded", options={"xatol": 1e-8}).x
+        )
+    )
 
 
 def with_power(nodes: pl.DataFrame, threshold: float, ordinary: OrdinaryRates | None = None) -> pl.DataFrame:

@@ -19,7 +19,7 @@ def compute(inputs: Inputs) -> dict:
         "request_use": workload.request_against_use(jobs),
         "recurrence": workload.recurrence(jobs),
         "submissions": submissions(jobs, inputs.settings.zone),
-        "roles": population.roles(jobs),
+        "roles": population.count_roles(jobs),
         "activity": population.activity(sized_jobs),
         "gangs": population.gangs(jobs),
         "request_percentiles": population.request_percentiles(jobs),

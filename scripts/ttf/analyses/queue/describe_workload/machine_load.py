@@ -138,7 +138,7 @@ class _Measurements:
         return runs.select("value", "run_s", type=pl.Series(self.type_by_machine[runs["node"].to_numpy()]))
 
     def table_row(self, types: slice, bins: np.ndarray, exact_values: pl.DataFrame) -> dict:
-        """Return the row of a group of types. exact_values: `values_in_bins` of these bins, which replace the bins."""
+        """Return the row of a group of types. exact_values: values in `bins`, used instead of the middles of bins."""
         if not any(self.rows[types]):
             return {"n": 0, "nodes": 0, "measured_s": 0, "reason": "no row has a value and a duration above 0 s"}
         type_indices = range(len(self.rows))[types]

@@ -36,7 +36,7 @@ NO_CLOCK = "the trace's times count from an origin that is not told: they have n
 NO_TIME = "no submission has a time"
 
 
-def roles(jobs: Rows) -> pl.DataFrame:
+def count_roles(jobs: Rows) -> pl.DataFrame:
     """Count jobs and failures by role, the name of a task: the MOST_ROLES most frequent, ties by name (ROLES).
 
     jobs: task (jobs whose task is null have no row), outcome, and CLUSTER_COLUMNS if they have them.

@@ -107,6 +107,7 @@ def _iterate_row_filters() -> Iterator[tuple[dict, pl.Expr]]:
 
 
 def _summarise_kinds(allocations: pl.DataFrame, kinds: pl.DataFrame, counts: np.ndarray, is_chosen: pl.Expr) -> dict:
+    """Summarise readings and jobs of the chosen kinds of GPU allocations; counts: kinds by thousandths of a percent."""
     chosen_kinds = kinds.filter(is_chosen.fill_null(False))["kind"]
     rows = allocations.filter(pl.col("kind").is_in(chosen_kinds.implode()))
     use = summarise_readings(counts[chosen_kinds.to_numpy()].sum(axis=0))
