@@ -10,6 +10,7 @@ from of_claims import CLAIMS
 from ttf.analyses.outcomes.split_outcomes.compute import outcome_table
 from ttf.analyses.queue.describe_workload.population import (
     activity,
+    count_roles,
     gangs,
     job_status,
     machines,
