@@ -63,18 +63,26 @@ def samples() -> list[str]:
 
 
 def write_configuration(data: Path) -> str:
-    """Write the configuration of a study of this data into its folder, unless it exists; return its path."""
+    """Write the configuration of a study of this data into its folder, unless it exists; return its path.
+
+    Raises ConfigError for a draft that is not completed.
+    """
     from study.recognise import format_configuration, recognise
 
     recognised = recognise(data)
     file = studies.STUDIES / recognised.name / studies.DATA_CONFIG_NAME
     text = format_configuration(recognised)
-    print(recognised.explanation, file=sys.stderr)
+    is_edited = file.exists() and load_yaml(file, str(file)) != parse_yaml(text, str(file))
+    if not (is_edited and recognised.missing):
+        print(recognised.explanation, file=sys.stderr)
     if not file.exists():
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, encoding="utf-8")
-    elif load_yaml(file, str(file)) != parse_yaml(text, str(file)):
+    elif is_edited:
         print(f"{file} was edited, and is used as it stands.", file=sys.stderr)
+    if recognised.missing and not is_edited:
+        keys = [f"  registry.{recognised.name}.{key}: {text}" for key, text in recognised.missing.items()]
+        raise ConfigError("\n".join([f"{file}: complete these keys, then type the same command again:", *keys]))
     print(f"study {recognised.name}; its configuration, to be kept and edited: {file}", file=sys.stderr)
     return str(file)
 

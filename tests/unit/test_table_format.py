@@ -773,10 +773,10 @@ def drop_keys(*keys):
 @pytest.mark.parametrize(
     ("entry", "line"),
     [
-        (drop_keys("times"), "times: is missing; say how the times are written, for example {format: "),
         (edit(mapping={"runtime": "r"}), "mapping: has both end and runtime; a run would have two end times."),
         (edit(drop=["end"]), "mapping: has neither end nor runtime; map one of them, for example end: end_time."),
-        (edit(drop=["start"]), "mapping.start: is missing; expected text (a column's name on one line), for example"),
+        (edit(drop=["start", "submit"]), "mapping.start: is missing; expected a column's name, here or under submit"),
+        (edit(mapping={"runtime": "r"}, drop=["start", "end"]), "mapping.runtime: needs a start, from which it counts"),
         (edit(mapping={"size": "n", "nodes": {"n": 1}, "user": "n"}), "mapping.nodes: "),
         (
             edit(mapping={"size": "n", "nodes": "n"}),
@@ -805,6 +805,43 @@ def drop_keys(*keys):
 )
 def test_each_kind_of_problem_has_its_message(entry, line):
     assert any(message.startswith(f"my.yaml: registry.mine.{line}") for message in explain(entry)), explain(entry)
+
+
+def test_times_need_no_format(convert):
+    """They are ISO 8601, or seconds, milliseconds, microseconds or nanoseconds since 1970, also in one column."""
+    start_s = epoch("2024-03-01T10:00:00")
+    texts = ["2024-03-01T10:00:00Z", "2024-03-01 10:00", "2024-03-01T11:00:00.25+01:00", "2024-03-01 11:00:00+0100"]
+    texts += ["2024-03-01 10:00:00.5 +0000 UTC", f" {start_s} "]
+    texts += [f"{start_s}.75", f"{start_s}250", f"{start_s}250000", f"{start_s}250000000"]
+    wrong_texts = ["12", "20240301", "01/03/2024 10:00", "2024-13-01", "nan", "inf", "-1", "10:00"]
+    rows = [f"j{n},FAILED,,{text},{start_s + 60}" for n, text in enumerate([*texts, *wrong_texts])]
+    jobs, account, quarantine = convert(drop_keys("times"), join(*rows))
+    assert account == (len(texts + wrong_texts), len(texts), len(wrong_texts))
+    assert jobs["start_s"].to_list() == [start_s] * len(texts)
+    assert quarantine["reason"].unique().to_list() == ["not_a_time"]
+    jobs, _, _ = convert(drop_keys("times") | {"times": {"zone": "America/Denver"}}, join("a,FAILED,,2024-03-01,"))
+    assert jobs["start_s"].to_list() == [epoch("2024-03-01", "America/Denver")]
+    # 0 means no time only if the entry says so.
+    jobs, _, _ = convert(edit(times={"zero_is_blank": True}), join(f"a,RUNNING,0,{start_s},0"))
+    assert jobs.select("submit_s", "start_s", "end_s").row(0) == (None, start_s, None)
+
+
+def test_one_column_is_submission_and_start(convert):
+    entry = edit(mapping={"submit": "beg"})
+    assert resolve([("my.yaml", {"study": ["mine"], "registry": {"mine": entry}})], {}, TABLES)
+    jobs, _, _ = convert(entry, join("a,FAILED,5,9", "b,PENDING,7,", header="id,state,beg,fin"))
+    assert jobs.select("submit_s", "start_s", "end_s", "runtime_s").rows() == [(5, 5, 9, 4), (7, None, None, None)]
+
+
+def test_without_a_start_jobs_have_outcomes_and_ends_but_no_run_time(convert):
+    entry = edit(drop=["start"])
+    assert resolve([("my.yaml", {"study": ["mine"], "registry": {"mine": entry}})], {}, TABLES)
+    jobs, account, _ = convert(entry, join("a,FAILED,5,9", "b,RUNNING,7,", header="id,state,sub,fin"))
+    assert account == (2, 2, 0)
+    assert jobs.select("outcome", "submit_s", "start_s", "end_s", "runtime_s", "queue_s").rows() == [
+        ("failure", 5, None, 9, None, None),
+        ("running", 7, None, None, None, None),
+    ]
 
 
 @pytest.mark.parametrize("key", ["mapping", "times", "outcomes", "unique_ids", "delimiter", "quoted", "blank"])

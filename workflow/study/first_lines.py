@@ -157,7 +157,7 @@ def parse_names(head: bytes, layout: Layout) -> list[str] | None:
     return parse_header(line, layout.delimiter, layout.quoted) if line_break or is_whole else None
 
 
-def read_first_bytes(file: str) -> bytes | None:
+def read_first_bytes(file: str, size: int = MOST_BYTES) -> bytes | None:
     """Return the first bytes of a raw table, unpacked; None if it is not text.
 
     Only plain files are opened. Of a gzip archive only the first table is read.
@@ -169,9 +169,9 @@ def read_first_bytes(file: str) -> bytes | None:
             return None
         with closing(read_unpacked(Path(file), size=MOST_BYTES)) as pieces:
             head = b""
-            while len(head) < MOST_BYTES and (piece := next(pieces, b"")):
-                head += piece[:MOST_BYTES]
-        return head if check_is_table(Path(file), head[:MOST_BYTES]) else None
+            while len(head) < size and (piece := next(pieces, b"")):
+                head += piece
+        return head[:size] if check_is_table(Path(file), head[:MOST_BYTES]) else None
     except Exception:  # StudyError, and whatever the library raises for a damaged archive
         return None
 

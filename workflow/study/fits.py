@@ -30,6 +30,8 @@ from study.trace_files import FILE_KEYS
 MOST_FILES = 1_000
 # A missing table is compared with this many files.
 MOST_COMPARED = 50
+# A file with this share of a table's columns is meant as that table, with a fault.
+NEAR_SHARE = 0.8
 
 
 class Shape(NamedTuple):
@@ -122,6 +124,20 @@ class Folder:
         close = sum(any(word.casefold() in folded for word in (column.name, *column.also)) for column in wanted)
         exact = len(wanted) - len(match_columns(names or (), wanted)[1])
         return (exact + close) / max(1, 2 * len(wanted))
+
+    def is_nearly(self, file: str, shape: "Shape") -> bool:
+        """Return whether a file has the name of a table of this shape, or most of the columns of a core table."""
+        tables = shape.declaration["tables"]
+        if any("file" in spec and select_table_files(spec, [file]) for spec in tables.values()):
+            return True
+        layouts = [shape.layouts[table] for table in shape.core_tables]
+        for layout in [layout for layout in layouts if layout.header and not layout.json]:
+            names = self.read_names(file, layout) or []
+            names = re.split(r"[,;|\s]+", names[0]) if len(names) == 1 else names
+            wanted = [column for column in layout.columns if not column.optional]
+            if len(match_columns(names, wanted)[1]) <= (1 - NEAR_SHARE) * len(wanted):
+                return True
+        return False
 
     def find_nearest_file(self, layout: Layout) -> tuple[float, str]:
         """Return (share, file) of the file that has most of a table's columns."""

@@ -5,9 +5,8 @@ from collections.abc import Iterator
 from datetime import datetime
 from zoneinfo import available_timezones
 
-TIMES = ("submit", "start", "end")
 # The formats whose columns a mapping names, with the keys that each must have.
-MAPPED_FORMATS = {"table": ("job_id", "status"), "outages": ("unit",)}
+MAPPED_FORMATS = {"table": ("job_id", "status"), "outages": ("unit", "start")}
 _OUTAGE_KEYS = ("unit", "duration", "level", "class", "cause", "planned", "group", "rack", "node", "kind")
 _SHARED_KEYS = ("start", "end")
 EntryProblem = tuple[tuple[str, ...], str]
@@ -28,12 +27,14 @@ def find_mapping_problems(entry: dict) -> Iterator[EntryProblem]:
         yield ("mapping",), f"has both end and {length_key}; {subject} would have two end times. Keep one."
     elif format == "table" and "end" not in mapping and length_key not in mapping:
         yield ("mapping",), "has neither end nor runtime; map one of them, for example end: end_time."
-    if any(key in mapping for key in TIMES) and "times" not in entry:
-        text = "is missing; say how the times are written, for example "
-        yield ("times",), text + '{format: "%Y-%m-%d %H:%M:%S", zone: America/Denver}.'
+    if format == "table" and "start" not in mapping:
+        if "submit" not in mapping:
+            yield ("mapping", "start"), "is missing; expected a column's name, here or under submit, or under both."
+        elif "runtime" in mapping:
+            yield ("mapping", "runtime"), "needs a start, from which it counts; map start, or end instead of runtime."
     keys: dict[str, str] = {}
     for key, column in zip(mapping, list_mapped_columns(mapping), strict=True):
-        if keys.setdefault(column, key) != key:
+        if keys.setdefault(column, key) != key and {key, keys[column]} != {"submit", "start"}:
             yield ("mapping", key), f"the column {column!r} is mapped twice, also to {keys[column]}; keep one of them."
         if column == "line":
             yield (("mapping", key), "a column named line cannot be mapped (line numbers use this name); rename it.")
@@ -43,8 +44,6 @@ def find_mapping_problems(entry: dict) -> Iterator[EntryProblem]:
 def find_zone_problems(entry: dict) -> Iterator[EntryProblem]:
     """Yield problems of `times`; in the format sacct it has a zone only."""
     times, is_table = entry.get("times", {}), entry["format"] in MAPPED_FORMATS
-    if "times" in entry and is_table and "format" not in times:
-        yield ("times", "format"), "is missing; expected text, for example '%Y-%m-%d %H:%M:%S'."
     for key in times.keys() - {"zone"} if not is_table else ():
         text = "works with the formats table and outages only; the two time formats of sacct are known."
         yield ("times", key), text

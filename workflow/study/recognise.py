@@ -1,13 +1,13 @@
 """Recognition of the format of a folder of raw tables, so that a study runs without a configuration.
 
 Headers and names of files decide, by the declarations of the formats. A table of any other layout (the format table)
-is recognised by the mappings of traces in the registry.
+is recognised by the mappings of traces in the registry; for an unknown one a mapping is drafted.
 """
 
 import itertools
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import yaml
@@ -15,8 +15,18 @@ import yaml
 from study.config import SCHEMA, TRACES_FILE
 from study.documents import get_child_schema
 from study.entries import describe_expected_file, format_listing, select_table_files
-from study.first_lines import show_name
-from study.fits import Fit, Folder, build_shapes, find_extra_files, fit_shape, list_folder, measure_column_share
+from study.first_lines import build_layouts, show_name
+from study.fits import (
+    MOST_COMPARED,
+    Fit,
+    Folder,
+    Shape,
+    build_shapes,
+    find_extra_files,
+    fit_shape,
+    list_folder,
+    measure_column_share,
+)
 from study.format_declarations import READING_KEYS, load_formats
 from study.messages import ConfigError
 from study.trace_files import find_raw_tables, map_archives
@@ -35,20 +45,25 @@ MAPPING_HINT = (
 
 @dataclass(frozen=True)
 class RecognisedTrace:
-    """A trace in a recognised format: its name, its entry in the registry, and why the format fits."""
+    """A trace in a recognised format: its name, its entry in the registry, and why the format fits.
+
+    missing: keys of a drafted entry that the user must complete -> how.
+    """
 
     format: str
     name: str
     entry: dict
     explanation: str
+    missing: Mapping[str, str] = field(default_factory=dict)
 
 
 def recognise(data: Path) -> RecognisedTrace:
     """Return the format of the raw tables in a folder; for a file, of the file and its tables in the same folder.
 
     Only the first lines of plain files are read. The entry names files whose names do not say which table they are, and
-    extra files (health events, losses). Raises ConfigError for a missing or empty folder, and if no format or several
-    formats fit; the message lists the closest formats and what they lack, or how to choose.
+    extra files (health events, losses). If no format fits, even nearly, it is drafted for a table of jobs. Raises
+    ConfigError for a missing or empty folder, and if no format or several formats fit; the message lists the closest
+    formats and what they lack, or how to choose.
     """
     folder, formats, registry = list_folder(Path(data)), load_formats(), load_yaml(TRACES, TRACES_FILE)
     fits = [fit_shape(folder, shape) for shape in build_shapes(formats, registry)]
@@ -60,13 +75,45 @@ def recognise(data: Path) -> RecognisedTrace:
         if not any(_list_matched_files(fit) < _list_matched_files(other_fit) for other_fit in matching_fits)
     ]
     if not matching_fits:
+        if drafted := _draft_trace(folder, [fit.shape for fit in fits], formats, registry):
+            return drafted
         lines = [*_explain_no_match(folder, fits), *_explain_archives(folder, registry), MAPPING_HINT]
         raise ConfigError("\n".join(lines))
     if len(matching_fits) > 1:
         raise ConfigError(_explain_ambiguity(folder, matching_fits))
     entry = _build_entry(folder, matching_fits[0])
-    names = (name for name in _suggest_trace_names(folder.path, registry) if _is_free(name, entry, registry, formats))
-    return RecognisedTrace(entry["format"], next(names), entry, "\n".join(_explain_fit(matching_fits[0])))
+    name = _choose_name(folder.path.resolve().name, entry, registry, formats)
+    return RecognisedTrace(entry["format"], name, entry, "\n".join(_explain_fit(matching_fits[0])))
+
+
+def _draft_trace(folder: Folder, shapes: list[Shape], formats: dict, registry: dict) -> RecognisedTrace | None:
+    """Return a draft for an unknown table of jobs; None if a file is nearly one of a format, or no table of jobs."""
+    if any(folder.is_nearly(file, shape) for shape in shapes for file in folder.inspected_files[:MOST_COMPARED]):
+        return None
+    from study.draft import draft_mapping, read_sample  # takes 0.1 s, and only such tables need it
+
+    declaration, named_file = formats["table"], folder.named_file
+    files = [named_file] if named_file else select_table_files(declaration["tables"]["rows"], folder.files)
+    sample = read_sample(folder.path / files[0]) if files else None
+    if sample is None or (draft := draft_mapping(sample)) is None:
+        return None
+    layouts = build_layouts(draft.entry | {"mapping": {name: name for name in draft.columns}}, declaration)
+    fit = fit_shape(folder, Shape("table", declaration, layouts, "", draft.entry))
+    if not fit.is_match:
+        return None
+    entry = _build_entry(folder, fit)
+    data_name = named_file.partition(".")[0] if named_file else folder.path.resolve().name
+    explanation = (
+        f"{show_name(files[0])}: no known format. Drafted for the format table from its header and "
+        f"{sample.rows.height:,} rows:"
+    )
+    name = _choose_name(data_name, entry, registry, formats)
+    return RecognisedTrace("table", name, entry, "\n".join([explanation, *draft.lines]), draft.missing)
+
+
+def _choose_name(data_name: str, entry: dict, registry: dict, formats: dict) -> str:
+    names = _suggest_trace_names(data_name, registry)
+    return next(name for name in names if _is_free(name, entry, registry, formats))
 
 
 def _list_matched_files(fit: Fit) -> set[str]:
@@ -77,7 +124,8 @@ def format_configuration(recognised: RecognisedTrace) -> str:
     """Return the YAML of a study of the recognised trace, with comments, for the user to edit."""
     comments = recognised.explanation.splitlines()
     if "mapping" in recognised.entry:
-        comments.append("Check the mapping, units, time zone and outcomes: only names of columns were compared.")
+        comments.append("Check the mapping, units, time zone and outcomes: names and first rows are all that was read.")
+    comments += [f"To complete: {key}: {text}" for key, text in recognised.missing.items()]
     comments.append("config/README.md explains these and other keys, such as title, source, note and windows.")
     document = {"study": [recognised.name], "registry": {recognised.name: recognised.entry}}
     text = yaml.safe_dump(document, sort_keys=False, allow_unicode=True, default_flow_style=None, width=110)
@@ -110,9 +158,9 @@ def _build_entry(folder: Folder, fit: Fit) -> dict:
     )
 
 
-def _suggest_trace_names(folder: Path, registry: dict) -> Iterator[str]:
+def _suggest_trace_names(data_name: str, registry: dict) -> Iterator[str]:
     """Yield valid trace names, the best first; `a-b` equals `a_b` of the registry."""
-    name = re.sub(r"[^A-Za-z0-9_-]+", "_", folder.resolve().name)[:LONGEST_TRACE_NAME].strip("_-") or "data"
+    name = re.sub(r"[^A-Za-z0-9_-]+", "_", data_name)[:LONGEST_TRACE_NAME].strip("_-") or "data"
     equal_names = [registered for registered in registry if registered.replace("-", "_") == name.replace("-", "_")]
     yield from (
         candidate

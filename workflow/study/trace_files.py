@@ -71,7 +71,8 @@ def find_raw_tables(trace: str, entry: dict, formats: dict) -> dict[str, list[st
                 f"Keep one, or name it: registry.{trace}.files.{table}"
             )
         if names:
-            files_by_table[table] = [f"{entry['folder'].rstrip('/')}/{name}" for name in names]
+            # Snakemake warns of ./name.
+            files_by_table[table] = [f"{entry['folder'].rstrip('/')}/{name}".removeprefix("./") for name in names]
         elif not named and (archive := map_archives(entry).get(table)) in names_present:
             files_by_table[table] = [f"{entry['folder'].rstrip('/')}/{archive}/{entry['download'][table]['member']}"]
         elif table in downloads and not named:

@@ -29,7 +29,8 @@ def jobs(source: Source) -> pl.DataFrame:
     """Return one job per row of the table, in file order, with the columns of the common job record.
 
     Run time is end - start. If `runtime` is mapped, it is that column, and end is start + run time. A job without a
-    start, or a waiting job, has not started, whatever other times it has. A running job with an end before the trace's
+    start, or a waiting job, has not started, whatever other times it has. If no start is mapped, run times are unknown,
+    and every job may have an end. A running job with an end before the trace's
     end has ended with an unknown outcome, except if the end follows from a run time, which is the time observed so far.
     A word in no list of outcomes is `unknown`. Requests are per instance; a job without a mapped size is one instance.
     If ids are not unique, `task` distinguishes the rows of an id: their number in file order, after the mapped task if
@@ -50,7 +51,7 @@ def jobs(source: Source) -> pl.DataFrame:
     day_columns, rows = _add_day_columns(rows, source)
     # A job cancelled in the queue may have an end, or a run time of 0.
     started = pl.col("start").is_not_null()
-    end_s = pl.when(started).then("end")
+    end_s = pl.when(started).then("end") if "start" in mapping else pl.col("end")
     runtime_s = pl.col("end") - pl.col("start")
     outcome = pl.col("outcome")
     stated_columns = {"duration_s": pl.col("extra stated"), "duration_differs": runtime_s != pl.col("extra stated")}

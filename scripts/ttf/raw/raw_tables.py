@@ -34,6 +34,14 @@ MAX_NUMBER = 10**9
 # Several times the longest list of nodes of any cluster.
 MAX_FIELD_BYTES, TOO_LONG = 1 << 17, "field_too_long"
 CLOCK = r"^\s*(?:([0-9]{1,6})-)?(?:([0-9]{1,6}):)?([0-9]{1,6}):([0-9]{1,2})(?:\.[0-9]+)?\s*$"
+# The format of times that are ISO 8601, or numbers since 1970 of a unit that their size shows.
+AUTOMATIC = "automatic"
+_ISO = (
+    r"^([0-9]{4}-[0-9]{2}-[0-9]{2})(?:[T ]([0-9]{2}:[0-9]{2})(?::([0-9]{2})(?:[.,][0-9]+)?)?"
+    r"(?: ?(Z|UTC|[+-][0-9]{2}(?::?[0-9]{2})?)(?: UTC)?)?)?$"
+)
+# Smallest number since 1970 -> parts of a second that it counts. A smaller number counts from an unknown origin.
+_EPOCH_UNITS = {10**8: 1, MAX_SECOND: 10**3, 10**14: 10**6, 10**17: 10**9}
 # Blank lines are skipped, but a file of almost nothing else is no table.
 MAX_BLANK_LINES = 1_000_000
 
@@ -55,9 +63,10 @@ class Column:
 
     also: alternative names in the file; the first one in the header counts. optional: the header may lack the column,
     which is then blank. blank: words for a missing value. pattern: a regular expression for the whole text. kilo: the
-    factor of the suffix K of a number. A time is written in one of `formats` (strptime's, or `epoch`) and in `zone`. It
-    is stored as whole seconds since 1970-01-01 UTC; an ambiguous hour is read as the earlier one. A clock is a duration
-    written as [days-][hours:]minutes:seconds and stored as whole seconds. digest: a text is stored as a 64-bit hash.
+    factor of the suffix K of a number. A time is written in one of `formats` (strptime's, `epoch` or AUTOMATIC) and in
+    `zone`. It is stored as whole seconds since 1970-01-01 UTC; an ambiguous hour is read as the earlier one. A clock is
+    a duration written as [days-][hours:]minutes:seconds and stored as whole seconds. digest: a text is stored as a
+    64-bit hash.
     """
 
     name: str
@@ -596,7 +605,7 @@ def _parse_number(column: Column) -> pl.Expr:
         return pl.when(raw.str.ends_with("K")).then((number * column.kilo).round()).otherwise(number)
     if column.type != "time":
         return raw.cast(pl.Float64, strict=False)
-    return pl.coalesce(_parse_time(raw, format_, column.zone) for format_ in column.formats)
+    return pl.coalesce(parse_time(raw, format_, column.zone) for format_ in column.formats)
 
 
 def _parse_duration_s(raw: pl.Expr) -> pl.Expr:
@@ -606,9 +615,12 @@ def _parse_duration_s(raw: pl.Expr) -> pl.Expr:
     return days.fill_null(0) * 86400 + hours.fill_null(0) * 3600 + minutes * 60 + seconds
 
 
-def _parse_time(raw: pl.Expr, format_: str, zone: str) -> pl.Expr:
+def parse_time(raw: pl.Expr, format_: str, zone: str) -> pl.Expr:
+    """Parse a text as seconds since 1970-01-01 UTC, by one of the formats of a Column; null if it is none."""
     if format_ == "epoch":
         return raw.cast(pl.Float64, strict=False)
+    if format_ == AUTOMATIC:
+        return _parse_automatically(raw.str.strip_chars(), zone)
     if format_.endswith(("%z", "%#z")):  # the text names its own offset
         moment = raw.str.to_datetime(format_, strict=False, time_unit="us", time_zone="UTC")
     else:
@@ -616,6 +628,20 @@ def _parse_time(raw: pl.Expr, format_: str, zone: str) -> pl.Expr:
             zone, ambiguous="earliest", non_existent="null"
         )
     return moment.dt.epoch("s").cast(pl.Float64)
+
+
+def _parse_automatically(text: pl.Expr, zone: str) -> pl.Expr:
+    """Parse ISO 8601, or a number since 1970, as whole seconds. 0 stays 0, which may mean that there is none yet."""
+    parts = text.str.extract_groups(_ISO)
+    day, clock, second, offset = (parts.struct.field(str(n)) for n in range(1, 5))
+    wall = pl.concat_str(day, pl.lit(" "), clock.fill_null("00:00"), pl.lit(":"), second.fill_null("00"))
+    offset = offset.replace(["Z", "UTC"], "+00:00")
+    absolute = parse_time(pl.concat_str(wall, offset), "%Y-%m-%d %H:%M:%S%#z", zone)
+    iso = pl.when(offset.is_null()).then(parse_time(wall, "%Y-%m-%d %H:%M:%S", zone)).otherwise(absolute)
+    number, seconds = text.cast(pl.Float64, strict=False), pl.lit(None, pl.Float64)
+    for smallest, parts_of_second in _EPOCH_UNITS.items():
+        seconds = pl.when(number >= smallest).then((number / parts_of_second).floor()).otherwise(seconds)
+    return pl.coalesce(iso, seconds, pl.when(number == 0).then(number))
 
 
 def _stored_value(column: Column) -> pl.Expr:

@@ -31,7 +31,7 @@ def exposure(source: Source) -> pl.DataFrame:
     It lasts from the first start (or 0 on the trace's own clock) to the last time in the table, or for `window_days`.
     """
     rows = _read_rows(source)
-    has_own_clock = source.meaning["times"]["format"] == "seconds"
+    has_own_clock = source.meaning.get("times", {}).get("format") == "seconds"
     first_s, last_s = rows.select(
         pl.col("start_s").min(), pl.max_horizontal("start_s", "end_s").max().alias("last")
     ).row(0)

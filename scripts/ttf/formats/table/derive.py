@@ -6,7 +6,15 @@ from typing import Any
 import polars as pl
 from ttf.formats import column_mapping
 from ttf.formats.protocol import Format, Source
-from ttf.formats.table.read import COLUMNS, EXTRAS, MEMORY_BYTES, STATUS_PHRASE, TABLE, stored_name
+from ttf.formats.table.read import (
+    COLUMNS,
+    EXTRAS,
+    MEMORY_BYTES,
+    STATUS_PHRASE,
+    TABLE,
+    select_read_columns,
+    stored_name,
+)
 
 
 def jobs(source: Source) -> pl.DataFrame:
@@ -15,6 +23,8 @@ def jobs(source: Source) -> pl.DataFrame:
     mapping: dict[str, Any] = {
         key: stored_name(key, part) for key, part in table_mapping.items() if key in COLUMNS and key not in EXTRAS
     }
+    if "submit" in mapping and "submit" not in select_read_columns(table_mapping):
+        mapping["submit"] = mapping["start"]
     mapping["status"] = {"column": mapping["status"], "first_word": mapping["status"] == STATUS_PHRASE}
     if mapping.get("memory") == MEMORY_BYTES:
         mapping["memory"] = {"column": MEMORY_BYTES, "unit": "B"}

@@ -1,9 +1,9 @@
 """Read a table of any layout, CSV or Parquet, with one row per job or outage; the registry defines its columns.
 
-The registry's entry of such a trace has `mapping` (our name -> name in the file), `times` (format and zone), for jobs
-`outcomes` (outcome -> status words), and may have `unique_ids`, `delimiter`, `quoted`, `blank`. schema_document builds
-the schema of the raw table from it; derive.py the jobs or the records of outages. registry.schema.yaml explains the
-keys.
+The registry's entry of such a trace has `mapping` (our name -> name in the file), for jobs `outcomes` (outcome ->
+status words), and may have `times` (format and zone), `unique_ids`, `delimiter`, `quoted`, `blank`. schema_document
+builds the schema of the raw table from it; derive.py the jobs or the records of outages. registry.schema.yaml explains
+the keys.
 """
 
 import difflib
@@ -23,6 +23,7 @@ from ttf.formats.table.page_checksums import find_damaged_column
 from ttf.raw.headers import BYTE_ORDER_MARK, DELIMITERS, match_columns, parse_header
 from ttf.raw.raw_files import read_line_blocks
 from ttf.raw.raw_tables import (
+    AUTOMATIC,
     MAX_NUMBER,
     MAX_TEXT_SHOWN,
     QUARANTINED_SCHEMA,
@@ -84,7 +85,7 @@ def schema_document(entry: Mapping[str, Any]) -> dict[str, Any]:
     `entry` is the trace's entry in the registry. The columns are in the order of COLUMNS; the status column has all
     status words as its `values`. Raises StudyError for a time format or zone that Polars cannot read.
     """
-    mapping = entry["mapping"]
+    mapping = select_read_columns(entry["mapping"])
     times = _make_time_rules(entry) if any(key in mapping for key in TIMES) else {}
     # An empty field is blank in CSV, but an empty text in Parquet.
     blank = list(dict.fromkeys(["", *entry.get("blank", [])]))
@@ -147,6 +148,11 @@ def get_option(part: str | Mapping, key: str, default):
     return default if isinstance(part, str) else part.get(key, default)
 
 
+def select_read_columns(mapping: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the mapping without `submit` if its column is also `start`; it is then read once."""
+    return {key: part for key, part in mapping.items() if key != "submit" or part != mapping.get("start")}
+
+
 def stored_name(key: str, part: str | Mapping) -> str:
     """Return the typed name of the raw column that is mapped under `key`."""
     if key == "status" and get_option(part, "first_word", False):
@@ -183,13 +189,13 @@ def _column_rules(key: str, part: str | Mapping, times: dict[str, Any], entry: M
 
 
 def _make_time_rules(entry: Mapping) -> dict[str, Any]:
-    times = entry["times"]
-    time_format, zone = times["format"], times.get("zone", "UTC")
+    times = entry.get("times", {})
+    time_format, zone = times.get("format", AUTOMATIC), times.get("zone", "UTC")
     blank_rule = {"zero_is_blank": True} if times.get("zero_is_blank", False) else {}
     if time_format == "seconds":
         return {"type": "seconds"} | blank_rule
     _check_zone(zone)
-    if time_format != "epoch":
+    if time_format not in ("epoch", AUTOMATIC):
         _check_format(time_format)
     return {"type": "time", "formats": [time_format], "zone": zone} | blank_rule
 

@@ -289,7 +289,11 @@ def failure_time(m: Numbers, inputs: Tables, trace_info: Mapping) -> Tile | None
 
 
 def _mean_time_range(m: Numbers, link: str) -> Tile:
-    value = m.span("mttf.range.low_s", "mttf.range.high_s", "mttf.range.high_s")
+    low_key, high_key = "mttf.range.low_s", "mttf.range.high_s"
+    if not m[high_key]:
+        reason = "No run time is known, as starts or ends are not recorded."
+        return Tile("when", "Mean time to failure", WITHHELD, CANNOT, means=reason, link=link)
+    value = m.span(low_key, high_key, high_key)
     means = "The range covers every value that missing ends and open records allow."
     return Tile(
         *("when", "Mean time to failure", SHOWN, value, "", f"{_MISSING_ENDS} have no recorded end", means),

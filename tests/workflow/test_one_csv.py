@@ -1,0 +1,119 @@
+"""`make report DATA=` on a CSV of no known format: the drafted mapping, the whole study, and the file to complete."""
+
+import csv
+import html
+import json
+import random
+import re
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import polars as pl
+import pytest
+from study_runs import Checkout, check_out, environment
+
+HEADER = ["run_id", "owner", "gpus", "created_at", "finished_at", "state"]
+REPORT = "results/studies/{}/report/index.html"
+
+
+def write_runs(file: Path, states=("succeeded", "failed", "cancelled"), header=HEADER) -> list[list]:
+    """Write 5,000 runs of 40 users; return those that ended."""
+    draw, moment = random.Random(37), datetime(2024, 1, 1, tzinfo=UTC)
+    rates = [draw.choice([0.05, 0.2, 0.4]) for _ in range(40)]
+    rows = []
+    for number in range(5_000):
+        moment += timedelta(seconds=int(draw.expovariate(1 / 2_000)))
+        user, end = draw.randrange(40), moment + timedelta(seconds=1 + int(draw.lognormvariate(8, 1.5)))
+        state = states[1] if draw.random() < rates[user] else draw.choice([states[0]] * 8 + [states[2]])
+        is_running = number > 4_990
+        ends = ["", "running"] if is_running else [f"{end:%Y-%m-%dT%H:%M:%S}.250Z", state]
+        start = f"{moment:%Y-%m-%dT%H:%M:%S}.000Z"
+        rows.append([f"run-{number}", f"u{user}", draw.choice([1, 1, 2, 4, 8, 16]), start, *ends])
+    with file.open("w", newline="") as target:
+        csv.writer(target).writerows([header, *rows])
+    return [row for row in rows if row[4]]
+
+
+def report(study: Checkout, data: str) -> subprocess.CompletedProcess:
+    command = [sys.executable, "scripts/run_study.py", f"--data={data}", "--cores=2"]
+    return subprocess.run(
+        command, cwd=study.folder, env=environment(), capture_output=True, text=True, check=False, timeout=600
+    )
+
+
+def page_text(study: Checkout, name: str) -> str:
+    text = (study.folder / REPORT.format(name)).read_text(encoding="utf-8")
+    text = re.sub(r"<(script|style)\b.*?</\1>", "", text, flags=re.DOTALL)
+    return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", text)).split())
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory) -> Checkout:
+    return check_out(tmp_path_factory.mktemp("csv") / "checkout")
+
+
+def test_a_csv_becomes_a_report_without_a_configuration(study):
+    ended = write_runs(study.folder / "runs.csv")
+    process = report(study, "runs.csv")
+    assert process.returncode == 0, process.stderr
+    lines = process.stderr.splitlines()
+    assert lines[:8] == [
+        "runs.csv: no known format. Drafted for the format table from its header and 5,000 rows:",
+        "  job_id: run_id (differs in each row)",
+        "  status: state (success: succeeded; failure: failed; cancelled: cancelled; running: running)",
+        "  submit: created_at (also start, so no waits are computed)",
+        "  start: created_at",
+        "  end: finished_at",
+        "  user: owner",
+        "  gpus: gpus",
+    ]
+    assert "study runs; its configuration, to be kept and edited: results/studies/runs/study.yaml" in lines
+    assert "starts with './'" not in process.stderr
+    metrics = json.loads((study.folder / "results/runs/metrics.json").read_text())
+    failures = sum(row[5] == "failed" for row in ended)
+    assert metrics["outcomes.failure.jobs"]["value"] == failures
+    jobs = pl.read_parquet(study.folder / "results/runs/jobs.parquet")
+    assert jobs.select("submit_s").equals(jobs.select(submit_s="start_s"))
+    run_times = [datetime.fromisoformat(row[4][:19]) - datetime.fromisoformat(row[3][:19]) for row in ended]
+    assert jobs["runtime_s"].sum() == sum(run_times, timedelta()).total_seconds()
+    text = page_text(study, "runs")
+    assert "Waits in the queue Every start equals its submission, so no waiting is computed." in text
+    assert metrics["risk.jobs.ended"]["value"] == len(ended)
+
+
+def test_a_submission_time_alone_is_enough_for_risk_and_dates(study):
+    header = [{"created_at": "submitted_at"}.get(name, name) for name in HEADER]
+    ended = write_runs(study.folder / "submitted.csv", header=header)
+    process = report(study, "submitted.csv")
+    assert process.returncode == 0, process.stderr
+    assert "  start: no column, so no run times are computed" in process.stderr.splitlines()
+    metrics = json.loads((study.folder / "results/submitted/metrics.json").read_text())
+    assert metrics["risk.jobs.ended"]["value"] == len(ended)
+    text = page_text(study, "submitted")
+    assert "How reliably its jobs ran, 1 January to" in text
+    assert "No run time is known, as starts or ends are not recorded." in text
+    assert "without an end" not in text.partition("Details")[0]
+
+
+def test_an_unsure_mapping_stops_with_the_file_to_complete(study):
+    write_runs(study.folder / "odd.csv", states=("succeeded", "flaky", "cancelled"))
+    process = report(study, "odd.csv")
+    assert process.returncode == 1
+    assert process.stderr.splitlines()[-2:] == [
+        "error: results/studies/odd/study.yaml: complete these keys, then type the same command again:",
+        "  registry.odd.outcomes.unclear: move each word to the outcome that it means: flaky",
+    ]
+    assert [path.name for path in (study.folder / "results/studies/odd").iterdir()] == ["study.yaml"]
+    study.edit("results/studies/odd/study.yaml", "  unclear: [flaky]", "  failure: [flaky]")
+    planned = subprocess.run(
+        [sys.executable, "scripts/run_study.py", "--data=odd.csv", "--cores=2", "-n"],
+        cwd=study.folder,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert planned.returncode == 0, planned.stderr
+    assert "results/studies/odd/study.yaml was edited, and is used as it stands." in planned.stderr
