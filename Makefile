@@ -37,14 +37,14 @@ SNAKEMAKE = $(RUN) scripts/run_study.py --study="$$STUDY" --config="$$CONFIG" --
 ## RULES=a file of thresholds
 ## AGAINST=a folder of earlier results
 ## MODEL=the window whose model scores; default: the model that serves
-## OUT=the file for the scores
+## OUT=the file for the scores, or for the metrics
 ## CORES=the number of cores; default: all
 ## PROFILE=slurm, kubernetes, or a folder with a Snakemake profile
 ## ONLY=a folder or file of tests, or an expression for pytest -k
 ## SEEDS=numbers, separated by spaces
 
 .DEFAULT_GOAL := report
-.PHONY: help report pdf publish archive remove gallery docs rules coverage snakemake-report verify explain check score check-resources test test-module test-slurm test-store test-faults test-tools bench bench-growth samples lint format lock clean
+.PHONY: help report pdf publish archive remove gallery docs rules coverage snakemake-report verify explain check metrics score check-resources test test-module test-slurm test-store test-faults test-tools bench bench-growth samples lint format lock clean
 
 help:  ## list the targets and variables
 	@$(PYTHON) setup/help.py Makefile
@@ -75,6 +75,9 @@ explain: $(ENVIRONMENT)  ## trace FILE, or the number KEY of a metrics.json, bac
 
 check: $(ENVIRONMENT)  ## compare the numbers of the study with thresholds, for cron or CI; with AGAINST: which numbers changed, and why
 	@$(RUN) scripts/check_thresholds.py --study="$$STUDY" --rules="$$RULES" --against="$$AGAINST"
+
+metrics: $(ENVIRONMENT)  ## write monitoring/ there: the main numbers for Prometheus, and RULES as alerts: docs/monitoring.md
+	@$(RUN) scripts/write_metrics.py --study="$$STUDY" --rules="$$RULES" --out="$$OUT"
 
 score: $(ENVIRONMENT)  ## predict the risk of failure of new jobs in FILE, or of PART of TRACE: docs/risk.md
 	@$(RUN) scripts/score_jobs.py --study="$$STUDY" --trace="$$TRACE" --file="$$FILE" --part="$$PART" --model="$$MODEL" --out="$$OUT"

@@ -10,6 +10,7 @@ def main(snakemake) -> str:
     from snakemake import __version__ as snakemake_version
     from ttf.engine.provenance import seal
     from ttf.engine.storage.tables import read_without_renaming
+    from ttf.page.monitoring import open_metrics
     from ttf.page.publication_record import check_date, describe
     from ttf.page.publish.archive import deposit_metadata, pack_tar
     from ttf.page.publish.crate import METADATA, make_crate
@@ -49,6 +50,11 @@ def main(snakemake) -> str:
         ]
         table_copies = export_tables(formats, filled, date)
         packed += [PackedFile(path, content, Path(path).stem, title) for path, content, title in table_copies]
+    folders = {path.parent.name: path.parent for path in map(Path, files.products) if path.name == "metrics.json"}
+    folders = {name: folders[name] for name in params.traces if name in folders}
+    metrics = open_metrics.render_metrics(results_folder.name, folders).encode()
+    metrics_path = (results_folder / open_metrics.FILE).as_posix()
+    packed.append(PackedFile(metrics_path, metrics, "metrics", "The main numbers as OpenMetrics text"))
     readme = make_readme(record, results_folder.as_posix().removeprefix("results/") + "/").encode()
     packed.append(PackedFile("results/README.md", readme, "README", "What the results are"))
     zenodo = deposit_metadata(record, date).encode()

@@ -176,7 +176,7 @@ def test_scores_are_no_addition_until_they_are_edited(study, capsys):
     score_jobs._write(*frames, scores)
     assert verify(capsys)[0] == 0
     scores[0].write_text("more")
-    assert verify(capsys) == (1, f"{scores[0]}: edited since `make score` wrote it. Remove it.\n")
+    assert verify(capsys) == (1, f"{scores[0]}: edited since `make` wrote it. Remove it.\n")
     shutil.rmtree(scores[0].parent)
 
 

@@ -39,7 +39,7 @@ OTHER_BLOCKS = [
 LONGEST_README = 700
 (PAGE,) = re.findall(r"The page is `(.*?)`", README)
 # Commands that read a finished study, or that only print what they would do.
-QUICK = ("verify", "check", "explain", "remove", "score")
+QUICK = ("verify", "check", "metrics", "explain", "remove", "score")
 PLANNED = ("report", "pdf", "publish", "archive")
 # Command -> the test or the file that runs it.
 RUN_BY = {

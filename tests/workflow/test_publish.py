@@ -7,6 +7,7 @@ import json
 import re
 import shutil
 import subprocess
+import sys
 import tarfile
 import zipfile
 import zlib
@@ -22,7 +23,7 @@ import polars as pl
 import pytest
 import yaml
 from qmd_lint import faults
-from study_runs import OWN, PAGE, ROOT, SMALL, Checkout, check_out, copy_study, write_quarto
+from study_runs import OWN, PAGE, ROOT, SMALL, Checkout, check_out, copy_study, environment, write_quarto
 from ttf.engine.provenance import seal
 from ttf.engine.provenance.key import KEY
 from ttf.engine.storage.tables import read_table
@@ -223,6 +224,14 @@ def test_the_archive_holds_results_workflow_and_environment(published):
     for name in (f"{OWN}/scorecard.csv", "results/sample/tables/mttf.csv", "results/sample/figures/still_running.svg"):
         assert files[name] == (published.folder / name).read_bytes()
     assert not [name for name, content in files.items() if str(published.folder).encode() in content]
+
+
+def test_the_archive_has_the_metrics_that_make_metrics_writes(published):
+    (published.folder / "rules.yaml").write_text("rules: [{number: data.jobs, above: 1}]")
+    command = [sys.executable, "scripts/write_metrics.py", "--rules=rules.yaml"]
+    subprocess.run(command, cwd=published.folder, env=environment(), capture_output=True, check=True)
+    name = f"{OWN}/monitoring/time_to_failure.prom"
+    assert contents_of_archive(published)[name] == (published.folder / name).read_bytes()
 
 
 def test_the_crate_tells_how_each_result_came_about(published):

@@ -138,7 +138,7 @@ def _added_files(manifest: Manifest, study_folder: Path) -> Iterator[str]:
 
 
 def _added_to_results(manifest: Manifest, study_folder: Path, listed_folders: set[Path]) -> Iterator[str]:
-    """Yield a line for each file that no study has, no rule made and `make score` did not write.
+    """Yield a line for each file that no study has, no rule made and neither `make score` nor `make metrics` wrote.
 
     listed_folders: folders with a file list, which reports links and other non-files itself.
     """
@@ -161,7 +161,7 @@ def _added_to_results(manifest: Manifest, study_folder: Path, listed_folders: se
         elif outputs & _path_and_parents(str(file)) or (recorded is None and not any(map(has_rule_record, subjects))):
             yield f"{name}: added; no rule of the study made it. Remove it."
         elif not any(map(has_rule_record, subjects)) and recorded != seal.file_digest(file):
-            yield f"{name}: edited since `make score` wrote it. Remove it."
+            yield f"{name}: edited since `make` wrote it. Remove it."
 
 
 def _iterate_added_files(manifest: Manifest) -> Iterator[str]:

@@ -1,0 +1,90 @@
+"""`make metrics`: write the main numbers of a finished study for Prometheus, and thresholds as its alert rules.
+
+OUT is a further file for the metrics. Exit code 2: rules, results or OUT cannot be used.
+"""
+
+from ttf.engine.process.stopping import run_in_child
+
+if __name__ == "__main__":
+    run_in_child()
+
+import argparse
+import os
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+CHECKOUT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(CHECKOUT / "workflow"))
+
+from study.finished import read_results, read_subject
+from study.studies import STUDIES, choose_study
+from study.study_analysis import COMPARISON
+from study.threshold_file import load_rules
+from ttf.engine.errors import StudyError
+from ttf.engine.provenance import seal
+from ttf.engine.provenance.digests import MEMORY, DigestCache
+from ttf.engine.words import plural
+from ttf.page.checks.thresholds import to_single_line
+from ttf.page.monitoring import alert_rules, open_metrics
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    for option in ("study", "rules", "out"):
+        parser.add_argument(f"--{option}", default="")
+    options = parser.parse_args()
+    try:
+        name = choose_study(options.study)
+        if options.out and Path(options.out).suffix != ".prom":
+            raise StudyError(f"OUT={options.out}: name a file that ends in .prom; the node exporter reads no other.")
+        metrics, alerts, skipped = render_files(name, options.rules or str(CHECKOUT / "config" / "thresholds.yaml"))
+        files = {STUDIES / name / open_metrics.FILE: metrics, STUDIES / name / alert_rules.FILE: alerts}
+        files |= {Path(options.out): metrics} if options.out else {}
+        for path, text in files.items():
+            write_file(path, text)
+    except StudyError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    except OSError as error:
+        print(f"error: {seal.show_path(str(error.filename))}: cannot be used: {error.strerror}", file=sys.stderr)
+        return 2
+    for number in skipped:
+        print(f"no alert on {to_single_line(number)}: the traces of this study lack that number.")
+    print(f"{plural(metrics.count('# TYPE '), 'metric')}: {', '.join(map(str, files))}")
+    return 0
+
+
+def render_files(name: str, rules_file: str) -> tuple[str, str, list[str]]:
+    """Return the texts of the metrics and of the alert rules, and the numbers of rules without an alert."""
+    results = read_results(Path("results"), name, is_verified=True)
+    subjects = {subject: read_subject(subject, results) for subject in results.metrics}
+    study_subjects = [subjects.pop(COMPARISON)] if COMPARISON in subjects else []
+    rules = load_rules(rules_file, [*subjects.values()], study_subjects)
+    # The metrics include the numbers of all rules.
+    keys = {subject: [rule.number for rule in rules if rule.trace in (None, subject)] for subject in subjects}
+    folders = {subject: Path(results.paths[subject]).parent for subject in subjects}
+    alerts, skipped = alert_rules.render_alert_rules(name, rules, [*subjects.values()])
+    return open_metrics.render_metrics(name, folders, keys), alerts, skipped
+
+
+def write_file(path: Path, text: str) -> None:
+    """Write a file, which gets its name when it is complete, so that no reader sees half of it."""
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        unfinished.write_text(text, encoding="utf-8", newline="\n")
+        unfinished.replace(path)
+    finally:
+        unfinished.unlink(missing_ok=True)
+    # Otherwise `make verify` would report an unknown file.
+    with suppress(OSError):
+        memory = DigestCache(MEMORY)
+        memory.keep(memory.digests([os.path.relpath(path)]))
+
+
+if __name__ == "__main__":
+    # A trace's name may have letters that the terminal lacks.
+    sys.stdout.reconfigure(errors="backslashreplace")
+    sys.stderr.reconfigure(errors="backslashreplace")
+    sys.exit(main())
