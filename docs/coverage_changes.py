@@ -86,7 +86,8 @@ def false_suspects(weeks: int, per_week: float, repetitions: int, seed: int, nod
             counted = counts[span].sum(axis=0)
             exposure = np.full(nodes, (span.stop - span.start) * 7 * DAY_S)
             table = {"node": np.arange(nodes).astype(str), "fleet": "x", "counted": counted, "exposure_s": exposure}
-            tables.append(with_verdict(compare_by_exposure(pl.DataFrame(table)), SIGNIFICANCE)[0])
+            compared = compare_by_exposure(pl.DataFrame(table)).with_columns(detectable_ratio=pl.lit(1.0))
+            tables.append(with_verdict(compared, SIGNIFICANCE)[0])
         wrong += compare_suspects(*tables)[1]["p_value"] < SIGNIFICANCE
     return wrong / repetitions
 

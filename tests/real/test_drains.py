@@ -3,6 +3,8 @@
 import pytest
 from given_tables import compute_metrics
 from outage_traces import infinitehbd
+from ttf.analyses.nodes.find_lemon_nodes import LEMON_NODES
+from ttf.analyses.nodes.list_drains.compute import exclude_option, list_nodes
 from ttf.analyses.outages.rank_drains.compute import compute
 from ttf.formats.sacct.hostlist import expand
 from ttf.records.inputs import Inputs
@@ -15,11 +17,12 @@ def test_on_faults_of_a_real_cluster(shared_data, tmp_path):
     for name, frame in (("outages", outages), ("exposure", exposure)):
         frame.write_parquet(tmp_path / f"{name}.parquet")
     files = {name: str(tmp_path / f"{name}.parquet") for name in ("outages", "exposure")}
-    settings = {"false_discovery": 0.05, "checkpoint_interval_s": 3600, "has_jobs": False}
+    settings = {"false_discovery": 0.05, "checkpoint_interval_s": 3600, "has_jobs": False, "prices": {}}
     tables = compute(Inputs(files, {}, settings))
     nodes, backtest = tables["drain_list"], tables["drain_backtest"].row(0, named=True)
     assert nodes.height == 400 and nodes["listed"].sum() == 3 and nodes["outages"][0] == 14
-    assert len(expand(tables["drains"]["exclude.txt"].strip().removeprefix("--exclude="))) == 3
+    option = exclude_option(list_nodes(LEMON_NODES.frame([]), nodes))
+    assert len(expand(option.strip().removeprefix("--exclude="))) == 3
     assert (backtest["listed"], backtest["failed"]) == (36, 4)
     assert backtest["ci_low_clustered"] > 1
     assert compute_metrics("rank_drains", tables)["drains.listed"]["value"] == 3

@@ -12,7 +12,7 @@ from ttf.analyses.nodes.find_lemon_nodes.excess import benjamini_hochberg
 from ttf.analyses.quality.compare_parts import ANALYSIS, CHANCE, CHANGED, TOO_FEW, TOO_FEW_WEEKS
 from ttf.analyses.quality.compare_parts.calendar import ONE_PART, OVERLAP, Calendar, estimate_calendar
 from ttf.analyses.quality.compare_parts.compute import build_changes, compute
-from ttf.analyses.quality.compare_parts.news import compare_suspects, count_failure_words, find_new_words
+from ttf.analyses.quality.compare_parts.news import NO_POWER, compare_suspects, count_failure_words, find_new_words
 from ttf.analyses.quality.compare_parts.part_tests import (
     RARE,
     UNTESTED,
@@ -350,6 +350,11 @@ def test_a_suspect_that_fails_more_often_is_new():
     assert (row["before"], row["after"], row["difference"]) == (2, 3, 1)
     # A node absent from the last part does not fail more often in it.
     assert compare_suspects(node_table(n3=12), earlier, latest, latest_only)[1]["p_value"] == 1
+    # Without a suspect and without the power to find one, nothing is said to be the same.
+    calm = node_table(n1=1, n2=1).with_columns(detectable_ratio=pl.lit(12.0))
+    blind = compare_suspects(calm, calm, calm, calm)[1]
+    assert blind["reason"] == NO_POWER and "before" not in blind and decide_verdict(blind) == TOO_FEW
+    assert compare_suspects(*[calm.with_columns(detectable_ratio=pl.lit(4.0))] * 4)[1]["p_value"] == 1
     untested = earlier.with_columns(q_value=pl.lit(None, pl.Float64))
     assert "p_value" not in compare_suspects(all_parts, untested, latest, latest_only)[1]
 

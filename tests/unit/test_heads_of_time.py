@@ -8,6 +8,7 @@ from head_checks import check_claim
 from ttf.analyses.factors.estimate_hazards import page as hazards
 from ttf.analyses.nodes.find_lemon_nodes import page as lemons
 from ttf.analyses.nodes.track_failure_rate import page as rate
+from ttf.analyses.outages.rank_drains import page as drains
 from ttf.analyses.scaling.measure_sizes import page as sizes
 from ttf.analyses.time_to_failure.fit_mttf import page as mttf
 from ttf.display import statement_rules
@@ -15,6 +16,8 @@ from ttf.display.phrases import list_keys, strip_markup
 from ttf.display.section_head import Head, Line
 from ttf.display.statement_rules import WITHOUT_ENDS
 from ttf.display.trace_numbers import Numbers
+from ttf.page.brief.actions import actions
+from ttf.page.brief.tiles import excess
 
 DAY = 86_400
 DURATIONS = {"survival.n": 900, "survival.events": 200, "survival.1h.survival": 0.756, "mttf.mttf_s": 109_100.0}
@@ -44,6 +47,7 @@ NODES |= {"lemons.detectable_ratio": 3.4, "lemons.attributed_share": 1.0, "lemon
 NODES |= {"lemons.window_failures": 69, "lemons.failures": 69}
 # No node was found; only a rate of 140 times that of the other nodes would be detectable.
 FEW_NAMED = {"lemons.detectable_ratio": 140.0, "lemons.failures": 6, "lemons.attributed_share": 6 / 69}
+DRAINS = {"drains.nodes": 200, "drains.listed": 0, "drains.outages": 4}
 LEMONS = NODES | {"lemons.lemons": 2, "lemons.share_of_failures": 0.139}
 
 
@@ -279,18 +283,23 @@ def test_names_of_nodes_with_excess_failures_are_escaped():
 @pytest.mark.parametrize(
     ("changes", "claim", "reason", "needed"),
     [
-        (FEW_NAMED, "too few failures name a node", "6 of 69 failures name a node", "FailedNode or health events"),
+        (
+            FEW_NAMED,
+            "too few failures name a node",
+            "6 of 69 failures name a node",
+            "with FailedNode or health events, more would",
+        ),
         (
             {"lemons.detectable_ratio": 5.1},
             "too few failures to compare nodes",
             "69 failures are too few for 200 nodes",
-            "a longer record",
+            "a longer record would tell more",
         ),
         (
             {"lemons.detectable_ratio": None, "lemons.basis": "proxy"},
             "too few failures to compare nodes",
             "69 failures are too few for 200 nodes",
-            "states or health events",
+            "states or health events would tell more",
         ),
     ],
 )
@@ -299,11 +308,14 @@ def test_finding_no_node_is_inconclusive_without_power(changes, claim, reason, n
     m = numbers(WINDOWS, values)
     head = rate.head(trace(), m)
     assert check_claim(head, m).endswith(f"; {claim}")
-    assert ("cannot tell", reason) in [(key.value, strip_markup(key.note)) for key in head.keys]
+    assert ("cannot tell", f"{reason}; {needed}") in [(key.value, strip_markup(key.note)) for key in head.keys]
     (line,) = lemons.lines(trace(), m)
-    assert not line.checked and strip_markup(line.result) == f"cannot tell: {reason}; {needed} would answer it"
+    assert not line.checked and strip_markup(line.result) == f"cannot tell: {reason}; {needed}"
     nodes_head = lemons.head(trace(), m)
-    assert check_claim(nodes_head, m) == "Too little data to tell whether any of 200 nodes fails more than the others"
+    assert check_claim(nodes_head, m) == f"Cannot tell whether any of 200 nodes fails more: {reason}"
+    tile = excess(m)
+    assert tile.state == "withheld" and strip_markup(tile.means).lower() == f"cannot tell: {reason}; {needed}.".lower()
+    assert actions(m, "job")[1] == ()
 
 
 @pytest.mark.parametrize(
@@ -314,6 +326,16 @@ def test_power_matters_only_if_no_node_was_found(ratio, nodes, has_power):
     values |= {"lemons.detectable_ratio": ratio, "drains.detectable_ratio": ratio} if ratio else {}
     for test in ("lemons", "drains"):
         assert statement_rules.r11_no_power(numbers(values), test) is not has_power
+
+
+def test_nodes_that_cannot_be_compared_are_not_checked():
+    """Their line would stand under the heading "Checked, nothing found"."""
+    (line,) = lemons.lines(trace(), numbers(NODES | {"lemons.tested": 0}))
+    assert not line.checked and strip_markup(line.result).startswith("no node can be compared: 69 failures")
+    (line,) = drains.lines(trace(), numbers(DRAINS | {"drains.detectable_ratio": 12.0}))
+    assert not line.checked and strip_markup(line.result) == (
+        "cannot tell: 4 outages are too few for 200 nodes; a longer record would tell more"
+    )
 
 
 def test_missing_times_or_nodes_have_lines_and_nodes_alone_have_a_head():

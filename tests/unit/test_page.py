@@ -87,7 +87,7 @@ def test_every_number_has_a_row_and_each_description_occurs_once():
 def test_hostile_text_is_escaped_in_every_block():
     hostile, theme = quote_trace_text(HOSTILE), THEMES["outcomes"]
     tile = Tile("t", hostile, "withheld", hostile, means=hostile, needed=hostile, link="outcomes")
-    action = Action(hostile, hostile, hostile, hostile, "model", "outcomes")
+    action = Action(hostile, hostile, hostile, hostile, "model", "outcomes", HOSTILE)
     brief = Brief(hostile, (Fact("Jobs", hostile),), "B", (hostile,), (hostile,), (tile,))
     full_brief = Brief(hostile, (), "B", (), (), (), hostile, (action,), (hostile,))
     head = Head(hostile, (), (Key(hostile, hostile),), (hostile,), Callout("care", hostile))

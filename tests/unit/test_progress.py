@@ -5,6 +5,7 @@ import logging
 import os
 import time
 
+import polars as pl
 import pytest
 from made_numbers import ABOUT, numbers, proxy
 from snakemake.common import NOTHING_TO_BE_DONE_MSG
@@ -207,6 +208,19 @@ def test_a_study_of_one_trace_ends_with_its_brief():
     assert any(line.startswith("Next: Save state before the time limit (≤ 895,000 GPU-h in 99 days") for line in text)
     assert len(text) <= 8 and all(len(line) <= 80 for line in text)
     assert not any("{" in line for line in text)
+
+
+def test_the_command_of_the_first_action_is_one_line_to_copy():
+    m = numbers(
+        *("actions.save_state", "actions.checkpoint"),
+        lemons__lemons=2,
+        lemons__share_of_failures=(0.1, "share"),
+        actions__drain__gpu_hours=(9_000.0, "GPU-hours"),
+        actions__drain__share=(0.1, "share"),
+    )
+    nodes = pl.DataFrame({"node": [f"rack-{number}-node" for number in range(9)]})
+    text = summarise_briefs({"one": make_brief(m, {"drain_evidence": nodes}, ABOUT | {"format": "sacct"})}, width=80)
+    assert text[-1].startswith("  scontrol update NodeName=rack-0-node,") and text[-1].endswith("'excess failures'")
 
 
 def test_a_study_of_several_traces_has_a_line_for_each():

@@ -147,6 +147,7 @@ KEYS = {
     "lost_work/trial_minutes": ([2], {"measure_losses"}),
     "lost_work/owners": (3, {"measure_losses", "account_gpu_hours"}),
     "ledger/pue": (1.2, {"account_gpu_hours"}),
+    "ledger/price_per_gpu_hour": (3, {"account_gpu_hours", "summarise_results", "plan_ettr", "rank_drains"}),
     "lemons/window_days": (7, {"find_lemon_nodes"}),
     "lemons/infra_window_days": (90, {"find_lemon_nodes"}),
     "lemons/false_discovery": (0.1, {"find_lemon_nodes", "rank_drains", "compare_parts"}),

@@ -221,4 +221,6 @@ def summarise_briefs(briefs: Mapping[str, Brief], width: int | None = None) -> l
     if brief.actions:
         first = brief.actions[0]
         lines += wrap(f"Next: {first.title} ({first.effect} {first.effect_note}).", 2)
+        # In one piece, to be copied.
+        lines += [f"  {first.command}"] if first.command else []
     return lines

@@ -20,6 +20,7 @@ from typing import Any
 from ttf.engine.contract import Table
 from ttf.records.record_contracts import OF_TRACES
 
+PRICE_KEYS = ("price_per_gpu_hour", "currency")
 # Inputs other than tables: products of the stages that run before the analyses.
 PRODUCTS = {product.name: product.path for product in OF_TRACES} | {"raw": "raw"}
 
@@ -27,6 +28,11 @@ PRODUCTS = {product.name: product.path for product in OF_TRACES} | {"raw": "raw"
 def unit_block_days(trace: Any) -> int | None:
     """Return the length of time blocks: `inference.block_days` for units, which are at risk for long; None for jobs."""
     return None if trace.has_jobs else trace.settings["inference"]["block_days"]
+
+
+def price_settings(trace: Any) -> dict[str, Any]:
+    """Return the keys of `ledger` that give the cost of GPU hours, as far as they are set."""
+    return {key: trace.settings["ledger"][key] for key in PRICE_KEYS if key in trace.settings["ledger"]}
 
 
 @dataclass(frozen=True)

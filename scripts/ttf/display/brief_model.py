@@ -42,7 +42,10 @@ class Tile:
 
 @dataclass(frozen=True)
 class Action:
-    """An action with its evidence, expected effect, and basis: upper bound, model or measured."""
+    """An action with its evidence, expected effect, and basis: upper bound, model or measured.
+
+    command: text to copy, in which names are safe in a shell; nothing runs it.
+    """
 
     title: str
     evidence: str
@@ -50,6 +53,7 @@ class Action:
     effect_note: str
     basis: str
     link: str
+    command: str = ""
 
 
 @dataclass(frozen=True)

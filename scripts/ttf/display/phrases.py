@@ -110,10 +110,12 @@ def to_html(text: str) -> str:
 
 
 def convert_units(value: Any, unit: SizeUnit) -> Any:
-    """Convert texts from GPUs to another size unit; keys of numbers and text of a trace stay as they are."""
+    """Convert texts from GPUs to another size unit; keys of numbers, text of a trace and commands stay as they are."""
 
     def convert(text: str, field: str) -> str:
         parts = enumerate(_FIXED_PARTS.split(text))
+        if field == "command":
+            return text
         changed = "".join(part if index % 2 else unit.worded(part) for index, part in parts)
         # A fragment follows a number on its line.
         return changed[:1].lower() + changed[1:] if field in _FRAGMENTS and changed != text else changed
@@ -158,6 +160,12 @@ def split_duration(m: Numbers, key: str) -> tuple[str, str]:
 
 def join_parts(*parts: str | None, by: str = " · ") -> str:
     return by.join(part for part in parts if part)
+
+
+def cost_text(m: Numbers, key: str) -> str:
+    """Return "[actions.drain.cost] EUR", or "" if no price is set."""
+    currency = m.value("failed_time.currency", "")
+    return f"[{key}]{f' {quote_trace_text(currency, 20)}' if currency else ''}" if m.has(key) else ""
 
 
 def missing_ends_sentence(m: Numbers) -> str:

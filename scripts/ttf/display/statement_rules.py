@@ -1,6 +1,5 @@
 """The rules R1 to R12: which statements the metrics `m` of a trace support."""
 
-import math
 from dataclasses import dataclass
 
 from ttf.display.metrics import FEWEST_FAILURES
@@ -95,7 +94,12 @@ def r10_steps(m: Numbers) -> bool:
 def r11_no_power(m: Numbers, test: str = "lemons") -> bool:
     """R11: the test (`lemons` or `drains`) found no node and would miss one with five times the failures."""
     nodes = m.value("lemons.lemons" if test == "lemons" else "drains.listed", 0)
-    return not nodes and m.value(f"{test}.detectable_ratio", math.inf) > MOST_DETECTABLE
+    return not nodes and not has_power(m.value(f"{test}.detectable_ratio", None))
+
+
+def has_power(detectable_ratio: float | None) -> bool:
+    """Whether a test that finds no node shows that none fails much more often than the others."""
+    return detectable_ratio is not None and detectable_ratio <= MOST_DETECTABLE
 
 
 def has_no_nodes(m: Numbers) -> bool:
@@ -120,12 +124,28 @@ def is_attribution_rare(m: Numbers) -> bool:
     return m.value("lemons.attributed_share", 1) < 0.5
 
 
-def no_power_reason(m: Numbers) -> str:
-    """Return why the test of nodes has no power: 6 of 69 failures name a node."""
+def cannot_tell(m: Numbers, test: str = "lemons") -> str:
+    """Return the finding of a test without power: its reason, and the data that would help."""
+    return f"cannot tell: {no_power_reason(m, test)}; {_power_remedy(m, test)}"
+
+
+def _power_remedy(m: Numbers, test: str) -> str:
+    if test == "lemons" and is_attribution_rare(m):
+        return "with FailedNode or health events, more would"
+    is_proxy = test == "lemons" and m.value("lemons.basis", "") == "proxy"
+    return f"{'states or health events' if is_proxy else 'a longer record'} would tell more"
+
+
+def no_power_reason(m: Numbers, test: str = "lemons", has_spread: bool = True) -> str:
+    """Return why a test of nodes has no power: 6 of 69 failures name a node."""
+    if test == "drains":
+        return "[drains.outages outage] are too few for [drains.nodes node]"
     failures = "[lemons.window_failures failure]"
     if is_attribution_rare(m):
         return f"[lemons.failures] of {failures} name a node"
-    spread = " that differ (CV [lemons.first.ordinary_cv:2])" if m.has("lemons.first.ordinary_cv") else ""
+    spread = ""
+    if has_spread and m.has("lemons.first.ordinary_cv"):
+        spread = " that differ (CV [lemons.first.ordinary_cv:2])"
     return f"{failures} are too few for [lemons.tested node]{spread}"
 
 

@@ -1,10 +1,13 @@
 """Actions to take, by the GPU-hours that each could save at most, and those that are not worth doing."""
 
+from collections.abc import Sequence
+
 from ttf.display import statement_rules
 from ttf.display.brief_model import Action
-from ttf.display.phrases import fill_numbers
+from ttf.display.phrases import cost_text, fill_numbers, join_parts, quote_trace_text
 from ttf.display.trace_numbers import Numbers
 from ttf.engine import words
+from ttf.page.brief.drain_commands import command_note, drain_command, name_nodes
 
 # An action that saves less than this share of the GPU time, or of a run's wall-clock time, is not worth doing.
 MIN_SHARE, MIN_SHARE_OF_RUN = 0.001, 0.01
@@ -21,16 +24,21 @@ _NAMES = {
 
 
 @fill_numbers
-def actions(m: Numbers, unit: str) -> tuple[tuple[Action, ...], tuple[str, ...], str]:
-    """Return at most five actions, the names of those not worth doing, and a summary sentence."""
+def actions(
+    m: Numbers, unit: str, drains: Sequence[str] = (), in_slurm: bool = False
+) -> tuple[tuple[Action, ...], tuple[str, ...], str]:
+    """Return at most five actions, the names of those not worth doing, and a summary sentence.
+
+    drains: names of the nodes of DRAIN_EVIDENCE, in its order; in_slurm: whether to give Slurm's commands for them.
+    """
     if statement_rules.r12_few_gpus(m):
         return (), (), ""
     candidates = {
-        "save_state": _save_state_action(m),
+        "save_state": _save_state_action(m, unit),
         "checkpoint": _checkpoint_action(m, unit),
         "no_retry": _no_retry_action(m, unit),
         "trial_on_one_gpu": _trial_action(m, unit),
-        "drain": _drain_action(m),
+        "drain": _drain_action(m, drains, in_slurm),
     }
     possible = {name: action for name, action in candidates.items() if action}
     worthwhile = [name for name in possible if m.value(f"actions.{_action_key(m, name)}.share", 1.0) >= MIN_SHARE]
@@ -39,7 +47,8 @@ def actions(m: Numbers, unit: str) -> tuple[tuple[Action, ...], tuple[str, ...],
         action for action in (_requeue_action(m), _writes_action(m)) if action
     ]
     not_worth = tuple(_format_not_worth(m, name) for name in possible if name not in worthwhile)
-    if m.value("lemons.lemons", 1) == 0 and m.value("lemons.tested", 0) and not statement_rules.r11_no_power(m):
+    has_none = m.value("lemons.lemons", 1) == 0 and m.value("lemons.tested", 0) and not m.value("drains.listed", 0)
+    if has_none and not statement_rules.r11_no_power(m):
         not_worth += ("draining nodes (none of [lemons.tested] flagged)",)
     return tuple(action_list[:MAX_ACTIONS]), not_worth, _summarise(m, worthwhile)
 
@@ -65,20 +74,33 @@ def _effect(m: Numbers, name: str, bound: str = "≤ ") -> tuple[str, str]:
     hours, share = f"actions.{name}.gpu_hours", f"actions.{name}.share"
     period = " in [period.days] days" if m.has("period.days") else ""
     share_text = f", [{share}] of all" if m.has(share) else ""
-    return f"{bound}[{hours}]", f"GPU-h{period}{share_text}"
+    return f"{bound}[{hours}]", join_parts(f"GPU-h{period}{share_text}", cost_text(m, f"actions.{name}.cost"))
 
 
-def _save_state_action(m: Numbers) -> Action | None:
+def _owners(m: Numbers, *categories: str) -> str:
+    """Return a sentence that names the account and the partition with the most GPU time of the first category known."""
+    prefixes = [f"ledger.{category}.{by}" for category in categories for by in ("account", "partition")]
+    owners = [
+        f"{prefix.rpartition('.')[2]} {quote_trace_text(m[f'{prefix}.1.name'], 24)} ([{prefix}.1.gpu_hours] GPU-h)"
+        for prefix in prefixes
+        if m.has(f"{prefix}.2.name")
+    ]
+    return f" Most affected: {words.join_list(owners[:2])}." if owners else ""
+
+
+def _save_state_action(m: Numbers, unit: str) -> Action | None:
     if not m.value("actions.save_state.gpu_hours", 0.0):
         return None
-    evidence = "[states.timeouts attempt] ended at a time limit. Checkpoint before the limit, or request a longer one."
+    timeouts = "[states.timeouts attempt] ended at a time limit."
+    evidence = f"{timeouts} Checkpoint before the limit, or request a longer one.{_owners(m, 'time_limit')}"
     return Action("Save state before the time limit", evidence, *_effect(m, "save_state"), UPPER, "causes")
 
 
 def _checkpoint_action(m: Numbers, unit: str) -> Action | None:
     if not m.value("actions.checkpoint.gpu_hours", 0.0):
         return None
-    scope = f"{unit}s above [actions.checkpoint.above_gpus GPU]" if m["actions.checkpoint.above_gpus"] else f"{unit}s"
+    min_gpus = m["actions.checkpoint.above_gpus"]
+    scope = f"{unit}s above [actions.checkpoint.above_gpus GPU]" if min_gpus else f"{unit}s"
     frequency = "hourly" if m["lost_work.checkpoint_interval_s"] == 3600 else "often"
     is_any_failure = statement_rules.r1_cause_unknown(m)
     kind = "failures of any cause" if is_any_failure else "infrastructure failures"
@@ -88,6 +110,7 @@ def _checkpoint_action(m: Numbers, unit: str) -> Action | None:
     )
     if is_any_failure:
         evidence += " This includes errors that would recur."
+    evidence += _owners(m, "infra_kept", "failed_unrecorded")
     return Action(f"Confirm that {scope} checkpoint {frequency}", evidence, *_effect(m, "checkpoint"), UPPER, "lost")
 
 
@@ -102,6 +125,7 @@ def _no_retry_action(m: Numbers, unit: str) -> Action | None:
             f" [what_if.{name}.given_up] of them succeeded in the end: their "
             f"[what_if.{name}.given_up_gpu_hours] GPU-h are subtracted."
         )
+    evidence += _owners(m, "failed", "failed_unrecorded")
     return Action(f"Stop automatic retries of {kind}", evidence, *_effect(m, name, ""), MEASURED, "lost")
 
 
@@ -111,22 +135,53 @@ def _trial_action(m: Numbers, unit: str) -> Action | None:
         return None
     evidence = (
         f"A trial of [what_if.{name}.trial_s] on one GPU would have caught [what_if.{name}.affected {unit}] "
-        f"of [what_if.{name}.n]."
+        f"of [what_if.{name}.n].{_owners(m, 'failed', 'failed_unrecorded')}"
     )
     return Action("Run large jobs on one GPU first", evidence, *_effect(m, name, ""), MEASURED, "lost")
 
 
-def _drain_action(m: Numbers) -> Action | None:
-    if not m.value("lemons.lemons", 0) or not m.has("lemons.share_of_failures"):
+def _drain_action(m: Numbers, drains: Sequence[str], in_slurm: bool) -> Action | None:
+    has_failures = m.value("lemons.lemons", 0) and m.has("lemons.share_of_failures")
+    has_outages = m.value("drains.listed", 0)
+    if not has_failures and not has_outages:
         return None
-    flagged = "[lemons.lemons] of [lemons.tested] nodes"
-    verb = "has" if m["lemons.lemons"] == 1 else "have"
-    evidence = f"{flagged} {verb} excess failures: [lemons.share_of_failures] of all failures."
-    if m.has("actions.drain.gpu_hours"):
-        evidence += " Assumes failures of average cost."
-        return Action("Check or drain nodes with excess failures", evidence, *_effect(m, "drain"), UPPER, "nodes")
-    effect = ("≤ [lemons.share_of_failures]", "of the failures")
-    return Action("Check or replace nodes with excess failures", evidence, *effect, UPPER, "nodes")
+    tests = {"failures": ("lemons", "tested", has_failures), "outages": ("drains", "nodes", has_outages)}
+    keys = {kind: names for kind, (*names, is_listed) in tests.items() if is_listed}
+    excess, basis = f"excess {' or '.join(keys)}", UPPER
+    evidence = [
+        f"[{test}.{'lemons' if kind == 'failures' else 'listed'}] of [{test}.{n}] nodes with excess {kind}: "
+        f"[{test}.share_of_{kind}] of all {kind}."
+        for kind, (test, n) in keys.items()
+    ]
+    evidence += _first_node(m)
+    if has_failures and m.has("actions.drain.gpu_hours"):
+        evidence.append("Assumes failures of average cost.")
+        effect, note = _effect(m, "drain")
+    elif has_failures:
+        effect, note = "≤ [lemons.share_of_failures]", "of the failures"
+    elif m.has("drains.saved_gpu_hours"):
+        effect, basis = "[drains.saved_gpu_hours]", MODEL
+        note = join_parts("GPU-h of outages a week", cost_text(m, "drains.saved_cost"))
+    else:
+        effect, note = "≤ [drains.share_of_outages]", "of the outages"
+    command = drain_command(drains, excess) if in_slurm else ""
+    verb = "drain" if command or m.has("actions.drain.gpu_hours") else "replace"
+    title = f"Check or {verb} {name_nodes(drains) if drains else f'nodes with {excess}'}"
+    text = " ".join(evidence) + (command_note(drains) if command else "")
+    return Action(title, text, effect, note, basis, "nodes" if has_failures else "outages", command)
+
+
+def _first_node(m: Numbers) -> list[str]:
+    """Return the evidence of the first node of the list: n201 (a100): 6 failures, 0.225 expected."""
+    counts = [
+        f"[drains.first.{kind} {kind.removesuffix('s')}], [drains.first.{kind}_expected] expected"
+        for kind in ("failures", "outages")
+        if m.has(f"drains.first.{kind}") and m.has(f"drains.first.{kind}_expected")
+    ]
+    if not counts:
+        return []
+    node, fleet = (quote_trace_text(m[f"drains.first.{name}"], 24) for name in ("node", "fleet"))
+    return [f"{node} ({fleet}): {'; '.join(counts)}."]
 
 
 def _requeue_action(m: Numbers) -> Action | None:
@@ -136,10 +191,11 @@ def _requeue_action(m: Numbers) -> Action | None:
     method = f"ettr.{m['ettr.by']}"
     evidence = (
         f"Each of [{method}.interruptions] expected restarts waits [{method}.queue_s]. "
-        "Requeue with priority, or keep spares."
+        f"Requeue with priority, or keep spares.{_owners(m, 'infra_kept')}"
     )
-    effect = ("−[actions.requeue.saved_s]", f"of [{method}.wall_s], per run on {statement_rules.target(m)}")
-    return Action("Let interrupted large runs restart without queueing", evidence, *effect, MODEL, "large-runs")
+    effect = "−[actions.requeue.saved_s]"
+    note = f"of [{method}.wall_s], per run on {statement_rules.target(m)}"
+    return Action("Let interrupted large runs restart without queueing", evidence, effect, note, MODEL, "large-runs")
 
 
 def _writes_action(m: Numbers) -> Action | None:
@@ -147,11 +203,12 @@ def _writes_action(m: Numbers) -> Action | None:
         return None
     run = statement_rules.target(m)
     evidence = f"From [ettr.assumed.checkpoint_write] (assumed) to [actions.writes.write_s], for one run on {run}."
-    effect = ("[actions.writes.gpu_hours]", "GPU-h per week of work")
-    return Action("Make checkpoint writes faster", evidence, *effect, MODEL, "large-runs")
+    note = join_parts("GPU-h per week of work", cost_text(m, "actions.writes.cost"))
+    return Action("Make checkpoint writes faster", evidence, "[actions.writes.gpu_hours]", note, MODEL, "large-runs")
 
 
 def _format_not_worth(m: Numbers, name: str) -> str:
     key = _action_key(m, name)
-    share_text = f", [actions.{key}.share]" if m.value(f"actions.{key}.share", 0.0) > 0 else ""
+    share = m.value(f"actions.{key}.share", 0.0)
+    share_text = f", [actions.{key}.share]" if share > 0 else ""
     return f"{_NAMES[name][1]} (net [actions.{key}.gpu_hours] GPU-h{share_text})"

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from ttf.display import statement_rules
 from ttf.display.phrases import (
     compare_groups,
+    cost_text,
     count_words,
     fill_numbers,
     fill_slots,
@@ -37,8 +38,9 @@ def _job_sentences(m: Numbers, unit: str) -> tuple[str, ...]:
     first = f"{clause}."
     has_time = m.has(time_key) and not statement_rules.r12_few_gpus(m)
     if has_time and not statement_rules.is_failed_time_bound(m):
+        cost = cost_text(m, "failed_time.all.cost")
         conjunction = "but" if m[time_key] < 0.5 * m["outcomes.failure_share"] else "and"
-        first = f"{clause}, {conjunction} failed attempts used [{time_key}] of GPU time."
+        first = f"{clause}, {conjunction} failed attempts used [{time_key}] of GPU time{f' ({cost})' if cost else ''}."
     cause = _format_cause_clause(m) if has_time else ""
     return _add_second_sentence(m, first, [[_format_running_clause(m, unit)], [cause], _target_wordings(m, unit)])
 

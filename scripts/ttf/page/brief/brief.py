@@ -11,6 +11,7 @@ from ttf.engine.size_unit import GPU
 from ttf.page.brief.actions import actions
 from ttf.page.brief.bottom_line import bottom_line
 from ttf.page.brief.changes import changes
+from ttf.page.brief.drain_commands import SLURM_FORMATS
 from ttf.page.brief.facts import facts, period, subtitle
 from ttf.page.brief.grade import grade_data
 from ttf.page.brief.tiles import tiles
@@ -34,7 +35,9 @@ def summarise_trace(metrics: Metrics, inputs: Inputs, trace_info: Mapping) -> Br
 
 def make_brief(m: Numbers, inputs: Tables, trace_info: Mapping, withheld: Mapping[str, str] | None = None) -> Brief:
     """Return the brief. trace_info: the registry entry with `clock`, `failure_words` and `targets`."""
-    action_rows, not_worth, actions_claim = actions(m, trace_info["unit"])
+    drains = inputs["drain_evidence"]["node"].to_list() if "drain_evidence" in inputs else []
+    in_slurm = trace_info.get("format") in SLURM_FORMATS
+    action_rows, not_worth, actions_claim = actions(m, trace_info["unit"], drains, in_slurm)
     grade, reasons = grade_data(m, trace_info["unit"])
     change_rows = changes(m, inputs, trace_info["unit"])
     brief = Brief(

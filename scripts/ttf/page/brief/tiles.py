@@ -9,6 +9,7 @@ from ttf.display import statement_rules
 from ttf.display.brief_model import FEW, SHOWN, WITHHELD, Tile
 from ttf.display.metrics import Tables
 from ttf.display.phrases import (
+    cost_text,
     fill_numbers,
     fraction,
     hazard_scale,
@@ -111,6 +112,8 @@ def failed_gpu_time(m: Numbers, unit: str, targets: Mapping) -> Tile | None:
         means = f"{subjects[cause]} account for [failed_time.{cause}.share] of it."
     else:
         means = "Causes are not recorded, so program errors and hardware faults count together."
+    if cost := cost_text(m, "failed_time.all.cost"):
+        means += f" Cost: {bound_sign}{cost}."
     return Tile(
         *("failed_gpu_time", "GPU time in failed attempts", SHOWN, bound_sign + f"[{key}]"),
         "of [lost_work.gpu_hours] GPU-h",
@@ -357,8 +360,7 @@ def excess(m: Numbers) -> Tile | None:
         return None
     name, title, link = "excess", "Nodes with excess failures", "nodes"
     if statement_rules.r11_no_power(m):
-        risk = "a node that fails five times as often as the others could be missed"
-        means = f"{words.capitalise(statement_rules.no_power_reason(m))}: {risk}."
+        means = f"{words.capitalise(statement_rules.cannot_tell(m))}."
         return Tile(name, title, WITHHELD, CANNOT, means=means, link=link)
     means = "No node has significantly more failures than expected."
     if m.has("lemons.share_of_failures") and m["lemons.lemons"]:

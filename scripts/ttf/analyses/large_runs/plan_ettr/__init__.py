@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from ttf.analyses.declaration import Analysis
+from ttf.analyses.declaration import Analysis, price_settings
 from ttf.engine.contract import REASON, count, number, reason, seconds, share, table, truth, words
 
 _GPUS = {"gpus": count("GPUs", "GPUs of the run.", blank="sizes are numbers of nodes")}
@@ -96,6 +96,11 @@ MITIGATIONS = table(
         blank="sizes are numbers of nodes, or the column reason says why",
         unit="GPU-hours",
     ),
+    cost_saved_per_productive_week=number(
+        *("Cost saved a week of work", "Price of these GPU-hours."),
+        blank="ledger.price_per_gpu_hour is not set, or the GPU-hours are blank",
+        unit="currency",
+    ),
     is_target=truth("Target", "Whether the row is the target run."),
 )
 ETTR_ASSUMPTIONS = table(
@@ -166,7 +171,8 @@ ANALYSIS = Analysis(
     # Jobs do not run on drives.
     applies=lambda trace: trace.has_jobs or trace.unit in ("node", "GPU"),
     settings={
-        "ettr": lambda trace: {key: value for key, value in trace.settings["ettr"].items() if key not in RUN_KEYS}
+        "ettr": lambda trace: {key: value for key, value in trace.settings["ettr"].items() if key not in RUN_KEYS},
+        "prices": price_settings,
     },
     tables=(ETTR, ETTR_OUTLOOK, MITIGATIONS, TARGET_RUN, ETTR_ASSUMPTIONS, ETTR_CONTOUR),
     charts={

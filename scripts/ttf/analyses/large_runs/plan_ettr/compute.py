@@ -79,6 +79,9 @@ def compute(inputs: Inputs) -> dict:
     ettr, outlook = plan_tables(rate, habits, sizes, settings["simulations"], settings["seed"], queue)
     assumptions_table = assumptions(rates, habits[0], queue, target, inputs.unit)
     mitigations = mitigation_table(rate, habits[0], sizes)
+    if price := inputs.settings.prices.get("price_per_gpu_hour"):
+        cost = pl.col("gpu_hours_saved_per_productive_week") * price
+        mitigations = mitigations.with_columns(cost_saved_per_productive_week=cost)
     return {
         **mark_target(ettr, outlook, mitigations, assumptions_table, rates, inputs["mttf_by_gpus"]),
         "ettr_assumptions": assumptions_table,

@@ -53,7 +53,7 @@ NUMBERS = [
     cells(
         MITIGATIONS,
         "actions.writes",
-        "gpu_hours=gpu_hours_saved_per_productive_week write_s=checkpoint_write_s",
+        "gpu_hours=gpu_hours_saved_per_productive_week cost=cost_saved_per_productive_week write_s=checkpoint_write_s",
         is_target=True,
         mitigation=FASTER_WRITES,
     ),

@@ -15,6 +15,8 @@ USED = (
     *(CANCELLED, PREEMPTED, RESTART, RUNNING, UNKNOWN),
 )
 UNUSED = (DOWN, MAINTENANCE, NOT_WATCHED, FREE_WAITED, FREE, IDLE_WAITED, IDLE, NOT_IN_USE)
+# The scope of all owners but those with the most time.
+OTHER_OWNERS = "other"
 
 LEDGER = table(
     "ledger",

@@ -6,13 +6,12 @@ from collections.abc import Mapping, Sequence
 import polars as pl
 
 from ttf.analyses.lost import account_gpu_hours as category
-from ttf.analyses.lost.account_gpu_hours import LEDGER, LEDGER_SUMMARY, UNUSED, USED
+from ttf.analyses.lost.account_gpu_hours import LEDGER, LEDGER_SUMMARY, OTHER_OWNERS, UNUSED, USED
 from ttf.engine.words import duration, remove_no_break_spaces
 from ttf.records.infra import PROXY
 from ttf.records.runs import GPU_HOUR
 from ttf.stats.shares import divide
 
-OTHER_OWNERS = "other"
 # ABOVE_CAPACITY follows the used categories and subtracts what exceeds capacity.
 CATEGORY_ORDER = (*USED, category.ABOVE_CAPACITY, *UNUSED)
 # Rows of these categories are left out where they are 0, even in the scope `all`.

@@ -14,6 +14,7 @@ from ttf.display.charts.encodings import pick_columns, tooltips
 from ttf.display.charts.figure import Figure, Study, empty_figure, fit_width, make_chart, make_figure
 from ttf.display.charts.text import make_labels
 from ttf.display.charts.theme import CANCELLED, FAILURE, FAINT, INK
+from ttf.display.statement_rules import has_power
 from ttf.engine.words import number, plural, share
 from ttf.records.inputs import Inputs
 
@@ -61,6 +62,8 @@ def lemon_funnel(inputs: Inputs, study: Study) -> Figure:
     if (n_more := lemons.height - MOST_LEMONS) > 0:
         caption += f" Marked: the {MOST_LEMONS} of lowest p; {n_more:,} more are in lemon_nodes.csv."
     summary = f"{lemons.height:,} of {plural(tested.height, 'node')} significant"
+    if not lemons.height and not has_power(median_detectable_ratio(tested)):
+        summary = f"cannot tell whether any of {plural(tested.height, 'node')} fails more than the others"
     return make_figure(
         fit_width(_draw_funnel(domain, top), study, _HEIGHT),
         {"nodes": rows, "limit": limit},

@@ -62,12 +62,6 @@ def describe_nodes(m: Numbers) -> str:
     return f"[lemons.lemons node] {'has' if m['lemons.lemons'] == 1 else 'have'} excess failures"
 
 
-def _name_needed_data(m: Numbers) -> str:
-    if statement_rules.is_attribution_rare(m):
-        return "FailedNode or health events"
-    return "states or health events" if m["lemons.basis"] == "proxy" else "a longer record"
-
-
 @fill_numbers
 def node_keys(trace: Trace, m: Numbers) -> list[Key]:
     """Return the number and names of nodes with excess failures, and the power of the test."""
@@ -75,7 +69,7 @@ def node_keys(trace: Trace, m: Numbers) -> list[Key]:
         return []
     value, note = "[lemons.lemons] of [lemons.tested]", _list_node_names(trace, m)
     if statement_rules.r11_no_power(m):
-        value, note = "cannot tell", statement_rules.no_power_reason(m)
+        value, note = "cannot tell", statement_rules.cannot_tell(m).removeprefix("cannot tell: ")
     keys = [Key("Nodes with excess failures", value, note)]
     if m.has("lemons.detectable_ratio") and not m["lemons.lemons"]:
         reference = "the failures expected" if m["lemons.basis"] == "proxy" else "the rate of its fleet"
@@ -98,7 +92,8 @@ def head(trace: Trace, m: Numbers) -> Head | None:
         return None
     claim = "[lemons.lemons] of [lemons.tested] nodes have significantly more failures than expected"
     if statement_rules.r11_no_power(m):
-        claim = "Too little data to tell whether any of [lemons.tested] nodes fails more than the others"
+        reason = statement_rules.no_power_reason(m, has_spread=False)
+        claim = f"Cannot tell whether any of [lemons.tested] nodes fails more: {reason}"
     return Head(claim, ("lemons",), tuple(node_keys(trace, m)), details="nodes by rate, power of the test")
 
 
@@ -109,9 +104,9 @@ def lines(trace: Trace, m: Numbers) -> list[Line]:
         return []
     title, table = "Nodes with excess failures", "tables/lemon_nodes.csv"
     if not tested:
-        return [Line(title, "no node can be compared: [lemons.failures failure] attributed to nodes", table)]
+        return [Line(title, "no node can be compared: [lemons.failures failure] attributed to nodes", table, False)]
     if statement_rules.r11_no_power(m):
-        reason = f"cannot tell: {statement_rules.no_power_reason(m)}; {_name_needed_data(m)} would answer it"
-        return [Line(title, reason, table, checked=False)]
-    power = "a typical node with [lemons.detectable_ratio:2] times the failures is detectable with 80% power"
+        return [Line(title, statement_rules.cannot_tell(m), table, checked=False)]
+    ratio = "[lemons.detectable_ratio:2]"
+    power = f"a typical node with {ratio} times the failures is detectable with 80% power"
     return [Line(title, f"0 of [lemons.tested]; {power}", table)]

@@ -1,6 +1,6 @@
 """Which nodes have excess outages, what would draining them save, and were such lists right?"""
 
-from ttf.analyses.declaration import Analysis
+from ttf.analyses.declaration import Analysis, price_settings
 from ttf.engine.columns import clustered_columns
 from ttf.engine.contract import REASON, count, name, number, share, table, text, truth, whole_seconds, words
 
@@ -62,6 +62,9 @@ DRAIN_SUMMARY = table(
         _GPU_HOURS,
         n="listed",
     ),
+    saved_cost=number(
+        "Cost saved", "Price of the GPU-hours.", "no price is set, or none saved", "currency", n="listed"
+    ),
     saved_node_hours=number(
         "Node-hours saved", "Expected saving of downtime per week.", _NONE_LISTED, _NODE_HOURS, n="listed"
     ),
@@ -105,9 +108,9 @@ ANALYSIS = Analysis(
         "false_discovery": "lemons/false_discovery",
         "checkpoint_interval_s": "lost_work/checkpoint_interval_s",
         "has_jobs": lambda trace: trace.has_jobs,
+        "prices": price_settings,
     },
     tables=[DRAIN_LIST, DRAIN_SUMMARY, DRAIN_BACKTEST],
-    folders=["drains"],
     sections=["drains"],
     memory_mb=400,
     mb_per_gb={"sacct": 300},

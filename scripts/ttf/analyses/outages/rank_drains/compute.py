@@ -16,7 +16,7 @@ from ttf.analyses.nodes.find_lemon_nodes.excess import (
 from ttf.analyses.outages.rank_drains import DRAIN_LIST, DRAIN_SUMMARY
 from ttf.analyses.outages.rank_drains.backtest import DAY, WEEK, backtest
 from ttf.analyses.outages.rank_drains.history import History
-from ttf.analyses.outages.rank_drains.node_ranges import SAFE_NAME, hostlist
+from ttf.analyses.outages.rank_drains.node_ranges import SAFE_NAME
 from ttf.records.infra import EVENT
 from ttf.records.inputs import Inputs
 from ttf.records.jobs import join_reasons
@@ -40,12 +40,13 @@ def compute(inputs: Inputs) -> dict:
     if "lemon_nodes" in inputs:
         flags = inputs["lemon_nodes"].select("node", excess_failures="lemon")
         nodes = nodes.drop("excess_failures").join(flags, on="node", how="left", maintain_order="left")
-    listed = hostlist(nodes.filter("listed")["node"])
+    summary, price = summarise_drains(nodes), settings.prices.get("price_per_gpu_hour")
+    if price:
+        summary = summary.with_columns(saved_cost=pl.col("saved_gpu_hours") * price)
     return {
         "drain_list": DRAIN_LIST.conform(nodes),
-        "drain_summary": summarise_drains(nodes),
+        "drain_summary": summary,
         "drain_backtest": backtest(history, settings.false_discovery),
-        "drains": {"exclude.txt": f"--exclude={listed}\n" if listed else ""},
     }
 
 
@@ -166,8 +167,10 @@ def _per_1000(events: str, seconds: str) -> pl.Expr:
 
 
 def top_causes(outages: pl.DataFrame) -> pl.DataFrame:
-    """Return node, causes: the most frequent three causes of its outages with their counts."""
-    cause = pl.coalesce("cause", "class", "level").str.slice(0, LONGEST_CAUSE)
+    """Return node, causes: the most frequent three causes of its outages, or failures, with their counts."""
+    cause = pl.coalesce(name for name in ("cause", "class", "level") if name in outages.columns).str.slice(
+        0, LONGEST_CAUSE
+    )
     counts = outages.select("node", cause=cause).drop_nulls().group_by("node", "cause").len()
     counts = counts.sort("node", "len", "cause", descending=[False, True, False])
     ranked = pl.format("{} ({})", "cause", "len").head(MOST_CAUSES).str.join(", ")

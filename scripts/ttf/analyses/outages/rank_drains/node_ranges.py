@@ -5,8 +5,8 @@ from collections import defaultdict
 from collections.abc import Iterable
 from itertools import groupby
 
-# The trace is untrusted and the list goes on a command line, so only these names are allowed.
-SAFE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+# The trace is untrusted and the list goes on a command line, so only these names are allowed. ALL is every node.
+SAFE_NAME = re.compile(r"(?![Aa][Ll][Ll]\Z)[A-Za-z0-9][A-Za-z0-9._-]{0,252}")
 _NUMBERED = re.compile(r"(.*?)([0-9]{1,9})")
 
 

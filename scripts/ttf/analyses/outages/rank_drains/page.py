@@ -25,7 +25,7 @@ def lines(trace: Trace, m: Numbers) -> list[Line]:
     outages = "[drains.outages outage]"
     nodes = "[drains.nodes]"
     if statement_rules.r11_no_power(m, "drains"):
-        return [Line(title, f"cannot tell: {outages} are too few for {nodes} nodes", table, checked=False)]
+        return [Line(title, statement_rules.cannot_tell(m, "drains"), table, checked=False)]
     power = "a typical node with [drains.detectable_ratio:2] times the outages would be found with 80% power"
     return [Line(title, f"0 of {nodes}, of {outages}; {power}", table)]
 

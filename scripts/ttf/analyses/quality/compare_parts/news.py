@@ -5,10 +5,11 @@ import polars as pl
 from scipy.special import bdtrc
 
 from ttf.analyses.nodes.find_lemon_nodes.compute import PARTITION_ROWS, lemon_nodes
-from ttf.analyses.nodes.find_lemon_nodes.excess import benjamini_hochberg
+from ttf.analyses.nodes.find_lemon_nodes.excess import benjamini_hochberg, median_detectable_ratio
 from ttf.analyses.nodes.find_lemon_nodes.node_runs import DURATIONS_READ
 from ttf.analyses.quality.compare_parts import NEW_SUSPECTS, NEW_WORDS
 from ttf.analyses.quality.compare_parts.part_tests import NO_EVENTS, SIGNIFICANCE
+from ttf.display.statement_rules import has_power
 from ttf.engine.storage.partitions import choose_partitions
 from ttf.records.inputs import Inputs
 from ttf.stats.basics.p_value import raise_to_smallest
@@ -20,6 +21,7 @@ _WORDS = {"kind": pl.String, "word": pl.String, "cluster": pl.UInt32, "is_last":
 LIST = "a list of what is new: no interval"
 NO_NODES = "the trace does not say on which nodes jobs ran"
 NO_NODE_TEST = "no node can be compared with others"
+NO_POWER = "cannot tell: failures that name a node are too few to compare nodes"
 
 
 def count_failure_words(
@@ -134,6 +136,8 @@ def compare_suspects(
     if not all(nodes.height for nodes in tables):
         return NEW_SUSPECTS.frame([]), row | {"reason": NO_NODE_TEST}
     n_before, n_after = (nodes.filter("lemon").height for nodes in tables)
+    if not n_before + n_after + all_nodes.filter("lemon").height and not has_power(median_detectable_ratio(all_nodes)):
+        return NEW_SUSPECTS.frame([]), row | {"reason": NO_POWER}
     row |= {"before": float(n_before), "after": float(n_after), "difference": float(n_after - n_before), "reason": LIST}
     columns = ("counted", "expected")
     nodes = all_nodes.filter("lemon").select("node").sort("node")

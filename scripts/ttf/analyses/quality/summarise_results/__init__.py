@@ -1,6 +1,6 @@
 """What do the results add up to: what was read, what is lost and why, what would help, the range of the mean?"""
 
-from ttf.analyses.declaration import Analysis
+from ttf.analyses.declaration import Analysis, price_settings
 from ttf.engine.contract import count, number, seconds, share, table, words
 
 _NOT_OF_ROWS = "no row was read"
@@ -28,15 +28,18 @@ MTTF_RANGE = table(
     high_s=seconds("at most", "Highest value that the data allow."),
     why=words("Why", "What the trace does not record."),
 )
+_NO_PRICE = "ledger.price_per_gpu_hour is not set, or sizes are not in GPUs"
 FAILED_TIME = table(
     "failed_time",
-    "One row per cause of failure: GPU time of the failed attempts.",
-    part=words("Part", "limit (a time limit), infra or other."),
+    "One row per cause of failure, and one of all: GPU time of the failed attempts.",
+    part=words("Part", "limit (a time limit), infra, other or all."),
     attempts=count("Attempts", "Failed attempts.", unit="attempts"),
     gpu_hours=number(
         "GPU-hours", "GPU-hours of the attempts that this kind of failure ended.", unit="GPU-hours", n="attempts"
     ),
     share=share("Share", "Share of the GPU-hours of all failed attempts.", n="attempts"),
+    cost=number("Cost", "Price of these GPU-hours.", _NO_PRICE, "currency", n="attempts"),
+    currency=words("Currency", "Currency of this and all other costs.", blank="none is set"),
 )
 _NOT_APPLICABLE = "the action has no such number"
 ACTIONS = table(
@@ -46,6 +49,7 @@ ACTIONS = table(
     attempts=count("Attempts", "All attempts of the trace.", unit="attempts"),
     gpu_hours=number("GPU-hours", "GPU-hours that the action could save.", unit="GPU-hours", n="attempts"),
     share=share("Share", "Share of the GPU-hours of all attempts.", "no attempt took GPU time", n="attempts"),
+    cost=number("Cost", "Price of the GPU-hours.", _NO_PRICE, "currency", n="attempts"),
     above_gpus=count("Above GPUs", "The action applies to attempts above this size.", _NOT_APPLICABLE, "GPUs"),
     failures=count(
         "Failures", "Infrastructure failures of attempts above this size.", _NOT_APPLICABLE, "failures", n="attempts"
@@ -65,7 +69,6 @@ ACTIONS = table(
         n="attempts",
     ),
 )
-
 ANALYSIS = Analysis(
     question="What do the results add up to?",
     theme="quality",
@@ -74,6 +77,7 @@ ANALYSIS = Analysis(
         *("row_account", "anomalies", "statistics", "jobs_summary", "outcomes", "ended_jobs", "states"),
         *("mttf", "failures_without_end", "mttf_delayed_entry", "lost_work", "what_if", "lemon_summary"),
     ],
+    settings={"prices": price_settings},
     tables=(QUALITY_SUMMARY, MTTF_RANGE, FAILED_TIME, ACTIONS),
     in_size_unit=True,
     memory_mb=150,

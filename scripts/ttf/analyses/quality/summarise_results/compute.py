@@ -4,6 +4,7 @@ import polars as pl
 
 from ttf.analyses.lost.measure_losses.what_if import TRIAL
 from ttf.analyses.quality.summarise_results import ACTIONS, FAILED_TIME, MTTF_RANGE, QUALITY_SUMMARY
+from ttf.engine.size_unit import GPU
 from ttf.engine.words import join_list
 from ttf.records.inputs import Inputs
 from ttf.records.jobs import TIME_LIMITS
@@ -16,11 +17,17 @@ LEAST_COVERED_SHARE = 0.9
 
 def compute(inputs: Inputs) -> dict[str, pl.DataFrame]:
     failed = failed_time(inputs) if "lost_work" in inputs and "states" in inputs else FAILED_TIME.frame([])
+    price = inputs.settings.prices.get("price_per_gpu_hour") if inputs.unit == GPU else None
+    action_rows = actions(inputs, failed) if "lost_work" in inputs else ACTIONS.frame([])
+    if price:
+        cost = pl.col("gpu_hours") * price
+        action_rows = action_rows.with_columns(cost=cost)
+        failed = failed.with_columns(cost=cost, currency=pl.lit(inputs.settings.prices.get("currency"), pl.String))
     return {
         "quality_summary": summarise_quality(inputs) if "row_account" in inputs else QUALITY_SUMMARY.frame([]),
         "mttf_range": mttf_range(inputs) if "mttf" in inputs else MTTF_RANGE.frame([]),
         "failed_time": failed,
-        "actions": actions(inputs, failed) if "lost_work" in inputs else ACTIONS.frame([]),
+        "actions": action_rows,
     }
 
 
@@ -80,7 +87,7 @@ def mttf_range(inputs: Inputs) -> pl.DataFrame:
 
 
 def failed_time(inputs: Inputs) -> pl.DataFrame:
-    """Return FAILED_TIME; no rows if failed attempts took no GPU time, only `limit` if no cause is recorded."""
+    """Return FAILED_TIME; no rows without failed GPU time, only `limit` and `all` without recorded causes."""
     sizes, states = inputs["lost_work"], inputs["states"]
     failed = float(sizes["failed_gpu_hours"].sum())
     if not failed:
@@ -92,6 +99,7 @@ def failed_time(inputs: Inputs) -> pl.DataFrame:
     if sizes["infra_basis"][0] != "proxy":
         hours_by_part["infra"] = float(sizes["infra_gpu_hours"].sum())
         hours_by_part["other"] = max(0.0, failed - limit_hours - hours_by_part["infra"])
+    hours_by_part["all"] = failed
     attempts = int(sizes["failed_runs"].sum())
     return FAILED_TIME.frame(
         {"part": part, "attempts": attempts, "gpu_hours": part_hours, "share": min(1.0, part_hours / failed)}

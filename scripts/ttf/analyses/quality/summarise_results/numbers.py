@@ -9,6 +9,7 @@ NUMBERS = [
     cells(QUALITY_SUMMARY, "data", "rows_read rows_accepted rows_quarantined"),
     cells(QUALITY_SUMMARY, "quality", f"quarantined_share {_COLUMNS}"),
     cells(MTTF_RANGE, "mttf.range", "low_s high_s why"),
-    cells(FAILED_TIME, "failed_time.{part}", "gpu_hours share"),
-    cells(ACTIONS, "actions.{action}", "gpu_hours share above_gpus failures ended lost"),
+    cells(FAILED_TIME, "failed_time.{part}", "gpu_hours share cost"),
+    cells(FAILED_TIME, "failed_time", "currency", part="all"),
+    cells(ACTIONS, "actions.{action}", "gpu_hours share cost above_gpus failures ended lost"),
 ]
