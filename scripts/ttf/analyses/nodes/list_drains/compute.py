@@ -20,7 +20,7 @@ def compute(inputs: Inputs) -> dict:
     nodes = list_nodes(failures, outages)
     if "durations_infra" in inputs:
         causes = failure_causes(inputs.scan("durations_infra", ["event", "failed_node", "cause"]))
-        nodes = DRAIN_EVIDENCE.typed(
+        nodes = DRAIN_EVIDENCE.conform(
             nodes.drop("failure_causes").join(causes, on="node", how="left", maintain_order="left")
         )
     return {"drain_evidence": nodes, "drains": {"exclude.txt": exclude_option(nodes)}}
@@ -61,4 +61,4 @@ def list_nodes(failures: pl.DataFrame, outages: pl.DataFrame) -> pl.DataFrame:
         excluded=pl.col("node").map_elements(lambda node: SAFE_NAME.fullmatch(node) is not None, pl.Boolean),
     )
     is_one, q_value = pl.col("listed_by") != "both", pl.min_horizontal("failures_q", "outages_q")
-    return DRAIN_EVIDENCE.typed(nodes.sort(is_one, q_value, "node", nulls_last=True))
+    return DRAIN_EVIDENCE.conform(nodes.sort(is_one, q_value, "node", nulls_last=True))
