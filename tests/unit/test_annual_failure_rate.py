@@ -96,7 +96,7 @@ def test_numbers_and_chart(table):
     metrics = compute_metrics("annual_failure_rate", {"afr": table})
     text = section(metrics)
     # 36,500 x 37 / 17,496, 12 / 3,601 and 15 / 3,000.
-    assert "is **77.2%**" in text and "Clustered by model" in text
+    assert "is **77.2%**" in text and "clustered by model" in text
     assert "m1 has the lowest rate, 122%, and m3 the highest, 182%" in text
     assert {key: metrics[key]["value"] for key in ("afr.models", "afr.without_failure", "afr.failures")} == {
         "afr.models": 6,

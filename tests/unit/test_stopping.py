@@ -91,7 +91,7 @@ def test_the_end_of_the_child_is_passed_on_and_nothing_outlives_it(end, status):
 
 
 # Snakemake ends its jobs after an error.
-ERROR = f"raise_on_interrupt(); print(os.getpid(), flush=True)\ntry: {SLEEP}\nexcept KeyboardInterrupt: print(1)"
+ERROR = f"raise_on_interrupt()\ntry:\n print(os.getpid(), flush=True)\n {SLEEP}\nexcept KeyboardInterrupt: print(1)"
 
 
 @pytest.mark.parametrize(
