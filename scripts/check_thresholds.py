@@ -16,7 +16,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "workflow"))
 
-from study.finished import find_results_folder, read_results, read_subject
+from study.finished import find_results_folder, find_section, read_results, read_subject
 from study.messages import ConfigError
 from study.studies import choose_study
 from study.study_analysis import COMPARISON
@@ -70,7 +70,8 @@ def check_rules(file: Path, current: Results, previous: Results | None) -> tuple
                 change = changes.pop((name, rule.number), None)
                 cause = describe_causes(change.causes, previous, current) if change else ""
                 reason = f" It {describe_earlier_value(change, previous)}, and moved {cause}." if change else ""
-                lines.append(f"{verdict.sentence}{reason}")
+                section = find_section(rule.number, name, current) if verdict.state == CROSSED else ""
+                lines.append(f"{verdict.sentence}{reason}{f' See {section}' * bool(section)}")
     lines.append(
         f"{plural(len(rules), 'rule')} compared with the study: {f'{crossed:,}' if crossed else 'none'} crossed."
     )

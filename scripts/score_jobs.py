@@ -14,6 +14,7 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +24,9 @@ sys.path.insert(0, str(CHECKOUT / "workflow"))
 from study import studies
 from study.documents import suggest_match
 from study.format_declarations import load_formats
+from study.mapping import list_mapped_columns
 from study.messages import ConfigError
-from study.model_features import COLUMNS_AFTER_SUBMISSION
+from study.model_features import COLUMNS_AFTER_SUBMISSION, explain_missing_risk, list_unmapped_keys
 from study.named_files import require_file
 from study.trace import Trace
 from ttf.engine.errors import StudyError
@@ -51,12 +53,11 @@ def find_trace(study: str, name: str) -> tuple[str, Trace]:
         )
     traces = {trace: _trace(trace, configs[study_name]) for trace, study_name in study_by_trace.items()}
     scorable = {label: trace for label, trace in traces.items() if trace.risk}
-    if name and name not in scorable:
-        raise ConfigError(f"TRACE={name}: it has no jobs whose submission is known; nothing to score.")
-    if not name and len(scorable) != 1:
-        raise ConfigError(
-            f"which trace? Name it: TRACE={' or TRACE='.join(scorable)}" if scorable else "no trace has jobs."
-        )
+    if not name and len(scorable) > 1:
+        raise ConfigError(f"which trace? Name it: TRACE={' or TRACE='.join(scorable)}")
+    if not scorable or (name and name not in scorable):
+        unscorable = [traces[name]] if name else traces.values()
+        raise ConfigError("\n".join(explain_missing_risk(t.name, t.entry, t.format) for t in unscorable))
     name = name or next(iter(scorable))
     return study_by_trace[name], scorable[name]
 
@@ -97,6 +98,7 @@ def check_products(study: str, trace: str) -> None:
 def score(trace: Trace, file: str, part: str, window: str, paths: tuple[Path, Path]) -> Iterator[str]:
     """Write the scores and the skew; yield messages about them, line by line."""
     import polars as pl
+    from ttf.analyses.risk.predict_failure.trust import list_highest_scores
     from ttf.analyses.shared.risk.features import compute_job_features
     from ttf.analyses.shared.risk.new_jobs import read_new_jobs
     from ttf.analyses.shared.risk.score import (
@@ -114,7 +116,7 @@ def score(trace: Trace, file: str, part: str, window: str, paths: tuple[Path, Pa
         raise StudyError(f"{folder}/jobs.parquet: not there. Run `make report`.")
     record = scan_parquet(folder / "jobs.parquet")
     types = record.collect_schema()
-    name, model = _model(folder / "models", record, part, window, trace.name)
+    name, model = _model(folder / "models", record, part, window, trace)
     columns, gpus = map_needed_features(model), list_gpu_columns(trace.format["at_submission"])
     besides = [column for column in (*list_constant_columns(model), *gpus) if column in types]
     if missing := [column for column in columns if column not in types]:
@@ -132,7 +134,7 @@ def score(trace: Trace, file: str, part: str, window: str, paths: tuple[Path, Pa
         jobs, left_out = read_new_jobs(Path(file), _new_jobs_spec(trace, columns, types, besides, past_jobs.submit_s))
         new_known = compute_job_features(jobs, model.encoder.features, trace.risk["clock"], past_jobs)
     trained = past_jobs.ended & (past_jobs.known_s < model.until_s)
-    scores = score_jobs(model, jobs, new_known, past_jobs.jobs.filter(trained), gpus)
+    scores = score_jobs(model, jobs, new_known, past_jobs.jobs.filter(trained), gpus, trace.risk["clock"])
     skew_table = compute_skew(model, jobs, new_known, past_jobs.jobs.filter(trained), past_known.take(trained))
     _write(scores, skew_table, paths)
     yield from _describe_trust(trace, folder, scores, skew_table, name, model.kind)
@@ -140,24 +142,28 @@ def score(trace: Trace, file: str, part: str, window: str, paths: tuple[Path, Pa
         yield f"note: {early:,} were submitted before the training ended; of them the score is no forecast."
     if left_out:
         yield f"note: columns that the model does not use, left out: {', '.join(left_out)}."
+    yield from list_highest_scores(scores)
     yield f"{paths[0]}, {paths[1]}"
 
 
-def _model(folder: Path, record: Any, part: str, window: str, trace: str) -> tuple[str, Any]:
+def _model(folder: Path, record: Any, part: str, window: str, trace: Trace) -> tuple[str, Any]:
     """Return (window of the model, model). record: the jobs of the trace."""
     import polars as pl
     from ttf.analyses.shared.risk import served_models
     from ttf.analyses.shared.risk.score import read_model
     from ttf.analyses.shared.risk.training_jobs import NEVER
 
-    parts = _parts(record, part, trace)
+    parts = _parts(record, part, trace.name)
     if window:
         stored = served_models.model_of_window(folder, window)
     elif part:
         first_s = record.filter(part=part).select(pl.col("submit_s").min()).collect().item()
         stored = served_models.model_before_part(folder, part, parts, NEVER if first_s is None else first_s)
     else:
-        stored = served_models.current_model(folder)
+        try:
+            stored = served_models.current_model(folder)
+        except StudyError as error:
+            raise StudyError(f"{error}{list_unmapped_keys(trace.name, trace.entry, trace.format)}") from None
     try:
         return stored.window, read_model(stored.document)
     except StudyError as error:
@@ -181,10 +187,16 @@ def _parts(record: Any, part: str, trace: str) -> list[str]:
 def _new_jobs_spec(trace: Trace, columns: Any, types: Any, optional: Sequence[str], submit_s: Any) -> Any:
     """Return the required content of a file of new jobs. submit_s: submissions of existing jobs, ascending."""
     from ttf.analyses.shared.risk.new_jobs import FileRequirements
+    from ttf.formats.table.read import submission_columns
 
     later_columns = (*COLUMNS_AFTER_SUBMISSION, *trace.format["written_later"])
     submit_range = (int(submit_s[0]), int(submit_s[-1])) if len(submit_s) else (0, 0)
-    return FileRequirements(columns, types, optional, later_columns, trace.clock is not None, submit_range)
+    spec = FileRequirements(columns, types, optional, later_columns, trace.clock is not None, submit_range)
+    if trace.entry["format"] != "table":
+        return spec
+    mapped = submission_columns(trace.entry, trace.format["at_submission"])
+    all_names = list_mapped_columns(trace.entry["mapping"])
+    return replace(spec, mapped=mapped, mapped_later={*all_names} - {column.name for column in mapped})
 
 
 def _describe_trust(trace: Trace, folder: Path, scores: Any, skew_table: Any, window: str, kind: str) -> Iterator[str]:
@@ -249,4 +261,6 @@ def main(arguments: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
+    # A job's name may have letters that the terminal lacks.
+    sys.stdout.reconfigure(errors="backslashreplace")
     sys.exit(main(sys.argv[1:]))

@@ -15,6 +15,7 @@ from ttf.page.checks.changed_numbers import (
     Results,
     describe_causes,
     find_moves,
+    measure_change,
     report_moves,
 )
 
@@ -226,6 +227,9 @@ def test_the_list_groups_numbers_by_cause_and_counts_the_rest():
     new_metrics = NEW | {"new": number(1), "\x1b[2J": number(2)}
     old_metrics = {key: metric for key, metric in OLD.items() if key != "outcomes.most"} | {"\x1b[2J": number(1)}
     assert list(report_moves(results(old_metrics), results(new_metrics, new_dump))) == [
+        "The largest 1 change, in margins of error of both intervals:",
+        "  0.07: slurm: outcomes.failure_share: 31.0% (CI 20.0–40.0%, if independent; n = 10); "
+        "was 30.0% (CI 20.0–40.0%, if independent; n = 10)",
         "3 numbers moved because the data changed:",
         "  slurm: outcomes.failure_share: 31.0% (CI 20.0–40.0%, if independent; n = 10); "
         "was 30.0% (CI 20.0–40.0%, if independent; n = 10)",
@@ -233,6 +237,53 @@ def test_the_list_groups_numbers_by_cause_and_counts_the_rest():
         "  slurm: \\x1b[2J: 200.0% (n = 10); was 100.0% (n = 10)",
         "6 numbers compared, including interval bounds; 2 are new, 0 are gone.",
     ]
+
+
+def shares(group, value, low, high):
+    bounds = {"low": low, "high": high} if high is not None else {"low": low}
+    keys = {f"{group}.share": value} | {f"{group}.share_{end}": bound for end, bound in bounds.items()}
+    return {key: number(value) for key, value in keys.items()}
+
+
+def test_the_list_begins_with_the_ten_largest_changes_by_their_interval():
+    """A change of .1 with margins of .03 and .04 towards each other is 2 margins."""
+    old = shares("a", 0.5, 0.4, 0.53) | shares("wide", 0.1, 0.0, 0.4) | shares("copy", 0.5, 0.4, 0.53) | OLD
+    new = shares("a", 0.6, 0.56, 0.9) | shares("wide", 0.3, 0.0, 0.9) | shares("copy", 0.6, 0.56, 0.9) | NEW
+    sizes = {
+        move.key: measure_change(move, results(old), results(new)) for move in find_moves(*map(results, (old, new)))
+    }
+    assert sizes["a.share"] == pytest.approx(2)
+    assert sizes["wide.share"] == pytest.approx(0.2 / (0.3**2 + 0.3**2) ** 0.5)
+    # A count and a text have no interval; the other direction has the other margins.
+    assert sizes["outages.outages"] == sizes["outcomes.most"] == 0
+    back = next(move for move in find_moves(results(new), results(old)) if move.key == "a.share")
+    assert measure_change(back, results(new), results(old)) == pytest.approx(2)
+    lines = list(report_moves(results(old), results(new)))
+    assert lines[0] == "The largest 3 changes, in margins of error of both intervals:"
+    # The same change under two keys is listed once.
+    assert [line.split(": ")[:3] for line in lines[1:4]] == [
+        ["  2.00", "slurm", "a.share"],
+        ["  0.47", "slurm", "wide.share"],
+        ["  0.07", "slurm", "outcomes.failure_share"],
+    ]
+    many = [
+        {
+            f"m{i}.share{end}": number(x + i * shift)
+            for i in range(1, 15)
+            for end, x in (("", 0.5), ("_low", 0.4), ("_high", 0.6))
+        }
+        for shift in (0, 0.001)
+    ]
+    listed = list(report_moves(*map(results, many)))
+    assert [line.split(": ")[2] for line in listed[1:11]] == [f"m{i}.share" for i in range(14, 4, -1)]
+    assert listed[11].startswith("14 numbers moved")
+
+
+def test_a_change_without_a_margin_is_not_ranked():
+    for bounds in ((0.3, 0.3), (0.2, None)):
+        old, new = shares("a", 0.3, *bounds), shares("a", 0.4, 0.4, 0.4)
+        (move,) = find_moves(results(old), results(new))
+        assert measure_change(move, results(old), results(new)) == 0
 
 
 def test_a_trace_in_only_one_result_is_named():

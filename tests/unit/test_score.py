@@ -3,10 +3,14 @@
 import gzip
 import json
 import re
+from datetime import datetime
+from types import SimpleNamespace
+from zoneinfo import ZoneInfo
 
 import numpy as np
 import polars as pl
 import pytest
+import score_jobs as score_jobs_script
 from hypothesis import given
 from hypothesis import strategies as st
 from made_risk import WEEK_S, train, with_users
@@ -15,7 +19,15 @@ from scipy.stats import mannwhitneyu
 from scipy.stats.contingency import association
 from sklearn.metrics import average_precision_score
 from ttf.analyses.risk.predict_failure import EVALUATION, trust
-from ttf.analyses.risk.predict_failure.risk_labels import CANNOT_SAY, NONE, UNPRICED, VERDICT_TEXTS
+from ttf.analyses.risk.predict_failure.risk_labels import (
+    CANNOT_SAY,
+    MODERATE,
+    NONE,
+    STRONG,
+    UNPRICED,
+    VERDICT_TEXTS,
+    WEAK,
+)
 from ttf.analyses.shared.risk import served_models
 from ttf.analyses.shared.risk.features import Feature, compute_job_features
 from ttf.analyses.shared.risk.new_jobs import FileRequirements, read_new_jobs
@@ -34,6 +46,7 @@ from ttf.analyses.shared.risk.score import (
 )
 from ttf.analyses.shared.risk.training_jobs import load_population
 from ttf.engine.errors import StudyError
+from ttf.formats.table.read import submission_columns
 
 FEATURES = [
     Feature("gpus", "numeric", "gpu_milli"),
@@ -345,6 +358,7 @@ REFUSED = {
     "runtime_s is written after submission": f"{HEADER},runtime_s\na,1700000000,u,1,\n",
     "line 3: job_id is blank": f"{HEADER}\na,1700000000,u,1\n,1700000000,u,1\n",
     "no rows": f"{HEADER}\n",
+    "line 1 is blank": "\n",
     "line 2, column submit_s: 'soon'": f"{HEADER}\na,soon,u,1\n",
     "line 2, column submit_s: blank": f"{HEADER}\na,,u,1\n",
     "column submit_s: '9999999999999'": f"{HEADER}\na,9999999999999,u,1\n",
@@ -363,6 +377,82 @@ def test_a_malformed_file_is_refused_by_name(tmp_path, message):
     with pytest.raises(StudyError, match=message) as raised:
         read_text(tmp_path, REFUSED[message])
     assert str(raised.value).isprintable()
+
+
+MAPPED_ENTRY = {
+    "mapping": {
+        "job_id": "run_id",
+        "user": "owner",
+        "submit": "created_at",
+        "end": "finished_at",
+        "status": "state",
+        "gpus": {"column": "gpus", "unit": "percent"},
+        "memory": {"column": "ram", "unit": "GB"},
+        "size": "workers",
+    },
+    "times": {"format": "%d.%m.%Y %H:%M", "zone": "America/Denver"},
+    "outcomes": {"success": ["done"]},
+    "blank": ["n/a"],
+}
+MAPPED = FileRequirements(
+    COLUMNS.needed,
+    COLUMNS.types | {"mem_mib": pl.Int64()},
+    ["size", "mem_mib"],
+    COLUMNS.later,
+    True,
+    COLUMNS.seen,
+    submission_columns(MAPPED_ENTRY, ("user", "gpu_milli", "mem_mib", "size")),
+    {"finished_at", "state"},
+)
+MAPPED_HEADER = "run_id,owner,created_at,gpus"
+
+
+def test_new_jobs_may_have_the_names_units_and_times_of_the_traces_own_table(tmp_path):
+    """Denver is 7 hours behind UTC in November, so 15:13 there is 22:13 UTC."""
+    text = f"""{MAPPED_HEADER},ram,workers,state,finished_at,note
+a,u1,14.11.2023 15:13,50,1.5,2,queued,,x
+b,n/a,2023-11-14T22:13:20Z,,,,queued,,x
+c,u3,2023-11-14T15:13:20,800,n/a,1,,,x
+"""
+    table, unused_columns = read_text(tmp_path, text, MAPPED)
+    assert table.select("job_id", "submit_s", "user", "gpu_milli", "size", "mem_mib").rows() == [
+        ("a", 1_699_999_980, "u1", 500, 2, 1431),
+        ("b", 1_700_000_000, None, None, None, None),
+        ("c", 1_700_000_000, "u3", 8000, 1, None),
+    ]
+    assert unused_columns == ["state", "finished_at", "note"]
+
+
+def test_names_of_the_job_record_are_read_beside_those_of_the_table(tmp_path):
+    text = "job_id,submit,owner,gpu_milli\na,2023-11-14T22:13:20Z,u1,500\n"
+    assert read_text(tmp_path, text, MAPPED)[0].row(0) == ("a", 1_700_000_000, "u1", 500)
+
+
+def test_times_of_parquet_without_a_zone_are_in_that_of_the_trace(tmp_path):
+    times = pl.Series([datetime(2023, 11, 14, 15, 13, 20)])
+    frame = pl.DataFrame({"run_id": [1], "owner": ["u"], "gpus": [100]})
+    for created_at in (times, times.dt.replace_time_zone("America/Denver")):
+        frame.with_columns(created_at=created_at).write_parquet(tmp_path / "new.parquet")
+        assert read_new_jobs(tmp_path / "new.parquet", MAPPED)[0]["submit_s"].item() == 1_700_000_000
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("x\na\n", "no column run_id or job_id, created_at or submit_s or submit, owner or user \\(feature history"),
+        (f"{MAPPED_HEADER}\na,u,soon,1\n", "line 2: created_at is not a time .*: 'soon'; expected %d.%m.%Y %H:%M, as"),
+        (f"{MAPPED_HEADER}\na,u,,1\n", "line 2, column created_at: blank is not a time"),
+        (f"{MAPPED_HEADER}\na,u,2023-11-14T22:13:20Z,-1\n", "line 2: gpus is negative or beyond .*: '-1'"),
+        (f"{MAPPED_HEADER},workers\na,u,2023-11-14T22:13:20Z,1,0\n", "line 2: workers is negative or .*: '0'"),
+        (f"{MAPPED_HEADER}\n,u,2023-11-14T22:13:20Z,1\n", "line 2: run_id is blank"),
+        (f"{MAPPED_HEADER},user\na,u,2023-11-14T22:13:20Z,1,u\n", "owner and user hold the same; give one"),
+        (f"{MAPPED_HEADER},submit\na,u,2023-11-14T22:13:20Z,1,1\n", "created_at and submit_s hold the same"),
+        (f"{MAPPED_HEADER},outcome\na,u,2023-11-14T22:13:20Z,1,1\n", "outcome is written after submission"),
+    ],
+)
+def test_a_malformed_file_with_names_of_the_table_is_refused_by_these(tmp_path, text, message):
+    with pytest.raises(StudyError, match=message):
+        read_text(tmp_path, text, MAPPED)
 
 
 def test_times_from_an_unknown_origin_have_no_date(tmp_path):
@@ -454,11 +544,24 @@ def test_windows_of_time_count_by_their_last_moment(tmp_path):
         assert served_models.model_before_part(tmp_path, "b", ["a", "b"], first_s).window == window
 
 
+def test_without_a_promoted_model_the_keys_that_are_not_mapped_are_named(tmp_path):
+    (tmp_path / "current.json").write_text(json.dumps({"why": "none was better than the base rate"}))
+    trace = SimpleNamespace(name="runs", entry=MAPPED_ENTRY, format={"at_submission": ["user", "account", "gpu_type"]})
+    message = "Keys of registry.runs.mapping that are not set and could predict failures: account, gpu_type."
+    with pytest.raises(StudyError, match=rf"none was better than the base rate\. {message}$"):
+        score_jobs_script._model(tmp_path, None, "", "", trace)
+
+
 # Its evaluation ------------------------------------------------------------------------------------------------
 
 
-def evaluation(*origins: tuple[float | None, float | None], reason: str | None = None) -> pl.DataFrame:
-    """Make an evaluation; `origins`: PR-AUC above the share of failures, and its low bound."""
+def evaluation(
+    *origins: tuple[float | None, float | None], reason: str | None = None, savings: tuple = ()
+) -> pl.DataFrame:
+    """Make an evaluation; `origins`: PR-AUC above the share of failures, and its low bound.
+
+    savings: for each origin the low bounds of GPU-hours saved, and of their ratio to the cost.
+    """
     base = {"stage": "probability", "model": "logistic", "slice": "all", "n": 100, "failures": 25, "reason": reason}
     base["serves"] = True
     rows = [base | {"split": "random", "metric": "pr_auc_above_base_rate", "estimate": 0.7, "ci_low_clustered": 0.6}]
@@ -469,6 +572,10 @@ def evaluation(*origins: tuple[float | None, float | None], reason: str | None =
         rows += [row, other_model, row | {"stage": "landmark"}]
         bounds = {"estimate": 0.4, "ci_low_clustered": 0.3, "ci_high_clustered": 0.5}
         rows.append(row | {"metric": "pr_auc"} | (bounds if estimate is not None else {}))
+    for number, bounds in enumerate(savings, start=1):
+        for metric, low in zip(("gpu_hours_saved", "gpu_hours_saved_over_cost"), bounds, strict=True):
+            cells = {"estimate": low + 1, "ci_low_clustered": low, "ci_high_clustered": low + 2}
+            rows.append(base | {"split": f"temporal_{number}", "metric": metric} | cells)
     last_origin = base | {"split": "temporal_3"}
     rows.append(
         last_origin | {"slice": "unseen_user", "metric": "pr_auc", "n": 0, "reason": "there is no such test job"}
@@ -477,24 +584,79 @@ def evaluation(*origins: tuple[float | None, float | None], reason: str | None =
 
 
 GOOD, BAD, OPEN, UNTESTED = (0.15, 0.01), (0.15, 0.0), (0.15, None), (None, None)
-ABOVE = "PR-AUC of logistic regression is above the share of failures at"
+ABOVE = "PR-AUC is above the base rate at"
+WELL, LITTLE, AT_A_LOSS = (4.0, 2.5), (2.0, 1.2), (-6.0, 0.1)
 
 
 @pytest.mark.parametrize(
     ("table", "text"),
     [
-        (evaluation(GOOD, BAD, GOOD), f"{VERDICT_TEXTS[UNPRICED]}: {ABOVE} 2 of 3 tested origins; at the last by 0.15"),
-        (evaluation(GOOD, BAD, BAD), f"{VERDICT_TEXTS[NONE]}: {ABOVE} 1 of 3 tested origins"),
-        (evaluation(GOOD, BAD, OPEN, reason="3 clusters"), f"{VERDICT_TEXTS[CANNOT_SAY]}: {ABOVE} 1 of 2"),
+        (
+            evaluation(GOOD, BAD, GOOD),
+            f"{VERDICT_TEXTS[UNPRICED]}: {ABOVE} 2 of 3 origins; what acting on it would save cannot be judged.",
+        ),
+        (evaluation(GOOD, BAD, BAD), f"{VERDICT_TEXTS[NONE]}: {ABOVE} 1 of 3 origins."),
+        (evaluation(BAD, BAD, BAD), f"{VERDICT_TEXTS[NONE]}: {ABOVE} none of 3 origins."),
+        (
+            evaluation(GOOD, BAD, OPEN, reason="3 clusters"),
+            f"{VERDICT_TEXTS[CANNOT_SAY]}: two origins must agree, and {ABOVE} 1 of 2 origins; last origin left out: "
+            "3 clusters.",
+        ),
+        (
+            evaluation(OPEN, OPEN, OPEN, reason="3 clusters"),
+            f"{VERDICT_TEXTS[CANNOT_SAY]}: two origins must agree, and {ABOVE} no origin that can be judged; "
+            "first origin, second origin, last origin left out: 3 clusters.",
+        ),
         (
             evaluation(GOOD, GOOD, UNTESTED, reason="no failure"),
-            f"{VERDICT_TEXTS[UNPRICED]}: {ABOVE} 2 of 2 tested origins",
+            f"{VERDICT_TEXTS[UNPRICED]}: {ABOVE} 2 of 2 origins; what acting on it would save cannot be judged; "
+            "last origin left out: no failure.",
         ),
-        (None, f"{VERDICT_TEXTS[CANNOT_SAY]}: it was not evaluated"),
+        (
+            evaluation(GOOD, GOOD, GOOD, savings=(WELL, WELL, AT_A_LOSS)),
+            f"{VERDICT_TEXTS[STRONG]}: {ABOVE} 3 of 3 origins, and trials on one GPU save more than twice what they "
+            "cost at 2 of 3 origins.",
+        ),
+        (
+            evaluation(GOOD, GOOD, GOOD, savings=(WELL, LITTLE, AT_A_LOSS)),
+            f"{VERDICT_TEXTS[MODERATE]}: {ABOVE} 3 of 3 origins, and trials on one GPU save more than they cost at "
+            "2 of 3 origins, but not clearly twice as much.",
+        ),
+        # The last origin alone would say that it pays.
+        (
+            evaluation(GOOD, GOOD, GOOD, savings=(AT_A_LOSS, AT_A_LOSS, WELL)),
+            f"{VERDICT_TEXTS[WEAK]}: {ABOVE} 3 of 3 origins, but trials on one GPU save more than they cost at "
+            "1 of 3 origins.",
+        ),
+        (None, f"{VERDICT_TEXTS[CANNOT_SAY]}: it was not evaluated (tables/risk_evaluation.csv)."),
     ],
 )
-def test_the_verdict_comes_first(table, text):
-    assert next(iter(trust.describe_evaluation(table))).startswith(text)
+def test_the_verdict_is_one_sentence_and_comes_first(table, text):
+    assert next(iter(trust.describe_evaluation(table))) == text
+
+
+def test_the_ten_highest_scores_are_listed_the_highest_first(scores):
+    head, *lines = trust.list_highest_scores(scores)
+    assert head == f"The highest 10 of {scores.height:,} scores:"
+    highest = scores.top_k(10, by="probability")
+    assert [float(line.split("%")[0]) for line in lines] == pytest.approx(100 * highest["probability"], abs=0.051)
+    for line, job_id, submit in zip(lines, highest["job_id"], highest["submit"], strict=True):
+        assert f"  {job_id}: submitted {submit}; " in line
+    row = scores.head(1).with_columns(job_id=pl.lit("\x1b[2J"), gpu_hours_at_stake=None, reason_1=None)
+    head, line = trust.list_highest_scores(row)
+    assert head == "The highest 1 of 1 score:"
+    assert line.endswith(f"%  \\x1b[2J: submitted {row['submit'].item()}")
+
+
+def test_times_of_the_scores_are_iso(pool, inputs, model, is_new, is_old):
+    def submit(clock):
+        rows = np.flatnonzero(is_new)[:1]
+        return score_jobs(model, pool.jobs[rows], inputs.take(rows), pool.jobs[rows], GPUS, clock)["submit"].item()
+
+    submit_s = int(pool.submit_s[is_new][0])
+    local = datetime.fromtimestamp(submit_s, ZoneInfo("America/Denver"))
+    assert submit("America/Denver") == local.isoformat()
+    assert submit(None) == str(submit_s)
 
 
 def test_an_origin_that_was_left_out_is_named():

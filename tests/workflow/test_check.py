@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 import pytest
-from study_runs import OWN, ROOT, SMALL, Checkout, copy_study, environment
+from study_runs import OWN, PAGE, ROOT, SMALL, Checkout, copy_study, environment
 from ttf.engine.provenance import seal
 
 METRICS = "results/sample/metrics.json"
@@ -41,7 +41,15 @@ def test_exit_code_0_if_no_rule_is_crossed_else_1(study_of_module):
     assert code == 1
     rule_line, summary = output.splitlines()
     assert rule_line.startswith("sample: outcomes.failure_share is ")
-    assert rule_line.endswith(", above 1.0% with the whole interval. Look here.")
+    link = f"Outcomes: {PAGE}#outcomes"
+    assert rule_line.endswith(f", above 1.0% with the whole interval. Look here. See {link}")
+    # The rate of a node has a tile, and the tile links to the nodes.
+    output = check(
+        study_of_module, rules(study_of_module, "number: sizes.rate.failures_per_1000_node_days, above: 0.001")
+    )
+    assert output[1].splitlines()[0].endswith(f" See Nodes and periods: {PAGE}#nodes")
+    page = (study_of_module.folder / PAGE).read_text(encoding="utf-8")
+    assert all(f'id="{anchor}"' in page for anchor in ("outcomes", "nodes"))
     assert summary == "2 rules compared with the study: 1 crossed."
 
 
@@ -120,9 +128,10 @@ def test_changes_are_attributed_to_the_program_or_the_data(finished_study, tmp_p
     assert f"{MODULE}: changed since" in output
     study.snakemake(one_process=True, **SMALL)
     code, output = check(study, first_baseline)
+    # Intervals changed, and no estimate did.
     head, summary = headings(output)
     assert (code, head.partition(" ")[2]) == (0, "numbers moved because the program changed:")
-    moved = {line.split(": ")[1].split(".")[0] for line in output.splitlines() if line.startswith("  ")}
+    moved = {line.split("sample: ")[1].split(".")[0] for line in output.splitlines() if line.startswith("  ")}
     assert moved == {"correlations"}
     assert "; 0 are new, 0 are gone." in summary
 
@@ -130,9 +139,10 @@ def test_changes_are_attributed_to_the_program_or_the_data(finished_study, tmp_p
     table = study.folder / "data/sample/pai_task_table.csv"
     table.write_bytes(table.read_bytes().replace(b"Terminated", b"Failed", 100))
     study.snakemake(one_process=True, **SMALL)
-    heads = headings(check(study, second_baseline)[1])[:-1]
+    largest, *heads = headings(check(study, second_baseline)[1])[:-1]
+    assert largest == "The largest 10 changes, in margins of error of both intervals:"
     assert [head.partition(" ")[2] for head in heads] == ["numbers moved because the data changed:"]
-    heads = headings(check(study, first_baseline)[1])[:-1]
+    heads = headings(check(study, first_baseline)[1])[1:-1]
     assert [head.partition(" ")[2] for head in heads] == [
         "numbers moved because the data changed:",
         "numbers moved because the program changed and the data changed; to separate the causes, run the old data "

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import csv_traces
 import polars as pl
 import pytest
 from sklearn.metrics import average_precision_score
@@ -48,11 +49,13 @@ def scores_path(study: Checkout, stem: str) -> Path:
 def test_new_jobs_are_scored(slurm):
     stdout = score(slurm, "--file", "new_jobs.csv").stdout
     lines = stdout.splitlines()
-    assert re.match(
-        r"Failure prediction is weak, not worth acting on: PR-AUC of (history alone|logistic regression) is above the "
-        r"share of failures at [23] of 3 tested origins;",
+    assert re.fullmatch(
+        r"Failure prediction is weak, not worth acting on: PR-AUC is above the base rate at [23] of 3 origins, but "
+        r"trials on one GPU save more than they cost at (none|1) of 3 origins\.",
         lines[0],
     )
+    assert [line.split(": submitted ")[0].split("%  ")[-1] for line in lines[-4:-1]] == ["new-2", "new-1", "new-3"]
+    assert lines[-5] == "The highest 3 of 3 scores:"
     assert lines[1] == "The trace sample_slurm is synthetic: its scores say nothing of a real cluster."
     model = "Scored: 3 by the model of part 1: 2025-a.txt (history alone); 1 beyond the range of its training"
     assert lines[2].startswith(model)
@@ -60,6 +63,7 @@ def test_new_jobs_are_scored(slurm):
     scores = read_table(scores_path(slurm, "new_jobs"), SCORES)
     SCORES.check(scores)
     assert scores["job_id"].to_list() == ["new-1", "new-2", "new-3"]
+    assert scores["submit"][0] == "2025-03-02T08:00:00+00:00"
     assert scores["beyond_feature"].to_list() == [None, None, "gpus, cpus, memory"]
     assert scores["unseen_user"].to_list() == [False, False, True]
     assert scores["reason_1"][1].startswith("history by user = ")
@@ -108,6 +112,41 @@ def test_the_same_bytes_with_one_thread_and_with_two(slurm, arguments, stem):
         score(slurm, *arguments, threads=threads)
         contents.add(tuple(scores_path(slurm, name).read_bytes() for name in (stem, f"{stem}.skew")))
     assert len(contents) == 1
+
+
+@pytest.fixture(scope="module")
+def mapped(tmp_path_factory) -> Checkout:
+    """Return a study of two mapped tables, of which one has no time of submission."""
+    checkout = check_out(tmp_path_factory.mktemp("mapped") / "checkout")
+    entry = csv_traces.write(checkout.folder / "raw")["half_gpus"] | {"folder": "raw/half_gpus"}
+    mapping = {key: column for key, column in entry["mapping"].items() if key != "submit"}
+    registry = {"runs": entry, "undated": entry | {"mapping": mapping}}
+    checkout.snakemake(one_process=True, study=[*registry], registry=registry)
+    return checkout
+
+
+def test_jobs_are_scored_under_the_names_of_the_traces_own_table(mapped):
+    """Rows of the raw table as they are, and the same rows as the job record has them, get the same scores."""
+    header, *rows = (mapped.folder / "raw/half_gpus/jobs.csv").read_text().splitlines()
+    (mapped.folder / "own.csv").write_text("\n".join([header, *rows[-30:]]) + "\n")
+    stdout = score(mapped, "--file", "own.csv").stdout
+    assert "note: columns that the model does not use, left out: began, done, state." in stdout
+    assert "The highest 10 of 30 scores:" in stdout
+    jobs = pl.read_parquet(mapped.folder / "results/runs/jobs.parquet")
+    scores = read_table(mapped.folder / "results/runs/scores/own.csv", SCORES)
+    jobs = scores.select("job_id").join(jobs, on="job_id", how="left", maintain_order="left")
+    jobs.select("job_id", "submit_s", "user", "gpu_milli").write_csv(mapped.folder / "record.csv")
+    score(mapped, "--file", "record.csv")
+    assert read_table(mapped.folder / "results/runs/scores/record.csv", SCORES).equals(scores)
+
+
+def test_the_missing_key_of_a_mapping_is_named(mapped):
+    process = score(mapped, "--file", "raw/half_gpus/jobs.csv", "--trace", "undated", check=False)
+    assert (process.returncode, process.stdout) == (1, "")
+    assert process.stderr == (
+        "undated has no model, because its mapping does not name the time of submission. Set "
+        "registry.undated.mapping.submit to a column of its table, and run `make report`.\n"
+    )
 
 
 def test_an_invalid_file_is_refused_and_nothing_is_written(slurm):

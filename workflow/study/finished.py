@@ -3,9 +3,13 @@
 import json
 from pathlib import Path
 
+from ttf.analyses import built_in_folders
+from ttf.analyses.sections import THEMES
+from ttf.display.phrases import list_keys
 from ttf.engine.errors import StudyError
 from ttf.engine.provenance import seal
 from ttf.engine.provenance.manifest_graph import Manifest, find_changed_files
+from ttf.page.brief.stratum_tiles import KEY_BY_TILE
 from ttf.page.checks.changed_numbers import Results
 from ttf.page.checks.thresholds import Subject
 
@@ -75,3 +79,22 @@ def read_subject(name: str, results: Results) -> Subject:
     brief = Path(results.paths[name]).with_name("brief.json")
     withheld = json.loads(brief.read_text(encoding="utf-8"))["withheld"] if brief.is_file() else {}
     return Subject(name, results.metrics[name], withheld)
+
+
+def find_section(number: str, name: str, results: Results) -> str:
+    """Return title and link of a number's section on the page: its tile's, else its analysis's; "" without one."""
+    if results.manifest is None or number not in results.metrics[name]:
+        return ""
+    products, brief = results.manifest["products"], Path(results.paths[name]).with_name("brief.json")
+    pages = [f"/report/{page}.html" for page in (f"trace-{name}", name, "index")]
+    page = next((product for end in pages for product in products if product.endswith(end)), None)
+    tiles = json.loads(brief.read_text(encoding="utf-8"))["tiles"] if brief.is_file() else []
+    anchors = [tile["link"] for tile in tiles if number in (KEY_BY_TILE.get(tile["name"]), *list_keys(tile["value"]))]
+    maker = products.get(str(Path(results.paths[name]).parent / results.metrics[name][number]["source"]), {}).get(
+        "rule"
+    )
+    anchors += [THEMES[folder.parent.name].anchor for rule, folder in built_in_folders().items() if rule == maker]
+    theme = next((theme for theme in THEMES.values() if theme.anchor in anchors[:1]), None)
+    if page is None or theme is None or f'id="{theme.anchor}"' not in Path(page).read_text(encoding="utf-8"):
+        return ""
+    return f"{theme.title}: {page}#{theme.anchor}"

@@ -43,6 +43,25 @@ def build_risk_options(
     return {"features": features, "clock": clock, "unit": format["unit"]} if features else None
 
 
+def explain_missing_risk(name: str, entry: Mapping, format: Mapping) -> str:
+    """Say why `build_risk_options` returns None, with the key of the mapping that is missing."""
+    if format["gives"] != "jobs":
+        return f"{name} has no jobs (format {entry['format']}), so no model."
+    if entry["format"] == "table" and "submit" not in entry["mapping"]:
+        text = f"{name} has no model, because its mapping does not name the time of submission. Set registry.{name}"
+        return f"{text}.mapping.submit to a column of its table, and run `make report`."
+    return f"{name} has no model: no column is known at submission.{list_unmapped_keys(name, entry, format)}"
+
+
+def list_unmapped_keys(name: str, entry: Mapping, format: Mapping) -> str:
+    """Return a sentence that lists keys of the mapping that would give the model a feature; "" without any."""
+    key_by_column = {column: key for key, column in COLUMN_BY_KEY.items()}
+    keys = [key_by_column.get(column, column) for column in format.get("at_submission", ()) if column != "task"]
+    keys = [key for key in keys if key not in entry.get("mapping", keys)]
+    hint = f"Keys of registry.{name}.mapping that are not set and could predict failures: {', '.join(keys)}."
+    return f" {hint}" if keys else ""
+
+
 def find_risk_problems(
     name: str, entry: Mapping, format: Mapping, configured: Mapping, clock: str | None
 ) -> Iterator[Problem]:

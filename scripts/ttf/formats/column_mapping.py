@@ -92,9 +92,13 @@ def _mapped_value(mapping: Mapping, key: str) -> pl.Expr:
         return _mapped_column(part)
     value = _mapped_column(part) * UNITS[key][part["unit"]]
     if key == "memory" and part["unit"] in UNITS_IN_BYTES:
-        # Round half a MiB up, in integer arithmetic.
-        return (value + BYTES_PER_MIB // 2) // BYTES_PER_MIB
+        return round_to_mib(value)
     return pl.when(_mapped_column(part) == 1).then(part["share"]).otherwise(value) if "share" in part else value
+
+
+def round_to_mib(value: pl.Expr) -> pl.Expr:
+    """Convert bytes to MiB in integer arithmetic; round half a MiB up."""
+    return (value + BYTES_PER_MIB // 2) // BYTES_PER_MIB
 
 
 def _mapped_column(part: str | Mapping) -> pl.Expr:

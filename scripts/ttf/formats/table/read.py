@@ -7,7 +7,7 @@ the keys.
 """
 
 import difflib
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import closing
 from dataclasses import replace
 from datetime import datetime
@@ -34,6 +34,7 @@ from ttf.raw.raw_tables import (
     escape_text,
     raw_lines,
     read_raw_table,
+    table_schemas,
 )
 from ttf.records.jobs import status_word
 
@@ -107,6 +108,14 @@ def schema_document(entry: Mapping[str, Any]) -> dict[str, Any]:
     if "job_id" in mapping and entry.get("unique_ids", True):
         table["key"] = [key for key in ("job_id", "task") if key in mapping]
     return {"version": 1, "header": True, "tables": {TABLE: table}}
+
+
+def submission_columns(entry: Mapping[str, Any], at_submission: Collection[str]) -> tuple[Column, ...]:
+    """Return the columns of a job's id, its submission and what is known then; times may also be in ISO 8601."""
+    keys = [key for key in entry["mapping"] if key in ("job_id", "submit") or COLUMNS[key] in at_submission]
+    document = schema_document({**entry, "mapping": {key: entry["mapping"][key] for key in keys}})
+    columns = table_schemas(document)[TABLE].columns
+    return tuple(replace(c, formats=(*c.formats, ISO_FORMAT, f"{ISO_FORMAT}%#z")) if c.formats else c for c in columns)
 
 
 def read_rows(path: Path, schema: TableSchema) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:

@@ -3,6 +3,7 @@
 For each number that moved, the origins of its source table are compared between the two manifests.
 """
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -31,6 +32,7 @@ NOT_COMPUTING = frozenset(
     ]
 )
 _ANALYSES = "scripts/ttf/analyses/"
+MOST_CHANGES = 10  # at the head of the list
 
 
 @dataclass(frozen=True)
@@ -229,15 +231,42 @@ def describe_earlier_value(move: Move, earlier: Results) -> str:
     return f"was {describe_number(earlier.metrics[move.subject], move.key)}"
 
 
+def measure_change(move: Move, earlier: Results, current: Results) -> float:
+    """Return |new - old| over both margins of error towards each other, in quadrature; 0 without two intervals."""
+    old, new = (results.metrics[move.subject] for results in (earlier, current))
+    old_interval, new_interval = (read_interval(metrics, move.key) for metrics in (old, new))
+    if old_interval is None or new_interval is None or old[move.key]["unit"] != new[move.key]["unit"]:
+        return 0.0
+    # (value, interval) of the lower estimate, then of the higher one.
+    pairs = [(old[move.key]["value"], old_interval), (new[move.key]["value"], new_interval)]
+    (low, (_, low_high, _)), (high, (high_low, _, _)) = sorted(pairs, key=lambda pair: pair[0])
+    margin = 0.0 if low_high is None else math.hypot(low_high - low, high - high_low)
+    return (high - low) / margin if margin else 0.0
+
+
+def _rank_changes(moved: list[Move], earlier: Results, current: Results) -> Iterator[str]:
+    """Yield lines on the largest changes by their intervals, the largest first."""
+    # A number under two keys has the same change, and is listed once.
+    move_by_size = {measure_change(move, earlier, current): move for move in reversed(moved)}
+    largest = sorted(filter(None, move_by_size), reverse=True)[:MOST_CHANGES]
+    if largest:
+        yield f"The largest {plural(len(largest), 'change')}, in margins of error of both intervals:"
+    yield from (f"  {size:.2f}: {_describe_move(move_by_size[size], earlier, current)}" for size in largest)
+
+
+def _describe_move(move: Move, earlier: Results, current: Results) -> str:
+    value = describe_number(current.metrics[move.subject], move.key)
+    return f"{move.subject}: {to_single_line(move.key)}: {value}; {describe_earlier_value(move, earlier)}"
+
+
 def report_moves(earlier: Results, current: Results) -> Iterator[str]:
-    """Yield lines on all numbers that moved, grouped by cause, and the totals."""
+    """Yield lines on the largest changes, on all numbers that moved, grouped by cause, and the totals."""
     moved = find_moves(earlier, current)
+    yield from _rank_changes(moved, earlier, current)
     for causes in dict.fromkeys(move.causes for move in moved):
         same_cause = [move for move in moved if move.causes == causes]
         yield f"{plural(len(same_cause), 'number')} moved {describe_causes(causes, earlier, current)}:"
-        for move in same_cause:
-            value = describe_number(current.metrics[move.subject], move.key)
-            yield f"  {move.subject}: {to_single_line(move.key)}: {value}; {describe_earlier_value(move, earlier)}"
+        yield from (f"  {_describe_move(move, earlier, current)}" for move in same_cause)
     for name in sorted(current.metrics.keys() ^ earlier.metrics.keys()):
         yield f"{name}: only in {'the earlier results' if name in earlier.metrics else 'the study'}."
     subjects = current.metrics.keys() & earlier.metrics.keys()

@@ -12,6 +12,7 @@ from ttf.analyses.risk.predict_failure.risk_labels import (
     SPLITS,
     UNSEEN,
     VERDICT_TEXTS,
+    WEAK,
     feature_name,
 )
 from ttf.analyses.risk.predict_failure.verdict import last_tested, read_origins
@@ -78,6 +79,8 @@ def _format_claim(m: Numbers) -> str:
         held_by_one = f"[risk.without_most.held] of {total} failures are of one {m[f'{serving}.cluster_by']}"
         remaining_pr_auc, short = ("[risk.without_most.pr_auc]", text.partition(",")[0].removesuffix(VERDICT_SUBJECT))
         return f"{short}: {held_by_one}; PR{NO_BREAK_HYPHEN}AUC {pr_auc}, without {remaining_pr_auc}"
+    if m["risk.verdict"] == WEAK:
+        return f"{text}: savings exceed costs at {_count_origins(m, 'risk.origins_paying')}"
     if m["risk.verdict"] == CANNOT_SAY:
         if m.has(clusters := f"{serving}.clusters") and not m.has(f"{serving}.pr_auc_ci_low_clustered"):
             return f"{text}: failures are of [{clusters}] effective {words.plural_noun(m[f'{serving}.cluster_by'])}"

@@ -1,14 +1,17 @@
 """Say how far scores can be trusted: the evaluation of the same kind of model, and what is new in the scored jobs."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import polars as pl
 
-from ttf.analyses.risk.predict_failure import PROBABILITY
+from ttf.analyses.risk.predict_failure import PROBABILITY, risk_labels
 from ttf.analyses.risk.predict_failure.risk_labels import CANNOT_SAY, MODELS, SPLITS, UNSEEN, VERDICT_TEXTS
 from ttf.analyses.risk.predict_failure.verdict import Origin, last_tested, read_origins, verdict
+from ttf.engine import words
+from ttf.raw.raw_tables import escape_text
 
 SLICES = {"all": "all jobs", **UNSEEN}
+MOST_SCORES = 10  # in the terminal
 
 
 def describe_evaluation(evaluation: pl.DataFrame | None) -> Iterator[str]:
@@ -26,18 +29,34 @@ def describe_evaluation(evaluation: pl.DataFrame | None) -> Iterator[str]:
 
 def describe_verdict(tests: Sequence[Origin]) -> str:
     """Say whether failure can be predicted and acting on it pays, in the words of the page."""
-    verdict_text, origin = VERDICT_TEXTS[verdict(tests)], last_tested(tests)
-    if origin is None:
-        return f"{verdict_text}: {tests[-1].reason if tests else 'it was not tested'}."
-    gain, is_predicted = origin.measures["pr_auc_above_base_rate"], [test.is_predicted for test in tests]
-    parts = [
-        f"PR-AUC of {MODELS[origin.model]} is above the share of failures at {is_predicted.count(True)} of "
-        f"{len(is_predicted) - is_predicted.count(None)} tested origins",
-        f"at the last by {gain['estimate']:.2f}{_ci_text(gain)}, of a share of {gain['failures'] / gain['n']:.2f}",
-        *([gain["reason"]] if gain["ci_low_clustered"] is None else []),
-        *(f"{SPLITS[test.split].lower()} left out: {test.reason}" for test in tests if test.reason),
-    ]
-    return f"{verdict_text}: {'; '.join(parts)}."
+    strength = verdict(tests)
+    if last_tested(tests) is None:
+        return f"{VERDICT_TEXTS[strength]}: {tests[-1].reason if tests else 'it was not tested'}."
+    gain = f"PR-AUC is above the base rate at {_count_origins(test.is_predicted for test in tests)}"
+    pays = f"save more than they cost at {_count_origins(test.pays for test in tests)}"
+    pays_well = f"save more than twice what they cost at {_count_origins(test.is_saving_clear for test in tests)}"
+    reasons = [test.explain_missing("gpu_hours_saved") for test in tests if test.reason is None and test.pays is None]
+    savings_reason = next((f" ({reason})" for reason in reasons if reason), "")
+    sentence = {
+        risk_labels.STRONG: f"{gain}, and trials on one GPU {pays_well}",
+        risk_labels.MODERATE: f"{gain}, and trials on one GPU {pays}, but not clearly twice as much",
+        risk_labels.WEAK: f"{gain}, but trials on one GPU {pays}",
+        risk_labels.UNPRICED: f"{gain}; what acting on it would save cannot be judged{savings_reason}",
+        risk_labels.NONE: gain,
+        CANNOT_SAY: f"two origins must agree, and {gain}",
+    }[strength]
+    labels: dict[str, list[str]] = {}
+    for test in tests:
+        labels.setdefault(test.explain_missing() or "", []).append(SPLITS[test.split].lower())
+    left_out = [f"; {', '.join(origins)} left out: {reason}" for reason, origins in labels.items() if reason]
+    return f"{VERDICT_TEXTS[strength]}: {sentence}{''.join(left_out)}."
+
+
+def _count_origins(answers: Iterable[bool | None]) -> str:
+    known_answers = [answer for answer in answers if answer is not None]
+    if not known_answers:
+        return "no origin that can be judged"
+    return f"{sum(known_answers) or 'none'} of {words.plural(len(known_answers), 'origin')}"
 
 
 def _format_pr_auc(rows: pl.DataFrame, name: str, label: str) -> str | None:
@@ -65,6 +84,18 @@ def describe_scores(scores: pl.DataFrame, window: str, kind: str) -> str:
     if new_users:
         parts.append(f"{new_users:,} of users not in it")
     return "; ".join(parts) + "."
+
+
+def list_highest_scores(scores: pl.DataFrame) -> Iterator[str]:
+    """Yield a line for each of the highest scores, the highest first, below a line that counts them."""
+    highest = scores.sort("probability", descending=True, maintain_order=True).head(MOST_SCORES)
+    yield f"The highest {highest.height} of {words.plural(scores.height, 'score')}:"
+    for row in highest.iter_rows(named=True):
+        stake = row["gpu_hours_at_stake"]
+        stake_text = None if stake is None else f"{words.number(stake)} GPU-hours at stake"
+        facts = "; ".join(filter(None, (f"submitted {row['submit']}", stake_text, row["reason_1"])))
+        job_id = escape_text(words.shorten(row["job_id"]))
+        yield f"  {words.share(row['probability']):>6}  {job_id}: {escape_text(facts)}"
 
 
 def describe_skew(skew: pl.DataFrame) -> str:

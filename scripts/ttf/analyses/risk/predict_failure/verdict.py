@@ -63,6 +63,12 @@ class Origin:
         low = self._get_measure(_SAVED_OVER_COST, "ci_low_clustered")
         return None if low is None else low > TIMES_COST
 
+    def explain_missing(self, metric: str = _ABOVE) -> str | None:
+        """Return why a measure cannot be judged; None if it can."""
+        if self.reason is not None or metric not in self.measures:
+            return self.reason
+        return self.measures[metric]["reason"] if self._get_measure(metric, "ci_low_clustered") is None else None
+
     def _get_measure(self, metric: str, column: str) -> float | None:
         return self.measures[metric][column] if metric in self.measures else None
 

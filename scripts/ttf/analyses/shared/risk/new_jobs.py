@@ -3,17 +3,19 @@
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import polars as pl
 
 from ttf.engine.errors import StudyError
 from ttf.engine.storage.on_disk import read_parquet
+from ttf.formats.column_mapping import round_to_mib
+from ttf.formats.table.read import ISO_FORMAT, MEMORY_BYTES
 from ttf.raw.headers import DELIMITERS, parse_header
 from ttf.raw.ingest import REASONS
 from ttf.raw.raw_files import read_line_blocks
-from ttf.raw.raw_tables import Column, TableSchema, escape_text, read_raw_table
+from ttf.raw.raw_tables import Column, TableSchema, check_rows, escape_text, read_raw_table
 
 # Submission columns: whole seconds as in the job record, or a time.
 SUBMIT_S, SUBMIT_TIME = "submit_s", "submit"
@@ -29,7 +31,9 @@ class FileRequirements:
     """Requirements on a file of new jobs.
 
     needed: column -> features that use it; types: column types of the trace's jobs; may: optional columns; later:
-    columns written after submission; clock: whether the trace has calendar times; seen: first and last submission (s).
+    columns written after submission; clock: whether the trace has calendar times; seen: its first and last submission,
+    in seconds. mapped, mapped_later: for a trace of a mapped table, the columns of that table known at submission, and
+    the names of the others.
     """
 
     needed: Mapping[str, Sequence[str]]
@@ -38,6 +42,13 @@ class FileRequirements:
     later: Collection[str]
     clock: bool
     seen: tuple[int, int]
+    mapped: Sequence[Column] = ()
+    mapped_later: Collection[str] = ()
+
+    @property
+    def mapped_name(self) -> dict[str, str]:
+        """Column of the job record -> its name in the trace's own table."""
+        return {{MEMORY_BYTES: "mem_mib"}.get(column.as_, column.as_): column.name for column in self.mapped}
 
 
 def read_new_jobs(path: Path, spec: FileRequirements) -> tuple[pl.DataFrame, list[str]]:
@@ -47,26 +58,56 @@ def read_new_jobs(path: Path, spec: FileRequirements) -> tuple[pl.DataFrame, lis
     has the wrong type; the message names the line and the cell.
     """
     table, numbers = _read(path, spec)
-    _check_columns(path, table.columns, spec)
+    ignored = [name for name in table.columns if name in spec.mapped_later]
+    used = replace(spec, mapped=[column for column in spec.mapped if column.name in table.columns])
+    name_in_file, names = used.mapped_name, table.columns
+    table = _translate(path, table.drop(ignored), used, numbers)
+    _check_columns(path, table.columns, names, spec)
     if not table.height:
         raise StudyError(f"{path}: no rows below the header; nothing to score.")
-    unit = "row" if path.suffix == ".parquet" else "line"
-    _check_ids(path, table["job_id"], unit, numbers)
-    cells = {"job_id": table["job_id"], SUBMIT_S: _parse_submissions(path, table, spec, unit, numbers)}
+    _check_ids(path, table["job_id"].alias(name_in_file.get("job_id", "job_id")), numbers)
+    cells = {"job_id": table["job_id"], SUBMIT_S: _parse_submissions(path, table, used, numbers)}
     for name in dict.fromkeys(name for name in (*spec.needed, *spec.may) if name in table.columns):
-        label = f"{unit} {{}}, column {name}"
+        label = f"{numbers.name} {{}}, column {name_in_file.get(name, name)}"
         cells.setdefault(name, _parse_cells(path, table[name], spec.types[name], label, numbers))
-    ignored = [escape_text(name) for name in table.columns if name not in cells and name != SUBMIT_TIME]
-    return pl.DataFrame(cells), ignored
+    ignored += [name_in_file.get(name, name) for name in table.columns if name not in cells and name != SUBMIT_TIME]
+    return pl.DataFrame(cells), list(map(escape_text, ignored))
+
+
+def _translate(path: Path, table: pl.DataFrame, spec: FileRequirements, numbers: pl.Series) -> pl.DataFrame:
+    """Replace the mapped columns by those of the job record, in its units, as text."""
+    if not spec.mapped:
+        return table
+    # Blank ids are refused later; the record's own limits hold for counts.
+    columns = tuple(
+        replace(column, required=False, minimum=MINIMUM_BY_COLUMN.get(column.as_, column.minimum))
+        for column in spec.mapped
+    )
+    rest = table.drop(column.name for column in columns)
+    for name, own_name in spec.mapped_name.items():
+        if name in rest.columns or (name == SUBMIT_S and SUBMIT_TIME in rest.columns):
+            raise StudyError(f"{path}: {escape_text(own_name)} and {name} hold the same; give one.")
+    frame = table.select(pl.col(column.name) for column in columns).with_columns(line=numbers)
+    rows, failed = check_rows(frame, columns, TableSchema("jobs", True, columns))
+    for row, number, reason, name in failed.head(1).iter_rows():
+        text = REASONS[reason].format(column=escape_text(name))
+        form = next(column.formats[:1] for column in columns if column.name == name)
+        form_hint = f"; expected {form[0]}, as in the trace, or ISO 8601" if form else ""
+        raise StudyError(
+            f"{path}: {numbers.name} {number}: {text}: '{escape_text(table[name][row] or '')}'{form_hint}."
+        )
+    if MEMORY_BYTES in rows.columns:
+        rows = rows.with_columns(mem_mib=round_to_mib(pl.col(MEMORY_BYTES))).drop(MEMORY_BYTES)
+    return rest.hstack(rows.drop("line").cast(pl.String))
 
 
 # Reading -------------------------------------------------------------------------------------------------------
 
 
 def _read(path: Path, spec: FileRequirements) -> tuple[pl.DataFrame, pl.Series]:
-    """Return (all columns as text, empty cells null; the number of each row, for CSV that of its line)."""
+    """Return (all columns as text, empty cells null; the number of each row, named row, or line for CSV)."""
     if path.suffix != ".parquet":
-        return _read_lines(path, {"job_id", SUBMIT_S, SUBMIT_TIME, *spec.needed, *spec.may})
+        return _read_lines(path, {"job_id", SUBMIT_S, SUBMIT_TIME, *spec.needed, *spec.may, *spec.mapped_name.values()})
     try:
         table = _format_cells(read_parquet(path))
     except FileNotFoundError:
@@ -76,12 +117,14 @@ def _read(path: Path, spec: FileRequirements) -> tuple[pl.DataFrame, pl.Series]:
             f"{path}: cannot be read as Parquet ({escape_text(str(error).splitlines()[0])}). If it is CSV, "
             "end its name in .csv."
         ) from None
-    return table, pl.int_range(1, table.height + 1, eager=True)
+    return table, pl.int_range(1, table.height + 1, eager=True).alias("row")
 
 
 def _read_lines(path: Path, expected_columns: Collection[str]) -> tuple[pl.DataFrame, pl.Series]:
     """Read a CSV file, plain or compressed, with the reader of raw tables."""
     names, delimiter = _header(path, expected_columns)
+    if not names:
+        raise StudyError(f"{path}: line 1 is blank; expected the names of the columns.")
     if repeated := [name for name, count in Counter(names).items() if count > 1]:
         raise StudyError(f"{path}: more than one column is called {escape_text(repeated[0])}.")
     columns = tuple(Column(name, "text", f"column {index}") for index, name in enumerate(names))
@@ -109,7 +152,9 @@ def _format_cells(table: pl.DataFrame) -> pl.DataFrame:
             # Rejected if the column is needed, like any cell of the wrong type.
             columns.append(pl.Series(name, [f"a {escape_text(str(dtype))}"] * table.height, dtype=pl.String))
         elif dtype in (pl.Datetime, pl.Date):
-            columns.append(table[name].cast(pl.Datetime("us")).dt.epoch("s").cast(pl.String))
+            is_zoned = isinstance(dtype, pl.Datetime) and dtype.time_zone is not None
+            moment = table[name].dt.convert_time_zone("UTC") if is_zoned else table[name].cast(pl.Datetime("us"))
+            columns.append(moment.dt.strftime(f"{ISO_FORMAT}{'Z' * is_zoned}"))
         else:
             columns.append(table[name].cast(pl.String))
     return pl.DataFrame(columns).with_columns(pl.when(pl.all() != "").then(pl.all())) if columns else pl.DataFrame()
@@ -118,21 +163,23 @@ def _format_cells(table: pl.DataFrame) -> pl.DataFrame:
 # Checking ------------------------------------------------------------------------------------------------------
 
 
-def _check_ids(path: Path, ids: pl.Series, unit: str, numbers: pl.Series) -> None:
-    """Raise StudyError if a job_id is blank or repeated."""
+def _check_ids(path: Path, ids: pl.Series, numbers: pl.Series) -> None:
+    """Raise StudyError if the id of a job is blank or repeated."""
     ids = ids.str.strip_chars()
     if (row := _find_first_true(ids.is_null() | (ids == ""))) is not None:
-        raise StudyError(f"{path}: {unit} {numbers[row]}: job_id is blank; the score of a job is found by it.")
+        raise StudyError(
+            f"{path}: {numbers.name} {numbers[row]}: {ids.name} is blank; the score of a job is found by it."
+        )
     if (row := _find_first_true(~ids.is_first_distinct())) is not None:
         first_id_row = numbers.filter(ids == ids[row])[0]
         raise StudyError(
-            f"{path}: {unit} {numbers[row]}: job_id '{escape_text(ids[row])}' is that of {unit} {first_id_row} too; "
-            "the score of a job is found by it."
+            f"{path}: {numbers.name} {numbers[row]}: {ids.name} '{escape_text(ids[row])}' is that of {numbers.name} "
+            f"{first_id_row} too; the score of a job is found by it."
         )
 
 
-def _check_columns(path: Path, columns: Collection[str], spec: FileRequirements) -> None:
-    """Raise StudyError if a column is missing or written after submission."""
+def _check_columns(path: Path, columns: Collection[str], header: Collection[str], spec: FileRequirements) -> None:
+    """Raise StudyError if a column is missing or written after submission; header: the names in the file."""
     if late_columns := [name for name in columns if name in spec.later]:
         verb = "is" if len(late_columns) == 1 else "are"
         raise StudyError(
@@ -141,19 +188,19 @@ def _check_columns(path: Path, columns: Collection[str], spec: FileRequirements)
         )
     if SUBMIT_S in columns and SUBMIT_TIME in columns:
         raise StudyError(f"{path}: {SUBMIT_S} and {SUBMIT_TIME} both say when a job was submitted; give one.")
-    missing = [f"{name} (feature {', '.join(spec.needed[name])})" for name in spec.needed if name not in columns]
+    own_name = {name: f"{own} or " for name, own in spec.mapped_name.items() if own != name}
+    missing_features = {name: ", ".join(features) for name, features in spec.needed.items() if name not in columns}
+    missing = [f"{own_name.get(name, '')}{name} (feature {text})" for name, text in missing_features.items()]
     if SUBMIT_S not in columns and SUBMIT_TIME not in columns:
-        missing.insert(0, f"{SUBMIT_S} or {SUBMIT_TIME}" if spec.clock else SUBMIT_S)
+        missing.insert(0, own_name.get(SUBMIT_S, "") + (f"{SUBMIT_S} or {SUBMIT_TIME}" if spec.clock else SUBMIT_S))
     if "job_id" not in columns:
-        missing.insert(0, "job_id")
+        missing.insert(0, own_name.get("job_id", "") + "job_id")
     if missing:
-        names = escape_text(", ".join(map(escape_text, columns)) or "no column")
+        names = escape_text(", ".join(map(escape_text, header)) or "no column")
         raise StudyError(f"{path}: no column {', '.join(missing)}, which the model needs; found {names}.")
 
 
-def _parse_submissions(
-    path: Path, table: pl.DataFrame, spec: FileRequirements, unit: str, numbers: pl.Series
-) -> pl.Series:
+def _parse_submissions(path: Path, table: pl.DataFrame, spec: FileRequirements, numbers: pl.Series) -> pl.Series:
     column = SUBMIT_TIME if SUBMIT_TIME in table.columns else SUBMIT_S
     if column == SUBMIT_TIME and not spec.clock:
         raise StudyError(f"{path}: times of this trace count from an unknown origin; give {SUBMIT_S}, not {column}.")
@@ -164,7 +211,8 @@ def _parse_submissions(
         shown = "blank" if cell is None else f"'{escape_text(cell)}'"
         form = f"whole seconds{', or 2025-03-01T08:00:00Z' * spec.clock}"
         wanted = f"a time within {MAX_YEARS} years of the trace's: {form}"
-        raise StudyError(f"{path}: {unit} {numbers[row]}, column {column}: {shown} is not {wanted}.")
+        column = spec.mapped_name.get(column, column)
+        raise StudyError(f"{path}: {numbers.name} {numbers[row]}, column {column}: {shown} is not {wanted}.")
     return submit_s
 
 

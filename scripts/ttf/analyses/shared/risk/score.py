@@ -45,6 +45,7 @@ SCORES = Table(
     "scores/<name>.csv",
     {
         "job_id": words("Job", "As given."),
+        "submit": words("Submitted", "ISO 8601 in the trace's time zone; seconds if the origin is unknown."),
         "probability": share("Probability", "Probability that the job ends in a recorded failure."),
         "at_risk": truth("At risk", "Whether it is at least the share of training jobs that failed."),
         "expected_hours_to_failure": number(
@@ -149,9 +150,14 @@ def count_requested_gpus(jobs: pl.DataFrame, columns: Sequence[str]) -> np.ndarr
 
 
 def score_jobs(
-    model: Model, jobs: pl.DataFrame, features: JobFeatures, training_jobs: pl.DataFrame, gpu_columns: Sequence[str]
+    model: Model,
+    jobs: pl.DataFrame,
+    features: JobFeatures,
+    training_jobs: pl.DataFrame,
+    gpu_columns: Sequence[str],
+    clock: str | None = None,
 ) -> pl.DataFrame:
-    """Return SCORES of jobs, in their order; training_jobs: the jobs that the model was trained on."""
+    """Return SCORES of jobs, in their order; training_jobs: those of the model; clock: the time zone, if known."""
     design = model.encoder.design(features)
     probability = model.probability(design)
     gpus = count_requested_gpus(jobs, gpu_columns)
@@ -163,6 +169,7 @@ def score_jobs(
         pl.DataFrame(
             {
                 "job_id": jobs["job_id"].cast(pl.String),
+                "submit": _format_times(jobs["submit_s"], clock),
                 "probability": probability,
                 "at_risk": probability >= model.base_rate,
                 "expected_hours_to_failure": _nan_to_null(hours),
@@ -177,6 +184,13 @@ def score_jobs(
             }
         ).with_columns(reason=join_reasons(reasons))
     )
+
+
+def _format_times(submit_s: pl.Series, clock: str | None) -> pl.Series:
+    if clock is None:
+        return submit_s.cast(pl.String)
+    times = pl.from_epoch(submit_s).dt.replace_time_zone("UTC").dt.convert_time_zone(clock)
+    return times.dt.strftime("%Y-%m-%dT%H:%M:%S%:z")
 
 
 def _nan_to_null(values: np.ndarray) -> pl.Series:
