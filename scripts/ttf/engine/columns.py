@@ -75,10 +75,8 @@ _SUMMARY = {
     "median_ci_high_s": whole_seconds("95% to", "Age at which the upper bound of survival first reaches 0.5.", REASON),
     "cluster_by": CLUSTERED["cluster_by"],
     "clusters": CLUSTERED["clusters"],
-    "median_ci_low_clustered_s": whole_seconds(
-        "95% from, clustered", "Bound that is valid if clusters differ.", REASON
-    ),
-    "median_ci_high_clustered_s": whole_seconds("95% to, clustered", "Bound that is valid if clusters differ.", REASON),
+    "median_ci_low_clustered_s": whole_seconds("95% from, clustered", "Bound, valid if clusters differ.", REASON),
+    "median_ci_high_clustered_s": whole_seconds("95% to, clustered", "Bound, valid if clusters differ.", REASON),
     "horizon_s": whole_seconds("Horizon", "Upper age of the restricted mean, equal for all strata.", REASON),
     "restricted_mean_s": seconds("Restricted mean", "Mean time to failure, restricted to the horizon.", REASON),
     "restricted_mean_se_s": seconds("Standard error", "Standard error of the restricted mean.", REASON),
@@ -116,6 +114,10 @@ MTTF = {
 def wilson_columns(blank: str | None = None) -> dict[str, Column]:
     """Return the limits of Wilson's interval of a share."""
     return interval_columns(share, "Wilson's 95% CI", blank)
+
+
+def detectable_ratio_column(blank: str, n: str = "") -> Column:
+    return number("Detectable ratio", "Smallest rate ratio that the test detects with 80% power.", blank, n=n)
 
 
 def owner_columns(ranked_by: str) -> dict[str, Column]:

@@ -17,9 +17,7 @@ SCORECARD = replace(
         **_CLAIM,
         published=number("Published", "Value in `unit`."),
         computed=number("Computed", "Value in `unit`.", blank="see note"),
-        tolerance=number(
-            "Tolerance", "Largest accepted difference of published and computed value.", blank="it is not computable"
-        ),
+        tolerance=number("Tolerance", "Largest accepted difference of the two values.", blank="it is not computable"),
         verdict=words("Verdict", "reproduced, differs, suspect in the source, not computable or not run."),
         note=words("Note", "Reason for a missing value, a difference or the tolerance."),
         n=count("n", "Number of observations behind the computed value.", blank="the table has none"),
@@ -37,11 +35,7 @@ IMPLIED_N = replace(
         printed_p=words("p", "Value as printed."),
         n_low=count("at least", "Smallest n that gives both as printed.", blank="no n does, or r or p is not a number"),
         n_best=count("best", "Closest n.", blank="no n gives both, or r or p is not a number"),
-        n_high=count(
-            "at most",
-            "Largest n that gives both as printed.",
-            blank="no n does, or there is no largest",
-        ),
+        n_high=count("at most", "Largest n that gives both as printed.", blank="no n does, or there is no largest"),
         n_in_data=count("found", "n in the data.", blank="the trace is not in the study"),
         verdict=words("Verdict", "agrees, differs, not run, malformed, impossible or identical."),
         note=words("Note", "Remarks.", blank="there are none"),
@@ -79,9 +73,7 @@ DICTIONARY = replace(
         "A column of a table that a study writes.",
         path=words("Path", "Path of the table, below the folder of its trace or of the study."),
         table=words("Table", "Name of the table."),
-        analysis=words(
-            "Analysis", "Analysis that writes the table.", blank="a stage before or after the analyses writes it"
-        ),
+        analysis=words("Analysis", "Analysis that writes the table.", "a stage before or after the analyses writes it"),
         row=words("A row", "Meaning of a row of the table."),
         column=words("Column", "Name of the column.", blank=_FILE),
         heading=words("Heading", "Heading on the page.", blank=_FILE),

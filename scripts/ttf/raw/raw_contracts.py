@@ -42,9 +42,7 @@ ANOMALIES = _quality_table(
     severity=words("Severity", "error, warning or note."),
     rows=count("Rows", "Rows concerned.", unit="rows", blank="the finding does not concern rows"),
     share=share("Share of the table", "Rows concerned, of all rows.", blank="the finding does not concern rows"),
-    first_lines=text(
-        "Lines", "First lines concerned.", "the finding does not concern lines", public_pattern=r"[\d, ]+"
-    ),
+    first_lines=text("Lines", "First lines concerned.", "the finding concerns no lines", public_pattern=r"[\d, ]+"),
     sentence=words("What is wrong", "The finding in words."),
     suggestion=text("Suggestion", "Suggested action.", "no action is needed", public_pattern="none: .*"),
 )

@@ -50,12 +50,8 @@ _CPU_AND_MEMORY = {
 }
 _SUBMISSION = whole_seconds("Submission", "Start of waiting, on the clock of the trace.", blank=_UNKNOWN)
 _START = whole_seconds("Start", "On the clock of the trace.", blank=f"it has not started, or {_UNKNOWN}")
-_END = whole_seconds(
-    "End", "On the clock of the trace; while running, when last seen.", blank=f"it has not ended, or {_UNKNOWN}"
-)
-_RUNTIME = whole_seconds(
-    "Run time", "Run time of the attempt.", blank="it has not ended, or its start or end is not known"
-)
+_END = whole_seconds("End", "On the trace's clock; while running, when last seen.", f"it has not ended, or {_UNKNOWN}")
+_RUNTIME = whole_seconds("Run time", "Run time of the attempt.", "it has not ended, or its start or end is not known")
 _NODES = count("Nodes", "Machines of the job or the attempt.", blank=_UNKNOWN, unit="nodes")
 
 _NO_CLUSTER = "the trace has neither users nor other clusters"
@@ -87,7 +83,7 @@ JOBS = parquet(
         blank="one is unknown, it is negative, or no start in the trace is later than its submission",
     ),
     runtime_s=_RUNTIME,
-    outcome=words("Outcome", "success, failure, cancelled, unknown (ended, no result recorded), running or waiting."),
+    outcome=words("Outcome", "success, failure, cancelled, unknown (ended without a result), running or waiting."),
     status_raw=words("Status", "Raw status word.", blank=_UNKNOWN),
     gpu_type=_GPU_TYPE,
     gpu_milli=count("GPUs", "Thousandths of a GPU.", blank=f"none was requested, or {_UNKNOWN}", unit="milli-GPU"),
@@ -144,15 +140,9 @@ PLACEMENTS = parquet(
     gpu_milli=count("GPUs", "Thousandths of a GPU of this part.", blank=_UNKNOWN, unit="milli-GPU"),
     outcome=words("Outcome", "Outcome of this part if the format has it, else of the attempt.", blank=_UNKNOWN),
     nodes=_NODES,
-    infra_failure=truth(
-        "Infra failure",
-        "Whether hardware or system software ended it.",
-        blank="the format does not record the cause, or the machine",
-    ),
+    infra_failure=truth("Infra failure", "Whether hardware or system software ended it.", "the cause is not recorded"),
     own_outcome=truth("Own outcome", "Whether this part has an outcome of its own."),
-    attempt_id=row_number(
-        "Row of the attempt", "Row in attempts.parquet, or in jobs.parquet if the format has no attempts."
-    ),
+    attempt_id=row_number("Row of the attempt", "Row in attempts.parquet; without attempts, in jobs.parquet."),
 )
 _COMPONENT = "the unit is a component"
 _DURATION = {
@@ -164,18 +154,14 @@ _DURATION = {
     "event": words("Event", "Event that ended it.", blank="it is right-censored"),
     "gpu_count": count("GPUs", "Whole GPUs, a share of one rounded up.", blank=_COMPONENT),
     "gpu_milli": count("GPUs", "Thousandths of a GPU, over all instances.", blank=_COMPONENT, unit="milli-GPU"),
-    "cpu_milli": count(
-        "Cores", "Thousandths of a core, over all instances.", f"{_UNKNOWN}, or the unit is a component", "milli-core"
-    ),
+    "cpu_milli": count("Cores", "Thousandths of a core, all instances.", f"{_UNKNOWN}, or {_COMPONENT}", "milli-core"),
     "nodes": _NODES,
     "account": _OWNER,
     "gpu_type": _GPU_TYPE,
     **_CLUSTERS,
     "duration_max_s": whole_seconds("Longest", "Longest possible duration.", blank="it is known, or it never started"),
 }
-DURATIONS = parquet(
-    "durations", "Exposure of one unit, and the event that ended it.", "durations.parquet", open=True, **_DURATION
-)
+DURATIONS = parquet("durations", "Exposure of a unit, and what ended it.", "durations.parquet", open=True, **_DURATION)
 DURATIONS_INFRA = parquet(
     "durations_infra",
     "A duration per attempt, ended by an infrastructure failure or censored.",
@@ -187,17 +173,11 @@ DURATIONS_INFRA = parquet(
     start_s=_START,
     end_s=_END,
     state=words("State", "Status word of the attempt; else, for the last attempt, of the job.", blank=_UNKNOWN),
-    cause=words(
-        "Cause", "Cause that attributes the end to infrastructure.", blank="there is none, or none is recorded"
-    ),
+    cause=words("Cause", "Cause that attributes the end to infrastructure.", "there is none, or none is recorded"),
     basis=words("Basis", "Rule that attributes ends to infrastructure: state, event, proxy or component."),
     attempt_id=row_number("Row of the attempt", "attempt_id of its rows in placements.parquet.", blank=_COMPONENT),
     failed_node=name("Failed node", "Node to which the failure is attributed.", "none is known", name_kind="node"),
-    incident=row_number(
-        "Incident",
-        "attempt_id of the attempt that the failure hit.",
-        blank="no infrastructure failure, or no causes are recorded",
-    ),
+    incident=row_number("Incident", "attempt_id of the failed attempt.", "no infrastructure failure, or no cause"),
 )
 _UNIT = {
     "trace": words("Trace", "Name of the trace."),

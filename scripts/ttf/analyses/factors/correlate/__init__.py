@@ -48,12 +48,10 @@ CORRELATIONS = table(
     p_value=number("p", "Two-sided p of no correlation.", blank=REASON),
     p_adjusted=number("adjusted p", "Adjusted by Holm's method over the features.", blank=REASON),
     p_clustered=number("p, clustered", "Two-sided p, valid if clusters differ.", blank=REASON),
-    p_adjusted_clustered=number(
-        "adjusted p, clustered", "The clustered p, adjusted by Holm's method over the features.", blank=REASON
-    ),
+    p_adjusted_clustered=number("adjusted p, clustered", "Clustered p adjusted by Holm's method.", blank=REASON),
     reject=truth("Significant", "Whether the adjusted p is below the level of the study.", blank=REASON),
     reject_clustered=truth(
-        "Significant, clustered", "Whether the adjusted clustered p is below that level.", blank=REASON
+        "Significant, clustered", "Whether the adjusted clustered p is below the study's level.", blank=REASON
     ),
 )
 

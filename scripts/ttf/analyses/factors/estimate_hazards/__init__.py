@@ -41,9 +41,7 @@ CUMULATIVE_INCIDENCE = table(
     **_COMPETING,
     **AT_AGE,
     events_so_far=count("Events so far", "Durations that ended this way up to that age.", unit="durations"),
-    without_time=count(
-        "Without time", "Jobs or units of unknown duration that ended this way, counted nowhere else.", unit="durations"
-    ),
+    without_time=count("Without time", "Units that ended this way at an unrecorded time.", unit="durations"),
     other_events=count("Other events", "Durations that ended otherwise at that age.", unit="durations"),
     censored=CENSORED,
     incidence=share("Incidence", "Share of all durations that ended this way up to that age.", REASON),
@@ -77,18 +75,12 @@ LOGRANK = table(
     statistic=number("χ²", "Statistic of the test.", REASON),
     df=count("df", "Degrees of freedom of the statistic.", REASON),
     p_value=number("p", "P-value of equal hazards in all strata.", REASON),
-    p_adjusted=number(
-        "p, adjusted", "Adjusted by Holm's method, over stratifications or over pairs of strata.", REASON
-    ),
+    p_adjusted=number("p, adjusted", "P adjusted by Holm's method, over stratifications or pairs of strata.", REASON),
     **_CLUSTERED,
     p_clustered=number("p, clustered", "P-value that is valid if clusters differ.", REASON),
-    p_adjusted_clustered=number(
-        "p, clustered and adjusted", "Clustered p adjusted by Holm's method, over the same tests.", REASON
-    ),
+    p_adjusted_clustered=number("p, clustered and adjusted", "Clustered p adjusted by Holm's method.", REASON),
     pairs=count("Pairs", "Pairs of strata tested.", _PAIR, "pairs"),
-    different_pairs=count(
-        "Different pairs", "Pairs that differ significantly (clustered p).", _PAIR, "pairs", n="pairs"
-    ),
+    different_pairs=count("Different pairs", "Pairs that differ by the clustered p.", _PAIR, "pairs", n="pairs"),
     untested_pairs=count("Untested pairs", "Pairs with too few clusters to test.", _PAIR, "pairs", n="pairs"),
 )
 COX = table(
@@ -96,12 +88,7 @@ COX = table(
     "A coefficient of the Cox regression on all covariates. `all`: the whole model; `job_size`: all amounts doubled.",
     event=STRATUM["event"],
     covariate=words("Covariate", "A column of durations.parquet, or all, or job_size."),
-    level=name(
-        "Level",
-        "Value of the covariate, or per doubling.",
-        "the row is the whole model or a covariate without levels",
-        by="covariate",
-    ),
+    level=name("Level", "Value of the covariate, or per doubling.", "the covariate has no levels", by="covariate"),
     reference=name("against", "Reference level.", "the row is no level", by="covariate"),
     n=count("n", "Durations at this level; all durations for an amount or the whole model.", unit="durations"),
     events=count("Failures", "Durations that ended with the event.", unit="durations"),
@@ -113,9 +100,7 @@ COX = table(
     p_value=number("p", "Wald's p-value of a ratio of 1.", _NO_RATIO),
     p_adjusted=number("p, adjusted", "Adjusted over the coefficients by Holm's method.", _NOT_TESTED),
     p_clustered=number("p, clustered", "P-value of a hazard ratio of 1, valid if clusters differ.", _NO_RATIO),
-    p_adjusted_clustered=number(
-        "p, clustered and adjusted", "Adjusted over the coefficients by Holm's method.", _NOT_TESTED
-    ),
+    p_adjusted_clustered=number("p, clustered and adjusted", "Clustered p adjusted by Holm's method.", _NOT_TESTED),
     proportionality_statistic=number("χ²", "Test that the covariate's ratios are constant over age.", _NOT_TESTED),
     proportionality_df=count("df", "Degrees of freedom of the test of proportionality.", _NOT_TESTED),
     proportionality_p=number("p, proportional", "P-value of the test of proportionality.", _NOT_TESTED),
@@ -133,27 +118,17 @@ COX_SUMMARY = table(
     untested=count("Untested", "Ratios with too few clusters to test.", unit="ratios", n="ratios"),
     covariates=count("Covariates", "Covariates with an estimate.", unit="covariates"),
     changing=count(
-        "Changing",
-        "Covariates with hazard ratios that change with age.",
-        "not all were tested",
-        "covariates",
-        n="covariates",
+        "Changing", "Covariates whose ratios change with age.", "not all were tested", "covariates", n="covariates"
     ),
     total_ratios=count("Ratios shown", "Ratios in the chart; all amounts together are one.", unit="ratios"),
-    total_clear=count("Significant", "Significant ratios in the chart.", unit="ratios", n="total_ratios"),
-    total_untested=count(
-        "Untested", "Ratios in the chart with too few clusters to test.", unit="ratios", n="total_ratios"
-    ),
+    total_clear=count("Significant", "Significant ratios among those shown.", unit="ratios", n="total_ratios"),
+    total_untested=count("Untested", "Ratios shown with too few clusters to test.", unit="ratios", n="total_ratios"),
 )
 SURVIVAL_SUMMARY_DELAYED_ENTRY = table(
-    "survival_summary_delayed_entry",
-    "Survival summary of a stratum, with units at risk only from the age at which observation began.",
-    **SUMMARY_DELAYED_ENTRY,
+    "survival_summary_delayed_entry", "Survival summary of a stratum over the observed time.", **SUMMARY_DELAYED_ENTRY
 )
 MTTF_DELAYED_ENTRY = table(
-    "mttf_delayed_entry",
-    "Mean time to failure of a stratum over the observed time, with an interval of one confidence level.",
-    **MTTF,
+    "mttf_delayed_entry", "Mean time to failure of a stratum over the observed time, at one confidence level.", **MTTF
 )
 
 ANALYSIS = Analysis(

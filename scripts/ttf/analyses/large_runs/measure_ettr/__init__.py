@@ -17,7 +17,7 @@ ETTR_MEASURED = table(
     ci_low=share("Interval from", "Lower bound of Student's 95% CI of the mean.", blank=REASON),
     ci_high=share("Interval to", "Upper bound of Student's 95% CI of the mean.", blank=REASON),
     **clustered_columns(share),
-    ettr_if_all_interrupted_mean=share("ETTR, all interrupted", "Mean ETTR if every attempt had been interrupted."),
+    ettr_if_all_interrupted_mean=share("ETTR, all interrupted", "Mean ETTR if each attempt was interrupted."),
     expected_ettr=share("ETTR, expected", "Mean ETTR of these runs expected by the exact model.", blank=REASON),
 )
 ETTR_MEASURED_ALL = table(
@@ -29,9 +29,7 @@ ETTR_MEASURED_ALL = table(
     expected=share(
         "ETTR, expected", "Mean ETTR expected by the exact model.", f"{_NO_RUNS}, or unknown for some size", n="runs"
     ),
-    if_all_interrupted=share(
-        "ETTR, all interrupted", "Mean ETTR if every attempt had been interrupted.", _NO_RUNS, n="runs"
-    ),
+    if_all_interrupted=share("ETTR, all interrupted", "Mean ETTR if each attempt was interrupted.", _NO_RUNS, n="runs"),
 )
 
 SETTINGS = ("checkpoint_intervals_s", "checkpoint_write_s", "restart_s", "productive_s", "run_key", "run_at_least_s")

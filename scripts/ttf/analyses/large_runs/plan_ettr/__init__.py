@@ -20,15 +20,10 @@ _HABITS = {
 }
 _PLAN = _SIZE | _NODE_RATE | _INTERVAL | _HABITS
 _BOUND = {
-    "rate": words(
-        "Rate",
-        "estimate, low, high (bounds of its interval, clustered if possible), or measured_rate and its bounds.",
-    )
+    "rate": words("Rate", "estimate, low or high (bounds, clustered if possible), or measured_rate and its bounds.")
 }
 _BEST = {
-    "optimal_interval_s": seconds(
-        "Best interval", "Best checkpoint interval for long runs, at most the whole work.", blank=REASON
-    )
+    "optimal_interval_s": seconds("Best interval", "Best checkpoint interval for long runs, at most all work.", REASON)
 }
 
 _TARGET = {
@@ -43,9 +38,7 @@ ETTR = table(
     **_PLAN,
     mttf_s=seconds("Failure every", "Mean time to failure of the whole run.", blank=REASON),
     ettr_v1=share("ETTR, version 1", "Approximation of the paper's first version: writes are free.", blank=REASON),
-    ettr_v2=share(
-        "ETTR, version 2", "Approximation of the paper's second version: a long run without queueing.", blank=REASON
-    ),
+    ettr_v2=share("ETTR, version 2", "Approximation of the paper's second version: a long run, no queue.", REASON),
     ettr_combined=share("ETTR, combined", "Approximation that combines both versions of the paper.", blank=REASON),
     ettr_renewal=share("ETTR, exact", "Work over the exact mean wall-clock time of the renewal model.", blank=REASON),
     ettr_ci_low=share("90% from", "Lower bound of the exact ETTR, by errors of rate and wait.", blank=_NO_BOUNDS),
@@ -72,9 +65,7 @@ ETTR_OUTLOOK = table(
     simulated_interruptions_p95=number("Interruptions, 95%", "95th percentile over simulated runs.", blank=REASON),
     simulated_wall_p05_s=seconds("Wall clock, 5%", "5th percentile over simulated runs.", blank=REASON),
     simulated_wall_p95_s=seconds("Wall clock, 95%", "95th percentile over simulated runs.", blank=REASON),
-    daly_young_interval_s=seconds(
-        "Daly-Young interval", "Best checkpoint interval by the formula of Young and Daly.", blank=REASON
-    ),
+    daly_young_interval_s=seconds("Daly-Young interval", "Checkpoint interval by Young and Daly's formula.", REASON),
     **_BEST,
     ettr_at_optimum=share("ETTR at the best interval", "Exact ETTR at the best checkpoint interval.", blank=REASON),
     **_TARGET,
@@ -110,11 +101,7 @@ ETTR_ASSUMPTIONS = table(
     amount=number("Amount", "Value of the assumption.", blank="the failure rate of a node is not known"),
     unit=words("Unit", "Unit of the amount."),
     n=count("n", "Failures or waits behind the amount.", blank="it is not estimated from counts"),
-    source=words(
-        "From",
-        "The trace, the configuration, or the basis on which failures are attributed.",
-        blank="no run has a known time",
-    ),
+    source=words("From", "Trace, configuration, or basis on which failures are attributed.", "no run has a known time"),
     reason=reason("Why the failure rate, or the interval of the mean wait, is unknown."),
 )
 _NOT_PLANNED = "this size has no rate to plan with, or the rate has no such bound"
@@ -123,9 +110,7 @@ _NO_TEST = "there is no test of runs of that size"
 TARGET_RUN = table(
     "target_run",
     "The planned run, at the failure rate that the page quotes.",
-    by=words(
-        "By", "Source of the values: estimate (projected rate) or measured_rate (runs of that size).", _NOT_PLANNED
-    ),
+    by=words("By", "Source: estimate (projected rate) or measured_rate (runs of that size).", _NOT_PLANNED),
     withheld=words("Withheld", "Why the rate is not projected to that size.", "it is projected"),
     needed=words("Needed", "Data needed for a projection.", "it is projected"),
     basis=words("Basis", "Basis on which failures are attributed.", "no run has a known time", n="rate_failures"),
@@ -141,9 +126,7 @@ TARGET_RUN = table(
     requeue_saved_s=seconds("Saved by requeueing at once", "Total wait after failures.", **_FROM_FAILURES),
     wall_queued_s=seconds("Wall clock queued", "Wall-clock time in the queue.", **_FROM_FAILURES),
     wall_productive_s=seconds("working", "Wall-clock time of productive work.", **_FROM_FAILURES),
-    wall_overhead_s=seconds(
-        "lost", "Wall-clock time for checkpoint writes, start-ups and lost work.", **_FROM_FAILURES
-    ),
+    wall_overhead_s=seconds("lost", "Wall-clock time of checkpoint writes, start-ups and lost work.", **_FROM_FAILURES),
     limit_size=count("Limit", "Smallest size at which the approximations fail.", "they hold", n="rate_failures"),
     check_runs=count("Runs", "Runs of that size.", _NO_TEST, "attempts"),
     check_observed=count("Failures seen", "Failures of runs of that size.", _NO_TEST, "failures", n="check_runs"),

@@ -39,9 +39,7 @@ LEDGER_SUMMARY = table(
     "Totals of ledger.csv over all jobs.",
     used_gpu_hours=number("Used", "GPU hours used by attempts.", blank="no GPU time was used", unit=_HOURS),
     above_gpu_hours=number("Above", "Recorded use above capacity.", blank="there was none", unit=_HOURS),
-    capacity_gpu_hours=number(
-        "Capacity", "All GPU hours of the cluster, used or not.", blank="unused ones are not known", unit=_HOURS
-    ),
+    capacity_gpu_hours=number("Capacity", "All GPU hours of the cluster.", "unused time is not known", unit=_HOURS),
 )
 
 ANALYSIS = Analysis(

@@ -12,26 +12,18 @@ _LOSSES = {
     "failed_runs": count("Failed", "Attempts that failed.", unit="attempts"),
     "failed_without_time": count("without a time", "Attempts without a known run time.", unit="attempts"),
     "failed_gpu_hours": number("their GPU-hours", "Whole GPU time of failed attempts.", unit=_HOURS),
-    "failed_gpu_hours_share": share(
-        "Share", "Share of the GPU time of all attempts, or of the month's attempts.", blank=REASON
-    ),
+    "failed_gpu_hours_share": share("Share", "Share of the GPU time of all attempts, or of the month.", blank=REASON),
     "infra_basis": words("Basis", "How infrastructure failures are identified; proxy: any failure, cause unknown."),
     "infra_failures": count("Infrastructure failures", "Attempts that infrastructure ended.", unit="attempts"),
     "infra_without_time": count("without a time", "Attempts without a known run time.", unit="attempts"),
     "infra_gpu_hours": number(
         "GPU-hours of infrastructure failures", "GPU time of attempts that infrastructure ended.", unit=_HOURS
     ),
-    "infra_gpu_hours_share": share(
-        "Share", "Share of the GPU time of all attempts, or of the month's attempts.", blank=REASON
-    ),
+    "infra_gpu_hours_share": share("Share", "Share of the GPU time of all attempts, or of the month.", blank=REASON),
     "checkpoint_interval_s": whole_seconds("Checkpoint interval", "Assumed interval; a failure loses half of it."),
-    "first_order_gpu_hours": number(
-        "GPU-hours lost", "GPU-hours lost since the last checkpoint at infrastructure failures.", unit=_HOURS
-    ),
+    "first_order_gpu_hours": number("GPU-hours lost", "GPU time lost at infrastructure failures.", unit=_HOURS),
     "preemptions": count("Preempted", "Attempts that the scheduler preempted.", blank=REASON, unit="attempts"),
-    "second_order_gpu_hours": number(
-        "lost, at most", "GPU-hours lost at all preemptions; an upper bound.", blank=REASON, unit=_HOURS
-    ),
+    "second_order_gpu_hours": number("lost, at most", "GPU time lost at preemptions, at most.", REASON, unit=_HOURS),
     "linked_preemptions": count(
         "Linked", "Preemptions shortly before a restart after an infrastructure failure.", blank=REASON, unit="attempts"
     ),
@@ -93,9 +85,7 @@ FAILURE_CONCENTRATION = table(
     ended_share=share("Share of ended", "Share of the ended jobs of all owners."),
     failures=count("Failures", "Failed jobs of these owners.", unit="jobs"),
     failures_share=share("Share of failures", "Share of the failures of all owners.", blank=REASON),
-    failed_gpu_hours=number(
-        "GPU-hours of failed attempts", "GPU time of the failed attempts of these owners.", unit=_HOURS
-    ),
+    failed_gpu_hours=number("GPU-hours of failed attempts", "GPU time of these owners' failed attempts.", unit=_HOURS),
     failed_gpu_hours_share=share("Share of them", "Share of the GPU time of all failed attempts.", blank=REASON),
 )
 REPEATS = table(
@@ -119,21 +109,12 @@ WHAT_IF = table(
     trial_s=whole_seconds("Trial run", "Length of the trial run on one GPU.", _NO_TRIAL),
     n=count("Jobs", "Jobs to which the change applies.", blank=REASON, unit="jobs"),
     affected=count("Affected", "Failed jobs that the change would have caught.", blank=REASON, unit="jobs"),
-    saved_gpu_hours=number(
-        "GPU-hours saved", "GPU-hours that the change would have saved, at most.", blank=REASON, unit=_HOURS
-    ),
-    cost_gpu_hours=number(
-        "Cost of the trial runs", "GPU-hours that the change costs other jobs.", blank=REASON, unit=_HOURS
-    ),
+    saved_gpu_hours=number("GPU-hours saved", "GPU-hours that the change would save, at most.", REASON, unit=_HOURS),
+    cost_gpu_hours=number("Cost of the trial runs", "GPU-hours that the change costs other jobs.", REASON, unit=_HOURS),
     net_gpu_hours=number("Net", "GPU-hours saved minus cost.", blank=REASON, unit=_HOURS),
     net_share=number("Net share", "Net saving as a share of the GPU time of all attempts.", blank=REASON, unit="share"),
     given_up=count("Later successes", "Jobs that would have lost a later success.", _TRIAL, unit="jobs"),
-    given_up_gpu_hours=number(
-        "their GPU-hours",
-        "GPU-hours of the later attempts of jobs that would have lost a success.",
-        _TRIAL,
-        unit=_HOURS,
-    ),
+    given_up_gpu_hours=number("their GPU-hours", "GPU time of later attempts that would be lost.", _TRIAL, unit=_HOURS),
 )
 
 ANALYSIS = Analysis(

@@ -1,7 +1,7 @@
 """Which nodes fail more than their use explains?"""
 
 from ttf.analyses.declaration import Analysis
-from ttf.engine.columns import NO_CLUSTERS, clustered_columns
+from ttf.engine.columns import NO_CLUSTERS, clustered_columns, detectable_ratio_column
 from ttf.engine.contract import REASON, count, name, number, seconds, share, table, truth, whole_seconds, words
 
 _NO_DATES = "components at risk have no dates"
@@ -25,13 +25,9 @@ LEMON_NODES = table(
     single_node_placements=count("Single-node attempts", "Attempts that ran on this node only.", blank=_NO_PLACEMENTS),
     single_node_failures=count("Failures of single-node attempts", "Single-node attempts that failed.", _NO_PLACEMENTS),
     single_node_failure_rate=share("share of attempts", "Failures over attempts.", blank="no single-node attempt"),
-    multi_node_failures=count(
-        "of multi-node attempts", "Failures of multi-node attempts attributed to the node.", blank=_NO_PLACEMENTS
-    ),
+    multi_node_failures=count("of multi-node attempts", "Attributed failures of multi-node attempts.", _NO_PLACEMENTS),
     shared_multi_node_failures=count(
-        "attributed to no node",
-        "Failed multi-node attempts on the node that are attributed to no node.",
-        blank=_NO_PLACEMENTS,
+        "attributed to no node", "Failed multi-node attempts on the node, attributed to no node.", _NO_PLACEMENTS
     ),
     out_count=count("Outages", "Failures of the component.", blank="not a trace of components"),
     exposure_s=whole_seconds("Time at risk", "Time of its placements in the window, or time in service."),
@@ -50,36 +46,18 @@ LEMON_NODES = table(
         "Expected of ordinary nodes", "Expected failures without the extreme nodes.", blank=_PROXY_OR_UNTESTED
     ),
     ordinary_cv=number("CV", "Coefficient of variation of the rates of ordinary nodes.", blank=_PROXY_OR_UNTESTED),
-    p_spread=number(
-        "p, spread", "Larger of two p-values: of equal rates, and of ordinary nodes that differ.", blank=REASON
-    ),
-    q_spread=number(
-        "q, spread", "P-value of ordinary nodes that differ, adjusted for the number of nodes.", blank=REASON
-    ),
+    p_spread=number("p, spread", "Larger of two p-values: of equal rates, and of ordinary nodes that differ.", REASON),
+    q_spread=number("q, spread", "P-value of ordinary nodes that differ, adjusted for the number of nodes.", REASON),
     lemon=truth("Significant", "Whether q, spread is at most the configured false-discovery rate.", blank=REASON),
-    likely_failures=number(
-        "Likely failures", "Expected share of failures attributed to no node (EM algorithm).", _NO_SHARED
-    ),
-    likely_ratio=number(
-        "Likely ratio", "Shrunken rate with likely failures, over that of the fleet; not a test.", blank=_NO_SHARED
-    ),
+    likely_failures=number("Likely failures", "Expected share of unattributed failures (EM algorithm).", _NO_SHARED),
+    likely_ratio=number("Likely ratio", "Shrunken rate with likely failures over the fleet's; not a test.", _NO_SHARED),
     incidents=count("Incidents", "Separate incidents among the failures.", blank="not known with this basis"),
-    posterior_rate_ratio=number(
-        "Shrunken rate ratio", "Posterior mean of the rate, over that of the fleet.", blank=_PROXY_OR_UNTESTED
-    ),
+    posterior_rate_ratio=number("Shrunken rate ratio", "Posterior mean rate over the fleet's.", _PROXY_OR_UNTESTED),
     posterior_above_3=share("Probability above 3", "Posterior probability of a ratio above 3.", _PROXY_OR_UNTESTED),
-    detectable_ratio=number(
-        "Detectable ratio",
-        "Smallest rate ratio that the test detects with 80% power.",
-        blank="no test, or none could be significant",
-    ),
+    detectable_ratio=detectable_ratio_column("no test, or none could be significant"),
     window_failures=count("Failures in the window", "All failures, with those attributed to no node."),
     attributed_failures=count("Attributed failures", "Failures in the window that are attributed to a node."),
-    attributed_share=share(
-        "Attributed",
-        "Share of the failures in the window that are attributed to a node.",
-        blank="no failure in the window",
-    ),
+    attributed_share=share("Attributed", "Share of the failures attributed to a node.", "no failure in the window"),
 )
 LEMON_SUMMARY = table(
     "lemon_summary",
@@ -98,10 +76,7 @@ LEMON_SUMMARY = table(
     window_failures=count("In the window", "All failures, with those attributed to no node.", unit="failures"),
     unattributed=count("Unattributed", "Failures attributed to no node.", unit="failures", n="window_failures"),
     attributed_share=share(
-        "Attributed",
-        "Share of the failures attributed to a node.",
-        blank="no failure in the window",
-        n="window_failures",
+        "Attributed", "Share of the failures attributed to a node.", "no failure in the window", n="window_failures"
     ),
     detectable_ratio=number(
         "Detectable ratio",
@@ -124,12 +99,8 @@ LEMON_EFFECT = table(
     ci_high_s=seconds("Interval to", "Upper bound of the 95% CI.", blank="no failure, or no time at risk"),
     **clustered_columns(seconds, "_s", NO_CLUSTERS),
     failures_without=count("without these nodes", "Failures of the nodes that are not picked.", blank=REASON),
-    exposure_without_s=whole_seconds(
-        "Time at risk without", "Node time of the nodes that are not picked.", blank=REASON
-    ),
-    mttf_without_s=seconds(
-        "Node time per failure", "Node time per failure of the nodes that are not picked.", blank=REASON
-    ),
+    exposure_without_s=whole_seconds("Time at risk without", "Node time of the nodes that are not picked.", REASON),
+    mttf_without_s=seconds("Node time per failure", "Node time per failure of the nodes that are not picked.", REASON),
     ci_low_without_s=seconds("Interval from, without", "Lower bound of the 95% CI.", blank=REASON),
     ci_high_without_s=seconds("Interval to, without", "Upper bound of the 95% CI.", blank=REASON),
     ci_low_clustered_without_s=seconds("Interval from, without", "Lower bound, clustered by node.", blank=NO_CLUSTERS),

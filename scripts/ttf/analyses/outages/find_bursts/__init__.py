@@ -22,9 +22,7 @@ BURSTS = table(
     location=words("Location", "The same unit, another unit of the node, or another node of the rack, group or fleet."),
     window_s=whole_seconds("Window", "Time before or after the outage."),
     n=count("n", "Unplanned outages with a known location that began while their unit was observed.", unit="outages"),
-    near=count(
-        "With another near", "Outages with another outage at the location within the window.", REASON, "outages"
-    ),
+    near=count("With another near", "Outages with another at the location within the window.", REASON, "outages"),
     share=share("Share", "Outages with another one near, over n.", REASON),
     **_CLUSTERED,
     null_uniform=share("Uniform", "Expected share if outages were uniform over the observed time.", REASON),
@@ -34,9 +32,7 @@ BURSTS = table(
     chance=share("By chance", "Largest of the mean shares for exchanged, shifted and jittered times.", REASON),
     is_burst=truth("In bursts", "Whether the share exceeds the upper bounds of all three simulations.", REASON),
     simulations=count("Simulations", "Simulations of each kind.", REASON),
-    chain_share=share(
-        "In chains", "Share of n in chains: outages at one location, each within the window of the next.", REASON
-    ),
+    chain_share=share("In chains", "Share of n in chains of outages, each within the window of the next.", REASON),
     longest_chain=count("Longest chain", "Number of outages in the longest chain.", REASON, "outages"),
 )
 AGAIN_AFTER_REPAIR = table(

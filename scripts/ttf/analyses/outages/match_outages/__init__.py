@@ -10,23 +10,15 @@ OUTAGE_MATCHES = table(
     measure=words("Measure", "failure_near_outage, or effect of an outage: job_failed, job_ended, job_ran_on, no_job."),
     kind=words("Outages", "unplanned or planned."),
     basis=words("Basis", "How failures are attributed to infrastructure; proxy: any failure, cause unknown."),
-    before_s=whole_seconds(
-        "Outage from", "An outage counts if it begins within this time before the end of the attempt."
-    ),
-    after_s=whole_seconds("to", "An outage counts if it begins within this time after the end of the attempt."),
+    before_s=whole_seconds("Outage from", "An outage counts if it begins within this time before the attempt's end."),
+    after_s=whole_seconds("to", "An outage counts if it begins within this time after the attempt's end."),
     n=count("n", "Infrastructure failures of attempts with an observed node, or outages."),
     events=count("Events", "Failures or outages to which the measure applies."),
     share=share("Share", "Share of n to which the measure applies.", blank=REASON),
     **wilson_columns(REASON),
     **clustered_columns(share),
-    expected=share(
-        "Expected", "Share expected by chance, if each node's outages are shifted by a random time.", blank=REASON
-    ),
-    median_s=seconds(
-        "Median time to the outage",
-        "Median time from the failure to the outage; negative if the outage came first.",
-        blank=REASON,
-    ),
+    expected=share("Expected", "Share expected by chance, if each node's outages are shifted at random.", blank=REASON),
+    median_s=seconds("Median time to the outage", "Median from failure to outage; below 0, outage first.", REASON),
 )
 
 ANALYSIS = Analysis(

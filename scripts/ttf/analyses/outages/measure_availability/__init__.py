@@ -12,16 +12,12 @@ OUTAGE_CAUSES = table(
     depth=words("Depth", "all, level, class or cause, if records name one; the 500 most frequent of each."),
     **{
         "level": words("Level", "The broadest category of the cause.", "the depth is all, or the records name none"),
-        "class": words(
-            "Class", "Failed component, or kind of maintenance.", "the depth is all or level, or the records name none"
-        ),
+        "class": words("Class", "Failed component or kind of maintenance.", "depth is all or level, or none is named"),
         "cause": text("Cause", "As recorded in the trace.", "the depth is not cause, or the records name none"),
     },
     events=count("Records", "Outage records, including those that overlap in one outage.", unit="records"),
     share=share("Share", "Share of all records."),
-    downtime_s=whole_seconds(
-        "Time down", "Total downtime of the records; an open record counts until it was last seen."
-    ),
+    downtime_s=whole_seconds("Time down", "Total downtime of the records; an open one counts until last seen."),
     downtime_share=share("of time down", "Share of the downtime of all records.", REASON),
     repair_mean_s=seconds("Mean repair", "Downtime per ended record.", REASON),
     repair_median_s=seconds("Median repair", "Kaplan-Meier, open records censored.", REASON),
@@ -55,9 +51,7 @@ AVAILABILITY = table(
     "availability",
     "All watched units, a group of them, or their outages of one kind: time between outages, repair time, share up.",
     stratum_by=words("Strata", "all; planned and level divide the outages, group divides the units."),
-    stratum=name(
-        "Stratum", "The value that defines the stratum; only the 20 levels with the most outages.", by="stratum_by"
-    ),
+    stratum=name("Stratum", "Value that defines the stratum; only the 20 levels with most outages.", by="stratum_by"),
     unit=words("Unit", "Kind of unit: node or unit."),
     units=count("Units", "Observed units.", REASON, "units"),
     exposure_s=whole_seconds("Watched", "Total observed time of the units, up or down.", REASON),
@@ -65,9 +59,7 @@ AVAILABILITY = table(
     down_share=share("Time down", "Time down over the observed time.", REASON, n="outages"),
     outages=count("Outages", "Outages that began while the unit was observed.", unit="outages"),
     under_way=count(
-        "Under way",
-        "Outages open when observation of the unit began; they count only in time down and mean repair.",
-        unit="outages",
+        "Under way", "Outages open when observation began; only time down and mean repair count them.", unit="outages"
     ),
     **_mean_columns("mtbf", "Mean time between outages", "Observed time per outage, from start to start."),
     **_mean_columns("mttf", "Mean time to failure", "Uptime per outage."),
@@ -76,9 +68,7 @@ AVAILABILITY = table(
     **_interval_columns("the mean repair", seconds, "mttr_ci_{}_s"),
     repair_median_s=seconds("Median repair", "Kaplan-Meier, open outages censored.", REASON),
     repair_p90_s=seconds("90% repaired by", "Kaplan-Meier, open outages censored.", REASON),
-    repair_restricted_mean_s=seconds(
-        "Restricted mean repair", "Mean repair, if each counts at most the horizon.", REASON
-    ),
+    repair_restricted_mean_s=seconds("Restricted mean repair", "Mean repair, each counted up to the horizon.", REASON),
     repair_horizon_s=whole_seconds("Horizon", "30 days, or the longest repair if that is shorter.", REASON),
     open=count("Open", "Outages without a recorded end.", unit="outages"),
     availability=share("Availability", "Share of the observed time in which units were up.", REASON),
@@ -86,9 +76,7 @@ AVAILABILITY = table(
     availability_method=words(
         "Method", "clustered (by unit), or exponential up and down times (few units).", "there is no interval"
     ),
-    records=count(
-        "Faults", "Records that began while the unit was observed, without continuations and repeats.", unit="records"
-    ),
+    records=count("Faults", "Records begun under observation, without continuations and repeats.", unit="records"),
     records_per_1000_unit_days=_rate_column("Faults per 1000 unit-days", "Records per 1000 days of observed time."),
     records_ci_low=_rate_column("95% from", "Lower bound of Garwood's interval."),
     records_ci_high=_rate_column("95% to", "Upper bound; one-sided without a record."),
@@ -105,9 +93,7 @@ OUTAGES_SUMMARY = table(
     "outages_summary",
     "All outages, and the period of a trace that records nothing else.",
     outages=count("Outages", "All outages.", unit="outages"),
-    units_with_outage=count(
-        "Units with an outage", "Units with an outage, observed or not.", unit="units", n="outages"
-    ),
+    units_with_outage=count("Units with an outage", "Units with outages, observed or not.", unit="units", n="outages"),
     units_watched=count("Units watched", "Number of observed units.", "watched units are not known", "units"),
     from_s=whole_seconds("From", "Start of the first outage, on the clock of the trace.", _NO_PERIOD),
     to_s=whole_seconds("To", "Time at which the last outage was last seen.", _NO_PERIOD),

@@ -1,7 +1,7 @@
 """Which nodes have excess outages, what would draining them save, and were such lists right?"""
 
 from ttf.analyses.declaration import Analysis, price_settings
-from ttf.engine.columns import clustered_columns
+from ttf.engine.columns import clustered_columns, detectable_ratio_column
 from ttf.engine.contract import REASON, count, name, number, share, table, text, truth, whole_seconds, words
 
 _NODE_HOURS, _GPU_HOURS = "node-hours", "GPU-hours"
@@ -25,9 +25,7 @@ DRAIN_LIST = table(
     expected=number("Expected", "Expected number at the rate of the node's fleet.", REASON, "outages"),
     causes=text("Causes", "The three most frequent causes of unplanned outages of the node.", "the records name none"),
     jobs_lost=count("Jobs lost", "Attempts with a failure attributed to the node.", REASON, "attempts"),
-    excess_failures=truth(
-        "Excess failures", "Whether the node also has excess job failures.", "it is not compared by them"
-    ),
+    excess_failures=truth("Excess failures", "Whether the node also has excess job failures.", "it has no such test"),
     rate=number("Rate", "Counted outages per 1000 days up.", **_RATE),
     fleet_rate=number("Rate of the fleet", "Rate of the node's fleet.", **_RATE),
     rate_ratio=number("Rate ratio", "Rate of the node over that of its fleet, shrunken.", REASON),
@@ -36,9 +34,7 @@ DRAIN_LIST = table(
     above_1=share("Probability above 1", "Probability that the ratio is above 1.", REASON),
     p_value=number("p", "One-sided p-value of at least this many outages.", REASON),
     q_value=number("q", "p adjusted for the number of nodes (Benjamini-Hochberg).", REASON),
-    detectable_ratio=number(
-        "Detectable ratio", "Smallest rate ratio that the test detects with 80% power.", blank="it is not compared"
-    ),
+    detectable_ratio=detectable_ratio_column("it is not compared"),
 )
 _NONE_LISTED = "no node is listed, or it is unknown for one"
 DRAIN_SUMMARY = table(
@@ -49,31 +45,16 @@ DRAIN_SUMMARY = table(
     excluded=count("Excluded", "Listed nodes in drains/exclude.txt.", unit="nodes", n="listed"),
     outages=count("Outages", "Unplanned outages of the nodes compared.", unit="outages", n="nodes"),
     share_of_outages=share("Share", "Share of the unplanned outages on listed nodes.", blank=_NONE_LISTED, n="outages"),
-    detectable_ratio=number(
-        "Detectable ratio",
-        "Smallest rate ratio that the test detects with 80% power.",
-        "no node is compared",
-        n="nodes",
-    ),
+    detectable_ratio=detectable_ratio_column("no node is compared", n="nodes"),
     saved_gpu_hours=number(
-        "GPU-hours saved",
-        "GPU-hours saved per week if the listed nodes are drained.",
-        _NONE_LISTED,
-        _GPU_HOURS,
-        n="listed",
+        "GPU-hours saved", "GPU-hours saved per week if listed nodes are drained.", _NONE_LISTED, _GPU_HOURS, n="listed"
     ),
     saved_cost=number(
         "Cost saved", "Price of the GPU-hours.", "no price is set, or none saved", "currency", n="listed"
     ),
-    saved_node_hours=number(
-        "Node-hours saved", "Expected saving of downtime per week.", _NONE_LISTED, _NODE_HOURS, n="listed"
-    ),
+    saved_node_hours=number("Node-hours saved", "Downtime saved per week.", _NONE_LISTED, _NODE_HOURS, n="listed"),
     idle_gpu_hours=number(
-        "GPU-hours idle",
-        "GPU-hours idle if the listed nodes are drained for a week.",
-        _NONE_LISTED,
-        _GPU_HOURS,
-        n="listed",
+        "GPU-hours idle", "GPU-hours idle if listed nodes are drained a week.", _NONE_LISTED, _GPU_HOURS, n="listed"
     ),
 )
 DRAIN_BACKTEST = table(
@@ -87,12 +68,7 @@ DRAIN_BACKTEST = table(
     others=count("Others", "Unlisted nodes that were up when the week began.", unit="nodes"),
     others_failed=count("failed", "Unlisted nodes with an unplanned outage in the week.", unit="nodes"),
     base_share=share("Base share", "Share of unlisted nodes with an unplanned outage.", blank=REASON),
-    expected=number(
-        "Expected",
-        "Expected listed nodes with an outage, at the base share of their fleets.",
-        blank=REASON,
-        unit="nodes",
-    ),
+    expected=number("Expected", "Listed nodes expected to fail at their fleets' base share.", REASON, unit="nodes"),
     ratio=number("Ratio", "Failed listed nodes over the expected number.", blank=REASON),
     **clustered_columns(number),
 )

@@ -22,9 +22,7 @@ UNITS_DOWN = table(
     time_share=share("Share of the time", "Share of the observed time with exactly this many down.", REASON),
     cumulative=share("At most", "Share of the time with at most this many down.", REASON),
     binomial=share("Binomial", "Share of the time for independent units (binomial).", REASON),
-    binomial_cumulative=share(
-        "At most, binomial", "Share of the time with at most this many down, for independent units.", REASON
-    ),
+    binomial_cumulative=share("At most, binomial", "Share of the time with at most this many down (binomial).", REASON),
     **FLEET,
     fleet=words("Fleet", "Number of units; if it varies, the binomial is a mixture over time.", REASON),
 )
@@ -37,15 +35,9 @@ SPARES = table(
     spares_observed=count("Observed", "Spares among the units, by observed time.", REASON, "units"),
     observed_low=count("95% from", "Lower bound of the 95% CI, clustered by block.", REASON, "units"),
     observed_high=count("95% to", "Upper bound of the interval.", REASON, "units"),
-    spares_simulated=count(
-        "Simulated", "Spares by a simulation of independent units with observed up and repair times.", REASON, "units"
-    ),
-    spares_added=count(
-        "Beside", "Spares in addition to the needed units, if units fail independently.", REASON, "units"
-    ),
-    short_share=share(
-        "Short", "Share of the time in which more units are down than the binomial spares cover.", REASON
-    ),
+    spares_simulated=count("Simulated", "Spares simulated for independent units with observed times.", REASON, "units"),
+    spares_added=count("Beside", "Spares besides the needed units, if units fail independently.", REASON, "units"),
+    short_share=share("Short", "Share of the time with more units down than the binomial spares cover.", REASON),
     **FLEET,
     block_s=whole_seconds("Block", "A week (inference.block_days), or the length of four outages if longer.", REASON),
     blocks=count("Blocks", "Blocks in which any unit was observed.", REASON, "blocks"),

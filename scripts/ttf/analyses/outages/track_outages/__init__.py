@@ -12,17 +12,11 @@ GROWTH = table(
     "growth",
     "Trend of the faults of all units, a group or a level, by several tests, which can disagree.",
     **_STRATUM,
-    n=count(
-        "Faults", "Records that began while the unit was observed, without continuations and repeats.", unit="faults"
-    ),
-    beta=number(
-        "Growth β", "Crow-AMSAA β over cumulative observed time; above 1, faults become more frequent.", REASON
-    ),
+    n=count("Faults", "Records begun under observation, without continuations and repeats.", unit="faults"),
+    beta=number("Growth β", "Crow-AMSAA β over cumulative observed time; above 1, faults grow more frequent.", REASON),
     ci_low=number("95% from", "Lower bound of the exact interval.", REASON),
     ci_high=number("95% to", "Upper bound.", REASON),
-    laplace_u=number(
-        "Laplace U", "Mean time of the faults minus half the observed time, in standard deviations.", REASON
-    ),
+    laplace_u=number("Laplace U", "Mean time of faults minus half the observed time, in standard deviations.", REASON),
     laplace_p=number("Laplace p", "Two-sided p; it assumes a Poisson process, so bursts alone reject.", REASON),
     mil_hdbk_p=number("MIL-HDBK p", "Two-sided p of the military handbook test; it assumes a Poisson process.", REASON),
     lewis_robinson_p=number("Lewis-Robinson p", "Two-sided: Laplace's test corrected for bursts.", REASON),
@@ -50,9 +44,7 @@ MCF = table(
     **_STRATUM,
     time_s=whole_seconds("Time", "Time since observation of the first unit began."),
     at_risk=count("Observed", "Units observed at that time.", unit="units"),
-    mcf=number(
-        "Mean faults", "Mean cumulative function: average number of faults per unit up to that time.", unit="faults"
-    ),
+    mcf=number("Mean faults", "Mean cumulative function: faults per unit up to that time.", unit="faults"),
     ci_low=number("95% from", "Lower bound of the robust interval, on the log scale.", REASON, "faults"),
     ci_high=number("95% to", "Upper bound.", REASON, "faults"),
 )

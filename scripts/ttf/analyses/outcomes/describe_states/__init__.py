@@ -18,11 +18,7 @@ STATES = table(
     with_gpu_share=share("Share", "with_gpu over n_with_gpu.", blank=REASON),
     gpu_hours=number("GPU-hours", "Sum of GPUs requested times run time.", unit="h"),
     gpu_hours_share=share("Share", "Share of the GPU-hours of all n.", blank=REASON),
-    infra_basis=words(
-        "Basis",
-        "How infrastructure failures are identified; proxy: every failure counts.",
-        blank="of kind state, or no duration",
-    ),
+    infra_basis=words("Basis", "Rule for infrastructure failures; proxy: all count.", "of kind state, or no duration"),
 )
 SIZE_MIX = table(
     "size_mix",
@@ -36,12 +32,8 @@ SIZE_MIX = table(
     jobs_at_least_share=share("from here on", "Share of jobs with gpus_high GPUs or more.", blank=REASON),
     gpu_hours=number("GPU-hours", "GPUs requested times run time, summed.", blank=REASON, unit="h"),
     gpu_hours_share=share("Share", "Share of all GPU-hours.", blank=REASON),
-    gpu_hours_up_to_share=share(
-        "up to here", "Share of the GPU-hours in jobs with up to gpus_high GPUs.", blank=REASON
-    ),
-    gpu_hours_at_least_share=share(
-        "from here on", "Share of the GPU-hours in jobs with gpus_high GPUs or more.", blank=REASON
-    ),
+    gpu_hours_up_to_share=share("up to here", "Share of GPU-hours in jobs with up to gpus_high GPUs.", REASON),
+    gpu_hours_at_least_share=share("from here on", "Share of GPU-hours in jobs with gpus_high GPUs or more.", REASON),
 )
 _NO_SPAN = "no submission or start is known"
 _NO_GPUS = "no job of the row has a known number of GPUs"
@@ -53,12 +45,7 @@ CLUSTER_SUMMARY = table(
     days=number("Days", "From the first submission (or start) of the trace to the last.", blank=_NO_SPAN, unit="days"),
     jobs_per_day=number("a day", "jobs by days.", blank=f"{_NO_SPAN}, or all are at one moment", unit="jobs a day"),
     gpu_hours=number("GPU-hours", "GPUs requested times run time, summed.", unit="h"),
-    gpus_mean=number(
-        "GPUs, mean",
-        "Mean number of GPUs over jobs with a GPU; a share of a GPU counts as a share.",
-        blank=_NO_GPUS,
-        unit="GPUs",
-    ),
+    gpus_mean=number("GPUs, mean", "Mean number of GPUs of jobs with a GPU or a share.", blank=_NO_GPUS, unit="GPUs"),
     gpus_max=count("most", "Whole GPUs of the largest job.", blank=_NO_GPUS, unit="GPUs"),
     gpus_sum=number("GPUs, sum", "Sum over jobs with a GPU.", blank=_NO_GPUS, unit="GPUs"),
     runtime_n=count("n of run times", "Jobs with a known run time.", unit="jobs"),

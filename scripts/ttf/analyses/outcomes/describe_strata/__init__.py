@@ -24,12 +24,7 @@ STRATA = table(
     "strata",
     f"Main numbers by stratum of jobs, for the {MAX_STRATA} strata of each column with the most jobs.",
     stratum_by=words("Strata", "all, account, partition, gpu_type or gpus: how the jobs are grouped."),
-    stratum=name(
-        "Stratum",
-        "Value of the column; for gpus a range, with 0 for none or unknown.",
-        by="stratum_by",
-        sorted=True,
-    ),
+    stratum=name("Stratum", "Column value; for gpus a range (0: none or unknown).", by="stratum_by", sorted=True),
     jobs=count("Jobs", "Jobs of the stratum.", unit="jobs"),
     ended=count("Ended", "Jobs that ended in success or failure.", unit="jobs"),
     failures=count("Failures", "Jobs that failed.", unit="jobs"),

@@ -5,9 +5,7 @@ from ttf.engine.columns import NO_CLUSTERS, clustered_columns, wilson_columns
 from ttf.engine.contract import REASON, count, number, parquet, reason, seconds, share, table, whole_seconds, words
 
 _OUTCOMES = {
-    "outcome": words(
-        "Outcome", "success, failure, cancelled, unknown (ended, no result recorded), running or waiting."
-    ),
+    "outcome": words("Outcome", "success, failure, cancelled, unknown (ended without a result), running or waiting."),
     "jobs": count("Jobs", "Jobs of this outcome.", unit="jobs"),
     "jobs_share": share("Share", "Share of all jobs.", blank=REASON),
     "gpu_hours": number("GPU-hours", "Sum of GPUs requested times observed run time.", unit="h"),
@@ -40,9 +38,7 @@ _SHARE = {
     "failure_share_high": share("95% to", "Upper bound of the interval.", _NONE_ENDED, n="ended"),
     "cluster_by": words("Clustered by", "Clusters, such as user and week.", NO_CLUSTERS),
     "clusters": number("Effective clusters", "Effective number of clusters.", NO_CLUSTERS),
-    "failure_share_low_clustered": share(
-        "from, clustered", "Lower bound, valid if clusters differ.", NO_CLUSTERS, n="ended"
-    ),
+    "failure_share_low_clustered": share("from, clustered", "Lower bound if clusters differ.", NO_CLUSTERS, n="ended"),
     "failure_share_high_clustered": share("to, clustered", "Upper bound of the interval.", NO_CLUSTERS, n="ended"),
 }
 ENDED_JOBS = table(
@@ -52,17 +48,13 @@ ENDED_JOBS = table(
     ended=count("Ended", "Jobs that ended in success or failure.", unit="jobs"),
     open=count("Open", "Running or waiting.", unit="jobs"),
     ended_share=share("Ended", "Share of all jobs.", "there is no job", n="jobs"),
-    unresolved_share=share(
-        "Unresolved", "Share of all jobs that neither ended nor were cancelled.", "there is no job", n="jobs"
-    ),
+    unresolved_share=share("Unresolved", "Share of jobs neither ended nor cancelled.", "there is no job", n="jobs"),
     **_SHARE,
     ended_or_unknown=count("Ended or unknown", "Ended jobs, including those with no result recorded.", unit="jobs"),
     failure_share_at_least=share(
-        "At least", "Failure share if all unknown jobs succeeded.", _NO_UNKNOWN, n="ended_or_unknown"
+        "At least", "Failure share if unknown jobs succeeded.", _NO_UNKNOWN, n="ended_or_unknown"
     ),
-    failure_share_at_most=share(
-        "at most", "Failure share if all unknown jobs failed.", _NO_UNKNOWN, n="ended_or_unknown"
-    ),
+    failure_share_at_most=share("at most", "Failure share if unknown jobs failed.", _NO_UNKNOWN, n="ended_or_unknown"),
     failures=count("Failures", "Jobs that failed.", unit="jobs", n="ended"),
     timeouts=count("Time limits", "Failures caused by a time limit.", _NO_LIMITS, "jobs", n="failures"),
     timeout_share=share("Time limits", "Share of the failures.", _NO_LIMITS, n="failures"),
@@ -76,9 +68,7 @@ ENDED_JOBS = table(
         "Share of the failures", "Share of all failures from this user or cluster.", _NOT_ONE, n="failures"
     ),
     ended_without=count("Ended without it", "Ended jobs without this user or cluster.", _NOT_ONE, "jobs"),
-    failure_share_without=share(
-        "Failed without it", "Failure share without this user or cluster.", _NOT_ONE, n="ended_without"
-    ),
+    failure_share_without=share("Failed without it", "Failure share of all other jobs.", _NOT_ONE, n="ended_without"),
 )
 ENDED_BY_NODE = table(
     "ended_by_node",
@@ -103,9 +93,7 @@ JOBS_SUMMARY = table(
     to_s=whole_seconds("To", "End of the trace.", _NO_TIMES),
     span_s=whole_seconds("Span", "Time from the first submission to the end of the trace.", _NO_TIMES, n="jobs"),
     days=count("Days", "Observed days, rounded up.", _NO_TIMES, "days"),
-    runtime_from_task=count(
-        "Run time of the task", "Jobs with the run time of the task table.", _ONE_SOURCE, "jobs", n="jobs"
-    ),
+    runtime_from_task=count("Run time of the task", "Jobs timed by the task table.", _ONE_SOURCE, "jobs", n="jobs"),
     runtime_from_siblings=count(
         "Run time of siblings", "Jobs with a run time to the end of other instances.", _ONE_SOURCE, "jobs", n="jobs"
     ),
@@ -115,9 +103,7 @@ JOBS_SUMMARY = table(
     timed=count("Timed", "Jobs with a known run time.", unit="jobs"),
     timeouts=count("Time limits", "Failures at a time limit, of known duration.", unit="failures", n="timed"),
     running_time_share=share("Running", "Share of the observed time in running jobs.", "no time is known", n="timed"),
-    unknown_time_share=share(
-        "Unknown result", "Share of the observed time in jobs of unknown result.", "no time is known", n="timed"
-    ),
+    unknown_time_share=share("Unknown result", "Share of time in jobs without result.", "no time is known", n="timed"),
     waits=count("Waits", "Jobs with a known wait.", unit="jobs"),
     queue_median_s=seconds("Median wait", "Median wait.", _NO_QUEUE, n="waits"),
     queue_p90_s=seconds("90th percentile", "90th percentile, linear between ranks.", _NO_QUEUE, n="waits"),
@@ -147,9 +133,7 @@ RUNTIME_QUANTILES = table(
 )
 SUCCESS = parquet("success", "A job that succeeded.", "success.parquet", open=True)
 FAILURE = parquet("failure", "A job that failed.", "failure.parquet", open=True)
-UNRESOLVED = parquet(
-    "unresolved", "A job without a result: unknown, running or waiting.", "unresolved.parquet", open=True
-)
+UNRESOLVED = parquet("unresolved", "A job that is unknown, running or waiting.", "unresolved.parquet", open=True)
 CANCELLED = parquet("cancelled", "A job that was cancelled.", "cancelled.parquet", open=True)
 
 ANALYSIS = Analysis(

@@ -9,11 +9,9 @@ ZONE_EVIDENCE = table(
     manager_start_s=whole_seconds("Start", "Seconds since 1970 UTC, from the ids of its jobs."),
     jobs=count("Jobs", "Jobs whose ids name this start.", unit="jobs"),
     first_submit_after_s=whole_seconds(
-        "First submission after, if Pacific", "Time from the start to the first submission; below 0 rules out the zone."
+        "First submission after, if Pacific", "Time from start to first submission; below 0 excludes Pacific time."
     ),
-    first_submit_after_if_utc_s=whole_seconds(
-        "if UTC", "Time from the start to the first submission; below 0 rules out the zone."
-    ),
+    first_submit_after_if_utc_s=whole_seconds("if UTC", "Time from start to first submission; below 0 excludes UTC."),
 )
 LISTED_MACHINES = table(
     "listed_machines",
@@ -31,17 +29,13 @@ PHILLY_SUMMARY = table(
     pacific_ruled_out=count(
         "Pacific ruled out", "Starts that rule out this time zone.", blank=_NO_START, unit="starts", n="starts"
     ),
-    utc_ruled_out=count(
-        "UTC ruled out", "Starts that rule out this time zone.", blank=_NO_START, unit="starts", n="starts"
-    ),
+    utc_ruled_out=count("UTC ruled out", "Starts that rule out this time zone.", _NO_START, unit="starts", n="starts"),
     listed=count("Listed", "Machines in the list.", unit="nodes"),
     listed_gpus=count("GPUs in the list", "GPUs of the listed machines.", unit="GPUs", n="listed"),
     observed=count("Observed", "Machines in telemetry or log.", unit="nodes"),
     observed_gpus=count("GPUs observed", "GPUs of the machines observed.", unit="GPUs", n="observed"),
     compared=count("Compared", "Machines in both sources.", blank=_NO_MACHINE, unit="nodes"),
-    agree=count(
-        "Agree", "Machines with the same number of GPUs in both sources.", blank=_NO_MACHINE, unit="nodes", n="compared"
-    ),
+    agree=count("Agree", "Machines with equal numbers of GPUs in both.", blank=_NO_MACHINE, unit="nodes", n="compared"),
 )
 
 ANALYSIS = Analysis(

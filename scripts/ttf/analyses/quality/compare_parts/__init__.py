@@ -23,9 +23,7 @@ CHANGES = table(
     parts_before=count("Parts before", "Earlier parts with jobs.", unit="parts"),
     from_s=whole_seconds("From", "Start of the part, on the clock of the trace.", blank=REASON),
     to_s=whole_seconds("To", "End of the records.", blank=REASON),
-    follow_up_s=whole_seconds(
-        "Follow-up", "Only jobs that ended within this time count.", blank="the measure counts by time"
-    ),
+    follow_up_s=whole_seconds("Follow-up", "Only jobs that end within this time count.", "the measure counts by time"),
     before=number("Before", "Value in the earlier parts.", blank=REASON, n="n_before"),
     after=number("After", "Value in the last part.", blank=REASON, n="n_after"),
     difference=number("Difference", "After minus before.", blank=REASON),
@@ -36,12 +34,8 @@ CHANGES = table(
         "After over before for a change that is detected with 80% power if it is the only one.",
         blank="nothing was tested, the measure is a list, or no share is so high",
     ),
-    events_before=count(
-        "Events", "Failures, or other counted events, in the earlier parts.", REASON, "events", n="n_before"
-    ),
-    events_after=count(
-        "Events after", "Failures, or other counted events, in the last part.", REASON, "events", n="n_after"
-    ),
+    events_before=count("Events", "Failures or other events in the earlier parts.", REASON, "events", n="n_before"),
+    events_after=count("Events after", "Failures or other events in the last part.", REASON, "events", n="n_after"),
     n_of=words("n of", "What n counts, such as jobs."),
     n_before=count("n", "Number in the earlier parts of what `n_of` names.", blank=REASON),
     n_after=count("n after", "Number in the last part of what `n_of` names.", blank=REASON),
@@ -49,13 +43,9 @@ CHANGES = table(
     amount_after=number("GPU-hours after", "GPU-hours lost in the last part.", _NOT_LOST, "GPU-hours", n="n_after"),
     cluster_by=words("Clustered by", "Kind of clusters.", blank="the trace names none, or no such test"),
     clusters=number("Effective clusters", "Kish's effective number of clusters.", blank=_NO_TEST),
-    p_clustered=number(
-        "p, clustered", "Two-sided p of no difference, with variation between clusters.", blank=_NO_TEST
-    ),
+    p_clustered=number("p, clustered", "Two-sided p of no difference, with variation between clusters.", _NO_TEST),
     effective_parts=number("Effective parts", "Kish's effective number of earlier parts.", blank=_NOT_TESTED),
-    p_parts=number(
-        "p, parts", "Two-sided p that the part resembles the earlier ones.", blank="too few earlier parts, or no test"
-    ),
+    p_parts=number("p, parts", "Two-sided p that the part is like earlier ones.", "too few earlier parts, or no test"),
     p_exact=number("p, exact", "Two-sided p from the counts alone.", blank="the measure has no such test"),
     p_value=number("p", "Largest of the three p-values.", blank=_NOT_TESTED),
     p_adjusted=number("adjusted p", "Adjusted over the tested measures by Holm's method.", blank=_NOT_TESTED),
@@ -100,13 +90,9 @@ FORECAST = table(
     expected=_forecast("Expected", "Middle of the interval: mean of the last two weeks.", blank=REASON),
     low=count("90% from", "Lower bound of the 90% prediction interval.", REASON, "failures"),
     high=count("90% to", "Upper bound of the interval.", REASON, "failures"),
-    dispersion=number(
-        "Dispersion", "Variance over mean of the counts of earlier weeks; 1 is Poisson variation.", blank=REASON
-    ),
+    dispersion=number("Dispersion", "Variance over mean of counts of earlier weeks; 1 is Poisson variation.", REASON),
     tried=count("Tried", "Earlier weeks with a forecast.", unit="weeks"),
-    held_of_tried=count(
-        "held", "Earlier weeks that were within the interval.", "no week was tried", "weeks", n="tried"
-    ),
+    held_of_tried=count("held", "Earlier weeks within the interval.", "no week was tried", "weeks", n="tried"),
     held=truth("Held", "Whether the week was within the interval.", blank="there is no forecast, or not yet"),
 )
 

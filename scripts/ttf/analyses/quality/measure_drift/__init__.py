@@ -10,9 +10,7 @@ DRIFT = table(
     "drift",
     "A share, distribution or median, compared between two windows or traces; largest effects first.",
     window=text("Window", "The later window, or the trace.", public_pattern=WINDOWS),
-    against=text(
-        "Against", "Basis of comparison: a window, all earlier windows, or another trace.", public_pattern=WINDOWS
-    ),
+    against=text("Against", "Compared with: a window, all earlier windows, or another trace.", public_pattern=WINDOWS),
     column=words("Column", "Column of the jobs."),
     value=name("Value", "The value whose share is compared.", blank="all values are compared", by="column"),
     statistic=words("What", "share, failure_share (of ended jobs), distribution or median."),
@@ -26,9 +24,7 @@ DRIFT = table(
     cluster_by=words("Clustered by", "Level of correlated failures.", blank="the trace names no such level"),
     clusters=number("Effective clusters", "Kish's effective number in both windows.", blank=_NO_TEST),
     p_clustered=number("p, clustered", "Two-sided p, valid if clusters differ.", blank=_NO_TEST),
-    p_adjusted_clustered=number(
-        "adjusted p, clustered", "Adjusted over all comparisons by Holm's method.", blank=_NO_TEST
-    ),
+    p_adjusted_clustered=number("adjusted p, clustered", "Adjusted over all comparisons by Holm's method.", _NO_TEST),
     effect_name=words("Effect size", "cohen_h, cramer_v or cliff_delta."),
     effect=number("Effect", "Positive if the value rose; always positive for a distribution.", blank=REASON),
 )
@@ -39,10 +35,7 @@ DRIFT_SUMMARY = table(
     f"How many comparisons of drift.csv changed significantly: adjusted p below {SIGNIFICANCE}.",
     comparisons=count("Comparisons", "Rows of drift.csv.", unit="comparisons"),
     moved_if_independent=count(
-        "moved if independent",
-        "Significant comparisons by the p-value for independent jobs.",
-        unit="comparisons",
-        n="comparisons",
+        "moved if independent", "Significant comparisons if jobs were independent.", unit="comparisons", n="comparisons"
     ),
     cluster_by=words("Clustered by", "Level of correlated failures.", blank="the trace names no such level"),
     tested=count("Tested", "Comparisons with a clustered p-value.", unit="comparisons", n="comparisons"),

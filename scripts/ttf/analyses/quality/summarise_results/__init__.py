@@ -34,9 +34,7 @@ FAILED_TIME = table(
     "One row per cause of failure, and one of all: GPU time of the failed attempts.",
     part=words("Part", "limit (a time limit), infra, other or all."),
     attempts=count("Attempts", "Failed attempts.", unit="attempts"),
-    gpu_hours=number(
-        "GPU-hours", "GPU-hours of the attempts that this kind of failure ended.", unit="GPU-hours", n="attempts"
-    ),
+    gpu_hours=number("GPU-hours", "GPU time of failed attempts of this cause.", unit="GPU-hours", n="attempts"),
     share=share("Share", "Share of the GPU-hours of all failed attempts.", n="attempts"),
     cost=number("Cost", "Price of these GPU-hours.", _NO_PRICE, "currency", n="attempts"),
     currency=words("Currency", "Currency of this and all other costs.", blank="none is set"),
@@ -51,23 +49,11 @@ ACTIONS = table(
     share=share("Share", "Share of the GPU-hours of all attempts.", "no attempt took GPU time", n="attempts"),
     cost=number("Cost", "Price of the GPU-hours.", _NO_PRICE, "currency", n="attempts"),
     above_gpus=count("Above GPUs", "The action applies to attempts above this size.", _NOT_APPLICABLE, "GPUs"),
-    failures=count(
-        "Failures", "Infrastructure failures of attempts above this size.", _NOT_APPLICABLE, "failures", n="attempts"
-    ),
+    failures=count("Failures", "Infrastructure failures above this size.", _NOT_APPLICABLE, "failures", n="attempts"),
     ended=number(
-        "GPU-hours ended",
-        "GPU-hours of the attempts that these failures ended.",
-        _NOT_APPLICABLE,
-        "GPU-hours",
-        n="attempts",
+        "GPU-hours ended", "GPU time of attempts that these failures ended.", _NOT_APPLICABLE, "GPU-hours", n="attempts"
     ),
-    lost=number(
-        "GPU-hours lost",
-        "GPU-hours that would still be lost with checkpoints.",
-        _NOT_APPLICABLE,
-        "GPU-hours",
-        n="attempts",
-    ),
+    lost=number("GPU-hours lost", "GPU time still lost with checkpoints.", _NOT_APPLICABLE, "GPU-hours", n="attempts"),
 )
 ANALYSIS = Analysis(
     question="What do the results add up to?",

@@ -28,9 +28,7 @@ DELAYS = table(
     within_3600_s_share=share("≤ 60 min", "Share of n.", blank=REASON),
     within_6000_s_share=share("≤ 100 min", "Share of n.", blank=REASON),
     step_180_s_share=share("At 3 min", "Share of n: delays of 170 to 200 s.", blank=REASON),
-    beside_180_s_share=share(
-        "Around 3 min", "Mean of two shares: delays of 139 to 169 s, and of 201 to 231 s.", blank=REASON
-    ),
+    beside_180_s_share=share("Around 3 min", "Mean of two shares: delays of 139 to 169 s and 201 to 231 s.", REASON),
     **_TIMES,
 )
 DELAY_BY_NODES = table(
@@ -66,9 +64,7 @@ RETRIES = table(
     retries_mean=number("Retries, mean", "retries over n.", unit="retries"),
     retries_ci_low=number("from", "Lower bound of the 95% CI, normal approximation.", blank=REASON),
     retries_ci_high=number("to", "Upper bound.", blank=REASON),
-    retries_ci_low_clustered=number(
-        "95% from, clustered", "Lower bound of the 95% CI, clustered, on a log scale.", blank=REASON
-    ),
+    retries_ci_low_clustered=number("95% from, clustered", "Lower bound of the clustered CI, on a log scale.", REASON),
     retries_ci_high_clustered=number("95% to, clustered", "Upper bound of the interval.", blank=REASON),
     retried_share=share("Tried again", "Share of jobs with a retry."),
     failures=count("Failures", "Jobs that failed.", unit="jobs"),
@@ -89,9 +85,7 @@ RUNTIME_TO_FAILURE = table(
     mean_s=seconds("Mean", "Mean of n.", blank=REASON),
     **percentile_columns(seconds, "_s", {p: f"{p}th percentile of the run time." for p in (50, 90, 95)}, REASON),
     rtf_total_s=whole_seconds("Time in all", "Sum of the run times of n attempts."),
-    rtf_share=share(
-        "Share of the time", "Share of the run time of all failed attempts.", blank="the total time is 0 s"
-    ),
+    rtf_share=share("Share of the time", "Share of the run time of all failed attempts.", "the total time is 0 s"),
     gpu_hours=number("GPU-hours", "Sum over n of GPUs times run time.", unit="h"),
     gpu_hours_share=share("Share", "Share of the GPU-hours of all failed attempts.", blank="they used no GPU time"),
 )
@@ -110,9 +104,7 @@ FAILED_ATTEMPTS = table(
     **clustered_columns(share, blank=_NO_CLUSTERED),
     trials=count("Failed attempts", "Failed attempts of all n.", unit="attempts"),
     trials_mean=number("Mean", "trials over n.", blank=REASON, unit="attempts"),
-    trials_share=share(
-        "Their share of the failed attempts", "Share of all failed attempts that belong to these groups.", blank=REASON
-    ),
+    trials_share=share("Their share of the failed attempts", "Share of all failed attempts in these groups.", REASON),
 )
 OUTCOMES_WINDOW = table(
     "outcomes_window",
@@ -126,12 +118,8 @@ OUTCOMES_WINDOW = table(
     n_share=share("Share", "n over total.", blank=REASON),
     gpu_hours=number("GPU-hours", "GPUs times run time of the attempts.", unit="h"),
     gpu_hours_share=share("Share", "Share of the GPU-hours in the window.", blank=REASON),
-    without_end=count(
-        "Attempts without a time", "Jobs or attempts without a known run time; they add no GPU time.", unit="attempts"
-    ),
-    window_from_s=whole_seconds(
-        "From", "Start of the window, on the clock of the trace.", blank="the row covers the whole trace"
-    ),
+    without_end=count("Attempts without a time", "Jobs or attempts without a known run time.", unit="attempts"),
+    window_from_s=whole_seconds("From", "Start of the window, on the trace's clock.", "the row covers the whole trace"),
     window_to_s=whole_seconds("Until", "End of the window, exclusive.", blank="the row covers the whole trace"),
 )
 

@@ -21,16 +21,10 @@ GPU_USE = table(
     dedicated=truth("Dedicated", "Whether only attempts alone on their servers count.", "the row covers all attempts"),
     jobs=count("Jobs", "Jobs with a reading.", blank=REASON, unit="jobs"),
     **USE,
-    held_gpu_minutes=count(
-        "GPU minutes held", "GPU minutes held by attempts with a known start and end.", blank=REASON, unit="GPU minutes"
-    ),
+    held_gpu_minutes=count("GPU minutes held", "GPU minutes of attempts with known times.", REASON, unit="GPU minutes"),
     coverage_share=share("Measured", "Readings over the GPU minutes held.", blank=REASON),
-    held_gpu_minutes_in_span=count(
-        "in span", "GPU minutes held within the period with readings.", blank=REASON, unit="GPU minutes"
-    ),
-    coverage_in_span_share=share(
-        "Measured in span", "Readings over the GPU minutes held within that period.", blank=REASON
-    ),
+    held_gpu_minutes_in_span=count("in span", "GPU minutes held in the readings' period.", REASON, unit="GPU minutes"),
+    coverage_in_span_share=share("Measured in span", "Readings over GPU minutes held in the readings' period.", REASON),
 )
 HOST_USE = table(
     "host_use",

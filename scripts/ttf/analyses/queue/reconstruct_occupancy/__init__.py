@@ -25,9 +25,7 @@ OCCUPANCY = table(
     servers_partly_share=share("partly used", "Share of servers with some GPUs in use.", blank=REASON),
     servers_full_share=share("full", "Share of servers with all GPUs in use.", blank=REASON),
     free_gpus=number("Free GPUs", "GPUs not in use.", blank=REASON, unit="GPUs"),
-    largest_free_gpus=number(
-        "Most free on one", "Whole free GPUs of the server with the most.", blank=REASON, unit="GPUs"
-    ),
+    largest_free_gpus=number("Most free on one", "Whole free GPUs of the server with the most.", REASON, unit="GPUs"),
 )
 OCCUPANCY_BASIS = table(
     "occupancy_basis",
@@ -37,14 +35,8 @@ OCCUPANCY_BASIS = table(
     gpus=count("GPUs", "Whole GPUs of all servers.", unit="GPUs"),
     placements=count("Placements", "Placements that hold a GPU.", unit="placements"),
     left_out=count("Left out", "Placements without a known time.", unit="placements"),
-    spread=count(
-        "Spread",
-        "Placements with assumed GPUs: those of the attempt, spread evenly over the servers.",
-        unit="placements",
-    ),
-    above_capacity_share=share(
-        "Above capacity", "Share of the GPU time that exceeds the size of servers and is cut off.", blank=REASON
-    ),
+    spread=count("Spread", "Placements with assumed GPUs: an even share of the attempt's.", unit="placements"),
+    above_capacity_share=share("Above capacity", "Share of GPU time above the size of servers, cut off.", blank=REASON),
     peak_share=share("Peak", "Most GPUs in use at once, over all GPUs.", blank=REASON),
     start_s=whole_seconds("From", "First time that a GPU was held.", blank=REASON),
     end_s=whole_seconds("To", "Last time that a GPU was held.", blank=REASON),
@@ -56,12 +48,8 @@ FRAGMENTATION = table(
     free_at_least=words("Free on a server", "1, 2, 4 or 8 GPUs, or the whole server."),
     time_s=_TIME,
     n=_STRETCHES,
-    free_gpus_share=share(
-        "Share of free GPUs", "Share of the free GPUs that are on servers with at least this many free.", blank=REASON
-    ),
-    placeable_time_share=share(
-        "Share of time", "Share of the time at this load in which such a server exists.", blank=REASON
-    ),
+    free_gpus_share=share("Share of free GPUs", "Share of free GPUs on servers with at least this many free.", REASON),
+    placeable_time_share=share("Share of time", "Share of time at this load with that many free on a server.", REASON),
 )
 LOAD_OVER_TIME = table(
     "load_over_time",
@@ -81,9 +69,7 @@ SERVER_SHARING = table(
     group=words("GPUs", "GPUs of the attempt; all: two or more."),
     attempts=count("Attempts", "Attempts of this size."),
     gpu_hours=number("GPU-hours", "GPU time of the attempts of the row.", unit="GPU-hours"),
-    dedicated_share=share(
-        "on servers to themselves", "Share of the GPU time on servers without another attempt.", blank=REASON
-    ),
+    dedicated_share=share("on servers to themselves", "Share of GPU time on servers without another attempt.", REASON),
 )
 DELAY_CAUSES = table(
     "delay_causes",

@@ -23,9 +23,7 @@ EPOCHS_SUMMARY = table(
     jobs_logged=count("Jobs logged", "Jobs in the loss log.", unit="jobs"),
     n=count("with a loss", "Logged jobs with a finite loss.", unit="jobs"),
     epochs=count("Epochs", "Epochs of the logged jobs.", blank=REASON),
-    needing_all=count(
-        "Lowest in the last epoch", "Jobs with the lowest loss in the last epoch.", blank=REASON, unit="jobs"
-    ),
+    needing_all=count("Lowest in the last epoch", "Jobs with the lowest loss in the last epoch.", REASON, unit="jobs"),
     needing_all_share=share("Share", "Share of jobs with the lowest loss in the last epoch.", blank=REASON),
     **wilson_columns(blank=REASON),
     **clustered_columns(share),
@@ -34,10 +32,7 @@ EPOCHS_SUMMARY = table(
         "Time on the last 0.1%, mean", "Share of the time that came after the near epoch.", blank=REASON, n="timed_jobs"
     ),
     after_near_gpu_time_share=share(
-        "of all their GPU time",
-        "Share of GPU time after the near epoch.",
-        "no timed job has known GPUs",
-        n="timed_jobs",
+        "of all their GPU time", "Share of GPU time after the near epoch.", "no GPUs are known", n="timed_jobs"
     ),
 )
 

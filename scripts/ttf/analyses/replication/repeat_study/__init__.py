@@ -5,6 +5,7 @@ from ttf.engine.columns import clustered_columns
 from ttf.engine.contract import REASON, Column, count, name, number, table, truth, whole_seconds, words
 
 _NO_INTERVAL = "nothing is estimated, there are too few points for an interval, or it is a mean run time"
+_NO_VERDICT = "the question is not of a correlation"
 _NO_TEST = "nothing is estimated, or it is a run time, which is not tested"
 _NO_RATE = "the question is not a correlation of failures, or `reason` says why"
 _NO_CLUSTERED = "there is no exact value either, or `reason` says why"
@@ -39,13 +40,9 @@ STUDY1 = table(
     asked_p=number("p", "Two-sided p of no association.", blank=_NO_TEST),
     asked_p_adjusted=number("adjusted p", "Adjusted by Holm's method over the features.", blank=_NO_TEST),
     asked_p_clustered=number("p, clustered", "Two-sided p, valid if clusters differ.", blank=_NO_CLUSTERED),
-    asked_p_adjusted_clustered=number(
-        "adjusted p, clustered", "Adjusted by Holm's method over the features.", blank=_NO_CLUSTERED
-    ),
+    asked_p_adjusted_clustered=number("adjusted p, clustered", "Clustered p adjusted by Holm's method.", _NO_CLUSTERED),
     split_value=name("Split", "Value that splits the jobs into halves.", blank=_NO_RATE, by="feature"),
-    rate_ratio=number(
-        "Ratio of rates", "Failures per hour of run time above the split, over the rate below it.", blank=_NO_RATE
-    ),
+    rate_ratio=number("Ratio of rates", "Failures per hour of run time above the split over the rate below.", _NO_RATE),
     rate_ci_low=number("from", "Lower end of the 95% CI.", blank=_NO_RATE),
     rate_ci_high=number("to", "Upper bound of the 95% CI.", blank=_NO_RATE),
     **_interval_columns("rate"),
@@ -53,23 +50,13 @@ STUDY1 = table(
     rate_p=number("p", "Two-sided p that the rates are equal.", blank=_NO_RATE),
     rate_p_adjusted=number("adjusted p", "Adjusted by Holm's method over the features.", blank=_NO_RATE),
     rate_p_clustered=number("p, clustered", "Two-sided p, valid if clusters differ.", blank=_NO_CLUSTERED),
-    rate_p_adjusted_clustered=number(
-        "adjusted p, clustered", "Adjusted by Holm's method over the features.", blank=_NO_CLUSTERED
-    ),
+    rate_p_adjusted_clustered=number("adjusted p, clustered", "Clustered p adjusted by Holm's method.", _NO_CLUSTERED),
     rate_reject=truth("Significant", "Whether the adjusted p is below the level of the study.", blank=_NO_RATE),
     rate_reject_clustered=truth(
-        "Significant, clustered", "Whether the adjusted clustered p is below that level.", blank=_NO_CLUSTERED
+        "Significant, clustered", "Whether the adjusted clustered p is below the study's level.", blank=_NO_CLUSTERED
     ),
-    verdict=words(
-        "Verdict",
-        "kept, weaker, stronger, flips, lost, found, neither or not computable.",
-        blank="the question is not of a correlation",
-    ),
-    verdict_clustered=words(
-        "Verdict, clustered",
-        "Verdict by the clustered p; blank if there is none.",
-        blank="the question is not of a correlation",
-    ),
+    verdict=words("Verdict", "kept, weaker, stronger, flips, lost, found, neither or not computable.", _NO_VERDICT),
+    verdict_clustered=words("Verdict, clustered", "Verdict by the clustered p; blank if there is none.", _NO_VERDICT),
     change=words("What changes", "The clustered verdict in a sentence."),
 )
 
@@ -101,16 +88,10 @@ STUDY1_SUMMARY = table(
     ),
     gpu_types=count("GPU types", "Types with both a mean time to failure and a mean run time.", unit="GPU types"),
     lowest_ratio=number(
-        "Lowest ratio",
-        "Lowest ratio of mean time to failure to mean run time of failures.",
-        blank="there is no such type",
-        n="gpu_types",
+        "Lowest ratio", "Lowest mean time to failure over mean run time of failures.", "none has both", n="gpu_types"
     ),
     highest_ratio=number(
-        "Highest ratio",
-        "Highest ratio of mean time to failure to mean run time of failures.",
-        blank="there is no such type",
-        n="gpu_types",
+        "Highest ratio", "Highest mean time to failure over mean run time of failures.", "none has both", n="gpu_types"
     ),
 )
 

@@ -7,10 +7,7 @@ from ttf.engine.contract import REASON, count, name, number, reason, share, tabl
 # The stages: whether a job fails; after how many hours; whether a job that has run for a while fails.
 PROBABILITY, HOURS, LANDMARK = "probability", "hours", "landmark"
 
-_MODEL = words(
-    "Model",
-    "base_rate, nested_rate (history alone), logistic, gradient_boosting; for hours, lognormal.",
-)
+_MODEL = words("Model", "base_rate, nested_rate (history alone), logistic, gradient_boosting; for hours, lognormal.")
 _SPLIT = words("Split", "temporal_1 to temporal_3 (trained on jobs that had ended, tested on later jobs), or random.")
 _CI = clustered_columns(number)
 
@@ -85,14 +82,10 @@ DECISIONS = table(
     flagged_share=share("Tried", "Share of the test jobs of more than one GPU."),
     chosen=truth("Chosen", "Whether exactly the jobs with an expected saving above 0 are tried."),
     caught=count("Caught", "Jobs on trial that failed within the trial.", unit="jobs", n="flagged"),
-    saved_gpu_hours=number(
-        "Saved", "GPU-hours that failed jobs would not have held on more than one GPU.", unit="GPU-hours"
-    ),
+    saved_gpu_hours=number("Saved", "GPU-hours that failed jobs would not hold on several GPUs.", unit="GPU-hours"),
     cost_gpu_hours=number("Cost", "GPU-hours of the trials of jobs that did not fail.", unit="GPU-hours"),
     net_gpu_hours=number("Net", "GPU-hours saved minus cost.", unit="GPU-hours"),
-    share_of_oracle=number(
-        "of the oracle's", "Net saving over the net saving of the oracle.", blank="it would save nothing"
-    ),
+    share_of_oracle=number("of the oracle's", "Net saving over the net saving of the oracle.", "it would save nothing"),
     **clustered_columns(number),
     reason=reason("Why there is no interval of the net."),
 )
@@ -139,9 +132,7 @@ def _origin_count(heading: str, description: str, n: str = ""):
 VERDICT = table(
     "risk_verdict",
     "Whether failure is predicted and acting on it pays, over all origins.",
-    verdict=words(
-        "Verdict", "Strength of the prediction; each step needs two of three origins.", _UNTESTED, n="origins"
-    ),
+    verdict=words("Verdict", "Strength of prediction; each step needs two of three origins.", _UNTESTED, n="origins"),
     origin=words("Origin", "The last origin that could be tested.", _UNTESTED),
     origins=_origin_count("Origins", "All origins."),
     origins_tested=_origin_count("Tested", "Origins that could be tested.", "origins"),
@@ -150,18 +141,12 @@ VERDICT = table(
     origins_paying_of=_origin_count("n", "Origins with a known saving."),
     origins_paying=_origin_count("Paying", "Origins with a saving significantly above 0.", "origins_paying_of"),
     failures=count("Failures", "Test jobs of the origin that failed.", _NO_MAJORITY, "failures"),
-    failures_of_largest_cluster=count(
-        "of one", "Failures of the cluster with the most.", _NO_MAJORITY, "failures", n="failures"
-    ),
+    failures_of_largest_cluster=count("of one", "Most failures in a cluster.", _NO_MAJORITY, "failures", n="failures"),
     boosting_tested=count("Boosting", "Origins with gradient boosting.", _NO_BOOSTING, "origins"),
-    boosting_won=count(
-        "won", "Origins at which gradient boosting is better.", _NO_BOOSTING, "origins", n="boosting_tested"
-    ),
+    boosting_won=count("won", "Origins where gradient boosting wins.", _NO_BOOSTING, "origins", n="boosting_tested"),
     features=count("Features", "Rows of risk_features.csv.", unit="features"),
     features_used=count("used", "Features that the last model uses.", unit="features", n="features"),
-    features_of_user=count(
-        "of the user", "Features that are computed from the user's past.", unit="features", n="features_used"
-    ),
+    features_of_user=count("of the user", "Features from the user's past.", unit="features", n="features_used"),
     features_that_matter=count("that matter", "Features with a drop significantly above 0.", unit="features"),
 )
 

@@ -15,26 +15,15 @@ LINEAGE = table(
     parent=text("Parent", "Model from which training started.", "trained from nothing, or not trained", WINDOWS),
     trained=truth("Trained", "Whether a model was trained."),
     kind=words("Kind", "Kind of model: nested_rate (history alone) or logistic (regression).", REASON),
-    decision=words(
-        "Decision", "promoted, not promoted: why, not trained: why, pending (the last window) or only model."
-    ),
-    n=count(
-        "Learnt from", "New training jobs: ended by the end of the window, and not used before.", REASON, unit="jobs"
-    ),
+    decision=words("Decision", "promoted, not promoted: why, not trained: why, pending (last window) or only model."),
+    n=count("Learnt from", "New training jobs: ended by the window's end and not used before.", REASON, unit="jobs"),
     tested_on=text("Tested on", "The next window.", REASON, WINDOWS),
     n_test=count("n", "Jobs of the next window that ended.", REASON),
     failures_test=count("Failures", "Test jobs with a recorded failure.", REASON),
     log_loss_new=number("New", _NATS, REASON, n="n_test"),
-    log_loss_cold=number(
-        "From nothing", "Log-loss of a model trained from nothing on all jobs that had ended.", REASON
-    ),
+    log_loss_cold=number("From nothing", "Log-loss of a model trained from nothing on all ended jobs.", REASON),
     log_loss_current=number("In use", "Log-loss of the model in use until then.", REASON),
-    log_loss_base_rate=number(
-        "Base rate",
-        "Log-loss of the base rate in the training jobs of the model and its ancestors.",
-        REASON,
-        n="n_test",
-    ),
+    log_loss_base_rate=number("Base rate", "Log-loss of the base rate in training jobs so far.", REASON, n="n_test"),
     difference=number("New less in use", "Difference of the log-losses; below 0, the new model is better.", REASON),
     difference_lower=number("Lower bound", "One-sided 95% bound, clustered.", REASON),
     difference_upper=number("Upper bound", "One-sided 95% bound, clustered.", REASON),

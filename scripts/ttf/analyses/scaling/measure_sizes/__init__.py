@@ -30,13 +30,9 @@ MTTF_BY_GPUS = table(
     gpus_mean=number("GPUs, mean", "Mean GPUs of the whole nodes over the time at risk.", REASON, "GPUs"),
     confidence=number("Confidence", "Confidence level of the intervals."),
     basis=BASIS,
-    expected_failures=number(
-        "Expected failures", "Failures expected at the node failure rate of all other sizes.", _UNTESTED
-    ),
+    expected_failures=number("Expected failures", "Failures expected at the failure rate of other sizes.", _UNTESTED),
     p_value=number("p", "Exact test that the size has the rate of the other sizes.", _UNTESTED),
-    p_clustered=number(
-        "p, clustered", "P-value that is valid if clusters differ.", _UNTESTED + ", or too few clusters"
-    ),
+    p_clustered=number("p, clustered", "P-value, valid if clusters differ.", _UNTESTED + ", or too few clusters"),
 )
 NODE_FAILURE_RATE = table(
     "node_failure_rate",
@@ -44,9 +40,7 @@ NODE_FAILURE_RATE = table(
     basis=BASIS,
     above_gpus=count("Above GPUs", "The rate counts only jobs above this size.", "components all count", "GPUs"),
     node_gpus=count("GPUs of a node", "GPUs per node.", "the units hold no GPUs", "GPUs"),
-    node_gpus_from=words(
-        "From", "Source of the number: config, trace, jobs (their recorded nodes) or default.", "the units hold no GPUs"
-    ),
+    node_gpus_from=words("From", "Source: config, trace, jobs (recorded nodes) or default.", "the units hold no GPUs"),
     jobs=count("Runs", "Counted runs with a known duration, or components at risk.", unit="attempts"),
     failures=count("Failures", "Runs that infrastructure ended, as `basis` says.", unit="failures"),
     node_days=number("Node-days", "Nodes of the counted runs times their durations.", unit="node-days"),
@@ -60,12 +54,8 @@ NODE_FAILURE_RATE = table(
     ci_low_per_node_day=number("from", "Lower bound per node-day.", REASON, **_PER_DAY),
     ci_high_per_node_day=number("to", "Upper bound per node-day.", REASON, **_PER_DAY),
     largest_run_nodes=count("Largest run", "Nodes of the largest run.", unit="nodes"),
-    largest_run_gpus=count(
-        "Largest run, GPUs", "GPUs of the whole nodes of the largest run.", "either is not known", "GPUs"
-    ),
-    projects_to_nodes=count(
-        "Projected to", "Projection limit: the most nodes for which a run is projected.", unit="nodes"
-    ),
+    largest_run_gpus=count("Largest run, GPUs", "GPUs on the nodes of the largest run.", "either is not known", "GPUs"),
+    projects_to_nodes=count("Projected to", "Projection limit: most nodes of a projected run.", unit="nodes"),
     no_projection=words("No projection", "Why no larger run is projected."),
     needed=words("Needed", "Data needed to project to larger runs."),
     reason=reason("Why the rate is blank, or why it is not of the requested sizes."),
@@ -87,9 +77,7 @@ SIZE_LAW = table(
     ci_high=number("to", "Upper bound of the slope.", REASON),
     expected_slope=number("Expected slope", "Slope under the law 1/N: -1."),
     p_value=number("p", "Wald test of the expected slope.", REASON),
-    detectable_difference=number(
-        "Detectable difference", "Smallest difference from -1 that is detected with 80% power.", REASON
-    ),
+    detectable_difference=number("Detectable difference", "Smallest detectable difference to -1 (80% power).", REASON),
     detectable_low=number("Detectable from", "Expected slope minus the detectable difference.", REASON),
     detectable_high=number("Detectable to", "Expected slope plus the detectable difference.", REASON),
     deviance=number("Deviance", "Deviance of the pooled failures from the line.", _FEW_POOLS),
@@ -99,17 +87,9 @@ SIZE_LAW = table(
     converged=truth("Converged", "Whether the regression converged.", REASON),
 )
 SURVIVAL_SUMMARY_INFRA = table(
-    "survival_summary_infra",
-    "A stratum of runs, and how long they last without an infrastructure failure.",
-    **SUMMARY,
-    basis=BASIS,
+    "survival_summary_infra", "A stratum of runs: time without an infrastructure failure.", **SUMMARY, basis=BASIS
 )
-MTTF_INFRA = table(
-    "mttf_infra",
-    "A stratum of runs and a confidence: their mean time to an infrastructure failure.",
-    **MTTF,
-    basis=BASIS,
-)
+MTTF_INFRA = table("mttf_infra", "Mean time to infrastructure failure, by stratum and confidence.", **MTTF, basis=BASIS)
 ANALYSIS = Analysis(
     question="What is the mean time to failure at every job size, and the failure rate of a node?",
     theme="scaling",

@@ -48,26 +48,18 @@ SCORES = Table(
         "submit": words("Submitted", "ISO 8601 in the trace's time zone; seconds if the origin is unknown."),
         "probability": share("Probability", "Probability that the job ends in a recorded failure."),
         "at_risk": truth("At risk", "Whether it is at least the share of training jobs that failed."),
-        "expected_hours_to_failure": number(
-            "Hours", "Mean run time until failure, given failure; fitted to jobs at risk.", REASON, "h"
-        ),
-        "gpu_hours_at_stake": number(
-            "At stake", "probability x GPUs requested x expected hours to failure.", REASON, "GPU-hours"
-        ),
+        "expected_hours_to_failure": number("Hours", "Mean run time until failure, if the job fails.", REASON, "h"),
+        "gpu_hours_at_stake": number("At stake", "probability x GPUs requested x expected hours.", REASON, "GPU-hours"),
         **{
             f"reason_{rank}": words(
-                f"Reason {rank}",
-                "Feature = value: its contribution to the log-odds, relative to the training mean.",
-                _FEWER_FEATURES,
+                f"Reason {rank}", "Feature = value: contribution to log-odds over the training mean.", _FEWER_FEATURES
             )
             for rank in range(1, MAX_REASONS + 1)
         },
         "beyond_range": truth("Beyond", "Whether the job lies outside the range of the training data."),
         "beyond_feature": words("By", "Features outside that range.", "it does not"),
         "unseen_user": truth("New user", "Whether the user has no training job.", _NOT_USED.format("users")),
-        "unseen_group": truth(
-            "New group", "Whether no training job has the finest key of the history.", _NOT_USED.format("history")
-        ),
+        "unseen_group": truth("New group", "Whether the finest history key is new.", _NOT_USED.format("history")),
         "reason": reason(),
     },
 )

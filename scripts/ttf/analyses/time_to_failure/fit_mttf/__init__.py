@@ -63,11 +63,7 @@ FAR_GROUPS = table(
     years=count("Years", "Last whole year with a tenth still at risk.", _LOWEST_ROW, "years"),
     failed_share=share("Failed", "Share failed by the end of that year (Kaplan-Meier).", _LOWEST_ROW),
 )
-MTTF = table(
-    "mttf",
-    "Mean time to failure of a stratum with censoring, with an interval of one confidence level.",
-    **columns.MTTF,
-)
+MTTF = table("mttf", "Mean time to failure of a stratum, with censoring, at one confidence level.", **columns.MTTF)
 FAILURES_WITHOUT_END = table(
     "failures_without_end",
     "Range of a stratum's mean time to failure that failures without a recorded end allow.",
@@ -77,10 +73,8 @@ FAILURES_WITHOUT_END = table(
     without_end=count("without end", "Failures of unknown duration.", unit="durations"),
     share_without_end=share("Share without end", "Failures without a recorded end over failures.", REASON),
     mttf_s=seconds("Mean time to failure", "Time at risk over failures with an end.", REASON),
-    mttf_low_s=seconds("At least", "Mean time to failure if failures without an end had occurred at once.", REASON),
-    mttf_high_s=seconds(
-        "at most", "Mean time to failure if failures without an end had occurred at the trace's end.", REASON
-    ),
+    mttf_low_s=seconds("At least", "Mean time to failure if failures without an end came at once.", REASON),
+    mttf_high_s=seconds("at most", "Mean time to failure if failures without an end came at the trace's end.", REASON),
 )
 LIFETIME_MODELS = table(
     "lifetime_models",

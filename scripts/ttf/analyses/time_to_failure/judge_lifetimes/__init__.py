@@ -16,25 +16,17 @@ LIFETIME_VERDICT = table(
     "Whether the hazard of a stratum changes with age, and the error of a constant rate.",
     **STRATUM,
     **COUNTED,
-    verdict=words(
-        "Over all",
-        "falls, rises, stays or unclear: the hazard by age if all units have one rate.",
-        REASON,
-    ),
+    verdict=words("Over all", "falls, rises, stays or unclear: the hazard by age if all units have one rate.", REASON),
     shape=number("Weibull shape", "Weibull shape; below 1 the hazard decreases, above 1 it increases.", REASON),
     **interval_columns(number, "the shape's interval if durations are independent", REASON, "shape_"),
     cluster_by=_CLUSTERED["cluster_by"],
     clusters=_CLUSTERED["clusters"],
     shape_ci_low_clustered=_CLUSTERED["ci_low_clustered"],
     shape_ci_high_clustered=_CLUSTERED["ci_high_clustered"],
-    lr_statistic=number(
-        "χ²", "Likelihood-ratio statistic of Weibull against exponential, one degree of freedom.", REASON
-    ),
+    lr_statistic=number("χ²", "Likelihood ratio of Weibull against exponential, one degree of freedom.", REASON),
     p_value=number("p", "P-value of the likelihood ratio if durations are independent.", REASON),
     p_clustered=number("p, clustered", "P-value of a shape of 1, by the clustered standard error.", REASON),
-    misleads=truth(
-        "A single MTTF misleads", "Whether a single MTTF misleads: p < 0.01, and gap 0.05 or ratio 2.", REASON
-    ),
+    misleads=truth("A single MTTF misleads", "Whether one MTTF misleads: p < 0.01, and gap 0.05 or ratio 2.", REASON),
     misleads_clustered=truth("A single MTTF misleads", "Whether a single MTTF misleads by the clustered p.", REASON),
     verdict_within=words("Within", f"The hazard within groups: falls, rises, stays, {MIXTURE}, or unclear.", REASON),
     group_by=words("Groups by", "Kind of groups; each group has its own rate, and all have one shape.", REASON),
@@ -42,9 +34,7 @@ LIFETIME_VERDICT = table(
     shape_within=number("Shape within", "Weibull shape with gamma frailty of the groups' rates.", REASON),
     **interval_columns(number, "the clustered interval", REASON, "shape_within_"),
     frailty_variance=number("Frailty variance", "Variance of the groups' rates about a mean of 1.", REASON),
-    largest_gap=share(
-        "Largest gap", "Largest difference between the survival of a constant rate and Kaplan-Meier.", REASON
-    ),
+    largest_gap=share("Largest gap", "Largest difference of survival at a constant rate and Kaplan-Meier.", REASON),
     at_s=whole_seconds("at", "Age of the largest gap with 30 or more at risk.", REASON),
     km_survival=share("Kaplan-Meier", "Survival at the age of the largest gap.", REASON),
     exponential_survival=share("Exponential", "Survival under a constant rate at the age of the largest gap.", REASON),
@@ -71,9 +61,7 @@ LIFETIME_VERDICTS = table(
         }.items()
     },
     misleads=count("A single MTTF misleads", "Strata in which a single MTTF misleads.", unit="strata", n="strata"),
-    no_misleads_clustered=count(
-        "Not determined", "Strata with too little data for this verdict.", unit="strata", n="strata"
-    ),
+    no_misleads_clustered=count("Not determined", "Strata with too little data to tell.", unit="strata", n="strata"),
 )
 
 ANALYSIS = Analysis(
