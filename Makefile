@@ -26,7 +26,7 @@ SNAKEMAKE = $(RUN) scripts/run_study.py --study="$$STUDY" --config="$$CONFIG" --
 # `make help` prints these lines, and the comment of each target below.
 ## TRACE=names of traces, separated by commas; all: the embedded samples
 ## CONFIG=the file of a configuration
-## DATA=a folder of job records
+## DATA=a folder of job records; with CONFIG=a mapping, its table or folder
 ## STUDY=the name of an existing study; default: the most recent
 ## PART=the name of a part of TRACE
 ## SURE=yes: remove the listed files

@@ -1,7 +1,7 @@
 """`make report`, `make pdf` and the like: choose the study and start Snakemake for it.
 
-STUDY names an existing study; CONFIG, TRACE and DATA define a new one. Default: the most recent study, in a new folder
-that of config/config.yaml. All other arguments go to Snakemake.
+STUDY names an existing study; CONFIG, TRACE and DATA define a new one; CONFIG with DATA is a mapping and its table.
+Default: the most recent study, in a new folder that of config/config.yaml. All other arguments go to Snakemake.
 """
 
 import sys
@@ -20,6 +20,7 @@ if __name__ == "__main__":
 import argparse
 import atexit
 import fcntl
+import json
 import os
 import re
 import subprocess
@@ -41,20 +42,41 @@ def resolve_arguments(study: str, config: str, trace: str, data: str, scatter: s
     """Return Snakemake's arguments for the study; scatter needs a trace. Raises ConfigError for bad options."""
     if study and (config or trace or data):
         raise ConfigError("STUDY names a study that was made; a new one takes its name from `name:` in CONFIG.")
-    if data and (config or trace):
-        raise ConfigError(f"DATA={data}: give it alone. What CONFIG would say goes into the file that it writes.")
+    if data and trace:
+        raise ConfigError(f"DATA={data}: give it alone or with CONFIG, not with TRACE.")
     if not re.fullmatch(r"[\w-]+(\s*,\s*[\w-]+)*|", trace, re.ASCII):
         raise ConfigError(
             f"TRACE={show(trace)}: expected names of traces (letters, digits, _ and -), a comma between two."
         )
     settings = [f"study=[{', '.join(samples()) if trace == 'all' else trace}]"] if trace else []
-    config_files = [write_configuration(Path(data))] if data else [config] if config else []
+    if data and config:
+        settings = [format_data_setting(Path(config), Path(data))]
+    config_files = [config] if config else [write_configuration(Path(data))] if data else []
     if not (settings or config_files) and (name := studies.choose_study(study) if study else studies.find_last_study()):
         other_studies = [study_name for study_name in studies.list_studies() if study_name != name]
         hint = f"; STUDY=name for another: {', '.join(other_studies)}" if other_studies and not study else ""
         print(f"study {name}{'' if study else ', the most recent'}{hint}", file=sys.stderr)
         return studies.find_arguments(name)
     return studies.format_arguments(config_files, [*settings, *([scatter] if scatter else [])])
+
+
+def format_data_setting(config: Path, data: Path) -> str:
+    """Return the setting that the only trace of the configuration is read from this folder, or file of a table.
+
+    Raises ConfigError if there are other numbers of traces, or if the file is missing, or JSON to be converted.
+    """
+    document = load_yaml(config, str(config))
+    traces = document.get("study")
+    if not isinstance(traces, list) or len(traces) != 1:
+        raise ConfigError(f"DATA={data}: CONFIG={config} must name one trace, as in study: [mine].")
+    if not data.exists():
+        raise ConfigError(f"DATA={data}: there is no such file or folder.")
+    if data.suffix == ".json" and (program := config.with_suffix(".jq")).is_file():
+        raise ConfigError(
+            f"DATA={data}: first make a CSV of it: jq -r -f {program} {data} > {data.with_suffix('.csv')}"
+        )
+    location = {"folder": str(data)} if data.is_dir() else {"folder": str(data.parent), "files": {"rows": data.name}}
+    return f"registry={json.dumps({str(traces[0]): location})}"
 
 
 def samples() -> list[str]:

@@ -98,6 +98,7 @@ def check_products(study: str, trace: str) -> None:
 def score(trace: Trace, file: str, part: str, window: str, paths: tuple[Path, Path]) -> Iterator[str]:
     """Write the scores and the skew; yield messages about them, line by line."""
     import polars as pl
+    from ttf.analyses.queue.suggest_requests.compute import list_profile, suggest_next
     from ttf.analyses.risk.predict_failure.trust import list_highest_scores
     from ttf.analyses.shared.risk.features import compute_job_features
     from ttf.analyses.shared.risk.new_jobs import read_new_jobs
@@ -118,7 +119,8 @@ def score(trace: Trace, file: str, part: str, window: str, paths: tuple[Path, Pa
     types = record.collect_schema()
     name, model = _model(folder / "models", record, part, window, trace)
     columns, gpus = map_needed_features(model), list_gpu_columns(trace.format["at_submission"])
-    besides = [column for column in (*list_constant_columns(model), *gpus) if column in types]
+    request = list_profile(trace.format["at_submission"], types.names())
+    besides = [column for column in (*list_constant_columns(model), *gpus, *request) if column in types]
     if missing := [column for column in columns if column not in types]:
         raise StudyError(
             f"{folder}/jobs.parquet: no column {', '.join(missing)}, which the model needs. Run `make report`."
@@ -135,6 +137,7 @@ def score(trace: Trace, file: str, part: str, window: str, paths: tuple[Path, Pa
         new_known = compute_job_features(jobs, model.encoder.features, trace.risk["clock"], past_jobs)
     trained = past_jobs.ended & (past_jobs.known_s < model.until_s)
     scores = score_jobs(model, jobs, new_known, past_jobs.jobs.filter(trained), gpus, trace.risk["clock"])
+    scores = scores.with_columns(suggest_next(record, jobs, trace.format["at_submission"]))
     skew_table = compute_skew(model, jobs, new_known, past_jobs.jobs.filter(trained), past_known.take(trained))
     _write(scores, skew_table, paths)
     yield from _describe_trust(trace, folder, scores, skew_table, name, model.kind)

@@ -436,6 +436,7 @@ TABLE = {
         "nodes": "n",
         "reason": "w",
         "exit_code": "x",
+        "memory_peak": {"column": "rss", "unit": "GiB"},
     },
     "times": {"format": "epoch", "zone": "UTC"},
     "outcomes": {name: [name] for name in ("success", "failure", "cancelled", "unknown", "running", "waiting")},

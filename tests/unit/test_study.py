@@ -109,7 +109,11 @@ def test_the_analyses_that_a_trace_has(samples):
     special = {name for name, analysis in load_analyses().items() if analysis.theme == "outages"} | {
         "annual_failure_rate"
     }
-    assert names["sample_slurm"] - names["sample_philly"] - special == {"classify_failures", "compare_parts"}
+    assert names["sample_slurm"] - names["sample_philly"] - special == {
+        "classify_failures",
+        "compare_parts",
+        "suggest_requests",
+    }
     assert {"measure_availability", "match_outages", "rank_drains"} <= names["sample_slurm"]
     # Drift must be requested, and no sample has drives.
     assert catalogue - set().union(*names.values()) - special == {"measure_drift"}

@@ -896,3 +896,15 @@ def test_the_shipped_entry_of_eagle_makes_a_schema():
     assert {column.as_: column.name for column in schema.columns}["gpu_milli"] == "gpus_req"
     assert (schema.key, schema.quoted, schema.order) == ((), True, ("submit_s", "start_s", "end_s"))
     assert list(FORMATS["table"]["tables"]) == list(table.READERS)
+
+
+@pytest.mark.parametrize(("unit", "mib"), [("MiB", 3), ("GiB", 2560)])
+def test_the_peak_memory_is_an_extra_in_mib(convert, unit, mib):
+    entry = edit(mapping={"memory_peak": {"column": "rss", "unit": unit}, "reason": "why"})
+    value = {"MiB": "3", "GiB": "2.5"}[unit]
+    jobs, account, _ = convert(
+        entry, join(f"j1,COMPLETED,1,2,3,{value},", "j2,FAILED,1,2,3,,why", header=f"{HEADER},rss,why")
+    )
+    assert account == (2, 2, 0)
+    assert jobs["mem_peak_mib"].to_list() == [mib, None] and jobs["reason"].to_list() == [None, "why"]
+    assert jobs["mem_mib"].null_count() == 2

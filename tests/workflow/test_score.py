@@ -247,3 +247,26 @@ def test_the_docs_name_every_column():
     for table in (SCORES, SKEW):
         undocumented = [name for name in table.columns if f"`{name}`" not in DOCS and not name.startswith("reason_")]
         assert not undocumented
+
+
+def test_next_requests_are_columns_of_the_scores(slurm):
+    """Jobs like those that ended at their limit get the suggestion of the table, a newcomer gets none."""
+    folder = slurm.folder / "results/sample_slurm"
+    rows = pl.read_csv(folder / "tables/suggested_time_limits.csv").drop_nulls("suggested_s")
+    user = rows["user"][0]
+    record = pl.read_parquet(folder / "jobs.parquet").filter(user=user, status_raw="TIMEOUT")
+    requests = ["account", "partition", "qos", "timelimit_s", "gpu_requested_milli", "gpu_type_requested"]
+    requests += ["cpu_requested_milli", "mem_requested_mib"]
+    # After the last end of the trace, so that all its jobs that ended count, as in the table.
+    submit_s = record["trace_end_s"].max() + 1
+    new = record.select("job_id", "user", *requests).with_columns(submit_s=submit_s)
+    new = pl.concat([new, new.head(1).with_columns(job_id=pl.lit("newcomer"), user=pl.lit("newcomer"))])
+    new.write_csv(slurm.folder / "next.csv")
+    score(slurm, "--file", "next.csv")
+    scores = read_table(scores_path(slurm, "next"), SCORES)
+    suggested = scores.drop_nulls("suggested_time_limit_s")
+    columns = ["suggested_time_limit_s", "time_limit_low_s"]
+    in_table = rows.filter(user=user).select("suggested_s", "low_s").rows()
+    assert suggested.height and set(suggested.select(columns).rows()) <= set(in_table)
+    newcomer = scores.filter(job_id="newcomer")
+    assert newcomer["suggested_time_limit_s"].to_list() == newcomer["suggested_memory_mib"].to_list() == [None]

@@ -239,7 +239,7 @@ def test_a_folder_of_data_becomes_a_study_whose_configuration_can_be_edited(chec
     assert studies.find_arguments("mine") == ["--configfile", str(file)]
     with pytest.raises(ConfigError, match="there is no such folder"):
         run_study.resolve_arguments(**NO_OPTIONS | {"data": "nowhere"})
-    with pytest.raises(ConfigError, match="give it alone"):
+    with pytest.raises(ConfigError, match="give it alone or with CONFIG"):
         run_study.resolve_arguments(**options | {"trace": "mine"})
 
 

@@ -780,6 +780,31 @@ rule measure_use:
         "../../scripts/compute.py"
 
 
+rule suggest_requests:
+    """What should the next request be, after jobs that ended at their time limit or out of memory?"""
+    input:
+        unpack(get_size_unit),
+        jobs="results/{trace}/jobs.parquet",
+    output:
+        suggested_time_limits=table("results/{trace}/tables/suggested_time_limits.csv", "Queue and utilisation"),
+        suggested_memory=table("results/{trace}/tables/suggested_memory.csv", "Queue and utilisation"),
+        limit_ends=table("results/{trace}/tables/limit_ends.csv", "Queue and utilisation"),
+    log:
+        "logs/{trace}/suggest_requests.log",
+    benchmark:
+        "benchmarks/{trace}/suggest_requests.tsv"
+    group:
+        GROUP["analyses"]
+    conda:
+        ENVIRONMENT
+    resources:
+        **request_resources("suggest_requests"),
+    params:
+        **analysis_params("suggest_requests"),
+    script:
+        "../../scripts/compute.py"
+
+
 rule predict_failure:
     """Can failure be predicted, when, and what is that worth?"""
     input:

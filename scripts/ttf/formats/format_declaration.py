@@ -16,6 +16,7 @@ UNITS = {
     "gpus": {"gpu": 1000, "percent": 10, "milli": 1},
     "cpus": {"core": 1000, "percent": 10, "milli": 1},
     "memory": {"MiB": 1, "GiB": 1024, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "B": 1},
+    "memory_peak": {"MiB": 1, "GiB": 1024},
 }
 # Units that do not divide a MiB; their values are counted in bytes.
 UNITS_IN_BYTES = ("MB", "GB", "KiB", "B")

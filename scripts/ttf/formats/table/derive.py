@@ -18,7 +18,7 @@ from ttf.formats.table.read import (
 
 
 def jobs(source: Source) -> pl.DataFrame:
-    """Call `column_mapping.jobs` with the `mapping` of the registry; reason and exit_code are extras if mapped."""
+    """Call `column_mapping.jobs` with the `mapping` of the registry; EXTRAS are extras if mapped."""
     table_mapping = source.meaning["mapping"]
     mapping: dict[str, Any] = {
         key: stored_name(key, part) for key, part in table_mapping.items() if key in COLUMNS and key not in EXTRAS
@@ -28,7 +28,7 @@ def jobs(source: Source) -> pl.DataFrame:
     mapping["status"] = {"column": mapping["status"], "first_word": mapping["status"] == STATUS_PHRASE}
     if mapping.get("memory") == MEMORY_BYTES:
         mapping["memory"] = {"column": MEMORY_BYTES, "unit": "B"}
-    mapping |= {"table": TABLE, "attempts": 1, "extras": [key for key in EXTRAS if key in table_mapping]}
+    mapping |= {"table": TABLE, "attempts": 1, "extras": [COLUMNS[key] for key in EXTRAS if key in table_mapping]}
     return column_mapping.jobs(replace(source, meaning=dict(source.meaning) | {"mapping": mapping}))
 
 

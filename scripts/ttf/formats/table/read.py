@@ -59,6 +59,7 @@ COLUMNS = {
     "nodes": "nodes",
     "reason": "reason",
     "exit_code": "exit_code",
+    "memory_peak": "mem_peak_mib",
     "unit": "unit_id",
     "duration": "duration_s",
     **{key: key for key in ("level", "class", "cause", "planned", "group", "rack", "node", "kind")},
@@ -66,7 +67,7 @@ COLUMNS = {
 # Keys that are required in every row.
 REQUIRED = ("job_id", "unit")
 # Columns that the common job record lacks: extras of the jobs, if they are mapped.
-EXTRAS = ("reason", "exit_code")
+EXTRAS = ("reason", "exit_code", "memory_peak")
 TIMES = ("submit", "start", "end")
 COUNTS = ("size", "nodes")
 # Names that replace those of COLUMNS: for memory in units that do not divide a MiB, and for a status of which only the

@@ -39,6 +39,19 @@ NO_GPUS = "no GPU was requested, or nobody wrote how many"
 _FEWER_FEATURES = "fewer features move the score"
 _NOT_USED = "the model does not go by {}"
 
+_NO_SUGGESTION = "no earlier job of the user and request ended at its limit, or too few jobs tell"
+_NEED = "90% of the jobs of the user and request need at most this, from earlier jobs; with its 95% CI."
+# `ttf.analyses.queue.suggest_requests` fills them.
+SUGGESTIONS = {
+    name: count(heading, _NEED, _NO_SUGGESTION, unit)
+    for resource, label, unit in (("time_limit", "Time limit", "s"), ("memory", "Memory", "MiB"))
+    for name, heading in (
+        (f"suggested_{resource}_{unit.lower()}", label),
+        (f"{resource}_low_{unit.lower()}", f"{label}, from"),
+        (f"{resource}_high_{unit.lower()}", f"{label}, to"),
+    )
+}
+
 SCORES = Table(
     "scores",
     "One row per job: its risk of failure, from what was known at submission.",
@@ -60,6 +73,7 @@ SCORES = Table(
         "beyond_feature": words("By", "Features outside that range.", "it does not"),
         "unseen_user": truth("New user", "Whether the user has no training job.", _NOT_USED.format("users")),
         "unseen_group": truth("New group", "Whether the finest history key is new.", _NOT_USED.format("history")),
+        **SUGGESTIONS,
         "reason": reason(),
     },
 )
@@ -174,7 +188,9 @@ def score_jobs(
                 ),
                 "unseen_group": flag_unseen(jobs, training_jobs, group_keys),
             }
-        ).with_columns(reason=join_reasons(reasons))
+        )
+        .with_columns(pl.lit(None).alias(name) for name in SUGGESTIONS)
+        .with_columns(reason=join_reasons(reasons))
     )
 
 

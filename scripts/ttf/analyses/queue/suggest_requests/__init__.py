@@ -1,0 +1,61 @@
+"""What should the next request be, after jobs that ended at their time limit or out of memory?"""
+
+from collections.abc import Callable
+from functools import partial
+
+from ttf.analyses.declaration import Analysis
+from ttf.engine.contract import REASON, Column, count, name, number, table, whole_seconds, words
+
+# Status words by what was too small: Slurm's, and those of Kubernetes.
+LIMIT_WORDS = {"run time": ("TIMEOUT", "DEADLINE", "DEADLINEEXCEEDED"), "memory": ("OUT_OF_MEMORY", "OOMKILLED")}
+
+
+def _suggestion_columns(value: Callable[..., Column], unit: str) -> dict[str, Column]:
+    return {
+        "user": name("User", "Who submitted the jobs.", blank="the trace does not record it", name_kind="user"),
+        "request": words("Request", "What else the jobs requested.", blank="nothing else is recorded"),
+        "n": count("n", "Jobs of this user and request, of one run and a known value.", unit="jobs"),
+        "successes": count("Successes", "Those that succeeded; all others are censored.", unit="jobs"),
+        "at_limit": count("At limit", "Those that ended because the request was too small.", unit="jobs"),
+        "gpu_hours": number("GPU-hours", "Used by the jobs at the limit.", unit="GPU-hours"),
+        f"requested_{unit}": value("Requested", "Largest request of these jobs.", "it is not recorded"),
+        f"suggested_{unit}": value("Suggested", "Kaplan-Meier quantile: 90% of the jobs need at most this.", REASON),
+        f"low_{unit}": value("95% from", "Lower bound of its CI.", REASON),
+        f"high_{unit}": value("95% to", "Upper bound.", REASON),
+        "interval_by": words("Clusters", "week, or independent jobs if there are too few weeks.", REASON),
+        "reason": words("Reason", "Why cells of the row are blank.", blank="no cell needs a reason"),
+    }
+
+
+TIME_LIMITS = table(
+    "suggested_time_limits",
+    "A row per user and request with jobs that ended at their time limit, those that used most GPU time first.",
+    **_suggestion_columns(whole_seconds, "s"),
+)
+MEMORY = table(
+    "suggested_memory",
+    "A row per user and request with jobs that ended out of memory, those that used most GPU time first.",
+    **_suggestion_columns(partial(count, unit="MiB"), "mib"),
+)
+LIMIT_ENDS = table(
+    "limit_ends",
+    "Jobs that ended because their request was too small.",
+    resource=words("Resource", "run time or memory."),
+    jobs=count("Jobs", "Jobs that ended so.", unit="jobs"),
+    requests=count("Requests", "Combinations of a user and a request among them.", REASON),
+    suggested=count("Suggested", "Those with a suggestion.", REASON),
+    reason=words("Reason", "Why nothing is suggested.", blank="no cell needs a reason"),
+)
+
+ANALYSIS = Analysis(
+    question="What should the next request be, after jobs that ended at their time limit or out of memory?",
+    theme="queue",
+    rank=60,
+    needs=["jobs"],
+    applies=lambda trace: any(word.upper() in words for word in trace.words for words in LIMIT_WORDS.values()),
+    settings={"at_submission": lambda trace: trace.format["at_submission"]},
+    tables=[TIME_LIMITS, MEMORY, LIMIT_ENDS],
+    sections=["requests"],
+    in_size_unit=True,
+    memory_mb=250,
+)
