@@ -134,7 +134,7 @@ def spares(sigma: float, years: float, repetitions: int, seed: int) -> Iterator[
     cumulative = bdtr(np.arange(units, dtype=float), units, 5.5 / 245.5)
     hits_by_share: dict[float, list[bool]] = {0.9: [], 0.95: []}
     for _ in range(repetitions):
-        start_s, end_s = simulate_renewals(rng, units, 1, horizon, up, repair)
+        start_s, end_s, _ = simulate_renewals(rng, units, 1, horizon, up, repair)
         length_s = max(WEEK_S, block_length_s(end_s - start_s, np.count_nonzero(start_s)))
         blocks = build_course(pl.DataFrame({"start_s": start_s, "end_s": end_s}), exposure).time_down_by(length_s)
         for p, hits in hits_by_share.items():

@@ -1,5 +1,7 @@
 """Simulated outages: exponential outages agree with formulas, resampled weeks with the trace."""
 
+from itertools import combinations
+
 import numpy as np
 import polars as pl
 import pytest
@@ -13,10 +15,12 @@ from ttf.analyses.shared.outages.outage_simulation import (
     Exponential,
     batches,
     build_blocks,
-    count_block_shortfalls,
-    count_shortfalls,
+    count_block_spares,
+    count_renewal_spares,
+    count_spares,
     fit_distribution,
     fit_times,
+    mean_down_time,
     resample_blocks,
     select_initially_up,
     simulate_renewals,
@@ -69,25 +73,40 @@ def test_the_share_without_shortfall_equals_a_birth_and_death_chain():
         if down:
             chain[down, down - 1] = down * repair_rate
     never_short = stats.binom.pmf(np.arange(spares + 1), units, 0.1) @ expm(chain * horizon).sum(axis=1)
-    spans = simulate_renewals(
-        np.random.default_rng(6), units, replicates, horizon, Exponential(UP), Exponential(REPAIR)
-    )
-    is_never_short = count_shortfalls(spans, spares, replicates, horizon)[0] == 0
+    distributions = Exponential(UP), Exponential(REPAIR)
+    needed = count_renewal_spares(np.random.default_rng(6), units - spares, units, replicates, horizon, *distributions)
+    is_never_short = needed <= spares
     error = np.sqrt(never_short * (1 - never_short) / replicates)
     assert abs(is_never_short.mean() - never_short) < 4 * error
 
 
-@settings(max_examples=40)
-@given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 30), st.integers(0, 30)), max_size=20), st.integers(0, 3))
-def test_shortfalls_equal_a_count_of_seconds(rows, spares):
-    replicate = np.array([row[0] for row in rows], np.int64)
-    start, end = (np.array([limit(row[1:]) for row in rows], np.int64) for limit in (min, max))
-    spans = 30 * replicate + start, 30 * replicate + end
-    units_down = np.array([[((replicate == r) & (start <= s) & (s < end)).sum() for s in range(30)] for r in range(3)])
-    assert time_down(spans, 3, 30).tolist() == np.bincount(units_down.ravel()).tolist()
-    short_s, lacking_s = count_shortfalls(spans, spares, 3, 30)
-    assert short_s.tolist() == (units_down > spares).sum(axis=1).tolist()
-    assert lacking_s.tolist() == np.maximum(units_down - spares, 0).sum(axis=1).tolist()
+def count_needed(is_down, nodes, most):
+    """Return the fewest spares by seconds; is_down: (units in the order in which a run takes them, seconds)."""
+    sufficient = (s for s in range(most + 1) if (is_down[: nodes + s].sum(axis=0) <= s).all())
+    return next(sufficient, most + 1)
+
+
+@settings(max_examples=60)
+@given(
+    st.lists(st.tuples(st.integers(0, 2), st.integers(0, 4), st.integers(0, 30), st.integers(0, 30)), max_size=25),
+    st.integers(1, 3),
+)
+def test_fewest_spares_equal_a_search_by_seconds(rows, nodes):
+    is_down, spans = np.zeros((3, 5, 30), bool), []
+    for replicate, unit, *moments in sorted(rows):
+        start, end = sorted(moments)
+        if not is_down[replicate, unit, start : end + 1].any():
+            is_down[replicate, unit, start:end] = True
+            spans.append((replicate, unit, start, end))
+    starts = [(replicate, start, 1, unit) for replicate, unit, start, _ in spans]
+    changes = sorted([*starts, *((replicate, end, -1, unit) for replicate, unit, _, end in spans)])
+    replicate, _, step, rank = np.array(changes, np.int64).reshape(-1, 4).T
+    first = np.searchsorted(replicate, np.arange(4))
+    needed = count_spares(first, rank.astype(np.int32), step.astype(np.int8), nodes, 5 - nodes)
+    assert needed.tolist() == [count_needed(units, nodes, 5 - nodes) for units in is_down]
+    replicate, _, *moments = np.array(spans, np.int64).reshape(-1, 4).T
+    down_s = time_down([30 * replicate + moment for moment in moments], 3, 30)
+    assert down_s.tolist() == np.bincount(is_down.sum(axis=1).ravel()).tolist()
 
 
 @settings(max_examples=40)
@@ -99,6 +118,8 @@ def test_shortfalls_equal_a_count_of_seconds(rows, spares):
 )
 def test_resampled_blocks_count_every_second_of_the_units_they_take(rows, count, spares, horizon):
     """Four units have six blocks of 10 s; the fourth unit is not in the last two."""
+    spares = min(spares, count - 1)
+    nodes = count - spares
     intervals = {unit: sorted((t, t + d) for k, t, d in rows if k == n) for n, unit in enumerate("abcd")}
     outages, *_, exposure = make_outages(intervals, 60)
     exposure = exposure.with_columns(until_s=pl.when(unit_id="d").then(40).otherwise("until_s"))
@@ -107,19 +128,41 @@ def test_resampled_blocks_count_every_second_of_the_units_they_take(rows, count,
     is_down = np.zeros((4, 60), bool)
     for unit, start, end in spans.select("unit", "start_s", "end_s").iter_rows():
         is_down[unit, start:end] = True
-    rng, blocks_per_run = np.random.default_rng(5), -(-horizon // 10)
-    sampled = rng.integers(4 if count == 4 else 6, size=(50, blocks_per_run))
-    order = rng.permuted(np.tile(np.arange(4), (50, 1)), axis=1)
-    total = np.zeros((50, 10 * blocks_per_run), np.int64)
+    eligible, blocks_per_run = 4 if count == 4 else 6, -(-horizon // 10)
+    sampled = np.random.default_rng(5).integers(eligible, size=(50, blocks_per_run))
+    order = np.random.default_rng(6).permuted(np.tile(np.arange(4, dtype=np.int32), (50, 1)), axis=1)
+    expected = []
     for run in range(50):
+        parts = []
         for i, block in enumerate(sampled[run]):
-            present = [unit for unit in np.argsort(order[run]) if blocks.watched[block, unit]][:count]
-            total[run, 10 * i : 10 * i + 10] = is_down[present, 10 * block : 10 * block + 10].sum(axis=0)
-    lacking = np.maximum(total[:, :horizon] - spares, 0)
-    draws = resample_blocks(np.random.default_rng(5), blocks, count, 50, horizon)
-    short_s, lacking_s = count_block_shortfalls(draws, blocks, spares, 50)
-    assert short_s.tolist() == (lacking > 0).sum(axis=1).tolist()
-    assert lacking_s.tolist() == lacking.sum(axis=1).tolist()
+            present = [unit for unit in np.argsort(order[run]) if blocks.watched[block, unit]]
+            down = is_down[present, 10 * block : 10 * block + min(10, horizon - 10 * i)]
+            parts.append(count_needed(down, nodes, spares))
+        expected.append(max(parts))
+    draws = resample_blocks(np.random.default_rng(5), blocks, count, order, horizon)
+    assert count_block_spares(draws, blocks, nodes, spares, 50).tolist() == expected
+    # The shares of time are means over all blocks and all ways to take the units.
+    shares = []
+    for block in range(eligible):
+        takes = [*combinations(np.flatnonzero(blocks.watched[block]), count)]
+        for i in range(blocks_per_run):
+            for units in takes:
+                down = is_down[list(units), 10 * block : 10 * block + min(10, horizon - 10 * i)].sum(axis=0)
+                lacking = np.maximum(down - spares, 0)
+                shares.append(np.array([(lacking > 0).sum(), lacking.sum()]) / len(takes) / eligible / horizon)
+    assert mean_down_time(blocks, count, horizon).shortage(nodes, spares) == pytest.approx(sum(shares), abs=1e-12)
+
+
+@pytest.mark.parametrize("nodes", [1, 20, 150])
+def test_the_shortage_of_a_state_is_hypergeometric(nodes):
+    down = np.array([1, 7, 40, 90, 199, 200])
+    for spares in (0, 1, 5, 50):
+        taken = np.arange(nodes + spares + 1)
+        p = stats.hypergeom.pmf(taken[:, None], 200, down, nodes + spares)
+        for state in range(len(down)):
+            time = outage_simulation.DownTime(np.array([200]), down[[state]], np.array([1.0]), 1)
+            short, lacking = p[taken > spares, state].sum(), np.maximum(taken - spares, 0) @ p[:, state]
+            assert time.shortage(nodes, spares) == pytest.approx((short, lacking), abs=1e-9)
 
 
 def make_weekly_trace(weeks=6):
@@ -144,13 +187,12 @@ def test_resampled_weeks_preserve_joint_outages():
         [1, -1, 1, -1],
         [True, False, False, False],
     ]
-    draws = resample_blocks(np.random.default_rng(1), blocks, 4, 4000, 35 * DAY)
-    _, down_s = count_block_shortfalls(draws, blocks, 0, 4000)
     # Drawing four of five units gives 4/5 of the time down; the last week has four units and gives all of it.
     down_s_by_week = [3 * (n + 1) * 3600 for n in range(6)]
     down_s_by_week[0] += 3600
     down_s_by_week[1] += 3600
-    assert down_s.mean() == pytest.approx((0.8 * sum(down_s_by_week[:5]) + down_s_by_week[5]) / 6 * 5, rel=0.02)
+    _, missing = mean_down_time(blocks, 4, 35 * DAY).shortage(4, 0)
+    assert missing * 35 * DAY == pytest.approx((0.8 * sum(down_s_by_week[:5]) + down_s_by_week[5]) / 6 * 5)
     up = select_initially_up(blocks)
     assert up.watched[1].tolist() == [True, True, True, False, True]
 
@@ -161,9 +203,8 @@ def test_resampled_weeks_reproduce_the_distribution_of_the_trace():
     spans = list_spans(outages, exposure)
     blocks, time = build_blocks(spans, exposure, 7 * DAY), build_course(spans, exposure).time_down()
     for spares, expected_s in enumerate(np.cumsum(time[::-1])[-2::-1]):
-        draws = resample_blocks(np.random.default_rng(1), blocks, 5, 3000, 42 * DAY)
-        short_s, _ = count_block_shortfalls(draws, blocks, spares, 3000)
-        assert short_s.mean() == pytest.approx(expected_s, rel=0.03)
+        short_share, _ = mean_down_time(blocks, 5, 42 * DAY).shortage(5 - spares, spares)
+        assert short_share * 42 * DAY == pytest.approx(expected_s)
 
 
 def test_times_keep_the_share_down_of_the_trace_and_its_failures():

@@ -37,8 +37,8 @@ CAPACITY = table(
     **_METHOD,
     **_estimate_columns("p_no_interruption", "Without interruption", "Probability that no node of the run goes down."),
     **_estimate_columns("p_never_short", "Never short", "Probability that the nodes down never exceed the spares."),
-    **_estimate_columns("full_share", "All nodes up", "Share of the time with enough nodes up for the run."),
-    **_estimate_columns("capacity_share", "Capacity", "Node-hours available to the run, over node-hours needed."),
+    full_share=share("All nodes up", "Share of the time with enough nodes up for the run; not simulated.", REASON),
+    capacity_share=share("Capacity", "Node-hours available to the run, over node-hours needed."),
     simulations=count("Simulations", "Number of simulated runs.", _NO_ERROR),
     largest=truth("Largest", f"{_LARGEST} with the fewest spares."),
 )

@@ -93,8 +93,8 @@ def plan_capacity(planner: Planner, run: dict, spares: list[int]) -> Iterator[di
                 row["reason"] = f"too seldom were {nodes:,} nodes up at once"
             estimates = {"p_no_interruption": no_interruption} | planner.estimate(method, nodes, n_spares, time_s)
             for name, (value, se) in estimates.items():
-                row |= {name: value, f"{name}_se": se}
-            yield row | {"simulations": None if method == "exponential" else planner.runs(method, nodes + n_spares)}
+                row |= {name: value} if se is None else {name: value, f"{name}_se": se}
+            yield row | {"simulations": None if method == "exponential" else planner.runs(method, nodes)}
 
 
 def plan_spares(planner: Planner, run: dict, targets: list[float]) -> Iterator[dict]:
@@ -112,10 +112,10 @@ def plan_spares(planner: Planner, run: dict, targets: list[float]) -> Iterator[d
             def p_never_short(spares: int, method: str = method) -> float:
                 if planner.limitation(method, nodes + spares, time_s):
                     return -1.0
-                return planner.estimate(method, nodes, spares, time_s)["p_never_short"][0]
+                return planner.p_never_short(method, nodes, spares, time_s)[0]
 
             if (n_spares := fewest_spares(target, most_spares, p_never_short)) is None:
                 yield row | {"reason": f"not reached with {most_spares:,} spares"}
                 continue
-            value, se = planner.estimate(method, nodes, n_spares, time_s)["p_never_short"]
+            value, se = planner.p_never_short(method, nodes, n_spares, time_s)
             yield row | {"spares": n_spares, "p_never_short": value, "p_never_short_se": se}

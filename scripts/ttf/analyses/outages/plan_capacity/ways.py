@@ -7,7 +7,7 @@ which begins with all of them up. A run is short while fewer than N of the N + s
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from math import sqrt
 
 import numpy as np
@@ -16,15 +16,19 @@ from scipy.linalg import expm
 from scipy.special import bdtr
 
 from ttf.analyses.shared.outages import outage_simulation
-from ttf.analyses.shared.outages.units_down import binomial_cdf, build_course
+from ttf.analyses.shared.outages.outage_simulation import mean_down_time
+from ttf.analyses.shared.outages.units_down import binomial_cdf, build_course, smallest_sufficient
 
 DAY_S, WEEK_S = 86_400, 604_800
 METHODS = ("exponential", "observed", "weeks")
-MEASURES = ("p_never_short", "full_share", "capacity_share")
 # Most simulated nodes over all runs: a large fleet has fewer runs, but at least FEWEST_RUNS.
 MOST_NODES, FEWEST_RUNS = 1 << 21, 100
 # With fewer blocks, resampling repeats the same few.
 FEWEST_BLOCKS = 8
+# One simulation serves up to as many spares as nodes, and at least these; but not those that would lie idle for all
+# but this share of the time.
+MANY_SPARES, IDLE_SHARE = 64, 1e-9
+Estimate = tuple[float, float | None]
 
 
 @dataclass
@@ -32,7 +36,8 @@ class Planner:
     """Estimates for runs on one fleet; results are cached.
 
     spans: `ttf.analyses.shared.outages.units_down.list_spans`; at least one began, not all time is down. exposure: of
-    these units. Each simulation has its own seed, so the order of calls does not matter.
+    these units. Each simulation has its own seed, so the order of calls does not matter. One simulation serves all
+    numbers of spares that draw from the same blocks, so of these more spares never lower p_never_short.
     """
 
     spans: pl.DataFrame
@@ -50,43 +55,72 @@ class Planner:
         self._blocks_begun_up = {
             length: outage_simulation.select_initially_up(blocks) for length, blocks in self._blocks.items()
         }
-        self.estimate, self.p_no_interruption = cache(self.estimate), cache(self.p_no_interruption)
+        self.p_no_interruption, self._spares_needed = cache(self.p_no_interruption), cache(self._spares_needed)
+        self._down_time = cache(lambda units, time_s: mean_down_time(self._choose_blocks(time_s), units, time_s))
 
     def limitation(self, method: str, nodes: int, time_s: int) -> str | None:
         """Return why the method cannot estimate runs on this many nodes, including spares, or None."""
         if method != "weeks":
             return None
-        blocks, name = self._choose_blocks_for_run(time_s), "days" if time_s < WEEK_S else "weeks"
+        blocks, name = self._choose_blocks(time_s), "days" if time_s < WEEK_S else "weeks"
         count = int((blocks.units >= nodes).sum())
         return None if count >= FEWEST_BLOCKS else f"{count} {name} with {nodes:,} nodes, fewer than {FEWEST_BLOCKS}"
 
     def runs(self, method: str, nodes: int) -> int:
-        """Return the number of simulated runs on `nodes`, including spares; weeks are resampled for the whole fleet."""
+        """Return the number of simulated runs on `nodes`, without spares; weeks are resampled for the whole fleet."""
         nodes_per_run = nodes if method == "observed" else self.units
         return min(self.simulations, max(MOST_NODES // nodes_per_run, FEWEST_RUNS))
 
-    def estimate(self, method: str, nodes: int, spares: int, time_s: int) -> dict[str, tuple[float, float | None]]:
-        """Return MEASURES, each with its standard error (None if there is none)."""
-        n_nodes = nodes + spares
-        if method == "exponential":
-            p_never_short = never_short(nodes, spares, time_s, self.up.mean, self.repair.mean)
-            # The mean number of missing nodes is the sum of P(more than k down) over k from the spares on.
-            missing_nodes = (1 - binomial_cdf(np.arange(spares, n_nodes), n_nodes, self.down_share)).sum()
-            full_share = float(binomial_cdf(spares, n_nodes, self.down_share))
-            estimates = p_never_short, full_share, float(1 - missing_nodes / nodes)
-            return dict(zip(MEASURES, ((estimate, None) for estimate in estimates), strict=True))
-        rng = np.random.default_rng([self.seed, nodes, spares, time_s, METHODS.index(method)])
-        runs, blocks = self.runs(method, n_nodes), self._choose_blocks_for_run(time_s)
+    def estimate(self, method: str, nodes: int, spares: int, time_s: int) -> dict[str, Estimate]:
+        """Return p_never_short, full_share and capacity_share, with standard errors; the shares are not simulated."""
         if method == "weeks":
-            resampled = outage_simulation.resample_blocks(rng, blocks, n_nodes, runs, time_s)
-            short_s, missing_s = outage_simulation.count_block_shortfalls(resampled, blocks, spares, runs)
+            units = self._choose_units(nodes, spares, time_s)
+            short_share, missing_nodes = self._down_time(units, time_s).shortage(nodes, spares)
         else:
-            sizes, times = outage_simulation.batches(n_nodes, runs), (self.up, self.repair)
-            samples = ((n, outage_simulation.simulate_renewals(rng, n_nodes, n, time_s, *times)) for n in sizes)
-            parts = (outage_simulation.count_shortfalls(spans, spares, n, time_s) for n, spans in samples)
-            short_s, missing_s = (np.concatenate(values) for values in zip(*parts, strict=True))
-        shares = (short_s == 0).astype(float), 1 - short_s / time_s, 1 - missing_s / (time_s * nodes)
-        return dict(zip(MEASURES, map(_mean_and_se, shares), strict=True))
+            n_nodes = nodes + spares
+            short_share = 1 - float(binomial_cdf(spares, n_nodes, self.down_share))
+            # The mean number of missing nodes is the sum of P(more than k down) over k from the spares on.
+            missing_nodes = float((1 - binomial_cdf(np.arange(spares, n_nodes), n_nodes, self.down_share)).sum())
+        return {
+            "p_never_short": self.p_never_short(method, nodes, spares, time_s),
+            "full_share": (1 - short_share, None),
+            "capacity_share": (1 - missing_nodes / nodes, None),
+        }
+
+    def p_never_short(self, method: str, nodes: int, spares: int, time_s: int) -> Estimate:
+        """Return P(the nodes down never exceed the spares) and its standard error."""
+        if method == "exponential":
+            return never_short(nodes, spares, time_s, self.up.mean, self.repair.mean), None
+        most, units = max(nodes, spares, MANY_SPARES), nodes
+        if method == "weeks":
+            units = self._choose_units(nodes, spares, time_s)
+            most = min(most, units - nodes)
+        else:
+            counts = np.arange(most + 1)
+            most = smallest_sufficient(binomial_cdf(counts, nodes + counts, self.down_share), 1 - IDLE_SHARE)
+        is_enough = self._spares_needed(method, nodes, time_s, units, most) <= min(spares, most)
+        return _mean_and_se(is_enough.astype(float))
+
+    def _choose_units(self, nodes: int, spares: int, time_s: int) -> int:
+        """Return the fewest units of a block that has enough for the run."""
+        units = self._choose_blocks(time_s).units
+        return int(units[units >= nodes + spares].min())
+
+    def _spares_needed(self, method: str, nodes: int, time_s: int, units: int, most: int) -> np.ndarray:
+        """Return the fewest spares with which each simulated run is never short; `most` + 1 if more."""
+        rng = np.random.default_rng([self.seed, nodes, time_s, METHODS.index(method)])
+        if method == "observed":
+            runs, times = self.runs(method, nodes), (self.up, self.repair)
+            return outage_simulation.count_renewal_spares(rng, nodes, most, runs, time_s, *times)
+        blocks = self._choose_blocks(time_s)
+        drawn = outage_simulation.resample_blocks(rng, blocks, units, self._order, time_s)
+        return outage_simulation.count_block_spares(drawn, blocks, nodes, most, len(self._order))
+
+    @cached_property
+    def _order(self) -> np.ndarray:
+        """Return the place of each unit (runs, units) in the order in which each resampled run takes units."""
+        order = np.tile(np.arange(self.units, dtype=np.int32), (self.runs("weeks", self.units), 1))
+        return np.random.default_rng(self.seed).permuted(order, axis=1)
 
     def p_no_interruption(self, method: str, nodes: int, time_s: int) -> tuple[float | None, float | None]:
         """Return P(no interruption) and its standard error; None if too few blocks begin with this many nodes up."""
@@ -95,20 +129,20 @@ class Planner:
                 outage_simulation.Exponential(self.up.mean) if method == "exponential" else self.up
             )
             return up_times.left_longer(time_s) ** nodes, None
-        blocks = self._blocks_begun_up[self._choose_blocks_for_run(time_s).length_s]
+        blocks = self._blocks_begun_up[self._choose_blocks(time_s).length_s]
         if (blocks.units >= nodes).sum() < FEWEST_BLOCKS:
             return None, None
-        rng, runs = np.random.default_rng([self.seed, nodes, time_s]), self.runs(method, nodes)
-        is_free = np.ones(runs, bool)
-        for run, sampled, block_rows, _ in outage_simulation.resample_blocks(rng, blocks, nodes, runs, time_s):
-            is_free[run[(sampled & blocks.began[block_rows]).any(axis=1)]] = False
+        rng, is_free = np.random.default_rng([self.seed, nodes, time_s]), np.ones(len(self._order), bool)
+        for run, rank, rows in outage_simulation.resample_blocks(rng, blocks, nodes, self._order, time_s):
+            began = np.flatnonzero(np.bincount(blocks.unit[rows][blocks.began[rows]]))
+            is_free[run[(rank[:, began] < nodes).any(axis=1)]] = False
         return _mean_and_se(is_free.astype(float))
 
-    def _choose_blocks_for_run(self, time_s: int) -> outage_simulation.Blocks:
+    def _choose_blocks(self, time_s: int) -> outage_simulation.Blocks:
         return self._blocks[DAY_S if time_s < WEEK_S else WEEK_S]
 
 
-def _mean_and_se(values: np.ndarray) -> tuple[float, float | None]:
+def _mean_and_se(values: np.ndarray) -> Estimate:
     """Return the mean of simulated runs and its standard error; None for equal runs, which do not show one."""
     is_constant = (values == values[0]).all()
     return float(values.mean()), None if is_constant else float(values.std(ddof=1) / sqrt(len(values)))

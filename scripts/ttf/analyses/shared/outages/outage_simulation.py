@@ -6,12 +6,13 @@ are stationary from the first moment: the initial state is drawn, and the residu
 (Kuensch 1989), which keeps simultaneous failures together.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 import polars as pl
+from scipy.special import gammaln
 
 from ttf.analyses.shared.outages.units_down import expand_ranges
 from ttf.stats.basics.order import sort_order
@@ -22,9 +23,9 @@ MOST_UNITS = 1 << 19
 POINTS, LENGTH_BIASED_POINTS = 4096, 1 << 16
 # With fewer observed times the distribution is taken as exponential.
 FEWEST_TIMES = 10
-# Starts and ends of simulated outages (Int64 each); replicate r lasts from r to r + 1 horizons.
-Spans = tuple[np.ndarray, np.ndarray]
-Resampled = Iterator[tuple[np.ndarray, np.ndarray, slice, int]]
+# Starts, ends and units of simulated outages (Int64 each); replicate r lasts from r to r + 1 horizons.
+Spans = tuple[np.ndarray, np.ndarray, np.ndarray]
+Resampled = Iterator[tuple[np.ndarray, np.ndarray, slice]]
 
 
 @dataclass(frozen=True)
@@ -156,19 +157,20 @@ def simulate_renewals(
     n = units * replicates
     is_down = rng.random(n) < repair.mean / (up.mean + repair.mean)
     time_s = np.where(is_down, 0.0, up.draw_residual(rng, n))
-    origin = np.arange(n) // units * horizon_s
+    replicate, unit = np.divmod(np.arange(n), units)
+    origin = replicate * horizon_s
     length_s = np.where(is_down, repair.draw_residual(rng, n), repair.draw(rng, n))
-    rounds = [(np.zeros(0, np.int64), np.zeros(0, np.int64))]
+    rounds = [(np.zeros(0, np.int64),) * 3]
     while (rows := np.flatnonzero(time_s < horizon_s)).size:
-        origin, time_s, length_s = origin[rows], time_s[rows], length_s[rows]
+        unit, origin, time_s, length_s = unit[rows], origin[rows], time_s[rows], length_s[rows]
         end = time_s + length_s
-        rounds.append((origin + time_s.astype(np.int64), origin + np.minimum(end, horizon_s).astype(np.int64)))
+        rounds.append((origin + time_s.astype(np.int64), origin + np.minimum(end, horizon_s).astype(np.int64), unit))
         time_s, length_s = end + up.draw(rng, len(end)), repair.draw(rng, len(end))
-    start, end = (np.concatenate(column) for column in zip(*rounds, strict=True))
-    return start, end
+    start, end, unit = (np.concatenate(column) for column in zip(*rounds, strict=True))
+    return start, end, unit
 
 
-def time_down(spans: Spans, replicates: int, horizon_s: int) -> np.ndarray:
+def time_down(spans: Sequence[np.ndarray], replicates: int, horizon_s: int) -> np.ndarray:
     """Return the seconds with 0, 1, 2 ... units down at once, over all replicates (Int64)."""
     # One integer for each start and end sorts at a fraction of the cost of sorting by several columns.
     keys = np.concatenate([spans[0] << 1 | 1, spans[1] << 1])
@@ -180,23 +182,49 @@ def time_down(spans: Spans, replicates: int, horizon_s: int) -> np.ndarray:
     return time
 
 
-def count_shortfalls(spans: Spans, spares: int, replicates: int, horizon_s: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return for each replicate the seconds with more units down than spares, and the unit-seconds beyond them.
+def count_spares(first: np.ndarray, rank: np.ndarray, step: np.ndarray, nodes: int, most: int) -> np.ndarray:
+    """Return for each group of changes the fewest spares that keep `nodes` units up; `most` + 1 if more are needed.
 
-    Pairing the nth start of a replicate with its nth end keeps the number down at any moment. Then one unit more than
-    the spares is down from each start to the end of the pair `spares` earlier.
+    A run takes units by rank: its nodes, then spares. first: first row of each group, and the number of rows. step: 1
+    for a unit that goes down, -1 for its return, by time; at one moment returns come first. As a spare never lowers the
+    number of units up, the answer is the least s with at most s of nodes + s units down: s rises from 0 to the most
+    units down until it suffices.
     """
-    start, end = np.sort(spans[0])[spares:], np.sort(spans[1])[: max(len(spans[1]) - spares, 0)]
-    excess = np.maximum(end - start, 0)
-    shortage = np.append(np.minimum(excess[:-1], np.diff(start)), excess[-1:])
-    first = np.searchsorted(start, np.arange(replicates + 1) * horizon_s)
-    shortage_s, excess_s = (np.diff(np.append(0, np.cumsum(time))[first]) for time in (shortage, excess))
-    return shortage_s, excess_s
+    spares, groups = np.zeros(len(first) - 1, np.int64), np.flatnonzero(np.diff(first))
+    rows = np.diff(first)[groups]
+    while groups.size:
+        begin, limit = np.cumsum(rows) - rows, nodes + spares[groups]
+        down = np.cumsum(step * (rank < np.repeat(limit.astype(rank.dtype), rows)), dtype=np.int32)
+        most_down = np.maximum.reduceat(down, begin) - np.append(0, down)[begin]
+        is_open = (most_down > spares[groups]) & (most_down <= most)
+        spares[groups] = np.minimum(np.maximum(most_down, spares[groups]), most + 1)
+        selected = np.repeat(is_open, rows)
+        groups, rows, rank, step = groups[is_open], rows[is_open], rank[selected], step[selected]
+    return spares
+
+
+def count_renewal_spares(
+    rng: np.random.Generator, nodes: int, most: int, replicates: int, horizon_s: int, *times: TimeDistribution
+) -> np.ndarray:
+    """Return for each replicate of `simulate_renewals`, times being up and repair, the fewest spares never short."""
+    units, parts = nodes + most, []
+    bits = units.bit_length()
+    # About as many outages as MOST_UNITS in one batch.
+    for size in batches(int(units * (1 + horizon_s / sum(time.mean for time in times))), replicates):
+        start, end, unit = simulate_renewals(rng, units, size, horizon_s, *times)
+        has_end = (end > start) & (end % horizon_s > 0)
+        # One integer for each change: time, whether a unit goes down, and the unit.
+        keys = np.concatenate([((start << 1 | 1) << bits | unit)[end > start], (end << 1 + bits | unit)[has_end]])
+        keys.sort()
+        first = np.searchsorted(keys, np.arange(size + 1) * horizon_s << 1 + bits)
+        rank, step = (keys & ((1 << bits) - 1)).astype(np.int32), ((keys >> bits & 1) * 2 - 1).astype(np.int8)
+        parts.append(count_spares(first, rank, step, nodes, most))
+    return np.concatenate(parts)
 
 
 @dataclass(frozen=True)
 class Blocks:
-    """Whole days, or weeks, of a trace: the starts and ends of its outages, sorted by block and time.
+    """Whole days, or weeks, of a trace: the ends and starts of its outages, sorted by block and time, ends first.
 
     at_s: from the block's begin. step: 1 or -1. began: for a start, whether the outage began there. first: first row of
     each block, and the number of rows. watched: (blocks, units), whether the unit was watched throughout.
@@ -215,6 +243,18 @@ class Blocks:
         """Return the number of units of each block watched throughout."""
         return self.watched.sum(axis=1)
 
+    def split_horizon(self, horizon_s: int) -> tuple[int, int]:
+        """Return the number of blocks up to the horizon, and the length of the last before it."""
+        return -(-horizon_s // self.length_s), (horizon_s - 1) % self.length_s + 1
+
+    @cached_property
+    def down(self) -> np.ndarray:
+        """Return the number of units watched throughout that are down from each row on."""
+        rows = np.diff(self.first)
+        is_watched = self.watched[np.repeat(np.arange(len(rows)), rows), self.unit[: self.first[-1]]]
+        down = np.append(0, np.cumsum(self.step[: self.first[-1]] * is_watched))
+        return down[1:] - np.repeat(down[self.first[:-1]], rows)
+
 
 def build_blocks(spans: pl.DataFrame, exposure: pl.DataFrame, length_s: int) -> Blocks:
     """Return the whole blocks of this length from the begin of the watch on; `spans`: of units_down.list_spans."""
@@ -225,9 +265,9 @@ def build_blocks(spans: pl.DataFrame, exposure: pl.DataFrame, length_s: int) -> 
     first = start // length_s
     row, block = expand_ranges(first, np.maximum((end - 1) // length_s, first))
     begin = block * length_s
-    at_s = np.concatenate([np.maximum(start[row] - begin, 0), np.minimum(end[row] - begin, length_s)])
-    began = np.concatenate([(start[row] >= begin) & spans["inside"].to_numpy()[row], np.zeros(len(row), bool)])
-    block, step = np.tile(block, 2), np.repeat(np.array([1, -1], np.int32), len(row))
+    at_s = np.concatenate([np.minimum(end[row] - begin, length_s), np.maximum(start[row] - begin, 0)])
+    began = np.concatenate([np.zeros(len(row), bool), (start[row] >= begin) & spans["inside"].to_numpy()[row]])
+    block, step = np.tile(block, 2), np.repeat(np.array([-1, 1], np.int8), len(row))
     order = sort_order(block, at_s)
     names = exposure["unit_id"].unique().sort()
     watched = np.zeros((number, len(names)), bool)
@@ -248,46 +288,91 @@ def select_initially_up(blocks: Blocks) -> Blocks:
     return replace(blocks, watched=watched)
 
 
-def resample_blocks(rng: np.random.Generator, blocks: Blocks, units: int, replicates: int, horizon_s: int) -> Resampled:
-    """Yield blocks of the trace drawn at random, each with the first `units` of its units in a random order.
+def resample_blocks(
+    rng: np.random.Generator, blocks: Blocks, units: int, order: np.ndarray, horizon_s: int
+) -> Resampled:
+    """Yield blocks of the trace drawn at random; each replicate takes the units in its own order.
 
-    Yields for replicates with the same block: their numbers; whether the unit is taken (replicates, rows of the block);
-    these rows; and the seconds of the block before the horizon. Blocks with fewer units are left out; at least one has
-    enough.
+    order: (replicates, units) place of each unit. Yields for replicates with the same block: their numbers; the rank
+    of each unit among those watched (replicates, units; the number of units if not watched); the rows of the block
+    before the horizon. Blocks with fewer than `units` units are left out; at least one has enough.
     """
-    eligible, all_units = np.flatnonzero(blocks.units >= units), blocks.watched.shape[1]
-    n_blocks, begin = -(-horizon_s // blocks.length_s), 0
-    drawn, order = np.zeros((replicates, n_blocks), np.int64), np.tile(np.arange(all_units), (replicates, 1))
-    for size in batches(all_units, replicates):
-        batch, begin = slice(begin, begin + size), begin + size
-        drawn[batch] = eligible[rng.integers(len(eligible), size=(size, n_blocks))]
-        rng.permuted(order[batch], axis=1, out=order[batch])
-    is_first, rest_s = order < units, horizon_s - (n_blocks - 1) * blocks.length_s
+    eligible = np.flatnonzero(blocks.units >= units)
+    n_blocks, rest_s = blocks.split_horizon(horizon_s)
+    drawn = eligible[rng.integers(len(eligible), size=(len(order), n_blocks))]
     for part, seconds in ((drawn[:, :-1], blocks.length_s), (drawn[:, -1:], rest_s)):
-        for block in np.unique(part):
-            replicate = np.flatnonzero(part == block) // part.shape[1]
+        by_block = np.argsort(part.ravel(), kind="stable")
+        numbers, starts = np.unique(part.ravel()[by_block], return_index=True)
+        for block, replicate in zip(numbers, np.split(by_block // max(part.shape[1], 1), starts[1:]), strict=False):
             first, end = blocks.first[block : block + 2]
-            rows = slice(first, first + np.searchsorted(blocks.at_s[first:end], seconds))
-            is_taken, watched = is_first[replicate], blocks.watched[block]
-            if blocks.units[block] < all_units:
-                ranks = order[replicate]
-                last = np.partition(ranks[:, watched], units - 1, axis=1)[:, units - 1 : units]
-                is_taken = (ranks <= last) & watched
-            yield replicate, is_taken.take(blocks.unit[rows], axis=1), rows, seconds
+            rank, watched = order[replicate], blocks.watched[block]
+            if not watched.all():
+                ranks = np.zeros(rank.shape, rank.dtype)
+                np.put_along_axis(ranks, rank, np.broadcast_to(watched.astype(rank.dtype), rank.shape), axis=1)
+                np.cumsum(ranks, axis=1, out=ranks)
+                rank = np.where(watched, np.take_along_axis(ranks, rank, axis=1) - 1, len(watched))
+            yield replicate, rank, slice(first, first + np.searchsorted(blocks.at_s[first:end], seconds))
 
 
-def count_block_shortfalls(
-    drawn: Resampled, blocks: Blocks, spares: int, replicates: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the same as `count_shortfalls` for blocks drawn by `resample_blocks`."""
-    shortage_s, excess_s = np.zeros(replicates), np.zeros(replicates)
-    for replicate, is_taken, rows, seconds in drawn:
-        excess = is_taken * blocks.step[rows]
-        np.cumsum(excess, axis=1, out=excess)
-        excess -= spares
-        np.maximum(excess, 0, out=excess)
-        at_s = np.append(blocks.at_s[rows], seconds).astype(float)
-        time = at_s[1:] - at_s[:-1]
-        np.add.at(shortage_s, replicate, (excess > 0) @ time)
-        np.add.at(excess_s, replicate, excess @ time)
-    return shortage_s, excess_s
+def count_block_spares(drawn: Resampled, blocks: Blocks, nodes: int, most: int, replicates: int) -> np.ndarray:
+    """Return for each replicate of `resample_blocks` the fewest spares with which the run is never short."""
+    spares = np.zeros(replicates, np.int64)
+    for replicate, unit_rank, rows in drawn:
+        n_parts = 1 + replicate.size * (rows.stop - rows.start) // MOST_UNITS
+        for part in np.array_split(np.arange(replicate.size), n_parts):
+            rank = unit_rank[part].take(blocks.unit[rows], axis=1)
+            is_taken = rank < nodes + most
+            first = np.append(0, np.cumsum(is_taken.sum(axis=1)))
+            step = np.broadcast_to(blocks.step[rows], rank.shape)[is_taken]
+            np.maximum.at(spares, replicate[part], count_spares(first, rank[is_taken], step, nodes, most))
+    return spares
+
+
+@dataclass(frozen=True)
+class DownTime:
+    """Mean seconds of a resampled run with a number of units down (units, down, time_s: by state), up to its length."""
+
+    units: np.ndarray
+    down: np.ndarray
+    time_s: np.ndarray
+    horizon_s: int
+
+    def shortage(self, nodes: int, spares: int) -> tuple[float, float]:
+        """Return the mean (share of time in which a run is short, number of nodes that it lacks); not simulated.
+
+        A run takes its units at random. Of u units, a up, the units down before the nth up one are negative
+        hypergeometric, so P(short) with s spares is that of more than s. One unit more is up with the chance of those
+        left, so the nodes lacking fall by [(a - n) P(short) + lacking] / (u - n - s).
+        """
+        units, down = self.units, self.down
+        up, log_total = units - down, _log_choose(units, down)
+        p_short, lacking = np.ones(len(down)), nodes * down / units
+        for s in range(spares + 1):
+            if s:
+                lacking = lacking - ((up - nodes) * p_short + lacking) / (units - nodes - s + 1)
+            p = np.exp(_log_choose(s + nodes - 1, s) + _log_choose(units - nodes - s, down - s) - log_total)
+            p_short = np.clip(p_short - p, 0, 1)
+        return float(self.time_s @ p_short) / self.horizon_s, float(self.time_s @ lacking) / self.horizon_s
+
+
+def _log_choose(n: np.ndarray | int, k: np.ndarray | int) -> np.ndarray:
+    """Return the logarithm of the binomial coefficient; minus infinity unless 0 <= k <= n."""
+    n, k = np.broadcast_arrays(n, k)
+    is_valid = (k >= 0) & (k <= n)
+    n, k = np.where(is_valid, n, 0), np.where(is_valid, k, 0)
+    return np.where(is_valid, gammaln(n + 1.0) - gammaln(k + 1.0) - gammaln(n - k + 1.0), -np.inf)
+
+
+def mean_down_time(blocks: Blocks, units: int, horizon_s: int) -> DownTime:
+    """Return the mean time of runs by `resample_blocks` with each number of units down, of those watched."""
+    rows, (n_blocks, rest_s) = np.diff(blocks.first), blocks.split_horizon(horizon_s)
+    block, at_s = np.repeat(np.arange(len(rows)), rows), blocks.at_s[: blocks.first[-1]]
+    end_s = np.append(at_s[1:], blocks.length_s)
+    end_s[blocks.first[1:][rows > 0] - 1] = blocks.length_s
+    time_s = (n_blocks - 1) * (end_s - at_s) + np.minimum(end_s, rest_s) - np.minimum(at_s, rest_s)
+    is_eligible = blocks.units >= units
+    used = np.flatnonzero(is_eligible[block] & (blocks.down > 0) & (time_s > 0))
+    size = blocks.watched.shape[1] + 1
+    states, index = np.unique(blocks.units[block[used]] * size + blocks.down[used], return_inverse=True)
+    weights = np.bincount(index, weights=time_s[used], minlength=len(states)) / is_eligible.sum()
+    return DownTime(states // size, states % size, weights, horizon_s)
