@@ -88,7 +88,7 @@ def false_suspects(weeks: int, per_week: float, repetitions: int, seed: int, nod
             table = {"node": np.arange(nodes).astype(str), "fleet": "x", "counted": counted, "exposure_s": exposure}
             compared = compare_by_exposure(pl.DataFrame(table)).with_columns(detectable_ratio=pl.lit(1.0))
             tables.append(with_verdict(compared, SIGNIFICANCE)[0])
-        wrong += compare_suspects(*tables)[1]["p_value"] < SIGNIFICANCE
+        wrong += compare_suspects(*tables)[2]["p_value"] < SIGNIFICANCE
     return wrong / repetitions
 
 

@@ -80,6 +80,8 @@ JOBS = {
     "ettr.high.ettr": (0.064, "share"),
     "ettr.estimate.interruptions": (18.6, "interruptions"),
     "ettr.estimate.scheduled_share": (0.895, "share"),
+    "ettr.estimate.scheduled_share_ci_low": (0.88, "share"),
+    "ettr.estimate.scheduled_share_ci_high": (0.907, "share"),
     "ettr.estimate.queue_s": (739_584, "s"),
     "ettr.estimate.wall_s": (15_800_000.0, "s"),
     "ettr.wall.queued_s": (14_500_000.0, "s"),

@@ -2,10 +2,11 @@
 
 from dataclasses import asdict
 
+import polars as pl
 import pytest
 from given_tables import compute_metrics
 from made_numbers import ABOUT, numbers
-from ttf.analyses.quality.compare_parts import CHANGES, FORECAST, NEW_SUSPECTS, NEW_WORDS
+from ttf.analyses.quality.compare_parts import CHANGES, FORECAST, GONE_SUSPECTS, NEW_SUSPECTS, NEW_WORDS
 from ttf.analyses.quality.compare_parts.compute import summarise_changes
 from ttf.analyses.quality.compare_parts.forecast import WEEK_S, rolling_forecasts
 from ttf.display import phrases
@@ -13,7 +14,7 @@ from ttf.display.brief_model import read_brief
 from ttf.display.statement_rules import remove_withheld
 from ttf.display.trace_numbers import Numbers
 from ttf.page.brief.brief import MAX_ACTIONS_WITH_CHANGES, make_brief
-from ttf.page.brief.changes import changes
+from ttf.page.brief.changes import MOST_LETTERS, changes
 
 NAMES = ("failure_share", "infra_rate", "ettr", "lost_time", "suspect_nodes", "failure_words")
 NEW = {
@@ -24,7 +25,10 @@ NEW = {
         {"node": f"n{number}", "counted_before": 0, "counted": 3, "expected": 0.1, "q_value": 0.01}
         for number in range(5)
     ),
+    "gone_suspect_nodes": GONE_SUSPECTS.frame([]),
 }
+GONE = {"gone_suspect_nodes": GONE_SUSPECTS.frame([{"node": "n7", "counted_before": 9, "counted": 2}])}
+NOTHING_NEW = NEW | {"new_suspect_nodes": NEW_SUSPECTS.frame([])}
 
 
 def trace_numbers(verdicts=None, parts=8, base=None):
@@ -51,27 +55,47 @@ def trace_numbers(verdicts=None, parts=8, base=None):
         for row in rolling_forecasts([100, 120, 90, 110, 100, 120, 90, 110, 300], 9 * WEEK_S)
     ]
     weeks.append({"what": "infra_failures", "week": 1, "weeks_before": 0, "tried": 0, "reason": "no whole week"})
-    tables = {"changes": table, "changes_summary": summarise_changes(table, *NEW.values())}
+    tables = {"changes": table, "changes_summary": summarise_changes(table, *list(NEW.values())[:2])}
     metrics = compute_metrics("compare_parts", tables | {"week_forecast": FORECAST.frame(weeks)})
     return Numbers((base or {}) | metrics)
 
 
-def sentence(**settings):
-    return phrases.strip_markup(changes(trace_numbers(**settings), NEW, "job").summary)
+def sentence(tables=NOTHING_NEW, **settings):
+    return phrases.strip_markup(changes(trace_numbers(**settings), tables, "job").summary)
 
 
 def test_the_sentence_counts_and_names_changes():
-    assert sentence() == "No measurable change in 6 measures: 6 within normal variation (≈)."
+    assert sentence() == "No measurable change in 6 measures; 6 within normal variation (≈)."
     one_change = {"failure_share": "changed", "lost_time": "too few to tell"}
     assert sentence(verdicts=one_change) == (
-        "1 of 6 measures changed (≠): the failure share; 4 within normal variation (≈); 1 with too little data (?)."
+        "1 of 6 measures changed (≠): the failure share 25.0% → 30.0%; 4 within normal variation (≈), "
+        "1 with too little data (?)."
     )
     pair = {"infra_rate": "changed", "ettr": "changed"}
-    assert sentence(verdicts=pair).startswith("2 of 6 measures changed (≠): the failure rate of nodes and the ETTR;")
+    claim = "2 of 6 measures changed (≠): the failure rate of nodes 25.0% → 30.0% and the ETTR 25.0% → 30.0%;"
+    assert sentence(verdicts=pair).startswith(claim)
     few_weeks = dict.fromkeys(("failure_share", "infra_rate"), "too few weeks to tell")
     assert sentence(verdicts=few_weeks) == (
-        "No measurable change in 6 measures: 4 within normal variation (≈); 2 with too few weeks (?)."
+        "No measurable change in 6 measures; 4 within normal variation (≈), 2 with too few weeks (?)."
     )
+
+
+def test_the_sentence_names_suspect_nodes_that_are_new_or_gone():
+    assert "; suspect nodes: new n0, n1, n2 and 2 more, gone n7; 6 within" in sentence(NEW | GONE)
+    assert "; suspect nodes: gone n7; 6 within" in sentence(NOTHING_NEW | GONE)
+
+
+def test_title_and_sentence_fit_on_two_lines():
+    """The claim stays; clauses that do not fit are shortened or left to the fold."""
+    m, long_names = trace_numbers(dict.fromkeys(NAMES, "changed")), dict(NEW)
+    long_names["new_suspect_nodes"] = NEW["new_suspect_nodes"].with_columns(node=pl.lit("rack-") + "x" * 80)
+    for part in ("week9.csv", "x" * 300):
+        m["changes.part"] = {**dict.__getitem__(m, "changes.part"), "value": part}
+        block = changes(m, long_names | GONE, "job")
+        text = phrases.strip_markup(f"{block.title}: {block.summary}")
+        assert "6 of 6 measures changed (≠)" in text
+        assert len(text) <= MOST_LETTERS + 3
+    assert "suspect nodes: 5 new, 1 gone" in text
 
 
 def test_differences_have_their_intervals_and_n():
@@ -80,6 +104,10 @@ def test_differences_have_their_intervals_and_n():
         "+5.0 points (95% CI −1.0 to 11.0; detectable: 1.40 times) · n = 1,000 and 120 jobs"
     )
     assert details_by_name["suspect_nodes"] == "New: n0, n1, n2 and 2 more · n = 1,000 and 120 jobs"
+    suspects = next(
+        row for row in changes(trace_numbers(), NOTHING_NEW | GONE, "job").rows if row.name == "suspect_nodes"
+    )
+    assert phrases.strip_markup(suspects.details) == "Nothing new; gone: n7 · n = 1,000 and 120 jobs"
     # Text from the trace is never read as a metric key.
     assert details_by_name["failure_words"] == "New: reason (a.b|9) <i> (1,200) · n = 1,000 and 120 jobs"
 

@@ -28,12 +28,14 @@ def test_a_complete_trace_withholds_nothing():
     key = "lost_work__failed_gpu_hours_share_ci_{}_clustered"
     lost = numbers(**{key.format("low"): (0.4, "share"), key.format("high"): (0.55, "share")})
     assert plain(tile(lost, "failed_gpu_time").interval) == "95% CI 40.0–55.0% · n = 42,613 attempts"
-    assert plain(tile(m, "mttf").value) == "20.2" and plain(tile(m, "ettr").value) == "7.6%"
+    assert plain(tile(m, "mttf").value) == "20.2" and plain(tile(m, "ettr").value) == "89.5%"
     # The share of the scheduled time comes first, because waits may fill most of the wall clock.
-    assert plain(tile(m, "ettr").unit) == "of wall-clock, 89.5% of scheduled time"
-    assert plain(tile(m, "ettr").means).startswith("Each start waits 8.56 days in the queue.")
+    assert plain(tile(m, "ettr").unit) == "of scheduled time"
+    assert plain(tile(m, "ettr").interval) == "90% CI 88.0–90.7% if independent · 18.6 interruptions"
+    assert plain(tile(m, "ettr").means).startswith("Each start waits 8.56 days in the queue: 7.6% of wall-clock time.")
     parts = [part["label"].split()[0] for part in tile(m, "ettr").mini["parts"]]
-    assert parts == ["productive", "overhead", "in"]
+    assert parts == ["productive", "overhead"]
+    assert plain(bottom_line(m, ABOUT)[1]).endswith("and to be productive 89.5% of its scheduled time.")
 
 
 def test_r1_unknown_causes_count_any_failure_and_withhold_large_runs():
@@ -125,13 +127,31 @@ def test_r5_measured_differs_gives_both():
         sizes__check__observed=(4, "failures"),
         sizes__check__expected=(11.6, "failures"),
         ettr__measured_rate__mttf_s=(211_320.0, "s"),
-        ettr__measured_rate__ettr=(0.18, "share"),
+        ettr__measured_rate__scheduled_share=(0.93, "share"),
     )
     mttf, ettr = tile(m, "mttf"), tile(m, "ettr")
     assert mttf.badge == ettr.badge == "measured differs"
     assert plain(mttf.means) == "4 failures observed, 11.6 expected; the observed MTTF is 2.45 days."
-    assert "With the measured MTTF the ETTR is 18.0%." in plain(ettr.means)
+    assert "With the measured MTTF it is 93.0% of scheduled time." in plain(ettr.means)
     assert not statement_rules.r5_measured_differs(numbers(sizes__check__p_value=(0.06, "p")))
+
+
+def test_r13_long_runs_that_differ_from_the_model_are_shown():
+    cells = {"scheduled_share": 0.71, "ci_low_clustered": 0.64, "ci_high_clustered": 0.77, "queue_s": 36_000.0}
+    cells |= {"expected_low": 0.88, "expected_high": 0.91, "runs": 35, "gpus_low": 513, "gpus_high": 1024}
+    units = {"queue_s": "s", "runs": "runs", "gpus_low": "GPUs", "gpus_high": "GPUs"}
+    keyed = {f"ettr__measured_target__{name}": (value, units.get(name, "share")) for name, value in cells.items()}
+    m = numbers(**keyed, ettr__measured_target__differs=(True, "truth"))
+    ettr = tile(m, "ettr")
+    assert (plain(ettr.value), ettr.unit, ettr.badge, ettr.mini) == ("71.0%", "of scheduled time", "measured", None)
+    assert plain(ettr.interval) == "95% CI 64.0–77.0% · 35 runs of 513–1,024 GPUs"
+    assert plain(ettr.means).startswith(
+        "The model expects 88.0–91.0% of these runs. Each start waited 10 h in the queue."
+    )
+    assert plain(bottom_line(m, ABOUT)[1]).endswith("and to be productive 71.0% of its scheduled time.")
+    withheld = numbers("ettr.by", **keyed)
+    assert set(keyed) <= {key.replace(".", "__") for key in statement_rules.remove_withheld(withheld)}
+    assert tile(numbers(**keyed, ettr__measured_target__differs=(False, "truth")), "ettr").badge == ""
 
 
 def test_r6_many_failures_without_an_end_make_a_range():
@@ -219,7 +239,7 @@ def test_a_target_is_met_or_missed(target, verdict):
     [
         ("failure_rate", 0.3, [f"outcomes.failure_share_{bound}{{}}" for bound in ("low", "high")]),
         ("node_rate", 9.0, [f"sizes.rate.ci_{bound}{{}}" for bound in ("low", "high")]),
-        ("ettr", 0.07, ["ettr.estimate.ettr_ci_low", "ettr.estimate.ettr_ci_high"]),
+        ("ettr", 0.9, [f"ettr.estimate.scheduled_share_ci_{bound}" for bound in ("low", "high")]),
         ("mttf", 19.0, ["ettr.mttf_low_s", "ettr.mttf_high_s"]),
     ],
 )

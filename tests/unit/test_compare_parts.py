@@ -343,20 +343,23 @@ def node_table(**counts):
 def test_a_suspect_that_fails_more_often_is_new():
     all_parts, earlier = node_table(n1=20, n2=9, n3=12, n4=1), node_table(n1=10, n2=0, n3=12, n4=1)
     latest, latest_only = node_table(n1=12, n2=9, n3=9, n4=0), node_table(n1=10, n2=9, n4=0)
-    nodes, row = compare_suspects(all_parts, earlier, latest, latest_only)
+    nodes, gone, row = compare_suspects(all_parts, earlier, latest, latest_only)
     # All nine failures lie in the last half of the time: p = 1/512, times three nodes with excess failures.
     assert nodes.select("node", "counted_before", "counted", "expected").rows() == [("n2", 0, 9, 4.5)]
     assert nodes["q_value"].to_list() == pytest.approx([3 / 512]) and row["p_value"] == nodes["q_value"][0]
     assert (row["before"], row["after"], row["difference"]) == (2, 3, 1)
+    assert gone.is_empty()
+    _, gone, row = compare_suspects(all_parts, earlier, node_table(n1=4, n2=9, n4=0), latest_only)
+    assert gone.rows() == [("n1", 10, 4), ("n3", 12, 0)] and (row["before"], row["after"]) == (2, 1)
     # A node absent from the last part does not fail more often in it.
-    assert compare_suspects(node_table(n3=12), earlier, latest, latest_only)[1]["p_value"] == 1
+    assert compare_suspects(node_table(n3=12), earlier, latest, latest_only)[2]["p_value"] == 1
     # Without a suspect and without the power to find one, nothing is said to be the same.
     calm = node_table(n1=1, n2=1).with_columns(detectable_ratio=pl.lit(12.0))
     blind = compare_suspects(calm, calm, calm, calm)[1]
     assert blind["reason"] == NO_POWER and "before" not in blind and decide_verdict(blind) == TOO_FEW
     assert compare_suspects(*[calm.with_columns(detectable_ratio=pl.lit(4.0))] * 4)[1]["p_value"] == 1
     untested = earlier.with_columns(q_value=pl.lit(None, pl.Float64))
-    assert "p_value" not in compare_suspects(all_parts, untested, latest, latest_only)[1]
+    assert "p_value" not in compare_suspects(all_parts, untested, latest, latest_only)[2]
 
 
 @pytest.mark.parametrize(("weeks", "per_week"), [(2, 0.2), (9, 0.05)])

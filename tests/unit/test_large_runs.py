@@ -50,12 +50,14 @@ def checked_head(tables, m):
 def test_a_run_that_mostly_works() -> None:
     inputs, m = planned(RATE)
     finding = checked_head(inputs, m)
-    interruptions, ratio = m["ettr.estimate.interruptions"], m["ettr.estimate.ettr"]
-    assert phrases.strip_markup(finding.claim) == (
-        f"A 1,024-GPU run keeps {100 * ratio:.1f}% of its time productive, with {interruptions:.1f} interruptions"
-    )
+    interruptions, ratio = m["ettr.estimate.interruptions"], m["ettr.estimate.scheduled_share"]
+    claim = f"A 1,024-GPU run keeps {100 * ratio:.1f}% of its scheduled time productive"
+    assert phrases.strip_markup(finding.claim) == f"{claim}, with {interruptions:.1f} interruptions"
     assert finding.charts == ("ettr_by_gpus",)
-    assert phrases.strip_markup(finding.keys[0].note).startswith(f"90% CI {100 * m['ettr.estimate.ettr_ci_low']:.1f}–")
+    key, note = finding.keys[0], phrases.strip_markup(finding.keys[0].note)
+    assert (key.label, phrases.strip_markup(key.value)) == ("ETTR (scheduled time)", f"{100 * ratio:.1f}%")
+    assert note.startswith(f"90% CI {100 * m['ettr.estimate.scheduled_share_ci_low']:.1f}–")
+    assert note.endswith(f"; wall-clock {100 * m['ettr.estimate.ettr']:.1f}%")
     assert {key.label for key in finding.keys} >= {"Interruptions", "Best checkpoint interval"}
     assert not head(make_trace(inputs, has_chart=False), m).charts
 
@@ -117,7 +119,7 @@ def test_the_head_reports_a_measured_rate_that_differs_from_the_projection() -> 
     inputs, m = planned(RATE)
     check = {"observed": 4, "expected": 11.6, "p_value": 0.02}
     m |= {f"sizes.check.{name}": {"value": value, "n": 1, "unit": "failures"} for name, value in check.items()}
-    m |= {"ettr.measured_rate.ettr": {"value": 0.5, "n": 4, "unit": "share"}}
+    m |= {"ettr.measured_rate.scheduled_share": {"value": 0.5, "n": 4, "unit": "share"}}
     finding = checked_head(inputs, m)
     assert (finding.callout.kind, finding.callout.lead) == ("care", "Measured differs.")
     assert phrases.strip_markup(finding.callout.text).endswith("at their own rate ETTR is 50.0%.")

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from made_runs import make_trace
 from plan_inputs import DAY, HABITS, RATE, SIZES, TOO_LARGE, make_rate, make_rate_table, target_numbers
 from polars.testing import assert_frame_equal
-from ttf.analyses.large_runs.measure_ettr import ETTR_MEASURED
-from ttf.analyses.large_runs.measure_ettr.compute import job_runs, measured_table
+from ttf.analyses.large_runs.measure_ettr import ETTR_MEASURED, ETTR_MEASURED_TARGET
+from ttf.analyses.large_runs.measure_ettr.compute import job_runs, measured_table, target_runs
 from ttf.analyses.large_runs.plan_ettr import ETTR_ASSUMPTIONS
 from ttf.analyses.large_runs.plan_ettr.compute import ONE_WAIT, assumptions, mitigation_table, plan_tables, queue_of
 from ttf.display.metrics import Metrics
@@ -467,12 +467,9 @@ def test_the_table_of_measured_runs() -> None:
     assert measured_table(runs.clear(), RATE, RUN_HABITS).height == 0
 
 
-def test_measured_ettr_of_simulated_runs_matches_the_expected_ettr() -> None:
-    # Measuring simulated runs returns the expected ratio, up to the arithmetic that counts half an interval per loss.
-    rng = np.random.default_rng(7)
-    habits, queue_s, nodes = Habits(3600, 0, 300, 0, 20 * 3600), 600, 64
-    rate = 6.5e-3 * 4
-    rows = []
+def simulate_job_runs(rate: float, habits: Habits, queue_s: int = 600, nodes: int = 64) -> pl.DataFrame:
+    """Measure 400 simulated runs of 512 GPUs; rate: failures per node and day."""
+    rng, rows = np.random.default_rng(7), []
     for run in range(400):
         clock_s, done_s = 0, 0
         for attempt in range(1000):
@@ -489,13 +486,54 @@ def test_measured_ettr_of_simulated_runs_matches_the_expected_ettr() -> None:
             done_s += max(run_s - 300, 0) // 3600 * 3600
     attempts = pl.DataFrame(rows, schema=ATTEMPTS.schema, orient="row")
     jobs = pl.DataFrame({"job_id": sorted(set(attempts["unit_id"]))})
-    table = measured_table(
-        job_runs(attempts.lazy(), jobs.lazy(), ["job_id"], 0, habits), make_rate(rate, rate, rate, 8), habits
+    return job_runs(attempts.lazy(), jobs.lazy(), ["job_id"], 0, habits)
+
+
+LONG_RUNS = Habits(3600, 0, 300, 0, 20 * 3600)
+
+
+def test_measured_ettr_of_simulated_runs_matches_the_expected_ettr() -> None:
+    # Measuring simulated runs returns the expected ratio, up to the arithmetic that counts half an interval per loss.
+    rate = 6.5e-3 * 4
+    row = measured_table(simulate_job_runs(rate, LONG_RUNS), make_rate(rate, rate, rate, 8), LONG_RUNS).row(
+        0, named=True
     )
-    row = table.row(0, named=True)
     assert row["runs"] == 400
     assert row["ettr_mean"] == pytest.approx(row["expected_ettr"], abs=0.01)
-    assert math.isclose(row["interruptions"] / 400, nodes * rate / DAY * 20 * 3600, rel_tol=0.15)
+    assert math.isclose(row["interruptions"] / 400, 64 * rate / DAY * 20 * 3600, rel_tol=0.15)
+
+
+@pytest.mark.parametrize(("planned_rate", "differs"), [(0.026, False), (0.2, True), (0.002, True)])
+def test_runs_of_the_target_size_differ_from_a_model_with_another_rate(planned_rate, differs) -> None:
+    """The wait counts apart: runs that wait ten days between attempts keep the same share of their scheduled time."""
+    users = {"cluster_by": "user", "group_by": "user", "block_by": "week", "block": 0}
+    for queue_s in (600, 10 * DAY):
+        runs = simulate_job_runs(0.026, LONG_RUNS, queue_s)
+        runs = runs.with_columns(**{name: pl.lit(value) for name, value in users.items()})
+        runs = runs.with_columns(cluster=pl.int_range(pl.len()) % 40).with_columns(group="cluster")
+        rate = make_rate(planned_rate, 0.9 * planned_rate, 1.1 * planned_rate, 8)
+        table = target_runs(runs, rate, LONG_RUNS, 400)
+        ETTR_MEASURED_TARGET.check(table)
+        row = table.row(0, named=True)
+        assert (row["gpus_low"], row["gpus_high"], row["runs"]) == (257, 512, 400)
+        assert row["expected_low"] < row["expected"] < row["expected_high"]
+        assert row["differs"] == differs
+        assert row["queue_s"] == pytest.approx(queue_s)
+        if not differs:
+            assert row["scheduled_share"] == pytest.approx(row["expected"], abs=0.01)
+    assert target_runs(runs, rate, LONG_RUNS, 1024).is_empty()
+
+
+def test_runs_of_the_target_size_are_judged_only_by_clustered_intervals() -> None:
+    runs = simulate_job_runs(0.026, LONG_RUNS)
+    row = target_runs(runs, make_rate(0.2, 0.18, 0.22, 8), LONG_RUNS, 512).row(0, named=True)
+    assert row["differs"] is None and row["ci_low"] < row["scheduled_share"] < row["ci_high"]
+    # Beyond the projection limit, the model is that of the rate measured at this size.
+    rate = make_rate(0.2, 0.18, 0.22, 8, projects_to=1, measured={(257, 512): (1e5, 1.1e5, 0.9e5)})
+    row = target_runs(runs, rate, LONG_RUNS, 512).row(0, named=True)
+    assert row["expected_low"] < row["expected"] < row["expected_high"]
+    untested = target_runs(runs, make_rate(0.2, 0.18, 0.22, 8, projects_to=1), LONG_RUNS, 512).row(0, named=True)
+    assert untested["expected"] is None and untested["reason"]
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""A trace with one file per week: its page begins with the changes of the last week, updated by each file."""
+"""A trace with one file per week: its first screen has the changes of the last week, updated by each file."""
 
 import json
 import random
@@ -66,12 +66,14 @@ def test_a_page_of_one_part_has_no_changes(pages):
     assert not [key for key in metrics if key.startswith(("changes.", "forecast."))]
 
 
-def test_a_page_of_parts_begins_with_what_changed(pages):
+def test_a_page_of_parts_has_what_changed_above_its_tiles(pages):
     text, metrics = pages[9]
-    positions = [text.index(f'class="{css_class}') for css_class in ("changed card", "facts", "bottom-line", "tiles")]
+    positions = [text.index(f'class="{css_class}') for css_class in ("facts", "bottom-line", "changed card", "tiles")]
     assert positions == sorted(positions)
-    head = re.sub("<[^>]+>", "", re.search('<div class="changed.*?</h2>', text, re.DOTALL)[0])
-    assert "What changed with week8.csv" in head
+    strip = re.sub("<[^>]+>", "", re.search('<div class="strip.*?</div>', text, re.DOTALL)[0])
+    assert "What changed with week8.csv: No measurable change in 6 measures;" in strip.replace("\xa0", " ")
+    bottom_line = re.search('<p class="bottom-line">(.*?)</p>', text, re.DOTALL)[1]
+    assert "cannot be estimated" in bottom_line.partition("</b>")[2], "the second sentence"
     assert metrics["changes.parts_before"] == 8
     assert metrics["changes.changed"] == 0
     assert "no change comes from another version" in text

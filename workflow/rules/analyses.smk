@@ -387,6 +387,7 @@ rule measure_ettr:
     output:
         ettr_measured=table("results/{trace}/tables/ettr_measured.csv", "Large runs, planner"),
         ettr_measured_all=table("results/{trace}/tables/ettr_measured_all.csv", "Large runs, planner"),
+        ettr_measured_target=table("results/{trace}/tables/ettr_measured_target.csv", "Large runs, planner"),
     log:
         "logs/{trace}/measure_ettr.log",
     benchmark:
@@ -918,6 +919,7 @@ rule compare_parts:
         changes_summary=table("results/{trace}/tables/changes_summary.csv", "Data quality"),
         new_failure_words=table("results/{trace}/tables/new_failure_words.csv", "Data quality"),
         new_suspect_nodes=table("results/{trace}/tables/new_suspect_nodes.csv", "Data quality"),
+        gone_suspect_nodes=table("results/{trace}/tables/gone_suspect_nodes.csv", "Data quality"),
         week_forecast=table("results/{trace}/tables/week_forecast.csv", "Data quality"),
     log:
         "logs/{trace}/compare_parts.log",

@@ -1,4 +1,4 @@
-"""The rules R1 to R12: which statements the metrics `m` of a trace support."""
+"""The rules R1 to R13: which statements the metrics `m` of a trace support."""
 
 from dataclasses import dataclass
 
@@ -16,9 +16,9 @@ MOST_DETECTABLE = 5
 FEWEST_WITH_GPUS = 0.05
 # Prefixes of the keys that depend on the failure rate at the target size, and of the planner's defaults.
 TARGET_KEYS = (
-    "ettr.estimate. ettr.low. ettr.high. ettr.measured_rate ettr.mttf ettr.optimal_interval_s ettr.approximated "
-    "ettr.at_optimum ettr.daly_young_s ettr.simulated. ettr.mitigation. ettr.saving. ettr.assumed.failure_rate "
-    "ettr.limit. changes.ettr."
+    "ettr.estimate. ettr.low. ettr.high. ettr.measured_rate ettr.measured_target. ettr.mttf "
+    "ettr.optimal_interval_s ettr.approximated ettr.at_optimum ettr.daly_young_s ettr.simulated. ettr.mitigation. "
+    "ettr.saving. ettr.assumed.failure_rate ettr.limit. changes.ettr."
 )
 # Reasons why the rate per node, or results that need recorded ends, cannot be estimated.
 NO_NODES = "neither nodes nor causes of failures are recorded"
@@ -54,6 +54,17 @@ def is_projection(m: Numbers) -> bool:
 def r5_measured_differs(m: Numbers) -> bool:
     """R5: runs of the target size failed at a different rate than the others."""
     return m.value("sizes.check.p_value", 1.0) < 0.05 and m.value("ettr.by", "") == "estimate"
+
+
+def r13_long_runs_differ(m: Numbers) -> bool:
+    """R13: measured runs of the target size differ from the model by more than both intervals allow."""
+    return bool(m.value("ettr.measured_target.differs", False))
+
+
+def ettr_key(m: Numbers) -> str:
+    """Return the key of the ETTR to show: of scheduled time, measured under R13; of wall-clock time if none ends."""
+    key = f"ettr.{'measured_target' if r13_long_runs_differ(m) else m['ettr.by']}.scheduled_share"
+    return key if m.has(key) else f"ettr.{m['ettr.by']}.ettr"
 
 
 def r6_ends_unknown(m: Numbers) -> bool:

@@ -48,7 +48,7 @@ def make_brief(m: Numbers, inputs: Tables, trace_info: Mapping, withheld: Mappin
         bottom_line=bottom_line(m, trace_info),
         tiles=tiles(m, inputs, trace_info),
         actions_claim=actions_claim,
-        # The block of changes takes the place of the last action.
+        # The strip of changes takes the place of the last action.
         actions=action_rows[:MAX_ACTIONS_WITH_CHANGES] if change_rows else action_rows,
         not_worth=not_worth,
         withheld=dict(withheld or {}),

@@ -1,5 +1,6 @@
 """Changes with the last part of the records; the page of a trace in parts begins with them."""
 
+from collections import Counter
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -7,7 +8,7 @@ from ttf.analyses.quality.compare_parts import CHANCE, CHANGED, FEWEST_PARTS, TO
 from ttf.display import statement_rules
 from ttf.display.brief_model import Change, Changes
 from ttf.display.metrics import Tables
-from ttf.display.phrases import fill_numbers, join_parts, quote_trace_text
+from ttf.display.phrases import fill_numbers, fill_slots, join_parts, quote_trace_text, strip_markup
 from ttf.display.trace_numbers import Numbers
 from ttf.engine import words
 
@@ -27,14 +28,16 @@ class Measure(NamedTuple):
     new_rows: tuple[str, Callable[[dict], str]] | None = None
 
 
+def _quote_node(row: dict) -> str:
+    return quote_trace_text(row["node"], 24)
+
+
 _MEASURES = {
     "failure_share": Measure("Failed {}s", "the failure share"),
     "infra_rate": Measure("Infrastructure failure rate", "the failure rate of nodes", " per 1,000 node-days"),
     "ettr": Measure("ETTR", "the ETTR"),
     "lost_time": Measure("Lost GPU time", "the lost GPU time"),
-    "suspect_nodes": Measure(
-        "Suspect nodes", "suspect nodes", new_rows=("new_suspect_nodes", lambda row: quote_trace_text(row["node"]))
-    ),
+    "suspect_nodes": Measure("Suspect nodes", "suspect nodes", new_rows=("new_suspect_nodes", _quote_node)),
     "failure_words": Measure(
         *("Failure reasons", "failure reasons"),
         new_rows=(
@@ -44,6 +47,8 @@ _MEASURES = {
     ),
 }
 MOST_NAMED = 3
+# Letters of title and summary, which fill two lines of a desk's screen.
+MOST_LETTERS = 215
 
 
 @fill_numbers
@@ -52,26 +57,44 @@ def changes(m: Numbers, inputs: Tables, unit: str) -> Changes | None:
     if not m.has("changes.part"):
         return None
     rows = tuple(_make_change(m, inputs, name, unit) for name in _MEASURES)
+    title = f"What changed with {quote_trace_text(m['changes.part'])}"
     return Changes(
-        title=f"What changed with {quote_trace_text(m['changes.part'])}",
-        summary=_summarise(m, rows),
+        title=title,
+        summary=_summarise(m, inputs, rows, MOST_LETTERS - len(strip_markup(title))),
         rows=rows,
         forecast=_forecast_text(m, unit),
         notes=tuple(_list_test_notes(m, unit)),
     )
 
 
-def _summarise(m: Numbers, rows: tuple[Change, ...]) -> str:
-    names = {verdict: [_MEASURES[row.name].name for row in rows if row.verdict == verdict] for verdict in MARKS}
-    clauses = [
-        f"{words.count(len(names[verdict]))} {text} ({MARKS[verdict]})"
-        for verdict, text in _UNCHANGED.items()
-        if names[verdict]
-    ]
-    if changed_names := names[CHANGED]:
-        claim = f"{words.count(len(changed_names))} of [changes.measures] measures changed ({MARKS[CHANGED]})"
-        return f"{'; '.join([f'{claim}: {words.join_list(changed_names)}', *clauses])}."
-    return f"No measurable change in [changes.measures] measures: {'; '.join(clauses)}."
+def _summarise(m: Numbers, inputs: Tables, rows: tuple[Change, ...], most_letters: int) -> str:
+    """Return what changed, each clause in its longest wording that fits."""
+    changed_rows = [row for row in rows if row.verdict == CHANGED]
+    claims = ["No measurable change in [changes.measures] measures"]
+    if changed_rows:
+        names = [_MEASURES[row.name].name for row in changed_rows]
+        values = [f"{name} {row.before} → {row.after}" for name, row in zip(names, changed_rows, strict=True)]
+        claim = f"{words.count(len(names))} of [changes.measures] measures changed ({MARKS[CHANGED]})"
+        claims = [*(f"{claim}: {words.join_list(texts)}" for texts in (values, names)), claim]
+    counts = Counter(row.verdict for row in rows)
+    unchanged = [(counts[verdict], f"{text} ({MARKS[verdict]})") for verdict, text in _UNCHANGED.items()]
+    rest = ", ".join(f"{words.count(n)} {text}" for n, text in unchanged if n)
+    suspects, clauses = _word_suspects(inputs), list[str]()
+    # The claim leaves room for the suspect nodes.
+    left = most_letters - len("; ".join(["", *suspects[-1:]]))
+    for wordings in fill_slots([claims, suspects, [rest]], m):
+        clauses += [text for text in wordings if text and len(strip_markup(text)) <= left][:1]
+        left = most_letters - len(strip_markup("; ".join([*clauses, ""])))
+    return f"{'; '.join(clauses)}."
+
+
+def _word_suspects(inputs: Tables) -> list[str]:
+    """Return wordings of the suspect nodes that are new or gone, the longest first; none if the list is the same."""
+    counts = {side: inputs[f"{side}_suspect_nodes"].height for side in ("new", "gone")}
+    sides = [side for side, n in counts.items() if n]
+    names = [f"{side} {_name_rows(inputs, f'{side}_suspect_nodes', _quote_node)}" for side in sides]
+    short = [f"{words.count(counts[side])} {side}" for side in sides]
+    return [f"suspect nodes: {', '.join(texts)}" for texts in (names, short) if texts]
 
 
 def _make_change(m: Numbers, inputs: Tables, name: str, unit: str) -> Change:
@@ -123,10 +146,17 @@ def _details_text(m: Numbers, inputs: Tables, name: str, verdict: str) -> str:
 
 
 def _format_new_rows(inputs: Tables, table: str, format_row: Callable[[dict], str]) -> str:
+    names, gone = _name_rows(inputs, table, format_row), ""
+    if table == "new_suspect_nodes" and inputs["gone_suspect_nodes"].height:
+        gone = f"gone: {_name_rows(inputs, 'gone_suspect_nodes', _quote_node)}"
+    return join_parts(f"New: {names}" if names else "Nothing new", gone, by="; ")
+
+
+def _name_rows(inputs: Tables, table: str, format_row: Callable[[dict], str]) -> str:
     rows = inputs[table].head(MOST_NAMED).iter_rows(named=True)
     items = ", ".join(format_row(row) for row in rows)
     hidden = inputs[table].height - MOST_NAMED
-    return f"New: {items}{f' and {words.count(hidden)} more' if hidden > 0 else ''}" if items else "Nothing new"
+    return f"{items}{f' and {words.count(hidden)} more' if hidden > 0 else ''}"
 
 
 def _forecast_text(m: Numbers, unit: str) -> str:
@@ -171,6 +201,7 @@ def _list_test_notes(m: Numbers, unit: str) -> list[str]:
     if m.has("changes.suspect_nodes.p_value"):
         notes.append(
             "Suspect nodes have excess failures; both sides cover equally long times. A node is new if it fails more "
-            "often in the last part than before, not because it was observed longer."
+            "often in the last part than before, not because it was observed longer; it is gone if it no longer has "
+            "excess failures."
         )
     return notes

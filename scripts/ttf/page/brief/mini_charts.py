@@ -83,17 +83,16 @@ def mttf_curve(m: Numbers, inputs: Tables) -> dict | None:
     }
 
 
-def wall_clock_bar(m: Numbers) -> dict | None:
-    if not m.has("ettr.wall.queued_s"):
+def scheduled_time_bar(m: Numbers) -> dict | None:
+    if not m.has("ettr.wall.overhead_s"):
         return None
-    times = {name: m[f"ettr.wall.{name}_s"] for name in ("productive", "overhead", "queued")}
+    times = {name: m[f"ettr.wall.{name}_s"] for name in ("productive", "overhead")}
     total = sum(times.values())
     if not math.isfinite(total) or not total:
         return None
     return bar(
         (f"productive {words.duration(times['productive'])}", times["productive"] / total, "c-success"),
         (f"overhead {words.duration(times['overhead'])}", times["overhead"] / total, "c-failure"),
-        (f"in the queue {words.duration(times['queued'])}", times["queued"] / total, "c-open"),
     )
 
 

@@ -220,30 +220,36 @@ def ettr(m: Numbers, targets: Mapping) -> Tile:
         unmet = f"Depends on the MTTF of {statement_rules.target_adjective(m)} job"
         means = "Enter a failure rate in the planner to estimate it."
         return Tile("ettr", title, WITHHELD, CANNOT, "", unmet, means, "not estimated", link)
-    method = m["ettr.by"]
-    key, failures = f"ettr.{method}.ettr", m.n(f"ettr.{method}.ettr") or 0
-    bound_keys = f"{key}_ci_{{}}"
-    ci = m.keyed_interval(bound_keys, confidence="90") or words.capitalise(m.value("ettr.no_interval", ""))
-    interruptions_key = f"ettr.{method}.interruptions"
-    interruptions = f"[{interruptions_key}] interruptions" if m.has(interruptions_key) else ""
-    scheduled_key = f"ettr.{method}.scheduled_share"
-    time_base = f"of wall-clock, [{scheduled_key}] of scheduled time" if m.has(scheduled_key) else "of wall-clock time"
-    means = ""
-    if m.value("ettr.wall.queued_s", 0.0) > m.value("ettr.assumed.work_of_the_run", 0):
-        means = f"Each start waits [ettr.{method}.queue_s] in the queue."
-    badge = "projection" if statement_rules.is_projection(m) else _badge_few_failures(failures)
-    if statement_rules.r5_measured_differs(m):
-        badge = "measured differs"
-        if m.has("ettr.measured_rate.ettr"):
-            means += " With the measured MTTF the ETTR is [ettr.measured_rate.ettr]."
-    means += " Checkpoint interval and write time are assumed."
+    model, key = f"ettr.{m['ettr.by']}", statement_rules.ettr_key(m)
+    failures, bound_keys = m.n(f"{model}.ettr") or 0, f"{key}_ci_{{}}"
+    time_base = "of scheduled time" if key.endswith("scheduled_share") else "of wall-clock time"
+    if statement_rules.r13_long_runs_differ(m):
+        failures, bound_keys, badge = m["ettr.measured_target.runs"], "ettr.measured_target.ci_{}", "measured"
+        sizes = m.span("ettr.measured_target.gpus_low", "ettr.measured_target.gpus_high")
+        ci = join_parts(m.keyed_interval(bound_keys), f"[ettr.measured_target.runs run] of {sizes} GPUs")
+        expected = m.span("ettr.measured_target.expected_low", "ettr.measured_target.expected_high")
+        means = f"The model expects {expected} of these runs."
+        means += " Each start waited [ettr.measured_target.queue_s] in the queue."
+    else:
+        ci = m.keyed_interval(bound_keys, confidence="90")
+        interruptions = f"[{model}.interruptions] interruptions" if m.has(f"{model}.interruptions") else ""
+        ci, badge, means = join_parts(ci, interruptions), _badge_few_failures(failures), ""
+        if m.value(f"{model}.queue_s", 0):
+            means = f"Each start waits [{model}.queue_s] in the queue: [{model}.ettr] of wall-clock time."
+        if statement_rules.is_projection(m):
+            badge = "projection"
+        if statement_rules.r5_measured_differs(m):
+            badge = "measured differs"
+            if m.has("ettr.measured_rate.scheduled_share"):
+                means += " With the measured MTTF it is [ettr.measured_rate.scheduled_share] of scheduled time."
+    means += " Checkpoint times are assumed."
     return Tile(
         *("ettr", title, _state(failures), f"[{key}]", time_base),
-        interval=join_parts(ci, interruptions),
+        interval=ci,
         means=means.strip(),
         badge=badge,
         link=link,
-        mini=mini_charts.wall_clock_bar(m),
+        mini=None if badge == "measured" else mini_charts.scheduled_time_bar(m),
         target=_target_text(m, key, targets, "ettr", words.share, bound_keys, ge),
     )
 

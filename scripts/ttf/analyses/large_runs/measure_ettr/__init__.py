@@ -2,7 +2,7 @@
 
 from ttf.analyses.declaration import Analysis
 from ttf.engine.columns import clustered_columns
-from ttf.engine.contract import REASON, count, share, table
+from ttf.engine.contract import REASON, count, seconds, share, table, truth
 
 _NO_RUNS = "there is no run"
 ETTR_MEASURED = table(
@@ -31,8 +31,27 @@ ETTR_MEASURED_ALL = table(
     ),
     if_all_interrupted=share("ETTR, all interrupted", "Mean ETTR if each attempt was interrupted.", _NO_RUNS, n="runs"),
 )
+ETTR_MEASURED_TARGET = table(
+    "ettr_measured_target",
+    "The long runs in the size range of the planned run, and the model of it, without the queue; no row without runs.",
+    gpus_low=count("GPUs from", "Fewest GPUs of the range."),
+    gpus_high=count("GPUs to", "Most GPUs of the range."),
+    runs=count("Runs", "Job runs of that size.", unit="runs"),
+    queue_s=seconds("Queue", "Mean wait of these runs before each attempt.", n="runs"),
+    scheduled_share=share("ETTR of scheduled time", "Mean over runs of productive time over run time.", n="runs"),
+    ci_low=share("Interval from", "Lower bound of Student's 95% CI of the mean.", blank=REASON, n="runs"),
+    ci_high=share("Interval to", "Upper bound of Student's 95% CI of the mean.", blank=REASON, n="runs"),
+    **clustered_columns(share),
+    expected=share("Expected", "Mean of the exact model over the same runs.", blank=REASON, n="runs"),
+    expected_low=share("Expected from", "The same at the upper bound of the failure rate.", blank=REASON, n="runs"),
+    expected_high=share("Expected to", "The same at its lower bound.", blank=REASON, n="runs"),
+    differs=truth("Differs", "Whether the clustered and the expected interval do not overlap.", blank=REASON),
+)
 
-SETTINGS = ("checkpoint_intervals_s", "checkpoint_write_s", "restart_s", "productive_s", "run_key", "run_at_least_s")
+SETTINGS = (
+    *("checkpoint_intervals_s", "checkpoint_write_s", "restart_s", "productive_s"),
+    *("run_key", "run_at_least_s", "target_gpus"),
+)
 
 ANALYSIS = Analysis(
     question="How much time of job runs was productive, and how much does the model expect?",
@@ -41,7 +60,7 @@ ANALYSIS = Analysis(
     needs=["jobs", "durations_infra", "node_failure_rate", "mttf_by_gpus"],
     applies=lambda trace: "attempts" in trace.products,
     settings={"ettr": lambda trace: {key: trace.settings["ettr"][key] for key in SETTINGS}},
-    tables=(ETTR_MEASURED, ETTR_MEASURED_ALL),
+    tables=(ETTR_MEASURED, ETTR_MEASURED_ALL, ETTR_MEASURED_TARGET),
     charts={"ettr_measured": "ettr_measured"},
     main=["ettr_measured"],
     in_size_unit=True,

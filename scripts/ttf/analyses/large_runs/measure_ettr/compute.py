@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 from scipy.special import stdtrit
 
-from ttf.analyses.large_runs.measure_ettr import ETTR_MEASURED, ETTR_MEASURED_ALL
+from ttf.analyses.large_runs.measure_ettr import ETTR_MEASURED, ETTR_MEASURED_ALL, ETTR_MEASURED_TARGET
 from ttf.engine.errors import StudyError
 from ttf.engine.storage.tables import read_blocks
 from ttf.records.clusters import CLUSTER_COLUMNS
@@ -16,9 +16,20 @@ from ttf.records.inputs import Inputs
 from ttf.stats.clustered import UNCLUSTERED, add_limits, build_clusters
 from ttf.stats.durations.mttf import SECONDS_A_DAY
 from ttf.stats.large_runs.ettr import ettr_renewal
-from ttf.stats.large_runs.plans import Habits, NodeRate, node_rate, read_habits
+from ttf.stats.large_runs.plans import (
+    ESTIMATE,
+    MEASURED,
+    Habits,
+    NodeRate,
+    node_rate,
+    rate_row,
+    read_habits,
+    target_size,
+)
 
 CONFIDENCE = 0.95
+# More nodes than any run has.
+ANY_SIZE = 10**9
 DURATIONS = (
     *("unit_id", "duration_id", "submit_s", "start_s", "duration_s", "gpu_count", "nodes", "event"),
     *CLUSTER_COLUMNS,
@@ -33,7 +44,12 @@ def compute(inputs: Inputs) -> dict:
     attempts, jobs = inputs.scan("durations_infra", DURATIONS), inputs.scan("jobs")
     runs = job_runs(attempts, jobs, settings["run_key"], settings["run_at_least_s"], habits)
     measured = measured_table(runs, rate, habits)
-    return {"ettr_measured": measured, "ettr_measured_all": all_runs(measured)}
+    target = target_size(rate_row(inputs["node_failure_rate"]), settings["target_gpus"])
+    return {
+        "ettr_measured": measured,
+        "ettr_measured_all": all_runs(measured),
+        "ettr_measured_target": target_runs(runs, rate, habits, target),
+    }
 
 
 def all_runs(measured: pl.DataFrame) -> pl.DataFrame:
@@ -50,6 +66,42 @@ def all_runs(measured: pl.DataFrame) -> pl.DataFrame:
             if not measured[column].null_count():
                 row[name] = float((measured[column] * measured["runs"]).sum()) / row["runs"]
     return ETTR_MEASURED_ALL.frame([row])
+
+
+def target_runs(runs: pl.DataFrame, rate: NodeRate, habits: Habits, target: int) -> pl.DataFrame:
+    """Return ETTR_MEASURED_TARGET: the share of scheduled time, measured and expected, of runs of the target's size.
+
+    runs: see `job_runs`. The size range is that of `measured_table`. The failure rate is the one that plans the target:
+    the projected one, else the one measured in runs of that size.
+    """
+    sized_runs = runs.filter(_upper_gpus(runs["gpus"]) == _upper_gpus(pl.Series([target]))[0])
+    if rate.node_gpus is None or not sized_runs.height:
+        return ETTR_MEASURED_TARGET.frame([])
+    mean_wait = int(sized_runs["queue_s"].sum()) / int(sized_runs["attempts"].sum())
+    # Without the wait, the ratio is the share of the scheduled time.
+    share = pl.col("ettr") * (pl.col("runtime_s") + pl.col("queue_s")) / pl.col("runtime_s")
+    sized_runs = sized_runs.with_columns(ettr=share, queue_s=0)
+    rates = dict(rate.bounds(target, -(-target // rate.node_gpus)))
+    names = next((names for names in (ESTIMATE, MEASURED) if names[0] in rates), ())
+    # The rate of the target holds for all runs of its size.
+    planned = [replace(rate, estimate=rates.get(name), projects_to=ANY_SIZE) for name in names] or [rate]
+    row = measured_table(sized_runs, planned[0], habits).row(0, named=True)
+    row |= {"queue_s": mean_wait, "scheduled_share": row["ettr_mean"], "expected": row["expected_ettr"]}
+    # The higher the failure rate, the lower the share.
+    for column, bound in zip(("expected_high", "expected_low"), planned[1:], strict=False):
+        row[column] = _compute_expected_ratio(sized_runs, bound, habits, sized_runs)[0]
+    columns = ("ci_low_clustered", "expected_high", "expected_low", "ci_high_clustered")
+    bounds = [row[column] for column in columns if row.get(column) is not None]
+    if len(bounds) == len(columns):
+        row["differs"] = bounds[0] > bounds[1] or bounds[2] > bounds[3]
+    elif not row["reason"]:
+        row["reason"] = "the failure rate has no interval"
+    return ETTR_MEASURED_TARGET.frame([row])
+
+
+def _upper_gpus(gpus: pl.Series) -> np.ndarray:
+    """Return the upper limit of the size range of each run: the next power of two."""
+    return 2 ** np.ceil(np.log2(np.maximum(gpus.to_numpy(), 1))).astype(np.int64)
 
 
 def job_runs(
@@ -153,7 +205,7 @@ def measured_table(runs: pl.DataFrame, rate: NodeRate, habits: Habits) -> pl.Dat
     same runs, with the work of each, the rate of a node within its projection limit, and the mean wait of an attempt.
     """
     rows = []
-    upper_gpus = 2 ** np.ceil(np.log2(np.maximum(runs["gpus"].to_numpy(), 1))).astype(np.int64)
+    upper_gpus = _upper_gpus(runs["gpus"])
     for high in np.unique(upper_gpus).tolist():
         runs_of_size = runs.filter(upper_gpus == high)
         expected, no_expected = _compute_expected_ratio(runs_of_size, rate, habits, runs)

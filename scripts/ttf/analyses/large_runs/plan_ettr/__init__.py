@@ -26,6 +26,7 @@ _BEST = {
     "optimal_interval_s": seconds("Best interval", "Best checkpoint interval for long runs, at most all work.", REASON)
 }
 
+_CLUSTERED = truth("Clustered", "Whether the interval is valid if users and weeks differ.")
 _TARGET = {
     "failures": count("Failures", "Failures behind the rate.", "they are not counted", "failures"),
     "is_target": truth("Target", "Whether the row is the target run at the first checkpoint interval."),
@@ -48,7 +49,7 @@ ETTR = table(
     **_BEST,
     **_BOUND,
     approximation_valid=truth("Valid", "Whether failures take at most 0.3 of the scheduled time.", blank=REASON),
-    clustered=truth("Clustered", "Whether the interval is valid if users and weeks differ."),
+    clustered=_CLUSTERED,
     **_TARGET,
 )
 ETTR_OUTLOOK = table(
@@ -60,6 +61,8 @@ ETTR_OUTLOOK = table(
     expected_interruptions=number("Interruptions", "Mean number of failures until the work is done.", blank=REASON),
     expected_wall_s=seconds("Wall clock", "Mean time from the submission until the work is done.", blank=REASON),
     scheduled_share=share("ETTR of scheduled time", "Work over the time that nodes are allocated.", blank=REASON),
+    scheduled_ci_low=share("90% from", "The same at the upper bound of the failure rate.", blank=_NO_BOUNDS),
+    scheduled_ci_high=share("90% to", "The same at its lower bound.", blank=_NO_BOUNDS),
     simulated_runs=count("Simulated runs", "Number of runs simulated.", blank=REASON, unit="runs"),
     simulated_interruptions_p05=number("Interruptions, 5%", "5th percentile over simulated runs.", blank=REASON),
     simulated_interruptions_p95=number("Interruptions, 95%", "95th percentile over simulated runs.", blank=REASON),
@@ -68,6 +71,7 @@ ETTR_OUTLOOK = table(
     daly_young_interval_s=seconds("Daly-Young interval", "Checkpoint interval by Young and Daly's formula.", REASON),
     **_BEST,
     ettr_at_optimum=share("ETTR at the best interval", "Exact ETTR at the best checkpoint interval.", blank=REASON),
+    clustered=_CLUSTERED,
     **_TARGET,
 )
 MITIGATIONS = table(

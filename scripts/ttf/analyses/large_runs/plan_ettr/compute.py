@@ -228,6 +228,10 @@ def _add_intervals(rows: Sequence[dict], rate: NodeRate, queue: Mapping) -> None
         low, high = (row_by_key.get((*run, bound), {}).get("ettr_renewal") for bound in (bound_names or (None, None)))
         if low is None or high is None:
             continue
+        # The higher the failure rate, the lower the share.
+        row["scheduled_ci_high"], row["scheduled_ci_low"] = (
+            row_by_key[*run, bound].get("scheduled_share") for bound in bound_names
+        )
         if "reason" in queue:
             row["reason"] = "; ".join(filter(None, (row["reason"], queue["reason"])))
             continue

@@ -25,6 +25,10 @@ def _ci_spec(suffix: str) -> str:
     return " ".join(f"ettr_ci_{bound}{suffix}=ettr_ci_{bound}" for bound in ("low", "high"))
 
 
+def _scheduled_cells(suffix: str) -> str:
+    return " ".join(f"scheduled_share_ci_{bound}{suffix}=scheduled_ci_{bound}" for bound in ("low", "high"))
+
+
 NUMBERS = [
     cells(ETTR_ASSUMPTIONS, "ettr.assumed.{assumption}", "=amount", unit_by="unit"),
     cells(TARGET_RUN, "ettr", _TARGET),
@@ -38,6 +42,15 @@ NUMBERS = [
     cells(ETTR, "ettr.measured_rate", "mttf_s", n="failures", is_target=True, rate="measured_rate"),
     cells(ETTR, "ettr", _PLAN, n="failures", answers=True),
     cells(ETTR_OUTLOOK, "ettr.{rate}", _EXPECTED, n="failures", is_target=True),
+    cells(
+        ETTR_OUTLOOK,
+        "ettr.{rate}",
+        _scheduled_cells("_clustered"),
+        n="failures",
+        is_target=True,
+        clustered=True,
+    ),
+    cells(ETTR_OUTLOOK, "ettr.{rate}", _scheduled_cells(""), n="failures", is_target=True, clustered=False),
     cells(ETTR_OUTLOOK, "ettr", _OPTIMUM, n="failures", answers=True),
     cells(ETTR_OUTLOOK, "ettr.simulated", _SIMULATED, n="simulated_runs", answers=True),
     # A shorter queue raises the ratio most, but saves no node time.

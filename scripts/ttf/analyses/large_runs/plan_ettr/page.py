@@ -6,6 +6,7 @@ from functools import partial
 import polars as pl
 
 from ttf.analyses.large_runs.plan_ettr import ETTR, ETTR_ASSUMPTIONS, MITIGATIONS
+from ttf.display import statement_rules
 from ttf.display.phrases import fill_numbers, join_parts
 from ttf.display.report_tables import Column, Formatter, PageTable, format_rows
 from ttf.display.report_trace import Trace, list_nonempty_charts
@@ -63,15 +64,18 @@ def _make_planned_head(trace: Trace, m: Numbers, rate_key: str) -> Head:
     run, ratio = _run_name(m), f"{rate_key}.ettr"
     low, high = _bound_keys(rate_key)
     n = words.plural(m.n(ratio), "failure")
-    ci = m.keyed_interval(f"{ratio}_ci_{{}}", confidence="90") or m.value("ettr.no_interval", "")
-    keys = [Key("ETTR (wall-clock)", f"[{ratio}]", join_parts(ci, f"n = {n}", by="; "))]
+    label, share, wall = "ETTR (scheduled time)", f"{rate_key}.scheduled_share", f"wall-clock [{ratio}]"
+    if not m.has(share):
+        label, share, wall = "ETTR (wall-clock)", ratio, m.value("ettr.no_interval", "")
+    ci = m.keyed_interval(f"{share}_ci_{{}}", confidence="90")
+    keys = [Key(label, f"[{share}]", join_parts(ci, f"n = {n}", wall, by="; "))]
     if m.has(f"{rate_key}.interruptions"):
         period = "one every [ettr.mttf_s]" if m.has("ettr.mttf_s") else None
         bounds = f"{low}.interruptions", f"{high}.interruptions"
         ci = f"90% CI {m.span(*bounds)}" if all(map(m.has, bounds)) else ""
         keys.append(Key("Interruptions", f"[{rate_key}.interruptions]", join_parts(ci, period, by="; ")))
     if m.has("ettr.optimal_interval_s") and m.value("ettr.at_optimum", 0) >= NO_PROGRESS:
-        keys.append(Key("Best checkpoint interval", "[ettr.optimal_interval_s]", "ETTR [ettr.at_optimum] with it"))
+        keys.append(Key("Best checkpoint interval", "[ettr.optimal_interval_s]", "wall-clock ETTR [ettr.at_optimum]"))
     return Head(
         _format_claim(m, rate_key, run),
         charts=list_nonempty_charts(trace, "ettr_by_gpus"),
@@ -87,19 +91,24 @@ def _format_claim(m: Numbers, rate_key: str, run: str) -> str:
     run = f"{words.capitalise(_choose_article(m))} {run} run"
     if wall >= CENTURY_S or ratio < NO_PROGRESS:
         return f"{run} would make almost no progress: a failure every [ettr.mttf_s]"
+    claim = f"{run} keeps [{statement_rules.ettr_key(m)}] of its scheduled time productive"
     if 2 * m.value(f"{rate_key}.queued_s", 0) > wall:
-        share, wait = f"[{rate_key}.scheduled_share]", f"[{rate_key}.queue_s]"
-        return f"{run} keeps {share} of its scheduled time productive; each start waits {wait} in the queue"
-    interruptions = f"[{rate_key}.interruptions]" if m.has(f"{rate_key}.interruptions") else "some"
-    return f"{run} keeps [{rate_key}.ettr] of its time productive, with {interruptions} interruptions"
+        return f"{claim}; each start waits [{rate_key}.queue_s] in the queue"
+    if statement_rules.r13_long_runs_differ(m) or not m.has(f"{rate_key}.interruptions"):
+        return claim
+    return f"{claim}, with [{rate_key}.interruptions] interruptions"
 
 
 def _choose_callout(m: Numbers, rate_key: str, run: str) -> Callout | None:
     """Return the main reservation: a different measured rate, no projection, or component failures only."""
+    if statement_rules.r13_long_runs_differ(m):
+        expected = m.span("ettr.measured_target.expected_low", "ettr.measured_target.expected_high")
+        text = "[ettr.measured_target.runs run] of this size kept [ettr.measured_target.scheduled_share]"
+        return Callout("care", "Measured differs.", f"{text} of their scheduled time; the model expects {expected}.")
     if m.value("sizes.check.p_value", 1) < 0.05:
         text = f"[sizes.check.observed] failures of {run} runs, [sizes.check.expected] expected from the other sizes"
-        if not rate_key.endswith("measured_rate") and m.has("ettr.measured_rate.ettr"):
-            text += "; at their own rate ETTR is [ettr.measured_rate.ettr]"
+        if not rate_key.endswith("measured_rate") and m.has("ettr.measured_rate.scheduled_share"):
+            text += "; at their own rate ETTR is [ettr.measured_rate.scheduled_share]"
         return Callout("care", "Measured differs.", f"{text}.")
     if m.has("ettr.withheld"):
         return Callout("care", "Measured, not projected.", f"{words.capitalise(m['ettr.withheld'])}.")
@@ -108,7 +117,7 @@ def _choose_callout(m: Numbers, rate_key: str, run: str) -> Callout | None:
     return None
 
 
-_ETTR = "ETTR (effective training time ratio): the productive share of wall-clock time."
+_ETTR = "ETTR (effective training time ratio): the productive share of a run's time."
 
 
 def _component_rate(trace: Trace, m: Numbers) -> float | None:
@@ -156,7 +165,7 @@ def _withheld_head(m: Numbers) -> Head:
 def _measured_text(m: Numbers) -> tuple[str, ...]:
     if not m.value("ettr.measured.runs", 0):
         return ()
-    text = "[ettr.measured.runs long run] measured kept [ettr.measured.mean] on average"
+    text = "[ettr.measured.runs long run] kept [ettr.measured.mean] of wall-clock time"
     if m.has("ettr.measured.expected"):
         text += "; the model expects [ettr.measured.expected]"
     return (f"{text}.",)

@@ -37,7 +37,7 @@ def mark_target(
     }
     are_clustered = rate_row(rates).get("ci_low_clustered") is not None, bucket["ci_low_clustered_s"].count() > 0
     clustered_cell = pl.when(is_measured).then(pl.lit(are_clustered[1])).otherwise(pl.lit(are_clustered[0]))
-    ettr, outlook = ettr.with_columns(clustered=clustered_cell, **marks), outlook.with_columns(**marks)
+    ettr, outlook = (table.with_columns(clustered=clustered_cell, **marks) for table in (ettr, outlook))
     invalid_rows = ettr.filter(~pl.col("approximation_valid"), is_first_interval, rate=ESTIMATE[0])
     row = {
         "by": rate_name,

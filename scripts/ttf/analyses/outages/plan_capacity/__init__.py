@@ -38,7 +38,7 @@ CAPACITY = table(
     **_estimate_columns("p_no_interruption", "Without interruption", "Probability that no node of the run goes down."),
     **_estimate_columns("p_never_short", "Never short", "Probability that the nodes down never exceed the spares."),
     full_share=share("All nodes up", "Share of the time with enough nodes up for the run; not simulated.", REASON),
-    capacity_share=share("Capacity", "Node-hours available to the run, over node-hours needed."),
+    capacity_share=share("Capacity", "Node-hours available to the run, over node-hours needed.", REASON),
     simulations=count("Simulations", "Number of simulated runs.", _NO_ERROR),
     largest=truth("Largest", f"{_LARGEST} with the fewest spares."),
 )

@@ -78,6 +78,13 @@ NEW_SUSPECTS = table(
     expected=number("Expected", "Expected failures in the last part if the node's rate is unchanged."),
     q_value=number("q", "Adjusted for the number of nodes with excess failures (Benjamini-Hochberg)."),
 )
+GONE_SUSPECTS = table(
+    "gone_suspect_nodes",
+    "A node with excess failures before the last part that no longer has them in an equally long time up to the end.",
+    node=name("Node", "Name of the node.", name_kind="node"),
+    counted_before=count("Counted before", "Failures counted in the time before the last part."),
+    counted=count("Counted", "Failures counted in the time up to the end."),
+)
 _forecast = partial(number, unit="failures")
 FORECAST = table(
     "week_forecast",
@@ -104,7 +111,7 @@ ANALYSIS = Analysis(
     uses=["attempts", "placements", "reasons", "lemon_nodes", "mttf_by_gpus", "ettr_assumptions"],
     applies=lambda trace: trace.has_jobs and len(trace.parts) > 1,
     settings={"parts": lambda trace: list(trace.parts), "false_discovery": "lemons/false_discovery"},
-    tables=(CHANGES, CHANGES_SUMMARY, NEW_WORDS, NEW_SUSPECTS, FORECAST),
+    tables=(CHANGES, CHANGES_SUMMARY, NEW_WORDS, NEW_SUSPECTS, GONE_SUSPECTS, FORECAST),
     sections=["changes"],
     keeps_freed_memory=True,
     in_size_unit=True,

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import polars as pl
 
-from ttf.analyses.quality.compare_parts import CHANGED, CHANGES, CHANGES_SUMMARY, FORECAST, NEW_SUSPECTS, NEW_WORDS
+from ttf.analyses.quality.compare_parts import ANALYSIS, CHANGED, CHANGES, CHANGES_SUMMARY, FORECAST
 from ttf.analyses.quality.compare_parts.calendar import ONE_PART, Calendar, estimate_calendar
 from ttf.analyses.quality.compare_parts.forecast import NO_CAUSES, NO_WEEK, WEEK_S, rolling_forecasts
 from ttf.analyses.quality.compare_parts.news import KINDS, count_failure_words, find_new_suspects, find_new_words
@@ -16,7 +16,7 @@ from ttf.records.infra import EVENT, PROXY
 from ttf.records.inputs import Inputs
 from ttf.stats.basics.holm import add_adjusted_p
 from ttf.stats.durations.mttf import SECONDS_A_DAY
-from ttf.stats.large_runs.ettr import ettr_renewal
+from ttf.stats.large_runs.ettr import expected_scheduled_s
 from ttf.stats.large_runs.plans import habits_from_assumptions, node_rate, planned_size, rate_row
 
 NO_SIZE = "the failure rate of a node is not projected to the run"
@@ -36,13 +36,13 @@ def compute(inputs: Inputs) -> dict[str, pl.DataFrame]:
     jobs = inputs.scan("jobs")
     calendar = estimate_calendar(jobs, settings.parts)
     if calendar.reason == ONE_PART:
-        return {table.name: table.frame([]) for table in (CHANGES, CHANGES_SUMMARY, NEW_WORDS, NEW_SUSPECTS, FORECAST)}
+        return {table.name: table.frame([]) for table in ANALYSIS.tables}
     cluster_by = level_names(jobs)[0]
     rows = {name: {"reason": calendar.reason} for name in _DATED_MEASURES}
     last_begins_s = None
     if calendar.reason is None:
         rows, last_begins_s = _compare_measures(inputs, jobs, calendar), int(calendar.begins_s[-1])
-    nodes, rows["suspect_nodes"] = find_new_suspects(inputs, last_begins_s, settings.false_discovery)
+    nodes, gone_nodes, rows["suspect_nodes"] = find_new_suspects(inputs, last_begins_s, settings.false_discovery)
     words, rows["failure_words"] = _new_words(inputs, jobs, calendar.names[-1], cluster_by is not None)
     changes = build_changes(rows, calendar, cluster_by)
     return {
@@ -50,6 +50,7 @@ def compute(inputs: Inputs) -> dict[str, pl.DataFrame]:
         "changes_summary": summarise_changes(changes, words, nodes),
         "new_failure_words": words,
         "new_suspect_nodes": nodes,
+        "gone_suspect_nodes": gone_nodes,
         "week_forecast": build_forecasts(inputs, jobs, calendar),
     }
 
@@ -131,7 +132,7 @@ def _flag_failed_runs(inputs: Inputs, jobs: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def _ettr_row(inputs: Inputs, rate: dict, basis: str) -> dict:
-    """Return the ETTR of the run of the target size, at the failure rate of a node before and after.
+    """Return the ETTR of scheduled time of the run of the target size, at the failure rate of a node before and after.
 
     Its interval follows from that of the rate's difference, added to the rate before. rate: per node-day.
     """
@@ -150,7 +151,7 @@ def _ettr_row(inputs: Inputs, rate: dict, basis: str) -> dict:
     habits = habits_from_assumptions(assumptions)
 
     def ettr_at(per_day: float) -> float:
-        return float(ettr_renewal(habits.plan(nodes * max(per_day, 0.0) / SECONDS_A_DAY)))
+        return habits.productive_s / float(expected_scheduled_s(habits.plan(nodes * max(per_day, 0.0) / SECONDS_A_DAY)))
 
     ettr_before, ettr_after = ettr_at(rate["before"]), ettr_at(rate["after"])
     row = counts | {"before": ettr_before, "after": ettr_after, "difference": ettr_after - ettr_before}

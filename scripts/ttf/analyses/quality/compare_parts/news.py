@@ -7,7 +7,7 @@ from scipy.special import bdtrc
 from ttf.analyses.nodes.find_lemon_nodes.compute import PARTITION_ROWS, lemon_nodes
 from ttf.analyses.nodes.find_lemon_nodes.excess import benjamini_hochberg, median_detectable_ratio
 from ttf.analyses.nodes.find_lemon_nodes.node_runs import DURATIONS_READ
-from ttf.analyses.quality.compare_parts import NEW_SUSPECTS, NEW_WORDS
+from ttf.analyses.quality.compare_parts import GONE_SUSPECTS, NEW_SUSPECTS, NEW_WORDS
 from ttf.analyses.quality.compare_parts.part_tests import NO_EVENTS, SIGNIFICANCE
 from ttf.display.statement_rules import has_power
 from ttf.engine.storage.partitions import choose_partitions
@@ -97,20 +97,22 @@ def find_new_words(words: pl.DataFrame, owners: pl.DataFrame, has_clusters: bool
     return NEW_WORDS.conform(new), row
 
 
-def find_new_suspects(inputs: Inputs, border_s: int | None, false_discovery: float) -> tuple[pl.DataFrame, dict]:
-    """Return (NEW_SUSPECTS, row of CHANGES): nodes with excess failures on each side, and those that fail more often.
+def find_new_suspects(
+    inputs: Inputs, border_s: int | None, false_discovery: float
+) -> tuple[pl.DataFrame, pl.DataFrame, dict]:
+    """Return (NEW_SUSPECTS, GONE_SUSPECTS, row of CHANGES): nodes with excess failures on each side.
 
     Both sides have the same length: the window of find_lemon_nodes, which ends where the last part begins and where it
     ends, or less if the records begin later.
     """
-    empty = NEW_SUSPECTS.frame([])
+    empty = NEW_SUSPECTS.frame([]), GONE_SUSPECTS.frame([])
     if "lemon_nodes" not in inputs or "placements" not in inputs:
-        return empty, {"reason": NO_NODES}
+        return *empty, {"reason": NO_NODES}
     window = inputs["lemon_nodes"].select("window_from_s", "window_to_s").head(1)
     placements = inputs.scan("placements")
     first_s = placements.select(pl.col("start_s").min()).collect(engine="streaming").item()
     if border_s is None or not window.height or first_s is None or first_s >= border_s:
-        return empty, {"reason": NO_NODE_TEST}
+        return *empty, {"reason": NO_NODE_TEST}
     from_s, to_s = window.row(0)
     length_s = min(to_s - from_s, border_s - first_s)
     begin_s = border_s - length_s
@@ -123,8 +125,8 @@ def find_new_suspects(inputs: Inputs, border_s: int | None, false_discovery: flo
 
 def compare_suspects(
     all_nodes: pl.DataFrame, nodes_before: pl.DataFrame, nodes_after: pl.DataFrame, last_nodes: pl.DataFrame
-) -> tuple[pl.DataFrame, dict]:
-    """Return the same from four LEMON_NODES: of all the time, before, an equally long time at the end, the last part.
+) -> tuple[pl.DataFrame, pl.DataFrame, dict]:
+    """Return these three from four LEMON_NODES: all the time, before, an equally long time at the end, the last part.
 
     Only nodes with excess failures over all the time are tested, which does not depend on when they failed. Given a
     node's total, its failures in the last part are binomial, with the share expected there (Przyborowski and Wilenski
@@ -134,11 +136,16 @@ def compare_suspects(
     row: dict = {f"n_{side}": nodes.height for side, nodes in zip(_SIDES, tables, strict=True)}
     row |= {f"events_{side}": int(nodes["counted"].sum()) for side, nodes in zip(_SIDES, tables, strict=True)}
     if not all(nodes.height for nodes in tables):
-        return NEW_SUSPECTS.frame([]), row | {"reason": NO_NODE_TEST}
+        return NEW_SUSPECTS.frame([]), GONE_SUSPECTS.frame([]), row | {"reason": NO_NODE_TEST}
     n_before, n_after = (nodes.filter("lemon").height for nodes in tables)
     if not n_before + n_after + all_nodes.filter("lemon").height and not has_power(median_detectable_ratio(all_nodes)):
         return NEW_SUSPECTS.frame([]), row | {"reason": NO_POWER}
     row |= {"before": float(n_before), "after": float(n_after), "difference": float(n_after - n_before), "reason": LIST}
+    gone_nodes = nodes_before.filter("lemon").select("node", counted_before="counted").sort("node")
+    gone_nodes = gone_nodes.join(nodes_after.filter("lemon"), on="node", how="anti", maintain_order="left")
+    counts_after = nodes_after.select("node", pl.col("counted").fill_null(0))
+    gone_nodes = gone_nodes.join(counts_after, on="node", how="left", maintain_order="left").fill_null(0)
+    gone = GONE_SUSPECTS.conform(gone_nodes)
     columns = ("counted", "expected")
     nodes = all_nodes.filter("lemon").select("node").sort("node")
     for table, suffix in ((nodes_before, "_before"), (last_nodes, "")):
@@ -146,11 +153,11 @@ def compare_suspects(
         nodes = nodes.join(counts, on="node", how="left", maintain_order="left").fill_null(0)
     nodes = nodes.filter(pl.col("expected_before") + pl.col("expected") > 0)
     if nodes.is_empty():
-        return NEW_SUSPECTS.frame([]), row | {"p_value": 1.0}
+        return NEW_SUSPECTS.frame([]), gone, row | {"p_value": 1.0}
     last_counts, totals = nodes["counted"].to_numpy(), (nodes["counted"] + nodes["counted_before"]).to_numpy()
     share = (nodes["expected"] / (nodes["expected"] + nodes["expected_before"])).to_numpy()
     p_values = np.where(last_counts > 0, bdtrc(np.maximum(last_counts - 1, 0), totals, share), 1.0)
     nodes = nodes.with_columns(q_value=benjamini_hochberg(p_values), expected=totals * share)
     suspect_nodes = nodes.filter(pl.col("q_value") < SIGNIFICANCE).sort("q_value", "node")
     smallest_q = nodes.select(pl.col("q_value").min()).item()
-    return NEW_SUSPECTS.conform(suspect_nodes), row | {"p_value": raise_to_smallest(smallest_q)[0]}
+    return NEW_SUSPECTS.conform(suspect_nodes), gone, row | {"p_value": raise_to_smallest(smallest_q)[0]}

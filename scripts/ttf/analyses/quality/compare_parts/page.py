@@ -1,6 +1,6 @@
 """Tables of the changes and of the forecast."""
 
-from ttf.analyses.quality.compare_parts import CHANGES, FORECAST, NEW_SUSPECTS, NEW_WORDS
+from ttf.analyses.quality.compare_parts import CHANGES, FORECAST, GONE_SUSPECTS, NEW_SUSPECTS, NEW_WORDS
 from ttf.display.report_tables import PageTable
 from ttf.display.report_trace import Trace
 
@@ -21,5 +21,8 @@ def tables(trace: Trace) -> dict[str, PageTable]:
         "changes": PageTable(trace.table("changes"), _CHANGES, CHANGES),
         "new_failure_words": PageTable(new_words.head(15), tuple(NEW_WORDS.columns), NEW_WORDS),
         "new_suspect_nodes": PageTable(suspects.head(15), tuple(NEW_SUSPECTS.columns), NEW_SUSPECTS),
+        "gone_suspect_nodes": PageTable(
+            trace.table("gone_suspect_nodes").head(15), tuple(GONE_SUSPECTS.columns), GONE_SUSPECTS
+        ),
         "week_forecast": PageTable(weeks, _WEEKS, FORECAST),
     }

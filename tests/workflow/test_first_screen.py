@@ -1,0 +1,69 @@
+"""The first screen of a trace in parts on a small desk: what changed on two lines, MTTF, ETTR and the first action."""
+
+import re
+
+import pytest
+from acceptance import CHROMIUM, PHONE, open_page
+from study_runs import check_out
+
+pytestmark = pytest.mark.skipif(not CHROMIUM, reason="chromium is not installed: make test-tools")
+
+SMALL_DESK = (1280, 900)
+LINE_PX = 21
+# As long as title and summary get (MOST_LETTERS of ttf.page.brief.changes).
+LONGEST_SUMMARY = (
+    "4 of 6 measures changed (≠): the failure rate of nodes 9.80 → 14.1 and the ETTR 91.1% → 85.3%; suspect nodes: "
+)
+LONGEST_SUMMARY += "new gpu-rack01-node012, gpu-rack01-node013, gone gpu-rack02-node007; 2 with "
+
+
+@pytest.fixture(scope="module")
+def page_file(tmp_path_factory):
+    """Return the page of the Slurm sample, two dumps, for the size of its largest runs."""
+    checkout = check_out(tmp_path_factory.mktemp("parts") / "checkout")
+    checkout.snakemake(one_process=True, study=["sample_slurm"], ettr={"target_gpus": 512})
+    return checkout.folder / "results/studies/sample_slurm/report/index.html"
+
+
+@pytest.mark.parametrize("colours", ["light", "dark"])
+def test_the_first_screen_of_a_desk_has_mttf_ettr_and_the_first_action(page_file, browser, colours):
+    with open_page(browser, page_file, SMALL_DESK, colours) as (page, page_faults):
+        bottoms = {}
+        for part in (".first-action", ".strip", "[data-tile=mttf]", "[data-tile=ettr]"):
+            box = page.locator(part).bounding_box()
+            bottoms[part] = box["y"] + box["height"]
+        assert max(bottoms.values()) <= SMALL_DESK[1], bottoms
+        assert bottoms[".strip"] < page.locator(".tiles").bounding_box()["y"]
+        first_action = page.locator("#actions tbody b").first.inner_text()
+        assert page.locator(".first-action").inner_text() == f"Do first: {first_action}"
+        # Both sentences of the bottom line, the scheduled share first and the queue apart.
+        assert re.search(
+            r"28\.3% of ended jobs failed.*to be productive [\d.]+% of its scheduled time\.$",
+            page.locator(".bottom-line").inner_text(),
+        )
+        ettr = page.locator("[data-tile=ettr]").inner_text()
+        assert re.search(r"[\d.]+% of scheduled time", ettr) and re.search(r"waits 2\.77.h in the queue", ettr)
+        assert page_faults == []
+
+
+def test_what_changed_is_at_most_two_lines_and_a_fold(page_file, browser):
+    with open_page(browser, page_file, SMALL_DESK) as (page, page_faults):
+        strip = page.locator("#changed .strip")
+        text = " ".join(strip.inner_text().split())
+        assert text.startswith("What changed with 2025-b.txt: No measurable change in 6 measures;")
+        assert not page.locator("#changed .forecast").is_visible()
+        page.evaluate("text => { document.querySelector('.strip p').textContent = text; }", LONGEST_SUMMARY)
+        assert strip.bounding_box()["height"] <= 2 * LINE_PX + 1
+        page.click("#changed summary")
+        assert page.locator("#changed .mark").count() == 6
+        assert page.locator("#changed .forecast").is_visible()
+        assert page.locator("#changed .tests dl").is_visible()
+        assert page_faults == []
+
+
+def test_what_changed_fits_on_a_phone(page_file, browser):
+    with open_page(browser, page_file, PHONE) as (page, page_faults):
+        page.evaluate("document.querySelector('#changed details').open = true")
+        assert page.evaluate("document.documentElement.scrollWidth") <= PHONE[0]
+        assert page.locator("#changed .strip").bounding_box()["y"] < page.locator(".facts").bounding_box()["y"]
+        assert page_faults == []
