@@ -139,7 +139,7 @@ def compare_suspects(
         return NEW_SUSPECTS.frame([]), GONE_SUSPECTS.frame([]), row | {"reason": NO_NODE_TEST}
     n_before, n_after = (nodes.filter("lemon").height for nodes in tables)
     if not n_before + n_after + all_nodes.filter("lemon").height and not has_power(median_detectable_ratio(all_nodes)):
-        return NEW_SUSPECTS.frame([]), row | {"reason": NO_POWER}
+        return NEW_SUSPECTS.frame([]), GONE_SUSPECTS.frame([]), row | {"reason": NO_POWER}
     row |= {"before": float(n_before), "after": float(n_after), "difference": float(n_after - n_before), "reason": LIST}
     gone_nodes = nodes_before.filter("lemon").select("node", counted_before="counted").sort("node")
     gone_nodes = gone_nodes.join(nodes_after.filter("lemon"), on="node", how="anti", maintain_order="left")
