@@ -44,7 +44,7 @@ SNAKEMAKE = $(RUN) scripts/run_study.py --study="$$STUDY" --config="$$CONFIG" --
 ## SEEDS=numbers, separated by spaces
 
 .DEFAULT_GOAL := report
-.PHONY: help report pdf publish archive remove gallery docs rules coverage snakemake-report verify explain check metrics score check-resources test test-module test-slurm test-store test-faults test-tools bench bench-growth samples lint format lock clean
+.PHONY: help report pdf figures publish archive remove gallery docs rules coverage snakemake-report verify explain check metrics score check-resources test test-module test-slurm test-store test-faults test-tools bench bench-growth samples lint format lock clean
 
 help:  ## list the targets and variables
 	@$(PYTHON) setup/help.py Makefile
@@ -54,6 +54,9 @@ report: $(ENVIRONMENT)  ## run the study and render its page, results/studies/<n
 
 pdf: $(ENVIRONMENT)  ## print the report as report.pdf, next to the page
 	@$(SNAKEMAKE) -- pdf all
+
+figures: $(ENVIRONMENT)  ## write figures/ in the folder of the study: each chart for papers, as PDF and SVG with embedded fonts
+	@$(SNAKEMAKE) -- export_figures
 
 publish: $(ENVIRONMENT)  ## write site/ in the folder of the study, for any host of static files
 	@$(SNAKEMAKE) -- publish_site

@@ -5,15 +5,19 @@ from ttf.engine.process.entry import run_rule
 
 def main(snakemake) -> str:
     import os
+    from dataclasses import replace
     from pathlib import Path
 
     from snakemake import __version__ as snakemake_version
+    from ttf.display.charts.saving import static_picture
+    from ttf.engine.process.fonts import hide_system_fonts
     from ttf.engine.provenance import seal
     from ttf.engine.storage.tables import read_without_renaming
     from ttf.page.monitoring import open_metrics
     from ttf.page.publication_record import check_date, describe
     from ttf.page.publish.archive import deposit_metadata, pack_tar
     from ttf.page.publish.crate import METADATA, make_crate
+    from ttf.page.publish.embedded_fonts import render_pdf
     from ttf.page.publish.files import (
         PackedFile,
         describe_file,
@@ -26,6 +30,7 @@ def main(snakemake) -> str:
     from ttf.page.publish.table_copies import TableRows, export_tables
     from ttf.page.results_tables import load_all_contracts
 
+    hide_system_fonts()
     files, params = snakemake.input, snakemake.params
     date = check_date(params.date)
     root = Path(snakemake.scriptdir).parent
@@ -38,7 +43,13 @@ def main(snakemake) -> str:
         return original_product(path, results_folder).as_posix()
 
     packed = [describe_report_page(path, archive_path(path)) for path in map(Path, [*files.pages, *files.papers])]
-    packed += [describe_file(path, archive_path(path), charts, tables) for path in map(Path, files.products)]
+    products = [(path, describe_file(path, archive_path(path), charts, tables)) for path in map(Path, files.products)]
+    packed += [file for _, file in products]
+    packed += [
+        replace(file, path=f"{file.path[:-3]}pdf", content=render_pdf(static_picture(path)))
+        for path, file in products
+        if path.suffix == ".svg"
+    ]
     packed += [
         describe_file(Path(path), Path(os.path.relpath(path, root)).as_posix(), {}, {}) for path in files.sources
     ]

@@ -12,6 +12,7 @@ def main(snakemake) -> str:
     from ttf.engine.provenance import seal
     from ttf.page.publication_record import describe
     from ttf.page.publish import site
+    from ttf.page.publish.embedded_fonts import render_pdf
     from ttf.page.publish.files import find_contract, published_path, read_published_content, render_png
     from ttf.page.render.render import render
     from ttf.page.results_tables import load_all_contracts
@@ -30,7 +31,9 @@ def main(snakemake) -> str:
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(read_published_content(path, find_contract(relative_path, tables)))
         if path.suffix == ".svg":
-            target.with_suffix(".png").write_bytes(render_png(static_picture(path)))
+            picture = static_picture(path)
+            target.with_suffix(".png").write_bytes(render_png(picture))
+            target.with_suffix(".pdf").write_bytes(render_pdf(picture))
     for path in map(Path, files.papers):
         shutil.copyfile(path, folder / path.name)
     for path in map(Path, files.run_report):

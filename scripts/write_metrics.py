@@ -80,7 +80,7 @@ def write_file(path: Path, text: str) -> None:
     # Otherwise `make verify` would report an unknown file.
     with suppress(OSError):
         memory = DigestCache(MEMORY)
-        memory.keep(memory.digests([os.path.relpath(path)]))
+        memory.store(memory.digests([os.path.relpath(path)]))
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ from ttf.engine.process.entry import run_rule
 def main(snakemake) -> str:
     from pathlib import Path
 
+    from ttf.engine.process.fonts import hide_system_fonts
     from ttf.page.publication_record import describe
     from ttf.page.publish import pages, site
     from ttf.page.publish.dictionary import group_by_analysis, to_html_page
@@ -13,6 +14,7 @@ def main(snakemake) -> str:
     from ttf.page.report.blocks import macros
     from ttf.page.results_tables import load_all_contracts
 
+    hide_system_fonts()
     files, params = snakemake.input, snakemake.params
     record = describe(Path(files.citation).read_text(encoding="utf-8"), params.settings, params.traces)
     folders = tuple(params.folders)

@@ -252,7 +252,7 @@ def trace(**keys):
             # No suggestion from the hundred keys that share some letters.
             {"publish": {"on": True}},
             "publish.on: there is no such key. Allowed here: title, description, creators, license, keywords, names, "
-            "tables, url, date.",
+            "tables, url, doi, date.",
         ),
         (
             {"max-step": 20},
@@ -529,6 +529,7 @@ FULL = {
         "names": "kept",
         "tables": ["parquet", "xlsx"],
         "url": "https://example.org",
+        "doi": "10.5281/zenodo.1234567",
         "date": "2025-01-31",
     },
 }

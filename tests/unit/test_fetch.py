@@ -4,7 +4,9 @@ import errno
 import gzip
 import hashlib
 import io
+import itertools
 import os
+import re
 import resource
 import shutil
 import socket
@@ -32,7 +34,7 @@ from loopback import (
 )
 from of_formats import FORMATS
 from study.messages import ConfigError
-from study.trace_files import find_downloads, find_raw_tables
+from study.trace_files import find_downloads, find_raw_tables, get_disk_path
 from study.yaml_files import load_yaml
 from ttf.engine.errors import StudyError
 from ttf.raw import raw_files
@@ -685,8 +687,45 @@ def test_the_shipped_traces_have_complete_downloads(workdir, trace):
         assert len(download["urls"]) + len(download.get("parts", [])) >= 2
 
 
+# The traces that the README names -> their names in the registry.
+PUBLIC_TRACES = {
+    "Alibaba PAI 2020 and 2023": ["pai2020", "openb"],
+    "Philly": ["philly"],
+    "Helios": ["helios_venus", "helios_earth", "helios_saturn", "helios_uranus"],
+    "Acme": ["acme_seren", "acme_kalos"],
+    "Titan": ["titan"],
+    "LANL": ["lanl"],
+    "InfiniteHBD": ["infinitehbd"],
+}
+
+
+def test_every_public_trace_of_the_readme_has_a_name_and_an_address_of_each_table(workdir):
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert f"**Public traces** are read as published: {', '.join(PUBLIC_TRACES)}." in readme
+    registry, documented = load_yaml(ROOT / "config/traces.yaml"), (ROOT / "docs/your-data.md").read_text()
+    for trace in itertools.chain(*PUBLIC_TRACES.values()):
+        entry = registry[trace]
+        files = find_raw_tables(trace, entry, FORMATS)
+        assert find_downloads(trace, entry, files).keys() == {
+            get_disk_path(path).split("/")[2] for [path] in files.values()
+        }
+        for download in entry["download"].values():
+            # A commit, so that the address always has the same file.
+            fixed = download.get("sha256") or re.search("/[0-9a-f]{40}/", download["urls"][0])
+            assert fixed, trace
+        assert f"`{trace}`" in documented, trace
+
+
+def test_the_table_in_the_lanl_archive_is_the_one_that_tests_read(shared_data):
+    download = load_yaml(ROOT / "config/traces.yaml")["lanl"]["download"]["outages"]
+    (table,) = (shared_data / "lanl").glob("*.csv")
+    assert f"{table.name}.xz" == download["urls"][0].rpartition("/")[2]
+    assert hashlib.sha256(table.read_bytes()).hexdigest() == download["content_sha256"]
+
+
 @pytest.mark.parametrize(
-    ("folder", "trace", "tables"), [("openb", "openb", ["pods", "nodes"]), ("pai", "pai2020", ["machine_spec"])]
+    ("folder", "trace", "tables"),
+    [("titan", "titan", ["stays"]), ("openb", "openb", ["pods", "nodes"]), ("pai", "pai2020", ["machine_spec"])],
 )
 def test_the_shipped_checksums_are_those_of_the_real_files(shared_data, get, site, folder, trace, tables):
     downloads = load_yaml(ROOT / "config/traces.yaml")[trace]["download"]

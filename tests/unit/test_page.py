@@ -13,7 +13,7 @@ from ttf.display.section_head import Callout, Head, Key, Line
 from ttf.display.trace_numbers import Numbers, find_interval, make_handle_filter
 from ttf.engine import words
 from ttf.engine.contract import share, table
-from ttf.page.publication_record import Creator, Publication
+from ttf.page.publication_record import Creator, Publication, describe
 from ttf.page.render.template import template
 from ttf.page.report import all_numbers
 from ttf.page.report.blocks import count_blocks, macros, raw_block
@@ -117,7 +117,8 @@ def test_a_block_of_html_has_no_blank_line_that_would_end_it():
     assert count_blocks('<table data-name="a"><figure class="figure" id="b"><table><table data-name="c">') == (2, 1)
 
 
-WORK = Publication("T", "d", [Creator("Doe, J."), Creator("A {lab}", person=False)], "MIT", "1.2", [], "", "w", "")
+AUTHORS = [Creator("Doe, J."), Creator("A {lab}", person=False)]
+WORK = Publication("T", "d", AUTHORS, "MIT", "1.2", [], "", "w", "", authors=AUTHORS)
 
 
 def test_a_citation_is_one_line_and_balanced_bibtex():
@@ -126,6 +127,35 @@ def test_a_citation_is_one_line_and_balanced_bibtex():
     assert "A \\$100 \\& 50\\% \\{x\\} (1 to 2 May)" in citation.bibtex
     assert citation.bibtex.count("{") == citation.bibtex.count("}")
     assert "url" not in citation.bibtex
+
+
+CFF = "{title: W, version: '1.2', license: MIT, abstract: a, authors: [{name: Maintainers}]}"
+SETTINGS = {
+    "creators": [{"name": "Roe, Ann"}, {"name": "Ops & Co"}],
+    "title": "Our 2025",
+    "date": "2025-01-31",
+    "doi": "10.5281/zenodo.1234567",
+}
+
+
+def test_a_citation_has_author_year_version_own_title_and_doi_of_the_configuration():
+    citation = make_citation(describe(CFF, SETTINGS, {}), "A trace", "May 2024", "t")
+    assert citation.line == (
+        "Roe, Ann; Ops & Co. Our 2025 (May 2024). Time to Failure report, version 1.2, 2025. "
+        "https://doi.org/10.5281/zenodo.1234567"
+    )
+    assert citation.bibtex == (
+        "@misc{ttft,\n  author = {Roe, Ann and {Ops \\& Co}},\n  title = {{Our 2025 (May 2024)}},\n  year = {2025},\n"
+        "  note = {Time to Failure report, version 1.2},\n  doi = {10.5281/zenodo.1234567}\n}\n"
+    )
+    one_of_several = make_citation(describe(CFF, SETTINGS, {}), "A trace", "", "t", is_whole_study=False)
+    assert ". Our 2025: A trace. " in one_of_several.line
+
+
+def test_nobody_is_cited_as_author_whom_the_configuration_does_not_name():
+    citation = make_citation(describe(CFF, {"year": "2026"}, {}), "A trace", "", "t")
+    assert citation.line == "A trace. Time to Failure report, version 1.2, 2026."
+    assert "author" not in citation.bibtex and not citation.has_author
 
 
 def test_the_print_footer_escapes_any_title():

@@ -152,7 +152,7 @@ def test_hostile_text_is_text_in_the_index():
     assert "script" not in page.tags
     assert "img" not in page.tags
     assert page.text.count(HOSTILE) == 5  # description, trace, chart twice, table
-    links = ["mine/figures/a.png", "mine/figures/a.svg", "mine/tables/t.csv", "scorecard.csv"]
+    links = ["mine/figures/a.pdf", "mine/figures/a.png", "mine/figures/a.svg", "mine/tables/t.csv", "scorecard.csv"]
     assert sorted(page.values("href", "src")) == links
     assert "Synthetic" not in page.text
     assert "<script" not in site.make_readme(record())
@@ -274,9 +274,14 @@ def test_crate_names_creators_citations_and_hostile_traces():
     assert graph["#trace-sample"]["description"].startswith("Synthetic")
     assert graph[root["citation"]["@id"]]["name"].startswith("Doe et al.")
     assert graph["workflow/Snakefile"]["url"] == "https://example.org/code"
+    with_doi = json.loads(make_crate(files, record(doi="10.5281/zenodo.1"), "2025-01-31", "9.1"))["@graph"]
+    assert [entity["identifier"] for entity in with_doi if entity["@id"] == "./"] == [
+        "https://doi.org/10.5281/zenodo.1"
+    ]
 
 
 def test_deposit_links_data_papers_and_code():
+    assert json.loads(deposit_metadata(record(doi="10.5281/zenodo.1"), "2025-01-31"))["doi"] == "10.5281/zenodo.1"
     fields = json.loads(deposit_metadata(record(), "2025-01-31"))
     assert "<script" not in fields["description"]
     assert [(entry["relation"], entry["identifier"]) for entry in fields["related_identifiers"]] == [

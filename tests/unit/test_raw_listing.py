@@ -269,14 +269,15 @@ def test_an_archive_in_a_folder_of_the_user(folder):
 def test_what_to_fetch_by_hand_and_where_to_put_it(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     registry = yaml.safe_load((ROOT / "config/traces.yaml").read_text())
+    by_hand = registry["helios_venus"] | {"download": {"log": {"urls": [], "archive": "data.zip", "member": "log.csv"}}}
     with pytest.raises(ConfigError) as error:
-        find_raw_tables("helios_venus", registry["helios_venus"], FORMATS)
+        find_raw_tables("helios_venus", by_hand, FORMATS)
     assert (
-        "HeliosData, data.zip, folder Venus. Put them (data.zip as it is, or unpacked) into data/helios_venus."
-        in str(error.value)
+        "HeliosData, data.zip, folder Venus (commit 159f0ca). Put them (data.zip as it is, or unpacked) into "
+        "data/helios_venus." in str(error.value)
     )
-    with pytest.raises(ConfigError, match=r"trace_seren\.csv\. Put them into data/acme_seren\."):
-        find_raw_tables("acme_seren", registry["acme_seren"], FORMATS)
+    with pytest.raises(ConfigError, match=r"NREL/eagle-jobs, .*\. Put them into data/eagle\."):
+        find_raw_tables("eagle", registry["eagle"], FORMATS)
     assert set(find_raw_tables("philly", registry["philly"], FORMATS)) == set(FORMATS["philly"]["tables"])
 
 

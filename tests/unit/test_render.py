@@ -13,7 +13,8 @@ from ttf.page.report.citation import make_citation
 from ttf.page.report.trace_page import Frame
 
 REPORT = Path(__file__).resolve().parents[2] / "report"
-ABOUT = Publication("T", "", [Creator("Doe, Jane"), Creator("A & B", person=False)], "MIT", "1.2", [], "", "W", "")
+AUTHORS = [Creator("Doe, Jane"), Creator("A & B", person=False)]
+ABOUT = Publication("T", "", AUTHORS, "MIT", "1.2", [], "", "W", "", authors=AUTHORS)
 HOSTILE = '</title><script>x</script> *a* `b` $body$ "q"'
 
 
@@ -139,7 +140,7 @@ def test_references_become_links_and_headings_html_in_prose_alone():
 
 def test_a_citation_names_authors_and_escapes_what_tex_would_read():
     citation = make_citation(ABOUT, "My_trace 100% {x}", "May 2025", "my-trace")
-    assert citation.line == "Doe, Jane; A & B. Time to Failure report: My_trace 100% {x} (May 2025). Version 1.2."
+    assert citation.line == "Doe, Jane; A & B. My_trace 100% {x} (May 2025). Time to Failure report, version 1.2."
     assert "@misc{ttfmytrace," in citation.bibtex
     assert "author = {Doe, Jane and {A \\& B}}" in citation.bibtex
     assert "My\\_trace 100\\% \\{x\\} (May 2025)" in citation.bibtex

@@ -40,7 +40,7 @@ LONGEST_README = 700
 (PAGE,) = re.findall(r"The page is `(.*?)`", README)
 # Commands that read a finished study, or that only print what they would do.
 QUICK = ("verify", "check", "metrics", "explain", "remove", "score")
-PLANNED = ("report", "pdf", "publish", "archive")
+PLANNED = ("report", "pdf", "figures", "publish", "archive")
 # Command -> the test or the file that runs it.
 RUN_BY = {
     "make report PROFILE=slurm": "tests/slurm/test_study_on_slurm.py::test_the_sample_study_in_16_shares",

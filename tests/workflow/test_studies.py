@@ -289,7 +289,7 @@ def run_make(tmp_path) -> Callable:
 
 
 def test_every_command_of_make_names_its_study(run_make):
-    for target in ("report", "pdf", "publish", "archive"):
+    for target in ("report", "pdf", "figures", "publish", "archive"):
         assert "--study=a" in run_make(target, "STUDY=a")
     arguments = run_make("report", STUDY="b", DATA="c") + run_make("check", RULES="d", AGAINST="e")
     exported = {"--study=", "--config=", "--trace=", "--data=", "--rules=", "--against="}

@@ -1,5 +1,5 @@
-# Publication: a site for any static host and an archive for a data repository. Neither is made by default.
-from study.publication import find_publication_date, list_source_files, remove_paths
+# Publication: a site for any static host, an archive for a data repository, figures for papers. None is made by default.
+from study.publication import list_source_files, remove_paths
 from ttf.engine.provenance.key import KEY, ensure_key
 
 # Tables, charts, numbers, configuration and manifest.
@@ -145,7 +145,7 @@ rule write_site_source:
     params:
         code=hash_code("write_site_source", *ANALYSIS_MODULES, words=True),
         folders=STUDY.folders,
-        settings=lookup("publish", within=config),
+        settings=PUBLICATION,
         traces=TRACE_DESCRIPTIONS,
         pages=PAGES,
     script:
@@ -174,11 +174,32 @@ rule publish_site:
     params:
         code=hash_code("publish_site", *ANALYSIS_MODULES, words=True),
         folders=STUDY.folders,
-        settings=lookup("publish", within=config),
+        settings=PUBLICATION,
         traces=TRACE_DESCRIPTIONS,
         renderer=lambda _: page_renderer(),
     script:
         "../../scripts/publish_site.py"
+
+
+rule export_figures:
+    """Write each chart for papers, as PDF and as SVG with embedded fonts, and a list of their captions."""
+    input:
+        products=lambda _: list_public_files(".svg", ".vl.json"),
+        indexes=lambda _: list_public_files("figures/index.json"),
+    output:
+        figures=directory(f"{STUDY_RESULTS}/figures"),
+    log:
+        f"logs/{STUDY_FOLDER}/export_figures.log",
+    benchmark:
+        f"benchmarks/{STUDY_FOLDER}/export_figures.tsv"
+    conda:
+        ENVIRONMENT
+    resources:
+        **request_resources("publish_site"),
+    params:
+        code=hash_code("export_figures"),
+    script:
+        "../../scripts/export_figures.py"
 
 
 rule archive_results:
@@ -203,7 +224,7 @@ rule archive_results:
     params:
         code=hash_code("archive_results", *ANALYSIS_MODULES, words=True),
         folders=STUDY.folders,
-        settings=lookup("publish", within=config),
+        settings=PUBLICATION,
         traces=TRACE_DESCRIPTIONS,
         date=lambda _: find_publication_date(config["publish"], ROOT),
     script:

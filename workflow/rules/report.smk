@@ -149,7 +149,7 @@ if len(STUDY.names) > 1:
             pages=PAGES,
             page_by_trace={trace: page for page, trace in STUDY.pages.items()},
             folders=STUDY.folders,
-            publish=lookup("publish", within=config),
+            publish=PUBLICATION,
         script:
             "../../scripts/write_comparison_source.py"
 

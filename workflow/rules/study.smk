@@ -4,6 +4,7 @@ from functools import cache
 
 from study.config import dump
 from study.products import find_deleted_products, flatten_paths, select_first_products, select_targets
+from study.publication import find_publication_date
 from study.start import load_study
 from study.study import SMALL_GB, match_names
 from study.study_analysis import COMPARISON
@@ -27,6 +28,8 @@ GROUP = {name: name if IS_DISTRIBUTED else None for name in ("parts", "analyses"
 STUDY = load_study(workflow, ROOT, IS_STORED)
 STUDY_FOLDER, STUDY_RESULTS = STUDY.study_folder, f"results/{STUDY.study_folder}"
 config = STUDY.config  # a workflow that uses this one as a module keeps its own config
+# The metadata of the results, with the year that citations name.
+PUBLICATION = config["publish"] | {"year": find_publication_date(config["publish"], ROOT)[:4]}
 
 
 def get_trace(wildcards):
@@ -311,7 +314,7 @@ def page_params(wildcard):
         trace=lambda wildcards: TRACE_BY_PAGE[wildcards[wildcard]],
         about=lambda wildcards: describe_trace(TRACE_BY_PAGE[wildcards[wildcard]]),
         folders=STUDY.folders,
-        publish=lookup("publish", within=config),
+        publish=PUBLICATION,
     )
 
 

@@ -27,7 +27,8 @@ class Creator:
 class Publication:
     """Metadata of site and archive. traces: name -> registry entry, with `synthetic`.
 
-    workflow, code_url: title of the workflow and address of its code; url: address of the results.
+    workflow, code_url: title of the workflow and address of its code; url: address of the results. own_title,
+    authors: title and creators as configured, else empty. year: of publication, if known; doi: of the results.
     """
 
     title: str
@@ -40,6 +41,10 @@ class Publication:
     workflow: str
     code_url: str
     traces: dict[str, dict] = field(default_factory=dict)
+    own_title: str = ""
+    authors: list[Creator] = field(default_factory=list)
+    year: str = ""
+    doi: str = ""
 
     @property
     def has_pseudonyms(self) -> bool:
@@ -71,6 +76,10 @@ def describe(citation: str, settings: Mapping, traces: Mapping[str, Mapping]) ->
         workflow=metadata["title"],
         code_url=metadata.get("repository-code", ""),
         traces={name: dict(entry) for name, entry in traces.items()},
+        own_title=settings.get("title", ""),
+        authors=creators,
+        year=settings.get("year") or settings.get("date", "")[:4],
+        doi=settings.get("doi", ""),
     )
 
 

@@ -60,6 +60,7 @@ def deposit_metadata(publication: Publication, date: str) -> str:
         "publication_date": date,
         "version": publication.version,
         "related_identifiers": related,
+        **({"doi": publication.doi} if publication.doi else {}),
         "references": [entry["citation"] for entry in publication.traces.values() if entry.get("citation")],
     }
     return json.dumps(fields, indent=1, ensure_ascii=False) + "\n"

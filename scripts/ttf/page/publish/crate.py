@@ -78,6 +78,7 @@ def make_crate(
         hasPart=ids(parts),
         citation=ids(papers) or None,
         url=publication.url or None,
+        identifier=f"https://doi.org/{publication.doi}" if publication.doi else None,
         **root_facts,
     )
     descriptor = entity(METADATA, "CreativeWork", about={"@id": "./"}, conformsTo=refer(*_PROFILES))

@@ -1,4 +1,4 @@
-"""The published files with their descriptions; charts also as PNG, for slides and documents."""
+"""The published files with their descriptions; charts also as PNG and PDF, for slides and papers."""
 
 import hashlib
 import json
@@ -11,6 +11,7 @@ from pathlib import Path
 from ttf.engine.contract import Column, Table
 from ttf.engine.storage.tables import read_without_renaming
 from ttf.engine.words import plural
+from ttf.page.publish.embedded_fonts import embed_fonts
 from ttf.page.publish.pseudonyms import escape_formulas
 
 MEDIA_TYPES = {
@@ -78,8 +79,13 @@ def published_path(path: Path, study_folder: Path) -> str:
 
 
 def read_published_content(source: Path, table: Table | None) -> bytes:
-    """Return the published bytes of a product; tables are escaped so that spreadsheets evaluate no text."""
+    """Return the published bytes of a product.
+
+    Charts carry their fonts; tables are escaped so that spreadsheets evaluate no text.
+    """
     content = source.read_bytes()
+    if source.suffix == ".svg":
+        return embed_fonts(content.decode()).encode()
     if table is None or source.suffix != ".csv":
         return content
     frame, table = read_without_renaming(source, table)

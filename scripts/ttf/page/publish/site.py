@@ -37,7 +37,7 @@ def make_readme(publication: Publication, study_folder: str = "") -> str:
         *([] if study_folder else ["| `tables.html` | every column of every table |"]),
         *([] if study_folder else ["| `search.html` | a search over all pages |"]),
         "| `<trace>/tables/*.csv` | estimates with n and intervals; units in the column names (`_s`: seconds) |",
-        f"| `<trace>/figures/` | charts: Vega-Lite with the rows drawn, SVG{'' if study_folder else ', PNG'} |",
+        f"| `<trace>/figures/` | charts: Vega-Lite with the rows drawn, SVG, {'' if study_folder else 'PNG, '}PDF |",
         "| `<trace>/metrics.json` | every number of the report's text: value, unit, n, source |",
         f"| `{study_folder}scorecard.csv` | published findings compared with these traces |",
         f"| `{study_folder}config.yaml` | the configuration of the run |",
@@ -107,9 +107,13 @@ def _row(files: list[PackedFile]) -> str:
         f'<span class="size">{format_size(len(file.content))}</span>'
         for file in files
     ]
-    # The site gets a PNG of each SVG.
+    # The site gets a PNG and a PDF of each SVG.
     drawings = [file.path for file in files if file.path.endswith(".svg")]
-    links += [f'<a href="{quote(path[:-3])}png">{escape(PurePosixPath(path).stem)}.png</a>' for path in drawings]
+    links += [
+        f'<a href="{quote(path[:-3])}{kind}">{escape(PurePosixPath(path).stem)}.{kind}</a>'
+        for path in drawings
+        for kind in ("png", "pdf")
+    ]
     description = escape(first.name)
     if first.description:
         description += f'<br><span class="what">{escape(first.description)}</span>'

@@ -12,22 +12,36 @@ class Citation:
 
     line: str
     bibtex: str
+    has_author: bool = True
 
 
-def make_citation(publication: Publication, title: str, period: str, key_name: str) -> Citation:
-    """Return the citation of the page `title` on data of a period ("" if unknown); key_name: the trace or study."""
-    authors = "; ".join(creator.name for creator in publication.creators)
-    subject = f"Time to Failure report: {title}" + (f" ({period})" if period else "")
-    names = [(_escape_tex(creator.name), creator) for creator in publication.creators]
+def make_citation(
+    publication: Publication, title: str, period: str, key_name: str, is_whole_study: bool = True
+) -> Citation:
+    """Return the citation of a page on data of a period ("" if unknown).
+
+    Authors are those of the configuration. Its title precedes that of the page, or replaces it if the page is of the
+    whole study. key_name: the trace or study.
+    """
+    own_title = publication.own_title
+    subject = own_title if own_title and is_whole_study else ": ".join(filter(None, (own_title, title)))
+    subject += f" ({period})" if period else ""
+    note = f"Time to Failure report, version {publication.version}"
+    names = [(_escape_tex(author.name), author) for author in publication.authors]
     fields = {
-        "author": " and ".join(name if creator.person else f"{{{name}}}" for name, creator in names),
+        "author": " and ".join(name if author.person else f"{{{name}}}" for name, author in names),
         "title": f"{{{_escape_tex(subject)}}}",
-        "note": _escape_tex(f"Version {publication.version}"),
-        **({"url": publication.url} if publication.url else {}),
+        "year": publication.year,
+        "note": _escape_tex(note),
+        "doi": publication.doi,
+        "url": publication.url,
     }
-    key = re.sub(r"\W", "", f"ttf{key_name}") or "ttf"
-    lines = ",\n".join(f"  {field} = {{{value}}}" for field, value in fields.items())
-    return Citation(f"{authors}. {subject}. Version {publication.version}.", f"@misc{{{key},\n{lines}\n}}\n")
+    key = re.sub(r"\W", "", f"ttf{key_name}")
+    lines = ",\n".join(f"  {field} = {{{value}}}" for field, value in fields.items() if value)
+    authors = "; ".join(author.name for author in publication.authors)
+    line = ". ".join(filter(None, (authors, subject, ", ".join(filter(None, (note, publication.year))))))
+    line += f". https://doi.org/{publication.doi}" if publication.doi else "."
+    return Citation(line, f"@misc{{{key},\n{lines}\n}}\n", bool(publication.authors))
 
 
 def _escape_tex(text: str) -> str:

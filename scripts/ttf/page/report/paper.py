@@ -68,10 +68,11 @@ def _build_source(page: TracePage, publication: Publication, templates: Path, wo
     }
     frame, brief = page.frame, page.brief
     quality = Fact("Data quality", brief.grade, (brief.grade_reasons or ("no reservations",))[0])
-    origin = f"{'; '.join(creator.name for creator in publication.creators)} · version {publication.version}"
+    authors = [author.name for author in publication.authors]
+    origin = " · ".join(filter(None, ("; ".join(authors), f"Time to Failure {publication.version}")))
     text = jinja.get_template("paper.typ").render(
         title=frame.title,
-        authors=[creator.name for creator in publication.creators],
+        authors=authors,
         description=" ".join(brief.bottom_line),
         footer=" · ".join(filter(None, (frame.title, brief.period, f"Time to Failure {publication.version}")))
         + (" · synthetic data" if frame.synthetic else ""),

@@ -25,7 +25,7 @@ def open_page(inputs: SimpleNamespace, params: SimpleNamespace) -> tuple[TracePa
         Entry(title if page == "index" else page, f"{page}.html", current=page == params.page)
         for page, title in pages.items()
     ]
-    citation = make_citation(publication, trace.title, trace.brief.period, trace.name)
+    citation = make_citation(publication, trace.title, trace.brief.period, trace.name, not pages)
     frame = Frame(trace.title, trace.info["synthetic"], publication.version, citation, page_links)
     frame.pseudonyms = trace.info.get("pseudonyms", False)
     return TracePage(jinja, templates, trace, frame, folders), publication, templates

@@ -1,0 +1,31 @@
+"""Rule export_figures: write the charts of a study for papers, results/studies/<name>/figures/."""
+
+from ttf.engine.process.entry import run_rule
+
+
+def main(snakemake) -> str:
+    from pathlib import Path
+
+    from ttf.display.charts.saving import static_picture
+    from ttf.engine.process.fonts import hide_system_fonts
+    from ttf.page.publish.embedded_fonts import embed_fonts, render_pdf
+    from ttf.page.publish.files import published_path, read_chart_texts
+
+    hide_system_fonts()
+    folder, captions = Path(snakemake.output.figures), []
+    texts_by_chart = read_chart_texts(map(Path, snakemake.input.indexes))
+    for source in map(Path, snakemake.input.products):
+        if source.suffix != ".svg" or (texts := texts_by_chart[f"{source.parent}/{source.stem}"])["empty"]:
+            continue
+        # <trace>/<chart>, without the folder figures/ between them.
+        path = Path(published_path(source, folder.parent))
+        target = folder / path.parents[1] / path.name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(embed_fonts(source.read_text(encoding="utf-8")), encoding="utf-8")
+        target.with_suffix(".pdf").write_bytes(render_pdf(static_picture(source)))
+        captions.append(" ".join(f"{path.parents[1] / path.stem}: {texts['title']}. {texts['caption']}".split()))
+    (folder / "captions.txt").write_text("\n\n".join(captions) + "\n", encoding="utf-8")
+    return f"{len(captions)} charts as PDF and SVG in {folder}"
+
+
+run_rule(main, snakemake)
