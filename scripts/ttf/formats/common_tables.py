@@ -120,12 +120,12 @@ def compare_runtimes(jobs: pl.LazyFrame) -> pl.DataFrame:
         comparable.group_by(difference=difference).len("jobs").sort("difference") for difference in times.values()
     ]
     frequencies_by_time = zip(times, pl.collect_all(frequencies, engine="streaming"), strict=True)
-    rows = [{"time": time, **_agreement(differences)} for time, differences in frequencies_by_time]
+    rows = [{"time": time, **_agreement_cells(differences)} for time, differences in frequencies_by_time]
     return RUNTIME_AGREEMENT.frame(rows)
 
 
-def _agreement(differences: pl.DataFrame) -> dict[str, int | float | str | None]:
-    """Return the columns of one time from its differences, ascending, with the number of jobs of each."""
+def _agreement_cells(differences: pl.DataFrame) -> dict[str, int | float | str | None]:
+    """Return the cells of RUNTIME_AGREEMENT for one time. differences: ascending, each with its number of jobs."""
     n = int(differences["jobs"].sum())
     if not n:
         return {"n": 0, "equal": 0, "reason": "no successful job has its times from two sources"}

@@ -68,6 +68,7 @@ def _unpack_rows(rows: np.ndarray, ranges: Sequence[tuple[int, int]]) -> list[np
 
 
 def _sort_packed(columns: Sequence[np.ndarray], ranges: Sequence[tuple[int, int]]) -> np.ndarray:
+    """Return the order of rows by columns that fit one Int64 together. ranges: (lowest value, bits) of each."""
     rows = np.zeros(columns[0].size, np.int64)
     for column, (low, bits) in zip(columns, ranges, strict=True):
         rows <<= bits

@@ -66,6 +66,7 @@ def _match_logs(inputs: Inputs) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFram
 
 
 def classify_blocks(inputs: Inputs, size: int = BLOCK_ROWS) -> pl.DataFrame:
+    """Classify the failed attempts, `size` jobs at a time."""
     taxonomy, blocks = inputs.settings.taxonomy, _attempt_blocks(inputs, size, pl.col("failed"))
     return pl.concat([classify(rows, taxonomy) for rows in blocks])
 

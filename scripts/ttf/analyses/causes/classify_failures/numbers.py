@@ -11,6 +11,7 @@ _REASONS = (pl.col("by") == "reason") & pl.col("domain").is_not_null()
 
 
 def _is_leading(column: str) -> pl.Expr:
+    """Return whether a row is the only reason with the highest value of a column."""
     is_highest = _REASONS & (pl.col(column) == pl.col(column).filter(_REASONS).max())
     return is_highest & (is_highest.sum() == 1)
 
