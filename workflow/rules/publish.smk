@@ -195,7 +195,7 @@ rule export_figures:
     conda:
         ENVIRONMENT
     resources:
-        **request_resources("publish_site"),
+        **request_resources("export_figures"),
     params:
         code=hash_code("export_figures"),
     script:

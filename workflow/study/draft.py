@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 from polars import selectors
+from ttf.engine.storage.on_disk import scan_parquet
 from ttf.raw.headers import DELIMITERS, parse_header
 from ttf.raw.raw_tables import AUTOMATIC, parse_time
 
@@ -125,7 +126,7 @@ def classify_word(word: str) -> str | None:
 
 def _read_parquet(path: Path) -> pl.DataFrame:
     columns = selectors.all() - selectors.nested() - selectors.binary() - selectors.duration()
-    rows = pl.scan_parquet(path).head(MOST_ROWS).select(columns)
+    rows = scan_parquet(path).head(MOST_ROWS).select(columns)
     rows = rows.with_columns(selectors.datetime(time_zone="*").dt.convert_time_zone("UTC"))
     return rows.select(pl.all().cast(pl.String)).collect()
 
