@@ -189,10 +189,8 @@ def _requeue_action(m: Numbers) -> Action | None:
     if not m.has("ettr.by") or saved < MIN_SHARE_OF_RUN * m.value(f"ettr.{m['ettr.by']}.wall_s", 0.0) or not saved:
         return None
     method = f"ettr.{m['ettr.by']}"
-    evidence = (
-        f"Each of [{method}.interruptions] expected restarts waits [{method}.queue_s]. "
-        f"Requeue with priority, or keep spares.{_owners(m, 'infra_kept')}"
-    )
+    evidence = f"Each of [{method}.interruptions] expected restarts waits [{method}.queue_s]. "
+    evidence += "Requeue with priority, or keep spares."
     effect = "−[actions.requeue.saved_s]"
     note = f"of [{method}.wall_s], per run on {statement_rules.target(m)}"
     return Action("Let interrupted large runs restart without queueing", evidence, effect, note, MODEL, "large-runs")
