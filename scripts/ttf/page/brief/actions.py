@@ -10,7 +10,7 @@ from ttf.engine import words
 from ttf.page.brief.drain_commands import command_note, drain_command, name_nodes
 
 # An action that saves less than this share of the GPU time, or of a run's wall-clock time, is not worth doing.
-MIN_SHARE, MIN_SHARE_OF_RUN = 0.001, 0.01
+MIN_SHARE, MIN_SHARE_OF_RUN, MIN_NAMED_SHARE = 0.001, 0.01, 0.01
 MAX_ACTIONS = 5
 UPPER, MODEL, MEASURED = "upper bound", "model", "measured"
 # The name of an action in the summary, and in the list of those not worth doing.
@@ -92,7 +92,8 @@ def _save_state_action(m: Numbers, unit: str) -> Action | None:
     if not m.value("actions.save_state.gpu_hours", 0.0):
         return None
     timeouts = "[states.timeouts attempt] ended at a time limit."
-    evidence = f"{timeouts} Checkpoint before the limit, or request a longer one.{_owners(m, 'time_limit')}"
+    owners = _owners(m, "time_limit") if m.value("actions.save_state.share", 0.0) >= MIN_NAMED_SHARE else ""
+    evidence = f"{timeouts} Checkpoint before the limit, or request a longer one.{owners}"
     return Action("Save state before the time limit", evidence, *_effect(m, "save_state"), UPPER, "causes")
 
 

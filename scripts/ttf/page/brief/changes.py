@@ -77,6 +77,8 @@ def _summarise(m: Numbers, inputs: Tables, rows: tuple[Change, ...], most_letter
         claim = f"{words.count(len(names))} of [changes.measures] measures changed ({MARKS[CHANGED]})"
         claims = [*(f"{claim}: {words.join_list(texts)}" for texts in (values, names)), claim]
     counts = Counter(row.verdict for row in rows)
+    if counts[TOO_FEW]:
+        counts[TOO_FEW] += counts.pop(TOO_FEW_WEEKS, 0)
     unchanged = [(counts[verdict], f"{text} ({MARKS[verdict]})") for verdict, text in _UNCHANGED.items()]
     rest = ", ".join(f"{words.count(n)} {text}" for n, text in unchanged if n)
     suspects, clauses = _word_suspects(inputs), list[str]()

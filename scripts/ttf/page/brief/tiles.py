@@ -177,7 +177,7 @@ def _assumed_nodes(m: Numbers) -> str:
 def mttf_at_target(m: Numbers, inputs: Tables, targets: Mapping) -> Tile:
     title, link = f"MTTF of {statement_rules.target_adjective(m)} job", "scaling"
     if withheld := statement_rules.find_withheld_reasons(m):
-        unmet = f"{len(withheld.reasons)} of {CONDITIONS} conditions for this estimate not met"
+        unmet = f"{len(withheld.reasons)} of {CONDITIONS} conditions not met"
         meaning = " ".join(f"{words.capitalise(reason)}." for reason in withheld.reasons)
         needs = f"Needed: {withheld.needed}." if withheld.needed else ""
         return Tile("mttf", title, WITHHELD, CANNOT, "", unmet, meaning, "not estimated", link, needs)
