@@ -218,7 +218,7 @@ def ettr(m: Numbers, targets: Mapping) -> Tile:
     title, link = f"ETTR, {statement_rules.target(m)} for {days:g} days", "large-runs"
     if statement_rules.find_withheld_reasons(m):
         unmet = f"Depends on the MTTF of {statement_rules.target_adjective(m)} job"
-        means = "Enter a failure rate in the planner to estimate it."
+        means = "Enter a failure rate in the planner."
         return Tile("ettr", title, WITHHELD, CANNOT, "", unmet, means, "not estimated", link)
     model, key = f"ettr.{m['ettr.by']}", statement_rules.ettr_key(m)
     failures, bound_keys = m.n(f"{model}.ettr") or 0, f"{key}_ci_{{}}"
