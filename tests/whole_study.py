@@ -25,6 +25,7 @@ from unittest.mock import patch
 from study.claims import load_claims
 from study.config import DEFAULTS, dump
 from study.messages import ConfigError
+from study.publication import find_publication_date
 from study.study import Study
 from study.study_analysis import COMPARISON
 from study.yaml_files import load_yaml
@@ -420,7 +421,8 @@ def _pages(study: Study, scored: dict, template: dict, pdf: bool) -> Iterator[Jo
     pages = ({"index": "Comparison"} if len(study.names) > 1 else {}) | titles
     analyses = {name: {"analyses": [analysis.name for analysis in study.list_analyses(name)]} for name in study.names}
     trace_params = {name: study.traces[name].description | analyses[name] for name in study.names}
-    common = {"pages": pages, "folders": study.folders, "publish": study.config["publish"]}
+    publication = study.config["publish"] | {"year": find_publication_date(study.config["publish"], ROOT)[:4]}
+    common = {"pages": pages, "folders": study.folders, "publish": publication}
     metrics_by_subject = {subject: f"results/{study.get_folder(subject)}/metrics.json" for subject in study.subjects}
     for page, trace in study.pages.items():
         inputs = {"metrics": metrics_by_subject[trace], "products": [metrics_by_subject[trace]]} | page_inputs
