@@ -20,7 +20,9 @@ FACE = re.compile(r'@font-face\{font-family:"Liberation Sans";([^{}]*?)src:url\(
 
 
 @pytest.fixture(autouse=True)
-def bundled_fonts():
+def bundled_fonts(monkeypatch):
+    # Its end restores the variable: a browser of later tests needs the system's fonts.
+    monkeypatch.setenv("FONTCONFIG_FILE", "")
     hide_system_fonts()
 
 
