@@ -12,7 +12,7 @@ from ttf.analyses.nodes.find_lemon_nodes import LEMON_NODES
 from ttf.analyses.nodes.list_drains import DRAIN_EVIDENCE
 from ttf.analyses.nodes.list_drains.compute import compute, exclude_option, list_nodes
 from ttf.analyses.outages.rank_drains import DRAIN_LIST
-from ttf.analyses.outages.rank_drains.node_ranges import SAFE_NAME
+from ttf.analyses.shared.outages.node_ranges import SAFE_NAME
 from ttf.display.phrases import convert_units, strip_markup, to_html
 from ttf.display.trace_numbers import Numbers
 from ttf.engine.size_unit import SizeUnit

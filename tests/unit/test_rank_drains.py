@@ -21,7 +21,7 @@ from ttf.analyses.outages.rank_drains.compute import (
     top_causes,
 )
 from ttf.analyses.outages.rank_drains.history import History
-from ttf.analyses.outages.rank_drains.node_ranges import SAFE_NAME, hostlist
+from ttf.analyses.shared.outages.node_ranges import SAFE_NAME, hostlist
 from ttf.display.phrases import strip_markup
 from ttf.display.trace_numbers import Numbers
 from ttf.formats.sacct.hostlist import expand

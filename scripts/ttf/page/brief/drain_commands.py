@@ -3,7 +3,7 @@
 import shlex
 from collections.abc import Sequence
 
-from ttf.analyses.outages.rank_drains.node_ranges import SAFE_NAME, hostlist
+from ttf.analyses.shared.outages.node_ranges import hostlist, is_safe
 from ttf.display.phrases import quote_trace_text
 from ttf.engine.words import count, join_list
 
@@ -21,7 +21,7 @@ def name_nodes(nodes: Sequence[str]) -> str:
 
 def drain_command(nodes: Sequence[str], reason: str) -> str:
     """Return `scontrol update` for the first safe names, or "" if there is none."""
-    names = [node for node in nodes if SAFE_NAME.fullmatch(node)][:MOST_IN_COMMAND]
+    names = [*filter(is_safe, nodes)][:MOST_IN_COMMAND]
     if not names:
         return ""
     # Brackets of a hostlist are a pattern of the shell.
@@ -30,7 +30,7 @@ def drain_command(nodes: Sequence[str], reason: str) -> str:
 
 def command_note(nodes: Sequence[str]) -> str:
     """Return a sentence on the nodes that the command omits, or ""."""
-    n_safe = sum(SAFE_NAME.fullmatch(node) is not None for node in nodes)
+    n_safe = sum(map(is_safe, nodes))
     notes = []
     if n_unsafe := len(nodes) - n_safe:
         notes.append(f"{count(n_unsafe)} with a name that is not safe in a command")

@@ -9,7 +9,7 @@ from ttf.analyses.nodes.find_lemon_nodes import LEMON_NODES
 from ttf.analyses.nodes.list_drains import DRAIN_EVIDENCE
 from ttf.analyses.outages.rank_drains import DRAIN_LIST
 from ttf.analyses.outages.rank_drains.compute import top_causes
-from ttf.analyses.outages.rank_drains.node_ranges import SAFE_NAME, hostlist
+from ttf.analyses.shared.outages.node_ranges import hostlist, is_safe
 from ttf.records.infra import EVENT
 from ttf.records.inputs import Inputs
 
@@ -17,12 +17,9 @@ from ttf.records.inputs import Inputs
 def compute(inputs: Inputs) -> dict:
     failures = inputs["lemon_nodes"] if "lemon_nodes" in inputs else LEMON_NODES.frame([])
     outages = inputs["drain_list"] if "drain_list" in inputs else DRAIN_LIST.frame([])
-    nodes = list_nodes(failures, outages)
-    if "durations_infra" in inputs:
-        causes = failure_causes(inputs.scan("durations_infra", ["event", "failed_node", "cause"]))
-        nodes = DRAIN_EVIDENCE.conform(
-            nodes.drop("failure_causes").join(causes, on="node", how="left", maintain_order="left")
-        )
+    has_causes = "durations_infra" in inputs
+    causes = failure_causes(inputs.scan("durations_infra", ["event", "failed_node", "cause"])) if has_causes else None
+    nodes = list_nodes(failures, outages, causes)
     return {"drain_evidence": nodes, "drains": {"exclude.txt": exclude_option(nodes)}}
 
 
@@ -39,8 +36,8 @@ def failure_causes(durations: pl.LazyFrame) -> pl.DataFrame:
     return causes.rename({"causes": "failure_causes"})
 
 
-def list_nodes(failures: pl.DataFrame, outages: pl.DataFrame) -> pl.DataFrame:
-    """Return DRAIN_EVIDENCE with failure_causes blank. failures: LEMON_NODES; outages: DRAIN_LIST, or empty."""
+def list_nodes(failures: pl.DataFrame, outages: pl.DataFrame, causes: pl.DataFrame | None = None) -> pl.DataFrame:
+    """Return DRAIN_EVIDENCE. failures: LEMON_NODES; outages: DRAIN_LIST; causes: `failure_causes`, None if unknown."""
     by_failures = failures.select(
         *("node", "fleet", "basis", "lemon"), failures="counted", failures_expected="expected", failures_q="q_spread"
     )
@@ -52,13 +49,14 @@ def list_nodes(failures: pl.DataFrame, outages: pl.DataFrame) -> pl.DataFrame:
         outage_causes="causes",
     )
     nodes = by_failures.join(by_outages, on="node", how="full", coalesce=True)
+    causes = pl.DataFrame(schema={"node": pl.String, "failure_causes": pl.String}) if causes is None else causes
+    nodes = nodes.join(causes, on="node", how="left", maintain_order="left")
     nodes = nodes.with_columns(pl.col("lemon", "listed").fill_null(False)).filter(pl.col("lemon") | pl.col("listed"))
     listed_by = pl.when("lemon", "listed").then(pl.lit("both")).when("lemon").then(pl.lit("failures"))
     nodes = nodes.with_columns(
         fleet=pl.coalesce("fleet", "group"),
         listed_by=listed_by.otherwise(pl.lit("outages")),
-        failure_causes=pl.lit(None, pl.String),
-        excluded=pl.col("node").map_elements(lambda node: SAFE_NAME.fullmatch(node) is not None, pl.Boolean),
+        excluded=pl.col("node").map_elements(is_safe, pl.Boolean),
     )
     is_one, q_value = pl.col("listed_by") != "both", pl.min_horizontal("failures_q", "outages_q")
     return DRAIN_EVIDENCE.conform(nodes.sort(is_one, q_value, "node", nulls_last=True))

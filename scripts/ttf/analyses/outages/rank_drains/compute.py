@@ -16,7 +16,7 @@ from ttf.analyses.nodes.find_lemon_nodes.excess import (
 from ttf.analyses.outages.rank_drains import DRAIN_LIST, DRAIN_SUMMARY
 from ttf.analyses.outages.rank_drains.backtest import DAY, WEEK, backtest
 from ttf.analyses.outages.rank_drains.history import History
-from ttf.analyses.outages.rank_drains.node_ranges import SAFE_NAME
+from ttf.analyses.shared.outages.node_ranges import is_safe
 from ttf.records.infra import EVENT
 from ttf.records.inputs import Inputs
 from ttf.records.jobs import join_reasons
@@ -55,7 +55,7 @@ def summarise_drains(nodes: pl.DataFrame) -> pl.DataFrame:
     compared = nodes.drop_nulls("p_value")
     listed, outages = compared.filter("listed"), int(compared["outages"].sum())
     row: dict = {"nodes": compared.height, "listed": listed.height, "outages": outages}
-    row["excluded"] = sum(SAFE_NAME.fullmatch(node) is not None for node in listed["node"])
+    row["excluded"] = sum(map(is_safe, listed["node"]))
     row["detectable_ratio"] = median_detectable_ratio(compared)
     if listed.height:
         row["share_of_outages"] = listed["outages"].sum() / max(outages, 1)

@@ -10,10 +10,15 @@ SAFE_NAME = re.compile(r"(?![Aa][Ll][Ll]\Z)[A-Za-z0-9][A-Za-z0-9._-]{0,252}")
 _NUMBERED = re.compile(r"(.*?)([0-9]{1,9})")
 
 
+def is_safe(name: str) -> bool:
+    """Return whether a shell, and Slurm, take the name for that of one node."""
+    return SAFE_NAME.fullmatch(name) is not None
+
+
 def hostlist(names: Iterable[str]) -> str:
     """Return the distinct names in order, with numbers of one width grouped; names that are not safe are omitted."""
     groups = defaultdict(list)
-    for name in sorted({name for name in names if SAFE_NAME.fullmatch(name)}):
+    for name in sorted({*filter(is_safe, names)}):
         match = _NUMBERED.fullmatch(name)
         prefix, digits = match.groups() if match else (name, "")
         groups[prefix, len(digits)].append(digits)
