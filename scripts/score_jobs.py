@@ -13,7 +13,6 @@ import argparse
 import os
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -31,7 +30,7 @@ from study.named_files import require_file
 from study.trace import Trace
 from ttf.engine.errors import StudyError
 from ttf.engine.process.entry import limit_libraries
-from ttf.engine.provenance.digests import MEMORY, DigestCache
+from ttf.engine.provenance.digests import remember_files
 
 
 def find_trace(study: str, name: str) -> tuple[str, Trace]:
@@ -235,10 +234,7 @@ def _write(scores: Any, skew: Any, paths: tuple[Path, Path]) -> None:
                 file.unlink(missing_ok=True)
     except OSError as error:
         raise StudyError(f"{paths[0]}: cannot be written ({error.strerror}).") from None
-    # Otherwise `make verify` would report them as unknown files.
-    with suppress(OSError):
-        memory = DigestCache(MEMORY)
-        memory.store(memory.digests(map(os.path.relpath, paths)))
+    remember_files(paths)
 
 
 def main(arguments: Sequence[str]) -> int:

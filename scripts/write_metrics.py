@@ -9,9 +9,7 @@ if __name__ == "__main__":
     run_in_child()
 
 import argparse
-import os
 import sys
-from contextlib import suppress
 from pathlib import Path
 
 CHECKOUT = Path(__file__).resolve().parents[1]
@@ -23,7 +21,8 @@ from study.study_analysis import COMPARISON
 from study.threshold_file import load_rules
 from ttf.engine.errors import StudyError
 from ttf.engine.provenance import seal
-from ttf.engine.provenance.digests import MEMORY, DigestCache
+from ttf.engine.provenance.digests import remember_files
+from ttf.engine.storage.plain_files import replace_file
 from ttf.engine.words import plural
 from ttf.page.checks.thresholds import to_single_line
 from ttf.page.monitoring import alert_rules, open_metrics
@@ -42,7 +41,9 @@ def main() -> int:
         files = {STUDIES / name / open_metrics.FILE: metrics, STUDIES / name / alert_rules.FILE: alerts}
         files |= {Path(options.out): metrics} if options.out else {}
         for path, text in files.items():
-            write_file(path, text)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            replace_file(path, text)
+            remember_files([path])
     except StudyError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
@@ -66,21 +67,6 @@ def render_files(name: str, rules_file: str) -> tuple[str, str, list[str]]:
     folders = {subject: Path(results.paths[subject]).parent for subject in subjects}
     alerts, skipped = alert_rules.render_alert_rules(name, rules, [*subjects.values()])
     return open_metrics.render_metrics(name, folders, keys), alerts, skipped
-
-
-def write_file(path: Path, text: str) -> None:
-    """Write a file, which gets its name when it is complete, so that no reader sees half of it."""
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        unfinished.write_text(text, encoding="utf-8", newline="\n")
-        unfinished.replace(path)
-    finally:
-        unfinished.unlink(missing_ok=True)
-    # Otherwise `make verify` would report an unknown file.
-    with suppress(OSError):
-        memory = DigestCache(MEMORY)
-        memory.store(memory.digests([os.path.relpath(path)]))
 
 
 if __name__ == "__main__":

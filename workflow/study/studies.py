@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from ttf.engine.storage.plain_files import make_relative
+from ttf.engine.storage.plain_files import make_relative, replace_file
 
 from study.documents import format_key_path, suggest_match, to_inline_yaml
 from study.messages import ConfigError, show
@@ -113,9 +113,7 @@ def forget_study(name: str) -> None:
 
 def _write_memory(memory: Mapping[str, Any]) -> None:
     MEMORY.parent.mkdir(parents=True, exist_ok=True)
-    temporary_file = MEMORY.with_suffix(".new")
-    temporary_file.write_text(json.dumps(memory, indent=1), encoding="utf-8")
-    temporary_file.replace(MEMORY)
+    replace_file(MEMORY, json.dumps(memory, indent=1))
 
 
 def _read_memory() -> dict[str, Any]:

@@ -3,12 +3,14 @@
 import contextlib
 import hashlib
 import json
+import os
 from base64 import urlsafe_b64encode
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from ttf.engine.provenance.syntax import read_syntax
+from ttf.engine.storage.plain_files import replace_file
 
 CHECKOUT = Path(__file__).resolve().parents[4]
 SNAKEMAKE = Path(".snakemake")
@@ -107,9 +109,14 @@ class DigestCache:
 
     def store(self, digests: dict[str, str]) -> None:
         self._entries |= {path: [*_size_and_mtime(path), digest] for path, digest in digests.items()}
-        unfinished = self._file.with_suffix(".new")
-        unfinished.write_text(json.dumps(self._entries), encoding="utf-8")
-        unfinished.replace(self._file)
+        replace_file(self._file, json.dumps(self._entries))
+
+
+def remember_files(paths: Iterable[str | Path]) -> None:
+    """Cache the digests of files that a command wrote; otherwise `make verify` would report them as unknown."""
+    with contextlib.suppress(OSError):
+        memory = DigestCache(MEMORY)
+        memory.store(memory.digests(map(os.path.relpath, paths)))
 
 
 def is_unchanged(path: str) -> bool:

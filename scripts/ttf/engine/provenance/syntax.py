@@ -8,12 +8,13 @@ import atexit
 import contextlib
 import hashlib
 import json
-import os
 import sys
 from functools import cache
 from pathlib import Path
 from threading import Lock
 from typing import NamedTuple
+
+from ttf.engine.storage.plain_files import replace_file
 
 # More than the workflow has modules; the rest are entries of earlier versions.
 _MAX_ENTRIES = 1000
@@ -62,9 +63,7 @@ class SyntaxCache:
         entries = self._entries if len(self._entries) <= _MAX_ENTRIES else self._session_entries
         with contextlib.suppress(OSError):
             self._file.parent.mkdir(exist_ok=True)
-            unfinished = self._file.with_suffix(f".{os.getpid()}")
-            unfinished.write_text(json.dumps(entries), encoding="utf-8")
-            unfinished.replace(self._file)
+            replace_file(self._file, json.dumps(entries))
 
 
 @cache

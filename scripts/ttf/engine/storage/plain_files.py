@@ -1,4 +1,4 @@
-"""Open regular files only: never through a link, and no pipe, device or folder in place of a file."""
+"""Open regular files only, never through a link and no pipe, device or folder; replace files as a whole."""
 
 import os
 import stat
@@ -48,3 +48,13 @@ def make_relative(path: str | Path, folder: Path | None = None) -> str:
 def is_ignored(name: str) -> bool:
     """Return whether a file never belongs to the data: a hidden file or a README."""
     return name.startswith(".") or name.lower().partition(".")[0] == "readme"
+
+
+def replace_file(path: Path, content: str | bytes) -> None:
+    """Write a file, as UTF-8, that gets its name when it is complete, so that no reader sees half of it."""
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        unfinished.write_bytes(content.encode() if isinstance(content, str) else content)
+        unfinished.replace(path)
+    finally:
+        unfinished.unlink(missing_ok=True)

@@ -6,12 +6,13 @@ deflated text, which the page inflates on first use.
 
 import base64
 import json
-import os
 import zlib
 from collections.abc import Mapping
 from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
+
+from ttf.engine.storage.plain_files import replace_file
 
 # Significant digits of a number: more than a drawing shows, and enough for a tooltip.
 DIGITS = 5
@@ -49,9 +50,7 @@ def chart_program(folder: Path) -> str:
     program = vl_convert.javascript_bundle()  # type: ignore[call-arg]  # the stubs know no default of `snippet`
     with suppress(OSError):
         folder.mkdir(parents=True, exist_ok=True)
-        unfinished = path.with_suffix(f".{os.getpid()}")
-        unfinished.write_bytes(program.encode())
-        unfinished.replace(path)
+        replace_file(path, program)
     return program
 
 
