@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from lifelines import KaplanMeierFitter
 from lifelines.utils import qth_survival_times
 from scipy.stats import norm
-from ttf.analyses.queue.suggest_requests import LIMIT_ENDS, MEMORY, TIME_LIMITS
+from ttf.analyses.queue.suggest_requests import LIMIT_ENDS, SUGGESTED_MEMORY, SUGGESTED_TIME_LIMITS
 from ttf.analyses.queue.suggest_requests.compute import CENSORED, NO_PEAK, compute, list_profile, suggest, suggest_next
 from ttf.records.inputs import Inputs
 from ttf.stats.durations.quantiles import INDEPENDENT, survival_quantiles
@@ -50,8 +50,10 @@ def make_jobs(*rows, **columns):
 
 
 def suggest_time(jobs):
-    table = TIME_LIMITS.conform(suggest(jobs, list_profile(AT_SUBMISSION, jobs.columns), TIME_LIMITS))
-    TIME_LIMITS.check(table)
+    table = SUGGESTED_TIME_LIMITS.conform(
+        suggest(jobs, list_profile(AT_SUBMISSION, jobs.columns), SUGGESTED_TIME_LIMITS)
+    )
+    SUGGESTED_TIME_LIMITS.check(table)
     return table
 
 
@@ -180,8 +182,8 @@ def test_memory_by_hand():
     jobs = make_jobs(*rows).with_columns(
         mem_mib=pl.lit(20 * 1024), mem_peak_mib=pl.Series([None if i > 18 else 1024 * i for i in range(1, 21)])
     )
-    table = MEMORY.conform(suggest(jobs, list_profile(AT_SUBMISSION, jobs.columns), MEMORY))
-    MEMORY.check(table)
+    table = SUGGESTED_MEMORY.conform(suggest(jobs, list_profile(AT_SUBMISSION, jobs.columns), SUGGESTED_MEMORY))
+    SUGGESTED_MEMORY.check(table)
     row = table.row(0, named=True)
     # The request of memory is no part of the group.
     assert (row["request"], row["n"], row["at_limit"], row["suggested_mib"]) == ("1 GPU, 1 instance", 20, 2, 18 * 1024)
@@ -195,7 +197,7 @@ def test_compute_says_what_is_missing(tmp_path, has_user):
     jobs.write_parquet(tmp_path / "jobs.parquet")
     settings = {"at_submission": AT_SUBMISSION if has_user else []}
     tables = dict(compute(Inputs({"jobs": tmp_path / "jobs.parquet"}, {}, settings)))
-    for contract in (TIME_LIMITS, MEMORY, LIMIT_ENDS):
+    for contract in (SUGGESTED_TIME_LIMITS, SUGGESTED_MEMORY, LIMIT_ENDS):
         contract.check(tables[contract.name])
     assert tables["suggested_time_limits"]["suggested_s"].to_list() == [100]
     time, memory = tables["limit_ends"].to_dicts()

@@ -6,7 +6,7 @@ from typing import TypeAlias, TypeVar
 import polars as pl
 
 from ttf.engine.size_unit import CORE, GPU, JOB, NODE, UNITS, SizeUnit
-from ttf.records.record_contracts import JOBS, NODES, PLACEMENTS, SIZE_UNIT
+from ttf.records.record_contracts import JOBS, NODES, PLACEMENTS, SIZE_UNIT, TIME_LIMITS
 
 Rows = pl.DataFrame | pl.LazyFrame
 # The type of a frame that a function returns as it gets it.
@@ -15,8 +15,6 @@ DataType: TypeAlias = pl.DataType | type[pl.DataType]
 
 # unknown: it ended without a recorded result.
 OUTCOMES = ("success", "failure", "cancelled", "unknown", "running", "waiting")
-# Slurm's words for a run ended by its time limit or deadline.
-TIME_LIMITS = ("TIMEOUT", "DEADLINE")
 
 NODE_COLUMNS, PLACEMENT_COLUMNS = NODES.schema, PLACEMENTS.schema
 # Columns of a format; the cluster columns are derived (`ttf.records.clusters`).

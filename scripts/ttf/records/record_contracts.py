@@ -15,6 +15,9 @@ from ttf.engine.contract import (
     words,
 )
 
+# Slurm's words for a run ended by its time limit or deadline.
+TIME_LIMITS = ("TIMEOUT", "DEADLINE")
+
 RUNTIME_AGREEMENT = table(
     "runtime_agreement",
     "A time that successful jobs have from two sources, with the differences between the two.",

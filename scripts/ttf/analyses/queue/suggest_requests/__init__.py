@@ -5,9 +5,10 @@ from functools import partial
 
 from ttf.analyses.declaration import Analysis
 from ttf.engine.contract import REASON, Column, count, name, number, table, whole_seconds, words
+from ttf.records.record_contracts import TIME_LIMITS
 
 # Status words by what was too small: Slurm's, and those of Kubernetes.
-LIMIT_WORDS = {"run time": ("TIMEOUT", "DEADLINE", "DEADLINEEXCEEDED"), "memory": ("OUT_OF_MEMORY", "OOMKILLED")}
+LIMIT_WORDS = {"run time": (*TIME_LIMITS, "DEADLINEEXCEEDED"), "memory": ("OUT_OF_MEMORY", "OOMKILLED")}
 
 
 def _suggestion_columns(value: Callable[..., Column], unit: str) -> dict[str, Column]:
@@ -27,12 +28,12 @@ def _suggestion_columns(value: Callable[..., Column], unit: str) -> dict[str, Co
     }
 
 
-TIME_LIMITS = table(
+SUGGESTED_TIME_LIMITS = table(
     "suggested_time_limits",
     "A row per user and request with jobs that ended at their time limit, those that used most GPU time first.",
     **_suggestion_columns(whole_seconds, "s"),
 )
-MEMORY = table(
+SUGGESTED_MEMORY = table(
     "suggested_memory",
     "A row per user and request with jobs that ended out of memory, those that used most GPU time first.",
     **_suggestion_columns(partial(count, unit="MiB"), "mib"),
@@ -54,7 +55,7 @@ ANALYSIS = Analysis(
     needs=["jobs"],
     applies=lambda trace: any(word.upper() in words for word in trace.words for words in LIMIT_WORDS.values()),
     settings={"at_submission": lambda trace: trace.format["at_submission"]},
-    tables=[TIME_LIMITS, MEMORY, LIMIT_ENDS],
+    tables=[SUGGESTED_TIME_LIMITS, SUGGESTED_MEMORY, LIMIT_ENDS],
     sections=["requests"],
     in_size_unit=True,
     memory_mb=250,

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 import polars as pl
 
-from ttf.analyses.queue.suggest_requests import LIMIT_ENDS, LIMIT_WORDS, MEMORY, TIME_LIMITS
+from ttf.analyses.queue.suggest_requests import LIMIT_ENDS, LIMIT_WORDS, SUGGESTED_MEMORY, SUGGESTED_TIME_LIMITS
 from ttf.engine.contract import Table
 from ttf.records.inputs import Inputs
 from ttf.records.jobs import add_blank_columns, choose_text, gpu_seconds_milli, observed_s
@@ -38,8 +38,16 @@ NO_PEAK = "the trace records no peak memory of jobs"
 
 # Names of the suggestions in `make score`, by those in the tables.
 _SCORE_NAMES = {
-    TIME_LIMITS: {"suggested_s": "suggested_time_limit_s", "low_s": "time_limit_low_s", "high_s": "time_limit_high_s"},
-    MEMORY: {"suggested_mib": "suggested_memory_mib", "low_mib": "memory_low_mib", "high_mib": "memory_high_mib"},
+    SUGGESTED_TIME_LIMITS: {
+        "suggested_s": "suggested_time_limit_s",
+        "low_s": "time_limit_low_s",
+        "high_s": "time_limit_high_s",
+    },
+    SUGGESTED_MEMORY: {
+        "suggested_mib": "suggested_memory_mib",
+        "low_mib": "memory_low_mib",
+        "high_mib": "memory_high_mib",
+    },
 }
 
 
@@ -60,16 +68,16 @@ def suggest(jobs: pl.DataFrame, profile: Sequence[str], contract: Table, most: i
     that the job had, or at its request if it ran out of memory. So a job that failed or was stopped is taken to need as
     much as others that got so far. Jobs of several runs are excluded, because their run time is a sum.
 
-    jobs: those that no longer wait, with _JOB_COLUMNS, the profile and gpu_time. contract: TIME_LIMITS or MEMORY. most:
-    number of combinations; those whose jobs used most GPU time at the limit come first.
+    jobs: those that no longer wait, with _JOB_COLUMNS, the profile and gpu_time. contract: SUGGESTED_TIME_LIMITS or
+    SUGGESTED_MEMORY. most: number of combinations; those whose jobs used most GPU time at the limit come first.
     """
-    resource, unit = ("run time", "s") if contract is TIME_LIMITS else ("memory", "mib")
-    keys = [name for name in profile if contract is TIME_LIMITS or name not in _MEMORY_COLUMNS]
+    resource, unit = ("run time", "s") if contract is SUGGESTED_TIME_LIMITS else ("memory", "mib")
+    keys = [name for name in profile if contract is SUGGESTED_TIME_LIMITS or name not in _MEMORY_COLUMNS]
     jobs = add_blank_columns(jobs, _OPTIONAL_COLUMNS).with_columns(at_limit=is_at_limit(resource))
     memory = pl.when("at_limit").then("mem_mib").otherwise(PEAK)
     jobs = jobs.with_columns(
-        duration_s=observed_s() if contract is TIME_LIMITS else memory,
-        request=pl.col("timelimit_s" if contract is TIME_LIMITS else "mem_mib"),
+        duration_s=observed_s() if contract is SUGGESTED_TIME_LIMITS else memory,
+        request=pl.col("timelimit_s" if contract is SUGGESTED_TIME_LIMITS else "mem_mib"),
         event=pl.when(pl.col("outcome") == "success").then(pl.lit("success")),
     ).filter(pl.col("duration_s").is_not_null(), pl.col("attempts").fill_null(1) <= 1)
     sums = {"at_limit": pl.col("at_limit").sum(), "gpu_time": pl.col("gpu_time").filter("at_limit").sum().fill_null(0)}
@@ -125,7 +133,7 @@ def suggest_next(record: pl.LazyFrame, jobs: pl.DataFrame, at_submission: Sequen
     past_jobs = past.join(keys.lazy().select(shared).unique(), on=shared, how="semi", nulls_equal=True).collect()
     suggestions: list[pl.Series] = []
     for contract, score_names in _SCORE_NAMES.items():
-        on = profile if contract is TIME_LIMITS else shared
+        on = profile if contract is SUGGESTED_TIME_LIMITS else shared
         rows = suggest(past_jobs, profile, contract, jobs.height).select(*on, *score_names)
         matches = keys.join(rows, on=on, how="left", nulls_equal=True, maintain_order="left")
         suggestions += matches.select(*score_names).rename(score_names).get_columns()
@@ -141,8 +149,8 @@ def compute(inputs: Inputs) -> Iterator[tuple[str, pl.DataFrame]]:
     jobs = pl.concat([jobs, sized.select(gpu_time=gpu_seconds_milli())], how="horizontal")
     started_jobs = jobs.filter(pl.col("outcome") != "waiting").collect()
     summary = []
-    for resource, contract in (("run time", TIME_LIMITS), ("memory", MEMORY)):
-        has_values = contract is TIME_LIMITS or PEAK in columns
+    for resource, contract in (("run time", SUGGESTED_TIME_LIMITS), ("memory", SUGGESTED_MEMORY)):
+        has_values = contract is SUGGESTED_TIME_LIMITS or PEAK in columns
         rows = contract.conform(suggest(started_jobs if has_values else started_jobs.clear(), profile, contract))
         yield contract.name, rows
         row = {"resource": resource, "jobs": started_jobs.select(is_at_limit(resource).sum()).item()}

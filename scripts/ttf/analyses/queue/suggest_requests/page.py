@@ -1,6 +1,6 @@
 """Tables of suggested requests."""
 
-from ttf.analyses.queue.suggest_requests import MEMORY, TIME_LIMITS
+from ttf.analyses.queue.suggest_requests import SUGGESTED_MEMORY, SUGGESTED_TIME_LIMITS
 from ttf.display.report_tables import Interval, PageTable
 from ttf.display.report_trace import Trace
 
@@ -11,7 +11,7 @@ _COUNTS = ("user", "request", "n", "successes", "at_limit", "gpu_hours")
 
 def tables(trace: Trace) -> dict[str, PageTable]:
     shown = {}
-    for contract, unit in ((TIME_LIMITS, "s"), (MEMORY, "mib")):
+    for contract, unit in ((SUGGESTED_TIME_LIMITS, "s"), (SUGGESTED_MEMORY, "mib")):
         interval = Interval(low=f"low_{unit}", high=f"high_{unit}")
         columns = dict.fromkeys((*_COUNTS, f"requested_{unit}")) | {f"suggested_{unit}": interval}
         rows = trace.table(contract.name).drop_nulls(f"low_{unit}").head(MOST_ROWS)
