@@ -138,7 +138,7 @@ def test_outages_alone_are_an_action_with_its_money():
     assert strip_markup(drain.title) == "Check or drain n041 and n201" and drain.link == "outages"
     assert (strip_markup(drain.effect), drain.basis) == ("35.0", "model")
     assert strip_markup(drain.effect_note) == "GPU-h of outages a week · 87.5 <EUR>"
-    assert "2 of 240 nodes with excess outages: 9.9% of all outages." in strip_markup(drain.evidence)
+    assert "2 of 240 nodes with excess outages: 9.9% of all." in strip_markup(drain.evidence)
     assert drain.command.endswith("Reason='excess outages'")
     assert not any("draining" in text for text in actions(m, "job")[1]), "a node is listed"
 

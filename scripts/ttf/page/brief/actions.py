@@ -151,7 +151,7 @@ def _drain_action(m: Numbers, drains: Sequence[str], in_slurm: bool) -> Action |
     excess, basis = f"excess {' or '.join(keys)}", UPPER
     evidence = [
         f"[{test}.{'lemons' if kind == 'failures' else 'listed'}] of [{test}.{n}] nodes with excess {kind}: "
-        f"[{test}.share_of_{kind}] of all {kind}."
+        f"[{test}.share_of_{kind}] of all."
         for kind, (test, n) in keys.items()
     ]
     evidence += _first_node(m)
