@@ -16,6 +16,8 @@ SIZES = {
     "one_gpu_a_node": {"nodes": "hosts", "gpus": "gpus"},
 }
 JOBS = 1_500
+# Columns of the runs of a tool that no format knows.
+HEADER = ["run_id", "owner", "gpus", "created_at", "finished_at", "state"]
 
 
 def write(folder: Path) -> dict[str, dict]:
@@ -70,3 +72,21 @@ def read(folder: Path, name: str) -> list[Mapping]:
         rows = list(csv.DictReader(file))
     durations = [datetime.strptime(row["done"], TIME) - datetime.strptime(row["began"], TIME) for row in rows]
     return [row | {"hours": duration.total_seconds() / 3600} for row, duration in zip(rows, durations, strict=True)]
+
+
+def write_runs(file: Path, states=("succeeded", "failed", "cancelled"), header=HEADER) -> list[list]:
+    """Write 5,000 runs of 40 users; return those that ended."""
+    draw, moment = random.Random(37), datetime(2024, 1, 1, tzinfo=UTC)
+    rates = [draw.choice([0.05, 0.2, 0.4]) for _ in range(40)]
+    rows = []
+    for number in range(5_000):
+        moment += timedelta(seconds=int(draw.expovariate(1 / 2_000)))
+        user, end = draw.randrange(40), moment + timedelta(seconds=1 + int(draw.lognormvariate(8, 1.5)))
+        state = states[1] if draw.random() < rates[user] else draw.choice([states[0]] * 8 + [states[2]])
+        is_running = number > 4_990
+        ends = ["", "running"] if is_running else [f"{end:%Y-%m-%dT%H:%M:%S}.250Z", state]
+        start = f"{moment:%Y-%m-%dT%H:%M:%S}.000Z"
+        rows.append([f"run-{number}", f"u{user}", draw.choice([1, 1, 2, 4, 8, 16]), start, *ends])
+    with file.open("w", newline="") as target:
+        csv.writer(target).writerows([header, *rows])
+    return [row for row in rows if row[4]]

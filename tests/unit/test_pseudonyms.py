@@ -28,7 +28,7 @@ OWNERS = table(
 )
 FRAME = pl.DataFrame(
     {
-        "owner_by": ["user", "account", "gpus", "a new kind", "user", "all"],
+        "owner_by": ["user", "account", "core_count", "a new kind", "user", "all"],
         "owner": ["ann", "ann", "2-4", "ann", None, "all"],
         "node": ["n1", "n2", "n1", None, "all", "n3"],
         "note": ["ask ann", "none", "12", None, "ask ann", "none of it"],

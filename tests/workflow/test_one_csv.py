@@ -1,39 +1,18 @@
 """`make report DATA=` on a CSV of no known format: the drafted mapping, the whole study, and the file to complete."""
 
-import csv
 import html
 import json
-import random
 import re
 import subprocess
 import sys
-from datetime import UTC, datetime, timedelta
-from pathlib import Path
+from datetime import datetime, timedelta
 
 import polars as pl
 import pytest
+from csv_traces import HEADER, write_runs
 from study_runs import Checkout, check_out, environment
 
-HEADER = ["run_id", "owner", "gpus", "created_at", "finished_at", "state"]
 REPORT = "results/studies/{}/report/index.html"
-
-
-def write_runs(file: Path, states=("succeeded", "failed", "cancelled"), header=HEADER) -> list[list]:
-    """Write 5,000 runs of 40 users; return those that ended."""
-    draw, moment = random.Random(37), datetime(2024, 1, 1, tzinfo=UTC)
-    rates = [draw.choice([0.05, 0.2, 0.4]) for _ in range(40)]
-    rows = []
-    for number in range(5_000):
-        moment += timedelta(seconds=int(draw.expovariate(1 / 2_000)))
-        user, end = draw.randrange(40), moment + timedelta(seconds=1 + int(draw.lognormvariate(8, 1.5)))
-        state = states[1] if draw.random() < rates[user] else draw.choice([states[0]] * 8 + [states[2]])
-        is_running = number > 4_990
-        ends = ["", "running"] if is_running else [f"{end:%Y-%m-%dT%H:%M:%S}.250Z", state]
-        start = f"{moment:%Y-%m-%dT%H:%M:%S}.000Z"
-        rows.append([f"run-{number}", f"u{user}", draw.choice([1, 1, 2, 4, 8, 16]), start, *ends])
-    with file.open("w", newline="") as target:
-        csv.writer(target).writerows([header, *rows])
-    return [row for row in rows if row[4]]
 
 
 def report(study: Checkout, data: str) -> subprocess.CompletedProcess:

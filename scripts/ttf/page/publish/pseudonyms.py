@@ -11,14 +11,17 @@ import re
 import polars as pl
 
 from ttf.engine.contract import ANYBODY, NOBODY, TEXT, Column, Table
+from ttf.engine.size_unit import UNITS
 
-# Kinds whose values identify nobody, such as properties of a cluster and requests; they stay as they are.
-ANONYMOUS_KINDS = (
+# Kinds whose values identify nobody, such as properties of a cluster and requests; they stay as they are. In a trace
+# without GPUs gpu_count is node_count, core_count or job_count.
+_KINDS = (
     "all batch cage clock cpu_milli cpu_request cpu_type cpus gpu_count gpu_milli gpu_request gpu_share gpu_type gpus "
     "group history hour instances job_size level machine_type mem_mib memory memory_request model month nodes outcome "
     "partition planned qos queue_s run_length runtime_s size submit_s system task tasks time_limit weekday workload "
     "years_at_start"
 )
+ANONYMOUS_KINDS = frozenset(unit.named(kind) for kind in _KINDS.split() for unit in UNITS)
 _LETTERS = 12
 
 
@@ -43,7 +46,7 @@ def pseudonymise(frame: pl.DataFrame, table: Table, key: bytes) -> pl.DataFrame:
 def _sort_by_pseudonym(frame: pl.DataFrame, table: Table, name: str) -> pl.DataFrame:
     columns = list(table.columns)
     columns_before = [column for column in columns[: columns.index(name)] if table.columns[column].kind == TEXT]
-    is_anonymous = pl.col(table.columns[name].by).is_in(ANONYMOUS_KINDS.split())
+    is_anonymous = pl.col(table.columns[name].by).is_in(list(ANONYMOUS_KINDS))
     sort_key = pl.when(~is_anonymous).then(name).fill_null("")
     return frame.sort(pl.struct(columns_before).rle_id(), sort_key, maintain_order=True)
 
@@ -55,7 +58,7 @@ def _pseudonymise_column(frame: pl.DataFrame, name: str, column: Column, key: by
 
 
 def _pseudonymise_cell(text: str | None, kind: str | None, column: Column, key: bytes) -> str | None:
-    if text is None or text in ("", "all") or kind in ANONYMOUS_KINDS.split():
+    if text is None or text in ("", "all") or kind in ANONYMOUS_KINDS:
         return text
     if column.names == ANYBODY and column.public_pattern and re.fullmatch(column.public_pattern, text):
         return text

@@ -1,0 +1,125 @@
+"""Afternoons of an engineer, a reliability lead and a researcher: the real commands, on generated data.
+
+Other files test the parts; these tests are about the way from one command to the next.
+"""
+
+import csv
+import html
+import json
+import re
+import subprocess
+from pathlib import Path
+
+import csv_traces
+import polars as pl
+import yaml
+from prometheus_client.openmetrics.parser import text_string_to_metric_families
+from simulated_cluster import DAY, DAYS, FIRST_S, simulate
+from study_runs import clone, environment
+
+
+def type_command(folder: Path, *command: str, status: int = 0) -> str:
+    """Run the command in the checkout and return what it prints."""
+    process = subprocess.run(
+        command, cwd=folder, env=environment(), capture_output=True, text=True, check=False, timeout=900
+    )
+    assert process.returncode == status, process.stdout + process.stderr
+    return process.stdout + process.stderr
+
+
+def read_page(folder: Path, study: str, page: str = "index") -> str:
+    """Return the text of a page with single spaces, without tags."""
+    text = (folder / f"results/studies/{study}/report/{page}.html").read_text(encoding="utf-8")
+    text = re.sub(r"<(script|style|template)\b.*?</\1>", "", text, flags=re.DOTALL)
+    return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", text)).split())
+
+
+def read_values(folder: Path, trace: str) -> dict:
+    metrics = json.loads((folder / f"results/{trace}/metrics.json").read_text())
+    return {key: metric["value"] for key, metric in metrics.items()}
+
+
+def test_an_engineer_with_one_csv(tmp_path):
+    """From an unknown table to a page, an edited mapping, and the risk of new jobs in the same columns."""
+    folder = clone(tmp_path / "checkout")
+    ended = csv_traces.write_runs(folder / "runs.csv")
+    printed = type_command(folder, "make", "report", "DATA=runs.csv")
+    assert "its configuration, to be kept and edited: results/studies/runs/study.yaml" in printed
+    assert read_values(folder, "runs")["outcomes.failure.jobs"] == sum(row[5] == "failed" for row in ended)
+
+    # Cancelled runs are failures in this team.
+    mapping = folder / "results/studies/runs/study.yaml"
+    config = yaml.safe_load(mapping.read_text())
+    outcomes = config["registry"]["runs"]["outcomes"]
+    outcomes["failure"] += outcomes.pop("cancelled")
+    mapping.write_text(yaml.safe_dump(config))
+    type_command(folder, "make", "report", "DATA=runs.csv")
+    is_failure = [row[5] in ("failed", "cancelled") for row in ended]
+    assert read_values(folder, "runs")["outcomes.failure.jobs"] == sum(is_failure)
+
+    with (folder / "new.csv").open("w", newline="") as file:
+        rows = [[f"new-{n}", f"u{n}", n, "2024-05-30T08:00:00Z", "", ""] for n in range(12)]
+        csv.writer(file).writerows([csv_traces.HEADER, *rows])
+    printed = type_command(folder, "make", "score", "FILE=new.csv")
+    assert "The highest 10 of 12 scores:" in printed
+    scores = pl.read_csv(folder / "results/runs/scores/new.csv")
+    assert scores.height == 12 and scores["probability"].null_count() == 0
+
+
+def test_a_reliability_lead_with_slurm(tmp_path):
+    """Nodes to drain with the command and money; a second dump; what changed; metrics; nothing left over."""
+    folder = clone(tmp_path / "checkout")
+    cluster = simulate(seed=1, bad=3)
+    border_s = FIRST_S + (DAYS - 14) * DAY
+    first, second = cluster.dump.filter(pl.col("Start") < border_s), cluster.dump.filter(pl.col("Start") >= border_s)
+    (folder / "dumps").mkdir()
+    first.write_csv(folder / "dumps/a.txt", separator="|")
+    cluster.events.write_csv(folder / "events.csv")
+    entry = {"format": "sacct", "folder": "dumps", "health_events": "events.csv"}
+    prices = {"price_per_gpu_hour": 2.5, "currency": "EUR"}
+    (folder / "mine.yaml").write_text(
+        yaml.safe_dump({"study": ["mine"], "registry": {"mine": entry}, "ledger": prices})
+    )
+    type_command(folder, "make", "report", "CONFIG=mine.yaml")
+    before = read_values(folder, "mine")
+    text = read_page(folder, "mine")
+    excluded = (folder / "results/mine/drains/exclude.txt").read_text()
+    (nodes,) = re.fullmatch(r"--exclude=(n\[.*\])\n", excluded).groups()
+    assert f"scontrol update NodeName='{nodes}' State=DRAIN" in text
+    # Money stands in the bottom line, in a tile and beside the action.
+    assert len(re.findall(r"[\d,]+ EUR\b", text.partition("Outcomes · How do jobs end?")[0])) >= 3
+    subprocess.run(["cp", "-a", "results", "before"], cwd=folder, check=True)
+
+    second.write_csv(folder / "dumps/b.txt", separator="|")
+    printed = type_command(folder, "make", "report", "CONFIG=mine.yaml")
+    assert printed.count("ingest_part: ") == 1
+    assert "What changed with b.txt" in read_page(folder, "mine")
+    after = read_values(folder, "mine")
+    assert after["data.jobs"] == cluster.dump.height > before["data.jobs"]
+    printed = type_command(folder, "make", "check", "AGAINST=before")
+    assert "largest" in printed
+    type_command(folder, "make", "metrics")
+    metrics = (folder / "results/studies/mine/monitoring/time_to_failure.prom").read_text()
+    assert len([*text_string_to_metric_families(metrics)]) > 10
+    type_command(folder, "make", "verify")
+
+
+def test_a_researcher_with_two_traces(tmp_path):
+    """The comparison, its own title and citation, and figures for a paper."""
+    folder = clone(tmp_path / "checkout")
+    registry = csv_traces.write(folder)
+    names = ["in_cores", "half_gpus"]
+    author = {"name": "Doe, Jane"}
+    config = {
+        "study": names,
+        "name": "two",
+        "registry": {name: registry[name] | {"folder": name} for name in names},
+        "publish": {"title": "Two clusters", "creators": [author]},
+    }
+    (folder / "two.yaml").write_text(yaml.safe_dump(config))
+    type_command(folder, "make", "report", "CONFIG=two.yaml")
+    text = read_page(folder, "two")
+    assert re.search(r"Cite: Doe, J[.\w]*.* Two clusters", text)
+    type_command(folder, "make", "figures", "CONFIG=two.yaml")
+    figures = [path.suffix for path in (folder / "results/studies/two/figures").rglob("*.*")]
+    assert figures.count(".pdf") == figures.count(".svg") > 5
