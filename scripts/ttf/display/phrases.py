@@ -144,6 +144,7 @@ def fraction(m: Numbers, key: str) -> str:
 
 
 def is_fraction(m: Numbers, key: str) -> bool:
+    """Whether `fraction` gives words."""
     return _format_fraction(m[key]) is not None
 
 
