@@ -21,11 +21,12 @@ MOST_WORDS = 45
 
 @fill_numbers
 def bottom_line(m: Numbers, trace_info: Mapping) -> tuple[str, ...]:
+    """Return the one or two sentences that head the page of a trace."""
     has_jobs = trace_info["gives"] == "jobs"
-    return _job_sentences(m, trace_info["unit"]) if has_jobs else _component_sentences(m, trace_info)
+    return _job_bottom_line(m, trace_info["unit"]) if has_jobs else _component_bottom_line(m, trace_info)
 
 
-def _job_sentences(m: Numbers, unit: str) -> tuple[str, ...]:
+def _job_bottom_line(m: Numbers, unit: str) -> tuple[str, ...]:
     if not m.has("outcomes.failure_share"):
         return (f"No {unit} of this trace has ended in success or failure.",)
     time_key = "lost_work.failed_gpu_hours_share"
@@ -93,7 +94,7 @@ def _target_wordings(m: Numbers, unit: str) -> list[str]:
     return [f"{clause}{ci}{productive}", f"{clause}{ci}", clause]
 
 
-def _component_sentences(m: Numbers, trace_info: Mapping) -> tuple[str, ...]:
+def _component_bottom_line(m: Numbers, trace_info: Mapping) -> tuple[str, ...]:
     unit = trace_info["unit"]
     if not m.has("durations.units"):
         outages = f"[data.outages outage] of [data.units_with_outage {unit}]"
