@@ -192,6 +192,7 @@ def _format_text(value: object, longest: int) -> str:
 
 
 def _glue_number(text: str | None) -> str:
+    """Put no-break spaces into brackets, and after p and ±, of a formatted number; return a dash for None."""
     if text is None:
         return BLANK
     return _INTERVAL.sub(lambda match: match[0].replace(" ", NO_BREAK), " ".join(text.splitlines()))

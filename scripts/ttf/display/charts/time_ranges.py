@@ -63,4 +63,5 @@ def draw_ranges(
 
 
 def _position_field(time: str) -> str:
+    """Return the field with the position of a percentile on the axis: x25 for p25_s."""
     return f"x{time[1:3]}"

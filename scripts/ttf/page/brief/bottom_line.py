@@ -43,7 +43,9 @@ def _job_bottom_line(m: Numbers, unit: str) -> tuple[str, ...]:
         conjunction = "but" if m[time_key] < 0.5 * m["outcomes.failure_share"] else "and"
         first = f"{clause}, {conjunction} failed attempts used [{time_key}] of GPU time{f' ({cost})' if cost else ''}."
     cause = _format_cause_clause(m) if has_time else ""
-    return _add_second_sentence(m, first, [[_format_running_clause(m, unit)], [cause], _target_wordings(m, unit)])
+    share = "outcomes.running.gpu_hours_share"
+    running = f"{unit}s still running account for [{share}] of all GPU time" if m.value(share, 0.0) > 0.5 else ""
+    return _add_second_sentence(m, first, [[running], [cause], _target_wordings(m, unit)])
 
 
 def _add_second_sentence(m: Numbers, first: str, clauses: list[list[str]]) -> tuple[str, ...]:
@@ -55,11 +57,6 @@ def _add_second_sentence(m: Numbers, first: str, clauses: list[list[str]]) -> tu
         second += [text for text in wordings if text and count_words(text) <= words_left][:1]
     sentence = "; ".join(second)
     return (first, f"{sentence[:1].upper()}{sentence[1:]}.") if sentence else (first,)
-
-
-def _format_running_clause(m: Numbers, unit: str) -> str:
-    key = "outcomes.running.gpu_hours_share"
-    return f"{unit}s still running account for [{key}] of all GPU time" if m.value(key, 0.0) > 0.5 else ""
 
 
 def _format_cause_clause(m: Numbers) -> str:

@@ -202,6 +202,7 @@ def mttf_at_target(m: Numbers, inputs: Tables, targets: Mapping) -> Tile:
     ):
         meaning = "[lost_work.infra_without_time failure] without a recorded end count as 0 s of use."
     meaning += _assumed_nodes(m)
+    targets_s = {"mttf_h": 3600 * targets["mttf_h"]} if "mttf_h" in targets else {}
     return Tile(
         *("mttf", title, _state(failures), value, unit),
         interval=join_parts(_format_rate_interval(m, "ettr.mttf_{}_s", "ettr.mttf_s"), basis),
@@ -209,7 +210,7 @@ def mttf_at_target(m: Numbers, inputs: Tables, targets: Mapping) -> Tile:
         badge=badge,
         link=link,
         mini=mini_charts.mttf_curve(m, inputs),
-        target=_mttf_target_text(m, targets),
+        target=_target_text(m, "ettr.mttf_s", targets_s, "mttf_h", words.duration, "ettr.mttf_{}_s", ge),
     )
 
 
@@ -413,11 +414,6 @@ def _badge_few_failures(failures: int) -> str:
 def _state(failures: int) -> str:
     """Return FEW or SHOWN, by the number of failures."""
     return FEW if statement_rules.r8_few(failures) else SHOWN
-
-
-def _mttf_target_text(m: Numbers, targets: Mapping) -> str:
-    targets_s = {"mttf_h": 3600 * targets["mttf_h"]} if "mttf_h" in targets else {}
-    return _target_text(m, "ettr.mttf_s", targets_s, "mttf_h", words.duration, "ettr.mttf_{}_s", ge)
 
 
 def _target_text(

@@ -141,7 +141,10 @@ def recompress_png(png: bytes) -> bytes:
     first = next(position for position, (name, _) in enumerate(chunks) if name == b"IDAT")
     other_chunks = [chunk for chunk in chunks if chunk[0] != b"IDAT"]
     chunks = [*other_chunks[:first], (b"IDAT", pixels), *other_chunks[first:]]
-    return _PNG_SIGNATURE + b"".join(_pack_png_chunk(*chunk) for chunk in chunks)
+    packed = (
+        struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data)) for name, data in chunks
+    )
+    return _PNG_SIGNATURE + b"".join(packed)
 
 
 def _iterate_png_chunks(png: bytes) -> Iterator[tuple[bytes, bytes]]:
@@ -150,7 +153,3 @@ def _iterate_png_chunks(png: bytes) -> Iterator[tuple[bytes, bytes]]:
         (length,) = struct.unpack(">I", png[offset : offset + 4])
         yield png[offset + 4 : offset + 8], png[offset + 8 : offset + 8 + length]
         offset += length + 12
-
-
-def _pack_png_chunk(name: bytes, data: bytes) -> bytes:
-    return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))

@@ -41,8 +41,8 @@ def _make_plan(gpus: int, per_1000: float, **habits: float) -> tuple[dict, Plan]
     return _rate_cells(gpus, per_1000) | habit_columns(plan), plan
 
 
-def _rate_cells(gpus: int, per_1000: float) -> dict:
-    return {"gpus": gpus, "failures_per_1000_node_days": per_1000}
+def _rate_cells(gpus: int, failures_per_1000: float) -> dict:
+    return {"gpus": gpus, "failures_per_1000_node_days": failures_per_1000}
 
 
 def _ettr_statement_rows() -> list[dict]:

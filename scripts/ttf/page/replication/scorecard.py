@@ -73,12 +73,9 @@ def _select_rows(table: pl.DataFrame, filters: Mapping) -> pl.DataFrame:
             table = table.filter(pl.col(name).is_null())
         else:
             values = value if isinstance(value, list) else [value]
-            table = table.filter(pl.col(name).cast(pl.String).is_in([_comparable_text(item) for item in values]))
+            texts = [str(item).lower() if isinstance(item, bool) else str(item) for item in values]
+            table = table.filter(pl.col(name).cast(pl.String).is_in(texts))
     return table
-
-
-def _comparable_text(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def projected_mttf_h(gpus: int, failures_per_1000_node_days: float) -> float:

@@ -57,6 +57,7 @@ def _build_source(page: TracePage, publication: Publication, templates: Path, wo
     used_texts: list[str] = []
 
     def record_and_spell(text: str) -> str:
+        """Return the text with characters without a glyph spelled out, and note that it is used."""
         used_texts.append(text)
         return spell_missing_glyphs(text)
 

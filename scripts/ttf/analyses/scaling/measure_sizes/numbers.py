@@ -18,6 +18,7 @@ _HAS_SLOPE = pl.col("slope").is_not_null()
 
 
 def _is_bucket_of(gpus: int) -> pl.Expr:
+    """Return whether a row is the bucket that holds jobs of this many GPUs."""
     return pl.col("gpus_high") == pl.col("gpus_high").filter(pl.col("gpus_high") >= gpus).min()
 
 

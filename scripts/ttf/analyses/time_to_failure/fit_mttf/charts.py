@@ -262,6 +262,7 @@ def mttf_by_stratum(inputs: Mapping[str, pl.DataFrame], study: Study, stratum_by
 
 
 def _stratum_rows_in_hours(mttf: pl.DataFrame) -> list[dict]:
+    """Return a row per stratum with its mean time to failure and 95% bounds in hours, and 90% ones (_90)."""
     hour_columns = [pl.col("low", "high") / HOUR_S, (pl.col("mttf_s") / HOUR_S).alias("mttf")]
     wide, narrow = (add_bounds(mttf.filter(confidence=level), "_s").with_columns(hour_columns) for level in (0.95, 0.9))
     return wide.join(narrow, on="stratum", suffix="_90", maintain_order="left").to_dicts()

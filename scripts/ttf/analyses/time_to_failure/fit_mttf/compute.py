@@ -168,6 +168,7 @@ def failures_without_end(durations: Frame, event: str, strata: Sequence[str]) ->
 
 
 def _mttf_range_cells(failures: int, without_end: int, exposure: int, longest: int, event: str) -> dict:
+    """Return cells of FAILURES_WITHOUT_END; exposure: of known durations; longest: most of the unknown (s)."""
     row: dict = {"failures": failures, "without_end": without_end}
     if failures == 0:
         return row | {"reason": "no failures" if event == "failure" else f"no {event}"}

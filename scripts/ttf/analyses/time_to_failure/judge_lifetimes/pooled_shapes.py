@@ -139,6 +139,7 @@ def _shape_cells(
 
 
 def _clusters_in_one_stratum(members: np.ndarray) -> Clusters:
+    """Return clusters of one stratum; members: number of durations of each."""
     return Clusters(np.zeros(members.size, dtype=np.int64), members, 1)
 
 
