@@ -14,7 +14,7 @@ from ttf.page.brief.brief import make_brief
 from ttf.page.brief.facts import facts, subtitle
 from ttf.page.brief.grade import grade_data
 from ttf.page.brief.mini_charts import draw_mini
-from ttf.page.brief.tiles import CANNOT, excess
+from ttf.page.brief.tiles import CANNOT, nodes_with_excess
 
 _ABSENT_KEYS = ("data", "outcomes", "lost_work", "failed_time", "actions", "ettr.by", "ettr.mttf", "taxonomy")
 _COMPONENT_NUMBERS = {
@@ -152,9 +152,9 @@ def test_totals_of_the_trace_come_first_then_effects_on_one_run():
 def test_draining_is_not_judged_without_power():
     _, rejected, _ = actions(numbers(lemons__detectable_ratio=140.0), "job")
     assert not any("draining" in text for text in rejected)
-    tile = excess(numbers(lemons__detectable_ratio=140.0))
+    tile = nodes_with_excess(numbers(lemons__detectable_ratio=140.0))
     assert tile.state == WITHHELD and tile.value == CANNOT and "169 failures are too few" in plain(tile.means)
-    assert plain(excess(numbers()).means) == "No node has significantly more failures than expected."
+    assert plain(nodes_with_excess(numbers()).means) == "No node has significantly more failures than expected."
 
 
 def test_no_action_on_time_limits_without_limits():

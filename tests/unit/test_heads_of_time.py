@@ -17,7 +17,7 @@ from ttf.display.section_head import Head, Line
 from ttf.display.statement_rules import WITHOUT_ENDS
 from ttf.display.trace_numbers import Numbers
 from ttf.page.brief.actions import actions
-from ttf.page.brief.tiles import excess
+from ttf.page.brief.tiles import nodes_with_excess
 
 DAY = 86_400
 DURATIONS = {"survival.n": 900, "survival.events": 200, "survival.1h.survival": 0.756, "mttf.mttf_s": 109_100.0}
@@ -313,7 +313,7 @@ def test_finding_no_node_is_inconclusive_without_power(changes, claim, reason, n
     assert not line.checked and strip_markup(line.result) == f"cannot tell: {reason}; {needed}"
     nodes_head = lemons.head(trace(), m)
     assert check_claim(nodes_head, m) == f"Cannot tell whether any of 200 nodes fails more: {reason}"
-    tile = excess(m)
+    tile = nodes_with_excess(m)
     assert tile.state == "withheld" and strip_markup(tile.means).lower() == f"cannot tell: {reason}; {needed}.".lower()
     assert actions(m, "job")[1] == ()
 

@@ -4,7 +4,7 @@ import re
 
 import polars as pl
 import pytest
-from ttf.analyses.replication.repeat_study.page import _estimate
+from ttf.analyses.replication.repeat_study.page import _format_estimate
 from ttf.display.report_tables import Interval, Mean, PageTable, format_range
 from ttf.engine import words
 from ttf.engine.contract import count, seconds, share, table, text
@@ -163,10 +163,10 @@ def test_numbers_of_one_kind_look_alike():
 
 def test_no_line_ends_in_the_interval_of_study_1():
     row = {"study_p": 0.016, "study_estimate": 0.468, "study_ci_low": 0.1, "study_ci_high": 0.73}
-    assert _estimate({"question": "correlation"} | row, "study") == "0.47 [0.10,\u00a00.73], p = 0.016"
+    assert _format_estimate({"question": "correlation"} | row, "study") == "0.47 [0.10,\u00a00.73], p = 0.016"
     row = {"asked_p_adjusted_clustered": None, "asked_estimate": 200_000}
     row |= {"asked_ci_low_clustered": 170_000, "asked_ci_high_clustered": 300_000}
-    text_ = _estimate({"question": "mean_run_time"} | row, "asked")
+    text_ = _format_estimate({"question": "mean_run_time"} | row, "asked")
     assert text_ == "2.31\u00a0days [1.97,\u00a03.47]", "the unit once"
 
 

@@ -26,7 +26,7 @@ PRODUCTS = {product.name: product.path for product in OF_TRACES} | {"raw": "raw"
 
 
 def unit_block_days(trace: Any) -> int | None:
-    """Return the length of time blocks: `inference.block_days` for units, which are at risk for long; None for jobs."""
+    """Return `inference.block_days` for a trace of units, which are at risk for long; None for a trace of jobs."""
     return None if trace.has_jobs else trace.settings["inference"]["block_days"]
 
 

@@ -43,8 +43,8 @@ THEMES = RESULTS | {
 }
 
 
-def number_sections(shown: Collection[str], among: Mapping[str, Theme] = RESULTS) -> dict[str, Theme]:
-    """Give numbers to the sections that a page shows, in order and without gaps."""
-    numbers = map(str, range(1, len(among) + 1)) if among is RESULTS else ascii_uppercase
-    order = [theme for theme in among if theme in shown]
-    return {theme: among[theme]._replace(number=number) for theme, number in zip(order, numbers, strict=False)}
+def number_sections(shown: Collection[str], themes: Mapping[str, Theme] = RESULTS) -> dict[str, Theme]:
+    """Return the themes that a page shows, in order, numbered without gaps: 1, 2 for results, A, B for the appendix."""
+    numbers = map(str, range(1, len(themes) + 1)) if themes is RESULTS else ascii_uppercase
+    order = [theme for theme in themes if theme in shown]
+    return {theme: themes[theme]._replace(number=number) for theme, number in zip(order, numbers, strict=False)}

@@ -113,6 +113,7 @@ def convert_units(value: Any, unit: SizeUnit) -> Any:
     """Convert texts from GPUs to another size unit; keys of numbers, text of a trace and commands stay as they are."""
 
     def convert(text: str, field: str) -> str:
+        """Return the text in the other unit; field: name of the dataclass field that holds it, or ""."""
         parts = enumerate(_FIXED_PARTS.split(text))
         if field == "command":
             return text
@@ -144,6 +145,7 @@ def fraction(m: Numbers, key: str) -> str:
 
 
 def is_fraction(m: Numbers, key: str) -> bool:
+    """Whether `fraction` gives words."""
     return _format_fraction(m[key]) is not None
 
 

@@ -102,7 +102,7 @@ class PageTable(NamedTuple):
             .cols_align("left", columns=[column for column in data_columns if formatters[column] is None])
             .cols_align("right", columns=[column for column in data_columns if formatters[column] is not None])
         )
-        exact_values = (_exact_value(value) for row in rows.select(data_columns).iter_rows() for value in row)
+        exact_values = (_repr_number(value) for row in rows.select(data_columns).iter_rows() for value in row)
         slim = _slim_html(table.as_raw_html(inline_css=False), iter(columns), exact_values)
         attribute = words.attribute(name)
         slim = slim.replace("<table", f'<table data-name="{attribute}"', 1)
@@ -129,7 +129,7 @@ def add_size_labels(frame: pl.DataFrame) -> pl.DataFrame:
     return frame.with_columns(gpus=format_rows(frame, ("gpus_low", "gpus_high"), words.gpus_label))
 
 
-def _exact_value(value: object) -> str | None:
+def _repr_number(value: object) -> str | None:
     return repr(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
@@ -170,7 +170,7 @@ def _format_column(
     if formatter is not str and len(units) == 1 and (unit := units.pop()):
         heading = f"{heading} ({unit})"
         texts = [tuple(text and text.removesuffix(f"{NO_BREAK}{unit}") for text in row) for row in texts]
-    return heading, [_format_number(words.interval(*row) if bound_columns else row[0]) for row in texts]
+    return heading, [_glue_number(words.interval(*row) if bound_columns else row[0]) for row in texts]
 
 
 def format_estimate(row: Sequence, formatter: Formatter) -> tuple[str | None, ...]:
@@ -191,7 +191,8 @@ def _format_text(value: object, longest: int) -> str:
     return words.add_no_break_spaces(" ".join(words.shorten(remove_direction_marks(str(value)), longest).splitlines()))
 
 
-def _format_number(text: str | None) -> str:
+def _glue_number(text: str | None) -> str:
+    """Put no-break spaces into brackets, and after p and ±, of a formatted number; return a dash for None."""
     if text is None:
         return BLANK
     return _INTERVAL.sub(lambda match: match[0].replace(" ", NO_BREAK), " ".join(text.splitlines()))

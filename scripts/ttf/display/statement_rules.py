@@ -212,7 +212,7 @@ def target_adjective(m: Numbers) -> str:
 
 
 def remove_withheld(m: Numbers) -> dict[str, str]:
-    """Remove the numbers that the rules do not support; return key -> reason, with the headlines never computed."""
+    """Remove the numbers that the rules do not support; return key -> reason, of the HEADLINES too."""
     withheld = find_withheld_reasons(m)
     if withheld is None:
         return {}

@@ -52,6 +52,7 @@ class Numbers(dict):
         return self[key] if self.has(key) else default
 
     def n(self, key: str) -> int:
+        """Return the number of observations behind a number."""
         return super().__getitem__(key)["n"]
 
     def unit(self, key: str) -> str:

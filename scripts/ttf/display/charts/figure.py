@@ -47,10 +47,12 @@ class Study:
 
     @property
     def units(self) -> str:
+        """Plural name of the jobs."""
         return plural_noun(self.unit)
 
     @property
     def durations(self) -> str:
+        """Plural name of the subjects of durations."""
         return plural_noun(self.subject)
 
 

@@ -29,9 +29,10 @@ def spell_missing_glyphs(text: str) -> str:
 
 
 def add_spacing(text: str) -> str:
-    """Return the text as wide, in fonts without some of its characters, as it may be in a browser's fonts."""
+    """Widen the text by a space after each character without a glyph: a browser's fonts may draw it wider."""
     return _MISSING.sub(rf"\g<0>{_SPACE}", text)
 
 
 def remove_spacing(text: str) -> str:
+    """Undo `add_spacing`."""
     return _SPACED.sub(r"\1", text)

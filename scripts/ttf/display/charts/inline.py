@@ -95,6 +95,7 @@ def _is_invisible(element: ET.Element) -> bool:
 
 
 def _shorten_value(name: str, value: str, identifier: str) -> str:
+    """Return an attribute's value with rounded lengths, colours of the page and ids that begin with `identifier`."""
     if name in _LENGTHS:
         rounded = _NUMBER.sub(lambda match: f"{float(match[0]):.1f}".removesuffix(".0"), value)
         return _shorten_path(rounded) if name == "d" and _POLYGON.fullmatch(rounded) else rounded
@@ -109,7 +110,7 @@ def _shorten_path(path: str) -> str:
     """Write axis-parallel lines of a path with one number each: most curves here are steps."""
     point = ("", "")
 
-    def shorter(match: re.Match) -> str:
+    def shorten_line(match: re.Match) -> str:
         nonlocal point
         (x, y), previous = (match[2], match[3]), point
         point = x, y
@@ -117,7 +118,7 @@ def _shorten_path(path: str) -> str:
             return match[0]
         return "" if point == previous else f"V{y}" if x == previous[0] else f"H{x}"
 
-    return _POINT.sub(shorter, path)
+    return _POINT.sub(shorten_line, path)
 
 
 def _pull_common(children: list[ET.Element]) -> dict[str, str]:

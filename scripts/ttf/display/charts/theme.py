@@ -139,7 +139,7 @@ def time_to_failure() -> "ThemeConfig":
 def tokens_style() -> str:
     """Return CSS of the light and dark tokens, and of the replacement of light colours in a drawing."""
 
-    def values(theme_index: int) -> str:
+    def css_variables(theme_index: int) -> str:
         return ";".join(f"--{name}:{pair[theme_index]}" for name, pair in TOKENS.items())
 
     paints = "\n".join(
@@ -148,9 +148,9 @@ def tokens_style() -> str:
         for paint in ("fill", "stroke")
     )
     return (
-        f":root{{color-scheme:light;{values(0)}}}\n"
-        f"@media screen{{:root[data-theme=dark]{{color-scheme:dark;{values(1)}}}}}\n"
+        f":root{{color-scheme:light;{css_variables(0)}}}\n"
+        f"@media screen{{:root[data-theme=dark]{{color-scheme:dark;{css_variables(1)}}}}}\n"
         "@media screen and (prefers-color-scheme:dark)"
-        f"{{:root:not([data-theme=light]){{color-scheme:dark;{values(1)}}}}}\n"
+        f"{{:root:not([data-theme=light]){{color-scheme:dark;{css_variables(1)}}}}}\n"
         f"{paints}\n"
     )

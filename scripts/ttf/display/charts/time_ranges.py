@@ -15,7 +15,7 @@ _KIND_COLOURS = (SUCCESS, THIRD)
 
 
 def make_range_row(row: Mapping, label: str, kind: str = "", times: Sequence[str] = QUARTILES) -> dict:
-    """Return a row of `ranges`: its percentiles (s), their positions on the axis, and n."""
+    """Return a row for `draw_ranges`: its percentiles (s), their positions on the axis, and n."""
     positions = {_position_field(time): log_time_position(row[time]) for time in times}
     return {"label": label, "kind": kind} | pick_columns(row, "n", *times) | positions
 
@@ -30,10 +30,10 @@ def draw_ranges(
     subtitle: str = SUBTITLE,
     **words: str,
 ) -> Figure:
-    """Return the figure of rows of `placed`: one for each label, in `order`, and each kind of it.
+    """Return the figure of rows of `make_range_row`: one for each label, in `order`, and each kind of it.
 
     x, y: titles of the axes. times: ascending percentiles. The last two are circles, the median is a line. If p25 is
-    among them, a bar reaches from it to p75, else a line from the median to the last. words: of `figure`.
+    among them, a bar reaches from it to p75, else a line from the median to the last. words: of `make_figure`.
     """
     scale = log_scale(time_domain([row[_position_field(time)] for row in rows for time in times], 1.3))
     kinds = list(dict.fromkeys(row["kind"] for row in rows))
@@ -63,4 +63,5 @@ def draw_ranges(
 
 
 def _position_field(time: str) -> str:
+    """Return the field with the position of a percentile on the axis: x25 for p25_s."""
     return f"x{time[1:3]}"

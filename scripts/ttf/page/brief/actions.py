@@ -50,10 +50,10 @@ def actions(
     has_none = m.value("lemons.lemons", 1) == 0 and m.value("lemons.tested", 0) and not m.value("drains.listed", 0)
     if has_none and not statement_rules.r11_no_power(m):
         not_worth += ("draining nodes (none of [lemons.tested] flagged)",)
-    return tuple(action_list[:MAX_ACTIONS]), not_worth, _summarise(m, worthwhile)
+    return tuple(action_list[:MAX_ACTIONS]), not_worth, _summarise_best_action(m, worthwhile)
 
 
-def _summarise(m: Numbers, worthwhile: list[str]) -> str:
+def _summarise_best_action(m: Numbers, worthwhile: list[str]) -> str:
     if not worthwhile:
         has_time = m.value("lost_work.gpu_hours", 0.0) > 0
         return f"No tested action recovers {words.share(MIN_SHARE)} of the GPU time" if has_time else ""

@@ -21,11 +21,12 @@ MOST_WORDS = 45
 
 @fill_numbers
 def bottom_line(m: Numbers, trace_info: Mapping) -> tuple[str, ...]:
+    """Return the one or two sentences that head the page of a trace."""
     has_jobs = trace_info["gives"] == "jobs"
-    return _job_sentences(m, trace_info["unit"]) if has_jobs else _component_sentences(m, trace_info)
+    return _job_bottom_line(m, trace_info["unit"]) if has_jobs else _component_bottom_line(m, trace_info)
 
 
-def _job_sentences(m: Numbers, unit: str) -> tuple[str, ...]:
+def _job_bottom_line(m: Numbers, unit: str) -> tuple[str, ...]:
     if not m.has("outcomes.failure_share"):
         return (f"No {unit} of this trace has ended in success or failure.",)
     time_key = "lost_work.failed_gpu_hours_share"
@@ -42,7 +43,9 @@ def _job_sentences(m: Numbers, unit: str) -> tuple[str, ...]:
         conjunction = "but" if m[time_key] < 0.5 * m["outcomes.failure_share"] else "and"
         first = f"{clause}, {conjunction} failed attempts used [{time_key}] of GPU time{f' ({cost})' if cost else ''}."
     cause = _format_cause_clause(m) if has_time else ""
-    return _add_second_sentence(m, first, [[_format_running_clause(m, unit)], [cause], _target_wordings(m, unit)])
+    share = "outcomes.running.gpu_hours_share"
+    running = f"{unit}s still running account for [{share}] of all GPU time" if m.value(share, 0.0) > 0.5 else ""
+    return _add_second_sentence(m, first, [[running], [cause], _target_wordings(m, unit)])
 
 
 def _add_second_sentence(m: Numbers, first: str, clauses: list[list[str]]) -> tuple[str, ...]:
@@ -54,11 +57,6 @@ def _add_second_sentence(m: Numbers, first: str, clauses: list[list[str]]) -> tu
         second += [text for text in wordings if text and count_words(text) <= words_left][:1]
     sentence = "; ".join(second)
     return (first, f"{sentence[:1].upper()}{sentence[1:]}.") if sentence else (first,)
-
-
-def _format_running_clause(m: Numbers, unit: str) -> str:
-    key = "outcomes.running.gpu_hours_share"
-    return f"{unit}s still running account for [{key}] of all GPU time" if m.value(key, 0.0) > 0.5 else ""
 
 
 def _format_cause_clause(m: Numbers) -> str:
@@ -93,7 +91,7 @@ def _target_wordings(m: Numbers, unit: str) -> list[str]:
     return [f"{clause}{ci}{productive}", f"{clause}{ci}", clause]
 
 
-def _component_sentences(m: Numbers, trace_info: Mapping) -> tuple[str, ...]:
+def _component_bottom_line(m: Numbers, trace_info: Mapping) -> tuple[str, ...]:
     unit = trace_info["unit"]
     if not m.has("durations.units"):
         outages = f"[data.outages outage] of [data.units_with_outage {unit}]"

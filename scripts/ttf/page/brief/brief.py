@@ -59,6 +59,7 @@ def make_brief(m: Numbers, inputs: Tables, trace_info: Mapping, withheld: Mappin
 
 
 def _list_failure_words(inputs: Tables, trace_info: Mapping) -> list[str]:
+    """Return the words for failure that the trace's states contain, or all of its format if none does."""
     words = list(trace_info["failure_words"])
     if "states" not in inputs:
         return words

@@ -94,7 +94,7 @@ def _word_suspects(inputs: Tables) -> list[str]:
     """Return wordings of the suspect nodes that are new or gone, the longest first; none if the list is the same."""
     counts = {side: inputs[f"{side}_suspect_nodes"].height for side in ("new", "gone")}
     sides = [side for side, n in counts.items() if n]
-    names = [f"{side} {_name_rows(inputs, f'{side}_suspect_nodes', _quote_node)}" for side in sides]
+    names = [f"{side} {_list_first_rows(inputs, f'{side}_suspect_nodes', _quote_node)}" for side in sides]
     short = [f"{words.count(counts[side])} {side}" for side in sides]
     return [f"suspect nodes: {', '.join(texts)}" for texts in (names, short) if texts]
 
@@ -148,13 +148,13 @@ def _details_text(m: Numbers, inputs: Tables, name: str, verdict: str) -> str:
 
 
 def _format_new_rows(inputs: Tables, table: str, format_row: Callable[[dict], str]) -> str:
-    names, gone = _name_rows(inputs, table, format_row), ""
+    names, gone = _list_first_rows(inputs, table, format_row), ""
     if table == "new_suspect_nodes" and inputs["gone_suspect_nodes"].height:
-        gone = f"gone: {_name_rows(inputs, 'gone_suspect_nodes', _quote_node)}"
+        gone = f"gone: {_list_first_rows(inputs, 'gone_suspect_nodes', _quote_node)}"
     return join_parts(f"New: {names}" if names else "Nothing new", gone, by="; ")
 
 
-def _name_rows(inputs: Tables, table: str, format_row: Callable[[dict], str]) -> str:
+def _list_first_rows(inputs: Tables, table: str, format_row: Callable[[dict], str]) -> str:
     rows = inputs[table].head(MOST_NAMED).iter_rows(named=True)
     items = ", ".join(format_row(row) for row in rows)
     hidden = inputs[table].height - MOST_NAMED

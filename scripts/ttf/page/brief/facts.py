@@ -49,6 +49,7 @@ def _format_dates(first_s: int, last_s: int, zone: str) -> str:
 
 @fill_numbers
 def facts(m: Numbers, trace_info: Mapping) -> tuple[Fact, ...]:
+    """Return the fields of the page's header: counts, time at risk, and what counts as a failure."""
     has_jobs = trace_info["gives"] == "jobs"
     items = _job_facts(m, trace_info) if has_jobs else _component_facts(m, trace_info)
     basis = m.value("sizes.basis", "proxy" if has_jobs else "component")

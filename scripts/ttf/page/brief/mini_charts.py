@@ -84,6 +84,7 @@ def mttf_curve(m: Numbers, inputs: Tables) -> dict | None:
 
 
 def scheduled_time_bar(m: Numbers) -> dict | None:
+    """Return a bar of the productive time and the overhead of a run at the target size, if both are known."""
     if not m.has("ettr.wall.overhead_s"):
         return None
     times = {name: m[f"ettr.wall.{name}_s"] for name in ("productive", "overhead")}
@@ -242,8 +243,8 @@ def _dot(x: float, y: float, colour: str) -> str:
     return f'<circle cx="{_px(x)}" cy="{_px(y)}" r="3" style="fill:var(--{colour})"/>'
 
 
-def _axis(end: float) -> str:
-    return f'<path d="M0 {_BOTTOM + 2}L{_px(end)} {_BOTTOM + 2}" style="stroke:var(--axis)"/>'
+def _axis(end_px: float) -> str:
+    return f'<path d="M0 {_BOTTOM + 2}L{_px(end_px)} {_BOTTOM + 2}" style="stroke:var(--axis)"/>'
 
 
 def _text(x: float, y: float, text: str) -> str:

@@ -59,7 +59,7 @@ def strata_json(table: pl.DataFrame, tile_names: Collection[str], m: Numbers, tr
 
     table: STRATA; tile_names: the tiles that the page shows. Above MOST_BYTES, the smallest strata are left out.
     """
-    overall = [_numbers(row) for row in table.filter(stratum_by="all").iter_rows(named=True)]
+    overall = [_stratum_numbers(row) for row in table.filter(stratum_by="all").iter_rows(named=True)]
     tile_names = [name for name in KEY_BY_TILE if name in tile_names]
     if "when" in tile_names and (statement_rules.r6_ends_unknown(m) or not m.has(KEY_BY_TILE["when"])):
         tile_names.remove("when")  # The tile shows the range of the mean, or no time.
@@ -85,7 +85,7 @@ def _unique_name(row: Mapping, names: Collection[str], size: SizeUnit) -> str:
     return name if name not in names else next(candidate for candidate in numbered if candidate not in names)
 
 
-def _numbers(row: Mapping) -> Numbers:
+def _stratum_numbers(row: Mapping) -> Numbers:
     metrics = Metrics()
     metrics.add(_METRIC_CELLS, {STRATA.name: STRATA.frame([row])})
     return Numbers(metrics)
@@ -93,7 +93,7 @@ def _numbers(row: Mapping) -> Numbers:
 
 def _tile_parts(name: str, row: Mapping, overall: Numbers, m: Numbers, trace_info: Mapping) -> dict[str, str]:
     """Return the parts of a tile of the stratum, with the number for all jobs as a comparison."""
-    numbers, key = _numbers(row), KEY_BY_TILE[name]
+    numbers, key = _stratum_numbers(row), KEY_BY_TILE[name]
     tile = fill_slots(
         {
             "failure_rate": lambda: tiles.failure_rate(numbers, trace_info["unit"], {}),

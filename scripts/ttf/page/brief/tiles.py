@@ -54,11 +54,11 @@ def _component_tiles(m: Numbers, inputs: Tables, trace_info: Mapping) -> list[Ti
     return [
         annual_rate(m, unit),
         node_rate(m, inputs, targets, unit),
-        mean_time(m, trace_info),
+        mean_time_to_failure(m, trace_info),
         failure_time(m, inputs, trace_info),
-        repair(m),
+        repair_time(m),
         availability(m),
-        excess(m),
+        nodes_with_excess(m),
     ]
 
 
@@ -202,14 +202,15 @@ def mttf_at_target(m: Numbers, inputs: Tables, targets: Mapping) -> Tile:
     ):
         meaning = "[lost_work.infra_without_time failure] without a recorded end count as 0 s of use."
     meaning += _assumed_nodes(m)
+    targets_s = {"mttf_h": 3600 * targets["mttf_h"]} if "mttf_h" in targets else {}
     return Tile(
         *("mttf", title, _state(failures), value, unit),
-        interval=join_parts(_rate_interval(m, "ettr.mttf_{}_s", "ettr.mttf_s"), basis),
+        interval=join_parts(_format_rate_interval(m, "ettr.mttf_{}_s", "ettr.mttf_s"), basis),
         means=meaning,
         badge=badge,
         link=link,
         mini=mini_charts.mttf_curve(m, inputs),
-        target=_mttf_target(m, targets),
+        target=_target_text(m, "ettr.mttf_s", targets_s, "mttf_h", words.duration, "ettr.mttf_{}_s", ge),
     )
 
 
@@ -323,7 +324,7 @@ def annual_rate(m: Numbers, unit: str) -> Tile | None:
     )
 
 
-def mean_time(m: Numbers, trace_info: Mapping) -> Tile | None:
+def mean_time_to_failure(m: Numbers, trace_info: Mapping) -> Tile | None:
     if not m.has("mttf.mttf_s"):
         return None
     (value, unit_text), trend = split_duration(m, "mttf.mttf_s"), _format_hazard_trend(m, hazard_scale(trace_info))
@@ -335,7 +336,7 @@ def mean_time(m: Numbers, trace_info: Mapping) -> Tile | None:
     )
 
 
-def repair(m: Numbers) -> Tile | None:
+def repair_time(m: Numbers) -> Tile | None:
     if not m.has("repair.median_s"):
         return None
     value, unit_text = split_duration(m, "repair.median_s")
@@ -361,7 +362,7 @@ def availability(m: Numbers) -> Tile | None:
 
 
 @fill_numbers
-def excess(m: Numbers) -> Tile | None:
+def nodes_with_excess(m: Numbers) -> Tile | None:
     if not m.value("lemons.tested", 0):
         return None
     name, title, link = "excess", "Nodes with excess failures", "nodes"
@@ -392,7 +393,7 @@ def _format_hazard_trend(m: Numbers, since: str) -> str:
     return f"The hazard {change} {since}." if change else ""
 
 
-def _rate_interval(m: Numbers, pattern: str, estimate_key: str) -> str:
+def _format_rate_interval(m: Numbers, pattern: str, estimate_key: str) -> str:
     low_key, high_key = pattern.format("low"), pattern.format("high")
     if not m.has(low_key) or not m.has(high_key):
         return ""
@@ -411,12 +412,8 @@ def _badge_few_failures(failures: int) -> str:
 
 
 def _state(failures: int) -> str:
+    """Return FEW or SHOWN, by the number of failures."""
     return FEW if statement_rules.r8_few(failures) else SHOWN
-
-
-def _mttf_target(m: Numbers, targets: Mapping) -> str:
-    targets_s = {"mttf_h": 3600 * targets["mttf_h"]} if "mttf_h" in targets else {}
-    return _target_text(m, "ettr.mttf_s", targets_s, "mttf_h", words.duration, "ettr.mttf_{}_s", ge)
 
 
 def _target_text(
@@ -442,5 +439,6 @@ def _target_text(
 
 
 def _bound_keys(m: Numbers, pattern: str) -> tuple[str, str]:
+    """Return the keys of the bounds of an interval, the clustered one if it is known."""
     suffix = "_clustered" if m.has(pattern.format("low_clustered")) else ""
     return pattern.format(f"low{suffix}"), pattern.format(f"high{suffix}")

@@ -79,6 +79,7 @@ def find_moves(earlier: Results, current: Results) -> list[Move]:
 
 
 def _number_state(metrics: Mapping[str, Mapping[str, Any]], key: str) -> tuple:
+    """Return (value, unit, interval) of a number."""
     number = metrics[key]
     return number["value"], number["unit"], read_interval(metrics, key)
 
@@ -178,6 +179,7 @@ def _list_libraries(manifest: Mapping[str, Any]) -> dict[str, str | None]:
 
 
 def _differs(earlier: Any, current: Any, strict: bool) -> bool:
+    """Whether two configurations differ; a key of only one of them counts if `strict`."""
     if isinstance(earlier, dict) and isinstance(current, dict):
         if strict and earlier.keys() != current.keys():
             return True
@@ -197,7 +199,7 @@ def describe_causes(causes: frozenset[str] | None, earlier: Results, current: Re
     changed = {
         DATA: "the data changed",
         PROGRAM: f"the program changed{_versions(earlier.manifest, current.manifest)}",
-        LIBRARIES: f"libraries changed ({', '.join(_changed_versions(earlier.manifest, current.manifest))})",
+        LIBRARIES: f"libraries changed ({', '.join(_changed_libraries(earlier.manifest, current.manifest))})",
         CONFIGURATION: "the configuration changed",
     }
     clauses = [text for cause, text in changed.items() if cause in causes]
@@ -218,7 +220,7 @@ def _versions(earlier: Mapping[str, Any], current: Mapping[str, Any]) -> str:
     return ""
 
 
-def _changed_versions(earlier: Mapping[str, Any], current: Mapping[str, Any]) -> Iterator[str]:
+def _changed_libraries(earlier: Mapping[str, Any], current: Mapping[str, Any]) -> Iterator[str]:
     earlier_versions, current_versions = _list_libraries(earlier), _list_libraries(current)
     for name in sorted(earlier_versions.keys() | current_versions.keys()):
         if earlier_versions.get(name) != current_versions.get(name):

@@ -155,6 +155,7 @@ def _missing_reason(key: str, subject: Subject) -> str:
 
 
 def _own_words(rule: Rule) -> str:
+    """Return the text that the rule adds to the sentence, after a space, or ""."""
     return f" {to_single_line(rule.say)}" if rule.say else ""
 
 

@@ -53,6 +53,7 @@ class _Metrics(dict[str, tuple[str, str, dict[str, float]]]):
     """Metric -> its help, its unit, and labels -> value."""
 
     def add(self, name: str, unit: str, help_text: str, labels: Mapping[str, str], value: float | None) -> None:
+        """Add a sample to a metric, unless its value is None."""
         if value is not None:
             self.setdefault(name, (f"{help_text}.", unit, {}))[2][format_labels(labels)] = value
 
@@ -87,10 +88,7 @@ def name_number(key: str) -> str:
 
 
 def render_metrics(study: str, folders: Mapping[str, Path], more_keys: Mapping[str, Iterable[str]] = {}) -> str:
-    """Return the OpenMetrics text of a study. folders: subject -> the folder of its metrics.json and tables.
-
-    more_keys: subject -> keys of further numbers to export.
-    """
+    """Return OpenMetrics text. folders: subject -> that of metrics.json; more_keys: subject -> further numbers."""
     metrics = _Metrics()
     for subject, folder in folders.items():
         labels = {"study": study, "trace": subject}

@@ -47,7 +47,7 @@ def deposit_metadata(publication: Publication, date: str) -> str:
     if publication.code_url:
         code = {"identifier": publication.code_url, "relation": "isCompiledBy", "resource_type": "software"}
         related.append(code | {"scheme": "url"})
-    traces = "".join(map(_describe_trace, publication.traces.items()))
+    traces = "".join(map(_trace_list_item, publication.traces.items()))
     fields = {
         "title": publication.title,
         "upload_type": "dataset",
@@ -66,7 +66,7 @@ def deposit_metadata(publication: Publication, date: str) -> str:
     return json.dumps(fields, indent=1, ensure_ascii=False) + "\n"
 
 
-def _describe_trace(item: tuple[str, dict]) -> str:
+def _trace_list_item(item: tuple[str, dict]) -> str:
     name, entry = item
     text = f"{name}: {entry.get('title', 'a trace')}"
     if entry["synthetic"]:

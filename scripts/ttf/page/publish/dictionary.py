@@ -37,6 +37,7 @@ def format_type(column: Column) -> str:
 
 
 def _column_rows(table: Table) -> Iterator[tuple[str, str, str]]:
+    """Yield (name, type, description) of each column."""
     for name, column in table.columns.items():
         blank = f" Blank where {column.blank}." if column.blank else ""
         yield name, format_type(column), f"{column.description}{blank}"
@@ -94,6 +95,6 @@ def to_html_page(groups: Mapping[str, tuple[Table, ...]]) -> str:
     return text
 
 
-def _html_row(kind: str, row: Iterable[str]) -> str:
-    cells = (f'<{kind} class="l">{escape(text)}</{kind}>' for text in row)
+def _html_row(tag: str, row: Iterable[str]) -> str:
+    cells = (f'<{tag} class="l">{escape(text)}</{tag}>' for text in row)
     return f"<tr>{''.join(cells)}</tr>\n"

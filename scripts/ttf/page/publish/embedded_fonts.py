@@ -63,6 +63,7 @@ def extract_fonts(svg: str) -> dict[str, bytes]:
     objects = _read_objects(vl_convert.svg_to_pdf(f"{_SVG}{sample}</svg>"))
 
     def follow(number: int, *keys: str) -> tuple[bytes, bytes]:
+        """Return the object to which these keys lead from the object `number`."""
         for key in keys:
             reference = re.search(rf"/{key} \[?(\d+) 0 R".encode(), objects[number][0])
             number = int(reference[1]) if reference else number

@@ -64,10 +64,7 @@ class PackedFile:
 
 
 def original_product(path: Path, study_folder: Path) -> Path:
-    """Return the product that a file publishes: itself, or the original of a copy with pseudonyms.
-
-    study_folder: results/studies/<name>.
-    """
+    """Return the product that a file below the study's folder publishes: itself, or the original of a copy."""
     hidden = study_folder / "published"
     return study_folder.parents[1] / path.relative_to(hidden) if path.is_relative_to(hidden) else path
 
@@ -79,10 +76,7 @@ def published_path(path: Path, study_folder: Path) -> str:
 
 
 def read_published_content(source: Path, table: Table | None) -> bytes:
-    """Return the published bytes of a product.
-
-    Charts carry their fonts; tables are escaped so that spreadsheets evaluate no text.
-    """
+    """Return the published bytes: charts carry their fonts, tables hold no text that spreadsheets evaluate."""
     content = source.read_bytes()
     if source.suffix == ".svg":
         return embed_fonts(content.decode()).encode()
@@ -110,10 +104,7 @@ def read_chart_texts(indexes: Iterable[Path]) -> dict[str, dict]:
 
 
 def describe_file(source: Path, path: str, charts: Mapping[str, Mapping], tables: Mapping[str, Table]) -> PackedFile:
-    """Return the file at `source` for `path`, with a chart's title or a table contract's description.
-
-    tables: path under the folder of the study or of a trace -> contract.
-    """
+    """Return the file at `source` to publish as `path`, with its chart's title or its contract's description."""
     table = find_contract(path, tables)
     content = read_published_content(source, table)
     name = Path(path).name
@@ -150,7 +141,10 @@ def recompress_png(png: bytes) -> bytes:
     first = next(position for position, (name, _) in enumerate(chunks) if name == b"IDAT")
     other_chunks = [chunk for chunk in chunks if chunk[0] != b"IDAT"]
     chunks = [*other_chunks[:first], (b"IDAT", pixels), *other_chunks[first:]]
-    return _PNG_SIGNATURE + b"".join(_pack_png_chunk(*chunk) for chunk in chunks)
+    packed = (
+        struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data)) for name, data in chunks
+    )
+    return _PNG_SIGNATURE + b"".join(packed)
 
 
 def _iterate_png_chunks(png: bytes) -> Iterator[tuple[bytes, bytes]]:
@@ -159,7 +153,3 @@ def _iterate_png_chunks(png: bytes) -> Iterator[tuple[bytes, bytes]]:
         (length,) = struct.unpack(">I", png[offset : offset + 4])
         yield png[offset + 4 : offset + 8], png[offset + 8 : offset + 8 + length]
         offset += length + 12
-
-
-def _pack_png_chunk(name: bytes, data: bytes) -> bytes:
-    return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))

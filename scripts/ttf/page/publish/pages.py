@@ -78,7 +78,7 @@ def index_page(qmd: str, page: str, trace: str) -> list[dict[str, str]]:
         else:
             place_texts.handle_data(_MARKS.sub(r"\1", unescape(re.sub(r"<[^>]*>", "", part))))
             for table in re.findall(r"\{#(table-[\w-]+)", part):
-                place_texts.begin(table)
+                place_texts.begin_place(table)
     return [
         {"page": f"{page}.html", "trace": trace, "id": name, "text": " ".join(text.split())[:LONGEST]}
         for name, text in place_texts.texts.items()
@@ -96,7 +96,7 @@ class _PlaceTexts(HTMLParser):
         self.texts: dict[str, str] = {}
         self._place_id, self._skip_depth = "", 0
 
-    def begin(self, name: str) -> None:
+    def begin_place(self, name: str) -> None:
         self._place_id = name
         self.texts.setdefault(name, "")
 
@@ -104,7 +104,7 @@ class _PlaceTexts(HTMLParser):
         self._skip_depth += tag in self._SKIPPED_TAGS
         name = dict(attrs).get("id")
         if name and tag in ("section", "details", "figure", "h3", "h4", "tr") and not self._skip_depth:
-            self.begin(name)
+            self.begin_place(name)
 
     def handle_endtag(self, tag: str) -> None:
         self._skip_depth -= tag in self._SKIPPED_TAGS

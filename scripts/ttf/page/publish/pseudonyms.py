@@ -32,10 +32,7 @@ def make_pseudonym(text: str, kind: str, key: bytes) -> str:
 
 
 def pseudonymise(frame: pl.DataFrame, table: Table, key: bytes) -> pl.DataFrame:
-    """Replace all names in a frame by pseudonyms; blanks stay blank.
-
-    Rows keep their order, except that rows sorted by name become sorted by pseudonym.
-    """
+    """Replace names by pseudonyms; blanks stay. Rows keep their order, but those sorted by name are sorted anew."""
     texts = {name: column for name, column in table.columns.items() if column.kind == TEXT and column.names != NOBODY}
     frame = frame.with_columns(_pseudonymise_column(frame, name, column, key) for name, column in texts.items())
     for name in (name for name, column in texts.items() if column.sorted):
@@ -44,6 +41,7 @@ def pseudonymise(frame: pl.DataFrame, table: Table, key: bytes) -> pl.DataFrame:
 
 
 def _sort_by_pseudonym(frame: pl.DataFrame, table: Table, name: str) -> pl.DataFrame:
+    """Sort by the column `name` within equal values of the text columns before it."""
     columns = list(table.columns)
     columns_before = [column for column in columns[: columns.index(name)] if table.columns[column].kind == TEXT]
     is_anonymous = pl.col(table.columns[name].by).is_in(list(ANONYMOUS_KINDS))

@@ -32,7 +32,7 @@ def make_readme(publication: Publication, study_folder: str = "") -> str:
     lines += [
         "| where | what |",
         "|---|---|",
-        *_page_rows(f"{study_folder}report/" if study_folder else "", len(publication.traces)),
+        *_readme_page_rows(f"{study_folder}report/" if study_folder else "", len(publication.traces)),
         *([] if study_folder else ["| `files.html` | every file here with its size and description |"]),
         *([] if study_folder else ["| `tables.html` | every column of every table |"]),
         *([] if study_folder else ["| `search.html` | a search over all pages |"]),
@@ -66,7 +66,8 @@ def make_readme(publication: Publication, study_folder: str = "") -> str:
     return "\n".join(lines) + "\n"
 
 
-def _page_rows(report: str, traces: int) -> list[str]:
+def _readme_page_rows(report: str, traces: int) -> list[str]:
+    """Return the rows of README.md on the pages of the report; report: prefix of their paths."""
     page, pdf = ("index", "report") if traces == 1 else ("<trace>", "<trace>")
     comparison = [] if traces == 1 else [f"| `{report}index.html` | the comparison of the traces |"]
     return [
@@ -86,7 +87,7 @@ def _section(folder: str, files: list[PackedFile], publication: Publication) -> 
     for file in files:
         is_figure = PurePosixPath(file.path).parent.name == "figures"
         charts.setdefault(file.path.split(".")[0] if is_figure else file.path, []).append(file)
-    rows = "".join(_row(formats) for formats in charts.values())
+    rows = "".join(_file_row(formats) for formats in charts.values())
     head = '<tr><th class="l">File and size</th><th class="l">Description</th></tr>'
     return f'{text}<div class="scroll"><table>\n{head}\n{rows}</table></div>\n'
 
@@ -99,7 +100,7 @@ def _trace_paragraphs(entry: Mapping) -> str:
     return text + "".join(f'<p class="what">{label}: {value}</p>\n' for label, value in labelled)
 
 
-def _row(files: list[PackedFile]) -> str:
+def _file_row(files: list[PackedFile]) -> str:
     """Return one row for a file, or for the formats of one chart."""
     first = files[0]
     links = [

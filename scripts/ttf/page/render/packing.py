@@ -22,7 +22,12 @@ PAGE_FIELDS = ("$schema", "config", "title")
 
 def pack_charts(charts: Mapping[str, Mapping]) -> dict[str, dict]:
     """Return Vega-Lite specifications by name, without title and config, with data by column."""
-    return {name: _reduce_spec(spec) for name, spec in charts.items()}
+    packed = {}
+    for chart, spec in charts.items():
+        packed[chart] = {name: value for name, value in spec.items() if name not in PAGE_FIELDS}
+        if "datasets" in spec:
+            packed[chart]["datasets"] = {name: _columns(rows) for name, rows in spec["datasets"].items()}
+    return packed
 
 
 def to_json(value: object) -> str:
@@ -52,13 +57,6 @@ def chart_program(folder: Path) -> str:
         folder.mkdir(parents=True, exist_ok=True)
         replace_file(path, program)
     return program
-
-
-def _reduce_spec(spec: Mapping) -> dict:
-    reduced = {name: value for name, value in spec.items() if name not in PAGE_FIELDS}
-    if "datasets" in reduced:
-        reduced["datasets"] = {name: _columns(rows) for name, rows in reduced["datasets"].items()}
-    return reduced
 
 
 def _columns(rows: list[dict]) -> dict:

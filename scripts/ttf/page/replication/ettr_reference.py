@@ -23,11 +23,11 @@ def reference_table() -> pl.DataFrame:
     one. tolerance: half a unit of the last published digit, and half a per cent for simulated errors. Unused inputs are
     blank.
     """
-    return ETTR_REFERENCE.frame([*_what_if_rows(), *_error_rows(), *_mttf_rows()])
+    return ETTR_REFERENCE.frame([*_ettr_statement_rows(), *_error_statement_rows(), *_mttf_statement_rows()])
 
 
 def _row(quantity: str, source: str, statement: str, inputs: dict, published: tuple[float, float], **results) -> dict:
-    """Compare with published (number, tolerance). results: computed, and exact and a note if there are any."""
+    """Return the row that compares with `published`: number, tolerance. results: computed; exact, note if any."""
     number, tolerance = published
     reproduced = bool(abs(results["computed"] - number) <= tolerance * (1 + 1e-9))
     row = {"quantity": quantity, "source": source, "statement": statement, "published": number, "tolerance": tolerance}
@@ -35,16 +35,17 @@ def _row(quantity: str, source: str, statement: str, inputs: dict, published: tu
 
 
 def _make_plan(gpus: int, per_1000: float, **habits: float) -> tuple[dict, Plan]:
+    """Return (input cells of the row, plan) of a run; habits: fields of the plan that are not the defaults."""
     defaults = {"interval_s": 3600, "write_s": 0, "restart_s": 300, "queue_s": 0, "productive_s": 14 * SECONDS_A_DAY}
     plan = Plan(gpus / NODE_GPUS * per_1000 / 1000 / SECONDS_A_DAY, **(defaults | habits))
     return _rate_cells(gpus, per_1000) | habit_columns(plan), plan
 
 
-def _rate_cells(gpus: int, per_1000: float) -> dict:
-    return {"gpus": gpus, "failures_per_1000_node_days": per_1000}
+def _rate_cells(gpus: int, failures_per_1000: float) -> dict:
+    return {"gpus": gpus, "failures_per_1000_node_days": failures_per_1000}
 
 
-def _what_if_rows() -> list[dict]:
+def _ettr_statement_rows() -> list[dict]:
     rows = []
     unstated = "the queue is not stated: none assumed"
     for gpus, per_1000, habits, published, statement, note in (
@@ -86,7 +87,7 @@ def _what_if_rows() -> list[dict]:
     return rows
 
 
-def _error_rows() -> list[dict]:
+def _error_statement_rows() -> list[dict]:
     rows = []
     for gpus, habits, form, published in (
         (8_000, {}, ettr_v1, -1.0),
@@ -107,7 +108,7 @@ def _error_rows() -> list[dict]:
     return [_row("error_percent", "version 1", statement, _rate_cells(8_000, RSC_1), (0.0, 5.0), **worst), *rows]
 
 
-def _mttf_rows() -> list[dict]:
+def _mttf_statement_rows() -> list[dict]:
     rows = []
     measured = "measured by the paper; its own projection gives another value"
     for gpus, hours, tolerance, note in (

@@ -73,12 +73,9 @@ def _select_rows(table: pl.DataFrame, filters: Mapping) -> pl.DataFrame:
             table = table.filter(pl.col(name).is_null())
         else:
             values = value if isinstance(value, list) else [value]
-            table = table.filter(pl.col(name).cast(pl.String).is_in([_comparable_text(item) for item in values]))
+            texts = [str(item).lower() if isinstance(item, bool) else str(item) for item in values]
+            table = table.filter(pl.col(name).cast(pl.String).is_in(texts))
     return table
-
-
-def _comparable_text(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def projected_mttf_h(gpus: int, failures_per_1000_node_days: float) -> float:
@@ -88,10 +85,7 @@ def projected_mttf_h(gpus: int, failures_per_1000_node_days: float) -> float:
 
 
 def compute_printed_ettr(plan: Mapping) -> float:
-    """Return the ETTR of a formula for printed numbers; see the schema of the claims.
-
-    Raises NotComputable if the approximation is undefined.
-    """
+    """Return the ETTR of a formula for printed numbers. Raise NotComputable if it is undefined for them."""
     rate = -(-plan["gpus"] // GPUS_PER_NODE) * plan["failures_per_1000_node_days"] / 1000 / SECONDS_A_DAY
     write_s, interval_s = plan["checkpoint_write_s"], plan["checkpoint_interval_s"]
     if interval_s == "daly_young":
@@ -163,6 +157,7 @@ def _read_tables(claim: Mapping, tables: Tables) -> pl.DataFrame:
 
 
 def _verdict_cells(claim: Mapping, computed: float, n: int | None) -> dict:
+    """Return the computed value, n, verdict and note of a claim."""
     gap = computed - claim["published"]
     # Tolerances are decimals, so the gap is compared up to double rounding.
     agrees = abs(gap) <= claim["tolerance"] or math.isclose(abs(gap), claim["tolerance"], rel_tol=1e-9)

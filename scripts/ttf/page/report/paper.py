@@ -56,15 +56,16 @@ def _build_source(page: TracePage, publication: Publication, templates: Path, wo
     jinja = environment(templates)
     used_texts: list[str] = []
 
-    def record(text: str) -> str:
+    def record_and_spell(text: str) -> str:
+        """Return the text with characters without a glyph spelled out, and note that it is used."""
         used_texts.append(text)
         return spell_missing_glyphs(text)
 
     # Every text passes through the filter t.
     jinja.filters |= {
-        "t": lambda text: words.typst_string(record(phrases.strip_markup(str(text)))),
-        "strings": lambda texts: words.typst_strings([record(text) for text in texts]),
-        "draw": lambda chart: words.typst_string(_set_font(_resolve_colours(record(draw_mini(chart))))),
+        "t": lambda text: words.typst_string(record_and_spell(phrases.strip_markup(str(text)))),
+        "strings": lambda texts: words.typst_strings([record_and_spell(text) for text in texts]),
+        "draw": lambda chart: words.typst_string(_set_font(_resolve_colours(record_and_spell(draw_mini(chart))))),
     }
     frame, brief = page.frame, page.brief
     quality = Fact("Data quality", brief.grade, (brief.grade_reasons or ("no reservations",))[0])
@@ -99,6 +100,7 @@ def _resolve_colours(svg: str) -> str:
 
 
 def _write_charts(page: TracePage, names: Iterable[str], work: Path) -> Iterable[tuple[str, str]]:
+    """Write the charts that are not empty into `work`; yield (file, alternative text) of each."""
     for name in filter(page.blocks.has_chart, names):
         svg = static_picture(page.trace.folder / "figures" / f"{name}.svg")
         (work / f"{name}.svg").write_text(_set_font(svg), encoding="utf-8")

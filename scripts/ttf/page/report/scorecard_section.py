@@ -64,7 +64,7 @@ def _build_tables(findings: pl.DataFrame, pairs: pl.DataFrame) -> tuple[dict[str
     """Return the tables by name, and the full number of rows of each table of findings."""
     tables, rows = {}, {}
 
-    def add(name: str, frame: pl.DataFrame, columns: Mapping[str, Column]) -> None:
+    def add_table(name: str, frame: pl.DataFrame, columns: Mapping[str, Column]) -> None:
         rows[name] = frame.height
         if frame.height:
             tables[f"scorecard-{name}"] = PageTable(frame.head(MOST_ROWS), columns, SCORECARD, "source", LONGEST_NOTE)
@@ -88,11 +88,11 @@ def _build_tables(findings: pl.DataFrame, pairs: pl.DataFrame) -> tuple[dict[str
         columns = {"statement": None, "trace": None, "published": ("Published", str), "computed": ("Computed", str)}
         columns |= {} if rows_shown["n"].null_count() == rows_shown.height else {"n": None}
         columns |= {column: None for column in ("evidence", "verdict", "note") if column != omitted}
-        add(name, rows_shown, columns)
+        add_table(name, rows_shown, columns)
     not_computable = findings.filter(pl.col("verdict") == cards.NOT_COMPUTABLE)
     missing = not_computable.group_by("source", "trace", "note", maintain_order=True).agg(pl.len().alias("findings"))
     columns = {"trace": None, "findings": ("Findings", words.count), "note": "What is missing"}
-    add("missing", missing, columns)
+    add_table("missing", missing, columns)
     if pairs.height:
         largest = pl.coalesce(pl.col("n_high").cast(pl.String), pl.lit("any"))
         pairs = pairs.with_columns(range=pl.format("{} to {}", "n_low", largest))

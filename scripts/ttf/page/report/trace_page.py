@@ -96,10 +96,7 @@ class Frame:
 
 
 def environment(templates: Path, analysis_folders: Iterable[Path] = ()) -> jinja2.Environment:
-    """Return the Jinja environment for the templates of folds, also those of analyses.
-
-    An undefined name is an error, because a number must not go missing silently.
-    """
+    """Return the Jinja environment for the templates of folds, also of analyses; an undefined name is an error."""
     jinja = jinja2.Environment(
         loader=jinja2.FileSystemLoader([templates, *analysis_folders]),
         block_start_string="<%",
@@ -213,6 +210,7 @@ class TracePage:
         return heads, lines + quality_lines.lines(self.trace, self.m)
 
     def _call_page_function(self, analysis: str, part: str) -> list:
+        """Return, as a list, what a function of an analysis' page.py gives, in its size unit; empty if nothing."""
         page = vars(self._pages[analysis])
         content = page[part](self.trace, self.m) if part in page else None
         return [phrases.convert_units(content, self._size_unit(analysis))] if content else []

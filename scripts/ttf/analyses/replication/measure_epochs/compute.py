@@ -23,6 +23,7 @@ TENTHS = range(1, 11)
 
 
 def compute(inputs: Inputs) -> dict:
+    """Return the tables of the analysis: epochs and epochs_summary."""
     best = match_jobs(extra_table_reader.losses(inputs.path("losses")), inputs.read("jobs"))
     return {"epochs": epochs_table(best), "epochs_summary": epochs_summary(best)}
 
@@ -87,7 +88,7 @@ def match_jobs(losses: pl.DataFrame, jobs: pl.DataFrame) -> pl.DataFrame:
 
 
 def epochs_table(best: pl.DataFrame) -> pl.DataFrame:
-    """Return how many jobs reached their lowest loss, and near it, by each tenth of their epochs (EPOCHS)."""
+    """Return EPOCHS from `match_jobs`: jobs at their lowest loss, and near it, by tenths of their epochs."""
     rows, lowest = [], best.drop_nulls("lowest_at")
     for outcome in OUTCOMES:
         scored = lowest.filter(outcome=outcome)

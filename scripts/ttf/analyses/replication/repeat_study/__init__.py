@@ -11,7 +11,7 @@ _NO_RATE = "the question is not a correlation of failures, or `reason` says why"
 _NO_CLUSTERED = "there is no exact value either, or `reason` says why"
 
 
-def _interval_columns(prefix: str) -> dict[str, Column]:
+def _prefixed_clustered_columns(prefix: str) -> dict[str, Column]:
     return {f"{prefix}_{name}": column for name, column in clustered_columns(number, blank=_NO_CLUSTERED).items()}
 
 
@@ -35,7 +35,7 @@ STUDY1 = table(
     asked_estimate=number("Job-level, censored", "A correlation, or a time in s.", blank=REASON),
     asked_ci_low=number("from", "Lower end of the 95% CI.", blank=_NO_INTERVAL),
     asked_ci_high=number("to", "Upper bound of the 95% CI.", blank=_NO_INTERVAL),
-    **_interval_columns("asked"),
+    **_prefixed_clustered_columns("asked"),
     asked_n=count("n", "Number of jobs, or of failures.", blank=REASON),
     asked_p=number("p", "Two-sided p of no association.", blank=_NO_TEST),
     asked_p_adjusted=number("adjusted p", "Adjusted by Holm's method over the features.", blank=_NO_TEST),
@@ -45,7 +45,7 @@ STUDY1 = table(
     rate_ratio=number("Ratio of rates", "Failures per hour of run time above the split over the rate below.", _NO_RATE),
     rate_ci_low=number("from", "Lower end of the 95% CI.", blank=_NO_RATE),
     rate_ci_high=number("to", "Upper bound of the 95% CI.", blank=_NO_RATE),
-    **_interval_columns("rate"),
+    **_prefixed_clustered_columns("rate"),
     rate_failures=count("Failures", "Failures on both sides of the split.", blank=_NO_RATE),
     rate_p=number("p", "Two-sided p that the rates are equal.", blank=_NO_RATE),
     rate_p_adjusted=number("adjusted p", "Adjusted by Holm's method over the features.", blank=_NO_RATE),
@@ -62,6 +62,7 @@ STUDY1 = table(
 
 
 def _correlation_count(heading: str, description: str, n: str = "compared") -> Column:
+    """Return a column that counts correlations; n: column with the number of which they are a part."""
     return count(heading, description, unit="correlations", n=n)
 
 

@@ -15,7 +15,7 @@ _PUBLISHED = "as published: r of group means"
 
 
 def compare_correlations(inputs: Inputs, study: Study) -> Figure:
-    """Draw both correlations of each feature with run time, for successes and failures."""
+    """Draw the correlation of each feature with run time, as published and at job level, by outcome."""
     title = "Correlation with run time, as published and at job level"
     is_estimated = pl.col("study_estimate").is_not_null() | pl.col("asked_estimate").is_not_null()
     estimates = add_bounds(inputs["study1"].filter(is_estimated, question="correlation"), prefix="asked_")
@@ -46,11 +46,11 @@ def compare_correlations(inputs: Inputs, study: Study) -> Figure:
     )
 
 
-def _draw_panel(outcome: str, features: list[str], job_level: str) -> alt.LayerChart:
+def _draw_panel(outcome: str, features: list[str], job_level_label: str) -> alt.LayerChart:
     y = alt.Y("feature:N", title=None, scale=alt.Scale(domain=features))
-    colours = {_PUBLISHED: THIRD, job_level: ACCENT}
+    colours = {_PUBLISHED: THIRD, job_level_label: ACCENT}
     colour = colour_by("kind", colours, alt.Legend(title=None, orient="bottom", columns=1, labelLimit=420))
-    offset = alt.YOffset("kind:N", scale=alt.Scale(domain=[_PUBLISHED, job_level]))
+    offset = alt.YOffset("kind:N", scale=alt.Scale(domain=[_PUBLISHED, job_level_label]))
     tooltip = [*tooltips("feature", kind="how"), *tooltips("estimate", form=".3f", low="95% from", high="95% to")]
     tooltip += tooltips(form=",", n="points")
     base = make_chart(outcome).encode(y=y, yOffset=offset, color=colour, tooltip=tooltip)

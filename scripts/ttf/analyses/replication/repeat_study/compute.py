@@ -65,6 +65,7 @@ _JOBS = [
 
 
 def compute(inputs: Inputs) -> dict[str, pl.DataFrame]:
+    """Return the tables of the analysis: study1 and study1_summary."""
     tables = inputs["correlations"], inputs["runtime_by_group"], inputs["mttf"]
     units, significance = plural_noun(inputs.settings.unit), inputs.settings.significance
     table = repeat_study(inputs.scan("jobs", _JOBS), *tables, units, significance)
@@ -126,6 +127,7 @@ def _correlation_row(
     units: str,
     significance: float,
 ) -> dict:
+    """Return the STUDY1 row of a figure: a feature's correlation with run time, as published and over jobs."""
     r_row = correlation_row(table, STUDY_SETS[outcome], feature, cutoff, "group_mean", "pearson")
     rho_row = correlation_row(table, outcome, feature, None, "job", "spearman")
     row: dict[str, Any]
@@ -158,6 +160,7 @@ def _correlation_row(
 
 
 def _excluded_share(table: pl.DataFrame, outcome_set: str, feature: str, cutoff: int) -> float | None:
+    """Return the share of jobs that ran longer than the cut-off; None without both correlations."""
     full, short = (correlation_row(table, outcome_set, feature, limit, "job", "spearman") for limit in (None, cutoff))
     return 1 - short["n"] / full["n"] if full and short and full["n"] else None
 
@@ -165,6 +168,7 @@ def _excluded_share(table: pl.DataFrame, outcome_set: str, feature: str, cutoff:
 def _compare_estimates(
     r_row: dict | None, rho_row: dict | None, cutoff: int | None, units: str, significance: float, p: str = "p_adjusted"
 ) -> tuple[str, str, str | None]:
+    """Return (verdict, clause of the sentence, reason if not computable); p: column of the p-value over jobs."""
     if r_row is None:
         reason = f"no correlation with a cut-off of {cutoff:,} s was requested (correlation.cutoffs_s)"
         return "not computable", f"not computable: {reason}", reason
@@ -197,6 +201,7 @@ def _compare_estimates(
 
 
 def _estimate_rate_ratios(jobs: Frame) -> dict[str, dict]:
+    """Return `rate_ratio` by numeric feature, with p-values adjusted by Holm's method."""
     feature_by_name = {feature.name: feature for feature in FEATURES}
     rates = {name: rate_ratio(jobs, feature_by_name[name]) for name in NUMERIC}
     for column, adjusted_column in (("rate_p", "rate_p_adjusted"), ("rate_p_clustered", "rate_p_adjusted_clustered")):
@@ -313,6 +318,7 @@ def _format_rate_clause(rate: dict, feature: str, units: str, significance: floa
 
 
 def _mean_rows(jobs: Frame, runtime_by_group: pl.DataFrame, mttf: pl.DataFrame, units: str) -> list[dict]:
+    """Return the STUDY1 rows on run time by GPU type: the published mean, and the median or the MTTF over jobs."""
     group_means = runtime_by_group.filter(pl.col("cutoff_s").is_null(), feature="gpu_type")
     gpu_types = distinct_texts(jobs, "gpu_type")
     succeeded = jobs.filter((pl.col("outcome") == "success") & (pl.col("runtime_s") >= 0))
@@ -335,6 +341,7 @@ def _mean_rows(jobs: Frame, runtime_by_group: pl.DataFrame, mttf: pl.DataFrame, 
 
 
 def _median_cells(run_times: ValueCounts, mean: dict, units: str, clustered: dict | None) -> dict:
+    """Return cells of the median of successes; mean: the published row; clustered: `clustered_median`."""
     low, high = median_interval(run_times.size, run_times.at)
     cells = dict(clustered or {"why_not": UNCLUSTERED})
     why_not = cells.pop("why_not") if low is not None else None
@@ -356,6 +363,7 @@ def _median_cells(run_times: ValueCounts, mean: dict, units: str, clustered: dic
 
 
 def _mttf_cells(mttf: pl.DataFrame, mean: dict, units: str) -> dict:
+    """Return cells of the censored mean time to failure; mean: the published row, whose `value` is the GPU type."""
     row: dict[str, Any] = {"asked_measure": "mean time to failure, censored (s)"}
     mttf_rows = mttf.filter(event="failure", stratum_by="gpu_type", stratum=mean["value"], confidence=CONFIDENCE)
     estimate: dict[str, Any] = next(

@@ -27,7 +27,7 @@ def tables(trace: Trace) -> dict[str, PageTable]:
         {
             "question": _QUESTIONS[row["question"]],
             "feature": words.shorten(row["value"]) if row["value"] is not None else _name_feature(row),
-            **{source: _estimate(row, source) for source in ("study", "asked")},
+            **{source: _format_estimate(row, source) for source in ("study", "asked")},
             **{name: row[name] for name in ("outcome", "study_n", "asked_n", "change")},
         }
         for row in shown.iter_rows(named=True)
@@ -51,8 +51,8 @@ def _name_feature(row: dict) -> str:
     return name if row["cutoff_s"] is None else f"{name}, below {row['cutoff_s']:,} s"
 
 
-def _estimate(row: dict, source: str) -> str | None:
-    """Format the estimate with its interval and p; at job level, the clustered ones."""
+def _format_estimate(row: dict, source: str) -> str | None:
+    """Format the estimate of `source` (study or asked) with interval and p; at job level, the clustered ones."""
     suffix = "" if source == "study" else "_clustered"
     value, low, high = (row[f"{source}_{name}"] for name in ("estimate", f"ci_low{suffix}", f"ci_high{suffix}"))
     if value is None:

@@ -126,6 +126,7 @@ _NO_MAJORITY = "fewer than half of the failures are of one cluster, or no origin
 
 
 def _origin_count(heading: str, description: str, n: str = ""):
+    """Return a column that counts origins; n: column with the number of which they are a part."""
     return count(heading, description, _UNTESTED, "origins", n=n)
 
 

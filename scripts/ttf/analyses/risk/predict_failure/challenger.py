@@ -27,6 +27,7 @@ class Challenger:
 
     @classmethod
     def create(cls, is_requested: bool, seed: int) -> Challenger:
+        """Return a challenger; its `missing` says why it cannot be used: not requested or not installed."""
         if not is_requested:
             return cls(NOT_REQUESTED, seed)
         return cls(None if find_spec("sklearn") else NOT_INSTALLED, seed)
@@ -62,5 +63,6 @@ class Challenger:
 
 
 def _design_columns(encoder: Encoder, features: JobFeatures, rows: np.ndarray) -> np.ndarray:
+    """Return a matrix of jobs `rows`: the numeric columns of the design, then one column of codes per category."""
     design = encoder.design(features.take(rows))
     return np.column_stack([design.numbers, *(codes for codes, _ in design.levels)])

@@ -7,7 +7,7 @@ import polars as pl
 
 from ttf.analyses.risk.predict_failure import PROBABILITY
 from ttf.analyses.risk.predict_failure.risk_labels import MODELS, RANDOM, feature_name, feature_unit, feature_value
-from ttf.analyses.risk.predict_failure.verdict import Origin, last_tested, read_origins
+from ttf.analyses.risk.predict_failure.verdict import last_tested, read_origins
 from ttf.display.charts.axes import percent_axis
 from ttf.display.charts.encodings import colour_by, pick_columns, tooltips
 from ttf.display.charts.figure import Figure, Study, empty_figure, fit_width, make_chart, make_figure
@@ -63,21 +63,18 @@ def risk_calibration(inputs: Inputs, study: Study) -> Figure:
     lines = base.transform_filter(f"!({is_last})").mark_line(strokeWidth=1).encode(y=y)
     chart = diagonal + lines + rules.encode(y="low:Q", y2="high:Q") + points
     n_jobs, failures = (int(last_tenths[name].sum()) for name in ("n", "failures"))
+    slope = origin.measures.get("calibration_slope", {}).get("estimate")
+    slope_text = "" if slope is None else f"; slope {number(slope)}, right: 1"
     return make_figure(
         fit_width(chart, study, 290),
         {"tenths": rows, "right": [{"at": 0}, {"at": limit}]},
         study,
         title=title,
         subtitle=f"{capitalise(MODELS[origin.model])}: tenths of the test {study.units}, 95% CI; dashed: as predicted",
-        caption=f"n = {plural(n_jobs, study.unit)}, {plural(failures, 'failure')}{_describe_slope(origin)}. "
+        caption=f"n = {plural(n_jobs, study.unit)}, {plural(failures, 'failure')}{slope_text}. "
         f"{_describe_clusters(last_tenths)}",
         alt_text=f"Points by the dashed diagonal: {_describe_extremes(last_tenths)}.",
     )
-
-
-def _describe_slope(origin: Origin) -> str:
-    slope = origin.measures.get("calibration_slope", {}).get("estimate")
-    return "" if slope is None else f"; slope {number(slope)}, right: 1"
 
 
 def _describe_clusters(rows: pl.DataFrame) -> str:
@@ -140,7 +137,7 @@ def risk_dependence(inputs: Inputs, study: Study) -> Figure:
     features = {row["feature"]: row for row in inputs["risk_features"].iter_rows(named=True)}
     rows: dict[str, list[dict]] = {}
     for name in table["feature"].unique(maintain_order=True):
-        rows[f"panel{len(rows)}"] = _values(table.filter(feature=name), features[name])
+        rows[f"panel{len(rows)}"] = _make_panel_rows(table.filter(feature=name), features[name])
     limit = HEADROOM * max(row["probability"] for panel in rows.values() for row in panel)
     feature_labels = make_labels(table["feature"].unique(maintain_order=True))
     panels = [
@@ -159,8 +156,8 @@ def risk_dependence(inputs: Inputs, study: Study) -> Figure:
     )
 
 
-def _values(table: pl.DataFrame, feature: Mapping) -> list[dict]:
-    """Return the rows of a panel; distinct values keep distinct labels."""
+def _make_panel_rows(table: pl.DataFrame, feature: Mapping) -> list[dict]:
+    """Return the MOST_VALUES most frequent values of a feature as chart rows; distinct values keep distinct labels."""
     shown_rows = (table.top_k(MOST_VALUES, by="jobs") if table.height > MOST_VALUES else table).sort("position")
     texts = {value: feature_value(value, feature["kind"], feature["columns"]) for value in shown_rows["value"]}
     is_distinct = len(set(texts.values())) == len(texts)
@@ -173,6 +170,7 @@ def _values(table: pl.DataFrame, feature: Mapping) -> list[dict]:
 
 
 def _unit(feature: Mapping) -> str:
+    """Return the end of a panel's title: " (GiB)" for a unit, ": share that failed" for a history, or ""."""
     if feature["kind"] == "history":
         return ": share that failed"
     unit = feature_unit(feature["columns"]) if feature["kind"] == "numeric" else ""

@@ -44,7 +44,7 @@ UNITS = {"gpu_hours_saved": "GPU-hours", "gpu_hours_saved_of_oracle": "share"}
 
 
 def compute(inputs: Inputs) -> dict[str, pl.DataFrame]:
-    """Use the latest `latest_jobs`, to bound the cost; docs/risk.md measures what more jobs would add.
+    """Return the tables of the analysis, from the latest `latest_jobs` jobs to bound the cost (docs/risk.md).
 
     Nothing is cached for the next run: one more job moves the origins and the random split, and so all results.
     """
@@ -96,7 +96,7 @@ def evaluate_models(
 
 
 def job_rows(jobs: Population) -> Iterator[Mapping[str, Any]]:
-    """Yield rows of risk_jobs."""
+    """Yield rows of risk_jobs: how many jobs are ended, running, waiting or excluded, and what they are used for."""
     ended, running = int(jobs.ended.sum()), int(jobs.running.sum())
     yield {"jobs_are": "ended", "jobs": ended, "part": "learnt from and tested on"}
     yield {"jobs_are": "running", "jobs": running, "part": "right-censored in hours"}
@@ -106,7 +106,7 @@ def job_rows(jobs: Population) -> Iterator[Mapping[str, Any]]:
 
 
 def feature_rows(data: Data, trial: Trial) -> Iterator[Mapping[str, Any]]:
-    """Yield rows of risk_features."""
+    """Yield rows of risk_features: kind, columns and jobs with a value of each feature, and why it is not used."""
     model = trial.model
     for feature in data.features:
         params = model.encoder.params[feature.name] if isinstance(model, Model) else {}
@@ -117,13 +117,13 @@ def feature_rows(data: Data, trial: Trial) -> Iterator[Mapping[str, Any]]:
             "kind": feature.kind,
             "columns": ", ".join(feature.columns),
             "warm": feature.warm,
-            "jobs_with_value": _count_present(data, feature),
+            "jobs_with_value": _count_jobs_with_value(data, feature),
             "used": is_used,
             "reason": reason,
         }
 
 
-def _count_present(data: Data, feature: Feature) -> int:
+def _count_jobs_with_value(data: Data, feature: Feature) -> int:
     if feature.kind == HISTORY:
         return int((data.job_features.ended_counts[feature.name][:, -1] > 0).sum())
     if feature.name in data.job_features.codes:

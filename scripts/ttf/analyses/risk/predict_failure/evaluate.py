@@ -50,7 +50,7 @@ DIFFERENCES = {NESTED: ("pr_auc_above_base_rate",), LOGISTIC: tuple(BASELINES)[:
 
 
 def evaluate_probability(data: Data, trial: Trial, stage: str, savings: Savings | None = None) -> Iterator[Row]:
-    """Yield rows of risk_evaluation for one trial: every model on every slice."""
+    """Yield rows of risk_evaluation for a trial: each model on each slice of the test jobs, and what it saves."""
     labels = {"stage": stage, "split": trial.split.name}
     if isinstance(trial.model, str):
         for model in MODELS:
@@ -79,6 +79,7 @@ def evaluate_probability(data: Data, trial: Trial, stage: str, savings: Savings 
 def _measure_rows(
     model: str, p_by_model: dict, failed: np.ndarray, cluster: np.ndarray, cluster_by: str | None, is_whole: bool
 ) -> Iterator[Row]:
+    """Yield a model's measures on a slice; of all test jobs (is_whole) also Brier's parts and PR-AUC differences."""
     p = p_by_model[model]
     for metric, measure in MEASURES.items():
         yield {"metric": metric} | cells(measure(failed, p, cluster, cluster_by))

@@ -61,6 +61,7 @@ def select_newest_type(data: Data) -> tuple[str | None, np.ndarray | None, str |
 
 
 def _compare_trainings(data: Data, trial: Trial, kind: str, is_held_out: np.ndarray) -> Iterator[Row]:
+    """Yield measures on the held-out jobs: trained without them, trained with them, and the difference."""
     jobs, split = data.jobs, trial.split
     rows = trial.rows[is_held_out[trial.rows]]
     failed, cluster, cluster_by = jobs.failed[rows], jobs.cluster[rows], jobs.cluster_by

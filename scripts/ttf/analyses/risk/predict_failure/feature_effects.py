@@ -76,11 +76,11 @@ def importance_rows(data: Data, trial: Trial, seed: int) -> list[Row]:
         drop = difference("average_precision", failed, p, scores, cluster, cluster_by)
         rows_by_drop.append(labels | {"feature": feature.name} | _drop_cells(drop, gain))
     rows_by_drop.sort(key=lambda row: (-(row["drop"] or 0), row["feature"]))
-    return rows_by_drop + list(_without_history(data, trial, model, labels, gain))
+    return rows_by_drop + list(_history_drop_rows(data, trial, model, labels, gain))
 
 
-def _without_history(data: Data, trial: Trial, model: Model, labels: Row, gain: float | None) -> Iterator[Row]:
-    """Yield the drop of a model trained without history: the part of the score that recognises repeated work."""
+def _history_drop_rows(data: Data, trial: Trial, model: Model, labels: Row, gain: float | None) -> Iterator[Row]:
+    """Yield the row of risk_importance on all history: the PR-AUC lost without it. No row if no feature is one."""
     other_features = [feature for feature in data.features if feature.kind != HISTORY]
     if len(other_features) == len(data.features):
         return
@@ -101,6 +101,7 @@ def _without_history(data: Data, trial: Trial, model: Model, labels: Row, gain: 
 
 
 def _drop_cells(estimate: Estimate, gain: float | None) -> Row:
+    """Return cells of a drop of PR-AUC; gain: the PR-AUC above the base rate, of which the drop is a share."""
     row = cells(estimate)
     drop = row.pop("estimate")
     if drop is None or not gain or gain < 0:
@@ -131,13 +132,13 @@ def dependence_rows(data: Data, trial: Trial, order: Sequence[str]) -> Iterator[
     sample = values.take(np.unique(np.linspace(0, values.n - 1, min(values.n, MAX_JOBS)).astype(np.int64)))
     for name in order[:N_FEATURES_SHOWN]:
         feature = features_by_name[name]
-        for index, (value, jobs, row) in enumerate(_grid(model, feature, values)):
+        for index, (value, jobs, row) in enumerate(_grid_points(model, feature, values)):
             constant = replace_feature(sample, feature, values, np.full(sample.n, row))
             p = float(model.probability(model.encoder.design(constant)).mean())
             yield {"feature": name, "position": index, "value": value, "jobs": jobs, "probability": p}
 
 
-def _grid(model: Model, feature: Feature, features: JobFeatures) -> Iterator[tuple[str, int, int]]:
+def _grid_points(model: Model, feature: Feature, features: JobFeatures) -> Iterator[tuple[str, int, int]]:
     """Yield (value, number of test jobs near it, row of a job with it) over the grid of a feature."""
     if feature.kind == HASHED:
         return
@@ -162,6 +163,7 @@ def _grid(model: Model, feature: Feature, features: JobFeatures) -> Iterator[tup
 
 
 def _format_value(feature: Feature, value: float) -> str:
+    """Format a value that a feature holds: numbers are log2(1 + request), clocks are hours, histories are rates."""
     if feature.kind == HISTORY:
         return f"{value:.3g}"
     return f"{value:.2f} h" if feature.kind == CLOCK else f"{round(2**value - 1):d}"

@@ -41,10 +41,7 @@ class Trial:
 def run_trial(
     data: Data, split: Split, challenger: Challenger, included: np.ndarray | None = None, with_hours: bool = True
 ) -> Trial:
-    """Train every model on a split and choose the one that serves, without using the test jobs.
-
-    included: mask of the jobs used; default: all.
-    """
+    """Train every model on a split without its test jobs, choose the one that serves. included: mask of jobs to use."""
     is_training, is_calibration, is_test = (
         mask if included is None else mask & included for mask in (split.learn, split.recalibrate, split.test)
     )

@@ -30,12 +30,12 @@ _TAKEN = ("ended", "running", "waiting", "earlier", "no submission", "ended befo
 
 
 def _list_columns(name: str, column: str = "estimate") -> str:
-    """List the columns of an estimate and its clustered interval."""
+    """Return the argument of `cells` that renames an estimate's column, and its clustered interval, to `name`."""
     return f"{name}={column} {name}_ci_low_clustered=ci_low_clustered {name}_ci_high_clustered=ci_high_clustered"
 
 
 def _select_models(key: str, *filters: pl.Expr) -> list[Cells]:
-    """Select how well the models predict on one split, with its jobs and failures."""
+    """Return the cells on how well each model predicts, under `key`; filters: select the rows of one split."""
     served = ("pr_auc", "pr_auc_above_base_rate", "pr_auc_above_nested_rate", "calibration_slope")
     return [
         cells(EVALUATION, f"{key}.{{model}}", _list_columns("pr_auc"), *filters, metric="pr_auc"),

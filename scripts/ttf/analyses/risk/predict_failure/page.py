@@ -37,6 +37,7 @@ VERDICT_SUBJECT = " whether failure can be predicted"
 
 
 def context(trace: Trace, m: Numbers) -> dict:
+    """Return what the section's template uses besides numbers: a lookup of model names."""
     return {"name_of_model": MODELS.get}
 
 
@@ -49,9 +50,9 @@ def head(trace: Trace, m: Numbers) -> Head | Line:
         return Line("Failure risk", f"failure prediction cannot be tested: {reason}", "risk_evaluation", checked=False)
     return Head(
         claim=_format_claim(m),
-        keys=tuple(_list_keys(m, units)),
+        keys=tuple(_list_key_figures(m, units)),
         text=tuple(_body(m)),
-        callout=_make_callout(m, units),
+        callout=_warn_of_unrecorded_ends(m, units),
         details="calibration, importance of features, trials on one GPU, limits, models",
     )
 
@@ -90,12 +91,12 @@ def _format_claim(m: Numbers) -> str:
     return f"{text}: {MODELS[m[serving]]} has PR{NO_BREAK_HYPHEN}AUC {pr_auc}, base rate {base_rate}"
 
 
-def _list_keys(m: Numbers, units: str) -> list[Key]:
+def _list_key_figures(m: Numbers, units: str) -> list[Key]:
     serving, saved_key = _serving_key(m), "risk.savings.gpu_hours"
     origin = m["risk.origin"]
     n = f"n = [risk.{origin}.jobs]"
     label = f"PR-AUC of {MODELS[m[serving]]}, {SPLITS[origin].lower()}"
-    ci = format_ci(m, f"{serving}.pr_auc") or _explain_missing(m)
+    ci = format_ci(m, f"{serving}.pr_auc") or _explain_missing_interval(m)
     keys = [Key(label, f"[{serving}.pr_auc]", join_parts(ci, n, by=", "))]
     if m["risk.verdict"] == CANNOT_SAY:
         return keys
@@ -122,7 +123,7 @@ def format_ci(m: Numbers, key: str) -> str:
     return m.interval(f"{key}_ci_{{}}") if m.has(f"{key}_ci_low_clustered") else ""
 
 
-def _explain_missing(m: Numbers) -> str:
+def _explain_missing_interval(m: Numbers) -> str:
     clusters = f"{_serving_key(m)}.clusters"
     if not m.has(clusters):
         return "no interval"
@@ -162,10 +163,10 @@ def describe_importance(m: Numbers) -> str:
     if not names:
         return ""
     sentence = ", then ".join([f"The {names[0]} predicts best", *names[1:]])
-    return f"{'; '.join(filter(None, (sentence, _without_history(m))))}."
+    return f"{'; '.join(filter(None, (sentence, _describe_history(m))))}."
 
 
-def _without_history(m: Numbers) -> str:
+def _describe_history(m: Numbers) -> str:
     """Say what history adds; an empty string if that was not measured."""
     if not m.has("risk.history.share_of_gain"):
         return ""
@@ -182,7 +183,7 @@ def _name_feature(m: Numbers, rank: int) -> str:
     return "history of failures" if name == "history" else quote_trace_text(feature_name(name))
 
 
-def _make_callout(m: Numbers, units: str) -> Callout | None:
+def _warn_of_unrecorded_ends(m: Numbers, units: str) -> Callout | None:
     if m.value("outcomes.unknown.jobs_share", 0) < LEAST_UNKNOWN_SHARE:
         return None
     return Callout(
@@ -196,7 +197,7 @@ def _make_callout(m: Numbers, units: str) -> Callout | None:
 
 
 def tables(trace: Trace) -> dict[str, PageTable]:
-    """Return no tables if no model could be tested: a line gives the reason."""
+    """Return tables of models, coefficients, extrapolation and features; none if no model could be tested."""
     evaluation = trace.table("risk_evaluation")
     if not (last_origin := last_tested(read_origins(evaluation))):
         return {}

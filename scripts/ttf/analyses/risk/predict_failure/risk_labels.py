@@ -34,15 +34,15 @@ VERDICT_TEXTS = {
 }
 
 
-def _format_short(value: float) -> str:
+def _format_number(value: float) -> str:
     return words.count(value) if value == round(value) else words.number(value)
 
 
 # Suffix of a job-record column -> (unit, formatter of a value).
 _UNITS: dict[str, tuple[str, Callable[[float], str]]] = {
     "_s": ("", words.duration),
-    "_milli": ("", lambda value: _format_short(value / 1000)),
-    "_mib": ("GiB", lambda value: _format_short(value / 1024)),
+    "_milli": ("", lambda value: _format_number(value / 1000)),
+    "_mib": ("GiB", lambda value: _format_number(value / 1024)),
 }
 
 
@@ -71,4 +71,5 @@ def feature_value(value: str, kind: str, columns: str) -> str:
 
 
 def _unit_by_suffix(columns: str) -> tuple[str, Callable[[float], str]]:
-    return next((unit for suffix, unit in _UNITS.items() if columns.endswith(suffix)), ("", _format_short))
+    """Return (unit, formatter of a value) of a numeric feature, by the suffix of its columns."""
+    return next((unit for suffix, unit in _UNITS.items() if columns.endswith(suffix)), ("", _format_number))

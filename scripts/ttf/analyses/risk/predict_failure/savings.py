@@ -63,10 +63,11 @@ class Savings:
         return float(self.saved_h.sum())
 
     def _expected_savings(self, model: str) -> np.ndarray:
+        """Return the expected saving, in GPU-hours, of trying each test job of more than one GPU, by a model."""
         return self._expected_saving(self._trial.probability[model][self._is_large])
 
     def metric_rows(self, model: str) -> Iterator[dict[str, Any]]:
-        """Yield cells of risk_evaluation."""
+        """Yield cells of risk_evaluation: GPU-hours saved by a model, over their cost and over the oracle's saving."""
         if self.missing:
             yield from ({"metric": metric, "reason": self.missing} for metric in METRICS)
             return
@@ -91,12 +92,14 @@ class Savings:
         yield self._curve_row(EVERYONE, np.arange(len(self.saved_h)), True)
 
     def _iterate_curve_rows(self, model: str, savings: np.ndarray, n_chosen: int) -> Iterator[dict[str, Any]]:
+        """Yield curve rows as ever more jobs are tried, in the order of `savings`; n_chosen: jobs worth trying."""
         order, n = np.argsort(-savings, kind="stable"), len(savings)
         steps = {round(n * step / POINTS) for step in range(POINTS + 1)}
         for n_flagged in sorted(steps | {n_chosen}):
             yield self._curve_row(model, order[:n_flagged], n_flagged == n_chosen)
 
     def _curve_row(self, model: str, rows: np.ndarray, is_chosen: bool) -> dict[str, Any]:
+        """Return the row of risk_decisions for trying the jobs `rows`; is_chosen: those with a positive saving."""
         saved_h, cost_h = float(self.saved_h[rows].sum()), float(self.cost_h[rows].sum())
         net_h = np.zeros(len(self.saved_h))
         net_h[rows] = (self.saved_h - self.cost_h)[rows]

@@ -53,22 +53,23 @@ def describe_verdict(tests: Sequence[Origin]) -> str:
 
 
 def _count_origins(answers: Iterable[bool | None]) -> str:
+    """Return how many of the known answers are true, such as "2 of 3 origins"."""
     known_answers = [answer for answer in answers if answer is not None]
     if not known_answers:
         return "no origin that can be judged"
     return f"{sum(known_answers) or 'none'} of {words.plural(len(known_answers), 'origin')}"
 
 
-def _format_pr_auc(rows: pl.DataFrame, name: str, label: str) -> str | None:
-    row = next(rows.filter(slice=name, metric="pr_auc").iter_rows(named=True), None)
+def _format_pr_auc(rows: pl.DataFrame, slice_name: str, label: str) -> str | None:
+    row = next(rows.filter(slice=slice_name, metric="pr_auc").iter_rows(named=True), None)
     if row is None:
         return None
     if row["estimate"] is None:
         return f"{label}: not known ({row['reason']})"
-    return f"{label} {row['estimate']:.2f}{_ci_text(row)}, {row['failures']:,} of {row['n']:,} failed"
+    return f"{label} {row['estimate']:.2f}{_format_interval(row)}, {row['failures']:,} of {row['n']:,} failed"
 
 
-def _ci_text(row: Mapping) -> str:
+def _format_interval(row: Mapping) -> str:
     low, high = row["ci_low_clustered"], row["ci_high_clustered"]
     return "" if low is None else f" (95% CI {low:.2f}–{high:.2f})"
 

@@ -92,7 +92,7 @@ def last_tested(tests: Sequence[Origin]) -> Origin | None:
 
 
 def verdict(tests: Sequence[Origin]) -> str:
-    """Return the verdict. Each step needs two of three origins; an origin that cannot be tested does not count."""
+    """Return STRONG to NONE, or CANNOT_SAY. Each step needs two of three origins; untested ones do not count."""
     predicted = _majority(test.is_predicted for test in tests)
     if not predicted:
         return CANNOT_SAY if predicted is None else NONE

@@ -43,6 +43,7 @@ LINEAGE = table(
 
 
 def _model_count(heading: str, description: str, n: str = "tested") -> Column:
+    """Return a column that counts models; n: column with the number of which they are a part."""
     return count(heading, description, unit="models", n=n)
 
 

@@ -38,10 +38,7 @@ class Cache:
         self._digest, self._ended = hashlib.sha256(), np.zeros(len(data.jobs), dtype=bool)
 
     def lesson_digest(self, ended: np.ndarray, training: TrainingData, parent: str | None) -> str:
-        """Return the digest of all inputs of a model.
-
-        ended: mask of the jobs whose end the model knows, including those of its parent; parent: its digest.
-        """
+        """Return the digest of a model's inputs. ended: mask of the jobs whose end it knows; parent: its digest."""
         self._add_ended(ended)
         rows, running = training.rows, np.flatnonzero(training.running)
         settings = json.dumps([self._made_by, parent, training.until_s, self._digest.hexdigest()])
@@ -59,10 +56,7 @@ class Cache:
         return model
 
     def test(self, rows: np.ndarray, key_parts: Sequence[Any], compare: Callable[[], Any]) -> Any:
-        """Return the JSON-compatible result of compare() on the jobs `rows` from the cache, else call it.
-
-        key_parts: digests of the models and all other inputs.
-        """
+        """Return compare(), a JSON-compatible result on the jobs `rows`; cached by their data and `key_parts`."""
         jobs = self._data.jobs
         settings = json.dumps([self._made_by, *key_parts, jobs.cluster_by])
         parts = settings.encode(), jobs.failed[rows].tobytes(), jobs.cluster[rows].tobytes()
@@ -72,7 +66,7 @@ class Cache:
         return json.loads(tested)
 
     def table(self) -> pl.DataFrame:
-        """MODEL_CACHE of this run."""
+        """Return MODEL_CACHE of this run, a row per model."""
         return MODEL_CACHE.frame(self._rows)
 
     def _add_ended(self, ended: np.ndarray) -> None:

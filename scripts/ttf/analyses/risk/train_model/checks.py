@@ -27,7 +27,7 @@ class Drift:
 class CodedFeature:
     """codes: (n,) index of each job's value, -1 if blank; size: number of distinct values.
 
-    values: ascending, of a numeric feature. max_separate: categories compared one by one; the others are pooled.
+    values: ascending, of a numeric feature. separate: number of categories compared one by one; the others are pooled.
     """
 
     feature: Feature
@@ -37,12 +37,12 @@ class CodedFeature:
     separate: int = 0
 
     def count(self, rows: np.ndarray) -> np.ndarray:
-        """Count jobs by value, blank last."""
+        """Return the number of the jobs `rows` with each value, blank last."""
         return np.roll(np.bincount(self.codes[rows] + 1, minlength=self.size + 1), -1)
 
 
 def code_features(features: Sequence[Feature], job_features: JobFeatures) -> list[CodedFeature]:
-    """Code the features that describe what a job requests."""
+    """Return the features of requests (not of history or the clock), with the value of each job as a code."""
     coded = []
     for feature in features:
         if feature.kind == NUMERIC:
@@ -73,6 +73,7 @@ class Summary:
     def summarise(
         cls, jobs: Population, features: Sequence[Feature], coded: Sequence[CodedFeature], rows: np.ndarray
     ) -> "Summary":
+        """Return the summary of the jobs `rows`."""
         columns = {column for feature in features for column in feature.columns if column in jobs.jobs.columns}
         present = frozenset(column for column in columns if jobs.jobs[column][rows].null_count() < len(rows))
         return cls(len(rows), present, tuple(feature.count(rows) for feature in coded))
@@ -110,6 +111,7 @@ def largest_drift(coded: Sequence[CodedFeature], past: Summary, current: Summary
 
 
 def _iterate_drifts(coded: CodedFeature, past: np.ndarray, current: np.ndarray) -> Iterator[Drift]:
+    """Yield the drifts of a feature; past, current: `CodedFeature.count` of the jobs compared."""
     if coded.values is None:
         common = np.argsort(-past[:-1], kind="stable")[: coded.separate]
         is_common = np.zeros(coded.size, dtype=bool)

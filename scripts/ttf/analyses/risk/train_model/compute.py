@@ -14,6 +14,7 @@ from ttf.records.inputs import Inputs
 
 
 def compute(inputs: Inputs) -> dict[str, Any]:
+    """Return the tables of the analysis, and the texts of the model files by name under `models`."""
     settings = inputs.settings
     data = Data.load(inputs.scan("jobs"), parse_features(settings.risk["features"]), settings.risk["clock"])
     cache = Cache(data, inputs.previous.get("model_cache"), inputs.code)

@@ -60,6 +60,7 @@ class LineageEntry:
 
     @property
     def name(self) -> str:
+        """Name of the model and of its file."""
         return self.window.model_name
 
 
@@ -122,12 +123,14 @@ def train_lineage(data: Data, windows: Sequence[Window], drift_limit: float, cac
 
 
 def explain_no_model(rows: Sequence[dict[str, Any]]) -> str:
+    """Return why no model is in use. rows: of model_lineage."""
     if not rows:
         return NO_JOBS
     return NONE_YET if any(row["trained"] for row in rows) else f"{NO_MODEL}: {rows[-1]['reason']}"
 
 
 def _decision_cells(decision: Decision, lineage: Lineage) -> dict[str, str | None]:
+    """Return cells of model_lineage: the decision, its reason, and the name of the model in use."""
     current = lineage.current.name if lineage.current else None
     return {"decision": decision.name, "reason": decision.reason, "current": current}
 
@@ -172,6 +175,7 @@ def train_after(
     digest = cache.lesson_digest(ended, training, parent.digest if parent else None)
 
     def train() -> Model | str:
+        """Train from the parent's model, if any; return the reason if no model can be trained."""
         prior, encoder = (warm_prior(parent.model), parent.model.encoder) if parent else (None, None)
         return train_model(training, data.features, prior, encoder)
 
@@ -236,12 +240,13 @@ def warm_prior(parent: Model) -> Prior:
 def test_on(
     data: Data, entry: LineageEntry, current: LineageEntry | None, window: Window, cache: Cache
 ) -> dict[str, Any]:
-    """Test on the ended jobs of a window; return the cells of the row, including the decision."""
+    """Test on the ended jobs of a window; return cells of model_lineage, and the `Decision` as `decision`."""
     jobs = data.jobs
     rows = window.rows[jobs.ended[window.rows]]
     base_rate = float(jobs.failed[entry.is_learnt].mean())
 
     def compare() -> dict[str, Any]:
+        """Return `_compare_losses` of the new, the cold and the current model."""
         models = {"new": entry.model, "cold": train_cold(data, entry), "current": current and current.model}
         return _compare_losses(data, rows, {name: model for name, model in models.items() if model}, base_rate)
 
@@ -261,7 +266,7 @@ def test_on(
 
 
 def _compare_losses(data: Data, rows: np.ndarray, models: Mapping[str, Model], base_rate: float) -> dict[str, Any]:
-    """Return log-losses on some jobs and their differences (`Estimate` as a mapping), all JSON-compatible."""
+    """Return {losses: log-loss by model; apart: differences, each the fields of an `Estimate`} on the jobs `rows`."""
     jobs, features = data.jobs, data.job_features.take(rows)
     failed, cluster, cluster_by = jobs.failed[rows], jobs.cluster[rows], jobs.cluster_by
     probability = {name: model.probability(model.encoder.design(features)) for name, model in models.items()}

@@ -21,9 +21,11 @@ LONGEST_REASON = 160
 
 
 def context(trace: Trace, m: Numbers) -> dict:
+    """Return what the section's template uses besides numbers: a lookup of the names of kinds of model."""
     return {"kind_of_model": KINDS.get}
 
 
 def tables(trace: Trace) -> dict[str, PageTable]:
+    """Return the table of the models of the latest MOST_WINDOWS windows."""
     lineage = trace.table("model_lineage").tail(MOST_WINDOWS).with_columns(pl.col("kind").replace(KINDS))
     return {"model_lineage": PageTable(lineage, COLUMNS, LINEAGE, longest=LONGEST_REASON)}

@@ -34,7 +34,7 @@ class Window:
 
 
 def split_windows(jobs: Population, windows: Mapping[str, str], parts: Sequence[str]) -> list[Window]:
-    """Split by the unit of the registry entry (`windows.by`), else by part, else into one window; named as for drift.
+    """Return a window per `windows.by` of the registry entry (week, ...), else per part, else one; named as for drift.
 
     Windows without jobs are omitted. A window ends where the next begins or where the trace ends; a part ends with its
     last submission.

@@ -62,6 +62,7 @@ def mttf_by_gpus(inputs: Mapping[str, pl.DataFrame], study: Study) -> Figure:
 
 
 def _format_point(row: dict) -> dict:
+    """Return the chart row of a bucket of sizes; without a failure it has only a lower bound."""
     point = {"sizes": gpus_label(row["gpus_low"], row["gpus_high"])}
     point |= pick_columns(row, "failures", gpus="gpus_mean", high_gpus="gpus_high", runs="jobs", low="low")
     if not row["mttf_s"]:

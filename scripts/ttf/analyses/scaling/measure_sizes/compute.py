@@ -15,6 +15,7 @@ DURATIONS = ("basis", "event", "cause", "start_s", "duration_s", "gpu_count", "g
 
 
 def compute(inputs: Inputs) -> dict:
+    """Return the tables of the analysis: MTTF by size, rate of a node, 1/N law, and survival by stratum."""
     settings = inputs.settings
     durations = inputs.scan("durations_infra", [*DURATIONS, *settings.strata])
     basis = durations.head(1).select(pl.col("basis").first()).collect().item()

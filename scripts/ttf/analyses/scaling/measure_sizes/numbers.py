@@ -17,7 +17,8 @@ _LAW = "slope ci_low ci_high dispersion deviance df detectable_low detectable_hi
 _HAS_SLOPE = pl.col("slope").is_not_null()
 
 
-def _is_bucket(gpus: int) -> pl.Expr:
+def _is_bucket_of(gpus: int) -> pl.Expr:
+    """Return whether a row is the bucket that holds jobs of this many GPUs."""
     return pl.col("gpus_high") == pl.col("gpus_high").filter(pl.col("gpus_high") >= gpus).min()
 
 
@@ -43,7 +44,7 @@ NUMBERS = [
     cells(MTTF_BY_GPUS, "sizes.measured.{gpus_high}", _MEASURED, pl.col("failures") > 0, n="jobs"),
     cells(MTTF_BY_GPUS, "sizes.projected.{gpus_high}", _PROJECTED, _IS_LARGEST, not_blank="projected_mttf_s"),
     *(
-        cells(MTTF_BY_GPUS, f"sizes.projected.{gpus}", _PROJECTED, _is_bucket(gpus), not_blank="projected_mttf_s")
+        cells(MTTF_BY_GPUS, f"sizes.projected.{gpus}", _PROJECTED, _is_bucket_of(gpus), not_blank="projected_mttf_s")
         for gpus in NAMED_GPUS
     ),
     cells(SIZE_LAW, "sizes.law", "verdict", n="failures", take=1),

@@ -37,6 +37,7 @@ TITLE = "Scaling with job size"
 
 @fill_numbers
 def head(trace: Trace, m: Numbers) -> Head | Line | None:
+    """Return the finding on MTTF by size, or a line with the reason why there is none."""
     unit, basis = trace.info["unit"], m.value("sizes.basis", "state")
     if not trace.has_jobs or not m.has("sizes.rate.ci_high"):
         reason = m.value("sizes.rate.reason", f"no {unit} requested a GPU")
@@ -48,17 +49,17 @@ def head(trace: Trace, m: Numbers) -> Head | Line | None:
     return Head(
         claim=_format_claim(m, mttf, unit),
         charts=list_nonempty_charts(trace, "mttf_by_gpus"),
-        keys=tuple(_list_keys(m, mttf)),
+        keys=tuple(_list_key_figures(m, mttf)),
         text=(_ANY_CAUSE,) if basis == "proxy" else (),
         callout=_choose_callout(m),
         details="MTTF by size, regression",
     )
 
 
-def _format_claim(m: Numbers, mttf: str, unit: str) -> str:
+def _format_claim(m: Numbers, mttf_label: str, unit: str) -> str:
     largest = "sizes.largest_run.gpus"
     if not m.value("sizes.rate.failures", 0):
-        kind = f"{mttf.removesuffix(' MTTF').lower()} " if "Infra" in mttf else ""
+        kind = f"{mttf_label.removesuffix(' MTTF').lower()} " if "Infra" in mttf_label else ""
         return f"No {kind}failure in [sizes.rate.node_days] node-days"
     if not m.has("sizes.law.slope"):
         if m["sizes.law.reason"] == "one size only" and m.has(largest):
@@ -67,19 +68,19 @@ def _format_claim(m: Numbers, mttf: str, unit: str) -> str:
     slope, verdict = m["sizes.law.slope"], m["sizes.law.verdict"]
     slope_text = "[sizes.law.slope:2]"
     if m.has("sizes.law.no_clusters") or verdict not in ("agrees", "rejected"):
-        return f"{mttf} has slope {slope_text} in size; the data are too few to confirm 1/N"
+        return f"{mttf_label} has slope {slope_text} in size; the data are too few to confirm 1/N"
     if verdict == "agrees":
         gpus = _target_size(m)
         if gpus and m.has(f"sizes.projected.{gpus}.mttf_s"):
             return (
-                f"{mttf} falls in proportion to GPUs, to [sizes.projected.{gpus}.mttf_s] at "
+                f"{mttf_label} falls in proportion to GPUs, to [sizes.projected.{gpus}.mttf_s] at "
                 f"[sizes.projected.{gpus}.gpus GPU] (projected)"
             )
-        return f"{mttf} falls in proportion to GPUs: slope {slope_text}, where 1/N gives −1"
+        return f"{mttf_label} falls in proportion to GPUs: slope {slope_text}, where 1/N gives −1"
     trend = "falls faster than 1/N" if slope < -1 else "falls more slowly than 1/N"
     if m["sizes.law.ci_high"] >= 0:
         trend = "shows no significant fall with size"
-    return f"{mttf} {trend}: slope {slope_text}, where 1/N gives −1"
+    return f"{mttf_label} {trend}: slope {slope_text}, where 1/N gives −1"
 
 
 def _target_size(m: Numbers) -> int | None:
@@ -89,7 +90,7 @@ def _target_size(m: Numbers) -> int | None:
     return min((size for size in sizes if size >= planned_size), default=None)
 
 
-def _list_keys(m: Numbers, mttf: str):
+def _list_key_figures(m: Numbers, mttf_label: str):
     if m.has("sizes.law.slope"):
         low, high = (words.number(m[f"sizes.law.ci_{bound}"], 2) for bound in ("low", "high"))
         if m.has("sizes.law.no_clusters"):
@@ -102,14 +103,14 @@ def _list_keys(m: Numbers, mttf: str):
     projected, measured = f"sizes.projected.{gpus}", f"sizes.measured.{gpus}"
     if m.has(f"{projected}.mttf_s"):
         span = words.time_range(m[f"{projected}.low_s"], m[f"{projected}.high_s"], m[f"{projected}.mttf_s"])
-        yield Key(f"{mttf} at [{projected}.gpus GPU], projected", f"[{projected}.mttf_s]", f"90% CI {span}")
+        yield Key(f"{mttf_label} at [{projected}.gpus GPU], projected", f"[{projected}.mttf_s]", f"90% CI {span}")
     if not m.has(f"{measured}.mttf_s") and m.has("sizes.largest.mttf_s"):
         measured = "sizes.largest"
     if m.has(f"{measured}.mttf_s") and m[f"{measured}.failures"] >= FEWEST_FAILURES:
         size = "[sizes.largest.gpus_low]–" if measured == "sizes.largest" else "up to "
         size += "[sizes.largest.gpus_high GPU]" if measured == "sizes.largest" else f"{gpus:,} GPUs"
         note = f"{m.interval(measured + '.ci_{}_s', f'{measured}.mttf_s', '90')}, [{measured}.failures failure]"
-        yield Key(f"{mttf} at {size}, measured", f"[{measured}.mttf_s]", note)
+        yield Key(f"{mttf_label} at {size}, measured", f"[{measured}.mttf_s]", note)
     # Otherwise the MTTF is shown, and the rate is in a tile of the first screen.
     elif m.has("sizes.rate.failures_per_1000_node_days") and not has_no_nodes(m):
         rate = "[sizes.rate.failures_per_1000_node_days]"

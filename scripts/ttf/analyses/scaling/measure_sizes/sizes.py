@@ -196,13 +196,14 @@ def node_failure_rate(
 
 
 def _ci_cells(interval: Mapping, factor: float = 1, suffix: str = "") -> dict:
+    """Return the cells of a clustered interval, bounds times `factor`; suffix: added to the names of the bounds."""
     bounds = {name: interval[name] * factor for name in ("ci_low_clustered", "ci_high_clustered") if interval.get(name)}
     shared = {name: interval.get(name) for name in ("cluster_by", "clusters")}
     return shared | {f"{name}{suffix}": value for name, value in bounds.items()}
 
 
 def projected_mttf_s(nodes: int, rate: Mapping) -> dict[str, float]:
-    """Return 1 / (nodes x r_f) in seconds with bounds, from a row of `node_failure_rate`.
+    """Return projected_mttf_s, 1 / (nodes x r_f), and its bounds, from a row of `node_failure_rate`.
 
     Bounds: of the clustered interval, else the exact one. Empty for a rate of 0 or blank, and beyond projects_to_nodes.
     """
@@ -249,6 +250,7 @@ def mttf_by_gpus(
 
 
 def _measure(bucket: list[dict], gpus_per_node: int, confidence: float, is_larger: bool) -> dict:
+    """Return cells of the runs of a bucket: jobs, failures, exposure, MTTF with exact interval, or why none."""
     jobs, failures, exposure = (sum(row[name] for row in bucket) for name in ("jobs", "failures", "exposure_s"))
     if not jobs:
         return {"jobs": 0, "reason": "larger than any job of the trace" if is_larger else "no job of this size"}
@@ -326,6 +328,7 @@ def size_law(
 
 
 def _clustered_cells(fit: "PoissonLine", sums: pl.DataFrame, clusters: pl.DataFrame, confidence: float) -> dict:
+    """Return the cells of the slope with `clustered_sizes.clustered_slope`, or the reason why there are none."""
     slope = clustered_sizes.clustered_slope(clusters, dict(zip(sums["nodes"], fit.fitted.tolist(), strict=True)))
     cells = {name: slope.get(name) for name in ("cluster_by", "clusters")}
     if "why_not" in slope:
@@ -333,12 +336,12 @@ def _clustered_cells(fit: "PoissonLine", sums: pl.DataFrame, clusters: pl.DataFr
     return cells | _slope_cells(-fit.slope, slope["slope_se"], slope["df"], confidence)
 
 
-def _choose_verdict(line: Mapping, confidence: float) -> str:
-    if "slope" not in line:
+def _choose_verdict(cells: Mapping, confidence: float) -> str:
+    if "slope" not in cells:
         return TOO_FEW
-    if line["p_value"] < 1 - confidence:
+    if cells["p_value"] < 1 - confidence:
         return REJECTED
-    return AGREES if line["detectable_difference"] <= abs(NO_DEPENDENCE - EXPECTED_SLOPE) else TOO_FEW
+    return AGREES if cells["detectable_difference"] <= abs(NO_DEPENDENCE - EXPECTED_SLOPE) else TOO_FEW
 
 
 @dataclass(frozen=True)
@@ -370,7 +373,7 @@ def poisson_line(failures: np.ndarray, nodes: np.ndarray, exposure_s: np.ndarray
 
 
 def _slope_cells(slope: float, se: float, df: float, confidence: float) -> dict[str, float]:
-    """Return the cells of a slope. df: degrees of freedom of its error, infinite if that is not estimated."""
+    """Return slope, error, interval, p-value of 1/N, detectable slopes. df: infinite if the error is not estimated."""
     quantile = float(stdtrit(df, (1 + confidence) / 2))
     detectable = float(nctdtrinc(df, 1 - POWER, quantile)) * se
     return {

@@ -20,7 +20,7 @@ MOST_MOVED, FEWEST = 2_500_000, 20
 
 
 def nearest_gaps(location: np.ndarray, member: np.ndarray, time_s: np.ndarray) -> np.ndarray:
-    """Return the seconds to the nearest event of another member of the place; NEVER without one. Int64 all."""
+    """Return for each event the seconds to the nearest of another member at its location; NEVER without one."""
     order = sort_order(location, time_s)
     gaps = np.empty(len(order), np.int64)
     gaps[order] = _nearest_gaps(location[order], member[order], time_s[order])
@@ -28,7 +28,7 @@ def nearest_gaps(location: np.ndarray, member: np.ndarray, time_s: np.ndarray) -
 
 
 def sorted_nearest_gaps(location: np.ndarray, member: np.ndarray, time_s: np.ndarray) -> np.ndarray:
-    """Return the same, sorted by place and time; faster if the numbers of members within a place are small."""
+    """Return `nearest_gaps` sorted by location and time; faster if a location has few members."""
     location, time_s, member = sort_rows(location, time_s, member)
     return _nearest_gaps(location, member, time_s)
 
@@ -50,7 +50,7 @@ def _nearest_gaps(location: np.ndarray, member: np.ndarray, time_s: np.ndarray) 
 
 
 def longest_chain(location: np.ndarray, time_s: np.ndarray, window_s: int) -> int:
-    """Return the most events of a place in which each follows the one before within window_s."""
+    """Return the most events of a location in which each follows the one before within window_s."""
     if not len(time_s):
         return 0
     order = np.lexsort((time_s, location))
@@ -62,24 +62,24 @@ def longest_chain(location: np.ndarray, time_s: np.ndarray, window_s: int) -> in
 def chance_of_neighbour(
     n_others: np.ndarray, time_s: np.ndarray, from_s: np.ndarray, until_s: np.ndarray, window_s: int
 ) -> np.ndarray:
-    """Return P(any of so many others is within the window), each uniform between from_s and until_s."""
+    """Return P(any of n_others events, uniform from from_s to until_s, is within window_s of time_s)."""
     window_overlap = np.minimum(time_s + window_s, until_s) - np.maximum(time_s - window_s, from_s)
     probability = np.clip(window_overlap / np.maximum(until_s - from_s, 1), 0, 1)
     return 1 - (1 - probability) ** n_others
 
 
 def count_other_events(location: np.ndarray, member: np.ndarray) -> np.ndarray:
-    """Return for each event the number of events of other members of its place. member: unique over places."""
+    """Return for each event the number of events of other members at its location. member: unique over locations."""
     return np.bincount(location)[location] - np.bincount(member)[member]
 
 
 def replicate_count(n: int, limit: int) -> int:
-    """Return the number of replicates for n outages."""
+    """Return the number of replicates for n outages: `limit`, or fewer if so many outages cost too much."""
     return min(limit, max(MOST_MOVED // max(n, 1), FEWEST))
 
 
 def permute_times(rng: np.random.Generator, time_s: np.ndarray, kind: np.ndarray, times: int) -> Iterator[np.ndarray]:
-    """Yield `times` random exchanges of the times among events of one kind (numbers from 0 on)."""
+    """Yield `times` permutations of time_s, each random among the events of one kind (numbers from 0 on)."""
     if not kind.any():
         for _ in range(times):
             yield rng.permutation(time_s)

@@ -35,6 +35,7 @@ class Exponential:
     mean: float
 
     def draw(self, rng: np.random.Generator, n: int) -> np.ndarray:
+        """Return n random times."""
         return rng.exponential(self.mean, n)
 
     # The residual time at a random moment has the same distribution.
@@ -56,6 +57,7 @@ class Empirical:
         return float(self.values.mean())
 
     def draw(self, rng: np.random.Generator, n: int) -> np.ndarray:
+        """Return n random times."""
         return self.values[rng.integers(len(self.values), size=n)]
 
     def draw_residual(self, rng: np.random.Generator, n: int) -> np.ndarray:
@@ -206,7 +208,7 @@ def count_spares(first: np.ndarray, rank: np.ndarray, step: np.ndarray, nodes: i
 def count_renewal_spares(
     rng: np.random.Generator, nodes: int, most: int, replicates: int, horizon_s: int, *times: TimeDistribution
 ) -> np.ndarray:
-    """Return for each replicate of `simulate_renewals`, times being up and repair, the fewest spares never short."""
+    """Return for each replicate the fewest spares with which `nodes` are always up; times: up and repair."""
     units, parts = nodes + most, []
     bits = units.bit_length()
     # About as many outages as MOST_UNITS in one batch.

@@ -31,7 +31,7 @@ class Part:
 def split_parts(outages: pl.DataFrame, exposure: pl.DataFrame, groups: bool = True) -> Iterator[Part]:
     """Yield all units, then each group by name if there are several; each with all, then with unplanned outages.
 
-    Unplanned outages have a part only if some are planned. outages: READ_OF_OUTAGES. exposure: READ_OF_EXPOSURE.
+    Unplanned ones have a part only if some are planned. outages: OUTAGE_COLUMNS_READ. exposure: EXPOSURE_COLUMNS_READ.
     """
     group_sizes = exposure.drop_nulls("group").group_by("group").agg(units=pl.col("unit_id").n_unique())
     largest = group_sizes.sort("units", "group", descending=[True, False])["group"].head(MOST_GROUPS).sort()

@@ -46,7 +46,7 @@ class Course:
         return _sum_by_index(self.down, self.length_s)
 
     def time_down_by(self, length_s: int) -> np.ndarray:
-        """Return the same by block of this length, counted from the begin: a row for each block."""
+        """Return `time_down` of each block of this length, counted from the begin: a row for each block."""
         first = self.begin_s - self.begin_s[0]
         end = first + self.length_s
         row, block = expand_ranges(first // length_s, (end - 1) // length_s)

@@ -121,6 +121,7 @@ class Encoder:
         return hashlib.sha256(json.dumps(declarations, sort_keys=True).encode()).hexdigest()[:16]
 
     def design(self, job_features: JobFeatures) -> Design:
+        """Return the design of jobs, in the order of `terms`."""
         columns: list[np.ndarray] = []
         levels: list[tuple[np.ndarray, int]] = []
         for feature in self.features:
@@ -158,6 +159,7 @@ class Encoder:
         return is_outside
 
     def to_json(self) -> dict[str, Any]:
+        """Return by feature its declaration, its position and what it learnt, for `from_json`."""
         # A file may sort features by name; `place` restores the order of the columns.
         return {
             feature.name: feature.declaration | {"place": index, "learnt": dict(self.params[feature.name])}
@@ -175,6 +177,7 @@ class Encoder:
 
 
 def _fit_numeric(feature: Feature, job_features: JobFeatures) -> dict[str, Any]:
+    """Learn range, mean, spread and median of a number, and the names of its columns, or why it has none."""
     values = job_features.numbers[feature.name]
     present = values[~np.isnan(values)]
     blanks = len(present) < len(values)
@@ -210,6 +213,7 @@ def _numeric_design_columns(feature: Feature, params: Mapping[str, Any], job_fea
 
 
 def _fit_category(feature: Feature, job_features: JobFeatures) -> dict[str, Any]:
+    """Learn the levels of a category: the most common values, another, blank; the first is the reference."""
     labels, codes = job_features.labels[feature.name], job_features.codes[feature.name]
     counts = np.bincount(codes + 1, minlength=len(labels) + 1)
     common = sorted((code for code in range(len(labels)) if counts[code + 1]), key=lambda p: (-counts[p + 1], p))
@@ -224,6 +228,7 @@ def _fit_category(feature: Feature, job_features: JobFeatures) -> dict[str, Any]
 
 
 def _fit_hashed(feature: Feature, job_features: JobFeatures) -> dict[str, Any]:
+    """Return a level for each hash bucket, or why there are none."""
     if len(np.unique(job_features.codes[feature.name])) < 2:
         return {"levels": [], "why": "the same in all jobs"}
     return {"levels": [f"bucket {number}" for number in range(feature.size)]}
@@ -234,6 +239,7 @@ def hash_bucket(label: str, buckets: int) -> int:
 
 
 def _fit_history(feature: Feature, job_features: JobFeatures) -> dict[str, Any]:
+    """Return the names of the columns, one for each level of the history."""
     return {"numbers": [f"{feature.name} by {', '.join(level)}" for level in feature.keys] if job_features.n else []}
 
 
@@ -242,6 +248,7 @@ def _history_design_columns(feature: Feature, params: Mapping[str, Any], job_fea
 
 
 def _fit_clock(feature: Feature, job_features: JobFeatures) -> dict[str, Any]:
+    """Return the names of the columns, or why there are none."""
     if np.isnan(job_features.numbers[feature.name]).all():
         return {"numbers": [], "why": "the hour is not known"}
     return {"numbers": ["hour, sine", "hour, cosine", "Saturday or Sunday"]}

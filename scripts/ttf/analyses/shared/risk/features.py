@@ -165,6 +165,7 @@ class Data:
 
 
 def _numeric_values(jobs: pl.DataFrame, feature: Feature) -> np.ndarray:
+    """Return log2(1 + value) of each job, NaN if blank. Raise StudyError if the column holds no numbers."""
     if feature.column not in jobs.columns:
         return np.full(jobs.height, np.nan)
     if not (column := jobs[feature.column]).dtype.is_numeric():
@@ -176,6 +177,7 @@ def _numeric_values(jobs: pl.DataFrame, feature: Feature) -> np.ndarray:
 
 
 def _encode_labels(jobs: pl.DataFrame, column: str) -> tuple[list[str], np.ndarray]:
+    """Return (distinct values as texts, index of each job's text, -1 if blank)."""
     if column not in jobs.columns:
         return [], np.full(jobs.height, -1)
     value_codes = encode_values(jobs[column])

@@ -102,7 +102,7 @@ def fit_hours(
 
 
 def _survival(ended_hours: np.ndarray, running_hours: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Kaplan-Meier survival just before each of `running_hours`, which are censored and weighted."""
+    """Return the Kaplan-Meier survival just before each of `running_hours`, which are censored and weighted."""
     times, counts = np.unique(ended_hours, return_counts=True)
     order = np.argsort(running_hours)
     # Total weight of the running jobs that had run at least so long.
@@ -138,6 +138,7 @@ def censored_lognormal(
     precision[[0, -1]] = 0
 
     def likelihood(point: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
+        """Return the log posterior density at a point, its gradient and its Hessian."""
         sigma = np.exp(point[-1])
         level = -0.5 * float(precision @ point**2)
         slope, curvature = -precision * point, -np.diag(precision)

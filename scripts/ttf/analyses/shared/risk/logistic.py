@@ -24,6 +24,7 @@ class Prior:
 
     @classmethod
     def vague(cls, width: int) -> "Prior":
+        """Return the prior with precision PRECISION about 0 for all coefficients but the intercept."""
         precision = np.full(width, PRECISION)
         precision[0] = 0
         return cls(np.zeros(width), np.diag(precision))
@@ -62,6 +63,7 @@ def fit(design: Design, failed: np.ndarray, prior: Prior | None = None) -> Fit:
     y = failed.astype(float)
 
     def likelihood(point: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
+        """Return the log posterior density at a point, its gradient and its Hessian."""
         deviation = point - prior.mean
         prior_gradient = prior.precision @ deviation
         level, slope, curvature = -0.5 * float(deviation @ prior_gradient), -prior_gradient, -prior.precision.copy()

@@ -54,6 +54,7 @@ class Model:
 
     @property
     def base_rate(self) -> float:
+        """Share of the training jobs that failed."""
         return self.failures / self.n
 
     def probability(self, design: Design) -> np.ndarray:
@@ -67,10 +68,7 @@ class Model:
         return [feature for feature in self.encoder.features if feature.name in names]
 
     def contributions(self, design: Design, group_of_term: Callable[[Term], Any]) -> tuple[list[Any], np.ndarray]:
-        """Return (groups of terms, contribution of each to a job's log-odds (n, groups) relative to the training mean).
-
-        group_of_term: returns the group of a term.
-        """
+        """Return (groups of terms, what each adds to a job's log-odds (n, groups), relative to the training mean)."""
         group_by_column = [group_of_term(term) for term in self.encoder.terms]
         groups = list(dict.fromkeys(group_by_column))
         weights = np.zeros((design.width, len(groups)))
@@ -79,6 +77,7 @@ class Model:
         return groups, design.dot(weights) - self.centre @ weights
 
     def to_json(self) -> dict[str, Any]:
+        """Return the JSON of a model, for `from_json`."""
         return {
             "digest": self.encoder.digest,
             "features": self.encoder.to_json(),
@@ -96,6 +95,7 @@ class Model:
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any], features: Sequence[Feature]) -> Model:
+        """Return the model that `to_json` wrote; features: those in the document."""
         hours, trained_on, recalibration = document["hours"], document["trained_on"], document["recalibration"]
         return cls(
             encoder=Encoder.from_json(document["features"], features),
@@ -204,7 +204,7 @@ def train_candidates(
         shift=0.0,
         slope=1.0,
         hours=None,
-        centre=_mean_row(design),
+        centre=_column_means(design),
         n=len(failed),
         failures=int(failed.sum()),
         until_s=data.until_s,
@@ -274,6 +274,7 @@ def fit_platt(eta: np.ndarray, failed: np.ndarray) -> tuple[float, float]:
     y, precision = failed.astype(float), SLOPE_SD**-2
 
     def likelihood(point: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
+        """Return the log posterior density at a point, its gradient and its Hessian."""
         recalibrated_eta, slope_change = point[0] + point[1] * eta, point[1] - 1
         p = expit(recalibrated_eta)
         w = p * (1 - p)
@@ -302,7 +303,7 @@ def add_hours(model: Model, data: TrainingData) -> Model:
     return replace(model, hours=fit_hours(design, hours, failed, running, probability, hours[~failed & ~running]))
 
 
-def _mean_row(design: Design) -> np.ndarray:
+def _column_means(design: Design) -> np.ndarray:
     total = np.zeros(design.width)
     for _, block in design.blocks():
         total += block.sum(axis=0)

@@ -121,7 +121,7 @@ def _read(path: Path, spec: FileRequirements) -> tuple[pl.DataFrame, pl.Series]:
 
 
 def _read_lines(path: Path, expected_columns: Collection[str]) -> tuple[pl.DataFrame, pl.Series]:
-    """Read a CSV file, plain or compressed, with the reader of raw tables."""
+    """Return `_read` of a CSV file, plain or compressed, with the reader of raw tables."""
     names, delimiter = _header(path, expected_columns)
     if not names:
         raise StudyError(f"{path}: line 1 is blank; expected the names of the columns.")
@@ -146,6 +146,7 @@ def _header(path: Path, expected_columns: Collection[str]) -> tuple[list[str], s
 
 
 def _format_cells(table: pl.DataFrame) -> pl.DataFrame:
+    """Return all cells as text, times in ISO 8601, empty cells null."""
     columns = []
     for name, dtype in table.schema.items():
         if dtype.is_nested() or dtype in (pl.Binary, pl.Object):
@@ -201,6 +202,7 @@ def _check_columns(path: Path, columns: Collection[str], header: Collection[str]
 
 
 def _parse_submissions(path: Path, table: pl.DataFrame, spec: FileRequirements, numbers: pl.Series) -> pl.Series:
+    """Return the submission of each job in seconds. Raise StudyError if one is blank or far from the trace's."""
     column = SUBMIT_TIME if SUBMIT_TIME in table.columns else SUBMIT_S
     if column == SUBMIT_TIME and not spec.clock:
         raise StudyError(f"{path}: times of this trace count from an unknown origin; give {SUBMIT_S}, not {column}.")

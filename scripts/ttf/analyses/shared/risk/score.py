@@ -243,10 +243,11 @@ def explain_scores(model: Model, jobs: pl.DataFrame, features: JobFeatures) -> d
         lambda term: (term.feature, term.name if features_by_name[term.feature].kind == HISTORY else ""),
     )
     order = np.argsort(-np.abs(contributions), axis=1, kind="stable")[:, :MAX_REASONS]
-    values = [_format_values(features_by_name[feature], level, model, jobs, features) for feature, level in groups]
+    values = [_value_formatter(features_by_name[feature], level, model, jobs, features) for feature, level in groups]
     names = [level or feature for feature, level in groups]
 
     def format_reason(row: int, rank: int) -> str | None:
+        """Return the job's contribution of this rank as text; None if it is negligible."""
         if rank >= len(groups) or abs(contributions[row, order[row, rank]]) < LEAST_LOG_ODDS:
             return None
         group = int(order[row, rank])
@@ -258,7 +259,7 @@ def explain_scores(model: Model, jobs: pl.DataFrame, features: JobFeatures) -> d
     }
 
 
-def _format_values(
+def _value_formatter(
     feature: Feature, level: str, model: Model, jobs: pl.DataFrame, features: JobFeatures
 ) -> Callable[[int], str]:
     """Return a function that formats the feature's value of a row for a reader."""
@@ -341,32 +342,34 @@ def _compare_feature(
 
 
 def _compare_numbers(name: str, training: np.ndarray, scored: np.ndarray) -> dict[str, Any]:
+    """Return the row of SKEW that compares medians."""
     values, codes = np.unique(np.concatenate([training, scored]), return_inverse=True)
     counts = (np.bincount(codes_part, minlength=len(values)) for codes_part in np.split(codes, [len(training)]))
     return _skew_row(name, "median", compare_medians(values, *counts))
 
 
 def _compare_counts(name: str, training: np.ndarray, scored: np.ndarray) -> dict[str, Any]:
+    """Return the row of SKEW that compares distributions; training, scored: jobs by value."""
     return _skew_row(name, "distribution", compare_distributions(training, scored)[0])
 
 
 def _compare_blanks(name: str, training: np.ndarray, scored: np.ndarray) -> Iterator[dict[str, Any]]:
     """Compare the shares of blank jobs, if there are any: a missing column is the most common skew."""
     if training.any() or scored.any():
-        comparison = compare_shares(int(training.sum()), len(training), int(scored.sum()), len(scored))
-        yield _skew_row(name, BLANK_SHARE, comparison)
+        change = compare_shares(int(training.sum()), len(training), int(scored.sum()), len(scored))
+        yield _skew_row(name, BLANK_SHARE, change)
 
 
-def _skew_row(name: str, statistic: str, cells: Mapping[str, Any]) -> dict[str, Any]:
-    reason = cells["reason"] if cells["effect"] is None else SEVERAL_VALUES if cells["before"] is None else None
+def _skew_row(name: str, statistic: str, change: Mapping[str, Any]) -> dict[str, Any]:
+    reason = change["reason"] if change["effect"] is None else SEVERAL_VALUES if change["before"] is None else None
     return {
         "feature": name,
         "statistic": statistic,
-        "n_training": cells["n_before"],
-        "n_scored": cells["n_after"],
-        "training": cells["before"],
-        "scored": cells["after"],
-        "effect_name": cells["effect_name"],
-        "effect": cells["effect"],
+        "n_training": change["n_before"],
+        "n_scored": change["n_after"],
+        "training": change["before"],
+        "scored": change["after"],
+        "effect_name": change["effect_name"],
+        "effect": change["effect"],
         "reason": reason,
     }

@@ -27,6 +27,7 @@ class StoredModel:
 
     @property
     def until_s(self) -> int:
+        """End of the data that the model knows."""
         return self.document["trained_on"]["until_s"]
 
 

@@ -28,7 +28,7 @@ def afr(inputs: Inputs, study: Study) -> Figure:
     largest = models.sort("drive_days", descending=True, maintain_order=True).head(MOST_ROWS)
     largest = add_bounds(largest).sort("afr", "ci_high", descending=True, maintain_order=True)
     names = make_labels(largest["stratum"].to_list())
-    rows = [_model_row(row, names[row["stratum"]]) for row in largest.iter_rows(named=True)]
+    rows = [_model_chart_row(row, names[row["stratum"]]) for row in largest.iter_rows(named=True)]
     overall = table.filter(pl.col("afr") > 0, stratum_by="all")["afr"].to_list()
     caption = f"n = {plural(largest['drives'].sum(), study.unit)}, {plural(largest['failures'].sum(), 'failure')}."
     if largest["failures"].sum():
@@ -48,8 +48,8 @@ def afr(inputs: Inputs, study: Study) -> Figure:
     )
 
 
-def _model_row(row: dict, name: str) -> dict:
-    chart_row = {"model": name, "note": plural(row["failures"], "failure")}
+def _model_chart_row(row: dict, label: str) -> dict:
+    chart_row = {"model": label, "note": plural(row["failures"], "failure")}
     chart_row |= pick_columns(row, "drive_days", "failures")
     if not row["failures"]:
         return chart_row | {"bound": row["ci_high"]}

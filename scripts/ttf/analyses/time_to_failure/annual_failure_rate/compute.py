@@ -17,6 +17,7 @@ _SUMS = {"failures": _FAILED.sum().cast(pl.Int64), "at_risk_s": pl.col("duration
 
 
 def compute(inputs: Inputs) -> dict[str, pl.DataFrame]:
+    """Return the table of the analysis: afr."""
     model_column = inputs.settings.by
     durations = inputs.scan("durations", ["unit_id", "start_s", "duration_s", "event", model_column, *CLUSTER_COLUMNS])
     return {"afr": failure_rate_table(durations, model_column, inputs.settings.block_days)}
@@ -57,6 +58,7 @@ def annual_failure_rates(durations: pl.LazyFrame, stratum_by: str, block_days: i
 
 
 def _clustered_rates(durations: pl.LazyFrame, stratum_by: str) -> pl.DataFrame:
+    """Return the clustered interval of each stratum's annual failure rate, in percent."""
     label = pl.lit("all") if stratum_by == "all" else pl.col(stratum_by).cast(pl.String)
     sums = sum_by_cluster(durations.with_columns(stratum=label), ["stratum"], False, **_SUMS, durations=pl.len())
     # As for MTTF, durations that are split into blocks of time are weighted by their time at risk.

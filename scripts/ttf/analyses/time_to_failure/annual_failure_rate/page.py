@@ -12,6 +12,7 @@ from ttf.engine import words
 
 
 def tables(trace: Trace) -> dict[str, PageTable]:
+    """Return the rates of all drives and of the models with the most drive-days."""
     afr = trace.table("afr").sort(pl.col("stratum_by") != "all", -pl.col("drive_days"), "stratum").head(1 + MOST_STRATA)
     columns = dict.fromkeys(("stratum", "drives", "drive_days", "failures", "afr")) | {"afr": WITH_INTERVAL}
     return {"afr": PageTable(afr, columns, AFR)}

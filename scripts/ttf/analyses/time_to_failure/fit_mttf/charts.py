@@ -114,6 +114,7 @@ def _age_points(age_rows: pl.DataFrame, mean: float, low: float) -> list[dict]:
 
 
 def _find_axis_end(point: dict, low: float, study: Study) -> float:
+    """Return where the time axis must end for the label of a point to fit to its right; low: where it begins."""
     share = (7 * len(point["label"]) + 10) / (study.width - 50)
     return low * (point["x"] / low) ** (1 / (1 - share))
 
@@ -199,6 +200,7 @@ def _format_excluded(stratum_by: str, strata: Sequence[str], limit: int = 8) -> 
 
 
 def _curve_rows(curve: pl.DataFrame, legend: dict[str, str], limits: Mapping[str, str]) -> list[dict]:
+    """Return chart rows of the curves, which start at 1; legend: label by stratum; limits: see `choose_bands`."""
     rows = []
     for (stratum,), stratum_curve in curve.group_by("stratum", maintain_order=True):
         if stratum_curve["survival"][0] < 1:
@@ -234,7 +236,7 @@ def mttf_by_stratum(inputs: Mapping[str, pl.DataFrame], study: Study, stratum_by
     shown_strata = {row["stratum"] for row in sorted(strata, key=lambda row: -row["n"])[:MOST_ROWS_OF_MTTF]}
     shown_rows = [row for row in strata if row["stratum"] in shown_strata]
     names = make_labels([row["stratum"] for row in shown_rows])
-    rows = [_stratum_cells(row, names[row["stratum"]]) for row in shown_rows]
+    rows = [_stratum_chart_row(row, names[row["stratum"]]) for row in shown_rows]
     overall = mttf.filter(pl.col("mttf_s").is_not_null(), stratum_by="all")["mttf_s"].head(1).to_list()
     n, failures = sum(row["n"] for row in shown_rows), sum(row["events"] for row in shown_rows)
     note = clustering_note(add_bounds(stratum_mttf.filter(pl.col("events") > 0), "_s"))
@@ -260,13 +262,14 @@ def mttf_by_stratum(inputs: Mapping[str, pl.DataFrame], study: Study, stratum_by
 
 
 def _stratum_rows_in_hours(mttf: pl.DataFrame) -> list[dict]:
+    """Return a row per stratum with its mean time to failure and 95% bounds in hours, and 90% ones (_90)."""
     hour_columns = [pl.col("low", "high") / HOUR_S, (pl.col("mttf_s") / HOUR_S).alias("mttf")]
     wide, narrow = (add_bounds(mttf.filter(confidence=level), "_s").with_columns(hour_columns) for level in (0.95, 0.9))
     return wide.join(narrow, on="stratum", suffix="_90", maintain_order="left").to_dicts()
 
 
-def _stratum_cells(row: dict, name: str) -> dict:
-    cells = {"stratum": name, "note": plural(row["events"], "failure")}
+def _stratum_chart_row(row: dict, label: str) -> dict:
+    cells = {"stratum": label, "note": plural(row["events"], "failure")}
     cells |= pick_columns(row, "n", failures="events", low95="low")
     if row["events"] == 0:
         return cells

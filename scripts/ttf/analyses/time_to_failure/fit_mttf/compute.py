@@ -31,6 +31,7 @@ DURATIONS = ("start_s", "duration_s", "duration_max_s", "event", "gpu_milli", "n
 
 
 def compute(inputs: Inputs) -> Iterator[tuple]:
+    """Yield (name, frame) of each table of the analysis; the frames of survival_curves come block by block."""
     settings = inputs.settings
     durations = inputs.scan("durations", [*DURATIONS, *CLUSTER_COLUMNS, *settings.strata, *settings.causes])
     strata = find_strata(durations, settings.strata)
@@ -40,6 +41,7 @@ def compute(inputs: Inputs) -> Iterator[tuple]:
     thinned, summaries, total_curves = [], [], []
 
     def iterate_curves() -> Iterator[pl.DataFrame]:
+        """Yield the curves, and keep what the later tables need of them."""
         for event, rows in counts.items():
             for curves, summary in survival_blocks(rows, event, strata):
                 thinned.append(thin_curves(curves, settings.max_steps))
@@ -68,10 +70,7 @@ def compute(inputs: Inputs) -> Iterator[tuple]:
 
 
 def summarise_durations(durations: pl.LazyFrame) -> pl.DataFrame:
-    """Return the row of DURATIONS_SUMMARY.
-
-    durations: unit_id, event, duration_s; start_s, end_s and repair_s if recorded.
-    """
+    """Return the row of DURATIONS_SUMMARY. durations: unit_id, event, duration_s; times and repair_s if recorded."""
     names = durations.collect_schema().names()
     sums = {
         "units": pl.col("unit_id").n_unique(),
@@ -164,11 +163,12 @@ def failures_without_end(durations: Frame, event: str, strata: Sequence[str]) ->
     for stratum_by in strata:
         sums = sum_by_stratum(group_sums, stratum_by, **{name: pl.col(name).sum() for name in sum_exprs})
         for stratum, *stratum_sums in sums.with_columns(pl.col("stratum").cast(pl.String)).iter_rows():
-            rows.append({"stratum_by": stratum_by, "stratum": stratum, **_bounds_cells(*stratum_sums, event)})
+            rows.append({"stratum_by": stratum_by, "stratum": stratum, **_mttf_range_cells(*stratum_sums, event)})
     return FAILURES_WITHOUT_END.frame(rows)
 
 
-def _bounds_cells(failures: int, without_end: int, exposure: int, longest: int, event: str) -> dict:
+def _mttf_range_cells(failures: int, without_end: int, exposure: int, longest: int, event: str) -> dict:
+    """Return cells of FAILURES_WITHOUT_END; exposure: of known durations; longest: most of the unknown (s)."""
     row: dict = {"failures": failures, "without_end": without_end}
     if failures == 0:
         return row | {"reason": "no failures" if event == "failure" else f"no {event}"}

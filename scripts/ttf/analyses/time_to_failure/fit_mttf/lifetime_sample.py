@@ -55,11 +55,11 @@ def condense(log_times: np.ndarray, durations: np.ndarray, width: float) -> Poin
         span = float(log_times[-1] - log_times[0])
         panels = max(1, math.ceil(span / width))
         if panels * NODES < log_times.size:
-            return _interpolate(log_times, durations, panels, span / panels)
+            return _chebyshev_points(log_times, durations, panels, span / panels)
     return Points(log_times, durations)
 
 
-def _interpolate(log_times: np.ndarray, durations: np.ndarray, panels: int, width: float) -> Points:
+def _chebyshev_points(log_times: np.ndarray, durations: np.ndarray, panels: int, width: float) -> Points:
     position = (log_times - log_times[0]) / width
     panel = np.minimum(position.astype(np.int64), panels - 1)
     t = 2 * (position - panel) - 1
@@ -104,20 +104,22 @@ class Sample:
     @cached_property
     def centre(self) -> float:
         """Mean log time (s) of the events."""
-        return math.log(self._first_event) + self._mean_log_from_first
+        return math.log(self._first_event_s) + self._mean_log_from_first
 
     @property
-    def _first_event(self) -> float:
+    def _first_event_s(self) -> float:
         return float(self.seconds[np.argmax(self.events > 0)])
 
     @cached_property
     def _logs_from_first(self) -> np.ndarray:
+        """Log of each time over the time of the first event."""
         # For nearly equal times the difference of two logarithms would be rounding error.
-        difference = (self.seconds - self._first_event) / self._first_event
-        return np.where(np.abs(difference) < 0.5, np.log1p(difference), np.log(self.seconds / self._first_event))
+        difference = (self.seconds - self._first_event_s) / self._first_event_s
+        return np.where(np.abs(difference) < 0.5, np.log1p(difference), np.log(self.seconds / self._first_event_s))
 
     @cached_property
     def _mean_log_from_first(self) -> float:
+        """Mean of `_logs_from_first` over the events."""
         return float((self.events * self._logs_from_first).sum()) / self.total_events
 
     def censored_points(self, width: float) -> Points:

@@ -64,6 +64,7 @@ def lifetime_models(durations: Durations, event: str, strata: Sequence[str]) -> 
 
 
 def _fit_models(times: Times) -> list[dict]:
+    """Return columns of LIFETIME_MODELS for each model."""
     counts = {"n": times.durations, "events": times.failures, "exposure_s": times.exposure_s}
     sample = Sample.from_times(times)
     fits = []
@@ -99,6 +100,7 @@ def _blank_extrapolated(fit: dict, limit_s: float) -> dict:
 
 
 def fit_exponential(sample: Sample) -> dict:
+    """Return the columns of LIFETIME_MODELS of an exponential."""
     events = sample.total_events
     scale = float((sample.seconds * sample.ended).sum()) / events
     return {
@@ -112,6 +114,7 @@ def fit_exponential(sample: Sample) -> dict:
 
 
 def fit_weibull(sample: Sample) -> dict:
+    """Return the columns of LIFETIME_MODELS of a Weibull."""
     mu, sigma, mu_se, log_sigma_se, fit = _location_scale_cells(sample, *_maximise_weibull(sample))
     scale = math.exp(mu)
     fit |= {"shape": 1 / sigma, "shape_se": log_sigma_se / sigma, "scale_s": scale, "scale_se_s": scale * mu_se}
@@ -120,6 +123,7 @@ def fit_weibull(sample: Sample) -> dict:
 
 
 def fit_lognormal(sample: Sample) -> dict:
+    """Return the columns of LIFETIME_MODELS of a lognormal."""
     _, shape, hazard = _weibull_at_events(sample)
     start_a = float(ndtri(-math.expm1(-hazard)))
     density = math.exp(-(start_a**2) / 2 - HALF_LOG_2_PI)
@@ -131,7 +135,7 @@ def fit_lognormal(sample: Sample) -> dict:
 
 
 def fit_gamma(sample: Sample) -> dict:
-    """Fit in the logs of the shape and of the mean, which are nearly independent (Cox & Reid 1987)."""
+    """Return the columns of LIFETIME_MODELS of a gamma, fitted in log shape and log mean (Cox & Reid 1987)."""
     scale, shape, _ = _weibull_at_events(sample)
     # Start at the Weibull's hazard at short times, or at its mean and the variance of the logs.
     start_shape = max(shape, 6 * (shape / math.pi) ** 2)
@@ -159,6 +163,7 @@ def fit_gamma(sample: Sample) -> dict:
 
 
 def _add_mean(fit: dict, log_mean: float, model: str) -> dict:
+    """Return the fit with mean_s, or with a reason if the mean is too large for a number."""
     if log_mean < LARGEST_LOG:
         return fit | {"mean_s": math.exp(log_mean)}
     return {"reason": f"the mean of so wide a {model} is too large for a number"} | fit
@@ -166,7 +171,7 @@ def _add_mean(fit: dict, log_mean: float, model: str) -> dict:
 
 @lru_cache(maxsize=1)
 def _maximise_weibull(sample: Sample) -> tuple[np.ndarray, float, np.ndarray, bool]:
-    """Fit the Weibull, starting from the exponential; the searches of the other models start from its maximum.
+    """Return `_maximise` of the Weibull; searches of the other models start from it, and its own from the exponential.
 
     Raises CannotFit if no duration exceeds an event's: the likelihood then increases with the shape without bound.
     """
@@ -231,6 +236,7 @@ def _log_time_likelihood(law: Law, sample: Sample, points: Points) -> Likelihood
     n_event_times = np.count_nonzero(has_events)
 
     def likelihood(point: np.ndarray) -> tuple[float, np.ndarray, np.ndarray, float]:
+        """Return log-likelihood, gradient, second derivatives and the error of the sum at a point."""
         scaled = math.exp(point[1]) * times
         z = point[0] + scaled
         density, survival = law(z[:n_event_times])[0], law(z[n_event_times:])[1]
@@ -250,6 +256,7 @@ def _smallest_extreme_value(z: np.ndarray) -> Laws:
 
 
 def _normal_laws(z: np.ndarray) -> Laws:
+    """Return the law of a standard normal variable."""
     # hazard * (hazard - z) is minus the second derivative of the log survival.
     hazard = math.sqrt(2 / math.pi) / erfcx(z / math.sqrt(2))
     density = -0.5 * z**2 - HALF_LOG_2_PI, -z, np.full(z.shape, -1.0)
@@ -262,6 +269,7 @@ def _gamma_likelihood(sample: Sample, points: Points) -> Likelihood:
     excess_sum = float((sample.events[has_events] * _exp_excess(sample.log_times[has_events])).sum())
 
     def likelihood(point: np.ndarray) -> tuple[float, np.ndarray, np.ndarray, float]:
+        """Return log-likelihood, gradient, second derivatives and the error of the sum at a point."""
         log_shape, log_mean = point
         if log_shape > math.log(LARGEST_GAMMA_SHAPE):
             return -math.inf, np.full(2, math.nan), np.full((2, 2), math.nan), 0.0

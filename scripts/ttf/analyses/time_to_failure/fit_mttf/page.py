@@ -17,7 +17,7 @@ INTERVAL = Interval(low="ci_low_clustered_s", high="ci_high_clustered_s")
 
 
 def tables(trace: Trace) -> dict[str, PageTable]:
-    """Show the mean time to failure by cause over all units, and by stratum."""
+    """Return the mean times to failure by cause over all units, and by stratum."""
     mttf = trace.table("mttf").filter(pl.col("confidence") == 0.95)
     is_failure = pl.col("event") == "failure"
     causes = mttf.filter((pl.col("stratum_by") == "all") & ~is_failure)
@@ -30,6 +30,7 @@ def tables(trace: Trace) -> dict[str, PageTable]:
 
 
 def context(trace: Trace, metrics: dict) -> dict:
+    """Return what the section's template uses besides numbers: names of the charts by stratum."""
     chart_names = [name for name in trace.figures if name.startswith(("survival_by_", "mttf_by_"))]
     return {"by_stratum": chart_names, "most_strata": MOST_STRATA}
 
@@ -53,6 +54,7 @@ _REPAIRED_HAZARD_OVER_ALL["rises"] = _REPAIRED_HAZARD_IN_GROUPS["rises"]
 
 @fill_numbers
 def head(trace: Trace, m: Numbers) -> Head | Line | None:
+    """Return the finding on the time to failure, or a line if nothing failed."""
     unit = trace.info["unit"]
     units = words.plural_noun(unit)
     if not m.value("survival.events", 0):
@@ -65,9 +67,9 @@ def head(trace: Trace, m: Numbers) -> Head | Line | None:
     return Head(
         claim=_format_claim(trace, m, units),
         charts=("still_running",),
-        keys=tuple(_iterate_keys(m, "after a repair" if is_repaired(trace.info) else "of age")),
-        text=tuple(_iterate_texts(trace, m)),
-        callout=_make_callout(m),
+        keys=tuple(_iterate_key_figures(m, "after a repair" if is_repaired(trace.info) else "of age")),
+        text=tuple(_iterate_paragraphs(trace, m)),
+        callout=_warn_of_range(m),
         details=f"{charts}, hazard by age, models",
     )
 
@@ -112,7 +114,7 @@ def _format_claim(trace: Trace, m: Numbers, units: str) -> str:
     return f"[survival.events] of [survival.n] {noun_words} failed"
 
 
-def _iterate_keys(m: Numbers, age_words: str):
+def _iterate_key_figures(m: Numbers, age_words: str):
     if m.has("lifetimes.split_age_s"):
         for label, age in ((f"MTTF, first [lifetimes.split_age_s] {age_words}", "young"), ("MTTF, later", "old")):
             failures = f"[lifetimes.{age}_events failure]"
@@ -136,7 +138,7 @@ def _make_range_key(m: Numbers) -> Key:
     return Key("MTTF over all ages, range", "–".join(cells), "depends on what is not recorded")
 
 
-def _iterate_texts(trace: Trace, m: Numbers):
+def _iterate_paragraphs(trace: Trace, m: Numbers):
     units, durations = words.plural_noun(trace.info["unit"]), words.plural_noun(noun(LIFETIME_VERDICT, trace.info))
     verb, sentences = "go on" if is_repaired(trace.info) else "have not failed", []
     if is_repaired(trace.info) and m.has("survival.1d.survival"):
@@ -162,7 +164,7 @@ def _iterate_texts(trace: Trace, m: Numbers):
         yield f"{sentence}."
 
 
-def _make_callout(m: Numbers) -> Callout | None:
+def _warn_of_range(m: Numbers) -> Callout | None:
     if not m.has("mttf.range.low_s"):
         return None
     reason = m["mttf.range.why"].replace("{", "(").replace("}", ")")

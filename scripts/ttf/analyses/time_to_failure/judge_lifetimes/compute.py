@@ -34,6 +34,7 @@ CURVES = ("event", "stratum_by", "stratum", "time_s", "at_risk", "events", "surv
 
 
 def compute(inputs: Inputs) -> dict:
+    """Return the tables of the analysis: lifetime_verdict and lifetime_verdicts."""
     models, causes = inputs["lifetime_models"], inputs.settings.causes
     strata = models["stratum_by"].unique(maintain_order=True).to_list()
     columns = ["duration_s", "event", *CLUSTER_COLUMNS, *causes, *(name for name in strata if name != "all")]
@@ -82,6 +83,7 @@ def lifetime_verdict(
     pairs = {key: (fits[*key, "exponential"], fits[*key, "weibull"]) for key in strata}
 
     def judge_stratum(key: tuple, curve: pl.DataFrame | None) -> dict:
+        """Return the cells of a stratum; curve: None if it has no duration."""
         return _add_clustered(_verdict_cells(*pairs[key], curve), clustered.get(key))
 
     # One curve at a time is in memory.
@@ -94,6 +96,7 @@ def lifetime_verdict(
 
 
 def _verdict_cells(exponential: dict, weibull: dict, curve: pl.DataFrame | None) -> dict:
+    """Return cells of LIFETIME_VERDICT without clusters; exponential, weibull: their rows of lifetime_models."""
     if not exponential["converged"]:
         return {"reason": exponential["reason"]}
     cells: dict = {}
@@ -123,6 +126,7 @@ def _verdict_cells(exponential: dict, weibull: dict, curve: pl.DataFrame | None)
 
 
 def _choose_verdict(low: float, high: float, falling: float = 1.0, default: str = "unclear") -> str:
+    """Return falls, rises, stays or `default` by the interval of a shape; below `falling` the hazard falls."""
     if high < falling:
         return "falls"
     if low > 1 / falling:
@@ -131,6 +135,7 @@ def _choose_verdict(low: float, high: float, falling: float = 1.0, default: str 
 
 
 def _gap_cells(curve: pl.DataFrame, mean_s: float) -> dict:
+    """Return the largest gap between exponential and curve, and where it is; empty with too few at risk."""
     steps = curve.filter((pl.col("events") > 0) & (pl.col("at_risk") >= FEWEST_AT_RISK))
     if not steps.height:
         return {}
@@ -146,6 +151,7 @@ def _gap_cells(curve: pl.DataFrame, mean_s: float) -> dict:
 
 
 def _add_clustered(row: dict, cells: dict | None) -> dict:
+    """Return the row with the cells of its stratum from `fit_shapes`, and the verdicts that these give."""
     if "shape" not in row:
         return row
     cells = cells if cells is not None else {"why_not": UNCLUSTERED}
@@ -164,15 +170,15 @@ def _add_clustered(row: dict, cells: dict | None) -> dict:
 
 
 def _is_misleading(cells: dict, p_value: float) -> bool | None:
-    """Return None if a constant rate is rejected, but the gap or the halves that would show its effect are missing."""
+    """Return whether one mean misleads; None if p is small, but the gap or the halves to show it are missing."""
     if p_value >= SIGNIFICANCE:
         return False
     gap = cells.get("largest_gap")
-    has_effect = (None if gap is None else abs(gap) >= LARGEST_HARMLESS_GAP, _is_one_sided(cells))
+    has_effect = (None if gap is None else abs(gap) >= LARGEST_HARMLESS_GAP, _has_unequal_halves(cells))
     return True if True in has_effect else None if None in has_effect else False
 
 
-def _is_one_sided(cells: dict) -> bool | None:
+def _has_unequal_halves(cells: dict) -> bool | None:
     if "split_age_s" not in cells:
         return None
     young, old = cells["young_mttf_s"], cells["old_mttf_s"]
@@ -182,6 +188,7 @@ def _is_one_sided(cells: dict) -> bool | None:
 
 
 def _halves_cells(curve: pl.DataFrame) -> tuple[dict, list[str]]:
+    """Return (cells on the young and the old half of the exposure, reasons for blanks)."""
     time, at_risk, events = (curve[name].to_numpy() for name in ("time_s", "at_risk", "events"))
     # Between two rows of the curve the number at risk is that of the second.
     exposure = np.concatenate(([0], np.cumsum(at_risk[1:] * np.diff(time))))

@@ -41,7 +41,7 @@ class Ages:
     def from_sums(
         cls, bins: np.ndarray, durations: np.ndarray, seconds: np.ndarray, events: np.ndarray, event_seconds: np.ndarray
     ) -> "Ages":
-        """Sum over bins of age. durations, events: numbers in each; seconds, event_seconds: their sums."""
+        """Return mean log ages by bin. durations, events: numbers in each; seconds, event_seconds: their sums."""
         logs = np.zeros((2, int(bins.max(initial=-1)) + 1))
         for row, counts, sums in zip(logs, (durations, events), (seconds, event_seconds), strict=True):
             row[bins] = np.log(np.maximum(sums / np.maximum(counts, 1), ZERO_STANDS_FOR_S))
@@ -92,6 +92,7 @@ class Units:
 
     @property
     def members(self) -> np.ndarray:
+        """Number of durations of each unit."""
         return self.durations.sum(axis=1)
 
     def hazards(self, level: float, shape: float) -> np.ndarray:
@@ -145,7 +146,7 @@ def fit_frailty(units: Units, pooled_fit: Fit) -> Fit:
 
 
 def _maximise(units: Units, start: np.ndarray, search_units: Units) -> Fit:
-    """search_units: units with the same maximum, which may be fewer."""
+    """Return the fit of `units`. search_units: units with the same maximum, which may be fewer."""
     with np.errstate(all="ignore"):  # a step that overflows is rejected
         point, converged = maximise(lambda point: likelihood(search_units, point), start)
         _, _, curvature, scores, hazard = likelihood(units, point)

@@ -10,6 +10,7 @@ from ttf.engine import words
 
 
 def tables(trace: Trace) -> dict[str, PageTable]:
+    """Return the verdicts on the hazard and the lifetime models, of all units and of the largest strata."""
     models = trace.table("lifetime_models").filter(pl.col("converged"), event="failure")
     models = select_largest_strata(models.filter(pl.col("stratum_by") != "gpu_count"))
     verdict = trace.table("lifetime_verdict").filter(pl.col("verdict").is_not_null(), event="failure")
@@ -34,12 +35,8 @@ def _verdict_table(verdict: pl.DataFrame) -> PageTable:
         "shape": Interval("Shape over all", low="shape_ci_low_clustered", high="shape_ci_high_clustered"),
         "young_mttf_s": None,
         "old_mttf_s": None,
-        "largest_gap": ("Largest gap", _format_percentage_points),
+        "largest_gap": ("Largest gap", lambda share: f"{'+' if share > 0 else ''}{words.number(100 * share, 2)}"),
         "at_s": None,
         "misleads_clustered": ("A single MTTF misleads", lambda value: "yes" if value else "no"),
     }
     return PageTable(label_strata(verdict), columns, LIFETIME_VERDICT, "stratum_by")
-
-
-def _format_percentage_points(share: float) -> str:
-    return f"{'+' if share > 0 else ''}{words.number(100 * share, 2)}"
