@@ -79,6 +79,7 @@ class ValueCounts:
 
     @property
     def size(self) -> int:
+        """Return how many numbers there are: the sum of the counts."""
         return int(self._cumulative[-1]) if self._cumulative.size else 0
 
     def at(self, rank: int) -> int | float:
