@@ -32,7 +32,7 @@ def load_rules(path: str | Path, subjects: Sequence[Subject], other_subjects: Se
         "thresholds.schema.yaml",
         contradictions=lambda document: _find_contradictions(document["rules"], all_subjects),
     )
-    return [_build_rule(entry, _find_numbers(entry, all_subjects)) for entry in document["rules"]]
+    return [_build_rule(entry) for entry in document["rules"]]
 
 
 def _find_contradictions(entries: list[dict], subjects: Sequence[Subject]) -> Iterator[Problem]:
@@ -86,7 +86,7 @@ def _find_comparison_key(entry: Mapping[str, Any]) -> str:
     return next(kind for kind in KINDS if kind in entry)
 
 
-def _build_rule(entry: Mapping[str, Any], numbers: list[Mapping[str, Any]]) -> Rule:
+def _build_rule(entry: Mapping[str, Any]) -> Rule:
     kind = _find_comparison_key(entry)
     limit = entry[kind] if kind in ("is", "is_not") else parse_limit(entry[kind])
     options = {key: entry[key] for key in ("by", "if_missing", "trace", "say") if key in entry}
