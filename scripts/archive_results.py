@@ -39,11 +39,13 @@ def main(snakemake) -> str:
     charts = read_chart_texts(Path(index) for index in files.indexes)
     results_folder = Path(snakemake.output.archive).parents[1]
 
-    def archive_path(path):
+    def path_in_archive(path):
         return original_product(path, results_folder).as_posix()
 
-    packed = [describe_report_page(path, archive_path(path)) for path in map(Path, [*files.pages, *files.papers])]
-    products = [(path, describe_file(path, archive_path(path), charts, tables)) for path in map(Path, files.products)]
+    packed = [describe_report_page(path, path_in_archive(path)) for path in map(Path, [*files.pages, *files.papers])]
+    products = [
+        (path, describe_file(path, path_in_archive(path), charts, tables)) for path in map(Path, files.products)
+    ]
     packed += [file for _, file in products]
     packed += [
         replace(file, path=f"{file.path[:-3]}pdf", content=render_pdf(static_picture(path)))
@@ -55,9 +57,9 @@ def main(snakemake) -> str:
     ]
     if formats := params.settings.get("tables", ()):
         filled = [
-            TableRows(archive_path(path), *reversed(read_without_renaming(path, contract)))
+            TableRows(path_in_archive(path), *reversed(read_without_renaming(path, contract)))
             for path in map(Path, files.products)
-            if path.suffix == ".csv" and (contract := find_contract(archive_path(path), tables))
+            if path.suffix == ".csv" and (contract := find_contract(path_in_archive(path), tables))
         ]
         table_copies = export_tables(formats, filled, date)
         packed += [PackedFile(path, content, Path(path).stem, title) for path, content, title in table_copies]

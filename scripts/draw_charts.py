@@ -22,7 +22,7 @@ def main(snakemake) -> str:
     for charts, _ in params.charts.values():
         tables |= {name: [contracts[table].path for table in names] for name, names in charts.items()}
 
-    def draw_charts():
+    def draw_named_charts():
         for analysis, (charts, settings) in params.charts.items():
             inputs, declaration = Inputs(files, contracts, settings), load_declaration(analysis)
             size = unit if declaration.in_size_unit else GPU
@@ -32,7 +32,7 @@ def main(snakemake) -> str:
             for name in charts:
                 yield name, build[name](inputs, study), build[name](inputs, narrow) if name in params.main else None
 
-    count = save_charts(draw_charts(), tables, output.specs, output.svgs, output.get("narrow", []), output.index)
+    count = save_charts(draw_named_charts(), tables, output.specs, output.svgs, output.get("narrow", []), output.index)
     return f"{count} charts, {len(tables) - count} with nothing to draw"
 
 

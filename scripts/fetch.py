@@ -9,10 +9,10 @@ def main(snakemake):
 
     from ttf.raw.fetch import Download, fetch
 
-    def report(line: str) -> None:
+    def print_progress(line: str) -> None:
         print(f"  {snakemake.wildcards.trace}: fetch: {line}", file=sys.stderr, flush=True)
 
-    return fetch(Path(snakemake.output.file), Download(**snakemake.params.download), report)
+    return fetch(Path(snakemake.output.file), Download(**snakemake.params.download), print_progress)
 
 
 run_rule(main, snakemake)

@@ -22,13 +22,13 @@ def main(snakemake):
     contracts_by_name, table_paths = load_all_contracts(tuple(params.folders)), iter(snakemake.input.tables)
     paths = {(trace, name): next(table_paths) for trace, names in params.tables.items() for name in names}
 
-    def table(trace, name):
+    def read_table_if_present(trace, name):
         path = paths.get((trace, name))
         return None if path is None else read_table(path, contracts_by_name[name])
 
-    scored = scorecard(claims, params.study, table)
+    scored = scorecard(claims, params.study, read_table_if_present)
     write_product(scored, SCORECARD, output.scorecard)
-    write_product(implied_counts(claims, params.study, table), IMPLIED_N, output.implied)
+    write_product(implied_counts(claims, params.study, read_table_if_present), IMPLIED_N, output.implied)
     return ", ".join(f"{count} {verdict}" for verdict, count in Counter(scored["verdict"]).items())
 
 

@@ -50,7 +50,7 @@ def find_trace(study: str, name: str) -> tuple[str, Trace]:
         raise ConfigError(
             f"TRACE={name}: no study here has that trace{suggest_match(name, study_by_trace)} There: {names}."
         )
-    traces = {trace: _trace(trace, configs[study_name]) for trace, study_name in study_by_trace.items()}
+    traces = {trace: _make_trace(trace, configs[study_name]) for trace, study_name in study_by_trace.items()}
     scorable = {label: trace for label, trace in traces.items() if trace.risk}
     if not name and len(scorable) > 1:
         raise ConfigError(f"which trace? Name it: TRACE={' or TRACE='.join(scorable)}")
@@ -61,7 +61,7 @@ def find_trace(study: str, name: str) -> tuple[str, Trace]:
     return study_by_trace[name], scorable[name]
 
 
-def _trace(name: str, config: dict[str, Any]) -> Trace:
+def _make_trace(name: str, config: dict[str, Any]) -> Trace:
     """Make the trace for the risk alone, which needs no raw table."""
     entry = config["registry"][name]
     no_files: dict[str, Any] = {"raw_files": {}, "parts": {}, "sample_files": {}, "unread_entries": {}, "sources": {}}
@@ -116,7 +116,7 @@ def score(trace: Trace, file: str, part: str, window: str, paths: tuple[Path, Pa
         raise StudyError(f"{folder}/jobs.parquet: not there. Run `make report`.")
     record = scan_parquet(folder / "jobs.parquet")
     types = record.collect_schema()
-    name, model = _model(folder / "models", record, part, window, trace)
+    name, model = _choose_model(folder / "models", record, part, window, trace)
     columns, gpus = map_needed_features(model), list_gpu_columns(trace.format["at_submission"])
     request = list_profile(trace.format["at_submission"], types.names())
     besides = [column for column in (*list_constant_columns(model), *gpus, *request) if column in types]
@@ -132,13 +132,15 @@ def score(trace: Trace, file: str, part: str, window: str, paths: tuple[Path, Pa
         if not jobs.height:
             raise StudyError(f"PART={part}: none of its jobs has a submission; nothing to score.")
     else:
-        jobs, left_out = read_new_jobs(Path(file), _new_jobs_spec(trace, columns, types, besides, past_jobs.submit_s))
+        jobs, left_out = read_new_jobs(
+            Path(file), _require_of_new_jobs(trace, columns, types, besides, past_jobs.submit_s)
+        )
         new_known = compute_job_features(jobs, model.encoder.features, trace.risk["clock"], past_jobs)
     trained = past_jobs.ended & (past_jobs.known_s < model.until_s)
     scores = score_jobs(model, jobs, new_known, past_jobs.jobs.filter(trained), gpus, trace.risk["clock"])
     scores = scores.with_columns(suggest_next(record, jobs, trace.format["at_submission"]))
     skew_table = compute_skew(model, jobs, new_known, past_jobs.jobs.filter(trained), past_known.take(trained))
-    _write(scores, skew_table, paths)
+    _write_scores_and_skew(scores, skew_table, paths)
     yield from _describe_trust(trace, folder, scores, skew_table, name, model.kind)
     if early := (jobs["submit_s"] < model.until_s).sum():
         yield f"note: {early:,} were submitted before the training ended; of them the score is no forecast."
@@ -148,14 +150,14 @@ def score(trace: Trace, file: str, part: str, window: str, paths: tuple[Path, Pa
     yield f"{paths[0]}, {paths[1]}"
 
 
-def _model(folder: Path, record: Any, part: str, window: str, trace: Trace) -> tuple[str, Any]:
-    """Return (window of the model, model). record: the jobs of the trace."""
+def _choose_model(folder: Path, record: Any, part: str, window: str, trace: Trace) -> tuple[str, Any]:
+    """Return (window, model) for the part, of the window, or the current one. record: the jobs of the trace."""
     import polars as pl
     from ttf.analyses.shared.risk import served_models
     from ttf.analyses.shared.risk.score import read_model
     from ttf.analyses.shared.risk.training_jobs import NEVER
 
-    parts = _parts(record, part, trace.name)
+    parts = _list_parts(record, part, trace.name)
     if window:
         stored = served_models.model_of_window(folder, window)
     elif part:
@@ -172,7 +174,7 @@ def _model(folder: Path, record: Any, part: str, window: str, trace: Trace) -> t
         raise StudyError(f"{stored.file}: {error}. Delete it and run `make report`.") from None
 
 
-def _parts(record: Any, part: str, trace: str) -> list[str]:
+def _list_parts(record: Any, part: str, trace: str) -> list[str]:
     """Return the parts of the trace in order. Raises ConfigError if `part` is not among them."""
     if not part:
         return []
@@ -186,7 +188,7 @@ def _parts(record: Any, part: str, trace: str) -> list[str]:
     return parts
 
 
-def _new_jobs_spec(trace: Trace, columns: Any, types: Any, optional: Sequence[str], submit_s: Any) -> Any:
+def _require_of_new_jobs(trace: Trace, columns: Any, types: Any, optional: Sequence[str], submit_s: Any) -> Any:
     """Return the required content of a file of new jobs. submit_s: submissions of existing jobs, ascending."""
     from ttf.analyses.shared.risk.new_jobs import FileRequirements
     from ttf.formats.table.read import submission_columns
@@ -216,7 +218,7 @@ def _describe_trust(trace: Trace, folder: Path, scores: Any, skew_table: Any, wi
     yield from further_lines
 
 
-def _write(scores: Any, skew: Any, paths: tuple[Path, Path]) -> None:
+def _write_scores_and_skew(scores: Any, skew: Any, paths: tuple[Path, Path]) -> None:
     """Check and write both tables or neither: they get their names when both are complete."""
     from ttf.analyses.shared.risk.score import SCORES, SKEW
     from ttf.engine.storage.tables import write_product

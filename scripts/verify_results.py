@@ -28,9 +28,9 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     try:
         if options.folder:
-            differences, confirmation = _verify_folder(Path(options.folder))
+            differences, confirmation = _find_folder_problems(Path(options.folder))
         else:
-            differences, confirmation = _verify_study(options.study)
+            differences, confirmation = _find_study_problems(options.study)
     except StudyError as error:
         print(error, file=sys.stderr)
         return 1 if isinstance(error, seal.Tampered) else 2
@@ -43,8 +43,8 @@ def main(arguments: list[str] | None = None) -> int:
     return bool(differences)
 
 
-def _verify_folder(folder: Path) -> tuple[list[str], str]:
-    """Return the differences, and the message if there are none."""
+def _find_folder_problems(folder: Path) -> tuple[list[str], str]:
+    """Return the lines about files that differ from the list, and the message if there are none."""
     try:
         differences = seal.find_problems(folder)
     except FileNotFoundError:
@@ -54,7 +54,8 @@ def _verify_folder(folder: Path) -> tuple[list[str], str]:
     return [], f"{seal.count_files(folder):,} files as they were published, none missing, none added."
 
 
-def _verify_study(name: str) -> tuple[list[str], str]:
+def _find_study_problems(name: str) -> tuple[list[str], str]:
+    """Return the lines about files that differ from the manifest, and the message if there are none."""
     sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "workflow"))
     from study.studies import STUDIES, choose_study
     from ttf.engine.provenance.digests import CHECKOUT

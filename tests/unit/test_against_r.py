@@ -21,7 +21,7 @@ from ttf.stats.durations.clustered_durations import Influences
 from ttf.stats.durations.mcf import mean_cumulative
 from ttf.stats.durations.renewal import repair_times
 from ttf.stats.durations.strata import CountedDurations, iterate_competing_times
-from ttf.stats.durations.survival import _build_steps, _log_survival_parts, survival_tables
+from ttf.stats.durations.survival import _kaplan_meier_steps, _log_survival_parts, survival_tables
 
 SCRIPT = """
 library(survival)
@@ -154,12 +154,12 @@ def test_clustered_standard_errors_of_curves(oracle):
     clusters.__dict__["pull"] = np.ones(30)
     ((_, competing),) = iterate_competing_times(counted, counted.events, "all")
     competing = [times.from_zero() for times in competing]
-    steps = _build_steps(competing[0])
+    steps = _kaplan_meier_steps(competing[0])
     influences = Influences(clusters, steps["time_s"])
-    survival = influences.added(*_log_survival_parts(steps["at_risk"], steps["events"], 1)).se()
+    survival = influences.accumulate(*_log_survival_parts(steps["at_risk"], steps["events"], 1)).se()
     assert (steps["survival"] * survival)[1:] == pytest.approx(r_rows["robust"][:, 1], rel=1e-9)
     variance = np.cumsum(steps["events"] / steps["at_risk"] ** 2)
-    hazard = influences.added([None, 1 / steps["at_risk"]], variance).se()
+    hazard = influences.accumulate([None, 1 / steps["at_risk"]], variance).se()
     assert hazard[1:] == pytest.approx(r_rows["robust"][:, 2], rel=1e-9)
     for curve, r_se in zip(_curves(competing, clusters, [1, 2, 3]), r_rows["robust incidence"], strict=True):
         p, low = curve["incidence"], curve["ci_low_clustered"]

@@ -80,7 +80,7 @@ def test_independent_uncensored_durations_have_binomial_errors():
     influence = np.divide(1, survivors, out=np.zeros(40), where=survivors > 0)
     expected = np.cumsum(influence / times.at_risk(seconds))
     survival = survivors / 40
-    se = Influences(clusters, seconds).added([None, influence], expected).se()
+    se = Influences(clusters, seconds).accumulate([None, influence], expected).se()
     assert (survival * se)[:-1] == pytest.approx(np.sqrt(survival * (1 - survival) / 40)[:-1] / (1 - 1 / 40))
 
 

@@ -92,7 +92,7 @@ def band_coverage(n: int, true_survival: float, failing: float = 1) -> float:
     age = 10**7 * (-math.log(true_survival)) ** (1 / shape)
     covered = 0
     for _ in range(ROUNDS):
-        steps = survival._build_steps(simulated(rng, shape, n, failing))
+        steps = survival._kaplan_meier_steps(simulated(rng, shape, n, failing))
         row = np.searchsorted(steps["time_s"], age, side="right") - 1
         covered += bool(steps["ci_low"][row] <= true_survival <= steps["ci_high"][row])
     return covered / ROUNDS

@@ -549,7 +549,7 @@ def test_without_a_promoted_model_the_keys_that_are_not_mapped_are_named(tmp_pat
     trace = SimpleNamespace(name="runs", entry=MAPPED_ENTRY, format={"at_submission": ["user", "account", "gpu_type"]})
     message = "Keys of registry.runs.mapping that are not set and could predict failures: account, gpu_type."
     with pytest.raises(StudyError, match=rf"none was better than the base rate\. {message}$"):
-        score_jobs_script._model(tmp_path, None, "", "", trace)
+        score_jobs_script._choose_model(tmp_path, None, "", "", trace)
 
 
 # Its evaluation ------------------------------------------------------------------------------------------------

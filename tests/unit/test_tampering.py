@@ -173,7 +173,7 @@ def test_a_raw_file_that_was_a_link_may_be_one(study, capsys):
 def test_scores_are_no_addition_until_they_are_edited(study, capsys):
     scores = Path("results/mine/scores/new.csv"), Path("results/mine/scores/new.skew.csv")
     frames = [contract.frame([]) for contract in (SCORES, SKEW)]
-    score_jobs._write(*frames, scores)
+    score_jobs._write_scores_and_skew(*frames, scores)
     assert verify(capsys)[0] == 0
     scores[0].write_text("more")
     assert verify(capsys) == (1, f"{scores[0]}: edited since `make` wrote it. Remove it.\n")

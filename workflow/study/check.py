@@ -26,7 +26,7 @@ def read_typed_layers(files: Iterable[str | Path], words: Iterable[str]) -> list
 
 
 def check_arguments(arguments: Sequence[str]) -> None:
-    """Check these layers in Snakemake's arguments; an error is printed and ends the process with exit code 1."""
+    """Check the configuration in Snakemake's arguments; an error is printed and ends the process with exit code 1."""
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     parser.add_argument("--configfile", "--configfiles", nargs="+", default=[])
     parser.add_argument("--config", "-C", nargs="*", default=[])

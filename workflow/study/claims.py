@@ -11,7 +11,7 @@ from study.messages import ConfigError
 
 
 def load_claims(path: str | Path, label: str | None = None) -> dict:
-    """Return the document: sources by key, and claims in order. Raises ConfigError, one problem per line."""
+    """Return a document of claims: `sources` by key, `claims` in order. Raises ConfigError, one problem per line."""
     return load_document(path, "claims.schema.yaml", label, _find_contradictions)
 
 

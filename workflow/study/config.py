@@ -169,6 +169,7 @@ class _Dumper(yaml.SafeDumper):
 
 
 def _to_plain(value: Any) -> Any:
+    """Return a value with text keys and plain lists; a whole number beyond 64 bits becomes inf."""
     if isinstance(value, Mapping):
         return {str(key): _to_plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -238,7 +239,7 @@ def _find_contradictions(
 
 
 def _find_entry_problems(entry: dict, tables: list[str]) -> Iterator[Problem]:
-    """Yield such problems of a trace in the registry; paths are relative to its entry. tables: of its format."""
+    """Yield the problems of a trace's entry that a schema cannot express; paths start in it. tables: of its format."""
     if "folder" in entry and entry.get("embedded"):
         text = "is an embedded sample, but the merged configuration gives it a folder. "
         yield Problem((), text + "Give your own data another name.", deciding_keys=[("folder",), ("embedded",)])
@@ -268,16 +269,16 @@ def format_problems(problems: Iterable[Problem], stack: Sequence[StackedLayer]) 
         label, content = stack[number]
         # In config/traces.yaml the traces are top-level keys.
         path = problem.path[1:] if label == TRACES_FILE and len(problem.path) > 1 else problem.path
-        position = content.find_position(path) if _measure_depth(problem.path, content) else None
+        position = content.find_position(path) if _count_present_keys(problem.path, content) else None
         line = f"{label}: {format_position(position)}{format_key_path(path)}: {problem.text}"
         lines.append((number, position or (0, 0), line))
     return "\n".join(line for *_, line in sorted(lines, key=lambda item: item[:2]))
 
 
 def _find_deepest_layer(path: KeyPath, stack: Sequence[StackedLayer]) -> int:
-    return max(range(len(stack)), key=lambda number: (_measure_depth(path, stack[number][1]), number))
+    return max(range(len(stack)), key=lambda number: (_count_present_keys(path, stack[number][1]), number))
 
 
-def _measure_depth(path: KeyPath, content: Any) -> int:
+def _count_present_keys(path: KeyPath, content: Any) -> int:
     exists = path and isinstance(content, dict) and path[0] in content
-    return 1 + _measure_depth(path[1:], content[path[0]]) if exists else 0
+    return 1 + _count_present_keys(path[1:], content[path[0]]) if exists else 0

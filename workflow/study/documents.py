@@ -53,7 +53,7 @@ def load_document(
     """
     label = str(path) if label is None else label
 
-    def refuse(problems: Iterable[Problem], document: Document | None = None) -> None:
+    def raise_problems(problems: Iterable[Problem], document: Document | None = None) -> None:
         if problems := take_first(problems):
             document = document or load_yaml(path, label)  # a cached document has no line numbers
             located = sorted(
@@ -64,17 +64,17 @@ def load_document(
 
     def read_document() -> dict:
         document = load_yaml(path, label)
-        refuse(find_schema_problems(document, load_schema(schema)), document)
+        raise_problems(find_schema_problems(document, load_schema(schema)), document)
         return document
 
     # Reading and checking the findings, 220 kB, takes 0.3 s of a start of 1 s.
-    document = load_or_compute(read_document, _read_programs(), schema.encode(), read_contents(path, label))
-    refuse(contradictions(document))
+    document = load_or_compute(read_document, _read_code_and_schemas(), schema.encode(), read_contents(path, label))
+    raise_problems(contradictions(document))
     return document
 
 
 @cache
-def _read_programs() -> bytes:
+def _read_code_and_schemas() -> bytes:
     module = Path(__file__)
     return b"".join(
         file.read_bytes() for file in (module, module.with_name("yaml_files.py"), *sorted(SCHEMAS.iterdir()))
@@ -110,10 +110,7 @@ def take_first(problems: Iterable[Problem]) -> list[Problem]:
 
 @cache
 def load_schema(name: str) -> dict:
-    """Return the schema of a file with every $ref and every type of types.yaml expanded.
-
-    Every mapping with named keys is closed.
-    """
+    """Return the schema of a file, each $ref and type of types.yaml expanded, and mappings of named keys closed."""
     return _expand_schema({"$ref": name}, load_yaml(SCHEMAS / "types.yaml"))
 
 

@@ -53,14 +53,17 @@ class Draft:
 
     @property
     def columns(self) -> list[str]:
+        """Return the columns of the file that are mapped so far."""
         parts = filter(None, self.entry["mapping"].values())
         return [part if isinstance(part, str) else part["column"] for part in parts]
 
     def take(self, key: str, part: str | dict[str, str | bool], comment: str = "") -> None:
+        """Map a key of the entry to a column (`part`), and say so in `lines`."""
         self.entry["mapping"][key] = part
         self.lines.append(f"  {key}: {show_name(self.columns[-1])}{comment and f' ({comment})'}")
 
     def require(self, path: str, text: str) -> None:
+        """Say in `missing` and `lines` how to complete a key of the entry, which is null unless it has a value."""
         *parents, key = path.split(".")
         values = self.entry
         for parent in parents:
@@ -74,12 +77,14 @@ def read_sample(path: Path) -> Sample | None:
     """Return the first rows of a table; None if it has fewer than two columns, no row, or cannot be read."""
     is_parquet = path.name.lower().endswith(".parquet")
     try:
-        rows, options = (_read_parquet(path), {}) if is_parquet else _read_text(path)
+        rows, options = (_read_first_parquet_rows(path), {}) if is_parquet else _read_first_text_rows_and_options(path)
     except (Exception, pl.exceptions.PanicException):  # whatever libraries raise for a file that is no such table
         return None
     if rows.width < 2 or not rows.height:
         return None
-    words = rows.select(pl.col(name).str.strip_chars().replace("", None) for name in rows.columns if _is_usable(name))
+    words = rows.select(
+        pl.col(name).str.strip_chars().replace("", None) for name in rows.columns if _is_usable_name(name)
+    )
     blank_words = _TERMS["blank"].split()
     return Sample(words.select(pl.when(~pl.all().str.to_lowercase().is_in(blank_words)).then(pl.all())), words, options)
 
@@ -94,14 +99,14 @@ def draft_mapping(sample: Sample) -> Draft | None:
     if not formats or not {*draft.columns} - {draft.entry["mapping"]["job_id"]}:
         return None
     for key in ("user", "account", "gpus", "gpu_type", "cpus", "memory", "nodes", "exit_code", "reason"):
-        _draft_optional(key, sample, draft)
+        _draft_optional_key(key, sample, draft)
     values = {value for name in {*draft.columns} for value in sample.words[name].drop_nulls().unique()}
     outcome_words = {word for words in (draft.entry["outcomes"] or {}).values() for word in words}
     if blank := sorted(value for value in values - outcome_words if value.lower() in _TERMS["blank"].split()):
         draft.entry["blank"] = blank
     draft.entry |= sample.options
     unused = [name for name in sample.rows.columns if name not in draft.columns]
-    draft.lines += [f"  not used: {_join(unused)}"] if unused else []
+    draft.lines += [f"  not used: {_join_names(unused)}"] if unused else []
     return draft
 
 
@@ -111,7 +116,9 @@ def list_formats(values: pl.Series) -> list[str]:
     formats = _FORMATS if values.str.contains("[0-9]{2}").any() else []
     # A few values exclude nearly all formats.
     for part in (values.head(20), values):
-        formats = [format for format in formats if _parse(part, format).count() >= LEAST_SHARE * len(part)]
+        formats = [
+            format for format in formats if _parse_plausible_times(part, format).count() >= LEAST_SHARE * len(part)
+        ]
         formats = [AUTOMATIC] if AUTOMATIC in formats else formats
     return formats
 
@@ -124,14 +131,14 @@ def classify_word(word: str) -> str | None:
 # Reading ------------------------------------------------------------------------------------------------
 
 
-def _read_parquet(path: Path) -> pl.DataFrame:
+def _read_first_parquet_rows(path: Path) -> pl.DataFrame:
     columns = selectors.all() - selectors.nested() - selectors.binary() - selectors.duration()
     rows = scan_parquet(path).head(MOST_ROWS).select(columns)
     rows = rows.with_columns(selectors.datetime(time_zone="*").dt.convert_time_zone("UTC"))
     return rows.select(pl.all().cast(pl.String)).collect()
 
 
-def _read_text(path: Path) -> tuple[pl.DataFrame, dict[str, Any]]:
+def _read_first_text_rows_and_options(path: Path) -> tuple[pl.DataFrame, dict[str, Any]]:
     head = read_first_bytes(str(path), MOST_BYTES) or b""
     header, *lines = head.splitlines()
     delimiter = max(DELIMITERS, key=lambda mark: header.count(mark.encode()))
@@ -184,21 +191,21 @@ def _draft_status(sample: Sample, draft: Draft) -> None:
     outcomes = {outcome: [word for word in words if classify_word(word) == outcome] for outcome in _TERMS["outcomes"]}
     outcomes = {outcome: words for outcome, words in outcomes.items() if words}
     draft.entry["outcomes"] = outcomes
-    comment = "; ".join(f"{outcome}: {_join(words)}" for outcome, words in outcomes.items())
+    comment = "; ".join(f"{outcome}: {_join_names(words)}" for outcome, words in outcomes.items())
     draft.take("status", {"column": name, "first_word": True} if is_phrase else name, comment)
     if states := [word for word in words if "".join(_split_name(word.lower())) in _TERMS["infra_failures"].split()]:
         draft.entry["infra_failures"] = {"states": states}
     if unclear := [word for word in words if not classify_word(word)]:
         outcomes["unclear"] = unclear
-        draft.require("outcomes.unclear", f"move each word to the outcome that it means: {_join(unclear)}")
+        draft.require("outcomes.unclear", f"move each word to the outcome that it means: {_join_names(unclear)}")
 
 
 def _draft_times(sample: Sample, draft: Draft, formats: Mapping[str, list[str]]) -> None:
     columns: dict[str, list[str]] = {key: [] for key in _TERMS["times"]}
     for name in formats:
-        if key := _KEY_BY_TIME.get(_strip_time(name)):
+        if key := _KEY_BY_TIME.get(_extract_time_word(name)):
             columns[key].append(name)
-    columns = {key: _drop_copies(sample.rows, names) for key, names in columns.items()}
+    columns = {key: _drop_equal_columns(sample.rows, names) for key, names in columns.items()}
     submit, start, end = columns["submit"] or columns["created"], columns["start"], columns["end"]
     if not columns["submit"] and not (submit and start):
         submit = start = submit or start
@@ -223,7 +230,7 @@ def _draft_format(sample: Sample, draft: Draft, columns: list[str], formats: Map
     common = [format for format in common if "%.f" not in format or format.replace("%.f", "") not in common]
     if columns and len(common) != 1:
         reason = f"no value decides between {' and '.join(common)}" if common else "the times have different forms"
-        draft.require("times.format", f"{_join(columns)}: {reason}")
+        draft.require("times.format", f"{_join_names(columns)}: {reason}")
     elif columns and common != [AUTOMATIC]:
         draft.entry["times"] = {"format": common[0]}
         draft.lines.append(f"  times.format: {common[0]}")
@@ -242,7 +249,7 @@ def _draft_runtime(sample: Sample, draft: Draft) -> bool:
     return True
 
 
-def _draft_optional(key: str, sample: Sample, draft: Draft) -> None:
+def _draft_optional_key(key: str, sample: Sample, draft: Draft) -> None:
     names = [name for name in _list_candidates(key, sample) if name not in draft.columns]
     if key in ("gpus", "cpus", "nodes", "memory", "gpu_type"):
         names = [name for name in names if _is_numeric(sample.rows[name]) == (key != "gpu_type")]
@@ -263,11 +270,11 @@ def _list_candidates(key: str, sample: Sample) -> list[str]:
     for likely_names in _TERMS["names"][key]:
         names = [name for name in sample.rows.columns if _list_readings(key, name) & {*likely_names.split()}]
         if names := [name for name in names if sample.words[name].count()]:
-            return _drop_copies(sample.words, names)
+            return _drop_equal_columns(sample.words, names)
     return []
 
 
-def _drop_copies(rows: pl.DataFrame, names: list[str]) -> list[str]:
+def _drop_equal_columns(rows: pl.DataFrame, names: list[str]) -> list[str]:
     return [name for n, name in enumerate(names) if not any(rows[name].equals(rows[other]) for other in names[:n])]
 
 
@@ -278,7 +285,7 @@ def _list_readings(key: str, name: str) -> set[str]:
     return {"".join(parts), "".join(_drop_prefix(parts))}
 
 
-def _strip_time(name: str) -> str:
+def _extract_time_word(name: str) -> str:
     """Return the word of a name such as started_at or jobEndTime that tells which time it is."""
     parts = _drop_prefix(_split_name(name))
     while len(parts) > 1 and parts[-1] in _TERMS["time_endings"].split():
@@ -298,7 +305,7 @@ def _split_name(name: str) -> list[str]:
     return re.findall(r"[^\W_]+", re.sub("(?<=[a-z0-9])(?=[A-Z])", " ", name).lower())
 
 
-def _is_usable(name: str) -> bool:
+def _is_usable_name(name: str) -> bool:
     return name.isprintable() and 0 < len(name) <= LONGEST_NAME and name not in ("line", " ")
 
 
@@ -307,13 +314,13 @@ def _is_numeric(values: pl.Series) -> bool:
     return len(values) > 0 and values.cast(pl.Float64, strict=False).ge(0).sum() >= LEAST_SHARE * len(values)
 
 
-def _parse(values: pl.Series, format: str) -> pl.Series:
+def _parse_plausible_times(values: pl.Series, format: str) -> pl.Series:
     """Return the plausible times among the values, as the reader parses them."""
     seconds = parse_time(pl.col(values.name), format, "UTC")
     return values.to_frame().select(pl.when(seconds.is_between(*_PLAUSIBLE_S)).then(seconds)).to_series()
 
 
-def _join(words: Iterable[str]) -> str:
+def _join_names(words: Iterable[str]) -> str:
     words = [*words]
     return ", ".join(map(show_name, words[:MOST_WORDS])) + (" ..." if len(words) > MOST_WORDS else "")
 

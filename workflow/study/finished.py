@@ -76,6 +76,7 @@ def read_numbers(file: Path) -> dict[str, dict]:
 
 
 def read_subject(name: str, results: Results) -> Subject:
+    """Return the numbers of a trace or of the comparison, with the figures that its brief withholds."""
     brief = Path(results.paths[name]).with_name("brief.json")
     withheld = json.loads(brief.read_text(encoding="utf-8"))["withheld"] if brief.is_file() else {}
     return Subject(name, results.metrics[name], withheld)

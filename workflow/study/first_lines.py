@@ -148,7 +148,7 @@ def read_names(file: str, layout: Layout) -> list[str] | None:
 
 
 def parse_names(head: bytes, layout: Layout) -> list[str] | None:
-    """Return such names from the first bytes of a text table."""
+    """Return the names that `read_names` returns, from the first bytes of a text table; None if inconclusive."""
     is_whole, head = len(head) < MOST_BYTES, head.removeprefix(BYTE_ORDER_MARK)
     if layout.json:
         return _parse_json_names(head)

@@ -48,6 +48,7 @@ class Shape(NamedTuple):
 
     @property
     def core_tables(self) -> list[str]:
+        """Return the required tables; all tables if none is required."""
         tables = self.declaration["tables"]
         return [name for name, spec in tables.items() if spec["required"]] or list(tables)
 
@@ -99,7 +100,7 @@ class Folder:
 
     def count_columns(self, file: str, layout: Layout) -> int:
         """Return the number of the table's columns in this file's header; 0 if the file cannot be this table."""
-        names = self.read_names(file, layout) if is_usable(file) else None
+        names = self.read_names(file, layout) if is_usable_name(file) else None
         if not names or not layout.header:
             return len(names or ()) if len(names or ()) == len(layout.columns) else 0
         return len(match_columns(names, layout.columns)[0]) if is_valid_header(names, layout) else 0
@@ -107,7 +108,7 @@ class Folder:
     def describe_problem(self, file: str, layout: Layout) -> str:
         """Return why a file cannot be the table."""
         names = self.read_names(file, layout)
-        if not is_usable(file):
+        if not is_usable_name(file):
             return f"{show_name(file)}: its name has a character that is not supported; rename it."
         if names is None:
             return f"{show_name(file)}: cannot be read as {'a JSON array of objects' if layout.json else 'a table'}."
@@ -145,7 +146,7 @@ class Folder:
         return max(shares, key=lambda pair: pair[0], default=(0.0, ""))
 
 
-def is_usable(text: str) -> bool:
+def is_usable_name(text: str) -> bool:
     return text.isprintable() and not set(text) & set("{}\\")
 
 

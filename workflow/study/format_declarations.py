@@ -25,10 +25,7 @@ def find_declarations(folder: Path = FOLDER) -> dict[str, Path]:
 
 
 def load_formats(folder: Path = FOLDER) -> dict[str, dict]:
-    """Map each format to its declaration, with full module names in `code` and `reader`.
-
-    A test checks them against their schema.
-    """
+    """Map each format to its declaration, with full module names in `code` and `reader`."""
     formats = {}
     for name, file in find_declarations(folder).items():
         declaration = yaml.load(file.read_bytes(), FAST_LOADER)

@@ -38,6 +38,7 @@ def collect_jobs(
 
 
 def _describe_job(job: Any, rule: str, root: Path, inputs: set[str], code_files: Mapping[str, list[str]]) -> dict:
+    """Return the entry of a job in `collect_jobs`."""
     parameters = dict(job.params.items())
     code = parameters.pop("code", None)
     return {

@@ -28,14 +28,14 @@ def find_imported_files(script: Path, *modules: str, analysis_folders: tuple[Pat
     roots = (script.parent, *analysis_folders)
     files: set[Path] = set()
     pending = [
-        *_list_imports(script, roots),
+        *_list_imported_files(script, roots),
         *(file for module in modules for file in _find_module_files(module, roots)),
     ]
     while pending:
         file = pending.pop()
         if file not in files:
             files.add(file)
-            pending += _list_imports(file, roots) if file.suffix == ".py" else ()
+            pending += _list_imported_files(file, roots) if file.suffix == ".py" else ()
     return tuple(sorted(files))
 
 
@@ -48,7 +48,7 @@ def compute_code_digest(files: Iterable[Path], declared: Mapping[Path, str] = Ma
 
 
 @cache
-def _list_imports(file: Path, roots: tuple[Path, ...]) -> tuple[Path, ...]:
+def _list_imported_files(file: Path, roots: tuple[Path, ...]) -> tuple[Path, ...]:
     files: list[Path] = []
     for module, name, level, line in _syntax(file).imports:
         if level:

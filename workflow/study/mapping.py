@@ -57,7 +57,7 @@ def find_zone_problems(entry: dict) -> Iterator[EntryProblem]:
 def parse_window(entry: dict) -> tuple[int, int] | None:
     """Return the entry's window [from, to) in seconds since 1970; None if it has none."""
     window = entry.get("window")
-    return (_to_seconds(window["from"]), _to_seconds(window["to"])) if window else None
+    return (_to_epoch_s(window["from"]), _to_epoch_s(window["to"])) if window else None
 
 
 def find_window_problems(entry: dict) -> Iterator[EntryProblem]:
@@ -65,7 +65,7 @@ def find_window_problems(entry: dict) -> Iterator[EntryProblem]:
     seconds_by_key = {}
     for key, moment in entry.get("window", {}).items():
         try:
-            seconds_by_key[key] = _to_seconds(moment)
+            seconds_by_key[key] = _to_epoch_s(moment)
         except (ValueError, OverflowError):
             text = f"{moment!r} is not a date and time; write one with its UTC offset, "
             yield ("window", key), text + "for example '2017-10-03T00:00:00-07:00'."
@@ -73,7 +73,7 @@ def find_window_problems(entry: dict) -> Iterator[EntryProblem]:
         yield ("window", "to"), "is not after from; the window would be empty."
 
 
-def _to_seconds(moment: str | int) -> int:
+def _to_epoch_s(moment: str | int) -> int:
     return moment if isinstance(moment, int) else int(datetime.fromisoformat(moment).timestamp())
 
 

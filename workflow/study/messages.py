@@ -18,27 +18,25 @@ class ConfigError(StudyError):
     """
 
     def __init__(self, text: str) -> None:
-        lines = [_shorten_line(line) for line in text.split("\n")]
+        lines = [_shorten_and_escape(line) for line in text.split("\n")]
         heights = itertools.accumulate(-(-len(line) // WIDTH) for line in lines)
         shown = max(1, sum(height <= MOST_LINES for height in heights))
         more = [f"... and at least {len(lines) - shown:,} more. Fix these first."] if shown < len(lines) else []
         super().__init__("\n".join(lines[:shown] + more))
 
 
-def _shorten_line(line: str) -> str:
+def _shorten_and_escape(line: str) -> str:
     line = line if len(line) <= LONGEST_LINE else f"{line[:LONGEST_LINE]} ..."
-    return line if line.isprintable() else "".join(char if char.isprintable() else _escape(char) for char in line)
-
-
-def _escape(char: str) -> str:
-    return char.encode("unicode_escape").decode()
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in line)
 
 
 def show(value: Any) -> str:
+    """Return the repr of a value, at most 80 characters long."""
     return truncate(repr(value))
 
 
 def truncate(text: str) -> str:
+    """Cut a text to at most 80 characters."""
     return text if len(text) <= 80 else f"{text[:77]}..."
 
 

@@ -102,6 +102,7 @@ def describe_column_problem(column: str, name: str, entry: Mapping, format: Mapp
 
 
 def list_usable_columns(entry: Mapping, format: Mapping) -> list[str]:
+    """Return the columns of jobs that a feature may use: mapped, and known at submission."""
     if entry["format"] != "table":
         return list(format.get("at_submission", ()))
     mapped_columns = {COLUMN_BY_KEY.get(key, key) for key in entry["mapping"]}

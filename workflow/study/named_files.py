@@ -26,7 +26,7 @@ def read_contents(path: str | Path, label: str, max_mb: float = DOCUMENT_MB) -> 
     except OSError as error:
         raise ConfigError(f"{label}: the file cannot be read ({error.strerror}).") from None
     if len(content) > max_mb * 1e6:
-        raise ConfigError(f"{label}: {_describe_size(len(content), max_mb)}")
+        raise ConfigError(f"{label}: {_describe_excess_size(len(content), max_mb)}")
     return content
 
 
@@ -44,25 +44,25 @@ def file_problem(path: str | Path, max_mb: float = DOCUMENT_MB) -> str:
     """Return why a path is no readable file of at most `max_mb` MB; empty if it is."""
     status = _inspect_path(path)
     if not isinstance(status, os.stat_result):
-        return status or f"there is no such file{_format_hint(path)}"
+        return status or f"there is no such file{_format_cwd_hint(path)}"
     if kind := file_kind(status.st_mode):
         return f"it is {kind}; expected a plain file."
     if not os.access(path, os.R_OK):
         return "the file cannot be read (Permission denied)."
-    return _describe_size(status.st_size, max_mb) if status.st_size > max_mb * 1e6 else ""
+    return _describe_excess_size(status.st_size, max_mb) if status.st_size > max_mb * 1e6 else ""
 
 
 def folder_problem(path: str | Path) -> str:
     """Return why a path is no readable folder; empty if it is."""
     status = _inspect_path(path)
     if not isinstance(status, os.stat_result):
-        return status or f"there is no such folder{_format_hint(path)}"
+        return status or f"there is no such folder{_format_cwd_hint(path)}"
     if not stat.S_ISDIR(status.st_mode):
-        return f"it is not a folder{_format_hint(path)}"
+        return f"it is not a folder{_format_cwd_hint(path)}"
     return "" if os.access(path, os.R_OK | os.X_OK) else "the folder cannot be read (Permission denied)."
 
 
-def _format_hint(path: str | Path) -> str:
+def _format_cwd_hint(path: str | Path) -> str:
     return "." if Path(path).is_absolute() else f" {CWD_HINT}"
 
 
@@ -78,5 +78,5 @@ def _inspect_path(path: str | Path) -> os.stat_result | str:
         return f"it cannot be accessed ({error.strerror})."
 
 
-def _describe_size(size: int, max_mb: float) -> str:
+def _describe_excess_size(size: int, max_mb: float) -> str:
     return f"the file has {size / 1e6:,.2f} MB; at most {max_mb:,g} MB are read. Is it the right file?"

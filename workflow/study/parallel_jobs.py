@@ -9,6 +9,7 @@ EMBEDDED_BYTES = 50_000_000
 
 
 def count_shares(entry: dict, files: dict[str, list[str]], scatter: dict) -> int:
+    """Return the number of jobs that share the work: `jobs` of scatter above `above_mb` of raw files, else 1."""
     return scatter["jobs"] if _measure_bytes(entry, files) > scatter["above_mb"] * 1_000_000 else 1
 
 

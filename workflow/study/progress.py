@@ -195,6 +195,7 @@ def extract_scheduler_lines(job_output: str, max_lines: int = 6) -> str:
 
 
 def _read_log(log: Path, started: float) -> str:
+    """Return the text of a log; empty if it is missing or was written before `started` (s since 1970)."""
     try:
         # Some file systems store whole seconds.
         return log.read_text(encoding="utf-8", errors="replace") if log.stat().st_mtime >= started - 2 else ""

@@ -77,12 +77,12 @@ def recognise(data: Path) -> RecognisedTrace:
     if not matching_fits:
         if drafted := _draft_trace(folder, [fit.shape for fit in fits], formats, registry):
             return drafted
-        lines = [*_explain_no_match(folder, fits), *_explain_archives(folder, registry), MAPPING_HINT]
+        lines = [*_explain_no_match(folder, fits), *_suggest_unpacking(folder, registry), MAPPING_HINT]
         raise ConfigError("\n".join(lines))
     if len(matching_fits) > 1:
         raise ConfigError(_explain_ambiguity(folder, matching_fits))
     entry = _build_entry(folder, matching_fits[0])
-    name = _choose_name(folder.path.resolve().name, entry, registry, formats)
+    name = _choose_trace_name(folder.path.resolve().name, entry, registry, formats)
     return RecognisedTrace(entry["format"], name, entry, "\n".join(_explain_fit(matching_fits[0])))
 
 
@@ -107,11 +107,11 @@ def _draft_trace(folder: Folder, shapes: list[Shape], formats: dict, registry: d
         f"{show_name(files[0])}: no known format. Drafted for the format table from its header and "
         f"{sample.rows.height:,} rows:"
     )
-    name = _choose_name(data_name, entry, registry, formats)
+    name = _choose_trace_name(data_name, entry, registry, formats)
     return RecognisedTrace("table", name, entry, "\n".join([explanation, *draft.lines]), draft.missing)
 
 
-def _choose_name(data_name: str, entry: dict, registry: dict, formats: dict) -> str:
+def _choose_trace_name(data_name: str, entry: dict, registry: dict, formats: dict) -> str:
     names = _suggest_trace_names(data_name, registry)
     return next(name for name in names if _is_free(name, entry, registry, formats))
 
@@ -228,7 +228,7 @@ def _explain_no_match(folder: Folder, fits: list[Fit]) -> list[str]:
     return lines
 
 
-def _explain_archives(folder: Folder, registry: dict) -> Iterator[str]:
+def _suggest_unpacking(folder: Folder, registry: dict) -> Iterator[str]:
     for trace, entry in registry.items():
         for file in sorted({*map_archives(entry).values()} & {*folder.inspected_files}):
             yield (

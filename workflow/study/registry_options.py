@@ -36,10 +36,7 @@ def find_option_file(key: str, trace: str, entry: dict, format: dict, generated:
 
 
 def find_option_tables(trace: str, entry: dict, format: dict, generated: Collection[str] = ()) -> dict[str, list[str]]:
-    """Map tables of ttf.raw.extra_tables to the file that the entry names, as typed.
-
-    Raises ConfigError as find_option_file.
-    """
+    """Map tables of ttf.raw.extra_tables to [file as the entry names it]; raise ConfigError as find_option_file."""
     files = {table: find_option_file(key, trace, entry, format, generated) for key, (table, _) in TABLES.items()}
     return {table: [file] for table, file in files.items() if file}
 

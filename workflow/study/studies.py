@@ -27,10 +27,7 @@ _PAGE_KEYS = ("title", "note", "source", "licence", "citation")
 
 
 def read_studies() -> dict[str, dict]:
-    """Map the name of each study made in this folder to its resolved configuration.
-
-    Raises ConfigError if a configuration is unreadable.
-    """
+    """Map each study made in this folder to its resolved configuration; raise ConfigError if one is unreadable."""
     config_by_name = {file.parent.name: load_yaml(file, str(file)) for file in sorted(STUDIES.glob("*/config.yaml"))}
     return {name: config for name, config in config_by_name.items() if config.keys() >= {"study", "registry"}}
 

@@ -102,18 +102,19 @@ class Study:
         self._analysis_by_table = {table: name for name, analysis in self.analyses.items() for table in analysis.tables}
         self.measured_resources = resources.add_analysis_costs(self.measured_resources, declarations)
         self.claim_files = [(str(root / CLAIMS), CLAIMS), *((path, path) for path in self.config.get("claims", []))]
-        self.claims = [claim for path, label in self.claim_files for claim in self._load_claims(path, label)]
+        self.claims = [claim for path, label in self.claim_files for claim in self._load_checked_claims(path, label)]
         ids = Counter(claim["id"] for claim in self.claims)
         if duplicate_ids := sorted(name for name, count in ids.items() if count > 1):
             raise ConfigError(f"claims: {', '.join(duplicate_ids)}: several findings share this id; give each its own.")
 
     def check_headers(self) -> None:
+        """Raise ConfigError for raw files whose header row ingest would refuse."""
         traces = self.traces.values()
         headers = (find_wrong_headers(trace.name, trace.entry, trace.raw_files, trace.format) for trace in traces)
         if problems := [*itertools.chain(*headers)]:
             raise ConfigError("\n".join(problems))
 
-    def _load_claims(self, path: str, label: str) -> list[dict]:
+    def _load_checked_claims(self, path: str, label: str) -> list[dict]:
         claims = load_claims(path, label)["claims"]
         check_claims(claims, self.tables, label)
         return claims
@@ -198,6 +199,7 @@ class Study:
         return f"{self.study_folder}/{{trace}}" if COMPARISON in subjects else "{trace}"
 
     def get_folder(self, subject: str) -> str:
+        """Return the folder of a subject's products below results/."""
         return self.get_folder_pattern([subject]).format(trace=subject)
 
     def select_traces(self, predicate: Callable[[Trace], Any]) -> list[str]:
@@ -214,6 +216,7 @@ class Study:
 
     @cached_property
     def generated_files(self) -> set[str]:
+        """Return the raw files that rules write: those of embedded samples, and downloads."""
         paths = {path for trace in self.traces.values() for files in trace.sample_files.values() for path in files}
         return paths | {f"data/{trace}/{file}" for trace, file in self.downloads}
 
@@ -251,6 +254,7 @@ class Study:
 
     @functools.cache  # noqa: B019 one study a process
     def list_paths(self, trace: str) -> set[str]:
+        """Return the paths of all products, sources and tables that the trace has."""
         return {file for name in (*PRODUCTS, *SOURCES, *self.tables) if (file := self.find_file(trace, name))}
 
     @property
@@ -309,6 +313,7 @@ class Study:
         return trace.description | options | {"targets": self.config["targets"]}
 
     def find_claim_tables(self) -> dict[str, dict[str, str]]:
+        """Map each trace to the tables that claims compare: table -> path."""
         paths: dict[str, dict[str, str]] = {}
         for claim in self.claims:
             quantity = claim.get("quantity", {})
@@ -349,6 +354,7 @@ class Study:
 
     @cached_property
     def _types_by_declaration(self) -> dict[Path, str]:
+        """Map the file of each declaration and contract to the types that computing and drawing use."""
         modules = {analysis.folder / "__init__.py": analysis.module for analysis in self.analyses.values()}
         modules |= {self.root / "scripts" / f"{name.replace('.', '/')}.py": name for name in CONTRACTS}
         return {file: list_types(importlib.import_module(module)) for file, module in modules.items()}
@@ -364,11 +370,14 @@ class Study:
         return format, resources.measure_gb(itertools.chain(*tables))
 
     def estimate_memory_mb(self, rule: str, attempt: int, **job: str) -> int:
+        """Return the MB that a job requests. job: its trace and part; none for a job of all traces."""
         return resources.estimate_memory_mb(self.measured_resources, rule, *self.measure_raw_tables(**job), attempt)
 
     def estimate_runtime_min(self, attempt: int, **job: str) -> int:
+        """Return the minutes that a job requests; job: as in `estimate_memory_mb`."""
         return resources.estimate_runtime_min(self.measured_resources, self.measure_raw_tables(**job)[1], attempt)
 
 
 def match_names(names: Iterable[str]) -> str:
+    """Return a regular expression of these names; without names, one that matches nothing."""
     return "|".join(names) or "(?!)"

@@ -22,10 +22,7 @@ COMPARISON = "comparison"
 
 
 class StudyAnalysis:
-    """Bind a declaration to the study.
-
-    Raises ConfigError if it names an unknown table or an unknown key of the configuration.
-    """
+    """Bind a declaration to the study. Raises ConfigError for an unknown table, or key of the configuration."""
 
     def __init__(self, name: str, declaration: Analysis, folder: Path, study: Study) -> None:
         self.name, self.declaration, self.folder, self._study = name, declaration, folder, study
@@ -50,9 +47,11 @@ class StudyAnalysis:
 
     @property
     def input_analyses(self) -> list[str]:
+        """Return the names of the analyses whose tables this one reads."""
         return self._study.list_producers((*self.declaration.needs, *self.declaration.uses))
 
     def applies(self, trace: str) -> bool:
+        """Return whether the analysis runs on a trace, or on the comparison."""
         if self.declaration.is_study_wide or trace == COMPARISON:
             return self.declaration.is_study_wide and trace == COMPARISON
         has_inputs = all(self._find_files(trace, name) for name in self.declaration.needs)
@@ -63,17 +62,20 @@ class StudyAnalysis:
         return [trace for trace in self._study.subjects if self._study.has_analysis(trace, self.name)]
 
     def inputs(self, trace: str) -> dict[str, Any]:
+        """Return the inputs of the analysis's rule for a trace: name -> path or paths."""
         names = (*self.declaration.needs, *self.declaration.uses)
         files_by_name = {name: self._find_files(trace, name) for name in names}
         files_by_name |= self._study.find_size_unit(trace) if self.declaration.in_size_unit else {}
         return {name: files for name, files in files_by_name.items() if files} | self._study.list_external_files([self])
 
     def _find_files(self, trace: str, name: str) -> Any:
+        """Return the path of a file of the trace or None; for a study-wide analysis the paths of all traces."""
         if not self.declaration.is_study_wide:
             return self._study.find_file(trace, name)
         return [file for other_trace in self._study.traces if (file := self._study.find_file(other_trace, name))]
 
     def outputs(self) -> dict[str, str]:
+        """Return the paths of the tables, by name; they may have the wildcard {trace}."""
         return {
             name: f"results/{self._study.get_folder_pattern(self.traces)}/{table.path}"
             for name, table in self.tables.items()

@@ -32,7 +32,7 @@ def load_rules(path: str | Path, subjects: Sequence[Subject], other_subjects: Se
         "thresholds.schema.yaml",
         contradictions=lambda document: _find_contradictions(document["rules"], all_subjects),
     )
-    return [_build_rule(entry, _find_numbers(entry, all_subjects)) for entry in document["rules"]]
+    return [_build_rule(entry) for entry in document["rules"]]
 
 
 def _find_contradictions(entries: list[dict], subjects: Sequence[Subject]) -> Iterator[Problem]:
@@ -52,7 +52,7 @@ def _find_contradictions(entries: list[dict], subjects: Sequence[Subject]) -> It
             hint = f"; did you mean {matches[0]}?" if matches else "."
             text = f"there is no number {show(number)}{hint} Expected: a key of metrics.json, as docs/metrics.md lists."
             yield Problem(("rules", index, "number"), text)
-        kind = _find_kind(entry)
+        kind = _find_comparison_key(entry)
         for number_info in numbers[:1]:
             if problem := _explain_misfit(kind, entry[kind], number, number_info):
                 yield Problem(("rules", index, kind), problem)
@@ -82,12 +82,12 @@ def _find_numbers(entry: Mapping[str, Any], subjects: Iterable[Subject]) -> list
     return [s.metrics[key] for s in subjects if trace in (None, s.name) and key in s.metrics]
 
 
-def _find_kind(entry: Mapping[str, Any]) -> str:
+def _find_comparison_key(entry: Mapping[str, Any]) -> str:
     return next(kind for kind in KINDS if kind in entry)
 
 
-def _build_rule(entry: Mapping[str, Any], numbers: list[Mapping[str, Any]]) -> Rule:
-    kind = _find_kind(entry)
+def _build_rule(entry: Mapping[str, Any]) -> Rule:
+    kind = _find_comparison_key(entry)
     limit = entry[kind] if kind in ("is", "is_not") else parse_limit(entry[kind])
     options = {key: entry[key] for key in ("by", "if_missing", "trace", "say") if key in entry}
     return Rule(entry["number"], kind, limit, **options)
@@ -99,6 +99,7 @@ def parse_limit(text: float | str) -> float:
 
 
 def _split_quantity(text: str) -> tuple[Fraction, str]:
+    """Return the value in the base unit, and that unit: 12 h is (43200, "s")."""
     _, value, unit, _ = re.split(r"(-?[0-9.]+) ?(\D+)", text)
     base_unit, size = _UNITS[unit]
     return Fraction(value) * size, base_unit

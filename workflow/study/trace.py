@@ -50,6 +50,7 @@ class Trace:
 
     @property
     def gives(self) -> str:
+        """Return what the format gives: jobs, outages or durations."""
         return self.format["gives"]
 
     @property
@@ -90,6 +91,7 @@ class Trace:
 
     @property
     def unit(self) -> str:
+        """Return the noun for what the trace records, such as job or drive."""
         return self.format["unit"]
 
     @property
@@ -117,10 +119,12 @@ class Trace:
 
     @property
     def outcomes(self) -> dict[str, list[str]]:
+        """Map each outcome to the status words that mean it."""
         return self.entry.get("outcomes") or self.format.get("outcomes", {})
 
     @property
     def words(self) -> list[str]:
+        """Return all status words of the outcomes."""
         return [word for words in self.outcomes.values() for word in words]
 
     @property
@@ -129,6 +133,7 @@ class Trace:
 
     @property
     def window(self) -> tuple[int, int] | None:
+        """Return the window [from, to) of the registry in seconds since 1970; None without one."""
         return parse_window(self.entry)
 
     @property
@@ -150,10 +155,12 @@ class Trace:
 
     @property
     def meaning(self) -> dict:
+        """Return the mapping and the outcomes of the columns: see `select_meaning`."""
         return select_meaning(self.entry, self.format)
 
     @property
     def reader_options(self) -> dict[str, Any]:
+        """Return the parameters of the rules that read raw tables."""
         return {"reader": self.format.get("reader"), "entry": self.reading_options, "schema": self.schema}
 
     @property
@@ -203,10 +210,12 @@ class Trace:
 
     @cached_property
     def members(self) -> dict[str, list[str]]:
+        """Map each table to the name of each of its files inside an archive; empty for a plain file."""
         return {table: [get_member(file) for file in files] for table, files in self.raw_files.items()}
 
     @cached_property
     def part_members(self) -> dict[str, dict[str, str]]:
+        """Map part -> table -> name of its file inside an archive; empty for a plain file."""
         return {part: {table: get_member(file) for table, file in files.items()} for part, files in self.parts.items()}
 
     @property

@@ -188,13 +188,10 @@ def find_parts(trace: str, entry: dict, formats: dict) -> dict[str, dict[str, st
 
 
 def find_downloads(trace: str, entry: dict, files: dict[str, list[str]]) -> dict[str, dict]:
-    """Map each missing raw file to its `download` in the registry.
-
-    An existing file is no rule's product, so no rerun removes or fetches it.
-    """
+    """Map each missing raw file to its `download`; an existing one is no rule's product and is never fetched."""
     downloads = _plan_downloads(trace, entry)
     return {
-        Path(get_disk_path(path)).name: _strip_member(entry["download"][table])
+        Path(get_disk_path(path)).name: _drop_archive_keys(entry["download"][table])
         for table, path in downloads.items()
         if path in files.get(table, []) and not Path(get_disk_path(path)).exists()
     }
@@ -228,13 +225,13 @@ def _plan_downloads(trace: str, entry: dict) -> dict[str, str]:
         if any(url.endswith("*") for url in download.get("parts", [])) and "bytes" not in download:
             raise ConfigError(f"{label}.parts: * needs the number of bytes to know the number of parts; add bytes.")
         path = f"data/{trace}/{get_archive_name(download)}"
-        if download_by_path.setdefault(path, _strip_member(download)) != _strip_member(download):
+        if download_by_path.setdefault(path, _drop_archive_keys(download)) != _drop_archive_keys(download):
             raise ConfigError(f"{label}: another table has the same path {path}, but another source.")
         path_by_table[table] = f"{path}/{download['member']}" if "member" in download else path
     return path_by_table
 
 
-def _strip_member(download: dict) -> dict:
+def _drop_archive_keys(download: dict) -> dict:
     return {key: value for key, value in download.items() if key not in ("archive", "member")}
 
 

@@ -10,6 +10,7 @@ DAY_S = 86_400
 
 
 def read_watch_options(entry: dict, clock: str | None) -> dict:
+    """Return `nodes` and `window_days` of the entry; dates become days since 1970."""
     options = {"nodes": entry["nodes"]} if "nodes" in entry else {}
     if "window_days" in entry:
         options["window_days"] = [_to_days(moment, clock) for moment in entry["window_days"]]

@@ -52,6 +52,7 @@ class Column:
 
     @property
     def types(self) -> str:
+        """Return what computing and drawing depend on: kind, unit, and whether a reason explains blanks."""
         return f"{self.kind}:{self.unit}:{self.blank == REASON}"
 
     def in_unit(self, unit: SizeUnit) -> Column:
@@ -61,12 +62,12 @@ class Column:
 
 
 def text(heading: str, description: str, blank: str | None = None, public_pattern: str = "") -> Column:
-    """Text that may name anybody: only values that match `public_pattern` as a whole are published."""
+    """Declare a text that may name anybody: only values that match `public_pattern` as a whole are published."""
     return Column(TEXT, "", heading, description, blank, ANYBODY, public_pattern=public_pattern)
 
 
 def words(heading: str, description: str, blank: str | None = None, n: str = "") -> Column:
-    """Words of the project, or a cluster's names of partitions, states and parts: they name nobody."""
+    """Declare words of the project, or a cluster's names of partitions, states and parts: they name nobody."""
     return Column(TEXT, "", heading, description, blank, NOBODY, n=n)
 
 
@@ -95,7 +96,7 @@ def count(heading: str, description: str, blank: str | None = None, unit: str = 
 
 
 def row_number(heading: str, description: str, blank: str | None = None) -> Column:
-    """Index of a row in another product, from 0 on, as Polars counts rows."""
+    """Declare the index of a row in another product, from 0 on, as Polars counts rows."""
     return Column(ROW, "", heading, description, blank)
 
 
@@ -171,7 +172,7 @@ class Table:
         return {name: name if name.startswith("node_gpus") else unit.named(name) for name in self.columns}
 
     def in_unit(self, unit: SizeUnit) -> Table:
-        """Return the contract of that file."""
+        """Return the contract of the file of a trace whose sizes are in this unit."""
         if self.is_in_gpus:
             return self
         names = self.names_in(unit).items()
@@ -232,6 +233,7 @@ def list_types(module: ModuleType) -> str:
 
 
 def _format_types(value: object) -> str:
+    """Return the types of a column or table, or a mapping of them, or a constant; empty for any other object."""
     if isinstance(value, Column | Table):
         return value.types
     if isinstance(value, Mapping):

@@ -79,6 +79,7 @@ class ValueCounts:
 
     @property
     def size(self) -> int:
+        """Return how many numbers there are: the sum of the counts."""
         return int(self._cumulative[-1]) if self._cumulative.size else 0
 
     def at(self, rank: int) -> int | float:
@@ -91,7 +92,7 @@ class ValueCounts:
         return int(self._cumulative[stop - 1] if stop else 0) - int(self._cumulative[start - 1] if start else 0)
 
     def mean(self) -> float:
-        """Return the exact sum of whole numbers, divided once."""
+        """Return the mean of whole numbers: their exact sum, divided once."""
         return dot(self.values, self.counts) / self.size
 
     def median(self) -> float:

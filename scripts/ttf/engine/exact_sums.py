@@ -45,7 +45,7 @@ def percentile(ascending: np.ndarray, percent: int) -> float:
 
 
 def percentile_at(n: int, at: Callable[[int], float], percent: int) -> float:
-    """Return the same percentile of n integers; at(rank) returns one of them."""
+    """Return a percentile of n integers as `percentile` does; at(rank) returns one of them, rank 0 the smallest."""
     # Integers up to the last division give the same digits on every machine.
     rank, remainder = divmod((n - 1) * percent, 100)
     low, high = int(at(rank)), int(at(min(rank + 1, n - 1)))

@@ -39,11 +39,13 @@ class SizeUnit(str):
             return text
         # If each job counts 1, GPU time is run time.
         if self == JOB:
-            text = _GPU_TIME.sub(lambda match: _capitalise("run time", text[: match.start()]), text)
-        return _GPU.sub(lambda match: _capitalise(self, text[: match.start()]) if match[0] == "GPU" else match[0], text)
+            text = _GPU_TIME.sub(lambda match: _capitalise_at_start("run time", text[: match.start()]), text)
+        return _GPU.sub(
+            lambda match: _capitalise_at_start(self, text[: match.start()]) if match[0] == "GPU" else match[0], text
+        )
 
 
-def _capitalise(word: str, preceding: str) -> str:
+def _capitalise_at_start(word: str, preceding: str) -> str:
     return word.capitalize() if _BEFORE_SENTENCE.search(preceding) else str(word)
 
 

@@ -130,6 +130,7 @@ def _add_day_columns(rows: pl.LazyFrame, source: Source) -> tuple[list[str], pl.
 
 
 def _number_repeated_tasks() -> pl.Expr:
+    """Return the task, with its number in file order if several rows have its id and task."""
     task_key = ("job_id", "task")
     number = pl.int_range(1, pl.len() + 1).over(task_key).cast(pl.String)
     task_and_number = pl.concat_str("task", number, separator="/", ignore_nulls=True)

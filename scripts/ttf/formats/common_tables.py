@@ -35,7 +35,7 @@ def write_jobs(
     parts: as in `add_part_names`. node_table: the raw table with a row per node, or None. block_days: see
     `block_columns`. spill_folder: a temporary folder.
     """
-    jobs = add_part_names(_derive(format_.jobs, source).lazy().with_columns(trace=pl.lit(trace)), parts)
+    jobs = add_part_names(_derive_table(format_.jobs, source).lazy().with_columns(trace=pl.lit(trace)), parts)
     # Write the jobs to the disk before several passes over them, rather than derive them in each.
     if not format_.jobs_on_disk:
         stream_parquet(jobs, spill_folder / "jobs.parquet")
@@ -50,7 +50,7 @@ def write_jobs(
     return f"{n_jobs:,} jobs, {n_timed:,} with a run time"
 
 
-def _derive(function: Derive | None, source: Source) -> Rows:
+def _derive_table(function: Derive | None, source: Source) -> Rows:
     if function is None:
         raise NotImplementedError("the format has no such table")
     return function(source)
@@ -67,7 +67,7 @@ def write_attempts(
 ) -> str:
     """Write the attempts and return a summary. rules, events: see `ttf.records.infra.infra_durations`."""
     # Streamable: a row's infra failure depends on that row and the events alone.
-    attempts = _derive(format_.attempts, source).lazy()
+    attempts = _derive_table(format_.attempts, source).lazy()
     attempts = attempts.map_batches(lambda runs: add_infra_failure(runs, rules, events), streamable=True)
     attempts = attempts.select(pl.lit(trace).alias("trace"), pl.all())
     write_product(attempts, ATTEMPTS, path)
@@ -76,7 +76,7 @@ def write_attempts(
 
 def write_placements(format_: Format, source: Source, trace: str, path: str | Path) -> str:
     """Write the placements and return a summary."""
-    write_product(_derive(format_.placements, source).with_columns(trace=pl.lit(trace)), PLACEMENTS, path)
+    write_product(_derive_table(format_.placements, source).with_columns(trace=pl.lit(trace)), PLACEMENTS, path)
     return f"{count_rows(path):,} placements"
 
 

@@ -7,13 +7,13 @@ import polars as pl
 
 from ttf.engine.storage.on_disk import scan_parquet
 from ttf.raw.extra_tables import SCHEMA
-from ttf.raw.raw_tables import Reader, TableSchema, apply_rules, raw_lines, read_raw_table, table_schemas
+from ttf.raw.raw_tables import Reader, RowPair, TableSchema, apply_rules, raw_lines, read_raw_table, table_schemas
 
 SCHEMAS = table_schemas(SCHEMA)
 _LOSS = pl.col("loss").str.strip_chars().cast(pl.Float64, strict=False)
 
 
-def _read_losses(path: Path, schema: TableSchema) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
+def _read_losses(path: Path, schema: TableSchema) -> Iterator[RowPair]:
     return apply_rules(read_raw_table(path, schema), path, schema, [("not_a_number", "loss", _LOSS.is_null())])
 
 
@@ -29,5 +29,5 @@ def health_events(raw: str | Path) -> pl.DataFrame:
 
 
 def losses(raw: str | Path) -> pl.DataFrame:
-    """Read the loss log in that folder: job, epoch, loss (also negative, nan or inf), time_s, in file order."""
+    """Read the losses in a folder of typed raw tables: job, epoch, loss (float, may be nan), time_s, in file order."""
     return scan_parquet(Path(raw) / "loss.parquet").select("job", "epoch", loss=_LOSS, time_s="time_s").collect()

@@ -88,12 +88,12 @@ def fetch(target: Path, download: Download, report: Callable[[str], None], **lim
     """Download a file to `target`, replacing an older one in one step; return a short summary.
 
     A download that an earlier run began continues if a checksum can prove that it is the same file.
-    `report` receives lines of progress; `limits` are the limits of _Transfer.
+    `report` receives lines of progress; `limits`: stall_s, tries, sleep of _Transfer.
     Raises StudyError with a line for each address if none provides the file, and if the file cannot be written.
     """
 
-    def transfer(url: str, file: io.FileIO, length: int | None, name: str) -> None:
-        _Transfer(url, file, length, bool(download.sha256), lambda text: report(f"{name}: {text}"), **limits).run()
+    def transfer(url: str, file: io.FileIO, length: int | None, label: str) -> None:
+        _Transfer(url, file, length, bool(download.sha256), lambda text: report(f"{label}: {text}"), **limits).run()
 
     problems = []
     sources: list[tuple[str, str, Callable[[Path, Download, Receive], None]]]
@@ -113,7 +113,7 @@ def fetch(target: Path, download: Download, report: Callable[[str], None], **lim
                 check = "SHA-256 as expected" if download.sha256 or download.content_sha256 else "no checksum known"
                 return f"{target.name}: {_format_mb(target.stat().st_size)} from {url.split('/')[2]}, {check}"
     except OSError as error:
-        raise StudyError(_write_error_message(target, download, error)) from None
+        raise StudyError(_format_write_error(target, download, error)) from None
     raise StudyError("\n".join([f"{target}: the download failed.", *problems, _advise_retry(target)]))
 
 
@@ -187,13 +187,14 @@ class _Transfer:
     attempts: int = 0
 
     def run(self) -> None:
+        """Download the file, with retries; raise SourceError if the address fails."""
         if self.length and _file_size(self.file) > self.length:
             self.file.truncate(0)
         self.largest_size, self.stall_bytes = _file_size(self.file), MIN_BYTES_S * self.stall_s
         backoff = tenacity.wait_exponential_jitter(max=MAX_WAIT_S)
         retrying = tenacity.Retrying(
             retry=tenacity.retry_if_exception(self._may_retry),
-            after=self._record_attempt,
+            after=self._prepare_next_try,
             wait=lambda state: max(backoff(state), self.problem.wait_s),
             stop=tenacity.stop_after_attempt(self.tries),
             before_sleep=lambda state: self.report(
@@ -203,24 +204,25 @@ class _Transfer:
             reraise=True,
         )
         try:
-            retrying(self._transfer_once)
+            retrying(self._request_missing_bytes)
         except AttemptError as problem:
             raise SourceError(f"{problem} ({plural(self.attempts, 'try')})") from None
 
     def _may_retry(self, error: BaseException) -> bool:
+        """Return whether another try may succeed after this error; keep the error as `problem`."""
         if isinstance(error, AttemptError):
             self.problem = error
         return isinstance(error, AttemptError)
 
-    def _record_attempt(self, state: tenacity.RetryCallState) -> None:
-        """Keep or drop the bytes received; a try with progress resets the count of tries and the waiting time."""
+    def _prepare_next_try(self, state: tenacity.RetryCallState) -> None:
+        """Drop bytes that the next try cannot continue; a try with progress resets the count and the wait of tries."""
         self.attempts += 1
         if self.problem.restart or not (self.version or self.has_checksum):
             self.file.truncate(0)
         if _file_size(self.file) >= self.largest_size + self.stall_bytes:
             self.largest_size, state.attempt_number = _file_size(self.file), 0
 
-    def _transfer_once(self) -> None:
+    def _request_missing_bytes(self) -> None:
         offset = _file_size(self.file)
         if self.length and offset == self.length:
             return
@@ -257,7 +259,7 @@ class _Transfer:
         response.raw.enforce_content_length = False  # our own message says how much is missing
         # Not decoded, whatever the Content-Encoding is: the checksum is that of the file on the server.
         first_bytes = b"" if start else response.raw.read(512, decode_content=False)
-        _refuse_wrong_content(first_bytes)
+        _refuse_pointer_or_page(first_bytes)
         if self.length and total not in (None, self.length):
             raise SourceError(
                 f"the file there has {total:,} bytes, expected {self.length:,}: it is another file or version"
@@ -311,6 +313,7 @@ class _Session(requests.Session):
 
 
 def _check_url(url: str, redirected_from: str = "") -> None:
+    """Raise SourceError unless the address is http or https, and not http after a redirect from https."""
     try:
         scheme = urlsplit(urljoin(redirected_from, url)).scheme
     except ValueError:
@@ -347,7 +350,7 @@ def _translate_error(error: BaseException, timeout_message: str) -> SourceError 
 
 
 def _body_range(response: requests.Response, offset: int) -> tuple[int, int | None]:
-    """Return the first byte of the body, and the length of the whole file if the server states it."""
+    """Return the index in the file of the body's first byte, and the length of the whole file if it is stated."""
     status = response.status_code
     # Do not print the server's own reason phrase: it is untrusted on a terminal.
     description = f"HTTP {status} {responses.get(status, '')}".rstrip()
@@ -366,7 +369,7 @@ def _body_range(response: requests.Response, offset: int) -> tuple[int, int | No
     return offset, None if content_range[2] == "*" else int(content_range[2])
 
 
-def _refuse_wrong_content(first_bytes: bytes) -> None:
+def _refuse_pointer_or_page(first_bytes: bytes) -> None:
     if first_bytes.startswith(LFS_POINTER):
         raise SourceError(
             "the server sent a Git-LFS pointer, not the file (on GitHub, the file is at "
@@ -393,6 +396,7 @@ def _file_size(file: io.FileIO) -> int:
 
 
 def _find_fault(file: io.FileIO, target: Path, download: Download) -> str | None:
+    """Say how the length or a checksum of the download differs from the expected one; None if none does."""
     if download.bytes and _file_size(file) != download.bytes:
         return f"has {_file_size(file):,} bytes, expected {download.bytes:,}"
     file.seek(0)
@@ -402,7 +406,7 @@ def _find_fault(file: io.FileIO, target: Path, download: Download) -> str | None
 
 
 def _find_content_fault(path: Path, target: Path, download: Download) -> str | None:
-    """Return what is wrong with the table inside, or None. Raises StudyError if the registry contradicts itself."""
+    """Say how the unpacked table differs from content_sha256, or None; raise StudyError if only sha256 is right."""
     digest = hashlib.sha256()
     try:
         for chunk in read_unpacked(path, target.name):
@@ -450,7 +454,7 @@ def _advise_retry(target: Path) -> str:
     )
 
 
-def _write_error_message(target: Path, download: Download, error: OSError) -> str:
+def _format_write_error(target: Path, download: Download, error: OSError) -> str:
     prefix = f"{target.parent}: {target.name} cannot be written"
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         size = f" The whole file has {_format_mb(download.bytes)}." if download.bytes else ""
@@ -465,20 +469,20 @@ def _hidden_sibling(target: Path, suffix: str) -> Path:
     return target.with_name(f".{target.name}.{suffix}")
 
 
-def _list_leftovers(target: Path, suffixes: str) -> list[Path]:
-    pattern = re.compile(rf"{re.escape(f'.{target.name}.')}({suffixes})")
+def _list_leftovers(target: Path, suffix_pattern: str) -> list[Path]:
+    pattern = re.compile(rf"{re.escape(f'.{target.name}.')}({suffix_pattern})")
     return sorted(path for path in target.parent.iterdir() if pattern.fullmatch(path.name))
 
 
-def _remove_leftovers(target: Path, suffixes: str) -> None:
-    for path in _list_leftovers(target, suffixes):
+def _remove_leftovers(target: Path, suffix_pattern: str) -> None:
+    for path in _list_leftovers(target, suffix_pattern):
         path.unlink()
 
 
 def _report_progress(
     chunks: Iterator[bytes], size: int, total: int | None, report: Callable[[str], None]
 ) -> Iterator[bytes]:
-    """Report each tenth of the file, or every half minute; at most once a second."""
+    """Yield the chunks; report each tenth of the file or every half minute. size: bytes before the first chunk."""
     last_size, last_time = size, time.monotonic()
     for chunk in chunks:
         yield chunk
@@ -490,5 +494,5 @@ def _report_progress(
             last_size, last_time = size, time.monotonic()
 
 
-def _format_mb(size: float) -> str:
-    return f"{size / 10**6:,.1f} MB"
+def _format_mb(n_bytes: float) -> str:
+    return f"{n_bytes / 10**6:,.1f} MB"

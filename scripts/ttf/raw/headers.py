@@ -20,10 +20,12 @@ class HeaderColumn(Protocol):
     def name(self) -> str: ...
 
     @property
-    def also(self) -> Sequence[str]: ...
+    def also(self) -> Sequence[str]:
+        """Alternative names in the header row."""
 
     @property
-    def optional(self) -> bool: ...
+    def optional(self) -> bool:
+        """Whether the header row may lack the column."""
 
 
 AnyColumn = TypeVar("AnyColumn", bound=HeaderColumn)

@@ -112,7 +112,7 @@ def ingest_part(
     stop_share: float = STOP_SHARE,
     readers: Mapping[str, Reader] = NO_READERS,
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Ingest one part of a trace: `files` has the file of each of its tables.
+    """Ingest one part of a trace, with the file of each of its tables; return as `ingest` does.
 
     Checks each row by itself; `merge` checks the rules between rows and `max_share`. Reading stops at a file of which
     a million rows, and more than stop_share of all rows so far, break a rule.
@@ -146,7 +146,7 @@ def merge(
         rows_of_parts = (
             rows.with_columns(file=pl.lit(number, pl.Int32))
             for number, part in enumerate(table_parts)
-            for rows in _iterate_stored_rows(part.folder / f"{name}.parquet")
+            for rows in _read_parquet_in_pieces(part.folder / f"{name}.parquet")
         )
         _write_table(rows_of_parts, schemas[name], folder / f"{name}.parquet")
         labels = file_labels(paths)
@@ -187,23 +187,24 @@ def anomalies(
 
 
 def _make_row_account(tables: Mapping[str, tuple[int, pl.DataFrame]]) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Return the row account and the quarantine from tables: name -> (number of rows read, quarantined rows)."""
     rows = [(name, n, n - quarantined.height, quarantined.height) for name, (n, quarantined) in tables.items()]
     account = pl.DataFrame(rows, schema=ROW_ACCOUNT.schema, orient="row")
     return account, _concat_rows(quarantined for _, quarantined in tables.values())
 
 
-def _concat_rows(pieces: Iterable[pl.DataFrame]) -> pl.DataFrame:
-    return pl.concat([pl.DataFrame(schema=QUARANTINE_SCHEMA), *pieces])
+def _concat_rows(quarantines: Iterable[pl.DataFrame]) -> pl.DataFrame:
+    return pl.concat([pl.DataFrame(schema=QUARANTINE_SCHEMA), *quarantines])
 
 
 def _read_table(
     paths: Sequence[Path], schema: TableSchema, folder: Path, stop_share: float, reader: Reader
 ) -> tuple[int, pl.DataFrame]:
-    """Check each row by itself and write the table's Parquet file; return the rows read and the quarantined rows."""
+    """Check each row by itself and write the table's Parquet file; return (rows read, quarantined rows)."""
     quarantined: list[pl.DataFrame] = []
     n_accepted = n_failed = 0
 
-    def rows() -> Iterator[pl.DataFrame]:
+    def iterate_accepted_rows() -> Iterator[pl.DataFrame]:
         nonlocal n_accepted, n_failed
         for index, (path, label) in enumerate(zip(paths, file_labels(paths), strict=True)):
             for accepted, failed in reader.rows(path, schema):
@@ -213,19 +214,19 @@ def _read_table(
                 yield accepted.select(pl.lit(index, pl.Int32).alias("file"), pl.all())
                 if n_failed >= STOP_ROWS and n_failed > stop_share * (n_accepted + n_failed):
                     rows_read = n_accepted + n_failed
-                    raise _excess_error(paths, schema, rows_read, _concat_rows(quarantined), "reading has stopped")
+                    raise _quarantine_error(paths, schema, rows_read, _concat_rows(quarantined), "reading has stopped")
 
-    _write_table(rows(), schema, folder / f"{schema.name}.parquet")
-    return n_accepted + n_failed, _sort_by_file(_concat_rows(quarantined), paths)
+    _write_table(iterate_accepted_rows(), schema, folder / f"{schema.name}.parquet")
+    return n_accepted + n_failed, _sort_by_file_and_line(_concat_rows(quarantined), paths)
 
 
-def _sort_by_file(quarantine: pl.DataFrame, paths: Sequence[Path]) -> pl.DataFrame:
+def _sort_by_file_and_line(quarantine: pl.DataFrame, paths: Sequence[Path]) -> pl.DataFrame:
     index_by_label = {label: number for number, label in enumerate(file_labels(paths))}
     file_index = pl.col("file").replace_strict(index_by_label, return_dtype=pl.Int32)
     return quarantine.sort(file_index, "line", maintain_order=True)
 
 
-def _iterate_stored_rows(path: Path) -> Iterator[pl.DataFrame]:
+def _read_parquet_in_pieces(path: Path) -> Iterator[pl.DataFrame]:
     rows = scan_parquet(path)
     for offset in range(0, _count_rows(rows), PIECE_ROWS):
         yield rows.slice(offset, PIECE_ROWS).collect()
@@ -235,7 +236,7 @@ def _write_table(rows: Iterator[pl.DataFrame], schema: TableSchema, target: Path
     """Write the rows of a table; the bytes do not depend on the pieces in which they arrive."""
     errors: list[StudyError] = []
 
-    def source(*_unused: object) -> Iterator[pl.DataFrame]:
+    def iterate_rows(*_unused: object) -> Iterator[pl.DataFrame]:
         try:
             yield from rows
         except StudyError as error:  # Polars would wrap it in its own error
@@ -243,7 +244,7 @@ def _write_table(rows: Iterator[pl.DataFrame], schema: TableSchema, target: Path
 
     # Uncompressed: a row group stores each text once anyway, and most are hashes. All later rules read the file three
     # times as fast.
-    register_io_source(source, schema={"file": pl.Int32, **schema.stored}).sink_parquet(
+    register_io_source(iterate_rows, schema={"file": pl.Int32, **schema.stored}).sink_parquet(
         target, compression="uncompressed", statistics=False, row_group_size=PIECE_ROWS
     )
     if errors:
@@ -264,14 +265,16 @@ def _quarantine_between_rows(
         texts = reader.texts(path, schema, set(reason_by_line)) if reason_by_line else {}
         rows += [(schema.name, label, line, *reason, texts.get(line)) for line, reason in reason_by_line.items()]
     smaller = target.with_suffix(".smaller")
-    _write_table(_iterate_other_rows(target, list(reason_by_position)), schema, smaller)
+    _write_table(_iterate_rows_except(target, list(reason_by_position)), schema, smaller)
     smaller.replace(target)
-    return _sort_by_file(_concat_rows([quarantined, pl.DataFrame(rows, schema=QUARANTINE_SCHEMA, orient="row")]), paths)
+    return _sort_by_file_and_line(
+        _concat_rows([quarantined, pl.DataFrame(rows, schema=QUARANTINE_SCHEMA, orient="row")]), paths
+    )
 
 
-def _iterate_other_rows(target: Path, positions: list[RowPosition]) -> Iterator[pl.DataFrame]:
+def _iterate_rows_except(target: Path, positions: list[RowPosition]) -> Iterator[pl.DataFrame]:
     removed = pl.DataFrame(positions, schema={"file": pl.Int32, "line": pl.Int64}, orient="row")
-    for piece in _iterate_stored_rows(target):
+    for piece in _read_parquet_in_pieces(target):
         yield piece.join(removed, on=["file", "line"], how="anti", maintain_order="left")
 
 
@@ -293,7 +296,7 @@ def _duplicates(target: Path, schema: TableSchema) -> dict[RowPosition, tuple[st
 
 
 def _find_orphans(target: Path, schema: TableSchema, folder: Path) -> dict[RowPosition, tuple[str, str]]:
-    """Map the position of each row without an owner in the table it belongs to, to (reason, owner columns)."""
+    """Map the position of each row without an owner (schema.belongs_to) to (reason, owner columns)."""
     owner, owner_columns = schema.belongs_to or ("", ())
     # The table of the owners may be missing in a trace.
     if not owner or not (folder / f"{owner}.parquet").is_file():
@@ -327,19 +330,20 @@ def _count_rows(rows: pl.LazyFrame) -> int:
 def _refuse_too_many(
     paths: Sequence[Path], schema: TableSchema, rows_read: int, quarantined: pl.DataFrame, max_share: float
 ) -> None:
+    """Raise StudyError if the table has no accepted row, or if more than max_share of its rows are quarantined."""
     if rows_read == 0 and schema.may_be_empty:
         return
     if rows_read == 0:
-        raise StudyError(f"{_describe(paths, schema)}: the table has no rows. Check that the whole file is there.")
+        raise StudyError(f"{_name_files(paths, schema)}: the table has no rows. Check that the whole file is there.")
     if quarantined.height / rows_read > max_share:
-        raise _excess_error(
+        raise _quarantine_error(
             paths, schema, rows_read, quarantined, f"quarantine.max_share = {max_share:g} allows {max_share:.2%}"
         )
     if quarantined.height == rows_read:
-        raise _excess_error(paths, schema, rows_read, quarantined, "no row is left")
+        raise _quarantine_error(paths, schema, rows_read, quarantined, "no row is left")
 
 
-def _describe(paths: Sequence[Path], schema: TableSchema) -> str:
+def _name_files(paths: Sequence[Path], schema: TableSchema) -> str:
     if len(paths) == 1:
         return str(paths[0])
     folders = sorted({str(path.parent) for path in paths})
@@ -348,12 +352,13 @@ def _describe(paths: Sequence[Path], schema: TableSchema) -> str:
     )
 
 
-def _excess_error(
+def _quarantine_error(
     paths: Sequence[Path], schema: TableSchema, rows_read: int, quarantined: pl.DataFrame, limit: str
 ) -> StudyError:
     share = quarantined.height / rows_read
     lines = [
-        f"{_describe(paths, schema)}: {quarantined.height:,} of {rows_read:,} rows ({share:.2%}) break a rule; {limit}."
+        f"{_name_files(paths, schema)}: {quarantined.height:,} of {rows_read:,} rows ({share:.2%}) break a rule; "
+        f"{limit}."
     ]
     lines += [
         f"  {reason}: {group.height:,} rows: {REASONS[reason].format(column=column)}; "

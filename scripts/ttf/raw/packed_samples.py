@@ -22,10 +22,7 @@ _HEX_PAIRS = np.frombuffer(b"".join(b"%02x" % byte for byte in range(256)), dtyp
 
 
 def unpack_sample(packed: Path, sha256: str, folder: Path) -> int:
-    """Write the raw tables of a sample into `folder`; return their number.
-
-    Raises StudyError if the packed file is not the one that its format declares.
-    """
+    """Write the raw tables of a sample into `folder`; return their number. Raises StudyError for another SHA-256."""
     content = packed.read_bytes()
     actual = hashlib.sha256(content).hexdigest()
     if actual != sha256:
@@ -81,7 +78,7 @@ def decode_base85(text: str) -> bytes:
 def restore_numbers(numbers: np.ndarray, column: dict) -> pl.Series:
     """Restore the values of a column: identifiers, whole numbers, or decimals if it has a divisor.
 
-    differences: the numbers are zigzag-encoded differences to the row above (2d, or -2d - 1 if d < 0).
+    With `differences`, the numbers are zigzag-encoded differences to the row above (2d, or -2d - 1 if d < 0).
     """
     if column["differences"]:
         numbers = np.cumsum((numbers >> 1) ^ -(numbers & 1))

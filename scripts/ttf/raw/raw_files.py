@@ -59,7 +59,7 @@ _DAMAGED = (EOFError, zlib.error, gzip.BadGzipFile, lzma.LZMAError, tarfile.TarE
 
 
 def table_paths(inputs: Mapping[str, Sequence[str]], members: Mapping[str, Sequence[str]]) -> dict[str, list[Path]]:
-    """Map each table to its files: the paths in `given`, each extended by the name in `members` of a file in it."""
+    """Map each table to its files: the paths in `inputs`, each extended by the name in `members` of a file in it."""
     return {
         table: [Path(path) / member for path, member in zip(inputs[table], names, strict=True)]
         for table, names in members.items()
@@ -82,7 +82,7 @@ def read_line_blocks(path: Path, block_bytes: int | None = None) -> Generator[by
             _refuse_lone_returns(path, block, header, lines)
         count = count_lines(block)
         lines += count
-        yield from _split_many_lines(block) if count > MOST_LINES else (block,)
+        yield from _limit_lines_of_block(block) if count > MOST_LINES else (block,)
 
 
 def _read_whole_line_blocks(path: Path, block_bytes: int | None) -> Iterator[bytes]:
@@ -137,15 +137,15 @@ def _line_too_long_error(path: Path) -> StudyError:
     return StudyError(f"{path}: a line longer than {MAX_LINE_BYTES:,} bytes: not a table. {FETCH_AGAIN}")
 
 
-def _split_many_lines(block: bytes) -> Iterator[bytes]:
+def _limit_lines_of_block(block: bytes) -> Iterator[bytes]:
     if count_lines(block) <= MOST_LINES:
         yield block
         return
     middle = block.find(b"\n", len(block) // 2) + 1
     if middle in (0, len(block)):  # one long line after many short ones
         middle = block.rfind(b"\n", 0, len(block) // 2) + 1
-    yield from _split_many_lines(block[:middle])
-    yield from _split_many_lines(block[middle:])
+    yield from _limit_lines_of_block(block[:middle])
+    yield from _limit_lines_of_block(block[middle:])
 
 
 def _refuse_lone_returns(path: Path, block: bytes, header: bytes, lines_before: int) -> None:
@@ -196,11 +196,11 @@ def read_unpacked(path: Path, name: str | None = None, size: int = 1 << 20) -> G
         if name.endswith(_TARS):
             chunks = _read_tar(path, size, member)
         else:
-            chunks = _read_zip(path, size, member) if ending == ".zip" else _read_compressed(path, ending, size)
+            chunks = _read_zip(path, size, member) if ending == ".zip" else _read_outside_archive(path, ending, size)
         for chunk in chunks:
             total += len(chunk)
             if total > MOST_BYTES or ending:
-                _refuse_too_large(path, total, state)
+                _refuse_too_large(path, total, state[0])
             yield chunk
         if _size_and_mtime(path) != state:
             raise StudyError(f"{path}: the file changed while it was read. Run the command again once it is complete.")
@@ -219,13 +219,13 @@ def _size_and_mtime(path: Path) -> tuple[int, int]:
     return status.st_size, status.st_mtime_ns
 
 
-def _refuse_too_large(path: Path, total: int, state: tuple[int, int]) -> None:
+def _refuse_too_large(path: Path, total: int, packed_bytes: int) -> None:
     """Raise StudyError if a file unpacks to more bytes than any table of its packed size."""
     if total > MOST_BYTES:
         raise StudyError(f"{path}: unpacks to more than {MOST_BYTES:,} bytes: not a table. {FETCH_AGAIN}")
-    if total > max(UNPACKING_FLOOR_BYTES, MAX_UNPACKING_RATIO * state[0]):
+    if total > max(UNPACKING_FLOOR_BYTES, MAX_UNPACKING_RATIO * packed_bytes):
         raise StudyError(
-            f"{path}: its {state[0]:,} bytes unpack to more than {MAX_UNPACKING_RATIO} times as many: "
+            f"{path}: its {packed_bytes:,} bytes unpack to more than {MAX_UNPACKING_RATIO} times as many: "
             f"no table compresses so well. {_OR_UNPACK}"
         )
 
@@ -272,7 +272,7 @@ def _check_magic(path: Path, ending: str) -> None:
     )
 
 
-def _read_compressed(path: Path, ending: str, size: int) -> Iterator[bytes]:
+def _read_outside_archive(path: Path, ending: str, size: int) -> Iterator[bytes]:
     if ending == ".zst":
         yield from _read_zstd(path)
     elif not ending:
@@ -381,12 +381,12 @@ class _GuardedTar(io.RawIOBase):
 
     def __init__(self, path: Path, file: gzip.GzipFile) -> None:
         self.path, self.file, self.is_in_table, self.bytes_outside_tables, self.total = path, file, False, 0, 0
-        self.state = _size_and_mtime(path)
+        self.packed_bytes, _ = _size_and_mtime(path)
 
     def read(self, size: int = -1) -> bytes:
         chunk = self.file.read(size)
         self.total += len(chunk)
-        _refuse_too_large(self.path, self.total, self.state)
+        _refuse_too_large(self.path, self.total, self.packed_bytes)
         self.bytes_outside_tables += 0 if self.is_in_table else len(chunk)
         if self.bytes_outside_tables > MAX_MEMBER_HEADER_BYTES:
             raise StudyError(

@@ -63,14 +63,14 @@ def read_records(
                 f"{FETCH_AGAIN}"
             ) from None
         except ValueError as error:
-            raise _invalid_record(path, count, text, error) from None
+            raise _invalid_record_error(path, count, text, error) from None
         yield record, position, end
         position = _skip_space(text, end)
         next_character = text[position : position + 1]
         if next_character == ",":
             position = _skip_space(text, position + 1)
         elif next_character != "]":
-            raise _invalid_record(path, count, text, json.JSONDecodeError("Expecting ',' or ']'", text, position))
+            raise _invalid_record_error(path, count, text, json.JSONDecodeError("Expecting ',' or ']'", text, position))
     if (rest := _skip_space(text, position + 1)) != len(text):
         raise StudyError(
             f"{path}: line {_line_number(text, rest)}: the array ends before this line; found "
@@ -79,7 +79,7 @@ def read_records(
 
 
 def read_record_texts(path: Path, _: TableSchema, numbers: set[int]) -> dict[int, str]:
-    """Return the text of the records with these numbers as the quarantine shows it."""
+    """Map each of these record numbers to the text that the quarantine shows: Reader.texts of a JSON table."""
     text = read_whole(path).decode("utf-8", errors="surrogateescape")
     return {
         number: record_start(text, start, end)
@@ -106,7 +106,7 @@ def _refuse_constant(word: str) -> NoReturn:
     raise ValueError(f"{word} is no JSON")
 
 
-def _invalid_record(path: Path, number: int, text: str, error: ValueError) -> StudyError:
+def _invalid_record_error(path: Path, number: int, text: str, error: ValueError) -> StudyError:
     position, problem = getattr(error, "pos", 0), getattr(error, "msg", str(error))
     is_cut = _skip_space(text, position) == len(text) or problem.startswith("Unterminated string")
     return StudyError(

@@ -299,10 +299,10 @@ def read_valid_block(block: bytes, columns: tuple[Column, ...], schema: TableSch
 def _plan_fast_read(
     columns: tuple[Column, ...], schema: TableSchema, with_numbers: bool
 ) -> tuple[dict[str, DataTypeClass], list[pl.Expr], list[pl.Expr]]:
-    """Return the type of each column, the views (see _views), and the stored columns with BREAKS_RULE."""
+    """Return the type of each column, the expressions of _views, and those of the stored columns and BREAKS_RULE."""
     read_columns = [column for column in columns if column.is_read]
     # A block without long lines has no text that is too long.
-    rules = [rule for rule in _row_rules(columns, schema) if rule[0] != TOO_LONG]
+    rules = [rule for rule in _cell_and_time_rules(columns, schema) if rule[0] != TOO_LONG]
     numbers = [column for column in read_columns if with_numbers and column.is_plain_number]
     types: dict[str, DataTypeClass] = dict.fromkeys((column.text_name for column in columns), pl.String)
     types |= dict.fromkeys((column.text_name for column in numbers), pl.Float64)
@@ -310,7 +310,7 @@ def _plan_fast_read(
 
 
 def raw_lines(path: Path, _: TableSchema, numbers: set[int]) -> dict[int, str]:
-    """Return the text of the lines with these numbers, from a second pass: Reader.texts of a table of lines."""
+    """Map each of these line numbers to the start of its line, from a second pass: Reader.texts of a table of lines."""
     text_by_line: dict[int, str] = {}
     pending_numbers = sorted(numbers, reverse=True)
     next_line = 1
@@ -327,7 +327,7 @@ def raw_lines(path: Path, _: TableSchema, numbers: set[int]) -> dict[int, str]:
 
 
 def apply_rules(rows: Iterator[RowPair], path: Path, schema: TableSchema, rules: Sequence[Rule]) -> Iterator[RowPair]:
-    """Apply rules that no schema can express to the pairs of read_table.
+    """Apply rules that no schema can express to the pairs of read_raw_table.
 
     Rows that break one come in the last pair, because their text takes a second pass over the file.
     """
@@ -335,7 +335,7 @@ def apply_rules(rows: Iterator[RowPair], path: Path, schema: TableSchema, rules:
     for accepted, quarantined in rows:
         is_broken = accepted.select(_breaks_a_rule(rules)).to_series()
         if is_broken.any():
-            failures += accepted.filter(is_broken).select("line", **_first_broken_rule(rules)).rows()
+            failures += accepted.filter(is_broken).select("line", **_first_reason_and_column(rules)).rows()
             accepted = accepted.filter(~is_broken)
         yield accepted, quarantined
     if failures:
@@ -355,10 +355,7 @@ def file_labels(paths: Sequence[Path]) -> list[str]:
 
 
 def first_line_numbers(rows: pl.DataFrame, files: int, max_lines: int = MAX_LINES_SHOWN) -> str:
-    """List the line numbers of the first `max_lines` quarantined rows: `3, 7`.
-
-    If the table has several `files`: `3, 7 of a.csv; 2 of b.csv`.
-    """
+    """List the first `max_lines` line numbers of rows: `3, 7`; if `files` is 2 or more: `3, 7 of a.csv; 2 of b.csv`."""
     first_rows = rows.select("file", "line").head(max_lines)
     if files < 2:
         return ", ".join(str(line) for line in first_rows["line"])
@@ -541,10 +538,10 @@ def check_rows(
     the failed rows have row (the index in the frame), line, reason, column.
     """
     views = frame.select("line", *_views([column for column in columns if column.is_read]))
-    rules = _row_rules(columns, schema)
+    rules = _cell_and_time_rules(columns, schema)
     stored = _stored_columns(columns, schema)
     is_failed = views.select(_breaks_a_rule(rules)).to_series()
-    first_rule = _first_broken_rule(rules)
+    first_rule = _first_reason_and_column(rules)
     if not is_failed.any():
         return views.select("line", *stored), views.clear().select(pl.lit(0).alias("row"), "line", **first_rule)
     failed = views.with_row_index("row").filter(is_failed).select("row", "line", **first_rule)
@@ -552,7 +549,7 @@ def check_rows(
 
 
 def _views(columns: Sequence[Column], numbers: Sequence[Column] = ()) -> list[pl.Expr]:
-    """Return up to two views of each column: its text and its number, under names that no file uses.
+    """Return expressions of each column's text (`raw NAME`) and, unless it is text, its number (`parsed NAME`).
 
     numbers: the columns that are read as numbers.
     """
@@ -567,6 +564,7 @@ def _views(columns: Sequence[Column], numbers: Sequence[Column] = ()) -> list[pl
 
 
 def _stored_columns(columns: tuple[Column, ...], schema: TableSchema) -> list[pl.Expr]:
+    """Return an expression of each stored column of the schema; it is null if the file lacks the column."""
     file_columns = {column.as_ for column in columns}
     return [
         _stored_value(column) if column.as_ in file_columns else pl.lit(None, column.dtype).alias(column.as_)
@@ -575,7 +573,7 @@ def _stored_columns(columns: tuple[Column, ...], schema: TableSchema) -> list[pl
     ]
 
 
-def _row_rules(columns: tuple[Column, ...], schema: TableSchema) -> list[Rule]:
+def _cell_and_time_rules(columns: tuple[Column, ...], schema: TableSchema) -> list[Rule]:
     return [rule for column in columns if column.is_read for rule in _cell_rules(column)] + _time_rules(columns, schema)
 
 
@@ -583,7 +581,7 @@ def _breaks_a_rule(rules: Sequence[Rule]) -> pl.Expr:
     return pl.any_horizontal(pl.lit(False), *(condition for _, _, condition in rules)).alias(BREAKS_RULE)
 
 
-def _first_broken_rule(rules: Sequence[Rule]) -> dict[str, pl.Expr]:
+def _first_reason_and_column(rules: Sequence[Rule]) -> dict[str, pl.Expr]:
     return {
         "reason": pl.coalesce(pl.when(condition).then(pl.lit(code)) for code, _, condition in rules),
         "column": pl.coalesce(pl.when(condition).then(pl.lit(name)) for _, name, condition in rules),

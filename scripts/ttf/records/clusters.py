@@ -101,7 +101,7 @@ def steps_by_block(
     at_start: Sequence[str] = (),
     at_end: Sequence[str] = (),
 ) -> pl.DataFrame:
-    """Return the sums over the parts of `split_into_blocks` as changes from each block to the next: four rows each.
+    """Return sums of the parts of `split_into_blocks` by keys, as changes at each block from the block before.
 
     Columns: *keys, block, and Int64 columns: `seconds`, those in a block, and columns that count in each block
     (`throughout`), in the first (`at_start`) or the last (`at_end`). Steps add up over rows. Their running sum by block
@@ -162,7 +162,7 @@ LEVEL_NAMES = ("cluster_by", "group_by", "block_by")
 
 
 def level_names(rows: pl.DataFrame | pl.LazyFrame) -> tuple[str | None, ...]:
-    """Return LEVEL_NAMES of the rows of one trace; None for a missing level, and without rows."""
+    """Return the values of LEVEL_NAMES in the rows of one trace; None for a missing column, and without rows."""
     present = [name for name in LEVEL_NAMES if name in rows.collect_schema()]
     first_rows = rows.lazy().select(present).head(1).collect(engine="streaming").to_dicts()
     return tuple((first_rows or [{}])[0].get(name) for name in LEVEL_NAMES)
@@ -182,7 +182,7 @@ class Level:
 
     @classmethod
     def from_jobs(cls, jobs: pl.DataFrame | pl.LazyFrame) -> "Level":
-        """Return the level of jobs that have CLUSTER_COLUMNS."""
+        """Return the kind and the number of the clusters of jobs that have CLUSTER_COLUMNS."""
         by, *_ = level_names(jobs)
         return cls(by, pl.lit(0) if by is None else pl.col("cluster"))
 

@@ -76,7 +76,7 @@ def infra_durations(
         durations = pl.concat(infra_durations_in_blocks(lambda: [block], first_end, rules, events, outages, block_days))
         return durations if isinstance(jobs, pl.DataFrame) else durations.lazy()
     runs = _make_job_runs(add_clusters(jobs))
-    return _durations(_attribute_ends(runs, rules, events, outages), rules, events, first_end_s(runs), block_days)
+    return _make_durations(_attribute_ends(runs, rules, events, outages), rules, events, first_end_s(runs), block_days)
 
 
 def infra_durations_in_blocks(
@@ -96,14 +96,14 @@ def infra_durations_in_blocks(
         # An event on a node can end runs of several blocks, so all candidates are compared together.
         is_candidate = pl.col("outcome").is_null() | (pl.col("outcome") == "failure")
         is_candidate |= pl.col("state").is_in(list(rules.get("states", [])))
-        candidates = pl.concat(runs.filter(is_candidate.fill_null(True)) for runs in _yield_runs(blocks()))
+        candidates = pl.concat(runs.filter(is_candidate.fill_null(True)) for runs in _yield_runs_by_block(blocks()))
         attributions = _attribute_ends(candidates, rules, events, outages).select(*_ATTRIBUTION_COLUMNS)
-    for runs in _yield_runs(blocks()):
+    for runs in _yield_runs_by_block(blocks()):
         if attributions is None:
             runs = _attribute_ends(runs, rules, None, None)
         else:
             runs = runs.join(attributions, on="attempt_id", how="left", maintain_order="left", validate="1:1")
-        yield _durations(runs, rules, events, first_end, block_days)
+        yield _make_durations(runs, rules, events, first_end, block_days)
 
 
 def first_attempt_end(attempts: Frame) -> int | None:
@@ -111,7 +111,8 @@ def first_attempt_end(attempts: Frame) -> int | None:
     return first_end_s(attempts.filter(pl.col("start_s").is_not_null()))
 
 
-def _yield_runs(blocks: Iterable[tuple[pl.DataFrame, pl.DataFrame]]) -> Iterator[pl.DataFrame]:
+def _yield_runs_by_block(blocks: Iterable[tuple[pl.DataFrame, pl.DataFrame]]) -> Iterator[pl.DataFrame]:
+    """Yield the runs of each block (jobs, attempts); attempt_id counts over all blocks."""
     first = 0
     for jobs, attempts in blocks:
         runs = _make_attempt_runs(add_clusters(jobs), attempts, first)
@@ -126,6 +127,7 @@ _ATTRIBUTION_COLUMNS = ("attempt_id", "event_code", "event_node", "event_victim"
 
 
 def _attribute_ends(runs: Frame, rules: Mapping, events: pl.DataFrame | None, outages: pl.DataFrame | None) -> Frame:
+    """Add _ATTRIBUTION_COLUMNS: the health event or the outage that ended each run."""
     runs = _add_events(runs, rules, events)
     is_proxy = _choose_basis(rules, events) == PROXY
     has_cause = _first_cause(runs, rules).is_not_null() & pl.lit(not is_proxy)
@@ -133,7 +135,7 @@ def _attribute_ends(runs: Frame, rules: Mapping, events: pl.DataFrame | None, ou
     return _add_outages(runs, has_cause & has_no_node, None if is_proxy else outages)
 
 
-def _durations(
+def _make_durations(
     runs: Frame, rules: Mapping, events: pl.DataFrame | None, first_end: int | None, block_days: int | None
 ) -> Frame:
     """Return INFRA_COLUMNS of runs of `_attribute_ends`. first_end: first end of any run of the trace."""
@@ -156,7 +158,7 @@ def _durations(
 
 
 def add_infra_failure(attempts: pl.DataFrame, rules: Mapping, events: pl.DataFrame | None = None) -> pl.DataFrame:
-    """Add `infra_failure` to the attempts: whether they end in an infrastructure failure, by the same rules.
+    """Add `infra_failure` to the attempts: whether they end in an infrastructure failure, as in `infra_durations`.
 
     attempts: with their own state; others are returned unchanged. An attempt that never started did not fail. Without
     recorded causes infra_failure is blank.
@@ -165,7 +167,7 @@ def add_infra_failure(attempts: pl.DataFrame, rules: Mapping, events: pl.DataFra
         return attempts
     if _choose_basis(rules, events) == PROXY:
         return attempts.with_columns(infra_failure=pl.lit(None, pl.Boolean))
-    runs = _add_events(_with_reason(attempts.with_row_index("attempt_id")), rules, events)
+    runs = _add_events(_rename_reason(attempts.with_row_index("attempt_id")), rules, events)
     is_infra = _first_cause(runs, rules).is_not_null() & pl.col("start_s").is_not_null()
     return attempts.with_columns(runs.select(infra_failure=is_infra).to_series())
 
@@ -224,7 +226,7 @@ def pair_near_events(
     """Return each pair of a run and an event on one of its nodes, near the run's end.
 
     The event lies from before_s before the end to after_s after it. Columns: run, end_s, apart_s and the columns of the
-    event. runs, events: see `attribute_to_events`; place: row, if missing.
+    event. runs, events: see `attribute_to_events`; `place`, the row of an event, is added if missing.
     """
     # Moments at most a window apart are in the same or neighbouring buckets: an exact join, not a product.
     width = before_s + after_s + 1
@@ -250,7 +252,7 @@ def pair_near_events(
 def _make_job_runs(jobs: Frame) -> Frame:
     """Return jobs as runs, with attempt, attempt_id, state, and optional exit_code, reason, node_list."""
     started = jobs.with_row_index("attempt_id").filter(pl.col("outcome") != "waiting")
-    return _with_reason(started.with_columns(attempt=pl.lit(0), state="status_raw"))
+    return _rename_reason(started.with_columns(attempt=pl.lit(0), state="status_raw"))
 
 
 def _make_attempt_runs(jobs: pl.DataFrame, attempts: pl.DataFrame, first: int) -> pl.DataFrame:
@@ -271,10 +273,10 @@ def _make_attempt_runs(jobs: pl.DataFrame, attempts: pl.DataFrame, first: int) -
             state="state" if "state" in attempts.columns else last_state,
         )
     )
-    return _with_reason(runs.filter(pl.col("start_s").is_not_null()))
+    return _rename_reason(runs.filter(pl.col("start_s").is_not_null()))
 
 
-def _with_reason(runs: Frame) -> Frame:
+def _rename_reason(runs: Frame) -> Frame:
     """Name Slurm's reason `reason`, and add the columns LONGEST."""
     return add_blank_columns(runs.rename({"slurm_reason": "reason"}, strict=False), LONGEST)
 
@@ -302,10 +304,12 @@ def _recorded_causes(runs: Frame, rules: Mapping) -> list[pl.Expr]:
 
 
 def _first_cause(runs: Frame, rules: Mapping) -> pl.Expr:
+    """Return the cause of each run's end: the code of its event, else the first of _recorded_causes."""
     return pl.coalesce("event_code", *_recorded_causes(runs, rules))
 
 
 def _recorded_node(runs: Frame) -> pl.Expr:
+    """Return the node that the trace names as failed, unless the run did not use it."""
     if "failed_node" not in runs.collect_schema():
         return pl.lit(None, dtype=pl.String)
     is_own_node = pl.col("node_list").list.contains(pl.col("failed_node"))
@@ -345,6 +349,7 @@ def _add_events(runs: Frame, rules: Mapping, events: pl.DataFrame | None) -> Fra
 
 
 def _add_outages(runs: Frame, is_candidate: pl.Expr, outages: pl.DataFrame | None) -> Frame:
+    """Add outage_node and outage_victim of the candidates: the node that went down, and the attempt_id that it hit."""
     if outages is None or "node_list" not in runs.collect_schema():
         return add_blank_columns(runs, {"outage_node": pl.String, "outage_victim": pl.UInt32})
     candidates = runs.lazy().filter(is_candidate).select("end_s", "node_list", run="attempt_id").collect()
@@ -360,7 +365,7 @@ def _join_by_run(runs: Frame, matches: pl.DataFrame) -> Frame:
 
 
 def _nearest_run() -> pl.Expr:
-    """Of the runs that one event ended, the one that ended nearest to it."""
+    """Return, of the runs with one event or outage (`place`), the one that ended nearest to it."""
     return pl.col("run").sort_by("apart_s", "run").first().over("place")
 
 

@@ -79,6 +79,7 @@ class Inputs:
         return scan_parquet(self.files[name]) if columns is None else scan_columns(self.files[name], columns)
 
     def read(self, name: str, columns: Sequence[str] | None = None) -> pl.DataFrame:
+        """Read a Parquet file, with those of `columns` that it has, as `scan` does."""
         return self.scan(name, columns).collect()
 
     def scratch(self) -> AbstractContextManager[Path]:

@@ -30,7 +30,7 @@ ENDS = ("basis", "infra", "timed_out", "preempted")
 
 
 class Block(NamedTuple):
-    """Inputs of `runs` for some jobs. attempts: with `job`, the row of the job; None if the trace has no attempts."""
+    """Inputs of `build_runs` for some jobs. attempts: with `job`, the row in jobs, or None if the trace has none."""
 
     jobs: pl.DataFrame
     attempts: pl.DataFrame | None
@@ -46,7 +46,7 @@ def iterate_blocks(
 ) -> Iterator[Block]:
     """Yield jobs block by block with their attempts and infrastructure durations, in the order of the trace.
 
-    All are tables on disk, of which only used columns are read; columns that `runs` does not use may be missing.
+    All are tables on disk, of which only used columns are read; columns that `build_runs` does not use may be missing.
     reasons: rows of reasons.parquet, one for each failed attempt (or failed job without attempts); with them the
     attempts have `deterministic`.
     """
@@ -56,10 +56,10 @@ def iterate_blocks(
         rows = block_jobs if block_attempts is None else block_attempts
         has_duration = pl.col("outcome") != "waiting" if block_attempts is None else pl.col("start_s").is_not_null()
         n_durations, job = rows.select(has_duration.sum()).item(), job + block_jobs.height
-        # The last block takes all remaining durations, so that `runs` detects too many as well as too few.
+        # The last block takes all remaining durations, so that `build_runs` detects too many as well as too few.
         block_durations = read_rows(infra_durations, duration, n_durations if job < n_jobs else None)
         if reasons is not None:
-            block_reasons = read_rows(reasons, reason, int(_is_job_failed(rows).sum()))
+            block_reasons = read_rows(reasons, reason, int(_is_failed_job_or_attempt(rows).sum()))
             rows, reason = add_deterministic(rows, block_reasons), reason + block_reasons.height
         yield Block(rows, None, block_durations) if block_attempts is None else Block(block_jobs, rows, block_durations)
         duration += n_durations
@@ -80,7 +80,7 @@ def build_runs(
     the scheduler ended it for another job. timed_out: it reached its time limit. deterministic: whether a retry would
     fail again (`add_deterministic`), blank if unknown. again, after_infra: see `add_previous_runs`.
     """
-    rows = _job_runs(jobs.lazy()) if attempts is None else _attempt_runs(jobs.lazy(), attempts.lazy())
+    rows = _make_runs_of_jobs(jobs.lazy()) if attempts is None else _make_runs_of_attempts(jobs.lazy(), attempts.lazy())
     rows = pl.concat([rows, infra_durations.lazy().select(ENDS)], how="horizontal")
     # A row with neither a start nor a run time is no run.
     rows = rows.filter(pl.col("start_s").is_not_null() | pl.col("runtime_s").is_not_null())
@@ -129,7 +129,7 @@ def find_record_start(starts: pl.Series, end_s: int) -> tuple[int, int]:
 
 
 def gpu_allocations(jobs: pl.LazyFrame, attempts: pl.LazyFrame | None) -> pl.DataFrame:
-    """Return start_s, until_s (exclusive), gpu_milli of the runs that held GPUs for a known time, as in `runs`."""
+    """Return start_s, until_s (exclusive), gpu_milli of the runs that held GPUs for a known time (see `build_runs`)."""
     if attempts is None:
         runtime_s, gpu_milli = observed_s(), _job_gpu_milli()
         rows = jobs.filter(pl.col("outcome") != "waiting").select("start_s", runtime_s=runtime_s, gpu_milli=gpu_milli)
@@ -152,7 +152,7 @@ def add_deterministic(rows: pl.DataFrame, reasons: pl.DataFrame) -> pl.DataFrame
 
     reasons: rows of reasons.parquet, one for each failure, in order. Raises ValueError if they belong to other rows.
     """
-    has_attempts, failed = "job" in rows.columns, _is_job_failed(rows)
+    has_attempts, failed = "job" in rows.columns, _is_failed_job_or_attempt(rows)
     if reasons.height != failed.sum() or (
         has_attempts and not rows.filter(failed)["attempt"].equals(reasons["attempt"])
     ):
@@ -166,7 +166,7 @@ def gpu_time() -> pl.Expr:
     return pl.col("gpu_milli").cast(pl.Int128) * pl.col("runtime_s")
 
 
-def _job_runs(jobs: pl.LazyFrame) -> pl.LazyFrame:
+def _make_runs_of_jobs(jobs: pl.LazyFrame) -> pl.LazyFrame:
     is_running = pl.col("outcome") == "running"
     return (
         jobs.with_row_index("job")
@@ -183,17 +183,18 @@ def _job_runs(jobs: pl.LazyFrame) -> pl.LazyFrame:
     )
 
 
-def _is_job_failed(rows: pl.DataFrame) -> pl.Series:
+def _is_failed_job_or_attempt(rows: pl.DataFrame) -> pl.Series:
     has_outcomes = not rows["outcome"].null_count()
     return rows.select(pl.col("outcome") == "failure" if has_outcomes else _is_attempt_failed()).to_series()
 
 
 def _is_attempt_failed() -> pl.Expr:
+    """Return whether an attempt failed; without an outcome it failed unless it is the last of its job."""
     is_last = pl.col("attempt") == pl.col("attempt").max().over("job")
     return (pl.col("outcome") == "failure").fill_null(~is_last)
 
 
-def _attempt_runs(jobs: pl.LazyFrame, attempts: pl.LazyFrame) -> pl.LazyFrame:
+def _make_runs_of_attempts(jobs: pl.LazyFrame, attempts: pl.LazyFrame) -> pl.LazyFrame:
     schema = jobs.collect_schema()
     job_columns = jobs.select(*(name for name in ("user", "account") if name in schema), job_gpu_milli=_job_gpu_milli())
     # None if the column is not read.

@@ -94,6 +94,7 @@ class _BlockRanges:
 
     @classmethod
     def from_ranges(cls, stratum: np.ndarray, block: np.ndarray, lengths: np.ndarray, strata: int) -> "_BlockRanges":
+        """Return the ranges of rows that cover `lengths` blocks from `block` on."""
         block = block - block.min(initial=0)
         width = int((block + lengths).max(initial=0)) + 1
         start = stratum * width + block
@@ -102,10 +103,12 @@ class _BlockRanges:
 
     @property
     def stratum(self) -> np.ndarray:
+        """Return the stratum of each covered block."""
         return np.nonzero(self.covered)[0]
 
     @property
     def key(self) -> np.ndarray:
+        """Return the number of each covered block, from 0 on."""
         return np.nonzero(self.covered)[1]
 
     def sum(self, values: np.ndarray) -> np.ndarray:
@@ -187,7 +190,7 @@ class Clusters:
 
     @cached_property
     def _neighbour_rows(self) -> tuple[np.ndarray, np.ndarray]:
-        """Pairs of rows of one cluster in neighbouring blocks: the earlier rows and the later rows."""
+        """Return the pairs of rows of one cluster in neighbouring blocks: the earlier and the later rows."""
         order = sort_order(self._cluster_groups.group, self._row_blocks)
         earlier, later = order[:-1], order[1:]
         block_ends = self._row_blocks + self.blocks
@@ -228,7 +231,7 @@ class Clusters:
         return Spread(np.where(se > NO_ROUNDING, se, np.nan), degrees, effective)
 
     def _shared_variance(self, influence: np.ndarray, leverage: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(variance, degrees of freedom) by stratum of what different clusters share in time; 0 if nothing."""
+        """Return by stratum the variance that different clusters share in time, 0 if none, and its degrees."""
         blocks, (earlier, later) = self._block_groups, self._neighbour_rows
         n_blocks = np.bincount(blocks.stratum, minlength=self.strata)
         block_influence = jackknife_influences(blocks.sum(influence), blocks.sum(leverage))
@@ -314,7 +317,7 @@ class Clusters:
 
 
 def _long_run_factor(n_blocks: np.ndarray | int, next_block: np.ndarray, same_block: np.ndarray) -> np.ndarray:
-    """(1 + r) / (1 - r) of an AR(1); at least 1. r is without its bias in a short series (Kendall 1954).
+    """Return (1 + r) / (1 - r) of an AR(1), at least 1. r is without its bias in a short series (Kendall 1954).
 
     next_block, same_block: sums of the products of influences of neighbouring blocks, and within blocks.
     """
@@ -386,6 +389,7 @@ def _sum_by_level(
     level_words: tuple[str | None, str | None],
     sums: dict[str, pl.Expr],
 ) -> pl.DataFrame:
+    """Sum by keys, column `level` and block: *keys, LEVELS, *sums. level_words: values of cluster_by and block_by."""
     block = pl.col("block") if "block" in rows.collect_schema() else pl.lit(None, CLUSTER_COLUMNS["block"])
     totals = rows.group_by(*keys, cluster=pl.col(level), block=block).agg(**sums).collect(engine="streaming")
     name_columns = (pl.lit(name, pl.String).alias(column) for column, name in zip(LEVELS[:2], level_words, strict=True))

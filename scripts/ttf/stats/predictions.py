@@ -80,7 +80,7 @@ class Grouping:
 
     @classmethod
     def from_rows(cls, cluster: np.ndarray, cluster_by: str | None, *columns: np.ndarray) -> "Grouping":
-        """columns: arrays of the same rows. Raises ValueError as the module describes."""
+        """Make the grouping of rows; raise ValueError as the module describes. columns: arrays of the same rows."""
         for column in columns:
             if column.shape != cluster.shape:
                 raise ValueError(f"{column.size} values of {cluster.size} rows")
@@ -91,6 +91,7 @@ class Grouping:
 
     @cached_property
     def number(self) -> int:
+        """Return the number of clusters."""
         return int(self.code.max(initial=-1)) + 1
 
     def sum(self, values: np.ndarray) -> np.ndarray:
@@ -107,7 +108,7 @@ class Grouping:
         totals = [self.sum(values) for values in weights or [np.ones(self.code.size)]]
         return min((Clusters(stratum, members, 1) for members in totals), key=lambda clusters: clusters.effective.sum())
 
-    def blank(self, reason: str) -> Estimate:
+    def blank_estimate(self, reason: str) -> Estimate:
         return Estimate(self.code.size, cluster_by=self.cluster_by, reason=reason)
 
 
@@ -131,7 +132,7 @@ def average_precision(failed: np.ndarray, score: np.ndarray, cluster: np.ndarray
     """
     grouping = Grouping.from_rows(cluster, cluster_by, failed, score)
     if reason := _missing_class_reason(failed):
-        return grouping.blank(reason)
+        return grouping.blank_estimate(reason)
     return _logit_estimate(grouping, average_precision_influence(failed, score))
 
 
@@ -143,7 +144,7 @@ def roc_auc(failed: np.ndarray, score: np.ndarray, cluster: np.ndarray, cluster_
     """
     grouping = Grouping.from_rows(cluster, cluster_by, failed, score)
     if reason := _missing_class_reason(failed):
-        return grouping.blank(reason)
+        return grouping.blank_estimate(reason)
     return _logit_estimate(grouping, roc_auc_influence(failed, score))
 
 
@@ -197,7 +198,7 @@ def roc_auc_influence(failed: np.ndarray, score: np.ndarray) -> ScoreInfluence:
 
 
 def _group_by_score(failed: np.ndarray, score: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(index of each row among the distinct scores; failures and rows by index, Int64)."""
+    """Return the index of each row among the distinct scores, and failures and rows by index (Int64)."""
     levels, level = np.unique(score, return_inverse=True)
     rows = np.bincount(level, minlength=levels.size)
     return level, np.bincount(level[failed], minlength=levels.size), rows
@@ -230,6 +231,8 @@ def _missing_class_reason(failed: np.ndarray) -> str | None:
 def _mean_influence(
     row_values: Callable[[np.ndarray, np.ndarray], np.ndarray],
 ) -> Callable[[np.ndarray, np.ndarray], ScoreInfluence]:
+    """Return a function like those of SCORED, whose score is the mean of row_values(failed, probability)."""
+
     def mean_influence(failed: np.ndarray, probability: np.ndarray) -> ScoreInfluence:
         values = row_values(failed, probability)
         mean = float(values.mean())
@@ -262,7 +265,7 @@ def difference(
     grouping = Grouping.from_rows(cluster, cluster_by, failed, predictions, *baselines)
     reason = _missing_class_reason(failed) if score_name in TWO_CLASS_SCORES else None if failed.size else NO_ROWS
     if reason:
-        return grouping.blank(reason)
+        return grouping.blank_estimate(reason)
     score = SCORED[score_name]
     model, references = score(failed, predictions), [score(failed, baseline) for baseline in baselines]
     influence = model.influence - sum(reference.influence for reference in references) / len(references)
@@ -380,10 +383,12 @@ def calibration(
     x -= mean_x
     reason = _missing_class_reason(failed) or _no_slope_reason(x[failed], x[~failed])
     if not reason:
-        fit, converged = maximise(lambda point: _log_lik(failed, x, point), np.array([logit(failed.mean()), 0.0]))
+        fit, converged = maximise(
+            lambda point: _log_likelihood_and_derivatives(failed, x, point), np.array([logit(failed.mean()), 0.0])
+        )
         reason = None if converged else NO_MAXIMUM
     if reason:
-        return Calibration(grouping.blank(reason), grouping.blank(reason))
+        return Calibration(grouping.blank_estimate(reason), grouping.blank_estimate(reason))
     clusters, (level_steps, slope_steps) = _jackknife_steps(grouping, failed, x, fit)
     level, slope = fit.tolist()
     with np.errstate(invalid="ignore"):
@@ -403,7 +408,9 @@ def _no_slope_reason(failed_x: np.ndarray, other_x: np.ndarray) -> str | None:
     return PERFECT_SEPARATION if low >= high_other or high <= low_other else None
 
 
-def _log_lik(failed: np.ndarray, x: np.ndarray, point: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
+def _log_likelihood_and_derivatives(
+    failed: np.ndarray, x: np.ndarray, point: np.ndarray
+) -> tuple[float, np.ndarray, np.ndarray]:
     eta = point[0] + point[1] * x
     mean = expit(eta)
     residual, weight = failed - mean, mean * (1 - mean)
@@ -416,7 +423,7 @@ def _log_lik(failed: np.ndarray, x: np.ndarray, point: np.ndarray) -> tuple[floa
 def _jackknife_steps(
     grouping: Grouping, failed: np.ndarray, x: np.ndarray, fit: np.ndarray
 ) -> tuple[Clusters, tuple[np.ndarray, np.ndarray]]:
-    """(clusters by their shares of the information, their jackknife influences on intercept and slope).
+    """Return the clusters by their shares of the information, and their influences on (intercept, slope).
 
     An influence is infinite if no information is left without the cluster.
     """
@@ -449,7 +456,7 @@ def median_factor_off(
     """
     grouping = Grouping.from_rows(cluster, cluster_by, predicted, observed)
     if not observed.size:
-        return grouping.blank(NO_HOURS)
+        return grouping.blank_estimate(NO_HOURS)
     factor = np.exp(np.abs(_log_clipped(predicted) - _log_clipped(observed)))
     values = ValueCounts(np.sort(factor), np.ones(factor.size, np.int64))
     middle, clusters = values.median(), grouping.clusters()
@@ -470,10 +477,10 @@ def r2_log(predicted: np.ndarray, observed: np.ndarray, cluster: np.ndarray, clu
     """
     grouping = Grouping.from_rows(cluster, cluster_by, predicted, observed)
     if not observed.size:
-        return grouping.blank(NO_HOURS)
+        return grouping.blank_estimate(NO_HOURS)
     logs = _log_clipped(observed)
     if logs.min() == logs.max():
-        return grouping.blank(EQUAL_TIMES)
+        return grouping.blank_estimate(EQUAL_TIMES)
     errors, deviations = (_log_clipped(predicted) - logs) ** 2, (logs - logs.mean()) ** 2
     clusters, value = grouping.clusters(), float(1 - errors.sum() / deviations.sum())
     top, bottom = grouping.sum(errors), grouping.sum(deviations)
@@ -502,7 +509,7 @@ def concordance(
     grouping = Grouping.from_rows(cluster, cluster_by, hours, event, predicted)
     score_influence = concordance_influence(hours, event, predicted)
     if score_influence is None:
-        return grouping.blank(NO_PAIR if hours.size else NO_ROWS)
+        return grouping.blank_estimate(NO_PAIR if hours.size else NO_ROWS)
     return _logit_estimate(grouping, score_influence)
 
 
@@ -518,7 +525,7 @@ def concordance_influence(hours: np.ndarray, event: np.ndarray, predicted: np.nd
 
 
 def _count_pairs(hours: np.ndarray, event: np.ndarray, predicted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(pairs of each row, twice its correctly ordered pairs with ties as one); Int64.
+    """Return the pairs of each row, and twice its correctly ordered pairs with ties as one (Int64).
 
     The algorithm splits the ranks by hours at one binary digit after another, the highest first. Any two rows of
     different rank separate at one digit, where the earlier has 0. Among the rows that separate there, sorted by
@@ -553,7 +560,7 @@ def _count_pairs(hours: np.ndarray, event: np.ndarray, predicted: np.ndarray) ->
 def _count_concordant(
     level: np.ndarray, is_failure: np.ndarray, is_late: np.ndarray, begin: np.ndarray, end: np.ndarray
 ) -> np.ndarray:
-    """Twice the correctly ordered pairs of each row, ties counting one.
+    """Return twice the correctly ordered pairs of each row, ties counting one.
 
     A pair is a late row and a failure that is not late, between the same `begin` and `end`. Rows between them are
     sorted by level.
@@ -591,7 +598,7 @@ def _logit_estimate(grouping: Grouping, score_influence: ScoreInfluence) -> Esti
 
 def _mean_estimate(grouping: Grouping, values: np.ndarray) -> Estimate:
     if not values.size:
-        return grouping.blank(NO_ROWS)
+        return grouping.blank_estimate(NO_ROWS)
     clusters, total = grouping.clusters(), grouping.sum(values)
     ratio = (lambda c: clusters.ratio(total, clusters.members, c)) if values.any() else None
     return _make_estimate(grouping, clusters, float(values.mean()), ratio)
@@ -608,7 +615,7 @@ def _symmetric_limits(clusters: Clusters, value: float, se: np.ndarray) -> Calla
 def _make_estimate(
     grouping: Grouping, clusters: Clusters, value: float, limits: Callable[[float], Limits] | None
 ) -> Estimate:
-    """limits: confidence -> (low, high) of the stratum; None if the estimate is at a limit of its scale."""
+    """Return the estimate with its limits, or a reason for none. limits: confidence -> (low, high); None at a limit."""
     n, n_effective = grouping.code.size, float(clusters.effective[0])
     if grouping.cluster_by is None:
         return Estimate(n, value, reason=UNCLUSTERED)
@@ -641,10 +648,10 @@ def mean_ratio(top: np.ndarray, bottom: np.ndarray, cluster: np.ndarray, cluster
     """Return sum(top) / sum(bottom), bottom not negative, top of any sign; the interval is symmetric."""
     grouping = Grouping.from_rows(cluster, cluster_by, top, bottom)
     if not top.size:
-        return grouping.blank(NO_ROWS)
+        return grouping.blank_estimate(NO_ROWS)
     total_bottom = float(bottom.sum())
     if total_bottom <= 0:
-        return grouping.blank(NO_DENOMINATOR)
+        return grouping.blank_estimate(NO_DENOMINATOR)
     value, clusters = float(top.sum()) / total_bottom, grouping.clusters()
     top_sums, bottom_sums = grouping.sum(top), grouping.sum(bottom)
     se = clusters.se((top_sums - value * bottom_sums) / total_bottom, bottom_sums / total_bottom)

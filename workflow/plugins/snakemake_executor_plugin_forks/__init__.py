@@ -36,6 +36,7 @@ class Executor(LocalExecutor):
         self._forks = Forks() if jobs >= _MIN_JOBS and can_fork() else None
 
     def run_single_job(self, job: Any) -> Future:
+        """Run a small Python script as a fork, and any other job as Snakemake does."""
         needs_own_process = (
             self.workflow.deployment_settings.deployment_method
             or self.workflow.output_settings.benchmark_extended
@@ -55,7 +56,7 @@ class Executor(LocalExecutor):
         super().cancel()
 
     def _fork(self, job: Any, arguments: tuple) -> None:
-        """Raise SpawnedJobError if the script fails; its log has the error."""
+        """Run the job's script as a fork; raise SpawnedJobError if it fails. Its log has the error."""
         _, inputs, output, params, wildcards, threads, resources, log, benchmark, *_ = arguments
         script = Path(str(job.rule.basedir)) / job.rule.script
         snakemake = SimpleNamespace(

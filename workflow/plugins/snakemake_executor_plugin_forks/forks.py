@@ -69,6 +69,7 @@ class Forks:
 
     @cached_property
     def _server(self) -> tuple[socket.socket, subprocess.Popen]:
+        """Start the process on first use; return our end of its socket, and the process."""
         own_end, server_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with server_end:
             server = subprocess.Popen([sys.executable, __file__, *self._preloaded], stdin=server_end)

@@ -85,6 +85,7 @@ def _cause_chain(error: BaseException | None) -> Iterator[BaseException]:
 
 
 def _explain_number(number: int, file: str | Path | None, files: Iterable[str | Path]) -> str:
+    """Explain an error number; file: what the error names, otherwise one of `files` or the temporary folder."""
     if number == errno.ENOMEM:
         file = None
     elif file is None or isinstance(file, int):

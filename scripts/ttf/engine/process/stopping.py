@@ -101,7 +101,7 @@ class _Watcher:
         while self._status is None:
             self._reap(0)
         ignore_requests()
-        self._send_signal(signal.SIGKILL)  # remaining processes of the group
+        self._send_to_group(signal.SIGKILL)  # remaining processes of the group
         os._exit(self._status if self._status >= 0 else 128 - self._status)
 
     def _reap(self, options: int) -> bool:
@@ -115,30 +115,31 @@ class _Watcher:
         return True
 
     def _handle_signal(self, signal_number: int, frame: Any) -> None:
+        """End the child and its group and exit; on a repeated Ctrl-C, kill them at once."""
         if self._first_request_s is not None:
             if signal_number == signal.SIGINT and time.monotonic() - self._first_request_s > _REPEAT_S:
-                self._kill_all(signal_number)
+                self._kill_all_and_exit(signal_number)
             return
         self._first_request_s = time.monotonic()
         with contextlib.suppress(ProcessLookupError):
             os.kill(self._child, signal.SIGINT)
         if not self._remote:
             # Delayed, so that Snakemake does not see failed jobs. It ignores SIGTERM.
-            self._wait_for_all(0.1)
-            self._send_signal(signal.SIGTERM)
-        self._wait_for_all(_REMOTE_GRACE_S if self._remote else _GRACE_S)
+            self._wait_for_all_at_most(0.1)
+            self._send_to_group(signal.SIGTERM)
+        self._wait_for_all_at_most(_REMOTE_GRACE_S if self._remote else _GRACE_S)
         if self._status == 0:  # the child had finished
             os._exit(0)
-        self._kill_all(signal_number)
+        self._kill_all_and_exit(signal_number)
 
-    def _wait_for_all(self, seconds: float) -> None:
+    def _wait_for_all_at_most(self, seconds: float) -> None:
         deadline = time.monotonic() + seconds
         while self._reap(os.WNOHANG) and time.monotonic() < deadline:
             time.sleep(0.01)
 
-    def _kill_all(self, signal_number: int) -> None:
-        self._send_signal(signal.SIGKILL)
-        self._wait_for_all(_GRACE_S)
+    def _kill_all_and_exit(self, signal_number: int) -> None:
+        self._send_to_group(signal.SIGKILL)
+        self._wait_for_all_at_most(_GRACE_S)
         # Not `print`: the signal may have interrupted one.
         with contextlib.suppress(OSError):  # the terminal is gone
             os.write(2, f"{WORDS}\n".encode())
@@ -146,11 +147,11 @@ class _Watcher:
 
     def _pause(self, signal_number: int, frame: Any) -> None:
         """Pause on Ctrl-Z until the shell resumes both processes."""
-        self._send_signal(signal.SIGSTOP)
+        self._send_to_group(signal.SIGSTOP)
         os.kill(os.getpid(), signal.SIGSTOP)
-        self._send_signal(signal.SIGCONT)
+        self._send_to_group(signal.SIGCONT)
 
-    def _send_signal(self, signal_number: int) -> None:
+    def _send_to_group(self, signal_number: int) -> None:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._child, signal_number)
 

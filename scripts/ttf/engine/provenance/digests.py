@@ -108,6 +108,7 @@ class DigestCache:
         return self._entries[path][2] if path in self._entries else None
 
     def store(self, digests: dict[str, str]) -> None:
+        """Cache the digests (path -> digest) with the present size and time of each file, on the disk too."""
         self._entries |= {path: [*_size_and_mtime(path), digest] for path, digest in digests.items()}
         replace_file(self._file, json.dumps(self._entries))
 
@@ -132,17 +133,17 @@ def _size_and_mtime(path: str) -> list[int]:
 def read_end_time(output: str) -> float | None:
     """Return the modification time of a rule's output when the rule ended, or None without a record."""
     try:
-        return json.loads(_record_path(output).read_text(encoding="utf-8"))["endtime"]
+        return json.loads(_snakemake_record_path(output).read_text(encoding="utf-8"))["endtime"]
     except (OSError, ValueError, KeyError):
         return None
 
 
 def has_rule_record(file: str) -> bool:
     """Whether Snakemake keeps a record of the file or of a parent folder."""
-    return any(_record_path(output).is_file() for output in (file, *map(str, Path(file).parents[:-1])))
+    return any(_snakemake_record_path(output).is_file() for output in (file, *map(str, Path(file).parents[:-1])))
 
 
-def _record_path(output: str) -> Path:
+def _snakemake_record_path(output: str) -> Path:
     name = urlsafe_b64encode(output.encode()).decode()
     # As snakemake.persistence.file: a long name is split over folders.
     parts = [name[start : start + 254] for start in range(0, len(name), 254)]

@@ -26,7 +26,7 @@ def explain(
     its cell, the job of its table, and the raw files. Without `file`, the first metrics.json with the key is used.
     Raises StudyError for a file that is not in the manifest, and for an unknown key.
     """
-    file = _find_metrics(manifest, key) if file is None else _resolve_product(manifest, file)
+    file = _find_metrics_file(manifest, key) if file is None else _find_product_name(manifest, file)
     tree = _Tree(manifest, width)
     if key is None:
         tree.write_product(file)
@@ -35,14 +35,14 @@ def explain(
     return "\n".join(tree.lines)
 
 
-def _find_metrics(manifest: Manifest, key: str | None) -> str:
+def _find_metrics_file(manifest: Manifest, key: str | None) -> str:
     files = [name for name in manifest["products"] if name.endswith("/metrics.json")]
     if key is None or not files:
         raise StudyError("set FILE=results/..., KEY=number or both.")
     return next((file for file in files if key in json.loads(Path(file).read_text(encoding="utf-8"))), files[0])
 
 
-def _resolve_product(manifest: Manifest, file: str) -> str:
+def _find_product_name(manifest: Manifest, file: str) -> str:
     name = manifest_name(file.removeprefix("./"))
     study_folder = Path(next(iter(manifest["configuration"]), "results/config.yaml")).parent
     for candidate in (name, f"results/{name}", f"{study_folder}/{name}"):
@@ -60,6 +60,7 @@ class _Tree:
         self._manifest, self._width = manifest, width
 
     def write_number(self, file: str, key: str, verbose: bool) -> None:
+        """Write a number and its cell, then the tree of its table if verbose, else the job and the raw files."""
         numbers = json.loads(Path(file).read_text(encoding="utf-8")) if file.endswith("metrics.json") else {}
         if not numbers:
             raise StudyError(
@@ -71,19 +72,19 @@ class _Tree:
             raise StudyError(f"{file}: no number {key}.{hint}")
         cell_info = numbers[key]
         n = "" if cell_info["n"] is None else f" (n = {cell_info['n']:,})"
-        self._write(0, f"{key} = {cell_info['value']} {cell_info['unit']}{n}, in {file}")
+        self._write_wrapped(0, f"{key} = {cell_info['value']} {cell_info['unit']}{n}, in {file}")
         source = str(Path(file).parent / cell_info["source"])
         cell = f"the cell {cell_info['column']}" + (f" in line {cell_info['line']}" if cell_info["line"] else "")
-        self._write(1, f"is {cell} of {self._describe_file(source)}")
+        self._write_wrapped(1, f"is {cell} of {self._describe_file(source)}")
         if verbose:
             self.write_product(source, 1, "from ")
             return
         job = self._manifest["jobs"][self._manifest.maker[source]]
         code = self._manifest["code"]
         inputs = [Path(name).name for name in _relevant_inputs(source, job["inputs"]) if name not in code]
-        self._write(1, f"made by {job['rule']} ({job['script']}) from {_join_names(inputs)}")
-        self._write(1, f"of the raw files {_join_names(self._find_raw_files(source))}")
-        self._write(1, "VERBOSE=1 shows every job and file in between.")
+        self._write_wrapped(1, f"made by {job['rule']} ({job['script']}) from {_join_names(inputs)}")
+        self._write_wrapped(1, f"of the raw files {_join_names(self._find_raw_files(source))}")
+        self._write_wrapped(1, "VERBOSE=1 shows every job and file in between.")
 
     def _find_raw_files(self, product: str) -> list[str]:
         """Return the names of the raw files behind a product, sorted."""
@@ -98,19 +99,24 @@ class _Tree:
 
     def write_product(self, file: str, depth: int = 0, prefix: str = "") -> None:
         """Write a line for a product, then the job that made it and the inputs of the job."""
-        self._write(depth, prefix + self._describe_file(file))
+        self._write_wrapped(depth, prefix + self._describe_file(file))
         self._write_job(self._manifest.maker[file], depth + 1, file)
 
     def _write_job(self, name: str, depth: int, file: str = "") -> None:
+        """Write a job and its inputs, only those of the product `file` if named; only once in the tree."""
         job = self._manifest["jobs"][name]
         if name in self._shown_jobs:
-            self._write(depth, f"by {job['rule']} (see above)")
+            self._write_wrapped(depth, f"by {job['rule']} (see above)")
             return
         self._shown_jobs.add(name)
-        self._write(depth, f"by {job['rule']}: {self._describe_code(job)}")
+        modules = len(job["code"]) - 1
+        code = f"{job['script']} and {plural(modules, 'module')}" if modules else job["script"]
+        self._write_wrapped(depth, f"by {job['rule']}: {code}")
         parameters = {key: value for key, value in job["parameters"].items() if value not in (None, [], {})}
         if parameters:
-            self._write(depth, f"with {'; '.join(f'{key} = {_shorten_value(parameters[key])}' for key in parameters)}")
+            self._write_wrapped(
+                depth, f"with {'; '.join(f'{key} = {_shorten_value(parameters[key])}' for key in parameters)}"
+            )
         self._write_inputs(_relevant_inputs(file, job["inputs"]), depth + 1)
 
     def _write_inputs(self, inputs: list[str], depth: int) -> None:
@@ -122,14 +128,14 @@ class _Tree:
         for maker, files in files_by_maker.items():
             raw = [file for file in files if file in self._manifest["raw"]]
             for file in raw:
-                self._write(depth, f"from {self._describe_file(file)}, raw")
+                self._write_wrapped(depth, f"from {self._describe_file(file)}, raw")
             if products := [file for file in files if file not in raw]:
                 description = self._describe_file(products[0]) if len(products) == 1 else ", ".join(products)
-                self._write(depth, f"from {description}")
+                self._write_wrapped(depth, f"from {description}")
             if maker is not None:
                 self._write_job(maker, depth + 1)
         if texts := [file for file in inputs if file in self._manifest["code"]]:
-            self._write(depth, f"from {_join_names(texts, _MAX_TEXTS)} of the workflow")
+            self._write_wrapped(depth, f"from {_join_names(texts, _MAX_TEXTS)} of the workflow")
 
     def _describe_file(self, file: str) -> str:
         recorded = self._manifest.files.get(file)
@@ -139,11 +145,7 @@ class _Tree:
         state = "" if digest == recorded["sha256"] else " (missing)" if digest is None else " (edited since)"
         return f"{file}{state}, {recorded['size']:,} bytes, sha256 {recorded['sha256'][:12]}"
 
-    def _describe_code(self, job: dict[str, Any]) -> str:
-        modules = len(job["code"]) - 1
-        return f"{job['script']} and {plural(modules, 'module')}" if modules else job["script"]
-
-    def _write(self, depth: int, text: str) -> None:
+    def _write_wrapped(self, depth: int, text: str) -> None:
         indent = "  " * depth
         self.lines += textwrap.wrap(
             "".join(letter if letter.isprintable() else "?" for letter in text),  # a value may come from a trace

@@ -59,7 +59,7 @@ def make_manifest(
         }
 
     code = {file for file in input_files if _is_checkout_file(file)}
-    raw = [file for file in sorted((input_files | makers.keys()) - code) if not _is_result(file)]
+    raw = [file for file in sorted((input_files | makers.keys()) - code) if not file.startswith(_RESULTS)]
     return {
         "study": study,
         "configuration": digest_paths(path for path in makers if path.endswith("/config.yaml")),
@@ -87,7 +87,7 @@ def make_manifest(
             | {"rule": makers[file][0]["rule"], "job": job_name(makers[file][0])}
             | ({"edited": True} if file in edited else {})
             for file in sorted(makers)
-            if _is_result(file)
+            if file.startswith(_RESULTS)
         },
     }
 
@@ -100,10 +100,6 @@ def job_name(job: dict[str, Any]) -> str:
 def _code_files(job: dict[str, Any]) -> list[str]:
     names = [name for name in (job["script"], *job["code"]) if name]
     return [make_relative(CHECKOUT / name) if (CHECKOUT / name).exists() else name for name in names]
-
-
-def _is_result(file: str) -> bool:
-    return file.startswith(_RESULTS)
 
 
 def _is_checkout_file(file: str) -> bool:

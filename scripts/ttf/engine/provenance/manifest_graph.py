@@ -39,7 +39,7 @@ class Manifest(dict):
 
     @classmethod
     def read(cls, file: Path) -> "Manifest":
-        """Read and validate a manifest. Raises NotIntact if it was changed, StudyError if it is missing."""
+        """Read and validate a manifest. Raises Tampered if it was changed, StudyError if it is missing."""
         try:
             # Manifests of version 1.0.0 lack `folders`.
             manifest = cls({"folders": {}} | read_sealed(file))
@@ -103,7 +103,7 @@ def find_problems(manifest: Manifest, study_folder: Path) -> list[str]:
 
 
 def find_changed_files(manifest: Manifest) -> list[str]:
-    """Return the lines of `problems` without added files, which no product depends on."""
+    """Return the lines of `find_problems` without added files, which no product depends on."""
     digests = _current_digests(manifest, manifest.files)
     lines = [_find_source_problem(manifest, file, digests[file]) for file in [*manifest["raw"], *manifest["code"]]]
     lines += [_find_product_problem(manifest, file, digests[file]) for file in manifest["products"]]
@@ -130,7 +130,7 @@ def _added_files(manifest: Manifest, study_folder: Path) -> Iterator[str]:
     for name in list_workflow_files():
         if name not in manifest["code"]:
             yield f"{show_path(name)}: added to the workflow since the manifest was written. Run `make report`."
-    yield from _iterate_added_files(manifest)
+    yield from _iterate_added_raw_files(manifest)
     lists = sorted(study_folder.glob(f"*/{seal.NAME}"))
     yield from _added_to_results(manifest, study_folder, {file.parent for file in lists})
     for file in lists:
@@ -164,7 +164,7 @@ def _added_to_results(manifest: Manifest, study_folder: Path, listed_folders: se
             yield f"{name}: edited since `make` wrote it. Remove it."
 
 
-def _iterate_added_files(manifest: Manifest) -> Iterator[str]:
+def _iterate_added_raw_files(manifest: Manifest) -> Iterator[str]:
     read_paths = {locate_file(name).absolute() for name in manifest["raw"]}
     for folder, skipped in manifest["folders"].items():
         for path in sorted(locate_file(folder).iterdir()) if locate_file(folder).is_dir() else ():
@@ -185,7 +185,7 @@ def _path_and_parents(file: str) -> set[str]:
 
 
 def success_message(manifest: Manifest) -> str:
-    """Return the summary if there are no problems."""
+    """Return the message for a study without problems: numbers of products, raw files and workflow files."""
     return (
         f"{plural(len(manifest['products']), 'product')} as their rules made them; "
         f"{plural(len(manifest['raw']), 'raw file')} and {plural(len(manifest['code']), 'file')} of the workflow "
@@ -194,10 +194,7 @@ def success_message(manifest: Manifest) -> str:
 
 
 def _current_digests(manifest: Manifest, files: Iterable[str]) -> dict[str, str | None]:
-    """Return the digest of each file, None if missing.
-
-    Files of another size are not read, except Python modules, whose digest is of the syntax.
-    """
+    """Return the digest of each file, None if missing; a file of another size is not read, except a Python module."""
     sizes = {file: locate_file(file).stat().st_size for file in files if locate_file(file).is_file()}
     same_size = [file for file, size in sizes.items() if file.endswith(".py") or size == manifest.files[file]["size"]]
     digests = dict(zip(same_size, sha256(map(locate_file, same_size)), strict=True))

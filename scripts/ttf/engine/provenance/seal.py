@@ -45,7 +45,7 @@ def seal_json(facts: Mapping[str, Any]) -> bytes:
 
 
 def read_sealed(file: Path) -> dict[str, Any]:
-    """Return the facts of a sealed file. Raises NotIntact if it was changed, FileNotFoundError and other OSErrors."""
+    """Return the facts of a sealed file. Raises Tampered if it was changed, FileNotFoundError and other OSErrors."""
     try:
         with os.fdopen(open_file(file), "rb") as stream:
             if os.fstat(stream.fileno()).st_size > MOST_BYTES:
@@ -105,7 +105,7 @@ def count_files(folder: Path) -> int:
 
 
 def file_digest(path: Path) -> str:
-    """Return the SHA-256 of a file. Raises NotPlain."""
+    """Return the SHA-256 of a file. Raises NotPlainFileError."""
     with os.fdopen(open_file(path), "rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 

@@ -49,7 +49,7 @@ class SyntaxCache:
         self._has_new, self._lock = False, Lock()
 
     def get(self, raw: str, content: bytes, file: Path) -> Syntax:
-        """Return the syntax of a text."""
+        """Return the syntax of a module with this content. raw: its SHA-256. file: named in a SyntaxError."""
         with self._lock:  # Python 3.11 cannot parse in two threads at once
             if raw not in self._entries:
                 self._entries[raw] = _parse_syntax(content, file)

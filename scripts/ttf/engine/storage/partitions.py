@@ -174,7 +174,7 @@ def join_results(
     no_results = next(iter(results.values())).clear()
     chunk_rows = BLOCK_ROWS * CHUNK_BLOCKS
 
-    def blocks(*_unused: object) -> Iterator[pl.DataFrame]:
+    def iterate_joined_blocks(*_unused: object) -> Iterator[pl.DataFrame]:
         rows = table.select(pl.len()).collect().item()
         for chunk in range(max(-(-rows // chunk_rows), 1 + max(results))):
             pending = results.get(chunk, no_results).sort("row").collect(engine="streaming")
@@ -190,7 +190,7 @@ def join_results(
                 raise _mismatch_error()
 
     schema = pl.concat([table.clear(), no_results.drop("row")], how="horizontal")
-    return register_io_source(blocks, schema=transform(schema).collect_schema())
+    return register_io_source(iterate_joined_blocks, schema=transform(schema).collect_schema())
 
 
 def _mismatch_error() -> StudyError:

@@ -14,7 +14,7 @@ class NotPlainFileError(OSError):
 def open_file(path: str | Path, flags: int = os.O_RDONLY) -> int:
     """Open the file at `path` and return its descriptor; a file that `flags` create has mode 644.
 
-    Raises NotPlain, without waiting for the other end of a pipe, and any OSError of the system.
+    Raises NotPlainFileError, without waiting for the other end of a pipe, and any OSError of the system.
     """
     if kind := describe_non_file(Path(path)):
         raise NotPlainFileError(0, kind)

@@ -175,8 +175,8 @@ def read_blocks_with_attempts(
 ) -> Iterator[tuple[pl.DataFrame, pl.DataFrame | None]]:
     """Yield the jobs in order, `rows` at a time and at least one block, with their attempts.
 
-    jobs, attempts: tables on the disk, as for `blocks`; attempts are None if the trace has none. `job` of an attempt is
-    the row of its job, ascending; in a block it is the row within the block.
+    jobs, attempts: tables as for `read_blocks`; attempts are None if the trace has none. `job` of an attempt is the row
+    of its job, ascending; in a block it is the row within the block.
     """
     offsets = range(0, max(jobs.select(pl.len()).collect().item(), 1), rows)
     if attempts is None:

@@ -63,7 +63,7 @@ FORMAT = Format(jobs=jobs)
 
 
 def _detect_cluster(raw: Mapping[str, pl.LazyFrame]) -> str:
-    """Return the cluster of the trace."""
+    """Return `seren` or `kalos`: the raw table that the trace has. Raises StudyError unless it has exactly one."""
     clusters = [name for name in FILES if name in raw]
     if len(clusters) == 1:
         return clusters[0]

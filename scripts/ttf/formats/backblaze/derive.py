@@ -59,7 +59,7 @@ FORMAT = Format(durations=durations)
 
 
 def _day_stretches(rows: pl.DataFrame) -> pl.DataFrame:
-    """Return serial_number, model, start_s, power_on_h of the first day, days, and failed (1 or 0) of the last day."""
+    """Return, per stretch: serial_number, model, start_s, power_on_h (first day), days, failed (1 or 0, last day)."""
     rows = rows.sort("serial_number", "day_s")
     is_next_day = (
         (pl.col("serial_number") == pl.col("serial_number").shift())

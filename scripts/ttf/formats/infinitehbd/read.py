@@ -17,7 +17,7 @@ class _NumberText(str):
 
 
 def read_events(path: Path, schema: TableSchema) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
-    """Yield (accepted events, quarantined records) as read_table does; `line` is the number of a record from 1.
+    """Yield (accepted events, quarantined records) as read_raw_table does; `line` is the number of a record from 1.
 
     In addition to the rules of the schema, an end without an open fault of its kind on the node is quarantined.
     Raises StudyError if the file is no JSON array, or is truncated.

@@ -162,7 +162,7 @@ def service_periods(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _unseen_nodes(seen_rows: list[dict], nodes: int) -> list[dict]:
-    """Return the nodes of a system without an outage, each with the months of the seen node with the nearest number."""
+    """Return rows of the system's nodes that have no outage, each with the months of the nearest seen node."""
     numbers = [row["node"] for row in seen_rows]
     missing = sorted(set(range(nodes)) - set(numbers))[: max(nodes - len(seen_rows), 0)]
     unseen_rows = []

@@ -40,6 +40,7 @@ def exposure(source: Source) -> pl.DataFrame:
 
 
 def _read_rows(source: Source) -> pl.DataFrame:
+    """Return the raw table; without an own column, end_s is start + duration, and node is the unit."""
     rows = source.raw[TABLE].collect()
     end = pl.col("start_s") + pl.col("duration_s") if "duration_s" in rows.columns else pl.lit(None, pl.Int64)
     default_columns = {"end_s": end, "node": pl.col("unit_id")}

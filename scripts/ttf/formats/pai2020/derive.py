@@ -146,21 +146,21 @@ def placements(source: Source) -> pl.LazyFrame:
     status, has_one_try = pl.col("status_raw").cast(pl.Categorical), pl.col("attempts").eq_missing(1)
     tasks = source.jobs.select("gpu_milli", "nodes", status, has_one_try=has_one_try).collect(engine="streaming")
 
-    def read_machine_rows(*columns: str) -> Iterator[pl.DataFrame]:
+    def read_rows_with_machine(*columns: str) -> Iterator[pl.DataFrame]:
         for block in read_blocks(instances.select("row", *columns), extra_columns={"attempt_id": task_rows}):
             yield block.filter(pl.col("machine").is_not_null())
 
     # The number of machines of a waiting task is not known yet.
     retried = pl.concat(
         rows.filter(~tasks["has_one_try"][rows["attempt_id"]])
-        for rows in read_machine_rows("instance", "line", *TRY_COLUMNS)
+        for rows in read_rows_with_machine("instance", "line", *TRY_COLUMNS)
     )
     machines = retried.group_by("attempt_id").agg(pl.col("machine").n_unique().cast(pl.Int64))
     tasks = tasks.with_columns(nodes=tasks["nodes"].scatter(*machines))
     tries = _number_tries(retried)
 
-    def rows_of_placements(*_unused: object) -> Iterator[pl.DataFrame]:
-        for rows in read_machine_rows(*TASK_COLUMNS, *TRY_COLUMNS, "status", "line"):
+    def iterate_placements(*_unused: object) -> Iterator[pl.DataFrame]:
+        for rows in read_rows_with_machine(*TASK_COLUMNS, *TRY_COLUMNS, "status", "line"):
             rows = rows.hstack(tasks[rows["attempt_id"]].drop("has_one_try"))
             numbered_tries = tries.filter(pl.col("row").is_between(rows["row"].min(), rows["row"].max()))
             rows = rows.join(numbered_tries, on="row", how="left", maintain_order="left")
@@ -179,14 +179,14 @@ def placements(source: Source) -> pl.LazyFrame:
                 )
             ).collect()
 
-    return register_io_source(rows_of_placements, schema=PLACEMENT_COLUMNS)
+    return register_io_source(iterate_placements, schema=PLACEMENT_COLUMNS)
 
 
 FORMAT = Format(jobs=jobs, placements=placements, by_partition=task_totals)
 
 
 def _derive_jobs(tasks: pl.LazyFrame, end_s: int | None) -> pl.LazyFrame:
-    """Derive the columns of `jobs` from rows of the task table joined with `task_totals`."""
+    """Derive the columns of `jobs` from rows of the task table joined with `task_totals`. end_s: the trace's end."""
     columns = tasks.collect_schema().names()
     extras = [name for name in (*MEASURED, "recurrence_group", "workload") if name in columns]
     tasks = tasks.rename({"start_s": "task_start_s", "end_s": "task_end_s"})
@@ -242,10 +242,7 @@ def _derive_jobs(tasks: pl.LazyFrame, end_s: int | None) -> pl.LazyFrame:
 
 
 def _read_users(raw: Mapping[str, pl.LazyFrame], partitions: Partitions) -> pl.LazyFrame:
-    """Return, per job of this share, its user and, if the trace has group tags, the tags of the job's inst_id.
-
-    No rows if the trace has no job table.
-    """
+    """Return, per job of this share, its user and, with group tags, its tags; no rows without the job table."""
     if "job" not in raw:
         return pl.LazyFrame(schema={"job_name": pl.String, "user": pl.String})
     users = raw["job"]
@@ -309,6 +306,7 @@ def _number_tries(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _average_sensors(sensor: pl.LazyFrame) -> pl.LazyFrame:
+    """Return, per task (KEY_HASHES), the mean of each column of MEASURED, rounded to a whole number."""
     return sensor.group_by(*KEY_HASHES).agg(
         (pl.col(name).sum() / pl.col(name).count()).round(0, mode="half_away_from_zero").cast(pl.Int64, strict=False)
         for name in MEASURED

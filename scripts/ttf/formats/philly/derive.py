@@ -222,6 +222,7 @@ def _manager_start_s() -> pl.Expr:
 
 
 def _read_log(raw: Mapping[str, pl.LazyFrame]) -> pl.LazyFrame:
+    """Return the job log with `attempts` decoded from JSON, the outcome, and `row`: the index of the job."""
     return (
         raw["job_log"]
         .select("file", "job_id", "status", "vc", "user", "submit_s", pl.col("attempts").str.json_decode(ATTEMPTS))

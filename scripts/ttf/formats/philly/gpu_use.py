@@ -53,7 +53,7 @@ def sort_intervals(held: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
 def match_readings(
     held: pl.DataFrame, machines: pl.DataFrame, telemetry: pl.LazyFrame, chunk_rows: int
 ) -> Iterator[tuple[np.ndarray, pl.Series, np.ndarray, np.ndarray]]:
-    """Yield, by piece and GPU: rows of `held`, readings, and for each row the first and last index of its readings.
+    """Yield, by piece and GPU: rows of `held`, readings, and for each row the slice (first, stop) of its readings.
 
     held, machines: from `sort_intervals`. Every reading within an interval occurs once.
     """
@@ -73,6 +73,7 @@ def match_readings(
 
 
 def _sort_telemetry(telemetry: pl.LazyFrame, machines: pl.DataFrame) -> pl.DataFrame:
+    """Return the telemetry of these machines with the `code` of each, sorted by `key` (code and time)."""
     return (
         telemetry.select("time_s", "machine", *GPUS)
         .join(machines.lazy(), on="machine")
@@ -89,6 +90,7 @@ def combine_key(code, time_s):
 
 
 def _sum_ranges(values: pl.Series, first: np.ndarray, last: np.ndarray) -> np.ndarray:
+    """Return the sum of values[first:last] for each pair of indices."""
     running = np.zeros(len(values) + 1, np.int64)
     np.cumsum(values.to_numpy(), out=running[1:])
     return running[last] - running[first]

@@ -58,7 +58,7 @@ class _InvalidRecordError(Exception):
 
 
 def read_job_log(path: Path, schema: TableSchema) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
-    """Yield (accepted jobs, quarantined records) as read_table does; `line` is the number of a record from 1.
+    """Yield (accepted jobs, quarantined records) as read_raw_table does; `line` is the number of a record from 1.
 
     An error quarantines the whole record, with the field that breaks a rule, such as `attempts[].detail[].gpus`.
     Unknown fields are ignored; a null list is an empty list.
@@ -69,7 +69,7 @@ def read_job_log(path: Path, schema: TableSchema) -> Iterator[tuple[pl.DataFrame
         pieces = list(pool.map(_read_fast, _split_array(text)))
         valid_pieces = [records for records in pieces if records is not None]
         if len(valid_pieces) == len(pieces):
-            yield from pool.map(partial(_split_records, schema=schema), _number_records(valid_pieces))
+            yield from pool.map(partial(_split_records, schema=schema), _add_line_numbers(valid_pieces))
             return
     records, invalid = _read_slowly(path, text.decode("utf-8", errors="surrogateescape"))
     yield _split_records(records, schema, invalid)
@@ -89,7 +89,7 @@ def _split_records(
 def read_lines(
     path: Path, schema: TableSchema, rewrite: Callable[[bytes], bytes], restore: Callable[[pl.Expr], pl.Expr]
 ) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
-    """Read as read_table does, after `rewrite` corrects each block; `restore` undoes that in quarantined texts.
+    """Read as read_raw_table does, after `rewrite` corrects each block; `restore` undoes that in quarantined texts.
 
     Rows may end in a comma that the header lacks; the majority of a block decides.
     """
@@ -106,13 +106,13 @@ def read_lines(
         next_line += lines
 
 
-def _zones_to_offsets(block: bytes) -> bytes:
+def _replace_zones_by_offsets(block: bytes) -> bytes:
     for zone, offset in _OFFSETS.items():
         block = block.replace(zone.encode(), offset.encode())
     return block
 
 
-def _offsets_to_zones(text: pl.Expr) -> pl.Expr:
+def _replace_offsets_by_zones(text: pl.Expr) -> pl.Expr:
     for zone, offset in _OFFSETS.items():
         text = text.str.replace_all(offset, zone, literal=True)
     return text
@@ -122,7 +122,9 @@ def _strip_fields(block: bytes) -> bytes:
     return re.sub(rb"[ \t]*,[ \t]*", b",", block)
 
 
-_TELEMETRY = Reader(partial(read_lines, rewrite=_zones_to_offsets, restore=_offsets_to_zones), raw_lines)
+_TELEMETRY = Reader(
+    partial(read_lines, rewrite=_replace_zones_by_offsets, restore=_replace_offsets_by_zones), raw_lines
+)
 _MACHINE_LIST = Reader(partial(read_lines, rewrite=_strip_fields, restore=lambda text: text), raw_lines)
 
 READERS = {
@@ -149,7 +151,7 @@ def _split_array(text: bytes) -> Iterator[bytes]:
     yield b"[" + text[start:] if start else text
 
 
-def _number_records(pieces: Sequence[pl.DataFrame]) -> Iterator[pl.DataFrame]:
+def _add_line_numbers(pieces: Sequence[pl.DataFrame]) -> Iterator[pl.DataFrame]:
     first_line = 1
     for records in pieces:
         yield records.with_row_index("line", first_line)
@@ -223,32 +225,32 @@ def _check_record(record: object) -> dict:
         raise _InvalidRecordError("wrong_column_count")
     if "attempts" not in record:
         raise _InvalidRecordError("missing_value", "attempts")
-    return {name: _get_text(record, name, name) for name in RECORD if name != "attempts"} | {
+    return {name: _get_text_or_raise(record, name, name) for name in RECORD if name != "attempts"} | {
         "attempts": [
             {
-                "start_time": _get_text(attempt, "start_time", "attempts[].start_time"),
-                "end_time": _get_text(attempt, "end_time", "attempts[].end_time"),
+                "start_time": _get_text_or_raise(attempt, "start_time", "attempts[].start_time"),
+                "end_time": _get_text_or_raise(attempt, "end_time", "attempts[].end_time"),
                 "detail": [
                     {
-                        "ip": _get_text(placement, "ip", "attempts[].detail[].ip") or "",
-                        "gpus": _get_list(placement, "gpus", "attempts[].detail[].gpus", str),
+                        "ip": _get_text_or_raise(placement, "ip", "attempts[].detail[].ip") or "",
+                        "gpus": _get_list_or_raise(placement, "gpus", "attempts[].detail[].gpus", str),
                     }
-                    for placement in _get_list(attempt, "detail", "attempts[].detail", dict)
+                    for placement in _get_list_or_raise(attempt, "detail", "attempts[].detail", dict)
                 ],
             }
-            for attempt in _get_list(record, "attempts", "attempts", dict)
+            for attempt in _get_list_or_raise(record, "attempts", "attempts", dict)
         ]
     }
 
 
-def _get_text(fields: dict, name: str, column: str) -> str | None:
+def _get_text_or_raise(fields: dict, name: str, column: str) -> str | None:
     value = fields.get(name)
     if value is not None and not isinstance(value, str):
         raise _InvalidRecordError("wrong_type", column)
     return value
 
 
-def _get_list(fields: dict, name: str, column: str, kind: type) -> list:
+def _get_list_or_raise(fields: dict, name: str, column: str, kind: type) -> list:
     values = fields.get(name)
     if values is None:
         return []
@@ -321,9 +323,9 @@ def _attempt_times(attempts: pl.DataFrame, schema: TableSchema) -> tuple[pl.Data
     return accepted.select(row, "start_s", "end_s"), errors.select("line", "row", "reason", "column")
 
 
-def unpack_structs(rows: pl.DataFrame, lists: str) -> pl.DataFrame:
+def unpack_structs(rows: pl.DataFrame, list_column: str) -> pl.DataFrame:
     """Return a row per struct in the lists of a column, with the structs' fields in place of the column."""
-    return rows.explode(lists).drop_nulls(lists).unnest(lists)
+    return rows.explode(list_column).drop_nulls(list_column).unnest(list_column)
 
 
 def _encode_json(attempts: pl.Expr) -> pl.Expr:

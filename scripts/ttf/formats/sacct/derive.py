@@ -129,7 +129,7 @@ def _summarise_jobs(records: pl.LazyFrame, zone: str) -> pl.DataFrame:
             *(pl.col(f"first_{name}").alias(name) for name in _REQUESTED),
             pl.col("infra_failures").fill_null(0),
             (queue_s < 0).fill_null(False).alias("negative_queue"),
-            _is_ambiguous(zone, "submit_s", "start_s", "end_s").alias("dst_ambiguous"),
+            _is_any_in_repeated_hour(zone, "submit_s", "start_s", "end_s").alias("dst_ambiguous"),
             queue_s=pl.when(queue_s >= 0).then(queue_s),
             # A job that waits for its next run is running; a job without a start is waiting.
             outcome=pl.when(~outcome.is_in(["running", "waiting"]))
@@ -196,11 +196,11 @@ def _summarise_attempts(records: pl.DataFrame, zone: str) -> pl.DataFrame:
         pl.coalesce("nodes", pl.col("node_list").list.len().cast(pl.Int64)).alias("nodes"),
         *("node_list", "suspended_s"),
         pl.col("exit_code", "slurm_reason", "failed_node").cast(pl.String),
-        _is_ambiguous(zone, "start_s", "end_s").alias("dst_ambiguous"),
+        _is_any_in_repeated_hour(zone, "start_s", "end_s").alias("dst_ambiguous"),
     )
 
 
-def _is_ambiguous(zone: str, *columns: str) -> pl.Expr:
+def _is_any_in_repeated_hour(zone: str, *columns: str) -> pl.Expr:
     return pl.any_horizontal(is_in_repeated_hour(column, zone) for column in columns)
 
 
@@ -281,6 +281,7 @@ def records(source: Source) -> Records:
 
 
 def _spill_table(table: pl.DataFrame, folder: Path | None, name: str) -> pl.LazyFrame:
+    """Write the table to the folder and return a scan of it; without a folder, keep it in memory."""
     if folder is None:
         return table.lazy()
     write_parquet(table, folder / f"{name}.parquet")
@@ -306,7 +307,7 @@ def _read_by_first_dump(raw: pl.LazyFrame) -> Iterator[tuple[int, pl.DataFrame]]
 
 
 def _summarise_dumps(raw: pl.LazyFrame) -> dict[str, Any]:
-    """Return whether any dump names nodes, the number of clusters, and the name of the first one."""
+    """Return nodes (whether any dump names nodes), clusters (their number) and cluster (the name of the first one)."""
     cluster = pl.col("cluster").drop_nulls()
     n_values = pl.col("node_list").count() + pl.col("tres_allocated").count()
     columns = {"nodes": n_values > 0, "clusters": cluster.n_unique(), "cluster": cluster.first()}
@@ -323,7 +324,7 @@ def _prepare_records(raw: pl.DataFrame, summary: Mapping[str, Any]) -> pl.DataFr
     """
     records = _keep_last_version(_parse_records(raw.lazy(), summary).collect(engine="streaming"))
     previous = pl.col("state", "user", "end_s", "started").shift(1).name.prefix("previous_")
-    records = records.with_columns(previous, is_same_id=_is_same([*_KEY], shift=1))
+    records = records.with_columns(previous, is_same_id=_equals_neighbour([*_KEY], shift=1))
     is_continued = (
         pl.col("is_same_id")
         & (pl.col("previous_state").is_in(CONTINUED_STATES) | (pl.col("restarts") > 0)).fill_null(False)
@@ -355,7 +356,7 @@ FORMAT = replace(_JOB_TABLES, outage_records=NODE_EVENTS.outage_records, exposur
 
 
 def _parse_records(records: pl.LazyFrame, summary: Mapping[str, Any]) -> pl.LazyFrame:
-    """Parse the states, times and resources of the records."""
+    """Add state, cancelled_by, is_over, is_waiting, started, timelimit_s and numeric resources; fill in end_s."""
     # If all dumps leave a column blank, a blank has no meaning. Some dumps omit the name of the cluster.
     outcome = map_outcome("state", OUTCOMES)
     has_no_node = pl.col("node_list").is_null() & pl.col("tres_allocated").is_null()
@@ -418,11 +419,11 @@ def _keep_last_version(records: pl.DataFrame) -> pl.DataFrame:
     records = records.with_columns(progress=progress).sort(
         *record_key, "progress", "end_s", *_POSITION, nulls_last=[False, False, False, True, False, False, False, False]
     )
-    is_seen_again = _is_same(record_key, shift=-1)
+    is_seen_again = _equals_neighbour(record_key, shift=-1)
     if records.select(is_seen_again.any()).item():
         # An earlier version may complete a later one, for example in a column that the later dump lacks.
         other_columns = [name for name in records.columns if name not in _VERSION_COLUMNS]
-        row, is_first = pl.int_range(pl.len()), ~_is_same(record_key, shift=1)
+        row, is_first = pl.int_range(pl.len()), ~_equals_neighbour(record_key, shift=1)
         first = pl.when(is_first).then(row).forward_fill()
         records = records.with_columns(
             pl.when(pl.when(pl.col(name).is_not_null()).then(row).forward_fill() >= first)
@@ -431,10 +432,10 @@ def _keep_last_version(records: pl.DataFrame) -> pl.DataFrame:
             for name in other_columns
         )
     records = records.filter(~is_seen_again)
-    return records.filter(~(pl.col("is_waiting") & _is_same([*_KEY, "submit_s"], shift=1))).drop("progress")
+    return records.filter(~(pl.col("is_waiting") & _equals_neighbour([*_KEY, "submit_s"], shift=1))).drop("progress")
 
 
-def _is_same(columns: list[str], shift: int) -> pl.Expr:
+def _equals_neighbour(columns: list[str], shift: int) -> pl.Expr:
     """Return whether these columns equal those of the previous row (shift 1) or the next row (shift -1)."""
     row = pl.int_range(pl.len())
     has_neighbour = row > 0 if shift > 0 else row < pl.len() - 1

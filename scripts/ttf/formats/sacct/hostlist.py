@@ -68,7 +68,7 @@ def node_lists(texts: pl.Series, max_total: int = MAX_TOTAL_NODES) -> pl.DataFra
     distinct = texts.rename("text").drop_nulls().value_counts(sort=False, name="rows").with_columns(_split_range())
     # Expanding 300,000 of them one by one takes 13 s.
     is_simple = distinct["nodes"].is_not_null()
-    total = _add_nodes(0, distinct.select((pl.col("rows") * pl.col("nodes")).sum()).item(), max_total)
+    total = _add_within_limit(0, distinct.select((pl.col("rows") * pl.col("nodes")).sum()).item(), max_total)
     expanded, reasons = [], []
     interned: dict[str, str] = {}
     for text, rows in distinct.filter(~is_simple).select("text", "rows").iter_rows():
@@ -76,7 +76,7 @@ def node_lists(texts: pl.Series, max_total: int = MAX_TOTAL_NODES) -> pl.DataFra
             # Share one object per name, because a node is in many lists.
             nodes = [interned.setdefault(node, node) for node in expand(text)]
             reason = None
-            total = _add_nodes(total, rows * len(nodes), max_total)
+            total = _add_within_limit(total, rows * len(nodes), max_total)
         except ValueError as error:
             nodes, reason = None, f"NodeList cannot be expanded: {error}"
         expanded.append(nodes)
@@ -90,7 +90,7 @@ def node_lists(texts: pl.Series, max_total: int = MAX_TOTAL_NODES) -> pl.DataFra
     return frame.select("node_list", "node_list_reason")
 
 
-def _add_nodes(total: int, added: int, max_total: int) -> int:
+def _add_within_limit(total: int, added: int, max_total: int) -> int:
     if total + added > max_total:
         raise StudyError(
             f"NodeList: the records name more than {max_total:,} nodes in all, which does not fit into memory. "
@@ -112,6 +112,7 @@ def _split_range() -> list[pl.Expr]:
 
 
 def _expand_ranges(texts: pl.DataFrame) -> pl.DataFrame:
+    """Return text and node_list of texts with the columns of _split_range."""
     low = pl.col("low").cast(pl.Int64)
     number = pl.int_ranges(low.fill_null(0), low.fill_null(0) + pl.col("nodes"))
     digits = pl.col("number").cast(pl.String).str.zfill(pl.col("width"))

@@ -37,7 +37,7 @@ def cancelled_by(state: pl.Expr) -> pl.Expr:
 
 
 def read_records(path: Path, schema: TableSchema) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
-    """Yield (accepted rows, quarantined rows) as read_table does, with additional rules.
+    """Yield (accepted rows, quarantined rows) as read_raw_table does, with additional rules.
 
     The first word of a state must be one of Slurm's; resources, memory and lists of nodes must be readable.
     """

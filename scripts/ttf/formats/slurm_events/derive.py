@@ -127,14 +127,14 @@ def classify_reason(reason: pl.Expr) -> pl.Expr:
 
 def parse_level() -> pl.Expr:
     """Return the level of the state: from `state`, else from the bits in `state_raw`."""
-    text, bits = pl.col("state").str.to_uppercase(), _parse_integer("state_raw")
+    text, bits = pl.col("state").str.to_uppercase(), _parse_decimal_or_hex("state_raw")
     words = [pl.when(text.str.contains(word)).then(pl.lit(name)) for word, name in LEVEL_BY_WORD.items()]
     flags = [pl.when((bits & flag) > 0).then(pl.lit(name)) for flag, name in LEVEL_BY_BIT.items()]
     bases = [pl.when((bits & 15) == base).then(pl.lit(name)) for base, name in LEVEL_BY_BASE.items()]
     return pl.coalesce(*words, pl.when(text.is_null()).then(pl.coalesce(*flags, *bases)), text.str.to_lowercase())
 
 
-def _parse_integer(column: str) -> pl.Expr:
+def _parse_decimal_or_hex(column: str) -> pl.Expr:
     text = pl.col(column).str.strip_chars().str.to_lowercase()
     hexadecimal = text.str.strip_prefix("0x").str.to_integer(base=16, strict=False)
     return pl.when(text.str.starts_with("0x")).then(hexadecimal).otherwise(text.cast(pl.Int64, strict=False))

@@ -23,9 +23,9 @@ REASON, NODE_COLUMNS = "Reason", ("NodeName", "Cluster Nodes")
 
 
 def read_events(path: Path, schema: TableSchema) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
-    """Yield (accepted rows, quarantined rows) as read_table does.
+    """Yield (accepted rows, quarantined rows) as read_raw_table does.
 
-    Raises StudyError as read_table does, and for a dump with cut cells or without names of nodes.
+    Raises StudyError as read_raw_table does, and for a dump with cut cells or without names of nodes.
     """
     yield from read_raw_table(path, schema, _join_reasons(path, {column.name for column in schema.columns} - {REASON}))
 

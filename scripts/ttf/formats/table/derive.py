@@ -18,7 +18,7 @@ from ttf.formats.table.read import (
 
 
 def jobs(source: Source) -> pl.DataFrame:
-    """Call `column_mapping.jobs` with the `mapping` of the registry; EXTRAS are extras if mapped."""
+    """Return the jobs as `column_mapping.jobs` does with the `mapping` of the registry; EXTRAS are extras if mapped."""
     table_mapping = source.meaning["mapping"]
     mapping: dict[str, Any] = {
         key: stored_name(key, part) for key, part in table_mapping.items() if key in COLUMNS and key not in EXTRAS

@@ -79,7 +79,7 @@ class _ThriftReader:
         """Return field number -> value."""
         fields, number = {}, 0
         while header := self._read_byte():
-            number = number + (header >> 4) if header >> 4 else self._read_signed()
+            number = number + (header >> 4) if header >> 4 else self._read_zigzag_varint()
             # The type of a boolean is its value.
             fields[number] = header & 15 == 1 if header & 15 in (1, 2) else self._read_value(header & 15)
         return fields
@@ -88,16 +88,15 @@ class _ThriftReader:
         if kind in (1, 2, 3):
             return self._read_byte()
         if kind in (4, 5, 6):
-            return self._read_signed()
+            return self._read_zigzag_varint()
         if kind == 7:
             return self._read_bytes(8)
         if kind == 8:
-            return self._read_bytes(self._read_unsigned())
+            return self._read_bytes(self._read_varint())
         if kind in (9, 10):
             header = self._read_byte()
             return [
-                self._read_value(header & 15)
-                for _ in range(self._read_unsigned() if header >> 4 == 15 else header >> 4)
+                self._read_value(header & 15) for _ in range(self._read_varint() if header >> 4 == 15 else header >> 4)
             ]
         if kind == 12:
             return self.read_struct()
@@ -111,12 +110,12 @@ class _ThriftReader:
         self.position += length
         return bytes(self.content[self.position - length : self.position])
 
-    def _read_unsigned(self) -> int:
+    def _read_varint(self) -> int:
         number = shift = 0
         while (byte := self._read_byte()) & 128:
             number, shift = number | (byte & 127) << shift, shift + 7
         return number | byte << shift
 
-    def _read_signed(self) -> int:
-        number = self._read_unsigned()
+    def _read_zigzag_varint(self) -> int:
+        number = self._read_varint()
         return number >> 1 ^ -(number & 1)

@@ -29,6 +29,7 @@ from ttf.raw.raw_tables import (
     QUARANTINED_SCHEMA,
     Column,
     Reader,
+    RowPair,
     TableSchema,
     check_rows,
     escape_text,
@@ -119,14 +120,14 @@ def submission_columns(entry: Mapping[str, Any], at_submission: Collection[str])
     return tuple(replace(c, formats=(*c.formats, ISO_FORMAT, f"{ISO_FORMAT}%#z")) if c.formats else c for c in columns)
 
 
-def read_rows(path: Path, schema: TableSchema) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
-    """Yield (accepted rows, quarantined rows) block by block as read_table does, from CSV or .parquet.
+def read_rows(path: Path, schema: TableSchema) -> Iterator[RowPair]:
+    """Yield (accepted rows, quarantined rows) block by block as read_raw_table does, from CSV or .parquet.
 
     `line` counts the lines of a CSV file, or the rows of a Parquet file from 1. A row whose status is in no list of
     outcomes is quarantined as unknown_value; its text starts with the word and the known words.
     Raises StudyError if the file cannot be read, or lacks a column of the mapping.
     """
-    # Check the status here: read_table neither takes the first word nor lists the known words.
+    # Check the status here: read_raw_table neither takes the first word nor lists the known words.
     text_schema = replace(schema, columns=tuple(replace(column, values=()) for column in schema.columns))
     if path.name.lower().endswith(".parquet"):
         yield from _read_parquet_rows(path, schema, text_schema)
@@ -135,7 +136,7 @@ def read_rows(path: Path, schema: TableSchema) -> Iterator[tuple[pl.DataFrame, p
 
 
 def row_texts(path: Path, schema: TableSchema, numbers: set[int]) -> dict[int, str]:
-    """Return the text of the rows with these numbers as the quarantine shows it."""
+    """Map each of these row numbers to the text that the quarantine shows."""
     if not path.name.lower().endswith(".parquet"):
         return raw_lines(path, schema, numbers)
     lines = pl.DataFrame({"line": sorted(numbers)}, schema={"line": pl.Int64})
@@ -143,7 +144,7 @@ def row_texts(path: Path, schema: TableSchema, numbers: set[int]) -> dict[int, s
     dtypes = scan.collect_schema()
     columns = [_cast_text(path, column, dtypes[column.name])[1] for column in schema.columns]
     rows = scan.select(columns).with_row_index("line", 1).with_columns(pl.col("line").cast(pl.Int64))
-    rows = rows.join(lines.lazy(), on="line", how="semi").select("line", _row_text(schema.columns))
+    rows = rows.join(lines.lazy(), on="line", how="semi").select("line", _format_row_text(schema.columns))
     return dict(rows.collect().iter_rows())
 
 
@@ -155,6 +156,7 @@ READING = Reading(READERS, schema_document)
 
 
 def get_option(part: str | Mapping, key: str, default):
+    """Return an option of a mapped column: `part` is its name, or its name and options {column: ..., key: ...}."""
     return default if isinstance(part, str) else part.get(key, default)
 
 
@@ -204,13 +206,13 @@ def _make_time_rules(entry: Mapping) -> dict[str, Any]:
     blank_rule = {"zero_is_blank": True} if times.get("zero_is_blank", False) else {}
     if time_format == "seconds":
         return {"type": "seconds"} | blank_rule
-    _check_zone(zone)
+    _refuse_unknown_zone(zone)
     if time_format not in ("epoch", AUTOMATIC):
         _check_format(time_format)
     return {"type": "time", "formats": [time_format], "zone": zone} | blank_rule
 
 
-def _check_zone(zone: str) -> None:
+def _refuse_unknown_zone(zone: str) -> None:
     try:
         pl.Series([datetime(2019, 7, 16)]).dt.replace_time_zone(zone)
     except pl.exceptions.ComputeError:
@@ -248,6 +250,7 @@ def _find_status_column(schema: TableSchema) -> Column | None:
 
 
 def _split_by_status(rows: pl.DataFrame, schema: TableSchema) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Return the rows with a known status, and line and word of the rows with another one."""
     status_column = _find_status_column(schema)
     if status_column is None:
         return rows, pl.DataFrame(schema={"line": pl.Int64, "word": pl.String})
@@ -282,9 +285,7 @@ def _quarantine_unknown(words: dict[int, str], texts: dict[int, str], schema: Ta
 # CSV ----------------------------------------------------------------------------------------------------
 
 
-def _read_csv_rows(
-    path: Path, schema: TableSchema, text_schema: TableSchema
-) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
+def _read_csv_rows(path: Path, schema: TableSchema, text_schema: TableSchema) -> Iterator[RowPair]:
     _check_header(path, schema)
     no_rows = pl.DataFrame(schema=schema.stored)
     word_by_line: dict[int, str] = {}
@@ -339,9 +340,7 @@ def _check_columns(label: str, names: list[str], schema: TableSchema, hint: str 
 # Parquet ------------------------------------------------------------------------------------------------
 
 
-def _read_parquet_rows(
-    path: Path, schema: TableSchema, text_schema: TableSchema
-) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
+def _read_parquet_rows(path: Path, schema: TableSchema, text_schema: TableSchema) -> Iterator[RowPair]:
     """Read the columns of the mapping as text, with the same rules as for CSV."""
     try:
         scan = scan_parquet(path)
@@ -371,25 +370,25 @@ def _read_parquet_rows(
 
 def _split_rows(
     frame: pl.DataFrame, columns: tuple[Column, ...], schema: TableSchema, text_schema: TableSchema
-) -> tuple[pl.DataFrame, pl.DataFrame]:
+) -> RowPair:
     rows, failed = check_rows(frame, columns, replace(text_schema, columns=columns))
     accepted, words = _split_by_status(rows, schema)
     is_failed = pl.col("line").is_in(pl.concat([failed["line"], words["line"]]).implode())
-    texts = frame.filter(is_failed).select("line", text=_row_text(columns))
+    texts = frame.filter(is_failed).select("line", text=_format_row_text(columns))
     quarantined = failed.with_columns(table=pl.lit(schema.name))
     quarantined = quarantined.join(texts, on="line", how="left", maintain_order="left")
     unknown_rows = _quarantine_unknown(dict(words.iter_rows()), dict(texts.iter_rows()), schema)
     return accepted, pl.concat([quarantined.select(*QUARANTINED_SCHEMA), unknown_rows]).sort("line")
 
 
-def _row_text(columns: tuple[Column, ...]) -> pl.Expr:
+def _format_row_text(columns: tuple[Column, ...]) -> pl.Expr:
     starts = [pl.col(column.text_name).str.head(MAX_TEXT_SHOWN).fill_null("") for column in columns]
     values = [pl.lit(f"{column.name}=") + start for column, start in zip(columns, starts, strict=True)]
     return pl.concat_str(values, separator=", ").str.slice(0, MAX_TEXT_SHOWN)
 
 
 def _cast_text(path: Path, column: Column, dtype: pl.DataType) -> tuple[Column, pl.Expr]:
-    """Return the rules of the column's text, and the text; time stamps and durations get our format and unit."""
+    """Return the rules of the text, and its expression; time stamps and durations get our format and unit."""
     raw = pl.col(column.name)
     if isinstance(dtype, pl.Datetime | pl.Date) and column.type == "time":
         has_zone = isinstance(dtype, pl.Datetime) and dtype.time_zone is not None

@@ -37,10 +37,10 @@ def table_statistics(tables: Mapping[str, pl.LazyFrame], schemas: Mapping[str, T
     most_common: up to MAX_VALUES values, each with its share of the rows that are not blank; ties in the order of their
     text. longest: characters of the longest text.
     """
-    return STATISTICS.frame(row for name, table in tables.items() for row in _column_rows(table, schemas[name]))
+    return STATISTICS.frame(row for name, table in tables.items() for row in _column_statistics(table, schemas[name]))
 
 
-def _column_rows(table: pl.LazyFrame, schema: TableSchema) -> Iterator[dict]:
+def _column_statistics(table: pl.LazyFrame, schema: TableSchema) -> Iterator[dict]:
     height = table.select(pl.len()).collect(engine="streaming").item()
     for column in schema.columns:
         row = {"table": schema.name, "column": column.name, "type": column.type, "rows": height}
@@ -94,12 +94,12 @@ class _TextCounts:
     common: pl.DataFrame
 
 
-def _text_statistics(table: pl.LazyFrame, column: Column, is_key: bool, height: int) -> dict:
+def _text_statistics(table: pl.LazyFrame, column: Column, is_unique: bool, height: int) -> dict:
     texts = table.select(value=column.as_).drop_nulls()
     first_texts = texts.head(SAMPLE_ROWS).collect(engine="streaming")["value"]
     if not first_texts.len():
         return {"blank": height, "distinct": 0, "reason": ALL_BLANK}
-    if is_key:
+    if is_unique:
         summary = _summarise_unique(texts, height)
     else:
         is_diverse = first_texts.n_unique() * DIVERSE_ROWS > first_texts.len()

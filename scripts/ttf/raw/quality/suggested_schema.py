@@ -30,14 +30,14 @@ def suggested_schema(text: str, trace: str, suggestions: Sequence[Suggestion], f
         note = f"The schema in force for the trace {trace}, unchanged: no quarantined row suggests a change."
         return f"{COMMENT}{note}\n{text}"
     header = _format_header(trace, changes, from_entry)
-    expected = _apply_changes(yaml.safe_load(text), changes)
-    edited_text = header + _edit_text(text, changes, expected)
+    new_document = _apply_changes(yaml.safe_load(text), changes)
+    edited_text = header + _edit_text(text, changes, new_document)
     try:
-        is_equal = yaml.safe_load(edited_text) == expected
+        is_equal = yaml.safe_load(edited_text) == new_document
     except yaml.YAMLError:
         is_equal = False
     # Rewrite a user's schema whose layout cannot be edited line by line.
-    return edited_text if is_equal else _rewrite_text(header, changes, expected)
+    return edited_text if is_equal else _compose_schema_text(header, changes, new_document)
 
 
 def _format_comment(suggestion: Suggestion) -> str:
@@ -92,23 +92,23 @@ def _copy_without_aliases(document: dict) -> dict:
     return json.loads(json.dumps(document))
 
 
-def _edit_text(text: str, changes: Sequence[Suggestion], expected: dict) -> str:
+def _edit_text(text: str, changes: Sequence[Suggestion], new_document: dict) -> str:
     """Replace the changed columns, insert new keys at the start of tables, and add a comment line above each."""
     root = yaml.compose(text, Loader=yaml.SafeLoader)
     version = _get_node(root, "version")
     # (first character, character after the last) -> replacement.
-    edits = {(version.start_mark.index, version.end_mark.index): str(expected["version"])}
+    edits = {(version.start_mark.index, version.end_mark.index): str(new_document["version"])}
     for change in changes:
-        table, new_table = _get_node(_get_node(root, "tables"), change.table), expected["tables"][change.table]
+        table, new_table = _get_node(_get_node(root, "tables"), change.table), new_document["tables"][change.table]
         node = table.value[0][0]
         end, replacement = node.start_mark.index, ""
         if change.column_keys:
             column = _find_column(new_table, change.column)
             node = _get_node(table, "columns").value[new_table["columns"].index(column)]
-            end, replacement = _end_index(node), _to_yaml(column)
+            end, replacement = _end_index(node), _flow_yaml(column)
         elif change.table_keys:
             separator = ", " if table.flow_style else "\n" + " " * node.start_mark.column
-            replacement = "".join(f"{key}: {_to_yaml(value)}{separator}" for key, value in change.table_keys.items())
+            replacement = "".join(f"{key}: {_flow_yaml(value)}{separator}" for key, value in change.table_keys.items())
         edits[node.start_mark.index, end] = replacement
         begin = text.rfind("\n", 0, node.start_mark.index) + 1
         line = text[begin : node.start_mark.index]
@@ -132,17 +132,17 @@ def _end_index(node: yaml.Node) -> int:
     return _end_index(node.value[-1][1] if isinstance(node, yaml.MappingNode) else node.value[-1])
 
 
-def _to_yaml(value: object) -> str:
+def _flow_yaml(value: object) -> str:
     dumped = yaml.safe_dump(value, default_flow_style=True, width=float("inf"), sort_keys=False, allow_unicode=True)
     return dumped.removesuffix("\n").removesuffix("\n...")
 
 
-def _rewrite_text(head: str, changes: Sequence[Suggestion], expected: dict) -> str:
+def _compose_schema_text(header: str, changes: Sequence[Suggestion], new_document: dict) -> str:
     comments = "".join(
         f"{_format_comment(change)} (table {change.table}{f', column {change.column}' if change.column else ''})\n"
         for change in changes
     )
-    return head + comments + schema_text(expected)
+    return header + comments + schema_text(new_document)
 
 
 def schema_text(document: dict) -> str:

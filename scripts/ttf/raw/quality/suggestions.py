@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import polars as pl
 
@@ -79,6 +79,7 @@ class Suggestion:
 
     @property
     def is_change(self) -> bool:
+        """Whether it changes keys of the schema; otherwise it is advice."""
         return bool(self.column_keys or self.table_keys)
 
 
@@ -175,6 +176,7 @@ def _split_fields(text: str, delimiter: str) -> list[str]:
 
 
 def _common_words(values: pl.DataFrame, rows: int) -> list[str]:
+    """Return the printable words that at least MIN_WORD_SHARE of the rows have. values: value, rows."""
     common = values.filter(pl.col("rows") >= MIN_WORD_SHARE * rows)["value"]
     return [word for word in common if 0 < len(word) <= MAX_WORD_LENGTH and word.isprintable()]
 
@@ -184,27 +186,31 @@ def _join_words(words: Iterable[str]) -> str:
 
 
 def _label_words(words: Sequence[str]) -> str:
+    """Return `word A`, or `words A and B`."""
     return f"{'word' if len(words) == 1 else 'words'} {_join_words(words)}"
 
 
-# Suggestions by reason code: (words, keys with their new values); without words, NO_CHANGE applies -----------
+# Suggestions by reason code --------------------------------------------------------------------------------
+
+# The change in words (None: NO_CHANGE applies), and the keys of the schema with their new values.
+WordsAndKeys: TypeAlias = tuple[str | None, dict]
 
 
-def _allow_words(column: Column, values: pl.DataFrame, rows: int, _: TableSchema) -> tuple[str | None, dict]:
+def _suggest_words(column: Column, values: pl.DataFrame, rows: int, _: TableSchema) -> WordsAndKeys:
     words = _common_words(values, rows)
     if not words or not column.values:  # without a list, the reader alone knows the words
         return None, {}
     return f"allow the {_label_words(words)} for {column.name}", {"values": [*column.values, *words]}
 
 
-def _explain_time(column: Column, values: pl.DataFrame, _rows: int, _: TableSchema) -> tuple[str | None, dict]:
+def _advise_on_time(column: Column, values: pl.DataFrame, _rows: int, _: TableSchema) -> WordsAndKeys:
     if values.is_empty():
         return None, {}
     value = escape_text(values["value"][0])
     return f"none: {value} of {column.name} is no plausible time; correct it at its source", {}
 
 
-def _widen_limits(column: Column, values: pl.DataFrame, _rows: int, _: TableSchema) -> tuple[str | None, dict]:
+def _suggest_limits(column: Column, values: pl.DataFrame, _rows: int, _: TableSchema) -> WordsAndKeys:
     smallest, largest = column.limits
     numbers = values["value"].cast(pl.Float64, strict=False)
     finite_numbers = numbers.filter(numbers.is_finite())
@@ -233,14 +239,14 @@ def _widen_limits(column: Column, values: pl.DataFrame, _rows: int, _: TableSche
     return "; ".join([*([changes] if changes else []), *refusals]) or None, keys
 
 
-def _allow_blank(column: Column, _values: pl.DataFrame, _rows: int, schema: TableSchema) -> tuple[str | None, dict]:
+def _suggest_not_required(column: Column, _values: pl.DataFrame, _rows: int, schema: TableSchema) -> WordsAndKeys:
     owner = schema.belongs_to[1] if schema.belongs_to else ()
     if column.as_ in (*schema.key, *owner):
         return None, {}
     return f"let {column.name} be blank (required: false)", {"required": False}
 
 
-def _read_as_blank(column: Column, values: pl.DataFrame, rows: int, _: TableSchema) -> tuple[str | None, dict]:
+def _suggest_blank_words(column: Column, values: pl.DataFrame, rows: int, _: TableSchema) -> WordsAndKeys:
     # A word without a digit means a missing value; a misspelt number or time needs a correction.
     words = [word for word in _common_words(values, rows) if not any(character.isdigit() for character in word)]
     if not words or column.required:
@@ -248,7 +254,7 @@ def _read_as_blank(column: Column, values: pl.DataFrame, rows: int, _: TableSche
     return f"read the {_label_words(words)} of {column.name} as blank", {"blank": [*column.blank, *words]}
 
 
-def _allow_quotes(rows: pl.DataFrame, schema: TableSchema) -> tuple[str | None, dict]:
+def _suggest_quotes(rows: pl.DataFrame, schema: TableSchema) -> WordsAndKeys:
     quoted_texts = [text for text in rows["text"].drop_nulls() if '"' in text]
     n_complete = sum(len(_split_fields(text, schema.delimiter)) == len(schema.columns) for text in quoted_texts)
     if schema.quoted or not quoted_texts or n_complete < MIN_WORD_SHARE * rows.height:
@@ -257,13 +263,13 @@ def _allow_quotes(rows: pl.DataFrame, schema: TableSchema) -> tuple[str | None, 
 
 
 _COLUMN_RULES = {
-    "unknown_value": _allow_words,
-    "out_of_range": _widen_limits,
-    "implausible_time": _explain_time,
-    "missing_value": _allow_blank,
-    "not_a_number": _read_as_blank,
-    "not_a_time": _read_as_blank,
-    "not_a_duration": _read_as_blank,
-    "wrong_form": _read_as_blank,
+    "unknown_value": _suggest_words,
+    "out_of_range": _suggest_limits,
+    "implausible_time": _advise_on_time,
+    "missing_value": _suggest_not_required,
+    "not_a_number": _suggest_blank_words,
+    "not_a_time": _suggest_blank_words,
+    "not_a_duration": _suggest_blank_words,
+    "wrong_form": _suggest_blank_words,
 }
-_TABLE_RULES = {"wrong_column_count": _allow_quotes}
+_TABLE_RULES = {"wrong_column_count": _suggest_quotes}

@@ -32,6 +32,7 @@ def apply_rules(records: pl.DataFrame, rules: Sequence[Mapping]) -> pl.DataFrame
 
 
 def _assign(rule: Mapping, key: str) -> pl.Expr:
+    """Return the value of `key` in the rule for the records that match it; blank for others."""
     matches = [
         pl.any_horizontal(pl.col(name).str.contains(f"(?i){pattern}") for pattern in rule[name])
         for name in PATTERN_COLUMNS

@@ -31,6 +31,6 @@ class NameNumbers:
         """Return the numbers of names."""
         return names.cast(self._dtype).to_physical()
 
-    def named(self, numbers: pl.Series) -> pl.Series:
-        """Return the names (Categorical) of numbers that `of` returned."""
+    def decode(self, numbers: pl.Series) -> pl.Series:
+        """Return the names (Categorical) of numbers that `encode` returned."""
         return numbers.cat.to(self._dtype)

@@ -19,7 +19,7 @@ def sort_order(*columns: np.ndarray) -> np.ndarray:
     row_index = np.arange(columns[0].size)
     ranges = [_value_range(column) for column in (*columns, row_index)]
     if sum(bits for _, bits in ranges) <= _BITS:
-        return _sort_packed([*columns, row_index], ranges) & _bit_mask(ranges[-1][1])
+        return _sort_packed([*columns, row_index], ranges) & ((1 << ranges[-1][1]) - 1)
     if len(columns) == 1:
         return np.argsort(columns[0], kind="stable")
     # First by the last columns, then that order by the others: 1.9 s for 5 million rows, 5.5 s by np.lexsort.
@@ -48,19 +48,16 @@ def distinct_rows(*columns: np.ndarray) -> tuple[list[np.ndarray], np.ndarray]:
 
 
 def _value_range(column: np.ndarray) -> tuple[int, int]:
-    """(minimum, bits that hold any value minus the minimum)."""
+    """Return (minimum, bits that hold any value minus the minimum)."""
     low = int(column.min()) if column.size else 0
     return low, (int(column.max(initial=low)) - low).bit_length()
 
 
-def _bit_mask(bits: int) -> int:
-    return (1 << bits) - 1
-
-
 def _unpack_rows(rows: np.ndarray, ranges: Sequence[tuple[int, int]]) -> list[np.ndarray]:
+    """Return the columns of rows that `_sort_packed` packed."""
     columns = []
     for low, bits in reversed(ranges):
-        values = rows & _bit_mask(bits)
+        values = rows & ((1 << bits) - 1)
         values += low
         columns.append(values)
         rows = rows >> bits
@@ -68,7 +65,7 @@ def _unpack_rows(rows: np.ndarray, ranges: Sequence[tuple[int, int]]) -> list[np
 
 
 def _sort_packed(columns: Sequence[np.ndarray], ranges: Sequence[tuple[int, int]]) -> np.ndarray:
-    """Return the order of rows by columns that fit one Int64 together. ranges: (lowest value, bits) of each."""
+    """Return the rows sorted, each packed into one Int64. ranges: (lowest value, bits) of each column."""
     rows = np.zeros(columns[0].size, np.int64)
     for column, (low, bits) in zip(columns, ranges, strict=True):
         rows <<= bits

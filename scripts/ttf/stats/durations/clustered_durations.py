@@ -53,10 +53,12 @@ class ClusterDurations:
 
     @cached_property
     def clusters(self) -> Clusters:
+        """Return the clusters as one stratum, with durations as members."""
         return Clusters(np.zeros(self.first.size, np.int64), self.members, 1)
 
     @property
     def effective(self) -> float:
+        """Return the effective number of clusters."""
         return float(self.clusters.effective[0])
 
     @cached_property
@@ -111,11 +113,11 @@ class Influences:
         )
         self.at_risk_squares = self.products(self.at_risk, self.at_risk, np.square(weights))
 
-    def added(self, jumps: Sequence[np.ndarray | None], compensator: np.ndarray) -> "InfluenceSums":
-        """Return the accumulated influences of an estimate.
+    def accumulate(self, jumps: Sequence[np.ndarray | None], compensator: np.ndarray) -> "InfluenceSums":
+        """Return the influences of an estimate, accumulated over the rows of each cluster.
 
         jumps: by age, the value added by a duration that ends without an event, with the first event, ...; None for
-        zero.
+        zero. compensator: by age; see the class.
         """
         durations = self.durations
         gains = np.tile(-compensator, (max(len(jumps), int(durations.code.max(initial=0)) + 1), 1))
@@ -155,13 +157,16 @@ class InfluenceSums:
 
     @cached_property
     def squares(self) -> np.ndarray:
-        return self.times(self)
+        """Return, by age, the sum over clusters of the squared running sums."""
+        return self.sum_products(self)
 
     @cached_property
     def at_risk_products(self) -> np.ndarray:
+        """Return, by age, the sum over clusters of the running sums times the weighted numbers at risk."""
         return self.influences.products(self.sums, self.influences.at_risk)
 
-    def times(self, other: "InfluenceSums") -> np.ndarray:
+    def sum_products(self, other: "InfluenceSums") -> np.ndarray:
+        """Return, by age, the sum over clusters of the products with the running sums of another estimate."""
         return self.influences.products(self.sums, other.sums)
 
     def se(self, subtracted: "InfluenceSums | None" = None, factor: np.ndarray | float = 0.0) -> np.ndarray:
@@ -171,7 +176,7 @@ class InfluenceSums:
         if subtracted is not None:
             compensator = compensator - factor * subtracted.compensator
             at_risk_products = at_risk_products - factor * subtracted.at_risk_products
-            squares = squares - 2 * factor * self.times(subtracted) + factor**2 * subtracted.squares
+            squares = squares - 2 * factor * self.sum_products(subtracted) + factor**2 * subtracted.squares
         terms = squares - 2 * compensator * at_risk_products + compensator**2 * at_risk_squares
         return np.sqrt(np.where(terms > ROUNDING * (squares + compensator**2 * at_risk_squares), terms, 0.0))
 

@@ -20,11 +20,12 @@ TAIL = 0.025
 
 
 def accumulate_exposure(times: np.ndarray, begin: np.ndarray, end: np.ndarray) -> np.ndarray:
-    """Return the exposure (Int64) accumulated by `times` of units watched from begin to end (Int64 each)."""
+    """Return the exposure (Int64) up to each of `times`, summed over units watched from begin to end (Int64 each)."""
     return _sum_elapsed(times, np.sort(begin)) - _sum_elapsed(times, np.sort(end))
 
 
 def _sum_elapsed(times: np.ndarray, edges: np.ndarray) -> np.ndarray:
+    """Return, for each of `times`, the sum of the time since each of the edges before it."""
     n_before = np.searchsorted(edges, times)
     return n_before * times - np.concatenate(([0], np.cumsum(edges)))[n_before]
 
@@ -51,7 +52,7 @@ def fit_growth(at: np.ndarray, total: float) -> dict:
     # Stephens 1970: within 0.005 of the exact p-value below 0.2, from 5 events on.
     corrected = distance[change_index] * (np.sqrt(n) + 0.12 + 0.11 / np.sqrt(n))
     reasons: list[str] = []
-    columns = {"n": n, "reasons": reasons, "laplace_u": laplace, "laplace_p": _two_sided_p(laplace)}
+    columns = {"n": n, "reasons": reasons, "laplace_u": laplace, "laplace_p": _two_sided_normal_p(laplace)}
     columns |= {"change_place": change_index, "change_point_p": _raise_to_smallest_p(kolmogorov(corrected))}
     if logs > 0:
         low, high = gammaincinv(n, TAIL) / logs, gammainccinv(n, TAIL) / logs
@@ -60,14 +61,14 @@ def fit_growth(at: np.ndarray, total: float) -> dict:
     else:
         reasons.append("every event at the end of the watch: no beta")
     if variation := float(gaps.std(ddof=1) / gaps.mean()):
-        columns["lewis_robinson_p"] = _two_sided_p(laplace / variation)
+        columns["lewis_robinson_p"] = _two_sided_normal_p(laplace / variation)
         columns["change_point_p_corrected"] = _raise_to_smallest_p(kolmogorov(corrected / variation))
     else:
         reasons.append("gaps of one length: no Lewis-Robinson test")
     return columns
 
 
-def _two_sided_p(statistic: float) -> float:
+def _two_sided_normal_p(statistic: float) -> float:
     return _raise_to_smallest_p(2 * ndtr(-abs(statistic)))
 
 
@@ -119,18 +120,14 @@ def fit_common_growth(strata: Sequence[Stratum]) -> dict:
         reasons.append("too few effective blocks of time: no test of trend")
     if len(strata) > 1:
         tested = [stratum for stratum in strata if stratum.at.size >= FEWEST_EVENTS]
-        p_values = [_test_mean_time([stratum], _fit_beta(stratum), beta)[1] for stratum in tested]
+        p_values = [_test_mean_time([s], s.at.size / -float(np.log(s.at).sum()), beta)[1] for s in tested]
         valid_p = [p for p in p_values if p is not None]
         row["homogeneity_p"] = min(len(valid_p) * min(valid_p), 1.0) if valid_p else None
     return row
 
 
-def _fit_beta(stratum: Stratum) -> float:
-    return stratum.at.size / -float(np.log(stratum.at).sum())
-
-
 def _test_mean_time(strata: Sequence[Stratum], fitted: float, null: float) -> tuple[float | None, float | None]:
-    """(t, two-sided p) of a growth `null` by the mean event time; its variance is about the fitted growth."""
+    """Return (t, two-sided p) of a growth `null` by the mean event time; the variance is about the fitted growth."""
     se, n_effective = _score_se(strata, _mean_scores, fitted)
     if n_effective < FEWEST or not np.isfinite(se):
         return None, None
@@ -144,17 +141,20 @@ Scores = Callable[[Stratum, float], tuple[np.ndarray, np.ndarray, np.ndarray]]
 
 
 def _log_scores(stratum: Stratum, beta: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the `Scores` of the likelihood: its derivative in beta, per event."""
     power, log = stratum.passed**beta, np.log(np.where(stratum.passed > 0, stratum.passed, 1))
     return 1 / beta + np.log(stratum.at), power * log, power * (log**2 + 1 / beta**2)
 
 
 def _mean_scores(stratum: Stratum, beta: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the `Scores` of the mean event time: `at` less its expected value."""
     share, mean = stratum.passed, beta / (beta + 1)
     square = beta / (beta + 2) * share**2 - 2 * mean**2 * share + mean**2
     return stratum.at - mean, mean * share**beta * (share - 1), share**beta * square
 
 
 def _score_se(strata: Sequence[Stratum], scores: Scores, beta: float) -> tuple[float, float]:
+    """Return the standard error of the sum of all scores, and the effective number of blocks behind it."""
     blocks = max(stratum.passed.size - 1 for stratum in strata)
     residual, variance, event_squares = np.zeros((3, blocks))
     for stratum in strata:

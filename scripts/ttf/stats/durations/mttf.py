@@ -91,9 +91,9 @@ def mean_time_to_failure(
         )
         for sums in strata_sums.with_columns(pl.col("stratum").cast(pl.String)).iter_rows(named=True):
             shared = {"event": event, "stratum_by": stratum_by, **sums}
-            rates, rate_reasons = _rate_cells(sums)
+            rates, rate_reasons = _rate_cells_and_reasons(sums)
             for confidence in confidences:
-                mean, mean_reasons = _mean_cells(sums, event, confidence)
+                mean, mean_reasons = _mean_cells_and_reasons(sums, event, confidence)
                 reason = "; ".join(mean_reasons + rate_reasons) or None
                 rows.append(shared | mean | rates | {"confidence": confidence, "reason": reason})
         limits += _clustered_intervals(parts, sums_by_part if levels else None, stratum_by, part_sums, confidences)
@@ -128,6 +128,7 @@ def _clustered_intervals(
 
 
 def _sum_expressions(durations: Frame, event: str) -> dict[str, pl.Expr]:
+    """Return the sums of a stratum by name: durations, events and time, of all, of those with GPUs and with nodes."""
     has_duration = pl.col("duration_s").is_not_null()
     is_event = has_duration & (pl.col("event") == event).fill_null(False)
     has_gpu = (has_duration & (pl.col("gpu_milli") > 0)).fill_null(False)
@@ -149,7 +150,7 @@ def _sum_expressions(durations: Frame, event: str) -> dict[str, pl.Expr]:
     }
 
 
-def _mean_cells(sums: dict, event: str, confidence: float) -> tuple[dict, list[str]]:
+def _mean_cells_and_reasons(sums: dict, event: str, confidence: float) -> tuple[dict, list[str]]:
     exposure, events = sums["exposure_s"], sums["events"]
     if sums["n"] == 0:
         return {}, [NO_DURATION]
@@ -162,7 +163,7 @@ def _mean_cells(sums: dict, event: str, confidence: float) -> tuple[dict, list[s
     return {"mttf_s": exposure / events, "ci_low_s": low, "ci_high_s": high}, []
 
 
-def _rate_cells(sums: dict) -> tuple[dict, list[str]]:
+def _rate_cells_and_reasons(sums: dict) -> tuple[dict, list[str]]:
     has_gpus = sums["gpu_durations"] > 0
     reasons = [] if has_gpus or not sums["n"] else ["none requested a GPU"]
     rates = {}

@@ -30,19 +30,20 @@ def survival_quantiles(durations: Durations, event: str, stratum_by: str, share:
     """
     rest = 1 - share + TOLERANCE
 
-    def reach(curve: pl.Expr) -> pl.Expr:
+    def crossing_s(curve: pl.Expr) -> pl.Expr:
+        """Return the first time at which the curve is at most `rest`."""
         return pl.col("time_s").filter(curve <= rest).first()
 
-    def limit(name: str) -> pl.Expr:
-        return pl.when(has_clusters).then(reach(pl.col(f"{name}_clustered"))).otherwise(reach(pl.col(name)))
+    def limit_s(name: str) -> pl.Expr:
+        return pl.when(has_clusters).then(crossing_s(pl.col(f"{name}_clustered"))).otherwise(crossing_s(pl.col(name)))
 
     has_clusters = pl.col("ci_low_clustered").is_not_null().any()
     curves, _ = survival_tables(durations, event, [stratum_by])
     return curves.group_by("stratum", maintain_order=True).agg(
         n=pl.col("at_risk").first(),
         events=pl.col("events").sum(),
-        quantile=reach(pl.col("survival")),
-        low=limit("ci_low"),
-        high=limit("ci_high"),
+        quantile=crossing_s(pl.col("survival")),
+        low=limit_s("ci_low"),
+        high=limit_s("ci_high"),
         interval_by=pl.when(has_clusters).then(pl.col("cluster_by").first()).otherwise(pl.lit(INDEPENDENT)),
     )

@@ -126,7 +126,9 @@ def estimate_strata(
     count = pl.col("unit").n_unique().cast(pl.Int64).alias("units")
     sums = units.group_by(keys, maintain_order=True).agg(count, (pl.col(columns) * pl.col("blocks").fill_null(1)).sum())
     for number, row in enumerate(sums.iter_rows(named=True)):
-        intervals = {name: tuple(_finite(bound[number]) for bound in bounds[:2]) for name, bounds in limits.items()}
+        intervals = {
+            name: tuple(_none_if_infinite(bound[number]) for bound in bounds[:2]) for name, bounds in limits.items()
+        }
         n_effective = float(clusters.effective[number])
         cluster_by = f"{unit} and {block}" if clusters.counts_blocks[number] else unit
         row |= {"cluster_by": cluster_by, "clusters": n_effective, "reasons": []}
@@ -138,12 +140,12 @@ def estimate_strata(
         elif not row["exposure_s"]:
             row["reasons"].append(NO_EXPOSURE)
         else:
-            _add_rates(row, intervals)
+            _add_rates_and_availability(row, intervals)
         _add_mttr(row, intervals["mttr"])
         yield row
 
 
-def _add_rates(row: dict, limits: dict[str, tuple]) -> None:
+def _add_rates_and_availability(row: dict, limits: dict[str, tuple]) -> None:
     up, is_enough = row["exposure_s"] - row["down_s"], row["clusters"] >= FEWEST
     for name, time_s in (("mtbf", row["exposure_s"]), ("mttf", up)):
         row[f"{name}_ci_low_s"], high_s = garwood_interval(time_s, row["outages"], CONFIDENCE)
@@ -184,7 +186,7 @@ def _add_mttr(row: dict, bounds: tuple) -> None:
 
 
 def _add_interval(row: dict, bounds: tuple, names: str, quantity: str | None) -> bool:
-    """Add both bounds, or the reason that they are missing. quantity: None if the reason is already given."""
+    """Add both bounds or, for a `quantity`, the reason why they are missing; return whether they are known."""
     is_known = None not in bounds
     if is_known:
         row |= {names.format(side): value for side, value in zip(("low", "high"), bounds, strict=True)}
@@ -193,5 +195,5 @@ def _add_interval(row: dict, bounds: tuple, names: str, quantity: str | None) ->
     return is_known
 
 
-def _finite(value: float) -> float | None:
+def _none_if_infinite(value: float) -> float | None:
     return float(value) if math.isfinite(value) else None

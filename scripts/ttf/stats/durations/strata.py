@@ -37,10 +37,12 @@ class Times:
 
     @property
     def durations(self) -> int:
+        """Return the number of durations of known length."""
         return int(self.ended.sum())
 
     @property
     def failures(self) -> int:
+        """Return the number of these that ended by the event."""
         return int(self.events.sum())
 
     @property
@@ -140,7 +142,7 @@ class CountedDurations:
         A stratum with only unknown durations has empty times. Labels are the raw values as text.
         """
         if stratum_by not in self._counts:
-            totals = self._count(self.durations, stratum_by)
+            totals = self._count_by_length(self.durations, stratum_by)
             self._counts[stratum_by] = dict(_strata_columns(totals))
             without_time = totals.filter(pl.col("duration_s").is_null()).drop("duration_s", "ended")
             without_time = without_time.with_columns(pl.col("stratum").cast(pl.String))
@@ -149,7 +151,7 @@ class CountedDurations:
         late_entries: dict[str, list[np.ndarray]] = {}
         if delayed_entry:
             never_watched = self.durations.filter(~_UNDER_WATCH.fill_null(False))
-            excluded = dict(_strata_columns(self._count(never_watched, stratum_by)))
+            excluded = dict(_strata_columns(self._count_by_length(never_watched, stratum_by)))
             late_durations = self.durations.filter(_UNDER_WATCH & (pl.col("entry_s") > 0))
             entry_counts = sum_by_stratum(late_durations, stratum_by, "entry_s", durations=pl.len())
             late_entries = dict(_strata_columns(entry_counts))
@@ -198,7 +200,8 @@ class CountedDurations:
     def _level_names(self) -> tuple[str | None, ...]:
         return level_names(self.durations)
 
-    def _count(self, durations: pl.LazyFrame, stratum_by: str) -> pl.DataFrame:
+    def _count_by_length(self, durations: pl.LazyFrame, stratum_by: str) -> pl.DataFrame:
+        """Return, by stratum and duration_s, how many `ended`, and how many by each event (column: its index)."""
         event_counts = {str(index): (pl.col("event") == event).sum() for index, event in enumerate(self.events)}
         return sum_by_stratum(durations, stratum_by, "duration_s", ended=pl.len(), **event_counts)
 

@@ -84,7 +84,7 @@ def survival_tables(
 def survival_blocks(
     durations: Durations, event: str, strata: Sequence[str], delayed_entry: bool = False
 ) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
-    """Yield the same tables a few strata at a time: blocks of curves of up to BLOCK_ROWS and one curve."""
+    """Yield the tables of `survival_tables` a few strata at a time: up to BLOCK_ROWS rows of curves and one curve."""
     curves: list[tuple[_Names, _Columns]] = []
     summaries: list[dict] = []
     rows = 0
@@ -93,13 +93,13 @@ def survival_blocks(
         summaries.append(summary)
         rows += steps["time_s"].size
         if rows >= BLOCK_ROWS:
-            yield _build_tables(curves, summaries, delayed_entry)
+            yield _make_curves_and_summary(curves, summaries, delayed_entry)
             curves, summaries, rows = [], [], 0
     if curves:
-        yield _build_tables(curves, summaries, delayed_entry)
+        yield _make_curves_and_summary(curves, summaries, delayed_entry)
 
 
-def _build_tables(
+def _make_curves_and_summary(
     curves: Sequence[tuple[_Names, _Columns]], summaries: Sequence[dict], delayed_entry: bool
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     reason = choose_text({NO_DURATION: pl.col("survival").is_null(), ALL_DEAD: pl.col("ci_low").is_null()})
@@ -118,6 +118,7 @@ def survival_summary(
 def _stratum_curves(
     durations: Durations, event: str, strata: Sequence[str], delayed_entry: bool
 ) -> Iterator[tuple[_Names, _Columns, dict]]:
+    """Yield the names, the uncut curve and the summary row of each stratum of each stratification."""
     durations = count_durations(durations, [event])
     code = durations.events.index(event) + 1
     for stratum_by in strata:
@@ -129,20 +130,20 @@ def _stratum_curves(
             why_not = NOT_WITH_ENTRIES if delayed_entry else missing_interval_reason(clusters)
             stratum_names = {"event": event, "stratum_by": stratum_by, "stratum": stratum}
             names = stratum_names | describe_clusters(clusters) | {"why_not": why_not}
-            steps = _build_steps(times)
+            steps = _kaplan_meier_steps(times)
             steps |= _clustered_limits(steps, clusters, code)
             yield names, steps, names | _summary_row(steps, times, horizon, clusters, code, why_not)
 
 
 def _choose_horizon(strata: Sequence[Times]) -> int:
     eligible = [times for times in strata if times.durations >= FEWEST_DURATIONS] or strata
-    above_zero = [times for times in eligible if not _reaches_zero(times)]
+    above_zero = [times for times in eligible if not _survival_reaches_zero(times)]
     if above_zero:
         return min(int(times.seconds[-1]) for times in above_zero)
     return max((int(times.seconds[-1]) for times in eligible), default=0)
 
 
-def _reaches_zero(times: Times) -> bool:
+def _survival_reaches_zero(times: Times) -> bool:
     return bool(((times.events > 0) & (times.events == times.at_risk(times.seconds))).any())
 
 
@@ -167,18 +168,20 @@ def thin_curves(curve: pl.DataFrame, max_steps: int) -> pl.DataFrame:
     """
     keys = [name for name in STRATUM if name in curve.columns]
     parts = curve.partition_by(keys, maintain_order=True) if keys else [curve]
-    return pl.concat([curve.clear(), *(part[_row_indices(part["events"].to_numpy(), max_steps)] for part in parts)])
+    return pl.concat(
+        [curve.clear(), *(part[_choose_row_indices(part["events"].to_numpy(), max_steps)] for part in parts)]
+    )
 
 
 def thin_arrays(curve: Mapping[str, np.ndarray], max_steps: int | None) -> dict[str, np.ndarray]:
     """Cut the columns of one curve, with `events`, as `thin_curves` cuts a frame; uncut if max_steps is None."""
     if max_steps is None:
         return dict(curve)
-    indices = _row_indices(curve["events"], max_steps)
+    indices = _choose_row_indices(curve["events"], max_steps)
     return {name: values[indices] for name, values in curve.items()}
 
 
-def _row_indices(events: np.ndarray, max_steps: int) -> np.ndarray:
+def _choose_row_indices(events: np.ndarray, max_steps: int) -> np.ndarray:
     if max_steps < 2:
         raise ValueError(f"a curve has at least a first and a last step, so max_steps cannot be {max_steps}")
     size, n_inner = events.size, max_steps - 2
@@ -191,7 +194,7 @@ def _row_indices(events: np.ndarray, max_steps: int) -> np.ndarray:
     return np.concatenate(([0], inner, [size - 1]))
 
 
-def _build_steps(times: Times) -> dict[str, np.ndarray]:
+def _kaplan_meier_steps(times: Times) -> dict[str, np.ndarray]:
     times = times.from_zero()
     time, ended, events = times.seconds, times.ended, times.events
     at_risk = times.at_risk(time)
@@ -220,7 +223,9 @@ def _clustered_limits(
     blank = np.full(steps["time_s"].size, np.nan)
     if clusters is None or np.isnan(student := clusters.student()):
         return {"ci_low_clustered": blank, "ci_high_clustered": blank}
-    hazard = Influences(clusters, steps["time_s"]).added(*_log_survival_parts(steps["at_risk"], steps["events"], code))
+    hazard = Influences(clusters, steps["time_s"]).accumulate(
+        *_log_survival_parts(steps["at_risk"], steps["events"], code)
+    )
     low, high = limits_log_log(steps["survival"], hazard.se(), student)
     before_event = np.cumsum(steps["events"]) == 0
     return {
@@ -232,14 +237,14 @@ def _clustered_limits(
 def _log_survival_parts(
     at_risk: np.ndarray, events: np.ndarray, code: int
 ) -> tuple[list[np.ndarray | None], np.ndarray]:
-    """(jumps by code, compensator) of the influence on -log of survival, by age: see `Influences`."""
+    """Return (jumps by code, compensator) of the influence on -log of survival, by age: see `Influences`."""
     survivors = at_risk - events
     jumps = np.divide(1, survivors, out=np.zeros(events.size), where=survivors > 0)
     return [*[None] * code, jumps], np.cumsum(_greenwood_terms(at_risk, events))
 
 
 def _greenwood_terms(at_risk: np.ndarray, events: np.ndarray) -> np.ndarray:
-    """D / (n (n - d)) at each age; 0 if there is no event, or all have one."""
+    """Return d / (n (n - d)) at each age; 0 if there is no event, or all have one."""
     survivors = at_risk - events
     return np.divide(events, at_risk * survivors, out=np.zeros(events.size), where=(events > 0) & (survivors > 0))
 
@@ -306,6 +311,7 @@ def _summary_row(
 def _clustered_mean_se(
     steps: dict[str, np.ndarray], areas: np.ndarray, clusters: ClusterDurations, code: int
 ) -> float | None:
+    """Return the clustered standard error of the restricted mean, or None. areas: from each age to the horizon."""
     jumps, _ = _log_survival_parts(steps["at_risk"], steps["events"], code)
     compensator = np.cumsum(_greenwood_terms(steps["at_risk"], steps["events"]) * areas)
     index = count_smaller(steps["time_s"], clusters.seconds)

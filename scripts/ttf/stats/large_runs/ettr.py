@@ -112,7 +112,7 @@ def ettr_long_run(plan: Plan) -> Number:
 def expected_scheduled_s(plan: Plan) -> Number:
     """Return the mean time that the run holds its nodes, E[S] of the module; infinite on overflow."""
     rate, period = plan.failures_per_s, plan.interval_s + plan.write_s
-    pieces = _count_pieces(plan)
+    pieces = _count_work_pieces(plan)
     last = plan.productive_s - (pieces - 1) * plan.interval_s + plan.write_s
     with np.errstate(over="ignore"):
         # exprel(x) = (e^x - 1) / x, which is 1 at 0.
@@ -169,7 +169,7 @@ def simulate(plan: Plan, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarr
     rate, interval, write, restart, queue, productive = np.atleast_1d(
         *np.broadcast_arrays(*(np.asarray(getattr(plan, field.name), dtype=float) for field in fields(plan)))
     )
-    pieces = _count_pieces(plan) + np.zeros_like(rate)
+    pieces = _count_work_pieces(plan) + np.zeros_like(rate)
     last = productive - (pieces - 1) * interval + write
     wall, interruptions = queue.copy(), np.zeros(rate.size, dtype=np.int64)
     active, pieces_left = np.arange(rate.size), pieces
@@ -187,10 +187,7 @@ def simulate(plan: Plan, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarr
 
 
 def estimate_ettr(productive_s: float, wall_s: np.ndarray) -> tuple[float, float]:
-    """Return work over mean wall clock of simulated runs, and its standard error (delta method).
-
-    Raises ValueError for fewer than two runs.
-    """
+    """Return work over mean wall clock of simulated runs, two or more, and its standard error (delta method)."""
     if wall_s.size < 2:
         raise ValueError("a standard error needs two runs or more")
     mean = float(wall_s.mean())
@@ -216,6 +213,6 @@ def _divide_if_positive(numerator: Number, denominator: Number) -> Number:
     return np.where(np.asarray(numerator) > 0, np.divide(numerator, denominator), np.nan)[()]
 
 
-def _count_pieces(plan: Plan) -> Number:
+def _count_work_pieces(plan: Plan) -> Number:
     # Rounding must not add a piece of no length when the interval divides the work.
     return np.ceil(np.divide(plan.productive_s, plan.interval_s) * (1 - 1e-12))

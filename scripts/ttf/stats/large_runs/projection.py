@@ -27,7 +27,7 @@ class ProjectionLimit:
 
 
 def projection_limit(sums: pl.DataFrame, law: pl.DataFrame) -> ProjectionLimit:
-    """Return the sizes for which 1 / (nodes x r_f) is defensible, from infrastructure durations and their `size_law`.
+    """Return the sizes for which 1 / (nodes x r_f) is defensible, from sums by `nodes` and their `size_law`.
 
     No size if failures of any kind replace infrastructure failures, or if the 1/N law is rejected. If the law could not
     be tested, up to the largest bucket with FEWEST_MEASURED failures. Otherwise up to FURTHEST times the largest run.

@@ -136,7 +136,7 @@ def _curves(
     if clusters is not None and not np.isnan(student):
         influences = Influences(clusters, first.seconds)
         # Influence of durations on -log of survival.
-        hazard = influences.added(_influence_by_end(codes, inverse), np.cumsum(greenwood))
+        hazard = influences.accumulate(_influence_by_end(codes, inverse), np.cumsum(greenwood))
     curves = []
     for times, code in zip(event_times, codes, strict=True):
         d = times.events
@@ -160,7 +160,7 @@ def _curves(
         if hazard is not None:
             # The duration's own contribution, less the expected one while it was at risk.
             expected = np.cumsum(weight * d / at_risk + incidence * greenwood)
-            influence = influences.added(_influence_by_end(codes, incidence * inverse, {code: weight}), expected)
+            influence = influences.accumulate(_influence_by_end(codes, incidence * inverse, {code: weight}), expected)
             log_se = influence.se(hazard, incidence) / np.where(incidence > 0, incidence, 1)
             low, high = limits_log_log(incidence, log_se, student)
             limits |= {"ci_low_clustered": low, "ci_high_clustered": high}
@@ -306,7 +306,7 @@ def _hazard_curve(times: Times, clusters: ClusterDurations | None, code: int) ->
     limits = {"ci_low": hazard / factor, "ci_high": hazard * factor}
     limits |= dict.fromkeys(("ci_low_clustered", "ci_high_clustered"), np.full(hazard.size, np.nan))
     if clusters is not None and not np.isnan(clusters.student()):
-        se = Influences(clusters, times.seconds).added(_influence_by_end([code], 1 / at_risk), variance).se()
+        se = Influences(clusters, times.seconds).accumulate(_influence_by_end([code], 1 / at_risk), variance).se()
         # A spread beyond e^300 is no limit.
         log_width = np.where(se > 0, clusters.student() * se / np.where(hazard > 0, hazard, 1), np.nan)
         factor = np.exp(np.minimum(log_width, 300))

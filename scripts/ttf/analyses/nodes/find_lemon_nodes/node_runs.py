@@ -136,7 +136,7 @@ def _make_runs(
         is_own = single | (failed_node > 0)
         is_on_node = failed & (single | (failed_node == runs["node"].to_numpy() + 1))
         incident = attempts.is_hit[attempt_id]
-    nodes, node = index_names(node_names.named(runs["node"]))
+    nodes, node = index_names(node_names.decode(runs["node"]))
     start, last, run_end = (runs[name].to_numpy() for name in ("start", "last", "run_end"))
     return Runs(
         low,
@@ -200,7 +200,7 @@ def _read_attempts(durations: pl.LazyFrame, count: int, nodes: NameNumbers, days
         for name, array in arrays.items():
             array[attempt_id] = block[name].to_numpy()
     numbers = np.arange(int(arrays["gpu_type"].max(initial=0)) + 1, dtype=np.uint32)
-    gpu_types, type_index = index_names(types.named(pl.Series(numbers)))
+    gpu_types, type_index = index_names(types.decode(pl.Series(numbers)))
     empty = np.zeros(0, bool)
     return _Attempts(
         gpu_types,
