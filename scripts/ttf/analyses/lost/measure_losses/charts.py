@@ -74,7 +74,7 @@ def gpu_hours_by_size(inputs: Inputs, study: Study) -> Figure:
     )
 
 
-def failure_concentration(inputs, study: Study) -> Figure:
+def failure_concentration(inputs: Inputs, study: Study) -> Figure:
     """Draw the share of failures of the most active users, or accounts."""
     top, title = inputs["failure_concentration"], "Failures by user"
     if not top.height:

@@ -185,6 +185,7 @@ def has_calendar(begin_s: int | None) -> bool:
 
 
 def _month_start(begin_s: int | None) -> pl.Expr:
+    """Return the start (s) of the month, or of the 28 days, in which a run ended."""
     end_s = pl.col("end_s")
     if has_calendar(begin_s):
         return pl.from_epoch(end_s, time_unit="s").dt.truncate("1mo").dt.epoch("s")
