@@ -1,5 +1,7 @@
 """The visible part of the section on node outages, and its tables."""
 
+from collections.abc import Iterator
+
 import polars as pl
 
 from ttf.analyses.outages.measure_availability import AVAILABILITY, OUTAGE_CAUSES
@@ -25,8 +27,8 @@ def head(trace: Trace, m: Numbers) -> Head | Line:
     return Head(
         claim=_format_claim(m),
         charts=("outage_causes",),
-        keys=tuple(_list_keys(m))[:4],
-        text=(summary,) if (summary := " ".join(filter(None, (trend_in_words(m), _excess_note(m))))) else (),
+        keys=tuple(_iterate_keys(m))[:4],
+        text=(summary,) if (summary := " ".join(filter(None, (trend_in_words(m), _excess_sentence(m))))) else (),
         details="by cause and group, change over time",
     )
 
@@ -50,8 +52,8 @@ def _format_claim(m: Numbers) -> str:
     return f"{down}, in {outages}{f'; {median}' if median else ''}"
 
 
-def _iterate_bursts(m: Numbers):
-    """Yield (location, clause, (share, note)) of racks, then nodes, where outages follow others more than by chance."""
+def _iterate_bursts(m: Numbers) -> Iterator[tuple[str, str, tuple[str, str]]]:
+    """Yield (phrase, clause, (share, note)) for racks, then nodes, where outages follow others more than by chance."""
     for location in ("rack", "node"):
         key = f"bursts.{location}.30_min"
         if m.value(f"{key}.is_burst", False):
@@ -64,7 +66,7 @@ def _iterate_bursts(m: Numbers):
             )
 
 
-def _list_keys(m: Numbers):
+def _iterate_keys(m: Numbers) -> Iterator[Key]:
     unit = m["outages.unit"]
     if m.has("outages.up.availability"):
         yield Key("Availability", "[outages.up.availability:near_one]", _availability_note(m))
@@ -106,7 +108,7 @@ def _spares_note(m: Numbers) -> str:
     return f"{interval}binomial [spares.p99.binomial]"
 
 
-def _excess_note(m: Numbers) -> str:
+def _excess_sentence(m: Numbers) -> str:
     if not m.value("drains.listed", 0):
         return ""
     return (
