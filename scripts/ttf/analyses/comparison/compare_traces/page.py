@@ -25,7 +25,7 @@ _MEASURES = {"jobs_share": "Share of GPU jobs", "gpu_hours_share": "Share of the
 
 def tables(compared: Trace, traces: Sequence[Trace]) -> dict[str, PageTable]:
     """Return the tables by name, without empty ones. compared: the products of the analysis."""
-    labels = _label_traces(traces)
+    labels = trace_labels((trace.name, trace.info["synthetic"]) for trace in traces)
     labelled = {
         name: compared.table(f"compared_{name}").with_columns(
             trace=pl.col("trace").replace_strict(labels, return_dtype=pl.String)
@@ -55,7 +55,7 @@ def tables(compared: Trace, traces: Sequence[Trace]) -> dict[str, PageTable]:
 
 def context(compared: Trace, traces: Sequence[Trace]) -> dict:
     """Return texts for the template: failures at a time limit, reasons for blanks by table, names of components."""
-    labels = _label_traces(traces)
+    labels = trace_labels((trace.name, trace.info["synthetic"]) for trace in traces)
     components = [trace.info["unit"] for trace in traces if not trace.has_jobs]
     tables_by_name = {table.name.removeprefix("compared_"): compared.table(table.name) for table in ANALYSIS.tables[1:]}
     return {
@@ -63,10 +63,6 @@ def context(compared: Trace, traces: Sequence[Trace]) -> dict:
         "blanks": {name: _list_blanks(table, labels) for name, table in tables_by_name.items()},
         "components_called": words.markdown(", ".join(dict.fromkeys(components))),
     }
-
-
-def _label_traces(traces: Sequence[Trace]) -> dict[str, str]:
-    return trace_labels((trace.name, trace.info["synthetic"]) for trace in traces)
 
 
 def _traces_table(traces: Sequence[Trace], labels: Mapping[str, str], compared: Trace) -> PageTable:

@@ -213,7 +213,7 @@ class _Levels:
 
     @classmethod
     def from_durations(cls, durations: pl.LazyFrame, name: str, cluster: str) -> "_Levels":
-        """Take as reference the largest level with enough events. durations: with `failed` and the column `cluster`."""
+        """Find the levels of a covariate. durations: with `failed`; cluster: column of the clusters, blank without."""
         cluster_number = pl.col(cluster) if cluster else pl.lit(None, pl.UInt32)
         cluster_range = {"first": cluster_number.min(), "last": cluster_number.max()}
         sums = durations.group_by(raw=name).agg(n=pl.len(), events=pl.col("failed").sum(), **cluster_range)

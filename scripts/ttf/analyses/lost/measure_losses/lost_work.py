@@ -193,6 +193,7 @@ def _month_start(begin_s: int | None) -> pl.Expr:
 
 
 def _sum_by(sums: pl.DataFrame, column: str) -> pl.DataFrame:
+    """Add up the sums of `loss_sums` by one of their keys, ascending."""
     return sums.group_by(column).agg(pl.exclude(_KEYS).sum()).sort(column, nulls_last=True)
 
 

@@ -88,14 +88,14 @@ def _format_claim(m: Numbers) -> str:
 
 
 def _list_keys(m: Numbers) -> list[Key]:
-    def hour_text(name: str) -> str:
-        return f"[lost_work.{name}_gpu_hours] GPU-h"
+    def hour_text(loss: str) -> str:
+        return f"[lost_work.{loss}_gpu_hours] GPU-h"
 
-    def share_text(name: str) -> str:
-        return f"[lost_work.{name}_gpu_hours_share] of all"
+    def share_text(loss: str) -> str:
+        return f"[lost_work.{loss}_gpu_hours_share] of all"
 
-    def run_text(name: str) -> str:
-        return f"[lost_work.{name}] attempt{'' if m[f'lost_work.{name}'] == 1 else 's'}"
+    def run_text(kind: str) -> str:
+        return f"[lost_work.{kind}] attempt{'' if m[f'lost_work.{kind}'] == 1 else 's'}"
 
     keys = [Key("Failed attempts", hour_text("failed"), f"{share_text('failed')}, {run_text('failed_runs')}")]
     has_causes, infra = m["lost_work.infra_basis"] != PROXY, m["lost_work.infra_failures"]

@@ -255,7 +255,8 @@ def _test_nodes(
     untested = pl.when(pl.col("p_value").is_null())
     tested = tested.with_columns(basis=pl.lit(basis), incidents=None, reason=untested.then(pl.lit(reason)))
     tested, _ = with_verdict(tested, false_discovery, differ=False)
-    ratio = detectable_trial_ratio(informative, _next_threshold(tested, false_discovery))
+    threshold = next_threshold(tested["p_spread"], tested["lemon"], false_discovery)
+    ratio = detectable_trial_ratio(informative, threshold)
     tested = tested.with_columns(detectable_ratio=pl.when(pl.col("p_value").is_not_null()).then(ratio))
     return _finish_table(tested, window)
 
@@ -422,7 +423,8 @@ def _test_by_exposure(
     """Return LEMON_NODES of nodes with counted failures, each tested by its share of its fleet's exposure."""
     tested = compare_by_exposure(nodes).with_columns(reason=_blank_reason(), basis=pl.lit(basis))
     tested, ordinary = with_verdict(tested, false_discovery)
-    return _finish_table(with_power(with_posterior(tested), _next_threshold(tested, false_discovery), ordinary), window)
+    threshold = next_threshold(tested["p_spread"], tested["lemon"], false_discovery)
+    return _finish_table(with_power(with_posterior(tested), threshold, ordinary), window)
 
 
 def with_likely_failures(nodes: pl.DataFrame, shared: pl.DataFrame) -> pl.DataFrame:
@@ -467,10 +469,6 @@ def with_verdict(
     }
     table = tested.with_columns(pl.Series(name, values).fill_nan(None) for name, values in columns.items())
     return table.with_columns(lemon=pl.col("q_spread") <= false_discovery), ordinary
-
-
-def _next_threshold(nodes: pl.DataFrame, false_discovery: float) -> float:
-    return next_threshold(nodes["p_spread"], nodes["lemon"], false_discovery)
 
 
 def _finish_table(nodes: pl.DataFrame, window: tuple[int, int] | None) -> pl.DataFrame:

@@ -35,6 +35,7 @@ def last_window(placements: pl.LazyFrame, days: int) -> tuple[int, int]:
 
 
 def split_window(window: tuple[int, int]) -> list[tuple[int, int]]:
+    """Return the first and the second half of a window."""
     middle = (window[0] + window[1]) // 2
     return [(window[0], middle), (middle, window[1])]
 

@@ -69,11 +69,11 @@ def _iterate_bursts(m: Numbers) -> Iterator[tuple[str, str, tuple[str, str]]]:
 def _iterate_keys(m: Numbers) -> Iterator[Key]:
     unit = m["outages.unit"]
     if m.has("outages.up.availability"):
-        yield Key("Availability", "[outages.up.availability:near_one]", _availability_note(m))
+        yield Key("Availability", "[outages.up.availability:near_one]", _format_availability_interval(m))
     for label, key in ((f"Outage of a {unit} every", "between.mtbf_s"), ("Mean repair", "repair.mttr_s")):
         key = f"outages.{key}"
         if m.has(key):
-            yield Key(label, f"[{key}]", _time_note(m, key))
+            yield Key(label, f"[{key}]", _format_time_interval(m, key))
     if not m.has("outages.down_share"):
         yield from (Key(f"Another {location}", *texts) for location, _, texts in _iterate_bursts(m))
     if m.has("spares.p99.observed"):
@@ -86,7 +86,7 @@ def _iterate_keys(m: Numbers) -> Iterator[Key]:
         )
 
 
-def _availability_note(m: Numbers) -> str:
+def _format_availability_interval(m: Numbers) -> str:
     for kind in ("_clustered", ""):
         if m.has(f"outages.up.ci_low{kind}"):
             bounds = (words.near_one(m[f"outages.up.ci_{bound}{kind}"]) for bound in ("low", "high"))
@@ -94,7 +94,7 @@ def _availability_note(m: Numbers) -> str:
     return "no interval"
 
 
-def _time_note(m: Numbers, key: str) -> str:
+def _format_time_interval(m: Numbers, key: str) -> str:
     pattern = f"{key.rpartition('.')[0]}.ci_{{}}_s"
     has_interval = m.has(pattern.format("low_clustered")) or m.has(pattern.format("low"))
     return m.interval(pattern, key) if has_interval else "no interval"

@@ -125,6 +125,7 @@ def _time_in_parts(counts: pl.DataFrame, quantity: str, shape: tuple[int, int], 
 
 
 def _count_runs_by_part(counts: pl.DataFrame, name: str, parts: int) -> np.ndarray:
+    """Return the runs with time in each part. counts: by first and last part; name: column of their numbers."""
     first, last, n = (counts[column].to_numpy() for column in ("first", "last", name))
     return np.array([n[(first <= part) & (part <= last)].sum() for part in range(parts)], np.int64)
 
@@ -141,6 +142,7 @@ def _scatter_indices(counts: pl.DataFrame, parts: int, row: str = "row") -> tupl
 
 
 def _scatter_sums(shape: tuple[int, int], indices: tuple, values: np.ndarray) -> np.ndarray:
+    """Return the sums of the values by part and cluster; shape, indices: from `_scatter_indices`."""
     sums = np.zeros(shape)
     np.add.at(sums, indices, values)
     return sums

@@ -24,10 +24,7 @@ def compute(inputs: Inputs, block_rows: int = BLOCK_ROWS) -> dict[str, pl.DataFr
 def summarise_block(
     jobs: pl.DataFrame, attempts: pl.DataFrame, levels: Sequence[str | None], window: Sequence[int] | None
 ) -> dict[str, pl.DataFrame]:
-    """Return, by name, the counts of a block of jobs and their attempts from which `build_tables` builds the tables.
-
-    levels: names of the clusters, groups and blocks of all jobs (`ttf.records.clusters.level_names`).
-    """
+    """Return, by name, counts of a block of jobs and attempts for `build_tables`. levels: from `level_names` of all jobs."""
     jobs = add_level_names(jobs, levels)
     ordered = delays.order_attempts(jobs, attempts)
     waits, started = delays.compute_waits(ordered), retries.list_started_attempts(ordered)
