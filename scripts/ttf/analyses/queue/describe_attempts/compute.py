@@ -24,7 +24,7 @@ def compute(inputs: Inputs, block_rows: int = BLOCK_ROWS) -> dict[str, pl.DataFr
 def summarise_block(
     jobs: pl.DataFrame, attempts: pl.DataFrame, levels: Sequence[str | None], window: Sequence[int] | None
 ) -> dict[str, pl.DataFrame]:
-    """Return, by name, counts of a block of jobs and attempts for `build_tables`. levels: from `level_names` of all jobs."""
+    """Return, by name, counts of a block of jobs and attempts for `build_tables`. levels: `level_names` of all jobs."""
     jobs = add_level_names(jobs, levels)
     ordered = delays.order_attempts(jobs, attempts)
     waits, started = delays.compute_waits(ordered), retries.list_started_attempts(ordered)
