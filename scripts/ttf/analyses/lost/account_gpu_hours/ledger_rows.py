@@ -120,7 +120,7 @@ def summarise_ledger(ledger: pl.DataFrame) -> pl.DataFrame:
 
 
 def _label_owners(sums: pl.DataFrame, column: str, n_largest: int) -> pl.Expr:
-    """Return the name of a run's owner, OTHER_OWNERS if it is not one of the `n_largest` by GPU time."""
+    """Return a run's owner, OTHER_OWNERS if it is not one of the `n_largest` by GPU time; null if unknown."""
     totals = sums.drop_nulls(column).group_by(column).agg(pl.col("milli_s").sum())
     largest = totals.sort("milli_s", column, descending=[True, False])[column].head(n_largest)
     is_largest = pl.col(column).is_in(largest.implode())

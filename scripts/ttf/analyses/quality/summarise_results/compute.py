@@ -87,7 +87,7 @@ def mttf_range(inputs: Inputs) -> pl.DataFrame:
 
 
 def failed_time(inputs: Inputs) -> pl.DataFrame:
-    """Return FAILED_TIME by cause; no rows if none failed, only `limit` and `all` if causes are not recorded."""
+    """Return FAILED_TIME; no rows without failed GPU time, only `limit` and `all` if causes are not recorded."""
     sizes, states = inputs["lost_work"], inputs["states"]
     failed = float(sizes["failed_gpu_hours"].sum())
     if not failed:
