@@ -155,7 +155,7 @@ def test_causes_of_waits_are_shares_of_the_jobs_that_waited() -> None:
     cluster, bucket = rng.integers(0, 20, n), rng.integers(0, shape[0], n)
     cause = rng.integers(0, shape[1], n) * rng.integers(0, 2, 20)[cluster]
     cells = np.unique(cluster * shape[0] * shape[1] + bucket * shape[1] + cause, return_counts=True)
-    shares = DelayCauses._clustered(SimpleNamespace(_cluster_by="user"), np.stack(cells), shape)
+    shares = DelayCauses._clustered_shares(SimpleNamespace(_cluster_by="user"), np.stack(cells), shape)
     rows = add_clusters(pl.DataFrame({"user": cluster.astype(str), "bucket": bucket, "cause": cause}))
     for group, group_rows in (("all", rows), ("2-4", rows.filter(bucket=list(GPU_BUCKETS).index("2-4")))):
         expected = clustered_shares(group_rows, [], (pl.col("cause") == 1).sum(), pl.len())

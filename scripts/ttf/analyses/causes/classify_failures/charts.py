@@ -19,7 +19,7 @@ _NAMES_WIDTH = 170
 
 
 def failed_attempts_by_reason(inputs: Inputs, study: Study) -> Figure:
-    """Draw bars of reasons in one or two panels, those with the most GPU time first."""
+    """Draw a bar per reason: its share of failed attempts and, if known, of their GPU time, which ranks the reasons."""
     title = "Failed attempts by reason"
     reasons = inputs["taxonomy"].filter(pl.col("by") == "reason")
     if not reasons.height:
@@ -49,7 +49,7 @@ def failed_attempts_by_reason(inputs: Inputs, study: Study) -> Figure:
 
 
 def _rank_reasons(reasons: pl.DataFrame) -> list[dict]:
-    """Rank reasons by GPU time, or by attempts without any; merge the last ones beyond MOST_BARS."""
+    """Return the chart's rows, a reason each, by GPU time, then attempts, descending; beyond MOST_BARS as one row."""
     kinds = [failure_kind(*row) for row in reasons.select("reason", "domain").iter_rows()]
     reasons = reasons.select(
         pl.when(reason=NO_RULE).then(pl.lit(NO_REASON)).otherwise("reason").alias("reason"),

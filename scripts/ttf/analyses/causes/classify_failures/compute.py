@@ -12,7 +12,7 @@ from ttf.analyses.causes.classify_failures import (
     TAXONOMY_SUMMARY,
     UNMATCHED,
 )
-from ttf.analyses.causes.classify_failures.log_tails import LONGEST_LINE, match_tails, normalise, read_tails
+from ttf.analyses.causes.classify_failures.log_tails import LONGEST_LINE, match_tails, normalise_line, read_tails
 from ttf.analyses.causes.classify_failures.reason_rules import (
     ATTEMPT_COLUMNS,
     JOB_COLUMNS,
@@ -39,9 +39,9 @@ MOST_LINES = 100
 _N_USERS = pl.when(pl.col("user").count() > 0).then(pl.col("user").drop_nulls().n_unique()).cast(pl.Int64)
 
 
-def compute(inputs: Inputs) -> dict:
+def compute(inputs: Inputs) -> dict[str, pl.DataFrame]:
     classified, matches, lines = (
-        _match_logs(inputs) if "tails" in inputs else (classify_blocks(inputs), None, LOG_TAILS.frame([]))
+        _classify_with_logs(inputs) if "tails" in inputs else (classify_blocks(inputs), None, LOG_TAILS.frame([]))
     )
     if "durations_infra" in inputs:
         durations = inputs.scan("durations_infra", ["unit_id", "duration_id", "event", "basis"])
@@ -57,28 +57,29 @@ def compute(inputs: Inputs) -> dict:
     }
 
 
-def _match_logs(inputs: Inputs) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
-    """Return (classified failed attempts, matches of their logs, LOG_TAILS)."""
+def _classify_with_logs(inputs: Inputs) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
+    """Return (classified failed attempts, matches and LOG_TAILS as from `match_tails`)."""
     taxonomy = inputs.settings.taxonomy
-    attempts = pl.concat(_attempt_blocks(inputs))
+    attempts = pl.concat(_read_attempts(inputs))
     matches, lines = match_tails(read_tails(inputs.path("tails"), searched_characters(taxonomy)), attempts, taxonomy)
     return classify(attempts.filter("failed"), taxonomy, matches), matches, lines
 
 
 def classify_blocks(inputs: Inputs, size: int = BLOCK_ROWS) -> pl.DataFrame:
     """Classify the failed attempts, `size` jobs at a time."""
-    taxonomy, blocks = inputs.settings.taxonomy, _attempt_blocks(inputs, size, pl.col("failed"))
+    taxonomy, blocks = inputs.settings.taxonomy, _read_attempts(inputs, size, pl.col("failed"))
     return pl.concat([classify(rows, taxonomy) for rows in blocks])
 
 
-def _attempt_blocks(inputs: Inputs, size: int = BLOCK_ROWS, chosen: pl.Expr | bool = True) -> Iterator[pl.DataFrame]:
+def _read_attempts(inputs: Inputs, n_jobs: int = BLOCK_ROWS, chosen: pl.Expr | bool = True) -> Iterator[pl.DataFrame]:
+    """Yield the attempts of `n_jobs` jobs at a time, as from `list_attempts`; chosen: filter by is_last and failed."""
     attempts = inputs.scan("attempts", RAW_COLUMNS) if "attempts" in inputs else None
     jobs = inputs.scan("jobs", JOB_COLUMNS if attempts is None else PARENT_JOB_COLUMNS)
-    return (list_attempts(*block, chosen) for block in read_blocks_with_attempts(jobs, attempts, size))
+    return (list_attempts(*block, chosen) for block in read_blocks_with_attempts(jobs, attempts, n_jobs))
 
 
 def with_health_events(classified: pl.DataFrame, durations: pl.LazyFrame) -> pl.DataFrame:
-    """Set HEALTH_EVENT where a health event attributes a failed attempt to infrastructure and no rule does.
+    """Set HEALTH_EVENT as the reason of attempts that a health event, and no rule, attributes to infrastructure.
 
     durations: from `ttf.records.infra.infra_durations`, so that every analysis attributes the same attempts to
     infrastructure.
@@ -161,7 +162,7 @@ def taxonomy_table(classified: pl.DataFrame) -> pl.DataFrame:
 
 
 def failure_kinds(taxonomy: pl.DataFrame) -> pl.DataFrame:
-    """Build FAILURE_KINDS from TAXONOMY."""
+    """Count failed attempts and their share of GPU time by kind (limit, infra, other, none); return FAILURE_KINDS."""
     reasons, rows, time_column = taxonomy.filter(by="reason"), [], "rtf_x_demand_share"
     kinds = [failure_kind(*row) for row in reasons.select("reason", "domain").iter_rows()]
     n, has_time = int(reasons["trials"].sum()), reasons[time_column].count() > 0
@@ -212,7 +213,7 @@ def unmatched_table(classified: pl.DataFrame, log_matches: pl.DataFrame | None =
     record = pl.concat_str(
         pl.format("state {}", "state"),
         pl.format("exit code {}", "exit_code"),
-        pl.format("reason {}", normalise("failure_reason")),
+        pl.format("reason {}", normalise_line("failure_reason")),
         separator=", ",
         ignore_nulls=True,
     )

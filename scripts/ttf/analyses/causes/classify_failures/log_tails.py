@@ -33,7 +33,7 @@ _ERROR_WORDS = r"(?i)error|exception|fail|fatal|abort|killed|cannot|could not|un
 
 
 def read_tails(path: Path, most_characters: int) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
-    """Yield (tails, wrong lines) for each block: COLUMNS with the last `most_characters` of each text; line and code.
+    """Yield per block (usable lines: COLUMNS, the last `most_characters` of the text; line and code of the others).
 
     line counts from 1; blank lines are skipped. attempt is null if the line has none. Ids may be numbers. Bytes that
     are not UTF-8 become U+FFFD. Raises StudyError if the file is empty or its compression is damaged.
@@ -64,7 +64,7 @@ def read_tails(path: Path, most_characters: int) -> Iterator[tuple[pl.DataFrame,
 
 
 def _read_blocks(path: Path) -> Iterator[tuple[int, list[bytes]]]:
-    """Yield the lines in blocks, with the number of the first; truncate a line just above the longest length."""
+    """Yield (number of the first line, lines) of each block; cut a line just above the longest length."""
     number, rest = 1, b""
     for chunk in _merge_chunks(read_unpacked(path)):
         *lines, last = (rest + chunk).split(b"\n")
@@ -93,7 +93,7 @@ def _merge_chunks(chunks: Iterator[bytes]) -> Iterator[bytes]:
 def match_tails(
     tails: Iterable[tuple[pl.DataFrame, pl.DataFrame]], attempts: pl.DataFrame, taxonomy: dict
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Match the logs: KEY, rule and shown per text of a failed attempt, and LOG_TAILS.
+    """Return (KEY, rule and shown for each log of a failed attempt, the table LOG_TAILS).
 
     tails: from `read_tails`; attempts: from `list_attempts`. rule: index of the first rule that matches; if it is null,
     `shown` is the most informative line (see `informative_line`).
@@ -140,15 +140,14 @@ def _count_by_code(lines: pl.DataFrame) -> pl.DataFrame:
 def informative_line(texts: pl.Series) -> pl.Series:
     """Return the last line of each text with a word such as error, else its last line, normalised; null if blank.
 
-    Only the last SHOWN_FROM_CHARACTERS are searched; the line has at most LONGEST_LINE. Normalised lines have no
-    control characters, and # for numbers and long hexadecimal words, so the same complaint is the same line.
+    Only the last SHOWN_FROM_CHARACTERS are searched; the line has at most LONGEST_LINE.
     """
     rows = pl.DataFrame({"row": pl.int_range(len(texts), eager=True), "line": texts})
     lines = (
         rows.drop_nulls()
         .with_columns(pl.col("line").str.tail(SHOWN_FROM_CHARACTERS).str.split("\n"))
         .explode("line")
-        .with_columns(normalise("line"))
+        .with_columns(normalise_line("line"))
         .filter(pl.col("line") != "")
     )
     error_line = pl.col("line").filter(pl.col("line").str.contains(_ERROR_WORDS)).last()
@@ -157,6 +156,7 @@ def informative_line(texts: pl.Series) -> pl.Series:
     return rows.select("row").join(last_lines, on="row", how="left", maintain_order="left")["line"]
 
 
-def normalise(column: str) -> pl.Expr:
+def normalise_line(column: str) -> pl.Expr:
+    """Replace numbers and long hexadecimal words in a text column by #, and control characters by one space."""
     printable = pl.col(column).str.replace_all(r"\x1b\[[0-9;]*[A-Za-z]", "").str.replace_all(r"[\p{C}\s]+", " ")
     return printable.str.replace_all(r"0[xX][0-9a-fA-F]+|\b[0-9a-fA-F]{8,}\b|\d+", "#").str.strip_chars()

@@ -30,12 +30,12 @@ _DEMAND, _SHARES = ("gpu_none", "gpu_1", "gpu_2_4", "gpu_gt4"), ("rtf_total_shar
 def head(trace: Trace, m: Numbers) -> Head | Line:
     if not m["taxonomy.trials"]:
         return Line("Causes of failures", "no attempt failed", "taxonomy")
-    callout = _make_callout(m)
+    callout = _make_unmatched_callout(m)
     return Head(
         claim=_format_claim(m),
         charts=("failed_attempts_by_reason",),
         keys=tuple(_list_keys(m)),
-        text=() if callout else tuple(_list_texts(m)),
+        text=() if callout else tuple(_list_evidence_sentences(m)),
         callout=callout,
         details="RTF, GPUs and domain by reason, unmatched lines",
     )
@@ -79,7 +79,7 @@ def _list_keys(m: Numbers) -> list[Key]:
     return keys
 
 
-def _list_texts(m: Numbers) -> list[str]:
+def _list_evidence_sentences(m: Numbers) -> list[str]:
     evidence = {kind: label for kind, label in _EVIDENCE.items() if m.value(f"taxonomy.by_{kind}", 0)}
     if not evidence:
         return []
@@ -87,7 +87,7 @@ def _list_texts(m: Numbers) -> list[str]:
     return [f"Reasons come from {words.join_list(parts)}."]
 
 
-def _make_callout(m: Numbers) -> Callout | None:
+def _make_unmatched_callout(m: Numbers) -> Callout | None:
     if m["taxonomy.unmatched_share"] < MANY_UNKNOWN:
         return None
     text = []

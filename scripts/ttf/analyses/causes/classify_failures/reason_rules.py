@@ -49,7 +49,7 @@ def list_attempts(
     attempt has none, that of the job's steps (sacct's DerivedExitCode). chosen: filter by is_last and failed.
     """
     rows = _flag_failed(jobs, attempts, chosen)
-    exit_code = pl.coalesce(_exit_code(pl.col("exit_code")), _exit_code(pl.col("derived_exit_code")))
+    exit_code = pl.coalesce(_fold_exit_code(pl.col("exit_code")), _fold_exit_code(pl.col("derived_exit_code")))
     return rows.with_columns(exit_code=exit_code).select(*ATTEMPT_COLUMNS).cast(pl.Schema(ATTEMPT_COLUMNS))
 
 
@@ -75,7 +75,7 @@ def fold_words(text: pl.Expr) -> pl.Expr:
     return text.str.strip_chars().str.to_lowercase().str.replace_all(r"[\s_-]+", " ")
 
 
-def _exit_code(text: pl.Expr) -> pl.Expr:
+def _fold_exit_code(text: pl.Expr) -> pl.Expr:
     """Return `code:signal` for 137, 137:0 or 0:9 (and Python's -9); blank for 0:0 and anything else."""
     parts = text.str.extract_groups(r"^\s*(-?)0*(\d{1,5})(?::0*(\d{1,5}))?\s*$")
     sign, code, signal = (parts.struct.field(str(number)) for number in (1, 2, 3))
@@ -84,11 +84,12 @@ def _exit_code(text: pl.Expr) -> pl.Expr:
 
 
 def searched_characters(taxonomy: dict) -> int:
+    """Return the number of characters at the end of a text that rules search: `tail_kib` of the taxonomy."""
     return 1024 * taxonomy["tail_kib"]
 
 
 def match_recorded(failed: pl.DataFrame, taxonomy: dict) -> pl.DataFrame:
-    """Return per row the index of the first rule that each kind of evidence except the log matches; null if none.
+    """Return for each attempt the first matching rule's index by reason, exit_code and state, a column each, or null.
 
     A text in the reason column is compared as a word and searched for the patterns of text.
     """
@@ -116,7 +117,7 @@ def match_recorded(failed: pl.DataFrame, taxonomy: dict) -> pl.DataFrame:
 
 
 def _first_matching_rule(values: pl.Series, words_by_rule: list[list[str]]) -> pl.Series:
-    """Return the index of the first list of words that contains each value, null if none."""
+    """Return, for each value, the index of the first list of words that contains it; null if none."""
     rule_by_word = pl.DataFrame(
         [(word, rule) for rule, words in enumerate(words_by_rule) for word in words],
         schema={"word": pl.String, "rule": pl.Int64},
@@ -130,7 +131,7 @@ def _first_matching_rule(values: pl.Series, words_by_rule: list[list[str]]) -> p
 
 
 def search(texts: pl.Series, rules: Iterable[dict]) -> pl.Series:
-    """Return the index of the first rule with a pattern that each text contains; null if none."""
+    """Return, for each text, the index of the first rule with a pattern that it contains; null if none."""
     rule_by_text = pl.Series("rule", [None], dtype=pl.Int64).new_from_index(0, len(texts))
     pending = pl.DataFrame({"row": pl.int_range(len(texts), eager=True), "text": texts}).drop_nulls()
     for index, rule in enumerate(rules):

@@ -35,10 +35,12 @@ _OUTCOME = {"outcome": words("Outcome", "Outcome of the jobs.")}
 
 
 def _comparison_table(name: str, description: str, /, **columns: Column) -> Table:
+    """Return the contract of table `compared_<name>`, whose file is <name>.csv."""
     return replace(table(f"compared_{name}", description, **columns), path=f"{name}.csv")
 
 
 def _distribution_columns(prefix: str, quantity: str) -> dict[str, Column]:
+    """Return the columns n, mean, quantiles (`<prefix>_..._s`) and reason of a quantity in seconds."""
     headings = {"p05": "5%", "p25": "25%", "median": "Median", "p75": "75%", "p90": "90%", "p95": "95%"}
     return {
         "n": count("n", f"Jobs whose {quantity} is known.", blank=REASON),

@@ -10,10 +10,10 @@ from ttf.analyses.comparison.compare_traces.trace_labels import COMPONENTS, GPUS
 from ttf.analyses.comparison.compare_traces.trace_rows import (
     Layers,
     Traces,
+    draw_notes,
     draw_panels,
-    notes,
-    quantiles,
-    ranges,
+    draw_ranges,
+    quantile_row,
     trace_colour,
 )
 from ttf.display.charts.axes import log_axis, log_domain, log_scale, percent_axis
@@ -35,14 +35,14 @@ def run_times(inputs: Inputs, study: Study) -> Figure:
     outcomes = {row["outcome"] for row in traces.rows if row["n"]}
     shown_labels = {name: label for name, label in _OUTCOME_LABELS.items() if name in outcomes}
     rows = [
-        quantiles(row, "runtime", traces.names[row["trace"]], shown_labels[row["outcome"]])
+        quantile_row(row, "runtime", traces.names[row["trace"]], shown_labels[row["outcome"]])
         | pick_columns(row, "outcome")
         for row in traces.rows
         if row["outcome"] in shown_labels and (row["n"] or row["jobs"])
     ]
     colours = colour_by("outcome", {name: OUTCOME_COLOURS[name] for name in shown_labels})
     return traces.figure(
-        *ranges(rows, list(shown_labels.values()), traces, colours, "run time"),
+        *draw_ranges(rows, list(shown_labels.values()), traces, colours, "run time"),
         title="Run time of GPU jobs by outcome",
         subtitle="Dot: median; thick: middle half; thin: middle nine tenths",
         caption="Jobs that requested a GPU and ended after a known run time. Times of 0 s are drawn at 1 s.",
@@ -71,17 +71,17 @@ def failure_share(inputs: Inputs, study: Study) -> Figure:
         *tooltips("failures", form=",", ended="ended"),
     ]
 
-    def layers(base: alt.Chart, is_last: bool) -> alt.LayerChart:
+    def draw_panel(base: alt.Chart, is_last: bool) -> alt.LayerChart:
         axis = percent_axis("Failures among ended GPU jobs" if is_last else None, labels=is_last, ticks=is_last)
         shares = base.transform_filter("isValid(datum.share)").encode(
             color=trace_colour(OUTCOME_COLOURS["failure"]), tooltip=tooltip
         )
         intervals = draw_intervals(shares, alt.X("low:Q", scale=scale, axis=axis), strokeWidth=1.8)
         points = shares.mark_point(filled=True, size=55, opacity=1).encode(x=alt.X("share:Q", scale=scale, axis=axis))
-        return intervals + points + notes(base)
+        return intervals + points + draw_notes(base)
 
     return traces.figure(
-        *draw_panels(rows, _nonempty_panels(rows), traces.labels(), layers),
+        *draw_panels(rows, _nonempty_panels(rows), traces.labels(), draw_panel),
         title="Failure share of ended GPU jobs by number of GPUs",
         subtitle="Failures over jobs that ended in success or failure, 95% CI",
         caption=f"Jobs that requested a GPU; right: failures of ended jobs. {clustering_note(table)}",
@@ -125,7 +125,7 @@ def mttf(inputs: Inputs, study: Study) -> Figure:
     if any("mttf" not in row for row in rows):
         caption += " Triangle: no failure, one-sided lower bound only (drawn: 95%)."
     return traces.figure(
-        *draw_panels(rows, _nonempty_panels(rows), list(order), _build_mttf_layers(rows)),
+        *draw_panels(rows, _nonempty_panels(rows), list(order), _make_mttf_drawer(rows)),
         title="Mean time to failure by number of GPUs",
         subtitle="Time at risk per failure; thick: 90% CI, thin: 95% CI",
         caption=caption,
@@ -134,7 +134,8 @@ def mttf(inputs: Inputs, study: Study) -> Figure:
     )
 
 
-def _build_mttf_layers(rows: list[dict]) -> Layers:
+def _make_mttf_drawer(rows: list[dict]) -> Layers:
+    """Return the function that draws one panel, for `draw_panels`; rows: of all panels, which share the axis."""
     bounds = [row[name] for row in rows for name in ("low95", "high95") if name in row]
     domain = log_domain(bounds, 1.5, 1.5)
     tooltip = [
@@ -144,7 +145,7 @@ def _build_mttf_layers(rows: list[dict]) -> Layers:
         *tooltips(form=",.1f", mttf="mean time to failure (h)", low95="95% from (h)", high95="95% to (h)"),
     ]
 
-    def layers(base: alt.Chart, is_last: bool) -> alt.LayerChart | alt.FacetChart:
+    def draw_panel(base: alt.Chart, is_last: bool) -> alt.LayerChart | alt.FacetChart:
         title = "Mean time to failure (hours, logarithmic)" if is_last else None
         axis = log_axis(domain, title, labels=is_last, ticks=is_last)
         base = base.encode(tooltip=tooltip)
@@ -152,9 +153,9 @@ def _build_mttf_layers(rows: list[dict]) -> Layers:
         bound_only = base.transform_filter("!isValid(datum.mttf) && isValid(datum.low95)")
         x_axis = partial(alt.X, scale=log_scale(domain), axis=axis)
         estimates = draw_estimates(estimated, x_axis, size=55)
-        return alt.layer(*estimates, *draw_lower_bounds(bound_only, x_axis("low95:Q"), size=75), notes(base))
+        return alt.layer(*estimates, *draw_lower_bounds(bound_only, x_axis("low95:Q"), size=75), draw_notes(base))
 
-    return layers
+    return draw_panel
 
 
 def _nonempty_panels(rows: Sequence[Mapping]) -> list[str]:

@@ -64,12 +64,14 @@ class Subject:
 
     @property
     def columns(self) -> dict[str, str | bool]:
+        """Return the first cells of the trace's rows: trace, synthetic and unit."""
         return {"trace": self.trace, "synthetic": self.synthetic, "unit": self.unit}
 
 
 def compare_trace(
     subject: Subject, jobs: pl.DataFrame | None, durations: Rows | None, clustered: Rows | None = None
 ) -> dict[str, list[dict]]:
+    """Return the rows of one trace by table. jobs, durations: None if it has none; clustered: jobs with clusters."""
     row = subject.columns | {"gives": subject.gives}
     reason = None if jobs is None else explain_no_gpu_jobs(jobs)
     rows = {"compared_mttf": [] if durations is None else compare_durations(subject, durations, reason)}
@@ -80,7 +82,7 @@ def compare_trace(
 
 
 def compare_jobs(subject: Subject, jobs: pl.DataFrame, clustered: Rows) -> dict[str, list[dict]]:
-    """Return the rows of one trace of jobs in outcomes, run_times, queueing and failure_share.
+    """Return the rows of one trace of jobs by table: outcomes, run_times, queueing and failure_share.
 
     jobs: the columns JOBS_READ, seconds and milli-GPU; clustered: these with CLUSTER_COLUMNS, not held in memory.
     A job counts if it requested a GPU (gpu_milli above 0). Its GPUs are its share x its size, in whole GPUs rounded up.
@@ -92,10 +94,10 @@ def compare_jobs(subject: Subject, jobs: pl.DataFrame, clustered: Rows) -> dict[
     )
     no_queue = reason or (None if jobs["queue_s"].count() else "the trace has no queueing delay")
     rows_by_table = {
-        "compared_outcomes": _outcome_rows(subject, gpu_jobs, reason, OUTCOMES, _share_cells),
-        "compared_run_times": _outcome_rows(subject, gpu_jobs, reason, RUN_ENDS, _run_time_cells),
-        "compared_queueing": _size_rows(gpu_jobs, no_queue, _queueing_cells),
-        "compared_failure_share": _add_clustered(_size_rows(gpu_jobs, reason, _failure_share_cells), clustered),
+        "compared_outcomes": _outcome_rows(subject, gpu_jobs, reason, OUTCOMES, _summarise_shares),
+        "compared_run_times": _outcome_rows(subject, gpu_jobs, reason, RUN_ENDS, _summarise_run_times),
+        "compared_queueing": _size_rows(gpu_jobs, no_queue, _summarise_queueing),
+        "compared_failure_share": _add_clustered_limits(_size_rows(gpu_jobs, reason, _count_failures), clustered),
     }
     return {name: [subject.columns | row for row in table_rows] for name, table_rows in rows_by_table.items()}
 
@@ -125,7 +127,7 @@ def compare_durations(subject: Subject, durations: Rows, reason: str | None = No
                 row = {"reason": reason}
             elif not row["n"] and low is not None:
                 row["reason"] = "no known duration with so many GPUs"
-            rows.append(row | _size_cells(gpus) | {"confidence": confidence, "gives": subject.gives} | subject.columns)
+            rows.append(row | _gpu_cells(gpus) | {"confidence": confidence, "gives": subject.gives} | subject.columns)
     return rows
 
 
@@ -139,7 +141,7 @@ def explain_no_gpu_jobs(jobs: pl.DataFrame) -> str | None:
 
 
 def count_jobs(jobs: pl.DataFrame) -> dict[str, int]:
-    """Count the jobs of a trace, those that requested a GPU, without a request, and failed at a time limit."""
+    """Count the jobs of a trace: all, with a GPU, without a known request, with a GPU and failed at a time limit."""
     has_gpu = (pl.col("gpu_milli") > 0).fill_null(False)
     is_timeout = (pl.col("outcome") == "failure") & is_at_time_limit("status_raw")
     counts = jobs.select(
@@ -157,12 +159,13 @@ def _lowest_gpus(gpus: pl.Expr) -> pl.Expr:
     return gpu_bucket(gpus).replace_strict(low_by_bucket, return_dtype=pl.Int64)
 
 
-def _size_cells(gpus: str) -> dict:
+def _gpu_cells(gpus: str) -> dict:
+    """Return the cells gpus, gpus_low and gpus_high of a bucket of SIZES."""
     low, high = SIZES[gpus]
     return {"gpus": gpus, "gpus_low": low, "gpus_high": high}
 
 
-def _explain_absence(subject: Subject, jobs: pl.DataFrame, outcome: str) -> str | None:
+def _explain_missing_outcome(subject: Subject, jobs: pl.DataFrame, outcome: str) -> str | None:
     # If no job has the outcome unknown, every job has its result.
     if outcome == "unknown" or (jobs["outcome"] == outcome).any():
         return None
@@ -174,10 +177,10 @@ def _explain_absence(subject: Subject, jobs: pl.DataFrame, outcome: str) -> str 
 def _outcome_rows(
     subject: Subject, jobs: pl.DataFrame, reason: str | None, outcomes: Sequence[str], summarise: Callable[..., dict]
 ) -> list[dict]:
-    """Return a row for each outcome: what `summarise` returns for its jobs, or why there can be none."""
+    """Return a row per outcome: what `summarise(its jobs, all jobs)` returns, or the reason why there can be none."""
     rows = []
     for outcome in outcomes:
-        row = {"outcome": outcome, "reason": reason or _explain_absence(subject, jobs, outcome)}
+        row = {"outcome": outcome, "reason": reason or _explain_missing_outcome(subject, jobs, outcome)}
         if not row["reason"]:
             group = jobs.filter(outcome=outcome)
             row |= {"jobs": group.height} | summarise(group, jobs)
@@ -185,7 +188,7 @@ def _outcome_rows(
     return rows
 
 
-def _share_cells(group: pl.DataFrame, jobs: pl.DataFrame) -> dict:
+def _summarise_shares(group: pl.DataFrame, jobs: pl.DataFrame) -> dict:
     cells = {"jobs_share": group.height / jobs.height, "n": group["gpu_milli_s"].count()}
     group_milli_s, total_milli_s = (int(rows["gpu_milli_s"].sum()) for rows in (group, jobs))
     if not total_milli_s:
@@ -195,7 +198,7 @@ def _share_cells(group: pl.DataFrame, jobs: pl.DataFrame) -> dict:
     return cells | {"gpu_hours": group_milli_s / 3_600_000, "gpu_hours_share": group_milli_s / total_milli_s}
 
 
-def _run_time_cells(group: pl.DataFrame, _jobs: pl.DataFrame) -> dict:
+def _summarise_run_times(group: pl.DataFrame, _jobs: pl.DataFrame) -> dict:
     cells = _distribution(group["runtime_s"], "runtime")
     reason = "no GPU job of this outcome" + (" has a known run time" if group.height else "")
     return cells if cells["n"] else cells | {"reason": reason}
@@ -204,10 +207,10 @@ def _run_time_cells(group: pl.DataFrame, _jobs: pl.DataFrame) -> dict:
 def _size_rows(
     jobs: pl.DataFrame, reason: str | None, summarise: Callable[[pl.DataFrame], tuple[dict, str | None]]
 ) -> list[dict]:
-    """Return a row for all jobs and for each bucket: what `summarise` returns, and what none of them has."""
+    """Return a row for all jobs and per bucket of GPUs with (cells, what these jobs lack or None) from `summarise`."""
     rows = []
     for gpus, (low, _) in SIZES.items():
-        row = _size_cells(gpus) | {"reason": reason}
+        row = _gpu_cells(gpus) | {"reason": reason}
         rows.append(row)
         if reason:
             continue
@@ -220,21 +223,21 @@ def _size_rows(
     return rows
 
 
-def _queueing_cells(jobs: pl.DataFrame) -> tuple[dict, str | None]:
+def _summarise_queueing(jobs: pl.DataFrame) -> tuple[dict, str | None]:
     cells = _distribution(jobs["queue_s"], "queue")
     return cells, None if cells["n"] else "has a known queueing delay"
 
 
-def _add_clustered(rows: list[dict], clustered: Rows) -> list[dict]:
+def _add_clustered_limits(share_rows: list[dict], clustered: Rows) -> list[dict]:
     gpu_jobs = clustered.lazy().filter(pl.col("gpu_milli") > 0).with_columns(gpus_low=_lowest_gpus(whole_gpus()))
     overall = clustered_shares(gpu_jobs, [], ENDED["failures"], ENDED["ended"]).with_columns(gpus_low=None)
     by_size = clustered_shares(gpu_jobs.drop_nulls("gpus_low"), ["gpus_low"], ENDED["failures"], ENDED["ended"])
     shares = pl.concat([overall.select(by_size.columns).cast(by_size.schema), by_size])
-    exact = FAILURE_SHARE.frame(rows).drop(CLUSTERED, "trace", "synthetic", "unit")
+    exact = FAILURE_SHARE.frame(share_rows).drop(CLUSTERED, "trace", "synthetic", "unit")
     return join_clustered(exact, shares, ["gpus_low"]).to_dicts()
 
 
-def _failure_share_cells(jobs: pl.DataFrame) -> tuple[dict, str | None]:
+def _count_failures(jobs: pl.DataFrame) -> tuple[dict, str | None]:
     failures = int((jobs["outcome"] == "failure").sum())
     ended = failures + int((jobs["outcome"] == "success").sum())
     cells = {"ended": ended, "failures": failures}
@@ -242,7 +245,7 @@ def _failure_share_cells(jobs: pl.DataFrame) -> tuple[dict, str | None]:
 
 
 def _distribution(seconds: pl.Series, prefix: str) -> dict:
-    """Return n, mean and quantiles of whole seconds, without nulls.
+    """Return n, `<prefix>_mean_s` and quantiles such as `<prefix>_p90_s` of whole seconds, without nulls.
 
     A quantile is a time that occurs: the one whose rank is nearest to 1 + (n - 1) q, the higher of two, as in
     runtime_quantiles.csv.

@@ -25,19 +25,19 @@ _MEASURES = {"jobs_share": "Share of GPU jobs", "gpu_hours_share": "Share of the
 
 def tables(compared: Trace, traces: Sequence[Trace]) -> dict[str, PageTable]:
     """Return the tables by name, without empty ones. compared: the products of the analysis."""
-    labels = _label_traces(traces)
+    labels = trace_labels((trace.name, trace.info["synthetic"]) for trace in traces)
     labelled = {
         name: compared.table(f"compared_{name}").with_columns(
             trace=pl.col("trace").replace_strict(labels, return_dtype=pl.String)
         )
         for name in ("outcomes", "run_times", "queueing", "failure_share", "mttf")
     }
-    outcomes = _outcome_columns(labelled["outcomes"])
+    outcomes = _pivot_outcomes(labelled["outcomes"])
     outcome_columns: dict[str, tuple[str, Formatter | None]] = {"trace": ("Trace", None), "n": ("n", words.count)}
     outcome_columns |= {outcome: (outcome, words.share) for outcome in outcomes.columns if outcome in OUTCOMES}
     run_times, queueing, mttf = (labelled[name].filter(pl.col("n") > 0) for name in ("run_times", "queueing", "mttf"))
     run_times = run_times.sort(pl.col("outcome").cast(pl.Enum(RUN_ENDS)), maintain_order=True)
-    shares = _sort_by_gpus(labelled["failure_share"].filter(pl.col("ended") > 0))
+    shares = _label_and_sort_by_gpus(labelled["failure_share"].filter(pl.col("ended") > 0))
     share_columns = {"trace": None, "ended": None, "failures": None, "failure_share": CLUSTERED}
     mttf_columns = dict.fromkeys(("trace", "unit", "n", "events", "without_end", "exposure_s"))
     mttf_columns["mttf_s"] = Interval(low="ci_low_clustered_s", high="ci_high_clustered_s")
@@ -45,28 +45,24 @@ def tables(compared: Trace, traces: Sequence[Trace]) -> dict[str, PageTable]:
     shown = {
         "traces": _traces_table(traces, labels, compared),
         "outcomes": PageTable(outcomes, outcome_columns, COMPARED_OUTCOMES, "measure"),
-        "run_times": PageTable(run_times, _time_columns(RUN_TIMES), RUN_TIMES, "outcome"),
-        "queueing": PageTable(_sort_by_gpus(queueing), _time_columns(QUEUEING), QUEUEING, "jobs_of"),
+        "run_times": PageTable(run_times, _page_columns(RUN_TIMES), RUN_TIMES, "outcome"),
+        "queueing": PageTable(_label_and_sort_by_gpus(queueing), _page_columns(QUEUEING), QUEUEING, "jobs_of"),
         "failure_share": PageTable(shares, share_columns, FAILURE_SHARE, "jobs_of"),
-        "mttf": PageTable(_sort_by_gpus(mttf.filter(confidence=0.95)), mttf_columns, MTTF, "jobs_of"),
+        "mttf": PageTable(_label_and_sort_by_gpus(mttf.filter(confidence=0.95)), mttf_columns, MTTF, "jobs_of"),
     }
     return {name: table for name, table in shown.items() if table.frame.height}
 
 
 def context(compared: Trace, traces: Sequence[Trace]) -> dict:
-    """Return what the template needs besides its tables and charts."""
-    labels = _label_traces(traces)
+    """Return texts for the template: failures at a time limit, reasons for blanks by table, names of components."""
+    labels = trace_labels((trace.name, trace.info["synthetic"]) for trace in traces)
     components = [trace.info["unit"] for trace in traces if not trace.has_jobs]
     tables_by_name = {table.name.removeprefix("compared_"): compared.table(table.name) for table in ANALYSIS.tables[1:]}
     return {
         "at_limit": _list_timeouts(traces, labels, compared),
-        "blanks": {name: _blanks(table, labels) for name, table in tables_by_name.items()},
+        "blanks": {name: _list_blanks(table, labels) for name, table in tables_by_name.items()},
         "components_called": words.markdown(", ".join(dict.fromkeys(components))),
     }
-
-
-def _label_traces(traces: Sequence[Trace]) -> dict[str, str]:
-    return trace_labels((trace.name, trace.info["synthetic"]) for trace in traces)
 
 
 def _traces_table(traces: Sequence[Trace], labels: Mapping[str, str], compared: Trace) -> PageTable:
@@ -81,7 +77,7 @@ def _traces_table(traces: Sequence[Trace], labels: Mapping[str, str], compared: 
     return PageTable(pl.DataFrame(rows, schema=schema), columns, TRACES)
 
 
-def _outcome_columns(table: pl.DataFrame) -> pl.DataFrame:
+def _pivot_outcomes(table: pl.DataFrame) -> pl.DataFrame:
     """Return a row per measure and trace, with a column per outcome; n: jobs behind the share."""
     nonempty = table.filter(pl.col("jobs") > 0)
     outcomes = [outcome for outcome in OUTCOMES if (nonempty["outcome"] == outcome).any()]
@@ -97,7 +93,8 @@ def _outcome_columns(table: pl.DataFrame) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=schema)
 
 
-def _sort_by_gpus(table: pl.DataFrame) -> pl.DataFrame:
+def _label_and_sort_by_gpus(table: pl.DataFrame) -> pl.DataFrame:
+    """Add jobs_of, the label of the number of GPUs or `Components`, and sort by it."""
     jobs_of = pl.col("gpus").replace_strict(GPUS, return_dtype=pl.String)
     if "gives" in table.columns:
         jobs_of = pl.when(gives="durations").then(pl.lit(COMPONENTS)).otherwise(jobs_of)
@@ -105,12 +102,13 @@ def _sort_by_gpus(table: pl.DataFrame) -> pl.DataFrame:
     return table.with_columns(jobs_of=jobs_of).sort(pl.col("jobs_of").cast(order), maintain_order=True)
 
 
-def _time_columns(contract: Table) -> dict[str, Mean | None]:
+def _page_columns(contract: Table) -> dict[str, Mean | None]:
+    """Return the columns trace, n and all times of a table of times, with headings from its contract."""
     columns = ("trace", "n", *(column for column in contract.columns if column.endswith("_s")))
     return {column: MEAN_OF_N if column.endswith("_mean_s") else None for column in columns}
 
 
-def _blanks(table: pl.DataFrame, labels: Mapping[str, str]) -> str:
+def _list_blanks(table: pl.DataFrame, labels: Mapping[str, str]) -> str:
     """List the traces that lack numbers for a reason of the whole trace or its format, as literal Markdown."""
     labels_by_reason: dict[str, list[str]] = {}
     for trace, reason in list_reasons(table):

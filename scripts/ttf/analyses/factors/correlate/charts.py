@@ -24,6 +24,7 @@ MOST_TYPES = 20
 
 
 def runtime_by_gpu_type(inputs: Inputs, study: Study) -> Figure:
+    """Draw the mean and median run time by GPU type, of succeeded and of failed jobs."""
     title = "Run time by GPU type"
     groups = inputs["runtime_by_group"].filter(
         pl.col("cutoff_s").is_null(), pl.col("outcome_set").is_in(SHOWN_SETS), feature="gpu_type"

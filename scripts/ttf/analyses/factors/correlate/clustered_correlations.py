@@ -48,6 +48,7 @@ class Influence:
 
 
 def _sum_parts(groups: np.ndarray, row_values: np.ndarray, sample: Sample, size: int = 0) -> np.ndarray:
+    """Sum a value of each row over its jobs, by the group of each part."""
     weighted = sample.expand_to_parts(row_values)
     weighted *= sample.weights
     return np.bincount(groups, weights=weighted, minlength=size)
@@ -74,6 +75,7 @@ def spearman_influence(sample: Sample, rho: float) -> Influence:
     spread_u, spread_v = ((1 - ((counts / n) ** 3).sum()) / 12 for counts in (n_x, n_y))
 
     def marginal_term(cross: np.ndarray, counts: np.ndarray, spread: float) -> np.ndarray:
+        """Return a or b of `Influence`: the effect through the ranks of other jobs."""
         above = cross.sum() - np.cumsum(cross) + cross / 2
         return above / math.sqrt(spread_u * spread_v) + rho / 8 * (counts / n) ** 2 / spread
 
@@ -95,7 +97,7 @@ INFLUENCES = {"pearson": pearson_influence, "spearman": spearman_influence}
 
 
 def clustered_cells(sample: Sample, level: Level, estimates: dict[str, float]) -> dict[str, dict]:
-    """Return the clustered cells and `why_not` by method. estimates: those that are not perfect."""
+    """Return by method the clustered limits, p and clusters, or `why_not`. estimates: correlations below 1 in size."""
     if level.by is None or not estimates:
         return {method: {"why_not": UNCLUSTERED} for method in estimates}
     members = np.bincount(sample.clusters, weights=sample.weights)

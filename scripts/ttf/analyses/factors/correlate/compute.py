@@ -118,6 +118,7 @@ def groups_and_correlations(
 
 
 def _correlation_rows(sample: Sample, level: Level) -> list[dict]:
+    """Return the rows of CORRELATIONS of a sample: by unit (group_mean, job) and method."""
     keys = {"outcome_set": sample.outcome_set, "feature": sample.feature.name, "cutoff_s": sample.cutoff_s}
     mean_estimates, job_estimates = _correlate_means(sample), _correlate_jobs(sample)
     r_by_method = {name: estimate.estimate for name, estimate in job_estimates.items() if estimate.estimate is not None}
@@ -134,11 +135,13 @@ def _correlation_rows(sample: Sample, level: Level) -> list[dict]:
 
 
 def _adjust_p(rows: list[dict], significance: float) -> list[dict]:
-    def family(row: dict) -> tuple:
+    """Add p_adjusted and reject, both also clustered, in each family of tests."""
+
+    def holm_family(row: dict) -> tuple:
         cutoff = -1 if row["cutoff_s"] is None else row["cutoff_s"]
         return row["outcome_set"], cutoff, row["unit"], row["method"]
 
-    for _, members in groupby(sorted(rows, key=family), key=family):
+    for _, members in groupby(sorted(rows, key=holm_family), key=holm_family):
         for row in add_adjusted_p(add_adjusted_p(members), "p_clustered", "p_adjusted_clustered"):
             for suffix in ("", "_clustered"):
                 p = row[f"p_adjusted{suffix}"]
@@ -147,7 +150,7 @@ def _adjust_p(rows: list[dict], significance: float) -> list[dict]:
 
 
 def _correlate_means(sample: Sample) -> dict[str, Estimate]:
-    """Correlate by method, with one point per distinct value of the feature, ascending."""
+    """Return the estimate by method, with a point per distinct value of the feature: the mean run time of its jobs."""
     present = np.flatnonzero(sample.group_counts)
     sums, counts = (column[present].tolist() for column in (sample.group_runtime_sums, sample.group_counts))
     # Means in units of 2^-64 s, rounded down: a thousand times finer than a double. Two different means of fewer than
@@ -171,13 +174,13 @@ def _correlate_means(sample: Sample) -> dict[str, Estimate]:
         reason = "; ".join(filter(None, (PERFECT_KENDALL, tiny_reason)))
         kendall = Estimate(n, math.copysign(1.0, tau), None, None, p, reason)
     else:
-        kendall = _add_interval(n, tau, 0.437, 4, p)
+        kendall = _with_interval(n, tau, 0.437, 4, p)
     pearson = _estimate_r(n, _few_parts(values, means))
     return {"pearson": pearson, "spearman": _estimate_r(n, rank_parts, is_ranked=True), "kendall": kendall}
 
 
 def _correlate_jobs(sample: Sample) -> dict[str, Estimate]:
-    """Correlate by method, with one point per job, summed by distinct value first: requests have few of them."""
+    """Return the estimate by method, with a point per job; sum by distinct value first, as requests have few."""
     n, reason = sample.n, ""
     if n < 3:
         reason = TOO_FEW
@@ -189,7 +192,7 @@ def _correlate_jobs(sample: Sample) -> dict[str, Estimate]:
         return dict.fromkeys(("pearson", "spearman"), Estimate(n, reason=reason))
 
     def sum_parts(x: np.ndarray, y: np.ndarray, y_by_value: np.ndarray) -> tuple[float, float, float] | None:
-        """Return the parts of x by distinct value and y by row; y_by_value: y summed by distinct value."""
+        """Return `correlation_parts`; x: by distinct value, y: by row, y_by_value: y summed by distinct value."""
         sum_x, sum_y = product(x, sample.counts), product(y, sample.jobs)
         return correlation_parts(n, total(sum_x), total(sum_y), dot(x, sum_x), dot(y, sum_y), dot(x, y_by_value))
 
@@ -201,13 +204,13 @@ def _correlate_jobs(sample: Sample) -> dict[str, Estimate]:
 
 
 def _few_parts(x: Sequence[int], y: Sequence[int]) -> tuple[float, float, float] | None:
-    """Return the parts of a correlation of few points, in Python integers of any size."""
+    """Return `correlation_parts` of few points, from sums in Python integers of any size."""
     products = (sum(a * b for a, b in zip(first, second, strict=True)) for first, second in ((x, x), (y, y), (x, y)))
     return correlation_parts(len(x), sum(x), sum(y), *products)
 
 
 def _estimate_r(n: int, parts: tuple[float, float, float] | None, is_ranked: bool = False) -> Estimate:
-    """Estimate r, p and the interval by Fisher's z with variance 1 / (n - 3), for ranks (1 + r^2 / 2) / (n - 3).
+    """Estimate r from its parts, p, and the interval by Fisher's z, variance 1 / (n - 3) (ranks: x (1 + r^2 / 2)).
 
     Two-sided p: 1 - r^2 is beta distributed with n/2 - 1 and 1/2, which is the same as the t test with n - 2 degrees of
     freedom. Of the two equal forms, the one whose argument has full precision is used.
@@ -217,11 +220,11 @@ def _estimate_r(n: int, parts: tuple[float, float, float] | None, is_ranked: boo
     if abs(r) == 1.0:
         return Estimate(n, r, None, None, SMALLEST_P, PERFECT)
     p = betaincc(0.5, n / 2 - 1, square) if square < 0.5 else betainc(n / 2 - 1, 0.5, complement)
-    return _add_interval(n, r, 1 + square / 2 if is_ranked else 1.0, 3, float(p))
+    return _with_interval(n, r, 1 + square / 2 if is_ranked else 1.0, 3, float(p))
 
 
-def _add_interval(n: int, estimate: float, spread: float, n_min: int, p: float) -> Estimate:
-    """Transform back from Fisher's z with variance spread / (n - n_min); no interval if n <= n_min."""
+def _with_interval(n: int, estimate: float, spread: float, n_min: int, p: float) -> Estimate:
+    """Return the estimate with limits by Fisher's z, variance spread / (n - n_min); no limits if n <= n_min."""
     low = high = reason = None
     if n > n_min:
         centre, margin = math.atanh(estimate), Z_95 * math.sqrt(spread / (n - n_min))

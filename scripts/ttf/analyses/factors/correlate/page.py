@@ -30,7 +30,7 @@ FEATURE_UNITS = {
 
 
 def tables(trace: Trace) -> dict[str, PageTable]:
-    correlations = _side_by_side(trace.table("correlations"))
+    correlations = _pair_correlations(trace.table("correlations"))
     columns = {
         "feature": ("Feature", None),
         "group_mean": ("r of group means", str),
@@ -44,6 +44,7 @@ def tables(trace: Trace) -> dict[str, PageTable]:
 
 
 def context(trace: Trace, metrics: Numbers) -> dict:
+    """Return for the template: features with a failure share, the formatter `label_value`, and the main correlation."""
 
     def label_value(feature: str, value: str) -> str:
         return words.label(words.group_thousands(value) + FEATURE_UNITS.get(feature, ""))
@@ -71,14 +72,14 @@ def head(trace: Trace, m: Numbers) -> Head | None:
         requests = "request" if len(tested) == len(jobs) else "request that can be tested"
         no_association = f"No {requests} is significantly associated with run time"
         no_test = "Too few clusters to test whether requests are associated with run time"
-        return Head(no_association if tested else no_test, ("factors_of_run_time",), _list_keys(m))
+        return Head(no_association if tested else no_test, ("factors_of_run_time",), _make_correlation_keys(m))
     _, outcome, feature, _ = key.split(".")
     rho = m[f"{key}.estimate"]
     ended = {"success": "that succeeded", "failure": "that failed"}[outcome]
     verb = "rises" if rho > 0 else "falls"
     units = words.plural_noun(trace.info["unit"])
     claim = f"Run time {verb} with {NAMES[feature]} among {units} {ended} (ρ = [{key}.estimate:coefficient])"
-    return Head(claim, ("factors_of_run_time",), _list_keys(m), details="correlations with run time")
+    return Head(claim, ("factors_of_run_time",), _make_correlation_keys(m), details="correlations with run time")
 
 
 @fill_numbers
@@ -101,7 +102,7 @@ def lines(trace: Trace, m: Numbers) -> list[Line]:
     return [Line("Request against mean run time", f"{text})", "tables/correlations.csv")]
 
 
-def _list_keys(m: Numbers) -> tuple[Key, ...]:
+def _make_correlation_keys(m: Numbers) -> tuple[Key, ...]:
     strongest = sorted(list_correlation_keys(m, "job"), key=lambda key: -abs(m[f"{key}.estimate"]))[:4]
     return tuple(
         Key(
@@ -114,11 +115,12 @@ def _list_keys(m: Numbers) -> tuple[Key, ...]:
 
 
 def _find_headline_correlation(metrics: Numbers) -> tuple[str, str] | None:
+    """Return (feature, metric key) of the first request with a clustered interval among successful jobs."""
     keys = {name: f"correlations.success.{feature}.job" for feature, name in FEATURE_WORDS.items()}
     return next(((name, key) for name, key in keys.items() if metrics.has(f"{key}.ci_low")), None)
 
 
-def _side_by_side(table: pl.DataFrame) -> pl.DataFrame:
+def _pair_correlations(table: pl.DataFrame) -> pl.DataFrame:
     """Return a row per outcome set and feature: Pearson over group means next to Spearman over jobs, formatted."""
     correlations = table.filter(pl.col("cutoff_s").is_null() & pl.col("outcome_set").is_in(["success", "failure"]))
     keys, parts = ["outcome_set", "feature"], []

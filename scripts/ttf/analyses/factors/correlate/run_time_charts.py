@@ -83,19 +83,19 @@ def make_points(groups: pl.DataFrame) -> Points:
     return Points(rows, numbers.height - positive.height, merged)
 
 
-def _merge_into_bins(part: pl.DataFrame) -> pl.DataFrame:
+def _merge_into_bins(groups: pl.DataFrame) -> pl.DataFrame:
     value, jobs = pl.col("value"), pl.col("jobs")
     log = value.log()
     index = ((log - log.min()) / (log.max() - log.min()) * BINS).floor().clip(upper_bound=BINS - 1)
 
-    def weighted(name: str) -> pl.Expr:
+    def weighted_mean(name: str) -> pl.Expr:
         return (pl.col(name) * jobs).sum() / jobs.sum()
 
-    bins = part.group_by(*KEYS, bin=index, maintain_order=True).agg(
+    bins = groups.group_by(*KEYS, bin=index, maintain_order=True).agg(
         # The mean stays within its values despite rounding.
-        weighted("value").clip(value.min(), value.max()),
+        weighted_mean("value").clip(value.min(), value.max()),
         jobs.sum(),
-        weighted("runtime_mean_s"),
+        weighted_mean("runtime_mean_s"),
         pl.when(pl.len() == 1).then(pl.col("runtime_median_s").first()),
     )
     return bins.drop("bin")
@@ -112,13 +112,13 @@ def draw_run_times(inputs: Inputs, study: Study, *, features: Sequence[str], tit
     panel_rows = {
         name: rows
         for name in features
-        if any(_estimate(correlations, outcome, name, "group_mean", "pearson") is not None for outcome in SHOWN_SETS)
-        and (rows := [_point_row(row) for row in points.rows if row["feature"] == name])
+        if any(_find_row(correlations, outcome, name, "group_mean", "pearson") is not None for outcome in SHOWN_SETS)
+        and (rows := [_make_chart_row(row) for row in points.rows if row["feature"] == name])
     }
     if not panel_rows:
         return empty_figure(title, empty_reason)
     rows = [row for rows in panel_rows.values() for row in rows]
-    notes = {name: _note_rows(correlations, name) for name in panel_rows}
+    notes = {name: _make_note_rows(correlations, name) for name in panel_rows}
     # Requests that are multiples of each other share a panel.
     shown = [name for index, name in enumerate(notes) if notes[name] not in list(notes.values())[:index]]
     datasets = {name: panel_rows[name] for name in shown} | {f"{name}_notes": notes[name] for name in shown}
@@ -146,24 +146,25 @@ def draw_run_times(inputs: Inputs, study: Study, *, features: Sequence[str], tit
     )
 
 
-def _point_row(row: dict) -> dict:
+def _make_chart_row(row: dict) -> dict:
     _, per = _AXES[row["feature"]]
     position = {"value": row["value"] / per, "y": log_time_position(row["mean_s"])}
     return pick_columns(row, "jobs", "mean_s", "median_s", outcome="outcome_set") | position
 
 
-def _estimate(correlations: pl.DataFrame, outcome: str, feature: str, unit: str, method: str) -> dict | None:
+def _find_row(correlations: pl.DataFrame, outcome: str, feature: str, unit: str, method: str) -> dict | None:
     row = correlation_row(correlations, outcome, feature, None, unit, method)
     return row if row and row["estimate"] is not None else None
 
 
-def _note_rows(correlations: pl.DataFrame, feature: str) -> list[dict]:
+def _make_note_rows(correlations: pl.DataFrame, feature: str) -> list[dict]:
+    """Return a row per outcome with both correlations of the feature as texts."""
     return [
         {
             "outcome": outcome,
-            "means": _format_r("r", _estimate(correlations, outcome, feature, "group_mean", "pearson"), "p_adjusted"),
+            "means": _format_r("r", _find_row(correlations, outcome, feature, "group_mean", "pearson"), "p_adjusted"),
             "over_jobs": _format_r(
-                "ρ", _estimate(correlations, outcome, feature, "job", "spearman"), "p_adjusted_clustered"
+                "ρ", _find_row(correlations, outcome, feature, "job", "spearman"), "p_adjusted_clustered"
             ),
         }
         for outcome in SHOWN_SETS
@@ -181,9 +182,9 @@ def _format_r(name: str, row: dict | None, p_column: str) -> str:
 
 
 def _draw_panel(
-    feature: str, rows: list[dict], all_rows: list[dict], panels: int, study: Study
+    feature: str, rows: list[dict], all_rows: list[dict], n_panels: int, study: Study
 ) -> alt.LayerChart | alt.FacetChart:
-    width, height = (254, 110) if study.narrow else (272, 110) if panels > 1 else (600, 170)
+    width, height = (254, 110) if study.narrow else (272, 110) if n_panels > 1 else (600, 170)
     unit, _ = _AXES[feature]
     base = make_chart(feature)
     domain = log_domain([row["value"] for row in rows])

@@ -82,6 +82,7 @@ class Sample:
 
     @cached_property
     def n(self) -> int:
+        """Return the number of jobs."""
         return int(self.jobs.sum())
 
     @cached_property
@@ -167,6 +168,7 @@ def _doubled_ranks_of_sorted(values: np.ndarray, times: np.ndarray) -> tuple[np.
 
 
 def sort_by_outcome_set(results: Iterable[tuple[str, Result]]) -> list[Result]:
+    """Return the results, given with their outcome set, in the order of OUTCOME_SETS."""
     return [result for _, result in sorted(results, key=lambda named: list(OUTCOME_SETS).index(named[0]))]
 
 

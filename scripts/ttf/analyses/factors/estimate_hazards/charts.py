@@ -36,7 +36,7 @@ def cumulative_incidence(inputs: Mapping[str, pl.DataFrame], study: Study) -> Fi
     shown_ends = totals.filter(pl.col("event").is_in(ranked["event"].head(MOST_ENDS).implode()))
     shown_curves = curves.filter(pl.col("event").is_in(shown_ends["event"].to_list()))
     names = {end: f"{end} ({events:,})" for end, events in shown_ends.iter_rows()}
-    axis_start = _find_first_tick(shown_curves)
+    axis_start = _choose_axis_start_s(shown_curves)
     limits, bands_note = choose_bands(shown_curves, study.durations)
     thinned = thin_curves(shown_curves.filter(_is_shown_step(axis_start)), MOST_STEPS)
     rows = [
@@ -52,7 +52,7 @@ def cumulative_incidence(inputs: Mapping[str, pl.DataFrame], study: Study) -> Fi
     if (rare_ends := ranked.slice(MOST_ENDS)).height:
         caption += f" {plural(rare_ends.height, 'rarer end')} left out, of {rare_ends['events_so_far'].sum():,}."
     return make_figure(
-        _incidence_lines(rows, names, study),
+        _draw_incidence(rows, names, study),
         {"incidence": rows},
         study,
         title=title,
@@ -62,7 +62,7 @@ def cumulative_incidence(inputs: Mapping[str, pl.DataFrame], study: Study) -> Fi
     )
 
 
-def _find_first_tick(curves: pl.DataFrame) -> int:
+def _choose_axis_start_s(curves: pl.DataFrame) -> int:
     is_visible = pl.col("incidence") >= FIRST_SHARE * pl.col("incidence").max()
     first_age = curves.select(pl.col("time_s").filter(is_visible).min()).item()
     return max(tick for tick in TIME_TICKS_S if tick == 1 or tick <= first_age)
@@ -74,7 +74,7 @@ def _is_shown_step(axis_start: int) -> pl.Expr:
     return is_on_axis | (pl.col("time_s") == pl.col("time_s").filter(~is_on_axis).max().over("event")).fill_null(False)
 
 
-def _incidence_lines(rows: list[dict], names: dict[str, str], study: Study) -> alt.LayerChart:
+def _draw_incidence(rows: list[dict], names: dict[str, str], study: Study) -> alt.LayerChart:
     is_outcome = all(end in OUTCOME_COLOURS for end in names)
     colours = OUTCOME_COLOURS if is_outcome else dict(zip(names, CATEGORY_COLOURS, strict=False))
     legend = alt.Legend(title="Ended by", orient="bottom", columns=3, symbolType="stroke", symbolOpacity=1)

@@ -25,7 +25,7 @@ from ttf.stats.durations.survival import survival_summary, thin_curves
 DURATIONS = ("entry_s", "duration_s", "duration_max_s", "event", "gpu_milli", "nodes")
 
 
-def compute(inputs: Inputs) -> Iterator[tuple]:
+def compute(inputs: Inputs) -> Iterator[tuple[str, pl.DataFrame]]:
     settings = inputs.settings
     durations = inputs.scan(
         "durations", [*DURATIONS, *CLUSTER_COLUMNS, *settings.strata, *settings.causes, *settings.covariates]
@@ -63,7 +63,7 @@ def compute(inputs: Inputs) -> Iterator[tuple]:
 
 
 def summarise_ratios(cox: pl.DataFrame) -> pl.DataFrame:
-    """Return the row of COX_SUMMARY. cox: table COX."""
+    """Count the ratios of COX: significant, untested and changing with age, as the row of COX_SUMMARY. cox: COX."""
     ratios = cox.drop_nulls("hazard_ratio").filter(pl.col("covariate") != JOB_SIZE, event="failure")
     shown_ratios = total_ratios(cox)
     changing = ratios.filter(pl.col("proportionality_p") < SIGNIFICANCE)["covariate"].n_unique()

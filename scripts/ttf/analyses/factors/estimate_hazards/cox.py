@@ -103,13 +103,13 @@ class RiskSets:
 
 def _group_by_columns(columns: list[np.ndarray]) -> tuple[np.ndarray, list[np.ndarray]]:
     """Return the group of each row, rows of a group being equal in every column, and each column by group."""
-    group = number_rows(*map(_encode_values, columns))
+    group = number_rows(*map(_number_values, columns))
     example_row = np.zeros(int(group.max()) + 1, np.int64)
     example_row[group] = np.arange(group.size)
     return group, [column[example_row] for column in columns]
 
 
-def _encode_values(column: np.ndarray) -> np.ndarray:
+def _number_values(column: np.ndarray) -> np.ndarray:
     if column.dtype == np.bool_:
         return column.view(np.uint8)
     return np.searchsorted(pl.Series(column).unique().sort().to_numpy(), column)
@@ -130,9 +130,9 @@ class PartialLikelihood:
         self.risk_set_hazard, self.event_hazard = risk_sets.sum_over_risk_sets(self.hazard)
         self.loglik = float(risk_sets.sum_over_events(predictor - highest).sum())
         for age, efron_share in risk_sets.event_blocks():
-            self.loglik -= float(np.log(self._sum_at_risk(age, efron_share)).sum())
+            self.loglik -= float(np.log(self._hazard_at_risk(age, efron_share)).sum())
 
-    def _sum_at_risk(self, age: np.ndarray, efron_share: np.ndarray) -> np.ndarray:
+    def _hazard_at_risk(self, age: np.ndarray, efron_share: np.ndarray) -> np.ndarray:
         return self.risk_set_hazard[age] - efron_share * self.event_hazard[age]
 
     def derivatives(self, weight: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
@@ -149,7 +149,7 @@ class PartialLikelihood:
         # The baseline hazard of each age, and the part of it that Efron's ties remove from the tied events.
         baseline, efron_baseline = np.zeros(risk_sets.ties.size), np.zeros(risk_sets.ties.size)
         for age, efron_share in risk_sets.event_blocks():
-            at_risk, event_weight = self._sum_at_risk(age, efron_share), weight[age]
+            at_risk, event_weight = self._hazard_at_risk(age, efron_share), weight[age]
             starts = run_starts(age)
             baseline[age[starts]] += np.add.reduceat(event_weight / at_risk, starts)
             efron_baseline[age[starts]] += np.add.reduceat(event_weight / at_risk * efron_share, starts)

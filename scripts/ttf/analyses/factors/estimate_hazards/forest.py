@@ -31,7 +31,7 @@ def factors_of_failure(inputs: Inputs, study: Study) -> Figure:
     if not (ratios := total_ratios(cox)).height:
         return empty_figure(title, model_row["reason"] or f"nothing tells {study.units} apart")
     has_jobs = "failure_share" in inputs
-    rows = _rows(ratios, strongest_ratio(cox), inputs["failure_share"] if has_jobs else None, study.size)
+    rows = _pick_rows(ratios, strongest_ratio(cox), inputs["failure_share"] if has_jobs else None, study.size)
     has_shares = any("share" in row for row in rows)
     flags = [row[name] for row in rows for name in ("independent", "share_independent") if name in row]
     note = f"if {study.units} are independent" if all(flags) else f"clustered by {model_row['cluster_by']}"
@@ -54,7 +54,7 @@ def factors_of_failure(inputs: Inputs, study: Study) -> Figure:
     )
 
 
-def _rows(ratios: pl.DataFrame, strongest: dict | None, shares: pl.DataFrame | None, size: SizeUnit) -> list[dict]:
+def _pick_rows(ratios: pl.DataFrame, strongest: dict | None, shares: pl.DataFrame | None, size: SizeUnit) -> list[dict]:
     """Return rows of job size, the most frequent GPU requests, and the levels with most jobs of other factors."""
     size_ratios = ratios.filter(pl.col("covariate").is_in([JOB_SIZE, "gpu_count", "nodes"]))
     level_ratios = ratios.join(size_ratios, on=["covariate", "level"], how="anti", maintain_order="left")
@@ -85,6 +85,7 @@ _REFERENCE = {"ratio": 1.0, "text": "reference"}
 
 
 def _build_amount_rows(row: dict, size: SizeUnit) -> dict[str, dict]:
+    """Return a row by its label: the ratio per doubling of an amount; or none, and the reference, one."""
     unit = size if row["covariate"] == "gpu_count" else NODE
     if row["level"].startswith(DOUBLING):
         label = "Size" if row["covariate"] == JOB_SIZE else capitalise(f"{unit}s")
@@ -93,6 +94,7 @@ def _build_amount_rows(row: dict, size: SizeUnit) -> dict[str, dict]:
 
 
 def _ratio_cells(row: dict) -> dict:
+    """Return the ratio, its text, its limits as drawn, and whether they assume independence."""
     suffix = "" if row["ci_low_clustered"] is None else "_clustered"
     low, high = row[f"ci_low{suffix}"], row[f"ci_high{suffix}"]
     high_text = "∞" if high > WIDEST else _format_ratio(high)

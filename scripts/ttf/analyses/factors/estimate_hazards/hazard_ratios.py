@@ -78,6 +78,7 @@ class _Term:
         self.cells |= {"n": int(counts.sum()), "events": int(counts[failed].sum())}
 
     def row(self) -> dict:
+        """Return the term as a row of COX."""
         names = {"covariate": self.covariate, "level": self.level, "reference": self.reference}
         return names | {"converged": False, "reason": "; ".join(self.reasons) or None} | self.cells
 
@@ -124,7 +125,7 @@ def hazard_ratios(durations: Frame, event: str, covariates: Sequence[str]) -> pl
     model_term = _Term(ALL, cells={"n": n, "events": events})
     if events < FEWEST_EVENTS:
         model_term.reasons.append(TOO_FEW if n else NO_DURATION)
-        return _build_table(event, [model_term])
+        return _build_cox_table(event, [model_term])
     mostly_blank = {name: count for name, count in zip(amounts, blank_counts, strict=True) if count > MOST_BLANK * n}
     known_amounts = [name for name in amounts if name not in mostly_blank]
     timed = timed.drop_nulls(known_amounts) if known_amounts else timed
@@ -174,10 +175,10 @@ def hazard_ratios(durations: Frame, event: str, covariates: Sequence[str]) -> pl
         except NoFit as no_fit:
             for term in (*model, model_term):
                 term.reasons.append(str(no_fit))
-    return _build_table(event, [*terms, model_term])
+    return _build_cox_table(event, [*terms, model_term])
 
 
-def _build_table(event: str, terms: list[_Term]) -> pl.DataFrame:
+def _build_cox_table(event: str, terms: list[_Term]) -> pl.DataFrame:
     rows = [term.row() | {"event": event} for term in terms]
     for p_column, adjusted_column in (("p_value", "p_adjusted"), ("p_clustered", "p_adjusted_clustered")):
         add_adjusted_p((row for row in rows if row["covariate"] != JOB_SIZE), p_column, adjusted_column)
@@ -185,6 +186,7 @@ def _build_table(event: str, terms: list[_Term]) -> pl.DataFrame:
 
 
 def _make_amount_terms(rows: pl.DataFrame, name: str) -> list[_Term]:
+    """Return the terms of an amount: per doubling and, if some rows have 0, the level 0 against 1."""
     amount = rows[name].to_numpy()
     if np.ptp(amount) == 0:
         return [_Term(name, DOUBLING, reasons=[CONSTANT])]
@@ -211,7 +213,7 @@ class _Levels:
 
     @classmethod
     def from_durations(cls, durations: pl.LazyFrame, name: str, cluster: str) -> "_Levels":
-        """Take as reference the largest level with enough events. durations: with `failed` and the column `cluster`."""
+        """Find the levels of a covariate. durations: with `failed`; cluster: column of the clusters, blank without."""
         cluster_number = pl.col(cluster) if cluster else pl.lit(None, pl.UInt32)
         cluster_range = {"first": cluster_number.min(), "last": cluster_number.max()}
         sums = durations.group_by(raw=name).agg(n=pl.len(), events=pl.col("failed").sum(), **cluster_range)
@@ -295,7 +297,7 @@ class _Clusters:
         covariates: Mapping[str, _Levels | None],
         rows: pl.DataFrame,
     ) -> "_Clusters":
-        """covariates: with their levels, None for an amount; all are columns of `rows`."""
+        """Return clusters without the fit's keys. covariates: their levels, None for an amount; columns of `rows`."""
         widths = {name: int(rows[name].to_numpy().max(initial=0)) + 1 for name in covariates}
         indices = {name: levels.index for name, levels in covariates.items() if levels is not None}
         return cls(durations, cluster_by, level, widths, indices)
@@ -310,6 +312,7 @@ class _Clusters:
         return key.cast(pl.Int64)
 
     def with_model(self, keys: np.ndarray, model: list[_Term]) -> "_Clusters":
+        """Return a copy with the keys and columns of the fit. keys: of the rows in the fit."""
         fit_keys = distinct_values(keys)
         example_row = np.zeros(fit_keys.size, np.int64)
         example_row[np.searchsorted(fit_keys, keys)] = np.arange(keys.size)
@@ -317,6 +320,7 @@ class _Clusters:
         return replace(self, fit_keys=fit_keys, columns=columns)
 
     def dfbeta(self, risk_sets: RiskSets, estimate: Fit) -> _ClusterEffects:
+        """Return (cluster_by, effective clusters, change of coefficients without each cluster; no rows if too few)."""
         columns = {"cluster": pl.col(self.level), "key": self._key_expression(self.indices)}
         durations = self.durations.select("failed", "duration_s", **columns).collect(engine="streaming")
         key = durations.drop_in_place("key").to_numpy()
@@ -369,16 +373,16 @@ def _fit_terms(risk_sets: RiskSets, model: list[_Term], model_term: _Term, clust
     return size_terms
 
 
-def _set_ratio_cells(term: _Term, estimate: float, se: float) -> None:
-    if abs(estimate) + Z_95 * se > LARGEST_LOG_RATIO:
+def _set_ratio_cells(term: _Term, log_ratio: float, se: float) -> None:
+    if abs(log_ratio) + Z_95 * se > LARGEST_LOG_RATIO:
         term.reasons.append(RUNS_OFF)
         term.cells["converged"] = False
         return
-    p, reason = raise_to_smallest(2 * float(ndtr(-abs(estimate / se))))
+    p, reason = raise_to_smallest(2 * float(ndtr(-abs(log_ratio / se))))
     if reason:
         term.reasons.append(reason)
-    low, high = math.exp(estimate - Z_95 * se), math.exp(estimate + Z_95 * se)
-    term.cells |= {"log_hazard_ratio": estimate, "se": se, "hazard_ratio": math.exp(estimate)}
+    low, high = math.exp(log_ratio - Z_95 * se), math.exp(log_ratio + Z_95 * se)
+    term.cells |= {"log_hazard_ratio": log_ratio, "se": se, "hazard_ratio": math.exp(log_ratio)}
     term.cells |= {"ci_low": low, "ci_high": high, "p_value": p, "converged": True}
 
 

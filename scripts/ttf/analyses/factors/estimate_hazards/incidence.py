@@ -221,8 +221,8 @@ def incidence_at(
                 longest, counts = unrecorded[index]
                 lowest_case[index] = np.where(longest > age, longest, 0), counts
                 highest_case[index] = np.minimum(longest, age), counts
-                row["incidence_low"] = _incidence(age, index, recorded, lowest_case, censored)
-                row["incidence_high"] = _incidence(age, index, recorded, highest_case, censored)
+                row["incidence_low"] = _estimate_incidence(age, index, recorded, lowest_case, censored)
+                row["incidence_high"] = _estimate_incidence(age, index, recorded, highest_case, censored)
             rows.append(row)
     return INCIDENCE_AT.frame(rows)
 
@@ -241,7 +241,7 @@ def _unrecorded_ends(durations: pl.LazyFrame, events: Sequence[str]) -> list[_Ag
     return [(rows["max_s"].to_numpy(), rows["durations"].to_numpy()) for rows in event_counts]
 
 
-def _incidence(
+def _estimate_incidence(
     age: int, index: int, recorded: Sequence[_AgeCounts], unrecorded: Sequence[_AgeCounts], censored: _AgeCounts
 ) -> float:
     """Return the Aalen-Johansen estimate at an age of the event of this index, with unrecorded ends at given times."""

@@ -62,28 +62,28 @@ def logrank(durations: Durations, event: str, strata: Sequence[str]) -> pl.DataF
         largest = sorted(range(len(all_strata)), key=lambda index: (-all_strata[index][1][0].durations, index))
         selected_strata = [all_strata[index] for index in sorted(largest[:MOST_STRATA])]
         keys = {"event": event, "stratum_by": stratum_by}
-        overall_row = keys | {"kind": "overall"} | _test([stratum for _, stratum in selected_strata], code)
+        overall_row = keys | {"kind": "overall"} | _compare([stratum for _, stratum in selected_strata], code)
         if len(all_strata) > len(selected_strata):
             selection = f"of {len(all_strata)} strata the {len(selected_strata)} with most units at risk"
             overall_row["reason"] = "; ".join(filter(None, (selection, overall_row["reason"])))
         pairs = [
-            keys | {"kind": "pairwise", "stratum_a": label_a, "stratum_b": label_b} | _test([times_a, times_b], code)
+            keys | {"kind": "pairwise", "stratum_a": label_a, "stratum_b": label_b} | _compare([times_a, times_b], code)
             for (label_a, times_a), (label_b, times_b) in combinations(selected_strata, 2)
         ]
-        _add_holm(pairs)
+        _add_adjusted_p(pairs)
         overall_rows.append(overall_row)
         rows += [overall_row, *pairs]
-    _add_holm(overall_rows)
+    _add_adjusted_p(overall_rows)
     return LOGRANK.frame(rows)
 
 
-def _add_holm(rows: list[dict]) -> None:
+def _add_adjusted_p(rows: list[dict]) -> None:
     add_adjusted_p(rows)
     add_adjusted_p(rows, "p_clustered", "p_adjusted_clustered")
 
 
-def _test(strata: list[tuple[Times, ClusterDurations | None]], code: int) -> dict:
-    """strata: durations, all and by cluster (None without clusters); code: of the event in those by cluster."""
+def _compare(strata: list[tuple[Times, ClusterDurations | None]], code: int) -> dict:
+    """Return the cells of LOGRANK. strata: durations, all and by cluster, or None; code: of the event in the latter."""
     stratum_times = [times for times, _ in strata]
     durations = [cluster_durations for _, cluster_durations in strata if cluster_durations is not None]
     has_clusters = bool(strata) and len(durations) == len(strata)

@@ -42,7 +42,7 @@ ADJUSTED = {
 def tables(trace: Trace) -> dict[str, PageTable]:
     return {
         "incidence": _incidence_table(trace),
-        "incidence-bounds": _bounds_table(trace),
+        "incidence-bounds": _incidence_bounds_table(trace),
         "logrank": _logrank_table(trace),
         "pairs": _pairs_table(trace),
         "cox": _cox_table(trace),
@@ -51,6 +51,7 @@ def tables(trace: Trace) -> dict[str, PageTable]:
 
 
 def context(trace: Trace, metrics: Numbers) -> dict:
+    """Return for the template the columns whose strata have a log-rank test."""
     return {"logrank": _list_stratifications(metrics)}
 
 
@@ -64,10 +65,10 @@ def head(trace: Trace, m: Numbers) -> Head | None:
     if not m.value("cox.total.ratios", 0) or are_ends_mostly_unknown(m):
         return None
     unit = trace.info["unit"]
-    keys = [_make_ratio_key(m, "cox.strongest", _label_comparison(m))] if m.has("cox.strongest.hazard_ratio") else []
+    keys = [_make_ratio_key(m, "cox.strongest", _label_strongest(m))] if m.has("cox.strongest.hazard_ratio") else []
     if m.has("cox.job.hazard_ratio") and not _is_size_strongest(m):
         keys.append(_make_ratio_key(m, "cox.job", f"Hazard ratio per doubling of {_format_size(m)}"))
-    keys += [_make_test_key(m), *_list_run_time_keys(m, unit)]
+    keys += [_make_significance_key(m), *_list_run_time_keys(m, unit)]
     text = "These are associations, not causes."
     if m.value("cox.changing", 0):
         text += " [cox.changing] of [cox.covariates] factors change with age; read their ratios as averages."
@@ -105,7 +106,7 @@ def _format_size(m: Numbers) -> str:
     return "GPUs and nodes" if m["cox.job.covariate"] == JOB_SIZE else "GPUs"
 
 
-def _is_zero_strongest(m: Numbers) -> bool:
+def _is_zero_level_strongest(m: Numbers) -> bool:
     return (m["cox.strongest.covariate"], m["cox.strongest.level"]) in (("gpu_count", "0"), ("nodes", "0"))
 
 
@@ -125,11 +126,11 @@ def _format_claim(m: Numbers, unit: str) -> str:
         direction = "sooner" if m["cox.strongest.hazard_ratio"] > 1 else "later"
         effect = f"each doubling multiplies the adjusted hazard by {ratio}"
         return f"{words.capitalise(units)} on more {amount} fail {direction}: {effect}"
-    if _is_zero_strongest(m):
+    if _is_zero_level_strongest(m):
         unit_name = "node" if m["cox.strongest.covariate"] == "nodes" else "GPU"
         return f"{words.capitalise(units)} without a {unit_name} have {ratio} times the adjusted hazard of those on one"
     level, reference = (quote_trace_text(m[f"cox.strongest.{name}"], LONGEST_NAME) for name in ("level", "reference"))
-    factor = _format_factor(m)
+    factor = _format_strongest_factor(m)
     preposition = "in" if m["cox.strongest.covariate"] in LOCATIONS else "of"
     group = f"{words.capitalise(units)} {preposition} {factor} {level}"
     return f"{group} have {ratio} times the adjusted hazard of {factor} {reference}"
@@ -139,16 +140,16 @@ def _format_untested(m: Numbers) -> str:
     return ", [cox.total.untested] untested" if m["cox.total.untested"] else ""
 
 
-def _format_factor(m: Numbers) -> str:
+def _format_strongest_factor(m: Numbers) -> str:
     return words.stratification_name(m["cox.strongest.covariate"]).replace("cpu", "CPU")
 
 
-def _label_comparison(m: Numbers) -> str:
+def _label_strongest(m: Numbers) -> str:
     if _is_size_strongest(m):
         is_total = m["cox.strongest.covariate"] == JOB_SIZE
-        amount = _format_size(m) if is_total else _format_factor(m).replace("number of ", "")
+        amount = _format_size(m) if is_total else _format_strongest_factor(m).replace("number of ", "")
         return f"Hazard ratio per doubling of {amount}"
-    if _is_zero_strongest(m):
+    if _is_zero_level_strongest(m):
         return "Hazard ratio, none against one"
     level, reference = (quote_trace_text(m[f"cox.strongest.{name}"], LONGEST_NAME) for name in ("level", "reference"))
     return f"Hazard ratio, {level} against {reference}"
@@ -163,7 +164,7 @@ def _make_ratio_key(m: Numbers, key: str, label: str) -> Key:
     return Key(label, f"[{key}.hazard_ratio]", note)
 
 
-def _make_test_key(m: Numbers) -> Key:
+def _make_significance_key(m: Numbers) -> Key:
     cluster_note = f", clustered by {quote_trace_text(m['cox.cluster_by'])}" if m.has("cox.cluster_by") else ""
     return Key(
         "Significant hazard ratios",
@@ -195,7 +196,7 @@ def _incidence_table(trace: Trace) -> PageTable:
     return PageTable(frame if len(columns) > 2 else frame.head(0), columns, INCIDENCE_AT)
 
 
-def _bounds_table(trace: Trace) -> PageTable:
+def _incidence_bounds_table(trace: Trace) -> PageTable:
     is_bounded = (pl.col("without_end") > 0) & pl.col("incidence").is_not_null()
     table = trace.table("incidence_at").filter(is_bounded & pl.col("time_s").is_in(BOUNDED_AT_S))
     columns = dict.fromkeys(("time_s", "n", "without_end", "incidence_low", "incidence_high"))

@@ -36,7 +36,7 @@ DURATIONS = (
 )
 
 
-def compute(inputs: Inputs) -> dict:
+def compute(inputs: Inputs) -> dict[str, pl.DataFrame]:
     settings = inputs.settings.ettr
     # Waits are those of the trace; a configured wait is for plans only.
     habits = read_habits(settings, 0)[0]
@@ -53,7 +53,7 @@ def compute(inputs: Inputs) -> dict:
 
 
 def all_runs(measured: pl.DataFrame) -> pl.DataFrame:
-    """Return the one row of ETTR_MEASURED_ALL; measured: ETTR_MEASURED."""
+    """Return ETTR_MEASURED_ALL: means over runs of all sizes, from those by size in `measured` (ETTR_MEASURED)."""
     row: dict[str, float] = {"runs": int(measured["runs"].sum())}
     if row["runs"]:
         row["interruptions"] = int(measured["interruptions"].sum())
@@ -184,7 +184,7 @@ def job_runs(
 
 
 def _read_counted(attempts: pl.LazyFrame, at_least_s: int) -> pl.DataFrame:
-    """Read the attempts that count, except short ones that are the only attempt of their job."""
+    """Read the attempts that `job_runs` counts, except those below `at_least_s` that are the only one of their job."""
     has_time = pl.col("duration_s").is_not_null() & pl.col("start_s").is_not_null()
     has_gpu = attempts.select((has_time & (pl.col("gpu_count") > 0)).any()).collect(engine="streaming").item()
     is_valid = has_time & (pl.col("gpu_count") > 0) if has_gpu else has_time
@@ -215,14 +215,14 @@ def measured_table(runs: pl.DataFrame, rate: NodeRate, habits: Habits) -> pl.Dat
             {"gpus_low": high // 2 + 1, "gpus_high": high, "runs": runs_of_size.height}
             | {name: runs_of_size[name].sum() for name in ("attempts", "interruptions")}
             | {"ettr_if_all_interrupted_mean": runs_of_size["ettr_if_all_interrupted"].mean()}
-            | _mean_cells(runs_of_size["ettr"].to_numpy())
+            | _mean_with_interval(runs_of_size["ettr"].to_numpy())
             | clustered
             | {"expected_ettr": expected, "reason": "; ".join(filter(None, (no_interval, no_expected))) or None}
         )
     return ETTR_MEASURED.frame(rows)
 
 
-def _mean_cells(values: np.ndarray) -> dict[str, float]:
+def _mean_with_interval(values: np.ndarray) -> dict[str, float]:
     mean = float(values.mean())
     if values.size < 2:
         return {"ettr_mean": mean}
@@ -247,6 +247,7 @@ def _clustered_interval(runs: pl.DataFrame) -> dict:
 def _compute_expected_ratio(
     sized_runs: pl.DataFrame, rate: NodeRate, habits: Habits, runs: pl.DataFrame
 ) -> tuple[float | None, str | None]:
+    """Return (mean ratio that the model expects of `sized_runs`, why it is None); `runs` give the mean wait."""
     estimate = None if rate.node_gpus is None else -(-pl.col("gpus") // rate.node_gpus)
     nodes = sized_runs.select(pl.coalesce("nodes", estimate) if estimate is not None else pl.col("nodes")).to_series()
     if nodes.null_count():

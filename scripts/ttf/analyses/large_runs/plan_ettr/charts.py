@@ -98,6 +98,7 @@ def _measured_ratio(inputs: Inputs, plans: pl.DataFrame, target: float) -> float
 
 
 def _label_point(row: Mapping, rate: str, target: float, unit: str, study: Study, largest: int) -> dict:
+    """Return the label of a point of the target and its place. rate: name of its rate; largest: size on the axis."""
     is_scheduled = row["series"] == SCHEDULED
     text = share(row["ratio"]) + (f" at {plural(int(target), unit)}" if is_scheduled and not study.narrow else "")
     align, dy = "right" if target * 2 >= largest else "center", -12 if is_scheduled else 14

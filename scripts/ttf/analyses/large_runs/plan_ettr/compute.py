@@ -69,7 +69,7 @@ _STEPS = 60
 NEVER = "not reached even without failures"
 
 
-def compute(inputs: Inputs) -> dict:
+def compute(inputs: Inputs) -> dict[str, pl.DataFrame]:
     settings, rates = inputs.settings.ettr, inputs["node_failure_rate"]
     target = target_size(rate_row(rates), settings["target_gpus"])
     rate = node_rate(rates, inputs["mttf_by_gpus"])
@@ -95,7 +95,7 @@ def queue_of(runs: Frame, configured: float | None) -> dict:
     A configured wait comes first. Otherwise it is a mean, which the renewal form needs (waits are skewed, and each
     counts in full): over attempts requeued after an infrastructure failure, else over all requeued attempts, if there
     are FEWEST_MEASURED or more, else over submissions. Only runs with a GPU count, unless no run has one. Waits below 0
-    are unknown, and so are all waits if all are 0. Without any wait: 0. Interval: see `_mean_interval`.
+    are unknown, and so are all waits if all are 0. Without any wait: 0. Interval: see `_mean_wait_interval`.
 
     runs: unit_id, duration_id (0 for the first attempt of a job), submit_s, start_s, event and gpu_milli of infra
     durations, with the attempts of a job in sequence.
@@ -116,12 +116,12 @@ def queue_of(runs: Frame, configured: float | None) -> dict:
         selected = waits.filter(is_kind)
         if (n := selected.height) >= fewest:
             estimate = {"value": int(selected["wait"].sum()) / n, "n": n, "median_s": selected["wait"].median()}
-            interval = _mean_interval(add_level_names(selected, level_names(runs)))
+            interval = _mean_wait_interval(add_level_names(selected, level_names(runs)))
             return estimate | {"source": f"the trace, mean of {source}"} | interval
     return {"value": 0.0, "source": "the trace knows no waits: none assumed"}
 
 
-def _mean_interval(waits: pl.DataFrame) -> dict:
+def _mean_wait_interval(waits: pl.DataFrame) -> dict:
     """Return low and high of the mean at CONFIDENCE, or why they are missing; longest: share of the three longest.
 
     waits: wait, and CLUSTER_COLUMNS if the trace has them. Clusters are user and week if there are enough, else each

@@ -21,12 +21,10 @@ _IS_SAVING = _IS_CHANGE & (pl.col("node_hours_saved_per_productive_week") > 0)
 _BY_SAVING = "-node_hours_saved_per_productive_week"
 
 
-def _ci_spec(suffix: str) -> str:
-    return " ".join(f"ettr_ci_{bound}{suffix}=ettr_ci_{bound}" for bound in ("low", "high"))
-
-
-def _scheduled_cells(suffix: str) -> str:
-    return " ".join(f"scheduled_share_ci_{bound}{suffix}=scheduled_ci_{bound}" for bound in ("low", "high"))
+def _limits(key: str, suffix: str) -> str:
+    """Return the numbers `<key>_ci_<bound><suffix>` with their columns, in the form that `cells` reads."""
+    column = key.removesuffix("_share")
+    return " ".join(f"{key}_ci_{bound}{suffix}={column}_ci_{bound}" for bound in ("low", "high"))
 
 
 NUMBERS = [
@@ -37,20 +35,20 @@ NUMBERS = [
     cells(TARGET_RUN, "actions.requeue", "saved_s=requeue_saved_s"),
     cells(TARGET_RUN, "sizes.check", _CHECK),
     cells(ETTR, "ettr.{rate}", "ettr=ettr_renewal queue_s", not_blank="ettr_renewal", n="failures", is_target=True),
-    cells(ETTR, "ettr.{rate}", _ci_spec("_clustered"), n="failures", is_target=True, clustered=True),
-    cells(ETTR, "ettr.{rate}", _ci_spec(""), n="failures", is_target=True, clustered=False),
+    cells(ETTR, "ettr.{rate}", _limits("ettr", "_clustered"), n="failures", is_target=True, clustered=True),
+    cells(ETTR, "ettr.{rate}", _limits("ettr", ""), n="failures", is_target=True, clustered=False),
     cells(ETTR, "ettr.measured_rate", "mttf_s", n="failures", is_target=True, rate="measured_rate"),
     cells(ETTR, "ettr", _PLAN, n="failures", answers=True),
     cells(ETTR_OUTLOOK, "ettr.{rate}", _EXPECTED, n="failures", is_target=True),
     cells(
         ETTR_OUTLOOK,
         "ettr.{rate}",
-        _scheduled_cells("_clustered"),
+        _limits("scheduled_share", "_clustered"),
         n="failures",
         is_target=True,
         clustered=True,
     ),
-    cells(ETTR_OUTLOOK, "ettr.{rate}", _scheduled_cells(""), n="failures", is_target=True, clustered=False),
+    cells(ETTR_OUTLOOK, "ettr.{rate}", _limits("scheduled_share", ""), n="failures", is_target=True, clustered=False),
     cells(ETTR_OUTLOOK, "ettr", _OPTIMUM, n="failures", answers=True),
     cells(ETTR_OUTLOOK, "ettr.simulated", _SIMULATED, n="simulated_runs", answers=True),
     # A shorter queue raises the ratio most, but saves no node time.

@@ -80,7 +80,7 @@ def _make_planned_head(trace: Trace, m: Numbers, rate_key: str) -> Head:
         _format_claim(m, rate_key, run),
         charts=list_nonempty_charts(trace, "ettr_by_gpus"),
         keys=tuple(keys),
-        text=_measured_text(m),
+        text=_describe_measured_runs(m),
         callout=_choose_callout(m, rate_key, run),
         details="assumptions, all sizes, mitigations, measured runs",
     )
@@ -162,7 +162,7 @@ def _withheld_head(m: Numbers) -> Head:
     )
 
 
-def _measured_text(m: Numbers) -> tuple[str, ...]:
+def _describe_measured_runs(m: Numbers) -> tuple[str, ...]:
     if not m.value("ettr.measured.runs", 0):
         return ()
     text = "[ettr.measured.runs long run] kept [ettr.measured.mean] of wall-clock time"
@@ -252,6 +252,7 @@ _MINUTES = ("interval", "write", "restart")
 
 
 def _round4(value: float) -> float:
+    """Round to four significant digits."""
     return float(f"{value:.4g}")
 
 

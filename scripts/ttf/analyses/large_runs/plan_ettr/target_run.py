@@ -66,6 +66,7 @@ def mark_target(
 
 
 def _answer_cells(ettr: pl.DataFrame, outlook: dict) -> dict:
+    """Return cells of TARGET_RUN at the quoted rate: failures, MTTF and the parts of the wall-clock time."""
     row = ettr.row(by_predicate=pl.col("answers"), named=True)
     mttf_by_rate = dict(ettr.filter("is_target").select("rate", "mttf_s").iter_rows())
     # A higher rate means a shorter time between failures.

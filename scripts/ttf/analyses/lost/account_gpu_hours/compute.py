@@ -31,7 +31,7 @@ TIMES = ("start_s", "end_s", "runtime_s", "trace_end_s")
 ATTEMPTS = ("job", "attempt", "start_s", "end_s", "runtime_s", "outcome", "gpu_milli")
 
 
-def compute(inputs: Inputs) -> dict:
+def compute(inputs: Inputs) -> dict[str, pl.DataFrame]:
     settings = inputs.settings
     jobs = inputs.scan("jobs", JOBS)
     attempts = inputs.scan("attempts", ATTEMPTS) if "attempts" in inputs else None
@@ -84,7 +84,7 @@ def _gpu_supply(inputs: Inputs, months: Months) -> Unavailable:
         return Unavailable(0, [NO_CHANGES] * 3, 0)
     if "placements" in inputs and "outages" in inputs:
         with inputs.scratch() as folder:
-            return _measure_servers(inputs, months, folder)
+            return _measure_unavailable(inputs, months, folder)
     if "occupancy_basis" in inputs:
         gpus = inputs["occupancy_basis"]["gpus"]
     else:
@@ -92,10 +92,10 @@ def _gpu_supply(inputs: Inputs, months: Months) -> Unavailable:
     return Unavailable(int(gpus.sum()) * GPU, [NO_CHANGES] * 3, 0)
 
 
-def _measure_servers(inputs: Inputs, months: Months, folder: Path) -> Unavailable:
+def _measure_unavailable(inputs: Inputs, months: Months, scratch_folder: Path) -> Unavailable:
     attempts = inputs.scan("attempts") if "attempts" in inputs else None
     allocations, _ = load_gpu_allocations(
-        inputs.scan("placements"), inputs.scan("jobs"), inputs.read("nodes"), attempts, folder
+        inputs.scan("placements"), inputs.scan("jobs"), inputs.read("nodes"), attempts, scratch_folder
     )
     outages, exposure = inputs.read("outages"), inputs.read("exposure") if "exposure" in inputs else None
     watched = select_nodes(outages if exposure is None else exposure)["node"].unique()

@@ -120,6 +120,7 @@ def summarise_ledger(ledger: pl.DataFrame) -> pl.DataFrame:
 
 
 def _label_owners(sums: pl.DataFrame, column: str, n_largest: int) -> pl.Expr:
+    """Return a run's owner, OTHER_OWNERS if it is not one of the `n_largest` by GPU time; null if unknown."""
     totals = sums.drop_nulls(column).group_by(column).agg(pl.col("milli_s").sum())
     largest = totals.sort("milli_s", column, descending=[True, False])[column].head(n_largest)
     is_largest = pl.col(column).is_in(largest.implode())
@@ -127,7 +128,7 @@ def _label_owners(sums: pl.DataFrame, column: str, n_largest: int) -> pl.Expr:
 
 
 def _value_hours(name: str, milli_s: int, total: int, prices: Mapping, only_used: bool) -> dict:
-    """Format GPU hours with their share, cost, electricity and emissions.
+    """Return the cells gpu_hours, share, cost, kwh, co2_kg and reason of a category's GPU time.
 
     A value is blank if a setting that it needs is missing; `reason` lists the missing settings. The power is that of a
     GPU in use, or idle, times `pue` if set.

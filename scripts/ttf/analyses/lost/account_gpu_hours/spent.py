@@ -114,4 +114,5 @@ def sum_gpu_time(runs: pl.LazyFrame, months: Months, checkpoint_interval_s: int,
 
 
 def merge_sums(parts: Iterable[pl.DataFrame]) -> pl.DataFrame:
+    """Add up the results of `sum_gpu_time` for several blocks of jobs."""
     return pl.concat(parts).group_by(*KEYS).agg(pl.all().sum()).sort(KEYS)

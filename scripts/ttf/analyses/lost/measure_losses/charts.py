@@ -74,7 +74,7 @@ def gpu_hours_by_size(inputs: Inputs, study: Study) -> Figure:
     )
 
 
-def failure_concentration(inputs, study: Study) -> Figure:
+def failure_concentration(inputs: Inputs, study: Study) -> Figure:
     """Draw the share of failures of the most active users, or accounts."""
     top, title = inputs["failure_concentration"], "Failures by user"
     if not top.height:
@@ -110,7 +110,7 @@ def failure_concentration(inputs, study: Study) -> Figure:
     )
     lines = lines.mark_line(strokeWidth=2, point=alt.OverlayMarkDef(size=28))
     # The last row holds all owners.
-    ended, failures = ranking["ended"].max(), ranking["failures"].max()
+    ended, failures = ranking.select(pl.max("ended", "failures")).row(0)
     tenth = ranking.filter(ranked_by="ended", top_share=0.1).row(0, named=True)
     return make_figure(
         fit_width(lines, study, 300),

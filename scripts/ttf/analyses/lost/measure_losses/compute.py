@@ -29,7 +29,7 @@ PARTS = ("attempt_id", "placement", "attempt", "node", "outcome", "own_outcome")
 PARTITION_ROWS = 1 << 21
 
 
-def compute(inputs: Inputs) -> dict:
+def compute(inputs: Inputs) -> dict[str, pl.DataFrame]:
     settings = inputs.settings.lost_work
     trials_s = [60 * minutes for minutes in settings["trial_minutes"]]
     jobs = inputs.scan("jobs", ["outcome", *OWNERS, "recurrence_group", "submit_s", *TIMES])

@@ -185,6 +185,7 @@ def has_calendar(begin_s: int | None) -> bool:
 
 
 def _month_start(begin_s: int | None) -> pl.Expr:
+    """Return the start (s) of the month, or of the 28 days, in which a run ended."""
     end_s = pl.col("end_s")
     if has_calendar(begin_s):
         return pl.from_epoch(end_s, time_unit="s").dt.truncate("1mo").dt.epoch("s")
@@ -192,6 +193,7 @@ def _month_start(begin_s: int | None) -> pl.Expr:
 
 
 def _sum_by(sums: pl.DataFrame, column: str) -> pl.DataFrame:
+    """Add up the sums of `loss_sums` by one of their keys, ascending."""
     return sums.group_by(column).agg(pl.exclude(_KEYS).sum()).sort(column, nulls_last=True)
 
 

@@ -16,6 +16,7 @@ _IS_NO_TRIAL, _SCENARIO = pl.col("scenario") != TRIAL, f"trial_s n affected give
 
 
 def _select_top(key: str, columns: str, percent: int):
+    """Return the numbers of this `percent` of owners, those with the most ended jobs."""
     key = f"concentration.{{owner_by}}{key}"
     return cells(FAILURE_CONCENTRATION, key, columns, n="owners", ranked_by="ended", top_share=percent / 100)
 

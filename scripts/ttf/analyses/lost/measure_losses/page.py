@@ -88,30 +88,30 @@ def _format_claim(m: Numbers) -> str:
 
 
 def _list_keys(m: Numbers) -> list[Key]:
-    def hours(name: str) -> str:
-        return f"[lost_work.{name}_gpu_hours] GPU-h"
+    def hour_text(loss: str) -> str:
+        return f"[lost_work.{loss}_gpu_hours] GPU-h"
 
-    def share_of_all(name: str) -> str:
-        return f"[lost_work.{name}_gpu_hours_share] of all"
+    def share_text(loss: str) -> str:
+        return f"[lost_work.{loss}_gpu_hours_share] of all"
 
-    def attempts(name: str) -> str:
-        return f"[lost_work.{name}] attempt{'' if m[f'lost_work.{name}'] == 1 else 's'}"
+    def run_text(kind: str) -> str:
+        return f"[lost_work.{kind}] attempt{'' if m[f'lost_work.{kind}'] == 1 else 's'}"
 
-    keys = [Key("Failed attempts", hours("failed"), f"{share_of_all('failed')}, {attempts('failed_runs')}")]
+    keys = [Key("Failed attempts", hour_text("failed"), f"{share_text('failed')}, {run_text('failed_runs')}")]
     has_causes, infra = m["lost_work.infra_basis"] != PROXY, m["lost_work.infra_failures"]
     if has_causes and infra:
         keys.append(
-            Key("Ended by infrastructure", hours("infra"), f"{share_of_all('infra')}, {attempts('infra_failures')}")
+            Key("Ended by infrastructure", hour_text("infra"), f"{share_text('infra')}, {run_text('infra_failures')}")
         )
     if infra and m["lost_work.checkpoint_interval_s"]:
         interval = m["lost_work.checkpoint_interval_s"]
         pace = "with hourly checkpoints" if interval == 3600 else f"with checkpoints every {words.duration(interval)}"
         label = f"… lost {pace}" if has_causes else f"Lost {pace}, any failure"
-        keys.append(Key(label, hours("first_order"), f"{share_of_all('first_order')}, assumed"))
+        keys.append(Key(label, hour_text("first_order"), f"{share_text('first_order')}, assumed"))
     keys += productive(m)
     # At most four keys.
     if len(keys) < 4 and m.value("lost_work.preemptions", 0) and m.has("lost_work.second_order_gpu_hours"):
-        keys.append(Key("Preempted", hours("second_order"), f"upper bound, {attempts('preemptions')}"))
+        keys.append(Key("Preempted", hour_text("second_order"), f"upper bound, {run_text('preemptions')}"))
     return keys
 
 
@@ -122,12 +122,12 @@ def tables(trace: Trace) -> dict[str, PageTable]:
     # If nothing failed, a sentence says so instead.
     if sizes.select(pl.sum_horizontal("failed_runs", "infra_failures", "preemptions").sum()).item():
         labelled = add_size_labels(sizes)
-        columns = {"gpus": ("GPUs", str)} | dict.fromkeys(_nonblank(labelled, LOSSES))
+        columns = {"gpus": ("GPUs", str)} | dict.fromkeys(_nonblank_columns(labelled, LOSSES))
         page_tables["lost-work"] = PageTable(labelled, columns, LOST_WORK)
         names = format_rows(months, ("window", "complete"), lambda name, whole: name if whole else f"{name} (in part)")
         labelled = months.with_columns(window=names.fill_null("no recorded end"))
         page_tables["lost-work-by-month"] = PageTable(
-            labelled, ("window", *_nonblank(labelled, LOSSES)), LOST_WORK_BY_MONTH
+            labelled, ("window", *_nonblank_columns(labelled, LOSSES)), LOST_WORK_BY_MONTH
         )
     if owners["failures"].sum():
         columns = {
@@ -143,11 +143,11 @@ def tables(trace: Trace) -> dict[str, PageTable]:
     scenarios = trace.table("what_if").filter(pl.col("net_gpu_hours").is_not_null())
     scenarios = scenarios.with_columns(scenario=format_rows(scenarios, ("scenario", "trial_s"), _scenario_label))
     unit = (f"{trace.info['unit'].capitalize()}s", words.count)
-    columns = {name: unit if name == "n" else None for name in _nonblank(scenarios, SCENARIOS)}
+    columns = {name: unit if name == "n" else None for name in _nonblank_columns(scenarios, SCENARIOS)}
     return page_tables | {"what-if": PageTable(scenarios, columns, WHAT_IF)}
 
 
-def _nonblank(frame: pl.DataFrame, columns: Sequence[str]) -> list[str]:
+def _nonblank_columns(frame: pl.DataFrame, columns: Sequence[str]) -> list[str]:
     return [name for name in columns if frame[name].count()]
 
 

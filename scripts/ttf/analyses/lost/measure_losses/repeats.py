@@ -58,7 +58,7 @@ def repeats(
             failed = (pl.col("outcome") == "failure").alias("failed")
             grouped_jobs = ended.filter(pl.col(group_by).is_not_null())
             parts = partitions.split(group_by, grouped_jobs, group_by, group_by, "start_s", "end_s", failed)
-            rows += _group_rows((_number_groups(part, group_by) for part in parts), group_by)
+            rows += _group_rows((_read_numbered(part, group_by) for part in parts), group_by)
     if run_times.height:
         rows.append({"group_by": JOB_GROUP, "groups": run_times.height, **_first_failure_row(run_times)})
     if placements is not None:
@@ -116,7 +116,7 @@ def times_of_runs(runs: Frame) -> pl.DataFrame:
     """
     is_several = pl.col("again") | pl.col("again").shift(-1, fill_value=False)
     retried = runs.lazy().filter(is_several).select("job", "start_s", "end_s", "failed").collect()
-    return _first_failure_durations(_group_time_rows(retried, "job"))
+    return _first_failure_durations(_group_times(retried, "job"))
 
 
 def previous_outcome(ended: pl.DataFrame) -> pl.DataFrame:
@@ -181,7 +181,7 @@ def share_over_groups(counts: Counter) -> dict:
     return row | {"ci_low": low, "ci_high": high}
 
 
-def _number_groups(jobs: pl.LazyFrame, group_by: str) -> pl.DataFrame:
+def _read_numbered(jobs: pl.LazyFrame, group_by: str) -> pl.DataFrame:
     group = NameNumbers().encode(pl.col(group_by)).cast(pl.Int64)
     return jobs.select("start_s", "end_s", "failed", group=group).collect(engine="streaming")
 
@@ -198,7 +198,7 @@ def _group_rows(parts: Iterable[pl.DataFrame], group_by: str) -> list[dict]:
             failures=int(ended["failed"].sum()),
             failing=ended.filter("failed")["group"].n_unique(),
         )
-        durations.append(_first_failure_durations(_group_time_rows(ended, "group")))
+        durations.append(_first_failure_durations(_group_times(ended, "group")))
         followed_jobs = previous_outcome(ended)
         after_failure = pl.col("before")
         for name, members in {
@@ -223,7 +223,8 @@ def _group_rows(parts: Iterable[pl.DataFrame], group_by: str) -> list[dict]:
     return [{"group_by": group_by} | row for row in rows]
 
 
-def _group_time_rows(ended: pl.DataFrame, group_by: str) -> pl.DataFrame:
+def _group_times(ended: pl.DataFrame, group_by: str) -> pl.DataFrame:
+    """Return begin_s (first start), failed_s (end of the first failed) and seen_s (last end) of each group."""
     times = ended.group_by(group_by).agg(
         begin_s=pl.min("start_s"), failed_s=pl.col("end_s").filter("failed").min(), seen_s=pl.max("end_s")
     )

@@ -41,8 +41,8 @@ def what_if_sums(runs: Frame, trials_s: Sequence[int]) -> pl.DataFrame:
         **{f"{name}_{s}": part for s in trials_s for name, part in _trial_terms(is_large, s).items()},
     )
     is_certain = pl.col("failed") & pl.col("deterministic").fill_null(False)
-    retries = _no_retry(measured, NO_RETRY, pl.col("failed"))
-    certain_retries = _no_retry(measured, NO_CERTAIN_RETRY, is_certain)
+    retries = _sum_no_retry(measured, NO_RETRY, pl.col("failed"))
+    certain_retries = _sum_no_retry(measured, NO_CERTAIN_RETRY, is_certain)
     return pl.concat([terms.sum(), retries, certain_retries], how="horizontal").cast(pl.Int128).collect()
 
 
@@ -94,7 +94,7 @@ def _trial_row(sums: dict, trial_s: int) -> dict:
     return row | {"n": sums["large"]} | {name: sums[f"{name}_{trial_s}"] for name in ("affected", "saved", "cost")}
 
 
-def _no_retry(measured: pl.LazyFrame, scenario: str, stops: pl.Expr) -> pl.LazyFrame:
+def _sum_no_retry(measured: pl.LazyFrame, scenario: str, stops: pl.Expr) -> pl.LazyFrame:
     """Return the _RETRY_COLUMNS of the scenario, one row. stops: failures after which a job would not run again."""
     measured = measured.with_columns(stops=stops)
     # Runs of one job are adjacent. Most jobs have one run and are skipped.

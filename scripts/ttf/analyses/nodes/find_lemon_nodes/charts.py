@@ -42,7 +42,7 @@ def lemon_funnel(inputs: Inputs, study: Study) -> Figure:
     lemons = tested.filter("lemon")
     shown_lemons, other_nodes = lemons.head(MOST_LEMONS), tested.filter(~pl.col("lemon"))
     names = make_labels(shown_lemons["node"])
-    rows = [_dot_row(row, names[row["node"]], lemon=True) for row in shown_lemons.iter_rows(named=True)]
+    rows = [_make_dot(row, names[row["node"]], lemon=True) for row in shown_lemons.iter_rows(named=True)]
     rows += _bin_nodes(other_nodes)
     # No significant node is below the line, although its test is not of a Poisson count.
     ordinary = _ordinary_rates(tested)
@@ -76,9 +76,9 @@ def lemon_funnel(inputs: Inputs, study: Study) -> Figure:
     )
 
 
-def _dot_row(row: dict, name: str, nodes: int = 1, lemon: bool = False) -> dict:
+def _make_dot(row: dict, label: str, n_nodes: int = 1, lemon: bool = False) -> dict:
     q = "–" if row["q_spread"] is None else f"{row['q_spread']:.2g}"
-    dot = {"node": name, "ratio": row["counted"] / row["expected"], "q": q, "nodes": nodes, "lemon": lemon}
+    dot = {"node": label, "ratio": row["counted"] / row["expected"], "q": q, "nodes": n_nodes, "lemon": lemon}
     return dot | pick_columns(row, "expected", "counted")
 
 
@@ -90,7 +90,7 @@ def _bin_nodes(nodes: pl.DataFrame) -> list[dict]:
         binned = nodes.group_by(log_bin=log_bin, level=pl.col("counted") // step).agg(means).sort("log_bin", "level")
         if binned.height <= MOST_DOTS:
             break
-    return [_dot_row(row, plural(row["nodes"], "node"), row["nodes"]) for row in binned.iter_rows(named=True)]
+    return [_make_dot(row, plural(row["nodes"], "node"), row["nodes"]) for row in binned.iter_rows(named=True)]
 
 
 def _ordinary_rates(tested: pl.DataFrame) -> OrdinaryRates | None:
@@ -125,6 +125,7 @@ def highest_chance_count(tail: float, mean: float, ordinary: OrdinaryRates | Non
 
 
 def _add_labels(lemons: list[dict], domain: list[float], top: float) -> None:
+    """Label at most MOST_LABELLED dots with the name of their node, so that no two labels overlap."""
     x_scale = _WIDTH / math.log10(domain[1] / domain[0])
     positions: list[tuple[float, float]] = []
     for row in lemons:

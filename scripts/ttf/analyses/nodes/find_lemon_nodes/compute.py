@@ -78,7 +78,7 @@ _BLOCK_ROWS = 1 << 18
 WHOLE, FIRST, SECOND = "whole window", "first half", "second half"
 
 
-def compute(inputs: Inputs) -> dict:
+def compute(inputs: Inputs) -> dict[str, pl.DataFrame]:
     settings = inputs.settings
     rate = settings.false_discovery
     if "placements" in inputs:
@@ -99,7 +99,7 @@ def compute(inputs: Inputs) -> dict:
 
 
 def summarise_nodes(nodes: pl.DataFrame) -> pl.DataFrame:
-    """Return the row of LEMON_SUMMARY. nodes: LEMON_NODES."""
+    """Count nodes, tests, significant nodes and failures in the one row of LEMON_SUMMARY. nodes: LEMON_NODES."""
     tested = nodes.drop_nulls("p_value")
     lemons, failures = tested.filter("lemon"), int(nodes["failures"].sum())
     row: dict[str, object] = {"nodes": nodes.height, "tested": tested.height, "lemons": lemons.height}
@@ -184,7 +184,7 @@ def lemon_nodes(
     placements, durations: see `runs_by_node`. windows: (start, end) in seconds; all are in the first. false_discovery:
     false-discovery rate of the tests. partitions: of the placements; one at a time is in memory.
 
-    Returns For each window LEMON_NODES, significant nodes first, then by p-value. placements: of the node's runs;
+    Returns LEMON_NODES for each window, significant nodes first, then by p-value. placements: of the node's runs;
     single_node_*: of attempts on one node. multi_node_failures: of attempts on several nodes, attributed to this one;
     shared_multi_node_failures: attributed to none. failures: sum of single- and multi-node failures. incidents: those
     that no other attempt's failure shares (blank with basis `proxy`). exposure_s: sum of the placements' times in the
@@ -233,7 +233,7 @@ class _PartitionCounts(NamedTuple):
 def _test_nodes(
     partitions: Sequence[_PartitionCounts], basis: str, window: tuple[int, int], days: int, false_discovery: float
 ) -> pl.DataFrame:
-    """days: number of days in the first window."""
+    """Return LEMON_NODES of a window from the counts of all partitions. days: number of days in the first window."""
     nodes = pl.concat(partition.nodes for partition in partitions).sort("node")
     shared = pl.concat(partition.shared for partition in partitions)
     nodes = nodes.with_columns(
@@ -255,7 +255,8 @@ def _test_nodes(
     untested = pl.when(pl.col("p_value").is_null())
     tested = tested.with_columns(basis=pl.lit(basis), incidents=None, reason=untested.then(pl.lit(reason)))
     tested, _ = with_verdict(tested, false_discovery, differ=False)
-    ratio = detectable_trial_ratio(informative, _threshold(tested, false_discovery))
+    threshold = next_threshold(tested["p_spread"], tested["lemon"], false_discovery)
+    ratio = detectable_trial_ratio(informative, threshold)
     tested = tested.with_columns(detectable_ratio=pl.when(pl.col("p_value").is_not_null()).then(ratio))
     return _finish_table(tested, window)
 
@@ -405,7 +406,7 @@ def _divide_or_null(numerator: pl.Expr, denominator: pl.Expr) -> pl.Expr:
     return pl.when(denominator > 0).then(numerator / denominator)
 
 
-def _untested_reason() -> pl.Expr:
+def _blank_reason() -> pl.Expr:
     exposure_s = pl.col("exposure_s")
     reasons = {
         "no time at risk is known": exposure_s == 0,
@@ -419,9 +420,11 @@ def _untested_reason() -> pl.Expr:
 def _test_by_exposure(
     nodes: pl.DataFrame, basis: str, false_discovery: float, window: tuple[int, int] | None
 ) -> pl.DataFrame:
-    tested = compare_by_exposure(nodes).with_columns(reason=_untested_reason(), basis=pl.lit(basis))
+    """Return LEMON_NODES of nodes with counted failures, each tested by its share of its fleet's exposure."""
+    tested = compare_by_exposure(nodes).with_columns(reason=_blank_reason(), basis=pl.lit(basis))
     tested, ordinary = with_verdict(tested, false_discovery)
-    return _finish_table(with_power(with_posterior(tested), _threshold(tested, false_discovery), ordinary), window)
+    threshold = next_threshold(tested["p_spread"], tested["lemon"], false_discovery)
+    return _finish_table(with_power(with_posterior(tested), threshold, ordinary), window)
 
 
 def with_likely_failures(nodes: pl.DataFrame, shared: pl.DataFrame) -> pl.DataFrame:
@@ -468,11 +471,8 @@ def with_verdict(
     return table.with_columns(lemon=pl.col("q_spread") <= false_discovery), ordinary
 
 
-def _threshold(nodes: pl.DataFrame, false_discovery: float) -> float:
-    return next_threshold(nodes["p_spread"], nodes["lemon"], false_discovery)
-
-
 def _finish_table(nodes: pl.DataFrame, window: tuple[int, int] | None) -> pl.DataFrame:
+    """Add rates, the window and the share of attributed failures; return LEMON_NODES in its order."""
     fleet = {name: pl.col(name).sum().over("fleet") for name in ("failures", "exposure_s")}
     low, high = window or (None, None)
     per_1000 = 1000 * SECONDS_A_DAY
@@ -487,6 +487,7 @@ def _finish_table(nodes: pl.DataFrame, window: tuple[int, int] | None) -> pl.Dat
 
 
 def _mttf_cells(nodes: pl.DataFrame, suffix: str) -> dict:
+    """Return failures, exposure and mean time to failure of nodes with both intervals; names end in the suffix."""
     failures, exposure_s = int(nodes["failures"].sum()), int(nodes["exposure_s"].sum())
     row: dict[str, float | None] = {f"failures{suffix}": failures, f"exposure{suffix}_s": exposure_s}
     row[f"mttf{suffix}_s"] = None
@@ -494,10 +495,10 @@ def _mttf_cells(nodes: pl.DataFrame, suffix: str) -> dict:
         return row
     low, high = garwood_interval(exposure_s, failures, CONFIDENCE)
     row |= {f"mttf{suffix}_s": divide(exposure_s, failures), f"ci_low{suffix}_s": low, f"ci_high{suffix}_s": high}
-    return row | _clustered_cells(nodes.filter(pl.col("exposure_s") > 0), suffix)
+    return row | _clustered_mttf_limits(nodes.filter(pl.col("exposure_s") > 0), suffix)
 
 
-def _clustered_cells(nodes: pl.DataFrame, suffix: str) -> dict:
+def _clustered_mttf_limits(nodes: pl.DataFrame, suffix: str) -> dict:
     failures, exposure_s = (nodes[name].to_numpy().astype(float) for name in ("failures", "exposure_s"))
     clusters = Clusters(np.zeros(nodes.height, np.int64), exposure_s, 1)
     bounds = clusters.ratio(exposure_s, failures, CONFIDENCE, has_mean_leverage=True)

@@ -35,6 +35,7 @@ def last_window(placements: pl.LazyFrame, days: int) -> tuple[int, int]:
 
 
 def split_window(window: tuple[int, int]) -> list[tuple[int, int]]:
+    """Return the first and the second half of a window."""
     middle = (window[0] + window[1]) // 2
     return [(window[0], middle), (middle, window[1])]
 
@@ -72,7 +73,7 @@ class Runs:
 
     @cached_property
     def trials(self) -> np.ndarray:
-        """Indices of rows with an outcome that began in the window, by node, user and start (stable)."""
+        """Return the indices of rows with an outcome that began in the window, by node, user and start (stable)."""
         rows = np.flatnonzero(self.has_outcome & (self.start >= 0))
         return rows[sort_order(self.node[rows], self.user[rows], self.start[rows])]
 
@@ -118,7 +119,7 @@ def runs_by_node(
         failed.alias("failed"),
         (pl.col("outcome") == "success").fill_null(False).alias("succeeded"),
     )
-    attempts = _read_attempts(durations, _count_attempts(placements), node_names, low if is_proxy else None)
+    attempts = _read_attempts(durations, _next_attempt_id(placements), node_names, low if is_proxy else None)
     for partition in partition_runs:
         yield _make_runs(partition, node_names, attempts, window)
 
@@ -181,7 +182,7 @@ def _read_attempts(durations: pl.LazyFrame, count: int, nodes: NameNumbers, days
 
     days_from_s: with basis `proxy`, start of the first day on which runs are ordered; else None.
     """
-    count = max(count, _count_attempts(durations))
+    count = max(count, _next_attempt_id(durations))
     types, users = NameNumbers(NO_FLEET), NameNumbers("")
     exprs_by_name = {
         "failed": ((pl.col("event") == EVENT).fill_null(False), bool),
@@ -237,5 +238,5 @@ def _run_bounds(*columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return np.repeat(starts, size), np.repeat(starts + size, size)
 
 
-def _count_attempts(frame: pl.LazyFrame) -> int:
+def _next_attempt_id(frame: pl.LazyFrame) -> int:
     return (frame.select(pl.col("attempt_id").max()).collect(engine="streaming").item() or 0) + 1

@@ -67,7 +67,7 @@ def node_keys(trace: Trace, m: Numbers) -> list[Key]:
     """Return the number and names of nodes with excess failures, and the power of the test."""
     if not m.value("lemons.tested", 0):
         return []
-    value, note = "[lemons.lemons] of [lemons.tested]", _list_node_names(trace, m)
+    value, note = "[lemons.lemons] of [lemons.tested]", _format_nodes_note(trace, m)
     if statement_rules.r11_no_power(m):
         value, note = "cannot tell", statement_rules.cannot_tell(m).removeprefix("cannot tell: ")
     keys = [Key("Nodes with excess failures", value, note)]
@@ -77,7 +77,7 @@ def node_keys(trace: Trace, m: Numbers) -> list[Key]:
     return keys
 
 
-def _list_node_names(trace: Trace, m: Numbers) -> str:
+def _format_nodes_note(trace: Trace, m: Numbers) -> str:
     if not m["lemons.lemons"]:
         return "of [lemons.counted failure]"
     nodes = trace.table("lemon_nodes").filter(pl.col("lemon"))["node"].head(MOST_NAMED)

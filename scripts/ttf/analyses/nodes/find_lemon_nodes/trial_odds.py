@@ -92,6 +92,7 @@ class Strata:
         return slope
 
     def chances(self, slope: np.ndarray) -> np.ndarray:
+        """Return the probability that a trial of each group fails, at these slopes."""
         eta = (self.basis * slope).sum(axis=1)
         # Only ratios in a stratum matter: the first group has odds 1.
         odds = np.exp(eta - np.repeat(eta[self.starts], self.size))
@@ -107,7 +108,7 @@ class Strata:
         return chance
 
     def _exact(self, odds: np.ndarray, strata: np.ndarray, rows: np.ndarray, width: int) -> np.ndarray:
-        """width: maximum number of trials of a stratum."""
+        """Return the exact probabilities of the groups in `rows`. width: maximum number of trials of a stratum."""
         chances = []
         step = max(1, _MOST_CELLS // width**2)
         group_ends = np.cumsum(self.size[strata])
@@ -124,6 +125,7 @@ class Strata:
         return np.concatenate(chances)
 
     def _approximate(self, odds: np.ndarray, strata: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """Return the probabilities of the groups in `rows` if the trials of a stratum are independent."""
         size = self.size[strata]
         starts = np.cumsum(size) - size
         trials, log_odds = self.trials[rows], np.log(odds[rows])

@@ -14,7 +14,7 @@ from ttf.records.infra import EVENT
 from ttf.records.inputs import Inputs
 
 
-def compute(inputs: Inputs) -> dict:
+def compute(inputs: Inputs) -> dict[str, pl.DataFrame | dict[str, str]]:
     failures = inputs["lemon_nodes"] if "lemon_nodes" in inputs else LEMON_NODES.frame([])
     outages = inputs["drain_list"] if "drain_list" in inputs else DRAIN_LIST.frame([])
     has_causes = "durations_infra" in inputs

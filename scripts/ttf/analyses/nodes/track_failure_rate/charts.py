@@ -36,7 +36,7 @@ def failure_rate_over_time(inputs: Mapping[str, pl.DataFrame], study: Study) -> 
     if not total_windows.height:
         return empty_figure(title, over_time["reason"][0] or "no node was at work")
     windows = _remove_unclustered_bands(add_bounds(total_windows))
-    rows = _rows(_thin_windows(windows, MOST_POINTS)).to_dicts()
+    rows = _make_line_rows(_thin_windows(windows, MOST_POINTS)).to_dicts()
     extremes = _extreme_point_rows(rows)
     length = plural(total_windows["window_days"][0], "day")
     independent = windows["independent"].all()
@@ -69,7 +69,7 @@ def _thin_windows(windows: pl.DataFrame, limit: int) -> pl.DataFrame:
     return pl.concat([selected, ranked.head(1), ranked.tail(1)]).unique("to_day").sort("to_day")
 
 
-def _rows(windows: pl.DataFrame) -> pl.DataFrame:
+def _make_line_rows(windows: pl.DataFrame) -> pl.DataFrame:
     """Return the rows of the line, by the last day as a date, or as a number of days if the trace has no dates."""
     has_dates = "day" not in (windows["window"][0] or "").split(" ")[0]
     # Midnight after the last day would be labelled as the following day.
@@ -86,7 +86,7 @@ def _extreme_point_rows(rows: list[dict]) -> list[dict]:
     ]
 
 
-def _scale(rows: list[dict]) -> alt.Scale:
+def _choose_rate_scale(rows: list[dict]) -> alt.Scale:
     """Use a square-root scale if a few windows far above the others would flatten them; a log scale cannot show 0."""
     rates = sorted(row["rate"] for row in rows)
     # The interval of few clusters can be many times as high as the line.
@@ -105,7 +105,7 @@ def _time_channel(rows: list[dict]) -> alt.X:
 
 
 def _draw_rate_layers(rows: list[dict], colour: str) -> alt.TopLevelMixin:
-    scale = _scale(rows)
+    scale = _choose_rate_scale(rows)
     x, y = (
         _time_channel(rows),
         alt.Y("rate:Q", title="square root scale" if scale.type == "sqrt" else None, scale=scale),

@@ -24,7 +24,7 @@ def compute(inputs: Inputs) -> dict[str, pl.DataFrame]:
 
 
 def summarise_windows(windows: pl.DataFrame) -> pl.DataFrame:
-    """Return the row of FAILURE_RATE_WINDOWS. windows: FAILURE_RATE_OVER_TIME."""
+    """Return FAILURE_RATE_WINDOWS, one row: number and length of the windows, last rate. windows: those over time."""
     total_windows = windows.filter(pl.col("ci_high").is_not_null(), by="all")
     if not total_windows.height:
         return FAILURE_RATE_WINDOWS.frame([{"windows": 0, "reason": windows["reason"][0] or "no node was at work"}])

@@ -156,6 +156,7 @@ def exposure_by_day(runs: Frame, origin: int, days: int, clusters: int = 1) -> n
 
 
 def _sum_by_day(rows: pl.DataFrame, values: pl.Series, days: int, clusters: int) -> np.ndarray:
+    """Return the sums of values by cluster and day: an Int64 array (clusters, days). rows: cluster, day."""
     sums = np.zeros((clusters, days), dtype=np.int64)
     cluster = rows["cluster"].to_numpy() if clusters > 1 else np.zeros(rows.height, dtype=np.int64)
     np.add.at(sums, (cluster, rows["day"].to_numpy()), values.to_numpy())
@@ -205,6 +206,7 @@ def _window_label(has_dates: bool, window: int, days_before: int) -> pl.Expr:
 
 
 def _rate_table(rows: pl.DataFrame, constant_cells: dict) -> pl.DataFrame:
+    """Return FAILURE_RATE_OVER_TIME of windows with failures and exposure (s). constant_cells: the same in all rows."""
     failures, exposure = rows["failures"].to_numpy(), rows["exposure"].to_numpy().astype(float)
     low, high = poisson_limits(failures, CONFIDENCE)
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -1,5 +1,7 @@
 """Page section on the failure rate over time, with the findings on single nodes."""
 
+from collections.abc import Iterator
+
 from ttf.analyses.nodes.find_lemon_nodes.page import describe_nodes, node_keys
 from ttf.display.phrases import fill_numbers
 from ttf.display.report_trace import Trace
@@ -31,12 +33,12 @@ def head(trace: Trace, m: Numbers) -> Head | Line | None:
         # Without a change, the chart is in the fold.
         charts=("failure_rate_over_time",) if _has_change(m) else (),
         keys=(*extremes, *keys_of_nodes),
-        text=tuple(_iterate_texts(m)),
+        text=tuple(_iterate_sentences(m)),
         details="rate over time, nodes, test power",
     )
 
 
-def _rate_slot(extreme: str) -> str:
+def _rate_field(extreme: str) -> str:
     return f"[{WINDOW}.{extreme}.failures_per_1000_node_days]"
 
 
@@ -48,12 +50,12 @@ def _has_change(m: Numbers) -> bool:
 
 def _format_claim(m: Numbers, rate_name: str) -> str:
     if m[f"{WINDOW}.windows"] == 1:
-        return f"The {rate_name} was {_rate_slot('highest')} per 1,000 node-days"
+        return f"The {rate_name} was {_rate_field('highest')} per 1,000 node-days"
     low, high = _nearest_bounds(m)
     if not _has_change(m):
         return f"The {rate_name} shows no significant change over [{WINDOW}.windows] windows"
     verb = "ranged from {} to" if low is None or high is None else "varied between {} and"
-    return f"The {rate_name} {verb.format(_rate_slot('lowest'))} {_rate_slot('highest')} per 1,000 node-days"
+    return f"The {rate_name} {verb.format(_rate_field('lowest'))} {_rate_field('highest')} per 1,000 node-days"
 
 
 def _nearest_bounds(m: Numbers) -> tuple[float | None, float | None]:
@@ -68,13 +70,13 @@ def _nearest_bounds(m: Numbers) -> tuple[float | None, float | None]:
     return low, high
 
 
-def _iterate_extreme_keys(m: Numbers):
+def _iterate_extreme_keys(m: Numbers) -> Iterator[Key]:
     for extreme in ("highest", "lowest")[: m[f"{WINDOW}.windows"]]:
         label = f"{words.capitalise(extreme)} rate, {m[f'{WINDOW}.{extreme}.window']}"
-        yield Key(label, _rate_slot(extreme), m.interval(f"{WINDOW}.{extreme}.ci_{{}}", confidence="90"))
+        yield Key(label, _rate_field(extreme), m.interval(f"{WINDOW}.{extreme}.ci_{{}}", confidence="90"))
 
 
-def _iterate_texts(m: Numbers):
+def _iterate_sentences(m: Numbers) -> Iterator[str]:
     windows = m[f"{WINDOW}.windows"]
     if m.has(f"{WINDOW}.days_before"):
         days, runs = f"[{WINDOW}.days_before]", f"[{WINDOW}.runs_before]"

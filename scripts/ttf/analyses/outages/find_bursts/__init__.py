@@ -8,7 +8,7 @@ _CLUSTERED = clustered_columns(share)
 
 
 def _null_columns(name: str, heading: str, null_hypothesis: str) -> dict[str, Column]:
-    """Columns of the share if outages are moved at random, with the range of 95% of the simulations."""
+    """Return the columns of the mean share in simulations of a null hypothesis and of the range of 95% of them."""
     return {
         name: share(heading, f"Mean share if {null_hypothesis}.", REASON),
         f"{name}_low": share("95% from", "Lower bound of 95% of the simulations.", REASON),

@@ -17,6 +17,7 @@ NAMES = {"unit": "the same unit", "node": "node", "rack": "rack", "group": "grou
 
 
 def bursts(inputs: Mapping[str, pl.DataFrame], study: Study) -> Figure:
+    """Draw the share of outages with another one near, by window and location, and the share expected by chance."""
     table = inputs["bursts"]
     shown_rows = table.drop_nulls("share").filter(pl.col("share").max().over("location") > 0)
     if not shown_rows.height:

@@ -95,11 +95,11 @@ def _events_by_location(outages: pl.DataFrame, exposure: pl.DataFrame | None) ->
         elif level in ("rack", "group") and n_places == 1:
             yield level, f"one {level} only: that is the fleet"
         else:
-            yield level, _events(events, None if exposure is None else exposure.with_columns(location=location))
+            yield level, _make_events(events, None if exposure is None else exposure.with_columns(location=location))
 
 
-def _events(events: pl.DataFrame, exposure: pl.DataFrame | None) -> Events:
-    """events: with place and member. exposure: with place; None if unknown: then units were observed all the time."""
+def _make_events(events: pl.DataFrame, exposure: pl.DataFrame | None) -> Events:
+    """Return the outages of a level as arrays. Both tables have a location; without exposure, all time was observed."""
     if exposure is None:
         span = events.select("location", first=pl.col("start_s").min(), last=pl.col("start_s").max()).unique("location")
     else:

@@ -27,6 +27,7 @@ OUTAGE_CAUSES = table(
 
 
 def _mean_columns(name: str, heading: str, description: str) -> dict[str, Column]:
+    """Return the columns of a mean time (s) with its exact and clustered bounds."""
     return {
         f"{name}_s": seconds(heading, description, REASON),
         f"{name}_ci_low_s": seconds("95% from", "Bound of Garwood's interval; one-sided without an outage.", REASON),
@@ -37,6 +38,7 @@ def _mean_columns(name: str, heading: str, description: str) -> dict[str, Column
 
 
 def _interval_columns(measure: str, make_column: Callable[..., Column], names: str) -> dict[str, Column]:
+    """Return the columns of the clustered bounds of a measure. names: their names, with {} for low or high."""
     return {
         names.format("low"): make_column("95% from", f"Lower bound of {measure}, valid if units differ.", REASON),
         names.format("high"): make_column("95% to", "Upper bound, valid if units differ.", REASON),

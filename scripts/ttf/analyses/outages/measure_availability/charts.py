@@ -40,7 +40,7 @@ def outage_causes(inputs: Inputs, study: Study) -> Figure:
 
 
 def _choose_depth(causes: pl.DataFrame) -> str | None:
-    """Return the first of class, level and cause that records divide, else that they name; None if they name none."""
+    """Return the first of class, level and cause with several values, else the first with any; None if all blank."""
     named_depths = [name for name in ("class", "level", "cause") if causes[name].count()]
     divided_depths = [name for name in named_depths if causes.filter(pl.col("depth") == name)[name].n_unique() > 1]
     return next(iter([*divided_depths, *named_depths]), None)

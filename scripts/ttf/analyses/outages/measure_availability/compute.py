@@ -75,6 +75,7 @@ def causes(outages: pl.DataFrame, records: pl.DataFrame) -> pl.DataFrame:
 
 
 def _cause_row(row: dict, seconds: np.ndarray, ended: np.ndarray, events: int, downtime: int) -> dict:
+    """Return a row of OUTAGE_CAUSES from the seconds of the cause's records. events, downtime: of all records."""
     down_s, repairs, times = int(seconds.sum()), int(ended.sum()), repair_times(seconds, ended)
     reasons = ["no record has ended: no mean"] * (not repairs) + times["reasons"]
     return row | {
@@ -114,7 +115,7 @@ def availability(
         units_frame = (
             _add_stratum(watched, strata) if stratum_by in UNIT_STRATA else _cross_units(stratum_by, events[0], watched)
         )
-        times = {stratum: repair_times(*spells) for stratum, *spells in _repairs(_add_stratum(outages, strata))}
+        times = {stratum: repair_times(*spells) for stratum, *spells in _iterate_repairs(_add_stratum(outages, strata))}
         frames, label = [units_frame, *events], unit
         if cluster_by and stratum_by != "group":
             frames, label = [frame.with_columns(unit=pl.col("cluster").fill_null(0)) for frame in frames], cluster_by
@@ -198,10 +199,12 @@ def _blocks(windows: pl.DataFrame, outages: pl.DataFrame, records: pl.DataFrame,
 
 
 def _add_stratum(frame: pl.DataFrame, strata: pl.Expr) -> pl.DataFrame:
+    """Add the column stratum; drop rows in none."""
     return frame.with_columns(stratum=strata).drop_nulls("stratum")
 
 
 def _cross_units(stratum_by: str, outages: pl.DataFrame, units: pl.DataFrame) -> pl.DataFrame:
+    """Return all units for each stratum of outages: planned or not, or the MOST_LEVELS most frequent levels."""
     if stratum_by == "planned":
         return pl.DataFrame({"stratum": ["planned", "unplanned"]}).join(units, how="cross")
     counted = outages.group_by("stratum").agg(n=pl.col("outages").sum())
@@ -210,10 +213,7 @@ def _cross_units(stratum_by: str, outages: pl.DataFrame, units: pl.DataFrame) ->
 
 
 def _sum_strata(frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
-    """Return the input of `ttf.stats.durations.renewal.estimate_strata`.
-
-    Sums by stratum, unit and run of blocks, or by whole unit.
-    """
+    """Sum by stratum, unit and run of blocks, or whole unit: input of `ttf.stats.durations.renewal.estimate_strata`."""
     names, summed = ("stratum", "unit", "block"), ("watched", "exposure_s", *_SUMS)
     frames = [frame.select(name for name in (*names, *summed) if name in frame.columns) for frame in frames]
     labels = pl.concat([frame["stratum"].unique() for frame in frames]).unique().sort()
@@ -234,7 +234,7 @@ def _sum_strata(frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
     return sums.select(pl.exclude("key"), stratum=stratum, unit=pl.col("key") % units)
 
 
-def _repairs(outages: pl.DataFrame) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
+def _iterate_repairs(outages: pl.DataFrame) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
     """Yield (stratum, seconds down, whether they ended) of the outages that began while the unit was watched.
 
     Outages under way when the watch began are excluded: they are more often long ones.

@@ -20,7 +20,8 @@ def _mean_spec(name: str) -> str:
     return f"{name}_s {' '.join(f'{bound}_s={name}_{bound}_s' for bound in _BOUNDS)} {CLUSTERS}"
 
 
-def _ci_spec(suffix: str) -> str:
+def _limits(suffix: str) -> str:
+    """Return both limits of the availability with their columns, as `cells` reads them."""
     return f"ci_low{suffix}=availability_ci_low ci_high{suffix}=availability_ci_high"
 
 
@@ -34,8 +35,8 @@ NUMBERS = [
     cells(AVAILABILITY, "outages.repair", _REPAIR_TIMES, n="outages", stratum_by="all"),
     cells(AVAILABILITY, "outages.faults", f"{_FAULTS} {CLUSTERS}", n="records", stratum_by="all"),
     # The interval is clustered or, for few units, exact.
-    cells(AVAILABILITY, "outages.up", f"{_UP} {_ci_spec('_clustered')}", _IS_CLUSTERED, n="outages", stratum_by="all"),
-    cells(AVAILABILITY, "outages.up", f"{_UP} {_ci_spec('')}", ~_IS_CLUSTERED, n="outages", stratum_by="all"),
+    cells(AVAILABILITY, "outages.up", f"{_UP} {_limits('_clustered')}", _IS_CLUSTERED, n="outages", stratum_by="all"),
+    cells(AVAILABILITY, "outages.up", f"{_UP} {_limits('')}", ~_IS_CLUSTERED, n="outages", stratum_by="all"),
     cells(AVAILABILITY, "outages.planned", "outages down_s", _IS_DOWN, n="", stratum_by="planned", stratum="planned"),
     *(
         cells(

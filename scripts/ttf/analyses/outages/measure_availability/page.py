@@ -1,5 +1,7 @@
 """The visible part of the section on node outages, and its tables."""
 
+from collections.abc import Iterator
+
 import polars as pl
 
 from ttf.analyses.outages.measure_availability import AVAILABILITY, OUTAGE_CAUSES
@@ -25,8 +27,8 @@ def head(trace: Trace, m: Numbers) -> Head | Line:
     return Head(
         claim=_format_claim(m),
         charts=("outage_causes",),
-        keys=tuple(_list_keys(m))[:4],
-        text=(summary,) if (summary := " ".join(filter(None, (trend_in_words(m), _excess_note(m))))) else (),
+        keys=tuple(_iterate_keys(m))[:4],
+        text=(summary,) if (summary := " ".join(filter(None, (trend_in_words(m), _excess_sentence(m))))) else (),
         details="by cause and group, change over time",
     )
 
@@ -50,8 +52,8 @@ def _format_claim(m: Numbers) -> str:
     return f"{down}, in {outages}{f'; {median}' if median else ''}"
 
 
-def _iterate_bursts(m: Numbers):
-    """Yield (location, clause, (share, note)) of racks, then nodes, where outages follow others more than by chance."""
+def _iterate_bursts(m: Numbers) -> Iterator[tuple[str, str, tuple[str, str]]]:
+    """Yield (phrase, clause, (share, note)) for racks, then nodes, where outages follow others more than by chance."""
     for location in ("rack", "node"):
         key = f"bursts.{location}.30_min"
         if m.value(f"{key}.is_burst", False):
@@ -64,14 +66,14 @@ def _iterate_bursts(m: Numbers):
             )
 
 
-def _list_keys(m: Numbers):
+def _iterate_keys(m: Numbers) -> Iterator[Key]:
     unit = m["outages.unit"]
     if m.has("outages.up.availability"):
-        yield Key("Availability", "[outages.up.availability:near_one]", _availability_note(m))
+        yield Key("Availability", "[outages.up.availability:near_one]", _format_availability_interval(m))
     for label, key in ((f"Outage of a {unit} every", "between.mtbf_s"), ("Mean repair", "repair.mttr_s")):
         key = f"outages.{key}"
         if m.has(key):
-            yield Key(label, f"[{key}]", _time_note(m, key))
+            yield Key(label, f"[{key}]", _format_time_interval(m, key))
     if not m.has("outages.down_share"):
         yield from (Key(f"Another {location}", *texts) for location, _, texts in _iterate_bursts(m))
     if m.has("spares.p99.observed"):
@@ -84,7 +86,7 @@ def _list_keys(m: Numbers):
         )
 
 
-def _availability_note(m: Numbers) -> str:
+def _format_availability_interval(m: Numbers) -> str:
     for kind in ("_clustered", ""):
         if m.has(f"outages.up.ci_low{kind}"):
             bounds = (words.near_one(m[f"outages.up.ci_{bound}{kind}"]) for bound in ("low", "high"))
@@ -92,7 +94,7 @@ def _availability_note(m: Numbers) -> str:
     return "no interval"
 
 
-def _time_note(m: Numbers, key: str) -> str:
+def _format_time_interval(m: Numbers, key: str) -> str:
     pattern = f"{key.rpartition('.')[0]}.ci_{{}}_s"
     has_interval = m.has(pattern.format("low_clustered")) or m.has(pattern.format("low"))
     return m.interval(pattern, key) if has_interval else "no interval"
@@ -106,7 +108,7 @@ def _spares_note(m: Numbers) -> str:
     return f"{interval}binomial [spares.p99.binomial]"
 
 
-def _excess_note(m: Numbers) -> str:
+def _excess_sentence(m: Numbers) -> str:
     if not m.value("drains.listed", 0):
         return ""
     return (

@@ -1,7 +1,7 @@
 """What can a run of N nodes with spare nodes expect, and how many spares does it need?"""
 
 from ttf.analyses.declaration import Analysis
-from ttf.engine.contract import REASON, count, share, table, truth, words
+from ttf.engine.contract import REASON, Column, count, share, table, truth, words
 
 WEEK_HOURS = 168
 _RUN = {
@@ -22,7 +22,7 @@ _LARGEST = "Whether the row is a week of the largest run that every method cover
 _NO_ERROR = "it is not simulated, all runs were equal, or the column reason says why"
 
 
-def _estimate_columns(name: str, heading: str, description: str) -> dict:
+def _columns_with_se(name: str, heading: str, description: str) -> dict[str, Column]:
     return {
         name: share(heading, description, REASON),
         f"{name}_se": share("Standard error", "Standard error of the simulation.", _NO_ERROR),
@@ -35,8 +35,8 @@ CAPACITY = table(
     **_RUN,
     spares=count("Spares", "Spare nodes.", REASON, "nodes"),
     **_METHOD,
-    **_estimate_columns("p_no_interruption", "Without interruption", "Probability that no node of the run goes down."),
-    **_estimate_columns("p_never_short", "Never short", "Probability that the nodes down never exceed the spares."),
+    **_columns_with_se("p_no_interruption", "Without interruption", "Probability that no node of the run goes down."),
+    **_columns_with_se("p_never_short", "Never short", "Probability that the nodes down never exceed the spares."),
     full_share=share("All nodes up", "Share of the time with enough nodes up for the run; not simulated.", REASON),
     capacity_share=share("Capacity", "Node-hours available to the run, over node-hours needed.", REASON),
     simulations=count("Simulations", "Number of simulated runs.", _NO_ERROR),
@@ -49,7 +49,7 @@ SPARES_NEEDED = table(
     target=share("Probability", "Required probability that the spares always suffice.", REASON),
     **_METHOD,
     spares=count("Spares", "Fewest spare nodes.", REASON, "nodes"),
-    **_estimate_columns("p_never_short", "Never short", "Probability that these spares always suffice."),
+    **_columns_with_se("p_never_short", "Never short", "Probability that these spares always suffice."),
     largest=truth("Largest", f"{_LARGEST} at the highest probability."),
 )
 

@@ -22,7 +22,7 @@ def compute(inputs: Inputs) -> dict[str, pl.DataFrame]:
     options, exposure = inputs.settings, inputs.read("exposure", (*EXPOSURE_COLUMNS_READ, "node"))
     stratum, run_exposure = _select_units(exposure.filter(pl.col("until_s") > pl.col("from_s")))
     spans = list_spans(inputs.read("outages", OUTAGE_COLUMNS_READ), run_exposure)
-    if reason := _find_limitation(spans, run_exposure):
+    if reason := _explain_no_plan(spans, run_exposure):
         return _blank_tables(reason)
     node_gpus = rate_row(inputs["node_failure_rate"])["node_gpus"] if "node_failure_rate" in inputs else None
     if not (sizes := _gpus_by_nodes(options.sizes, node_gpus, run_exposure["unit_id"].n_unique())):
@@ -66,7 +66,7 @@ def _select_units(exposure: pl.DataFrame) -> tuple[str, pl.DataFrame]:
     return largest, exposure.filter(group=largest)
 
 
-def _find_limitation(spans: pl.DataFrame, exposure: pl.DataFrame) -> str | None:
+def _explain_no_plan(spans: pl.DataFrame, exposure: pl.DataFrame) -> str | None:
     if exposure.drop_nulls("node").select(pl.struct("node").n_unique() < pl.col("unit_id").n_unique()).item():
         return COMPONENTS
     return no_times_reason(int(spans["inside"].sum()), build_course(spans, exposure).down_share)

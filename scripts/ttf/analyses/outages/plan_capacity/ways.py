@@ -118,7 +118,7 @@ class Planner:
 
     @cached_property
     def _order(self) -> np.ndarray:
-        """Return the place of each unit (runs, units) in the order in which each resampled run takes units."""
+        """Return the position of each unit (runs, units) in the order in which each resampled run takes units."""
         order = np.tile(np.arange(self.units, dtype=np.int32), (self.runs("weeks", self.units), 1))
         return np.random.default_rng(self.seed).permuted(order, axis=1)
 

@@ -31,7 +31,7 @@ NO_JOBS = "no job's failure can be attributed to a node"
 NO_SPREAD = "the outages of the fleet differ no more than by chance: no interval of the ratio"
 
 
-def compute(inputs: Inputs) -> dict:
+def compute(inputs: Inputs) -> dict[str, pl.DataFrame]:
     settings = inputs.settings
     outages = select_nodes(inputs.read("outages"))
     history = History.build(outages, inputs.read("exposure"))
@@ -149,8 +149,8 @@ def drain_list(
         up_s="exposure_s",
         again_24h=pl.col("outages") - pl.col("counted"),
         excess_failures=pl.lit(None, pl.Boolean),
-        rate=_per_1000("counted", "exposure_s"),
-        fleet_rate=_per_1000("fleet_counted", "fleet_s"),
+        rate=_rate_per_1000_days("counted", "exposure_s"),
+        fleet_rate=_rate_per_1000_days("fleet_counted", "fleet_s"),
         rate_ratio=ratio,
         ci_low="posterior_ci_low",
         ci_high="posterior_ci_high",
@@ -162,7 +162,7 @@ def drain_list(
     return ranked.with_row_index("rank", 1).with_columns(pl.col("rank").cast(pl.Int64))
 
 
-def _per_1000(events: str, seconds: str) -> pl.Expr:
+def _rate_per_1000_days(events: str, seconds: str) -> pl.Expr:
     return pl.when(pl.col(seconds) > 0).then(pl.col(events) / pl.col(seconds) * (1000 * DAY))
 
 

@@ -62,7 +62,7 @@ class History:
 
     @property
     def is_in_service(self) -> np.ndarray:
-        """Mask of nodes watched until the end, or nearly so."""
+        """Return a mask of the nodes watched until the end, or nearly so."""
         node, _, until = self.watch
         is_in_service = np.zeros(len(self.names), bool)
         is_in_service[node[until >= self.end_s - REPEAT_S]] = True
@@ -78,13 +78,13 @@ class History:
 
     def count_outages(self, from_s: int, until_s: int) -> np.ndarray:
         """Count for each node the unplanned outages that begin from `from_s` to before `until_s`."""
-        return self._count_by_node((self.starts[1] >= from_s) & (self.starts[1] < until_s))
+        return self._count_starts((self.starts[1] >= from_s) & (self.starts[1] < until_s))
 
     def count_separate(self, until_s: int) -> np.ndarray:
         """Count for each node the unplanned outages before `until_s` that are no repeats."""
-        return self._count_by_node((self.starts[1] < until_s) & ~self.starts[2])
+        return self._count_starts((self.starts[1] < until_s) & ~self.starts[2])
 
-    def _count_by_node(self, selection: np.ndarray) -> np.ndarray:
+    def _count_starts(self, selection: np.ndarray) -> np.ndarray:
         return np.bincount(self.starts[0][selection], minlength=len(self.names))
 
     def is_up(self, from_s: int, until_s: int) -> np.ndarray:

@@ -19,6 +19,7 @@ COLOURS = {OBSERVED: FAILURE, INDEPENDENT: CANCELLED}
 
 
 def units_down(inputs: Mapping[str, pl.DataFrame], study: Study) -> Figure:
+    """Draw the share of the time with at least so many units down, observed and if units were independent."""
     all_units = inputs["units_down"].filter(stratum_by=ALL, outages=ALL)
     title = f"{capitalise(study.units)} down at once"
     if not all_units["down"].count():

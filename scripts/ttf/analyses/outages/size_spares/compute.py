@@ -50,7 +50,7 @@ def compute(inputs: Inputs) -> dict[str, pl.DataFrame]:
 
 
 def units_down(part: Part, course: Course | None) -> pl.DataFrame:
-    """Return rows from 0 units down to the observed maximum, or to the 99.99% quantile of the binomial."""
+    """Return UNITS_DOWN of a part, a row per number down: to the observed maximum or the binomial's 99.99% quantile."""
     labels = part.names | {"n": part.began}
     if course is None:
         return UNITS_DOWN.frame([labels | {"reason": NOT_WATCHED}])
@@ -78,14 +78,14 @@ def units_down(part: Part, course: Course | None) -> pl.DataFrame:
 
 
 def spares(part: Part, course: Course | None, settings: SimpleNamespace) -> pl.DataFrame:
-    """Return a row for each of SHARES."""
+    """Return SPARES of a part: the spares that suffice for each of SHARES of the time, observed and if independent."""
     labels = part.names | {"n": part.began}
     if course is None:
         return SPARES.frame(labels | {"p": p, "reason": NOT_WATCHED} for p in SHARES)
     time = course.time_down()
     observed = np.cumsum(time) / course.total_s
     binomial = binomial_cumulative(course, int(course.watched.max()))
-    simulated, reason = _simulated(part, course, np.random.default_rng(settings.seed))
+    simulated, reason = _simulate_down(part, course, np.random.default_rng(settings.seed))
     down_s = (part.spans["end_s"] - part.spans["start_s"]).to_numpy()
     length_s = max(settings.block_days * DAY_S, block_length_s(down_s, part.began))
     blocks = course.time_down_by(length_s)
@@ -139,7 +139,7 @@ def spares_limits(blocks: np.ndarray, p: float) -> tuple[int, int]:
     return smallest_sufficient(np.maximum.accumulate(high), p), smallest_sufficient(np.maximum.accumulate(low), p)
 
 
-def _simulated(part: Part, course: Course, rng: np.random.Generator) -> tuple[np.ndarray | None, str | None]:
+def _simulate_down(part: Part, course: Course, rng: np.random.Generator) -> tuple[np.ndarray | None, str | None]:
     """Simulate independent units; return the cumulative shares of the time with 0, 1, 2 ... down, or a reason."""
     if reason := no_times_reason(part.began, course.down_share):
         return None, reason

@@ -61,6 +61,7 @@ def build_states(jobs: Frame, infra_durations: Frame, has_attempts: bool) -> pl.
 
 
 def _state_rows(unit: str, units: Frame, infra: Frame | None, basis: str | None) -> list[dict]:
+    """Return the rows of STATES of a unit, job or attempt. infra: those ended by infrastructure; None: no such row."""
     sums = [pl.len(), (pl.col("gpu") > 0).sum().alias("with_gpu"), pl.col("time").sum()]
     state_sums = units.lazy().group_by("state").agg(sums).collect(engine="streaming")
     states = state_sums.sort("len", "state", descending=[True, False], nulls_last=True).to_dicts()

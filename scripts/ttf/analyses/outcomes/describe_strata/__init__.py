@@ -16,6 +16,7 @@ def _rate_column(heading: str, description: str, blank: str | None = None):
 
 
 def _limit_columns(kind, suffix: str = "", prefix: str = "") -> dict:
+    """Return the columns of both clustered limits. kind: makes a column, as `share`; prefix, suffix: of their names."""
     columns = clustered_columns(kind, suffix, NO_CLUSTERS)
     return {f"{prefix}{name}": column for name, column in columns.items() if name.startswith("ci")}
 

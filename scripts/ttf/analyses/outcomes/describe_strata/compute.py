@@ -92,7 +92,7 @@ def build_strata(
     job_columns = [name for name in GROUP_COLUMNS if name in jobs.collect_schema()]
     failed = failed_jobs.select(*job_columns, GPUS, "runtime_s", *CLUSTER_COLUMNS).collect(engine="streaming")
     durations = durations.select(name for name in DURATIONS if name not in LEVEL_NAMES)
-    blocks = iterate_blocks(_select_columns(jobs, attempts is not None), attempts, durations, size=size)
+    blocks = iterate_blocks(_prepare_jobs(jobs, attempts is not None), attempts, durations, size=size)
     parts = [sum_block(*block, *node_gpus) for block in blocks]
     sums = {name: pl.concat(part[name] for part in parts) for name in parts[0]}
     columns = [name for name in job_columns if sums["jobs"][name].drop_nulls().n_unique() > 1]
@@ -124,7 +124,8 @@ def add_shares(strata: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _select_columns(jobs: pl.LazyFrame, has_attempts: bool) -> pl.LazyFrame:
+def _prepare_jobs(jobs: pl.LazyFrame, has_attempts: bool) -> pl.LazyFrame:
+    """Add at_time_limit; drop columns that no sum needs, and times of jobs if attempts have them."""
     jobs = jobs.with_columns(at_time_limit=is_at_time_limit("status_raw"))
     attempt_columns = ("start_s", "end_s", "runtime_s") if has_attempts else ()
     return jobs.drop("user", "status_raw", *LEVEL_NAMES, *attempt_columns, strict=False)

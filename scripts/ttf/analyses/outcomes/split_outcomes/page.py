@@ -18,12 +18,12 @@ def head(trace: Trace, m: Numbers) -> Head | Line:
     unit, units = trace.info["unit"], words.plural_noun(trace.info["unit"])
     if not m.value("outcomes.jobs", 0):
         return Line("Outcomes", f"the trace has no {unit}", "outcomes", checked=False)
-    is_sized = _is_sized(m)
+    is_sized = _has_both_sizes(m)
     excluded = [name for name in ("running", "waiting", "cancelled") if m.value(f"outcomes.{name}.jobs", 0)]
     text = []
     if is_sized:
-        note = {True: "; the intervals do not overlap", False: "; the intervals overlap", None: ""}[_is_separate(m)]
-        text.append(f"On up to 8 GPUs [{_SMALL}.failure_share] failed{note}.{_without_gpu(m, units)}")
+        note = {True: "; the intervals do not overlap", False: "; the intervals overlap", None: ""}[_are_disjoint(m)]
+        text.append(f"On up to 8 GPUs [{_SMALL}.failure_share] failed{note}.{_describe_jobs_without_gpu(m, units)}")
     elif excluded:
         text.append(f"{words.capitalise(words.join_list(excluded))} {units} are excluded from the failure rate.")
     return Head(
@@ -31,7 +31,7 @@ def head(trace: Trace, m: Numbers) -> Head | Line:
         charts=("jobs_and_gpu_time",),
         keys=tuple(_list_keys(m, unit, units, is_sized)[:4]),
         text=tuple(text),
-        callout=_make_callout(m, units),
+        callout=_make_unrecorded_callout(m, units),
         details="states as recorded, sizes, run times",
     )
 
@@ -63,19 +63,19 @@ def tables(trace: Trace) -> dict[str, PageTable]:
     }
 
 
-def _is_sized(m: Numbers) -> bool:
+def _has_both_sizes(m: Numbers) -> bool:
     return all(m.value(f"{key}.ended", 0) >= FEWEST_ENDED for key in (_SMALL, _LARGE))
 
 
-def _without_gpu(m: Numbers, units: str) -> str:
+def _describe_jobs_without_gpu(m: Numbers, units: str) -> str:
     """Report the jobs without a GPU, which belong to neither size and lower the overall share."""
     if not m.has("outcomes.no_gpu.failure_share"):
         return ""
     return f" Of [outcomes.no_gpu.ended] ended {units} without a GPU [outcomes.no_gpu.failure_share] failed."
 
 
-def _is_separate(m: Numbers) -> bool | None:
-    """Whether the clustered intervals of small and large jobs are disjoint; None if one is missing."""
+def _are_disjoint(m: Numbers) -> bool | None:
+    """Return whether the clustered intervals of small and large jobs are disjoint; None if one is missing."""
     keys = [f"{size}.failure_share_{bound}_clustered" for size in (_SMALL, _LARGE) for bound in ("low", "high")]
     if not all(map(m.has, keys)):
         return None
@@ -107,7 +107,7 @@ def _format_claim(m: Numbers, unit: str, units: str) -> str:
         return f"{share} of {units} with a recorded result failed; [outcomes.unknown.jobs_share] of {units} have none"
     if m["outcomes.ended_share"] < 0.5:
         return f"{share} of ended {units} failed, but only [outcomes.ended_share] of {units} have ended"
-    if _is_sized(m) and _is_separate(m):
+    if _has_both_sizes(m) and _are_disjoint(m):
         return f"{share} of ended {units} failed, [{_LARGE}.failure_share] on more than 8 GPUs"
     has_time = m.has("outcomes.failure.gpu_hours_share") and not r12_few_gpus(m)
     if has_time and m["outcomes.failure.with_runtime"] == failed:
@@ -138,7 +138,7 @@ def _list_keys(m: Numbers, unit: str, units: str, is_sized: bool) -> list[Key]:
     return keys
 
 
-def _make_callout(m: Numbers, units: str) -> Callout | None:
+def _make_unrecorded_callout(m: Numbers, units: str) -> Callout | None:
     is_mostly_recorded = m["outcomes.ended_share"] >= 0.5 and m.value("outcomes.unknown.jobs_share", 0) < 0.1
     if not m["outcomes.ended"] or is_mostly_recorded:
         return None

@@ -39,7 +39,7 @@ def add_median_intervals(
 
 
 def ended_jobs(outcomes: pl.DataFrame, jobs: pl.LazyFrame) -> pl.DataFrame:
-    """Return the one row of ENDED_JOBS. outcomes: OUTCOMES; jobs: outcome and CLUSTER_COLUMNS."""
+    """Return ENDED_JOBS, one row: ended jobs, failures, share, its bounds. outcomes: OUTCOMES; jobs: with clusters."""
     n_jobs = dict.fromkeys(NAMES, 0) | dict(outcomes.select("outcome", "jobs").iter_rows())
     total, failures, unknown = sum(n_jobs.values()), n_jobs["failure"], n_jobs["unknown"]
     ended = n_jobs["success"] + failures
@@ -48,7 +48,7 @@ def ended_jobs(outcomes: pl.DataFrame, jobs: pl.LazyFrame) -> pl.DataFrame:
     if total:
         # A cancelled job has ended, but neither in success nor in failure.
         row["unresolved_share"] = max(0.0, 1 - (ended / total + n_jobs["cancelled"] / total))
-    row |= _failure_share(jobs, failures, ended) | _concentration(jobs)
+    row |= _failure_share_cells(jobs, failures, ended) | _find_concentration(jobs)
     if unknown:
         row["failure_share_at_least"] = failures / (ended + unknown)
         row["failure_share_at_most"] = (failures + unknown) / (ended + unknown)
@@ -60,7 +60,7 @@ def ended_jobs(outcomes: pl.DataFrame, jobs: pl.LazyFrame) -> pl.DataFrame:
 
 
 def ended_by_node(by_gpus: pl.DataFrame, jobs: pl.LazyFrame) -> pl.DataFrame:
-    """Return ENDED_BY_NODE; no rows unless jobs of both sizes ended.
+    """Return ENDED_BY_NODE: failure share of jobs on up to 8 GPUs, and on more; no rows unless both kinds ended.
 
     by_gpus: OUTCOMES_BY_GPUS; jobs: as for `ended_jobs`, with gpu_milli and size.
     """
@@ -73,12 +73,12 @@ def ended_by_node(by_gpus: pl.DataFrame, jobs: pl.LazyFrame) -> pl.DataFrame:
         return ENDED_BY_NODE.frame([])
     return ENDED_BY_NODE.frame(
         {"size": size, "ended": ended}
-        | _failure_share(jobs.filter(whole_gpus().is_between(*sizes[size])), failures, ended)
+        | _failure_share_cells(jobs.filter(whole_gpus().is_between(*sizes[size])), failures, ended)
         for size, (failures, ended) in counts.items()
     )
 
 
-def _failure_share(jobs: pl.LazyFrame, failures: int, ended: int) -> dict:
+def _failure_share_cells(jobs: pl.LazyFrame, failures: int, ended: int) -> dict:
     """Return the share of failures among ended jobs, with both intervals."""
     wilson = add_wilson("failure_share", failures, ended)
     row = {name.replace("ci", "failure_share"): value for name, value in wilson.items()}
@@ -88,7 +88,7 @@ def _failure_share(jobs: pl.LazyFrame, failures: int, ended: int) -> dict:
     return row
 
 
-def _concentration(jobs: pl.LazyFrame) -> dict:
+def _find_concentration(jobs: pl.LazyFrame) -> dict:
     """Find a user, group or request profile with more than half of the failures, and the share without it."""
     for level in ("cluster", "group"):
         members = jobs.group_by(level, by=f"{level}_by").agg(**ENDED).collect(engine="streaming").drop_nulls(level)
@@ -107,7 +107,7 @@ def _concentration(jobs: pl.LazyFrame) -> dict:
 
 
 def summarise_jobs(jobs: pl.LazyFrame, nodes: pl.DataFrame) -> pl.DataFrame:
-    """Return the one row of JOBS_SUMMARY. jobs: as recorded; nodes: with gpu_count."""
+    """Return JOBS_SUMMARY, one row: jobs, users, nodes, period and times. jobs: as recorded; nodes: with gpu_count."""
     outcome_s = {name: pl.when(pl.col("outcome") == name).then(observed_s()).sum() for name in ("running", "unknown")}
     is_timeout = (pl.col("outcome") == "failure") & is_at_time_limit("status_raw") & observed_s().is_not_null()
     sums = {

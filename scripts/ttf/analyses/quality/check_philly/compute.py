@@ -24,7 +24,7 @@ def count_machines(nodes: pl.DataFrame) -> pl.DataFrame:
 
 
 def summarise_starts(zones: pl.DataFrame) -> dict:
-    """Return the cells of PHILLY_SUMMARY from ZONE_EVIDENCE."""
+    """Count jobs, starts and those that rule a time zone out: cells of PHILLY_SUMMARY. zones: ZONE_EVIDENCE."""
     if not zones.height:
         return {"jobs": 0}
     column_by_zone = {"pacific_ruled_out": "first_submit_after_s", "utc_ruled_out": "first_submit_after_if_utc_s"}
@@ -33,7 +33,7 @@ def summarise_starts(zones: pl.DataFrame) -> dict:
 
 
 def summarise_machines(machines: pl.DataFrame) -> dict:
-    """Return the cells of PHILLY_SUMMARY from LISTED_MACHINES."""
+    """Sum listed, observed and agreeing machines and GPUs: cells of PHILLY_SUMMARY. machines: LISTED_MACHINES."""
     row: dict = {}
     for name in ("listed", "observed"):
         counted = machines.drop_nulls(f"{name}_gpus")

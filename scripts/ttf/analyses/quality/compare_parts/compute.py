@@ -43,7 +43,7 @@ def compute(inputs: Inputs) -> dict[str, pl.DataFrame]:
     if calendar.reason is None:
         rows, last_begins_s = _compare_measures(inputs, jobs, calendar), int(calendar.begins_s[-1])
     nodes, gone_nodes, rows["suspect_nodes"] = find_new_suspects(inputs, last_begins_s, settings.false_discovery)
-    words, rows["failure_words"] = _new_words(inputs, jobs, calendar.names[-1], cluster_by is not None)
+    words, rows["failure_words"] = _new_word_rows(inputs, jobs, calendar.names[-1], cluster_by is not None)
     changes = build_changes(rows, calendar, cluster_by)
     return {
         "changes": changes,
@@ -101,6 +101,7 @@ def build_changes(measures: dict[str, dict], calendar: Calendar, cluster_by: str
 
 
 def _compare_measures(inputs: Inputs, jobs: pl.LazyFrame, calendar: Calendar) -> dict[str, dict]:
+    """Return, by name, the row of CHANGES of each measure that needs the times of the parts."""
     rates = rate_row(inputs["node_failure_rate"])
     rate_sums, lost_sums = sum_runs(
         inputs.scan("durations_infra", DURATIONS),
@@ -164,7 +165,8 @@ def _ettr_row(inputs: Inputs, rate: dict, basis: str) -> dict:
     return row
 
 
-def _new_words(inputs: Inputs, jobs: pl.LazyFrame, last_part: str, has_clusters: bool) -> tuple[pl.DataFrame, dict]:
+def _new_word_rows(inputs: Inputs, jobs: pl.LazyFrame, last_part: str, has_clusters: bool) -> tuple[pl.DataFrame, dict]:
+    """Return (NEW_WORDS, row of CHANGES) of `find_new_words`, from the jobs and their reasons."""
     job_columns = jobs.collect_schema().names()
     columns = [*("job_id", "task", "part", "outcome", "cluster"), *(name for name in KINDS if name in job_columns)]
     reasons = inputs.scan("reasons", ["job_id", "task", "reason"]) if "reasons" in inputs else None
@@ -184,14 +186,14 @@ def build_forecasts(inputs: Inputs, jobs: pl.LazyFrame, calendar: Calendar) -> p
     rows = []
     for kind, ends in ends_by_kind.items():
         reason = NO_CAUSES if kind == "infra_failures" and basis == PROXY else calendar.reason
-        weeks = [] if reason else _count_weeks(ends, calendar)
+        weeks = [] if reason else _count_by_week(ends, calendar)
         if not weeks:
             rows.append({"what": kind, "week": 1, "weeks_before": 0, "tried": 0, "reason": reason or NO_WEEK})
         rows += [row | {"what": kind} for row in (rolling_forecasts(weeks, calendar.end_s) if weeks else [])]
     return FORECAST.frame(rows)
 
 
-def _count_weeks(ends: pl.LazyFrame, calendar: Calendar) -> Sequence[int]:
+def _count_by_week(ends: pl.LazyFrame, calendar: Calendar) -> Sequence[int]:
     weeks = int(calendar.end_s - calendar.begins_s[0]) // WEEK_S
     weeks_ago = (calendar.end_s - pl.col("end_s")) // WEEK_S
     week_counts = ends.filter(pl.col("end_s") <= calendar.end_s).group_by(weeks_ago=weeks_ago).agg(n=pl.len())

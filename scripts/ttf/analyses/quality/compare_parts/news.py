@@ -126,7 +126,7 @@ def find_new_suspects(
 def compare_suspects(
     all_nodes: pl.DataFrame, nodes_before: pl.DataFrame, nodes_after: pl.DataFrame, last_nodes: pl.DataFrame
 ) -> tuple[pl.DataFrame, pl.DataFrame, dict]:
-    """Return these three from four LEMON_NODES: all the time, before, an equally long time at the end, the last part.
+    """Return (NEW_SUSPECTS, GONE_SUSPECTS, row of CHANGES). Nodes: all the time, before, as long at the end, last part.
 
     Only nodes with excess failures over all the time are tested, which does not depend on when they failed. Given a
     node's total, its failures in the last part are binomial, with the share expected there (Przyborowski and Wilenski

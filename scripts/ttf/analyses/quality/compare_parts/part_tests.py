@@ -119,13 +119,14 @@ def compare_by_parts(sums: Sums) -> DifferenceTest:
 
 
 def decide_verdict(row: dict) -> str:
+    """Return the verdict on a row of CHANGES: CHANGED, CHANCE or a kind of too few data."""
     if row.get("p_adjusted") is None:
         return TOO_FEW_WEEKS if row.get("reason") == UNTESTED else TOO_FEW
     return CHANGED if row["p_adjusted"] < SIGNIFICANCE else CHANCE
 
 
 def _is_rare(events: float, events_after: float, bottom: float, bottom_after: float, is_share: bool) -> bool:
-    """Whether fewer than FEWEST_EXPECTED events, or for a share non-events, are expected on a side."""
+    """Return whether fewer than FEWEST_EXPECTED events, or for a share non-events, are expected on a side."""
     smaller_share = min(bottom, bottom_after) / (bottom + bottom_after)
     total = events + events_after
     rarest_total = min(total, bottom + bottom_after - total) if is_share else total

@@ -55,21 +55,21 @@ def sum_runs(
     durations: pl.LazyFrame,
     failed: pl.LazyFrame,
     calendar: Calendar,
-    above: int,
+    above_gpus: int,
     node_gpus: int,
     node_gpus_from: str | None = None,
-) -> tuple:
+) -> tuple[Sums, Sums]:
     """Return two Sums: infrastructure failures over node-days, and GPU-hours of failed runs over those of all runs.
 
     durations: DURATIONS of infrastructure durations; failed: a row each, one column of that name. Rates cover runs on
-    more GPUs than `above`, on the nodes that `count_nodes` counts. Time before the first part is cut off. n: runs
+    more GPUs than `above_gpus`, on the nodes that `count_nodes` counts. Time before the first part is cut off. n: runs
     with time in the part.
     """
     begin_s, end_s = int(calendar.begins_s[0]), int(calendar.ends_s[-1])
     borders = pl.lit(pl.Series(calendar.begins_s[1:] - begin_s))
     until_s = pl.col("start_s") + pl.col("duration_s")
     nodes = count_nodes(node_gpus, node_gpus_from)
-    is_large = nodes * node_gpus > above
+    is_large = nodes * node_gpus > above_gpus
     runs = pl.concat([durations, failed], how="horizontal").filter(
         pl.col("duration_s").is_not_null(), until_s > begin_s, pl.col("start_s") < end_s
     )
@@ -125,6 +125,7 @@ def _time_in_parts(counts: pl.DataFrame, quantity: str, shape: tuple[int, int], 
 
 
 def _count_runs_by_part(counts: pl.DataFrame, name: str, parts: int) -> np.ndarray:
+    """Return the runs with time in each part. counts: by first and last part; name: column of their numbers."""
     first, last, n = (counts[column].to_numpy() for column in ("first", "last", name))
     return np.array([n[(first <= part) & (part <= last)].sum() for part in range(parts)], np.int64)
 
@@ -135,11 +136,13 @@ def _cluster_codes(counts: pl.DataFrame) -> np.ndarray:
 
 
 def _scatter_indices(counts: pl.DataFrame, parts: int, row: str = "row") -> tuple[tuple[int, int], tuple]:
+    """Return the shape (parts, clusters) of the sums, and the indices (part, cluster) of each row."""
     clusters = _cluster_codes(counts)
     return (parts, int(clusters.max(initial=0)) + 1), (counts[row].to_numpy(), clusters)
 
 
 def _scatter_sums(shape: tuple[int, int], indices: tuple, values: np.ndarray) -> np.ndarray:
+    """Return the sums of the values by part and cluster; shape, indices: from `_scatter_indices`."""
     sums = np.zeros(shape)
     np.add.at(sums, indices, values)
     return sums

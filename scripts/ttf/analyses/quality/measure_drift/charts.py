@@ -62,7 +62,7 @@ def drift_chart(inputs: Inputs, study: Study) -> Figure:
         {"measure": names[row["measure"]]}
         | {side: labels_by_name[row[side]] for side in ("window", "against")}
         | {side: _format_value(row, row[side]) for side in ("before", "after")}
-        | _test_cells(row["p_adjusted_clustered"])
+        | _significance_cells(row["p_adjusted_clustered"])
         | pick_columns(row, "effect", "n_before", "n_after")
         for row in comparisons
     ]
@@ -93,7 +93,7 @@ def drift_chart(inputs: Inputs, study: Study) -> Figure:
     )
 
 
-def _test_cells(p: float | None) -> dict:
+def _significance_cells(p: float | None) -> dict:
     return {"p": "no test" if p is None else f"{p:.2g}", "moved": p is not None and p < SIGNIFICANCE}
 
 

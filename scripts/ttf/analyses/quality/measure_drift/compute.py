@@ -41,6 +41,7 @@ class _Share:
     cluster_counts: window_tests.ClusterCounts | None = None
 
     def compare(self, before: slice, after: slice) -> dict:
+        """Return cells of DRIFT on the change of the share between two ranges of windows."""
         counts = (int(column[windows].sum()) for windows in (before, after) for column in (self.hits, self.jobs))
         row = compare_shares(*counts)
         if self.cluster_counts and row["p_value"] is not None:
@@ -60,6 +61,7 @@ class _Distribution:
     value, statistic = None, "distribution"
 
     def compare(self, before: slice, after: slice) -> dict:
+        """Return cells of DRIFT on the change of all shares between two ranges of windows."""
         row, cells, chi2 = compare_distributions(self.counts[before].sum(axis=0), self.counts[after].sum(axis=0))
         if self.cluster_counts and row["p_value"] is not None:
             sums_before, sums_after = (self.cluster_counts.sum_over(windows) for windows in (before, after))
@@ -85,6 +87,7 @@ class _Median:
     value, statistic = None, "median"
 
     def compare(self, before: slice, after: slice) -> dict:
+        """Return cells of DRIFT on the change of the median between two ranges of windows."""
         counts = self._count_jobs_by_value(before), self._count_jobs_by_value(after)
         row = compare_medians(self.values, *counts)
         if self.n_clusters and row["p_value"] is not None:
@@ -119,7 +122,7 @@ def compute(inputs: Inputs) -> dict[str, pl.DataFrame]:
 
 
 def summarise_drift(drift: pl.DataFrame) -> pl.DataFrame:
-    """Return the one row of DRIFT_SUMMARY. drift: DRIFT."""
+    """Count the comparisons of DRIFT, and the tested and significant ones, in the one row of DRIFT_SUMMARY."""
     counts = {"comparisons": drift.height, "tested": drift["p_adjusted_clustered"].count()}
     counts["moved_if_independent"] = int((drift["p_adjusted"] < SIGNIFICANCE).sum())
     counts["moved"] = int((drift["p_adjusted_clustered"] < SIGNIFICANCE).sum())

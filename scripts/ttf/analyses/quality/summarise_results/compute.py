@@ -32,7 +32,7 @@ def compute(inputs: Inputs) -> dict[str, pl.DataFrame]:
 
 
 def summarise_quality(inputs: Inputs) -> pl.DataFrame:
-    """Return the one row of QUALITY_SUMMARY."""
+    """Sum rows read and quarantined, anomalies, suggestions and columns in the one row of QUALITY_SUMMARY."""
     account, anomalies, statistics = inputs["row_account"], inputs["anomalies"], inputs["statistics"]
     row: dict = {name: int(account[name].sum()) for name in ("rows_read", "rows_accepted", "rows_quarantined")}
     suggested = anomalies.filter(~pl.col("suggestion").str.starts_with("none").fill_null(True))
@@ -87,7 +87,7 @@ def mttf_range(inputs: Inputs) -> pl.DataFrame:
 
 
 def failed_time(inputs: Inputs) -> pl.DataFrame:
-    """Return FAILED_TIME; no rows without failed GPU time, only `limit` and `all` without recorded causes."""
+    """Return FAILED_TIME; no rows without failed GPU time, only `limit` and `all` if causes are not recorded."""
     sizes, states = inputs["lost_work"], inputs["states"]
     failed = float(sizes["failed_gpu_hours"].sum())
     if not failed:
@@ -113,7 +113,7 @@ def actions(inputs: Inputs, failed: pl.DataFrame) -> pl.DataFrame:
     total, infra_hours = sizes["gpu_hours"].sum(), sizes["infra_gpu_hours"].sum()
     rows = [{"action": "save_state", "gpu_hours": hours} for hours in failed.filter(part="limit")["gpu_hours"] if hours]
     if infra_hours:
-        rows.append({"action": "checkpoint"} | _checkpoint(sizes))
+        rows.append({"action": "checkpoint"} | _checkpoint_cells(sizes))
     if "what_if" in inputs:
         scenarios = inputs["what_if"].drop_nulls("net_gpu_hours")
         trials = scenarios.filter(scenario=TRIAL).sort("net_gpu_hours", descending=True, maintain_order=True)
@@ -128,7 +128,7 @@ def actions(inputs: Inputs, failed: pl.DataFrame) -> pl.DataFrame:
     return ACTIONS.frame(row | total_attempts | {"share": row["gpu_hours"] / total if total else None} for row in rows)
 
 
-def _checkpoint(sizes: pl.DataFrame) -> dict:
+def _checkpoint_cells(sizes: pl.DataFrame) -> dict:
     """Return size, failures, GPU-hours ended and lost of attempts above the largest size with LEAST_COVERED_SHARE."""
     sizes = sizes.sort("gpus_low")
     cumulative_share = sizes["infra_gpu_hours"].cum_sum(reverse=True) / sizes["infra_gpu_hours"].sum()

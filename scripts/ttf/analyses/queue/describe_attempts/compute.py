@@ -14,9 +14,9 @@ ATTEMPTS = ("job", "attempt", "start_s", "end_s", "runtime_s", "outcome", "gpu_m
 START_ORDER_COLUMNS = ("account", "submit_s", "start_s", "gpu_milli", "size")
 
 
-def compute(inputs: Inputs, size: int = BLOCK_ROWS) -> dict:
+def compute(inputs: Inputs, block_rows: int = BLOCK_ROWS) -> dict[str, pl.DataFrame]:
     window, levels = inputs.settings.window, level_names(inputs.scan("jobs"))
-    blocks = read_blocks_with_attempts(inputs.scan("jobs", JOBS), inputs.scan("attempts", ATTEMPTS), size)
+    blocks = read_blocks_with_attempts(inputs.scan("jobs", JOBS), inputs.scan("attempts", ATTEMPTS), block_rows)
     attempt_tables = build_tables((summarise_block(*block, levels, window) for block in blocks), window)
     return attempt_tables | {"out_of_order": delays.build_out_of_order(inputs.read("jobs", START_ORDER_COLUMNS))}
 
@@ -24,10 +24,7 @@ def compute(inputs: Inputs, size: int = BLOCK_ROWS) -> dict:
 def summarise_block(
     jobs: pl.DataFrame, attempts: pl.DataFrame, levels: Sequence[str | None], window: Sequence[int] | None
 ) -> dict[str, pl.DataFrame]:
-    """Summarise one block of jobs and their attempts for each table.
-
-    levels: names of the clusters, groups and blocks of all jobs (`ttf.records.clusters.level_names`).
-    """
+    """Return, by name, counts of a block of jobs and attempts for `build_tables`. levels: `level_names` of all jobs."""
     jobs = add_level_names(jobs, levels)
     ordered = delays.order_attempts(jobs, attempts)
     waits, started = delays.compute_waits(ordered), retries.list_started_attempts(ordered)

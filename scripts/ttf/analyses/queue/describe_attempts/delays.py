@@ -83,8 +83,9 @@ def count_waits_by_nodes(waits: pl.DataFrame) -> pl.DataFrame:
     return first_waits.group_by("bucket", "nodes", pl.col("delay_s").clip(lower_bound=-1)).agg(n=_COUNT)
 
 
-def largest_accounts(jobs: pl.DataFrame) -> list[str]:
-    counts = jobs.drop_nulls("account").group_by("account").agg(pl.col("n").sum())
+def largest_accounts(job_counts: pl.DataFrame) -> list[str]:
+    """Return the names of the MOST_ACCOUNTS accounts with most jobs. job_counts: account, n."""
+    counts = job_counts.drop_nulls("account").group_by("account").agg(pl.col("n").sum())
     return counts.sort("n", "account", descending=[True, False])["account"].head(MOST_ACCOUNTS).to_list()
 
 

@@ -16,6 +16,7 @@ _HAS_SIZE = (pl.col("gpu_bucket") != ALL) & (pl.col("gpu_hours_share") > 0)
 
 
 def _select_delays(columns: str, *conditions: pl.Expr, n: str = "n"):
+    """Return numbers of DELAYS of all jobs, for each kind of attempt, with delays of 0; arguments as of `cells`."""
     key = "queueing.{which}"
     return cells(attempts.DELAYS, key, columns, *conditions, n=n, group_by=ALL, gpu_bucket=ALL, zeros_kept=True)
 

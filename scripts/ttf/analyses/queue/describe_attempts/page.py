@@ -33,6 +33,7 @@ _OUTCOMES = ("outcome", "n", "n_share", "gpu_hours", "gpu_hours_share", "without
 
 
 def context(trace: Trace, m: Numbers) -> dict:
+    """Return the formatters `format_time` and `size_label` for the template."""
     return {"format_time": format_time, "size_label": lambda bucket: m.size.worded(bucket_label(bucket))}
 
 

@@ -1,5 +1,7 @@
 """Requests, submissions, waiting and run times, and the use of machines."""
 
+import polars as pl
+
 from ttf.analyses.queue.describe_workload import population, workload
 from ttf.analyses.queue.describe_workload.machine_load import machine_load
 from ttf.analyses.queue.describe_workload.population import submissions
@@ -7,7 +9,7 @@ from ttf.engine.storage.on_disk import scan_parquet
 from ttf.records.inputs import Inputs
 
 
-def compute(inputs: Inputs) -> dict:
+def compute(inputs: Inputs) -> dict[str, pl.DataFrame]:
     raw = {}
     if "raw" in inputs:
         raw = {name: scan_parquet(inputs.path("raw") / f"{name}.parquet") for name in inputs.settings.tables}

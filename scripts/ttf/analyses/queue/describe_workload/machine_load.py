@@ -113,7 +113,7 @@ class _Measurements:
         self.has_rows = np.zeros(type_by_machine.size, bool)
 
     def add(self, values: np.ndarray, run_times: np.ndarray, nodes: np.ndarray) -> None:
-        """nodes: index of each row's machine, -1 if it has none; rows are sorted by the type of their machine."""
+        """Add seconds of run time by value. nodes: machine of each row, -1 if none; rows sorted by type of machine."""
         types, offsets = self.type_by_machine[nodes].astype(np.int64), values - self.low
         np.add.at(self.seconds.reshape(-1), types * self.seconds.shape[1] + offsets // self.width, run_times)
         self.has_rows[nodes] = True

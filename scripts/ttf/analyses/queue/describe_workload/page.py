@@ -41,7 +41,7 @@ def head(trace: Trace, m: Numbers) -> Head | None:
         charts=list_nonempty_charts(trace, *charts)[:1],
         keys=tuple(keys[:4]),
         text=_explain_waits(m, unit) if m.size.is_gpu else (),
-        callout=_make_callout(m) if m.size.is_gpu else None,
+        callout=_make_capacity_callout(m) if m.size.is_gpu else None,
         details="waits, retries, requests",
     )
 
@@ -98,7 +98,7 @@ def _explain_waits(m: Numbers, unit: str) -> tuple[str, ...]:
     return (sentence,)
 
 
-def _make_callout(m: Numbers) -> Callout | None:
+def _make_capacity_callout(m: Numbers) -> Callout | None:
     if m.value("occupancy.above_capacity_share", 0) > MOST_ABOVE:
         return Callout(
             "care",

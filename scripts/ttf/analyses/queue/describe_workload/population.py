@@ -141,11 +141,12 @@ def request_percentiles(jobs: Rows) -> pl.DataFrame:
         )
         for weighted_by in ("jobs", "instances") if resource in REQUESTS else ("jobs",):
             keys = {"resource": resource, "unit": unit, "weighted_by": weighted_by}
-            rows.append(keys | _percentile_row(value_counts["value"], value_counts[weighted_by], scale))
+            rows.append(keys | _percentile_cells(value_counts["value"], value_counts[weighted_by], scale))
     return REQUEST_PERCENTILES.frame(rows)
 
 
-def _percentile_row(values: pl.Series, weights: pl.Series, scale: int) -> dict:
+def _percentile_cells(values: pl.Series, weights: pl.Series, scale: int) -> dict:
+    """Return n, percentiles and the largest of ascending values, divided by `scale`; weights: number of each."""
     n = int(weights.sum())
     if not n:
         return {"n": 0, "reason": "nobody requested it, or the trace does not say"}

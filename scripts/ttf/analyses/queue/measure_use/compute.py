@@ -93,6 +93,7 @@ def gpu_use_by_kind(
 
 
 def _iterate_row_filters() -> Iterator[tuple[dict, pl.Expr]]:
+    """Yield the key cells of each row of GPU_USE, and the condition on size, outcome and servers that it selects by."""
     is_any = pl.lit(True)
     sizes = {str(gpus): pl.col("size") == gpus for gpus in SIZES} | {"all": is_any}
     outcomes = {name: pl.col("outcome") == name for name in OUTCOMES} | {"all": is_any}
@@ -199,7 +200,7 @@ class _HeldMachines:
         return readings.select("value", is_held=is_open > 0)
 
 
-def compute(inputs: Inputs) -> dict:
+def compute(inputs: Inputs) -> dict[str, pl.DataFrame]:
     tables = {name: scan_parquet(inputs.path("raw") / f"{name}.parquet") for name in inputs.settings.tables}
     allocations = held_gpus(tables)
     return {

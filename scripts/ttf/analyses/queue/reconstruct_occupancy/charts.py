@@ -69,7 +69,7 @@ def gpus_in_use(inputs: Inputs, study: Study) -> Figure:
     )
 
 
-def delay_causes(inputs, study: Study) -> Figure:
+def delay_causes(inputs: Inputs, study: Study) -> Figure:
     """Draw inferred reasons of waiting by GPUs of the job."""
     table, title = inputs["delay_causes"], f"Inferred reasons of waiting by {study.unit} size"
     classified = table.filter(pl.col("cause").is_not_null())
@@ -85,7 +85,7 @@ def delay_causes(inputs, study: Study) -> Figure:
         for row in by_size.iter_rows(named=True)
     ]
     return make_figure(
-        *_stacked(rows, "group", f"GPUs of the {study.unit}", f"Share of {study.units} that waited", colours),
+        *_draw_stacked_bars(rows, "group", f"GPUs of the {study.unit}", f"Share of {study.units} that waited", colours),
         study,
         title=title,
         subtitle=f"From the GPUs free when a wait over {LONGEST_PLAIN_WAIT_S} s began",
@@ -95,7 +95,7 @@ def delay_causes(inputs, study: Study) -> Figure:
     )
 
 
-def _stacked(
+def _draw_stacked_bars(
     rows: list[dict], column: str, title: str, axis_title: str, colours: Mapping[str, str]
 ) -> tuple[alt.LayerChart, dict[str, list[dict]]]:
     """Return stacked bars of the share of each state, in the order of the colours, and their rows."""

@@ -26,7 +26,7 @@ from ttf.records.jobs import whole_gpus
 JOBS = ["account", "submit_s", "start_s", "end_s", "gpu_milli", "size", "outcome", "trace_end_s"]
 
 
-def compute(inputs: Inputs) -> dict:
+def compute(inputs: Inputs) -> dict[str, pl.DataFrame]:
     attempts = inputs.scan("attempts") if "attempts" in inputs else None
     with inputs.scratch() as folder:
         return occupancy_tables(inputs.scan("placements"), inputs.scan("jobs"), inputs.read("nodes"), attempts, folder)

@@ -67,6 +67,7 @@ class DelayCauses:
         self._servers_by_free: dict[int, StateSum] = {}
 
     def add_jobs(self, jobs: pl.DataFrame) -> None:
+        """Collect the waits of a batch of jobs, and the accounts' largest jobs."""
         if self._reason:
             return
         wait_start = pl.max_horizontal("submit_s", "eligible_s") if "eligible_s" in jobs.columns else pl.col("submit_s")
@@ -93,6 +94,7 @@ class DelayCauses:
             self._servers_by_free[free] = StateSum(self._servers, partial(has_free, gpus=free))
 
     def add(self, window: Window) -> None:
+        """Infer the reasons of the waits that began in a window."""
         if self._reason:
             return
         account, cluster, gpus, begun_s, wait_s = self._waits.read(window.number)
@@ -153,12 +155,12 @@ class DelayCauses:
             ("all", counts.sum(axis=0), waits.sum(axis=0), int(self._started.sum())),
         ]:
             rows += _cause_rows(name, cause_counts, cause_waits, started)
-        intervals = self._clustered(np.concatenate(cluster_cells, axis=1), shape)
+        intervals = self._clustered_shares(np.concatenate(cluster_cells, axis=1), shape)
         return DELAY_CAUSES.conform(
             join_clustered(DELAY_CAUSES.frame(rows).drop(CLUSTERED), intervals, ["group", "cause"])
         )
 
-    def _clustered(self, cluster_cells: np.ndarray, shape: tuple[int, int]) -> pl.DataFrame:
+    def _clustered_shares(self, cluster_cells: np.ndarray, shape: tuple[int, int]) -> pl.DataFrame:
         """Return clustered intervals by group and cause; cluster_cells: (cell within cluster, number of jobs)."""
         cells = shape[0] * shape[1]
         cluster = number_rows(cluster_cells[0] // cells)
@@ -180,6 +182,7 @@ def _index_buckets(gpus: np.ndarray) -> np.ndarray:
 
 
 def _cause_rows(name: str, counts: np.ndarray, waits: np.ndarray, started: int) -> list[dict]:
+    """Return the rows of DELAY_CAUSES of one size of jobs; counts, waits (s): by cause."""
     n, wait_s = int(counts.sum()), int(waits.sum())
     common = {"group": name, "started": started, "n": n}
     if not n:

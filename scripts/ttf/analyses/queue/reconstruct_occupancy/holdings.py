@@ -38,7 +38,7 @@ class Spill:
 
     def add(self, part: np.ndarray, *columns: np.ndarray) -> None:
         """Add rows: the part of each, and its values by column."""
-        rows = np.empty((part.size, self._columns), _NARROW if all(map(_is_narrow, columns)) else _WIDE)
+        rows = np.empty((part.size, self._columns), _NARROW if all(map(_fits_narrow_type, columns)) else _WIDE)
         for index, column in enumerate(columns):
             rows[:, index] = column
         # For small integer types NumPy sorts stably by counting.
@@ -71,7 +71,7 @@ class Spill:
             file.write(np.take(rows, np.argsort(part, kind="stable"), axis=0).data)
 
 
-def _is_narrow(column: np.ndarray) -> bool:
+def _fits_narrow_type(column: np.ndarray) -> bool:
     limits = np.iinfo(_NARROW)
     return limits.min <= column.min(initial=0) and column.max(initial=0) <= limits.max
 
@@ -97,7 +97,7 @@ class GpuAllocations:
 
     @property
     def is_empty(self) -> bool:
-        """Whether no placement held a GPU for a known time."""
+        """Return whether no placement held a GPU for a known time."""
         return self.first_s == self.last_s
 
     def window_index(self, time_s: np.ndarray) -> np.ndarray:
@@ -124,7 +124,7 @@ def load_gpu_allocations(
     # Machines without GPUs cannot be busy.
     gpu_nodes = nodes.filter(pl.col("gpu_count") > 0).unique("node", keep="first", maintain_order=True)
     numbers = NameNumbers(*gpu_nodes["node"])
-    accounts, account_by_attempt = _accounts(jobs, attempts)
+    accounts, account_by_attempt = _read_accounts(jobs, attempts)
     blank_shares = None if attempts is None else _BlankShares(placements, attempts)
     trace_end_s = jobs.select(pl.col("trace_end_s").max()).collect(engine="streaming").item()
     rows = placements.select(
@@ -179,7 +179,7 @@ def load_gpu_allocations(
     return allocations, attempt_milli
 
 
-def _accounts(jobs: pl.LazyFrame, attempts: pl.LazyFrame | None) -> tuple[list[str], np.ndarray]:
+def _read_accounts(jobs: pl.LazyFrame, attempts: pl.LazyFrame | None) -> tuple[list[str], np.ndarray]:
     """Return (account names, sorted; index of the account of each attempt_id, -1 for none)."""
     accounts = jobs.select("account").collect()["account"]
     names = accounts.drop_nulls().unique().sort()

@@ -76,7 +76,7 @@ class Occupancy:
         self._servers, self._total = servers.capacity_milli.size, servers.total_milli
         self._levels = min(int(servers.capacity_milli.max(initial=0)) // GPU, MOST_FREE)
         # Servers with at least so many free GPUs.
-        counts = np.bincount(self._free(servers.capacity_milli), minlength=self._levels + 1)
+        counts = np.bincount(self._free_gpus(servers.capacity_milli), minlength=self._levels + 1)
         self._servers_by_free = self._count_at_least(counts)
         self._empty, self._full = StateSum(servers, is_empty), StateSum(servers, is_full)
         tests = {str(gpus): partial(has_free, gpus=gpus) for gpus in LEVELS} | {WHOLE: is_empty}
@@ -86,27 +86,28 @@ class Occupancy:
         self._sums: defaultdict[str, np.ndarray] = defaultdict(lambda: np.zeros(BINS, object))
 
     def add(self, window: Window) -> None:
+        """Add the seconds, and the GPUs and servers in use or free, of a window to the sums by tenth of the load."""
         seconds = window.length_s
         tenth = np.minimum(window.in_use_milli * BINS // self._total, BINS - 1)
 
-        def add(name: str, values: np.ndarray) -> None:
+        def add_sum(name: str, values: np.ndarray) -> None:
             self._sums[name] += group_sums(tenth, values, BINS)
 
-        add("n", (seconds > 0).astype(np.int64))
-        add("time_s", seconds)
-        add("used", window.in_use_milli * seconds)
+        add_sum("n", (seconds > 0).astype(np.int64))
+        add_sum("time_s", seconds)
+        add_sum("used", window.in_use_milli * seconds)
         empty = self._empty.advance(window.changes)[1:]
-        add("empty", empty * seconds)
-        add("full", self._full.advance(window.changes)[1:] * seconds)
-        add(f"placeable {WHOLE}", (empty > 0) * seconds)
+        add_sum("empty", empty * seconds)
+        add_sum("full", self._full.advance(window.changes)[1:] * seconds)
+        add_sum(f"placeable {WHOLE}", (empty > 0) * seconds)
         cell = tenth * (self._levels + 1) + self._largest_free(window)
         seconds_by_level = group_sums(cell, seconds, BINS * (self._levels + 1)).reshape(BINS, self._levels + 1)
         for gpus, at_least in enumerate(np.cumsum(seconds_by_level.T[::-1], axis=0)[::-1]):
             self._sums[f"placeable {gpus}"] += at_least
         for level, free in self._free_sums.items():
-            add(f"free {level}", free.advance(window.changes)[1:] * seconds)
+            add_sum(f"free {level}", free.advance(window.changes)[1:] * seconds)
 
-    def _free(self, milli: np.ndarray) -> np.ndarray:
+    def _free_gpus(self, milli: np.ndarray) -> np.ndarray:
         """Return whole GPUs, at most the highest reported level."""
         return np.minimum(milli // GPU, self._levels)
 
@@ -118,7 +119,7 @@ class Occupancy:
     def _largest_free(self, window: Window) -> np.ndarray:
         """Return the free GPUs of the server with the most, from each moment of the next window on."""
         states = (window.changes.states_before, window.changes.states_after)
-        free_before, free_after = (self._free(decode_free_milli(state)) for state in states)
+        free_before, free_after = (self._free_gpus(decode_free_milli(state)) for state in states)
         largest = np.zeros(window.times_s.size, np.int64)
         for gpus in range(self._levels, 0, -1):
             change = (free_after >= gpus).view(np.int8) - (free_before >= gpus).view(np.int8)
@@ -139,14 +140,14 @@ class Occupancy:
         names = [f"{100 * index // BINS}-{100 * (index + 1) // BINS}%" for index in range(BINS)] + ["all"]
         for index, load in enumerate(names if sums else []):
             totals = {name: values[index] for name, values in sums.items()}
-            row, levels = self._row(totals)
+            row, levels = self._load_rows(totals)
             shared = {"load": load, "time_s": totals["time_s"], "n": totals["n"]}
             row["time_share"] = totals["time_s"] / sums["time_s"][-1]
             rows.append(shared | row)
             level_rows += [shared | piece for piece in levels]
         return OCCUPANCY.frame(rows), FRAGMENTATION.frame(level_rows)
 
-    def _row(self, sums: dict[str, int]) -> tuple[dict, list[dict]]:
+    def _load_rows(self, sums: dict[str, int]) -> tuple[dict, list[dict]]:
         """Return the occupancy row and the fragmentation rows of one load, from its sums over time."""
         levels = [*map(str, LEVELS), WHOLE]
         time_s = sums["time_s"]
@@ -210,8 +211,9 @@ class LoadOverTime:
         self._peak[step[first_rows]] = np.maximum(self._peak[step[first_rows]], np.maximum.reduceat(in_use, first_rows))
 
     def add_jobs(self, jobs: pl.DataFrame) -> None:
+        """Add the times at which a batch of jobs runs and waits."""
         first_s, last_s = self._edges[[0, -1]]
-        for kind, spans in enumerate(_spans(jobs)):
+        for kind, spans in enumerate(_run_and_wait_spans(jobs)):
             for times, sign in zip(spans, (1, -1), strict=True):
                 times = times.clip(first_s, last_s)
                 step = self._step_index(times)
@@ -235,7 +237,7 @@ class LoadOverTime:
         return LOAD_OVER_TIME.frame(rows)
 
 
-def _spans(jobs: pl.DataFrame) -> list[tuple[np.ndarray, np.ndarray]]:
+def _run_and_wait_spans(jobs: pl.DataFrame) -> list[tuple[np.ndarray, np.ndarray]]:
     """Return (starts, ends) in seconds of running jobs, then of waiting ones."""
     gpu_jobs = jobs.filter(whole_gpus() > 0)
     open_end_s = {

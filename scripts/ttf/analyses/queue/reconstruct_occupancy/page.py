@@ -18,6 +18,7 @@ CAUSES = {
 
 
 def context(trace: Trace, m: Numbers) -> dict:
+    """Return for the template the longest wait (s) that needs no reason."""
     return {"longest_plain_wait_s": LONGEST_PLAIN_WAIT_S}
 
 

@@ -123,6 +123,7 @@ class _Events:
 
 
 def _find_events(node: np.ndarray, attempt: np.ndarray, start: np.ndarray, end: np.ndarray, gpu: np.ndarray) -> _Events:
+    """Return, by server and moment, the GPUs in use from then on. node: server of each allocation; gpu: milli-GPU."""
     nodes, times = np.append(node, node), np.append(start, end)
     order = sort_order(nodes, times)
     nodes, times = nodes[order], times[order]

@@ -12,6 +12,7 @@ LIMIT_WORDS = {"run time": (*TIME_LIMITS, "DEADLINEEXCEEDED"), "memory": ("OUT_O
 
 
 def _suggestion_columns(value: Callable[..., Column], unit: str) -> dict[str, Column]:
+    """Return the columns of a table of suggestions in a unit. value: makes a column of that unit."""
     return {
         "user": name("User", "Who submitted the jobs.", blank="the trace does not record it", name_kind="user"),
         "request": words("Request", "What else the jobs requested.", blank="nothing else is recorded"),
