@@ -203,7 +203,7 @@ def _suggest_words(column: Column, values: pl.DataFrame, rows: int, _: TableSche
     return f"allow the {_label_words(words)} for {column.name}", {"values": [*column.values, *words]}
 
 
-def _advise_on_time(column: Column, values: pl.DataFrame, _rows: int, _: TableSchema) -> WordsAndKeys:
+def _report_implausible_time(column: Column, values: pl.DataFrame, _rows: int, _: TableSchema) -> WordsAndKeys:
     if values.is_empty():
         return None, {}
     value = escape_text(values["value"][0])
@@ -265,7 +265,7 @@ def _suggest_quotes(rows: pl.DataFrame, schema: TableSchema) -> WordsAndKeys:
 _COLUMN_RULES = {
     "unknown_value": _suggest_words,
     "out_of_range": _suggest_limits,
-    "implausible_time": _advise_on_time,
+    "implausible_time": _report_implausible_time,
     "missing_value": _suggest_not_required,
     "not_a_number": _suggest_blank_words,
     "not_a_time": _suggest_blank_words,

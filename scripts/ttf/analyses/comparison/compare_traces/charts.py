@@ -146,6 +146,7 @@ def _make_mttf_drawer(rows: list[dict]) -> Layers:
     ]
 
     def draw_panel(base: alt.Chart, is_last: bool) -> alt.LayerChart | alt.FacetChart:
+        """Draw the mean times of one panel; only the last one has the labels of the shared axis."""
         title = "Mean time to failure (hours, logarithmic)" if is_last else None
         axis = log_axis(domain, title, labels=is_last, ticks=is_last)
         base = base.encode(tooltip=tooltip)

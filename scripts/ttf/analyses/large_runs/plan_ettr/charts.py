@@ -134,6 +134,7 @@ def _shade_note(rows: list[dict], largest: int) -> list[dict]:
 
 
 def _draw_sizes(datasets: Mapping[str, list], unit: str, projected: bool) -> alt.LayerChart | alt.FacetChart:
+    """Draw ETTR by run size: lines from the projected failure rate, else points from the rates measured by size."""
     sizes = sorted({row["size"] for row in datasets["lines"]})
     ticks = [size for size in sizes if size & (size - 1) == 0] or sizes
     axis = alt.Axis(values=ticks, format=",", title=f"{unit}s of the run", labelOverlap=True, grid=False)

@@ -182,6 +182,7 @@ def share_over_groups(counts: Counter) -> dict:
 
 
 def _read_numbered(jobs: pl.LazyFrame, group_by: str) -> pl.DataFrame:
+    """Collect start_s, end_s, failed of jobs, with each group's name replaced by a number."""
     group = NameNumbers().encode(pl.col(group_by)).cast(pl.Int64)
     return jobs.select("start_s", "end_s", "failed", group=group).collect(engine="streaming")
 
