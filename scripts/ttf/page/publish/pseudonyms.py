@@ -15,9 +15,9 @@ from ttf.engine.contract import ANYBODY, NOBODY, TEXT, Column, Table
 # Kinds whose values identify nobody, such as properties of a cluster and requests; they stay as they are.
 ANONYMOUS_KINDS = (
     "all batch cage clock cpu_milli cpu_request cpu_type cpus gpu_count gpu_milli gpu_request gpu_share gpu_type gpus "
-    "group history hour instances job_size level machine_type mem_mib memory memory_request model month nodes outcome "
-    "partition planned qos queue_s run_length runtime_s size submit_s system task tasks time_limit weekday workload "
-    "years_at_start"
+    "group history hour instances job_size level machine_type mem_mib memory memory_request model month node_gpus "
+    "nodes outcome partition planned qos queue_s run_length runtime_s size submit_s system task tasks time_limit "
+    "weekday workload years_at_start"
 )
 _LETTERS = 12
 
