@@ -63,8 +63,12 @@ def resolve_arguments(study: str, config: str, trace: str, data: str, scatter: s
 def format_data_setting(config: Path, data: Path) -> str:
     """Return the setting that the only trace of the configuration is read from this folder, or file of a table.
 
+    It also names files of tables with a key of their own, such as units, that the folder holds.
+
     Raises ConfigError if there are other numbers of traces, or if the file is missing, or JSON to be converted.
     """
+    from study.recognise import find_keyed_files
+
     document = load_yaml(config, str(config))
     traces = document.get("study")
     if not isinstance(traces, list) or len(traces) != 1:
@@ -76,7 +80,10 @@ def format_data_setting(config: Path, data: Path) -> str:
             f"DATA={data}: first make a CSV of it: jq -r -f {program} {data} > {data.with_suffix('.csv')}"
         )
     location = {"folder": str(data)} if data.is_dir() else {"folder": str(data.parent), "files": {"rows": data.name}}
-    return f"registry={json.dumps({str(traces[0]): location})}"
+    registry = document.get("registry")
+    entry = registry.get(traces[0]) if isinstance(registry, dict) else None
+    keyed_files = find_keyed_files(data, entry) if isinstance(entry, dict) else {}
+    return f"registry={json.dumps({str(traces[0]): location | keyed_files})}"
 
 
 def samples() -> list[str]:

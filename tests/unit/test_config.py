@@ -478,6 +478,7 @@ FULL = {
         "outages": OUTAGES,
         "windowed": {"format": "philly", "folder": "x", "window": {"from": 0, "to": "2017-12-16T00:00:00-08:00"}},
         "made": {"format": "pai2020", "embedded": True, "synthetic": True, "citation": "x", "note": "x"},
+        "fleet": {"format": "outages", "folder": "x", "mapping": {"unit": "u", "start": "s"}, "units": "u.csv"},
         "events": {"format": "sacct", "folder": "x", "node_events": ["n.txt", "c.txt"]},
     },
     "taxonomy": "reasons.yaml",

@@ -21,7 +21,7 @@ from study.config import DEFAULTS, resolve
 from study.first_lines import MOST_BYTES, build_layouts, find_wrong_headers
 from study.format_declarations import read_schema_text
 from study.messages import ConfigError
-from study.recognise import format_configuration, recognise
+from study.recognise import find_keyed_files, format_configuration, recognise
 from study.study import Study
 from study.yaml_files import load_yaml, parse_yaml
 from ttf.engine.errors import StudyError
@@ -33,9 +33,8 @@ REGISTRY = load_yaml(ROOT / "config" / "traces.yaml")
 EAGLE = REGISTRY["eagle"]
 # A registry entry that reads a trace of each format.
 ENTRIES = {name: {"format": name} for name in FORMATS} | {"table": {key: EAGLE[key] for key in EAGLE if key != "files"}}
-ENTRIES["outages"] = {"format": "outages", "mapping": {"unit": "unit", "start": "start"}, "times": {"format": "epoch"}}
-# The registry maps no trace of the format outages, so it is not recognised.
-FORMATS_ = [name for name in FORMATS if name != "outages"]
+OUTAGES_MAPPING = {"unit": "unit", "start": "start", "end": "end"}
+ENTRIES["outages"] = {"format": "outages", "mapping": OUTAGES_MAPPING, "times": {"format": "epoch"}}
 LAYOUTS = {name: build_layouts(ENTRIES[name], FORMATS[name]) for name in FORMATS}
 SMALL = {"pai2020": 1000, "philly": 300, "sacct": 300}
 HELIOS = LAYOUTS["helios"]["log"]
@@ -112,7 +111,7 @@ def test_a_sample(name, tmp_path):
     assert not find_wrong_headers("trace", match.entry, raw_files, FORMATS[name])
 
 
-@pytest.mark.parametrize("name", FORMATS_)
+@pytest.mark.parametrize("name", FORMATS)
 def test_the_header_of_a_declaration(name, tmp_path):
     folder = write(tmp_path / "trace", name)
     (folder / "README.md").write_text("About it")
@@ -136,6 +135,41 @@ def test_a_mapping_of_the_registry_makes_a_table_known(tmp_path):
     text = format_configuration(match)
     assert "mapped as eagle" in text
     assert "Check the mapping" in text
+
+
+def write_fleet(folder, rows="unit,start,end,cause,rank\n", units="unit,from,until,gpus\n"):
+    folder.mkdir()
+    (folder / "tickets.csv").write_text(rows)
+    (folder / "nodes.csv").write_text(units)
+    return folder
+
+
+def test_outages_and_their_units_are_known_by_their_columns(tmp_path):
+    folder = write_fleet(tmp_path / "fleet")
+    for data in (folder, folder / "tickets.csv"):
+        match = recognise(data)
+        assert match.entry["units"] == [f"{folder}/nodes.csv"]
+        assert match.entry["mapping"] == OUTAGES_MAPPING | {"cause": "cause"}
+        trace = load_trace(match)
+        assert trace.raw_files == {"units": [f"{folder}/nodes.csv"], "rows": [f"{folder}/tickets.csv"]}
+        assert trace.has_exposure and not trace.may_have_exposure and trace.unread_entries == {}
+    (folder / "more.csv").write_text("unit,start,end\n")
+    assert recognise(folder).entry["mapping"] == OUTAGES_MAPPING
+    (folder / "nodes.csv").unlink()
+    assert "units" not in recognise(folder).entry
+
+
+def test_a_mapping_and_a_folder_find_the_units(tmp_path):
+    folder = write_fleet(tmp_path / "fleet", rows="host,down\n")
+    entry = {"format": "outages", "mapping": {"unit": "host", "start": {"column": "down"}}}
+    units = {"units": [f"{folder}/nodes.csv"]}
+    assert find_keyed_files(folder, entry) == find_keyed_files(folder / "tickets.csv", entry) == units
+    assert find_keyed_files(folder, entry | {"units": "other.csv"}) == {}
+    (folder / "tickets.csv").write_text("unit,from,until,why\n")  # outages in the columns of units
+    entry["mapping"] = {"unit": "unit", "start": "from", "cause": "why"}
+    assert find_keyed_files(folder, entry) == units
+    for odd in ({"format": "outages", "mapping": [1]}, {"format": "pai2020"}, {"format": []}, {}):
+        assert find_keyed_files(folder, odd).keys() <= {"units"}
 
 
 def test_a_parquet_file(tmp_path):
@@ -313,7 +347,7 @@ def test_a_readme_alone(tmp_path):
     (tmp_path / "README.md").write_text("# About\n\nNothing here.\n")
     message = error_of(tmp_path)
     assert "the folder (README.md) matches no format, not even approximately." in message
-    for name in FORMATS_:
+    for name in FORMATS:
         tables = FORMATS[name]["tables"]
         table = next((table for table, spec in tables.items() if spec["required"]), next(iter(tables)))
         assert f"\n  {name}" in message
@@ -523,9 +557,9 @@ def test_the_header_check_agrees_with_ingest(name, table, tmp_path):
         if texts:
             assert len(texts) == 1
             assert f"registry.mine: {file}: the header row has no column {left_out}" in texts[0]
-            assert ("Correct registry.mine.mapping" if "mapping" in ENTRIES[name] else "registry.mine.schema") in texts[
-                0
-            ]
+            mapped = "mapping" in ENTRIES[name]
+            remedy = "Rename the columns, or check" if table == "units" else "Correct registry.mine.mapping"
+            assert (remedy if mapped else "registry.mine.schema") in texts[0]
 
 
 def test_a_wrong_header_has_a_suggestion_and_a_remedy(tmp_path):

@@ -44,6 +44,8 @@ def test_the_keys_are_for_traces_of_outages_without_exposure():
     assert message == "registry.mine.nodes: needs outages, and this trace of the format infinitehbd has none."
     (message,) = list_problems(nodes=4, format=OUTAGE_FORMAT | {"exposure": True})
     assert message.endswith("the files say which nodes were observed; remove this key.")
+    messages = list_problems(nodes=4, window_days=[0, 1], units="units.csv")
+    assert [message.endswith("nodes were observed; remove this key.") for message in messages] == [True, True]
     (message,) = list_problems(window_days=[0, 1])
     assert message.endswith("says when nodes were observed; also give their number with nodes.")
 

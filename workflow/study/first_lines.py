@@ -11,6 +11,7 @@ from contextlib import closing, suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from ttf.formats.outages import units_schema
 from ttf.raw import extra_tables
 from ttf.raw.headers import BYTE_ORDER_MARK, DELIMITERS, RequestedColumn, match_columns, parse_header
 from ttf.raw.raw_files import check_is_table, read_unpacked
@@ -49,15 +50,18 @@ def build_layouts(entry: Mapping, format: Mapping) -> dict[str, Layout]:
 
     entry: the trace in the registry. Raises ConfigError for an invalid schema of the entry.
     """
+    layouts = {}
     if "mapping" in entry:
         columns = tuple(map(RequestedColumn, list_mapped_columns(entry["mapping"])))
         delimiter, quoted = entry.get("delimiter", ","), entry.get("quoted", False)
-        return {
+        layouts = {
             table: Layout(columns, delimiter, quoted, parquet=".parquet" in spec.get("every", ()))
             for table, spec in format["tables"].items()
         }
-    schema = load_table_schema(entry["schema"]) if "schema" in entry else format["schema"]
-    return {
+        schema = units_schema.SCHEMA
+    else:
+        schema = load_table_schema(entry["schema"]) if "schema" in entry else format["schema"]
+    return layouts | {
         table: Layout(
             tuple(
                 RequestedColumn(column["name"], column.get("also", ()), column.get("optional", False))
@@ -123,7 +127,7 @@ def describe_header_problem(names: Sequence[str], layout: Layout) -> str:
 
 
 def _suggest_remedy(trace: str, entry: Mapping, table: str) -> str:
-    if table in extra_tables.SCHEMA["tables"]:
+    if table in extra_tables.SCHEMA["tables"] | units_schema.SCHEMA["tables"]:
         return "Rename the columns, or check that this file is the right table."
     if "mapping" in entry:
         return f"Correct registry.{trace}.mapping, or check that this file is the right table."

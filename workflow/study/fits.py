@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from ttf.raw.headers import match_columns
+from ttf.raw.headers import RequestedColumn, match_columns
 
 from study.entries import format_listing, select_table_files
 from study.first_lines import (
@@ -23,11 +23,14 @@ from study.first_lines import (
     show_name,
 )
 from study.format_declarations import READING_KEYS
+from study.mapping import OUTAGE_KEYS
 from study.messages import ConfigError
 from study.trace_files import FILE_KEYS
 
 # In a larger folder, only this many files are inspected here; loading the study checks all of them.
 MOST_FILES = 1_000
+# A table of outages whose columns have the names of the mapping's keys needs no mapping; only these are required.
+OUTAGE_COLUMNS = ("unit", "start", "end")
 # A missing table is compared with this many files.
 MOST_COMPARED = 50
 # A file with this share of a table's columns is meant as that table, with a fault.
@@ -174,6 +177,13 @@ def build_shapes(formats: dict, registry: dict) -> Iterator[Shape]:
     for name, declaration in formats.items():
         if "schema" in declaration:
             yield Shape(name, declaration, build_layouts({}, declaration))
+        elif name == "outages":
+            keys = [*OUTAGE_COLUMNS, *(key for key in OUTAGE_KEYS if key not in ("unit", "duration"))]
+            mapping = {key: key for key in keys}
+            layouts = build_layouts({"mapping": mapping}, declaration)
+            columns = tuple(RequestedColumn(key, optional=key not in OUTAGE_COLUMNS) for key in keys)
+            layouts["rows"] = layouts["rows"]._replace(columns=columns)
+            yield Shape(name, declaration, layouts, entry_options={"mapping": mapping})
     for registry_trace, entry in registry.items():
         if "mapping" in entry:
             declaration = formats[entry["format"]]

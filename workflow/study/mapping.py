@@ -7,7 +7,7 @@ from zoneinfo import available_timezones
 
 # The formats whose columns a mapping names, with the keys that each must have.
 MAPPED_FORMATS = {"table": ("job_id", "status"), "outages": ("unit", "start")}
-_OUTAGE_KEYS = ("unit", "duration", "level", "class", "cause", "planned", "group", "rack", "node", "kind")
+OUTAGE_KEYS = ("unit", "duration", "level", "class", "cause", "planned", "group", "rack", "node", "kind")
 _SHARED_KEYS = ("start", "end")
 EntryProblem = tuple[tuple[str, ...], str]
 
@@ -16,7 +16,7 @@ def find_mapping_problems(entry: dict) -> Iterator[EntryProblem]:
     """Yield (path within the entry, message) for an entry with a mapping that follows the schema."""
     format, mapping = entry["format"], entry["mapping"]
     for key in mapping:
-        required_format = "outages" if key in _OUTAGE_KEYS else "table"
+        required_format = "outages" if key in OUTAGE_KEYS else "table"
         if key not in _SHARED_KEYS and format != required_format:
             yield ("mapping", key), f"works with the format {required_format} only; here it is {format}."
     for key in MAPPED_FORMATS[format]:

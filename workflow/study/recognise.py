@@ -23,11 +23,13 @@ from study.fits import (
     Shape,
     build_shapes,
     find_extra_files,
+    find_extra_tables,
     fit_shape,
     list_folder,
     measure_column_share,
 )
 from study.format_declarations import READING_KEYS, load_formats
+from study.mapping import list_mapped_columns
 from study.messages import ConfigError
 from study.trace_files import find_raw_tables, map_archives
 from study.yaml_files import load_yaml
@@ -140,8 +142,8 @@ def _build_entry(folder: Folder, fit: Fit) -> dict:
     shape, path = fit.shape, str(folder.path)
     path_by_key = find_extra_files(shape, folder.files)
     tables = shape.declaration["tables"]
-    files_by_key = {tables[table]["beside"]: files for table, files in fit.files.items() if "beside" in tables[table]}
-    other_files = {*path_by_key.values(), *(file for files in files_by_key.values() for file in files)}
+    keyed_files = _map_keys(shape, fit.files)
+    other_files = {*path_by_key.values(), *itertools.chain(*keyed_files.values())}
     table_candidates = [file for file in folder.files if file not in other_files]
     files_by_table = {table: files for table, files in fit.files.items() if "beside" not in tables[table]}
     file_by_table = {
@@ -153,9 +155,48 @@ def _build_entry(folder: Folder, fit: Fit) -> dict:
         {"format": shape.format, "folder": path}
         | ({"files": file_by_table} if file_by_table else {})
         | {key: f"{path}/{file}" for key, file in path_by_key.items()}
-        | {key: [f"{path}/{file}" for file in files] for key, files in files_by_key.items()}
-        | dict(shape.entry_options)
+        | {key: [f"{path}/{file}" for file in files] for key, files in keyed_files.items()}
+        | _select_options(folder, fit)
     )
+
+
+def _map_keys(shape: Shape, files_by_table: Mapping[str, list[str]]) -> dict[str, list[str]]:
+    """Map the registry keys of tables that have one to the files of the table."""
+    tables = shape.declaration["tables"]
+    return {tables[table]["beside"]: files for table, files in files_by_table.items() if "beside" in tables[table]}
+
+
+def _select_options(folder: Folder, fit: Fit) -> dict:
+    """Return the options of the shape's entry; its mapping has only columns that all files have."""
+    options, layouts = dict(fit.shape.entry_options), fit.shape.layouts
+    if "mapping" in options:
+        headers = [folder.read_names(file, layouts["rows"]) or () for file in fit.files["rows"]]
+        pairs = zip(options["mapping"].items(), list_mapped_columns(options["mapping"]), strict=True)
+        options["mapping"] = {key: part for (key, part), name in pairs if all(name in names for names in headers)}
+    return options
+
+
+def find_keyed_files(data: Path, entry: Mapping) -> dict[str, list[str]]:
+    """Map registry keys that the entry lacks to the files of a folder, or beside a file, with the table's header.
+
+    entry: not checked yet. A file with all columns of its mapping is a table of outages, whatever else it holds.
+    """
+    declaration = load_formats().get(str(entry.get("format")), {"tables": {}})
+    if not any("beside" in spec for spec in declaration["tables"].values()):
+        return {}
+    layouts = build_layouts({} if "schema" in declaration else {"mapping": {}}, declaration)
+    folder, shape = list_folder(data), Shape(entry["format"], declaration, layouts)
+    mapping = entry["mapping"] if isinstance(entry.get("mapping"), dict) else {}
+    mapped = {str(part.get("column") if isinstance(part, dict) else part) for part in mapping.values()}
+    files_by_table = {
+        table: [file for file in files if not mapped or mapped - {*(folder.read_names(file, layouts[table]) or ())}]
+        for table, files in find_extra_tables(folder, shape).items()
+    }
+    return {
+        key: [f"{folder.path}/{file}" for file in files]
+        for key, files in _map_keys(shape, files_by_table).items()
+        if files and key not in entry
+    }
 
 
 def _suggest_trace_names(data_name: str, registry: dict) -> Iterator[str]:

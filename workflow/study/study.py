@@ -155,7 +155,7 @@ class Study:
             unread = trace.unread_entries
             notes += [f"{name}: not read: {format_unread_entries(unread)}."] if unread else []
             notes += [f"{name}: there is no table {table}: {clause}." for table, clause in trace.absent_tables.items()]
-            notes += [describe_missing_nodes(name, trace.unit)] if trace.may_have_exposure else []
+            notes += [describe_missing_nodes(name, trace.format)] if trace.may_have_exposure else []
         return notes
 
     @property

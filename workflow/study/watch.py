@@ -28,20 +28,23 @@ def find_watch_problems(
             yield Problem(path, f"needs outages, and this trace of the format {entry['format']} has none.")
         elif format.get("exposure") is False:
             yield Problem(path, f"{format['unit']}s came and went at unknown times; remove this key.")
-        elif format.get("exposure") is True:
+        elif format.get("exposure") is True or "units" in entry:
             yield Problem(path, f"the files say which {format['unit']}s were observed; remove this key.")
     if "window_days" in keys:
         path = ("registry", name, "window_days")
-        if "nodes" not in keys:
+        if "nodes" not in keys and "units" not in entry:
             yield Problem(path, f"says when {format['unit']}s were observed; also give their number with nodes.")
         if text := _find_window_problem(entry["window_days"], clock):
             yield Problem(path, text)
 
 
-def describe_missing_nodes(name: str, unit: str) -> str:
+def describe_missing_nodes(name: str, format: dict) -> str:
+    unit = format["unit"]
+    alternative = f", or units with a table of the {unit}s," if "units" in format["tables"] else ""
     return (
         f"registry.{name}.nodes: how many {unit}s were observed, including those without an outage? No file of the "
-        "trace says. Without nodes there are only causes, repair times and bursts, no rates, availability and spares."
+        f"trace says. Without nodes{alternative} there are only causes, repair times and bursts, no rates, "
+        "availability and spares."
     )
 
 

@@ -3,7 +3,7 @@
 Rows read = rows accepted + rows quarantined, for every table.
 
 A trace is read whole (`ingest`), or part by part (`ingest_part`, such as a file a week) and then merged (`merge`).
-Both write the same bytes. The rules between rows, a repeated key or a missing owner, are checked in the whole trace.
+Both write the same bytes. Rules between rows (repeated keys, overlaps, missing owners) are checked in the whole trace.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -51,6 +51,7 @@ REASONS = {
     "end_before_start": "{column} lies before the time it must follow",
     "end_without_start": "the end of what has not begun, or has ended before",
     "duplicate_key": "an earlier row has the same {column}; the first one is kept",
+    "overlap": "it begins before an earlier row of the same {column} ends",
     "orphan": "no row of the table it belongs to has this {column}",
 }
 
@@ -89,14 +90,16 @@ def ingest(
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Read the raw tables in `files` (name -> its files, in order) and write `folder`/<name>.parquet for each.
 
-    `readers` has a reader for each table that is no plain table of lines.
+    Tables are read in the order of `schemas`, so that owners precede their rows. `readers` has a reader for each table
+    that is no plain table of lines.
 
     Returns the row account (ROW_ACCOUNT) and the quarantine (QUARANTINE_SCHEMA).
     Raises StudyError if a file cannot be its table, if a table has no accepted row, or if more than `max_share` of
     its rows break a rule.
     """
     tables = {}
-    for name, paths in files.items():
+    for name in [name for name in schemas if name in files]:
+        paths = files[name]
         reader = readers.get(name, LINES)
         rows_read, quarantined = _read_table(paths, schemas[name], folder, max(max_share, STOP_SHARE), reader)
         quarantined = _quarantine_between_rows(paths, schemas[name], folder, reader, quarantined)
@@ -254,9 +257,11 @@ def _write_table(rows: Iterator[pl.DataFrame], schema: TableSchema, target: Path
 def _quarantine_between_rows(
     paths: Sequence[Path], schema: TableSchema, folder: Path, reader: Reader, quarantined: pl.DataFrame
 ) -> pl.DataFrame:
-    """Remove rows with a repeated key or a missing owner from the stored table; return all quarantined rows."""
+    """Remove rows that break a rule between rows from the stored table; return all quarantined rows."""
     target = folder / f"{schema.name}.parquet"
-    reason_by_position = _duplicates(target, schema) | _find_orphans(target, schema, folder)
+    reason_by_position = (
+        _duplicates(target, schema) | _find_overlaps(target, schema) | _find_orphans(target, schema, folder)
+    )
     if not reason_by_position:
         return quarantined
     rows = []
@@ -293,6 +298,17 @@ def _duplicates(target: Path, schema: TableSchema) -> dict[RowPosition, tuple[st
     keys = rows.join(repeated_hashes.lazy(), on="hash", how="semi").collect(engine="streaming").sort("file", "line")
     repeated = keys.filter(~pl.struct(schema.key).is_first_distinct())
     return dict.fromkeys(repeated.select("file", "line").iter_rows(), ("duplicate_key", ", ".join(schema.key)))
+
+
+def _find_overlaps(target: Path, schema: TableSchema) -> dict[RowPosition, tuple[str, str]]:
+    """Map the position of each row that begins before an earlier one of its key ends, to (reason, key columns)."""
+    if not schema.disjoint:
+        return {}
+    *key, start, end = schema.disjoint
+    rows = scan_parquet(target).select("file", "line", *key, start, end).sort(*key, start, "file", "line")
+    latest_end = pl.col(end).fill_null(pl.Int64.max()).cum_max().shift().over(key)
+    overlapping = rows.filter(pl.col(start) < latest_end).select("file", "line").collect().sort("file", "line")
+    return dict.fromkeys(overlapping.iter_rows(), ("overlap", ", ".join(key)))
 
 
 def _find_orphans(target: Path, schema: TableSchema, folder: Path) -> dict[RowPosition, tuple[str, str]]:

@@ -132,6 +132,7 @@ class TableSchema:
     """A raw table: its columns in file order and the rules between columns, rows and tables.
 
     quoted: double quotes may enclose a field, which may then hold the delimiter and doubled quotes, but no line break.
+    disjoint: the columns of a key, of a start and of an end: spans of one key do not overlap; a blank end is open.
     may_be_empty: the table may have no rows, as when nothing happened. may_repeat_columns: the header may name a column
     twice; both have the same values.
     """
@@ -143,6 +144,7 @@ class TableSchema:
     quoted: bool = False
     key: tuple[str, ...] = ()
     order: tuple[str, ...] = ()
+    disjoint: tuple[str, ...] = ()
     belongs_to: tuple[str, tuple[str, ...]] | None = None
     may_be_empty: bool = False
     may_repeat_columns: bool = False

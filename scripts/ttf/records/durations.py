@@ -90,8 +90,9 @@ def count_nodes(node_gpus: int | None, node_gpus_from: str | None = None) -> pl.
 
 def find_strata(durations: pl.DataFrame | pl.LazyFrame, strata: list[str]) -> list[str]:
     """Return `all`, and those of `strata` with a value in any duration."""
-    value_counts = durations.lazy().select(pl.col(strata).count()).collect(engine="streaming")
-    return ["all", *(name for name in strata if value_counts[name].item())]
+    present = [name for name in strata if name in durations.lazy().collect_schema()]
+    value_counts = durations.lazy().select(pl.col(present).count()).collect(engine="streaming")
+    return ["all", *(name for name in present if value_counts[name].item())]
 
 
 def find_ends(durations: Frame) -> list[str]:

@@ -89,7 +89,7 @@ def schema_document(entry: Mapping[str, Any]) -> dict[str, Any]:
     status words as its `values`. Raises StudyError for a time format or zone that Polars cannot read.
     """
     mapping = select_read_columns(entry["mapping"])
-    times = _make_time_rules(entry) if any(key in mapping for key in TIMES) else {}
+    times = make_time_rules(entry) if any(key in mapping for key in TIMES) else {}
     # An empty field is blank in CSV, but an empty text in Parquet.
     blank = list(dict.fromkeys(["", *entry.get("blank", [])]))
     table = {
@@ -200,7 +200,7 @@ def _column_rules(key: str, part: str | Mapping, times: dict[str, Any], entry: M
     return {"type": "text", "required": key in REQUIRED}
 
 
-def _make_time_rules(entry: Mapping) -> dict[str, Any]:
+def make_time_rules(entry: Mapping) -> dict[str, Any]:
     times = entry.get("times", {})
     time_format, zone = times.get("format", AUTOMATIC), times.get("zone", "UTC")
     blank_rule = {"zero_is_blank": True} if times.get("zero_is_blank", False) else {}

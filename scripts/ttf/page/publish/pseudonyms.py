@@ -17,9 +17,9 @@ from ttf.engine.size_unit import UNITS
 # without GPUs gpu_count is node_count, core_count or job_count.
 _KINDS = (
     "all batch cage clock cpu_milli cpu_request cpu_type cpus gpu_count gpu_milli gpu_request gpu_share gpu_type gpus "
-    "group history hour instances job_size level machine_type mem_mib memory memory_request model month nodes outcome "
-    "partition planned qos queue_s run_length runtime_s size submit_s system task tasks time_limit weekday workload "
-    "years_at_start"
+    "group history hour instances job_size level machine_type mem_mib memory memory_request model month node_gpus "
+    "nodes outcome partition planned qos queue_s run_length runtime_s size submit_s system task tasks time_limit "
+    "weekday workload years_at_start"
 )
 ANONYMOUS_KINDS = frozenset(unit.named(kind) for kind in _KINDS.split() for unit in UNITS)
 _LETTERS = 12

@@ -54,6 +54,7 @@ NO_CHANGE = {
     "end_before_start": "none: correct the times; look whether both are of one clock and one time zone",
     "end_without_start": "none: look whether the file begins after the first outages, or holds events twice",
     "duplicate_key": "none: take the repeated rows out; look whether a file was joined with itself",
+    "overlap": "none: correct the times of one of the two rows",
     "orphan": "none: fetch the rows that these belong to; look whether both tables are of one period",
 }
 DEFAULT_ADVICE = "none: correct the rows at their source"

@@ -8,18 +8,23 @@ from ttf.records.clusters import add_levels
 from ttf.records.durations import DURATION_COLUMNS
 from ttf.records.jobs import conform
 
+# Columns that an exposure may have besides those of EXPOSURE.
+DIVISIONS = ("kind", "node_gpus")
+
 
 def durations_of_outages(
     outages: pl.DataFrame, exposure: pl.DataFrame, causes: Sequence[str], clusters: Mapping[str, Sequence[str]]
 ) -> pl.DataFrame:
     """Return a row per up period within the watch, by unit and time, with DURATION_COLUMNS and more columns.
 
-    system: the group of EXPOSURE. A Boolean per cause: whether it is the level of the outage that ended the period
-    (`Human Error` is human_error). start_s: begin of the period. repair_s: length of that outage, blank if none or
-    still open. A period ends in failure at a counted unplanned outage; a planned outage and the end of the watch censor
-    it. Periods of no length are dropped. clusters: name -> the columns that units have in common.
+    system: the group of EXPOSURE. kind, node_gpus: of the unit, if the exposure has them. A Boolean per cause: whether
+    it is the level of the outage that ended the period (`Human Error` is human_error). start_s: begin of the period.
+    repair_s: length of that outage, blank if none or still open. A period ends in failure at a counted unplanned
+    outage; a planned outage and the end of the watch censor it. Periods of no length are dropped. clusters: name -> the
+    columns that units have in common.
     """
-    watch = exposure.select("unit_id", "from_s", "until_s", division="group").with_row_index("watch")
+    divisions = [name for name in DIVISIONS if name in exposure.columns]
+    watch = exposure.select("unit_id", "from_s", "until_s", *divisions, division="group").with_row_index("watch")
     down = watch.join(outages, on="unit_id").filter(
         pl.col("start_s") <= pl.col("until_s"), pl.col("seen_until_s") >= pl.col("from_s")
     )
@@ -39,6 +44,7 @@ def durations_of_outages(
         event=pl.when("is_failure").then(pl.lit("failure")),
         nodes=pl.lit(1),
         system="division",
+        **{name: name for name in divisions},
         **{cause: (pl.col("is_failure") & (level == cause)).fill_null(False) for cause in causes},
         start_s="begin_s",
         repair_s=pl.when("is_failure").then("duration_s"),

@@ -77,21 +77,25 @@ def merge_records(
 
 
 def _add_counted(outages: pl.DataFrame, exposure: pl.DataFrame | None) -> pl.DataFrame:
-    """Add `counted` (it began in the unit's watch) and `is_outside` (part of it lies outside) to the outages."""
+    """Add `counted`, and `is_outside`: whether the outage or part of it lies outside the unit's watch."""
     if exposure is None:
         return outages.with_columns(counted=pl.lit(True), is_outside=pl.lit(False))
     windows = outages.select("outage", "unit_id", "start_s", "seen_until_s").join(
         exposure.select("unit_id", "from_s", "until_s"), on="unit_id", how="inner"
     )
     overlap_s = pl.min_horizontal("seen_until_s", "until_s") - pl.max_horizontal("start_s", "from_s")
-    overlaps = windows.group_by("outage").agg(
-        counted=is_start_watched().any(),
-        inside_s=overlap_s.clip(lower_bound=0).sum(),
+    overlaps = (
+        windows.filter(overlap_s >= 0)
+        .group_by("outage")
+        .agg(
+            counted=is_start_watched().any(),
+            inside_s=overlap_s.sum(),
+        )
     )
     length_s = pl.col("seen_until_s") - pl.col("start_s")
     return (
         outages.join(overlaps, on="outage", how="left", maintain_order="left")
-        .with_columns(pl.col("counted").fill_null(False), is_outside=pl.col("inside_s").fill_null(0) < length_s)
+        .with_columns(pl.col("counted").fill_null(False), is_outside=pl.col("inside_s").fill_null(-1) < length_s)
         .drop("inside_s")
     )
 

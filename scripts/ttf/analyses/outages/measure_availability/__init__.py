@@ -97,6 +97,9 @@ OUTAGES_SUMMARY = table(
     outages=count("Outages", "All outages.", unit="outages"),
     units_with_outage=count("Units with an outage", "Units with outages, observed or not.", unit="units", n="outages"),
     units_watched=count("Units watched", "Number of observed units.", "watched units are not known", "units"),
+    outages_outside=count(
+        "Outside", "Outages while their unit was not observed.", "watched units are unknown", "outages"
+    ),
     from_s=whole_seconds("From", "Start of the first outage, on the clock of the trace.", _NO_PERIOD),
     to_s=whole_seconds("To", "Time at which the last outage was last seen.", _NO_PERIOD),
     days=count("Days", "Days from the first outage to the last, rounded up.", _NO_PERIOD, "days"),

@@ -45,7 +45,10 @@ def compute(inputs: Inputs) -> dict[str, pl.DataFrame]:
 def summarise_outages(outages: pl.DataFrame, exposure: pl.DataFrame | None, is_all: bool) -> pl.DataFrame:
     """Return the one row of OUTAGES_SUMMARY. is_all: whether the trace records nothing but outages."""
     row: dict = {"outages": outages.height, "units_with_outage": outages["unit_id"].n_unique()}
-    row["units_watched"] = None if exposure is None else exposure["unit_id"].n_unique()
+    if exposure is not None:
+        is_observed = (pl.col("start_s") <= pl.col("until_s")) & (pl.col("seen_until_s") >= pl.col("from_s"))
+        observed = outages.with_row_index().join(exposure, on="unit_id").filter(is_observed)["index"].n_unique()
+        row |= {"units_watched": exposure["unit_id"].n_unique(), "outages_outside": outages.height - observed}
     if is_all and outages.height:
         from_s, to_s = outages.select(pl.col("start_s").min(), pl.col("seen_until_s").max()).row(0)
         row |= {"from_s": from_s, "to_s": to_s, "days": -(-(to_s - from_s) // DAY_S)}

@@ -26,7 +26,7 @@ def _limits(suffix: str) -> str:
 
 
 NUMBERS = [
-    cells(OUTAGES_SUMMARY, "data", "outages units_with_outage units_watched"),
+    cells(OUTAGES_SUMMARY, "data", "outages units_with_outage units_watched outages_outside"),
     cells(OUTAGES_SUMMARY, "period", "from_s to_s days"),
     cells(AVAILABILITY, "outages", _COUNTS, n="", stratum_by="all"),
     cells(AVAILABILITY, "outages.between", _mean_spec("mtbf"), n="outages", stratum_by="all"),
