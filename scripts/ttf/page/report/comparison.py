@@ -124,7 +124,10 @@ def _rate_cell(trace: Trace) -> Cell:
     above = m.value("sizes.rate.above_gpus", 0)
     size = f"jobs > {words.plural(above, m.size)}" if above else "jobs of all sizes"
     source = {"state": "states", "event": "health events"}.get(m["sizes.basis"], m["sizes.basis"])
-    return replace(cell, basis=f"{size}, by {source}", scope=f"{size}, by {source}")
+    basis = f"{size}, by {source}"
+    has_mean = cell.value and m.has("sizes.rate.days_per_failure")
+    mean = f"MTTF of a node: {words.number(m['sizes.rate.days_per_failure'])} days; " if has_mean else ""
+    return replace(cell, basis=basis, scope=f"{mean}{basis}")
 
 
 def _ettr_cell(trace: Trace) -> Cell:
@@ -293,7 +296,7 @@ def bottom_line(columns: Sequence[tuple[Quantity, Sequence[Cell]]], names: Seque
         first = f"No quantity can be compared between the {_format_count(len(names))} traces."
     if not (differences or equal) or not incomparable:
         return first, ""
-    return first, f"Not comparable, as fewer than two traces have them on one basis: {words.join_list(incomparable)}."
+    return first, f"No two traces have a common basis for {words.join_list(incomparable)}."
 
 
 def _first(pair: tuple) -> float:
