@@ -100,7 +100,7 @@ def _mttf_cell(trace: Trace) -> Cell:
     m, basis = trace.metrics, JOBS if trace.has_jobs else f"{words.plural_noun(trace.info['unit'])} in service"
     if m.has("mttf.range.low_s"):
         low, high = m["mttf.range.low_s"], m["mttf.range.high_s"]
-        return Cell(words.time_range(low, high, high), "range: " + m["mttf.range.why"], basis=basis)
+        return Cell(words.time_range(low, high, high), "range", m["mttf.range.why"], basis=basis)
     is_few = statement_rules.r8_few(m.value("mttf.events", 0))
     return replace(_number_cell(m, "mttf.mttf_s", words.duration, is_few), basis=basis)
 
@@ -277,15 +277,15 @@ def bottom_line(columns: Sequence[tuple[Quantity, Sequence[Cell]]], names: Seque
         if len(numbers) < 2:
             incomparable.append(quantity.plural)
             continue
-        (_, lowest, low_name), (_, highest, high_name) = min(numbers, key=_first), max(numbers, key=_first)
+        (low, lowest, low_name), (high, highest, high_name) = min(numbers, key=_first), max(numbers, key=_first)
         if not (lowest.bounds and highest.bounds):
             continue
         if not (lowest.cluster_by and highest.cluster_by) or lowest.bounds[1] >= highest.bounds[0]:
             equal.append(quantity.plural)
             continue
         factor = ""
-        if quantity.has_ratio and lowest.exact:
-            factor = f" by a factor of {words.number(highest.exact / lowest.exact, 2)}"
+        if quantity.has_ratio and low:
+            factor = f" by a factor of {words.number(high / low, 2)}"
         values = f"{highest.value} in {high_name}, {lowest.value} in {low_name}"
         differences.append(f"{quantity.plural} differ{factor} ({values})")
     if differences:
@@ -373,5 +373,6 @@ def _subtitle(trace: Trace) -> str:
 def _draw(quantity: Quantity, cell: Cell, low: float, high: float) -> str | None:
     if not quantity.colour:
         return None
-    is_rate = quantity is _RATE
-    return draw_dot(cell, *((low, high) if is_rate else (0, 1)), quantity.colour, log=is_rate)
+    if quantity is _RATE:
+        return draw_dot(cell, low, high, quantity.colour, log=True)
+    return draw_dot(cell, 0, 1, quantity.colour)
