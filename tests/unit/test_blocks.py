@@ -8,9 +8,21 @@ from hypothesis import strategies as st
 from outage_traces import DAY, make_outages
 from ttf.analyses.outages.measure_availability.compute import availability
 from ttf.analyses.time_to_failure.annual_failure_rate.compute import annual_failure_rates
-from ttf.records.clusters import add_levels, durations_by_block, split_into_blocks, steps_by_block, sum_step_runs
-from ttf.stats.clustered import Clusters
+from ttf.records.clusters import (
+    add_block_columns,
+    add_clusters,
+    add_levels,
+    durations_by_block,
+    split_into_blocks,
+    steps_by_block,
+    sum_step_runs,
+)
+from ttf.records.durations import durations_of_jobs
+from ttf.records.infra import EVENT, infra_durations
+from ttf.records.jobs import JOB_COLUMNS, conform
+from ttf.stats.clustered import Clusters, clustered_shares
 from ttf.stats.durations.mttf import mean_time_to_failure
+from ttf.stats.shares import ENDED
 
 WEEK = 7 * DAY
 SPANS = st.lists(st.tuples(st.integers(-3 * WEEK, 3 * WEEK), st.integers(0, 4 * WEEK)), min_size=1, max_size=8)
@@ -149,3 +161,34 @@ def test_a_row_of_several_blocks_equals_several_rows():
         strict=True,
     ):
         np.testing.assert_allclose(actual, expected, rtol=1e-11)
+
+
+def jobs_by_week(weeks_ended: int, weeks_open: int) -> pl.DataFrame:
+    """Jobs of eight users that end in each of the first weeks, and jobs still running or unknown in later weeks."""
+    outcomes = ("failure", "failure", "success", "success", "success")
+    rows = [
+        {"user": f"u{user}", "outcome": outcomes[(user + 3 * week * (user % 2)) % 5], "week": week}
+        for week in range(weeks_ended)
+        for user in range(8)
+    ]
+    rows += [
+        {"user": f"u{user}", "outcome": "unknown", "week": weeks_ended + week}
+        for week in range(weeks_open)
+        for user in range(8)
+    ]
+    start_s = pl.col("week") * 604_800 + 1_000
+    frame = pl.DataFrame(rows).with_row_index("job_id").with_columns(start_s=start_s, end_s=start_s + 3_600)
+    frame = frame.with_columns(runtime_s=pl.lit(3_600, pl.Int64), trace_end_s=pl.lit(20 * 604_800, pl.Int64))
+    return conform(frame.drop("week"), JOB_COLUMNS)
+
+
+@pytest.mark.parametrize(("weeks_ended", "weeks_open", "cluster_by"), [(7, 5, "user"), (9, 0, "user and week")])
+def test_ratios_and_mean_times_count_weeks_together(weeks_ended, weeks_open, cluster_by):
+    """Jobs without a result add weeks to the mean time to failure, but not to the failure share."""
+    jobs = add_block_columns(add_clusters(jobs_by_week(weeks_ended, weeks_open).lazy()), 7).collect()
+    share = clustered_shares(jobs, [], ENDED["failures"], ENDED["ended"]).row(0, named=True)
+    mean = mean_time_to_failure(durations_of_jobs(jobs), "failure", ["all"]).row(0, named=True)
+    runs = infra_durations(jobs, None, {}, block_days=7)
+    infra = mean_time_to_failure(runs, EVENT, ["all"]).row(0, named=True)
+    assert [share["cluster_by"], mean["cluster_by"], infra["cluster_by"]] == [cluster_by] * 3
+    assert None not in (share["ci_low_clustered"], mean["ci_low_clustered_s"], infra["ci_low_clustered_s"])

@@ -1,8 +1,8 @@
-"""The comparison of traces: tables worked out by hand, charts for every kind of study, the rule and its section."""
+"""The comparison of traces: cells of their own tables, charts for every kind of study, and the page."""
 
 import json
-import math
 import re
+import tempfile
 import xml.etree.ElementTree as ET
 from itertools import pairwise
 from pathlib import Path
@@ -12,36 +12,39 @@ import pytest
 import vl_convert
 from given_tables import compute_metrics
 from given_tables import one_row as row_of
-from scipy.stats import chi2
-from ttf.analyses.comparison.compare_traces import ANALYSIS, MTTF
-from ttf.analyses.comparison.compare_traces import OUTCOMES as COMPARED_OUTCOMES
+from ttf.analyses.comparison.compare_traces import ANALYSIS, READ
 from ttf.analyses.comparison.compare_traces.charts import CHARTS
-from ttf.analyses.comparison.compare_traces.compute import (
-    DURATIONS_READ,
-    JOBS_READ,
-    QUANTILES,
-    Subject,
-    compare_trace,
-    compute,
-    count_jobs,
-    explain_no_gpu_jobs,
-)
+from ttf.analyses.comparison.compare_traces.compute import Subject, compare_trace, compute
 from ttf.analyses.comparison.compare_traces.trace_labels import LABEL_LENGTH, list_reasons, trace_labels
+from ttf.analyses.outcomes.split_outcomes.compute import compute as split_outcomes
+from ttf.analyses.queue.describe_workload.workload import percentiles
+from ttf.analyses.time_to_failure.fit_mttf.compute import failures_without_end
 from ttf.display.brief_model import Brief, Tile
 from ttf.display.charts.figure import Study
 from ttf.display.charts.saving import save_charts
 from ttf.display.charts.theme import WIDE
 from ttf.display.report_trace import Trace
 from ttf.display.trace_numbers import Numbers
-from ttf.engine.storage.tables import read_table, write_product
+from ttf.engine.size_unit import NODE
+from ttf.engine.storage.tables import write_product
 from ttf.page.report.citation import Citation
-from ttf.page.report.comparison import WIDTH, Cell, bottom_line, comparison_page, draw_dot, rate_axis
-from ttf.page.report.comparison import make_row as row_in_page
+from ttf.page.report.comparison import (
+    TABLES,
+    WIDTH,
+    Cell,
+    bottom_line,
+    clustering_sentence,
+    comparison_page,
+    draw_dot,
+    make_cells,
+    rate_axis,
+)
 from ttf.page.report.trace_page import Entry, Frame, environment
 from ttf.records.durations import durations_of_jobs
 from ttf.records.inputs import Inputs
 from ttf.records.jobs import JOB_COLUMNS, OUTCOMES, conform
-from ttf.stats.shares import wilson_interval
+from ttf.records.record_contracts import NODES
+from ttf.stats.durations.mttf import mean_time_to_failure
 
 ROOT = Path(__file__).parents[2]
 EVERY_OUTCOME = frozenset(OUTCOMES)
@@ -71,172 +74,110 @@ def components(n: int, failures: int, seconds: int) -> pl.DataFrame:
     return pl.DataFrame(
         {
             "duration_s": [seconds] * n,
+            "duration_max_s": [seconds] * n,
             "event": ["failure"] * failures + [None] * (n - failures),
             "gpu_count": [None] * n,
             "gpu_milli": [None] * n,
             "nodes": [1] * n,
         },
-        schema={"duration_s": pl.Int64, "event": pl.String}
+        schema={"duration_s": pl.Int64, "duration_max_s": pl.Int64, "event": pl.String}
         | dict.fromkeys(("gpu_count", "gpu_milli", "nodes"), pl.Int64),
     )
 
 
+def trace_tables(subject: Subject, frame: pl.DataFrame) -> dict[str, pl.DataFrame]:
+    """The tables of a trace that the comparison reads, by the analyses of the trace. frame: jobs, or durations."""
+    has_jobs = subject.gives == "jobs"
+    durations, strata = (durations_of_jobs(frame) if has_jobs else frame), ["all", *["gpu_count"] * has_jobs]
+    tables = {
+        "mttf": mean_time_to_failure(durations, "failure", strata),
+        "failures_without_end": failures_without_end(durations, "failure", strata),
+    }
+    if not has_jobs:
+        return tables
+    with tempfile.TemporaryDirectory() as folder:
+        files = {name: f"{folder}/{name}.parquet" for name in ("jobs", "nodes")}
+        frame.write_parquet(files["jobs"])
+        pl.DataFrame(schema=NODES.schema).write_parquet(files["nodes"])
+        outcomes = split_outcomes(Inputs(files, {}, {"words": {}}, product=f"{folder}/product"))
+        names = {table.name for table in READ}
+        return tables | {"percentiles": percentiles(frame)} | {name: outcomes[name] for name in names & outcomes.keys()}
+
+
 def study(*traces: tuple[Subject, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """The tables of some traces. Each frame holds jobs or component durations, as `subject.gives` says."""
-    rows: dict[str, list] = {table.name: [] for table in ANALYSIS.tables}
+    frames: dict[str, list] = {table.name: [table.frame([])] for table in ANALYSIS.tables}
     for subject, frame in traces:
-        has_jobs = subject.gives == "jobs"
-        jobs, durations = (frame.select(JOBS_READ), durations_of_jobs(frame)) if has_jobs else (None, frame)
-        for name, records in compare_trace(subject, jobs, durations.select(DURATIONS_READ)).items():
-            rows[name] += records
-    tables = {table.name: table.frame(rows[table.name]) for table in ANALYSIS.tables}
+        for name, rows in compare_trace(subject, trace_tables(subject, frame)).items():
+            frames[name].append(rows)
+    tables = {name: pl.concat(parts) for name, parts in frames.items()}
     for table in ANALYSIS.tables:
         table.check(tables[table.name])
     return tables
 
 
-@pytest.fixture(scope="module")
-def hand_tables() -> dict[str, pl.DataFrame]:
-    return study((Subject("mine", "pod", outcomes=EVERY_OUTCOME), jobs_of(HAND_JOBS)))
-
-
 # ---- tables ----
 
-
-def test_outcomes_of_gpu_jobs(hand_tables):
-    table = hand_tables["compared_outcomes"]
-    assert table.select("outcome", "jobs", "n").rows() == [
-        *(("success", 1, 1), ("failure", 4, 2), ("cancelled", 0, 0)),
-        *(("unknown", 0, 0), ("running", 1, 1), ("waiting", 1, 0)),
-    ]
-    # milli-GPU seconds: success 100,000; failure 5,000 + 60,000; running 8,000 x (1,000 - 900).
-    failure = row_of(table, outcome="failure")
-    assert failure["jobs_share"] == 4 / 7
-    assert failure["gpu_hours"] == 65_000 / 3_600_000
-    assert failure["gpu_hours_share"] == 65_000 / 965_000
-    assert row_of(table, outcome="cancelled")["jobs_share"] == 0
-    assert table["reason"].null_count() == 6
+SUBJECT = Subject("mine", "pod", outcomes=EVERY_OUTCOME)
 
 
-def test_run_times_by_nearest_rank(hand_tables):
-    failure = row_of(hand_tables["compared_run_times"], outcome="failure")
-    # 10, 20 and 50 s are known, of four jobs.
-    assert [failure[name] for name in ("jobs", "n", "runtime_mean_s")] == [4, 3, 80 / 3]
-    quantiles = [failure[f"runtime_{name}_s"] for name in QUANTILES]
-    assert quantiles == [10, 20, 20, 50, 50, 50]
-    cancelled = row_of(hand_tables["compared_run_times"], outcome="cancelled")
-    assert (cancelled["jobs"], cancelled["n"], cancelled["runtime_median_s"]) == (0, 0, None)
-    assert cancelled["reason"] == "no GPU job of this outcome"
+def test_every_cell_is_a_cell_of_the_trace():
+    tables = trace_tables(SUBJECT, jobs_of(HAND_JOBS))
+    compared = compare_trace(SUBJECT, tables)
+    outcomes, times, shares = (tables[name] for name in ("outcomes", "percentiles", "outcomes_by_gpus"))
+    for name in ("jobs", "jobs_share", "gpu_hours", "gpu_hours_share", "n"):
+        expected = row_of(outcomes, outcome="failure")[name]
+        assert row_of(compared["compared_outcomes"], outcome="failure")[name] == expected, name
+    failed = row_of(times, quantity="runtime_s", outcome_set="failure", group_by="all")
+    run_time = row_of(compared["compared_run_times"], outcome="failure")
+    waited = row_of(times, quantity="queue_s", outcome_set="all", group="2-4")
+    wait = row_of(compared["compared_queueing"], gpus="2-4")
+    for name in ("n", "mean_s", "p25_s", "p50_s", "p75_s", "p90_s", "p95_s"):
+        assert (run_time[name], wait[name]) == (failed[name], waited[name]), name
+    ended = tables["ended_jobs"].row(0, named=True)
+    overall = row_of(compared["compared_failure_share"], gpus_high=None)
+    single = row_of(compared["compared_failure_share"], gpus_high=1)
+    assert (overall["failure_share"], overall["ci_low"]) == (ended["failure_share"], ended["failure_share_low"])
+    assert single["failure_share"] == row_of(shares, gpus_high=1)["failure_share"]
+    mttf = row_of(compared["compared_mttf"], gpus_high=None, confidence=0.95)
+    mean = row_of(tables["mttf"], stratum_by="all", confidence=0.95)
+    assert {name: mttf[name] for name in mean if name in mttf} == {name: mean[name] for name in mean if name in mttf}
+    assert mttf["without_end"] == 1
 
 
-def test_queueing_by_number_of_gpus(hand_tables):
-    table = hand_tables["compared_queueing"]
-    assert table.select("gpus", "jobs", "n", "queue_median_s").rows() == [
-        *(("all", 7, 4, 5), ("1", 3, 2, 5), ("2-4", 1, 1, 7), ("5-8", 1, 1, 1), (">8", 1, 0, None)),
-    ]
-    assert row_of(table, gpus="all")["queue_mean_s"] == 13 / 4
-    assert row_of(table, gpus=">8")["reason"] == "no GPU job with so many GPUs has a known queueing delay"
-
-
-def test_failure_share_by_number_of_gpus(hand_tables):
-    table = hand_tables["compared_failure_share"]
-    assert table.select("gpus", "gpus_low", "gpus_high", "jobs", "ended", "failures").rows() == [
-        ("all", None, None, 7, 5, 4),
-        ("1", 1, 1, 3, 2, 1),
-        ("2-4", 2, 4, 1, 1, 1),
-        ("5-8", 5, 8, 1, 0, 0),
-        (">8", 9, None, 1, 1, 1),
-    ]
-    overall = row_of(table, gpus="all")
-    low, high = wilson_interval([4], [5])
-    assert (overall["failure_share"], overall["ci_low"], overall["ci_high"]) == (0.8, low[0], high[0])
-    blank = row_of(table, gpus="5-8")
-    assert (blank["failure_share"], blank["reason"]) == (
-        None,
-        "no GPU job with so many GPUs ended in success or failure",
-    )
-
-
-def test_mean_time_to_failure_of_gpu_jobs(hand_tables):
-    table = hand_tables["compared_mttf"]
-    # Durations with a known number of GPUs: 100 s, 10 s (failed), 20 s (failed), 100 s (running).
-    overall = row_of(table, gpus="all", confidence=0.95)
-    assert [overall[name] for name in ("n", "events", "exposure_s", "mttf_s")] == [4, 2, 230, 115]
-    assert overall["without_end"] == 1
-    assert overall["ci_low_s"] == pytest.approx(2 * 230 / chi2.ppf(0.975, 6))
-    assert overall["ci_high_s"] == pytest.approx(2 * 230 / chi2.ppf(0.025, 4))
-    one_gpu = row_of(table, gpus="1", confidence=0.9)
-    assert [one_gpu[name] for name in ("n", "events", "exposure_s", "mttf_s")] == [2, 1, 110, 110]
-    five_gpus = row_of(table, gpus="5-8", confidence=0.95)
-    assert (five_gpus["mttf_s"], five_gpus["ci_high_s"], five_gpus["reason"]) == (
-        *(None, None),
-        "no failures: lower bound only; less than one GPU-day: no rate per GPU-day; "
-        "none that requested a GPU has its nodes written",
-    )
-    assert five_gpus["ci_low_s"] == pytest.approx(100 / -math.log(0.05))
-    lost = row_of(table, gpus=">8", confidence=0.95)
-    assert (lost["n"], lost["without_end"]) == (0, 1)
-    assert lost["reason"] == "no known duration with so many GPUs"
-
-
-@pytest.mark.parametrize(
-    ("gpus", "bucket"),
-    [(1, "1"), (2, "2-4"), (4, "2-4"), (5, "5-8"), (8, "5-8"), (9, ">8"), (4_096, ">8")],
-)
-def test_buckets(gpus, bucket):
-    tables = study((Subject("t", outcomes=EVERY_OUTCOME), jobs_of([("failure", 1_000, gpus, 0, 60, 0)])))
-    shares = tables["compared_failure_share"].filter(pl.col("jobs") > 0)["gpus"].to_list()
-    assert shares == ["all", bucket]
-    assert tables["compared_mttf"].filter(pl.col("n") > 0)["gpus"].unique(maintain_order=True).to_list() == [
-        "all",
-        bucket,
-    ]
+def test_only_sizes_of_a_node_and_its_powers_have_rows():
+    jobs = jobs_of([("failure", 1_000, gpus, 0, 60, 0) for gpus in (1, 2, 8, 9, 64, 100)])
+    tables = study((Subject("t", outcomes=EVERY_OUTCOME), jobs))
+    assert tables["compared_failure_share"]["gpus_high"].to_list() == [None, 1, 8, 64]
+    assert tables["compared_mttf"].filter(confidence=0.95)["gpus_high"].to_list() == [None, 1, 8, 64]
+    assert tables["compared_queueing"]["gpus"].to_list() == ["all", "1", "2-4", "5-8", ">8"]
 
 
 def test_an_outcome_that_the_format_lacks_is_blank():
     subject = Subject("pai", "task", outcomes=frozenset({"success", "failure", "running"}))
     tables = study((subject, jobs_of(HAND_JOBS)))
     for name in ("compared_outcomes", "compared_run_times"):
-        row = row_of(tables[name], outcome="cancelled")
-        assert row["jobs"] is None
-        assert row["reason"] == "the format has no outcome cancelled"
+        assert row_of(tables[name], outcome="cancelled")["reason"] == "the format has no outcome cancelled"
     assert row_of(tables["compared_outcomes"], outcome="waiting")["jobs"] == 1, "what is there is counted"
+    unknown = study((Subject("any"), jobs_of(HAND_JOBS)))["compared_outcomes"]
+    assert "does not say" in row_of(unknown, outcome="unknown")["reason"]
+    closed = study((Subject("t", outcomes=EVERY_OUTCOME), jobs_of(HAND_JOBS)))["compared_outcomes"]
+    assert row_of(closed, outcome="unknown")["reason"] == "no job of this outcome"
 
 
-def test_an_absent_outcome_of_an_open_format_is_blank():
-    row = row_of(study((Subject("any"), jobs_of(HAND_JOBS)))["compared_outcomes"], outcome="cancelled")
-    assert row["jobs"] is None
-    assert "does not say" in row["reason"]
+def test_sizes_in_other_units_are_not_compared():
+    tables = compare_trace(SUBJECT, trace_tables(SUBJECT, jobs_of(HAND_JOBS)), NODE)
+    outcome = row_of(tables["compared_outcomes"], outcome="failure")
+    assert (outcome["jobs"], outcome["gpu_hours"], outcome["reason"]) == (5, None, "the trace has sizes in nodes")
+    assert tables["compared_failure_share"]["gpus_high"].to_list() == [None]
+    assert tables["compared_queueing"]["gpus"].to_list() == ["all"]
+    assert tables["compared_mttf"]["failures_per_1000_gpu_days"].null_count() == 2
 
 
-def test_a_trace_without_gpu_counts_is_blank_everywhere():
-    jobs = jobs_of(HAND_JOBS).with_columns(gpu_milli=pl.lit(None, dtype=pl.Int64))
-    tables = study((Subject("t", outcomes=EVERY_OUTCOME), jobs))
-    assert tables.pop("compared_traces")["gpu_jobs"].to_list() == [0]
-    keys = {"trace", "synthetic", "unit", "gives", "outcome", "gpus", "gpus_low", "gpus_high", "confidence", "reason"}
-    for name, table in tables.items():
-        assert set(table["reason"]) == {"the trace does not say whether a job requested a GPU"}
-        values = table.drop(keys & set(table.columns))
-        assert values.null_count().row(0) == (table.height,) * values.width, name
-
-
-def test_traces_without_gpu_jobs_or_queueing():
-    no_gpu = jobs_of(HAND_JOBS).with_columns(gpu_milli=pl.lit(0, dtype=pl.Int64))
-    assert explain_no_gpu_jobs(no_gpu) == "no job of the trace requested a GPU"
-    assert explain_no_gpu_jobs(no_gpu.clear()) == "the trace has no job"
-    assert count_jobs(jobs_of(HAND_JOBS)) == {"jobs": 9, "gpu_jobs": 7, "blank_request": 1, "timeouts": 0}
+def test_a_trace_without_waits_says_so():
     no_queue = jobs_of(HAND_JOBS).with_columns(queue_s=pl.lit(None, dtype=pl.Int64))
     table = study((Subject("t", outcomes=EVERY_OUTCOME), no_queue))["compared_queueing"]
-    assert set(table["reason"]) == {"the trace has no queueing delay"}
-    assert table["n"].null_count() == table.height
-
-
-def test_unknown_gpu_time_is_blank():
-    rows = [("failure", 1_000, 1, 0, None, None), ("success", 1_000, 1, 0, 60, None)]
-    table = study((Subject("t", outcomes=EVERY_OUTCOME), jobs_of(rows)))["compared_outcomes"]
-    failure = row_of(table, outcome="failure")
-    assert (failure["jobs"], failure["n"], failure["gpu_hours"], failure["gpu_hours_share"]) == (1, 0, None, None)
-    assert failure["reason"] == "no GPU job of this outcome has a known run time"
+    assert table.select("gpus", "n", "reason").rows() == [("all", None, "the trace has no queueing delay")]
 
 
 def test_components_appear_only_in_the_mean_time_to_failure():
@@ -246,7 +187,7 @@ def test_components_appear_only_in_the_mean_time_to_failure():
         "compared_mttf": 2,
     }
     row = row_of(tables["compared_mttf"], confidence=0.95)
-    assert [row[name] for name in ("unit", "gpus", "n", "events", "mttf_s")] == ["GPU", "all", 10, 4, 2_500]
+    assert [row[name] for name in ("unit", "gpus_high", "n", "events", "mttf_s")] == ["GPU", None, 10, 4, 2_500]
 
 
 # ---- labels and numbers ----
@@ -272,9 +213,9 @@ def test_numbers_of_each_trace():
     ]
     metrics = compute_metrics("compare_traces", study(*traces))
     value = {key: entry["value"] for key, entry in metrics.items()}
-    assert value["of.a.gpu_jobs"] == 80
+    assert value["of.a.gpu_jobs"] == value["of.a.jobs"] == 80
     assert value["of.a.failure_share"] == 0.5
-    assert value["of.a.queue_median_s"] == 30
+    assert value["of.a.queue_median_s"] == 20
     assert value["of.a.failure.jobs_share"] == 0.5
     assert value["of.made.failure.runtime_median_s"] == 1
     assert value["of.gpus.mttf_s"] == 20
@@ -303,7 +244,6 @@ STUDIES = {
     "no failure": [(Subject(n, outcomes=EVERY_OUTCOME), repeat_jobs({"success": 300, "running": 0})) for n in "ab"],
     "no end": [(Subject(n, outcomes=EVERY_OUTCOME), jobs_of([("failure", 1_000, 1, 0, None, None)])) for n in "ab"],
     "only waiting": [(Subject(n), jobs_of([("waiting", 1_000, 1, None, None, None)])) for n in "ab"],
-    "no GPU": [(Subject(n), jobs_of([("success", 0, 1, 0, 5, 5)])) for n in "ab"],
     "all 0 s": [(Subject(n), repeat_jobs({"failure": 0, "success": 0})) for n in "ab"],
     "nine": NINE,
     "hostile unit": [
@@ -342,7 +282,7 @@ def test_empty_charts(studies):
 
     assert empty("two") == set()
     assert empty("components") == set(CHARTS) - {"mttf"}
-    assert empty("only waiting") == empty("no GPU") == set(CHARTS)
+    assert empty("only waiting") == set(CHARTS)
 
 
 def test_every_chart_labels_synthetic_traces(studies):
@@ -381,17 +321,26 @@ OUTCOMES_OF = {"mine": ["success", "failure", "running"], "made": ["success", "f
 CONTRACTS = {table.name: table for table in ANALYSIS.tables}
 
 
-def run_analysis(folder: Path, target: Path, facts: dict) -> dict[str, bytes]:
-    """Run the analysis on <trace>.jobs and <trace>.durations of a folder; return its products as bytes."""
+def run_analysis(frames: dict[str, pl.DataFrame], target: Path, facts: dict) -> dict[str, bytes]:
+    """Run the analysis on jobs or durations by trace; return its products as bytes."""
     (target / "figures").mkdir(parents=True)
-    jobs = [str(folder / f"{name}.jobs") for name, entry in facts.items() if entry["gives"] == "jobs"]
-    files = {"durations": [str(folder / f"{name}.durations") for name in facts]} | ({"jobs": jobs} if jobs else {})
-    keys = ("unit", "gives", "synthetic")
     subjects = {
-        name: {key: entry[key] for key in keys} | {"outcomes": OUTCOMES_OF.get(name)} for name, entry in facts.items()
+        name: {key: entry[key] for key in ("unit", "gives", "synthetic")} | {"outcomes": OUTCOMES_OF.get(name)}
+        for name, entry in facts.items()
     }
+    files: dict[str, list[str]] = {source.name: [] for source in READ}
+    traces: dict[str, list[str]] = {source.name: [] for source in READ}
+    for name, options in subjects.items():
+        made = trace_tables(Subject(name, **options), frames[name])
+        for source in READ:
+            if source.name in made:
+                path = target / "traces" / name / source.path
+                path.parent.mkdir(parents=True, exist_ok=True)
+                write_product(made[source.name], source, path)
+                files[source.name].append(str(path))
+                traces[source.name].append(name)
     tables = {name: str(target / table.path) for name, table in CONTRACTS.items()}
-    for name, table in compute(Inputs(files, {}, {"about": subjects})).items():
+    for name, table in compute(Inputs(files, {}, {"about": subjects, "traces_by_table": traces})).items():
         write_product(table, CONTRACTS[name], tables[name])
     inputs = Inputs(tables, CONTRACTS, {})
     metrics = compute_metrics("compare_traces", inputs)
@@ -403,26 +352,20 @@ def run_analysis(folder: Path, target: Path, facts: dict) -> dict[str, bytes]:
     return {str(file.relative_to(target)): file.read_bytes() for file in sorted(target.rglob("*.*"))}
 
 
+FRAMES = {"mine": jobs_of(HAND_JOBS), "made": jobs_of(HAND_JOBS), "titan": components(10, 4, 1_000)}
+
+
 @pytest.fixture(scope="module")
 def compared(tmp_path_factory) -> Path:
     """The folder with the comparison of a real trace, a synthetic trace and components."""
     folder = tmp_path_factory.mktemp("compare")
-    for name in ("mine", "made"):
-        jobs = jobs_of(HAND_JOBS)
-        jobs.write_parquet(folder / f"{name}.jobs")
-        durations_of_jobs(jobs).write_parquet(folder / f"{name}.durations")
-    components(10, 4, 1_000).write_parquet(folder / "titan.durations")
-    run_analysis(folder, folder / "out", FACTS)
+    run_analysis(FRAMES, folder / "out", FACTS)
     return folder
 
 
 def test_the_analysis_writes_reproducible_files(compared, tmp_path):
     expected = {str(f.relative_to(compared / "out")): f.read_bytes() for f in sorted((compared / "out").rglob("*.*"))}
-    assert expected == run_analysis(compared, tmp_path / "again", FACTS)
-    mttf, outcomes = (read_table(compared / "out" / contract.path, contract) for contract in (MTTF, COMPARED_OUTCOMES))
-    assert mttf["trace"].unique(maintain_order=True).to_list() == list(FACTS)
-    assert outcomes.filter(pl.col("outcome") == "cancelled")["jobs"].null_count() == 2
-    assert dict(outcomes.select("trace", "synthetic").iter_rows()) == {"mine": False, "made": True}
+    assert expected == run_analysis(FRAMES, tmp_path / "again", FACTS)
 
 
 HOSTILE = (
@@ -436,34 +379,66 @@ def number_of(value, unit="share", n=None) -> dict:
 
 
 def trace_of(folder: Path, name: str, entry: dict, basis: str = "event", title: str | None = None, **state) -> Trace:
-    """A trace with the numbers and the brief of its page. `state` maps tile names to states."""
+    """A trace with the numbers and the brief of its page. `state`: tile -> state, or key -> value or None."""
     share, rate, ettr = "outcomes.failure_share", "sizes.rate.failures_per_1000_node_days", "ettr.estimate.ettr"
+    per_node = "failures per 1000 node days"
     numbers = {
         share: number_of(0.318, n=40_226),
         f"{share}_low_clustered": number_of(0.3),
         f"{share}_high_clustered": number_of(0.33),
-        rate: number_of(9.28, "failures per 1000 node days"),
-        "sizes.rate.ci_low": number_of(7.64, "failures per 1000 node days"),
-        "sizes.rate.ci_high": number_of(11.2, "failures per 1000 node days"),
+        "outcomes.cluster_by": number_of("user and week", "label"),
+        rate: number_of(9.28, per_node),
+        "sizes.rate.ci_low_clustered": number_of(7.64, per_node),
+        "sizes.rate.ci_high_clustered": number_of(11.2, per_node),
+        "sizes.rate.cluster_by": number_of("user and week", "label"),
+        "sizes.rate.above_gpus": number_of(0, "GPUs"),
         "sizes.basis": number_of(basis, "label"),
         ettr: number_of(0.0763),
+        "ettr.by": number_of("estimate", "label"),
         "ettr.assumed.size_of_the_run": number_of(1_024, "GPUs"),
+        "ettr.assumed.work_of_the_run": number_of(604_800, "s"),
         "data.jobs": number_of(53_806, "jobs"),
         "states.gpu.gpus_max": number_of(48, "GPUs"),
         "lifetimes.shape": number_of(0.463, "1"),
+        "mttf.mttf_s": number_of(36_000.0, "s", n=400),
+        "mttf.events": number_of(100, "failures"),
+        "mttf.ci_low_clustered_s": number_of(30_000.0, "s"),
+        "mttf.ci_high_clustered_s": number_of(40_000.0, "s"),
+        "mttf.cluster_by": number_of("user and week", "label"),
+        "workload.queue.all.median_s": number_of(60.0, "s", n=400),
+        "outages.outages": number_of(40, "outages"),
+        "outages.unit": number_of("node", "label"),
+        "outages.between.mtbf_s": number_of(864_000.0, "s", n=40),
+        "outages.between.ci_low_clustered_s": number_of(800_000.0, "s"),
+        "outages.between.ci_high_clustered_s": number_of(900_000.0, "s"),
+        "outages.up.availability": number_of(0.99, n=40),
+        "outages.up.ci_low_clustered": number_of(0.98),
+        "outages.up.ci_high_clustered": number_of(0.995),
     }
+    numbers |= {key: numbers.get(key, {}) | {"value": value} for key, value in state.items() if "." in key}
+    numbers = {key: {"unit": "label", "n": None} | cell for key, cell in numbers.items() if cell["value"] is not None}
     m = Numbers(numbers)
     tiles = [
         Tile(tile_name, tile_name, state.get(tile_name, "shown"), m.keyed(key, m.words(key)))
         if state.get(tile_name) != "withheld"
         else Tile(tile_name, tile_name, "withheld", "Cannot be estimated", means=f"No {tile_name}: {HOSTILE}.")
         for tile_name, key in (("failure_rate", share), ("node_rate", rate), ("ettr", ettr))
+        if m.has(key)
     ]
     (folder / name).mkdir(parents=True, exist_ok=True)
     (folder / name / "metrics.json").write_text(json.dumps(numbers))
     brief = Brief("", (), "A", (), ("One.", "Two."), tuple(tiles), period="1 March to 7 June 2025")
     (folder / name / "brief.json").write_text(brief.text())
     return Trace(name, entry | ({"title": title} if title else {}) | {"parts": 0}, folder / name, {})
+
+
+def cells_of(*traces: Trace) -> dict[str, list[Cell]]:
+    return {quantity.plural: make_cells(quantity, traces) for _, _, quantities in TABLES for quantity in quantities}
+
+
+def lines_of(*traces: Trace) -> tuple[str, str]:
+    columns = [(quantity, make_cells(quantity, traces)) for _, _, quantities in TABLES for quantity in quantities]
+    return bottom_line(columns, [trace.name for trace in traces])
 
 
 def page_of(traces: list[Trace], folder: Path) -> str:
@@ -474,58 +449,117 @@ def page_of(traces: list[Trace], folder: Path) -> str:
     return comparison_page(jinja, ROOT / "report", traces, hrefs, compared, frame)
 
 
+RATES, AVAILABILITIES, SHAPES = "infrastructure failure rates", "availabilities", "Weibull shapes"
+FAILURES, MEANS = "job failure rates", "mean times to failure"
+
+
 def test_a_row_equals_the_page_of_its_trace(tmp_path):
-    row = row_in_page(trace_of(tmp_path, "mine", FACTS["mine"]), "mine.html")
-    assert (row.jobs.value, row.jobs.note) == ("53,806", "40,226 ended")
-    assert (row.failed.value, row.failed.note, row.failed.bounds) == ("31.8%", "30.0–33.0%", (0.3, 0.33))
-    assert (row.rate.value, row.rate.note) == ("9.28", "7.64–11.2*"), "not clustered"
-    assert (row.ettr.value, row.ettr.note) == ("7.6%", "1,024 GPUs")
-    assert (row.largest.value, row.shape.value) == ("48", "0.463")
-    assert row.subtitle == "1 March to 7 June 2025"
+    cells = {name: column[0] for name, column in cells_of(trace_of(tmp_path, "mine", FACTS["mine"])).items()}
+    failed, rate, mean = cells[FAILURES], cells[RATES], cells[MEANS]
+    assert (failed.value, failed.note, failed.bounds) == ("31.8%", "30.0–33.0%", (0.3, 0.33))
+    assert (rate.value, rate.note, rate.scope) == ("9.28", "7.64–11.2", "jobs of all sizes, by health events")
+    assert (mean.value, mean.note.replace("\xa0", " ")) == ("10\xa0h", "8.33–11.1 h")
+    assert (cells["ETTRs"].value, cells["ETTRs"].scope) == ("7.6%", "1,024 GPUs, 7 days, wall-clock time")
+    assert (cells[AVAILABILITIES].value, cells[AVAILABILITIES].note) == ("99.0%", "98.0–99.50%")
+    assert cells["times between outages"].value == "10\xa0days"
+    assert (cells["median waits"].value, cells[SHAPES].value) == ("1\xa0min", "0.463")
 
 
-def test_the_shape_equals_that_of_the_page(tmp_path):
+def test_an_interval_without_clusters_is_starred(tmp_path):
+    low, high = "outcomes.failure_share_low", "outcomes.failure_share_high"
+    exact = {low: 0.3, high: 0.33, f"{low}_clustered": None, f"{high}_clustered": None}
+    trace = trace_of(tmp_path, "mine", FACTS["mine"], **exact)
+    trace.metrics.update({low: number_of(0.3), high: number_of(0.33)})
+    (cell,) = cells_of(trace)[FAILURES]
+    assert (cell.note, cell.cluster_by) == ("30.0–33.0%*", "")
+
+
+def test_shapes_are_those_of_the_page_and_of_one_definition(tmp_path):
     """The overall shape differs: durations of unequal users look as if their hazard fell."""
-    trace = trace_of(tmp_path, "mine", FACTS["mine"])
+    traces = [trace_of(tmp_path, name, FACTS["mine"]) for name in ("a", "b", "c")]
     shapes = {"shape_within": 0.63, "shape_within_ci_low_clustered": 0.54, "shape_within_ci_high_clustered": 0.74}
-    trace.metrics.update({f"lifetimes.{name}": number_of(value, "1") for name, value in shapes.items()})
-    trace.metrics["lifetimes.group_by"] = number_of("node", "label")
-    shape = row_in_page(trace, "mine.html").shape
-    assert (shape.value, shape.note, shape.scope) == ("0.630", "0.540–0.740", "within a node")
+    for trace in traces[:2]:
+        trace.metrics.update({f"lifetimes.{name}": number_of(value, "1") for name, value in shapes.items()})
+        trace.metrics["lifetimes.group_by"] = number_of("node", "label")
+    first, _, other = cells_of(*traces)[SHAPES]
+    assert (first.value, first.note, first.scope) == ("0.630", "0.540–0.740", "within a node")
+    assert (other.value, other.placeholder) == ("", "not comparable")
+    assert other.reason == "jobs, over all; here: jobs, within a node"
 
 
 def test_what_is_withheld_is_not_estimated(tmp_path):
     withheld = trace_of(tmp_path, "mine", FACTS["mine"], ettr="withheld", node_rate="withheld")
-    row = row_in_page(withheld, "mine.html")
-    assert (row.ettr.value, row.rate.value) == ("", "")
-    assert row.ettr.reason.startswith("No ettr")
-    proxy_row = row_in_page(trace_of(tmp_path, "made", FACTS["made"], basis="proxy"), "made.html")
-    assert (proxy_row.rate.value, proxy_row.rate.placeholder) == ("", "causes not recorded")
-    assert proxy_row.subtitle.startswith("synthetic, ")
-    gpu_row = row_in_page(trace_of(tmp_path, "titan", FACTS["titan"], basis="component"), "titan.html")
-    assert gpu_row.jobs == gpu_row.failed == gpu_row.ettr == Cell()
-    assert (gpu_row.rate.value, gpu_row.shape.value) == ("", "0.463")
+    cells = cells_of(withheld)
+    assert (cells["ETTRs"][0].value, cells[RATES][0].value) == ("", "")
+    assert cells["ETTRs"][0].reason.startswith("No ettr")
+    (proxy,) = cells_of(trace_of(tmp_path, "made", FACTS["made"], basis="proxy"))[RATES]
+    assert (proxy.value, proxy.placeholder) == ("", "causes not recorded")
+    no_ends = {
+        "without_end.share": 0.9,
+        "mttf.range.low_s": 60.0,
+        "mttf.range.high_s": 3_600.0,
+        "mttf.range.why": "few",
+    }
+    cells = cells_of(trace_of(tmp_path, "blank", FACTS["mine"], **no_ends))
+    assert (cells[SHAPES][0].value, cells[SHAPES][0].reason) == ("", "most failures have no recorded end")
+    assert (cells[MEANS][0].note, cells[MEANS][0].scope, cells[MEANS][0].exact) == ("range", "few", None)
+    (no_outages,) = cells_of(trace_of(tmp_path, "none", FACTS["mine"], **{"outages.outages": None}))[AVAILABILITIES]
+    assert no_outages.reason == "no outages are recorded"
 
 
 @pytest.mark.parametrize(
-    ("bases", "expected"),
+    ("changed", "column", "reason"),
     [
-        (["event", "state"], "All of two traces record causes, so infrastructure rates can be compared."),
-        (
-            ["event", "state", "proxy"],
-            "Only two of three traces record causes, so infrastructure rates can be compared for two.",
-        ),
-        (["event", "proxy"], "Only one of two traces records causes, so infrastructure rates cannot be compared."),
-        (["proxy", "proxy"], "None of two traces record causes, so infrastructure rates cannot be compared."),
-        (["proxy"], "The one trace records no causes, so infrastructure rates cannot be compared."),
-        (["event"], "The one trace records causes, so infrastructure rates cannot be compared."),
+        ({"sizes.basis": "state"}, RATES, "jobs of all sizes, by states; here: jobs of all sizes, by health events"),
+        ({"sizes.rate.above_gpus": 128}, RATES, "jobs > 128 GPUs, by health events; here: jobs of all sizes, by h"),
+        ({"outages.planned.outages": 3}, AVAILABILITIES, "nodes, planned outages included; here: nodes, planned outag"),
+        ({"ettr.assumed.size_of_the_run": 64}, "ETTRs", "64 GPUs, 7 days, wall-clock time, model; here: 1,024"),
     ],
 )
-def test_the_bottom_line_counts_traces_with_causes(bases, expected, tmp_path):
-    traces = [trace_of(tmp_path, f"t{number}", FACTS["mine"], basis) for number, basis in enumerate(bases)]
-    claim, detail = bottom_line(traces)
-    assert claim == expected
-    assert len(f"{claim} {detail}".split()) <= 45
+def test_another_basis_is_blank_with_its_reason(changed, column, reason, tmp_path):
+    traces = [trace_of(tmp_path, name, FACTS["mine"]) for name in ("a", "b")]
+    cells = cells_of(*traces, trace_of(tmp_path, "c", FACTS["mine"], **changed))[column]
+    assert [bool(cell.value) for cell in cells] == [True, True, False]
+    assert cells[2].placeholder == "not comparable"
+    assert cells[2].reason.startswith(reason)
+
+
+def test_components_and_jobs_have_no_common_basis(tmp_path):
+    job, gpu = (trace_of(tmp_path, name, FACTS[name], "component") for name in ("mine", "titan"))
+    cells = cells_of(job, gpu)
+    assert cells[FAILURES][1] == cells["ETTRs"][1] == Cell()
+    assert cells[MEANS][1].reason == "GPUs in service; here: jobs"
+    assert cells[SHAPES][1].reason == "GPUs, over all; here: jobs, over all"
+
+
+def test_the_headline_names_what_differs_and_by_how_much(tmp_path):
+    share = {"outcomes.failure_share": 0.159} | {
+        f"outcomes.failure_share_{side}_clustered": value for side, value in (("low", 0.14), ("high", 0.17))
+    }
+    traces = [trace_of(tmp_path, "one", FACTS["mine"]), trace_of(tmp_path, "two", FACTS["made"], "proxy", **share)]
+    first, second = lines_of(*traces)
+    assert first == "Job failure rates differ by a factor of 2.0 (31.8% in one, 15.9% in two)."
+    assert second == (
+        "No two traces have a common basis for infrastructure failure rates and shares of failed GPU time."
+    )
+    assert len(f"{first} {second}".split()) <= 45
+
+
+def test_overlapping_or_unclustered_intervals_are_no_difference(tmp_path):
+    first, _ = lines_of(*(trace_of(tmp_path, name, FACTS["mine"]) for name in ("one", "two")))
+    assert first.startswith("No measurable difference in infrastructure failure rates, times between outages, ")
+    far = {"outcomes.failure_share": 0.9, "outcomes.failure_share_low_clustered": None}
+    far |= {"outcomes.failure_share_high_clustered": None}
+    first, _ = lines_of(trace_of(tmp_path, "one", FACTS["mine"]), trace_of(tmp_path, "far", FACTS["mine"], **far))
+    assert "differ by" not in first
+
+
+def test_ratios_and_mean_times_of_a_trace_share_their_clusters(tmp_path):
+    traces = [trace_of(tmp_path, name, FACTS["mine"]) for name in ("one", "two")]
+    columns = [(quantity, make_cells(quantity, traces)) for _, _, quantities in TABLES for quantity in quantities]
+    assert clustering_sentence(columns, ["one", "two"]) == (
+        "The intervals of failure rates and MTTF are clustered by user and week (one, two)."
+    )
 
 
 def test_dots_are_placed_by_value():
@@ -545,7 +579,7 @@ def test_the_page_has_a_row_per_trace_and_folded_details(compared, tmp_path):
     assert [f'<a href="{name}.html"><bdi>{name}</bdi></a>' in text for name in FACTS] == [True] * 3
     opened, folded = text.split('<details class="details" id="compared">')
     assert "<h1>Comparison of 3 traces</h1>" in opened
-    assert opened.count("<table") == 1
+    assert re.findall(r'<table class="compared" data-name="([^"]+)"', opened) == ["comparison-nodes", "comparison-jobs"]
     for name in ("run-times", "failure-share", "mttf"):
         assert f'id="chart-{name}"' in folded
     for name in ("traces", "outcomes", "run_times", "queueing", "failure_share", "mttf"):
@@ -569,10 +603,8 @@ def test_markup_in_registry_text_is_escaped(compared, tmp_path):
 
 def test_components_are_compared_by_their_lifetimes(tmp_path):
     facts = dict.fromkeys(("one", "two"), FACTS["titan"])
-    for name in facts:
-        components(10, 4, 1_000).write_parquet(tmp_path / f"{name}.durations")
-    run_analysis(tmp_path, tmp_path / "out", facts)
+    run_analysis({name: components(10, 4, 1_000) for name in facts}, tmp_path / "out", facts)
     text = page_of([trace_of(tmp_path, name, entry, "component") for name, entry in facts.items()], tmp_path / "out")
-    assert "No trace has jobs" in text
+    assert "No measurable difference in infrastructure failure rates, times between outages" in text
     assert 'id="chart-mttf"' in text
     assert 'id="chart-run-times"' not in text

@@ -137,10 +137,10 @@ def test_an_analysis_needs_its_inputs_and_their_inputs():
         "jobs": "results/sample/jobs.parquet",
         "jobs_against": "results/sample_philly/jobs.parquet",
     }
-    assert study.analyses["compare_traces"].inputs("comparison") == {
-        "durations": [f"results/{name}/durations.parquet" for name in study.names],
-        "jobs": [f"results/{name}/jobs.parquet" for name in study.names[1:]],
-    }
+    compared = study.analyses["compare_traces"].inputs("comparison")
+    assert compared["mttf"] == [f"results/{name}/tables/mttf.csv" for name in study.names]
+    assert compared["outcomes"] == [f"results/{name}/tables/outcomes.csv" for name in study.names[1:]]
+    assert study.analyses["compare_traces"].settings("comparison")["traces_by_table"]["outcomes"] == study.names[1:]
 
 
 # Key -> changed value, analyses of a sample that read it.

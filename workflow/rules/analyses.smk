@@ -1037,10 +1037,15 @@ rule measure_epochs:
 
 
 rule compare_traces:
-    """How do the traces compare, on jobs that requested a GPU?"""
+    """How do the traces compare?"""
     input:
-        durations=trace_inputs("results/{trace}/durations.parquet"),
-        jobs=trace_inputs("results/{trace}/jobs.parquet"),
+        jobs_summary=trace_inputs("results/{trace}/tables/jobs_summary.csv"),
+        ended_jobs=trace_inputs("results/{trace}/tables/ended_jobs.csv"),
+        outcomes=trace_inputs("results/{trace}/tables/outcomes.csv"),
+        outcomes_by_gpus=trace_inputs("results/{trace}/tables/outcomes_by_gpus.csv"),
+        percentiles=trace_inputs("results/{trace}/tables/percentiles.csv"),
+        mttf=trace_inputs("results/{trace}/tables/mttf.csv"),
+        failures_without_end=trace_inputs("results/{trace}/tables/failures_without_end.csv"),
     output:
         compared_traces=table(f"results/{STUDY_FOLDER}/{{trace}}/traces.csv", "Comparison of the traces"),
         compared_outcomes=table(f"results/{STUDY_FOLDER}/{{trace}}/outcomes.csv", "Comparison of the traces"),
@@ -1056,7 +1061,6 @@ rule compare_traces:
         GROUP["report"]
     conda:
         ENVIRONMENT
-    threads: 2
     resources:
         **request_resources("compare_traces"),
     params:

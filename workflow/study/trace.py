@@ -265,8 +265,8 @@ class Trace:
     def compared(self) -> dict[str, Any]:
         """Return what the comparison says about the trace; outcomes is None if they are unknown."""
         outcomes = sorted(self.outcomes) or None
-        facts = {"gives": "jobs" if self.has_jobs else "durations", "durations": "durations" in self.products}
-        return {"unit": self.unit, "synthetic": self.synthetic, "outcomes": outcomes} | facts
+        gives = "jobs" if self.has_jobs else "durations"
+        return {"unit": self.unit, "gives": gives, "synthetic": self.synthetic, "outcomes": outcomes}
 
     @property
     def has_public_names(self) -> bool:

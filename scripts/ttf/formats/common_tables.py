@@ -11,7 +11,7 @@ from ttf.engine.storage.on_disk import scan_parquet
 from ttf.engine.storage.partitions import choose_partitions, compute_results, read_results
 from ttf.engine.storage.tables import stream_parquet, write_product
 from ttf.formats.protocol import Derive, Format, Source
-from ttf.records.clusters import add_clusters, block_columns
+from ttf.records.clusters import add_block_columns, add_clusters
 from ttf.records.infra import add_infra_failure
 from ttf.records.jobs import Rows, add_part_names, read_nodes, size_units
 from ttf.records.record_contracts import ATTEMPTS, JOBS, NODES, PLACEMENTS, RUNTIME_AGREEMENT, SIZE_UNIT
@@ -33,7 +33,7 @@ def write_jobs(
     """Write jobs, nodes, agreement and size_unit (`output` has a path for each); return a summary.
 
     parts: as in `add_part_names`. node_table: the raw table with a row per node, or None. block_days: see
-    `block_columns`. spill_folder: a temporary folder.
+    `add_block_columns`. spill_folder: a temporary folder.
     """
     jobs = add_part_names(_derive_table(format_.jobs, source).lazy().with_columns(trace=pl.lit(trace)), parts)
     # Write the jobs to the disk before several passes over them, rather than derive them in each.
@@ -41,7 +41,7 @@ def write_jobs(
         stream_parquet(jobs, spill_folder / "jobs.parquet")
         jobs = scan_parquet(spill_folder / "jobs.parquet")
     jobs = drop_zero_queue_times(jobs)
-    write_product(add_clusters(jobs).with_columns(**block_columns(block_days)), JOBS, output.jobs)
+    write_product(add_block_columns(add_clusters(jobs), block_days), JOBS, output.jobs)
     write_product(format_.nodes(source) if format_.nodes else read_nodes(source.raw, node_table), NODES, output.nodes)
     written_jobs = scan_parquet(output.jobs)
     write_product(compare_runtimes(written_jobs), RUNTIME_AGREEMENT, output.agreement)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from ttf.engine.columns import FEWEST_BLOCKS
 from ttf.records.jobs import Frame
 
 # Columns of a job's request; jobs with one profile are mostly one job submitted again.
@@ -68,6 +69,20 @@ def block_columns(block_days: int) -> dict[str, pl.Expr]:
     running_end_s = pl.when(pl.col("outcome") == "running").then("trace_end_s")
     last_seen_s = pl.coalesce("end_s", running_end_s, "start_s", "submit_s")
     return {"block_by": pl.lit(block_name(block_days)), "block": last_seen_s // (block_days * DAY_S)}
+
+
+def add_block_columns(jobs: pl.LazyFrame, block_days: int) -> pl.LazyFrame:
+    """Add `block_columns` to the jobs; block_by is blank in a trace with too few blocks for its intervals.
+
+    The blocks of jobs that ended after a known run time are counted: these jobs are in ratios of ended jobs and in mean
+    times to failure, so both of them count blocks, or neither.
+    """
+    columns = block_columns(block_days)
+    has_result = pl.col("outcome").is_in(["success", "failure"]) & pl.col("runtime_s").is_not_null()
+    counts = jobs.filter(has_result).select(columns["block"].alias("block").n_unique())
+    if counts.collect(engine="streaming").item() < FEWEST_BLOCKS:
+        columns["block_by"] = pl.lit(None, pl.String)
+    return jobs.with_columns(**columns)
 
 
 def split_into_blocks(rows: Frame, start_s: pl.Expr, end_s: pl.Expr, block_days: int) -> Frame:

@@ -140,13 +140,18 @@ def _make_durations(
 ) -> Frame:
     """Return INFRA_COLUMNS of runs of `_attribute_ends`. first_end: first end of any run of the trace."""
     basis = _choose_basis(rules, events)
+    blocks = {} if block_days is None else block_columns(block_days)
+    if blocks:
+        # Blocks that do not count for the jobs of a trace do not count for its attempts.
+        is_counted = pl.col("block").is_null() | pl.col("block_by").is_not_null()
+        blocks["block_by"] = pl.when(is_counted).then(blocks["block_by"])
     is_failed = (pl.col("outcome") == "failure").fill_null(False) & ~is_at_time_limit("state")
     is_infra = is_failed if basis == PROXY else pl.col("cause").is_not_null()
     is_attributed = is_infra & pl.lit(basis != PROXY)
     failed_node = pl.coalesce(_recorded_node(runs), "event_node", "outage_node")
     columns = duration_columns(first_end) | {
         **{name: pl.col(name) for name in ("user", "submit_s", "start_s", "end_s", "state", "cause", "attempt_id")},
-        **({} if block_days is None else block_columns(block_days)),
+        **blocks,
         "duration_id": pl.col("attempt"),
         "event": pl.when(is_infra).then(pl.lit(EVENT)),
         "basis": pl.lit(basis),

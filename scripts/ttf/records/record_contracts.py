@@ -64,7 +64,7 @@ _CLUSTERS = {
     "cluster": row_number("Cluster", "Number of its cluster, such as its user.", blank=_NO_CLUSTER),
     "group_by": words("Grouped by", "Kind of groups within a cluster: recurrence group, node ...", blank=_NO_CLUSTER),
     "group": row_number("Group", "Number of its group, such as its recurrence group.", blank=_NO_CLUSTER),
-    "block_by": words("Block of time", "Length of the blocks, such as week.", blank=_NO_BLOCK),
+    "block_by": words("Block of time", "Length of the blocks, such as week.", f"{_NO_BLOCK}, or blocks are too few"),
     "block": count("Block", "Number of the block of time in which it ended or was last seen.", blank=_NO_BLOCK),
 }
 

@@ -342,7 +342,8 @@ def sum_by_cluster(
 ) -> pl.DataFrame:
     """Sum over the rows of each cluster and block of each stratum: columns *keys, LEVELS and *sums, in their order.
 
-    The result is empty where the trace names no clusters. Rows without a column `block` are in no block.
+    The result is empty where the trace names no clusters. Rows without a column `block`, or with a blank block_by, are
+    in no block.
 
     Parameters
     ----------
@@ -389,8 +390,8 @@ def _sum_by_level(
     level_words: tuple[str | None, str | None],
     sums: dict[str, pl.Expr],
 ) -> pl.DataFrame:
-    """Sum by keys, column `level` and block: *keys, LEVELS, *sums. level_words: values of cluster_by and block_by."""
-    block = pl.col("block") if "block" in rows.collect_schema() else pl.lit(None, CLUSTER_COLUMNS["block"])
+    has_blocks = "block" in rows.collect_schema() and level_words[1] is not None
+    block = pl.col("block") if has_blocks else pl.lit(None, CLUSTER_COLUMNS["block"])
     totals = rows.group_by(*keys, cluster=pl.col(level), block=block).agg(**sums).collect(engine="streaming")
     name_columns = (pl.lit(name, pl.String).alias(column) for column, name in zip(LEVELS[:2], level_words, strict=True))
     return totals.select(*keys, *name_columns, *LEVELS[2:], *sums)

@@ -1,40 +1,44 @@
-"""The page that compares the traces of a study: one row per trace, only measures with the same definition everywhere.
+"""The page that compares the traces of a study: one row per trace, only quantities with the same basis and unit.
 
-The rows come from the brief and the numbers of each trace. What the page of a trace withholds, or defines differently
-(such as a rate of any failure), is "not estimated" here.
+Every value is that of the trace's own page, from its brief and its numbers. What that page withholds is "not estimated"
+here; what has another basis than most traces is "not comparable".
 """
 
 import math
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import NamedTuple
 
 import jinja2
 
 from ttf.analyses.comparison.compare_traces import page as analysis_page
-from ttf.display import phrases
+from ttf.display import phrases, statement_rules
 from ttf.display.brief_model import FEW, WITHHELD, Tile
 from ttf.display.charts.theme import FAILURE, GRID, INFRA
 from ttf.display.phrases import join_parts
 from ttf.display.report_trace import Trace
-from ttf.display.statement_rules import choose_shape
-from ttf.display.trace_numbers import find_interval
+from ttf.display.trace_numbers import Numbers, find_interval
 from ttf.engine import words
-from ttf.engine.size_unit import GPU
 from ttf.page.report.blocks import Blocks, count_blocks, macros, raw_block
 from ttf.page.report.trace_page import Entry, Frame, embed_script_data
 
 # px
 WIDTH, HEIGHT, RADIUS = 140, 16, 4.5
 _SMALL_NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
-_CAUSE_BASIS = "sizes.basis"
+# The bottom line names at most so many differences.
+MOST_DIFFERENCES = 2
+NO_NUMBER, JOBS = "the trace has no such number", "jobs"
 
 
 @dataclass(frozen=True)
 class Cell:
     """value: the formatted number, with `note` and `scope` below; exact, bounds: the number and its interval.
 
-    reason: why there is no number, and `placeholder` the text in its place. Without value and reason: not applicable.
+    basis: what the number counts; numbers with different bases are not comparable. cluster_by: clusters of the
+    interval; "" if it is valid only for independent failures. reason: why there is no number, and `placeholder` the
+    text in its place. Without value and reason: not applicable.
     """
 
     value: str = ""
@@ -43,65 +47,161 @@ class Cell:
     exact: float | None = None
     bounds: tuple[float, float] | None = None
     is_few: bool = False
+    basis: str = ""
+    cluster_by: str = ""
     reason: str = ""
     placeholder: str = "not estimated"
 
 
-@dataclass(frozen=True)
-class Row:
-    """The row of a trace; href: its own page."""
+class Quantity(NamedTuple):
+    """A column of the page. plural: in sentences; make: its cell of a trace; has_ratio: whether ratios have a meaning.
 
-    href: str
+    colour: of its dots; "" for none.
+    """
+
     title: str
-    subtitle: str
-    jobs: Cell
-    failed: Cell
-    rate: Cell
-    largest: Cell
-    ettr: Cell
-    shape: Cell
+    note: str
+    plural: str
+    make: Callable[[Trace], Cell]
+    has_ratio: bool = True
+    colour: str = ""
 
 
-def make_row(trace: Trace, href: str) -> Row:
-    """Return the row of a trace of jobs, or of components, which have few of the measures."""
-    m, trace_info = trace.metrics, trace.info
-    kind = "synthetic" if trace_info["synthetic"] else ""
-    notes = [kind, "" if trace.has_jobs else f"lifetimes of {trace_info['unit']}s", trace.brief.period]
-    key, scope = choose_shape(m)
-    shape = replace(_number_cell(m, key, words.number), scope=scope)
+def _jobs_cell(trace: Trace) -> Cell:
+    m = trace.metrics
     if not trace.has_jobs:
-        reason = f"its rate is per {trace_info['unit']} in service, not per node that jobs use"
-        rate = Cell(reason=reason, placeholder="not comparable")
-        return Row(href, trace.title, join_parts(*notes, by=", "), Cell(), Cell(), rate, Cell(), Cell(), shape)
+        return Cell()
     ended = words.count(m.n("outcomes.failure_share")) if m.has("outcomes.failure_share") else "0"
-    rate = _tile_cell(trace, "node_rate", words.number)
-    if m.value(_CAUSE_BASIS, "proxy") == "proxy":
-        rate = Cell(reason="every failure would count as infrastructure", placeholder="causes not recorded")
-    ettr = _tile_cell(trace, "ettr", words.share)
-    if ettr.value and m.has("ettr.assumed.size_of_the_run"):
-        ettr = replace(ettr, note=f"{words.count(m['ettr.assumed.size_of_the_run'])} {m.value('ettr.unit', 'GPUs')}")
-    return Row(
-        *(href, trace.title, join_parts(*notes, by=", ")),
-        jobs=Cell(words.count(m["data.jobs"]) if m.has("data.jobs") else "", f"{ended} ended"),
-        failed=_tile_cell(trace, "failure_rate", words.share),
-        rate=rate,
-        largest=_largest_job_cell(m),
-        ettr=ettr,
-        shape=shape,
-    )
+    largest = ""
+    if m.has("states.gpu.gpus_max"):
+        largest = f"largest: {words.plural(m['states.gpu.gpus_max'], m.size)}"
+    return Cell(words.count(m["data.jobs"]) if m.has("data.jobs") else "", f"{ended} ended", largest)
 
 
-def _largest_job_cell(m) -> Cell:
-    if not m.has("states.gpu.gpus_max"):
-        return Cell(reason="no number of GPUs is recorded")
-    return Cell(words.count(m["states.gpu.gpus_max"]), "" if m.size == GPU else f"{m.size}s")
+def _failure_cell(trace: Trace) -> Cell:
+    return _tile_cell(trace, "failure_rate", words.share) if trace.has_jobs else Cell()
+
+
+def _lost_time_cell(trace: Trace) -> Cell:
+    if not trace.has_jobs:
+        return Cell()
+    return replace(_tile_cell(trace, "failed_gpu_time", words.share), basis=f"{trace.metrics.size} time")
+
+
+def _wait_cell(trace: Trace) -> Cell:
+    if not trace.has_jobs:
+        return Cell()
+    reason = trace.metrics.value("queue.reason", "no wait is known")
+    return _number_cell(trace.metrics, "workload.queue.all.median_s", words.duration, reason=reason)
+
+
+def _mttf_cell(trace: Trace) -> Cell:
+    """Return the mean time to failure of all jobs or components, or its range if few ends are recorded."""
+    m, basis = trace.metrics, JOBS if trace.has_jobs else f"{words.plural_noun(trace.info['unit'])} in service"
+    if m.has("mttf.range.low_s"):
+        low, high = m["mttf.range.low_s"], m["mttf.range.high_s"]
+        return Cell(words.time_range(low, high, high), "range", m["mttf.range.why"], basis=basis)
+    is_few = statement_rules.r8_few(m.value("mttf.events", 0))
+    return replace(_number_cell(m, "mttf.mttf_s", words.duration, is_few), basis=basis)
+
+
+def _shape_cell(trace: Trace) -> Cell:
+    m = trace.metrics
+    key, scope = statement_rules.choose_shape(m)
+    if statement_rules.are_ends_mostly_unknown(m):
+        return Cell(reason="most failures have no recorded end")
+    kind = JOBS if trace.has_jobs else words.plural_noun(trace.info["unit"])
+    return replace(_number_cell(m, key, words.number), scope=scope, basis=f"{kind}, {scope or 'over all'}")
+
+
+def _rate_cell(trace: Trace) -> Cell:
+    m = trace.metrics
+    if trace.has_jobs and statement_rules.r1_cause_unknown(m):
+        return Cell(reason="every failure would count as infrastructure", placeholder="causes not recorded")
+    cell = _tile_cell(trace, "node_rate", words.number)
+    if not trace.has_jobs:
+        return replace(cell, basis=f"per {trace.info['unit']} in service")
+    above = m.value("sizes.rate.above_gpus", 0)
+    size = f"jobs > {words.plural(above, m.size)}" if above else "jobs of all sizes"
+    source = {"state": "states", "event": "health events"}.get(m["sizes.basis"], m["sizes.basis"])
+    basis = f"{size}, by {source}"
+    has_mean = cell.value and m.has("sizes.rate.days_per_failure")
+    mean = f"MTTF of a node: {words.number(m['sizes.rate.days_per_failure'])} days; " if has_mean else ""
+    return replace(cell, basis=basis, scope=f"{mean}{basis}")
+
+
+def _ettr_cell(trace: Trace) -> Cell:
+    m = trace.metrics
+    if not trace.has_jobs:
+        return Cell()
+    cell = _tile_cell(trace, "ettr", words.share)
+    if not cell.value or not m.has("ettr.assumed.size_of_the_run"):
+        return cell
+    base = "scheduled time" if statement_rules.ettr_key(m).endswith("scheduled_share") else "wall-clock time"
+    run = f"{statement_rules.target(m)}, {m.value('ettr.assumed.work_of_the_run', 0) / 86_400:g} days"
+    kind = "measured" if statement_rules.r13_long_runs_differ(m) else "model"
+    return replace(cell, scope=f"{run}, {base}", basis=f"{run}, {base}, {kind}")
+
+
+def _outage_cell(trace: Trace, key: str, format_value: Callable[[float], str]) -> Cell:
+    m = trace.metrics
+    if not m.value("outages.outages", 0):
+        return Cell(reason="no outages are recorded", placeholder="not recorded")
+    is_few = statement_rules.r8_few(m["outages.outages"])
+    cell = _number_cell(m, key, format_value, is_few, reason="the observed units are unknown")
+    planned = f"planned outages {'included' if m.has('outages.planned.outages') else 'not recorded'}"
+    return replace(cell, scope=f"of a {m['outages.unit']}", basis=f"{m['outages.unit']}s, {planned}")
+
+
+def _availability_cell(trace: Trace) -> Cell:
+    return _outage_cell(trace, "outages.up.availability", words.near_one)
+
+
+def _between_cell(trace: Trace) -> Cell:
+    return _outage_cell(trace, "outages.between.mtbf_s", words.duration)
+
+
+_RATE = Quantity(
+    "Infrastructure failures per 1,000 node-days",
+    "90% CI",
+    "infrastructure failure rates",
+    _rate_cell,
+    colour=INFRA,
+)
+_FAILURE = Quantity(
+    "Failure rate of ended jobs", "0 to 100%, 95% CI", "job failure rates", _failure_cell, colour=FAILURE
+)
+# Name of a table, its heading and its columns.
+TABLES: tuple[tuple[str, str, tuple[Quantity, ...]], ...] = (
+    (
+        "nodes",
+        "Nodes",
+        (
+            _RATE,
+            Quantity("Time between outages", "95% CI", "times between outages", _between_cell),
+            Quantity("Availability", "95% CI", "availabilities", _availability_cell, has_ratio=False),
+            Quantity("ETTR", "at the target size", "ETTRs", _ettr_cell, has_ratio=False),
+        ),
+    ),
+    (
+        "jobs",
+        "Jobs and components",
+        (
+            _FAILURE,
+            Quantity("MTTF", "any failure, 95% CI", "mean times to failure", _mttf_cell),
+            Quantity("GPU time in failed attempts", "95% CI", "shares of failed GPU time", _lost_time_cell),
+            Quantity("Median wait", "", "median waits", _wait_cell),
+            Quantity("Weibull shape", "95% CI", "Weibull shapes", _shape_cell, has_ratio=False),
+        ),
+    ),
+)
 
 
 def _tile_cell(trace: Trace, name: str, format_value: Callable[[float], str]) -> Cell:
     """Return the number of a tile of the trace's page, or the reason why there is none."""
     tile: Tile | None = next((tile for tile in trace.brief.tiles if tile.name == name), None)
     if tile is None or tile.state == WITHHELD or not phrases.list_keys(tile.value):
-        reason = tile.interval or tile.means if tile else "the trace has no such number"
+        reason = tile.interval or tile.means if tile else NO_NUMBER
         return Cell(reason=phrases.strip_markup(reason).rstrip("."))
     key = phrases.list_keys(tile.value)[0]
     cell = _number_cell(trace.metrics, key, format_value, tile.state == FEW)
@@ -109,16 +209,35 @@ def _tile_cell(trace: Trace, name: str, format_value: Callable[[float], str]) ->
     return cell if tile.value.startswith("{") else Cell(phrases.strip_markup(tile.value), is_few=cell.is_few)
 
 
-def _number_cell(m, key: str, format_value: Callable[[float], str], is_few: bool = False) -> Cell:
+def _number_cell(
+    m: Numbers, key: str, format_value: Callable[[float], str], is_few: bool = False, reason: str = NO_NUMBER
+) -> Cell:
     if not m.has(key):
-        return Cell(reason="the trace has no such number")
-    low, high, _ = find_interval(m, key) or (None, None, "")
+        return Cell(reason=reason)
+    low, high, cluster_by = find_interval(m, key) or (None, None, "")
     if low is None or high is None:
         return Cell(format_value(m[key]), exact=m[key], is_few=is_few)
     low_keys = (f"{key}_low", f"{key}_ci_low", f"{key.rpartition('.')[0]}.ci_low")
-    is_clustered = any(f"{end}_clustered" in m for end in low_keys)
-    note = words.join_range(format_value(low), format_value(high)) + ("" if is_clustered else "*")
-    return Cell(format_value(m[key]), note, exact=m[key], bounds=(low, high), is_few=is_few)
+    is_clustered = any(f"{end}_clustered{suffix}" in m for end in low_keys for suffix in ("", "_s"))
+    is_time = m.unit(key) == "s"
+    note = words.time_range(low, high, m[key]) if is_time else words.join_range(format_value(low), format_value(high))
+    note += "" if is_clustered else "*"
+    clusters = (cluster_by or "cluster") if is_clustered else ""
+    return Cell(format_value(m[key]), note, exact=m[key], bounds=(low, high), is_few=is_few, cluster_by=clusters)
+
+
+def make_cells(quantity: Quantity, traces: Sequence[Trace]) -> list[Cell]:
+    """Return the cells of a column: those with the basis of most traces; others are blank, with the reason."""
+    cells = [quantity.make(trace) for trace in traces]
+    if not (bases := Counter(cell.basis for cell in cells if cell.value)):
+        return cells
+    (common_basis, _), *_ = bases.most_common(1)
+    return [
+        Cell(reason=f"{cell.basis}; here: {common_basis}", placeholder="not comparable")
+        if cell.value and cell.basis != common_basis
+        else cell
+        for cell in cells
+    ]
 
 
 def draw_dot(cell: Cell, low: float, high: float, colour: str, log: bool = False) -> str:
@@ -147,28 +266,58 @@ def rate_axis(cells: Sequence[Cell]) -> tuple[float, float]:
     return 10.0**low, 10.0 ** max(high, low + 1)
 
 
-def bottom_line(traces: Sequence[Trace]) -> tuple[str, str]:
-    """Return two sentences: which rates can be compared, and what counts as a failure."""
-    job_traces = [trace for trace in traces if trace.has_jobs]
-    n_known = sum(trace.metrics.value(_CAUSE_BASIS, "proxy") != "proxy" for trace in job_traces)
-    n = len(job_traces)
-    if not n:
-        return "No trace has jobs: only the ages at which components fail can be compared.", ""
-    traces_text = f"{_format_count(n)} trace{'s' * (n > 1)}{' of jobs' * (n < len(traces))}"
-    if n == 1:
-        first = f"The {traces_text} records {'' if n_known else 'no '}causes"
-    elif n_known == n:
-        first = f"All of {traces_text} record causes"
+def bottom_line(columns: Sequence[tuple[Quantity, Sequence[Cell]]], names: Sequence[str]) -> tuple[str, str]:
+    """Return two sentences: what differs and by how much, and what cannot be compared.
+
+    A difference is named if the clustered intervals of the highest and the lowest trace do not overlap.
+    """
+    differences, equal, incomparable = [], [], []
+    for quantity, cells in columns:
+        numbers = [(cell.exact, cell, name) for cell, name in zip(cells, names, strict=True) if cell.exact is not None]
+        if len(numbers) < 2:
+            incomparable.append(quantity.plural)
+            continue
+        (low, lowest, low_name), (high, highest, high_name) = min(numbers, key=_first), max(numbers, key=_first)
+        if not (lowest.bounds and highest.bounds):
+            continue
+        if not (lowest.cluster_by and highest.cluster_by) or lowest.bounds[1] >= highest.bounds[0]:
+            equal.append(quantity.plural)
+            continue
+        factor = ""
+        if quantity.has_ratio and low:
+            factor = f" by a factor of {words.number(high / low, 2)}"
+        values = f"{highest.value} in {high_name}, {lowest.value} in {low_name}"
+        differences.append(f"{quantity.plural} differ{factor} ({values})")
+    if differences:
+        first = f"{words.capitalise('; '.join(differences[:MOST_DIFFERENCES]))}."
+    elif equal:
+        first = f"No measurable difference in {words.join_list(equal)}."
     else:
-        subject = f"Only {_format_count(n_known)}" if n_known else "None"
-        first = f"{subject} of {traces_text} record{'s' * (n_known == 1)} causes"
-    subset = "" if n_known == n else f" for {_format_count(n_known)}"
-    conclusion = f"can be compared{subset}" if n_known > 1 else "cannot be compared"
-    return f"{first}, so infrastructure rates {conclusion}.", "Failure rates count what each system calls a failure."
+        first = f"No quantity can be compared between the {_format_count(len(names))} traces."
+    if not (differences or equal) or not incomparable:
+        return first, ""
+    return first, f"No two traces have a common basis for {words.join_list(incomparable)}."
+
+
+def _first(pair: tuple) -> float:
+    return pair[0]
 
 
 def _format_count(number: int) -> str:
     return _SMALL_NUMBERS[number] if number < len(_SMALL_NUMBERS) else words.count(number)
+
+
+def clustering_sentence(columns: Sequence[tuple[Quantity, Sequence[Cell]]], names: Sequence[str]) -> str:
+    """Return how the intervals of failure rates and mean times to failure are clustered, by trace."""
+    names_by_clusters: dict[str, list[str]] = {}
+    for quantity, cells in columns:
+        for cell, name in zip(cells, names, strict=True):
+            if cell.cluster_by and quantity.make in (_failure_cell, _mttf_cell):
+                names_by_clusters.setdefault(cell.cluster_by, []).append(name)
+    clauses = [f"by {clusters} ({', '.join(dict.fromkeys(group))})" for clusters, group in names_by_clusters.items()]
+    if not clauses:
+        return ""
+    return f"The intervals of failure rates and MTTF are clustered {words.join_list(clauses)}."
 
 
 def comparison_page(
@@ -180,27 +329,50 @@ def comparison_page(
     frame: Frame,
 ) -> str:
     """Return the page as .qmd. comparison: the products of rule compare_traces as a trace; hrefs: trace -> its page."""
-    rows = [make_row(trace, hrefs[trace.name]) for trace in traces]
-    low, high = rate_axis([row.rate for row in rows])
-    dots = [(draw_dot(row.failed, 0, 1, FAILURE), draw_dot(row.rate, low, high, INFRA, log=True)) for row in rows]
+    names = [trace.name for trace in traces]
+    columns = [(quantity, make_cells(quantity, traces)) for _, _, quantities in TABLES for quantity in quantities]
+    cells_by_quantity = {quantity.title: cells for quantity, cells in columns}
+    low, high = rate_axis(cells_by_quantity[_RATE.title])
+    tables = []
+    for name, title, quantities in TABLES:
+        shown = [column for column in quantities if any(cell != Cell() for cell in cells_by_quantity[column.title])]
+        drawn = (
+            [(cell, _draw(column, cell, low, high)) for cell in cells_by_quantity[column.title]] for column in shown
+        )
+        tables.append((name, title, shown, list(zip(*drawn, strict=True))))
     blocks = Blocks(comparison, templates, analysis_page.tables(comparison, traces))
     frame.top = [{"anchor": "overview", "title": "Overview"}]
     frame.groups = [("Details", [Entry("Tables and charts", "#compared")]), ("Study", frame.page_links)]
-    first, second = bottom_line(traces)
-    starred = any(cell.note.endswith("*") for row in rows for cell in (row.failed, row.rate, row.shape))
+    first, second = bottom_line(columns, names)
+    heads = [(hrefs[trace.name], trace.title, _subtitle(trace), _jobs_cell(trace)) for trace in traces]
+    starred = any(cell.note.endswith("*") for _, cells in columns for cell in cells)
+    decades, clusters = f"{low:,g} to {high:,g}, log scale", clustering_sentence(columns, names)
     overview = macros(templates, "comparison.html").comparison(
-        frame, rows, dots, first, second, f"{low:,g} to {high:,g}", starred
+        frame, tables, heads, first, second, decades, clusters, starred
     )
     fold = jinja.get_template("compare_traces/comparison.qmd").render(
         analysis_page.context(comparison, traces)
         | {"m": comparison.metrics, "chart": blocks.chart, "table": blocks.table}
     )
     shared = macros(templates)
-    contents = "outcomes, run times, queueing, failure share and MTTF of GPU jobs"
+    contents = "outcomes, run times, waits, failure share and MTTF"
     heading = '<section id="details"><h2 class="kicker">Tables and charts</h2>'
     opening = f"{heading}{shared.fold('compared', 'Details', contents, *count_blocks(fold))}"
     details = raw_block(opening) + fold + raw_block("</details></section>")
     data = embed_script_data({name: comparison.spec(name) for name in blocks.charts}, frame.citation)
     body_start = f"{shared.opening(frame)}{frame.print_footer()}{overview}"
     body = raw_block(body_start) + details + raw_block(f"{shared.closing(frame)}{data}")
-    return words.add_no_break_spaces(frame.front(f"{first} {second}") + body)
+    return words.add_no_break_spaces(frame.front(f"{first} {second}".strip()) + body)
+
+
+def _subtitle(trace: Trace) -> str:
+    kind = "" if trace.has_jobs else f"lifetimes of {trace.info['unit']}s"
+    return join_parts("synthetic" if trace.info["synthetic"] else "", kind, trace.brief.period, by=", ")
+
+
+def _draw(quantity: Quantity, cell: Cell, low: float, high: float) -> str | None:
+    if not quantity.colour:
+        return None
+    if quantity is _RATE:
+        return draw_dot(cell, low, high, quantity.colour, log=True)
+    return draw_dot(cell, 0, 1, quantity.colour)

@@ -1,24 +1,17 @@
-"""How do the traces compare, on jobs that requested a GPU?"""
+"""How do the traces compare? Every cell is a cell of a table of the trace, so that it equals the trace's own page."""
 
 from dataclasses import replace
 
 from ttf.analyses.declaration import Analysis
-from ttf.engine.columns import clustered_columns
-from ttf.engine.contract import (
-    REASON,
-    Column,
-    Table,
-    count,
-    number,
-    reason,
-    seconds,
-    share,
-    table,
-    truth,
-    whole_seconds,
-    words,
-)
+from ttf.analyses.outcomes.split_outcomes import ENDED_JOBS, JOBS_SUMMARY, OUTCOMES_BY_GPUS
+from ttf.analyses.outcomes.split_outcomes import OUTCOMES as OUTCOMES_OF_TRACE
+from ttf.analyses.queue.describe_workload import PERCENTILES
+from ttf.analyses.time_to_failure.fit_mttf import FAILURES_WITHOUT_END
+from ttf.analyses.time_to_failure.fit_mttf import MTTF as MTTF_OF_TRACE
+from ttf.engine.contract import REASON, Column, Table, count, reason, table, truth, words
 
+# Sizes of jobs with rows of their own: a GPU, a common node, and its powers.
+SIZES = (1, 8, 64, 512)
 _TRACE = {
     "trace": words("Trace", "Name of the trace."),
     "synthetic": truth("Synthetic", "Whether the trace is made up."),
@@ -26,121 +19,96 @@ _TRACE = {
 }
 _GIVES = {"gives": words("Gives", "`jobs`, or `durations` of components.")}
 _GPUS = {
-    "gpus": words("GPUs", "GPUs of the job, rounded up to whole ones; all: any number."),
     "gpus_low": count("GPUs from", "Fewest GPUs of the range.", blank="the row covers all"),
-    "gpus_high": count("GPUs to", "Most GPUs of the range.", blank="the row covers all, or there is no upper limit"),
+    "gpus_high": count("GPUs to", "Most GPUs of the range.", blank="the row covers all"),
 }
-_JOBS = {"jobs": count("Jobs", "GPU jobs.", blank=REASON, unit="jobs")}
+# The cells of a row are blank if the trace does not have it.
 _OUTCOME = {"outcome": words("Outcome", "Outcome of the jobs.")}
 
 
 def _comparison_table(name: str, description: str, /, **columns: Column) -> Table:
-    """Return the contract of table `compared_<name>`, whose file is <name>.csv."""
-    return replace(table(f"compared_{name}", description, **columns), path=f"{name}.csv")
+    compared = table(f"compared_{name}", description, **columns, reason=reason())
+    return replace(compared, path=f"{name}.csv", is_in_gpus=True)
 
 
-def _distribution_columns(prefix: str, quantity: str) -> dict[str, Column]:
-    """Return the columns n, mean, quantiles (`<prefix>_..._s`) and reason of a quantity in seconds."""
-    headings = {"p05": "5%", "p25": "25%", "median": "Median", "p75": "75%", "p90": "90%", "p95": "95%"}
-    return {
-        "n": count("n", f"Jobs whose {quantity} is known.", blank=REASON),
-        f"{prefix}_mean_s": seconds("Mean", f"Mean {quantity} of the jobs.", blank=REASON),
-        **{
-            f"{prefix}_{name}_s": whole_seconds(heading, f"Quantile of the {quantity}, by nearest rank.", blank=REASON)
-            for name, heading in headings.items()
-        },
-        "reason": reason(),
-    }
+def _copy_columns(source: Table, names: str, blank: str = REASON) -> dict[str, Column]:
+    return {name: replace(source.columns[name], blank=blank, n="") for name in names.split()}
 
 
+_TIMES = _copy_columns(PERCENTILES, "n mean_s p25_s p50_s p75_s p90_s p95_s")
+_INTERVAL = "failure_share ci_low ci_high cluster_by clusters ci_low_clustered ci_high_clustered"
+_MTTF = "n events exposure_s mttf_s confidence ci_low_s ci_high_s cluster_by clusters ci_low_clustered_s"
+_RATES = "ci_high_clustered_s gpu_days failures_per_1000_gpu_days node_days failures_per_1000_node_days"
 OUTCOMES = _comparison_table(
     "outcomes",
-    "Share of a trace's GPU jobs, and of their GPU time, by outcome.",
+    "An outcome of a trace's jobs: their share, and the share of their GPU time, from outcomes.csv of the trace.",
     **_TRACE,
     **_OUTCOME,
-    **_JOBS,
-    jobs_share=share("Share of GPU jobs", "Share of the GPU jobs of the trace.", blank=REASON),
-    n=count("n", "Jobs whose GPU time is known.", blank=REASON),
-    gpu_hours=number("GPU time", "GPUs requested times the observed run time.", blank=REASON, unit="GPU-hours"),
-    gpu_hours_share=share("Share of their GPU time", "Share of the GPU time of all GPU jobs.", blank=REASON),
+    **_copy_columns(OUTCOMES_OF_TRACE, "jobs jobs_share gpu_hours gpu_hours_share n"),
 )
 RUN_TIMES = _comparison_table(
     "run_times",
-    "Run time of a trace's GPU jobs, by outcome.",
+    "Run time of a trace's jobs, by outcome, from percentiles.csv of the trace.",
     **_TRACE,
     **_OUTCOME,
-    **_JOBS,
-    **_distribution_columns("runtime", "run time"),
+    **_TIMES,
 )
 QUEUEING = _comparison_table(
     "queueing",
-    "Queueing delay of a trace's GPU jobs, by number of GPUs.",
+    "Wait of a trace's jobs, by number of GPUs, from percentiles.csv of the trace.",
     **_TRACE,
-    **_GPUS,
-    **_JOBS,
-    **_distribution_columns("queue", "queueing delay"),
+    gpus=words("GPUs", "GPUs of the job: 1, 2-4, 5-8, >8; all: any number."),
+    **_TIMES,
 )
 FAILURE_SHARE = _comparison_table(
     "failure_share",
-    "Failure share of a trace's GPU jobs, by number of GPUs.",
+    "Failure share of a trace's jobs, of all and by size, from ended_jobs.csv and outcomes_by_gpus.csv of the trace.",
     **_TRACE,
     **_GPUS,
-    **_JOBS,
-    ended=count("Ended", "Jobs that ended in success or failure.", blank=REASON, unit="jobs"),
-    failures=count("Failures", "Jobs that failed.", blank=REASON, unit="jobs"),
-    failure_share=share("Failure share", "Failures over ended.", blank=REASON),
-    ci_low=share("Interval from", "Lower bound of the 95% CI (Wilson).", blank=REASON),
-    ci_high=share("Interval to", "Upper bound.", blank=REASON),
-    **clustered_columns(share),
+    **_copy_columns(OUTCOMES_BY_GPUS, f"ended failures {_INTERVAL}"),
 )
 MTTF = _comparison_table(
     "mttf",
-    "Mean time to failure of a trace's GPU jobs or components, by number of GPUs and confidence.",
+    "Mean time to failure of a trace's jobs or components, of all and by size, from mttf.csv of the trace.",
     **_TRACE,
     **_GIVES,
     **_GPUS,
-    n=count("At risk", "Jobs or components of known duration.", blank=REASON, unit="durations"),
-    events=count("Failures", "Jobs or components that failed.", blank=REASON, unit="failures"),
-    without_end=count("without an end", "Failures of unknown duration.", blank=REASON, unit="failures"),
-    exposure_s=whole_seconds("Time at risk", "Sum of the durations.", blank=REASON),
-    mttf_s=seconds("Mean time to failure", "Time at risk over failures.", blank=REASON),
-    confidence=number("Confidence", "Confidence of the interval."),
-    ci_low_s=seconds("Interval from", "Lower bound of the exact Poisson interval (Garwood).", blank=REASON),
-    ci_high_s=seconds("Interval to", "Upper bound.", blank=REASON),
-    **clustered_columns(seconds, "_s"),
-    gpu_days=number("GPU-days", "Time at risk times GPUs.", blank=REASON, unit="GPU-days"),
-    failures_per_1000_gpu_days=number("per 1000 GPU-days", "Failures over gpu_days.", REASON, "per 1000 GPU-days"),
-    node_days=number("Node-days", "Time at risk times nodes.", blank=REASON, unit="node-days"),
-    failures_per_1000_node_days=number("per 1000 node-days", "Failures over node_days.", REASON, "per 1000 node-days"),
+    **_copy_columns(MTTF_OF_TRACE, f"{_MTTF} {_RATES}"),
+    **_copy_columns(FAILURES_WITHOUT_END, "without_end"),
 )
 _NO_JOBS = "the trace records components, no jobs"
 TRACES = _comparison_table(
     "traces",
-    "A trace of the study, with its number of jobs.",
-    trace=_TRACE["trace"],
-    unit=_TRACE["unit"],
+    "A trace of the study, with its number of jobs, from jobs_summary.csv and ended_jobs.csv of the trace.",
+    **_TRACE,
     **_GIVES,
-    synthetic=_TRACE["synthetic"],
-    jobs=count("Jobs", "Jobs of the trace.", blank=_NO_JOBS, unit="jobs"),
-    gpu_jobs=count("Requested a GPU", "Jobs that requested a GPU.", blank=_NO_JOBS, unit="jobs"),
-    blank_request=count("Request blank", "Jobs without a recorded request.", blank=_NO_JOBS, unit="jobs"),
-    timeouts=count("At time limit", "Failures of GPU jobs that a time limit ended.", _NO_JOBS, unit="jobs"),
+    **_copy_columns(JOBS_SUMMARY, "jobs gpu_jobs", _NO_JOBS),
+    **_copy_columns(ENDED_JOBS, "ended failures timeouts", f"{_NO_JOBS}, or no time limit"),
 )
 
+# Tables of a trace that the comparison reads.
+READ = (JOBS_SUMMARY, ENDED_JOBS, OUTCOMES_OF_TRACE, OUTCOMES_BY_GPUS, PERCENTILES, MTTF_OF_TRACE, FAILURES_WITHOUT_END)
+
+
+def _list_traces_by_table(study) -> dict[str, list[str]]:
+    return {source.name: [name for name in study.traces if study.find_file(name, source.name)] for source in READ}
+
+
 ANALYSIS = Analysis(
-    question="How do the traces compare, on jobs that requested a GPU?",
+    question="How do the traces compare?",
     theme="comparison",
     rank=10,
-    needs=["durations"],
-    uses=["jobs"],
+    uses=[source.name for source in READ],
     is_study_wide=True,
-    threads=2,
-    settings={"about": lambda study: {name: trace.compared for name, trace in study.traces.items()}},
+    settings={
+        "about": lambda study: {name: trace.compared for name, trace in study.traces.items()},
+        "traces_by_table": _list_traces_by_table,
+    },
     tables=(TRACES, OUTCOMES, RUN_TIMES, QUEUEING, FAILURE_SHARE, MTTF),
     charts={
         "run_times": "compared_run_times",
         "failure_share": "compared_failure_share",
         "mttf": "compared_mttf",
     },
-    memory_mb=270,
+    memory_mb=250,
 )

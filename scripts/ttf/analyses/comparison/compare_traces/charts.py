@@ -6,7 +6,7 @@ from functools import partial
 import altair as alt
 import polars as pl
 
-from ttf.analyses.comparison.compare_traces.trace_labels import COMPONENTS, GPUS
+from ttf.analyses.comparison.compare_traces.trace_labels import COMPONENTS, label_size, sort_by_size
 from ttf.analyses.comparison.compare_traces.trace_rows import (
     Layers,
     Traces,
@@ -28,42 +28,40 @@ _OUTCOME_LABELS = {"success": "Successful", "failure": "Failed", "cancelled": "C
 
 
 def run_times(inputs: Inputs, study: Study) -> Figure:
-    """Draw quantiles of the run time of GPU jobs by outcome and trace, from run_times.csv."""
+    """Draw quantiles of the run time of jobs by outcome and trace, from run_times.csv."""
     traces = Traces(inputs["compared_run_times"], study, pl.col("n") > 0)
     if not traces.shown:
-        return traces.empty_figure("Run time of GPU jobs by outcome", "GPU jobs that ended after a known run time")
+        return traces.empty_figure("Run time by outcome", "jobs that ended after a known run time")
     outcomes = {row["outcome"] for row in traces.rows if row["n"]}
     shown_labels = {name: label for name, label in _OUTCOME_LABELS.items() if name in outcomes}
     rows = [
-        quantile_row(row, "runtime", traces.names[row["trace"]], shown_labels[row["outcome"]])
-        | pick_columns(row, "outcome")
+        quantiles(row, traces.names[row["trace"]], shown_labels[row["outcome"]]) | pick_columns(row, "outcome")
         for row in traces.rows
-        if row["outcome"] in shown_labels and (row["n"] or row["jobs"])
+        if row["outcome"] in shown_labels and row["n"]
     ]
     colours = colour_by("outcome", {name: OUTCOME_COLOURS[name] for name in shown_labels})
     return traces.figure(
-        *draw_ranges(rows, list(shown_labels.values()), traces, colours, "run time"),
-        title="Run time of GPU jobs by outcome",
-        subtitle="Dot: median; thick: middle half; thin: middle nine tenths",
-        caption="Jobs that requested a GPU and ended after a known run time. Times of 0 s are drawn at 1 s.",
+        *ranges(rows, list(shown_labels.values()), traces, colours, "run time"),
+        title="Run time by outcome",
+        subtitle="Dot: median; thick: middle half; thin: up to the 95th percentile",
+        caption="Jobs that ended after a known run time. Times of 0 s are drawn at 1 s.",
         alt_text="Ranges of run time on a logarithmic axis, a row for each trace, a panel for each outcome.",
     )
 
 
 def failure_share(inputs: Inputs, study: Study) -> Figure:
-    """Draw the failure share of ended GPU jobs by number of GPUs and trace, from failure_share.csv."""
-    table = add_bounds(inputs["compared_failure_share"])
+    """Draw the failure share of ended jobs by number of GPUs and trace, from failure_share.csv."""
+    table = sort_by_size(add_bounds(inputs["compared_failure_share"]))
     traces = Traces(table, study, pl.col("failure_share").is_not_null())
     if not traces.shown:
-        return traces.empty_figure("Failure share of ended GPU jobs by number of GPUs", "GPU jobs that ended")
+        return traces.empty_figure("Failure share of ended jobs by number of GPUs", "jobs that ended")
     rows = []
-    for row in (row for row in traces.rows if row["jobs"]):
-        has_share = row["failure_share"] is not None
-        note = f"{row['failures']:,} of {row['ended']:,}" if has_share else "none ended"
-        chart_row = {"panel": GPUS[row["gpus"]], "trace": traces.names[row["trace"]], "note": note}
-        interval = pick_columns(row, "low", "high", "independent", share="failure_share") if has_share else {}
-        rows.append(chart_row | pick_columns(row, "synthetic", "ended", "failures") | interval)
-    highest = max(row["high"] for row in rows if "high" in row)
+    for row in (row for row in traces.rows if row["ended"]):
+        note = f"{row['failures']:,} of {row['ended']:,}"
+        chart_row = {"panel": label_size(row), "trace": traces.names[row["trace"]], "note": note}
+        columns = ("synthetic", "ended", "failures", "low", "high", "independent")
+        rows.append(chart_row | pick_columns(row, *columns, share="failure_share"))
+    highest = max(row["high"] for row in rows)
     scale = alt.Scale(domain=[0, min(1, 1.05 * highest)], nice=False)
     tooltip = [
         *tooltips("trace", panel="jobs"),
@@ -71,27 +69,25 @@ def failure_share(inputs: Inputs, study: Study) -> Figure:
         *tooltips("failures", form=",", ended="ended"),
     ]
 
-    def draw_panel(base: alt.Chart, is_last: bool) -> alt.LayerChart:
-        axis = percent_axis("Failures among ended GPU jobs" if is_last else None, labels=is_last, ticks=is_last)
-        shares = base.transform_filter("isValid(datum.share)").encode(
-            color=trace_colour(OUTCOME_COLOURS["failure"]), tooltip=tooltip
-        )
+    def layers(base: alt.Chart, is_last: bool) -> alt.LayerChart:
+        axis = percent_axis("Failures among ended jobs" if is_last else None, labels=is_last, ticks=is_last)
+        shares = base.encode(color=trace_colour(OUTCOME_COLOURS["failure"]), tooltip=tooltip)
         intervals = draw_intervals(shares, alt.X("low:Q", scale=scale, axis=axis), strokeWidth=1.8)
         points = shares.mark_point(filled=True, size=55, opacity=1).encode(x=alt.X("share:Q", scale=scale, axis=axis))
         return intervals + points + draw_notes(base)
 
     return traces.figure(
-        *draw_panels(rows, _nonempty_panels(rows), traces.labels(), draw_panel),
-        title="Failure share of ended GPU jobs by number of GPUs",
+        *draw_panels(rows, _nonempty_panels(rows), traces.labels(), layers),
+        title="Failure share of ended jobs by number of GPUs",
         subtitle="Failures over jobs that ended in success or failure, 95% CI",
-        caption=f"Jobs that requested a GPU; right: failures of ended jobs. {clustering_note(table)}",
+        caption=f"Right: failures of ended jobs. {clustering_note(table)}",
         alt_text="Points with intervals of the failure share, a row for each trace, a panel for each number of GPUs.",
     )
 
 
 def mttf(inputs: Inputs, study: Study) -> Figure:
-    """Draw the mean time to failure of GPU jobs by number of GPUs, and of components, by trace, from mttf.csv."""
-    table = add_bounds(inputs["compared_mttf"], "_s")
+    """Draw the mean time to failure of jobs by number of GPUs, and of components, by trace, from mttf.csv."""
+    table = sort_by_size(add_bounds(inputs["compared_mttf"], "_s"))
     traces = Traces(table, study, pl.col("low") > 0)
     if not traces.shown:
         return traces.empty_figure("Mean time to failure by number of GPUs", "jobs or components of a known duration")
@@ -102,9 +98,9 @@ def mttf(inputs: Inputs, study: Study) -> Figure:
     for row in (row for row in traces.rows if row["n"]):
         is_job, name = row["gives"] == "jobs", traces.names[row["trace"]]
         chart_row = chart_rows.setdefault(
-            (row["trace"], row["gpus"]),
+            (row["trace"], row["gpus_high"]),
             {
-                "panel": GPUS[row["gpus"]] if is_job else COMPONENTS,
+                "panel": label_size(row),
                 "trace": name if is_job else f"{name}: {unit_by_trace[row['trace']]}",
                 "note": f"{row['events']:,} of {row['n']:,}",
             }
@@ -119,7 +115,7 @@ def mttf(inputs: Inputs, study: Study) -> Figure:
     rows = list(chart_rows.values())
     order = dict.fromkeys([*traces.labels(), *(row["trace"] for row in rows if row["panel"] == COMPONENTS)])
     caption = (
-        "GPU jobs, or one component; right: failures of jobs or components at risk. "
+        "Jobs, or one component; right: failures of jobs or components at risk. "
         f"{clustering_note(table.filter(pl.col('events') > 0))}"
     )
     if any("mttf" not in row for row in rows):
@@ -160,7 +156,8 @@ def _make_mttf_drawer(rows: list[dict]) -> Layers:
 
 
 def _nonempty_panels(rows: Sequence[Mapping]) -> list[str]:
-    return [panel for panel in (*GPUS.values(), COMPONENTS) if any(row["panel"] == panel for row in rows)]
+    """Return the panels of rows in the order of `sort_by_size`."""
+    return list(dict.fromkeys(row["panel"] for row in rows))
 
 
 CHARTS = {chart.__name__: chart for chart in (run_times, failure_share, mttf)}

@@ -7,11 +7,11 @@ import polars as pl
 from ttf.analyses.comparison.compare_traces import ANALYSIS, FAILURE_SHARE, MTTF, QUEUEING, RUN_TIMES, TRACES
 from ttf.analyses.comparison.compare_traces import OUTCOMES as COMPARED_OUTCOMES
 from ttf.analyses.comparison.compare_traces.trace_labels import (
-    COMPONENTS,
     GPUS,
     RUN_ENDS,
     TRACE_REASONS,
     list_reasons,
+    sort_by_size,
     trace_labels,
 )
 from ttf.display.report_tables import CLUSTERED, MEAN_OF_N, Formatter, Interval, Mean, PageTable
@@ -20,7 +20,7 @@ from ttf.engine import words
 from ttf.engine.contract import Table
 from ttf.records.jobs import OUTCOMES
 
-_MEASURES = {"jobs_share": "Share of GPU jobs", "gpu_hours_share": "Share of their GPU time"}
+_MEASURES = {"jobs_share": "Share of jobs", "gpu_hours_share": "Share of their GPU time"}
 
 
 def tables(compared: Trace, traces: Sequence[Trace]) -> dict[str, PageTable]:
@@ -37,7 +37,7 @@ def tables(compared: Trace, traces: Sequence[Trace]) -> dict[str, PageTable]:
     outcome_columns |= {outcome: (outcome, words.share) for outcome in outcomes.columns if outcome in OUTCOMES}
     run_times, queueing, mttf = (labelled[name].filter(pl.col("n") > 0) for name in ("run_times", "queueing", "mttf"))
     run_times = run_times.sort(pl.col("outcome").cast(pl.Enum(RUN_ENDS)), maintain_order=True)
-    shares = _label_and_sort_by_gpus(labelled["failure_share"].filter(pl.col("ended") > 0))
+    shares = sort_by_size(labelled["failure_share"].filter(pl.col("ended") > 0))
     share_columns = {"trace": None, "ended": None, "failures": None, "failure_share": CLUSTERED}
     mttf_columns = dict.fromkeys(("trace", "unit", "n", "events", "without_end", "exposure_s"))
     mttf_columns["mttf_s"] = Interval(low="ci_low_clustered_s", high="ci_high_clustered_s")
@@ -45,10 +45,10 @@ def tables(compared: Trace, traces: Sequence[Trace]) -> dict[str, PageTable]:
     shown = {
         "traces": _traces_table(traces, labels, compared),
         "outcomes": PageTable(outcomes, outcome_columns, COMPARED_OUTCOMES, "measure"),
-        "run_times": PageTable(run_times, _page_columns(RUN_TIMES), RUN_TIMES, "outcome"),
-        "queueing": PageTable(_label_and_sort_by_gpus(queueing), _page_columns(QUEUEING), QUEUEING, "jobs_of"),
+        "run_times": PageTable(run_times, _time_columns(RUN_TIMES), RUN_TIMES, "outcome"),
+        "queueing": PageTable(_sort_by_bucket(queueing), _time_columns(QUEUEING), QUEUEING, "jobs_of"),
         "failure_share": PageTable(shares, share_columns, FAILURE_SHARE, "jobs_of"),
-        "mttf": PageTable(_label_and_sort_by_gpus(mttf.filter(confidence=0.95)), mttf_columns, MTTF, "jobs_of"),
+        "mttf": PageTable(sort_by_size(mttf.filter(confidence=0.95)), mttf_columns, MTTF, "jobs_of"),
     }
     return {name: table for name, table in shown.items() if table.frame.height}
 
@@ -66,7 +66,7 @@ def context(compared: Trace, traces: Sequence[Trace]) -> dict:
 
 
 def _traces_table(traces: Sequence[Trace], labels: Mapping[str, str], compared: Trace) -> PageTable:
-    counts = ("jobs", "gpu_jobs", "blank_request", "mttf_durations")
+    counts = ("jobs", "gpu_jobs", "mttf_durations")
     rows = [
         {"trace": labels[trace.name], "title": trace.info.get("title"), "unit": trace.info["unit"]}
         | {name: compared.metrics.value(f"of.{trace.name}.{name}", None) for name in counts}
@@ -93,19 +93,15 @@ def _pivot_outcomes(table: pl.DataFrame) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=schema)
 
 
-def _label_and_sort_by_gpus(table: pl.DataFrame) -> pl.DataFrame:
-    """Add jobs_of, the label of the number of GPUs or `Components`, and sort by it."""
+def _sort_by_bucket(table: pl.DataFrame) -> pl.DataFrame:
     jobs_of = pl.col("gpus").replace_strict(GPUS, return_dtype=pl.String)
-    if "gives" in table.columns:
-        jobs_of = pl.when(gives="durations").then(pl.lit(COMPONENTS)).otherwise(jobs_of)
-    order = pl.Enum([*GPUS.values(), COMPONENTS])
-    return table.with_columns(jobs_of=jobs_of).sort(pl.col("jobs_of").cast(order), maintain_order=True)
+    return table.with_columns(jobs_of=jobs_of).sort(jobs_of.cast(pl.Enum(list(GPUS.values()))), maintain_order=True)
 
 
 def _page_columns(contract: Table) -> dict[str, Mean | None]:
     """Return the columns trace, n and all times of a table of times, with headings from its contract."""
     columns = ("trace", "n", *(column for column in contract.columns if column.endswith("_s")))
-    return {column: MEAN_OF_N if column.endswith("_mean_s") else None for column in columns}
+    return {column: MEAN_OF_N if column == "mean_s" else None for column in columns}
 
 
 def _list_blanks(table: pl.DataFrame, labels: Mapping[str, str]) -> str:

@@ -1,23 +1,35 @@
 """Labels of traces, job sizes and components, and the reasons for blanks."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import polars as pl
 
-from ttf.records.jobs import GPU_BUCKETS
+from ttf.engine import words
+from ttf.records.jobs import GPU_BUCKETS, bucket_label
 
 # Labels of panels and of groups of rows.
-GPUS = {"all": "All GPU jobs"} | {
-    gpus: "1 GPU" if gpus == "1" else f"More than {low - 1} GPUs" if high is None else f"{low} to {high} GPUs"
-    for gpus, (low, high) in GPU_BUCKETS.items()
-}
-COMPONENTS = "Components"
+ALL_JOBS, COMPONENTS = "All jobs", "Components"
+GPUS = {"all": ALL_JOBS} | {gpus: words.capitalise(bucket_label(gpus)) for gpus in GPU_BUCKETS}
 # Outcomes that end a run, so that its run time is complete.
 RUN_ENDS = ("success", "failure", "cancelled")
 LABEL_LENGTH = 26
 # Beginnings of the reasons that hold for a whole trace or format.
 NO_OUTCOME = "the format has no outcome "
-TRACE_REASONS = ("the format", "the trace", "no job of the trace", "no GPU job is")
+TRACE_REASONS = ("the format", "the trace", "no job is")
+
+
+def label_size(row: Mapping) -> str:
+    """Return the label of the jobs of a row with gpus_low and gpus_high, or of components."""
+    if row.get("gives") == "durations":
+        return COMPONENTS
+    low, high = row["gpus_low"], row["gpus_high"]
+    return ALL_JOBS if high is None else f"{words.gpus_label(low, high)} GPU{'s' * (high > 1)}"
+
+
+def sort_by_size(table: pl.DataFrame) -> pl.DataFrame:
+    """Add `jobs_of`, the label of each row's jobs, and sort: all jobs, then by size, then components."""
+    jobs_of = pl.Series("jobs_of", [label_size(row) for row in table.iter_rows(named=True)], pl.String)
+    return table.with_columns(jobs_of).sort(jobs_of == COMPONENTS, "gpus_high", maintain_order=True)
 
 
 def trace_labels(traces: Iterable[tuple[str, bool]]) -> dict[str, str]:

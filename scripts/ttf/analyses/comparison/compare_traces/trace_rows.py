@@ -16,7 +16,7 @@ from ttf.engine.words import capitalise, join_list, plural
 MOST_TRACES = 8
 LABEL_WIDTH = 230
 PANEL_WIDTH = 330
-_PERCENTS = ("05", "25", "50", "75", "95")
+_PERCENTS = ("25", "50", "75", "95")
 # (base chart of a panel, whether it is the last panel) -> marks
 Layers = Callable[[alt.Chart, bool], alt.LayerChart | alt.FacetChart]
 
@@ -71,22 +71,21 @@ class Traces:
         return text
 
 
-def quantile_row(row: dict, prefix: str, trace_label: str, panel: str) -> dict:
-    """Return the chart's row of quantiles `<prefix>_p05_s` etc. for a trace label; only a note if n is 0."""
-    chart_row: dict[str, object] = {"panel": panel, "trace": trace_label}
+def quantiles(row: dict, name: str, panel: str) -> dict:
+    """Return the chart row of a distribution; only a note if no time is known."""
+    chart_row: dict[str, object] = {"panel": panel, "trace": name}
     chart_row["note"] = f"n = {row['n']:,}" if row["n"] else "no time known"
-    columns = {"q05": "p05", "q25": "p25", "q50": "median", "q75": "p75", "q95": "p95"} if row["n"] else {}
-    for key, column in columns.items():
-        time_s = row[f"{prefix}_{column}_s"]
-        chart_row |= {f"{key}_s": time_s, key: log_time_position(time_s)}
+    for percent in _PERCENTS if row["n"] else ():
+        time_s = row[f"p{percent}_s"]
+        chart_row |= {f"q{percent}_s": time_s, f"q{percent}": log_time_position(time_s)}
     return chart_row | pick_columns(row, "synthetic", "n")
 
 
 def draw_ranges(
     rows: list[dict], panels: list[str], traces: Traces, colour: alt.Color, quantity: str
 ) -> tuple[alt.VConcatChart, dict[str, list[Mapping]]]:
-    """Draw medians, middle halves and middle nine tenths on a logarithmic time axis."""
-    bounds = [row[name] for row in rows for name in ("q05", "q95") if name in row]
+    """Draw medians, middle halves and 95th percentiles on a logarithmic time axis."""
+    bounds = [row[name] for row in rows for name in ("q25", "q95") if name in row]
     scale = log_scale(time_domain(bounds, 1.2))
     tooltip = [*tooltips("trace", panel="jobs"), *tooltips("n", form=",")]
     tooltip += tooltips(form=",", **{f"q{q}_s": f"{quantity}, {int(q)}% at most (s)" for q in _PERCENTS})
@@ -96,7 +95,7 @@ def draw_ranges(
         marks = base.transform_filter("isValid(datum.q50)").encode(color=colour, tooltip=tooltip)
         x_axis = partial(alt.X, scale=scale, axis=axis)
         return (
-            marks.mark_rule(strokeWidth=1.5).encode(x=x_axis("q05:Q"), x2="q95:Q")
+            marks.mark_rule(strokeWidth=1.5).encode(x=x_axis("q25:Q"), x2="q95:Q")
             + marks.mark_rule(strokeWidth=5, opacity=0.5).encode(x=x_axis("q25:Q"), x2="q75:Q")
             + marks.mark_point(filled=True, size=55, opacity=1).encode(x=x_axis("q50:Q"))
             + draw_notes(base)

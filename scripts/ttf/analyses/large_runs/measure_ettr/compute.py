@@ -235,7 +235,8 @@ def _clustered_interval(runs: pl.DataFrame) -> dict:
     if "cluster_by" not in runs.columns or runs["cluster_by"].null_count():
         return {"why_not": UNCLUSTERED}
     level = "cluster" if runs["cluster"].n_unique() > 1 else "group"
-    levels = runs.select(pl.col(f"{level}_by").alias("cluster_by"), "block_by", pl.col(level).alias("cluster"), "block")
+    block = pl.when(pl.col("block_by").is_not_null()).then("block")
+    levels = runs.select(pl.col(f"{level}_by").alias("cluster_by"), "block_by", cluster=level, block=block)
     keys = levels.select(pl.col("cluster", "block").cast(pl.Int64).fill_null(-1)).to_numpy()
     _, first_rows, index = np.unique(keys, axis=0, return_index=True, return_inverse=True)
     sums = {"n": np.bincount(index).astype(float), "ettr": np.bincount(index, weights=runs["ettr"].to_numpy())}

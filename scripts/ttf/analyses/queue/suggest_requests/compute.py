@@ -86,7 +86,9 @@ def suggest(jobs: pl.DataFrame, profile: Sequence[str], contract: Table, most: i
     groups = groups.head(most).with_row_index("number")
     members = jobs.join(groups.select(*keys, "number"), on=keys, nulls_equal=True, maintain_order="left")
     week = pl.col("block").rank("dense").fill_null(0).cast(pl.UInt32)
-    members = members.with_columns(cluster_by="block_by", cluster=week, group_by="block_by", group=week)
+    # A trace with few weeks does not count them in other intervals.
+    block_by = pl.coalesce("block_by", pl.lit("block of time"))
+    members = members.with_columns(cluster_by=block_by, cluster=week, group_by=block_by, group=week)
     quantiles = survival_quantiles(members, "success", "number", SHARE)
     rows = groups.join(quantiles, left_on="number", right_on=pl.col("stratum").cast(pl.UInt32), maintain_order="left")
     is_enough = pl.col("n") >= FEWEST_JOBS
