@@ -10,10 +10,10 @@ from ttf.analyses.comparison.compare_traces.trace_labels import COMPONENTS, labe
 from ttf.analyses.comparison.compare_traces.trace_rows import (
     Layers,
     Traces,
-    draw_notes,
     draw_panels,
-    draw_ranges,
-    quantile_row,
+    notes,
+    quantiles,
+    ranges,
     trace_colour,
 )
 from ttf.display.charts.axes import log_axis, log_domain, log_scale, percent_axis
@@ -74,7 +74,7 @@ def failure_share(inputs: Inputs, study: Study) -> Figure:
         shares = base.encode(color=trace_colour(OUTCOME_COLOURS["failure"]), tooltip=tooltip)
         intervals = draw_intervals(shares, alt.X("low:Q", scale=scale, axis=axis), strokeWidth=1.8)
         points = shares.mark_point(filled=True, size=55, opacity=1).encode(x=alt.X("share:Q", scale=scale, axis=axis))
-        return intervals + points + draw_notes(base)
+        return intervals + points + notes(base)
 
     return traces.figure(
         *draw_panels(rows, _nonempty_panels(rows), traces.labels(), layers),
@@ -121,7 +121,7 @@ def mttf(inputs: Inputs, study: Study) -> Figure:
     if any("mttf" not in row for row in rows):
         caption += " Triangle: no failure, one-sided lower bound only (drawn: 95%)."
     return traces.figure(
-        *draw_panels(rows, _nonempty_panels(rows), list(order), _make_mttf_drawer(rows)),
+        *draw_panels(rows, _nonempty_panels(rows), list(order), _build_mttf_layers(rows)),
         title="Mean time to failure by number of GPUs",
         subtitle="Time at risk per failure; thick: 90% CI, thin: 95% CI",
         caption=caption,
@@ -130,8 +130,7 @@ def mttf(inputs: Inputs, study: Study) -> Figure:
     )
 
 
-def _make_mttf_drawer(rows: list[dict]) -> Layers:
-    """Return the function that draws one panel, for `draw_panels`; rows: of all panels, which share the axis."""
+def _build_mttf_layers(rows: list[dict]) -> Layers:
     bounds = [row[name] for row in rows for name in ("low95", "high95") if name in row]
     domain = log_domain(bounds, 1.5, 1.5)
     tooltip = [
@@ -141,8 +140,7 @@ def _make_mttf_drawer(rows: list[dict]) -> Layers:
         *tooltips(form=",.1f", mttf="mean time to failure (h)", low95="95% from (h)", high95="95% to (h)"),
     ]
 
-    def draw_panel(base: alt.Chart, is_last: bool) -> alt.LayerChart | alt.FacetChart:
-        """Draw the mean times of one panel; only the last one has the labels of the shared axis."""
+    def layers(base: alt.Chart, is_last: bool) -> alt.LayerChart | alt.FacetChart:
         title = "Mean time to failure (hours, logarithmic)" if is_last else None
         axis = log_axis(domain, title, labels=is_last, ticks=is_last)
         base = base.encode(tooltip=tooltip)
@@ -150,9 +148,9 @@ def _make_mttf_drawer(rows: list[dict]) -> Layers:
         bound_only = base.transform_filter("!isValid(datum.mttf) && isValid(datum.low95)")
         x_axis = partial(alt.X, scale=log_scale(domain), axis=axis)
         estimates = draw_estimates(estimated, x_axis, size=55)
-        return alt.layer(*estimates, *draw_lower_bounds(bound_only, x_axis("low95:Q"), size=75), draw_notes(base))
+        return alt.layer(*estimates, *draw_lower_bounds(bound_only, x_axis("low95:Q"), size=75), notes(base))
 
-    return draw_panel
+    return layers
 
 
 def _nonempty_panels(rows: Sequence[Mapping]) -> list[str]:

@@ -25,14 +25,14 @@ _MEASURES = {"jobs_share": "Share of jobs", "gpu_hours_share": "Share of their G
 
 def tables(compared: Trace, traces: Sequence[Trace]) -> dict[str, PageTable]:
     """Return the tables by name, without empty ones. compared: the products of the analysis."""
-    labels = trace_labels((trace.name, trace.info["synthetic"]) for trace in traces)
+    labels = _label_traces(traces)
     labelled = {
         name: compared.table(f"compared_{name}").with_columns(
             trace=pl.col("trace").replace_strict(labels, return_dtype=pl.String)
         )
         for name in ("outcomes", "run_times", "queueing", "failure_share", "mttf")
     }
-    outcomes = _pivot_outcomes(labelled["outcomes"])
+    outcomes = _outcome_columns(labelled["outcomes"])
     outcome_columns: dict[str, tuple[str, Formatter | None]] = {"trace": ("Trace", None), "n": ("n", words.count)}
     outcome_columns |= {outcome: (outcome, words.share) for outcome in outcomes.columns if outcome in OUTCOMES}
     run_times, queueing, mttf = (labelled[name].filter(pl.col("n") > 0) for name in ("run_times", "queueing", "mttf"))
@@ -54,15 +54,19 @@ def tables(compared: Trace, traces: Sequence[Trace]) -> dict[str, PageTable]:
 
 
 def context(compared: Trace, traces: Sequence[Trace]) -> dict:
-    """Return texts for the template: failures at a time limit, reasons for blanks by table, names of components."""
-    labels = trace_labels((trace.name, trace.info["synthetic"]) for trace in traces)
+    """Return what the template needs besides its tables and charts."""
+    labels = _label_traces(traces)
     components = [trace.info["unit"] for trace in traces if not trace.has_jobs]
     tables_by_name = {table.name.removeprefix("compared_"): compared.table(table.name) for table in ANALYSIS.tables[1:]}
     return {
         "at_limit": _list_timeouts(traces, labels, compared),
-        "blanks": {name: _list_blanks(table, labels) for name, table in tables_by_name.items()},
+        "blanks": {name: _blanks(table, labels) for name, table in tables_by_name.items()},
         "components_called": words.markdown(", ".join(dict.fromkeys(components))),
     }
+
+
+def _label_traces(traces: Sequence[Trace]) -> dict[str, str]:
+    return trace_labels((trace.name, trace.info["synthetic"]) for trace in traces)
 
 
 def _traces_table(traces: Sequence[Trace], labels: Mapping[str, str], compared: Trace) -> PageTable:
@@ -77,7 +81,7 @@ def _traces_table(traces: Sequence[Trace], labels: Mapping[str, str], compared: 
     return PageTable(pl.DataFrame(rows, schema=schema), columns, TRACES)
 
 
-def _pivot_outcomes(table: pl.DataFrame) -> pl.DataFrame:
+def _outcome_columns(table: pl.DataFrame) -> pl.DataFrame:
     """Return a row per measure and trace, with a column per outcome; n: jobs behind the share."""
     nonempty = table.filter(pl.col("jobs") > 0)
     outcomes = [outcome for outcome in OUTCOMES if (nonempty["outcome"] == outcome).any()]
@@ -98,13 +102,12 @@ def _sort_by_bucket(table: pl.DataFrame) -> pl.DataFrame:
     return table.with_columns(jobs_of=jobs_of).sort(jobs_of.cast(pl.Enum(list(GPUS.values()))), maintain_order=True)
 
 
-def _page_columns(contract: Table) -> dict[str, Mean | None]:
-    """Return the columns trace, n and all times of a table of times, with headings from its contract."""
+def _time_columns(contract: Table) -> dict[str, Mean | None]:
     columns = ("trace", "n", *(column for column in contract.columns if column.endswith("_s")))
     return {column: MEAN_OF_N if column == "mean_s" else None for column in columns}
 
 
-def _list_blanks(table: pl.DataFrame, labels: Mapping[str, str]) -> str:
+def _blanks(table: pl.DataFrame, labels: Mapping[str, str]) -> str:
     """List the traces that lack numbers for a reason of the whole trace or its format, as literal Markdown."""
     labels_by_reason: dict[str, list[str]] = {}
     for trace, reason in list_reasons(table):
