@@ -110,6 +110,7 @@ def test_hostile_text_is_escaped_in_every_block():
         assert "script" not in ParsedPage(html).tags and "data" not in ParsedPage(html).tags, name
         assert "<script>x" in ParsedPage(html).text, name
     assert not page_macros.actions(brief, {}).strip(), "a brief without actions has no section"
+    assert ("i", {"hidden": None, "data-file": HOSTILE}) in ParsedPage(page_macros.file_mark(HOSTILE)).attributes
 
 
 def test_a_block_of_html_has_no_blank_line_that_would_end_it():
