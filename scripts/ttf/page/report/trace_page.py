@@ -158,8 +158,14 @@ class TracePage:
         self.appendix: list[Theme] = []
         self.blocks.open_charts = {chart for head in self.heads.values() for chart in head.charts}
 
-    def qmd(self, scored: TraceFindings | None, significance: float, home: str) -> str:
-        """Return the whole page. scored: the published findings about the trace; home: the folder of the study."""
+    def qmd(
+        self, scored: TraceFindings | None, comparisons: Mapping[str, list[str]], significance: float, home: str
+    ) -> str:
+        """Return the whole page.
+
+        scored: the published findings about the trace; comparisons: output of `compare_tiles`; home: the folder of the
+        study.
+        """
         self._context |= {"significance": f"{significance:g}", "home": home, "versions": _list_versions()}
         self._context |= {"citation": self.frame.citation, "scored": scored is not None}
         if scored:
@@ -172,7 +178,7 @@ class TracePage:
         appendix = self._build_appendix()
         self._set_contents()
         themes = {theme.anchor: theme for theme in (*self.sections.values(), *self.appendix)}
-        overview = self._macros.overview(self.frame, self.brief, themes)
+        overview = self._macros.overview(self.frame, self.brief, themes, comparisons)
         opening = f"{self._macros.opening(self.frame)}{self.frame.print_footer()}{overview}"
         body = raw_block(opening + str(self._macros.actions(self.brief, themes))) + "".join(sections)
         specs = {name: self.trace.spec(name) for name in self.blocks.charts}
