@@ -390,6 +390,7 @@ def _report(study: Study, pdf: bool) -> Iterator[Job]:
     study_folder, source = f"results/{study.study_folder}", f"results/{study.study_folder}/report/source"
     claimed = study.find_claim_tables()
     scored = {"scorecard": f"{study_folder}/scorecard.csv", "implied": f"{study_folder}/implied_n.csv"}
+    scored["published"] = f"{study_folder}/published_values.csv"
     inputs = {
         "tables": [path for tables in claimed.values() for path in tables.values()],
         "claims": [file for file, _ in study.claim_files],

@@ -1,4 +1,5 @@
-// The card of a number: key, exact value, n, interval, source and description, from the row of that key.
+// The card of a number: key, exact value, n, interval, source and description, from the row of that key; in a fold the
+// file of its sentence.
 // A non-modal dialog: hover and focus show it, a click or Enter moves the focus into it.
 const NUMBER = "data[data-key]";
 let card, activeNumber, hoverTimer, isReturning = false;
@@ -20,6 +21,12 @@ function collectFacts(row) {
   return {unit, n, facts: facts.filter(([, fact]) => fact && fact !== "–")};
 }
 
+// The last mark before the number; a chart is drawn elsewhere.
+function fileOf(number) {
+  const marks = number.closest("figure") ? [] : [...document.querySelectorAll("[data-file]")];
+  return marks.findLast((mark) => mark.compareDocumentPosition(number) & Node.DOCUMENT_POSITION_FOLLOWING)?.dataset.file;
+}
+
 function showCard(number) {
   clearTimeout(hoverTimer);
   const row = rowOf(number);
@@ -29,12 +36,13 @@ function showCard(number) {
     card.addEventListener("mouseenter", () => clearTimeout(hoverTimer));
     card.addEventListener("mouseleave", () => card.contains(document.activeElement) || hideSoon());
   }
-  const {unit, facts} = collectFacts(row);
+  const {unit, facts} = collectFacts(row), file = fileOf(number);
   const buttons = [["copy-value", "Copy value"], ["copy-link", "Copy link"], ["copy-citation", "Copy citation"]]
     .map(([action, words]) => makeElement("button", {type: "button", "data-do": action}, words));
   card.replaceChildren(
     makeElement("header", {}, makeElement("b", {}, number.textContent), makeElement("span", {class: "badge"}, unit)),
     makeElement("dl", {}, ...facts.map(([name, fact]) => makeElement("div", {}, makeElement("dt", {}, name), makeElement("dd", {}, fact)))),
+    ...(file ? [makeElement("details", {}, makeElement("summary", {}, "File of the sentence"), makeElement("code", {}, file))] : []),
     makeElement("div", {class: "do"}, ...buttons));
   activeNumber?.removeAttribute("aria-expanded");
   activeNumber = number;
@@ -102,7 +110,7 @@ document.addEventListener("keydown", (event) => {
   else if (number && (event.key === "Enter" || event.key === " ")) { event.preventDefault(); enterCard(number); }
   else if (inside && event.key === "Tab") {
     // Leaving the card returns to the number.
-    const stops = [...card.querySelectorAll("a, button")];
+    const stops = [...card.querySelectorAll("a, button, summary")];
     if (event.target === (event.shiftKey ? stops[0] : stops.at(-1))) { event.preventDefault(); hideCard(true); }
   }
 });

@@ -98,6 +98,7 @@ def test_hostile_text_is_escaped_in_every_block():
     page_macros = macros(REPORT)
     blocks = {
         "overview": page_macros.overview(frame, brief, {"outcomes": theme}),
+        "others": page_macros.overview(frame, Brief("", (), "B", (), (), (tile,)), {}, {"t": [hostile]}),
         "actions": page_macros.actions(full_brief, {"outcomes": theme}),
         "head": page_macros.head(theme, head, []),
         "figure": page_macros.figure(HOSTILE, texts, {}),
@@ -109,6 +110,7 @@ def test_hostile_text_is_escaped_in_every_block():
     for name, html in blocks.items():
         assert "script" not in ParsedPage(html).tags and "data" not in ParsedPage(html).tags, name
         assert "<script>x" in ParsedPage(html).text, name
+    assert ("i", {"hidden": None, "data-file": HOSTILE}) in ParsedPage(page_macros.file_mark(HOSTILE)).attributes
     assert not page_macros.actions(brief, {}).strip(), "a brief without actions has no section"
 
 

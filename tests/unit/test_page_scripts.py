@@ -48,7 +48,7 @@ def page():
         page = browser.new_context(offline=True).new_page()
         errors = []
         page.on("pageerror", lambda error: errors.append(str(error)))
-        number = '<p><data data-key="a.b">25%</data></p>'
+        number = '<p data-file="a/b.qmd"><data data-key="a.b">25%</data></p>'
         fold = f'<details id="numbers"><summary>All numbers</summary>{ALL_NUMBERS}</details>'
         page.set_content(f"<!DOCTYPE html><title>Page</title><main>{number}{TABLE}{fold}</main>")
         page.add_script_tag(content="".join(script.read_text(encoding="utf-8") for script in SCRIPTS))
@@ -188,6 +188,10 @@ def test_the_card_of_a_number_works_with_the_keyboard(page):
     page.keyboard.press("Enter")
     assert card.locator("dd").all_text_contents() == ["a.b", "0.25", "1,200", "tables/t.csv"]
     assert page.evaluate("document.activeElement.textContent") == "Copy value"
+    assert not card.locator("code", has_text="a/b.qmd").is_visible()
+    page.keyboard.press("Shift+Tab")
+    page.keyboard.press("Enter")
+    assert card.locator("details").inner_text().split("\n") == ["File of the sentence", "a/b.qmd"]
     page.keyboard.press("Escape")
     assert not card.is_visible()
     assert page.evaluate("document.activeElement.dataset.key") == "a.b"

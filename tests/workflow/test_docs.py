@@ -18,6 +18,7 @@ from pathlib import Path
 
 import pytest
 from acceptance import CHROMIUM, browsing
+from contributing import write_example
 from named_cells import wrong_cells
 from sacct_story import CLUSTER_FIELDS, FIELDS, FIXTURES, NODE_FIELDS
 from study.threshold_file import build_number_pattern
@@ -151,6 +152,7 @@ def study(shell) -> Path:
     write_pods(type("Study", (), {"folder": checkout}), pods(20))
     shutil.copytree(checkout / "raw/mine", checkout / "path/to/the/csv/files")
     (checkout / "path/to/folder").mkdir()
+    write_example(checkout)
     shutil.copy(FIXTURES / "real_readme.txt", checkout / "path/to/folder/2025.txt")
     (checkout / "runs").mkdir()
     times = "2025-01-01 00:00:00,2025-01-01 01:00:00"

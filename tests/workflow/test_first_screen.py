@@ -3,8 +3,8 @@
 import re
 
 import pytest
-from acceptance import CHROMIUM, PHONE, open_page
-from study_runs import check_out
+from acceptance import CHROMIUM, OPEN_ALL, PHONE, open_page
+from study_runs import ROOT, check_out
 
 pytestmark = pytest.mark.skipif(not CHROMIUM, reason="chromium is not installed: make test-tools")
 
@@ -43,6 +43,46 @@ def test_the_first_screen_of_a_desk_has_mttf_ettr_and_the_first_action(page_file
         )
         ettr = page.locator("[data-tile=ettr]").inner_text()
         assert re.search(r"[\d.]+% of scheduled time", ettr) and re.search(r"waits 2\.77.h in the queue", ettr)
+        assert page_faults == []
+
+
+@pytest.mark.parametrize("size", [SMALL_DESK, PHONE])
+def test_a_tile_folds_published_values_that_are_defined_alike(page_file, browser, size):
+    with open_page(browser, page_file, size) as (page, page_faults):
+        tile, fold = page.locator("[data-tile=node_rate]"), page.locator("[data-tile=node_rate] .others")
+        assert page.locator(".others").count() == 1, "no value is published for a run of 512 GPUs"
+        assert not fold.locator("li").first.is_visible()
+        link, summary = tile.locator(".more").bounding_box(), fold.locator("summary").bounding_box()
+        assert link["y"] < summary["y"] + summary["height"] / 2 < link["y"] + link["height"], "the fold takes no line"
+        fold.locator("summary").click()
+        lines = fold.locator("li").all_inner_texts()
+        assert [line.partition(":")[0] for line in lines] == ["RSC-1", "RSC-2", "Llama 3"]
+        assert len(fold.inner_text().split()) <= 40
+        assert page.evaluate("document.documentElement.scrollWidth") <= size[0]
+        assert page_faults == []
+
+
+def test_the_card_of_a_number_names_the_file_of_its_sentence(page_file, browser):
+    files = {
+        ".bottom-line": "scripts/ttf/page/brief/bottom_line.py",
+        ".tile": "scripts/ttf/page/brief/tiles.py",
+        "#outcomes .finding": "scripts/ttf/analyses/outcomes/split_outcomes/page.py",
+        "#outcomes-details p": "scripts/ttf/analyses/outcomes/split_outcomes/outcomes.qmd",
+        "#checked + dl dd": "scripts/ttf/analyses/factors/estimate_hazards/page.py",
+        "#quality li": "scripts/ttf/page/brief/grade.py",
+    }
+    with open_page(browser, page_file, SMALL_DESK) as (page, page_faults):
+        page.evaluate(OPEN_ALL, True)
+        marks = page.evaluate("[...document.querySelectorAll('[data-file]')].map((mark) => mark.dataset.file)")
+        assert len(marks) > 40 and [name for name in marks if not (ROOT / name).is_file()] == []
+        for selector, file in files.items():
+            page.locator(f"{selector} data[data-key]").first.click()
+            details = page.locator(".number-card details")
+            assert details.locator("code").text_content() == file, selector
+            assert not details.locator("code").is_visible()
+            details.locator("summary").click()
+            assert details.locator("code").is_visible()
+            page.keyboard.press("Escape")
         assert page_faults == []
 
 

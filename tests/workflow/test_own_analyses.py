@@ -1,15 +1,16 @@
 """Run the examples of CONTRIBUTING.md verbatim: an analysis and a finding outside the checkout."""
 
 import re
+import shutil
+import subprocess
 from pathlib import Path
 
 import polars as pl
 import pytest
 import yaml
-from study_runs import OWN, PAGE, ROOT, SMALL
+from contributing import FINDINGS, RECIPE, write_example
+from study_runs import OWN, PAGE, SMALL, clone, environment
 
-CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-EXAMPLE_FILE = re.compile(r"^`(describe_weekdays/[\w.]+)`:.*?^```(?:python)?\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 # An analysis that continues from its previous table.
 COUNT_RUNS = {
     "__init__.py": """
@@ -28,29 +29,42 @@ def compute(inputs):
     return {"run_count": pl.DataFrame({"runs": [1 + (0 if last is None else last["runs"].item())]})}
 """,
 }
-CLAIM = re.compile(r"^```yaml\n(  - id: .*?)^```$", re.DOTALL | re.MULTILINE)
-
-
-def write_analysis(folder: Path) -> list[str]:
-    for name, text in EXAMPLE_FILE.findall(CONTRIBUTING):
-        file = folder / name
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text, encoding="utf-8")
-    return [name for name, _ in EXAMPLE_FILE.findall(CONTRIBUTING)]
 
 
 def write_claims(file: Path, **changes: str) -> None:
-    (claim,) = yaml.safe_load(CLAIM.search(CONTRIBUTING)[1])
-    claim["quantity"] |= changes
-    file.write_text(yaml.safe_dump({"sources": {"mine": "a note of mine"}, "claims": [claim]}), encoding="utf-8")
+    document = yaml.safe_load(FINDINGS)
+    document["claims"][0]["trace"] = "sample"
+    document["claims"][0]["quantity"] |= changes
+    file.write_text(yaml.safe_dump(document), encoding="utf-8")
 
 
 @pytest.fixture
 def example(study, tmp_path):
     """Return a finished study and a configuration with the examples, which are outside its checkout."""
-    assert 1 < len(write_analysis(tmp_path / "mine")) <= 5
+    write_example(tmp_path)
+    (tmp_path / "my/analyses").rename(tmp_path / "mine")
+    assert 1 < len([*(tmp_path / "mine/describe_weekdays").iterdir()]) <= 5
     write_claims(tmp_path / "findings.yaml")
     return study, SMALL | {"analyses": ["../mine"], "claims": ["../findings.yaml"]}
+
+
+def test_the_recipe_runs_as_typed_beside_a_study_of_the_sample(study, tmp_path):
+    checkout = clone(tmp_path / "clone")
+    shutil.copytree(study.folder / "results/studies", checkout / "results/studies")
+    write_example(checkout)
+    with (checkout / "weekdays.yaml").open("a") as file:
+        file.write("claims: [findings.yaml]\n")
+    (checkout / "findings.yaml").write_text(FINDINGS)
+    (command,) = re.findall(r"^```sh\n(.*?)^```$", RECIPE, re.DOTALL | re.MULTILINE)
+    process = subprocess.run(
+        ["bash", "-e", "-c", command], cwd=checkout, env=environment(), capture_output=True, text=True, check=False
+    )
+    assert process.returncode == 0, process.stdout + process.stderr
+    (page,) = re.findall(r"`(results/\S+\.html)`", RECIPE)
+    assert f"The report: {page}" in process.stderr
+    assert 'id="sec-weekdays"' in (checkout / page).read_text(encoding="utf-8")
+    scored = pl.read_csv((checkout / page).parents[1] / "scorecard.csv").filter(id="mine-failures")
+    assert scored["verdict"].to_list() == ["reproduced"]
 
 
 def test_the_example_runs_from_outside_the_checkout(example, tmp_path):

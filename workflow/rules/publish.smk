@@ -71,6 +71,7 @@ if STUDY.pseudonymised_traces:
             **page_inputs("page", make_public),
             scorecard=rules.score_claims.output.scorecard,
             implied=rules.score_claims.output.implied,
+            published=rules.score_claims.output.published,
         output:
             source=f"{PUBLIC}/{STUDY_FOLDER}/report/source/{{page}}.qmd",
         log:

@@ -9,6 +9,7 @@ rule score_claims:
     output:
         scorecard=mark_for_report(f"{STUDY_RESULTS}/scorecard.csv", "table", "Published findings", trace="all"),
         implied=f"{STUDY_RESULTS}/implied_n.csv",
+        published=f"{STUDY_RESULTS}/published_values.csv",
     log:
         f"logs/{STUDY_FOLDER}/score_claims.log",
     benchmark:

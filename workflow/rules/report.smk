@@ -101,6 +101,7 @@ rule write_page_source:
         **page_inputs("page"),
         scorecard=rules.score_claims.output.scorecard,
         implied=rules.score_claims.output.implied,
+        published=rules.score_claims.output.published,
     output:
         source=f"{STUDY_RESULTS}/report/source/{{page}}.qmd",
     log:

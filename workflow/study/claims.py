@@ -16,7 +16,7 @@ def load_claims(path: str | Path, label: str | None = None) -> dict:
 
 
 def _find_contradictions(document: dict) -> Iterator[Problem]:
-    """Yield repeated ids, and sources without a description."""
+    """Yield repeated ids, sources without a description or year, and counts that are none."""
     counts = Counter(claim["id"] for claim in document["claims"])
     for number, claim in enumerate(document["claims"]):
         if counts[claim["id"]] > 1:
@@ -24,6 +24,16 @@ def _find_contradictions(document: dict) -> Iterator[Problem]:
         if claim["source"] not in document["sources"]:
             sources = ", ".join(document["sources"])
             yield Problem(("claims", number, "source"), f"{claim['source']} is not under sources: {sources}.")
+        elif "tiles" in claim and isinstance(document["sources"][claim["source"]], str):
+            text = f"{claim['source']} needs a year for tiles: write it under sources as {{title: ..., year: 2025}}."
+            yield Problem(("claims", number, "source"), text)
+        if any("exposure_days" in tile for tile in claim.get("tiles", ())) and not _is_count(claim["published"]):
+            text = f"{claim['published']} is no count, as exposure_days of its tiles needs; use `per`."
+            yield Problem(("claims", number, "published"), text)
+
+
+def _is_count(value: float) -> bool:
+    return value >= 1 and value == round(value)
 
 
 def check_claims(claims: Iterable[Mapping], tables: Mapping[str, Table], label: str) -> None:

@@ -5,7 +5,7 @@ page.py. `lines(trace, m)` returns what was tested without a finding, or is not 
 end.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,8 @@ class Head:
 
     claim: the finding in at most 18 words, with its number, without interval or p; charts: names of charts; keys: at
     most four; text: paragraphs of at most 60 words in all; details: summary of the fold below, such as "states as
-    recorded, outcomes by month"; planner: initial values of the planner.
+    recorded, outcomes by month"; planner: initial values of the planner; file: the module of
+    the texts, set by the page.
     """
 
     claim: str
@@ -42,13 +43,15 @@ class Head:
     callout: Callout | None = None
     details: str = ""
     planner: dict | None = None
+    file: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True)
 class Line:
-    """A line of "Checked, nothing found" (`checked`) or of "Not in this trace": subject, result, table."""
+    """A line of "Checked, nothing found" (`checked`) or of "Not in this trace": subject, result, table, file."""
 
     subject: str
     result: str
     table: str = ""
     checked: bool = True
+    file: str = field(default="", compare=False)

@@ -42,6 +42,31 @@ IMPLIED_N = replace(
     ),
     path="implied_n.csv",
 )
+_ANY = "the value holds for any"
+PUBLISHED_VALUES = replace(
+    table(
+        "published_values",
+        "A published value that a tile lists, because it is defined alike.",
+        id=words("Id", "Id of the claim."),
+        trace=words("Trace", "Trace of the finding, which does not list it."),
+        tile=words("Tile", "Name of the tile: node_rate, mttf or availability."),
+        name=words("Name", "Cluster or system."),
+        remark=words("Remark", "What differs in the definition.", blank="there is none"),
+        source=words("Source", "Publication."),
+        year=count("Year", "Year of the publication."),
+        basis=words("Basis", "infra: jobs that infrastructure ended; component: failures of watched units."),
+        unit=words("Unit", "Unit that fails.", blank=_ANY),
+        node_gpus=count("GPUs a node", "GPUs of a node.", blank=_ANY),
+        gpus=count("GPUs", "GPUs of the job.", blank=_ANY),
+        value=number("Value", "Failures per 1000 unit-days, hours, or a share, by tile."),
+        ci_low=number("from", "Lower bound of Garwood's 90% CI.", blank="no count is printed"),
+        ci_high=number("to", "Upper bound of Garwood's 90% CI.", blank="no count is printed"),
+        events=count("Events", "Failures, as printed.", blank="no count is printed"),
+        exposure_days=number("Exposure", "Unit-days of the events.", blank="no count is printed"),
+        evidence=words("Evidence", "printed, digitised or second-hand."),
+    ),
+    path="published_values.csv",
+)
 _NO_PART = "it has no effect"
 ETTR_REFERENCE = replace(
     table(
@@ -85,4 +110,4 @@ DICTIONARY = replace(
     path="dictionary.csv",
 )
 
-TABLES = (SCORECARD, IMPLIED_N, ETTR_REFERENCE, DICTIONARY)
+TABLES = (SCORECARD, IMPLIED_N, PUBLISHED_VALUES, ETTR_REFERENCE, DICTIONARY)

@@ -11,4 +11,6 @@ def lines(trace: Trace, m: Numbers) -> list[Line]:
     """Return a line with the number of rows checked if none was quarantined; else appendix A lists them."""
     if m["data.rows_quarantined"]:
         return []
-    return [Line("Quarantined rows", "[data.rows_quarantined] of [data.rows_read]", "quality/row_account.csv")]
+    rows = "[data.rows_quarantined] of [data.rows_read]"
+    file = "scripts/ttf/page/report/quality_lines.py"
+    return [Line("Quarantined rows", rows, "quality/row_account.csv", file=file)]

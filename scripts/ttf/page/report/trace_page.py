@@ -7,7 +7,7 @@ Pandoc both render. The rest is HTML by report/blocks.html, which renderers pass
 import importlib.util
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
 from types import ModuleType
@@ -15,8 +15,8 @@ from types import ModuleType
 import jinja2
 from markupsafe import Markup
 
-from ttf.analyses import load_contracts, module_name
-from ttf.analyses.catalogue import load_analyses
+from ttf.analyses import BUILT_IN, load_contracts, module_name
+from ttf.analyses.catalogue import find_analysis_folders, load_analyses
 from ttf.analyses.sections import APPENDIX, RESULTS, Theme, number_sections
 from ttf.display import phrases, statement_rules
 from ttf.display.brief_model import WITHHELD
@@ -155,8 +155,14 @@ class TracePage:
         self.appendix: list[Theme] = []
         self.blocks.open_charts = {chart for head in self.heads.values() for chart in head.charts}
 
-    def qmd(self, scored: TraceFindings | None, significance: float, home: str) -> str:
-        """Return the whole page. scored: the published findings about the trace; home: the folder of the study."""
+    def qmd(
+        self, scored: TraceFindings | None, comparisons: Mapping[str, list[str]], significance: float, home: str
+    ) -> str:
+        """Return the whole page.
+
+        scored: the published findings about the trace; comparisons: output of `compare_tiles`; home: the folder of the
+        study.
+        """
         self._context |= {"significance": f"{significance:g}", "home": home, "versions": _list_versions()}
         self._context |= {"citation": self.frame.citation, "scored": scored is not None}
         if scored:
@@ -169,7 +175,7 @@ class TracePage:
         appendix = self._build_appendix()
         self._set_contents()
         themes = {theme.anchor: theme for theme in (*self.sections.values(), *self.appendix)}
-        overview = self._macros.overview(self.frame, self.brief, themes)
+        overview = self._macros.overview(self.frame, self.brief, themes, comparisons)
         opening = f"{self._macros.opening(self.frame)}{self.frame.print_footer()}{overview}"
         body = raw_block(opening + str(self._macros.actions(self.brief, themes))) + "".join(sections)
         specs = {name: self.trace.spec(name) for name in self.blocks.charts}
@@ -199,21 +205,30 @@ class TracePage:
         declarations = load_analyses(self._folders)
         for theme in RESULTS:
             leading_analyses = [name for name, page in self._pages.items() if declarations[name].theme == theme]
-            parts = [head for name in leading_analyses for head in self._call_page_function(name, "head")]
+            parts = [part for name in leading_analyses for part in self._call_page_function(name, "head")]
             head = next((part for part in parts if isinstance(part, Head)), None)
             if head:
                 heads[theme] = head
             else:
                 lines += parts
         for name in self._pages:
-            lines += [line for parts in self._call_page_function(name, "lines") for line in parts]
+            lines += self._call_page_function(name, "lines")
         return heads, lines + quality_lines.lines(self.trace, self.m)
 
     def _call_page_function(self, analysis: str, part: str) -> list:
         """Return, as a list, what a function of an analysis' page.py gives, in its size unit; empty if nothing."""
         page = vars(self._pages[analysis])
-        content = page[part](self.trace, self.m) if part in page else None
-        return [phrases.convert_units(content, self._size_unit(analysis))] if content else []
+        content = (page[part](self.trace, self.m) if part in page else None) or []
+        parts = phrases.convert_units(content if isinstance(content, list) else [content], self._size_unit(analysis))
+        return [replace(item, file=self._source_file(analysis, "page.py")) for item in parts]
+
+    def _source_file(self, analysis: str, name: str) -> str:
+        """Return the path of a file from the checkout on; of a user's analysis only its folder and name."""
+        if analysis == "sections":
+            return f"report/sections/{name}"
+        folder = find_analysis_folders(self._folders)[analysis]
+        is_built_in = folder.is_relative_to(BUILT_IN)
+        return (folder.relative_to(BUILT_IN.parents[2] if is_built_in else folder.parent) / name).as_posix()
 
     def _size_unit(self, analysis: str) -> SizeUnit:
         return self.m.size if load_analyses(self._folders)[analysis].in_size_unit else GPU
@@ -284,7 +299,16 @@ class TracePage:
         ]
 
     def _render_section(self, name: str) -> str:
-        """Render a section to Markdown. The size unit is converted in the template, before text of the trace enters."""
+        """Render a section to Markdown, after a mark that names its file.
+
+        The size unit is converted in the template, before text of the trace enters.
+        """
+        text = self._render_template(name)
+        analysis, _, template = name.partition("/")
+        mark = self._macros.file_mark(self._source_file(analysis, f"{template}.qmd"))
+        return f"{raw_block(mark)}{text}" if text.strip() else ""
+
+    def _render_template(self, name: str) -> str:
         analysis = name.partition("/")[0]
         unit = self._size_unit(analysis) if analysis in self._pages else GPU
         loader = self._jinja.loader
@@ -301,7 +325,8 @@ class TracePage:
 
     def _build_grade_reasons(self) -> str:
         reasons = "".join(f"<li>{phrases.to_html(reason)}</li>" for reason in self.brief.grade_reasons)
-        return raw_block(f"<p>Grade {self.brief.grade}:</p><ul>{reasons}</ul>") if reasons else ""
+        opening = f'<p data-file="scripts/ttf/page/brief/grade.py">Grade {self.brief.grade}:</p>'
+        return raw_block(f"{opening}<ul>{reasons}</ul>") if reasons else ""
 
     def _set_contents(self) -> None:
         self.frame.top = [{"anchor": "overview", "title": "Overview"}]
