@@ -28,6 +28,36 @@ def pytest_xdist_auto_num_workers() -> int:
     return (os.cpu_count() or 1) + 1
 
 
+# The files of tests that take longest, in this order; a worker that starts one of them last would end long after the
+# others.
+LONGEST = [
+    "test_publish",
+    "test_reruns",
+    "test_score",
+    "test_studies",
+    "test_size_units",
+    "test_monday",
+    "test_extremes",
+    "test_afternoons",
+    "test_report_in_browser",
+    "test_what_changed",
+    "test_own_analyses",
+    "test_rules",
+    "test_every_format",
+    "test_windowed_models",
+]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the longest files of the whole workflow, then the other tests of it."""
+
+    def rank(item: pytest.Item) -> tuple[bool, int]:
+        is_long = item.path.stem in LONGEST
+        return item.path.parent.name != "workflow", LONGEST.index(item.path.stem) if is_long else len(LONGEST)
+
+    items.sort(key=rank)
+
+
 @pytest.fixture(scope="session", autouse=True)
 def claims_read_once() -> Iterator[None]:
     with patch("study.study.load_claims", load_claims_once):

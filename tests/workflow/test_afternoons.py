@@ -8,6 +8,7 @@ import html
 import json
 import re
 import subprocess
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import csv_traces
@@ -44,8 +45,27 @@ def test_an_engineer_with_one_csv(tmp_path):
     folder = clone(tmp_path / "checkout")
     ended = csv_traces.write_runs(folder / "runs.csv")
     printed = type_command(folder, "make", "report", "DATA=runs.csv")
-    assert "its configuration, to be kept and edited: results/studies/runs/study.yaml" in printed
-    assert read_values(folder, "runs")["outcomes.failure.jobs"] == sum(row[5] == "failed" for row in ended)
+    drafted = """\
+runs.csv: no known format. Drafted for the format table from its header and 5,000 rows:
+  job_id: run_id (differs in each row)
+  status: state (success: succeeded; failure: failed; cancelled: cancelled; running: running)
+  submit: created_at (also start, so no waits are computed)
+  start: created_at
+  end: finished_at
+  user: owner
+  gpus: gpus
+"""
+    assert drafted in printed
+    assert "study runs; its configuration, to be kept and edited: results/studies/runs/study.yaml" in printed
+    values = read_values(folder, "runs")
+    assert values["outcomes.failure.jobs"] == sum(row[5] == "failed" for row in ended)
+    assert values["risk.jobs.ended"] == len(ended)
+    jobs = pl.read_parquet(folder / "results/runs/jobs.parquet")
+    assert jobs.select("submit_s").equals(jobs.select(submit_s="start_s"))
+    run_times = [datetime.fromisoformat(row[4][:19]) - datetime.fromisoformat(row[3][:19]) for row in ended]
+    assert jobs["runtime_s"].sum() == sum(run_times, timedelta()).total_seconds()
+    no_waiting = "Waits in the queue Every start equals its submission, so no waiting is computed."
+    assert no_waiting in read_page(folder, "runs")
 
     # Cancelled runs are failures in this team.
     mapping = folder / "results/studies/runs/study.yaml"

@@ -5,9 +5,7 @@ import json
 import re
 import subprocess
 import sys
-from datetime import datetime, timedelta
 
-import polars as pl
 import pytest
 from csv_traces import HEADER, write_runs
 from study_runs import Checkout, check_out, environment
@@ -31,35 +29,6 @@ def page_text(study: Checkout, name: str) -> str:
 @pytest.fixture(scope="module")
 def study(tmp_path_factory) -> Checkout:
     return check_out(tmp_path_factory.mktemp("csv") / "checkout")
-
-
-def test_a_csv_becomes_a_report_without_a_configuration(study):
-    ended = write_runs(study.folder / "runs.csv")
-    process = report(study, "runs.csv")
-    assert process.returncode == 0, process.stderr
-    lines = process.stderr.splitlines()
-    assert lines[:8] == [
-        "runs.csv: no known format. Drafted for the format table from its header and 5,000 rows:",
-        "  job_id: run_id (differs in each row)",
-        "  status: state (success: succeeded; failure: failed; cancelled: cancelled; running: running)",
-        "  submit: created_at (also start, so no waits are computed)",
-        "  start: created_at",
-        "  end: finished_at",
-        "  user: owner",
-        "  gpus: gpus",
-    ]
-    assert "study runs; its configuration, to be kept and edited: results/studies/runs/study.yaml" in lines
-    assert "starts with './'" not in process.stderr
-    metrics = json.loads((study.folder / "results/runs/metrics.json").read_text())
-    failures = sum(row[5] == "failed" for row in ended)
-    assert metrics["outcomes.failure.jobs"]["value"] == failures
-    jobs = pl.read_parquet(study.folder / "results/runs/jobs.parquet")
-    assert jobs.select("submit_s").equals(jobs.select(submit_s="start_s"))
-    run_times = [datetime.fromisoformat(row[4][:19]) - datetime.fromisoformat(row[3][:19]) for row in ended]
-    assert jobs["runtime_s"].sum() == sum(run_times, timedelta()).total_seconds()
-    text = page_text(study, "runs")
-    assert "Waits in the queue Every start equals its submission, so no waiting is computed." in text
-    assert metrics["risk.jobs.ended"]["value"] == len(ended)
 
 
 def test_a_submission_time_alone_is_enough_for_risk_and_dates(study):
