@@ -7,8 +7,6 @@ import numpy as np
 import polars as pl
 import pytest
 from scipy import stats
-from ttf.analyses.comparison.compare_traces import FAILURE_SHARE
-from ttf.analyses.comparison.compare_traces.compute import JOBS_READ, Subject, compare_durations, compare_jobs
 from ttf.analyses.factors.correlate.compute import failure_share
 from ttf.analyses.large_runs.measure_ettr.compute import _clustered_interval as clustered_ettr
 from ttf.analyses.lost.measure_losses.owners import failures_by_owner
@@ -23,7 +21,7 @@ from ttf.analyses.queue.reconstruct_occupancy.delay_causes import CAUSES, DelayC
 from ttf.analyses.replication.measure_epochs import EPOCHS
 from ttf.analyses.replication.measure_epochs.compute import epochs_summary, epochs_table
 from ttf.analyses.replication.repeat_study.compute import rate_ratio
-from ttf.records.clusters import add_clusters, add_levels
+from ttf.records.clusters import add_clusters
 from ttf.records.jobs import GPU_BUCKETS, JOB_COLUMNS, conform
 from ttf.records.runs import RUN_COLUMNS
 from ttf.stats.clustered import CLUSTERED, clustered_ratios, clustered_shares
@@ -72,33 +70,12 @@ def test_failure_shares_have_one_clustered_interval_in_every_analysis() -> None:
     one_gpu = clustered_shares(JOBS.filter(gpu_milli=1000), [], ENDED["failures"], ENDED["ended"])
     request_shares = failure_share(JOBS).filter(feature="gpu_request", value="100")
     assert request_shares.select(BOUNDS).rows()[0] == approx_bounds(one_gpu)
-    compared = FAILURE_SHARE.frame(compare_jobs(Subject("t"), JOBS.select(JOBS_READ), JOBS)["compared_failure_share"])
-    assert compared.filter(gpus="1").select(BOUNDS).rows()[0] == approx_bounds(one_gpu)
     all_jobs = clustered_shares(JOBS, [], ENDED["failures"], ENDED["ended"])
-    assert compared.filter(gpus="all").select(BOUNDS).rows()[0] == approx_bounds(all_jobs)
     retries = build_retries(count_ended_jobs(JOBS))
     assert retries.filter(group_by="all").select(BOUNDS).rows()[0] == approx_bounds(all_jobs)
     assert retries.filter(group="1", group_by="gpus").select(BOUNDS).rows()[0] == approx_bounds(one_gpu)
     workers = clustered_shares(JOBS.filter(task="worker"), [], ENDED["failures"], ENDED["ended"])
     assert count_roles(JOBS).filter(role="worker").select(BOUNDS).rows()[0] == approx_bounds(workers)
-
-
-def test_components_are_clustered_by_their_system() -> None:
-    rng = np.random.default_rng(1)
-    rows = {"node": rng.integers(0, 12, 200).astype(str), "duration_s": rng.integers(1, 10**6, 200)}
-    durations = pl.DataFrame(rows | {"event": rng.choice(["failure", "end"], 200)})
-    durations = add_levels(durations, {"system": ["node"]}).with_columns(
-        duration_s=pl.when(pl.int_range(pl.len()) > 2).then("duration_s"),
-        event=pl.when(pl.int_range(pl.len()) > 2).then("event").otherwise(pl.lit("failure")),
-        **dict.fromkeys(("gpu_count", "gpu_milli"), pl.lit(None, pl.Int64)),
-        nodes=1,
-    )
-    row = compare_durations(Subject("t", "node", "durations"), durations)[1]
-    assert (row["without_end"], row["cluster_by"]) == (3, "system")
-    measured = durations.drop_nulls("duration_s")
-    sums = ((pl.col("event") == "failure").sum(), pl.len())
-    expected = clustered_ratios(measured, [], pl.col("duration_s").sum(), *sums, has_mean_leverage=True)
-    assert [row[f"{name}_s"] for name in BOUNDS] == approx_bounds(expected)
 
 
 def test_a_mean_of_retries_is_a_ratio_of_sums() -> None:
