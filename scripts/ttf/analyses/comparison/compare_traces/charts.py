@@ -10,10 +10,10 @@ from ttf.analyses.comparison.compare_traces.trace_labels import COMPONENTS, labe
 from ttf.analyses.comparison.compare_traces.trace_rows import (
     Layers,
     Traces,
+    draw_notes,
     draw_panels,
-    notes,
-    quantiles,
-    ranges,
+    draw_ranges,
+    quantile_row,
     trace_colour,
 )
 from ttf.display.charts.axes import log_axis, log_domain, log_scale, percent_axis
@@ -35,13 +35,13 @@ def run_times(inputs: Inputs, study: Study) -> Figure:
     outcomes = {row["outcome"] for row in traces.rows if row["n"]}
     shown_labels = {name: label for name, label in _OUTCOME_LABELS.items() if name in outcomes}
     rows = [
-        quantiles(row, traces.names[row["trace"]], shown_labels[row["outcome"]]) | pick_columns(row, "outcome")
+        quantile_row(row, traces.names[row["trace"]], shown_labels[row["outcome"]]) | pick_columns(row, "outcome")
         for row in traces.rows
         if row["outcome"] in shown_labels and row["n"]
     ]
     colours = colour_by("outcome", {name: OUTCOME_COLOURS[name] for name in shown_labels})
     return traces.figure(
-        *ranges(rows, list(shown_labels.values()), traces, colours, "run time"),
+        *draw_ranges(rows, list(shown_labels.values()), traces, colours, "run time"),
         title="Run time by outcome",
         subtitle="Dot: median; thick: middle half; thin: up to the 95th percentile",
         caption="Jobs that ended after a known run time. Times of 0 s are drawn at 1 s.",
@@ -69,15 +69,15 @@ def failure_share(inputs: Inputs, study: Study) -> Figure:
         *tooltips("failures", form=",", ended="ended"),
     ]
 
-    def layers(base: alt.Chart, is_last: bool) -> alt.LayerChart:
+    def draw_panel(base: alt.Chart, is_last: bool) -> alt.LayerChart:
         axis = percent_axis("Failures among ended jobs" if is_last else None, labels=is_last, ticks=is_last)
         shares = base.encode(color=trace_colour(OUTCOME_COLOURS["failure"]), tooltip=tooltip)
         intervals = draw_intervals(shares, alt.X("low:Q", scale=scale, axis=axis), strokeWidth=1.8)
         points = shares.mark_point(filled=True, size=55, opacity=1).encode(x=alt.X("share:Q", scale=scale, axis=axis))
-        return intervals + points + notes(base)
+        return intervals + points + draw_notes(base)
 
     return traces.figure(
-        *draw_panels(rows, _nonempty_panels(rows), traces.labels(), layers),
+        *draw_panels(rows, _nonempty_panels(rows), traces.labels(), draw_panel),
         title="Failure share of ended jobs by number of GPUs",
         subtitle="Failures over jobs that ended in success or failure, 95% CI",
         caption=f"Right: failures of ended jobs. {clustering_note(table)}",
@@ -140,7 +140,7 @@ def _build_mttf_layers(rows: list[dict]) -> Layers:
         *tooltips(form=",.1f", mttf="mean time to failure (h)", low95="95% from (h)", high95="95% to (h)"),
     ]
 
-    def layers(base: alt.Chart, is_last: bool) -> alt.LayerChart | alt.FacetChart:
+    def draw_panel(base: alt.Chart, is_last: bool) -> alt.LayerChart | alt.FacetChart:
         title = "Mean time to failure (hours, logarithmic)" if is_last else None
         axis = log_axis(domain, title, labels=is_last, ticks=is_last)
         base = base.encode(tooltip=tooltip)
@@ -148,9 +148,9 @@ def _build_mttf_layers(rows: list[dict]) -> Layers:
         bound_only = base.transform_filter("!isValid(datum.mttf) && isValid(datum.low95)")
         x_axis = partial(alt.X, scale=log_scale(domain), axis=axis)
         estimates = draw_estimates(estimated, x_axis, size=55)
-        return alt.layer(*estimates, *draw_lower_bounds(bound_only, x_axis("low95:Q"), size=75), notes(base))
+        return alt.layer(*estimates, *draw_lower_bounds(bound_only, x_axis("low95:Q"), size=75), draw_notes(base))
 
-    return layers
+    return draw_panel
 
 
 def _nonempty_panels(rows: Sequence[Mapping]) -> list[str]:

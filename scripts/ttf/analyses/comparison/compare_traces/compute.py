@@ -85,6 +85,7 @@ def _is_of_all_sizes(row: Mapping) -> bool:
 
 
 def _blank_gpu_time(frame: pl.DataFrame, unit: SizeUnit) -> pl.DataFrame:
+    """Blank GPU hours and shares of GPU time of a trace that is sized in another unit."""
     columns = [name for name in frame.columns if "gpu_" in name and name != "gpu_jobs"]
     if not columns:
         return frame
@@ -93,6 +94,7 @@ def _blank_gpu_time(frame: pl.DataFrame, unit: SizeUnit) -> pl.DataFrame:
 
 
 def _explain_absence(subject: Subject, outcome: str) -> str:
+    """Return why a trace has no job of this outcome."""
     if subject.outcomes is None:
         return f"no job is {outcome}, and the format does not say whether it could tell"
     return "no job of this outcome" if outcome in subject.outcomes else f"{NO_OUTCOME}{outcome}"
@@ -113,6 +115,7 @@ def _outcome_rows(subject: Subject, outcomes: pl.DataFrame) -> list[dict]:
 
 
 def _run_time_rows(subject: Subject, tables: Mapping[str, pl.DataFrame]) -> list[dict]:
+    """Return a row of run-time quantiles for each outcome of RUN_ENDS."""
     times = tables["percentiles"].filter(quantity="runtime_s", group_by="all")
     row_by_outcome = {row["outcome_set"]: row for row in times.iter_rows(named=True)}
     present = set(tables["outcomes"].filter(pl.col("jobs") > 0)["outcome"])
@@ -134,6 +137,7 @@ def _queueing_rows(percentiles: pl.DataFrame) -> list[dict]:
 
 
 def _failure_share_rows(by_size: pl.DataFrame, ended: dict) -> list[dict]:
+    """Return the failure share of all jobs and of those of each size in SIZES."""
     bounds = {f"ci_{side}": f"failure_share_{side}" for side in ("low", "high", "low_clustered", "high_clustered")}
     overall = ended | {name: ended[column] for name, column in bounds.items()}
     if overall["ci_low_clustered"] is None:
@@ -142,6 +146,7 @@ def _failure_share_rows(by_size: pl.DataFrame, ended: dict) -> list[dict]:
 
 
 def _mttf_rows(tables: Mapping[str, pl.DataFrame]) -> list[dict]:
+    """Return the MTTF of all units and of the jobs of each size in SIZES."""
     without_end = tables["failures_without_end"].select("stratum_by", "stratum", "without_end")
     sizes = [str(size) for size in SIZES]
     is_size = (pl.col("stratum_by") == "gpu_count") & pl.col("stratum").is_in(sizes)

@@ -54,13 +54,13 @@ def tables(compared: Trace, traces: Sequence[Trace]) -> dict[str, PageTable]:
 
 
 def context(compared: Trace, traces: Sequence[Trace]) -> dict:
-    """Return what the template needs besides its tables and charts."""
+    """Return texts for the template: failures at a time limit, and reasons for blanks by table."""
     labels = _label_traces(traces)
     components = [trace.info["unit"] for trace in traces if not trace.has_jobs]
     tables_by_name = {table.name.removeprefix("compared_"): compared.table(table.name) for table in ANALYSIS.tables[1:]}
     return {
         "at_limit": _list_timeouts(traces, labels, compared),
-        "blanks": {name: _blanks(table, labels) for name, table in tables_by_name.items()},
+        "blanks": {name: _list_blanks(table, labels) for name, table in tables_by_name.items()},
         "components_called": words.markdown(", ".join(dict.fromkeys(components))),
     }
 
@@ -107,7 +107,7 @@ def _time_columns(contract: Table) -> dict[str, Mean | None]:
     return {column: MEAN_OF_N if column == "mean_s" else None for column in columns}
 
 
-def _blanks(table: pl.DataFrame, labels: Mapping[str, str]) -> str:
+def _list_blanks(table: pl.DataFrame, labels: Mapping[str, str]) -> str:
     """List the traces that lack numbers for a reason of the whole trace or its format, as literal Markdown."""
     labels_by_reason: dict[str, list[str]] = {}
     for trace, reason in list_reasons(table):

@@ -69,7 +69,7 @@ class Traces:
         return text
 
 
-def quantiles(row: dict, name: str, panel: str) -> dict:
+def quantile_row(row: dict, name: str, panel: str) -> dict:
     """Return the chart row of a distribution; only a note if no time is known."""
     chart_row: dict[str, object] = {"panel": panel, "trace": name}
     chart_row["note"] = f"n = {row['n']:,}" if row["n"] else "no time known"
@@ -79,7 +79,7 @@ def quantiles(row: dict, name: str, panel: str) -> dict:
     return chart_row | pick_columns(row, "synthetic", "n")
 
 
-def ranges(
+def draw_ranges(
     rows: list[dict], panels: list[str], traces: Traces, colour: alt.Color, quantity: str
 ) -> tuple[alt.VConcatChart, dict[str, list[Mapping]]]:
     """Draw medians, middle halves and 95th percentiles on a logarithmic time axis."""
@@ -88,7 +88,7 @@ def ranges(
     tooltip = [*tooltips("trace", panel="jobs"), *tooltips("n", form=",")]
     tooltip += tooltips(form=",", **{f"q{q}_s": f"{quantity}, {int(q)}% at most (s)" for q in _PERCENTS})
 
-    def layers(base: alt.Chart, is_last: bool) -> alt.LayerChart:
+    def draw_panel(base: alt.Chart, is_last: bool) -> alt.LayerChart:
         axis = time_axis(f"{capitalise(quantity)} (logarithmic)" if is_last else None, labels=is_last, ticks=is_last)
         marks = base.transform_filter("isValid(datum.q50)").encode(color=colour, tooltip=tooltip)
         x_axis = partial(alt.X, scale=scale, axis=axis)
@@ -96,27 +96,27 @@ def ranges(
             marks.mark_rule(strokeWidth=1.5).encode(x=x_axis("q25:Q"), x2="q95:Q")
             + marks.mark_rule(strokeWidth=5, opacity=0.5).encode(x=x_axis("q25:Q"), x2="q75:Q")
             + marks.mark_point(filled=True, size=55, opacity=1).encode(x=x_axis("q50:Q"))
-            + notes(base)
+            + draw_notes(base)
         )
 
-    return draw_panels(rows, panels, traces.labels(), layers)
+    return draw_panels(rows, panels, traces.labels(), draw_panel)
 
 
 def trace_colour(colour: str) -> Mapping:
     return alt.condition("datum.synthetic", alt.value(FAINT), alt.value(colour))
 
 
-def notes(base: alt.Chart) -> alt.Chart:
+def draw_notes(base: alt.Chart) -> alt.Chart:
     return side_notes(base, PANEL_WIDTH + 8)
 
 
 def draw_panels(
-    rows: Sequence[Mapping], panels: Sequence[str], order: list[str], layers: Layers
+    rows: Sequence[Mapping], panels: Sequence[str], order: list[str], draw_panel: Layers
 ) -> tuple[alt.VConcatChart, dict[str, list[Mapping]]]:
     """Draw panels below each other, each with its own traces only; return the chart and the rows by dataset.
 
-    layers(base, is_last) draws the rows of one panel; all panels share the axis below the last. They are not facets,
-    because Vega-Lite cannot size facets with rows of their own, and warns in the reader's console.
+    draw_panel(base, is_last) draws the rows of one panel; all panels share the axis below the last. They are not
+    facets, because Vega-Lite cannot size facets with rows of their own, and warns in the reader's console.
     """
     charts, datasets = [], {}
     for number, panel in enumerate(panels):
@@ -124,7 +124,7 @@ def draw_panels(
         datasets[name] = [row for row in rows if row["panel"] == panel]
         axis = alt.Axis(labelLimit=LABEL_WIDTH, labelOverlap=False, ticks=False)
         base = make_chart(name).encode(y=alt.Y("trace:N", title=None, sort=order, axis=axis))
-        panel_chart = layers(base, panel == panels[-1])
+        panel_chart = draw_panel(base, panel == panels[-1])
         heading = alt.TitleParams(panel, fontSize=12, anchor="start", frame="group", offset=5)
         charts.append(panel_chart.properties(width=PANEL_WIDTH, height=alt.Step(18), title=heading))
     # Flush, so that the panels are aligned whatever the length of the names; the spacing is for their titles.
