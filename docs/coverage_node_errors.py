@@ -123,7 +123,7 @@ def rows(repetitions: int, seed: int) -> Iterator[list[str]]:
         rng = np.random.default_rng(seed)
         results = [result for _ in range(repetitions) for result in judge(world, rng)]
         tested = [(test, adjusted) for test, adjusted in results if adjusted is not None]
-        found = sum(adjusted <= SIGNIFICANCE and test.ratio > 1 for test, adjusted in tested) / len(results)
+        preceding = sum(adjusted <= SIGNIFICANCE and test.ratio > 1 for test, adjusted in tested) / len(results)
         rejected = sum(test.p_value <= SIGNIFICANCE for test, _ in tested) / len(tested)
         covered = sum(test.low <= world.ratio <= test.high for test, _ in tested) / len(tested)
-        yield [name, f"**{found:.3f}**", f"{rejected:.3f}", f"{covered:.3f}", f"{len(tested) / len(results):.2f}"]
+        yield [name, f"**{preceding:.3f}**", f"{rejected:.3f}", f"{covered:.3f}", f"{len(tested) / len(results):.2f}"]

@@ -232,3 +232,30 @@ def judge_cluster(
     window = last_window(placements, 365)
     node_results = lemon_nodes(placements, durations, [window, *split_window(window)], 0.05, Partitions(folder))
     return [node_results[0], lemon_effect(*node_results)]
+
+
+# What the kernel writes for each code of `simulate_node_errors`.
+KERNEL_LINES = {
+    "XID79": "NVRM: Xid (PCI:0000:3b:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.",
+    "GPU_ECC": "NVRM: Xid (PCI:0000:3b:00): 48, pid='<unknown>', name=<unknown>, DBE (double bit error) ECC Error",
+    "IB_LINK": "mlx5_core 0000:12:00.0 ib0: Link down",
+    "XID 13": "NVRM: Xid (PCI:0000:5e:00): 13, pid=4711, name=python, Graphics Exception: ESR 0x404490=0x80000001",
+    "XID 31": "NVRM: Xid (PCI:0000:5e:00): 31, pid=4711, name=python, Ch 00000008, MMU Fault: ENGINE GRAPHICS",
+    "XID 43": "NVRM: Xid (PCI:0000:5e:00): 43, pid=4711, name=python, Ch 00000010",
+    "XID 63": "NVRM: Xid (PCI:0000:86:00): 63, pid='<unknown>', name=<unknown>, Row Remapper: New row marked",
+}
+QUIET_LINE = "usb 1-1: new high-speed USB device number 2 using xhci_hcd"
+
+
+def write_node_logs(errors: pl.DataFrame, folder: Path) -> None:
+    """Write the kernel's journal of each node, a file each, with a harmless line every five days."""
+    folder.mkdir(parents=True)
+    names = [f"n{node + 1:03}" for node in range(NODES)]
+    quiet = pl.DataFrame({"node": names, "time_s": [list(range(FIRST_S, FIRST_S + DAYS * DAY + 1, 5 * DAY))] * NODES})
+    quiet = quiet.explode("time_s").with_columns(message=pl.lit(QUIET_LINE))
+    picked = errors.select("node", "time_s", message=pl.col("code").replace_strict(KERNEL_LINES))
+    time = pl.from_epoch("time_s").dt.strftime("%Y-%m-%dT%H:%M:%S+00:00")
+    lines = pl.concat([quiet, picked]).sort("node", "time_s", "message")
+    lines = lines.select("node", line=pl.format("{} {} kernel: {}", time, "node", "message"))
+    for (node,), rows in lines.group_by("node", maintain_order=True):
+        (folder / f"{node}.log").write_text("\n".join(rows["line"]) + "\n")

@@ -195,7 +195,7 @@ def test_most_attributions_by_chance(expected, most):
 def test_codes_at_random_do_not_precede_failures():
     """docs/coverage.md has more repetitions and worlds."""
     cells = {name: row for name, *row in COVERAGE["rows"](6, 3)}
-    for name, (preceding, _, _, given) in cells.items():
+    for name, (preceding, _, _, defined) in cells.items():
         share = float(preceding.strip("*"))
         assert share >= 0.9 if name.startswith("failure rate 10") else share <= 0.05 or name.startswith("failure rate")
-        assert float(given) > 0.9
+        assert float(defined) > 0.9

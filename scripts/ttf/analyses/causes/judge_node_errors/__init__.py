@@ -18,8 +18,9 @@ from ttf.engine.contract import (
 )
 
 _NO_GPUS = "the GPUs of a watched node are unknown"
+_NO_OUTAGES = "outages are not recorded, or an application can cause the code"
 _NO_HIT = "no running attempt was hit"
-_CODE = text("Code", "Code of the error, such as XID 79; all: every code that precedes failures.")
+_CODE = words("Code", "Code of the error, such as XID 79; all: every code that precedes failures.")
 _COMPONENT = words("Component", "Likely component, by the rule that matched the line.", "no rule names one")
 _ERRORS = count("Errors", "Errors in service; repeats within the merge window are one.", unit="errors")
 _PER_1000 = {"unit": "per 1000 GPU-days"}
@@ -52,6 +53,13 @@ ERROR_CODES = table(
     p_value=number("p", "One-sided p-value of at least this number of failures.", REASON),
     p_adjusted=number("p, adjusted", "P-value adjusted for the number of codes (Holm).", REASON),
     verdict=words("Verdict", "precedes failures, application, does not, or too few to tell."),
+    repeats_on=name(
+        "Repeats on", "Node on which an application's code repeats for several users.", "there is none", "node"
+    ),
+    outages=count("Outages", "Unplanned outages of watched nodes.", _NO_OUTAGES, unit="outages"),
+    announced=count("Announced", "Outages that it announced in time.", _NO_OUTAGES, unit="outages", n="outages"),
+    false_alarms_per_week=number("False alarms", "False alarms a week.", _NO_OUTAGES),
+    alarm=truth("Alarm", "Whether it announces more outages in time than chance.", _NO_OUTAGES),
 )
 ERROR_SUMMARY = table(
     "error_summary",
@@ -60,6 +68,8 @@ ERROR_SUMMARY = table(
     errors=_ERRORS,
     codes=count("Codes", "Codes of errors."),
     codes_preceding=count("precede failures", "Codes that precede failures.", n="codes"),
+    codes_application=count("of applications", "Codes that an application can cause.", n="codes"),
+    codes_too_few=count("too few to tell", "Codes with too few attempts hit to tell.", n="codes"),
     nodes_watched=count("Nodes", "Nodes with a log.", unit="nodes"),
     failures=count("Failures", "Failed attempts on at least one watched node.", unit="attempts"),
     attributed=count("Attributed", "Failures attributed to an error.", unit="attempts", n="failures"),
@@ -85,8 +95,9 @@ FAILURES_BY_COMPONENT = table(
     "Failed attempts by the component to which the records, and then also the logs, attribute them.",
     component=words("Component", "Component; infrastructure: cause recorded, component not; or unknown."),
     failures_before=count("Failures without logs", "Failed attempts by the records alone.", unit="attempts"),
+    failures_before_share=share("Share without", "Share of all failed attempts."),
     failures=count("Failures", "Failed attempts by records and logs.", unit="attempts"),
-    failures_share=share("Share", "Share of all failed attempts.", "no attempt failed"),
+    failures_share=share("Share", "Share of all failed attempts."),
     gpu_hours_before=number("GPU-hours without logs", "GPU time by the records alone.", unit="GPU-hours"),
     gpu_hours=number("GPU-hours", "GPU time of the failed attempts.", unit="GPU-hours"),
     gpu_hours_share=share("Share", "Share of the GPU time of all failed attempts.", "their GPU time is 0 or unknown"),
@@ -97,7 +108,7 @@ ERROR_NODES = table(
     node=name("Node", "Name of the node.", name_kind="node"),
     fleet=words("Fleet", "GPU type of the nodes with which it is compared."),
     errors=_ERRORS,
-    codes=text("Codes", "The three most frequent codes, with their errors."),
+    codes=words("Codes", "The three most frequent codes, with their errors."),
     gpu=text("GPU", "GPU with the most errors.", "no line names a GPU"),
     gpu_errors=count("on this GPU", "Errors of that GPU.", "no line names a GPU", unit="errors", n="errors"),
     counted=count("Days with errors", "Days with at least one error; the test counts these.", unit="days"),
@@ -135,7 +146,7 @@ ERROR_ATTRIBUTIONS = parquet(
     attempt_id=row_number("Row of the attempt", "Row in attempts.parquet; without attempts, in jobs.parquet."),
     node=name("Node", "Node of the error.", name_kind="node"),
     gpu=text("GPU", "GPU of the error.", "the line names none"),
-    code=text("Code", "Code of the error."),
+    code=words("Code", "Code of the error."),
     component=_COMPONENT,
     application=truth(
         "Application", "Whether an application can cause the error: then it is no infrastructure failure."

@@ -11,7 +11,14 @@ from ttf.analyses.causes.judge_node_errors import (
 )
 from ttf.analyses.causes.judge_node_errors.error_nodes import compare_nodes
 from ttf.analyses.causes.judge_node_errors.error_rates import ErrorRates
-from ttf.analyses.causes.judge_node_errors.evidence import DOES_NOT, PRECEDES, Evidence, weigh_evidence
+from ttf.analyses.causes.judge_node_errors.evidence import (
+    BY_APPLICATION,
+    DOES_NOT,
+    PRECEDES,
+    TOO_FEW,
+    Evidence,
+    weigh_evidence,
+)
 from ttf.analyses.causes.judge_node_errors.lead_times import measure_leads
 from ttf.analyses.causes.judge_node_errors.log_records import LogRecords, read_log_records
 from ttf.records.inputs import Inputs
@@ -46,6 +53,11 @@ def judge_errors(
     leads = ERROR_LEAD_TIMES.frame([])
     if outages is not None:
         leads = measure_leads(records, outages, hardware, preceding, lead_s)
+        alarms = {row["code"]: row for row in leads.filter(lead_s=lead_s).iter_rows(named=True)}
+        for row in codes:
+            alarm = alarms.get(row["code"], {})
+            row |= {name: alarm.get(name) for name in ("outages", "announced", "false_alarms_per_week")}
+            row["alarm"] = alarm.get("useful")
     return {
         "error_codes": ERROR_CODES.frame(codes),
         "error_summary": ERROR_SUMMARY.frame([_summarise(records, evidence, preceding, window_s, nodes)]),
@@ -77,6 +89,8 @@ def _summarise(records: LogRecords, evidence: Evidence, codes: list[str], window
         "errors": records.errors.height,
         "codes": len(evidence.codes),
         "codes_preceding": len(codes),
+        "codes_application": sum(row["verdict"] == BY_APPLICATION for row in evidence.codes),
+        "codes_too_few": sum(row["verdict"] == TOO_FEW for row in evidence.codes),
         "nodes_watched": records.history.watch["unit"].n_unique(),
         "failures": failures,
         "attributed": attributed,
@@ -100,6 +114,7 @@ def split_by_component(attempts: pl.DataFrame, attributions: pl.DataFrame) -> pl
     before, after = (rows.group_by(component=name).agg(**cells) for name in ("before", "after"))
     table = after.join(before, on="component", how="full", coalesce=True, suffix="_before").fill_null(0)
     table = table.with_columns(
+        failures_before_share=pl.col("failures_before") / pl.col("failures_before").sum(),
         failures_share=pl.col("failures") / pl.col("failures").sum(),
         gpu_hours=pl.col("gpu_time") / GPU_HOUR,
         gpu_hours_before=pl.col("gpu_time_before") / GPU_HOUR,

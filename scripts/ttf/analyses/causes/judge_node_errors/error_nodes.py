@@ -6,12 +6,12 @@ from ttf.analyses.causes.judge_node_errors import ERROR_NODES
 from ttf.analyses.causes.judge_node_errors.log_records import LogRecords
 from ttf.analyses.nodes.find_lemon_nodes.compute import with_verdict
 from ttf.analyses.nodes.find_lemon_nodes.excess import compare_by_exposure
-from ttf.engine.words import count, plural
 from ttf.records.clusters import DAY_S
 
 MOST_CODES = 3
 # An application code on one node for fewer users can be the work of one of them.
 FEWEST_USERS = 3
+SIGNIFICANCE = 0.05
 NO_TEST = "its fleet has no other watched node, or no error"
 
 
@@ -49,15 +49,13 @@ def _test_days(records: LogRecords, errors: pl.DataFrame, false_discovery: float
     return with_verdict(tested, false_discovery)[0]
 
 
-def describe_concentration(records: LogRecords, hits: pl.DataFrame, code: str) -> str | None:
-    """Return a note if an application code repeats on one node for several users, else None."""
-    errors = records.errors.filter(pl.col("code") == code)
-    tested = _test_days(records, errors, 0.05).filter("lemon").sort("p_spread", "node").head(1)
-    if tested.is_empty():
-        return None
-    node_hits = hits.filter(pl.col("code") == code, pl.col("unit") == tested["unit"].item())
+def find_repeating_node(records: LogRecords, hits: pl.DataFrame, code: str) -> str | None:
+    """Return the node on which an application's code repeats for several users, if there is one.
+
+    The code then occurs there on more days than on other nodes: its cause may be the node.
+    """
+    tested = _test_days(records, records.errors.filter(pl.col("code") == code), SIGNIFICANCE)
+    first = tested.filter("lemon").sort("p_spread", "node").head(1)
+    node_hits = hits.filter(pl.col("code") == code).join(first, on="unit", how="semi")
     users = node_hits.join(records.attempts, left_on="run", right_on="attempt_id")["user"].drop_nulls().n_unique()
-    if users < FEWEST_USERS:
-        return None
-    node, days = tested["node"].item(), tested["counted"].item()
-    return f"it repeats on {node} ({plural(days, 'day')}) for {count(users)} users: check this node"
+    return first["node"].item() if users >= FEWEST_USERS else None

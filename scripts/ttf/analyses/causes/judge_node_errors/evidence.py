@@ -5,14 +5,14 @@ from typing import NamedTuple
 import polars as pl
 
 from ttf.analyses.causes.judge_node_errors import ERROR_ATTRIBUTIONS
-from ttf.analyses.causes.judge_node_errors.error_nodes import describe_concentration
+from ttf.analyses.causes.judge_node_errors.error_nodes import find_repeating_node
 from ttf.analyses.causes.judge_node_errors.log_records import LogRecords
 from ttf.stats.basics.holm import add_adjusted_p
 from ttf.stats.clustered import FEWEST
 from ttf.stats.matched_risk import compare_counts, compare_with_control, pair_running
 
 SIGNIFICANCE = 0.05
-PRECEDES, APPLICATION, DOES_NOT, TOO_FEW = "precedes failures", "application", "does not", "too few to tell"
+PRECEDES, BY_APPLICATION, DOES_NOT, TOO_FEW = "precedes failures", "application", "does not", "too few to tell"
 # If at most this share of the attempts hit fails beyond chance, a code does not precede failures.
 LEAST_EXCESS = 0.05
 NO_HIT = "no attempt ran on the node at an error"
@@ -42,7 +42,8 @@ def weigh_evidence(records: LogRecords, window_s: int, block_days: int) -> Evide
         rows.append(fact | _compare(code_hits, control_failures.get(fact["code"], 0.0), block_days))
     rows = add_adjusted_p(rows)
     for row in rows:
-        row["verdict"], note = _judge(row, records, hits)
+        row["verdict"], note = _judge(row)
+        row["repeats_on"] = find_repeating_node(records, hits, row["code"]) if row["application"] else None
         row["reason"] = "; ".join(filter(None, (row["reason"], note))) or None
     return Evidence(rows, hits, _attribute(records, rows, window_s))
 
@@ -72,11 +73,11 @@ def _compare(hits: pl.DataFrame, control_failures: float, block_days: int) -> di
     }
 
 
-def _judge(row: dict, records: LogRecords, hits: pl.DataFrame) -> tuple[str, str | None]:
+def _judge(row: dict) -> tuple[str, str | None]:
     """Return the verdict on a code, and a note."""
     is_preceding = row["p_adjusted"] is not None and row["p_adjusted"] <= SIGNIFICANCE
     if row["application"]:
-        return APPLICATION, describe_concentration(records, hits, row["code"])
+        return BY_APPLICATION, None
     if is_preceding:
         return PRECEDES, None
     if row.get("p_value") is None:
