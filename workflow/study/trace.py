@@ -214,7 +214,10 @@ class Trace:
             "derive_node_errors": ["jobs", "nodes", "placements", "exposure"],
             "derive_infra_durations": ["jobs", "attempts", "events", "outages"] if self.has_jobs else ["durations"],
         }
-        return {name: file for name in names_by_rule[rule] if (file := self.find_file(name))}
+        inputs = {name: file for name in names_by_rule[rule] if (file := self.find_file(name))}
+        if rule == "derive_infra_durations" and {"node_errors", "placements"} <= self.products:
+            inputs["attributions"] = f"results/{self.name}/error_attributions.parquet"
+        return inputs
 
     @cached_property
     def members(self) -> dict[str, list[str]]:
