@@ -21,6 +21,7 @@ sys.path.append(str(Path(__file__).parent))
 
 import coverage_changes
 import coverage_faults
+import coverage_node_errors
 import coverage_outages
 import coverage_weeks
 from scipy.optimize import brentq
@@ -510,7 +511,8 @@ one wait dominates the variance, there is no interval.
 {_table(["waits", "ETTR", "given"], _ettr(repetitions))}
 
 {_changes(repetitions // FEWER)}
-{_nodes(repetitions // FEWER)}"""
+{_nodes(repetitions // FEWER)}
+{_node_errors(repetitions // 20)}"""
 
 
 GROWTH_HEADS = ["", "β", "given", "no trend rejected"]
@@ -645,6 +647,22 @@ interval. If hardly any fleet has one, these fleets happen to have short outages
 coverage of the share of nodes that have no outage for the given time after a random moment.
 
 {_table(FREE_HEADS, coverage_faults.outage_free_rows(repetitions // 2, SEED))}
+"""
+
+
+def _node_errors(repetitions: int) -> str:
+    heads = ["", "precedes failures", "p below 0.05", "holds the ratio", "given"]
+    world = coverage_node_errors.World()
+    return f"""## Errors in the logs of nodes
+
+{world.nodes} nodes run four attempts at a time for {world.days} days, and logs have {world.codes} codes of
+{world.errors} errors each. Failure rates differ between users (log SD {world.user_spread:g}) and nodes
+({world.node_spread:g}), error rates between nodes ({world.code_spread:g}). In a week one user has most of a node.
+Errors are independent of attempts, or multiply their failure rate for {coverage_node_errors.WINDOW_S} s. The columns
+are the share of codes said to precede failures (Holm), the share of p-values below 0.05, the coverage of the 95% CI of
+the ratio, and how often it is given. Each number comes from {repetitions * world.codes:,} codes.
+
+{_table(heads, coverage_node_errors.rows(repetitions, SEED))}
 """
 
 

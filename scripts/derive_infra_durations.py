@@ -12,6 +12,7 @@ def main(snakemake) -> str:
         ENDED_BY,
         EVENT,
         INFRA_JOB_COLUMNS,
+        attribute_to_errors,
         first_attempt_end,
         infra_durations,
         infra_durations_in_blocks,
@@ -26,7 +27,8 @@ def main(snakemake) -> str:
     else:
         events = health_events(inputs.path("events")) if "events" in inputs else None
         outages = inputs.read("outages") if "outages" in inputs else None
-        settings = snakemake.params.rules, events, outages, snakemake.params.block_days
+        errors = attribute_to_errors(inputs.read("attributions")) if "attributions" in inputs else None
+        settings = snakemake.params.rules, events, outages, snakemake.params.block_days, errors
         if "attempts" in inputs:
             tables = inputs.scan("jobs", INFRA_JOB_COLUMNS), inputs.scan("attempts")
             first_end = first_attempt_end(tables[1])

@@ -13,14 +13,16 @@ import numpy as np
 import polars as pl
 from given_tables import ingested
 from of_formats import derive_table, raw_schemas
+from ttf.analyses.causes.judge_node_errors.log_records import LogRecords, make_log_records, mark_failures
 from ttf.analyses.nodes.find_lemon_nodes.compute import lemon_effect, lemon_nodes
 from ttf.analyses.nodes.find_lemon_nodes.node_runs import last_window, split_window
 from ttf.engine.storage.partitions import Partitions
 from ttf.formats.sacct import read as sacct_reader
 from ttf.raw.extra_table_reader import health_events
 from ttf.raw.ingest import ingest
-from ttf.records.infra import infra_durations
+from ttf.records.infra import attribute_to_errors, infra_durations
 from ttf.records.outages.outage_records import merge_records
+from ttf.records.record_contracts import NODE_ERRORS
 
 RULES = {"states": ["NODE_FAIL", "BOOT_FAIL"], "events": {"severities": ["high"]}}
 FIRST_S, DAY = 1_735_689_600, 86_400
@@ -35,10 +37,12 @@ USERS = 60
 class Simulated:
     """dump, events: the lines of sacct and of the health log; bad: the nodes that fail TIMES as often.
 
-    outages: each failure of a node, as an outage of four hours that starts a minute later.
+    outages: each failure of a node, as an outage of four hours that starts a minute later. ended_by: what ended each
+    run of the dump before its time: node, user, or blank.
     """
 
     dump: pl.DataFrame
+    ended_by: pl.Series
     events: pl.DataFrame
     outages: pl.DataFrame
     bad: set[str]
@@ -90,6 +94,7 @@ def simulate(seed: int, bad: int = 3) -> Simulated:
     rows.append(_runs(rng, day, node, start_s, end_s, at_s, is_node_fail, names[node].tolist(), 1, 0.2))
 
     dump = pl.concat(rows).sort("Start", "NodeList").with_columns(JobIDRaw=pl.int_range(1, pl.len() + 1))
+    ended_by, dump = dump["ended_by"], dump.drop("ended_by")
     failed_day, failed = np.nonzero(fails)
     moment = FIRST_S + failed_day * DAY + at_s[fails] - rng.integers(0, 240, failed.size)
     is_repeated = rng.random(failed.size) < 0.2
@@ -105,7 +110,7 @@ def simulate(seed: int, bad: int = 3) -> Simulated:
     down_s = FIRST_S + failed_day * DAY + at_s[fails] + 60
     down = pl.DataFrame({"unit_id": names[failed], "start_s": down_s, "end_s": down_s + 4 * 3600})
     outages, _ = merge_records("t", down.with_columns(node="unit_id"), None)
-    return Simulated(dump, events, outages, set(names[worse].tolist()))
+    return Simulated(dump, ended_by, events, outages, set(names[worse].tolist()))
 
 
 def _runs(rng, day, failing_node, start_s, end_s, at_s, is_node_fail, lists, nodes, by_user) -> pl.DataFrame:
@@ -132,6 +137,7 @@ def _runs(rng, day, failing_node, start_s, end_s, at_s, is_node_fail, lists, nod
             "Start": FIRST_S + day * DAY + start_s,
             "End": FIRST_S + day * DAY + np.where(by_node, down_s, end_s),
             "NodeList": lists,
+            "ended_by": np.where(by_node, "node", np.where(by_user, "user", "")).tolist(),
         }
     )
     records = frame.with_columns(
@@ -140,10 +146,73 @@ def _runs(rng, day, failing_node, start_s, end_s, at_s, is_node_fail, lists, nod
     return records.filter(pl.Series(down_s > start_s))
 
 
+APPLICATION_CODES, QUIET_CODE = ("XID 13", "XID 31", "XID 43"), "XID 63"
+
+
+def simulate_node_errors(cluster: Simulated, seed: int, by_application: float = 0.3) -> pl.DataFrame:
+    """Return the errors of the nodes' logs: the health events, three codes of applications, and one without effect.
+
+    A share `by_application` of the users' failures writes an application code on one of its nodes up to 3 s before.
+    """
+    rng = np.random.default_rng([seed, 38])
+    ends = cluster.dump.filter(cluster.ended_by == "user").select("NodeList", "End")
+    ends = ends.filter(pl.Series(rng.random(ends.height) < by_application))
+    node_lists, draws = ends["NodeList"].str.split(","), rng.random(ends.height)
+    nodes = [names[int(draw * len(names))] for names, draw in zip(node_lists, draws, strict=True)]
+    crashes = pl.DataFrame({"node": nodes, "time": ends["End"] - pl.Series(rng.integers(0, 4, ends.height))})
+    crashes = crashes.with_columns(code=pl.Series(rng.choice(APPLICATION_CODES, ends.height).tolist()))
+    quiet = rng.poisson(400)
+    names = [f"n{node + 1:03}" for node in rng.integers(0, NODES, quiet)]
+    moments = FIRST_S + rng.integers(0, DAYS * DAY, quiet)
+    noise = pl.DataFrame({"node": names, "time": moments, "code": [QUIET_CODE] * quiet})
+    rows = pl.concat([cluster.events.select("node", "time", "code"), crashes, noise])
+    # Repeats within a minute are one error.
+    rows = rows.sort("node", "code", "time")
+    is_new = (pl.col("time") - pl.col("time").shift(1).over("node", "code") > 60).fill_null(True)
+    return NODE_ERRORS.conform(
+        rows.filter(is_new)
+        .with_columns(
+            gpu=pl.lit(None, pl.String),
+            component=pl.when(pl.col("code") == "IB_LINK").then(pl.lit("Network")).otherwise(pl.lit("GPU")),
+            severity=pl.lit("error"),
+            application=pl.col("code").is_in(APPLICATION_CODES),
+            time_s="time",
+            last_s="time",
+            lines=1,
+            at_boot=False,
+        )
+        .sort("time_s", "node", "code")
+    )
+
+
+def make_cluster_records(cluster: Simulated, errors: pl.DataFrame, nodes_with_log: int = NODES) -> LogRecords:
+    """Return the records of the cluster with these errors, without the detour over a dump of sacct."""
+    is_infra = cluster.dump["State"] == "NODE_FAIL"
+    attempts = cluster.dump.select(
+        user="User",
+        outcome=pl.col("State").replace_strict({"COMPLETED": "success"}, default="failure"),
+        end_s="End",
+        runtime_s=pl.col("End") - pl.col("Start"),
+        gpu_milli=1000 * pl.when(pl.col("NNodes") > 1).then(8 * pl.col("NNodes")).otherwise(1),
+        nodes="NNodes",
+    ).with_columns(infra_failure=is_infra)
+    runs = cluster.dump.select(start_s="Start", end_s="End", node=pl.col("NodeList").str.split(","))
+    placements = runs.with_row_index("attempt_id").explode("node").lazy()
+    names = [f"n{node + 1:03}" for node in range(nodes_with_log)]
+    watch = pl.DataFrame({"node": names}).with_columns(start_s=FIRST_S, end_s=FIRST_S + DAYS * DAY)
+    nodes = pl.DataFrame({"node": names}).with_columns(gpu_type=pl.lit("a100"), gpu_count=8)
+    errors = errors.filter(pl.col("node").is_in(names))
+    return make_log_records(errors, watch, mark_failures(attempts), placements, nodes)
+
+
 def judge_cluster(
-    cluster: Simulated, folder: Path, has_health_log: bool, has_outages: bool = False
+    cluster: Simulated,
+    folder: Path,
+    has_health_log: bool,
+    has_outages: bool = False,
+    attributions: pl.DataFrame | None = None,
 ) -> list[pl.DataFrame]:
-    """Compute lemon_nodes and lemon_effect of the dump, optionally with the health log or outages."""
+    """Compute lemon_nodes and lemon_effect of the dump, with the health log, outages or attributions if asked."""
     folder.mkdir(parents=True, exist_ok=True)
     cluster.dump.write_csv(folder / "dump.txt", separator="|")
     schemas = raw_schemas("sacct")
@@ -156,8 +225,37 @@ def judge_cluster(
         events = health_events(folder)
     jobs = derive_table("sacct", "jobs", raw).with_columns(trace=pl.lit("t"))
     outages = cluster.outages if has_outages else None
-    durations = infra_durations(jobs, derive_table("sacct", "attempts", raw), RULES, events, outages).lazy()
+    errors = None if attributions is None else attribute_to_errors(attributions)
+    attempts = derive_table("sacct", "attempts", raw)
+    durations = infra_durations(jobs, attempts, RULES, events, outages, errors=errors).lazy()
     placements = derive_table("sacct", "placements", raw).lazy()
     window = last_window(placements, 365)
     node_results = lemon_nodes(placements, durations, [window, *split_window(window)], 0.05, Partitions(folder))
     return [node_results[0], lemon_effect(*node_results)]
+
+
+# What the kernel writes for each code of `simulate_node_errors`.
+KERNEL_LINES = {
+    "XID79": "NVRM: Xid (PCI:0000:3b:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.",
+    "GPU_ECC": "NVRM: Xid (PCI:0000:3b:00): 48, pid='<unknown>', name=<unknown>, DBE (double bit error) ECC Error",
+    "IB_LINK": "mlx5_core 0000:12:00.0 ib0: Link down",
+    "XID 13": "NVRM: Xid (PCI:0000:5e:00): 13, pid=4711, name=python, Graphics Exception: ESR 0x404490=0x80000001",
+    "XID 31": "NVRM: Xid (PCI:0000:5e:00): 31, pid=4711, name=python, Ch 00000008, MMU Fault: ENGINE GRAPHICS",
+    "XID 43": "NVRM: Xid (PCI:0000:5e:00): 43, pid=4711, name=python, Ch 00000010",
+    "XID 63": "NVRM: Xid (PCI:0000:86:00): 63, pid='<unknown>', name=<unknown>, Row Remapper: New row marked",
+}
+QUIET_LINE = "usb 1-1: new high-speed USB device number 2 using xhci_hcd"
+
+
+def write_node_logs(errors: pl.DataFrame, folder: Path) -> None:
+    """Write the kernel's journal of each node, a file each, with a harmless line every five days."""
+    folder.mkdir(parents=True)
+    names = [f"n{node + 1:03}" for node in range(NODES)]
+    quiet = pl.DataFrame({"node": names, "time_s": [list(range(FIRST_S, FIRST_S + DAYS * DAY + 1, 5 * DAY))] * NODES})
+    quiet = quiet.explode("time_s").with_columns(message=pl.lit(QUIET_LINE))
+    picked = errors.select("node", "time_s", message=pl.col("code").replace_strict(KERNEL_LINES))
+    time = pl.from_epoch("time_s").dt.strftime("%Y-%m-%dT%H:%M:%S+00:00")
+    lines = pl.concat([quiet, picked]).sort("node", "time_s", "message")
+    lines = lines.select("node", line=pl.format("{} {} kernel: {}", time, "node", "message"))
+    for (node,), rows in lines.group_by("node", maintain_order=True):
+        (folder / f"{node}.log").write_text("\n".join(rows["line"]) + "\n")

@@ -295,6 +295,18 @@ def _to_durations(study: Study, name: str) -> Iterator[Job]:
             params,
             wildcards,
         )
+        if trace.node_logs:
+            inputs = trace.find_rule_inputs("derive_node_errors") | {"node_logs": trace.node_logs}
+            outputs = {
+                "node_errors": f"{folder}/node_errors.parquet",
+                "node_log_watch": f"{folder}/node_log_watch.parquet",
+                "node_log_lines": f"{folder}/tables/node_log_lines.csv",
+            }
+            options = {key: config["node_logs"][key] for key in ("merge_s", "gap_s", "boot_s")}
+            params = {"rules": trace.log_rules, "zone": trace.log_zone, "options": options}
+            yield Job("derive_node_errors", inputs, outputs, params, wildcards)
+        if study.has_analysis(name, JUDGE):
+            yield _room(study, name, JUDGE)
         params = {"rules": trace.infra_failures, "causes": trace.causes} | block_days
         yield Job(
             "derive_infra_durations",
@@ -305,25 +317,30 @@ def _to_durations(study: Study, name: str) -> Iterator[Job]:
         )
 
 
+# The analysis that attributes failures before durations are derived.
+JUDGE = "judge_node_errors"
+
+
+def _room(study: Study, subject: str, name: str) -> Job:
+    analysis = study.analyses[name]
+    params = {
+        "analysis": name,
+        "folders": study.select_external_folders([name, *analysis.input_analyses]),
+        "reads": analysis.input_analyses,
+        "settings": analysis.settings(subject),
+    }
+    outputs = (analysis.outputs() | analysis.folders()).items()
+    outputs = {key: path.format(trace=subject) for key, path in outputs}
+    return Job("compute", analysis.inputs(subject), outputs, params, {"trace": subject}, name)
+
+
 def _rooms(study: Study) -> Iterator[Job]:
     """Yield the analyses of every subject, each after those whose tables it reads."""
     pending = [
-        Job(
-            "compute",
-            analysis.inputs(subject),
-            {name: path.format(trace=subject) for name, path in (analysis.outputs() | analysis.folders()).items()},
-            {
-                "analysis": name,
-                "folders": study.select_external_folders([name, *analysis.input_analyses]),
-                "reads": analysis.input_analyses,
-                "settings": analysis.settings(subject),
-            },
-            {"trace": subject},
-            name,
-        )
+        _room(study, subject, name)
         for subject in study.subjects
-        for name, analysis in study.analyses.items()
-        if study.has_analysis(subject, name)
+        for name in study.analyses
+        if study.has_analysis(subject, name) and name != JUDGE
     ]
     while pending:
         pending_outputs = {path for job in pending for path in Named(job.output)}

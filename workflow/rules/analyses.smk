@@ -96,6 +96,7 @@ rule classify_failures:
         attempts=optional_input("results/{trace}/attempts.parquet"),
         tails=registry_file("tails"),
         durations_infra=optional_input("results/{trace}/durations_infra.parquet"),
+        error_attributions=optional_input("results/{trace}/error_attributions.parquet"),
     output:
         taxonomy=table("results/{trace}/tables/taxonomy.csv", "Causes"),
         failure_kinds=table("results/{trace}/tables/failure_kinds.csv", "Causes"),
@@ -115,6 +116,40 @@ rule classify_failures:
         **request_resources("classify_failures"),
     params:
         **analysis_params("classify_failures"),
+    script:
+        "../../scripts/compute.py"
+
+
+rule judge_node_errors:
+    """Which errors in the logs of nodes precede failures, and what do they announce?"""
+    input:
+        node_errors="results/{trace}/node_errors.parquet",
+        node_log_watch="results/{trace}/node_log_watch.parquet",
+        placements="results/{trace}/placements.parquet",
+        nodes="results/{trace}/nodes.parquet",
+        jobs="results/{trace}/jobs.parquet",
+        attempts=optional_input("results/{trace}/attempts.parquet"),
+        outages=optional_input("results/{trace}/outages.parquet"),
+    output:
+        error_codes=table("results/{trace}/tables/error_codes.csv", "Causes"),
+        error_summary=table("results/{trace}/tables/error_summary.csv", "Causes"),
+        error_rates_by_month=table("results/{trace}/tables/error_rates_by_month.csv", "Causes"),
+        failures_by_component=table("results/{trace}/tables/failures_by_component.csv", "Causes"),
+        error_nodes=table("results/{trace}/tables/error_nodes.csv", "Causes"),
+        error_lead_times=table("results/{trace}/tables/error_lead_times.csv", "Causes"),
+        error_attributions="results/{trace}/error_attributions.parquet",
+    log:
+        "logs/{trace}/judge_node_errors.log",
+    benchmark:
+        "benchmarks/{trace}/judge_node_errors.tsv"
+    group:
+        GROUP["analyses"]
+    conda:
+        ENVIRONMENT
+    resources:
+        **request_resources("judge_node_errors"),
+    params:
+        **analysis_params("judge_node_errors"),
     script:
         "../../scripts/compute.py"
 

@@ -5,6 +5,8 @@ TRACES_WITHOUT_ATTEMPTS = STUDY.select_traces(lambda trace: trace.has_jobs and t
 TRACES_WITH_PLACEMENTS = [name for name in TRACES_WITHOUT_ATTEMPTS if "placements" in STUDY.traces[name].products]
 TRACES_WITH_DURATIONS = STUDY.select_traces(lambda trace: "durations" in trace.products)
 
+TRACES_WITH_NODE_LOGS = STUDY.select_traces(lambda trace: trace.node_logs)
+
 
 rule derive_share:
     """Summarise the other tables by task, for a share of the jobs of a large trace."""
@@ -227,6 +229,37 @@ rule derive_infra_durations:
         "../../scripts/derive_infra_durations.py"
 
 
+rule derive_node_errors:
+    """Write errors of nodes from their logs, the spans in which each node was watched, and an account of all lines."""
+    input:
+        unpack(lambda wildcards: mark_inputs(get_trace(wildcards).find_rule_inputs("derive_node_errors"))),
+        node_logs=lambda wildcards: mark_inputs(get_trace(wildcards).node_logs),
+    output:
+        node_errors="results/{trace}/node_errors.parquet",
+        node_log_watch="results/{trace}/node_log_watch.parquet",
+        node_log_lines="results/{trace}/tables/node_log_lines.csv",
+    log:
+        "logs/{trace}/derive_node_errors.log",
+    benchmark:
+        "benchmarks/{trace}/derive_node_errors.tsv"
+    wildcard_constraints:
+        trace=match_names(TRACES_WITH_NODE_LOGS),
+    group:
+        GROUP["analyses"]
+    conda:
+        ENVIRONMENT
+    threads: 2
+    resources:
+        **request_resources("derive_node_errors"),
+    params:
+        code=hash_code("derive_node_errors"),
+        rules=lambda wildcards: get_trace(wildcards).log_rules,
+        zone=lambda wildcards: get_trace(wildcards).log_zone,
+        options={key: lookup(f"node_logs/{key}", within=config) for key in ("merge_s", "gap_s", "boot_s")},
+    script:
+        "../../scripts/derive_node_errors.py"
+
+
 TRACES_BY_RULE |= {
     "derive_runtimes": TRACES_WITHOUT_ATTEMPTS,
     "derive_attempts": TRACES_WITH_ATTEMPTS,
@@ -235,4 +268,5 @@ TRACES_BY_RULE |= {
     "derive_outages_unwatched": TRACES_WITHOUT_EXPOSURE,
     "derive_durations": TRACES_WITH_DURATIONS,
     "derive_infra_durations": TRACES_WITH_DURATIONS,
+    "derive_node_errors": TRACES_WITH_NODE_LOGS,
 }

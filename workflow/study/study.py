@@ -32,10 +32,17 @@ from study.entries import cache_listings, format_unread_entries
 from study.first_lines import find_wrong_headers
 from study.format_declarations import find_declarations, load_formats
 from study.helpers import compute_code_digest, find_imported_files
+from study.log_rules import load_log_rules
 from study.messages import ConfigError
 from study.model_features import find_risk_problems
 from study.parallel_jobs import count_shares
-from study.registry_options import add_option_parts, check_windows, find_option_file, find_option_tables
+from study.registry_options import (
+    add_option_parts,
+    check_windows,
+    find_node_logs,
+    find_option_file,
+    find_option_tables,
+)
 from study.studies import STUDIES
 from study.study_analysis import COMPARISON, SOURCES, StudyAnalysis, require_name
 from study.table_schema import resolve_schema
@@ -73,6 +80,7 @@ class Study:
         self.taxonomy = load_taxonomy(root / "config" / "taxonomy.yaml", self.config["taxonomy"])
         documents = load_extended(root / "config" / "outage_causes.yaml", self.config["outage_causes"])
         self.outage_rules = [rule for document in documents for rule in document["rules"]]
+        self.log_rules = load_log_rules(root / "config" / "node_log_rules.yaml", self.config["node_log_rules"])
         entries = self.config["registry"]
         job_traces = [name for name, entry in entries.items() if self.formats[entry["format"]]["gives"] == "jobs"]
         with cache_listings():
@@ -129,7 +137,7 @@ class Study:
         files, parts = files | extra_tables, add_option_parts(name, parts, extra_tables)
         sources = {source: f"results/{name}/raw" for table, source in TABLES.values() if table in extra_tables}
         sources |= {"tails": tails} if (tails := find_option_file("log_tails", name, entry, format, paths)) else {}
-        return Trace(
+        trace = Trace(
             name,
             entry,
             format,
@@ -145,7 +153,10 @@ class Study:
             taxonomy=self.taxonomy,
             outage_rules=self.outage_rules,
             schema=resolve_schema(name, entry, self._declarations[entry["format"]]),
+            log_rules=self.log_rules,
         )
+        trace.node_logs = find_node_logs(name, entry, format, trace.clock, paths)
+        return trace
 
     @property
     def notes(self) -> list[str]:
@@ -243,7 +254,7 @@ class Study:
 
     def find_file(self, trace: str, name: str) -> str | None:
         """Return the path of a product, a source or a table; None if the trace has none."""
-        if name not in self.tables:
+        if name not in self.tables or name in PRODUCTS:
             return self.traces[trace].find_file(name)
         producer = self._analysis_by_table.get(name)
         is_made = producer is None or self.has_analysis(trace, producer)

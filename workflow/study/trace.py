@@ -29,7 +29,7 @@ class Trace:
     raw_files: table -> files. parts: part -> table -> file. sample_files: table -> files of an embedded sample.
     unread_entries: entry of its folders -> reason. sources: name -> path of a file besides the common tables, such as
     typed health events or the tails of logs. windows: the periods compared for drift. shares: number of jobs that
-    share the work on its tables.
+    share the work on its tables. node_logs: files of nodes' logs. log_rules: rules that pick errors from them.
     """
 
     name: str
@@ -47,6 +47,8 @@ class Trace:
     taxonomy: dict = field(repr=False)
     outage_rules: list = field(repr=False)
     schema: str | None = field(repr=False)
+    node_logs: list[str] = field(default_factory=list)
+    log_rules: dict = field(default_factory=dict, repr=False)
 
     @property
     def gives(self) -> str:
@@ -178,6 +180,11 @@ class Trace:
         }
 
     @property
+    def log_zone(self) -> str:
+        """Return the time zone of lines of nodes' logs that name none."""
+        return self.entry.get("node_log_zone") or self.clock or "UTC"
+
+    @property
     def outage_options(self) -> dict[str, Any]:
         """Return the parameters of derive_outages: also the number of observed units and the observation window."""
         return self.derivation_options | {"meaning": self.meaning | read_watch_options(self.entry, self.clock)}
@@ -204,9 +211,13 @@ class Trace:
             "derive_attempts": ["events"],
             "derive_outages": ["placements"] if self.has_jobs else [],
             "derive_durations": duration_sources[self.gives],
+            "derive_node_errors": ["jobs", "nodes", "placements", "exposure"],
             "derive_infra_durations": ["jobs", "attempts", "events", "outages"] if self.has_jobs else ["durations"],
         }
-        return {name: file for name in names_by_rule[rule] if (file := self.find_file(name))}
+        inputs = {name: file for name in names_by_rule[rule] if (file := self.find_file(name))}
+        if rule == "derive_infra_durations" and {"node_errors", "placements"} <= self.products:
+            inputs["attributions"] = f"results/{self.name}/error_attributions.parquet"
+        return inputs
 
     @cached_property
     def members(self) -> dict[str, list[str]]:
@@ -251,7 +262,8 @@ class Trace:
         durations = {"durations", "durations_infra"} if self.gives != "outages" or self.has_exposure else set()
         outages = {"outages", "outage_records"} if self.has_outages else set()
         exposure = {"exposure"} if self.has_exposure else set()
-        return {"raw"} | durations | outages | exposure | jobs | optional
+        logs = {"node_errors", "node_log_watch", "node_log_lines"} if self.node_logs else set()
+        return {"raw"} | durations | outages | exposure | jobs | optional | logs
 
     def find_file(self, name: str) -> str | None:
         """Return the path of a product before the analyses, or of a source; None if the trace has none."""

@@ -23,7 +23,7 @@ from study.messages import ConfigError
 from study.named_files import require_file
 
 # Keys of an entry for files besides the tables; these files may lie in the trace's folder, with any ending.
-FILE_KEYS = ("health_events", "loss_log", "log_tails", "node_events", "units")
+FILE_KEYS = ("health_events", "loss_log", "log_tails", "node_events", "node_logs", "units")
 
 
 def find_raw_tables(trace: str, entry: dict, formats: dict) -> dict[str, list[str]]:

@@ -1,4 +1,6 @@
-"""Synthetic Slurm accounting: two dumps of `sacct -P`, health events and node events (sample_events.py).
+"""Synthetic Slurm accounting: two dumps of `sacct -P`, health events, node events and a kernel log.
+
+sample_events.py draws the events of nodes, sample_logs.py the log.
 
 The nodes of the cluster fail at a given rate. The mix of sizes and states follows RSC-1 (Kokolis et al., HPCA 2025):
 most jobs have a GPU or a node, jobs of 256 GPUs and more take most of the GPU time. Some hundred nodes are simulated
@@ -56,11 +58,11 @@ from samples.draws import (
     spread_probabilities,
     staged_files,
 )
-from samples.sacct import sample_events
+from samples.sacct import sample_events, sample_logs
 from samples.sacct.sample_cluster import HIGH, LOW, NODE_GPUS, NORMAL, Cluster, Failure, Jobs, Run
 
 FILES = {"record_a": "2025-a.txt", "record_b": "2025-b.txt", "health_events": "health_events.csv"}
-FILES |= {"node_events": "node_events.txt", "cluster_events": "cluster_events.txt"}
+FILES |= {"node_events": "node_events.txt", "cluster_events": "cluster_events.txt", "node_logs": "kernel.log"}
 COLUMNS = (
     "JobIDRaw", "JobID", "Cluster", "User", "Account", "Partition", "QOS", "State", "ExitCode", "DerivedExitCode",
     "Submit", "Eligible", "Start", "End", "ElapsedRaw", "Suspended", "TimelimitRaw", "NNodes", "NodeList", "ReqTRES",
@@ -366,10 +368,13 @@ def write_sample(folder: Path, jobs: int = 3_000, seed: int = 2025, hazard: Haza
             *(f"{node_name(node)},{second_dump},{code},{severity}" for second_dump, node, code, severity in events),
         ],
     } | sample_events.dumps(outages, [node_name(node) for node in range(nodes)], all_nodes, FIRST_S, END_S)
+    tables["node_logs"] = sample_logs.kernel_log(
+        np.random.default_rng([seed, 3]), runs, job_plan.user.tolist(), failures, events, nodes, FIRST_S, END_S
+    )
     with staged_files(folder, FILES) as files:
         for name, lines in tables.items():
             files[name].write(("\n".join(lines) + "\n").encode())
-    return {name: len(lines) - 1 for name, lines in tables.items()}
+    return {name: len(lines) - (name != "node_logs") for name, lines in tables.items()}
 
 
 def simulate_outages(

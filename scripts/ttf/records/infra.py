@@ -2,7 +2,8 @@
 
 Rules that attribute an end to infrastructure (column `basis`, one per trace):
 - `state`: the words, exit codes and reasons of the configuration (`infra_failures`, with a default by format).
-- `event`: the same, and every failure with a failed health check on one of its nodes near its end.
+- `event`: the same, and every failure with a failed health check on one of its nodes near its end, or with an error in
+  a node's log to which `judge_node_errors` attributes it.
 - `proxy`: the trace has no causes, so every failure counts, including those of users.
 - `component`: the unit is a piece of hardware; its failures are infrastructure failures.
 A run ended by its time limit is censored, unless the configuration lists its word.
@@ -45,6 +46,7 @@ def infra_durations(
     events: pl.DataFrame | None = None,
     outages: pl.DataFrame | None = None,
     block_days: int | None = None,
+    errors: pl.DataFrame | None = None,
 ) -> Frame:
     """Return one row per attempt that ran, in order, with INFRA_COLUMNS; without attempts, one per job that ran.
 
@@ -70,13 +72,18 @@ def infra_durations(
         its column in the trace.
     events, outages: see `ttf.raw.extra_table_reader.health_events`; OUTAGES
     block_days: length of the blocks of time in which attempts end (`block_columns`); None: the block of the job
+    errors: `attribute_to_errors`; a health event counts first
     """
     if attempts is not None:
         block, first_end = (jobs.lazy().collect(), attempts), first_attempt_end(attempts)
-        durations = pl.concat(infra_durations_in_blocks(lambda: [block], first_end, rules, events, outages, block_days))
+        settings = rules, events, outages, block_days, errors
+        durations = pl.concat(infra_durations_in_blocks(lambda: [block], first_end, *settings))
         return durations if isinstance(jobs, pl.DataFrame) else durations.lazy()
     runs = _make_job_runs(add_clusters(jobs))
-    return _make_durations(_attribute_ends(runs, rules, events, outages), rules, events, first_end_s(runs), block_days)
+    basis = _choose_basis(rules, events, errors)
+    return _make_durations(
+        _attribute_ends(runs, rules, events, outages, errors), rules, basis, first_end_s(runs), block_days
+    )
 
 
 def infra_durations_in_blocks(
@@ -86,24 +93,25 @@ def infra_durations_in_blocks(
     events: pl.DataFrame | None = None,
     outages: pl.DataFrame | None = None,
     block_days: int | None = None,
+    errors: pl.DataFrame | None = None,
 ) -> Iterator[pl.DataFrame]:
     """Yield `infra_durations` of jobs and attempts by block (`read_blocks_with_attempts`), read again at each call.
 
     first_end: `first_attempt_end` of all attempts.
     """
-    attributions = None
-    if events is not None or outages is not None:
+    attributions, basis = None, _choose_basis(rules, events, errors)
+    if events is not None or outages is not None or errors is not None:
         # An event on a node can end runs of several blocks, so all candidates are compared together.
         is_candidate = pl.col("outcome").is_null() | (pl.col("outcome") == "failure")
         is_candidate |= pl.col("state").is_in(list(rules.get("states", [])))
         candidates = pl.concat(runs.filter(is_candidate.fill_null(True)) for runs in _yield_runs_by_block(blocks()))
-        attributions = _attribute_ends(candidates, rules, events, outages).select(*_ATTRIBUTION_COLUMNS)
+        attributions = _attribute_ends(candidates, rules, events, outages, errors).select(*_ATTRIBUTION_COLUMNS)
     for runs in _yield_runs_by_block(blocks()):
         if attributions is None:
-            runs = _attribute_ends(runs, rules, None, None)
+            runs = _attribute_ends(runs, rules, None, None, None)
         else:
             runs = runs.join(attributions, on="attempt_id", how="left", maintain_order="left", validate="1:1")
-        yield _make_durations(runs, rules, events, first_end, block_days)
+        yield _make_durations(runs, rules, basis, first_end, block_days)
 
 
 def first_attempt_end(attempts: Frame) -> int | None:
@@ -126,20 +134,22 @@ def _yield_runs_by_block(blocks: Iterable[tuple[pl.DataFrame, pl.DataFrame]]) ->
 _ATTRIBUTION_COLUMNS = ("attempt_id", "event_code", "event_node", "event_victim", "outage_node", "outage_victim")
 
 
-def _attribute_ends(runs: Frame, rules: Mapping, events: pl.DataFrame | None, outages: pl.DataFrame | None) -> Frame:
-    """Add _ATTRIBUTION_COLUMNS: the health event or the outage that ended each run."""
-    runs = _add_events(runs, rules, events)
-    is_proxy = _choose_basis(rules, events) == PROXY
+def _attribute_ends(
+    runs: Frame,
+    rules: Mapping,
+    events: pl.DataFrame | None,
+    outages: pl.DataFrame | None,
+    errors: pl.DataFrame | None,
+) -> Frame:
+    runs = _add_errors(_add_events(runs, rules, events), errors)
+    is_proxy = _choose_basis(rules, events, errors) == PROXY
     has_cause = _first_cause(runs, rules).is_not_null() & pl.lit(not is_proxy)
     has_no_node = pl.coalesce(_recorded_node(runs), "event_node").is_null()
     return _add_outages(runs, has_cause & has_no_node, None if is_proxy else outages)
 
 
-def _make_durations(
-    runs: Frame, rules: Mapping, events: pl.DataFrame | None, first_end: int | None, block_days: int | None
-) -> Frame:
+def _make_durations(runs: Frame, rules: Mapping, basis: str, first_end: int | None, block_days: int | None) -> Frame:
     """Return INFRA_COLUMNS of runs of `_attribute_ends`. first_end: first end of any run of the trace."""
-    basis = _choose_basis(rules, events)
     blocks = {} if block_days is None else block_columns(block_days)
     if blocks:
         # Blocks that do not count for the jobs of a trace do not count for its attempts.
@@ -223,6 +233,17 @@ def attribute_to_outages(runs: pl.DataFrame, outages: pl.DataFrame) -> pl.DataFr
     earliest = pairs.filter(pl.col("time_s") == pl.col("time_s").min().over("run"))
     unambiguous = earliest.filter(pl.col("node").n_unique().over("run") == 1).sort("run", "place")
     return unambiguous.unique("run", keep="first", maintain_order=True).select("run", "node", "place", "apart_s")
+
+
+def attribute_to_errors(attributions: pl.DataFrame) -> pl.DataFrame:
+    """Return attempt_id, error_code, error_node, error_victim of the failures attributed to errors of nodes.
+
+    attributions: of ERROR_ATTRIBUTIONS. Errors that an application can cause are no infrastructure failures.
+    error_victim: of the runs that one error ended, the one that ended nearest to it.
+    """
+    nearest = pl.col("attempt_id").sort_by("apart_s", "attempt_id").first().over("node", "code", "error_s")
+    infra = attributions.filter(~pl.col("application"))
+    return infra.select("attempt_id", error_victim=nearest, error_code="code", error_node="node")
 
 
 def pair_near_events(
@@ -353,6 +374,21 @@ def _add_events(runs: Frame, rules: Mapping, events: pl.DataFrame | None) -> Fra
     return _join_by_run(runs, matches.select("run", "event_victim", event_code="code", event_node="node"))
 
 
+def _add_errors(runs: Frame, errors: pl.DataFrame | None) -> Frame:
+    """Use the error of a node's log for runs without a health event; see `attribute_to_errors`."""
+    if errors is None:
+        return runs
+    lazy = runs.lazy().join(errors.lazy(), on="attempt_id", how="left", maintain_order="left", validate="1:1")
+    has_event, own_node = pl.col("event_code").is_not_null(), _recorded_node(runs)
+    is_other_node = (own_node != pl.col("error_node")).fill_null(False)
+    lazy = lazy.with_columns(
+        event_code=pl.coalesce("event_code", "error_code"),
+        event_node=pl.coalesce("event_node", "error_node"),
+        event_victim=pl.when(has_event).then("event_victim").when(~is_other_node).then("error_victim"),
+    ).drop("error_code", "error_node", "error_victim")
+    return lazy.collect() if isinstance(runs, pl.DataFrame) else lazy
+
+
 def _add_outages(runs: Frame, is_candidate: pl.Expr, outages: pl.DataFrame | None) -> Frame:
     """Add outage_node and outage_victim of the candidates: the node that went down, and the attempt_id that it hit."""
     if outages is None or "node_list" not in runs.collect_schema():
@@ -374,7 +410,7 @@ def _nearest_run() -> pl.Expr:
     return pl.col("run").sort_by("apart_s", "run").first().over("place")
 
 
-def _choose_basis(rules: Mapping, events: pl.DataFrame | None) -> str:
-    if events is not None:
+def _choose_basis(rules: Mapping, events: pl.DataFrame | None, errors: pl.DataFrame | None = None) -> str:
+    if events is not None or errors is not None:
         return "event"
     return "state" if any(rules.get(key) for key in ("states", "exit_codes", "reasons")) else PROXY

@@ -236,6 +236,45 @@ EXPOSURE = parquet(
     until_s=whole_seconds("To", "End of observation, on the clock of the trace."),
 )
 
-TABLES = (RUNTIME_AGREEMENT, SIZE_UNIT)
+NODE_ERRORS = parquet(
+    "node_errors",
+    "An error in a node's log. Repeats of one code on one GPU within a short time are one error.",
+    "node_errors.parquet",
+    node=name("Node", "Name of the node in the trace.", name_kind="node"),
+    gpu=text("GPU", "Its PCI address or number, as the log names it.", blank="the line names none"),
+    code=words("Code", "Such as XID 79, OOM or IB LINK; a monitor's own code as written."),
+    component=words("Component", "Component that probably caused it, by the rules of node logs."),
+    severity=words("Severity", "error, warning or info."),
+    application=truth("Application", "Whether an application can cause the code, by the rules of node logs."),
+    time_s=whole_seconds("Time", "Its first line, in seconds since 1970."),
+    last_s=whole_seconds("Last line", "Its last line, in seconds since 1970."),
+    lines=count("Lines", "Lines that it stands for.", unit="lines"),
+    at_boot=truth("At a start", "Whether it is shortly after a start of the node, so not in service."),
+)
+NODE_LOG_WATCH = parquet(
+    "node_log_watch",
+    "A span in which a node's log was written; a long silence ends one.",
+    "node_log_watch.parquet",
+    node=name("Node", "Name of the node in the trace.", name_kind="node"),
+    start_s=whole_seconds("From", "First line, in seconds since 1970."),
+    end_s=whole_seconds("To", "Last line, in seconds since 1970."),
+    clock_offset_s=whole_seconds(
+        "Clock", "Time of the log minus that of the jobs, by starts of jobs.", "fewer than three starts are in the log"
+    ),
+)
+NODE_LOG_LINES = table(
+    "node_log_lines",
+    "Lines of nodes' logs by how they were used.",
+    code=words("Code", "lines: all that are not blank; otherwise how they were used."),
+    severity=words("Severity", "info, warning or error."),
+    rows=count("Lines", "Lines with this code.", unit="lines"),
+    share=share("Share", "Share of the lines that are not blank.", "the row is the total"),
+    first_lines=text("First", "Files and numbers of the first lines.", "the row is a total"),
+    sentence=words("Meaning", "The code in words."),
+)
+
+TABLES = (RUNTIME_AGREEMENT, SIZE_UNIT, NODE_LOG_LINES)
 # What a trace has where its format gives it; analyses ask for it by name (ttf.analyses.declaration.PRODUCTS).
 OF_TRACES = (JOBS, NODES, ATTEMPTS, PLACEMENTS, DURATIONS, DURATIONS_INFRA, OUTAGES, OUTAGE_RECORDS, EXPOSURE)
+# Of the logs of nodes, if the registry names them.
+OF_TRACES += (NODE_ERRORS, NODE_LOG_WATCH)

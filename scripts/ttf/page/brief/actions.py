@@ -43,9 +43,8 @@ def actions(
     possible = {name: action for name, action in candidates.items() if action}
     worthwhile = [name for name in possible if m.value(f"actions.{_action_key(m, name)}.share", 1.0) >= MIN_SHARE]
     worthwhile.sort(key=lambda name: -m.value(f"actions.{_action_key(m, name)}.gpu_hours", 0.0))
-    action_list = [possible[name] for name in worthwhile] + [
-        action for action in (_requeue_action(m), _writes_action(m)) if action
-    ]
+    unpriced = (_alarm_action(m), _requeue_action(m), _writes_action(m))
+    action_list = [possible[name] for name in worthwhile] + [action for action in unpriced if action]
     not_worth = tuple(_format_not_worth(m, name) for name in possible if name not in worthwhile)
     has_none = m.value("lemons.lemons", 1) == 0 and m.value("lemons.tested", 0) and not m.value("drains.listed", 0)
     if has_none and not statement_rules.r11_no_power(m):
@@ -183,6 +182,21 @@ def _first_node(m: Numbers) -> list[str]:
         return []
     node, fleet = (quote_trace_text(m[f"drains.first.{name}"], 24) for name in ("node", "fleet"))
     return [f"{node} ({fleet}): {'; '.join(counts)}."]
+
+
+def _alarm_action(m: Numbers) -> Action | None:
+    """Recommend the code of nodes' logs that announces outages in time, else the first that precedes failures."""
+    key = "node_errors.code.1"
+    if not m.has(f"{key}.code"):
+        return None
+    code = quote_trace_text(m[f"{key}.code"], 24)
+    evidence = f"[{key}.failed] of [{key}.attempts_hit attempt] that it hit failed within [node_errors.window_s], "
+    evidence += f"[{key}.expected] by chance."
+    if m.value(f"{key}.outages", 0):
+        evidence += f" As an alarm it would have announced [{key}.announced] of [{key}.outages outage] in time, with "
+        evidence += f"[{key}.false_alarms_per_week] false alarms a week."
+    title = f"Alarm on {code} of the nodes' logs" if m.value(f"{key}.alarm", False) else f"Drain nodes after {code}"
+    return Action(title, evidence, f"[{key}.failed_share]", "of the attempts it hit", MEASURED, "causes")
 
 
 def _requeue_action(m: Numbers) -> Action | None:

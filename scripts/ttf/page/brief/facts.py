@@ -55,6 +55,8 @@ def facts(m: Numbers, trace_info: Mapping) -> tuple[Fact, ...]:
     basis = m.value("sizes.basis", "proxy" if has_jobs else "component")
     has_reasons = basis == "proxy" and m.has("taxonomy.trials")
     causes = "failure reasons read from the records" if has_reasons else _CAUSES[basis]
+    if basis == "event" and m.has("node_errors.codes"):
+        causes = "cause by state, health event or log of the node"
     failures = ", ".join(trace_info.get("failure_words", ())) or "every recorded failure"
     label = f"Failure by {'recorded state' if has_jobs else 'record'}; {causes}"
     return (*items, Fact(label, "", quote_trace_text(failures, LONGEST_WORDS)))

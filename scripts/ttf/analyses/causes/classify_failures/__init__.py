@@ -20,7 +20,7 @@ TAXONOMY = table(
     domain=words("Domain", "Domains in which the cause can lie.", _NO_REASON),
     category=words("ATC'19", "Category in the Philly study: IF, AE or U.", "there is none, or another grouping"),
     deterministic=truth("Deterministic", "Whether a retry would fail again.", "not known, or another grouping"),
-    evidence=words("Evidence", "Deciding evidence: event, text, reason, exit_code or state.", _NO_REASON),
+    evidence=words("Evidence", "Deciding evidence: event, node_log, text, reason, exit_code or state.", _NO_REASON),
     **_KINDS,
     n=count("n", "Attempts with a known run time.", unit="attempts"),
     rtf_p50_s=seconds("RTF: median", "Median of the run times, linear between ranks.", _NO_TIME),
@@ -83,7 +83,9 @@ REASONS = parquet(
     domain=words("Domain", "Domains in which the cause can lie.", "no rule matches"),
     deterministic=truth("Deterministic", "Whether a retry would fail again.", "no rule matches, or it is not known"),
     task=words("Task", "Part of the job that failed.", "jobs have no parts"),
-    evidence=words("Evidence", "Deciding evidence: event, text, reason, exit_code or state.", "no rule matches"),
+    evidence=words(
+        "Evidence", "Deciding evidence: event, node_log, text, reason, exit_code or state.", "no rule matches"
+    ),
 )
 
 ANALYSIS = Analysis(
@@ -91,7 +93,7 @@ ANALYSIS = Analysis(
     theme="causes",
     rank=10,
     needs=["jobs"],
-    uses=["attempts", "tails", "durations_infra"],
+    uses=["attempts", "tails", "durations_infra", "error_attributions"],
     applies=lambda trace: trace.tells_reasons,
     settings={"taxonomy": lambda trace: trace.taxonomy},
     tables=(TAXONOMY, FAILURE_KINDS, TAXONOMY_SUMMARY, UNMATCHED, LOG_TAILS, REASONS),

@@ -32,8 +32,15 @@ from ttf.records.jobs import join_reasons
 NO_RULE = "unmatched"
 # Name of the reason in config/taxonomy.yaml.
 TIME_LIMIT = "Time limit"
-# Reason and domain of attempts that only a health check on one of their nodes attributes to infrastructure.
-HEALTH_EVENT, INFRA_DOMAIN = "Failed health check", "system software or hardware"
+# Reasons of attempts that only a health check or the log of one of their nodes explains.
+HEALTH_EVENT, NODE_ERROR, GPU_ERROR = "Failed health check", "Error in a node's log", "GPU error of an application"
+INFRA_DOMAIN = "system software or hardware"
+# Source -> reason and domain.
+_OBSERVED = {
+    "event": (HEALTH_EVENT, INFRA_DOMAIN),
+    "node_log": (NODE_ERROR, INFRA_DOMAIN),
+    "application": (GPU_ERROR, "user program or hardware"),
+}
 MOST_LINES = 100
 # Blank if no user is known.
 _N_USERS = pl.when(pl.col("user").count() > 0).then(pl.col("user").drop_nulls().n_unique()).cast(pl.Int64)
@@ -44,8 +51,9 @@ def compute(inputs: Inputs) -> dict[str, pl.DataFrame]:
         _classify_with_logs(inputs) if "tails" in inputs else (classify_blocks(inputs), None, LOG_TAILS.frame([]))
     )
     if "durations_infra" in inputs:
-        durations = inputs.scan("durations_infra", ["unit_id", "duration_id", "event", "basis"])
-        classified = with_health_events(classified, durations)
+        columns = ["unit_id", "duration_id", "event", "basis", "attempt_id", "cause"]
+        errors = inputs.read("error_attributions") if "error_attributions" in inputs else None
+        classified = with_health_events(classified, inputs.scan("durations_infra", columns), errors)
     table = taxonomy_table(classified)
     return {
         "reasons": classified.select(*REASONS.columns),
@@ -78,31 +86,40 @@ def _read_attempts(inputs: Inputs, n_jobs: int = BLOCK_ROWS, chosen: pl.Expr | b
     return (list_attempts(*block, chosen) for block in read_blocks_with_attempts(jobs, attempts, n_jobs))
 
 
-def with_health_events(classified: pl.DataFrame, durations: pl.LazyFrame) -> pl.DataFrame:
-    """Set HEALTH_EVENT as the reason of attempts that a health event, and no rule, attributes to infrastructure.
+def with_health_events(
+    classified: pl.DataFrame, durations: pl.LazyFrame, errors: pl.DataFrame | None = None
+) -> pl.DataFrame:
+    """Set a reason of `_OBSERVED` where a health event or the log of a node explains a failed attempt and no rule does.
 
     durations: from `ttf.records.infra.infra_durations`, so that every analysis attributes the same attempts to
-    infrastructure.
+    infrastructure. errors: ERROR_ATTRIBUTIONS; the error of an application counts only where no rule matches.
     """
-    events = (
-        durations.filter(pl.col("event") == EVENT, pl.col("basis") == "event")
-        .select(job_id="unit_id", attempt="duration_id", has_event=True)
-        .collect(engine="streaming")
-    )
-    if events.is_empty():
+    is_infra = (pl.col("event") == EVENT) & (pl.col("basis") == "event")
+    source = pl.when(is_infra).then(pl.lit("event"))
+    if errors is not None:
+        codes = errors.lazy().select("attempt_id", "code", "application")
+        durations = durations.join(codes, on="attempt_id", how="left")
+        source = source.when("application").then(pl.lit("application"))
+        source = pl.when(is_infra & (pl.col("cause") == pl.col("code"))).then(pl.lit("node_log")).otherwise(source)
+    columns = durations.select(job_id="unit_id", attempt="duration_id", source=source).drop_nulls("source")
+    sources = columns.collect(engine="streaming")
+    if sources.is_empty():
         return classified
-    rows = classified.join(events, on=["job_id", "attempt"], how="left", maintain_order="left")
+    rows = classified.join(sources, on=["job_id", "attempt"], how="left", maintain_order="left")
     kinds = [failure_kind(*row) for row in classified.select(pl.col("reason").fill_null(NO_RULE), "domain").iter_rows()]
-    is_health_event = pl.col("has_event").fill_null(False) & (pl.Series(kinds, dtype=pl.String) != "infra")
+    is_application, is_infra = pl.col("source") == "application", pl.Series(kinds, dtype=pl.String) == "infra"
+    is_unexplained = pl.when(is_application).then(pl.col("reason").is_null()).otherwise(~is_infra)
+    is_changed = pl.col("source").is_not_null() & is_unexplained
+    names, domains = ({kind: row[index] for kind, row in _OBSERVED.items()} for index in (0, 1))
     cells = {
-        "reason": pl.lit(HEALTH_EVENT),
-        "domain": pl.lit(INFRA_DOMAIN),
+        "reason": pl.col("source").replace_strict(names),
+        "domain": pl.col("source").replace_strict(domains),
         "category": pl.lit(None, pl.String),
-        "deterministic": pl.lit(False),
-        "evidence": pl.lit("event"),
+        "deterministic": pl.when(~is_application).then(pl.lit(False)),
+        "evidence": pl.when(is_application).then(pl.lit("node_log")).otherwise("source"),
     }
-    updates = {name: pl.when(is_health_event).then(value).otherwise(name) for name, value in cells.items()}
-    return rows.with_columns(**updates).drop("has_event")
+    updates = {name: pl.when(is_changed).then(value).otherwise(name) for name, value in cells.items()}
+    return rows.with_columns(**updates).drop("source")
 
 
 def taxonomy_table(classified: pl.DataFrame) -> pl.DataFrame:

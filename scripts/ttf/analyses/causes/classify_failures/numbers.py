@@ -22,7 +22,7 @@ NUMBERS = [
     cells(TAXONOMY, "taxonomy.all", _GROUP, n="trials", by="all"),
     *(
         cells(TAXONOMY, "taxonomy", f"by_{name}=trials", n="", by="evidence", evidence=name)
-        for name in ("event", "text", "reason", "exit_code", "state")
+        for name in ("event", "node_log", "text", "reason", "exit_code", "state")
     ),
     *(
         cells(TAXONOMY, f"taxonomy.{name}", _GROUP, n="trials", by="domain", domain=domain)

@@ -16,6 +16,7 @@ MOST_LINES = 15
 MANY_UNKNOWN = 0.25
 _EVIDENCE = {
     "event": "a failed health check",
+    "node_log": "an error in a node's log",
     "text": "the log",
     "reason": "the recorded reason",
     "exit_code": "the exit code",

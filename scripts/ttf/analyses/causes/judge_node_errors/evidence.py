@@ -1,0 +1,109 @@
+"""Which codes precede failures, and the failures attributed to them, with the number that chance would attribute."""
+
+from typing import NamedTuple
+
+import polars as pl
+
+from ttf.analyses.causes.judge_node_errors import ERROR_ATTRIBUTIONS
+from ttf.analyses.causes.judge_node_errors.error_nodes import find_repeating_node
+from ttf.analyses.causes.judge_node_errors.log_records import LogRecords
+from ttf.stats.basics.holm import add_adjusted_p
+from ttf.stats.clustered import FEWEST
+from ttf.stats.matched_risk import compare_counts, compare_with_control, pair_running
+
+SIGNIFICANCE = 0.05
+PRECEDES, BY_APPLICATION, DOES_NOT, TOO_FEW = "precedes failures", "application", "does not", "too few to tell"
+# If at most this share of the attempts hit fails beyond chance, a code does not precede failures.
+LEAST_EXCESS = 0.05
+NO_HIT = "no attempt ran on the node at an error"
+
+
+class Evidence(NamedTuple):
+    """codes: the cells of ERROR_CODES that tell how attempts fail; hits: see `compare_with_control`; attributions."""
+
+    codes: list[dict]
+    hits: pl.DataFrame
+    attributions: pl.DataFrame
+
+
+def weigh_evidence(records: LogRecords, window_s: int, block_days: int) -> Evidence:
+    """Judge each code of errors, and attribute failures to those that precede them, or that applications cause."""
+    errors = records.errors
+    hits, control_failures = compare_with_control(errors.select("unit", "code", "time_s"), records.history, window_s)
+    facts = errors.group_by("code").agg(
+        pl.col("component").drop_nulls().mode().sort().first(),
+        application=pl.col("application").fill_null(False).any(),
+        lines=pl.col("lines").sum(),
+        nodes=pl.col("unit").n_unique().cast(pl.Int64),
+    )
+    rows = []
+    for fact in facts.sort("code").iter_rows(named=True):
+        code_hits = hits.filter(pl.col("code") == fact["code"])
+        rows.append(fact | _compare(code_hits, control_failures.get(fact["code"], 0.0), block_days))
+    rows = add_adjusted_p(rows)
+    for row in rows:
+        row["verdict"], note = _judge(row)
+        row["repeats_on"] = find_repeating_node(records, hits, row["code"]) if row["application"] else None
+        row["reason"] = "; ".join(filter(None, (row["reason"], note))) or None
+    return Evidence(rows, hits, _attribute(records, rows, window_s))
+
+
+def _compare(hits: pl.DataFrame, control_failures: float, block_days: int) -> dict:
+    n = hits.height
+    if not n:
+        return dict.fromkeys(("attempts_hit", "failed", "without_control"), 0) | {"reason": NO_HIT}
+    failed, test = int(hits["is_failed"].sum()), compare_counts(hits, control_failures, block_days)
+    reasons = []
+    if test.ratio is None:
+        reasons.append("no attempt failed on a watched node at other times")
+    elif test.p_value is None:
+        reasons.append(f"{test.effective_units:.1f} effective nodes with attempts hit, fewer than {FEWEST}: no test")
+    return {
+        "attempts_hit": n,
+        "failed": failed,
+        "failed_share": failed / n,
+        "expected": float(hits["chance"].sum()),
+        "ratio": test.ratio,
+        "ci_low": test.low,
+        "ci_high": test.high,
+        "effective_nodes": test.effective_units,
+        "without_control": int((hits["control_s"] == 0).sum()),
+        "p_value": test.p_value,
+        "reason": "; ".join(reasons),
+    }
+
+
+def _judge(row: dict) -> tuple[str, str | None]:
+    """Return the verdict on a code, and a note."""
+    is_preceding = row["p_adjusted"] is not None and row["p_adjusted"] <= SIGNIFICANCE
+    if row["application"]:
+        return BY_APPLICATION, None
+    if is_preceding:
+        return PRECEDES, None
+    if row.get("p_value") is None:
+        return TOO_FEW, None
+    most_excess = max(0.0, (row["ci_high"] - 1) * row["expected"] / row["attempts_hit"])
+    if most_excess <= LEAST_EXCESS:
+        return DOES_NOT, f"at most {most_excess:.1%} of the attempts hit fail beyond chance"
+    return TOO_FEW, f"up to {min(most_excess, 1):.0%} of the attempts hit may fail beyond chance"
+
+
+def _attribute(records: LogRecords, codes: list[dict], window_s: int) -> pl.DataFrame:
+    """Attribute each failure to an error in the window before its end: ERROR_ATTRIBUTIONS, sorted by attempt.
+
+    Codes that precede failures count first, then those of applications that are associated with failures. Among codes,
+    the one after which attempts fail most often; among errors the last, then the first node and GPU by name.
+    """
+    is_associated = [row["p_adjusted"] is not None and row["p_adjusted"] <= SIGNIFICANCE for row in codes]
+    used = [row for row, is_used in zip(codes, is_associated, strict=True) if is_used]
+    schema = {"code": pl.String, "failed_share": pl.Float64}
+    shares = pl.DataFrame([{name: row[name] for name in schema} for row in used], schema=schema)
+    signals = records.errors.join(shares, on="code")
+    pairs = pair_running(signals, records.history.runs.filter("is_failed"))
+    pairs = pairs.with_columns(apart_s=pl.col("end_s") - pl.col("time_s")).filter(pl.col("apart_s") <= window_s)
+    pairs = pairs.with_columns(pl.col("application").fill_null(False)).sort(
+        ["run", "application", "failed_share", "time_s", "node", "gpu", "code"],
+        descending=[False, False, True, True, False, False, False],
+    )
+    first = pairs.unique("run", keep="first", maintain_order=True).rename({"run": "attempt_id", "time_s": "error_s"})
+    return ERROR_ATTRIBUTIONS.conform(first)

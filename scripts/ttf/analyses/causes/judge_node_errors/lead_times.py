@@ -1,0 +1,104 @@
+"""What share of outages errors announced, how long before, and how many alarms were false."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import polars as pl
+
+from ttf.analyses.causes.judge_node_errors import ERROR_LEAD_TIMES
+from ttf.analyses.causes.judge_node_errors.log_records import LogRecords
+from ttf.analyses.outages.match_outages.compute import covered_share
+from ttf.records.clusters import DAY_S
+from ttf.records.infra import pair_near_events
+from ttf.stats.clustered import CLUSTERED, clustered_shares, join_clustered
+from ttf.stats.shares import add_wilson
+
+HORIZON_S = DAY_S
+ALL = "all"
+NO_OUTAGE = "no unplanned outage began on a watched node"
+NONE_ANNOUNCED = "no outage was announced"
+_KEYS = ["code", "lead_s"]
+
+
+def measure_leads(
+    records: LogRecords, outages: pl.DataFrame, codes: list[str], preceding: list[str], lead_s: int
+) -> pl.DataFrame:
+    """Return ERROR_LEAD_TIMES of each code, and of those that precede failures together, for no lead and for lead_s.
+
+    outages: rows of OUTAGES. A node's alarm begins with an error after a HORIZON_S without one.
+    """
+    starts = outages.filter(~pl.col("planned"), "counted", pl.col("node").is_not_null())
+    starts = starts.join(records.nodes.select("node", "unit"), on="node").select("unit", "node", time_s="start_s")
+    unit, time_s = (starts[name].to_numpy().astype(np.int64) for name in ("unit", "time_s"))
+    starts = starts.filter(pl.Series(records.history.is_watched(unit, time_s, time_s), dtype=pl.Boolean))
+    starts = starts.unique(["unit", "time_s"]).sort("unit", "time_s")
+    groups = {code: [code] for code in codes} | ({ALL: preceding} if preceding else {})
+    rows, parts = [], []
+    for code, members in groups.items():
+        errors = records.errors.filter(pl.col("code").is_in(members)).select("unit", "node", "time_s").sort("time_s")
+        for lead in sorted({0, lead_s}):
+            keys = {"code": code, "lead_s": lead}
+            leads = _lead_of_outages(starts, errors, lead)
+            rows.append(keys | _describe(leads, records, errors, starts, lead))
+            node = {"cluster_by": pl.lit("node"), "cluster": "unit", "group_by": pl.lit("node"), "group": "unit"}
+            parts.append(leads.select(**node, **{name: pl.lit(value) for name, value in keys.items()}, near="to_s"))
+    table = ERROR_LEAD_TIMES.frame(rows).drop(CLUSTERED)
+    if not parts:
+        return ERROR_LEAD_TIMES.frame([])
+    counted = pl.col("near").is_not_null().sum()
+    clustered = clustered_shares(
+        pl.concat(parts).with_columns(pl.col("lead_s").cast(pl.Int64)), _KEYS, counted, pl.len()
+    )
+    joined = join_clustered(table, clustered, _KEYS)
+    low = pl.coalesce("ci_low_clustered", "ci_low")
+    return ERROR_LEAD_TIMES.conform(joined.with_columns(useful=low > pl.col("expected")))
+
+
+def _lead_of_outages(starts: pl.DataFrame, errors: pl.DataFrame, lead_s: int) -> pl.DataFrame:
+    """Return unit and to_s of each outage: the time from the first error in the horizon, blank without one."""
+    numbered = starts.with_row_index("run").with_columns(end_s="time_s", node_list=pl.concat_list("node"))
+    pairs = pair_near_events(numbered, errors.select("node", "time_s"), HORIZON_S, -lead_s)
+    first = pairs.group_by("run").agg(to_s=pl.col("apart_s").max())
+    return numbered.join(first, on="run", how="left", maintain_order="left").select("unit", "to_s")
+
+
+def _describe(
+    leads: pl.DataFrame, records: LogRecords, errors: pl.DataFrame, starts: pl.DataFrame, lead_s: int
+) -> dict:
+    outages, announced = leads.height, leads["to_s"].count()
+    row = {"horizon_s": HORIZON_S, "outages": outages, "announced": announced}
+    row |= add_wilson("share", announced, outages) | _count_alarms(errors, starts, records)
+    reasons = []
+    if outages:
+        free = dict(_covered_shares(records, errors, HORIZON_S - lead_s))
+        row["expected"] = sum(free.get(unit, 0.0) for unit in leads["unit"]) / outages
+        row["median_lead_s"] = leads["to_s"].median()
+        reasons += [] if announced else [NONE_ANNOUNCED]
+    else:
+        reasons.append(NO_OUTAGE)
+    return row | {"reason": "; ".join(reasons) or None}
+
+
+def _covered_shares(records: LogRecords, errors: pl.DataFrame, width_s: int) -> Iterator[tuple[int, float]]:
+    spans = records.history.watch.group_by("unit").agg(span_s=pl.col("end_s").max() - pl.col("start_s").min())
+    by_unit = errors.group_by("unit").agg(pl.col("time_s").unique().sort()).join(spans, on="unit").sort("unit")
+    for unit, times, span_s in by_unit.iter_rows():
+        if span_s > 0:
+            yield unit, min(1.0, covered_share(np.array(times), span_s, width_s))
+
+
+def _count_alarms(errors: pl.DataFrame, starts: pl.DataFrame, records: LogRecords) -> dict:
+    ordered = errors.unique(["unit", "time_s"]).sort("unit", "time_s")
+    is_new = (pl.col("time_s") - pl.col("time_s").shift(1).over("unit") > HORIZON_S).fill_null(True)
+    alarms = (
+        ordered.with_columns(alarm=is_new.cum_sum())
+        .group_by("alarm")
+        .agg(pl.col("unit").first(), first_s=pl.col("time_s").min(), last_s=pl.col("time_s").max() + HORIZON_S)
+    )
+    outages = starts.select("unit", outage_s="time_s")
+    hits = alarms.join(outages, on="unit").filter(pl.col("outage_s").is_between("first_s", "last_s"))
+    false_alarms = alarms.height - hits["alarm"].n_unique()
+    watch = records.history.watch
+    weeks = ((watch["end_s"].max() or 0) - (watch["start_s"].min() or 0)) / (7 * DAY_S)
+    rate = false_alarms / weeks if weeks > 0 else None
+    return {"alarms": alarms.height, "false_alarms": false_alarms, "false_alarms_per_week": rate}

@@ -1,0 +1,106 @@
+"""The errors of the logs, the runs of the watched nodes, and the time for which each log was written."""
+
+from dataclasses import dataclass
+
+import polars as pl
+
+from ttf.records.clusters import DAY_S, split_into_blocks
+from ttf.records.inputs import Inputs
+from ttf.records.jobs import is_at_time_limit
+from ttf.stats.matched_risk import RUNS, History
+
+_ATTEMPT_COLUMNS = (
+    "job",
+    "user",
+    "outcome",
+    "state",
+    "status_raw",
+    "infra_failure",
+    "end_s",
+    "runtime_s",
+    "gpu_milli",
+    "nodes",
+)
+
+
+@dataclass(frozen=True)
+class LogRecords:
+    """Frames that share `unit`, the number of a node in alphabetical order.
+
+    nodes: unit, node, fleet, gpus (blank if unknown). errors: rows of NODE_ERRORS in service, with unit. attempts: a
+    row for each attempt with attempt_id, user, is_failed, is_infra (blank if no cause is recorded) and gpu_time (in
+    milli-GPU s). days: unit, day and node_s, the part of each day for which the log was written.
+    """
+
+    nodes: pl.DataFrame
+    errors: pl.DataFrame
+    attempts: pl.DataFrame
+    history: History
+    days: pl.DataFrame
+
+
+def read_log_records(inputs: Inputs) -> LogRecords:
+    has_attempts = "attempts" in inputs
+    attempts = inputs.read("attempts" if has_attempts else "jobs", _ATTEMPT_COLUMNS)
+    if has_attempts:
+        jobs = inputs.read("jobs", ["user", "gpu_type"])
+        attempts = attempts.with_columns(jobs[name].gather(attempts["job"]) for name in jobs.columns)
+    attempts = mark_failures(attempts)
+    placements = inputs.scan("placements", ["attempt_id", "node", "start_s", "end_s"]).drop_nulls()
+    nodes = inputs.read("nodes", ["node", "gpu_type", "gpu_count"])
+    return make_log_records(inputs.read("node_errors"), inputs.read("node_log_watch"), attempts, placements, nodes)
+
+
+def mark_failures(attempts: pl.DataFrame) -> pl.DataFrame:
+    """Return attempt_id, user, gpu_type, is_failed, is_infra, gpu_time and gpus_a_node of attempts, or of jobs.
+
+    A run of Philly that was retried has no outcome of its own: it did not succeed.
+    """
+    names = attempts.columns
+    state = next((name for name in ("state", "status_raw") if name in names), None)
+    is_infra = pl.col("infra_failure") if "infra_failure" in names else pl.lit(None, pl.Boolean)
+    is_failed = (pl.col("outcome") == "failure") | (pl.col("outcome").is_null() & pl.col("end_s").is_not_null())
+    is_limit = is_at_time_limit(state) if state else pl.lit(False)
+    texts = (pl.col(name) if name in names else pl.lit(None, pl.String).alias(name) for name in ("user", "gpu_type"))
+    return attempts.with_row_index("attempt_id").select(
+        *("attempt_id", *texts),
+        is_failed=(is_failed.fill_null(False) & ~is_limit) | is_infra.fill_null(False),
+        is_infra=is_infra,
+        gpu_time=pl.col("gpu_milli").fill_null(0).cast(pl.Int128) * pl.col("runtime_s").fill_null(0),
+        gpus_a_node=(pl.col("gpu_milli") / pl.col("nodes").fill_null(1).clip(1) / 1000).ceil().cast(pl.Int64),
+    )
+
+
+def make_log_records(
+    errors: pl.DataFrame, watch: pl.DataFrame, attempts: pl.DataFrame, placements: pl.LazyFrame, nodes: pl.DataFrame
+) -> LogRecords:
+    """Give numbers to the nodes, and join the runs on them with their failures.
+
+    errors, watch: NODE_ERRORS and NODE_LOG_WATCH; attempts: see `mark_failures`; placements: attempt_id, node, start_s,
+    end_s; nodes: node, gpu_type, gpu_count. Only nodes with a log count. Where the trace does not say which GPUs a node
+    has, they are of the most frequent type of the attempts on it, and as many as any attempt used per node.
+    """
+    errors = errors.filter(~pl.col("at_boot"))
+    names = pl.concat([watch.select("node"), errors.select("node")]).unique().sort("node").with_row_index("unit")
+    runs = placements.lazy().unique(["attempt_id", "node"]).join(names.lazy(), on="node")
+    runs = runs.join(attempts.lazy().select("attempt_id", "gpu_type", "is_failed", "gpus_a_node"), on="attempt_id")
+    runs = runs.filter(pl.col("start_s") <= pl.col("end_s")).rename({"attempt_id": "run"})
+    columns = (*RUNS, "gpu_type", "gpus_a_node")
+    runs = runs.select(pl.col("run").cast(pl.UInt32), *columns[1:]).collect().sort("unit", "run")
+    used_type = pl.col("gpu_type").drop_nulls().mode().sort().first().alias("used_type")
+    used = runs.group_by("unit").agg(pl.col("gpus_a_node").max(), used_type)
+    numbered = names.join(nodes.unique("node"), on="node", how="left").join(used, on="unit", how="left").sort("unit")
+    gpus = pl.coalesce("gpu_count", "gpus_a_node")
+    numbered = numbered.select("unit", "node", fleet=pl.coalesce("gpu_type", "used_type", pl.lit("all")), gpus=gpus)
+    watch = watch.join(names, on="node").select("unit", "start_s", "end_s").sort("unit", "start_s")
+    days = split_into_blocks(watch, pl.col("start_s"), pl.col("end_s"), 1)
+    days = days.group_by("unit", day="block").agg(node_s=pl.col("block_s").sum()).sort("unit", "day")
+    history = History(runs.select(list(RUNS)), watch)
+    errors = errors.join(names, on="node").sort("time_s", "unit", "code", "gpu")
+    return LogRecords(numbered, errors, attempts, history, days.with_columns(pl.col("day").cast(pl.Int64)))
+
+
+def label_months(day: str, clock: str) -> pl.Expr:
+    """Return the month, such as 2025-03, of each day (number since 1970) in a time zone."""
+    noon = pl.from_epoch(pl.col(day) * DAY_S + DAY_S // 2).dt.replace_time_zone("UTC").dt.convert_time_zone(clock)
+    return noon.dt.strftime("%Y-%m")

@@ -1,0 +1,91 @@
+"""Read the lines of a log of any bytes in blocks: what cannot be read in them is removed and counted."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import polars as pl
+
+from ttf.raw.raw_files import read_unpacked
+from ttf.raw.raw_tables import is_utf8
+
+BLOCK_BYTES = 8 * 1024 * 1024
+# No kernel writes longer lines. The limit keeps a file without line ends from filling the memory.
+LONGEST_LINE_BYTES = 1 << 20
+_COLOUR = re.compile(rb"\x1b\[[0-9;]*[A-Za-z]")
+
+
+class Block(NamedTuple):
+    """lines: their text, blank ones too. first: number of the first. faults: code -> numbers of the lines."""
+
+    lines: pl.Series
+    first: int
+    faults: dict[str, list[int]]
+    counts: Counter
+
+
+def read_blocks(path: Path) -> Iterator[Block]:
+    """Yield the lines of a log, plain or packed, without NULs and colours; too long lines are cut.
+
+    faults holds at most five numbers of lines with NULs (nul), with bytes that are not UTF-8 (undecodable) and of cut
+    lines (cut); counts holds how many there are. Raises StudyError for a damaged archive.
+    """
+    number = 1
+    for data, cut_lines in _read_whole_lines(path):
+        counts, faults = Counter(), {}
+        cuts = [number + line for line in cut_lines]
+        if cuts:
+            counts["cut"], faults["cut"] = len(cuts), cuts[:5]
+        if b"\0" in data:
+            _count_lines(data, "nul", lambda line: b"\0" in line, number, counts, faults)
+            data = data.replace(b"\0", b"")
+        if b"\x1b" in data:
+            data = _COLOUR.sub(b"", data)
+        if b"\r" in data:
+            data = data.replace(b"\r\n", b"\n")
+        if not is_utf8(data):
+            _count_lines(data, "undecodable", lambda line: not is_utf8(line), number, counts, faults)
+        lines = pl.Series("line", [data.decode("utf-8", "replace").removesuffix("\n")]).str.split("\n").explode()
+        yield Block(lines, number, faults, counts)
+        number += len(lines)
+
+
+def _count_lines(data, code, has_fault, first, counts, faults) -> None:
+    rows = [row for row, line in enumerate(data.removesuffix(b"\n").split(b"\n")) if has_fault(line)]
+    counts[code], faults[code] = len(rows), [first + row for row in rows[:5]]
+
+
+def _read_whole_lines(path: Path) -> Iterator[tuple[bytes, list[int]]]:
+    """Yield (whole lines, rows of the cut ones); a line that is too long keeps its start."""
+    rest, is_cut = b"", False
+    pieces: list[bytes] = []
+    size = 0
+    for chunk in read_unpacked(path):
+        pieces.append(chunk)
+        size += len(chunk)
+        if size >= BLOCK_BYTES:
+            whole, cuts, rest, is_cut = _cut_block(b"".join((rest, *pieces)), is_cut)
+            pieces, size = [], 0
+            if whole:
+                yield whole, cuts
+    whole, cuts, rest, is_cut = _cut_block(b"".join((rest, *pieces)), is_cut)
+    if whole:
+        yield whole, cuts
+    if rest:
+        yield rest + b"\n", [0] if is_cut else []
+
+
+def _cut_block(data: bytes, is_cut: bool) -> tuple[bytes, list[int], bytes, bool]:
+    """Return (whole lines, rows of cut lines among them, the unfinished line, whether it is cut)."""
+    end = data.rfind(b"\n") + 1
+    whole, rest = data[:end], data[end:]
+    cuts = [0] if is_cut and whole else []
+    half = LONGEST_LINE_BYTES // 2
+    if any(whole.find(b"\n", at, at + half) < 0 for at in range(0, len(whole) - half, half)):
+        lines = whole.removesuffix(b"\n").split(b"\n")
+        cuts += [row for row, line in enumerate(lines) if len(line) > LONGEST_LINE_BYTES and row not in cuts]
+        whole = b"\n".join(line[:LONGEST_LINE_BYTES] for line in lines) + b"\n"
+    is_cut = (is_cut and not end) or len(rest) > LONGEST_LINE_BYTES
+    return whole, cuts, rest[:LONGEST_LINE_BYTES], is_cut

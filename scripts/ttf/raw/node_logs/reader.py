@@ -1,0 +1,408 @@
+"""Read the logs of nodes: errors by the rules, when each node's log was written, and an account of every line.
+
+A block is reduced at once to what is needed of it, so that the memory does not grow with the log.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import polars as pl
+
+from ttf.engine.errors import StudyError
+from ttf.raw.node_logs.event_tables import parse_csv, parse_event_json
+from ttf.raw.node_logs.layouts import JOURNAL_NOTE, UPTIME, detect_layout, parse_csv_header
+from ttf.raw.node_logs.line_blocks import Block, read_blocks
+from ttf.raw.node_logs.node_names import NodeNames
+from ttf.raw.node_logs.rules import ERROR_COLUMNS, Rules, find_errors
+from ttf.raw.node_logs.text_lines import PARSERS, count_new_years, parse_hours, read_messages, seconds_in_hour
+from ttf.raw.raw_files import ARCHIVES, PACKED
+
+# Kind of line -> (severity, sentence). Each line that is not blank is of one of these.
+KINDS = {
+    "picked": ("info", "lines of errors that a rule picks"),
+    "unmatched": ("info", "lines of which no rule picks an error"),
+    "note": ("info", "lines of the journal itself"),
+    "recovered": ("info", "events that report that something is well again"),
+    "no_layout": ("error", "lines of files in no known layout: print them again, see docs/your-data.md"),
+    "no_time": ("error", "lines whose time, or whose form, cannot be read"),
+    "no_node": ("error", "lines that name no node"),
+    "before_trace": ("warning", "lines from before the trace"),
+    "after_trace": ("warning", "lines from after the trace"),
+    "unknown_node": ("warning", "lines of nodes that the trace does not name"),
+}
+# What is said of lines besides.
+REMARKS = {
+    "nul": ("info", "lines with NULs, which are removed"),
+    "undecodable": ("info", "lines with bytes that are not UTF-8, which are replaced"),
+    "cut": ("warning", "lines that are too long, of which only the start is read"),
+    "other_name": ("info", "lines that name their node in another form, such as its full name"),
+}
+FIRST_LINES = 5
+EVENT_COLUMNS = {"node": pl.String, **ERROR_COLUMNS, "time_s": pl.Int64, "last_s": pl.Int64, "lines": pl.Int64}
+SPAN_COLUMNS = {"node": pl.String, "start_s": pl.Int64, "end_s": pl.Int64}
+_ERROR_KEYS = ["node", *ERROR_COLUMNS]
+
+
+@dataclass
+class Account:
+    """rows: kind -> number of lines. first_lines: kind -> the first of them, as file and numbers."""
+
+    rows: dict[str, int] = field(default_factory=dict)
+    first_lines: dict[str, list[tuple[str, int]]] = field(default_factory=dict)
+
+    def add(self, kind: str, rows: int, label: str, lines: list[int]) -> None:
+        if rows:
+            self.rows[kind] = self.rows.get(kind, 0) + rows
+            first = self.first_lines.setdefault(kind, [])
+            first += [(label, line) for line in lines[: FIRST_LINES - len(first)]]
+
+
+@dataclass
+class NodeLogs:
+    """errors: EVENT_COLUMNS, merged within merge_s. spans: SPAN_COLUMNS. boots, job_starts: node, time_s (and job).
+
+    has_events_only: whether a file has only events, so that its silence says nothing.
+    """
+
+    account: Account
+    errors: pl.DataFrame
+    spans: pl.DataFrame
+    boots: pl.DataFrame
+    job_starts: pl.DataFrame
+    event_spans: pl.DataFrame
+
+    @property
+    def has_events_only(self) -> bool:
+        return self.event_spans.height > 0
+
+
+@dataclass(frozen=True)
+class LogOptions:
+    """zone: of times without one. window: start and end of the trace in seconds, None if it has no other records.
+
+    merge_s, gap_s: as in the configuration.
+    """
+
+    rules: Rules
+    zone: str
+    window: tuple[int, int] | None
+    nodes: NodeNames
+    merge_s: int
+    gap_s: int
+
+
+def list_log_files(paths: list[str]) -> list[Path]:
+    """Return the files, and the files of the folders, sorted by name within each; hidden files and READMEs not."""
+    from ttf.engine.storage.plain_files import is_ignored
+
+    files: list[Path] = []
+    for path in map(Path, paths):
+        names = sorted(path.iterdir()) if path.is_dir() else [path]
+        files += [file for file in names if file == path or (file.is_file() and not is_ignored(file.name))]
+    return files
+
+
+def name_node(path: Path) -> str:
+    """Return the node after which a file is named: gpu17 of gpu17.log and dmesg-gpu17.txt.gz."""
+    name = path.name
+    for ending in (*ARCHIVES, *PACKED, ".txt", ".log", ".json", ".jsonl", ".dmesg", ".journal", ".out"):
+        name = name.removesuffix(ending)
+    for word in ("dmesg", "journal", "kern", "syslog", "messages"):
+        name = name.removeprefix(f"{word}-").removeprefix(f"{word}_").removesuffix(f"-{word}").removesuffix(f"_{word}")
+    return name
+
+
+def read_node_logs(files: list[Path], options: LogOptions) -> NodeLogs:
+    """Read the logs. Raises StudyError if no file has a known layout."""
+    reading = _Reading(options)
+    layouts = {file: _read_layout(file) for file in files}
+    if files and not any(layouts.values()):
+        raise StudyError(
+            f"node_logs: {files[0]}: not the log of a node in a known layout{_describe_uptime(files[0])}. Write it "
+            "with journalctl -k -o short-iso, or dmesg -T; or as CSV with the columns node, time, code. See "
+            "docs/your-data.md."
+        )
+    for file in files:
+        reading.read(file, layouts[file])
+    return reading.finish()
+
+
+def _read_layout(file: Path) -> str | None:
+    if not file.stat().st_size:
+        return None
+    return detect_layout(_read_head(file))
+
+
+def _read_head(file: Path) -> bytes:
+    from ttf.raw.raw_files import read_unpacked
+
+    chunks = read_unpacked(file, size=1 << 16)
+    head = next(chunks, b"")
+    chunks.close()
+    return head[: 1 << 16]
+
+
+def _describe_uptime(file: Path) -> str:
+    import re
+
+    head = _read_head(file).decode("utf-8", "replace") if file.stat().st_size else ""
+    return ": its times count from the start of the node" if re.search(UPTIME, head) else ""
+
+
+class _Reading:
+    """The state while logs are read: frames that are merged again when they grow."""
+
+    def __init__(self, options: LogOptions) -> None:
+        self.options, self.account = options, Account()
+        self.errors, self.spans = _Merged(EVENT_COLUMNS, options.merge_s), _Merged(SPAN_COLUMNS, options.gap_s)
+        self.event_spans = _Merged(SPAN_COLUMNS, 1 << 40)
+        self.boots: list[pl.DataFrame] = []
+        self.job_starts: list[pl.DataFrame] = []
+
+    def finish(self) -> NodeLogs:
+        boots = pl.concat([pl.DataFrame(schema={"node": pl.String, "time_s": pl.Int64}), *self.boots])
+        schema = {"node": pl.String, "time_s": pl.Int64, "job": pl.String}
+        job_starts = pl.concat([pl.DataFrame(schema=schema), *self.job_starts])
+        return NodeLogs(
+            self.account,
+            self.errors.merge().sort("time_s", "node", "code", "gpu"),
+            self.spans.merge().sort("node", "start_s"),
+            boots.unique().sort("node", "time_s"),
+            job_starts.unique().sort("node", "time_s", "job"),
+            self.event_spans.merge().sort("node", "start_s"),
+        )
+
+    def read(self, file: Path, layout: str | None) -> None:
+        if not file.stat().st_size:
+            return
+        if layout == "event_json":
+            self._add_events(file, parse_event_json(file, name_node(file)))
+            return
+        names: list[str] = []
+        pending: list[tuple[pl.DataFrame, pl.DataFrame]] = []
+        years = 0
+        for block in read_blocks(file):
+            self._account_faults(file, block)
+            rows = pl.DataFrame({"text": block.lines, "line": pl.int_range(len(block.lines), eager=True) + block.first})
+            rows = rows.filter(pl.col("text").str.contains(r"[^ \t\r]"))
+            if layout is None:
+                self._account(file, "no_layout", rows)
+            elif layout == "csv":
+                if not names and rows.height:
+                    names, rows = parse_csv_header(rows["text"][0].removeprefix("\ufeff")), rows[1:]
+                    self.account.add("note", 1, file.name, [1])
+                self._add_events(file, parse_csv(rows, names))
+            else:
+                groups, picks, years = self._reduce(file, layout, rows, years)
+                pending.append((groups, picks))
+                if layout != "syslog":
+                    self._add(file, layout, *pending.pop())
+        if pending:
+            self._add_syslog(file, pending)
+
+    def _account_faults(self, file: Path, block: Block) -> None:
+        for code, count in block.counts.items():
+            self.account.add(code, count, file.name, block.faults[code])
+
+    def _account(self, file: Path, kind: str, rows: pl.DataFrame) -> None:
+        self.account.add(kind, rows.height, file.name, rows["line"].head(FIRST_LINES).to_list())
+
+    # Lines of text ------------------------------------------------------------------------------------------
+
+    def _reduce(
+        self, file: Path, layout: str, rows: pl.DataFrame, years: int
+    ) -> tuple[pl.DataFrame, pl.DataFrame, int]:
+        """Return the lines by node and hour with their number, the lines of interest, and the new years so far."""
+        parsed = PARSERS[layout](rows, layout)
+        if layout.startswith("dmesg"):
+            fallback = name_node(file)
+            parsed = parsed.with_columns(pl.col("node").replace("", None).fill_null(fallback))
+        is_wrong = pl.col("hour").is_null()
+        if parsed["hour"].null_count():
+            wrong = rows.join(parsed.filter(is_wrong).select("line"), on="line", how="semi", maintain_order="left")
+            is_note = pl.col("text").str.contains(JOURNAL_NOTE)
+            self._account(file, "note", wrong.filter(is_note))
+            self._account(file, "no_time", wrong.filter(~is_note))
+            parsed = parsed.filter(~is_wrong)
+        if parsed["node"].null_count():
+            self._account(file, "no_node", parsed.filter(pl.col("node").is_null()))
+            parsed = parsed.filter(pl.col("node").is_not_null())
+        year = pl.Series("year", [0], dtype=pl.Int64).new_from_index(0, parsed.height)
+        if layout == "syslog" and parsed.height:
+            year = count_new_years(parsed["hour"]) + years
+            years = year[-1]
+        parsed = parsed.with_columns(year.alias("year"))
+        groups = parsed.group_by("node", "hour", "year").agg(
+            lines=pl.len().cast(pl.Int64),
+            first=pl.col("line").min(),
+            start=pl.col("minute").min(),
+            end=pl.col("minute").max(),
+        )
+        picks = parsed.filter(pl.col("message").str.contains(self.options.rules.any_pattern))
+        return groups.sort("first"), picks, years
+
+    def _add_syslog(self, file: Path, pending: list[tuple[pl.DataFrame, pl.DataFrame]]) -> None:
+        """Add the lines of a file without years: the last line is in the last year in which it is in the trace."""
+        if self.options.window is None:
+            raise StudyError(
+                f"node_logs: {file}: its times have no year, and there are no jobs that would tell it. Write the log "
+                "with years: journalctl -k -o short-iso."
+            )
+        groups, picks = (pl.concat(frames) for frames in zip(*pending, strict=True))
+        last = groups.sort("year", maintain_order=True)[-1]
+        final_year = pl.from_epoch(pl.Series([self.options.window[1]])).dt.year()[0]
+        anchors = range(final_year, final_year - 12, -1)
+        day = 86_400
+
+        def ends_in_trace(year: int) -> bool:
+            start = parse_hours(last["hour"], "syslog", self.options.zone, year)[0]
+            return start is not None and start <= self.options.window[1] + day
+
+        anchor = next((year for year in anchors if ends_in_trace(year)), final_year)
+        for year in groups["year"].unique().sort():
+            is_year = pl.col("year") == year
+            self._add(file, "syslog", groups.filter(is_year), picks.filter(is_year), anchor + year - last["year"][0])
+
+    def _add(self, file: Path, layout: str, groups: pl.DataFrame, picks: pl.DataFrame, year: int | None = None) -> None:
+        """Add lines whose hours can now be placed: to the account, the spans, the errors, boots and job starts."""
+        hours = groups.select("hour").unique(maintain_order=True)
+        hours = hours.with_columns(hour_s=parse_hours(hours["hour"], layout, self.options.zone, year))
+        groups = groups.join(hours, on="hour", how="left", maintain_order="left")
+        groups = self._place(groups, pl.col("hour_s"))
+        picks = picks.join(groups.select("node", "hour", "hour_s", "kind", "name"), on=["node", "hour"], how="left")
+        picks = picks.filter(pl.col("kind").is_null()).sort("line")
+        if layout == "journal_json" and picks.height:
+            picks = picks.with_columns(message=read_messages(picks["message"]))
+        found = find_errors(picks["message"], self.options.rules)
+        picks = picks.with_columns(found, time_s=pl.col("hour_s") + seconds_in_hour("minute"))
+        is_picked = pl.col("code").is_not_null()
+        errors = picks.filter(is_picked)
+        for kind in KINDS:
+            self._account_groups(file, kind, groups.filter(pl.col("kind") == kind))
+        inside = groups.filter(pl.col("kind").is_null())
+        self._account(file, "picked", errors)
+        unmatched = inside["lines"].sum() - errors.height
+        first = sorted(set(inside["first"].head(3 * FIRST_LINES)) - set(errors["line"]))
+        self.account.add("unmatched", unmatched, file.name, first[:FIRST_LINES])
+        self._account_groups(file, "other_name", inside.filter(pl.col("name") != pl.col("node")))
+        self.spans.add(
+            inside.select(
+                node="name",
+                start_s=pl.col("hour_s") + seconds_in_hour("start"),
+                end_s=pl.col("hour_s") + seconds_in_hour("end"),
+            )
+        )
+        self._add_errors(errors)
+        self._add_marks(picks)
+
+    def _account_groups(self, file: Path, kind: str, groups: pl.DataFrame) -> None:
+        self.account.add(kind, groups["lines"].sum(), file.name, groups["first"].head(FIRST_LINES).to_list())
+
+    def _place(self, groups: pl.DataFrame, start_s: pl.Expr) -> pl.DataFrame:
+        """Add name, the node as the trace names it, and kind: why the lines are not used, null if they are."""
+        names = self.options.nodes.match(groups["node"])
+        kind = pl.when(start_s.is_null()).then(pl.lit("no_time"))
+        if self.options.window is not None:
+            start, end = self.options.window
+            kind = kind.when(start_s + 3600 <= start).then(pl.lit("before_trace"))
+            kind = kind.when(start_s > end).then(pl.lit("after_trace"))
+        kind = kind.when(pl.col("name").is_null()).then(pl.lit("unknown_node"))
+        return groups.with_columns(name=names).with_columns(kind=kind.otherwise(pl.lit(None, pl.String)))
+
+    def _add_errors(self, errors: pl.DataFrame) -> None:
+        one_line = {"last_s": pl.col("time_s"), "lines": pl.lit(1, pl.Int64)}
+        self.errors.add(errors.with_columns(node="name", **one_line).select(*EVENT_COLUMNS))
+
+    def _add_marks(self, picks: pl.DataFrame) -> None:
+        rules, message = self.options.rules, pl.col("message")
+        for pattern in rules.boot:
+            self.boots.append(picks.filter(message.str.contains(pattern)).select(node="name", time_s="time_s"))
+        for pattern in rules.job_start:
+            job = message.str.extract_groups(pattern).struct.field("job")
+            starts = picks.select(node="name", time_s="time_s", job=job).drop_nulls()
+            self.job_starts.append(starts)
+
+    # Events -------------------------------------------------------------------------------------------------
+
+    def _add_events(self, file: Path, events: pl.DataFrame) -> None:
+        """Add rows of line, node, time, code, gpu, message, severity and kind; a severity there is the row's own."""
+        from ttf.raw.node_logs.event_tables import read_times
+        from ttf.raw.node_logs.rules import canonical_codes, describe_codes, normalise_gpu
+
+        rules = self.options.rules
+        rows = events.with_columns(time_s=read_times(events["time"], self.options.zone))
+        rows = self._place(rows, pl.col("time_s"))
+        kind = pl.coalesce("own_kind", pl.when(pl.col("node").is_null()).then(pl.lit("no_node")).otherwise("kind"))
+        rows = rows.with_columns(kind=kind)
+        for name in KINDS:
+            self._account(file, name, rows.filter(pl.col("kind") == name))
+        rows = rows.filter(pl.col("kind").is_null())
+        self._account(file, "other_name", rows.filter(pl.col("name") != pl.col("node")))
+        by_rule = find_errors(rows["message"], rules)
+        own = pl.DataFrame(
+            {
+                "code": canonical_codes(rows["code"], rules),
+                "gpu": rows.select(normalise_gpu(pl.col("gpu"))).to_series(),
+                "component": pl.repeat("Unknown", rows.height, dtype=pl.String, eager=True),
+                "severity": pl.repeat("error", rows.height, dtype=pl.String, eager=True),
+                "application": pl.repeat(False, rows.height, dtype=pl.Boolean, eager=True),
+            },
+            schema=ERROR_COLUMNS,
+        )
+        own = describe_codes(own, rules)
+        has_code = pl.Series(own["code"].is_not_null())
+        gpu = pl.when(pl.col("gpu") == "").then(pl.col("rule_gpu").fill_null("")).otherwise("gpu")
+        merged = pl.concat([own, by_rule.rename(lambda name: f"rule_{name}")], how="horizontal")
+        merged = merged.with_columns(has_code.alias("has_code"))
+        chosen = merged.select(
+            gpu=gpu, **{n: pl.when("has_code").then(n).otherwise(f"rule_{n}") for n in ERROR_COLUMNS if n != "gpu"}
+        )
+        rows = rows.drop("code", "gpu").rename({"severity": "own_severity"})
+        rows = pl.concat([rows, chosen], how="horizontal")
+        rows = rows.with_columns(severity=pl.coalesce("own_severity", "severity"))
+        errors = rows.filter(pl.col("code").is_not_null())
+        self._account(file, "picked", errors)
+        self._account(file, "unmatched", rows.filter(pl.col("code").is_null()))
+        self._add_errors(errors)
+        self._add_marks(rows)
+        self.event_spans.add(
+            rows.select(node=pl.lit(""), start_s=pl.col("time_s").min(), end_s=pl.col("time_s").max()).head(1)
+        )
+
+
+class _Merged:
+    """Rows with a start and an end, merged where they are close in time, again and again as they come."""
+
+    def __init__(self, schema: Mapping, gap_s: int) -> None:
+        self.schema, self.gap_s, self._frames, self._rows = schema, gap_s, [pl.DataFrame(schema=schema)], 0
+
+    def add(self, rows: pl.DataFrame) -> None:
+        if rows.height:
+            rows = merge_close(rows.cast(dict(self.schema)), self.gap_s)
+            self._frames.append(rows)
+            self._rows += rows.height
+            if self._rows > 500_000:
+                self._frames = [self.merge()]
+                self._rows = self._frames[0].height // 2  # merged again when they have doubled
+
+    def merge(self) -> pl.DataFrame:
+        return merge_close(pl.concat(self._frames), self.gap_s)
+
+
+def merge_close(rows: pl.DataFrame, gap_s: int) -> pl.DataFrame:
+    """Merge rows of the same keys whose times are at most gap_s apart; `lines`, if there, are summed.
+
+    Keys are the other columns; the start is time_s or start_s, the end last_s or end_s.
+    """
+    start, end = ("time_s", "last_s") if "time_s" in rows.columns else ("start_s", "end_s")
+    keys = [name for name in ("node", "gpu", "code") if name in rows.columns]
+    texts = [name for name in rows.columns if name not in (*keys, start, end, "lines")]
+    rows = rows.sort(*keys, start, end, *texts)
+    latest = pl.col(end).cum_max().over(keys).shift(1).over(keys)
+    is_new = (pl.col(start) - latest > gap_s).fill_null(True)
+    group = rows.select(is_new.cum_sum().alias("group")).to_series()
+    aggregates = {start: pl.col(start).min(), end: pl.col(end).max()} | {name: pl.col(name).first() for name in texts}
+    aggregates |= {"lines": pl.col("lines").sum()} if "lines" in rows.columns else {}
+    merged = rows.with_columns(group).group_by("group", *keys, maintain_order=True).agg(**aggregates)
+    return merged.select(rows.columns)

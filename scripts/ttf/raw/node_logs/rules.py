@@ -1,0 +1,114 @@
+"""Search messages by the rules of config/node_log_rules.yaml.
+
+Polars compiles the patterns: its engine has neither look-around nor back-references, so the time of a search is
+proportional to the text.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import polars as pl
+
+ERROR_COLUMNS = {"code": pl.String, "gpu": pl.String, "component": pl.String, "severity": pl.String}
+ERROR_COLUMNS |= {"application": pl.Boolean}
+UNKNOWN = "Unknown"
+_DEFAULTS = {"severity": "error", "application": False}
+
+
+@dataclass(frozen=True)
+class Rules:
+    """rules, boot, job_start, codes: as in the file of rules."""
+
+    rules: tuple[Mapping, ...]
+    boot: tuple[str, ...]
+    job_start: tuple[str, ...]
+    codes: Mapping[str, Mapping]
+
+    @classmethod
+    def from_options(cls, options: Mapping) -> "Rules":
+        lists = (tuple(options.get(name, ())) for name in ("rules", "boot", "job_start"))
+        return cls(*lists, dict(options.get("codes", {})))
+
+    @cached_property
+    def any_pattern(self) -> str:
+        """Return the pattern of every line of interest: one search of each line instead of one per rule."""
+        patterns = (*(rule["pattern"] for rule in self.rules), *self.boot, *self.job_start)
+        # A name may occur only once in a pattern.
+        return (
+            "|".join(f"(?:{re.sub(r'[(][?]P?<[A-Za-z0-9_]+>', '(?:', pattern)})" for pattern in patterns) or r"\A\b\B"
+        )
+
+    @cached_property
+    def code_by_fold(self) -> dict[str, str]:
+        names = [*self.codes, *(rule["code"] for rule in self.rules)]
+        return {fold_code(name): name for name in reversed(names)}
+
+
+def fold_code(code: str) -> str:
+    return re.sub(r"[\s_-]+", " ", code.strip()).upper()
+
+
+def find_errors(messages: pl.Series, rules: Rules) -> pl.DataFrame:
+    """Return ERROR_COLUMNS for each message by the first rule that matches; null where none does.
+
+    gpu: its PCI address without the function, or the number in the message; empty if none is named.
+    """
+    frame = pl.DataFrame({"message": messages, "row": pl.int_range(len(messages), eager=True)})
+    rows, remaining = [], frame
+    for rule in rules.rules:
+        is_match = pl.col("message").str.contains(rule["pattern"]).fill_null(False)
+        matches, remaining = remaining.filter(is_match), remaining.filter(~is_match)
+        if matches.height:
+            rows.append(_apply_rule(matches, rule).drop("message"))
+        if not remaining.height:
+            break
+    schema = {"row": pl.Int64, **ERROR_COLUMNS}
+    errors = describe_codes(pl.concat([pl.DataFrame(schema=schema), *rows]), rules)
+    return frame.select("row").join(errors, on="row", how="left", maintain_order="left").drop("row")
+
+
+def _apply_rule(matches: pl.DataFrame, rule: Mapping) -> pl.DataFrame:
+    groups = re.findall(r"[(][?]P?<(code|gpu)>", rule["pattern"])
+    captures = pl.col("message").str.extract_groups(rule["pattern"])
+    suffix = captures.struct.field("code").fill_null("") if "code" in groups else pl.lit("")
+    gpu = captures.struct.field("gpu").fill_null("") if "gpu" in groups else pl.lit("")
+    return matches.with_columns(
+        code=pl.concat_str(pl.lit(rule["code"]), suffix, separator=" ").str.strip_chars(),
+        gpu=normalise_gpu(gpu),
+        component=pl.lit(rule["component"]),
+        severity=pl.lit(rule.get("severity", _DEFAULTS["severity"])),
+        application=pl.lit(rule.get("application", _DEFAULTS["application"])),
+    )
+
+
+def normalise_gpu(gpu: pl.Expr) -> pl.Expr:
+    """Return PCI addresses as 0000:05:00; other texts as they are."""
+    text = gpu.fill_null("").str.strip_chars().str.replace(r"^(?i:PCI):", "").str.strip_chars(":").str.to_lowercase()
+    address = text.str.extract_groups(r"^(?:([0-9a-f]{4,8}):)?([0-9a-f]{2}):([0-9a-f]{2})(?:\.[0-9a-f])?$")
+    domain = address.struct.field("1").fill_null("0000").str.tail(4)
+    whole = pl.concat_str(domain, address.struct.field("2"), address.struct.field("3"), separator=":")
+    return pl.when(address.struct.field("2").is_not_null()).then(whole).otherwise(text)
+
+
+def canonical_codes(codes: pl.Series, rules: Rules) -> pl.Series:
+    """Return codes as the rules name them: XID79 and xid_79 as "XID 79", IB_LINK as "IB LINK"; others as they are."""
+    names = {}
+    for code in codes.drop_nulls().unique():
+        folded = re.sub(r"^(S?XID) ?0*([0-9]+)$", r"\1 \2", fold_code(code))
+        is_xid = re.fullmatch(r"S?XID [0-9]+", folded)
+        names[code] = folded if is_xid else rules.code_by_fold.get(folded, code)
+    return codes.replace(names)
+
+
+def describe_codes(errors: pl.DataFrame, rules: Rules) -> pl.DataFrame:
+    """Replace component, severity and application by what the rules say about the code, where they say something."""
+    if not rules.codes:
+        return errors
+    keys = ("component", "severity", "application")
+    rows = [{"code": code, **{key: {**_DEFAULTS, **text}[key] for key in keys}} for code, text in rules.codes.items()]
+    known = pl.DataFrame(rows, schema={"code": pl.String} | {key: ERROR_COLUMNS[key] for key in keys})
+    joined = errors.join(known, on="code", how="left", maintain_order="left", suffix="_known")
+    texts = {key: pl.coalesce(f"{key}_known", key) for key in keys}
+    return joined.with_columns(**texts).select(errors.columns)

@@ -1,0 +1,109 @@
+"""Lines of text and of the journal's JSON as columns: node, hour, minute and message.
+
+An hour is text as the layout writes it, with its zone; the few different hours of a block are parsed, not its lines.
+"""
+
+import json
+from collections.abc import Callable
+
+import polars as pl
+
+from ttf.raw.node_logs.layouts import JSON_HOST, JSON_TIME, MONTHS, TEXT_LAYOUTS
+
+_MONTHS = {name: number for number, name in enumerate(MONTHS, 1)}
+# Clocks of a node that has not set its time show 1970.
+_EARLIEST_S, _LATEST_S = 631_152_000, 4_102_444_800
+COLUMNS = ("line", "node", "hour", "minute", "message")
+
+
+def parse_text(lines: pl.DataFrame, layout: str) -> pl.DataFrame:
+    """Return COLUMNS of the lines (line: number, text); hour is null for a line that is not of the layout.
+
+    node: as the line names it, else as pdsh or clush does, else null. zone is appended to hour behind a bar.
+    """
+    captures = lines.select("line", fields=pl.col("text").str.extract_groups(TEXT_LAYOUTS[layout])).unnest("fields")
+    has = set(captures.columns)
+    node = pl.coalesce([name for name in ("node", "prefix") if name in has]) if has & {"node", "prefix"} else pl.lit("")
+    hour = pl.concat_str("hour", pl.col("zone").fill_null(""), separator="|") if "zone" in has else pl.col("hour")
+    return captures.select("line", node=node, hour=hour, minute="minute", message="message")
+
+
+def parse_journal(lines: pl.DataFrame, _: str) -> pl.DataFrame:
+    """Return COLUMNS of lines of journalctl -o json; the message is still the whole record, see read_messages."""
+    text = pl.col("text")
+    time_s = text.str.extract(rf'"{JSON_TIME}" ?: ?"?([0-9]{{10}})[0-9]{{6}}"?').cast(pl.Int64)
+    is_whole = text.str.strip_chars_end().str.ends_with("}")
+    return lines.select(
+        "line",
+        node=text.str.extract(rf'"{JSON_HOST}" ?: ?"([A-Za-z0-9][A-Za-z0-9._-]*)"'),
+        hour=pl.when(is_whole).then((time_s // 3600).cast(pl.String)),
+        minute=pl.concat_str(
+            (time_s % 3600 // 60).cast(pl.String).str.zfill(2),
+            (time_s % 60).cast(pl.String).str.zfill(2),
+            separator=":",
+        ),
+        message=text,
+    )
+
+
+def read_messages(records: pl.Series) -> pl.Series:
+    """Return MESSAGE of records of the journal, a text or a list of bytes; null for what is no record."""
+    return pl.Series([_read_message(record) for record in records], dtype=pl.String)
+
+
+def _read_message(record: str) -> str | None:
+    try:
+        message = json.loads(record).get("MESSAGE")
+        return bytes(message).decode("utf-8", "replace") if isinstance(message, list) else message and str(message)
+    except (ValueError, TypeError, AttributeError, RecursionError):
+        return None
+
+
+def parse_hours(hours: pl.Series, layout: str, zone: str, year: int | None = None) -> pl.Series:
+    """Return the start of each hour in seconds since 1970; null if it is no time. zone: for times without one.
+
+    year: for syslog, whose lines have none. The earlier one of two hours with the same name at the end of summer time
+    is taken.
+    """
+    frame = hours.to_frame("hour")
+    if layout == "journal_json":
+        return _plausible(frame.select(pl.col("hour").cast(pl.Int64) * 3600).to_series())
+    parts = frame.select(pl.col("hour").str.splitn("|", 2).struct.rename_fields(["hour", "zone"])).unnest("hour")
+    if layout in ("dmesg", "syslog"):
+        number = pl.col("hour").str.head(3).replace_strict(_MONTHS, default=None, return_dtype=pl.Int64).cast(pl.String)
+        rest = pl.col("hour").str.slice(4).str.replace_all(" ", "0").str.replace("^(..)0", "${1} ")
+        years = pl.lit(str(year)) if layout == "syslog" else pl.col("zone")
+        parts = parts.select(
+            hour=pl.concat_str(years, number.str.zfill(2), rest, separator="-"), zone=pl.lit(None, pl.String)
+        )
+    clock = pl.col("hour").str.replace("T", " ") + ":00"
+    clock = clock.str.to_datetime("%Y-%m-%d %H:%M", strict=False, time_unit="ms")
+    local = clock.dt.replace_time_zone(zone, ambiguous="earliest", non_existent="null").dt.epoch("s")
+    sign = pl.when(pl.col("zone").str.starts_with("-")).then(-1).otherwise(1)
+    digits = pl.col("zone").str.replace_all("[^0-9]", "").str.zfill(4)
+    offset = sign * (digits.str.head(2).cast(pl.Int64) * 3600 + digits.str.tail(2).cast(pl.Int64) * 60)
+    has_zone = pl.col("zone").fill_null("") != ""
+    return _plausible(parts.select(pl.when(has_zone).then(clock.dt.epoch("s") - offset).otherwise(local)).to_series())
+
+
+def _plausible(times: pl.Series) -> pl.Series:
+    return times.to_frame("t").select(pl.when(pl.col("t").is_between(_EARLIEST_S, _LATEST_S)).then("t")).to_series()
+
+
+def seconds_in_hour(minute: str) -> pl.Expr:
+    """Return the seconds since the start of the hour of a text such as 59:30."""
+    return pl.col(minute).str.head(2).cast(pl.Int64) * 60 + pl.col(minute).str.tail(2).cast(pl.Int64)
+
+
+def count_new_years(hours: pl.Series) -> pl.Series:
+    """Return for each line of syslog how many years began since the first: December before January, and back."""
+    month = pl.col("hour").str.head(3).replace_strict(_MONTHS, default=None, return_dtype=pl.Int64).forward_fill()
+    step = month.diff().fill_null(0)
+    turns = pl.when(step < -6).then(1).when(step > 6).then(-1).otherwise(0)
+    return hours.to_frame("hour").select(turns.cum_sum()).to_series()
+
+
+PARSERS: dict[str, Callable[[pl.DataFrame, str], pl.DataFrame]] = {
+    **dict.fromkeys(TEXT_LAYOUTS, parse_text),
+    "journal_json": parse_journal,
+}

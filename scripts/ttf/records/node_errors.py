@@ -1,0 +1,120 @@
+"""Errors of nodes from their logs: told apart from those at a start, with the spans in which each node was watched.
+
+Repeats of one code on one GPU of one node within `merge_s` of each other are one error.
+"""
+
+from collections.abc import Mapping
+
+import polars as pl
+
+from ttf.raw.node_logs.reader import KINDS, REMARKS, Account, NodeLogs, merge_close
+from ttf.records.record_contracts import NODE_ERRORS, NODE_LOG_LINES, NODE_LOG_WATCH
+
+# Clocks that differ by more than this are noticed.
+MOST_OFFSET_S = 60
+# A job start in the log farther from that of the trace is of another job with the same id.
+_MOST_APART_S = 86_400
+_LEAST_STARTS = 3
+_CLOCKS = {
+    "clock_off": (
+        "warning",
+        f"lines of errors of nodes whose clock differs from the jobs' by more than {MOST_OFFSET_S} s",
+    ),
+    "clock_unknown": (
+        "info",
+        "lines of errors of nodes whose clock cannot be compared: no line tells the start of a job",
+    ),
+}
+
+
+def find_window(jobs: pl.LazyFrame) -> tuple[int, int] | None:
+    """Return the first and the last moment of the jobs; None if none has a time."""
+    names = jobs.collect_schema().names()
+    starts = [pl.col(name).min() for name in ("submit_s", "start_s") if name in names]
+    ends = [pl.col(name).max() for name in ("start_s", "end_s", "trace_end_s") if name in names]
+    bounds = (
+        jobs.select(start=pl.min_horizontal(starts), end=pl.max_horizontal(ends)).collect(engine="streaming").row(0)
+    )
+    return None if None in bounds else bounds
+
+
+def list_trace_nodes(frames: Mapping[str, pl.LazyFrame]) -> list[str]:
+    """Return the names of the nodes in nodes, placements and exposure, as far as there are such records."""
+    names = [
+        frame.select(pl.col("node").drop_nulls().unique()).collect(engine="streaming")["node"]
+        for name, frame in frames.items()
+        if name != "jobs" and "node" in frame.collect_schema().names()
+    ]
+    return pl.concat([pl.Series("node", [], pl.String), *names]).unique().sort().to_list()
+
+
+def mark_boot_errors(logs: NodeLogs, boot_s: int) -> pl.DataFrame:
+    """Return NODE_ERRORS: the errors with at_boot, whether they are within boot_s after a start of their node."""
+    boots = logs.boots.rename({"time_s": "boot"}).sort("boot")
+    errors = logs.errors.sort("time_s").join_asof(
+        boots, left_on="time_s", right_on="boot", by="node", strategy="backward", check_sortedness=False
+    )
+    since_boot = pl.col("time_s") - pl.col("boot")
+    errors = errors.with_columns(
+        gpu=pl.when(pl.col("gpu") != "").then("gpu"), at_boot=(since_boot <= boot_s).fill_null(False)
+    )
+    return errors.select(*NODE_ERRORS.schema).sort("time_s", "node", "code", "gpu")
+
+
+def find_watch(logs: NodeLogs, nodes: list[str], gap_s: int, offsets: pl.DataFrame) -> pl.DataFrame:
+    """Return NODE_LOG_WATCH: the spans in which each node's log was written.
+
+    A file with events only says nothing by its silence: it watches all nodes of the trace from its first to its last
+    event. nodes: of the trace; without any, the nodes with an event.
+    """
+    spans = [logs.spans]
+    if logs.has_events_only:
+        names = pl.Series("node", nodes or logs.errors["node"].unique().sort().to_list(), dtype=pl.String)
+        spans.append(names.to_frame().join(logs.event_spans.drop("node"), how="cross"))
+    watch = merge_close(pl.concat(spans), gap_s)
+    watch = watch.join(offsets, on="node", how="left", maintain_order="left")
+    return watch.sort("node", "start_s").select(*NODE_LOG_WATCH.schema)
+
+
+def measure_clock_offsets(job_starts: pl.DataFrame, placements: pl.LazyFrame | None) -> pl.DataFrame:
+    """Return node and clock_offset_s: median of the log's time minus the trace's over at least three starts of jobs."""
+    empty = pl.DataFrame(schema={"node": pl.String, "clock_offset_s": pl.Int64})
+    if placements is None or not job_starts.height:
+        return empty
+    jobs = job_starts["job"].unique().to_list()
+    starts = placements.filter(pl.col("job_id").is_in(jobs)).select("node", "start_s", job="job_id").drop_nulls()
+    pairs = job_starts.join(starts.unique().collect(), on=["node", "job"]).with_columns(
+        apart=pl.col("time_s") - pl.col("start_s")
+    )
+    # A job that was requeued has several starts: the nearest is meant.
+    pairs = pairs.filter(pl.col("apart").abs() <= _MOST_APART_S)
+    nearest = pairs.sort("node", "job", "time_s", pl.col("apart").abs(), "apart").unique(
+        ["node", "job", "time_s"], keep="first", maintain_order=True
+    )
+    offsets = nearest.group_by("node").agg(n=pl.len(), clock_offset_s=pl.col("apart").median().round().cast(pl.Int64))
+    return offsets.filter(pl.col("n") >= _LEAST_STARTS).drop("n").sort("node")
+
+
+def tabulate_lines(account: Account, errors: pl.DataFrame, watch: pl.DataFrame) -> pl.DataFrame:
+    """Return NODE_LOG_LINES: all lines, those of each kind, and what is said of lines besides."""
+    total = sum(account.rows.get(kind, 0) for kind in KINDS)
+    offsets = watch.select("node", "clock_offset_s").unique()
+    clocks = errors.join(offsets, on="node", how="left")
+    is_off = pl.col("clock_offset_s").abs() > MOST_OFFSET_S
+    counts: Mapping[str, int] = account.rows | {
+        "clock_off": clocks.filter(is_off)["lines"].sum(),
+        "clock_unknown": clocks.filter(pl.col("clock_offset_s").is_null())["lines"].sum(),
+    }
+    rows = [("lines", "info", total, None, None, "lines that are not blank")]
+    for code, (severity, sentence) in (KINDS | REMARKS | _CLOCKS).items():
+        if count := counts.get(code):
+            first = _format_lines(account.first_lines.get(code, []))
+            rows.append((code, severity, count, count / total if total else None, first, sentence))
+    return pl.DataFrame(rows, schema=NODE_LOG_LINES.schema, orient="row")
+
+
+def _format_lines(lines: list[tuple[str, int]]) -> str | None:
+    numbers_by_file: dict[str, list[str]] = {}
+    for file, line in lines:
+        numbers_by_file.setdefault(file, []).append(str(line))
+    return "; ".join(f"{file}: {', '.join(numbers)}" for file, numbers in numbers_by_file.items()) or None
