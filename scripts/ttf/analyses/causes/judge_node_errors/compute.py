@@ -105,9 +105,9 @@ def _summarise(records: LogRecords, evidence: Evidence, codes: list[str], window
 
 def split_by_component(attempts: pl.DataFrame, attributions: pl.DataFrame) -> pl.DataFrame:
     """Return FAILURES_BY_COMPONENT: failed attempts by component, the most frequent first and `unknown` last."""
-    rows = attempts.filter("is_failed").join(
-        attributions.select("attempt_id", "component"), on="attempt_id", how="left"
-    )
+    component = pl.when("application").then(pl.lit(APPLICATION)).otherwise("component")
+    causes = attributions.select("attempt_id", component=component)
+    rows = attempts.filter("is_failed").join(causes, on="attempt_id", how="left")
     recorded = pl.when("is_infra").then(pl.lit(INFRASTRUCTURE)).otherwise(pl.lit(UNKNOWN))
     rows = rows.with_columns(before=recorded, after=pl.coalesce("component", recorded))
     cells = {"failures": pl.len().cast(pl.Int64), "gpu_time": pl.col("gpu_time").sum()}
