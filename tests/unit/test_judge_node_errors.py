@@ -44,7 +44,7 @@ def judged(request):
 
 
 def test_failures_of_nodes_are_attributed_and_few_others(judged):
-    """Over 200 seeds: 98.9 % attributed, and never more than the stated number of false ones (docs/methods.md)."""
+    """Of 200 seeds: 99.6 % attributed (at least 97.7), 0.40 % falsely where 0.61 % are stated; 198 keep most_false."""
     cluster, tables = judged
     summary = tables["error_summary"].row(0, named=True)
     hardware = set(np.flatnonzero((cluster.ended_by == "node").to_numpy()).tolist())
@@ -124,7 +124,7 @@ def make_records(errors, attempts=(), nodes="abcd", days=70, gpus=8):
     rows = [(number, node, *times) for number, (names, *times, _, _) in enumerate(attempts) for node in names]
     schema = {"attempt_id": pl.UInt32, "node": pl.String, "start_s": pl.Int64, "end_s": pl.Int64}
     placements = pl.DataFrame(rows, schema, orient="row").lazy()
-    watch = pl.DataFrame({"node": list(nodes)}).with_columns(start_s=pl.lit(0), end_s=pl.lit(days * DAY))
+    watch = pl.DataFrame({"node": list(nodes), "start_s": [0] * len(nodes), "end_s": [days * DAY] * len(nodes)})
     machines = pl.DataFrame({"node": list(nodes)}).with_columns(
         gpu_type=pl.lit(None, pl.String), gpu_count=pl.lit(gpus, pl.Int64)
     )
@@ -243,9 +243,10 @@ def make_jobs(count, states=None):
             "failed_node": [None, "b", *[None] * (count - 2)],
         }
     ).with_columns(
-        trace=pl.lit("t"), task=pl.lit(None, pl.String), user=pl.lit("u"), account=pl.lit(None, pl.String), gpu_type=pl.lit("a100"),
-        gpu_milli=8_000, size=1, nodes=2, cpu_milli=pl.lit(None, pl.Int64), submit_s=0, start_s=0, end_s=100,
-        runtime_s=100, trace_end_s=1000, runtime_max_s=pl.lit(None, pl.Int64), failed_node=pl.col("failed_node"),
+        pl.lit(None, pl.String).alias("task"), pl.lit(None, pl.String).alias("account"),
+        trace=pl.lit("t"), user=pl.lit("u"), gpu_type=pl.lit("a100"), gpu_milli=8_000, size=1, nodes=2,
+        cpu_milli=pl.lit(None, pl.Int64), submit_s=0, start_s=0, end_s=100, runtime_s=100, trace_end_s=1000,
+        runtime_max_s=pl.lit(None, pl.Int64),
     )  # fmt: skip
 
 
@@ -279,8 +280,8 @@ def test_reasons_name_the_log_where_no_rule_does():
     rows = with_health_events(failed, durations, errors)
     assert rows["reason"].to_list() == [NODE_ERROR, HEALTH_EVENT, GPU_ERROR, None]
     assert rows["evidence"].to_list() == ["node_log", "event", "node_log", None]
-    known = with_health_events(failed.with_columns(reason=pl.lit("Time limit")), durations, errors)
-    assert known["reason"].to_list() == [NODE_ERROR, HEALTH_EVENT, "Time limit", "Time limit"]
+    named = with_health_events(failed.with_columns(reason=pl.lit("Time limit")), durations, errors)
+    assert named["reason"].to_list() == [NODE_ERROR, HEALTH_EVENT, "Time limit", "Time limit"]
 
 
 def test_numbers_of_the_page():
