@@ -115,8 +115,8 @@ def test_the_analyses_that_a_trace_has(samples):
         "suggest_requests",
     }
     assert {"measure_availability", "match_outages", "rank_drains"} <= names["sample_slurm"]
-    # Drift must be requested, and no sample has drives.
-    assert catalogue - set().union(*names.values()) - special == {"measure_drift"}
+    # Drift must be requested, and no sample has drives or logs of nodes.
+    assert catalogue - set().union(*names.values()) - special == {"measure_drift", "judge_node_errors"}
     for name, analysis in samples.analyses.items():
         assert analysis.traces == [trace for trace in samples.subjects if name in names[trace]]
 

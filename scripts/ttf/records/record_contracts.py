@@ -143,7 +143,11 @@ PLACEMENTS = parquet(
     gpu_milli=count("GPUs", "Thousandths of a GPU of this part.", blank=_UNKNOWN, unit="milli-GPU"),
     outcome=words("Outcome", "Outcome of this part if the format has it, else of the attempt.", blank=_UNKNOWN),
     nodes=_NODES,
-    infra_failure=truth("Infra failure", "Whether hardware or system software ended it.", "the cause is not recorded"),
+    infra_failure=truth(
+        "Infra failure",
+        "Whether hardware or system software ended it, by records and health events; durations_infra also has logs.",
+        "the cause is not recorded",
+    ),
     own_outcome=truth("Own outcome", "Whether this part has an outcome of its own."),
     attempt_id=row_number("Row of the attempt", "Row in attempts.parquet; without attempts, in jobs.parquet."),
 )

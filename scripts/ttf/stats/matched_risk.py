@@ -20,7 +20,7 @@ import polars as pl
 from scipy.special import betainc, betaincinv, pdtr, stdtrit
 
 from ttf.records.clusters import DAY_S
-from ttf.stats.clustered import FEWEST, Clusters
+from ttf.stats.clustered import FEWEST, Clusters, float_columns
 
 CONTROL_S = 1_800
 CONFIDENCE = 0.95
@@ -54,16 +54,25 @@ class History:
     watch: pl.DataFrame
 
     @cached_property
+    def _bounds(self) -> tuple[int, int, int]:
+        """First and last moment, a day wider than the rows, and the number of units."""
+        names = ("unit", "start_s", "end_s")
+        rows = pl.concat([self.watch.select(names), self.runs.select(names)])
+        columns = (pl.col("start_s").min(), pl.col("end_s").max(), pl.col("unit").cast(pl.Int64).max())
+        first_s, last_s, last_unit = rows.select(column.fill_null(0) for column in columns).row(0)
+        return first_s - DAY_S, last_s + DAY_S, last_unit + 1
+
+    @property
     def first_s(self) -> int:
-        return int(min(self.watch["start_s"].min() or 0, self.runs["start_s"].min() or 0)) - DAY_S
+        return self._bounds[0]
 
-    @cached_property
+    @property
     def last_s(self) -> int:
-        return int(max(self.watch["end_s"].max() or 0, self.runs["end_s"].max() or 0)) + DAY_S
+        return self._bounds[1]
 
-    @cached_property
+    @property
     def units(self) -> int:
-        return int(max(self.watch["unit"].max() or 0, self.runs["unit"].max() or 0)) + 1
+        return self._bounds[2]
 
     def key(self, unit: np.ndarray, time_s: np.ndarray) -> np.ndarray:
         """Return one number for unit and time, in their order."""
@@ -187,7 +196,7 @@ def _control_hazards(pairs: pl.DataFrame, signals: pl.DataFrame, history: Histor
 
     Columns: code, unit, time_s, hazard (per second), control_s.
     """
-    window_s = int(pairs["exposed_s"].max() or 0)
+    window_s: int = pairs.select(pl.col("exposed_s").max().fill_null(0)).item()
     all_unit, all_s = (signals[name].to_numpy().astype(np.int64) for name in ("unit", "time_s"))
     signal_keys = history.key(all_unit, all_s)
     unit_hazard = _unit_hazards(all_unit, all_s, window_s, history)
@@ -221,10 +230,9 @@ def _control_hazards(pairs: pl.DataFrame, signals: pl.DataFrame, history: Histor
         prior += np.bincount(unit[rows], share, history.units)
     weights = np.concatenate([np.cumsum(weights), prior])
     squares = float((weights**2).sum())
-    rows = moments.select("code", "unit", "time_s").with_columns(
-        hazard=pl.Series(hazard), control_s=pl.Series(control_s)
-    )
-    return rows, float(weights.sum()) ** 2 / squares if squares else 0.0
+    keys = moments.select("code", "unit", "time_s")
+    hazards = keys.with_columns(hazard=pl.Series(hazard), control_s=pl.Series(control_s))
+    return hazards, float(weights.sum()) ** 2 / squares if squares else 0.0
 
 
 def _unit_hazards(unit: np.ndarray, time_s: np.ndarray, window_s: int, history: History) -> np.ndarray:
@@ -243,14 +251,14 @@ def compare_counts(hits: pl.DataFrame, control_failures: float, block_days: int)
 
     hits: rows of one code of `compare_with_control`. control_failures: the number behind the expected ones.
     """
-    blocks = {"cluster": pl.col("unit").cast(pl.Int64), "block": pl.col("time_s") // (block_days * DAY_S)}
-    sums = hits.group_by(**blocks).agg(
+    cluster, block = pl.col("unit").cast(pl.Int64), pl.col("time_s") // (block_days * DAY_S)
+    sums = hits.group_by(cluster=cluster, block=block).agg(
         observed=pl.col("is_failed").sum(), expected=pl.col("chance").sum(), members=pl.len()
     )
-    names = ("observed", "expected", "members")
-    observed, expected, members = (sums.sort("cluster", "block")[name].to_numpy().astype(float) for name in names)
-    cluster, block = (sums.sort("cluster", "block")[name].to_numpy() for name in ("cluster", "block"))
-    clusters = Clusters(np.zeros(members.size, np.int64), members, 1, cluster, block)
+    sums = sums.sort("cluster", "block")
+    observed, expected, members = float_columns(sums, "observed", "expected", "members")
+    numbers = (sums[name].to_numpy() for name in ("cluster", "block"))
+    clusters = Clusters(np.zeros(members.size, np.int64), members, 1, *numbers)
     effective = float(clusters.effective[0])
     o, e = observed.sum(), expected.sum()
     if e <= 0 or effective < FEWEST:

@@ -193,8 +193,8 @@ def _alarm_action(m: Numbers) -> Action | None:
     evidence = f"[{key}.failed] of [{key}.attempts_hit attempt] that it hit failed within [node_errors.window_s], "
     evidence += f"[{key}.expected] by chance."
     if m.value(f"{key}.outages", 0):
-        evidence += f" As an alarm it would have announced [{key}.announced] of [{key}.outages outage] in time, with "
-        evidence += f"[{key}.false_alarms_per_week] false alarms a week."
+        evidence += f" An alarm would have announced [{key}.announced] of [{key}.outages outage] "
+        evidence += f"[node_errors.lead_s] before, with [{key}.false_alarms_per_week] false alarms a week."
     title = f"Alarm on {code} of the nodes' logs" if m.value(f"{key}.alarm", False) else f"Drain nodes after {code}"
     return Action(title, evidence, f"[{key}.failed_share]", "of the attempts it hit", MEASURED, "causes")
 

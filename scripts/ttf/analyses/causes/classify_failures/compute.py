@@ -23,6 +23,7 @@ from ttf.analyses.causes.classify_failures.reason_rules import (
     list_attempts,
     searched_characters,
 )
+from ttf.analyses.causes.judge_node_errors import ERROR_ATTRIBUTIONS
 from ttf.engine.storage.tables import BLOCK_ROWS, read_blocks_with_attempts
 from ttf.records.infra import EVENT
 from ttf.records.inputs import Inputs
@@ -95,20 +96,24 @@ def with_health_events(
     infrastructure. errors: ERROR_ATTRIBUTIONS; the error of an application counts only where no rule matches.
     """
     is_infra = (pl.col("event") == EVENT) & (pl.col("basis") == "event")
-    source = pl.when(is_infra).then(pl.lit("event"))
-    if errors is not None:
-        codes = errors.lazy().select("attempt_id", "code", "application")
-        durations = durations.join(codes, on="attempt_id", how="left")
-        source = source.when("application").then(pl.lit("application"))
-        source = pl.when(is_infra & (pl.col("cause") == pl.col("code"))).then(pl.lit("node_log")).otherwise(source)
+    codes = ERROR_ATTRIBUTIONS.frame([]) if errors is None else errors
+    durations = durations.join(codes.lazy().select("attempt_id", "code", "application"), on="attempt_id", how="left")
+    source = (
+        pl.when(is_infra & (pl.col("cause") == pl.col("code")))
+        .then(pl.lit("node_log"))
+        .when(is_infra)
+        .then(pl.lit("event"))
+        .when("application")
+        .then(pl.lit("application"))
+    )
     columns = durations.select(job_id="unit_id", attempt="duration_id", source=source).drop_nulls("source")
     sources = columns.collect(engine="streaming")
     if sources.is_empty():
         return classified
     rows = classified.join(sources, on=["job_id", "attempt"], how="left", maintain_order="left")
     kinds = [failure_kind(*row) for row in classified.select(pl.col("reason").fill_null(NO_RULE), "domain").iter_rows()]
-    is_application, is_infra = pl.col("source") == "application", pl.Series(kinds, dtype=pl.String) == "infra"
-    is_unexplained = pl.when(is_application).then(pl.col("reason").is_null()).otherwise(~is_infra)
+    is_application, is_other = pl.col("source") == "application", pl.Series(kinds, dtype=pl.String) != "infra"
+    is_unexplained = pl.when(is_application).then(pl.col("reason").is_null()).otherwise(is_other)
     is_changed = pl.col("source").is_not_null() & is_unexplained
     names, domains = ({kind: row[index] for kind, row in _OBSERVED.items()} for index in (0, 1))
     cells = {

@@ -65,6 +65,7 @@ ERROR_SUMMARY = table(
     "error_summary",
     "All errors together, and the failures that they explain.",
     window_s=whole_seconds("Window", "Longest time from an error to the end of an attempt."),
+    lead_s=whole_seconds("Lead", "An alarm this long before an outage comes in time."),
     errors=_ERRORS,
     codes=count("Codes", "Codes of errors."),
     codes_preceding=count("precede failures", "Codes that precede failures.", n="codes"),

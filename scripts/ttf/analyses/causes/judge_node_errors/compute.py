@@ -58,9 +58,10 @@ def judge_errors(
             alarm = alarms.get(row["code"], {})
             row |= {name: alarm.get(name) for name in ("outages", "announced", "false_alarms_per_week")}
             row["alarm"] = alarm.get("useful")
+    summary = _summarise(records, evidence, preceding, nodes)
     return {
         "error_codes": ERROR_CODES.frame(codes),
-        "error_summary": ERROR_SUMMARY.frame([_summarise(records, evidence, preceding, window_s, nodes)]),
+        "error_summary": ERROR_SUMMARY.frame([summary | {"window_s": window_s, "lead_s": lead_s}]),
         "error_rates_by_month": ERROR_RATES_BY_MONTH.frame(rates.describe_months([row["code"] for row in codes])),
         "failures_by_component": split_by_component(records.attempts, evidence.attributions),
         "error_nodes": nodes,
@@ -79,13 +80,12 @@ def _join_reasons(*rows: dict) -> dict:
     return {name: value for row in rows for name, value in row.items()} | {"reason": reason or None}
 
 
-def _summarise(records: LogRecords, evidence: Evidence, codes: list[str], window_s: int, nodes: pl.DataFrame) -> dict:
+def _summarise(records: LogRecords, evidence: Evidence, codes: list[str], nodes: pl.DataFrame) -> dict:
     is_application = pl.col("application")
     attributed = evidence.attributions.filter(~is_application).height
     failures = records.history.runs.filter("is_failed")["run"].n_unique()
     expected = float(evidence.hits.filter(pl.col("code").is_in(codes))["chance"].sum())
     return {
-        "window_s": window_s,
         "errors": records.errors.height,
         "codes": len(evidence.codes),
         "codes_preceding": len(codes),
@@ -105,9 +105,9 @@ def _summarise(records: LogRecords, evidence: Evidence, codes: list[str], window
 
 def split_by_component(attempts: pl.DataFrame, attributions: pl.DataFrame) -> pl.DataFrame:
     """Return FAILURES_BY_COMPONENT: failed attempts by component, the most frequent first and `unknown` last."""
-    rows = attempts.filter("is_failed").join(
-        attributions.select("attempt_id", "component"), on="attempt_id", how="left"
-    )
+    component = pl.when("application").then(pl.lit(APPLICATION)).otherwise("component")
+    causes = attributions.select("attempt_id", component=component)
+    rows = attempts.filter("is_failed").join(causes, on="attempt_id", how="left")
     recorded = pl.when("is_infra").then(pl.lit(INFRASTRUCTURE)).otherwise(pl.lit(UNKNOWN))
     rows = rows.with_columns(before=recorded, after=pl.coalesce("component", recorded))
     cells = {"failures": pl.len().cast(pl.Int64), "gpu_time": pl.col("gpu_time").sum()}

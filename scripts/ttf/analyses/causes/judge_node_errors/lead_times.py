@@ -8,7 +8,7 @@ import polars as pl
 from ttf.analyses.causes.judge_node_errors import ERROR_LEAD_TIMES
 from ttf.analyses.causes.judge_node_errors.log_records import LogRecords
 from ttf.analyses.outages.match_outages.compute import covered_share
-from ttf.records.clusters import DAY_S
+from ttf.records.clusters import DAY_S, add_levels
 from ttf.records.infra import pair_near_events
 from ttf.stats.clustered import CLUSTERED, clustered_shares, join_clustered
 from ttf.stats.shares import add_wilson
@@ -37,18 +37,14 @@ def measure_leads(
     for code, members in groups.items():
         errors = records.errors.filter(pl.col("code").is_in(members)).select("unit", "node", "time_s").sort("time_s")
         for lead in sorted({0, lead_s}):
-            keys = {"code": code, "lead_s": lead}
             leads = _lead_of_outages(starts, errors, lead)
-            rows.append(keys | _describe(leads, records, errors, starts, lead))
-            node = {"cluster_by": pl.lit("node"), "cluster": "unit", "group_by": pl.lit("node"), "group": "unit"}
-            parts.append(leads.select(**node, **{name: pl.lit(value) for name, value in keys.items()}, near="to_s"))
+            rows.append({"code": code, "lead_s": lead} | _describe(leads, records, errors, starts, lead))
+            keys = {"code": pl.lit(code), "lead_s": pl.lit(lead, pl.Int64)}
+            parts.append(add_levels(leads.with_columns(**keys), {"node": ["unit"]}))
     table = ERROR_LEAD_TIMES.frame(rows).drop(CLUSTERED)
     if not parts:
         return ERROR_LEAD_TIMES.frame([])
-    counted = pl.col("near").is_not_null().sum()
-    clustered = clustered_shares(
-        pl.concat(parts).with_columns(pl.col("lead_s").cast(pl.Int64)), _KEYS, counted, pl.len()
-    )
+    clustered = clustered_shares(pl.concat(parts), _KEYS, pl.col("to_s").count(), pl.len())
     joined = join_clustered(table, clustered, _KEYS)
     low = pl.coalesce("ci_low_clustered", "ci_low")
     return ERROR_LEAD_TIMES.conform(joined.with_columns(useful=low > pl.col("expected")))
@@ -66,7 +62,7 @@ def _describe(
     leads: pl.DataFrame, records: LogRecords, errors: pl.DataFrame, starts: pl.DataFrame, lead_s: int
 ) -> dict:
     outages, announced = leads.height, leads["to_s"].count()
-    row = {"horizon_s": HORIZON_S, "outages": outages, "announced": announced}
+    row: dict = {"horizon_s": HORIZON_S, "outages": outages, "announced": announced}
     row |= add_wilson("share", announced, outages) | _count_alarms(errors, starts, records)
     reasons = []
     if outages:
@@ -98,7 +94,7 @@ def _count_alarms(errors: pl.DataFrame, starts: pl.DataFrame, records: LogRecord
     outages = starts.select("unit", outage_s="time_s")
     hits = alarms.join(outages, on="unit").filter(pl.col("outage_s").is_between("first_s", "last_s"))
     false_alarms = alarms.height - hits["alarm"].n_unique()
-    watch = records.history.watch
-    weeks = ((watch["end_s"].max() or 0) - (watch["start_s"].min() or 0)) / (7 * DAY_S)
+    span_s = pl.col("end_s").max() - pl.col("start_s").min()
+    weeks = records.history.watch.select(span_s.fill_null(0)).item() / (7 * DAY_S)
     rate = false_alarms / weeks if weeks > 0 else None
     return {"alarms": alarms.height, "false_alarms": false_alarms, "false_alarms_per_week": rate}

@@ -61,9 +61,10 @@ def mark_failures(attempts: pl.DataFrame) -> pl.DataFrame:
     is_infra = pl.col("infra_failure") if "infra_failure" in names else pl.lit(None, pl.Boolean)
     is_failed = (pl.col("outcome") == "failure") | (pl.col("outcome").is_null() & pl.col("end_s").is_not_null())
     is_limit = is_at_time_limit(state) if state else pl.lit(False)
-    texts = (pl.col(name) if name in names else pl.lit(None, pl.String).alias(name) for name in ("user", "gpu_type"))
+    texts = [pl.col(name) if name in names else pl.lit(None, pl.String).alias(name) for name in ("user", "gpu_type")]
     return attempts.with_row_index("attempt_id").select(
-        *("attempt_id", *texts),
+        "attempt_id",
+        *texts,
         is_failed=(is_failed.fill_null(False) & ~is_limit) | is_infra.fill_null(False),
         is_infra=is_infra,
         gpu_time=pl.col("gpu_milli").fill_null(0).cast(pl.Int128) * pl.col("runtime_s").fill_null(0),
@@ -82,11 +83,11 @@ def make_log_records(
     """
     errors = errors.filter(~pl.col("at_boot"))
     names = pl.concat([watch.select("node"), errors.select("node")]).unique().sort("node").with_row_index("unit")
-    runs = placements.lazy().unique(["attempt_id", "node"]).join(names.lazy(), on="node")
-    runs = runs.join(attempts.lazy().select("attempt_id", "gpu_type", "is_failed", "gpus_a_node"), on="attempt_id")
-    runs = runs.filter(pl.col("start_s") <= pl.col("end_s")).rename({"attempt_id": "run"})
+    parts = placements.lazy().unique(["attempt_id", "node"]).join(names.lazy(), on="node")
+    parts = parts.join(attempts.lazy().select("attempt_id", "gpu_type", "is_failed", "gpus_a_node"), on="attempt_id")
+    parts = parts.filter(pl.col("start_s") <= pl.col("end_s")).rename({"attempt_id": "run"})
     columns = (*RUNS, "gpu_type", "gpus_a_node")
-    runs = runs.select(pl.col("run").cast(pl.UInt32), *columns[1:]).collect().sort("unit", "run")
+    runs = parts.select(pl.col("run").cast(pl.UInt32), *columns[1:]).collect().sort("unit", "run")
     used_type = pl.col("gpu_type").drop_nulls().mode().sort().first().alias("used_type")
     used = runs.group_by("unit").agg(pl.col("gpus_a_node").max(), used_type)
     numbered = names.join(nodes.unique("node"), on="node", how="left").join(used, on="unit", how="left").sort("unit")

@@ -36,12 +36,15 @@ def lines(trace: Trace, m: Numbers) -> list[Line]:
 
 def tables(trace: Trace) -> dict[str, PageTable]:
     codes, months = trace.table("error_codes"), trace.table("error_rates_by_month")
-    rate = {"errors": None, "errors_per_1000_gpu_days": _RATE}
-    code_columns: dict[str, Column] = dict.fromkeys(("code", "component")) | rate
+    rate: dict[str, Column] = {"errors": None, "errors_per_1000_gpu_days": _RATE}
+    code_columns: dict[str, Column] = {"code": None, "component": None}
+    code_columns |= rate
     code_columns |= dict.fromkeys(("attempts_hit", "failed", "failed_share", "expected"))
     code_columns |= {"ratio": WITH_INTERVAL, "p_adjusted": None, "verdict": None, "repeats_on": None}
     shown = codes.head(MOST_CODES)
     months = months.filter(pl.col("errors") > 0, pl.col("code").is_in(shown["code"].head(3).to_list()))
+    month_columns: dict[str, Column] = {"month": None}
+    month_columns |= rate
     nodes = trace.table("error_nodes")
     nodes = nodes.filter("excess") if nodes["excess"].any() else nodes.head(5)
     node_columns: dict[str, Column] = dict.fromkeys(("node", "fleet", "errors", "codes", "gpu", "counted", "expected"))
@@ -55,7 +58,7 @@ def tables(trace: Trace) -> dict[str, PageTable]:
     return {
         "error-codes": PageTable(shown, _filled(code_columns, shown), ERROR_CODES),
         "error-components": PageTable(trace.table("failures_by_component"), components, FAILURES_BY_COMPONENT),
-        "error-months": PageTable(months.head(MOST_MONTHS), {"month": None} | rate, ERROR_RATES_BY_MONTH, "code"),
+        "error-months": PageTable(months.head(MOST_MONTHS), month_columns, ERROR_RATES_BY_MONTH, "code"),
         "error-nodes": PageTable(nodes.head(MOST_NODES), _filled(node_columns, nodes), ERROR_NODES),
         "error-leads": PageTable(leads, _filled(lead_columns, leads), ERROR_LEAD_TIMES),
     }

@@ -59,7 +59,9 @@ def ordinary_nodes(counted: np.ndarray, expected: np.ndarray) -> OrdinaryRates:
     k, mean = counted[is_ordinary], expected[is_ordinary]
     # The largest count with which a node is not excluded.
     limit = np.floor(pdtrik(1 - least_tail, mean) + 1e-6) + 1 if least_tail < 1 else np.zeros(k.size)
-    limit = np.maximum(np.where(1 - least_tail < np.exp(-mean), 0, limit), k)
+    # A count of one that is not excluded gives equality, despite rounding.
+    is_zero_only = 1 - least_tail < np.exp(-mean) * (1 - 1e-9)
+    limit = np.maximum(np.where(is_zero_only, 0, limit), k)
     rows, times = np.unique(np.column_stack([k, mean, limit]), axis=0, return_counts=True)
     k, mean, limit = rows.T
 
