@@ -24,6 +24,7 @@ from study.fits import (
     build_shapes,
     find_extra_files,
     find_extra_tables,
+    find_node_logs,
     fit_shape,
     list_folder,
     measure_column_share,
@@ -85,7 +86,10 @@ def recognise(data: Path) -> RecognisedTrace:
         raise ConfigError(_explain_ambiguity(folder, matching_fits))
     entry = _build_entry(folder, matching_fits[0])
     name = _choose_trace_name(folder.path.resolve().name, entry, registry, formats)
-    return RecognisedTrace(entry["format"], name, entry, "\n".join(_explain_fit(matching_fits[0])))
+    lines = _explain_fit(matching_fits[0])
+    if logs := find_node_logs(folder, matching_fits[0].shape):
+        lines.append(f"Logs of nodes: {format_listing([show_name(name) for name in logs])}.")
+    return RecognisedTrace(entry["format"], name, entry, "\n".join(lines))
 
 
 def _draft_trace(folder: Folder, shapes: list[Shape], formats: dict, registry: dict) -> RecognisedTrace | None:
@@ -142,8 +146,8 @@ def _build_entry(folder: Folder, fit: Fit) -> dict:
     shape, path = fit.shape, str(folder.path)
     path_by_key = find_extra_files(shape, folder.files)
     tables = shape.declaration["tables"]
-    keyed_files = _map_keys(shape, fit.files)
-    other_files = {*path_by_key.values(), *itertools.chain(*keyed_files.values())}
+    keyed_files, logs = _map_keys(shape, fit.files), find_node_logs(folder, shape)
+    other_files = {*logs, *path_by_key.values(), *itertools.chain(*keyed_files.values())}
     table_candidates = [file for file in folder.files if file not in other_files]
     files_by_table = {table: files for table, files in fit.files.items() if "beside" not in tables[table]}
     file_by_table = {
@@ -156,6 +160,7 @@ def _build_entry(folder: Folder, fit: Fit) -> dict:
         | ({"files": file_by_table} if file_by_table else {})
         | {key: f"{path}/{file}" for key, file in path_by_key.items()}
         | {key: [f"{path}/{file}" for file in files] for key, files in keyed_files.items()}
+        | ({"node_logs": [f"{path}/{name}" for name in logs]} if logs else {})
         | _select_options(folder, fit)
     )
 
