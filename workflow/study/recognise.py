@@ -172,9 +172,9 @@ def _map_keys(shape: Shape, files_by_table: Mapping[str, list[str]]) -> dict[str
 
 
 def _select_options(folder: Folder, fit: Fit) -> dict:
-    """Return the options of the shape's entry; its mapping has only columns that all files have."""
+    """Return the options of the shape's entry; a mapping of outages has only columns that all files have."""
     options, layouts = dict(fit.shape.entry_options), fit.shape.layouts
-    if "mapping" in options:
+    if fit.shape.format == "outages":
         headers = [folder.read_names(file, layouts["rows"]) or () for file in fit.files["rows"]]
         pairs = zip(options["mapping"].items(), list_mapped_columns(options["mapping"]), strict=True)
         options["mapping"] = {key: part for (key, part), name in pairs if all(name in names for names in headers)}
