@@ -6,10 +6,13 @@ Only the start of a plain file is read, once.
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
+from ttf.engine.storage.plain_files import is_ignored
 from ttf.raw.headers import match_columns
+from ttf.raw.node_logs.layouts import detect_layout
 
 from study.entries import format_listing, select_table_files
 from study.first_lines import (
@@ -30,6 +33,8 @@ from study.trace_files import FILE_KEYS
 MOST_FILES = 1_000
 # A missing table is compared with this many files.
 MOST_COMPARED = 50
+# A subfolder of which the first files are logs of nodes is a folder of logs.
+MOST_LOGS = 5
 # A file with this share of a table's columns is meant as that table, with a fault.
 NEAR_SHARE = 0.8
 
@@ -78,11 +83,15 @@ class Fit(NamedTuple):
 
 @dataclass(frozen=True)
 class Folder:
-    """The plain files of a folder, sorted by name. named_file: the file that the user named, which must be a table."""
+    """The plain files of a folder, sorted by name. named_file: the file that the user named, which must be a table.
+
+    subfolders: the names of its folders.
+    """
 
     path: Path
     files: list[str]
     named_file: str | None = None
+    subfolders: Sequence[str] = ()
     _heads: dict[str, bytes | None] = field(default_factory=dict, repr=False)
 
     @property
@@ -93,9 +102,28 @@ class Folder:
         """Return the names at the start of a file, as read_names."""
         if layout.parquet and file.lower().endswith(".parquet"):
             return read_names(f"{self.path}/{file}", layout)
+        return None if (head := self._read_head(file)) is None else parse_names(head, layout)
+
+    def _read_head(self, file: str) -> bytes | None:
         if file not in self._heads:
             self._heads[file] = read_first_bytes(f"{self.path}/{file}")
-        return None if (head := self._heads[file]) is None else parse_names(head, layout)
+        return self._heads[file]
+
+    def is_node_log(self, file: str) -> bool:
+        return is_usable(file) and (head := self._read_head(file)) is not None and detect_layout(head) is not None
+
+    @cached_property
+    def log_folders(self) -> list[str]:
+        """Return the subfolders of which the first files are logs of nodes."""
+        return [name for name in self.subfolders[:MOST_COMPARED] if self._is_log_folder(name)]
+
+    def _is_log_folder(self, name: str) -> bool:
+        try:
+            files = sorted(item.name for item in (self.path / name).iterdir() if item.is_file())
+        except OSError:
+            return False
+        files = [file for file in files if not is_ignored(file)][:MOST_LOGS]
+        return is_usable(name) and bool(files) and all(self.is_node_log(f"{name}/{file}") for file in files)
 
     def count_columns(self, file: str, layout: Layout) -> int:
         """Return the number of the table's columns in this file's header; 0 if the file cannot be this table."""
@@ -166,7 +194,8 @@ def list_folder(data: Path) -> Folder:
     if not files:
         content = f", only: {format_listing([show_name(name) for name in sorted(entries)])}" if entries else ""
         raise ConfigError(f"{label}: the folder contains no file{content}. Name the folder with the raw tables.")
-    return Folder(data.parent, files, data.name) if is_file else Folder(data, files)
+    subfolders = sorted(name for name, is_plain in entries.items() if not is_plain and not is_ignored(name))
+    return Folder(data.parent, files, data.name, subfolders) if is_file else Folder(data, files, None, subfolders)
 
 
 def build_shapes(formats: dict, registry: dict) -> Iterator[Shape]:
@@ -194,6 +223,24 @@ def find_extra_tables(folder: Folder, shape: Shape) -> dict[str, list[str]]:
         if "beside" in spec
         and (files := [file for file in folder.files[:MOST_FILES] if folder.count_columns(file, shape.layouts[table])])
     }
+
+
+def find_node_logs(folder: Folder, shape: Shape) -> list[str]:
+    """Return the files and folders beside the tables of jobs that are logs of nodes."""
+    if shape.declaration["gives"] != "jobs" or shape.entry_options.get("times", {}).get("format") == "seconds":
+        return []
+    extra_names = set(find_extra_files(shape, folder.files).values())
+    layouts = [shape.layouts[table] for table in shape.declaration["tables"]]
+    files = [
+        file
+        for file in folder.files[:MOST_FILES]
+        if file not in extra_names
+        and file != folder.named_file
+        and not is_ignored(file)
+        and folder.is_node_log(file)
+        and not any(layout.header and folder.count_columns(file, layout) for layout in layouts)
+    ]
+    return files + folder.log_folders
 
 
 def fit_shape(folder: Folder, shape: Shape) -> Fit:
@@ -273,6 +320,7 @@ def _match_all_files(folder: Folder, shape: Shape, table: str) -> tuple[list[str
     layout = shape.layouts[table]
     extra_names = set(find_extra_files(shape, folder.files).values())
     extra_names |= {file for files in find_extra_tables(folder, shape).values() for file in files}
+    extra_names |= set(find_node_logs(folder, shape))
     candidates = select_table_files(shape.declaration["tables"][table], folder.files)
     candidates = [file for file in candidates if file not in extra_names]
     inspected = [folder.named_file] if folder.named_file else candidates[:MOST_FILES]

@@ -8,13 +8,14 @@ from study.taxonomy import find_pattern_problem
 
 
 def load_log_rules(shipped: Path, own_path: str = "") -> dict:
-    """Return `rules`, `boot` and `job_start`, in order, and `codes`: code -> what it means.
+    """Return `rules`, `boot`, `job_start` and `monitors`, in order, and `codes`: code -> what it means.
 
     own_path: the user's file, empty for none. Its rules come before the shipped rules, its codes replace shipped ones;
     with `extends: false` it stands alone. Raises ConfigError with all problems and their lines.
     """
     documents = load_extended(shipped, own_path, _find_contradictions)
-    lists = {key: [item for document in documents for item in document.get(key, [])] for key in ("boot", "job_start")}
+    keys = ("boot", "job_start", "monitors")
+    lists = {key: [item for document in documents for item in document.get(key, [])] for key in keys}
     rules = [
         {key: value for key, value in rule.items() if key != "source"}
         for document in documents
@@ -32,7 +33,11 @@ def _find_contradictions(document: dict, base: dict | None) -> Iterator[Problem]
     """Yield invalid patterns, and patterns of job starts without a job; a test covers the shipped ones."""
     if base is None:
         return
-    patterns = [(("rules", n, "pattern"), rule["pattern"]) for n, rule in enumerate(document.get("rules", []))]
+    patterns = [
+        ((key, n, "pattern"), rule["pattern"])
+        for key in ("rules", "monitors")
+        for n, rule in enumerate(document.get(key, []))
+    ]
     for key in ("boot", "job_start"):
         patterns += [((key, n), pattern) for n, pattern in enumerate(document.get(key, []))]
     for path, pattern in patterns:

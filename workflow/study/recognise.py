@@ -23,6 +23,7 @@ from study.fits import (
     Shape,
     build_shapes,
     find_extra_files,
+    find_node_logs,
     fit_shape,
     list_folder,
     measure_column_share,
@@ -83,7 +84,10 @@ def recognise(data: Path) -> RecognisedTrace:
         raise ConfigError(_explain_ambiguity(folder, matching_fits))
     entry = _build_entry(folder, matching_fits[0])
     name = _choose_name(folder.path.resolve().name, entry, registry, formats)
-    return RecognisedTrace(entry["format"], name, entry, "\n".join(_explain_fit(matching_fits[0])))
+    lines = _explain_fit(matching_fits[0])
+    if logs := find_node_logs(folder, matching_fits[0].shape):
+        lines.append(f"Logs of nodes: {format_listing([show_name(name) for name in logs])}.")
+    return RecognisedTrace(entry["format"], name, entry, "\n".join(lines))
 
 
 def _draft_trace(folder: Folder, shapes: list[Shape], formats: dict, registry: dict) -> RecognisedTrace | None:
@@ -141,7 +145,8 @@ def _build_entry(folder: Folder, fit: Fit) -> dict:
     path_by_key = find_extra_files(shape, folder.files)
     tables = shape.declaration["tables"]
     files_by_key = {tables[table]["beside"]: files for table, files in fit.files.items() if "beside" in tables[table]}
-    other_files = {*path_by_key.values(), *(file for files in files_by_key.values() for file in files)}
+    logs = find_node_logs(folder, shape)
+    other_files = {*logs, *path_by_key.values(), *(file for files in files_by_key.values() for file in files)}
     table_candidates = [file for file in folder.files if file not in other_files]
     files_by_table = {table: files for table, files in fit.files.items() if "beside" not in tables[table]}
     file_by_table = {
@@ -154,6 +159,7 @@ def _build_entry(folder: Folder, fit: Fit) -> dict:
         | ({"files": file_by_table} if file_by_table else {})
         | {key: f"{path}/{file}" for key, file in path_by_key.items()}
         | {key: [f"{path}/{file}" for file in files] for key, files in files_by_key.items()}
+        | ({"node_logs": [f"{path}/{name}" for name in logs]} if logs else {})
         | dict(shape.entry_options)
     )
 

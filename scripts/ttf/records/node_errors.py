@@ -68,7 +68,7 @@ def find_watch(logs: NodeLogs, nodes: list[str], gap_s: int, offsets: pl.DataFra
     event. nodes: of the trace; without any, the nodes with an event.
     """
     spans = [logs.spans]
-    if logs.has_events_only:
+    if logs.event_spans.height:
         names = pl.Series("node", nodes or logs.errors["node"].unique().sort().to_list(), dtype=pl.String)
         spans.append(names.to_frame().join(logs.event_spans.drop("node"), how="cross"))
     watch = merge_close(pl.concat(spans), gap_s)

@@ -1,6 +1,5 @@
 """Events that a monitor has written: a CSV file, and the JSON of gpud and NVSentinel, as rows of one form."""
 
-import csv
 import json
 import re
 from collections.abc import Iterator, Mapping
@@ -10,6 +9,7 @@ from typing import Any
 import polars as pl
 
 from ttf.engine.errors import StudyError
+from ttf.raw.node_logs.layouts import split_csv_line
 from ttf.raw.raw_files import read_unpacked
 
 COLUMNS = ("node", "time", "code", "gpu", "message", "severity")
@@ -34,7 +34,7 @@ def parse_csv(rows: pl.DataFrame, names: list[str]) -> pl.DataFrame:
     indices = {name: names.index(name) for name in COLUMNS if name in names}
     has_quotes = rows.height and rows["text"].str.contains('"', literal=True).any()
     if has_quotes:
-        fields = [next(csv.reader([text]), []) for text in rows["text"]]
+        fields = [split_csv_line(text) for text in rows["text"]]
         lists = pl.Series("fields", fields, dtype=pl.List(pl.String))
     else:
         lists = rows["text"].str.split(",")
@@ -143,7 +143,8 @@ def _read_nvsentinel(fields: Mapping) -> dict[str, str | None]:
     code = _text(codes[0] if isinstance(codes, list) and codes else codes or None)
     check = _text(fields["checkname"]) or ""
     if code and code.isdigit():
-        code = f"SXID {code}" if "sxid" in check.lower() else f"XID {code}" if "xid" in check.lower() else code
+        kind = re.search("s?xid", check.lower().removeprefix("syslogs"))
+        code = f"{kind[0].upper()} {code}" if kind else code
     entities = fields.get("entitiesimpacted") or []
     values = {}
     for entity in entities if isinstance(entities, list) else ():

@@ -10,11 +10,11 @@ from pathlib import Path
 import polars as pl
 
 from ttf.engine.errors import StudyError
-from ttf.raw.node_logs.event_tables import parse_csv, parse_event_json
-from ttf.raw.node_logs.layouts import JOURNAL_NOTE, UPTIME, detect_layout, parse_csv_header
+from ttf.raw.node_logs.event_tables import parse_csv, parse_event_json, read_times
+from ttf.raw.node_logs.layouts import JOURNAL_NOTE, JSON_CODED, UPTIME, detect_layout, parse_csv_header
 from ttf.raw.node_logs.line_blocks import Block, read_blocks
 from ttf.raw.node_logs.node_names import NodeNames
-from ttf.raw.node_logs.rules import ERROR_COLUMNS, Rules, find_errors
+from ttf.raw.node_logs.rules import ERROR_COLUMNS, Rules, describe_own_codes, find_errors
 from ttf.raw.node_logs.text_lines import PARSERS, count_new_years, parse_hours, read_messages, seconds_in_hour
 from ttf.raw.raw_files import ARCHIVES, PACKED
 
@@ -22,7 +22,7 @@ from ttf.raw.raw_files import ARCHIVES, PACKED
 KINDS = {
     "picked": ("info", "lines of errors that a rule picks"),
     "unmatched": ("info", "lines of which no rule picks an error"),
-    "note": ("info", "lines of the journal itself"),
+    "note": ("info", "headers, and lines of the journal itself"),
     "recovered": ("info", "events that report that something is well again"),
     "no_layout": ("error", "lines of files in no known layout: print them again, see docs/your-data.md"),
     "no_time": ("error", "lines whose time, or whose form, cannot be read"),
@@ -37,8 +37,14 @@ REMARKS = {
     "undecodable": ("info", "lines with bytes that are not UTF-8, which are replaced"),
     "cut": ("warning", "lines that are too long, of which only the start is read"),
     "other_name": ("info", "lines that name their node in another form, such as its full name"),
+    "errors_only": (
+        "info",
+        "lines of logs that hold little but errors: their silence is no gap, and all nodes are watched",
+    ),
 }
 FIRST_LINES = 5
+# A log with a larger share of errors was filtered before it came here, as by grep.
+MOST_ERRORS_SHARE = 0.5
 EVENT_COLUMNS = {"node": pl.String, **ERROR_COLUMNS, "time_s": pl.Int64, "last_s": pl.Int64, "lines": pl.Int64}
 SPAN_COLUMNS = {"node": pl.String, "start_s": pl.Int64, "end_s": pl.Int64}
 _ERROR_KEYS = ["node", *ERROR_COLUMNS]
@@ -62,7 +68,7 @@ class Account:
 class NodeLogs:
     """errors: EVENT_COLUMNS, merged within merge_s. spans: SPAN_COLUMNS. boots, job_starts: node, time_s (and job).
 
-    has_events_only: whether a file has only events, so that its silence says nothing.
+    event_spans: the span of the files that hold only events, so that their silence says nothing; no row without any.
     """
 
     account: Account
@@ -71,10 +77,6 @@ class NodeLogs:
     boots: pl.DataFrame
     job_starts: pl.DataFrame
     event_spans: pl.DataFrame
-
-    @property
-    def has_events_only(self) -> bool:
-        return self.event_spans.height > 0
 
 
 @dataclass(frozen=True)
@@ -157,17 +159,24 @@ class _Reading:
         self.options, self.account = options, Account()
         self.errors, self.spans = _Merged(EVENT_COLUMNS, options.merge_s), _Merged(SPAN_COLUMNS, options.gap_s)
         self.event_spans = _Merged(SPAN_COLUMNS, 1 << 40)
+        self.text_lines = self.text_errors = 0
         self.boots: list[pl.DataFrame] = []
         self.job_starts: list[pl.DataFrame] = []
 
     def finish(self) -> NodeLogs:
+        spans = self.spans.merge()
+        if self.text_errors > MOST_ERRORS_SHARE * self.text_lines:
+            self.account.add("errors_only", self.text_lines, "", [])
+            self.event_spans.add(
+                spans.select(node=pl.lit(""), start_s=pl.col("start_s").min(), end_s=pl.col("end_s").max()).head(1)
+            )
         boots = pl.concat([pl.DataFrame(schema={"node": pl.String, "time_s": pl.Int64}), *self.boots])
         schema = {"node": pl.String, "time_s": pl.Int64, "job": pl.String}
         job_starts = pl.concat([pl.DataFrame(schema=schema), *self.job_starts])
         return NodeLogs(
             self.account,
             self.errors.merge().sort("time_s", "node", "code", "gpu"),
-            self.spans.merge().sort("node", "start_s"),
+            spans.sort("node", "start_s"),
             boots.unique().sort("node", "time_s"),
             job_starts.unique().sort("node", "time_s", "job"),
             self.event_spans.merge().sort("node", "start_s"),
@@ -228,18 +237,19 @@ class _Reading:
         if parsed["node"].null_count():
             self._account(file, "no_node", parsed.filter(pl.col("node").is_null()))
             parsed = parsed.filter(pl.col("node").is_not_null())
-        year = pl.Series("year", [0], dtype=pl.Int64).new_from_index(0, parsed.height)
+        parsed = parsed.with_columns(year=pl.lit(0, pl.Int64))
         if layout == "syslog" and parsed.height:
-            year = count_new_years(parsed["hour"]) + years
-            years = year[-1]
-        parsed = parsed.with_columns(year.alias("year"))
+            parsed = parsed.with_columns(year=count_new_years(parsed["hour"]) + years)
+            years = parsed["year"][-1]
         groups = parsed.group_by("node", "hour", "year").agg(
             lines=pl.len().cast(pl.Int64),
             first=pl.col("line").min(),
             start=pl.col("minute").min(),
             end=pl.col("minute").max(),
         )
-        picks = parsed.filter(pl.col("message").str.contains(self.options.rules.any_pattern))
+        # In a record of the journal, a message may be a list of bytes, or have escapes.
+        coded = rf"|{JSON_CODED}" if layout == "journal_json" else ""
+        picks = parsed.filter(pl.col("message").str.contains(self.options.rules.any_pattern + coded))
         return groups.sort("first"), picks, years
 
     def _add_syslog(self, file: Path, pending: list[tuple[pl.DataFrame, pl.DataFrame]]) -> None:
@@ -272,8 +282,7 @@ class _Reading:
         groups = self._place(groups, pl.col("hour_s"))
         picks = picks.join(groups.select("node", "hour", "hour_s", "kind", "name"), on=["node", "hour"], how="left")
         picks = picks.filter(pl.col("kind").is_null()).sort("line")
-        if layout == "journal_json" and picks.height:
-            picks = picks.with_columns(message=read_messages(picks["message"]))
+        picks = picks.with_columns(message=read_messages(picks["message"], layout))
         found = find_errors(picks["message"], self.options.rules)
         picks = picks.with_columns(found, time_s=pl.col("hour_s") + seconds_in_hour("minute"))
         is_picked = pl.col("code").is_not_null()
@@ -282,9 +291,10 @@ class _Reading:
             self._account_groups(file, kind, groups.filter(pl.col("kind") == kind))
         inside = groups.filter(pl.col("kind").is_null())
         self._account(file, "picked", errors)
+        self.text_lines += inside["lines"].sum()
+        self.text_errors += errors.height
         unmatched = inside["lines"].sum() - errors.height
-        first = sorted(set(inside["first"].head(3 * FIRST_LINES)) - set(errors["line"]))
-        self.account.add("unmatched", unmatched, file.name, first[:FIRST_LINES])
+        self.account.add("unmatched", unmatched, file.name, [])
         self._account_groups(file, "other_name", inside.filter(pl.col("name") != pl.col("node")))
         self.spans.add(
             inside.select(
@@ -327,9 +337,6 @@ class _Reading:
 
     def _add_events(self, file: Path, events: pl.DataFrame) -> None:
         """Add rows of line, node, time, code, gpu, message, severity and kind; a severity there is the row's own."""
-        from ttf.raw.node_logs.event_tables import read_times
-        from ttf.raw.node_logs.rules import canonical_codes, describe_codes, normalise_gpu
-
         rules = self.options.rules
         rows = events.with_columns(time_s=read_times(events["time"], self.options.zone))
         rows = self._place(rows, pl.col("time_s"))
@@ -339,28 +346,13 @@ class _Reading:
             self._account(file, name, rows.filter(pl.col("kind") == name))
         rows = rows.filter(pl.col("kind").is_null())
         self._account(file, "other_name", rows.filter(pl.col("name") != pl.col("node")))
-        by_rule = find_errors(rows["message"], rules)
-        own = pl.DataFrame(
-            {
-                "code": canonical_codes(rows["code"], rules),
-                "gpu": rows.select(normalise_gpu(pl.col("gpu"))).to_series(),
-                "component": pl.repeat("Unknown", rows.height, dtype=pl.String, eager=True),
-                "severity": pl.repeat("error", rows.height, dtype=pl.String, eager=True),
-                "application": pl.repeat(False, rows.height, dtype=pl.Boolean, eager=True),
-            },
-            schema=ERROR_COLUMNS,
-        )
-        own = describe_codes(own, rules)
-        has_code = pl.Series(own["code"].is_not_null())
+        own = describe_own_codes(rows["code"], rows["gpu"], rows["severity"], rules)
+        by_rule = find_errors(rows["message"], rules).rename(lambda name: f"rule_{name}")
+        both = pl.concat([own, by_rule], how="horizontal")
+        chosen = {n: pl.when(pl.col("code").is_not_null()).then(n).otherwise(f"rule_{n}") for n in ERROR_COLUMNS}
+        # A message may name the GPU of an event whose row does not.
         gpu = pl.when(pl.col("gpu") == "").then(pl.col("rule_gpu").fill_null("")).otherwise("gpu")
-        merged = pl.concat([own, by_rule.rename(lambda name: f"rule_{name}")], how="horizontal")
-        merged = merged.with_columns(has_code.alias("has_code"))
-        chosen = merged.select(
-            gpu=gpu, **{n: pl.when("has_code").then(n).otherwise(f"rule_{n}") for n in ERROR_COLUMNS if n != "gpu"}
-        )
-        rows = rows.drop("code", "gpu").rename({"severity": "own_severity"})
-        rows = pl.concat([rows, chosen], how="horizontal")
-        rows = rows.with_columns(severity=pl.coalesce("own_severity", "severity"))
+        rows = rows.with_columns(both.select(**chosen | {"gpu": gpu}))
         errors = rows.filter(pl.col("code").is_not_null())
         self._account(file, "picked", errors)
         self._account(file, "unmatched", rows.filter(pl.col("code").is_null()))

@@ -19,26 +19,29 @@ _DEFAULTS = {"severity": "error", "application": False}
 
 @dataclass(frozen=True)
 class Rules:
-    """rules, boot, job_start, codes: as in the file of rules."""
+    """rules, boot, job_start, monitors, codes: as in the file of rules."""
 
     rules: tuple[Mapping, ...]
     boot: tuple[str, ...]
     job_start: tuple[str, ...]
+    monitors: tuple[Mapping, ...]
     codes: Mapping[str, Mapping]
 
     @classmethod
     def from_options(cls, options: Mapping) -> "Rules":
-        lists = (tuple(options.get(name, ())) for name in ("rules", "boot", "job_start"))
+        lists = (tuple(options.get(name, ())) for name in ("rules", "boot", "job_start", "monitors"))
         return cls(*lists, dict(options.get("codes", {})))
 
     @cached_property
     def any_pattern(self) -> str:
-        """Return the pattern of every line of interest: one search of each line instead of one per rule."""
+        """Return a pattern that occurs in every line of interest: one search of each line instead of one per rule.
+
+        Names are removed, as one may occur only once in a pattern; and so are starts of the message, as the search is
+        in the whole line.
+        """
         patterns = (*(rule["pattern"] for rule in self.rules), *self.boot, *self.job_start)
-        # A name may occur only once in a pattern.
-        return (
-            "|".join(f"(?:{re.sub(r'[(][?]P?<[A-Za-z0-9_]+>', '(?:', pattern)})" for pattern in patterns) or r"\A\b\B"
-        )
+        unnamed = (re.sub(r"[(][?]P?<[A-Za-z0-9_]+>", "(?:", pattern) for pattern in patterns)
+        return "|".join(re.sub(r"(?<![\\\[])\^", "", f"(?:{pattern})") for pattern in unnamed) or r"\A\b\B"
 
     @cached_property
     def code_by_fold(self) -> dict[str, str]:
@@ -90,6 +93,26 @@ def normalise_gpu(gpu: pl.Expr) -> pl.Expr:
     domain = address.struct.field("1").fill_null("0000").str.tail(4)
     whole = pl.concat_str(domain, address.struct.field("2"), address.struct.field("3"), separator=":")
     return pl.when(address.struct.field("2").is_not_null()).then(whole).otherwise(text)
+
+
+def describe_own_codes(codes: pl.Series, gpus: pl.Series, severities: pl.Series, rules: Rules) -> pl.DataFrame:
+    """Return ERROR_COLUMNS of events with a code of their monitor; its severity counts where it tells one."""
+    component = pl.lit(UNKNOWN)
+    for monitor in reversed(rules.monitors):
+        component = (
+            pl.when(pl.col("code").str.contains(monitor["pattern"]))
+            .then(pl.lit(monitor["component"]))
+            .otherwise(component)
+        )
+    frame = pl.DataFrame({"code": canonical_codes(codes, rules), "gpu": gpus, "own": severities})
+    frame = frame.with_columns(
+        gpu=normalise_gpu(pl.col("gpu")),
+        component=component,
+        severity=pl.lit(_DEFAULTS["severity"]),
+        application=pl.lit(_DEFAULTS["application"]),
+    )
+    described = describe_codes(frame, rules)
+    return described.select("code", "gpu", "component", pl.coalesce("own", "severity").alias("severity"), "application")
 
 
 def canonical_codes(codes: pl.Series, rules: Rules) -> pl.Series:

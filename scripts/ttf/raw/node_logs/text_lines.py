@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import polars as pl
 
-from ttf.raw.node_logs.layouts import JSON_HOST, JSON_TIME, MONTHS, TEXT_LAYOUTS
+from ttf.raw.node_logs.layouts import JSON_HOST, JSON_TIME, MONTHS, PREFIX, PROGRAM, TEXT_LAYOUTS
 
 _MONTHS = {name: number for number, name in enumerate(MONTHS, 1)}
 # Clocks of a node that has not set its time show 1970.
@@ -19,13 +19,20 @@ COLUMNS = ("line", "node", "hour", "minute", "message")
 def parse_text(lines: pl.DataFrame, layout: str) -> pl.DataFrame:
     """Return COLUMNS of the lines (line: number, text); hour is null for a line that is not of the layout.
 
-    node: as the line names it, else as pdsh or clush does, else null. zone is appended to hour behind a bar.
+    node: as the line names it, else as pdsh or clush does, else null. zone is appended to hour behind a bar. The
+    message is still the whole line, see read_messages.
     """
-    captures = lines.select("line", fields=pl.col("text").str.extract_groups(TEXT_LAYOUTS[layout])).unnest("fields")
-    has = set(captures.columns)
-    node = pl.coalesce([name for name in ("node", "prefix") if name in has]) if has & {"node", "prefix"} else pl.lit("")
+    pattern = TEXT_LAYOUTS[layout]
+    captures = lines.select("line", "text", fields=pl.col("text").str.extract_groups(f"^{pattern}")).unnest("fields")
+    if captures["hour"].null_count():
+        prefixed = pl.col("text").str.extract_groups(f"^{PREFIX}{pattern}")
+        others = captures.filter(pl.col("hour").is_null()).select("line", "text", fields=prefixed).unnest("fields")
+        captures = pl.concat([captures.filter(pl.col("hour").is_not_null()), others], how="diagonal").sort("line")
+    has = captures.columns
+    names = [name for name in ("node", "prefix") if name in has]
+    node = pl.coalesce(names) if names else pl.lit(None, pl.String)
     hour = pl.concat_str("hour", pl.col("zone").fill_null(""), separator="|") if "zone" in has else pl.col("hour")
-    return captures.select("line", node=node, hour=hour, minute="minute", message="message")
+    return captures.select("line", node=node, hour=hour, minute="minute", message="text")
 
 
 def parse_journal(lines: pl.DataFrame, _: str) -> pl.DataFrame:
@@ -46,9 +53,15 @@ def parse_journal(lines: pl.DataFrame, _: str) -> pl.DataFrame:
     )
 
 
-def read_messages(records: pl.Series) -> pl.Series:
-    """Return MESSAGE of records of the journal, a text or a list of bytes; null for what is no record."""
-    return pl.Series([_read_message(record) for record in records], dtype=pl.String)
+def read_messages(texts: pl.Series, layout: str) -> pl.Series:
+    """Return the messages in lines, without their heads and programs; null for a record of the journal without one."""
+    if layout == "journal_json":
+        return pl.Series([_read_message(record) for record in texts], dtype=pl.String)
+    without_head = pl.col("text").str.replace(f"^(?:{PREFIX})?{TEXT_LAYOUTS[layout]}", "")
+    has_program = layout in ("iso", "syslog")
+    message = without_head.str.replace(PROGRAM, "") if has_program else without_head
+    # The kernel's own time since its start, which syslog keeps.
+    return texts.to_frame("text").select(message.str.replace(r"^\[ *[0-9]+\.[0-9]+\] ", "")).to_series()
 
 
 def _read_message(record: str) -> str | None:
@@ -100,7 +113,7 @@ def count_new_years(hours: pl.Series) -> pl.Series:
     month = pl.col("hour").str.head(3).replace_strict(_MONTHS, default=None, return_dtype=pl.Int64).forward_fill()
     step = month.diff().fill_null(0)
     turns = pl.when(step < -6).then(1).when(step > 6).then(-1).otherwise(0)
-    return hours.to_frame("hour").select(turns.cum_sum()).to_series()
+    return hours.to_frame("hour").select(turns.cum_sum().cast(pl.Int64)).to_series()
 
 
 PARSERS: dict[str, Callable[[pl.DataFrame, str], pl.DataFrame]] = {

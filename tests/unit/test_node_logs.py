@@ -1,0 +1,571 @@
+"""Logs of nodes: each layout with kernel lines as published, bad input of each kind, and an account of every line.
+
+Lines quoted with their source are facts about the form of messages: NVIDIA's page on XIDs (docs.nvidia.com/deploy/
+xid-errors), the tests of github.com/leptonai/gpud (components/accelerator/nvidia/xid, sxid, nfs, memory, os), pastebin
+JGib9HML and NGng33SB, and gist 84ce815d0a8ad85ecaf6.
+"""
+
+import gzip
+import json
+import re
+import string
+from pathlib import Path
+
+import polars as pl
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from study.log_rules import load_log_rules
+from study.messages import ConfigError
+from study.taxonomy import find_pattern_problem
+from ttf.engine.errors import StudyError
+from ttf.raw.node_logs import line_blocks
+from ttf.raw.node_logs.layouts import detect_layout
+from ttf.raw.node_logs.node_names import NodeNames
+from ttf.raw.node_logs.reader import KINDS, LogOptions, list_log_files, merge_close, name_node, read_node_logs
+from ttf.raw.node_logs.rules import Rules, find_errors
+from ttf.records.node_errors import (
+    find_watch,
+    find_window,
+    list_trace_nodes,
+    mark_boot_errors,
+    measure_clock_offsets,
+    tabulate_lines,
+)
+from ttf.records.record_contracts import NODE_LOG_LINES
+
+SHIPPED = Path(__file__).resolve().parents[2] / "config" / "node_log_rules.yaml"
+DOCUMENT = load_log_rules(SHIPPED)
+RULES = Rules.from_options(DOCUMENT)
+NO_OFFSETS = pl.DataFrame(schema={"node": pl.String, "clock_offset_s": pl.Int64})
+# 2025-03-01 08:00:00 UTC
+NOON = 1_740_816_000
+XID_79 = "NVRM: Xid (PCI:0000:05:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus."
+
+
+def make_options(nodes=(), window=None, zone="UTC", merge_s=5, gap_s=86_400, rules=RULES):
+    return LogOptions(rules, zone, window, NodeNames(nodes), merge_s, gap_s)
+
+
+@pytest.fixture
+def read(tmp_path):
+    """Return a function that writes logs, name -> text or bytes, and reads them."""
+
+    def run(logs, **options):
+        for name, content in logs.items():
+            (tmp_path / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+        return read_node_logs([tmp_path / name for name in logs], make_options(**options))
+
+    return run
+
+
+def list_errors(logs):
+    errors = mark_boot_errors(logs, 300)
+    return errors.select("node", pl.col("gpu").fill_null("-"), "code", "time_s").rows()
+
+
+def tabulate(logs, **options):
+    errors = mark_boot_errors(logs, 300)
+    watch = find_watch(logs, [], 86_400, NO_OFFSETS)
+    lines = tabulate_lines(logs.account, errors, watch)
+    NODE_LOG_LINES.conform(lines)
+    return {code: (rows, first) for code, _, rows, _, first, _ in lines.rows()}
+
+
+# Messages -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("message", "code", "gpu", "component", "application"),
+    [
+        (XID_79, "XID 79", "0000:05:00", "PCIe", False),
+        ("NVRM: Xid (PCI:0000:01:00): 79, GPU has fallen off the bus.", "XID 79", "0000:01:00", "PCIe", False),
+        ("NVRM: GPU 0000:29:00.0: GPU has fallen off the bus.", "XID 79", "0000:29:00", "PCIe", False),
+        ("NVRM: Xid (0000:03:00): 14, Channel 00000001", "XID 14", "0000:03:00", "GPU", False),
+        ("NVRM: Xid (0000:01:00): 31, Ch 0000000b, engmask 00000120", "XID 31", "0000:01:00", "Application", True),
+        ("NVRM: Xid (PCI:0000:01:00): 69, Class Error: ChId 0005", "XID 69", "0000:01:00", "Application", True),
+        (
+            "NVRM: Xid (PCI:0009:01:00): 149, NETIR_LINK_EVT  Fatal   XC0 i0 Link 01 (0x021425c6 0x00000000)",
+            "XID 149",
+            "0009:01:00",
+            "NVLink",
+            False,
+        ),
+        (
+            "nvidia-nvswitch3: SXid (PCI:0000:05:00.0): 12028, Non-fatal, Link 32 egress non-posted PRIV error (First)",
+            "SXID 12028",
+            "0000:05:00",
+            "NVSwitch",
+            False,
+        ),
+        (
+            "nvidia-nvswitch0: SXid (PCI:0000:00:00.0): 20034, Fatal, Link 30",
+            "SXID 20034",
+            "0000:00:00",
+            "NVSwitch",
+            False,
+        ),
+        ("nfs: server 7.247.192.16 not responding, timed out", "STORAGE STALL", "", "Storage", False),
+        (
+            "oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=/,task=postgres,pid=12345,uid=1000",
+            "OOM",
+            "",
+            "Application",
+            True,
+        ),
+        ("INFO: task jfsmount:136986 blocked for more than 120 seconds.", "HUNG TASK", "", "System software", False),
+        ("mce: [Hardware Error]: Machine check events logged", "MCE", "", "CPU", False),
+        ("EDAC MC0: 1 UE memory read error on CPU_SrcID#0", "ECC", "", "Memory", False),
+        ("pcieport 0000:3a:00.0: AER: Uncorrected (Fatal) error received", "AER", "0000:3a:00", "PCIe", False),
+        ("mlx5_core 0000:3b:00.0 ib0: Link down", "IB LINK", "0000:3b:00", "Network", False),
+        ("CPU3: Package temperature above threshold, cpu clock throttled", "THERMAL", "", "Power and cooling", False),
+        (
+            "mlx5_core 0000:5c:00.0: mlx5_pcie_event:299:(pid 1): Detected insufficient power on the PCIe slot (27W).",
+            "POWER",
+            "",
+            "Power and cooling",
+            False,
+        ),
+    ],
+)
+def test_published_messages_are_picked(message, code, gpu, component, application):
+    row = find_errors(pl.Series([message]), RULES).row(0, named=True)
+    assert (row["code"], row["gpu"], row["component"], row["application"]) == (code, gpu, component, application)
+    assert pl.Series([message]).str.contains(RULES.any_pattern).all()
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "NVRM: Xid error: xyz, invalid data",
+        "NVRM: loading NVIDIA UNIX x86_64 Kernel Module  550.54.15",
+        "nvidia-nvswitch0: SXid (PCI:0000:00:00.0): xyz, Fatal error",
+        "nfs: server 10.0.0.5 OK",
+        "IPv6: ADDRCONF(NETDEV_CHANGE): eth0: link becomes ready",
+        "VFS: file-max limit 1000000 reached",
+    ],
+)
+def test_other_messages_are_no_errors(message):
+    assert find_errors(pl.Series([message]), RULES)["code"].null_count() == 1
+
+
+def test_catalogue_says_what_applications_cause():
+    application = {code for code, text in DOCUMENT["codes"].items() if text.get("application")}
+    assert {"XID 13", "XID 31", "XID 43", "XID 45"} <= application
+    assert not {"XID 48", "XID 62", "XID 64", "XID 74", "XID 79", "XID 94", "XID 95", "XID 119"} & application
+
+
+def test_shipped_patterns_compile_and_name_known_groups():
+    patterns = [rule["pattern"] for rule in DOCUMENT["rules"] + DOCUMENT["monitors"]]
+    for pattern in [*patterns, *DOCUMENT["boot"], *DOCUMENT["job_start"]]:
+        assert find_pattern_problem(pattern) is None
+        assert set(re.findall(r"[?]P?<(\w+)>", pattern)) <= {"code", "gpu", "job"}
+
+
+# Layouts ------------------------------------------------------------------------------------------------
+
+JOURNAL_RECORD = {"__REALTIME_TIMESTAMP": f"{NOON}000123", "_HOSTNAME": "n1", "MESSAGE": XID_79, "PRIORITY": "3"}
+NVSENTINEL = {
+    "version": 1,
+    "agent": "syslog-health-monitor",
+    "componentClass": "GPU",
+    "checkName": "SysLogsXIDError",
+    "isFatal": True,
+    "isHealthy": False,
+    "message": "GPU has fallen off the bus",
+    "errorCode": ["79"],
+    "entitiesImpacted": [{"entityType": "PCI", "entityValue": "0000:05:00.0"}],
+    "generatedTimestamp": "2025-03-01T08:00:00.123Z",
+    "nodeName": "n1",
+}
+GPUD = [
+    {
+        "component": "accelerator-nvidia-error-xid",
+        "startTime": "2025-03-01T00:00:00Z",
+        "endTime": "2025-03-02T00:00:00Z",
+        "events": [
+            {
+                "component": "accelerator-nvidia-error-xid",
+                "time": "2025-03-01T08:00:00Z",
+                "name": "error_xid",
+                "type": "Fatal",
+                "message": "XID 79 GPU has fallen off the bus detected on GPU PCI:0000:05:00",
+            }
+        ],
+    }
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "layout", "content"),
+    [
+        ("log", "iso", f"2025-03-01T08:00:00+0000 n1 kernel: {XID_79}"),
+        ("log", "iso", f"2025-03-01T09:00:00.123456+01:00 n1 kernel: [171167.620236] {XID_79}"),
+        ("log", "iso", f"n1: 2025-03-01T08:00:00+0000 n1 kernel: {XID_79}"),
+        ("n1.log", "dmesg", f"[Sat Mar  1 08:00:00 2025] {XID_79}"),
+        ("all.log", "dmesg", f"n1: [Sat Mar  1 08:00:00 2025] {XID_79}"),
+        ("dmesg-n1.txt", "dmesg_iso", f"2025-03-01T08:00:00,285060+00:00 {XID_79}"),
+        ("log", "syslog", f"Mar  1 08:00:00 n1 kernel: [  123.456789] {XID_79}"),
+        ("log", "syslog", f"<4>Mar  1 08:00:00 n1 kernel: {XID_79}"),
+        ("log", "journal_json", json.dumps(JOURNAL_RECORD)),
+        ("log", "journal_json", json.dumps(JOURNAL_RECORD | {"MESSAGE": [*XID_79.encode()]})),
+        ("log", "csv", "node,time,code,gpu\nn1,2025-03-01T08:00:00Z,XID79,0000:05:00.0"),
+        ("log", "csv", f'severity,code,time,node,message\nhigh,,{NOON},n1,"a, {XID_79}"'),
+        ("log", "event_json", json.dumps(NVSENTINEL)),
+        ("log", "event_json", json.dumps({"version": 1, "events": [NVSENTINEL]}, indent=1)),
+        ("log", "event_json", json.dumps({"items": [{"spec": NVSENTINEL}]})),
+        (
+            "log",
+            "event_json",
+            json.dumps({"createdAt": 1, "healthevent": {k.lower(): v for k, v in NVSENTINEL.items()}}),
+        ),
+        (
+            "log",
+            "event_json",
+            json.dumps(NVSENTINEL | {"generatedTimestamp": {"seconds": NOON, "nanos": 1}, "errorCode": "79"}),
+        ),
+        ("n1.json", "event_json", json.dumps(GPUD)),
+    ],
+)
+def test_each_layout_gives_the_same_error(read, name, layout, content):
+    assert detect_layout(content.encode()) == layout
+    logs = read({name: content + "\n"}, window=(NOON - 86_400, NOON + 86_400), nodes=["n1", "n2"])
+    assert list_errors(logs) == [("n1", "0000:05:00", "XID 79", NOON)]
+    row = logs.errors.row(0, named=True)
+    assert (row["component"], row["severity"], row["application"], row["lines"]) == ("PCIe", "error", False, 1)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "",
+        "JobIDRaw|State|Start\n1|FAILED|2",
+        "a,b\n1,2",
+        "[  12.345678] usb 1-1: new",
+        "{}",
+        '[{"a": 1}]',
+        "\0\0\0",
+        "\ufeff",
+    ],
+)
+def test_other_files_are_no_logs(content):
+    assert detect_layout(content.encode()) is None
+
+
+def test_packed_logs_are_read(read):
+    logs = read({"n1.log.gz": gzip.compress(f"[Sat Mar  1 08:00:00 2025] {XID_79}\n".encode())})
+    assert list_errors(logs) == [("n1", "0000:05:00", "XID 79", NOON)]
+
+
+@pytest.mark.parametrize("name", ["gpu17.log", "dmesg-gpu17.txt.gz", "gpu17_dmesg.log", "gpu17", "gpu17-kern.log.zst"])
+def test_a_file_is_named_after_its_node(name):
+    assert name_node(Path(name)) == "gpu17"
+
+
+def test_a_folder_is_its_files(tmp_path):
+    for name in ("b.log", "a.log", ".hidden", "README.md"):
+        (tmp_path / name).write_text("x")
+    assert [path.name for path in list_log_files([str(tmp_path)])] == ["a.log", "b.log"]
+
+
+def test_times_without_zone_are_in_the_zone_of_the_trace(read):
+    # Summer time ends in Berlin on 2025-10-26; of two equal hours the earlier is taken.
+    lines = "[Sat Mar  1 09:00:00 2025] {0}\n[Sun Oct 26 02:30:00 2025] {0}\n[Sun Mar 30 02:30:00 2025] {0}\n"
+    logs = read({"n1": lines.format(XID_79)}, zone="Europe/Berlin")
+    assert [time for *_, time in list_errors(logs)] == [NOON, 1_761_438_600]
+    assert tabulate(logs)["no_time"][0] == 1  # 02:30 of 30 March does not exist
+
+
+def test_syslog_takes_its_years_from_the_trace(read):
+    lines = ["Dec 31 23:59:00", "Jan  1 00:01:00", "Dec 31 23:59:30", "Jan  1 00:02:00", "Mar  1 08:00:00"]
+    content = "".join(f"{time} n1 kernel: {XID_79}\n" for time in lines)
+    logs = read({"log": content}, window=(1_730_000_000, NOON + 86_400))
+    years = [int(pl.from_epoch(pl.Series([time])).dt.year()[0]) for *_, time in list_errors(logs)]
+    assert years == [2024, 2024, 2025, 2025, 2025]
+    with pytest.raises(StudyError, match=r"its times have no year.*journalctl -k -o short-iso"):
+        read({"log": content})
+
+
+def test_a_log_in_an_unknown_layout_says_what_to_do(read):
+    with pytest.raises(StudyError, match=r"count from the start of the node.*journalctl -k -o short-iso.*dmesg -T"):
+        read({"n1": "[  123.456789] NVRM: Xid (PCI:0000:05:00): 79, x\n"})
+    logs = read({"n1": "dmesg: read kernel buffer failed\n", "n2": f"[Sat Mar  1 08:00:00 2025] {XID_79}\n", "n3": ""})
+    assert tabulate(logs)["no_layout"] == (1, "n1: 1")
+
+
+# Errors, not lines --------------------------------------------------------------------------------------
+
+
+def iso(seconds, message, node="n1"):
+    time = pl.from_epoch(pl.Series([NOON + seconds])).dt.strftime("%Y-%m-%dT%H:%M:%S")[0]
+    return f"{time}+0000 {node} kernel: {message}\n"
+
+
+def test_repeats_are_one_error(read):
+    other_gpu = XID_79.replace("05:00", "06:00")
+    times = [0, 3, 8, 14, 100]
+    content = "".join(iso(time, XID_79) for time in times) + iso(1, other_gpu) + iso(2, XID_79, "n2")
+    errors = mark_boot_errors(read({"log": content}), 300)
+    rows = errors.select("node", "gpu", pl.col("time_s") - NOON, pl.col("last_s") - NOON, "lines").rows()
+    assert rows == [
+        ("n1", "0000:05:00", 0, 8, 3),
+        ("n1", "0000:06:00", 1, 1, 1),
+        ("n2", "0000:05:00", 2, 2, 1),
+        ("n1", "0000:05:00", 14, 14, 1),
+        ("n1", "0000:05:00", 100, 100, 1),
+    ]
+
+
+def test_blocks_and_files_change_nothing(read, monkeypatch):
+    content = "".join(iso(time, XID_79, f"n{time % 3}") + iso(time, "usb 1-1: new") for time in range(0, 3000, 2))
+    whole = read({"log": content})
+    monkeypatch.setattr(line_blocks, "BLOCK_BYTES", 1 << 10)
+    half = content.index("\n", len(content) // 2) + 1
+    parts = read({"b": content[half:], "a": content[:half]})
+    assert parts.errors.equals(whole.errors)
+    assert parts.spans.equals(whole.spans)
+    assert parts.account.rows == whole.account.rows
+
+
+@given(
+    rows=st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 60), st.integers(0, 9)), max_size=30),
+    cut=st.integers(0, 30),
+)
+def test_merging_in_two_steps_is_merging_at_once(rows, cut):
+    frame = pl.DataFrame(
+        [(node, start, start + length, 1) for node, start, length in rows],
+        schema={"node": pl.String, "time_s": pl.Int64, "last_s": pl.Int64, "lines": pl.Int64},
+        orient="row",
+    )
+    steps = pl.concat([merge_close(frame[:cut], 5), merge_close(frame[cut:], 5)])
+    assert merge_close(steps, 5).equals(merge_close(frame, 5))
+    assert merge_close(frame, 5)["lines"].sum() == frame.height
+
+
+def test_errors_at_a_start_are_told_apart(read):
+    content = (
+        iso(-10, XID_79) + iso(0, "Linux version 5.15.0-91-generic (buildd@lcy02)") + iso(60, XID_79) + iso(400, XID_79)
+    )
+    errors = mark_boot_errors(read({"log": content}), 300)
+    assert errors["at_boot"].to_list() == [False, True, False]
+
+
+def test_a_silence_is_a_gap_in_watching(read):
+    content = "".join(iso(day * 86_400, "usb 1-1: new") for day in (0, 0.5, 1, 3, 3.5))
+    content += iso(86_400, "usb 1-1: new", "n2")
+    watch = find_watch(read({"log": content}), ["n1", "n2", "n3"], 86_400, NO_OFFSETS)
+    days = watch.select("node", (pl.col("start_s") - NOON) / 86_400, (pl.col("end_s") - NOON) / 86_400).rows()
+    assert days == [("n1", 0, 1), ("n1", 3, 3.5), ("n2", 1, 1)]
+
+
+def test_events_watch_all_nodes_of_the_trace(read):
+    logs = read({"log": f"node,time,code\nn1,{NOON},XID79\nn1,{NOON + 9_000_000},IB_LINK\n"}, nodes=["n1", "n2"])
+    watch = find_watch(logs, ["n1", "n2"], 86_400, NO_OFFSETS)
+    assert watch.drop("clock_offset_s").rows() == [(node, NOON, NOON + 9_000_000) for node in ("n1", "n2")]
+
+
+def test_a_log_of_errors_only_watches_all_nodes(read):
+    logs = read({"log": iso(0, XID_79) + iso(9_000_000, XID_79)}, nodes=["n1", "n2"])
+    watch = find_watch(logs, ["n1", "n2"], 86_400, NO_OFFSETS)
+    assert watch.drop("clock_offset_s").rows() == [(node, NOON, NOON + 9_000_000) for node in ("n1", "n2")]
+    assert tabulate(logs)["errors_only"][0] == 2
+
+
+def test_clocks_are_compared_with_starts_of_jobs(read):
+    starts = [
+        (job, node, NOON + 1000 * job)
+        for node, jobs in (("n1", (1, 2, 3)), ("n2", (4, 5, 6)), ("n3", (7,)))
+        for job in jobs
+    ]
+    offsets = {"n1": 2, "n2": 3600, "n3": 0}
+    content = "".join(
+        iso(start - NOON + offsets[node], f"launch task StepId={job}.0 request from UID:1", node)
+        for job, node, start in starts
+    )
+    content += iso(5, XID_79, "n2") + iso(5, XID_79, "n3")
+    logs = read({"log": content})
+    placements = pl.DataFrame(
+        [(str(j), n, s) for j, n, s in starts], schema=["job_id", "node", "start_s"], orient="row"
+    )
+    measured = measure_clock_offsets(logs.job_starts, placements.lazy())
+    assert measured.rows() == [("n1", 2), ("n2", 3600)]
+    errors, watch = mark_boot_errors(logs, 300), find_watch(logs, [], 86_400, measured)
+    rows = {row["code"]: row["rows"] for row in tabulate_lines(logs.account, errors, watch).to_dicts()}
+    assert (rows["clock_off"], rows["clock_unknown"]) == (1, 1)
+
+
+# Bad input ----------------------------------------------------------------------------------------------
+
+
+def test_every_kind_of_bad_line_is_accounted_for(read):
+    good = iso(0, XID_79)
+    lines = [
+        good.encode(),
+        b"-- Boot 3c5f6b1a --\n",
+        b"\n",
+        good.replace("n1", "n1.cluster.org").encode(),  # the full name
+        b"\x1b[31m" + good.encode().replace(b"NVRM", b"\x1b[1mNVRM") + b"\x1b[0m",  # colours
+        b"\0\0\0" + good.encode(),
+        good.encode().replace(b"fallen", b"f\xff\xfe"),
+        b"2025-13-45T08:00:00+0000 n1 kernel: no such day\n",
+        b"NVRM: Xid (PCI:0000:05:00): 79, cut at its start\n",
+        good.encode()[:20] + b"\n",
+        iso(-9_000_000, XID_79).encode(),
+        iso(9_000_000, XID_79).encode(),
+        iso(0, XID_79, "login1").encode(),
+        iso(0, "usb 1-1: new high-speed USB device").encode().replace(b"\n", b"\r\n"),
+        b"1970-01-01T00:00:10+0000 n1 kernel: a clock that was not set\n",
+    ]
+    logs = read({"log": b"".join(lines)}, nodes=["n1"], window=(NOON - 1000, NOON + 1000))
+    assert tabulate(logs) == {
+        "lines": (14, None),
+        "picked": (5, "log: 1, 4, 5, 6, 7"),
+        "unmatched": (1, None),
+        "note": (1, "log: 2"),
+        "no_time": (4, "log: 9, 10, 8, 15"),
+        "before_trace": (1, "log: 11"),
+        "after_trace": (1, "log: 12"),
+        "unknown_node": (1, "log: 13"),
+        "nul": (1, "log: 6"),
+        "undecodable": (1, "log: 7"),
+        "other_name": (1, "log: 4"),
+        "errors_only": (6, None),
+        "clock_unknown": (5, None),
+    }
+    assert list_errors(logs) == [("n1", "0000:05:00", "XID 79", NOON)]
+
+
+def test_a_line_without_end_does_not_fill_the_memory(read, monkeypatch):
+    monkeypatch.setattr(line_blocks, "LONGEST_LINE_BYTES", 1 << 12)
+    monkeypatch.setattr(line_blocks, "BLOCK_BYTES", 1 << 13)
+    content = iso(0, XID_79) + iso(1, XID_79 + "x" * 100_000) + iso(2, XID_79) + iso(3, XID_79 + "y" * 5000).rstrip()
+    logs = read({"log": content})
+    assert tabulate(logs)["cut"] == (2, "log: 2, 4")
+    assert logs.account.rows["picked"] == 4
+
+
+def test_names_are_matched_in_both_directions():
+    names = NodeNames(["gpu1.a.org", "gpu2", "gpu3.a.org", "gpu3.b.org"])
+    raw = pl.Series(["gpu1", "gpu1.a.org", "GPU2.a.org", "gpu3", "gpu1.b.org", "gpu3.b.org", None])
+    assert names.match(raw).to_list() == ["gpu1.a.org", "gpu1.a.org", "gpu2", None, None, "gpu3.b.org", None]
+
+
+def test_healthy_events_and_broken_records_are_no_errors(read):
+    lines = [json.dumps(NVSENTINEL), json.dumps(NVSENTINEL | {"isHealthy": True}), '{"checkName": "cut', "null"]
+    logs = read({"log": "\n".join(lines)})
+    assert {kind: logs.account.rows.get(kind) for kind in ("picked", "recovered", "no_time")} == {
+        "picked": 1,
+        "recovered": 1,
+        "no_time": 2,
+    }
+    broken = [
+        json.dumps(JOURNAL_RECORD),
+        json.dumps(JOURNAL_RECORD)[:-9],
+        json.dumps(JOURNAL_RECORD | {"MESSAGE": None}),
+    ]
+    assert tabulate(read({"log": "\n".join(broken)}))["no_time"][0] == 1
+
+
+def test_codes_of_monitors_keep_their_words(read):
+    rows = ["XID79,", "xid-31,", "IB_LINK,high", "FS_MOUNT,low", "GPU_ECC,", "odd,strange"]
+    content = "node,time,code,severity\n" + "".join(f"n1,{NOON + 60 * n},{row}\n" for n, row in enumerate(rows))
+    errors = read({"log": content}).errors
+    assert errors.select("code", "component", "severity").rows() == [
+        ("XID 79", "PCIe", "error"),
+        ("XID 31", "Application", "error"),
+        ("IB LINK", "Network", "error"),
+        ("FS_MOUNT", "Storage", "info"),
+        ("GPU_ECC", "GPU memory", "error"),
+        ("odd", "Unknown", "error"),
+    ]
+
+
+_WORDS = st.text(string.printable + "\0\xe9\u2028", max_size=30)
+_LINES = st.one_of(
+    st.binary(max_size=40),
+    _WORDS.map(str.encode),
+    st.builds(
+        lambda t, n, m: iso(t, m.replace("\n", ""), n).rstrip("\n").encode(),
+        st.integers(-9999, 9999),
+        st.sampled_from(["n1", "n2", "n1.x"]),
+        _WORDS | st.just(XID_79),
+    ),
+    st.integers(0, 60).map(lambda cut: iso(0, XID_79).encode()[:cut]),
+    _WORDS.map(lambda text: f"n1,{NOON},{text}".encode()),
+    _WORDS.map(lambda text: json.dumps(JOURNAL_RECORD | {"MESSAGE": text}).encode()),
+)
+_STARTS = [
+    iso(0, XID_79) * 40,
+    "node,time,code,message\n",
+    (json.dumps(JOURNAL_RECORD) + "\n") * 40,
+    f"Mar  1 08:00:00 n1 kernel: {XID_79}\n" * 40,
+    f"[Sat Mar  1 08:00:00 2025] {XID_79}\n" * 40,
+]
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60, deadline=None)
+@given(start=st.sampled_from(_STARTS), lines=st.lists(_LINES, max_size=15))
+def test_all_lines_are_accounted_for(tmp_path, start, lines):
+    content = start.encode() + b"\n".join(lines)
+    path = tmp_path / "n1"
+    path.write_bytes(content)
+    logs = read_node_logs([path], make_options(nodes=["n1"], window=(NOON - 5000, NOON + 5000)))
+    # A colour and a NUL are removed before a line is looked at.
+    clean = re.sub(rb"\x1b\[[0-9;]*[A-Za-z]", b"", content.replace(b"\0", b""))
+    written = [line for line in clean.split(b"\n") if line.strip(b" \t\r")]
+    assert sum(logs.account.rows.get(kind, 0) for kind in KINDS) == len(written)
+    assert logs.errors["lines"].sum() == logs.account.rows.get("picked", 0)
+
+
+# A person's rules ---------------------------------------------------------------------------------------
+
+
+def test_own_rules_come_first(tmp_path, read):
+    own = tmp_path / "mine.yaml"
+    own.write_text(
+        "rules: [{pattern: '^acme: fault (?P<code>[0-9]+) on (?P<gpu>.)', code: ACME, component: GPU, source: a}]\n"
+        "codes: {XID 79: {name: Cable, component: Network, source: us}}\n"
+    )
+    rules = Rules.from_options(load_log_rules(SHIPPED, str(own)))
+    logs = read({"log": iso(0, "acme: fault 7 on 3") + iso(60, XID_79) + iso(90, "no acme: fault 7 on 3")}, rules=rules)
+    assert list_errors(logs) == [("n1", "3", "ACME 7", NOON), ("n1", "0000:05:00", "XID 79", NOON + 60)]
+    assert logs.errors["component"].to_list() == ["GPU", "Network"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("rules: [{pattern: '(a', code: A, component: GPU, source: x}]", r"rules\[0\].pattern.*cannot be searched for"),
+        ("rules: [{pattern: '(?=a)', code: A, component: GPU, source: x}]", "look-around"),
+        ("rules: [{pattern: a, code: A, component: Cable, source: x}]", "component"),
+        ("job_start: [prolog]", "it names no job"),
+        ("rule: []", "rule"),
+    ],
+)
+def test_faulty_rules_are_refused(tmp_path, text, message):
+    own = tmp_path / "mine.yaml"
+    own.write_text(text)
+    with pytest.raises(ConfigError, match=message):
+        load_log_rules(SHIPPED, str(own))
+
+
+def test_no_pattern_of_a_person_takes_forever(tmp_path, read):
+    own = tmp_path / "mine.yaml"
+    own.write_text("rules: [{pattern: '(a+)+$', code: A, component: GPU, source: x}]\n")
+    rules = Rules.from_options(load_log_rules(SHIPPED, str(own)))
+    logs = read({"log": iso(0, "a" * 50_000 + "!") + iso(1, "usb")}, rules=rules)
+    assert logs.account.rows == {"unmatched": 2}
+
+
+# The trace ----------------------------------------------------------------------------------------------
+
+
+def test_window_and_nodes_come_from_the_records():
+    jobs = pl.DataFrame({"submit_s": [5, None], "start_s": [7, 9], "end_s": [8, None], "trace_end_s": [20, 20]})
+    assert find_window(jobs.lazy()) == (5, 20)
+    frames = {
+        "jobs": jobs,
+        "nodes": pl.DataFrame({"node": ["b"]}),
+        "placements": pl.DataFrame({"node": ["a", None, "b"]}),
+    }
+    assert list_trace_nodes({name: frame.lazy() for name, frame in frames.items()}) == ["a", "b"]
