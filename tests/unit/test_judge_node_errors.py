@@ -267,6 +267,12 @@ def test_attributed_errors_end_durations_with_node_cause_and_incident():
     assert set(durations["basis"]) == {"event"}
 
 
+def test_logs_without_an_attributed_failure_leave_the_basis():
+    none = attribute_to_errors(make_attributions((0, "a", "XID 13", True, 90, 10)))
+    for rules, basis in (({}, "proxy"), ({"states": ["NODE_FAIL"]}, "state")):
+        assert set(infra_durations(make_jobs(5), None, rules, errors=none)["basis"]) == {basis}
+
+
 def test_reasons_name_the_log_where_no_rule_does():
     errors = make_attributions((0, "a", "XID 79", False, 90, 10), (2, "a", "XID 13", True, 90, 9))
     durations = pl.LazyFrame(

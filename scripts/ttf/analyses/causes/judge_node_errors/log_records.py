@@ -61,14 +61,16 @@ def mark_failures(attempts: pl.DataFrame) -> pl.DataFrame:
     is_infra = pl.col("infra_failure") if "infra_failure" in names else pl.lit(None, pl.Boolean)
     is_failed = (pl.col("outcome") == "failure") | (pl.col("outcome").is_null() & pl.col("end_s").is_not_null())
     is_limit = is_at_time_limit(state) if state else pl.lit(False)
+    # Requests of jobs are of one instance.
+    gpu_milli = pl.col("gpu_milli") * (pl.col("size").fill_null(1) if "size" in names else 1)
     texts = [pl.col(name) if name in names else pl.lit(None, pl.String).alias(name) for name in ("user", "gpu_type")]
     return attempts.with_row_index("attempt_id").select(
         "attempt_id",
         *texts,
         is_failed=(is_failed.fill_null(False) & ~is_limit) | is_infra.fill_null(False),
         is_infra=is_infra,
-        gpu_time=pl.col("gpu_milli").fill_null(0).cast(pl.Int128) * pl.col("runtime_s").fill_null(0),
-        gpus_a_node=(pl.col("gpu_milli") / pl.col("nodes").fill_null(1).clip(1) / 1000).ceil().cast(pl.Int64),
+        gpu_time=gpu_milli.fill_null(0).cast(pl.Int128) * pl.col("runtime_s").fill_null(0),
+        gpus_a_node=(gpu_milli / pl.col("nodes").fill_null(1).clip(1) / 1000).ceil().cast(pl.Int64),
     )
 
 
