@@ -3,9 +3,11 @@
 import html
 import re
 
+import acceptance
 import polars as pl
 import pytest
 import whole_study
+from acceptance import BUDGET, OPEN_ALL, PHONE, TOO_WIDE, browsing, open_page
 from simulated_cluster import simulate, simulate_node_errors, write_node_logs
 from ttf.analyses.causes.classify_failures.compute import NODE_ERROR
 from ttf.analyses.causes.judge_node_errors import ERROR_CODES, ERROR_SUMMARY, FAILURES_BY_COMPONENT
@@ -72,4 +74,17 @@ def test_the_page_answers(study):
     assert re.search(r"3 of them precede failures, first (XID|IB)", text)
     assert re.search(rf"{summary['attributed']} of [\d,]+ failures on these nodes are attributed", text)
     assert re.search(r"chance alone would attribute [\d.]+ \(at most \d\)", text)
-    assert re.search(r"Drain nodes after (XID 79|XID 48|IB LINK)", text)
+    assert re.search(r"(Drain nodes after XID (79|48)|Find the cause of IB LINK)", text)
+
+
+@pytest.mark.skipif(not acceptance.CHROMIUM, reason="needs Chromium")
+def test_the_answers_are_folded_but_for_one_action(study):
+    with browsing() as browser, open_page(browser, study / PAGE, PHONE) as (page, faults):
+        anchors = ("sec-node-errors", "sec-error-nodes")
+        assert [page.locator(f"#{anchor}").is_visible() for anchor in anchors] == [False, False]
+        action = page.locator(".actions tr", has_text=re.compile("Drain nodes after|Find the cause of"))
+        assert action.bounding_box()["height"] < 0.4 * PHONE[1]
+        assert page.evaluate("document.documentElement.scrollHeight") < BUDGET["phone"] * PHONE[1]
+        page.evaluate(OPEN_ALL, True)
+        assert [page.locator(f"#{anchor}").is_visible() for anchor in anchors] == [True, True]
+        assert not faults and not page.evaluate(TOO_WIDE)

@@ -73,12 +73,15 @@ def _compare(hits: pl.DataFrame, control_failures: float, block_days: int) -> di
     }
 
 
+def _is_associated(row: dict) -> bool:
+    return row["p_adjusted"] is not None and row["p_adjusted"] <= SIGNIFICANCE and row["ci_low"] > 1
+
+
 def _judge(row: dict) -> tuple[str, str | None]:
     """Return the verdict on a code, and a note."""
-    is_preceding = row["p_adjusted"] is not None and row["p_adjusted"] <= SIGNIFICANCE
     if row["application"]:
         return BY_APPLICATION, None
-    if is_preceding:
+    if _is_associated(row):
         return PRECEDES, None
     if row.get("p_value") is None:
         return TOO_FEW, None
@@ -94,8 +97,7 @@ def _attribute(records: LogRecords, codes: list[dict], window_s: int) -> pl.Data
     Codes that precede failures count first, then those of applications that are associated with failures. Among codes,
     the one after which attempts fail most often; among errors the last, then the first node and GPU by name.
     """
-    is_associated = [row["p_adjusted"] is not None and row["p_adjusted"] <= SIGNIFICANCE for row in codes]
-    used = [row for row, is_used in zip(codes, is_associated, strict=True) if is_used]
+    used = [row for row in codes if _is_associated(row)]
     schema = {"code": pl.String, "failed_share": pl.Float64}
     shares = pl.DataFrame([{name: row[name] for name in schema} for row in used], schema=schema)
     signals = records.errors.join(shares, on="code")
