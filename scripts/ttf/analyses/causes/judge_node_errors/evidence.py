@@ -98,12 +98,12 @@ def _attribute(records: LogRecords, codes: list[dict], window_s: int) -> pl.Data
     the one after which attempts fail most often; among errors the last, then the first node and GPU by name.
     """
     used = [row for row in codes if _is_associated(row)]
-    schema = {"code": pl.String, "failed_share": pl.Float64}
-    shares = pl.DataFrame([{name: row[name] for name in schema} for row in used], schema=schema)
-    signals = records.errors.join(shares, on="code")
+    schema = {"code": pl.String, "failed_share": pl.Float64, "application": pl.Boolean}
+    facts = pl.DataFrame([{name: row[name] for name in schema} for row in used], schema=schema)
+    signals = records.errors.drop("application").join(facts, on="code")
     pairs = pair_running(signals, records.history.runs.filter("is_failed"))
     pairs = pairs.with_columns(apart_s=pl.col("end_s") - pl.col("time_s")).filter(pl.col("apart_s") <= window_s)
-    pairs = pairs.with_columns(pl.col("application").fill_null(False)).sort(
+    pairs = pairs.sort(
         ["run", "application", "failed_share", "time_s", "node", "gpu", "code"],
         descending=[False, False, True, True, False, False, False],
     )
