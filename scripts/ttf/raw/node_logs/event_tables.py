@@ -143,8 +143,8 @@ def _read_nvsentinel(fields: Mapping) -> dict[str, str | None]:
     code = _text(codes[0] if isinstance(codes, list) and codes else codes or None)
     check = _text(fields["checkname"]) or ""
     if code and code.isdigit():
-        kind = re.search("s?xid", check.lower().removeprefix("syslogs"))
-        code = f"{kind[0].upper()} {code}" if kind else code
+        xid_word = re.search("s?xid", check.lower().removeprefix("syslogs"))
+        code = f"{xid_word[0].upper()} {code}" if xid_word else code
     entities = fields.get("entitiesimpacted") or []
     values = {}
     for entity in entities if isinstance(entities, list) else ():
