@@ -238,6 +238,7 @@ def test_each_layout_gives_the_same_error(read, name, layout, content):
 @pytest.mark.parametrize(
     "content",
     [
+        json.dumps(JOURNAL_RECORD, indent=1),  # -o json-pretty
         "",
         "JobIDRaw|State|Start\n1|FAILED|2",
         "a,b\n1,2",

@@ -15,7 +15,7 @@ import polars as pl
 
 from ttf.engine.errors import StudyError
 from ttf.engine.storage.plain_files import is_ignored
-from ttf.raw.node_logs.event_tables import parse_csv, parse_event_json, read_times
+from ttf.raw.node_logs.event_tables import is_event_line, parse_csv, parse_event_document, parse_event_lines, read_times
 from ttf.raw.node_logs.layouts import JOURNAL_NOTE, JSON_CODED, UPTIME, detect_layout, parse_csv_header
 from ttf.raw.node_logs.line_blocks import Block, read_blocks
 from ttf.raw.node_logs.node_names import NodeNames
@@ -27,7 +27,7 @@ from ttf.raw.raw_files import ARCHIVES, PACKED, read_unpacked
 KINDS = {
     "picked": ("info", "lines of errors that a rule picks"),
     "unmatched": ("info", "lines of which no rule picks an error"),
-    "note": ("info", "headers, and lines of the journal itself"),
+    "note": ("info", "headers, lines of the journal itself, and empty lists of events"),
     "recovered": ("info", "events that report that something is well again"),
     "no_layout": ("error", "lines of files in no known layout: print them again, see docs/your-data.md"),
     "no_time": ("error", "lines whose time, or whose form, cannot be read"),
@@ -257,10 +257,11 @@ class _Reading:
     def read(self, file: Path, layout: str | None) -> None:
         if not file.stat().st_size:
             return
-        if layout == "event_json":
-            self._add_events(file, parse_event_json(file, name_node(file)))
-            return
-        if layout is None or layout == "csv":
+        if layout == "event_json" and not is_event_line(
+            _read_head(file).partition(b"\n")[0].decode("utf-8", "replace")
+        ):
+            self._add_events(file, parse_event_document(file, name_node(file)))
+        elif layout in (None, "csv", "event_json"):
             self._read_rows(file, layout)
         else:
             self._read_text(file, layout)
@@ -272,6 +273,9 @@ class _Reading:
             rows = list_lines(block)
             if layout is None:
                 self._account(file, "no_layout", rows)
+                continue
+            if layout == "event_json":
+                self._add_events(file, parse_event_lines(rows, name_node(file)))
                 continue
             if not names and rows.height:
                 names, rows = parse_csv_header(rows["text"][0].removeprefix("\ufeff")), rows[1:]
