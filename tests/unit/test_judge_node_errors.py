@@ -101,6 +101,26 @@ def test_errors_at_random_times_are_no_evidence():
     assert PRECEDES not in set(tables["error_codes"]["verdict"]) and tables["error_attributions"].is_empty()
 
 
+def test_a_code_after_which_failures_are_hardly_more_frequent_explains_none():
+    """With a ratio of 1.5, two of three attributed failures would be due to chance."""
+    draw, errors, attempts, nodes, mean_s = np.random.default_rng(2), [], [], "abcdefghijklmnopqrst", 5_000
+    for node in nodes:
+        for start in range(0, 70 * DAY, HOUR):
+            moment, end = start + int(draw.integers(0, HOUR)), start + int(draw.exponential(mean_s)) + 1
+            extra = moment + int(draw.exponential(2 * mean_s)) + 1
+            if moment < end:
+                errors.append(make_error(node, moment))
+                end = min(end, extra) if extra <= moment + 300 else end
+            is_failed = end < start + HOUR - 1
+            attempts.append(
+                (node, start, end if is_failed else start + HOUR - 1, "failure" if is_failed else "success", "u")
+            )
+    tables = judge(make_records(errors, attempts, nodes=nodes))
+    row = tables["error_codes"].row(0, named=True)
+    assert (row["verdict"], row["explains"]) == (PRECEDES, False)
+    assert tables["error_attributions"].is_empty() and tables["error_summary"]["expected_false"].item() == 0
+
+
 # By hand -----------------------------------------------------------------------------------------------------
 
 

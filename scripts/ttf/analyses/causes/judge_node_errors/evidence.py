@@ -15,6 +15,8 @@ SIGNIFICANCE = 0.05
 PRECEDES, BY_APPLICATION, DOES_NOT, TOO_FEW = "precedes failures", "application", "does not", "too few to tell"
 # If at most this share of the attempts hit fails beyond chance, a code does not precede failures.
 LEAST_EXCESS = 0.05
+# With a smaller ratio, most attributed failures would be due to chance.
+LEAST_RATIO = 2
 NO_HIT = "no attempt ran on the node at an error"
 
 
@@ -43,6 +45,7 @@ def weigh_evidence(records: LogRecords, window_s: int, block_days: int) -> Evide
     rows = add_adjusted_p(rows)
     for row in rows:
         row["verdict"], note = _judge(row)
+        row["explains"] = _is_associated(row) and row["ci_low"] >= LEAST_RATIO
         row["repeats_on"] = find_repeating_node(records, hits, row["code"]) if row["application"] else None
         row["reason"] = "; ".join(filter(None, (row["reason"], note))) or None
     return Evidence(rows, hits, _attribute(records, rows, window_s))
@@ -94,10 +97,10 @@ def _judge(row: dict) -> tuple[str, str | None]:
 def _attribute(records: LogRecords, codes: list[dict], window_s: int) -> pl.DataFrame:
     """Attribute each failure to an error in the window before its end: ERROR_ATTRIBUTIONS, sorted by attempt.
 
-    Codes that precede failures count first, then those of applications that are associated with failures. Among codes,
+    Only codes that explain failures count: first those that precede failures, then those of applications. Among codes,
     the one after which attempts fail most often; among errors the last, then the first node and GPU by name.
     """
-    used = [row for row in codes if _is_associated(row)]
+    used = [row for row in codes if row["explains"]]
     schema = {"code": pl.String, "failed_share": pl.Float64, "application": pl.Boolean}
     facts = pl.DataFrame([{name: row[name] for name in schema} for row in used], schema=schema)
     signals = records.errors.drop("application").join(facts, on="code")
