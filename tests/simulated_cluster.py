@@ -200,7 +200,7 @@ def make_cluster_records(cluster: Simulated, errors: pl.DataFrame, nodes_with_lo
     placements = runs.with_row_index("attempt_id").explode("node").lazy()
     names = [f"n{node + 1:03}" for node in range(nodes_with_log)]
     watch = pl.DataFrame({"node": names, "start_s": [FIRST_S] * len(names)})
-    watch = watch.with_columns(end_s=pl.col("start_s") + DAYS * DAY)
+    watch = watch.with_columns(end_s=pl.col("start_s") + DAYS * DAY, clock_offset_s=pl.lit(None, pl.Int64))
     nodes = pl.DataFrame({"node": names}).with_columns(gpu_type=pl.lit("a100"), gpu_count=8)
     errors = errors.filter(pl.col("node").is_in(names))
     return make_log_records(errors, watch, mark_failures(attempts), placements, nodes)

@@ -58,6 +58,7 @@ CONFIGURATIONS: list[dict] = [
         "registry": {"sample_slurm": {"health_events": "data/sample_slurm/health_events.csv"}},
         "taxonomy": "own_taxonomy.yaml",
         "outage_causes": "own_outage_causes.yaml",
+        "node_log_rules": "own_node_log_rules.yaml",
         "claims": ["own_claims.yaml"],
         "infra_failures": {"states": ["NODE_FAIL"]},
         "ledger": {"price_per_gpu_hour": 2.5, "currency": "EUR"},
@@ -83,6 +84,7 @@ CONFIGURATIONS: list[dict] = [
 _FILES = {
     "taxonomy",
     "outage_causes",
+    "node_log_rules",
     "claims",
     "analyses",
     "schema",
@@ -98,6 +100,10 @@ NAMED: dict[str, dict] = {
         "rules": [{"reason": "Tea", "text": ["^tea$", r"kettle\b"], "exit_code": ["41"]}],
     },
     "outage_causes": {"rules": [{"class": ["^Change$"], "planned": True}, {"cause": ["dimm"], "part": "Memory"}]},
+    "node_log_rules": {
+        "rules": [{"pattern": "^fault (?P<code>[0-9]+)", "code": "FAULT", "component": "GPU", "source": "us"}],
+        "codes": {"XID 79": {"name": "Cable", "component": "PCIe", "severity": "warning", "source": "us"}},
+    },
     "claims": {
         "sources": {"mine": "A study of our own"},
         "claims": [

@@ -225,9 +225,9 @@ def test_the_dump_keeps_the_folder_as_typed_and_has_no_aliases():
 # Messages -------------------------------------------------------------------------------------------------
 
 TOP = (
-    "Allowed here: study, name, registry, taxonomy, outage_causes, analyses, claims, quarantine, correlation, "
-    "inference, survival, lost_work, ledger, lemons, infra_failures, sizes, ettr, outages, risk, scatter, targets, "
-    "publish."
+    "Allowed here: study, name, registry, taxonomy, outage_causes, node_log_rules, analyses, claims, quarantine, "
+    "correlation, inference, survival, lost_work, ledger, lemons, node_logs, infra_failures, sizes, ettr, outages, "
+    "risk, scatter, targets, publish."
 )
 NAMES = "letters, digits, _ and - only"
 
@@ -479,10 +479,12 @@ FULL = {
         "windowed": {"format": "philly", "folder": "x", "window": {"from": 0, "to": "2017-12-16T00:00:00-08:00"}},
         "made": {"format": "pai2020", "embedded": True, "synthetic": True, "citation": "x", "note": "x"},
         "fleet": {"format": "outages", "folder": "x", "mapping": {"unit": "u", "start": "s"}, "units": "u.csv"},
-        "events": {"format": "sacct", "folder": "x", "node_events": ["n.txt", "c.txt"]},
+        "events": {"format": "sacct", "folder": "x", "node_events": ["n.txt", "c.txt"]}
+        | {"node_logs": ["kern.log", "logs"], "node_log_zone": "Europe/Berlin"},
     },
     "taxonomy": "reasons.yaml",
     "outage_causes": "causes.yaml",
+    "node_log_rules": "rules.yaml",
     "analyses": [str(ROOT / "tests")],
     "claims": [str(ROOT / "config/claims.yaml")],
     "quarantine": {"max_share": 0.5},
@@ -495,6 +497,7 @@ FULL = {
         "currency": "EUR",
     },
     "lemons": {"window_days": 7, "infra_window_days": 90, "false_discovery": 0.1},
+    "node_logs": {"merge_s": 60, "gap_s": 1, "boot_s": 0, "window_s": 1, "lead_s": 1},
     "infra_failures": INFRA,
     "sizes": {"above_gpus": 0},
     "ettr": {

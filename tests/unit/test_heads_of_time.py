@@ -287,7 +287,7 @@ def test_names_of_nodes_with_excess_failures_are_escaped():
             FEW_NAMED,
             "too few failures name a node",
             "6 of 69 failures name a node",
-            "with FailedNode or health events, more would",
+            "with FailedNode, health events or node logs, more would",
         ),
         (
             {"lemons.detectable_ratio": 5.1},

@@ -22,7 +22,7 @@ from ttf.analyses.causes.judge_node_errors.evidence import BY_APPLICATION, DOES_
 from ttf.analyses.causes.judge_node_errors.lead_times import ALL
 from ttf.analyses.causes.judge_node_errors.log_records import make_log_records, mark_failures
 from ttf.records.infra import EVENT, attribute_to_errors, infra_durations
-from ttf.records.record_contracts import NODE_ERRORS, OUTAGES
+from ttf.records.record_contracts import NODE_ERRORS, NODE_LOG_WATCH, OUTAGES
 
 DAY, HOUR = 86_400, 3_600
 SETTINGS = {"window_s": 300, "lead_s": HOUR, "false_discovery": 0.05, "block_days": 7, "clock": "UTC"}
@@ -101,6 +101,26 @@ def test_errors_at_random_times_are_no_evidence():
     assert PRECEDES not in set(tables["error_codes"]["verdict"]) and tables["error_attributions"].is_empty()
 
 
+def test_a_code_after_which_failures_are_hardly_more_frequent_explains_none():
+    """With a ratio of 1.5, two of three attributed failures would be due to chance."""
+    draw, errors, attempts, nodes, mean_s = np.random.default_rng(2), [], [], "abcdefghijklmnopqrst", 5_000
+    for node in nodes:
+        for start in range(0, 70 * DAY, HOUR):
+            moment, end = start + int(draw.integers(0, HOUR)), start + int(draw.exponential(mean_s)) + 1
+            extra = moment + int(draw.exponential(2 * mean_s)) + 1
+            if moment < end:
+                errors.append(make_error(node, moment))
+                end = min(end, extra) if extra <= moment + 300 else end
+            is_failed = end < start + HOUR - 1
+            attempts.append(
+                (node, start, end if is_failed else start + HOUR - 1, "failure" if is_failed else "success", "u")
+            )
+    tables = judge(make_records(errors, attempts, nodes=nodes))
+    row = tables["error_codes"].row(0, named=True)
+    assert (row["verdict"], row["explains"]) == (PRECEDES, False)
+    assert tables["error_attributions"].is_empty() and tables["error_summary"]["expected_false"].item() == 0
+
+
 # By hand -----------------------------------------------------------------------------------------------------
 
 
@@ -109,7 +129,7 @@ def make_error(node, time_s, code="XID 79", **cells):
     return row | {"node": node, "code": code, "time_s": time_s, "last_s": time_s} | cells
 
 
-def make_records(errors, attempts=(), nodes="abcd", days=70, gpus=8):
+def make_records(errors, attempts=(), nodes="abcd", days=70, gpus=8, offsets=()):
     """Return records of attempts (nodes, start_s, end_s, outcome, user), each of which has eight GPUs a node."""
     frame = pl.DataFrame(
         [
@@ -124,7 +144,10 @@ def make_records(errors, attempts=(), nodes="abcd", days=70, gpus=8):
     rows = [(number, node, *times) for number, (names, *times, _, _) in enumerate(attempts) for node in names]
     schema = {"attempt_id": pl.UInt32, "node": pl.String, "start_s": pl.Int64, "end_s": pl.Int64}
     placements = pl.DataFrame(rows, schema, orient="row").lazy()
-    watch = pl.DataFrame({"node": list(nodes), "start_s": [0] * len(nodes), "end_s": [days * DAY] * len(nodes)})
+    spans = [
+        {"node": node, "start_s": 0, "end_s": days * DAY, "clock_offset_s": dict(offsets).get(node)} for node in nodes
+    ]
+    watch = NODE_LOG_WATCH.frame(spans)
     machines = pl.DataFrame({"node": list(nodes)}).with_columns(
         gpu_type=pl.lit(None, pl.String), gpu_count=pl.lit(gpus, pl.Int64)
     )
@@ -167,6 +190,11 @@ def test_no_error_and_no_attempt_make_empty_tables():
     tables = judge(make_records([]), [])
     assert tables["error_codes"].is_empty() and tables["error_nodes"].is_empty()
     assert tables["error_summary"].row(0, named=True)["errors"] == 0
+
+
+def test_a_clock_that_is_known_to_be_wrong_is_corrected():
+    records = make_records([make_error(node, DAY) for node in "abc"], offsets={"a": 3600, "b": 30}.items())
+    assert dict(records.errors.select("node", "time_s").rows()) == {"a": DAY - HOUR, "b": DAY, "c": DAY}
 
 
 def test_lead_times_by_hand():
@@ -265,6 +293,23 @@ def test_attributed_errors_end_durations_with_node_cause_and_incident():
     assert durations["failed_node"].to_list() == ["a", "b", "a", None, None]
     assert durations["incident"].to_list() == [2, 1, 2, None, None]
     assert set(durations["basis"]) == {"event"}
+
+
+def test_a_health_event_counts_before_an_error():
+    events = pl.DataFrame({"node": ["a"], "time_s": [95], "code": ["IB"], "severity": ["high"]})
+    errors = attribute_to_errors(
+        make_attributions((0, "b", "XID 79", False, 90, 10), (3, "b", "XID 79", False, 90, 10))
+    )
+    jobs = make_jobs(4).with_columns(node_list=pl.Series([["a", "b"], ["b"], ["b"], ["b"]]))
+    durations = infra_durations(jobs, None, {}, events, errors=errors)
+    assert durations["cause"].to_list() == ["IB", None, None, "XID 79"]
+    assert durations["failed_node"].to_list() == ["a", None, None, "b"]
+
+
+def test_logs_without_an_attributed_failure_leave_the_basis():
+    none = attribute_to_errors(make_attributions((0, "a", "XID 13", True, 90, 10)))
+    for rules, basis in (({}, "proxy"), ({"states": ["NODE_FAIL"]}, "state")):
+        assert set(infra_durations(make_jobs(5), None, rules, errors=none)["basis"]) == {basis}
 
 
 def test_reasons_name_the_log_where_no_rule_does():

@@ -46,7 +46,7 @@ def test_running_time_and_failures_up_to_a_moment():
     assert history.running_s(unit, moments).tolist() == [0, 10, 20, 30, 40]
     assert history.count_failures(unit, moments).tolist() == [0, 0, 0, 1, 1]
     assert history.running_s(unit + 1, moments).tolist() == [5, 10, 10, 10, 10]
-    assert history.watched.tolist() == [[40, 10], [1, 1]]
+    assert history.is_in_spans(np.array([0]), np.array([20]), np.array([30])).tolist() == [True, False]
 
 
 def test_a_gap_in_the_watch_is_no_control_time():
@@ -80,13 +80,14 @@ def test_only_a_failure_within_the_window_counts(end, failed, is_hit):
     assert hits["is_failed"].to_list() == [is_hit]
 
 
-def test_chance_is_the_hazard_of_the_same_hour_of_other_days():
-    """Nine control hours with three failures; one failure at the unit's own rate is added to them."""
+def test_chance_is_the_hazard_of_the_same_hour_of_all_days():
+    """Ten control hours with three failures; one failure at the unit's own rate is added to them."""
     days, noon = 10, DAY // 2
     failed = {1, 2, 3}
     history = make_history(fill_days(days, failed=failed), [(0, 0, days * DAY)])
     hits, controls = compare_with_control(make_signals((0, "a", noon)), history, WINDOW)
-    control_s = 6 * 2 * CONTROL_S + 3 * CONTROL_S  # failed runs end at noon
+    # Failed runs end at noon; the exposed window is no control time.
+    control_s = 7 * 2 * CONTROL_S + 3 * CONTROL_S - WINDOW
     running_s = days * DAY - 3 * DAY // 2 - WINDOW
     unit_hazard = 4 / (running_s + running_s / 3)
     hazard = 4 / (control_s + 1 / unit_hazard)
@@ -96,11 +97,16 @@ def test_chance_is_the_hazard_of_the_same_hour_of_other_days():
     assert controls["a"] == pytest.approx(4)
 
 
-def test_days_with_a_signal_are_no_control_time():
-    history = make_history(fill_days(5), [(0, 0, 5 * DAY)])
-    signals = make_signals(*((0, "a", day * DAY + DAY // 2) for day in range(4)))
-    hits, _ = compare_with_control(signals, history, WINDOW)
-    assert hits["control_s"].to_list() == [2 * CONTROL_S] * 4
+def test_exposed_time_and_its_failures_are_no_control():
+    """A second signal a minute before the failure of day 1 takes the failure and the minute out of control time."""
+    noon, days = DAY // 2, 5
+    history = make_history(fill_days(days, failed={1}), [(0, 0, days * DAY)])
+    signals = make_signals((0, "a", noon), (0, "a", DAY + noon - 60), (0, "a", 2 * DAY + noon - 1000))
+    hits, controls = compare_with_control(signals, history, WINDOW)
+    control_s = 4 * 2 * CONTROL_S + CONTROL_S - 60 - 2 * WINDOW
+    assert hits.filter(run=0)["control_s"].to_list() == [control_s]
+    assert hits["is_failed"].to_list() == [False, True, False]
+    assert hits["chance"].sum() == 0 and controls["a"] == 0, "no failure is left"
 
 
 def test_a_run_hit_twice_is_exposed_for_the_union_of_the_windows():

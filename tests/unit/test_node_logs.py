@@ -238,6 +238,7 @@ def test_each_layout_gives_the_same_error(read, name, layout, content):
 @pytest.mark.parametrize(
     "content",
     [
+        json.dumps(JOURNAL_RECORD, indent=1),  # -o json-pretty
         "",
         "JobIDRaw|State|Start\n1|FAILED|2",
         "a,b\n1,2",
@@ -276,12 +277,14 @@ def test_times_without_zone_are_in_the_zone_of_the_trace(read):
     assert tabulate(logs)["no_time"][0] == 1  # 02:30 of 30 March does not exist
 
 
-def test_syslog_takes_its_years_from_the_trace(read):
+def test_syslog_takes_its_years_from_the_trace(read, monkeypatch):
     lines = ["Dec 31 23:59:00", "Jan  1 00:01:00", "Dec 31 23:59:30", "Jan  1 00:02:00", "Mar  1 08:00:00"]
     content = "".join(f"{time} n1 kernel: {XID_79}\n" for time in lines)
     logs = read({"log": content}, window=(1_730_000_000, NOON + 86_400))
     years = [int(pl.from_epoch(pl.Series([time])).dt.year()[0]) for *_, time in list_errors(logs)]
     assert years == [2024, 2024, 2025, 2025, 2025]
+    monkeypatch.setattr(line_blocks, "BLOCK_BYTES", 64)
+    assert list_errors(read({"log": content}, window=(1_730_000_000, NOON + 86_400))) == list_errors(logs)
     with pytest.raises(StudyError, match=r"its times have no year.*journalctl -k -o short-iso"):
         read({"log": content})
 

@@ -53,7 +53,7 @@ def test_without_power_no_node_is_said_to_be_well(finished):
     text = re.sub(r"<[^>]+>", "", (folder / PAGE).read_text(encoding="utf-8"))
     flat = " ".join(html.unescape(text).replace("\u00a0", " ").split())
     assert re.search(
-        r"cannot tell\W+\d+ of \d+ failures name a node; with FailedNode or health events, more would", flat
+        r"cannot tell\W+\d+ of \d+ failures name a node; with FailedNode, health events or node logs, more would", flat
     )
     assert not re.search(r"no node[^.]{0,30} has (excess|significantly)|none of 200 flagged|0 of 200 nodes", flat, re.I)
 

@@ -1,75 +1,83 @@
-"""Slurm accounting with the kernel's log of each node: which errors precede failures, and the nodes that they name."""
+"""`make report DATA=` on dumps of Slurm with logs of nodes beside them: errors, watched spans, an account of lines."""
 
-import html
-import re
+import random
+import subprocess
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
 
 import polars as pl
 import pytest
-import whole_study
-from simulated_cluster import simulate, simulate_node_errors, write_node_logs
-from ttf.analyses.causes.classify_failures.compute import NODE_ERROR
-from ttf.analyses.causes.judge_node_errors import ERROR_CODES, ERROR_SUMMARY, FAILURES_BY_COMPONENT
-from ttf.analyses.nodes.list_drains import DRAIN_EVIDENCE
-from ttf.engine.storage.tables import read_table
+import yaml
+from study_runs import ROOT, check_out, environment
+from ttf.raw.packed_samples import unpack_sample
 
-PAGE = "results/studies/mine/report/index.html"
+CODES = {79: "pid='<unknown>', name=<unknown>, GPU has fallen off the bus.", 31: "pid=1, name=python, Ch 00000008"}
 
 
 @pytest.fixture(scope="module")
-def study(tmp_path_factory):
-    """Run the whole study of the simulated cluster; return its folder."""
-    folder, cluster = tmp_path_factory.mktemp("node_logs"), simulate(seed=1)
-    (folder / "raw").mkdir()
-    cluster.dump.write_csv(folder / "raw/dump.txt", separator="|")
-    write_node_logs(simulate_node_errors(cluster, 1), folder / "logs")
-    entry = {"format": "sacct", "folder": "raw", "node_logs": "logs"}
-    result = whole_study.run({"study": ["mine"], "registry": {"mine": entry}}, folder)
-    assert (result.job, result.refused, result.crash) == (None, None, None)
-    return folder
+def finished(tmp_path_factory):
+    """Return the checkout of a study of the Slurm sample with a kernel log, and the errors written to it."""
+    study = check_out(tmp_path_factory.mktemp("logs") / "checkout")
+    folder = study.folder / "cluster"
+    folder.mkdir()
+    sample = yaml.safe_load((ROOT / "scripts/ttf/formats/sacct/format.yaml").read_text())["sample"]
+    unpack_sample(ROOT / sample["packed"], sample["sha256"], folder)
+    (folder / "health_events.csv").rename(folder / "health.csv")
+    jobs = pl.read_csv(folder / "2025-a.txt", separator="|", infer_schema=False, quote_char=None)
+    alone = jobs.filter(pl.col("NodeList").str.contains("^n[0-9]+$") & (pl.col("State") == "FAILED"))
+    draw, errors, lines = random.Random(38), set(), []
+    for node, end in alone.select("NodeList", pl.col("End").cast(pl.Int64)).head(200).iter_rows():
+        code = draw.choice([*CODES])
+        errors.add((node, f"XID {code}", end - 60))
+        lines += [(end - 60 + n, node, f"NVRM: Xid (PCI:0000:05:00): {code}, {CODES[code]}") for n in range(3)]
+        lines += [(end - 3600 * n, node, "IPv6: ADDRCONF(NETDEV_CHANGE): eth0: link becomes ready") for n in range(5)]
+    log = [
+        f"{datetime.fromtimestamp(s, UTC):%Y-%m-%dT%H:%M:%S}+0000 {n}.example.org kernel: {m}"
+        for s, n, m in sorted(lines)
+    ]
+    (folder / "kern.log").write_text("\n".join(log) + "\ncut here")
+    command = [sys.executable, "scripts/run_study.py", "--data=cluster", "--cores=2"]
+    process = subprocess.run(command, cwd=study.folder, env=environment(), capture_output=True, text=True, timeout=900)
+    assert process.returncode == 0, process.stdout + process.stderr
+    assert "Logs of nodes: health.csv, kern.log." in process.stdout + process.stderr
+    return study, errors, len(log) + 1
 
 
-def read(study, contract) -> pl.DataFrame:
-    return read_table(study / f"results/mine/tables/{contract.name}.csv", contract)
+def read(study, name) -> pl.DataFrame:
+    path = Path(study.folder, "results/cluster", name)
+    return pl.read_csv(path) if path.suffix == ".csv" else pl.read_parquet(path)
 
 
-def read_page(study) -> str:
-    text = html.unescape(re.sub(r"<[^>]+>", "", (study / PAGE).read_text(encoding="utf-8")))
-    return " ".join(text.replace("\u00a0", " ").split())
+def test_the_errors_of_the_log_are_found(finished):
+    study, written, _ = finished
+    errors = read(study, "node_errors.parquet").filter(pl.col("gpu") == "0000:05:00")
+    assert set(errors.select("node", "code", "time_s").rows()) == written
+    # Three lines are one error; jobs of an array that end together share it.
+    assert errors.filter(pl.col("lines") % 3 != 0).is_empty()
+    assert errors.filter(pl.col("code") == "XID 79")["application"].any() is False
+    assert errors.filter(pl.col("code") == "XID 31")["application"].all()
 
 
-def test_codes_are_judged(study):
-    verdicts = dict(read(study, ERROR_CODES).select("code", "verdict").rows())
-    assert {code for code, verdict in verdicts.items() if verdict == "precedes failures"} == {
-        "XID 79",
-        "XID 48",
-        "IB LINK",
-    }
-    assert {code for code, verdict in verdicts.items() if verdict == "application"} == {"XID 13", "XID 31", "XID 43"}
-    assert verdicts["XID 63"] == "does not"
+def test_every_line_is_accounted_for(finished):
+    study, _, lines = finished
+    health_lines = len((study.folder / "cluster/health.csv").read_text().splitlines())
+    account = {row["code"]: row["rows"] for row in read(study, "tables/node_log_lines.csv").to_dicts()}
+    assert (
+        account["lines"]
+        == lines + health_lines
+        == sum(
+            account.get(kind, 0) for kind in ("picked", "unmatched", "note", "no_time", "before_trace", "unknown_node")
+        )
+    )
+    assert account["no_time"] == 1
 
 
-def test_the_logs_name_the_three_nodes(study):
-    evidence = read(study, DRAIN_EVIDENCE)
-    assert sorted(evidence["node"]) == ["n064", "n082", "n122"]
-    assert (study / "results/mine/drains/exclude.txt").read_text() == "--exclude=n[064,082,122]\n"
-
-
-def test_attributed_failures_are_causes_of_every_analysis(study):
-    summary = read(study, ERROR_SUMMARY).row(0, named=True)
-    durations = pl.read_parquet(study / "results/mine/durations_infra.parquet")
-    infra = durations.filter(pl.col("event").is_not_null())
-    assert set(infra["basis"]) == {"event"}
-    assert infra["cause"].str.contains("XID 79|XID 48|IB LINK").sum() == summary["attributed"]
-    reasons = pl.read_parquet(study / "results/mine/reasons.parquet")
-    # The others ended as NODE_FAIL, which a rule of the taxonomy names.
-    assert 0 < (reasons["reason"] == NODE_ERROR).sum() < summary["attributed"]
-    components = dict(read(study, FAILURES_BY_COMPONENT).select("component", "failures").rows())
-    assert components["Network"] > 10
-
-
-def test_the_page_answers(study):
-    text, summary = read_page(study), read(study, ERROR_SUMMARY).row(0, named=True)
-    assert re.search(r"3 of them precede failures, first (XID|IB)", text)
-    assert re.search(rf"{summary['attributed']} of [\d,]+ failures on these nodes are attributed", text)
-    assert re.search(r"chance alone would attribute [\d.]+ \(at most \d\)", text)
-    assert re.search(r"Drain nodes after (XID 79|XID 48|IB LINK)", text)
+def test_nodes_are_watched_and_verified(finished):
+    study, _, _ = finished
+    nodes = set(read(study, "placements.parquet")["node"])
+    # The CSV of health checks watches every node of the trace.
+    assert set(read(study, "node_log_watch.parquet")["node"]) >= nodes
+    verify = [sys.executable, "scripts/verify_results.py"]
+    process = subprocess.run(verify, cwd=study.folder, env=environment(), capture_output=True, text=True, timeout=300)
+    assert process.returncode == 0, process.stdout + process.stderr

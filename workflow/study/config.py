@@ -28,7 +28,13 @@ from study.documents import (
     suggest_match,
     take_first,
 )
-from study.mapping import MAPPED_FORMATS, find_mapping_problems, find_window_problems, find_zone_problems
+from study.mapping import (
+    MAPPED_FORMATS,
+    describe_unknown_zone,
+    find_mapping_problems,
+    find_window_problems,
+    find_zone_problems,
+)
 from study.messages import ConfigError, show
 from study.module import MODULE_LABEL, is_used_as_module
 from study.named_files import file_problem, folder_problem
@@ -249,6 +255,8 @@ def _find_entry_problems(entry: dict, tables: list[str]) -> Iterator[Problem]:
         for table in [table for table in entry.get(key, {}) if table not in tables]:
             text = f"the format {entry['format']} has no such table{suggest_match(table, tables)} "
             yield Problem((key, table), text + f"Allowed here: {', '.join(tables)}.")
+    if text := describe_unknown_zone(entry.get("node_log_zone")):
+        yield Problem(("node_log_zone",), text)
     checks = [find_window_problems(entry)]
     checks += [find_mapping_problems(entry)] if entry["format"] in MAPPED_FORMATS else []
     checks += [find_zone_problems(entry)] if entry["format"] in (*MAPPED_FORMATS, "sacct") else []

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from study.documents import Problem, load_extended
 from study.taxonomy import find_pattern_problem
+from study.yaml_files import KeyPath
 
 
 def load_log_rules(shipped: Path, own_path: str = "") -> dict:
@@ -33,7 +34,7 @@ def _find_contradictions(document: dict, base: dict | None) -> Iterator[Problem]
     """Yield invalid patterns, and patterns of job starts without a job; a test covers the shipped ones."""
     if base is None:
         return
-    patterns = [
+    patterns: list[tuple[KeyPath, str]] = [
         ((key, n, "pattern"), rule["pattern"])
         for key in ("rules", "monitors")
         for n, rule in enumerate(document.get(key, []))

@@ -47,11 +47,18 @@ def find_zone_problems(entry: dict) -> Iterator[EntryProblem]:
     for key in times.keys() - {"zone"} if not is_table else ():
         text = "works with the formats table and outages only; the two time formats of sacct are known."
         yield ("times", key), text
-    zone, zones = times.get("zone"), available_timezones()
-    if zone and zones and zone not in zones:
-        matches = difflib.get_close_matches(zone, zones, n=1)
-        text = f"there is no time zone {zone!r}{f'; did you mean {matches[0]}?' if matches else '.'}"
-        yield ("times", "zone"), f"{text} Expected a name of the IANA time zone database, as in America/Denver."
+    if text := describe_unknown_zone(times.get("zone")):
+        yield ("times", "zone"), text
+
+
+def describe_unknown_zone(zone: str | None) -> str:
+    """Return why a name is no time zone; empty if it is one, or if the machine knows none."""
+    zones = available_timezones() if zone else set()
+    if not zone or not zones or zone in zones:
+        return ""
+    matches = difflib.get_close_matches(zone, zones, n=1)
+    text = f"there is no time zone {zone!r}{f'; did you mean {matches[0]}?' if matches else '.'}"
+    return f"{text} Expected a name of the IANA time zone database, as in America/Denver."
 
 
 def parse_window(entry: dict) -> tuple[int, int] | None:

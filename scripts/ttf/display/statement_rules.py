@@ -142,7 +142,7 @@ def cannot_tell(m: Numbers, test: str = "lemons") -> str:
 
 def _power_remedy(m: Numbers, test: str) -> str:
     if test == "lemons" and is_attribution_rare(m):
-        return "with FailedNode or health events, more would"
+        return "with FailedNode, health events or node logs, more would"
     is_proxy = test == "lemons" and m.value("lemons.basis", "") == "proxy"
     return f"{'states or health events' if is_proxy else 'a longer record'} would tell more"
 

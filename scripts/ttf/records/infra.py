@@ -411,6 +411,7 @@ def _nearest_run() -> pl.Expr:
 
 
 def _choose_basis(rules: Mapping, events: pl.DataFrame | None, errors: pl.DataFrame | None = None) -> str:
-    if events is not None or errors is not None:
+    # Logs without an attributed failure tell nothing about causes.
+    if events is not None or (errors is not None and errors.height):
         return "event"
     return "state" if any(rules.get(key) for key in ("states", "exit_codes", "reasons")) else PROXY

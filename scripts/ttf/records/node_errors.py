@@ -102,10 +102,10 @@ def tabulate_lines(account: Account, errors: pl.DataFrame, watch: pl.DataFrame) 
     clocks = errors.join(offsets, on="node", how="left")
     is_off = pl.col("clock_offset_s").abs() > MOST_OFFSET_S
     counts: Mapping[str, int] = account.rows | {
-        "clock_off": clocks.filter(is_off)["lines"].sum(),
-        "clock_unknown": clocks.filter(pl.col("clock_offset_s").is_null())["lines"].sum(),
+        "clock_off": int(clocks.filter(is_off)["lines"].sum()),
+        "clock_unknown": int(clocks.filter(pl.col("clock_offset_s").is_null())["lines"].sum()),
     }
-    rows = [("lines", "info", total, None, None, "lines that are not blank")]
+    rows: list[tuple] = [("lines", "info", total, None, None, "lines that are not blank")]
     for code, (severity, sentence) in (KINDS | REMARKS | _CLOCKS).items():
         if count := counts.get(code):
             first = _format_lines(account.first_lines.get(code, []))

@@ -279,6 +279,16 @@ NODE_LOG_LINES = table(
 
 TABLES = (RUNTIME_AGREEMENT, SIZE_UNIT, NODE_LOG_LINES)
 # What a trace has where its format gives it; analyses ask for it by name (ttf.analyses.declaration.PRODUCTS).
-OF_TRACES = (JOBS, NODES, ATTEMPTS, PLACEMENTS, DURATIONS, DURATIONS_INFRA, OUTAGES, OUTAGE_RECORDS, EXPOSURE)
-# Of the logs of nodes, if the registry names them.
-OF_TRACES += (NODE_ERRORS, NODE_LOG_WATCH)
+OF_TRACES = (
+    JOBS,
+    NODES,
+    ATTEMPTS,
+    PLACEMENTS,
+    DURATIONS,
+    DURATIONS_INFRA,
+    OUTAGES,
+    OUTAGE_RECORDS,
+    EXPOSURE,
+    NODE_ERRORS,
+    NODE_LOG_WATCH,
+)

@@ -2,9 +2,10 @@
 
 A run is hit by a signal on its unit while it runs. It is exposed for a window after each signal. The failures expected
 by chance come from the same unit at other times, as in a case-crossover study (Maclure 1991): the control time of a
-signal is the same time of day, within CONTROL_S, on each other day on which the unit is watched and has no signal of
-this code. The hazard is failures over running time. One failure at the hazard of the unit's whole watched time is added
-to it, and to that one failure at the hazard of all units, so that a unit with little control time borrows from others.
+signal is the same time of day, within CONTROL_S, on each day on which the unit is watched, without the time exposed to
+signals of this code. Days with a signal stay: whether one comes later depends on whether runs fail. The hazard is
+failures over running time. One failure at the hazard of the unit's whole watched time is added to it, and to that one
+failure at the hazard of all units, so that a unit with little control time borrows from others.
 
 Chance is 1 - exp(-hazard x exposed time). Observed and expected failures are compared as two Poisson counts: the
 expected ones are worth as many failures of the control time as Kish's number of their weights. Both are divided by
@@ -110,30 +111,27 @@ class History:
     def failures(self) -> int:
         return self._failures.size
 
-    def sum_between(self, unit: np.ndarray, low_s: np.ndarray, high_s: np.ndarray) -> np.ndarray:
-        """Return by unit: (running time, failures) in these spans, summed."""
-        running_s = self.running_s(unit, high_s) - self.running_s(unit, low_s)
-        failures = self.count_failures(unit, high_s) - self.count_failures(unit, low_s)
-        return np.array([np.bincount(unit, values, self.units) for values in (running_s, failures)])
-
     @cached_property
-    def _spans(self) -> list[np.ndarray]:
+    def spans(self) -> list[np.ndarray]:
+        """Unit, start and end of each span of the watch, sorted."""
         rows = self.watch.sort("unit", "start_s")
         return [rows[name].to_numpy().astype(np.int64) for name in ("unit", "start_s", "end_s")]
 
     def is_watched(self, unit: np.ndarray, low_s: np.ndarray, high_s: np.ndarray) -> np.ndarray:
         """Return whether a unit is watched from low_s to high_s without a gap."""
-        span_unit, span_start_s, span_end_s = self._spans
+        span_unit, span_start_s, span_end_s = self.spans
         if not span_unit.size:
             return np.zeros(np.broadcast(unit, low_s).shape, bool)
         position = np.searchsorted(self.key(span_unit, span_start_s), self.key(unit, low_s), side="right") - 1
         span = np.maximum(position, 0)
         return (position >= 0) & (span_unit[span] == unit) & (span_end_s[span] >= high_s)
 
-    @cached_property
-    def watched(self) -> np.ndarray:
-        """By unit: (running time, failures) while it is watched."""
-        return self.sum_between(*self._spans)
+    def is_in_spans(self, unit: np.ndarray, start_s: np.ndarray, end_s: np.ndarray) -> np.ndarray:
+        """Return whether each failure lies in one of these sorted, disjoint spans of its unit, ends included."""
+        if not unit.size:
+            return np.zeros(self.failures, bool)
+        span = np.searchsorted(self.key(unit, start_s), self._failures, side="right") - 1
+        return (span >= 0) & (self._failures <= self.key(unit, end_s)[np.maximum(span, 0)])
 
 
 def pair_running(signals: pl.DataFrame, runs: pl.DataFrame) -> pl.DataFrame:
@@ -175,7 +173,9 @@ def compare_with_control(
     hazards, control_failures = [], {}
     for code in pairs["code"].unique(maintain_order=True):
         code_pairs = pairs.filter(pl.col("code") == code)
-        rows, control_failures[code] = _control_hazards(code_pairs, signals.filter(pl.col("code") == code), history)
+        rows, control_failures[code] = _control_hazards(
+            code_pairs, signals.filter(pl.col("code") == code), history, window_s
+        )
         hazards.append(rows)
     if not hazards:
         schema = {"code": pl.String, "run": pl.UInt32, "unit": pl.UInt32, "time_s": pl.Int64}
@@ -191,15 +191,52 @@ def compare_with_control(
     return hits, control_failures
 
 
-def _control_hazards(pairs: pl.DataFrame, signals: pl.DataFrame, history: History) -> tuple[pl.DataFrame, float]:
+@dataclass(frozen=True)
+class _Exposure:
+    """Time exposed to the signals of one code: disjoint spans of units, sorted by unit and start."""
+
+    history: History
+    unit: np.ndarray
+    start_s: np.ndarray
+    end_s: np.ndarray
+
+    @classmethod
+    def from_signals(cls, signals: pl.DataFrame, history: History, window_s: int) -> "_Exposure":
+        unit, time_s = (signals[name].to_numpy().astype(np.int64) for name in ("unit", "time_s"))
+        is_last = np.diff(unit, append=-1) != 0
+        next_s = np.where(is_last, time_s + window_s, np.roll(time_s, -1))
+        return cls(history, unit, time_s, np.minimum(time_s + window_s, next_s))
+
+    @cached_property
+    def _sums(self) -> np.ndarray:
+        running_s = self.history.running_s(self.unit, self.end_s) - self.history.running_s(self.unit, self.start_s)
+        return np.concatenate([[0], np.cumsum(running_s)])
+
+    @cached_property
+    def is_exposed(self) -> np.ndarray:
+        """Whether each failure of the history is exposed."""
+        return self.history.is_in_spans(self.unit, self.start_s, self.end_s)
+
+    def running_s(self, unit: np.ndarray, until_s: np.ndarray) -> np.ndarray:
+        """Return the exposed running time of all units up to this one, of this one up to a moment."""
+        keys = self.history.key(self.unit, self.start_s)
+        span = np.searchsorted(keys, self.history.key(unit, until_s), side="right") - 1
+        last = np.maximum(span, 0)
+        is_inside = (span >= 0) & (self.unit[last] == unit) & (self.end_s[last] > until_s)
+        beyond_s = self.history.running_s(unit, self.end_s[last]) - self.history.running_s(unit, until_s)
+        return self._sums[span + 1] - np.where(is_inside, beyond_s, 0)
+
+
+def _control_hazards(
+    pairs: pl.DataFrame, signals: pl.DataFrame, history: History, window_s: int
+) -> tuple[pl.DataFrame, float]:
     """Return the hazard at each signal of one code that hits a run, and Kish's number of the control failures.
 
     Columns: code, unit, time_s, hazard (per second), control_s.
     """
-    window_s: int = pairs.select(pl.col("exposed_s").max().fill_null(0)).item()
-    all_unit, all_s = (signals[name].to_numpy().astype(np.int64) for name in ("unit", "time_s"))
-    signal_keys = history.key(all_unit, all_s)
-    unit_hazard = _unit_hazards(all_unit, all_s, window_s, history)
+    exposure = _Exposure.from_signals(signals, history, window_s)
+    free_failures = np.concatenate([[0], np.cumsum(~exposure.is_exposed)])
+    unit_hazard = _unit_hazards(exposure, free_failures)
     moments = pairs.group_by("code", "unit", "time_s", maintain_order=True).agg(pl.col("exposed_s").sum())
     unit, time_s, exposed_s = (moments[name].to_numpy().astype(np.int64) for name in ("unit", "time_s", "exposed_s"))
     days = np.arange(history.first_s // DAY_S, history.last_s // DAY_S + 1)
@@ -211,15 +248,12 @@ def _control_hazards(pairs: pl.DataFrame, signals: pl.DataFrame, history: Histor
         rows = slice(start, start + size)
         centre = days[None, :] * DAY_S + (time_s[rows] % DAY_S)[:, None]
         units = np.broadcast_to(unit[rows][:, None], centre.shape)
-        low, high = centre - CONTROL_S, centre + CONTROL_S
-        left = np.searchsorted(signal_keys, history.key(units, low - window_s), side="left")
-        right = np.searchsorted(signal_keys, history.key(units, high), side="right")
-        is_control = history.is_watched(units, low, high) & (left == right)
-        chosen = np.nonzero(is_control)
-        units, low, high = units[chosen], low[chosen], high[chosen]
+        chosen = np.nonzero(history.is_watched(units, centre - CONTROL_S, centre + CONTROL_S))
+        units, low, high = units[chosen], centre[chosen] - CONTROL_S, centre[chosen] + CONTROL_S
         running_s = history.running_s(units, high) - history.running_s(units, low)
+        running_s -= exposure.running_s(units, high) - exposure.running_s(units, low)
         first, last = history.count_failures(units, low), history.count_failures(units, high)
-        n = np.bincount(chosen[0], last - first, centre.shape[0])
+        n = np.bincount(chosen[0], free_failures[last] - free_failures[first], centre.shape[0])
         control_s[rows] = np.bincount(chosen[0], running_s, centre.shape[0])
         with np.errstate(divide="ignore"):
             borrowed_s = 1 / unit_hazard[unit[rows]]
@@ -228,22 +262,27 @@ def _control_hazards(pairs: pl.DataFrame, signals: pl.DataFrame, history: Histor
         np.add.at(weights, first, share[chosen[0]])
         np.add.at(weights, last, -share[chosen[0]])
         prior += np.bincount(unit[rows], share, history.units)
-    weights = np.concatenate([np.cumsum(weights), prior])
+    weights = np.concatenate([np.where(exposure.is_exposed, 0, np.cumsum(weights)[:-1]), prior])
     squares = float((weights**2).sum())
     keys = moments.select("code", "unit", "time_s")
     hazards = keys.with_columns(hazard=pl.Series(hazard), control_s=pl.Series(control_s))
     return hazards, float(weights.sum()) ** 2 / squares if squares else 0.0
 
 
-def _unit_hazards(unit: np.ndarray, time_s: np.ndarray, window_s: int, history: History) -> np.ndarray:
-    """Return the hazard of each unit in its watched time outside the windows after these signals of one code."""
-    last_s = np.minimum(time_s + window_s, np.where(np.diff(unit, append=-1) == 0, np.roll(time_s, -1), history.last_s))
-    is_watched = history.is_watched(unit, time_s, last_s)
-    exposed = history.sum_between(unit[is_watched], time_s[is_watched], last_s[is_watched])
-    running_s, failures = np.maximum(history.watched - exposed, 0)
+def _unit_hazards(exposure: _Exposure, free_failures: np.ndarray) -> np.ndarray:
+    """Return the hazard of each unit in its watched time that is not exposed.
+
+    free_failures: cumulative number of failures that are not exposed.
+    """
+    history, (unit, start_s, end_s) = exposure.history, exposure.history.spans
+    running_s = history.running_s(unit, end_s) - history.running_s(unit, start_s)
+    running_s -= exposure.running_s(unit, end_s) - exposure.running_s(unit, start_s)
+    first, last = history.count_failures(unit, start_s), history.count_failures(unit, end_s)
+    totals = (running_s, free_failures[last] - free_failures[first])
+    running_by_unit, failures_by_unit = (np.bincount(unit, values, history.units) for values in totals)
     with np.errstate(divide="ignore", invalid="ignore"):
-        all_units = np.nan_to_num(failures.sum() / running_s.sum())
-        return (failures + 1) / (running_s + 1 / all_units)
+        all_units = np.nan_to_num(failures_by_unit.sum() / running_by_unit.sum())
+        return (failures_by_unit + 1) / (running_by_unit + 1 / all_units)
 
 
 def compare_counts(hits: pl.DataFrame, control_failures: float, block_days: int) -> RatioTest:

@@ -12,6 +12,8 @@ from ttf.page.brief.drain_commands import command_note, drain_command, name_node
 # An action that saves less than this share of the GPU time, or of a run's wall-clock time, is not worth doing.
 MIN_SHARE, MIN_SHARE_OF_RUN, MIN_NAMED_SHARE = 0.001, 0.01, 0.01
 MAX_ACTIONS = 5
+# Components of a node that draining it protects jobs from.
+_NODE_PARTS = ("GPU", "GPU memory", "NVLink", "NVSwitch", "PCIe", "Memory", "CPU", "Power and cooling")
 UPPER, MODEL, MEASURED = "upper bound", "model", "measured"
 # The name of an action in the summary, and in the list of those not worth doing.
 _NAMES = {
@@ -195,7 +197,8 @@ def _alarm_action(m: Numbers) -> Action | None:
     if m.value(f"{key}.outages", 0):
         evidence += f" An alarm would have announced [{key}.announced] of [{key}.outages outage] "
         evidence += f"[node_errors.lead_s] before, with [{key}.false_alarms_per_week] false alarms a week."
-    title = f"Alarm on {code} of the nodes' logs" if m.value(f"{key}.alarm", False) else f"Drain nodes after {code}"
+    verb = "Drain nodes after" if m.value(f"{key}.component", "") in _NODE_PARTS else "Find the cause of"
+    title = f"Alarm on {code} of the nodes' logs" if m.value(f"{key}.alarm", False) else f"{verb} {code}"
     return Action(title, evidence, f"[{key}.failed_share]", "of the attempts it hit", MEASURED, "causes")
 
 

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from ttf.raw.raw_files import read_unpacked
 
 COLUMNS = ("node", "time", "code", "gpu", "message", "severity")
 SCHEMA = {"line": pl.Int64, **dict.fromkeys(COLUMNS, pl.String), "own_kind": pl.String}
-MOST_JSON_BYTES = 100_000_000
+MOST_JSON_BYTES = 50_000_000
 _SEVERITIES = {
     "error": "error fatal critical crit high emergency alert err severe",
     "warning": "warning warn medium moderate degraded minor",
@@ -67,29 +67,36 @@ def read_times(times: pl.Series, zone: str) -> pl.Series:
     return times.to_frame("time").select(pl.coalesce(number, clock.dt.epoch("s") - offset, local)).to_series()
 
 
-def parse_event_json(path: Path, node: str) -> pl.DataFrame:
-    """Return SCHEMA for the events of gpud or NVSentinel in a file: a document, or one on each line.
+def is_event_line(line: str) -> bool:
+    """Return whether a line is a whole JSON document."""
+    return isinstance(_load(line), dict | list)
 
-    node: of events that name none. Raises StudyError for a document of more than 100 MB.
-    """
+
+def parse_event_lines(rows: pl.DataFrame, node: str) -> pl.DataFrame:
+    """Return SCHEMA for the events of gpud or NVSentinel, a document on each line. node: of events that name none."""
+    return _tabulate_events(((line, _load(text)) for text, line in rows.select("text", "line").iter_rows()), node)
+
+
+def parse_event_document(path: Path, node: str) -> pl.DataFrame:
+    """Return SCHEMA for the events in a file that is one document. Raises StudyError if it has more than 50 MB."""
     data = b""
     for chunk in read_unpacked(path):
         data += chunk
         if len(data) > MOST_JSON_BYTES:
             raise StudyError(
-                f"node_logs: {path}: a JSON file of more than 100 MB. Write an event on each line: jq -c '.[]'."
+                f"node_logs: {path}: a JSON file of more than 50 MB. Write an event on each line: jq -c '.[]'."
             )
+    return _tabulate_events([(1, _load(data.decode("utf-8", "replace").replace("\0", "")))], node)
+
+
+def _tabulate_events(documents: Iterable[tuple[int, Any]], node: str) -> pl.DataFrame:
     rows = []
-    text = data.decode("utf-8", "replace").replace("\0", "")
-    try:
-        documents: Iterator[tuple[int, Any]] = iter([(1, json.loads(text))])
-    except (ValueError, RecursionError):
-        documents = ((n, _load(line)) for n, line in enumerate(text.split("\n"), 1) if line.strip())
     for line, document in documents:
-        events = list(_list_events(document)) or [{}]
-        rows += [
-            {"line": line, **dict.fromkeys(SCHEMA.keys() - {"line"}), **_read_event(event, node)} for event in events
-        ]
+        events: list[Mapping] = list(_list_events(document))
+        # A monitor that has seen nothing writes an empty list.
+        kind = None if events or document is None else "note"
+        cells = [_read_event(event, node) for event in events] or [{"own_kind": kind}]
+        rows += [{"line": line, **dict.fromkeys(SCHEMA.keys() - {"line"}), **event} for event in cells]
     frame = pl.DataFrame(rows, schema=SCHEMA)
     return frame.with_columns(severity=read_severity("severity"))
 
@@ -143,8 +150,8 @@ def _read_nvsentinel(fields: Mapping) -> dict[str, str | None]:
     code = _text(codes[0] if isinstance(codes, list) and codes else codes or None)
     check = _text(fields["checkname"]) or ""
     if code and code.isdigit():
-        kind = re.search("s?xid", check.lower().removeprefix("syslogs"))
-        code = f"{kind[0].upper()} {code}" if kind else code
+        xid_word = re.search("s?xid", check.lower().removeprefix("syslogs"))
+        code = f"{xid_word[0].upper()} {code}" if xid_word else code
     entities = fields.get("entitiesimpacted") or []
     values = {}
     for entity in entities if isinstance(entities, list) else ():

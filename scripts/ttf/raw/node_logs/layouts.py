@@ -80,4 +80,5 @@ def _detect_json(text: str, line: str) -> str | None:
     lower = {word.lower() for word in words}
     if {"nodename", "checkname"} <= lower or ({"component", "events"} <= words and {"time", "name"} & words):
         return "event_json"
-    return "journal_json" if {JSON_TIME, "MESSAGE"} <= words and text.startswith("{") else None
+    # A record that is cut or damaged; json-pretty has several lines a record.
+    return "journal_json" if JSON_TIME in line else None

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -34,7 +34,8 @@ def read_blocks(path: Path) -> Iterator[Block]:
     """
     number = 1
     for data, cut_lines in _read_whole_lines(path):
-        counts, faults = Counter(), {}
+        counts: Counter[str] = Counter()
+        faults: dict[str, list[int]] = {}
         cuts = [number + line for line in cut_lines]
         if cuts:
             counts["cut"], faults["cut"] = len(cuts), cuts[:5]
@@ -52,7 +53,14 @@ def read_blocks(path: Path) -> Iterator[Block]:
         number += len(lines)
 
 
-def _count_lines(data, code, has_fault, first, counts, faults) -> None:
+def _count_lines(
+    data: bytes,
+    code: str,
+    has_fault: Callable[[bytes], bool],
+    first: int,
+    counts: Counter[str],
+    faults: dict[str, list[int]],
+) -> None:
     rows = [row for row, line in enumerate(data.removesuffix(b"\n").split(b"\n")) if has_fault(line)]
     counts[code], faults[code] = len(rows), [first + row for row in rows[:5]]
 
@@ -62,7 +70,7 @@ def _read_whole_lines(path: Path) -> Iterator[tuple[bytes, list[int]]]:
     rest, is_cut = b"", False
     pieces: list[bytes] = []
     size = 0
-    for chunk in read_unpacked(path):
+    for chunk in read_unpacked(path, size=min(1 << 20, BLOCK_BYTES)):
         pieces.append(chunk)
         size += len(chunk)
         if size >= BLOCK_BYTES:

@@ -3,26 +3,31 @@
 A block is reduced at once to what is needed of it, so that the memory does not grow with the log.
 """
 
+import re
+from collections import deque
 from collections.abc import Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 import polars as pl
 
 from ttf.engine.errors import StudyError
-from ttf.raw.node_logs.event_tables import parse_csv, parse_event_json, read_times
+from ttf.engine.storage.plain_files import is_ignored
+from ttf.raw.node_logs.event_tables import is_event_line, parse_csv, parse_event_document, parse_event_lines, read_times
 from ttf.raw.node_logs.layouts import JOURNAL_NOTE, JSON_CODED, UPTIME, detect_layout, parse_csv_header
 from ttf.raw.node_logs.line_blocks import Block, read_blocks
 from ttf.raw.node_logs.node_names import NodeNames
 from ttf.raw.node_logs.rules import ERROR_COLUMNS, Rules, describe_own_codes, find_errors
 from ttf.raw.node_logs.text_lines import PARSERS, count_new_years, parse_hours, read_messages, seconds_in_hour
-from ttf.raw.raw_files import ARCHIVES, PACKED
+from ttf.raw.raw_files import ARCHIVES, PACKED, read_unpacked
 
 # Kind of line -> (severity, sentence). Each line that is not blank is of one of these.
 KINDS = {
     "picked": ("info", "lines of errors that a rule picks"),
     "unmatched": ("info", "lines of which no rule picks an error"),
-    "note": ("info", "headers, and lines of the journal itself"),
+    "note": ("info", "headers, lines of the journal itself, and empty lists of events"),
     "recovered": ("info", "events that report that something is well again"),
     "no_layout": ("error", "lines of files in no known layout: print them again, see docs/your-data.md"),
     "no_time": ("error", "lines whose time, or whose form, cannot be read"),
@@ -43,6 +48,8 @@ REMARKS = {
     ),
 }
 FIRST_LINES = 5
+# Polars searches the texts of a block on one core.
+THREADS = 2
 # A log with a larger share of errors was filtered before it came here, as by grep.
 MOST_ERRORS_SHARE = 0.5
 EVENT_COLUMNS = {"node": pl.String, **ERROR_COLUMNS, "time_s": pl.Int64, "last_s": pl.Int64, "lines": pl.Int64}
@@ -96,8 +103,6 @@ class LogOptions:
 
 def list_log_files(paths: list[str]) -> list[Path]:
     """Return the files, and the files of the folders, sorted by name within each; hidden files and READMEs not."""
-    from ttf.engine.storage.plain_files import is_ignored
-
     files: list[Path] = []
     for path in map(Path, paths):
         names = sorted(path.iterdir()) if path.is_dir() else [path]
@@ -137,8 +142,6 @@ def _read_layout(file: Path) -> str | None:
 
 
 def _read_head(file: Path) -> bytes:
-    from ttf.raw.raw_files import read_unpacked
-
     chunks = read_unpacked(file, size=1 << 16)
     head = next(chunks, b"")
     chunks.close()
@@ -146,10 +149,79 @@ def _read_head(file: Path) -> bytes:
 
 
 def _describe_uptime(file: Path) -> str:
-    import re
-
     head = _read_head(file).decode("utf-8", "replace") if file.stat().st_size else ""
     return ": its times count from the start of the node" if re.search(UPTIME, head) else ""
+
+
+class ReducedBlock(NamedTuple):
+    """What is needed of a block of text.
+
+    groups: node, hour, year, lines, first (line), start and end (minute). picks: COLUMNS and year of the lines of
+    interest. unused: kind -> lines. months: hour of the first and of the last line; years: new years between them.
+    """
+
+    groups: pl.DataFrame
+    picks: pl.DataFrame
+    unused: dict[str, pl.DataFrame]
+    months: list[str]
+    years: int
+
+
+def list_lines(block: Block) -> pl.DataFrame:
+    """Return line and text of the lines that are not blank."""
+    rows = pl.DataFrame({"text": block.lines, "line": pl.int_range(len(block.lines), eager=True) + block.first})
+    return rows.filter(pl.col("text").str.contains(r"[^ \t\r]"))
+
+
+def reduce_block(block: Block, layout: str, pattern: str, fallback: str) -> ReducedBlock:
+    """Reduce a block. pattern: of the lines of interest. fallback: node of the lines of dmesg that name none."""
+    rows = list_lines(block)
+    parsed = PARSERS[layout](rows, layout)
+    if layout.startswith("dmesg"):
+        parsed = parsed.with_columns(pl.col("node").fill_null(fallback))
+    unused = {}
+    if parsed["hour"].null_count():
+        is_wrong = pl.col("hour").is_null()
+        wrong = rows.join(parsed.filter(is_wrong).select("line"), on="line", how="semi", maintain_order="left")
+        is_note = pl.col("text").str.contains(JOURNAL_NOTE)
+        unused = {"note": wrong.filter(is_note), "no_time": wrong.filter(~is_note)}
+        parsed = parsed.filter(~is_wrong)
+    if parsed["node"].null_count():
+        unused["no_node"] = parsed.filter(pl.col("node").is_null())
+        parsed = parsed.filter(pl.col("node").is_not_null())
+    years = count_new_years(parsed["hour"]) if layout == "syslog" else pl.lit(0, pl.Int64)
+    parsed = parsed.with_columns(year=years)
+    groups = parsed.group_by("node", "hour", "year").agg(
+        lines=pl.len().cast(pl.Int64),
+        first=pl.col("line").min(),
+        start=pl.col("minute").min(),
+        end=pl.col("minute").max(),
+    )
+    # In a record of the journal, a message may be a list of bytes, or have escapes.
+    coded = rf"|{JSON_CODED}" if layout == "journal_json" else ""
+    picks = parsed.filter(pl.col("message").str.contains(pattern + coded))
+    ends = [parsed["hour"][0], parsed["hour"][-1]] if parsed.height else []
+    return ReducedBlock(groups.sort("first"), picks, unused, ends, parsed["year"][-1] if parsed.height else 0)
+
+
+def copy_block(part: ReducedBlock) -> ReducedBlock:
+    """Copy the texts, which otherwise keep the whole block in memory."""
+    groups, picks = (pl.DataFrame(f.to_dict(as_series=False), schema=f.schema) for f in (part.groups, part.picks))
+    return part._replace(groups=groups, picks=picks, unused={})
+
+
+def join_years(parts: list[ReducedBlock]) -> list[ReducedBlock]:
+    """Add to the years of each block those of the blocks before, and a new year between two blocks."""
+    years, last, joined = 0, None, []
+    for part in parts:
+        if part.months:
+            if last is not None:
+                years += int(count_new_years(pl.Series([last, part.months[0]]))[1])
+            year, last = pl.col("year") + years, part.months[1]
+            part = part._replace(groups=part.groups.with_columns(year), picks=part.picks.with_columns(year))
+            years += part.years
+        joined.append(part)
+    return joined
 
 
 class _Reading:
@@ -185,28 +257,54 @@ class _Reading:
     def read(self, file: Path, layout: str | None) -> None:
         if not file.stat().st_size:
             return
-        if layout == "event_json":
-            self._add_events(file, parse_event_json(file, name_node(file)))
-            return
+        if layout == "event_json" and not is_event_line(
+            _read_head(file).partition(b"\n")[0].decode("utf-8", "replace")
+        ):
+            self._add_events(file, parse_event_document(file, name_node(file)))
+        elif layout in (None, "csv", "event_json"):
+            self._read_rows(file, layout)
+        else:
+            self._read_text(file, layout)
+
+    def _read_rows(self, file: Path, layout: str | None) -> None:
         names: list[str] = []
-        pending: list[tuple[pl.DataFrame, pl.DataFrame]] = []
-        years = 0
         for block in read_blocks(file):
             self._account_faults(file, block)
-            rows = pl.DataFrame({"text": block.lines, "line": pl.int_range(len(block.lines), eager=True) + block.first})
-            rows = rows.filter(pl.col("text").str.contains(r"[^ \t\r]"))
+            rows = list_lines(block)
             if layout is None:
                 self._account(file, "no_layout", rows)
-            elif layout == "csv":
-                if not names and rows.height:
-                    names, rows = parse_csv_header(rows["text"][0].removeprefix("\ufeff")), rows[1:]
-                    self.account.add("note", 1, file.name, [1])
-                self._add_events(file, parse_csv(rows, names))
+                continue
+            if layout == "event_json":
+                self._add_events(file, parse_event_lines(rows, name_node(file)))
+                continue
+            if not names and rows.height:
+                names, rows = parse_csv_header(rows["text"][0].removeprefix("\ufeff")), rows[1:]
+                self.account.add("note", 1, file.name, [1])
+            self._add_events(file, parse_csv(rows, names))
+
+    def _read_text(self, file: Path, layout: str) -> None:
+        """Reduce blocks on two threads, and add them in their order."""
+        pattern, fallback = self.options.rules.any_pattern, name_node(file)
+        reduced: deque[Future[ReducedBlock]] = deque()
+        pending: list[ReducedBlock] = []
+
+        def add_first() -> None:
+            part = reduced.popleft().result()
+            for kind, rows in part.unused.items():
+                self._account(file, kind, rows)
+            if layout == "syslog":
+                pending.append(copy_block(part))
             else:
-                groups, picks, years = self._reduce(file, layout, rows, years)
-                pending.append((groups, picks))
-                if layout != "syslog":
-                    self._add(file, layout, *pending.pop())
+                self._add(file, layout, part.groups, part.picks)
+
+        with ThreadPoolExecutor(THREADS) as pool:
+            for block in read_blocks(file):
+                self._account_faults(file, block)
+                reduced.append(pool.submit(reduce_block, block, layout, pattern, fallback))
+                if len(reduced) > THREADS:
+                    add_first()
+            while reduced:
+                add_first()
         if pending:
             self._add_syslog(file, pending)
 
@@ -219,55 +317,24 @@ class _Reading:
 
     # Lines of text ------------------------------------------------------------------------------------------
 
-    def _reduce(
-        self, file: Path, layout: str, rows: pl.DataFrame, years: int
-    ) -> tuple[pl.DataFrame, pl.DataFrame, int]:
-        """Return the lines by node and hour with their number, the lines of interest, and the new years so far."""
-        parsed = PARSERS[layout](rows, layout)
-        if layout.startswith("dmesg"):
-            fallback = name_node(file)
-            parsed = parsed.with_columns(pl.col("node").replace("", None).fill_null(fallback))
-        is_wrong = pl.col("hour").is_null()
-        if parsed["hour"].null_count():
-            wrong = rows.join(parsed.filter(is_wrong).select("line"), on="line", how="semi", maintain_order="left")
-            is_note = pl.col("text").str.contains(JOURNAL_NOTE)
-            self._account(file, "note", wrong.filter(is_note))
-            self._account(file, "no_time", wrong.filter(~is_note))
-            parsed = parsed.filter(~is_wrong)
-        if parsed["node"].null_count():
-            self._account(file, "no_node", parsed.filter(pl.col("node").is_null()))
-            parsed = parsed.filter(pl.col("node").is_not_null())
-        parsed = parsed.with_columns(year=pl.lit(0, pl.Int64))
-        if layout == "syslog" and parsed.height:
-            parsed = parsed.with_columns(year=count_new_years(parsed["hour"]) + years)
-            years = parsed["year"][-1]
-        groups = parsed.group_by("node", "hour", "year").agg(
-            lines=pl.len().cast(pl.Int64),
-            first=pl.col("line").min(),
-            start=pl.col("minute").min(),
-            end=pl.col("minute").max(),
-        )
-        # In a record of the journal, a message may be a list of bytes, or have escapes.
-        coded = rf"|{JSON_CODED}" if layout == "journal_json" else ""
-        picks = parsed.filter(pl.col("message").str.contains(self.options.rules.any_pattern + coded))
-        return groups.sort("first"), picks, years
-
-    def _add_syslog(self, file: Path, pending: list[tuple[pl.DataFrame, pl.DataFrame]]) -> None:
+    def _add_syslog(self, file: Path, pending: list[ReducedBlock]) -> None:
         """Add the lines of a file without years: the last line is in the last year in which it is in the trace."""
-        if self.options.window is None:
+        window = self.options.window
+        if window is None:
             raise StudyError(
                 f"node_logs: {file}: its times have no year, and there are no jobs that would tell it. Write the log "
                 "with years: journalctl -k -o short-iso."
             )
-        groups, picks = (pl.concat(frames) for frames in zip(*pending, strict=True))
+        pending = join_years(pending)
+        groups, picks = pl.concat(part.groups for part in pending), pl.concat(part.picks for part in pending)
         last = groups.sort("year", maintain_order=True)[-1]
-        final_year = pl.from_epoch(pl.Series([self.options.window[1]])).dt.year()[0]
+        final_year = pl.from_epoch(pl.Series([window[1]])).dt.year()[0]
         anchors = range(final_year, final_year - 12, -1)
         day = 86_400
 
         def ends_in_trace(year: int) -> bool:
             start = parse_hours(last["hour"], "syslog", self.options.zone, year)[0]
-            return start is not None and start <= self.options.window[1] + day
+            return start is not None and start <= window[1] + day
 
         anchor = next((year for year in anchors if ends_in_trace(year)), final_year)
         for year in groups["year"].unique().sort():
@@ -279,22 +346,22 @@ class _Reading:
         hours = groups.select("hour").unique(maintain_order=True)
         hours = hours.with_columns(hour_s=parse_hours(hours["hour"], layout, self.options.zone, year))
         groups = groups.join(hours, on="hour", how="left", maintain_order="left")
-        groups = self._place(groups, pl.col("hour_s"))
+        groups = self._add_name_and_kind(groups, "hour_s")
         picks = picks.join(groups.select("node", "hour", "hour_s", "kind", "name"), on=["node", "hour"], how="left")
         picks = picks.filter(pl.col("kind").is_null()).sort("line")
         picks = picks.with_columns(message=read_messages(picks["message"], layout))
-        found = find_errors(picks["message"], self.options.rules)
-        picks = picks.with_columns(found, time_s=pl.col("hour_s") + seconds_in_hour("minute"))
+        errors = find_errors(picks["message"], self.options.rules)
+        picks = picks.with_columns(errors, time_s=pl.col("hour_s") + seconds_in_hour("minute"))
         is_picked = pl.col("code").is_not_null()
         errors = picks.filter(is_picked)
         for kind in KINDS:
             self._account_groups(file, kind, groups.filter(pl.col("kind") == kind))
         inside = groups.filter(pl.col("kind").is_null())
         self._account(file, "picked", errors)
-        self.text_lines += inside["lines"].sum()
+        lines = int(inside["lines"].sum())
+        self.text_lines += lines
         self.text_errors += errors.height
-        unmatched = inside["lines"].sum() - errors.height
-        self.account.add("unmatched", unmatched, file.name, [])
+        self.account.add("unmatched", lines - errors.height, file.name, [])
         self._account_groups(file, "other_name", inside.filter(pl.col("name") != pl.col("node")))
         self.spans.add(
             inside.select(
@@ -307,18 +374,18 @@ class _Reading:
         self._add_marks(picks)
 
     def _account_groups(self, file: Path, kind: str, groups: pl.DataFrame) -> None:
-        self.account.add(kind, groups["lines"].sum(), file.name, groups["first"].head(FIRST_LINES).to_list())
+        self.account.add(kind, int(groups["lines"].sum()), file.name, groups["first"].head(FIRST_LINES).to_list())
 
-    def _place(self, groups: pl.DataFrame, start_s: pl.Expr) -> pl.DataFrame:
+    def _add_name_and_kind(self, groups: pl.DataFrame, start_s: str) -> pl.DataFrame:
         """Add name, the node as the trace names it, and kind: why the lines are not used, null if they are."""
         names = self.options.nodes.match(groups["node"])
-        kind = pl.when(start_s.is_null()).then(pl.lit("no_time"))
+        problems = {"no_time": pl.col(start_s).is_null()}
         if self.options.window is not None:
             start, end = self.options.window
-            kind = kind.when(start_s + 3600 <= start).then(pl.lit("before_trace"))
-            kind = kind.when(start_s > end).then(pl.lit("after_trace"))
-        kind = kind.when(pl.col("name").is_null()).then(pl.lit("unknown_node"))
-        return groups.with_columns(name=names).with_columns(kind=kind.otherwise(pl.lit(None, pl.String)))
+            problems |= {"before_trace": pl.col(start_s) + 3600 <= start, "after_trace": pl.col(start_s) > end}
+        problems |= {"no_node": pl.col("node").is_null(), "unknown_node": pl.col("name").is_null()}
+        kind = pl.coalesce(pl.when(problem).then(pl.lit(name)) for name, problem in problems.items())
+        return groups.with_columns(name=names).with_columns(kind=kind)
 
     def _add_errors(self, errors: pl.DataFrame) -> None:
         one_line = {"last_s": pl.col("time_s"), "lines": pl.lit(1, pl.Int64)}
@@ -339,20 +406,19 @@ class _Reading:
         """Add rows of line, node, time, code, gpu, message, severity and kind; a severity there is the row's own."""
         rules = self.options.rules
         rows = events.with_columns(time_s=read_times(events["time"], self.options.zone))
-        rows = self._place(rows, pl.col("time_s"))
-        kind = pl.coalesce("own_kind", pl.when(pl.col("node").is_null()).then(pl.lit("no_node")).otherwise("kind"))
-        rows = rows.with_columns(kind=kind)
+        rows = self._add_name_and_kind(rows, "time_s")
+        rows = rows.with_columns(kind=pl.coalesce("own_kind", "kind"))
         for name in KINDS:
             self._account(file, name, rows.filter(pl.col("kind") == name))
         rows = rows.filter(pl.col("kind").is_null())
         self._account(file, "other_name", rows.filter(pl.col("name") != pl.col("node")))
         own = describe_own_codes(rows["code"], rows["gpu"], rows["severity"], rules)
         by_rule = find_errors(rows["message"], rules).rename(lambda name: f"rule_{name}")
-        both = pl.concat([own, by_rule], how="horizontal")
+        candidates = pl.concat([own, by_rule], how="horizontal")
         chosen = {n: pl.when(pl.col("code").is_not_null()).then(n).otherwise(f"rule_{n}") for n in ERROR_COLUMNS}
         # A message may name the GPU of an event whose row does not.
         gpu = pl.when(pl.col("gpu") == "").then(pl.col("rule_gpu").fill_null("")).otherwise("gpu")
-        rows = rows.with_columns(both.select(**chosen | {"gpu": gpu}))
+        rows = rows.with_columns(candidates.select(**chosen | {"gpu": gpu}))
         errors = rows.filter(pl.col("code").is_not_null())
         self._account(file, "picked", errors)
         self._account(file, "unmatched", rows.filter(pl.col("code").is_null()))

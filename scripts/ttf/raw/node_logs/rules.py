@@ -11,7 +11,12 @@ from functools import cached_property
 
 import polars as pl
 
-ERROR_COLUMNS = {"code": pl.String, "gpu": pl.String, "component": pl.String, "severity": pl.String}
+ERROR_COLUMNS: dict[str, type[pl.DataType]] = {
+    "code": pl.String,
+    "gpu": pl.String,
+    "component": pl.String,
+    "severity": pl.String,
+}
 ERROR_COLUMNS |= {"application": pl.Boolean}
 UNKNOWN = "Unknown"
 _DEFAULTS = {"severity": "error", "application": False}
@@ -29,8 +34,13 @@ class Rules:
 
     @classmethod
     def from_options(cls, options: Mapping) -> "Rules":
-        lists = (tuple(options.get(name, ())) for name in ("rules", "boot", "job_start", "monitors"))
-        return cls(*lists, dict(options.get("codes", {})))
+        return cls(
+            tuple(options.get("rules", ())),
+            tuple(options.get("boot", ())),
+            tuple(options.get("job_start", ())),
+            tuple(options.get("monitors", ())),
+            dict(options.get("codes", {})),
+        )
 
     @cached_property
     def any_pattern(self) -> str:
@@ -67,7 +77,7 @@ def find_errors(messages: pl.Series, rules: Rules) -> pl.DataFrame:
             rows.append(_apply_rule(matches, rule).drop("message"))
         if not remaining.height:
             break
-    schema = {"row": pl.Int64, **ERROR_COLUMNS}
+    schema: dict[str, type[pl.DataType]] = {"row": pl.Int64, **ERROR_COLUMNS}
     errors = describe_codes(pl.concat([pl.DataFrame(schema=schema), *rows]), rules)
     return frame.select("row").join(errors, on="row", how="left", maintain_order="left").drop("row")
 
@@ -131,7 +141,7 @@ def describe_codes(errors: pl.DataFrame, rules: Rules) -> pl.DataFrame:
         return errors
     keys = ("component", "severity", "application")
     rows = [{"code": code, **{key: {**_DEFAULTS, **text}[key] for key in keys}} for code, text in rules.codes.items()]
-    known = pl.DataFrame(rows, schema={"code": pl.String} | {key: ERROR_COLUMNS[key] for key in keys})
-    joined = errors.join(known, on="code", how="left", maintain_order="left", suffix="_known")
-    texts = {key: pl.coalesce(f"{key}_known", key) for key in keys}
+    meanings = pl.DataFrame(rows, schema={"code": pl.String} | {key: ERROR_COLUMNS[key] for key in keys})
+    joined = errors.join(meanings, on="code", how="left", maintain_order="left", suffix="_of_code")
+    texts = {key: pl.coalesce(f"{key}_of_code", key) for key in keys}
     return joined.with_columns(**texts).select(errors.columns)

@@ -26,8 +26,12 @@ def parse_text(lines: pl.DataFrame, layout: str) -> pl.DataFrame:
     captures = lines.select("line", "text", fields=pl.col("text").str.extract_groups(f"^{pattern}")).unnest("fields")
     if captures["hour"].null_count():
         prefixed = pl.col("text").str.extract_groups(f"^{PREFIX}{pattern}")
-        others = captures.filter(pl.col("hour").is_null()).select("line", "text", fields=prefixed).unnest("fields")
-        captures = pl.concat([captures.filter(pl.col("hour").is_not_null()), others], how="diagonal").sort("line")
+        prefixed_lines = (
+            captures.filter(pl.col("hour").is_null()).select("line", "text", fields=prefixed).unnest("fields")
+        )
+        captures = pl.concat([captures.filter(pl.col("hour").is_not_null()), prefixed_lines], how="diagonal").sort(
+            "line"
+        )
     has = captures.columns
     names = [name for name in ("node", "prefix") if name in has]
     node = pl.coalesce(names) if names else pl.lit(None, pl.String)

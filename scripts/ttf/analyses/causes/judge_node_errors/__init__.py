@@ -53,6 +53,7 @@ ERROR_CODES = table(
     p_value=number("p", "One-sided p-value of at least this number of failures.", REASON),
     p_adjusted=number("p, adjusted", "P-value adjusted for the number of codes (Holm).", REASON),
     verdict=words("Verdict", "precedes failures, application, does not, or too few to tell."),
+    explains=truth("Explains", "Whether failures are attributed to it: the ratio is at least 2 by its lower bound."),
     repeats_on=name(
         "Repeats on", "Node on which an application's code repeats for several users.", "there is none", "node"
     ),

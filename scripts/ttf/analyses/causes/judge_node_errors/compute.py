@@ -84,7 +84,8 @@ def _summarise(records: LogRecords, evidence: Evidence, codes: list[str], nodes:
     is_application = pl.col("application")
     attributed = evidence.attributions.filter(~is_application).height
     failures = records.history.runs.filter("is_failed")["run"].n_unique()
-    expected = float(evidence.hits.filter(pl.col("code").is_in(codes))["chance"].sum())
+    used = [row["code"] for row in evidence.codes if row["explains"] and not row["application"]]
+    expected = float(evidence.hits.filter(pl.col("code").is_in(used))["chance"].sum())
     return {
         "errors": records.errors.height,
         "codes": len(evidence.codes),

@@ -15,6 +15,8 @@ SIGNIFICANCE = 0.05
 PRECEDES, BY_APPLICATION, DOES_NOT, TOO_FEW = "precedes failures", "application", "does not", "too few to tell"
 # If at most this share of the attempts hit fails beyond chance, a code does not precede failures.
 LEAST_EXCESS = 0.05
+# With a smaller ratio, most attributed failures would be due to chance.
+LEAST_RATIO = 2
 NO_HIT = "no attempt ran on the node at an error"
 
 
@@ -43,6 +45,7 @@ def weigh_evidence(records: LogRecords, window_s: int, block_days: int) -> Evide
     rows = add_adjusted_p(rows)
     for row in rows:
         row["verdict"], note = _judge(row)
+        row["explains"] = _is_associated(row) and row["ci_low"] >= LEAST_RATIO
         row["repeats_on"] = find_repeating_node(records, hits, row["code"]) if row["application"] else None
         row["reason"] = "; ".join(filter(None, (row["reason"], note))) or None
     return Evidence(rows, hits, _attribute(records, rows, window_s))
@@ -73,12 +76,15 @@ def _compare(hits: pl.DataFrame, control_failures: float, block_days: int) -> di
     }
 
 
+def _is_associated(row: dict) -> bool:
+    return row["p_adjusted"] is not None and row["p_adjusted"] <= SIGNIFICANCE and row["ci_low"] > 1
+
+
 def _judge(row: dict) -> tuple[str, str | None]:
     """Return the verdict on a code, and a note."""
-    is_preceding = row["p_adjusted"] is not None and row["p_adjusted"] <= SIGNIFICANCE
     if row["application"]:
         return BY_APPLICATION, None
-    if is_preceding:
+    if _is_associated(row):
         return PRECEDES, None
     if row.get("p_value") is None:
         return TOO_FEW, None
@@ -91,17 +97,16 @@ def _judge(row: dict) -> tuple[str, str | None]:
 def _attribute(records: LogRecords, codes: list[dict], window_s: int) -> pl.DataFrame:
     """Attribute each failure to an error in the window before its end: ERROR_ATTRIBUTIONS, sorted by attempt.
 
-    Codes that precede failures count first, then those of applications that are associated with failures. Among codes,
+    Only codes that explain failures count: first those that precede failures, then those of applications. Among codes,
     the one after which attempts fail most often; among errors the last, then the first node and GPU by name.
     """
-    is_associated = [row["p_adjusted"] is not None and row["p_adjusted"] <= SIGNIFICANCE for row in codes]
-    used = [row for row, is_used in zip(codes, is_associated, strict=True) if is_used]
-    schema = {"code": pl.String, "failed_share": pl.Float64}
-    shares = pl.DataFrame([{name: row[name] for name in schema} for row in used], schema=schema)
-    signals = records.errors.join(shares, on="code")
+    used = [row for row in codes if row["explains"]]
+    schema = {"code": pl.String, "failed_share": pl.Float64, "application": pl.Boolean}
+    facts = pl.DataFrame([{name: row[name] for name in schema} for row in used], schema=schema)
+    signals = records.errors.drop("application").join(facts, on="code")
     pairs = pair_running(signals, records.history.runs.filter("is_failed"))
     pairs = pairs.with_columns(apart_s=pl.col("end_s") - pl.col("time_s")).filter(pl.col("apart_s") <= window_s)
-    pairs = pairs.with_columns(pl.col("application").fill_null(False)).sort(
+    pairs = pairs.sort(
         ["run", "application", "failed_share", "time_s", "node", "gpu", "code"],
         descending=[False, False, True, True, False, False, False],
     )

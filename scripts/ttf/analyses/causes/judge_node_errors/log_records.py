@@ -21,6 +21,8 @@ _ATTEMPT_COLUMNS = (
     "gpu_milli",
     "nodes",
 )
+# Offsets of a clock up to this are those of the lines that show it.
+CLOCK_ERROR_S = 60
 
 
 @dataclass(frozen=True)
@@ -61,14 +63,16 @@ def mark_failures(attempts: pl.DataFrame) -> pl.DataFrame:
     is_infra = pl.col("infra_failure") if "infra_failure" in names else pl.lit(None, pl.Boolean)
     is_failed = (pl.col("outcome") == "failure") | (pl.col("outcome").is_null() & pl.col("end_s").is_not_null())
     is_limit = is_at_time_limit(state) if state else pl.lit(False)
+    # Requests of jobs are of one instance.
+    gpu_milli = pl.col("gpu_milli") * (pl.col("size").fill_null(1) if "size" in names else 1)
     texts = [pl.col(name) if name in names else pl.lit(None, pl.String).alias(name) for name in ("user", "gpu_type")]
     return attempts.with_row_index("attempt_id").select(
         "attempt_id",
         *texts,
         is_failed=(is_failed.fill_null(False) & ~is_limit) | is_infra.fill_null(False),
         is_infra=is_infra,
-        gpu_time=pl.col("gpu_milli").fill_null(0).cast(pl.Int128) * pl.col("runtime_s").fill_null(0),
-        gpus_a_node=(pl.col("gpu_milli") / pl.col("nodes").fill_null(1).clip(1) / 1000).ceil().cast(pl.Int64),
+        gpu_time=gpu_milli.fill_null(0).cast(pl.Int128) * pl.col("runtime_s").fill_null(0),
+        gpus_a_node=(gpu_milli / pl.col("nodes").fill_null(1).clip(1) / 1000).ceil().cast(pl.Int64),
     )
 
 
@@ -81,7 +85,7 @@ def make_log_records(
     end_s; nodes: node, gpu_type, gpu_count. Only nodes with a log count. Where the trace does not say which GPUs a node
     has, they are of the most frequent type of the attempts on it, and as many as any attempt used per node.
     """
-    errors = errors.filter(~pl.col("at_boot"))
+    errors = correct_clocks(errors.filter(~pl.col("at_boot")), watch)
     names = pl.concat([watch.select("node"), errors.select("node")]).unique().sort("node").with_row_index("unit")
     parts = placements.lazy().unique(["attempt_id", "node"]).join(names.lazy(), on="node")
     parts = parts.join(attempts.lazy().select("attempt_id", "gpu_type", "is_failed", "gpus_a_node"), on="attempt_id")
@@ -99,6 +103,15 @@ def make_log_records(
     history = History(runs.select(list(RUNS)), watch)
     errors = errors.join(names, on="node").sort("time_s", "unit", "code", "gpu")
     return LogRecords(numbered, errors, attempts, history, days.with_columns(pl.col("day").cast(pl.Int64)))
+
+
+def correct_clocks(errors: pl.DataFrame, watch: pl.DataFrame) -> pl.DataFrame:
+    """Return the errors on the clock of the jobs: some nodes are known to be off by more than CLOCK_ERROR_S."""
+    is_wrong = pl.col("clock_offset_s").abs() > CLOCK_ERROR_S
+    offsets = watch.filter(is_wrong).select("node", "clock_offset_s").unique("node", keep="first", maintain_order=True)
+    corrected = errors.join(offsets, on="node", how="left", maintain_order="left")
+    offset_s = pl.col("clock_offset_s").fill_null(0)
+    return corrected.with_columns(pl.col("time_s", "last_s") - offset_s).drop("clock_offset_s")
 
 
 def label_months(day: str, clock: str) -> pl.Expr:

@@ -1,0 +1,90 @@
+"""The keys node_logs and node_log_zone of a trace, and logs that are recognised beside the tables of jobs."""
+
+from pathlib import Path
+
+import pytest
+from study.config import DEFAULTS
+from study.messages import ConfigError
+from study.recognise import recognise
+from study.study import Study
+from study.yaml_files import load_yaml
+
+ROOT = Path(__file__).resolve().parents[2]
+LINE = "2025-03-01T08:00:00+0000 n1 kernel: NVRM: Xid (PCI:0000:05:00): 79, GPU has fallen off the bus.\n"
+HEADER = "JobIDRaw|State|Start|End\n1|FAILED|1740816000|1740816100\n"
+
+
+def make_study(entry, **settings):
+    config = {"study": ["mine"], "registry": {"mine": entry}} | settings
+    return Study([("config/config.yaml", load_yaml(DEFAULTS)), ("my.yaml", config)], ROOT)
+
+
+@pytest.fixture
+def dumps(tmp_path):
+    folder = tmp_path / "dumps"
+    folder.mkdir()
+    (folder / "2025.txt").write_text(HEADER)
+    return folder
+
+
+def test_logs_beside_the_dumps_are_recognised(dumps):
+    (dumps / "kern.txt").write_text(LINE)
+    (dumps / "health.csv").write_text("node,time,code,severity\nn1,1740816000,XID79,high\n")
+    (dumps / "README.txt").write_text(LINE)
+    (dumps / "logs").mkdir()
+    (dumps / "logs" / "n1.log").write_text("[Sat Mar  1 08:00:00 2025] usb 1-1: new\n")
+    (dumps / "other").mkdir()
+    (dumps / "other" / "notes.md").write_text("nothing\n")
+    trace = recognise(dumps)
+    names = ("health.csv", "kern.txt", "logs")
+    assert trace.entry == {"format": "sacct", "folder": str(dumps), "node_logs": [f"{dumps}/{name}" for name in names]}
+    assert trace.explanation.splitlines()[-1] == "Logs of nodes: health.csv, kern.txt, logs."
+    study = make_study(trace.entry)
+    assert study.traces["mine"].raw_files == {"record": [f"{dumps}/2025.txt"]}
+    assert study.traces["mine"].node_logs == [f"{dumps}/{name}" for name in ("health.csv", "kern.txt", "logs/n1.log")]
+    assert not [note for note in study.notes if "kern" in note or "health" in note or "logs" in note]
+
+
+def test_health_events_of_the_sample_stay_health_events(dumps):
+    (dumps / "health_events.csv").write_text("node,time,code,severity\nn1,1740816000,XID79,high\n")
+    entry = recognise(dumps).entry
+    assert entry["health_events"] == f"{dumps}/health_events.csv"
+    assert "node_logs" not in entry
+
+
+def test_a_trace_with_logs_has_their_products(dumps):
+    (dumps / "kern.log").write_text(LINE)
+    entry = {"format": "sacct", "folder": str(dumps)}
+    products = ("node_errors", "node_log_watch", "node_log_lines")
+    study = make_study(entry | {"node_logs": f"{dumps}/kern.log"})
+    paths = ["node_errors.parquet", "node_log_watch.parquet", "tables/node_log_lines.csv"]
+    assert [study.find_file("mine", name) for name in products] == [f"results/mine/{path}" for path in paths]
+    assert [make_study(entry).find_file("mine", name) for name in products] == [None] * 3
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"node_logs": "nowhere.log"}, r"registry.mine.node_logs: nowhere.log: there is no such file"),
+        ({"node_logs": "{empty}"}, "the folder contains no file. Name the folder with the logs."),
+        ({"node_logs": []}, r"registry.mine.node_logs"),
+        ({"node_log_zone": "Europe/Berlim"}, "there is no time zone 'Europe/Berlim'; did you mean Europe/Berlin?"),
+        ({"format": "openb"}, "times of the trace count from an unknown origin, so no log can be compared with it."),
+        ({"format": "slurm_events"}, "errors are compared with jobs, and the format slurm_events has no jobs."),
+    ],
+)
+def test_logs_that_cannot_be_used_are_refused(dumps, changes, message):
+    (dumps / "empty").mkdir()
+    (dumps / "kern.log").write_text(LINE)
+    (dumps / "openb_pod_list.csv").write_text("name\n")
+    entry = {"format": "sacct", "folder": str(dumps), "node_logs": f"{dumps}/kern.log"} | changes
+    if entry["node_logs"] == "{empty}":
+        entry["node_logs"] = f"{dumps}/empty"
+    if entry["format"] == "openb":
+        entry["files"] = {"pods": "openb_pod_list.csv"}
+    if entry["format"] == "slurm_events":
+        (dumps / "2025.txt").write_text("NodeName|TimeStart|TimeEnd|State|Reason\n")
+        entry["folder"] = str(dumps)
+    with pytest.raises(ConfigError) as error:
+        make_study(entry)
+    assert message in str(error.value)
