@@ -319,12 +319,17 @@ def test_repeats_are_one_error(read):
     ]
 
 
-def test_blocks_and_files_change_nothing(read, monkeypatch):
+@pytest.mark.parametrize("layout", ["iso", "syslog"])
+def test_blocks_and_files_change_nothing(read, monkeypatch, layout):
     content = "".join(iso(time, XID_79, f"n{time % 3}") + iso(time, "usb 1-1: new") for time in range(0, 3000, 2))
-    whole = read({"log": content})
+    if layout == "syslog":
+        content = content.replace("2025-03-01T", "Mar  1 ").replace("+0000", "")
+    window = (NOON - 100_000, NOON + 100_000)
+    whole = read({"log": content}, window=window)
+    assert whole.account.rows == {"picked": 1500, "unmatched": 1500}
     monkeypatch.setattr(line_blocks, "BLOCK_BYTES", 1 << 10)
     half = content.index("\n", len(content) // 2) + 1
-    parts = read({"b": content[half:], "a": content[:half]})
+    parts = read({"b": content[half:], "a": content[:half]}, window=window)
     assert parts.errors.equals(whole.errors)
     assert parts.spans.equals(whole.spans)
     assert parts.account.rows == whole.account.rows
@@ -512,7 +517,13 @@ def test_all_lines_are_accounted_for(tmp_path, start, lines):
     content = start.encode() + b"\n".join(lines)
     path = tmp_path / "n1"
     path.write_bytes(content)
-    logs = read_node_logs([path], make_options(nodes=["n1"], window=(NOON - 5000, NOON + 5000)))
+    options = make_options(nodes=["n1"], window=(NOON - 5000, NOON + 5000))
+    logs = read_node_logs([path], options)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(line_blocks, "BLOCK_BYTES", 100)
+        parts = read_node_logs([path], options)
+    assert parts.account.rows == logs.account.rows
+    assert parts.errors.equals(logs.errors)
     # A colour and a NUL are removed before a line is looked at.
     clean = re.sub(rb"\x1b\[[0-9;]*[A-Za-z]", b"", content.replace(b"\0", b""))
     written = [line for line in clean.split(b"\n") if line.strip(b" \t\r")]

@@ -326,7 +326,15 @@ class _Reading:
                 "with years: journalctl -k -o short-iso."
             )
         pending = join_years(pending)
-        groups, picks = pl.concat(part.groups for part in pending), pl.concat(part.picks for part in pending)
+        picks = pl.concat(part.picks for part in pending)
+        # Two blocks may have lines of one hour.
+        groups = pl.concat(part.groups for part in pending).group_by("node", "hour", "year")
+        groups = groups.agg(
+            lines=pl.col("lines").sum(),
+            first=pl.col("first").min(),
+            start=pl.col("start").min(),
+            end=pl.col("end").max(),
+        ).sort("first")
         last = groups.sort("year", maintain_order=True)[-1]
         final_year = pl.from_epoch(pl.Series([window[1]])).dt.year()[0]
         anchors = range(final_year, final_year - 12, -1)
