@@ -21,8 +21,9 @@ from study.taxonomy import find_pattern_problem
 from ttf.engine.errors import StudyError
 from ttf.raw.node_logs import line_blocks
 from ttf.raw.node_logs.layouts import detect_layout
+from ttf.raw.node_logs.merging import merge_close
 from ttf.raw.node_logs.node_names import NodeNames
-from ttf.raw.node_logs.reader import KINDS, LogOptions, list_log_files, merge_close, name_node, read_node_logs
+from ttf.raw.node_logs.reader import KINDS, LogOptions, name_node, read_node_logs
 from ttf.raw.node_logs.rules import Rules, find_errors
 from ttf.records.node_errors import (
     find_watch,
@@ -261,12 +262,6 @@ def test_packed_logs_are_read(read):
 @pytest.mark.parametrize("name", ["gpu17.log", "dmesg-gpu17.txt.gz", "gpu17_dmesg.log", "gpu17", "gpu17-kern.log.zst"])
 def test_a_file_is_named_after_its_node(name):
     assert name_node(Path(name)) == "gpu17"
-
-
-def test_a_folder_is_its_files(tmp_path):
-    for name in ("b.log", "a.log", ".hidden", "README.md"):
-        (tmp_path / name).write_text("x")
-    assert [path.name for path in list_log_files([str(tmp_path)])] == ["a.log", "b.log"]
 
 
 def test_times_without_zone_are_in_the_zone_of_the_trace(read):

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 
 import polars as pl
 
-from ttf.raw.node_logs.reader import KINDS, REMARKS, Account, NodeLogs, merge_close
+from ttf.raw.node_logs.merging import merge_close
+from ttf.raw.node_logs.reader import KINDS, REMARKS, Account, NodeLogs
 from ttf.records.record_contracts import NODE_ERRORS, NODE_LOG_LINES, NODE_LOG_WATCH
 
 # Clocks that differ by more than this are noticed.
