@@ -374,6 +374,13 @@ def test_a_log_of_errors_only_watches_all_nodes(read):
     assert tabulate(logs)["errors_only"][0] == 2
 
 
+def test_a_storm_of_one_node_is_no_log_of_errors_only(read):
+    storm = "".join(iso(time, XID_79) for time in range(50))
+    logs = read({"log": storm + "".join(iso(3600 * hour, "usb 1-1: new", "n2") for hour in range(5))})
+    assert "errors_only" not in logs.account.rows
+    assert not logs.event_spans.height
+
+
 def test_clocks_are_compared_with_starts_of_jobs(read):
     starts = [
         (job, node, NOON + 1000 * job)
@@ -425,14 +432,13 @@ def test_every_kind_of_bad_line_is_accounted_for(read):
         "picked": (5, "log: 1, 4, 5, 6, 7"),
         "unmatched": (1, None),
         "note": (1, "log: 2"),
-        "no_time": (4, "log: 9, 10, 8, 15"),
+        "no_time": (4, "log: 8, 9, 10, 15"),
         "before_trace": (1, "log: 11"),
         "after_trace": (1, "log: 12"),
         "unknown_node": (1, "log: 13"),
         "nul": (1, "log: 6"),
         "undecodable": (1, "log: 7"),
         "other_name": (1, "log: 4"),
-        "errors_only": (6, None),
         "clock_unknown": (5, None),
     }
     assert list_errors(logs) == [("n1", "0000:05:00", "XID 79", NOON)]

@@ -116,6 +116,6 @@ def tabulate_lines(account: Account, errors: pl.DataFrame, watch: pl.DataFrame) 
 
 def _format_lines(lines: list[tuple[str, int]]) -> str | None:
     numbers_by_file: dict[str, list[str]] = {}
-    for file, line in lines:
+    for file, line in sorted(lines):
         numbers_by_file.setdefault(file, []).append(str(line))
     return "; ".join(f"{file}: {', '.join(numbers)}" for file, numbers in numbers_by_file.items()) or None

@@ -15,7 +15,7 @@ from ttf.engine.errors import StudyError
 from ttf.raw.node_logs.event_tables import is_event_line, parse_csv, parse_event_document, parse_event_lines, read_times
 from ttf.raw.node_logs.layouts import UPTIME, detect_layout, parse_csv_header
 from ttf.raw.node_logs.line_blocks import Block, read_blocks
-from ttf.raw.node_logs.merging import MergedRows
+from ttf.raw.node_logs.merging import MergedRows, merge_close
 from ttf.raw.node_logs.node_names import NodeNames
 from ttf.raw.node_logs.reduced_blocks import ReducedBlock, copy_block, join_years, list_lines, reduce_block
 from ttf.raw.node_logs.rules import ERROR_COLUMNS, Rules, describe_own_codes, find_errors
@@ -49,11 +49,8 @@ REMARKS = {
 FIRST_LINES = 5
 # Polars searches the texts of a block on one core.
 THREADS = 2
-# A log with a larger share of errors was filtered before it came here, as by grep.
-MOST_ERRORS_SHARE = 0.5
 EVENT_COLUMNS = {"node": pl.String, **ERROR_COLUMNS, "time_s": pl.Int64, "last_s": pl.Int64, "lines": pl.Int64}
 SPAN_COLUMNS = {"node": pl.String, "start_s": pl.Int64, "end_s": pl.Int64}
-_ERROR_KEYS = ["node", *ERROR_COLUMNS]
 
 
 @dataclass
@@ -150,13 +147,17 @@ class _Reading:
         self.options, self.account = options, Account()
         self.errors, self.spans = MergedRows(EVENT_COLUMNS, options.merge_s), MergedRows(SPAN_COLUMNS, options.gap_s)
         self.event_spans = MergedRows(SPAN_COLUMNS, 1 << 40)
-        self.text_lines = self.text_errors = 0
+        self.event_errors = MergedRows(EVENT_COLUMNS, options.merge_s)
+        self.text_lines = self.unmatched_lines = 0
         self.boots: list[pl.DataFrame] = []
         self.job_starts: list[pl.DataFrame] = []
 
     def finish(self) -> NodeLogs:
         spans = self.spans.merge()
-        if self.text_errors > MOST_ERRORS_SHARE * self.text_lines:
+        errors = self.errors.merge()
+        # A log with more errors than other lines was filtered, as by grep. A line that is repeated a million times is
+        # one error.
+        if errors.height > self.unmatched_lines:
             self.account.add("errors_only", self.text_lines, "", [])
             self.event_spans.add(
                 spans.select(node=pl.lit(""), start_s=pl.col("start_s").min(), end_s=pl.col("end_s").max()).head(1)
@@ -166,7 +167,9 @@ class _Reading:
         job_starts = pl.concat([pl.DataFrame(schema=schema), *self.job_starts])
         return NodeLogs(
             self.account,
-            self.errors.merge().sort("time_s", "node", "code", "gpu"),
+            merge_close(pl.concat([errors, self.event_errors.merge()]), self.options.merge_s).sort(
+                "time_s", "node", "code", "gpu"
+            ),
             spans.sort("node", "start_s"),
             boots.unique().sort("node", "time_s"),
             job_starts.unique().sort("node", "time_s", "job"),
@@ -290,7 +293,7 @@ class _Reading:
         self._account(file, "picked", errors)
         lines = int(inside["lines"].sum())
         self.text_lines += lines
-        self.text_errors += errors.height
+        self.unmatched_lines += lines - errors.height
         self.account.add("unmatched", lines - errors.height, file.name, [])
         self._account_groups(file, "other_name", inside.filter(pl.col("name") != pl.col("node")))
         self.spans.add(
@@ -300,7 +303,7 @@ class _Reading:
                 end_s=pl.col("hour_s") + seconds_in_hour("end"),
             )
         )
-        self._add_errors(errors)
+        self._add_errors(errors, self.errors)
         self._add_marks(picks)
 
     def _account_groups(self, file: Path, kind: str, groups: pl.DataFrame) -> None:
@@ -317,9 +320,9 @@ class _Reading:
         kind = pl.coalesce(pl.when(problem).then(pl.lit(name)) for name, problem in problems.items())
         return groups.with_columns(name=names).with_columns(kind=kind)
 
-    def _add_errors(self, errors: pl.DataFrame) -> None:
+    def _add_errors(self, errors: pl.DataFrame, merged: MergedRows) -> None:
         one_line = {"last_s": pl.col("time_s"), "lines": pl.lit(1, pl.Int64)}
-        self.errors.add(errors.with_columns(node="name", **one_line).select(*EVENT_COLUMNS))
+        merged.add(errors.with_columns(node="name", **one_line).select(*EVENT_COLUMNS))
 
     def _add_marks(self, picks: pl.DataFrame) -> None:
         rules, message = self.options.rules, pl.col("message")
@@ -352,7 +355,7 @@ class _Reading:
         errors = rows.filter(pl.col("code").is_not_null())
         self._account(file, "picked", errors)
         self._account(file, "unmatched", rows.filter(pl.col("code").is_null()))
-        self._add_errors(errors)
+        self._add_errors(errors, self.event_errors)
         self._add_marks(rows)
         self.event_spans.add(
             rows.select(node=pl.lit(""), start_s=pl.col("time_s").min(), end_s=pl.col("time_s").max()).head(1)
