@@ -25,7 +25,10 @@ ELSEWHERE = {
         )
     },
     "rsc": "test_claims_rsc.py",
-    **{f"{name}-": "test_claims_printed.py" for name in ("llama3", "survey", "delta", "byterobust", "tpuv4", "crusoe")},
+    **{
+        f"{name}-": "test_claims_printed.py"
+        for name in ("llama3", "survey", "delta", "ampere", "byterobust", "tpuv4", "crusoe")
+    },
     "acme-failures-": "test_claims_rsc.py",
     "acme-both-": "test_claims_rsc.py",
     "acme-summary-": "test_claims_rsc.py",

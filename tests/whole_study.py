@@ -418,7 +418,6 @@ def _report(study: Study, pdf: bool) -> Iterator[Job]:
         "tables": {key: [*table_names] for key, table_names in claimed.items()},
     }
     yield Job("score_claims", inputs, scored, params)
-    yield Job("recompute_ettr", {}, {"reference": f"{study_folder}/ettr_reference.csv"})
     yield Job("write_config", {}, {"config": f"{study_folder}/config.yaml"}, {"text": dump(study.config)})
     yield Job("write_dictionary", {}, {"table": f"{study_folder}/dictionary.csv"}, {"folders": study.folders})
     vega, template = {"vega": f"{source}/vega.txt"}, {"template": f"{source}/page.html"}

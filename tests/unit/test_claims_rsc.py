@@ -184,7 +184,13 @@ def expected_values() -> dict[str, float]:
     # The first order lost 2 x 30 min, the second 3 x 30 min.
     answers["rsc1-second-order"] = 1.5 / 2.5
     answers["rsc1-measured-ettr-4096"] = 0.94
-    answers |= {"rsc1-lemon-arithmetic": 0.012, "rsc1-lemon-causes": 97.5}
+    answers |= {"rsc1-lemon-arithmetic": 0.012, "rsc1-lemon-causes": 97.5, "rsc1-lemon-nodes": 40}
+    causes = {"gpu": 11, "dimm": 8, "pcie": 6, "eud": 4, "bios": 3, "nic": 3, "psu": 2, "optics": 1}
+    answers |= {f"rsc1-lemon-cause-{cause}": nodes / 39 for cause, nodes in causes.items()}
+    answers["rsc1-jobs-by-day"] = (7200 + 4400) * 335 / 1e6
+    answers["rsc1-gpu-hours-by-use"] = (0.83 * 16_000 + 0.85 * 8000) * 335 * 24 / 1e6
+    answers["rsc1-swaps"] = 6.5 / 2.34
+    answers |= {"rsc1-pcie-interrupt": 0.21, "rsc2-pcie-interrupt": 0.49}
     # (1 - lambda (u0 + dt / 2)) / (1 + (u0 + q) / R + lambda q), lambda in failures a day, all times in days.
     minute = 1 / 1440
     for name, rate, interval, start, queue in (

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from made_runs import make_trace
+from of_claims import CLAIMS
 from plan_inputs import DAY, HABITS, RATE, SIZES, TOO_LARGE, make_rate, make_rate_table, target_numbers
 from polars.testing import assert_frame_equal
 from ttf.analyses.large_runs.measure_ettr import ETTR_MEASURED, ETTR_MEASURED_TARGET
@@ -17,12 +18,11 @@ from ttf.analyses.large_runs.plan_ettr import ETTR_ASSUMPTIONS
 from ttf.analyses.large_runs.plan_ettr.compute import ONE_WAIT, assumptions, mitigation_table, plan_tables, queue_of
 from ttf.display.metrics import Metrics
 from ttf.engine.errors import StudyError
-from ttf.page.replication.ettr_reference import reference_table
-from ttf.page.report_contracts import ETTR_REFERENCE
+from ttf.page.replication.scorecard import compute_printed_ettr
 from ttf.records.clusters import add_levels
 from ttf.records.infra import infra_durations
 from ttf.stats.clustered import Clusters
-from ttf.stats.large_runs.ettr import Plan, ettr_renewal, expected_scheduled_s, expected_wall_s
+from ttf.stats.large_runs.ettr import Plan, ettr_renewal, ettr_v1, expected_scheduled_s, expected_wall_s
 from ttf.stats.large_runs.plans import Habits, NodeRate, node_rate, target_size
 
 
@@ -373,23 +373,45 @@ def test_assumptions_name_their_source() -> None:
 # Statements of the paper ----------------------------------------------------------------------------------
 
 
-def test_statements_of_the_paper_that_are_not_reproduced() -> None:
-    table = reference_table()
-    ETTR_REFERENCE.check(table)
-    not_reproduced = table.filter(~pl.col("reproduced"))
-    assert not_reproduced["statement"].to_list() == [
-        "100,000 GPUs at the rate of RSC-2, one in 21 minutes",
-        "mean time to failure of 8 GPUs on RSC-1",
-        "mean time to failure of 1,024 GPUs on RSC-1",
-        "mean time to failure of 4,096 GPUs on RSC-1",
-    ]
-    computed = dict(table.select("statement", "computed").iter_rows())
-    assert computed["all of RSC-1, a checkpoint an hour"] == pytest.approx(0.684, abs=5e-4)
-    assert computed["all of RSC-1, one in 5 minutes"] == pytest.approx(0.932, abs=5e-4)
-    assert computed["half of RSC-1, one in 30 minutes"] == pytest.approx(0.906, abs=1e-3)
-    assert computed["12,000 GPUs reach it with a write of 10 s"] == pytest.approx(0.921, abs=1e-3)
-    assert computed["12,000 GPUs reach it at one failure per 1000 node-days"] == pytest.approx(0.898, abs=1e-3)
-    assert computed["mean time to failure of 1,024 GPUs on RSC-1"] == pytest.approx(28.8, abs=0.1)
+def score_paper(form: str) -> dict[str, tuple[float, float, float]]:
+    """Return published value, tolerance and ETTR by `form`, or by the paper's own formula, by claim."""
+    claims = [claim for claim in CLAIMS if "ettr" in claim.get("quantity", {})]
+    plans = [claim["quantity"]["ettr"] | ({"form": form} if form else {}) for claim in claims]
+    scored = zip(claims, map(compute_printed_ettr, plans), strict=True)
+    return {claim["id"]: (claim["published"], claim["tolerance"], ettr) for claim, ettr in scored}
+
+
+def test_statements_of_the_paper_by_the_exact_model() -> None:
+    exact = {name: ettr for name, (_, _, ettr) in score_paper("renewal").items()}
+    assert exact == pytest.approx(
+        {
+            "rsc1-ettr-16000-60min": 0.720,
+            "rsc1-ettr-16000-5min": 0.934,
+            "rsc1-ettr-8000-30min": 0.909,
+            "rsc1-ettr-100000-7min": 0.615,
+            "rsc2-ettr-100000-21min": 0.724,
+            "rsc2-ettr-100000-2min": 0.941,
+            "rsc1-ettr-12000-rate": 0.897,
+            "rsc1-ettr-12000-write": 0.921,
+        },
+        abs=1e-3,
+    )
+
+
+def test_which_statements_of_the_paper_hold_by_its_formula_and_by_the_exact_model() -> None:
+    by_formula, by_model = (
+        {name for name, (published, tolerance, ettr) in score_paper(form).items() if abs(ettr - published) > tolerance}
+        for form in ("", "renewal")
+    )
+    assert by_formula == {"rsc2-ettr-100000-21min"}
+    assert by_model == {"rsc2-ettr-100000-21min", "rsc1-ettr-100000-7min"}
+
+
+@pytest.mark.parametrize("habits", [{}, {"restart_s": 1200}, {"queue_s": 300}])
+def test_the_paper_is_within_5_percent_of_the_exact_model_at_8000_gpus(habits: dict) -> None:
+    usual = {"interval_s": 3600, "write_s": 0, "restart_s": 300, "queue_s": 0, "productive_s": 14 * DAY}
+    plan = Plan(1000 * 6.5e-3 / DAY, **(usual | habits))
+    assert 0.95 < ettr_v1(plan) / ettr_renewal(plan) < 1
 
 
 # Measured job runs ----------------------------------------------------------------------------------------

@@ -28,23 +28,3 @@ rule score_claims:
         tables=lambda _: {trace: list(tables) for trace, tables in STUDY.find_claim_tables().items()},
     script:
         "../../scripts/score_claims.py"
-
-
-rule recompute_ettr:
-    """Recompute the effective training time ratios (ETTR) that the reference paper states."""
-    output:
-        reference=f"{STUDY_RESULTS}/ettr_reference.csv",
-    log:
-        f"logs/{STUDY_FOLDER}/recompute_ettr.log",
-    benchmark:
-        f"benchmarks/{STUDY_FOLDER}/recompute_ettr.tsv"
-    group:
-        GROUP["report"]
-    conda:
-        ENVIRONMENT
-    resources:
-        **request_resources("recompute_ettr"),
-    params:
-        code=hash_code("recompute_ettr"),
-    script:
-        "../../scripts/recompute_ettr.py"

@@ -224,7 +224,7 @@ def list_study_jobs():
     with_papers = () if STUDY.pseudonymised_traces else ("publish_site", "archive_results")
     with_pdf = {workflow.modifier.modify_rulename(name) for name in ("pdf", *with_papers)}
     pages = [[f"{STUDY_RESULTS}/report/{page}.html"] for page in PAGES]
-    study_rules = (rules.write_config, rules.write_dictionary, rules.score_claims, rules.recompute_ettr)
+    study_rules = (rules.write_config, rules.write_dictionary, rules.score_claims)
     papers = [f"{STUDY_RESULTS}/report/{paper}.pdf" for paper in PAPERS]
     if Path(papers[0]).exists() or with_pdf.intersection(workflow.dag_settings.targets):
         pages += [[paper] for paper in papers]

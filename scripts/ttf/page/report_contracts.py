@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from ttf.engine.contract import count, number, seconds, table, truth, words
+from ttf.engine.contract import count, number, table, words
 
 _CLAIM = {
     "id": words("Id", "Id of the claim."),
@@ -67,29 +67,6 @@ PUBLISHED_VALUES = replace(
     ),
     path="published_values.csv",
 )
-_NO_PART = "it has no effect"
-ETTR_REFERENCE = replace(
-    table(
-        "ettr_reference",
-        "A published statement on the effective training time ratio (ETTR) or mean time to failure, recomputed.",
-        statement=words("Statement", "Published finding."),
-        source=words("Source", "Publication."),
-        quantity=words("Quantity", "ettr, mttf_h (hours) or error_percent (of an approximation)."),
-        gpus=count("GPUs", "GPUs of the run."),
-        failures_per_1000_node_days=number("per 1000 node-days", "Failure rate of a node."),
-        checkpoint_interval_s=seconds("Checkpoint interval", "Work between two checkpoints.", blank=_NO_PART),
-        checkpoint_write_s=seconds("Checkpoint write", "Time that one write blocks the work.", blank=_NO_PART),
-        restart_s=seconds("Start-up", "From being scheduled to working.", blank=_NO_PART),
-        queue_s=seconds("Queue", "Wait at each start.", blank=_NO_PART),
-        published=number("Published", "Published value, in the unit of the quantity."),
-        computed=number("Formula", "Value by the formula of the same paper."),
-        exact=number("Exact", "Value by the exact renewal model.", blank="the statement is not about a ratio"),
-        tolerance=number("Tolerance", "Largest accepted difference of published and computed value."),
-        reproduced=truth("Verdict", "Whether the formula reproduces the published value."),
-        note=words("Note", "Remarks.", blank="there are none"),
-    ),
-    path="ettr_reference.csv",
-)
 
 _FILE = "the table is a Parquet file with columns by the trace's format"
 DICTIONARY = replace(
@@ -110,4 +87,4 @@ DICTIONARY = replace(
     path="dictionary.csv",
 )
 
-TABLES = (SCORECARD, IMPLIED_N, PUBLISHED_VALUES, ETTR_REFERENCE, DICTIONARY)
+TABLES = (SCORECARD, IMPLIED_N, PUBLISHED_VALUES, DICTIONARY)
