@@ -21,8 +21,9 @@ from study.taxonomy import find_pattern_problem
 from ttf.engine.errors import StudyError
 from ttf.raw.node_logs import line_blocks
 from ttf.raw.node_logs.layouts import detect_layout
+from ttf.raw.node_logs.merging import merge_close
 from ttf.raw.node_logs.node_names import NodeNames
-from ttf.raw.node_logs.reader import KINDS, LogOptions, list_log_files, merge_close, name_node, read_node_logs
+from ttf.raw.node_logs.reader import KINDS, LogOptions, name_node, read_node_logs
 from ttf.raw.node_logs.rules import Rules, find_errors
 from ttf.records.node_errors import (
     find_watch,
@@ -263,12 +264,6 @@ def test_a_file_is_named_after_its_node(name):
     assert name_node(Path(name)) == "gpu17"
 
 
-def test_a_folder_is_its_files(tmp_path):
-    for name in ("b.log", "a.log", ".hidden", "README.md"):
-        (tmp_path / name).write_text("x")
-    assert [path.name for path in list_log_files([str(tmp_path)])] == ["a.log", "b.log"]
-
-
 def test_times_without_zone_are_in_the_zone_of_the_trace(read):
     # Summer time ends in Berlin on 2025-10-26; of two equal hours the earlier is taken.
     lines = "[Sat Mar  1 09:00:00 2025] {0}\n[Sun Oct 26 02:30:00 2025] {0}\n[Sun Mar 30 02:30:00 2025] {0}\n"
@@ -319,12 +314,17 @@ def test_repeats_are_one_error(read):
     ]
 
 
-def test_blocks_and_files_change_nothing(read, monkeypatch):
+@pytest.mark.parametrize("layout", ["iso", "syslog"])
+def test_blocks_and_files_change_nothing(read, monkeypatch, layout):
     content = "".join(iso(time, XID_79, f"n{time % 3}") + iso(time, "usb 1-1: new") for time in range(0, 3000, 2))
-    whole = read({"log": content})
+    if layout == "syslog":
+        content = content.replace("2025-03-01T", "Mar  1 ").replace("+0000", "")
+    window = (NOON - 100_000, NOON + 100_000)
+    whole = read({"log": content}, window=window)
+    assert whole.account.rows == {"picked": 1500, "unmatched": 1500}
     monkeypatch.setattr(line_blocks, "BLOCK_BYTES", 1 << 10)
     half = content.index("\n", len(content) // 2) + 1
-    parts = read({"b": content[half:], "a": content[:half]})
+    parts = read({"b": content[half:], "a": content[:half]}, window=window)
     assert parts.errors.equals(whole.errors)
     assert parts.spans.equals(whole.spans)
     assert parts.account.rows == whole.account.rows
@@ -372,6 +372,13 @@ def test_a_log_of_errors_only_watches_all_nodes(read):
     watch = find_watch(logs, ["n1", "n2"], 86_400, NO_OFFSETS)
     assert watch.drop("clock_offset_s").rows() == [(node, NOON, NOON + 9_000_000) for node in ("n1", "n2")]
     assert tabulate(logs)["errors_only"][0] == 2
+
+
+def test_a_storm_of_one_node_is_no_log_of_errors_only(read):
+    storm = "".join(iso(time, XID_79) for time in range(50))
+    logs = read({"log": storm + "".join(iso(3600 * hour, "usb 1-1: new", "n2") for hour in range(5))})
+    assert "errors_only" not in logs.account.rows
+    assert not logs.event_spans.height
 
 
 def test_clocks_are_compared_with_starts_of_jobs(read):
@@ -425,14 +432,13 @@ def test_every_kind_of_bad_line_is_accounted_for(read):
         "picked": (5, "log: 1, 4, 5, 6, 7"),
         "unmatched": (1, None),
         "note": (1, "log: 2"),
-        "no_time": (4, "log: 9, 10, 8, 15"),
+        "no_time": (4, "log: 8, 9, 10, 15"),
         "before_trace": (1, "log: 11"),
         "after_trace": (1, "log: 12"),
         "unknown_node": (1, "log: 13"),
         "nul": (1, "log: 6"),
         "undecodable": (1, "log: 7"),
         "other_name": (1, "log: 4"),
-        "errors_only": (6, None),
         "clock_unknown": (5, None),
     }
     assert list_errors(logs) == [("n1", "0000:05:00", "XID 79", NOON)]
@@ -512,7 +518,13 @@ def test_all_lines_are_accounted_for(tmp_path, start, lines):
     content = start.encode() + b"\n".join(lines)
     path = tmp_path / "n1"
     path.write_bytes(content)
-    logs = read_node_logs([path], make_options(nodes=["n1"], window=(NOON - 5000, NOON + 5000)))
+    options = make_options(nodes=["n1"], window=(NOON - 5000, NOON + 5000))
+    logs = read_node_logs([path], options)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(line_blocks, "BLOCK_BYTES", 100)
+        parts = read_node_logs([path], options)
+    assert parts.account.rows == logs.account.rows
+    assert parts.errors.equals(logs.errors)
     # A colour and a NUL are removed before a line is looked at.
     clean = re.sub(rb"\x1b\[[0-9;]*[A-Za-z]", b"", content.replace(b"\0", b""))
     written = [line for line in clean.split(b"\n") if line.strip(b" \t\r")]

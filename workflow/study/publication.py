@@ -67,7 +67,7 @@ def list_source_files(root: Path) -> list[Path]:
 
 
 # Keys of the configuration and of a trace with paths, which may contain the name of a person.
-PATH_KEYS = ("analyses", "claims", "outage_causes", "taxonomy")
+PATH_KEYS = ("analyses", "claims", "node_log_rules", "outage_causes", "taxonomy")
 TRACE_PATH_KEYS = ("files", "folder", "health_events", "log_tails", "loss_log", "node_events", "node_logs", "schema")
 
 

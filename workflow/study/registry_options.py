@@ -6,7 +6,7 @@ from pathlib import Path
 from ttf.engine.storage.plain_files import is_ignored
 from ttf.raw.extra_tables import TABLES
 
-from study.entries import list_entries
+from study.entries import escape_name, list_entries
 from study.messages import ConfigError
 from study.named_files import require_file
 from study.trace_files import list_paths
@@ -59,7 +59,10 @@ def find_node_logs(
     files: list[str] = []
     for path in paths:
         if Path(path).is_dir():
-            names = [item.name for item in list_entries(path) if not item.problem and not is_ignored(item.name)]
+            entries = [item for item in list_entries(path) if not is_ignored(item.name) and item.problem != "a folder"]
+            if problem := next((item for item in entries if item.problem), None):
+                raise ConfigError(f"{label}: {path}/{escape_name(problem.name)} is {problem.problem}; expected a log.")
+            names = [item.name for item in entries]
             if not names:
                 raise ConfigError(f"{label}: {path}: the folder contains no file. Name the folder with the logs.")
             files += [f"{path.rstrip('/')}/{name}" for name in names]

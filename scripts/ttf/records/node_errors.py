@@ -7,7 +7,8 @@ from collections.abc import Mapping
 
 import polars as pl
 
-from ttf.raw.node_logs.reader import KINDS, REMARKS, Account, NodeLogs, merge_close
+from ttf.raw.node_logs.merging import merge_close
+from ttf.raw.node_logs.reader import KINDS, REMARKS, Account, NodeLogs
 from ttf.records.record_contracts import NODE_ERRORS, NODE_LOG_LINES, NODE_LOG_WATCH
 
 # Clocks that differ by more than this are noticed.
@@ -115,6 +116,6 @@ def tabulate_lines(account: Account, errors: pl.DataFrame, watch: pl.DataFrame) 
 
 def _format_lines(lines: list[tuple[str, int]]) -> str | None:
     numbers_by_file: dict[str, list[str]] = {}
-    for file, line in lines:
+    for file, line in sorted(lines):
         numbers_by_file.setdefault(file, []).append(str(line))
     return "; ".join(f"{file}: {', '.join(numbers)}" for file, numbers in numbers_by_file.items()) or None

@@ -5,22 +5,21 @@ A block is reduced at once to what is needed of it, so that the memory does not 
 
 import re
 from collections import deque
-from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
 
 import polars as pl
 
 from ttf.engine.errors import StudyError
-from ttf.engine.storage.plain_files import is_ignored
 from ttf.raw.node_logs.event_tables import is_event_line, parse_csv, parse_event_document, parse_event_lines, read_times
-from ttf.raw.node_logs.layouts import JOURNAL_NOTE, JSON_CODED, UPTIME, detect_layout, parse_csv_header
+from ttf.raw.node_logs.layouts import UPTIME, detect_layout, parse_csv_header
 from ttf.raw.node_logs.line_blocks import Block, read_blocks
+from ttf.raw.node_logs.merging import MergedRows, merge_close
 from ttf.raw.node_logs.node_names import NodeNames
+from ttf.raw.node_logs.reduced_blocks import ReducedBlock, copy_block, join_years, list_lines, reduce_block
 from ttf.raw.node_logs.rules import ERROR_COLUMNS, Rules, describe_own_codes, find_errors
-from ttf.raw.node_logs.text_lines import PARSERS, count_new_years, parse_hours, read_messages, seconds_in_hour
+from ttf.raw.node_logs.text_lines import parse_hours, read_messages, seconds_in_hour
 from ttf.raw.raw_files import ARCHIVES, PACKED, read_unpacked
 
 # Kind of line -> (severity, sentence). Each line that is not blank is of one of these.
@@ -50,11 +49,8 @@ REMARKS = {
 FIRST_LINES = 5
 # Polars searches the texts of a block on one core.
 THREADS = 2
-# A log with a larger share of errors was filtered before it came here, as by grep.
-MOST_ERRORS_SHARE = 0.5
 EVENT_COLUMNS = {"node": pl.String, **ERROR_COLUMNS, "time_s": pl.Int64, "last_s": pl.Int64, "lines": pl.Int64}
 SPAN_COLUMNS = {"node": pl.String, "start_s": pl.Int64, "end_s": pl.Int64}
-_ERROR_KEYS = ["node", *ERROR_COLUMNS]
 
 
 @dataclass
@@ -101,15 +97,6 @@ class LogOptions:
     gap_s: int
 
 
-def list_log_files(paths: list[str]) -> list[Path]:
-    """Return the files, and the files of the folders, sorted by name within each; hidden files and READMEs not."""
-    files: list[Path] = []
-    for path in map(Path, paths):
-        names = sorted(path.iterdir()) if path.is_dir() else [path]
-        files += [file for file in names if file == path or (file.is_file() and not is_ignored(file.name))]
-    return files
-
-
 def name_node(path: Path) -> str:
     """Return the node after which a file is named: gpu17 of gpu17.log and dmesg-gpu17.txt.gz."""
     name = path.name
@@ -153,91 +140,24 @@ def _describe_uptime(file: Path) -> str:
     return ": its times count from the start of the node" if re.search(UPTIME, head) else ""
 
 
-class ReducedBlock(NamedTuple):
-    """What is needed of a block of text.
-
-    groups: node, hour, year, lines, first (line), start and end (minute). picks: COLUMNS and year of the lines of
-    interest. unused: kind -> lines. months: hour of the first and of the last line; years: new years between them.
-    """
-
-    groups: pl.DataFrame
-    picks: pl.DataFrame
-    unused: dict[str, pl.DataFrame]
-    months: list[str]
-    years: int
-
-
-def list_lines(block: Block) -> pl.DataFrame:
-    """Return line and text of the lines that are not blank."""
-    rows = pl.DataFrame({"text": block.lines, "line": pl.int_range(len(block.lines), eager=True) + block.first})
-    return rows.filter(pl.col("text").str.contains(r"[^ \t\r]"))
-
-
-def reduce_block(block: Block, layout: str, pattern: str, fallback: str) -> ReducedBlock:
-    """Reduce a block. pattern: of the lines of interest. fallback: node of the lines of dmesg that name none."""
-    rows = list_lines(block)
-    parsed = PARSERS[layout](rows, layout)
-    if layout.startswith("dmesg"):
-        parsed = parsed.with_columns(pl.col("node").fill_null(fallback))
-    unused = {}
-    if parsed["hour"].null_count():
-        is_wrong = pl.col("hour").is_null()
-        wrong = rows.join(parsed.filter(is_wrong).select("line"), on="line", how="semi", maintain_order="left")
-        is_note = pl.col("text").str.contains(JOURNAL_NOTE)
-        unused = {"note": wrong.filter(is_note), "no_time": wrong.filter(~is_note)}
-        parsed = parsed.filter(~is_wrong)
-    if parsed["node"].null_count():
-        unused["no_node"] = parsed.filter(pl.col("node").is_null())
-        parsed = parsed.filter(pl.col("node").is_not_null())
-    years = count_new_years(parsed["hour"]) if layout == "syslog" else pl.lit(0, pl.Int64)
-    parsed = parsed.with_columns(year=years)
-    groups = parsed.group_by("node", "hour", "year").agg(
-        lines=pl.len().cast(pl.Int64),
-        first=pl.col("line").min(),
-        start=pl.col("minute").min(),
-        end=pl.col("minute").max(),
-    )
-    # In a record of the journal, a message may be a list of bytes, or have escapes.
-    coded = rf"|{JSON_CODED}" if layout == "journal_json" else ""
-    picks = parsed.filter(pl.col("message").str.contains(pattern + coded))
-    ends = [parsed["hour"][0], parsed["hour"][-1]] if parsed.height else []
-    return ReducedBlock(groups.sort("first"), picks, unused, ends, parsed["year"][-1] if parsed.height else 0)
-
-
-def copy_block(part: ReducedBlock) -> ReducedBlock:
-    """Copy the texts, which otherwise keep the whole block in memory."""
-    groups, picks = (pl.DataFrame(f.to_dict(as_series=False), schema=f.schema) for f in (part.groups, part.picks))
-    return part._replace(groups=groups, picks=picks, unused={})
-
-
-def join_years(parts: list[ReducedBlock]) -> list[ReducedBlock]:
-    """Add to the years of each block those of the blocks before, and a new year between two blocks."""
-    years, last, joined = 0, None, []
-    for part in parts:
-        if part.months:
-            if last is not None:
-                years += int(count_new_years(pl.Series([last, part.months[0]]))[1])
-            year, last = pl.col("year") + years, part.months[1]
-            part = part._replace(groups=part.groups.with_columns(year), picks=part.picks.with_columns(year))
-            years += part.years
-        joined.append(part)
-    return joined
-
-
 class _Reading:
     """The state while logs are read: frames that are merged again when they grow."""
 
     def __init__(self, options: LogOptions) -> None:
         self.options, self.account = options, Account()
-        self.errors, self.spans = _Merged(EVENT_COLUMNS, options.merge_s), _Merged(SPAN_COLUMNS, options.gap_s)
-        self.event_spans = _Merged(SPAN_COLUMNS, 1 << 40)
-        self.text_lines = self.text_errors = 0
+        self.errors, self.spans = MergedRows(EVENT_COLUMNS, options.merge_s), MergedRows(SPAN_COLUMNS, options.gap_s)
+        self.event_spans = MergedRows(SPAN_COLUMNS, 1 << 40)
+        self.event_errors = MergedRows(EVENT_COLUMNS, options.merge_s)
+        self.text_lines = self.unmatched_lines = 0
         self.boots: list[pl.DataFrame] = []
         self.job_starts: list[pl.DataFrame] = []
 
     def finish(self) -> NodeLogs:
         spans = self.spans.merge()
-        if self.text_errors > MOST_ERRORS_SHARE * self.text_lines:
+        errors = self.errors.merge()
+        # A log with more errors than other lines was filtered, as by grep. A line that is repeated a million times is
+        # one error.
+        if errors.height > self.unmatched_lines:
             self.account.add("errors_only", self.text_lines, "", [])
             self.event_spans.add(
                 spans.select(node=pl.lit(""), start_s=pl.col("start_s").min(), end_s=pl.col("end_s").max()).head(1)
@@ -247,7 +167,9 @@ class _Reading:
         job_starts = pl.concat([pl.DataFrame(schema=schema), *self.job_starts])
         return NodeLogs(
             self.account,
-            self.errors.merge().sort("time_s", "node", "code", "gpu"),
+            merge_close(pl.concat([errors, self.event_errors.merge()]), self.options.merge_s).sort(
+                "time_s", "node", "code", "gpu"
+            ),
             spans.sort("node", "start_s"),
             boots.unique().sort("node", "time_s"),
             job_starts.unique().sort("node", "time_s", "job"),
@@ -326,7 +248,18 @@ class _Reading:
                 "with years: journalctl -k -o short-iso."
             )
         pending = join_years(pending)
-        groups, picks = pl.concat(part.groups for part in pending), pl.concat(part.picks for part in pending)
+        picks = pl.concat(part.picks for part in pending)
+        # Two blocks may have lines of one hour.
+        groups = pl.concat(part.groups for part in pending)
+        groups = groups.group_by("node", "hour", "year").agg(
+            lines=pl.col("lines").sum(),
+            first=pl.col("first").min(),
+            start=pl.col("start").min(),
+            end=pl.col("end").max(),
+        )
+        groups = groups.sort("first")
+        if not groups.height:
+            return
         last = groups.sort("year", maintain_order=True)[-1]
         final_year = pl.from_epoch(pl.Series([window[1]])).dt.year()[0]
         anchors = range(final_year, final_year - 12, -1)
@@ -360,7 +293,7 @@ class _Reading:
         self._account(file, "picked", errors)
         lines = int(inside["lines"].sum())
         self.text_lines += lines
-        self.text_errors += errors.height
+        self.unmatched_lines += lines - errors.height
         self.account.add("unmatched", lines - errors.height, file.name, [])
         self._account_groups(file, "other_name", inside.filter(pl.col("name") != pl.col("node")))
         self.spans.add(
@@ -370,7 +303,7 @@ class _Reading:
                 end_s=pl.col("hour_s") + seconds_in_hour("end"),
             )
         )
-        self._add_errors(errors)
+        self._add_errors(errors, self.errors)
         self._add_marks(picks)
 
     def _account_groups(self, file: Path, kind: str, groups: pl.DataFrame) -> None:
@@ -387,9 +320,9 @@ class _Reading:
         kind = pl.coalesce(pl.when(problem).then(pl.lit(name)) for name, problem in problems.items())
         return groups.with_columns(name=names).with_columns(kind=kind)
 
-    def _add_errors(self, errors: pl.DataFrame) -> None:
+    def _add_errors(self, errors: pl.DataFrame, merged: MergedRows) -> None:
         one_line = {"last_s": pl.col("time_s"), "lines": pl.lit(1, pl.Int64)}
-        self.errors.add(errors.with_columns(node="name", **one_line).select(*EVENT_COLUMNS))
+        merged.add(errors.with_columns(node="name", **one_line).select(*EVENT_COLUMNS))
 
     def _add_marks(self, picks: pl.DataFrame) -> None:
         rules, message = self.options.rules, pl.col("message")
@@ -422,45 +355,8 @@ class _Reading:
         errors = rows.filter(pl.col("code").is_not_null())
         self._account(file, "picked", errors)
         self._account(file, "unmatched", rows.filter(pl.col("code").is_null()))
-        self._add_errors(errors)
+        self._add_errors(errors, self.event_errors)
         self._add_marks(rows)
         self.event_spans.add(
             rows.select(node=pl.lit(""), start_s=pl.col("time_s").min(), end_s=pl.col("time_s").max()).head(1)
         )
-
-
-class _Merged:
-    """Rows with a start and an end, merged where they are close in time, again and again as they come."""
-
-    def __init__(self, schema: Mapping, gap_s: int) -> None:
-        self.schema, self.gap_s, self._frames, self._rows = schema, gap_s, [pl.DataFrame(schema=schema)], 0
-
-    def add(self, rows: pl.DataFrame) -> None:
-        if rows.height:
-            rows = merge_close(rows.cast(dict(self.schema)), self.gap_s)
-            self._frames.append(rows)
-            self._rows += rows.height
-            if self._rows > 500_000:
-                self._frames = [self.merge()]
-                self._rows = self._frames[0].height // 2  # merged again when they have doubled
-
-    def merge(self) -> pl.DataFrame:
-        return merge_close(pl.concat(self._frames), self.gap_s)
-
-
-def merge_close(rows: pl.DataFrame, gap_s: int) -> pl.DataFrame:
-    """Merge rows of the same keys whose times are at most gap_s apart; `lines`, if there, are summed.
-
-    Keys are the other columns; the start is time_s or start_s, the end last_s or end_s.
-    """
-    start, end = ("time_s", "last_s") if "time_s" in rows.columns else ("start_s", "end_s")
-    keys = [name for name in ("node", "gpu", "code") if name in rows.columns]
-    texts = [name for name in rows.columns if name not in (*keys, start, end, "lines")]
-    rows = rows.sort(*keys, start, end, *texts)
-    latest = pl.col(end).cum_max().over(keys).shift(1).over(keys)
-    is_new = (pl.col(start) - latest > gap_s).fill_null(True)
-    group = rows.select(is_new.cum_sum().alias("group")).to_series()
-    aggregates = {start: pl.col(start).min(), end: pl.col(end).max()} | {name: pl.col(name).first() for name in texts}
-    aggregates |= {"lines": pl.col("lines").sum()} if "lines" in rows.columns else {}
-    merged = rows.with_columns(group).group_by("group", *keys, maintain_order=True).agg(**aggregates)
-    return merged.select(rows.columns)

@@ -1,0 +1,80 @@
+"""Reduce a block of text to what is needed of it, so that the memory does not grow with the log."""
+
+from typing import NamedTuple
+
+import polars as pl
+
+from ttf.raw.node_logs.layouts import JOURNAL_NOTE, JSON_CODED
+from ttf.raw.node_logs.line_blocks import Block
+from ttf.raw.node_logs.text_lines import PARSERS, count_new_years
+
+
+class ReducedBlock(NamedTuple):
+    """What is needed of a block of text.
+
+    groups: node, hour, year, lines, first (line), start and end (minute). picks: COLUMNS and year of the lines of
+    interest. unused: kind -> lines. months: hour of the first and of the last line; years: new years between them.
+    """
+
+    groups: pl.DataFrame
+    picks: pl.DataFrame
+    unused: dict[str, pl.DataFrame]
+    months: list[str]
+    years: int
+
+
+def list_lines(block: Block) -> pl.DataFrame:
+    """Return line and text of the lines that are not blank."""
+    rows = pl.DataFrame({"text": block.lines, "line": pl.int_range(len(block.lines), eager=True) + block.first})
+    return rows.filter(pl.col("text").str.contains(r"[^ \t\r]"))
+
+
+def reduce_block(block: Block, layout: str, pattern: str, fallback: str) -> ReducedBlock:
+    """Reduce a block. pattern: of the lines of interest. fallback: node of the lines of dmesg that name none."""
+    rows = list_lines(block)
+    parsed = PARSERS[layout](rows, layout)
+    if layout.startswith("dmesg"):
+        parsed = parsed.with_columns(pl.col("node").fill_null(fallback))
+    unused = {}
+    if parsed["hour"].null_count():
+        is_wrong = pl.col("hour").is_null()
+        wrong = rows.join(parsed.filter(is_wrong).select("line"), on="line", how="semi", maintain_order="left")
+        is_note = pl.col("text").str.contains(JOURNAL_NOTE)
+        unused = {"note": wrong.filter(is_note), "no_time": wrong.filter(~is_note)}
+        parsed = parsed.filter(~is_wrong)
+    if parsed["node"].null_count():
+        unused["no_node"] = parsed.filter(pl.col("node").is_null())
+        parsed = parsed.filter(pl.col("node").is_not_null())
+    years = count_new_years(parsed["hour"]) if layout == "syslog" else pl.lit(0, pl.Int64)
+    parsed = parsed.with_columns(year=years)
+    groups = parsed.group_by("node", "hour", "year").agg(
+        lines=pl.len().cast(pl.Int64),
+        first=pl.col("line").min(),
+        start=pl.col("minute").min(),
+        end=pl.col("minute").max(),
+    )
+    # In a record of the journal, a message may be a list of bytes, or have escapes.
+    coded = rf"|{JSON_CODED}" if layout == "journal_json" else ""
+    picks = parsed.filter(pl.col("message").str.contains(pattern + coded))
+    ends = [parsed["hour"][0], parsed["hour"][-1]] if parsed.height else []
+    return ReducedBlock(groups.sort("first"), picks, unused, ends, parsed["year"][-1] if parsed.height else 0)
+
+
+def copy_block(part: ReducedBlock) -> ReducedBlock:
+    """Copy the texts, which otherwise keep the whole block in memory."""
+    groups, picks = (pl.DataFrame(f.to_dict(as_series=False), schema=f.schema) for f in (part.groups, part.picks))
+    return part._replace(groups=groups, picks=picks, unused={})
+
+
+def join_years(parts: list[ReducedBlock]) -> list[ReducedBlock]:
+    """Add to the years of each block those of the blocks before, and a new year between two blocks."""
+    years, last, joined = 0, None, []
+    for part in parts:
+        if part.months:
+            if last is not None:
+                years += int(count_new_years(pl.Series([last, part.months[0]]))[1])
+            year, last = pl.col("year") + years, part.months[1]
+            part = part._replace(groups=part.groups.with_columns(year), picks=part.picks.with_columns(year))
+            years += part.years
+        joined.append(part)
+    return joined
