@@ -17,7 +17,6 @@ COLUMNS_AFTER_SUBMISSION = (
 # ... and names and numbers that identify a job but do not describe it. The time of submission is known; it enters as
 # history and clock.
 IDENTIFIER_COLUMNS = ("trace", "part", "job_id", "submit_s", "cluster_by", "cluster", "group_by", "group", "block_by")
-UNUSABLE_COLUMNS = (*IDENTIFIER_COLUMNS, *COLUMNS_AFTER_SUBMISSION)
 # Kind of a feature -> default options.
 DEFAULTS = {"category": {"vocabulary": 12}, "hashed": {"buckets": 16}}
 # Key of a mapping -> column of jobs, where the names differ.

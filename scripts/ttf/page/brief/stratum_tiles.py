@@ -68,7 +68,7 @@ def strata_json(table: pl.DataFrame, tile_names: Collection[str], m: Numbers, tr
         groups: dict[str, dict] = {}
         for row in strata.iter_rows(named=True):
             group = groups.setdefault(m.size.worded(words.capitalise(words.stratification_name(row["stratum_by"]))), {})
-            parts = {name: _tile_parts(name, row, overall[0], m, trace_info) for name in tile_names}
+            parts = {name: _tile_parts(name, row, overall[0], trace_info) for name in tile_names}
             group[_unique_name(row, group, m.size)] = phrases.convert_units(parts, m.size)
         text = json.dumps({"groups": groups}, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
         if len(text.encode()) <= MOST_BYTES:
@@ -91,7 +91,7 @@ def _stratum_numbers(row: Mapping) -> Numbers:
     return Numbers(metrics)
 
 
-def _tile_parts(name: str, row: Mapping, overall: Numbers, m: Numbers, trace_info: Mapping) -> dict[str, str]:
+def _tile_parts(name: str, row: Mapping, overall: Numbers, trace_info: Mapping) -> dict[str, str]:
     """Return the parts of a tile of the stratum, with the number for all jobs as a comparison."""
     numbers, key = _stratum_numbers(row), KEY_BY_TILE[name]
     tile = fill_slots(

@@ -36,7 +36,7 @@ def format_type(column: Column) -> str:
     return f"{column.kind} ({column.unit})" if column.unit else column.kind
 
 
-def _column_rows(table: Table) -> Iterator[tuple[str, str, str]]:
+def column_rows(table: Table) -> Iterator[tuple[str, str, str]]:
     """Yield (name, type, description) of each column."""
     for name, column in table.columns.items():
         blank = f" Blank where {column.blank}." if column.blank else ""
@@ -64,22 +64,6 @@ def to_table(groups: Mapping[str, tuple[Table, ...]]) -> pl.DataFrame:
     )
 
 
-def to_markdown(groups: Mapping[str, tuple[Table, ...]]) -> str:
-    """Return docs/tables.md: a heading per analysis and table, a line per column."""
-    lines = ["# Tables", "", INTRODUCTION, "", "`make docs` writes this page from the contracts; a test checks it.", ""]
-    for heading, tables in groups.items():
-        lines += [f"## {heading}", ""]
-        for table in tables:
-            open_columns = ["plus the columns of the trace's format"] if table.open else []
-            columns = [f"`{name}` {kind}: {meaning}" for name, kind, meaning in _column_rows(table)] + open_columns
-            lines += [
-                f"**{table.path}** {table.description}",
-                *([f"<br>{'<br>'.join(columns)}"] if columns else []),
-                "",
-            ]
-    return "\n".join(lines).rstrip() + "\n"
-
-
 def to_html_page(groups: Mapping[str, tuple[Table, ...]]) -> str:
     """Return the dictionary as the body of a page of the site."""
     text = f"<p>{escape(INTRODUCTION)}</p>\n"
@@ -89,7 +73,7 @@ def to_html_page(groups: Mapping[str, tuple[Table, ...]]) -> str:
             text += (
                 f'<h3 id="table-{escape(table.name)}">{escape(table.path)}</h3>\n<p>{escape(table.description)}</p>\n'
             )
-            cells = "".join(_html_row("td", row) for row in _column_rows(table))
+            cells = "".join(_html_row("td", row) for row in column_rows(table))
             head = _html_row("th", ("Column", "Type", "Description"))
             text += f'<div class="scroll"><table>\n{head}{cells}</table></div>\n' if cells else ""
     return text

@@ -216,11 +216,11 @@ def plan_tables(
         columns = (np.array([getattr(plan, name) for plan in plans], float) for name in Plan.__dataclass_fields__)
         computed_rows = _compute_rows(Plan(*columns), simulations, seed)
         rows = [row if "reason" in row else row | next(computed_rows) for row in rows]
-        _add_intervals(rows, rate, queue or {})
+        _add_intervals(rows, queue or {})
     return ETTR.frame(rows), ETTR_OUTLOOK.frame(rows)
 
 
-def _add_intervals(rows: Sequence[dict], rate: NodeRate, queue: Mapping) -> None:
+def _add_intervals(rows: Sequence[dict], queue: Mapping) -> None:
     """Add ettr_ci_low and ettr_ci_high, or the reason that they are missing, to rows whose rate has both bounds."""
     row_by_key = {(row["gpus"], row["nodes"], row["checkpoint_interval_s"], row["rate"]): row for row in rows}
     for (*run, name), row in row_by_key.items():
