@@ -8,7 +8,7 @@ from ttf.engine.contract import REASON, count, name, number, seconds, share, tab
 
 _GROUP = {
     "group_by": words("By", "Property by which jobs are grouped."),
-    "group": name("Group", "Value of the property; all is every job.", by="group_by", sorted=True),
+    "group": name("Group", "Value of the property, or all for every job.", by="group_by", sorted=True),
 }
 _JOBS = {
     "jobs": count("Jobs", "Jobs of the row.", unit="jobs"),
@@ -47,7 +47,9 @@ REQUEST_USE = table(
     requested_more_share=share("Share", "Share of n.", blank=REASON),
     used_more=count("Used more", "Jobs that use more than they request.", blank=REASON, unit="jobs"),
     used_more_share=share("Share", "Share of n.", blank=REASON),
-    used_median_share=number("Used, median", "Median of use over request.", "nobody requested it", unit="share"),
+    used_median_share=number(
+        "Used, median", "Median of measured use divided by request.", "nobody requested it", unit="share"
+    ),
 )
 RECURRENCE = table(
     "recurrence",
@@ -69,7 +71,7 @@ SUBMISSIONS = table(
     n=count("n", "Jobs with a time of submission.", unit="jobs"),
     jobs_share=share("Share of jobs", "Jobs over n.", blank=REASON),
     clock_hours=count("Clock hours", "Number of such hours from the first submission to the last.", REASON, unit="h"),
-    jobs_per_hour=number("Jobs an hour", "Jobs over clock hours.", blank=REASON, unit="jobs/h", n="jobs"),
+    jobs_per_hour=number("Jobs an hour", "Jobs divided by clock hours.", blank=REASON, unit="jobs/h", n="jobs"),
     first_submit_s=whole_seconds("First", "First of these submissions, in seconds since 1970.", blank=REASON),
 )
 ROLES = table(
@@ -165,7 +167,10 @@ MACHINE_LOAD = table(
     **percentile_columns(
         number,
         "",
-        {p: f"Value that {'half' if p == 50 else f'{p}%'} of the seconds do not exceed." for p in (25, 50, 75, 90, 95)},
+        {
+            p: f"Value not exceeded in {'half' if p == 50 else f'{p}%'} of the measured seconds."
+            for p in (25, 50, 75, 90, 95)
+        },
         REASON,
     ),
 )
