@@ -73,7 +73,7 @@ FAILURES_WITHOUT_END = table(
     without_end=count("without end", "Failures of unknown duration.", unit="durations"),
     share_without_end=share("Share without end", "Share of the failures without a recorded end.", REASON),
     mttf_s=seconds("Mean time to failure", "Time at risk over failures with an end.", REASON),
-    mttf_low_s=seconds("At least", "Mean time to failure if failures without an end came at once.", REASON),
+    mttf_low_s=seconds("At least", "Mean time to failure if failures without an end came immediately.", REASON),
     mttf_high_s=seconds("at most", "Mean time to failure if failures without an end came at the trace's end.", REASON),
 )
 LIFETIME_MODELS = table(
