@@ -175,8 +175,8 @@ def many_traces(results: dict) -> str:
     plan, bare, study, again, jobs = _seconds(*(results[name] for name in ("plan", "bare", "study", "again", "jobs")))
     return f"""\
 **Many traces**, each of {results["tasks"]:,} tasks, in one study. The plan of {results["planned"]} traces (dry run) \
-takes {plan} s, of which the graph of jobs takes {results["graph_seconds"]:.1f} s (median of three). Snakemake alone plans \
-as many jobs and products in {bare} s. A whole study of {results["run"]} takes {study} s, \
+takes {plan} s, of which the graph of jobs takes {results["graph_seconds"]:.1f} s (median of three). Snakemake \
+alone plans as many jobs and products in {bare} s. A whole study of {results["run"]} takes {study} s, \
 its {results["jobs"]["count"]} jobs in sequence {jobs} s. A second run with nothing to do takes {again} s. \
 {results["machine"]}."""
 
