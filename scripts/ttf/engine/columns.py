@@ -94,18 +94,18 @@ MTTF = {
     **STRATUM,
     **COUNTED,
     "exposure_s": whole_seconds("Time at risk", "Sum of the n durations."),
-    "mttf_s": seconds("Mean time to failure", "Time at risk over failures.", REASON),
+    "mttf_s": seconds("Mean time to failure", "Time at risk divided by failures.", REASON),
     "confidence": number("Confidence", "Confidence level of the interval."),
     "ci_low_s": seconds("from", "Lower bound of Garwood's interval; one-sided if there is no failure.", REASON),
     "ci_high_s": seconds("to", "Upper bound of Garwood's interval.", REASON),
     **clustered_columns(seconds, "_s"),
     "gpu_days": number("GPU-days", "Time at risk times GPUs, of jobs that requested GPUs.", REASON, "GPU-days"),
     "failures_per_1000_gpu_days": number(
-        "Failures per 1000 GPU-days", "Failures over gpu_days.", REASON, "per 1000 days"
+        "Failures per 1000 GPU-days", "Failures divided by GPU-days.", REASON, "per 1000 days"
     ),
     "node_days": number("Node-days", "Time at risk times nodes, of jobs with known nodes.", REASON, "node-days"),
     "failures_per_1000_node_days": number(
-        "Failures per 1000 node-days", "Failures over node_days.", REASON, "per 1000 node-days"
+        "Failures per 1000 node-days", "Failures divided by node-days.", REASON, "per 1000 node-days"
     ),
     "reason": reason(),
 }

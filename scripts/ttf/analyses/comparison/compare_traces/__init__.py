@@ -86,7 +86,7 @@ FAILURE_SHARE = _comparison_table(
     **_JOBS,
     ended=count("Ended", "Jobs that ended in success or failure.", blank=REASON, unit="jobs"),
     failures=count("Failures", "Jobs that failed.", blank=REASON, unit="jobs"),
-    failure_share=share("Failure share", "Failures over ended.", blank=REASON),
+    failure_share=share("Failure share", "Failures divided by ended jobs.", blank=REASON),
     ci_low=share("Interval from", "Lower bound of the 95% CI (Wilson).", blank=REASON),
     ci_high=share("Interval to", "Upper bound.", blank=REASON),
     **clustered_columns(share),
@@ -101,15 +101,19 @@ MTTF = _comparison_table(
     events=count("Failures", "Jobs or components that failed.", blank=REASON, unit="failures"),
     without_end=count("without an end", "Failures of unknown duration.", blank=REASON, unit="failures"),
     exposure_s=whole_seconds("Time at risk", "Sum of the durations.", blank=REASON),
-    mttf_s=seconds("Mean time to failure", "Time at risk over failures.", blank=REASON),
+    mttf_s=seconds("Mean time to failure", "Time at risk divided by failures.", blank=REASON),
     confidence=number("Confidence", "Confidence of the interval."),
     ci_low_s=seconds("Interval from", "Lower bound of the exact Poisson interval (Garwood).", blank=REASON),
     ci_high_s=seconds("Interval to", "Upper bound.", blank=REASON),
     **clustered_columns(seconds, "_s"),
     gpu_days=number("GPU-days", "Time at risk times GPUs.", blank=REASON, unit="GPU-days"),
-    failures_per_1000_gpu_days=number("per 1000 GPU-days", "Failures over gpu_days.", REASON, "per 1000 GPU-days"),
+    failures_per_1000_gpu_days=number(
+        "per 1000 GPU-days", "Failures divided by GPU-days.", REASON, "per 1000 GPU-days"
+    ),
     node_days=number("Node-days", "Time at risk times nodes.", blank=REASON, unit="node-days"),
-    failures_per_1000_node_days=number("per 1000 node-days", "Failures over node_days.", REASON, "per 1000 node-days"),
+    failures_per_1000_node_days=number(
+        "per 1000 node-days", "Failures divided by node-days.", REASON, "per 1000 node-days"
+    ),
 )
 _NO_JOBS = "the trace records components, no jobs"
 TRACES = _comparison_table(

@@ -16,7 +16,7 @@ FAILURE_SHARE = table(
     jobs=count("Jobs", "Jobs with this value.", unit="jobs"),
     ended=count("Ended", "Jobs that succeeded or failed.", unit="jobs"),
     failures=count("Failures", "Jobs that failed.", unit="jobs"),
-    failure_share=share("Failure share", "Failures over ended jobs.", blank=REASON),
+    failure_share=share("Failure share", "Failures divided by ended jobs.", blank=REASON),
     ci_low=share("from", "Lower bound of Wilson's 95% CI.", blank=REASON),
     ci_high=share("to", "Upper bound.", blank=REASON),
     **clustered_columns(share),

@@ -81,7 +81,7 @@ LOGRANK = table(
     p_adjusted_clustered=number("p, clustered and adjusted", "Clustered p adjusted by Holm's method.", REASON),
     pairs=count("Pairs", "Pairs of strata tested.", _PAIR, "pairs"),
     different_pairs=count(
-        "Different pairs", "Pairs with a significant adjusted clustered p.", _PAIR, "pairs", n="pairs"
+        "Different pairs", "Pairs whose adjusted clustered p-value is significant.", _PAIR, "pairs", n="pairs"
     ),
     untested_pairs=count("Untested pairs", "Pairs with too few clusters to test.", _PAIR, "pairs", n="pairs"),
 )
@@ -89,7 +89,7 @@ COX = table(
     "cox",
     "A coefficient of the Cox regression on all covariates. `all`: the whole model; `job_size`: all amounts doubled.",
     event=STRATUM["event"],
-    covariate=words("Covariate", "Column of durations.parquet; all: the model; job_size: all amounts."),
+    covariate=words("Covariate", "Column of durations.parquet; all: the whole model; job_size: GPUs and nodes."),
     level=name(
         "Level", "Value of the covariate; for a size: per doubling.", "the covariate has no levels", by="covariate"
     ),
@@ -115,7 +115,7 @@ COX_SUMMARY = table(
     "cox_summary",
     "Number of ratios of the Cox regression of failure that differ from 1 at the 5% level.",
     ratios=count("Ratios", "Coefficients with an estimate.", unit="ratios"),
-    clear=count("Significant", "Ratios with a significant adjusted clustered p.", unit="ratios", n="ratios"),
+    clear=count("Significant", "Ratios whose adjusted clustered p-value is significant.", unit="ratios", n="ratios"),
     significant_if_independent=count(
         "Significant if independent",
         "Ratios that would be significant if durations were independent.",

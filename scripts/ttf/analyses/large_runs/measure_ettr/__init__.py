@@ -40,7 +40,7 @@ ETTR_MEASURED_TARGET = table(
     gpus_high=count("GPUs to", "Most GPUs of the range."),
     runs=count("Runs", "Job runs of that size.", unit="runs"),
     queue_s=seconds("Queue", "Mean wait of these runs before each attempt.", n="runs"),
-    scheduled_share=share("ETTR of scheduled time", "Mean over runs of productive time over run time.", n="runs"),
+    scheduled_share=share("ETTR of scheduled time", "Mean over runs of productive time divided by run time.", n="runs"),
     ci_low=share("Interval from", "Lower bound of Student's 95% CI of the mean.", blank=REASON, n="runs"),
     ci_high=share("Interval to", "Upper bound of Student's 95% CI of the mean.", blank=REASON, n="runs"),
     **clustered_columns(share),

@@ -40,13 +40,17 @@ ETTR = table(
     "A size of run, a checkpoint interval and a failure rate: the expected effective training time ratio (ETTR).",
     **_PLAN,
     mttf_s=seconds("Failure every", "Mean time to failure of the whole run.", blank=REASON),
-    ettr_v1=share("ETTR, version 1", "Approximation of the paper's first version: writes are free.", blank=REASON),
-    ettr_v2=share("ETTR, version 2", "Approximation of the paper's second version: a long run, no queue.", REASON),
-    ettr_combined=share("ETTR, combined", "Approximation that combines both versions of the paper.", blank=REASON),
-    ettr_renewal=share("ETTR, exact", "Work over the exact mean wall-clock time of the renewal model.", blank=REASON),
+    ettr_v1=share("ETTR, version 1", "Approximation of Kokolis et al., version 1: writes are free.", blank=REASON),
+    ettr_v2=share("ETTR, version 2", "Approximation of Kokolis et al., version 2: a long run, no queue.", REASON),
+    ettr_combined=share("ETTR, combined", "Approximation that combines both versions of Kokolis et al.", blank=REASON),
+    ettr_renewal=share(
+        "ETTR, exact", "Work divided by the exact mean wall-clock time of the renewal model.", blank=REASON
+    ),
     ettr_ci_low=share("90% from", "Lower bound of the exact ETTR, from the errors of rate and wait.", blank=_NO_BOUNDS),
     ettr_ci_high=share("90% to", "Upper bound of the interval.", blank=_NO_BOUNDS),
-    ettr_simulated=share("ETTR, simulated", "Work over the mean wall-clock time of simulated runs.", blank=REASON),
+    ettr_simulated=share(
+        "ETTR, simulated", "Work divided by the mean wall-clock time of simulated runs.", blank=REASON
+    ),
     ettr_simulated_se=share("Standard error", "Standard error of the simulated ETTR.", blank=REASON),
     **_BEST,
     **_BOUND,
@@ -62,7 +66,7 @@ ETTR_OUTLOOK = table(
     ettr_long_run=share("ETTR, long run", "Limit of the exact ETTR as the work grows.", blank=REASON),
     expected_interruptions=number("Interruptions", "Mean number of failures until the work is done.", blank=REASON),
     expected_wall_s=seconds("Wall clock", "Mean time from the submission until the work is done.", blank=REASON),
-    scheduled_share=share("ETTR of scheduled time", "Work over the time that nodes are allocated.", blank=REASON),
+    scheduled_share=share("ETTR of scheduled time", "Work divided by the time that nodes are allocated.", blank=REASON),
     scheduled_ci_low=share(
         "90% from", "ETTR of scheduled time at the upper bound of the failure rate.", blank=_NO_BOUNDS
     ),
@@ -138,7 +142,7 @@ TARGET_RUN = table(
     waits=count("Waits", "Number of waits in the mean.", "it is configured, or no wait is known"),
     mttf_low_s=seconds("Failure every, from", "Mean time to failure at the upper bound of the rate.", **_FROM_FAILURES),
     mttf_high_s=seconds("to", "Mean time to failure at the lower bound of the rate.", **_FROM_FAILURES),
-    queued_s=seconds("Queued", "Total wait: once at the submission and after each failure.", _NOT_PLANNED, n="waits"),
+    queued_s=seconds("Queued", "Total wait, at the submission and after each failure.", _NOT_PLANNED, n="waits"),
     requeue_saved_s=seconds("Saved by requeueing at once", "Total wait after failures.", **_FROM_FAILURES),
     wall_queued_s=seconds("Wall clock queued", "Wall-clock time in the queue.", **_FROM_FAILURES),
     wall_productive_s=seconds("working", "Wall-clock time of productive work.", **_FROM_FAILURES),

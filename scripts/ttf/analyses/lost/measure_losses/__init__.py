@@ -20,7 +20,9 @@ _LOSSES = {
         "GPU-hours of infrastructure failures", "GPU time of attempts that infrastructure ended.", unit=_HOURS
     ),
     "infra_gpu_hours_share": share("Share", "Share of the GPU time of all attempts, or of the month.", blank=REASON),
-    "checkpoint_interval_s": whole_seconds("Checkpoint interval", "Assumed interval; a failure loses half of it."),
+    "checkpoint_interval_s": whole_seconds(
+        "Checkpoint interval", "Assumed checkpoint interval; a failure loses half of it."
+    ),
     "first_order_gpu_hours": number("GPU-hours lost", "GPU time lost at infrastructure failures.", unit=_HOURS),
     "preemptions": count("Preempted", "Attempts that the scheduler preempted.", blank=REASON, unit="attempts"),
     "second_order_gpu_hours": number(
@@ -72,7 +74,7 @@ FAILURES_BY_OWNER = table(
     owner=name("Owner", "Name in the trace.", by="owner_by"),
     ended=count("Ended", "Jobs that ended in success or failure.", unit="jobs"),
     failures=count("Failures", "Jobs that failed.", unit="jobs"),
-    failure_share=share("Share", "Failures over ended jobs.", blank=REASON),
+    failure_share=share("Share", "Failures divided by ended jobs.", blank=REASON),
     **wilson_columns(blank=REASON),
     **clustered_columns(share),
     failed_runs=count(
@@ -127,7 +129,9 @@ WHAT_IF = table(
         _TRIAL,
         unit="jobs",
     ),
-    given_up_gpu_hours=number("their GPU-hours", "GPU time of these later attempts.", _TRIAL, unit=_HOURS),
+    given_up_gpu_hours=number(
+        "their GPU-hours", "GPU time of the later attempts that the change would prevent.", _TRIAL, unit=_HOURS
+    ),
 )
 
 ANALYSIS = Analysis(

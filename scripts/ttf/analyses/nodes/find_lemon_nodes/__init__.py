@@ -24,7 +24,9 @@ LEMON_NODES = table(
     placements=count("Placements", "Attempts that ran on the node.", blank=_NO_PLACEMENTS),
     single_node_placements=count("Single-node attempts", "Attempts that ran on this node only.", blank=_NO_PLACEMENTS),
     single_node_failures=count("Failures of single-node attempts", "Single-node attempts that failed.", _NO_PLACEMENTS),
-    single_node_failure_rate=share("share of attempts", "Failures over attempts.", blank="no single-node attempt"),
+    single_node_failure_rate=share(
+        "share of attempts", "Failures divided by attempts.", blank="no single-node attempt"
+    ),
     multi_node_failures=count("of multi-node attempts", "Attributed failures of multi-node attempts.", _NO_PLACEMENTS),
     shared_multi_node_failures=count(
         "attributed to no node", "Failed multi-node attempts on the node, attributed to no node.", _NO_PLACEMENTS

@@ -21,7 +21,9 @@ FAILURE_RATE_OVER_TIME = table(
     window_days=count("Length", "Length of the window.", REASON, "days"),
     failures=count("Failures", "Runs that infrastructure failures ended in the window.", REASON, "failures"),
     node_days=number("Node-days", "Nodes in use in the window times their days.", REASON, "node-days"),
-    failures_per_1000_node_days=number("Failures per 1000 node-days", "Failures over node-days.", REASON, **_PER_1000),
+    failures_per_1000_node_days=number(
+        "Failures per 1000 node-days", "Failures divided by node-days.", REASON, **_PER_1000
+    ),
     confidence=number("Confidence", "Confidence level of the interval."),
     ci_low=number("from", "Lower bound of Garwood's interval.", REASON, **_PER_1000),
     ci_high=number("to", "Upper bound; one-sided if there is no failure.", REASON, **_PER_1000),

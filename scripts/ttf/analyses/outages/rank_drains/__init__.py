@@ -45,7 +45,7 @@ DRAIN_SUMMARY = table(
     excluded=count("Excluded", "Listed nodes in drains/exclude.txt.", unit="nodes", n="listed"),
     outages=count("Outages", "Unplanned outages of the nodes compared.", unit="outages", n="nodes"),
     share_of_outages=share(
-        "Share", "Share of the unplanned outages that listed nodes had.", blank=_NONE_LISTED, n="outages"
+        "Share", "Share of the unplanned outages that hit listed nodes.", blank=_NONE_LISTED, n="outages"
     ),
     detectable_ratio=detectable_ratio_column("no node is compared", n="nodes"),
     saved_gpu_hours=number(

@@ -33,7 +33,7 @@ _NONE_ENDED, _NO_LIMITS = "no job ended", "no status says that a time limit ende
 _NOT_ONE = "no user, group or request profile has more than half of the failures"
 _NO_UNKNOWN = "every end has a recorded result"
 _SHARE = {
-    "failure_share": share("Failed", "Failures over the jobs that ended.", _NONE_ENDED, n="ended"),
+    "failure_share": share("Failed", "Failures divided by ended jobs.", _NONE_ENDED, n="ended"),
     "failure_share_low": share("95% from", "Lower bound of Wilson's interval.", _NONE_ENDED, n="ended"),
     "failure_share_high": share("95% to", "Upper bound of the interval.", _NONE_ENDED, n="ended"),
     "cluster_by": words("Clustered by", "Kind of clusters, such as user and week.", NO_CLUSTERS),
@@ -133,7 +133,7 @@ OUTCOMES_BY_GPUS = table(
     jobs=count("Jobs", "Jobs of this size.", unit="jobs"),
     ended=count("Ended", "Jobs that ended in success or failure.", unit="jobs"),
     failures=count("Failures", "Jobs that failed.", unit="jobs"),
-    failure_share=share("Failed", "Failures over the jobs that ended.", blank=REASON),
+    failure_share=share("Failed", "Failures divided by ended jobs.", blank=REASON),
     **wilson_columns(blank=REASON),
     **clustered_columns(share),
 )

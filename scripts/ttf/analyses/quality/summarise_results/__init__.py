@@ -11,7 +11,7 @@ QUALITY_SUMMARY = table(
     rows_accepted=count("kept", "Rows that were accepted.", unit="rows", n="rows_read"),
     rows_quarantined=count("quarantined", "Rows that break a rule of the schema.", unit="rows", n="rows_read"),
     quarantined_share=share("Quarantined", "Share of the rows read.", _NOT_OF_ROWS, n="rows_read"),
-    anomalies=count("Findings", "Findings on the raw tables.", unit="anomalies"),
+    anomalies=count("Findings", "Problems found in the raw tables.", unit="anomalies"),
     rows_concerned=count("Rows concerned", "Rows with a finding.", unit="rows"),
     suggestions=count("Suggestions", "Suggested changes to the schema.", unit="suggestions"),
     rows_suggested=count("Rows of suggestions", "Rows that the suggested changes would accept.", unit="rows"),

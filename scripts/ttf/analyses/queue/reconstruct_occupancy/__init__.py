@@ -83,7 +83,7 @@ DELAY_CAUSES = table(
     started=count("Started", "Jobs with an account and a known wait.", blank=REASON, unit="jobs"),
     n=count("Waited", "Jobs that waited longer than the scheduler's pace.", blank=REASON, unit="jobs"),
     jobs=count("Jobs", "Jobs that waited for this reason.", blank=REASON, unit="jobs"),
-    jobs_share=share("Share", "Jobs over n.", blank=REASON),
+    jobs_share=share("Share", "Jobs divided by n.", blank=REASON),
     **wilson_columns(blank=REASON),
     **clustered_columns(share),
     wait_s=whole_seconds("Waiting time", "Waiting time of the jobs with this reason.", blank=REASON),

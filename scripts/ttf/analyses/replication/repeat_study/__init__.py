@@ -42,7 +42,9 @@ STUDY1 = table(
     asked_p_clustered=number("p, clustered", "Two-sided clustered p-value.", blank=_NO_CLUSTERED),
     asked_p_adjusted_clustered=number("adjusted p, clustered", "Clustered p adjusted by Holm's method.", _NO_CLUSTERED),
     split_value=name("Split", "Value that splits the jobs into halves.", blank=_NO_RATE, by="feature"),
-    rate_ratio=number("Ratio of rates", "Failures per hour of run time above the split over the rate below.", _NO_RATE),
+    rate_ratio=number(
+        "Ratio of rates", "Failures per hour of run time above the split divided by the rate below.", _NO_RATE
+    ),
     rate_ci_low=number("from", "Lower end of the 95% CI.", blank=_NO_RATE),
     rate_ci_high=number("to", "Upper bound of the 95% CI.", blank=_NO_RATE),
     **_interval_columns("rate"),

@@ -22,7 +22,7 @@ MTTF_BY_GPUS = table(
         "Failures", "Runs that infrastructure failures ended, by the rule in the column basis.", REASON, "failures"
     ),
     exposure_s=whole_seconds("Time at risk", "Sum of the durations.", REASON),
-    mttf_s=seconds("Measured", "Time at risk over failures.", REASON),
+    mttf_s=seconds("Measured", "Time at risk divided by failures.", REASON),
     ci_low_s=seconds("from", "Lower bound of Garwood's interval; one-sided if there is no failure.", REASON),
     ci_high_s=seconds("to", "Upper bound of Garwood's interval.", REASON),
     **clustered_columns(seconds, "_s", NO_CLUSTERS),
@@ -31,7 +31,7 @@ MTTF_BY_GPUS = table(
         "from", "Projection at the upper bound of the rate, clustered if possible.", _NOT_PROJECTED
     ),
     projected_high_s=seconds("to", "Projection at the lower bound of the rate, clustered if possible.", _NOT_PROJECTED),
-    gpus_mean=number("GPUs, mean", "Mean GPUs of the whole nodes over the time at risk.", REASON, "GPUs"),
+    gpus_mean=number("GPUs, mean", "Mean number of GPUs, in whole nodes, over the time at risk.", REASON, "GPUs"),
     confidence=number("Confidence", "Confidence level of the intervals."),
     basis=BASIS,
     expected_failures=number("Expected failures", "Failures expected at the failure rate of other sizes.", _UNTESTED),
@@ -52,7 +52,9 @@ NODE_FAILURE_RATE = table(
         "Failures", "Runs that infrastructure failures ended, by the rule in the column basis.", unit="failures"
     ),
     node_days=number("Node-days", "Nodes of the counted runs times their durations.", unit="node-days"),
-    failures_per_1000_node_days=number("Failures per 1000 node-days", "Failures over node-days.", REASON, **_PER_1000),
+    failures_per_1000_node_days=number(
+        "Failures per 1000 node-days", "Failures divided by node-days.", REASON, **_PER_1000
+    ),
     confidence=number("Confidence", "Confidence level of the interval."),
     ci_low=number("from", "Lower bound of Garwood's interval.", REASON, **_PER_1000),
     ci_high=number("to", "Upper bound of Garwood's interval; one-sided if there is no failure.", REASON, **_PER_1000),
@@ -72,7 +74,7 @@ SIZE_LAW = table(
     "size_law",
     "A model of the mean time to failure by nodes of a run: a line on logarithmic axes.",
     basis=BASIS,
-    model=words("Model", "poisson; quasi_poisson (errors widened by the dispersion); clustered."),
+    model=words("Model", "Model: poisson, quasi_poisson (errors widened by the dispersion) or clustered."),
     cluster_by=words("Clustered by", "Level of correlated failures.", "the model is not clustered"),
     clusters=number("Effective clusters", "Kish's effective number of clusters.", "the model is not clustered"),
     sizes=count("Sizes", "Run sizes (in nodes) with time at risk.", unit="sizes"),
@@ -92,7 +94,7 @@ SIZE_LAW = table(
     detectable_high=number("Detectable to", "Expected slope plus the detectable difference.", REASON),
     deviance=number("Deviance", "Deviance of the pooled failures from the line.", _FEW_POOLS),
     df=count("df", "Degrees of freedom: pools minus 2.", _FEW_POOLS),
-    dispersion=number("Dispersion", "Pearson's chi-squared over df; 1 is Poisson variation.", _FEW_POOLS),
+    dispersion=number("Dispersion", "Pearson's chi-squared divided by df; 1 for Poisson variation.", _FEW_POOLS),
     verdict=words("Verdict", "Verdict on the 1/N law: agrees, rejected, or too few failures to tell.", REASON),
     converged=truth("Converged", "Whether the regression converged.", REASON),
 )

@@ -71,8 +71,8 @@ FAILURES_WITHOUT_END = table(
     stratum=STRATUM["stratum"],
     failures=count("Failures", "Units at risk that ended in failure.", unit="durations"),
     without_end=count("without end", "Failures of unknown duration.", unit="durations"),
-    share_without_end=share("Share without end", "Share of the failures without a recorded end.", REASON),
-    mttf_s=seconds("Mean time to failure", "Time at risk over failures with an end.", REASON),
+    share_without_end=share("Share without end", "Share of failures that have no recorded end.", REASON),
+    mttf_s=seconds("Mean time to failure", "Time at risk divided by failures with an end.", REASON),
     mttf_low_s=seconds("At least", "Mean time to failure if failures without an end came immediately.", REASON),
     mttf_high_s=seconds("at most", "Mean time to failure if failures without an end came at the trace's end.", REASON),
 )

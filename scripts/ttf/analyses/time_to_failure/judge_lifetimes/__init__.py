@@ -34,7 +34,9 @@ LIFETIME_VERDICT = table(
     misleads_clustered=truth(
         "A single MTTF misleads", "Whether one MTTF misleads, judged by the clustered p-value.", REASON
     ),
-    verdict_within=words("Within", f"Hazard by age within groups: falls, rises, stays, unclear, or {MIXTURE}.", REASON),
+    verdict_within=words(
+        "Within", f"Hazard by age within groups: falls, rises, stays, unclear, or “{MIXTURE}”.", REASON
+    ),
     group_by=words("Groups by", "Kind of groups; each group has its own rate, and all have one shape.", REASON),
     groups=count("Groups", "Groups with two or more durations.", REASON, "groups"),
     shape_within=number("Shape within", "Weibull shape with gamma frailty of the groups' rates.", REASON),
@@ -43,7 +45,7 @@ LIFETIME_VERDICT = table(
     largest_gap=share(
         "Largest gap", "Largest difference between survival at a constant rate and Kaplan-Meier.", REASON
     ),
-    at_s=whole_seconds("at", "Age of the largest gap with 30 or more at risk.", REASON),
+    at_s=whole_seconds("at", "Age of the largest gap, among ages with 30 or more at risk.", REASON),
     km_survival=share("Kaplan-Meier", "Survival at the age of the largest gap.", REASON),
     exponential_survival=share("Exponential", "Survival under a constant rate at the age of the largest gap.", REASON),
     split_age_s=whole_seconds("Half by", "Age by which half of the time at risk has passed.", REASON),
@@ -51,7 +53,7 @@ LIFETIME_VERDICT = table(
     old_events=count("Failures, old", "Failures in the second half of the time at risk.", REASON, "failures"),
     young_mttf_s=seconds("Mean, young", "Mean time to failure in the first half of the time at risk.", REASON),
     old_mttf_s=seconds("Mean, old", "Mean time to failure in the second half of the time at risk.", REASON),
-    mttf_ratio=number("Ratio", "Mean time to failure of the second half over that of the first half.", REASON),
+    mttf_ratio=number("Ratio", "Mean time to failure of the second half divided by that of the first half.", REASON),
 )
 LIFETIME_VERDICTS = table(
     "lifetime_verdicts",
