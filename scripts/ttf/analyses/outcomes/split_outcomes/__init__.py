@@ -63,7 +63,9 @@ ENDED_JOBS = table(
     timeouts=count("Time limits", "Failures caused by a time limit.", _NO_LIMITS, "jobs", n="failures"),
     timeout_share=share("Time limits", "Share of the failures.", _NO_LIMITS, n="failures"),
     failures_without_timeout=count("Other failures", "Failures for other reasons.", _NO_LIMITS, "jobs", n="ended"),
-    failure_share_without_timeout=share("Failed otherwise", "Share of the jobs that ended.", _NO_LIMITS, n="ended"),
+    failure_share_without_timeout=share(
+        "Failed otherwise", "Other failures divided by ended jobs.", _NO_LIMITS, n="ended"
+    ),
     concentrated_by=words("Concentrated by", "User or other cluster with more than half of the failures.", _NOT_ONE),
     concentrated_failures=count(
         "Concentrated failures", "Failures of this user or cluster.", _NOT_ONE, "failures", n="failures"
