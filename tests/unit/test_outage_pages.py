@@ -81,7 +81,7 @@ def test_the_head_includes_numbers_of_other_analyses():
     assert claim.startswith("45 spares cover 99% of the time, 17 if nodes failed independently; nodes were down ")
     key = head.keys[3]
     assert (key.label, strip_markup(key.note)) == ("Spares for 99% of time", "95% CI 40–51; binomial 17")
-    sentence = "3 of 20 nodes have excess outages (25.0% of all outages)."
+    sentence = "3 of 20 nodes have excess outages (25.0% of all)."
     assert sentence in strip_markup(head.text[0])
 
 

@@ -235,7 +235,7 @@ def ettr(m: Numbers, targets: Mapping) -> Tile:
         interruptions = f"[{model}.interruptions] interruptions" if m.has(f"{model}.interruptions") else ""
         ci, badge, means = join_parts(ci, interruptions), _badge_few_failures(failures), ""
         if m.value(f"{model}.queue_s", 0):
-            means = f"Each start waits [{model}.queue_s] in the queue, so the wall-clock ETTR is [{model}.ettr]."
+            means = f"Each start queues [{model}.queue_s]; the wall-clock ETTR is [{model}.ettr]."
         if statement_rules.is_projection(m):
             badge = "projection"
         if statement_rules.r5_measured_differs(m):

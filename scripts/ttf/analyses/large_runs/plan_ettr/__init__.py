@@ -149,7 +149,7 @@ TARGET_RUN = table(
     wall_overhead_s=seconds("lost", "Wall-clock time of checkpoint writes, start-ups and lost work.", **_FROM_FAILURES),
     limit_size=count("Limit", "Smallest size at which the approximations fail.", "they hold", n="rate_failures"),
     check_runs=count("Runs", "Runs of that size.", _NO_TEST, "attempts"),
-    check_observed=count("Failures seen", "Failures of runs of that size.", _NO_TEST, "failures", n="check_runs"),
+    check_observed=count("Failures seen", "Failures of runs of the target size.", _NO_TEST, "failures", n="check_runs"),
     check_expected=number("expected", "Failures expected at the rate of the other sizes.", _NO_TEST, n="check_runs"),
     check_p_value=number("p", "Test of equal rates.", _NO_TEST, n="check_runs"),
 )

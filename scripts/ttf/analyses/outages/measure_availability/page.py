@@ -111,7 +111,7 @@ def _excess_note(m: Numbers) -> str:
         return ""
     return (
         f"[drains.listed] of [drains.nodes] nodes {'has' if m['drains.listed'] == 1 else 'have'} "
-        "excess outages ([drains.share_of_outages] of all outages)."
+        "excess outages ([drains.share_of_outages] of all)."
     )
 
 

@@ -7,7 +7,9 @@ from ttf.engine.contract import REASON, count, name, number, reason, share, tabl
 # The stages: whether a job fails; after how many hours; whether a job that has run for a while fails.
 PROBABILITY, HOURS, LANDMARK = "probability", "hours", "landmark"
 
-_MODEL = words("Model", "base_rate, nested_rate (history alone), logistic, gradient_boosting; for hours, lognormal.")
+_MODEL = words(
+    "Model", "Model: base_rate, nested_rate (history alone), logistic or gradient_boosting; for hours, lognormal."
+)
 _SPLIT = words("Split", "temporal_1 to temporal_3 (trained on jobs that had ended, tested on later jobs), or random.")
 _CI = clustered_columns(number)
 

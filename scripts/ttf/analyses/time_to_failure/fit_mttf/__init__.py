@@ -80,7 +80,7 @@ LIFETIME_MODELS = table(
     "lifetime_models",
     "A lifetime model of a stratum, fitted by maximum likelihood with censoring.",
     **STRATUM,
-    model=words("Model", "exponential, weibull, lognormal or gamma."),
+    model=words("Model", "Lifetime model: exponential, weibull, lognormal or gamma."),
     **COUNTED,
     exposure_s=columns.MTTF["exposure_s"],
     shape=number("Shape", "Shape of the Weibull or the gamma.", _NO_PARAMETER),
