@@ -155,7 +155,7 @@ def formats(results: dict) -> str:
 
 {table("|  | study, s | peer, s | ratio | study, GB | peer, GB |", rows)}
 
-Times and memory as above. {results["machine"]}."""
+Times and memory are as above. {results["machine"]}."""
 
 
 def lifetimes(results: dict) -> str:
@@ -167,16 +167,16 @@ def lifetimes(results: dict) -> str:
 **{results["durations"]:,} right-censored durations.** Kaplan-Meier with intervals takes {study["survival"]:.2f} s, \
 in lifelines {survival:.1f} s. Four lifetime models take {study["models"]:.2f} s. In lifelines and SciPy (gamma), with \
 their defaults, they take {sum(peers.values()):.1f} s ({peer_times}). The peers were run once. \
-No model of the study is less likely than the peer's. {results["machine"]}."""
+Each model of the study has at least the peer's likelihood. {results["machine"]}."""
 
 
 def many_traces(results: dict) -> str:
     """Report a study of many small traces, and the part of its time in jobs."""
     plan, bare, study, again, jobs = _seconds(*(results[name] for name in ("plan", "bare", "study", "again", "jobs")))
     return f"""\
-**Many traces**, each of {results["tasks"]:,} tasks, in one study. The plan of {results["planned"]} (dry run) takes \
-{plan} s, of which the graph of jobs takes {results["graph_seconds"]:.1f} s (median of three). Snakemake alone plans \
-as many jobs and products in {bare} s. A whole study of {results["run"]} takes {study} s, \
+**Many traces**, each of {results["tasks"]:,} tasks, in one study. The plan of {results["planned"]} traces (dry run) \
+takes {plan} s, of which the graph of jobs takes {results["graph_seconds"]:.1f} s (median of three). Snakemake \
+alone plans as many jobs and products in {bare} s. A whole study of {results["run"]} takes {study} s, \
 its {results["jobs"]["count"]} jobs in sequence {jobs} s. A second run with nothing to do takes {again} s. \
 {results["machine"]}."""
 
@@ -227,9 +227,9 @@ def monday(results: dict) -> str:
 
 {table("|  | from nothing, s | next week, s | ratio of processor time |", rows)}
 
-The fixed cost of a next week, with a few jobs per week, is {fixed["cpu_seconds"]:.0f} s of processor time. \
-Beyond this cost the week after {results["weeks"]} weeks takes {_growth_of_week_cost(results):.2f} \
-times as long as the week after {results["weeks"] // 2}. Its slowest rules in processor time are {", ".join(longest)}. \
+The fixed cost of a new week, with a few jobs per week, is {fixed["cpu_seconds"]:.0f} s of processor time. \
+Beyond this cost, a new week after {results["weeks"]} weeks takes {_growth_of_week_cost(results):.2f} \
+times as long as after {results["weeks"] // 2}. Its slowest rules in processor time are {", ".join(longest)}. \
 Each was run once. \
 {results["machine"]}."""
 

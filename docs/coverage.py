@@ -442,11 +442,11 @@ def as_markdown(repetitions: int) -> str:
     return f"""# Do the intervals hold?
 
 Made by `make coverage` ([coverage.py](coverage.py)); a test runs a smaller form of it. Each number comes from
-{repetitions:,} simulated traces, so 0.95 has a standard error of {(0.95 * 0.05 / repetitions) ** 0.5:.3f}. A trace
-has 5,000 jobs of 100 users, or 2,000 of 20. The jobs per user follow Zipf's law (exponent 0.9), so there are
+{repetitions:,} simulated traces, so 0.95 has a standard error of {(0.95 * 0.05 / repetitions) ** 0.5:.3f}. A trace has
+5,000 jobs of 100 users, or 2,000 of 20. The jobs per user follow Zipf's law (exponent 0.9), so there are
 {_effective(100):.1f} and {_effective(20):.1f} effective users. Failure rates and run times differ between users by
 lognormal factors of log SD 1. Within a user, run times are lognormal (log SD 1.5) and the failure rate is constant;
-{truth(BASE).share:.0%} of the jobs fail. The first column of a table names what differs from this.
+{truth(BASE).share:.0%} of the jobs fail. The first column of each table says how its traces differ from these.
 
 ## 95% CIs
 
@@ -473,31 +473,31 @@ jobs. Each number comes from {repetitions // FEWER:,} traces.
 
 ## A decreasing hazard, or a mixture
 
-All users have one Weibull shape but different rates; below 1 the hazard decreases. The fit over all jobs ignores
-users: the columns are its mean shape, and how often its whole interval lies below 1. The fit within users has gamma
-frailty, though the true rates are lognormal. Its columns are the mean, the coverage, and how often the verdict is a
-decrease (upper bound below {FALLING}).
+All users have one Weibull shape but different rates; if the shape is below 1, the hazard decreases. The fit over all
+jobs ignores users: the columns are its mean shape, and how often its whole interval lies below 1. The fit within users
+has gamma frailty, though the true rates are lognormal. Its columns are the mean shape, the coverage, and how often the
+verdict is a decrease (upper bound below {FALLING}).
 
 {_table(shape_heads, _shapes(repetitions))}
 
 ## Outages
 
-The table shows the same for fleets of 400 nodes, observed for a year. A node is up for 240 days on average and down
-for 5.5. Up times are exponential, repairs lognormal. Different nodes differ by factors of log SD 0.9 (gamma: variance
-1). In brackets are intervals for independent outages: Garwood's, that of the mean of ended outages, and that of
-exponential times. If repairs have log SD 2, a few of them dominate the mean; so the study also gives a restricted
-mean.
+The table shows the coverage for fleets of 400 nodes, observed for a year. A node is up for 240 days on average and
+down for 5.5. Up times are exponential, repairs lognormal. In rows where nodes differ, failure rates have factors of
+log SD 0.9 (gamma: variance 1). The intervals in brackets assume independent outages: Garwood's, one for the mean of
+ended outages, and one for exponential times. If repairs have log SD 2, a few of them dominate the mean; so the study
+also gives a restricted mean.
 
 {_table(["", *coverage_outages.ESTIMATES, "given"], _outages(repetitions))}
 
 ## Weeks that differ
 
-The table shows the same for {coverage_weeks.STEADY.jobs:,} jobs of 100 users, and for {coverage_weeks.STEADY.nodes}
+The table shows the coverage for {coverage_weeks.STEADY.jobs:,} jobs of 100 users, and for {coverage_weeks.STEADY.nodes}
 nodes. All jobs of a week share a lognormal factor; AR is its correlation with that of the week before. In brackets is
-the interval by user only, or by node only. The last column says for each of the four how many times as wide the
-interval by both is. If weeks are strongly correlated, it covers less than 95%: few weeks cannot show how others would
-differ. It also covers less if a few nodes fail far more often, and the fleet happens to have none of them. Each
-number comes from {repetitions // FEWER:,} traces.
+the interval clustered by user only, or by node only. The last column compares widths: that of the interval by user (or
+node) and week, divided by that in brackets, for each of the four. If weeks are strongly correlated, the interval
+covers less than 95%: a few weeks cannot show how others would differ. It also covers less if a few nodes fail far more
+often, and the observed fleet happens to have none of them. Each number comes from {repetitions // FEWER:,} traces.
 
 {_table(["", *coverage_weeks.ESTIMATES, "times as wide"], _weeks(repetitions))}
 
@@ -591,10 +591,10 @@ def _nodes(repetitions: int) -> str:
     return f"""## Nodes that fail more
 
 The rates of ordinary nodes are equal, or differ (gamma, coefficient of variation CV). The table shows how often any
-ordinary node is significant at a false-discovery rate of 0.05. It also shows the share detected of three bad nodes
-that fail 18 times as often. Few false alarms have a price: with few failures, or if ordinary nodes differ much, some
-bad nodes are missed. If failures do not show how much nodes differ, the test assumes a CV of {USUAL_CV}. Without
-recorded causes the test assumes equal nodes; `tests/unit/test_lemons.py` simulates it. Each number comes from
+ordinary node is significant at a false-discovery rate of 0.05. Three bad nodes fail 18 times as often; the table also
+shows the share of them that is detected. Few false alarms have a price: with few failures, or if ordinary nodes differ
+much, some bad nodes are missed. If failures do not show how much nodes differ, the test assumes a CV of {USUAL_CV}.
+Without recorded causes the test assumes equal nodes; `tests/unit/test_lemons.py` simulates it. Each number comes from
 {repetitions:,} traces.
 
 {_table(LEMON_HEADS, _lemons(repetitions))}
@@ -605,8 +605,8 @@ def _changes(repetitions: int) -> str:
     return f"""## Changes and forecasts
 
 The weeks of {coverage_changes.USERS} users differ, but nothing changes in the last one. The table shows how often the
-study reports a change of failure share or rate (Holm). It also shows how often a rate is detected that changed by the
-detectable ratio. With fewer than four earlier weeks there is no verdict. Each number comes from {repetitions:,}
+study reports a change of failure share or rate (Holm). It also shows how often the study detects a rate that changed
+by the detectable ratio. With fewer than four earlier weeks there is no verdict. Each number comes from {repetitions:,}
 traces.
 
 {_table(CHANGED_HEADS, coverage_changes.change_rows(repetitions, SEED))}
@@ -626,20 +626,20 @@ def _faults(repetitions: int) -> str:
     return f"""## Faults over time
 
 A fleet is observed for a year, at a constant rate unless the row says otherwise. The columns are the coverage of the
-interval of the growth β by blocks of time, and how often the test rejects a constant rate. In brackets are the exact
-interval for independent faults, and Lewis and Robinson's test. If β is below 1, most faults lie in the first weeks,
-so there may be no interval. Each number comes from {repetitions:,} fleets.
+interval of the growth β, clustered by blocks of time, and how often the test rejects a constant rate. In brackets are
+the exact interval for independent faults, and Lewis and Robinson's test. If β is below 1, most faults lie in the first
+weeks, so there may be no interval. Each number comes from {repetitions:,} fleets.
 
 {_table(GROWTH_HEADS, coverage_faults.growth_rows(repetitions, SEED))}
 
-400 nodes fail 500 times in 26 weeks, independently. The table shows how often the study reports bursts: by all three
-simulations (exchanged, shifted and jittered times), and in brackets by shifted histories alone.
+400 nodes fail 500 times in 26 weeks, independently. The table shows how often the study reports bursts: if all three
+simulations must agree (exchanged, shifted and jittered times), and in brackets if shifted histories alone decide.
 
 {_table(BURST_HEADS, coverage_faults.burst_table_rows(repetitions // 2, SEED))}
 
 400 nodes are up for 240 days on average and down for 5.5. The table shows the coverage of the interval of the largest
 number of nodes down for 90 and 95% of the time; the truth is the binomial. It also gives the share of fleets with an
-interval. If hardly any fleet has one, these fleets happen to have short outages.
+interval. If hardly any fleet has an interval, the few that do happen to have short outages.
 
 {_table(SPARE_HEADS, coverage_faults.spare_rows(repetitions, SEED))}
 

@@ -32,7 +32,7 @@ def test_a_complete_trace_withholds_nothing():
     # The share of the scheduled time comes first, because waits may fill most of the wall clock.
     assert plain(tile(m, "ettr").unit) == "of scheduled time"
     assert plain(tile(m, "ettr").interval) == "90% CI 88.0–90.7% if independent · 18.6 interruptions"
-    assert plain(tile(m, "ettr").means).startswith("Each start waits 8.56 days in the queue: 7.6% of wall-clock time.")
+    assert plain(tile(m, "ettr").means).startswith("Each start queues 8.56 days; the wall-clock ETTR is 7.6%.")
     parts = [part["label"].split()[0] for part in tile(m, "ettr").mini["parts"]]
     assert parts == ["productive", "overhead"]
     assert plain(bottom_line(m, ABOUT)[1]).endswith("and to be productive 89.5% of its scheduled time.")

@@ -100,7 +100,7 @@ def test_intervals_of_sizes_are_compared_only_if_both_exist(side, bound):
     del m[f"outcomes.{side}.failure_share_{bound}_clustered"]
     head = checked(outcomes.head(PODS, m), m)
     assert phrases.strip_markup(head.claim).startswith("38.0% of ended pods failed; failed pods used")
-    assert phrases.strip_markup(head.text[0]) == "On up to 8 GPUs 25.0% failed."
+    assert phrases.strip_markup(head.text[0]) == "Of pods on up to 8 GPUs 25.0% failed."
 
 
 @pytest.mark.parametrize("case", CLAIMS)

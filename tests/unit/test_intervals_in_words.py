@@ -36,7 +36,7 @@ FEW_CLUSTERS = {"ci_low_clustered_s": None, "ci_high_clustered_s": None, "cluste
             {},
             "95% CI 5.69–171 h",
             "The interval is clustered by request profile only (19.6 effective clusters). If pods failed "
-            "independently, it would be 29.8–32.7 h.",
+            "independently, the CI would be 29.8–32.7 h.",
         ),
         (
             FEW_CLUSTERS,

@@ -112,7 +112,7 @@ class Numbers(dict):
         exact = KEYED.sub(r"\2", self._format_bounds(pattern, "", estimate_key))
         cluster_unit = words.clustering_words([cluster_by])
         clause = f"The interval is clustered by {cluster_unit} ({clusters})."
-        return f"{clause} If {unit}s failed independently, it would be {exact}."
+        return f"{clause} If {unit}s failed independently, the CI would be {exact}."
 
     def _format_bounds(self, pattern: str, suffix: str, estimate_key: str | None) -> str:
         low, high = (pattern.format(end + suffix) for end in ("low", "high"))

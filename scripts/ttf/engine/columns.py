@@ -33,10 +33,10 @@ NO_CLUSTERS = f"the trace has no clusters, or fewer than {FEWEST_CLUSTERS} effec
 def clustered_columns(kind: Callable[..., Column], suffix: str = "", blank: str = REASON) -> dict[str, Column]:
     """Return the columns of a clustered interval (`ttf.stats.clustered`), besides the exact one."""
     return {
-        "cluster_by": words("Clustered by", "Clusters, such as user and week.", blank),
+        "cluster_by": words("Clustered by", "Kind of clusters, such as user and week.", blank),
         "clusters": number("Effective clusters", "Kish's effective number of clusters.", blank),
-        f"ci_low_clustered{suffix}": kind("from, clustered", "Lower bound, valid if clusters differ.", blank),
-        f"ci_high_clustered{suffix}": kind("to, clustered", "Upper bound, valid if clusters differ.", blank),
+        f"ci_low_clustered{suffix}": kind("from, clustered", "Lower bound of the clustered interval.", blank),
+        f"ci_high_clustered{suffix}": kind("to, clustered", "Upper bound of the clustered interval.", blank),
     }
 
 
@@ -47,7 +47,7 @@ STRATUM = {
     "stratum": name("Stratum", "Value of the stratification.", by="stratum_by", sorted=True),
 }
 COUNTED = {
-    "n": count("n", "Jobs or units at risk, of known duration.", unit="durations"),
+    "n": count("n", "Jobs or units at risk with a known duration.", unit="durations"),
     "events": count("Failures", "Durations that ended with the event.", unit="failures"),
 }
 BASIS = words("Basis", "Rule that attributes ends to infrastructure: state, event, proxy or component.", "none ran")
@@ -75,13 +75,13 @@ _SUMMARY = {
     "median_ci_high_s": whole_seconds("95% to", "Age at which the upper bound of survival first reaches 0.5.", REASON),
     "cluster_by": CLUSTERED["cluster_by"],
     "clusters": CLUSTERED["clusters"],
-    "median_ci_low_clustered_s": whole_seconds("95% from, clustered", "Bound, valid if clusters differ.", REASON),
-    "median_ci_high_clustered_s": whole_seconds("95% to, clustered", "Bound, valid if clusters differ.", REASON),
-    "horizon_s": whole_seconds("Horizon", "Upper age of the restricted mean, equal for all strata.", REASON),
+    "median_ci_low_clustered_s": whole_seconds("95% from, clustered", "Lower bound of the clustered interval.", REASON),
+    "median_ci_high_clustered_s": whole_seconds("95% to, clustered", "Upper bound of the clustered interval.", REASON),
+    "horizon_s": whole_seconds("Horizon", "Age at which the restricted mean stops; the same for all strata.", REASON),
     "restricted_mean_s": seconds("Restricted mean", "Mean time to failure, restricted to the horizon.", REASON),
     "restricted_mean_se_s": seconds("Standard error", "Standard error of the restricted mean.", REASON),
     "restricted_mean_se_clustered_s": seconds(
-        "Standard error, clustered", "Standard error, valid if clusters differ.", REASON
+        "Standard error, clustered", "Clustered standard error of the restricted mean.", REASON
     ),
 }
 SUMMARY = {**_SUMMARY, "reason": reason()}
@@ -94,18 +94,18 @@ MTTF = {
     **STRATUM,
     **COUNTED,
     "exposure_s": whole_seconds("Time at risk", "Sum of the n durations."),
-    "mttf_s": seconds("Mean time to failure", "Time at risk over failures.", REASON),
+    "mttf_s": seconds("Mean time to failure", "Time at risk divided by failures.", REASON),
     "confidence": number("Confidence", "Confidence level of the interval."),
     "ci_low_s": seconds("from", "Lower bound of Garwood's interval; one-sided if there is no failure.", REASON),
     "ci_high_s": seconds("to", "Upper bound of Garwood's interval.", REASON),
     **clustered_columns(seconds, "_s"),
     "gpu_days": number("GPU-days", "Time at risk times GPUs, of jobs that requested GPUs.", REASON, "GPU-days"),
     "failures_per_1000_gpu_days": number(
-        "Failures per 1000 GPU-days", "Failures over gpu_days.", REASON, "per 1000 days"
+        "Failures per 1000 GPU-days", "Failures divided by GPU-days.", REASON, "per 1000 days"
     ),
     "node_days": number("Node-days", "Time at risk times nodes, of jobs with known nodes.", REASON, "node-days"),
     "failures_per_1000_node_days": number(
-        "Failures per 1000 node-days", "Failures over node_days.", REASON, "per 1000 node-days"
+        "Failures per 1000 node-days", "Failures divided by node-days.", REASON, "per 1000 node-days"
     ),
     "reason": reason(),
 }
@@ -125,9 +125,9 @@ def owner_columns(ranked_by: str) -> dict[str, Column]:
     return {
         "owner_by": words("By", "user or account."),
         "ranked_by": words("Ranked by", ranked_by),
-        "top_share": share("Top", "Share of the owners, rounded up to whole owners."),
-        "owners": count("Owners", "Number of all owners.", unit="owners"),
-        "owners_in_top": count("of them", "Owners that the row counts.", unit="owners", n="owners"),
+        "top_share": share("Top", "Share of the users or accounts, rounded up to whole ones."),
+        "owners": count("Owners", "Number of all users or accounts.", unit="owners"),
+        "owners_in_top": count("of them", "Users or accounts in the top share.", unit="owners", n="owners"),
     }
 
 

@@ -185,15 +185,16 @@ def _list_test_notes(m: Numbers, unit: str) -> list[str]:
     if m.has("changes.failure_share.follow_up_s"):
         follow_up = "[changes.failure_share.follow_up_s]"
         notes.append(
-            f"Failed {unit}s: the share of {unit}s that started at least {follow_up} before the end of their part and "
-            f"ended within {follow_up}. Both sides exclude all others."
+            f"Failed {unit}s: the failure share of {unit}s that started at least {follow_up} before the end of their "
+            f"part and ended within {follow_up} of their start. Both sides exclude all others."
         )
         notes.append(
-            "Rates and lost time are split at the border: a run across it counts on both sides, its failure at its end."
+            "Rates and lost time are split where the last part begins. A run across this border counts on both sides, "
+            "its failure where it ended."
         )
     notes.append(
         "A measure changed if its adjusted p is below 0.05 (Holm): of twenty parts without a real change, about one "
-        "shows a change. Detectable: the smallest change of one measure alone that is found with 80% power."
+        "shows a change. Detectable: the smallest change found with 80% power if no other measure changes."
     )
     if m["changes.parts_before"] < FEWEST_PARTS:
         notes.append(

@@ -185,7 +185,7 @@ def mttf_at_target(m: Numbers, inputs: Tables, targets: Mapping) -> Tile:
     failures = m.n(f"ettr.{m['ettr.by']}.ettr") or 0
     is_measured = m["ettr.by"] == "measured_rate"
     basis = f"{words.plural(failures, 'failure')} at this size" if is_measured else "1/N projection"
-    meaning = "Assumes a constant failure rate proportional to the number of nodes."
+    meaning = "The model assumes a constant failure rate proportional to the number of nodes."
     badge = "projection" if statement_rules.is_projection(m) else _badge_few_failures(failures)
     if statement_rules.is_projection(m):
         meaning = "No run was larger than [sizes.largest_run.gpus] GPUs."
@@ -236,7 +236,7 @@ def ettr(m: Numbers, targets: Mapping) -> Tile:
         interruptions = f"[{model}.interruptions] interruptions" if m.has(f"{model}.interruptions") else ""
         ci, badge, means = join_parts(ci, interruptions), _badge_few_failures(failures), ""
         if m.value(f"{model}.queue_s", 0):
-            means = f"Each start waits [{model}.queue_s] in the queue: [{model}.ettr] of wall-clock time."
+            means = f"Each start queues [{model}.queue_s]; the wall-clock ETTR is [{model}.ettr]."
         if statement_rules.is_projection(m):
             badge = "projection"
         if statement_rules.r5_measured_differs(m):

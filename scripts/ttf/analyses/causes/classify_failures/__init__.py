@@ -27,7 +27,9 @@ TAXONOMY = table(
     rtf_p90_s=seconds("90%", "90th percentile of the run times, linear between ranks.", _NO_TIME),
     rtf_p95_s=seconds("95%", "95th percentile of the run times, linear between ranks.", _NO_TIME),
     rtf_total_s=whole_seconds("RTF, total", "Sum of the run times.", _NO_TIME),
-    rtf_total_share=share("Share of RTF", "Share of the RTF of all failed attempts.", "no run time above 0 s is known"),
+    rtf_total_share=share(
+        "Share of RTF", "Share of the run time of all failed attempts.", "no run time above 0 s is known"
+    ),
     gpu_none=count("No GPU", "Attempts on no GPU, or on an unknown number.", unit="attempts"),
     gpu_1=count("1 GPU", "Attempts on one GPU or a share of one.", unit="attempts"),
     gpu_2_4=count("2 to 4", "Attempts on 2 to 4 GPUs.", unit="attempts"),
@@ -52,7 +54,7 @@ TAXONOMY_SUMMARY = table(
     trials=count("Failed attempts", "Number of failed attempts.", unit="attempts"),
     matched=count("with a reason", "Failed attempts that a rule matches.", unit="attempts", n="trials"),
     matched_share=share("Share", "Share of all failed attempts.", "no attempt failed", n="trials"),
-    unmatched_share=share("without", "Share of failed attempts without a rule.", "no attempt failed", n="trials"),
+    unmatched_share=share("without", "Share of failed attempts that no rule matches.", "no attempt failed", n="trials"),
     lines=count("Lines", "Log lines that are not blank.", _NO_LOG, "lines"),
     wrong_lines=count("unused", "Lines that could not be used.", _NO_LOG, "lines", n="lines"),
 )

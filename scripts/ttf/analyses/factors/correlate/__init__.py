@@ -7,7 +7,7 @@ from ttf.engine.contract import REASON, count, number, seconds, share, table, tr
 _SET = words("Outcome", "success, failure or not_success (all but success).")
 _FEATURE = words("Feature", "A request of the job, its size, its GPU type or its measured use.")
 _VALUE = words("Value", "Value of the feature, in % of a GPU or core, GiB or instances.")
-_CUTOFF = whole_seconds("Cut-off", "Only run times below it count.", blank="there is no cut-off")
+_CUTOFF = whole_seconds("Cut-off", "Only run times below the cut-off count.", blank="there is no cut-off")
 FAILURE_SHARE = table(
     "failure_share",
     "Failure share of the jobs with a value of a feature.",
@@ -16,7 +16,7 @@ FAILURE_SHARE = table(
     jobs=count("Jobs", "Jobs with this value.", unit="jobs"),
     ended=count("Ended", "Jobs that succeeded or failed.", unit="jobs"),
     failures=count("Failures", "Jobs that failed.", unit="jobs"),
-    failure_share=share("Failure share", "Failures over ended jobs.", blank=REASON),
+    failure_share=share("Failure share", "Failures divided by ended jobs.", blank=REASON),
     ci_low=share("from", "Lower bound of Wilson's 95% CI.", blank=REASON),
     ci_high=share("to", "Upper bound.", blank=REASON),
     **clustered_columns(share),
@@ -41,13 +41,13 @@ CORRELATIONS = table(
     unit=words("Unit", "group_mean (a point per distinct value, at the mean run time) or job."),
     method=words("Method", "pearson, spearman or kendall (tau-b)."),
     n=count("n", "Number of points.", unit="points"),
-    estimate=number("r", "The coefficient, from -1 to 1.", blank=REASON),
+    estimate=number("r", "Correlation coefficient, from -1 to 1.", blank=REASON),
     ci_low=number("from", "Lower bound of the 95% CI.", blank=REASON),
     ci_high=number("to", "Upper bound.", blank=REASON),
     **clustered_columns(number),
-    p_value=number("p", "Two-sided p of no correlation.", blank=REASON),
-    p_adjusted=number("adjusted p", "Adjusted by Holm's method over the features.", blank=REASON),
-    p_clustered=number("p, clustered", "Two-sided p, valid if clusters differ.", blank=REASON),
+    p_value=number("p", "Two-sided p-value of no correlation.", blank=REASON),
+    p_adjusted=number("adjusted p", "P-value adjusted over the features by Holm's method.", blank=REASON),
+    p_clustered=number("p, clustered", "Two-sided clustered p-value.", blank=REASON),
     p_adjusted_clustered=number("adjusted p, clustered", "Clustered p adjusted by Holm's method.", blank=REASON),
     reject=truth("Significant", "Whether the adjusted p is below the level of the study.", blank=REASON),
     reject_clustered=truth(

@@ -115,7 +115,7 @@ def failure_share(inputs: Inputs, study: Study) -> Figure:
         {panel.feature: panel.rows for panel in panels} | {"all": [{"share": overall}]},
         study,
         title=title,
-        subtitle=f"Of ended {study.units}, with 95% CI not adjusted for the number of values; dashed line: all",
+        subtitle=f"Of ended {study.units}, with 95% CI not adjusted for the number of values; dashed line: all of them",
         caption=caption,
         alt_text=f"The failure share of each value of {join_list([FEATURE_NAMES[panel.feature] for panel in panels])}.",
     )

@@ -41,7 +41,7 @@ CUMULATIVE_INCIDENCE = table(
     **_COMPETING,
     **AT_AGE,
     events_so_far=count("Events so far", "Durations that ended this way up to that age.", unit="durations"),
-    without_time=count("Without time", "Units that ended this way at an unrecorded time.", unit="durations"),
+    without_time=count("Without time", "Jobs or units that ended this way at an unrecorded time.", unit="durations"),
     other_events=count("Other events", "Durations that ended otherwise at that age.", unit="durations"),
     censored=CENSORED,
     incidence=share("Incidence", "Share of all durations that ended this way up to that age.", REASON),
@@ -55,12 +55,12 @@ INCIDENCE_AT = table(
     **_COMPETING,
     time_s=whole_seconds("By", "Age."),
     n=COUNTED["n"],
-    without_end=count("without end", "Units that ended this way at an unrecorded time.", unit="durations"),
+    without_end=count("without end", "Jobs or units that ended this way at an unrecorded time.", unit="durations"),
     incidence=share("Without them", "Share of all durations that ended this way up to that age.", REASON),
     **interval_columns(share, "the clustered interval", REASON),
     **clustered_columns(share),
-    incidence_low=share("At least", "Lowest possible incidence, if failures without a recorded end count.", REASON),
-    incidence_high=share("at most", "Highest possible incidence, if failures without a recorded end count.", REASON),
+    incidence_low=share("At least", "Lowest possible incidence, counting failures without a recorded end.", REASON),
+    incidence_high=share("at most", "Highest possible incidence, counting failures without a recorded end.", REASON),
 )
 LOGRANK = table(
     "logrank",
@@ -75,22 +75,26 @@ LOGRANK = table(
     statistic=number("χ²", "Statistic of the test.", REASON),
     df=count("df", "Degrees of freedom of the statistic.", REASON),
     p_value=number("p", "P-value of equal hazards in all strata.", REASON),
-    p_adjusted=number("p, adjusted", "P adjusted by Holm's method, over stratifications or pairs of strata.", REASON),
+    p_adjusted=number("p, adjusted", "P-value adjusted over the stratifications or pairs by Holm's method.", REASON),
     **_CLUSTERED,
-    p_clustered=number("p, clustered", "P-value that is valid if clusters differ.", REASON),
+    p_clustered=number("p, clustered", "Clustered p-value of equal hazards in all strata.", REASON),
     p_adjusted_clustered=number("p, clustered and adjusted", "Clustered p adjusted by Holm's method.", REASON),
     pairs=count("Pairs", "Pairs of strata tested.", _PAIR, "pairs"),
-    different_pairs=count("Different pairs", "Pairs that differ by the clustered p.", _PAIR, "pairs", n="pairs"),
+    different_pairs=count(
+        "Different pairs", "Pairs whose adjusted clustered p-value is significant.", _PAIR, "pairs", n="pairs"
+    ),
     untested_pairs=count("Untested pairs", "Pairs with too few clusters to test.", _PAIR, "pairs", n="pairs"),
 )
 COX = table(
     "cox",
     "A coefficient of the Cox regression on all covariates. `all`: the whole model; `job_size`: all amounts doubled.",
     event=STRATUM["event"],
-    covariate=words("Covariate", "A column of durations.parquet, or all, or job_size."),
-    level=name("Level", "Value of the covariate, or per doubling.", "the covariate has no levels", by="covariate"),
+    covariate=words("Covariate", "Column of durations.parquet; all: the whole model; job_size: GPUs and nodes."),
+    level=name(
+        "Level", "Value of the covariate; for a size: per doubling.", "the covariate has no levels", by="covariate"
+    ),
     reference=name("against", "Reference level.", "the row is no level", by="covariate"),
-    n=count("n", "Durations at this level; all durations for an amount or the whole model.", unit="durations"),
+    n=count("n", "Durations at this level; all durations if the row is no level.", unit="durations"),
     events=count("Failures", "Durations that ended with the event.", unit="durations"),
     log_hazard_ratio=number("Log hazard ratio", "Coefficient.", _NO_RATIO),
     se=number("Standard error", "Standard error of the coefficient.", _NO_RATIO),
@@ -98,8 +102,8 @@ COX = table(
     **interval_columns(number, "Wald's interval", _NO_RATIO),
     **{name: replace(column, blank=_NO_RATIO) for name, column in clustered_columns(number).items()},
     p_value=number("p", "Wald's p-value of a ratio of 1.", _NO_RATIO),
-    p_adjusted=number("p, adjusted", "Adjusted over the coefficients by Holm's method.", _NOT_TESTED),
-    p_clustered=number("p, clustered", "P-value of a hazard ratio of 1, valid if clusters differ.", _NO_RATIO),
+    p_adjusted=number("p, adjusted", "P-value adjusted over the coefficients by Holm's method.", _NOT_TESTED),
+    p_clustered=number("p, clustered", "Clustered p-value of a hazard ratio of 1.", _NO_RATIO),
     p_adjusted_clustered=number("p, clustered and adjusted", "Clustered p adjusted by Holm's method.", _NOT_TESTED),
     proportionality_statistic=number("χ²", "Test that the covariate's ratios are constant over age.", _NOT_TESTED),
     proportionality_df=count("df", "Degrees of freedom of the test of proportionality.", _NOT_TESTED),
@@ -111,18 +115,23 @@ COX_SUMMARY = table(
     "cox_summary",
     "Number of ratios of the Cox regression of failure that differ from 1 at the 5% level.",
     ratios=count("Ratios", "Coefficients with an estimate.", unit="ratios"),
-    clear=count("Significant", "Ratios that differ from 1 by the adjusted clustered p.", unit="ratios", n="ratios"),
+    clear=count("Significant", "Ratios whose adjusted clustered p-value is significant.", unit="ratios", n="ratios"),
     significant_if_independent=count(
-        "Significant if independent", "Significant ratios if durations were independent.", unit="ratios", n="ratios"
+        "Significant if independent",
+        "Ratios that would be significant if durations were independent.",
+        unit="ratios",
+        n="ratios",
     ),
     untested=count("Untested", "Ratios with too few clusters to test.", unit="ratios", n="ratios"),
     covariates=count("Covariates", "Covariates with an estimate.", unit="covariates"),
     changing=count(
         "Changing", "Covariates whose ratios change with age.", "not all were tested", "covariates", n="covariates"
     ),
-    total_ratios=count("Ratios shown", "Ratios in the chart; all amounts together are one.", unit="ratios"),
-    total_clear=count("Significant", "Significant ratios among those shown.", unit="ratios", n="total_ratios"),
-    total_untested=count("Untested", "Ratios shown with too few clusters to test.", unit="ratios", n="total_ratios"),
+    total_ratios=count("Ratios shown", "Ratios in the chart; GPUs and nodes together are one.", unit="ratios"),
+    total_clear=count("Significant", "Significant ratios in the chart.", unit="ratios", n="total_ratios"),
+    total_untested=count(
+        "Untested", "Ratios in the chart with too few clusters to test.", unit="ratios", n="total_ratios"
+    ),
 )
 SURVIVAL_SUMMARY_DELAYED_ENTRY = table(
     "survival_summary_delayed_entry", "Survival summary of a stratum over the observed time.", **SUMMARY_DELAYED_ENTRY

@@ -17,7 +17,7 @@ ETTR_MEASURED = table(
     ci_low=share("Interval from", "Lower bound of Student's 95% CI of the mean.", blank=REASON),
     ci_high=share("Interval to", "Upper bound of Student's 95% CI of the mean.", blank=REASON),
     **clustered_columns(share),
-    ettr_if_all_interrupted_mean=share("ETTR, all interrupted", "Mean ETTR if each attempt was interrupted."),
+    ettr_if_all_interrupted_mean=share("ETTR, all interrupted", "Mean ETTR if every attempt had been interrupted."),
     expected_ettr=share("ETTR, expected", "Mean ETTR of these runs expected by the exact model.", blank=REASON),
 )
 ETTR_MEASURED_ALL = table(
@@ -29,7 +29,9 @@ ETTR_MEASURED_ALL = table(
     expected=share(
         "ETTR, expected", "Mean ETTR expected by the exact model.", f"{_NO_RUNS}, or unknown for some size", n="runs"
     ),
-    if_all_interrupted=share("ETTR, all interrupted", "Mean ETTR if each attempt was interrupted.", _NO_RUNS, n="runs"),
+    if_all_interrupted=share(
+        "ETTR, all interrupted", "Mean ETTR if every attempt had been interrupted.", _NO_RUNS, n="runs"
+    ),
 )
 ETTR_MEASURED_TARGET = table(
     "ettr_measured_target",
@@ -38,13 +40,17 @@ ETTR_MEASURED_TARGET = table(
     gpus_high=count("GPUs to", "Most GPUs of the range."),
     runs=count("Runs", "Job runs of that size.", unit="runs"),
     queue_s=seconds("Queue", "Mean wait of these runs before each attempt.", n="runs"),
-    scheduled_share=share("ETTR of scheduled time", "Mean over runs of productive time over run time.", n="runs"),
+    scheduled_share=share("ETTR of scheduled time", "Mean over runs of productive time divided by run time.", n="runs"),
     ci_low=share("Interval from", "Lower bound of Student's 95% CI of the mean.", blank=REASON, n="runs"),
     ci_high=share("Interval to", "Upper bound of Student's 95% CI of the mean.", blank=REASON, n="runs"),
     **clustered_columns(share),
     expected=share("Expected", "Mean of the exact model over the same runs.", blank=REASON, n="runs"),
-    expected_low=share("Expected from", "The same at the upper bound of the failure rate.", blank=REASON, n="runs"),
-    expected_high=share("Expected to", "The same at its lower bound.", blank=REASON, n="runs"),
+    expected_low=share(
+        "Expected from", "Mean of the exact model at the upper bound of the failure rate.", blank=REASON, n="runs"
+    ),
+    expected_high=share(
+        "Expected to", "Mean of the exact model at the lower bound of the failure rate.", blank=REASON, n="runs"
+    ),
     differs=truth("Differs", "Whether the clustered and the expected interval do not overlap.", blank=REASON),
 )
 

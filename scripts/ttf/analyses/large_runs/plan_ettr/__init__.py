@@ -23,12 +23,14 @@ _BOUND = {
     "rate": words("Rate", "estimate, low or high (bounds, clustered if possible), or measured_rate and its bounds.")
 }
 _BEST = {
-    "optimal_interval_s": seconds("Best interval", "Best checkpoint interval for long runs, at most all work.", REASON)
+    "optimal_interval_s": seconds(
+        "Best interval", "Best checkpoint interval for long runs, at most the whole work.", REASON
+    )
 }
 
 _CLUSTERED = truth("Clustered", "Whether the interval is valid if users and weeks differ.")
 _TARGET = {
-    "failures": count("Failures", "Failures behind the rate.", "they are not counted", "failures"),
+    "failures": count("Failures", "Failures from which the rate is estimated.", "they are not counted", "failures"),
     "is_target": truth("Target", "Whether the row is the target run at the first checkpoint interval."),
     "answers": truth("Answers", "Whether the page quotes the row."),
 }
@@ -38,13 +40,17 @@ ETTR = table(
     "A size of run, a checkpoint interval and a failure rate: the expected effective training time ratio (ETTR).",
     **_PLAN,
     mttf_s=seconds("Failure every", "Mean time to failure of the whole run.", blank=REASON),
-    ettr_v1=share("ETTR, version 1", "Approximation of the paper's first version: writes are free.", blank=REASON),
-    ettr_v2=share("ETTR, version 2", "Approximation of the paper's second version: a long run, no queue.", REASON),
-    ettr_combined=share("ETTR, combined", "Approximation that combines both versions of the paper.", blank=REASON),
-    ettr_renewal=share("ETTR, exact", "Work over the exact mean wall-clock time of the renewal model.", blank=REASON),
-    ettr_ci_low=share("90% from", "Lower bound of the exact ETTR, by errors of rate and wait.", blank=_NO_BOUNDS),
+    ettr_v1=share("ETTR, version 1", "Approximation of Kokolis et al., version 1: writes are free.", blank=REASON),
+    ettr_v2=share("ETTR, version 2", "Approximation of Kokolis et al., version 2: a long run, no queue.", REASON),
+    ettr_combined=share("ETTR, combined", "Approximation that combines both versions of Kokolis et al.", blank=REASON),
+    ettr_renewal=share(
+        "ETTR, exact", "Work divided by the exact mean wall-clock time of the renewal model.", blank=REASON
+    ),
+    ettr_ci_low=share("90% from", "Lower bound of the exact ETTR, from the errors of rate and wait.", blank=_NO_BOUNDS),
     ettr_ci_high=share("90% to", "Upper bound of the interval.", blank=_NO_BOUNDS),
-    ettr_simulated=share("ETTR, simulated", "Work over the mean wall-clock time of simulated runs.", blank=REASON),
+    ettr_simulated=share(
+        "ETTR, simulated", "Work divided by the mean wall-clock time of simulated runs.", blank=REASON
+    ),
     ettr_simulated_se=share("Standard error", "Standard error of the simulated ETTR.", blank=REASON),
     **_BEST,
     **_BOUND,
@@ -60,9 +66,13 @@ ETTR_OUTLOOK = table(
     ettr_long_run=share("ETTR, long run", "Limit of the exact ETTR as the work grows.", blank=REASON),
     expected_interruptions=number("Interruptions", "Mean number of failures until the work is done.", blank=REASON),
     expected_wall_s=seconds("Wall clock", "Mean time from the submission until the work is done.", blank=REASON),
-    scheduled_share=share("ETTR of scheduled time", "Work over the time that nodes are allocated.", blank=REASON),
-    scheduled_ci_low=share("90% from", "The same at the upper bound of the failure rate.", blank=_NO_BOUNDS),
-    scheduled_ci_high=share("90% to", "The same at its lower bound.", blank=_NO_BOUNDS),
+    scheduled_share=share("ETTR of scheduled time", "Work divided by the time that nodes are allocated.", blank=REASON),
+    scheduled_ci_low=share(
+        "90% from", "ETTR of scheduled time at the upper bound of the failure rate.", blank=_NO_BOUNDS
+    ),
+    scheduled_ci_high=share(
+        "90% to", "ETTR of scheduled time at the lower bound of the failure rate.", blank=_NO_BOUNDS
+    ),
     simulated_runs=count("Simulated runs", "Number of runs simulated.", blank=REASON, unit="runs"),
     simulated_interruptions_p05=number("Interruptions, 5%", "5th percentile over simulated runs.", blank=REASON),
     simulated_interruptions_p95=number("Interruptions, 95%", "95th percentile over simulated runs.", blank=REASON),
@@ -104,8 +114,10 @@ ETTR_ASSUMPTIONS = table(
     assumption=words("What", "The assumption."),
     amount=number("Amount", "Value of the assumption.", blank="the failure rate of a node is not known"),
     unit=words("Unit", "Unit of the amount."),
-    n=count("n", "Failures or waits behind the amount.", blank="it is not estimated from counts"),
-    source=words("From", "Trace, configuration, or basis on which failures are attributed.", "no run has a known time"),
+    n=count("n", "Failures or waits from which the amount is estimated.", blank="it is not estimated from counts"),
+    source=words(
+        "From", "Trace, configuration, or how failures are attributed to infrastructure.", "no run has a known time"
+    ),
     reason=reason("Why the failure rate, or the interval of the mean wait, is unknown."),
 )
 _NOT_PLANNED = "this size has no rate to plan with, or the rate has no such bound"
@@ -117,23 +129,27 @@ TARGET_RUN = table(
     by=words("By", "Source: estimate (projected rate) or measured_rate (runs of that size).", _NOT_PLANNED),
     withheld=words("Withheld", "Why the rate is not projected to that size.", "it is projected"),
     needed=words("Needed", "Data needed for a projection.", "it is projected"),
-    basis=words("Basis", "Basis on which failures are attributed.", "no run has a known time", n="rate_failures"),
+    basis=words(
+        "Basis", "How failures are attributed to infrastructure.", "no run has a known time", n="rate_failures"
+    ),
     unit=words("Unit", "Unit of the run's size."),
     queue_source=words("Queue from", "Source of the mean wait."),
     no_interval=words("No interval", "Why the ratio has no interval.", "it has one"),
-    rate_failures=count("Failures", "Failures behind the rate of a node.", "no run has a known time", "failures"),
-    failures=count("Failures", "Failures behind the quoted rate.", _NOT_PLANNED, "failures"),
-    waits=count("Waits", "Number of waits behind the mean.", "it is configured, or no wait is known"),
+    rate_failures=count(
+        "Failures", "Failures from which the rate of a node is estimated.", "no run has a known time", "failures"
+    ),
+    failures=count("Failures", "Failures from which the quoted rate is estimated.", _NOT_PLANNED, "failures"),
+    waits=count("Waits", "Number of waits in the mean.", "it is configured, or no wait is known"),
     mttf_low_s=seconds("Failure every, from", "Mean time to failure at the upper bound of the rate.", **_FROM_FAILURES),
     mttf_high_s=seconds("to", "Mean time to failure at the lower bound of the rate.", **_FROM_FAILURES),
-    queued_s=seconds("Queued", "Total wait: once at the submission and after each failure.", _NOT_PLANNED, n="waits"),
+    queued_s=seconds("Queued", "Total wait, at the submission and after each failure.", _NOT_PLANNED, n="waits"),
     requeue_saved_s=seconds("Saved by requeueing at once", "Total wait after failures.", **_FROM_FAILURES),
     wall_queued_s=seconds("Wall clock queued", "Wall-clock time in the queue.", **_FROM_FAILURES),
     wall_productive_s=seconds("working", "Wall-clock time of productive work.", **_FROM_FAILURES),
     wall_overhead_s=seconds("lost", "Wall-clock time of checkpoint writes, start-ups and lost work.", **_FROM_FAILURES),
     limit_size=count("Limit", "Smallest size at which the approximations fail.", "they hold", n="rate_failures"),
     check_runs=count("Runs", "Runs of that size.", _NO_TEST, "attempts"),
-    check_observed=count("Failures seen", "Failures of runs of that size.", _NO_TEST, "failures", n="check_runs"),
+    check_observed=count("Failures seen", "Failures of runs of the target size.", _NO_TEST, "failures", n="check_runs"),
     check_expected=number("expected", "Failures expected at the rate of the other sizes.", _NO_TEST, n="check_runs"),
     check_p_value=number("p", "Test of equal rates.", _NO_TEST, n="check_runs"),
 )

@@ -22,10 +22,14 @@ LEDGER = table(
     "ledger",
     "A category of GPU hours. The rows of a scope add up to its capacity, or to the time used.",
     scope_by=words("By", "all, account, partition or month; accounts and partitions hold used time only."),
-    scope=name("Scope", "Name of the account, partition or month; all.", blank="the trace names none", by="scope_by"),
+    scope=name(
+        "Scope", "Name of the account, partition or month, or all.", blank="the trace names none", by="scope_by"
+    ),
     category=words("Category", "How the GPU hours were spent, or why they were not."),
     attempts=count("Attempts", "Attempts with time in the category.", blank="no attempt used this time"),
-    gpu_hours=number("GPU-hours", "GPU hours; below 0, recorded use above capacity is subtracted.", unit="GPU-hours"),
+    gpu_hours=number(
+        "GPU-hours", "GPU hours; negative where recorded use above capacity is subtracted.", unit="GPU-hours"
+    ),
     share=share("Share", "Share of the GPU hours of the scope.", blank=REASON),
     cost=number("Cost", "Price of the GPU hours, used or not.", blank=REASON, unit="currency"),
     currency=words("Currency", "Currency of the cost.", blank="none is set"),

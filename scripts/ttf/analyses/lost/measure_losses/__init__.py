@@ -20,10 +20,14 @@ _LOSSES = {
         "GPU-hours of infrastructure failures", "GPU time of attempts that infrastructure ended.", unit=_HOURS
     ),
     "infra_gpu_hours_share": share("Share", "Share of the GPU time of all attempts, or of the month.", blank=REASON),
-    "checkpoint_interval_s": whole_seconds("Checkpoint interval", "Assumed interval; a failure loses half of it."),
+    "checkpoint_interval_s": whole_seconds(
+        "Checkpoint interval", "Assumed checkpoint interval; a failure loses half of it."
+    ),
     "first_order_gpu_hours": number("GPU-hours lost", "GPU time lost at infrastructure failures.", unit=_HOURS),
     "preemptions": count("Preempted", "Attempts that the scheduler preempted.", blank=REASON, unit="attempts"),
-    "second_order_gpu_hours": number("lost, at most", "GPU time lost at preemptions, at most.", REASON, unit=_HOURS),
+    "second_order_gpu_hours": number(
+        "lost, at most", "Upper bound of the GPU time lost at preemptions.", REASON, unit=_HOURS
+    ),
     "linked_preemptions": count(
         "Linked", "Preemptions shortly before a restart after an infrastructure failure.", blank=REASON, unit="attempts"
     ),
@@ -49,7 +53,7 @@ LOST_WORK_ALL = table(
     first_order_gpu_hours_share=share("Share lost", "first_order_gpu_hours over gpu_hours.", blank=REASON),
     failed_above_8_gpus_share=share(
         "Share of large ones",
-        f"GPU time of failed attempts on more than {SMALL_GPUS} GPUs, over that of all failed ones.",
+        f"Share of the failed attempts' GPU time in attempts on more than {SMALL_GPUS} GPUs.",
         blank="no failed attempt has GPU time",
         n="failed_runs",
     ),
@@ -70,10 +74,12 @@ FAILURES_BY_OWNER = table(
     owner=name("Owner", "Name in the trace.", by="owner_by"),
     ended=count("Ended", "Jobs that ended in success or failure.", unit="jobs"),
     failures=count("Failures", "Jobs that failed.", unit="jobs"),
-    failure_share=share("Share", "Failures over ended jobs.", blank=REASON),
+    failure_share=share("Share", "Failures divided by ended jobs.", blank=REASON),
     **wilson_columns(blank=REASON),
     **clustered_columns(share),
-    failed_runs=count("Failed attempts", "Failed attempts, with those of jobs that later succeeded.", unit="attempts"),
+    failed_runs=count(
+        "Failed attempts", "Failed attempts, including those of jobs that later succeeded.", unit="attempts"
+    ),
     failed_gpu_hours=number("GPU-hours of failed attempts", "GPU time of the failed attempts.", unit=_HOURS),
     failed_gpu_hours_share=share("Share of them", "Share of the GPU time of all failed attempts.", blank=REASON),
 )
@@ -81,11 +87,11 @@ FAILURE_CONCENTRATION = table(
     "failure_concentration",
     "The top users, or accounts, by ended jobs or by failures, and their shares.",
     **owner_columns("ended (most ended jobs first) or failures (most failures first)."),
-    ended=count("Ended", "Jobs of these owners that ended in success or failure.", unit="jobs"),
-    ended_share=share("Share of ended", "Share of the ended jobs of all owners."),
-    failures=count("Failures", "Failed jobs of these owners.", unit="jobs"),
-    failures_share=share("Share of failures", "Share of the failures of all owners.", blank=REASON),
-    failed_gpu_hours=number("GPU-hours of failed attempts", "GPU time of these owners' failed attempts.", unit=_HOURS),
+    ended=count("Ended", "Jobs of these users or accounts that ended in success or failure.", unit="jobs"),
+    ended_share=share("Share of ended", "Share of the ended jobs of all users or accounts."),
+    failures=count("Failures", "Failed jobs of these users or accounts.", unit="jobs"),
+    failures_share=share("Share of failures", "Share of the failures of all users or accounts.", blank=REASON),
+    failed_gpu_hours=number("GPU-hours of failed attempts", "GPU time of their failed attempts.", unit=_HOURS),
     failed_gpu_hours_share=share("Share of them", "Share of the GPU time of all failed attempts.", blank=REASON),
 )
 REPEATS = table(
@@ -95,7 +101,9 @@ REPEATS = table(
     measure=words("What", "What is estimated."),
     n=count("n", "Number of jobs, of groups (for times) or of attempts (for parts)."),
     groups=count("Groups", "Groups to which the jobs belong.", unit="groups"),
-    events=count("Events", "Jobs, groups or attempts with the event.", blank=REASON, unit="failures"),
+    events=count(
+        "Events", "Jobs, groups or attempts in which the measured event occurred.", blank=REASON, unit="failures"
+    ),
     unit=words("Unit", "Unit of the estimate: share, failures or s.", blank=REASON),
     estimate=number("Estimate", "Share, ratio or median time, in `unit`.", blank=REASON),
     **interval_columns(number, "the 95% CI, in `unit`, clustered by group", REASON),
@@ -109,12 +117,21 @@ WHAT_IF = table(
     trial_s=whole_seconds("Trial run", "Length of the trial run on one GPU.", _NO_TRIAL),
     n=count("Jobs", "Jobs to which the change applies.", blank=REASON, unit="jobs"),
     affected=count("Affected", "Failed jobs that the change would have caught.", blank=REASON, unit="jobs"),
-    saved_gpu_hours=number("GPU-hours saved", "GPU-hours that the change would save, at most.", REASON, unit=_HOURS),
+    saved_gpu_hours=number(
+        "GPU-hours saved", "Upper bound of the GPU-hours that the change would save.", REASON, unit=_HOURS
+    ),
     cost_gpu_hours=number("Cost of the trial runs", "GPU-hours that the change costs other jobs.", REASON, unit=_HOURS),
     net_gpu_hours=number("Net", "GPU-hours saved minus cost.", blank=REASON, unit=_HOURS),
     net_share=number("Net share", "Net saving as a share of the GPU time of all attempts.", blank=REASON, unit="share"),
-    given_up=count("Later successes", "Jobs that would have lost a later success.", _TRIAL, unit="jobs"),
-    given_up_gpu_hours=number("their GPU-hours", "GPU time of later attempts that would be lost.", _TRIAL, unit=_HOURS),
+    given_up=count(
+        "Later successes",
+        "Jobs that succeeded in a later attempt, which the change would prevent.",
+        _TRIAL,
+        unit="jobs",
+    ),
+    given_up_gpu_hours=number(
+        "their GPU-hours", "GPU time of the later attempts that the change would prevent.", _TRIAL, unit=_HOURS
+    ),
 )
 
 ANALYSIS = Analysis(

@@ -61,7 +61,7 @@ def gpu_hours_by_size(inputs: Inputs, study: Study) -> Figure:
     bars = bars.mark_bar(height=15, strokeWidth=1)
     texts = make_chart("ends").encode(x="hours:Q", y=y, text="label:N")
     texts = texts.mark_text(align="left", dx=6, fontSize=12, color=INK)
-    infra_note = ", of which ended by infrastructure," if has_cause else ""
+    infra_note = " (by infrastructure or other cause)" if has_cause else ""
     size_texts = join_list([f"{row['gpus']}: {row['label']} failed" for row in totals])
     return make_figure(
         fit_width(bars + texts, study, 22 * len(totals) + 70),

@@ -61,7 +61,7 @@ def head(trace: Trace, m: Numbers) -> Head | Line:
         )
     sentences = ["Not all of this time is lost: work saved in a checkpoint remains. Checkpoints are not recorded."]
     if m["lost_work.failed_without_time"]:
-        sentences.append("Failed attempts without a recorded run time ([lost_work.failed_without_time]) add none.")
+        sentences.append("Failed attempts without a recorded run time ([lost_work.failed_without_time]) count as 0.")
     return Head(
         claim=_format_claim(m),
         charts=("gpu_hours_by_size",),

@@ -108,5 +108,5 @@ def lines(trace: Trace, m: Numbers) -> list[Line]:
     if statement_rules.r11_no_power(m):
         return [Line(title, statement_rules.cannot_tell(m), table, checked=False)]
     ratio = "[lemons.detectable_ratio:2]"
-    power = f"a typical node with {ratio} times the failures is detectable with 80% power"
+    power = f"a typical node with {ratio} times the failures would be detected with 80% power"
     return [Line(title, f"0 of [lemons.tested]; {power}", table)]

@@ -19,9 +19,11 @@ FAILURE_RATE_OVER_TIME = table(
     start_s=whole_seconds("Start", "Start of the window, in trace time.", REASON),
     end_s=whole_seconds("End", "End of the window, in trace time.", REASON),
     window_days=count("Length", "Length of the window.", REASON, "days"),
-    failures=count("Failures", "Runs that infrastructure ended in the window, by the basis.", REASON, "failures"),
+    failures=count("Failures", "Runs that infrastructure failures ended in the window.", REASON, "failures"),
     node_days=number("Node-days", "Nodes in use in the window times their days.", REASON, "node-days"),
-    failures_per_1000_node_days=number("Failures per 1000 node-days", "Failures over node-days.", REASON, **_PER_1000),
+    failures_per_1000_node_days=number(
+        "Failures per 1000 node-days", "Failures divided by node-days.", REASON, **_PER_1000
+    ),
     confidence=number("Confidence", "Confidence level of the interval."),
     ci_low=number("from", "Lower bound of Garwood's interval.", REASON, **_PER_1000),
     ci_high=number("to", "Upper bound; one-sided if there is no failure.", REASON, **_PER_1000),
@@ -38,8 +40,8 @@ FAILURE_RATE_WINDOWS = table(
     window_days=count("Length", "Length of a window.", REASON, "days"),
     runs_before=count("Runs before", "Runs started before the first window.", "few started then, or none", "runs"),
     days_before=count("Days before", "Days before the first window.", "few runs started then, or none", "days"),
-    by=words("By", "Further division of the failures: cause or domain.", "they are not divided"),
-    last=number("Last rate", "Rate of the last window.", REASON, n="last_failures", **_PER_1000),
+    by=words("By", "How failures are divided further: by cause or domain.", "they are not divided"),
+    last=number("Last rate", "Failure rate in the last window.", REASON, n="last_failures", **_PER_1000),
     last_failures=count("Failures", "Failures in the last window.", REASON, "failures"),
 )
 

@@ -23,16 +23,20 @@ BURSTS = table(
     window_s=whole_seconds("Window", "Time before or after the outage."),
     n=count("n", "Unplanned outages with a known location that began while their unit was observed.", unit="outages"),
     near=count("With another near", "Outages with another at the location within the window.", REASON, "outages"),
-    share=share("Share", "Outages with another one near, over n.", REASON),
+    share=share("Share", "Share of the outages with another one near.", REASON),
     **_CLUSTERED,
     null_uniform=share("Uniform", "Expected share if outages were uniform over the observed time.", REASON),
     **_null_columns("null_permuted", "Times exchanged", "outages of one kind exchange their times"),
     **_null_columns("null_shifted", "Shifted", "the history of each other member is shifted at random, cyclically"),
     **_null_columns("null_jittered", "Jittered", "each outage is moved by up to outages.jitter_s, which keeps drift"),
-    chance=share("By chance", "Largest of the mean shares for exchanged, shifted and jittered times.", REASON),
+    chance=share(
+        "By chance", "Largest mean share among the simulations: exchanged, shifted and jittered times.", REASON
+    ),
     is_burst=truth("In bursts", "Whether the share exceeds the upper bounds of all three simulations.", REASON),
     simulations=count("Simulations", "Simulations of each kind.", REASON),
-    chain_share=share("In chains", "Share of n in chains of outages, each within the window of the next.", REASON),
+    chain_share=share(
+        "In chains", "Share of the outages in chains, where each is within the window of the next.", REASON
+    ),
     longest_chain=count("Longest chain", "Number of outages in the longest chain.", REASON, "outages"),
 )
 AGAIN_AFTER_REPAIR = table(
@@ -42,10 +46,10 @@ AGAIN_AFTER_REPAIR = table(
     within_s=whole_seconds("Within", "Time after the repair."),
     repairs=count("Repairs", "Ends of unplanned outages after which the unit was observed for this time.", REASON),
     again=count("Down again", "Repairs after which an unplanned outage began within this time.", REASON),
-    observed=share("Observed", "Repairs followed by an outage, over all repairs.", REASON),
+    observed=share("Observed", "Share of the repairs that an outage followed.", REASON),
     **_CLUSTERED,
-    expected_fleet=share("Expected, fleet", "Share expected if all units fail at one constant rate.", REASON),
-    expected_own=share("Expected, own rate", "Share expected at the unit's own constant rate.", REASON),
+    expected_fleet=share("Expected, fleet", "Expected share if all units fail at one constant rate.", REASON),
+    expected_own=share("Expected, own rate", "Expected share if each unit fails at its own constant rate.", REASON),
 )
 OUTAGE_COUNTS = table(
     "outage_counts",
@@ -55,8 +59,10 @@ OUTAGE_COUNTS = table(
     n=count("n", "Unplanned outages that began in these periods.", REASON, "outages"),
     mean=number("Mean", "Mean of the counts.", REASON, "outages"),
     variance=number("Variance", "Variance of the counts.", REASON),
-    dispersion=number("Dispersion", "Variance over mean; 1 if outages are independent at a constant rate.", REASON),
-    most=count("Most", "Largest count of one period.", REASON, "outages"),
+    dispersion=number(
+        "Dispersion", "Variance divided by mean; 1 if outages are independent at a constant rate.", REASON
+    ),
+    most=count("Most", "Most outages in one period.", REASON, "outages"),
 )
 
 ANALYSIS = Analysis(

@@ -12,13 +12,15 @@ OUTAGE_MATCHES = table(
     basis=words("Basis", "How failures are attributed to infrastructure; proxy: any failure, cause unknown."),
     before_s=whole_seconds("Outage from", "An outage counts if it begins within this time before the attempt's end."),
     after_s=whole_seconds("to", "An outage counts if it begins within this time after the attempt's end."),
-    n=count("n", "Infrastructure failures of attempts with an observed node, or outages."),
-    events=count("Events", "Failures or outages to which the measure applies."),
-    share=share("Share", "Share of n to which the measure applies.", blank=REASON),
+    n=count("n", "Infrastructure failures of attempts on an observed node, or outages."),
+    events=count("Events", "Failures near an outage, or outages with this effect."),
+    share=share("Share", "Share of failures near an outage, or of outages with this effect.", blank=REASON),
     **wilson_columns(REASON),
     **clustered_columns(share),
-    expected=share("Expected", "Share expected by chance, if each node's outages are shifted at random.", blank=REASON),
-    median_s=seconds("Median time to the outage", "Median from failure to outage; below 0, outage first.", REASON),
+    expected=share("Expected", "Expected share if each node's outages are shifted at random.", blank=REASON),
+    median_s=seconds(
+        "Median time to the outage", "Median time from failure to outage; below 0, the outage came first.", REASON
+    ),
 )
 
 ANALYSIS = Analysis(

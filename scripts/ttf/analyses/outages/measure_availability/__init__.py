@@ -30,18 +30,20 @@ def _mean_columns(name: str, heading: str, description: str) -> dict[str, Column
     """Return the columns of a mean time (s) with its exact and clustered bounds."""
     return {
         f"{name}_s": seconds(heading, description, REASON),
-        f"{name}_ci_low_s": seconds("95% from", "Bound of Garwood's interval; one-sided without an outage.", REASON),
+        f"{name}_ci_low_s": seconds(
+            "95% from", "Lower bound of Garwood's interval; one-sided without an outage.", REASON
+        ),
         f"{name}_ci_high_s": seconds("95% to", "Upper bound of Garwood's interval.", REASON),
-        f"{name}_ci_low_clustered_s": seconds("from, clustered", "Lower bound, valid if units differ.", REASON),
-        f"{name}_ci_high_clustered_s": seconds("to, clustered", "Upper bound, valid if units differ.", REASON),
+        f"{name}_ci_low_clustered_s": seconds("from, clustered", "Lower bound of the clustered interval.", REASON),
+        f"{name}_ci_high_clustered_s": seconds("to, clustered", "Upper bound of the clustered interval.", REASON),
     }
 
 
 def _interval_columns(measure: str, make_column: Callable[..., Column], names: str) -> dict[str, Column]:
     """Return the columns of the clustered bounds of a measure. names: their names, with {} for low or high."""
     return {
-        names.format("low"): make_column("95% from", f"Lower bound of {measure}, valid if units differ.", REASON),
-        names.format("high"): make_column("95% to", "Upper bound, valid if units differ.", REASON),
+        names.format("low"): make_column("95% from", f"Lower bound of the clustered 95% CI of {measure}.", REASON),
+        names.format("high"): make_column("95% to", "Upper bound of the clustered interval.", REASON),
     }
 
 
@@ -57,33 +59,39 @@ AVAILABILITY = table(
     unit=words("Unit", "Kind of unit: node or unit."),
     units=count("Units", "Observed units.", REASON, "units"),
     exposure_s=whole_seconds("Watched", "Total observed time of the units, up or down.", REASON),
-    down_s=whole_seconds("Time down", "Time down within the observed time, with open outages."),
-    down_share=share("Time down", "Time down over the observed time.", REASON, n="outages"),
+    down_s=whole_seconds("Time down", "Time down within the observed time, including open outages."),
+    down_share=share("Time down", "Time down as a share of the observed time.", REASON, n="outages"),
     outages=count("Outages", "Outages that began while the unit was observed.", unit="outages"),
     under_way=count(
-        "Under way", "Outages open when observation began; only time down and mean repair count them.", unit="outages"
+        "Under way",
+        "Outages open when observation began; they count in time down and mean repair only.",
+        unit="outages",
     ),
-    **_mean_columns("mtbf", "Mean time between outages", "Observed time per outage, from start to start."),
+    **_mean_columns("mtbf", "Mean time between outages", "Observed time per outage, so from start to start."),
     **_mean_columns("mttf", "Mean time to failure", "Uptime per outage."),
     repairs=count("Repairs", "Outages that ended while the unit was observed.", unit="repairs"),
     mttr_s=seconds("Mean repair", "Time down per repair; open outages count too.", REASON),
     **_interval_columns("the mean repair", seconds, "mttr_ci_{}_s"),
     repair_median_s=seconds("Median repair", "Kaplan-Meier, open outages censored.", REASON),
     repair_p90_s=seconds("90% repaired by", "Kaplan-Meier, open outages censored.", REASON),
-    repair_restricted_mean_s=seconds("Restricted mean repair", "Mean repair, each counted up to the horizon.", REASON),
+    repair_restricted_mean_s=seconds(
+        "Restricted mean repair", "Mean repair time, each repair cut at the horizon.", REASON
+    ),
     repair_horizon_s=whole_seconds("Horizon", "30 days, or the longest repair if that is shorter.", REASON),
     open=count("Open", "Outages without a recorded end.", unit="outages"),
     availability=share("Availability", "Share of the observed time in which units were up.", REASON),
     **_interval_columns("the availability", share, "availability_ci_{}"),
     availability_method=words(
-        "Method", "clustered (by unit), or exponential up and down times (few units).", "there is no interval"
+        "Method", "clustered by unit, or, with few units, exponential up and down times.", "there is no interval"
     ),
-    records=count("Faults", "Records begun under observation, without continuations and repeats.", unit="records"),
+    records=count(
+        "Faults", "Records that began while their unit was observed, without continuations and repeats.", unit="records"
+    ),
     records_per_1000_unit_days=_rate_column("Faults per 1000 unit-days", "Records per 1000 days of observed time."),
     records_ci_low=_rate_column("95% from", "Lower bound of Garwood's interval."),
-    records_ci_high=_rate_column("95% to", "Upper bound; one-sided without a record."),
-    records_ci_low_clustered=_rate_column("from, clustered", "Lower bound, valid if units differ."),
-    records_ci_high_clustered=_rate_column("to, clustered", "Upper bound, valid if units differ."),
+    records_ci_high=_rate_column("95% to", "Upper bound of Garwood's interval; one-sided without a record."),
+    records_ci_low_clustered=_rate_column("from, clustered", "Lower bound of the clustered interval."),
+    records_ci_high_clustered=_rate_column("to, clustered", "Upper bound of the clustered interval."),
     cluster_by=words("Clustered by", "Kind of clusters, such as node and week."),
     clusters=number("Effective clusters", "Kish's effective number of clusters, by observed time."),
 )
@@ -95,7 +103,9 @@ OUTAGES_SUMMARY = table(
     "outages_summary",
     "All outages, and the period of a trace that records nothing else.",
     outages=count("Outages", "All outages.", unit="outages"),
-    units_with_outage=count("Units with an outage", "Units with outages, observed or not.", unit="units", n="outages"),
+    units_with_outage=count(
+        "Units with an outage", "Units with an outage, including unobserved ones.", unit="units", n="outages"
+    ),
     units_watched=count("Units watched", "Number of observed units.", "watched units are not known", "units"),
     outages_outside=count(
         "Outside", "Outages while their unit was not observed.", "watched units are unknown", "outages"
@@ -109,8 +119,8 @@ OUTAGE_FREE = table(
     "A span: the share of units that have no outage for that long, from a random moment at which they are up.",
     span_s=whole_seconds("Span", "A day, a week, 30 days, 365 days."),
     n=count("Units", "Units that were up at a moment and observed for the whole span after it.", unit="units"),
-    moments_s=whole_seconds("Moments", "Total time of these moments, over all units."),
-    share=share("Free of outage", "Share of these moments that are followed by no outage within the span.", REASON),
+    moments_s=whole_seconds("Moments", "Total length of these moments over all units."),
+    share=share("Free of outage", "Share of these moments after which the whole span has no outage.", REASON),
     **clustered_columns(share),
 )
 

@@ -38,7 +38,7 @@ CAPACITY = table(
     **_columns_with_se("p_no_interruption", "Without interruption", "Probability that no node of the run goes down."),
     **_columns_with_se("p_never_short", "Never short", "Probability that the nodes down never exceed the spares."),
     full_share=share("All nodes up", "Share of the time with enough nodes up for the run; not simulated.", REASON),
-    capacity_share=share("Capacity", "Node-hours available to the run, over node-hours needed.", REASON),
+    capacity_share=share("Capacity", "Node-hours available to the run divided by node-hours needed.", REASON),
     simulations=count("Simulations", "Number of simulated runs.", _NO_ERROR),
     largest=truth("Largest", f"{_LARGEST} with the fewest spares."),
 )
@@ -46,10 +46,10 @@ SPARES_NEEDED = table(
     "spares_needed",
     "A run, a length, a probability and a method: the fewest spares with which the run is never short.",
     **_RUN,
-    target=share("Probability", "Required probability that the spares always suffice.", REASON),
+    target=share("Probability", "Required probability that the spares suffice at all times.", REASON),
     **_METHOD,
     spares=count("Spares", "Fewest spare nodes.", REASON, "nodes"),
-    **_columns_with_se("p_never_short", "Never short", "Probability that these spares always suffice."),
+    **_columns_with_se("p_never_short", "Never short", "Probability that these spares suffice at all times."),
     largest=truth("Largest", f"{_LARGEST} at the highest probability."),
 )
 

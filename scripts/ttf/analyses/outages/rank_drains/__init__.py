@@ -28,7 +28,7 @@ DRAIN_LIST = table(
     excess_failures=truth("Excess failures", "Whether the node also has excess job failures.", "it has no such test"),
     rate=number("Rate", "Counted outages per 1000 days up.", **_RATE),
     fleet_rate=number("Rate of the fleet", "Rate of the node's fleet.", **_RATE),
-    rate_ratio=number("Rate ratio", "Rate of the node over that of its fleet, shrunken.", REASON),
+    rate_ratio=number("Rate ratio", "Rate of the node divided by that of its fleet, shrunken.", REASON),
     ci_low=number("Interval from", "Lower bound of the 95% CI.", REASON),
     ci_high=number("Interval to", "Upper bound of the 95% CI.", REASON),
     above_1=share("Probability above 1", "Probability that the ratio is above 1.", REASON),
@@ -44,7 +44,9 @@ DRAIN_SUMMARY = table(
     listed=count("Listed", "Listed nodes.", unit="nodes", n="nodes"),
     excluded=count("Excluded", "Listed nodes in drains/exclude.txt.", unit="nodes", n="listed"),
     outages=count("Outages", "Unplanned outages of the nodes compared.", unit="outages", n="nodes"),
-    share_of_outages=share("Share", "Share of the unplanned outages on listed nodes.", blank=_NONE_LISTED, n="outages"),
+    share_of_outages=share(
+        "Share", "Share of the unplanned outages that hit listed nodes.", blank=_NONE_LISTED, n="outages"
+    ),
     detectable_ratio=detectable_ratio_column("no node is compared", n="nodes"),
     saved_gpu_hours=number(
         "GPU-hours saved", "GPU-hours saved per week if listed nodes are drained.", _NONE_LISTED, _GPU_HOURS, n="listed"
@@ -54,7 +56,7 @@ DRAIN_SUMMARY = table(
     ),
     saved_node_hours=number("Node-hours saved", "Downtime saved per week.", _NONE_LISTED, _NODE_HOURS, n="listed"),
     idle_gpu_hours=number(
-        "GPU-hours idle", "GPU-hours idle if listed nodes are drained a week.", _NONE_LISTED, _GPU_HOURS, n="listed"
+        "GPU-hours idle", "GPU-hours idle if listed nodes are drained for a week.", _NONE_LISTED, _GPU_HOURS, n="listed"
     ),
 )
 DRAIN_BACKTEST = table(
@@ -69,7 +71,7 @@ DRAIN_BACKTEST = table(
     others_failed=count("failed", "Unlisted nodes with an unplanned outage in the week.", unit="nodes"),
     base_share=share("Base share", "Share of unlisted nodes with an unplanned outage.", blank=REASON),
     expected=number("Expected", "Listed nodes expected to fail at their fleets' base share.", REASON, unit="nodes"),
-    ratio=number("Ratio", "Failed listed nodes over the expected number.", blank=REASON),
+    ratio=number("Ratio", "Number of failed listed nodes divided by the expected number.", blank=REASON),
     **clustered_columns(number),
 )
 

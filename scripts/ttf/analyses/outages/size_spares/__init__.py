@@ -31,12 +31,16 @@ SPARES = table(
     "One row per share of the time: the fewest spares that cover the units down for that share.",
     **STRATUM,
     p=share("Share of the time", "Share of the time that the spares must cover."),
-    spares_binomial=count("Binomial", "Spares among the units, if units fail independently.", REASON, "units"),
-    spares_observed=count("Observed", "Spares among the units, by observed time.", REASON, "units"),
+    spares_binomial=count("Binomial", "Fewest spares that suffice if units fail independently.", REASON, "units"),
+    spares_observed=count("Observed", "Fewest spares that suffice in the observed time.", REASON, "units"),
     observed_low=count("95% from", "Lower bound of the 95% CI, clustered by block.", REASON, "units"),
     observed_high=count("95% to", "Upper bound of the interval.", REASON, "units"),
-    spares_simulated=count("Simulated", "Spares simulated for independent units with observed times.", REASON, "units"),
-    spares_added=count("Beside", "Spares besides the needed units, if units fail independently.", REASON, "units"),
+    spares_simulated=count(
+        "Simulated", "Fewest spares that suffice in a simulation of independent units.", REASON, "units"
+    ),
+    spares_added=count(
+        "Beside", "Fewest spares besides the needed units, if units fail independently.", REASON, "units"
+    ),
     short_share=share("Short", "Share of the time with more units down than the binomial spares cover.", REASON),
     **FLEET,
     block_s=whole_seconds("Block", "A week (inference.block_days), or the length of four outages if longer.", REASON),

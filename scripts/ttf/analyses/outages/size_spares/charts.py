@@ -10,7 +10,7 @@ from ttf.display.charts.axes import log_scale
 from ttf.display.charts.encodings import colour_by, tooltips
 from ttf.display.charts.figure import Figure, Study, empty_figure, fit_width, make_chart, make_figure
 from ttf.display.charts.theme import CANCELLED, FAILURE
-from ttf.engine.words import capitalise, plural
+from ttf.engine.words import plural
 
 # Rarer states are random variation.
 RAREST = 1e-4
@@ -21,7 +21,7 @@ COLOURS = {OBSERVED: FAILURE, INDEPENDENT: CANCELLED}
 def units_down(inputs: Mapping[str, pl.DataFrame], study: Study) -> Figure:
     """Draw the share of the time with at least so many units down, observed and if units were independent."""
     all_units = inputs["units_down"].filter(stratum_by=ALL, outages=ALL)
-    title = f"{capitalise(study.units)} down at once"
+    title = "Units down at once"
     if not all_units["down"].count():
         return empty_figure(title, all_units["reason"][0])
     rows = [
@@ -33,11 +33,11 @@ def units_down(inputs: Mapping[str, pl.DataFrame], study: Study) -> Figure:
     axis = alt.Axis(values=[RAREST, 0.001, 0.01, 0.1, 1], format="~%")
     tooltip = [
         *tooltips("kind"),
-        *tooltips(form=",", down=f"{study.units} down or more"),
+        *tooltips(form=",", down="units down or more"),
         *tooltips(form=".3~%", share="time"),
     ]
     lines = make_chart("down").encode(
-        x=alt.X("down:Q", title=f"{capitalise(study.units)} down", axis=alt.Axis(tickMinStep=1, grid=False)),
+        x=alt.X("down:Q", title="Units down", axis=alt.Axis(tickMinStep=1, grid=False)),
         y=alt.Y("share:Q", title="Share of the time", scale=log_scale([RAREST, 1]), axis=axis),
         color=colour_by("kind", COLOURS, alt.Legend(title=None, orient="bottom")),
         tooltip=tooltip,

@@ -12,7 +12,9 @@ GROWTH = table(
     "growth",
     "Trend of the faults of all units, a group or a level, by several tests, which can disagree.",
     **_STRATUM,
-    n=count("Faults", "Records begun under observation, without continuations and repeats.", unit="faults"),
+    n=count(
+        "Faults", "Records that began while their unit was observed, without continuations and repeats.", unit="faults"
+    ),
     beta=number("Growth β", "Crow-AMSAA β over cumulative observed time; above 1, faults grow more frequent.", REASON),
     ci_low=number("95% from", "Lower bound of the exact interval.", REASON),
     ci_high=number("95% to", "Upper bound.", REASON),
@@ -23,20 +25,22 @@ GROWTH = table(
     change_point_s=whole_seconds("Point of change", "Time of the largest distance from a constant rate.", REASON),
     change_point_p=number("Change p", "Kolmogorov's test of the largest distance from a constant rate.", REASON),
     change_point_p_corrected=number("Change p, corrected", "P-value of the test, corrected for bursts.", REASON),
-    rate_ratio=number("Rate after / before", "Fault rate after the change over the rate before.", REASON),
-    strata=count("Groups", "Groups with faults, each with its own rate and time.", REASON, "groups"),
-    beta_within=number("Growth β within groups", "β common to all groups.", REASON),
-    beta_within_ci_low=number("95% from", "Lower bound by blocks of time, valid with bursts and drift.", REASON),
+    rate_ratio=number("Rate after / before", "Fault rate after the change divided by the rate before.", REASON),
+    strata=count("Groups", "Groups with faults; each has its own rate and observed time.", REASON, "groups"),
+    beta_within=number("Growth β within groups", "Crow-AMSAA β that all groups share.", REASON),
+    beta_within_ci_low=number("95% from", "Lower bound by blocks of time, which allows for bursts and drift.", REASON),
     beta_within_ci_high=number("95% to", "Upper bound.", REASON),
     effective_blocks=number("Effective blocks", "Effective number of blocks of time (weeks or longer).", REASON),
     homogeneity_p=number("p, one β", "Test of one β for all groups.", "there is one group, or none can be tested"),
     trend_t=number("Trend t", "Mean time of a group's faults minus that without trend, in standard errors.", REASON),
-    trend_p=number("Trend p", "Two-sided p of no trend, by blocks of time.", REASON),
-    trend_p_adjusted=number("Trend p, adjusted", "Adjusted over the groups or levels by Holm's method.", REASON),
-    trend=words("Trend", "worse or better if the adjusted p is below 0.05; else none.", REASON),
+    trend_p=number("Trend p", "Two-sided p-value of no trend, by blocks of time.", REASON),
+    trend_p_adjusted=number(
+        "Trend p, adjusted", "P-value adjusted over the groups or levels by Holm's method.", REASON
+    ),
+    trend=words("Trend", "worse or better if the adjusted p is below 0.05, else none.", REASON),
     groups_tested=count("Groups tested", "Groups in which the trend can be tested.", _NOT_ALL_UNITS, "groups"),
-    groups_better=count("Groups better", "Groups with the trend better.", _NOT_ALL_UNITS, "groups"),
-    groups_worse=count("Groups worse", "Groups with the trend worse.", _NOT_ALL_UNITS, "groups"),
+    groups_better=count("Groups better", "Groups whose trend is better.", _NOT_ALL_UNITS, "groups"),
+    groups_worse=count("Groups worse", "Groups whose trend is worse.", _NOT_ALL_UNITS, "groups"),
 )
 MCF = table(
     "mcf",

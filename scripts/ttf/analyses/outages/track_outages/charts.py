@@ -41,7 +41,7 @@ def mcf(inputs: Inputs, study: Study) -> Figure:
         {"curve": rows, "constant": line_points},
         study,
         title=title,
-        subtitle="Mean cumulative function, 95% CI valid if units differ; dashed: a constant rate",
+        subtitle="Mean cumulative function, 95% CI that allows units to differ; dashed: a constant rate",
         caption=f"n = {plural(total_row['n'], 'fault')}",
         alt_text=f"A rising line with a band, beside a straight one: {rows[-1]['mean']:.3g} faults at the end.",
     )

@@ -6,19 +6,21 @@ from ttf.engine.contract import REASON, count, number, seconds, share, table, wh
 STATES = table(
     "states",
     "Jobs or attempts by the state in which they end, the most frequent first, and those attributed to infrastructure.",
-    unit=words("Unit", "job (by its last state), or attempt if the trace has attempts."),
+    unit=words("Unit", "attempt if the trace records attempts, else job (by its last state)."),
     kind=words("Kind", "state, or infra: failures attributed to infrastructure, which the states include too."),
     state=words("State", "Raw status word of the trace.", blank="the trace gives none, or the row has kind infra"),
     count=count("Number", "Jobs or attempts with this state.", unit="ends"),
     n=count("n", "All jobs or attempts.", unit="ends"),
-    timeouts=count("at a time limit", "Jobs or attempts of n that a time limit ended.", unit="ends"),
+    timeouts=count("at a time limit", "Jobs or attempts that a time limit ended.", unit="ends"),
     count_share=share("Share", "count over n.", blank=REASON),
     with_gpu=count("With a GPU", "Jobs or attempts of count that requested a GPU."),
     n_with_gpu=count("n with a GPU", "All jobs or attempts that requested a GPU."),
     with_gpu_share=share("Share", "with_gpu over n_with_gpu.", blank=REASON),
     gpu_hours=number("GPU-hours", "Sum of GPUs requested times run time.", unit="h"),
-    gpu_hours_share=share("Share", "Share of the GPU-hours of all n.", blank=REASON),
-    infra_basis=words("Basis", "Rule for infrastructure failures; proxy: all count.", "of kind state, or no duration"),
+    gpu_hours_share=share("Share", "Share of the GPU-hours of all jobs or attempts.", blank=REASON),
+    infra_basis=words(
+        "Basis", "Rule for infrastructure failures; proxy: every failure counts.", "of kind state, or no duration"
+    ),
 )
 SIZE_MIX = table(
     "size_mix",
@@ -43,9 +45,13 @@ CLUSTER_SUMMARY = table(
     population=words("Which", "all, gpu or no_gpu."),
     jobs=count("Number", "Jobs of the row.", unit="jobs"),
     days=number("Days", "From the first submission (or start) of the trace to the last.", blank=_NO_SPAN, unit="days"),
-    jobs_per_day=number("a day", "jobs by days.", blank=f"{_NO_SPAN}, or all are at one moment", unit="jobs a day"),
+    jobs_per_day=number(
+        "a day", "jobs divided by days.", blank=f"{_NO_SPAN}, or all are at one moment", unit="jobs a day"
+    ),
     gpu_hours=number("GPU-hours", "GPUs requested times run time, summed.", unit="h"),
-    gpus_mean=number("GPUs, mean", "Mean number of GPUs of jobs with a GPU or a share.", blank=_NO_GPUS, unit="GPUs"),
+    gpus_mean=number(
+        "GPUs, mean", "Mean number of GPUs of jobs with a GPU or a share of one.", blank=_NO_GPUS, unit="GPUs"
+    ),
     gpus_max=count("most", "Whole GPUs of the largest job.", blank=_NO_GPUS, unit="GPUs"),
     gpus_sum=number("GPUs, sum", "Sum over jobs with a GPU.", blank=_NO_GPUS, unit="GPUs"),
     runtime_n=count("n of run times", "Jobs with a known run time.", unit="jobs"),

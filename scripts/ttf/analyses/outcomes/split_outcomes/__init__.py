@@ -24,21 +24,23 @@ OUTCOMES = table(
     **{name: column for name, column in _OUTCOMES.items() if name != "reason"},
     runtime_median_low_s=whole_seconds("Median from", "Lower bound of the 95% CI of the median, by ranks.", _NO_MEDIAN),
     runtime_median_high_s=whole_seconds("to", "Upper bound of the interval.", _NO_MEDIAN),
-    runtime_median_low_clustered_s=seconds("from, clustered", "Lower bound, valid if clusters differ.", _NO_MEDIAN),
+    runtime_median_low_clustered_s=seconds("from, clustered", "Lower bound of the clustered interval.", _NO_MEDIAN),
     runtime_median_high_clustered_s=seconds("to, clustered", "Upper bound of the interval.", _NO_MEDIAN),
-    cluster_by=words("Clustered by", "Clusters, such as user and week.", _NO_MEDIAN),
+    cluster_by=words("Clustered by", "Kind of clusters, such as user and week.", _NO_MEDIAN),
     clusters=number("Effective clusters", "Effective number of clusters.", _NO_MEDIAN),
 )
 _NONE_ENDED, _NO_LIMITS = "no job ended", "no status says that a time limit ended a job, or none did"
 _NOT_ONE = "no user, group or request profile has more than half of the failures"
 _NO_UNKNOWN = "every end has a recorded result"
 _SHARE = {
-    "failure_share": share("Failed", "Failures over the jobs that ended.", _NONE_ENDED, n="ended"),
+    "failure_share": share("Failed", "Failures divided by ended jobs.", _NONE_ENDED, n="ended"),
     "failure_share_low": share("95% from", "Lower bound of Wilson's interval.", _NONE_ENDED, n="ended"),
     "failure_share_high": share("95% to", "Upper bound of the interval.", _NONE_ENDED, n="ended"),
-    "cluster_by": words("Clustered by", "Clusters, such as user and week.", NO_CLUSTERS),
+    "cluster_by": words("Clustered by", "Kind of clusters, such as user and week.", NO_CLUSTERS),
     "clusters": number("Effective clusters", "Effective number of clusters.", NO_CLUSTERS),
-    "failure_share_low_clustered": share("from, clustered", "Lower bound if clusters differ.", NO_CLUSTERS, n="ended"),
+    "failure_share_low_clustered": share(
+        "from, clustered", "Lower bound of the clustered interval.", NO_CLUSTERS, n="ended"
+    ),
     "failure_share_high_clustered": share("to, clustered", "Upper bound of the interval.", NO_CLUSTERS, n="ended"),
 }
 ENDED_JOBS = table(
@@ -48,7 +50,9 @@ ENDED_JOBS = table(
     ended=count("Ended", "Jobs that ended in success or failure.", unit="jobs"),
     open=count("Open", "Running or waiting.", unit="jobs"),
     ended_share=share("Ended", "Share of all jobs.", "there is no job", n="jobs"),
-    unresolved_share=share("Unresolved", "Share of jobs neither ended nor cancelled.", "there is no job", n="jobs"),
+    unresolved_share=share(
+        "Unresolved", "Share of jobs that neither ended nor were cancelled.", "there is no job", n="jobs"
+    ),
     **_SHARE,
     ended_or_unknown=count("Ended or unknown", "Ended jobs, including those with no result recorded.", unit="jobs"),
     failure_share_at_least=share(
@@ -59,7 +63,9 @@ ENDED_JOBS = table(
     timeouts=count("Time limits", "Failures caused by a time limit.", _NO_LIMITS, "jobs", n="failures"),
     timeout_share=share("Time limits", "Share of the failures.", _NO_LIMITS, n="failures"),
     failures_without_timeout=count("Other failures", "Failures for other reasons.", _NO_LIMITS, "jobs", n="ended"),
-    failure_share_without_timeout=share("Failed otherwise", "Share of the jobs that ended.", _NO_LIMITS, n="ended"),
+    failure_share_without_timeout=share(
+        "Failed otherwise", "Other failures divided by ended jobs.", _NO_LIMITS, n="ended"
+    ),
     concentrated_by=words("Concentrated by", "User or other cluster with more than half of the failures.", _NOT_ONE),
     concentrated_failures=count(
         "Concentrated failures", "Failures of this user or cluster.", _NOT_ONE, "failures", n="failures"
@@ -84,26 +90,36 @@ JOBS_SUMMARY = table(
     "One row: all jobs as recorded, their users and nodes, and the period of the trace.",
     jobs=count("Jobs", "All jobs.", unit="jobs"),
     gpu_jobs=count("With GPUs", "Jobs that requested a GPU.", unit="jobs", n="jobs"),
-    jobs_without_gpu=count("Without GPUs", "Jobs without a GPU.", unit="jobs", n="jobs"),
+    jobs_without_gpu=count("Without GPUs", "Jobs that requested no GPU.", unit="jobs", n="jobs"),
     users=count("Users", "Users who submitted jobs.", "the trace names none", "users", n="jobs_of_users"),
     jobs_of_users=count("Jobs of users", "Jobs whose user is known.", unit="jobs"),
-    nodes=count("Nodes", "Rows of the table of nodes.", "the trace lists none", "nodes"),
+    nodes=count("Nodes", "Nodes that the trace lists.", "the trace lists none", "nodes"),
     gpus=count("GPUs", "GPUs of the cluster's nodes.", "the trace lists none", "GPUs", n="nodes"),
     from_s=whole_seconds("From", "First submission, on the clock of the trace.", _NO_TIMES),
     to_s=whole_seconds("To", "End of the trace.", _NO_TIMES),
     span_s=whole_seconds("Span", "Time from the first submission to the end of the trace.", _NO_TIMES, n="jobs"),
     days=count("Days", "Observed days, rounded up.", _NO_TIMES, "days"),
-    runtime_from_task=count("Run time of the task", "Jobs timed by the task table.", _ONE_SOURCE, "jobs", n="jobs"),
+    runtime_from_task=count(
+        "Run time of the task", "Jobs whose run time comes from the task table.", _ONE_SOURCE, "jobs", n="jobs"
+    ),
     runtime_from_siblings=count(
-        "Run time of siblings", "Jobs with a run time to the end of other instances.", _ONE_SOURCE, "jobs", n="jobs"
+        "Run time of siblings",
+        "Jobs whose run time extends to the end of other instances.",
+        _ONE_SOURCE,
+        "jobs",
+        n="jobs",
     ),
     negative_queue=count("Negative waits", "Jobs that start before they are submitted.", _ONE_SOURCE, "jobs", n="jobs"),
     negative_run=count("Negative run times", "Jobs that end before they start.", _ONE_SOURCE, "jobs", n="jobs"),
     retried=count("Retried", "Jobs with more than one attempt.", _ONE_SOURCE, "jobs", n="jobs"),
     timed=count("Timed", "Jobs with a known run time.", unit="jobs"),
-    timeouts=count("Time limits", "Failures at a time limit, of known duration.", unit="failures", n="timed"),
-    running_time_share=share("Running", "Share of the observed time in running jobs.", "no time is known", n="timed"),
-    unknown_time_share=share("Unknown result", "Share of time in jobs without result.", "no time is known", n="timed"),
+    timeouts=count("Time limits", "Failures at a time limit with a known run time.", unit="failures", n="timed"),
+    running_time_share=share(
+        "Running", "Share of the observed run time that belongs to running jobs.", "no time is known", n="timed"
+    ),
+    unknown_time_share=share(
+        "Unknown result", "Share of run time in jobs with unknown result.", "no time is known", n="timed"
+    ),
     waits=count("Waits", "Jobs with a known wait.", unit="jobs"),
     queue_median_s=seconds("Median wait", "Median wait.", _NO_QUEUE, n="waits"),
     queue_p90_s=seconds("90th percentile", "90th percentile, linear between ranks.", _NO_QUEUE, n="waits"),
@@ -119,7 +135,7 @@ OUTCOMES_BY_GPUS = table(
     jobs=count("Jobs", "Jobs of this size.", unit="jobs"),
     ended=count("Ended", "Jobs that ended in success or failure.", unit="jobs"),
     failures=count("Failures", "Jobs that failed.", unit="jobs"),
-    failure_share=share("Failed", "Failures over the jobs that ended.", blank=REASON),
+    failure_share=share("Failed", "Failures divided by ended jobs.", blank=REASON),
     **wilson_columns(blank=REASON),
     **clustered_columns(share),
 )

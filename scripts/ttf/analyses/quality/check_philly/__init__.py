@@ -35,7 +35,9 @@ PHILLY_SUMMARY = table(
     observed=count("Observed", "Machines in telemetry or log.", unit="nodes"),
     observed_gpus=count("GPUs observed", "GPUs of the machines observed.", unit="GPUs", n="observed"),
     compared=count("Compared", "Machines in both sources.", blank=_NO_MACHINE, unit="nodes"),
-    agree=count("Agree", "Machines with equal numbers of GPUs in both.", blank=_NO_MACHINE, unit="nodes", n="compared"),
+    agree=count(
+        "Agree", "Machines with the same number of GPUs in both.", blank=_NO_MACHINE, unit="nodes", n="compared"
+    ),
 )
 
 ANALYSIS = Analysis(

@@ -23,7 +23,9 @@ CHANGES = table(
     parts_before=count("Parts before", "Earlier parts with jobs.", unit="parts"),
     from_s=whole_seconds("From", "Start of the part, on the clock of the trace.", blank=REASON),
     to_s=whole_seconds("To", "End of the records.", blank=REASON),
-    follow_up_s=whole_seconds("Follow-up", "Only jobs that end within this time count.", "the measure counts by time"),
+    follow_up_s=whole_seconds(
+        "Follow-up", "Only jobs that ended within this time of their start count.", "the measure counts by time"
+    ),
     before=number("Before", "Value in the earlier parts.", blank=REASON, n="n_before"),
     after=number("After", "Value in the last part.", blank=REASON, n="n_after"),
     difference=number("Difference", "After minus before.", blank=REASON),
@@ -31,14 +33,14 @@ CHANGES = table(
     ci_high=number("95% to", "Upper bound of the interval.", blank=REASON),
     detectable_ratio=number(
         "Detectable",
-        "After over before for a change that is detected with 80% power if it is the only one.",
+        "After divided by before, for a change that is detected with 80% power if it is the only one.",
         blank="nothing was tested, the measure is a list, or no share is so high",
     ),
     events_before=count("Events", "Failures or other events in the earlier parts.", REASON, "events", n="n_before"),
     events_after=count("Events after", "Failures or other events in the last part.", REASON, "events", n="n_after"),
     n_of=words("n of", "What n counts, such as jobs."),
-    n_before=count("n", "Number in the earlier parts of what `n_of` names.", blank=REASON),
-    n_after=count("n after", "Number in the last part of what `n_of` names.", blank=REASON),
+    n_before=count("n", "Denominator in the earlier parts; `n_of` says what it counts.", blank=REASON),
+    n_after=count("n after", "Denominator in the last part; `n_of` says what it counts.", blank=REASON),
     amount_before=number("GPU-hours", "GPU-hours lost in the earlier parts.", _NOT_LOST, "GPU-hours", n="n_before"),
     amount_after=number("GPU-hours after", "GPU-hours lost in the last part.", _NOT_LOST, "GPU-hours", n="n_after"),
     cluster_by=words("Clustered by", "Kind of clusters.", blank="the trace names none, or no such test"),
@@ -47,15 +49,15 @@ CHANGES = table(
     effective_parts=number("Effective parts", "Kish's effective number of earlier parts.", blank=_NOT_TESTED),
     p_parts=number("p, parts", "Two-sided p that the part is like earlier ones.", "too few earlier parts, or no test"),
     p_exact=number("p, exact", "Two-sided p from the counts alone.", blank="the measure has no such test"),
-    p_value=number("p", "Largest of the three p-values.", blank=_NOT_TESTED),
-    p_adjusted=number("adjusted p", "Adjusted over the tested measures by Holm's method.", blank=_NOT_TESTED),
+    p_value=number("p", "Largest of three p-values: clustered, between parts and exact.", blank=_NOT_TESTED),
+    p_adjusted=number("adjusted p", "P-value adjusted over the tested measures by Holm's method.", blank=_NOT_TESTED),
     verdict=words("Verdict", "changed, within chance, too few to tell, or too few weeks to tell."),
 )
 CHANGES_SUMMARY = table(
     "changes_summary",
     "Measures of changes.csv by result, and the number of new words and nodes; no row if there is one part.",
     measures=count("Measures", "Rows of changes.csv.", unit="measures"),
-    tested=count("Tested", "Measures with an adjusted p.", unit="measures", n="measures"),
+    tested=count("Tested", "Measures that have an adjusted p-value.", unit="measures", n="measures"),
     changed=count("Changed", "Measures with the verdict changed.", unit="measures", n="measures"),
     new_failure_words=count("New words", "Rows of new_failure_words.csv.", unit="failure words"),
     new_suspect_nodes=count("New nodes", "Rows of new_suspect_nodes.csv.", unit="suspect nodes"),
@@ -93,13 +95,17 @@ FORECAST = table(
     week=count("Week", "Number from 1; the last is the next week."),
     start_s=whole_seconds("From", "Start of the week, on the clock of the trace.", blank=REASON),
     observed=count("Observed", "Failures that ended in the week.", blank="it is the next week, or no week is complete"),
-    weeks_before=count("Weeks before", "Complete earlier weeks behind the forecast.", unit="weeks"),
-    expected=_forecast("Expected", "Middle of the interval: mean of the last two weeks.", blank=REASON),
+    weeks_before=count("Weeks before", "Complete earlier weeks on which the forecast rests.", unit="weeks"),
+    expected=_forecast("Expected", "Middle of the prediction interval: mean of the last two weeks.", blank=REASON),
     low=count("90% from", "Lower bound of the 90% prediction interval.", REASON, "failures"),
     high=count("90% to", "Upper bound of the interval.", REASON, "failures"),
-    dispersion=number("Dispersion", "Variance over mean of counts of earlier weeks; 1 is Poisson variation.", REASON),
+    dispersion=number(
+        "Dispersion", "Variance divided by mean of the counts of earlier weeks; 1 for Poisson counts.", REASON
+    ),
     tried=count("Tried", "Earlier weeks with a forecast.", unit="weeks"),
-    held_of_tried=count("held", "Earlier weeks within the interval.", "no week was tried", "weeks", n="tried"),
+    held_of_tried=count(
+        "held", "Earlier weeks whose count lay within its interval.", "no week was tried", "weeks", n="tried"
+    ),
     held=truth("Held", "Whether the week was within the interval.", blank="there is no forecast, or not yet"),
 )
 

@@ -20,11 +20,13 @@ DRIFT = table(
     n_after=count("n", "Jobs in `window`.", unit="jobs"),
     test=words("Test", "two_proportion_z, chi_square or mann_whitney."),
     p_value=number("p", "Two-sided p-value.", blank=REASON),
-    p_adjusted=number("adjusted p", "Adjusted over all comparisons by Holm's method.", blank=REASON),
+    p_adjusted=number("adjusted p", "P-value adjusted over all comparisons by Holm's method.", blank=REASON),
     cluster_by=words("Clustered by", "Level of correlated failures.", blank="the trace names no such level"),
     clusters=number("Effective clusters", "Kish's effective number in both windows.", blank=_NO_TEST),
-    p_clustered=number("p, clustered", "Two-sided p, valid if clusters differ.", blank=_NO_TEST),
-    p_adjusted_clustered=number("adjusted p, clustered", "Adjusted over all comparisons by Holm's method.", _NO_TEST),
+    p_clustered=number("p, clustered", "Two-sided clustered p-value.", blank=_NO_TEST),
+    p_adjusted_clustered=number(
+        "adjusted p, clustered", "P-value adjusted over all comparisons by Holm's method.", _NO_TEST
+    ),
     effect_name=words("Effect size", "cohen_h, cramer_v or cliff_delta."),
     effect=number("Effect", "Positive if the value rose; always positive for a distribution.", blank=REASON),
 )

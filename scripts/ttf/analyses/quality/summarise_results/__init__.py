@@ -11,7 +11,7 @@ QUALITY_SUMMARY = table(
     rows_accepted=count("kept", "Rows that were accepted.", unit="rows", n="rows_read"),
     rows_quarantined=count("quarantined", "Rows that break a rule of the schema.", unit="rows", n="rows_read"),
     quarantined_share=share("Quarantined", "Share of the rows read.", _NOT_OF_ROWS, n="rows_read"),
-    anomalies=count("Findings", "Findings on the raw tables.", unit="anomalies"),
+    anomalies=count("Findings", "Problems found in the raw tables.", unit="anomalies"),
     rows_concerned=count("Rows concerned", "Rows with a finding.", unit="rows"),
     suggestions=count("Suggestions", "Suggested changes to the schema.", unit="suggestions"),
     rows_suggested=count("Rows of suggestions", "Rows that the suggested changes would accept.", unit="rows"),
@@ -24,9 +24,9 @@ MTTF_RANGE = table(
     "mttf_range",
     "One row: the range of the mean time to failure, if missing or censored ends decide it; else no row.",
     n=count("n", "Jobs or units at risk with a known duration.", unit="durations"),
-    low_s=seconds("At least", "Lowest value that the data allow."),
-    high_s=seconds("at most", "Highest value that the data allow."),
-    why=words("Why", "What the trace does not record."),
+    low_s=seconds("At least", "Lowest mean time to failure that the data allow."),
+    high_s=seconds("at most", "Highest mean time to failure that the data allow."),
+    why=words("Why", "What the trace does not record, so only a range is known."),
 )
 _NO_PRICE = "ledger.price_per_gpu_hour is not set, or sizes are not in GPUs"
 FAILED_TIME = table(

@@ -5,11 +5,13 @@ from ttf.engine.columns import clustered_columns, percentile_columns
 from ttf.engine.contract import REASON, count, name, number, seconds, share, table, truth, whole_seconds, words
 
 _BUCKET = words("GPUs", "GPUs of the job: all, or 1, 2-4, 5-8, >8.")
-_NEGATIVE = count("Negative", "Excluded negative delays.", unit="attempts")
-_UNKNOWN = count("Unknown", "Attempts with an unknown delay.", unit="attempts")
+_NEGATIVE = count("Negative", "Attempts excluded because their queueing delay is negative.", unit="attempts")
+_UNKNOWN = count("Unknown", "Attempts whose queueing delay is unknown.", unit="attempts")
 _TIMES = {
     "mean_s": seconds("Mean", "Mean of n.", blank=REASON),
-    **percentile_columns(seconds, "_s", {p: f"{p}th percentile of the delay." for p in (25, 50, 75, 90, 95)}, REASON),
+    **percentile_columns(
+        seconds, "_s", {p: f"{p}th percentile of the queueing delay." for p in (25, 50, 75, 90, 95)}, REASON
+    ),
 }
 DELAYS = table(
     "delays",
@@ -20,15 +22,17 @@ DELAYS = table(
     which=words("Attempts", "every, first or later."),
     zeros_kept=truth("Zeros kept", "Whether delays of 0 are among n."),
     n=count("n", "Known delays of 0 or more.", unit="attempts"),
-    zeros=count("Zeros", "Attempts with a delay of exactly 0.", unit="attempts"),
+    zeros=count("Zeros", "Attempts with a queueing delay of exactly 0.", unit="attempts"),
     negative=_NEGATIVE,
     unknown=_UNKNOWN,
     within_60_s_share=share("≤ 1 min", "Share of n.", blank=REASON),
     within_600_s_share=share("≤ 10 min", "Share of n.", blank=REASON),
     within_3600_s_share=share("≤ 60 min", "Share of n.", blank=REASON),
     within_6000_s_share=share("≤ 100 min", "Share of n.", blank=REASON),
-    step_180_s_share=share("At 3 min", "Share of n: delays of 170 to 200 s.", blank=REASON),
-    beside_180_s_share=share("Around 3 min", "Mean of two shares: delays of 139 to 169 s and 201 to 231 s.", REASON),
+    step_180_s_share=share("At 3 min", "Share of attempts with a queueing delay of 170 to 200 s.", blank=REASON),
+    beside_180_s_share=share(
+        "Around 3 min", "Mean of two shares: queueing delays of 139 to 169 s and of 201 to 231 s.", REASON
+    ),
     **_TIMES,
 )
 DELAY_BY_NODES = table(
@@ -68,12 +72,12 @@ RETRIES = table(
     retries_ci_high_clustered=number("95% to, clustered", "Upper bound of the interval.", blank=REASON),
     retried_share=share("Tried again", "Share of jobs with a retry."),
     failures=count("Failures", "Jobs that failed.", unit="jobs"),
-    unsuccessful_share=share("Unsuccessful", "Failures over n; n includes cancelled and unknown jobs."),
+    unsuccessful_share=share("Unsuccessful", "Share of n that failed; n includes cancelled and unknown jobs."),
     ci_low=share("from", "Lower bound of Wilson's 95% CI."),
     ci_high=share("to", "Upper bound."),
     **clustered_columns(share),
 )
-_BASIS = words("Basis", "recorded, or proxy: an attempt that another one follows counts as failed.")
+_BASIS = words("Basis", "recorded, or proxy: an attempt counts as failed if another one follows.")
 RUNTIME_TO_FAILURE = table(
     "runtime_to_failure",
     "Run time of failed attempts, by GPUs of their job.",
@@ -86,7 +90,7 @@ RUNTIME_TO_FAILURE = table(
     **percentile_columns(seconds, "_s", {p: f"{p}th percentile of the run time." for p in (50, 90, 95)}, REASON),
     rtf_total_s=whole_seconds("Time in all", "Sum of the run times of n attempts."),
     rtf_share=share("Share of the time", "Share of the run time of all failed attempts.", "the total time is 0 s"),
-    gpu_hours=number("GPU-hours", "Sum over n of GPUs times run time.", unit="h"),
+    gpu_hours=number("GPU-hours", "GPUs times run time, summed over n attempts.", unit="h"),
     gpu_hours_share=share("Share", "Share of the GPU-hours of all failed attempts.", blank="they used no GPU time"),
 )
 _NO_CLUSTERED = "there is no exact value either, or the column reason says why"
@@ -104,7 +108,9 @@ FAILED_ATTEMPTS = table(
     **clustered_columns(share, blank=_NO_CLUSTERED),
     trials=count("Failed attempts", "Failed attempts of all n.", unit="attempts"),
     trials_mean=number("Mean", "trials over n.", blank=REASON, unit="attempts"),
-    trials_share=share("Their share of the failed attempts", "Share of all failed attempts in these groups.", REASON),
+    trials_share=share(
+        "Their share of the failed attempts", "Share of all failed attempts that these jobs or users had.", REASON
+    ),
 )
 OUTCOMES_WINDOW = table(
     "outcomes_window",
@@ -114,10 +120,10 @@ OUTCOMES_WINDOW = table(
     outcome=words("Outcome", "Outcome of the job, or of the attempt itself."),
     basis=_BASIS,
     n=count("Number", "Jobs or attempts of this outcome."),
-    total=count("of", "All jobs or attempts in the window."),
+    total=count("of", "All jobs or attempts in the window of submission."),
     n_share=share("Share", "n over total.", blank=REASON),
     gpu_hours=number("GPU-hours", "GPUs times run time of the attempts.", unit="h"),
-    gpu_hours_share=share("Share", "Share of the GPU-hours in the window.", blank=REASON),
+    gpu_hours_share=share("Share", "Share of the GPU-hours of the window.", blank=REASON),
     without_end=count("Attempts without a time", "Jobs or attempts without a known run time.", unit="attempts"),
     window_from_s=whole_seconds("From", "Start of the window, on the trace's clock.", "the row covers the whole trace"),
     window_to_s=whole_seconds("Until", "End of the window, exclusive.", blank="the row covers the whole trace"),

@@ -8,12 +8,12 @@ from ttf.engine.contract import REASON, count, name, number, seconds, share, tab
 
 _GROUP = {
     "group_by": words("By", "Property by which jobs are grouped."),
-    "group": name("Group", "Value of the property; all is every job.", by="group_by", sorted=True),
+    "group": name("Group", "Value of the property, or all for every job.", by="group_by", sorted=True),
 }
 _JOBS = {
     "jobs": count("Jobs", "Jobs of the row.", unit="jobs"),
     "n": count("n", "Denominator of the share.", unit="jobs"),
-    "jobs_share": share("Share of jobs", "Jobs over n."),
+    "jobs_share": share("Share of jobs", "Jobs divided by n."),
 }
 
 PERCENTILES = table(
@@ -47,7 +47,9 @@ REQUEST_USE = table(
     requested_more_share=share("Share", "Share of n.", blank=REASON),
     used_more=count("Used more", "Jobs that use more than they request.", blank=REASON, unit="jobs"),
     used_more_share=share("Share", "Share of n.", blank=REASON),
-    used_median_share=number("Used, median", "Median of use over request.", "nobody requested it", unit="share"),
+    used_median_share=number(
+        "Used, median", "Median of measured use divided by request.", "nobody requested it", unit="share"
+    ),
 )
 RECURRENCE = table(
     "recurrence",
@@ -67,9 +69,9 @@ SUBMISSIONS = table(
     zone=words("Zone", "Time zone of the clock.", blank=REASON),
     jobs=count("Jobs", "Jobs submitted in this hour or on this day.", unit="jobs"),
     n=count("n", "Jobs with a time of submission.", unit="jobs"),
-    jobs_share=share("Share of jobs", "Jobs over n.", blank=REASON),
+    jobs_share=share("Share of jobs", "Jobs divided by n.", blank=REASON),
     clock_hours=count("Clock hours", "Number of such hours from the first submission to the last.", REASON, unit="h"),
-    jobs_per_hour=number("Jobs an hour", "Jobs over clock hours.", blank=REASON, unit="jobs/h", n="jobs"),
+    jobs_per_hour=number("Jobs an hour", "Jobs divided by clock hours.", blank=REASON, unit="jobs/h", n="jobs"),
     first_submit_s=whole_seconds("First", "First of these submissions, in seconds since 1970.", blank=REASON),
 )
 ROLES = table(
@@ -82,10 +84,10 @@ ROLES = table(
     jobs_share=_JOBS["jobs_share"],
     ended=count("Ended", "Jobs that ended in success or failure.", unit="jobs"),
     failures=count("Failures", "Jobs that failed.", unit="jobs"),
-    failure_share=share("Failed", "Failures over jobs that ended.", blank=REASON),
+    failure_share=share("Failed", "Failures divided by ended jobs.", blank=REASON),
     **wilson_columns(blank=REASON),
     **clustered_columns(share),
-    failures_share=share("Of all failures", "Failures over the failures of all roles.", blank=REASON),
+    failures_share=share("Of all failures", "Share of the failures of all roles.", blank=REASON),
 )
 ACTIVITY = table(
     "activity",
@@ -108,7 +110,7 @@ GANGS = table(
     instances_share=share("Share of instances", "Share of the instances of all jobs.", n="instances"),
     instances_ended=count("Ended", "Instances of jobs with success or failure."),
     instances_failed=count("Failed", "Instances of jobs that failed."),
-    instances_failed_share=share("Share failed", "Failed instances over those that ended.", blank=REASON),
+    instances_failed_share=share("Share failed", "Failed instances divided by ended instances.", blank=REASON),
 )
 REQUEST_PERCENTILES = table(
     "request_percentiles",
@@ -129,7 +131,7 @@ WAIT_SHARE = table(
     n=count("n", "Jobs whose delay and run time are known and not both 0.", unit="jobs"),
     over_half=count("Waited longer", "Jobs that wait for longer than they run.", unit="jobs"),
     over_half_share=share("Share", "Share of n."),
-    wait_median_share=share("Waiting, median", "Median of the delay over the time to completion."),
+    wait_median_share=share("Waiting, median", "Median of queueing delay divided by time to completion."),
 )
 MACHINES = replace(
     table(
@@ -165,7 +167,10 @@ MACHINE_LOAD = table(
     **percentile_columns(
         number,
         "",
-        {p: f"Value that {'half' if p == 50 else f'{p}%'} of the seconds do not exceed." for p in (25, 50, 75, 90, 95)},
+        {
+            p: f"Value not exceeded in {'half' if p == 50 else f'{p}%'} of the measured seconds."
+            for p in (25, 50, 75, 90, 95)
+        },
         REASON,
     ),
 )

@@ -66,7 +66,7 @@ def request_use(inputs: Inputs, study: Study) -> Figure:
         {"shares": rows},
         study,
         title=title,
-        subtitle="Request per instance against mean measured use; the rest to 100% is equal",
+        subtitle="Request per instance against mean measured use; the rest used what they requested",
         caption=f"{capitalise(study.units)} with a request and a measured use; n beside each bar.",
         alt_text=f"Stacked bars of shares for {plural(resources.height, 'resource')}.",
     )

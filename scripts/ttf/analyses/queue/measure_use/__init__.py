@@ -22,9 +22,11 @@ GPU_USE = table(
     jobs=count("Jobs", "Jobs with a reading.", blank=REASON, unit="jobs"),
     **USE,
     held_gpu_minutes=count("GPU minutes held", "GPU minutes of attempts with known times.", REASON, unit="GPU minutes"),
-    coverage_share=share("Measured", "Readings over the GPU minutes held.", blank=REASON),
+    coverage_share=share("Measured", "Share of the held GPU minutes that have a reading.", blank=REASON),
     held_gpu_minutes_in_span=count("in span", "GPU minutes held in the readings' period.", REASON, unit="GPU minutes"),
-    coverage_in_span_share=share("Measured in span", "Readings over GPU minutes held in the readings' period.", REASON),
+    coverage_in_span_share=share(
+        "Measured in span", "Share of the GPU minutes held in the readings' period that have a reading.", REASON
+    ),
 )
 HOST_USE = table(
     "host_use",

@@ -9,7 +9,7 @@ LONGEST_PLAIN_WAIT_S = 60
 # Reasons for waiting that the page shows; the others do not explain a wait.
 RECOGNISED = ("full", "fragmentation")
 
-_LOAD = words("GPUs in use", "Load (share of GPUs in use) by tenths; all is the whole time.")
+_LOAD = words("GPUs in use", "Load (share of GPUs in use) by tenths, or all for the whole time.")
 _TIME = whole_seconds("Time", "Time at this load.")
 _STRETCHES = count("n", "Intervals in which no placement starts or ends.")
 
@@ -34,10 +34,12 @@ OCCUPANCY_BASIS = table(
     servers_by_use=count("by use", "Servers with a size inferred from use.", blank=REASON, unit="servers"),
     gpus=count("GPUs", "Whole GPUs of all servers.", unit="GPUs"),
     placements=count("Placements", "Placements that hold a GPU.", unit="placements"),
-    left_out=count("Left out", "Placements without a known time.", unit="placements"),
-    spread=count("Spread", "Placements with assumed GPUs: an even share of the attempt's.", unit="placements"),
-    above_capacity_share=share("Above capacity", "Share of GPU time above the size of servers, cut off.", blank=REASON),
-    peak_share=share("Peak", "Most GPUs in use at once, over all GPUs.", blank=REASON),
+    left_out=count("Left out", "Placements excluded because their time is unknown.", unit="placements"),
+    spread=count("Spread", "Placements assumed to hold an even share of the attempt's GPUs.", unit="placements"),
+    above_capacity_share=share(
+        "Above capacity", "Share of GPU time that exceeds the size of its server and is cut off.", blank=REASON
+    ),
+    peak_share=share("Peak", "Largest share of all GPUs in use at once.", blank=REASON),
     start_s=whole_seconds("From", "First time that a GPU was held.", blank=REASON),
     end_s=whole_seconds("To", "Last time that a GPU was held.", blank=REASON),
 )
@@ -49,7 +51,9 @@ FRAGMENTATION = table(
     time_s=_TIME,
     n=_STRETCHES,
     free_gpus_share=share("Share of free GPUs", "Share of free GPUs on servers with at least this many free.", REASON),
-    placeable_time_share=share("Share of time", "Share of time at this load with that many free on a server.", REASON),
+    placeable_time_share=share(
+        "Share of time", "Share of time at this load in which some server has that many free.", REASON
+    ),
 )
 LOAD_OVER_TIME = table(
     "load_over_time",
@@ -79,13 +83,19 @@ DELAY_CAUSES = table(
     started=count("Started", "Jobs with an account and a known wait.", blank=REASON, unit="jobs"),
     n=count("Waited", "Jobs that waited longer than the scheduler's pace.", blank=REASON, unit="jobs"),
     jobs=count("Jobs", "Jobs that waited for this reason.", blank=REASON, unit="jobs"),
-    jobs_share=share("Share", "Jobs over n.", blank=REASON),
+    jobs_share=share("Share", "Jobs divided by n.", blank=REASON),
     **wilson_columns(blank=REASON),
     **clustered_columns(share),
     wait_s=whole_seconds("Waiting time", "Waiting time of the jobs with this reason.", blank=REASON),
     wait_share=share("Share of waiting time", "Share of the waiting time of all jobs that waited.", blank=REASON),
-    unrecognised_share=share("not recognised", "Share of jobs with the reasons fair_share or room.", blank=REASON),
-    unrecognised_wait_share=share("their waiting time", "Share of the waiting time of these jobs.", blank=REASON),
+    unrecognised_share=share(
+        "not recognised", "Share of waiting jobs whose reason is fair_share or room.", blank=REASON
+    ),
+    unrecognised_wait_share=share(
+        "their waiting time",
+        "Share of the waiting time that jobs with these reasons (fair_share, room) had.",
+        blank=REASON,
+    ),
 )
 
 ANALYSIS = Analysis(

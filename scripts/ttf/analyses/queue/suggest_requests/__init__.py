@@ -44,7 +44,7 @@ LIMIT_ENDS = table(
     "Jobs that ended because their request was too small.",
     resource=words("Resource", "run time or memory."),
     jobs=count("Jobs", "Jobs that ended so.", unit="jobs"),
-    requests=count("Requests", "Combinations of a user and a request among them.", REASON),
+    requests=count("Requests", "Different combinations of user and request among these jobs.", REASON),
     suggested=count("Suggested", "Those with a suggestion.", REASON),
     reason=words("Reason", "Why nothing is suggested.", blank="no cell needs a reason"),
 )

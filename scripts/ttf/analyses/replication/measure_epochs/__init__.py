@@ -11,8 +11,8 @@ EPOCHS = table(
     quantity=words("Loss", "lowest, or within_0.1_percent of the lowest."),
     epochs_share=share("Share of epochs", "Share of the epochs that the job ran."),
     jobs=count("Jobs", "Jobs that had reached the loss by then.", unit="jobs"),
-    n=count("n", "Jobs of the loss log with a finite loss.", unit="jobs"),
-    jobs_share=share("Share of jobs", "Jobs over n."),
+    n=count("n", "Jobs with a finite loss in the loss log.", unit="jobs"),
+    jobs_share=share("Share of jobs", "Jobs divided by n."),
     **wilson_columns(),
     **clustered_columns(share),
 )
@@ -27,12 +27,23 @@ EPOCHS_SUMMARY = table(
     needing_all_share=share("Share", "Share of jobs with the lowest loss in the last epoch.", blank=REASON),
     **wilson_columns(blank=REASON),
     **clustered_columns(share),
-    timed_jobs=count("Jobs timed", "Jobs with a start before the near epoch's end.", blank=REASON, unit="jobs"),
+    timed_jobs=count(
+        "Jobs timed",
+        "Jobs with known time after the first epoch within 0.1% of the lowest loss.",
+        blank=REASON,
+        unit="jobs",
+    ),
     after_near_share_mean=share(
-        "Time on the last 0.1%, mean", "Share of the time that came after the near epoch.", blank=REASON, n="timed_jobs"
+        "Time on the last 0.1%, mean",
+        "Share of run time after the first epoch within 0.1% of the lowest loss.",
+        blank=REASON,
+        n="timed_jobs",
     ),
     after_near_gpu_time_share=share(
-        "of all their GPU time", "Share of GPU time after the near epoch.", "no GPUs are known", n="timed_jobs"
+        "of all their GPU time",
+        "Share of GPU time after the first epoch within 0.1% of the lowest loss.",
+        "no GPUs are known",
+        n="timed_jobs",
     ),
 )
 

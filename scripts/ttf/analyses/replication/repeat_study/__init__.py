@@ -38,18 +38,20 @@ STUDY1 = table(
     **_prefixed_clustered_columns("asked"),
     asked_n=count("n", "Number of jobs, or of failures.", blank=REASON),
     asked_p=number("p", "Two-sided p of no association.", blank=_NO_TEST),
-    asked_p_adjusted=number("adjusted p", "Adjusted by Holm's method over the features.", blank=_NO_TEST),
-    asked_p_clustered=number("p, clustered", "Two-sided p, valid if clusters differ.", blank=_NO_CLUSTERED),
+    asked_p_adjusted=number("adjusted p", "P-value adjusted over the features by Holm's method.", blank=_NO_TEST),
+    asked_p_clustered=number("p, clustered", "Two-sided clustered p-value.", blank=_NO_CLUSTERED),
     asked_p_adjusted_clustered=number("adjusted p, clustered", "Clustered p adjusted by Holm's method.", _NO_CLUSTERED),
     split_value=name("Split", "Value that splits the jobs into halves.", blank=_NO_RATE, by="feature"),
-    rate_ratio=number("Ratio of rates", "Failures per hour of run time above the split over the rate below.", _NO_RATE),
+    rate_ratio=number(
+        "Ratio of rates", "Failures per hour of run time above the split divided by the rate below.", _NO_RATE
+    ),
     rate_ci_low=number("from", "Lower end of the 95% CI.", blank=_NO_RATE),
     rate_ci_high=number("to", "Upper bound of the 95% CI.", blank=_NO_RATE),
     **_prefixed_clustered_columns("rate"),
     rate_failures=count("Failures", "Failures on both sides of the split.", blank=_NO_RATE),
     rate_p=number("p", "Two-sided p that the rates are equal.", blank=_NO_RATE),
-    rate_p_adjusted=number("adjusted p", "Adjusted by Holm's method over the features.", blank=_NO_RATE),
-    rate_p_clustered=number("p, clustered", "Two-sided p, valid if clusters differ.", blank=_NO_CLUSTERED),
+    rate_p_adjusted=number("adjusted p", "P-value adjusted over the features by Holm's method.", blank=_NO_RATE),
+    rate_p_clustered=number("p, clustered", "Two-sided clustered p-value.", blank=_NO_CLUSTERED),
     rate_p_adjusted_clustered=number("adjusted p, clustered", "Clustered p adjusted by Holm's method.", _NO_CLUSTERED),
     rate_reject=truth("Significant", "Whether the adjusted p is below the level of the study.", blank=_NO_RATE),
     rate_reject_clustered=truth(
@@ -70,29 +72,42 @@ _FREE = "if jobs were independent"
 STUDY1_SUMMARY = table(
     "study1_summary",
     "Correlations of study 1 without a cut-off by verdict at job level, and its mean run times.",
-    compared=_correlation_count("Compared", "Correlations that can be computed.", ""),
+    compared=_correlation_count("Compared", "Correlations that this trace allows to compute.", ""),
     significant=_correlation_count("Significant", "Correlations significant as published."),
-    still_significant=_correlation_count("still", "Published correlations still significant at job level, clustered."),
+    still_significant=_correlation_count(
+        "still", "Published correlations still significant at job level (clustered test)."
+    ),
     still_significant_if_independent=_correlation_count(
         f"still, {_FREE}", "Published correlations still significant at job level, if jobs are independent."
     ),
-    flips=_correlation_count("flips", "Correlations with the opposite sign at job level, clustered."),
-    weaker=_correlation_count("weaker", "Correlations less than half as strong at job level, clustered."),
-    newly_significant=_correlation_count("found", "Correlations significant at job level only, clustered."),
+    flips=_correlation_count("flips", "Correlations with the opposite sign at job level (clustered test)."),
+    weaker=_correlation_count("weaker", "Correlations less than half as strong at job level (clustered test)."),
+    newly_significant=_correlation_count("found", "Correlations significant only at job level (clustered test)."),
     newly_significant_if_independent=_correlation_count(
-        f"found, {_FREE}", "Correlations significant at job level only, if jobs are independent."
+        f"found, {_FREE}", "Correlations significant only at job level, if jobs are independent."
     ),
     untested=_correlation_count("not told", "Correlations with too few clusters for a test."),
-    rates=count("Requests", "Requests for which the failure rates of the halves can be tested.", unit="requests"),
+    rates=count(
+        "Requests", "Requests whose upper and lower half can be tested for equal failure rates.", unit="requests"
+    ),
     rates_differ=count(
-        "differ", "Requests with different failure rates of the halves, clustered.", unit="requests", n="rates"
+        "differ",
+        "Requests whose upper and lower half differ in failure rate (clustered test).",
+        unit="requests",
+        n="rates",
     ),
     gpu_types=count("GPU types", "Types with both a mean time to failure and a mean run time.", unit="GPU types"),
     lowest_ratio=number(
-        "Lowest ratio", "Lowest mean time to failure over mean run time of failures.", "none has both", n="gpu_types"
+        "Lowest ratio",
+        "Lowest ratio of mean time to failure to mean run time of failures.",
+        "none has both",
+        n="gpu_types",
     ),
     highest_ratio=number(
-        "Highest ratio", "Highest mean time to failure over mean run time of failures.", "none has both", n="gpu_types"
+        "Highest ratio",
+        "Highest ratio of mean time to failure to mean run time of failures.",
+        "none has both",
+        n="gpu_types",
     ),
 )
 

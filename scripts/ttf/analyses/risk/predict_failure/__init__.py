@@ -7,7 +7,9 @@ from ttf.engine.contract import REASON, count, name, number, reason, share, tabl
 # The stages: whether a job fails; after how many hours; whether a job that has run for a while fails.
 PROBABILITY, HOURS, LANDMARK = "probability", "hours", "landmark"
 
-_MODEL = words("Model", "base_rate, nested_rate (history alone), logistic, gradient_boosting; for hours, lognormal.")
+_MODEL = words(
+    "Model", "Model: base_rate, nested_rate (history alone), logistic or gradient_boosting; for hours, lognormal."
+)
 _SPLIT = words("Split", "temporal_1 to temporal_3 (trained on jobs that had ended, tested on later jobs), or random.")
 _CI = clustered_columns(number)
 
@@ -17,7 +19,7 @@ EVALUATION = table(
     stage=words("Stage", "probability, hours (until failure) or landmark (probability for jobs still running)."),
     model=_MODEL,
     split=_SPLIT,
-    serves=truth("Serves", "Whether the model serves; chosen without these test jobs."),
+    serves=truth("Serves", "Whether the model was chosen to serve, without these test jobs."),
     slice=words(
         "Slice",
         "Test jobs: all; unseen_user, unseen_group, unseen_gpu_type or beyond_range of the training; without_most: "
@@ -78,14 +80,16 @@ DECISIONS = table(
     model=words("Model", "A model; oracle (knows who fails within the trial); everyone (all are tried)."),
     serves=truth("Serves", "Whether the model serves."),
     n=count("n", "Test jobs of more than one GPU.", unit="jobs"),
-    flagged=count("Tried", "Jobs on trial; those with the highest expected saving come first.", unit="jobs"),
+    flagged=count("Tried", "Jobs on trial, taken by their expected saving.", unit="jobs"),
     flagged_share=share("Tried", "Share of the test jobs of more than one GPU."),
     chosen=truth("Chosen", "Whether exactly the jobs with an expected saving above 0 are tried."),
     caught=count("Caught", "Jobs on trial that failed within the trial.", unit="jobs", n="flagged"),
     saved_gpu_hours=number("Saved", "GPU-hours that failed jobs would not hold on several GPUs.", unit="GPU-hours"),
     cost_gpu_hours=number("Cost", "GPU-hours of the trials of jobs that did not fail.", unit="GPU-hours"),
     net_gpu_hours=number("Net", "GPU-hours saved minus cost.", unit="GPU-hours"),
-    share_of_oracle=number("of the oracle's", "Net saving over the net saving of the oracle.", "it would save nothing"),
+    share_of_oracle=number(
+        "of the oracle's", "Net saving divided by the net saving of the oracle.", "it would save nothing"
+    ),
     **clustered_columns(number),
     reason=reason("Why there is no interval of the net."),
 )
@@ -93,12 +97,12 @@ EXTRAPOLATION = table(
     "risk_extrapolation",
     "How well failure of a kind of jobs is predicted if training excludes the kind, and if not.",
     held_out=words("Left out", "largest_jobs or newest_gpu_type."),
-    value=words("Which", "Smallest held-out number of GPUs, or the held-out GPU type.", blank=REASON),
+    value=words("Which", "Smallest number of GPUs held out, or the GPU type held out.", blank=REASON),
     trained=words("Trained", "without these jobs, with them, or difference (with minus without)."),
     metric=words("Measure", "pr_auc, roc_auc, log_loss or calibration_slope."),
     n=count("n", "Test jobs of the held-out kind.", unit="jobs"),
     failures=count("Failures", "Test jobs that failed.", unit="failures"),
-    estimate=number("Estimate", "In the unit of the measure.", REASON),
+    estimate=number("Estimate", "Value of the measure, in its own unit.", REASON),
     **_CI,
 )
 FEATURES = table(
@@ -133,11 +137,13 @@ def _origin_count(heading: str, description: str, n: str = ""):
 VERDICT = table(
     "risk_verdict",
     "Whether failure is predicted and acting on it pays, over all origins.",
-    verdict=words("Verdict", "Strength of prediction; each step needs two of three origins.", _UNTESTED, n="origins"),
+    verdict=words(
+        "Verdict", "Strength of the prediction; it must hold at two of three origins.", _UNTESTED, n="origins"
+    ),
     origin=words("Origin", "The last origin that could be tested.", _UNTESTED),
     origins=_origin_count("Origins", "All origins."),
     origins_tested=_origin_count("Tested", "Origins that could be tested.", "origins"),
-    origins_predicted_of=_origin_count("n", "Origins with an interval of the gain on the base rate."),
+    origins_predicted_of=_origin_count("n", "Origins at which the gain on the base rate has an interval."),
     origins_predicted=_origin_count("Predicted", "Origins with a gain significantly above 0.", "origins_predicted_of"),
     origins_paying_of=_origin_count("n", "Origins with a known saving."),
     origins_paying=_origin_count("Paying", "Origins with a saving significantly above 0.", "origins_paying_of"),
@@ -147,8 +153,10 @@ VERDICT = table(
     boosting_won=count("won", "Origins where gradient boosting wins.", _NO_BOOSTING, "origins", n="boosting_tested"),
     features=count("Features", "Rows of risk_features.csv.", unit="features"),
     features_used=count("used", "Features that the last model uses.", unit="features", n="features"),
-    features_of_user=count("of the user", "Features from the user's past.", unit="features", n="features_used"),
-    features_that_matter=count("that matter", "Features with a drop significantly above 0.", unit="features"),
+    features_of_user=count("of the user", "Features taken from the user's past.", unit="features", n="features_used"),
+    features_that_matter=count(
+        "that matter", "Features whose drop of PR-AUC is significantly above 0.", unit="features"
+    ),
 )
 
 ANALYSIS = Analysis(

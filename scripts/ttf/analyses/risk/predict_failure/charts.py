@@ -234,7 +234,7 @@ def risk_decisions(inputs: Inputs, study: Study) -> Figure:
         {"band": band, "curves": curves, "chosen": dots, "all": notes},
         study,
         title=title,
-        subtitle=f"{capitalise(study.units)} by expected saving; dot: all above 0; band: 95% CI; last tested origin",
+        subtitle=f"{capitalise(study.units)} by expected saving; dot: all above 0 tried; 95% CI; last tested origin",
         caption=f"n = {plural(everyone['flagged'], study.unit)} of more than one GPU. An upper bound.",
         alt_text=f"Curves of net GPU-hours; were all failures known {number(best or 0)}{serving_text}.",
     )

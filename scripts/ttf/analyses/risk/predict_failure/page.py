@@ -178,9 +178,16 @@ def _describe_history(m: Numbers) -> str:
     return f"without history the score loses [risk.history.share_of_gain] of its gain{note}"
 
 
+_FEATURES_IN_WORDS = {
+    "history": "history of failures",
+    "tasks": "number of tasks",
+    "instances": "number of instances",
+}
+
+
 def _name_feature(m: Numbers, rank: int) -> str:
     name = m[f"risk.importance.{rank}.feature"]
-    return "history of failures" if name == "history" else quote_trace_text(feature_name(name))
+    return _FEATURES_IN_WORDS.get(name) or quote_trace_text(feature_name(name))
 
 
 def _warn_of_unrecorded_ends(m: Numbers, units: str) -> Callout | None:

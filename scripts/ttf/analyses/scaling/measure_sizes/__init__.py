@@ -15,24 +15,30 @@ _FEW_POOLS = "there are fewer than three pools of sizes, or the column reason sa
 MTTF_BY_GPUS = table(
     "mttf_by_gpus",
     "A job size in whole nodes: its mean time to failure, measured and projected from the rate of a node.",
-    gpus_low=count("GPUs from", "Fewest GPUs of the size.", REASON, "GPUs"),
-    gpus_high=count("GPUs to", "Most GPUs of the size.", REASON, "GPUs"),
+    gpus_low=count("GPUs from", "Fewest GPUs of a run of this size.", REASON, "GPUs"),
+    gpus_high=count("GPUs to", "Most GPUs of a run of this size.", REASON, "GPUs"),
     jobs=count("Runs", "Runs of this size with a known duration, or components at risk.", unit="attempts"),
-    failures=count("Failures", "Runs that infrastructure ended, as `basis` says.", REASON, "failures"),
+    failures=count(
+        "Failures", "Runs that infrastructure failures ended, by the rule in the column basis.", REASON, "failures"
+    ),
     exposure_s=whole_seconds("Time at risk", "Sum of the durations.", REASON),
-    mttf_s=seconds("Measured", "Time at risk over failures.", REASON),
+    mttf_s=seconds("Measured", "Time at risk divided by failures.", REASON),
     ci_low_s=seconds("from", "Lower bound of Garwood's interval; one-sided if there is no failure.", REASON),
     ci_high_s=seconds("to", "Upper bound of Garwood's interval.", REASON),
     **clustered_columns(seconds, "_s", NO_CLUSTERS),
     projected_mttf_s=seconds("Projected", "1 / (nodes of gpus_high x rate of a node).", _NOT_PROJECTED),
-    projected_low_s=seconds("from", "From the upper bound of the rate, clustered if possible.", _NOT_PROJECTED),
-    projected_high_s=seconds("to", "From the lower bound of the rate, clustered if possible.", _NOT_PROJECTED),
-    gpus_mean=number("GPUs, mean", "Mean GPUs of the whole nodes over the time at risk.", REASON, "GPUs"),
+    projected_low_s=seconds(
+        "from", "Projection at the upper bound of the rate, clustered if possible.", _NOT_PROJECTED
+    ),
+    projected_high_s=seconds("to", "Projection at the lower bound of the rate, clustered if possible.", _NOT_PROJECTED),
+    gpus_mean=number("GPUs, mean", "Mean number of GPUs, in whole nodes, over the time at risk.", REASON, "GPUs"),
     confidence=number("Confidence", "Confidence level of the intervals."),
     basis=BASIS,
     expected_failures=number("Expected failures", "Failures expected at the failure rate of other sizes.", _UNTESTED),
     p_value=number("p", "Exact test that the size has the rate of the other sizes.", _UNTESTED),
-    p_clustered=number("p, clustered", "P-value, valid if clusters differ.", _UNTESTED + ", or too few clusters"),
+    p_clustered=number(
+        "p, clustered", "Clustered p-value of equal failure rates.", _UNTESTED + ", or too few clusters"
+    ),
 )
 NODE_FAILURE_RATE = table(
     "node_failure_rate",
@@ -41,10 +47,14 @@ NODE_FAILURE_RATE = table(
     above_gpus=count("Above GPUs", "The rate counts only jobs above this size.", "components all count", "GPUs"),
     node_gpus=count("GPUs of a node", "GPUs per node.", "the units hold no GPUs", "GPUs"),
     node_gpus_from=words("From", "Source: config, trace, jobs (recorded nodes) or default.", "the units hold no GPUs"),
-    jobs=count("Runs", "Counted runs with a known duration, or components at risk.", unit="attempts"),
-    failures=count("Failures", "Runs that infrastructure ended, as `basis` says.", unit="failures"),
+    jobs=count("Runs", "Runs with a known duration that count, or components at risk.", unit="attempts"),
+    failures=count(
+        "Failures", "Runs that infrastructure failures ended, by the rule in the column basis.", unit="failures"
+    ),
     node_days=number("Node-days", "Nodes of the counted runs times their durations.", unit="node-days"),
-    failures_per_1000_node_days=number("Failures per 1000 node-days", "Failures over node-days.", REASON, **_PER_1000),
+    failures_per_1000_node_days=number(
+        "Failures per 1000 node-days", "Failures divided by node-days.", REASON, **_PER_1000
+    ),
     confidence=number("Confidence", "Confidence level of the interval."),
     ci_low=number("from", "Lower bound of Garwood's interval.", REASON, **_PER_1000),
     ci_high=number("to", "Upper bound of Garwood's interval; one-sided if there is no failure.", REASON, **_PER_1000),
@@ -55,35 +65,37 @@ NODE_FAILURE_RATE = table(
     ci_high_per_node_day=number("to", "Upper bound per node-day.", REASON, **_PER_DAY),
     largest_run_nodes=count("Largest run", "Nodes of the largest run.", unit="nodes"),
     largest_run_gpus=count("Largest run, GPUs", "GPUs on the nodes of the largest run.", "either is not known", "GPUs"),
-    projects_to_nodes=count("Projected to", "Projection limit: most nodes of a projected run.", unit="nodes"),
+    projects_to_nodes=count("Projected to", "Projection limit: nodes of the largest projected run.", unit="nodes"),
     no_projection=words("No projection", "Why no larger run is projected."),
     needed=words("Needed", "Data needed to project to larger runs."),
-    reason=reason("Why the rate is blank, or why it is not of the requested sizes."),
+    reason=reason("Why the rate is blank, or covers other sizes than requested."),
 )
 SIZE_LAW = table(
     "size_law",
     "A model of the mean time to failure by nodes of a run: a line on logarithmic axes.",
     basis=BASIS,
-    model=words("Model", "poisson; quasi_poisson (errors widened by the dispersion); clustered."),
+    model=words("Model", "Model: poisson, quasi_poisson (errors widened by the dispersion) or clustered."),
     cluster_by=words("Clustered by", "Level of correlated failures.", "the model is not clustered"),
     clusters=number("Effective clusters", "Kish's effective number of clusters.", "the model is not clustered"),
-    sizes=count("Sizes", "Different numbers of nodes with time at risk.", unit="sizes"),
+    sizes=count("Sizes", "Run sizes (in nodes) with time at risk.", unit="sizes"),
     jobs=count("Runs", "Runs of all sizes.", unit="attempts"),
-    failures=count("Failures", "Runs that infrastructure ended, as `basis` says.", unit="failures"),
+    failures=count(
+        "Failures", "Runs that infrastructure failures ended, by the rule in the column basis.", unit="failures"
+    ),
     slope=number("Slope", "Slope of log mean time to failure on log nodes.", REASON),
     slope_se=number("Standard error", "Standard error of the slope.", REASON),
     confidence=number("Confidence", "Confidence level of the interval."),
-    ci_low=number("from", "Lower bound of the slope.", REASON),
-    ci_high=number("to", "Upper bound of the slope.", REASON),
-    expected_slope=number("Expected slope", "Slope under the law 1/N: -1."),
+    ci_low=number("from", "Lower bound of the slope's interval.", REASON),
+    ci_high=number("to", "Upper bound of the slope's interval.", REASON),
+    expected_slope=number("Expected slope", "Slope under the 1/N law: -1."),
     p_value=number("p", "Wald test of the expected slope.", REASON),
     detectable_difference=number("Detectable difference", "Smallest detectable difference to -1 (80% power).", REASON),
     detectable_low=number("Detectable from", "Expected slope minus the detectable difference.", REASON),
     detectable_high=number("Detectable to", "Expected slope plus the detectable difference.", REASON),
     deviance=number("Deviance", "Deviance of the pooled failures from the line.", _FEW_POOLS),
     df=count("df", "Degrees of freedom: pools minus 2.", _FEW_POOLS),
-    dispersion=number("Dispersion", "Pearson's chi-squared over df; 1 is Poisson variation.", _FEW_POOLS),
-    verdict=words("Verdict", "Verdict on the law 1/N: agrees, rejected, or too few failures to tell.", REASON),
+    dispersion=number("Dispersion", "Pearson's chi-squared divided by df; 1 for Poisson variation.", _FEW_POOLS),
+    verdict=words("Verdict", "Verdict on the 1/N law: agrees, rejected, or too few failures to tell.", REASON),
     converged=truth("Converged", "Whether the regression converged.", REASON),
 )
 SURVIVAL_SUMMARY_INFRA = table(

@@ -16,26 +16,36 @@ LIFETIME_VERDICT = table(
     "Whether the hazard of a stratum changes with age, and the error of a constant rate.",
     **STRATUM,
     **COUNTED,
-    verdict=words("Over all", "falls, rises, stays or unclear: the hazard by age if all units have one rate.", REASON),
+    verdict=words("Over all", "Hazard by age if all units have one rate: falls, rises, stays or unclear.", REASON),
     shape=number("Weibull shape", "Weibull shape; below 1 the hazard decreases, above 1 it increases.", REASON),
     **interval_columns(number, "the shape's interval if durations are independent", REASON, "shape_"),
     cluster_by=_CLUSTERED["cluster_by"],
     clusters=_CLUSTERED["clusters"],
     shape_ci_low_clustered=_CLUSTERED["ci_low_clustered"],
     shape_ci_high_clustered=_CLUSTERED["ci_high_clustered"],
-    lr_statistic=number("χ²", "Likelihood ratio of Weibull against exponential, one degree of freedom.", REASON),
+    lr_statistic=number(
+        "χ²", "Likelihood-ratio statistic of Weibull against exponential, with one degree of freedom.", REASON
+    ),
     p_value=number("p", "P-value of the likelihood ratio if durations are independent.", REASON),
-    p_clustered=number("p, clustered", "P-value of a shape of 1, by the clustered standard error.", REASON),
-    misleads=truth("A single MTTF misleads", "Whether one MTTF misleads: p < 0.01, and gap 0.05 or ratio 2.", REASON),
-    misleads_clustered=truth("A single MTTF misleads", "Whether a single MTTF misleads by the clustered p.", REASON),
-    verdict_within=words("Within", f"The hazard within groups: falls, rises, stays, {MIXTURE}, or unclear.", REASON),
+    p_clustered=number("p, clustered", "P-value of a shape of 1, from the clustered standard error.", REASON),
+    misleads=truth(
+        "A single MTTF misleads", "Whether one MTTF misleads: p < 0.01, and a gap of 0.05 or a ratio of 2.", REASON
+    ),
+    misleads_clustered=truth(
+        "A single MTTF misleads", "Whether one MTTF misleads, judged by the clustered p-value.", REASON
+    ),
+    verdict_within=words(
+        "Within", f"Hazard by age within groups: falls, rises, stays, unclear, or “{MIXTURE}”.", REASON
+    ),
     group_by=words("Groups by", "Kind of groups; each group has its own rate, and all have one shape.", REASON),
     groups=count("Groups", "Groups with two or more durations.", REASON, "groups"),
     shape_within=number("Shape within", "Weibull shape with gamma frailty of the groups' rates.", REASON),
     **interval_columns(number, "the clustered interval", REASON, "shape_within_"),
     frailty_variance=number("Frailty variance", "Variance of the groups' rates about a mean of 1.", REASON),
-    largest_gap=share("Largest gap", "Largest difference of survival at a constant rate and Kaplan-Meier.", REASON),
-    at_s=whole_seconds("at", "Age of the largest gap with 30 or more at risk.", REASON),
+    largest_gap=share(
+        "Largest gap", "Largest difference between survival at a constant rate and Kaplan-Meier.", REASON
+    ),
+    at_s=whole_seconds("at", "Age of the largest gap, among ages with 30 or more at risk.", REASON),
     km_survival=share("Kaplan-Meier", "Survival at the age of the largest gap.", REASON),
     exponential_survival=share("Exponential", "Survival under a constant rate at the age of the largest gap.", REASON),
     split_age_s=whole_seconds("Half by", "Age by which half of the time at risk has passed.", REASON),
@@ -43,7 +53,7 @@ LIFETIME_VERDICT = table(
     old_events=count("Failures, old", "Failures in the second half of the time at risk.", REASON, "failures"),
     young_mttf_s=seconds("Mean, young", "Mean time to failure in the first half of the time at risk.", REASON),
     old_mttf_s=seconds("Mean, old", "Mean time to failure in the second half of the time at risk.", REASON),
-    mttf_ratio=number("Ratio", "Mean time to failure of the second half over that of the first half.", REASON),
+    mttf_ratio=number("Ratio", "Mean time to failure of the second half divided by that of the first half.", REASON),
 )
 LIFETIME_VERDICTS = table(
     "lifetime_verdicts",
@@ -55,7 +65,7 @@ LIFETIME_VERDICTS = table(
             "falls": ("Falls", "decreases with age"),
             "stays": ("Stays", "does not change"),
             "rises": ("Rises", "increases with age"),
-            "mixture": ("Mixture", f"shows {MIXTURE}"),
+            "mixture": ("Mixture", "is a mixture, or the evidence is too weak"),
             "unclear": ("Unclear", "is unclear"),
             "no_verdict_within": ("Not determined", "cannot be determined"),
         }.items()
