@@ -229,13 +229,18 @@ def test_a_bad_node_is_named_with_its_gpu():
 
 def test_an_application_code_that_repeats_on_one_node_for_several_users_names_it():
     nodes, times = "abcdefghijklmnopqrst", range(1, 40)
-    attempts = [("c", day * DAY, day * DAY + HOUR, "failure", f"u{day % users}") for users in (3,) for day in times]
+    on_c = [("c", day * DAY, day * DAY + HOUR, "failure", f"u{day % 3}") for day in times]
+    elsewhere = [(node, *times_and_outcome) for _, *times_and_outcome in on_c for node in "abdefg"]
     errors = [make_error("c", day * DAY + HOUR - 1, "XID 13", application=True) for day in times]
-    row = judge(make_records(errors, attempts, nodes=nodes))["error_codes"].row(0, named=True)
-    assert (row["verdict"], row["repeats_on"]) == (BY_APPLICATION, "c")
-    one_user = [(*attempt[:-1], "u") for attempt in attempts]
-    row = judge(make_records(errors, one_user, nodes=nodes))["error_codes"].row(0, named=True)
-    assert row["repeats_on"] is None
+
+    def find_node(attempts):
+        row = judge(make_records(errors, attempts, nodes=nodes))["error_codes"].row(0, named=True)
+        assert row["verdict"] == BY_APPLICATION
+        return row["repeats_on"]
+
+    assert find_node(on_c + elsewhere) == "c"
+    assert find_node([(*attempt[:-1], "u") for attempt in on_c + elsewhere]) is None, "one user"
+    assert find_node(on_c) is None, "its users ran on no other node, so nothing tells the node from its users"
 
 
 def test_failures_by_component_by_hand():

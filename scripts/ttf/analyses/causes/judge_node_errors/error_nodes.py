@@ -21,7 +21,8 @@ def compare_nodes(records: LogRecords, codes: list[str], false_discovery: float)
     Errors of a node come in bursts, so the test counts days with an error.
     """
     errors = records.errors.filter(pl.col("code").is_in(codes))
-    tested = _test_days(records, errors, false_discovery)
+    watched = records.days.group_by("unit").agg(exposure_s=pl.col("node_s").sum())
+    tested = _test_days(records, errors, watched, false_discovery)
     totals = errors.group_by("unit").agg(errors=pl.len().cast(pl.Int64))
     gpus = errors.drop_nulls("gpu").group_by("unit", "gpu").agg(gpu_errors=pl.len().cast(pl.Int64))
     gpus = gpus.sort("unit", "gpu_errors", "gpu", descending=[False, True, False]).unique("unit", keep="first")
@@ -41,10 +42,12 @@ def compare_nodes(records: LogRecords, codes: list[str], false_discovery: float)
     return ERROR_NODES.conform(rows.sort(order, descending=[True, False, False], nulls_last=True))
 
 
-def _test_days(records: LogRecords, errors: pl.DataFrame, false_discovery: float) -> pl.DataFrame:
-    watched = records.days.group_by("unit").agg(exposure_s=pl.col("node_s").sum())
+def _test_days(
+    records: LogRecords, errors: pl.DataFrame, exposure: pl.DataFrame, false_discovery: float
+) -> pl.DataFrame:
+    """Compare the days with an error of each node with those of its fleet. exposure: unit, exposure_s (any unit)."""
     days = errors.group_by("unit").agg(counted=(pl.col("time_s") // DAY_S).n_unique().cast(pl.Int64))
-    rows = records.nodes.join(watched, on="unit").join(days, on="unit", how="left").sort("unit")
+    rows = records.nodes.join(exposure, on="unit").join(days, on="unit", how="left").sort("unit")
     tested = compare_by_exposure(rows.with_columns(pl.col("counted").fill_null(0)))
     return with_verdict(tested, false_discovery)[0]
 
@@ -52,10 +55,13 @@ def _test_days(records: LogRecords, errors: pl.DataFrame, false_discovery: float
 def find_repeating_node(records: LogRecords, hits: pl.DataFrame, code: str) -> str | None:
     """Return the node on which an application's code repeats for several users, if there is one.
 
-    The code then occurs there on more days than on other nodes: its cause may be the node.
+    The code then occurs there on more days than the runs of the users that it hits explain: its cause may be the node.
     """
-    tested = _test_days(records, records.errors.filter(pl.col("code") == code), SIGNIFICANCE)
+    users = records.attempts.select("user", run="attempt_id")
+    hit_users = hits.filter(pl.col("code") == code).join(users, on="run").drop_nulls("user")
+    runs = records.history.runs.join(users.join(hit_users.select("user").unique(), on="user"), on="run")
+    exposure = runs.group_by("unit").agg(exposure_s=pl.len().cast(pl.Int64))
+    tested = _test_days(records, records.errors.filter(pl.col("code") == code), exposure, SIGNIFICANCE)
     first = tested.filter("lemon").sort("p_spread", "node").head(1)
-    node_hits = hits.filter(pl.col("code") == code).join(first, on="unit", how="semi")
-    users = node_hits.join(records.attempts, left_on="run", right_on="attempt_id")["user"].drop_nulls().n_unique()
-    return first["node"].item() if users >= FEWEST_USERS else None
+    n_users = hit_users.join(first, on="unit", how="semi")["user"].n_unique()
+    return first["node"].item() if n_users >= FEWEST_USERS else None

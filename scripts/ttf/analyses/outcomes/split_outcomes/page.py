@@ -23,7 +23,9 @@ def head(trace: Trace, m: Numbers) -> Head | Line:
     text = []
     if is_sized:
         note = {True: "; the intervals do not overlap", False: "; the intervals overlap", None: ""}[_are_disjoint(m)]
-        text.append(f"Of {units} on up to 8 GPUs [{_SMALL}.failure_share] failed{note}.{_describe_jobs_without_gpu(m, units)}")
+        text.append(
+            f"Of {units} on up to 8 GPUs [{_SMALL}.failure_share] failed{note}.{_describe_jobs_without_gpu(m, units)}"
+        )
     elif excluded:
         text.append(f"{words.capitalise(words.join_list(excluded))} {units} are excluded from the failure rate.")
     return Head(
