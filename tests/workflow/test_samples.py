@@ -1,12 +1,17 @@
-"""The comparison of all embedded samples: its cells are those of the traces' own tables and pages."""
+"""All embedded samples: cells of their comparison are those of the traces' own pages; true causes are found again."""
 
 import json
 
+import numpy as np
 import polars as pl
 import pytest
 from named_cells import wrong_cells
+from samples.pack import EMBEDDED
+from samples.sacct import sample, sample_logs
 from study_runs import check_out
+from ttf.analyses.causes.judge_node_errors import ERROR_ATTRIBUTIONS, ERROR_CODES, ERROR_LEAD_TIMES, ERROR_SUMMARY
 from ttf.display.report_trace import Trace
+from ttf.engine.storage.tables import read_table
 from ttf.page.report.comparison import TABLES, make_cells
 from ttf.page.results_tables import load_all_contracts
 
@@ -104,3 +109,37 @@ def test_ratios_and_mttf_of_a_trace_have_the_same_clusters_and_weeks(results):
             if f"{group}.cluster_by" in numbers
         }
         assert len(clusters) == 1, (trace, clusters)
+
+
+def test_the_log_of_the_slurm_sample_shows_its_true_causes(results):
+    size, seed = EMBEDDED["sacct"]
+    plan, n_nodes = sample.plan(size, seed), sample.node_count(size)
+    failures, _ = sample.node_failures(np.random.default_rng([seed, 1]), n_nodes, sample.Hazard())
+    runs = sample.simulate_runs(plan, n_nodes, failures)
+    true_ends = {
+        (sample.node_name(run.failed_node), run.end_s)
+        for run in runs
+        if run.failed_node is not None and run.end_s < sample.END_S
+    }
+
+    def read_own(contract) -> pl.DataFrame:
+        return read_table(results / f"sample_slurm/{contract.path}", contract)
+
+    attributions = pl.read_parquet(
+        results / "sample_slurm/error_attributions.parquet", schema=ERROR_ATTRIBUTIONS.schema
+    )
+    hardware = attributions.filter(~pl.col("application"))
+    ends = set(hardware.select("node", pl.col("error_s") + pl.col("apart_s")).rows())
+    # Some failures write no line, and one node has no log.
+    assert len(ends & true_ends) >= 0.8 * len(true_ends) > 50
+    summary = read_own(ERROR_SUMMARY).row(0, named=True)
+    assert len(ends - true_ends) <= summary["most_false"] and summary["false_share"] < 0.01
+    assert summary["nodes_watched"] == n_nodes - 1
+    verdicts = dict(read_own(ERROR_CODES).select("code", "verdict").rows())
+    assert {code for code, verdict in verdicts.items() if verdict == "precedes failures"} == {
+        *("XID 48", "XID 74", "XID 79", "AER", "IB LINK", "STORAGE STALL")
+    }
+    assert {code for code, verdict in verdicts.items() if verdict == "application"} == {"XID 31", "XID 43", "OOM"}
+    lead = read_own(ERROR_LEAD_TIMES).filter(code="all", lead_s=0).row(0, named=True)
+    assert sample_logs.LATEST_S <= lead["median_lead_s"] <= sample_logs.EARLIEST_S
+    assert lead["announced"] / lead["outages"] > 0.5
