@@ -16,6 +16,7 @@ import sys
 from itertools import pairwise
 from pathlib import Path
 
+import csv_traces
 import pytest
 from acceptance import CHROMIUM, browsing
 from contributing import write_example
@@ -154,9 +155,7 @@ def study(shell) -> Path:
     (checkout / "path/to/folder").mkdir()
     write_example(checkout)
     shutil.copy(FIXTURES / "real_readme.txt", checkout / "path/to/folder/2025.txt")
-    (checkout / "runs").mkdir()
-    times = "2025-01-01 00:00:00,2025-01-01 01:00:00"
-    (checkout / "runs/2025.csv").write_text(f"id,owner,started,ended,state,gpus\n1,ann,{times},done,8\n")
+    csv_traces.write_runs(checkout / "runs.csv")
     document = (ROOT / "docs/risk.md").read_text(encoding="utf-8")
     (checkout / "new_jobs.csv").write_text(re.search(r"```csv\n(.*?)```", document, re.DOTALL)[1])
     return checkout
