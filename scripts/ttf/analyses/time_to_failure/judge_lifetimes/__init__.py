@@ -72,7 +72,7 @@ LIFETIME_VERDICTS = table(
     },
     misleads=count("A single MTTF misleads", "Strata in which a single MTTF misleads.", unit="strata", n="strata"),
     no_misleads_clustered=count(
-        "Not determined", "Strata without verdict on a single MTTF.", unit="strata", n="strata"
+        "Not determined", "Strata with no verdict on a single MTTF.", unit="strata", n="strata"
     ),
 )
 
