@@ -35,30 +35,30 @@ FEW_CLUSTERS = {"ci_low_clustered_s": None, "ci_high_clustered_s": None, "cluste
         (
             {},
             "95% CI 5.69–171 h",
-            "The interval is clustered by request profile only (19.6 effective clusters). If pods failed "
-            "independently, the CI would be 29.8–32.7 h.",
+            "The interval is clustered by request profile only (19.6 effective clusters). If pods were "
+            "independent, the CI would be 29.8–32.7 h.",
         ),
         (
             FEW_CLUSTERS,
             "95% CI 29.8–32.7 h if independent",
-            "The interval is valid only if pods fail independently: 2.40 effective clusters by request profile are "
+            "The interval is valid only if pods are independent: 2.40 effective clusters by request profile are "
             "too few for a clustered interval.",
         ),
         (
             FEW_CLUSTERS | {"cluster_by": None, "clusters": None},
             "95% CI 29.8–32.7 h if independent",
-            "The interval is valid only if pods fail independently: the trace records no users.",
+            "The interval is valid only if pods are independent: the trace records no users.",
         ),
         (
             FEW_CLUSTERS | {"ci_low_s": None},
             "95% CI 32.7 h or less if independent",
-            "The interval is valid only if pods fail independently: 2.40 effective clusters by request profile are "
+            "The interval is valid only if pods are independent: 2.40 effective clusters by request profile are "
             "too few for a clustered interval.",
         ),
         (
             FEW_CLUSTERS | {"ci_high_s": None},
             "95% CI 29.8 h or more if independent",
-            "The interval is valid only if pods fail independently: 2.40 effective clusters by request profile are "
+            "The interval is valid only if pods are independent: 2.40 effective clusters by request profile are "
             "too few for a clustered interval.",
         ),
     ],

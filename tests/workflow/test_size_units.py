@@ -152,7 +152,7 @@ def test_jobs_without_a_gpu_are_named_beside_the_sizes(results, raw):
     cpu_jobs = [job for job in jobs if job["gpus"] == "0" and job["state"] != "CANCELLED"]
     failed = sum(job["state"] == "FAILED" for job in cpu_jobs)
     text = findings_text(results, "half_gpus")
-    assert f"Of {len(cpu_jobs):,} ended jobs without a GPU {100 * failed / len(cpu_jobs):.1f}% failed." in text
+    assert f"Of {len(cpu_jobs):,} ended jobs without a GPU, {100 * failed / len(cpu_jobs):.1f}% failed." in text
     assert f"{sum(job['gpus'] == '0' for job in jobs):,} jobs had no GPU" in text
 
 

@@ -103,16 +103,16 @@ class Numbers(dict):
         group = pattern.partition("{")[0].rpartition(".")[0]
         cluster_by = self.value(f"{group}.cluster_by", None)
         if cluster_by is None:
-            return f"The interval is valid only if {unit}s fail independently: the trace records no users."
+            return f"The interval is valid only if {unit}s are independent: the trace records no users."
         clusters = f"{words.number(self[f'{group}.clusters'])} effective clusters"
         if not self._format_bounds(pattern, "_clustered", estimate_key):
-            sentence = f"The interval is valid only if {unit}s fail independently: {clusters} by {cluster_by} are"
+            sentence = f"The interval is valid only if {unit}s are independent: {clusters} by {cluster_by} are"
             is_few = self[f"{group}.clusters"] < FEWEST_CLUSTERS
             return f"{sentence} {'too few' if is_few else 'too similar'} for a clustered interval."
         exact = KEYED.sub(r"\2", self._format_bounds(pattern, "", estimate_key))
         cluster_unit = words.clustering_words([cluster_by])
         clause = f"The interval is clustered by {cluster_unit} ({clusters})."
-        return f"{clause} If {unit}s failed independently, the CI would be {exact}."
+        return f"{clause} If {unit}s were independent, the CI would be {exact}."
 
     def _format_bounds(self, pattern: str, suffix: str, estimate_key: str | None) -> str:
         low, high = (pattern.format(end + suffix) for end in ("low", "high"))

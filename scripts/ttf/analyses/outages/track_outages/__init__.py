@@ -39,8 +39,8 @@ GROWTH = table(
     ),
     trend=words("Trend", "worse or better if the adjusted p is below 0.05, else none.", REASON),
     groups_tested=count("Groups tested", "Groups in which the trend can be tested.", _NOT_ALL_UNITS, "groups"),
-    groups_better=count("Groups better", "Groups whose trend is better.", _NOT_ALL_UNITS, "groups"),
-    groups_worse=count("Groups worse", "Groups whose trend is worse.", _NOT_ALL_UNITS, "groups"),
+    groups_better=count("Groups better", "Groups whose faults significantly decrease.", _NOT_ALL_UNITS, "groups"),
+    groups_worse=count("Groups worse", "Groups whose faults significantly increase.", _NOT_ALL_UNITS, "groups"),
 )
 MCF = table(
     "mcf",

@@ -73,7 +73,7 @@ def _describe_jobs_without_gpu(m: Numbers, units: str) -> str:
     """Report the jobs without a GPU, which belong to neither size and lower the overall share."""
     if not m.has("outcomes.no_gpu.failure_share"):
         return ""
-    return f" Of [outcomes.no_gpu.ended] ended {units} without a GPU [outcomes.no_gpu.failure_share] failed."
+    return f" Of [outcomes.no_gpu.ended] ended {units} without a GPU, [outcomes.no_gpu.failure_share] failed."
 
 
 def _are_disjoint(m: Numbers) -> bool | None:

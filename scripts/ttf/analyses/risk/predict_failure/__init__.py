@@ -81,7 +81,7 @@ DECISIONS = table(
     serves=truth("Serves", "Whether the model serves."),
     n=count("n", "Test jobs of more than one GPU.", unit="jobs"),
     flagged=count("Tried", "Jobs on trial, taken by their expected saving.", unit="jobs"),
-    flagged_share=share("Tried", "Share of the test jobs of more than one GPU."),
+    flagged_share=share("Tried", "Jobs on trial divided by n."),
     chosen=truth("Chosen", "Whether exactly the jobs with an expected saving above 0 are tried."),
     caught=count("Caught", "Jobs on trial that failed within the trial.", unit="jobs", n="flagged"),
     saved_gpu_hours=number("Saved", "GPU-hours that failed jobs would not hold on several GPUs.", unit="GPU-hours"),
@@ -122,7 +122,7 @@ TAKEN = table(
     "The jobs of the trace by their use in this analysis.",
     jobs_are=words("Which", "ended, running, waiting, earlier, no submission or ended before it was submitted."),
     jobs=count("n", "Jobs.", unit="jobs"),
-    part=words("Part", "learnt from and tested on; right-censored in hours; of the history alone; or left out."),
+    part=words("Part", "used in training and tests; right-censored in hours; used in the history alone; or left out."),
 )
 
 _UNTESTED, _NO_BOOSTING = "no origin could be tested", "gradient boosting was not tried, or not tested"

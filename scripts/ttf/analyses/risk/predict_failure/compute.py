@@ -98,11 +98,11 @@ def evaluate_models(
 def job_rows(jobs: Population) -> Iterator[Mapping[str, Any]]:
     """Yield rows of risk_jobs: how many jobs are ended, running, waiting or excluded, and what they are used for."""
     ended, running = int(jobs.ended.sum()), int(jobs.running.sum())
-    yield {"jobs_are": "ended", "jobs": ended, "part": "learnt from and tested on"}
+    yield {"jobs_are": "ended", "jobs": ended, "part": "used in training and tests"}
     yield {"jobs_are": "running", "jobs": running, "part": "right-censored in hours"}
     yield {"jobs_are": "waiting", "jobs": len(jobs) - ended - running, "part": EXCLUDED}
     for name, count in jobs.exclusions.items():
-        yield {"jobs_are": name, "jobs": count, "part": "of the history alone" if name == EARLIER else EXCLUDED}
+        yield {"jobs_are": name, "jobs": count, "part": "used in the history alone" if name == EARLIER else EXCLUDED}
 
 
 def feature_rows(data: Data, trial: Trial) -> Iterator[Mapping[str, Any]]:

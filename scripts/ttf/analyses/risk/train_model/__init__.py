@@ -29,7 +29,7 @@ LINEAGE = table(
     log_loss_cold=number("From nothing", "Log-loss of a model trained from nothing on all ended jobs.", REASON),
     log_loss_current=number("In use", "Log-loss of the model in use until then.", REASON),
     log_loss_base_rate=number(
-        "Base rate", "Log-loss on the test jobs of the base rate of all training jobs so far.", REASON, n="n_test"
+        "Base rate", "Test log-loss of predicting the base rate of all training jobs so far.", REASON, n="n_test"
     ),
     difference=number("New less in use", "Difference of the log-losses; below 0, the new model is better.", REASON),
     difference_lower=number("Lower bound", "One-sided 95% bound, clustered.", REASON),

@@ -8,7 +8,7 @@ from ttf.engine.contract import REASON, count, number, seconds, share, table, tr
 FEWEST_FAILURES = 100
 
 # Verdict if the hazard decreases (or increases) over all units, but not significantly within groups.
-MIXTURE = "a mixture, or too weak to tell"
+MIXTURE = "a mixture of rates, or too little data"
 _CLUSTERED = clustered_columns(number)
 
 LIFETIME_VERDICT = table(
@@ -65,13 +65,15 @@ LIFETIME_VERDICTS = table(
             "falls": ("Falls", "decreases with age"),
             "stays": ("Stays", "does not change"),
             "rises": ("Rises", "increases with age"),
-            "mixture": ("Mixture", "is a mixture, or the evidence is too weak"),
-            "unclear": ("Unclear", "is unclear"),
-            "no_verdict_within": ("Not determined", "cannot be determined"),
+            "mixture": ("Mixture", "may be constant, with different rates"),
+            "unclear": ("Unclear", "may decrease, increase or be constant"),
+            "no_verdict_within": ("Not determined", "has no estimate"),
         }.items()
     },
     misleads=count("A single MTTF misleads", "Strata in which a single MTTF misleads.", unit="strata", n="strata"),
-    no_misleads_clustered=count("Not determined", "Strata with too little data to tell.", unit="strata", n="strata"),
+    no_misleads_clustered=count(
+        "Not determined", "Strata with no verdict on a single MTTF.", unit="strata", n="strata"
+    ),
 )
 
 ANALYSIS = Analysis(
