@@ -112,11 +112,12 @@ def test_the_analyses_that_a_trace_has(samples):
     assert names["sample_slurm"] - names["sample_philly"] - special == {
         "classify_failures",
         "compare_parts",
+        "judge_node_errors",
         "suggest_requests",
     }
     assert {"measure_availability", "match_outages", "rank_drains"} <= names["sample_slurm"]
-    # Drift must be requested, and no sample has drives or logs of nodes.
-    assert catalogue - set().union(*names.values()) - special == {"measure_drift", "judge_node_errors"}
+    # Drift must be requested, and no sample has drives.
+    assert catalogue - set().union(*names.values()) - special == {"measure_drift"}
     for name, analysis in samples.analyses.items():
         assert analysis.traces == [trace for trace in samples.subjects if name in names[trace]]
 
@@ -154,7 +155,7 @@ KEYS = {
     "ledger/price_per_gpu_hour": (3, {"account_gpu_hours", "summarise_results", "plan_ettr", "rank_drains"}),
     "lemons/window_days": (7, {"find_lemon_nodes"}),
     "lemons/infra_window_days": (90, {"find_lemon_nodes"}),
-    "lemons/false_discovery": (0.1, {"find_lemon_nodes", "rank_drains", "compare_parts"}),
+    "lemons/false_discovery": (0.1, {"find_lemon_nodes", "judge_node_errors", "rank_drains", "compare_parts"}),
     "sizes/above_gpus": (16, {"measure_sizes"}),
     "risk/latest_jobs": (1000, {"predict_failure"}),
     "ettr/seed": (1, {"plan_ettr"}),

@@ -132,7 +132,7 @@ def dynamic_modules(job, study) -> list[str]:
         return [f"{analysis.module}.compute", *(study.analyses[name].module for name in analysis.input_analyses)]
     if job.script.startswith(("ingest", "merge_parts", "describe_tables")):
         return study.traces[job.wildcards["trace"]].reader
-    if job.script.startswith("derive") and job.script != "derive_infra_durations":
+    if job.script.startswith("derive") and job.script not in ("derive_infra_durations", "derive_node_errors"):
         return [study.traces[job.wildcards["trace"]].format["code"]]
     if job.script == "write_dictionary":
         return [analysis.module for analysis in study.analyses.values()]

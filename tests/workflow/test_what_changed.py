@@ -72,7 +72,7 @@ def test_a_page_of_parts_has_what_changed_above_its_tiles(pages):
     assert positions == sorted(positions)
     strip = re.sub("<[^>]+>", "", re.search('<div class="strip.*?</div>', text, re.DOTALL)[0])
     assert "What changed with week8.csv: No measurable change in 6 measures;" in strip.replace("\xa0", " ")
-    bottom_line = re.search('<p class="bottom-line">(.*?)</p>', text, re.DOTALL)[1]
+    bottom_line = re.search('<p class="bottom-line"[^>]*>(.*?)</p>', text, re.DOTALL)[1]
     assert "cannot be estimated" in bottom_line.partition("</b>")[2], "the second sentence"
     assert metrics["changes.parts_before"] == 8
     assert metrics["changes.changed"] == 0
