@@ -14,6 +14,7 @@ from ttf.display.report_tables import CLUSTERED, WITH_INTERVAL, Column, Interval
 from ttf.display.report_trace import Trace
 from ttf.display.section_head import Line
 from ttf.display.trace_numbers import Numbers
+from ttf.records.record_contracts import NODE_LOG_LINES
 
 MOST_CODES, MOST_NODES, MOST_MONTHS = 20, 15, 24
 _RATE = Interval(low="ci_low_clustered", high="ci_high_clustered")
@@ -55,7 +56,10 @@ def tables(trace: Trace) -> dict[str, PageTable]:
     lead_columns |= dict.fromkeys(("alarms", "false_alarms", "false_alarms_per_week"))
     components = dict.fromkeys(("component", "failures_before", "failures", "failures_share"))
     components |= dict.fromkeys(("gpu_hours_before", "gpu_hours", "gpu_hours_share"))
+    # What was picked or of no interest needs no attention.
+    lines = trace.table("node_log_lines").filter(~pl.col("code").is_in(["lines", "picked", "unmatched"]))
     return {
+        "error-lines": PageTable(lines, ("sentence", "rows", "share", "first_lines"), NODE_LOG_LINES, longest=100),
         "error-codes": PageTable(shown, _filled(code_columns, shown), ERROR_CODES),
         "error-components": PageTable(trace.table("failures_by_component"), components, FAILURES_BY_COMPONENT),
         "error-months": PageTable(months.head(MOST_MONTHS), month_columns, ERROR_RATES_BY_MONTH, "code"),
