@@ -79,6 +79,8 @@ FREE_IN_SACCT = {"Cluster", "User", "Account", "Partition", "QOS", "FailedNode",
 def iterate_formats():
     """Yield each format with its raw tables and their readers."""
     for name, declaration in FORMATS.items():
+        if name == "node_logs":  # has no columns; test_node_log_format has its lines
+            continue
         entry = REGISTRY.get(name, {})
         schema = "" if entry else read_schema_text(FILES[name])
         yield name, *load_schemas_and_readers(declaration.get("reader"), entry, schema)

@@ -255,7 +255,7 @@ rule derive_node_errors:
         code=hash_code("derive_node_errors"),
         rules=lambda wildcards: get_trace(wildcards).log_rules,
         zone=lambda wildcards: get_trace(wildcards).log_zone,
-        options={key: lookup(f"node_logs/{key}", within=config) for key in ("merge_s", "gap_s", "boot_s")},
+        options=lambda wildcards: get_trace(wildcards).log_limits,
     script:
         "../../scripts/derive_node_errors.py"
 

@@ -84,7 +84,7 @@ def _inspect_entry(path: Path) -> Entry:
 def describe_expected_file(spec: Mapping) -> str:
     """Return the name that a table's file must have."""
     if "beside" in spec:
-        return f"files under the key {spec['beside']}"
+        return "logs of nodes" if spec["required"] else f"files under the key {spec['beside']}"
     if "every" in spec:
         return " or ".join(f"*{ending}" for ending in spec["every"])
     return spec["file"] if "json" in spec else f"{spec['file']}.csv"

@@ -28,7 +28,7 @@ from study.first_lines import (
 from study.format_declarations import READING_KEYS
 from study.mapping import OUTAGE_KEYS
 from study.messages import ConfigError
-from study.trace_files import FILE_KEYS
+from study.trace_files import FILE_KEYS, is_log_format
 
 # In a larger folder, only this many files are inspected here; loading the study checks all of them.
 MOST_FILES = 1_000
@@ -236,6 +236,18 @@ def find_extra_tables(folder: Folder, shape: Shape) -> dict[str, list[str]]:
     }
 
 
+def match_logs(folder: Folder) -> tuple[list[str], list[str]]:
+    """Return (the logs of nodes in a folder that has nothing else, problems of its other files)."""
+    names = [folder.named_file] if folder.named_file else [name for name in folder.files if not is_ignored(name)]
+    logs = [name for name in names[:MOST_FILES] if folder.is_node_log(name)]
+    is_empty = {name: not (folder.path / name).stat().st_size for name in names[:MOST_FILES] if name not in logs}
+    strays = [show_name(name) for name in is_empty if not is_empty[name]]
+    if logs and strays:
+        listing = format_listing(strays, 6)
+        return [], [f"no logs of nodes are {listing}; move them elsewhere, or name the one log you mean."]
+    return (names if logs else []) + ([] if folder.named_file or strays else folder.log_folders), []
+
+
 def find_node_logs(folder: Folder, shape: Shape) -> list[str]:
     """Return the files and folders beside the tables of jobs that are logs of nodes."""
     if shape.declaration["gives"] != "jobs" or shape.entry_options.get("times", {}).get("format") == "seconds":
@@ -255,14 +267,17 @@ def find_node_logs(folder: Folder, shape: Shape) -> list[str]:
 
 
 def fit_shape(folder: Folder, shape: Shape) -> Fit:
-    extra_tables = find_extra_tables(folder, shape)
+    extra_tables = {} if is_log_format(shape.declaration) else find_extra_tables(folder, shape)
     files: dict[str, list[str]] = {}
     missing_tables, problems = [], []
     for table, spec in shape.declaration["tables"].items():
-        if "beside" in spec:
+        if is_log_format(shape.declaration):
+            table_files, table_problems = match_logs(folder)
+        elif "beside" in spec:
             continue
-        match = _match_all_files if "every" in spec else _match_single_file
-        table_files, table_problems = match(folder, shape, table)
+        else:
+            match = _match_all_files if "every" in spec else _match_single_file
+            table_files, table_problems = match(folder, shape, table)
         files |= {table: table_files} if table_files else {}
         problems += table_problems
         if spec["required"] and not table_files and not table_problems:

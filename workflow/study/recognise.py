@@ -32,7 +32,7 @@ from study.fits import (
 from study.format_declarations import READING_KEYS, load_formats
 from study.mapping import list_mapped_columns
 from study.messages import ConfigError
-from study.trace_files import find_raw_tables, map_archives
+from study.trace_files import find_raw_tables, is_log_format, map_archives
 from study.yaml_files import load_yaml
 
 TRACES = Path(__file__).resolve().parents[2] / TRACES_FILE
@@ -77,6 +77,8 @@ def recognise(data: Path) -> RecognisedTrace:
         for fit in matching_fits
         if not any(_list_matched_files(fit) < _list_matched_files(other_fit) for other_fit in matching_fits)
     ]
+    # A table that is also a log, as of events with a node and a time, is read as the table.
+    matching_fits = [fit for fit in matching_fits if not is_log_format(fit.shape.declaration)] or matching_fits
     if not matching_fits:
         if drafted := _draft_trace(folder, [fit.shape for fit in fits], formats, registry):
             return drafted
@@ -146,7 +148,8 @@ def _build_entry(folder: Folder, fit: Fit) -> dict:
     shape, path = fit.shape, str(folder.path)
     path_by_key = find_extra_files(shape, folder.files)
     tables = shape.declaration["tables"]
-    keyed_files, logs = _map_keys(shape, fit.files), find_node_logs(folder, shape)
+    keyed_files = {} if is_log_format(shape.declaration) else _map_keys(shape, fit.files)
+    logs = find_node_logs(folder, shape)
     other_files = {*logs, *path_by_key.values(), *itertools.chain(*keyed_files.values())}
     table_candidates = [file for file in folder.files if file not in other_files]
     files_by_table = {table: files for table, files in fit.files.items() if "beside" not in tables[table]}
@@ -160,9 +163,17 @@ def _build_entry(folder: Folder, fit: Fit) -> dict:
         | ({"files": file_by_table} if file_by_table else {})
         | {key: f"{path}/{file}" for key, file in path_by_key.items()}
         | {key: [f"{path}/{file}" for file in files] for key, files in keyed_files.items()}
+        | _name_logs(folder, shape)
         | ({"node_logs": [f"{path}/{name}" for name in logs]} if logs else {})
         | _select_options(folder, fit)
     )
+
+
+def _name_logs(folder: Folder, shape: Shape) -> dict[str, list[str]]:
+    """Return the key of the logs that are the trace's only table, unless they are all files of the folder."""
+    names = [folder.named_file] if folder.named_file else ["", *folder.log_folders]
+    has_key = is_log_format(shape.declaration) and names != [""]
+    return {"node_logs": [f"{folder.path}/{name}".rstrip("/") for name in names]} if has_key else {}
 
 
 def _map_keys(shape: Shape, files_by_table: Mapping[str, list[str]]) -> dict[str, list[str]]:
@@ -189,6 +200,8 @@ def find_keyed_files(data: Path, entry: Mapping) -> dict[str, list[str]]:
     declaration = load_formats().get(str(entry.get("format")), {"tables": {}})
     if not any("beside" in spec for spec in declaration["tables"].values()):
         return {}
+    if is_log_format(declaration):
+        return {} if "node_logs" in entry or data.is_dir() else {"node_logs": [str(data)]}
     layouts = build_layouts({} if "schema" in declaration else {"mapping": {}}, declaration)
     folder, shape = list_folder(data), Shape(entry["format"], declaration, layouts)
     mapping = entry["mapping"] if isinstance(entry.get("mapping"), dict) else {}
@@ -237,6 +250,8 @@ def _is_free(name: str, entry: dict, registry: dict, formats: dict) -> bool:
 def _explain_fit(fit: Fit) -> list[str]:
     """Return why the format fits, and which of its other tables exist."""
     shape = fit.shape
+    if is_log_format(shape.declaration):
+        return [f"{shape.label}: logs of nodes: {format_listing([show_name(name) for name in fit.files['logs']])}."]
     table = next(table for table in shape.core_tables if table in fit.files)
     layout, file = shape.layouts[table], fit.files[table][0]
     names = [column.name for column in layout.columns if not column.optional]

@@ -3,16 +3,12 @@
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
-from ttf.engine.storage.plain_files import is_ignored
 from ttf.raw.extra_tables import TABLES
 
-from study.entries import escape_name, list_entries
 from study.messages import ConfigError
 from study.named_files import require_file
-from study.trace_files import list_paths
+from study.trace_files import find_log_files, is_log_format, list_paths
 
-# Logs are read in blocks, so only a wrong file is larger.
-NODE_LOG_MB = 1_000_000
 # Key of an entry that names a file -> what its format must have, and the message for other formats.
 OPTION_FILES = {
     "health_events": ("attempts", "the format {} does not record the nodes of an attempt."),
@@ -43,32 +39,20 @@ def find_option_file(key: str, trace: str, entry: dict, format: dict, generated:
 def find_node_logs(
     trace: str, entry: dict, format: dict, clock: str | None, generated: Collection[str] = ()
 ) -> list[str]:
-    """Return the files of nodes' logs that an entry names, those in named folders too; empty without the key.
+    """Return the files of nodes' logs that an entry names beside its tables; empty without the key.
 
     clock: time zone of the trace, None if its times count from an unknown origin. Raises ConfigError as
-    find_option_file, and for a folder without a file.
+    find_option_file and find_log_files.
     """
     label = f"registry.{trace}.node_logs"
-    paths = list_paths(entry, "node_logs")
+    paths = [] if is_log_format(format) else list_paths(entry, "node_logs")
     if paths and format["gives"] != "jobs":
         raise ConfigError(f"{label}: errors are compared with jobs, and the format {entry['format']} has no jobs.")
     if paths and clock is None:
         raise ConfigError(
             f"{label}: times of the trace count from an unknown origin, so no log can be compared with it."
         )
-    files: list[str] = []
-    for path in paths:
-        if Path(path).is_dir():
-            entries = [item for item in list_entries(path) if not is_ignored(item.name) and item.problem != "a folder"]
-            if problem := next((item for item in entries if item.problem), None):
-                raise ConfigError(f"{label}: {path}/{escape_name(problem.name)} is {problem.problem}; expected a log.")
-            names = [item.name for item in entries]
-            if not names:
-                raise ConfigError(f"{label}: {path}: the folder contains no file. Name the folder with the logs.")
-            files += [f"{path.rstrip('/')}/{name}" for name in names]
-        else:
-            files.append(path if path in generated else require_file(path, label, NODE_LOG_MB))
-    return files
+    return find_log_files(trace, paths, generated)
 
 
 def find_option_tables(trace: str, entry: dict, format: dict, generated: Collection[str] = ()) -> dict[str, list[str]]:

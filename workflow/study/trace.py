@@ -16,7 +16,7 @@ from study.format_declarations import READING_KEYS, select_meaning
 from study.mapping import parse_window
 from study.model_features import build_risk_options
 from study.registry_options import merge_infra_failures
-from study.trace_files import get_disk_path, get_member, get_part_name
+from study.trace_files import get_disk_path, get_member, get_part_name, is_log_format
 from study.watch import read_watch_options
 
 STRATA_OF_JOBS = ["gpu_type", "gpu_count", "account"]
@@ -157,13 +157,16 @@ class Trace:
 
     @property
     def meaning(self) -> dict:
-        """Return the mapping and the outcomes of the columns: see `select_meaning`."""
-        return select_meaning(self.entry, self.format)
+        """Return the mapping and the outcomes of the columns: see `select_meaning`; and the limits of logs."""
+        limits = {"node_logs": self.log_limits} if is_log_format(self.format) else {}
+        return select_meaning(self.entry, self.format) | limits
 
     @property
     def reader_options(self) -> dict[str, Any]:
         """Return the parameters of the rules that read raw tables."""
-        return {"reader": self.format.get("reader"), "entry": self.reading_options, "schema": self.schema}
+        logs = {"rules": self.log_rules, "zone": self.log_zone} | self.log_limits
+        entry = self.reading_options | ({"node_logs": logs} if is_log_format(self.format) else {})
+        return {"reader": self.format.get("reader"), "entry": entry, "schema": self.schema}
 
     @property
     def reader(self) -> list[str]:
@@ -183,6 +186,10 @@ class Trace:
     def log_zone(self) -> str:
         """Return the time zone of lines of nodes' logs that name none."""
         return self.entry.get("node_log_zone") or self.clock or "UTC"
+
+    @property
+    def log_limits(self) -> dict[str, int]:
+        return {key: self.settings["node_logs"][key] for key in ("merge_s", "gap_s", "boot_s")}
 
     @property
     def outage_options(self) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 import itertools
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from ttf.engine.storage.plain_files import is_ignored
@@ -22,6 +22,8 @@ from study.entries import (
 from study.messages import ConfigError
 from study.named_files import require_file
 
+# Logs are read in blocks, so only a wrong file is larger.
+NODE_LOG_MB = 1_000_000
 # Keys of an entry for files besides the tables; these files may lie in the trace's folder, with any ending.
 FILE_KEYS = ("health_events", "loss_log", "log_tails", "node_events", "node_logs", "units")
 
@@ -109,14 +111,41 @@ def find_unread_entries(trace: str, entry: dict, formats: dict) -> dict[str, str
         return {f"{get_part_name(path)}/{name}": reason for path, reasons in parts for name, reason in reasons.items()}
     if entry.get("embedded") or not Path(entry["folder"]).is_dir():
         return {}
-    files_by_table = find_raw_tables(trace, entry, formats)
-    tables = {table: spec for table, spec in formats[entry["format"]]["tables"].items() if "beside" not in spec}
-    read = {Path(get_disk_path(file)).name for table in tables for file in files_by_table.get(table, ())}
+    files_by_table, format = find_raw_tables(trace, entry, formats), formats[entry["format"]]
+    tables = {table: spec for table, spec in format["tables"].items() if "beside" not in spec}
+    in_folder = files_by_table if is_log_format(format) else tables
+    read = {Path(get_disk_path(file)).name for table in in_folder for file in files_by_table.get(table, ())}
     return explain_unread_entries(_list_entries(trace, entry), tables, read)
 
 
 def get_part_name(folder: str) -> str:
     return Path(folder).resolve().name if Path(folder).name in ("", "..") else Path(folder).name
+
+
+def is_log_format(format: dict) -> bool:
+    """Return whether the table of the format are logs of nodes."""
+    return any(spec["required"] and spec.get("beside") == "node_logs" for spec in format["tables"].values())
+
+
+def find_log_files(trace: str, paths: Sequence[str], generated: Collection[str] = ()) -> list[str]:
+    """Return the files of nodes' logs, those in named folders too.
+
+    generated: files that a rule writes, which may not exist yet. Raises ConfigError for other missing files, and for a
+    folder without a file.
+    """
+    label, files = f"registry.{trace}.node_logs", list[str]()
+    for path in paths:
+        if Path(path).is_dir():
+            entries = [item for item in list_entries(path) if not is_ignored(item.name) and item.problem != "a folder"]
+            if problem := next((item for item in entries if item.problem), None):
+                raise ConfigError(f"{label}: {path}/{escape_name(problem.name)} is {problem.problem}; expected a log.")
+            names = [item.name for item in entries]
+            if not names:
+                raise ConfigError(f"{label}: {path}: the folder contains no file. Name the folder with the logs.")
+            files += [f"{path.rstrip('/')}/{name}".removeprefix("./") for name in names]
+        else:
+            files.append(path if path in generated else require_file(path, label, NODE_LOG_MB))
+    return files
 
 
 def find_keyed_tables(trace: str, entry: dict, tables: dict, generated: Collection[str] = ()) -> dict[str, list[str]]:
@@ -125,6 +154,9 @@ def find_keyed_tables(trace: str, entry: dict, tables: dict, generated: Collecti
     generated: files that a rule writes, which may not exist yet. Raises ConfigError for other missing files, and if
     `files` names such a table.
     """
+    if is_log_format({"tables": tables}):
+        paths = list_paths(entry, "node_logs") or [entry["folder"]]
+        return dict.fromkeys(tables, find_log_files(trace, paths, generated))
     files_by_table = {table: list_paths(entry, spec["beside"]) for table, spec in tables.items() if "beside" in spec}
     for table, files in files_by_table.items():
         key = tables[table]["beside"]
@@ -162,6 +194,8 @@ def find_parts(trace: str, entry: dict, formats: dict) -> dict[str, dict[str, st
     if isinstance(entry.get("folder"), list):
         if multi_file_tables:
             raise ConfigError(f"{label}: in the format {entry['format']} each file is a part; put all into one folder.")
+        if is_log_format(formats[entry["format"]]):
+            raise ConfigError(f"{label}: name one folder, and all folders under registry.{trace}.node_logs.")
         for folder in entry["folder"]:
             name = get_part_name(folder)
             if name in parts:

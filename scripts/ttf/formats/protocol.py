@@ -71,10 +71,12 @@ class Reading:
     """The readers, by table, of raw tables that are no plain tables of lines.
 
     schema: builds the schema of the raw tables from the trace's registry entry, if the format has no fixed schema.
+    build_readers: builds the readers from that entry, if they depend on it.
     """
 
     readers: Mapping[str, Reader]
     schema: Callable[[Mapping], dict] | None = None
+    build_readers: Callable[[Mapping], Mapping[str, Reader]] | None = None
 
 
 def load_reading(module: str | None) -> Reading:
@@ -94,7 +96,9 @@ def load_schemas_and_readers(
     Raises StudyError as ttf.formats.table.read.schema_document does.
     """
     reading = load_reading(reader)
-    readers = extra_table_reader.READERS | dict(reading.readers)
+    readers = extra_table_reader.READERS | dict(
+        reading.build_readers(entry) if reading.build_readers else reading.readers
+    )
     if reading.schema and "mapping" in entry:
         return table_schemas(reading.schema(entry)) | extra_table_reader.SCHEMAS, readers
     schemas = table_schemas(yaml.safe_load(schema))

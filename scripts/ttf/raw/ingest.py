@@ -211,7 +211,7 @@ def _read_table(
         nonlocal n_accepted, n_failed
         for index, (path, label) in enumerate(zip(paths, file_labels(paths), strict=True)):
             for accepted, failed in reader.rows(path, schema):
-                n_accepted += accepted.height
+                n_accepted += int(accepted[schema.lines].sum()) if schema.lines else accepted.height
                 n_failed += failed.height
                 quarantined.append(failed.insert_column(1, pl.lit(label).alias("file")))
                 yield accepted.select(pl.lit(index, pl.Int32).alias("file"), pl.all())

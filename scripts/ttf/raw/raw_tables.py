@@ -134,7 +134,7 @@ class TableSchema:
     quoted: double quotes may enclose a field, which may then hold the delimiter and doubled quotes, but no line break.
     disjoint: the columns of a key, of a start and of an end: spans of one key do not overlap; a blank end is open.
     may_be_empty: the table may have no rows, as when nothing happened. may_repeat_columns: the header may name a column
-    twice; both have the same values.
+    twice; both have the same values. lines: the column with the number of lines of the file that a row stands for.
     """
 
     name: str
@@ -148,6 +148,7 @@ class TableSchema:
     belongs_to: tuple[str, tuple[str, ...]] | None = None
     may_be_empty: bool = False
     may_repeat_columns: bool = False
+    lines: str = ""
 
     @property
     def stored(self) -> dict[str, DataTypeClass]:

@@ -3,7 +3,7 @@
 Repeats of one code on one GPU of one node within `merge_s` of each other are one error.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import polars as pl
 
@@ -75,6 +75,48 @@ def find_watch(logs: NodeLogs, nodes: list[str], gap_s: int, offsets: pl.DataFra
     watch = merge_close(pl.concat(spans), gap_s)
     watch = watch.join(offsets, on="node", how="left", maintain_order="left")
     return watch.sort("node", "start_s").select(*NODE_LOG_WATCH.schema)
+
+
+def find_error_durations(
+    errors: pl.DataFrame, watch: pl.DataFrame, merge_s: int, causes: Sequence[str]
+) -> pl.DataFrame:
+    """Return the periods in which each node was watched and had no error in service, by node and time.
+
+    errors: NODE_ERRORS. watch: NODE_LOG_WATCH. Errors of a node within merge_s of each other are one. Warnings, codes
+    that an application can cause and errors at a start end no period. Columns: node, start_s, duration_s, event
+    (failure, or blank at the end of a watched span), and a Boolean for each of `causes`, components in small letters.
+    """
+    component = pl.col("component").str.to_lowercase().str.replace_all(" ", "_", literal=True)
+    is_hardware = (pl.col("severity") == "error") & ~pl.col("application") & (component != "application")
+    in_service = errors.filter(is_hardware & ~pl.col("at_boot")).sort("node", "time_s", "last_s")
+    previous_last_s = pl.col("last_s").cum_max().over("node").shift(1).over("node")
+    is_new = (pl.col("time_s") - previous_last_s > merge_s).fill_null(True)
+    incidents = (
+        in_service.with_columns(incident=is_new.cum_sum())
+        .group_by("incident", "node", maintain_order=True)
+        .agg(
+            pl.col("time_s").min(),
+            pl.col("last_s").max(),
+            *((component == cause).any().alias(cause) for cause in causes),
+        )
+    )
+    spans = watch.select("node", "start_s", "end_s").sort("node", "start_s").with_row_index("span")
+    incidents = incidents.sort("time_s").join_asof(
+        spans.sort("start_s"), left_on="time_s", right_on="start_s", by="node", check_sortedness=False
+    )
+    incidents = incidents.filter(pl.col("time_s") <= pl.col("end_s")).sort("span", "time_s")
+    earlier_last_s = pl.col("last_s").shift(1).over("span")
+    failed = incidents.with_columns(
+        start_s=pl.coalesce(earlier_last_s, "start_s"), end_s="time_s", event=pl.lit("failure")
+    )
+    censored = spans.join(incidents.group_by("span").agg(pl.col("last_s").max()), on="span", how="left")
+    censored = censored.with_columns(start_s=pl.coalesce("last_s", "start_s"))
+    periods = pl.concat([failed, censored], how="diagonal").with_columns(duration_s=pl.col("end_s") - pl.col("start_s"))
+    return (
+        periods.filter(pl.col("duration_s") > 0)
+        .sort("node", "start_s")
+        .select("node", "start_s", "duration_s", "event", *(pl.col(cause).fill_null(False) for cause in causes))
+    )
 
 
 def measure_clock_offsets(job_starts: pl.DataFrame, placements: pl.LazyFrame | None) -> pl.DataFrame:

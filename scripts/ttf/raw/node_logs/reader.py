@@ -49,6 +49,8 @@ REMARKS = {
 FIRST_LINES = 5
 # Polars searches the texts of a block on one core.
 THREADS = 2
+# Kinds of lines that cannot be read.
+REJECTED = ("no_layout", "no_time", "no_node")
 EVENT_COLUMNS = {"node": pl.String, **ERROR_COLUMNS, "time_s": pl.Int64, "last_s": pl.Int64, "lines": pl.Int64}
 SPAN_COLUMNS = {"node": pl.String, "start_s": pl.Int64, "end_s": pl.Int64}
 
@@ -72,6 +74,7 @@ class NodeLogs:
     """errors: EVENT_COLUMNS, merged within merge_s. spans: SPAN_COLUMNS. boots, job_starts: node, time_s (and job).
 
     event_spans: the span of the files that hold only events, so that their silence says nothing; no row without any.
+    rejected: line and kind of each line that cannot be read, if LogOptions asks for them.
     """
 
     account: Account
@@ -80,13 +83,14 @@ class NodeLogs:
     boots: pl.DataFrame
     job_starts: pl.DataFrame
     event_spans: pl.DataFrame
+    rejected: pl.DataFrame = field(default_factory=pl.DataFrame)
 
 
 @dataclass(frozen=True)
 class LogOptions:
     """zone: of times without one. window: start and end of the trace in seconds, None if it has no other records.
 
-    merge_s, gap_s: as in the configuration.
+    merge_s, gap_s: as in the configuration. has_rejected: whether to list the lines that cannot be read.
     """
 
     rules: Rules
@@ -95,6 +99,7 @@ class LogOptions:
     nodes: NodeNames
     merge_s: int
     gap_s: int
+    has_rejected: bool = False
 
 
 def name_node(path: Path) -> str:
@@ -119,6 +124,15 @@ def read_node_logs(files: list[Path], options: LogOptions) -> NodeLogs:
         )
     for file in files:
         reading.read(file, layouts[file])
+    return reading.finish()
+
+
+def read_node_log(file: Path, options: LogOptions) -> NodeLogs:
+    """Read one log. Raises StudyError if its times count from the start of the node."""
+    reading, layout = _Reading(options), _read_layout(file)
+    if layout is None and (problem := _describe_uptime(file)):
+        raise StudyError(f"{file}{problem}. Write it with dmesg -T, or journalctl -k -o short-iso.")
+    reading.read(file, layout)
     return reading.finish()
 
 
@@ -151,6 +165,7 @@ class _Reading:
         self.text_lines = self.unmatched_lines = 0
         self.boots: list[pl.DataFrame] = []
         self.job_starts: list[pl.DataFrame] = []
+        self.rejected = [pl.DataFrame(schema={"line": pl.Int64, "kind": pl.String})]
 
     def finish(self) -> NodeLogs:
         spans = self.spans.merge()
@@ -174,6 +189,7 @@ class _Reading:
             boots.unique().sort("node", "time_s"),
             job_starts.unique().sort("node", "time_s", "job"),
             self.event_spans.merge().sort("node", "start_s"),
+            pl.concat(self.rejected).sort("line", maintain_order=True),
         )
 
     def read(self, file: Path, layout: str | None) -> None:
@@ -222,7 +238,7 @@ class _Reading:
         with ThreadPoolExecutor(THREADS) as pool:
             for block in read_blocks(file):
                 self._account_faults(file, block)
-                reduced.append(pool.submit(reduce_block, block, layout, pattern, fallback))
+                reduced.append(pool.submit(reduce_block, block, layout, pattern, fallback, self.options.zone))
                 if len(reduced) > THREADS:
                     add_first()
             while reduced:
@@ -236,6 +252,8 @@ class _Reading:
 
     def _account(self, file: Path, kind: str, rows: pl.DataFrame) -> None:
         self.account.add(kind, rows.height, file.name, rows["line"].head(FIRST_LINES).to_list())
+        if self.options.has_rejected and kind in REJECTED:
+            self.rejected.append(rows.select("line", kind=pl.lit(kind)))
 
     # Lines of text ------------------------------------------------------------------------------------------
 

@@ -6,7 +6,7 @@ import polars as pl
 
 from ttf.raw.node_logs.layouts import JOURNAL_NOTE, JSON_CODED
 from ttf.raw.node_logs.line_blocks import Block
-from ttf.raw.node_logs.text_lines import PARSERS, count_new_years
+from ttf.raw.node_logs.text_lines import PARSERS, count_new_years, parse_hours
 
 
 class ReducedBlock(NamedTuple):
@@ -29,13 +29,17 @@ def list_lines(block: Block) -> pl.DataFrame:
     return rows.filter(pl.col("text").str.contains(r"[^ \t\r]"))
 
 
-def reduce_block(block: Block, layout: str, pattern: str, fallback: str) -> ReducedBlock:
+def reduce_block(block: Block, layout: str, pattern: str, fallback: str, zone: str) -> ReducedBlock:
     """Reduce a block. pattern: of the lines of interest. fallback: node of the lines of dmesg that name none."""
     rows = list_lines(block)
     parsed = PARSERS[layout](rows, layout)
     if layout.startswith("dmesg"):
         parsed = parsed.with_columns(pl.col("node").fill_null(fallback))
     unused = {}
+    hours = parsed["hour"].drop_nulls().unique()
+    # The lines of syslog have no year yet.
+    if layout != "syslog" and (no_times := hours.filter(parse_hours(hours, layout, zone).is_null())).len():
+        parsed = parsed.with_columns(hour=pl.when(~pl.col("hour").is_in(no_times.implode())).then("hour"))
     if parsed["hour"].null_count():
         is_wrong = pl.col("hour").is_null()
         wrong = rows.join(parsed.filter(is_wrong).select("line"), on="line", how="semi", maintain_order="left")

@@ -1,0 +1,63 @@
+"""Derive durations from logs of nodes: the periods between errors in service.
+
+A node is at risk while its log was written. An error of hardware or of system software ends a period; the next begins
+after the error's last line. A gap in the log, and its end, censor. A node whose log has no line is not in the trace.
+"""
+
+import polars as pl
+from ttf.formats.format_declaration import load_declaration
+from ttf.formats.protocol import Format, Source
+from ttf.raw.node_logs.merging import merge_close
+from ttf.raw.node_logs.reader import EVENT_COLUMNS, Account, NodeLogs
+from ttf.records.clusters import add_levels
+from ttf.records.durations import DURATION_COLUMNS
+from ttf.records.jobs import conform
+from ttf.records.node_errors import find_error_durations, find_watch, mark_boot_errors, measure_clock_offsets
+
+CAUSES, CLUSTERS = (load_declaration("node_logs")[key] for key in ("causes", "clusters"))
+# Names with more prefixes than this do not tell kinds of nodes.
+MOST_PREFIXES = 20
+
+
+def durations(source: Source) -> pl.DataFrame:
+    """Return one row per period, with DURATION_COLUMNS (trace blank), the causes, start_s and name_prefix.
+
+    name_prefix: the name of the node up to its first digit; blank if there are more than MOST_PREFIXES.
+    """
+    options = source.meaning["node_logs"]
+    logs = collect_logs(source.raw["logs"].collect(), options["merge_s"])
+    watch = find_watch(logs, [], options["gap_s"], measure_clock_offsets(logs.job_starts, None))
+    periods = find_error_durations(mark_boot_errors(logs, options["boot_s"]), watch, options["merge_s"], CAUSES)
+    prefix = pl.col("node").str.extract("^([^0-9]+)").str.strip_chars_end("-_.")
+    periods = periods.select(
+        unit_id="node",
+        duration_id=pl.int_range(pl.len()).over("node"),
+        entry_s=pl.lit(0),
+        duration_s="duration_s",
+        event="event",
+        nodes=pl.lit(1),
+        name_prefix=pl.when(prefix.n_unique() <= MOST_PREFIXES).then(prefix),
+        start_s="start_s",
+        **{cause: pl.col(cause) for cause in CAUSES},
+    )
+    return conform(add_levels(periods, CLUSTERS), DURATION_COLUMNS)
+
+
+def collect_logs(rows: pl.DataFrame, merge_s: int) -> NodeLogs:
+    """Return what all files together tell, from the raw table `logs`; the files of a node may share lines."""
+    parts = {kind: rows.filter(pl.col("kind") == kind) for kind in ("error", "boot", "span", "events")}
+    errors = parts["error"].with_columns(
+        gpu=pl.col("gpu").fill_null(""), time_s="from_s", last_s="until_s", application=pl.col("application") == 1
+    )
+    events = parts["events"].select(node=pl.lit(""), start_s=pl.col("from_s").min(), end_s=pl.col("until_s").max())
+    return NodeLogs(
+        Account(),
+        merge_close(errors.select(*EVENT_COLUMNS), merge_s),
+        parts["span"].select("node", start_s="from_s", end_s="until_s"),
+        parts["boot"].select("node", time_s="from_s").unique(),
+        pl.DataFrame(schema=["node", "time_s", "job"]),
+        events.drop_nulls(),
+    )
+
+
+FORMAT = Format(durations=durations)

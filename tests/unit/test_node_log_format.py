@@ -1,0 +1,275 @@
+"""The format node_logs: periods between errors, an account of every line, and a folder of logs as a trace."""
+
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from of_formats import FORMATS, raw_schemas, scan_tables
+from study.config import DEFAULTS
+from study.log_rules import load_log_rules
+from study.messages import ConfigError
+from study.recognise import find_keyed_files, format_configuration, recognise
+from study.study import Study
+from study.yaml_files import load_yaml, parse_yaml
+from ttf.engine.errors import StudyError
+from ttf.formats.node_logs.derive import durations
+from ttf.formats.node_logs.read import build_readers
+from ttf.formats.protocol import Source
+from ttf.raw.ingest import ingest
+from ttf.records.node_errors import find_error_durations
+from ttf.records.record_contracts import NODE_ERRORS, NODE_LOG_WATCH
+
+ROOT = Path(__file__).resolve().parents[2]
+LINE = "2025-03-01T08:00:00+0000 n1 kernel: NVRM: Xid (PCI:0000:05:00): 79, GPU has fallen off the bus.\n"
+HEADER = "JobIDRaw|State|Start|End\n1|FAILED|1740816000|1740816100\n"
+LIMITS = {"merge_s": 5, "gap_s": 604_800, "boot_s": 300}
+RULES = load_log_rules(ROOT / "config" / "node_log_rules.yaml")
+CAUSES = FORMATS["node_logs"]["causes"]
+DAY, START = 86_400, 1_740_787_200  # 2025-03-01 00:00 UTC
+XID_79 = "NVRM: Xid (PCI:0000:05:00): 79, GPU has fallen off the bus."
+XID_13 = "NVRM: Xid (PCI:0000:05:00): 13, Graphics Exception"
+MCE = "mce: [Hardware Error]: CPU 3: Machine Check Exception: 5 Bank 4: be00000000800400"
+
+
+def write_log(path, node, messages):
+    """Write lines as journalctl -o short-iso does: (second since START, message)."""
+    times = pl.Series([START + second for second, _ in messages]).cast(pl.Int64)
+    texts = pl.from_epoch(times).dt.to_string("%Y-%m-%dT%H:%M:%S+0000")
+    path.write_text(
+        "".join(f"{text} {node} kernel: {message}\n" for text, (_, message) in zip(texts, messages, strict=True))
+    )
+
+
+def daily(days, first=0):
+    """Return a line every day, which tells no error."""
+    return [(day * DAY, "usb 1-1: new device") for day in range(first, days + 1)]
+
+
+@pytest.fixture
+def run(tmp_path):
+    """Return a function that ingests the logs of a folder; it returns raw, account and quarantine."""
+
+    def read(*names, max_share=1.0):
+        (tmp_path / "raw").mkdir(exist_ok=True)
+        readers = build_readers({"node_logs": LIMITS | {"rules": RULES, "zone": "UTC"}})
+        files = {"logs": [tmp_path / name for name in names]}
+        account, quarantine = ingest(files, raw_schemas("node_logs"), tmp_path / "raw", max_share, readers)
+        return scan_tables(tmp_path / "raw", "logs"), account.row(0)[1:], quarantine
+
+    return read
+
+
+def derive(raw):
+    return durations(Source(raw, {"node_logs": LIMITS}))
+
+
+def make_errors(rows):
+    """Return NODE_ERRORS of rows of node, component, time_s, last_s and changes."""
+    defaults = {"gpu": None, "code": "X", "severity": "error", "application": False, "lines": 1, "at_boot": False}
+    names = ("node", "component", "time_s", "last_s")
+    return pl.DataFrame(
+        [defaults | dict(zip(names, row, strict=False)) | (row[4] if len(row) > 4 else {}) for row in rows],
+        schema=NODE_ERRORS.schema,
+    )
+
+
+def make_watch(*spans):
+    rows = [(*span, None) for span in spans]
+    return pl.DataFrame(rows, schema=NODE_LOG_WATCH.schema, orient="row")
+
+
+# Durations ----------------------------------------------------------------------------------------------
+
+
+def test_errors_of_a_poisson_process_give_its_rate():
+    """Time at risk over failures is the mean time of the process, and both are those of the errors."""
+    rng = np.random.default_rng(1)
+    times = np.cumsum(rng.exponential(10 * DAY, 4000)).astype(int) + 1
+    errors = make_errors([("n1", "GPU", int(time), int(time)) for time in times])
+    periods = find_error_durations(errors, make_watch(("n1", 0, int(times[-1]) + DAY)), 0, CAUSES)
+    failures = periods["event"].count()
+    assert failures == len(set(times))
+    assert periods["duration_s"].sum() == times[-1] + DAY
+    assert periods["duration_s"].sum() / failures == pytest.approx(10 * DAY, rel=2 / np.sqrt(4000))
+    assert periods["gpu"].sum() == failures
+    assert not periods["cpu"].any()
+
+
+def test_a_gap_censors_and_an_error_ends():
+    errors = make_errors([("n1", "GPU memory", 40, 60), ("n1", "PCIe", 64, 64), ("n1", "Network", 250, 250)])
+    watch = make_watch(("n1", 0, 100), ("n1", 200, 300), ("n2", 10, 110))
+    periods = find_error_durations(errors, watch, 5, CAUSES)
+    columns = ("node", "start_s", "duration_s", "event", "gpu_memory", "pcie", "network")
+    assert periods.select(columns).rows() == [
+        ("n1", 0, 40, "failure", True, True, False),
+        ("n1", 64, 36, None, False, False, False),
+        ("n1", 200, 50, "failure", False, False, True),
+        ("n1", 250, 50, None, False, False, False),
+        ("n2", 10, 100, None, False, False, False),
+    ]
+
+
+@pytest.mark.parametrize(
+    "change", [{"application": True}, {"component": "Application"}, {"severity": "warning"}, {"at_boot": True}]
+)
+def test_errors_that_are_not_of_hardware_in_service_end_nothing(change):
+    errors = make_errors([("n1", "GPU", 40, 40, change)])
+    periods = find_error_durations(errors, make_watch(("n1", 0, 100)), 5, CAUSES)
+    assert periods.select("duration_s", "event").rows() == [(100, None)]
+
+
+def test_an_error_of_an_unknown_component_has_no_cause():
+    periods = find_error_durations(make_errors([("n1", "Unknown", 40, 40)]), make_watch(("n1", 0, 100)), 5, CAUSES)
+    assert periods["event"].to_list() == ["failure", None]
+    assert not periods.select(pl.any_horizontal(CAUSES)).to_series().any()
+
+
+# From files ---------------------------------------------------------------------------------------------
+
+
+def test_logs_become_durations(tmp_path, run):
+    boot = (4 * DAY, "Linux version 5.15.0-94-generic (buildd@lcy02) #104-Ubuntu SMP")
+    lines = [*daily(6), (2 * DAY + 9, XID_79), (2 * DAY + 11, XID_79), (3 * DAY + 5, XID_13), boot]
+    write_log(tmp_path / "gpu01.log", "gpu01", sorted([*lines, (4 * DAY + 60, MCE)]))
+    write_log(tmp_path / "cpu1.log", "cpu1", daily(20, first=17) + daily(60, first=50))
+    raw, account, quarantine = run("gpu01.log", "cpu1.log")
+    assert account == (27, 27, 0)
+    assert not quarantine.height
+    columns = ("unit_id", "duration_id", "duration_s", "event", "start_s", "name_prefix", "nodes", "cluster_by")
+    assert derive(raw).select(columns).rows() == [
+        ("cpu1", 0, 3 * DAY, None, START + 17 * DAY, "cpu", 1, "node"),
+        ("cpu1", 1, 10 * DAY, None, START + 50 * DAY, "cpu", 1, "node"),
+        ("gpu01", 0, 2 * DAY + 9, "failure", START, "gpu", 1, "node"),
+        ("gpu01", 1, 4 * DAY - 11, None, START + 2 * DAY + 11, "gpu", 1, "node"),
+    ]
+    assert derive(raw)["pcie"].sum() == 1
+
+
+def test_files_that_share_lines_tell_an_error_once(tmp_path, run):
+    write_log(tmp_path / "a.log", "n1", sorted([*daily(4), (DAY + 1, XID_79)]))
+    (tmp_path / "b.log").write_text((tmp_path / "a.log").read_text())
+    assert derive(run("a.log", "b.log")[0])["event"].count() == 1
+    assert derive(run("a.log", "b.log")[0]).equals(derive(run("b.log", "a.log")[0]))
+
+
+def test_every_line_is_accepted_or_quarantined(tmp_path, run):
+    lines = [
+        "-- Journal begins at Sat 2025-03-01 --",
+        f"2025-03-01T08:00:00+0000 n1 kernel: {XID_79}",
+        "2025-03-01T09:00:00+0000 n1 kernel: usb 1-1: new",
+        "2025-13-41T09:00:00+0000 n1 kernel: the clock is broken",
+        "",
+        "no line of a log <b>x</b>",
+        f"2025-03-02T08:00:00+0000 n2 kernel: {XID_79}",
+    ]
+    (tmp_path / "kern.log").write_text("\n".join(lines))
+    (tmp_path / "events.csv").write_text("node,time,code\nn1,1740816900,XID79\n,1740816900,XID79\nn3,later,XID79\n")
+    (tmp_path / "empty.log").write_text("")
+    (tmp_path / "notes.md").write_text("# About\n\nnothing\n")
+    raw, account, quarantine = run("kern.log", "events.csv", "empty.log", "notes.md")
+    assert account == (12, 6, 6)
+    assert raw["logs"].collect()["lines"].sum() == 6
+    assert quarantine.select("file", "line", "reason", "column", "text").rows() == [
+        ("kern.log", 4, "not_a_time", "time", lines[3]),
+        ("kern.log", 6, "not_a_time", "time", lines[5]),
+        ("events.csv", 3, "missing_value", "node", ",1740816900,XID79"),
+        ("events.csv", 4, "not_a_time", "time", "n3,later,XID79"),
+        ("notes.md", 1, "not_a_time", "time", "# About"),
+        ("notes.md", 3, "not_a_time", "time", "nothing"),
+    ]
+
+
+def test_events_alone_watch_their_nodes_from_the_first_to_the_last(tmp_path, run):
+    (tmp_path / "a.csv").write_text(f"node,time,code\nn1,{START},XID79\nn1,{START + 5 * DAY},XID79\n")
+    (tmp_path / "b.csv").write_text(f"node,time,code\nn2,{START + DAY},XID79\nn2,{START + 8 * DAY},XID79\n")
+    periods = derive(run("a.csv", "b.csv")[0]).select("unit_id", "duration_s", "event").rows()
+    assert periods == [
+        ("n1", 5 * DAY, "failure"),
+        ("n1", 3 * DAY, None),
+        ("n2", DAY, "failure"),
+        ("n2", 7 * DAY, "failure"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[    1.234567] usb 1-1: new\n", "its times count from the start of the node. Write it with dmesg -T"),
+        ("Mar  1 08:00:00 n1 kernel: usb 1-1: new\n", "its times have no year"),
+        ("nothing\n", "no row is left"),
+    ],
+)
+def test_a_file_without_times_is_refused(tmp_path, run, text, message):
+    (tmp_path / "n1.log").write_text(text)
+    with pytest.raises(StudyError, match=message) as error:
+        run("n1.log")
+    assert str(tmp_path / "n1.log") in str(error.value)
+
+
+def test_too_many_kinds_of_names_are_no_strata(tmp_path, run):
+    for node in "abcdefghijklmnopqrstuvwxyz":
+        write_log(tmp_path / f"{node}1.log", f"{node}1", daily(3))
+    assert derive(run(*(f"{node}1.log" for node in "abcdefghijklmnopqrstuvwxyz"))[0])["name_prefix"].null_count() == 26
+
+
+# A folder as a trace ------------------------------------------------------------------------------------
+
+
+def load_trace(document):
+    study = Study([("config/config.yaml", load_yaml(DEFAULTS)), ("my.yaml", document)], ROOT)
+    (trace,) = study.traces.values()
+    return trace
+
+
+def test_a_folder_of_logs_is_a_trace(tmp_path):
+    for name in ("n1.log", "n2.log"):
+        (tmp_path / name).write_text(LINE)
+    (tmp_path / "n3.log").write_text("")
+    (tmp_path / "README.md").write_text("About")
+    match = recognise(tmp_path)
+    assert match.entry == {"format": "node_logs", "folder": str(tmp_path)}
+    assert match.explanation == "node_logs: logs of nodes: n1.log, n2.log, n3.log."
+    trace = load_trace(parse_yaml(format_configuration(match), "my.yaml"))
+    assert trace.raw_files == {"logs": [f"{tmp_path}/{name}" for name in ("n1.log", "n2.log", "n3.log")]}
+    assert trace.unread_entries == {}
+    assert trace.reader_options["entry"]["node_logs"]["zone"] == "UTC"
+    assert trace.products == {"raw", "durations", "durations_infra"}
+
+
+def test_one_log_and_folders_of_logs(tmp_path):
+    (tmp_path / "n1.log").write_text(LINE)
+    (tmp_path / "other.md").write_text("About")
+    named = recognise(tmp_path / "n1.log")
+    assert named.entry["node_logs"] == [f"{tmp_path}/n1.log"]
+    trace = load_trace(parse_yaml(format_configuration(named), "my.yaml"))
+    assert trace.raw_files == {"logs": [f"{tmp_path}/n1.log"]}
+    assert trace.unread_entries == {"other.md": "no table is called so"}
+    (tmp_path / "other.md").unlink()
+    (tmp_path / "more").mkdir()
+    (tmp_path / "more" / "n2.log").write_text(LINE)
+    trace = load_trace(parse_yaml(format_configuration(recognise(tmp_path)), "my.yaml"))
+    assert trace.raw_files == {"logs": [f"{tmp_path}/n1.log", f"{tmp_path}/more/n2.log"]}
+    entry = {"format": "node_logs"}
+    assert find_keyed_files(tmp_path / "n1.log", entry) == {"node_logs": [f"{tmp_path}/n1.log"]}
+    assert find_keyed_files(tmp_path, entry) == {}
+
+
+def test_logs_beside_another_file_are_no_trace_of_their_own(tmp_path):
+    (tmp_path / "n1.log").write_text(LINE)
+    (tmp_path / "dump.txt").write_text(HEADER.replace("|End", ""))
+    with pytest.raises(ConfigError) as error:
+        recognise(tmp_path)
+    assert "no logs of nodes are dump.txt; move them elsewhere, or name the one log you mean." in str(error.value)
+    assert "sacct" in str(error.value)
+    (tmp_path / "dump.txt").write_text(HEADER)
+    assert recognise(tmp_path).format == "sacct"
+
+
+def test_several_folders_are_refused(tmp_path):
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "n1.log").write_text(LINE)
+    entry = {"format": "node_logs", "folder": [f"{tmp_path}/a", f"{tmp_path}/b"]}
+    with pytest.raises(ConfigError, match=r"name one folder, and all folders under registry\.mine\.node_logs"):
+        load_trace({"study": ["mine"], "registry": {"mine": entry}})
