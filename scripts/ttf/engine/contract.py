@@ -153,7 +153,7 @@ class Table:
 
     @property
     def counts(self) -> str:
-        """Return what a row counts, a noun of THINGS: the unit of its n, else of its first count; "" for none."""
+        """Return what the rows count: `counted` if declared, else the unit of n or of the first column in THINGS."""
         units = [self.columns[name].unit for name in sorted(self.columns, key=lambda name: name != "n")]
         return self.counted or next((unit for unit in units if unit in THINGS), "")
 

@@ -23,7 +23,7 @@ LONGEST_NAME = 40
 
 
 def _limits(key: str, column: str) -> str:
-    """Return "key=column" pairs of both intervals; {} stands for low, high and both with _clustered."""
+    """Return "key=column" pairs; {} becomes low, high, low_clustered and high_clustered, if STRATA has the column."""
     bounds = (f"{bound}{suffix}" for suffix in ("", "_clustered") for bound in ("low", "high"))
     pairs = ((key.format(bound), column.format(bound)) for bound in bounds)
     return " ".join(f"{name}={cell}" for name, cell in pairs if cell in STRATA.columns)

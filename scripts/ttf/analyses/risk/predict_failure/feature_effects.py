@@ -30,7 +30,7 @@ NO_GAIN = "the PR-AUC is not above that of the base rate"
 
 
 def coefficient_rows(data: Data, trial: Trial) -> Iterator[Row]:
-    """Yield rows of risk_coefficients; none if history alone serves, as it has no coefficients."""
+    """Yield rows of risk_coefficients; none without a regression, as history alone has no coefficients."""
     model, jobs = trial.model, data.jobs
     if isinstance(model, str) or model.kind != LOGISTIC:
         return

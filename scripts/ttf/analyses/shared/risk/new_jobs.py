@@ -52,7 +52,7 @@ class FileRequirements:
 
 
 def read_new_jobs(path: Path, spec: FileRequirements) -> tuple[pl.DataFrame, list[str]]:
-    """Return (job_id, submit_s and the required columns, in the order of the file; the columns that were ignored).
+    """Return (job_id, submit_s, and required and optional columns, in file order; names of the ignored columns).
 
     Raise StudyError if the file cannot be read, a column is missing, repeated or written after submission, or a cell
     has the wrong type; the message names the line and the cell.
