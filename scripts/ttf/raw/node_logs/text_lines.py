@@ -100,7 +100,9 @@ def parse_hours(hours: pl.Series, layout: str, zone: str, year: int | None = Non
     digits = pl.col("zone").str.replace_all("[^0-9]", "").str.zfill(4)
     offset = sign * (digits.str.head(2).cast(pl.Int64) * 3600 + digits.str.tail(2).cast(pl.Int64) * 60)
     has_zone = pl.col("zone").fill_null("") != ""
-    return _blank_implausible(parts.select(pl.when(has_zone).then(clock.dt.epoch("s") - offset).otherwise(local)).to_series())
+    return _blank_implausible(
+        parts.select(pl.when(has_zone).then(clock.dt.epoch("s") - offset).otherwise(local)).to_series()
+    )
 
 
 def _blank_implausible(times: pl.Series) -> pl.Series:
