@@ -98,7 +98,7 @@ class Metrics(dict):
     unit: SizeUnit = GPU
 
     def add(self, declared: Iterable[Cells], inputs: Tables) -> None:
-        """Read the declared cells of tables among the inputs."""
+        """Add the declared cells whose tables are among the inputs."""
         for selection in declared:
             if selection.table.name in inputs:
                 for key, row in selection.rows(inputs[selection.table.name]):

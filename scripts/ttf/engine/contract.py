@@ -227,7 +227,7 @@ class Table:
 
 
 def list_types(module: ModuleType) -> str:
-    """Return the types of a module of contracts that computing and drawing use: tables, columns, public constants."""
+    """Return as text what computing and drawing use of a module of contracts: types of tables, columns, constants."""
     types_by_name = {name: _format_types(value) for name, value in vars(module).items() if not name.startswith("_")}
     return "\n".join(f"{name} {types}" for name, types in types_by_name.items() if types)
 

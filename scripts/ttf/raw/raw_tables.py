@@ -435,7 +435,7 @@ def _split_valid_lines(
         elif not is_block_utf8 and not is_utf8(line):
             reason = "not_utf8"
         elif has_quotes and b'"' in line:
-            values = _unquoted(line, schema.delimiter)
+            values = _unquote_fields(line, schema.delimiter)
         if not reason and len(values) != fields:
             # The csv module refuses a longer field.
             reason = TOO_LONG if not values and len(line) > csv.field_size_limit() else "wrong_column_count"
@@ -453,7 +453,7 @@ def _split_valid_lines(
     return pl.Series("line", good_numbers, dtype=pl.Int64), text, delimiter, invalid_lines, lines
 
 
-def _unquoted(line: bytes, delimiter: str) -> list[bytes]:
+def _unquote_fields(line: bytes, delimiter: str) -> list[bytes]:
     """Return the fields of a UTF-8 line without their quotes; no fields if a quote is not closed."""
     try:
         records = list(csv.reader([line.decode("utf-8")], delimiter=delimiter, strict=True))

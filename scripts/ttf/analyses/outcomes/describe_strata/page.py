@@ -19,7 +19,7 @@ def tables(trace: Trace) -> dict[str, PageTable]:
     eligible_strata = (
         pl.concat([strata.filter(stratum_by="all"), eligible_strata]) if eligible_strata.height else eligible_strata
     )
-    labels = format_rows(eligible_strata, ("stratum_by", "stratum"), under_its_heading)
+    labels = format_rows(eligible_strata, ("stratum_by", "stratum"), stratum_name)
     columns = {
         "stratum": "Stratum",
         "jobs": None,
@@ -47,9 +47,9 @@ def format_stratum(stratum_by: str, stratum: str) -> str:
     """Return the name of a stratum with its unit: 5–8 GPUs."""
     if stratum_by != "gpus" or stratum == "0":
         return "no GPU" if stratum_by == "gpus" else stratum
-    return f"{under_its_heading(stratum_by, stratum)}{words.NO_BREAK}GPU{'' if stratum == '1' else 's'}"
+    return f"{stratum_name(stratum_by, stratum)}{words.NO_BREAK}GPU{'' if stratum == '1' else 's'}"
 
 
-def under_its_heading(stratum_by: str, stratum: str) -> str:
+def stratum_name(stratum_by: str, stratum: str) -> str:
     """Return the name of a stratum for a column whose heading names the unit: 5–8."""
     return "–".join(map(words.group_thousands, stratum.split("-"))) if stratum_by == "gpus" else stratum
