@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 import polars as pl
 
 from ttf.analyses.outcomes.describe_strata import STRATA
-from ttf.analyses.outcomes.describe_strata.page import eligible, format_stratum
+from ttf.analyses.outcomes.describe_strata.page import format_stratum, select_eligible
 from ttf.display import phrases, statement_rules
 from ttf.display.brief_model import WITHHELD
 from ttf.display.metrics import Metrics, cells
@@ -63,7 +63,7 @@ def strata_json(table: pl.DataFrame, tile_names: Collection[str], m: Numbers, tr
     tile_names = [name for name in KEY_BY_TILE if name in tile_names]
     if "when" in tile_names and (statement_rules.r6_ends_unknown(m) or not m.has(KEY_BY_TILE["when"])):
         tile_names.remove("when")  # The tile shows the range of the mean, or no time.
-    strata = eligible(table)
+    strata = select_eligible(table)
     while strata.height and tile_names:
         groups: dict[str, dict] = {}
         for row in strata.iter_rows(named=True):

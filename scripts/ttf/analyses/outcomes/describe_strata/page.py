@@ -15,7 +15,7 @@ _MEDIAN = Interval(low="median_ci_low_clustered_s", high="median_ci_high_cluster
 
 def tables(trace: Trace) -> dict[str, PageTable]:
     strata = trace.table("strata")
-    eligible_strata = eligible(strata)
+    eligible_strata = select_eligible(strata)
     eligible_strata = (
         pl.concat([strata.filter(stratum_by="all"), eligible_strata]) if eligible_strata.height else eligible_strata
     )
@@ -36,7 +36,7 @@ def tables(trace: Trace) -> dict[str, PageTable]:
     return {"strata": PageTable(rows, columns, STRATA, "stratum_by")}
 
 
-def eligible(table: pl.DataFrame) -> pl.DataFrame:
+def select_eligible(table: pl.DataFrame) -> pl.DataFrame:
     """Return the largest strata with enough jobs and failures, in the order of the table."""
     is_large = (pl.col("jobs") >= FEWEST_JOBS) & (pl.col("failures") >= FEWEST_FAILURES)
     strata = table.with_row_index("row").filter(is_large, pl.col("stratum_by") != "all")

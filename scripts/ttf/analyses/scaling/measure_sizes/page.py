@@ -16,7 +16,7 @@ from ttf.engine import words
 
 
 def tables(trace: Trace) -> dict[str, PageTable]:
-    """Return measured and projected values, a row per bucket; none without GPUs or time at risk."""
+    """Return measured and projected MTTF, a row per size bucket; none without GPUs or time at risk."""
     has_value = pl.col("ci_low_s").is_not_null() | pl.col("projected_mttf_s").is_not_null()
     sizes = trace.table("mttf_by_gpus").filter(has_value)
     columns = {
