@@ -50,7 +50,7 @@ class Manifest(dict):
         validator = Draft202012Validator(yaml.safe_load(_SCHEMA.read_text(encoding="utf-8")))
         if not validator.is_valid(manifest) or not all(map(manifest.is_product, manifest["products"])):
             raise Tampered(f"{file}: is not a manifest of a study. {_REMEDY}")
-        if DigestCache(MEMORY).last(str(file)) not in (None, seal.file_digest(file)):
+        if DigestCache(MEMORY).cached_digest(str(file)) not in (None, seal.file_digest(file)):
             raise Tampered(f"{file}: is not the manifest that the last run here wrote. {_REMEDY}")
         manifest.written = file.stat().st_mtime
         return manifest
@@ -154,7 +154,7 @@ def _report_added_results(manifest: Manifest, study_folder: Path, listed_folders
         subjects = {str(file), *(str(file).removesuffix(ending) for ending in seal.SIGNATURES)}
         if subjects & expected or other_studies & parents or file.name == TIMESTAMP:
             continue
-        name, recorded = show_path(str(file)), memory.last(str(file))
+        name, recorded = show_path(str(file)), memory.cached_digest(str(file))
         if kind := describe_non_file(file):
             if not listed_folders & parents:
                 yield f"{name}: {kind} was put there. Remove it."

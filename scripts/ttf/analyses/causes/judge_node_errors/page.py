@@ -56,13 +56,13 @@ def tables(trace: Trace) -> dict[str, PageTable]:
     components = dict.fromkeys(("component", "failures_before", "failures", "failures_share"))
     components |= dict.fromkeys(("gpu_hours_before", "gpu_hours", "gpu_hours_share"))
     return {
-        "error-codes": PageTable(shown, _filled(code_columns, shown), ERROR_CODES),
+        "error-codes": PageTable(shown, _select_filled(code_columns, shown), ERROR_CODES),
         "error-components": PageTable(trace.table("failures_by_component"), components, FAILURES_BY_COMPONENT),
         "error-months": PageTable(months.head(MOST_MONTHS), month_columns, ERROR_RATES_BY_MONTH, "code"),
-        "error-nodes": PageTable(nodes.head(MOST_NODES), _filled(node_columns, nodes), ERROR_NODES),
-        "error-leads": PageTable(leads, _filled(lead_columns, leads), ERROR_LEAD_TIMES),
+        "error-nodes": PageTable(nodes.head(MOST_NODES), _select_filled(node_columns, nodes), ERROR_NODES),
+        "error-leads": PageTable(leads, _select_filled(lead_columns, leads), ERROR_LEAD_TIMES),
     }
 
 
-def _filled(columns: dict[str, Column], frame: pl.DataFrame) -> dict[str, Column]:
+def _select_filled(columns: dict[str, Column], frame: pl.DataFrame) -> dict[str, Column]:
     return {name: column for name, column in columns.items() if frame[name].count()}
