@@ -121,7 +121,7 @@ def _read(path: Path, spec: FileRequirements) -> tuple[pl.DataFrame, pl.Series]:
 
 
 def _read_lines(path: Path, expected_columns: Collection[str]) -> tuple[pl.DataFrame, pl.Series]:
-    """Return `_read` of a CSV file, plain or compressed, with the reader of raw tables."""
+    """Read a CSV file, plain or compressed, by the reader of raw tables; return the same as `_read`."""
     names, delimiter = _header(path, expected_columns)
     if not names:
         raise StudyError(f"{path}: line 1 is blank; expected the names of the columns.")
