@@ -43,7 +43,7 @@ Likelihood = Callable[[np.ndarray], tuple[float, np.ndarray, np.ndarray, float]]
 def lifetime_models(durations: Durations, event: str, strata: Sequence[str]) -> pl.DataFrame:
     """Fit every model of `MODELS` to every stratum, a row each.
 
-    durations: see `CountedDurations`, also for errors. event: value of the column event. strata: columns, or `all`.
+    durations: see `CountedDurations`. event: value of the column event. strata: columns, or `all`.
 
     Returns LIFETIME_MODELS. Estimates are of maximum likelihood with right-censoring, standard errors from the observed
     information. exponential: scale_s = exposure / events. weibull: survival exp(-(t / scale_s)^shape), so shape < 1 is
