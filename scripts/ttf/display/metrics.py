@@ -36,7 +36,7 @@ class Cells:
     unit_by: str
 
     def rows(self, frame: pl.DataFrame) -> Iterator[tuple[str, dict]]:
-        """Yield (key, row) of each row with numbers; the row also has its line in the file, below one of headings."""
+        """Yield (key, row) of each row with numbers. The row also has its line in the file; headings are line 1."""
         rows = frame.with_row_index(_LINE, offset=2).filter(*self.where)
         if self.sort:
             descending = [name.startswith("-") for name in self.sort]
