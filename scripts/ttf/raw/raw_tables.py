@@ -491,7 +491,7 @@ def _header_row(columns: tuple[Column, ...], delimiter: bytes) -> bytes:
 
 
 def _has_header(block: bytes, columns: tuple[Column, ...], schema: TableSchema, delimiter: bytes) -> bool:
-    """Return whether a table that is published without a header row may have one."""
+    """Return whether a block may have a header row, in a table that is published without one."""
     return not schema.header and _header_row(columns, delimiter) + b"\n" in block
 
 
