@@ -18,7 +18,7 @@ from polars.testing import assert_frame_equal
 from ttf.analyses.lost.measure_losses.lost_work import lost_work
 from ttf.analyses.outcomes.describe_strata import STRATA
 from ttf.analyses.outcomes.describe_strata.compute import add_shares, build_strata
-from ttf.analyses.outcomes.describe_strata.page import MAX_STRATA, eligible, format_stratum
+from ttf.analyses.outcomes.describe_strata.page import MAX_STRATA, format_stratum, select_eligible
 from ttf.analyses.outcomes.split_outcomes.compute import outcomes_by_gpus
 from ttf.display.brief_model import Brief, Tile
 from ttf.display.trace_numbers import find_interval
@@ -306,7 +306,7 @@ def test_two_thousand_accounts_with_hostile_names(sign):
     assert len(names) >= 10
     assert all(len(name) <= 46 for name in names)
     # The largest accounts with enough jobs.
-    assert eligible(table)["jobs"].to_list() == [10**4 - number for number in range(MAX_STRATA)]
+    assert select_eligible(table)["jobs"].to_list() == [10**4 - number for number in range(MAX_STRATA)]
 
 
 def test_shortened_names_stay_distinct():

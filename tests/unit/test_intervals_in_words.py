@@ -66,7 +66,7 @@ FEW_CLUSTERS = {"ci_low_clustered_s": None, "ci_high_clustered_s": None, "cluste
 def test_the_clustered_interval_comes_first(changes, interval, sentence):
     m = numbers(**changes)
     assert m.interval("mttf.ci_{}_s", "mttf.mttf_s").replace("\u00a0", " ") == interval
-    assert m.independent("mttf.ci_{}_s", "pod", "mttf.mttf_s").replace("\u00a0", " ") == sentence
+    assert m.describe_clustering("mttf.ci_{}_s", "pod", "mttf.mttf_s").replace("\u00a0", " ") == sentence
 
 
 def test_a_number_without_any_interval_has_none_in_words():

@@ -27,7 +27,7 @@ from ttf.analyses.lost.account_gpu_hours.ledger_rows import (
     name_unused,
     summarise_ledger,
 )
-from ttf.analyses.lost.account_gpu_hours.page import productive
+from ttf.analyses.lost.account_gpu_hours.page import list_productive_keys
 from ttf.analyses.lost.account_gpu_hours.spent import Months, merge_sums, sum_gpu_time, with_known_time
 from ttf.analyses.lost.account_gpu_hours.unused import (
     UNAVAILABLE_KINDS,
@@ -357,7 +357,7 @@ def test_the_page_gives_the_productive_share_if_records_fit_the_capacity() -> No
         metrics = compute_metrics("account_gpu_hours", {"ledger": table, "ledger_summary": summarise_ledger(table)})
         for name, value in hours.items():
             metrics[f"ledger.{name}.gpu_hours"] |= {"value": value}
-        return productive(Numbers(metrics))
+        return list_productive_keys(Numbers(metrics))
 
     assert [(phrases.strip_markup(fact.value), phrases.strip_markup(fact.note)) for fact in key(0)] == [
         ("58.3%", "of capacity, 12.0 GPU-h")
@@ -365,7 +365,7 @@ def test_the_page_gives_the_productive_share_if_records_fit_the_capacity() -> No
     assert len(key(0.5)) == 1 and key(2) == []
     # In openb, nine tenths of GPU time are pods without a known end, so 0.018% of capacity would mislead.
     assert len(key(0, running=4.9)) == 1 and key(0, running=2.6, unknown=2.6) == []
-    assert productive(Numbers({})) == []
+    assert list_productive_keys(Numbers({})) == []
 
 
 def test_a_trace_that_used_no_gpu(tmp_path) -> None:

@@ -513,7 +513,7 @@ def test_any_records(tmp_path_factory, log, in_ascii):
 
     for accepted, quarantined in read(log):
         assert quarantined.schema == pl.Schema(QUARANTINED_SCHEMA)
-        assert dict(accepted.schema) == SCHEMAS["job_log"].stored
+        assert dict(accepted.schema) == SCHEMAS["job_log"].dtypes
         assert sorted(accepted["line"].to_list() + quarantined["line"].to_list()) == list(range(1, len(log) + 1))
         assert set(quarantined["reason"]) <= set(REASONS)
         assert quarantined["text"].null_count() == 0

@@ -35,9 +35,9 @@ def table(tmp_path, schemas):
         path.write_bytes(text if isinstance(text, bytes) else text.encode())
         schema = schemas[format_][name]
         blocks = list(read_raw_table(path, schema))
-        rows = pl.concat([pl.DataFrame(schema=schema.stored), *(rows for rows, _ in blocks)])
+        rows = pl.concat([pl.DataFrame(schema=schema.dtypes), *(rows for rows, _ in blocks)])
         rejected = pl.concat([pl.DataFrame(schema=QUARANTINED_SCHEMA), *(rejected for _, rejected in blocks)])
-        assert all(rows.schema == schema.stored and rejected.schema == QUARANTINED_SCHEMA for rows, rejected in blocks)
+        assert all(rows.schema == schema.dtypes and rejected.schema == QUARANTINED_SCHEMA for rows, rejected in blocks)
         return rows, rejected
 
     return read
@@ -444,7 +444,7 @@ def test_the_fast_and_the_careful_reader_agree(schemas, data, large_block, chang
     assert fast[0].equals(careful[0])
     assert fast[1].equals(careful[1])
     assert fast[2] == careful[2]
-    assert fast[0].schema == careful[0].schema == schema.stored
+    assert fast[0].schema == careful[0].schema == schema.dtypes
 
 
 @pytest.mark.parametrize(("format_", "name"), TABLES[:4])

@@ -152,7 +152,7 @@ def find_problems(entries: Sequence[Entry], tables: Mapping[str, Mapping], files
 
 
 def _find_duplicates(entries: Sequence[Entry], spec: Mapping) -> Iterator[tuple[str, str, str]]:
-    """Yield pairs of files of a multi-file table that are the same file, or the same file in two packings."""
+    """Yield (name, other name, why) for entries of a multi-file table that are one file, or one in two packings."""
     name_by_file, name_by_unpacked = dict[tuple[int, int], str](), dict[str, str]()
     for entry in entries:
         if entry.file and (earlier_name := name_by_file.setdefault(entry.file, entry.name)) != entry.name:

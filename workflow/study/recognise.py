@@ -218,7 +218,7 @@ def find_keyed_files(data: Path, entry: Mapping) -> dict[str, list[str]]:
 
 
 def _suggest_trace_names(data_name: str, registry: dict) -> Iterator[str]:
-    """Yield valid trace names, the best first; `a-b` equals `a_b` of the registry."""
+    """Yield valid trace names, the best first: one of the registry (`a-b` matches `a_b`), else new ones."""
     name = re.sub(r"[^A-Za-z0-9_-]+", "_", data_name)[:LONGEST_TRACE_NAME].strip("_-") or "data"
     equal_names = [registered for registered in registry if registered.replace("-", "_") == name.replace("-", "_")]
     yield from (

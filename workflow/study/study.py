@@ -182,6 +182,7 @@ class Study:
 
     @property
     def names(self) -> list[str]:
+        """Return the names of the traces in the study, in order."""
         return list(self.config["study"])
 
     @cached_property

@@ -281,7 +281,7 @@ class Trace:
         return self.sources.get(name)
 
     @property
-    def compared(self) -> dict[str, Any]:
+    def comparison_facts(self) -> dict[str, Any]:
         """Return what the comparison says about the trace; outcomes is None if they are unknown."""
         outcomes = sorted(self.outcomes) or None
         gives = "jobs" if self.has_jobs else "durations"

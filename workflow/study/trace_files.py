@@ -308,5 +308,6 @@ def _describe_download(trace: str, entry: dict, table: str | None = None) -> str
 
 
 def _list_keyed_files(entry: dict) -> set[str]:
+    """Return the names of the files in the trace's folder that the entry names under FILE_KEYS."""
     paths = [Path(path) for key in FILE_KEYS for path in list_paths(entry, key)]
     return {path.name for path in paths if path.parent.resolve() == Path(entry["folder"]).resolve()}

@@ -36,7 +36,7 @@ class Cells:
     unit_by: str
 
     def rows(self, frame: pl.DataFrame) -> Iterator[tuple[str, dict]]:
-        """Yield (key, row) of each row with numbers; the row also has its line in the file, below one of headings."""
+        """Yield (key, row) of each row with numbers. The row also has its line in the file; headings are line 1."""
         rows = frame.with_row_index(_LINE, offset=2).filter(*self.where)
         if self.sort:
             descending = [name.startswith("-") for name in self.sort]
@@ -98,7 +98,7 @@ class Metrics(dict):
     unit: SizeUnit = GPU
 
     def add(self, declared: Iterable[Cells], inputs: Tables) -> None:
-        """Read the declared cells of tables among the inputs."""
+        """Add the declared cells whose tables are among the inputs."""
         for selection in declared:
             if selection.table.name in inputs:
                 for key, row in selection.rows(inputs[selection.table.name]):

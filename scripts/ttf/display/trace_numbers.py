@@ -98,7 +98,7 @@ class Numbers(dict):
         """Format the interval without keys, or return "no interval"."""
         return KEYED.sub(r"\2", self.keyed_interval(pattern, estimate_key, confidence)) or "no interval"
 
-    def independent(self, pattern: str, unit: str, estimate_key: str | None = None) -> str:
+    def describe_clustering(self, pattern: str, unit: str, estimate_key: str | None = None) -> str:
         """Return a sentence on how the interval is clustered, and on the exact interval."""
         group = pattern.partition("{")[0].rpartition(".")[0]
         cluster_by = self.value(f"{group}.cluster_by", None)

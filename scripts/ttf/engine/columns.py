@@ -134,6 +134,6 @@ def owner_columns(ranked_by: str) -> dict[str, Column]:
 def percentile_columns(
     column: Callable[..., Column], suffix: str, sentences: Mapping[int, str], blank: str | None = None
 ) -> dict[str, Column]:
-    """Return columns such as p25_s of a kind (`ttf.engine.contract.seconds`); sentences: percentage -> description."""
+    """Return columns such as p25_s, made by `column` (as `contract.seconds`). sentences: percentage -> description."""
     headings = {percent: "Median" if percent == 50 else f"{percent}%" for percent in sentences}
     return {f"p{p}{suffix}": column(headings[p], sentence, blank) for p, sentence in sentences.items()}

@@ -153,7 +153,7 @@ class Table:
 
     @property
     def counts(self) -> str:
-        """Return what a row counts, a noun of THINGS: the unit of its n, else of its first count; "" for none."""
+        """Return what the rows count: `counted` if declared, else the unit of n or of the first column in THINGS."""
         units = [self.columns[name].unit for name in sorted(self.columns, key=lambda name: name != "n")]
         return self.counted or next((unit for unit in units if unit in THINGS), "")
 
@@ -227,7 +227,7 @@ class Table:
 
 
 def list_types(module: ModuleType) -> str:
-    """Return the types of a module of contracts that computing and drawing use: tables, columns, public constants."""
+    """Return as text what computing and drawing use of a module of contracts: types of tables, columns, constants."""
     types_by_name = {name: _format_types(value) for name, value in vars(module).items() if not name.startswith("_")}
     return "\n".join(f"{name} {types}" for name, types in types_by_name.items() if types)
 

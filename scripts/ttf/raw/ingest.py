@@ -247,7 +247,7 @@ def _write_table(rows: Iterator[pl.DataFrame], schema: TableSchema, target: Path
 
     # Uncompressed: a row group stores each text once anyway, and most are hashes. All later rules read the file three
     # times as fast.
-    register_io_source(iterate_rows, schema={"file": pl.Int32, **schema.stored}).sink_parquet(
+    register_io_source(iterate_rows, schema={"file": pl.Int32, **schema.dtypes}).sink_parquet(
         target, compression="uncompressed", statistics=False, row_group_size=PIECE_ROWS
     )
     if errors:

@@ -82,7 +82,7 @@ def read_line_blocks(path: Path, block_bytes: int | None = None) -> Generator[by
             _refuse_lone_returns(path, block, header, lines)
         count = count_lines(block)
         lines += count
-        yield from _limit_lines_of_block(block) if count > MOST_LINES else (block,)
+        yield from _split_long_block(block) if count > MOST_LINES else (block,)
 
 
 def _read_whole_line_blocks(path: Path, block_bytes: int | None) -> Iterator[bytes]:
@@ -137,15 +137,15 @@ def _line_too_long_error(path: Path) -> StudyError:
     return StudyError(f"{path}: a line longer than {MAX_LINE_BYTES:,} bytes: not a table. {FETCH_AGAIN}")
 
 
-def _limit_lines_of_block(block: bytes) -> Iterator[bytes]:
+def _split_long_block(block: bytes) -> Iterator[bytes]:
     if count_lines(block) <= MOST_LINES:
         yield block
         return
     middle = block.find(b"\n", len(block) // 2) + 1
     if middle in (0, len(block)):  # one long line after many short ones
         middle = block.rfind(b"\n", 0, len(block) // 2) + 1
-    yield from _limit_lines_of_block(block[:middle])
-    yield from _limit_lines_of_block(block[middle:])
+    yield from _split_long_block(block[:middle])
+    yield from _split_long_block(block[middle:])
 
 
 def _refuse_lone_returns(path: Path, block: bytes, header: bytes, lines_before: int) -> None:

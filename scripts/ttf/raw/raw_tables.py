@@ -48,7 +48,7 @@ MAX_BLANK_LINES = 1_000_000
 DataTypeClass: TypeAlias = type[pl.DataType]
 # (reason code, name of the column in the file, condition that breaks the rule; it is never null).
 Rule: TypeAlias = tuple[str, str, pl.Expr]
-# Accepted rows (TableSchema.stored) and quarantined rows (QUARANTINED_SCHEMA).
+# Accepted rows (TableSchema.dtypes) and quarantined rows (QUARANTINED_SCHEMA).
 RowPair: TypeAlias = tuple[pl.DataFrame, pl.DataFrame]
 
 # From this size on, picking out the special bytes of a block saves time.
@@ -151,7 +151,7 @@ class TableSchema:
     lines: str = ""
 
     @property
-    def stored(self) -> dict[str, DataTypeClass]:
+    def dtypes(self) -> dict[str, DataTypeClass]:
         """Types of the columns of a typed row; `line` is its line number in the raw file, from 1."""
         return {"line": pl.Int64, **{column.as_: column.dtype for column in self.columns if column.keep}}
 
@@ -195,7 +195,7 @@ def read_raw_table(path: Path, schema: TableSchema, blocks: Iterator[bytes] | No
     """Yield (accepted rows, quarantined rows) block by block, in file order.
 
     blocks: the text of the file with one line per row; default: the file itself.
-    Accepted rows have the columns of `schema.stored`, quarantined rows those of QUARANTINED_SCHEMA. Every row of the
+    Accepted rows have the columns of `schema.dtypes`, quarantined rows those of QUARANTINED_SCHEMA. Every row of the
     file is in one of the two; blank lines are no rows.
     Raises StudyError if the file cannot be the table (see read_line_blocks), or if its header row differs.
     """
@@ -250,7 +250,7 @@ def read_block(
     """Return the accepted and the quarantined rows of a block, with line numbers from 0, and its number of lines."""
     empty_quarantine = pl.DataFrame(schema=QUARANTINED_SCHEMA)
     if block.isspace():
-        return pl.DataFrame(schema=schema.stored), empty_quarantine, block.count(b"\n")
+        return pl.DataFrame(schema=schema.dtypes), empty_quarantine, block.count(b"\n")
     if (valid := read_valid_block(block, columns, schema)) is not None:
         return valid, empty_quarantine, valid.height
     numbers, text, delimiter, invalid_lines, lines = _split_valid_lines(block, columns, schema)
@@ -344,7 +344,7 @@ def apply_rules(rows: Iterator[RowPair], path: Path, schema: TableSchema, rules:
     if failures:
         texts = raw_lines(path, schema, {line for line, _, _ in failures})
         failed_rows = [(schema.name, line, reason, column, texts.get(line)) for line, reason, column in failures]
-        yield pl.DataFrame(schema=schema.stored), pl.DataFrame(failed_rows, schema=QUARANTINED_SCHEMA, orient="row")
+        yield pl.DataFrame(schema=schema.dtypes), pl.DataFrame(failed_rows, schema=QUARANTINED_SCHEMA, orient="row")
 
 
 # A plain table of lines.
@@ -436,7 +436,7 @@ def _split_valid_lines(
         elif not is_block_utf8 and not is_utf8(line):
             reason = "not_utf8"
         elif has_quotes and b'"' in line:
-            values = _unquoted(line, schema.delimiter)
+            values = _unquote_fields(line, schema.delimiter)
         if not reason and len(values) != fields:
             # The csv module refuses a longer field.
             reason = TOO_LONG if not values and len(line) > csv.field_size_limit() else "wrong_column_count"
@@ -454,7 +454,7 @@ def _split_valid_lines(
     return pl.Series("line", good_numbers, dtype=pl.Int64), text, delimiter, invalid_lines, lines
 
 
-def _unquoted(line: bytes, delimiter: str) -> list[bytes]:
+def _unquote_fields(line: bytes, delimiter: str) -> list[bytes]:
     """Return the fields of a UTF-8 line without their quotes; no fields if a quote is not closed."""
     try:
         records = list(csv.reader([line.decode("utf-8")], delimiter=delimiter, strict=True))
@@ -492,7 +492,7 @@ def _header_row(columns: tuple[Column, ...], delimiter: bytes) -> bytes:
 
 
 def _has_header(block: bytes, columns: tuple[Column, ...], schema: TableSchema, delimiter: bytes) -> bool:
-    """Return whether a table that is published without a header row may have one."""
+    """Return whether a block may have a header row, in a table that is published without one."""
     return not schema.header and _header_row(columns, delimiter) + b"\n" in block
 
 
@@ -537,7 +537,7 @@ def check_rows(
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Split rows of text into typed rows that satisfy every rule, and failed rows with the first rule each one breaks.
 
-    `frame` has `line` and the columns by their Column.text_name. The typed rows have the columns of `schema.stored`,
+    `frame` has `line` and the columns by their Column.text_name. The typed rows have the columns of `schema.dtypes`,
     the failed rows have row (the index in the frame), line, reason, column.
     """
     views = frame.select("line", *_views([column for column in columns if column.is_read]))

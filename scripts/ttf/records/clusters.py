@@ -177,14 +177,14 @@ LEVEL_NAMES = ("cluster_by", "group_by", "block_by")
 
 
 def level_names(rows: pl.DataFrame | pl.LazyFrame) -> tuple[str | None, ...]:
-    """Return the values of LEVEL_NAMES in the rows of one trace; None for a missing column, and without rows."""
+    """Return the values of the columns LEVEL_NAMES in one trace's rows; None for a missing column or without rows."""
     present = [name for name in LEVEL_NAMES if name in rows.collect_schema()]
     first_rows = rows.lazy().select(present).head(1).collect(engine="streaming").to_dicts()
     return tuple((first_rows or [{}])[0].get(name) for name in LEVEL_NAMES)
 
 
 def add_level_names(rows: Frame, levels: Sequence[str | None]) -> Frame:
-    """Add LEVEL_NAMES with these values to the rows."""
+    """Add the columns LEVEL_NAMES with these values to the rows."""
     return rows.with_columns(pl.lit(name, pl.String).alias(key) for key, name in zip(LEVEL_NAMES, levels, strict=True))
 
 

@@ -96,7 +96,7 @@ def find_strata(durations: pl.DataFrame | pl.LazyFrame, strata: list[str]) -> li
 
 
 def find_ends(durations: Frame) -> list[str]:
-    """Return failure, and the other ENDS of any duration."""
+    """Return `failure`, and those other ENDS that occur."""
     events = durations.lazy().select(pl.col("event").unique()).collect(engine="streaming")["event"]
     return [end for end in ENDS if end == "failure" or end in events]
 

@@ -282,7 +282,7 @@ def _make_job_runs(jobs: Frame) -> Frame:
 
 
 def _make_attempt_runs(jobs: pl.DataFrame, attempts: pl.DataFrame, first: int) -> pl.DataFrame:
-    """Return attempts that started in the form of jobs, with the same columns. first: attempt_id of the first one."""
+    """Return the started attempts with the columns of jobs. first: attempt_id of the first row of `attempts`."""
     job_columns = ["trace", "user", "account", "gpu_type", "task", "trace_end_s", *CLUSTER_COLUMNS]
     cores = (pl.col("cpu_milli") * pl.col("size")).alias("cpu_milli")
     job_values = jobs.select("job_id", *job_columns, cores, job_submit_s="submit_s", status_raw="status_raw")
@@ -303,7 +303,7 @@ def _make_attempt_runs(jobs: pl.DataFrame, attempts: pl.DataFrame, first: int) -
 
 
 def _rename_reason(runs: Frame) -> Frame:
-    """Name Slurm's reason `reason`, and add the columns LONGEST."""
+    """Rename slurm_reason to reason, and add the missing columns of LONGEST."""
     return add_blank_columns(runs.rename({"slurm_reason": "reason"}, strict=False), LONGEST)
 
 

@@ -164,8 +164,8 @@ def bucket_label(bucket: str) -> str:
 def size_units(jobs: Frame) -> pl.DataFrame:
     """Return SIZE_UNIT: the number of started jobs with a size in each unit, and the unit that is used.
 
-    The first unit in which enough jobs have a size. A trace counts GPUs if one job in a hundred requests them; with
-    fewer, all jobs are measured in nodes.
+    The used unit is the first in which enough jobs have a size. A trace counts GPUs if one job in a hundred requests
+    them; with fewer, all jobs are measured in nodes.
     """
     gpus = pl.col("gpu_milli") * pl.col("size")
     has_size = (gpus > 0, pl.col("nodes") > 0, pl.col("cpu_milli") > 0)

@@ -390,6 +390,7 @@ def _sum_by_level(
     level_words: tuple[str | None, str | None],
     sums: dict[str, pl.Expr],
 ) -> pl.DataFrame:
+    """Return sums by keys, cluster (the column `level`) and block, with LEVELS. level_words: cluster_by, block_by."""
     has_blocks = "block" in rows.collect_schema() and level_words[1] is not None
     block = pl.col("block") if has_blocks else pl.lit(None, CLUSTER_COLUMNS["block"])
     totals = rows.group_by(*keys, cluster=pl.col(level), block=block).agg(**sums).collect(engine="streaming")

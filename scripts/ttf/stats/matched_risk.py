@@ -81,7 +81,7 @@ class History:
 
     @cached_property
     def _moments(self) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-        """Of starts and of ends: sorted keys, cumulative times, and the first position of each unit."""
+        """Return, for starts and for ends, sorted keys, cumulative times, and the first position of each unit."""
         moments = []
         for name in ("start_s", "end_s"):
             rows = self.runs.select("unit", name).sort("unit", name)

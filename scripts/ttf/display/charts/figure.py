@@ -19,7 +19,7 @@ disable_debug_mode()
 
 TITLE_CHARACTERS = 84
 SUBTITLE_CHARACTERS = 104
-# Height of a drawing for a phone, relative to that for a desk.
+# Height of a drawing for a phone, relative to that for a wide screen.
 NARROW_HEIGHT = 0.72
 
 

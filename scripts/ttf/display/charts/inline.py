@@ -36,7 +36,7 @@ def extract_drawing(picture: str) -> str:
 
 
 def make_page_element(svg: str, identifier: str, title: str, alt: str) -> str:
-    """Return the picture `svg` (`bare` of a published one) as an element of the page.
+    """Return the picture `svg` (from `extract_drawing`) as an element of the page.
 
     It has the width of the drawing; the page's style shrinks it with the page. identifier: unique in the page, prefix
     of the ids of its parts. title, alt: texts. The colours stay those of the light page; `theme.tokens_style` maps

@@ -31,7 +31,7 @@ def draw_share_panels(
     """Draw the panels of rows of `add_percentages`; the dataset's name is the plural of `name`.
 
     The rows have their names in the field `name`, and in `kind` a key of `colours`. measures: column of a share ->
-    heading of its panel. names_width: px for the names on a desk.
+    heading of its panel. names_width: px for the names on a wide screen.
     """
     names = _NAMES_NARROW if study.narrow else names_width
     width = (study.width - names - _LABEL * len(measures) - 16 * (len(measures) - 1)) // len(measures)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from altair.theme import AxisConfigKwds, ThemeConfig
 
-# Width of a chart with its axes, in px: on a desk, and on a phone, for which main charts are drawn again.
+# Width of a chart with its axes, in px: on a wide screen, and on a phone, for which main charts are drawn again.
 WIDE, NARROW = 720, 340
 
 # Colours of the page by name, light and dark. report/page.html has CSS variables of the same names. Charts use only

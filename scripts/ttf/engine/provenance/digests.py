@@ -103,7 +103,7 @@ class DigestCache:
         new_digests = dict(zip(unread, sha256(Path(path) for path in unread), strict=True))
         return {path: new_digests.get(path) or self._entries[path][2] for path in paths}
 
-    def last(self, path: str) -> str | None:
+    def cached_digest(self, path: str) -> str | None:
         """Return the cached digest of a file, or None."""
         return self._entries[path][2] if path in self._entries else None
 
@@ -122,7 +122,7 @@ def remember_files(paths: Iterable[str | Path]) -> None:
 
 def is_unchanged(path: str) -> bool:
     """Whether a product exists and matches the last manifest, in which it was unedited."""
-    return Path(path).is_file() and DigestCache(MEMORY).last(path) == _sha256(Path(path))
+    return Path(path).is_file() and DigestCache(MEMORY).cached_digest(path) == _sha256(Path(path))
 
 
 def _size_and_mtime(path: str) -> list[int]:

@@ -41,7 +41,9 @@ def make_manifest(
     input_files |= {make_relative(CHECKOUT / name) for name in list_workflow_files()}
     digests = memory.digests(sorted(input_files | makers.keys()))
     edited = {
-        file for file, (_, output) in makers.items() if is_touched(file, output) and memory.last(file) != digests[file]
+        file
+        for file, (_, output) in makers.items()
+        if is_touched(file, output) and memory.cached_digest(file) != digests[file]
     }
     memory.store({file: digest for file, digest in digests.items() if file not in edited})
 

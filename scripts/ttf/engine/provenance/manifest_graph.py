@@ -50,7 +50,7 @@ class Manifest(dict):
         validator = Draft202012Validator(yaml.safe_load(_SCHEMA.read_text(encoding="utf-8")))
         if not validator.is_valid(manifest) or not all(map(manifest.is_product, manifest["products"])):
             raise Tampered(f"{file}: is not a manifest of a study. {_REMEDY}")
-        if DigestCache(MEMORY).last(str(file)) not in (None, seal.file_digest(file)):
+        if DigestCache(MEMORY).cached_digest(str(file)) not in (None, seal.file_digest(file)):
             raise Tampered(f"{file}: is not the manifest that the last run here wrote. {_REMEDY}")
         manifest.written = file.stat().st_mtime
         return manifest
@@ -99,7 +99,7 @@ def find_problems(manifest: Manifest, study_folder: Path) -> list[str]:
 
     study_folder: results/studies/<name>.
     """
-    return [*find_changed_files(manifest), *_added_files(manifest, study_folder)]
+    return [*find_changed_files(manifest), *_report_added_files(manifest, study_folder)]
 
 
 def find_changed_files(manifest: Manifest) -> list[str]:
@@ -122,7 +122,7 @@ def find_changed_products(manifest: Manifest, files: Iterable[str]) -> list[str]
     return [*filter(None, lines)]
 
 
-def _added_files(manifest: Manifest, study_folder: Path) -> Iterator[str]:
+def _report_added_files(manifest: Manifest, study_folder: Path) -> Iterator[str]:
     """Yield a line for each file added to the workflow, the raw tables or the results.
 
     Folders with a file list of their own, such as a site, are checked against that list.
@@ -130,14 +130,14 @@ def _added_files(manifest: Manifest, study_folder: Path) -> Iterator[str]:
     for name in list_workflow_files():
         if name not in manifest["code"]:
             yield f"{show_path(name)}: added to the workflow since the manifest was written. Run `make report`."
-    yield from _iterate_added_raw_files(manifest)
+    yield from _report_added_raw_files(manifest)
     lists = sorted(study_folder.glob(f"*/{seal.NAME}"))
-    yield from _added_to_results(manifest, study_folder, {file.parent for file in lists})
+    yield from _report_added_results(manifest, study_folder, {file.parent for file in lists})
     for file in lists:
         yield from (f"{file.parent}/{line}" for line in seal.find_problems(file.parent))
 
 
-def _added_to_results(manifest: Manifest, study_folder: Path, listed_folders: set[Path]) -> Iterator[str]:
+def _report_added_results(manifest: Manifest, study_folder: Path, listed_folders: set[Path]) -> Iterator[str]:
     """Yield a line for each file that no study has, no rule made and neither `make score` nor `make metrics` wrote.
 
     listed_folders: folders with a file list, which reports links and other non-files itself.
@@ -154,7 +154,7 @@ def _added_to_results(manifest: Manifest, study_folder: Path, listed_folders: se
         subjects = {str(file), *(str(file).removesuffix(ending) for ending in seal.SIGNATURES)}
         if subjects & expected or other_studies & parents or file.name == TIMESTAMP:
             continue
-        name, recorded = show_path(str(file)), memory.last(str(file))
+        name, recorded = show_path(str(file)), memory.cached_digest(str(file))
         if kind := describe_non_file(file):
             if not listed_folders & parents:
                 yield f"{name}: {kind} was put there. Remove it."
@@ -164,7 +164,7 @@ def _added_to_results(manifest: Manifest, study_folder: Path, listed_folders: se
             yield f"{name}: edited since `make` wrote it. Remove it."
 
 
-def _iterate_added_raw_files(manifest: Manifest) -> Iterator[str]:
+def _report_added_raw_files(manifest: Manifest) -> Iterator[str]:
     read_paths = {locate_file(name).absolute() for name in manifest["raw"]}
     for folder, skipped in manifest["folders"].items():
         for path in sorted(locate_file(folder).iterdir()) if locate_file(folder).is_dir() else ():

@@ -9,7 +9,7 @@ from ttf.formats.table import read as table
 
 
 def schema_document(entry: Mapping[str, Any]) -> dict[str, Any]:
-    """Build the schemas of both tables from the trace's entry in the registry; the times of both have one format.
+    """Build the schemas of outages and units from the trace's entry in the registry; all times have one format.
 
     A row of an outage belongs to a row of its unit. Raises StudyError as `ttf.formats.table.read.schema_document`.
     """

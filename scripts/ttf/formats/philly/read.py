@@ -263,7 +263,7 @@ def _get_list_or_raise(fields: dict, name: str, column: str, kind: type) -> list
 
 
 def _check_jobs(records: pl.DataFrame, schema: TableSchema) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return jobs with the columns of `schema.stored`, and line, reason, column, text of failed records."""
+    """Return jobs with the columns of `schema.dtypes`, and line, reason, column, text of failed records."""
     records = records.with_columns(pl.col("line").cast(pl.Int64))
     attempts = unpack_structs(records.select("line", attempt="attempts"), "attempt").with_row_index("row")
     times, time_errors = _attempt_times(attempts, schema)

@@ -55,10 +55,10 @@ REGISTERED = r"(?i)registered tres"
 
 
 def outage_records(source: Source) -> pl.DataFrame:
-    """Merge rows of a node that touch into records, with RECORD_COLUMNS and extras, by node and time.
+    """Merge adjoining and overlapping rows of a node into RECORD_COLUMNS and extras, sorted by node and time.
 
     level: down, drained, fail, maint, reboot ... class: the kind of reason (KIND_PATTERNS, or PERSON). cause: the text
-    of the last reason that is more than a symptom. Extras: symptom: the first reason; user; rows: the merged rows.
+    of the last reason that is more than a symptom. Extras are symptom (the first reason), user and rows (how many).
     """
     rows = prepare_node_rows(source)
     latest_s = pl.coalesce("end_s", "seen_until_s").cum_max().shift().over("unit_id")

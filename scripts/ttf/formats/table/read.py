@@ -287,7 +287,7 @@ def _quarantine_unknown(words: dict[int, str], texts: dict[int, str], schema: Ta
 
 def _read_csv_rows(path: Path, schema: TableSchema, text_schema: TableSchema) -> Iterator[RowPair]:
     _check_header(path, schema)
-    no_rows = pl.DataFrame(schema=schema.stored)
+    no_rows = pl.DataFrame(schema=schema.dtypes)
     word_by_line: dict[int, str] = {}
     for rows, quarantined in read_raw_table(path, text_schema):
         accepted, words = _split_by_status(rows, schema)

@@ -47,7 +47,7 @@ _MEASURES = {
     ),
 }
 MOST_NAMED = 3
-# Letters of title and summary, which fill two lines of a desk's screen.
+# Letters of title and summary, which fill two lines of a wide screen.
 MOST_LETTERS = 215
 
 

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 import polars as pl
 
 from ttf.analyses.outcomes.describe_strata import STRATA
-from ttf.analyses.outcomes.describe_strata.page import eligible, format_stratum
+from ttf.analyses.outcomes.describe_strata.page import format_stratum, select_eligible
 from ttf.display import phrases, statement_rules
 from ttf.display.brief_model import WITHHELD
 from ttf.display.metrics import Metrics, cells
@@ -23,7 +23,7 @@ LONGEST_NAME = 40
 
 
 def _limits(key: str, column: str) -> str:
-    """Return "key=column" pairs of both intervals; {} stands for low, high and both with _clustered."""
+    """Return "key=column" pairs; {} becomes low, high, low_clustered and high_clustered, if STRATA has the column."""
     bounds = (f"{bound}{suffix}" for suffix in ("", "_clustered") for bound in ("low", "high"))
     pairs = ((key.format(bound), column.format(bound)) for bound in bounds)
     return " ".join(f"{name}={cell}" for name, cell in pairs if cell in STRATA.columns)
@@ -63,7 +63,7 @@ def strata_json(table: pl.DataFrame, tile_names: Collection[str], m: Numbers, tr
     tile_names = [name for name in KEY_BY_TILE if name in tile_names]
     if "when" in tile_names and (statement_rules.r6_ends_unknown(m) or not m.has(KEY_BY_TILE["when"])):
         tile_names.remove("when")  # The tile shows the range of the mean, or no time.
-    strata = eligible(table)
+    strata = select_eligible(table)
     while strata.height and tile_names:
         groups: dict[str, dict] = {}
         for row in strata.iter_rows(named=True):

@@ -145,7 +145,9 @@ def node_rate(m: Numbers, inputs: Tables, targets: Mapping, unit: str = "node", 
     failures = m["sizes.rate.failures"]
     if statement_rules.r7_no_failures(m):
         observed = f"95% confidence · 0 failures in [sizes.rate.node_days] {unit}-days"
-        means = f"No failure was observed. The true rate may be zero or up to [sizes.rate.ci_high].{_assumed_nodes(m)}"
+        means = (
+            f"No failure was observed. The true rate may be zero or up to [sizes.rate.ci_high].{_gpus_a_node_note(m)}"
+        )
         return Tile(name, title, SHOWN, "< [sizes.rate.ci_high]", rate_unit, observed, means, "upper bound", link)
     is_of_large_jobs = m.value("sizes.rate.above_gpus", 0)
     sample_note = "[sizes.rate.failures failure]"
@@ -158,7 +160,7 @@ def node_rate(m: Numbers, inputs: Tables, targets: Mapping, unit: str = "node", 
     means = f"One failure per {unit} every [sizes.rate.days_per_failure] days of use."
     if is_any_failure:
         means = "The rate includes user errors, so it is not comparable with infrastructure rates."
-    means += _assumed_nodes(m)
+    means += _gpus_a_node_note(m)
     return Tile(
         *(name, title, _state(failures), f"[{key}]", rate_unit),
         interval=join_parts(m.keyed_interval("sizes.rate.ci_{}", confidence=confidence), sample_note),
@@ -170,7 +172,7 @@ def node_rate(m: Numbers, inputs: Tables, targets: Mapping, unit: str = "node", 
     )
 
 
-def _assumed_nodes(m: Numbers) -> str:
+def _gpus_a_node_note(m: Numbers) -> str:
     return " Assumes [sizes.node_gpus] GPUs per node." if m.value("sizes.node_gpus_from", "") == "default" else ""
 
 
@@ -201,7 +203,7 @@ def mttf_at_target(m: Numbers, inputs: Tables, targets: Mapping) -> Tile:
         and m.value("lost_work.infra_without_time", 0) > statement_rules.MOST_WITHOUT_END * infra_failures
     ):
         meaning = "[lost_work.infra_without_time failure] without a recorded end count as 0 s of use."
-    meaning += _assumed_nodes(m)
+    meaning += _gpus_a_node_note(m)
     targets_s = {"mttf_h": 3600 * targets["mttf_h"]} if "mttf_h" in targets else {}
     return Tile(
         *("mttf", title, _state(failures), value, unit),

@@ -161,7 +161,7 @@ class _Origins(NamedTuple):
 
 
 def _is_of_another_analysis(file: str, rule: str) -> bool:
-    """Whether a file of the workflow lies in the folder of an analysis, and of another one than the rule's."""
+    """Return whether a file lies in the folder of an analysis other than the rule's."""
     if not file.startswith(_ANALYSES):
         return False
     section, *path = file.removeprefix(_ANALYSES).split("/")

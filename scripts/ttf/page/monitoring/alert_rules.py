@@ -12,7 +12,7 @@ FILE = "monitoring/alert_rules.yaml"
 
 
 def render_alert_rules(study: str, rules: Sequence[Rule], traces: Sequence[Subject]) -> tuple[str, list[str]]:
-    """Return a rule file of Prometheus, and the numbers of the rules without an alert."""
+    """Return a rule file of Prometheus, and the keys of the numbers whose rules gave no alert."""
     alerts = [_make_alert(study, f"{number}", rule, traces) for number, rule in enumerate(rules, start=1)]
     groups = [{"name": f"time to failure: {study}", "rules": [alert for alert in alerts if alert]}]
     text = yaml.safe_dump({"groups": groups}, sort_keys=False, allow_unicode=True, width=120)

@@ -16,7 +16,7 @@ _PREFIXES = {"fig": "chart", "tbl": "table"}
 
 
 def target_id(name: str) -> str:
-    """Return the id of the target: chart-name, table-name, or that of the heading itself."""
+    """Return the id of a reference's target: chart-name for fig-name, table-name for tbl-name, else the name itself."""
     kind, _, rest = name.partition("-")
     return f"{_PREFIXES[kind]}-{rest}" if kind in _PREFIXES else name
 

@@ -38,7 +38,7 @@ def render(source: Path, page: Path) -> str:
         text = (
             (work / "made.html").read_text(encoding="utf-8").replace(_RENDERER, f'<span class="renderer">{name}</span>')
         )
-    _check_page(text)
+    _check_html_head(text)
     unfinished = page.with_suffix(".half")
     unfinished.write_text(text, encoding="utf-8")
     unfinished.replace(page)
@@ -74,7 +74,7 @@ def _run_renderer(command: list[str], work: Path) -> None:
         )
 
 
-def _check_page(text: str) -> None:
+def _check_html_head(text: str) -> None:
     if not text.startswith(_DOCTYPE) or _CHARSET not in text[:_CHARSET_LIMIT]:
         raise StudyError(
             f"the page does not begin with {_DOCTYPE}, or has no {_CHARSET} in its first "

@@ -40,20 +40,20 @@ def read_blocks(path: Path) -> Iterator[Block]:
         if cuts:
             counts["cut"], faults["cut"] = len(cuts), cuts[:5]
         if b"\0" in data:
-            _count_lines(data, "nul", lambda line: b"\0" in line, number, counts, faults)
+            _count_faulty_lines(data, "nul", lambda line: b"\0" in line, number, counts, faults)
             data = data.replace(b"\0", b"")
         if b"\x1b" in data:
             data = _COLOUR.sub(b"", data)
         if b"\r" in data:
             data = data.replace(b"\r\n", b"\n")
         if not is_utf8(data):
-            _count_lines(data, "undecodable", lambda line: not is_utf8(line), number, counts, faults)
+            _count_faulty_lines(data, "undecodable", lambda line: not is_utf8(line), number, counts, faults)
         lines = pl.Series("line", [data.decode("utf-8", "replace").removesuffix("\n")]).str.split("\n").explode()
         yield Block(lines, number, faults, counts)
         number += len(lines)
 
 
-def _count_lines(
+def _count_faulty_lines(
     data: bytes,
     code: str,
     has_fault: Callable[[bytes], bool],

@@ -210,7 +210,7 @@ class _Reading:
             self._account_faults(file, block)
             rows = list_lines(block)
             if layout is None:
-                self._account(file, "no_layout", rows)
+                self._count_rows(file, "no_layout", rows)
                 continue
             if layout == "event_json":
                 self._add_events(file, parse_event_lines(rows, name_node(file)))
@@ -229,7 +229,7 @@ class _Reading:
         def add_first() -> None:
             part = reduced.popleft().result()
             for kind, rows in part.unused.items():
-                self._account(file, kind, rows)
+                self._count_rows(file, kind, rows)
             if layout == "syslog":
                 pending.append(copy_block(part))
             else:
@@ -250,7 +250,7 @@ class _Reading:
         for code, count in block.counts.items():
             self.account.add(code, count, file.name, block.faults[code])
 
-    def _account(self, file: Path, kind: str, rows: pl.DataFrame) -> None:
+    def _count_rows(self, file: Path, kind: str, rows: pl.DataFrame) -> None:
         self.account.add(kind, rows.height, file.name, rows["line"].head(FIRST_LINES).to_list())
         if self.options.has_rejected and kind in REJECTED:
             self.rejected.append(rows.select("line", kind=pl.lit(kind)))
@@ -308,7 +308,7 @@ class _Reading:
         for kind in KINDS:
             self._account_groups(file, kind, groups.filter(pl.col("kind") == kind))
         inside = groups.filter(pl.col("kind").is_null())
-        self._account(file, "picked", errors)
+        self._count_rows(file, "picked", errors)
         lines = int(inside["lines"].sum())
         self.text_lines += lines
         self.unmatched_lines += lines - errors.height
@@ -354,15 +354,15 @@ class _Reading:
     # Events -------------------------------------------------------------------------------------------------
 
     def _add_events(self, file: Path, events: pl.DataFrame) -> None:
-        """Add rows of line, node, time, code, gpu, message, severity and kind; a severity there is the row's own."""
+        """Add rows of a file of events, from `parse_csv`, `parse_event_lines` or `parse_event_document`."""
         rules = self.options.rules
         rows = events.with_columns(time_s=read_times(events["time"], self.options.zone))
         rows = self._add_name_and_kind(rows, "time_s")
         rows = rows.with_columns(kind=pl.coalesce("own_kind", "kind"))
         for name in KINDS:
-            self._account(file, name, rows.filter(pl.col("kind") == name))
+            self._count_rows(file, name, rows.filter(pl.col("kind") == name))
         rows = rows.filter(pl.col("kind").is_null())
-        self._account(file, "other_name", rows.filter(pl.col("name") != pl.col("node")))
+        self._count_rows(file, "other_name", rows.filter(pl.col("name") != pl.col("node")))
         own = describe_own_codes(rows["code"], rows["gpu"], rows["severity"], rules)
         by_rule = find_errors(rows["message"], rules).rename(lambda name: f"rule_{name}")
         candidates = pl.concat([own, by_rule], how="horizontal")
@@ -371,8 +371,8 @@ class _Reading:
         gpu = pl.when(pl.col("gpu") == "").then(pl.col("rule_gpu").fill_null("")).otherwise("gpu")
         rows = rows.with_columns(candidates.select(**chosen | {"gpu": gpu}))
         errors = rows.filter(pl.col("code").is_not_null())
-        self._account(file, "picked", errors)
-        self._account(file, "unmatched", rows.filter(pl.col("code").is_null()))
+        self._count_rows(file, "picked", errors)
+        self._count_rows(file, "unmatched", rows.filter(pl.col("code").is_null()))
         self._add_errors(errors, self.event_errors)
         self._add_marks(rows)
         self.event_spans.add(

@@ -30,7 +30,7 @@ def list_lines(block: Block) -> pl.DataFrame:
 
 
 def reduce_block(block: Block, layout: str, pattern: str, fallback: str, zone: str) -> ReducedBlock:
-    """Reduce a block. pattern: of the lines of interest. fallback: node of the lines of dmesg that name none."""
+    """Return line counts by node and hour, and the lines that match `pattern`. fallback: node of dmesg lines."""
     rows = list_lines(block)
     parsed = PARSERS[layout](rows, layout)
     if layout.startswith("dmesg"):

@@ -84,7 +84,7 @@ def parse_hours(hours: pl.Series, layout: str, zone: str, year: int | None = Non
     """
     frame = hours.to_frame("hour")
     if layout == "journal_json":
-        return _plausible(frame.select(pl.col("hour").cast(pl.Int64) * 3600).to_series())
+        return _blank_implausible(frame.select(pl.col("hour").cast(pl.Int64) * 3600).to_series())
     parts = frame.select(pl.col("hour").str.splitn("|", 2).struct.rename_fields(["hour", "zone"])).unnest("hour")
     if layout in ("dmesg", "syslog"):
         number = pl.col("hour").str.head(3).replace_strict(_MONTHS, default=None, return_dtype=pl.Int64).cast(pl.String)
@@ -100,10 +100,12 @@ def parse_hours(hours: pl.Series, layout: str, zone: str, year: int | None = Non
     digits = pl.col("zone").str.replace_all("[^0-9]", "").str.zfill(4)
     offset = sign * (digits.str.head(2).cast(pl.Int64) * 3600 + digits.str.tail(2).cast(pl.Int64) * 60)
     has_zone = pl.col("zone").fill_null("") != ""
-    return _plausible(parts.select(pl.when(has_zone).then(clock.dt.epoch("s") - offset).otherwise(local)).to_series())
+    return _blank_implausible(
+        parts.select(pl.when(has_zone).then(clock.dt.epoch("s") - offset).otherwise(local)).to_series()
+    )
 
 
-def _plausible(times: pl.Series) -> pl.Series:
+def _blank_implausible(times: pl.Series) -> pl.Series:
     return times.to_frame("t").select(pl.when(pl.col("t").is_between(_EARLIEST_S, _LATEST_S)).then("t")).to_series()
 
 

@@ -93,7 +93,7 @@ def _copy_without_aliases(document: dict) -> dict:
 
 
 def _edit_text(text: str, changes: Sequence[Suggestion], new_document: dict) -> str:
-    """Replace the changed columns, insert new keys at the start of tables, and add a comment line above each."""
+    """Return the YAML text with the new version, columns and keys of tables, and a comment line above each change."""
     root = yaml.compose(text, Loader=yaml.SafeLoader)
     version = _get_node(root, "version")
     # (first character, character after the last) -> replacement.

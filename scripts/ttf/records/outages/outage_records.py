@@ -77,7 +77,7 @@ def merge_records(
 
 
 def _add_counted(outages: pl.DataFrame, exposure: pl.DataFrame | None) -> pl.DataFrame:
-    """Add `counted`, and `is_outside`: whether the outage or part of it lies outside the unit's watch."""
+    """Add `counted` (the outage began in a watch of its unit) and `is_outside` (part of it is outside all watches)."""
     if exposure is None:
         return outages.with_columns(counted=pl.lit(True), is_outside=pl.lit(False))
     windows = outages.select("outage", "unit_id", "start_s", "seen_until_s").join(

@@ -137,7 +137,7 @@ class CountedDurations:
         self._by_cluster: dict[str, dict[str, ClusterDurations]] = {}
 
     def times(self, stratum_by: str, delayed_entry: bool = False) -> Iterator[tuple[str, list[Times]]]:
-        """Yield (label, times of each event) of each stratum in order; errors as in `sum_by_stratum`.
+        """Yield (label, times of each event) of each stratum in order; raises as `sum_by_stratum` does.
 
         A stratum with only unknown durations has empty times. Labels are the raw values as text.
         """

@@ -73,7 +73,7 @@ def survival_tables(
     at risk; a further column entered_late counts those with an entry_s above 0. If all at risk at some age have ended
     by the event, the estimate is 0 from there on, despite later entries, and the reason says so.
 
-    durations and exceptions: see `CountedDurations`. event: the event that counts. strata: names of the
+    durations: see `CountedDurations`. event: the event that counts. strata: names of the
     stratifications.
     """
     empty = pl.DataFrame(schema=make_schema(CURVES)), _summary_table([], delayed_entry)

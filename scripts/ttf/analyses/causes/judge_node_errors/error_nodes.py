@@ -55,7 +55,7 @@ def _test_days(
 def find_repeating_node(records: LogRecords, hits: pl.DataFrame, code: str) -> str | None:
     """Return the node on which an application's code repeats for several users, if there is one.
 
-    The code then occurs there on more days than the runs of the users that it hits explain: its cause may be the node.
+    There, the code occurs on more days than the runs of the affected users explain, so the node may be its cause.
     """
     users = records.attempts.select("user", run="attempt_id")
     hit_users = hits.filter(pl.col("code") == code).join(users, on="run").drop_nulls("user")

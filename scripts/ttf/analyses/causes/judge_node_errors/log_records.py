@@ -106,7 +106,7 @@ def make_log_records(
 
 
 def correct_clocks(errors: pl.DataFrame, watch: pl.DataFrame) -> pl.DataFrame:
-    """Return the errors on the clock of the jobs: some nodes are known to be off by more than CLOCK_ERROR_S."""
+    """Correct the times of errors on nodes whose clock is known to be off by more than CLOCK_ERROR_S."""
     is_wrong = pl.col("clock_offset_s").abs() > CLOCK_ERROR_S
     offsets = watch.filter(is_wrong).select("node", "clock_offset_s").unique("node", keep="first", maintain_order=True)
     corrected = errors.join(offsets, on="node", how="left", maintain_order="left")

@@ -60,13 +60,13 @@ def tables(trace: Trace) -> dict[str, PageTable]:
     lines = trace.table("node_log_lines").filter(~pl.col("code").is_in(["lines", "picked", "unmatched"]))
     return {
         "error-lines": PageTable(lines, ("sentence", "rows", "share", "first_lines"), NODE_LOG_LINES, longest=100),
-        "error-codes": PageTable(shown, _filled(code_columns, shown), ERROR_CODES),
+        "error-codes": PageTable(shown, _select_filled(code_columns, shown), ERROR_CODES),
         "error-components": PageTable(trace.table("failures_by_component"), components, FAILURES_BY_COMPONENT),
         "error-months": PageTable(months.head(MOST_MONTHS), month_columns, ERROR_RATES_BY_MONTH, "code"),
-        "error-nodes": PageTable(nodes.head(MOST_NODES), _filled(node_columns, nodes), ERROR_NODES),
-        "error-leads": PageTable(leads, _filled(lead_columns, leads), ERROR_LEAD_TIMES),
+        "error-nodes": PageTable(nodes.head(MOST_NODES), _select_filled(node_columns, nodes), ERROR_NODES),
+        "error-leads": PageTable(leads, _select_filled(lead_columns, leads), ERROR_LEAD_TIMES),
     }
 
 
-def _filled(columns: dict[str, Column], frame: pl.DataFrame) -> dict[str, Column]:
+def _select_filled(columns: dict[str, Column], frame: pl.DataFrame) -> dict[str, Column]:
     return {name: column for name, column in columns.items() if frame[name].count()}

@@ -101,7 +101,7 @@ ANALYSIS = Analysis(
     uses=[source.name for source in READ],
     is_study_wide=True,
     settings={
-        "about": lambda study: {name: trace.compared for name, trace in study.traces.items()},
+        "about": lambda study: {name: trace.comparison_facts for name, trace in study.traces.items()},
         "traces_by_table": _list_traces_by_table,
     },
     tables=(TRACES, OUTCOMES, RUN_TIMES, QUEUEING, FAILURE_SHARE, MTTF),

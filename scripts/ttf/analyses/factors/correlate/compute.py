@@ -48,7 +48,7 @@ def failure_share(jobs: Rows) -> pl.DataFrame:
 
 
 def _feature_shares(jobs: Rows, feature: Feature, request_counts: pl.DataFrame | None) -> pl.DataFrame:
-    """Return the shares of a feature. request_counts: _COUNTS by cluster, block and value, if available."""
+    """Return FAILURE_SHARE of one feature. request_counts: _COUNTS by cluster, block and value, if available."""
     valued = jobs.lazy().with_columns(key=feature.group_key()).drop_nulls("key")
     summed = None
     if request_counts is not None:

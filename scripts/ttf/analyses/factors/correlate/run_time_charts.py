@@ -102,7 +102,7 @@ def _merge_into_bins(groups: pl.DataFrame) -> pl.DataFrame:
 
 
 def draw_run_times(inputs: Inputs, study: Study, *, features: Sequence[str], title: str, empty_reason: str) -> Figure:
-    """Draw a panel for each feature with a correlation of group means, with both correlations of each outcome."""
+    """Draw a panel for each feature with a correlation of group means, and note the correlations by outcome."""
     groups, correlations = inputs["runtime_by_group"], inputs["correlations"]
     points = make_points(
         groups.filter(
@@ -158,7 +158,7 @@ def _find_row(correlations: pl.DataFrame, outcome: str, feature: str, unit: str,
 
 
 def _make_note_rows(correlations: pl.DataFrame, feature: str) -> list[dict]:
-    """Return a row per outcome with both correlations of the feature as texts."""
+    """Return a row per outcome with the feature's correlations over group means and over jobs, as texts."""
     return [
         {
             "outcome": outcome,

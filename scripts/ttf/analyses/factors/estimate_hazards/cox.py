@@ -103,13 +103,13 @@ class RiskSets:
 
 def _group_by_columns(columns: list[np.ndarray]) -> tuple[np.ndarray, list[np.ndarray]]:
     """Return the group of each row, rows of a group being equal in every column, and each column by group."""
-    group = number_rows(*map(_number_values, columns))
+    group = number_rows(*map(_encode_values, columns))
     example_row = np.zeros(int(group.max()) + 1, np.int64)
     example_row[group] = np.arange(group.size)
     return group, [column[example_row] for column in columns]
 
 
-def _number_values(column: np.ndarray) -> np.ndarray:
+def _encode_values(column: np.ndarray) -> np.ndarray:
     if column.dtype == np.bool_:
         return column.view(np.uint8)
     return np.searchsorted(pl.Series(column).unique().sort().to_numpy(), column)

@@ -72,7 +72,7 @@ class _Term:
     cells: dict = field(default_factory=dict)
 
     def count_events(self, failed: np.ndarray, counts: np.ndarray) -> None:
-        """Set n and events of this level, or of the whole fit for an amount. counts: durations in each row."""
+        """Set n and events of this level, or of all rows for an amount. counts: durations in each row."""
         if self.values.dtype == np.bool_:
             failed, counts = failed[self.values], counts[self.values]
         self.cells |= {"n": int(counts.sum()), "events": int(counts[failed].sum())}

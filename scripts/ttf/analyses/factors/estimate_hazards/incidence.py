@@ -52,7 +52,7 @@ def cumulative_incidence(
     presence of the others; Kaplan-Meier asks for the share in their absence. At every age the incidences of all events
     and the share that continues sum to 1.
 
-    durations: see `CountedDurations`, also for errors. events: the competing events. strata: columns, or `all`.
+    durations: see `CountedDurations`. events: the competing events. strata: columns, or `all`.
     max_steps: maximum rows per curve, as in `ttf.stats.durations.survival.thin_curves`. `events` are then those of the
     rows kept, while events_so_far counts all up to the age, also in a curve's last row.
 
@@ -270,7 +270,7 @@ def cumulative_hazard(
 ) -> pl.DataFrame:
     """Estimate the cumulative hazard (Nelson 1972; Aalen 1978) by stratum, a row per distinct duration.
 
-    durations, errors: see `CountedDurations`. Rows start at age 0 as in `survival_tables`; max_steps is the maximum
+    durations: see `CountedDurations`. Rows start at age 0 as in `survival_tables`; max_steps is the maximum
     number of rows of a stratum, as in `ttf.stats.durations.survival.thin_curves`. With d events among n at risk at an
     age, cumulative_hazard is the sum of d / n (expected events per duration), variance Aalen's sum of d / n^2. ci_low,
     ci_high: 95 %, on the log scale, H exp(-+ z sqrt(variance) / H) (Klein & Moeschberger 2003, section 4.3); blank,

@@ -29,7 +29,7 @@ ROUGH = f"fewer than {FEWEST_EXPECTED} events expected in a stratum: the p-value
 def logrank(durations: Durations, event: str, strata: Sequence[str]) -> pl.DataFrame:
     """Run the log-rank test (Mantel 1966; Peto & Peto 1972) for each stratification and each pair of its strata.
 
-    durations: see `CountedDurations`, also for errors. event: value of the column event. strata: columns; `all`, one
+    durations: see `CountedDurations`. event: value of the column event. strata: columns; `all`, one
     stratum, is skipped. At most MOST_STRATA strata are compared, those with the most durations; the reason says so.
 
     Returns LOGRANK: a row of kind `overall` per stratification, then one of kind `pairwise` per pair, in the order of

@@ -67,7 +67,7 @@ def head(trace: Trace, m: Numbers) -> Head | None:
     unit = trace.info["unit"]
     keys = [_make_ratio_key(m, "cox.strongest", _label_strongest(m))] if m.has("cox.strongest.hazard_ratio") else []
     if m.has("cox.job.hazard_ratio") and not _is_size_strongest(m):
-        keys.append(_make_ratio_key(m, "cox.job", f"Hazard ratio per doubling of {_format_size(m)}"))
+        keys.append(_make_ratio_key(m, "cox.job", f"Hazard ratio per doubling of {_name_job_size(m)}"))
     keys += [_make_significance_key(m), *_list_run_time_keys(m, unit)]
     text = "These are associations, not causes."
     if m.value("cox.changing", 0):
@@ -102,7 +102,7 @@ def _is_size_strongest(m: Numbers) -> bool:
     return m.value("cox.strongest.level", "").startswith(DOUBLING)
 
 
-def _format_size(m: Numbers) -> str:
+def _name_job_size(m: Numbers) -> str:
     return "GPUs and nodes" if m["cox.job.covariate"] == JOB_SIZE else "GPUs"
 
 
@@ -147,7 +147,7 @@ def _format_strongest_factor(m: Numbers) -> str:
 def _label_strongest(m: Numbers) -> str:
     if _is_size_strongest(m):
         is_total = m["cox.strongest.covariate"] == JOB_SIZE
-        amount = _format_size(m) if is_total else _format_strongest_factor(m).replace("number of ", "")
+        amount = _name_job_size(m) if is_total else _format_strongest_factor(m).replace("number of ", "")
         return f"Hazard ratio per doubling of {amount}"
     if _is_zero_level_strongest(m):
         return "Hazard ratio, none against one"

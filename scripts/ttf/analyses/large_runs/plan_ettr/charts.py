@@ -27,7 +27,7 @@ _WIDTH, _HEIGHT = 560, 270
 
 
 def ettr_by_gpus(inputs: Inputs, study: Study) -> Figure:
-    """Draw the ratio by size at the first checkpoint interval: of scheduled time, and with the waits.
+    """Draw ETTR by size at the first checkpoint interval: of scheduled time and of wall-clock time.
 
     A line with a band from the bounds of the failure rate, if the rate of a node may be projected; else points for the
     sizes with a measured rate.
@@ -74,7 +74,7 @@ def ettr_by_gpus(inputs: Inputs, study: Study) -> Figure:
 
 
 def _list_points(plans: pl.DataFrame, rate_names: Sequence[str]) -> list[dict]:
-    """Return a row for each size and line: the ratio at the rate, and at the bounds of its interval as low and high."""
+    """Return a row for each size and line: the ETTR at the rate, and at the bounds of its interval as low and high."""
     rows = []
     for (size,), size_rows in plans.group_by("size", maintain_order=True):
         row_by_rate = {row["rate"]: row for row in size_rows.iter_rows(named=True)}
@@ -90,7 +90,7 @@ def _list_points(plans: pl.DataFrame, rate_names: Sequence[str]) -> list[dict]:
 
 
 def _measured_ratio(inputs: Inputs, plans: pl.DataFrame, target: float) -> float | None:
-    """Return the ratio at the measured rate of the target's size, if it differs significantly from other sizes."""
+    """Return the ETTR at the measured rate of the target's size, if it differs significantly from other sizes."""
     rows = plans.filter(size=target, rate=MEASURED[0])
     bucket = inputs["mttf_by_gpus"].filter((pl.col("gpus_low") <= target) & (target <= pl.col("gpus_high")))
     differs = (bucket["p_clustered"].fill_null(1) < SIGNIFICANT).any() if "p_clustered" in bucket.columns else False
@@ -176,7 +176,7 @@ def _draw_sizes(datasets: Mapping[str, list], unit: str, projected: bool) -> alt
 
 
 def contour_chart(inputs: Inputs, study: Study) -> Figure:
-    """Draw ettr_contour.csv for the size of the run: a line for each ratio.
+    """Draw ettr_contour.csv for the size of the run: a line for each ETTR.
 
     Dashed: the rate of the trace, if it may be projected to that size.
     """

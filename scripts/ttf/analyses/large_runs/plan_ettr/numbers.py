@@ -22,7 +22,7 @@ _BY_SAVING = "-node_hours_saved_per_productive_week"
 
 
 def _limits(key: str, suffix: str) -> str:
-    """Return the numbers `<key>_ci_<bound><suffix>` with their columns, in the form that `cells` reads."""
+    """Return `number=column` for both limits of a key, as `cells` reads them."""
     column = key.removesuffix("_share")
     return " ".join(f"{key}_ci_{bound}{suffix}={column}_ci_{bound}" for bound in ("low", "high"))
 

@@ -88,7 +88,7 @@ def _make_planned_head(trace: Trace, m: Numbers, rate_key: str) -> Head:
 
 def _format_claim(m: Numbers, rate_key: str, run: str) -> str:
     wall, ratio = m.value(f"{rate_key}.wall_s", CENTURY_S), m[f"{rate_key}.ettr"]
-    run = f"{words.capitalise(_choose_article(m))} {run} run"
+    run = f"{words.capitalise(_run_article(m))} {run} run"
     if wall >= CENTURY_S or ratio < NO_PROGRESS:
         return f"{run} would make almost no progress: a failure every [ettr.mttf_s]"
     claim = f"{run} keeps [{statement_rules.ettr_key(m)}] of its scheduled time productive"
@@ -153,7 +153,7 @@ def _withheld_head(m: Numbers) -> Head:
         keys.append(Key("Measured ETTR", "[ettr.measured.mean]", "mean of [ettr.measured.runs long run], any size"))
     needed = f"Needed: {m['ettr.needed']}." if m.has("ettr.needed") else ""
     return Head(
-        f"The ETTR of {_choose_article(m)} {_run_name(m)} run cannot be estimated: {reason}",
+        f"The ETTR of {_run_article(m)} {_run_name(m)} run cannot be estimated: {reason}",
         charts=("ettr_measured",) if keys else (),
         keys=tuple(keys),
         text=(_ETTR,),
@@ -180,7 +180,7 @@ def _run_name(m: Numbers) -> str:
     return f"[ettr.assumed.size_of_the_run:count]-{_singular_size_unit(m)}"
 
 
-def _choose_article(m: Numbers) -> str:
+def _run_article(m: Numbers) -> str:
     return words.article(m.words("ettr.assumed.size_of_the_run", "count"))
 
 

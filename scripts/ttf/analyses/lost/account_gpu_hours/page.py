@@ -18,7 +18,7 @@ MOST_OPEN = 0.5
 
 
 @fill_numbers
-def productive(m: Numbers) -> list[Key]:
+def list_productive_keys(m: Numbers) -> list[Key]:
     """Return the productive share of capacity as a key value, if results and capacity are known."""
     open_hours = sum(m.value(f"ledger.{category}.gpu_hours", 0) for category in (RUNNING, UNKNOWN))
     if open_hours > MOST_OPEN * m.value("ledger.used_gpu_hours", 0):

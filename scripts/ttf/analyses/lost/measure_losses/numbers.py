@@ -3,7 +3,7 @@
 import polars as pl
 
 from ttf.analyses.lost.measure_losses import FAILURE_CONCENTRATION, LOST_WORK_ALL, LOST_WORK_BY_MONTH, REPEATS, WHAT_IF
-from ttf.display.metrics import cells
+from ttf.display.metrics import Cells, cells
 
 _COUNTS = "runs failed_runs failed_without_time infra_failures infra_without_time preemptions linked_preemptions"
 _HOURS = " ".join(f"{kind}gpu_hours" for kind in ("", "failed_", "infra_", "first_order_", "second_order_", "linked_"))
@@ -15,7 +15,7 @@ TRIAL = "trial_on_one_gpu"
 _IS_NO_TRIAL, _SCENARIO = pl.col("scenario") != TRIAL, f"trial_s n affected given_up {_AMOUNTS}"
 
 
-def _select_top(key: str, columns: str, percent: int):
+def _select_top(key: str, columns: str, percent: int) -> Cells:
     """Return the numbers of this `percent` of owners, those with the most ended jobs."""
     key = f"concentration.{{owner_by}}{key}"
     return cells(FAILURE_CONCENTRATION, key, columns, n="owners", ranked_by="ended", top_share=percent / 100)

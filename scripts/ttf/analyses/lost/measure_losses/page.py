@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from ttf.analyses.lost.account_gpu_hours.page import productive
+from ttf.analyses.lost.account_gpu_hours.page import list_productive_keys
 from ttf.analyses.lost.measure_losses import FAILURES_BY_OWNER, LOST_WORK, LOST_WORK_BY_MONTH, REPEATS, WHAT_IF
 from ttf.analyses.lost.measure_losses.what_if import NO_CERTAIN_RETRY, NO_RETRY
 from ttf.display.phrases import fill_numbers
@@ -108,7 +108,7 @@ def _list_keys(m: Numbers) -> list[Key]:
         pace = "with hourly checkpoints" if interval == 3600 else f"with checkpoints every {words.duration(interval)}"
         label = f"… lost {pace}" if has_causes else f"Lost {pace}, any failure"
         keys.append(Key(label, hour_text("first_order"), f"{share_text('first_order')}, assumed"))
-    keys += productive(m)
+    keys += list_productive_keys(m)
     # At most four keys.
     if len(keys) < 4 and m.value("lost_work.preemptions", 0) and m.has("lost_work.second_order_gpu_hours"):
         keys.append(Key("Preempted", hour_text("second_order"), f"upper bound, {run_text('preemptions')}"))

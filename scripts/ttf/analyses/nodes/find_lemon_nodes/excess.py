@@ -78,7 +78,7 @@ def ordinary_nodes(counted: np.ndarray, expected: np.ndarray) -> OrdinaryRates:
 
 
 def divide_failures(attempt: np.ndarray, node: np.ndarray, counted: np.ndarray, expected: np.ndarray) -> np.ndarray:
-    """Return likely failures and shrunken rate ratio of each node, dividing multi-node failures by EM.
+    """Divide multi-node failures among their nodes by EM; return each node's part of them and shrunken rate ratio.
 
     A failure is divided among its nodes in proportion to their ratios. A ratio is the posterior mean of a gamma
     variable (mean 1, CV of SHARED_FAILURE_CV) given the counts.

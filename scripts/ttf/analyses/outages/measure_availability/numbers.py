@@ -21,7 +21,7 @@ def _mean_spec(name: str) -> str:
 
 
 def _limits(suffix: str) -> str:
-    """Return both limits of the availability with their columns, as `cells` reads them."""
+    """Return `number=column` for both limits of the availability, as `cells` reads them."""
     return f"ci_low{suffix}=availability_ci_low ci_high{suffix}=availability_ci_high"
 
 

@@ -43,7 +43,7 @@ def _blank_tables(reason: str) -> dict[str, pl.DataFrame]:
 
 
 def mark_largest(capacity: pl.DataFrame, spares: pl.DataFrame) -> dict[str, pl.DataFrame]:
-    """Return both tables, and mark the rows of a week of the largest run that every method covers."""
+    """Add to both tables `largest`: whether a row is for a week of the largest run that every method covers."""
     is_week = (pl.col("hours") == WEEK_HOURS) & (pl.col("target") == pl.col("target").max())
     weeks = spares.filter(is_week).drop_nulls("spares")
     methods_by_nodes = weeks.group_by("nodes").agg(pl.col("way").n_unique())

@@ -70,7 +70,7 @@ def _add_shares(row: dict) -> dict:
 
 
 def _summarise_weeks(rows: list[dict], listed_weeks: np.ndarray, failures: np.ndarray, expected: np.ndarray) -> dict:
-    """Return the row of all weeks. Arrays hold per node, the cluster: weeks listed, failures, expected failures."""
+    """Return the row of all weeks, clustered by node. Arrays: each node's weeks on the list and failures."""
     sums = {name: sum(row[name] for row in rows) for name in ("listed", "failed", "others", "others_failed")}
     row = {"window": "all", "expected": float(expected.sum()) if rows else None} | sums
     row = _add_shares(row) | {"cluster_by": "node"}

@@ -78,6 +78,7 @@ def _iterate_fleets(
     by_group = windows.partition_by("group", as_dict=True)
 
     def split_by_group(faults_in_window: pl.DataFrame) -> tuple[Fleet, list[Fleet]]:
+        """Return the fleet of all units, and of each group with a fault."""
         faults_by_group = faults_in_window.partition_by("group", as_dict=True)
         parts = [_make_fleet(by_group[group], faults_by_group[group]) for group in by_group if group in faults_by_group]
         return _make_fleet(windows, faults_in_window), parts

@@ -15,11 +15,11 @@ _MEDIAN = Interval(low="median_ci_low_clustered_s", high="median_ci_high_cluster
 
 def tables(trace: Trace) -> dict[str, PageTable]:
     strata = trace.table("strata")
-    eligible_strata = eligible(strata)
+    eligible_strata = select_eligible(strata)
     eligible_strata = (
         pl.concat([strata.filter(stratum_by="all"), eligible_strata]) if eligible_strata.height else eligible_strata
     )
-    labels = format_rows(eligible_strata, ("stratum_by", "stratum"), under_its_heading)
+    labels = format_rows(eligible_strata, ("stratum_by", "stratum"), stratum_name)
     columns = {
         "stratum": "Stratum",
         "jobs": None,
@@ -36,7 +36,7 @@ def tables(trace: Trace) -> dict[str, PageTable]:
     return {"strata": PageTable(rows, columns, STRATA, "stratum_by")}
 
 
-def eligible(table: pl.DataFrame) -> pl.DataFrame:
+def select_eligible(table: pl.DataFrame) -> pl.DataFrame:
     """Return the largest strata with enough jobs and failures, in the order of the table."""
     is_large = (pl.col("jobs") >= FEWEST_JOBS) & (pl.col("failures") >= FEWEST_FAILURES)
     strata = table.with_row_index("row").filter(is_large, pl.col("stratum_by") != "all")
@@ -47,9 +47,9 @@ def format_stratum(stratum_by: str, stratum: str) -> str:
     """Return the name of a stratum with its unit: 5–8 GPUs."""
     if stratum_by != "gpus" or stratum == "0":
         return "no GPU" if stratum_by == "gpus" else stratum
-    return f"{under_its_heading(stratum_by, stratum)}{words.NO_BREAK}GPU{'' if stratum == '1' else 's'}"
+    return f"{stratum_name(stratum_by, stratum)}{words.NO_BREAK}GPU{'' if stratum == '1' else 's'}"
 
 
-def under_its_heading(stratum_by: str, stratum: str) -> str:
+def stratum_name(stratum_by: str, stratum: str) -> str:
     """Return the name of a stratum for a column whose heading names the unit: 5–8."""
     return "–".join(map(words.group_thousands, stratum.split("-"))) if stratum_by == "gpus" else stratum

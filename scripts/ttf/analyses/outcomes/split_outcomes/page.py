@@ -118,14 +118,14 @@ def _format_claim(m: Numbers, unit: str, units: str) -> str:
 
 
 def _list_keys(m: Numbers, unit: str, units: str, is_sized: bool) -> list[Key]:
-    def number(key: str) -> str:
+    def jobs_text(key: str) -> str:
         return f"[{key}] {unit if m[key] == 1 else units}"
 
     keys = []
     if ended := m["outcomes.ended"]:
         base = "with a result" if m.value("outcomes.unknown.jobs", 0) else "ended"
         note = f"[outcomes.failure_share] of [outcomes.ended] {base}, {m.interval('outcomes.failure_share_{}')}"
-        keys.append(Key("Failed", number("outcomes.failure.jobs"), note))
+        keys.append(Key("Failed", jobs_text("outcomes.failure.jobs"), note))
         if m.has("outcomes.failure_share_without_timeout"):
             note = f"[outcomes.failures_without_timeout] of {words.count(ended)} ended {units}"
             keys.append(Key("Failed, time limits not counted", "[outcomes.failure_share_without_timeout]", note))
@@ -136,7 +136,7 @@ def _list_keys(m: Numbers, unit: str, units: str, is_sized: bool) -> list[Key]:
         # A small number of open jobs appears only in the chart.
         if m.value(key, 0) and (key != "outcomes.open" or m["outcomes.ended_share"] < 0.5):
             note = f"[{key}_share] of all {units}" if m.has(f"{key}_share") else ""
-            keys.append(Key(label, number(key), note))
+            keys.append(Key(label, jobs_text(key), note))
     return keys
 
 

@@ -79,7 +79,7 @@ def ended_by_node(by_gpus: pl.DataFrame, jobs: pl.LazyFrame) -> pl.DataFrame:
 
 
 def _failure_share_cells(jobs: pl.LazyFrame, failures: int, ended: int) -> dict:
-    """Return the share of failures among ended jobs, with both intervals."""
+    """Return the share of failures among ended jobs, with Wilson and clustered intervals."""
     wilson = add_wilson("failure_share", failures, ended)
     row = {name.replace("ci", "failure_share"): value for name, value in wilson.items()}
     for interval in clustered_shares(jobs, [], ENDED["failures"], ENDED["ended"]).iter_rows(named=True):

@@ -151,8 +151,9 @@ def _ettr_row(inputs: Inputs, rate: dict, basis: str) -> dict:
         return counts | {"reason": rate["reason"]}
     habits = habits_from_assumptions(assumptions)
 
-    def ettr_at(per_day: float) -> float:
-        return habits.productive_s / float(expected_scheduled_s(habits.plan(nodes * max(per_day, 0.0) / SECONDS_A_DAY)))
+    def ettr_at(node_rate_per_day: float) -> float:
+        rate_per_s = nodes * max(node_rate_per_day, 0.0) / SECONDS_A_DAY
+        return habits.productive_s / float(expected_scheduled_s(habits.plan(rate_per_s)))
 
     ettr_before, ettr_after = ettr_at(rate["before"]), ettr_at(rate["after"])
     row = counts | {"before": ettr_before, "after": ettr_after, "difference": ettr_after - ettr_before}

@@ -3,7 +3,7 @@
 import polars as pl
 
 from ttf.analyses.queue import describe_attempts as attempts
-from ttf.display.metrics import CI, FEWEST_ENDED, cells
+from ttf.display.metrics import CI, FEWEST_ENDED, Cells, cells
 
 # A step at 3 minutes is reported if its span holds this multiple of the delays around it, and this share of all.
 STEP_RATIO = 2
@@ -15,7 +15,7 @@ _ENDED, _HAS_ROWS, _HAS_JOBS = pl.col("n") >= FEWEST_ENDED, pl.col("n") > 0, pl.
 _HAS_SIZE = (pl.col("gpu_bucket") != ALL) & (pl.col("gpu_hours_share") > 0)
 
 
-def _select_delays(columns: str, *conditions: pl.Expr, n: str = "n"):
+def _select_delays(columns: str, *conditions: pl.Expr, n: str = "n") -> Cells:
     """Return numbers of DELAYS of all jobs, for each kind of attempt, with delays of 0; arguments as of `cells`."""
     key = "queueing.{which}"
     return cells(attempts.DELAYS, key, columns, *conditions, n=n, group_by=ALL, gpu_bucket=ALL, zeros_kept=True)

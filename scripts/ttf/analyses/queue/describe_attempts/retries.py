@@ -101,7 +101,7 @@ def build_retries(ended_counts: pl.DataFrame) -> pl.DataFrame:
 
 
 def _add_clustered(counts: pl.DataFrame, ended_counts: pl.DataFrame) -> pl.DataFrame:
-    """Add the clustered intervals of mean and share to the counts by `key`, and why they are blank."""
+    """Add clustered intervals of the mean of retries and the share of failures by `key`, or why they are blank."""
     count = pl.col("n")
     sums = {"n": count.sum(), "retries": (pl.col("retries") * count).sum(), "failed": count.filter("failed").sum()}
     strata, rows, clusters = build_clusters(sum_by_cluster(ended_counts, ["key"], **sums), ["key"], "n")

@@ -3,19 +3,21 @@
 import polars as pl
 
 from ttf.analyses.queue import describe_workload as workload
-from ttf.display.metrics import FEWEST_ENDED, cells
+from ttf.display.metrics import FEWEST_ENDED, Cells, cells
 
 _ENDED, _ANY = pl.col("n") >= FEWEST_ENDED, pl.col("n") > 0
 _SHARES = "requested_more_share used_more_share used_median_share"
 
 
-def _select_times(key: str, columns: str, *where: pl.Expr, quantity: str = "queue_s", ends: str = "", **equal: str):
+def _select_times(
+    key: str, columns: str, *where: pl.Expr, quantity: str = "queue_s", ends: str = "", **equal: str
+) -> Cells:
     """Return numbers `workload.<key>` of PERCENTILES over all outcomes; other arguments as of `cells`."""
     key = f"workload.{key}"
     return cells(workload.PERCENTILES, key, columns, *where, ends=ends, outcome_set="all", quantity=quantity, **equal)
 
 
-def _select_hour(key: str, columns: str, take: int):
+def _select_hour(key: str, columns: str, take: int) -> Cells:
     """Return numbers of the hour of the day with the fewest submissions (take=1), or the most (-1)."""
     key = f"workload.submissions{key}"
     return cells(
@@ -23,7 +25,7 @@ def _select_hour(key: str, columns: str, take: int):
     )
 
 
-def _select_most_active(ranked_by: str):
+def _select_most_active(ranked_by: str) -> Cells:
     """Return numbers of the most active twentieth of the users, ranked by `jobs` or `gpu_hours`."""
     columns = f"owners_in_top share={ranked_by}_share"
     return cells(workload.ACTIVITY, "workload.activity.{ranked_by}", columns, top_share=0.05, ranked_by=ranked_by)

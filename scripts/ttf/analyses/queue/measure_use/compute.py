@@ -59,9 +59,8 @@ def gpu_use_by_kind(
 ) -> pl.DataFrame:
     """Return GPU activity by job size and outcome, by servers, and on dedicated servers (GPU_USE).
 
-    allocations: `ttf.formats.philly.derive.held_gpus`. telemetry: the table gpu_util, or None. dedicated: only attempts
-    on as few servers as hold their GPUs at 8 a server. coverage_share: readings over the GPU minutes held by attempts
-    with both times; in_span: over those between the first and the last minute of the telemetry.
+    allocations: `ttf.formats.philly.derive.held_gpus`. telemetry: the table gpu_util, or None. Attempts with a missing
+    time do not count in coverage_share. Dedicated attempts have no more servers than they need at 8 GPUs a server.
     """
     if telemetry is None:
         row = {"job_gpus": "all", "outcome": "all", "n": 0, "reason": "the trace has no GPU telemetry"}

@@ -118,7 +118,7 @@ class DelayCauses:
         self._classified.add(window_number, account, cluster, in_use + milli, _index_buckets(gpus), cause, wait_s)
 
     def _account_use(self, window: Window, account: np.ndarray, time_s: np.ndarray) -> np.ndarray:
-        """Return the milli-GPU in use by each account at each time; apply the window's changes to the later state."""
+        """Return the milli-GPU that account[i] uses at time_s[i]; move the accounts' state to the window's end."""
         changed_s, changed_account, change_milli = self._servers.account_changes.read(window.number)
         end_s = int(window.times_s[-1] + window.length_s[-1])
         # By account and time. Each account starts the window with a change of 0.

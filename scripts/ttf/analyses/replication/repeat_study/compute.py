@@ -160,7 +160,7 @@ def _correlation_row(
 
 
 def _excluded_share(table: pl.DataFrame, outcome_set: str, feature: str, cutoff: int) -> float | None:
-    """Return the share of jobs that ran longer than the cut-off; None without both correlations."""
+    """Return the share of jobs that ran longer than the cut-off; None if a correlation is missing."""
     full, short = (correlation_row(table, outcome_set, feature, limit, "job", "spearman") for limit in (None, cutoff))
     return 1 - short["n"] / full["n"] if full and short and full["n"] else None
 

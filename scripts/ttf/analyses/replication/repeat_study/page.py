@@ -18,7 +18,7 @@ LONGEST_CHANGE = 400
 
 
 def tables(trace: Trace) -> dict[str, PageTable]:
-    """Return the study's questions with both answers; questions without any answer stay in the CSV only."""
+    """Return the questions with the study's answer and that at job level; those without any stay in the CSV only."""
     table = trace.table("study1")
     gpu_types = table.filter(question="mean_run_time").sort("study_n", descending=True, maintain_order=True)
     largest = gpu_types["value"].unique(maintain_order=True).head(MOST_TYPES)
@@ -52,7 +52,7 @@ def _name_feature(row: dict) -> str:
 
 
 def _format_estimate(row: dict, source: str) -> str | None:
-    """Format the estimate of `source` (study or asked) with interval and p; at job level, the clustered ones."""
+    """Format an estimate with interval and p: the study's, or that at job level (`asked`) with the clustered ones."""
     suffix = "" if source == "study" else "_clustered"
     value, low, high = (row[f"{source}_{name}"] for name in ("estimate", f"ci_low{suffix}", f"ci_high{suffix}"))
     if value is None:

@@ -30,7 +30,7 @@ NO_GAIN = "the PR-AUC is not above that of the base rate"
 
 
 def coefficient_rows(data: Data, trial: Trial) -> Iterator[Row]:
-    """Yield rows of risk_coefficients; none if history alone serves, as it has no coefficients."""
+    """Yield rows of risk_coefficients; none without a regression, as history alone has no coefficients."""
     model, jobs = trial.model, data.jobs
     if isinstance(model, str) or model.kind != LOGISTIC:
         return
@@ -80,7 +80,7 @@ def importance_rows(data: Data, trial: Trial, seed: int) -> list[Row]:
 
 
 def _history_drop_rows(data: Data, trial: Trial, model: Model, labels: Row, gain: float | None) -> Iterator[Row]:
-    """Yield the row of risk_importance on all history: the PR-AUC lost without it. No row if no feature is one."""
+    """Yield the risk_importance row of all history features together: the PR-AUC lost without them."""
     other_features = [feature for feature in data.features if feature.kind != HISTORY]
     if len(other_features) == len(data.features):
         return

@@ -132,7 +132,7 @@ def _explain_missing_interval(m: Numbers) -> str:
 
 @fill_numbers
 def describe_savings(m: Numbers) -> str:
-    """Say at how many origins acting on the score saves more than it costs; an upper bound."""
+    """Say at how many origins acting on the score saves more than it costs, and the share of the best saving."""
     if not m.n("risk.origins_paying"):
         return "the saving is unknown"
     text = f"above its cost at {_count_origins(m, 'risk.origins_paying')}"

@@ -1,5 +1,7 @@
 """The section on scaling with job size: its visible part and its table."""
 
+from collections.abc import Iterator
+
 import polars as pl
 
 from ttf.analyses.scaling.measure_sizes import MTTF_BY_GPUS
@@ -14,7 +16,7 @@ from ttf.engine import words
 
 
 def tables(trace: Trace) -> dict[str, PageTable]:
-    """Return measured and projected values, a row per bucket; none without GPUs or time at risk."""
+    """Return measured and projected MTTF, a row per size bucket; none without GPUs or time at risk."""
     has_value = pl.col("ci_low_s").is_not_null() | pl.col("projected_mttf_s").is_not_null()
     sizes = trace.table("mttf_by_gpus").filter(has_value)
     columns = {
@@ -49,7 +51,7 @@ def head(trace: Trace, m: Numbers) -> Head | Line | None:
     return Head(
         claim=_format_claim(m, mttf, unit),
         charts=list_nonempty_charts(trace, "mttf_by_gpus"),
-        keys=tuple(_list_key_figures(m, mttf)),
+        keys=tuple(_iterate_key_figures(m, mttf)),
         text=(_ANY_CAUSE,) if basis == "proxy" else (),
         callout=_choose_callout(m),
         details="MTTF by size, regression",
@@ -90,7 +92,7 @@ def _target_size(m: Numbers) -> int | None:
     return min((size for size in sizes if size >= planned_size), default=None)
 
 
-def _list_key_figures(m: Numbers, mttf_label: str):
+def _iterate_key_figures(m: Numbers, mttf_label: str) -> Iterator[Key]:
     if m.has("sizes.law.slope"):
         low, high = (words.number(m[f"sizes.law.ci_{bound}"], 2) for bound in ("low", "high"))
         if m.has("sizes.law.no_clusters"):

@@ -238,7 +238,9 @@ def mttf_by_gpus(
     for low, high in buckets(max(largest_run, -(-LARGEST_PROJECTED_GPUS // gpus_per_node))):
         bucket = [row for row in all_sizes if low <= row["nodes"] <= high]
         row = shared | {"gpus_low": (low - 1) * gpus_per_node + 1, "gpus_high": high * gpus_per_node}
-        row |= _measure(bucket, gpus_per_node, confidence, is_larger=low > largest_run) | _compare(bucket, all_sizes)
+        row |= _measure(bucket, gpus_per_node, confidence, is_larger=low > largest_run) | _compare_bucket(
+            bucket, all_sizes
+        )
         if clusters is not None and row["jobs"]:
             sized = clusters.filter(pl.col("nodes").is_between(low, high))
             row |= _ci_cells(clustered_sizes.interval(sized, "exposure_s", "failures", confidence), suffix="_s")
@@ -268,8 +270,8 @@ def _measure(bucket: list[dict], gpus_per_node: int, confidence: float, is_large
     return cells | {"mttf_s": exposure / failures}
 
 
-def _compare(bucket: list[dict], all_sizes: list[dict]) -> dict[str, float]:
-    """Return expected_failures and p_value of a bucket; empty if failures, or exposure on either side, are missing."""
+def _compare_bucket(bucket: list[dict], all_sizes: list[dict]) -> dict[str, float]:
+    """Compare a bucket's failures with the rate of all other sizes; empty without failures, or exposure of either."""
     node_s, all_s = (sum(row["nodes"] * row["exposure_s"] for row in rows) for rows in (bucket, all_sizes))
     failures, total = (sum(row["failures"] for row in rows) for rows in (bucket, all_sizes))
     if not total or node_s in (0, all_s):

@@ -79,7 +79,7 @@ def replicate_count(n: int, limit: int) -> int:
 
 
 def permute_times(rng: np.random.Generator, time_s: np.ndarray, kind: np.ndarray, times: int) -> Iterator[np.ndarray]:
-    """Yield `times` permutations of time_s, each random among the events of one kind (numbers from 0 on)."""
+    """Yield `times` random permutations of time_s within each kind. kind: numbers from 0 on."""
     if not kind.any():
         for _ in range(times):
             yield rng.permutation(time_s)

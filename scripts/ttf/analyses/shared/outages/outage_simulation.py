@@ -366,7 +366,7 @@ def _log_choose(n: np.ndarray | int, k: np.ndarray | int) -> np.ndarray:
 
 
 def mean_down_time(blocks: Blocks, units: int, horizon_s: int) -> DownTime:
-    """Return the mean time of runs by `resample_blocks` with each number of units down, of those watched."""
+    """Return the mean time with each number of units down in runs resampled from blocks of at least `units` units."""
     rows, (n_blocks, rest_s) = np.diff(blocks.first), blocks.split_horizon(horizon_s)
     block, at_s = np.repeat(np.arange(len(rows)), rows), blocks.at_s[: blocks.first[-1]]
     end_s = np.append(at_s[1:], blocks.length_s)

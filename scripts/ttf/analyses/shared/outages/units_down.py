@@ -99,7 +99,7 @@ def list_spans(outages: pl.DataFrame, exposure: pl.DataFrame) -> pl.DataFrame:
 
 
 def build_course(spans: pl.DataFrame, exposure: pl.DataFrame) -> Course:
-    """Return the course of outage spans (`list_spans`); time in which no unit was watched is left out."""
+    """Count the units watched and down over time, omitting times without a watched unit. spans: of `list_spans`."""
     moments = np.concatenate([*exposure.select("from_s", "until_s"), *spans.select("start_s", "end_s")])
     watches, outages = exposure.height, spans.height
     change_s, watched = cumulate_changes(moments, np.repeat([1, -1, 0], [watches, watches, 2 * outages]))

@@ -52,7 +52,7 @@ class FileRequirements:
 
 
 def read_new_jobs(path: Path, spec: FileRequirements) -> tuple[pl.DataFrame, list[str]]:
-    """Return (job_id, submit_s and the required columns, in the order of the file; the columns that were ignored).
+    """Return (job_id, submit_s, and required and optional columns, in file order; names of the ignored columns).
 
     Raise StudyError if the file cannot be read, a column is missing, repeated or written after submission, or a cell
     has the wrong type; the message names the line and the cell.
@@ -121,7 +121,7 @@ def _read(path: Path, spec: FileRequirements) -> tuple[pl.DataFrame, pl.Series]:
 
 
 def _read_lines(path: Path, expected_columns: Collection[str]) -> tuple[pl.DataFrame, pl.Series]:
-    """Return `_read` of a CSV file, plain or compressed, with the reader of raw tables."""
+    """Read a CSV file, plain or compressed, by the reader of raw tables; return the same as `_read`."""
     names, delimiter = _header(path, expected_columns)
     if not names:
         raise StudyError(f"{path}: line 1 is blank; expected the names of the columns.")

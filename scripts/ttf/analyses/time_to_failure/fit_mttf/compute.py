@@ -143,7 +143,7 @@ def failures_without_end(durations: Frame, event: str, strata: Sequence[str]) ->
     """Return the effect of failures without a recorded end on the mean time to failure, by stratum.
 
     durations: duration_s, event, duration_max_s (Int64 s from the start to the trace's end) and the strata's columns.
-    event: value of the column event. strata: columns, or `all`; errors: see `sum_by_stratum`.
+    event: value of the column event. strata: columns, or `all`.
 
     Returns FAILURES_WITHOUT_END. failures: durations that the event ended; without_end: those of unknown duration.
     With k known and m unknown failures and exposure T: mttf_s = T / k, as in `mean_time_to_failure`, excludes the m.

@@ -43,7 +43,7 @@ Likelihood = Callable[[np.ndarray], tuple[float, np.ndarray, np.ndarray, float]]
 def lifetime_models(durations: Durations, event: str, strata: Sequence[str]) -> pl.DataFrame:
     """Fit every model of `MODELS` to every stratum, a row each.
 
-    durations: see `CountedDurations`, also for errors. event: value of the column event. strata: columns, or `all`.
+    durations: see `CountedDurations`. event: value of the column event. strata: columns, or `all`.
 
     Returns LIFETIME_MODELS. Estimates are of maximum likelihood with right-censoring, standard errors from the observed
     information. exponential: scale_s = exposure / events. weibull: survival exp(-(t / scale_s)^shape), so shape < 1 is
@@ -100,7 +100,7 @@ def _blank_extrapolated(fit: dict, limit_s: float) -> dict:
 
 
 def fit_exponential(sample: Sample) -> dict:
-    """Return the columns of LIFETIME_MODELS of an exponential."""
+    """Fit an exponential; return its columns of LIFETIME_MODELS."""
     events = sample.total_events
     scale = float((sample.seconds * sample.ended).sum()) / events
     return {
@@ -114,7 +114,7 @@ def fit_exponential(sample: Sample) -> dict:
 
 
 def fit_weibull(sample: Sample) -> dict:
-    """Return the columns of LIFETIME_MODELS of a Weibull."""
+    """Fit a Weibull; return its columns of LIFETIME_MODELS."""
     mu, sigma, mu_se, log_sigma_se, fit = _location_scale_cells(sample, *_maximise_weibull(sample))
     scale = math.exp(mu)
     fit |= {"shape": 1 / sigma, "shape_se": log_sigma_se / sigma, "scale_s": scale, "scale_se_s": scale * mu_se}
@@ -123,19 +123,19 @@ def fit_weibull(sample: Sample) -> dict:
 
 
 def fit_lognormal(sample: Sample) -> dict:
-    """Return the columns of LIFETIME_MODELS of a lognormal."""
+    """Fit a lognormal; return its columns of LIFETIME_MODELS."""
     _, shape, hazard = _weibull_at_events(sample)
     start_a = float(ndtri(-math.expm1(-hazard)))
     density = math.exp(-(start_a**2) / 2 - HALF_LOG_2_PI)
     start = np.array([start_a, math.log(shape * hazard * math.exp(-hazard) / density)])
-    maximum = _maximise(sample, start, partial(_log_time_likelihood, _normal_laws))
+    maximum = _maximise(sample, start, partial(_log_time_likelihood, _standard_normal))
     mu, sigma, mu_se, log_sigma_se, fit = _location_scale_cells(sample, *maximum)
     fit |= {"mu_log_s": mu, "mu_log_se": mu_se, "sigma": sigma, "sigma_se": sigma * log_sigma_se}
     return _add_mean(fit | {"median_s": math.exp(mu)}, mu + sigma**2 / 2, "lognormal")
 
 
 def fit_gamma(sample: Sample) -> dict:
-    """Return the columns of LIFETIME_MODELS of a gamma, fitted in log shape and log mean (Cox & Reid 1987)."""
+    """Fit a gamma in log shape and log mean (Cox & Reid 1987); return its columns of LIFETIME_MODELS."""
     scale, shape, _ = _weibull_at_events(sample)
     # Start at the Weibull's hazard at short times, or at its mean and the variance of the logs.
     start_shape = max(shape, 6 * (shape / math.pi) ** 2)
@@ -250,13 +250,13 @@ def _log_time_likelihood(law: Law, sample: Sample, points: Points) -> Likelihood
 
 
 def _smallest_extreme_value(z: np.ndarray) -> Laws:
-    """Return the law of the log of a Weibull variable."""
+    """Return log density and log survival of the log of a Weibull variable, each with two derivatives."""
     power = np.exp(z)
     return (z - power, 1 - power, -power), (-power, -power, -power)
 
 
-def _normal_laws(z: np.ndarray) -> Laws:
-    """Return the law of a standard normal variable."""
+def _standard_normal(z: np.ndarray) -> Laws:
+    """Return log density and log survival of a standard normal variable, each with two derivatives."""
     # hazard * (hazard - z) is minus the second derivative of the log survival.
     hazard = math.sqrt(2 / math.pi) / erfcx(z / math.sqrt(2))
     density = -0.5 * z**2 - HALF_LOG_2_PI, -z, np.full(z.shape, -1.0)

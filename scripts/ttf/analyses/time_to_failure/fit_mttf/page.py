@@ -1,5 +1,7 @@
 """The section on the time to failure."""
 
+from collections.abc import Iterator
+
 import polars as pl
 
 from ttf.analyses.outages.measure_availability import OUTAGE_FREE, SPANS
@@ -114,7 +116,7 @@ def _format_claim(trace: Trace, m: Numbers, units: str) -> str:
     return f"[survival.events] of [survival.n] {noun_words} failed"
 
 
-def _iterate_key_figures(m: Numbers, age_words: str):
+def _iterate_key_figures(m: Numbers, age_words: str) -> Iterator[Key]:
     if m.has("lifetimes.split_age_s"):
         for label, age in ((f"MTTF, first [lifetimes.split_age_s] {age_words}", "young"), ("MTTF, later", "old")):
             failures = f"[lifetimes.{age}_events failure]"
@@ -138,7 +140,7 @@ def _make_range_key(m: Numbers) -> Key:
     return Key("MTTF over all ages, range", "–".join(cells), "depends on what is not recorded")
 
 
-def _iterate_paragraphs(trace: Trace, m: Numbers):
+def _iterate_paragraphs(trace: Trace, m: Numbers) -> Iterator[str]:
     units, durations = words.plural_noun(trace.info["unit"]), words.plural_noun(noun(LIFETIME_VERDICT, trace.info))
     verb, sentences = "go on" if is_repaired(trace.info) else "have not failed", []
     if is_repaired(trace.info) and m.has("survival.1d.survival"):
