@@ -26,7 +26,7 @@ def read_rows(path: Path, schema: TableSchema, options: LogOptions) -> Iterator[
         "lines": pl.DataFrame({"lines": [n_accepted - int(logs.errors["lines"].sum())]}),
     }
     frames = [frame.with_columns(kind=pl.lit(kind)) for kind, frame in rows.items()]
-    accepted = pl.concat([pl.DataFrame(schema=schema.stored), *frames], how="diagonal")
+    accepted = pl.concat([pl.DataFrame(schema=schema.dtypes), *frames], how="diagonal")
     accepted = accepted.with_columns(pl.col("lines").fill_null(0), line=pl.int_range(1, pl.len() + 1))
     yield accepted, pl.DataFrame(schema=QUARANTINED_SCHEMA)
     # Their texts come from a second pass, block by block, so that a file of other things does not fill the memory.
