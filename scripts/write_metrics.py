@@ -57,7 +57,7 @@ def main() -> int:
 
 
 def render_files(name: str, rules_file: str) -> tuple[str, str, list[str]]:
-    """Return the texts of the metrics and of the alert rules, and the numbers of rules without an alert."""
+    """Return the texts of metrics and alert rules, and the keys of the numbers whose rules gave no alert."""
     results = read_results(Path("results"), name, is_verified=True)
     subjects = {subject: read_subject(subject, results) for subject in results.metrics}
     study_subjects = [subjects.pop(COMPARISON)] if COMPARISON in subjects else []

@@ -203,7 +203,7 @@ def list_folder(data: Path) -> Folder:
 
 
 def build_shapes(formats: dict, registry: dict) -> Iterator[Shape]:
-    """Yield the shapes of all formats, then those of the registry's traces with a mapping."""
+    """Yield the shapes of formats with a schema or outages, then those of the registry's traces with a mapping."""
     for name, declaration in formats.items():
         if "schema" in declaration:
             yield Shape(name, declaration, build_layouts({}, declaration))

@@ -20,7 +20,7 @@ def render_alert_rules(study: str, rules: Sequence[Rule], traces: Sequence[Subje
 
 
 def _make_alert(study: str, position: str, rule: Rule, traces: Sequence[Subject]) -> dict[str, Any] | None:
-    """Return the alert of a rule; None if the study lacks the number, which then has no unit, and that is accepted."""
+    """Return the alert of a rule; None if the study lacks the number and the rule accepts that."""
     subjects = [trace for trace in traces if rule.trace in (None, trace.name)]
     number = next((subject.metrics[rule.number] for subject in subjects if rule.number in subject.metrics), None)
     name, subject = to_single_line(rule.number), "{{ $labels.trace }}" if number else f"study {study}"

@@ -69,12 +69,14 @@ def read_times(times: pl.Series, zone: str) -> pl.Series:
 
 def is_event_line(line: str) -> bool:
     """Return whether a line is a whole JSON document."""
-    return isinstance(_load(line), dict | list)
+    return isinstance(_parse_json_or_none(line), dict | list)
 
 
 def parse_event_lines(rows: pl.DataFrame, node: str) -> pl.DataFrame:
     """Return SCHEMA for the events of gpud or NVSentinel, a document on each line. node: of events that name none."""
-    return _tabulate_events(((line, _load(text)) for text, line in rows.select("text", "line").iter_rows()), node)
+    return _tabulate_events(
+        ((line, _parse_json_or_none(text)) for text, line in rows.select("text", "line").iter_rows()), node
+    )
 
 
 def parse_event_document(path: Path, node: str) -> pl.DataFrame:
@@ -86,7 +88,7 @@ def parse_event_document(path: Path, node: str) -> pl.DataFrame:
             raise StudyError(
                 f"node_logs: {path}: a JSON file of more than 50 MB. Write an event on each line: jq -c '.[]'."
             )
-    return _tabulate_events([(1, _load(data.decode("utf-8", "replace").replace("\0", "")))], node)
+    return _tabulate_events([(1, _parse_json_or_none(data.decode("utf-8", "replace").replace("\0", "")))], node)
 
 
 def _tabulate_events(documents: Iterable[tuple[int, Any]], node: str) -> pl.DataFrame:
@@ -101,7 +103,7 @@ def _tabulate_events(documents: Iterable[tuple[int, Any]], node: str) -> pl.Data
     return frame.with_columns(severity=read_severity("severity"))
 
 
-def _load(line: str) -> Any:
+def _parse_json_or_none(line: str) -> Any:
     try:
         return json.loads(line)
     except (ValueError, RecursionError):

@@ -106,7 +106,7 @@ def normalise_gpu(gpu: pl.Expr) -> pl.Expr:
 
 
 def describe_own_codes(codes: pl.Series, gpus: pl.Series, severities: pl.Series, rules: Rules) -> pl.DataFrame:
-    """Return ERROR_COLUMNS of events with a code of their monitor; its severity counts where it tells one."""
+    """Return ERROR_COLUMNS of events with codes from a monitor; a severity from the monitor takes precedence."""
     component = pl.lit(UNKNOWN)
     for monitor in reversed(rules.monitors):
         component = (

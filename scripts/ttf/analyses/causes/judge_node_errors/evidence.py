@@ -29,7 +29,7 @@ class Evidence(NamedTuple):
 
 
 def weigh_evidence(records: LogRecords, window_s: int, block_days: int) -> Evidence:
-    """Judge each code of errors, and attribute failures to those that precede them, or that applications cause."""
+    """Judge each error code, and attribute failures to codes that precede failures or that applications cause."""
     errors = records.errors
     hits, control_failures = compare_with_control(errors.select("unit", "code", "time_s"), records.history, window_s)
     facts = errors.group_by("code").agg(

@@ -89,7 +89,7 @@ def target_runs(runs: pl.DataFrame, rate: NodeRate, habits: Habits, target: int)
     row |= {"queue_s": mean_wait, "scheduled_share": row["ettr_mean"], "expected": row["expected_ettr"]}
     # The higher the failure rate, the lower the share.
     for column, bound in zip(("expected_high", "expected_low"), planned[1:], strict=False):
-        row[column] = _compute_expected_ratio(sized_runs, bound, habits, sized_runs)[0]
+        row[column] = _compute_expected_ettr(sized_runs, bound, habits, sized_runs)[0]
     columns = ("ci_low_clustered", "expected_high", "expected_low", "ci_high_clustered")
     bounds = [row[column] for column in columns if row.get(column) is not None]
     if len(bounds) == len(columns):
@@ -208,7 +208,7 @@ def measured_table(runs: pl.DataFrame, rate: NodeRate, habits: Habits) -> pl.Dat
     upper_gpus = _upper_gpus(runs["gpus"])
     for high in np.unique(upper_gpus).tolist():
         runs_of_size = runs.filter(upper_gpus == high)
-        expected, no_expected = _compute_expected_ratio(runs_of_size, rate, habits, runs)
+        expected, no_expected = _compute_expected_ettr(runs_of_size, rate, habits, runs)
         clustered = _clustered_interval(runs_of_size)
         no_interval = clustered.pop("why_not") if runs_of_size.height > 1 else "one run: no interval"
         rows.append(
@@ -245,10 +245,10 @@ def _clustered_interval(runs: pl.DataFrame) -> dict:
     return add_limits(strata, *limits).row(0, named=True)
 
 
-def _compute_expected_ratio(
+def _compute_expected_ettr(
     sized_runs: pl.DataFrame, rate: NodeRate, habits: Habits, runs: pl.DataFrame
 ) -> tuple[float | None, str | None]:
-    """Return (mean ratio that the model expects of `sized_runs`, why it is None); `runs` give the mean wait."""
+    """Return (mean ETTR that the model expects of `sized_runs`, why it is None); `runs` give the mean wait."""
     estimate = None if rate.node_gpus is None else -(-pl.col("gpus") // rate.node_gpus)
     nodes = sized_runs.select(pl.coalesce("nodes", estimate) if estimate is not None else pl.col("nodes")).to_series()
     if nodes.null_count():

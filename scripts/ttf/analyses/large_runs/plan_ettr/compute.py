@@ -389,14 +389,14 @@ def ettr_contour(rate: NodeRate, habit: Habits, target_gpus: int) -> pl.DataFram
 
 
 def _bearable_rates(levels: np.ndarray, intervals: np.ndarray, habit: Habits) -> np.ndarray:
-    """Return the failures per second of the run at which the ratio is the level; NaN if it is lower without any."""
+    """Return the failures per second of the run at which its ETTR is the level; NaN if it is lower without any."""
 
-    def ratio(per_s: np.ndarray) -> np.ndarray:
+    def ettr_at(per_s: np.ndarray) -> np.ndarray:
         return np.asarray(ettr_renewal(replace(habit.plan(per_s), interval_s=intervals)))
 
     low, high = np.full_like(levels, np.log(_LOWEST)), np.full_like(levels, np.log(_HIGHEST))
     for _ in range(_STEPS):
         middle = (low + high) / 2
-        is_kept = ratio(np.exp(middle)) >= levels
+        is_kept = ettr_at(np.exp(middle)) >= levels
         low, high = np.where(is_kept, middle, low), np.where(is_kept, high, middle)
-    return np.where(ratio(np.full_like(levels, _LOWEST)) >= levels, np.exp(low), np.nan)
+    return np.where(ettr_at(np.full_like(levels, _LOWEST)) >= levels, np.exp(low), np.nan)

@@ -76,7 +76,7 @@ def sum_block(
 
 
 def _gpu_supply(inputs: Inputs, months: Months) -> Unavailable:
-    """Return the GPU capacity and the unavailable GPUs; empty if sizes are in nodes, as a node may run several jobs."""
+    """Return the GPU capacity and the unavailable GPUs; empty if job sizes are not in GPUs."""
     if inputs.unit != GPU_UNIT:
         return Unavailable(0, [NO_CHANGES] * 3, 0)
     if "placements" in inputs and "outages" in inputs:

@@ -487,7 +487,7 @@ def _finish_table(nodes: pl.DataFrame, window: tuple[int, int] | None) -> pl.Dat
 
 
 def _mttf_cells(nodes: pl.DataFrame, suffix: str) -> dict:
-    """Return failures, exposure and MTTF of nodes, with Garwood and clustered intervals; `suffix` ends each name."""
+    """Return failures, exposure and MTTF of nodes, with Garwood and clustered intervals; each name has the suffix."""
     failures, exposure_s = int(nodes["failures"].sum()), int(nodes["exposure_s"].sum())
     row: dict[str, float | None] = {f"failures{suffix}": failures, f"exposure{suffix}_s": exposure_s}
     row[f"mttf{suffix}_s"] = None

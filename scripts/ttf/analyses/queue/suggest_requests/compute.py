@@ -62,7 +62,7 @@ def is_at_limit(resource: str) -> pl.Expr:
 
 
 def suggest(jobs: pl.DataFrame, profile: Sequence[str], contract: Table, most: int = MOST_REQUESTS) -> pl.DataFrame:
-    """Return the suggestions of a resource, with the columns of the profile: a row per combination with an end at it.
+    """Return the suggestions for a resource: a row per combination of the profile in which a job ended at its limit.
 
     The event is success with this run time or peak memory. Any other end is right-censored: at the run time or peak
     that the job had, or at its request if it ran out of memory. So a job that failed or was stopped is taken to need as
