@@ -10,14 +10,14 @@ from unittest.mock import patch
 import common_code  # noqa: F401 (before what imports NumPy)
 import hypothesis
 import pytest
-from study_runs import SHARED_DATA, SMALL, Checkout, check_out, copy_study, hide_quarto
+from study_runs import SHARED_DATA, SLURM, SMALL, Checkout, check_out, copy_study, hide_quarto
 from whole_study import load_claims_once
 
 # Render pages with Pandoc on every machine.
 hide_quarto()
 
 # The same examples every time, so that one commit has one verdict. New ones: HYPOTHESIS_PROFILE=explore make test
-hypothesis.settings.register_profile("repeatable", derandomize=True, deadline=None, max_examples=40)
+hypothesis.settings.register_profile("repeatable", derandomize=True, deadline=None, max_examples=25)
 hypothesis.settings.register_profile("explore", deadline=None)
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
 
@@ -70,22 +70,30 @@ def checkout(tmp_path) -> Checkout:
     return check_out(tmp_path / "checkout")
 
 
-@pytest.fixture(scope="session")
-def finished_study(tmp_path_factory, worker_id) -> Checkout:
-    """Return the study of a small sample with its report, run once for all of pytest's workers.
-
-    Tests must not change it: see `study`.
-    """
+def finish_once(tmp_path_factory, worker_id: str, name: str, config: dict) -> Checkout:
+    """Return a copy of the study with this configuration, run once for all of pytest's workers."""
     base = tmp_path_factory.getbasetemp()
-    folder = (base if worker_id == "master" else base.parent) / "finished_study"
+    folder = (base if worker_id == "master" else base.parent) / name
     with folder.with_suffix(".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not folder.is_dir():
             building = check_out(tmp_path_factory.mktemp("building") / "checkout")
-            building.snakemake(one_process=True, **SMALL)
+            building.snakemake(one_process=True, **config)
             building.folder.rename(folder)
     # Each worker needs a copy: even a dry run writes a log.
     return copy_study(Checkout(folder), tmp_path_factory.mktemp("finished"))
+
+
+@pytest.fixture(scope="session")
+def finished_study(tmp_path_factory, worker_id) -> Checkout:
+    """Return the study of a small sample with its report. Tests must not change it: see `study`."""
+    return finish_once(tmp_path_factory, worker_id, "finished_study", SMALL)
+
+
+@pytest.fixture(scope="session")
+def finished_slurm(tmp_path_factory, worker_id) -> Checkout:
+    """Return the study of the Slurm sample with its report, for the size of its largest runs; not to be changed."""
+    return finish_once(tmp_path_factory, worker_id, "finished_slurm", SLURM)
 
 
 @pytest.fixture

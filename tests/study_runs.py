@@ -213,6 +213,7 @@ def tables_without_sense(trace: Path) -> list[str]:
 
 # The study of a copy of the checkout, which has a smaller sample.
 SMALL = {"study": ["sample"], "registry": {"sample": {}}}
+SLURM = {"study": ["sample_slurm"], "ettr": {"target_gpus": 512}}
 TASKS = 2000
 
 

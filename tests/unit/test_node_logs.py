@@ -512,7 +512,7 @@ _STARTS = [
 ]
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60, deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=25, deadline=None)
 @given(start=st.sampled_from(_STARTS), lines=st.lists(_LINES, max_size=15))
 def test_all_lines_are_accounted_for(tmp_path, start, lines):
     content = start.encode() + b"\n".join(lines)

@@ -62,7 +62,7 @@ def derive_at_once(source):
     return collect_tables(source, derive.Records(jobs.lazy(), attempts.lazy(), last_seen_s))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(dumps)
 def test_single_dumps_give_the_tables_of_all_dumps(tmp_path_factory, texts):
     folder = tmp_path_factory.mktemp("dumps")

@@ -4,7 +4,7 @@ import re
 
 import pytest
 from acceptance import CHROMIUM, OPEN_ALL, PHONE, open_page
-from study_runs import ROOT, check_out
+from study_runs import ROOT
 
 pytestmark = pytest.mark.skipif(not CHROMIUM, reason="chromium is not installed: make test-tools")
 
@@ -18,11 +18,9 @@ LONGEST_SUMMARY += "new gpu-rack01-node012, gpu-rack01-node013, gone gpu-rack02-
 
 
 @pytest.fixture(scope="module")
-def page_file(tmp_path_factory):
+def page_file(finished_slurm):
     """Return the page of the Slurm sample, two dumps, for the size of its largest runs."""
-    checkout = check_out(tmp_path_factory.mktemp("parts") / "checkout")
-    checkout.snakemake(one_process=True, study=["sample_slurm"], ettr={"target_gpus": 512})
-    return checkout.folder / "results/studies/sample_slurm/report/index.html"
+    return finished_slurm.folder / "results/studies/sample_slurm/report/index.html"
 
 
 @pytest.mark.parametrize("colours", ["light", "dark"])

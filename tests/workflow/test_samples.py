@@ -8,7 +8,7 @@ import pytest
 from named_cells import wrong_cells
 from samples.pack import EMBEDDED
 from samples.sacct import sample, sample_logs
-from study_runs import check_out
+from study_runs import SLURM, copy_study
 from ttf.analyses.causes.judge_node_errors import ERROR_ATTRIBUTIONS, ERROR_CODES, ERROR_LEAD_TIMES, ERROR_SUMMARY
 from ttf.display.report_trace import Trace
 from ttf.engine.storage.tables import read_table
@@ -37,9 +37,9 @@ SOURCES = {
 
 
 @pytest.fixture(scope="module")
-def results(tmp_path_factory):
-    checkout = check_out(tmp_path_factory.mktemp("samples") / "checkout")
-    checkout.snakemake(one_process=True, study=list(SAMPLES))
+def results(finished_slurm, tmp_path_factory):
+    checkout = copy_study(finished_slurm, tmp_path_factory.mktemp("samples"))
+    checkout.snakemake(one_process=True, **(SLURM | {"study": list(SAMPLES)}))
     return checkout.folder / "results"
 
 

@@ -20,10 +20,9 @@ PART = "2025-b.txt"
 
 
 @pytest.fixture(scope="module")
-def slurm(tmp_path_factory) -> Checkout:
+def slurm(finished_slurm, tmp_path_factory) -> Checkout:
     """Return the study of the sample. Its manifest protects the models, so no test changes them."""
-    checkout = check_out(tmp_path_factory.mktemp("score") / "checkout")
-    checkout.snakemake(one_process=True, study=["sample_slurm"])
+    checkout = copy_study(finished_slurm, tmp_path_factory.mktemp("score"))
     (checkout.folder / "new_jobs.csv").write_text(EXAMPLE)
     return checkout
 
