@@ -1,6 +1,7 @@
 """Afternoons of an engineer, a reliability lead and a researcher: the real commands, on generated data.
 
-Other files test the parts; these tests are about the way from one command to the next.
+Other files test the parts; these tests are about the way from one command to the next. The maintainer's afternoon, an
+analysis of one's own, is in test_own_analyses.py.
 """
 
 import csv
