@@ -90,8 +90,9 @@ def test_the_end_of_the_child_is_passed_on_and_nothing_outlives_it(end, status):
     assert not wait_for_end(processes, 1)
 
 
-# Snakemake ends its jobs after an error.
-ERROR = f"raise_on_interrupt()\ntry:\n print(os.getpid(), flush=True)\n {SLEEP}\nexcept KeyboardInterrupt: print(1)"
+# Snakemake ends its jobs after an error, and ignores the SIGTERM that follows a tenth of a second later.
+ERROR = "signal.signal(15, signal.SIG_IGN); raise_on_interrupt()\n"
+ERROR += f"try:\n print(os.getpid(), flush=True)\n {SLEEP}\nexcept KeyboardInterrupt: print(1)"
 
 
 @pytest.mark.parametrize(
