@@ -105,7 +105,7 @@ rules: .venv/requirements-test.lock  ## write workflow/rules/analyses.smk from t
 coverage: .venv/requirements-test.lock  ## simulate how often intervals cover the truth and tests reject true nulls: docs/coverage.md; about 10 min
 	@$(BIN)/python docs/coverage.py docs/coverage.md
 
-test: .venv/requirements-test.lock .venv-crate/requirements-crate.lock  ## run the tests; without `make test-tools` skip those in a browser and against R; 9 min on two cores
+test: .venv/requirements-test.lock .venv-crate/requirements-crate.lock  ## run the tests; without `make test-tools` skip those in a browser and against R; 14 min on two cores
 	@$(BIN)/python tests/run_tests.py --only="$$ONLY"
 
 test-module: .venv/requirements-test.lock  ## run the study as a module of another workflow, and docs/tutorial.md; not in `make test`; 4 min
