@@ -97,6 +97,7 @@ class Folder:
     named_file: str | None = None
     subfolders: Sequence[str] = ()
     _heads: dict[str, bytes | None] = field(default_factory=dict, repr=False)
+    _is_log: dict[str, bool] = field(default_factory=dict, repr=False)
 
     @property
     def inspected_files(self) -> list[str]:
@@ -114,7 +115,10 @@ class Folder:
         return self._heads[file]
 
     def is_node_log(self, file: str) -> bool:
-        return is_usable_name(file) and (head := self._read_head(file)) is not None and detect_layout(head) is not None
+        if file not in self._is_log:
+            head = self._read_head(file) if is_usable_name(file) else None
+            self._is_log[file] = head is not None and detect_layout(head) is not None
+        return self._is_log[file]
 
     @cached_property
     def log_folders(self) -> list[str]:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import polars as pl
 
-from ttf.raw.node_logs.merging import merge_close
+from ttf.raw.node_logs.merging import merge_close, number_close_rows
 from ttf.raw.node_logs.reader import KINDS, REMARKS, Account, NodeLogs
 from ttf.records.record_contracts import NODE_ERRORS, NODE_LOG_LINES, NODE_LOG_WATCH
 
@@ -89,10 +89,8 @@ def find_error_durations(
     component = pl.col("component").str.to_lowercase().str.replace_all(" ", "_", literal=True)
     is_hardware = (pl.col("severity") == "error") & ~pl.col("application") & (component != "application")
     in_service = errors.filter(is_hardware & ~pl.col("at_boot")).sort("node", "time_s", "last_s")
-    previous_last_s = pl.col("last_s").cum_max().over("node").shift(1).over("node")
-    is_new = (pl.col("time_s") - previous_last_s > merge_s).fill_null(True)
     incidents = (
-        in_service.with_columns(incident=is_new.cum_sum())
+        in_service.with_columns(incident=number_close_rows(["node"], "time_s", "last_s", merge_s))
         .group_by("incident", "node", maintain_order=True)
         .agg(
             pl.col("time_s").min(),

@@ -10,6 +10,7 @@ import polars as pl
 
 from ttf.engine.errors import StudyError
 from ttf.raw.node_logs.layouts import split_csv_line
+from ttf.raw.node_logs.text_lines import to_epoch_s
 from ttf.raw.raw_files import read_unpacked
 
 COLUMNS = ("node", "time", "code", "gpu", "message", "severity")
@@ -58,13 +59,10 @@ def read_times(times: pl.Series, zone: str) -> pl.Series:
     parts = text.str.extract_groups(_TIME)
     clock = pl.concat_str(parts.struct.field("1"), parts.struct.field("2"), separator=" ")
     clock = clock.str.to_datetime("%Y-%m-%d %H:%M:%S", strict=False, time_unit="ms")
-    offset_text = parts.struct.field("3").replace({"Z": "+0000", "UTC": "+0000"})
-    digits = offset_text.str.replace_all("[^0-9]", "")
-    seconds = digits.str.head(2).cast(pl.Int64) * 3600 + digits.str.tail(2).cast(pl.Int64) * 60
-    offset = pl.when(offset_text.str.starts_with("-")).then(-seconds).otherwise(seconds)
-    local = clock.dt.replace_time_zone(zone, ambiguous="earliest", non_existent="null").dt.epoch("s")
     number = text.str.extract(r"^([0-9]{9,10})(?:\.[0-9]+)?$").cast(pl.Int64)
-    return times.to_frame("time").select(pl.coalesce(number, clock.dt.epoch("s") - offset, local)).to_series()
+    return (
+        times.to_frame("time").select(pl.coalesce(number, to_epoch_s(clock, parts.struct.field("3"), zone))).to_series()
+    )
 
 
 def is_event_line(line: str) -> bool:

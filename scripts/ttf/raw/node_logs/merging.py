@@ -1,6 +1,6 @@
 """Merge rows that are close in time: lines to errors, and lines to the spans in which a log was written."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import polars as pl
 
@@ -24,6 +24,12 @@ class MergedRows:
         return merge_close(pl.concat(self._frames), self.gap_s)
 
 
+def number_close_rows(keys: Sequence[str], start: str, end: str, gap_s: int) -> pl.Expr:
+    """Return group numbers of rows of the same keys at most gap_s apart; the rows are sorted by keys and start."""
+    latest = pl.col(end).cum_max().over(keys).shift(1).over(keys)
+    return (pl.col(start) - latest > gap_s).fill_null(True).cum_sum()
+
+
 def merge_close(rows: pl.DataFrame, gap_s: int) -> pl.DataFrame:
     """Merge rows of the same keys whose times are at most gap_s apart; `lines`, if there, are summed.
 
@@ -33,9 +39,7 @@ def merge_close(rows: pl.DataFrame, gap_s: int) -> pl.DataFrame:
     keys = [name for name in ("node", "gpu", "code") if name in rows.columns]
     texts = [name for name in rows.columns if name not in (*keys, start, end, "lines")]
     rows = rows.sort(*keys, start, end, *texts)
-    latest = pl.col(end).cum_max().over(keys).shift(1).over(keys)
-    is_new = (pl.col(start) - latest > gap_s).fill_null(True)
-    group = rows.select(is_new.cum_sum().alias("group")).to_series()
+    group = rows.select(number_close_rows(keys, start, end, gap_s).alias("group")).to_series()
     aggregates = {start: pl.col(start).min(), end: pl.col(end).max()} | {name: pl.col(name).first() for name in texts}
     aggregates |= {"lines": pl.col("lines").sum()} if "lines" in rows.columns else {}
     merged = rows.with_columns(group).group_by("group", *keys, maintain_order=True).agg(**aggregates)

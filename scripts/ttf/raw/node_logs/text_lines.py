@@ -95,14 +95,16 @@ def parse_hours(hours: pl.Series, layout: str, zone: str, year: int | None = Non
         )
     clock = pl.col("hour").str.replace("T", " ") + ":00"
     clock = clock.str.to_datetime("%Y-%m-%d %H:%M", strict=False, time_unit="ms")
+    return _blank_implausible(parts.select(to_epoch_s(clock, pl.col("zone"), zone)).to_series())
+
+
+def to_epoch_s(clock: pl.Expr, offset: pl.Expr, zone: str) -> pl.Expr:
+    """Return seconds since 1970 of a clock time with an offset such as Z or +01:00; without one, in a time zone."""
     local = clock.dt.replace_time_zone(zone, ambiguous="earliest", non_existent="null").dt.epoch("s")
-    sign = pl.when(pl.col("zone").str.starts_with("-")).then(-1).otherwise(1)
-    digits = pl.col("zone").str.replace_all("[^0-9]", "").str.zfill(4)
-    offset = sign * (digits.str.head(2).cast(pl.Int64) * 3600 + digits.str.tail(2).cast(pl.Int64) * 60)
-    has_zone = pl.col("zone").fill_null("") != ""
-    return _blank_implausible(
-        parts.select(pl.when(has_zone).then(clock.dt.epoch("s") - offset).otherwise(local)).to_series()
-    )
+    sign = pl.when(offset.str.starts_with("-")).then(-1).otherwise(1)
+    digits = offset.str.replace_all("[^0-9]", "").str.zfill(4)
+    offset_s = sign * (digits.str.head(2).cast(pl.Int64) * 3600 + digits.str.tail(2).cast(pl.Int64) * 60)
+    return pl.when(offset.fill_null("") != "").then(clock.dt.epoch("s") - offset_s).otherwise(local)
 
 
 def _blank_implausible(times: pl.Series) -> pl.Series:

@@ -7,7 +7,7 @@ import polars as pl
 
 from ttf.analyses.causes.judge_node_errors.log_records import LogRecords, label_months
 from ttf.records.clusters import DAY_S, block_name
-from ttf.stats.clustered import FEWEST, Clusters, no_interval_reason
+from ttf.stats.clustered import Clusters, add_limits
 from ttf.stats.durations.mttf import poisson_limits
 
 CONFIDENCE = 0.95
@@ -46,21 +46,10 @@ class ErrorRates:
         strata = np.zeros(int(has_time.sum()), np.int64)
         clusters = Clusters(strata, gpu_s[has_time], 1, *numbers)
         limits = clusters.ratio(errors[has_time] * 1000 * DAY_S, gpu_s[has_time], CONFIDENCE)
-        effective = float(limits.effective[0])
+        interval = add_limits(pl.DataFrame({"cluster_by": ["node"]}), *limits).row(0, named=True)
         cluster_by = f"node and {self.block_name}" if clusters.counts_blocks[0] else "node"
-        has_interval = effective >= FEWEST and np.isfinite([limits.low[0], limits.high[0]]).all()
-        return (
-            row
-            | rate
-            | {
-                "gpu_days": gpu_days,
-                "cluster_by": cluster_by,
-                "clusters": effective,
-                "ci_low_clustered": float(limits.low[0]) if has_interval else None,
-                "ci_high_clustered": float(limits.high[0]) if has_interval else None,
-                "reason": None if has_interval else no_interval_reason(effective, "node"),
-            }
-        )
+        reason = interval.pop("why_not")
+        return row | rate | interval | {"gpu_days": gpu_days, "cluster_by": cluster_by, "reason": reason}
 
     def describe_months(self, codes: list[str]) -> Iterator[dict]:
         """Yield a row for each code and month, in their order; none if the trace has no calendar."""

@@ -8,6 +8,7 @@ import polars as pl
 from ttf.analyses.causes.judge_node_errors import ERROR_LEAD_TIMES
 from ttf.analyses.causes.judge_node_errors.log_records import LogRecords
 from ttf.analyses.outages.match_outages.compute import covered_share
+from ttf.raw.node_logs.merging import number_close_rows
 from ttf.records.clusters import DAY_S, add_levels
 from ttf.records.infra import pair_near_events
 from ttf.stats.clustered import CLUSTERED, clustered_shares, join_clustered
@@ -36,9 +37,10 @@ def measure_leads(
     rows, parts = [], []
     for code, members in groups.items():
         errors = records.errors.filter(pl.col("code").is_in(members)).select("unit", "node", "time_s").sort("time_s")
+        alarms = _count_alarms(errors, starts, records)
         for lead in sorted({0, lead_s}):
             leads = _lead_of_outages(starts, errors, lead)
-            rows.append({"code": code, "lead_s": lead} | _describe(leads, records, errors, starts, lead))
+            rows.append({"code": code, "lead_s": lead} | alarms | _describe(leads, records, errors, lead))
             keys = {"code": pl.lit(code), "lead_s": pl.lit(lead, pl.Int64)}
             parts.append(add_levels(leads.with_columns(**keys), {"node": ["unit"]}))
     table = ERROR_LEAD_TIMES.frame(rows).drop(CLUSTERED)
@@ -58,12 +60,10 @@ def _lead_of_outages(starts: pl.DataFrame, errors: pl.DataFrame, lead_s: int) ->
     return numbered.join(first, on="run", how="left", maintain_order="left").select("unit", "to_s")
 
 
-def _describe(
-    leads: pl.DataFrame, records: LogRecords, errors: pl.DataFrame, starts: pl.DataFrame, lead_s: int
-) -> dict:
+def _describe(leads: pl.DataFrame, records: LogRecords, errors: pl.DataFrame, lead_s: int) -> dict:
     outages, announced = leads.height, leads["to_s"].count()
     row: dict = {"horizon_s": HORIZON_S, "outages": outages, "announced": announced}
-    row |= add_wilson("share", announced, outages) | _count_alarms(errors, starts, records)
+    row |= add_wilson("share", announced, outages)
     reasons = []
     if outages:
         free = dict(_covered_shares(records, errors, HORIZON_S - lead_s))
@@ -85,9 +85,8 @@ def _covered_shares(records: LogRecords, errors: pl.DataFrame, width_s: int) -> 
 
 def _count_alarms(errors: pl.DataFrame, starts: pl.DataFrame, records: LogRecords) -> dict:
     ordered = errors.unique(["unit", "time_s"]).sort("unit", "time_s")
-    is_new = (pl.col("time_s") - pl.col("time_s").shift(1).over("unit") > HORIZON_S).fill_null(True)
     alarms = (
-        ordered.with_columns(alarm=is_new.cum_sum())
+        ordered.with_columns(alarm=number_close_rows(["unit"], "time_s", "time_s", HORIZON_S))
         .group_by("alarm")
         .agg(pl.col("unit").first(), first_s=pl.col("time_s").min(), last_s=pl.col("time_s").max() + HORIZON_S)
     )

@@ -7,6 +7,7 @@ import polars as pl
 from ttf.records.clusters import DAY_S, split_into_blocks
 from ttf.records.inputs import Inputs
 from ttf.records.jobs import is_at_time_limit
+from ttf.records.node_errors import MOST_OFFSET_S
 from ttf.stats.matched_risk import RUNS, History
 
 _ATTEMPT_COLUMNS = (
@@ -21,8 +22,6 @@ _ATTEMPT_COLUMNS = (
     "gpu_milli",
     "nodes",
 )
-# Offsets of a clock up to this are those of the lines that show it.
-CLOCK_ERROR_S = 60
 
 
 @dataclass(frozen=True)
@@ -106,8 +105,8 @@ def make_log_records(
 
 
 def correct_clocks(errors: pl.DataFrame, watch: pl.DataFrame) -> pl.DataFrame:
-    """Correct the times of errors on nodes whose clock is known to be off by more than CLOCK_ERROR_S."""
-    is_wrong = pl.col("clock_offset_s").abs() > CLOCK_ERROR_S
+    """Correct the times of errors on nodes whose clock is known to be off by more than MOST_OFFSET_S."""
+    is_wrong = pl.col("clock_offset_s").abs() > MOST_OFFSET_S
     offsets = watch.filter(is_wrong).select("node", "clock_offset_s").unique("node", keep="first", maintain_order=True)
     corrected = errors.join(offsets, on="node", how="left", maintain_order="left")
     offset_s = pl.col("clock_offset_s").fill_null(0)
