@@ -154,6 +154,9 @@ def test_an_endless_run_has_no_effective_time() -> None:
     assert ettr_renewal(endless) == ettr_long_run(endless) == 0
     single_piece = replace(endless, productive_s=3600, queue_s=0)
     assert expected_wall_s(single_piece) == np.inf
+    # The time on the nodes is below the largest float, the time with waits is not.
+    nearly_endless = replace(PLAN, failures_per_s=0.18, restart_s=0, queue_s=1e9)
+    assert np.isfinite(expected_scheduled_s(nearly_endless)) and expected_wall_s(nearly_endless) == np.inf
 
 
 @pytest.mark.parametrize("name", [field.name for field in fields(Plan)])

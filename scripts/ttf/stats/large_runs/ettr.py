@@ -123,14 +123,16 @@ def expected_scheduled_s(plan: Plan) -> Number:
 
 
 def expected_interruptions(plan: Plan) -> Number:
-    """Return the mean number of failures until the work is done."""
-    return plan.failures_per_s * expected_scheduled_s(plan)
+    """Return the mean number of failures until the work is done; infinite on overflow."""
+    with np.errstate(over="ignore"):
+        return plan.failures_per_s * expected_scheduled_s(plan)
 
 
 def expected_wall_s(plan: Plan) -> Number:
-    """Return the mean time from the submission until the work is done."""
-    # This order of terms keeps an infinite time infinite when the wait is 0.
-    return plan.queue_s + (1 + plan.failures_per_s * plan.queue_s) * expected_scheduled_s(plan)
+    """Return the mean time from the submission until the work is done; infinite on overflow."""
+    with np.errstate(over="ignore"):
+        # This order of terms keeps an infinite time infinite when the wait is 0.
+        return plan.queue_s + (1 + plan.failures_per_s * plan.queue_s) * expected_scheduled_s(plan)
 
 
 # Functions of a plan whose names are columns of tables.

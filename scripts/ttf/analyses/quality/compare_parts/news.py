@@ -114,6 +114,8 @@ def find_new_suspects(
     if border_s is None or not window.height or first_s is None or first_s >= border_s:
         return *empty, {"reason": NO_NODE_TEST}
     from_s, to_s = window.row(0)
+    if to_s <= border_s:  # no job of the last part has started
+        return *empty, {"reason": NO_NODE_TEST}
     length_s = min(to_s - from_s, border_s - first_s)
     begin_s = border_s - length_s
     windows = [(begin_s, to_s), (begin_s, border_s), (to_s - length_s, to_s), (border_s, to_s)]
