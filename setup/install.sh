@@ -20,6 +20,9 @@ if [ ! -x "$venv/bin/python" ]; then
     exit 1
   }
 fi
+# uv stops if it cannot write its cache below the home folder.
+cache=${UV_CACHE_DIR:-${XDG_CACHE_HOME:-${HOME:-/}/.cache}/uv}
+mkdir -p "$cache" 2>/dev/null && [ -w "$cache" ] || export UV_NO_CACHE=1
 echo "installing $lock into $venv (once; again only when the lock changes)" >&2
 "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-uv.lock
 # Compile now: otherwise every process of the study compiles every import again.

@@ -2,10 +2,14 @@
 
 import ast
 import json
+import os
 import re
+import shutil
+import subprocess
 import sys
 import sysconfig
 import tomllib
+import venv
 from importlib import metadata
 from pathlib import Path
 
@@ -131,6 +135,21 @@ def test_the_bill_of_materials_is_the_lock():
     assert not {"serialNumber", "timestamp"} & {*document, *document["metadata"]}
     assert text.count("://") == 1, "the address of the schema, and no other"
     assert "sbom.cdx.json" in SOURCES, "it goes into the archive"
+
+
+def test_the_environment_installs_without_a_home_folder(tmp_path):
+    """uv stops if it cannot write its cache. Here pip and uv find all packages installed, and use no network."""
+    environment, packages = tmp_path / "environment", Path(sysconfig.get_path("purelib"))
+    venv.create(environment, with_pip=True)
+    (environment / "bin/uv").symlink_to(shutil.which("uv", path=sysconfig.get_path("scripts")))
+    [site_packages] = environment.glob("lib/*/site-packages")
+    (site_packages / "tests.pth").write_text(f"{packages}\n")
+    (tmp_path / "empty.lock").write_text("# no package\n")
+    command = ["bash", "setup/install.sh", sys.executable, str(environment), str(tmp_path / "empty.lock")]
+    variables = {"PATH": os.environ["PATH"], "HOME": "/proc/none"}
+    process = subprocess.run(command, cwd=ROOT, env=variables, capture_output=True, text=True)
+    assert process.returncode == 0, process.stderr
+    assert (environment / "empty.lock").read_text() == "# no package\n"
 
 
 def test_installed_packages_match_the_lock():

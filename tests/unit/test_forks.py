@@ -6,6 +6,7 @@ import pickle
 import signal
 import subprocess
 import sys
+import sysconfig
 import time
 from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
@@ -222,10 +223,11 @@ def run(tmp_path):
     (tmp_path / "scripts").mkdir()
     (tmp_path / "scripts/report.py").write_text(JOB_SCRIPT)
 
-    def run_snakemake(*words):
-        command = [sys.executable, "-m", "snakemake", "--cores", "2", "--executor", "forks", "--logger", "progress"]
+    def run_snakemake(*words, python=sys.executable):
+        command = [python, "-m", "snakemake", "--cores", "2", "--executor", "forks", "--logger", "progress"]
         command += ["--default-resources", f"tmpdir='{tmp_path}'", *words]
-        variables = environment() | {"PYTHONPATH": PYTHONPATH}
+        packages = os.pathsep.join([PYTHONPATH, sysconfig.get_path("purelib")])
+        variables = environment() | {"PYTHONPATH": packages}
         process = subprocess.run(command, cwd=tmp_path, env=variables, capture_output=True, text=True)
         return process, {file.stem: json.loads(file.read_text()) for file in tmp_path.glob("*.json")}
 
@@ -257,3 +259,13 @@ def test_other_runs_are_not_forked(run, words):
     process, reports = run(*words)
     assert process.returncode == 0, process.stderr
     assert "little" in reports and not any(job["forked"] for job in reports.values())
+
+
+@pytest.mark.parametrize("words", [[], ["--", "large.json"]], ids=["all", "few"])
+def test_all_jobs_are_forked_if_the_path_of_python_has_a_space(run, tmp_path, words):
+    """Snakemake's own start of a script splits such a path."""
+    (tmp_path / "a b").mkdir()
+    (tmp_path / "a b/python").symlink_to(sys.executable)
+    process, reports = run(*words, python=str(tmp_path / "a b/python"))
+    assert process.returncode == 0, process.stderr
+    assert reports["large"]["forked"] and all(job["forked"] for job in reports.values())

@@ -6,6 +6,8 @@ finds this plugin in the checkout (scripts/run_study.py); without it each script
 
 import os
 import pickle
+import shlex
+import sys
 from concurrent.futures import Future
 from pathlib import Path
 from types import SimpleNamespace
@@ -25,6 +27,8 @@ _MIN_JOBS = 4
 # A job that requests more memory starts alone: it is not short, and a fork lacks the thread by which Polars returns
 # memory to the system.
 _MAX_MB = 1024
+# Snakemake starts a script by a shell that reads the path of Python unquoted. With a space in it only forks can start.
+_CAN_START_ALONE = shlex.quote(sys.executable) == sys.executable
 
 
 class Executor(LocalExecutor):
@@ -33,7 +37,8 @@ class Executor(LocalExecutor):
     def __post_init__(self) -> None:
         super().__post_init__()
         jobs, self._cancelled = sum(1 for _ in self.dag.needrun_jobs()), False
-        self._forks = Forks() if jobs >= _MIN_JOBS and can_fork() else None
+        is_worth_it = jobs >= _MIN_JOBS or not _CAN_START_ALONE
+        self._forks = Forks() if is_worth_it and can_fork() else None
 
     def run_single_job(self, job: Any) -> Future:
         """Run a small Python script as a fork, and any other job as Snakemake does."""
@@ -44,7 +49,7 @@ class Executor(LocalExecutor):
             or job.is_shadow
             or (job.benchmark_repeats or 1) > 1
         )
-        is_small = job.resources.get("mem_mb", 0) <= _MAX_MB
+        is_small = job.resources.get("mem_mb", 0) <= _MAX_MB or not _CAN_START_ALONE
         if self._forks is None or needs_own_process or not is_small or not str(job.rule.script).endswith(".py"):
             return super().run_single_job(job)
         return self.pool.submit(self._fork, job, self.job_args_and_prepare(job))
