@@ -24,12 +24,13 @@ from study import studies
 from study.documents import suggest_match
 from study.format_declarations import load_formats
 from study.mapping import list_mapped_columns
-from study.messages import ConfigError
+from study.messages import ConfigError, show
 from study.model_features import COLUMNS_AFTER_SUBMISSION, explain_missing_risk, list_unmapped_keys
 from study.named_files import require_file
 from study.trace import Trace
 from ttf.engine.errors import StudyError
 from ttf.engine.process.entry import limit_libraries
+from ttf.engine.provenance import seal
 from ttf.engine.provenance.digests import remember_files
 
 
@@ -48,7 +49,7 @@ def find_trace(study: str, name: str) -> tuple[str, Trace]:
     if name and name not in study_by_trace:
         names = ", ".join(study_by_trace)
         raise ConfigError(
-            f"TRACE={name}: no study here has that trace{suggest_match(name, study_by_trace)} There: {names}."
+            f"TRACE={show(name)}: no study here has that trace{suggest_match(name, study_by_trace)} There: {names}."
         )
     traces = {trace: _make_trace(trace, configs[study_name]) for trace, study_name in study_by_trace.items()}
     scorable = {label: trace for label, trace in traces.items() if trace.risk}
@@ -94,8 +95,18 @@ def check_products(study: str, trace: str) -> None:
         raise StudyError(f"study {study}: its results are edited or out of date, so no job is scored: {problems[0]}")
 
 
-def score(trace: Trace, file: str, part: str, window: str, paths: tuple[Path, Path]) -> Iterator[str]:
-    """Write the scores and the skew; yield messages about them, line by line."""
+def read_record(trace: Trace) -> Any:
+    """Return the jobs of the trace, a lazy frame. Raises StudyError if they were not made."""
+    from ttf.engine.storage.on_disk import scan_parquet
+
+    file = Path("results") / trace.name / "jobs.parquet"
+    if not file.is_file():
+        raise StudyError(f"{file}: not there. Run `make report`.")
+    return scan_parquet(file)
+
+
+def score(trace: Trace, record: Any, file: str, part: str, window: str, paths: tuple[Path, Path]) -> Iterator[str]:
+    """Write the scores and the skew; yield messages about them, line by line. record: the jobs of the trace."""
     import polars as pl
     from ttf.analyses.queue.suggest_requests.compute import list_profile, suggest_next
     from ttf.analyses.risk.predict_failure.trust import list_highest_scores
@@ -109,13 +120,8 @@ def score(trace: Trace, file: str, part: str, window: str, paths: tuple[Path, Pa
         score_jobs,
     )
     from ttf.analyses.shared.risk.training_jobs import load_population
-    from ttf.engine.storage.on_disk import scan_parquet
 
-    folder = Path("results") / trace.name
-    if not (folder / "jobs.parquet").is_file():
-        raise StudyError(f"{folder}/jobs.parquet: not there. Run `make report`.")
-    record = scan_parquet(folder / "jobs.parquet")
-    types = record.collect_schema()
+    folder, types = Path("results") / trace.name, record.collect_schema()
     name, model = _choose_model(folder / "models", record, part, window, trace)
     columns, gpus = map_needed_features(model), list_gpu_columns(trace.format["at_submission"])
     request = list_profile(trace.format["at_submission"], types.names())
@@ -179,11 +185,11 @@ def _list_parts(record: Any, part: str, trace: str) -> list[str]:
     if not part:
         return []
     if "part" not in record.collect_schema():
-        raise ConfigError(f"PART={part}: the trace {trace} is not given in parts; give FILE.")
+        raise ConfigError(f"PART={show(part)}: the trace {trace} is not given in parts; give FILE.")
     parts = record.select("part").collect()["part"].drop_nulls().unique(maintain_order=True).to_list()
     if part not in parts:
         raise ConfigError(
-            f"PART={part}: no such part of {trace}{suggest_match(part, parts)} There: {', '.join(parts)}."
+            f"PART={show(part)}: no such part of {trace}{suggest_match(part, parts)} There: {', '.join(parts)}."
         )
     return parts
 
@@ -251,12 +257,17 @@ def main(arguments: Sequence[str]) -> int:
         study, trace = find_trace(options.study, options.trace)
         if options.file:
             require_file(options.file, "FILE")
+        record = read_record(trace)
+        _list_parts(record, options.part, trace.name)
         paths = output_paths(trace, options.file, options.part, options.out)
         check_products(study, trace.name)
-        for line in score(trace, options.file, options.part, options.model, paths):
+        for line in score(trace, record, options.file, options.part, options.model, paths):
             print(line)
     except StudyError as error:
         print(error, file=sys.stderr)
+        return 1
+    except OSError as error:
+        print(f"{seal.show_path(str(error.filename))}: cannot be used: {error.strerror}.", file=sys.stderr)
         return 1
     return 0
 

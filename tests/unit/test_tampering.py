@@ -147,7 +147,7 @@ def test_raw_files_that_are_not_read_are_no_additions(study, capsys):
         Path("data", name).touch()
     assert verify(capsys)[0] == 0
     Path("data/2026.csv").touch()
-    output = "data/2026.csv: added since the manifest was written. Run `make report`, or remove it.\n"
+    output = "data/2026.csv: added since the manifest was written. Remove it, or read it: `make report`.\n"
     assert verify(capsys) == (1, output)
     Path("data/2026.csv").unlink()
 

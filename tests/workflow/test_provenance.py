@@ -72,6 +72,7 @@ def test_verify_finds_what_was_edited_is_missing_or_is_out_of_date(study):
         raw.write("\n")
     with (study.folder / "scripts/ttf/analyses/time_to_failure/fit_mttf/compute.py").open("a") as module:
         module.write("# A comment.\n")
+    (study.folder / "data/sample/more.csv").write_text("job\n")
     code, output = run(study, "verify_results")
     assert code == 1
     lines = dict(line.split(": ", 1) for line in output.splitlines())
@@ -80,11 +81,13 @@ def test_verify_finds_what_was_edited_is_missing_or_is_out_of_date(study):
         "results/sample/figures/still_running.svg",
         "scripts/ttf/analyses/factors/estimate_hazards/cox.py",
         "data/sample/pai_task_table.csv",
+        "data/sample/more.csv",
     }
     assert "edited since fit_mttf made it. Delete it" in lines[TABLE]
     assert "missing" in lines["results/sample/figures/still_running.svg"]
     assert "changed since estimate_hazards used it" in lines["scripts/ttf/analyses/factors/estimate_hazards/cox.py"]
     assert "out of date" in lines["data/sample/pai_task_table.csv"]
+    assert "added since the manifest was written" in lines["data/sample/more.csv"]
 
 
 def test_an_edited_product_is_still_reported_after_another_run(study):
@@ -161,6 +164,7 @@ def test_every_number_is_the_cell_that_it_names(finished_study, trace):
         (["--file=results/sample/tables/mtf.csv"], "Did you mean results/sample/tables/mttf.csv"),
         (["--file=results/sample/metrics.json", "--key=mttf.mtf_s"], "Did you mean mttf.mttf_s"),
         ([f"--file={TABLE}", "--key=mttf_s"], "holds no numbers by key"),
+        (["--key=a\n\u202eb"], r"no number 'a\n\u202eb'."),
     ],
 )
 def test_a_wrong_name_gets_the_closest_match(finished_study, arguments, hint):

@@ -251,7 +251,7 @@ class Trace:
 
     @property
     def unread_entries_by_folder(self) -> dict[str, list[str]]:
-        """Map each folder of raw tables to its unread entries; empty for an embedded sample."""
+        """Map each folder of raw tables to its unread entries; an embedded sample has none."""
         folder = self.entry.get("folder")
         if isinstance(folder, list):
             prefixes = {name: f"{get_part_name(name)}/" for name in folder}
@@ -259,7 +259,7 @@ class Trace:
                 name: [entry.removeprefix(prefix) for entry in self.unread_entries if entry.startswith(prefix)]
                 for name, prefix in prefixes.items()
             }
-        return {} if folder is None else {folder: list(self.unread_entries)}
+        return {folder or f"data/{self.name}": list(self.unread_entries)}
 
     @property
     def products(self) -> set[str]:

@@ -9,6 +9,7 @@ from typing import Any
 from ttf.engine.errors import StudyError
 from ttf.engine.provenance.digests import locate_file, manifest_name, sha256
 from ttf.engine.provenance.manifest_graph import Manifest
+from ttf.engine.provenance.seal import show_path
 from ttf.engine.words import plural
 
 # Limits of the display: characters of a parameter, files of the workflow, names in a list.
@@ -50,7 +51,7 @@ def _find_product_name(manifest: Manifest, file: str) -> str:
             return candidate
     matches = get_close_matches(name, manifest["products"], n=3, cutoff=0.6)
     hint = f" Did you mean {' or '.join(matches)}?" if matches else " manifest.json of the study lists all products."
-    raise StudyError(f"{file}: not a product of the study.{hint}")
+    raise StudyError(f"{show_path(file)}: not a product of the study.{hint}")
 
 
 class _Tree:
@@ -69,7 +70,7 @@ class _Tree:
         if key not in numbers:
             matches = get_close_matches(key, numbers, n=3, cutoff=0.5)
             hint = f" Did you mean {' or '.join(matches)}?" if matches else ""
-            raise StudyError(f"{file}: no number {key}.{hint}")
+            raise StudyError(f"{file}: no number {show_path(key)}.{hint}")
         cell_info = numbers[key]
         n = "" if cell_info["n"] is None else f" (n = {cell_info['n']:,})"
         self._write_wrapped(0, f"{key} = {cell_info['value']} {cell_info['unit']}{n}, in {file}")

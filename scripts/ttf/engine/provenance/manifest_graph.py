@@ -169,7 +169,8 @@ def _report_added_raw_files(manifest: Manifest) -> Iterator[str]:
     for folder, skipped in manifest["folders"].items():
         for path in sorted(locate_file(folder).iterdir()) if locate_file(folder).is_dir() else ():
             if not is_ignored(path.name) and path.name not in skipped and path.absolute() not in read_paths:
-                yield f"{show_path(str(path))}: added since the manifest was written. Run `make report`, or remove it."
+                advice = "added since the manifest was written. Remove it, or read it: `make report`."
+                yield f"{show_path(str(path))}: {advice}"
 
 
 def _list_products(manifest: Path) -> Iterable[str]:
