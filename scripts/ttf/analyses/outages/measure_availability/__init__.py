@@ -53,7 +53,8 @@ def _rate_column(heading: str, description: str) -> Column:
 
 AVAILABILITY = table(
     "availability",
-    "All watched units, a group of them, or their outages of one kind: time between outages, repair time, share up.",
+    "All watched units, a group of them, or their outages of one kind: time between outages, repair time, share up. "
+    "Records of a unit that overlap or touch are one outage, so repair times differ from those of single records.",
     stratum_by=words("Strata", "all; planned and level divide the outages, group divides the units."),
     stratum=name("Stratum", "Value that defines the stratum; only the 20 levels with most outages.", by="stratum_by"),
     unit=words("Unit", "Kind of unit: node or unit."),

@@ -10,7 +10,8 @@ _STRATUM = {
 _NOT_ALL_UNITS = "the row is not of all units"
 GROWTH = table(
     "growth",
-    "Trend of the faults of all units, a group or a level, by several tests, which can disagree.",
+    "Trend of the faults of all units, a group or a level, by several tests, which can disagree. Time is the observed "
+    "time of the row's units added up: it differs from calendar time where units join or leave.",
     **_STRATUM,
     n=count(
         "Faults", "Records that began while their unit was observed, without continuations and repeats.", unit="faults"
