@@ -23,6 +23,7 @@ import coverage_changes
 import coverage_faults
 import coverage_node_errors
 import coverage_outages
+import coverage_requests
 import coverage_weeks
 from scipy.optimize import brentq
 from scipy.special import expit, gamma, ndtr
@@ -512,7 +513,8 @@ one wait dominates the variance, there is no interval.
 
 {_changes(repetitions // FEWER)}
 {_nodes(repetitions // FEWER)}
-{_node_errors(repetitions // 20)}"""
+{_node_errors(repetitions // 20)}
+{_requests(repetitions // 200)}"""
 
 
 GROWTH_HEADS = ["", "β", "given", "no trend rejected"]
@@ -663,6 +665,15 @@ are the share of codes said to precede failures (Holm), the share of p-values be
 the ratio, and how often it is given. Each number comes from {repetitions * world.codes:,} codes.
 
 {_table(heads, coverage_node_errors.rows(repetitions, SEED))}
+"""
+
+
+def _requests(repetitions: int) -> str:
+    return f"""## Next requests
+
+{coverage_requests.TEXT} Each row comes from {repetitions * coverage_requests.GROUPS:,} groups.
+
+{_table(coverage_requests.HEADS, coverage_requests.request_rows(repetitions, SEED))}
 """
 
 

@@ -1,49 +1,48 @@
-"""Quantiles of durations that may be censored, with intervals, by the Kaplan-Meier curve of each stratum."""
+"""Kaplan-Meier curves and quantiles of many strata at once, without intervals."""
+
+from collections.abc import Sequence
 
 import polars as pl
 
-from ttf.stats.durations.strata import Durations
-from ttf.stats.durations.survival import survival_tables
-
 # Products of factors reach an exact share only up to rounding.
 TOLERANCE = 1e-10
-INDEPENDENT = "independent jobs"
 
 
-def survival_quantiles(durations: Durations, event: str, stratum_by: str, share: float) -> pl.DataFrame:
-    """Return the duration within which a share of each stratum has the event, a row per stratum.
+def kaplan_meier(durations: pl.DataFrame, strata: Sequence[str]) -> pl.DataFrame:
+    """Return the product-limit estimate of survival by stratum (Kaplan & Meier 1958).
 
     Parameters
     ----------
-    durations: see `ttf.stats.durations.strata.CountedDurations`
-    event: the event; all other ends are censored
-    stratum_by: column of the strata
-    share: between 0 and 1
+    durations : columns duration_s (integers), event (blank: censored) and the strata
+    strata : names of the columns whose combinations are the strata
 
     Returns
     -------
     pl.DataFrame
-        stratum; n, events; quantile, the first duration with survival at most 1 - share, and low, high: where the 95%
-        limits of survival first reach it (Brookmeyer & Crowley 1982). interval_by: the clusters, or INDEPENDENT if
-        they are too few: then the limits are Greenwood's on the log-log scale. What the curve does not reach is blank.
+        The strata; duration_s, ascending; at_risk, events and survival just after it. A row per distinct duration.
 
     """
-    rest = 1 - share + TOLERANCE
+    counts = durations.group_by(*strata, "duration_s").agg(n=pl.len(), events=pl.col("event").count())
+    counts = counts.sort(*strata, "duration_s", nulls_last=True)
+    at_risk = (pl.col("n").sum() - pl.col("n").cum_sum() + pl.col("n")).over(strata)
+    survival = (1 - pl.col("events") / pl.col("at_risk")).cum_prod().over(strata)
+    return counts.with_columns(at_risk=at_risk).select(*strata, "duration_s", "at_risk", "events", survival=survival)
 
-    def crossing_s(curve: pl.Expr) -> pl.Expr:
-        """Return the first time at which the curve is at most `rest`."""
-        return pl.col("time_s").filter(curve <= rest).first()
 
-    def limit_s(name: str) -> pl.Expr:
-        return pl.when(has_clusters).then(crossing_s(pl.col(f"{name}_clustered"))).otherwise(crossing_s(pl.col(name)))
+def survival_quantiles(durations: pl.DataFrame, strata: Sequence[str], share: float) -> pl.DataFrame:
+    """Return the duration within which a share of each stratum has the event.
 
-    has_clusters = pl.col("ci_low_clustered").is_not_null().any()
-    curves, _ = survival_tables(durations, event, [stratum_by])
-    return curves.group_by("stratum", maintain_order=True).agg(
-        n=pl.col("at_risk").first(),
-        events=pl.col("events").sum(),
-        quantile=crossing_s(pl.col("survival")),
-        low=limit_s("ci_low"),
-        high=limit_s("ci_high"),
-        interval_by=pl.when(has_clusters).then(pl.col("cluster_by").first()).otherwise(pl.lit(INDEPENDENT)),
-    )
+    Parameters
+    ----------
+    durations, strata : see `kaplan_meier`
+    share : between 0 and 1
+
+    Returns
+    -------
+    pl.DataFrame
+        The strata; n, events; quantile: the first duration with survival at most 1 - share, blank if none has.
+
+    """
+    quantile = pl.col("duration_s").filter(pl.col("survival") <= 1 - share + TOLERANCE).first()
+    curves = kaplan_meier(durations, strata).group_by(strata, maintain_order=True)
+    return curves.agg(n=pl.col("at_risk").first(), events=pl.col("events").sum(), quantile=quantile)

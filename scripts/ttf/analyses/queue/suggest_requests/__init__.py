@@ -4,7 +4,8 @@ from collections.abc import Callable
 from functools import partial
 
 from ttf.analyses.declaration import Analysis
-from ttf.engine.contract import REASON, Column, count, name, number, table, whole_seconds, words
+from ttf.engine.columns import clustered_columns
+from ttf.engine.contract import REASON, Column, count, name, number, share, table, whole_seconds, words
 from ttf.records.record_contracts import TIME_LIMITS
 
 # Status words by what was too small: Slurm's, and those of Kubernetes.
@@ -21,10 +22,9 @@ def _suggestion_columns(value: Callable[..., Column], unit: str) -> dict[str, Co
         "at_limit": count("At limit", "Those that ended because the request was too small.", unit="jobs"),
         "gpu_hours": number("GPU-hours", "Used by the jobs at the limit.", unit="GPU-hours"),
         f"requested_{unit}": value("Requested", "Largest request of these jobs.", "it is not recorded"),
-        f"suggested_{unit}": value("Suggested", "Kaplan-Meier quantile: 90% of the jobs need at most this.", REASON),
-        f"low_{unit}": value("95% from", "Lower bound of its CI.", REASON),
-        f"high_{unit}": value("95% to", "Upper bound.", REASON),
-        "interval_by": words("Clusters", "week, or independent jobs if there are too few weeks.", REASON),
+        "tested": count("Tested", "Later jobs that judge the rule of the suggestion (rolling origin).", unit="jobs"),
+        "fitted_share": share("Fitted", "Of these, by Kaplan-Meier, within their suggestion.", REASON, n="tested"),
+        f"suggested_{unit}": value("Suggested", "Kaplan-Meier quantile of 90%, widened as the test demands.", REASON),
         "reason": words("Reason", "Why cells of the row are blank.", blank="no cell needs a reason"),
     }
 
@@ -46,6 +46,11 @@ LIMIT_ENDS = table(
     jobs=count("Jobs", "Jobs that ended so.", unit="jobs"),
     requests=count("Requests", "Different combinations of user and request among these jobs.", REASON),
     suggested=count("Suggested", "Those with a suggestion.", REASON),
+    tested=count("Tested", "Later jobs that judge the rule of the suggestions (rolling origin).", REASON, "jobs"),
+    fitted_share=share("Fitted", "Of these, by Kaplan-Meier, within their suggestion.", REASON, n="tested"),
+    ci_low=share("95% from", "Lower bound of its interval if the jobs were independent.", REASON),
+    ci_high=share("95% to", "Upper bound.", REASON),
+    **clustered_columns(share),
     reason=words("Reason", "Why nothing is suggested.", blank="no cell needs a reason"),
 )
 

@@ -5,15 +5,13 @@ from collections.abc import Iterator, Sequence
 import polars as pl
 
 from ttf.analyses.queue.suggest_requests import LIMIT_ENDS, LIMIT_WORDS, SUGGESTED_MEMORY, SUGGESTED_TIME_LIMITS
+from ttf.analyses.queue.suggest_requests.backtest import FEWEST_JOBS, SHARE, WHOLE, suggest_and_test
 from ttf.engine.contract import Table
 from ttf.records.inputs import Inputs
 from ttf.records.jobs import add_blank_columns, choose_text, gpu_seconds_milli, observed_s
 from ttf.records.runs import GPU_HOUR
-from ttf.stats.durations.quantiles import survival_quantiles
+from ttf.stats.durations.survival import survival_tables
 
-SHARE = 0.9
-# With fewer jobs the quantile is the longest of them.
-FEWEST_JOBS = 10
 # The other users and requests are in no table.
 MOST_REQUESTS = 1000
 # Requests as the jobs were submitted; column -> factor and text.
@@ -33,21 +31,17 @@ _OPTIONAL_COLUMNS = {"user": pl.String, "block_by": pl.String, "block": pl.Int64
 _OPTIONAL_COLUMNS |= {"mem_mib": pl.Int64, PEAK: pl.Int64, "gpu_time": pl.Int128}
 
 CENSORED = f"fewer than {SHARE:.0%} of the jobs succeed within the largest value seen"
-NO_LIMIT = "too few jobs for a bound"
+# A suggestion needs so many tests, of which so many fit.
+FEWEST_TESTS, SMALLEST_SHARE = 20, 0.8
+UNTESTED = f"fewer than {FEWEST_TESTS} later jobs to test a suggestion"
+BEYOND = "the test demands more than the largest value seen"
+UNSUPPORTED = f"in the test fewer than {SMALLEST_SHARE:.0%} of the later jobs fitted"
 NO_PEAK = "the trace records no peak memory of jobs"
 
 # Names of the suggestions in `make score`, by those in the tables.
 _SCORE_NAMES = {
-    SUGGESTED_TIME_LIMITS: {
-        "suggested_s": "suggested_time_limit_s",
-        "low_s": "time_limit_low_s",
-        "high_s": "time_limit_high_s",
-    },
-    SUGGESTED_MEMORY: {
-        "suggested_mib": "suggested_memory_mib",
-        "low_mib": "memory_low_mib",
-        "high_mib": "memory_high_mib",
-    },
+    SUGGESTED_TIME_LIMITS: {"suggested_s": "suggested_time_limit_s"},
+    SUGGESTED_MEMORY: {"suggested_mib": "suggested_memory_mib"},
 }
 
 
@@ -61,12 +55,15 @@ def is_at_limit(resource: str) -> pl.Expr:
     return pl.col("status_raw").str.to_uppercase().is_in(LIMIT_WORDS[resource]).fill_null(False)
 
 
-def suggest(jobs: pl.DataFrame, profile: Sequence[str], contract: Table, most: int = MOST_REQUESTS) -> pl.DataFrame:
-    """Return the suggestions for a resource: a row per combination of the profile in which a job ended at its limit.
+def suggest(
+    jobs: pl.DataFrame, profile: Sequence[str], contract: Table, most: int = MOST_REQUESTS
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Return the suggestions for a resource and the later jobs that tested them (see the module `backtest`).
 
-    The event is success with this run time or peak memory. Any other end is right-censored: at the run time or peak
-    that the job had, or at its request if it ran out of memory. So a job that failed or was stopped is taken to need as
-    much as others that got so far. Jobs of several runs are excluded, because their run time is a sum.
+    A row per combination of the profile in which a job ended at its limit. The event is success with this run time or
+    peak memory. Any other end is right-censored: at the run time or peak that the job had, or at its request if it ran
+    out of memory. So a job that failed or was stopped is taken to need as much as others that got so far. Jobs of
+    several runs are excluded, because their run time is a sum.
 
     jobs: those that no longer wait, with _JOB_COLUMNS, the profile and gpu_time. contract: SUGGESTED_TIME_LIMITS or
     SUGGESTED_MEMORY. most: number of combinations; those whose jobs used most GPU time at the limit come first.
@@ -85,27 +82,40 @@ def suggest(jobs: pl.DataFrame, profile: Sequence[str], contract: Table, most: i
     groups = groups.filter(pl.col("at_limit") > 0).sort("gpu_time", "at_limit", descending=True, maintain_order=True)
     groups = groups.head(most).with_row_index("number")
     members = jobs.join(groups.select(*keys, "number"), on=keys, nulls_equal=True, maintain_order="left")
-    week = pl.col("block").rank("dense").fill_null(0).cast(pl.UInt32)
-    # A trace with few weeks does not count them in other intervals.
-    block_by = pl.coalesce("block_by", pl.lit("block of time"))
-    members = members.with_columns(cluster_by=block_by, cluster=week, group_by=block_by, group=week)
-    quantiles = survival_quantiles(members, "success", "number", SHARE)
-    rows = groups.join(quantiles, left_on="number", right_on=pl.col("stratum").cast(pl.UInt32), maintain_order="left")
-    is_enough = pl.col("n") >= FEWEST_JOBS
-    reasons = {f"fewer than {FEWEST_JOBS} jobs": ~is_enough, CENSORED: pl.col("quantile").is_null()}
-    reasons |= {NO_LIMIT: pl.col("low").is_null() | pl.col("high").is_null()}
-    columns = {f"requested_{unit}": pl.col("requested"), f"suggested_{unit}": pl.when(is_enough).then("quantile")}
-    columns |= {f"{limit}_{unit}": pl.when(is_enough).then(limit) for limit in ("low", "high")}
+    suggestions, tests = suggest_and_test(members, contract is SUGGESTED_TIME_LIMITS)
+    rows = groups.join(suggestions, on="number", maintain_order="left")
+    reasons = {f"fewer than {FEWEST_JOBS} jobs": pl.col("n") < FEWEST_JOBS, CENSORED: pl.col("quantile").is_null()}
+    reasons |= {UNTESTED: pl.col("tested") < FEWEST_TESTS, UNSUPPORTED: pl.col("fitted_share") < SMALLEST_SHARE}
+    reasons |= {BEYOND: pl.col("suggested").is_null()}
+    rows = rows.with_columns(reason=choose_text(reasons))
     return rows.select(
         *keys,
-        *("n", "at_limit"),
+        *("n", "at_limit", "tested", "reason"),
         request=_format_request(keys),
         successes=pl.col("events"),
         gpu_hours=pl.Series([gpu_time / GPU_HOUR for gpu_time in rows["gpu_time"]], dtype=pl.Float64),
-        interval_by=pl.when(is_enough).then("interval_by"),
-        reason=choose_text(reasons),
-        **columns,
-    )
+        fitted_share=pl.when(pl.col("tested") >= FEWEST_TESTS).then("fitted_share"),
+        **{
+            f"requested_{unit}": pl.col("requested"),
+            f"suggested_{unit}": pl.when(pl.col("reason").is_null()).then("suggested"),
+        },
+    ), tests
+
+
+def summarise_tests(tests: pl.DataFrame) -> dict[str, object]:
+    """Return the tests' columns of LIMIT_ENDS: the share of all tests that fit, clustered by user and request."""
+    if tests.height < FEWEST_TESTS:
+        return {"tested": tests.height, "reason": UNTESTED}
+    cluster = pl.col("number").cast(pl.UInt32)
+    names = {name: pl.lit("user and request") for name in ("cluster_by", "group_by")}
+    curves, _ = survival_tables(tests.with_columns(cluster=cluster, group=cluster, **names), "success", ["all"])
+    last = curves.filter(pl.col("time_s") <= WHOLE).row(-1, named=True)
+    row: dict[str, object] = {"tested": tests.height, "fitted_share": 1 - last["survival"]}
+    row |= {name: last[name] for name in ("cluster_by", "clusters", "reason")}
+    for form in ("", "_clustered"):
+        bounds = {f"ci_low{form}": last[f"ci_high{form}"], f"ci_high{form}": last[f"ci_low{form}"]}
+        row |= {name: None if bound is None else 1 - bound for name, bound in bounds.items()}
+    return row
 
 
 def _format_request(keys: Sequence[str]) -> pl.Expr:
@@ -136,7 +146,7 @@ def suggest_next(record: pl.LazyFrame, jobs: pl.DataFrame, at_submission: Sequen
     suggestions: list[pl.Series] = []
     for contract, score_names in _SCORE_NAMES.items():
         on = profile if contract is SUGGESTED_TIME_LIMITS else shared
-        rows = suggest(past_jobs, profile, contract, jobs.height).select(*on, *score_names)
+        rows = suggest(past_jobs, profile, contract, jobs.height)[0].select(*on, *score_names)
         matches = keys.join(rows, on=on, how="left", nulls_equal=True, maintain_order="left")
         suggestions += matches.select(*score_names).rename(score_names).get_columns()
     return pl.DataFrame(suggestions)
@@ -153,10 +163,11 @@ def compute(inputs: Inputs) -> Iterator[tuple[str, pl.DataFrame]]:
     summary = []
     for resource, contract in (("run time", SUGGESTED_TIME_LIMITS), ("memory", SUGGESTED_MEMORY)):
         has_values = contract is SUGGESTED_TIME_LIMITS or PEAK in columns
-        rows = contract.conform(suggest(started_jobs if has_values else started_jobs.clear(), profile, contract))
+        rows, tests = suggest(started_jobs if has_values else started_jobs.clear(), profile, contract)
+        rows = contract.conform(rows)
         yield contract.name, rows
         row = {"resource": resource, "jobs": started_jobs.select(is_at_limit(resource).sum()).item()}
         n_suggested = rows.select(pl.col("^suggested_.*$").count()).item()
         counts = {"requests": rows.height, "suggested": n_suggested}
-        summary.append(row | (counts if has_values else {"reason": NO_PEAK}))
+        summary.append(row | (counts | summarise_tests(tests) if has_values else {"reason": NO_PEAK}))
     yield LIMIT_ENDS.name, LIMIT_ENDS.frame(summary)

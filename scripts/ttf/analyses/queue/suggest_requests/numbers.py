@@ -1,6 +1,8 @@
-"""Numbers of jobs that ended at a limit, and of the requests with a suggestion."""
+"""Numbers of jobs that ended at a limit, of the requests with a suggestion, and of the test of suggestions."""
 
 from ttf.analyses.queue.suggest_requests import LIMIT_ENDS
-from ttf.display.metrics import cells
+from ttf.display.metrics import CI, cells
 
-NUMBERS = [cells(LIMIT_ENDS, "requests.{resource}", "jobs requests suggested reason", n="jobs")]
+NUMBERS = [
+    cells(LIMIT_ENDS, "requests.{resource}", f"jobs requests suggested tested fitted_share {CI} reason", n="jobs")
+]

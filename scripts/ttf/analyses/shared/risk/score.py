@@ -39,17 +39,12 @@ NO_GPUS = "no GPU was requested, or nobody wrote how many"
 _FEWER_FEATURES = "fewer features move the score"
 _NOT_USED = "the model does not go by {}"
 
-_NO_SUGGESTION = "no earlier job of the user and request ended at its limit, or too few jobs tell"
-_NEED = "90% of the jobs of the user and request need at most this, from earlier jobs; with its 95% CI."
+_NO_SUGGESTION = "no earlier job of the user and request ended at its limit, or later jobs do not support one"
+_NEED = "Request within which 90% of the next jobs of the user and request succeed, by a test on later jobs."
 # `ttf.analyses.queue.suggest_requests` fills them.
 SUGGESTIONS = {
-    name: count(heading, _NEED, _NO_SUGGESTION, unit)
-    for resource, label, unit in (("time_limit", "Time limit", "s"), ("memory", "Memory", "MiB"))
-    for name, heading in (
-        (f"suggested_{resource}_{unit.lower()}", label),
-        (f"{resource}_low_{unit.lower()}", f"{label}, from"),
-        (f"{resource}_high_{unit.lower()}", f"{label}, to"),
-    )
+    f"suggested_{resource}_{unit.lower()}": count(heading, _NEED, _NO_SUGGESTION, unit)
+    for resource, heading, unit in (("time_limit", "Time limit", "s"), ("memory", "Memory", "MiB"))
 }
 
 SCORES = Table(
