@@ -18,7 +18,14 @@ from ttf.raw.node_logs.line_blocks import Block, read_blocks
 from ttf.raw.node_logs.merging import MergedRows, merge_close
 from ttf.raw.node_logs.node_names import NodeNames
 from ttf.raw.node_logs.reduced_blocks import ReducedBlock, copy_block, join_years, list_lines, reduce_block
-from ttf.raw.node_logs.rules import ERROR_COLUMNS, Rules, describe_own_codes, find_errors
+from ttf.raw.node_logs.rules import (
+    ERROR_COLUMNS,
+    Rules,
+    canonical_codes,
+    describe_own_codes,
+    find_errors,
+    join_messages,
+)
 from ttf.raw.node_logs.text_lines import parse_hours, read_messages, seconds_in_hour
 from ttf.raw.raw_files import ARCHIVES, PACKED, read_unpacked
 
@@ -26,6 +33,7 @@ from ttf.raw.raw_files import ARCHIVES, PACKED, read_unpacked
 KINDS = {
     "picked": ("info", "lines of errors that a rule picks"),
     "unmatched": ("info", "lines of which no rule picks an error"),
+    "continued": ("info", "lines without a time that continue the line before"),
     "note": ("info", "headers, lines of the journal itself, and empty lists of events"),
     "recovered": ("info", "events that report that something is well again"),
     "no_layout": ("error", "lines of files in no known layout: print them again, see docs/your-data.md"),
@@ -300,19 +308,20 @@ class _Reading:
         groups = self._add_name_and_kind(groups, "hour_s")
         picks = picks.join(groups.select("node", "hour", "hour_s", "kind", "name"), on=["node", "hour"], how="left")
         picks = picks.filter(pl.col("kind").is_null()).sort("line")
-        picks = picks.with_columns(message=read_messages(picks["message"], layout))
-        errors = find_errors(picks["message"], self.options.rules)
-        picks = picks.with_columns(errors, time_s=pl.col("hour_s") + seconds_in_hour("minute"))
-        is_picked = pl.col("code").is_not_null()
-        errors = picks.filter(is_picked)
+        time_s = pl.col("hour_s") + seconds_in_hour("minute")
+        picks = picks.with_columns(message=read_messages(picks["message"], layout), time_s=time_s)
+        messages = join_messages(picks, self.options.rules, self.options.merge_s)
+        messages = messages.with_columns(find_errors(messages["message"], self.options.rules))
+        errors = messages.drop_nulls("code")
+        n_picked = int(errors["lines"].sum())
         for kind in KINDS:
             self._account_groups(file, kind, groups.filter(pl.col("kind") == kind))
         inside = groups.filter(pl.col("kind").is_null())
-        self._count_rows(file, "picked", errors)
+        self.account.add("picked", n_picked, file.name, errors["line"].head(FIRST_LINES).to_list())
         lines = int(inside["lines"].sum())
         self.text_lines += lines
-        self.unmatched_lines += lines - errors.height
-        self.account.add("unmatched", lines - errors.height, file.name, [])
+        self.unmatched_lines += lines - n_picked
+        self.account.add("unmatched", lines - n_picked, file.name, [])
         self._account_groups(file, "other_name", inside.filter(pl.col("name") != pl.col("node")))
         self.spans.add(
             inside.select(
@@ -339,8 +348,7 @@ class _Reading:
         return groups.with_columns(name=names).with_columns(kind=kind)
 
     def _add_errors(self, errors: pl.DataFrame, merged: MergedRows) -> None:
-        one_line = {"last_s": pl.col("time_s"), "lines": pl.lit(1, pl.Int64)}
-        merged.add(errors.with_columns(node="name", **one_line).select(*EVENT_COLUMNS))
+        merged.add(errors.with_columns(node="name").select(*EVENT_COLUMNS))
 
     def _add_marks(self, picks: pl.DataFrame) -> None:
         rules, message = self.options.rules, pl.col("message")
@@ -363,13 +371,22 @@ class _Reading:
             self._count_rows(file, name, rows.filter(pl.col("kind") == name))
         rows = rows.filter(pl.col("kind").is_null())
         self._count_rows(file, "other_name", rows.filter(pl.col("name") != pl.col("node")))
-        own = describe_own_codes(rows["code"], rows["gpu"], rows["severity"], rules)
         by_rule = find_errors(rows["message"], rules).rename(lambda name: f"rule_{name}")
+        rows = rows.with_columns(by_rule, code=canonical_codes(rows["code"], rules))
+        # DCGM names an error in its own words, and the XID in its message: a kernel's log has the XID.
+        is_xid = pl.col("code").str.starts_with("DCGM_FR_") & pl.col("rule_code").str.starts_with("XID ")
+        is_same = pl.col("code") == pl.col("rule_code")
+        rows = rows.with_columns(
+            code=pl.when(is_xid).then("rule_code").otherwise("code"),
+            severity=pl.coalesce("severity", pl.when(is_same).then("rule_severity")),
+        )
+        own = describe_own_codes(rows["code"], rows["gpu"], rows["severity"], rules)
         candidates = pl.concat([own, by_rule], how="horizontal")
         chosen = {n: pl.when(pl.col("code").is_not_null()).then(n).otherwise(f"rule_{n}") for n in ERROR_COLUMNS}
         # A message may name the GPU of an event whose row does not.
         gpu = pl.when(pl.col("gpu") == "").then(pl.col("rule_gpu").fill_null("")).otherwise("gpu")
-        rows = rows.with_columns(candidates.select(**chosen | {"gpu": gpu}))
+        one_line = {"last_s": pl.col("time_s"), "lines": pl.lit(1, pl.Int64)}
+        rows = rows.with_columns(candidates.select(**chosen | {"gpu": gpu})).with_columns(**one_line)
         errors = rows.filter(pl.col("code").is_not_null())
         self._count_rows(file, "picked", errors)
         self._count_rows(file, "unmatched", rows.filter(pl.col("code").is_null()))
