@@ -46,8 +46,8 @@ def _find_contradictions(document: dict, base: dict | None) -> Iterator[Problem]
     ]
     for key in ("multiline", "boot", "job_start"):
         patterns += [((key, n), pattern) for n, pattern in enumerate(document.get(key, []))]
-    problems = [(path, problem) for path, pattern in patterns if (problem := _find_problem(path[0], pattern))]
-    yield from (Problem(path, problem) for path, problem in problems)
+    problems = [Problem(path, text) for path, pattern in patterns if (text := _find_problem(path[0], pattern))]
+    yield from problems
     if patterns and not problems:
         from ttf.raw.node_logs.rules import Rules  # imports Polars
 

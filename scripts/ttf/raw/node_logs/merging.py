@@ -34,9 +34,10 @@ def number_close_rows(keys: Sequence[str], start: str, end: str, gap_s: int) -> 
 
 
 def merge_close(rows: pl.DataFrame, gap_s: int) -> pl.DataFrame:
-    """Merge rows of the same keys whose times are at most gap_s apart; `lines`, if there, are summed; the severity is the worst.
+    """Merge rows of the same keys whose times are at most gap_s apart.
 
-    Keys are the other columns; the start is time_s or start_s, the end last_s or end_s.
+    Keys are the other columns; the start is time_s or start_s, the end last_s or end_s. `lines`, if there, are summed,
+    and the severity is the worst.
     """
     start, end = ("time_s", "last_s") if "time_s" in rows.columns else ("start_s", "end_s")
     keys = [name for name in ("node", "gpu", "code") if name in rows.columns]

@@ -41,7 +41,7 @@ def reduce_block(block: Block, layout: str, pattern: str, fallback: str, zone: s
     if layout != "syslog" and (no_times := hours.filter(parse_hours(hours, layout, zone).is_null())).len():
         parsed = parsed.with_columns(hour=pl.when(~pl.col("hour").is_in(no_times.implode())).then("hour"))
     if parsed["hour"].null_count() and layout != "journal_json":
-        parsed = _join_continued(parsed, block.first > 1)
+        parsed = _join_continued(parsed)
         unused["continued"] = rows.join(parsed, on="line", how="anti", maintain_order="left")
     if parsed["hour"].null_count():
         is_wrong = pl.col("hour").is_null()
@@ -67,18 +67,17 @@ def reduce_block(block: Block, layout: str, pattern: str, fallback: str, zone: s
     return ReducedBlock(groups.sort("first"), picks, unused, ends, parsed["year"][-1] if parsed.height else 0)
 
 
-def _join_continued(parsed: pl.DataFrame, has_earlier: bool) -> pl.DataFrame:
+def _join_continued(parsed: pl.DataFrame) -> pl.DataFrame:
     """Append to each message the lines that continue it: those after it without a time that start with a space."""
-    is_indented = pl.col("hour").is_null() & pl.col("message").str.contains(rf"^(?:{PREFIX})?[ \t]")
-    owner = pl.when(~is_indented).then("line").forward_fill()
-    # The first lines of a later block continue a line of the block before.
-    parsed = parsed.with_columns(owner=owner, is_continued=is_indented & (owner.is_not_null() | has_earlier))
-    tails = parsed.filter("is_continued").group_by("owner", maintain_order=True)
-    tails = tails.agg(tail=pl.col("message").str.strip_chars().str.join("\n"))
-    lines = parsed.filter(~pl.col("is_continued"))
-    lines = lines.join(tails, left_on="line", right_on="owner", how="left", maintain_order="left")
+    is_continued = pl.col("hour").is_null() & pl.col("message").str.contains(rf"^(?:{PREFIX})?[ \t]")
+    owner = pl.when(~is_continued).then("line").forward_fill()
+    tail = pl.col("message").str.strip_chars().str.join("\n")
+    tails = parsed.with_columns(owner=owner).filter(is_continued).group_by("owner").agg(tail=tail)
+    lines = parsed.filter(~is_continued).join(
+        tails, left_on="line", right_on="owner", how="left", maintain_order="left"
+    )
     message = pl.concat_str("message", "tail", separator="\n", ignore_nulls=True)
-    return lines.with_columns(message=message).drop("owner", "is_continued", "tail", strict=False)
+    return lines.with_columns(message=message).drop("tail")
 
 
 def copy_block(part: ReducedBlock) -> ReducedBlock:

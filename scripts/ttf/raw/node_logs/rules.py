@@ -39,14 +39,8 @@ class Rules:
 
     @classmethod
     def from_options(cls, options: Mapping) -> "Rules":
-        return cls(
-            tuple(options.get("rules", ())),
-            tuple(options.get("multiline", ())),
-            tuple(options.get("boot", ())),
-            tuple(options.get("job_start", ())),
-            tuple(options.get("monitors", ())),
-            dict(options.get("codes", {})),
-        )
+        lists = ("rules", "multiline", "boot", "job_start", "monitors")
+        return cls(codes=options.get("codes", {}), **{key: tuple(options.get(key, ())) for key in lists})
 
     @cached_property
     def any_pattern(self) -> str:
@@ -96,20 +90,14 @@ def join_messages(lines: pl.DataFrame, rules: Rules, merge_s: int) -> pl.DataFra
 
     lines: name (the node), time_s, line and message.
     """
-    keys = [
-        pl.concat_str(pl.lit(f"{number} "), pl.col("message").str.extract(pattern, 1))
-        for number, pattern in enumerate(rules.multiline)
-    ]
-    key = pl.coalesce(pl.lit(None, pl.String), *keys)
-    lines = lines.with_columns(key=key, last_s="time_s", lines=pl.lit(1, pl.Int64))
-    parts = lines.drop_nulls("key").sort("name", "key", "time_s", "line")
-    if parts.height:
-        group = number_close_rows(["name", "key"], "time_s", "last_s", merge_s).alias("group")
-        sums = {"message": pl.col("message").str.join("\n"), "last_s": pl.col("last_s").max(), "lines": pl.len()}
-        first = pl.all().exclude("group", *sums).first()
-        parts = parts.group_by(group, maintain_order=True).agg(first, **sums).cast({"lines": pl.Int64})
-        lines = pl.concat([lines.filter(pl.col("key").is_null()), parts.select(lines.columns)]).sort("line")
-    return lines.drop("key")
+    message = pl.col("message")
+    keys = [pl.concat_str(pl.lit(f"{n} "), message.str.extract(part, 1)) for n, part in enumerate(rules.multiline)]
+    lines = lines.with_columns(key=pl.coalesce(*keys, pl.col("line").cast(pl.String)))
+    lines = lines.sort("name", "key", "time_s", "line")
+    group = number_close_rows(["name", "key"], "time_s", "time_s", merge_s).alias("group")
+    sums = {"message": message.str.join("\n"), "last_s": pl.col("time_s").max(), "lines": pl.len().cast(pl.Int64)}
+    first = pl.all().exclude("key", "message").first()
+    return lines.group_by(group, maintain_order=True).agg(first, **sums).sort("line")
 
 
 def find_errors(messages: pl.Series, rules: Rules) -> pl.DataFrame:
@@ -121,7 +109,7 @@ def find_errors(messages: pl.Series, rules: Rules) -> pl.DataFrame:
     frame = pl.DataFrame({"message": messages, "row": pl.int_range(len(messages), eager=True)})
     rows, remaining = [], frame
     for rule in rules.rules:
-        is_match = pl.col("message").str.contains(rule["pattern"]).fill_null(False)
+        is_match = pl.col("message").str.contains(f"(?m){rule['pattern']}").fill_null(False)
         matches, remaining = remaining.filter(is_match), remaining.filter(~is_match)
         if matches.height and rule.get("severity") != "none":
             rows.append(_apply_rule(matches, rule).drop("message"))
@@ -134,7 +122,7 @@ def find_errors(messages: pl.Series, rules: Rules) -> pl.DataFrame:
 
 def _apply_rule(matches: pl.DataFrame, rule: Mapping) -> pl.DataFrame:
     groups = re.findall(r"[(][?]P?<(code|gpu)>", rule["pattern"])
-    captures = pl.col("message").str.extract_groups(rule["pattern"])
+    captures = pl.col("message").str.extract_groups(f"(?m){rule['pattern']}")
     suffix = captures.struct.field("code").fill_null("") if "code" in groups else pl.lit("")
     gpu = captures.struct.field("gpu").fill_null("") if "gpu" in groups else pl.lit("")
     return matches.with_columns(
