@@ -60,9 +60,9 @@ def _find_contradictions(document: dict, base: dict | None) -> Iterator[Problem]
 def _find_problem(key: str | int, pattern: str) -> str | None:
     """Return why a pattern cannot be used, or would not mean what it seems to."""
     import polars as pl  # its import takes longer than reading the whole configuration
-    from ttf.raw.node_logs.rules import split_pattern
+    from ttf.raw.node_logs.rules import split_pattern, widen
 
-    if problem := find_pattern_problem(pattern):
+    if problem := find_pattern_problem(pattern) or find_pattern_problem(widen(pattern)):
         return problem
     if key == "job_start" and "(?P<job>" not in pattern:
         return "it names no job; put (?P<job>...) around the job's id."
