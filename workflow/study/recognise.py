@@ -82,7 +82,8 @@ def recognise(data: Path) -> RecognisedTrace:
     if not matching_fits:
         if drafted := _draft_trace(folder, [fit.shape for fit in fits], formats, registry):
             return drafted
-        lines = [*_explain_no_match(folder, fits), *_suggest_unpacking(folder, registry), MAPPING_HINT]
+        lines = [*_explain_no_match(folder, fits), *folder.describe_unread_forms()]
+        lines += [*_suggest_unpacking(folder, registry), MAPPING_HINT]
         raise ConfigError("\n".join(lines))
     if len(matching_fits) > 1:
         raise ConfigError(_explain_ambiguity(folder, matching_fits))
