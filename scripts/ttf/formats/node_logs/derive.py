@@ -44,7 +44,7 @@ def durations(source: Source) -> pl.DataFrame:
         event="event",
         nodes=pl.lit(1),
         name_prefix=pl.when(prefix.n_unique() <= MOST_PREFIXES).then(prefix),
-        start_s="start_s",
+        start_s=pl.when(is_known).then("start_s"),
         **{cause: pl.col(cause) for cause in CAUSES},
     )
     return conform(add_levels(periods, CLUSTERS), DURATION_COLUMNS)
