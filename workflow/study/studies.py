@@ -118,9 +118,8 @@ def write_data_configuration(name: str, data: Path, text: str) -> bool:
     if file.exists():
         existing = file.read_text(encoding="utf-8")
         is_ours = memory["written"].get(name, {}).get("sha256") == _digest(existing)
-        if not is_ours and load_yaml(file, str(file)) != parse_yaml(text, str(file)):
-            return True
-        text = text if is_ours else existing
+        if not is_ours and existing != text:
+            return load_yaml(file, str(file)) != parse_yaml(text, str(file))
     file.parent.mkdir(parents=True, exist_ok=True)
     replace_file(file, text)
     _write_memory(memory | {"written": memory["written"] | {name: {"data": str(data), "sha256": _digest(text)}}})

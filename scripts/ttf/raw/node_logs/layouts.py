@@ -52,8 +52,8 @@ _NO_NODE = re.compile(
 )
 # A line of pdsh or clush starts with the node.
 PREFIX = rf"(?P<prefix>{_NAME}): "
-# The journal's own lines between those of the kernel.
-JOURNAL_NOTE = r"^-- .* --$|^-- (?:Logs|Journal) begin"
+# Lines of the journal, and of the syslog daemon, itself.
+JOURNAL_NOTE = r"^-- .* --$|^-- (?:Logs|Journal) begin| last message repeated [0-9]+ times?$"
 JSON_TIME, JSON_HOST = "__REALTIME_TIMESTAMP", "_HOSTNAME"
 JSON_CODED = r'"MESSAGE" ?: ?\[|\\'
 # Names of columns and keys of other programs -> ours.
@@ -178,7 +178,9 @@ def _detect_json_line(line: str) -> str | None:
     with suppress(ValueError, RecursionError):
         record = json.loads(line)
         fields = name_fields(record.get("_source", record)) if isinstance(record, dict) else {}
-        return "log_json" if fields.keys() >= _RECORD and not is_container(fields) else None
+        # Libraries of applications write a level, and the pod as the host.
+        is_application = "level" in fields or is_container(fields)
+        return "log_json" if fields.keys() >= _RECORD and not is_application else None
     return None
 
 
