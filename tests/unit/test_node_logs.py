@@ -20,7 +20,7 @@ from study.messages import ConfigError
 from study.taxonomy import find_pattern_problem
 from ttf.engine.errors import StudyError
 from ttf.raw.node_logs import line_blocks
-from ttf.raw.node_logs.layouts import detect_layout
+from ttf.raw.node_logs.layouts import describe_unread_form, detect_layout
 from ttf.raw.node_logs.merging import merge_close
 from ttf.raw.node_logs.node_names import NodeNames
 from ttf.raw.node_logs.reader import KINDS, LogOptions, name_node, read_node_logs
@@ -274,6 +274,8 @@ def test_shipped_patterns_compile_and_name_known_groups():
         assert set(re.findall(r"[?]P?<(\w+)>", pattern)) <= {"code", "gpu", "job"}
 
 
+_PLAIN_WORDS = st.from_regex(r"\A[A-Za-z0-9<>./_-]{1,9}\Z")
+
 # Layouts ------------------------------------------------------------------------------------------------
 
 JOURNAL_RECORD = {"__REALTIME_TIMESTAMP": f"{NOON}000123", "_HOSTNAME": "n1", "MESSAGE": XID_79, "PRIORITY": "3"}
@@ -319,7 +321,23 @@ GPUD = [
         ("dmesg-n1.txt", "dmesg_iso", f"2025-03-01T08:00:00,285060+00:00 {XID_79}"),
         ("log", "syslog", f"Mar  1 08:00:00 n1 kernel: [  123.456789] {XID_79}"),
         ("log", "syslog", f"<4>Mar  1 08:00:00 n1 kernel: {XID_79}"),
+        ("log", "syslog", f"Mar 01 08:00:00.123456 n1 kernel: {XID_79}"),
+        ("log", "full", f"Sat 2025-03-01 08:00:00 UTC n1 kernel: {XID_79}"),
+        ("log", "full", f"Sat 2025-03-01 11:00:00 +03 n1 kernel: {XID_79}"),
+        ("log", "rfc5424", f"<4>1 2025-03-01T08:00:00.123Z n1 kernel - - - {XID_79}"),
+        ("log", "rfc5424", f'n1: 1 2025-03-01T08:00:00Z n1 kernel 12 ID [a x="1"][b y="2"] {XID_79}'),
+        ("dmesg-n1", "level_dmesg_iso", f"kern  :warn  : 2025-03-01T08:00:00,283302+00:00 {XID_79}"),
+        ("n1.log", "level_dmesg", f"kern  :err   : [Sat Mar  1 08:00:00 2025] {XID_79}"),
+        ("n1.log", "level_brackets", f"kern:    info: [2025-03-01T08:00:00.123456789Z]: {XID_79}"),
+        ("log", "level_brackets", f"n1: kern: warning: [2025-03-01T08:00:00Z]: {XID_79}"),
+        ("log", "log_json", json.dumps({"date": NOON + 0.5, "host": "n1", "ident": "kernel", "message": XID_79})),
+        ("log", "log_json", json.dumps({"timestamp": NOON * 1000, "hostname": "n1", "msg": XID_79, "name": "kernel"})),
+        ("log", "log_json", json.dumps({"_source": {"@timestamp": NOON, "host": {"name": "n1"}, "message": XID_79}})),
+        ("log", "log_csv", f'@timestamp,host.name,message\n2025-03-01T08:00:00.000Z,n1,"{XID_79}"'),
+        ("log", "log_csv", f'\ufeff\r\n_time,host,_raw\r\n{NOON},n1,"{XID_79}"\r'),
+        ("log", "iso", f"\ufeff\n2025-03-01T08:00:00+0000 n1 kernel: {XID_79}\r"),
         ("log", "journal_json", json.dumps(JOURNAL_RECORD)),
+        ("log", "journal_json", "\ufeff" + json.dumps(JOURNAL_RECORD)),
         ("log", "journal_json", json.dumps(JOURNAL_RECORD | {"MESSAGE": [*XID_79.encode()]})),
         ("log", "csv", "node,time,code,gpu\nn1,2025-03-01T08:00:00Z,XID79,0000:05:00.0"),
         ("log", "csv", f'severity,code,time,node,message\nhigh,,{NOON},n1,"a, {XID_79}"'),
@@ -337,6 +355,8 @@ GPUD = [
             json.dumps(NVSENTINEL | {"generatedTimestamp": {"seconds": NOON, "nanos": 1}, "errorCode": "79"}),
         ),
         ("n1.json", "event_json", json.dumps(GPUD)),
+        ("n1.json", "event_json", "\ufeff\n" + json.dumps(GPUD)),
+        ("n1.json", "event_json", "\n" + json.dumps(GPUD, indent=1)),
     ],
 )
 def test_each_layout_gives_the_same_error(read, name, layout, content):
@@ -359,10 +379,89 @@ def test_each_layout_gives_the_same_error(read, name, layout, content):
         '[{"a": 1}]',
         "\0\0\0",
         "\ufeff",
+        f"2025-03-01T08:00:00.123456789Z stdout F Mar  1 08:00:00 n1 kernel: {XID_79}",
+        "2025-03-01T08:00:00.123456789Z stderr P half of: a line",
+        '{"log": "x kernel: y", "stream": "stdout", "time": "2025-03-01T08:00:00Z"}',
+        '{"time": 1, "host": {"name": "n1"}, "message": "x", "kubernetes": {"pod": "web-1"}}',
+        '{"level": 30, "time": 1740816000000, "pid": 1, "hostname": "web-1", "msg": "hello"}',
+        "2025-03-01 08:00:00 install linux-image-6.8:amd64 <none> 6.8.0",
+        "2025-03-01 08:00:00 configure libc-bin:amd64 2.31 <none>",
+        "2025-03-01 08:00:00.123 ERROR  [1234:5678] [[NvSwitch]] Not attached",
+        "2025-03-01T08:00:00+0000 SUBDEBUG Installed: kernel-core-5.14",
+        "2025-03-01T08:00:00Z INFO my_crate: hello",
+        "2025-03-01 08:00:00,123 - util.py[DEBUG]: Cloud-init",
+        "[2025-03-01T08:00:00.123] error: Node n1 not responding",
+        "Mar 01 08:00:00 Installed: kernel-5.14",
+        "[    12.345] (II) LoadModule: glx",
+        "Start-Date: 2025-03-01  08:00:00\nCommandline: apt install x",
+        "2025/03/01 08:00:00 [error] 12#12: *1 open() failed",
     ],
 )
 def test_other_files_are_no_logs(content):
     assert detect_layout(content.encode()) is None
+
+
+@given(
+    time=st.sampled_from(["2025-03-01 08:00:00", "2025-03-01T08:00:00Z", "Mar  1 08:00:00"]),
+    words=st.lists(_PLAIN_WORDS),
+)
+def test_a_word_behind_a_time_is_no_node(time, words):
+    assert detect_layout("\n".join([" ".join([time, *words])] * 9).encode()) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("2025-03-01T08:00:00Z stderr F x", "sed -E"),
+        ('{"log": "x", "stream": "stdout"}', "jq -j .log"),
+        ("kern  :err   : [   12.345678] x", "dmesg -T"),
+        ("   Cluster        NodeName\n---------- ---------------\nc n1", "Print it again with -P"),
+        ("__CURSOR=s=1\n_HOSTNAME=n1", "short-iso"),
+        (json.dumps(JOURNAL_RECORD, indent=1), "jq -c"),
+        ("NodeName|TimeStart\nn1|2025", ""),
+    ],
+)
+def test_a_form_that_is_not_read_says_how_to_print_it_again(text, words):
+    described = describe_unread_form(text.encode())
+    assert words in described and bool(words) == bool(described)
+
+
+def test_a_layout_holds_for_each_line_of_the_file(read):
+    content = iso(0, XID_79) * 9 + "2025-03-01 08:00:00 status installed man-db\n" + "Mar  1 08:00:00 n1 kernel: x\n"
+    logs = read({"log": content})
+    assert logs.account.rows == {"picked": 9, "no_time": 2, "errors_only": 9}
+    assert logs.spans["node"].to_list() == ["n1"]
+
+
+def test_names_of_time_zones_have_to_be_those_of_the_trace(read):
+    line = f"Sun 2025-10-26 02:30:00 {{}} n1 kernel: {XID_79}\n"
+    logs = read({"log": "".join(map(line.format, ("CEST", "CET", "PST", "UTC")))}, zone="Europe/Berlin")
+    assert [time for *_, time in list_errors(logs)] == [1_761_438_600, 1_761_442_200, 1_761_445_800]
+    assert logs.account.rows["no_time"] == 1
+
+
+@pytest.mark.parametrize("layout", ["journal", "events", "document", "records"])
+def test_half_a_pair_of_escapes_is_replaced_and_counted(read, layout):
+    message = f"{XID_79} \ud800 \U0001f600"
+    event = GPUD[0]["events"][0] | {"message": GPUD[0]["events"][0]["message"] + " \udc00"}
+    document = [GPUD[0] | {"events": [event]}]
+    contents = {
+        "journal": json.dumps(JOURNAL_RECORD | {"MESSAGE": message}),
+        "events": json.dumps(document),
+        "document": json.dumps(document, indent=1),
+        "records": json.dumps({"time": NOON, "host": "n1", "message": message}),
+    }
+    logs = read({"n1.json": contents[layout] + "\n"})
+    assert list_errors(logs) == [("n1", "0000:05:00", "XID 79", NOON)]
+    assert logs.account.rows["undecodable"] == 1
+
+
+def test_records_of_a_log_watch_their_node_while_they_are_written(read):
+    rows = "".join(f"n{1 + day % 2},{NOON + day * 86_400},usb\n" for day in (0, 1, 2, 9))
+    logs = read({"log.csv": "node,time,message\n" + rows}, gap_s=2 * 86_400)
+    days = logs.spans.select("node", (pl.col("start_s") - NOON) / 86_400, (pl.col("end_s") - NOON) / 86_400).rows()
+    assert days == [("n1", 0, 2), ("n2", 1, 1), ("n2", 9, 9)]
+    assert not logs.event_spans.height
 
 
 def test_packed_logs_are_read(read):

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-from ttf.raw.node_logs.layouts import JOURNAL_NOTE, JSON_CODED, PREFIX
+from ttf.raw.node_logs.layouts import JOURNAL_NOTE, JSON_CODED, PREFIX, TEXT_LAYOUTS
 from ttf.raw.node_logs.line_blocks import Block
 from ttf.raw.node_logs.text_lines import PARSERS, count_new_years, parse_hours
 
@@ -30,15 +30,15 @@ def list_lines(block: Block) -> pl.DataFrame:
 
 
 def reduce_block(block: Block, layout: str, pattern: str, fallback: str, zone: str) -> ReducedBlock:
-    """Return line counts by node and hour, and the lines that match `pattern`. fallback: node of dmesg lines."""
+    """Return line counts by node and hour, and the lines that match `pattern`. fallback: node of heads without one."""
     rows = list_lines(block)
     parsed = PARSERS[layout](rows, layout)
-    if layout.startswith("dmesg"):
+    if "<node>" not in TEXT_LAYOUTS.get(layout, "<node>"):
         parsed = parsed.with_columns(pl.col("node").fill_null(fallback))
     unused = {}
     hours = parsed["hour"].drop_nulls().unique()
     # The lines of syslog have no year yet.
-    if layout != "syslog" and (no_times := hours.filter(parse_hours(hours, layout, zone).is_null())).len():
+    if layout != "syslog" and (no_times := hours.filter(parse_hours(hours, zone).is_null())).len():
         parsed = parsed.with_columns(hour=pl.when(~pl.col("hour").is_in(no_times.implode())).then("hour"))
     if parsed["hour"].null_count() and layout != "journal_json":
         parsed = _join_continued(parsed)
