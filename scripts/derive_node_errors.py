@@ -34,6 +34,7 @@ def main(snakemake) -> str:
         NodeNames(nodes),
         params.options["merge_s"],
         params.options["gap_s"],
+        end_s=params.end_s,
     )
     logs = read_node_logs([Path(file) for file in ([files] if isinstance(files, str) else files)], options)
     errors = mark_boot_errors(logs, params.options["boot_s"])

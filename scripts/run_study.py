@@ -19,6 +19,7 @@ if __name__ == "__main__":
 
 import argparse
 import atexit
+import contextlib
 import fcntl
 import json
 import os
@@ -35,7 +36,7 @@ from study import studies
 from study.check import check_arguments
 from study.disk import check_writable, use_writable_cache
 from study.messages import ConfigError, show
-from study.yaml_files import load_yaml, parse_yaml
+from study.yaml_files import load_yaml
 
 
 def resolve_arguments(study: str, config: str, trace: str, data: str, scatter: str) -> list[str]:
@@ -56,6 +57,7 @@ def resolve_arguments(study: str, config: str, trace: str, data: str, scatter: s
         other_studies = [study_name for study_name in studies.list_studies() if study_name != name]
         hint = f"; STUDY=name for another: {', '.join(other_studies)}" if other_studies and not study else ""
         print(f"study {name}{'' if study else ', the most recent'}{hint}", file=sys.stderr)
+        update_configuration(name)
         return studies.find_arguments(name)
     return studies.format_arguments(config_files, [*settings, *([scatter] if scatter else [])])
 
@@ -96,24 +98,29 @@ def write_configuration(data: Path) -> str:
 
     Raises ConfigError for a draft that is not completed.
     """
-    from study.recognise import format_configuration, recognise
+    from study.recognise import find_new_files, format_configuration, recognise
 
     recognised = recognise(data)
     file = studies.STUDIES / recognised.name / studies.DATA_CONFIG_NAME
-    text = format_configuration(recognised)
-    is_edited = file.exists() and load_yaml(file, str(file)) != parse_yaml(text, str(file))
+    is_edited = studies.write_data_configuration(recognised.name, data, format_configuration(recognised))
     if not (is_edited and recognised.missing):
         print(recognised.explanation, file=sys.stderr)
-    if not file.exists():
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text, encoding="utf-8")
-    elif is_edited:
-        print(f"{file} was edited, and is used as it stands.", file=sys.stderr)
+    if is_edited:
+        new_files = find_new_files(recognised, load_yaml(file, str(file)))
+        print("\n".join([f"{file} was edited, and is used as it stands.", *new_files]), file=sys.stderr)
     if recognised.missing and not is_edited:
         keys = [f"  registry.{recognised.name}.{key}: {text}" for key, text in recognised.missing.items()]
         raise ConfigError("\n".join([f"{file}: complete these keys, then type the same command again:", *keys]))
     print(f"study {recognised.name}; its configuration, to be kept and edited: {file}", file=sys.stderr)
     return str(file)
+
+
+def update_configuration(name: str) -> None:
+    """Recognise the data of a study again, for logs and health events that were added, if it was made from a folder."""
+    data = studies.find_data(name)
+    with contextlib.suppress(ConfigError):  # the start of the run names what it does not read
+        if data is not None:
+            write_configuration(data)
 
 
 def lock_folder(folder: Path) -> bool:

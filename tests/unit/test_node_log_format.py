@@ -1,5 +1,6 @@
 """The format node_logs: periods between errors, an account of every line, and a folder of logs as a trace."""
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ from study.messages import ConfigError
 from study.recognise import find_keyed_files, format_configuration, recognise
 from study.study import Study
 from study.yaml_files import load_yaml, parse_yaml
+from ttf.analyses.time_to_failure.fit_mttf.compute import summarise_durations
 from ttf.engine.errors import StudyError
 from ttf.formats.node_logs.derive import durations
 from ttf.formats.node_logs.read import build_readers
@@ -19,6 +21,7 @@ from ttf.formats.protocol import Source
 from ttf.raw.ingest import ingest
 from ttf.records.node_errors import find_error_durations
 from ttf.records.record_contracts import NODE_ERRORS, NODE_LOG_WATCH
+from ttf.stats.durations.mttf import mean_time_to_failure
 
 ROOT = Path(__file__).resolve().parents[2]
 LINE = "2025-03-01T08:00:00+0000 n1 kernel: NVRM: Xid (PCI:0000:05:00): 79, GPU has fallen off the bus.\n"
@@ -26,6 +29,7 @@ HEADER = "JobIDRaw|State|Start|End\n1|FAILED|1740816000|1740816100\n"
 LIMITS = {"merge_s": 5, "gap_s": 604_800, "boot_s": 300}
 RULES = load_log_rules(ROOT / "config" / "node_log_rules.yaml")
 CAUSES = FORMATS["node_logs"]["causes"]
+SCHEMA = raw_schemas("node_logs")["logs"]
 DAY, START = 86_400, 1_740_787_200  # 2025-03-01 00:00 UTC
 XID_79 = "NVRM: Xid (PCI:0000:05:00): 79, GPU has fallen off the bus."
 XID_13 = "NVRM: Xid (PCI:0000:05:00): 13, Graphics Exception"
@@ -60,8 +64,8 @@ def run(tmp_path):
     return read
 
 
-def derive(raw):
-    return durations(Source(raw, {"node_logs": LIMITS}))
+def derive(raw, **meaning):
+    return durations(Source(raw, {"node_logs": LIMITS} | meaning))
 
 
 def make_errors(rows):
@@ -164,17 +168,22 @@ def test_every_line_is_accepted_or_quarantined(tmp_path, run):
         f"2025-03-02T08:00:00+0000 n2 kernel: {XID_79}",
     ]
     (tmp_path / "kern.log").write_text("\n".join(lines))
-    (tmp_path / "events.csv").write_text("node,time,code\nn1,1740816900,XID79\n,1740816900,XID79\nn3,later,XID79\n")
+    (tmp_path / "events.csv").write_text(
+        "node,time,code\nn1,1740816900,XID79\n,1740816900,XID79\nn3,later,XID79\n"
+        "n4,1970-01-01T00:00:09Z,XID79\nn4,9999-12-31T23:59:59Z,XID79\n"
+    )
     (tmp_path / "empty.log").write_text("")
     (tmp_path / "notes.md").write_text("# About\n\nnothing\n")
     raw, account, quarantine = run("kern.log", "events.csv", "empty.log", "notes.md")
-    assert account == (12, 6, 6)
+    assert account == (14, 6, 8)
     assert raw["logs"].collect()["lines"].sum() == 6
     assert quarantine.select("file", "line", "reason", "column", "text").rows() == [
         ("kern.log", 4, "not_a_time", "time", lines[3]),
         ("kern.log", 6, "not_a_time", "time", lines[5]),
         ("events.csv", 3, "missing_value", "node", ",1740816900,XID79"),
         ("events.csv", 4, "not_a_time", "time", "n3,later,XID79"),
+        ("events.csv", 5, "not_a_time", "time", "n4,1970-01-01T00:00:09Z,XID79"),
+        ("events.csv", 6, "not_a_time", "time", "n4,9999-12-31T23:59:59Z,XID79"),
         ("notes.md", 1, "not_a_time", "time", "# About"),
         ("notes.md", 3, "not_a_time", "time", "nothing"),
     ]
@@ -183,13 +192,71 @@ def test_every_line_is_accepted_or_quarantined(tmp_path, run):
 def test_events_alone_watch_their_nodes_from_the_first_to_the_last(tmp_path, run):
     (tmp_path / "a.csv").write_text(f"node,time,code\nn1,{START},XID79\nn1,{START + 5 * DAY},XID79\n")
     (tmp_path / "b.csv").write_text(f"node,time,code\nn2,{START + DAY},XID79\nn2,{START + 8 * DAY},XID79\n")
-    periods = derive(run("a.csv", "b.csv")[0]).select("unit_id", "duration_s", "event").rows()
+    periods = derive(run("a.csv", "b.csv")[0], nodes=3).select("unit_id", "duration_s", "event").rows()
     assert periods == [
         ("n1", 5 * DAY, "failure"),
         ("n1", 3 * DAY, None),
         ("n2", DAY, "failure"),
         ("n2", 7 * DAY, "failure"),
+        ("unseen-1", 8 * DAY, None),
     ]
+    with pytest.raises(StudyError, match="1 nodes were watched, but the tables name 2"):
+        derive(run("a.csv", "b.csv")[0], nodes=1)
+
+
+HEALTHY = json.dumps(
+    {"nodeName": "n9", "checkName": "X", "isHealthy": True, "generatedTimestamp": "2025-03-02T00:00:00Z"}
+)
+
+
+@pytest.mark.parametrize(
+    ("files", "is_known", "units"),
+    [
+        ({"a.csv": f"node,time,code\nn1,{START},XID79\nn2,{START + DAY},XID79\n"}, False, 2),
+        ({"a.csv": f"node,time,code\nn1,{START},XID79\nn2,{START + DAY},XID79\nn9,{START + 9},\n"}, True, 3),
+        ({"a.csv": f"node,time,code\nn1,{START},XID79\nn1,{START + DAY},XID79\n", "b.json": HEALTHY}, True, 2),
+        ({"a.csv": f"node,time,code\nn1,{START + 9},XID79\n", "n1.log": "n1", "n2.log": "n2"}, True, 2),
+        ({"grep.log": "errors"}, False, 1),
+    ],
+    ids=["errors alone", "a row without a code", "a healthy node", "logs beside events", "a log by grep"],
+)
+def test_a_rate_counts_the_nodes_that_were_watched(tmp_path, run, files, is_known, units):
+    for name, content in files.items():
+        if name.endswith(".log"):
+            write_log(tmp_path / name, content[:2], [(60, XID_79), (DAY, MCE)] if content == "errors" else daily(9))
+        else:
+            (tmp_path / name).write_text(content)
+    periods = derive(run(*files)[0])
+    assert periods["unit_id"].n_unique() == units
+    assert periods["duration_s"].null_count() == (0 if is_known else periods.height)
+    assert (periods["event"] == "failure").any()
+    assert derive(run(*files)[0], nodes=50)["unit_id"].n_unique() == 50
+
+
+def test_withheld_rates_are_blank_in_every_stratum(tmp_path, run):
+    (tmp_path / "a.csv").write_text(
+        f"node,time,code\nn1,{START},XID79\nn2,{START + DAY},XID79\nn1,{START + 9 * DAY},MCE"
+    )
+    periods = derive(run("a.csv")[0])
+    rates = mean_time_to_failure(periods, "failure", ["all", "name_prefix"], block_days=7)
+    values = [name for name in rates.columns if name.startswith(("mttf", "ci_", "failures_per"))]
+    assert rates.height == 4
+    assert rates.select(values).null_count().row(0) == (4,) * len(values)
+    assert rates["reason"].null_count() == 0
+
+
+def test_one_event_far_from_the_others_is_told():
+    times = [START + hour * 3600 for hour in range(12)]
+    rows = [(time, time + 3600, "failure") for time in times]
+    summary = summarise_durations(make_periods(rows).lazy())
+    assert summary["silence_s"].item() is None
+    summary = summarise_durations(make_periods([(START - 100 * DAY, START, "failure"), *rows]).lazy())
+    assert summary["silence_s"].item() == 100 * DAY
+
+
+def make_periods(rows):
+    frame = pl.DataFrame(rows, schema=["start_s", "end_s", "event"], orient="row")
+    return frame.with_columns(unit_id=pl.lit("n1"), duration_s=pl.col("end_s") - pl.col("start_s")).drop("end_s")
 
 
 @pytest.mark.parametrize(
@@ -197,6 +264,7 @@ def test_events_alone_watch_their_nodes_from_the_first_to_the_last(tmp_path, run
     [
         ("[    1.234567] usb 1-1: new\n", "its times count from the start of the node. Write it with dmesg -T"),
         ("Mar  1 08:00:00 n1 kernel: usb 1-1: new\n", "its times have no year"),
+        ("2025-03-01T08:00:00Z stdout F Mar  1 08:00:00 n1 kernel: x\n", "the log of a container"),
         ("nothing\n", "no row is left"),
     ],
 )
@@ -214,6 +282,11 @@ def test_too_many_kinds_of_names_are_no_strata(tmp_path, run):
 
 
 # A folder as a trace ------------------------------------------------------------------------------------
+
+
+def make_study(entry):
+    document = {"study": ["mine"], "registry": {"mine": entry}}
+    return Study([("config/config.yaml", load_yaml(DEFAULTS)), ("my.yaml", document)], ROOT)
 
 
 def load_trace(document):
@@ -264,6 +337,21 @@ def test_logs_beside_another_file_are_no_trace_of_their_own(tmp_path):
     assert "sacct" in str(error.value)
     (tmp_path / "dump.txt").write_text(HEADER)
     assert recognise(tmp_path).format == "sacct"
+
+
+def test_a_year_is_asked_for_before_the_first_job(tmp_path):
+    (tmp_path / "kern.log").write_text("Dec 31 23:59:00 n1 kernel: usb\nJan  1 00:01:00 n1 kernel: usb\n")
+    entry = {"format": "node_logs", "folder": str(tmp_path)}
+    study = make_study(entry)
+    with pytest.raises(ConfigError, match=r"registry\.mine\.node_log_end: the times in .*kern\.log have no year"):
+        study.check_headers()
+    study = make_study(entry | {"node_log_end": "2025-02-14"})
+    study.check_headers()
+    logs = study.traces["mine"].reader_options["entry"]["node_logs"]
+    rows = pl.concat(rows for rows, _ in build_readers({"node_logs": logs})["logs"].rows(tmp_path / "kern.log", SCHEMA))
+    assert rows.filter(kind="span").select("from_s", "until_s").row(0) == (1_735_689_540, 1_735_689_660)
+    with pytest.raises(ConfigError, match="node_log_end"):
+        make_study(entry | {"node_log_end": "2025"})
 
 
 def test_several_folders_are_refused(tmp_path):

@@ -1,8 +1,12 @@
 """The keys node_logs and node_log_zone of a trace, and logs that are recognised beside the tables of jobs."""
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+import run_study
+from run_study import write_configuration
+from study import studies
 from study.config import DEFAULTS
 from study.messages import ConfigError
 from study.recognise import recognise
@@ -43,6 +47,31 @@ def test_logs_beside_the_dumps_are_recognised(dumps):
     assert study.traces["mine"].raw_files == {"record": [f"{dumps}/2025.txt"]}
     assert study.traces["mine"].node_logs == [f"{dumps}/{name}" for name in ("health.csv", "kern.txt", "logs/n1.log")]
     assert not [note for note in study.notes if "kern" in note or "health" in note or "logs" in note]
+
+
+def test_a_log_added_to_a_known_study_is_picked_up(dumps, monkeypatch, capsys):
+    monkeypatch.chdir(dumps.parent)
+    file = Path(write_configuration(Path("dumps")))
+    studies.remember_study("dumps", SimpleNamespace(configfiles=[file], config_args=[]))
+    (dumps / "kern.txt").write_text(LINE)
+    arguments = run_study.resolve_arguments(study="", config="", trace="", data="", scatter="")
+    assert arguments == ["--configfile", str(file)]
+    assert load_yaml(file)["registry"]["dumps"]["node_logs"] == ["dumps/kern.txt"]
+    assert "edited," not in capsys.readouterr().err
+    # Edited by a person, also if only a comment: it stays as it is.
+    edited = file.read_text() + "# Mine.\n"
+    for change in ("", "survival: {max_steps: 50}\n"):
+        file.write_text(edited + change)
+        (dumps / "health_events.csv").write_text("node,time,code,severity\nn1,1740816000,XID79,high\n")
+        (dumps / "gpu2.log").write_text(LINE)
+        write_configuration(Path("dumps"))
+        assert file.read_text() == edited + change
+        lines = capsys.readouterr().err.splitlines()
+        assert f"{file} was edited, and is used as it stands." in lines
+        assert "  health_events: dumps/health_events.csv" in lines
+        assert "  node_logs: [dumps/kern.txt, dumps/gpu2.log]" in lines
+    studies.forget_study("dumps")
+    assert studies.find_data("dumps") is None
 
 
 def test_health_events_of_the_sample_stay_health_events(dumps):

@@ -20,7 +20,7 @@ from study.messages import ConfigError
 from study.taxonomy import find_pattern_problem
 from ttf.engine.errors import StudyError
 from ttf.raw.node_logs import line_blocks
-from ttf.raw.node_logs.layouts import detect_layout
+from ttf.raw.node_logs.layouts import describe_unread_form, detect_layout
 from ttf.raw.node_logs.merging import merge_close
 from ttf.raw.node_logs.node_names import NodeNames
 from ttf.raw.node_logs.reader import KINDS, LogOptions, name_node, read_node_logs
@@ -115,7 +115,7 @@ def tabulate(logs, **options):
             True,
         ),
         ("INFO: task jfsmount:136986 blocked for more than 120 seconds.", "HUNG TASK", "", "System software", False),
-        ("mce: [Hardware Error]: Machine check events logged", "MCE", "", "CPU", False),
+        ("mce: [Hardware Error]: CPU 1: Machine Check: 0 Bank 5: bea0000000000108", "MCE", "", "CPU", False),
         ("EDAC MC0: 1 UE memory read error on CPU_SrcID#0", "ECC", "", "Memory", False),
         ("pcieport 0000:3a:00.0: AER: Uncorrected (Fatal) error received", "AER", "0000:3a:00", "PCIe", False),
         ("mlx5_core 0000:3b:00.0 ib0: Link down", "IB LINK", "0000:3b:00", "Network", False),
@@ -144,10 +144,121 @@ def test_published_messages_are_picked(message, code, gpu, component, applicatio
         "nfs: server 10.0.0.5 OK",
         "IPv6: ADDRCONF(NETDEV_CHANGE): eth0: link becomes ready",
         "VFS: file-max limit 1000000 reached",
+        "mce: [Hardware Error]: Machine check events logged",
+        "mce: CPU7: Core temperature/speed normal (total events = 219)",
+        "GPU temperature above threshold normal again",
+        "I/O error, dev sr0, sector 0 op 0x0:(READ) flags 0x0 phys_seg 1 prio class 2",
+        "md/raid1:md1: read error corrected (8 sectors at 2056 on sdb1)",
+        "amdgpu 0000:c3:00.0: amdgpu: no uncorrectable hardware errors detected in umc block",
+        "Lustre: home-OST0001-osc: Connection restored to 10.0.0.1@o2ib (at 10.0.0.1@o2ib)",
     ],
 )
 def test_other_messages_are_no_errors(message):
     assert find_errors(pl.Series([message]), RULES)["code"].null_count() == 1
+
+
+# What the kernel, its drivers and Lustre write today, as read in their sources and in the archives of their lists.
+KERNEL_TEXTS = """
+XID 149 | NVLink | warning | NVRM: Xid (PCI:0018:01:00): 149, pid=7, name=a, NETIR_BER_EVENT Nonfatal XC0 i0
+XID 149 | NVLink | error | NVRM: Xid (PCI:0019:01:00): 149, NETIR Fatal XC0 i0 Link -1 (0x000fe406)
+XID 43 | Application | error | NVRM: Xid (PCI:0000:01:00 GPU-I:05 GPU-CI:00): 43, pid=1, name=python, Ch 00000008
+XID 79 | PCIe | error | NVRM: The NVIDIA GPU 0000:b3:00.0
+SXID 20034 | NVSwitch | error | SXid (PCI:0000:05:00.0): 20034, Severity 1 Engine instance 30 Sub-engine instance 00
+THERMAL | Power and cooling | error | CPU7: Core temperature is above threshold, cpu clock is throttled
+AER NON-FATAL | PCIe | warning | pcieport 0000:3a:00.0: AER: Uncorrected (Non-Fatal) error received: 0000:3b:00.0
+AER NON-FATAL | PCIe | warning | nvidia 0000:3b:00.0: PCIe Bus Error: severity=Uncorrectable (Non-Fatal), type=A
+AER | PCIe | error | nvidia 0000:3b:00.0: AER: PCIe Bus Error: severity=Uncorrectable (Fatal), type=Inaccessible
+AER CORRECTED | PCIe | warning | pcieport 0000:00:01.1: AER: Multiple Correctable error message received from 0:1
+ECC | Memory | error | mce: [Hardware Error]: CPU 0: Machine Check: 0 Bank 7: bd80000000100093
+ECC CORRECTED | Memory | warning | mce: [Hardware Error]: CPU 0: Machine Check: 0 Bank 5: 8c00004000010092
+MCE CORRECTED | CPU | warning | mce: [Hardware Error]: CPU 0: Machine Check: 0 Bank 0: 9000004000010005
+MCE CORRECTED | CPU | warning | [Hardware Error]: CPU:12 (17:71:0) MC1_STATUS[Over|CE|MiscV|AddrV|-]: 0xdc20000000030151
+MCE | CPU | error | [Hardware Error]: CPU:12 (17:71:0) MC5_STATUS[-|UE|MiscV|AddrV|PCC|-]: 0xbea0000000000108
+ECC | Memory | error | Memory failure: 0xe16677: Killing python:4242 due to hardware memory corruption
+DISK | Storage | error | XFS (nvme0n1p1): log I/O error -5
+DISK | Storage | error | EXT4-fs error (device nvme0n1p2): ext4_find_entry:1455: inode #2: comm ls: reading directory
+DISK | Storage | error | I/O error, dev nvme0n1, sector 1234 op 0x0:(READ) flags 0x80700 phys_seg 1 prio class 2
+DISK | Storage | error | md/raid1:md0: Disk failure on sdc1, disabling device.
+DISK | Storage | warning | nvme nvme0: I/O tag 489 (d1e9) opcode 0x1 (I/O Cmd) QID 3 timeout, aborting req_op:WRITE(1)
+NIC FAULT | Network | error | mlx5_core 0000:61:00.1: mlx5_health_try_recover:381:(pid 1): health recovery flow aborted
+NIC FAULT | Network | error | mlx5_core 0000:61:00.1: ACCESS_REG(0x805) timeout. Will cause a leak of a command resource
+THERMAL | Power and cooling | error | mlx5_core 0000:61:00.0: High temperature on sensors with bit set 0 1
+AMD GPU ECC | GPU memory | error | amdgpu 0000:83:00.0: {3} 2 new uncorrectable hardware errors detected in umc block
+AMD GPU RESET | GPU | error | amdgpu 0000:0a:00.0: amdgpu: GPU reset begin!
+LNET | Network | warning | LNetError: 2384:0:(o2iblnd_cb.c:3370:kiblnd_check_conns()) Timed out RDMA with 10.0.0.4
+STORAGE STALL | Storage | warning | LustreError: 167-0: home-OST0001: This client was evicted by home-OST0001
+LUSTRE | Storage | warning | LustreError: 2384:0:(file.c:216:ll_close_inode_openhandle()) mdc close failed: rc = -108
+"""
+
+
+@pytest.mark.parametrize("row", KERNEL_TEXTS.strip().splitlines())
+def test_current_texts_of_the_kernel_are_picked(row):
+    code, component, severity, message = row.split(" | ")
+    error = find_errors(pl.Series([message]), RULES).row(0, named=True)
+    assert (error["code"], error["component"], error["severity"]) == (code, component, severity)
+    assert pl.Series([f"2025-03-01T08:00:00Z n1 kernel: {message}"]).str.contains(RULES.any_pattern).all()
+
+
+def firmware(*sections, event="recoverable"):
+    """Return the lines of a record of the firmware, of sections with a type and a severity."""
+    lines = ["Hardware error from APEI Generic Hardware Error Source: 4", f"event severity: {event}"]
+    for number, (kind, severity) in enumerate(sections):
+        lines += [f" Error {number}, type: {severity}", "  fru_text: Card01", f"  section_type: {kind} error"]
+        lines += ["  device_id: 0000:c9:02.0"] if kind == "PCIe" else ["  error_status: 0x0000000000000400"]
+    return [f"{{7}}[Hardware Error]: {line}" for line in lines]
+
+
+AMD = [
+    "[Hardware Error]: Corrected error, no action required.",
+    "[Hardware Error]: CPU:0 (17:71:0) MC18_STATUS[Over|CE|MiscV|AddrV|-|-|SyndV|CECC|-|-|-]: 0xdc2040000000011b",
+    "[Hardware Error]: Unified Memory Controller Ext. Error Code: 0, DRAM ECC error.",
+    "EDAC MC0: 1 CE Cannot decode normalized address on mc#0csrow#3channel#1 (csrow:3 channel:1 page:0x0)",
+]
+SXID = "nvidia-nvswitch3: SXid (PCI:0000:04:00.0): 22013, "
+SXIDS = [SXID + text for text in ("Data {0x2c, 0x2c}", "{}, Link 44 Minion", "Severity 1 Engine instance 44")]
+
+
+@pytest.mark.parametrize(
+    ("lines", "errors"),
+    [
+        ([line.replace("{}", "Non-fatal") for line in SXIDS], [("SXID 22013", "NVSwitch", "warning", 3)]),
+        ([line.replace("{}", "Fatal") for line in SXIDS], [("SXID 22013", "NVSwitch", "error", 3)]),
+        (firmware(("memory", "recoverable")), [("ECC", "Memory", "error", 6)]),
+        (firmware(("memory", "corrected"), event="corrected"), [("ECC CORRECTED", "Memory", "warning", 6)]),
+        (firmware(("memory", "corrected"), ("PCIe", "fatal"), event="fatal"), [("AER", "PCIe", "error", 10)]),
+        (firmware(("PCIe", "recoverable")), [("AER NON-FATAL", "PCIe", "warning", 6)]),
+        (firmware(("general processor", "corrected"), event="corrected"), [("MCE CORRECTED", "CPU", "warning", 6)]),
+        (AMD, [("ECC CORRECTED", "Memory", "warning", 4)]),
+        # Of the errors of one code within 5 s, the worst counts, whichever comes first.
+        (
+            [f"NVRM: Xid (PCI:0000:04:00): 145, RLW_REMAP {word} XC0" for word in ("Nonfatal", "Fatal", "Nonfatal")],
+            [("XID 145", "NVLink", "error", 3)],
+        ),
+    ],
+)
+def test_an_error_of_several_lines_is_one(read, lines, errors):
+    content = "".join(iso(second, line) for second, line in enumerate(lines))
+    # Lines of another node between them change nothing.
+    mixed = "".join(iso(second, line) + iso(second, line, "n2") for second, line in enumerate(lines))
+    select = ("code", "component", "severity", "lines")
+    assert read({"log": content}).errors.select(*select).rows() == errors
+    assert sorted(read({"log": mixed}).errors.select(*select).rows()) == sorted(errors * 2)
+
+
+@pytest.mark.parametrize("prefix", ["", "n1: "])
+def test_a_line_without_a_time_continues_the_line_before(read, prefix):
+    head, indent = f"{prefix}[Sat Mar  1 08:00:00 2025] ", prefix + " " * 27
+    content = f"{head}NVRM: The NVIDIA GPU 0000:b3:00.0 (PCI ID: 10de:26b5)\n{indent}NVRM: has fallen off the bus.\n"
+    logs = read({"n1": content + "no time\n" + f"{head}usb 1-1: new\n" * 3})
+    assert list_errors(logs) == [("n1", "0000:b3:00", "XID 79", NOON)]
+    assert logs.account.rows == {"picked": 1, "continued": 1, "no_time": 1, "unmatched": 3}
+
+
+def test_events_of_dcgm_have_the_xid_of_their_message(read):
+    event = NVSENTINEL | {"errorCode": ["DCGM_FR_UNCONTAINED_ERROR"], "message": "GPU had an error (XID 95)."}
+    log = iso(3, "NVRM: Xid (PCI:0000:05:00): 95, pid=1, Uncontained")
+    logs = read({"n1.json": json.dumps(event | {"checkName": "GpuMemWatch"}) + "\n", "log": log})
+    assert logs.errors.select("code", "gpu", "component", "lines").rows() == [("XID 95", "0000:05:00", "GPU memory", 2)]
 
 
 def test_catalogue_says_what_applications_cause():
@@ -162,6 +273,8 @@ def test_shipped_patterns_compile_and_name_known_groups():
         assert find_pattern_problem(pattern) is None
         assert set(re.findall(r"[?]P?<(\w+)>", pattern)) <= {"code", "gpu", "job"}
 
+
+_PLAIN_WORDS = st.from_regex(r"\A[A-Za-z0-9<>./_-]{1,9}\Z")
 
 # Layouts ------------------------------------------------------------------------------------------------
 
@@ -208,7 +321,23 @@ GPUD = [
         ("dmesg-n1.txt", "dmesg_iso", f"2025-03-01T08:00:00,285060+00:00 {XID_79}"),
         ("log", "syslog", f"Mar  1 08:00:00 n1 kernel: [  123.456789] {XID_79}"),
         ("log", "syslog", f"<4>Mar  1 08:00:00 n1 kernel: {XID_79}"),
+        ("log", "syslog", f"Mar 01 08:00:00.123456 n1 kernel: {XID_79}"),
+        ("log", "full", f"Sat 2025-03-01 08:00:00 UTC n1 kernel: {XID_79}"),
+        ("log", "full", f"Sat 2025-03-01 11:00:00 +03 n1 kernel: {XID_79}"),
+        ("log", "rfc5424", f"<4>1 2025-03-01T08:00:00.123Z n1 kernel - - - {XID_79}"),
+        ("log", "rfc5424", f'n1: 1 2025-03-01T08:00:00Z n1 kernel 12 ID [a x="1"][b y="2"] {XID_79}'),
+        ("dmesg-n1", "level_dmesg_iso", f"kern  :warn  : 2025-03-01T08:00:00,283302+00:00 {XID_79}"),
+        ("n1.log", "level_dmesg", f"kern  :err   : [Sat Mar  1 08:00:00 2025] {XID_79}"),
+        ("n1.log", "level_brackets", f"kern:    info: [2025-03-01T08:00:00.123456789Z]: {XID_79}"),
+        ("log", "level_brackets", f"n1: kern: warning: [2025-03-01T08:00:00Z]: {XID_79}"),
+        ("log", "log_json", json.dumps({"date": NOON + 0.5, "host": "n1", "ident": "kernel", "message": XID_79})),
+        ("log", "log_json", json.dumps({"timestamp": NOON * 1000, "hostname": "n1", "msg": XID_79, "name": "kernel"})),
+        ("log", "log_json", json.dumps({"_source": {"@timestamp": NOON, "host": {"name": "n1"}, "message": XID_79}})),
+        ("log", "log_csv", f'@timestamp,host.name,message\n2025-03-01T08:00:00.000Z,n1,"{XID_79}"'),
+        ("log", "log_csv", f'\ufeff\r\n_time,host,_raw\r\n{NOON},n1,"{XID_79}"\r'),
+        ("log", "iso", f"\ufeff\n2025-03-01T08:00:00+0000 n1 kernel: {XID_79}\r"),
         ("log", "journal_json", json.dumps(JOURNAL_RECORD)),
+        ("log", "journal_json", "\ufeff" + json.dumps(JOURNAL_RECORD)),
         ("log", "journal_json", json.dumps(JOURNAL_RECORD | {"MESSAGE": [*XID_79.encode()]})),
         ("log", "csv", "node,time,code,gpu\nn1,2025-03-01T08:00:00Z,XID79,0000:05:00.0"),
         ("log", "csv", f'severity,code,time,node,message\nhigh,,{NOON},n1,"a, {XID_79}"'),
@@ -226,6 +355,8 @@ GPUD = [
             json.dumps(NVSENTINEL | {"generatedTimestamp": {"seconds": NOON, "nanos": 1}, "errorCode": "79"}),
         ),
         ("n1.json", "event_json", json.dumps(GPUD)),
+        ("n1.json", "event_json", "\ufeff\n" + json.dumps(GPUD)),
+        ("n1.json", "event_json", "\n" + json.dumps(GPUD, indent=1)),
     ],
 )
 def test_each_layout_gives_the_same_error(read, name, layout, content):
@@ -248,10 +379,89 @@ def test_each_layout_gives_the_same_error(read, name, layout, content):
         '[{"a": 1}]',
         "\0\0\0",
         "\ufeff",
+        f"2025-03-01T08:00:00.123456789Z stdout F Mar  1 08:00:00 n1 kernel: {XID_79}",
+        "2025-03-01T08:00:00.123456789Z stderr P half of: a line",
+        '{"log": "x kernel: y", "stream": "stdout", "time": "2025-03-01T08:00:00Z"}',
+        '{"time": 1, "host": {"name": "n1"}, "message": "x", "kubernetes": {"pod": "web-1"}}',
+        '{"level": 30, "time": 1740816000000, "pid": 1, "hostname": "web-1", "msg": "hello"}',
+        "2025-03-01 08:00:00 install linux-image-6.8:amd64 <none> 6.8.0",
+        "2025-03-01 08:00:00 configure libc-bin:amd64 2.31 <none>",
+        "2025-03-01 08:00:00.123 ERROR  [1234:5678] [[NvSwitch]] Not attached",
+        "2025-03-01T08:00:00+0000 SUBDEBUG Installed: kernel-core-5.14",
+        "2025-03-01T08:00:00Z INFO my_crate: hello",
+        "2025-03-01 08:00:00,123 - util.py[DEBUG]: Cloud-init",
+        "[2025-03-01T08:00:00.123] error: Node n1 not responding",
+        "Mar 01 08:00:00 Installed: kernel-5.14",
+        "[    12.345] (II) LoadModule: glx",
+        "Start-Date: 2025-03-01  08:00:00\nCommandline: apt install x",
+        "2025/03/01 08:00:00 [error] 12#12: *1 open() failed",
     ],
 )
 def test_other_files_are_no_logs(content):
     assert detect_layout(content.encode()) is None
+
+
+@given(
+    time=st.sampled_from(["2025-03-01 08:00:00", "2025-03-01T08:00:00Z", "Mar  1 08:00:00"]),
+    words=st.lists(_PLAIN_WORDS),
+)
+def test_a_word_behind_a_time_is_no_node(time, words):
+    assert detect_layout("\n".join([" ".join([time, *words])] * 9).encode()) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("2025-03-01T08:00:00Z stderr F x", "sed -E"),
+        ('{"log": "x", "stream": "stdout"}', "jq -j .log"),
+        ("kern  :err   : [   12.345678] x", "dmesg -T"),
+        ("   Cluster        NodeName\n---------- ---------------\nc n1", "Print it again with -P"),
+        ("__CURSOR=s=1\n_HOSTNAME=n1", "short-iso"),
+        (json.dumps(JOURNAL_RECORD, indent=1), "jq -c"),
+        ("NodeName|TimeStart\nn1|2025", ""),
+    ],
+)
+def test_a_form_that_is_not_read_says_how_to_print_it_again(text, words):
+    described = describe_unread_form(text.encode())
+    assert words in described and bool(words) == bool(described)
+
+
+def test_a_layout_holds_for_each_line_of_the_file(read):
+    content = iso(0, XID_79) * 9 + "2025-03-01 08:00:00 status installed man-db\n" + "Mar  1 08:00:00 n1 kernel: x\n"
+    logs = read({"log": content})
+    assert logs.account.rows == {"picked": 9, "no_time": 2, "errors_only": 9}
+    assert logs.spans["node"].to_list() == ["n1"]
+
+
+def test_names_of_time_zones_have_to_be_those_of_the_trace(read):
+    line = f"Sun 2025-10-26 02:30:00 {{}} n1 kernel: {XID_79}\n"
+    logs = read({"log": "".join(map(line.format, ("CEST", "CET", "PST", "UTC")))}, zone="Europe/Berlin")
+    assert [time for *_, time in list_errors(logs)] == [1_761_438_600, 1_761_442_200, 1_761_445_800]
+    assert logs.account.rows["no_time"] == 1
+
+
+@pytest.mark.parametrize("layout", ["journal", "events", "document", "records"])
+def test_half_a_pair_of_escapes_is_replaced_and_counted(read, layout):
+    message = f"{XID_79} \ud800 \U0001f600"
+    event = GPUD[0]["events"][0] | {"message": GPUD[0]["events"][0]["message"] + " \udc00"}
+    document = [GPUD[0] | {"events": [event]}]
+    contents = {
+        "journal": json.dumps(JOURNAL_RECORD | {"MESSAGE": message}),
+        "events": json.dumps(document),
+        "document": json.dumps(document, indent=1),
+        "records": json.dumps({"time": NOON, "host": "n1", "message": message}),
+    }
+    logs = read({"n1.json": contents[layout] + "\n"})
+    assert list_errors(logs) == [("n1", "0000:05:00", "XID 79", NOON)]
+    assert logs.account.rows["undecodable"] == 1
+
+
+def test_records_of_a_log_watch_their_node_while_they_are_written(read):
+    rows = "".join(f"n{1 + day % 2},{NOON + day * 86_400},usb\n" for day in (0, 1, 2, 9))
+    logs = read({"log.csv": "node,time,message\n" + rows}, gap_s=2 * 86_400)
+    days = logs.spans.select("node", (pl.col("start_s") - NOON) / 86_400, (pl.col("end_s") - NOON) / 86_400).rows()
+    assert days == [("n1", 0, 2), ("n2", 1, 1), ("n2", 9, 9)]
+    assert not logs.event_spans.height
 
 
 def test_packed_logs_are_read(read):
@@ -535,6 +745,44 @@ def test_all_lines_are_accounted_for(tmp_path, start, lines):
 # A person's rules ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "BOOM$",
+        r"\ABOOM",
+        r"\AX? ?BOOM\z",
+        "[:^]BOOM|[^x]BOOM$",
+        "(?i)^boom$|b^",
+        "(?x) BO OM # at [ the ( end",
+        "(?x)\n  ^BOOM # first\n  $\n",
+        "^(?:BOOM|b$)",
+        "[[:upper:]]{4}$",
+        r"\bBOOM\b",
+        "^BOOM[^^$]?$",
+        "[]x]?B[^]]+$",
+        "[[^a]--[$x]]BOOM",
+    ],
+)
+@pytest.mark.parametrize("layout", ["iso", "syslog", "journal"])
+def test_a_pattern_means_what_it_says_in_each_layout(tmp_path, read, pattern, layout):
+    own = tmp_path / "mine.yaml"
+    rule = {"pattern": pattern, "code": "MINE", "component": "GPU", "source": "me"}
+    own.write_text(json.dumps({"rules": [rule]}))
+    rules = Rules.from_options(load_log_rules(SHIPPED, str(own)))
+    messages = ["BOOM", "a BOOM", "BOOM b", ":BOOM", "^BOOM", "usb 1-1: new", XID_79]
+    content = "".join(iso(60 * n, message) for n, message in enumerate(messages))
+    if layout == "syslog":
+        content = content.replace("2025-03-01T", "Mar  1 ").replace("+0000", "")
+    elif layout == "journal":
+        times = {f"{(NOON + 60 * n) * 1_000_000}": message for n, message in enumerate(messages)}
+        records = [JOURNAL_RECORD | {"__REALTIME_TIMESTAMP": time, "MESSAGE": text} for time, text in times.items()]
+        content = "".join(json.dumps(record) + "\n" for record in records)
+    errors = read({"log": content}, rules=rules, window=(NOON - 9, NOON + 9_999)).errors.filter(code="MINE")
+    expected = [NOON + 60 * n for n, text in enumerate(messages) if pl.Series([text]).str.contains(pattern).item()]
+    assert expected
+    assert errors["time_s"].to_list() == expected
+
+
 def test_own_rules_come_first(tmp_path, read):
     own = tmp_path / "mine.yaml"
     own.write_text(
@@ -554,6 +802,16 @@ def test_own_rules_come_first(tmp_path, read):
         ("rules: [{pattern: '(?=a)', code: A, component: GPU, source: x}]", "look-around"),
         ("rules: [{pattern: a, code: A, component: Cable, source: x}]", "component"),
         ("job_start: [prolog]", "it names no job"),
+        ("multiline: [acme]", r"multiline\[0\]: it has no group"),
+        (r"rules: [{pattern: '(a)\1', code: A, component: GPU, source: x}]", "backreferences are not supported"),
+        ("rules: [{pattern: 'a|', code: A, component: GPU, source: x}]", "matches an empty message"),
+        ("rules: [{pattern: '[:alpha:]x', code: A, component: GPU, source: x}]", r"write \[\[:name:\]\]"),
+        ('rules:\n- {code: A, component: GPU, source: x, pattern: &p !!str "BOOM\\n"}', "has a line end"),
+        (
+            "rules:\n" + "- {pattern: '(?:a{999}){99}', code: A, component: GPU, source: x}\n" * 20,
+            "line 1, column 1: rules: its patterns cannot be searched for together.*size",
+        ),
+        ("codes: {A: {name: a, component: GPU, severity: none, source: x}}", "severity"),
         ("rule: []", "rule"),
     ],
 )

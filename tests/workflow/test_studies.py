@@ -264,7 +264,7 @@ def test_a_study_whose_file_is_gone_is_made_as_it_was(folder):
 def test_a_run_is_remembered_also_where_nothing_is_to_do(finished_study):
     finished_study.snakemake(**SMALL)
     memory = json.loads((finished_study.folder / studies.MEMORY).read_text())
-    assert memory == {"last": "sample", "typed": {"sample": ["--configfile", "my.yaml"]}}
+    assert memory == {"last": "sample", "typed": {"sample": ["--configfile", "my.yaml"]}, "written": {}}
 
 
 @pytest.fixture

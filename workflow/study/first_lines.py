@@ -14,6 +14,7 @@ from typing import NamedTuple
 from ttf.formats.outages import units_schema
 from ttf.raw import extra_tables
 from ttf.raw.headers import BYTE_ORDER_MARK, DELIMITERS, RequestedColumn, match_columns, parse_header
+from ttf.raw.node_logs.layouts import detect_layout
 from ttf.raw.raw_files import check_is_table, read_unpacked
 
 from study.documents import suggest_match
@@ -27,6 +28,7 @@ MOST_NAMES = 8
 # A missing name is compared with this many names of a header.
 MOST_COMPARED = 500
 LONGEST_NAME = 80
+MOST_LOGS = 100
 
 
 class Layout(NamedTuple):
@@ -97,6 +99,17 @@ def find_wrong_headers(trace: str, entry: Mapping, raw_files: Mapping, format: M
         for file in (files if layouts[table].header and not layouts[table].json else ())
         if (names := read_names(file, layouts[table])) is not None and not is_valid_header(names, layouts[table])
     ]
+
+
+def find_undated_logs(trace: str, files: Sequence[str]) -> list[str]:
+    """Return a line for the first log of nodes whose times have no year; the first MOST_LOGS are inspected."""
+    is_undated = ((file, detect_layout(read_first_bytes(file) or b"") == "syslog") for file in files[:MOST_LOGS])
+    return [
+        f"registry.{trace}.node_log_end: the times in {show_name(file)} have no year. Set the day on which the logs "
+        'ended, as in node_log_end: "2025-05-14"; or write them with years: journalctl -k -o short-iso.'
+        for file, has_no_year in is_undated
+        if has_no_year
+    ][:1]
 
 
 def is_valid_header(names: Sequence[str], layout: Layout) -> bool:

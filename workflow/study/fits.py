@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from ttf.engine.storage.plain_files import is_ignored
 from ttf.raw.headers import RequestedColumn, match_columns
-from ttf.raw.node_logs.layouts import detect_layout
+from ttf.raw.node_logs.layouts import describe_unread_form, detect_layout
 
 from study.entries import format_listing, select_table_files
 from study.first_lines import (
@@ -119,6 +119,12 @@ class Folder:
             head = self._read_head(file) if is_usable_name(file) else None
             self._is_log[file] = head is not None and detect_layout(head) is not None
         return self._is_log[file]
+
+    def describe_unread_forms(self) -> Iterator[str]:
+        """Yield what files are that no format reads, and how to print them again."""
+        for file in self.inspected_files[:MOST_COMPARED]:
+            if words := describe_unread_form(self._read_head(file) or b""):
+                yield f"{show_name(file)}: {words}."
 
     @cached_property
     def log_folders(self) -> list[str]:

@@ -13,7 +13,7 @@ from pathlib import Path
 import yaml
 
 from study.config import SCHEMA, TRACES_FILE
-from study.documents import get_child_schema
+from study.documents import get_child_schema, to_inline_yaml
 from study.entries import describe_expected_file, format_listing, select_table_files
 from study.first_lines import build_layouts, show_name
 from study.fits import (
@@ -32,7 +32,7 @@ from study.fits import (
 from study.format_declarations import READING_KEYS, load_formats
 from study.mapping import list_mapped_columns
 from study.messages import ConfigError
-from study.trace_files import find_raw_tables, is_log_format, map_archives
+from study.trace_files import FILE_KEYS, find_raw_tables, is_log_format, list_paths, map_archives
 from study.yaml_files import load_yaml
 
 TRACES = Path(__file__).resolve().parents[2] / TRACES_FILE
@@ -82,7 +82,8 @@ def recognise(data: Path) -> RecognisedTrace:
     if not matching_fits:
         if drafted := _draft_trace(folder, [fit.shape for fit in fits], formats, registry):
             return drafted
-        lines = [*_explain_no_match(folder, fits), *_suggest_unpacking(folder, registry), MAPPING_HINT]
+        lines = [*_explain_no_match(folder, fits), *folder.describe_unread_forms()]
+        lines += [*_suggest_unpacking(folder, registry), MAPPING_HINT]
         raise ConfigError("\n".join(lines))
     if len(matching_fits) > 1:
         raise ConfigError(_explain_ambiguity(folder, matching_fits))
@@ -138,6 +139,20 @@ def format_configuration(recognised: RecognisedTrace) -> str:
     document = {"study": [recognised.name], "registry": {recognised.name: recognised.entry}}
     text = yaml.safe_dump(document, sort_keys=False, allow_unicode=True, default_flow_style=None, width=110)
     return "".join(f"# {line}\n" for line in comments) + text
+
+
+def find_new_files(recognised: RecognisedTrace, document: Mapping) -> list[str]:
+    """Return the lines for an edited configuration that name the files beside the tables which it does not name."""
+    registry = document.get("registry")
+    entry = registry.get(recognised.name) if isinstance(registry, dict) else None
+    lines = []
+    for key in FILE_KEYS if isinstance(entry, dict) else ():
+        named, recognised_paths = list_paths(entry, key), list_paths(recognised.entry, key)
+        if new_paths := [path for path in recognised_paths if path not in named]:
+            paths = named + new_paths if isinstance(recognised.entry[key], list) else recognised.entry[key]
+            lines.append(f"To use {format_listing(new_paths)} too, write under registry.{recognised.name}:")
+            lines.append(f"  {key}: {to_inline_yaml(paths)}")
+    return lines
 
 
 # The entry ----------------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ A study's own products lie in results/studies/<name>/. Products of a trace lie i
 the trace share.
 """
 
+import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -13,7 +14,7 @@ from ttf.engine.storage.plain_files import make_relative, replace_file
 
 from study.documents import format_key_path, suggest_match, to_inline_yaml
 from study.messages import ConfigError, show
-from study.yaml_files import load_yaml
+from study.yaml_files import load_yaml, parse_yaml
 
 STUDIES = Path("results/studies")
 # The arguments typed for each study, to make it again by name. No product depends on this file.
@@ -97,15 +98,42 @@ def remember_study(name: str, settings: Any) -> None:
     files = [make_relative(file) for file in settings.configfiles]
     words = [str(word) for word in settings.config_args or []]
     memory = _read_memory()
-    new_memory = {"last": name, "typed": memory["typed"] | {name: format_arguments(files, words)}}
+    new_memory = memory | {"last": name, "typed": memory["typed"] | {name: format_arguments(files, words)}}
     if new_memory != memory:
         _write_memory(new_memory)
 
 
 def forget_study(name: str) -> None:
     memory = _read_memory()
-    typed = {study: arguments for study, arguments in memory["typed"].items() if study != name}
-    _write_memory({"last": memory["last"] if memory["last"] in typed else None, "typed": typed})
+    typed, written = (
+        {study: value for study, value in memory[key].items() if study != name} for key in ("typed", "written")
+    )
+    last = memory["last"] if memory["last"] in typed else None
+    _write_memory({"last": last, "typed": typed, "written": written})
+
+
+def write_data_configuration(name: str, data: Path, text: str) -> bool:
+    """Write the configuration of a study of `data`, unless a person has edited it; return whether one has."""
+    file, memory = STUDIES / name / DATA_CONFIG_NAME, _read_memory()
+    if file.exists():
+        existing = file.read_text(encoding="utf-8")
+        is_ours = memory["written"].get(name, {}).get("sha256") == _digest(existing)
+        if not is_ours and existing != text:
+            return load_yaml(file, str(file)) != parse_yaml(text, str(file))
+    file.parent.mkdir(parents=True, exist_ok=True)
+    replace_file(file, text)
+    _write_memory(memory | {"written": memory["written"] | {name: {"data": str(data), "sha256": _digest(text)}}})
+    return False
+
+
+def find_data(name: str) -> Path | None:
+    """Return the data from which the study was configured; None for a study with a configuration of its own."""
+    written = _read_memory()["written"].get(name)
+    return Path(written["data"]) if written else None
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _write_memory(memory: Mapping[str, Any]) -> None:
@@ -114,11 +142,12 @@ def _write_memory(memory: Mapping[str, Any]) -> None:
 
 
 def _read_memory() -> dict[str, Any]:
-    """Return the last study, and the arguments that were typed for each."""
+    """Return the last study, the arguments that were typed for each, and the configurations written from data."""
+    memory = {"last": None, "typed": {}, "written": {}}
     try:
-        return json.loads(MEMORY.read_text(encoding="utf-8"))
+        return memory | json.loads(MEMORY.read_text(encoding="utf-8"))
     except (OSError, ValueError):
-        return {"last": None, "typed": {}}
+        return memory
 
 
 def find_last_study() -> str | None:

@@ -29,7 +29,7 @@ from study.claims import check_claims, load_claims
 from study.config import format_problems, resolve, stack_layers
 from study.documents import load_extended
 from study.entries import cache_listings, format_unread_entries
-from study.first_lines import find_wrong_headers
+from study.first_lines import find_undated_logs, find_wrong_headers
 from study.format_declarations import find_declarations, load_formats
 from study.helpers import compute_code_digest, find_imported_files
 from study.log_rules import load_log_rules
@@ -48,7 +48,14 @@ from study.study_analysis import COMPARISON, SOURCES, StudyAnalysis, require_nam
 from study.table_schema import resolve_schema
 from study.taxonomy import has_reasons, load_taxonomy
 from study.trace import Trace
-from study.trace_files import find_downloads, find_parts, find_raw_tables, find_unread_entries, list_sample_files
+from study.trace_files import (
+    find_downloads,
+    find_parts,
+    find_raw_tables,
+    find_unread_entries,
+    is_log_format,
+    list_sample_files,
+)
 from study.watch import describe_missing_nodes, find_watch_problems
 from study.yaml_files import load_yaml
 
@@ -116,10 +123,15 @@ class Study:
             raise ConfigError(f"claims: {', '.join(duplicate_ids)}: several findings share this id; give each its own.")
 
     def check_headers(self) -> None:
-        """Raise ConfigError for raw files whose header row ingest would refuse."""
+        """Raise ConfigError for raw files whose header row, or times without a year, ingest would refuse."""
         traces = self.traces.values()
         headers = (find_wrong_headers(trace.name, trace.entry, trace.raw_files, trace.format) for trace in traces)
-        if problems := [*itertools.chain(*headers)]:
+        undated_logs = (
+            find_undated_logs(trace.name, trace.raw_files["logs"])
+            for trace in traces
+            if is_log_format(trace.format) and trace.log_end_s is None
+        )
+        if problems := [*itertools.chain(*headers, *undated_logs)]:
             raise ConfigError("\n".join(problems))
 
     def _load_checked_claims(self, path: str, label: str) -> list[dict]:
@@ -166,7 +178,8 @@ class Study:
             unread = trace.unread_entries
             notes += [f"{name}: not read: {format_unread_entries(unread)}."] if unread else []
             notes += [f"{name}: there is no table {table}: {clause}." for table, clause in trace.absent_tables.items()]
-            notes += [describe_missing_nodes(name, trace.format)] if trace.may_have_exposure else []
+            is_unwatched = trace.has_outages and trace.may_have_exposure
+            notes += [describe_missing_nodes(name, trace.format)] if is_unwatched else []
         return notes
 
     @property

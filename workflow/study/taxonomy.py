@@ -67,7 +67,13 @@ def _find_contradictions(document: dict, base: dict | None) -> Iterator[Problem]
 
 
 def find_pattern_problem(pattern: str) -> str | None:
-    """Return why a pattern is invalid; None if valid.
+    """Return why a pattern is invalid; None if valid."""
+    cause = find_search_error(pattern)
+    return f"{show(pattern)} cannot be searched for: {cause}." if cause else None
+
+
+def find_search_error(pattern: str) -> str | None:
+    """Return the cause if a pattern cannot be searched for.
 
     Polars, which will search, decides: its engine has neither look-around nor back-references, so search time is
     proportional to the text, and it refuses a pattern that compiles to more than 10 MB.
@@ -78,6 +84,5 @@ def find_pattern_problem(pattern: str) -> str | None:
         pl.Series([""]).str.contains(pattern)
     except pl.exceptions.ComputeError as error:
         message = str(error).partition("This error occurred")[0]
-        cause = join_lines(message.rpartition("error:")[2]).rstrip(".")
-        return f"{show(pattern)} cannot be searched for: {cause}."
+        return join_lines(message.rpartition("error:")[2]).rstrip(".")
     return None

@@ -17,7 +17,7 @@ from study.mapping import parse_window
 from study.model_features import build_risk_options
 from study.registry_options import merge_infra_failures
 from study.trace_files import get_disk_path, get_member, get_part_name, is_log_format
-from study.watch import read_watch_options
+from study.watch import parse_log_end, read_watch_options
 
 STRATA_OF_JOBS = ["gpu_type", "gpu_count", "account"]
 
@@ -71,8 +71,9 @@ class Trace:
 
     @property
     def may_have_exposure(self) -> bool:
-        """Return whether the exposure would be known if the registry gave the number of units."""
-        return self.has_outages and not self.has_exposure and self.format.get("exposure") is not False
+        """Return whether the exposure may only be known if the registry gives the number of units."""
+        is_open = self.has_outages and self.format.get("exposure") is not False
+        return not self.has_exposure and (is_open or (is_log_format(self.format) and "nodes" not in self.entry))
 
     @property
     def absent_tables(self) -> dict[str, str]:
@@ -158,13 +159,15 @@ class Trace:
     @property
     def meaning(self) -> dict:
         """Return the mapping and the outcomes of the columns: see `select_meaning`; and the limits of logs."""
-        limits = {"node_logs": self.log_limits} if is_log_format(self.format) else {}
-        return select_meaning(self.entry, self.format) | limits
+        if not is_log_format(self.format):
+            return select_meaning(self.entry, self.format)
+        watch = read_watch_options(self.entry, self.clock)
+        return select_meaning(self.entry, self.format) | {"node_logs": self.log_limits} | watch
 
     @property
     def reader_options(self) -> dict[str, Any]:
         """Return the parameters of the rules that read raw tables."""
-        logs = {"rules": self.log_rules, "zone": self.log_zone} | self.log_limits
+        logs = {"rules": self.log_rules, "zone": self.log_zone, "end_s": self.log_end_s} | self.log_limits
         entry = self.reading_options | ({"node_logs": logs} if is_log_format(self.format) else {})
         return {"reader": self.format.get("reader"), "entry": entry, "schema": self.schema}
 
@@ -186,6 +189,11 @@ class Trace:
     def log_zone(self) -> str:
         """Return the time zone of lines of nodes' logs that name none."""
         return self.entry.get("node_log_zone") or self.clock or "UTC"
+
+    @property
+    def log_end_s(self) -> int | None:
+        """Return the end of the day after which logs without years have no line, in seconds since 1970."""
+        return parse_log_end(self.entry)
 
     @property
     def log_limits(self) -> dict[str, int]:

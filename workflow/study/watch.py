@@ -1,10 +1,11 @@
 """The number of observed units in a trace of outages, and the observation window: `nodes` and `window_days`."""
 
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
 from study.documents import Problem
+from study.trace_files import is_log_format
 
 DAY_S = 86_400
 
@@ -17,6 +18,14 @@ def read_watch_options(entry: dict, clock: str | None) -> dict:
     return options
 
 
+def parse_log_end(entry: dict) -> int | None:
+    """Return the end of the day `node_log_end` of the entry in seconds since 1970; None without one."""
+    if "node_log_end" not in entry:
+        return None
+    year, month, day = map(int, entry["node_log_end"].split("-"))
+    return round(datetime(year, month, 1, tzinfo=UTC).timestamp()) + day * DAY_S
+
+
 def find_watch_problems(
     name: str, entry: dict, format: dict, has_outages: bool, clock: str | None
 ) -> Iterator[Problem]:
@@ -24,6 +33,8 @@ def find_watch_problems(
     keys = [key for key in ("nodes", "window_days") if key in entry]
     for key in keys:
         path = ("registry", name, key)
+        if key == "nodes" and is_log_format(format):
+            continue
         if not has_outages:
             yield Problem(path, f"needs outages, and this trace of the format {entry['format']} has none.")
         elif format.get("exposure") is False:

@@ -169,7 +169,8 @@ def check_is_table(path: Path, block: bytes) -> bool:
             f"{path}: this is a tar archive, but its name does not say so. Compress it and name it .tar.gz."
         )
     start = block[:4096].removeprefix(b"\xef\xbb\xbf").lstrip()
-    if start[:1] == b"<":
+    # A line of syslog may start with its priority, as <4>.
+    if start[:1] == b"<" and not start[1:2].isdigit():
         raise StudyError(_web_page_message(path))
     return bool(start)
 

@@ -66,11 +66,12 @@ def find_watch(logs: NodeLogs, nodes: list[str], gap_s: int, offsets: pl.DataFra
     """Return NODE_LOG_WATCH: the spans in which each node's log was written.
 
     A file with events only says nothing by its silence: it watches all nodes of the trace from its first to its last
-    event. nodes: of the trace; without any, the nodes with an event.
+    event. nodes: of the trace; without any, the nodes that such a file names.
     """
     spans = [logs.spans]
     if logs.event_spans.height:
-        names = pl.Series("node", nodes or logs.errors["node"].unique().sort().to_list(), dtype=pl.String)
+        named = nodes or sorted({*logs.errors["node"], *logs.quiet_nodes})
+        names = pl.Series("node", named, dtype=pl.String)
         spans.append(names.to_frame().join(logs.event_spans.drop("node"), how="cross"))
     watch = merge_close(pl.concat(spans), gap_s)
     watch = watch.join(offsets, on="node", how="left", maintain_order="left")

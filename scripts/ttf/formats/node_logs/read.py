@@ -23,6 +23,7 @@ def read_rows(path: Path, schema: TableSchema, options: LogOptions) -> Iterator[
         "boot": logs.boots.rename({"time_s": "from_s"}),
         "span": logs.spans.select("node", **spans),
         "events": logs.event_spans.select(**spans),
+        "node": pl.DataFrame({"node": logs.quiet_nodes}, schema={"node": pl.String}),
         "lines": pl.DataFrame({"lines": [n_accepted - int(logs.errors["lines"].sum())]}),
     }
     frames = [frame.with_columns(kind=pl.lit(kind)) for kind, frame in rows.items()]
@@ -47,7 +48,7 @@ def build_readers(entry: Mapping) -> dict[str, Reader]:
     """Return the reader for the rules, the zone and the limits of a trace."""
     logs = entry["node_logs"]
     rules, limits = Rules.from_options(logs["rules"]), (logs["merge_s"], logs["gap_s"])
-    options = LogOptions(rules, logs["zone"], None, NodeNames([]), *limits, has_rejected=True)
+    options = LogOptions(rules, logs["zone"], None, NodeNames([]), *limits, has_rejected=True, end_s=logs.get("end_s"))
     return {"logs": Reader(partial(read_rows, options=options), raw_lines)}
 
 

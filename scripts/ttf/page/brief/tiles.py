@@ -261,7 +261,7 @@ def failure_time(m: Numbers, inputs: Tables, trace_info: Mapping) -> Tile | None
     """Return the tile on when failures occur: the median, or a range of the mean if many failures have no end."""
     unit, link, mini = trace_info["unit"], "time-to-failure", mini_charts.survival_steps(m, inputs)
     if statement_rules.r6_ends_unknown(m):
-        return _mean_time_range(m, link)
+        return _mean_time_range(m, trace_info, link)
     key = "outcomes.failure.runtime_median_s"
     if m.has(key):
         value, unit_text = split_duration(m, key)
@@ -300,10 +300,12 @@ def failure_time(m: Numbers, inputs: Tables, trace_info: Mapping) -> Tile | None
     return None
 
 
-def _mean_time_range(m: Numbers, link: str) -> Tile:
+def _mean_time_range(m: Numbers, trace_info: Mapping, link: str) -> Tile:
     low_key, high_key = "mttf.range.low_s", "mttf.range.high_s"
     if not m[high_key]:
         reason = "No run time is known, as starts or ends are not recorded."
+        if trace_info["gives"] == "durations":
+            reason = f"The number of {trace_info['unit']}s watched is unknown."
         return Tile("when", "Mean time to failure", WITHHELD, CANNOT, means=reason, link=link)
     value = m.span(low_key, high_key, high_key)
     means = "The range covers every value that missing ends and open records allow."

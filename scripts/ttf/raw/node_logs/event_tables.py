@@ -1,21 +1,17 @@
-"""Events that a monitor has written: a CSV file, and the JSON of gpud and NVSentinel, as rows of one form."""
+"""Events that a monitor has written, and lines of logs as records: CSV and JSON as rows of one form."""
 
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from ttf.engine.errors import StudyError
-from ttf.raw.node_logs.layouts import split_csv_line
-from ttf.raw.node_logs.text_lines import to_epoch_s
-from ttf.raw.raw_files import read_unpacked
+from ttf.raw.node_logs.layouts import name_fields, split_csv_line
+from ttf.raw.node_logs.text_lines import blank_implausible, to_epoch_s
 
 COLUMNS = ("node", "time", "code", "gpu", "message", "severity")
 SCHEMA = {"line": pl.Int64, **dict.fromkeys(COLUMNS, pl.String), "own_kind": pl.String}
-MOST_JSON_BYTES = 50_000_000
 _SEVERITIES = {
     "error": "error fatal critical crit high emergency alert err severe",
     "warning": "warning warn medium moderate degraded minor",
@@ -54,48 +50,44 @@ def read_severity(column: str) -> pl.Expr:
 
 
 def read_times(times: pl.Series, zone: str) -> pl.Series:
-    """Return seconds since 1970 of times in seconds, or as 2025-03-01T08:00:00 with or without an offset."""
+    """Return seconds since 1970 of times in seconds, or as 2025-03-01T08:00:00 with or without an offset.
+
+    A number of 13, 16 or 19 digits is in milli-, micro- or nanoseconds.
+    """
     text = pl.col("time")
     parts = text.str.extract_groups(_TIME)
     clock = pl.concat_str(parts.struct.field("1"), parts.struct.field("2"), separator=" ")
     clock = clock.str.to_datetime("%Y-%m-%d %H:%M:%S", strict=False, time_unit="ms")
-    number = text.str.extract(r"^([0-9]{9,10})(?:\.[0-9]+)?$").cast(pl.Int64)
-    return (
-        times.to_frame("time").select(pl.coalesce(number, to_epoch_s(clock, parts.struct.field("3"), zone))).to_series()
-    )
+    number = text.str.extract(r"^([0-9]{9}|[0-9]{10}(?:[0-9]{3}){0,3})(?:\.[0-9]+)?$").str.head(10).cast(pl.Int64)
+    moment = pl.coalesce(number, to_epoch_s(clock, parts.struct.field("3"), zone))
+    return blank_implausible(times.to_frame("time").select(moment).to_series())
 
 
-def is_event_line(line: str) -> bool:
-    """Return whether a line is a whole JSON document."""
-    return isinstance(_parse_json_or_none(line), dict | list)
+def has_event_lines(text: str) -> bool:
+    """Return whether most lines that are not blank are whole JSON documents."""
+    are_whole = [isinstance(_parse_json_or_none(line), dict | list) for line in text.split("\n") if line.strip()]
+    return sum(are_whole) * 2 >= len(are_whole)
 
 
-def parse_event_lines(rows: pl.DataFrame, node: str) -> pl.DataFrame:
-    """Return SCHEMA for the events of gpud or NVSentinel, a document on each line. node: of events that name none."""
+def parse_event_lines(rows: pl.DataFrame, node: str | None) -> pl.DataFrame:
+    """Return SCHEMA for events, or records of a log, a JSON document on each line. node: of events that name none."""
     return _tabulate_events(
         ((line, _parse_json_or_none(text)) for text, line in rows.select("text", "line").iter_rows()), node
     )
 
 
-def parse_event_document(path: Path, node: str) -> pl.DataFrame:
-    """Return SCHEMA for the events in a file that is one document. Raises StudyError if it has more than 50 MB."""
-    data = b""
-    for chunk in read_unpacked(path):
-        data += chunk
-        if len(data) > MOST_JSON_BYTES:
-            raise StudyError(
-                f"node_logs: {path}: a JSON file of more than 50 MB. Write an event on each line: jq -c '.[]'."
-            )
-    return _tabulate_events([(1, _parse_json_or_none(data.decode("utf-8", "replace").replace("\0", "")))], node)
+def parse_event_document(text: str, node: str) -> pl.DataFrame:
+    """Return SCHEMA for the events in a file that is one document."""
+    return _tabulate_events([(1, _parse_json_or_none(text))], node)
 
 
-def _tabulate_events(documents: Iterable[tuple[int, Any]], node: str) -> pl.DataFrame:
+def _tabulate_events(documents: Iterable[tuple[int, Any]], node: str | None) -> pl.DataFrame:
     rows = []
     for line, document in documents:
         events: list[Mapping] = list(_list_events(document))
         # A monitor that has seen nothing writes an empty list.
         kind = None if events or document is None else "note"
-        cells = [_read_event(event, node) for event in events] or [{"own_kind": kind}]
+        cells = [_read_event(event, node) for event in events] or [{"node": kind and node, "own_kind": kind}]
         rows += [{"line": line, **dict.fromkeys(SCHEMA.keys() - {"line"}), **event} for event in cells]
     frame = pl.DataFrame(rows, schema=SCHEMA)
     return frame.with_columns(severity=read_severity("severity"))
@@ -109,12 +101,13 @@ def _parse_json_or_none(line: str) -> Any:
 
 
 def _list_events(document: Any) -> Iterator[Mapping]:
-    """Yield the events in a document: of lists, of `events` and `items`, and of `spec` and `healthevent`."""
+    """Yield the events in a document: of lists, of `events` and `items`, and of `spec` and the like."""
     if isinstance(document, list):
         for item in document:
             yield from _list_events(item)
     elif isinstance(document, dict):
-        inner = next((document[key] for key in ("spec", "healthevent", "healthEvent") if key in document), None)
+        keys = ("spec", "healthevent", "healthEvent", "_source")
+        inner = next((document[key] for key in keys if key in document), None)
         lists = [document[key] for key in ("events", "items") if isinstance(document.get(key), list)]
         if isinstance(inner, dict):
             yield inner
@@ -127,8 +120,8 @@ def _list_events(document: Any) -> Iterator[Mapping]:
             yield document
 
 
-def _read_event(event: Mapping, node: str) -> dict[str, str | None]:
-    fields = {key.lower(): value for key, value in event.items()}  # MongoDB has small letters only
+def _read_event(event: Mapping, node: str | None) -> dict[str, str | None]:
+    fields = name_fields(event)  # MongoDB has small letters only
     if "checkname" in fields:
         return _read_nvsentinel(fields)
     name, message = _text(fields.get("name")), _text(fields.get("message"))
@@ -159,7 +152,7 @@ def _read_nvsentinel(fields: Mapping) -> dict[str, str | None]:
         kind = _text(pairs.get("entitytype") or pairs.get("type")) or ""
         values[kind.upper()] = _text(pairs.get("entityvalue") or pairs.get("value"))
     return {
-        "node": _text(fields.get("nodename")),
+        "node": _text(fields.get("node")),
         "time": _read_timestamp(fields.get("generatedtimestamp") or fields.get("detectedat")),
         "code": code or check,
         "gpu": next((values[kind] for kind in ("PCI", "GPU", "GPU_UUID") if values.get(kind)), None),

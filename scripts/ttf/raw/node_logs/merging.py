@@ -4,6 +4,9 @@ from collections.abc import Mapping, Sequence
 
 import polars as pl
 
+# The worst first.
+_SEVERITIES = pl.Enum(["error", "warning", "info"])
+
 
 class MergedRows:
     """Rows with a start and an end, merged where they are close in time, again and again as they come."""
@@ -31,9 +34,10 @@ def number_close_rows(keys: Sequence[str], start: str, end: str, gap_s: int) -> 
 
 
 def merge_close(rows: pl.DataFrame, gap_s: int) -> pl.DataFrame:
-    """Merge rows of the same keys whose times are at most gap_s apart; `lines`, if there, are summed.
+    """Merge rows of the same keys whose times are at most gap_s apart.
 
-    Keys are the other columns; the start is time_s or start_s, the end last_s or end_s.
+    Keys are the other columns; the start is time_s or start_s, the end last_s or end_s. `lines`, if there, are summed,
+    and the severity is the worst.
     """
     start, end = ("time_s", "last_s") if "time_s" in rows.columns else ("start_s", "end_s")
     keys = [name for name in ("node", "gpu", "code") if name in rows.columns]
@@ -42,5 +46,7 @@ def merge_close(rows: pl.DataFrame, gap_s: int) -> pl.DataFrame:
     group = rows.select(number_close_rows(keys, start, end, gap_s).alias("group")).to_series()
     aggregates = {start: pl.col(start).min(), end: pl.col(end).max()} | {name: pl.col(name).first() for name in texts}
     aggregates |= {"lines": pl.col("lines").sum()} if "lines" in rows.columns else {}
+    if "severity" in texts:
+        aggregates["severity"] = pl.col("severity").cast(_SEVERITIES).min().cast(pl.String)
     merged = rows.with_columns(group).group_by("group", *keys, maintain_order=True).agg(**aggregates)
     return merged.select(rows.columns)

@@ -3,8 +3,8 @@
 A block is reduced at once to what is needed of it, so that the memory does not grow with the log.
 """
 
-import re
 from collections import deque
+from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,13 +12,26 @@ from pathlib import Path
 import polars as pl
 
 from ttf.engine.errors import StudyError
-from ttf.raw.node_logs.event_tables import is_event_line, parse_csv, parse_event_document, parse_event_lines, read_times
-from ttf.raw.node_logs.layouts import UPTIME, detect_layout, parse_csv_header
+from ttf.raw.node_logs.event_tables import (
+    has_event_lines,
+    parse_csv,
+    parse_event_document,
+    parse_event_lines,
+    read_times,
+)
+from ttf.raw.node_logs.layouts import decode_head, describe_unread_form, detect_layout, parse_csv_header
 from ttf.raw.node_logs.line_blocks import Block, read_blocks
 from ttf.raw.node_logs.merging import MergedRows, merge_close
 from ttf.raw.node_logs.node_names import NodeNames
 from ttf.raw.node_logs.reduced_blocks import ReducedBlock, copy_block, join_years, list_lines, reduce_block
-from ttf.raw.node_logs.rules import ERROR_COLUMNS, Rules, describe_own_codes, find_errors
+from ttf.raw.node_logs.rules import (
+    ERROR_COLUMNS,
+    Rules,
+    canonical_codes,
+    describe_own_codes,
+    find_errors,
+    join_messages,
+)
 from ttf.raw.node_logs.text_lines import parse_hours, read_messages, seconds_in_hour
 from ttf.raw.raw_files import ARCHIVES, PACKED, read_unpacked
 
@@ -26,6 +39,7 @@ from ttf.raw.raw_files import ARCHIVES, PACKED, read_unpacked
 KINDS = {
     "picked": ("info", "lines of errors that a rule picks"),
     "unmatched": ("info", "lines of which no rule picks an error"),
+    "continued": ("info", "lines without a time that continue the line before"),
     "note": ("info", "headers, lines of the journal itself, and empty lists of events"),
     "recovered": ("info", "events that report that something is well again"),
     "no_layout": ("error", "lines of files in no known layout: print them again, see docs/your-data.md"),
@@ -38,7 +52,10 @@ KINDS = {
 # What is said of lines besides.
 REMARKS = {
     "nul": ("info", "lines with NULs, which are removed"),
-    "undecodable": ("info", "lines with bytes that are not UTF-8, which are replaced"),
+    "undecodable": (
+        "info",
+        "lines with bytes or escapes that are no character, which are replaced",
+    ),
     "cut": ("warning", "lines that are too long, of which only the start is read"),
     "other_name": ("info", "lines that name their node in another form, such as its full name"),
     "errors_only": (
@@ -47,6 +64,7 @@ REMARKS = {
     ),
 }
 FIRST_LINES = 5
+MOST_JSON_BYTES = 50_000_000
 # Polars searches the texts of a block on one core.
 THREADS = 2
 # Kinds of lines that cannot be read.
@@ -74,6 +92,7 @@ class NodeLogs:
     """errors: EVENT_COLUMNS, merged within merge_s. spans: SPAN_COLUMNS. boots, job_starts: node, time_s (and job).
 
     event_spans: the span of the files that hold only events, so that their silence says nothing; no row without any.
+    quiet_nodes: nodes that such a file names in a row without an error.
     rejected: line and kind of each line that cannot be read, if LogOptions asks for them.
     """
 
@@ -83,6 +102,7 @@ class NodeLogs:
     boots: pl.DataFrame
     job_starts: pl.DataFrame
     event_spans: pl.DataFrame
+    quiet_nodes: list[str] = field(default_factory=list)
     rejected: pl.DataFrame = field(default_factory=pl.DataFrame)
 
 
@@ -90,7 +110,8 @@ class NodeLogs:
 class LogOptions:
     """zone: of times without one. window: start and end of the trace in seconds, None if it has no other records.
 
-    merge_s, gap_s: as in the configuration. has_rejected: whether to list the lines that cannot be read.
+    merge_s, gap_s: as in the configuration. has_rejected: whether to list the lines that cannot be read. end_s: a time
+    after the last line of a log without years; None: the end of the window.
     """
 
     rules: Rules
@@ -100,6 +121,7 @@ class LogOptions:
     merge_s: int
     gap_s: int
     has_rejected: bool = False
+    end_s: int | None = None
 
 
 def name_node(path: Path) -> str:
@@ -118,8 +140,8 @@ def read_node_logs(files: list[Path], options: LogOptions) -> NodeLogs:
     layouts = {file: _read_layout(file) for file in files}
     if files and not any(layouts.values()):
         raise StudyError(
-            f"node_logs: {files[0]}: not the log of a node in a known layout{_describe_uptime(files[0])}. Write it "
-            "with journalctl -k -o short-iso, or dmesg -T; or as CSV with the columns node, time, code. See "
+            f"node_logs: {files[0]}: not the log of a node in a known layout{_describe_form(files[0])}. Write it "
+            "with journalctl -k -o short-iso, or dmesg -T; or as CSV with the columns node, time, code or message. See "
             "docs/your-data.md."
         )
     for file in files:
@@ -128,10 +150,10 @@ def read_node_logs(files: list[Path], options: LogOptions) -> NodeLogs:
 
 
 def read_node_log(file: Path, options: LogOptions) -> NodeLogs:
-    """Read one log. Raises StudyError if its times count from the start of the node."""
+    """Read one log. Raises StudyError for a text that has to be printed again."""
     reading, layout = _Reading(options), _read_layout(file)
-    if layout is None and (problem := _describe_uptime(file)):
-        raise StudyError(f"{file}{problem}. Write it with dmesg -T, or journalctl -k -o short-iso.")
+    if layout is None and (problem := _describe_form(file)):
+        raise StudyError(f"{file}{problem}.")
     reading.read(file, layout)
     return reading.finish()
 
@@ -149,9 +171,9 @@ def _read_head(file: Path) -> bytes:
     return head[: 1 << 16]
 
 
-def _describe_uptime(file: Path) -> str:
-    head = _read_head(file).decode("utf-8", "replace") if file.stat().st_size else ""
-    return ": its times count from the start of the node" if re.search(UPTIME, head) else ""
+def _describe_form(file: Path) -> str:
+    words = describe_unread_form(_read_head(file)) if file.stat().st_size else ""
+    return f": {words}" if words else ""
 
 
 class _Reading:
@@ -162,6 +184,7 @@ class _Reading:
         self.errors, self.spans = MergedRows(EVENT_COLUMNS, options.merge_s), MergedRows(SPAN_COLUMNS, options.gap_s)
         self.event_spans = MergedRows(SPAN_COLUMNS, 1 << 40)
         self.event_errors = MergedRows(EVENT_COLUMNS, options.merge_s)
+        self.quiet_nodes: set[str] = set()
         self.text_lines = self.unmatched_lines = 0
         self.boots: list[pl.DataFrame] = []
         self.job_starts: list[pl.DataFrame] = []
@@ -189,36 +212,49 @@ class _Reading:
             boots.unique().sort("node", "time_s"),
             job_starts.unique().sort("node", "time_s", "job"),
             self.event_spans.merge().sort("node", "start_s"),
+            sorted(self.quiet_nodes),
             pl.concat(self.rejected).sort("line", maintain_order=True),
         )
 
     def read(self, file: Path, layout: str | None) -> None:
         if not file.stat().st_size:
             return
-        if layout == "event_json" and not is_event_line(
-            _read_head(file).partition(b"\n")[0].decode("utf-8", "replace")
-        ):
-            self._add_events(file, parse_event_document(file, name_node(file)))
-        elif layout in (None, "csv", "event_json"):
-            self._read_rows(file, layout)
+        if layout == "event_json" and not has_event_lines(decode_head(_read_head(file))):
+            self._add_events(file, parse_event_document(self._read_document(file), name_node(file)))
+        elif layout in ("csv", "event_json", "log_csv", "log_json"):
+            for events in self._read_rows(file, layout):
+                self._add_events(file, events, is_log=layout.startswith("log_"))
+        elif layout is None:
+            for block in read_blocks(file):
+                self._account_faults(file, block)
+                self._count_rows(file, "no_layout", list_lines(block))
         else:
             self._read_text(file, layout)
 
-    def _read_rows(self, file: Path, layout: str | None) -> None:
+    def _read_document(self, file: Path) -> str:
+        lines, size = list[str](), 0
+        for block in read_blocks(file):
+            self._account_faults(file, block)
+            lines += block.lines.to_list()
+            size += int(block.lines.str.len_bytes().sum())
+            if size > MOST_JSON_BYTES:
+                raise StudyError(
+                    f"node_logs: {file}: a JSON file of more than 50 MB. Write an event on each line: jq -c '.[]'."
+                )
+        return "\n".join(lines)
+
+    def _read_rows(self, file: Path, layout: str) -> Iterator[pl.DataFrame]:
         names: list[str] = []
         for block in read_blocks(file):
             self._account_faults(file, block)
             rows = list_lines(block)
-            if layout is None:
-                self._count_rows(file, "no_layout", rows)
-                continue
-            if layout == "event_json":
-                self._add_events(file, parse_event_lines(rows, name_node(file)))
-                continue
-            if not names and rows.height:
-                names, rows = parse_csv_header(rows["text"][0].removeprefix("\ufeff")), rows[1:]
-                self.account.add("note", 1, file.name, [1])
-            self._add_events(file, parse_csv(rows, names))
+            if layout.endswith("csv"):
+                if not names and rows.height:
+                    names, rows = parse_csv_header(rows["text"][0]), rows[1:]
+                    self.account.add("note", 1, file.name, [1])
+                yield parse_csv(rows, names)
+            else:
+                yield parse_event_lines(rows, None if layout == "log_json" else name_node(file))
 
     def _read_text(self, file: Path, layout: str) -> None:
         """Reduce blocks on two threads, and add them in their order."""
@@ -251,20 +287,22 @@ class _Reading:
             self.account.add(code, count, file.name, block.faults[code])
 
     def _count_rows(self, file: Path, kind: str, rows: pl.DataFrame) -> None:
-        self.account.add(kind, rows.height, file.name, rows["line"].head(FIRST_LINES).to_list())
+        count = int(rows["lines"].sum()) if "lines" in rows.columns else rows.height
+        self.account.add(kind, count, file.name, rows["line"].head(FIRST_LINES).to_list())
         if self.options.has_rejected and kind in REJECTED:
             self.rejected.append(rows.select("line", kind=pl.lit(kind)))
 
     # Lines of text ------------------------------------------------------------------------------------------
 
     def _add_syslog(self, file: Path, pending: list[ReducedBlock]) -> None:
-        """Add the lines of a file without years: the last line is in the last year in which it is in the trace."""
-        window = self.options.window
-        if window is None:
+        """Add the lines of a file without years: the last line is in the last year before the end of trace or logs."""
+        window, end_s = self.options.window, self.options.end_s
+        if end_s is None and window is None:
             raise StudyError(
                 f"node_logs: {file}: its times have no year, and there are no jobs that would tell it. Write the log "
-                "with years: journalctl -k -o short-iso."
+                "with years, journalctl -k -o short-iso, or set node_log_end to the day on which it ended."
             )
+        end_s = end_s or window[1]
         pending = join_years(pending)
         picks = pl.concat(part.picks for part in pending)
         # Two blocks may have lines of one hour.
@@ -279,15 +317,15 @@ class _Reading:
         if not groups.height:
             return
         last = groups.sort("year", maintain_order=True)[-1]
-        final_year = pl.from_epoch(pl.Series([window[1]])).dt.year()[0]
+        final_year = pl.from_epoch(pl.Series([end_s])).dt.year()[0]
         anchors = range(final_year, final_year - 12, -1)
         day = 86_400
 
-        def ends_in_trace(year: int) -> bool:
-            start = parse_hours(last["hour"], "syslog", self.options.zone, year)[0]
-            return start is not None and start <= window[1] + day
+        def ends_in_time(year: int) -> bool:
+            start = parse_hours(last["hour"], self.options.zone, year)[0]
+            return start is not None and start <= end_s + day
 
-        anchor = next((year for year in anchors if ends_in_trace(year)), final_year)
+        anchor = next((year for year in anchors if ends_in_time(year)), final_year)
         for year in groups["year"].unique().sort():
             is_year = pl.col("year") == year
             self._add(file, "syslog", groups.filter(is_year), picks.filter(is_year), anchor + year - last["year"][0])
@@ -295,24 +333,25 @@ class _Reading:
     def _add(self, file: Path, layout: str, groups: pl.DataFrame, picks: pl.DataFrame, year: int | None = None) -> None:
         """Add lines whose hours can now be placed: to the account, the spans, the errors, boots and job starts."""
         hours = groups.select("hour").unique(maintain_order=True)
-        hours = hours.with_columns(hour_s=parse_hours(hours["hour"], layout, self.options.zone, year))
+        hours = hours.with_columns(hour_s=parse_hours(hours["hour"], self.options.zone, year))
         groups = groups.join(hours, on="hour", how="left", maintain_order="left")
         groups = self._add_name_and_kind(groups, "hour_s")
         picks = picks.join(groups.select("node", "hour", "hour_s", "kind", "name"), on=["node", "hour"], how="left")
         picks = picks.filter(pl.col("kind").is_null()).sort("line")
-        picks = picks.with_columns(message=read_messages(picks["message"], layout))
-        errors = find_errors(picks["message"], self.options.rules)
-        picks = picks.with_columns(errors, time_s=pl.col("hour_s") + seconds_in_hour("minute"))
-        is_picked = pl.col("code").is_not_null()
-        errors = picks.filter(is_picked)
+        time_s = pl.col("hour_s") + seconds_in_hour("minute")
+        picks = picks.with_columns(message=read_messages(picks["message"], layout), time_s=time_s)
+        messages = join_messages(picks, self.options.rules, self.options.merge_s)
+        messages = messages.with_columns(find_errors(messages["message"], self.options.rules))
+        errors = messages.drop_nulls("code")
+        n_picked = int(errors["lines"].sum())
         for kind in KINDS:
             self._account_groups(file, kind, groups.filter(pl.col("kind") == kind))
         inside = groups.filter(pl.col("kind").is_null())
         self._count_rows(file, "picked", errors)
         lines = int(inside["lines"].sum())
         self.text_lines += lines
-        self.unmatched_lines += lines - errors.height
-        self.account.add("unmatched", lines - errors.height, file.name, [])
+        self.unmatched_lines += lines - n_picked
+        self.account.add("unmatched", lines - n_picked, file.name, [])
         self._account_groups(file, "other_name", inside.filter(pl.col("name") != pl.col("node")))
         self.spans.add(
             inside.select(
@@ -339,8 +378,7 @@ class _Reading:
         return groups.with_columns(name=names).with_columns(kind=kind)
 
     def _add_errors(self, errors: pl.DataFrame, merged: MergedRows) -> None:
-        one_line = {"last_s": pl.col("time_s"), "lines": pl.lit(1, pl.Int64)}
-        merged.add(errors.with_columns(node="name", **one_line).select(*EVENT_COLUMNS))
+        merged.add(errors.with_columns(node="name").select(*EVENT_COLUMNS))
 
     def _add_marks(self, picks: pl.DataFrame) -> None:
         rules, message = self.options.rules, pl.col("message")
@@ -353,28 +391,47 @@ class _Reading:
 
     # Events -------------------------------------------------------------------------------------------------
 
-    def _add_events(self, file: Path, events: pl.DataFrame) -> None:
-        """Add rows of a file of events, from `parse_csv`, `parse_event_lines` or `parse_event_document`."""
+    def _add_events(self, file: Path, events: pl.DataFrame, is_log: bool = False) -> None:
+        """Add rows from `parse_csv`, `parse_event_lines` or `parse_event_document`. is_log: they are lines of a log."""
         rules = self.options.rules
         rows = events.with_columns(time_s=read_times(events["time"], self.options.zone))
+        rows = rows.with_columns(code=pl.lit(None, pl.String)) if is_log else rows
         rows = self._add_name_and_kind(rows, "time_s")
         rows = rows.with_columns(kind=pl.coalesce("own_kind", "kind"))
         for name in KINDS:
             self._count_rows(file, name, rows.filter(pl.col("kind") == name))
+        is_quiet = pl.col("kind").is_in(["note", "recovered"])
+        quiet_nodes = rows.filter(is_quiet)["name"]
         rows = rows.filter(pl.col("kind").is_null())
         self._count_rows(file, "other_name", rows.filter(pl.col("name") != pl.col("node")))
-        own = describe_own_codes(rows["code"], rows["gpu"], rows["severity"], rules)
+        one_line = {"last_s": pl.col("time_s"), "lines": pl.lit(1, pl.Int64)}
+        rows = join_messages(rows, rules, self.options.merge_s) if is_log else rows.with_columns(**one_line)
         by_rule = find_errors(rows["message"], rules).rename(lambda name: f"rule_{name}")
+        rows = rows.with_columns(by_rule, code=canonical_codes(rows["code"], rules))
+        # DCGM names an error in its own words, and the XID in its message: a kernel's log has the XID.
+        is_xid = pl.col("code").str.starts_with("DCGM_FR_") & pl.col("rule_code").str.starts_with("XID ")
+        is_same = pl.col("code") == pl.col("rule_code")
+        rows = rows.with_columns(
+            code=pl.when(is_xid).then("rule_code").otherwise("code"),
+            severity=pl.coalesce("severity", pl.when(is_same).then("rule_severity")),
+        )
+        own = describe_own_codes(rows["code"], rows["gpu"], rows["severity"], rules)
         candidates = pl.concat([own, by_rule], how="horizontal")
         chosen = {n: pl.when(pl.col("code").is_not_null()).then(n).otherwise(f"rule_{n}") for n in ERROR_COLUMNS}
         # A message may name the GPU of an event whose row does not.
         gpu = pl.when(pl.col("gpu") == "").then(pl.col("rule_gpu").fill_null("")).otherwise("gpu")
         rows = rows.with_columns(candidates.select(**chosen | {"gpu": gpu}))
-        errors = rows.filter(pl.col("code").is_not_null())
+        errors, others = rows.filter(pl.col("code").is_not_null()), rows.filter(pl.col("code").is_null())
         self._count_rows(file, "picked", errors)
-        self._count_rows(file, "unmatched", rows.filter(pl.col("code").is_null()))
-        self._add_errors(errors, self.event_errors)
+        self._count_rows(file, "unmatched", others)
+        self._add_errors(errors, self.errors if is_log else self.event_errors)
         self._add_marks(rows)
+        if is_log:
+            self.text_lines += int(rows["lines"].sum())
+            self.unmatched_lines += int(others["lines"].sum())
+            self.spans.add(rows.select(node="name", start_s="time_s", end_s="last_s"))
+            return
+        self.quiet_nodes |= {*pl.concat([quiet_nodes, others["name"]]).drop_nulls()}
         self.event_spans.add(
             rows.select(node=pl.lit(""), start_s=pl.col("time_s").min(), end_s=pl.col("time_s").max()).head(1)
         )

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-from ttf.raw.node_logs.layouts import JOURNAL_NOTE, JSON_CODED
+from ttf.raw.node_logs.layouts import JOURNAL_NOTE, JSON_CODED, PREFIX, TEXT_LAYOUTS
 from ttf.raw.node_logs.line_blocks import Block
 from ttf.raw.node_logs.text_lines import PARSERS, count_new_years, parse_hours
 
@@ -30,21 +30,24 @@ def list_lines(block: Block) -> pl.DataFrame:
 
 
 def reduce_block(block: Block, layout: str, pattern: str, fallback: str, zone: str) -> ReducedBlock:
-    """Return line counts by node and hour, and the lines that match `pattern`. fallback: node of dmesg lines."""
+    """Return line counts by node and hour, and the lines that match `pattern`. fallback: node of heads without one."""
     rows = list_lines(block)
     parsed = PARSERS[layout](rows, layout)
-    if layout.startswith("dmesg"):
+    if "<node>" not in TEXT_LAYOUTS.get(layout, "<node>"):
         parsed = parsed.with_columns(pl.col("node").fill_null(fallback))
     unused = {}
     hours = parsed["hour"].drop_nulls().unique()
     # The lines of syslog have no year yet.
-    if layout != "syslog" and (no_times := hours.filter(parse_hours(hours, layout, zone).is_null())).len():
+    if layout != "syslog" and (no_times := hours.filter(parse_hours(hours, zone).is_null())).len():
         parsed = parsed.with_columns(hour=pl.when(~pl.col("hour").is_in(no_times.implode())).then("hour"))
+    if parsed["hour"].null_count() and layout != "journal_json":
+        parsed = _join_continued(parsed)
+        unused["continued"] = rows.join(parsed, on="line", how="anti", maintain_order="left")
     if parsed["hour"].null_count():
         is_wrong = pl.col("hour").is_null()
         wrong = rows.join(parsed.filter(is_wrong).select("line"), on="line", how="semi", maintain_order="left")
         is_note = pl.col("text").str.contains(JOURNAL_NOTE)
-        unused = {"note": wrong.filter(is_note), "no_time": wrong.filter(~is_note)}
+        unused |= {"note": wrong.filter(is_note), "no_time": wrong.filter(~is_note)}
         parsed = parsed.filter(~is_wrong)
     if parsed["node"].null_count():
         unused["no_node"] = parsed.filter(pl.col("node").is_null())
@@ -62,6 +65,19 @@ def reduce_block(block: Block, layout: str, pattern: str, fallback: str, zone: s
     picks = parsed.filter(pl.col("message").str.contains(pattern + coded))
     ends = [parsed["hour"][0], parsed["hour"][-1]] if parsed.height else []
     return ReducedBlock(groups.sort("first"), picks, unused, ends, parsed["year"][-1] if parsed.height else 0)
+
+
+def _join_continued(parsed: pl.DataFrame) -> pl.DataFrame:
+    """Append to each message the lines that continue it: those after it without a time that start with a space."""
+    is_continued = pl.col("hour").is_null() & pl.col("message").str.contains(rf"^(?:{PREFIX})?[ \t]")
+    owner = pl.when(~is_continued).then("line").forward_fill()
+    tail = pl.col("message").str.strip_chars().str.join("\n")
+    tails = parsed.with_columns(owner=owner).filter(is_continued).group_by("owner").agg(tail=tail)
+    lines = parsed.filter(~is_continued).join(
+        tails, left_on="line", right_on="owner", how="left", maintain_order="left"
+    )
+    message = pl.concat_str("message", "tail", separator="\n", ignore_nulls=True)
+    return lines.with_columns(message=message).drop("tail")
 
 
 def copy_block(part: ReducedBlock) -> ReducedBlock:

@@ -11,6 +11,8 @@ from functools import cached_property
 
 import polars as pl
 
+from ttf.raw.node_logs.merging import number_close_rows
+
 ERROR_COLUMNS: dict[str, type[pl.DataType]] = {
     "code": pl.String,
     "gpu": pl.String,
@@ -20,13 +22,16 @@ ERROR_COLUMNS: dict[str, type[pl.DataType]] = {
 ERROR_COLUMNS |= {"application": pl.Boolean}
 UNKNOWN = "Unknown"
 _DEFAULTS = {"severity": "error", "application": False}
+# A named group, an escape, a class such as [:alpha:], the start of a class, or a character.
+_TOKEN = r"\(\?P?<\w+>|\\.|\[:\^?\w+:\]|\[\^?\]?|."
 
 
 @dataclass(frozen=True)
 class Rules:
-    """rules, boot, job_start, monitors, codes: as in the file of rules."""
+    """rules, multiline, boot, job_start, monitors, codes: as in the file of rules."""
 
     rules: tuple[Mapping, ...]
+    multiline: tuple[str, ...]
     boot: tuple[str, ...]
     job_start: tuple[str, ...]
     monitors: tuple[Mapping, ...]
@@ -34,24 +39,15 @@ class Rules:
 
     @classmethod
     def from_options(cls, options: Mapping) -> "Rules":
-        return cls(
-            tuple(options.get("rules", ())),
-            tuple(options.get("boot", ())),
-            tuple(options.get("job_start", ())),
-            tuple(options.get("monitors", ())),
-            dict(options.get("codes", {})),
-        )
+        lists = ("rules", "multiline", "boot", "job_start", "monitors")
+        return cls(codes=options.get("codes", {}), **{key: tuple(options.get(key, ())) for key in lists})
 
     @cached_property
     def any_pattern(self) -> str:
-        """Return a pattern that occurs in every line of interest: one search of each line instead of one per rule.
-
-        Names are removed, as one may occur only once in a pattern; and so are starts of the message, as the search is
-        in the whole line.
-        """
-        patterns = (*(rule["pattern"] for rule in self.rules), *self.boot, *self.job_start)
-        unnamed = (re.sub(r"[(][?]P?<[A-Za-z0-9_]+>", "(?:", pattern) for pattern in patterns)
-        return "|".join(re.sub(r"(?<![\\\[])\^", "", f"(?:{pattern})") for pattern in unnamed) or r"\A\b\B"
+        """Return a pattern that occurs in every line of interest: one search of each line instead of one per rule."""
+        rules = (rule["pattern"] for rule in self.rules if rule.get("severity") != "none")
+        patterns = (*rules, *self.multiline, *self.boot, *self.job_start)
+        return "|".join(map(widen, patterns)) or r"\A\b\B"
 
     @cached_property
     def code_by_fold(self) -> dict[str, str]:
@@ -59,21 +55,63 @@ class Rules:
         return {fold_code(name): name for name in reversed(names)}
 
 
+def split_pattern(pattern: str) -> list[tuple[str, bool]]:
+    """Return the tokens of a pattern without its comments, and whether each is inside a class."""
+    has_comments = re.search(r"\(\?[A-WYZa-wyz]*x", pattern)
+    depth, tokens = 0, []
+    for token in re.findall(rf"#[^\n]*|{_TOKEN}" if has_comments else _TOKEN, pattern, re.DOTALL):
+        if not has_comments or token[0] != "#":
+            tokens.append((token, depth > 0))
+            depth += token in ("[", "[^", "[]", "[^]")
+            depth -= token == "]" and depth > 0
+    return tokens
+
+
+def widen(pattern: str) -> str:
+    """Return a pattern that occurs in each line whose message the given pattern matches.
+
+    Names are removed, as one may occur only once in a pattern; and so are anchors, as a message is only a part of its
+    line. Without look-around, a pattern without its anchors matches more, never less.
+    """
+    kept = [
+        "(?:" if token.startswith("(?") else token
+        for token, in_class in split_pattern(pattern)
+        if in_class or token not in ("^", "$", r"\A", r"\z")
+    ]
+    return f"(?:{''.join(kept)})"
+
+
 def fold_code(code: str) -> str:
     return re.sub(r"[\s_-]+", " ", code.strip()).upper()
+
+
+def join_messages(lines: pl.DataFrame, rules: Rules, merge_s: int) -> pl.DataFrame:
+    """Return one row per message, with last_s and lines: how many lines it has, by the patterns `multiline`.
+
+    lines: name (the node), time_s, line and message.
+    """
+    message = pl.col("message")
+    keys = [pl.concat_str(pl.lit(f"{n} "), message.str.extract(part, 1)) for n, part in enumerate(rules.multiline)]
+    lines = lines.with_columns(key=pl.coalesce(*keys, pl.col("line").cast(pl.String)))
+    lines = lines.sort("name", "key", "time_s", "line")
+    group = number_close_rows(["name", "key"], "time_s", "time_s", merge_s).alias("group")
+    sums = {"message": message.str.join("\n"), "last_s": pl.col("time_s").max(), "lines": pl.len().cast(pl.Int64)}
+    first = pl.all().exclude("key", "message").first()
+    return lines.group_by(group, maintain_order=True).agg(first, **sums).sort("line")
 
 
 def find_errors(messages: pl.Series, rules: Rules) -> pl.DataFrame:
     """Return ERROR_COLUMNS for each message by the first rule that matches; null where none does.
 
-    gpu: its PCI address without the function, or the number in the message; empty if none is named.
+    gpu: its PCI address without the function, or the number in the message; empty if none is named. A rule with the
+    severity none picks nothing, and keeps the rules after it from doing so.
     """
     frame = pl.DataFrame({"message": messages, "row": pl.int_range(len(messages), eager=True)})
     rows, remaining = [], frame
     for rule in rules.rules:
-        is_match = pl.col("message").str.contains(rule["pattern"]).fill_null(False)
+        is_match = pl.col("message").str.contains(f"(?m){rule['pattern']}").fill_null(False)
         matches, remaining = remaining.filter(is_match), remaining.filter(~is_match)
-        if matches.height:
+        if matches.height and rule.get("severity") != "none":
             rows.append(_apply_rule(matches, rule).drop("message"))
         if not remaining.height:
             break
@@ -84,7 +122,7 @@ def find_errors(messages: pl.Series, rules: Rules) -> pl.DataFrame:
 
 def _apply_rule(matches: pl.DataFrame, rule: Mapping) -> pl.DataFrame:
     groups = re.findall(r"[(][?]P?<(code|gpu)>", rule["pattern"])
-    captures = pl.col("message").str.extract_groups(rule["pattern"])
+    captures = pl.col("message").str.extract_groups(f"(?m){rule['pattern']}")
     suffix = captures.struct.field("code").fill_null("") if "code" in groups else pl.lit("")
     gpu = captures.struct.field("gpu").fill_null("") if "gpu" in groups else pl.lit("")
     return matches.with_columns(
@@ -140,7 +178,7 @@ def describe_codes(errors: pl.DataFrame, rules: Rules) -> pl.DataFrame:
     if not rules.codes:
         return errors
     keys = ("component", "severity", "application")
-    rows = [{"code": code, **{key: {**_DEFAULTS, **text}[key] for key in keys}} for code, text in rules.codes.items()]
+    rows = [{"code": code, **{key: text.get(key) for key in keys}} for code, text in rules.codes.items()]
     meanings = pl.DataFrame(rows, schema={"code": pl.String} | {key: ERROR_COLUMNS[key] for key in keys})
     joined = errors.join(meanings, on="code", how="left", maintain_order="left", suffix="_of_code")
     texts = {key: pl.coalesce(f"{key}_of_code", key) for key in keys}

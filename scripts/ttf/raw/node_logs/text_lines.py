@@ -8,11 +8,10 @@ from collections.abc import Callable
 
 import polars as pl
 
-from ttf.raw.node_logs.layouts import JSON_HOST, JSON_TIME, MONTHS, PREFIX, PROGRAM, TEXT_LAYOUTS
+from ttf.raw.node_logs.layouts import JSON_HOST, JSON_TIME, MONTHS, PREFIX, TEXT_LAYOUTS
+from ttf.raw.plausible_times import is_plausible_time
 
 _MONTHS = {name: number for number, name in enumerate(MONTHS, 1)}
-# Clocks of a node that has not set its time show 1970.
-_EARLIEST_S, _LATEST_S = 631_152_000, 4_102_444_800
 COLUMNS = ("line", "node", "hour", "minute", "message")
 
 
@@ -61,9 +60,7 @@ def read_messages(texts: pl.Series, layout: str) -> pl.Series:
     """Return the messages in lines, without their heads and programs; null for a record of the journal without one."""
     if layout == "journal_json":
         return pl.Series([_read_message(record) for record in texts], dtype=pl.String)
-    without_head = pl.col("text").str.replace(f"^(?:{PREFIX})?{TEXT_LAYOUTS[layout]}", "")
-    has_program = layout in ("iso", "syslog")
-    message = without_head.str.replace(PROGRAM, "") if has_program else without_head
+    message = pl.col("text").str.replace(f"^(?:{PREFIX})?{TEXT_LAYOUTS[layout]}", "")
     # The kernel's own time since its start, which syslog keeps.
     return texts.to_frame("text").select(message.str.replace(r"^\[ *[0-9]+\.[0-9]+\] ", "")).to_series()
 
@@ -76,39 +73,48 @@ def _read_message(record: str) -> str | None:
         return None
 
 
-def parse_hours(hours: pl.Series, layout: str, zone: str, year: int | None = None) -> pl.Series:
+def parse_hours(hours: pl.Series, zone: str, year: int | None = None) -> pl.Series:
     """Return the start of each hour in seconds since 1970; null if it is no time. zone: for times without one.
 
     year: for syslog, whose lines have none. The earlier one of two hours with the same name at the end of summer time
     is taken.
     """
     frame = hours.to_frame("hour")
-    if layout == "journal_json":
-        return _blank_implausible(frame.select(pl.col("hour").cast(pl.Int64) * 3600).to_series())
     parts = frame.select(pl.col("hour").str.splitn("|", 2).struct.rename_fields(["hour", "zone"])).unnest("hour")
-    if layout in ("dmesg", "syslog"):
-        number = pl.col("hour").str.head(3).replace_strict(_MONTHS, default=None, return_dtype=pl.Int64).cast(pl.String)
-        rest = pl.col("hour").str.slice(4).str.replace_all(" ", "0").str.replace("^(..)0", "${1} ")
-        years = pl.lit(str(year)) if layout == "syslog" else pl.col("zone")
-        parts = parts.select(
-            hour=pl.concat_str(years, number.str.zfill(2), rest, separator="-"), zone=pl.lit(None, pl.String)
-        )
-    clock = pl.col("hour").str.replace("T", " ") + ":00"
+    month = pl.col("hour").str.head(3).replace_strict(_MONTHS, default=None, return_dtype=pl.Int64).cast(pl.String)
+    day_hour = pl.col("hour").str.slice(4).str.replace_all(" ", "0").str.replace("^(..)0", "${1} ")
+    # Behind the bar of a day without a year, dmesg has the year.
+    years = pl.coalesce(pl.lit(None if year is None else str(year), pl.String), "zone")
+    named = pl.concat_str(years, month.str.zfill(2), day_hour, separator="-")
+    clock = pl.coalesce(named, pl.col("hour").str.replace("T", " ")) + ":00"
     clock = clock.str.to_datetime("%Y-%m-%d %H:%M", strict=False, time_unit="ms")
-    return _blank_implausible(parts.select(to_epoch_s(clock, pl.col("zone"), zone)).to_series())
+    offset = pl.when(month.is_null()).then("zone")
+    # An hour of the journal's JSON is a number.
+    number = pl.col("hour").str.extract("^([0-9]+)$").cast(pl.Int64) * 3600
+    return blank_implausible(parts.select(pl.coalesce(number, to_epoch_s(clock, offset, zone))).to_series())
 
 
 def to_epoch_s(clock: pl.Expr, offset: pl.Expr, zone: str) -> pl.Expr:
-    """Return seconds since 1970 of a clock time with an offset such as Z or +01:00; without one, in a time zone."""
-    local = clock.dt.replace_time_zone(zone, ambiguous="earliest", non_existent="null").dt.epoch("s")
+    """Return seconds since 1970 of a clock time with an offset such as Z or +01:00; without one, in a time zone.
+
+    An offset such as CET has to be the name of the time zone at that time.
+    """
+    moments = [
+        clock.dt.replace_time_zone(zone, ambiguous=ambiguous, non_existent="null")
+        for ambiguous in ("earliest", "latest")
+    ]
+    named = pl.coalesce(pl.when(moment.dt.to_string("%Z") == offset).then(moment.dt.epoch("s")) for moment in moments)
     sign = pl.when(offset.str.starts_with("-")).then(-1).otherwise(1)
-    digits = offset.str.replace_all("[^0-9]", "").str.zfill(4)
-    offset_s = sign * (digits.str.head(2).cast(pl.Int64) * 3600 + digits.str.tail(2).cast(pl.Int64) * 60)
-    return pl.when(offset.fill_null("") != "").then(clock.dt.epoch("s") - offset_s).otherwise(local)
+    digits = offset.str.extract_groups("^(?:Z|UTC|GMT|[+-]([0-9]{2}):?([0-9]{2})?)$")
+    hours, minutes = (digits.struct.field(name).cast(pl.Int64).fill_null(0) for name in ("1", "2"))
+    utc = pl.when(offset.str.contains("^(?:Z|UTC|GMT|[+-])")).then(
+        clock.dt.epoch("s") - sign * (hours * 3600 + minutes * 60)
+    )
+    return pl.when(offset.fill_null("") == "").then(moments[0].dt.epoch("s")).otherwise(pl.coalesce(utc, named))
 
 
-def _blank_implausible(times: pl.Series) -> pl.Series:
-    return times.to_frame("t").select(pl.when(pl.col("t").is_between(_EARLIEST_S, _LATEST_S)).then("t")).to_series()
+def blank_implausible(times: pl.Series) -> pl.Series:
+    return times.to_frame("t").select(pl.when(is_plausible_time(pl.col("t"))).then("t")).to_series()
 
 
 def seconds_in_hour(minute: str) -> pl.Expr:

@@ -12,6 +12,7 @@ STEP = 0.05
 # Part of a metric key -> age (s) at which charts and sentences give the share without failure, and its words.
 AGES = {"1min": (60, "1 min"), "1h": (3_600, "1 h"), "1d": (86_400, "1 day"), "1y": (31_536_000, "1 year")}
 _NO_TIMES, _NO_REPAIRS = "the trace gives no times", "no time to repair is written"
+_NO_GAP = "no such time"
 _LOWEST_ROW = "the row is of the lowest rate"
 _NO_PARAMETER = "the model has no such parameter, or could not be fitted"
 
@@ -48,6 +49,11 @@ DURATIONS_SUMMARY = table(
     from_s=whole_seconds("From", "First moment, on the clock of the trace.", _NO_TIMES),
     to_s=whole_seconds("To", "Last moment.", _NO_TIMES),
     days=count("Days", "From the first moment to the last, rounded up.", _NO_TIMES, "days"),
+    silence_s=whole_seconds(
+        "Silence",
+        "Time without any event that is over half of all days, with few failures before or after it.",
+        _NO_GAP,
+    ),
     repairs=count("Repairs", "Repairs of known duration.", unit="repairs"),
     repair_mean_s=seconds("Mean repair", "Mean repair time.", _NO_REPAIRS, n="repairs"),
     repair_median_s=seconds("Median repair", "Median repair time.", _NO_REPAIRS, n="repairs"),

@@ -81,14 +81,30 @@ def summarise_durations(durations: pl.LazyFrame) -> pl.DataFrame:
     if "start_s" in names:
         ends = pl.col("end_s") if "end_s" in names else pl.col("start_s") + pl.col("duration_s")
         sums |= {"from_s": pl.col("start_s").min(), "to_s": ends.max()}
+        times = durations.select("event", "start_s", end_s=ends).drop_nulls(["start_s", "end_s"]).collect()
     row = durations.select(**sums).collect(engine="streaming").row(0, named=True)
     if None not in (row.get("from_s"), row.get("to_s")):
         row["days"] = -(-(row["to_s"] - row["from_s"]) // DAY_S)
+        row["silence_s"] = find_silence(times)
     repairs = durations.select("repair_s").collect()["repair_s"].drop_nulls() if "repair_s" in names else pl.Series()
     if repairs.len():
         row["repair_mean_s"] = repairs.sum() / repairs.len()
         row |= {"repair_median_s": repairs.median(), "repair_p90_s": repairs.quantile(0.9, "linear")}
     return DURATIONS_SUMMARY.frame([row | {"repairs": repairs.len()}])
+
+
+def find_silence(times: pl.DataFrame) -> int | None:
+    """Return the longest time without a start or an end, if one wrong time may have made it; None if not.
+
+    It is over half of all the time, and of ten failures or more at most one in a hundred (or one) lies on one side of
+    it. times: event, start_s, end_s.
+    """
+    moments = pl.concat([times["start_s"], times["end_s"]]).unique().sort()
+    gaps, failures = moments.diff(), times.filter(event="failure")["end_s"]
+    if len(failures) < FEWEST_FAILURES or 2 * gaps.max() <= moments[-1] - moments[0]:
+        return None
+    n_before = int((failures < moments[gaps.arg_max()]).sum())
+    return gaps.max() if min(n_before, len(failures) - n_before) <= max(1, len(failures) // 100) else None
 
 
 def far_groups(mttf: pl.DataFrame, survival: pl.DataFrame, strata: Sequence[str]) -> pl.DataFrame:

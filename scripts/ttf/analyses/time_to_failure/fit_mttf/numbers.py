@@ -26,7 +26,7 @@ _LIMIT_STEP = pl.when((pl.col("drop") > STEP) & (pl.col("timeout_share") > MOSTL
 _ALL_UNITS = (pl.col("stratum_by") == "all") & (pl.col("event") == "failure")
 
 NUMBERS = [
-    cells(DURATIONS_SUMMARY, "durations", "units durations failures exposure_s"),
+    cells(DURATIONS_SUMMARY, "durations", "units durations failures exposure_s silence_s"),
     cells(DURATIONS_SUMMARY, "period", "from_s to_s days"),
     cells(DURATIONS_SUMMARY, "repair", _REPAIRS),
     cells(SURVIVAL_SUMMARY, "survival", f"n events {_MEDIAN} {_RESTRICTED} {CLUSTERS}", _ALL_UNITS),
