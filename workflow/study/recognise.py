@@ -144,7 +144,7 @@ def format_configuration(recognised: RecognisedTrace) -> str:
 def find_new_files(recognised: RecognisedTrace, document: Mapping) -> list[str]:
     """Return the lines for an edited configuration that name the files beside the tables which it does not name."""
     registry = document.get("registry")
-    entry = registry.get(recognised.name) if isinstance(registry, dict) else None
+    entry = registry.get(recognised.name, {}) if isinstance(registry, dict) else {}
     lines = []
     for key in FILE_KEYS if isinstance(entry, dict) else ():
         named, recognised_paths = list_paths(entry, key), list_paths(recognised.entry, key)

@@ -143,7 +143,7 @@ def _write_memory(memory: Mapping[str, Any]) -> None:
 
 def _read_memory() -> dict[str, Any]:
     """Return the last study, the arguments that were typed for each, and the configurations written from data."""
-    memory = {"last": None, "typed": {}, "written": {}}
+    memory: dict[str, Any] = {"last": None, "typed": {}, "written": {}}
     try:
         return memory | json.loads(MEMORY.read_text(encoding="utf-8"))
     except (OSError, ValueError):

@@ -96,7 +96,7 @@ def _component_bottom_line(m: Numbers, trace_info: Mapping) -> tuple[str, ...]:
     if not m.has("durations.units"):
         outages = f"[data.outages outage] of [data.units_with_outage {unit}]"
         return (f"{outages}; the number of {unit}s observed is unknown, so there is no failure rate.",)
-    if m.value("durations.failures", 0) and not m["durations.exposure_s"]:
+    if m.value("durations.failures", 0) and not m.value("durations.exposure_s", 1):
         failures = f"[durations.failures failure] of [durations.units {unit}]"
         return (f"{failures}; no time at risk is known, so there is no failure rate.",)
     if not m.has("mttf.mttf_s"):

@@ -111,7 +111,7 @@ def detect_layout(head: bytes) -> str | None:
 
 def _has_head(pattern: re.Pattern, line: str) -> bool:
     match = pattern.match(line)
-    return bool(match) and not _NO_NODE.fullmatch(match.groupdict().get("node") or "")
+    return match is not None and not _NO_NODE.fullmatch(match.groupdict().get("node") or "")
 
 
 def decode_head(head: bytes) -> str:

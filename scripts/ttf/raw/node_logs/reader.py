@@ -296,13 +296,12 @@ class _Reading:
 
     def _add_syslog(self, file: Path, pending: list[ReducedBlock]) -> None:
         """Add the lines of a file without years: the last line is in the last year before the end of trace or logs."""
-        window, end_s = self.options.window, self.options.end_s
-        if end_s is None and window is None:
+        end_s = self.options.end_s or (self.options.window or (None, None))[1]
+        if end_s is None:
             raise StudyError(
                 f"node_logs: {file}: its times have no year, and there are no jobs that would tell it. Write the log "
                 "with years, journalctl -k -o short-iso, or set node_log_end to the day on which it ended."
             )
-        end_s = end_s or window[1]
         pending = join_years(pending)
         picks = pl.concat(part.picks for part in pending)
         # Two blocks may have lines of one hour.
