@@ -522,7 +522,7 @@ FULL = {
         "challenger": True,
         "drift_limit": 0.2,
     },
-    "targets": {"failure_rate": 0.2, "failed_gpu_time": 0.1, "node_rate": 5, "mttf_h": 24.5, "ettr": 0.9},
+    "targets": {"failure_rate": 0.2, "failed_gpu_time": 0.1, "node_rate": 5, "mttf_h": 24.5, "scheduled_ettr": 0.9},
     "scatter": {"jobs": 16, "above_mb": 500, "partition_rows": 1000000},
     "publish": {
         "title": "Our cluster",

@@ -87,7 +87,7 @@ def _target_wordings(m: Numbers, unit: str) -> list[str]:
     if m.has("ettr.mttf_low_s") and m.has("ettr.mttf_high_s"):
         ci = f" (90% CI {m.span('ettr.mttf_low_s', 'ettr.mttf_high_s', 'ettr.mttf_s')})"
     key = statement_rules.ettr_key(m)
-    productive = f", and to be productive [{key}] of its {'scheduled ' * key.endswith('scheduled_share')}time"
+    productive = f", and to be productive [{key}] of its {'scheduled ' * key.endswith('scheduled_ettr')}time"
     return [f"{clause}{ci}{productive}", f"{clause}{ci}", clause]
 
 

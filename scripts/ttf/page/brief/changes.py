@@ -35,7 +35,7 @@ def _quote_node(row: dict) -> str:
 _MEASURES = {
     "failure_share": Measure("Failed {}s", "the failure share"),
     "infra_rate": Measure("Infrastructure failure rate", "the failure rate of nodes", " per 1,000 node-days"),
-    "ettr": Measure("ETTR", "the ETTR"),
+    "scheduled_ettr": Measure("Scheduled ETTR", "the scheduled ETTR"),
     "lost_time": Measure("Lost GPU time", "the lost GPU time"),
     "suspect_nodes": Measure("Suspect nodes", "suspect nodes", new_rows=("new_suspect_nodes", _quote_node)),
     "failure_words": Measure(

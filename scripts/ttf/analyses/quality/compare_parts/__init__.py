@@ -17,7 +17,7 @@ _NOT_LOST = "the measure is not lost time"
 CHANGES = table(
     "changes",
     "A measure in the last part that has jobs, compared with all earlier parts of the same records.",
-    measure=words("What", "failure_share, infra_rate, ettr, lost_time, suspect_nodes or failure_words."),
+    measure=words("What", "failure_share, infra_rate, scheduled_ettr, lost_time, suspect_nodes or failure_words."),
     unit=words("Unit", "Unit of before, after and the difference."),
     part=text("Part", "Last part with jobs."),
     parts_before=count("Parts before", "Earlier parts with jobs.", unit="parts"),
