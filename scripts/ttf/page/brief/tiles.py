@@ -345,10 +345,12 @@ def repair_time(m: Numbers) -> Tile | None:
     if not m.has("repair.median_s"):
         return None
     value, unit_text = split_duration(m, "repair.median_s")
+    is_skewed = m.value("outages.repair.longest_share", 0.0) > statement_rules.MOSTLY
+    share = "; the longest tenth of the outages hold [outages.repair.longest_share] of the time down" * is_skewed
     return Tile(
         *("repair", "Time to repair", SHOWN, value, f"{unit_text}, median"),
         interval=f"All {words.count(m.n('repair.median_s'))} recorded repairs counted",
-        means="The mean is [repair.mean_s]: a few long repairs dominate it.",
+        means=f"The mean is [repair.mean_s]{share}.",
         link="nodes",
     )
 
@@ -361,7 +363,7 @@ def availability(m: Numbers) -> Tile | None:
     return Tile(
         *("availability", "Availability", SHOWN, f"[{key}:near_one]", "of the observed time"),
         interval=f"95% CI {m.span(*bound_keys, format_value=words.near_one)}" if all(map(m.has, bound_keys)) else "",
-        means="The rest was lost in [outages.outages outage].",
+        means="The rest is the time down of [outages.outages outage].",
         link="outages",
     )
 

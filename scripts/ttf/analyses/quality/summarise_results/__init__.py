@@ -1,4 +1,4 @@
-"""What do the results add up to: what was read, what is lost and why, what would help, the range of the mean?"""
+"""What do the results add up to: what was read, what failed and why, what would help, the range of the mean?"""
 
 from ttf.analyses.declaration import Analysis, price_settings
 from ttf.engine.contract import count, number, seconds, share, table, words
@@ -53,7 +53,7 @@ ACTIONS = table(
     ended=number(
         "GPU-hours ended", "GPU time of attempts that these failures ended.", _NOT_APPLICABLE, "GPU-hours", n="attempts"
     ),
-    lost=number("GPU-hours lost", "GPU time still lost with checkpoints.", _NOT_APPLICABLE, "GPU-hours", n="attempts"),
+    lost=number("lost with checkpoints", "GPU time that would still be lost with checkpoints.", _NOT_APPLICABLE, "GPU-hours", n="attempts"),
 )
 ANALYSIS = Analysis(
     question="What do the results add up to?",
