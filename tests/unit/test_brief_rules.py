@@ -64,7 +64,7 @@ def test_r12_few_gpu_jobs_give_no_tile_headline_or_grade_a():
     assert "failed_gpu_time" not in [item.name for item in tiles(m, {}, ABOUT)]
     assert plain(" ".join(bottom_line(m, ABOUT))) == "31.8% of ended jobs failed. 4 of 1,000 jobs have GPUs."
     assert [plain(reason) for reason in grade_data(m)[1]] == ["4 of 1,000 jobs have GPUs"]
-    assert actions(m, "job") == ((), (), "")
+    assert actions(m, "job") == ((), (), (), "")
     assert not statement_rules.r12_few_gpus(numbers(data__gpu_jobs=(60, "jobs"), data__jobs=(1_000, "jobs")))
     m["data.size_unit"] = {"value": "node", "unit": "label", "n": None, "source": "x"}
     assert not statement_rules.r12_few_gpus(m), "node time is that of all jobs"

@@ -132,7 +132,7 @@ def test_unrecorded_causes_cost_a_grade():
 
 
 def test_totals_of_the_trace_come_first_then_effects_on_one_run():
-    proposals, rejected, claim = actions(numbers(), "job")
+    proposals, _, rejected, claim = actions(numbers(), "job")
     assert [(plain(proposal.effect), proposal.basis) for proposal in proposals] == [
         ("≤ 895,000", "upper bound"),
         ("≤ 467,000", "upper bound"),
@@ -150,7 +150,7 @@ def test_totals_of_the_trace_come_first_then_effects_on_one_run():
 
 
 def test_draining_is_not_judged_without_power():
-    _, rejected, _ = actions(numbers(lemons__detectable_ratio=140.0), "job")
+    _, _, rejected, _ = actions(numbers(lemons__detectable_ratio=140.0), "job")
     assert not any("draining" in text for text in rejected)
     tile = nodes_with_excess(numbers(lemons__detectable_ratio=140.0))
     assert tile.state == WITHHELD and tile.value == CANNOT and "169 failures are too few" in plain(tile.means)
@@ -158,7 +158,7 @@ def test_draining_is_not_judged_without_power():
 
 
 def test_no_action_on_time_limits_without_limits():
-    proposals, _, _ = actions(numbers("actions.save_state"), "job")
+    proposals, *_ = actions(numbers("actions.save_state"), "job")
     assert all("time limit" not in proposal.title for proposal in proposals)
 
 

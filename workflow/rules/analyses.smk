@@ -915,6 +915,7 @@ rule summarise_results:
         lost_work=optional_input("results/{trace}/tables/lost_work.csv"),
         what_if=optional_input("results/{trace}/tables/what_if.csv"),
         lemon_summary=optional_input("results/{trace}/tables/lemon_summary.csv"),
+        strata=optional_input("results/{trace}/tables/strata.csv"),
     output:
         quality_summary=table("results/{trace}/tables/quality_summary.csv", "Data quality"),
         mttf_range=table("results/{trace}/tables/mttf_range.csv", "Data quality"),

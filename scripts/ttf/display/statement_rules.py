@@ -31,6 +31,11 @@ def r1_cause_unknown(m: Numbers) -> bool:
     return m.value("sizes.basis", "proxy") == "proxy"
 
 
+def are_checkpoints_uncertain(m: Numbers) -> bool:
+    """Whether failures may be errors that recur, and few runs last a day or longer: a checkpoint may save nothing."""
+    return r1_cause_unknown(m) and r8_few(m.value("ettr.measured.runs", 0))
+
+
 def r2_scaling_untested(m: Numbers) -> bool:
     """R2: 1/N cannot be tested, and the target is larger than the largest size with enough failures."""
     return m.has("sizes.law.reason") and not m.has("ettr.by")
