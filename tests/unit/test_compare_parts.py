@@ -255,7 +255,10 @@ def test_the_rate_and_the_ettr_have_one_verdict():
     assert table.filter(verdict=CHANGED)["measure"].to_list() == ["infra_rate", "scheduled_ettr"]
     assert table.filter(verdict=CHANCE).height == 4
     del measured["infra_rate"]["p_value"]
-    assert list(build_changes(measured, TWO_WEEKS, "user").filter(verdict=TOO_FEW)["measure"]) == ["infra_rate", "scheduled_ettr"]
+    assert list(build_changes(measured, TWO_WEEKS, "user").filter(verdict=TOO_FEW)["measure"]) == [
+        "infra_rate",
+        "scheduled_ettr",
+    ]
 
 
 @pytest.mark.parametrize(("parts", "week_sd"), [(2, 0.3), (5, 0.3), (6, 0.0), (6, 0.4)])

@@ -290,9 +290,14 @@ def test_numbers_of_a_size_that_was_measured() -> None:
     rate = replace(RATE, projects_to=0, measured={(513, 1024): (1e5, 2e5, 5e4)})
     metrics = run_metrics(rate, HABITS[0], bucket)
     assert metrics["ettr.by"]["value"] == "measured_rate" and metrics["ettr.withheld"]["value"] == TOO_LARGE
-    assert metrics["ettr.measured_rate.wall_clock_ettr"]["n"] == 30 and metrics["ettr.mttf_s"]["value"] == pytest.approx(1e5)
+    assert metrics["ettr.measured_rate.wall_clock_ettr"]["n"] == 30 and metrics["ettr.mttf_s"][
+        "value"
+    ] == pytest.approx(1e5)
     assert (metrics["sizes.check.observed"]["value"], metrics["sizes.check.expected"]["value"]) == (30, 70)
-    assert metrics["ettr.measured_rate_low.wall_clock_ettr"]["value"] > metrics["ettr.measured_rate_high.wall_clock_ettr"]["value"]
+    assert (
+        metrics["ettr.measured_rate_low.wall_clock_ettr"]["value"]
+        > metrics["ettr.measured_rate_high.wall_clock_ettr"]["value"]
+    )
     assert "ettr.measured_rate.wall_clock_ettr_ci_low_clustered" in metrics
 
 

@@ -174,12 +174,12 @@ def test_prices_are_published_only_if_a_key_asks_for_them(tmp_path, publish):
 
 
 def test_every_cost_of_every_table_is_blank_without_prices():
-    for table in load_all_contracts(()).values():
-        cost_columns = {name for name in table.columns if "cost" in name.split("_") or name == "currency"}
+    for contract in load_all_contracts(()).values():
+        cost_columns = {name for name in contract.columns if "cost" in name.split("_") or name == "currency"}
         cost_columns -= {name for name in cost_columns if name.endswith("gpu_hours")}
-        frame = pl.DataFrame({name: ["1"] for name in table.columns})
-        blank = {name for name, cells in hide_prices(frame, table).to_dict().items() if not cells.count()}
-        assert blank == cost_columns, table.name
+        frame = pl.DataFrame({name: ["1"] for name in contract.columns})
+        blank = {name for name, cells in hide_prices(frame, contract).to_dict().items() if not cells.count()}
+        assert blank == cost_columns, contract.name
 
 
 def test_every_trace_of_the_registry_says_that_its_names_are_public():

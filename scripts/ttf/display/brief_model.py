@@ -92,8 +92,9 @@ class Changes:
 class Brief:
     """The brief of a trace. bottom_line: two sentences, the first one bold. withheld: key of a number -> reason.
 
-    more_actions: those without a row; not_worth: tested actions that are not worth doing; actions_claim: the heading over the actions. period: such as
-    "1 March to 7 June 2025", or "". changes: only for a trace with at least two parts that have jobs.
+    more_actions: those without a row; not_worth: tested actions that are not worth doing; actions_claim: the heading
+    over the actions. period: such as "1 March to 7 June 2025", or "". changes: only for a trace with at least two parts
+    that have jobs.
     """
 
     subtitle: str

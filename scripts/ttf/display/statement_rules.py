@@ -23,7 +23,12 @@ TARGET_KEYS = (
 # Reasons why the rate per node, or results that need recorded ends, cannot be estimated.
 NO_NODES = "neither nodes nor causes of failures are recorded"
 WITHOUT_ENDS = "cannot be estimated: most failures have no recorded end"
-HEADLINES = ("ettr.estimate.wall_clock_ettr", "ettr.estimate.scheduled_ettr", "ettr.mttf_s", "ettr.assumed.failure_rate")
+HEADLINES = (
+    "ettr.estimate.wall_clock_ettr",
+    "ettr.estimate.scheduled_ettr",
+    "ettr.mttf_s",
+    "ettr.assumed.failure_rate",
+)
 
 
 def r1_cause_unknown(m: Numbers) -> bool:

@@ -85,7 +85,9 @@ def _target_wordings(m: Numbers, unit: str) -> list[str]:
     if m.has("ettr.mttf_low_s") and m.has("ettr.mttf_high_s"):
         ci = f" (90% CI {m.span('ettr.mttf_low_s', 'ettr.mttf_high_s', 'ettr.mttf_s')})"
     if statement_rules.r5_measured_differs(m):
-        differs = f"such runs failed {'more' if m['sizes.check.observed'] > m['sizes.check.expected'] else 'less'} often"
+        differs = (
+            f"such runs failed {'more' if m['sizes.check.observed'] > m['sizes.check.expected'] else 'less'} often"
+        )
         counts = "[sizes.check.observed] times, [sizes.check.expected] expected"
         return [f"{clause}{ci}, but {differs} ({counts})", f"{clause}{ci}, but {differs}", f"{clause}, but {differs}"]
     key = statement_rules.ettr_key(m)

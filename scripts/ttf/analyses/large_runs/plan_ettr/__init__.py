@@ -80,7 +80,9 @@ ETTR_OUTLOOK = table(
     simulated_wall_p95_s=seconds("Wall clock, 95%", "95th percentile over simulated runs.", blank=REASON),
     daly_young_interval_s=seconds("Daly-Young interval", "Checkpoint interval by Young and Daly's formula.", REASON),
     **_BEST,
-    ettr_at_optimum=share("Wall-clock ETTR at the best interval", "Exact ETTR at the best checkpoint interval.", blank=REASON),
+    ettr_at_optimum=share(
+        "Wall-clock ETTR at the best interval", "Exact ETTR at the best checkpoint interval.", blank=REASON
+    ),
     clustered=_CLUSTERED,
     **_TARGET,
 )

@@ -36,7 +36,12 @@ _FORMAT_BY_UNIT: dict[str, Formatter] = {
     **{f"{unit}s": partial(words.plural, noun=unit) for unit in UNITS},
     "share": words.share,
 }
-_ANSWER_COLUMNS = {"ettr": "wall_clock_ettr", "scheduled": "scheduled_ettr", "wall": "wall_s", "interruptions": "interruptions"}
+_ANSWER_COLUMNS = {
+    "ettr": "wall_clock_ettr",
+    "scheduled": "scheduled_ettr",
+    "wall": "wall_s",
+    "interruptions": "interruptions",
+}
 
 
 @fill_numbers
@@ -150,7 +155,9 @@ def _withheld_head(m: Numbers) -> Head:
     reason = reasons.get(key, sizes)
     keys = []
     if m.value("ettr.measured.runs", 0) and m.has("ettr.measured.mean"):
-        keys.append(Key("Measured wall-clock ETTR", "[ettr.measured.mean]", "mean of [ettr.measured.runs long run], any size"))
+        keys.append(
+            Key("Measured wall-clock ETTR", "[ettr.measured.mean]", "mean of [ettr.measured.runs long run], any size")
+        )
     needed = f"Needed: {m['ettr.needed']}." if m.has("ettr.needed") else ""
     return Head(
         f"The ETTR of {_run_article(m)} {_run_name(m)} run cannot be estimated: {reason}",
@@ -271,7 +278,10 @@ def tables(trace: Trace) -> dict[str, PageTable]:
         simulated = format_rows(rows, ("ettr_simulated", "ettr_simulated_se"), _format_with_error)
         rows = rows.with_columns(ettr_simulated=simulated)
         columns: dict[str, Column] = {"gpus" if ettr["gpus"].count() else "nodes": None, "mttf_s": None}
-        columns |= {"scheduled_ettr": ("Of scheduled time", words.share), "ettr_renewal": ("Of wall-clock time", words.share)}
+        columns |= {
+            "scheduled_ettr": ("Of scheduled time", words.share),
+            "ettr_renewal": ("Of wall-clock time", words.share),
+        }
         columns |= {"ettr_simulated": ("Simulated", str), "optimal_interval_s": None}
         page_tables["ettr"] = PageTable(rows, columns, ETTR)
     gains = trace.table("mitigations").filter(pl.col("ettr_after").is_not_null() & (size_column >= size))

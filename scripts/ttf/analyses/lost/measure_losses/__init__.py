@@ -28,12 +28,17 @@ _LOSSES = {
     ),
     "preemptions": count("Preempted", "Attempts that the scheduler preempted.", blank=REASON, unit="attempts"),
     "second_order_gpu_hours": number(
-        "assumed lost, at most", "Upper bound of the GPU time since the last assumed checkpoint, at preemptions.", REASON, unit=_HOURS
+        "assumed lost, at most",
+        "Upper bound of the GPU time since the last assumed checkpoint, at preemptions.",
+        REASON,
+        unit=_HOURS,
     ),
     "linked_preemptions": count(
         "Linked", "Preemptions shortly before a restart after an infrastructure failure.", blank=REASON, unit="attempts"
     ),
-    "linked_gpu_hours": number("of it linked", "GPU-hours assumed lost at linked preemptions.", blank=REASON, unit=_HOURS),
+    "linked_gpu_hours": number(
+        "of it linked", "GPU-hours assumed lost at linked preemptions.", blank=REASON, unit=_HOURS
+    ),
     "first_and_linked_gpu_hours": number(
         "Both", "GPU-hours assumed lost at infrastructure failures and linked preemptions.", blank=REASON, unit=_HOURS
     ),

@@ -54,12 +54,19 @@ def head(trace: Trace, m: Numbers) -> Head | Line:
     if not m["lost_work.failed_runs"] and not m["lost_work.infra_failures"]:
         return Line("GPU time in failures", "no attempt failed, of [lost_work.runs]", "lost_work")
     if not m.value("lost_work.failed_gpu_hours", 0):
-        return Line("GPU time in failures", "no failed attempt has a GPU and a known run time", "lost_work", checked=False)
+        return Line(
+            "GPU time in failures", "no failed attempt has a GPU and a known run time", "lost_work", checked=False
+        )
     if r12_few_gpus(m):
         return Line(
-            "GPU time in failures", f"{few_gpus_sentence(m, unit)}: the time is theirs alone", "lost_work", checked=False
+            "GPU time in failures",
+            f"{few_gpus_sentence(m, unit)}: the time is theirs alone",
+            "lost_work",
+            checked=False,
         )
-    sentences = ["How much of this time is lost is not known: work saved in a checkpoint remains, and checkpoints are not recorded."]
+    sentences = [
+        "Checkpoints are not recorded, and work saved in one remains: how much of this time is lost is not known."
+    ]
     if m["lost_work.failed_without_time"]:
         sentences.append("Failed attempts without a recorded run time ([lost_work.failed_without_time]) count as 0.")
     return Head(

@@ -41,8 +41,12 @@ CHANGES = table(
     n_of=words("n of", "What n counts, such as jobs."),
     n_before=count("n", "Denominator in the earlier parts; `n_of` says what it counts.", blank=REASON),
     n_after=count("n after", "Denominator in the last part; `n_of` says what it counts.", blank=REASON),
-    amount_before=number("GPU-hours", "GPU-hours of failed attempts, earlier parts.", _NOT_LOST, "GPU-hours", n="n_before"),
-    amount_after=number("GPU-hours after", "GPU-hours of failed attempts, last part.", _NOT_LOST, "GPU-hours", n="n_after"),
+    amount_before=number(
+        "GPU-hours", "GPU-hours of failed attempts, earlier parts.", _NOT_LOST, "GPU-hours", n="n_before"
+    ),
+    amount_after=number(
+        "GPU-hours after", "GPU-hours of failed attempts, last part.", _NOT_LOST, "GPU-hours", n="n_after"
+    ),
     cluster_by=words("Clustered by", "Kind of clusters.", blank="the trace names none, or no such test"),
     clusters=number("Effective clusters", "Kish's effective number of clusters.", blank=_NO_TEST),
     p_clustered=number("p, clustered", "Two-sided p of no difference, with variation between clusters.", _NO_TEST),

@@ -43,7 +43,9 @@ _NOT_APPLICABLE = "the action has no such number"
 ACTIONS = table(
     "actions",
     "One row per action: the most that it could save.",
-    action=words("Action", "save_state, checkpoint, trial_on_one_gpu, no_retry, no_retry_of_deterministic, drain or group."),
+    action=words(
+        "Action", "save_state, checkpoint, trial_on_one_gpu, no_retry, no_retry_of_deterministic, drain or group."
+    ),
     attempts=count("Attempts", "All attempts of the trace.", unit="attempts"),
     gpu_hours=number("GPU-hours", "GPU-hours that the action could save.", unit="GPU-hours", n="attempts"),
     share=share("Share", "Share of the GPU-hours of all attempts.", "no attempt took GPU time", n="attempts"),
@@ -52,11 +54,23 @@ ACTIONS = table(
     group_by=words("Group by", "account or gpu_type: kind of the group with excess failures.", _NOT_APPLICABLE),
     group=name("Group", "Account or GPU type with excess failures.", _NOT_APPLICABLE, by="group_by"),
     expected=number("Expected", "Failures of the group at the share of all others.", _NOT_APPLICABLE, "failures"),
-    failures=count("Failures", "Infrastructure failures above this size, or failed jobs of the group.", _NOT_APPLICABLE, "failures", n="attempts"),
+    failures=count(
+        "Failures",
+        "Infrastructure failures above this size, or failed jobs of the group.",
+        _NOT_APPLICABLE,
+        "failures",
+        n="attempts",
+    ),
     ended=number(
         "GPU-hours ended", "GPU time of attempts that these failures ended.", _NOT_APPLICABLE, "GPU-hours", n="attempts"
     ),
-    lost=number("lost with checkpoints", "GPU time that would still be lost with checkpoints.", _NOT_APPLICABLE, "GPU-hours", n="attempts"),
+    lost=number(
+        "lost with checkpoints",
+        "GPU time that would still be lost with checkpoints.",
+        _NOT_APPLICABLE,
+        "GPU-hours",
+        n="attempts",
+    ),
 )
 ANALYSIS = Analysis(
     question="What do the results add up to?",
