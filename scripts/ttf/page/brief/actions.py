@@ -115,7 +115,7 @@ def _checkpoint_action(m: Numbers, unit: str) -> Action | None:
     is_any_failure = statement_rules.r1_cause_unknown(m)
     kind = "failures of any cause" if is_any_failure else "infrastructure failures"
     evidence = (
-        f"[actions.checkpoint.failures] of [lost_work.infra_failures] {kind} hit them and lost "
+        f"[actions.checkpoint.failures] of [lost_work.infra_failures] {kind} hit them and ended attempts of "
         "[actions.checkpoint.ended] GPU-h; with checkpoints, [actions.checkpoint.lost] would be lost."
     )
     if is_any_failure:

@@ -139,7 +139,7 @@ def survival_steps(curve: pl.DataFrame, jobs: Frame | None) -> pl.DataFrame:
         limits = limits.select("time_s").lazy().join(limit_counts, on="time_s", how="left").collect(engine="streaming")
     steps = steps.join(limits, on="time_s", how="left").with_columns(pl.col("time_limits").fill_null(0))
     steps = steps.with_columns(timeout_share=pl.col("time_limits") / pl.col("failures"))
-    fewest = max(FEWEST_FAILURES, LEAST_LIMIT_SHARE * (curve["at_risk"].max() or 0))
+    fewest = max(FEWEST_FAILURES, LEAST_LIMIT_SHARE * (curve.select(pl.col("at_risk").max()).item() or 0))
     is_limit = (pl.col("drop") > STEP) & (pl.col("timeout_share") > MOSTLY) & (pl.col("time_limits") >= fewest)
     steps = steps.with_columns(is_limit=is_limit)
     return SURVIVAL_STEPS.conform(steps.sort("time_s"))
