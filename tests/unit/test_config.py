@@ -531,6 +531,7 @@ FULL = {
         "license": "CC-BY-4.0",
         "keywords": ["reliability"],
         "names": "kept",
+        "prices": "kept",
         "tables": ["parquet", "xlsx"],
         "url": "https://example.org",
         "doi": "10.5281/zenodo.1234567",
