@@ -252,7 +252,7 @@ def trace(**keys):
             # No suggestion from the hundred keys that share some letters.
             {"publish": {"on": True}},
             "publish.on: there is no such key. Allowed here: title, description, creators, license, keywords, names, "
-            "tables, url, doi, date.",
+            "prices, tables, url, doi, date.",
         ),
         (
             {"max-step": 20},
