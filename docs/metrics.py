@@ -26,9 +26,9 @@ exact 95% CI. With `_clustered` they are the CI that allows for correlated failu
 effective clusters.
 
 `changes.<measure>` describes the last part of a trace in parts, each measure in its own unit: `failure_share`,
-`infra_rate`, `ettr`, `lost_time`, `suspect_nodes`, `failure_words`. Its `verdict` is `changed`, `within chance`, `too
-few to tell` or `too few weeks to tell`. `low` and `high` are the 95% CI of its `difference`; `detectable_ratio` is the
-change detected with 80% power. In `forecast.<what>` they are the 90% prediction interval.
+`infra_rate`, `scheduled_ettr`, `lost_time`, `suspect_nodes`, `failure_words`. Its `verdict` is `changed`, `within
+chance`, `too few to tell` or `too few weeks to tell`. `low` and `high` are the 95% CI of its `difference`;
+`detectable_ratio` is the change detected with 80% power. In `forecast.<what>` they are the 90% prediction interval.
 
 Made by `make docs` from the studies of the samples.
 """

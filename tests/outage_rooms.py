@@ -5,6 +5,7 @@ from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
 
+import polars as pl
 from drawn_figures import draw_svg
 from given_tables import TableInputs, compute_metrics
 from ttf.analyses import module_name
@@ -38,6 +39,7 @@ def compute_tables(analysis: str, inputs: Frames, folder: Path) -> TableInputs:
 def render_analysis(analysis: str, inputs: TableInputs) -> tuple[Numbers, str, dict]:
     """Return (numbers, text without markup, figures by chart) of an analysis; draw charts at both widths."""
     metrics, figures = compute_metrics(analysis, inputs), {}
+    inputs = TableInputs({"availability": pl.DataFrame({"unit": ["node"]}), **inputs})
     charts = import_module(f"{module_name(analysis)}.charts").CHARTS if load_analyses()[analysis].charts else {}
     for name, chart in charts.items():
         for study in (Study("node"), Study("node", narrow=True)):

@@ -51,7 +51,7 @@ CONFIGURATIONS: list[dict] = [
         "quarantine": {"max_share": 0.2},
         "correlation": {"cutoffs_s": [3600, 60], "significance": 0.01},
         "ettr": {"gpus": [1, 8, 64], "simulations": 100, "target_gpus": 64},
-        "targets": {"failure_rate": 0.2, "ettr": 0.9},
+        "targets": {"failure_rate": 0.2, "scheduled_ettr": 0.9},
     },
     {
         "study": ["sample_slurm", "sample_philly"],

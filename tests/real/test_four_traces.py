@@ -108,7 +108,7 @@ def test_no_headline_on_a_projection_that_the_data_do_not_bear(results, finished
         assert states.get("ettr", "withheld") == "withheld"
         if "ettr" in states:
             assert states["mttf"] == "withheld"
-        assert "ettr.estimate.ettr" in brief["withheld"]
+        assert "ettr.estimate.wall_clock_ettr" in brief["withheld"]
         page = file.read_text()
         assert 'data-key="ettr.estimate' not in page
         assert not re.search(r"can expect [\d,.]+ interruptions", page)

@@ -16,7 +16,7 @@ from ttf.display.trace_numbers import Numbers
 from ttf.page.brief.brief import MAX_ACTIONS_WITH_CHANGES, make_brief
 from ttf.page.brief.changes import MOST_LETTERS, changes
 
-NAMES = ("failure_share", "infra_rate", "ettr", "lost_time", "suspect_nodes", "failure_words")
+NAMES = ("failure_share", "infra_rate", "scheduled_ettr", "lost_time", "suspect_nodes", "failure_words")
 NEW = {
     "new_failure_words": NEW_WORDS.frame(
         [{"kind": "reason", "word": "{a.b|9} <i>", "failures": 1200, "clusters": 3, "chance": 0.1}]
@@ -71,8 +71,8 @@ def test_the_sentence_counts_and_names_changes():
         "1 of 6 measures changed (≠): the failure share 25.0% → 30.0%; 4 within normal variation (≈), "
         "1 with too little data (?)."
     )
-    pair = {"infra_rate": "changed", "ettr": "changed"}
-    claim = "2 of 6 measures changed (≠): the failure rate of nodes 25.0% → 30.0% and the ETTR 25.0% → 30.0%;"
+    pair = {"infra_rate": "changed", "scheduled_ettr": "changed"}
+    claim = "2 of 6 measures changed (≠): the failure rate of nodes 25.0% → 30.0% and the scheduled ETTR 25.0% → 30.0%;"
     assert sentence(verdicts=pair).startswith(claim)
     few_weeks = dict.fromkeys(("failure_share", "infra_rate"), "too few weeks to tell")
     assert sentence(verdicts=few_weeks) == (
@@ -121,14 +121,14 @@ def test_the_forecast_reports_its_past_coverage():
 @pytest.mark.parametrize("withheld", [False, True])
 def test_the_brief_names_no_withheld_number(withheld, tmp_path):
     base = numbers("ettr.by") if withheld else numbers()
-    m = trace_numbers({"ettr": "changed"}, base=dict(base))
+    m = trace_numbers({"scheduled_ettr": "changed"}, base=dict(base))
     withheld_reasons = remove_withheld(m)
     brief = make_brief(m, NEW, ABOUT, withheld_reasons)
     texts = [brief.changes.summary, brief.changes.forecast, *brief.changes.notes]
     texts += [text for row in brief.changes.rows for text in (row.before, row.after, row.details)]
     named_keys = {key for text in texts for key in phrases.list_keys(text)}
     assert named_keys <= set(m) and not named_keys & set(brief.withheld)
-    ettr = next(row for row in brief.changes.rows if row.name == "ettr")
+    ettr = next(row for row in brief.changes.rows if row.name == "scheduled_ettr")
     assert (ettr.verdict, bool(ettr.before)) == (("too few to tell", False) if withheld else ("changed", True))
     assert len(brief.actions) <= MAX_ACTIONS_WITH_CHANGES
     (tmp_path / "brief.json").write_text(brief.text(), encoding="utf-8")

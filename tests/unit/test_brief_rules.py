@@ -64,7 +64,7 @@ def test_r12_few_gpu_jobs_give_no_tile_headline_or_grade_a():
     assert "failed_gpu_time" not in [item.name for item in tiles(m, {}, ABOUT)]
     assert plain(" ".join(bottom_line(m, ABOUT))) == "31.8% of ended jobs failed. 4 of 1,000 jobs have GPUs."
     assert [plain(reason) for reason in grade_data(m)[1]] == ["4 of 1,000 jobs have GPUs"]
-    assert actions(m, "job") == ((), (), "")
+    assert actions(m, "job") == ((), (), (), "")
     assert not statement_rules.r12_few_gpus(numbers(data__gpu_jobs=(60, "jobs"), data__jobs=(1_000, "jobs")))
     m["data.size_unit"] = {"value": "node", "unit": "label", "n": None, "source": "x"}
     assert not statement_rules.r12_few_gpus(m), "node time is that of all jobs"
@@ -100,7 +100,7 @@ def test_r3_scaling_rejected_leaves_measurements_at_that_size():
     measured = numbers(
         sizes__law__verdict="rejected",
         ettr__by="measured_rate",
-        ettr__measured_rate__ettr=(0.18, "share"),
+        ettr__measured_rate__wall_clock_ettr=(0.18, "share"),
         ettr__measured_rate__interruptions=(6.0, "interruptions"),
         ettr__measured_rate__queue_s=(739_584, "s"),
     )
@@ -127,7 +127,7 @@ def test_r5_measured_differs_gives_both():
         sizes__check__observed=(4, "failures"),
         sizes__check__expected=(11.6, "failures"),
         ettr__measured_rate__mttf_s=(211_320.0, "s"),
-        ettr__measured_rate__scheduled_share=(0.93, "share"),
+        ettr__measured_rate__scheduled_ettr=(0.93, "share"),
     )
     mttf, ettr = tile(m, "mttf"), tile(m, "ettr")
     assert mttf.badge == ettr.badge == "measured differs"
@@ -137,7 +137,7 @@ def test_r5_measured_differs_gives_both():
 
 
 def test_r13_long_runs_that_differ_from_the_model_are_shown():
-    cells = {"scheduled_share": 0.71, "ci_low_clustered": 0.64, "ci_high_clustered": 0.77, "queue_s": 36_000.0}
+    cells = {"scheduled_ettr": 0.71, "ci_low_clustered": 0.64, "ci_high_clustered": 0.77, "queue_s": 36_000.0}
     cells |= {"expected_low": 0.88, "expected_high": 0.91, "runs": 35, "gpus_low": 513, "gpus_high": 1024}
     units = {"queue_s": "s", "runs": "runs", "gpus_low": "GPUs", "gpus_high": "GPUs"}
     keyed = {f"ettr__measured_target__{name}": (value, units.get(name, "share")) for name, value in cells.items()}
@@ -188,22 +188,22 @@ def test_r9_few_ended_jobs_get_a_badge():
 
 def test_r10_a_step_of_a_time_limit_is_no_failure():
     step = {"survival__steps__time_s": (86_400, "s"), "survival__steps__drop": (0.08, "share")}
-    m = numbers(**step, survival__steps__timeout_share=(0.9, "share"), survival__limits__1__time_s=(86_400, "s"))
+    step |= {"survival__steps__time_limits": (312, "durations"), "survival__steps__is_limit": (True, "truth")}
+    m = numbers(**step, survival__limits__1__time_s=(86_400, "s"))
     # The median failed job ran for 13.7 minutes, so the limit of 24 hours gets no badge.
     assert (plain(tile(m, "when").value), tile(m, "when").badge) == ("13.7", "")
-    assert plain(tile(m, "when").means) == "Many jobs hit their time limit at 24 h, so survival drops by 8.0% there."
-    limit = m["outcomes.failure.runtime_median_s"]
-    m = numbers(**step, survival__steps__timeout_share=(0.9, "share"), survival__limits__1__time_s=(limit, "s"))
+    assert plain(tile(m, "when").means).startswith("312 jobs hit their time limit at 24 h")
+    m = numbers(**step, survival__limits__1__time_s=(m["outcomes.failure.runtime_median_s"], "s"))
     assert tile(m, "when").badge == "time limit" and "The median equals a time limit" in plain(tile(m, "when").means)
-    few_timeouts = numbers(**step, survival__steps__timeout_share=(0.2, "share"))
-    assert not statement_rules.r10_steps(few_timeouts) and tile(few_timeouts, "when").badge == ""
+    no_limit = numbers(**step | {"survival__steps__is_limit": (False, "truth")})
+    assert "time limit" not in plain(tile(no_limit, "when").means) and tile(no_limit, "when").badge == ""
 
 
 def test_withholding_removes_the_numbers():
     m = proxy()
     assert m.has("ettr.assumed.failure_rate")
     reason_by_key = statement_rules.remove_withheld(m)
-    assert "ettr.estimate.ettr" in reason_by_key and "ettr.assumed.failure_rate" in reason_by_key
+    assert "ettr.estimate.wall_clock_ettr" in reason_by_key and "ettr.assumed.failure_rate" in reason_by_key
     assert not any(key in m for key in reason_by_key)
     assert "every failure would count" in reason_by_key["ettr.mttf_s"]
     assert m.has("sizes.rate.failures_per_1000_node_days"), "the rate of any failure is said, with its badge"
@@ -239,12 +239,12 @@ def test_a_target_is_met_or_missed(target, verdict):
     [
         ("failure_rate", 0.3, [f"outcomes.failure_share_{bound}{{}}" for bound in ("low", "high")]),
         ("node_rate", 9.0, [f"sizes.rate.ci_{bound}{{}}" for bound in ("low", "high")]),
-        ("ettr", 0.9, [f"ettr.estimate.scheduled_share_ci_{bound}" for bound in ("low", "high")]),
+        ("ettr", 0.9, [f"ettr.estimate.scheduled_ettr_ci_{bound}" for bound in ("low", "high")]),
         ("mttf", 19.0, ["ettr.mttf_low_s", "ettr.mttf_high_s"]),
     ],
 )
 def test_a_target_without_an_interval_is_compared_with_the_estimate(name, target_value, bound_keys):
-    targets = {"mttf_h" if name == "mttf" else name: target_value}
+    targets = {{"mttf": "mttf_h", "ettr": "scheduled_ettr"}.get(name, name): target_value}
 
     def target(m):
         return next(item for item in tiles(m, {}, ABOUT | {"targets": targets}) if item.name == name).target

@@ -132,7 +132,7 @@ def test_unrecorded_causes_cost_a_grade():
 
 
 def test_totals_of_the_trace_come_first_then_effects_on_one_run():
-    proposals, rejected, claim = actions(numbers(), "job")
+    proposals, _, rejected, claim = actions(numbers(), "job")
     assert [(plain(proposal.effect), proposal.basis) for proposal in proposals] == [
         ("≤ 895,000", "upper bound"),
         ("≤ 467,000", "upper bound"),
@@ -149,8 +149,51 @@ def test_totals_of_the_trace_come_first_then_effects_on_one_run():
     assert plain(claim) == "Saving state before the time limit could recover at most 25.8% of the GPU time"
 
 
+ERROR_CODES = {"node_errors.codes_preceding": 3, "node_errors.window_s": 300, "node_errors.lead_s": 3_600}
+for _rank, _code in enumerate(("IB LINK", "XID 48", "XID 79"), start=1):
+    ERROR_CODES |= {f"node_errors.code.{_rank}.code": _code, f"node_errors.code.{_rank}.component": "GPU"}
+    ERROR_CODES |= {f"node_errors.code.{_rank}.{name}": 9 for name in ("failed", "attempts_hit", "expected")}
+BAD_GROUP = {"group": "team b", "group_by": "account", "share": 0.3, "gpu_hours": 1e6, "failures": 90, "expected": 20.5}
+
+
+def keyed_numbers(*without, **cells):
+    """Return the made numbers with cells by key, each with a unit that its formatting accepts."""
+    units = {str: "label", int: "failures", float: "share"}
+    values = {key.replace(".", "__"): (value, units[type(value)]) for key, value in cells.items()}
+    return numbers(*without, **values)
+
+
+def test_every_action_has_a_row_or_a_name_and_every_code_is_named():
+    m = keyed_numbers(**ERROR_CODES)
+    for most in (5, 4, 2, 0):
+        rows, others, *_ = actions(m, "job", most=most)
+        assert len(rows) <= most and len(rows) + len(others) == 5
+        texts = [row.title + row.evidence for row in rows] + list(others)
+        assert any("IB LINK" in text for text in texts)
+    (row,) = (row for row in actions(m, "job")[0] if "IB LINK" in row.title)
+    assert all(code in row.evidence for code in ("XID 48", "XID 79"))
+    assert row.effect == row.effect_note == "" and row.summary == row.title
+
+
+@pytest.mark.parametrize(("hours", "is_action"), [(1e6, True), (1_000.0, False)])
+def test_a_group_is_an_action_if_it_explains_more_than_a_checkpoint_saves(hours, is_action):
+    m = keyed_numbers(**{f"actions.group.{name}": value for name, value in (BAD_GROUP | {"gpu_hours": hours}).items()})
+    rows, others, rejected, _ = actions(m, "job")
+    assert ("team b" in rows[0].title) == is_action
+    assert is_action or "team b" not in str((rows, others, rejected))
+
+
+def test_checkpoints_are_not_the_first_action_without_causes_and_long_runs():
+    for runs in (0, 9, 10):
+        m = proxy()
+        m["ettr.measured.runs"] = {"value": runs, "unit": "runs", "n": None}
+        rows, others, rejected, _ = actions(m, "job")
+        named = [any("checkpoint" in text for text in texts) for texts in ([row.title for row in rows], others)]
+        assert named == [runs >= 10, runs < 10] and not any("checkpoint" in text for text in rejected)
+
+
 def test_draining_is_not_judged_without_power():
-    _, rejected, _ = actions(numbers(lemons__detectable_ratio=140.0), "job")
+    _, _, rejected, _ = actions(numbers(lemons__detectable_ratio=140.0), "job")
     assert not any("draining" in text for text in rejected)
     tile = nodes_with_excess(numbers(lemons__detectable_ratio=140.0))
     assert tile.state == WITHHELD and tile.value == CANNOT and "169 failures are too few" in plain(tile.means)
@@ -158,7 +201,7 @@ def test_draining_is_not_judged_without_power():
 
 
 def test_no_action_on_time_limits_without_limits():
-    proposals, _, _ = actions(numbers("actions.save_state"), "job")
+    proposals, *_ = actions(numbers("actions.save_state"), "job")
     assert all("time limit" not in proposal.title for proposal in proposals)
 
 

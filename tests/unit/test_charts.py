@@ -312,6 +312,16 @@ def test_steps_of_time_limits_are_named_and_others_are_not(all_tables):
         assert [row["label"] for row in figure.datasets["limits"]] == labelled
 
 
+@pytest.mark.parametrize(("jobs", "limits", "is_limit"), [(60, 9, False), (60, 10, True), (1_001, 10, False)])
+def test_a_step_is_a_time_limit_if_many_jobs_end_by_it(jobs, limits, is_limit):
+    ends = [600] * (jobs - limits) + [3_600] * limits
+    frame = pl.DataFrame({"runtime_s": ends, "outcome": ["success"] * (jobs - limits) + ["failure"] * limits})
+    frame = frame.with_columns(status_raw=pl.lit("TIMEOUT"), start_s=pl.lit(0), trace_end_s=pl.lit(10**6))
+    curve = {"time_s": [600, 3_600], "at_risk": [jobs, limits], "events": [0, limits], "survival": [1.0, 0.0]}
+    steps = survival_steps(pl.DataFrame(curve), frame)
+    assert steps.select("drop", "time_limits", "is_limit").rows() == [(1.0, limits, is_limit)]
+
+
 def test_survival_keeps_first_and_last_step_and_at_most_six_strata(all_tables):
     tables = all_tables["ordinary"]
     curve = tables["survival"].filter(pl.col("stratum_by") == "all")

@@ -380,7 +380,11 @@ def number_of(value, unit="share", n=None) -> dict:
 
 def trace_of(folder: Path, name: str, entry: dict, basis: str = "event", title: str | None = None, **state) -> Trace:
     """A trace with the numbers and the brief of its page. `state`: tile -> state, or key -> value or None."""
-    share, rate, ettr = "outcomes.failure_share", "sizes.rate.failures_per_1000_node_days", "ettr.estimate.ettr"
+    share, rate, ettr = (
+        "outcomes.failure_share",
+        "sizes.rate.failures_per_1000_node_days",
+        "ettr.estimate.wall_clock_ettr",
+    )
     per_node = "failures per 1000 node days"
     numbers = {
         share: number_of(0.318, n=40_226),

@@ -247,15 +247,18 @@ def test_the_rate_and_the_ettr_have_one_verdict():
         "failure_words": 1.0,
     }
     measured = {name: values | counts | {"p_value": p} for name, p in p_values.items()}
-    measured["ettr"] = values | counts
+    measured["scheduled_ettr"] = values | counts
     table = build_changes(measured, TWO_WEEKS, "user")
     p_by_measure = dict(table.select("measure", "p_adjusted").iter_rows())
     assert [p_by_measure[name] for name in p_values] == holm(list(p_values.values()))
-    assert p_by_measure["ettr"] == p_by_measure["infra_rate"] == 0.005
-    assert table.filter(verdict=CHANGED)["measure"].to_list() == ["infra_rate", "ettr"]
+    assert p_by_measure["scheduled_ettr"] == p_by_measure["infra_rate"] == 0.005
+    assert table.filter(verdict=CHANGED)["measure"].to_list() == ["infra_rate", "scheduled_ettr"]
     assert table.filter(verdict=CHANCE).height == 4
     del measured["infra_rate"]["p_value"]
-    assert list(build_changes(measured, TWO_WEEKS, "user").filter(verdict=TOO_FEW)["measure"]) == ["infra_rate", "ettr"]
+    assert list(build_changes(measured, TWO_WEEKS, "user").filter(verdict=TOO_FEW)["measure"]) == [
+        "infra_rate",
+        "scheduled_ettr",
+    ]
 
 
 @pytest.mark.parametrize(("parts", "week_sd"), [(2, 0.3), (5, 0.3), (6, 0.0), (6, 0.4)])
@@ -455,7 +458,7 @@ def test_exactly_one_measure_changed(tmp_path, changed_measure):
     verdicts = dict(tables["changes"].select("measure", "verdict").iter_rows())
     expected = dict.fromkeys(("failure_share", "infra_rate", "lost_time", "failure_words"), CHANCE)
     # The trace names no node and no planned run.
-    expected |= dict.fromkeys(("ettr", "suspect_nodes"), TOO_FEW)
+    expected |= dict.fromkeys(("scheduled_ettr", "suspect_nodes"), TOO_FEW)
     assert verdicts == expected | ({changed_measure: CHANGED} if changed_measure else {})
     assert tables["new_failure_words"]["word"].to_list() == (["99:0"] if changed_measure == "failure_words" else [])
 

@@ -252,7 +252,7 @@ def trace(**keys):
             # No suggestion from the hundred keys that share some letters.
             {"publish": {"on": True}},
             "publish.on: there is no such key. Allowed here: title, description, creators, license, keywords, names, "
-            "tables, url, doi, date.",
+            "prices, tables, url, doi, date.",
         ),
         (
             {"max-step": 20},
@@ -522,7 +522,7 @@ FULL = {
         "challenger": True,
         "drift_limit": 0.2,
     },
-    "targets": {"failure_rate": 0.2, "failed_gpu_time": 0.1, "node_rate": 5, "mttf_h": 24.5, "ettr": 0.9},
+    "targets": {"failure_rate": 0.2, "failed_gpu_time": 0.1, "node_rate": 5, "mttf_h": 24.5, "scheduled_ettr": 0.9},
     "scatter": {"jobs": 16, "above_mb": 500, "partition_rows": 1000000},
     "publish": {
         "title": "Our cluster",
@@ -531,6 +531,7 @@ FULL = {
         "license": "CC-BY-4.0",
         "keywords": ["reliability"],
         "names": "kept",
+        "prices": "kept",
         "tables": ["parquet", "xlsx"],
         "url": "https://example.org",
         "doi": "10.5281/zenodo.1234567",

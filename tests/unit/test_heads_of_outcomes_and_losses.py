@@ -292,13 +292,13 @@ def test_the_cost_of_infrastructure_is_reported_if_causes_are_known():
     assert keys == {
         "Failed attempts": "20.0 GPU-h (20.0% of all, 2 attempts)",
         "Ended by infrastructure": "8.00 GPU-h (8.0% of all, 1 attempt)",
-        "… lost with hourly checkpoints": "0.500 GPU-h (0.5% of all, assumed)",
+        "… would be lost with hourly checkpoints": "0.500 GPU-h (0.5% of all, assumed)",
         "Preempted": "4.00 GPU-h (upper bound, 3 attempts)",
     }
     assert losses.lines(PODS, m) == []
     proxy = loss_numbers(**FAILED | INFRA | {"infra_basis": "proxy"})
     labels = [key.label for key in checked(losses.head(PODS, proxy), proxy).keys]
-    assert labels == ["Failed attempts", "Lost with hourly checkpoints, any failure"]
+    assert labels == ["Failed attempts", "Would be lost with hourly checkpoints, any failure"]
     assert [line.subject for line in losses.lines(PODS, proxy)] == ["Preemption"]
 
 

@@ -50,14 +50,14 @@ def checked_head(tables, m):
 def test_a_run_that_mostly_works() -> None:
     inputs, m = planned(RATE)
     finding = checked_head(inputs, m)
-    interruptions, ratio = m["ettr.estimate.interruptions"], m["ettr.estimate.scheduled_share"]
+    interruptions, ratio = m["ettr.estimate.interruptions"], m["ettr.estimate.scheduled_ettr"]
     claim = f"A 1,024-GPU run keeps {100 * ratio:.1f}% of its scheduled time productive"
     assert phrases.strip_markup(finding.claim) == f"{claim}, with {interruptions:.1f} interruptions"
     assert finding.charts == ("ettr_by_gpus",)
     key, note = finding.keys[0], phrases.strip_markup(finding.keys[0].note)
-    assert (key.label, phrases.strip_markup(key.value)) == ("ETTR (scheduled time)", f"{100 * ratio:.1f}%")
-    assert note.startswith(f"90% CI {100 * m['ettr.estimate.scheduled_share_ci_low']:.1f}–")
-    assert note.endswith(f"; wall-clock {100 * m['ettr.estimate.ettr']:.1f}%")
+    assert (key.label, phrases.strip_markup(key.value)) == ("Scheduled ETTR", f"{100 * ratio:.1f}%")
+    assert note.startswith(f"90% CI {100 * m['ettr.estimate.scheduled_ettr_ci_low']:.1f}–")
+    assert note.endswith(f"; wall-clock {100 * m['ettr.estimate.wall_clock_ettr']:.1f}%")
     assert {key.label for key in finding.keys} >= {"Interruptions", "Best checkpoint interval"}
     assert not head(make_trace(inputs, has_chart=False), m).charts
 
@@ -66,7 +66,7 @@ def test_a_run_that_mostly_waits() -> None:
     inputs, m = planned(RATE, QUEUED)
     finding = checked_head(inputs, m)
     assert m["ettr.estimate.queued_s"] == pytest.approx(9 * DAY * (1 + m["ettr.estimate.interruptions"]))
-    share = 100 * m["ettr.estimate.scheduled_share"]
+    share = 100 * m["ettr.estimate.scheduled_ettr"]
     claim = f"A 1,024-GPU run keeps {share:.1f}% of its scheduled time productive; each start waits 9 days in the queue"
     assert phrases.strip_markup(finding.claim).replace("\u00a0", " ") == claim
 
@@ -119,10 +119,10 @@ def test_the_head_reports_a_measured_rate_that_differs_from_the_projection() -> 
     inputs, m = planned(RATE)
     check = {"observed": 4, "expected": 11.6, "p_value": 0.02}
     m |= {f"sizes.check.{name}": {"value": value, "n": 1, "unit": "failures"} for name, value in check.items()}
-    m |= {"ettr.measured_rate.scheduled_share": {"value": 0.5, "n": 4, "unit": "share"}}
+    m |= {"ettr.measured_rate.scheduled_ettr": {"value": 0.5, "n": 4, "unit": "share"}}
     finding = checked_head(inputs, m)
     assert (finding.callout.kind, finding.callout.lead) == ("care", "Measured differs.")
-    assert phrases.strip_markup(finding.callout.text).endswith("at their own rate ETTR is 50.0%.")
+    assert phrases.strip_markup(finding.callout.text).endswith("ETTR is 50.0%.")
 
 
 def test_the_planner_starts_with_values_of_the_trace() -> None:
@@ -189,8 +189,8 @@ def test_the_chart_has_two_lines_by_size(habits, narrow) -> None:
     inputs, m = planned(RATE, habits)
     chart = ettr_by_gpus(inputs, replace(STUDY, narrow=narrow))
     rows = {(row["size"], row["series"]): row for row in chart.datasets["lines"]}
-    assert rows[1024, WALL]["ratio"] == pytest.approx(m["ettr.estimate.ettr"], rel=1e-5)
-    assert rows[1024, SCHEDULED]["ratio"] == pytest.approx(m["ettr.estimate.scheduled_share"], rel=1e-5)
+    assert rows[1024, WALL]["ratio"] == pytest.approx(m["ettr.estimate.wall_clock_ettr"], rel=1e-5)
+    assert rows[1024, SCHEDULED]["ratio"] == pytest.approx(m["ettr.estimate.scheduled_ettr"], rel=1e-5)
     assert all(row["low"] <= row["ratio"] <= row["high"] for row in rows.values())
     # A run on a part of a node occupies the node; no job had more than 512 GPUs.
     assert min(size for size, _ in rows) == 8
@@ -219,5 +219,5 @@ def test_a_measured_rate_that_differs_is_drawn() -> None:
     sizes = {"jobs": 9, "expected_failures": 30.0}
     inputs, m = planned(rate, by_gpus=by_gpus.with_columns(**{name: pl.lit(value) for name, value in sizes.items()}))
     chart = ettr_by_gpus(inputs, STUDY)
-    assert chart.datasets["own"][0]["ratio"] == pytest.approx(m["ettr.measured_rate.ettr"], rel=1e-5)
+    assert chart.datasets["own"][0]["ratio"] == pytest.approx(m["ettr.measured_rate.wall_clock_ettr"], rel=1e-5)
     assert any("measured rate" in row["text"] for row in chart.datasets["texts"])

@@ -240,8 +240,8 @@ def test_a_rate_gives_no_plan_beyond_its_projection_limit() -> None:
     plan = Plan(1 / 4e4, 3600, 300, 300, 600, 14 * DAY)
     assert measured["ettr_renewal"] == pytest.approx(ettr_renewal(plan))
     outlook_row = outlook.filter(gpus=256, rate="measured_rate").row(0, named=True)
-    assert outlook_row["scheduled_share"] == pytest.approx(14 * DAY / expected_scheduled_s(plan))
-    assert outlook_row["scheduled_share"] == pytest.approx(ettr_renewal(replace(plan, queue_s=0)))
+    assert outlook_row["scheduled_ettr"] == pytest.approx(14 * DAY / expected_scheduled_s(plan))
+    assert outlook_row["scheduled_ettr"] == pytest.approx(ettr_renewal(replace(plan, queue_s=0)))
     mitigations = mitigation_table(rate, HABITS[0], [8, 256, 1024])
     assert mitigations.filter(gpus=256)["ettr_before"].unique().to_list() == [pytest.approx(ettr_renewal(plan))]
     assert mitigations.filter(gpus=1024)["reason"].to_list() == [TOO_LARGE]
@@ -252,7 +252,7 @@ def test_the_best_mitigation_for_the_ratio_and_for_gpu_hours_are_separate() -> N
     metrics = run_metrics(RATE, replace(HABITS[0], queue_s=5 * DAY))
     assert metrics["ettr.mitigation.name"]["value"] in ("queue time halved", "failure rate halved")
     assert metrics["ettr.saving.name"]["value"] != "queue time halved" and metrics["ettr.saving.gpu_hours"]["value"] > 0
-    assert metrics["ettr.estimate.scheduled_share"]["value"] > 3 * metrics["ettr.estimate.ettr"]["value"]
+    assert metrics["ettr.estimate.scheduled_ettr"]["value"] > 3 * metrics["ettr.estimate.wall_clock_ettr"]["value"]
     assert metrics["ettr.by"]["value"] == "estimate" and "ettr.withheld" not in metrics
 
 
@@ -290,10 +290,15 @@ def test_numbers_of_a_size_that_was_measured() -> None:
     rate = replace(RATE, projects_to=0, measured={(513, 1024): (1e5, 2e5, 5e4)})
     metrics = run_metrics(rate, HABITS[0], bucket)
     assert metrics["ettr.by"]["value"] == "measured_rate" and metrics["ettr.withheld"]["value"] == TOO_LARGE
-    assert metrics["ettr.measured_rate.ettr"]["n"] == 30 and metrics["ettr.mttf_s"]["value"] == pytest.approx(1e5)
+    assert metrics["ettr.measured_rate.wall_clock_ettr"]["n"] == 30 and metrics["ettr.mttf_s"][
+        "value"
+    ] == pytest.approx(1e5)
     assert (metrics["sizes.check.observed"]["value"], metrics["sizes.check.expected"]["value"]) == (30, 70)
-    assert metrics["ettr.measured_rate_low.ettr"]["value"] > metrics["ettr.measured_rate_high.ettr"]["value"]
-    assert "ettr.measured_rate.ettr_ci_low_clustered" in metrics
+    assert (
+        metrics["ettr.measured_rate_low.wall_clock_ettr"]["value"]
+        > metrics["ettr.measured_rate_high.wall_clock_ettr"]["value"]
+    )
+    assert "ettr.measured_rate.wall_clock_ettr_ci_low_clustered" in metrics
 
 
 def restart_waits(hours: list[float], users: list[int] | None = None) -> pl.DataFrame:
@@ -542,14 +547,14 @@ def test_runs_of_the_target_size_differ_from_a_model_with_another_rate(planned_r
         assert row["differs"] == differs
         assert row["queue_s"] == pytest.approx(queue_s)
         if not differs:
-            assert row["scheduled_share"] == pytest.approx(row["expected"], abs=0.01)
+            assert row["scheduled_ettr"] == pytest.approx(row["expected"], abs=0.01)
     assert target_runs(runs, rate, LONG_RUNS, 1024).is_empty()
 
 
 def test_runs_of_the_target_size_are_judged_only_by_clustered_intervals() -> None:
     runs = simulate_job_runs(0.026, LONG_RUNS)
     row = target_runs(runs, make_rate(0.2, 0.18, 0.22, 8), LONG_RUNS, 512).row(0, named=True)
-    assert row["differs"] is None and row["ci_low"] < row["scheduled_share"] < row["ci_high"]
+    assert row["differs"] is None and row["ci_low"] < row["scheduled_ettr"] < row["ci_high"]
     # Beyond the projection limit, the model is that of the rate measured at this size.
     rate = make_rate(0.2, 0.18, 0.22, 8, projects_to=1, measured={(257, 512): (1e5, 1.1e5, 0.9e5)})
     row = target_runs(runs, rate, LONG_RUNS, 512).row(0, named=True)

@@ -12,7 +12,7 @@ from study.yaml_files import load_yaml
 from ttf.engine.contract import ANYBODY, NOBODY, SOMEBODY, TEXT, Column, count, name, number, table, text, words
 from ttf.engine.provenance.key import KEY, ensure_key
 from ttf.page.publish.files import read_published_content
-from ttf.page.publish.pseudonyms import escape_formulas, make_pseudonym, pseudonymise
+from ttf.page.publish.pseudonyms import escape_formulas, hide_prices, make_pseudonym, pseudonymise
 from ttf.page.results_tables import load_all_contracts
 from ttf.records.record_contracts import OF_TRACES, OUTAGES
 
@@ -159,6 +159,27 @@ def test_names_are_hidden_unless_the_entry_says_that_they_are_public(tmp_path):
     assert study_of(tmp_path, study=["mine", "sample_slurm"]).pseudonymised_traces == ["mine"]
     assert study_of(tmp_path, study=["mine"], entry={"names": "public"}).pseudonymised_traces == []
     assert study_of(tmp_path, study=["mine"], publish={"names": "kept"}).pseudonymised_traces == []
+
+
+PRICES = {"price_per_gpu_hour": 2.5, "currency": "EUR"}
+
+
+@pytest.mark.parametrize("publish", [{}, {"prices": "left_out"}, {"prices": "kept"}])
+def test_prices_are_published_only_if_a_key_asks_for_them(tmp_path, publish):
+    study = study_of(tmp_path, study=["mine"], entry={"names": "public"}, ledger=PRICES | {"pue": 1.2}, publish=publish)
+    is_kept = publish.get("prices") == "kept"
+    assert study.edited_traces == ([] if is_kept else ["mine"]) and study.pseudonymised_traces == []
+    assert study.published_config["ledger"] == {"pue": 1.2} | (PRICES if is_kept else {})
+    assert study.published_config.keys() == study.config.keys()
+
+
+def test_every_cost_of_every_table_is_blank_without_prices():
+    for contract in load_all_contracts(()).values():
+        cost_columns = {name for name in contract.columns if "cost" in name.split("_") or name == "currency"}
+        cost_columns -= {name for name in cost_columns if name.endswith("gpu_hours")}
+        frame = pl.DataFrame({name: ["1"] for name in contract.columns})
+        blank = {name for name, cells in hide_prices(frame, contract).to_dict().items() if not cells.count()}
+        assert blank == cost_columns, contract.name
 
 
 def test_every_trace_of_the_registry_says_that_its_names_are_public():

@@ -35,6 +35,8 @@ def test_repair_times_are_those_of_scipy(times):
     edges = np.concatenate(([0.0], curve.quantiles, [seconds.max()]))
     assert repair["restricted_mean_s"] == pytest.approx((down * np.diff(edges)).sum())
     assert repair["open"] == (~ended).sum()
+    longest = sorted(seconds)[len(seconds) - len(seconds) // 10 :]
+    assert repair.get("longest_share", 0) == pytest.approx(sum(longest) / max(sum(seconds), 1))
     for name, share in (("median_s", 0.5), ("p90_s", 0.1)):
         below = curve.quantiles[curve.probabilities < share - 1e-9]
         if name in repair and below.size:

@@ -44,15 +44,15 @@ METRICS = {
     "ettr.mttf_s": number(90_000.0, "s"),
     "ettr.mttf_low_s": number(60_000.0, "s"),
     "ettr.mttf_high_s": number(130_000.0, "s"),
-    "ettr.estimate.ettr": number(0.8),
-    "ettr.low.ettr": number(0.84),
-    "ettr.high.ettr": number(0.75),
+    "ettr.estimate.wall_clock_ettr": number(0.8),
+    "ettr.low.wall_clock_ettr": number(0.84),
+    "ettr.high.wall_clock_ettr": number(0.75),
     "data.jobs": number(4001, "jobs", None),
     "changes.failure_share.verdict": number("within chance", "label"),
     "ettr.valid": number(True, "truth", None),
     "sizes.rate.reason": number("no node was seen at work", "label", None),
 }
-SLURM = Subject("slurm", METRICS, {"ettr.measured_rate.ettr": "the 1/N law is rejected."})
+SLURM = Subject("slurm", METRICS, {"ettr.measured_rate.wall_clock_ettr": "the 1/N law is rejected."})
 
 
 def answer_rule(**rule):
@@ -79,8 +79,8 @@ SHARE, MEDIAN, JOBS = "outcomes.failure_share", "outcomes.failure.runtime_median
         (SHARE, "above", "estimate", 0.3),
         ("mttf.mttf_s", "above", "interval", 3600.0),
         ("ettr.mttf_s", "below", "interval", 130_000.0),
-        ("ettr.estimate.ettr", "above", "interval", 0.75),
-        ("ettr.estimate.ettr", "below", "interval", 0.84),
+        ("ettr.estimate.wall_clock_ettr", "above", "interval", 0.75),
+        ("ettr.estimate.wall_clock_ettr", "below", "interval", 0.84),
         # A number without an interval is compared itself.
         (JOBS, "above", "interval", 4001.0),
         (JOBS, "below", "interval", 4001.0),
@@ -138,7 +138,7 @@ def test_the_sentence_has_value_interval_n_and_limit(rule, sentence):
 @pytest.mark.parametrize(
     ("key", "reason"),
     [
-        ("ettr.measured_rate.ettr", "the 1/N law is rejected"),
+        ("ettr.measured_rate.wall_clock_ettr", "the 1/N law is rejected"),
         ("sizes.rate.failures", "no node was seen at work"),
         ("lemons.lemons", "the records of the trace do not contain it"),
     ],
@@ -242,7 +242,7 @@ def test_a_file_without_rules_is_refused(tmp_path, text):
 
 def test_a_number_that_the_docs_list_or_the_study_withholds_is_accepted(tmp_path):
     text = "rules:\n  - {number: NUMBER, above: 1}\n"
-    for name in ("outages.repair.median_s", "ettr.measured_rate.ettr"):
+    for name in ("outages.repair.median_s", "ettr.measured_rate.wall_clock_ettr"):
         assert load(tmp_path, text.replace("NUMBER", name)) == [Rule(name, "above", 1)]
 
 

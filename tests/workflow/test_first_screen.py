@@ -45,6 +45,14 @@ def test_the_first_screen_of_a_desk_has_mttf_ettr_and_the_first_action(page_file
         assert page_faults == []
 
 
+def test_the_first_action_is_on_the_phone_and_in_print(page_file, browser):
+    with open_page(browser, page_file, PHONE) as (page, page_faults):
+        action, tiles = page.locator(".first-action"), page.locator(".tiles")
+        assert action.bounding_box()["y"] < tiles.bounding_box()["y"]
+        page.emulate_media(media="print")
+        assert action.is_visible() and page_faults == []
+
+
 @pytest.mark.parametrize("size", [SMALL_DESK, PHONE])
 def test_a_tile_folds_published_values_that_are_defined_alike(page_file, browser, size):
     with open_page(browser, page_file, size) as (page, page_faults):

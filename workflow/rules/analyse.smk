@@ -152,7 +152,7 @@ use rule summarise as summarise_comparison with:
         GROUP["report"]
 
 
-if STUDY.pseudonymised_traces:
+if STUDY.edited_traces:
 
     use rule summarise as summarise_published with:
         input:

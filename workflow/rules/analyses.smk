@@ -327,13 +327,13 @@ rule measure_losses:
         reasons=optional_input("results/{trace}/reasons.parquet"),
         placements=optional_input("results/{trace}/placements.parquet"),
     output:
-        lost_work=table("results/{trace}/tables/lost_work.csv", "Lost GPU time"),
-        lost_work_all=table("results/{trace}/tables/lost_work_all.csv", "Lost GPU time"),
-        lost_work_by_month=table("results/{trace}/tables/lost_work_by_month.csv", "Lost GPU time"),
-        failures_by_owner=table("results/{trace}/tables/failures_by_owner.csv", "Lost GPU time"),
-        failure_concentration=table("results/{trace}/tables/failure_concentration.csv", "Lost GPU time"),
-        repeats=table("results/{trace}/tables/repeats.csv", "Lost GPU time"),
-        what_if=table("results/{trace}/tables/what_if.csv", "Lost GPU time"),
+        lost_work=table("results/{trace}/tables/lost_work.csv", "GPU time in failures"),
+        lost_work_all=table("results/{trace}/tables/lost_work_all.csv", "GPU time in failures"),
+        lost_work_by_month=table("results/{trace}/tables/lost_work_by_month.csv", "GPU time in failures"),
+        failures_by_owner=table("results/{trace}/tables/failures_by_owner.csv", "GPU time in failures"),
+        failure_concentration=table("results/{trace}/tables/failure_concentration.csv", "GPU time in failures"),
+        repeats=table("results/{trace}/tables/repeats.csv", "GPU time in failures"),
+        what_if=table("results/{trace}/tables/what_if.csv", "GPU time in failures"),
     log:
         "logs/{trace}/measure_losses.log",
     benchmark:
@@ -363,8 +363,8 @@ rule account_gpu_hours:
         exposure=optional_input("results/{trace}/exposure.parquet"),
         occupancy_basis=optional_input("results/{trace}/tables/occupancy_basis.csv"),
     output:
-        ledger=table("results/{trace}/tables/ledger.csv", "Lost GPU time"),
-        ledger_summary=table("results/{trace}/tables/ledger_summary.csv", "Lost GPU time"),
+        ledger=table("results/{trace}/tables/ledger.csv", "GPU time in failures"),
+        ledger_summary=table("results/{trace}/tables/ledger_summary.csv", "GPU time in failures"),
     log:
         "logs/{trace}/account_gpu_hours.log",
     benchmark:
@@ -915,6 +915,7 @@ rule summarise_results:
         lost_work=optional_input("results/{trace}/tables/lost_work.csv"),
         what_if=optional_input("results/{trace}/tables/what_if.csv"),
         lemon_summary=optional_input("results/{trace}/tables/lemon_summary.csv"),
+        strata=optional_input("results/{trace}/tables/strata.csv"),
     output:
         quality_summary=table("results/{trace}/tables/quality_summary.csv", "Data quality"),
         mttf_range=table("results/{trace}/tables/mttf_range.csv", "Data quality"),

@@ -1,13 +1,13 @@
 # Publication: a site for any static host, an archive for a data repository, figures for papers. None is made by default.
-from study.publication import list_source_files, remove_paths
+from study.publication import list_source_files
 from ttf.engine.provenance.key import KEY, ensure_key
 
 # Tables, charts, numbers, configuration and manifest.
 PUBLISHED_ENDINGS = (".csv", ".vl.json", ".svg", "metrics.json", "brief.json")
 PUBLISHED_ENDINGS += (f"{STUDY_RESULTS}/config.yaml", f"{STUDY_RESULTS}/manifest.json")
-# Not published with pseudonyms: this report shows every table with its names.
+# Not published with edited tables: this report shows every table as it is.
 RUN_REPORT = "logs/snakemake-report.html"
-RUN_REPORTS = [RUN_REPORT] if Path(RUN_REPORT).exists() and not STUDY.pseudonymised_traces else []
+RUN_REPORTS = [RUN_REPORT] if Path(RUN_REPORT).exists() and not STUDY.edited_traces else []
 TRACE_DESCRIPTIONS = {name: describe_trace(name, published=True) for name in STUDY.names}
 
 # The published pages: those of the study, or the pseudonymised edition.
@@ -15,17 +15,17 @@ PUBLIC_PAGES = [f"{PUBLIC}/{STUDY_FOLDER}/report/{page}.html" for page in PAGES]
 PUBLIC_PAPERS = [f"{PUBLIC}/{STUDY_FOLDER}/report/{paper}.pdf" for paper in PAPERS]
 
 
-for trace in STUDY.pseudonymised_traces:
+for trace in STUDY.edited_traces:
     tables = sorted(path for path in flatten_paths(list_trace_jobs()) if path.startswith(f"results/{trace}/"))
     tables = [path for path in tables if path.endswith(".csv")]
 
     rule:
-        """Write the tables of a trace with pseudonyms for users, accounts and nodes, and without free text."""
+        """Write the tables of a trace with pseudonyms and without free text, unless names are public, and without prices."""
         name:
             f"pseudonymise_{trace}"
         input:
             tables=tables,
-            key=lambda _: mark_local(str(ensure_key(KEY))),
+            key=(lambda _: mark_local(str(ensure_key(KEY)))) if trace in STUDY.pseudonymised_traces else [],
         output:
             tables=[make_public(path) for path in tables],
         log:
@@ -41,11 +41,12 @@ for trace in STUDY.pseudonymised_traces:
         params:
             code=hash_code("pseudonymise", *ANALYSIS_MODULES, words=True),
             folders=STUDY.folders,
+            hides_prices=STUDY.hides_prices,
         script:
             "../../scripts/pseudonymise.py"
 
 
-if STUDY.pseudonymised_traces:
+if STUDY.edited_traces:
 
     use rule write_config as write_config_published with:
         output:
@@ -55,7 +56,7 @@ if STUDY.pseudonymised_traces:
         benchmark:
             f"benchmarks/{STUDY_FOLDER}/published/write_config.tsv"
         params:
-            text=make_literal(dump(remove_paths(STUDY.config))),
+            text=make_literal(dump(STUDY.published_config)),
 
     use rule write_page_template as write_page_template_published with:
         output:
@@ -106,7 +107,7 @@ if STUDY.pseudonymised_traces:
             about=lambda wildcards: describe_trace(TRACE_BY_PAGE[wildcards.paper], published=True),
 
 
-if STUDY.pseudonymised_traces and len(STUDY.names) > 1:
+if STUDY.edited_traces and len(STUDY.names) > 1:
 
     use rule write_comparison_source as write_comparison_source_published with:
         input:

@@ -108,13 +108,13 @@ def request_resources(name):
     }
 
 
-# The folder of published products. Traces with pseudonyms have a second edition, made from pseudonymised tables.
-PUBLIC = f"{STUDY_RESULTS}/published" if STUDY.pseudonymised_traces else "results"
-EDITIONS = {"": "results", "_published": PUBLIC} if STUDY.pseudonymised_traces else {"": "results"}
+# The folder of published products. Traces with pseudonyms, or prices, have a second edition, made from edited tables.
+PUBLIC = f"{STUDY_RESULTS}/published" if STUDY.edited_traces else "results"
+EDITIONS = {"": "results", "_published": PUBLIC} if STUDY.edited_traces else {"": "results"}
 
 
 def select_edition_traces(edition, traces):
-    return [trace for trace in traces if not edition or trace in STUDY.pseudonymised_traces]
+    return [trace for trace in traces if not edition or trace in STUDY.edited_traces]
 
 
 def move_tables(root, files):
@@ -128,7 +128,7 @@ def move_tables(root, files):
 def make_public(path):
     """Return the path of the product that is published in place of this one."""
     trace, file = path.removeprefix("results/").split("/", 1)
-    is_hidden = trace in STUDY.pseudonymised_traces or path == f"{STUDY_RESULTS}/config.yaml"
+    is_hidden = trace in STUDY.edited_traces or path == f"{STUDY_RESULTS}/config.yaml"
     return f"{PUBLIC}/{trace}/{file}" if is_hidden else path
 
 
@@ -221,7 +221,7 @@ def list_study_jobs():
 
     They include the PDF only if it exists, or if it, the site or the archive is a target.
     """
-    with_papers = () if STUDY.pseudonymised_traces else ("publish_site", "archive_results")
+    with_papers = () if STUDY.edited_traces else ("publish_site", "archive_results")
     with_pdf = {workflow.modifier.modify_rulename(name) for name in ("pdf", *with_papers)}
     pages = [[f"{STUDY_RESULTS}/report/{page}.html"] for page in PAGES]
     study_rules = (rules.write_config, rules.write_dictionary, rules.score_claims)
@@ -239,8 +239,8 @@ def select_all_targets():
 
 
 def list_public_files(*endings):
-    # The manifest names raw files, whose names may identify a person.
-    manifest = [] if STUDY.pseudonymised_traces else [get_plain_paths(rules.write_manifest.output)]
+    # The manifest has prices, and names raw files, whose names may identify a person.
+    manifest = [] if STUDY.edited_traces else [get_plain_paths(rules.write_manifest.output)]
     paths = flatten_paths([*list_study_jobs(), *manifest])
     return sorted(make_public(path) for path in paths if path.endswith(endings) and not path.endswith(".narrow.svg"))
 

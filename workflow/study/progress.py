@@ -221,7 +221,7 @@ def summarise_briefs(briefs: Mapping[str, Brief], width: int | None = None) -> l
         lines += wrap(f"Withheld: {'; '.join(tile.title for tile in withheld)}. {withheld[0].means}", 2)
     if brief.actions:
         first = brief.actions[0]
-        lines += wrap(f"Next: {first.title} ({first.effect} {first.effect_note}).", 2)
+        lines += wrap(f"Next: {first.summary}.", 2)
         # In one piece, to be copied.
         lines += [f"  {first.command}"] if first.command else []
     return lines

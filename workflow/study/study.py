@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 import yaml
 from ttf.analyses import BUILT_IN
 from ttf.analyses.catalogue import find_analysis_folders, load_analyses
-from ttf.analyses.declaration import PRODUCTS
+from ttf.analyses.declaration import PRICE_KEYS, PRODUCTS
 from ttf.engine.contract import Table, list_types
 from ttf.engine.errors import StudyError
 from ttf.engine.storage.plain_files import make_relative
@@ -36,6 +36,7 @@ from study.log_rules import load_log_rules
 from study.messages import ConfigError
 from study.model_features import find_risk_problems
 from study.parallel_jobs import count_shares
+from study.publication import remove_paths
 from study.registry_options import (
     add_option_parts,
     check_windows,
@@ -250,6 +251,23 @@ class Study:
         """Return the traces whose users, accounts and nodes get pseudonyms in publications."""
         keeps_names = self.config["publish"].get("names") == "kept"
         return [name for name in self.names if not keeps_names and not self.traces[name].has_public_names]
+
+    @property
+    def hides_prices(self) -> bool:
+        """Whether publications leave out the price of a GPU hour and all costs."""
+        return "price_per_gpu_hour" in self.config["ledger"] and self.config["publish"].get("prices") != "kept"
+
+    @property
+    def edited_traces(self) -> list[str]:
+        """Return the traces whose published tables differ from those of the study: without names, or prices."""
+        return self.names if self.hides_prices else self.pseudonymised_traces
+
+    @property
+    def published_config(self) -> dict:
+        """Return the configuration without what publications leave out."""
+        config = remove_paths(self.config) if self.pseudonymised_traces else self.config
+        prices = PRICE_KEYS if self.hides_prices else ()
+        return config | {"ledger": {key: value for key, value in config["ledger"].items() if key not in prices}}
 
     # Analyses -------------------------------------------------------------------------------------------------
 

@@ -42,7 +42,7 @@ class Tile:
 
 @dataclass(frozen=True)
 class Action:
-    """An action with its evidence, expected effect, and basis: upper bound, model or measured.
+    """An action with its evidence, expected effect ("" if unknown), and basis: upper bound, model or measured.
 
     command: text to copy, in which names are safe in a shell; nothing runs it.
     """
@@ -54,6 +54,11 @@ class Action:
     basis: str
     link: str
     command: str = ""
+
+    @property
+    def summary(self) -> str:
+        """The title with the effect, if it is known."""
+        return f"{self.title} ({self.effect} {self.effect_note})" if self.effect else self.title
 
 
 @dataclass(frozen=True)
@@ -87,8 +92,9 @@ class Changes:
 class Brief:
     """The brief of a trace. bottom_line: two sentences, the first one bold. withheld: key of a number -> reason.
 
-    not_worth: tested actions that are not worth doing; actions_claim: the heading over the actions. period: such as
-    "1 March to 7 June 2025", or "". changes: only for a trace with at least two parts that have jobs.
+    more_actions: those without a row; not_worth: tested actions that are not worth doing; actions_claim: the heading
+    over the actions. period: such as "1 March to 7 June 2025", or "". changes: only for a trace with at least two parts
+    that have jobs.
     """
 
     subtitle: str
@@ -99,6 +105,7 @@ class Brief:
     tiles: tuple[Tile, ...]
     actions_claim: str = ""
     actions: tuple[Action, ...] = ()
+    more_actions: tuple[str, ...] = ()
     not_worth: tuple[str, ...] = ()
     withheld: dict[str, str] = field(default_factory=dict)
     period: str = ""
@@ -113,7 +120,7 @@ def read_brief(file: Path) -> Brief:
     stored = json.loads(file.read_text(encoding="utf-8"))
     for name, kind in (("facts", Fact), ("tiles", Tile), ("actions", Action)):
         stored[name] = tuple(kind(**row) for row in stored[name])
-    for name in ("grade_reasons", "bottom_line", "not_worth"):
+    for name in ("grade_reasons", "bottom_line", "more_actions", "not_worth"):
         stored[name] = tuple(stored[name])
     if changes := stored["changes"]:
         rows = tuple(Change(**row) for row in changes["rows"])

@@ -9,7 +9,7 @@ from ttf.stats.durations.missing_ends import MOST_WITHOUT_END
 from ttf.stats.large_runs.projection import FURTHEST
 
 FEWEST_ENDED_SHARE = 0.5
-STEP, MOSTLY = 0.05, 0.5
+MOSTLY = 0.5
 # A test that misses a node with this many times the failures of the others cannot show that no such node exists.
 MOST_DETECTABLE = 5
 # If a smaller share of jobs has a GPU, GPU time describes few jobs.
@@ -18,17 +18,27 @@ FEWEST_WITH_GPUS = 0.05
 TARGET_KEYS = (
     "ettr.estimate. ettr.low. ettr.high. ettr.measured_rate ettr.measured_target. ettr.mttf "
     "ettr.optimal_interval_s ettr.approximated ettr.at_optimum ettr.daly_young_s ettr.simulated. ettr.mitigation. "
-    "ettr.saving. ettr.assumed.failure_rate ettr.limit. changes.ettr."
+    "ettr.saving. ettr.assumed.failure_rate ettr.limit. changes.scheduled_ettr."
 )
 # Reasons why the rate per node, or results that need recorded ends, cannot be estimated.
 NO_NODES = "neither nodes nor causes of failures are recorded"
 WITHOUT_ENDS = "cannot be estimated: most failures have no recorded end"
-HEADLINES = ("ettr.estimate.ettr", "ettr.mttf_s", "ettr.assumed.failure_rate")
+HEADLINES = (
+    "ettr.estimate.wall_clock_ettr",
+    "ettr.estimate.scheduled_ettr",
+    "ettr.mttf_s",
+    "ettr.assumed.failure_rate",
+)
 
 
 def r1_cause_unknown(m: Numbers) -> bool:
     """R1: infrastructure failures cannot be distinguished from others, so every failure counts."""
     return m.value("sizes.basis", "proxy") == "proxy"
+
+
+def are_checkpoints_uncertain(m: Numbers) -> bool:
+    """Whether failures may be errors that recur, and few runs last a day or longer: a checkpoint may save nothing."""
+    return r1_cause_unknown(m) and r8_few(m.value("ettr.measured.runs", 0))
 
 
 def r2_scaling_untested(m: Numbers) -> bool:
@@ -63,8 +73,8 @@ def r13_long_runs_differ(m: Numbers) -> bool:
 
 def ettr_key(m: Numbers) -> str:
     """Return the key of the ETTR to show: of scheduled time, measured under R13; of wall-clock time if none ends."""
-    key = f"ettr.{'measured_target' if r13_long_runs_differ(m) else m['ettr.by']}.scheduled_share"
-    return key if m.has(key) else f"ettr.{m['ettr.by']}.ettr"
+    key = f"ettr.{'measured_target' if r13_long_runs_differ(m) else m['ettr.by']}.scheduled_ettr"
+    return key if m.has(key) else f"ettr.{m['ettr.by']}.wall_clock_ettr"
 
 
 def r6_ends_unknown(m: Numbers) -> bool:
@@ -98,8 +108,8 @@ def is_failed_time_bound(m: Numbers) -> bool:
 
 
 def r10_steps(m: Numbers) -> bool:
-    """R10: the survival curve drops by more than 5 points at one second, mostly because of a time limit."""
-    return m.value("survival.steps.drop", 0.0) > STEP and m.value("survival.steps.timeout_share", 0.0) > MOSTLY
+    """R10: the survival curve drops by more than 5 points at one second, where many jobs end by a time limit."""
+    return m.value("survival.steps.is_limit", False)
 
 
 def r11_no_power(m: Numbers, test: str = "lemons") -> bool:

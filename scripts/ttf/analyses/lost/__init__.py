@@ -1,1 +1,1 @@
-"""Lost GPU time: What do failures cost?"""
+"""GPU time in failures: What do failures cost?"""

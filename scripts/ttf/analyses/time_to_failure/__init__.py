@@ -1,1 +1,1 @@
-"""Time to failure: When do jobs fail?"""
+"""Time to failure: When do failures occur?"""

@@ -12,6 +12,7 @@ from ttf.page.brief.drain_commands import command_note, drain_command, name_node
 # An action that saves less than this share of the GPU time, or of a run's wall-clock time, is not worth doing.
 MIN_SHARE, MIN_SHARE_OF_RUN, MIN_NAMED_SHARE = 0.001, 0.01, 0.01
 MAX_ACTIONS = 5
+_NO_CAUSES = "Without recorded causes and long runs, no action is certain to recover GPU time"
 # Components of a node that draining it protects jobs from.
 _NODE_PARTS = ("GPU", "GPU memory", "NVLink", "NVSwitch", "PCIe", "Memory", "CPU", "Power and cooling")
 UPPER, MODEL, MEASURED = "upper bound", "model", "measured"
@@ -22,36 +23,43 @@ _NAMES = {
     "no_retry": ("Fewer retries could recover", "stopping retries"),
     "trial_on_one_gpu": ("A trial run on one GPU could recover", "trial run on one GPU"),
     "drain": ("Draining nodes with excess failures could recover at most", "draining nodes"),
+    "group": ("Fewer failures of one group could recover at most", "fewer failures of one group"),
 }
 
 
 @fill_numbers
 def actions(
-    m: Numbers, unit: str, drains: Sequence[str] = (), in_slurm: bool = False
-) -> tuple[tuple[Action, ...], tuple[str, ...], str]:
-    """Return at most five actions, the names of those not worth doing, and a summary sentence.
+    m: Numbers, unit: str, drains: Sequence[str] = (), in_slurm: bool = False, most: int = MAX_ACTIONS
+) -> tuple[tuple[Action, ...], tuple[str, ...], tuple[str, ...], str]:
+    """Return at most `most` actions, summaries of the others, the names of those not worth doing, and a claim.
 
-    drains: names of the nodes of DRAIN_EVIDENCE, in its order; in_slurm: whether to give Slurm's commands for them.
+    Without recorded causes and long runs, what checkpoints save is uncertain, so they are among the others. drains:
+    names of the nodes of DRAIN_EVIDENCE, in its order; in_slurm: whether to give Slurm's commands for them.
     """
     if statement_rules.r12_few_gpus(m):
-        return (), (), ""
+        return (), (), (), ""
     candidates = {
         "save_state": _save_state_action(m, unit),
         "checkpoint": _checkpoint_action(m, unit),
         "no_retry": _no_retry_action(m, unit),
         "trial_on_one_gpu": _trial_action(m, unit),
         "drain": _drain_action(m, drains, in_slurm),
+        "group": _group_action(m, unit),
     }
     possible = {name: action for name, action in candidates.items() if action}
     worthwhile = [name for name in possible if m.value(f"actions.{_action_key(m, name)}.share", 1.0) >= MIN_SHARE]
     worthwhile.sort(key=lambda name: -m.value(f"actions.{_action_key(m, name)}.gpu_hours", 0.0))
+    not_worth = tuple(_format_not_worth(m, name) for name in possible if name not in worthwhile)
+    uncertain = ["checkpoint"] if "checkpoint" in worthwhile and statement_rules.are_checkpoints_uncertain(m) else []
+    worthwhile = [name for name in worthwhile if name not in uncertain]
     unpriced = (_alarm_action(m), _requeue_action(m), _writes_action(m))
     action_list = [possible[name] for name in worthwhile] + [action for action in unpriced if action]
-    not_worth = tuple(_format_not_worth(m, name) for name in possible if name not in worthwhile)
     has_none = m.value("lemons.lemons", 1) == 0 and m.value("lemons.tested", 0) and not m.value("drains.listed", 0)
     if has_none and not statement_rules.r11_no_power(m):
         not_worth += ("draining nodes (none of [lemons.tested] flagged)",)
-    return tuple(action_list[:MAX_ACTIONS]), not_worth, _summarise_best_action(m, worthwhile)
+    others = tuple(action.summary for action in action_list[most:] + [possible[name] for name in uncertain])
+    claim = _NO_CAUSES if uncertain and not worthwhile else _summarise_best_action(m, worthwhile)
+    return tuple(action_list[:most]), others, not_worth, claim
 
 
 def _summarise_best_action(m: Numbers, worthwhile: list[str]) -> str:
@@ -107,7 +115,7 @@ def _checkpoint_action(m: Numbers, unit: str) -> Action | None:
     is_any_failure = statement_rules.r1_cause_unknown(m)
     kind = "failures of any cause" if is_any_failure else "infrastructure failures"
     evidence = (
-        f"[actions.checkpoint.failures] of [lost_work.infra_failures] {kind} hit them and lost "
+        f"[actions.checkpoint.failures] of [lost_work.infra_failures] {kind} hit them and ended attempts of "
         "[actions.checkpoint.ended] GPU-h; with checkpoints, [actions.checkpoint.lost] would be lost."
     )
     if is_any_failure:
@@ -186,8 +194,23 @@ def _first_node(m: Numbers) -> list[str]:
     return [f"{node} ({fleet}): {'; '.join(counts)}."]
 
 
+def _group_action(m: Numbers, unit: str) -> Action | None:
+    """Recommend the account or GPU type with excess failures if it explains more than a checkpoint could save."""
+    hours = m.value("actions.group.gpu_hours", 0.0)
+    is_worthwhile = m.value("actions.group.share", 0.0) >= MIN_SHARE
+    if not is_worthwhile or hours <= m.value("actions.checkpoint.gpu_hours", 0.0):
+        return None
+    group = f"{words.stratification_name(m['actions.group.group_by'])} {quote_trace_text(m['actions.group.group'], 24)}"
+    evidence = f"[actions.group.failures] of its {unit}s failed, [actions.group.expected] expected at the share of all "
+    evidence += f"other {unit}s. Effect: its GPU time in failures beyond that share."
+    return Action(f"Find why {group} fails more often", evidence, *_effect(m, "group"), UPPER, "outcomes")
+
+
 def _alarm_action(m: Numbers) -> Action | None:
-    """Recommend the code of nodes' logs that announces outages in time, else the first that precedes failures."""
+    """Recommend the code of nodes' logs that announces outages in time, else the first that precedes failures.
+
+    The evidence names all other codes that precede failures.
+    """
     key = "node_errors.code.1"
     if not m.has(f"{key}.code"):
         return None
@@ -197,9 +220,14 @@ def _alarm_action(m: Numbers) -> Action | None:
     if m.value(f"{key}.outages", 0):
         evidence += f" An alarm would have announced [{key}.announced] of [{key}.outages outage] "
         evidence += f"[node_errors.lead_s] before, with [{key}.false_alarms_per_week] false alarms a week."
+    ranks = range(2, m["node_errors.codes_preceding"] + 1)
+    others = [f"node_errors.code.{rank}" for rank in ranks if m.has(f"node_errors.code.{rank}.code")]
+    if others:
+        texts = [f"{quote_trace_text(m[f'{key}.code'], 24)} ([{key}.failed] of [{key}.attempts_hit])" for key in others]
+        evidence += f" Also before failures: {words.join_list(texts)}."
     verb = "Drain nodes after" if m.value(f"{key}.component", "") in _NODE_PARTS else "Find the cause of"
     title = f"Alarm on {code} of the nodes' logs" if m.value(f"{key}.alarm", False) else f"{verb} {code}"
-    return Action(title, evidence, f"[{key}.failed_share]", "of the attempts it hit", MEASURED, "causes")
+    return Action(title, evidence, "", "", MEASURED, "causes")
 
 
 def _requeue_action(m: Numbers) -> Action | None:

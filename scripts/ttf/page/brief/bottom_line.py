@@ -81,13 +81,17 @@ def _target_wordings(m: Numbers, unit: str) -> list[str]:
         return []
     verb = "is projected to be interrupted" if statement_rules.is_projection(m) else "can expect an interruption"
     clause = f"{run} {verb} every [ettr.mttf_s]"
-    if statement_rules.r5_measured_differs(m):
-        return [f"{clause}, but the rate observed at that size differs", clause]
     ci = ""
     if m.has("ettr.mttf_low_s") and m.has("ettr.mttf_high_s"):
         ci = f" (90% CI {m.span('ettr.mttf_low_s', 'ettr.mttf_high_s', 'ettr.mttf_s')})"
+    if statement_rules.r5_measured_differs(m):
+        differs = (
+            f"such runs failed {'more' if m['sizes.check.observed'] > m['sizes.check.expected'] else 'less'} often"
+        )
+        counts = "[sizes.check.observed] times, [sizes.check.expected] expected"
+        return [f"{clause}{ci}, but {differs} ({counts})", f"{clause}{ci}, but {differs}", f"{clause}, but {differs}"]
     key = statement_rules.ettr_key(m)
-    productive = f", and to be productive [{key}] of its {'scheduled ' * key.endswith('scheduled_share')}time"
+    productive = f", and to be productive [{key}] of its {'scheduled ' * key.endswith('scheduled_ettr')}time"
     return [f"{clause}{ci}{productive}", f"{clause}{ci}", clause]
 
 

@@ -8,7 +8,7 @@ from ttf.display.phrases import convert_units, strip_markup
 from ttf.display.statement_rules import remove_withheld
 from ttf.display.trace_numbers import Numbers
 from ttf.engine.size_unit import GPU
-from ttf.page.brief.actions import actions
+from ttf.page.brief.actions import MAX_ACTIONS, actions
 from ttf.page.brief.bottom_line import bottom_line
 from ttf.page.brief.changes import changes
 from ttf.page.brief.drain_commands import SLURM_FORMATS
@@ -37,9 +37,12 @@ def make_brief(m: Numbers, inputs: Tables, trace_info: Mapping, withheld: Mappin
     """Return the brief. trace_info: the registry entry with `clock`, `failure_words` and `targets`."""
     drains = inputs["drain_evidence"]["node"].to_list() if "drain_evidence" in inputs else []
     in_slurm = trace_info.get("format") in SLURM_FORMATS
-    action_rows, not_worth, actions_claim = actions(m, trace_info["unit"], drains, in_slurm)
     grade, reasons = grade_data(m, trace_info["unit"])
     change_rows = changes(m, inputs, trace_info["unit"])
+    # The strip of changes takes the place of the last action.
+    most = MAX_ACTIONS_WITH_CHANGES if change_rows else MAX_ACTIONS
+    unit = trace_info["unit"]
+    action_rows, more_actions, not_worth, actions_claim = actions(m, unit, drains, in_slurm, most)
     brief = Brief(
         subtitle=subtitle(m, trace_info),
         facts=facts(m, {**trace_info, "failure_words": _list_failure_words(inputs, trace_info)}),
@@ -48,8 +51,8 @@ def make_brief(m: Numbers, inputs: Tables, trace_info: Mapping, withheld: Mappin
         bottom_line=bottom_line(m, trace_info),
         tiles=tiles(m, inputs, trace_info),
         actions_claim=actions_claim,
-        # The strip of changes takes the place of the last action.
-        actions=action_rows[:MAX_ACTIONS_WITH_CHANGES] if change_rows else action_rows,
+        actions=action_rows,
+        more_actions=more_actions,
         not_worth=not_worth,
         withheld=dict(withheld or {}),
         period=period(m, trace_info),

@@ -35,8 +35,8 @@ def _quote_node(row: dict) -> str:
 _MEASURES = {
     "failure_share": Measure("Failed {}s", "the failure share"),
     "infra_rate": Measure("Infrastructure failure rate", "the failure rate of nodes", " per 1,000 node-days"),
-    "ettr": Measure("ETTR", "the ETTR"),
-    "lost_time": Measure("Lost GPU time", "the lost GPU time"),
+    "scheduled_ettr": Measure("Scheduled ETTR", "the scheduled ETTR"),
+    "lost_time": Measure("GPU time in failed attempts", "the GPU time in failed attempts"),
     "suspect_nodes": Measure("Suspect nodes", "suspect nodes", new_rows=("new_suspect_nodes", _quote_node)),
     "failure_words": Measure(
         *("Failure reasons", "failure reasons"),
@@ -189,7 +189,7 @@ def _list_test_notes(m: Numbers, unit: str) -> list[str]:
             f"part and ended within {follow_up} of their start. Both sides exclude all others."
         )
         notes.append(
-            "Rates and lost time are split where the last part begins. A run across this border counts on both sides, "
+            "Rates and GPU time are split where the last part begins. A run across this border counts on both sides, "
             "its failure where it ended."
         )
     notes.append(

@@ -184,7 +184,7 @@ def mttf_at_target(m: Numbers, inputs: Tables, targets: Mapping) -> Tile:
         needs = f"Needed: {withheld.needed}." if withheld.needed else ""
         return Tile("mttf", title, WITHHELD, CANNOT, "", unmet, meaning, "not estimated", link, needs)
     value, unit = split_duration(m, "ettr.mttf_s")
-    failures = m.n(f"ettr.{m['ettr.by']}.ettr") or 0
+    failures = m.n(f"ettr.{m['ettr.by']}.wall_clock_ettr") or 0
     is_measured = m["ettr.by"] == "measured_rate"
     basis = f"{words.plural(failures, 'failure')} at this size" if is_measured else "1/N projection"
     meaning = "The model assumes a constant failure rate proportional to the number of nodes."
@@ -224,8 +224,11 @@ def ettr(m: Numbers, targets: Mapping) -> Tile:
         means = "Enter a failure rate in the planner."
         return Tile("ettr", title, WITHHELD, CANNOT, "", unmet, means, "not estimated", link)
     model, key = f"ettr.{m['ettr.by']}", statement_rules.ettr_key(m)
-    failures, bound_keys = m.n(f"{model}.ettr") or 0, f"{key}_ci_{{}}"
-    time_base = "of scheduled time" if key.endswith("scheduled_share") else "of wall-clock time"
+    failures, bound_keys = m.n(f"{model}.wall_clock_ettr") or 0, f"{key}_ci_{{}}"
+    name = key.rpartition(".")[2]
+    is_scheduled = name == "scheduled_ettr"
+    time_base = "of scheduled time" if is_scheduled else "of wall-clock time"
+    title = f"{'Scheduled' if is_scheduled else 'Wall-clock'} {title}"
     if statement_rules.r13_long_runs_differ(m):
         failures, bound_keys, badge = m["ettr.measured_target.runs"], "ettr.measured_target.ci_{}", "measured"
         sizes = m.span("ettr.measured_target.gpus_low", "ettr.measured_target.gpus_high")
@@ -238,13 +241,13 @@ def ettr(m: Numbers, targets: Mapping) -> Tile:
         interruptions = f"[{model}.interruptions] interruptions" if m.has(f"{model}.interruptions") else ""
         ci, badge, means = join_parts(ci, interruptions), _badge_few_failures(failures), ""
         if m.value(f"{model}.queue_s", 0):
-            means = f"Each start queues [{model}.queue_s]; the wall-clock ETTR is [{model}.ettr]."
+            means = f"Each start queues [{model}.queue_s]; the wall-clock ETTR is [{model}.wall_clock_ettr]."
         if statement_rules.is_projection(m):
             badge = "projection"
         if statement_rules.r5_measured_differs(m):
             badge = "measured differs"
-            if m.has("ettr.measured_rate.scheduled_share"):
-                means += " With the measured MTTF it is [ettr.measured_rate.scheduled_share] of scheduled time."
+            if m.has("ettr.measured_rate.scheduled_ettr"):
+                means += " With the measured MTTF it is [ettr.measured_rate.scheduled_ettr] of scheduled time."
     means += " Checkpoint times are assumed."
     return Tile(
         *("ettr", title, _state(failures), f"[{key}]", time_base),
@@ -253,7 +256,7 @@ def ettr(m: Numbers, targets: Mapping) -> Tile:
         badge=badge,
         link=link,
         mini=None if badge == "measured" else mini_charts.scheduled_time_bar(m),
-        target=_target_text(m, key, targets, "ettr", words.share, bound_keys, ge),
+        target=_target_text(m, key, targets, name, words.share, bound_keys, ge),
     )
 
 
@@ -272,8 +275,8 @@ def failure_time(m: Numbers, inputs: Tables, trace_info: Mapping) -> Tile | None
             means = f"The median equals a time limit, at which many {unit}s end."
         elif statement_rules.r10_steps(m):
             means = (
-                f"Many {unit}s hit their time limit at [survival.steps.time_s], so survival drops by "
-                "[survival.steps.drop] there."
+                f"[survival.steps.time_limits {unit}] hit their time limit at [survival.steps.time_s], so survival "
+                "drops by [survival.steps.drop] there."
             )
         return Tile(
             *("when", f"When {unit}s fail", _state(failures), value, f"{unit_text}, median failed {unit}"),
@@ -344,10 +347,12 @@ def repair_time(m: Numbers) -> Tile | None:
     if not m.has("repair.median_s"):
         return None
     value, unit_text = split_duration(m, "repair.median_s")
+    is_skewed = m.value("outages.repair.longest_share", 0.0) > statement_rules.MOSTLY
+    share = "; the longest tenth of the outages hold [outages.repair.longest_share] of the time down" * is_skewed
     return Tile(
         *("repair", "Time to repair", SHOWN, value, f"{unit_text}, median"),
         interval=f"All {words.count(m.n('repair.median_s'))} recorded repairs counted",
-        means="The mean is [repair.mean_s]: a few long repairs dominate it.",
+        means=f"The mean is [repair.mean_s]{share}.",
         link="nodes",
     )
 
@@ -360,7 +365,7 @@ def availability(m: Numbers) -> Tile | None:
     return Tile(
         *("availability", "Availability", SHOWN, f"[{key}:near_one]", "of the observed time"),
         interval=f"95% CI {m.span(*bound_keys, format_value=words.near_one)}" if all(map(m.has, bound_keys)) else "",
-        means="The rest was lost in [outages.outages outage].",
+        means="The rest is the time down of [outages.outages outage].",
         link="outages",
     )
 

@@ -126,7 +126,7 @@ def read_interval(metrics: Mapping[str, Mapping], key: str) -> Interval | None:
     """Return the clustered interval of a number, else the exact one, else None.
 
     In addition to the keys of `find_interval`, this knows those of medians and projections:
-    runtime_median_low_clustered_s of runtime_median_s, mttf_low_s of mttf_s, and x.low.ettr of x.estimate.ettr.
+    runtime_median_low_clustered_s of runtime_median_s, mttf_low_s of mttf_s, and x.low.r of x.estimate.r.
     """
     if isinstance(metrics[key]["value"], str | bool):
         return None

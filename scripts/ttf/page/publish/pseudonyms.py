@@ -1,4 +1,4 @@
-"""Published copies of tables: without names of people and machines, and safe in a spreadsheet.
+"""Published copies of tables: without names of people and machines, or prices, and safe in a spreadsheet.
 
 The contract of a table decides which columns change. A pseudonym is an HMAC of the name: the same in every table and
 run with the same key, and without the key nobody can test guesses of names.
@@ -38,6 +38,12 @@ def pseudonymise(frame: pl.DataFrame, table: Table, key: bytes) -> pl.DataFrame:
     for name in (name for name, column in texts.items() if column.sorted):
         frame = _sort_by_pseudonym(frame, table, name)
     return frame
+
+
+def hide_prices(frame: pl.DataFrame, table: Table) -> pl.DataFrame:
+    """Blank the columns of costs, and the currency."""
+    names = [name for name, column in table.columns.items() if name == "currency" or column.unit == "currency"]
+    return frame.with_columns(pl.lit(None, frame.schema[name]).alias(name) for name in names)
 
 
 def _sort_by_pseudonym(frame: pl.DataFrame, table: Table, name: str) -> pl.DataFrame:

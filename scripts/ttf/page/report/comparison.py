@@ -137,7 +137,7 @@ def _ettr_cell(trace: Trace) -> Cell:
     cell = _tile_cell(trace, "ettr", words.share)
     if not cell.value or not m.has("ettr.assumed.size_of_the_run"):
         return cell
-    base = "scheduled time" if statement_rules.ettr_key(m).endswith("scheduled_share") else "wall-clock time"
+    base = "scheduled time" if statement_rules.ettr_key(m).endswith("scheduled_ettr") else "wall-clock time"
     run = f"{statement_rules.target(m)}, {m.value('ettr.assumed.work_of_the_run', 0) / 86_400:g} days"
     kind = "measured" if statement_rules.r13_long_runs_differ(m) else "model"
     return replace(cell, scope=f"{run}, {base}", basis=f"{run}, {base}, {kind}")

@@ -330,7 +330,7 @@ class TracePage:
 
     def _set_contents(self) -> None:
         self.frame.top = [{"anchor": "overview", "title": "Overview"}]
-        if self.brief.actions or self.brief.not_worth:
+        if self.brief.actions or self.brief.more_actions or self.brief.not_worth:
             self.frame.top.append({"anchor": "actions", "title": "What to do"})
         results = [Entry(theme.title, f"#{theme.anchor}", theme.number) for theme in self.sections.values()]
         results += [Entry("Checked, nothing found", "#nothing")] if self.lines else []

@@ -64,6 +64,8 @@ def exponential_availability(up: float, down: float, cycles: int) -> tuple[float
 def repair_times(seconds: np.ndarray, ended: np.ndarray) -> dict:
     """Summarise times down: n, open, median_s, p90_s, restricted_mean_s, its horizon_s, and reasons for missing values.
 
+    longest_share: share of the time down in the longest tenth of the outages (rounded down), if any.
+
     seconds: whole seconds down. ended: whether the outage ended; open ones are censored. Kaplan-Meier: the median and
     the 90th percentile are the first times at which fewer than .5, .1 are still down. If exactly as many are down at a
     time, the midpoint to the next counts (as in R's survival: the usual median of uncensored values). The horizon is
@@ -91,6 +93,8 @@ def repair_times(seconds: np.ndarray, ended: np.ndarray) -> dict:
     before_horizon = times < horizon
     steps = np.diff(np.concatenate(([0], times[before_horizon], [horizon])))
     mean = math.fsum(np.concatenate(([1.0], down_share[before_horizon])) * steps)
+    if (longest := seconds.size // 10) and seconds.any():
+        columns["longest_share"] = int((packed[-longest:] >> 1).sum()) / int(seconds.sum())
     return columns | {"horizon_s": horizon, "restricted_mean_s": mean}
 
 

@@ -26,7 +26,6 @@ NUMBERS = [
         f"{_CODE} outages announced false_alarms_per_week alarm",
         verdict=PRECEDES,
         sort="-alarm -failed code",
-        take=MOST_NAMED,
     ),
     cells(
         FAILURES_BY_COMPONENT,

@@ -13,7 +13,7 @@ ETTR_MEASURED = table(
     runs=count("Runs", "Runs; a run is all attempts at the same work.", unit="runs"),
     attempts=count("Attempts", "Attempts of the runs of the row.", unit="attempts"),
     interruptions=count("Interruptions", "Attempts followed by another one, or ended by infrastructure."),
-    ettr_mean=share("ETTR, measured", "Mean over runs of productive time divided by run time plus wait."),
+    ettr_mean=share("Wall-clock ETTR", "Mean over runs of productive time divided by run time plus wait."),
     ci_low=share("Interval from", "Lower bound of Student's 95% CI of the mean.", blank=REASON),
     ci_high=share("Interval to", "Upper bound of Student's 95% CI of the mean.", blank=REASON),
     **clustered_columns(share),
@@ -25,7 +25,7 @@ ETTR_MEASURED_ALL = table(
     "The runs of all sizes together.",
     runs=count("Runs", "Number of runs.", unit="runs"),
     interruptions=count("Interruptions", "Interruptions of all runs.", _NO_RUNS, "interruptions", n="runs"),
-    mean=share("ETTR, measured", "Mean measured ETTR of the runs.", _NO_RUNS, n="runs"),
+    mean=share("Wall-clock ETTR", "Mean measured ETTR of the runs.", _NO_RUNS, n="runs"),
     expected=share(
         "ETTR, expected", "Mean ETTR expected by the exact model.", f"{_NO_RUNS}, or unknown for some size", n="runs"
     ),
@@ -40,7 +40,7 @@ ETTR_MEASURED_TARGET = table(
     gpus_high=count("GPUs to", "Most GPUs of the range."),
     runs=count("Runs", "Job runs of that size.", unit="runs"),
     queue_s=seconds("Queue", "Mean wait of these runs before each attempt.", n="runs"),
-    scheduled_share=share("ETTR of scheduled time", "Mean over runs of productive time divided by run time.", n="runs"),
+    scheduled_ettr=share("Scheduled ETTR", "Mean over runs of productive time divided by run time.", n="runs"),
     ci_low=share("Interval from", "Lower bound of Student's 95% CI of the mean.", blank=REASON, n="runs"),
     ci_high=share("Interval to", "Upper bound of Student's 95% CI of the mean.", blank=REASON, n="runs"),
     **clustered_columns(share),

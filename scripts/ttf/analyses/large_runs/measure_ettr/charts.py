@@ -14,7 +14,7 @@ _LINE = 26
 
 def ettr_measured(inputs: Inputs, study: Study) -> Figure:
     """Draw the mean ratio of the runs of each size with its interval, and what the model expects of these runs."""
-    measured, title = inputs["ettr_measured"], "Measured ETTR of long runs by size"
+    measured, title = inputs["ettr_measured"], "Measured wall-clock ETTR of long runs by size"
     if not measured.height:
         return empty_figure(title, "no run lasted long enough")
     measured, rows = add_bounds(measured), []
@@ -25,7 +25,7 @@ def ettr_measured(inputs: Inputs, study: Study) -> Figure:
         rows.append(point | {name: row[name] for name in names if row[name] is not None})
     has_model = any("expected_ettr" in row for row in rows)
     scale = alt.Scale(domain=[0, 1])
-    axis = percent_axis("ETTR, mean over runs", values=[0, 0.25, 0.5, 0.75, 1])
+    axis = percent_axis("Wall-clock ETTR, mean over runs", values=[0, 0.25, 0.5, 0.75, 1])
     x = alt.X("ettr_mean:Q", scale=scale, axis=axis)
     base = make_chart("runs").encode(y=alt.Y("size:N", sort=[row["size"] for row in rows], title="GPUs of the run"))
     interval_base, low = base.transform_filter("isValid(datum.low)"), alt.X("low:Q", scale=scale)

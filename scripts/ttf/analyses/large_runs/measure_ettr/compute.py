@@ -86,7 +86,7 @@ def target_runs(runs: pl.DataFrame, rate: NodeRate, habits: Habits, target: int)
     # The rate of the target holds for all runs of its size.
     planned = [replace(rate, estimate=rates.get(name), projects_to=ANY_SIZE) for name in names] or [rate]
     row = measured_table(sized_runs, planned[0], habits).row(0, named=True)
-    row |= {"queue_s": mean_wait, "scheduled_share": row["ettr_mean"], "expected": row["expected_ettr"]}
+    row |= {"queue_s": mean_wait, "scheduled_ettr": row["ettr_mean"], "expected": row["expected_ettr"]}
     # The higher the failure rate, the lower the share.
     for column, bound in zip(("expected_high", "expected_low"), planned[1:], strict=False):
         row[column] = _compute_expected_ettr(sized_runs, bound, habits, sized_runs)[0]

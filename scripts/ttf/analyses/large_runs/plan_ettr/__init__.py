@@ -44,7 +44,7 @@ ETTR = table(
     ettr_v2=share("ETTR, version 2", "Approximation of Kokolis et al., version 2: a long run, no queue.", REASON),
     ettr_combined=share("ETTR, combined", "Approximation that combines both versions of Kokolis et al.", blank=REASON),
     ettr_renewal=share(
-        "ETTR, exact", "Work divided by the exact mean wall-clock time of the renewal model.", blank=REASON
+        "Wall-clock ETTR", "Work divided by the exact mean wall-clock time of the renewal model.", blank=REASON
     ),
     ettr_ci_low=share("90% from", "Lower bound of the exact ETTR, from the errors of rate and wait.", blank=_NO_BOUNDS),
     ettr_ci_high=share("90% to", "Upper bound of the interval.", blank=_NO_BOUNDS),
@@ -66,7 +66,7 @@ ETTR_OUTLOOK = table(
     ettr_long_run=share("ETTR, long run", "Limit of the exact ETTR as the work grows.", blank=REASON),
     expected_interruptions=number("Interruptions", "Mean number of failures until the work is done.", blank=REASON),
     expected_wall_s=seconds("Wall clock", "Mean time from the submission until the work is done.", blank=REASON),
-    scheduled_share=share("ETTR of scheduled time", "Work divided by the time that nodes are allocated.", blank=REASON),
+    scheduled_ettr=share("Scheduled ETTR", "Work divided by the time that nodes are allocated.", blank=REASON),
     scheduled_ci_low=share(
         "90% from", "ETTR of scheduled time at the upper bound of the failure rate.", blank=_NO_BOUNDS
     ),
@@ -80,7 +80,9 @@ ETTR_OUTLOOK = table(
     simulated_wall_p95_s=seconds("Wall clock, 95%", "95th percentile over simulated runs.", blank=REASON),
     daly_young_interval_s=seconds("Daly-Young interval", "Checkpoint interval by Young and Daly's formula.", REASON),
     **_BEST,
-    ettr_at_optimum=share("ETTR at the best interval", "Exact ETTR at the best checkpoint interval.", blank=REASON),
+    ettr_at_optimum=share(
+        "Wall-clock ETTR at the best interval", "Exact ETTR at the best checkpoint interval.", blank=REASON
+    ),
     clustered=_CLUSTERED,
     **_TARGET,
 )
@@ -91,8 +93,8 @@ MITIGATIONS = table(
     mitigation=words("Change", "Assumption that is changed.", blank=REASON),
     **_NODE_RATE,
     **{name: replace(column, blank=REASON) for name, column in (_INTERVAL | _HABITS).items()},
-    ettr_before=share("ETTR before", "Exact ETTR without the change.", blank=REASON),
-    ettr_after=share("ETTR after", "Exact ETTR with the change.", blank=REASON),
+    ettr_before=share("Wall-clock ETTR before", "Exact ETTR without the change.", blank=REASON),
+    ettr_after=share("Wall-clock ETTR after", "Exact ETTR with the change.", blank=REASON),
     node_hours_saved_per_productive_week=number(
         "node-hours saved a week of work", "Node-hours saved for each week of work.", blank=REASON, unit="node-hours"
     ),

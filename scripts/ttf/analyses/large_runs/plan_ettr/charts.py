@@ -35,7 +35,7 @@ def ettr_by_gpus(inputs: Inputs, study: Study) -> Figure:
     ettr, assumptions, rates = inputs["ettr"], inputs["ettr_assumptions"], inputs["node_failure_rate"]
     habit, rate = habits_from_assumptions(assumptions), rate_row(rates)
     target = assumptions.filter(assumption="size of the run")["amount"].item()
-    plans = ettr.with_columns(inputs["ettr_outlook"]["scheduled_share"], size=pl.coalesce("gpus", "nodes"))
+    plans = ettr.with_columns(inputs["ettr_outlook"]["scheduled_ettr"], size=pl.coalesce("gpus", "nodes"))
     plans = plans.filter(pl.col("ettr_renewal").is_not_null(), checkpoint_interval_s=habit.interval_s)
     # A run on part of a node uses the whole node.
     plans = plans.filter(pl.col("size") >= (rate["node_gpus"] or 1))
@@ -78,7 +78,7 @@ def _list_points(plans: pl.DataFrame, rate_names: Sequence[str]) -> list[dict]:
     rows = []
     for (size,), size_rows in plans.group_by("size", maintain_order=True):
         row_by_rate = {row["rate"]: row for row in size_rows.iter_rows(named=True)}
-        for series, column in ((SCHEDULED, "scheduled_share"), (WALL, "ettr_renewal")):
+        for series, column in ((SCHEDULED, "scheduled_ettr"), (WALL, "ettr_renewal")):
             # The higher the failure rate, the lower the ratio.
             ratio, high, low = (row_by_rate.get(name, {}).get(column) for name in rate_names)
             if ratio is not None and series == WALL:
@@ -104,7 +104,7 @@ def _label_point(row: Mapping, rate: str, target: float, unit: str, study: Study
     align, dy = "right" if target * 2 >= largest else "center", -12 if is_scheduled else 14
     if not is_scheduled and row["ratio"] < LOW_RATIO:
         align, dy = "beside", 0
-    key = f"ettr.{rate}.{'scheduled_share' if is_scheduled else 'ettr'}"
+    key = f"ettr.{rate}.{'scheduled_ettr' if is_scheduled else 'wall_clock_ettr'}"
     return pick_columns(row, "size", "ratio", "series") | {"text": text, "dy": dy, "align": align, "key": key}
 
 
@@ -203,7 +203,7 @@ def contour_chart(inputs: Inputs, study: Study) -> Figure:
     y_scale = log_scale(y_domain)
     y = alt.Y("rate:Q", scale=y_scale, axis=log_axis(y_domain, "Failures per 1,000 node-days"))
     colours = dict(zip(names, ORDER_COLOURS, strict=False))
-    colour = colour_by("level", colours, alt.Legend(title="ETTR", orient="right"), ordered=True)
+    colour = colour_by("level", colours, alt.Legend(title="Wall-clock ETTR", orient="right"), ordered=True)
     layers = [make_chart("contours").mark_line(strokeWidth=2).encode(x=x, y=y, color=colour)]
     datasets = {"contours": rows}
     trace_note = ""
@@ -218,7 +218,7 @@ def contour_chart(inputs: Inputs, study: Study) -> Figure:
         datasets,
         study,
         title=title,
-        subtitle=f"By ETTR to keep and checkpoint interval, {plural(size, unit)}; exact renewal model",
+        subtitle=f"By wall-clock ETTR to keep and checkpoint interval, {plural(size, unit)}; exact renewal model",
         caption=f"From the model alone, without data of the trace.{trace_note}",
         alt_text=f"Contour lines over two logarithmic axes: {title.lower()}, of {plural(size, unit)}.",
     )

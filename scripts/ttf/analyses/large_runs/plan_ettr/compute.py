@@ -196,7 +196,7 @@ def plan_tables(
 
     Rows `measured_rate`, `measured_rate_low` and `measured_rate_high` use the failure rate of the runs of that size, if
     there are enough failures. Beyond the projection limit, a row `estimate` is blank and has the reason.
-    scheduled_share: the work over the time that the run holds its nodes, without the wait in the queue.
+    scheduled_ettr: the work over the time that the run holds its nodes, without the wait in the queue.
 
     ettr_renewal: exact mean of the model for the finite work of the row; ettr_simulated: its simulation; ettr_long_run:
     its limit in long runs. mttf_s: of the whole run, 1 / (nodes x rate). optimal_interval_s: the best for long runs, at
@@ -230,7 +230,7 @@ def _add_intervals(rows: Sequence[dict], queue: Mapping) -> None:
             continue
         # The higher the failure rate, the lower the share.
         row["scheduled_ci_high"], row["scheduled_ci_low"] = (
-            row_by_key[*run, bound].get("scheduled_share") for bound in bound_names
+            row_by_key[*run, bound].get("scheduled_ettr") for bound in bound_names
         )
         if "reason" in queue:
             row["reason"] = "; ".join(filter(None, (row["reason"], queue["reason"])))
@@ -308,7 +308,7 @@ def _compute_rows(plan: Plan, simulations: int, seed: int) -> Iterator[dict]:
     with np.errstate(divide="ignore"):
         columns = {"mttf_s": 1 / plan.failures_per_s} | {form.__name__: form(plan) for form in EXPECTED}
     columns |= {
-        "scheduled_share": plan.productive_s / expected_scheduled_s(plan),
+        "scheduled_ettr": plan.productive_s / expected_scheduled_s(plan),
         "daly_young_interval_s": daly_young_interval_s(plan.failures_per_s, plan.write_s),
         "optimal_interval_s": np.where(has_best, best, np.nan),
         "ettr_at_optimum": np.where(has_best, ettr_renewal(at_best), np.nan),

@@ -10,7 +10,7 @@ _TARGET = "by withheld needed basis unit queue_source no_interval mttf_low_s mtt
 _WALL = " ".join(f"{part}_s=wall_{part}_s" for part in ("queued", "productive", "overhead"))
 _CHECK = " ".join(f"{name}=check_{name}" for name in ("observed", "expected", "p_value"))
 _PLAN = "nodes mttf_s optimal_interval_s approximated=ettr_combined valid=approximation_valid"
-_EXPECTED = "interruptions=expected_interruptions wall_s=expected_wall_s scheduled_share"
+_EXPECTED = "interruptions=expected_interruptions wall_s=expected_wall_s scheduled_ettr"
 _OPTIMUM = "at_optimum=ettr_at_optimum daly_young_s=daly_young_interval_s"
 _SIMULATED = " ".join(
     f"{name}=simulated_{name}" for name in ("interruptions_p05", "interruptions_p95", "wall_p05_s", "wall_p95_s")
@@ -23,7 +23,7 @@ _BY_SAVING = "-node_hours_saved_per_productive_week"
 
 def _limits(key: str, suffix: str) -> str:
     """Return `number=column` for both limits of a key, as `cells` reads them."""
-    column = key.removesuffix("_share")
+    column = {"wall_clock_ettr": "ettr", "scheduled_ettr": "scheduled"}[key]
     return " ".join(f"{key}_ci_{bound}{suffix}={column}_ci_{bound}" for bound in ("low", "high"))
 
 
@@ -34,21 +34,28 @@ NUMBERS = [
     cells(TARGET_RUN, "ettr.wall", _WALL),
     cells(TARGET_RUN, "actions.requeue", "saved_s=requeue_saved_s"),
     cells(TARGET_RUN, "sizes.check", _CHECK),
-    cells(ETTR, "ettr.{rate}", "ettr=ettr_renewal queue_s", not_blank="ettr_renewal", n="failures", is_target=True),
-    cells(ETTR, "ettr.{rate}", _limits("ettr", "_clustered"), n="failures", is_target=True, clustered=True),
-    cells(ETTR, "ettr.{rate}", _limits("ettr", ""), n="failures", is_target=True, clustered=False),
+    cells(
+        ETTR,
+        "ettr.{rate}",
+        "wall_clock_ettr=ettr_renewal queue_s",
+        not_blank="ettr_renewal",
+        n="failures",
+        is_target=True,
+    ),
+    cells(ETTR, "ettr.{rate}", _limits("wall_clock_ettr", "_clustered"), n="failures", is_target=True, clustered=True),
+    cells(ETTR, "ettr.{rate}", _limits("wall_clock_ettr", ""), n="failures", is_target=True, clustered=False),
     cells(ETTR, "ettr.measured_rate", "mttf_s", n="failures", is_target=True, rate="measured_rate"),
     cells(ETTR, "ettr", _PLAN, n="failures", answers=True),
     cells(ETTR_OUTLOOK, "ettr.{rate}", _EXPECTED, n="failures", is_target=True),
     cells(
         ETTR_OUTLOOK,
         "ettr.{rate}",
-        _limits("scheduled_share", "_clustered"),
+        _limits("scheduled_ettr", "_clustered"),
         n="failures",
         is_target=True,
         clustered=True,
     ),
-    cells(ETTR_OUTLOOK, "ettr.{rate}", _limits("scheduled_share", ""), n="failures", is_target=True, clustered=False),
+    cells(ETTR_OUTLOOK, "ettr.{rate}", _limits("scheduled_ettr", ""), n="failures", is_target=True, clustered=False),
     cells(ETTR_OUTLOOK, "ettr", _OPTIMUM, n="failures", answers=True),
     cells(ETTR_OUTLOOK, "ettr.simulated", _SIMULATED, n="simulated_runs", answers=True),
     # A shorter queue raises the ratio most, but saves no node time.

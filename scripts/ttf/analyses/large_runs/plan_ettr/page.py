@@ -36,14 +36,19 @@ _FORMAT_BY_UNIT: dict[str, Formatter] = {
     **{f"{unit}s": partial(words.plural, noun=unit) for unit in UNITS},
     "share": words.share,
 }
-_ANSWER_COLUMNS = {"ettr": "ettr", "scheduled": "scheduled_share", "wall": "wall_s", "interruptions": "interruptions"}
+_ANSWER_COLUMNS = {
+    "ettr": "wall_clock_ettr",
+    "scheduled": "scheduled_ettr",
+    "wall": "wall_s",
+    "interruptions": "interruptions",
+}
 
 
 @fill_numbers
 def head(trace: Trace, m: Numbers) -> Head:
     """Return what the run of the target size can expect, or why that cannot be estimated."""
     rate_key = m.value("ettr.by", None)
-    if rate_key and m.has(f"ettr.{rate_key}.ettr"):
+    if rate_key and m.has(f"ettr.{rate_key}.wall_clock_ettr"):
         content = _make_planned_head(trace, m, f"ettr.{rate_key}")
     else:
         content = _make_components_head(trace, m) if _component_rate(trace, m) else _withheld_head(m)
@@ -61,12 +66,12 @@ def lines(trace: Trace, m: Numbers) -> list[Line]:
 
 
 def _make_planned_head(trace: Trace, m: Numbers, rate_key: str) -> Head:
-    run, ratio = _run_name(m), f"{rate_key}.ettr"
+    run, ratio = _run_name(m), f"{rate_key}.wall_clock_ettr"
     low, high = _bound_keys(rate_key)
     n = words.plural(m.n(ratio), "failure")
-    label, share, wall = "ETTR (scheduled time)", f"{rate_key}.scheduled_share", f"wall-clock [{ratio}]"
+    label, share, wall = "Scheduled ETTR", f"{rate_key}.scheduled_ettr", f"wall-clock [{ratio}]"
     if not m.has(share):
-        label, share, wall = "ETTR (wall-clock)", ratio, m.value("ettr.no_interval", "")
+        label, share, wall = "Wall-clock ETTR", ratio, m.value("ettr.no_interval", "")
     ci = m.keyed_interval(f"{share}_ci_{{}}", confidence="90")
     keys = [Key(label, f"[{share}]", join_parts(ci, f"n = {n}", wall, by="; "))]
     if m.has(f"{rate_key}.interruptions"):
@@ -87,7 +92,7 @@ def _make_planned_head(trace: Trace, m: Numbers, rate_key: str) -> Head:
 
 
 def _format_claim(m: Numbers, rate_key: str, run: str) -> str:
-    wall, ratio = m.value(f"{rate_key}.wall_s", CENTURY_S), m[f"{rate_key}.ettr"]
+    wall, ratio = m.value(f"{rate_key}.wall_s", CENTURY_S), m[f"{rate_key}.wall_clock_ettr"]
     run = f"{words.capitalise(_run_article(m))} {run} run"
     if wall >= CENTURY_S or ratio < NO_PROGRESS:
         return f"{run} would make almost no progress: a failure every [ettr.mttf_s]"
@@ -103,12 +108,12 @@ def _choose_callout(m: Numbers, rate_key: str, run: str) -> Callout | None:
     """Return the main reservation: a different measured rate, no projection, or component failures only."""
     if statement_rules.r13_long_runs_differ(m):
         expected = m.span("ettr.measured_target.expected_low", "ettr.measured_target.expected_high")
-        text = "[ettr.measured_target.runs run] of this size kept [ettr.measured_target.scheduled_share]"
+        text = "[ettr.measured_target.runs run] of this size kept [ettr.measured_target.scheduled_ettr]"
         return Callout("care", "Measured differs.", f"{text} of their scheduled time; the model expects {expected}.")
     if m.value("sizes.check.p_value", 1) < 0.05:
         text = f"[sizes.check.observed] failures of {run} runs, [sizes.check.expected] expected from the other sizes"
-        if not rate_key.endswith("measured_rate") and m.has("ettr.measured_rate.scheduled_share"):
-            text += "; at their own rate ETTR is [ettr.measured_rate.scheduled_share]"
+        if not rate_key.endswith("measured_rate") and m.has("ettr.measured_rate.scheduled_ettr"):
+            text += "; at their own rate the scheduled ETTR is [ettr.measured_rate.scheduled_ettr]"
         return Callout("care", "Measured differs.", f"{text}.")
     if m.has("ettr.withheld"):
         return Callout("care", "Measured, not projected.", f"{words.capitalise(m['ettr.withheld'])}.")
@@ -150,7 +155,9 @@ def _withheld_head(m: Numbers) -> Head:
     reason = reasons.get(key, sizes)
     keys = []
     if m.value("ettr.measured.runs", 0) and m.has("ettr.measured.mean"):
-        keys.append(Key("Measured ETTR", "[ettr.measured.mean]", "mean of [ettr.measured.runs long run], any size"))
+        keys.append(
+            Key("Measured wall-clock ETTR", "[ettr.measured.mean]", "mean of [ettr.measured.runs long run], any size")
+        )
     needed = f"Needed: {m['ettr.needed']}." if m.has("ettr.needed") else ""
     return Head(
         f"The ETTR of {_run_article(m)} {_run_name(m)} run cannot be estimated: {reason}",
@@ -201,7 +208,7 @@ def planner(trace: Trace, m: Numbers) -> dict | None:
     0, 1, 2 ... units down at once; None if unknown.
     """
     row, rate_key = rate_row(trace.table("node_failure_rate")), f"ettr.{m.value('ettr.by', None)}"
-    has_plan = m.has(f"{rate_key}.ettr")
+    has_plan = m.has(f"{rate_key}.wall_clock_ettr")
     node_gpus = int(row["node_gpus"] or 1)
     largest = int(row["largest_run_nodes"] or 0) * node_gpus
     rate = m.value("ettr.assumed.failure_rate", None) if has_plan else _component_rate(trace, m)
@@ -264,14 +271,17 @@ def tables(trace: Trace) -> dict[str, PageTable]:
         # The rate is withheld: the planner starts without it.
         assumptions = assumptions.filter(~pl.col("assumption").str.starts_with("failure rate"))
     page_tables = {"ettr-assumptions": _assumptions_table(assumptions)}
-    plans = ettr.with_columns(trace.table("ettr_outlook")["scheduled_share"])
+    plans = ettr.with_columns(trace.table("ettr_outlook")["scheduled_ettr"])
     plans = plans.filter(pl.col("ettr_renewal").is_not_null(), rate="estimate")
     rows = plans.filter(checkpoint_interval_s=values["checkpoint interval"])
     if rows.height > 1:
         simulated = format_rows(rows, ("ettr_simulated", "ettr_simulated_se"), _format_with_error)
         rows = rows.with_columns(ettr_simulated=simulated)
         columns: dict[str, Column] = {"gpus" if ettr["gpus"].count() else "nodes": None, "mttf_s": None}
-        columns |= {"scheduled_share": ("Of scheduled time", words.share), "ettr_renewal": ("ETTR", words.share)}
+        columns |= {
+            "scheduled_ettr": ("Of scheduled time", words.share),
+            "ettr_renewal": ("Of wall-clock time", words.share),
+        }
         columns |= {"ettr_simulated": ("Simulated", str), "optimal_interval_s": None}
         page_tables["ettr"] = PageTable(rows, columns, ETTR)
     gains = trace.table("mitigations").filter(pl.col("ettr_after").is_not_null() & (size_column >= size))

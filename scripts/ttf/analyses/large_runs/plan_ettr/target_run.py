@@ -74,8 +74,8 @@ def _answer_cells(ettr: pl.DataFrame, outlook: dict) -> dict:
     interruptions = outlook["expected_interruptions"] or 0
     cells = {"failures": row["failures"], "queued_s": outlook["queue_s"] * (1 + interruptions)}
     cells |= {"mttf_low_s": mttf_by_rate.get(low), "mttf_high_s": mttf_by_rate.get(high)}
-    if outlook["expected_wall_s"] is not None and outlook["scheduled_share"]:
-        work_s, held_s = row["productive_s"], row["productive_s"] / outlook["scheduled_share"]
+    if outlook["expected_wall_s"] is not None and outlook["scheduled_ettr"]:
+        work_s, held_s = row["productive_s"], row["productive_s"] / outlook["scheduled_ettr"]
         cells |= {"wall_productive_s": work_s, "wall_overhead_s": max(0.0, held_s - work_s)}
         cells["wall_queued_s"] = max(0.0, outlook["expected_wall_s"] - held_s)
         cells["requeue_saved_s"] = interruptions * row["queue_s"]

@@ -21,19 +21,26 @@ _LOSSES = {
     ),
     "infra_gpu_hours_share": share("Share", "Share of the GPU time of all attempts, or of the month.", blank=REASON),
     "checkpoint_interval_s": whole_seconds(
-        "Checkpoint interval", "Assumed checkpoint interval; a failure loses half of it."
+        "Checkpoint interval", "Assumed checkpoint interval; half of it is assumed lost at a failure."
     ),
-    "first_order_gpu_hours": number("GPU-hours lost", "GPU time lost at infrastructure failures.", unit=_HOURS),
+    "first_order_gpu_hours": number(
+        "assumed lost", "GPU time since the last assumed checkpoint, at infrastructure failures.", unit=_HOURS
+    ),
     "preemptions": count("Preempted", "Attempts that the scheduler preempted.", blank=REASON, unit="attempts"),
     "second_order_gpu_hours": number(
-        "lost, at most", "Upper bound of the GPU time lost at preemptions.", REASON, unit=_HOURS
+        "assumed lost, at most",
+        "Upper bound of the GPU time since the last assumed checkpoint, at preemptions.",
+        REASON,
+        unit=_HOURS,
     ),
     "linked_preemptions": count(
         "Linked", "Preemptions shortly before a restart after an infrastructure failure.", blank=REASON, unit="attempts"
     ),
-    "linked_gpu_hours": number("of it linked", "GPU-hours lost at linked preemptions.", blank=REASON, unit=_HOURS),
+    "linked_gpu_hours": number(
+        "of it linked", "GPU-hours assumed lost at linked preemptions.", blank=REASON, unit=_HOURS
+    ),
     "first_and_linked_gpu_hours": number(
-        "Both", "GPU-hours lost at infrastructure failures and linked preemptions.", blank=REASON, unit=_HOURS
+        "Both", "GPU-hours assumed lost at infrastructure failures and linked preemptions.", blank=REASON, unit=_HOURS
     ),
     "reason": reason(),
 }
@@ -50,7 +57,7 @@ LOST_WORK_ALL = table(
     "lost_work_all",
     "Cost of failures in all attempts.",
     **{name: column for name, column in _LOSSES.items() if name != "reason"},
-    first_order_gpu_hours_share=share("Share lost", "first_order_gpu_hours over gpu_hours.", blank=REASON),
+    first_order_gpu_hours_share=share("Share assumed lost", "first_order_gpu_hours over gpu_hours.", blank=REASON),
     failed_above_8_gpus_share=share(
         "Share of large ones",
         f"Share of the failed attempts' GPU time in attempts on more than {SMALL_GPUS} GPUs.",

@@ -1,4 +1,4 @@
-"""The visible part of the section on lost GPU time, and its tables."""
+"""The visible part of the section on GPU time in failures, and its tables."""
 
 from collections.abc import Sequence
 
@@ -50,16 +50,23 @@ _GROUP_LABELS = {
 def head(trace: Trace, m: Numbers) -> Head | Line:
     unit = trace.info["unit"]
     if not m.value("lost_work.runs", 0):
-        return Line("Lost GPU time", f"no {unit} has run", "lost_work", checked=False)
+        return Line("GPU time in failures", f"no {unit} has run", "lost_work", checked=False)
     if not m["lost_work.failed_runs"] and not m["lost_work.infra_failures"]:
-        return Line("Lost GPU time", "no attempt failed, of [lost_work.runs]", "lost_work")
+        return Line("GPU time in failures", "no attempt failed, of [lost_work.runs]", "lost_work")
     if not m.value("lost_work.failed_gpu_hours", 0):
-        return Line("Lost GPU time", "no failed attempt has a GPU and a known run time", "lost_work", checked=False)
+        return Line(
+            "GPU time in failures", "no failed attempt has a GPU and a known run time", "lost_work", checked=False
+        )
     if r12_few_gpus(m):
         return Line(
-            "Lost GPU time", f"{few_gpus_sentence(m, unit)}: the time is theirs alone", "lost_work", checked=False
+            "GPU time in failures",
+            f"{few_gpus_sentence(m, unit)}: the time is theirs alone",
+            "lost_work",
+            checked=False,
         )
-    sentences = ["Not all of this time is lost: work saved in a checkpoint remains. Checkpoints are not recorded."]
+    sentences = [
+        "Checkpoints are not recorded, and work saved in one remains: how much of this time is lost is not known."
+    ]
     if m["lost_work.failed_without_time"]:
         sentences.append("Failed attempts without a recorded run time ([lost_work.failed_without_time]) count as 0.")
     return Head(
@@ -106,7 +113,7 @@ def _list_keys(m: Numbers) -> list[Key]:
     if infra and m["lost_work.checkpoint_interval_s"]:
         interval = m["lost_work.checkpoint_interval_s"]
         pace = "with hourly checkpoints" if interval == 3600 else f"with checkpoints every {words.duration(interval)}"
-        label = f"… lost {pace}" if has_causes else f"Lost {pace}, any failure"
+        label = f"… would be lost {pace}" if has_causes else f"Would be lost {pace}, any failure"
         keys.append(Key(label, hour_text("first_order"), f"{share_text('first_order')}, assumed"))
     keys += list_productive_keys(m)
     # At most four keys.

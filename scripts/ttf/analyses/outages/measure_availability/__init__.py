@@ -79,6 +79,9 @@ AVAILABILITY = table(
         "Restricted mean repair", "Mean repair time, each repair cut at the horizon.", REASON
     ),
     repair_horizon_s=whole_seconds("Horizon", "30 days, or the longest repair if that is shorter.", REASON),
+    repair_longest_share=share(
+        "Longest tenth", "Share of the time down in the longest tenth of the outages.", "fewer than ten, or none lasts"
+    ),
     open=count("Open", "Outages without a recorded end.", unit="outages"),
     availability=share("Availability", "Share of the observed time in which units were up.", REASON),
     **_interval_columns("the availability", share, "availability_ci_{}"),

@@ -25,7 +25,7 @@ OUTAGE_STRATA = {
 _OUTAGES = ("unit_id", "node", "group", "start_s", "end_s", "seen_until_s", "duration_s", "level", "planned", "counted")
 _RECORDS = ("unit_id", "start_s", "end_s", *CAUSE, "planned", "outage")
 _EXPOSURE = ("unit_id", "group", "from_s", "until_s")
-REPAIR_TIMES = ("median_s", "p90_s", "restricted_mean_s", "horizon_s")
+REPAIR_TIMES = ("median_s", "p90_s", "restricted_mean_s", "horizon_s", "longest_share")
 NO_TIMES = repair_times(np.zeros(0, np.int64), np.zeros(0, bool))
 _SUMS = ("down_s", "outages", "under_way", "repairs", "records")
 

@@ -8,7 +8,8 @@ from ttf.display.metrics import CLUSTERS, cells
 _BOUNDS = ("ci_low", "ci_high", "ci_low_clustered", "ci_high_clustered")
 _COUNTS = "unit outages units repairs open records under_way down_share"
 _REPAIR = "mttr_s ci_low_clustered_s=mttr_ci_low_s ci_high_clustered_s=mttr_ci_high_s"
-_REPAIR_TIMES = " ".join(f"{name}=repair_{name}" for name in ("median_s", "p90_s", "restricted_mean_s", "horizon_s"))
+_TIMES = ("median_s", "p90_s", "restricted_mean_s", "horizon_s", "longest_share")
+_REPAIR_TIMES = " ".join(f"{name}=repair_{name}" for name in _TIMES)
 _FAULTS = " ".join(f"{name}=records_{name}" for name in ("per_1000_unit_days", *_BOUNDS))
 _UP = f"availability method=availability_method {CLUSTERS}"
 _IS_CLUSTERED = pl.col("availability_method") == "clustered"

@@ -54,7 +54,7 @@ ANALYSIS = Analysis(
     needs=["outages", "exposure"],
     settings={"seed": "outages/seed", "block_days": "inference/block_days"},
     tables=(UNITS_DOWN, SPARES),
-    charts={"units_down": ["units_down", "spares"]},
+    charts={"units_down": ["units_down", "spares", "availability"]},
     sections=["spares"],
     memory_mb=350,
 )

@@ -43,7 +43,8 @@ def units_down(inputs: Mapping[str, pl.DataFrame], study: Study) -> Figure:
         tooltip=tooltip,
     )
     lines = lines.mark_line(interpolate="step-before", strokeWidth=2, point={"size": 14})
-    units = f"{all_units['units'][0]:,.4g} {study.unit if all_units['units'][0] == 1 else study.units}"
+    mean = all_units["units"][0]
+    units = f"{mean:,.4g} {inputs['availability']['unit'][0]}{'s' * (mean != 1)}"
     needed = inputs["spares"].filter(stratum_by=ALL, outages=ALL, p=0.99).row(0, named=True)
     summary = f"99% of the time at most {needed['spares_observed']} down; binomial {needed['spares_binomial']}"
     return make_figure(

@@ -6,7 +6,7 @@ from ttf.display.phrases import fill_numbers
 from ttf.display.report_tables import CLUSTERED, Mean, PageTable, add_size_labels
 from ttf.display.report_trace import Trace
 from ttf.display.section_head import Callout, Head, Key, Line
-from ttf.display.statement_rules import r12_few_gpus
+from ttf.display.statement_rules import is_failed_time_bound, r12_few_gpus
 from ttf.display.trace_numbers import Numbers
 from ttf.engine import words
 
@@ -28,6 +28,7 @@ def head(trace: Trace, m: Numbers) -> Head | Line:
         )
     elif excluded:
         text.append(f"{words.capitalise(words.join_list(excluded))} {units} are excluded from the failure rate.")
+    text += _compare_attempts(m, unit, units)
     return Head(
         claim=_format_claim(m, unit, units),
         charts=("jobs_and_gpu_time",),
@@ -63,6 +64,17 @@ def tables(trace: Trace) -> dict[str, PageTable]:
         "outcomes": PageTable(outcomes, columns, OUTCOMES),
         "outcomes-by-gpus": PageTable(add_size_labels(sizes), size_columns, OUTCOMES_BY_GPUS),
     }
+
+
+def _compare_attempts(m: Numbers, unit: str, units: str) -> list[str]:
+    """Explain why failed jobs and failed attempts have different shares of the GPU time, if they do."""
+    jobs, attempts = "outcomes.failure.gpu_hours_share", "lost_work.failed_gpu_hours_share"
+    has_both = m.has(jobs) and m.has(attempts) and not is_failed_time_bound(m) and not r12_few_gpus(m)
+    if not has_both or m.words(jobs) == m.words(attempts):
+        return []
+    is_more = m[attempts] > m[jobs]
+    why = f"a {unit} can succeed after one" if is_more else f"a failed {unit} can have attempts that did not fail"
+    return [f"Failed attempts used [{attempts}] of GPU time, failed {units} [{jobs}]: {why}."]
 
 
 def _has_both_sizes(m: Numbers) -> bool:

@@ -12,12 +12,12 @@ FEWEST_PARTS = 4
 
 _NO_TEST = f"nothing was tested, no clusters are known, or there are fewer than {FEWEST_CLUSTERS}"
 _NOT_TESTED = "nothing was tested"
-_NOT_LOST = "the measure is not lost time"
+_NOT_LOST = "the measure is not lost_time"
 
 CHANGES = table(
     "changes",
     "A measure in the last part that has jobs, compared with all earlier parts of the same records.",
-    measure=words("What", "failure_share, infra_rate, ettr, lost_time, suspect_nodes or failure_words."),
+    measure=words("What", "failure_share, infra_rate, scheduled_ettr, lost_time, suspect_nodes or failure_words."),
     unit=words("Unit", "Unit of before, after and the difference."),
     part=text("Part", "Last part with jobs."),
     parts_before=count("Parts before", "Earlier parts with jobs.", unit="parts"),
@@ -41,8 +41,12 @@ CHANGES = table(
     n_of=words("n of", "What n counts, such as jobs."),
     n_before=count("n", "Denominator in the earlier parts; `n_of` says what it counts.", blank=REASON),
     n_after=count("n after", "Denominator in the last part; `n_of` says what it counts.", blank=REASON),
-    amount_before=number("GPU-hours", "GPU-hours lost in the earlier parts.", _NOT_LOST, "GPU-hours", n="n_before"),
-    amount_after=number("GPU-hours after", "GPU-hours lost in the last part.", _NOT_LOST, "GPU-hours", n="n_after"),
+    amount_before=number(
+        "GPU-hours", "GPU-hours of failed attempts, earlier parts.", _NOT_LOST, "GPU-hours", n="n_before"
+    ),
+    amount_after=number(
+        "GPU-hours after", "GPU-hours of failed attempts, last part.", _NOT_LOST, "GPU-hours", n="n_after"
+    ),
     cluster_by=words("Clustered by", "Kind of clusters.", blank="the trace names none, or no such test"),
     clusters=number("Effective clusters", "Kish's effective number of clusters.", blank=_NO_TEST),
     p_clustered=number("p, clustered", "Two-sided p of no difference, with variation between clusters.", _NO_TEST),

@@ -24,7 +24,7 @@ NO_CAUSE = "causes are not recorded, so every failure would count as infrastruct
 _UNITS = {
     "failure_share": ("share", "jobs"),
     "infra_rate": ("failures per 1000 node-days", "attempts"),
-    "ettr": ("share", "attempts"),
+    "scheduled_ettr": ("share", "attempts"),
     "lost_time": ("share", "attempts"),
     "suspect_nodes": ("nodes", "nodes"),
     "failure_words": ("words", "failed jobs"),
@@ -62,7 +62,7 @@ def summarise_changes(changes: pl.DataFrame, words: pl.DataFrame, nodes: pl.Data
     return CHANGES_SUMMARY.frame([row | {"new_failure_words": words.height, "new_suspect_nodes": nodes.height}])
 
 
-_DATED_MEASURES = ("failure_share", "infra_rate", "ettr", "lost_time")
+_DATED_MEASURES = ("failure_share", "infra_rate", "scheduled_ettr", "lost_time")
 
 
 def build_changes(measures: dict[str, dict], calendar: Calendar, cluster_by: str | None) -> pl.DataFrame:
@@ -71,16 +71,16 @@ def build_changes(measures: dict[str, dict], calendar: Calendar, cluster_by: str
     The ETTR restates the failure rate and has its p-value and verdict; Holm's adjustment is over the other measures.
     """
     rate = measures["infra_rate"]
-    adjusted = add_adjusted_p([{**measures[name], "measure": name} for name in _UNITS if name != "ettr"])
+    adjusted = add_adjusted_p([{**measures[name], "measure": name} for name in _UNITS if name != "scheduled_ettr"])
     rows = {row["measure"]: row for row in adjusted}
-    ettr = measures["ettr"] | {"measure": "ettr"}
+    ettr = measures["scheduled_ettr"] | {"measure": "scheduled_ettr"}
     if "difference" in ettr:
         ettr["p_adjusted"] = rows["infra_rate"]["p_adjusted"]
         ettr |= {
             name: rate.get(name)
             for name in ("clusters", "p_clustered", "effective_parts", "p_parts", "p_exact", "p_value")
         }
-    rows["ettr"] = ettr
+    rows["scheduled_ettr"] = ettr
     has_times = calendar.reason is None
     shared = {
         "part": calendar.names[-1],
@@ -118,7 +118,7 @@ def _compare_measures(inputs: Inputs, jobs: pl.LazyFrame, calendar: Calendar) ->
     return {
         "failure_share": compare_sides(sum_ended_jobs(jobs, calendar), is_share=True, is_count=False),
         "infra_rate": daily_row | {name: 1000 * daily_row[name] for name in rate_cells},
-        "ettr": _ettr_row(inputs, daily_row, rates["basis"]),
+        "scheduled_ettr": _ettr_row(inputs, daily_row, rates["basis"]),
         "lost_time": lost_row | {f"amount_{side}": float(hours) for side, hours in lost_hours.items()},
     }
 

@@ -1,7 +1,7 @@
-"""What do the results add up to: what was read, what is lost and why, what would help, the range of the mean?"""
+"""What do the results add up to: what was read, what failed and why, what would help, the range of the mean?"""
 
 from ttf.analyses.declaration import Analysis, price_settings
-from ttf.engine.contract import count, number, seconds, share, table, words
+from ttf.engine.contract import count, name, number, seconds, share, table, words
 
 _NOT_OF_ROWS = "no row was read"
 QUALITY_SUMMARY = table(
@@ -43,17 +43,34 @@ _NOT_APPLICABLE = "the action has no such number"
 ACTIONS = table(
     "actions",
     "One row per action: the most that it could save.",
-    action=words("Action", "save_state, checkpoint, trial_on_one_gpu, no_retry, no_retry_of_deterministic or drain."),
+    action=words(
+        "Action", "save_state, checkpoint, trial_on_one_gpu, no_retry, no_retry_of_deterministic, drain or group."
+    ),
     attempts=count("Attempts", "All attempts of the trace.", unit="attempts"),
     gpu_hours=number("GPU-hours", "GPU-hours that the action could save.", unit="GPU-hours", n="attempts"),
     share=share("Share", "Share of the GPU-hours of all attempts.", "no attempt took GPU time", n="attempts"),
     cost=number("Cost", "Price of the GPU-hours.", _NO_PRICE, "currency", n="attempts"),
     above_gpus=count("Above GPUs", "The action applies to attempts above this size.", _NOT_APPLICABLE, "GPUs"),
-    failures=count("Failures", "Infrastructure failures above this size.", _NOT_APPLICABLE, "failures", n="attempts"),
+    group_by=words("Group by", "account or gpu_type: kind of the group with excess failures.", _NOT_APPLICABLE),
+    group=name("Group", "Account or GPU type with excess failures.", _NOT_APPLICABLE, by="group_by"),
+    expected=number("Expected", "Failures of the group at the share of all others.", _NOT_APPLICABLE, "failures"),
+    failures=count(
+        "Failures",
+        "Infrastructure failures above this size, or failed jobs of the group.",
+        _NOT_APPLICABLE,
+        "failures",
+        n="attempts",
+    ),
     ended=number(
         "GPU-hours ended", "GPU time of attempts that these failures ended.", _NOT_APPLICABLE, "GPU-hours", n="attempts"
     ),
-    lost=number("GPU-hours lost", "GPU time still lost with checkpoints.", _NOT_APPLICABLE, "GPU-hours", n="attempts"),
+    lost=number(
+        "lost with checkpoints",
+        "GPU time that would still be lost with checkpoints.",
+        _NOT_APPLICABLE,
+        "GPU-hours",
+        n="attempts",
+    ),
 )
 ANALYSIS = Analysis(
     question="What do the results add up to?",
@@ -61,7 +78,7 @@ ANALYSIS = Analysis(
     rank=5,
     uses=[
         *("row_account", "anomalies", "statistics", "jobs_summary", "outcomes", "ended_jobs", "states"),
-        *("mttf", "failures_without_end", "mttf_delayed_entry", "lost_work", "what_if", "lemon_summary"),
+        *("mttf", "failures_without_end", "mttf_delayed_entry", "lost_work", "what_if", "lemon_summary", "strata"),
     ],
     settings={"prices": price_settings},
     tables=(QUALITY_SUMMARY, MTTF_RANGE, FAILED_TIME, ACTIONS),

@@ -1,9 +1,12 @@
 """Summarise the tables of other analyses for the top of the page."""
 
+import numpy as np
 import polars as pl
+from scipy.special import logit, stdtrit
 
 from ttf.analyses.lost.measure_losses.what_if import TRIAL
 from ttf.analyses.quality.summarise_results import ACTIONS, FAILED_TIME, MTTF_RANGE, QUALITY_SUMMARY
+from ttf.display.metrics import FEWEST_FAILURES
 from ttf.engine.size_unit import GPU
 from ttf.engine.words import join_list
 from ttf.records.inputs import Inputs
@@ -13,6 +16,8 @@ from ttf.stats.shares import divide
 
 # Name attempts above a size if they hold at least this share of the GPU time ended by infrastructure failures.
 LEAST_COVERED_SHARE = 0.9
+# Groups of jobs that may have excess failures.
+GROUPS = ("account", "gpu_type")
 
 
 def compute(inputs: Inputs) -> dict[str, pl.DataFrame]:
@@ -124,8 +129,36 @@ def actions(inputs: Inputs, failed: pl.DataFrame) -> pl.DataFrame:
     if "lemon_summary" in inputs and sizes["infra_gpu_hours"].count():
         for share in inputs["lemon_summary"]["share_of_failures"].drop_nulls():
             rows.append({"action": "drain", "gpu_hours": share * infra_hours})
+    rows += find_bad_group(inputs["strata"]) if "strata" in inputs else []
     total_attempts = {"attempts": int(sizes["runs"].sum())}
     return ACTIONS.frame(row | total_attempts | {"share": row["gpu_hours"] / total if total else None} for row in rows)
+
+
+def find_bad_group(strata: pl.DataFrame) -> list[dict]:
+    """Return the row of ACTIONS of the account or GPU type with the most GPU time in excess failures, if there is one.
+
+    The logit of its failure share exceeds that of all other jobs by more than both clustered standard errors explain,
+    at Bonferroni's level for all groups; that of the others is taken from all jobs. gpu_hours: its failed GPU time less
+    what it would be at the share of all other jobs.
+    """
+    whole = next(strata.filter(stratum_by="all").iter_rows(named=True), {"ci_low_clustered": None})
+    groups = strata.filter(pl.col("stratum_by").is_in(GROUPS), pl.col("failures") >= FEWEST_FAILURES)
+    groups, rows = groups.drop_nulls("ci_low_clustered"), list[dict]()
+    if whole["ci_low_clustered"] is None:
+        return rows
+
+    def logit_se(row: dict) -> float:
+        return np.ptp(logit([row["failure_share"], row["ci_low_clustered"]])) / stdtrit(row["clusters"] - 1, 0.975)
+
+    for row in groups.iter_rows(named=True):
+        rest = {name: whole[name] - row[name] for name in ("gpu_hours", "failed_gpu_hours", "ended", "failures")}
+        hours = row["failed_gpu_hours"] - row["gpu_hours"] * (divide(rest["failed_gpu_hours"], rest["gpu_hours"]) or 0)
+        share = divide(rest["failures"], rest["ended"])
+        margin = stdtrit(row["clusters"] - 1, 1 - 0.025 / groups.height) * np.hypot(logit_se(row), logit_se(whole))
+        if share is not None and logit(row["failure_share"]) - margin > logit(share) and hours > 0:
+            group = {"group_by": row["stratum_by"], "group": row["stratum"], "failures": row["failures"]}
+            rows.append({"action": "group", "gpu_hours": hours, "expected": row["ended"] * share} | group)
+    return sorted(rows, key=lambda row: -row["gpu_hours"])[:1]
 
 
 def _checkpoint_cells(sizes: pl.DataFrame) -> dict:

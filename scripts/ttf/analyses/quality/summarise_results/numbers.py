@@ -11,5 +11,5 @@ NUMBERS = [
     cells(MTTF_RANGE, "mttf.range", "low_s high_s why"),
     cells(FAILED_TIME, "failed_time.{part}", "gpu_hours share cost"),
     cells(FAILED_TIME, "failed_time", "currency", part="all"),
-    cells(ACTIONS, "actions.{action}", "gpu_hours share cost above_gpus failures ended lost"),
+    cells(ACTIONS, "actions.{action}", "gpu_hours share cost above_gpus failures ended lost group_by group expected"),
 ]

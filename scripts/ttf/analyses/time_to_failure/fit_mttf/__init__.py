@@ -5,8 +5,9 @@ from ttf.engine import columns
 from ttf.engine.columns import COUNTED, STRATUM
 from ttf.engine.contract import REASON, count, number, parquet, seconds, share, table, truth, whole_seconds, words
 
-# A step of the survival curve is a time limit if more than this share of its failures are; so many are reported.
-MOSTLY, MOST_LIMITS = 0.5, 3
+# A step of the survival curve is a time limit if more than this share of its failures are, and if at least
+# FEWEST_FAILURES and this share of all jobs end by it; so many are reported.
+MOSTLY, LEAST_LIMIT_SHARE, MOST_LIMITS = 0.5, 0.01, 3
 # A drop of the survival curve by more than this at one second is a step.
 STEP = 0.05
 # Part of a metric key -> age (s) at which charts and sentences give the share without failure, and its words.
@@ -37,6 +38,7 @@ SURVIVAL_STEPS = table(
     time_limits=count("of them time limits", "Failures whose status names a time limit.", unit="durations"),
     timeout_share=share("Time limits", "Share of the failures at that age that are time limits.", n="failures"),
     drop=share("Step", "Drop of the survival curve at that age.", n="failures"),
+    is_limit=truth("A limit", "Whether many units end there, most failures by a time limit (rule R10)."),
     survival=share("Without failure", "Survival after the step."),
 )
 DURATIONS_SUMMARY = table(

@@ -7,7 +7,7 @@ from functools import partial
 import altair as alt
 import polars as pl
 
-from ttf.analyses.time_to_failure.fit_mttf import AGES, STEP
+from ttf.analyses.time_to_failure.fit_mttf import AGES
 from ttf.display.charts.axes import (
     log_axis,
     log_domain,
@@ -79,8 +79,7 @@ def still_running(inputs: Mapping[str, pl.DataFrame], study: Study) -> Figure:
     low, high = (math.log(bound) for bound in domain)
     ages = (math.exp(low + (high - low) * step_index / 80) for step_index in range(81))
     constant = [{"x": x, "v": math.exp(-x / mean)} for x in ages]
-    steps = inputs["survival_steps"].filter((pl.col("drop") > STEP) & (2 * pl.col("time_limits") > pl.col("failures")))
-    steps = steps.sort("drop", descending=True).head(MOST_LIMITS).sort("time_s")
+    steps = inputs["survival_steps"].filter("is_limit").sort("drop", descending=True).head(MOST_LIMITS).sort("time_s")
     limit_points = [
         {"x": row["time_s"], "v": row["survival"] + row["drop"] / 2}
         | {"label": f"{duration(row['time_s'])} limit", "key": f"survival.limits.{rank}.time_s"}

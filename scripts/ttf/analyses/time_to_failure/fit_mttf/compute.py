@@ -10,6 +10,8 @@ from ttf.analyses.time_to_failure.fit_mttf import (
     DURATIONS_SUMMARY,
     FAILURES_WITHOUT_END,
     FAR_GROUPS,
+    LEAST_LIMIT_SHARE,
+    MOSTLY,
     STEP,
     SURVIVAL_AT,
     SURVIVAL_STEPS,
@@ -140,7 +142,8 @@ def survival_at(curve: pl.DataFrame) -> pl.DataFrame:
 def survival_steps(curve: pl.DataFrame, jobs: Frame | None) -> pl.DataFrame:
     """Return the steps above STEP of the failure curve over all units, and its largest, with failures at time limits.
 
-    curve: not thinned. jobs: outcome, status_raw and times; None for components, which have no time limits.
+    curve: not thinned. jobs: outcome, status_raw and times; None for components, which have no time limits. A late step
+    is large with one failure if few jobs last so long, so a limit also needs a number and a share of all jobs.
     """
     drop = pl.col("survival").shift(1, fill_value=1.0) - pl.col("survival")
     steps = curve.sort("time_s").filter(pl.col("events") > 0 if curve.height else pl.lit(True))
@@ -153,6 +156,9 @@ def survival_steps(curve: pl.DataFrame, jobs: Frame | None) -> pl.DataFrame:
         limits = limits.select("time_s").lazy().join(limit_counts, on="time_s", how="left").collect(engine="streaming")
     steps = steps.join(limits, on="time_s", how="left").with_columns(pl.col("time_limits").fill_null(0))
     steps = steps.with_columns(timeout_share=pl.col("time_limits") / pl.col("failures"))
+    fewest = max(FEWEST_FAILURES, LEAST_LIMIT_SHARE * (curve.select(pl.col("at_risk").max()).item() or 0))
+    is_limit = (pl.col("drop") > STEP) & (pl.col("timeout_share") > MOSTLY) & (pl.col("time_limits") >= fewest)
+    steps = steps.with_columns(is_limit=is_limit)
     return SURVIVAL_STEPS.conform(steps.sort("time_s"))
 
 

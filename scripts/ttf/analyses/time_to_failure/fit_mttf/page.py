@@ -87,9 +87,8 @@ def _format_claim(trace: Trace, m: Numbers, units: str) -> str:
     is_falling = m.value("lifetimes.verdict", None) == "falls"
     if limits := limit_keys(m):
         limit_words = [f"[{key}]" for key in limits]
-        limit = "time limits of" if len(limit_words) > 1 else "time limit of"
-        manner = "early, and in steps" if is_falling else "in steps" if len(limit_words) > 1 else "in a step"
-        return f"{words.capitalise(units)} fail {manner} at the {limit} {words.join_list(limit_words)}"
+        manner = "in steps at the time limits" if len(limit_words) > 1 else "in a step at the time limit"
+        return f"{words.capitalise(units)} fail {'early, and ' * is_falling}{manner} of {words.join_list(limit_words)}"
     hazard_in_groups, hazard_over_all = _HAZARD_IN_GROUPS, _HAZARD_OVER_ALL
     if is_repaired(trace.info):
         hazard_in_groups, hazard_over_all = _REPAIRED_HAZARD_IN_GROUPS, _REPAIRED_HAZARD_OVER_ALL
@@ -160,7 +159,7 @@ def _iterate_paragraphs(trace: Trace, m: Numbers) -> Iterator[str]:
     if sentences:
         yield " ".join(sentences)
     if limits := limit_keys(m):
-        sentence = f"The steps are {units} ended by their time limit"
+        sentence = f"The {'steps are' if len(limits) > 1 else 'step is'} {units} ended by their time limit"
         if m.has("survival.median_s") and m["survival.median_s"] in [m[key] for key in limits]:
             sentence += ", so the median of [survival.median_s] is a limit, not a property of the hardware"
         yield f"{sentence}."
