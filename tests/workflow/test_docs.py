@@ -49,8 +49,6 @@ RUN_BY = {
     "make report PROFILE=kubernetes": "tests/store/test_study_in_a_store.py::"
     "test_a_study_in_a_store_gives_the_bytes_of_one_on_the_disk",
     "make snakemake-report": "tests/workflow/test_publish.py::test_snakemake_report_has_the_tables_and_charts_by_theme",
-    "make check-resources": "tests/unit/test_resources.py::test_a_job_that_used_more_than_it_asks_for_is_named",
-    "make gallery": "tests/unit/test_badges.py::test_each_badge_is_up_to_date",
     "make rules": "tests/workflow/test_rules.py::test_rules_are_found_by_their_names",
     "make docs": "tests/unit/test_dictionary.py::test_the_dictionary_in_the_docs_is_that_of_the_contracts",
     "make coverage": "tests/unit/test_coverage.py",
