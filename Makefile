@@ -44,7 +44,7 @@ SNAKEMAKE = $(RUN) scripts/run_study.py --study="$$STUDY" --config="$$CONFIG" --
 ## SEEDS=numbers, separated by spaces
 
 .DEFAULT_GOAL := report
-.PHONY: help report pdf figures publish archive remove gallery docs rules coverage snakemake-report verify explain check metrics score check-resources test test-module test-slurm test-store test-faults test-tools bench bench-growth samples lint format lock clean
+.PHONY: help report pdf figures publish archive remove gallery docs rules coverage snakemake-report verify explain check metrics score test test-module test-slurm test-store test-faults test-tools bench bench-growth samples lint format lock clean
 
 help:  ## list the targets and variables
 	@$(PYTHON) setup/help.py Makefile
@@ -85,12 +85,8 @@ metrics: $(ENVIRONMENT)  ## write monitoring/ there: the main numbers for Promet
 score: $(ENVIRONMENT)  ## predict the risk of failure of new jobs in FILE, or of PART of TRACE: docs/risk.md
 	@$(RUN) scripts/score_jobs.py --study="$$STUDY" --trace="$$TRACE" --file="$$FILE" --part="$$PART" --model="$$MODEL" --out="$$OUT"
 
-check-resources: $(ENVIRONMENT)  ## name the jobs of the finished study that used more memory or time than their rules request
-	@$(BIN)/python scripts/check_resources.py
-
-gallery: .venv/requirements-test.lock  ## make the README's badges and picture of the page in docs/gallery/; after `make report`
+gallery: .venv/requirements-test.lock  ## make the README's picture of the page in docs/gallery/; after `make report`
 	@$(BIN)/python docs/gallery.py docs/gallery "$$STUDY"
-	@$(BIN)/python docs/badges.py docs/gallery
 
 docs: .venv/requirements-test.lock  ## write docs/tables.md, docs/metrics.md (after `make report TRACE=all`), config/README.md, workflow/files.txt
 	@$(BIN)/python docs/tables.py docs/tables.md
@@ -105,7 +101,7 @@ rules: .venv/requirements-test.lock  ## write workflow/rules/analyses.smk from t
 coverage: .venv/requirements-test.lock  ## simulate how often intervals cover the truth and tests reject true nulls: docs/coverage.md; about 10 min
 	@$(BIN)/python docs/coverage.py docs/coverage.md
 
-test: .venv/requirements-test.lock .venv-crate/requirements-crate.lock  ## run the tests; without `make test-tools` skip those in a browser and against R; 14 min on two cores
+test: .venv/requirements-test.lock  ## run the tests; without `make test-tools` skip those in a browser and against R; 14 min on two cores
 	@$(BIN)/python tests/run_tests.py --only="$$ONLY"
 
 test-module: .venv/requirements-test.lock  ## run the study as a module of another workflow, and docs/tutorial.md; not in `make test`; 4 min
@@ -142,8 +138,8 @@ lock: $(ENVIRONMENT)  ## resolve pyproject.toml into the lock files
 	@bash setup/lock.sh $(BIN)
 
 clean:  ## remove products, logs and the environment; raw tables under data/ stay
-	rm -rf results/* logs benchmarks .snakemake .venv .venv-crate .venv-cluster $(STORE)
+	rm -rf results/* logs benchmarks .snakemake .venv .venv-cluster $(STORE)
 
 # The environment is made once, and again only if the content of the lock changes, whatever its date.
-.venv/requirements%lock .venv-crate/requirements%lock .venv-cluster/requirements%lock $(STORE)/requirements%lock: requirements%lock
+.venv/requirements%lock .venv-cluster/requirements%lock $(STORE)/requirements%lock: requirements%lock
 	@bash setup/install.sh $(PYTHON) $(@D) $<

@@ -77,10 +77,9 @@ def _goals(measured: dict) -> Iterator[tuple[str, float, float]]:
         yield "bursts and simultaneous outages of these nodes, s of processor time", 30, bursts["cpu_seconds"]
         yield "a year of 10,000 nodes simulated 1,000 times, s", 20, simulated["seconds"]
     if "risk" in measured:
-        without_challenger, with_challenger = measured["risk"]["analysis"], measured["risk"]["challenger"]
-        yield "failure risk of 1,261,050 jobs, s of processor time", 40, without_challenger["cpu_seconds"]
-        yield "the same with gradient boosting", 90, with_challenger["cpu_seconds"]
-        yield "the same, GB", 1.5, with_challenger["gigabytes"]
+        analysis = measured["risk"]["analysis"]
+        yield "failure risk of 1,261,050 jobs, s of processor time", 40, analysis["cpu_seconds"]
+        yield "the same, GB", 1.5, analysis["gigabytes"]
     if "monday" in measured:
         costs = measured["monday"]
         weeks, ratio = costs["weeks"], _cpu_ratio(costs["all"]["monday"], costs["all"]["nothing"])
@@ -197,14 +196,10 @@ against 20 permutations and shifts take {bursts}. Simulating a year of {results[
 def risk(results: dict) -> str:
     """Report the failure risk of a large trace, and its logistic regression against scikit-learn's."""
     study, peer = (results[side]["seconds"] - results["start"]["seconds"] for side in ("study", "peer"))
-    costs = (
-        f"{results[name]['cpu_seconds']:.0f} s of processor time and {results[name]['gigabytes']:.2f} GB"
-        for name in ("analysis", "challenger")
-    )
-    without_challenger, with_challenger = costs
+    analysis = results["analysis"]
     return f"""\
 **Failure risk** of {results["jobs"]:,} jobs, with features, training and evaluation at three origins, takes \
-{without_challenger}. With scikit-learn's gradient boosting it takes {with_challenger}. \
+{analysis["cpu_seconds"]:.0f} s of processor time and {analysis["gigabytes"]:.2f} GB. \
 The logistic regression of the last origin takes {study:.1f} s, that of scikit-learn on the same features \
 {peer:.1f} s (ratio {study / peer:.2f}). Both use one thread; reading the features is not counted. \
 {results["machine"]}."""

@@ -5,18 +5,61 @@ usage: .venv/bin/python bench/resources.py FOLDER ... (folders in which studies 
 
 import math
 import sys
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import yaml
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "scripts"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "workflow"))
 
-from check_resources import TABLE, Job, read_jobs
+from study.resources import measure_gb, parse_benchmark_path, read_benchmark
+from study.studies import STUDIES
 from ttf.analyses.catalogue import load_analyses
+from ttf.engine.provenance.seal import read_sealed
+
+TABLE = Path(__file__).resolve().parents[1] / "workflow" / "resources.yaml"
+READERS = ("ingest", "ingest_part", "merge_parts")  # the rules that read raw tables
 
 LEAST_GB = 0.02  # a smaller trace does not show the memory per GB
 LEAST_MB = 150  # memory of Python and Polars; a very short job is measured before it has imported them
+
+
+class Job(NamedTuple):
+    """A finished job: its benchmark file, its trace's format and size (format None: whole study), and its usage."""
+
+    benchmark: Path
+    rule: str
+    format: str | None
+    raw_gb: float
+    megabytes: float
+    minutes: float
+
+
+def read_jobs(folder: Path) -> Iterator[Job]:
+    """Yield the finished jobs of the studies in a folder, for the traces that the studies still have."""
+    registry, raw_paths_by_key = {}, {}
+    for file in sorted((folder / STUDIES).glob("*/manifest.json")):  # a study without one is not finished
+        registry |= yaml.safe_load(file.with_name("config.yaml").read_text(encoding="utf-8"))["registry"]
+        manifest = read_sealed(file)
+        for job in [job for job in manifest["jobs"].values() if job["rule"] in READERS]:
+            raw_paths = [str(folder / path) for path in job["inputs"] if path in manifest["raw"]]
+            trace, part = (job["wildcards"].get(name) for name in ("trace", "part"))
+            for key in {trace, (trace, part)}:
+                raw_paths_by_key.setdefault(key, set()).update(raw_paths)
+    sizes = {key: measure_gb(paths) for key, paths in raw_paths_by_key.items()}
+    for benchmark in sorted((folder / "benchmarks").rglob("*.tsv")):
+        if "published" in benchmark.parts:  # the scripts of other rules, on tables of the same size
+            continue
+        trace, rule = parse_benchmark_path(benchmark, folder / "benchmarks")
+        if trace is None:
+            study_gb = sum(size for key, size in sizes.items() if key in registry)
+            yield Job(benchmark, rule, None, study_gb, *read_benchmark(benchmark))
+        elif trace in sizes:
+            # When the job that unpacks a sample requests memory, its tables do not exist yet.
+            raw_gb = 0.0 if rule == "unpack_sample" else sizes.get((trace, benchmark.stem), sizes[trace])
+            yield Job(benchmark, rule, registry[trace]["format"], raw_gb, *read_benchmark(benchmark))
 
 
 def fit_table(jobs: list[Job], fixed: dict[str, Any]) -> dict[str, Any]:

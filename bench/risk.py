@@ -1,9 +1,8 @@
 """Measure the failure risk of 1,261,050 jobs against scikit-learn.
 
-Features, three origins and their tests, without and with scikit-learn's gradient boosting; and the logistic regression
-alone, against scikit-learn's on the same design.
+Features, three origins and their tests; and the logistic regression alone, against scikit-learn's on the same design.
 
-usage as one side: risk.py analysis JOBS CHALLENGER | design JOBS FILE | study FILE | peer FILE
+usage as one side: risk.py analysis JOBS | design JOBS FILE | study FILE | peer FILE
 """
 
 import os
@@ -31,7 +30,7 @@ PEER = {"C": 1.0, "tol": 1e-6, "max_iter": 1000}
 
 
 def compare(folder: Path, rounds: int) -> dict:
-    """Measure the analysis without and with the challenger, and both logistic regressions."""
+    """Measure the analysis, and both logistic regressions."""
     folder.mkdir(parents=True, exist_ok=True)
     jobs, design = folder / "jobs.parquet", folder / "design.npz"
     report(f"making {JOBS:,} jobs")
@@ -39,8 +38,7 @@ def compare(folder: Path, rounds: int) -> dict:
     measure_cost([*script, "make", str(jobs)], folder)
     measure_cost([*script, "design", str(jobs), str(design)], folder)
     sides = {
-        "analysis": [*script, "analysis", str(jobs), ""],
-        "challenger": [*script, "analysis", str(jobs), "challenger"],
+        "analysis": [*script, "analysis", str(jobs)],
         "study": [*script, "study", str(design)],
         "peer": [*script, "peer", str(design)],
         "start": [*script, "start", str(design)],
@@ -55,12 +53,12 @@ def make(file: str) -> None:
     made_risk.with_users(JOBS, SEED).drop("true_risk").write_parquet(file)
 
 
-def analysis(file: str, challenger: str) -> None:
+def analysis(file: str) -> None:
     from ttf.analyses.risk.predict_failure.compute import compute
     from ttf.records.inputs import Inputs
 
     risk = {"features": FEATURES, "clock": "UTC", "unit": "job"}
-    tables = compute(Inputs({"jobs": file}, {}, SETTINGS | {"risk": risk, "challenger": bool(challenger)}))
+    tables = compute(Inputs({"jobs": file}, {}, SETTINGS | {"risk": risk}))
     assert tables["risk_evaluation"]["estimate"].count()
 
 

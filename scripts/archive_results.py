@@ -73,10 +73,7 @@ def main(snakemake) -> str:
     zenodo = deposit_metadata(record, date).encode()
     packed.append(PackedFile(".zenodo.json", zenodo, "Zenodo", "What to say of the archive when it is deposited"))
     packed.sort(key=lambda file: file.path)
-    manifest = next(
-        (seal.read_sealed(Path(path)) for path in files.products if Path(path).name == "manifest.json"), None
-    )
-    packed.append(PackedFile(METADATA, make_crate(packed, record, date, snakemake_version, manifest).encode(), "", ""))
+    packed.append(PackedFile(METADATA, make_crate(packed, record, date, snakemake_version).encode(), "", ""))
     packed.append(PackedFile(seal.NAME, seal.make_list((file.path, file.content) for file in packed), "", ""))
 
     target = Path(snakemake.output.archive)

@@ -17,7 +17,6 @@ common+=(--fork-strategy fewest)
 echo "uv==0.13.8" | "$uv" pip compile "${common[@]}" - -o requirements-uv.lock
 echo "cyclonedx-python-lib[json-validation]==11.12.0" | "$uv" pip compile "${common[@]}" - -o requirements-sbom.lock
 # Validates the archive in a test; separate, because it needs another version of a library than the study.
-echo "roc-validator==0.13.0" | "$uv" pip compile "${common[@]}" - -o requirements-crate.lock
 # The archive contains this bill of materials of requirements.lock. It is made here, so that no run needs its library.
 apart=$(mktemp -d)
 trap 'rm -rf "$apart"' EXIT

@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import prose
-import words_instead
 from nouns import CONTRACTS, load_trace_words, wrong_nouns
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
@@ -242,7 +241,7 @@ def _faults_of_any_page(page, measured: dict, axe: bool) -> list[str]:
     """List faults of ids, words, anchors, buttons, widths and accessibility; removes table rows of the page."""
     faults = [f"id {name} twice" for name in measured["doubled"]]
     for piece in measured["text"].split("§"):
-        faults += words_instead.find_private_words(" ".join(piece.split())) + prose.find_slips(piece)
+        faults += prose.find_slips(piece)
     faults += page.evaluate(CLOSED_TO_ADDRESSES) + _faults_of_buttons(page)
     page.set_viewport_size({"width": NARROW[0], "height": NARROW[1]})
     for opening in (False, True):

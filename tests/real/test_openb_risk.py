@@ -1,17 +1,13 @@
 """Failure risk on the real openb trace: three temporal splits, every model, and missing intervals."""
 
-from contextlib import nullcontext
-from importlib.util import find_spec
-
 import numpy as np
 import polars as pl
 import pytest
 from of_formats import FORMATS, derive_table, raw_schemas
 from study.model_features import build_risk_options
 from ttf.analyses.risk.predict_failure import EVALUATION
-from ttf.analyses.risk.predict_failure.challenger import Challenger
 from ttf.analyses.risk.predict_failure.evaluate import evaluate_probability
-from ttf.analyses.risk.predict_failure.model_trials import BASE, BOOSTING, NOT_RECORDED, run_trial
+from ttf.analyses.risk.predict_failure.model_trials import BASE, NOT_RECORDED, run_trial
 from ttf.analyses.risk.predict_failure.risk_labels import CANNOT_SAY
 from ttf.analyses.risk.predict_failure.verdict import read_origins, verdict
 from ttf.analyses.shared.risk import LOGISTIC, NESTED
@@ -23,9 +19,9 @@ from ttf.stats.clustered import FEWEST
 
 # Split -> test pods, failures among them; PR-AUC by model.
 MEASURED = {
-    "temporal_1": (1249, 208, {BASE: 0.167, NESTED: 0.923, LOGISTIC: 0.922, BOOSTING: 0.948}),
-    "temporal_2": (1110, 133, {BASE: 0.120, NESTED: 0.857, LOGISTIC: 0.858, BOOSTING: 0.874}),
-    "temporal_3": (1176, 330, {BASE: 0.281, NESTED: 0.983, LOGISTIC: 0.983, BOOSTING: 0.985}),
+    "temporal_1": (1249, 208, {BASE: 0.167, NESTED: 0.923, LOGISTIC: 0.922}),
+    "temporal_2": (1110, 133, {BASE: 0.120, NESTED: 0.857, LOGISTIC: 0.858}),
+    "temporal_3": (1176, 330, {BASE: 0.281, NESTED: 0.983, LOGISTIC: 0.983}),
 }
 # Split -> test pods of a profile that was not in the training, failures among them.
 UNSEEN = {"temporal_1": (296, 0), "temporal_2": (9, 1), "temporal_3": (8, 5)}
@@ -43,23 +39,7 @@ def data(shared_data, tmp_path_factory) -> Data:
 
 @pytest.fixture(scope="module")
 def trials(data):
-    challenger = Challenger.create(True, 2026)
-    with limit_to_one_thread():
-        return {
-            split.name: run_trial(data, split, challenger, with_hours=False) for split in split_at_origins(data.jobs)
-        }
-
-
-def limit_to_one_thread():
-    """Limit scikit-learn to one thread, as rules do: gradient boosting on more threads than free cores takes many
-    times as long.
-    """
-    if find_spec("sklearn") is None:
-        return nullcontext()
-    import sklearn.ensemble  # noqa: F401  its libraries are limited once they are loaded
-    from threadpoolctl import threadpool_limits
-
-    return threadpool_limits(1)
+    return {split.name: run_trial(data, split, with_hours=False) for split in split_at_origins(data.jobs)}
 
 
 @pytest.fixture(scope="module")
@@ -80,11 +60,9 @@ def test_all_pods_that_ended_are_learnt_from_or_tested(data):
         assert (data.jobs.submit_s[split.test] >= split.until_s).all()
 
 
-@pytest.mark.parametrize("model", [BASE, NESTED, LOGISTIC, BOOSTING])
+@pytest.mark.parametrize("model", [BASE, NESTED, LOGISTIC])
 @pytest.mark.parametrize("split", MEASURED)
 def test_pr_auc_of_each_model(rows, split, model):
-    if model == BOOSTING:
-        pytest.importorskip("sklearn")
     n, failures, measured = MEASURED[split]
     (row,) = select_rows(rows, split=split, model=model, slice="all", metric="pr_auc")
     assert (row["n"], row["failures"]) == (n, failures)

@@ -519,7 +519,6 @@ FULL = {
         },
         **dict.fromkeys(["landmark_s", "trial_minutes", "seed"], 1),
         "latest_jobs": 1000,
-        "challenger": True,
         "drift_limit": 0.2,
     },
     "targets": {"failure_rate": 0.2, "failed_gpu_time": 0.1, "node_rate": 5, "mttf_h": 24.5, "scheduled_ettr": 0.9},

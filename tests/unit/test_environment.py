@@ -94,7 +94,7 @@ def test_every_import_is_a_dependency_of_each_environment():
                 if not {canonicalize_name(name) for name in suppliers.get(module, ())}.intersection(declared):
                     missing.append(f"{file.relative_to(ROOT)} imports {module}")
     assert missing == []
-    assert {"numpy", "polars", "pypandoc", "sklearn", "typst", "yaml"} <= imported
+    assert {"numpy", "polars", "pypandoc", "typst", "yaml"} <= imported
 
 
 LOCKS = [

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from of_formats import derive_table, ingest_tables, raw_schemas
-from ttf.analyses.quality.check_philly.compute import count_machines, summarise_machines, summarise_starts
 from ttf.engine.errors import StudyError
 from ttf.formats.philly import derive as philly
 from ttf.formats.philly import read as philly_raw
@@ -332,9 +331,6 @@ def test_zone_by_the_start_of_the_resource_manager(raw):
     times = ["2017-09-28 15:42:12", "2017-09-29 01:00:00", "2017-09-28 15:41:11", "2017-09-28 15:41:12"]
     jobs = derive("jobs", raw([job(submitted_time=time) for time in times]))
     assert jobs["zone_contradicted"].to_list() == [False, False, True, False]
-    evidence = philly.zone_evidence(jobs.filter(~pl.col("zone_contradicted")))
-    assert evidence.rows() == [(1_506_638_472, 3, 0, -7 * 3600)]
-    assert philly.zone_evidence(jobs.with_columns(job_id=pl.lit("x"))).is_empty()
 
 
 # Records that break a rule ----------------------------------------------------------------------------------
@@ -849,23 +845,3 @@ def test_a_log_has_as_many_pieces_as_it_is_long(monkeypatch):
     assert 8 <= len(pieces) <= 10
     assert sum(len(json.loads(piece)) for piece in pieces) == 50
     assert list(philly_raw._split_array(text[: len(text) // 20])) == [text[: len(text) // 20]]
-
-
-def test_evidence_on_machines_and_time_zone_is_counted(raw):
-    log = [job(attempt(10, 60, part("m1", 0, 3)), jobid=f"application_1506638472019_{n}") for n in range(3)]
-    machine_text = "machineId, number of GPUs, single GPU mem\nm1, 2, 12GB\nm7, 8, 24GB\n"
-    tables = raw(log, machine_list=machine_text)
-    counts = count_machines(derive("nodes", tables))
-    assert counts.rows() == [(2, 4, 1), (8, None, 1)]
-    zones = philly.zone_evidence(derive("jobs", tables))
-    assert summarise_starts(zones) == {
-        "jobs": 3,
-        "starts": 1,
-        "pacific_ruled_out": int(zones["first_submit_after_s"][0] < 0),
-        "utc_ruled_out": int(zones["first_submit_after_if_utc_s"][0] < 0),
-    }
-    assert summarise_starts(zones.clear()) == {"jobs": 0}
-    summary = summarise_machines(counts)
-    assert summary == {"listed": 2, "listed_gpus": 10, "observed": 1, "observed_gpus": 4, "compared": 1, "agree": 0}
-    without_list = summarise_machines(count_machines(derive("nodes", raw(log))))
-    assert without_list == {"listed": 0, "listed_gpus": 0, "observed": 1, "observed_gpus": 4}

@@ -1,6 +1,5 @@
 """Failure prediction: on records whose risk is known, by hand on a few jobs, and on records with little information."""
 
-import importlib
 import json
 import os
 import subprocess
@@ -16,17 +15,16 @@ from made_risk import FEATURES
 from scipy.integrate import quad
 from scipy.stats import lognorm
 from ttf.analyses.risk.predict_failure import ANALYSIS
-from ttf.analyses.risk.predict_failure.challenger import NOT_INSTALLED, NOT_REQUESTED, Challenger
 from ttf.analyses.risk.predict_failure.compute import compute, evaluate_models
 from ttf.analyses.risk.predict_failure.extrapolate import select_largest, select_newest_type
-from ttf.analyses.risk.predict_failure.model_trials import Trial, has_run_for, run_trial
+from ttf.analyses.risk.predict_failure.model_trials import Trial, has_run_for
 from ttf.analyses.risk.predict_failure.savings import NO_HOURS, NO_LARGE, Savings
-from ttf.analyses.shared.risk import LOGISTIC, NESTED
+from ttf.analyses.shared.risk import LOGISTIC
 from ttf.analyses.shared.risk.encoder import Design
 from ttf.analyses.shared.risk.features import Data, parse_features
 from ttf.analyses.shared.risk.hours import Hours
 from ttf.analyses.shared.risk.logistic import Fit
-from ttf.analyses.shared.risk.model import NO_FEATURES, NO_HISTORY, ONE_KIND, TOO_FEW, Model
+from ttf.analyses.shared.risk.model import NO_FEATURES, ONE_KIND, TOO_FEW, Model
 from ttf.analyses.shared.risk.splits import split_at_origins
 from ttf.analyses.shared.risk.training_jobs import load_population
 from ttf.records.inputs import Inputs
@@ -43,11 +41,9 @@ def data_of(jobs: pl.DataFrame, features=FEATURES, clock="UTC") -> Data:
     return Data.load(jobs.lazy(), parse_features(features), clock)
 
 
-def tables_of(jobs: pl.DataFrame, features=FEATURES, clock="UTC", challenger=False) -> dict[str, pl.DataFrame]:
+def tables_of(jobs: pl.DataFrame, features=FEATURES, clock="UTC") -> dict[str, pl.DataFrame]:
     """All tables, each checked against its contract."""
-    tables = evaluate_models(
-        data_of(jobs, features, clock), Challenger.create(challenger, SEED), LANDMARK_S, TRIAL_MIN / 60, SEED
-    )
+    tables = evaluate_models(data_of(jobs, features, clock), LANDMARK_S, TRIAL_MIN / 60, SEED)
     assert list(tables) == [table.name for table in ANALYSIS.tables]
     for table in ANALYSIS.tables:
         table.check(tables[table.name])
@@ -122,14 +118,13 @@ def test_the_table_of_measures_has_every_model_split_and_slice(user_studies):
     measures = user_studies[0]["risk_evaluation"]
     stage_1 = measures.filter(pl.col("stage") == "probability", pl.col("metric") == "pr_auc")
     assert stage_1.group_by("model", "split", "slice").len()["len"].to_list() == [1] * stage_1.height
-    assert stage_1.height == 4 * 4 * 5
+    assert stage_1.height == 3 * 4 * 5
     assert set(measures.filter(pl.col("stage") == "hours")["model"]) == {"base_rate", "lognormal"}
     landmark = measures.filter(pl.col("stage") == "landmark")
     assert set(landmark["slice"]) == {"all"}
     assert landmark["split"].unique(maintain_order=True).to_list() == ORIGINS
     key = ["stage", "model", "split", "slice", "metric"]
     assert not measures.select(key).is_duplicated().any()
-    assert set(measures.filter(pl.col("model") == "gradient_boosting", AT_ALL)["reason"]) == {NOT_REQUESTED}
 
 
 def test_counts_are_those_of_the_test_jobs(user_studies):
@@ -449,56 +444,10 @@ def test_only_the_latest_jobs_are_used(tmp_path):
     assert n <= 0.17 * 1_200 + 1
 
 
-# The challenger ----------------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def one_thread():
-    """Limit scikit-learn to one thread, as the job entry does: more threads than free cores stall it."""
-    pytest.importorskip("sklearn")
-    with importlib.import_module("threadpoolctl").threadpool_limits(1):
-        yield
-
-
-def test_the_challenger_is_deterministic_and_leaves_other_models_unchanged(one_thread):
-    jobs = MADE.head(1_000)
-    first, second = (tables_of(jobs, challenger=True) for _ in range(2))
-    for name, table in first.items():
-        assert table.equals(second[name]), name
-    boosting = rows(first, "gradient_boosting", "pr_auc")
-    assert boosting["estimate"].null_count() == 0
-    measures = set(first["risk_evaluation"].filter(pl.col("model") == "gradient_boosting", AT_ALL)["metric"])
-    assert {"pr_auc_above_base_rate", "pr_auc_above_nested_rate", "pr_auc_above_logistic"} <= measures
-    assert "gradient_boosting" in set(first["risk_decisions"]["model"])
-    # The others are what they are without it.
-    without_challenger = tables_of(jobs)["risk_evaluation"]
-    assert without_challenger.filter(pl.col("model") == "logistic").equals(
-        first["risk_evaluation"].filter(pl.col("model") == "logistic")
-    )
-
-
-def test_a_challenger_of_many_levels_and_few_features(one_thread):
-    """More than scikit-learn takes for one category."""
-    features = {"type": {"kind": "category", "column": "gpu_type", "vocabulary": 1000}}
-    data = data_of(MADE.with_columns(gpu_type=pl.format("type {}", ROW_INDEX % 700)), features)
-    trial = run_trial(data, split_at_origins(data.jobs)[-1], Challenger.create(True, SEED), with_hours=False)
-    assert trial.missing == {NESTED: NO_HISTORY}
-    assert ((trial.probability["gradient_boosting"] > 0) & (trial.probability["gradient_boosting"] < 1)).all()
-
-
-def test_without_scikit_learn_the_challenger_has_a_reason(monkeypatch):
-    monkeypatch.setattr("ttf.analyses.risk.predict_failure.challenger.find_spec", lambda _: None)
-    assert Challenger.create(True, 1).missing == NOT_INSTALLED
-    assert Challenger.create(False, 1).missing == NOT_REQUESTED
-    tables = tables_of(MADE.head(900), challenger=True)
-    assert set(rows(tables, "gradient_boosting", "pr_auc")["reason"]) == {NOT_INSTALLED}
-
-
 # The same bytes ----------------------------------------------------------------------------------------------
 
 SETTINGS = {
     "risk": {"features": FEATURES, "clock": "UTC", "unit": "job"},
-    "challenger": False,
     "latest_jobs": 10_000,
     "landmark_s": LANDMARK_S,
     "trial_minutes": TRIAL_MIN,

@@ -8,7 +8,6 @@ import polars as pl
 import pytest
 from scipy.special import expit, logit
 from threadpoolctl import threadpool_limits
-from ttf.analyses.risk.predict_failure.challenger import Challenger
 from ttf.analyses.risk.predict_failure.compute import evaluate_models
 from ttf.analyses.risk.predict_failure.model_trials import Trial, run_trial
 from ttf.analyses.risk.predict_failure.risk_labels import CANNOT_SAY, NONE
@@ -21,7 +20,6 @@ from ttf.stats.predictions import SCORED
 
 FEATURES = {name: declaration for name, declaration in made_risk.FEATURES.items() if name != "clock"}
 DICE, SIDES = 8, 30
-NOT_REQUESTED = Challenger("not tried here", 1)
 
 
 @pytest.fixture(autouse=True)
@@ -41,7 +39,7 @@ def data_of(jobs: pl.DataFrame, dice: int = 0) -> Data:
 
 
 def trials_of(data: Data) -> list[Trial]:
-    return [run_trial(data, split, NOT_REQUESTED, with_hours=False) for split in split_at_origins(data.jobs)]
+    return [run_trial(data, split, with_hours=False) for split in split_at_origins(data.jobs)]
 
 
 def pr_auc(failed: np.ndarray, probability: np.ndarray) -> float:
@@ -73,7 +71,7 @@ def test_without_a_history_the_regression_serves():
     data = replace(data, features=[feature for feature in data.features if feature.name != "history"])
     (trial, *_) = trials_of(data)
     assert trial.model.kind == LOGISTIC
-    assert trial.missing == {NESTED: NO_HISTORY, "gradient_boosting": "not tried here"}
+    assert trial.missing == {NESTED: NO_HISTORY}
     split = trial.split
     assert (
         made_risk.train(
@@ -118,9 +116,7 @@ def test_the_choice_knows_nothing_of_the_test():
     later = pl.col("submit_s") >= split.until_s
     for outcome in ("failure", "success"):
         later_data = data_of(jobs.with_columns(outcome=pl.when(later).then(pl.lit(outcome)).otherwise("outcome")))
-        (actual, expected) = (
-            run_trial(data, split, NOT_REQUESTED, with_hours=False).model for data in (data_of(jobs), later_data)
-        )
+        (actual, expected) = (run_trial(data, split, with_hours=False).model for data in (data_of(jobs), later_data))
         assert actual.to_json() == expected.to_json()
 
 
@@ -161,7 +157,7 @@ def test_a_coin_is_not_predicted():
     """At most one of 24 random records is called predictable."""
     verdicts = []
     for seed in range(24):
-        tables = evaluate_models(data_of(made_risk.coin(2_500, seed)), NOT_REQUESTED, 3600, 1 / 6, 1)
+        tables = evaluate_models(data_of(made_risk.coin(2_500, seed)), 3600, 1 / 6, 1)
         verdicts.append(verdict(read_origins(tables["risk_evaluation"])))
     assert sum(word not in (NONE, CANNOT_SAY) for word in verdicts) <= 1
     assert verdicts.count(NONE) > 18
@@ -177,7 +173,7 @@ def test_the_last_origin_without_a_test_is_left_out():
         end_s=pl.when(~runs).then("end_s"),
         runtime_s=pl.when(~runs).then("runtime_s"),
     )
-    tables = evaluate_models(data_of(running), NOT_REQUESTED, 3600, 1 / 6, 1)
+    tables = evaluate_models(data_of(running), 3600, 1 / 6, 1)
     tests = read_origins(tables["risk_evaluation"])
     assert [test.reason for test in tests] == [None, None, "fewer than 20 test jobs"]
     assert [test.is_predicted for test in tests] == [True, True, None]
@@ -188,7 +184,7 @@ def test_the_last_origin_without_a_test_is_left_out():
 
 
 def test_every_split_has_one_model_that_serves():
-    tables = evaluate_models(data_of(made_risk.with_requests(2_500, 1)), NOT_REQUESTED, 3600, 1 / 6, 1)
+    tables = evaluate_models(data_of(made_risk.with_requests(2_500, 1)), 3600, 1 / 6, 1)
     served = tables["risk_evaluation"].filter("serves").select("stage", "split", "model").unique()
     assert not served.select("stage", "split").is_duplicated().any()
     assert served.filter(stage="probability")["split"].sort().to_list() == ["random", *(s.name for s in splits())]

@@ -27,7 +27,6 @@ from ttf.display.trace_numbers import Numbers
 
 HOSTILE = ["<script>alert(1)</script>", "'; datum.x || \"", "V100\u202e001V\x00", "long" * 2_500, "{risk.a|0}", ""]
 ORIGINS = ("temporal_1", "temporal_2", "temporal_3")
-NOT_REQUESTED = "not requested (risk.challenger)"
 TELLING = ((0.16, 0.08), (0.15, 0.06), (0.22, 0.11))
 NOT_TELLING = ((0.02, -0.05), (0.15, 0.06), (0.01, -0.02))
 WITHOUT_INTERVALS = ((0.75, None), (0.74, None), (0.70, None))
@@ -61,7 +60,6 @@ def evaluation(*above: tuple[float, float | None], savings=(10.3, -23.5, 44.0), 
             measured("pr_auc", 0.28, *pr_auc_bounds, split=split, model="base_rate", serves=False),
             measured("pr_auc", 0.28 + estimate, *pr_auc_bounds, split=split),
             measured("pr_auc_above_base_rate", estimate, *bounds, split=split),
-            measured("pr_auc", None, split=split, model="gradient_boosting", serves=False, reason=NOT_REQUESTED),
         ]
     if savings:
         rows += [measured("gpu_hours_saved", *savings), measured("gpu_hours_saved_of_oracle", 0.457, 0.1, 0.8)]
@@ -416,19 +414,6 @@ def test_without_any_history_there_is_none_of_it_and_nobody_to_rank() -> None:
 def test_nothing_carries_it_where_every_interval_holds_0() -> None:
     m = numbers_of(study_of(importance=importance(("memory", 0.05, -0.02), history=None)))
     assert m["risk.importance.features"] == 0 and describe_importance(m) == ""
-
-
-def test_the_challenger_that_is_absent_says_why_and_the_one_that_is_there_wins_by_its_intervals() -> None:
-    absent = numbers_of(study_of())
-    assert absent["risk.gradient_boosting.reason"] == NOT_REQUESTED
-    assert not absent.has("risk.gradient_boosting.origins_won")
-    against = [
-        measured("pr_auc_above_logistic", 0.02, low, 0.05, split=split, model="gradient_boosting", serves=False)
-        for split, low in zip(ORIGINS, (0.01, -0.01, 0.002), strict=True)
-    ]
-    present = numbers_of(study_of(evaluation=evaluation(*TELLING, more=against)))
-    assert present["risk.gradient_boosting.origins_won"] == 2 and present.n("risk.gradient_boosting.origins_won") == 3
-    assert not present.has("risk.gradient_boosting.reason")
 
 
 def test_slices_and_extrapolation_have_their_number_or_their_reason() -> None:

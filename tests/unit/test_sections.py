@@ -12,7 +12,7 @@ REPORT = Path(__file__).parents[2] / "report"
 # Another page renders it.
 COMPARISON_SECTIONS = {"compare_traces/comparison"}
 # These continue the section before them.
-WITHOUT_A_HEADING = {"describe_attempts/outcomes_window", "measure_drift/drift", "check_philly/philly_checks"}
+WITHOUT_A_HEADING = {"describe_attempts/outcomes_window", "measure_drift/drift"}
 
 
 def declared_sections() -> list[tuple[str, str]]:

@@ -102,7 +102,6 @@ def test_the_analyses_that_a_trace_has(samples):
     assert all(common <= names[name] for name in SAMPLES)
     assert names["sample_philly"] - names["sample"] >= {
         "describe_attempts",
-        "check_philly",
         "measure_use",
         "measure_epochs",
     }

@@ -275,7 +275,7 @@ def run_make(tmp_path) -> Callable:
     program.write_text('#!/bin/sh\nprintf "%s\\0" "$@" > said\n')
     program.chmod(0o755)
     shutil.copy(ROOT / "Makefile", tmp_path)
-    for lock in (".venv/requirements.lock", ".venv/requirements-test.lock", ".venv-crate/requirements-crate.lock"):
+    for lock in (".venv/requirements.lock", ".venv/requirements-test.lock"):
         for copy in (tmp_path / Path(lock).name, tmp_path / lock):
             copy.parent.mkdir(exist_ok=True)
             shutil.copy(ROOT / copy.name, copy)

@@ -997,31 +997,6 @@ rule measure_drift:
         "../../scripts/compute.py"
 
 
-rule check_philly:
-    """Does the Philly log use the assumed time zone, and how wrong is its list of machines?"""
-    input:
-        jobs="results/{trace}/jobs.parquet",
-        nodes="results/{trace}/nodes.parquet",
-    output:
-        zone_evidence=table("results/{trace}/tables/zone_evidence.csv", "Data quality"),
-        listed_machines=table("results/{trace}/tables/listed_machines.csv", "Data quality"),
-        philly_summary=table("results/{trace}/tables/philly_summary.csv", "Data quality"),
-    log:
-        "logs/{trace}/check_philly.log",
-    benchmark:
-        "benchmarks/{trace}/check_philly.tsv"
-    group:
-        GROUP["analyses"]
-    conda:
-        ENVIRONMENT
-    resources:
-        **request_resources("check_philly"),
-    params:
-        **analysis_params("check_philly"),
-    script:
-        "../../scripts/compute.py"
-
-
 rule repeat_study:
     """What do the published analyses give here, and the same questions at job level, with censoring?"""
     input:

@@ -42,8 +42,8 @@ def jobs(source: Source) -> pl.DataFrame:
     Flags, true or false: no_attempts; missing_start, missing_end: of any attempt; negative_queue: a start before the
     submission, with a blank delay; negative_run: an attempt's end before its start, with a blank run time;
     dst_ambiguous: a time in the hour that occurred twice; zero_gpu: the first attempt holds no GPU; out_of_window:
-    submitted on a day without telemetry; zone_contradicted: submitted before the start of its resource manager (see
-    zone_evidence). If the table gpu_util is present, gpu_used_milli: mean use over the GPUs and minutes of its
+    submitted on a day without telemetry; zone_contradicted: submitted before the start of its resource manager, which
+    its id names. If the table gpu_util is present, gpu_used_milli: mean use over the GPUs and minutes of its
     attempts, times its GPUs; gpu_readings: the number of readings in that mean.
 
     runtime_s is active time, the sum over attempts with a start and an end. It is blank if the last attempt to start
@@ -192,27 +192,6 @@ def held_gpus(raw: Mapping[str, pl.LazyFrame]) -> pl.DataFrame:
         _held_gpus(tries)
         .filter(pl.col("start_s") < pl.col("end_s"))
         .join(attempt_columns, on=["owner", "attempt"], how="left", maintain_order="left", validate="m:1")
-    )
-
-
-def zone_evidence(jobs: pl.DataFrame) -> pl.DataFrame:
-    """Test whether the log's times can be Pacific or UTC: one row per start of the resource manager.
-
-    A job's id has the start of its resource manager (YARN) in milliseconds since 1970 UTC, and no job can be submitted
-    before. Columns: manager_start_s, jobs, first_submit_after_s, first_submit_after_if_utc_s: seconds from that start
-    to the earliest submission, with its wall clock time read as Pacific or as UTC. A negative value excludes the zone.
-    """
-    wall_time = pl.from_epoch("submit_s", time_unit="s").dt.convert_time_zone(ZONE).dt.replace_time_zone(None)
-    return (
-        jobs.select("submit_s", manager_start_s=_manager_start_s(), if_utc_s=wall_time.dt.epoch("s"))
-        .drop_nulls()
-        .group_by("manager_start_s")
-        .agg(
-            jobs=pl.len().cast(pl.Int64),
-            first_submit_after_s=pl.col("submit_s").min() - pl.col("manager_start_s").first(),
-            first_submit_after_if_utc_s=pl.col("if_utc_s").min() - pl.col("manager_start_s").first(),
-        )
-        .sort("manager_start_s")
     )
 
 

@@ -1,23 +1,22 @@
-"""ro-crate-metadata.json: RO-Crate 1.1 with the profiles Workflow RO-Crate 1.0 and Workflow Run Crate.
+"""ro-crate-metadata.json: RO-Crate 1.1 with the profile Workflow RO-Crate 1.0.
 
 Written without the library rocrate: nearly every line states a fact, which the library would need as well.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import PurePosixPath
 from urllib.parse import quote
 
 from ttf.page.publication_record import Creator, Publication
 from ttf.page.publish.entities import entity, ids, refer
 from ttf.page.publish.files import PackedFile
-from ttf.page.publish.run_crate import WORKFLOW_CRATE, describe_run
 
 METADATA = "ro-crate-metadata.json"
 WORKFLOW = "workflow/Snakefile"
 # A term of schema.org that the context of 1.1 lacks.
 _CONTEXT = ["https://w3id.org/ro/crate/1.1/context", {"sha256": "http://schema.org/sha256"}]
-_PROFILES = ["https://w3id.org/ro/crate/1.1", WORKFLOW_CRATE]
+_PROFILES = ["https://w3id.org/ro/crate/1.1", "https://w3id.org/workflowhub/workflow-ro-crate/1.0"]
 _SNAKEMAKE = "https://w3id.org/workflowhub/workflow-ro-crate#snakemake"
 
 
@@ -26,12 +25,8 @@ def make_crate(
     publication: Publication,
     date: str,
     snakemake_version: str,
-    manifest: Mapping | None = None,
 ) -> str:
-    """Return the RO-Crate metadata (JSON-LD) of the files in a folder. date: of publication, YYYY-MM-DD.
-
-    manifest: describes how the files were made (`ttf.page.publish.run_crate`); None if that is not published.
-    """
+    """Return the RO-Crate metadata (JSON-LD) of the files in a folder. date: of publication, YYYY-MM-DD."""
     creators = [_creator_entity(creator, index) for index, creator in enumerate(publication.creators, start=1)]
     license_ = f"https://spdx.org/licenses/{quote(publication.license)}"
     trace_entities = [_trace_entity(name, entry) for name, entry in publication.traces.items()]
@@ -41,18 +36,13 @@ def make_crate(
         if entry.get("citation")
     ]
     parts = [_file_entity(file) for file in files]
-    run_entities, root_facts, workflow_facts = (
-        describe_run(manifest, [part["@id"] for part in parts], WORKFLOW, snakemake_version, ids(creators))
-        if manifest is not None
-        else ([], {}, {})
-    )
     for part in parts:
         if part["@id"] == "README.md":
             part["about"] = {"@id": "./"}
         if part["@id"] == WORKFLOW:
             part |= entity(
                 WORKFLOW,
-                ["File", "SoftwareSourceCode", "ComputationalWorkflow", *(["HowTo"] if workflow_facts else [])],
+                ["File", "SoftwareSourceCode", "ComputationalWorkflow"],
                 name=publication.workflow,
                 creator=ids(creators),
                 dateCreated=date,
@@ -60,7 +50,6 @@ def make_crate(
                 programmingLanguage={"@id": _SNAKEMAKE},
                 version=publication.version,
                 url=publication.code_url or None,
-                **workflow_facts,
             )
     root = entity(
         "./",
@@ -79,7 +68,6 @@ def make_crate(
         citation=ids(papers) or None,
         url=publication.url or None,
         identifier=f"https://doi.org/{publication.doi}" if publication.doi else None,
-        **root_facts,
     )
     descriptor = entity(METADATA, "CreativeWork", about={"@id": "./"}, conformsTo=refer(*_PROFILES))
     terms = f"{publication.license}, of the workflow and the results; its text is the file LICENSE. "
@@ -97,7 +85,7 @@ def make_crate(
         ),
     ]
     columns = {column["@id"]: column for file in files for column in _column_entities(file)}
-    graph = [descriptor, root, *parts, *columns.values(), *context_entities, *trace_entities, *papers, *run_entities]
+    graph = [descriptor, root, *parts, *columns.values(), *context_entities, *trace_entities, *papers]
     return json.dumps({"@context": _CONTEXT, "@graph": graph}, indent=1, ensure_ascii=False) + "\n"
 
 

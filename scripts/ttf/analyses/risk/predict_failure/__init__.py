@@ -7,9 +7,7 @@ from ttf.engine.contract import REASON, count, name, number, reason, share, tabl
 # The stages: whether a job fails; after how many hours; whether a job that has run for a while fails.
 PROBABILITY, HOURS, LANDMARK = "probability", "hours", "landmark"
 
-_MODEL = words(
-    "Model", "Model: base_rate, nested_rate (history alone), logistic or gradient_boosting; for hours, lognormal."
-)
+_MODEL = words("Model", "Model: base_rate, nested_rate (history alone) or logistic; for hours, lognormal.")
 _SPLIT = words("Split", "temporal_1 to temporal_3 (trained on jobs that had ended, tested on later jobs), or random.")
 _CI = clustered_columns(number)
 
@@ -125,7 +123,7 @@ TAKEN = table(
     part=words("Part", "used in training and tests; right-censored in hours; used in the history alone; or left out."),
 )
 
-_UNTESTED, _NO_BOOSTING = "no origin could be tested", "gradient boosting was not tried, or not tested"
+_UNTESTED = "no origin could be tested"
 _NO_MAJORITY = "fewer than half of the failures are of one cluster, or no origin could be tested"
 
 
@@ -149,8 +147,6 @@ VERDICT = table(
     origins_paying=_origin_count("Paying", "Origins with a saving significantly above 0.", "origins_paying_of"),
     failures=count("Failures", "Test jobs of the origin that failed.", _NO_MAJORITY, "failures"),
     failures_of_largest_cluster=count("of one", "Most failures in a cluster.", _NO_MAJORITY, "failures", n="failures"),
-    boosting_tested=count("Boosting", "Origins with gradient boosting.", _NO_BOOSTING, "origins"),
-    boosting_won=count("won", "Origins where gradient boosting wins.", _NO_BOOSTING, "origins", n="boosting_tested"),
     features=count("Features", "Rows of risk_features.csv.", unit="features"),
     features_used=count("used", "Features that the last model uses.", unit="features", n="features"),
     features_of_user=count("of the user", "Features taken from the user's past.", unit="features", n="features_used"),
@@ -167,7 +163,6 @@ ANALYSIS = Analysis(
     applies=lambda trace: trace.risk,
     settings={
         "risk": lambda trace: trace.risk,
-        "challenger": "risk/challenger",
         "latest_jobs": "risk/latest_jobs",
         "landmark_s": "risk/landmark_s",
         "trial_minutes": "risk/trial_minutes",

@@ -12,7 +12,7 @@ from ttf.display.charts.axes import percent_axis
 from ttf.display.charts.encodings import colour_by, pick_columns, tooltips
 from ttf.display.charts.figure import Figure, Study, empty_figure, fit_width, make_chart, make_figure
 from ttf.display.charts.text import make_labels
-from ttf.display.charts.theme import ACCENT, CANCELLED, FAILURE, FAINT, INFRA, INK, OPEN_LINE, THIRD
+from ttf.display.charts.theme import ACCENT, CANCELLED, FAILURE, FAINT, INK, OPEN_LINE, THIRD
 from ttf.engine.words import capitalise, join_list, number, plural, share
 from ttf.records.inputs import Inputs
 
@@ -21,7 +21,7 @@ MOST_VALUES = 11
 # Headroom above the largest share, and the least upper limit of an axis.
 HEADROOM, LEAST_SHARE = 1.05, 0.05
 _TEMPORAL, _RANDOM = "last tested origin", "random split: sees the future"
-_MODEL_COLOURS = {"logistic": ACCENT, "gradient_boosting": INFRA, "nested_rate": THIRD, "base_rate": CANCELLED}
+_MODEL_COLOURS = {"logistic": ACCENT, "nested_rate": THIRD, "base_rate": CANCELLED}
 _ORACLE, _EVERYONE = "all that fail are known", "all are tried"
 
 

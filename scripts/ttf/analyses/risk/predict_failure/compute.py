@@ -19,7 +19,6 @@ from ttf.analyses.risk.predict_failure import (
     PROBABILITY,
     TAKEN,
 )
-from ttf.analyses.risk.predict_failure.challenger import Challenger
 from ttf.analyses.risk.predict_failure.estimate_cells import Row
 from ttf.analyses.risk.predict_failure.evaluate import evaluate_calibration, evaluate_hours, evaluate_probability
 from ttf.analyses.risk.predict_failure.extrapolate import extrapolation_rows
@@ -53,19 +52,16 @@ def compute(inputs: Inputs) -> dict[str, pl.DataFrame]:
     # Features use the values as recorded; the unit applies to the GPU time that acting on the score saves.
     jobs = inputs.scan_as_recorded("jobs")
     data = Data.load(jobs, features, clock, max_jobs=settings.latest_jobs, unit=inputs.unit)
-    challenger = Challenger.create(settings.challenger, settings.seed)
-    return evaluate_models(data, challenger, settings.landmark_s, settings.trial_minutes / 60, settings.seed)
+    return evaluate_models(data, settings.landmark_s, settings.trial_minutes / 60, settings.seed)
 
 
-def evaluate_models(
-    data: Data, challenger: Challenger, landmark_s: int, trial_h: float, seed: int
-) -> dict[str, pl.DataFrame]:
+def evaluate_models(data: Data, landmark_s: int, trial_h: float, seed: int) -> dict[str, pl.DataFrame]:
     """Return all tables of the analysis. landmark_s: run time at the landmark; trial_h: hours of a trial."""
-    trials = [run_trial(data, split, challenger) for split in split_at_origins(data.jobs)]
+    trials = [run_trial(data, split) for split in split_at_origins(data.jobs)]
     # The last origin that can be tested; else the last, which holds the reason.
     last_trial = next((trial for trial in reversed(trials) if is_tested(data, trial)), trials[-1])
     savings = {trial.split.name: Savings(data, trial, trial_h) for trial in trials}
-    random_trial = run_trial(data, split_at_random(data.jobs, seed), challenger, with_hours=False)
+    random_trial = run_trial(data, split_at_random(data.jobs, seed), with_hours=False)
     rows: list[Row] = []
     for trial in trials:
         rows += evaluate_probability(data, trial, PROBABILITY, savings[trial.split.name])
@@ -73,7 +69,7 @@ def evaluate_models(
     rows += [row for trial in trials for row in evaluate_hours(data, trial)]
     is_long = has_run_for(data.jobs, landmark_s)
     for trial in trials:
-        landmark = run_trial(data, trial.split, challenger, is_long, with_hours=False)
+        landmark = run_trial(data, trial.split, is_long, with_hours=False)
         rows += evaluate_probability(data, landmark, LANDMARK)
     importances = importance_rows(data, last_trial, seed)
     features_by_drop = [row["feature"] for row in importances if row["how"] == PERMUTED]

@@ -11,7 +11,6 @@ from ttf.analyses.risk.predict_failure.estimate_cells import Row, cells, interva
 from ttf.analyses.risk.predict_failure.model_trials import (
     ALL,
     BASE,
-    BOOSTING,
     FEWEST,
     MODELS,
     Trial,
@@ -45,8 +44,8 @@ MEASURES: dict[str, Callable[..., Estimate]] = {
     "log_loss": log_loss,
 }
 # The model that PR-AUC is compared with, by metric; and the metrics of each model.
-BASELINES = {"pr_auc_above_base_rate": BASE, "pr_auc_above_nested_rate": NESTED, "pr_auc_above_logistic": LOGISTIC}
-DIFFERENCES = {NESTED: ("pr_auc_above_base_rate",), LOGISTIC: tuple(BASELINES)[:2], BOOSTING: tuple(BASELINES)}
+BASELINES = {"pr_auc_above_base_rate": BASE, "pr_auc_above_nested_rate": NESTED}
+DIFFERENCES = {NESTED: ("pr_auc_above_base_rate",), LOGISTIC: tuple(BASELINES)}
 
 
 def evaluate_probability(data: Data, trial: Trial, stage: str, savings: Savings | None = None) -> Iterator[Row]:
@@ -138,7 +137,7 @@ def evaluate_calibration(data: Data, trial: Trial) -> Iterator[Row]:
     if isinstance(trial.model, str) or len(trial.rows) < FEWEST:
         return
     jobs = data.jobs
-    for model in (NESTED, LOGISTIC, BOOSTING):
+    for model in (NESTED, LOGISTIC):
         if model not in trial.probability:
             continue
         p = trial.probability[model]

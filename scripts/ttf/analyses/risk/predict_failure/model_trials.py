@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ttf.analyses.risk.predict_failure.challenger import Challenger
 from ttf.analyses.risk.predict_failure.risk_labels import WITHOUT_MOST
 from ttf.analyses.shared.risk import LOGISTIC, NESTED
 from ttf.analyses.shared.risk.encoder import Design
@@ -17,8 +16,8 @@ from ttf.analyses.shared.risk.model import NO_HISTORY, Model, TrainingData, add_
 from ttf.analyses.shared.risk.splits import Split
 from ttf.analyses.shared.risk.training_jobs import Population
 
-BASE, BOOSTING = "base_rate", "gradient_boosting"
-MODELS = (BASE, NESTED, LOGISTIC, BOOSTING)
+BASE = "base_rate"
+MODELS = (BASE, NESTED, LOGISTIC)
 # Fewest test jobs for a measure.
 FEWEST = 20
 
@@ -38,9 +37,7 @@ class Trial:
     missing: dict[str, str] = field(default_factory=dict)
 
 
-def run_trial(
-    data: Data, split: Split, challenger: Challenger, included: np.ndarray | None = None, with_hours: bool = True
-) -> Trial:
+def run_trial(data: Data, split: Split, included: np.ndarray | None = None, with_hours: bool = True) -> Trial:
     """Train every model on a split without its test jobs, choose the one that serves. included: mask of jobs to use."""
     is_training, is_calibration, is_test = (
         mask if included is None else mask & included for mask in (split.learn, split.recalibrate, split.test)
@@ -55,11 +52,6 @@ def run_trial(
     probability = {BASE: np.full(len(rows), jobs.failed[is_training | is_calibration].mean())}
     probability |= {kind: models[kind].probability(design) for kind in models}
     missing = {} if NESTED in models else {NESTED: NO_HISTORY}
-    if challenger.missing:
-        missing[BOOSTING] = challenger.missing
-    else:
-        masks = (is_training, is_calibration)
-        probability[BOOSTING] = challenger.probability(model.encoder, data.job_features, jobs.failed, *masks, rows)
     return Trial(split, model, rows, design, probability, missing)
 
 

@@ -23,8 +23,6 @@ _HAS_TEST = _IS_WHOLE & _IS_ORIGIN & _IS_PR_AUC & _SERVES & ~_IS_UNKNOWN
 _IS_LAST = pl.col("split") == pl.col("split").filter(_HAS_TEST).max()
 # An origin without a model has no serving row; all its rows hold the reason.
 _HAS_REASON = _SERVES | ~(_IS_WHOLE & _SERVES).any().over("split")
-_IS_BOOSTING = _IS_WHOLE & _IS_ORIGIN & (pl.col("model") == "gradient_boosting")
-_IS_COMPARED = _IS_WHOLE & _IS_ORIGIN & (pl.col("metric") == "pr_auc_above_logistic") & ~_IS_UNKNOWN
 _OFF = "median_factor_off"
 _TAKEN = ("ended", "running", "waiting", "earlier", "no submission", "ended before it was submitted")
 
@@ -86,8 +84,6 @@ NUMBERS = [
     cells(EXTRAPOLATION, "risk.{held_out}", "jobs=n failures", not_blank="estimate", metric="pr_auc"),
     cells(EXTRAPOLATION, "risk.{held_out}", "reason", _IS_UNKNOWN, metric="pr_auc"),
     cells(EXTRAPOLATION, "risk.{held_out}.{trained}", _list_columns("pr_auc"), metric="pr_auc"),
-    cells(VERDICT, "risk.gradient_boosting", "origins_won=boosting_won"),
-    cells(EVALUATION, "risk.gradient_boosting", "reason", _IS_BOOSTING, _IS_COMPARED.sum() == 0, take=-1),
     *(cells(TAKEN, "risk.jobs", f"{subset.replace(' ', '_')}=jobs", jobs_are=subset) for subset in _TAKEN),
     cells(VERDICT, "risk", "features=features_used features_of_user"),
 ]

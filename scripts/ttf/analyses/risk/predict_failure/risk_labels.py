@@ -11,7 +11,7 @@ STRONG, MODERATE, WEAK, NONE = "strong", "moderate", "weak: not worth acting on"
 UNPRICED, CANNOT_SAY = "predicted, savings unknown", "cannot tell"
 RANDOM = "random"
 ORIGINS = ("temporal_1", "temporal_2", "temporal_3")
-MODELS = {"base_rate": "base rate", **KINDS, "gradient_boosting": "gradient boosting"}
+MODELS = {"base_rate": "base rate", **KINDS}
 SPLITS = {**dict(zip(ORIGINS, ("First origin", "Second origin", "Last origin"), strict=True)), RANDOM: "Random split"}
 # Without the one cluster (a user, say) that has more than half of the failures.
 WITHOUT_MOST = "without_most"

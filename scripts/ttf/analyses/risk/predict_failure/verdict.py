@@ -115,11 +115,6 @@ def summarise_tests(evaluation: pl.DataFrame, features: pl.DataFrame, importance
     row: dict[str, Any] = {"features": features.height, "features_used": used_features.height}
     row["features_of_user"] = user_features.height
     row["features_that_matter"] = importance.filter(pl.col("ci_low_clustered") > 0, how="permuted").height
-    comparisons = evaluation.filter(pl.col("split").is_in(ORIGINS), stage=PROBABILITY, metric="pr_auc_above_logistic")
-    comparisons = comparisons.filter(slice="all").drop_nulls("estimate")
-    if comparisons.height:
-        won = comparisons.filter(pl.col("ci_low_clustered") > 0).height
-        row |= {"boosting_tested": comparisons.height, "boosting_won": won}
     if not (origin := last_tested(tests)):
         return VERDICT.frame([row])
     row |= {"origin": origin.split, "verdict": verdict(tests), "origins": len(tests)}
