@@ -61,7 +61,7 @@ ANALYSIS = Analysis(
     rank=5,
     uses=[
         *("row_account", "anomalies", "statistics", "jobs_summary", "outcomes", "ended_jobs", "states"),
-        *("mttf", "failures_without_end", "mttf_delayed_entry", "lost_work", "what_if", "lemon_summary"),
+        *("mttf", "mttf_delayed_entry", "lost_work", "what_if", "lemon_summary"),
     ],
     settings={"prices": price_settings},
     tables=(QUALITY_SUMMARY, MTTF_RANGE, FAILED_TIME, ACTIONS),

@@ -108,7 +108,7 @@ def repeat_study(
     that outcome; per GPU type the median run time of successes and the right-censored mean time to failure. rate_*:
     from `rate_ratio`. verdict: r against the correlation over jobs. Clustered values need jobs with CLUSTER_COLUMNS.
     """
-    rates = _estimate_rate_ratios(jobs)
+    rates = _estimate_rate_ratios(jobs, mttf)
     figures = [*((outcome, feature, None) for outcome in STUDY_SETS for feature in NUMERIC), *CUTOFFS]
     rows = [_correlation_row(correlations, *figure, rates, units, significance) for figure in figures]
     rows += _mean_rows(jobs, runtime_by_group, mttf, units)
@@ -200,10 +200,11 @@ def _compare_estimates(
 # Failure rates -----------------------------------------------------------------------------------------------
 
 
-def _estimate_rate_ratios(jobs: Frame) -> dict[str, dict]:
-    """Return `rate_ratio` by numeric feature, with p-values adjusted by Holm's method."""
+def _estimate_rate_ratios(jobs: Frame, mttf: pl.DataFrame) -> dict[str, dict]:
+    """Return `rate_ratio` by numeric feature, with p-values adjusted by Holm's method; none if MTTF is withheld."""
+    why_not = mttf.filter(pl.col("mttf_low_s").is_not_null(), stratum_by="all", event="failure")["reason"].first()
     feature_by_name = {feature.name: feature for feature in FEATURES}
-    rates = {name: rate_ratio(jobs, feature_by_name[name]) for name in NUMERIC}
+    rates = {name: {"reason": why_not} if why_not else rate_ratio(jobs, feature_by_name[name]) for name in NUMERIC}
     for column, adjusted_column in (("rate_p", "rate_p_adjusted"), ("rate_p_clustered", "rate_p_adjusted_clustered")):
         for rate, adjusted_p in zip(rates.values(), holm([rate.get(column) for rate in rates.values()]), strict=True):
             rate[adjusted_column] = adjusted_p
