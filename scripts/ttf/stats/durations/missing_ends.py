@@ -56,7 +56,7 @@ def failures_without_end(durations: Frame, event: str, strata: Sequence[str]) ->
         mttf_low_s=exposure_s / failures,
         mttf_high_s=(exposure_s + pl.col("longest_s")) / failures,
         reason=pl.when(~is_known).then(text).when(failures.is_null()).then(pl.lit(none)),
-    )
+    ).drop("exposure_s", "longest_s")
 
 
 def withhold_without_ends(frame: pl.DataFrame, columns: Mapping[str, Column], ends: pl.DataFrame) -> pl.DataFrame:

@@ -55,9 +55,9 @@ def mttf_range(inputs: Inputs) -> pl.DataFrame:
     """Return MTTF_RANGE: the range of the mean time to failure if missing or censored ends decide it.
 
     Each condition adds limits. More than MOST_WITHOUT_END of failures have no end: they failed at once, or as late as
-    possible; the estimate from the other failures is withheld, because it need not lie in the range. More than
-    MOST_RUNNING of the time at risk is in running jobs: exclude that time. More than MOST_WITHOUT_END of ended jobs have no recorded result: all failed.
-    The estimate with delayed entry (left truncation) lies outside the interval: include it.
+    possible; the estimate from the other failures is withheld. More than MOST_RUNNING of the time at risk is in running
+    jobs: exclude that time. More than MOST_WITHOUT_END of ended jobs have no recorded result: all failed. The estimate
+    with delayed entry (left truncation) lies outside the interval: include it.
     """
     filters = {"event": "failure", "stratum_by": "all", "confidence": 0.95}
     mean: dict = next(inputs["mttf"].filter(**filters).iter_rows(named=True), {"mttf_s": None})

@@ -7,7 +7,6 @@ import polars as pl
 from ttf.analyses.time_to_failure.fit_mttf import (
     AGES,
     DURATIONS_SUMMARY,
-    FAILURES_WITHOUT_END,
     FAR_GROUPS,
     LIFETIME_MODELS,
     STEP,
@@ -76,7 +75,7 @@ def compute(inputs: Inputs) -> Iterator[tuple]:
     # Units that fail only once: the mean over all may describe no group of them.
     fails_once = summary.filter(pl.col("units") == pl.col("durations")).height
     yield "far_groups", far_groups(mttf, pl.concat(thinned), settings.strata[:1] if fails_once else [])
-    yield "failures_without_end", FAILURES_WITHOUT_END.conform(ends)
+    yield "failures_without_end", ends
     models = pl.concat([lifetime_models(rows, event, strata) for event, rows in counts.items()])
     yield "lifetime_models", withhold(models, LIFETIME_MODELS.columns)
 
