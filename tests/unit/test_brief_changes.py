@@ -3,7 +3,6 @@
 from dataclasses import asdict
 
 import polars as pl
-import pytest
 from given_tables import compute_metrics
 from made_numbers import ABOUT, numbers
 from ttf.analyses.quality.compare_parts import CHANGES, FORECAST, GONE_SUSPECTS, NEW_SUSPECTS, NEW_WORDS

@@ -9,7 +9,7 @@ import duckdb
 import polars as pl
 import pytest
 from study_runs import OWN, ROOT
-from ttf.engine.storage.tables import read_table
+from ttf.engine.storage.tables import read_table, write_product
 from ttf.page.publish.dictionary import group_by_analysis, to_table
 from ttf.page.report_contracts import DICTIONARY
 from ttf.page.results_tables import load_all_contracts
@@ -30,12 +30,27 @@ def run_program(kind, program, folder) -> str:
     return subprocess.run([*command, program], cwd=folder, capture_output=True, text=True, check=True).stdout
 
 
+@pytest.mark.parametrize("is_withheld", [False, True])
 @pytest.mark.parametrize(("kind", "program"), PROGRAMS, ids=["polars", "pandas", "r", "duckdb"])
-def test_each_program_reads_the_table(finished_study, monkeypatch, kind, program):
-    monkeypatch.chdir(finished_study.folder)
-    mttf = read_table(finished_study.folder / "results/sample/tables/mttf.csv", load_all_contracts()["mttf"])
-    expected = mttf.filter(event="failure", stratum="all", confidence=0.95)["mttf_s"].item() / 3600
-    assert float(run_program(kind, program, finished_study.folder)) == pytest.approx(expected, abs=0.0006)
+def test_each_program_prints_the_mean_or_its_range(finished_study, monkeypatch, tmp_path, kind, program, is_withheld):
+    contract, path = load_all_contracts()["mttf"], "results/sample/tables/mttf.csv"
+    mttf = read_table(finished_study.folder / path, contract)
+    row = mttf.filter(event="failure", stratum="all", confidence=0.95).row(0, named=True)
+    expected, reason = [row["mttf_s"] / 3600], ""
+    if is_withheld:
+        expected, reason = [2.5, 30.0], "9.1% of the failures have no recorded end"
+        blank = mttf.with_columns(pl.lit(None, pl.Float64).alias("mttf_s"), reason=pl.lit(reason))
+        blank = blank.with_columns(mttf_low_s=pl.lit(9_000.0), mttf_high_s=pl.lit(108_000.0))
+        shutil.copytree(
+            finished_study.folder / OWN, tmp_path / OWN, ignore=lambda _, names: {*names} - {"dictionary.csv"}
+        )
+        (tmp_path / path).parent.mkdir(parents=True)
+        write_product(blank, contract, tmp_path / path)
+    folder = tmp_path if is_withheld else finished_study.folder
+    monkeypatch.chdir(folder)
+    printed = run_program(kind, program, folder).split()
+    assert [float(number) for number in printed[: len(expected)]] == pytest.approx(expected, abs=0.0006)
+    assert " ".join(printed[len(expected) :]) == reason
 
 
 def test_the_dictionary_of_a_study_has_every_column_of_every_table_that_it_wrote(finished_study):

@@ -1,4 +1,4 @@
-"""Questions of study 1 ("Analyzing ML Training Tasks"), answered as published and at job level with censoring.
+"""Questions of study 1 ("Analyzing ML Training Tasks"), answered by its method and at job level with censoring.
 
 The study correlates means: one point per distinct request at the mean run time of its jobs, with Pearson's r. It calls
 every job failed that did not succeed, running and waiting ones included. Some figures leave out long runs. At job
@@ -49,7 +49,7 @@ CUTOFFS = (
 HALF = 0.5
 TWICE = 2
 CONFIDENCE = 0.95
-# Verdicts for which the correlation is significant both as published and at job level.
+# Verdicts for which the correlation is significant by the published method and at job level.
 SIGNIFICANT_BOTH = ("kept", "weaker", "stronger", "flips")
 SIGNIFICANT_PUBLISHED = (*SIGNIFICANT_BOTH, "lost")
 UNTESTED = "not told"
@@ -104,7 +104,7 @@ def repeat_study(
 ) -> pl.DataFrame:
     """Answer each question of the study in a row of STUDY1. units: plural name of the jobs, such as "pods".
 
-    study_*: as published, with the study's definition of failure (study_set). asked_*: rank correlation over jobs of
+    study_*: by its method, with its definition of failure (study_set). asked_*: rank correlation over jobs of
     that outcome; per GPU type the median run time of successes and the right-censored mean time to failure. rate_*:
     from `rate_ratio`. verdict: r against the correlation over jobs. Clustered values need jobs with CLUSTER_COLUMNS.
     """
@@ -127,7 +127,7 @@ def _correlation_row(
     units: str,
     significance: float,
 ) -> dict:
-    """Return the STUDY1 row of a figure: a feature's correlation with run time, as published and over jobs."""
+    """Return the STUDY1 row of a figure: a feature's correlation with run time, over means and over jobs."""
     r_row = correlation_row(table, STUDY_SETS[outcome], feature, cutoff, "group_mean", "pearson")
     rho_row = correlation_row(table, outcome, feature, None, "job", "spearman")
     row: dict[str, Any]
@@ -173,7 +173,7 @@ def _compare_estimates(
         reason = f"no correlation with a cut-off of {cutoff:,} s was requested (correlation.cutoffs_s)"
         return "not computable", f"not computable: {reason}", reason
     if r_row["estimate"] is None:
-        return "not computable", f"not computable as published: {r_row['reason']}", r_row["reason"]
+        return "not computable", f"not computable by the published method: {r_row['reason']}", r_row["reason"]
     if rho_row is None or rho_row["estimate"] is None:
         reason = rho_row["reason"] if rho_row else "there is no correlation over jobs"
         return "not computable", f"not computable over {units}: {reason}", reason
