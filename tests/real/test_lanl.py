@@ -264,7 +264,7 @@ def test_systems_differ_more_than_chance_and_the_interval_says_so(durations):
 def test_the_readme_states_the_mean_and_the_shape(durations):
     events = {"failure": (pl.col("event") == "failure").fill_null(False)}
     (shape,) = fit_shapes(durations, events, ["all"]).values()
-    mttf = mean_time_to_failure(durations, "failure", ["all"], [0.95]).row(0, named=True)
+    mttf = mean_time_to_failure(durations, "failure", ["all"], [0.95], block_days=7).row(0, named=True)
     bounds = words.in_common_unit(*(mttf[name] for name in ("mttf_s", "ci_low_clustered_s", "ci_high_clustered_s")))
     low, high = (words.number(shape[f"shape_within_ci_{bound}"]) for bound in ("low", "high"))
     row = (
