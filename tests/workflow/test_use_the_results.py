@@ -13,6 +13,7 @@ from ttf.engine.storage.tables import read_table, write_product
 from ttf.page.publish.dictionary import group_by_analysis, to_table
 from ttf.page.report_contracts import DICTIONARY
 from ttf.page.results_tables import load_all_contracts
+from withheld_cells import find_withheld_cells
 
 # The programs read the small study of the tests.
 TEXT = (ROOT / "docs/use-the-results.md").read_text(encoding="utf-8").replace("sample_slurm", "sample")
@@ -51,6 +52,11 @@ def test_each_program_prints_the_mean_or_its_range(finished_study, monkeypatch, 
     printed = run_program(kind, program, folder).split()
     assert [float(number) for number in printed[: len(expected)]] == pytest.approx(expected, abs=0.0006)
     assert " ".join(printed[len(expected) :]) == reason
+
+
+def test_no_cell_has_an_estimate_that_missing_ends_withhold(finished_study):
+    withheld, cells = find_withheld_cells(finished_study.folder / "results/sample")
+    assert len(withheld) > 10 and cells == []
 
 
 def test_the_dictionary_of_a_study_has_every_column_of_every_table_that_it_wrote(finished_study):
