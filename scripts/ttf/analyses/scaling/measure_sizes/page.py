@@ -40,7 +40,7 @@ TITLE = "Scaling with job size"
 def head(trace: Trace, m: Numbers) -> Head | Line | None:
     """Return the finding on MTTF by size, or a line with the reason why there is none."""
     unit, basis = trace.info["unit"], m.value("sizes.basis", "state")
-    if not trace.has_jobs or not m.has("sizes.rate.ci_high"):
+    if not trace.has_jobs or not (m.has("sizes.rate.ci_high") or m.has("sizes.law.slope")):
         reason = m.value("sizes.rate.reason", f"no {unit} requested a GPU")
         reason = reason if trace.has_jobs else f"lifetimes of {words.plural_noun(unit)}, no jobs"
         return Line(TITLE, reason, checked=False)
