@@ -26,5 +26,5 @@ def find_withheld_cells(folder: Path) -> tuple[set[str], list[tuple[str, str]]]:
     columns = {(name, column): table[column] for name, table in tables.items() for column in table.columns}
     numbers = json.loads((folder / "metrics.json").read_text(encoding="utf-8"))
     columns |= {("metrics.json", key): pl.Series([number["value"]]) for key, number in numbers.items()}
-    floats = {place: cells.drop_nulls() for place, cells in columns.items() if cells.dtype == pl.Float64}
-    return withheld, [place for place, cells in floats.items() if withheld & {f"{cell:.10g}" for cell in cells}]
+    floats = {name: cells.drop_nulls() for name, cells in columns.items() if cells.dtype == pl.Float64}
+    return withheld, [name for name, cells in floats.items() if withheld & {f"{cell:.10g}" for cell in cells}]

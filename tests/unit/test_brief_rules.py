@@ -50,7 +50,7 @@ def test_r1_unknown_causes_count_any_failure_and_withhold_large_runs():
 
 
 def test_a_rate_that_its_table_withholds_has_the_reason_of_the_table():
-    m = numbers("sizes.rate", sizes__rate__failures=40, sizes__rate__reason="neither nodes nor causes are recorded")
+    m = numbers("sizes.rate.f", "sizes.rate.ci", sizes__rate__reason=("neither nodes nor causes are recorded", "label"))
     rate_tile = tile(m, "node_rate")
     assert (rate_tile.state, plain(rate_tile.means)) == ("withheld", "Neither nodes nor causes are recorded.")
 

@@ -208,8 +208,9 @@ def test_small_charts_are_escaped_and_stay_within_their_box():
 
 def test_missing_ends_of_most_failures_withhold_rates():
     m = numbers(
-        "sizes.rate",
-        sizes__rate__reason="70.3% of the failures have no recorded end",
+        "sizes.rate.f",
+        "sizes.rate.ci",
+        sizes__rate__reason=("70.3% of the failures have no recorded end", "label"),
         lost_work__failed_runs=(12_806, "runs"),
         lost_work__failed_without_time=9_000,
         without_end__share=0.7,

@@ -202,9 +202,10 @@ def _compare_estimates(
 
 def _estimate_rate_ratios(jobs: Frame, mttf: pl.DataFrame) -> dict[str, dict]:
     """Return `rate_ratio` by numeric feature, with p-values adjusted by Holm's method; none if MTTF is withheld."""
-    why_not = mttf.filter(pl.col("mttf_low_s").is_not_null(), stratum_by="all", event="failure")["reason"].first()
+    withheld = mttf.filter(pl.col("mttf_low_s").is_not_null(), stratum_by="all", event="failure")["reason"].to_list()
     feature_by_name = {feature.name: feature for feature in FEATURES}
-    rates = {name: {"reason": why_not} if why_not else rate_ratio(jobs, feature_by_name[name]) for name in NUMERIC}
+    rates = {name: rate_ratio(jobs, feature_by_name[name]) for name in NUMERIC if not withheld}
+    rates = rates or {name: {"reason": withheld[0]} for name in NUMERIC}
     for column, adjusted_column in (("rate_p", "rate_p_adjusted"), ("rate_p_clustered", "rate_p_adjusted_clustered")):
         for rate, adjusted_p in zip(rates.values(), holm([rate.get(column) for rate in rates.values()]), strict=True):
             rate[adjusted_column] = adjusted_p

@@ -171,14 +171,14 @@ def node_failure_rate(
     rates = []
     for confidence in CONFIDENCES:
         row = shared | {"confidence": confidence}
-        if basis == PROXY and node_gpus_from == "default":
-            rates.append(row | {"reason": NO_NODES})
-            continue
         if node_s == 0:
             rates.append(row | {"reason": NO_GPU_JOB if jobs == 0 else "no exposure: every job lasted 0 s"})
             continue
         if node_s < SECONDS_A_DAY:
             rates.append(row | {"reason": NO_NODE_DAY})
+            continue
+        if basis == PROXY and node_gpus_from == "default":
+            rates.append(row | {"reason": NO_NODES})
             continue
         low_s, high_s = garwood_interval(node_s, failures, confidence)
         per_day = {
