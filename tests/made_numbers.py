@@ -137,6 +137,7 @@ def proxy() -> Numbers:
         "ettr.low",
         "ettr.high",
         "ettr.wall",
+        "ettr.assumed.failure_rate",
         "taxonomy",
         "failed_time.infra",
     )

@@ -11,7 +11,8 @@ from acceptance import CHROMIUM, browsing, faults, faults_of_other_page, open_pa
 from named_cells import wrong_cells
 from prefixes import cut
 from prose import faults_of_page
-from study_runs import PAGE
+from study_runs import PAGE, ROOT
+from ttf.display.trace_numbers import Numbers
 from ttf.engine.storage.tables import read_table
 from ttf.page.results_tables import load_all_contracts
 
@@ -53,6 +54,22 @@ def test_known_answers(results):
     assert outages.rows() == [("outages", LANL_ROWS, LANL_ROWS, 0)]
     eagle = pl.read_csv(results / "eagle/tables/outcomes.csv")
     assert dict(eagle.select("outcome", "jobs").iter_rows()) == {"success": 985, "failure": 15}
+
+
+def test_the_readme_states_these_results(results):
+    titan, openb = (Numbers(json.loads((results / name / "metrics.json").read_text())) for name in ("titan", "openb"))
+    rows = [
+        f"| {titan['durations.units']:,} GPUs, {titan['mttf.events']:,} failures | MTTF {titan.words('mttf.mttf_s')} "
+        f"({titan.interval('mttf.ci_{}_s', 'mttf.mttf_s')}), but the hazard is not constant: "
+        f"{titan.words('lifetimes.young_mttf_s')} up to an age of {titan.words('lifetimes.split_age_s')}, "
+        f"{titan.words('lifetimes.old_mttf_s')} after it |",
+        f"| {openb['data.jobs']:,} pods, {openb['outcomes.ended']:,} with a result | "
+        f"{openb.words('outcomes.failure_share')} of those failed, "
+        f"half within {openb.words('outcomes.failure.runtime_median_s')}; ",
+    ]
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    for row in rows:
+        assert row.replace("\u00a0", " ") in readme
 
 
 def test_published_findings_on_titan_are_reproduced_and_absent_traces_not_run(results):

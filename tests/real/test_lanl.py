@@ -14,6 +14,8 @@ from study_runs import ROOT
 from ttf.analyses.factors.estimate_hazards.hazard_ratios import ARE_CLUSTERS, hazard_ratios
 from ttf.analyses.factors.estimate_hazards.incidence import cumulative_incidence, exclusive_causes
 from ttf.analyses.scaling.measure_sizes.sizes import node_failure_rate, select_component_runs, sums_by_nodes
+from ttf.analyses.time_to_failure.judge_lifetimes.pooled_shapes import fit_shapes
+from ttf.engine import words
 from ttf.formats.lanl import derive as lanl
 from ttf.records.infra import infra_durations_of_components
 from ttf.records.outages.outage_causes import apply_rules
@@ -257,6 +259,20 @@ def test_systems_differ_more_than_chance_and_the_interval_says_so(durations):
     system_rows = days.filter(stratum_by="system")
     assert system_rows["cluster_by"].unique().to_list() == ["node"]
     assert system_rows.filter(pl.col("clusters") < 4)["ci_low_clustered_s"].count() == 0
+
+
+def test_the_readme_states_the_mean_and_the_shape(durations):
+    events = {"failure": (pl.col("event") == "failure").fill_null(False)}
+    (shape,) = fit_shapes(durations, events, ["all"]).values()
+    mttf = mean_time_to_failure(durations, "failure", ["all"], [0.95], block_days=7).row(0, named=True)
+    bounds = words.in_common_unit(*(mttf[name] for name in ("mttf_s", "ci_low_clustered_s", "ci_high_clustered_s")))
+    low, high = (words.number(shape[f"shape_within_ci_{bound}"]) for bound in ("low", "high"))
+    row = (
+        f"| {mttf['n']:,} units at risk, {mttf['events']:,} failures | MTTF {words.duration(mttf['mttf_s'])} "
+        f"(95% CI {words.join_range(*bounds)}); decreasing hazard, "
+        f"Weibull shape {words.number(shape['shape_within'])} (95% CI {words.join_range(low, high)}) |"
+    )
+    assert row.replace("\u00a0", " ") in (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 def test_failure_rate_of_a_node(durations, outages):

@@ -12,6 +12,7 @@ from acceptance import CHROMIUM, browsing, faults
 from of_formats import raw_schemas
 from samples.pai2020.sample import write_sample
 from study_runs import check_out
+from withheld_cells import find_withheld_cells
 
 JOBS, TASKS, MACHINES, ROWS = 5_135, 6_080, 1_773, 27_583
 PAGE = "results/studies/pai/report/index.html"
@@ -179,7 +180,7 @@ def test_the_mean_time_to_failure_is_a_range_over_what_missing_ends_allow(pai, t
         len(failed),
         len(failed) - len(with_own_end),
     )
-    assert value["mttf.range.high_s"] < value["mttf.mttf_s"]
+    assert "mttf.mttf_s" not in value
     exposure = value["mttf.exposure_s"]
     end = max(moment for task in tasks.values() for moment in (task["start"], task["end"]) if moment)
     longest = 0
@@ -190,6 +191,14 @@ def test_the_mean_time_to_failure_is_a_range_over_what_missing_ends_allow(pai, t
         longest += latest_end - task["start"]
     assert value["mttf.range.high_s"] == pytest.approx((exposure + longest) / len(failed), rel=1e-12)
     assert value["mttf.range.low_s"] < exposure / len(failed)
+
+
+def test_no_cell_has_the_mean_of_the_few_failures_with_an_end(study):
+    """18 of 928 failures have an end: 56.6 days per failure."""
+    pai, _, page = study
+    withheld, cells = find_withheld_cells(pai)
+    assert (f"{4893349.5555555556:.10g}" in withheld, cells) == (True, [])
+    assert "56.6 days" not in page.read_text(encoding="utf-8").replace("\u00a0", " ")
 
 
 def test_every_machine_is_in_the_published_list(pai, shared_data):

@@ -3,7 +3,6 @@
 from dataclasses import asdict
 
 import polars as pl
-import pytest
 from given_tables import compute_metrics
 from made_numbers import ABOUT, numbers
 from ttf.analyses.quality.compare_parts import CHANGES, FORECAST, GONE_SUSPECTS, NEW_SUSPECTS, NEW_WORDS
@@ -11,7 +10,7 @@ from ttf.analyses.quality.compare_parts.compute import summarise_changes
 from ttf.analyses.quality.compare_parts.forecast import WEEK_S, rolling_forecasts
 from ttf.display import phrases
 from ttf.display.brief_model import read_brief
-from ttf.display.statement_rules import remove_withheld
+from ttf.display.statement_rules import list_withheld
 from ttf.display.trace_numbers import Numbers
 from ttf.page.brief.brief import MAX_ACTIONS_WITH_CHANGES, make_brief
 from ttf.page.brief.changes import MOST_LETTERS, changes
@@ -118,18 +117,15 @@ def test_the_forecast_reports_its_past_coverage():
     assert "; 0 of 1 past weeks inside), infrastructure failures: no forecast (no whole week)." in text
 
 
-@pytest.mark.parametrize("withheld", [False, True])
-def test_the_brief_names_no_withheld_number(withheld, tmp_path):
-    base = numbers("ettr.by") if withheld else numbers()
-    m = trace_numbers({"scheduled_ettr": "changed"}, base=dict(base))
-    withheld_reasons = remove_withheld(m)
-    brief = make_brief(m, NEW, ABOUT, withheld_reasons)
+def test_the_brief_names_no_unknown_number(tmp_path):
+    m = trace_numbers({"scheduled_ettr": "changed"}, base=dict(numbers()))
+    brief = make_brief(m, NEW, ABOUT, list_withheld(m))
     texts = [brief.changes.summary, brief.changes.forecast, *brief.changes.notes]
     texts += [text for row in brief.changes.rows for text in (row.before, row.after, row.details)]
     named_keys = {key for text in texts for key in phrases.list_keys(text)}
-    assert named_keys <= set(m) and not named_keys & set(brief.withheld)
+    assert named_keys <= set(m)
     ettr = next(row for row in brief.changes.rows if row.name == "scheduled_ettr")
-    assert (ettr.verdict, bool(ettr.before)) == (("too few to tell", False) if withheld else ("changed", True))
+    assert (ettr.verdict, bool(ettr.before)) == ("changed", True)
     assert len(brief.actions) <= MAX_ACTIONS_WITH_CHANGES
     (tmp_path / "brief.json").write_text(brief.text(), encoding="utf-8")
     assert asdict(read_brief(tmp_path / "brief.json")) == asdict(brief)

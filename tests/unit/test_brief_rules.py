@@ -20,7 +20,7 @@ def test_a_complete_trace_withholds_nothing():
         *("failure_rate", "failed_gpu_time", "node_rate", "mttf", "ettr", "when")
     ]
     assert {item.state for item in tiles(m, {}, ABOUT)} == {"shown"}
-    assert statement_rules.find_withheld_reasons(m) is None and statement_rules.remove_withheld(m) == {}
+    assert statement_rules.find_withheld_reasons(m) is None and statement_rules.list_withheld(m) == {}
     rate_tile = tile(m, "failure_rate")
     assert (plain(rate_tile.value), plain(rate_tile.interval)) == ("31.8%", "95% CI 29.0–35.0% · n = 40,226")
     assert "Excluding the 3,501 jobs" in plain(rate_tile.means)
@@ -49,13 +49,10 @@ def test_r1_unknown_causes_count_any_failure_and_withhold_large_runs():
     assert tile(m, "mttf").needed == "Needed: states that name infrastructure failures."
 
 
-def test_a_rate_per_node_needs_recorded_nodes_or_causes():
-    """User failures divided by assumed nodes of 8 GPUs would give 4,100 per 1,000 node-days."""
-    m = proxy()
-    m["sizes.node_gpus_from"] = {"value": "default", "unit": "label", "n": None, "source": "x"}
-    assert tile(m, "node_rate").state == "withheld"
-    caused = numbers(sizes__node_gpus_from="default", sizes__node_gpus=(8, "GPUs"))
-    assert tile(caused, "node_rate").state == "shown"
+def test_a_rate_that_its_table_withholds_has_the_reason_of_the_table():
+    m = numbers("sizes.rate.f", "sizes.rate.ci", sizes__rate__reason=("neither nodes nor causes are recorded", "label"))
+    rate_tile = tile(m, "node_rate")
+    assert (rate_tile.state, plain(rate_tile.means)) == ("withheld", "Neither nodes nor causes are recorded.")
 
 
 def test_r12_few_gpu_jobs_give_no_tile_headline_or_grade_a():
@@ -149,8 +146,6 @@ def test_r13_long_runs_that_differ_from_the_model_are_shown():
         "The model expects 88.0–91.0% of these runs. Each start waited 10 h in the queue."
     )
     assert plain(bottom_line(m, ABOUT)[1]).endswith("and to be productive 71.0% of its scheduled time.")
-    withheld = numbers("ettr.by", **keyed)
-    assert set(keyed) <= {key.replace(".", "__") for key in statement_rules.remove_withheld(withheld)}
     assert tile(numbers(**keyed, ettr__measured_target__differs=(False, "truth")), "ettr").badge == ""
 
 
@@ -199,10 +194,9 @@ def test_r10_a_step_of_a_time_limit_is_no_failure():
     assert "time limit" not in plain(tile(no_limit, "when").means) and tile(no_limit, "when").badge == ""
 
 
-def test_withholding_removes_the_numbers():
+def test_withheld_numbers_have_a_reason():
     m = proxy()
-    assert m.has("ettr.assumed.failure_rate")
-    reason_by_key = statement_rules.remove_withheld(m)
+    reason_by_key = statement_rules.list_withheld(m)
     assert "ettr.estimate.wall_clock_ettr" in reason_by_key and "ettr.assumed.failure_rate" in reason_by_key
     assert not any(key in m for key in reason_by_key)
     assert "every failure would count" in reason_by_key["ettr.mttf_s"]

@@ -7,7 +7,7 @@ import pytest
 from made_numbers import ABOUT, COMPONENTS, numbers, plain, proxy
 from ttf.display.brief_model import WITHHELD, read_brief
 from ttf.display.phrases import count_words, list_keys, to_html
-from ttf.display.statement_rules import remove_withheld
+from ttf.display.statement_rules import list_withheld
 from ttf.page.brief.actions import actions
 from ttf.page.brief.bottom_line import MOST_WORDS, bottom_line
 from ttf.page.brief.brief import make_brief
@@ -61,7 +61,7 @@ def strings(value):
 def numbers_and_brief(name):
     m, trace_facts = TRACES[name]
     m = type(m)(m)
-    return m, make_brief(m, {}, trace_facts, remove_withheld(m))
+    return m, make_brief(m, {}, trace_facts, list_withheld(m))
 
 
 @pytest.mark.parametrize("name", TRACES)
@@ -251,6 +251,9 @@ def test_small_charts_are_escaped_and_stay_within_their_box():
 
 def test_missing_ends_of_most_failures_withhold_rates():
     m = numbers(
+        "sizes.rate.f",
+        "sizes.rate.ci",
+        sizes__rate__reason=("70.3% of the failures have no recorded end", "label"),
         lost_work__failed_runs=(12_806, "runs"),
         lost_work__failed_without_time=9_000,
         without_end__share=0.7,
@@ -261,5 +264,5 @@ def test_missing_ends_of_most_failures_withhold_rates():
     tiles = {tile.name: tile for tile in make_brief(m, {}, ABOUT).tiles}
     assert plain(tiles["failed_gpu_time"].value) == "≥ 48.6%" and tiles["failed_gpu_time"].badge == "lower bound"
     assert tiles["node_rate"].state == WITHHELD
-    assert plain(tiles["node_rate"].means).startswith("9,000 of 12,806 failures have no recorded end")
+    assert plain(tiles["node_rate"].means).startswith("70.3% of the failures have no recorded end")
     assert "GPU time" not in bottom_line(m, ABOUT)[0]

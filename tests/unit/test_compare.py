@@ -18,7 +18,6 @@ from ttf.analyses.comparison.compare_traces.compute import Subject, compare_trac
 from ttf.analyses.comparison.compare_traces.trace_labels import LABEL_LENGTH, list_reasons, trace_labels
 from ttf.analyses.outcomes.split_outcomes.compute import compute as split_outcomes
 from ttf.analyses.queue.describe_workload.workload import percentiles
-from ttf.analyses.time_to_failure.fit_mttf.compute import failures_without_end
 from ttf.display.brief_model import Brief, Tile
 from ttf.display.charts.figure import Study
 from ttf.display.charts.saving import save_charts
@@ -44,6 +43,7 @@ from ttf.records.durations import durations_of_jobs
 from ttf.records.inputs import Inputs
 from ttf.records.jobs import JOB_COLUMNS, OUTCOMES, conform
 from ttf.records.record_contracts import NODES
+from ttf.stats.durations.missing_ends import failures_without_end
 from ttf.stats.durations.mttf import mean_time_to_failure
 
 ROOT = Path(__file__).parents[2]
@@ -505,7 +505,7 @@ def test_what_is_withheld_is_not_estimated(tmp_path):
         "mttf.range.why": "few",
     }
     cells = cells_of(trace_of(tmp_path, "blank", FACTS["mine"], **no_ends))
-    assert (cells[SHAPES][0].value, cells[SHAPES][0].reason) == ("", "most failures have no recorded end")
+    assert (cells[SHAPES][0].value, cells[SHAPES][0].reason) == ("", "too few failures have a recorded end")
     assert (cells[MEANS][0].note, cells[MEANS][0].scope, cells[MEANS][0].exact) == ("range", "few", None)
     (no_outages,) = cells_of(trace_of(tmp_path, "none", FACTS["mine"], **{"outages.outages": None}))[AVAILABILITIES]
     assert no_outages.reason == "no outages are recorded"

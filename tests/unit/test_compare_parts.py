@@ -436,7 +436,7 @@ def study(folder, changed_measure=None, parts=5):
     )
     jobs.write_parquet(folder / "jobs.parquet")
     durations.write_parquet(folder / "durations_infra.parquet")
-    rate = {"basis": "state", "above_gpus": 8, "node_gpus": 8, "confidence": 0.9}
+    rate = {"basis": "state", "above_gpus": 8, "node_gpus": 8, "confidence": 0.9, "ci_high": 9.0}
     counts = {"jobs": 1, "failures": 1, "node_days": 1.0, "largest_run_nodes": 2, "projects_to_nodes": 8}
     rate |= counts | {"no_projection": "", "needed": "", "reason": "made"}
     write_csv(NODE_FAILURE_RATE.frame([rate]), folder / "node_failure_rate.csv")

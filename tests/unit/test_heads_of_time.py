@@ -14,7 +14,6 @@ from ttf.analyses.time_to_failure.fit_mttf import page as mttf
 from ttf.display import statement_rules
 from ttf.display.phrases import list_keys, strip_markup
 from ttf.display.section_head import Head, Line
-from ttf.display.statement_rules import WITHOUT_ENDS
 from ttf.display.trace_numbers import Numbers
 from ttf.page.brief.actions import actions
 from ttf.page.brief.tiles import nodes_with_excess
@@ -135,21 +134,19 @@ RANGE |= {f"incidence.failure.3600s.incidence_{end}": share for end, share in ((
 
 
 def test_no_estimate_rests_on_a_few_failures_with_an_end():
-    """If most failures have no end, no section leads with a curve, hazard, rate, slope or ratio of the rest."""
+    """If many failures have no end, the sections lead with the range, or with the reason of their tables."""
+    reason = "90.0% of the failures have no recorded end"
+    withheld = dict.fromkeys(("sizes.rate.reason", "sizes.over_time.reason", "cox.reason"), reason)
     missing_ends = {"without_end.share": 0.9, "without_end.failures": 90, "without_end.without_end": 81}
-    m = numbers(
-        DURATIONS, HAZARD, RANGE, missing_ends, RATE, LAW, WINDOWS, {"cox.total.ratios": 3, "cox.reason": "none"}
-    )
+    m = numbers(RANGE, missing_ends, withheld, {"survival.events": 9})
     head = mttf.head(trace(), m)
     assert check_claim(head, m) == "4.0–20.0% of jobs fail within 1 hour"
     assert head.charts == () and [key.label for key in head.keys] == ["MTTF over all ages, range"]
-    text = "Only 9 of 90 failures have a recorded end; the others count only in the range."
-    assert strip_markup(head.text[0]) == text
     for page in (sizes, rate):
         line = page.head(trace(), m)
-        assert isinstance(line, Line) and line.result == WITHOUT_ENDS
+        assert isinstance(line, Line) and line.result == reason
     assert hazards.head(trace(), m) is None
-    assert [line.result for line in hazards.lines(trace(), m)] == [WITHOUT_ENDS]
+    assert [line.result for line in hazards.lines(trace(), m)] == [f"not estimated: \u2068{reason}\u2069"]
 
 
 @pytest.mark.parametrize(
@@ -201,10 +198,8 @@ def test_the_claim_on_scaling_is_the_verdict_on_the_law(values, claim):
 
 def test_no_rate_per_node_if_neither_nodes_nor_causes_are_recorded():
     unrecorded = {"sizes.basis": "proxy", "sizes.node_gpus_from": "default"}
-    m = numbers(RATE, WINDOWS, {"sizes.law.reason": "one size only"}, WITHHELD, unrecorded)
-    assert not [key for key in sizes.head(trace(), m).keys if "node-days" in key.label]
-    line = rate.head(trace(), m)
-    assert isinstance(line, Line) and not line.checked and "neither nodes nor causes" in line.result
+    m = numbers(LAW, WITHHELD, unrecorded, {"sizes.rate.failures": 72})
+    assert [key.label for key in sizes.head(trace(), m).keys] == ["Slope of log MTTF on log nodes"]
 
 
 def test_a_callout_reports_a_failed_projection_and_an_empty_chart_is_omitted():

@@ -9,11 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 from ttf.analyses.time_to_failure.fit_mttf import FAILURES_WITHOUT_END, MTTF
-from ttf.analyses.time_to_failure.fit_mttf.compute import failures_without_end, far_groups
+from ttf.analyses.time_to_failure.fit_mttf.compute import far_groups
 from ttf.display.phrases import compare_groups, fill_slots, strip_markup
 from ttf.display.trace_numbers import Numbers
+from ttf.engine.columns import STRATUM
 from ttf.records.clusters import add_levels
 from ttf.stats.clustered import UNCLUSTERED
+from ttf.stats.durations.missing_ends import MOST_WITHOUT_END, failures_without_end, withhold_without_ends
 from ttf.stats.durations.mttf import garwood_interval, mean_time_to_failure
 
 SCHEMA = {
@@ -207,12 +209,31 @@ def test_failures_without_end_by_hand() -> None:
     table = failures_without_end(durations, "failure", ["all", "gpu_count"])
     FAILURES_WITHOUT_END.check(table)
     assert table.rows() == [
-        ("all", "all", 5, 3, 0.6, 320.0, 640 / 5, 1390 / 5, None),
-        ("gpu_count", "1", 4, 2, 0.5, 300.0, 150.0, 325.0, None),
+        ("all", "all", 5, 3, 0.6, None, 640 / 5, 1390 / 5, "60.0% of the failures have no recorded end"),
+        ("gpu_count", "1", 4, 2, 0.5, None, 150.0, 325.0, "50.0% of the failures have no recorded end"),
         ("gpu_count", "2", 0, 0, None, None, None, None, "no failures"),
-        ("gpu_count", "3", 1, 1, 1.0, None, 0.0, 50.0, "no failure has an end: no mean without them"),
+        ("gpu_count", "3", 1, 1, 1.0, None, 0.0, 50.0, "100.0% of the failures have no recorded end"),
     ]
-    assert first_row(table)["mttf_s"] == first_row(mean_time_to_failure(durations, "failure", ["all"]))["mttf_s"]
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(DURATION, min_size=1, max_size=60), st.lists(st.integers(1, 3), max_size=6))
+def test_a_mean_is_withheld_where_ends_are_missing(rows: list[tuple], untimed: list[int]) -> None:
+    """A stratum keeps its mean up to the limit; above, it keeps counts and time at risk, and has a range."""
+    durations = make_durations(*rows, *((None, "failure", None, None, gpus, 10**6) for gpus in untimed))
+    strata = ["all", "gpu_count"]
+    plain, ends = mean_time_to_failure(durations, "failure", strata), failures_without_end(durations, "failure", strata)
+    shown = withhold_without_ends(plain, MTTF.columns, ends)
+    MTTF.check(shown)
+    counts = [*STRATUM, "n", "events", "exposure_s", "confidence", "gpu_days", "node_days"]
+    assert shown.select(counts).equals(plain.select(counts))
+    rows = shown.join(ends, on=["stratum_by", "stratum"], suffix="_by_hand", maintain_order="left")
+    for row, before in zip(rows.iter_rows(named=True), plain.iter_rows(named=True), strict=True):
+        if (row["share_without_end"] or 0) <= MOST_WITHOUT_END:
+            assert {name: row[name] for name in MTTF.columns} == before
+        else:
+            assert row["mttf_s"] is row["ci_low_s"] is row["failures_per_1000_node_days"] is None
+            assert row["mttf_low_s"] == row["mttf_low_s_by_hand"] <= row["mttf_high_s"]
 
 
 def test_very_different_groups_are_reported_instead_of_their_mean():

@@ -5,6 +5,7 @@ import polars as pl
 import pytest
 from scipy import stats
 from ttf.analyses.scaling.measure_sizes.sizes import SUMS_SCHEMA, mttf_by_gpus, node_failure_rate
+from ttf.stats.durations.mttf import NO_NODES
 from ttf.stats.large_runs.projection import buckets, projection_limit
 
 DAY = 86_400
@@ -53,6 +54,8 @@ def test_a_rate_has_a_projection_limit_and_the_table_stops_there():
 def test_a_trace_below_one_node_day_has_no_rate():
     """259,000 failures per 1,000 node-days stood for 3 failures in 1,000 s."""
     tiny = sums((1, 5, 3, 1000))
+    unnamed = node_failure_rate(ROWS, "proxy", 8, "default", 0, projection_limit(ROWS, law("agrees")))
+    assert unnamed["ci_high"].null_count() == 2 and unnamed["reason"].unique().to_list() == [NO_NODES]
     rate = node_failure_rate(tiny, "state", 8, "trace", 0, projection_limit(tiny, law("agrees")))
     assert rate["failures_per_1000_node_days"].to_list() == rate["ci_high"].to_list() == [None, None]
     assert set(rate["reason"]) == {"less than one node-day: no rate per node-day"}

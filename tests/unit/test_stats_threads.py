@@ -18,11 +18,10 @@ from ttf.records.infra import infra_durations
 from ttf.records.jobs import JOB_COLUMNS, conform
 from ttf.analyses.factors.correlate import compute as correlate
 from ttf.analyses.factors.estimate_hazards import hazard_ratios, incidence, logrank
-from ttf.analyses.time_to_failure.fit_mttf import compute as fit_mttf
 from ttf.analyses.time_to_failure.fit_mttf import lifetimes
 from ttf.analyses.time_to_failure.judge_lifetimes import compute as verdict
 from ttf.analyses.lost.measure_losses import lost_work, owners
-from ttf.stats.durations import mttf, survival
+from ttf.stats.durations import missing_ends, mttf, survival
 import whole_losses
 
 rng = np.random.default_rng(11)
@@ -54,7 +53,7 @@ tables = [
     survival.thin_curves(curves, 200),
     summary,
     mttf.mean_time_to_failure(durations, "failure", strata),
-    fit_mttf.failures_without_end(durations, "failure", strata),
+    missing_ends.failures_without_end(durations, "failure", strata),
     (models := lifetimes.lifetime_models(durations, "failure", strata)),
     verdict.lifetime_verdict(models, curves),
     lost_work.lost_work(whole_losses.loss_sums(runs, 3600, 300)),

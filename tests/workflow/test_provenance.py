@@ -123,7 +123,7 @@ CHAIN = ["fit_mttf", "derive_runtimes", "ingest", "unpack_sample_pai2020"]
     [
         ([f"--file={TABLE}"], CHAIN),
         (["--file=results/sample/figures/survival_by_gpu_type.svg"], ["draw_charts_pai2020", *CHAIN]),
-        (["--key=mttf.mttf_s", "--verbose"], CHAIN),
+        (["--key=mttf.exposure_s", "--verbose"], CHAIN),
         ([f"--file={PAGE}"], ["render_page", "write_page_source", "summarise", *CHAIN]),
     ],
     ids=["table", "chart", "number", "page"],
@@ -144,12 +144,12 @@ def test_explain_goes_back_to_the_raw_files(finished_study, arguments, rules):
 
 
 def test_a_number_is_explained_in_ten_lines(finished_study):
-    code, output = run(finished_study, "explain_product", "--key=mttf.mttf_s")
+    code, output = run(finished_study, "explain_product", "--key=mttf.exposure_s")
     metrics = "results/sample/metrics.json"
-    number = json.loads((finished_study.folder / metrics).read_text())["mttf.mttf_s"]
+    number = json.loads((finished_study.folder / metrics).read_text())["mttf.exposure_s"]
     assert code == 0 and len(output.splitlines()) <= 10
-    assert output.startswith(f"mttf.mttf_s = {number['value']} s (n = {number['n']:,}), in {metrics}\n")
-    assert f"is the cell mttf_s in line {number['line']} of {TABLE}" in output
+    assert output.startswith(f"mttf.exposure_s = {number['value']} s (n = {number['n']:,}), in {metrics}\n")
+    assert f"is the cell exposure_s in line {number['line']} of {TABLE}" in output
     assert "made by fit_mttf" in output and "pai_group_tag_table.csv" in output
 
 
@@ -162,7 +162,7 @@ def test_every_number_is_the_cell_that_it_names(finished_study, trace):
     ("arguments", "hint"),
     [
         (["--file=results/sample/tables/mtf.csv"], "Did you mean results/sample/tables/mttf.csv"),
-        (["--file=results/sample/metrics.json", "--key=mttf.mtf_s"], "Did you mean mttf.mttf_s"),
+        (["--file=results/sample/metrics.json", "--key=mttf.exposur_s"], "Did you mean mttf.exposure_s"),
         ([f"--file={TABLE}", "--key=mttf_s"], "holds no numbers by key"),
         (["--key=a\n\u202eb"], r"no number 'a\n\u202eb'."),
     ],

@@ -9,10 +9,11 @@ import duckdb
 import polars as pl
 import pytest
 from study_runs import OWN, ROOT
-from ttf.engine.storage.tables import read_table
+from ttf.engine.storage.tables import read_table, write_product
 from ttf.page.publish.dictionary import group_by_analysis, to_table
 from ttf.page.report_contracts import DICTIONARY
 from ttf.page.results_tables import load_all_contracts
+from withheld_cells import find_withheld_cells
 
 # The programs read the small study of the tests.
 TEXT = (ROOT / "docs/use-the-results.md").read_text(encoding="utf-8").replace("sample_slurm", "sample")
@@ -30,12 +31,32 @@ def run_program(kind, program, folder) -> str:
     return subprocess.run([*command, program], cwd=folder, capture_output=True, text=True, check=True).stdout
 
 
+@pytest.mark.parametrize("is_withheld", [False, True])
 @pytest.mark.parametrize(("kind", "program"), PROGRAMS, ids=["polars", "pandas", "r", "duckdb"])
-def test_each_program_reads_the_table(finished_study, monkeypatch, kind, program):
-    monkeypatch.chdir(finished_study.folder)
-    mttf = read_table(finished_study.folder / "results/sample/tables/mttf.csv", load_all_contracts()["mttf"])
-    expected = mttf.filter(event="failure", stratum="all", confidence=0.95)["mttf_s"].item() / 3600
-    assert float(run_program(kind, program, finished_study.folder)) == pytest.approx(expected, abs=0.0006)
+def test_each_program_prints_the_mean_or_its_range(finished_study, monkeypatch, tmp_path, kind, program, is_withheld):
+    """Too many failures of the sample have no end; the other table is the same with a mean."""
+    contract, path, folder = load_all_contracts()["mttf"], "results/sample/tables/mttf.csv", finished_study.folder
+    mttf = read_table(folder / path, contract)
+    row = mttf.filter(event="failure", stratum="all", confidence=0.95).row(0, named=True)
+    expected, reason = [row["mttf_low_s"] / 3600, row["mttf_high_s"] / 3600], row["reason"]
+    if not is_withheld:
+        expected, reason = [2.5], ""
+        shown = {"mttf_low_s": None, "mttf_high_s": None, "mttf_s": 9_000.0}
+        cells = {name: pl.lit(value, pl.Float64) for name, value in shown.items()}
+        (tmp_path / path).parent.mkdir(parents=True)
+        (tmp_path / OWN).mkdir(parents=True)
+        write_product(mttf.with_columns(**cells), contract, tmp_path / path)
+        shutil.copy(folder / OWN / "dictionary.csv", tmp_path / OWN)
+        folder = tmp_path
+    monkeypatch.chdir(folder)
+    printed = run_program(kind, program, folder).split()
+    assert [float(number) for number in printed[: len(expected)]] == pytest.approx(expected, abs=0.0006)
+    assert " ".join(printed[len(expected) :]) == reason
+
+
+def test_no_cell_has_an_estimate_that_missing_ends_withhold(finished_study):
+    withheld, cells = find_withheld_cells(finished_study.folder / "results/sample")
+    assert len(withheld) > 10 and cells == []
 
 
 def test_the_dictionary_of_a_study_has_every_column_of_every_table_that_it_wrote(finished_study):

@@ -910,7 +910,6 @@ rule summarise_results:
         ended_jobs=optional_input("results/{trace}/tables/ended_jobs.csv"),
         states=optional_input("results/{trace}/tables/states.csv"),
         mttf=optional_input("results/{trace}/tables/mttf.csv"),
-        failures_without_end=optional_input("results/{trace}/tables/failures_without_end.csv"),
         mttf_delayed_entry=optional_input("results/{trace}/tables/mttf_delayed_entry.csv"),
         lost_work=optional_input("results/{trace}/tables/lost_work.csv"),
         what_if=optional_input("results/{trace}/tables/what_if.csv"),

@@ -170,13 +170,6 @@ def cost_text(m: Numbers, key: str) -> str:
     return f"[{key}]{f' {quote_trace_text(currency, 20)}' if currency else ''}" if m.has(key) else ""
 
 
-def missing_ends_sentence(m: Numbers) -> str:
-    """Return a follow-up sentence on how few failures have a recorded end, or "" if more than 95% have one."""
-    if not m.has("mttf.range.low_s") or not m.value("without_end.without_end", 0) or not m.has("mttf.events"):
-        return ""
-    return " Only [mttf.events] of [without_end.failures] failures have a recorded end; the others are excluded here."
-
-
 def compare_groups(m: Numbers, units: str) -> str:
     """Return a clause that compares the groups with the highest and the lowest failed share."""
     high, low = (quote_trace_text(m[f"groups.{end}.name"], 24) for end in ("highest", "lowest"))

@@ -14,15 +14,6 @@ MOSTLY = 0.5
 MOST_DETECTABLE = 5
 # If a smaller share of jobs has a GPU, GPU time describes few jobs.
 FEWEST_WITH_GPUS = 0.05
-# Prefixes of the keys that depend on the failure rate at the target size, and of the planner's defaults.
-TARGET_KEYS = (
-    "ettr.estimate. ettr.low. ettr.high. ettr.measured_rate ettr.measured_target. ettr.mttf "
-    "ettr.optimal_interval_s ettr.approximated ettr.at_optimum ettr.daly_young_s ettr.simulated. ettr.mitigation. "
-    "ettr.saving. ettr.assumed.failure_rate ettr.limit. changes.scheduled_ettr."
-)
-# Reasons why the rate per node, or results that need recorded ends, cannot be estimated.
-NO_NODES = "neither nodes nor causes of failures are recorded"
-WITHOUT_ENDS = "cannot be estimated: most failures have no recorded end"
 HEADLINES = (
     "ettr.estimate.wall_clock_ettr",
     "ettr.estimate.scheduled_ettr",
@@ -78,13 +69,8 @@ def ettr_key(m: Numbers) -> str:
 
 
 def r6_ends_unknown(m: Numbers) -> bool:
-    """R6: more than 5% of the failures have no recorded end, so the mean time to failure is a range."""
+    """R6: more than 5% of the failures have no recorded end: MTTF is a range, and there is no rate and no ratio."""
     return m.value("without_end.share", 0.0) > MOST_WITHOUT_END
-
-
-def are_ends_mostly_unknown(m: Numbers) -> bool:
-    """More than half of the failures have no recorded end, so rates per node and size would miss them."""
-    return m.value("without_end.share", 0.0) > MOSTLY
 
 
 def r7_no_failures(m: Numbers) -> bool:
@@ -121,11 +107,6 @@ def r11_no_power(m: Numbers, test: str = "lemons") -> bool:
 def has_power(detectable_ratio: float | None) -> bool:
     """Whether a test that finds no node shows that none fails much more often than the others."""
     return detectable_ratio is not None and detectable_ratio <= MOST_DETECTABLE
-
-
-def has_no_nodes(m: Numbers) -> bool:
-    """Whether neither nodes nor causes are recorded: user failures per assumed node would be meaningless."""
-    return m.value("sizes.basis", "") == "proxy" and m.value("sizes.node_gpus_from", "") == "default"
 
 
 def choose_shape(m: Numbers) -> tuple[str, str]:
@@ -221,15 +202,10 @@ def target_adjective(m: Numbers) -> str:
     return f"{words.article(size)} {size}"
 
 
-def remove_withheld(m: Numbers) -> dict[str, str]:
-    """Remove the numbers that the rules do not support; return key -> reason, of the HEADLINES too."""
+def list_withheld(m: Numbers) -> dict[str, str]:
+    """Return key -> reason of the HEADLINES that the tables of the trace withhold."""
     withheld = find_withheld_reasons(m)
-    if withheld is None:
-        return {}
-    removed_keys = [key for key in m if key.startswith(tuple(TARGET_KEYS.split()))]
-    for key in removed_keys:
-        del m[key]
-    return dict.fromkeys(sorted({*removed_keys, *HEADLINES}), withheld.text)
+    return dict.fromkeys(sorted(HEADLINES), withheld.text) if withheld else {}
 
 
 def _ratio_to_largest_run(m: Numbers) -> float:

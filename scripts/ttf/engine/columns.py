@@ -90,6 +90,7 @@ SUMMARY_DELAYED_ENTRY = {
     "entered_late": count("entered late", "Durations that began before observation did.", unit="durations"),
     "reason": reason(),
 }
+_MOST_END = "at least 95% of the failures have an end, or there is none"
 MTTF = {
     **STRATUM,
     **COUNTED,
@@ -108,6 +109,8 @@ MTTF = {
         "Failures per 1000 node-days", "Failures divided by node-days.", REASON, "per 1000 node-days"
     ),
     "reason": reason(),
+    "mttf_low_s": seconds("At least", "Lower bound if more than 5% of the failures have no recorded end.", _MOST_END),
+    "mttf_high_s": seconds("at most", "Upper bound if more than 5% of the failures have no recorded end.", _MOST_END),
 }
 
 

@@ -30,7 +30,8 @@ def _limits(key: str, column: str) -> str:
 
 
 _RATE = (
-    f"failures=infra_failures failures_per_1000_node_days node_days days_per_failure {_limits('ci_{}', 'rate_ci_{}')}"
+    "failures=infra_failures failures_per_1000_node_days node_days days_per_failure reason "
+    f"{_limits('ci_{}', 'rate_ci_{}')}"
 )
 _MEDIAN = f"runtime_median_s=failure_median_s {_limits('runtime_median_{}_s', 'median_ci_{}_s')}"
 _FAILED_TIME = _limits("failed_gpu_hours_share_ci_{}", "failed_gpu_ci_{}")
@@ -60,7 +61,7 @@ def strata_json(table: pl.DataFrame, tile_names: Collection[str], m: Numbers, tr
     table: STRATA; tile_names: the tiles that the page shows. Above MOST_BYTES, the smallest strata are left out.
     """
     overall = [_stratum_numbers(row) for row in table.filter(stratum_by="all").iter_rows(named=True)]
-    tile_names = [name for name in KEY_BY_TILE if name in tile_names]
+    tile_names = [name for name, key in KEY_BY_TILE.items() if name in tile_names and overall[0].has(key)]
     if "when" in tile_names and (statement_rules.r6_ends_unknown(m) or not m.has(KEY_BY_TILE["when"])):
         tile_names.remove("when")  # The tile shows the range of the mean, or no time.
     strata = select_eligible(table)

@@ -133,15 +133,10 @@ def node_rate(m: Numbers, inputs: Tables, targets: Mapping, unit: str = "node", 
     if m.value("sizes.basis", "component" if m.has("data.outages") else "") == "component":
         title = f"Failure rate per {unit}"
     rate_unit = f"per 1,000 {unit}-days"
-    if statement_rules.has_no_nodes(m):
-        return Tile(name, title, WITHHELD, CANNOT, means=f"{words.capitalise(statement_rules.NO_NODES)}.", link=link)
     if not m.has(key) and not m.has("sizes.rate.ci_high"):
         unknown = f"the number of {unit}s observed is unknown"
         reason = m.value("sizes.rate.reason", unknown if m.has("data.outages") else "no node was seen in use")
         return Tile(name, title, WITHHELD, CANNOT, means=f"{words.capitalise(reason)}.", link=link)
-    if statement_rules.are_ends_mostly_unknown(m):
-        no_ends = f"{_MISSING_ENDS} have no recorded end, and so no time at risk."
-        return Tile(name, title, WITHHELD, CANNOT, means=no_ends, link=link)
     failures = m["sizes.rate.failures"]
     if statement_rules.r7_no_failures(m):
         observed = f"95% confidence · 0 failures in [sizes.rate.node_days] {unit}-days"
@@ -197,12 +192,6 @@ def mttf_at_target(m: Numbers, inputs: Tables, targets: Mapping) -> Tile:
         if m.has("ettr.measured_rate.mttf_s"):
             meaning += "; the observed MTTF is [ettr.measured_rate.mttf_s]"
         meaning += "."
-    infra_failures = m.value("lost_work.infra_failures", 0)
-    if (
-        infra_failures
-        and m.value("lost_work.infra_without_time", 0) > statement_rules.MOST_WITHOUT_END * infra_failures
-    ):
-        meaning = "[lost_work.infra_without_time failure] without a recorded end count as 0 s of use."
     meaning += _gpus_a_node_note(m)
     targets_s = {"mttf_h": 3600 * targets["mttf_h"]} if "mttf_h" in targets else {}
     return Tile(

@@ -108,8 +108,8 @@ def _mttf_cell(trace: Trace) -> Cell:
 def _shape_cell(trace: Trace) -> Cell:
     m = trace.metrics
     key, scope = statement_rules.choose_shape(m)
-    if statement_rules.are_ends_mostly_unknown(m):
-        return Cell(reason="most failures have no recorded end")
+    if statement_rules.r6_ends_unknown(m):
+        return Cell(reason="too few failures have a recorded end")
     kind = JOBS if trace.has_jobs else words.plural_noun(trace.info["unit"])
     return replace(_number_cell(m, key, words.number), scope=scope, basis=f"{kind}, {scope or 'over all'}")
 

@@ -18,6 +18,8 @@ MILLI = 1000
 # A rate per 1000 days from less than one day would be thousands of times the observed count.
 NO_GPU_DAY = "less than one GPU-day: no rate per GPU-day"
 NO_NODE_DAY = "less than one node-day: no rate per node-day"
+# User failures per assumed node would be meaningless.
+NO_NODES = "neither nodes nor causes of failures are recorded"
 
 
 def poisson_limits(failures: np.ndarray | int, confidence: float) -> tuple[np.ndarray, np.ndarray]:

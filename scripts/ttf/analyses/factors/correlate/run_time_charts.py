@@ -140,7 +140,7 @@ def draw_run_times(inputs: Inputs, study: Study, *, features: Sequence[str], tit
         datasets,
         study,
         title=title,
-        subtitle=f"r of group means, as published; ρ over {study.units}; adjusted p, clustered for ρ",
+        subtitle=f"r of group means (published method, our data); ρ over {study.units}; adjusted p, clustered for ρ",
         caption=caption,
         alt_text=f"Scatter plots of mean run time against {names}, with correlations for success and failure.",
     )

@@ -26,7 +26,9 @@ def cumulative_incidence(inputs: Mapping[str, pl.DataFrame], study: Study) -> Fi
     incidence, title = inputs["cumulative_incidence"], f"{capitalise(study.durations)} by how they ended, by age"
     curves = incidence.filter((pl.col("stratum_by") == "all") & pl.col("incidence").is_not_null())
     if not curves.height:
-        return empty_figure(title, f"no {study.subject} has a known duration")
+        return empty_figure(
+            title, next(iter(incidence["reason"].drop_nulls()), f"no {study.subject} has a known duration")
+        )
     # The table may be thinned, so only the running count covers all durations.
     all_ends = curves.group_by("event", maintain_order=True).agg(pl.col("events_so_far", "without_time").last())
     totals = all_ends.filter(pl.col("events_so_far") > 0).drop("without_time")

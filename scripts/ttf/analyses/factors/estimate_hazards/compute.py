@@ -1,10 +1,20 @@
 """Hazard ratios, log-rank tests and cumulative incidence."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import polars as pl
 
-from ttf.analyses.factors.estimate_hazards import COX_SUMMARY, JOB_SIZE, LOGRANK
+from ttf.analyses.factors.estimate_hazards import (
+    COX,
+    COX_SUMMARY,
+    CUMULATIVE_HAZARD,
+    CUMULATIVE_INCIDENCE,
+    INCIDENCE_AT,
+    JOB_SIZE,
+    LOGRANK,
+    MTTF_DELAYED_ENTRY,
+    SURVIVAL_SUMMARY_DELAYED_ENTRY,
+)
 from ttf.analyses.factors.estimate_hazards.hazard_ratios import hazard_ratios
 from ttf.analyses.factors.estimate_hazards.incidence import (
     cumulative_hazard,
@@ -14,10 +24,12 @@ from ttf.analyses.factors.estimate_hazards.incidence import (
 )
 from ttf.analyses.factors.estimate_hazards.logrank import logrank
 from ttf.analyses.factors.estimate_hazards.total import SIGNIFICANCE, total_ratios
+from ttf.engine.contract import Table
 from ttf.engine.size_unit import NODE
 from ttf.records.clusters import CLUSTER_COLUMNS
 from ttf.records.durations import find_ends, find_strata, select_cause
 from ttf.records.inputs import Inputs
+from ttf.stats.durations.missing_ends import failures_without_end, withhold_without_ends
 from ttf.stats.durations.mttf import mean_time_to_failure
 from ttf.stats.durations.strata import CountedDurations, durations_since_entry
 from ttf.stats.durations.survival import survival_summary, thin_curves
@@ -36,14 +48,19 @@ def compute(inputs: Inputs) -> Iterator[tuple[str, pl.DataFrame]]:
     covariates = [name for name in settings.covariates if name in durations.collect_schema()]
     if inputs.unit == NODE:
         covariates.remove("nodes")  # they are the size
-    cox = pl.concat([hazard_ratios(rows, event, covariates) for event, rows in events.items()])
+    missing = failures_without_end(durations, "failure", strata)
+
+    def join_withheld(frames: Iterable[pl.DataFrame], table: Table) -> pl.DataFrame:
+        return withhold_without_ends(pl.concat(frames), table.columns, missing)
+
+    cox = join_withheld((hazard_ratios(rows, event, covariates) for event, rows in events.items()), COX)
     yield "cox", cox
     yield "cox_summary", summarise_ratios(cox)
     ends = find_ends(durations)
     counts = {event: CountedDurations(rows, ends if event == "failure" else [event]) for event, rows in events.items()}
     # Thin one curve at a time: the full curves of ten million durations would not fit memory.
     hazards = [cumulative_hazard(rows, event, strata, settings.max_steps) for event, rows in counts.items()]
-    yield "cumulative_hazard", pl.concat(hazards)
+    yield "cumulative_hazard", join_withheld(hazards, CUMULATIVE_HAZARD)
     competing = counts["failure"]
     if settings.causes:
         exclusive, ends = exclusive_causes(durations, settings.causes)
@@ -51,15 +68,17 @@ def compute(inputs: Inputs) -> Iterator[tuple[str, pl.DataFrame]]:
     strata_incidence = cumulative_incidence(competing, ends, strata[1:], settings.max_steps)
     # Not thinned: needed for the incidence at given ages.
     total_incidence = cumulative_incidence(competing, ends, ["all"])
-    yield "cumulative_incidence", pl.concat([thin_curves(total_incidence, settings.max_steps), strata_incidence])
-    yield "incidence_at", incidence_at(competing, ends, total_incidence)
-    yield "logrank", with_pair_counts(pl.concat([logrank(rows, event, strata) for event, rows in counts.items()]))
+    incidence = [thin_curves(total_incidence, settings.max_steps), strata_incidence]
+    yield "cumulative_incidence", join_withheld(incidence, CUMULATIVE_INCIDENCE)
+    yield "incidence_at", join_withheld([incidence_at(competing, ends, total_incidence)], INCIDENCE_AT)
+    tests = join_withheld((logrank(rows, event, strata) for event, rows in counts.items()), LOGRANK)
+    yield "logrank", with_pair_counts(tests)
     summaries = [survival_summary(rows, event, strata, delayed_entry=True) for event, rows in counts.items()]
-    yield "survival_summary_delayed_entry", pl.concat(summaries)
+    yield "survival_summary_delayed_entry", join_withheld(summaries, SURVIVAL_SUMMARY_DELAYED_ENTRY)
     # Durations by cluster take most of the memory; the next step reads the durations again.
     del counts, competing, total_incidence
     mttf = [mean_time_to_failure(durations_since_entry(rows), event, strata) for event, rows in events.items()]
-    yield "mttf_delayed_entry", pl.concat(mttf)
+    yield "mttf_delayed_entry", join_withheld(mttf, MTTF_DELAYED_ENTRY)
 
 
 def summarise_ratios(cox: pl.DataFrame) -> pl.DataFrame:

@@ -30,13 +30,13 @@ NUMBERS = [
         cells(INCIDENCE_AT, f"incidence.{{event}}.{word}", f"incidence {CI}", not_blank="incidence", time_s=time_s)
         for time_s, word in {3_600: "1h", 86_400: "1d", 31_536_000: "1y"}.items()
     ),
-    cells(INCIDENCE_AT, "incidence.{event}", "without_end", _WITHOUT_END, not_blank="incidence"),
+    cells(INCIDENCE_AT, "incidence.{event}", "without_end", _WITHOUT_END, not_blank="incidence_low"),
     cells(
         INCIDENCE_AT,
         "incidence.{event}.{time_s}s",
         "incidence incidence_low incidence_high",
         _WITHOUT_END,
-        not_blank="incidence",
+        not_blank="incidence_low",
     ),
     cells(
         LOGRANK,

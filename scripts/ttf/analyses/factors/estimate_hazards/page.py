@@ -12,12 +12,11 @@ from ttf.analyses.factors.estimate_hazards import (
 )
 from ttf.analyses.factors.estimate_hazards.total import SIGNIFICANCE
 from ttf.display.metrics import FEWEST_FAILURES
-from ttf.display.phrases import fill_numbers, missing_ends_sentence, quote_trace_text
+from ttf.display.phrases import fill_numbers, quote_trace_text
 from ttf.display.report_tables import CLUSTERED, Column, PageTable
 from ttf.display.report_trace import Trace, label_strata, select_largest_strata
 from ttf.display.run_time import NAMES, find_strongest_correlation, has_run_time_chart
 from ttf.display.section_head import Head, Key, Line
-from ttf.display.statement_rules import WITHOUT_ENDS, are_ends_mostly_unknown
 from ttf.display.trace_numbers import Numbers
 from ttf.engine import words
 
@@ -62,7 +61,7 @@ def _list_stratifications(m: Numbers) -> list[str]:
 @fill_numbers
 def head(trace: Trace, m: Numbers) -> Head | None:
     """Return the strongest hazard ratio and the clearest correlation with run time; None without a ratio."""
-    if not m.value("cox.total.ratios", 0) or are_ends_mostly_unknown(m):
+    if not m.value("cox.total.ratios", 0):
         return None
     unit = trace.info["unit"]
     keys = [_make_ratio_key(m, "cox.strongest", _label_strongest(m))] if m.has("cox.strongest.hazard_ratio") else []
@@ -72,7 +71,6 @@ def head(trace: Trace, m: Numbers) -> Head | None:
     text = "These are associations, not causes."
     if m.value("cox.changing", 0):
         text += " [cox.changing] of [cox.covariates] factors change with age; read their ratios as averages."
-    text += missing_ends_sentence(m)
     details = "hazard ratios, log-rank tests" + (", correlations" if has_run_time_chart(m) else "")
     return Head(_format_claim(m, unit), ("factors_of_failure",), tuple(keys), (text,), details=details)
 
@@ -83,8 +81,6 @@ def lines(trace: Trace, m: Numbers) -> list[Line]:
     if not m.value("cox.total.ratios", 0):
         reason = f": {quote_trace_text(m['cox.reason'])}" if m.has("cox.reason") else ""
         return [Line("Hazard ratios", f"not estimated{reason}", "tables/cox.csv", checked=False)]
-    if are_ends_mostly_unknown(m):
-        return [Line("Hazard ratios", WITHOUT_ENDS, "tables/failures_without_end.csv", checked=False)]
     is_size = m.has("cox.strongest.level") and _is_size_strongest(m)
     claim_factor = "gpu_count" if is_size else m.value("cox.strongest.covariate", "")
     result_lines = []
@@ -197,7 +193,7 @@ def _incidence_table(trace: Trace) -> PageTable:
 
 
 def _incidence_bounds_table(trace: Trace) -> PageTable:
-    is_bounded = (pl.col("without_end") > 0) & pl.col("incidence").is_not_null()
+    is_bounded = (pl.col("without_end") > 0) & pl.col("incidence_low").is_not_null()
     table = trace.table("incidence_at").filter(is_bounded & pl.col("time_s").is_in(BOUNDED_AT_S))
     columns = dict.fromkeys(("time_s", "n", "without_end", "incidence_low", "incidence_high"))
     columns |= {"incidence": CLUSTERED}

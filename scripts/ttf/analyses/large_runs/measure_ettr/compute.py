@@ -75,16 +75,17 @@ def target_runs(runs: pl.DataFrame, rate: NodeRate, habits: Habits, target: int)
     the projected one, else the one measured in runs of that size.
     """
     sized_runs = runs.filter(_upper_gpus(runs["gpus"]) == _upper_gpus(pl.Series([target]))[0])
-    if rate.node_gpus is None or not sized_runs.height:
+    rates = dict(rate.bounds(target, -(-target // (rate.node_gpus or 1))))
+    # What the page withholds without a model is not compared with one.
+    if rate.node_gpus is None or not sized_runs.height or not rates:
         return ETTR_MEASURED_TARGET.frame([])
     mean_wait = int(sized_runs["queue_s"].sum()) / int(sized_runs["attempts"].sum())
     # Without the wait, the ratio is the share of the scheduled time.
     share = pl.col("ettr") * (pl.col("runtime_s") + pl.col("queue_s")) / pl.col("runtime_s")
     sized_runs = sized_runs.with_columns(ettr=share, queue_s=0)
-    rates = dict(rate.bounds(target, -(-target // rate.node_gpus)))
-    names = next((names for names in (ESTIMATE, MEASURED) if names[0] in rates), ())
+    names = ESTIMATE if ESTIMATE[0] in rates else MEASURED
     # The rate of the target holds for all runs of its size.
-    planned = [replace(rate, estimate=rates.get(name), projects_to=ANY_SIZE) for name in names] or [rate]
+    planned = [replace(rate, estimate=rates.get(name), projects_to=ANY_SIZE) for name in names]
     row = measured_table(sized_runs, planned[0], habits).row(0, named=True)
     row |= {"queue_s": mean_wait, "scheduled_ettr": row["ettr_mean"], "expected": row["expected_ettr"]}
     # The higher the failure rate, the lower the share.

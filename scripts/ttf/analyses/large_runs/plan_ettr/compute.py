@@ -77,7 +77,9 @@ def compute(inputs: Inputs) -> dict[str, pl.DataFrame]:
     habits = read_habits(settings, queue["value"])
     sizes = sorted({*settings["gpus"], target})
     ettr, outlook = plan_tables(rate, habits, sizes, settings["simulations"], settings["seed"], queue)
-    assumptions_table = assumptions(rates, habits[0], queue, target, inputs.unit)
+    ((gpus, nodes),) = rate.list_gpus_and_nodes([target])
+    withheld = None if rate.bounds(gpus, nodes) else rate.why_not(nodes)
+    assumptions_table = assumptions(rates, habits[0], queue, target, inputs.unit, withheld)
     mitigations = mitigation_table(rate, habits[0], sizes)
     if price := inputs.settings.prices.get("price_per_gpu_hour"):
         cost = pl.col("gpu_hours_saved_per_productive_week") * price
@@ -144,20 +146,26 @@ def _mean_wait_interval(waits: pl.DataFrame) -> dict:
 
 
 def assumptions(
-    rates: pl.DataFrame, habit: Habits, queue: Mapping, target_gpus: int, size_unit: SizeUnit = GPU
+    rates: pl.DataFrame,
+    habit: Habits,
+    queue: Mapping,
+    target_gpus: int,
+    size_unit: SizeUnit = GPU,
+    withheld: str | None = None,
 ) -> pl.DataFrame:
     """Return the assumptions of a plan, a row each, with their source: the trace or the configuration.
 
     The source of the failure rate is its basis. rates: node_failure_rate.csv. queue: of `queue_of`. size_unit: unit of
-    the trace's job sizes, used for the size of the run.
+    the trace's job sizes, used for the size of the run. withheld: why the failure rate cannot plan it.
     """
     rate = rate_row(rates)
     basis, configured = rate["basis"], "configuration"
-    low, high = (None if bound is None else 1000 * bound for bound in rate_interval(rate))
+    per_day = (rate["failures_per_node_day"], *rate_interval(rate))
+    estimate, low, high = (None if withheld or value is None else 1000 * value for value in per_day)
     source_by_key = {"trace": "the trace", "jobs": "the runs of the trace", "config": configured, "default": "assumed"}
     node_gpus_from = source_by_key.get(rate["node_gpus_from"])
     rows = [
-        ("failure rate", rate["failures_per_1000_node_days"], RATE_UNIT, rate["failures"], basis),
+        ("failure rate", estimate, RATE_UNIT, rate["failures"], basis),
         ("failure rate, low", low, RATE_UNIT, rate["failures"], basis),
         ("failure rate, high", high, RATE_UNIT, rate["failures"], basis),
         ("GPUs of a node", rate["node_gpus"] if size_unit == GPU else None, "GPUs", None, node_gpus_from),
@@ -172,7 +180,7 @@ def assumptions(
         ("queue, three longest", queue.get("longest"), "share", queue.get("n"), "the same waits: part of their sum"),
         ("queue, median", queue.get("median_s"), "s", queue.get("n"), "the same waits: not planned with"),
     ]
-    reason_by_assumption = {"failure rate": rate["reason"], "queue": queue.get("reason")}
+    reason_by_assumption = {"failure rate": withheld or rate["reason"], "queue": queue.get("reason")}
     return ETTR_ASSUMPTIONS.frame(
         dict(zip(ETTR_ASSUMPTIONS.columns, (*row, reason_by_assumption.get(row[0])), strict=True))
         for row in rows

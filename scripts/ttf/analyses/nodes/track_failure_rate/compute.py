@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from ttf.analyses.nodes.track_failure_rate import FAILURE_RATE_WINDOWS
+from ttf.analyses.nodes.track_failure_rate import FAILURE_RATE_OVER_TIME, FAILURE_RATE_WINDOWS
 from ttf.analyses.nodes.track_failure_rate.over_time import failure_rate_over_time, with_domains
 from ttf.records.clusters import CLUSTER_COLUMNS
 from ttf.records.inputs import Inputs
@@ -12,14 +12,17 @@ DURATIONS = ("basis", "event", "cause", "start_s", "duration_s", "gpu_count", "g
 
 def compute(inputs: Inputs) -> dict[str, pl.DataFrame]:
     # The basis and the GPUs per node are those of node_failure_rate.
-    rates = inputs["node_failure_rate"].select("basis", "node_gpus", "node_gpus_from")
-    basis, node_gpus, node_gpus_from = rates.row(0)
+    rates = inputs["node_failure_rate"].select("basis", "node_gpus", "node_gpus_from", "failures", "ci_high", "reason")
+    basis, node_gpus, node_gpus_from, failures, ci_high, reason = rates.row(0)
     durations, cause_column = inputs.scan("durations_infra", DURATIONS), "cause"
     if basis == "proxy" and "reasons" in inputs:
         # Only the words and codes read by the taxonomy attribute these failures to a cause.
         named_durations = inputs.scan("durations_infra", [*DURATIONS, "unit_id", "duration_id"])
         durations, cause_column = with_domains(named_durations, inputs.scan("reasons")), "domain"
     windows = failure_rate_over_time(durations, basis, node_gpus, node_gpus_from, cause_column)
+    if failures and ci_high is None:  # the rate over all time is withheld
+        row = windows.select("by", "confidence", "basis").row(0, named=True)
+        windows = FAILURE_RATE_OVER_TIME.frame([row | {"reason": reason}])
     return {"failure_rate_over_time": windows, "failure_rate_windows": summarise_windows(windows)}
 
 

@@ -6,7 +6,6 @@ from ttf.analyses.nodes.find_lemon_nodes.page import describe_nodes, node_keys
 from ttf.display.phrases import fill_numbers
 from ttf.display.report_trace import Trace
 from ttf.display.section_head import Head, Key, Line
-from ttf.display.statement_rules import NO_NODES, WITHOUT_ENDS, are_ends_mostly_unknown, has_no_nodes
 from ttf.display.trace_numbers import Numbers
 from ttf.engine import words
 
@@ -18,11 +17,9 @@ WINDOW = "sizes.over_time"
 def head(trace: Trace, m: Numbers) -> Head | Line | None:
     rate_name = _RATE.get(m.value("sizes.basis", ""), "infrastructure failure rate")
     title = f"{words.capitalise(rate_name)} over time"
-    if has_no_nodes(m) or not m.has(f"{WINDOW}.windows"):
-        reason = NO_NODES if has_no_nodes(m) else m.value(f"{WINDOW}.reason", "no node was at work")
+    if not m.has(f"{WINDOW}.windows"):
+        reason = m.value(f"{WINDOW}.reason", "no node was at work")
         return Line(title, reason, "tables/failure_rate_over_time.csv", checked=False)
-    if are_ends_mostly_unknown(m):
-        return Line(title, WITHOUT_ENDS, "tables/failures_without_end.csv", checked=False)
     if not m[f"{WINDOW}.failures_in_windows"]:
         return Line(title, f"no failure in [{WINDOW}.windows window]", "tables/failure_rate_over_time.csv")
     keys_of_nodes = node_keys(trace, m)

@@ -17,6 +17,7 @@ from ttf.records.clusters import (
     level_names,
 )
 from ttf.records.durations import count_nodes
+from ttf.records.infra import PROXY
 from ttf.records.inputs import Inputs
 from ttf.records.jobs import doubling_bucket, is_at_time_limit, join_reasons, whole_gpus
 from ttf.records.runs import GPU_HOUR, build_runs, gpu_time, iterate_blocks
@@ -31,7 +32,8 @@ from ttf.stats.clustered import (
     sum_by_cluster,
     value_at_share,
 )
-from ttf.stats.durations.mttf import NO_NODE_DAY, SECONDS_A_DAY, poisson_limits
+from ttf.stats.durations.missing_ends import MOST_WITHOUT_END
+from ttf.stats.durations.mttf import NO_NODE_DAY, NO_NODES, SECONDS_A_DAY, poisson_limits
 from ttf.stats.shares import ENDED, failure_share_columns
 
 # Columns that group jobs where the trace has them, and the one that always exists.
@@ -57,10 +59,19 @@ _GPU_TIME = {
 }
 _UNTIMED_FAILURES = (pl.col("failed") & pl.col("runtime_s").is_null()).sum().cast(pl.Int64)
 _RUN_SUMS = _GPU_TIME | {"failed_without_time": _UNTIMED_FAILURES}
+_HAS_TIME = pl.col("duration_s").is_not_null()
 _RISK_SUMS = {
-    "infra_failures": pl.col("infra").sum().cast(pl.Int64),
+    "infra_failures": (pl.col("infra") & _HAS_TIME).sum().cast(pl.Int64),
     "node_s": pl.col("node_s").sum(),
-    "at_risk": pl.len().cast(pl.Int64),
+    "at_risk": _HAS_TIME.sum().cast(pl.Int64),
+    "without_end": (pl.col("infra") & ~_HAS_TIME).sum().cast(pl.Int64),
+}
+# Why a stratum has no failure rate.
+_NO_RATE = {
+    NO_NODE_DAY: pl.col("node_s") < SECONDS_A_DAY,
+    NO_NODES: pl.col("no_nodes"),
+    "more than 5% of the failures have no recorded end": pl.col("without_end")
+    > MOST_WITHOUT_END * (pl.col("infra_failures") + pl.col("without_end")),
 }
 
 
@@ -88,6 +99,7 @@ def build_strata(
     """
     jobs, levels = add_clusters(jobs), level_names(durations)
     basis = durations.select("basis").head(1).collect(engine="streaming")["basis"].first()
+    no_nodes = basis == PROXY and node_gpus[1] == "default"
     failed_jobs = jobs.filter(_FAILED).with_columns(gpus=_REQUESTED).drop_nulls("runtime_s")
     job_columns = [name for name in GROUP_COLUMNS if name in jobs.collect_schema()]
     failed = failed_jobs.select(*job_columns, GPUS, "runtime_s", *CLUSTER_COLUMNS).collect(engine="streaming")
@@ -102,7 +114,7 @@ def build_strata(
         strata = job_sums.sort("jobs", "stratum", descending=[True, False]).head(max_strata).sort("stratum")
         for source, names in (("runs", _RUN_SUMS), ("durations", _RISK_SUMS)):
             strata = strata.join(_sum_by(sums[source], name, names), on="stratum", how="left", maintain_order="left")
-        strata = strata.with_columns(pl.col(*_RUN_SUMS, *_RISK_SUMS).fill_null(0))
+        strata = strata.with_columns(pl.col(*_RUN_SUMS, *_RISK_SUMS).fill_null(0), no_nodes=pl.lit(no_nodes))
         clustered = (add_level_names(sums[source], levels) for source in ("jobs", "runs", "durations"))
         strata = _add_estimates(strata, *(_stratify(rows, name, strata["stratum"]) for rows in (failed, *clustered)))
         tables.append(strata.with_columns(stratum=_stratum_label(name), stratum_by=pl.lit(name)))
@@ -147,9 +159,7 @@ def sum_block(
     block_runs = build_runs(jobs, attempts, infra_durations).collect()
     block_runs = block_runs.with_columns(*jobs.select(*columns, *_LEVELS)[block_runs["job"]])
     nodes = count_nodes(node_gpus, node_gpus_from)
-    at_risk = infra_durations.hstack(jobs.select(columns)[job]).filter(
-        (pl.col("gpu_count") > 0) & pl.col("duration_s").is_not_null()
-    )
+    at_risk = infra_durations.hstack(jobs.select(columns)[job]).filter(pl.col("gpu_count") > 0)
     return {
         "jobs": jobs.with_columns(gpus=_REQUESTED).group_by(*columns, GPUS, *_LEVELS).agg(**_JOB_SUMS),
         "runs": block_runs.with_columns(gpus=doubling_bucket((pl.col("gpu_milli") + 999) // 1000))
@@ -171,7 +181,7 @@ def _add_estimates(
     failed: jobs with a run time; job_sums, run_sums, risk_sums: sums by cluster and block.
     """
     rows = rows.join(median_run_times(failed), on="stratum", how="left", maintain_order="left")
-    is_rated, gpu = pl.col("node_s") >= SECONDS_A_DAY, pl.col("gpu")
+    is_rated, gpu = ~pl.any_horizontal(*_NO_RATE.values()), pl.col("gpu")
     low, high = poisson_limits(rows["infra_failures"].to_numpy(), CONFIDENCE)
     rates = {
         "failures_per_1000_node_days": pl.col("infra_failures"),
@@ -189,7 +199,7 @@ def _add_estimates(
     reasons = {
         "no job of the stratum ended": pl.col("ended") == 0,
         "no GPU time was seen": gpu == 0,
-        NO_NODE_DAY: ~is_rated,
+        **_NO_RATE,
         "no failed job has a known run time": pl.col("failure_median_s").is_null(),
     }
     rows = join_clustered(
@@ -197,7 +207,7 @@ def _add_estimates(
         clustered_shares(job_sums, ["stratum"], pl.col("failures").sum(), pl.col("ended").sum()),
         ["stratum"],
     )
-    failures, node_s, members = (pl.col(name).sum() for name in _RISK_SUMS)
+    failures, node_s, members, _ = (pl.col(name).sum() for name in _RISK_SUMS)
     limits = clustered_ratios(risk_sums, ["stratum"], failures, node_s, members, CONFIDENCE, has_mean_leverage=True)
     bounds = {f"rate_ci_{side}_clustered": pl.col(f"ci_{side}_clustered") * _PER_1000_DAYS for side in ("low", "high")}
     rows = rows.join(limits.select("stratum", **bounds), on="stratum", how="left", maintain_order="left")

@@ -113,7 +113,10 @@ def _compare_measures(inputs: Inputs, jobs: pl.LazyFrame, calendar: Calendar) ->
     )
     lost_row = compare_sides(lost_sums, is_share=False, is_count=False)
     lost_hours = {"before": lost_sums.top[:-1].sum(), "after": lost_sums.top[-1].sum()}
-    daily_row = compare_sides(rate_sums, is_share=False, is_count=True)
+    # Without an interval over all time, the rate is withheld.
+    daily_row = {"reason": rates["reason"]}
+    if rates["ci_high"] is not None:
+        daily_row = compare_sides(rate_sums, is_share=False, is_count=True)
     rate_cells = [name for name in ("before", "after", "difference", "ci_low", "ci_high") if name in daily_row]
     return {
         "failure_share": compare_sides(sum_ended_jobs(jobs, calendar), is_share=True, is_count=False),

@@ -78,7 +78,7 @@ ANALYSIS = Analysis(
     rank=5,
     uses=[
         *("row_account", "anomalies", "statistics", "jobs_summary", "outcomes", "ended_jobs", "states"),
-        *("mttf", "failures_without_end", "mttf_delayed_entry", "lost_work", "what_if", "lemon_summary", "strata"),
+        *("mttf", "mttf_delayed_entry", "lost_work", "what_if", "lemon_summary", "strata"),
     ],
     settings={"prices": price_settings},
     tables=(QUALITY_SUMMARY, MTTF_RANGE, FAILED_TIME, ACTIONS),

@@ -11,7 +11,7 @@ from ttf.engine.size_unit import GPU
 from ttf.engine.words import join_list
 from ttf.records.inputs import Inputs
 from ttf.records.jobs import TIME_LIMITS
-from ttf.stats.durations.missing_ends import MOST_RUNNING, MOST_WITHOUT_END
+from ttf.stats.durations.missing_ends import MOST_RUNNING, MOST_WITHOUT_END, RANGE
 from ttf.stats.shares import divide
 
 # Name attempts above a size if they hold at least this share of the GPU time ended by infrastructure failures.
@@ -60,17 +60,15 @@ def mttf_range(inputs: Inputs) -> pl.DataFrame:
     """Return MTTF_RANGE: the range of the mean time to failure if missing or censored ends decide it.
 
     Each condition adds limits. More than MOST_WITHOUT_END of failures have no end: they failed at once, or as late as
-    possible; the estimate from the other failures is then not in the range. More than MOST_RUNNING of the time at risk
-    is in running jobs: exclude that time. More than MOST_WITHOUT_END of ended jobs have no recorded result: all failed.
-    The estimate with delayed entry (left truncation) lies outside the interval: include it.
+    possible; the estimate from the other failures is withheld. More than MOST_RUNNING of the time at risk is in running
+    jobs: exclude that time. More than MOST_WITHOUT_END of ended jobs have no recorded result: all failed. The estimate
+    with delayed entry (left truncation) lies outside the interval: include it.
     """
     filters = {"event": "failure", "stratum_by": "all", "confidence": 0.95}
     mean: dict = next(inputs["mttf"].filter(**filters).iter_rows(named=True), {"mttf_s": None})
-    limits, reasons = [] if mean["mttf_s"] is None else [mean["mttf_s"]], []
-    for row in inputs["failures_without_end"].filter(stratum_by="all").iter_rows(named=True):
-        if (row["share_without_end"] or 0) > MOST_WITHOUT_END:
-            limits = [row["mttf_low_s"], row["mttf_high_s"]]
-            reasons.append(f"{row['share_without_end']:.1%} of the failures have no recorded end")
+    limits, reasons = [mean[name] for name in ("mttf_s", *RANGE) if mean.get(name) is not None], []
+    if mean.get("mttf_low_s") is not None:
+        reasons.append(mean["reason"])
     running_share = inputs["jobs_summary"]["running_time_share"][0] or 0 if "jobs_summary" in inputs else 0
     if limits and running_share > MOST_RUNNING:
         limits.append((1 - running_share) * min(limits))

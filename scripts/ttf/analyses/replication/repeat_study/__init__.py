@@ -4,6 +4,8 @@ from ttf.analyses.declaration import Analysis
 from ttf.engine.columns import clustered_columns
 from ttf.engine.contract import REASON, Column, count, name, number, table, truth, whole_seconds, words
 
+# Outcome -> jobs that it names. The published method counts other jobs as failed than the one at job level.
+JOBS = {"success": "succeeded", "failure": "not succeeded; job level: failed"}
 _NO_INTERVAL = "nothing is estimated, there are too few points for an interval, or it is a mean run time"
 _NO_VERDICT = "the question is not of a correlation"
 _NO_TEST = "nothing is estimated, or it is a run time, which is not tested"
@@ -17,15 +19,15 @@ def _prefixed_clustered_columns(prefix: str) -> dict[str, Column]:
 
 STUDY1 = table(
     "study1",
-    "A question of study 1, answered as published and at job level with censoring.",
+    "A question of study 1, answered by its method and at job level with censoring.",
     question=words("Question", "correlation, cut_off (of shorter runs) or mean_run_time."),
     outcome=words("Outcome", "success or failure."),
     feature=words("Feature", "Feature of the jobs."),
     value=name("Value", "Value of the feature.", blank="the question covers all values", by="feature"),
     cutoff_s=whole_seconds("Cut-off", "The study uses run times below it.", blank="there is no cut-off"),
     study_set=words("Jobs of the study", "Outcomes that the study counts as this one."),
-    study_measure=words("As published", "What the study estimates."),
-    study_estimate=number("As published", "A correlation, or a mean in s.", blank=REASON),
+    study_measure=words("Published method, our data", "What the study estimates."),
+    study_estimate=number("Published method, our data", "A correlation, or a mean in s.", blank=REASON),
     study_ci_low=number("from", "Lower end of the 95% CI.", blank=_NO_INTERVAL),
     study_ci_high=number("to", "Upper bound of the 95% CI.", blank=_NO_INTERVAL),
     study_n=count("n", "Number of means, or of jobs.", blank=REASON),
@@ -73,12 +75,12 @@ STUDY1_SUMMARY = table(
     "study1_summary",
     "Correlations of study 1 without a cut-off by verdict at job level, and its mean run times.",
     compared=_correlation_count("Compared", "Correlations that this trace allows to compute.", ""),
-    significant=_correlation_count("Significant", "Correlations significant as published."),
+    significant=_correlation_count("Significant", "Correlations significant by the published method."),
     still_significant=_correlation_count(
-        "still", "Published correlations still significant at job level (clustered test)."
+        "still", "Of these, correlations still significant at job level (clustered test)."
     ),
     still_significant_if_independent=_correlation_count(
-        f"still, {_FREE}", "Published correlations still significant at job level, if jobs are independent."
+        f"still, {_FREE}", "Of these, correlations still significant at job level, if jobs are independent."
     ),
     flips=_correlation_count("flips", "Correlations with the opposite sign at job level (clustered test)."),
     weaker=_correlation_count("weaker", "Correlations less than half as strong at job level (clustered test)."),

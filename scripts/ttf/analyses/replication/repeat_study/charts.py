@@ -1,8 +1,9 @@
-"""Chart of study 1: its correlations as published, next to those at job level."""
+"""Chart of study 1: its correlations by the published method, next to those at job level."""
 
 import altair as alt
 import polars as pl
 
+from ttf.analyses.replication.repeat_study import JOBS
 from ttf.display.charts.encodings import colour_by, pick_columns, tooltips
 from ttf.display.charts.figure import Figure, Study, empty_figure, make_chart, make_figure
 from ttf.display.charts.intervals import add_bounds, clustering_note, draw_intervals
@@ -11,12 +12,12 @@ from ttf.display.charts.theme import ACCENT, FAINT, THIRD
 from ttf.engine.words import capitalise
 from ttf.records.inputs import Inputs
 
-_PUBLISHED = "as published: r of group means"
+_PUBLISHED = "published method, our data: r of group means"
 
 
 def compare_correlations(inputs: Inputs, study: Study) -> Figure:
-    """Draw the correlation of each feature with run time, as published and at job level, by outcome."""
-    title = "Correlation with run time, as published and at job level"
+    """Draw the correlation of each feature with run time, by both methods and outcome."""
+    title = "Correlation with run time: published method on our data, and job level"
     is_estimated = pl.col("study_estimate").is_not_null() | pl.col("asked_estimate").is_not_null()
     estimates = add_bounds(inputs["study1"].filter(is_estimated, question="correlation"), prefix="asked_")
     if not estimates.height:
@@ -54,7 +55,7 @@ def _draw_panel(outcome: str, features: list[str], job_level_label: str) -> alt.
     tooltip = [*tooltips("feature", kind="how"), *tooltips("estimate", form=".3f", low="95% from", high="95% to")]
     tooltip += tooltips(form=",", n="points")
     base = make_chart(outcome).encode(y=y, yOffset=offset, color=colour, tooltip=tooltip)
-    title = f"{capitalise(outcome)}: correlation"
+    title = f"{capitalise(JOBS[outcome])}: correlation"
     x = alt.X("low:Q", scale=alt.Scale(domain=[-1, 1]), title=title, axis=alt.Axis(values=[-1, -0.5, 0, 0.5, 1]))
     zero_line = make_chart(outcome).mark_rule(color=FAINT, strokeDash=[3, 3]).encode(x=alt.datum(0))
     points = base.mark_circle(size=55, opacity=1).encode(x="estimate:Q")

@@ -1,4 +1,4 @@
-"""Questions of study 1 ("Analyzing ML Training Tasks"), answered as published and at job level with censoring.
+"""Questions of study 1 ("Analyzing ML Training Tasks"), answered by its method and at job level with censoring.
 
 The study correlates means: one point per distinct request at the mean run time of its jobs, with Pearson's r. It calls
 every job failed that did not succeed, running and waiting ones included. Some figures leave out long runs. At job
@@ -49,7 +49,7 @@ CUTOFFS = (
 HALF = 0.5
 TWICE = 2
 CONFIDENCE = 0.95
-# Verdicts for which the correlation is significant both as published and at job level.
+# Verdicts for which the correlation is significant by the published method and at job level.
 SIGNIFICANT_BOTH = ("kept", "weaker", "stronger", "flips")
 SIGNIFICANT_PUBLISHED = (*SIGNIFICANT_BOTH, "lost")
 UNTESTED = "not told"
@@ -104,11 +104,11 @@ def repeat_study(
 ) -> pl.DataFrame:
     """Answer each question of the study in a row of STUDY1. units: plural name of the jobs, such as "pods".
 
-    study_*: as published, with the study's definition of failure (study_set). asked_*: rank correlation over jobs of
+    study_*: by its method, with its definition of failure (study_set). asked_*: rank correlation over jobs of
     that outcome; per GPU type the median run time of successes and the right-censored mean time to failure. rate_*:
     from `rate_ratio`. verdict: r against the correlation over jobs. Clustered values need jobs with CLUSTER_COLUMNS.
     """
-    rates = _estimate_rate_ratios(jobs)
+    rates = _estimate_rate_ratios(jobs, mttf)
     figures = [*((outcome, feature, None) for outcome in STUDY_SETS for feature in NUMERIC), *CUTOFFS]
     rows = [_correlation_row(correlations, *figure, rates, units, significance) for figure in figures]
     rows += _mean_rows(jobs, runtime_by_group, mttf, units)
@@ -127,7 +127,7 @@ def _correlation_row(
     units: str,
     significance: float,
 ) -> dict:
-    """Return the STUDY1 row of a figure: a feature's correlation with run time, as published and over jobs."""
+    """Return the STUDY1 row of a figure: a feature's correlation with run time, over means and over jobs."""
     r_row = correlation_row(table, STUDY_SETS[outcome], feature, cutoff, "group_mean", "pearson")
     rho_row = correlation_row(table, outcome, feature, None, "job", "spearman")
     row: dict[str, Any]
@@ -173,7 +173,7 @@ def _compare_estimates(
         reason = f"no correlation with a cut-off of {cutoff:,} s was requested (correlation.cutoffs_s)"
         return "not computable", f"not computable: {reason}", reason
     if r_row["estimate"] is None:
-        return "not computable", f"not computable as published: {r_row['reason']}", r_row["reason"]
+        return "not computable", f"not computable by the published method: {r_row['reason']}", r_row["reason"]
     if rho_row is None or rho_row["estimate"] is None:
         reason = rho_row["reason"] if rho_row else "there is no correlation over jobs"
         return "not computable", f"not computable over {units}: {reason}", reason
@@ -200,10 +200,12 @@ def _compare_estimates(
 # Failure rates -----------------------------------------------------------------------------------------------
 
 
-def _estimate_rate_ratios(jobs: Frame) -> dict[str, dict]:
-    """Return `rate_ratio` by numeric feature, with p-values adjusted by Holm's method."""
+def _estimate_rate_ratios(jobs: Frame, mttf: pl.DataFrame) -> dict[str, dict]:
+    """Return `rate_ratio` by numeric feature, with p-values adjusted by Holm's method; none if MTTF is withheld."""
+    withheld = mttf.filter(pl.col("mttf_low_s").is_not_null(), stratum_by="all", event="failure")["reason"].to_list()
     feature_by_name = {feature.name: feature for feature in FEATURES}
-    rates = {name: rate_ratio(jobs, feature_by_name[name]) for name in NUMERIC}
+    rates = {name: rate_ratio(jobs, feature_by_name[name]) for name in NUMERIC if not withheld}
+    rates = rates or {name: {"reason": withheld[0]} for name in NUMERIC}
     for column, adjusted_column in (("rate_p", "rate_p_adjusted"), ("rate_p_clustered", "rate_p_adjusted_clustered")):
         for rate, adjusted_p in zip(rates.values(), holm([rate.get(column) for rate in rates.values()]), strict=True):
             rate[adjusted_column] = adjusted_p

@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from ttf.analyses.replication.repeat_study import STUDY1
+from ttf.analyses.replication.repeat_study import JOBS, STUDY1
 from ttf.display.charts.text import FEATURE_NAMES
 from ttf.display.report_tables import PageTable
 from ttf.display.report_trace import Trace
@@ -28,15 +28,16 @@ def tables(trace: Trace) -> dict[str, PageTable]:
             "question": _QUESTIONS[row["question"]],
             "feature": words.shorten(row["value"]) if row["value"] is not None else _name_feature(row),
             **{source: _format_estimate(row, source) for source in ("study", "asked")},
-            **{name: row[name] for name in ("outcome", "study_n", "asked_n", "change")},
+            "outcome": JOBS[row["outcome"]],
+            **{name: row[name] for name in ("study_n", "asked_n", "change")},
         }
         for row in shown.iter_rows(named=True)
         if row["study_estimate"] is not None or row["asked_estimate"] is not None
     ]
     columns = {
         "feature": ("Feature", None),
-        "outcome": ("Outcome", None),
-        "study": ("As published", None),
+        "outcome": ("Jobs", None),
+        "study": ("Published method, our data", None),
         "study_n": ("n", words.count),
         "asked": ("Job-level, censored", None),
         "asked_n": ("n", words.count),

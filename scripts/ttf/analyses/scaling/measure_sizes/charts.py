@@ -6,7 +6,6 @@ from collections.abc import Mapping
 import altair as alt
 import polars as pl
 
-from ttf.analyses.scaling.measure_sizes.sizes import NO_GPU_JOB
 from ttf.display.charts.axes import TIME_TICKS_S, log_domain, log_scale, time_axis
 from ttf.display.charts.encodings import bold_labels, pick_columns, tooltips
 from ttf.display.charts.figure import Figure, Study, empty_figure, fit_width, make_chart, make_figure
@@ -33,7 +32,7 @@ def mttf_by_gpus(inputs: Mapping[str, pl.DataFrame], study: Study) -> Figure:
     title = f"Mean time to {failure} by GPUs of the {'job' if basis == 'component' else study.unit}"
     measured = sizes.filter(pl.col("ci_low_s") > 0)
     if not measured.height:
-        return empty_figure(title, sizes["reason"][0] if sizes.height == 1 else NO_GPU_JOB)
+        return empty_figure(title, sizes["reason"][0] if sizes.height == 1 else rate["reason"])
     projected = sizes.filter(pl.col("projected_mttf_s").is_not_null()).sort("gpus_high")
     if measured.height == 1 and projected.height < 2:
         return empty_figure(title, "runs of one size, and no projection to others")

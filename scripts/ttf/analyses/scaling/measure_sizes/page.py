@@ -10,7 +10,6 @@ from ttf.display.phrases import fill_numbers
 from ttf.display.report_tables import Interval, PageTable, add_size_labels
 from ttf.display.report_trace import Trace, list_nonempty_charts
 from ttf.display.section_head import Callout, Head, Key, Line
-from ttf.display.statement_rules import WITHOUT_ENDS, are_ends_mostly_unknown, has_no_nodes
 from ttf.display.trace_numbers import Numbers
 from ttf.engine import words
 
@@ -41,12 +40,10 @@ TITLE = "Scaling with job size"
 def head(trace: Trace, m: Numbers) -> Head | Line | None:
     """Return the finding on MTTF by size, or a line with the reason why there is none."""
     unit, basis = trace.info["unit"], m.value("sizes.basis", "state")
-    if not trace.has_jobs or not m.has("sizes.rate.ci_high"):
+    if not trace.has_jobs or not (m.has("sizes.rate.ci_high") or m.has("sizes.law.slope")):
         reason = m.value("sizes.rate.reason", f"no {unit} requested a GPU")
         reason = reason if trace.has_jobs else f"lifetimes of {words.plural_noun(unit)}, no jobs"
         return Line(TITLE, reason, checked=False)
-    if are_ends_mostly_unknown(m):
-        return Line(TITLE, WITHOUT_ENDS, "tables/failures_without_end.csv", checked=False)
     mttf = _MTTF.get(basis, "Infrastructure MTTF")
     return Head(
         claim=_format_claim(m, mttf, unit),
@@ -114,7 +111,7 @@ def _iterate_key_figures(m: Numbers, mttf_label: str) -> Iterator[Key]:
         note = f"{m.interval(measured + '.ci_{}_s', f'{measured}.mttf_s', '90')}, [{measured}.failures failure]"
         yield Key(f"{mttf_label} at {size}, measured", f"[{measured}.mttf_s]", note)
     # Otherwise the MTTF is shown, and the rate is in a tile of the first screen.
-    elif m.has("sizes.rate.failures_per_1000_node_days") and not has_no_nodes(m):
+    elif m.has("sizes.rate.failures_per_1000_node_days"):
         rate = "[sizes.rate.failures_per_1000_node_days]"
         any_cause = ", any cause" if m["sizes.basis"] == "proxy" else ""
         yield Key(f"Failures per 1,000 node-days{any_cause}", rate, m.interval("sizes.rate.ci_{}", confidence="90"))

@@ -15,11 +15,11 @@ from scipy.special import nctdtrinc, stdtr, stdtrit, xlogy
 
 from ttf.analyses.scaling.measure_sizes import MTTF_BY_GPUS, NODE_FAILURE_RATE, SIZE_LAW, clustered_sizes
 from ttf.records.durations import count_nodes
-from ttf.records.infra import EVENT
+from ttf.records.infra import EVENT, PROXY
 from ttf.records.jobs import Frame
 from ttf.stats.basics.p_value import exact_p
 from ttf.stats.clustered import sum_by_cluster
-from ttf.stats.durations.mttf import NO_NODE_DAY, SECONDS_A_DAY, garwood_interval
+from ttf.stats.durations.mttf import NO_NODE_DAY, NO_NODES, SECONDS_A_DAY, garwood_interval
 from ttf.stats.large_runs.plans import rate_interval
 from ttf.stats.large_runs.projection import ProjectionLimit, buckets
 
@@ -176,6 +176,9 @@ def node_failure_rate(
             continue
         if node_s < SECONDS_A_DAY:
             rates.append(row | {"reason": NO_NODE_DAY})
+            continue
+        if basis == PROXY and node_gpus_from == "default":
+            rates.append(row | {"reason": NO_NODES})
             continue
         low_s, high_s = garwood_interval(node_s, failures, confidence)
         per_day = {

@@ -59,6 +59,8 @@ def still_running(inputs: Mapping[str, pl.DataFrame], study: Study) -> Figure:
     status = "in service" if study.unit in COMPONENTS else "still running"
     title = AFTER_REPAIR if study.subject == GAP else f"{capitalise(study.units)} {status} without failure"
     mttf = inputs["mttf"].filter(confidence=0.95, **all_units)
+    if withheld := mttf.drop_nulls("mttf_low_s")["reason"].to_list():
+        return empty_figure(title, withheld[0])
     if not curve.height or not mttf["events"].sum():
         return empty_figure(title, f"no {study.unit} failed at a known time")
     n, events, mean = mttf.select("n", "events", "mttf_s").row(0)
@@ -150,12 +152,16 @@ def _draw_running_layers(domain: list[float], study: Study) -> alt.TopLevelMixin
 
 def survival_by_stratum(inputs: Mapping[str, pl.DataFrame], study: Study, stratum_by: str) -> Figure:
     """Draw survival by age for the strata with the most units."""
-    curves, summary = inputs["survival"], inputs["survival_summary"].filter(event="failure")
+    curves = inputs["survival"].filter(pl.col("survival").is_not_null(), event="failure", stratum_by=stratum_by)
+    summary = inputs["survival_summary"].filter(event="failure")
     stratum_words = stratification_name(stratum_by)
     title = f"{capitalise(study.units)} without failure by {stratum_words}"
     strata = summary.filter(pl.col("n") > 0, stratum_by=stratum_by)
     if not strata.height:
         return empty_figure(title, f"no {study.unit} has a known {stratum_words} and duration")
+    if not curves.height:
+        return empty_figure(title, strata["reason"][0])
+    strata = strata.filter(pl.col("stratum").is_in(curves["stratum"].implode()))
     if has_single_stratum(summary, stratum_by):
         return empty_figure(title, f"all {study.units} have one {stratum_words}")
     if not strata["events"].sum():
@@ -166,7 +172,7 @@ def survival_by_stratum(inputs: Mapping[str, pl.DataFrame], study: Study, stratu
     names = make_labels(shown_summary["stratum"].to_list())
     if stratum_by == "gpu_count":
         names = {gpus: plural(int(gpus), study.size) for gpus in names}
-    shown_curves = curves.filter(is_shown & pl.col("survival").is_not_null(), event="failure", stratum_by=stratum_by)
+    shown_curves = curves.filter(is_shown)
     labelled_rows = shown_summary.iter_rows(named=True)
     legend = {row["stratum"]: f"{names[row['stratum']]} (n = {row['n']:,})" for row in labelled_rows}
     limits, bands_note = choose_bands(shown_curves, study.units)

@@ -1,6 +1,6 @@
 """Survival curves, mean time to failure and lifetime models."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import polars as pl
@@ -8,9 +8,9 @@ import polars as pl
 from ttf.analyses.time_to_failure.fit_mttf import (
     AGES,
     DURATIONS_SUMMARY,
-    FAILURES_WITHOUT_END,
     FAR_GROUPS,
     LEAST_LIMIT_SHARE,
+    LIFETIME_MODELS,
     MOSTLY,
     STEP,
     SURVIVAL_AT,
@@ -18,12 +18,15 @@ from ttf.analyses.time_to_failure.fit_mttf import (
 )
 from ttf.analyses.time_to_failure.fit_mttf.lifetimes import lifetime_models
 from ttf.display.metrics import FEWEST_FAILURES
+from ttf.engine import columns
+from ttf.engine.contract import Column
 from ttf.records.clusters import CLUSTER_COLUMNS, DAY_S
 from ttf.records.durations import find_strata, select_cause
 from ttf.records.inputs import Inputs
 from ttf.records.jobs import Frame, is_at_time_limit, observed_s
+from ttf.stats.durations.missing_ends import failures_without_end, withhold_without_ends
 from ttf.stats.durations.mttf import mean_time_to_failure
-from ttf.stats.durations.strata import ALL, CountedDurations, sum_by_stratum, sum_equal_durations
+from ttf.stats.durations.strata import CountedDurations
 from ttf.stats.durations.survival import survival_blocks, thin_curves
 
 # If the intervals of two groups' mean times to failure differ by this factor, one mean does not describe both.
@@ -41,12 +44,18 @@ def compute(inputs: Inputs) -> Iterator[tuple]:
     # Failure of any kind first, then each cause that the trace distinguishes.
     events = {"failure": durations} | {cause: select_cause(durations, cause) for cause in settings.causes}
     counts = {event: CountedDurations(rows, [event]) for event, rows in events.items()}
+    ends = failures_without_end(durations, "failure", strata)
+
+    def withhold(frame: pl.DataFrame, contract: Mapping[str, Column]) -> pl.DataFrame:
+        return withhold_without_ends(frame, contract, ends)
+
     thinned, summaries, total_curves = [], [], []
 
     def iterate_curves() -> Iterator[pl.DataFrame]:
         """Yield the curves, and keep what the later tables need of them."""
         for event, rows in counts.items():
             for curves, summary in survival_blocks(rows, event, strata):
+                curves, summary = withhold(curves, columns.CURVES), withhold(summary, columns.SUMMARY)
                 thinned.append(thin_curves(curves, settings.max_steps))
                 summaries.append(summary)
                 total_curves.append(curves.filter(event="failure", stratum_by="all"))
@@ -62,14 +71,16 @@ def compute(inputs: Inputs) -> Iterator[tuple]:
     yield "survival_steps", survival_steps(curve, jobs)
     days = settings.block_days
     mttf = pl.concat([mean_time_to_failure(rows, event, strata, block_days=days) for event, rows in events.items()])
+    mttf = withhold(mttf, columns.MTTF)
     yield "mttf", mttf
     summary = DURATIONS_SUMMARY.frame([]) if "jobs" in inputs else summarise_durations(inputs.scan("durations"))
     yield "durations_summary", summary
     # Units that fail only once: the mean over all may describe no group of them.
     fails_once = summary.filter(pl.col("units") == pl.col("durations")).height
     yield "far_groups", far_groups(mttf, pl.concat(thinned), settings.strata[:1] if fails_once else [])
-    yield "failures_without_end", failures_without_end(durations, "failure", strata)
-    yield "lifetime_models", pl.concat([lifetime_models(rows, event, strata) for event, rows in counts.items()])
+    yield "failures_without_end", ends
+    models = pl.concat([lifetime_models(rows, event, strata) for event, rows in counts.items()])
+    yield "lifetime_models", withhold(models, LIFETIME_MODELS.columns)
 
 
 def summarise_durations(durations: pl.LazyFrame) -> pl.DataFrame:
@@ -160,46 +171,3 @@ def survival_steps(curve: pl.DataFrame, jobs: Frame | None) -> pl.DataFrame:
     is_limit = (pl.col("drop") > STEP) & (pl.col("timeout_share") > MOSTLY) & (pl.col("time_limits") >= fewest)
     steps = steps.with_columns(is_limit=is_limit)
     return SURVIVAL_STEPS.conform(steps.sort("time_s"))
-
-
-def failures_without_end(durations: Frame, event: str, strata: Sequence[str]) -> pl.DataFrame:
-    """Return the effect of failures without a recorded end on the mean time to failure, by stratum.
-
-    durations: duration_s, event, duration_max_s (Int64 s from the start to the trace's end) and the strata's columns.
-    event: value of the column event. strata: columns, or `all`.
-
-    Returns FAILURES_WITHOUT_END. failures: durations that the event ended; without_end: those of unknown duration.
-    With k known and m unknown failures and exposure T: mttf_s = T / k, as in `mean_time_to_failure`, excludes the m.
-    mttf_low_s = T / (k + m): they failed at once. mttf_high_s = (T + their duration_max_s) / (k + m): they lasted to
-    the trace's end. A failure with unknown duration_max_s adds no time to mttf_high_s, which is then no true bound.
-    """
-    is_event = (pl.col("event") == event).fill_null(False)
-    is_unrecorded = is_event & pl.col("duration_s").is_null()
-    sum_exprs = {
-        "failures": is_event.sum(),
-        "without_end": is_unrecorded.sum(),
-        "exposure_s": pl.col("duration_s").cast(pl.Int64).sum(),
-        "longest_s": pl.col("duration_max_s").cast(pl.Int64).filter(is_unrecorded).sum(),
-    }
-    group_sums = sum_equal_durations(durations, [name for name in strata if name != ALL], **sum_exprs)
-    rows = []
-    for stratum_by in strata:
-        sums = sum_by_stratum(group_sums, stratum_by, **{name: pl.col(name).sum() for name in sum_exprs})
-        for stratum, *stratum_sums in sums.with_columns(pl.col("stratum").cast(pl.String)).iter_rows():
-            rows.append({"stratum_by": stratum_by, "stratum": stratum, **_mttf_range_cells(*stratum_sums, event)})
-    return FAILURES_WITHOUT_END.frame(rows)
-
-
-def _mttf_range_cells(failures: int, without_end: int, exposure: int, longest: int, event: str) -> dict:
-    """Return cells of FAILURES_WITHOUT_END; exposure: of known durations; longest: most of the unknown (s)."""
-    row: dict = {"failures": failures, "without_end": without_end}
-    if failures == 0:
-        return row | {"reason": "no failures" if event == "failure" else f"no {event}"}
-    row |= {
-        "share_without_end": without_end / failures,
-        "mttf_low_s": exposure / failures,
-        "mttf_high_s": (exposure + longest) / failures,
-    }
-    if failures == without_end:
-        return row | {"reason": "no failure has an end: no mean without them"}
-    return row | {"mttf_s": exposure / (failures - without_end)}

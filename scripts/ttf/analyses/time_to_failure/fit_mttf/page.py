@@ -7,13 +7,14 @@ import polars as pl
 from ttf.analyses.outages.measure_availability import OUTAGE_FREE, SPANS
 from ttf.analyses.time_to_failure.fit_mttf import MTTF, SURVIVAL_AT
 from ttf.analyses.time_to_failure.judge_lifetimes import LIFETIME_VERDICT
-from ttf.display.phrases import compare_groups, fill_numbers, is_repaired, missing_ends_sentence, noun
+from ttf.display.phrases import compare_groups, fill_numbers, is_repaired, noun
 from ttf.display.report_tables import Interval, PageTable
 from ttf.display.report_trace import MOST_STRATA, Trace, label_strata, select_largest_strata
 from ttf.display.section_head import Callout, Head, Key, Line
-from ttf.display.statement_rules import are_ends_mostly_unknown, choose_shape, limit_keys
+from ttf.display.statement_rules import choose_shape, limit_keys, r6_ends_unknown
 from ttf.display.trace_numbers import Numbers
 from ttf.engine import words
+from ttf.stats.durations.missing_ends import RANGE
 
 INTERVAL = Interval(low="ci_low_clustered_s", high="ci_high_clustered_s")
 
@@ -25,6 +26,8 @@ def tables(trace: Trace) -> dict[str, PageTable]:
     causes = mttf.filter((pl.col("stratum_by") == "all") & ~is_failure)
     strata = label_strata(select_largest_strata(mttf.filter(is_failure)))
     columns = dict.fromkeys(("stratum", "n", "events", "exposure_s", "mttf_s", "failures_per_1000_gpu_days"))
+    if strata["mttf_low_s"].count():
+        columns |= dict.fromkeys(RANGE)
     return {
         "causes": PageTable(causes, {"event": "Cause", "n": None, "events": None, "mttf_s": INTERVAL}, MTTF),
         "mttf": PageTable(strata, columns | {"mttf_s": INTERVAL}, MTTF, "stratum_by"),
@@ -61,9 +64,10 @@ def head(trace: Trace, m: Numbers) -> Head | Line | None:
     units = words.plural_noun(unit)
     if not m.value("survival.events", 0):
         return Line("Time to failure", _format_no_failure(m, unit), "tables/mttf.csv")
-    if are_ends_mostly_unknown(m) and m.has("mttf.range.low_s"):
-        text = missing_ends_sentence(m).strip().replace("are excluded here", "count only in the range")
-        details = "estimates from recorded ends"
+    if r6_ends_unknown(m):
+        text = "Only [mttf.events] of [without_end.failures] failures have a recorded end."
+        text += " The others count only in the range, so there are no curves, no rates and no models."
+        details = "ranges, counts"
         return Head(_format_claim(trace, m, units), keys=(_make_range_key(m),), text=(text,), details=details)
     charts = "MTTF by stratum" if not trace.has_jobs else "by type and size, competing risks"
     return Head(
@@ -106,7 +110,7 @@ def _format_claim(trace: Trace, m: Numbers, units: str) -> str:
         ages = {"1y": ("1 year", 31_536_000), "1d": ages["1d"]}
     for age, (name, seconds) in ages.items():
         low, high = (f"incidence.failure.{seconds}s.incidence_{end}" for end in ("low", "high"))
-        if are_ends_mostly_unknown(m) and m.has(low) and m.has(high):
+        if r6_ends_unknown(m) and m.has(low) and m.has(high):
             return f"{m.span(low, high)} of {noun_words} fail within {name}"
         if m.has(f"survival.{age}.survival"):
             return f"After {name} [survival.{age}.survival] of {noun_words} have not failed{hazard}"
