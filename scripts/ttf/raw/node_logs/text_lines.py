@@ -9,10 +9,9 @@ from collections.abc import Callable
 import polars as pl
 
 from ttf.raw.node_logs.layouts import JSON_HOST, JSON_TIME, MONTHS, PREFIX, PROGRAM, TEXT_LAYOUTS
+from ttf.raw.plausible_times import is_plausible_time
 
 _MONTHS = {name: number for number, name in enumerate(MONTHS, 1)}
-# Clocks of a node that has not set its time show 1970.
-_EARLIEST_S, _LATEST_S = 631_152_000, 4_102_444_800
 COLUMNS = ("line", "node", "hour", "minute", "message")
 
 
@@ -108,7 +107,7 @@ def to_epoch_s(clock: pl.Expr, offset: pl.Expr, zone: str) -> pl.Expr:
 
 
 def _blank_implausible(times: pl.Series) -> pl.Series:
-    return times.to_frame("t").select(pl.when(pl.col("t").is_between(_EARLIEST_S, _LATEST_S)).then("t")).to_series()
+    return times.to_frame("t").select(pl.when(is_plausible_time(pl.col("t"))).then("t")).to_series()
 
 
 def seconds_in_hour(minute: str) -> pl.Expr:
