@@ -134,7 +134,7 @@ def test_older_words_and_typed_gpus_only(tmp_path):
         ("CANCELLED", "cancelled", "cancelled", False),
         ("CANCELLED by 1007", "cancelled", "cancelled", False),
         ("REVOKED", "cancelled", "cancelled", False),
-        ("PREEMPTED", "running", "cancelled", False),
+        ("PREEMPTED", "cancelled", "cancelled", False),
         ("REQUEUED", "running", "cancelled", False),
         ("RESIZING", "running", "running", False),
     ],
@@ -253,11 +253,11 @@ def test_between_two_runs_a_job_is_running_and_censored_at_its_last_end(derive):
     )
     assert jobs.select("outcome", "status_raw", "end_s", "runtime_s", "attempts").rows() == [
         ("running", "PENDING", 20, 10, 1),
-        ("running", "PREEMPTED", 30, 20, 1),
+        ("cancelled", "PREEMPTED", 30, 20, 1),
         ("cancelled", "CANCELLED", 20, 10, 1),
     ]
     assert attempts.height == 3
-    assert durations_of_jobs(jobs)["event"].to_list() == [None, None, "cancelled"]
+    assert durations_of_jobs(jobs)["event"].to_list() == [None, "cancelled", "cancelled"]
 
 
 def test_a_reused_id_is_another_job(derive):
@@ -270,7 +270,7 @@ def test_a_reused_id_is_another_job(derive):
         # The end could be continued, but the next record is another user's or much later.
         record(6, "NODE_FAIL", 0, 10, 20),
         record(6, "COMPLETED", 20, 30, 40, user="bo"),
-        record(7, "PREEMPTED", 0, 10, 20),
+        record(7, "REQUEUED", 0, 10, 20),
         record(7, "COMPLETED", 90 * day, 90 * day, 90 * day + 7),
     )
     assert jobs.select("job_id", "attempts", "outcome").rows() == [
@@ -460,11 +460,11 @@ def test_rows_that_are_no_records_are_quarantined(tmp_path, small_blocks):
     file = tmp_path / "dump.csv.gz"
     file.write_bytes(gzip.compress(("\n".join(lines) + "\n").encode()))
     account, quarantine = run_ingest(tmp_path, file)
-    assert account.rows() == [("record", 10, 3, 7)]
+    assert account.rows() == [("record", 10, 4, 6)]
     assert quarantine.select("line", "reason", "column", "text").rows() == [
         (3, "unknown_value", "State", lines[2]),
         (4, "wrong_form", "JobIDRaw", lines[3]),
-        (5, "end_before_start", "End", lines[4]),
+        (5, "before_previous_blanked", "End", None),
         (6, "not_a_time", "Submit", lines[5]),
         (7, "wrong_form", "JobIDRaw", lines[6]),
         (8, "wrong_column_count", None, lines[7]),
@@ -472,7 +472,7 @@ def test_rows_that_are_no_records_are_quarantined(tmp_path, small_blocks):
     ]
     assert anomalies(quarantine, account).height == 5
     jobs = derive_table("sacct", "jobs", {"record": pl.scan_parquet(tmp_path / "raw/record.parquet")})
-    assert jobs["job_id"].to_list() == ["1", "8"]
+    assert jobs.select("job_id", "runtime_s").rows() == [("1", 1), ("3", None), ("8", 1)]
 
 
 def test_only_steps_make_no_jobs(derive):

@@ -18,6 +18,14 @@ from polars.io.plugins import register_io_source
 from ttf.engine.errors import StudyError
 from ttf.engine.storage.on_disk import scan_parquet
 from ttf.engine.storage.partitions import hash_columns, key_hashes
+from ttf.raw.implausible_cells import (
+    BEFORE_PREVIOUS,
+    BLANKED,
+    accept_implausible,
+    blank_implausible,
+    find_far_cells,
+    is_blanked,
+)
 from ttf.raw.raw_contracts import ANOMALIES, ROW_ACCOUNT, ROW_ACCOUNT_BY_PART
 from ttf.raw.raw_tables import (
     LINES,
@@ -44,7 +52,7 @@ REASONS = {
     "wrong_form": "{column} is not written as its values are",
     "wrong_type": "{column} is of another kind than expected, such as a number in place of a text",
     "out_of_range": "{column} is negative or beyond its largest possible value",
-    "implausible_time": "{column} is of a year that is not plausible: before 1970, or after 5138",
+    "implausible_time": "{column} is of a year that is not plausible: before 1990, or after 2100",
     "field_too_long": f"{{column}} (where none is named: a field) is longer than {MAX_FIELD_BYTES:,} bytes, the limit "
     "of a text",
     "unknown_value": "{column} holds a word the format does not know",
@@ -53,7 +61,7 @@ REASONS = {
     "duplicate_key": "an earlier row has the same {column}; the first one is kept",
     "overlap": "it begins before an earlier row of the same {column} ends",
     "orphan": "no row of the table it belongs to has this {column}",
-}
+} | BLANKED
 
 # Stop reading a file that is not the table at all, before its rows fill the memory.
 STOP_ROWS = 1_000_000
@@ -62,6 +70,7 @@ STOP_SHARE = 0.5
 # distinct values of a group stay in the processor's cache while they are numbered.
 PIECE_ROWS = 1 << 17
 
+_IS_BLANKED = is_blanked(pl.col("reason"))
 NO_READERS: Mapping[str, Reader] = MappingProxyType({})
 # Hashes of keys that are compared at once. A larger table is compared in parts.
 MAX_KEYS = 4_000_000
@@ -161,7 +170,7 @@ def merge(
         rows_read = [part.account.filter(pl.col("table") == name)["rows_read"].item() for part in table_parts]
         _refuse_too_many(paths, schemas[name], sum(rows_read), quarantined, max_share)
         tables[name] = sum(rows_read), quarantined
-        n_failed = dict(quarantined.group_by("file").len().iter_rows())
+        n_failed = dict(quarantined.filter(~_IS_BLANKED).group_by("file").len().iter_rows())
         for part, label, rows in zip(table_parts, labels, rows_read, strict=True):
             account_rows.append((part.name, name, rows, rows - n_failed.get(label, 0), n_failed.get(label, 0)))
     return *_make_row_account(tables), pl.DataFrame(account_rows, schema=ROW_ACCOUNT_BY_PART.schema, orient="row")
@@ -185,13 +194,15 @@ def anomalies(
         lines = first_line_numbers(group, len(files.get(table, ())))
         share = group.height / rows_read[table]
         suggestion = suggestions.get((table, column, code))
-        rows.append((table, column, code, "error", group.height, share, lines, sentence, suggestion))
+        severity = "warning" if code in BLANKED else "error"
+        rows.append((table, column, code, severity, group.height, share, lines, sentence, suggestion))
     return pl.DataFrame(rows, schema=ANOMALIES.schema, orient="row")
 
 
 def _make_row_account(tables: Mapping[str, tuple[int, pl.DataFrame]]) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Return the row account and the quarantine from tables: name -> (number of rows read, quarantined rows)."""
-    rows = [(name, n, n - quarantined.height, quarantined.height) for name, (n, quarantined) in tables.items()]
+    counts = ((name, n, quarantined.filter(~_IS_BLANKED).height) for name, (n, quarantined) in tables.items())
+    rows = [(name, n, n - n_failed, n_failed) for name, n, n_failed in counts]
     account = pl.DataFrame(rows, schema=ROW_ACCOUNT.schema, orient="row")
     return account, _concat_rows(quarantined for _, quarantined in tables.values())
 
@@ -206,14 +217,16 @@ def _read_table(
     """Check each row by itself and write the table's Parquet file; return (rows read, quarantined rows)."""
     quarantined: list[pl.DataFrame] = []
     n_accepted = n_failed = 0
+    lenient_schema = accept_implausible(schema)
 
     def iterate_accepted_rows() -> Iterator[pl.DataFrame]:
         nonlocal n_accepted, n_failed
         for index, (path, label) in enumerate(zip(paths, file_labels(paths), strict=True)):
-            for accepted, failed in reader.rows(path, schema):
+            for accepted, failed in reader.rows(path, lenient_schema):
                 n_accepted += int(accepted[schema.lines].sum()) if schema.lines else accepted.height
                 n_failed += failed.height
-                quarantined.append(failed.insert_column(1, pl.lit(label).alias("file")))
+                accepted, cells = blank_implausible(accepted, schema)
+                quarantined.extend(_add_columns(frame, schema, label) for frame in (failed, cells))
                 yield accepted.select(pl.lit(index, pl.Int32).alias("file"), pl.all())
                 if n_failed >= STOP_ROWS and n_failed > stop_share * (n_accepted + n_failed):
                     rows_read = n_accepted + n_failed
@@ -221,6 +234,13 @@ def _read_table(
 
     _write_table(iterate_accepted_rows(), schema, folder / f"{schema.name}.parquet")
     return n_accepted + n_failed, _sort_by_file_and_line(_concat_rows(quarantined), paths)
+
+
+def _add_columns(rows: pl.DataFrame, schema: TableSchema, file: pl.Expr | str) -> pl.DataFrame:
+    """Return quarantined rows or blanked cells of a file with the columns of QUARANTINE_SCHEMA."""
+    file = pl.lit(file) if isinstance(file, str) else file
+    text = pl.col("text") if "text" in rows.columns else pl.lit(None, pl.String).alias("text")
+    return rows.select(pl.lit(schema.name).alias("table"), file.alias("file"), "line", "reason", "column", text)
 
 
 def _sort_by_file_and_line(quarantine: pl.DataFrame, paths: Sequence[Path]) -> pl.DataFrame:
@@ -259,6 +279,7 @@ def _quarantine_between_rows(
 ) -> pl.DataFrame:
     """Remove rows that break a rule between rows from the stored table; return all quarantined rows."""
     target = folder / f"{schema.name}.parquet"
+    quarantined = _blank_far_cells(paths, schema, target, quarantined)
     reason_by_position = (
         _duplicates(target, schema) | _find_overlaps(target, schema) | _find_orphans(target, schema, folder)
     )
@@ -269,12 +290,28 @@ def _quarantine_between_rows(
         reason_by_line = {line: reason for (file, line), reason in reason_by_position.items() if file == number}
         texts = reader.texts(path, schema, set(reason_by_line)) if reason_by_line else {}
         rows += [(schema.name, label, line, *reason, texts.get(line)) for line, reason in reason_by_line.items()]
-    smaller = target.with_suffix(".smaller")
-    _write_table(_iterate_rows_except(target, list(reason_by_position)), schema, smaller)
-    smaller.replace(target)
+    _replace_table(_iterate_rows_except(target, list(reason_by_position)), schema, target)
     return _sort_by_file_and_line(
         _concat_rows([quarantined, pl.DataFrame(rows, schema=QUARANTINE_SCHEMA, orient="row")]), paths
     )
+
+
+def _blank_far_cells(
+    paths: Sequence[Path], schema: TableSchema, target: Path, quarantined: pl.DataFrame
+) -> pl.DataFrame:
+    """Blank the cells of a stored table of runs that lie far beyond the others; return the quarantine with them."""
+    cells, columns = find_far_cells(scan_parquet(target), schema) if schema.runs else (quarantined.clear(), [])
+    if cells.is_empty():
+        return quarantined
+    _replace_table((rows.with_columns(columns) for rows in _read_parquet_in_pieces(target)), schema, target)
+    label = pl.col("file").replace_strict(dict(enumerate(file_labels(paths))), return_dtype=pl.String)
+    return _sort_by_file_and_line(_concat_rows([quarantined, _add_columns(cells, schema, label)]), paths)
+
+
+def _replace_table(rows: Iterator[pl.DataFrame], schema: TableSchema, target: Path) -> None:
+    smaller = target.with_suffix(".smaller")
+    _write_table(rows, schema, smaller)
+    smaller.replace(target)
 
 
 def _iterate_rows_except(target: Path, positions: list[RowPosition]) -> Iterator[pl.DataFrame]:
@@ -346,7 +383,11 @@ def _count_rows(rows: pl.LazyFrame) -> int:
 def _refuse_too_many(
     paths: Sequence[Path], schema: TableSchema, rows_read: int, quarantined: pl.DataFrame, max_share: float
 ) -> None:
-    """Raise StudyError if the table has no accepted row, or if more than max_share of its rows are quarantined."""
+    """Raise StudyError if the table has no accepted row, or if more than max_share of its rows break a rule.
+
+    A placeholder is no error, but times in the wrong order are, although their rows are accepted.
+    """
+    quarantined = quarantined.filter(~_IS_BLANKED | (pl.col("reason") == BEFORE_PREVIOUS))
     if rows_read == 0 and schema.may_be_empty:
         return
     if rows_read == 0:
