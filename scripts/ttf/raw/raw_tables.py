@@ -567,7 +567,7 @@ def _views(columns: Sequence[Column], numbers: Sequence[Column] = ()) -> list[pl
     return [
         *((pl.col(c.text_name) if c in numbers else _blank_to_null(c)).alias(f"raw {c.as_}") for c in columns),
         *(
-            (pl.col(c.text_name) if c in numbers else _parse_number(c)).alias(f"parsed {c.as_}")
+            (pl.col(c.text_name) if c in numbers else parse_number(c)).alias(f"parsed {c.as_}")
             for c in columns
             if c.type != "text"
         ),
@@ -604,7 +604,7 @@ def _blank_to_null(column: Column) -> pl.Expr:
     return pl.when(~raw.str.strip_chars().is_in(column.blank)).then(raw) if column.blank else raw
 
 
-def _parse_number(column: Column) -> pl.Expr:
+def parse_number(column: Column) -> pl.Expr:
     """Parse a text as a number, or a time as seconds since 1970-01-01 UTC; null if it is neither."""
     raw = _blank_to_null(column)
     if column.type == "clock":
