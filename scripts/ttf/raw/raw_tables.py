@@ -20,7 +20,7 @@ import polars as pl
 from ttf.engine.errors import StudyError
 from ttf.engine.storage.on_disk import read_csv, scan_csv
 from ttf.raw.headers import BYTE_ORDER_MARK, match_columns, parse_header
-from ttf.raw.plausible_times import EARLIEST_S, LATEST_S
+from ttf.raw.plausible_times import EARLIEST_S, LATEST_S, is_plausible_time
 from ttf.raw.raw_files import may_have_longer_line, read_line_blocks
 
 QUARANTINED_SCHEMA = {"table": pl.String, "line": pl.Int64} | dict.fromkeys(("reason", "column", "text"), pl.String)
@@ -701,8 +701,7 @@ def _time_rules(columns: tuple[Column, ...], schema: TableSchema) -> list[Rule]:
         backwards = pl.col(f"parsed {later}") < pl.col(f"parsed {earlier}")
         if column_by_name[later].zero_is_blank:
             backwards &= pl.col(f"parsed {later}") != 0
-        for column in (column_by_name[earlier], column_by_name[later]):
-            if column.type == "time":
-                backwards &= pl.col(f"parsed {column.as_}").is_between(*column.limits)
+        if column_by_name[later].type == "time":
+            backwards &= is_plausible_time(pl.col(f"parsed {earlier}")) & is_plausible_time(pl.col(f"parsed {later}"))
         rules.append(("end_before_start", column_by_name[later].name, backwards.fill_null(False)))
     return rules
