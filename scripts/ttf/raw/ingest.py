@@ -21,10 +21,11 @@ from ttf.engine.storage.partitions import hash_columns, key_hashes
 from ttf.raw.implausible_cells import (
     BEFORE_PREVIOUS,
     BLANKED,
+    IS_BLANKED,
     accept_implausible,
-    blank_implausible,
-    find_far_cells,
-    is_blanked,
+    blank_cells,
+    list_far_problems,
+    list_problems,
 )
 from ttf.raw.raw_contracts import ANOMALIES, ROW_ACCOUNT, ROW_ACCOUNT_BY_PART
 from ttf.raw.raw_tables import (
@@ -70,7 +71,6 @@ STOP_SHARE = 0.5
 # distinct values of a group stay in the processor's cache while they are numbered.
 PIECE_ROWS = 1 << 17
 
-_IS_BLANKED = is_blanked(pl.col("reason"))
 NO_READERS: Mapping[str, Reader] = MappingProxyType({})
 # Hashes of keys that are compared at once. A larger table is compared in parts.
 MAX_KEYS = 4_000_000
@@ -170,7 +170,7 @@ def merge(
         rows_read = [part.account.filter(pl.col("table") == name)["rows_read"].item() for part in table_parts]
         _refuse_too_many(paths, schemas[name], sum(rows_read), quarantined, max_share)
         tables[name] = sum(rows_read), quarantined
-        n_failed = dict(quarantined.filter(~_IS_BLANKED).group_by("file").len().iter_rows())
+        n_failed = dict(quarantined.filter(~IS_BLANKED).group_by("file").len().iter_rows())
         for part, label, rows in zip(table_parts, labels, rows_read, strict=True):
             account_rows.append((part.name, name, rows, rows - n_failed.get(label, 0), n_failed.get(label, 0)))
     return *_make_row_account(tables), pl.DataFrame(account_rows, schema=ROW_ACCOUNT_BY_PART.schema, orient="row")
@@ -201,14 +201,14 @@ def anomalies(
 
 def _make_row_account(tables: Mapping[str, tuple[int, pl.DataFrame]]) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Return the row account and the quarantine from tables: name -> (number of rows read, quarantined rows)."""
-    counts = ((name, n, quarantined.filter(~_IS_BLANKED).height) for name, (n, quarantined) in tables.items())
+    counts = ((name, n, quarantined.filter(~IS_BLANKED).height) for name, (n, quarantined) in tables.items())
     rows = [(name, n, n - n_failed, n_failed) for name, n, n_failed in counts]
     account = pl.DataFrame(rows, schema=ROW_ACCOUNT.schema, orient="row")
     return account, _concat_rows(quarantined for _, quarantined in tables.values())
 
 
 def _concat_rows(quarantines: Iterable[pl.DataFrame]) -> pl.DataFrame:
-    return pl.concat([pl.DataFrame(schema=QUARANTINE_SCHEMA), *quarantines])
+    return pl.concat([pl.DataFrame(schema=QUARANTINE_SCHEMA), *quarantines], how="diagonal")
 
 
 def _read_table(
@@ -225,22 +225,16 @@ def _read_table(
             for accepted, failed in reader.rows(path, lenient_schema):
                 n_accepted += int(accepted[schema.lines].sum()) if schema.lines else accepted.height
                 n_failed += failed.height
-                accepted, cells = blank_implausible(accepted, schema)
-                quarantined.extend(_add_columns(frame, schema, label) for frame in (failed, cells))
-                yield accepted.select(pl.lit(index, pl.Int32).alias("file"), pl.all())
+                accepted = accepted.select(pl.lit(index, pl.Int32).alias("file"), pl.all())
+                accepted, cells = blank_cells(accepted, schema, list_problems(schema))
+                quarantined.extend(rows.with_columns(file=pl.lit(label)) for rows in (failed, cells))
+                yield accepted
                 if n_failed >= STOP_ROWS and n_failed > stop_share * (n_accepted + n_failed):
                     rows_read = n_accepted + n_failed
                     raise _quarantine_error(paths, schema, rows_read, _concat_rows(quarantined), "reading has stopped")
 
     _write_table(iterate_accepted_rows(), schema, folder / f"{schema.name}.parquet")
     return n_accepted + n_failed, _sort_by_file_and_line(_concat_rows(quarantined), paths)
-
-
-def _add_columns(rows: pl.DataFrame, schema: TableSchema, file: pl.Expr | str) -> pl.DataFrame:
-    """Return quarantined rows or blanked cells of a file with the columns of QUARANTINE_SCHEMA."""
-    file = pl.lit(file) if isinstance(file, str) else file
-    text = pl.col("text") if "text" in rows.columns else pl.lit(None, pl.String).alias("text")
-    return rows.select(pl.lit(schema.name).alias("table"), file.alias("file"), "line", "reason", "column", text)
 
 
 def _sort_by_file_and_line(quarantine: pl.DataFrame, paths: Sequence[Path]) -> pl.DataFrame:
@@ -300,12 +294,15 @@ def _blank_far_cells(
     paths: Sequence[Path], schema: TableSchema, target: Path, quarantined: pl.DataFrame
 ) -> pl.DataFrame:
     """Blank the cells of a stored table of runs that lie far beyond the others; return the quarantine with them."""
-    cells, columns = find_far_cells(scan_parquet(target), schema) if schema.runs else (quarantined.clear(), [])
+    table = scan_parquet(target)
+    problems = list(list_far_problems(table, schema))
+    is_far = pl.any_horizontal(pl.lit(False), *(condition for _, _, condition in problems))
+    _, cells = blank_cells(table.filter(is_far).collect(engine="streaming"), schema, problems)
     if cells.is_empty():
         return quarantined
-    _replace_table((rows.with_columns(columns) for rows in _read_parquet_in_pieces(target)), schema, target)
-    label = pl.col("file").replace_strict(dict(enumerate(file_labels(paths))), return_dtype=pl.String)
-    return _sort_by_file_and_line(_concat_rows([quarantined, _add_columns(cells, schema, label)]), paths)
+    _replace_table((blank_cells(rows, schema, problems)[0] for rows in _read_parquet_in_pieces(target)), schema, target)
+    cells = cells.with_columns(pl.col("file").replace_strict(dict(enumerate(file_labels(paths)))))
+    return _sort_by_file_and_line(_concat_rows([quarantined, cells]), paths)
 
 
 def _replace_table(rows: Iterator[pl.DataFrame], schema: TableSchema, target: Path) -> None:
@@ -387,7 +384,7 @@ def _refuse_too_many(
 
     A placeholder is no error, but times in the wrong order are, although their rows are accepted.
     """
-    quarantined = quarantined.filter(~_IS_BLANKED | (pl.col("reason") == BEFORE_PREVIOUS))
+    quarantined = quarantined.filter(~IS_BLANKED | (pl.col("reason") == BEFORE_PREVIOUS))
     if rows_read == 0 and schema.may_be_empty:
         return
     if rows_read == 0:
