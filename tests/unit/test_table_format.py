@@ -323,7 +323,7 @@ def test_run_times_across_a_change_of_the_clocks(convert):
 
 @settings(deadline=None, max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
-    # In ten rows, none is far from the others.
+    # Of so few rows, none is far from the others.
     st.lists(
         st.tuples(st.datetimes(datetime(1990, 1, 2), datetime(2037, 1, 1)), st.integers(0, 10**7)),
         min_size=1,

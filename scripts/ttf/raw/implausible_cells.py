@@ -28,6 +28,7 @@ BEFORE_PREVIOUS = "before_previous_blanked"
 BLANKED = {
     "year_blanked": "{column} is before 1990 or after 2100, so the cell counts as blank",
     "negative_blanked": "{column} is below zero, so the cell counts as blank",
+    "years_before_blanked": "{column} is more than a year before the submission, so the cell counts as blank",
     BEFORE_PREVIOUS: "{column} lies before the time that it must follow, so the cell counts as blank",
     "far_blanked": "{column} is more than a year beyond the time that the rows span, so the cell counts as blank",
 }
@@ -61,10 +62,10 @@ def list_problems(schema: TableSchema) -> Iterator[Problem]:
     # A stated run time tells that the clocks were set back during the run.
     is_stated = pl.any_horizontal(pl.lit(False), *(pl.col(name) > 0 for name in RUN_TIMES if name in column_by_name))
     slack_s = is_stated.fill_null(False) * CLOCK_CHANGE_S
-    pairs = [(*pair, slack_s) for pair in combinations(schema.order, 2)]
-    for earlier, later, tolerance_s in [("submit_s", "start_s", YEAR_S), *pairs]:
+    pairs = [(BEFORE_PREVIOUS, *pair, slack_s) for pair in combinations(schema.order, 2)]
+    for code, earlier, later, tolerance_s in [("years_before_blanked", "submit_s", "start_s", YEAR_S), *pairs]:
         if {earlier, later} <= column_by_name.keys():
-            yield BEFORE_PREVIOUS, column_by_name[later], pl.col(later) < pl.col(earlier) - tolerance_s
+            yield code, column_by_name[later], pl.col(later) < pl.col(earlier) - tolerance_s
 
 
 def list_far_problems(rows: pl.LazyFrame, schema: TableSchema) -> Iterator[Problem]:

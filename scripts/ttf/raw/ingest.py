@@ -385,6 +385,7 @@ def _refuse_too_many(
     A placeholder is no error, but times in the wrong order are, although their rows are accepted.
     """
     quarantined = quarantined.filter(~IS_BLANKED | (pl.col("reason") == BEFORE_PREVIOUS))
+    quarantined = quarantined.unique(["file", "line"], keep="first", maintain_order=True)
     if rows_read == 0 and schema.may_be_empty:
         return
     if rows_read == 0:
