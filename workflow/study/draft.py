@@ -315,7 +315,8 @@ def _is_numeric(values: pl.Series) -> bool:
 def _are_times(values: pl.Series, format: str) -> bool:
     """Return whether nearly all values are plausible times, apart from placeholders such as 0001-01-01."""
     is_time = _is_plausible_time(values, format)
-    return is_time.sum() >= LEAST_SHARE * (len(values) - (~is_time).sum())
+    n_times = len(values.filter(is_time))
+    return n_times >= LEAST_SHARE * (n_times + is_time.null_count())
 
 
 def _is_plausible_time(values: pl.Series, format: str) -> pl.Series:

@@ -62,8 +62,9 @@ def list_problems(schema: TableSchema) -> Iterator[Problem]:
     # A stated run time tells that the clocks were set back during the run.
     is_stated = pl.any_horizontal(pl.lit(False), *(pl.col(name) > 0 for name in RUN_TIMES if name in column_by_name))
     slack_s = is_stated.fill_null(False) * CLOCK_CHANGE_S
-    pairs = [(BEFORE_PREVIOUS, *pair, slack_s) for pair in combinations(schema.order, 2)]
-    for code, earlier, later, tolerance_s in [("years_before_blanked", "submit_s", "start_s", YEAR_S), *pairs]:
+    pairs = [("years_before_blanked", "submit_s", "start_s", pl.lit(YEAR_S))]
+    pairs += [(BEFORE_PREVIOUS, earlier, later, slack_s) for earlier, later in combinations(schema.order, 2)]
+    for code, earlier, later, tolerance_s in pairs:
         if {earlier, later} <= column_by_name.keys():
             yield code, column_by_name[later], pl.col(later) < pl.col(earlier) - tolerance_s
 
