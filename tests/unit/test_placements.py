@@ -52,7 +52,7 @@ def test_instances_of_pai_are_placements_in_file_order(pai, monkeypatch, rows_a_
         ("a", "worker", 0, 3, "m2", 110, 160, 50, 500, "success", 2, True),
         # The instance has no status, so the task's status applies.
         ("a", "worker", 1, 1, "m1", 120, None, None, 500, "failure", 2, False),
-        ("a", "worker", 2, 1, "m2", 130, None, None, 500, "failure", 2, True),
+        ("a", "worker", 2, 1, "m2", 130, None, None, 500, "running", 2, True),
     ]
     assert placements["infra_failure"].null_count() == 5
 
