@@ -45,14 +45,15 @@ ERROR_CODES = table(
     attempts_hit=count("Attempts hit", "Attempts that ran on the node at an error.", unit="attempts"),
     failed=count("Failed", "Attempts that failed within the window after it.", unit="attempts", n="attempts_hit"),
     failed_share=share("Failed share", "Share of the attempts hit that failed.", _NO_HIT, n="attempts_hit"),
-    expected=number("By chance", "Failures expected at the node's rate at other times.", REASON, "attempts"),
+    expected=number("By chance", "Failures expected of attempts of that age, user and node.", REASON, "attempts"),
     ratio=number("Ratio", "Failed attempts over those expected by chance.", REASON, n="attempts_hit"),
     **interval_columns(number, "95% CI of the ratio, clustered by node and week", REASON),
     effective_nodes=number("Effective nodes", "Kish's effective number of nodes with attempts hit.", _NO_HIT),
-    without_control=count("No control", "Attempts whose node was idle at that time of other days.", unit="attempts"),
+    without_control=count("No control", "Attempts hit at an age that none without the code reached.", unit="attempts"),
+    moved_ratio=number("Moved", "Ratio if its errors are moved to other attempts of the user at that age.", REASON),
     p_value=number("p", "One-sided p-value of at least this number of failures.", REASON),
     p_adjusted=number("p, adjusted", "P-value adjusted for the number of codes (Holm).", REASON),
-    verdict=words("Verdict", "precedes failures, application, does not, or too few to tell."),
+    verdict=words("Verdict", "precedes failures, comes with ends, application, does not, or too few to tell."),
     explains=truth("Explains", "Whether failures are attributed to it: the ratio is at least 2 by its lower bound."),
     repeats_on=name(
         "Repeats on", "Node on which an application's code repeats for several users.", "there is none", "node"

@@ -9,14 +9,19 @@ from ttf.analyses.causes.judge_node_errors.error_nodes import find_repeating_nod
 from ttf.analyses.causes.judge_node_errors.log_records import LogRecords
 from ttf.stats.basics.holm import add_adjusted_p
 from ttf.stats.clustered import FEWEST
-from ttf.stats.matched_risk import compare_counts, compare_with_control, pair_running
+from ttf.stats.matched_risk import History, RatioTest, compare_counts, compare_with_control, move_signals, pair_running
 
 SIGNIFICANCE = 0.05
 PRECEDES, BY_APPLICATION, DOES_NOT, TOO_FEW = "precedes failures", "application", "does not", "too few to tell"
+AT_ENDS = "comes with ends"
 # If at most this share of the attempts hit fails beyond chance, a code does not precede failures.
 LEAST_EXCESS = 0.05
 # With a smaller ratio, most attributed failures would be due to chance.
 LEAST_RATIO = 2
+# If at least this share of a code's failures had it only after their end, it is written at ends.
+MOST_AFTER = 0.25
+# Failures of fewer users, by Kish's number, may be the work of one.
+FEWEST_USERS = 2
 NO_HIT = "no attempt ran on the node at an error"
 
 
@@ -31,7 +36,8 @@ class Evidence(NamedTuple):
 def weigh_evidence(records: LogRecords, window_s: int, block_days: int) -> Evidence:
     """Judge each error code, and attribute failures to codes that precede failures or that applications cause."""
     errors = records.errors
-    hits, control_failures = compare_with_control(errors.select("unit", "code", "time_s"), records.history, window_s)
+    signals = errors.select("unit", "code", "time_s")
+    hits, controls = compare_with_control(signals, records.history, window_s)
     facts = errors.group_by("code").agg(
         pl.col("component").drop_nulls().mode().sort().first(),
         application=pl.col("application").fill_null(False).any(),
@@ -40,15 +46,76 @@ def weigh_evidence(records: LogRecords, window_s: int, block_days: int) -> Evide
     )
     rows = []
     for fact in facts.sort("code").iter_rows(named=True):
-        code_hits = hits.filter(pl.col("code") == fact["code"])
-        rows.append(fact | _compare(code_hits, control_failures.get(fact["code"], 0.0), block_days))
+        code, code_hits = fact["code"], hits.filter(code=fact["code"])
+        rows.append(fact | _compare(code_hits, controls[code].failures if code in controls else 0.0, block_days))
     rows = add_adjusted_p(rows)
+    suspects = [row["code"] for row in rows if _is_associated(row) and not row["application"]]
+    checks = _Checks(records, signals, hits.filter(pl.col("code").is_in(suspects)), window_s, block_days)
     for row in rows:
         row["verdict"], note = _judge(row)
-        row["explains"] = _is_associated(row) and row["ci_low"] >= LEAST_RATIO
+        if row["code"] in suspects:
+            row["moved_ratio"], objection = checks.find_objection(row["code"], controls[row["code"]].followed)
+            row["verdict"], note = objection or (row["verdict"], note)
+        row["explains"] = row["verdict"] in (PRECEDES, BY_APPLICATION) and _is_associated(row)
+        row["explains"] &= row["explains"] and row["ci_low"] >= LEAST_RATIO
         row["repeats_on"] = find_repeating_node(records, hits, row["code"]) if row["application"] else None
         row["reason"] = "; ".join(filter(None, (row["reason"], note))) or None
     return Evidence(rows, hits, _attribute(records, rows, window_s))
+
+
+class _Checks:
+    """Whether a code that precedes failures may do so without causing them. hits: of these codes."""
+
+    def __init__(
+        self, records: LogRecords, signals: pl.DataFrame, hits: pl.DataFrame, window_s: int, block_days: int
+    ) -> None:
+        self.records, self.signals, self.hits = records, signals, hits
+        self.window_s, self.block_days = window_s, block_days
+        history = records.history
+        own = signals.join(hits.select("code").unique(), on="code", how="semi")
+        self.moved = compare_with_control(move_signals(hits, history), history, window_s)
+        done = History(history.runs.with_columns(is_failed="is_done"), history.watch)
+        self.done = compare_with_control(own, done, window_s)
+
+    def find_objection(self, code: str, followed: float) -> tuple[float | None, tuple[str, str] | None]:
+        """Return the ratio after moved errors, and the verdict and note if something speaks against the code.
+
+        followed: share of its errors with a hit after which an attempt failed.
+        """
+        hits, moved = self.hits.filter(code=code), self._test(self.moved, code)
+        done, failed = self._test(self.done, code), hits.filter("is_failed")
+        by_user = failed["user"].value_counts()["count"]
+        after = self._count_after(code)
+        objection = None
+        if moved.p_value is not None and moved.p_value <= SIGNIFICANCE:
+            objection = DOES_NOT, f"moved to other attempts of like age its errors precede failures too ({moved.ratio:.1f} times)"
+        elif self.hits["user"].n_unique() >= FEWEST and failed.height**2 / (by_user**2).sum() < FEWEST_USERS:
+            objection = TOO_FEW, "most of these failures are of one user"
+        elif after >= 2 and after >= MOST_AFTER * (after + failed.height):
+            objection = AT_ENDS, f"{after} failures have it only after their end"
+        elif done.low is not None and done.low >= LEAST_RATIO and done.p_value <= SIGNIFICANCE:
+            objection = AT_ENDS, "it comes as often before the ends of attempts that do not fail"
+        elif followed >= 0.5 and failed["hazard"].log().sum() > 0:
+            objection = AT_ENDS, "it comes when attempts fail anyway, not when they run"
+        return moved.ratio, objection
+
+    def _test(self, results: tuple, code: str) -> RatioTest:
+        hits, controls = results
+        failures = controls[code].failures if code in controls else 0.0
+        return compare_counts(hits.filter(code=code), failures, self.block_days)
+
+    def _count_after(self, code: str) -> int:
+        """Return how many failures have an error in the window after their end, and none before."""
+        times = self.signals.filter(code=code).select("unit", "time_s").sort("time_s")
+        ends = self.records.history.runs.filter("is_failed").select("run", "unit", "end_s").sort("end_s")
+        for name, strategy in (("before_s", "backward"), ("after_s", "forward")):
+            near = times.with_columns(pl.col("time_s").alias(name))
+            ends = ends.join_asof(
+                near, left_on="end_s", right_on="time_s", by="unit", strategy=strategy, tolerance=self.window_s,
+                check_sortedness=False,
+            ).drop("time_s")  # fmt: skip
+        runs = ends.group_by("run").agg(pl.col("before_s", "after_s").max())
+        return runs.filter(pl.col("before_s").is_null(), pl.col("after_s").is_not_null()).height
 
 
 def _compare(hits: pl.DataFrame, control_failures: float, block_days: int) -> dict:
@@ -70,7 +137,7 @@ def _compare(hits: pl.DataFrame, control_failures: float, block_days: int) -> di
         "ci_low": test.low,
         "ci_high": test.high,
         "effective_nodes": test.effective_units,
-        "without_control": int((hits["control_s"] == 0).sum()),
+        "without_control": int((~hits["has_control"]).sum()),
         "p_value": test.p_value,
         "reason": "; ".join(reasons),
     }

@@ -53,7 +53,7 @@ def read_log_records(inputs: Inputs) -> LogRecords:
 
 
 def mark_failures(attempts: pl.DataFrame) -> pl.DataFrame:
-    """Return attempt_id, user, gpu_type, is_failed, is_infra, gpu_time and gpus_a_node of attempts, or of jobs.
+    """Return attempt_id, user, gpu_type, is_failed, is_done, is_infra, gpu_time, gpus_a_node of attempts, or of jobs.
 
     A run of Philly that was retried has no outcome of its own: it did not succeed.
     """
@@ -69,6 +69,7 @@ def mark_failures(attempts: pl.DataFrame) -> pl.DataFrame:
         "attempt_id",
         *texts,
         is_failed=(is_failed.fill_null(False) & ~is_limit) | is_infra.fill_null(False),
+        is_done=(pl.col("outcome") == "success").fill_null(False) | is_limit,
         is_infra=is_infra,
         gpu_time=gpu_milli.fill_null(0).cast(pl.Int128) * pl.col("runtime_s").fill_null(0),
         gpus_a_node=(gpu_milli / pl.col("nodes").fill_null(1).clip(1) / 1000).ceil().cast(pl.Int64),
@@ -87,10 +88,12 @@ def make_log_records(
     errors = correct_clocks(errors.filter(~pl.col("at_boot")), watch)
     names = pl.concat([watch.select("node"), errors.select("node")]).unique().sort("node").with_row_index("unit")
     parts = placements.lazy().unique(["attempt_id", "node"]).join(names.lazy(), on="node")
-    parts = parts.join(attempts.lazy().select("attempt_id", "gpu_type", "is_failed", "gpus_a_node"), on="attempt_id")
-    parts = parts.filter(pl.col("start_s") <= pl.col("end_s")).rename({"attempt_id": "run"})
-    columns = (*RUNS, "gpu_type", "gpus_a_node")
-    runs = parts.select(pl.col("run").cast(pl.UInt32), *columns[1:]).collect().sort("unit", "run")
+    facts = attempts.lazy().select(
+        *("attempt_id", "gpu_type", "gpus_a_node", "is_failed", "is_done"), user=pl.col("user").rank("dense") - 1
+    )
+    parts = parts.join(facts, on="attempt_id").filter(pl.col("start_s") <= pl.col("end_s"))
+    parts = parts.rename({"attempt_id": "run"}).cast({"run": pl.UInt32, "user": pl.UInt32})
+    runs = parts.select(*RUNS, "is_done", "gpu_type", "gpus_a_node").collect().sort("unit", "run")
     used_type = pl.col("gpu_type").drop_nulls().mode().sort().first().alias("used_type")
     used = runs.group_by("unit").agg(pl.col("gpus_a_node").max(), used_type)
     numbered = names.join(nodes.unique("node"), on="node", how="left").join(used, on="unit", how="left").sort("unit")
@@ -99,7 +102,7 @@ def make_log_records(
     watch = watch.join(names, on="node").select("unit", "start_s", "end_s").sort("unit", "start_s")
     days = split_into_blocks(watch, pl.col("start_s"), pl.col("end_s"), 1)
     days = days.group_by("unit", day="block").agg(node_s=pl.col("block_s").sum()).sort("unit", "day")
-    history = History(runs.select(list(RUNS)), watch)
+    history = History(runs.select(*RUNS, "is_done"), watch)
     errors = errors.join(names, on="node").sort("time_s", "unit", "code", "gpu")
     return LogRecords(numbered, errors, attempts, history, days.with_columns(pl.col("day").cast(pl.Int64)))
 
