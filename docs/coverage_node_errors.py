@@ -252,7 +252,7 @@ def _make_records(world: World, runs: pl.DataFrame, errors: pl.DataFrame) -> Log
         gpu=pl.lit(None, pl.String),
     )  # fmt: skip
     return make_log_records(
-        NODE_ERRORS.conform(rows), NODE_LOG_WATCH.conform(watch), attempts, placements.lazy(), machines
+        NODE_ERRORS.conform(rows), NODE_LOG_WATCH.conform(watch), attempts, placements.lazy(), machines, WINDOW_S
     )
 
 

@@ -151,7 +151,7 @@ def make_records(errors, attempts=(), nodes="abcd", days=70, gpus=8, offsets=())
     machines = pl.DataFrame({"node": list(nodes)}).with_columns(
         gpu_type=pl.lit(None, pl.String), gpu_count=pl.lit(gpus, pl.Int64)
     )
-    return make_log_records(NODE_ERRORS.frame(errors), watch, mark_failures(frame), placements, machines)
+    return make_log_records(NODE_ERRORS.frame(errors), watch, mark_failures(frame), placements, machines, 300)
 
 
 def judge(records, outages=None):
