@@ -49,10 +49,13 @@ class World:
     lanes: int = LANES
     # Where the code without effect is written.
     kind: str = "at random"
-    # Factor of the first user's failure rate, and the user's share of the attempts.
+    # Factor of the first user's failure rate.
     worst: float = 1.0
+    # Mean time from the end of an attempt to its record.
     late_s: float = 0
     clock: str = "right"
+    has_crash: bool = True
+    shape_spread: float = 0.0
 
 
 WORLDS = {
@@ -72,6 +75,8 @@ def _draw_runs(world: World, rng: np.random.Generator) -> pl.DataFrame:
     span_s, lanes = world.days * DAY_S, world.nodes * world.lanes
     user_rate = world.rate * np.exp(rng.normal(0, world.user_spread, world.users))
     user_rate[0] *= world.worst
+    user_shape = world.shape * np.exp(rng.normal(0, world.shape_spread, world.users)) if world.shape_spread else None
+    user_shape = np.full(world.users, world.shape) if user_shape is None else user_shape
     node_factor = np.exp(rng.normal(0, world.node_spread, world.nodes))
     shape = lanes, span_s // 4_000
     run_s = rng.exponential(3_600 * np.exp(rng.normal(0, 1, shape))) + 60
@@ -81,7 +86,7 @@ def _draw_runs(world: World, rng: np.random.Generator) -> pl.DataFrame:
     tenant = rng.integers(0, world.users, (world.nodes, world.days // 7 + 1))[node, week]
     user = np.where(rng.random(shape) < 0.4, rng.integers(0, world.users, shape), tenant)
     rate = user_rate[user] * node_factor[node]
-    to_failure = 3_600 * (rng.exponential(size=shape) / (3_600 * rate)) ** (1 / world.shape)
+    to_failure = 3_600 * (rng.exponential(size=shape) / (3_600 * rate)) ** (1 / user_shape[user])
     is_seen = start_s + run_s < span_s
     return pl.DataFrame(
         {
@@ -132,8 +137,8 @@ def _raise_rate(world: World, runs: pl.DataFrame, signals: pl.DataFrame, rng: np
 def judge(world: World, rng: np.random.Generator) -> Iterator[tuple[RatioTest, float | None]]:
     """Yield the test of each code of one trace, and its p-value adjusted among the codes."""
     history, signals = simulate(world, rng)
-    hits, control_failures = compare_with_control(signals, history, WINDOW_S)
-    tests = [compare_counts(hits.filter(code=code), control, 7) for code, control in control_failures.items()]
+    hits, controls = compare_with_control(signals, history, WINDOW_S)
+    tests = [compare_counts(hits.filter(code=code), control.failures, 7) for code, control in controls.items()]
     yield from zip(tests, holm([test.p_value for test in tests]), strict=True)
 
 
@@ -150,13 +155,15 @@ def rows(repetitions: int, seed: int) -> Iterator[list[str]]:
 
 
 # Codes without effect where attempts fail, each with a code that ends half of the attempts it hits within 4 minutes.
-_EARLY = World(shape=0.5, kind="at starts", nodes=30, errors=1_000, codes=2)
+_EARLY = World(shape=0.5, kind="at starts", nodes=20, errors=1_000, codes=2)
 CAUSES = {
     "attempts fail early, code in their first 20 s": _EARLY,
     "the same, in every attempt": replace(_EARLY, kind="at all starts"),
     "the same, shape 0.3": replace(_EARLY, shape=0.3, rate=5e-6),
+    "the same, users differ in shape": replace(_EARLY, shape_spread=0.3),
     "attempts fail early, code at random": replace(_EARLY, kind="at random"),
-    "one attempt a node": replace(_EARLY, lanes=1, nodes=100),
+    "one attempt a node": replace(_EARLY, lanes=1, nodes=80),
+    "one in 20 attempts fails at 3:01, code at 3:00 of a third of the days": replace(_EARLY, kind="at night"),
     "one user fails 30 times as often, code in those attempts": replace(_EARLY, kind="of a user", worst=30),
     "code of one user, whose attempts it ends": replace(_EARLY, kind="of a user, ends", worst=30),
     "code up to a minute after failures": replace(_EARLY, kind="after failures"),
@@ -167,17 +174,21 @@ CAUSES = {
     ),
     "code at all ends, recorded 2 minutes late": replace(_EARLY, kind="at ends", late_s=120),
     "logs an hour fast": replace(_EARLY, clock="hour"),
+    "the same, no code of applications": replace(_EARLY, clock="hour", has_crash=False),
     "logs two minutes fast": replace(_EARLY, clock="minutes"),
     "logs of a third of the nodes an hour fast": replace(_EARLY, clock="nodes"),
     "logs an hour fast in half of the time": replace(_EARLY, clock="summer"),
 }
 EFFECT, CRASH = "cause", "crash"
-_ALL_S = 3_600
 
 
 def simulate_causes(world: World, rng: np.random.Generator) -> tuple[LogRecords, set[int]]:
     """Return the records of one trace, and the runs that the code EFFECT ended."""
     runs = _draw_runs(world, rng)
+    if world.kind == "at night":
+        nights = (pl.col("start_s") // DAY_S + 1) * DAY_S + 3 * 3_600 + 60
+        hit = runs.filter(pl.Series(rng.random(runs.height) < 0.05)).with_columns(killed_s=nights)
+        runs, _ = _end_runs(runs, hit)
     effect = _draw_errors(replace(world, errors=80), EFFECT, rng)
     hit = pair_running(effect, runs)
     after_s = pl.Series(rng.integers(1, 240, hit.height))
@@ -192,7 +203,7 @@ def simulate_causes(world: World, rng: np.random.Generator) -> tuple[LogRecords,
     own = runs.filter("is_failed", ~pl.col("run").is_in(list(killed)))
     own = own.filter(pl.Series(rng.random(own.height) < 0.3))
     time_s = own["end_s"] - pl.Series(rng.integers(0, 4, own.height), dtype=pl.Int64)
-    crash = own.select("unit", code=pl.lit(CRASH)).with_columns(time_s=time_s)
+    crash = own.select("unit", code=pl.lit(CRASH)).with_columns(time_s=time_s).head(own.height * world.has_crash)
     late_s = pl.Series(rng.exponential(world.late_s, runs.height).astype(np.int64))
     runs = runs.with_columns(pl.col("end_s") + late_s)
     errors = pl.concat([effect, crash, *codes])
@@ -218,6 +229,11 @@ def _draw_quiet(
     world: World, code: str, runs: pl.DataFrame, killed: set[int], rng: np.random.Generator
 ) -> pl.DataFrame:
     """Return the errors of a code without effect on the nodes."""
+    if world.kind == "at night":
+        nights = pl.DataFrame({"time_s": [day * DAY_S + 3 * 3_600 for day in range(1, world.days)]})
+        units = runs.select("unit").unique().sort("unit")
+        rows = units.join(nights, how="cross").select("unit", code=pl.lit(code), time_s="time_s")
+        return rows.filter(pl.Series(rng.random(rows.height) < 0.3))
     if world.kind == "at random":
         return _draw_errors(world, code, rng)
     is_user, is_end = world.kind.startswith("of a user"), world.kind in ("after failures", "at failures", "at ends")

@@ -8,8 +8,9 @@ age, and of the unit. So a user and a unit are compared with themselves at other
 is added to both, so that a user or unit with little time borrows from others. Time exposed to signals of the code
 counts only as far as hardly any run of that age is free of them.
 
-A negative control moves each signal to another run of the same user and size, at the same age, if possible at about
-the same time of day. There the signal has no effect, so a ratio above 1 shows what the model does not match.
+Negative controls move each signal to another run of the same user and size, at the same age, if possible at about the
+same time of day; and to the same time of the days around. There the signal has no effect, so a ratio above 1 shows what the
+model does not match.
 
 Observed and expected failures are compared as two Poisson counts: the expected ones are worth as many control failures
 as the variance of their factors says. Both are divided by their dispersion, the variance between units and weeks or
@@ -53,17 +54,13 @@ class Control(NamedTuple):
 
 
 class RatioTest(NamedTuple):
-    """Ratio of observed to expected failures, its interval and its one-sided p-value; None where there is none.
-
-    effective_users: Kish's number of users among the failures.
-    """
+    """Ratio of observed to expected failures, its interval and its one-sided p-value; None where there is none."""
 
     ratio: float | None
     low: float | None
     high: float | None
     p_value: float | None
     effective_units: float
-    effective_users: float
 
 
 class _Spells(NamedTuple):
@@ -194,9 +191,10 @@ def compare_with_control(
         is_last=is_after & next_s.is_null(),
     )
     pairs = pairs.with_columns(seen_until_s=pl.min_horizontal("until_s", "end_s")).drop("start_s")
-    pairs = pairs.join(history.table.select("run", "position", "user", "start_s", "is_control"), on="run")
+    facts = history.table.select("run", "position", "user", "start_s", "is_control")
+    pairs = pairs.join(facts, on="run", how="left", maintain_order="left")
     parts, controls = [pl.DataFrame(schema=HITS)], {}
-    for (code,), rows in pairs.sort("code", "run", "time_s").group_by("code", maintain_order=True):
+    for (code,), rows in pairs.group_by("code", maintain_order=True):
         model = _Model(history, rows)
         expected, controls[code] = model.expect(rows)
         rows = rows.with_columns(expected)
@@ -289,7 +287,8 @@ class _Model:
             for key, n in ((cell, self._group_failures.ravel()), (unit, self._unit_failures))
         )
         followed = pairs.group_by("unit", "time_s").agg(pl.col("is_after").any())["is_after"].mean()
-        has_control = self._free_s[_find_step(_AGES, low)] > 0
+        # The signals of a step of ages leave the time before them free.
+        has_control = self._free_s[np.minimum(_find_step(_AGES, low) + 1, self._free_s.size - 1)] > 0
         columns = pl.DataFrame({"expected": expected, "has_control": has_control})
         return columns, Control(float(expected.sum() ** 2 / variance) if variance else 0.0, followed)
 
@@ -307,32 +306,47 @@ def _take_exposed(pairs: pl.DataFrame) -> _Spells:
     return _Spells(pairs["position"].to_numpy(), *ages, pairs["is_last"].to_numpy())
 
 
-def move_signals(hits: pl.DataFrame, history: History) -> pl.DataFrame:
-    """Return SIGNALS: each signal at the same age of another run of the same user and size that the code does not hit.
+def move_signals(hits: pl.DataFrame, history: History, window_s: int) -> pl.DataFrame:
+    """Return SIGNALS: each signal at the same age of another run of the same user and size, not exposed to the code.
 
-    Of several runs that a signal hits, the youngest is meant. A signal without such a run is left out.
+    Of several runs that a signal hits, the youngest is meant. A later signal of the other run does not matter: whether
+    one comes depends on whether the run fails. A signal without such a run is left out.
     """
     draws, parts = np.random.default_rng(_SEED), [pl.DataFrame(schema=SIGNALS)]
+    pool = history.table.sort("group", "length_s")
+    start_s, unit, length_s = (pool[name].to_numpy() for name in ("start_s", "unit", "length_s"))
+    span = length_s.max(initial=0) + 1
+    key = pool["group"].to_numpy() * span + length_s
     for (code,), rows in hits.group_by("code", maintain_order=True):
-        rows = rows.join(history.table.select("run", "group", "start_s"), on="run")
-        rows = rows.sort("unit", "time_s", "start_s").unique(["unit", "time_s"], keep="last", maintain_order=True)
-        pool = history.table.join(rows.select("run"), on="run", how="anti").sort("group", "length_s")
-        start_s, unit = pool["start_s"].to_numpy(), pool["unit"].to_numpy()
-        age = (rows["time_s"] - rows["start_s"]).to_numpy()
-        span = max(pool["length_s"].max() or 0, age.max()) + 1
-        key = pool["group"].to_numpy() * span + pool["length_s"].to_numpy()
-        first = np.searchsorted(key, rows["group"].to_numpy() * span + age)
-        count = np.searchsorted(key, (rows["group"].to_numpy() + 1) * span) - first
-        has_run = count > 0
-        first, count, age, time_s = (
-            values[has_run][:, None] for values in (first, count, age, rows["time_s"].to_numpy())
-        )
-        chosen = first + (draws.random((first.size, _DRAWS)) * count).astype(np.int64)
-        apart_s = (start_s[chosen] + age - time_s + DAY_S // 2) % DAY_S - DAY_S // 2
-        chosen = np.take_along_axis(chosen, np.abs(apart_s).argmin(axis=1)[:, None], axis=1)
-        moved = pl.DataFrame({"unit": unit[chosen[:, 0]], "time_s": (start_s[chosen] + age)[:, 0]})
+        first_s = pool.join(rows.select("run", "time_s"), on="run", how="left", maintain_order="left")["time_s"]
+        hit_age = (first_s - pool["start_s"]).fill_null(span).to_numpy()
+        rows = rows.join(history.table.select("run", "group", "start_s"), on="run").sort("unit", "time_s", "start_s")
+        rows = rows.unique(["unit", "time_s"], keep="last", maintain_order=True)
+        time_s, group, begin_s = (rows[name].to_numpy()[:, None] for name in ("time_s", "group", "start_s"))
+        age = time_s - begin_s
+        first = np.searchsorted(key, group * span + age)
+        count = np.searchsorted(key, (group + 1) * span) - first
+        chosen = first + (draws.random((age.size, _DRAWS)) * count).astype(np.int64)
+        apart_s = np.abs((start_s[chosen] + age - time_s + DAY_S // 2) % DAY_S - DAY_S // 2)
+        is_exposed = (hit_age[chosen] <= age) & (age <= hit_age[chosen] + window_s)
+        apart_s = np.where(is_exposed, DAY_S, apart_s)
+        has_run = apart_s.min(axis=1) < DAY_S
+        chosen = np.take_along_axis(chosen, apart_s.argmin(axis=1)[:, None], axis=1)[has_run]
+        moved_s = start_s[chosen] + age[has_run]
+        moved = pl.DataFrame({"unit": unit[chosen].ravel(), "time_s": moved_s.ravel()})
         parts.append(moved.select("unit", code=pl.lit(code), time_s="time_s"))
     return pl.concat(parts)
+
+
+def shift_signals(hits: pl.DataFrame, window_s: int) -> pl.DataFrame:
+    """Return SIGNALS: each signal at the same time of the three days before and after, where it is not exposed."""
+    signals = hits.select(list(SIGNALS)).unique().sort("time_s", "unit", "code")
+    days = pl.DataFrame({"day": [-3, -2, -1, 1, 2, 3]})
+    shifted = signals.join(days, how="cross").with_columns(pl.col("time_s") + pl.col("day") * DAY_S).sort("time_s")
+    before = signals.with_columns(before_s="time_s")
+    options = {"by": ["unit", "code"], "tolerance": window_s, "check_sortedness": False}
+    shifted = shifted.join_asof(before, on="time_s", **options)
+    return shifted.filter(pl.col("before_s").is_null()).select(list(SIGNALS))
 
 
 def compare_counts(hits: pl.DataFrame, control_failures: float, block_days: int) -> RatioTest:
@@ -341,20 +355,18 @@ def compare_counts(hits: pl.DataFrame, control_failures: float, block_days: int)
     hits: rows of one code of `compare_with_control`. control_failures: the number behind the expected ones.
     """
     o, e = float(hits["is_failed"].sum()), float(hits["chance"].sum())
-    by_user = hits.group_by("user").agg(pl.col("is_failed").sum())["is_failed"].cast(pl.Float64)
-    users = o**2 / (by_user**2).sum() if o else 0.0
     block = pl.col("time_s") // (block_days * DAY_S)
     by_level = [_measure_dispersion(hits.with_columns(block=block), level, o, e) for level in ("unit", "user")]
     effective = by_level[0][0]
     if e <= 0 or effective < FEWEST:
-        return RatioTest(o / e if e > 0 else None, None, None, None, effective, users)
+        return RatioTest(o / e if e > 0 else None, None, None, None, effective)
     dispersion = max(1.0, *(value for _, value in by_level))
     x, k, odds = o / dispersion, control_failures / dispersion, control_failures / e
     tail = (1 - CONFIDENCE) / 2
     low = betaincinv(x, k + 1, tail) if o else 0.0
-    high = betaincinv(x + 1, k, 1 - tail)
+    high = min(betaincinv(x + 1, k, 1 - tail), 1 - 1e-12)
     p_value = float(betainc(x, k + 1, 1 / (1 + odds))) if o else 1.0
-    return RatioTest(o / e, float(low / (1 - low) * odds), float(high / (1 - high) * odds), p_value, effective, users)
+    return RatioTest(o / e, float(low / (1 - low) * odds), float(high / (1 - high) * odds), p_value, effective)
 
 
 def _measure_dispersion(hits: pl.DataFrame, level: str, o: float, e: float) -> tuple[float, float]:

@@ -1,4 +1,4 @@
-"""Compare the clocks of logs and jobs by the time between errors and the ends of failed runs, and correct clear offsets.
+"""Compare the clocks of logs and jobs by the time from errors to the ends of failed runs, and correct clear offsets.
 
 Errors that end runs, and those that ending runs write, come within minutes of the ends. If logs and jobs have different
 clocks, these pairs are all as far apart. So one lag is much more frequent than the same lag with ends of other days,

@@ -5,11 +5,20 @@ from typing import NamedTuple
 import polars as pl
 
 from ttf.analyses.causes.judge_node_errors import ERROR_ATTRIBUTIONS
+from ttf.analyses.causes.judge_node_errors.clocks import NOT_CHECKED
 from ttf.analyses.causes.judge_node_errors.error_nodes import find_repeating_node
 from ttf.analyses.causes.judge_node_errors.log_records import LogRecords
 from ttf.stats.basics.holm import add_adjusted_p
 from ttf.stats.clustered import FEWEST
-from ttf.stats.matched_risk import History, RatioTest, compare_counts, compare_with_control, move_signals, pair_running
+from ttf.stats.matched_risk import (
+    History,
+    RatioTest,
+    compare_counts,
+    compare_with_control,
+    move_signals,
+    pair_running,
+    shift_signals,
+)
 
 SIGNIFICANCE = 0.05
 PRECEDES, BY_APPLICATION, DOES_NOT, TOO_FEW = "precedes failures", "application", "does not", "too few to tell"
@@ -20,6 +29,9 @@ LEAST_EXCESS = 0.05
 LEAST_RATIO = 2
 # If at least this share of a code's failures had it only after their end, it is written at ends.
 MOST_AFTER = 0.25
+# A code whose errors come with a failure at least this often may be its result. Then the ages and users at its errors
+# must speak for running time instead of failures, by a likelihood ratio of 20 (its logarithm).
+MOST_FOLLOWED, LEAST_EVIDENCE = 0.5, 3.0
 # Failures of fewer users, by Kish's number, may be the work of one.
 FEWEST_USERS = 2
 NO_HIT = "no attempt ran on the node at an error"
@@ -54,8 +66,10 @@ def weigh_evidence(records: LogRecords, window_s: int, block_days: int) -> Evide
     for row in rows:
         row["verdict"], note = _judge(row)
         if row["code"] in suspects:
-            row["moved_ratio"], objection = checks.find_objection(row["code"], controls[row["code"]].followed)
+            row["moved_ratio"], objection = checks.find_objection(row, controls[row["code"]].followed)
             row["verdict"], note = objection or (row["verdict"], note)
+        if row["verdict"] == DOES_NOT and records.clocks.status == NOT_CHECKED:
+            note = f"{note}; clocks not checked"
         row["explains"] = row["verdict"] in (PRECEDES, BY_APPLICATION) and _is_associated(row)
         row["explains"] &= row["explains"] and row["ci_low"] >= LEAST_RATIO
         row["repeats_on"] = find_repeating_node(records, hits, row["code"]) if row["application"] else None
@@ -73,31 +87,39 @@ class _Checks:
         self.window_s, self.block_days = window_s, block_days
         history = records.history
         own = signals.join(hits.select("code").unique(), on="code", how="semi")
-        self.moved = compare_with_control(move_signals(hits, history), history, window_s)
+        moved = move_signals(hits, history, window_s), shift_signals(hits, window_s)
+        self.moved = [compare_with_control(rows, history, window_s) for rows in moved]
         done = History(history.runs.with_columns(is_failed="is_done"), history.watch)
         self.done = compare_with_control(own, done, window_s)
 
-    def find_objection(self, code: str, followed: float) -> tuple[float | None, tuple[str, str] | None]:
+    def find_objection(self, row: dict, followed: float) -> tuple[float | None, tuple[str, str] | None]:
         """Return the ratio after moved errors, and the verdict and note if something speaks against the code.
 
-        followed: share of its errors with a hit after which an attempt failed.
+        row: cells of the code; followed: share of its errors with a hit after which an attempt failed.
         """
-        hits, moved = self.hits.filter(code=code), self._test(self.moved, code)
-        done, failed = self._test(self.done, code), hits.filter("is_failed")
+        code = row["code"]
+        moved = [self._test(results, code) for results in self.moved]
+        done, after = self._test(self.done, code), self._count_after(code)
+        failed = self.hits.filter("is_failed", code=code)
         by_user = failed["user"].value_counts()["count"]
-        after = self._count_after(code)
+        beyond = after - row["expected"]
         objection = None
-        if moved.p_value is not None and moved.p_value <= SIGNIFICANCE:
-            objection = DOES_NOT, f"moved to other attempts of like age its errors precede failures too ({moved.ratio:.1f} times)"
+        ratio = max((test.ratio for test in moved if test.p_value is not None), default=None)
+        high = [test.ratio for test in moved if test.p_value is not None and test.p_value <= SIGNIFICANCE]
+        if high and row["ci_low"] < LEAST_RATIO * max(high):
+            objection = DOES_NOT, f"moved to like attempts or days its errors precede failures too ({ratio:.1f} times)"
         elif self.hits["user"].n_unique() >= FEWEST and failed.height**2 / (by_user**2).sum() < FEWEST_USERS:
             objection = TOO_FEW, "most of these failures are of one user"
-        elif after >= 2 and after >= MOST_AFTER * (after + failed.height):
+        elif beyond >= 2 and beyond >= MOST_AFTER * (beyond + failed.height - row["expected"]):
             objection = AT_ENDS, f"{after} failures have it only after their end"
         elif done.low is not None and done.low >= LEAST_RATIO and done.p_value <= SIGNIFICANCE:
-            objection = AT_ENDS, "it comes as often before the ends of attempts that do not fail"
-        elif followed >= 0.5 and failed["hazard"].log().sum() > 0:
-            objection = AT_ENDS, "it comes when attempts fail anyway, not when they run"
-        return moved.ratio, objection
+            objection = AT_ENDS, "it comes before the ends of attempts that do not fail, too"
+        elif followed >= MOST_FOLLOWED and failed["hazard"].log().sum() > -LEAST_EVIDENCE:
+            objection = (
+                AT_ENDS,
+                "each comes with a failure, and not clearly when attempts run instead of when they fail",
+            )
+        return ratio, objection
 
     def _test(self, results: tuple, code: str) -> RatioTest:
         hits, controls = results
@@ -105,17 +127,20 @@ class _Checks:
         return compare_counts(hits.filter(code=code), failures, self.block_days)
 
     def _count_after(self, code: str) -> int:
-        """Return how many failures have an error in the window after their end, and none before."""
-        times = self.signals.filter(code=code).select("unit", "time_s").sort("time_s")
-        ends = self.records.history.runs.filter("is_failed").select("run", "unit", "end_s").sort("end_s")
-        for name, strategy in (("before_s", "backward"), ("after_s", "forward")):
-            near = times.with_columns(pl.col("time_s").alias(name))
-            ends = ends.join_asof(
-                near, left_on="end_s", right_on="time_s", by="unit", strategy=strategy, tolerance=self.window_s,
-                check_sortedness=False,
-            ).drop("time_s")  # fmt: skip
-        runs = ends.group_by("run").agg(pl.col("before_s", "after_s").max())
-        return runs.filter(pl.col("before_s").is_null(), pl.col("after_s").is_not_null()).height
+        """Return how many failures have an error in the window after their end, and none before.
+
+        An error after the start of another attempt may belong to that one.
+        """
+        runs, options = self.records.history.runs.sort("end_s"), {"by": "unit", "check_sortedness": False}
+        times = self.signals.filter(code=code).select("unit", error_s="time_s").sort("error_s")
+        starts = runs.select("unit", "start_s").sort("start_s")
+        times = times.join_asof(starts, left_on="error_s", right_on="start_s", **options)
+        ends = runs.filter("is_failed").select("run", "unit", "end_s")
+        options["tolerance"] = self.window_s
+        before = ends.join_asof(times, left_on="end_s", right_on="error_s", **options).drop_nulls("error_s")
+        after = ends.join_asof(times, left_on="end_s", right_on="error_s", strategy="forward", **options)
+        after = after.filter(pl.col("error_s").is_not_null(), (pl.col("start_s") <= pl.col("end_s")).fill_null(True))
+        return after.join(before, on="run", how="anti")["run"].n_unique()
 
 
 def _compare(hits: pl.DataFrame, control_failures: float, block_days: int) -> dict:
