@@ -158,7 +158,7 @@ def rows(repetitions: int, seed: int) -> Iterator[list[str]]:
 _EARLY = World(shape=0.5, kind="at starts", nodes=20, errors=1_000, codes=2)
 CAUSES = {
     "attempts fail early, code in their first 20 s": _EARLY,
-    "the same, in every attempt": replace(_EARLY, kind="at all starts"),
+    "the same, in every attempt": replace(_EARLY, kind="at all starts", nodes=8),
     "the same, shape 0.3": replace(_EARLY, shape=0.3, rate=5e-6),
     "the same, users differ in shape": replace(_EARLY, shape_spread=0.3),
     "attempts fail early, code at random": replace(_EARLY, kind="at random"),
@@ -167,12 +167,13 @@ CAUSES = {
     "one user fails 30 times as often, code in those attempts": replace(_EARLY, kind="of a user", worst=30),
     "code of one user, whose attempts it ends": replace(_EARLY, kind="of a user, ends", worst=30),
     "code up to a minute after failures": replace(_EARLY, kind="after failures"),
+    "code from a minute before to a minute after failures": replace(_EARLY, kind="around failures"),
     "code at failures, ends recorded 2 minutes late": replace(_EARLY, kind="at failures", late_s=120, errors=200),
     "the same, constant failure rate": replace(_EARLY, kind="at failures", late_s=120, errors=200, shape=1),
     "the same, users do not differ either": replace(
         _EARLY, kind="at failures", late_s=120, errors=200, shape=1, user_spread=0, node_spread=0
     ),
-    "code at all ends, recorded 2 minutes late": replace(_EARLY, kind="at ends", late_s=120),
+    "code at all ends, recorded 2 minutes late": replace(_EARLY, kind="at ends", late_s=120, nodes=8),
     "logs an hour fast": replace(_EARLY, clock="hour"),
     "the same, no code of applications": replace(_EARLY, clock="hour", has_crash=False),
     "logs two minutes fast": replace(_EARLY, clock="minutes"),
@@ -236,16 +237,17 @@ def _draw_quiet(
         return rows.filter(pl.Series(rng.random(rows.height) < 0.3))
     if world.kind == "at random":
         return _draw_errors(world, code, rng)
-    is_user, is_end = world.kind.startswith("of a user"), world.kind in ("after failures", "at failures", "at ends")
+    is_user, is_end = world.kind.startswith("of a user"), "failures" in world.kind or world.kind == "at ends"
     rows = runs.filter(user=0) if is_user else runs
-    if world.kind in ("after failures", "at failures"):
+    if "failures" in world.kind:
         rows = rows.filter("is_failed", ~pl.col("run").is_in(list(killed)))
     if world.kind not in ("at all starts", "at ends"):
         rows = rows[np.sort(rng.permutation(rows.height)[: world.errors])]
     length_s = (rows["end_s"] - rows["start_s"]).to_numpy()
-    n, last = rows.height, {"after failures": 60}.get(world.kind, 5)
+    n, last = rows.height, {"after failures": 60, "around failures": 60}.get(world.kind, 5)
     age_s = rng.random(n) * (length_s if is_user else 20)
-    age_s = length_s + rng.integers(1, last + 1, n) if is_end else np.minimum(age_s, length_s)
+    first = -60 if world.kind == "around failures" else 1
+    age_s = length_s + rng.integers(first, last + 1, n) if is_end else np.minimum(age_s, length_s)
     time_s = rows["start_s"] + pl.Series(age_s.astype(np.int64))
     return rows.select("unit", code=pl.lit(code)).with_columns(time_s=time_s)
 

@@ -149,7 +149,7 @@ def test_a_code_after_which_failures_are_hardly_more_frequent_explains_none():
 def test_a_code_that_ends_attempts_is_told_from_codes_that_come_where_they_fail(name, verdicts):
     """docs/coverage.md has all worlds, larger and with more repetitions."""
     world = COVERAGE["CAUSES"][name]
-    world = replace(world, nodes=world.nodes // 2, days=56 if world.clock == "summer" else 20)
+    world = replace(world, nodes=max(8, world.nodes // 2), days=56 if world.clock == "summer" else 20)
     codes, ended, right, wrong = COVERAGE["judge_causes"](world, np.random.default_rng(4))
     verdict = {row["code"]: row["verdict"] for row in codes}
     assert verdict.pop("cause") == PRECEDES and verdict.pop("crash") == BY_APPLICATION

@@ -8,9 +8,8 @@ age, and of the unit. So a user and a unit are compared with themselves at other
 is added to both, so that a user or unit with little time borrows from others. Time exposed to signals of the code
 counts only as far as hardly any run of that age is free of them.
 
-Negative controls move each signal to another run of the same user and size, at the same age, if possible at about the
-same time of day; and to the same time of the days around. There the signal has no effect, so a ratio above 1 shows what the
-model does not match.
+Negative controls move each signal to another run of the same user and size, at the same age, and to the same time of
+the days around. There the signal has no effect, so a ratio above 1 shows what the model does not match.
 
 Observed and expected failures are compared as two Poisson counts: the expected ones are worth as many control failures
 as the variance of their factors says. Both are divided by their dispersion, the variance between units and weeks or
@@ -34,8 +33,9 @@ _Z = 1.959963984540054
 _AGES = np.unique(np.rint(np.concatenate([[0], 2 ** np.arange(0, 28, 0.25)])))
 # Ages between which the runs of one user are compared with each other.
 _STRATA = np.array([0, *8.0 ** np.arange(1, 7), _AGES[-1]])
-# Runs among which a signal is moved to the one that is nearest in the time of day.
-_DRAWS, _SEED = 50, 7
+_SEED = 7
+# Signals of a code that are moved, at regular positions.
+_MOST_MOVED = 10_000
 
 SIGNALS = {"unit": pl.UInt32, "code": pl.String, "time_s": pl.Int64}
 RUNS = {"run": pl.UInt32, "unit": pl.UInt32, "user": pl.UInt32, "start_s": pl.Int64, "end_s": pl.Int64}
@@ -216,7 +216,8 @@ class _Model:
     """
 
     def __init__(self, history: History, pairs: pl.DataFrame) -> None:
-        self._group, length_s = history.column("group"), history.column("length_s")
+        self._group = history.column("group")
+        self._shape = self._group.max(initial=0) + 1, _STRATA.size - 1
         spells, exposed = history.spells, _take_exposed(pairs)
         (failures, time_s), (exposed_failures, exposed_s) = history.sums_by_age, exposed.sum_by_age()
         self._free_s = time_s - exposed_s
@@ -233,7 +234,7 @@ class _Model:
         self._until_stratum = np.concatenate([np.zeros((by_group.size, 1)), np.cumsum(steps, axis=1)], axis=1)
         unit, position = history.unit_rows
         failures, expected = (
-            np.bincount(spells.run, of_all, length_s.size) - np.bincount(exposed.run, of_exposed, length_s.size)
+            np.bincount(spells.run, of_all, self._group.size) - np.bincount(exposed.run, of_exposed, self._group.size)
             for of_all, of_exposed in (
                 (spells.failed, exposed.failed),
                 (self._expect(spells), self._expect(exposed)),
@@ -249,13 +250,11 @@ class _Model:
 
     def _sum_by_group(self, spells: _Spells) -> tuple[np.ndarray, np.ndarray]:
         """Return the failures, and those expected by age alone, by group and stratum of the age."""
-        shape = self._group.max(initial=0) + 1, _STRATA.size - 1
-        edges, group = self._hazard_until(_STRATA), self._group[spells.run]
+        edges, group, shape = self._hazard_until(_STRATA), self._group[spells.run], self._shape
 
         def count(ages: np.ndarray, weights: np.ndarray | None = None) -> np.ndarray:
-            return np.bincount(group * shape[1] + _find_step(_STRATA, ages), weights, shape[0] * shape[1]).reshape(
-                shape
-            )
+            cell = group * shape[1] + _find_step(_STRATA, ages)
+            return np.bincount(cell, weights, shape[0] * shape[1]).reshape(shape)
 
         def expect_until(ages: np.ndarray) -> np.ndarray:
             part = count(ages, self._hazard_until(ages) - edges[_find_step(_STRATA, ages)])
@@ -270,9 +269,8 @@ class _Model:
 
         def expect_until(ages: np.ndarray) -> np.ndarray:
             step = _find_step(_STRATA, ages)
-            return self._until_stratum[group, step] + self._factors[group, step] * (
-                self._hazard_until(ages) - edges[step]
-            )
+            beyond = self._hazard_until(ages) - edges[step]
+            return self._until_stratum[group, step] + self._factors[group, step] * beyond
 
         return expect_until(spells.high) - expect_until(spells.low)
 
@@ -314,27 +312,20 @@ def move_signals(hits: pl.DataFrame, history: History, window_s: int) -> pl.Data
     """
     draws, parts = np.random.default_rng(_SEED), [pl.DataFrame(schema=SIGNALS)]
     pool = history.table.sort("group", "length_s")
-    start_s, unit, length_s = (pool[name].to_numpy() for name in ("start_s", "unit", "length_s"))
-    span = length_s.max(initial=0) + 1
-    key = pool["group"].to_numpy() * span + length_s
-    for (code,), rows in hits.group_by("code", maintain_order=True):
-        first_s = pool.join(rows.select("run", "time_s"), on="run", how="left", maintain_order="left")["time_s"]
-        hit_age = (first_s - pool["start_s"]).fill_null(span).to_numpy()
+    span = (pool["length_s"].max() or 0) + 1
+    key = pool["group"].to_numpy() * span + pool["length_s"].to_numpy()
+    for _, rows in hits.group_by("code", maintain_order=True):
+        first = rows.select("run", first_s="time_s")
         rows = rows.join(history.table.select("run", "group", "start_s"), on="run").sort("unit", "time_s", "start_s")
         rows = rows.unique(["unit", "time_s"], keep="last", maintain_order=True)
-        time_s, group, begin_s = (rows[name].to_numpy()[:, None] for name in ("time_s", "group", "start_s"))
-        age = time_s - begin_s
-        first = np.searchsorted(key, group * span + age)
-        count = np.searchsorted(key, (group + 1) * span) - first
-        chosen = first + (draws.random((age.size, _DRAWS)) * count).astype(np.int64)
-        apart_s = np.abs((start_s[chosen] + age - time_s + DAY_S // 2) % DAY_S - DAY_S // 2)
-        is_exposed = (hit_age[chosen] <= age) & (age <= hit_age[chosen] + window_s)
-        apart_s = np.where(is_exposed, DAY_S, apart_s)
-        has_run = apart_s.min(axis=1) < DAY_S
-        chosen = np.take_along_axis(chosen, apart_s.argmin(axis=1)[:, None], axis=1)[has_run]
-        moved_s = start_s[chosen] + age[has_run]
-        moved = pl.DataFrame({"unit": unit[chosen].ravel(), "time_s": moved_s.ravel()})
-        parts.append(moved.select("unit", code=pl.lit(code), time_s="time_s"))
+        rows = rows.gather_every(1 + rows.height // _MOST_MOVED)
+        group, age = rows["group"].to_numpy(), (rows["time_s"] - rows["start_s"]).to_numpy()
+        low, high = np.searchsorted(key, group * span + age), np.searchsorted(key, (group + 1) * span)
+        chosen = pool[low + (draws.random(age.size) * (high - low)).astype(np.int64)]
+        moved = chosen.select("run", "unit", time_s=pl.col("start_s") + pl.Series(age)).with_columns(rows["code"])
+        moved = moved.join(first, on="run", how="left", maintain_order="left")
+        is_exposed = (pl.col("time_s") - pl.col("first_s")).is_between(0, window_s)
+        parts.append(moved.filter(~is_exposed.fill_null(False)).select(list(SIGNALS)))
     return pl.concat(parts)
 
 
@@ -342,7 +333,13 @@ def shift_signals(hits: pl.DataFrame, window_s: int) -> pl.DataFrame:
     """Return SIGNALS: each signal at the same time of the three days before and after, where it is not exposed."""
     signals = hits.select(list(SIGNALS)).unique().sort("time_s", "unit", "code")
     days = pl.DataFrame({"day": [-3, -2, -1, 1, 2, 3]})
-    shifted = signals.join(days, how="cross").with_columns(pl.col("time_s") + pl.col("day") * DAY_S).sort("time_s")
+    is_moved = pl.int_range(pl.len()).over("code") % (1 + pl.len().over("code") // _MOST_MOVED) == 0
+    shifted = (
+        signals.filter(is_moved)
+        .join(days, how="cross")
+        .with_columns(pl.col("time_s") + pl.col("day") * DAY_S)
+        .sort("time_s")
+    )
     before = signals.with_columns(before_s="time_s")
     options = {"by": ["unit", "code"], "tolerance": window_s, "check_sortedness": False}
     shifted = shifted.join_asof(before, on="time_s", **options)

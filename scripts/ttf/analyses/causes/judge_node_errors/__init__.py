@@ -19,7 +19,7 @@ from ttf.engine.contract import (
 
 _NO_GPUS = "the GPUs of a watched node are unknown"
 _NO_OUTAGES = "outages are not recorded, or an application can cause the code"
-_NOT_MOVED = "the ratio is not above 1, or an application can cause the code"
+_NOT_MOVED = "no failures beyond chance, too few to test, or an application can cause the code"
 _NO_HIT = "no running attempt was hit"
 _CODE = words("Code", "Code of the error, such as XID 79; all: every code that precedes failures.")
 _COMPONENT = words("Component", "Likely component, by the rule that matched the line.", "no rule names one")

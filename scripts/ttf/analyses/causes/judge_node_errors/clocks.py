@@ -14,6 +14,7 @@ from scipy.stats import binom
 
 from ttf.records.clusters import DAY_S
 from ttf.records.node_errors import MOST_OFFSET_S
+from ttf.stats.clustered import FEWEST
 
 _STEP_S, _DAYS, _BLOCK_DAYS = 30, 7, 28
 _FEWEST = 5
@@ -59,14 +60,14 @@ def _find_lags(errors: pl.DataFrame, ends: pl.DataFrame, window_s: int) -> Itera
     level, compared = SIGNIFICANCE / max(1, errors["group"].n_unique()), set()
     for is_application in (True, False):
         own = errors.filter(application=is_application).unique(["group", "unit", "time_s"], maintain_order=True)
-        group, lag_s = _pair_ends(own.sort("group", "unit", "time_s"), ends)
+        group, unit, lag_s = _pair_ends(own.sort("group", "unit", "time_s"), ends)
         for part in np.split(np.arange(group.size), np.flatnonzero(np.diff(group)) + 1):
             number = int(group[part[0]]) if part.size else None
             if number is None or number in compared:
                 continue
             width_s = MOST_OFFSET_S if is_application else window_s
             start_s = _find_peak(lag_s[part], width_s, level)
-            if start_s is None:
+            if start_s is None or not _is_spread(unit[part], lag_s[part] - start_s, width_s):
                 continue
             whole_s = round(start_s / LEAST_LAG_S) * LEAST_LAG_S
             if abs(start_s - whole_s) <= width_s / 2:
@@ -77,8 +78,8 @@ def _find_lags(errors: pl.DataFrame, ends: pl.DataFrame, window_s: int) -> Itera
                 yield number, 0 if agrees else start_s
 
 
-def _pair_ends(errors: pl.DataFrame, ends: pl.DataFrame) -> tuple[np.ndarray, np.ndarray]:
-    """Return the group and the time from the error to the end, of errors and ends on a unit within _DAYS and a half."""
+def _pair_ends(errors: pl.DataFrame, ends: pl.DataFrame) -> tuple[np.ndarray, ...]:
+    """Return group, unit and time from the error to the end, of errors and ends on a unit within _DAYS and a half."""
     group, unit, time_s = (errors[name].to_numpy().astype(np.int64) for name in ("group", "unit", "time_s"))
     end_unit, end_s = (ends[name].to_numpy().astype(np.int64) for name in ("unit", "end_s"))
     low = min(time_s.min(initial=0), end_s.min(initial=0)) - (_DAYS + 1) * DAY_S
@@ -88,10 +89,16 @@ def _pair_ends(errors: pl.DataFrame, ends: pl.DataFrame) -> tuple[np.ndarray, np
     reach = _DAYS * DAY_S + DAY_S // 2
     first, last = np.searchsorted(keys, near - reach), np.searchsorted(keys, near + reach)
     stride = 1 + int((last - first).sum()) // _MOST_PAIRS
-    first, count, near, group = first[::stride], (last - first)[::stride], near[::stride], group[::stride]
+    first, count = first[::stride], (last - first)[::stride]
     row = np.repeat(np.arange(count.size), count)
     position = np.arange(row.size) - np.repeat(np.cumsum(count) - count, count) + first[row]
-    return group[row], keys[position] - near[row]
+    return group[::stride][row], unit[::stride][row], keys[position] - near[::stride][row]
+
+
+def _is_spread(unit: np.ndarray, lag_s: np.ndarray, window_s: int) -> bool:
+    """Return whether the pairs in the window are of enough units: one with another clock moves none but itself."""
+    counts = np.bincount(unit[(lag_s >= 0) & (lag_s < window_s)])
+    return counts.sum() ** 2 / (counts**2).sum() >= min(FEWEST, np.unique(unit).size / 2)
 
 
 def _find_peak(lag_s: np.ndarray, window_s: int, level: float) -> int | None:

@@ -27,11 +27,9 @@ AT_ENDS = "comes with ends"
 LEAST_EXCESS = 0.05
 # With a smaller ratio, most attributed failures would be due to chance.
 LEAST_RATIO = 2
-# If at least this share of a code's failures had it only after their end, it is written at ends.
-MOST_AFTER = 0.25
 # A code whose errors come with a failure at least this often may be its result. Then the ages and users at its errors
 # must speak for running time instead of failures, by a likelihood ratio of 20 (its logarithm).
-MOST_FOLLOWED, LEAST_EVIDENCE = 0.5, 3.0
+MOST_FOLLOWED, LEAST_EVIDENCE = 0.2, 3.0
 # Failures of fewer users, by Kish's number, may be the work of one.
 FEWEST_USERS = 2
 NO_HIT = "no attempt ran on the node at an error"
@@ -99,10 +97,9 @@ class _Checks:
         """
         code = row["code"]
         moved = [self._test(results, code) for results in self.moved]
-        done, after = self._test(self.done, code), self._count_after(code)
+        done = self._test(self.done, code)
         failed = self.hits.filter("is_failed", code=code)
         by_user = failed["user"].value_counts()["count"]
-        beyond = after - row["expected"]
         objection = None
         ratio = max((test.ratio for test in moved if test.p_value is not None), default=None)
         high = [test.ratio for test in moved if test.p_value is not None and test.p_value <= SIGNIFICANCE]
@@ -110,14 +107,12 @@ class _Checks:
             objection = DOES_NOT, f"moved to like attempts or days its errors precede failures too ({ratio:.1f} times)"
         elif self.hits["user"].n_unique() >= FEWEST and failed.height**2 / (by_user**2).sum() < FEWEST_USERS:
             objection = TOO_FEW, "most of these failures are of one user"
-        elif beyond >= 2 and beyond >= MOST_AFTER * (beyond + failed.height - row["expected"]):
-            objection = AT_ENDS, f"{after} failures have it only after their end"
         elif done.low is not None and done.low >= LEAST_RATIO and done.p_value <= SIGNIFICANCE:
             objection = AT_ENDS, "it comes before the ends of attempts that do not fail, too"
         elif followed >= MOST_FOLLOWED and failed["hazard"].log().sum() > -LEAST_EVIDENCE:
             objection = (
                 AT_ENDS,
-                "each comes with a failure, and not clearly when attempts run instead of when they fail",
+                "it comes with failures, and not clearly when attempts run instead of when they fail",
             )
         return ratio, objection
 
@@ -125,22 +120,6 @@ class _Checks:
         hits, controls = results
         failures = controls[code].failures if code in controls else 0.0
         return compare_counts(hits.filter(code=code), failures, self.block_days)
-
-    def _count_after(self, code: str) -> int:
-        """Return how many failures have an error in the window after their end, and none before.
-
-        An error after the start of another attempt may belong to that one.
-        """
-        runs, options = self.records.history.runs.sort("end_s"), {"by": "unit", "check_sortedness": False}
-        times = self.signals.filter(code=code).select("unit", error_s="time_s").sort("error_s")
-        starts = runs.select("unit", "start_s").sort("start_s")
-        times = times.join_asof(starts, left_on="error_s", right_on="start_s", **options)
-        ends = runs.filter("is_failed").select("run", "unit", "end_s")
-        options["tolerance"] = self.window_s
-        before = ends.join_asof(times, left_on="end_s", right_on="error_s", **options).drop_nulls("error_s")
-        after = ends.join_asof(times, left_on="end_s", right_on="error_s", strategy="forward", **options)
-        after = after.filter(pl.col("error_s").is_not_null(), (pl.col("start_s") <= pl.col("end_s")).fill_null(True))
-        return after.join(before, on="run", how="anti")["run"].n_unique()
 
 
 def _compare(hits: pl.DataFrame, control_failures: float, block_days: int) -> dict:
