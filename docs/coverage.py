@@ -665,11 +665,11 @@ the ratio, and how often it is given. Each number comes from {repetitions * worl
 
 {_table(heads, coverage_node_errors.rows(repetitions, SEED))}
 
-In the worlds below, {world.codes // 2} codes without effect are written where attempts fail, and a code with
-effect ends half of the attempts that it hits within 4 minutes. Attempts fail early (Weibull shape 0.5 if not named). The
-columns are the share of codes without effect to which failures are attributed, the share of attributed failures that the
-code with effect did not cause, how often failures are attributed to the code with effect, and the share of its failures
-that are. Each row is {repetitions * 2 // 5} traces.
+In the worlds below, {world.codes // 2} codes without effect are written where attempts fail, and a code with effect
+ends half of the attempts that it hits within 4 minutes. Attempts fail early (Weibull shape 0.5 if not named). The
+columns are the share of codes without effect to which failures are attributed, the share of attributed failures that
+the code with effect did not cause, how often failures are attributed to the code with effect, and the share of its
+failures that are. Each row is {repetitions * 2 // 5} traces.
 
 {_table(cause_heads, coverage_node_errors.cause_rows(repetitions * 2 // 5, SEED))}
 """

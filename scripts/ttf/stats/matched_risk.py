@@ -38,8 +38,14 @@ _SEED = 7
 _MOST_MOVED = 10_000
 
 SIGNALS = {"unit": pl.UInt32, "code": pl.String, "time_s": pl.Int64}
-RUNS = {"run": pl.UInt32, "unit": pl.UInt32, "user": pl.UInt32, "start_s": pl.Int64, "end_s": pl.Int64}
-RUNS |= {"is_failed": pl.Boolean}
+RUNS = {
+    "run": pl.UInt32,
+    "unit": pl.UInt32,
+    "user": pl.UInt32,
+    "start_s": pl.Int64,
+    "end_s": pl.Int64,
+    "is_failed": pl.Boolean,
+}
 WATCH = {"unit": pl.UInt32, "start_s": pl.Int64, "end_s": pl.Int64}
 HITS = {"code": pl.String, "run": pl.UInt32, "user": pl.UInt32, "unit": pl.UInt32, "time_s": pl.Int64}
 HITS |= {"is_failed": pl.Boolean, "expected": pl.Float64, "chance": pl.Float64, "hazard": pl.Float64}
@@ -284,11 +290,11 @@ class _Model:
             (np.bincount(key, expected, n.size) ** 2 / (np.maximum(n, 0) + 1)).sum()
             for key, n in ((cell, self._group_failures.ravel()), (unit, self._unit_failures))
         )
-        followed = pairs.group_by("unit", "time_s").agg(pl.col("is_after").any())["is_after"].mean()
+        followed = pairs.group_by("unit", "time_s").agg(pl.col("is_after").any())["is_after"].to_numpy().mean()
         # The signals of a step of ages leave the time before them free.
         has_control = self._free_s[np.minimum(_find_step(_AGES, low) + 1, self._free_s.size - 1)] > 0
         columns = pl.DataFrame({"expected": expected, "has_control": has_control})
-        return columns, Control(float(expected.sum() ** 2 / variance) if variance else 0.0, followed)
+        return columns, Control(float(expected.sum() ** 2 / variance) if variance else 0.0, float(followed))
 
 
 def _compare(failures: np.ndarray, expected: np.ndarray, prior: np.ndarray | float) -> np.ndarray:
@@ -300,8 +306,8 @@ def _compare(failures: np.ndarray, expected: np.ndarray, prior: np.ndarray | flo
 def _take_exposed(pairs: pl.DataFrame) -> _Spells:
     """Return the running time of controls that is exposed, and whether it ends in their failure."""
     pairs = pairs.filter("is_control")
-    ages = ((pairs[name] - pairs["start_s"]).to_numpy().astype(float) for name in ("time_s", "seen_until_s"))
-    return _Spells(pairs["position"].to_numpy(), *ages, pairs["is_last"].to_numpy())
+    low, high = ((pairs[name] - pairs["start_s"]).to_numpy().astype(float) for name in ("time_s", "seen_until_s"))
+    return _Spells(pairs["position"].to_numpy(), low, high, pairs["is_last"].to_numpy())
 
 
 def move_signals(hits: pl.DataFrame, history: History, window_s: int) -> pl.DataFrame:
@@ -312,8 +318,9 @@ def move_signals(hits: pl.DataFrame, history: History, window_s: int) -> pl.Data
     """
     draws, parts = np.random.default_rng(_SEED), [pl.DataFrame(schema=SIGNALS)]
     pool = history.table.sort("group", "length_s")
-    span = (pool["length_s"].max() or 0) + 1
-    key = pool["group"].to_numpy() * span + pool["length_s"].to_numpy()
+    length_s = pool["length_s"].to_numpy()
+    span = int(length_s.max(initial=0)) + 1
+    key = pool["group"].to_numpy() * span + length_s
     for _, rows in hits.group_by("code", maintain_order=True):
         first = rows.select("run", first_s="time_s")
         rows = rows.join(history.table.select("run", "group", "start_s"), on="run").sort("unit", "time_s", "start_s")
@@ -341,8 +348,7 @@ def shift_signals(hits: pl.DataFrame, window_s: int) -> pl.DataFrame:
         .sort("time_s")
     )
     before = signals.with_columns(before_s="time_s")
-    options = {"by": ["unit", "code"], "tolerance": window_s, "check_sortedness": False}
-    shifted = shifted.join_asof(before, on="time_s", **options)
+    shifted = shifted.join_asof(before, on="time_s", by=["unit", "code"], tolerance=window_s, check_sortedness=False)
     return shifted.filter(pl.col("before_s").is_null()).select(list(SIGNALS))
 
 

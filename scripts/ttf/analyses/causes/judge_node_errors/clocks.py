@@ -52,7 +52,8 @@ def align_clocks(errors: pl.DataFrame, runs: pl.DataFrame, window_s: int) -> tup
         errors = errors.with_columns(pl.col("time_s", "last_s") + pl.col("shift_s").fill_null(0)).drop("shift_s")
     moved = errors.select("unit", offset_s=before_s - pl.col("time_s")).filter(pl.col("offset_s") != 0)
     status = CORRECTED if moved.height else AGREE if is_checked else NOT_CHECKED
-    return errors.drop("group"), Clocks(status, moved["unit"].n_unique(), moved["offset_s"].mode().sort().first())
+    offsets_s = moved["offset_s"].mode().sort().to_list()
+    return errors.drop("group"), Clocks(status, moved["unit"].n_unique(), next(iter(offsets_s), None))
 
 
 def _find_lags(errors: pl.DataFrame, ends: pl.DataFrame, window_s: int) -> Iterator[tuple[int, int]]:

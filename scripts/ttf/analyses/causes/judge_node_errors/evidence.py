@@ -96,24 +96,21 @@ class _Checks:
         row: cells of the code; followed: share of its errors with a hit after which an attempt failed.
         """
         code = row["code"]
-        moved = [self._test(results, code) for results in self.moved]
-        done = self._test(self.done, code)
+        moved, done = [self._test(results, code) for results in self.moved], self._test(self.done, code)
+        tests = [(test.ratio or 0.0, test.p_value) for test in moved if test.p_value is not None]
         failed = self.hits.filter("is_failed", code=code)
         by_user = failed["user"].value_counts()["count"]
         objection = None
-        ratio = max((test.ratio for test in moved if test.p_value is not None), default=None)
-        high = [test.ratio for test in moved if test.p_value is not None and test.p_value <= SIGNIFICANCE]
-        if high and row["ci_low"] < LEAST_RATIO * max(high):
-            objection = DOES_NOT, f"moved to like attempts or days its errors precede failures too ({ratio:.1f} times)"
+        ratio = max((ratio for ratio, _ in tests), default=None)
+        high = max((ratio for ratio, p_value in tests if p_value <= SIGNIFICANCE), default=0.0)
+        if row["ci_low"] < LEAST_RATIO * high:
+            objection = DOES_NOT, f"moved to like attempts or days its errors precede failures too ({high:.1f} times)"
         elif self.hits["user"].n_unique() >= FEWEST and failed.height**2 / (by_user**2).sum() < FEWEST_USERS:
             objection = TOO_FEW, "most of these failures are of one user"
-        elif done.low is not None and done.low >= LEAST_RATIO and done.p_value <= SIGNIFICANCE:
+        elif done.low is not None and done.low >= LEAST_RATIO:
             objection = AT_ENDS, "it comes before the ends of attempts that do not fail, too"
         elif followed >= MOST_FOLLOWED and failed["hazard"].log().sum() > -LEAST_EVIDENCE:
-            objection = (
-                AT_ENDS,
-                "it comes with failures, and not clearly when attempts run instead of when they fail",
-            )
+            objection = AT_ENDS, "it comes with failures, not clearly when attempts run instead of when they fail"
         return ratio, objection
 
     def _test(self, results: tuple, code: str) -> RatioTest:
