@@ -669,7 +669,8 @@ In the worlds below, {world.codes // 2} codes without effect are written where a
 ends half of the attempts that it hits within 4 minutes. Attempts fail early (Weibull shape 0.5 if not named). The
 columns are the share of codes without effect to which failures are attributed, the share of attributed failures that
 the code with effect did not cause, how often failures are attributed to the code with effect, and the share of its
-failures that are. Each row is {repetitions * 2 // 5} traces.
+failures that are. Each row is {repetitions * 2 // 5} traces, of 8 nodes where a code is written in every attempt: there
+the code with effect often hits fewer than 4 effective nodes, and has no test.
 
 {_table(cause_heads, coverage_node_errors.cause_rows(repetitions * 2 // 5, SEED))}
 """

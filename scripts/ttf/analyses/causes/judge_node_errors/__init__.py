@@ -48,7 +48,7 @@ ERROR_CODES = table(
     failed_share=share("Failed share", "Share of the attempts hit that failed.", _NO_HIT, n="attempts_hit"),
     expected=number("By chance", "Failures expected of attempts of that age, user and node.", REASON, "attempts"),
     ratio=number("Ratio", "Failed attempts over those expected by chance.", REASON, n="attempts_hit"),
-    **interval_columns(number, "95% CI of the ratio, clustered by node and week", REASON),
+    **interval_columns(number, "95% CI of the ratio, clustered by node, user and week", REASON),
     effective_nodes=number("Effective nodes", "Kish's effective number of nodes with attempts hit.", _NO_HIT),
     without_control=count("No control", "Attempts hit at an age that none without the code reached.", unit="attempts"),
     moved_ratio=number("Moved", "Ratio if its errors are moved to like attempts and other days.", _NOT_MOVED),
