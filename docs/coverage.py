@@ -513,7 +513,7 @@ one wait dominates the variance, there is no interval.
 
 {_changes(repetitions // FEWER)}
 {_nodes(repetitions // FEWER)}
-{_node_errors(repetitions // 20)}
+{_node_errors(repetitions // 80)}
 {_requests(repetitions // 200)}"""
 
 
@@ -654,6 +654,7 @@ coverage of the share of nodes that have no outage for the given time after a ra
 
 def _node_errors(repetitions: int) -> str:
     heads = ["", "precedes failures", "p below 0.05", "holds the ratio", "given"]
+    cause_heads = ["", "attributed without effect", "false failures", "attributed with effect", "its failures"]
     world = coverage_node_errors.World()
     return f"""## Errors in the logs of nodes
 
@@ -665,6 +666,15 @@ are the share of codes said to precede failures (Holm), the share of p-values be
 the ratio, and how often it is given. Each number comes from {repetitions * world.codes:,} codes.
 
 {_table(heads, coverage_node_errors.rows(repetitions, SEED))}
+
+In the worlds below, {world.codes // 2} codes without effect are written where attempts fail, and a code with effect
+ends half of the attempts that it hits within 4 minutes. Attempts fail early (Weibull shape 0.5 if not named). The
+columns are the share of codes without effect to which failures are attributed, the share of attributed failures that
+the code with effect did not cause, how often failures are attributed to the code with effect, and the share of its
+failures that are. Each row is {repetitions * 2 // 5} traces, of 8 nodes where a code is written in every attempt: there
+the code with effect often hits fewer than 4 effective nodes, and has no test.
+
+{_table(cause_heads, coverage_node_errors.cause_rows(repetitions * 2 // 5, SEED))}
 """
 
 

@@ -58,8 +58,8 @@ def find_repeating_node(records: LogRecords, hits: pl.DataFrame, code: str) -> s
     There, the code occurs on more days than the runs of the affected users explain, so the node may be its cause.
     """
     users = records.attempts.select("user", run="attempt_id")
-    hit_users = hits.filter(pl.col("code") == code).join(users, on="run").drop_nulls("user")
-    runs = records.history.runs.join(users.join(hit_users.select("user").unique(), on="user"), on="run")
+    hit_users = hits.filter(pl.col("code") == code).drop("user").join(users, on="run").drop_nulls("user")
+    runs = records.history.runs.drop("user").join(users.join(hit_users.select("user").unique(), on="user"), on="run")
     exposure = runs.group_by("unit").agg(exposure_s=pl.len().cast(pl.Int64))
     tested = _test_days(records, records.errors.filter(pl.col("code") == code), exposure, SIGNIFICANCE)
     first = tested.filter("lemon").sort("p_spread", "node").head(1)
