@@ -177,7 +177,7 @@ def test_scores_by_cluster_add_up_to_the_difference_of_observed_and_expected():
     share, hazard = at_risk / at_risk.sum(axis=0), events.to_numpy() / at_risk.sum(axis=0)
     scores = _scores([clusters[label] for label in strata], 1, event_times, share, hazard, np.array([0, 1]))
     difference = [*strata.values()][1].failures - (share[1] * events.to_numpy()).sum()
-    assert scores.sum(axis=0) == pytest.approx([-difference, difference])
+    assert scores.sum(axis=1) == pytest.approx([-difference, difference])
 
 
 @pytest.fixture(scope="module")

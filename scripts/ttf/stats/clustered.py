@@ -62,7 +62,7 @@ def no_interval_reason(n_effective: float, cluster_by: str) -> str:
 
 
 @dataclass(frozen=True)
-class _Groups:
+class Groups:
     """Groups of rows in order of stratum and key: the group of each row, the stratum and key of each group."""
 
     group: np.ndarray
@@ -70,7 +70,7 @@ class _Groups:
     key: np.ndarray
 
     @classmethod
-    def from_keys(cls, stratum: np.ndarray, key: np.ndarray) -> "_Groups":
+    def from_keys(cls, stratum: np.ndarray, key: np.ndarray) -> "Groups":
         group = number_rows(stratum, key)
         _, first_rows = np.unique(group, return_index=True)
         return cls(group, stratum[first_rows], key[first_rows])
@@ -164,24 +164,24 @@ class Clusters:
     @cached_property
     def effective(self) -> np.ndarray:
         """Return Kish's effective number of clusters by stratum; 0 for a stratum without clusters."""
-        return self._kish_number(self._cluster_groups, self.members * self.blocks)
+        return self._kish_number(self.cluster_groups, self.members * self.blocks)
 
     @cached_property
     def counts_blocks(self) -> np.ndarray:
         """Return by stratum whether the variance between blocks counts: FEWEST_BLOCKS blocks, FEWEST clusters."""
-        enough = np.bincount(self._block_groups.stratum, minlength=self.strata) >= FEWEST_BLOCKS
+        enough = np.bincount(self.block_groups.stratum, minlength=self.strata) >= FEWEST_BLOCKS
         return enough & (self.effective >= FEWEST)
 
     @cached_property
-    def _cluster_groups(self) -> _Groups:
+    def cluster_groups(self) -> Groups:
         if self.cluster is None:
-            return _Groups(np.arange(self.stratum_index.size), self.stratum_index, self.stratum_index)
-        return _Groups.from_keys(self.stratum_index, self.cluster)
+            return Groups(np.arange(self.stratum_index.size), self.stratum_index, self.stratum_index)
+        return Groups.from_keys(self.stratum_index, self.cluster)
 
     @cached_property
-    def _block_groups(self) -> "_Groups | _BlockRanges":
+    def block_groups(self) -> "Groups | _BlockRanges":
         if isinstance(self.blocks, int):
-            return _Groups.from_keys(self.stratum_index, self._row_blocks)
+            return Groups.from_keys(self.stratum_index, self._row_blocks)
         return _BlockRanges.from_ranges(self.stratum_index, self._row_blocks, self.blocks, self.strata)
 
     @property
@@ -191,13 +191,13 @@ class Clusters:
     @cached_property
     def _neighbour_rows(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the pairs of rows of one cluster in neighbouring blocks: the earlier and the later rows."""
-        order = sort_order(self._cluster_groups.group, self._row_blocks)
+        order = sort_order(self.cluster_groups.group, self._row_blocks)
         earlier, later = order[:-1], order[1:]
         block_ends = self._row_blocks + self.blocks
-        is_next = (np.diff(self._cluster_groups.group[order]) == 0) & (block_ends[earlier] == self._row_blocks[later])
+        is_next = (np.diff(self.cluster_groups.group[order]) == 0) & (block_ends[earlier] == self._row_blocks[later])
         return earlier[is_next], later[is_next]
 
-    def _kish_number(self, groups: "_Groups | _BlockRanges", members: np.ndarray) -> np.ndarray:
+    def _kish_number(self, groups: "Groups | _BlockRanges", members: np.ndarray) -> np.ndarray:
         squares = np.bincount(groups.stratum, groups.sum(members) ** 2, self.strata)
         return np.divide(self.sum(self.members) ** 2, squares, out=np.zeros(self.strata), where=squares > 0)
 
@@ -211,7 +211,7 @@ class Clusters:
             Whether a few influences may dominate the estimate. Then the degrees of freedom of the clusters are (sum
             i^2)^2 / sum i^4, Kish's number of the squared influences; NaN below FEWEST_DEGREES.
         """
-        groups = self._cluster_groups
+        groups = self.cluster_groups
         squares = jackknife_influences(groups.sum(influence * self.blocks), groups.sum(leverage * self.blocks)) ** 2
         with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
             variance = np.bincount(groups.stratum, squares, self.strata)
@@ -219,9 +219,16 @@ class Clusters:
             if by_influence:
                 degrees = variance**2 / np.bincount(groups.stratum, squares**2, self.strata)
                 degrees = np.where(degrees >= FEWEST_DEGREES, degrees, np.nan)
+        return self.add_shared_variance(variance, degrees, influence, leverage)
+
+    def add_shared_variance(
+        self, variance: np.ndarray, degrees: np.ndarray, influence: np.ndarray, leverage: np.ndarray
+    ) -> Spread:
+        """Return the spread of an estimate of this variance by cluster, and what different clusters share in time."""
+        with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
             degrees, effective = np.where(self.effective >= FEWEST, degrees, np.nan), self.effective
             if self.counts_blocks.any():
-                extra, extra_degrees = self._shared_variance(influence, leverage)
+                extra, extra_degrees = self.shared_variance(influence, leverage)
                 total_degrees = (variance + extra) ** 2 / (variance**2 / degrees + extra**2 / extra_degrees)
                 has_extra = (extra > 0) & np.isfinite(total_degrees)
                 degrees = np.where(has_extra, total_degrees, degrees)
@@ -230,9 +237,9 @@ class Clusters:
             se = np.sqrt(variance)
         return Spread(np.where(se > NO_ROUNDING, se, np.nan), degrees, effective)
 
-    def _shared_variance(self, influence: np.ndarray, leverage: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def shared_variance(self, influence: np.ndarray, leverage: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return by stratum the variance that different clusters share in time, 0 if none, and its degrees."""
-        blocks, (earlier, later) = self._block_groups, self._neighbour_rows
+        blocks, (earlier, later) = self.block_groups, self._neighbour_rows
         n_blocks = np.bincount(blocks.stratum, minlength=self.strata)
         block_influence = jackknife_influences(blocks.sum(influence), blocks.sum(leverage))
         row_influence = jackknife_influences(influence, leverage)
