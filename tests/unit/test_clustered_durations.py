@@ -6,7 +6,7 @@ import pytest
 from polars.testing import assert_frame_equal
 from ttf.analyses.factors.estimate_hazards import cox_clusters
 from ttf.analyses.factors.estimate_hazards.cox import RiskSets, fit
-from ttf.analyses.factors.estimate_hazards.cox_clusters import ClusteredDurations, dfbeta_by_cluster
+from ttf.analyses.factors.estimate_hazards.cox_clusters import ClusteredDurations, effects_by_cluster
 from ttf.analyses.factors.estimate_hazards.hazard_ratios import ARE_CLUSTERS, hazard_ratios
 from ttf.analyses.factors.estimate_hazards.incidence import cumulative_hazard, cumulative_incidence
 from ttf.analyses.factors.estimate_hazards.logrank import _scores, logrank
@@ -190,32 +190,33 @@ def fitted():
     covariates = np.stack([np.asarray(column, dtype=float) for column in columns], axis=1)
     patterns, pattern = np.unique(covariates, axis=0, return_inverse=True)
     risk_sets = RiskSets(seconds, failed, columns)
-    durations = ClusteredDurations(durations["user"].to_numpy(), pattern.ravel(), seconds, failed, patterns)
+    user = durations["user"].to_numpy()
+    durations = ClusteredDurations(user, np.arange(1_200) % 12, pattern.ravel(), seconds, failed, patterns)
     return risk_sets, fit(risk_sets), durations, columns
 
 
-def test_dfbetas_equal_fits_without_each_cluster(fitted):
+def test_changes_equal_fits_without_each_cluster(fitted):
     risk_sets, cox_fit, data, columns = fitted
-    dfbetas = dfbeta_by_cluster(risk_sets, cox_fit, data)
+    effects = effects_by_cluster(risk_sets, cox_fit, data, np.eye(2))
     deltas = []
     for user in np.unique(data.cluster):
         rest = data.cluster != user
         fit_without = fit(RiskSets(data.seconds[rest], data.failed[rest], [column[rest] for column in columns]))
         deltas.append(cox_fit.coefficients - fit_without.coefficients)
     size = np.sqrt((np.array(deltas) ** 2).sum(axis=0))
-    assert np.sqrt((dfbetas**2).sum(axis=0)) == pytest.approx(size, rel=0.05)
-    assert np.abs(dfbeta_by_cluster(risk_sets, cox_fit, data, one_step=False).sum(axis=0)).max() < 1e-10
+    assert np.sqrt((effects.change**2).sum(axis=0)) == pytest.approx(size, rel=0.05)
+    assert np.abs(effects.influence.sum(axis=0)).max() < 1e-10
+    assert effects.leverage.sum(axis=0) == pytest.approx([1, 1])
 
 
 def test_parts_of_ages_change_little_and_row_blocks_nothing(fitted, monkeypatch):
     risk_sets, cox_fit, durations, _ = fitted
-    dfbetas = dfbeta_by_cluster(risk_sets, cox_fit, durations)
+    changes = effects_by_cluster(risk_sets, cox_fit, durations, np.eye(2)).change
     monkeypatch.setattr(cox_clusters, "BLOCK_ROWS", 50)
-    assert dfbeta_by_cluster(risk_sets, cox_fit, durations) == pytest.approx(dfbetas, rel=1e-12)
+    assert effects_by_cluster(risk_sets, cox_fit, durations, np.eye(2)).change == pytest.approx(changes, rel=1e-12)
     monkeypatch.setattr(cox_clusters, "PARTS", 8)
-    assert np.sqrt((dfbeta_by_cluster(risk_sets, cox_fit, durations) ** 2).sum(axis=0)) == pytest.approx(
-        np.sqrt((dfbetas**2).sum(axis=0)), rel=2e-3
-    )
+    coarser = effects_by_cluster(risk_sets, cox_fit, durations, np.eye(2)).change
+    assert np.sqrt((coarser**2).sum(axis=0)) == pytest.approx(np.sqrt((changes**2).sum(axis=0)), rel=2e-3)
 
 
 def test_the_order_of_durations_does_not_matter():

@@ -26,7 +26,7 @@ from ttf.stats.clustered import UNCLUSTERED, Clusters, no_interval_reason
 # A sum of squares below this share of its terms is a rounding error.
 ROUNDING = 1e-10
 # Ages, at even shares of the events, at which the variance between weeks is computed.
-GRID = 16
+GRID = 8
 # Number of the block of durations of unknown time; no neighbour of block 0.
 UNKNOWN_BLOCK = -2
 
@@ -183,13 +183,15 @@ class Influences:
         """Return the indices of the ages at which the variance between weeks is computed; none without weeks."""
         if not self.durations.cells.counts_blocks[0]:
             return np.zeros(0, np.int64)
-        return distinct_values(np.searchsorted(self.events, np.linspace(min(1, self.events[-1]), self.events[-1], GRID)))
+        return distinct_values(
+            np.searchsorted(self.events, np.linspace(min(1, self.events[-1]), self.events[-1], GRID))
+        )
 
     @cached_property
     def _grid_index(self) -> np.ndarray:
         """Return the place of each row in a table of cells by ages of the grid, the last column for later ages."""
-        width = self.grid.size + 1
-        return self.durations.cell * width + np.searchsorted(self.grid, self.age_index)
+        column = np.searchsorted(self.grid, np.arange(self.size))
+        return self.durations.cell * (self.grid.size + 1) + column[self.age_index]
 
     def _sum_to_grid(self, row_values: np.ndarray) -> np.ndarray:
         """Sum a value of each row by cell up to the ages of the grid: array (cells, ages)."""
@@ -290,7 +292,8 @@ def group_by_cluster(
     """Group the durations of several strata by cluster: index of the label -> `ClusterDurations`.
 
     durations: with duration_s not blank, event and the columns of `ttf.records.clusters`. stratum: column of the
-    strata, None for one stratum of all. labels: wanted values of it. level: column of the clusters, their kind, and that of blocks.
+    strata, None for one stratum of all. labels: wanted values of it. level: column of the clusters, their kind, and
+    that of the blocks.
     """
     codes = ((pl.col("event") == event).fill_null(False) * pl.lit(n, pl.Int8) for n, event in enumerate(events, 1))
     code = pl.sum_horizontal(pl.lit(0, pl.Int8), *codes).cast(pl.Int8)

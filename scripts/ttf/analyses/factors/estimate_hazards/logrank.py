@@ -39,7 +39,8 @@ def logrank(durations: Durations, event: str, strata: Sequence[str]) -> pl.DataF
 
     p_clustered holds if clusters differ. The difference of observed and expected events is a sum of martingale
     residuals over durations (Lin & Wei 1989). Its covariance V is that of the sums by cluster, whether a cluster is in
-    one stratum or in several, and of what different clusters share in a week (`ttf.stats.clustered`). If each stratum is one cluster (a system), the sums are by group (its nodes). The
+    one stratum or in several, plus that which different clusters share in time (`ttf.stats.clustered`). If each stratum
+    is one cluster (a system), the sums are by group (its nodes). The
     statistic is the exact one with the first two moments that V gives it (Rao & Scott 1984; Satterthwaite); with one
     degree of freedom it is the square of the difference over its clustered variance. Sums by cluster under the null
     hypothesis include the pull of their cluster, so with few clusters the test rejects too seldom rather than too
@@ -89,7 +90,7 @@ def _compare(strata: list[tuple[Times, ClusterDurations | None]], code: int) -> 
     has_clusters = bool(strata) and len(durations) == len(strata)
     cluster_by, effective = None, 0.0
     if has_clusters:
-        cell, cells = _make_cells(durations)
+        cell, cells = _join_cells(durations)
         undivided = [stratum for stratum in durations if stratum.divided is None]
         kind, block_by = (undivided or durations)[0].kind, durations[0].block_by
         cluster_by, effective = name_levels(kind, block_by, cells), float(cells.effective[0])
@@ -142,21 +143,21 @@ def _compare(strata: list[tuple[Times, ClusterDurations | None]], code: int) -> 
     return row | {"reason": "; ".join(filter(None, reasons)) or None}
 
 
-def _make_cells(strata: list[ClusterDurations]) -> tuple[np.ndarray, Clusters]:
-    """Return the number of the cell of each row of all strata, and the cells: pairs of cluster and week.
+def _join_cells(strata: list[ClusterDurations]) -> tuple[np.ndarray, Clusters]:
+    """Return the cells (clusters by week) of all strata together, and the number of each stratum's cells there.
 
     If each stratum is one cluster, their groups are the clusters; else such a stratum counts as one cluster.
     """
     uses_groups = all(durations.divided is not None for durations in strata)
     clusters = [
-        durations.cluster
+        durations.cells.cluster
         if uses_groups or durations.divided is None
-        else np.full_like(durations.cluster, durations.divided)
+        else np.full_like(durations.cells.cluster, durations.divided)
         for durations in strata
     ]
-    cluster, block = np.concatenate(clusters), np.concatenate([durations.block for durations in strata])
+    cluster, block = np.concatenate(clusters), np.concatenate([durations.cells.block for durations in strata])
     cell = number_rows(cluster, block)
-    return cell, make_cells(cell, np.concatenate([durations.durations for durations in strata]), cluster, block)
+    return cell, make_cells(cell, np.concatenate([durations.cells.members for durations in strata]), cluster, block)
 
 
 def _scores(
@@ -167,7 +168,7 @@ def _scores(
     hazard: np.ndarray,
     columns: np.ndarray,
 ) -> np.ndarray:
-    """Return the part of each row of all strata in the difference of observed and expected events: strata by rows.
+    """Return the part of each stratum's cells in the difference of observed and expected events: strata by cells.
 
     columns: strata tested; ages: of events; share: of each stratum among those at risk; hazard: over all strata.
     """
@@ -182,7 +183,8 @@ def _scores(
             is_own = stratum == index
             censored = expected[column] - is_own * cumulative_hazard
             failed = censored + is_own - np.concatenate(([0.0], share[index]))
-            scores[column].append(durations.durations * np.concatenate((censored, failed))[age_index])
+            values = durations.durations * np.concatenate((censored, failed))[age_index]
+            scores[column].append(np.bincount(durations.cell, values))
     return np.array([np.concatenate(parts) for parts in scores])
 
 
