@@ -134,6 +134,10 @@ class Spread:
         """Return half the width of the interval at this confidence."""
         return self.se * stdtrit(self.degrees, (1 + confidence) / 2)
 
+    def p_value(self, estimate: np.ndarray | float) -> np.ndarray:
+        """Return the two-sided p-value of an estimate of 0."""
+        return 2 * stdtr(self.degrees, -np.abs(estimate / self.se))
+
 
 @dataclass(frozen=True)
 class Clusters:
@@ -289,6 +293,8 @@ class Clusters:
     ) -> Limits:
         """Return the interval of sum(top) / sum(bottom) by stratum, symmetric on the log scale; NaN for none.
 
+        A sum of 1 is a single event, which shows no spread between clusters.
+
         has_mean_leverage: the leverage is the mean of the shares of top and bottom (a mean time to failure: exposure
         and failures), else the share of the bottom (a mean). by_influence: see `spread`.
         """
@@ -297,12 +303,17 @@ class Clusters:
         spread = self.spread(top_share - bottom_share, leverage, by_influence=by_influence)
         with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
             estimate, factor = self.sum(top) / self.sum(bottom), np.exp(spread.half_width(confidence))
+            factor = np.where((self.sum(top) == 1) | (self.sum(bottom) == 1), np.nan, factor)
             return Limits(_blank_infinite(estimate / factor), _blank_infinite(estimate * factor), spread.effective)
 
     def proportion(self, part: np.ndarray, whole: np.ndarray, confidence: float, by_influence: bool = False) -> Limits:
-        """Return the interval of sum(part) / sum(whole) by stratum, symmetric on the logit scale; NaN at 0 and 1."""
+        """Return the interval of sum(part) / sum(whole) by stratum, symmetric on the logit scale; NaN at 0 and 1.
+
+        NaN too if one member is in the part, or all but one are: see `ratio`.
+        """
         spread = self._logit_spread(part, whole, by_influence)
-        half_width = spread.half_width(confidence)
+        is_single = (self.sum(part) == 1) | (self.sum(whole - part) == 1)
+        half_width = np.where(is_single, np.nan, spread.half_width(confidence))
         with np.errstate(divide="ignore", invalid="ignore"):
             centre = logit(self.sum(part) / self.sum(whole))
         return Limits(expit(centre - half_width), expit(centre + half_width), spread.effective)
@@ -321,6 +332,11 @@ class Clusters:
             share = (self.sum(part) / self.sum(whole))[self.stratum_index]
             influence = (part - share * whole) / (self.sum(whole)[self.stratum_index] * share * (1 - share))
         return self.spread(influence, self.share(whole), by_influence=by_influence)
+
+
+def name_levels(kind: str, block_by: str | None, clusters: Clusters) -> str:
+    """Return the kind of clusters, and of blocks where they count: user and week."""
+    return f"{kind} and {block_by}" if clusters.counts_blocks[0] else kind
 
 
 def _long_run_factor(n_blocks: np.ndarray | int, next_block: np.ndarray, same_block: np.ndarray) -> np.ndarray:

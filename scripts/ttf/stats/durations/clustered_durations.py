@@ -21,7 +21,7 @@ import numpy as np
 import polars as pl
 
 from ttf.stats.basics.order import count_smaller, distinct_rows, distinct_values, number_rows, run_starts
-from ttf.stats.clustered import UNCLUSTERED, Clusters, no_interval_reason
+from ttf.stats.clustered import UNCLUSTERED, Clusters, name_levels, no_interval_reason
 
 # A sum of squares below this share of its terms is a rounding error.
 ROUNDING = 1e-10
@@ -107,11 +107,6 @@ def make_cells(cell: np.ndarray, durations: np.ndarray, cluster: np.ndarray, blo
     example_row[cell] = np.arange(cell.size)
     columns = cluster[example_row].astype(np.int64), block[example_row].astype(np.int64)
     return Clusters(np.zeros(members.size, np.int64), members, 1, *columns)
-
-
-def name_levels(kind: str, block_by: str | None, cells: Clusters) -> str:
-    """Return the kind of clusters, and of blocks where they count: user and week."""
-    return f"{kind} and {block_by}" if cells.counts_blocks[0] else kind
 
 
 def describe_clusters(durations: ClusterDurations | None) -> dict[str, str | float | None]:

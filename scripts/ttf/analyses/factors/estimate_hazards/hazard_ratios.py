@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 import polars as pl
-from scipy.special import gammaincc, ndtr, stdtr
+from scipy.special import gammaincc, ndtr
 
 from ttf.analyses.factors.estimate_hazards import COX, DOUBLING, JOB_SIZE
 from ttf.analyses.factors.estimate_hazards.cox import (
@@ -24,8 +24,8 @@ from ttf.stats.basics.holm import add_adjusted_p
 from ttf.stats.basics.normal import Z_95
 from ttf.stats.basics.order import distinct_values, number_rows
 from ttf.stats.basics.p_value import raise_to_smallest
-from ttf.stats.clustered import FEWEST, UNCLUSTERED, Clusters, too_few_reason
-from ttf.stats.durations.clustered_durations import UNKNOWN_BLOCK, make_cells, name_levels
+from ttf.stats.clustered import FEWEST, UNCLUSTERED, Clusters, name_levels, too_few_reason
+from ttf.stats.durations.clustered_durations import UNKNOWN_BLOCK, make_cells
 from ttf.stats.durations.strata import NO_DURATION
 
 # Numeric covariates, with a ratio per doubling. All others have a ratio per level.
@@ -409,12 +409,11 @@ def _set_clustered_interval(term: _Term, effects: _ClusterEffects | None, index:
         return
     variance, degrees = (by_cluster.change[:, index] ** 2).sum(keepdims=True), np.array([effective - 2])
     spread = cells.add_shared_variance(variance, degrees, by_cluster.influence[:, index], by_cluster.leverage[:, index])
-    estimate, se, degrees = term.cells["log_hazard_ratio"], float(spread.se[0]), float(spread.degrees[0])
-    half_width = float(spread.half_width(0.95)[0])
-    if term.is_one_cluster or not 0 < abs(estimate) + half_width < LARGEST_LOG_RATIO or np.isnan(se):
+    estimate, half_width = term.cells["log_hazard_ratio"], float(spread.half_width(0.95)[0])
+    if term.is_one_cluster or not 0 < abs(estimate) + half_width < LARGEST_LOG_RATIO or np.isnan(half_width):
         term.reasons.append(ONE_CLUSTER)
         return
-    p, _ = raise_to_smallest(2 * float(stdtr(degrees, -abs(estimate / se))))
+    p, _ = raise_to_smallest(float(spread.p_value(estimate)[0]))
     low, high = math.exp(estimate - half_width), math.exp(estimate + half_width)
     term.cells |= {"ci_low_clustered": low, "ci_high_clustered": high, "p_clustered": p}
 

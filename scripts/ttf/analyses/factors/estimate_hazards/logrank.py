@@ -11,8 +11,8 @@ from ttf.analyses.factors.estimate_hazards import LOGRANK
 from ttf.stats.basics.holm import add_adjusted_p
 from ttf.stats.basics.order import count_smaller, number_rows
 from ttf.stats.basics.p_value import raise_to_smallest
-from ttf.stats.clustered import FEWEST, UNCLUSTERED, Clusters, Groups, too_few_reason
-from ttf.stats.durations.clustered_durations import ClusterDurations, make_cells, name_levels
+from ttf.stats.clustered import FEWEST, UNCLUSTERED, Clusters, Groups, name_levels, too_few_reason
+from ttf.stats.durations.clustered_durations import ClusterDurations, make_cells
 from ttf.stats.durations.strata import Durations, Times, count_durations, iterate_times
 
 # The number of pairs grows with the square of the strata, and the adjustment of each p-value with it.
