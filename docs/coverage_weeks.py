@@ -200,8 +200,31 @@ WORLDS = {
     "the same, users there for a fifth": replace(STEADY, sd=0.5, ar=0.8, active_share=0.2),
     "13 weeks, log SD 0.3": replace(STEADY, sd=0.3, weeks=13),
     "13 weeks, log SD 0.5, AR 0.8": replace(STEADY, sd=0.5, ar=0.8, weeks=13),
+    "7 weeks that do not differ": replace(STEADY, weeks=7),
+    "7 weeks, log SD 0.3": replace(STEADY, sd=0.3, weeks=7),
+    "7 weeks, log SD 0.5": replace(STEADY, sd=0.5, weeks=7),
+    "7 weeks, log SD 0.5, AR 0.8": replace(STEADY, sd=0.5, ar=0.8, weeks=7),
+    "4 weeks, log SD 0.5, AR 0.8": replace(STEADY, sd=0.5, ar=0.8, weeks=4),
     "50 nodes, 1.5% of them fail 18 times as often": replace(STEADY, nodes=50, weeks=52, lemons=0.015),
 }
+
+
+LATE_WORLDS = (
+    "26 weeks that do not differ",
+    "log SD 0.3",
+    "log SD 0.5",
+    "log SD 0.3, AR 0.8",
+    "log SD 0.5, AR 0.8",
+    "13 weeks, log SD 0.3",
+    "13 weeks, log SD 0.5, AR 0.8",
+    "7 weeks, log SD 0.3",
+)
+
+
+def late_rows(repetitions: int, seed: int) -> Iterator[list[str]]:
+    for name in LATE_WORLDS:
+        shares = late_type(WORLDS[name], repetitions, seed).values()
+        yield [name, *(f"**{crossed:.3f}** ({by_user:.3f})" for by_user, crossed in shares)]
 
 
 def rows(repetitions: int, seed: int) -> Iterator[tuple[str, Covered]]:

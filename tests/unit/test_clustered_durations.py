@@ -70,6 +70,32 @@ def test_error_of_an_incidence_is_the_jackknife_over_clusters(event):
     assert curve["ci_high_clustered"].to_numpy()[inside] == pytest.approx(estimate ** (1 / power), rel=1e-6)
 
 
+@pytest.mark.parametrize("event", ["failure", "success"])
+def test_weeks_widen_an_incidence_as_they_widen_a_ratio(event):
+    """At ages of the grid the width is that of `Clusters.spread` from the influences of users by week."""
+    durations = simulate_durations(8, 160, 1)
+    week = np.random.default_rng(2).integers(0, 9, 160)
+    shifted = (pl.col("duration_s") // 40 * 40 + 40) * pl.Series(1 + week % 3)
+    durations = durations.with_columns(duration_s=shifted, block=pl.Series(week), block_by=pl.lit("week"))
+    members = CountedDurations(durations, EVENTS).by_cluster("all")["all"]
+    cells, step, influence = members.cells, 1e-5, []
+    for user, block in zip(cells.cluster, cells.block, strict=True):
+        change = (
+            step * durations.select((pl.col("cluster") == user) & (pl.col("block") == block)).to_series().to_numpy()
+        )
+        estimates = (incidence(durations, 1 + sign * change, event) for sign in (1, -1))
+        influence.append((next(estimates) - next(estimates)) / (2 * step))
+    curve = cumulative_incidence(durations, EVENTS, ["all"]).filter(event=event)
+    assert curve["cluster_by"][0] == "user and week" and curve["clusters"][0] == pytest.approx(members.effective)
+    for index in Influences(members, curve["time_s"].to_numpy()).grid:
+        row, by_cell = curve.row(int(index), named=True), np.array(influence)[:, index]
+        if row["ci_low_clustered"] is None:
+            continue
+        half_width = cells.spread(by_cell, cells.share(cells.members)).half_width(0.95)[0]
+        power = np.exp(half_width / (row["incidence"] * -np.log(row["incidence"])))
+        assert row["ci_low_clustered"] == pytest.approx(row["incidence"] ** power, rel=1e-5)
+
+
 def test_independent_uncensored_durations_have_binomial_errors():
     """If each duration is a cluster, the survival share is binomial; its error is divided by 1 - 1/n."""
     seconds = np.arange(1, 41)

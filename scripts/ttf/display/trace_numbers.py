@@ -92,7 +92,7 @@ class Numbers(dict):
         estimate_key: the number whose unit times take.
         """
         cluster_by = self.value(f"{_find_group(pattern)}.cluster_by", "")
-        only = f" by {cluster_by} only" if cluster_by and " and " not in cluster_by else ""
+        only = f" by {words.clustering_words([cluster_by])}" if cluster_by and " and " not in cluster_by else ""
         for suffix, proviso in (("_clustered", only), ("", " if independent")):
             if bounds := self._format_bounds(pattern, suffix, estimate_key):
                 return f"{confidence}% CI {bounds}{proviso}"

@@ -62,6 +62,21 @@ def block_name(block_days: int) -> str:
     return {1: "day", 7: "week"}.get(block_days, f"{block_days} days")
 
 
+# Number of the first block of durations of unknown time; no neighbour of the others.
+UNKNOWN_BLOCK = -9
+
+
+def first_block(block_by: str | None) -> pl.Expr:
+    """Return the block of time in which a duration began, to within one; 0 without blocks.
+
+    Durations that began together are at risk together. By their last block, units still running would be one block.
+    """
+    if block_by is None:
+        return pl.lit(0)
+    days = {"day": 1, "week": 7}.get(block_by) or int(block_by.split()[0])
+    return (pl.col("block") - pl.col("duration_s") // (days * DAY_S)).fill_null(UNKNOWN_BLOCK)
+
+
 def block_columns(block_days: int) -> dict[str, pl.Expr]:
     """Return block_by and block of jobs or attempts: the length of a block, and the number of each one's last block.
 

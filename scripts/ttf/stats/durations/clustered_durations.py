@@ -4,7 +4,7 @@ An estimate by age is a sum over durations. Each adds a value at its end, less t
 it passed (a martingale). The sum over the durations of a cluster is the cluster's influence. The variance is the sum of
 squared influences (the infinitesimal jackknife, `survfit` of R's survival with `cluster`), each divided by 1 - h, where
 h is the cluster's share of the durations. Quantiles are Student's: see `ttf.stats.clustered`. What the weeks in which
-durations ended add to the width is computed at GRID ages and interpolated: by cluster and week the influences at all
+durations began add to the width is computed at GRID ages and interpolated: by cluster and week the influences at all
 ages would not fit memory.
 
 The influence of one duration depends on all that were at risk with it, so one more duration changes all influences. No
@@ -20,6 +20,7 @@ from itertools import pairwise
 import numpy as np
 import polars as pl
 
+from ttf.records.clusters import first_block
 from ttf.stats.basics.order import count_smaller, distinct_rows, distinct_values, number_rows, run_starts
 from ttf.stats.clustered import UNCLUSTERED, Clusters, name_levels, no_interval_reason
 
@@ -27,8 +28,6 @@ from ttf.stats.clustered import UNCLUSTERED, Clusters, name_levels, no_interval_
 ROUNDING = 1e-10
 # Ages, at even shares of the events, at which the variance between weeks is computed.
 GRID = 8
-# Number of the block of durations of unknown time; no neighbour of block 0.
-UNKNOWN_BLOCK = -2
 
 
 @dataclass(frozen=True)
@@ -37,7 +36,7 @@ class ClusterDurations:
 
     by: kind of clusters (user, ...). cluster: their numbers. seconds: durations. code: 0 if none of the given events
     ended the duration, 1 for the first of the events, ... durations: number of durations of a row. block: week in which
-    it ended, 0 without weeks. divided: if the stratum is a single cluster, the number of that cluster; then `cluster`
+    it began, 0 without weeks. divided: if the stratum is a single cluster, the number of that cluster; then `cluster`
     numbers its groups.
     """
 
@@ -292,8 +291,8 @@ def group_by_cluster(
     """
     codes = ((pl.col("event") == event).fill_null(False) * pl.lit(n, pl.Int8) for n, event in enumerate(events, 1))
     code = pl.sum_horizontal(pl.lit(0, pl.Int8), *codes).cast(pl.Int8)
-    block = pl.lit(0) if level[2] is None else pl.col("block").fill_null(UNKNOWN_BLOCK)
-    columns = {"cluster": pl.col(level[0]), "duration_s": pl.col("duration_s"), "code": code, "block": block}
+    columns = {"cluster": pl.col(level[0]), "duration_s": pl.col("duration_s"), "code": code}
+    columns["block"] = first_block(level[2])
     if stratum is None:
         rows = durations.select(stratum_index=pl.lit(0, pl.Int8), **columns)
     else:

@@ -7,7 +7,7 @@ one step by (I - I_c)^-1 s, and the covariance is the sum of the squares of thes
 McCaffrey 2002). With I in place of I - I_c it is the sandwich of `coxph` in R's survival with `cluster`: too narrow if
 few clusters hold most durations.
 
-A cell is the durations of a cluster that ended in one week. Cells give what different clusters share in a week: see
+A cell is the durations of a cluster that began in one week. Cells give what different clusters share in a week: see
 `ttf.stats.clustered`.
 """
 

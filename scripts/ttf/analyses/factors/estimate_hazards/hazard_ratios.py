@@ -18,14 +18,14 @@ from ttf.analyses.factors.estimate_hazards.cox import (
     proportionality_statistics,
 )
 from ttf.analyses.factors.estimate_hazards.cox_clusters import ClusteredDurations, Effects, effects_by_cluster
-from ttf.records.clusters import level_names
+from ttf.records.clusters import first_block, level_names
 from ttf.records.jobs import Frame
 from ttf.stats.basics.holm import add_adjusted_p
 from ttf.stats.basics.normal import Z_95
 from ttf.stats.basics.order import distinct_values, number_rows
 from ttf.stats.basics.p_value import raise_to_smallest
 from ttf.stats.clustered import FEWEST, UNCLUSTERED, Clusters, name_levels, too_few_reason
-from ttf.stats.durations.clustered_durations import UNKNOWN_BLOCK, make_cells
+from ttf.stats.durations.clustered_durations import make_cells
 from ttf.stats.durations.strata import NO_DURATION
 
 # Numeric covariates, with a ratio per doubling. All others have a ratio per level.
@@ -326,8 +326,8 @@ class _Clusters:
 
     def effects(self, risk_sets: RiskSets, estimate: Fit, contrasts: np.ndarray) -> _ClusterEffects:
         """Return the cells and their effects on the sums of coefficients: see `effects_by_cluster`."""
-        block = pl.lit(0) if self.block_by is None else pl.col("block").fill_null(UNKNOWN_BLOCK)
-        columns = {"cluster": pl.col(self.level), "block": block, "key": self._key_expression(self.indices)}
+        columns = {"cluster": pl.col(self.level), "block": first_block(self.block_by)}
+        columns["key"] = self._key_expression(self.indices)
         durations = self.durations.select("failed", "duration_s", **columns).collect(engine="streaming")
         key = durations.drop_in_place("key").to_numpy()
         group = np.searchsorted(self.fit_keys, key).astype(np.int32)

@@ -55,7 +55,8 @@ def clustered_slope(sums: pl.DataFrame, fitted_by_nodes: dict[int, float]) -> di
     """Return slope_se, df, cluster_by, clusters of the regression of `sizes.poisson_line`, or why_not.
 
     fitted_by_nodes: failures expected by nodes. Influences are the scores by cluster times the inverse information,
-    over 1 - h, where h is the mean of the cluster's shares of failures and exposure. df: effective clusters minus 2, or those of both variances minus 1.
+    over 1 - h, where h is the mean of the cluster's shares of failures and exposure. df: effective clusters minus 2;
+    with weeks, one less than the degrees of `Clusters.spread`.
     """
     clustered_sums = _sum_by_cluster(sums, by_block=True)
     if clustered_sums is None:
