@@ -60,19 +60,18 @@ class ClusterDurations:
         return np.add.reduceat(self.durations, self.first).astype(float)
 
     @cached_property
-    def clusters(self) -> Clusters:
-        """Return the clusters as one stratum, with durations as members."""
-        return Clusters(np.zeros(self.first.size, np.int64), self.members, 1)
+    def _numbered_cells(self) -> tuple[np.ndarray, Clusters]:
+        return make_cells(self.cluster, self.block, self.durations)
 
-    @cached_property
+    @property
     def cell(self) -> np.ndarray:
         """Return the number of each row's cell: its cluster and week."""
-        return number_rows(self.cluster, self.block)
+        return self._numbered_cells[0]
 
-    @cached_property
+    @property
     def cells(self) -> Clusters:
         """Return the cells as one stratum, with durations as members."""
-        return make_cells(self.cell, self.durations, self.cluster, self.block)
+        return self._numbered_cells[1]
 
     @property
     def by(self) -> str:
@@ -82,30 +81,27 @@ class ClusterDurations:
     @property
     def effective(self) -> float:
         """Return the effective number of clusters."""
-        return float(self.clusters.effective[0])
+        return float(self.cells.effective[0])
 
     @cached_property
     def pull(self) -> np.ndarray:
         """Return 1 / (1 - h) of each cluster; 0 where it holds all durations, so that no variance is estimable."""
-        remainder = 1 - self.clusters.share(self.members)
+        remainder = 1 - self.members / self.members.sum()
         return np.divide(1, remainder, out=np.zeros(remainder.size), where=remainder > 0)
 
     def student(self) -> float:
         """Return Student's quantile of a 95% CI; NaN below FEWEST clusters."""
-        return float(self.clusters.student(0.95)[0])
-
-    def by_cluster(self, values: np.ndarray) -> np.ndarray:
-        """Sum a value of each row by cluster."""
-        return np.add.reduceat(values, self.first)
+        return float(self.cells.student(0.95)[0])
 
 
-def make_cells(cell: np.ndarray, durations: np.ndarray, cluster: np.ndarray, block: np.ndarray) -> Clusters:
-    """Return the cells as one stratum, from rows: number of the cell, durations, cluster and week."""
+def make_cells(cluster: np.ndarray, block: np.ndarray, durations: np.ndarray) -> tuple[np.ndarray, Clusters]:
+    """Return the number of each row's cell, its cluster and week, and the cells as one stratum."""
+    cell = number_rows(cluster, block)
     members = np.bincount(cell, durations)
     example_row = np.zeros(members.size, np.int64)
     example_row[cell] = np.arange(cell.size)
-    columns = cluster[example_row].astype(np.int64), block[example_row].astype(np.int64)
-    return Clusters(np.zeros(members.size, np.int64), members, 1, *columns)
+    columns = (column[example_row].astype(np.int64) for column in (cluster, block))
+    return cell, Clusters(np.zeros(members.size, np.int64), members, 1, *columns)
 
 
 def describe_clusters(durations: ClusterDurations | None) -> dict[str, str | float | None]:
@@ -190,8 +186,6 @@ class Influences:
     def _sum_to_grid(self, row_values: np.ndarray) -> np.ndarray:
         """Sum a value of each row by cell up to the ages of the grid: array (cells, ages)."""
         shape = self.durations.cells.members.size, self.grid.size + 1
-        if shape[1] == 1:
-            return np.zeros((shape[0], 0))
         return np.cumsum(np.bincount(self._grid_index, row_values, shape[0] * shape[1]).reshape(shape), axis=1)[:, :-1]
 
     @cached_property

@@ -22,7 +22,7 @@ from ttf.records.clusters import first_block, level_names
 from ttf.records.jobs import Frame
 from ttf.stats.basics.holm import add_adjusted_p
 from ttf.stats.basics.normal import Z_95
-from ttf.stats.basics.order import distinct_values, number_rows
+from ttf.stats.basics.order import distinct_values
 from ttf.stats.basics.p_value import raise_to_smallest
 from ttf.stats.clustered import FEWEST, UNCLUSTERED, Clusters, name_levels, too_few_reason
 from ttf.stats.durations.clustered_durations import make_cells
@@ -337,8 +337,7 @@ class _Clusters:
         if not is_in_fit.all():
             durations, group = durations.filter(pl.Series(is_in_fit)), group[is_in_fit]
         cluster, block = durations["cluster"].to_numpy(), durations["block"].to_numpy()
-        cell = number_rows(cluster, block)
-        cells = make_cells(cell, np.ones(cell.size, np.int64), cluster, block)
+        _, cells = make_cells(cluster, block, np.ones(cluster.size))
         cluster_by = name_levels(self.cluster_by, self.block_by, cells)
         if cells.effective[0] < FEWEST:
             return cells, cluster_by, None

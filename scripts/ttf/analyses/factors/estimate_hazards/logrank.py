@@ -9,7 +9,7 @@ from scipy.special import gammaincc
 
 from ttf.analyses.factors.estimate_hazards import LOGRANK
 from ttf.stats.basics.holm import add_adjusted_p
-from ttf.stats.basics.order import count_smaller, number_rows
+from ttf.stats.basics.order import count_smaller
 from ttf.stats.basics.p_value import raise_to_smallest
 from ttf.stats.clustered import FEWEST, UNCLUSTERED, Clusters, Groups, name_levels, too_few_reason
 from ttf.stats.durations.clustered_durations import ClusterDurations, make_cells
@@ -155,9 +155,8 @@ def _join_cells(strata: list[ClusterDurations]) -> tuple[np.ndarray, Clusters]:
         else np.full_like(durations.cells.cluster, durations.divided)
         for durations in strata
     ]
-    cluster, block = np.concatenate(clusters), np.concatenate([durations.cells.block for durations in strata])
-    cell = number_rows(cluster, block)
-    return cell, make_cells(cell, np.concatenate([durations.cells.members for durations in strata]), cluster, block)
+    columns = ([getattr(durations.cells, name) for durations in strata] for name in ("block", "members"))
+    return make_cells(*map(np.concatenate, (clusters, *columns)))
 
 
 def _scores(
