@@ -62,15 +62,15 @@ def no_interval_reason(n_effective: float, cluster_by: str) -> str:
 
 
 @dataclass(frozen=True)
-class Groups:
-    """Groups of rows in order of stratum and key: the group of each row, the stratum and key of each group."""
+class _Groups:
+    """_Groups of rows in order of stratum and key: the group of each row, the stratum and key of each group."""
 
     group: np.ndarray
     stratum: np.ndarray
     key: np.ndarray
 
     @classmethod
-    def from_keys(cls, stratum: np.ndarray, key: np.ndarray) -> "Groups":
+    def from_keys(cls, stratum: np.ndarray, key: np.ndarray) -> "_Groups":
         group = number_rows(stratum, key)
         _, first_rows = np.unique(group, return_index=True)
         return cls(group, stratum[first_rows], key[first_rows])
@@ -177,15 +177,15 @@ class Clusters:
         return enough & (self.effective >= FEWEST)
 
     @cached_property
-    def cluster_groups(self) -> Groups:
+    def cluster_groups(self) -> _Groups:
         if self.cluster is None:
-            return Groups(np.arange(self.stratum_index.size), self.stratum_index, self.stratum_index)
-        return Groups.from_keys(self.stratum_index, self.cluster)
+            return _Groups(np.arange(self.stratum_index.size), self.stratum_index, self.stratum_index)
+        return _Groups.from_keys(self.stratum_index, self.cluster)
 
     @cached_property
-    def block_groups(self) -> "Groups | _BlockRanges":
+    def block_groups(self) -> "_Groups | _BlockRanges":
         if isinstance(self.blocks, int):
-            return Groups.from_keys(self.stratum_index, self._row_blocks)
+            return _Groups.from_keys(self.stratum_index, self._row_blocks)
         return _BlockRanges.from_ranges(self.stratum_index, self._row_blocks, self.blocks, self.strata)
 
     @property
@@ -201,7 +201,7 @@ class Clusters:
         is_next = (np.diff(self.cluster_groups.group[order]) == 0) & (block_ends[earlier] == self._row_blocks[later])
         return earlier[is_next], later[is_next]
 
-    def _kish_number(self, groups: "Groups | _BlockRanges", members: np.ndarray) -> np.ndarray:
+    def _kish_number(self, groups: "_Groups | _BlockRanges", members: np.ndarray) -> np.ndarray:
         squares = np.bincount(groups.stratum, groups.sum(members) ** 2, self.strata)
         return np.divide(self.sum(self.members) ** 2, squares, out=np.zeros(self.strata), where=squares > 0)
 

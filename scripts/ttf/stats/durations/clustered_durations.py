@@ -249,7 +249,11 @@ class InfluenceSums:
         half_width = influences.durations.student() * self.se(subtracted, factor)
         if not grid.size:
             return half_width
-        by_cell = self.by_cell if subtracted is None else self.by_cell - factor[grid] * subtracted.by_cell
+        by_cell = (
+            self.by_cell
+            if subtracted is None
+            else self.by_cell - np.broadcast_to(factor, influences.size)[grid] * subtracted.by_cell
+        )
         cells = influences.durations.cells
         leverage = cells.share(cells.members)
         spreads = (cells.spread(influence, leverage).half_width(0.95)[0] for influence in by_cell.T)

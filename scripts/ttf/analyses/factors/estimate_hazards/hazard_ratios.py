@@ -271,7 +271,7 @@ def _cluster_level(durations: pl.LazyFrame) -> tuple[str, str, str | None]:
     if by_cluster is None:
         return "", "", None
     is_one = durations.select(is_one_cluster).collect(engine="streaming").item()
-    return (by_group, "group", by_block) if is_one else (by_cluster, "cluster", by_block)
+    return (by_group or by_cluster, "group", by_block) if is_one else (by_cluster, "cluster", by_block)
 
 
 @dataclass(frozen=True)

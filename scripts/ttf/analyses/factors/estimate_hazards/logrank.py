@@ -1,6 +1,6 @@
 """Log-rank tests: whether the hazard differs between all strata, and between each pair."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import combinations
 
 import numpy as np
@@ -11,7 +11,7 @@ from ttf.analyses.factors.estimate_hazards import LOGRANK
 from ttf.stats.basics.holm import add_adjusted_p
 from ttf.stats.basics.order import count_smaller
 from ttf.stats.basics.p_value import raise_to_smallest
-from ttf.stats.clustered import FEWEST, UNCLUSTERED, Clusters, Groups, name_levels, too_few_reason
+from ttf.stats.clustered import FEWEST, UNCLUSTERED, Clusters, name_levels, too_few_reason
 from ttf.stats.durations.clustered_durations import ClusterDurations, make_cells
 from ttf.stats.durations.strata import Durations, Times, count_durations, iterate_times
 
@@ -192,9 +192,9 @@ def _clustered_p(statistic: float, variance: np.ndarray, scores: np.ndarray, cel
     # In these coordinates the exact variance is 1, and the covariance of weeks is diagonal.
     scores = np.linalg.solve(np.linalg.cholesky(variance), scores.T).T
     if cells.counts_blocks[0]:
-        by_block = _sum_groups(cells.block_groups, scores)
+        by_block = _sum_columns(cells.block_groups.sum, scores)
         scores = scores @ np.linalg.eigh(by_block.T @ by_block - scores.T @ scores)[1]
-    by_cluster = _sum_groups(cells.cluster_groups, scores)
+    by_cluster = _sum_columns(cells.cluster_groups.sum, scores)
     ratio = by_cluster.T @ by_cluster
     if cells.counts_blocks[0]:
         ratio += np.diag([cells.shared_variance(column, np.zeros(column.size))[0][0] for column in scores.T])
@@ -204,8 +204,8 @@ def _clustered_p(statistic: float, variance: np.ndarray, scores: np.ndarray, cel
     return raise_to_smallest(float(gammaincc(trace**2 / square_trace / 2, statistic * trace / square_trace / 2)))[0]
 
 
-def _sum_groups(groups: Groups, scores: np.ndarray) -> np.ndarray:
-    return np.stack([groups.sum(column) for column in scores.T], axis=1)
+def _sum_columns(sum_groups: Callable[[np.ndarray], np.ndarray], scores: np.ndarray) -> np.ndarray:
+    return np.stack([sum_groups(column) for column in scores.T], axis=1)
 
 
 def _count_events_at(times: Times, ages: np.ndarray) -> np.ndarray:
