@@ -8,8 +8,8 @@ durations began add to the width is computed at GRID ages and interpolated: by c
 ages would not fit memory.
 
 The influence of one duration depends on all that were at risk with it, so one more duration changes all influences. No
-sums over blocks of durations can be cached for the next run, here or in a Cox regression. With 1.3 million durations of
-600 users the curves, tests and regression of `estimate_hazards` take 4 s of processor time.
+sums over blocks of durations can be cached for the next run, here or in a Cox regression. With a million durations of
+600 users in 52 weeks, curves, tests and a regression of 17 columns take 8 s of processor time, 6 s without weeks.
 """
 
 from collections.abc import Sequence
