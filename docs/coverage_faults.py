@@ -116,8 +116,8 @@ AGEING = {
 def ageing_rows(repetitions: int, seed: int) -> Iterator[list[str]]:
     for name, units in AGEING.items():
         trends = ageing(units, repetitions, seed)
-        said = np.isin(trends, ["worse", "better"])
-        yield [name, f"**{np.mean(said):.3f}** ({np.mean(said | (trends == 'unclear')):.3f})"]
+        has_trend = np.isin(trends, ["worse", "better"])
+        yield [name, f"**{np.mean(has_trend):.3f}** ({np.mean(has_trend | (trends == 'unclear')):.3f})"]
 
 
 def ageing(units: Units, repetitions: int, seed: int) -> np.ndarray:
