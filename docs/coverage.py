@@ -498,9 +498,17 @@ nodes. All jobs of a week share a lognormal factor; AR is its correlation with t
 the interval clustered by user only, or by node only. The last column compares widths: that of the interval by user (or
 node) and week, divided by that in brackets, for each of the four. If weeks are strongly correlated, the interval
 covers less than 95%: a few weeks cannot show how others would differ. It also covers less if a few nodes fail far more
-often, and the observed fleet happens to have none of them. Each number comes from {repetitions // FEWER:,} traces.
+often, and the observed fleet happens to have none of them. With fewer than eight weeks both are the interval by user
+only, and the page marks it so: it covers too little as soon as weeks differ, and nothing in the data says by how much
+they do. Each number comes from {repetitions // FEWER:,} traces.
 
 {_table(["", *coverage_weeks.ESTIMATES, "times as wide"], _weeks(repetitions))}
+
+A GPU type without effect comes in the middle week, and from then on half of the jobs have it. The table shows how
+often tests at 0.05 say that it differs, and how often the interval of the median time to failure (Kaplan-Meier) holds
+the truth. In brackets is the result by user only.
+
+{_table(["", *coverage_weeks.LATE_TYPE], coverage_weeks.late_rows(repetitions // FEWER, SEED))}
 
 {_faults(repetitions // FEWER)}
 ## ETTR
@@ -633,6 +641,13 @@ the exact interval for independent faults, and Lewis and Robinson's test. If β 
 weeks, so there may be no interval. Each number comes from {repetitions:,} fleets.
 
 {_table(GROWTH_HEADS, coverage_faults.growth_rows(repetitions, SEED))}
+
+New nodes fail more often; a year later the excess is gone. The table shows how often the study says that the faults of
+{coverage_faults.Units(1).nodes} nodes become more or less frequent. In brackets is how often they do so if the first
+year of each node counts too: those verdicts are marked unclear. A true trend of a year is always unclear. Each number
+comes from {repetitions // 2:,} fleets.
+
+{_table(["", "said to have a trend"], coverage_faults.ageing_rows(repetitions // 2, SEED))}
 
 400 nodes fail 500 times in 26 weeks, independently. The table shows how often the study reports bursts: if all three
 simulations must agree (exchanged, shifted and jittered times), and in brackets if shifted histories alone decide.

@@ -38,7 +38,7 @@ def r2_scaling_untested(m: Numbers) -> bool:
 
 
 def r3_scaling_rejected(m: Numbers) -> bool:
-    """R3: 1/N is rejected, and no run of the target size was measured."""
+    """R3: 1/N is rejected by the pooled slope, and no run of the target size was measured."""
     return m.value("sizes.law.verdict", "") == "rejected" and m.value("ettr.by", "") != "measured_rate"
 
 
@@ -183,7 +183,10 @@ def find_withheld_reasons(m: Numbers) -> Withheld | None:
     if r2_scaling_untested(m):
         reasons.append(f"whether MTTF falls with size cannot be tested ({m['sizes.law.reason']})")
     if r3_scaling_rejected(m):
-        reasons.append("MTTF does not fall as 1/N, and runs of this size have fewer than 10 infrastructure failures")
+        reasons.append(
+            "pooled over all jobs, MTTF does not fall as 1/N (within users it may), and runs of this size have fewer "
+            "than 10 infrastructure failures"
+        )
     if r4_too_far(m):
         reasons.append(f"{target(m)} is more than {FURTHEST} times the largest run")
     if not reasons:

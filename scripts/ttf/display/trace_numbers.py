@@ -86,10 +86,14 @@ class Numbers(dict):
     def keyed_interval(self, pattern: str, estimate_key: str | None = None, confidence: str = "95") -> str:
         """Format the clustered interval, else the exact one marked "if independent", else return "".
 
+        If weeks could not be allowed for, it is marked "by user only".
+
         pattern: the keys of the bounds with {} for low, high, low_clustered and high_clustered, such as mttf.ci_{}_s.
         estimate_key: the number whose unit times take.
         """
-        for suffix, proviso in (("_clustered", ""), ("", " if independent")):
+        cluster_by = self.value(f"{_find_group(pattern)}.cluster_by", "")
+        only = f" by {words.clustering_words([cluster_by])}" if cluster_by and " and " not in cluster_by else ""
+        for suffix, proviso in (("_clustered", only), ("", " if independent")):
             if bounds := self._format_bounds(pattern, suffix, estimate_key):
                 return f"{confidence}% CI {bounds}{proviso}"
         return ""
@@ -100,7 +104,7 @@ class Numbers(dict):
 
     def describe_clustering(self, pattern: str, unit: str, estimate_key: str | None = None) -> str:
         """Return a sentence on how the interval is clustered, and on the exact interval."""
-        group = pattern.partition("{")[0].rpartition(".")[0]
+        group = _find_group(pattern)
         cluster_by = self.value(f"{group}.cluster_by", None)
         if cluster_by is None:
             return f"The interval is valid only if {unit}s are independent: the trace records no users."
@@ -129,6 +133,10 @@ class Numbers(dict):
         return _FORMATTER_BY_UNIT.get(unit) or (
             words.count if isinstance(super().__getitem__(key)["value"], int) else words.number
         )
+
+
+def _find_group(pattern: str) -> str:
+    return pattern.partition("{")[0].rpartition(".")[0]
 
 
 def make_handle(key: str, content: str) -> str:
