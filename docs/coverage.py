@@ -27,8 +27,7 @@ import coverage_weeks
 from scipy.optimize import brentq
 from scipy.special import expit, gamma, ndtr
 from ttf.analyses.large_runs.plan_ettr.compute import plan_tables, queue_of
-from ttf.analyses.nodes.find_lemon_nodes.compute import with_verdict
-from ttf.analyses.nodes.find_lemon_nodes.excess import USUAL_CV, compare_by_exposure
+from ttf.analyses.nodes.find_lemon_nodes.excess import USUAL_CV, compare_by_exposure, with_verdict
 from ttf.analyses.time_to_failure.fit_mttf.lifetime_sample import Sample
 from ttf.analyses.time_to_failure.fit_mttf.lifetimes import fit_weibull
 from ttf.analyses.time_to_failure.judge_lifetimes.compute import FALLING

@@ -100,8 +100,9 @@ def drain_list(
 ) -> pl.DataFrame:
     """Return DRAIN_LIST with excess_failures blank. outages: of nodes; losses: from `jobs_lost`; gpus: per node."""
     names = pl.Series("node", history.names, dtype=pl.String)
-    compared = history.compare_nodes(history.end_s, false_discovery)
-    compared = with_power(compared, next_threshold(compared["p_value"], compared["listed"], false_discovery))
+    compared, ordinary = history.compare_nodes(history.end_s, false_discovery)
+    threshold = next_threshold(compared["p_value"], compared["listed"], false_discovery)
+    compared = with_power(compared, threshold, ordinary)
     nodes = with_posterior(compared).with_columns(
         names,
         outages=pl.Series(history.count_outages(history.begin_s, history.end_s + 1), dtype=pl.Int64),
@@ -141,7 +142,7 @@ def drain_list(
     }
     nodes = nodes.filter("in_service").select(
         *("node", "fleet", "listed", "outages", "counted", "expected", "causes", "jobs_lost", "p_value", "q_value"),
-        "detectable_ratio",
+        *("ordinary_cv", "detectable_ratio"),
         saved_gpu_hours=pl.col("excess_outages") * lost_hours,
         saved_node_hours=pl.col("excess_outages") * pl.col("down_hours"),
         idle_gpu_hours=pl.col("gpus") * (WEEK // HOUR),
