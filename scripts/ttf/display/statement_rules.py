@@ -150,7 +150,8 @@ def _power_remedy(m: Numbers, test: str) -> str:
 def no_power_reason(m: Numbers, test: str = "lemons", has_spread: bool = True) -> str:
     """Return why a test of nodes has no power: 6 of 69 failures name a node."""
     if test == "drains":
-        return "[drains.outages outage] are too few for [drains.nodes node]"
+        cv = " that differ (CV [drains.ordinary_cv:2])" if m.has("drains.ordinary_cv") else ""
+        return f"[drains.outages outage] are too few for [drains.nodes node]{cv}"
     failures = "[lemons.window_failures failure]"
     if is_attribution_rare(m):
         return f"[lemons.failures] of {failures} name a node"

@@ -59,15 +59,16 @@ def ordinary_nodes(
         return gammainc(np.maximum(count, 1), mean) if previous is None else previous.tail(count, mean)
 
     tails = np.where(counted > 0, tail(counted, expected), 1.0)
-    least_tail = np.sort(tails)[min(n_excluded or max(1, int(TRIMMED * counted.size)), counted.size - 1)]
+    n_excluded = min(n_excluded or max(1, int(TRIMMED * counted.size)), counted.size - 1)
+    # Given the largest tail of the excluded nodes, those of the others are independent.
+    excluded_tail, least_tail = np.append(0.0, np.sort(tails))[n_excluded : n_excluded + 2]
     is_ordinary = tails >= least_tail
     # Expectations in steps of 1%: a fit to LANL's 5,000 nodes then takes 0.03 s, not 0.3 s.
     pairs = np.column_stack([counted, np.log(expected).round(2)])[is_ordinary]
     (k, log_mean), times = (part.T for part in np.unique(pairs, axis=0, return_counts=True))
     mean = np.exp(log_mean)
-    # The largest count with which a node is not excluded; the factor allows for rounding.
-    limit = _least_count(lambda count: tail(count, mean), least_tail * (1 - 1e-9), k.size) - 1
-    limit = np.maximum(limit, k)
+    # The largest count with which a node is not excluded.
+    limit = np.maximum(_least_count(lambda count: tail(count, mean), excluded_tail, k.size) - 1, k)
 
     def negative_log_likelihood(logs: np.ndarray) -> float:
         level, cv = np.exp(np.clip(logs, (-5, -4), (3, 2)))

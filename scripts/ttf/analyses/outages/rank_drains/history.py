@@ -101,7 +101,7 @@ class History:
         columns = {"fleet": self.fleets, "counted": self.count_separate(until_s), "exposure_s": self.up_s(until_s)}
         nodes, ordinary = with_verdict(compare_by_exposure(pl.DataFrame(columns)), false_discovery)
         nodes = nodes.with_columns(p_value="p_spread", q_value="q_spread", listed=pl.col("lemon").fill_null(False))
-        return nodes, ordinary
+        return nodes.drop("lemon"), ordinary
 
 
 def _columns_as_arrays(
