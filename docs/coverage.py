@@ -20,6 +20,7 @@ sys.path.append(str(Path(__file__).parents[1] / "scripts"))
 sys.path.append(str(Path(__file__).parent))
 
 import coverage_changes
+import coverage_drains
 import coverage_faults
 import coverage_node_errors
 import coverage_outages
@@ -520,6 +521,7 @@ SPARE_HEADS = ["", "90% of the time", "given", "95% of the time", "given"]
 FREE_HEADS = ["", "a day", "a week", "a month"]
 CVS = (0, 0.5, 1)
 LEMON_HEADS = ["nodes", "failures a node", *(f"{kind}, CV {cv}" for kind in ("any", "found") for cv in CVS)]
+DRAIN_HEADS = ["", "CV", "any, none bad", "any, three bad", "ordinary of those named", "bad nodes named"]
 CHANGED_HEADS = ["weeks before", "log SD", "AR", "said to have changed", "has a verdict", "found, of the ratio"]
 SUSPECT_HEADS = ["weeks", "failures a node and week", "said to have changed"]
 FORECAST_HEADS = ["", "failures in the first week", *(f"{weeks} weeks before" for weeks in coverage_changes.WEEKS)]
@@ -597,6 +599,14 @@ Without recorded causes the test assumes equal nodes; `tests/unit/test_lemons.py
 {repetitions:,} traces.
 
 {_table(LEMON_HEADS, _lemons(repetitions))}
+
+The list of nodes to drain has the same rule, for outages. {coverage_drains.Fleet.nodes} nodes are watched for a year.
+The table shows how often the list names any ordinary node if none is bad, and in brackets if the rule took ordinary
+nodes as equal. With {coverage_drains.BAD_NODES} bad nodes it shows how often any ordinary node is named, the share of
+the named nodes that are ordinary, and the share of the bad nodes that are named. Each number comes from
+{repetitions // 5:,} fleets.
+
+{_table(DRAIN_HEADS, coverage_drains.rows(repetitions // 5, SEED))}
 """
 
 

@@ -1,5 +1,6 @@
 """The rules R1 to R13: which statements the metrics `m` of a trace support."""
 
+import re
 from dataclasses import dataclass
 
 from ttf.display.metrics import FEWEST_FAILURES
@@ -23,6 +24,21 @@ TARGET_KEYS = (
 # Reasons why the rate per node, or results that need recorded ends, cannot be estimated.
 NO_NODES = "neither nodes nor causes of failures are recorded"
 WITHOUT_ENDS = "cannot be estimated: most failures have no recorded end"
+# Under R14: the numbers that more failures would raise, and those that they would lower.
+_BOUNDS = {
+    "at least": re.compile(
+        r"(sizes\.(rate|over_time)\.(.*\.)?|mttf\.infra\.)failures_per_1000_node_days|ettr\.assumed\.failure_rate"
+        r"|ettr\.(estimate|measured_rate)\.(interruptions|wall_s|queued_s)"
+    ),
+    "at most": re.compile(
+        r"sizes\.(rate\.days_per_failure|(smallest|largest|measured\.\d+|projected\.\d+)\.mttf_s)|ettr\.mttf_s"
+        r"|ettr\.(estimate|measured_rate)\.(ettr|scheduled_share)|ettr\.(at_optimum|optimal_interval_s|daly_young_s)"
+    ),
+}
+STATES_ONLY = (
+    "States alone name causes: failures that they do not name are missing. Logs of nodes (`node_logs`) or "
+    "`health_events` would show the rest."
+)
 HEADLINES = ("ettr.estimate.ettr", "ettr.mttf_s", "ettr.assumed.failure_rate")
 
 
@@ -128,6 +144,19 @@ def choose_shape(m: Numbers) -> tuple[str, str]:
 def limit_keys(m: Numbers) -> list[str]:
     """Return the keys of the time limits (s) at which the survival curve drops, in order."""
     return [key for key in m if key.startswith("survival.limits.") and key.endswith(".time_s")]
+
+
+def r14_lower_bound(m: Numbers) -> bool:
+    """R14: states alone name causes, so failures that logs or health events would reveal are not counted."""
+    return m.has("sizes.rate.bound")
+
+
+def mark_bounds(m: Numbers) -> None:
+    """Give the numbers that R14 makes bounds the field `bound`, which their texts and `make check` say."""
+    for key in m if r14_lower_bound(m) else ():
+        for bound, pattern in _BOUNDS.items():
+            if pattern.fullmatch(key):
+                m.cell(key)["bound"] = bound
 
 
 def is_attribution_rare(m: Numbers) -> bool:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from ttf.display.brief_model import Brief
 from ttf.display.metrics import Metrics, Tables
 from ttf.display.phrases import convert_units, strip_markup
-from ttf.display.statement_rules import remove_withheld
+from ttf.display.statement_rules import mark_bounds, remove_withheld
 from ttf.display.trace_numbers import Numbers
 from ttf.engine.size_unit import GPU
 from ttf.page.brief.actions import actions
@@ -25,6 +25,7 @@ def summarise_trace(metrics: Metrics, inputs: Inputs, trace_info: Mapping) -> Br
     withheld = remove_withheld(Numbers(metrics))
     for key in withheld:
         metrics.pop(key, None)
+    mark_bounds(Numbers(metrics))
     brief = make_brief(Numbers(metrics), inputs, trace_info, withheld)
     reason = strip_markup(brief.grade_reasons[0]) if brief.grade_reasons else "no reservations"
     for key, value in (("grade", brief.grade), ("grade_reason", reason)):

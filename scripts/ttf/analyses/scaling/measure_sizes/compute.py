@@ -34,6 +34,9 @@ def compute(inputs: Inputs) -> dict:
     rate = sizes.node_failure_rate(
         sums, basis, gpus_per_node, source, above_gpus, projection_limit(sums, law), clusters
     )
+    # Failures that only logs or health events would reveal are not counted.
+    is_bound = basis == "state" and not settings.has_logs
+    rate = rate.with_columns(bound=pl.lit("lower" if is_bound else None, pl.String))
     strata = find_strata(durations, settings.strata)
     # Basis on which an event counts as infrastructure; with proxy every failure does.
     ground = pl.lit(basis, pl.String).alias("basis")
