@@ -27,8 +27,8 @@ WITHOUT_ENDS = "cannot be estimated: most failures have no recorded end"
 # Under R14: the numbers that more failures would raise, and those that they would lower.
 _BOUNDS = {
     "at least": re.compile(
-        r"(sizes\.(rate|over_time)\.(.*\.)?|mttf\.infra\.)failures_per_1000_node_days|ettr\.assumed\.failure_rate"
-        r"|ettr\.(estimate|measured_rate)\.(interruptions|wall_s|queued_s)"
+        r"failed_time\.infra\.share|sizes\.(rate|over_time)\.(.*\.)?failures_per_1000_node_days"
+        r"|ettr\.assumed\.failure_rate|ettr\.(estimate|measured_rate)\.(interruptions|wall_s|queued_s)"
     ),
     "at most": re.compile(
         r"sizes\.(rate\.days_per_failure|(smallest|largest|measured\.\d+|projected\.\d+)\.mttf_s)|ettr\.mttf_s"
@@ -36,8 +36,8 @@ _BOUNDS = {
     ),
 }
 STATES_ONLY = (
-    "States alone name causes: failures that they do not name are missing. Logs of nodes (`node_logs`) or "
-    "`health_events` would show the rest."
+    "States alone name causes: failures that they do not name are missing. Logs of nodes (node_logs) or health events "
+    "(health_events) would show the rest."
 )
 HEADLINES = ("ettr.estimate.ettr", "ettr.mttf_s", "ettr.assumed.failure_rate")
 
@@ -149,6 +149,11 @@ def limit_keys(m: Numbers) -> list[str]:
 def r14_lower_bound(m: Numbers) -> bool:
     """R14: states alone name causes, so failures that logs or health events would reveal are not counted."""
     return m.has("sizes.rate.bound")
+
+
+def frequency(m: Numbers) -> str:
+    """Return what precedes a mean time between infrastructure failures: every, or at least every."""
+    return "at least every" if r14_lower_bound(m) else "every"
 
 
 def mark_bounds(m: Numbers) -> None:

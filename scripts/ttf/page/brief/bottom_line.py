@@ -80,8 +80,7 @@ def _target_wordings(m: Numbers, unit: str) -> list[str]:
     if not m.has("ettr.mttf_s"):
         return []
     verb = "is projected to be interrupted" if statement_rules.is_projection(m) else "can expect an interruption"
-    frequency = "at least every" if statement_rules.r14_lower_bound(m) else "every"
-    clause = f"{run} {verb} {frequency} [ettr.mttf_s:duration]"
+    clause = f"{run} {verb} {statement_rules.frequency(m)} [ettr.mttf_s:duration]"
     if statement_rules.r5_measured_differs(m):
         return [f"{clause}, but the rate observed at that size differs", clause]
     ci = ""

@@ -157,7 +157,7 @@ def node_rate(m: Numbers, inputs: Tables, targets: Mapping, unit: str = "node", 
         sample_note = f"[sizes.rate.failures] of [{all_failures} failure]"
     if is_of_large_jobs:
         sample_note += ", jobs > [sizes.rate.above_gpus] GPUs"
-    means = f"One failure per {unit} every [sizes.rate.days_per_failure] days of use."
+    means = f"One failure per {unit} {statement_rules.frequency(m)} [sizes.rate.days_per_failure:number] days of use."
     if is_any_failure:
         means = "The rate includes user errors, so it is not comparable with infrastructure rates."
     if statement_rules.r14_lower_bound(m):
