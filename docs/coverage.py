@@ -595,7 +595,8 @@ The rates of ordinary nodes are equal, or differ (gamma, coefficient of variatio
 ordinary node is significant at a false-discovery rate of 0.05. Three bad nodes fail 18 times as often; the table also
 shows the share of them that is detected. Few false alarms have a price: with few failures, or if ordinary nodes differ
 much, some bad nodes are missed. If failures do not show how much nodes differ, the test assumes a CV of {USUAL_CV}.
-Without recorded causes the test assumes equal nodes; `tests/unit/test_lemons.py` simulates it. Each number comes from
+Without recorded causes the test assumes equal nodes, so no node is drained; `tests/unit/test_lemons.py` simulates it.
+Each number comes from
 {repetitions:,} traces.
 
 {_table(LEMON_HEADS, _lemons(repetitions))}
