@@ -20,6 +20,7 @@ sys.path.append(str(Path(__file__).parents[1] / "scripts"))
 sys.path.append(str(Path(__file__).parent))
 
 import coverage_changes
+import coverage_drains
 import coverage_faults
 import coverage_node_errors
 import coverage_outages
@@ -28,8 +29,7 @@ import coverage_weeks
 from scipy.optimize import brentq
 from scipy.special import expit, gamma, ndtr
 from ttf.analyses.large_runs.plan_ettr.compute import plan_tables, queue_of
-from ttf.analyses.nodes.find_lemon_nodes.compute import with_verdict
-from ttf.analyses.nodes.find_lemon_nodes.excess import USUAL_CV, compare_by_exposure
+from ttf.analyses.nodes.find_lemon_nodes.excess import USUAL_CV, compare_by_exposure, with_verdict
 from ttf.analyses.time_to_failure.fit_mttf.lifetime_sample import Sample
 from ttf.analyses.time_to_failure.fit_mttf.lifetimes import fit_weibull
 from ttf.analyses.time_to_failure.judge_lifetimes.compute import FALLING
@@ -531,6 +531,7 @@ SPARE_HEADS = ["", "90% of the time", "given", "95% of the time", "given"]
 FREE_HEADS = ["", "a day", "a week", "a month"]
 CVS = (0, 0.5, 1)
 LEMON_HEADS = ["nodes", "failures a node", *(f"{kind}, CV {cv}" for kind in ("any", "found") for cv in CVS)]
+DRAIN_HEADS = ["", "CV", "any, none bad", "any, three bad", "ordinary of those named", "bad nodes named"]
 CHANGED_HEADS = ["weeks before", "log SD", "AR", "said to have changed", "has a verdict", "found, of the ratio"]
 SUSPECT_HEADS = ["weeks", "failures a node and week", "said to have changed"]
 FORECAST_HEADS = ["", "failures in the first week", *(f"{weeks} weeks before" for weeks in coverage_changes.WEEKS)]
@@ -604,10 +605,19 @@ The rates of ordinary nodes are equal, or differ (gamma, coefficient of variatio
 ordinary node is significant at a false-discovery rate of 0.05. Three bad nodes fail 18 times as often; the table also
 shows the share of them that is detected. Few false alarms have a price: with few failures, or if ordinary nodes differ
 much, some bad nodes are missed. If failures do not show how much nodes differ, the test assumes a CV of {USUAL_CV}.
-Without recorded causes the test assumes equal nodes; `tests/unit/test_lemons.py` simulates it. Each number comes from
+Without recorded causes the test assumes equal nodes, so no node is drained; `tests/unit/test_lemons.py` simulates it.
+Each number comes from
 {repetitions:,} traces.
 
 {_table(LEMON_HEADS, _lemons(repetitions))}
+
+The list of nodes to drain has the same rule, for outages. {coverage_drains.Fleet.nodes} nodes are watched for a year.
+The table shows how often the list names any ordinary node if none is bad, and in brackets if the rule took ordinary
+nodes as equal. With {coverage_drains.BAD_NODES} bad nodes it shows how often any ordinary node is named, the share of
+the named nodes that are ordinary, and the share of the bad nodes that are named. Each number comes from
+{repetitions // 5:,} fleets.
+
+{_table(DRAIN_HEADS, coverage_drains.rows(repetitions // 5, SEED))}
 """
 
 

@@ -1,5 +1,6 @@
 """The rules R1 to R13: which statements the metrics `m` of a trace support."""
 
+import re
 from dataclasses import dataclass
 
 from ttf.display.metrics import FEWEST_FAILURES
@@ -19,6 +20,21 @@ HEADLINES = (
     "ettr.estimate.scheduled_ettr",
     "ettr.mttf_s",
     "ettr.assumed.failure_rate",
+)
+# Under R14: the numbers that more failures would raise, and those that they would lower.
+_BOUNDS = {
+    "at least": re.compile(
+        r"failed_time\.infra\.share|sizes\.(rate|over_time)\.(.*\.)?failures_per_1000_node_days"
+        r"|ettr\.assumed\.failure_rate|ettr\.(estimate|measured_rate)\.(interruptions|wall_s|queued_s)"
+    ),
+    "at most": re.compile(
+        r"sizes\.(rate\.days_per_failure|(smallest|largest|measured\.\d+|projected\.\d+)\.mttf_s)|ettr\.mttf_s"
+        r"|ettr\.(estimate|measured_rate)\.(wall_clock_ettr|scheduled_ettr)|ettr\.(at_optimum|optimal_interval_s|daly_young_s)"
+    ),
+}
+STATES_ONLY = (
+    "States alone name causes: failures that they do not name are missing. Logs of nodes (node_logs) or health events "
+    "(health_events) would show the rest."
 )
 
 
@@ -121,6 +137,24 @@ def limit_keys(m: Numbers) -> list[str]:
     return [key for key in m if key.startswith("survival.limits.") and key.endswith(".time_s")]
 
 
+def r14_lower_bound(m: Numbers) -> bool:
+    """R14: states alone name causes, so failures that logs or health events would reveal are not counted."""
+    return m.has("sizes.rate.bound")
+
+
+def frequency(m: Numbers) -> str:
+    """Return what precedes a mean time between infrastructure failures: every, or at least every."""
+    return "at least every" if r14_lower_bound(m) else "every"
+
+
+def mark_bounds(m: Numbers) -> None:
+    """Give the numbers that R14 makes bounds the field `bound`, which their texts and `make check` say."""
+    for key in m if r14_lower_bound(m) else ():
+        for bound, pattern in _BOUNDS.items():
+            if pattern.fullmatch(key):
+                m.cell(key)["bound"] = bound
+
+
 def is_attribution_rare(m: Numbers) -> bool:
     """Whether most failures name no node."""
     return m.value("lemons.attributed_share", 1) < 0.5
@@ -141,7 +175,8 @@ def _power_remedy(m: Numbers, test: str) -> str:
 def no_power_reason(m: Numbers, test: str = "lemons", has_spread: bool = True) -> str:
     """Return why a test of nodes has no power: 6 of 69 failures name a node."""
     if test == "drains":
-        return "[drains.outages outage] are too few for [drains.nodes node]"
+        cv = " that differ (CV [drains.ordinary_cv:2])" if m.has("drains.ordinary_cv") else ""
+        return f"[drains.outages outage] are too few for [drains.nodes node]{cv}"
     failures = "[lemons.window_failures failure]"
     if is_attribution_rare(m):
         return f"[lemons.failures] of {failures} name a node"

@@ -55,17 +55,23 @@ class Numbers(dict):
         """Return the number of observations behind a number."""
         return super().__getitem__(key)["n"]
 
+    def cell(self, key: str) -> dict:
+        """Return the entry of metrics.json."""
+        return super().__getitem__(key)
+
     def unit(self, key: str) -> str:
         return super().__getitem__(key)["unit"]
 
     def words(self, key: str, style: str = "") -> str:
-        """Format a number by its unit; style: a function of `ttf.engine.words`, or a number of digits."""
+        """Format a number by its unit, with its bound; style: a function of `words`, or a number of digits."""
         value = super().__getitem__(key)["value"]
         if isinstance(value, str):
             return value
         if style.isdigit():
             return words.number(value, int(style))
-        return getattr(words, style)(value) if style else self._choose_formatter(key)(value)
+        if style:
+            return getattr(words, style)(value)
+        return " ".join(filter(None, (self.cell(key).get("bound"), self._choose_formatter(key)(value))))
 
     def keyed(self, key: str, text: str) -> str:
         """Return a text tagged with the key of its number: "{outcomes.failure_share|31.8%}"."""

@@ -4,8 +4,7 @@ import polars as pl
 
 from ttf.analyses.causes.judge_node_errors import ERROR_NODES
 from ttf.analyses.causes.judge_node_errors.log_records import LogRecords
-from ttf.analyses.nodes.find_lemon_nodes.compute import with_verdict
-from ttf.analyses.nodes.find_lemon_nodes.excess import compare_by_exposure
+from ttf.analyses.nodes.find_lemon_nodes.excess import compare_by_exposure, with_verdict
 from ttf.records.clusters import DAY_S
 
 MOST_CODES = 3
