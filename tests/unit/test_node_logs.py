@@ -157,7 +157,7 @@ def test_other_messages_are_no_errors(message):
     assert find_errors(pl.Series([message]), RULES)["code"].null_count() == 1
 
 
-# What the kernel, its drivers and Lustre write today, as read in their sources and in the archives of their lists.
+# What the kernel, its drivers and Lustre write, by public logs, archives of their lists and parts of their sources.
 KERNEL_TEXTS = """
 XID 149 | NVLink | warning | NVRM: Xid (PCI:0018:01:00): 149, pid=7, name=a, NETIR_BER_EVENT Nonfatal XC0 i0
 XID 149 | NVLink | error | NVRM: Xid (PCI:0019:01:00): 149, NETIR Fatal XC0 i0 Link -1 (0x000fe406)
