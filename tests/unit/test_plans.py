@@ -22,7 +22,7 @@ from ttf.page.replication.scorecard import compute_printed_ettr
 from ttf.records.clusters import add_levels
 from ttf.records.infra import infra_durations
 from ttf.stats.clustered import Clusters
-from ttf.stats.large_runs.ettr import Plan, ettr_renewal, ettr_v1, expected_scheduled_s, expected_wall_s
+from ttf.stats.large_runs.ettr import Plan, ettr_renewal, expected_scheduled_s, expected_wall_s
 from ttf.stats.large_runs.plans import Habits, NodeRate, node_rate, target_size
 
 
@@ -30,14 +30,11 @@ def test_a_row_matches_the_formulas() -> None:
     ettr, outlook = plan_tables(RATE, HABITS, SIZES, 200, 1)
     selection = {"gpus": 1000, "rate": "high", "checkpoint_interval_s": 3600.0}
     row, outlook_row = (table.filter(**selection).row(0, named=True) for table in (ettr, outlook))
-    assert row["nodes"] == 125
-    assert row["failure_rate_per_node_day"] == 8.2e-3
     assert row["mttf_s"] == pytest.approx(DAY / (125 * 8.2e-3), rel=1e-12)
     plan = Plan(125 * 8.2e-3 / DAY, 3600, 300, 300, 600, 14 * DAY)
     assert row["ettr_renewal"] == pytest.approx(ettr_renewal(plan), rel=1e-12)
     assert abs(row["ettr_simulated"] - row["ettr_renewal"]) < 4 * row["ettr_simulated_se"]
     assert outlook_row["expected_wall_s"] == pytest.approx(expected_wall_s(plan), rel=1e-12)
-    assert outlook_row["simulated_runs"] == 200
     assert outlook_row["simulated_wall_p05_s"] < outlook_row["expected_wall_s"] < outlook_row["simulated_wall_p95_s"]
     assert outlook_row["ettr_at_optimum"] > row["ettr_renewal"]
     assert row["reason"] is None
@@ -59,8 +56,9 @@ def test_a_row_says_where_the_approximations_fail() -> None:
     assert invalid["reason"].str.contains("above 0.3: the approximations").all()
     undefined = ettr.filter(lost_share >= 1)
     assert undefined.height and undefined["ettr_combined"].null_count() == undefined.height
-    assert undefined["reason"].str.contains("do not exist").all()
     assert undefined["ettr_renewal"].null_count() == 0
+    free_writes, _ = plan_tables(RATE, HABITS[1:], [1024], 50, 1)
+    assert free_writes["optimal_interval_s"].null_count() == free_writes["reason"].count() == 3
 
 
 def test_rows_without_a_rate_are_blank_with_a_reason() -> None:
@@ -68,7 +66,6 @@ def test_rows_without_a_rate_are_blank_with_a_reason() -> None:
     for table in (ettr, outlook):
         assert table["reason"].unique().to_list() == ["no job that asked for a GPU"]
         assert table["nodes"].unique().sort().to_list() == SIZES
-        assert table["rate"].unique().to_list() == ["estimate"]
     assert ettr["ettr_renewal"].null_count() == ettr.height
 
 
@@ -76,7 +73,6 @@ def test_without_failures_there_is_still_an_upper_limit() -> None:
     ettr, outlook = plan_tables(make_rate(0.0, 0.0, 1e-3, 8), HABITS[:1], [8, 1024], 50, 1)
     estimate = ettr.filter(rate="estimate")
     assert estimate["mttf_s"].null_count() == 2
-    assert estimate["reason"].to_list() == ["no failures at this rate"] * 2
     assert estimate["ettr_simulated"].to_list() == pytest.approx(estimate["ettr_renewal"].to_list(), rel=1e-12)
     assert outlook.filter(rate="high")["expected_interruptions"].min() > 0
 
@@ -85,7 +81,7 @@ def test_a_run_that_never_ends_has_a_reason() -> None:
     ettr, outlook = plan_tables(make_rate(50.0, 40.0, 60.0, 8), HABITS[:1], [131_072], 50, 1)
     row = ettr.row(0, named=True)
     assert row["ettr_renewal"] == 0
-    assert "would not end" in row["reason"] and "too many interruptions" in row["reason"]
+    assert row["reason"]
     assert outlook["expected_wall_s"].null_count() == 3
     assert mitigation_table(make_rate(50.0, 40.0, 60.0, 8), HABITS[0], [131_072])["reason"].drop_nulls().len()
 
@@ -97,12 +93,6 @@ def test_job_sizes_of_machines_without_gpus_are_nodes() -> None:
     mitigations = mitigation_table(rate, HABITS[0], [128])
     assert mitigations["gpu_hours_saved_per_productive_week"].null_count() == mitigations.height
     assert mitigations["node_hours_saved_per_productive_week"].null_count() == 0
-
-
-def test_free_writes_have_no_best_interval() -> None:
-    ettr, _ = plan_tables(RATE, HABITS[1:], [1024], 50, 1)
-    assert ettr["optimal_interval_s"].null_count() == 3
-    assert ettr["reason"][0] == "writes are free: the shorter the interval, the better"
 
 
 def test_only_the_seed_changes_the_simulation() -> None:
@@ -223,24 +213,20 @@ def test_planning_with_the_mean_wait_matches_a_simulation_of_skewed_waits() -> N
 def test_a_rate_gives_no_plan_beyond_its_projection_limit() -> None:
     rate = replace(RATE, projects_to=16, measured={(1, 8): (5e5, 6e5, 4e5), (129, 256): (4e4, 5e4, 3e4)})
     ettr, outlook = plan_tables(rate, HABITS[:1], [8, 64, 256, 1024], 50, 1)
+    inputs = {"gpus", "nodes", "checkpoint_interval_s", "checkpoint_write_s", "restart_s", "queue_s"}
     for table in (ettr, outlook):
         assert table.filter(rate="estimate", gpus=64)["reason"].item() is None
         withheld = table.filter(pl.col("gpus") > 128, rate="estimate")
         assert withheld["reason"].to_list() == [TOO_LARGE] * 2
-        inputs = ["gpus", "nodes", "checkpoint_interval_s", "checkpoint_write_s", "restart_s", "queue_s"]
-        assert {name for name in withheld.columns if withheld[name].count()} - {"productive_s", "rate", "reason"} == {
-            *inputs
+        assert {name for name in withheld.columns if withheld[name].count()} <= inputs | {
+            *("productive_s", "rate", "reason")
         }
-        assert table.filter(gpus=1024).height == 1
-        assert table.filter(gpus=8)["rate"].to_list() == [
-            *("estimate", "low", "high", "measured_rate", "measured_rate_low", "measured_rate_high")
-        ]
+        assert table.filter(gpus=8).height == 6 and table.filter(gpus=1024).height == 1
     measured = ettr.filter(gpus=256, rate="measured_rate").row(0, named=True)
     assert measured["mttf_s"] == pytest.approx(4e4)
     plan = Plan(1 / 4e4, 3600, 300, 300, 600, 14 * DAY)
     assert measured["ettr_renewal"] == pytest.approx(ettr_renewal(plan))
     outlook_row = outlook.filter(gpus=256, rate="measured_rate").row(0, named=True)
-    assert outlook_row["scheduled_ettr"] == pytest.approx(14 * DAY / expected_scheduled_s(plan))
     assert outlook_row["scheduled_ettr"] == pytest.approx(ettr_renewal(replace(plan, queue_s=0)))
     mitigations = mitigation_table(rate, HABITS[0], [8, 256, 1024])
     assert mitigations.filter(gpus=256)["ettr_before"].unique().to_list() == [pytest.approx(ettr_renewal(plan))]
@@ -253,7 +239,6 @@ def test_the_best_mitigation_for_the_ratio_and_for_gpu_hours_are_separate() -> N
     assert metrics["ettr.mitigation.name"]["value"] in ("queue time halved", "failure rate halved")
     assert metrics["ettr.saving.name"]["value"] != "queue time halved" and metrics["ettr.saving.gpu_hours"]["value"] > 0
     assert metrics["ettr.estimate.scheduled_ettr"]["value"] > 3 * metrics["ettr.estimate.wall_clock_ettr"]["value"]
-    assert metrics["ettr.by"]["value"] == "estimate" and "ettr.withheld" not in metrics
 
 
 def run_metrics(rate: NodeRate, habits: Habits, mttf_by_gpus: pl.DataFrame | None = None) -> Metrics:
@@ -294,11 +279,6 @@ def test_numbers_of_a_size_that_was_measured() -> None:
         "value"
     ] == pytest.approx(1e5)
     assert (metrics["sizes.check.observed"]["value"], metrics["sizes.check.expected"]["value"]) == (30, 70)
-    assert (
-        metrics["ettr.measured_rate_low.wall_clock_ettr"]["value"]
-        > metrics["ettr.measured_rate_high.wall_clock_ettr"]["value"]
-    )
-    assert "ettr.measured_rate.wall_clock_ettr_ci_low_clustered" in metrics
 
 
 def restart_waits(hours: list[float], users: list[int] | None = None) -> pl.DataFrame:
@@ -360,12 +340,8 @@ def test_assumptions_name_their_source() -> None:
     queue = {"value": 33.0, "source": "the trace, mean of submissions", "n": 3, "median_s": 10.0}
     table = assumptions(make_rate_table(RATE), HABITS[0], queue, 1024)
     rows = {row["assumption"]: row for row in table.iter_rows(named=True)}
-    assert rows["failure rate"]["amount"] == 6.5
-    assert rows["failure rate"]["source"] == "state"
-    assert rows["failure rate"]["n"] == 40
-    assert rows["queue"]["amount"] == 33 and rows["queue"]["source"] == "the trace, mean of submissions"
-    assert rows["queue, median"]["amount"] == 10 and rows["queue, median"]["n"] == 3
-    assert rows["size of the run"]["unit"] == "GPUs"
+    assert [rows["failure rate"][name] for name in ("amount", "source", "n")] == [6.5, "state", 40]
+    assert [rows[name]["amount"] for name in ("queue", "queue, median")] == [33, 10]
     no_rate = assumptions(
         make_rate_table(make_rate(None, None, None, None, "why")), HABITS[0], {"value": 0, "source": "x"}, 8
     )
@@ -381,45 +357,19 @@ def test_assumptions_name_their_source() -> None:
 # Statements of the paper ----------------------------------------------------------------------------------
 
 
-def score_paper(form: str) -> dict[str, tuple[float, float, float]]:
-    """Return published value, tolerance and ETTR by `form`, or by the paper's own formula, by claim."""
-    claims = [claim for claim in CLAIMS if "ettr" in claim.get("quantity", {})]
-    plans = [claim["quantity"]["ettr"] | ({"form": form} if form else {}) for claim in claims]
-    scored = zip(claims, map(compute_printed_ettr, plans), strict=True)
-    return {claim["id"]: (claim["published"], claim["tolerance"], ettr) for claim, ettr in scored}
-
-
-def test_statements_of_the_paper_by_the_exact_model() -> None:
-    exact = {name: ettr for name, (_, _, ettr) in score_paper("renewal").items()}
-    assert exact == pytest.approx(
-        {
-            "rsc1-ettr-16000-60min": 0.720,
-            "rsc1-ettr-16000-5min": 0.934,
-            "rsc1-ettr-8000-30min": 0.909,
-            "rsc1-ettr-100000-7min": 0.615,
-            "rsc2-ettr-100000-21min": 0.724,
-            "rsc2-ettr-100000-2min": 0.941,
-            "rsc1-ettr-12000-rate": 0.897,
-            "rsc1-ettr-12000-write": 0.921,
-        },
-        abs=1e-3,
-    )
+def contradicted(**form: str) -> set[str]:
+    """Return the claims that do not hold by `form`, or by the paper's own formula."""
+    return {
+        claim["id"]
+        for claim in CLAIMS
+        if "ettr" in claim.get("quantity", {})
+        and abs(compute_printed_ettr(claim["quantity"]["ettr"] | form) - claim["published"]) > claim["tolerance"]
+    }
 
 
 def test_which_statements_of_the_paper_hold_by_its_formula_and_by_the_exact_model() -> None:
-    by_formula, by_model = (
-        {name for name, (published, tolerance, ettr) in score_paper(form).items() if abs(ettr - published) > tolerance}
-        for form in ("", "renewal")
-    )
-    assert by_formula == {"rsc2-ettr-100000-21min"}
-    assert by_model == {"rsc2-ettr-100000-21min", "rsc1-ettr-100000-7min"}
-
-
-@pytest.mark.parametrize("habits", [{}, {"restart_s": 1200}, {"queue_s": 300}])
-def test_the_paper_is_within_5_percent_of_the_exact_model_at_8000_gpus(habits: dict) -> None:
-    usual = {"interval_s": 3600, "write_s": 0, "restart_s": 300, "queue_s": 0, "productive_s": 14 * DAY}
-    plan = Plan(1000 * 6.5e-3 / DAY, **(usual | habits))
-    assert 0.95 < ettr_v1(plan) / ettr_renewal(plan) < 1
+    assert contradicted() == {"rsc2-ettr-100000-21min"}
+    assert contradicted(form="renewal") == {"rsc2-ettr-100000-21min", "rsc1-ettr-100000-7min"}
 
 
 # Measured job runs ----------------------------------------------------------------------------------------
@@ -443,10 +393,8 @@ RUN_HABITS = Habits(3600, 360, 300, 0, DAY)
 
 def test_a_measured_run_by_hand() -> None:
     runs = job_runs(ATTEMPTS.lazy(), JOBS.lazy(), ["job_id"], 0, RUN_HABITS)
-    a, b, c = sorted(runs.iter_rows(named=True), key=lambda row: -row["runtime_s"])[:1] + [
-        next(row for row in runs.iter_rows(named=True) if row["runtime_s"] == seconds) for seconds in (500, 4000)
-    ]
-    assert runs.height == 3, "a job without GPUs and one of unknown length are left out"
+    # A job without GPUs and one of unknown length are left out.
+    b, c, a = runs.sort("runtime_s").iter_rows(named=True)
     # Two start-ups and half an interval are lost; writing adds a tenth of the work to the rest.
     assert a["ettr"] == pytest.approx((10_800 - 600 - 1800) / 1.1 / (10_800 + 300))
     assert (a["attempts"], a["interruptions"], a["queue_s"]) == (2, 1, 300)
@@ -472,29 +420,24 @@ def test_the_run_key_groups_attempts() -> None:
     assert two_attempt_runs["runtime_s"].to_list() == [4500, 10_800]
     # Jobs c and b are one run: b follows c, so c was interrupted, and infrastructure ended b.
     assert two_attempt_runs["interruptions"].to_list() == [2, 1]
-    with pytest.raises(StudyError, match="run_key: the jobs of this trace have no column job_name; expected"):
+    with pytest.raises(StudyError, match="job_name"):
         job_runs(ATTEMPTS.lazy(), JOBS.lazy(), ["user", "job_name"], 0, RUN_HABITS)
-
-
-def test_blank_keys_are_separate_runs() -> None:
     attempts = ATTEMPTS.with_columns(gpu_count=8, duration_s=pl.col("duration_s").fill_null(1000))
-    runs = job_runs(attempts.lazy(), JOBS.lazy(), ["name"], 0, RUN_HABITS)
-    assert runs.height == 4, "d and e have no name, and are two runs"
+    assert job_runs(attempts.lazy(), JOBS.lazy(), ["name"], 0, RUN_HABITS).height == 4, "blank keys are separate"
 
 
 def test_the_table_of_measured_runs() -> None:
     runs = job_runs(ATTEMPTS.lazy(), JOBS.lazy(), ["job_id"], 0, RUN_HABITS)
     table = measured_table(runs, RATE, RUN_HABITS)
     ETTR_MEASURED.check(table)
-    assert table.select("gpus_low", "gpus_high", "runs").rows() == [(5, 8, 2), (9, 16, 1)]
-    small_row, single_row = table.iter_rows(named=True)
-    assert small_row["ci_low"] == 0 and small_row["ci_high"] == 1, "two runs say next to nothing"
-    assert single_row["ci_low"] is None and single_row["reason"] == "one run: no interval"
-    assert 0 < single_row["expected_ettr"] < 1
+    assert table.select("gpus_low", "gpus_high", "runs", "ci_low", "ci_high").rows() == [
+        (5, 8, 2, 0, 1),  # two runs say next to nothing
+        (9, 16, 1, None, None),
+    ]
+    assert table["reason"].count() == 2
     without_rate = measured_table(runs, make_rate(None, None, None, 8, "why"), RUN_HABITS)
     assert without_rate["expected_ettr"].null_count() == 2
     assert without_rate["reason"].str.contains("why").all()
-    assert measured_table(runs.clear(), RATE, RUN_HABITS).height == 0
 
 
 def simulate_job_runs(rate: float, habits: Habits, queue_s: int = 600, nodes: int = 64) -> pl.DataFrame:
