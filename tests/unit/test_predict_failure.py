@@ -143,20 +143,6 @@ def test_hours_are_predicted_better_than_by_one_number(user_studies):
         assert factor.is_between(
             0.9 * np.exp(0.674 * made_risk.RUN_LOG_SD), 1.25 * np.exp(0.674 * made_risk.RUN_LOG_SD)
         ).all()
-    base_r2, feature_r2 = (
-        np.mean([rows(tables, model, "r2_log", "hours")["estimate"].mean() for tables in user_studies])
-        for model in ("base_rate", "lognormal")
-    )
-    assert feature_r2 > base_r2
-
-
-def test_the_tenths_hold_all_test_jobs(user_studies):
-    tenths = user_studies[0]["risk_calibration"].filter(pl.col("model") == "logistic")
-    n = tenths.group_by("split", maintain_order=True).agg(pl.col("n", "failures").sum())
-    logistic = rows(user_studies[0], "logistic", "pr_auc")
-    assert n["n"].to_list()[:3] == logistic["n"].to_list()
-    assert n["failures"].to_list()[:3] == logistic["failures"].to_list()
-    assert (tenths["predicted"].diff().drop_nulls().filter(tenths["tenth"].diff().drop_nulls() > 0) > 0).all()
 
 
 # What carries the score --------------------------------------------------------------------------------------
@@ -363,22 +349,18 @@ def test_untrainable_records_give_tables_with_a_reason(jobs, features, reason):
         ({"cluster": pl.lit(0, dtype=pl.UInt32), "group": pl.lit(0, dtype=pl.UInt32)}, "effective clusters by"),
         ({"user": pl.lit("a"), "cluster": pl.lit(0, dtype=pl.UInt32)}, "there is no such test job"),
         ({"outcome": pl.when(LAST_THIRD & FAILED).then(pl.lit("success")).otherwise("outcome")}, "no job failed"),
-        ({"gpu_type": pl.format("type {}", ROW_INDEX * 67 % 100_003)}, None),
         ({"submit_s": pl.when(ROW_INDEX % 3 == 0).then(pl.col("end_s") + 9).otherwise("submit_s")}, None),
         (NO_GPUS, NO_LARGE),
-        ({"gpu_milli": pl.lit(0, dtype=pl.Int64)}, NO_LARGE),
         ({"gpu_type": pl.when(FAILED).then(pl.lit("A")).otherwise(pl.lit("B"))}, "tells all failures from the others"),
         ({"runtime_s": pl.col("runtime_s") * 0, "end_s": pl.col("start_s") + 0 * pl.col("end_s")}, None),
-        ({name: pl.when(ROW_INDEX % 4 > 0).then(name) for name in ("user", "gpu_type", "gpu_milli")}, None),
         ({"gpu_milli": pl.when(ROW_INDEX % 97 == 0).then(pl.lit(10**15)).otherwise("gpu_milli")}, None),
-        ({"trace_end_s": BLANK_TIME}, None),
         ({"end_s": BLANK_TIME, "runtime_s": BLANK_TIME}, TOO_FEW),
         ({"submit_s": pl.lit(made_risk.FIRST_S)}, TOO_FEW),
         ({"runtime_s": pl.when(~FAILED).then("runtime_s")}, "too few failures of known time"),
     ],
     ids=[
-        *("no clusters", "one cluster", "one user", "no failure tested", "many levels", "after their end", "no GPU"),
-        *("0 GPUs", "separated", "at once", "blanks", "huge", "no trace end", "no end", "one submission", "no hours"),
+        *("no clusters", "one cluster", "one user", "no failure tested", "after their end", "no GPU"),
+        *("separated", "at once", "huge", "no end", "one submission", "no hours"),
     ],
 )
 def test_what_cannot_be_estimated_is_blank_with_a_reason(columns, reason):
@@ -409,12 +391,6 @@ def test_only_the_latest_jobs_are_used(tmp_path):
     jobs_by_state = dict(tables["risk_jobs"].select("jobs_are", "jobs").iter_rows())
     assert jobs_by_state["earlier"] == 300
     assert sum(jobs_by_state.values()) == 1_500
-    n = (
-        tables["risk_evaluation"]
-        .filter(AT_ALL, stage="probability", split="temporal_3", metric="pr_auc", model="logistic")["n"]
-        .item()
-    )
-    assert n <= 0.17 * 1_200 + 1
 
 
 # The same bytes ----------------------------------------------------------------------------------------------
