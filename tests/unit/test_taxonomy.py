@@ -211,37 +211,13 @@ PHILLY = [
     *("Permission error", "Import error", "Job preempted", "CUDA init failed", "Model diverged", "CUDA ver. mismatch"),
     *("GPU ECC error", "Output node error", "Cannot load libs"),
 ]
-# Hu et al. (NSDI'24), Table 3, in its own words.
+# Some of Hu et al. (NSDI'24), Table 3, in its own words.
 ACME = {
     "NVLink error": "GPU NVLink error",
-    "CUDA error": "CUDA failure",
-    "Node failure": "Node failure",
-    "ECC error": "GPU ECC error",
-    "Network error": "Network error",
-    "Connection error": "Connection error",
     "S3 storage error": "Storage error",
-    "NCCL timeout error": "NCCL timeout",
-    "NCCL remote error": "NCCL remote error",
-    "Dataloader killed": "Data loader killed",
-    "AttributeError": "Semantic error",
     "OutOfMemory": "CPU out of memory",
-    "RuntimeError": "Runtime error",
-    "AssertionError": "Assertion failed",
-    "ValueError": "Semantic error",
     "ZeroDivisionError": "Semantic error",
-    "Model loading error": "Model loading error",
-    "Dataset loading error": "Dataset loading error",
-    "FileNotFoundError": "Incorrect inputs",
-    "OSError": "OS error",
-    "TypeError": "Semantic error",
-    "NameError": "Semantic error",
-    "PermissionError": "Permission error",
-    "ImportError": "Import error",
-    "KeyError": "Semantic error",
-    "SyntaxError": "Syntax error",
     "ArgumentError": "Wrong arguments",
-    "CalledProcessError": "Called process failed",
-    "IndexError": "Semantic error",
 }
 
 
@@ -468,7 +444,7 @@ def test_tails_may_be_packed(tmp_path):
     assert not invalid.height
 
 
-@settings(deadline=None, max_examples=15)
+@settings(max_examples=15)
 @given(
     st.binary(max_size=200)
     | st.lists(st.binary(max_size=30).map(lambda raw: b'{"job_id": "a", "text": "' + raw + b'"}'), max_size=4).map(
@@ -600,7 +576,7 @@ RANDOM_ATTEMPTS = st.lists(
 )
 
 
-@settings(deadline=None, max_examples=15)
+@settings(max_examples=15)
 @given(RANDOM_ATTEMPTS)
 def test_every_failed_attempt_has_one_reason_or_counts_as_unmatched(cases):
     names = ["job_id", "user", "state", "exit_code", "failure_reason", "runtime_s", "gpu_milli"]
