@@ -20,6 +20,7 @@ sys.path.append(str(Path(__file__).parents[1] / "scripts"))
 sys.path.append(str(Path(__file__).parent))
 
 import coverage_changes
+import coverage_drains
 import coverage_faults
 import coverage_node_errors
 import coverage_outages
@@ -28,8 +29,7 @@ import coverage_weeks
 from scipy.optimize import brentq
 from scipy.special import expit, gamma, ndtr
 from ttf.analyses.large_runs.plan_ettr.compute import plan_tables, queue_of
-from ttf.analyses.nodes.find_lemon_nodes.compute import with_verdict
-from ttf.analyses.nodes.find_lemon_nodes.excess import USUAL_CV, compare_by_exposure
+from ttf.analyses.nodes.find_lemon_nodes.excess import USUAL_CV, compare_by_exposure, with_verdict
 from ttf.analyses.time_to_failure.fit_mttf.lifetime_sample import Sample
 from ttf.analyses.time_to_failure.fit_mttf.lifetimes import fit_weibull
 from ttf.analyses.time_to_failure.judge_lifetimes.compute import FALLING
@@ -498,9 +498,17 @@ nodes. All jobs of a week share a lognormal factor; AR is its correlation with t
 the interval clustered by user only, or by node only. The last column compares widths: that of the interval by user (or
 node) and week, divided by that in brackets, for each of the four. If weeks are strongly correlated, the interval
 covers less than 95%: a few weeks cannot show how others would differ. It also covers less if a few nodes fail far more
-often, and the observed fleet happens to have none of them. Each number comes from {repetitions // FEWER:,} traces.
+often, and the observed fleet happens to have none of them. With fewer than eight weeks both are the interval by user
+only, and the page marks it so: it covers too little as soon as weeks differ, and nothing in the data says by how much
+they do. Each number comes from {repetitions // FEWER:,} traces.
 
 {_table(["", *coverage_weeks.ESTIMATES, "times as wide"], _weeks(repetitions))}
+
+A GPU type without effect comes in the middle week, and from then on half of the jobs have it. The table shows how
+often tests at 0.05 say that it differs, and how often the interval of the median time to failure (Kaplan-Meier) holds
+the truth. In brackets is the result by user only.
+
+{_table(["", *coverage_weeks.LATE_TYPE], coverage_weeks.late_rows(repetitions // FEWER, SEED))}
 
 {_faults(repetitions // FEWER)}
 ## ETTR
@@ -513,7 +521,7 @@ one wait dominates the variance, there is no interval.
 
 {_changes(repetitions // FEWER)}
 {_nodes(repetitions // FEWER)}
-{_node_errors(repetitions // 20)}
+{_node_errors(repetitions // 80)}
 {_requests(repetitions // 200)}"""
 
 
@@ -523,6 +531,7 @@ SPARE_HEADS = ["", "90% of the time", "given", "95% of the time", "given"]
 FREE_HEADS = ["", "a day", "a week", "a month"]
 CVS = (0, 0.5, 1)
 LEMON_HEADS = ["nodes", "failures a node", *(f"{kind}, CV {cv}" for kind in ("any", "found") for cv in CVS)]
+DRAIN_HEADS = ["", "CV", "any, none bad", "any, three bad", "ordinary of those named", "bad nodes named"]
 CHANGED_HEADS = ["weeks before", "log SD", "AR", "said to have changed", "has a verdict", "found, of the ratio"]
 SUSPECT_HEADS = ["weeks", "failures a node and week", "said to have changed"]
 FORECAST_HEADS = ["", "failures in the first week", *(f"{weeks} weeks before" for weeks in coverage_changes.WEEKS)]
@@ -596,10 +605,19 @@ The rates of ordinary nodes are equal, or differ (gamma, coefficient of variatio
 ordinary node is significant at a false-discovery rate of 0.05. Three bad nodes fail 18 times as often; the table also
 shows the share of them that is detected. Few false alarms have a price: with few failures, or if ordinary nodes differ
 much, some bad nodes are missed. If failures do not show how much nodes differ, the test assumes a CV of {USUAL_CV}.
-Without recorded causes the test assumes equal nodes; `tests/unit/test_lemons.py` simulates it. Each number comes from
+Without recorded causes the test assumes equal nodes, so no node is drained; `tests/unit/test_lemons.py` simulates it.
+Each number comes from
 {repetitions:,} traces.
 
 {_table(LEMON_HEADS, _lemons(repetitions))}
+
+The list of nodes to drain has the same rule, for outages. {coverage_drains.Fleet.nodes} nodes are watched for a year.
+The table shows how often the list names any ordinary node if none is bad, and in brackets if the rule took ordinary
+nodes as equal. With {coverage_drains.BAD_NODES} bad nodes it shows how often any ordinary node is named, the share of
+the named nodes that are ordinary, and the share of the bad nodes that are named. Each number comes from
+{repetitions // 5:,} fleets.
+
+{_table(DRAIN_HEADS, coverage_drains.rows(repetitions // 5, SEED))}
 """
 
 
@@ -634,6 +652,13 @@ weeks, so there may be no interval. Each number comes from {repetitions:,} fleet
 
 {_table(GROWTH_HEADS, coverage_faults.growth_rows(repetitions, SEED))}
 
+New nodes fail more often; a year later the excess is gone. The table shows how often the study says that the faults of
+{coverage_faults.Units(1).nodes} nodes become more or less frequent. In brackets is how often they do so if the first
+year of each node counts too: those verdicts are marked unclear. A true trend of a year is always unclear. Each number
+comes from {repetitions // 2:,} fleets.
+
+{_table(["", "said to have a trend"], coverage_faults.ageing_rows(repetitions // 2, SEED))}
+
 400 nodes fail 500 times in 26 weeks, independently. The table shows how often the study reports bursts: if all three
 simulations must agree (exchanged, shifted and jittered times), and in brackets if shifted histories alone decide.
 
@@ -654,6 +679,7 @@ coverage of the share of nodes that have no outage for the given time after a ra
 
 def _node_errors(repetitions: int) -> str:
     heads = ["", "precedes failures", "p below 0.05", "holds the ratio", "given"]
+    cause_heads = ["", "attributed without effect", "false failures", "attributed with effect", "its failures"]
     world = coverage_node_errors.World()
     return f"""## Errors in the logs of nodes
 
@@ -665,6 +691,15 @@ are the share of codes said to precede failures (Holm), the share of p-values be
 the ratio, and how often it is given. Each number comes from {repetitions * world.codes:,} codes.
 
 {_table(heads, coverage_node_errors.rows(repetitions, SEED))}
+
+In the worlds below, {world.codes // 2} codes without effect are written where attempts fail, and a code with effect
+ends half of the attempts that it hits within 4 minutes. Attempts fail early (Weibull shape 0.5 if not named). The
+columns are the share of codes without effect to which failures are attributed, the share of attributed failures that
+the code with effect did not cause, how often failures are attributed to the code with effect, and the share of its
+failures that are. Each row is {repetitions * 2 // 5} traces, of 8 nodes where a code is written in every attempt: there
+the code with effect often hits fewer than 4 effective nodes, and has no test.
+
+{_table(cause_heads, coverage_node_errors.cause_rows(repetitions * 2 // 5, SEED))}
 """
 
 

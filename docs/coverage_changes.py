@@ -13,8 +13,7 @@ import polars as pl
 
 sys.path.append(str(Path(__file__).parents[1] / "scripts"))
 
-from ttf.analyses.nodes.find_lemon_nodes.compute import with_verdict
-from ttf.analyses.nodes.find_lemon_nodes.excess import compare_by_exposure
+from ttf.analyses.nodes.find_lemon_nodes.excess import compare_by_exposure, with_verdict
 from ttf.analyses.quality.compare_parts.forecast import next_week
 from ttf.analyses.quality.compare_parts.news import compare_suspects
 from ttf.analyses.quality.compare_parts.part_tests import SIGNIFICANCE, compare_sides

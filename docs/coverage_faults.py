@@ -19,6 +19,7 @@ from coverage_weeks import World
 from ttf.analyses.outages.find_bursts.compute import WINDOWS_S, Events, burst_rows
 from ttf.analyses.outages.measure_availability.outage_free import outage_free
 from ttf.analyses.outages.size_spares.compute import block_length_s, spares_limits
+from ttf.analyses.outages.track_outages.compute import analyse_growth
 from ttf.analyses.shared.outages.outage_simulation import Empirical, Exponential, simulate_renewals
 from ttf.analyses.shared.outages.units_down import build_course
 from ttf.stats.durations.growth import Stratum, fit_common_growth, fit_growth
@@ -84,6 +85,59 @@ def growth_coverage(faults: Faults, repetitions: int, seed: int) -> tuple[Pair, 
         results.append([*hits, *rejected, "ci_low" in by_blocks])
     exact, robust, robinson, blocks, defined = np.nanmean(np.array(results, float), axis=0).tolist()
     return (exact, robinson), (robust, blocks), defined
+
+
+@dataclass(frozen=True)
+class Units:
+    """A fleet of nodes, each with a fault every 240 days once it is old.
+
+    early: excess of the hazard of a new node, which falls by e every 60 days. joining: share of the years in which
+    nodes join. yearly: factor of the hazard per year.
+    """
+
+    years: int
+    early: float = 0.0
+    joining: float = 0.0
+    yearly: float = 1.0
+    nodes: int = 200
+
+
+AGEING = {
+    "a year, a constant hazard": Units(1),
+    "a year, new nodes fail 4 times as often": Units(1, early=3),
+    "four years, a constant hazard": Units(4),
+    "four years, new nodes fail 4 times as often": Units(4, early=3),
+    "the same, nodes join over three years": Units(4, early=3, joining=0.75),
+    "a year, 30% fewer faults a year": Units(1, yearly=0.7),
+    "four years, 30% fewer faults a year": Units(4, yearly=0.7),
+}
+
+
+def ageing_rows(repetitions: int, seed: int) -> Iterator[list[str]]:
+    for name, units in AGEING.items():
+        trends = ageing(units, repetitions, seed)
+        has_trend = np.isin(trends, ["worse", "better"])
+        yield [name, f"**{np.mean(has_trend):.3f}** ({np.mean(has_trend | (trends == 'unclear')):.3f})"]
+
+
+def ageing(units: Units, repetitions: int, seed: int) -> np.ndarray:
+    """Return the trends found in fleets; a blank one is that of a fleet with too few weeks."""
+    rng, days, trends = np.random.default_rng(seed), 365 * units.years, []
+    for _ in range(repetitions):
+        joined = np.sort(units.joining * days * rng.random(units.nodes))
+        # Thinning: candidates at the highest hazard, each kept with its share of it.
+        highest = 1 + units.early
+        node = np.repeat(np.arange(units.nodes), rng.poisson(highest * days / 240, units.nodes))
+        time = days * rng.random(node.size)
+        hazard = (1 + units.early * np.exp(-(time - joined[node]) / 60)) * units.yearly ** (time / 365) / highest
+        is_fault = (time > joined[node]) & (rng.random(node.size) < hazard)
+        start_s = np.ceil(DAY_S * time[is_fault]).astype(np.int64)
+        records = pl.DataFrame({"unit_id": node[is_fault], "start_s": start_s, "end_s": start_s + 60, "level": "down"})
+        from_s, until_s = (joined * DAY_S).astype(np.int64), days * DAY_S
+        exposure = pl.DataFrame({"unit_id": np.arange(units.nodes), "from_s": from_s, "until_s": until_s})
+        exposure = exposure.with_columns(group=pl.lit("nodes"))
+        trends.append(analyse_growth(records, exposure)["growth"]["trend"][0] or "")
+    return np.array(trends)
 
 
 BURST_WINDOWS = [f"{window // 60} min" for window in WINDOWS_S if window <= JITTER_S]

@@ -1,4 +1,4 @@
-"""Simulate the coverage of intervals where weeks differ: shares and mean times by user, time between outages.
+"""Simulate the coverage of intervals where weeks differ: shares, mean times, medians, hazard ratios, outages.
 
 Each week has a common factor: lognormal of mean 1, an AR(1) on the log scale. Users are as in `coverage.py`: Zipf sizes
 and lognormal rates; each may be active in some of the weeks only. GPU time is lognormal by user (log SD 0.7) and job
@@ -11,11 +11,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
+import polars as pl
+from scipy.optimize import brentq
 
 sys.path.append(str(Path(__file__).parents[1] / "scripts"))
 
+from ttf.analyses.factors.estimate_hazards.hazard_ratios import hazard_ratios
+from ttf.analyses.factors.estimate_hazards.logrank import logrank
+from ttf.records.clusters import add_clusters
 from ttf.stats.clustered import Clusters, Limits
 from ttf.stats.durations.renewal import mtbf_limits
+from ttf.stats.durations.survival import survival_summary
 
 CONFIDENCE = 0.95
 # Traces per batch.
@@ -142,6 +148,47 @@ def _population_factors(world: World) -> np.ndarray:
     return np.exp(spread * rng.normal(size=1_000_000) - spread**2 / 2)
 
 
+HOUR = 3_600
+# By user alone, by user and week: how often each holds or rejects.
+BothWays = dict[str, tuple[float, float]]
+
+
+def simulate_late_type(world: World, rng: np.random.Generator) -> pl.DataFrame:
+    """Draw one trace as durations. Half of the jobs from the middle week on have a new GPU type, without effect.
+
+    Run times are lognormal (median an hour, log SD 1.5). The hazard is that of the user and week, 1 an hour on average.
+    """
+    counts = world.draw_jobs(rng, 1)[0]
+    factors = np.exp(rng.normal(size=(world.users, 1)) - 0.5) * world.draw_factors(rng, 1)
+    user, week = (np.repeat(index.ravel(), counts.ravel()) for index in np.indices(counts.shape))
+    run_s = HOUR * np.exp(1.5 * rng.normal(size=user.size))
+    failure_s = HOUR * rng.exponential(size=user.size) / factors[user, week]
+    is_new = (week >= world.weeks // 2) & (rng.random(user.size) < 0.5)
+    columns = {"user": user, "block": week, "block_by": "week", "gpu_type": np.where(is_new, "new", "old")}
+    columns |= {"duration_s": np.ceil(np.minimum(run_s, failure_s)).astype(np.int64)}
+    return add_clusters(pl.DataFrame(columns | {"event": np.where(failure_s <= run_s, "failure", "success")}))
+
+
+def late_type(world: World, repetitions: int, seed: int = 15) -> BothWays:
+    """Simulate how often tests reject the equal hazards of two GPU types, and the median's interval holds the truth."""
+    rng, results = np.random.default_rng(seed), []
+    logs = np.sqrt(1 + world.sd**2) * np.random.default_rng(1).normal(size=100_000)
+    median_h = brentq(lambda h: np.exp(-h * np.exp(logs - (1 + world.sd**2) / 2)).mean() - 0.5, 0.01, 100)
+    for _ in range(repetitions):
+        crossed = simulate_late_type(world, rng)
+        row = []
+        for durations in (crossed.drop("block"), crossed):
+            durations = durations if "block" in durations.columns else durations.with_columns(block_by=None, block=None)
+            tests = logrank(durations, "failure", ["gpu_type"]), hazard_ratios(durations, "failure", ["gpu_type"])
+            summary = survival_summary(durations, "failure", ["all"]).row(0, named=True)
+            low, high = (summary[f"median_ci_{bound}_clustered_s"] / HOUR for bound in ("low", "high"))
+            row.append([*(test["p_clustered"].drop_nulls()[0] < 0.05 for test in tests), low <= median_h <= high])
+        results.append(row)
+    shares = np.mean(results, axis=0)
+    return {name: tuple(column) for name, column in zip(LATE_TYPE, shares.T, strict=True)}
+
+
+LATE_TYPE = ("log-rank rejects", "Cox rejects", "median holds the truth")
 STEADY = World(0.0, 0.0)
 WORLDS = {
     "26 weeks that do not differ": STEADY,
@@ -153,8 +200,31 @@ WORLDS = {
     "the same, users there for a fifth": replace(STEADY, sd=0.5, ar=0.8, active_share=0.2),
     "13 weeks, log SD 0.3": replace(STEADY, sd=0.3, weeks=13),
     "13 weeks, log SD 0.5, AR 0.8": replace(STEADY, sd=0.5, ar=0.8, weeks=13),
+    "7 weeks that do not differ": replace(STEADY, weeks=7),
+    "7 weeks, log SD 0.3": replace(STEADY, sd=0.3, weeks=7),
+    "7 weeks, log SD 0.5": replace(STEADY, sd=0.5, weeks=7),
+    "7 weeks, log SD 0.5, AR 0.8": replace(STEADY, sd=0.5, ar=0.8, weeks=7),
+    "4 weeks, log SD 0.5, AR 0.8": replace(STEADY, sd=0.5, ar=0.8, weeks=4),
     "50 nodes, 1.5% of them fail 18 times as often": replace(STEADY, nodes=50, weeks=52, lemons=0.015),
 }
+
+
+LATE_WORLDS = (
+    "26 weeks that do not differ",
+    "log SD 0.3",
+    "log SD 0.5",
+    "log SD 0.3, AR 0.8",
+    "log SD 0.5, AR 0.8",
+    "13 weeks, log SD 0.3",
+    "13 weeks, log SD 0.5, AR 0.8",
+    "7 weeks, log SD 0.3",
+)
+
+
+def late_rows(repetitions: int, seed: int) -> Iterator[list[str]]:
+    for name in LATE_WORLDS:
+        shares = late_type(WORLDS[name], repetitions, seed).values()
+        yield [name, *(f"**{crossed:.3f}** ({by_user:.3f})" for by_user, crossed in shares)]
 
 
 def rows(repetitions: int, seed: int) -> Iterator[tuple[str, Covered]]:

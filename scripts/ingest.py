@@ -26,7 +26,7 @@ def main(snakemake) -> str:
     write_product(anomalies(quarantine, account, suggested, files), ANOMALIES, snakemake.output.anomalies)
     write_parquet(quarantine, snakemake.output.quarantine)
     tables = f"{account.height} table{'s' * (account.height != 1)}"
-    return f"{account['rows_read'].sum():,} rows in {tables}, {quarantine.height:,} quarantined"
+    return f"{account['rows_read'].sum():,} rows in {tables}, {account['rows_quarantined'].sum():,} quarantined"
 
 
 run_rule(main, snakemake)

@@ -21,7 +21,8 @@ def main(snakemake) -> str:
     account, quarantine = ingest_part(files, schemas, folder, snakemake.params.hopeless_share, readers)
     write_product(account, ROW_ACCOUNT, snakemake.output.account)
     write_parquet(quarantine, snakemake.output.quarantine)
-    return f"{snakemake.wildcards.part}: {account['rows_read'].sum():,} rows, {quarantine.height:,} quarantined"
+    rows = f"{account['rows_read'].sum():,} rows, {account['rows_quarantined'].sum():,} quarantined"
+    return f"{snakemake.wildcards.part}: {rows}"
 
 
 run_rule(main, snakemake)

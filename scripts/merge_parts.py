@@ -35,7 +35,8 @@ def main(snakemake) -> str:
     suggested = words_by_anomaly(suggest_changes(quarantine, schemas, files))
     write_product(anomalies(quarantine, account, suggested, files), ANOMALIES, snakemake.output.anomalies)
     write_parquet(quarantine, snakemake.output.quarantine)
-    return f"{account['rows_read'].sum():,} rows in {len(parts):,} parts, {quarantine.height:,} quarantined"
+    rows = f"{account['rows_read'].sum():,} rows in {len(parts):,} parts"
+    return f"{rows}, {account['rows_quarantined'].sum():,} quarantined"
 
 
 run_rule(main, snakemake)

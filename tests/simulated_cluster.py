@@ -203,7 +203,7 @@ def make_cluster_records(cluster: Simulated, errors: pl.DataFrame, nodes_with_lo
     watch = watch.with_columns(end_s=pl.col("start_s") + DAYS * DAY, clock_offset_s=pl.lit(None, pl.Int64))
     nodes = pl.DataFrame({"node": names}).with_columns(gpu_type=pl.lit("a100"), gpu_count=8)
     errors = errors.filter(pl.col("node").is_in(names))
-    return make_log_records(errors, watch, mark_failures(attempts), placements, nodes)
+    return make_log_records(errors, watch, mark_failures(attempts), placements, nodes, 300)
 
 
 def judge_cluster(

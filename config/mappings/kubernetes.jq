@@ -16,7 +16,11 @@
         else $phase end),
       (.status.reason // ([$reasons[] | select(. != "Completed")] | first)),
       ([$ended[].exitCode // empty] | max),
-      # An extended resource is a whole number, and its limit is its request.
-      ([.spec.containers[].resources.limits // {} | (.["nvidia.com/gpu"], .["amd.com/gpu"]) // 0 | tonumber] | add)
+      # An extended resource is a whole number, and its limit is its request. Parts of a GPU have other names, such as
+      # nvidia.com/mig-1g.10gb or nvidia.com/gpu.shared: which part is not known, so the number stays blank.
+      ([.spec.containers[].resources.limits // {} | to_entries[]
+          | select((.key | test("gpu|/mig-")) and (.value | tostring) != "0")]
+        | map(select(.key == "nvidia.com/gpu" or .key == "amd.com/gpu") | .value | tonumber) as $whole
+        | if length > 0 and $whole == [] then null else $whole | add // 0 end)
     ])
 | @csv

@@ -1,4 +1,4 @@
-"""Nodes with excess outages among InfiniteHBD's 400 servers, and the backtest of drain lists."""
+"""Nodes with excess outages among InfiniteHBD's 400 servers: none exceeds the spread of ordinary ones."""
 
 import pytest
 from given_tables import compute_metrics
@@ -6,7 +6,6 @@ from outage_traces import infinitehbd
 from ttf.analyses.nodes.find_lemon_nodes import LEMON_NODES
 from ttf.analyses.nodes.list_drains.compute import exclude_option, list_nodes
 from ttf.analyses.outages.rank_drains.compute import compute
-from ttf.formats.sacct.hostlist import expand
 from ttf.records.inputs import Inputs
 
 
@@ -19,10 +18,9 @@ def test_on_faults_of_a_real_cluster(shared_data, tmp_path):
     files = {name: str(tmp_path / f"{name}.parquet") for name in ("outages", "exposure")}
     settings = {"false_discovery": 0.05, "checkpoint_interval_s": 3600, "has_jobs": False, "prices": {}}
     tables = compute(Inputs(files, {}, settings))
-    nodes, backtest = tables["drain_list"], tables["drain_backtest"].row(0, named=True)
-    assert nodes.height == 400 and nodes["listed"].sum() == 3 and nodes["outages"][0] == 14
-    option = exclude_option(list_nodes(LEMON_NODES.frame([]), nodes))
-    assert len(expand(option.strip().removeprefix("--exclude="))) == 3
-    assert (backtest["listed"], backtest["failed"]) == (36, 4)
-    assert backtest["ci_low_clustered"] > 1
-    assert compute_metrics("rank_drains", tables)["drains.listed"]["value"] == 3
+    nodes, summary = tables["drain_list"], compute_metrics("rank_drains", tables)
+    # The node with the most outages has nine times those expected, but ordinary servers differ that much.
+    assert nodes.height == 400 and nodes["outages"][0] == 14 and not nodes["listed"].any()
+    assert 0.6 < summary["drains.ordinary_cv"]["value"] < 1
+    assert exclude_option(list_nodes(LEMON_NODES.frame([]), nodes)) == ""
+    assert summary["drains.listed"]["value"] == 0

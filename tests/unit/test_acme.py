@@ -168,9 +168,9 @@ def test_every_row_is_accepted_or_quarantined(cluster):
         (10, "unknown_value", "state"),
     ]
     jobs, account, quarantine = cluster(kalos=KALOS)
-    assert account.rows() == [("kalos", 13, 12, 1)]
-    assert jobs.height == 12
-    assert quarantine.select("line", "reason", "column").rows() == [(13, "end_before_start", "end_time")]
+    assert account.rows() == [("kalos", 13, 13, 0)]
+    assert jobs.height == 13
+    assert quarantine.select("line", "reason", "column").rows() == [(13, "before_previous_blanked", "end_time")]
 
 
 def test_states(cluster):
@@ -242,7 +242,7 @@ def test_quirk_kalos_start_and_end_may_be_empty(cluster):
 def test_quirk_kalos_queue_is_a_fraction_and_is_recomputed(cluster):
     text = KALOS.replace(",18,10.0,", ",18,10.25,").replace(",82,12.0,", ",82,NaN,")
     jobs, account, _ = cluster(kalos=text)
-    assert account["rows_accepted"].to_list() == [12]
+    assert account["rows_accepted"].to_list() == [13]
     assert jobs["queue_s"].to_list()[:2] == [10, 12]
 
 
@@ -252,8 +252,8 @@ def test_a_start_before_the_submission_blanks_only_the_delay(cluster):
     assert (job["queue_s"], job["negative_queue"], job["runtime_s"]) == (None, True, 20)
     assert jobs["negative_queue"].sum() == 1
     seren, _, quarantine = cluster(seren=SEREN.replace("2023-03-01 00:24:11+08:00", "2023-03-01 00:23:57+08:00"))
-    assert quarantine["reason"].to_list()[0] == "end_before_start"
-    assert "5778469" not in seren["job_id"]
+    assert quarantine["reason"].to_list()[0] == "before_previous_blanked"
+    assert row_of(seren, "5778469")["start_s"] is None
 
 
 def test_durations(cluster):
@@ -272,6 +272,7 @@ def test_durations(cluster):
         ("dlc-done-open", None, "success", 8, 1, hour + 15),
         ("dlc-running", hour, None, 16, 2, None),
         ("dlc-clock", 20, "failure", 8, 1, None),
+        ("dlc-backwards", None, "failure", 8, 1, hour + 11),
         ("dlc-last", 0, "failure", 1, 1, None),
     ]
 

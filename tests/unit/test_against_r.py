@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 import pytest
 from ttf.analyses.factors.estimate_hazards.cox import RiskSets, fit
-from ttf.analyses.factors.estimate_hazards.cox_clusters import ClusteredDurations, dfbeta_by_cluster
+from ttf.analyses.factors.estimate_hazards.cox_clusters import ClusteredDurations, effects_by_cluster
 from ttf.analyses.factors.estimate_hazards.hazard_ratios import hazard_ratios
 from ttf.analyses.factors.estimate_hazards.incidence import _curves, cumulative_incidence
 from ttf.analyses.factors.estimate_hazards.logrank import logrank
@@ -52,6 +52,10 @@ for (state in 2:4)
   emit("robust incidence", sqrt(colSums(rowsum(fit$influence.pstate[, , state], durations$user)^2)))
 fit <- coxph(failed ~ gpu_type + log2(nodes), data = durations, ties = "efron", cluster = user)
 emit("robust cox", sqrt(diag(vcov(fit))))
+robust <- function(groups)
+  vcov(coxph(failed ~ gpu_type + log2(nodes), data = durations, ties = "efron", cluster = groups))
+both <- interaction(durations$user, durations$week, drop = TRUE)
+emit("two-way cox", diag(robust(durations$user) + robust(durations$week) - robust(both)))
 for (model in c("exponential", "weibull", "lognormal")) {
   fit <- survreg(failed ~ 1, dist = model)
   emit(model, fit$loglik[1], coef(fit), fit$scale)
@@ -82,8 +86,8 @@ def random_durations(seed: int, count: int = 600) -> pl.DataFrame:
     durations = pl.DataFrame(
         {"duration_s": duration, "entry_s": entry, "event": event, "gpu_type": gpu_type, "nodes": nodes}
     )
-    user = pl.Series(draws.integers(0, 30, count))
-    return durations.with_columns(pl.lit(None, pl.Int64).alias("duration_max_s"), user=user)
+    user, week = pl.Series(draws.integers(0, 30, count)), pl.Series(draws.integers(0, 9, count))
+    return durations.with_columns(pl.lit(None, pl.Int64).alias("duration_max_s"), user=user, week=week)
 
 
 @pytest.fixture(scope="module", params=[1, 2])
@@ -176,9 +180,14 @@ def test_sandwich_of_hazard_ratios(oracle):
     seconds, failed = durations["duration_s"].to_numpy(), (durations["event"] == "failure").fill_null(False).to_numpy()
     patterns, pattern = np.unique(np.stack(columns, axis=1).astype(float), axis=0, return_inverse=True)
     risk_sets = RiskSets(seconds, failed, columns)
-    durations = ClusteredDurations(durations["user"].to_numpy(), pattern.ravel(), seconds, failed, patterns)
-    dfbetas = dfbeta_by_cluster(risk_sets, fit(risk_sets), durations, one_step=False)
-    assert np.sqrt((dfbetas**2).sum(axis=0)) == pytest.approx(r_rows["robust cox"][0], rel=1e-6)
+    user, week = (durations[name].to_numpy() for name in ("user", "week"))
+    durations = ClusteredDurations(user, week, pattern.ravel(), seconds, failed, patterns)
+    influence = effects_by_cluster(risk_sets, fit(risk_sets), durations, np.eye(3)).influence
+    cells = np.unique(np.stack([user, week]), axis=1)
+    by_user, by_week = (np.array([influence[key == k].sum(axis=0) for k in np.unique(key)]) for key in cells)
+    assert np.sqrt((by_user**2).sum(axis=0)) == pytest.approx(r_rows["robust cox"][0], rel=1e-6)
+    two_way = (by_user**2).sum(axis=0) + (by_week**2).sum(axis=0) - (influence**2).sum(axis=0)
+    assert two_way == pytest.approx(r_rows["two-way cox"][0], rel=1e-6)
 
 
 def test_lifetime_models(oracle):

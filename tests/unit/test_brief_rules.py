@@ -8,6 +8,7 @@ from ttf.page.brief.actions import actions
 from ttf.page.brief.bottom_line import bottom_line
 from ttf.page.brief.grade import grade_data
 from ttf.page.brief.tiles import CANNOT, tiles
+from ttf.page.checks.thresholds import describe_number
 
 
 def tile(m, name):
@@ -147,6 +148,25 @@ def test_r13_long_runs_that_differ_from_the_model_are_shown():
     )
     assert plain(bottom_line(m, ABOUT)[1]).endswith("and to be productive 71.0% of its scheduled time.")
     assert tile(numbers(**keyed, ettr__measured_target__differs=(False, "truth")), "ettr").badge == ""
+
+
+def test_r14_rates_from_states_alone_are_bounds():
+    m = numbers(sizes__basis=("state", "label"), sizes__rate__bound=("lower", "label"))
+    statement_rules.mark_bounds(m)
+    rate, mttf, ettr = (tile(m, name) for name in ("node_rate", "mttf", "ettr"))
+    assert (plain(rate.value), rate.badge) == ("at least 9.28", "lower bound")
+    assert "Logs of nodes" in rate.means and "health_events" in rate.means
+    assert (plain(mttf.value), mttf.badge) == ("≤ 20.2", "at best")
+    assert (plain(ettr.value), ettr.badge) == ("at most 89.5%", "at best")
+    assert "at least every 20.2" in plain(" ".join(bottom_line(m, ABOUT)))
+    cells = {key: m.cell(key) for key in m}
+    assert describe_number(cells, "sizes.rate.failures_per_1000_node_days").startswith("at least 9.28")
+    # Bounds of an interval, counts and shares of jobs are no bounds.
+    assert {key for key in m if "bound" in m.cell(key)}.isdisjoint({"sizes.rate.ci_low", "outcomes.failure_share"})
+    # Health events or logs tell the rest: nothing is marked.
+    complete = numbers()
+    statement_rules.mark_bounds(complete)
+    assert complete == numbers()
 
 
 def test_r6_many_failures_without_an_end_make_a_range():

@@ -71,6 +71,18 @@ def test_a_mean_time_to_failure_is_the_inverse_of_its_rate():
     assert high == pytest.approx(1 / rate_low)
 
 
+def test_a_single_failure_shows_no_spread_between_clusters():
+    clusters = Clusters(np.repeat([0, 1], 6), np.full(12, 9.0), 2)
+    failures = np.array([1.0, 0, 0, 0, 0, 0, 1, 1, 0, 0, 0, 0])
+    for limits in (
+        clusters.ratio(clusters.members, failures, 0.95),
+        clusters.ratio(failures, clusters.members, 0.95),
+        clusters.proportion(failures, clusters.members, 0.95),
+        clusters.proportion(clusters.members - failures, clusters.members, 0.95),
+    ):
+        assert np.isfinite(limits.low).tolist() == np.isfinite(limits.high).tolist() == [False, True]
+
+
 def test_an_interval_of_the_median_lies_about_the_middle():
     rng = np.random.default_rng(5)
     n = rng.integers(5, 40, 30).astype(float)

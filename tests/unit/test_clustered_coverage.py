@@ -100,6 +100,14 @@ def test_weeks_that_do_not_differ_cost_little_width():
             assert width < 1.1
 
 
+def test_a_type_that_came_late_is_no_finding_if_weeks_differ():
+    shares = WEEKS["late_type"](WEEKS["WORLDS"]["log SD 0.5"], 80)
+    for name in ("log-rank rejects", "Cox rejects"):
+        by_user, by_week = shares[name]
+        assert by_user > 0.15 and by_week <= 0.05 + margin(0.05, 80)
+    assert shares["median holds the truth"][1] >= 0.95 - margin(0.95, 80)
+
+
 def test_the_ettr_allows_for_the_error_of_the_waits():
     exact, clustered, defined = SIMULATED["coverage_of_ettr"](1.0, 200)
     assert exact < 0.8 and defined > 0.8

@@ -6,7 +6,7 @@ import pytest
 from polars.testing import assert_frame_equal
 from ttf.analyses.factors.estimate_hazards import cox_clusters
 from ttf.analyses.factors.estimate_hazards.cox import RiskSets, fit
-from ttf.analyses.factors.estimate_hazards.cox_clusters import ClusteredDurations, dfbeta_by_cluster
+from ttf.analyses.factors.estimate_hazards.cox_clusters import ClusteredDurations, effects_by_cluster
 from ttf.analyses.factors.estimate_hazards.hazard_ratios import ARE_CLUSTERS, hazard_ratios
 from ttf.analyses.factors.estimate_hazards.incidence import cumulative_hazard, cumulative_incidence
 from ttf.analyses.factors.estimate_hazards.logrank import _scores, logrank
@@ -68,6 +68,32 @@ def test_error_of_an_incidence_is_the_jackknife_over_clusters(event):
     power = np.exp(student * se[inside] / (estimate * -np.log(estimate)))
     assert curve["ci_low_clustered"].to_numpy()[inside] == pytest.approx(estimate**power, rel=1e-6)
     assert curve["ci_high_clustered"].to_numpy()[inside] == pytest.approx(estimate ** (1 / power), rel=1e-6)
+
+
+@pytest.mark.parametrize("event", ["failure", "success"])
+def test_weeks_widen_an_incidence_as_they_widen_a_ratio(event):
+    """At ages of the grid the width is that of `Clusters.spread` from the influences of users by week."""
+    durations = simulate_durations(8, 160, 1)
+    week = np.random.default_rng(2).integers(0, 9, 160)
+    shifted = (pl.col("duration_s") // 40 * 40 + 40) * pl.Series(1 + week % 3)
+    durations = durations.with_columns(duration_s=shifted, block=pl.Series(week), block_by=pl.lit("week"))
+    members = CountedDurations(durations, EVENTS).by_cluster("all")["all"]
+    cells, step, influence = members.cells, 1e-5, []
+    for user, block in zip(cells.cluster, cells.block, strict=True):
+        change = (
+            step * durations.select((pl.col("cluster") == user) & (pl.col("block") == block)).to_series().to_numpy()
+        )
+        estimates = (incidence(durations, 1 + sign * change, event) for sign in (1, -1))
+        influence.append((next(estimates) - next(estimates)) / (2 * step))
+    curve = cumulative_incidence(durations, EVENTS, ["all"]).filter(event=event)
+    assert curve["cluster_by"][0] == "user and week" and curve["clusters"][0] == pytest.approx(members.effective)
+    for index in Influences(members, curve["time_s"].to_numpy()).grid:
+        row, by_cell = curve.row(int(index), named=True), np.array(influence)[:, index]
+        if row["ci_low_clustered"] is None:
+            continue
+        half_width = cells.spread(by_cell, cells.share(cells.members)).half_width(0.95)[0]
+        power = np.exp(half_width / (row["incidence"] * -np.log(row["incidence"])))
+        assert row["ci_low_clustered"] == pytest.approx(row["incidence"] ** power, rel=1e-5)
 
 
 def test_independent_uncensored_durations_have_binomial_errors():
@@ -177,7 +203,7 @@ def test_scores_by_cluster_add_up_to_the_difference_of_observed_and_expected():
     share, hazard = at_risk / at_risk.sum(axis=0), events.to_numpy() / at_risk.sum(axis=0)
     scores = _scores([clusters[label] for label in strata], 1, event_times, share, hazard, np.array([0, 1]))
     difference = [*strata.values()][1].failures - (share[1] * events.to_numpy()).sum()
-    assert scores.sum(axis=0) == pytest.approx([-difference, difference])
+    assert scores.sum(axis=1) == pytest.approx([-difference, difference])
 
 
 @pytest.fixture(scope="module")
@@ -190,32 +216,33 @@ def fitted():
     covariates = np.stack([np.asarray(column, dtype=float) for column in columns], axis=1)
     patterns, pattern = np.unique(covariates, axis=0, return_inverse=True)
     risk_sets = RiskSets(seconds, failed, columns)
-    durations = ClusteredDurations(durations["user"].to_numpy(), pattern.ravel(), seconds, failed, patterns)
+    user = durations["user"].to_numpy()
+    durations = ClusteredDurations(user, np.arange(1_200) % 12, pattern.ravel(), seconds, failed, patterns)
     return risk_sets, fit(risk_sets), durations, columns
 
 
-def test_dfbetas_equal_fits_without_each_cluster(fitted):
+def test_changes_equal_fits_without_each_cluster(fitted):
     risk_sets, cox_fit, data, columns = fitted
-    dfbetas = dfbeta_by_cluster(risk_sets, cox_fit, data)
+    effects = effects_by_cluster(risk_sets, cox_fit, data, np.eye(2))
     deltas = []
     for user in np.unique(data.cluster):
         rest = data.cluster != user
         fit_without = fit(RiskSets(data.seconds[rest], data.failed[rest], [column[rest] for column in columns]))
         deltas.append(cox_fit.coefficients - fit_without.coefficients)
     size = np.sqrt((np.array(deltas) ** 2).sum(axis=0))
-    assert np.sqrt((dfbetas**2).sum(axis=0)) == pytest.approx(size, rel=0.05)
-    assert np.abs(dfbeta_by_cluster(risk_sets, cox_fit, data, one_step=False).sum(axis=0)).max() < 1e-10
+    assert np.sqrt((effects.change**2).sum(axis=0)) == pytest.approx(size, rel=0.05)
+    assert np.abs(effects.influence.sum(axis=0)).max() < 1e-10
+    assert effects.leverage.sum(axis=0) == pytest.approx([1, 1])
 
 
 def test_parts_of_ages_change_little_and_row_blocks_nothing(fitted, monkeypatch):
     risk_sets, cox_fit, durations, _ = fitted
-    dfbetas = dfbeta_by_cluster(risk_sets, cox_fit, durations)
+    changes = effects_by_cluster(risk_sets, cox_fit, durations, np.eye(2)).change
     monkeypatch.setattr(cox_clusters, "BLOCK_ROWS", 50)
-    assert dfbeta_by_cluster(risk_sets, cox_fit, durations) == pytest.approx(dfbetas, rel=1e-12)
+    assert effects_by_cluster(risk_sets, cox_fit, durations, np.eye(2)).change == pytest.approx(changes, rel=1e-12)
     monkeypatch.setattr(cox_clusters, "PARTS", 8)
-    assert np.sqrt((dfbeta_by_cluster(risk_sets, cox_fit, durations) ** 2).sum(axis=0)) == pytest.approx(
-        np.sqrt((dfbetas**2).sum(axis=0)), rel=2e-3
-    )
+    coarser = effects_by_cluster(risk_sets, cox_fit, durations, np.eye(2)).change
+    assert np.sqrt((coarser**2).sum(axis=0)) == pytest.approx(np.sqrt((changes**2).sum(axis=0)), rel=2e-3)
 
 
 def test_the_order_of_durations_does_not_matter():

@@ -87,6 +87,19 @@ def test_the_interval_is_near_that_of_a_jackknife_over_users(method: str) -> Non
     assert row["p_clustered"] == pytest.approx(p)
 
 
+def test_weeks_that_shift_sizes_and_run_times_widen_the_interval() -> None:
+    """All jobs of a week share a level; users do not differ. The interval holds no correlation within weeks."""
+    rng = np.random.default_rng(3)
+    user, week = rng.integers(0, 60, 1_200), rng.integers(0, 16, 1_200)
+    x, y = (shared[week] + rng.normal(size=1_200) for shared in rng.normal(size=(2, 16)))
+    jobs = add_clusters(jobs_of(user, np.exp(x + 5).astype(int), np.exp(y + 5).astype(int)))
+    by_user = correlation_row(jobs, "spearman")
+    by_both = correlation_row(jobs.with_columns(block=pl.Series(week), block_by=pl.lit("week")), "spearman")
+    assert (by_user["cluster_by"], by_both["cluster_by"]) == ("user", "user and week")
+    assert by_user["p_clustered"] < 0.01 < by_both["p_clustered"]
+    assert by_both["ci_low_clustered"] < by_user["ci_low_clustered"] < by_user["ci_high_clustered"]
+
+
 def test_single_job_clusters_have_the_independent_interval() -> None:
     rng = np.random.default_rng(4)
     n = 4_000

@@ -80,6 +80,14 @@ def test_the_list_comes_from_job_failures_and_health_events_alone(tmp_path):
     assert nodes.height == 1 and tables["drains"] == {"exclude.txt": "--exclude=n201\n"}
 
 
+def list_drains_of(basis):
+    """List nodes from failures of a basis on two nodes and, for components, from the outages of one of them."""
+    frames = {"lemon_nodes": lemon_nodes(n1=0.001, n2=0.001).with_columns(basis=pl.lit(basis))}
+    if basis == "component":
+        frames["drain_list"] = drain_list(n1=0.002)
+    return compute(frames)["drain_evidence"]
+
+
 def test_nodes_of_both_tests_come_first_with_the_evidence_of_each():
     nodes = list_nodes(lemon_nodes(n1=0.3, n2=0.04, n3=0.001), drain_list(n1=0.002, n2=0.03, n9=0.9))
     DRAIN_EVIDENCE.check(nodes)
@@ -90,6 +98,9 @@ def test_nodes_of_both_tests_come_first_with_the_evidence_of_each():
     metrics = compute_metrics("list_drains", {"drain_evidence": nodes})
     assert metrics["drains.first.node"]["value"] == "n2" and metrics["drains.first.outages"]["value"] == 5
     assert exclude_option(list_nodes(lemon_nodes(n1=0.3), DRAIN_LIST.frame([]))) == ""
+    assert list_drains_of("proxy").is_empty()
+    # Failures of components are their outages: each event counts once.
+    assert list_drains_of("component").select("node", "listed_by", "failures").rows() == [("n1", "outages", None)]
 
 
 def test_unsafe_names_are_listed_and_omitted_from_commands():

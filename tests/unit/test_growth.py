@@ -1,5 +1,8 @@
 """Growth, trend tests and the mean cumulative function against closed forms, a published example and SciPy."""
 
+import runpy
+from pathlib import Path
+
 import numpy as np
 import polars as pl
 import pytest
@@ -233,6 +236,12 @@ def test_common_growth_is_the_maximum_likelihood_estimate():
     assert common["beta"] == pytest.approx(times.size / np.log(1 / times).sum())
     width = np.log(common["ci_high"] / common["ci_low"]) / (2 * stats.t.ppf(0.975, common["effective_blocks"] - 1))
     assert width == pytest.approx(1 / np.sqrt(times.size), rel=0.25)
+
+
+def test_early_failures_of_new_units_are_no_trend():
+    simulate = runpy.run_path(str(Path(__file__).parents[2] / "docs" / "coverage_faults.py"))
+    assert set(simulate["ageing"](simulate["Units"](1, early=5), 4, 1)) == {"unclear"}
+    assert set(simulate["ageing"](simulate["Units"](3, yearly=0.4), 3, 1)) == {"better"}
 
 
 def test_few_weeks_give_no_trend():

@@ -259,7 +259,7 @@ def test_the_claim_names_the_strongest_ratio():
     claim, head = claim_and_head(cox_table(SIZE))
     assert claim == "Jobs on more GPUs fail sooner: each doubling multiplies the adjusted hazard by 1.2"
     assert [strip_markup(key.value) for key in head.keys] == ["1.23", "1 of 1"]
-    assert strip_markup(head.keys[0].note) == "95% CI 1.10–1.40, p = 0.0010"
+    assert strip_markup(head.keys[0].note) == "95% CI 1.10–1.40 by user only, p = 0.0010"
     claim, head = claim_and_head(cox_table(NO_GPU, SIZE), "task")
     assert claim == "Tasks without a GPU have 0.050 times the adjusted hazard of those on one"
     assert [strip_markup(key.label) for key in head.keys][1] == "Hazard ratio per doubling of GPUs and nodes"

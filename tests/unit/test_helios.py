@@ -146,7 +146,7 @@ def test_a_day_without_capacity_is_blank(cluster):
     assert jobs["cluster_gpus"].to_list()[4:7] == [None, 1080, 1080]
 
 
-def test_an_end_before_the_start_is_quarantined(cluster):
+def test_an_end_before_the_start_is_blank(cluster):
     rows = (
         "1,u,vc,1,1,1,FAILED,2020-06-10 08:00:00,2020-06-10 08:00:10,2020-06-10 08:00:09,-1,10\n"
         "2,u,vc,1,1,1,FAILED,2020-06-10 08:00:00,2020-06-10 07:59:59,2020-06-10 08:00:09,10,-1\n"
@@ -155,9 +155,10 @@ def test_an_end_before_the_start_is_quarantined(cluster):
         "5,u,vc,1,1,1,FAILED,2020-06-10 08:00:00,2020-06-10 08:00:00,2020-06-10 08:00:09,9,0\n"
     )
     jobs, account, quarantine = cluster(log=HEADER + rows)
-    assert account.row(0) == ("log", 5, 1, 4)
-    assert jobs["job_id"].to_list() == ["5"]
-    assert list(quarantine["reason"]) == ["end_before_start", "end_before_start", "out_of_range", "wrong_column_count"]
+    assert account.row(0) == ("log", 5, 3, 2)
+    assert jobs.select("job_id", "runtime_s").rows() == [("1", None), ("2", None), ("5", 9)]
+    blanked = ["before_previous_blanked"] * 2
+    assert list(quarantine["reason"]) == [*blanked, "out_of_range", "wrong_column_count"]
 
 
 def test_durations(cluster):

@@ -34,9 +34,15 @@ FEW_CLUSTERS = {"ci_low_clustered_s": None, "ci_high_clustered_s": None, "cluste
     [
         (
             {},
-            "95% CI 5.69–171 h",
+            "95% CI 5.69–171 h by request profile only",
             "The interval is clustered by request profile only (19.6 effective clusters). If pods were "
             "independent, the CI would be 29.8–32.7 h.",
+        ),
+        (
+            {"cluster_by": "user and week"},
+            "95% CI 5.69–171 h",
+            "The interval is clustered by user and week (19.6 effective clusters). If pods were independent, the CI "
+            "would be 29.8–32.7 h.",
         ),
         (
             FEW_CLUSTERS,

@@ -1,4 +1,8 @@
-"""Errors of nodes: verdicts, attributed failures, rates, excess and lead times by hand and on a simulated cluster."""
+"""Errors of nodes: verdicts, attributed failures, rates, excess and lead times by hand and on simulated clusters."""
+
+import runpy
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -16,14 +20,16 @@ from simulated_cluster import (
 )
 from ttf.analyses.causes.classify_failures.compute import GPU_ERROR, HEALTH_EVENT, NODE_ERROR, with_health_events
 from ttf.analyses.causes.judge_node_errors import ANALYSIS, ERROR_ATTRIBUTIONS
+from ttf.analyses.causes.judge_node_errors.clocks import AGREE, CORRECTED, NOT_CHECKED, align_clocks
 from ttf.analyses.causes.judge_node_errors.compute import UNKNOWN, judge_errors, split_by_component
 from ttf.analyses.causes.judge_node_errors.error_rates import NO_GPUS
-from ttf.analyses.causes.judge_node_errors.evidence import BY_APPLICATION, DOES_NOT, PRECEDES, TOO_FEW
+from ttf.analyses.causes.judge_node_errors.evidence import AT_ENDS, BY_APPLICATION, DOES_NOT, PRECEDES, TOO_FEW
 from ttf.analyses.causes.judge_node_errors.lead_times import ALL
 from ttf.analyses.causes.judge_node_errors.log_records import make_log_records, mark_failures
 from ttf.records.infra import EVENT, attribute_to_errors, infra_durations
 from ttf.records.record_contracts import NODE_ERRORS, NODE_LOG_WATCH, OUTAGES
 
+COVERAGE = runpy.run_path(str(Path(__file__).parents[2] / "docs" / "coverage_node_errors.py"))
 DAY, HOUR = 86_400, 3_600
 SETTINGS = {"window_s": 300, "lead_s": HOUR, "false_discovery": 0.05, "block_days": 7, "clock": "UTC"}
 SEEDS = range(8)
@@ -99,6 +105,8 @@ def test_errors_at_random_times_are_no_evidence():
     records = make_cluster_records(cluster, errors.with_columns(time_s=moved, last_s=moved))
     tables = check_tables(judge_errors(records, cluster.outages, **SETTINGS))
     assert PRECEDES not in set(tables["error_codes"]["verdict"]) and tables["error_attributions"].is_empty()
+    reasons = tables["error_codes"].filter(verdict=DOES_NOT)["reason"]
+    assert reasons.len() and reasons.str.contains("clocks not checked").all()
 
 
 def test_a_code_after_which_failures_are_hardly_more_frequent_explains_none():
@@ -119,6 +127,76 @@ def test_a_code_after_which_failures_are_hardly_more_frequent_explains_none():
     row = tables["error_codes"].row(0, named=True)
     assert (row["verdict"], row["explains"]) == (PRECEDES, False)
     assert tables["error_attributions"].is_empty() and tables["error_summary"]["expected_false"].item() == 0
+
+
+# Codes without effect where attempts fail, and clocks ------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "verdicts"),
+    [
+        ("the same, in every attempt", {DOES_NOT, TOO_FEW}),
+        ("one attempt a node", {DOES_NOT, TOO_FEW}),
+        ("one in 20 attempts fails at 3:01, code at 3:00 of a third of the days", {DOES_NOT, TOO_FEW}),
+        ("code of one user, whose attempts it ends", {DOES_NOT, TOO_FEW}),
+        ("code from a minute before to a minute after failures", {AT_ENDS}),
+        ("code at failures, ends recorded 2 minutes late", {AT_ENDS}),
+        ("code at all ends, recorded 2 minutes late", {AT_ENDS}),
+        ("logs of a third of the nodes an hour fast", {DOES_NOT, TOO_FEW}),
+        ("logs an hour fast in half of the time", {DOES_NOT, TOO_FEW}),
+    ],
+)
+def test_a_code_that_ends_attempts_is_told_from_codes_that_come_where_they_fail(name, verdicts):
+    """docs/coverage.md has all worlds, larger and with more repetitions."""
+    world = COVERAGE["CAUSES"][name]
+    world = replace(world, nodes=max(8, world.nodes // 2), days=56 if world.clock == "summer" else 20)
+    codes, ended, right, wrong = COVERAGE["judge_causes"](world, np.random.default_rng(4))
+    verdict = {row["code"]: row["verdict"] for row in codes}
+    assert verdict.pop("cause") == PRECEDES and verdict.pop("crash") == BY_APPLICATION
+    assert set(verdict.values()) <= verdicts
+    assert right >= 0.6 * ended and wrong <= max(2, 0.03 * right)
+
+
+def draw_clock_frames(apart_s, is_application, n=40, **columns):
+    """Return errors that come apart_s (low, high) before failures, a tenth of all failures, and the runs."""
+    rng = np.random.default_rng(5)
+    unit, end_s = rng.integers(0, 20, 10 * n), np.sort(rng.integers(0, 84 * DAY, 10 * n))
+    runs = pl.DataFrame({"unit": unit.astype(np.uint32), "end_s": end_s, "is_failed": True})
+    errors = runs[::10].select("unit", time_s=pl.col("end_s") - pl.Series(rng.integers(*apart_s, n)))
+    errors = errors.with_columns(application=pl.lit(is_application), true_s="time_s")
+    return errors.with_columns(**columns).with_columns(last_s="time_s"), runs
+
+
+FAST = {
+    "nobody": ((0, 4), True, pl.lit(0), AGREE),
+    "all, by two minutes": ((0, 4), True, pl.lit(120), CORRECTED),
+    "all, by five minutes, of hardware": ((0, 240), False, pl.lit(600), NOT_CHECKED),
+    "all, by an hour, of hardware": ((0, 240), False, pl.lit(3_600), CORRECTED),
+    "slow by five hours and a half": ((0, 240), False, pl.lit(-19_800), CORRECTED),
+    "in summer": ((0, 4), True, pl.when(pl.col("time_s") > 56 * DAY).then(3_600).otherwise(0), CORRECTED),
+    "by days, at no typical lag": ((0, 20 * DAY), False, pl.lit(0), NOT_CHECKED),
+}
+
+
+@pytest.mark.parametrize("name", FAST)
+def test_a_clear_offset_of_the_log_is_corrected(name):
+    apart_s, is_application, fast_s, status = FAST[name]
+    errors, runs = draw_clock_frames(apart_s, is_application, time_s=pl.col("time_s") + fast_s)
+    aligned, clocks = align_clocks(errors, runs, 300)
+    assert clocks.status == status
+    if status != NOT_CHECKED:
+        assert (aligned["time_s"] - aligned["true_s"]).abs().max() <= 60
+    else:
+        assert aligned["time_s"].equals(errors["time_s"])
+
+
+def test_errors_and_failures_at_fixed_hours_show_no_offset():
+    """Every night errors come at 3:00 and failures at 2:00, mostly on different nodes."""
+    rng = np.random.default_rng(6)
+    unit, day = rng.integers(0, 20, (2, 400)), np.arange(400) % 90
+    errors = pl.DataFrame({"unit": unit[0].astype(np.uint32), "time_s": day * DAY + 3 * HOUR, "application": True})
+    runs = pl.DataFrame({"unit": unit[1].astype(np.uint32), "end_s": day * DAY + 2 * HOUR, "is_failed": True})
+    assert align_clocks(errors.with_columns(last_s="time_s"), runs, 300)[1].status == NOT_CHECKED
 
 
 # By hand -----------------------------------------------------------------------------------------------------
@@ -151,7 +229,7 @@ def make_records(errors, attempts=(), nodes="abcd", days=70, gpus=8, offsets=())
     machines = pl.DataFrame({"node": list(nodes)}).with_columns(
         gpu_type=pl.lit(None, pl.String), gpu_count=pl.lit(gpus, pl.Int64)
     )
-    return make_log_records(NODE_ERRORS.frame(errors), watch, mark_failures(frame), placements, machines)
+    return make_log_records(NODE_ERRORS.frame(errors), watch, mark_failures(frame), placements, machines, 300)
 
 
 def judge(records, outages=None):

@@ -12,6 +12,7 @@ from study.format_declarations import read_schema_text
 from ttf.engine.errors import StudyError
 from ttf.formats.protocol import load_schemas_and_readers
 from ttf.raw.extra_table_reader import SCHEMAS
+from ttf.raw.implausible_cells import BLANKED
 from ttf.raw.ingest import anomalies, ingest
 from ttf.raw.quality.suggestions import suggest_changes, words_by_anomaly
 
@@ -42,6 +43,7 @@ CODES = {
     "unknown_value",
     "wrong_form",
     "wrong_type",
+    *BLANKED,
 }
 # Text columns with a rule of their reader.
 READER_COLUMNS = {"ReqMem", "ReqTRES", "AllocTRES", "NodeList", "loss"}
@@ -145,7 +147,9 @@ def test_each_invalid_cell_is_counted(tmp_path, format_, table, name):
         write(files[owner][0], schemas[owner], rows)
     (tmp_path / "raw").mkdir()
     account, quarantine = ingest(files, schemas, tmp_path / "raw", 1.0, readers)
-    assert account.row(-1) == (table, len(rows), 2, len(nonsense))
+    # An implausible cell is blank, and its row is kept.
+    n_blanked = quarantine["reason"].is_in(BLANKED).sum()
+    assert account.row(-1) == (table, len(rows), 2 + n_blanked, len(nonsense) - n_blanked)
     anomaly_table = anomalies(quarantine, account)
     assert set(anomaly_table["table"]) == {table} and set(anomaly_table["column"]) == {name}
     assert anomaly_table["rows"].sum() == len(nonsense)
@@ -170,12 +174,13 @@ def test_too_many_invalid_cells_are_an_error(tmp_path):
 
 def test_an_implausible_year_is_reported(tmp_path):
     _, schemas, readers = next(entry for entry in iterate_formats() if entry[0] == "sacct")
-    lines = ["JobIDRaw|State|Submit|Start|End", "1|COMPLETED|0114-03-01T00:00:00|1|2", "2|COMPLETED|0|1|2", ""]
+    times = "|2025-03-01T00:00:00|2025-03-01T00:00:09"
+    rows = [f"1|COMPLETED|0114-03-01T00:00:00{times}", f"2|COMPLETED|2025-03-01T00:00:00{times}"]
+    lines = ["JobIDRaw|State|Submit|Start|End", *rows, ""]
     files = {"record": [tmp_path / "dump.txt"]}
     files["record"][0].write_text("\n".join(lines))
     account, quarantine = ingest(files, schemas, tmp_path, 1.0, readers)
     words = words_by_anomaly(suggest_changes(quarantine, schemas, files))
     (row,) = anomalies(quarantine, account, words).to_dicts()
-    assert row["code"] == "implausible_time"
-    assert row["sentence"] == "Submit is of a year that is not plausible: before 1970, or after 5138"
-    assert row["suggestion"] == ("none: 0114-03-01T00:00:00 of Submit is no plausible time; correct it at its source")
+    assert (row["code"], row["severity"], row["rows"]) == ("year_blanked", "warning", 1)
+    assert account["rows_accepted"].item() == 2

@@ -116,6 +116,10 @@ def test_unusual_traces_have_a_head_or_a_line(intervals):
     ("changes", "sentence"),
     [
         ({"trend": "worse"}, "Faults became more frequent (growth β 1.20, 95% CI 1.10–1.30; p = 0.030)."),
+        (
+            {"trend": "unclear"},
+            "Trend in faults unclear (growth β 1.20, 95% CI 1.10–1.30; p = 0.030): not significant ",
+        ),
         ({}, "No trend in faults (growth β 1.20, 95% CI 1.10–1.30; p = 0.030)."),
         ({"beta_within_ci_low": None}, "No trend in faults (p = 0.030)."),
         ({"trend": "better", "strata": 4}, "Faults became less frequent within 4 groups (common growth β 1.20"),

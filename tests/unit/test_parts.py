@@ -27,7 +27,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PAI, SACCT = raw_schemas("pai2020"), raw_schemas("sacct")
 ENTRY = {
     "mapping": {"job_id": "id", "start": "start", "end": "end", "status": "state"},
-    "times": {"format": "epoch"},
+    "times": {"format": "seconds"},
     "outcomes": {"success": ["ok"], "failure": ["bad"]},
 }
 ROWS = table_schemas(table.schema_document(ENTRY))
@@ -122,7 +122,7 @@ def test_anomalies_name_the_file_of_a_line(tmp_path):
     table_of_anomalies = anomalies(quarantine, account, files={"rows": files})
     assert dict(table_of_anomalies.select("code", "first_lines").iter_rows()) == {
         "unknown_value": "3 of a.csv; 2, 3 of b.csv",
-        "not_a_time": "4 of a.csv",
+        "not_a_number": "4 of a.csv",
         "duplicate_key": "4 of b.csv",
     }
     assert quarantine.filter(reason="duplicate_key")["text"].to_list() == ["1,1,2,ok"]
@@ -138,7 +138,11 @@ def test_a_repeated_row_of_parquet_has_its_text(tmp_path):
     ]
 
 
-csv_rows = st.tuples(st.integers(0, 9), st.sampled_from(["ok", "bad", "huh"])).map(lambda row: f"{row[0]},1,2,{row[1]}")
+# Also an end before its start, and one far beyond the others.
+times = st.sampled_from(["1,2", "1,2", "3,2", "1,999999999"])
+csv_rows = st.tuples(st.integers(0, 99), times, st.sampled_from(["ok", "bad", "huh"])).map(
+    lambda row: ",".join(map(str, row))
+)
 lines = st.lists(csv_rows | st.sampled_from(["", "x", "7,2,1,ok", ",,,", "1,1,2,ok,more"]), max_size=12)
 
 

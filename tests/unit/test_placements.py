@@ -42,18 +42,19 @@ INSTANCES = [
 @pytest.mark.parametrize("rows_a_block", [1, 2, 100])
 def test_instances_of_pai_are_placements_in_file_order(pai, monkeypatch, rows_a_block):
     monkeypatch.setattr(pai2020, "read_blocks", partial(read_blocks, rows=rows_a_block))
-    # Ingest quarantines the last instance, which ends before it starts.
+    # The last instance ends before it starts, so its end is blank.
     placements = derive_placements(pai(TASKS, INSTANCES))
     assert placements.schema == pl.Schema(PLACEMENT_COLUMNS)
-    assert placements["attempt_id"].to_list() == [0, 1, 0, 0]
+    assert placements["attempt_id"].to_list() == [0, 1, 0, 0, 0]
     assert placements.drop("trace", "infra_failure", "attempt_id").rows() == [
         ("a", "worker", 0, 1, "m1", 110, 150, 40, 500, "failure", 2, True),
         ("b", "ps", 0, 2, "m1", 100, 180, 80, None, "success", 1, True),
         ("a", "worker", 0, 3, "m2", 110, 160, 50, 500, "success", 2, True),
         # The instance has no status, so the task's status applies.
         ("a", "worker", 1, 1, "m1", 120, None, None, 500, "failure", 2, False),
+        ("a", "worker", 2, 1, "m2", 130, None, None, 500, "running", 2, True),
     ]
-    assert placements["infra_failure"].null_count() == 4
+    assert placements["infra_failure"].null_count() == 5
 
 
 def test_pai_placements_and_jobs_agree_on_the_number_of_machines(pai):

@@ -5,6 +5,7 @@ import pytest
 import yaml
 from of_formats import FILES
 from study.format_declarations import read_schema_text
+from ttf.raw.implausible_cells import BLANKED
 from ttf.raw.ingest import REASONS, anomalies, ingest
 from ttf.raw.quality.suggested_schema import suggested_schema
 from ttf.raw.quality.suggestions import NO_CHANGE, suggest_changes, words_by_anomaly
@@ -59,8 +60,7 @@ def test_a_new_word(advise):
     [
         (pod(gpu="1500"), "raise the maximum of gpu_milli from 1,000 to 1,500", {"maximum": 1500}),
         (pod(gpu="1500.5"), "raise the maximum of gpu_milli from 1,000 to 1,501", {"maximum": 1501}),
-        (pod(cpu="-7"), "lower the minimum of cpu_milli from 0 to -7", {"minimum": -7}),
-        (pod(cpu="-1"), "read -1 of cpu_milli as blank", {"blank": ["-1"]}),
+        (pod(cpu="-7"), "none: correct the rows at their source", {}),  # it is blank anyway
         (pod(gpu="-1"), "lower the minimum of gpu_milli from 0 to -1", {"minimum": -1}),  # it must not be blank
         (pod(submit=""), "let creation_time be blank (required: false)", {"required": False}),
         (pod(cpu="N/A"), "read the word N/A of cpu_milli as blank", {"blank": ["N/A"]}),
@@ -68,7 +68,7 @@ def test_a_new_word(advise):
         (pod(cpu="12x"), "none: correct the values of cpu_milli", {}),
         (pod(name=""), "none: rows cannot be told apart", {}),
         (pod("good"), "none: take the repeated rows out", {}),
-        (pod(submit="8"), "none: correct the times", {}),
+        (pod(submit="8"), "none: correct the rows", {}),
         ("a,b\n", "none: look for a delimiter inside a field", {}),
     ],
 )
@@ -80,7 +80,7 @@ def test_what_each_anomaly_suggests(advise, row, text, keys):
 
 
 def test_every_code_has_an_answer():
-    assert REASONS.keys() <= NO_CHANGE.keys()
+    assert REASONS.keys() <= NO_CHANGE.keys() | BLANKED.keys()
 
 
 def test_a_column_is_found_by_the_header_of_its_file(advise):
@@ -120,7 +120,7 @@ def test_quoted_fields_and_header_rows_of_a_table(advise):
 DIRTY = [
     *(pod(f"p{n}", phase="Interrupted") for n in range(3)),
     pod("g", gpu="1500"),
-    pod("c", cpu="-1"),
+    pod("c", gpu="-1"),
     pod("n", cpu="N/A"),
     pod("s", submit=""),
     pod("q", spec='"A,B"'),
@@ -143,7 +143,7 @@ def test_the_suggested_schema_accepts_the_rows(advise, layout):
     suggested = suggested_schema(text, "mine", suggestions)
     adopted = yaml.safe_load(suggested)
     assert adopted["version"] == 2
-    assert suggested.count("#| Suggested: ") == 6
+    assert suggested.count("#| Suggested: ") == 5
     assert "#| Suggested: allow the word Interrupted for pod_phase; 3 rows, lines 3, 4, 5." in suggested
     assert "registry: {mine: {schema: path/to/the/copy.yaml}}" in suggested
     second_suggestions, account, _ = advise(suggested, pods=pods(*DIRTY))

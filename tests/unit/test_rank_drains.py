@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from outage_traces import make_outages
 from scipy import stats
+from ttf.analyses.nodes.find_lemon_nodes import LEMON_NODES
 from ttf.analyses.nodes.find_lemon_nodes.excess import with_posterior
 from ttf.analyses.outages.rank_drains import DRAIN_BACKTEST, DRAIN_LIST, page
 from ttf.analyses.outages.rank_drains.backtest import DAY, MIN_HISTORY_S, TOO_SHORT, WEEK, backtest
@@ -29,8 +30,10 @@ from ttf.formats.sacct.hostlist import expand
 HOUR = 3_600
 
 
-def checked_drain_list(history, outages, lost=None, gpus=None, rate=0.05):
-    table = DRAIN_LIST.conform(drain_list(history, outages, lost, gpus or [None] * len(history.names), rate))
+def checked_drain_list(history, outages, lost=None, gpus=None, flags=None):
+    flags = LEMON_NODES.frame(flags or []).select("node", "basis", "lemon")
+    table = drain_list(history, outages, lost, gpus or [None] * len(history.names), 0.05, flags)
+    table = DRAIN_LIST.conform(table)
     DRAIN_LIST.check(table)
     return table
 
@@ -76,6 +79,10 @@ def test_what_draining_would_save_by_hand():
     assert first["fleet_rate"] == pytest.approx(rate / 7 * 1000)
     assert first["ci_low"] < first["rate_ratio"] < first["ci_high"] and first["above_1"] > 0.95
     assert table["detectable_ratio"].null_count() == 0 and table["detectable_ratio"].min() > 1
+    # A list of components has only nodes that are also significant among the failures, which are the same events.
+    for basis, listed in (("component", []), ("state", ["bad"])):
+        flags = [{"node": "bad", "basis": basis, "lemon": False}]
+        assert checked_drain_list(history, outages, flags=flags).filter("listed")["node"].to_list() == listed
     # Without GPUs and jobs, only the saved node hours are known.
     without = checked_drain_list(history, outages)
     assert without["saved_gpu_hours"].null_count() == 50 and without["saved_node_hours"].null_count() == 0
@@ -95,17 +102,22 @@ def test_the_posterior_is_that_of_a_gamma():
     assert posteriors["posterior_ci_high"].to_numpy() == pytest.approx(posterior.ppf(0.975))
 
 
-def test_nodes_with_random_differences_are_not_listed():
-    """A list of equal nodes names one in few clusters, at a false-discovery rate of 5 %."""
-    rng, named, clusters = np.random.default_rng(4), 0, 40
-    for _ in range(clusters):
-        starts = np.sort(rng.integers(DAY, 300 * DAY, 120))
-        intervals = {f"n{k}": [] for k in range(60)}
-        for start, node in zip(starts.tolist(), rng.integers(0, 60, 120).tolist(), strict=True):
-            if not intervals[f"n{node}"] or intervals[f"n{node}"][-1][1] < start:
-                intervals[f"n{node}"].append((start, start + HOUR))
-        named += history_of(intervals, 300 * DAY)[0].compare_nodes(300 * DAY, 0.05)["listed"].any()
-    assert named <= stats.binom.ppf(0.999, clusters, 0.05)
+@pytest.mark.parametrize("cv", [0.0, 0.71, 1.0])
+def test_ordinary_nodes_are_not_listed_and_a_bad_one_is(cv):
+    """Ordinary nodes are equal, or differ as much as InfiniteHBD's: a list names one in few clusters."""
+    rng, named, clusters, nodes = np.random.default_rng(4), 0, 40, 60
+    for bad in [*[0] * clusters, 1]:
+        rates = rng.gamma(cv**-2, cv**2, nodes) if cv else np.ones(nodes)
+        rates[:bad] = 18
+        node = np.repeat(np.arange(nodes), rng.poisson(2 * rates))
+        starts = rng.integers(DAY, 300 * DAY, node.size)
+        watch = np.arange(nodes), np.zeros(nodes, int), np.full(nodes, 300 * DAY)
+        history = History(
+            [f"n{k}" for k in range(nodes)], ["all"] * nodes, watch, (node, starts, starts), (node, starts, starts < 0)
+        )
+        listed = history.compare_nodes(300 * DAY, 0.05)[0]["listed"]
+        named += listed[bad:].any()
+    assert listed[0] and named <= stats.binom.ppf(0.999, clusters, 0.05)
 
 
 def test_the_backtest_uses_no_data_of_the_tested_week():

@@ -1,10 +1,13 @@
 """Slurm accounting: records of sacct -> jobs and attempts."""
 
 import gzip
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
 
 import polars as pl
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from of_formats import FILES, FORMATS, derive_table, raw_schemas
 from sacct_story import EXPECTED, FIXTURES, check_story, derive_tables
 from study.format_declarations import read_schema_text
@@ -23,13 +26,13 @@ COLUMNS = ["JobIDRaw", "User", "State", "Submit", "Start", "End", "NodeList", "A
 def derive(tmp_path):
     """Write rows of COLUMNS, or of other columns, as dumps; derive their jobs and attempts."""
 
-    def run(*rows, columns=COLUMNS, files=None):
+    def run(*rows, columns=COLUMNS, files=None, **options):
         texts = files or ["|".join(columns) + "\n" + "".join("|".join(map(str, row)) + "\n" for row in rows)]
         paths = []
         for number, text in enumerate(texts):
             paths.append(tmp_path / f"dump{number}.txt")
             paths[-1].write_text(text)
-        _, jobs, attempts = derive_tables(*paths, folder=tmp_path / "raw")
+        _, jobs, attempts = derive_tables(*paths, folder=tmp_path / "raw", **options)
         return jobs, attempts
 
     return run
@@ -134,7 +137,7 @@ def test_older_words_and_typed_gpus_only(tmp_path):
         ("CANCELLED", "cancelled", "cancelled", False),
         ("CANCELLED by 1007", "cancelled", "cancelled", False),
         ("REVOKED", "cancelled", "cancelled", False),
-        ("PREEMPTED", "running", "cancelled", False),
+        ("PREEMPTED", "cancelled", "cancelled", False),
         ("REQUEUED", "running", "cancelled", False),
         ("RESIZING", "running", "running", False),
     ],
@@ -147,6 +150,24 @@ def test_ended_states(derive, state, outcome, attempt_outcome, infra_failure):
     assert jobs["infra_failures"].item() == infra_failure
     event = outcome if outcome != "running" else None
     assert durations_of_jobs(jobs).select("duration_s", "event").row(0) == (10, event)
+
+
+# The states of Slurm 24 and 25: job_states and its flags in slurm.h.
+MEANINGS = {
+    "success": "COMPLETED",
+    "failure": "FAILED TIMEOUT NODE_FAIL BOOT_FAIL DEADLINE OUT_OF_MEMORY LAUNCH_FAILED RECONFIG_FAIL",
+    "cancelled": "CANCELLED PREEMPTED REVOKED",
+    "running": "RUNNING SUSPENDED REQUEUED RESIZING CONFIGURING COMPLETING STOPPED POWER_UP_NODE SIGNALING STAGE_OUT "
+    "UPDATE_DB EXPEDITING",
+    "waiting": "PENDING REQUEUE_HOLD SPECIAL_EXIT REQUEUE_FED RESV_DEL_HOLD",
+}
+
+
+def test_every_state_of_slurm_has_a_meaning(derive):
+    outcomes = [(state, outcome) for outcome, states in MEANINGS.items() for state in states.split()]
+    assert dict(outcomes) == sacct_reader.OUTCOMES
+    jobs, _ = derive(*(record(n, state) for n, (state, _) in enumerate(outcomes)))
+    assert jobs.select("status_raw", "outcome").rows() == outcomes
 
 
 @pytest.mark.parametrize("state", ["RUNNING", "SUSPENDED", "COMPLETING", "RESIZING", "CONFIGURING"])
@@ -185,6 +206,50 @@ def test_jobs_that_never_started(derive):
     columns = ["JobIDRaw", "State", "Submit", "Start", "End"]
     jobs, _ = derive((2, "CANCELLED by 7", 0, 30, 30), (4, "FAILED", 0, 30, 30), columns=columns)
     assert jobs["start_s"].to_list() == [None, 30]
+
+
+@pytest.mark.parametrize(
+    "columns", [["ElapsedRaw", "NodeList"], ["Elapsed", "NodeList"], ["NodeList"], ["Elapsed"], ["ElapsedRaw"], []]
+)
+def test_a_job_that_never_ran_has_no_run_time(derive, columns):
+    submit = 1_735_700_000
+    starts = [0, "1970-01-01T00:00:00", "Unknown", "None", "N/A", "2001-01-01T00:00:00", "", submit + 900]
+    starts += [submit + 10] if "Elapsed" in columns or "ElapsedRaw" in columns else []
+
+    def job(n, state, start, end, elapsed_s=0, node="None assigned"):
+        cells = {"ElapsedRaw": elapsed_s, "Elapsed": f"{elapsed_s // 60:02}:00", "NodeList": node}
+        return n, state, submit, start, end, *(cells[name] for name in columns)
+
+    jobs, attempts = derive(
+        job(98, "COMPLETED", submit + 5, submit + 65, 60, "n1"),
+        job(99, "RUNNING", submit + 5, 0, 300, "n1"),
+        *(job(n, "CANCELLED by 32874", start, submit + 900) for n, start in enumerate(starts)),
+        columns=["JobIDRaw", "State", "Submit", "Start", "End", *columns],
+        minimum=None,
+    )
+    assert attempts["job_id"].to_list() == ["98", "99"]
+    assert jobs.select(pl.col("start_s", "runtime_s").count()).row(0) == (2, 1 + any("Elapsed" in c for c in columns))
+    assert jobs["outcome"].to_list() == ["success", "running", *["cancelled"] * len(starts)]
+
+
+@settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.datetimes(datetime(2025, 11, 1, 20), datetime(2025, 11, 2, 12))
+    | st.datetimes(datetime(2024, 1, 1), datetime(2030, 1, 1)),
+    st.integers(1, 200_000),
+    st.integers(0, 3_000),
+    st.booleans(),
+)
+def test_elapsed_is_the_run_time_whatever_the_clocks_did(derive, start, elapsed_s, suspended_s, has_suspended):
+    """Start and End are printed in New York and read as UTC. Slurm counts no suspended time as elapsed."""
+    start = start.replace(microsecond=0, tzinfo=UTC)
+    times = (start, start + timedelta(seconds=elapsed_s + suspended_s))
+    texts = [f"{time.astimezone(ZoneInfo('America/New_York')):%Y-%m-%dT%H:%M:%S}" for time in times]
+    suspended = {"Suspended": f"{suspended_s // 60}:{suspended_s % 60:02}"} if has_suspended else {}
+    columns = ["JobIDRaw", "State", "Start", "End", "ElapsedRaw", *suspended]
+    jobs, _ = derive((1, "COMPLETED", *texts, elapsed_s, *suspended.values()), columns=columns)
+    assert jobs["runtime_s"].item() == elapsed_s
+    assert jobs["wall_s"].item() >= elapsed_s
 
 
 def test_a_requeued_job_is_one_job(derive):
@@ -253,11 +318,11 @@ def test_between_two_runs_a_job_is_running_and_censored_at_its_last_end(derive):
     )
     assert jobs.select("outcome", "status_raw", "end_s", "runtime_s", "attempts").rows() == [
         ("running", "PENDING", 20, 10, 1),
-        ("running", "PREEMPTED", 30, 20, 1),
+        ("cancelled", "PREEMPTED", 30, 20, 1),
         ("cancelled", "CANCELLED", 20, 10, 1),
     ]
     assert attempts.height == 3
-    assert durations_of_jobs(jobs)["event"].to_list() == [None, None, "cancelled"]
+    assert durations_of_jobs(jobs)["event"].to_list() == [None, "cancelled", "cancelled"]
 
 
 def test_a_reused_id_is_another_job(derive):
@@ -270,7 +335,7 @@ def test_a_reused_id_is_another_job(derive):
         # The end could be continued, but the next record is another user's or much later.
         record(6, "NODE_FAIL", 0, 10, 20),
         record(6, "COMPLETED", 20, 30, 40, user="bo"),
-        record(7, "PREEMPTED", 0, 10, 20),
+        record(7, "REQUEUED", 0, 10, 20),
         record(7, "COMPLETED", 90 * day, 90 * day, 90 * day + 7),
     )
     assert jobs.select("job_id", "attempts", "outcome").rows() == [
@@ -460,11 +525,11 @@ def test_rows_that_are_no_records_are_quarantined(tmp_path, small_blocks):
     file = tmp_path / "dump.csv.gz"
     file.write_bytes(gzip.compress(("\n".join(lines) + "\n").encode()))
     account, quarantine = run_ingest(tmp_path, file)
-    assert account.rows() == [("record", 10, 3, 7)]
+    assert account.rows() == [("record", 10, 4, 6)]
     assert quarantine.select("line", "reason", "column", "text").rows() == [
         (3, "unknown_value", "State", lines[2]),
         (4, "wrong_form", "JobIDRaw", lines[3]),
-        (5, "end_before_start", "End", lines[4]),
+        (5, "before_previous_blanked", "End", None),
         (6, "not_a_time", "Submit", lines[5]),
         (7, "wrong_form", "JobIDRaw", lines[6]),
         (8, "wrong_column_count", None, lines[7]),
@@ -472,7 +537,7 @@ def test_rows_that_are_no_records_are_quarantined(tmp_path, small_blocks):
     ]
     assert anomalies(quarantine, account).height == 5
     jobs = derive_table("sacct", "jobs", {"record": pl.scan_parquet(tmp_path / "raw/record.parquet")})
-    assert jobs["job_id"].to_list() == ["1", "8"]
+    assert jobs.select("job_id", "runtime_s").rows() == [("1", 1), ("3", None), ("8", 1)]
 
 
 def test_only_steps_make_no_jobs(derive):

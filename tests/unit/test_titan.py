@@ -150,7 +150,7 @@ def test_rows_that_break_a_rule_are_quarantined(ingest_stays):
         (3, "missing_value", "SN"),
         (4, "not_a_time", "insert"),
         (5, "end_before_start", "remove"),
-        (6, "out_of_range", "duration"),
+        (6, "negative_blanked", "duration"),
         (7, "unknown_value", "out"),
         (8, "unknown_value", "event"),
     ]

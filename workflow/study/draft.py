@@ -16,7 +16,7 @@ import polars as pl
 from polars import selectors
 from ttf.engine.storage.on_disk import scan_parquet
 from ttf.raw.headers import DELIMITERS, parse_header
-from ttf.raw.raw_tables import AUTOMATIC, parse_time
+from ttf.raw.raw_tables import AUTOMATIC, Column, parse_number
 
 from study.first_lines import LONGEST_NAME, read_first_bytes, show_name
 from study.yaml_files import load_yaml
@@ -111,16 +111,14 @@ def draft_mapping(sample: Sample) -> Draft | None:
 
 
 def list_formats(values: pl.Series) -> list[str]:
-    """Return the formats by which nearly all values are times; empty for a column without times."""
+    """Return the formats by which nearly all values are times or placeholders; empty for a column without times."""
     values = values.drop_nulls()
     formats = _FORMATS if values.str.contains("[0-9]{2}").any() else []
     # A few values exclude nearly all formats.
     for part in (values.head(20), values):
-        formats = [
-            format for format in formats if _parse_plausible_times(part, format).count() >= LEAST_SHARE * len(part)
-        ]
+        formats = [format for format in formats if _are_times(part, format)]
         formats = [AUTOMATIC] if AUTOMATIC in formats else formats
-    return formats
+    return [format for format in formats if _is_plausible_time(values, format).any()]
 
 
 def classify_word(word: str) -> str | None:
@@ -314,10 +312,17 @@ def _is_numeric(values: pl.Series) -> bool:
     return len(values) > 0 and values.cast(pl.Float64, strict=False).ge(0).sum() >= LEAST_SHARE * len(values)
 
 
-def _parse_plausible_times(values: pl.Series, format: str) -> pl.Series:
-    """Return the plausible times among the values, as the reader parses them."""
-    seconds = parse_time(pl.col(values.name), format, "UTC")
-    return values.to_frame().select(pl.when(seconds.is_between(*_PLAUSIBLE_S)).then(seconds)).to_series()
+def _are_times(values: pl.Series, format: str) -> bool:
+    """Return whether nearly all values are plausible times, apart from placeholders such as 0001-01-01."""
+    is_time = _is_plausible_time(values, format)
+    n_times = len(values.filter(is_time))
+    return n_times >= LEAST_SHARE * (n_times + is_time.null_count())
+
+
+def _is_plausible_time(values: pl.Series, format: str) -> pl.Series:
+    """Return whether each value is a plausible time, as the reader parses it; null for what is no time."""
+    column = Column(name=values.name, type="time", as_="", formats=(format,))
+    return values.to_frame().select(parse_number(column).is_between(*_PLAUSIBLE_S)).to_series()
 
 
 def _join_names(words: Iterable[str]) -> str:

@@ -1,5 +1,6 @@
 """The rules R1 to R13: which statements the metrics `m` of a trace support."""
 
+import re
 from dataclasses import dataclass
 
 from ttf.display.metrics import FEWEST_FAILURES
@@ -20,6 +21,21 @@ HEADLINES = (
     "ettr.mttf_s",
     "ettr.assumed.failure_rate",
 )
+# Under R14: the numbers that more failures would raise, and those that they would lower.
+_BOUNDS = {
+    "at least": re.compile(
+        r"failed_time\.infra\.share|sizes\.(rate|over_time)\.(.*\.)?failures_per_1000_node_days"
+        r"|ettr\.assumed\.failure_rate|ettr\.(estimate|measured_rate)\.(interruptions|wall_s|queued_s)"
+    ),
+    "at most": re.compile(
+        r"sizes\.(rate\.days_per_failure|(smallest|largest|measured\.\d+|projected\.\d+)\.mttf_s)|ettr\.mttf_s"
+        r"|ettr\.(estimate|measured_rate)\.(wall_clock_ettr|scheduled_ettr)|ettr\.(at_optimum|optimal_interval_s|daly_young_s)"
+    ),
+}
+STATES_ONLY = (
+    "States alone name causes: failures that they do not name are missing. Logs of nodes (node_logs) or health events "
+    "(health_events) would show the rest."
+)
 
 
 def r1_cause_unknown(m: Numbers) -> bool:
@@ -38,7 +54,7 @@ def r2_scaling_untested(m: Numbers) -> bool:
 
 
 def r3_scaling_rejected(m: Numbers) -> bool:
-    """R3: 1/N is rejected, and no run of the target size was measured."""
+    """R3: 1/N is rejected by the pooled slope, and no run of the target size was measured."""
     return m.value("sizes.law.verdict", "") == "rejected" and m.value("ettr.by", "") != "measured_rate"
 
 
@@ -121,6 +137,24 @@ def limit_keys(m: Numbers) -> list[str]:
     return [key for key in m if key.startswith("survival.limits.") and key.endswith(".time_s")]
 
 
+def r14_lower_bound(m: Numbers) -> bool:
+    """R14: states alone name causes, so failures that logs or health events would reveal are not counted."""
+    return m.has("sizes.rate.bound")
+
+
+def frequency(m: Numbers) -> str:
+    """Return what precedes a mean time between infrastructure failures: every, or at least every."""
+    return "at least every" if r14_lower_bound(m) else "every"
+
+
+def mark_bounds(m: Numbers) -> None:
+    """Give the numbers that R14 makes bounds the field `bound`, which their texts and `make check` say."""
+    for key in m if r14_lower_bound(m) else ():
+        for bound, pattern in _BOUNDS.items():
+            if pattern.fullmatch(key):
+                m.cell(key)["bound"] = bound
+
+
 def is_attribution_rare(m: Numbers) -> bool:
     """Whether most failures name no node."""
     return m.value("lemons.attributed_share", 1) < 0.5
@@ -141,7 +175,8 @@ def _power_remedy(m: Numbers, test: str) -> str:
 def no_power_reason(m: Numbers, test: str = "lemons", has_spread: bool = True) -> str:
     """Return why a test of nodes has no power: 6 of 69 failures name a node."""
     if test == "drains":
-        return "[drains.outages outage] are too few for [drains.nodes node]"
+        cv = " that differ (CV [drains.ordinary_cv:2])" if m.has("drains.ordinary_cv") else ""
+        return f"[drains.outages outage] are too few for [drains.nodes node]{cv}"
     failures = "[lemons.window_failures failure]"
     if is_attribution_rare(m):
         return f"[lemons.failures] of {failures} name a node"
@@ -183,7 +218,10 @@ def find_withheld_reasons(m: Numbers) -> Withheld | None:
     if r2_scaling_untested(m):
         reasons.append(f"whether MTTF falls with size cannot be tested ({m['sizes.law.reason']})")
     if r3_scaling_rejected(m):
-        reasons.append("MTTF does not fall as 1/N, and runs of this size have fewer than 10 infrastructure failures")
+        reasons.append(
+            "pooled over all jobs, MTTF does not fall as 1/N (within users it may), and runs of this size have fewer "
+            "than 10 infrastructure failures"
+        )
     if r4_too_far(m):
         reasons.append(f"{target(m)} is more than {FURTHEST} times the largest run")
     if not reasons:

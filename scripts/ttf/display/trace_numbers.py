@@ -55,17 +55,23 @@ class Numbers(dict):
         """Return the number of observations behind a number."""
         return super().__getitem__(key)["n"]
 
+    def cell(self, key: str) -> dict:
+        """Return the entry of metrics.json."""
+        return super().__getitem__(key)
+
     def unit(self, key: str) -> str:
         return super().__getitem__(key)["unit"]
 
     def words(self, key: str, style: str = "") -> str:
-        """Format a number by its unit; style: a function of `ttf.engine.words`, or a number of digits."""
+        """Format a number by its unit, with its bound; style: a function of `words`, or a number of digits."""
         value = super().__getitem__(key)["value"]
         if isinstance(value, str):
             return value
         if style.isdigit():
             return words.number(value, int(style))
-        return getattr(words, style)(value) if style else self._choose_formatter(key)(value)
+        if style:
+            return getattr(words, style)(value)
+        return " ".join(filter(None, (self.cell(key).get("bound"), self._choose_formatter(key)(value))))
 
     def keyed(self, key: str, text: str) -> str:
         """Return a text tagged with the key of its number: "{outcomes.failure_share|31.8%}"."""
@@ -86,10 +92,14 @@ class Numbers(dict):
     def keyed_interval(self, pattern: str, estimate_key: str | None = None, confidence: str = "95") -> str:
         """Format the clustered interval, else the exact one marked "if independent", else return "".
 
+        If weeks could not be allowed for, it is marked "by user only".
+
         pattern: the keys of the bounds with {} for low, high, low_clustered and high_clustered, such as mttf.ci_{}_s.
         estimate_key: the number whose unit times take.
         """
-        for suffix, proviso in (("_clustered", ""), ("", " if independent")):
+        cluster_by = self.value(f"{_find_group(pattern)}.cluster_by", "")
+        only = f" by {words.clustering_words([cluster_by])}" if cluster_by and " and " not in cluster_by else ""
+        for suffix, proviso in (("_clustered", only), ("", " if independent")):
             if bounds := self._format_bounds(pattern, suffix, estimate_key):
                 return f"{confidence}% CI {bounds}{proviso}"
         return ""
@@ -100,7 +110,7 @@ class Numbers(dict):
 
     def describe_clustering(self, pattern: str, unit: str, estimate_key: str | None = None) -> str:
         """Return a sentence on how the interval is clustered, and on the exact interval."""
-        group = pattern.partition("{")[0].rpartition(".")[0]
+        group = _find_group(pattern)
         cluster_by = self.value(f"{group}.cluster_by", None)
         if cluster_by is None:
             return f"The interval is valid only if {unit}s are independent: the trace records no users."
@@ -129,6 +139,10 @@ class Numbers(dict):
         return _FORMATTER_BY_UNIT.get(unit) or (
             words.count if isinstance(super().__getitem__(key)["value"], int) else words.number
         )
+
+
+def _find_group(pattern: str) -> str:
+    return pattern.partition("{")[0].rpartition(".")[0]
 
 
 def make_handle(key: str, content: str) -> str:

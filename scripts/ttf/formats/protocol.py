@@ -100,13 +100,13 @@ def load_schemas_and_readers(
         reading.build_readers(entry) if reading.build_readers else reading.readers
     )
     if reading.schema and "mapping" in entry:
-        return table_schemas(reading.schema(entry)) | extra_table_reader.SCHEMAS, readers
+        return extra_table_reader.add_extra_tables(table_schemas(reading.schema(entry))), readers
     schemas = table_schemas(yaml.safe_load(schema))
     if zone := entry.get("times", {}).get("zone"):
         for name, table in schemas.items():
             columns = (replace(column, zone=zone) if column.type == "time" else column for column in table.columns)
             schemas[name] = replace(table, columns=tuple(columns))
-    return schemas | extra_table_reader.SCHEMAS, readers
+    return extra_table_reader.add_extra_tables(schemas), readers
 
 
 def load_format(module: str) -> Format:

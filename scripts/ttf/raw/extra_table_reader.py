@@ -1,6 +1,7 @@
 """Define the schemas and readers of the raw tables of `ttf.raw.extra_tables`, which any trace may have."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -11,6 +12,16 @@ from ttf.raw.raw_tables import Reader, RowPair, TableSchema, apply_rules, raw_li
 
 SCHEMAS = table_schemas(SCHEMA)
 _LOSS = pl.col("loss").str.strip_chars().cast(pl.Float64, strict=False)
+
+
+def add_extra_tables(schemas: dict[str, TableSchema]) -> dict[str, TableSchema]:
+    """Add SCHEMAS to those of a trace. If the trace's times count from 1970, so do theirs."""
+    if not any(column.type == "time" for table in schemas.values() for column in table.columns):
+        return schemas | SCHEMAS
+    return schemas | {
+        name: replace(table, columns=tuple(replace(c, minimum=None) if c.type == "time" else c for c in table.columns))
+        for name, table in SCHEMAS.items()
+    }
 
 
 def _read_losses(path: Path, schema: TableSchema) -> Iterator[RowPair]:

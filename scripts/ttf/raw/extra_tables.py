@@ -8,8 +8,8 @@ from typing import Any
 # Key of the registry -> the table, and the name that rules and analyses use.
 TABLES = {"health_events": ("health_event", "events"), "loss_log": ("loss", "losses")}
 
-# A time without an offset is UTC, whatever the zone of the trace.
-_TIME = {"type": "time", "as": "time_s", "required": True}
+# A time without an offset is UTC, whatever the zone of the trace. It may count from the trace's own origin.
+_TIME = {"type": "time", "as": "time_s", "required": True, "minimum": 0}
 _TIME |= {"formats": ["epoch", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M:%S%#z"]}
 
 SCHEMA: dict[str, Any] = {

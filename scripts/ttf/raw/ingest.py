@@ -18,6 +18,15 @@ from polars.io.plugins import register_io_source
 from ttf.engine.errors import StudyError
 from ttf.engine.storage.on_disk import scan_parquet
 from ttf.engine.storage.partitions import hash_columns, key_hashes
+from ttf.raw.implausible_cells import (
+    BEFORE_PREVIOUS,
+    BLANKED,
+    IS_BLANKED,
+    accept_implausible,
+    blank_cells,
+    list_far_problems,
+    list_problems,
+)
 from ttf.raw.raw_contracts import ANOMALIES, ROW_ACCOUNT, ROW_ACCOUNT_BY_PART
 from ttf.raw.raw_tables import (
     LINES,
@@ -44,7 +53,7 @@ REASONS = {
     "wrong_form": "{column} is not written as its values are",
     "wrong_type": "{column} is of another kind than expected, such as a number in place of a text",
     "out_of_range": "{column} is negative or beyond its largest possible value",
-    "implausible_time": "{column} is of a year that is not plausible: before 1970, or after 5138",
+    "implausible_time": "{column} is of a year that is not plausible: before 1990, or after 2100",
     "field_too_long": f"{{column}} (where none is named: a field) is longer than {MAX_FIELD_BYTES:,} bytes, the limit "
     "of a text",
     "unknown_value": "{column} holds a word the format does not know",
@@ -53,7 +62,7 @@ REASONS = {
     "duplicate_key": "an earlier row has the same {column}; the first one is kept",
     "overlap": "it begins before an earlier row of the same {column} ends",
     "orphan": "no row of the table it belongs to has this {column}",
-}
+} | BLANKED
 
 # Stop reading a file that is not the table at all, before its rows fill the memory.
 STOP_ROWS = 1_000_000
@@ -161,7 +170,7 @@ def merge(
         rows_read = [part.account.filter(pl.col("table") == name)["rows_read"].item() for part in table_parts]
         _refuse_too_many(paths, schemas[name], sum(rows_read), quarantined, max_share)
         tables[name] = sum(rows_read), quarantined
-        n_failed = dict(quarantined.group_by("file").len().iter_rows())
+        n_failed = dict(quarantined.filter(~IS_BLANKED).group_by("file").len().iter_rows())
         for part, label, rows in zip(table_parts, labels, rows_read, strict=True):
             account_rows.append((part.name, name, rows, rows - n_failed.get(label, 0), n_failed.get(label, 0)))
     return *_make_row_account(tables), pl.DataFrame(account_rows, schema=ROW_ACCOUNT_BY_PART.schema, orient="row")
@@ -185,19 +194,21 @@ def anomalies(
         lines = first_line_numbers(group, len(files.get(table, ())))
         share = group.height / rows_read[table]
         suggestion = suggestions.get((table, column, code))
-        rows.append((table, column, code, "error", group.height, share, lines, sentence, suggestion))
+        severity = "warning" if code in BLANKED else "error"
+        rows.append((table, column, code, severity, group.height, share, lines, sentence, suggestion))
     return pl.DataFrame(rows, schema=ANOMALIES.schema, orient="row")
 
 
 def _make_row_account(tables: Mapping[str, tuple[int, pl.DataFrame]]) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Return the row account and the quarantine from tables: name -> (number of rows read, quarantined rows)."""
-    rows = [(name, n, n - quarantined.height, quarantined.height) for name, (n, quarantined) in tables.items()]
+    counts = ((name, n, quarantined.filter(~IS_BLANKED).height) for name, (n, quarantined) in tables.items())
+    rows = [(name, n, n - n_failed, n_failed) for name, n, n_failed in counts]
     account = pl.DataFrame(rows, schema=ROW_ACCOUNT.schema, orient="row")
     return account, _concat_rows(quarantined for _, quarantined in tables.values())
 
 
 def _concat_rows(quarantines: Iterable[pl.DataFrame]) -> pl.DataFrame:
-    return pl.concat([pl.DataFrame(schema=QUARANTINE_SCHEMA), *quarantines])
+    return pl.concat([pl.DataFrame(schema=QUARANTINE_SCHEMA), *quarantines], how="diagonal")
 
 
 def _read_table(
@@ -206,15 +217,18 @@ def _read_table(
     """Check each row by itself and write the table's Parquet file; return (rows read, quarantined rows)."""
     quarantined: list[pl.DataFrame] = []
     n_accepted = n_failed = 0
+    lenient_schema = accept_implausible(schema)
 
     def iterate_accepted_rows() -> Iterator[pl.DataFrame]:
         nonlocal n_accepted, n_failed
         for index, (path, label) in enumerate(zip(paths, file_labels(paths), strict=True)):
-            for accepted, failed in reader.rows(path, schema):
+            for accepted, failed in reader.rows(path, lenient_schema):
                 n_accepted += int(accepted[schema.lines].sum()) if schema.lines else accepted.height
                 n_failed += failed.height
-                quarantined.append(failed.insert_column(1, pl.lit(label).alias("file")))
-                yield accepted.select(pl.lit(index, pl.Int32).alias("file"), pl.all())
+                accepted = accepted.select(pl.lit(index, pl.Int32).alias("file"), pl.all())
+                accepted, cells = blank_cells(accepted, schema, list_problems(schema))
+                quarantined.extend(rows.with_columns(file=pl.lit(label)) for rows in (failed, cells))
+                yield accepted
                 if n_failed >= STOP_ROWS and n_failed > stop_share * (n_accepted + n_failed):
                     rows_read = n_accepted + n_failed
                     raise _quarantine_error(paths, schema, rows_read, _concat_rows(quarantined), "reading has stopped")
@@ -259,6 +273,7 @@ def _quarantine_between_rows(
 ) -> pl.DataFrame:
     """Remove rows that break a rule between rows from the stored table; return all quarantined rows."""
     target = folder / f"{schema.name}.parquet"
+    quarantined = _blank_far_cells(paths, schema, target, quarantined)
     reason_by_position = (
         _duplicates(target, schema) | _find_overlaps(target, schema) | _find_orphans(target, schema, folder)
     )
@@ -269,12 +284,31 @@ def _quarantine_between_rows(
         reason_by_line = {line: reason for (file, line), reason in reason_by_position.items() if file == number}
         texts = reader.texts(path, schema, set(reason_by_line)) if reason_by_line else {}
         rows += [(schema.name, label, line, *reason, texts.get(line)) for line, reason in reason_by_line.items()]
-    smaller = target.with_suffix(".smaller")
-    _write_table(_iterate_rows_except(target, list(reason_by_position)), schema, smaller)
-    smaller.replace(target)
+    _replace_table(_iterate_rows_except(target, list(reason_by_position)), schema, target)
     return _sort_by_file_and_line(
         _concat_rows([quarantined, pl.DataFrame(rows, schema=QUARANTINE_SCHEMA, orient="row")]), paths
     )
+
+
+def _blank_far_cells(
+    paths: Sequence[Path], schema: TableSchema, target: Path, quarantined: pl.DataFrame
+) -> pl.DataFrame:
+    """Blank the cells of a stored table of runs that lie far beyond the others; return the quarantine with them."""
+    table = scan_parquet(target)
+    problems = list(list_far_problems(table, schema))
+    is_far = pl.any_horizontal(pl.lit(False), *(condition for _, _, condition in problems))
+    _, cells = blank_cells(table.filter(is_far).collect(engine="streaming"), schema, problems)
+    if cells.is_empty():
+        return quarantined
+    _replace_table((blank_cells(rows, schema, problems)[0] for rows in _read_parquet_in_pieces(target)), schema, target)
+    cells = cells.with_columns(pl.col("file").replace_strict(dict(enumerate(file_labels(paths)))))
+    return _sort_by_file_and_line(_concat_rows([quarantined, cells]), paths)
+
+
+def _replace_table(rows: Iterator[pl.DataFrame], schema: TableSchema, target: Path) -> None:
+    smaller = target.with_suffix(".smaller")
+    _write_table(rows, schema, smaller)
+    smaller.replace(target)
 
 
 def _iterate_rows_except(target: Path, positions: list[RowPosition]) -> Iterator[pl.DataFrame]:
@@ -346,7 +380,12 @@ def _count_rows(rows: pl.LazyFrame) -> int:
 def _refuse_too_many(
     paths: Sequence[Path], schema: TableSchema, rows_read: int, quarantined: pl.DataFrame, max_share: float
 ) -> None:
-    """Raise StudyError if the table has no accepted row, or if more than max_share of its rows are quarantined."""
+    """Raise StudyError if the table has no accepted row, or if more than max_share of its rows break a rule.
+
+    A placeholder is no error, but times in the wrong order are, although their rows are accepted.
+    """
+    quarantined = quarantined.filter(~IS_BLANKED | (pl.col("reason") == BEFORE_PREVIOUS))
+    quarantined = quarantined.unique(["file", "line"], keep="first", maintain_order=True)
     if rows_read == 0 and schema.may_be_empty:
         return
     if rows_read == 0:

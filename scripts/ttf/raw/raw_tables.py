@@ -20,6 +20,7 @@ import polars as pl
 from ttf.engine.errors import StudyError
 from ttf.engine.storage.on_disk import read_csv, scan_csv
 from ttf.raw.headers import BYTE_ORDER_MARK, match_columns, parse_header
+from ttf.raw.plausible_times import EARLIEST_S, LATEST_S, is_plausible_time
 from ttf.raw.raw_files import may_have_longer_line, read_line_blocks
 
 QUARANTINED_SCHEMA = {"table": pl.String, "line": pl.Int64} | dict.fromkeys(("reason", "column", "text"), pl.String)
@@ -40,6 +41,8 @@ _ISO = (
     r"^([0-9]{4}-[0-9]{2}-[0-9]{2})(?:[T ]([0-9]{2}:[0-9]{2})(?::([0-9]{2})(?:[.,][0-9]+)?)?"
     r"(?: ?(Z|UTC|[+-][0-9]{2}(?::?[0-9]{2})?)(?: UTC)?)?)?$"
 )
+# 0000-00-00, as databases write a date that is missing.
+_ZERO_DATE = r"^\s*0{1,4}[-/.]0?0[-/.]0{1,4}\b"
 # Smallest number since 1970 -> parts of a second that it counts. A smaller number counts from an unknown origin.
 _EPOCH_UNITS = {10**8: 1, MAX_SECOND: 10**3, 10**14: 10**6, 10**17: 10**9}
 # Blank lines are skipped, but a file of almost nothing else is no table.
@@ -111,8 +114,11 @@ class Column:
         if self.type == "text":
             return None, None
         largest = (MAX_NUMBER if self.type in ("count", "number") else MAX_SECOND) if self.keep else None
+        smallest = 0 if self.is_whole else None
+        if self.type == "time":
+            smallest, largest = EARLIEST_S, LATEST_S
         return (
-            0 if self.is_whole and self.minimum is None else self.minimum,
+            smallest if self.minimum is None else self.minimum,
             largest if self.maximum is None else self.maximum,
         )
 
@@ -135,6 +141,7 @@ class TableSchema:
     disjoint: the columns of a key, of a start and of an end: spans of one key do not overlap; a blank end is open.
     may_be_empty: the table may have no rows, as when nothing happened. may_repeat_columns: the header may name a column
     twice; both have the same values. lines: the column with the number of lines of the file that a row stands for.
+    runs: the rows are jobs or their runs, so that an implausible time is blank (`ttf.raw.implausible_cells`).
     """
 
     name: str
@@ -149,6 +156,7 @@ class TableSchema:
     may_be_empty: bool = False
     may_repeat_columns: bool = False
     lines: str = ""
+    runs: bool = False
 
     @property
     def dtypes(self) -> dict[str, DataTypeClass]:
@@ -559,7 +567,7 @@ def _views(columns: Sequence[Column], numbers: Sequence[Column] = ()) -> list[pl
     return [
         *((pl.col(c.text_name) if c in numbers else _blank_to_null(c)).alias(f"raw {c.as_}") for c in columns),
         *(
-            (pl.col(c.text_name) if c in numbers else _parse_number(c)).alias(f"parsed {c.as_}")
+            (pl.col(c.text_name) if c in numbers else parse_number(c)).alias(f"parsed {c.as_}")
             for c in columns
             if c.type != "text"
         ),
@@ -596,7 +604,7 @@ def _blank_to_null(column: Column) -> pl.Expr:
     return pl.when(~raw.str.strip_chars().is_in(column.blank)).then(raw) if column.blank else raw
 
 
-def _parse_number(column: Column) -> pl.Expr:
+def parse_number(column: Column) -> pl.Expr:
     """Parse a text as a number, or a time as seconds since 1970-01-01 UTC; null if it is neither."""
     raw = _blank_to_null(column)
     if column.type == "clock":
@@ -606,7 +614,8 @@ def _parse_number(column: Column) -> pl.Expr:
         return pl.when(raw.str.ends_with("K")).then((number * column.kilo).round()).otherwise(number)
     if column.type != "time":
         return raw.cast(pl.Float64, strict=False)
-    return pl.coalesce(parse_time(raw, format_, column.zone) for format_ in column.formats)
+    moments = (parse_time(raw, format_, column.zone) for format_ in column.formats)
+    return pl.coalesce(*moments, pl.when(raw.str.contains(_ZERO_DATE)).then(0.0))
 
 
 def _parse_duration_s(raw: pl.Expr) -> pl.Expr:
@@ -632,7 +641,7 @@ def parse_time(raw: pl.Expr, format_: str, zone: str) -> pl.Expr:
 
 
 def _parse_automatically(text: pl.Expr, zone: str) -> pl.Expr:
-    """Parse ISO 8601, or a number since 1970, as whole seconds. 0 stays 0, which may mean that there is none yet."""
+    """Parse ISO 8601, or a number since 1970, as whole seconds. 0 and less stay, which may mean that there is none."""
     parts = text.str.extract_groups(_ISO)
     day, clock, second, offset = (parts.struct.field(str(n)) for n in range(1, 5))
     wall = pl.concat_str(day, pl.lit(" "), clock.fill_null("00:00"), pl.lit(":"), second.fill_null("00"))
@@ -642,7 +651,7 @@ def _parse_automatically(text: pl.Expr, zone: str) -> pl.Expr:
     number, seconds = text.cast(pl.Float64, strict=False), pl.lit(None, pl.Float64)
     for smallest, parts_of_second in _EPOCH_UNITS.items():
         seconds = pl.when(number >= smallest).then((number / parts_of_second).floor()).otherwise(seconds)
-    return pl.coalesce(iso, seconds, pl.when(number == 0).then(number))
+    return pl.coalesce(iso, seconds, pl.when(number <= 0).then(number))
 
 
 def _stored_value(column: Column) -> pl.Expr:
@@ -692,5 +701,7 @@ def _time_rules(columns: tuple[Column, ...], schema: TableSchema) -> list[Rule]:
         backwards = pl.col(f"parsed {later}") < pl.col(f"parsed {earlier}")
         if column_by_name[later].zero_is_blank:
             backwards &= pl.col(f"parsed {later}") != 0
+        if column_by_name[later].type == "time":
+            backwards &= is_plausible_time(pl.col(f"parsed {earlier}")) & is_plausible_time(pl.col(f"parsed {later}"))
         rules.append(("end_before_start", column_by_name[later].name, backwards.fill_null(False)))
     return rules

@@ -22,6 +22,8 @@ CLUSTER_COLUMNS |= {"block_by": pl.String, "block": pl.Int64}
 JOB_CLUSTER_COLUMNS = tuple(CLUSTER_COLUMNS)
 PROFILE = "request profile"
 DAY_S = 86_400
+# More than a trace has, counted from 1970.
+MOST_BLOCKS = 1 << 20
 
 
 def add_clusters(jobs: Frame) -> Frame:
@@ -58,6 +60,21 @@ def add_clusters(jobs: Frame) -> Frame:
 def block_name(block_days: int) -> str:
     """Return the name of a block of this length."""
     return {1: "day", 7: "week"}.get(block_days, f"{block_days} days")
+
+
+# Number of the first block of durations of unknown time; no neighbour of the others.
+UNKNOWN_BLOCK = -9
+
+
+def first_block(block_by: str | None) -> pl.Expr:
+    """Return the block of time in which a duration began, to within one; 0 without blocks.
+
+    Durations that began together are at risk together. By their last block, units still running would be one block.
+    """
+    if block_by is None:
+        return pl.lit(0)
+    days = {"day": 1, "week": 7}.get(block_by) or int(block_by.split()[0])
+    return (pl.col("block") - pl.col("duration_s") // (days * DAY_S)).fill_null(UNKNOWN_BLOCK)
 
 
 def block_columns(block_days: int) -> dict[str, pl.Expr]:
@@ -190,16 +207,23 @@ def add_level_names(rows: Frame, levels: Sequence[str | None]) -> Frame:
 
 @dataclass(frozen=True)
 class Level:
-    """Kind of the clusters of jobs, and the column with their number; by: None if the trace has no clusters."""
+    """Kind of the clusters of jobs, and the column with their number; by: None if the trace has no clusters.
+
+    cell: the number times MOST_BLOCKS, plus that of the block; block_by: kind of blocks, None without.
+    """
 
     by: str | None
     number: pl.Expr
+    block_by: str | None
+    cell: pl.Expr
 
     @classmethod
     def from_jobs(cls, jobs: pl.DataFrame | pl.LazyFrame) -> "Level":
         """Return the kind and the number of the clusters of jobs that have CLUSTER_COLUMNS."""
-        by, *_ = level_names(jobs)
-        return cls(by, pl.lit(0) if by is None else pl.col("cluster"))
+        by, _, block_by = level_names(jobs)
+        number = pl.lit(0) if by is None else pl.col("cluster")
+        block = pl.lit(0) if block_by is None else pl.col("block").fill_null(MOST_BLOCKS - 1)
+        return cls(by, number, block_by, number.cast(pl.Int64) * MOST_BLOCKS + block)
 
 
 def add_levels(rows: Frame, levels: Mapping[str, Sequence[str]]) -> Frame:

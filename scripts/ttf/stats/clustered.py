@@ -63,7 +63,7 @@ def no_interval_reason(n_effective: float, cluster_by: str) -> str:
 
 @dataclass(frozen=True)
 class _Groups:
-    """Groups of rows in order of stratum and key: the group of each row, the stratum and key of each group."""
+    """_Groups of rows in order of stratum and key: the group of each row, the stratum and key of each group."""
 
     group: np.ndarray
     stratum: np.ndarray
@@ -134,6 +134,10 @@ class Spread:
         """Return half the width of the interval at this confidence."""
         return self.se * stdtrit(self.degrees, (1 + confidence) / 2)
 
+    def p_value(self, estimate: np.ndarray | float) -> np.ndarray:
+        """Return the two-sided p-value of an estimate of 0."""
+        return 2 * stdtr(self.degrees, -np.abs(estimate / self.se))
+
 
 @dataclass(frozen=True)
 class Clusters:
@@ -164,22 +168,22 @@ class Clusters:
     @cached_property
     def effective(self) -> np.ndarray:
         """Return Kish's effective number of clusters by stratum; 0 for a stratum without clusters."""
-        return self._kish_number(self._cluster_groups, self.members * self.blocks)
+        return self._kish_number(self.cluster_groups, self.members * self.blocks)
 
     @cached_property
     def counts_blocks(self) -> np.ndarray:
         """Return by stratum whether the variance between blocks counts: FEWEST_BLOCKS blocks, FEWEST clusters."""
-        enough = np.bincount(self._block_groups.stratum, minlength=self.strata) >= FEWEST_BLOCKS
+        enough = np.bincount(self.block_groups.stratum, minlength=self.strata) >= FEWEST_BLOCKS
         return enough & (self.effective >= FEWEST)
 
     @cached_property
-    def _cluster_groups(self) -> _Groups:
+    def cluster_groups(self) -> _Groups:
         if self.cluster is None:
             return _Groups(np.arange(self.stratum_index.size), self.stratum_index, self.stratum_index)
         return _Groups.from_keys(self.stratum_index, self.cluster)
 
     @cached_property
-    def _block_groups(self) -> "_Groups | _BlockRanges":
+    def block_groups(self) -> "_Groups | _BlockRanges":
         if isinstance(self.blocks, int):
             return _Groups.from_keys(self.stratum_index, self._row_blocks)
         return _BlockRanges.from_ranges(self.stratum_index, self._row_blocks, self.blocks, self.strata)
@@ -191,10 +195,10 @@ class Clusters:
     @cached_property
     def _neighbour_rows(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the pairs of rows of one cluster in neighbouring blocks: the earlier and the later rows."""
-        order = sort_order(self._cluster_groups.group, self._row_blocks)
+        order = sort_order(self.cluster_groups.group, self._row_blocks)
         earlier, later = order[:-1], order[1:]
         block_ends = self._row_blocks + self.blocks
-        is_next = (np.diff(self._cluster_groups.group[order]) == 0) & (block_ends[earlier] == self._row_blocks[later])
+        is_next = (np.diff(self.cluster_groups.group[order]) == 0) & (block_ends[earlier] == self._row_blocks[later])
         return earlier[is_next], later[is_next]
 
     def _kish_number(self, groups: "_Groups | _BlockRanges", members: np.ndarray) -> np.ndarray:
@@ -211,7 +215,7 @@ class Clusters:
             Whether a few influences may dominate the estimate. Then the degrees of freedom of the clusters are (sum
             i^2)^2 / sum i^4, Kish's number of the squared influences; NaN below FEWEST_DEGREES.
         """
-        groups = self._cluster_groups
+        groups = self.cluster_groups
         squares = jackknife_influences(groups.sum(influence * self.blocks), groups.sum(leverage * self.blocks)) ** 2
         with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
             variance = np.bincount(groups.stratum, squares, self.strata)
@@ -219,9 +223,16 @@ class Clusters:
             if by_influence:
                 degrees = variance**2 / np.bincount(groups.stratum, squares**2, self.strata)
                 degrees = np.where(degrees >= FEWEST_DEGREES, degrees, np.nan)
+        return self.add_shared_variance(variance, degrees, influence, leverage)
+
+    def add_shared_variance(
+        self, variance: np.ndarray, degrees: np.ndarray, influence: np.ndarray, leverage: np.ndarray
+    ) -> Spread:
+        """Return the spread of an estimate of this variance by cluster, and what different clusters share in time."""
+        with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
             degrees, effective = np.where(self.effective >= FEWEST, degrees, np.nan), self.effective
             if self.counts_blocks.any():
-                extra, extra_degrees = self._shared_variance(influence, leverage)
+                extra, extra_degrees = self.shared_variance(influence, leverage)
                 total_degrees = (variance + extra) ** 2 / (variance**2 / degrees + extra**2 / extra_degrees)
                 has_extra = (extra > 0) & np.isfinite(total_degrees)
                 degrees = np.where(has_extra, total_degrees, degrees)
@@ -230,9 +241,9 @@ class Clusters:
             se = np.sqrt(variance)
         return Spread(np.where(se > NO_ROUNDING, se, np.nan), degrees, effective)
 
-    def _shared_variance(self, influence: np.ndarray, leverage: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def shared_variance(self, influence: np.ndarray, leverage: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return by stratum the variance that different clusters share in time, 0 if none, and its degrees."""
-        blocks, (earlier, later) = self._block_groups, self._neighbour_rows
+        blocks, (earlier, later) = self.block_groups, self._neighbour_rows
         n_blocks = np.bincount(blocks.stratum, minlength=self.strata)
         block_influence = jackknife_influences(blocks.sum(influence), blocks.sum(leverage))
         row_influence = jackknife_influences(influence, leverage)
@@ -282,6 +293,8 @@ class Clusters:
     ) -> Limits:
         """Return the interval of sum(top) / sum(bottom) by stratum, symmetric on the log scale; NaN for none.
 
+        A sum of 1 is a single event, which shows no spread between clusters.
+
         has_mean_leverage: the leverage is the mean of the shares of top and bottom (a mean time to failure: exposure
         and failures), else the share of the bottom (a mean). by_influence: see `spread`.
         """
@@ -290,12 +303,17 @@ class Clusters:
         spread = self.spread(top_share - bottom_share, leverage, by_influence=by_influence)
         with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
             estimate, factor = self.sum(top) / self.sum(bottom), np.exp(spread.half_width(confidence))
+            factor = np.where((self.sum(top) == 1) | (self.sum(bottom) == 1), np.nan, factor)
             return Limits(_blank_infinite(estimate / factor), _blank_infinite(estimate * factor), spread.effective)
 
     def proportion(self, part: np.ndarray, whole: np.ndarray, confidence: float, by_influence: bool = False) -> Limits:
-        """Return the interval of sum(part) / sum(whole) by stratum, symmetric on the logit scale; NaN at 0 and 1."""
+        """Return the interval of sum(part) / sum(whole) by stratum, symmetric on the logit scale; NaN at 0 and 1.
+
+        NaN too if one member is in the part, or all but one are: see `ratio`.
+        """
         spread = self._logit_spread(part, whole, by_influence)
-        half_width = spread.half_width(confidence)
+        is_single = (self.sum(part) == 1) | (self.sum(whole - part) == 1)
+        half_width = np.where(is_single, np.nan, spread.half_width(confidence))
         with np.errstate(divide="ignore", invalid="ignore"):
             centre = logit(self.sum(part) / self.sum(whole))
         return Limits(expit(centre - half_width), expit(centre + half_width), spread.effective)
@@ -314,6 +332,11 @@ class Clusters:
             share = (self.sum(part) / self.sum(whole))[self.stratum_index]
             influence = (part - share * whole) / (self.sum(whole)[self.stratum_index] * share * (1 - share))
         return self.spread(influence, self.share(whole), by_influence=by_influence)
+
+
+def name_levels(kind: str, block_by: str | None, clusters: Clusters) -> str:
+    """Return the kind of clusters, and of blocks where they count: user and week."""
+    return f"{kind} and {block_by}" if clusters.counts_blocks[0] else kind
 
 
 def _long_run_factor(n_blocks: np.ndarray | int, next_block: np.ndarray, same_block: np.ndarray) -> np.ndarray:

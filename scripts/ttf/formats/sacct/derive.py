@@ -4,6 +4,7 @@ A record is one run of a job, or a job that has not run. The code relies on thes
 real cluster (tests/fixtures/sacct/real.txt is its dump):
 - With `-D` a requeued job has a record for each run. Submit of the next record is the end of the previous run.
 - Elapsed excludes suspended time. A running job was last seen at Start + Elapsed + Suspended.
+- Start and End are local times without a zone, so Elapsed counts if they differ. Elapsed is 0 for a job without a node.
 - A job that changes size gets a new record with the first Start, so the two records overlap.
 - If nodes fail to boot, a job that may be requeued is REQUEUED. Otherwise it ends as BOOT_FAIL, and Slurm refuses to
   requeue it: a later record of its id belongs to another job, unless Restarts says otherwise.
@@ -18,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
+from polars import selectors as cs
 from ttf.engine.storage.on_disk import scan_parquet
 from ttf.engine.storage.tables import write_parquet
 from ttf.formats.protocol import Format, Source
@@ -45,10 +47,10 @@ _CATEGORIES += ["failed_node"]
 _POSITION = ["file", "line"]
 # Columns of a record that an earlier version of it cannot complete.
 _VERSION_COLUMNS = ["file", "line", "cluster", "job_id_raw", "submit_s", "start_s", "end_s", "state", "cancelled_by"]
-_VERSION_COLUMNS += ["suspended_s", "is_over", "is_waiting", "started", "progress"]
+_VERSION_COLUMNS += ["elapsed_s", "suspended_s", "is_over", "is_waiting", "started", "progress"]
 _KEY = ["cluster", "job_id_raw"]
 # Columns that only serve to compute others.
-_CONSUMED_COLUMNS = ["state_raw", "elapsed_s", "elapsed", "timelimit_min", "cpus", "mem"]
+_CONSUMED_COLUMNS = ["state_raw", "elapsed", "timelimit_min", "cpus", "mem"]
 _CONSUMED_COLUMNS += ["tres_requested", "tres_allocated", "cpu_allocated_milli", "mem_allocated_mib"]
 # The request according to ReqTRES, whatever was allocated.
 _REQUESTED = ["gpu_requested_milli", "gpu_type_requested", "cpu_requested_milli", "mem_requested_mib"]
@@ -62,9 +64,9 @@ def jobs(source: Source) -> pl.LazyFrame:
     start_s is the first start, end_s the last end (if the job still runs, the moment it was last seen), queue_s the
     first start - the first submission, runtime_s the sum of the runs without suspended time, attempts the number of
     runs that started. gpu_milli, cpu_milli and mem_mib are the request of the whole job (size is 1), or its allocation
-    if the dump has no request. A job between two runs (its last record is PREEMPTED, or PENDING after REQUEUED) is
-    running, and censored at its last end. If no record followed within MAX_REQUEUE_S, the job has ended with an unknown
-    outcome. A job that never started has no start, end or run time.
+    if the dump has no request. A job between two runs (its last record is REQUEUED, or PENDING after it) is running,
+    and censored at its last end. If no record followed within MAX_REQUEUE_S, the job has ended with an unknown outcome.
+    A job that never started has no start, end or run time.
 
     Extras: job_id_shown (JobID: 123_4 of an array); cluster; partition; qos; exit_code, derived_exit_code,
     slurm_reason, flags as Slurm writes them; cancelled_by: user id; eligible_s; planned_s; timelimit_s; wall_s: end -
@@ -336,10 +338,11 @@ def _prepare_records(raw: pl.DataFrame, summary: Mapping[str, Any]) -> pl.DataFr
     is_same_run = pl.col("is_continued") & pl.col("started") & pl.col("previous_started")
     is_same_run &= pl.col("previous_state") == "RESIZING"
     run_start_s = pl.when(is_same_run).then(pl.max_horizontal("start_s", "previous_end_s")).otherwise("start_s")
+    run_s = pl.coalesce("elapsed_s", pl.col("end_s") - pl.col("start_s") - pl.col("suspended_s"))
     records = records.with_columns(
         job=(~pl.col("is_continued")).cum_sum().cast(pl.Int64).set_sorted(),
         is_new_run=pl.col("started") & ~is_same_run,
-        runtime_s=(pl.col("end_s") - run_start_s - pl.col("suspended_s")).clip(lower_bound=0),
+        runtime_s=(run_s - (run_start_s - pl.col("start_s"))).clip(lower_bound=0),
     )
     # Number the jobs that share an id.
     first_of_id = pl.when(~pl.col("is_same_id")).then("job").forward_fill()
@@ -348,7 +351,7 @@ def _prepare_records(raw: pl.DataFrame, summary: Mapping[str, Any]) -> pl.DataFr
     return records.with_columns(
         run=pl.col("is_new_run").cum_sum().cast(pl.Int64),
         job_id=pl.concat_str(*name, "job_id_raw", pl.when(n > 1).then(pl.format("@{}", n)), ignore_nulls=True),
-    ).drop("previous_state", "previous_user", "previous_end_s", "previous_started", "is_same_id", "is_continued")
+    ).drop(cs.starts_with("previous_"), "is_same_id", "is_continued", "elapsed_s")
 
 
 _JOB_TABLES = Format(jobs, attempts, placements, records=records, jobs_on_disk=True, placements_of_attempts=True)
@@ -361,6 +364,7 @@ def _parse_records(records: pl.LazyFrame, summary: Mapping[str, Any]) -> pl.Lazy
     outcome = map_outcome("state", OUTCOMES)
     has_no_node = pl.col("node_list").is_null() & pl.col("tres_allocated").is_null()
     has_no_node &= pl.lit(summary["nodes"]) | pl.col("state").is_in(UNSTARTED_END_STATES)
+    has_not_run = (pl.col("end_s") <= pl.col("start_s")) | (pl.col("elapsed_s") == 0)
     return (
         records.with_columns(
             *_resources(records, "tres_requested", "requested"),
@@ -381,13 +385,16 @@ def _parse_records(records: pl.LazyFrame, summary: Mapping[str, Any]) -> pl.Lazy
         .with_columns(
             started=pl.col("start_s").is_not_null()
             & ~pl.col("is_waiting")
-            & ~(has_no_node & (pl.col("end_s") <= pl.col("start_s")).fill_null(False)),
-            end_s=pl.coalesce(
-                "end_s",
-                pl.when(~pl.col("is_over") & ~pl.col("is_waiting")).then(
-                    pl.col("start_s") + pl.col("elapsed_s") + pl.col("suspended_s")
-                ),
-            ),
+            & ~(has_no_node & has_not_run.fill_null(False)),
+            # Some dumps have an Elapsed of 0 in every row, and some count the suspended time in it.
+            elapsed_s=pl.when(
+                (pl.col("elapsed_s") > 0) | ~(pl.col("is_over") | pl.col("is_waiting")),
+                (pl.col("elapsed_s") != pl.col("end_s") - pl.col("start_s")).fill_null(True),
+            ).then("elapsed_s"),
+        )
+        .with_columns(
+            # Of a run during which the clocks were set back, the end is later than written.
+            end_s=pl.max_horizontal("end_s", pl.col("start_s") + pl.col("elapsed_s") + pl.col("suspended_s")),
             cpu_milli=pl.coalesce("cpu_requested_milli", "cpu_allocated_milli", pl.col("cpus") * 1000),
             mem_mib=pl.coalesce("mem_requested_mib", "mem_allocated_mib", _requested_memory_mib()),
         )

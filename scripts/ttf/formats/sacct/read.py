@@ -17,7 +17,7 @@ from ttf.raw.raw_tables import Reader, TableSchema, apply_rules, raw_lines, read
 
 OUTCOMES = load_outcomes("sacct")
 # The scheduler ended the run: it neither failed nor finished.
-RUN_OUTCOMES = OUTCOMES | {"PREEMPTED": "cancelled", "REQUEUED": "cancelled"}
+RUN_OUTCOMES = OUTCOMES | {"REQUEUED": "cancelled"}
 # After these states, the next record of the same id belongs to the same job.
 CONTINUED_STATES = ("REQUEUED", "PREEMPTED", "NODE_FAIL", "RESIZING")
 # Hardware or system software ended the run.

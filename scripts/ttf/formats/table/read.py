@@ -106,6 +106,7 @@ def schema_document(entry: Mapping[str, Any]) -> dict[str, Any]:
         "order": [COLUMNS[key] for key in TIMES if key in mapping],
         "delimiter": entry.get("delimiter", ","),
         "quoted": entry.get("quoted", False),
+        "runs": "job_id" in mapping,
     }
     if "job_id" in mapping and entry.get("unique_ids", True):
         table["key"] = [key for key in ("job_id", "task") if key in mapping]

@@ -151,7 +151,9 @@ def _trial_action(m: Numbers, unit: str) -> Action | None:
 
 
 def _drain_action(m: Numbers, drains: Sequence[str], in_slurm: bool) -> Action | None:
-    has_failures = m.value("lemons.lemons", 0) and m.has("lemons.share_of_failures")
+    # Users' failures take ordinary nodes as equal, and failures of components with a test of outages are these outages.
+    is_for_drains = m.value("lemons.basis", "") not in ["proxy", "component"][: 1 + m.has("drains.nodes")]
+    has_failures = is_for_drains and m.value("lemons.lemons", 0) and m.has("lemons.share_of_failures")
     has_outages = m.value("drains.listed", 0)
     if not has_failures and not has_outages:
         return None
@@ -191,7 +193,8 @@ def _first_node(m: Numbers) -> list[str]:
     if not counts:
         return []
     node, fleet = (quote_trace_text(m[f"drains.first.{name}"], 24) for name in ("node", "fleet"))
-    return [f"{node} ({fleet}): {'; '.join(counts)}."]
+    fleet_text = "" if m["drains.first.fleet"] in ("all", "unknown") else f" ({fleet})"
+    return [f"{node}{fleet_text}: {'; '.join(counts)}."]
 
 
 def _group_action(m: Numbers, unit: str) -> Action | None:

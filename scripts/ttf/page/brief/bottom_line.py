@@ -80,7 +80,7 @@ def _target_wordings(m: Numbers, unit: str) -> list[str]:
     if not m.has("ettr.mttf_s"):
         return []
     verb = "is projected to be interrupted" if statement_rules.is_projection(m) else "can expect an interruption"
-    clause = f"{run} {verb} every [ettr.mttf_s]"
+    clause = f"{run} {verb} {statement_rules.frequency(m)} [ettr.mttf_s:duration]"
     ci = ""
     if m.has("ettr.mttf_low_s") and m.has("ettr.mttf_high_s"):
         ci = f" (90% CI {m.span('ettr.mttf_low_s', 'ettr.mttf_high_s', 'ettr.mttf_s')})"

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from ttf.display.brief_model import Brief
 from ttf.display.metrics import Metrics, Tables
 from ttf.display.phrases import convert_units, strip_markup
-from ttf.display.statement_rules import list_withheld
+from ttf.display.statement_rules import list_withheld, mark_bounds
 from ttf.display.trace_numbers import Numbers
 from ttf.engine.size_unit import GPU
 from ttf.page.brief.actions import MAX_ACTIONS, actions
@@ -23,6 +23,7 @@ MAX_ACTIONS_WITH_CHANGES = 4
 def summarise_trace(metrics: Metrics, inputs: Inputs, trace_info: Mapping) -> Brief:
     """Return the brief, and add the grade to the metrics."""
     numbers = Numbers(metrics)
+    mark_bounds(numbers)
     brief = make_brief(numbers, inputs, trace_info, list_withheld(numbers))
     reason = strip_markup(brief.grade_reasons[0]) if brief.grade_reasons else "no reservations"
     for key, value in (("grade", brief.grade), ("grade_reason", reason)):

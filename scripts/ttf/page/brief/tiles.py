@@ -152,15 +152,17 @@ def node_rate(m: Numbers, inputs: Tables, targets: Mapping, unit: str = "node", 
         sample_note = f"[sizes.rate.failures] of [{all_failures} failure]"
     if is_of_large_jobs:
         sample_note += ", jobs > [sizes.rate.above_gpus] GPUs"
-    means = f"One failure per {unit} every [sizes.rate.days_per_failure] days of use."
+    means = f"One failure per {unit} {statement_rules.frequency(m)} [sizes.rate.days_per_failure:number] days of use."
     if is_any_failure:
         means = "The rate includes user errors, so it is not comparable with infrastructure rates."
+    if statement_rules.r14_lower_bound(m):
+        means += f" {statement_rules.STATES_ONLY}"
     means += _gpus_a_node_note(m)
     return Tile(
         *(name, title, _state(failures), f"[{key}]", rate_unit),
         interval=join_parts(m.keyed_interval("sizes.rate.ci_{}", confidence=confidence), sample_note),
         means=means,
-        badge="any failure" if is_any_failure else _badge_few_failures(failures),
+        badge="any failure" if is_any_failure else _badge_few_failures(failures) or _badge_bound(m, "lower bound"),
         link=link,
         mini=mini_charts.rate_line(m, inputs),
         target=_target_text(m, key, targets, "node_rate", words.number, "sizes.rate.ci_{}", le),
@@ -184,6 +186,7 @@ def mttf_at_target(m: Numbers, inputs: Tables, targets: Mapping) -> Tile:
     basis = f"{words.plural(failures, 'failure')} at this size" if is_measured else "1/N projection"
     meaning = "The model assumes a constant failure rate proportional to the number of nodes."
     badge = "projection" if statement_rules.is_projection(m) else _badge_few_failures(failures)
+    badge = badge or _badge_bound(m, "at best")
     if statement_rules.is_projection(m):
         meaning = "No run was larger than [sizes.largest_run.gpus] GPUs."
     if statement_rules.r5_measured_differs(m):
@@ -195,7 +198,7 @@ def mttf_at_target(m: Numbers, inputs: Tables, targets: Mapping) -> Tile:
     meaning += _gpus_a_node_note(m)
     targets_s = {"mttf_h": 3600 * targets["mttf_h"]} if "mttf_h" in targets else {}
     return Tile(
-        *("mttf", title, _state(failures), value, unit),
+        *("mttf", title, _state(failures), f"{'≤ ' if statement_rules.r14_lower_bound(m) else ''}{value}", unit),
         interval=join_parts(_format_rate_interval(m, "ettr.mttf_{}_s", "ettr.mttf_s"), basis),
         means=meaning,
         badge=badge,
@@ -233,6 +236,7 @@ def ettr(m: Numbers, targets: Mapping) -> Tile:
             means = f"Each start queues [{model}.queue_s]; the wall-clock ETTR is [{model}.wall_clock_ettr]."
         if statement_rules.is_projection(m):
             badge = "projection"
+        badge = badge or _badge_bound(m, "at best")
         if statement_rules.r5_measured_differs(m):
             badge = "measured differs"
             if m.has("ettr.measured_rate.scheduled_ettr"):
@@ -397,6 +401,10 @@ def _format_rate_interval(m: Numbers, pattern: str, estimate_key: str) -> str:
         return ""
     proviso = "" if m.has("sizes.rate.ci_low_clustered") else " if independent"
     return f"90% CI {m.span(low_key, high_key, estimate_key)}{proviso}"
+
+
+def _badge_bound(m: Numbers, badge: str) -> str:
+    return badge if statement_rules.r14_lower_bound(m) else ""
 
 
 def _badge_few_ended(m: Numbers) -> str:

@@ -95,6 +95,7 @@ def describe_number(metrics: Mapping[str, Mapping], key: str, value: str | None 
     """Format a number with interval and n: 28.3% (CI 21.9–35.8%, clustered by user; n = 3,736); value: its text."""
     number_info = metrics[key]
     text = value or format_value(number_info["value"], number_info["unit"])
+    text = f"{number_info['bound']} {text}" if "bound" in number_info else text
     details = []
     if interval := read_interval(metrics, key):
         basis = f", {interval.how}" if interval.how else ""

@@ -57,6 +57,7 @@ NO_CHANGE = {
     "overlap": "none: correct the times of one of the two rows",
     "orphan": "none: fetch the rows that these belong to; look whether both tables are of one period",
 }
+# Cells that are blanked have it too.
 DEFAULT_ADVICE = "none: correct the rows at their source"
 
 
@@ -204,13 +205,6 @@ def _suggest_words(column: Column, values: pl.DataFrame, rows: int, _: TableSche
     return f"allow the {_label_words(words)} for {column.name}", {"values": [*column.values, *words]}
 
 
-def _report_implausible_time(column: Column, values: pl.DataFrame, _rows: int, _: TableSchema) -> WordsAndKeys:
-    if values.is_empty():
-        return None, {}
-    value = escape_text(values["value"][0])
-    return f"none: {value} of {column.name} is no plausible time; correct it at its source", {}
-
-
 def _suggest_limits(column: Column, values: pl.DataFrame, _rows: int, _: TableSchema) -> WordsAndKeys:
     smallest, largest = column.limits
     numbers = values["value"].cast(pl.Float64, strict=False)
@@ -218,11 +212,7 @@ def _suggest_limits(column: Column, values: pl.DataFrame, _rows: int, _: TableSc
     below_minimum = [number for number in finite_numbers if smallest is not None and number < smallest]
     above_maximum = [number for number in finite_numbers if largest is not None and number > largest]
     words, keys, refusals = [], dict[str, Any](), []
-    if below_minimum and set(below_minimum) == {-1} and not column.required:
-        minus_ones = values.filter(numbers == -1)["value"]
-        keys["blank"] = [*column.blank, *minus_ones]
-        words.append(f"read {_join_words(minus_ones)} of {column.name} as blank")
-    elif below_minimum:
+    if below_minimum:
         keys["minimum"] = math.floor(min(below_minimum))
         words.append(f"lower the minimum of {column.name} from {smallest:,} to {keys['minimum']:,}")
     if above_maximum:
@@ -266,7 +256,6 @@ def _suggest_quotes(rows: pl.DataFrame, schema: TableSchema) -> WordsAndKeys:
 _COLUMN_RULES = {
     "unknown_value": _suggest_words,
     "out_of_range": _suggest_limits,
-    "implausible_time": _report_implausible_time,
     "missing_value": _suggest_not_required,
     "not_a_number": _suggest_blank_words,
     "not_a_time": _suggest_blank_words,

@@ -175,7 +175,7 @@ class CountedDurations:
         A stratum that is a single cluster (an account of one user, one system) is split by its groups.
         """
         if stratum_by not in self._by_cluster:
-            cluster_by, group_by, _ = self._level_names
+            cluster_by, group_by, block_by = self._level_names
             if cluster_by is None or group_by is None:
                 return {}
             timed = self.durations.filter(pl.col("duration_s").is_not_null())
@@ -183,10 +183,10 @@ class CountedDurations:
             if stratum_by != ALL:
                 stratum = pl.col(stratum_by)
                 labels = timed.select(stratum).drop_nulls().unique().collect(engine="streaming").to_series().sort()
-            strata = group_by_cluster(timed, stratum, labels, ("cluster", cluster_by), self.events)
+            strata = group_by_cluster(timed, stratum, labels, ("cluster", cluster_by, block_by), self.events)
             if single := [index for index, members in strata.items() if members.first.size == 1]:
                 split = timed if stratum is None else timed.filter(stratum.is_in(labels.gather(single).implode()))
-                groups = group_by_cluster(split, stratum, labels, ("group", group_by), self.events)
+                groups = group_by_cluster(split, stratum, labels, ("group", group_by, block_by), self.events)
                 strata |= {index: replace(groups[index], divided=int(strata[index].cluster[0])) for index in single}
             names = labels.cast(pl.String).to_list()
             rows = sum(members.cluster.size for members in strata.values())

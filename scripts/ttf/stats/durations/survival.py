@@ -221,12 +221,12 @@ def _clustered_limits(
     steps: dict[str, np.ndarray], clusters: ClusterDurations | None, code: int
 ) -> dict[str, np.ndarray]:
     blank = np.full(steps["time_s"].size, np.nan)
-    if clusters is None or np.isnan(student := clusters.student()):
+    if clusters is None or np.isnan(clusters.student()):
         return {"ci_low_clustered": blank, "ci_high_clustered": blank}
     hazard = Influences(clusters, steps["time_s"]).accumulate(
         *_log_survival_parts(steps["at_risk"], steps["events"], code)
     )
-    low, high = limits_log_log(steps["survival"], hazard.se(), student)
+    low, high = limits_log_log(steps["survival"], hazard.half_width())
     before_event = np.cumsum(steps["events"]) == 0
     return {
         "ci_low_clustered": np.where(before_event, 1.0, low),
@@ -317,5 +317,6 @@ def _clustered_mean_se(
     index = count_smaller(steps["time_s"], clusters.seconds)
     gains = np.where(clusters.code == code, (jumps[code] * areas)[index], 0.0)
     influence = clusters.durations * gains - clusters.durations * compensator[index]
-    se = float(clusters.clusters.se(clusters.by_cluster(influence), clusters.clusters.share(clusters.members))[0])
+    cells = clusters.cells
+    se = float(cells.se(np.bincount(clusters.cell, influence), cells.share(cells.members))[0])
     return se if math.isfinite(se) else None

@@ -38,7 +38,7 @@ def projection_limit(sums: pl.DataFrame, law: pl.DataFrame) -> ProjectionLimit:
         reason = "infrastructure failures are not distinguished from others"
         return ProjectionLimit(largest, 0, reason, "states, reasons or health checks that name infrastructure failures")
     if test["verdict"] == "rejected":
-        reason = "the mean time to failure does not fall as 1/N in this trace"
+        reason = "pooled over all jobs, MTTF does not fall as 1/N (within users it may)"
         return ProjectionLimit(largest, 0, reason, f"runs of that size with {FEWEST_MEASURED} failures or more")
     if test["verdict"] != "agrees":
         rows_by_size = {high: sums.filter(pl.col("nodes").is_between(low, high)) for low, high in buckets(largest)}

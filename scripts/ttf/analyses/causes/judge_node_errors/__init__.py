@@ -19,6 +19,7 @@ from ttf.engine.contract import (
 
 _NO_GPUS = "the GPUs of a watched node are unknown"
 _NO_OUTAGES = "outages are not recorded, or an application can cause the code"
+_NOT_MOVED = "no failures beyond chance, too few to test, or an application can cause the code"
 _NO_HIT = "no running attempt was hit"
 _CODE = words("Code", "Code of the error, such as XID 79; all: every code that precedes failures.")
 _COMPONENT = words("Component", "Likely component, by the rule that matched the line.", "no rule names one")
@@ -45,14 +46,15 @@ ERROR_CODES = table(
     attempts_hit=count("Attempts hit", "Attempts that ran on the node at an error.", unit="attempts"),
     failed=count("Failed", "Attempts that failed within the window after it.", unit="attempts", n="attempts_hit"),
     failed_share=share("Failed share", "Share of the attempts hit that failed.", _NO_HIT, n="attempts_hit"),
-    expected=number("By chance", "Failures expected at the node's rate at other times.", REASON, "attempts"),
+    expected=number("By chance", "Failures expected of attempts of that age, user and node.", REASON, "attempts"),
     ratio=number("Ratio", "Failed attempts over those expected by chance.", REASON, n="attempts_hit"),
-    **interval_columns(number, "95% CI of the ratio, clustered by node and week", REASON),
+    **interval_columns(number, "95% CI of the ratio, clustered by node, user and week", REASON),
     effective_nodes=number("Effective nodes", "Kish's effective number of nodes with attempts hit.", _NO_HIT),
-    without_control=count("No control", "Attempts whose node was idle at that time of other days.", unit="attempts"),
+    without_control=count("No control", "Attempts hit at an age that none without the code reached.", unit="attempts"),
+    moved_ratio=number("Moved", "Ratio if its errors are moved to like attempts and other days.", _NOT_MOVED),
     p_value=number("p", "One-sided p-value of at least this number of failures.", REASON),
     p_adjusted=number("p, adjusted", "P-value adjusted for the number of codes (Holm).", REASON),
-    verdict=words("Verdict", "precedes failures, application, does not, or too few to tell."),
+    verdict=words("Verdict", "precedes failures, comes with ends, application, does not, or too few to tell."),
     explains=truth("Explains", "Whether failures are attributed to it: the ratio is at least 2 by its lower bound."),
     repeats_on=name(
         "Repeats on", "Node on which an application's code repeats for several users.", "there is none", "node"
@@ -82,6 +84,11 @@ ERROR_SUMMARY = table(
     expected_false=number("By chance", "Attributions expected by chance.", unit="attempts", n="attributed"),
     most_false=count("at most", "Upper 95% limit of attributions by chance.", unit="attempts", n="attributed"),
     false_share=share("False share", "Expected by chance, over attributed.", "nothing is attributed", n="attributed"),
+    clocks=words("Clocks", "Of logs and jobs, by errors and failures: agree, corrected or not checked."),
+    nodes_corrected=count("Corrected", "Nodes whose errors were moved to the clock of the jobs.", unit="nodes"),
+    clock_offset_s=whole_seconds(
+        "Offset", "The most frequent time of the log minus that of the jobs.", "none is moved"
+    ),
     nodes_with_excess=count("Excess", "Nodes with significantly more days with errors.", unit="nodes"),
 )
 ERROR_RATES_BY_MONTH = table(

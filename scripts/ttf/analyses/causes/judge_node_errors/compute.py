@@ -100,6 +100,9 @@ def _summarise(records: LogRecords, evidence: Evidence, codes: list[str], nodes:
         "expected_false": expected,
         "most_false": min(attributed, most_by_chance(expected)),
         "false_share": min(1.0, expected / attributed) if attributed else None,
+        "clocks": records.clocks.status,
+        "nodes_corrected": records.clocks.units,
+        "clock_offset_s": records.clocks.offset_s,
         "nodes_with_excess": int(nodes["excess"].sum() or 0),
     }
 

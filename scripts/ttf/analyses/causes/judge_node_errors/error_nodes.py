@@ -4,8 +4,7 @@ import polars as pl
 
 from ttf.analyses.causes.judge_node_errors import ERROR_NODES
 from ttf.analyses.causes.judge_node_errors.log_records import LogRecords
-from ttf.analyses.nodes.find_lemon_nodes.compute import with_verdict
-from ttf.analyses.nodes.find_lemon_nodes.excess import compare_by_exposure
+from ttf.analyses.nodes.find_lemon_nodes.excess import compare_by_exposure, with_verdict
 from ttf.records.clusters import DAY_S
 
 MOST_CODES = 3
@@ -58,8 +57,8 @@ def find_repeating_node(records: LogRecords, hits: pl.DataFrame, code: str) -> s
     There, the code occurs on more days than the runs of the affected users explain, so the node may be its cause.
     """
     users = records.attempts.select("user", run="attempt_id")
-    hit_users = hits.filter(pl.col("code") == code).join(users, on="run").drop_nulls("user")
-    runs = records.history.runs.join(users.join(hit_users.select("user").unique(), on="user"), on="run")
+    hit_users = hits.filter(pl.col("code") == code).drop("user").join(users, on="run").drop_nulls("user")
+    runs = records.history.runs.drop("user").join(users.join(hit_users.select("user").unique(), on="user"), on="run")
     exposure = runs.group_by("unit").agg(exposure_s=pl.len().cast(pl.Int64))
     tested = _test_days(records, records.errors.filter(pl.col("code") == code), exposure, SIGNIFICANCE)
     first = tested.filter("lemon").sort("p_spread", "node").head(1)

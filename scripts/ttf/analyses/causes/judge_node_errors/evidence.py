@@ -5,18 +5,33 @@ from typing import NamedTuple
 import polars as pl
 
 from ttf.analyses.causes.judge_node_errors import ERROR_ATTRIBUTIONS
+from ttf.analyses.causes.judge_node_errors.clocks import NOT_CHECKED
 from ttf.analyses.causes.judge_node_errors.error_nodes import find_repeating_node
 from ttf.analyses.causes.judge_node_errors.log_records import LogRecords
 from ttf.stats.basics.holm import add_adjusted_p
 from ttf.stats.clustered import FEWEST
-from ttf.stats.matched_risk import compare_counts, compare_with_control, pair_running
+from ttf.stats.matched_risk import (
+    History,
+    RatioTest,
+    compare_counts,
+    compare_with_control,
+    move_signals,
+    pair_running,
+    shift_signals,
+)
 
 SIGNIFICANCE = 0.05
 PRECEDES, BY_APPLICATION, DOES_NOT, TOO_FEW = "precedes failures", "application", "does not", "too few to tell"
+AT_ENDS = "comes with ends"
 # If at most this share of the attempts hit fails beyond chance, a code does not precede failures.
 LEAST_EXCESS = 0.05
 # With a smaller ratio, most attributed failures would be due to chance.
 LEAST_RATIO = 2
+# A code whose errors come with a failure at least this often may be its result. Then the ages and users at its errors
+# must speak for running time instead of failures, by a likelihood ratio of 20 (its logarithm).
+MOST_FOLLOWED, LEAST_EVIDENCE = 0.2, 3.0
+# Failures of fewer users, by Kish's number, may be the work of one.
+FEWEST_USERS = 2
 NO_HIT = "no attempt ran on the node at an error"
 
 
@@ -31,7 +46,8 @@ class Evidence(NamedTuple):
 def weigh_evidence(records: LogRecords, window_s: int, block_days: int) -> Evidence:
     """Judge each error code, and attribute failures to codes that precede failures or that applications cause."""
     errors = records.errors
-    hits, control_failures = compare_with_control(errors.select("unit", "code", "time_s"), records.history, window_s)
+    signals = errors.select("unit", "code", "time_s")
+    hits, controls = compare_with_control(signals, records.history, window_s)
     facts = errors.group_by("code").agg(
         pl.col("component").drop_nulls().mode().sort().first(),
         application=pl.col("application").fill_null(False).any(),
@@ -40,15 +56,67 @@ def weigh_evidence(records: LogRecords, window_s: int, block_days: int) -> Evide
     )
     rows = []
     for fact in facts.sort("code").iter_rows(named=True):
-        code_hits = hits.filter(pl.col("code") == fact["code"])
-        rows.append(fact | _compare(code_hits, control_failures.get(fact["code"], 0.0), block_days))
+        code, code_hits = fact["code"], hits.filter(code=fact["code"])
+        rows.append(fact | _compare(code_hits, controls[code].failures if code in controls else 0.0, block_days))
     rows = add_adjusted_p(rows)
+    suspects = [row["code"] for row in rows if _is_associated(row) and not row["application"]]
+    checks = _Checks(records, signals, hits.filter(pl.col("code").is_in(suspects)), window_s, block_days)
     for row in rows:
         row["verdict"], note = _judge(row)
-        row["explains"] = _is_associated(row) and row["ci_low"] >= LEAST_RATIO
+        if row["code"] in suspects:
+            row["moved_ratio"], objection = checks.find_objection(row, controls[row["code"]].followed)
+            row["verdict"], note = objection or (row["verdict"], note)
+        if row["verdict"] == DOES_NOT and records.clocks.status == NOT_CHECKED:
+            note = f"{note}; clocks not checked"
+        row["explains"] = row["verdict"] in (PRECEDES, BY_APPLICATION) and _is_associated(row)
+        row["explains"] &= row["explains"] and row["ci_low"] >= LEAST_RATIO
         row["repeats_on"] = find_repeating_node(records, hits, row["code"]) if row["application"] else None
         row["reason"] = "; ".join(filter(None, (row["reason"], note))) or None
     return Evidence(rows, hits, _attribute(records, rows, window_s))
+
+
+class _Checks:
+    """Whether a code that precedes failures may do so without causing them. hits: of these codes."""
+
+    def __init__(
+        self, records: LogRecords, signals: pl.DataFrame, hits: pl.DataFrame, window_s: int, block_days: int
+    ) -> None:
+        self.records, self.signals, self.hits = records, signals, hits
+        self.window_s, self.block_days = window_s, block_days
+        history = records.history
+        own = signals.join(hits.select("code").unique(), on="code", how="semi")
+        moved = move_signals(hits, history, window_s), shift_signals(hits, window_s)
+        self.moved = [compare_with_control(rows, history, window_s) for rows in moved]
+        done = History(history.runs.with_columns(is_failed="is_done"), history.watch)
+        self.done = compare_with_control(own, done, window_s)
+
+    def find_objection(self, row: dict, followed: float) -> tuple[float | None, tuple[str, str] | None]:
+        """Return the ratio after moved errors, and the verdict and note if something speaks against the code.
+
+        row: cells of the code; followed: share of its errors with a hit after which an attempt failed.
+        """
+        code = row["code"]
+        moved, done = [self._test(results, code) for results in self.moved], self._test(self.done, code)
+        tests = [(test.ratio or 0.0, test.p_value) for test in moved if test.p_value is not None]
+        failed = self.hits.filter("is_failed", code=code)
+        by_user = failed["user"].value_counts()["count"]
+        objection = None
+        ratio = max((ratio for ratio, _ in tests), default=None)
+        high = max((ratio for ratio, p_value in tests if p_value <= SIGNIFICANCE), default=0.0)
+        if row["ci_low"] < LEAST_RATIO * high:
+            objection = DOES_NOT, f"moved to like attempts or days its errors precede failures too ({high:.1f} times)"
+        elif self.hits["user"].n_unique() >= FEWEST and failed.height**2 / (by_user**2).sum() < FEWEST_USERS:
+            objection = TOO_FEW, "most of these failures are of one user"
+        elif done.low is not None and done.low >= LEAST_RATIO:
+            objection = AT_ENDS, "it comes before the ends of attempts that do not fail, too"
+        elif followed >= MOST_FOLLOWED and failed["hazard"].log().sum() > -LEAST_EVIDENCE:
+            objection = AT_ENDS, "it comes with failures, not clearly when attempts run instead of when they fail"
+        return ratio, objection
+
+    def _test(self, results: tuple, code: str) -> RatioTest:
+        hits, controls = results
+        failures = controls[code].failures if code in controls else 0.0
+        return compare_counts(hits.filter(code=code), failures, self.block_days)
 
 
 def _compare(hits: pl.DataFrame, control_failures: float, block_days: int) -> dict:
@@ -70,7 +138,7 @@ def _compare(hits: pl.DataFrame, control_failures: float, block_days: int) -> di
         "ci_low": test.low,
         "ci_high": test.high,
         "effective_nodes": test.effective_units,
-        "without_control": int((hits["control_s"] == 0).sum()),
+        "without_control": int((~hits["has_control"]).sum()),
         "p_value": test.p_value,
         "reason": "; ".join(reasons),
     }

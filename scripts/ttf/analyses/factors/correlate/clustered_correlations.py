@@ -13,10 +13,10 @@ import numpy as np
 
 from ttf.analyses.factors.correlate.run_times import Sample
 from ttf.engine.exact_sums import doubled_ranks
-from ttf.records.clusters import Level
+from ttf.records.clusters import MOST_BLOCKS, Level
 from ttf.stats.basics.order import run_starts
 from ttf.stats.basics.p_value import raise_to_smallest
-from ttf.stats.clustered import FEWEST, UNCLUSTERED, Clusters, no_interval_reason
+from ttf.stats.clustered import FEWEST, UNCLUSTERED, Clusters, name_levels, no_interval_reason
 
 CONFIDENCE = 0.95
 NO_MEAN_CLUSTERS = "points are means of groups: no clusters"
@@ -102,20 +102,25 @@ def clustered_cells(sample: Sample, level: Level, estimates: dict[str, float]) -
         return {method: {"why_not": UNCLUSTERED} for method in estimates}
     members = np.bincount(sample.clusters, weights=sample.weights)
     present = np.flatnonzero(members)
-    clusters = Clusters(np.zeros(present.size, np.int64), members[present], 1)
+    clusters = Clusters(
+        np.zeros(present.size, np.int64), members[present], 1, *np.divmod(sample.cells[present], MOST_BLOCKS)
+    )
     effective = clusters.effective.item()
-    cluster_cells: dict[str, object] = {"cluster_by": level.by, "clusters": effective}
+    cluster_cells: dict[str, object] = {
+        "cluster_by": name_levels(level.by, level.block_by, clusters),
+        "clusters": effective,
+    }
     if effective < FEWEST:
         return {method: cluster_cells | {"why_not": no_interval_reason(effective, level.by)} for method in estimates}
     cells_by_method = {}
     for method, r in estimates.items():
         influence, leverage = INFLUENCES[method](sample, r).sum_by_cluster(sample, members.size)
         influence -= influence.sum() * members / sample.n
-        se = clusters.se(influence[present], leverage[present]) / (1 - r**2)
-        z, margin = math.atanh(r), (se * clusters.student(CONFIDENCE)).item()
+        spread = clusters.spread(influence[present], leverage[present])
+        z, margin = math.atanh(r), spread.half_width(CONFIDENCE).item() / (1 - r**2)
         low, high = math.tanh(z - margin), math.tanh(z + margin)
         if low < high:
-            p, _ = raise_to_smallest(clusters.p_value(z / se).item())
+            p, _ = raise_to_smallest(spread.p_value(z * (1 - r**2)).item())
             limits = {"ci_low_clustered": low, "ci_high_clustered": high, "p_clustered": p}
             cells_by_method[method] = cluster_cells | limits
         else:

@@ -109,7 +109,7 @@ def groups_and_correlations(
     group means have no clusters.
     """
     groups, correlations, level = [], [], Level.from_jobs(jobs)
-    for sample in iterate_samples(jobs, cutoffs, level.number):
+    for sample in iterate_samples(jobs, cutoffs, level.cell):
         groups.append((sample.outcome_set, summarise_groups(sample)))
         if sample.feature.is_numeric:
             correlations += [(sample.outcome_set, row) for row in _correlation_rows(sample, level)]

@@ -11,7 +11,7 @@ import polars as pl
 from ttf.analyses.factors.correlate import RUNTIME_BY_GROUP
 from ttf.engine.counts import Rows, count_rows, distinct_texts, text_codes
 from ttf.engine.exact_sums import doubled_ranks, group_sums, product
-from ttf.stats.basics.order import number_rows, run_starts
+from ttf.stats.basics.order import distinct_values, number_rows, run_starts
 from ttf.stats.job_features import Feature, select_features
 
 Result = TypeVar("Result")
@@ -65,7 +65,8 @@ class Sample:
     jobs: np.ndarray
     group_order: np.ndarray  # rows ordered by the group of their value, then by run time
     parts: np.ndarray  # number of parts of each row
-    clusters: np.ndarray  # number of the cluster of each part
+    clusters: np.ndarray  # index of the cell of each part, a cluster in one block
+    cells: np.ndarray  # numbers of all cells, ascending
     members: np.ndarray  # number of jobs of each part
 
     @property
@@ -109,11 +110,11 @@ class Sample:
         return group_sums(self.coded.group_by_code, self.runtime_sums, len(self.coded.group_keys))
 
 
-def iterate_samples(jobs: Rows, cutoffs: Sequence[int | None], cluster: pl.Expr) -> Iterator[Sample]:
+def iterate_samples(jobs: Rows, cutoffs: Sequence[int | None], cell: pl.Expr) -> Iterator[Sample]:
     """Yield every sample of a jobs table: features, then outcome sets, then cut-offs (none first, then ascending).
 
-    jobs: outcome, runtime_s (Int64; null is excluded) and the features' columns; cluster: number of the cluster of each
-    job. cutoffs: seconds; run times strictly below are kept, None means no cut-off. A cut-off selects on the run time
+    jobs: outcome, runtime_s (Int64; null is excluded) and the features' columns; cell: number of the cell of each job.
+    cutoffs: seconds; run times strictly below are kept, None means no cut-off. A cut-off selects on the run time
     itself: it removes long jobs, not a kind of jobs. Raises ValueError for a cut-off that is not positive or a negative
     run time.
     """
@@ -125,9 +126,9 @@ def iterate_samples(jobs: Rows, cutoffs: Sequence[int | None], cluster: pl.Expr)
         value = pl.col(feature.column) if texts is None else text_codes(feature.column, texts)
         valued_jobs = jobs.filter(pl.col(feature.column).is_not_null())
         # Features without numbers have no clustered correlation.
-        cluster_number = cluster if feature.is_numeric else pl.lit(0)
+        cell_number = cell if feature.is_numeric else pl.lit(0)
         value_counts = count_rows(
-            valued_jobs, kind=_KIND, runtime=pl.col("runtime_s"), value=value, cluster=cluster_number
+            valued_jobs, kind=_KIND, runtime=pl.col("runtime_s"), value=value, cluster=cell_number
         )
         if (value_counts["runtime"] < 0).any():
             raise ValueError("a run time is negative")
@@ -135,6 +136,8 @@ def iterate_samples(jobs: Rows, cutoffs: Sequence[int | None], cluster: pl.Expr)
         if texts is None:
             values = value_counts["value"].unique().sort()
             value_counts = value_counts.with_columns(value=number_rows(value_counts["value"].to_numpy()))
+        cells = distinct_values(value_counts["cluster"].to_numpy())
+        value_counts = value_counts.with_columns(cluster=np.searchsorted(cells, value_counts["cluster"].to_numpy()))
         coded = CodedFeature.from_values(feature, values.alias(feature.column))
         kinds = value_counts.drop_in_place("kind")
         for outcome_set, (first, last) in OUTCOME_SETS.items():
@@ -155,7 +158,7 @@ def iterate_samples(jobs: Rows, cutoffs: Sequence[int | None], cluster: pl.Expr)
                 end = members.size if size == n.size else int(starts[size])
                 # A cut-off keeps or drops ties together, so ranks within the prefix do not change.
                 prefix = codes[:size], runtimes[:size], ranks[:size], times[:size], n[:size]
-                cluster_parts = parts[:size], clusters[:end], members[:end]
+                cluster_parts = parts[:size], clusters[:end], cells, members[:end]
                 yield Sample(outcome_set, coded, cutoff, *prefix, group_order[group_order < size], *cluster_parts)
 
 

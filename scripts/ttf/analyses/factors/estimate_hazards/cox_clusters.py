@@ -6,6 +6,9 @@ columns in the risk set at each event, summed over the cluster's members in it. 
 one step by (I - I_c)^-1 s, and the covariance is the sum of the squares of these changes (CR3, the jackknife; Bell &
 McCaffrey 2002). With I in place of I - I_c it is the sandwich of `coxph` in R's survival with `cluster`: too narrow if
 few clusters hold most durations.
+
+A cell is the durations of a cluster that began in one week. Cells give what different clusters share in a week: see
+`ttf.stats.clustered`.
 """
 
 from collections.abc import Iterator
@@ -29,39 +32,64 @@ RIDGE = 1e-9
 class ClusteredDurations:
     """Durations with their cluster and covariates, a row for each.
 
-    cluster: number of the cluster. group: index of the covariates in `columns`, an array (groups, columns). seconds,
+    cluster, week: their numbers. group: index of the covariates in `columns`, an array (groups, columns). seconds,
     failed: the duration and whether the event ended it.
     """
 
     cluster: np.ndarray
+    week: np.ndarray
     group: np.ndarray
     seconds: np.ndarray
     failed: np.ndarray
     columns: np.ndarray
 
 
-def dfbeta_by_cluster(
-    risk_sets: RiskSets, estimate: Fit, durations: ClusteredDurations, one_step: bool = True
-) -> np.ndarray:
-    """Return the change of the coefficients when each cluster is removed: an array (clusters, columns).
+@dataclass(frozen=True)
+class Effects:
+    """Effects of clusters and cells on sums of coefficients: arrays with a column per sum.
 
-    risk_sets, estimate: the data of the fit and its result. durations: the same durations by cluster. one_step: if
-    false, each change is I^-1 s; the squares of these add up to the plain sandwich.
+    change: of the sum when each cluster is removed. influence: of each cell, to first order. leverage: its share of the
+    variance of the sum's own covariate.
+    """
+
+    change: np.ndarray
+    influence: np.ndarray
+    leverage: np.ndarray
+
+
+def effects_by_cluster(
+    risk_sets: RiskSets, estimate: Fit, durations: ClusteredDurations, contrasts: np.ndarray
+) -> Effects:
+    """Return the effects of each cluster, and of each cell in order of cluster and week, on sums of coefficients.
+
+    risk_sets, estimate: the data of the fit and its result. durations: the same durations by cluster. contrasts: array
+    (sums, coefficients). The squares of the sums of `influence` by cluster add up to the plain sandwich.
     """
     ages = _AgeSums(risk_sets, estimate)
     hazard = np.exp(durations.columns @ estimate.coefficients - ages.highest)
     ages_seen = np.searchsorted(ages.seconds, durations.seconds, side="right").astype(np.int32)
     ages_seen[durations.failed] += ages.seconds.size + 1
-    rows, counts = distinct_rows(durations.cluster, durations.group, ages_seen)
+    rows, counts = distinct_rows(durations.cluster, durations.group, durations.week, ages_seen)
     del ages_seen
-    information = np.linalg.inv(estimate.covariance)
-    changes = []
+    information, weights = np.linalg.inv(estimate.covariance), estimate.covariance @ contrasts.T
+    covariate = durations.columns @ weights
+    covariate -= np.average(covariate, axis=0, weights=np.bincount(durations.group, minlength=hazard.size) * hazard)
+    effects = []
     for block in _blocks(rows[0]):
-        cluster, group, ages_seen = (column[block] for column in rows)
-        scores, parts = ages.sum_by_cluster(cluster, group, ages_seen, counts[block], hazard, durations.columns)
-        remaining = information * (1 + RIDGE) - parts if one_step else information
-        changes.append(np.linalg.solve(remaining, scores[:, :, None])[:, :, 0])
-    return np.concatenate(changes)
+        cluster, group, week, ages_seen = (column[block] for column in rows)
+        keys, counts_of_block = (cluster, group, week), counts[block]
+        scores, expected, parts = ages.sum_by_cluster(*keys, ages_seen, counts_of_block, hazard, durations.columns)
+        cluster, group, week = (key[run_starts(*keys)] for key in keys)
+        by_cluster = np.add.reduceat(scores, run_starts(cluster))
+        change = np.linalg.solve(information * (1 + RIDGE) - parts, by_cluster[:, :, None])[:, :, 0]
+        cell, squares = number_rows(cluster, week), expected[:, None] * covariate[group] ** 2
+        influence, leverage = (
+            np.stack([np.bincount(cell, column) for column in values.T], axis=1)
+            for values in (scores @ weights, squares)
+        )
+        effects.append((change @ contrasts.T, influence, leverage))
+    change, influence, leverage = map(np.concatenate, zip(*effects, strict=True))
+    return Effects(change, influence, leverage / leverage.sum(axis=0))
 
 
 def _blocks(cluster: np.ndarray) -> Iterator[slice]:
@@ -126,12 +154,15 @@ class _AgeSums:
         self,
         cluster: np.ndarray,
         group: np.ndarray,
+        week: np.ndarray,
         ages_seen: np.ndarray,
         counts: np.ndarray,
         hazard: np.ndarray,
         columns: np.ndarray,
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Return scores (clusters, columns) and information (clusters, columns, columns) from sorted rows.
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return sums over sorted rows: scores (runs, columns), expected events, information by cluster.
+
+        A run has one cluster, group and week. The information is an array (clusters, columns, columns).
 
         counts: number of durations in each row; hazard, columns: by group.
         """
@@ -139,24 +170,28 @@ class _AgeSums:
         failures = np.where(ages_seen >= half, counts, 0)
         at_risk = counts * hazard[group]
         expected = at_risk * self.cumulative_hazard[ages_seen]
-        # Sum over the durations of a cluster in a group, then over the groups of a cluster.
-        starts = run_starts(cluster, group)
-        cluster_starts = run_starts(cluster[starts])
+        # Sum over runs, over the groups of a cluster, then over clusters.
+        starts = run_starts(cluster, group, week)
+        group_starts = run_starts(cluster[starts], group[starts])
+        cluster_starts = run_starts(cluster[starts][group_starts])
         x = np.ascontiguousarray(columns[group[starts]].T)
-        events, group_expected = np.add.reduceat(failures, starts), np.add.reduceat(expected, starts)
+        events, run_expected = np.add.reduceat(failures, starts), np.add.reduceat(expected, starts)
         last_age = np.where(failures > 0, ages_seen - half, 0)
         expected_mean, scores = np.empty((size, starts.size)), []
         for a in range(size):
             expected_mean[a] = np.add.reduceat(at_risk * self.cumulative_mean[a][ages_seen], starts)
             event_mean = np.add.reduceat(failures * self.event_mean[a][last_age], starts)
-            score = (events - group_expected) * x[a] + expected_mean[a] - event_mean
-            scores.append(np.add.reduceat(score, cluster_starts))
+            scores.append((events - run_expected) * x[a] + expected_mean[a] - event_mean)
+        group_expected, expected_mean = (
+            np.add.reduceat(sums, group_starts, axis=-1) for sums in (run_expected, expected_mean)
+        )
+        x = x[:, group_starts]
         information = np.tensordot(self._expected_shares(cluster, ages_seen, at_risk, expected), self.squares, 1)
         for a in range(size):
             products = (group_expected * x[a] - expected_mean[a]) * x[a:] - x[a] * expected_mean[a:]
             information[:, a, a:] += np.add.reduceat(products, cluster_starts, axis=1).T
             information[:, a:, a] = information[:, a, a:]
-        return np.array(scores).T, information
+        return np.array(scores).T, run_expected, information
 
     def _expected_shares(
         self, cluster: np.ndarray, ages_seen: np.ndarray, at_risk: np.ndarray, expected: np.ndarray

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 import polars as pl
-from scipy.special import gammaincc, ndtr, stdtr, stdtrit
+from scipy.special import gammaincc, ndtr
 
 from ttf.analyses.factors.estimate_hazards import COX, DOUBLING, JOB_SIZE
 from ttf.analyses.factors.estimate_hazards.cox import (
@@ -17,13 +17,15 @@ from ttf.analyses.factors.estimate_hazards.cox import (
     independent_columns,
     proportionality_statistics,
 )
-from ttf.analyses.factors.estimate_hazards.cox_clusters import ClusteredDurations, dfbeta_by_cluster
+from ttf.analyses.factors.estimate_hazards.cox_clusters import ClusteredDurations, Effects, effects_by_cluster
+from ttf.records.clusters import first_block, level_names
 from ttf.records.jobs import Frame
 from ttf.stats.basics.holm import add_adjusted_p
 from ttf.stats.basics.normal import Z_95
 from ttf.stats.basics.order import distinct_values
 from ttf.stats.basics.p_value import raise_to_smallest
-from ttf.stats.clustered import FEWEST, UNCLUSTERED, Clusters, too_few_reason
+from ttf.stats.clustered import FEWEST, UNCLUSTERED, Clusters, name_levels, too_few_reason
+from ttf.stats.durations.clustered_durations import make_cells
 from ttf.stats.durations.strata import NO_DURATION
 
 # Numeric covariates, with a ratio per doubling. All others have a ratio per level.
@@ -50,8 +52,8 @@ ARE_CLUSTERS = "its levels are the clusters that intervals go by: left out"
 ONE_CLUSTER = "one cluster decides it: no clustered interval"
 SEPARATED = "no event: the hazard ratio tends to 0 (separation); it is left out of the fit"
 
-# What the clusters are, their effective number, and the change of the coefficients when each is removed.
-_ClusterEffects = tuple[str, float, np.ndarray]
+# The cells of clusters and weeks, what they are, and their effects on the coefficients; None with too few clusters.
+_ClusterEffects = tuple[Clusters, str, Effects | None]
 
 
 @dataclass
@@ -104,10 +106,11 @@ def hazard_ratios(durations: Frame, event: str, covariates: Sequence[str]) -> pl
     of their coefficients, with its Wald interval from their covariance. It is no coefficient, so Holm's adjustment and
     the test of proportionality exclude it.
 
-    The clustered interval and p-value are Wald's, with the covariance of `dfbeta_by_cluster` and Student's t with the
-    effective clusters less two. If all durations are of one cluster, its groups are the clusters. A covariate whose
-    levels are the clusters (systems) is excluded: they do not show how further clusters would differ, and with it in
-    the model, properties of a whole cluster (the type of machine) are compared within clusters only. At .05 the test
+    The clustered interval and p-value are Wald's, with the covariance of `effects_by_cluster`, the variance
+    that different clusters share in time (`ttf.stats.clustered`), and Student's t with the effective clusters less two.
+    If all durations are of one cluster, its groups are the clusters. A covariate whose levels are the clusters
+    (systems) is excluded: they do not show how further clusters would differ, and with it in the model, properties of a
+    whole cluster (the type of machine) are compared within clusters only. At .05 the test
     rejects true nulls in .02 to .09 of simulations (100 or 20 users of sizes by Zipf's law, log SD 1, levels drawn for
     each user or each job); the exact test rejects in .03 to .78. A score test would need a fit for each ratio.
     """
@@ -129,7 +132,7 @@ def hazard_ratios(durations: Frame, event: str, covariates: Sequence[str]) -> pl
     mostly_blank = {name: count for name, count in zip(amounts, blank_counts, strict=True) if count > MOST_BLANK * n}
     known_amounts = [name for name in amounts if name not in mostly_blank]
     timed = timed.drop_nulls(known_amounts) if known_amounts else timed
-    cluster_by, cluster = _cluster_level(timed)
+    cluster_by, cluster, block_by = _cluster_level(timed)
     levels = {name: _Levels.from_durations(timed, name, cluster) for name in covariates if name not in AMOUNTS}
     factors = {name: factor for name, factor in levels.items() if not factor.reason}
     indices = [factor.index.alias(name) for name, factor in factors.items()]
@@ -137,7 +140,7 @@ def hazard_ratios(durations: Frame, event: str, covariates: Sequence[str]) -> pl
     groups = timed.group_by("failed", "duration_s", *known_amounts, *indices)
     rows = groups.agg(durations=pl.len().cast(pl.Int64)).collect(engine="streaming")
     covariate_levels = dict.fromkeys(known_amounts) | factors
-    clusters = _Clusters.from_levels(timed, cluster_by, cluster, covariate_levels, rows) if cluster else None
+    clusters = _Clusters.from_levels(timed, cluster_by, cluster, block_by, covariate_levels, rows) if cluster else None
     failed, counts = rows["failed"].to_numpy(), rows["durations"].to_numpy()
     terms: list[_Term] = []
     for name in covariates:
@@ -259,30 +262,31 @@ def _make_level_term(name: str, level: str, reference: str, values: np.ndarray, 
     return _Term(name, level, reference, values, [SEPARATED] if is_separated else [], is_separated)
 
 
-def _cluster_level(durations: pl.LazyFrame) -> tuple[str, str]:
-    """Return what the clusters are and their column: cluster, or group if all are of one cluster; else blanks."""
+def _cluster_level(durations: pl.LazyFrame) -> tuple[str, str, str | None]:
+    """Return what the clusters are, their column (cluster, or group if all are of one cluster) and what blocks are."""
     if "cluster" not in durations.collect_schema():
-        return "", ""
+        return "", "", None
     is_one_cluster = pl.col("cluster").min() == pl.col("cluster").max()
-    names = durations.select(pl.col("cluster_by", "group_by").first(), is_one_cluster=is_one_cluster)
-    ((by_cluster, by_group, is_one_cluster),) = names.collect(engine="streaming").iter_rows()
+    by_cluster, by_group, by_block = level_names(durations)
     if by_cluster is None:
-        return "", ""
-    return (by_group, "group") if is_one_cluster else (by_cluster, "cluster")
+        return "", "", None
+    is_one = durations.select(is_one_cluster).collect(engine="streaming").item()
+    return (by_group or by_cluster, "group", by_block) if is_one else (by_cluster, "cluster", by_block)
 
 
 @dataclass(frozen=True)
 class _Clusters:
     """Durations with a number for their cluster and a key, a number for all of their covariates.
 
-    durations: not yet read. cluster_by: what the clusters are. level: cluster or group. widths: of each covariate, its
-    largest number plus 1, being the amount or the index of the level. indices: of the levels. fit_keys: the keys in the
-    fit, ascending; columns: columns of the model for each.
+    durations: not yet read. cluster_by, block_by: what the clusters and blocks are. level: cluster or group. widths: of
+    each covariate, its largest number plus 1, being the amount or the index of the level. indices: of the levels.
+    fit_keys: the keys in the fit, ascending; columns: columns of the model for each.
     """
 
     durations: pl.LazyFrame
     cluster_by: str
     level: str
+    block_by: str | None
     widths: Mapping[str, int]
     indices: Mapping[str, pl.Expr]
     fit_keys: np.ndarray = field(default_factory=lambda: np.zeros(0))
@@ -294,13 +298,14 @@ class _Clusters:
         durations: pl.LazyFrame,
         cluster_by: str,
         level: str,
+        block_by: str | None,
         covariates: Mapping[str, _Levels | None],
         rows: pl.DataFrame,
     ) -> "_Clusters":
         """Return clusters without the fit's keys. covariates: their levels, None for an amount; columns of `rows`."""
         widths = {name: int(rows[name].to_numpy().max(initial=0)) + 1 for name in covariates}
         indices = {name: levels.index for name, levels in covariates.items() if levels is not None}
-        return cls(durations, cluster_by, level, widths, indices)
+        return cls(durations, cluster_by, level, block_by, widths, indices)
 
     def keys(self, rows: pl.DataFrame) -> np.ndarray:
         return rows.select(key=self._key_expression({})).to_series().to_numpy()
@@ -319,9 +324,10 @@ class _Clusters:
         columns = np.stack([term.values[example_row] for term in model], axis=1).astype(float)
         return replace(self, fit_keys=fit_keys, columns=columns)
 
-    def dfbeta(self, risk_sets: RiskSets, estimate: Fit) -> _ClusterEffects:
-        """Return (cluster_by, effective clusters, change of coefficients without each cluster; no rows if too few)."""
-        columns = {"cluster": pl.col(self.level), "key": self._key_expression(self.indices)}
+    def effects(self, risk_sets: RiskSets, estimate: Fit, contrasts: np.ndarray) -> _ClusterEffects:
+        """Return the cells and their effects on the sums of coefficients: see `effects_by_cluster`."""
+        columns = {"cluster": pl.col(self.level), "block": first_block(self.block_by)}
+        columns["key"] = self._key_expression(self.indices)
         durations = self.durations.select("failed", "duration_s", **columns).collect(engine="streaming")
         key = durations.drop_in_place("key").to_numpy()
         group = np.searchsorted(self.fit_keys, key).astype(np.int32)
@@ -330,35 +336,36 @@ class _Clusters:
         del key
         if not is_in_fit.all():
             durations, group = durations.filter(pl.Series(is_in_fit)), group[is_in_fit]
-        cluster = durations["cluster"].to_numpy()
-        members = np.bincount(np.searchsorted(distinct_values(cluster.astype(np.int64)), cluster)).astype(float)
-        effective = float(Clusters(np.zeros(members.size, np.int64), members, 1).effective[0])
-        if effective < FEWEST:
-            return self.cluster_by, effective, np.zeros((0, self.columns.shape[1]))
+        cluster, block = durations["cluster"].to_numpy(), durations["block"].to_numpy()
+        _, cells = make_cells(cluster, block, np.ones(cluster.size))
+        cluster_by = name_levels(self.cluster_by, self.block_by, cells)
+        if cells.effective[0] < FEWEST:
+            return cells, cluster_by, None
         seconds, failed = durations["duration_s"].to_numpy(), durations["failed"].to_numpy()
-        clustered = ClusteredDurations(cluster, group, seconds, failed, self.columns)
-        return self.cluster_by, effective, dfbeta_by_cluster(risk_sets, estimate, clustered)
+        clustered = ClusteredDurations(cluster, block, group, seconds, failed, self.columns)
+        return cells, cluster_by, effects_by_cluster(risk_sets, estimate, clustered, contrasts)
 
 
 def _fit_terms(risk_sets: RiskSets, model: list[_Term], model_term: _Term, clusters: _Clusters | None) -> list[_Term]:
     """Fit the model, set the cells of its terms and of the whole model, and return the term of JOB_SIZE, if any."""
     estimate = fit(risk_sets)
-    effects = None if clusters is None else clusters.dfbeta(risk_sets, estimate)
-    if effects:
-        model_term.cells |= {"cluster_by": effects[0], "clusters": effects[1]}
-    indices_by_covariate: dict[str, list[int]] = {}
-    for index, term in enumerate(model):
-        _set_ratio_cells(term, float(estimate.coefficients[index]), math.sqrt(estimate.covariance[index, index]))
-        _set_clustered_interval(term, effects, [index])
-        indices_by_covariate.setdefault(term.covariate, []).append(index)
-    model_term.cells["converged"] = True
     amount_indices = [index for index, term in enumerate(model) if term.level == DOUBLING]
     size_terms = [_Term(JOB_SIZE, DOUBLING_TOGETHER, reasons=[SUMMED])] if len(amount_indices) > 1 else []
-    for term in size_terms:
-        term.cells |= {name: model_term.cells[name] for name in ("n", "events")}
-        variance = float(estimate.covariance[np.ix_(amount_indices, amount_indices)].sum())
-        _set_ratio_cells(term, float(estimate.coefficients[amount_indices].sum()), math.sqrt(variance))
-        _set_clustered_interval(term, effects, amount_indices)
+    contrasts = np.eye(len(model))
+    if size_terms:
+        contrasts = np.vstack([contrasts, contrasts[amount_indices].sum(axis=0)])
+        size_terms[0].cells |= {name: model_term.cells[name] for name in ("n", "events")}
+    effects = None if clusters is None else clusters.effects(risk_sets, estimate, contrasts)
+    if effects:
+        model_term.cells |= {"cluster_by": effects[1], "clusters": float(effects[0].effective[0])}
+    for index, (term, contrast) in enumerate(zip([*model, *size_terms], contrasts, strict=True)):
+        se = math.sqrt(contrast @ estimate.covariance @ contrast)
+        _set_ratio_cells(term, float(contrast @ estimate.coefficients), se)
+        _set_clustered_interval(term, effects, index)
+    model_term.cells["converged"] = True
+    indices_by_covariate: dict[str, list[int]] = {}
+    for index, term in enumerate(model):
+        indices_by_covariate.setdefault(term.covariate, []).append(index)
     all_indices = list(range(len(model)))
     try:
         groups = [*indices_by_covariate.values(), all_indices]
@@ -386,25 +393,26 @@ def _set_ratio_cells(term: _Term, log_ratio: float, se: float) -> None:
     term.cells |= {"ci_low": low, "ci_high": high, "p_value": p, "converged": True}
 
 
-def _set_clustered_interval(term: _Term, effects: _ClusterEffects | None, indices: list[int]) -> None:
-    """Set the interval of the sum of the coefficients with these indices. effects: None without clusters."""
+def _set_clustered_interval(term: _Term, effects: _ClusterEffects | None, index: int) -> None:
+    """Set the interval of a coefficient or sum of them. effects: None without clusters; index: its column of these."""
     if "log_hazard_ratio" not in term.cells:
         return
     if effects is None:
         term.reasons.append(UNCLUSTERED)
         return
-    cluster_by, effective, dfbeta = effects
+    cells, cluster_by, by_cluster = effects
+    effective = float(cells.effective[0])
     term.cells |= {"cluster_by": cluster_by, "clusters": effective}
-    if effective < FEWEST:
+    if by_cluster is None:
         term.reasons.append(too_few_reason(effective, cluster_by))
         return
-    change = dfbeta[:, indices].sum(axis=1)
-    estimate, se, degrees = term.cells["log_hazard_ratio"], math.sqrt(float((change**2).sum())), effective - 2
-    half_width = float(stdtrit(degrees, 0.975)) * se
-    if term.is_one_cluster or not 0 < abs(estimate) + half_width < LARGEST_LOG_RATIO or not se:
+    variance, degrees = (by_cluster.change[:, index] ** 2).sum(keepdims=True), np.array([effective - 2])
+    spread = cells.add_shared_variance(variance, degrees, by_cluster.influence[:, index], by_cluster.leverage[:, index])
+    estimate, half_width = term.cells["log_hazard_ratio"], float(spread.half_width(0.95)[0])
+    if term.is_one_cluster or not 0 < abs(estimate) + half_width < LARGEST_LOG_RATIO or np.isnan(half_width):
         term.reasons.append(ONE_CLUSTER)
         return
-    p, _ = raise_to_smallest(2 * float(stdtr(degrees, -abs(estimate / se))))
+    p, _ = raise_to_smallest(float(spread.p_value(estimate)[0]))
     low, high = math.exp(estimate - half_width), math.exp(estimate + half_width)
     term.cells |= {"ci_low_clustered": low, "ci_high_clustered": high, "p_clustered": p}
 

@@ -132,8 +132,7 @@ def _curves(
     weight = survival_before / at_risk
     inverse, hazard = np.divide(1, survivors, out=np.zeros(survival_before.size), where=survivors > 0), None
     blank_limits = np.full(survival_before.size, np.nan)
-    student = np.nan if clusters is None else clusters.student()
-    if clusters is not None and not np.isnan(student):
+    if clusters is not None and not np.isnan(clusters.student()):
         influences = Influences(clusters, first.seconds)
         # Influence of durations on -log of survival.
         hazard = influences.accumulate(_influence_by_end(codes, inverse), np.cumsum(greenwood))
@@ -161,8 +160,8 @@ def _curves(
             # The duration's own contribution, less the expected one while it was at risk.
             expected = np.cumsum(weight * d / at_risk + incidence * greenwood)
             influence = influences.accumulate(_influence_by_end(codes, incidence * inverse, {code: weight}), expected)
-            log_se = influence.se(hazard, incidence) / np.where(incidence > 0, incidence, 1)
-            low, high = limits_log_log(incidence, log_se, student)
+            half_width = influence.half_width(hazard, incidence) / np.where(incidence > 0, incidence, 1)
+            low, high = limits_log_log(incidence, half_width)
             limits |= {"ci_low_clustered": low, "ci_high_clustered": high}
         curves.append(shared | counts | {"incidence": np.minimum(incidence, 1), "se": se} | limits)
     return curves
@@ -306,9 +305,10 @@ def _hazard_curve(times: Times, clusters: ClusterDurations | None, code: int) ->
     limits = {"ci_low": hazard / factor, "ci_high": hazard * factor}
     limits |= dict.fromkeys(("ci_low_clustered", "ci_high_clustered"), np.full(hazard.size, np.nan))
     if clusters is not None and not np.isnan(clusters.student()):
-        se = Influences(clusters, times.seconds).accumulate(_influence_by_end([code], 1 / at_risk), variance).se()
+        influences = Influences(clusters, times.seconds).accumulate(_influence_by_end([code], 1 / at_risk), variance)
+        half_width = influences.half_width()
         # A spread beyond e^300 is no limit.
-        log_width = np.where(se > 0, clusters.student() * se / np.where(hazard > 0, hazard, 1), np.nan)
+        log_width = np.where(half_width > 0, half_width / np.where(hazard > 0, hazard, 1), np.nan)
         factor = np.exp(np.minimum(log_width, 300))
         limits |= {"ci_low_clustered": hazard / factor, "ci_high_clustered": hazard * factor}
     return columns | {"cumulative_hazard": hazard, "variance": variance} | limits

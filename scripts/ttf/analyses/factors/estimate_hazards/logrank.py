@@ -1,6 +1,6 @@
 """Log-rank tests: whether the hazard differs between all strata, and between each pair."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import combinations
 
 import numpy as np
@@ -9,10 +9,10 @@ from scipy.special import gammaincc
 
 from ttf.analyses.factors.estimate_hazards import LOGRANK
 from ttf.stats.basics.holm import add_adjusted_p
-from ttf.stats.basics.order import count_smaller, distinct_values
+from ttf.stats.basics.order import count_smaller
 from ttf.stats.basics.p_value import raise_to_smallest
-from ttf.stats.clustered import FEWEST, UNCLUSTERED, Clusters, too_few_reason
-from ttf.stats.durations.clustered_durations import ClusterDurations
+from ttf.stats.clustered import FEWEST, UNCLUSTERED, Clusters, name_levels, too_few_reason
+from ttf.stats.durations.clustered_durations import ClusterDurations, make_cells
 from ttf.stats.durations.strata import Durations, Times, count_durations, iterate_times
 
 # The number of pairs grows with the square of the strata, and the adjustment of each p-value with it.
@@ -39,7 +39,8 @@ def logrank(durations: Durations, event: str, strata: Sequence[str]) -> pl.DataF
 
     p_clustered holds if clusters differ. The difference of observed and expected events is a sum of martingale
     residuals over durations (Lin & Wei 1989). Its covariance V is that of the sums by cluster, whether a cluster is in
-    one stratum or in several. If each stratum is one cluster (a system), the sums are by group (its nodes). The
+    one stratum or in several, plus that which different clusters share in time (`ttf.stats.clustered`). If each stratum
+    is one cluster (a system), the sums are by group (its nodes). The
     statistic is the exact one with the first two moments that V gives it (Rao & Scott 1984; Satterthwaite); with one
     degree of freedom it is the square of the difference over its clustered variance. Sums by cluster under the null
     hypothesis include the pull of their cluster, so with few clusters the test rejects too seldom rather than too
@@ -87,7 +88,12 @@ def _compare(strata: list[tuple[Times, ClusterDurations | None]], code: int) -> 
     stratum_times = [times for times, _ in strata]
     durations = [cluster_durations for _, cluster_durations in strata if cluster_durations is not None]
     has_clusters = bool(strata) and len(durations) == len(strata)
-    cluster_by, effective = _effective_clusters(durations) if has_clusters else (None, 0.0)
+    cluster_by, effective = None, 0.0
+    if has_clusters:
+        cell, cells = _join_cells(durations)
+        undivided = [stratum for stratum in durations if stratum.divided is None]
+        kind, block_by = (undivided or durations)[0].kind, durations[0].block_by
+        cluster_by, effective = name_levels(kind, block_by, cells), float(cells.effective[0])
     row: dict[str, object] = {
         "strata": len(stratum_times),
         "n": sum(times.durations for times in stratum_times),
@@ -123,7 +129,8 @@ def _compare(strata: list[tuple[Times, ClusterDurations | None]], code: int) -> 
         cluster_reason = too_few_reason(effective, cluster_by, "p-value")
     else:
         scores = _scores(durations, code, ages, share, events / n_at_risk, indices)
-        p_clustered = _clustered_p(statistic, variance, scores)
+        by_cell = np.stack([np.bincount(cell, column) for column in scores], axis=1)
+        p_clustered = _clustered_p(statistic, variance, by_cell, cells)
         cluster_reason = NO_SPREAD if p_clustered is None else None
     n_excluded = len(stratum_times) - comparable.size
     reasons = (
@@ -136,28 +143,20 @@ def _compare(strata: list[tuple[Times, ClusterDurations | None]], code: int) -> 
     return row | {"reason": "; ".join(filter(None, reasons)) or None}
 
 
-def _effective_clusters(strata: list[ClusterDurations]) -> tuple[str, float]:
-    """Return what the clusters of all durations compared are, and Kish's effective number of them."""
-    numbers = np.concatenate(_cluster_numbers(strata))
-    members = np.concatenate([durations.members for durations in strata])
-    cluster_sizes = np.bincount(np.searchsorted(distinct_values(numbers), numbers), members)
-    effective = Clusters(np.zeros(cluster_sizes.size, np.int64), cluster_sizes, 1).effective
-    undivided = [durations.by for durations in strata if durations.divided is None]
-    return (undivided or [strata[0].by])[0], float(effective[0])
-
-
-def _cluster_numbers(strata: list[ClusterDurations]) -> list[np.ndarray]:
-    """Return, for each stratum, the number of the cluster of each of `ClusterDurations.members`.
+def _join_cells(strata: list[ClusterDurations]) -> tuple[np.ndarray, Clusters]:
+    """Return the cells (clusters by week) of all strata together, and the number of each stratum's cells there.
 
     If each stratum is one cluster, their groups are the clusters; else such a stratum counts as one cluster.
     """
     uses_groups = all(durations.divided is not None for durations in strata)
-    return [
-        durations.cluster[durations.first]
+    clusters = [
+        durations.cells.cluster
         if uses_groups or durations.divided is None
-        else np.full(durations.first.size, durations.divided)
+        else np.full_like(durations.cells.cluster, durations.divided)
         for durations in strata
     ]
+    columns = ([getattr(durations.cells, name) for durations in strata] for name in ("block", "members"))
+    return make_cells(*map(np.concatenate, (clusters, *columns)))
 
 
 def _scores(
@@ -168,36 +167,45 @@ def _scores(
     hazard: np.ndarray,
     columns: np.ndarray,
 ) -> np.ndarray:
-    """Return each cluster's part of the difference of observed and expected events: clusters by strata.
+    """Return the part of each stratum's cells in the difference of observed and expected events: strata by cells.
 
     columns: strata tested; ages: of events; share: of each stratum among those at risk; hazard: over all strata.
     """
     cumulative_hazard = np.concatenate(([0.0], np.cumsum(hazard)))
     expected = [np.concatenate(([0.0], np.cumsum(share[stratum] * hazard))) for stratum in columns]
-    numbers = _cluster_numbers(strata)
-    all_numbers = distinct_values(*numbers)
-    scores = np.zeros((all_numbers.size, columns.size))
+    scores: list[list[np.ndarray]] = [[] for _ in columns]
     for stratum, durations in enumerate(strata):
         # Number of event ages before the end of a duration; shifted by their number if an event ended it.
         age_index = count_smaller(ages, durations.seconds + 1)
         age_index[durations.code == code] += cumulative_hazard.size
-        row = np.searchsorted(all_numbers, numbers[stratum])
         for column, index in enumerate(columns):
             is_own = stratum == index
             censored = expected[column] - is_own * cumulative_hazard
             failed = censored + is_own - np.concatenate(([0.0], share[index]))
-            contribution = durations.by_cluster(durations.durations * np.concatenate((censored, failed))[age_index])
-            np.add.at(scores[:, column], row, contribution)
-    return scores
+            values = durations.durations * np.concatenate((censored, failed))[age_index]
+            scores[column].append(np.bincount(durations.cell, values))
+    return np.array([np.concatenate(parts) for parts in scores])
 
 
-def _clustered_p(statistic: float, variance: np.ndarray, scores: np.ndarray) -> float | None:
-    """Return the p-value of the statistic if its variance is that of the scores, a row per cluster."""
-    ratio = np.linalg.solve(variance, scores.T @ scores)
+def _clustered_p(statistic: float, variance: np.ndarray, scores: np.ndarray, cells: Clusters) -> float | None:
+    """Return the p-value of the statistic if its variance is that of the scores, a row per cell."""
+    # In these coordinates the exact variance is 1, and the covariance of weeks is diagonal.
+    scores = np.linalg.solve(np.linalg.cholesky(variance), scores.T).T
+    if cells.counts_blocks[0]:
+        by_block = _sum_columns(cells.block_groups.sum, scores)
+        scores = scores @ np.linalg.eigh(by_block.T @ by_block - scores.T @ scores)[1]
+    by_cluster = _sum_columns(cells.cluster_groups.sum, scores)
+    ratio = by_cluster.T @ by_cluster
+    if cells.counts_blocks[0]:
+        ratio += np.diag([cells.shared_variance(column, np.zeros(column.size))[0][0] for column in scores.T])
     trace, square_trace = float(np.trace(ratio)), float(np.trace(ratio @ ratio))
     if not (trace > 0 and square_trace > 0):
         return None
     return raise_to_smallest(float(gammaincc(trace**2 / square_trace / 2, statistic * trace / square_trace / 2)))[0]
+
+
+def _sum_columns(sum_groups: Callable[[np.ndarray], np.ndarray], scores: np.ndarray) -> np.ndarray:
+    return np.stack([sum_groups(column) for column in scores.T], axis=1)
 
 
 def _count_events_at(times: Times, ages: np.ndarray) -> np.ndarray:

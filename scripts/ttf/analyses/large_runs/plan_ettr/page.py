@@ -75,7 +75,7 @@ def _make_planned_head(trace: Trace, m: Numbers, rate_key: str) -> Head:
     ci = m.keyed_interval(f"{share}_ci_{{}}", confidence="90")
     keys = [Key(label, f"[{share}]", join_parts(ci, f"n = {n}", wall, by="; "))]
     if m.has(f"{rate_key}.interruptions"):
-        period = "one every [ettr.mttf_s]" if m.has("ettr.mttf_s") else None
+        period = f"one {statement_rules.frequency(m)} [ettr.mttf_s:duration]" if m.has("ettr.mttf_s") else None
         bounds = f"{low}.interruptions", f"{high}.interruptions"
         ci = f"90% CI {m.span(*bounds)}" if all(map(m.has, bounds)) else ""
         keys.append(Key("Interruptions", f"[{rate_key}.interruptions]", join_parts(ci, period, by="; ")))
@@ -95,7 +95,7 @@ def _format_claim(m: Numbers, rate_key: str, run: str) -> str:
     wall, ratio = m.value(f"{rate_key}.wall_s", CENTURY_S), m[f"{rate_key}.wall_clock_ettr"]
     run = f"{words.capitalise(_run_article(m))} {run} run"
     if wall >= CENTURY_S or ratio < NO_PROGRESS:
-        return f"{run} would make almost no progress: a failure every [ettr.mttf_s]"
+        return f"{run} would make almost no progress: a failure {statement_rules.frequency(m)} [ettr.mttf_s:duration]"
     claim = f"{run} keeps [{statement_rules.ettr_key(m)}] of its scheduled time productive"
     if 2 * m.value(f"{rate_key}.queued_s", 0) > wall:
         return f"{claim}; each start waits [{rate_key}.queue_s] in the queue"
@@ -119,6 +119,8 @@ def _choose_callout(m: Numbers, rate_key: str, run: str) -> Callout | None:
         return Callout("care", "Measured, not projected.", f"{words.capitalise(m['ettr.withheld'])}.")
     if m.value("ettr.basis", None) == "component":
         return Callout("care", "Hardware only.", "Failures of software and users come on top.")
+    if statement_rules.r14_lower_bound(m):
+        return Callout("care", "At best.", statement_rules.STATES_ONLY)
     return None
 
 

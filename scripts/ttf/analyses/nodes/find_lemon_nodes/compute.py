@@ -40,17 +40,15 @@ import polars as pl
 from ttf.analyses.nodes.find_lemon_nodes import LEMON_EFFECT, LEMON_NODES, LEMON_SUMMARY
 from ttf.analyses.nodes.find_lemon_nodes.excess import (
     CONFIDENCE,
-    OrdinaryRates,
-    benjamini_hochberg,
     compare_by_exposure,
     compare_by_trials,
     detectable_trial_ratio,
     divide_failures,
     median_detectable_ratio,
     next_threshold,
-    ordinary_nodes,
     with_posterior,
     with_power,
+    with_verdict,
 )
 from ttf.analyses.nodes.find_lemon_nodes.node_runs import (
     DURATIONS_READ,
@@ -444,31 +442,6 @@ def with_likely_failures(nodes: pl.DataFrame, shared: pl.DataFrame) -> pl.DataFr
     likely = suspects.select("node", likely_failures=pl.Series(failures), likely_ratio=pl.Series(ratio))
     likely = nodes.drop("likely_failures", "likely_ratio").join(likely, on="node", how="left", maintain_order="left")
     return likely.select(list(LEMON_NODES.columns))
-
-
-def with_verdict(
-    tested: pl.DataFrame, false_discovery: float, differ: bool = True
-) -> tuple[pl.DataFrame, OrdinaryRates | None]:
-    """Add q_value, p_spread, q_spread, ordinary_cv, ordinary_expected and lemon; return also the ordinary rates.
-
-    A significant node fails more than expected by chance (p_value) and, if nodes `differ`, more than ordinary nodes:
-    p_spread is the larger of both p-values.
-    """
-    # NaN where a node has no test.
-    p_values, counted, expected = (tested[name].to_numpy().astype(float) for name in ("p_value", "counted", "expected"))
-    is_tested, p_spread, ordinary, cv, level = ~np.isnan(p_values), p_values, None, np.nan, np.nan
-    if differ and is_tested.any():
-        ordinary = ordinary_nodes(counted[is_tested], expected[is_tested])
-        p_spread, cv, level = np.maximum(p_values, ordinary.tail(counted, expected)), ordinary.cv, ordinary.level
-    columns = {
-        "q_value": benjamini_hochberg(p_values),
-        "p_spread": p_spread,
-        "q_spread": benjamini_hochberg(p_spread),
-        "ordinary_cv": np.where(is_tested, cv, np.nan),
-        "ordinary_expected": level * expected,
-    }
-    table = tested.with_columns(pl.Series(name, values).fill_nan(None) for name, values in columns.items())
-    return table.with_columns(lemon=pl.col("q_spread") <= false_discovery), ordinary
 
 
 def _finish_table(nodes: pl.DataFrame, window: tuple[int, int] | None) -> pl.DataFrame:

@@ -4,12 +4,12 @@ Exact tests, the spread of ordinary nodes, a rate shrunken towards the fleet's, 
 """
 
 import bisect
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
-from scipy.special import betainc, betaincinv, expit, gammainc, gammaincc, gammaincinv, gammaln, pdtrik
+from scipy.special import betainc, betaincinv, expit, gammainc, gammaincc, gammaincinv, gammaln
 
 from ttf.stats.durations.mttf import poisson_limits
 
@@ -42,28 +42,33 @@ class OrdinaryRates:
         return np.where(counted > 0, betainc(np.maximum(counted, 1), shape, mean / (shape + mean)), 1.0)
 
 
-def ordinary_nodes(counted: np.ndarray, expected: np.ndarray) -> OrdinaryRates:
+def ordinary_nodes(
+    counted: np.ndarray, expected: np.ndarray, n_excluded: int = 0, previous: OrdinaryRates | None = None
+) -> OrdinaryRates:
     """Fit the gamma-distributed rates of ordinary nodes, excluding the most extreme nodes.
 
-    The TRIMMED share of nodes with the smallest Poisson tails, at least one, is excluded, so that a bad node is not
-    part of its own reference. The counts of the others are negative binomial, truncated where they would be excluded.
-    Few failures say little about the coefficient of variation, so its logarithm has a normal prior.
+    The `n_excluded` nodes with the smallest tails (Poisson's, or those of the `previous` fit) are excluded, so that a
+    bad node is not part of its own reference. Default: the TRIMMED share, at least one. The counts of the others are
+    negative binomial, truncated where they would be excluded. Few failures say little about the coefficient of
+    variation, so its logarithm has a normal prior.
     """
     # Imported here because scipy.optimize is slow to import.
     from scipy.optimize import minimize
 
-    tails = np.where(counted > 0, gammainc(np.maximum(counted, 1), expected), 1.0)
-    n_trimmed = max(1, int(TRIMMED * counted.size)) if counted.size > 1 else 0
-    least_tail = np.sort(tails)[n_trimmed]
+    def tail(count: np.ndarray, mean: np.ndarray) -> np.ndarray:
+        return gammainc(np.maximum(count, 1), mean) if previous is None else previous.tail(count, mean)
+
+    tails = np.where(counted > 0, tail(counted, expected), 1.0)
+    n_excluded = min(n_excluded or max(1, int(TRIMMED * counted.size)), counted.size - 1)
+    # Given the largest tail of the excluded nodes, those of the others are independent.
+    excluded_tail, least_tail = np.append(0.0, np.sort(tails))[n_excluded : n_excluded + 2]
     is_ordinary = tails >= least_tail
-    k, mean = counted[is_ordinary], expected[is_ordinary]
+    # Expectations in steps of 1%: a fit to LANL's 5,000 nodes then takes 0.03 s, not 0.3 s.
+    pairs = np.column_stack([counted, np.log(expected).round(2)])[is_ordinary]
+    (k, log_mean), times = (part.T for part in np.unique(pairs, axis=0, return_counts=True))
+    mean = np.exp(log_mean)
     # The largest count with which a node is not excluded.
-    limit = np.floor(pdtrik(1 - least_tail, mean) + 1e-6) + 1 if least_tail < 1 else np.zeros(k.size)
-    # A count of one that is not excluded gives equality, despite rounding.
-    is_zero_only = 1 - least_tail < np.exp(-mean) * (1 - 1e-9)
-    limit = np.maximum(np.where(is_zero_only, 0, limit), k)
-    rows, times = np.unique(np.column_stack([k, mean, limit]), axis=0, return_counts=True)
-    k, mean, limit = rows.T
+    limit = np.maximum(_least_count(lambda count: tail(count, mean), excluded_tail, k.size) - 1, k)
 
     def negative_log_likelihood(logs: np.ndarray) -> float:
         level, cv = np.exp(np.clip(logs, (-5, -4), (3, 2)))
@@ -214,6 +219,36 @@ def benjamini_hochberg(p_values: np.ndarray) -> np.ndarray:
     return adjusted
 
 
+def with_verdict(
+    tested: pl.DataFrame, false_discovery: float, differ: bool = True
+) -> tuple[pl.DataFrame, OrdinaryRates | None]:
+    """Add q_value, p_spread, q_spread, ordinary_cv, ordinary_expected and lemon; return also the ordinary rates.
+
+    Whatever accuses a node uses this rule. A significant node fails more than expected by chance (p_value) and, if
+    nodes `differ`, more than ordinary nodes: p_spread is the larger of both p-values. Ordinary nodes are fitted twice:
+    without the most extreme nodes, then without the nodes that this first fit makes significant. The first fit alone
+    takes ordinary nodes for too equal.
+    """
+    # NaN where a node has no test.
+    p_values, counted, expected = (tested[name].to_numpy().astype(float) for name in ("p_value", "counted", "expected"))
+    is_tested, p_spread, n_excluded = ~np.isnan(p_values), p_values, 0
+    ordinary: OrdinaryRates | None = None
+    for _ in range(2 if differ and is_tested.any() else 0):
+        ordinary = ordinary_nodes(counted[is_tested], expected[is_tested], n_excluded, ordinary)
+        p_spread = np.maximum(p_values, ordinary.tail(counted, expected))
+        n_excluded = max(1, int(np.count_nonzero(benjamini_hochberg(p_spread) <= false_discovery)))
+    cv, level = (np.nan, np.nan) if ordinary is None else (ordinary.cv, ordinary.level)
+    columns = {
+        "q_value": benjamini_hochberg(p_values),
+        "p_spread": p_spread,
+        "q_spread": benjamini_hochberg(p_spread),
+        "ordinary_cv": np.where(is_tested, cv, np.nan),
+        "ordinary_expected": level * expected,
+    }
+    table = tested.with_columns(pl.Series(name, values).fill_nan(None) for name, values in columns.items())
+    return table.with_columns(lemon=pl.col("q_spread") <= false_discovery), ordinary
+
+
 def next_threshold(p_values: pl.Series, is_significant: pl.Series, false_discovery: float) -> float:
     """Return the p-value at which one more node would be significant; blank p-values are nodes without a test."""
     n_tests = p_values.count()
@@ -287,16 +322,22 @@ def with_power(nodes: pl.DataFrame, threshold: float, ordinary: OrdinaryRates | 
         binomial_tail = betainc(k, rest_failures + 1, share)
         return binomial_tail if ordinary is None else np.maximum(binomial_tail, ordinary.tail(k, n * share))
 
-    low, high = np.zeros(n.size), np.ones(n.size)
+    least_count = _least_count(tail, threshold, n.size)
+    ratio = pl.Series("ratio", gammaincinv(least_count, POWER) / (n * share))
+    joined = nodes.join(fleets.select("fleet", ratio), on="fleet", how="left", maintain_order="left")
+    return joined.with_columns(detectable_ratio=pl.when(pl.col("p_value").is_not_null()).then("ratio")).drop("ratio")
+
+
+def _least_count(tail: Callable[[np.ndarray], np.ndarray], threshold: float, size: int) -> np.ndarray:
+    """Return for each of `size` nodes the smallest count, at least 1, whose tail is at most the threshold."""
+    low, high = np.zeros(size), np.ones(size)
     while (tail(high) > threshold).any():
         high = high * 2
-    for _ in range(64):
+    while (high - low > 1).any():
         middle = np.floor((low + high) / 2)
         is_enough = (tail(middle) <= threshold) & (middle > 0)
         low, high = np.where(is_enough, low, middle), np.where(is_enough, middle, high)
-    ratio = pl.Series("ratio", gammaincinv(high, POWER) / (n * share))
-    joined = nodes.join(fleets.select("fleet", ratio), on="fleet", how="left", maintain_order="left")
-    return joined.with_columns(detectable_ratio=pl.when(pl.col("p_value").is_not_null()).then("ratio")).drop("ratio")
+    return high
 
 
 def median_detectable_ratio(nodes: pl.DataFrame) -> float | None:

@@ -1,6 +1,8 @@
 """List the nodes with excess job failures, excess outages or both, with the evidence of each.
 
-A test with the basis `event` attributes failures by health events, so that these list nodes too.
+A test with the basis `event` attributes failures by health events, so that these list nodes too. Two kinds of failures
+list none: users' failures (the basis `proxy`), whose test takes ordinary nodes as equal, and failures of components
+whose outages are tested, because these are the same events.
 """
 
 import polars as pl
@@ -10,13 +12,15 @@ from ttf.analyses.nodes.list_drains import DRAIN_EVIDENCE
 from ttf.analyses.outages.rank_drains import DRAIN_LIST
 from ttf.analyses.outages.rank_drains.compute import top_causes
 from ttf.analyses.shared.outages.node_ranges import hostlist, is_safe
-from ttf.records.infra import EVENT
+from ttf.records.infra import EVENT, PROXY
 from ttf.records.inputs import Inputs
 
 
 def compute(inputs: Inputs) -> dict[str, pl.DataFrame | dict[str, str]]:
     failures = inputs["lemon_nodes"] if "lemon_nodes" in inputs else LEMON_NODES.frame([])
     outages = inputs["drain_list"] if "drain_list" in inputs else DRAIN_LIST.frame([])
+    same_events = ["component"] * bool(outages.height)
+    failures = failures.filter(~pl.col("basis").is_in([PROXY, *same_events]))
     has_causes = "durations_infra" in inputs
     causes = failure_causes(inputs.scan("durations_infra", ["event", "failed_node", "cause"])) if has_causes else None
     nodes = list_nodes(failures, outages, causes)

@@ -13,7 +13,9 @@ DRAIN_LIST = table(
     rank=count("Rank", "Listed nodes first, then by the saving."),
     node=name("Node", "Name of the node.", name_kind="node"),
     fleet=words("Fleet", "Nodes of the comparison: the node's group, or all."),
-    listed=truth("Listed", "Whether q is at most the configured false-discovery rate."),
+    listed=truth(
+        "Listed", "Whether q is at most the configured false-discovery rate; without jobs, in lemon_nodes.csv too."
+    ),
     saved_gpu_hours=number("GPU-hours saved", "Expected saving per week if the node is drained.", REASON, _GPU_HOURS),
     saved_node_hours=number("Node-hours saved", "Expected saving of downtime per week.", REASON, _NODE_HOURS),
     idle_gpu_hours=number("GPU-hours idle", "GPU-hours idle if the node is drained for a week.", REASON, _GPU_HOURS),
@@ -32,8 +34,9 @@ DRAIN_LIST = table(
     ci_low=number("Interval from", "Lower bound of the 95% CI.", REASON),
     ci_high=number("Interval to", "Upper bound of the 95% CI.", REASON),
     above_1=share("Probability above 1", "Probability that the ratio is above 1.", REASON),
-    p_value=number("p", "One-sided p-value of at least this many outages.", REASON),
+    p_value=number("p", "Larger of two one-sided p-values: if ordinary nodes are equal, and if they differ.", REASON),
     q_value=number("q", "p adjusted for the number of nodes (Benjamini-Hochberg).", REASON),
+    ordinary_cv=number("CV", "Coefficient of variation of the rates of ordinary nodes.", REASON),
     detectable_ratio=detectable_ratio_column("it is not compared"),
 )
 _NONE_LISTED = "no node is listed, or it is unknown for one"
@@ -46,6 +49,9 @@ DRAIN_SUMMARY = table(
     outages=count("Outages", "Unplanned outages of the nodes compared.", unit="outages", n="nodes"),
     share_of_outages=share(
         "Share", "Share of the unplanned outages that hit listed nodes.", blank=_NONE_LISTED, n="outages"
+    ),
+    ordinary_cv=number(
+        "CV", "Coefficient of variation of the rates of ordinary nodes.", "no node is compared", n="nodes"
     ),
     detectable_ratio=detectable_ratio_column("no node is compared", n="nodes"),
     saved_gpu_hours=number(

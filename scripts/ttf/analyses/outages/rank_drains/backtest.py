@@ -15,7 +15,7 @@ DAY, WEEK = 86_400, 7 * 86_400
 # Shortest history before a list is made.
 MIN_HISTORY_S = 28 * DAY
 # Only the latest weeks are tested.
-MOST_WEEKS = 520
+MOST_WEEKS = 156
 YEAR_1990_S = 631_152_000
 NONE_LISTED = "no listed node was up when it began"
 NO_OTHERS = "no other node was up when it began"
@@ -30,7 +30,7 @@ def backtest(history: History, false_discovery: float) -> pl.DataFrame:
     rows, failures, expected_sums = [], *np.zeros((2, len(history.names)))
     listed_weeks, fleet = np.zeros(len(history.names)), np.unique(history.fleets, return_inverse=True)[1]
     for start_s in range(last_s - weeks * WEEK, last_s, WEEK):
-        listed = history.compare_nodes(start_s, false_discovery)["listed"].to_numpy()
+        listed = history.compare_nodes(start_s, false_discovery)[0]["listed"].to_numpy()
         up, failed = history.is_up(start_s, start_s + WEEK), history.count_outages(start_s, start_s + WEEK) > 0
         is_listed, is_other = up & listed, up & ~listed
         row = {"window": _week_name(start_s, history.begin_s), "start_s": start_s}

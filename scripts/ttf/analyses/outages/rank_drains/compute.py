@@ -1,12 +1,14 @@
 """Rank nodes worth draining by the saving in a week, and backtest such lists.
 
-A node is listed if its outages significantly exceed its fleet's rate at a false-discovery rate, so random variation
-alone lists none. The saving is its shrunken rate minus the fleet's, times a week, times the mean cost of an outage of
-its fleet: the node's work then fails at the fleet's rate.
+A node is listed by the rule of the nodes with excess failures (`with_verdict`): more outages than its fleet's rate and
+the spread of ordinary nodes explain, at a false-discovery rate. Without jobs, both tests are of the same outages, so a
+listed node also has excess failures. The saving is its shrunken rate minus the fleet's, times a week, times the mean
+cost of an outage of its fleet: the node's work then fails at the fleet's rate.
 """
 
 import polars as pl
 
+from ttf.analyses.nodes.find_lemon_nodes import LEMON_NODES
 from ttf.analyses.nodes.find_lemon_nodes.excess import (
     median_detectable_ratio,
     next_threshold,
@@ -36,10 +38,11 @@ def compute(inputs: Inputs) -> dict[str, pl.DataFrame]:
     outages = select_nodes(inputs.read("outages"))
     history = History.build(outages, inputs.read("exposure"))
     losses = jobs_lost(inputs, settings.checkpoint_interval_s) if settings.has_jobs else None
-    nodes = drain_list(history, outages, losses, gpus_by_node(inputs, history.names), settings.false_discovery)
-    if "lemon_nodes" in inputs:
-        flags = inputs["lemon_nodes"].select("node", excess_failures="lemon")
-        nodes = nodes.drop("excess_failures").join(flags, on="node", how="left", maintain_order="left")
+    flags = (inputs["lemon_nodes"] if "lemon_nodes" in inputs else LEMON_NODES.frame([])).select(
+        "node", "basis", "lemon"
+    )
+    gpus = gpus_by_node(inputs, history.names)
+    nodes = drain_list(history, outages, losses, gpus, settings.false_discovery, flags)
     summary, price = summarise_drains(nodes), settings.prices.get("price_per_gpu_hour")
     if price:
         summary = summary.with_columns(saved_cost=pl.col("saved_gpu_hours") * price)
@@ -56,7 +59,7 @@ def summarise_drains(nodes: pl.DataFrame) -> pl.DataFrame:
     listed, outages = compared.filter("listed"), int(compared["outages"].sum())
     row: dict = {"nodes": compared.height, "listed": listed.height, "outages": outages}
     row["excluded"] = sum(map(is_safe, listed["node"]))
-    row["detectable_ratio"] = median_detectable_ratio(compared)
+    row |= {"ordinary_cv": compared["ordinary_cv"].first(), "detectable_ratio": median_detectable_ratio(compared)}
     if listed.height:
         row["share_of_outages"] = listed["outages"].sum() / max(outages, 1)
         for name in ("saved_gpu_hours", "saved_node_hours", "idle_gpu_hours"):
@@ -97,11 +100,16 @@ def drain_list(
     losses: pl.DataFrame | None,
     gpus: list[float | None],
     false_discovery: float,
+    flags: pl.DataFrame,
 ) -> pl.DataFrame:
-    """Return DRAIN_LIST with excess_failures blank. outages: of nodes; losses: from `jobs_lost`; gpus: per node."""
+    """Return DRAIN_LIST.
+
+    outages: of nodes; losses: from `jobs_lost`; gpus: per node; flags: node, basis and lemon of LEMON_NODES.
+    """
     names = pl.Series("node", history.names, dtype=pl.String)
-    compared = history.compare_nodes(history.end_s, false_discovery)
-    compared = with_power(compared, next_threshold(compared["p_value"], compared["listed"], false_discovery))
+    compared, ordinary = history.compare_nodes(history.end_s, false_discovery)
+    threshold = next_threshold(compared["p_value"], compared["listed"], false_discovery)
+    compared = with_power(compared, threshold, ordinary)
     nodes = with_posterior(compared).with_columns(
         names,
         outages=pl.Series(history.count_outages(history.begin_s, history.end_s + 1), dtype=pl.Int64),
@@ -110,7 +118,7 @@ def drain_list(
     )
     unplanned = outages.filter(~pl.col("planned"), "counted")
     down = unplanned.group_by("node").agg(down_s=(pl.col("seen_until_s") - pl.col("start_s")).sum())
-    for columns in (top_causes(unplanned), down):
+    for columns in (top_causes(unplanned), down, flags):
         nodes = nodes.join(columns, on="node", how="left", maintain_order="left")
     if losses is None:
         nodes = nodes.with_columns(jobs_lost=pl.lit(None, pl.Int64), job_hours=pl.lit(0.0))
@@ -140,15 +148,17 @@ def drain_list(
         NO_SPREAD: ratio.is_not_null() & pl.col("posterior_ci_low").is_null(),
     }
     nodes = nodes.filter("in_service").select(
-        *("node", "fleet", "listed", "outages", "counted", "expected", "causes", "jobs_lost", "p_value", "q_value"),
-        "detectable_ratio",
+        *("node", "fleet", "outages", "counted", "expected", "causes", "jobs_lost", "p_value", "q_value"),
+        *("ordinary_cv", "detectable_ratio"),
         saved_gpu_hours=pl.col("excess_outages") * lost_hours,
         saved_node_hours=pl.col("excess_outages") * pl.col("down_hours"),
         idle_gpu_hours=pl.col("gpus") * (WEEK // HOUR),
         lost_gpu_hours=lost_hours,
         up_s="exposure_s",
         again_24h=pl.col("outages") - pl.col("counted"),
-        excess_failures=pl.lit(None, pl.Boolean),
+        listed=pl.col("listed")
+        & pl.when(pl.col("basis") == "component").then("lemon").otherwise(True).fill_null(False),
+        excess_failures="lemon",
         rate=_rate_per_1000_days("counted", "exposure_s"),
         fleet_rate=_rate_per_1000_days("fleet_counted", "fleet_s"),
         rate_ratio=ratio,

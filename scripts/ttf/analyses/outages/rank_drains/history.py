@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from ttf.analyses.nodes.find_lemon_nodes.excess import benjamini_hochberg, compare_by_exposure
+from ttf.analyses.nodes.find_lemon_nodes.excess import OrdinaryRates, compare_by_exposure, with_verdict
 from ttf.engine.exact_sums import group_sums
 from ttf.records.outages.outage_records import select_nodes
 
@@ -96,13 +96,12 @@ class History:
         is_up[node[(begin <= from_s) & (end > from_s)]] = False
         return is_up
 
-    def compare_nodes(self, until_s: int, false_discovery: float) -> pl.DataFrame:
-        """Return a row per node from `compare_by_exposure`, with q_value and listed, from data before `until_s`."""
+    def compare_nodes(self, until_s: int, false_discovery: float) -> tuple[pl.DataFrame, OrdinaryRates | None]:
+        """Return `with_verdict` of data before `until_s`: a row per node, with listed; and the ordinary rates."""
         columns = {"fleet": self.fleets, "counted": self.count_separate(until_s), "exposure_s": self.up_s(until_s)}
-        nodes = compare_by_exposure(pl.DataFrame(columns))
-        q_values = benjamini_hochberg(nodes["p_value"].to_numpy())
-        nodes = nodes.with_columns(q_value=pl.Series(q_values).fill_nan(None))
-        return nodes.with_columns(listed=(pl.col("q_value") <= false_discovery).fill_null(False))
+        nodes, ordinary = with_verdict(compare_by_exposure(pl.DataFrame(columns)), false_discovery)
+        nodes = nodes.with_columns(p_value="p_spread", q_value="q_spread", listed=pl.col("lemon").fill_null(False))
+        return nodes.drop("lemon"), ordinary
 
 
 def _columns_as_arrays(

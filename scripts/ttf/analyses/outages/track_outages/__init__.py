@@ -38,7 +38,14 @@ GROWTH = table(
     trend_p_adjusted=number(
         "Trend p, adjusted", "P-value adjusted over the groups or levels by Holm's method.", REASON
     ),
-    trend=words("Trend", "worse or better if the adjusted p is below 0.05, else none.", REASON),
+    trend_p_mature=number(
+        "Trend p, mature", "Two-sided p-value of no trend after the first year of each unit.", "too little was observed"
+    ),
+    trend=words(
+        "Trend",
+        "none if the adjusted p is 0.05 or above; worse or better if the same holds of mature units; else unclear.",
+        REASON,
+    ),
     groups_tested=count("Groups tested", "Groups in which the trend can be tested.", _NOT_ALL_UNITS, "groups"),
     groups_better=count("Groups better", "Groups whose faults significantly decrease.", _NOT_ALL_UNITS, "groups"),
     groups_worse=count("Groups worse", "Groups whose faults significantly increase.", _NOT_ALL_UNITS, "groups"),

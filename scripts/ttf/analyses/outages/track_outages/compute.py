@@ -20,6 +20,8 @@ MOST_STEPS, MOST_STRATA = 2000, 20
 SIGNIFICANCE = 0.05
 # Long observation has longer blocks, so that a drift of some months is in one block.
 MOST_BLOCKS = 100
+# New units fail more often. In their first year this looks like a trend.
+YOUNG_S = 365 * DAY_S
 FEW = "fewer than 4 units watched: no interval that holds when they differ"
 _COMMON_NAMES = {"beta": "beta_within", "ci_low": "beta_within_ci_low", "ci_high": "beta_within_ci_high"}
 _RECORDS = ("unit_id", "start_s", "end_s", "level")
@@ -52,7 +54,10 @@ def analyse_growth(records: pl.DataFrame, exposure: pl.DataFrame, block_days: in
     growth_rows, mcf_tables = [], [MCF.frame([])]
     for stratum_by, stratum, fleet, parts in _iterate_fleets(faults(records), exposure, begin):
         keys = {"stratum_by": stratum_by, "stratum": stratum}
-        growth_rows.append(keys | _growth_cells(fleet, _make_strata(parts, block_days * DAY_S), begin))
+        strata, mature = (
+            _make_strata(selected, block_days * DAY_S) for selected in (parts, list(map(_select_mature, parts)))
+        )
+        growth_rows.append(keys | _growth_cells(fleet, strata, mature, begin))
         steps = mean_cumulative(fleet.fault_s, fleet.unit, fleet.begin, fleet.end, fleet.owner, MOST_STEPS)
         key_columns = {name: pl.lit(value) for name, value in keys.items()}
         frame = pl.DataFrame(steps).with_columns(pl.col("ci_low", "ci_high").fill_nan(None), **key_columns)
@@ -100,8 +105,20 @@ def _make_fleet(windows: pl.DataFrame, fault_rows: pl.DataFrame) -> Fleet:
     return Fleet(*(column.to_numpy().astype(np.int64) for column in columns))
 
 
-def _growth_cells(fleet: Fleet, strata: list[Stratum], begin: int) -> dict:
-    """Return the cells of GROWTH except those of `_add_trends`. begin: origin of the fleet's times, in trace time."""
+def _select_mature(fleet: Fleet) -> Fleet:
+    """Return the fleet without YOUNG_S from when each unit is first observed: its age is unknown, so it may be new."""
+    mature_s = np.full(int(fleet.owner.max(initial=0)) + 1, np.iinfo(np.int64).max)
+    np.minimum.at(mature_s, fleet.owner, fleet.begin + YOUNG_S)
+    is_mature = fleet.fault_s > mature_s[fleet.unit]
+    begin = np.clip(mature_s[fleet.owner], fleet.begin, fleet.end)
+    return Fleet(begin, fleet.end, fleet.owner, fleet.fault_s[is_mature], fleet.unit[is_mature])
+
+
+def _growth_cells(fleet: Fleet, strata: list[Stratum], mature: list[Stratum], begin: int) -> dict:
+    """Return the cells of GROWTH except those of `_add_trends`. begin: origin of the fleet's times, in trace time.
+
+    mature_t: trend_t of mature units, for `_add_trends`.
+    """
     exposures = accumulate_exposure(fleet.fault_s, fleet.begin, fleet.end)
     total = int((fleet.end - fleet.begin).sum())
     cells = fit_growth(exposures, total)
@@ -116,11 +133,14 @@ def _growth_cells(fleet: Fleet, strata: list[Stratum], begin: int) -> dict:
         common = fit_common_growth(strata)
         cells["reasons"] += common.pop("reasons")
         cells |= {_COMMON_NAMES.get(name, name): value for name, value in common.items()}
+        mature_fit = fit_common_growth(mature)
+        cells |= {"trend_p_mature": mature_fit.get("trend_p"), "mature_t": mature_fit.get("trend_t")}
     return cells | {"reason": "; ".join(cells["reasons"]) or None}
 
 
 def _make_strata(parts: list[Fleet], block_s: int) -> list[Stratum]:
     """Divide fleets with faults into blocks of time, from the start of the first to the end of the last."""
+    parts = [part for part in parts if part.fault_s.size]
     if not parts:
         return []
     first, last = min(int(part.begin.min()) for part in parts), max(int(part.end.max()) for part in parts)
@@ -142,5 +162,6 @@ def _add_trends(rows: list[dict]) -> None:
         group_rows = (row for row in rows if row["stratum_by"] == stratum_by)
         for row in add_adjusted_p(group_rows, "trend_p", "trend_p_adjusted"):
             if row["trend_p_adjusted"] is not None:
-                direction = "worse" if row["trend_t"] > 0 else "better"
-                row["trend"] = direction if row["trend_p_adjusted"] < SIGNIFICANCE else "none"
+                is_confirmed = (row["trend_p_mature"] or 1) < SIGNIFICANCE and row["mature_t"] * row["trend_t"] > 0
+                verdict = ("worse" if row["trend_t"] > 0 else "better") if is_confirmed else "unclear"
+                row["trend"] = verdict if row["trend_p_adjusted"] < SIGNIFICANCE else "none"

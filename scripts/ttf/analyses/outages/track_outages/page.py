@@ -11,7 +11,7 @@ from ttf.display.trace_numbers import Numbers
 from ttf.engine import words
 
 _KINDS = {"all": "All", "group": "By group", "level": "By level of cause"}
-_TRENDS = {"worse": "more frequent", "better": "less frequent", "none": "none"}
+_TRENDS = {"worse": "more frequent", "better": "less frequent", "none": "none", "unclear": "unclear"}
 # Below this p of homogeneity, the common growth describes no group.
 HETEROGENEOUS_P = 0.05
 
@@ -32,6 +32,8 @@ def _format_trend(m: Numbers) -> str:
     scope = " within [growth.strata] groups" if has_groups else ""
     if m["growth.trend"] == "none":
         return f"No {'common ' if has_groups else ''}trend in faults{scope} {test_words}."
+    if m["growth.trend"] == "unclear":
+        return f"Trend in faults unclear {test_words}: not significant without each unit's first year under watch."
     return f"Faults became {_TRENDS[m['growth.trend']]}{scope} {test_words}."
 
 

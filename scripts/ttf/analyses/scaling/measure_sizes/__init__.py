@@ -44,6 +44,11 @@ NODE_FAILURE_RATE = table(
     "node_failure_rate",
     "A confidence level: how often a node at work fails, and the projection limit.",
     basis=BASIS,
+    bound=words(
+        "Bound",
+        "lower: states alone name causes, so the rate is at least this, and times and ratios from it at most theirs.",
+        blank="health events or logs name causes too, the units are components, or every failure counts",
+    ),
     above_gpus=count("Above GPUs", "The rate counts only jobs above this size.", "components all count", "GPUs"),
     node_gpus=count("GPUs of a node", "GPUs per node.", "the units hold no GPUs", "GPUs"),
     node_gpus_from=words("From", "Source: config, trace, jobs (recorded nodes) or default.", "the units hold no GPUs"),
@@ -110,6 +115,7 @@ ANALYSIS = Analysis(
     uses=["nodes"],
     settings={
         "gives": lambda trace: trace.gives,
+        "has_logs": lambda trace: bool(trace.node_logs),
         "strata": lambda trace: trace.strata,
         "node_gpus": lambda trace: trace.entry.get("node_gpus"),
         "above_gpus": "sizes/above_gpus",

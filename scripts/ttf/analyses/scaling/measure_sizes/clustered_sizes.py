@@ -55,9 +55,10 @@ def clustered_slope(sums: pl.DataFrame, fitted_by_nodes: dict[int, float]) -> di
     """Return slope_se, df, cluster_by, clusters of the regression of `sizes.poisson_line`, or why_not.
 
     fitted_by_nodes: failures expected by nodes. Influences are the scores by cluster times the inverse information,
-    over 1 - h, where h is the mean of the cluster's shares of failures and exposure. df: effective clusters minus 2.
+    over 1 - h, where h is the mean of the cluster's shares of failures and exposure. df: effective clusters minus 2;
+    with weeks, one less than the degrees of `Clusters.spread`.
     """
-    clustered_sums = _sum_by_cluster(sums)
+    clustered_sums = _sum_by_cluster(sums, by_block=True)
     if clustered_sums is None:
         return {"why_not": UNCLUSTERED}
     strata, totals, clusters = clustered_sums
@@ -72,17 +73,20 @@ def clustered_slope(sums: pl.DataFrame, fitted_by_nodes: dict[int, float]) -> di
     inverse = np.linalg.inv(design.T @ (design * expected[:, None]))
     at_risk_s = dict(sums.group_by("nodes").agg(pl.col("exposure_s").sum()).iter_rows())
     rows = sums.filter(pl.col("nodes").is_in(list(fitted_by_nodes))).join(
-        totals.select("cluster").with_row_index("index"), on="cluster", nulls_equal=True, maintain_order="left"
+        totals.select("cluster", "block").with_row_index("index"),
+        on=["cluster", "block"],
+        nulls_equal=True,
+        maintain_order="left",
     )
     index, nodes, failures, exposure = (rows[name].to_numpy() for name in ("index", "nodes", "failures", "exposure_s"))
     position = np.searchsorted(sizes, nodes)
     excess = failures - expected[position] * exposure / np.array([at_risk_s[int(size)] for size in sizes])[position]
     influence = np.bincount(index, weights=excess * (design[position] @ inverse[1]), minlength=totals.height)
     leverage = (clusters.share(totals["failures"].to_numpy()) + clusters.share(totals["exposure_s"].to_numpy())) / 2
-    se = float(clusters.se(influence, leverage)[0])
-    if not np.isfinite(se):
+    spread = clusters.spread(influence, leverage)
+    if not np.isfinite(spread.se[0]):
         return cells | {"why_not": f"one cluster by {cells['cluster_by']} holds all"}
-    return cells | {"slope_se": se, "df": cells["clusters"] - 2}
+    return cells | {"slope_se": float(spread.se[0]), "df": float(spread.degrees[0]) - 1}
 
 
 _NODE_S = pl.col("nodes").cast(pl.Float64) * pl.col("exposure_s")

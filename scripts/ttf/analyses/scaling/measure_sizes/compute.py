@@ -40,7 +40,9 @@ def compute(inputs: Inputs) -> dict:
     law = withhold(sizes.size_law(sums, basis, clusters), "size_law")
     limit = projection_limit(sums, law)
     rate = sizes.node_failure_rate(sums, basis, gpus_per_node, source, above_gpus, limit, clusters)
-    rate = withhold(rate, "node_failure_rate")
+    # Failures that only logs or health events would reveal are not counted.
+    is_bound = basis == "state" and not settings.has_logs
+    rate = withhold(rate.with_columns(bound=pl.lit("lower" if is_bound else None, pl.String)), "node_failure_rate")
     summary = survival_summary(durations, EVENT, strata)
     mttf = mean_time_to_failure(durations, EVENT, strata, block_days=settings.block_days)
     # Basis on which an event counts as infrastructure; with proxy every failure does.

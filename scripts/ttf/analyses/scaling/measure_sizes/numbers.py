@@ -28,7 +28,7 @@ NUMBERS = [
     cells(
         NODE_FAILURE_RATE,
         "sizes.rate",
-        f"failures above_gpus node_days days_per_failure reason failures_per_1000_node_days {CI}",
+        f"bound failures above_gpus node_days days_per_failure reason failures_per_1000_node_days {CI}",
         _CONFIDENCE,
         n="jobs",
     ),

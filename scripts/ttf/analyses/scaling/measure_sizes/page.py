@@ -79,7 +79,7 @@ def _format_claim(m: Numbers, mttf_label: str, unit: str) -> str:
     trend = "falls faster than 1/N" if slope < -1 else "falls more slowly than 1/N"
     if m["sizes.law.ci_high"] >= 0:
         trend = "shows no significant fall with size"
-    return f"{mttf_label} {trend}: slope {slope_text}, where 1/N gives −1"
+    return f"{mttf_label} {trend}: pooled slope {slope_text}, where 1/N gives −1"
 
 
 def _target_size(m: Numbers) -> int | None:
@@ -97,7 +97,7 @@ def _iterate_key_figures(m: Numbers, mttf_label: str) -> Iterator[Key]:
         else:
             assumption = "" if m.has("sizes.law.cluster_by") else " if independent"
             slope_note = f"95% CI {words.join_range(low, high)}{assumption}; 1/N is −1"
-        yield Key("Slope of log MTTF on log nodes", "[sizes.law.slope:2]", slope_note)
+        yield Key("Pooled slope of log MTTF on log nodes", "[sizes.law.slope:2]", slope_note)
     gpus = _target_size(m)
     projected, measured = f"sizes.projected.{gpus}", f"sizes.measured.{gpus}"
     if m.has(f"{projected}.mttf_s"):
