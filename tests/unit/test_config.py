@@ -133,14 +133,6 @@ def test_mappings_merge_deep_and_lists_replace():
     assert entry == TRACES["pai2020"] | {"folder": "a", "files": {"job": "j.csv"}}
 
 
-def test_keys_get_their_order():
-    entry = {"note": "n", "embedded": True, "files": {"task": "t", "job": "j"}, "format": "pai2020"}
-    result = resolved({"study": ["b", "a"], "registry": {"a": OPENB_ENTRY, "b": entry}, "survival": {}})
-    assert list(result["registry"]) == ["b", "a"]
-    assert list(result["registry"]["b"]) == ["format", "embedded", "files", "note"]
-    assert list(result["registry"]["b"]["files"]) == ["job", "task"]
-
-
 def test_resolving_does_not_modify_or_share_inputs():
     config = {"study": ["mine"], "registry": {"mine": dict(OPENB_ENTRY)}}
     originals = copy.deepcopy((DEFAULTS, TRACES, config))
@@ -197,17 +189,6 @@ def test_the_dump_of_a_valid_configuration_round_trips(config):
     reloaded = resolve([("resolved.yaml", yaml.safe_load(dump(result)))], {})
     assert reloaded == result
     assert dump(reloaded) == dump(result)
-
-
-def test_the_dump_keeps_the_folder_as_typed_and_has_no_aliases():
-    entry = OPENB_ENTRY | {"folder": "./a/../b", "title": "Größe"}
-    text = dump(resolved({"study": ["mine", "two"], "registry": {"mine": entry, "two": entry}}))
-    assert text.count("folder: ./a/../b\n") == 2
-    assert "Größe" in text
-    assert "&" not in text
-    result = resolved()
-    result["registry"]["again"] = result["registry"]["sample_slurm"]
-    assert "&" not in dump(result)
 
 
 # Messages -------------------------------------------------------------------------------------------------

@@ -6,7 +6,6 @@ import io
 import re
 import resource
 import shutil
-import socket
 import ssl
 import subprocess
 import tarfile
@@ -222,14 +221,6 @@ def test_a_partial_file_of_another_version_is_replaced(get, site):
     assert get.target.read_bytes() == TEXT
 
 
-def test_a_partial_file_longer_than_the_file_is_replaced(get, site):
-    get.folder.mkdir()
-    (get.folder / ".t.csv.part").write_bytes(TEXT + b"more")
-    get(size=None)
-    assert site.ranges("/t.csv") == [f"bytes={len(TEXT) + 4}-", None]
-    assert get.target.read_bytes() == TEXT
-
-
 # Wrong answers ----------------------------------------------------------------------------------------------
 
 
@@ -382,14 +373,6 @@ def test_no_password_of_netrc_is_sent(get, site, tmp_path, monkeypatch):
     assert sent == [None, None]
 
 
-def test_no_network(get, monkeypatch):
-    def unknown(*_, **__):
-        raise socket.gaierror(socket.EAI_AGAIN, "Temporary failure in name resolution")
-
-    monkeypatch.setattr(socket, "getaddrinfo", unknown)
-    assert "is there a network? (2 tries)" in refusal(get, "http://example.invalid/t.csv", tries=2)
-
-
 def test_control_characters_of_a_server_are_not_shown(get, site):
     site.habits["/t.csv"] = [lambda handler, *_: handler.wfile.write(b"HTTP/1.1 404 \x1b[2Jgone\r\n\r\n")]
     assert "\x1b" not in refusal(get)
@@ -430,16 +413,6 @@ def test_complete_parts_are_not_requested_again(get, site, part_urls):
     site.asked.clear()
     get("/gone/t.csv", parts=part_urls)
     assert [path for path, *_ in site.asked] == ["/gone/t.csv", "/t.csv.partab", "/t.csv.partac"]
-    assert get.target.read_bytes() == TEXT
-
-
-def test_parts_of_another_version_are_fetched_again(get, site, part_urls):
-    get.folder.mkdir()
-    (get.folder / ".t.csv.000.piece").write_bytes(b"x" * 400_000)
-    with pytest.raises(StudyError):
-        get("/gone/t.csv", parts=part_urls)
-    assert list_files(get) == [".t.csv.wrong"]
-    get("/gone/t.csv", parts=part_urls)
     assert get.target.read_bytes() == TEXT
 
 
@@ -578,15 +551,6 @@ def list_tables(**changes):
     return {table: paths[0] for table, paths in files.items()}, find_downloads("t1", entry, files)
 
 
-@pytest.mark.parametrize("folder", ["data/t1", "./data/t1/"])
-def test_missing_files_are_downloaded(workdir, folder):
-    pods, nodes = "data/t1/openb_pod_list_default.csv.gz", "data/t1/all_nodes.csv"
-    assert list_tables(folder=folder) == (
-        {"pods": pods, "nodes": nodes},
-        {Path(pods).name: DOWNLOAD["pods"], "all_nodes.csv": DOWNLOAD["nodes"]},
-    )
-
-
 def test_present_files_are_used_packed_or_not(workdir):
     (workdir / "data/t1").mkdir(parents=True)
     (workdir / "data/t1/openb_pod_list_default.csv").touch()
@@ -607,12 +571,6 @@ def test_nothing_is_downloaded_into_a_folder_of_the_user_s(workdir):
         list_tables(folder="elsewhere")
     (workdir / "elsewhere/openb_pod_list_default.csv").touch()
     assert list_tables(folder="elsewhere") == ({"pods": "elsewhere/openb_pod_list_default.csv"}, {})
-
-
-def test_a_file_that_was_named_is_not_downloaded_under_another_name(workdir):
-    (workdir / "data/t1").mkdir(parents=True)
-    with pytest.raises(ConfigError, match=r"table pods is missing: expected mine\.csv\."):
-        list_tables(files={"pods": "mine.csv"})
 
 
 def test_two_tables_in_one_file(workdir):
