@@ -75,8 +75,6 @@ def test_a_study_is_read_without_snakemake_and_polars():
 
 def test_traces_and_their_properties(samples):
     assert samples.names == list(SAMPLES)
-    assert samples.subjects == [*SAMPLES, "comparison"]
-    assert make_study(study=["sample"]).subjects == ["sample"]
     assert samples.select_traces(lambda trace: "attempts" in trace.products) == ["sample_philly", "sample_slurm"]
     assert [samples.traces[name].unit for name in SAMPLES] == ["task", "job", "job"]
     assert all(samples.traces[name].synthetic and samples.traces[name].has_jobs for name in SAMPLES)
@@ -95,10 +93,9 @@ def test_paths_of_files(samples):
 
 
 def test_the_analyses_that_a_trace_has(samples):
-    names = {name: {analysis.name for analysis in samples.list_analyses(name)} for name in samples.subjects}
+    names = {name: {analysis.name for analysis in samples.list_analyses(name)} for name in samples.names}
     catalogue = set(load_analyses())
     common = {"split_outcomes", "fit_mttf", "judge_lifetimes", "plan_ettr", "correlate"}
-    assert names["comparison"] == {"compare_traces"}
     assert all(common <= names[name] for name in SAMPLES)
     assert names["sample_philly"] - names["sample"] >= {
         "describe_attempts",
@@ -118,7 +115,7 @@ def test_the_analyses_that_a_trace_has(samples):
     # Drift must be requested, and no sample has drives.
     assert catalogue - set().union(*names.values()) - special == {"measure_drift"}
     for name, analysis in samples.analyses.items():
-        assert analysis.traces == [trace for trace in samples.subjects if name in names[trace]]
+        assert analysis.traces == [trace for trace in samples.names if name in names[trace]]
 
 
 def test_an_analysis_needs_its_inputs_and_their_inputs():
@@ -137,10 +134,6 @@ def test_an_analysis_needs_its_inputs_and_their_inputs():
         "jobs": "results/sample/jobs.parquet",
         "jobs_against": "results/sample_philly/jobs.parquet",
     }
-    compared = study.analyses["compare_traces"].inputs("comparison")
-    assert compared["mttf"] == [f"results/{name}/tables/mttf.csv" for name in study.names]
-    assert compared["outcomes"] == [f"results/{name}/tables/outcomes.csv" for name in study.names[1:]]
-    assert study.analyses["compare_traces"].settings("comparison")["traces_by_table"]["outcomes"] == study.names[1:]
 
 
 # Key -> changed value, analyses of a sample that read it.
@@ -199,8 +192,7 @@ def test_charts_and_their_tables(samples):
 
 
 def test_every_chart_that_is_declared_can_be_drawn(samples):
-    """Check the charts of each sample and of the comparison."""
-    for trace in samples.subjects:
+    for trace in samples.names:
         for chart, analysis in samples.list_charts(trace).items():
             assert callable(importlib.import_module(f"{analysis.module}.charts").CHARTS[chart]), (trace, chart)
 
@@ -210,10 +202,10 @@ def test_traces_with_the_same_charts_are_drawn_by_one_rule():
     write_file("b", "openb_pod_list_default.csv")
     registry = {name: {"format": "openb", "folder": name} for name in ("a", "b")}
     groups = make_study(study=["a", "sample", "b"], registry=registry).traces_by_chart_set
-    assert groups == {"openb": ["a", "b"], "pai2020": ["sample"], "comparison": ["comparison"]}
+    assert groups == {"openb": ["a", "b"], "pai2020": ["sample"]}
     registry["b"]["windows"] = {"by": "month"}
     groups = make_study(study=["a", "b"], registry=registry).traces_by_chart_set
-    assert groups == {"openb_a": ["a"], "openb_b": ["b"], "comparison": ["comparison"]}
+    assert groups == {"openb_a": ["a"], "openb_b": ["b"]}
 
 
 def test_tables_of_the_numbers(samples):
@@ -223,7 +215,6 @@ def test_tables_of_the_numbers(samples):
         outage_tables = {"outages", "exposure"} & samples.traces[trace].products
         assert samples.find_summary_inputs(trace).keys() == tables | stage_tables | outage_tables
         assert all(samples.find_summary_inputs(trace).values())
-    assert samples.find_summary_inputs("comparison").keys() == samples.analyses["compare_traces"].tables.keys()
 
 
 def test_requested_memory_grows_with_the_raw_tables():
@@ -240,7 +231,7 @@ def test_requested_memory_grows_with_the_raw_tables():
         study.estimate_memory_mb("correlate", 1, trace="sample")
         == 300 + study.analyses["correlate"].declaration.memory_mb
     )
-    assert study.measure_raw_tables("comparison") == (None, 3.0), "the study reads all raw tables"
+    assert study.measure_raw_tables() == (None, 3.0), "the study reads all raw tables"
     assert study.estimate_runtime_min(1, trace="mine") > study.estimate_runtime_min(1, trace="sample")
 
 

@@ -1,4 +1,4 @@
-"""The page that compares the traces of a study: one row per trace, only quantities with the same basis and unit.
+"""The comparison of the traces of a study, as a page and as a table: only numbers with the same basis and unit.
 
 Every value is that of the trace's own page, from its brief and its numbers. What that page withholds is "not estimated"
 here; what has another basis than most traces is "not comparable".
@@ -11,9 +11,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
-import jinja2
-
-from ttf.analyses.comparison.compare_traces import page as analysis_page
 from ttf.display import phrases, statement_rules
 from ttf.display.brief_model import FEW, WITHHELD, Tile
 from ttf.display.charts.theme import FAILURE, GRID, INFRA
@@ -21,8 +18,8 @@ from ttf.display.phrases import join_parts
 from ttf.display.report_trace import Trace
 from ttf.display.trace_numbers import Numbers, find_interval
 from ttf.engine import words
-from ttf.page.report.blocks import Blocks, count_blocks, macros, raw_block
-from ttf.page.report.trace_page import Entry, Frame, embed_script_data
+from ttf.page.report.blocks import macros, raw_block
+from ttf.page.report.trace_page import Frame, embed_script_data
 
 # px
 WIDTH, HEIGHT, RADIUS = 140, 16, 4.5
@@ -34,7 +31,7 @@ NO_NUMBER, JOBS = "the trace has no such number", "jobs"
 
 @dataclass(frozen=True)
 class Cell:
-    """value: the formatted number, with `note` and `scope` below; exact, bounds: the number and its interval.
+    """value: the formatted number, with `note` and `scope` below; key, exact, bounds: the number and its interval.
 
     basis: what the number counts; numbers with different bases are not comparable. cluster_by: clusters of the
     interval; "" if it is valid only for independent failures. reason: why there is no number, and `placeholder` the
@@ -44,6 +41,7 @@ class Cell:
     value: str = ""
     note: str = ""
     scope: str = ""
+    key: str = ""
     exact: float | None = None
     bounds: tuple[float, float] | None = None
     is_few: bool = False
@@ -54,9 +52,9 @@ class Cell:
 
 
 class Quantity(NamedTuple):
-    """A column of the page. plural: in sentences; make: its cell of a trace; has_ratio: whether ratios have a meaning.
+    """A column of the page. make: its cell of a trace; has_ratio: whether ratios have a meaning.
 
-    colour: of its dots; "" for none.
+    plural: in the headline, "" if it does not name the quantity. colour: of its dots; "" for none.
     """
 
     title: str
@@ -75,7 +73,7 @@ def _jobs_cell(trace: Trace) -> Cell:
     largest = ""
     if m.has("states.gpu.gpus_max"):
         largest = f"largest: {words.plural(m['states.gpu.gpus_max'], m.size)}"
-    return Cell(words.count(m["data.jobs"]) if m.has("data.jobs") else "", f"{ended} ended", largest)
+    return replace(_number_cell(m, "data.jobs", words.count), note=f"{ended} ended", scope=largest)
 
 
 def _failure_cell(trace: Trace) -> Cell:
@@ -187,6 +185,7 @@ TABLES: tuple[tuple[str, str, tuple[Quantity, ...]], ...] = (
         "jobs",
         "Jobs and components",
         (
+            Quantity("Jobs", "", "", _jobs_cell),
             _FAILURE,
             Quantity("MTTF", "any failure, 95% CI", "mean times to failure", _mttf_cell),
             Quantity("GPU time in failed attempts", "95% CI", "shares of failed GPU time", _lost_time_cell),
@@ -216,14 +215,16 @@ def _number_cell(
         return Cell(reason=reason)
     low, high, cluster_by = find_interval(m, key) or (None, None, "")
     if low is None or high is None:
-        return Cell(format_value(m[key]), exact=m[key], is_few=is_few)
+        return Cell(format_value(m[key]), key=key, exact=m[key], is_few=is_few)
     low_keys = (f"{key}_low", f"{key}_ci_low", f"{key.rpartition('.')[0]}.ci_low")
     is_clustered = any(f"{end}_clustered{suffix}" in m for end in low_keys for suffix in ("", "_s"))
     is_time = m.unit(key) == "s"
     note = words.time_range(low, high, m[key]) if is_time else words.join_range(format_value(low), format_value(high))
     note += "" if is_clustered else "*"
     clusters = (cluster_by or "cluster") if is_clustered else ""
-    return Cell(format_value(m[key]), note, exact=m[key], bounds=(low, high), is_few=is_few, cluster_by=clusters)
+    return Cell(
+        format_value(m[key]), note, key=key, exact=m[key], bounds=(low, high), is_few=is_few, cluster_by=clusters
+    )
 
 
 def make_cells(quantity: Quantity, traces: Sequence[Trace]) -> list[Cell]:
@@ -273,6 +274,8 @@ def bottom_line(columns: Sequence[tuple[Quantity, Sequence[Cell]]], names: Seque
     """
     differences, equal, incomparable = [], [], []
     for quantity, cells in columns:
+        if not quantity.plural:
+            continue
         numbers = [(cell.exact, cell, name) for cell, name in zip(cells, names, strict=True) if cell.exact is not None]
         if len(numbers) < 2:
             incomparable.append(quantity.plural)
@@ -320,17 +323,36 @@ def clustering_sentence(columns: Sequence[tuple[Quantity, Sequence[Cell]]], name
     return f"The intervals of failure rates and MTTF are clustered {words.join_list(clauses)}."
 
 
-def comparison_page(
-    jinja: jinja2.Environment,
-    templates: Path,
-    traces: Sequence[Trace],
-    hrefs: Mapping[str, str],
-    comparison: Trace,
-    frame: Frame,
-) -> str:
-    """Return the page as .qmd. comparison: the products of rule compare_traces as a trace; hrefs: trace -> its page."""
+def make_columns(traces: Sequence[Trace]) -> list[tuple[Quantity, list[Cell]]]:
+    """Return each quantity with its cell of each trace."""
+    return [(quantity, make_cells(quantity, traces)) for _, _, quantities in TABLES for quantity in quantities]
+
+
+def comparison_rows(traces: Sequence[Trace]) -> list[dict]:
+    """Return the rows of COMPARISON: one per quantity and trace."""
+    rows = []
+    for quantity, cells in make_columns(traces):
+        for trace, cell in zip(traces, cells, strict=True):
+            number = trace.metrics.get(cell.key, {})
+            low, high = cell.bounds or (None, None)
+            row = {"quantity": quantity.title, "trace": trace.name, "number": cell.key or None, "value": cell.exact}
+            row |= {"unit": number.get("unit") or None, "n": number.get("n"), "low": low, "high": high}
+            row |= {"cluster_by": cell.cluster_by or None, "basis": cell.basis or None}
+            rows.append(row | {"reason": None if cell.key else _explain_blank(cell)})
+    return rows
+
+
+def _explain_blank(cell: Cell) -> str:
+    """Return why the comparison has no number: also what is known instead, such as a range."""
+    if cell == Cell():
+        return "the trace has no jobs"
+    return cell.reason or join_parts(cell.value, cell.note, cell.scope, by=", ").replace("\xa0", " ")
+
+
+def comparison_page(templates: Path, traces: Sequence[Trace], hrefs: Mapping[str, str], frame: Frame) -> str:
+    """Return the page as .qmd. hrefs: trace -> its page."""
     names = [trace.name for trace in traces]
-    columns = [(quantity, make_cells(quantity, traces)) for _, _, quantities in TABLES for quantity in quantities]
+    columns = make_columns(traces)
     cells_by_quantity = {quantity.title: cells for quantity, cells in columns}
     low, high = rate_axis(cells_by_quantity[_RATE.title])
     tables = []
@@ -340,29 +362,19 @@ def comparison_page(
             [(cell, _draw(column, cell, low, high)) for cell in cells_by_quantity[column.title]] for column in shown
         )
         tables.append((name, title, shown, list(zip(*drawn, strict=True))))
-    blocks = Blocks(comparison, templates, analysis_page.tables(comparison, traces))
     frame.top = [{"anchor": "overview", "title": "Overview"}]
-    frame.groups = [("Details", [Entry("Tables and charts", "#compared")]), ("Study", frame.page_links)]
+    frame.groups = [("Study", frame.page_links)]
     first, second = bottom_line(columns, names)
-    heads = [(hrefs[trace.name], trace.title, _subtitle(trace), _jobs_cell(trace)) for trace in traces]
+    heads = [(hrefs[trace.name], trace.title, _subtitle(trace)) for trace in traces]
     starred = any(cell.note.endswith("*") for _, cells in columns for cell in cells)
     decades, clusters = f"{low:,g} to {high:,g}, log scale", clustering_sentence(columns, names)
     overview = macros(templates, "comparison.html").comparison(
         frame, tables, heads, first, second, decades, clusters, starred
     )
-    fold = jinja.get_template("compare_traces/comparison.qmd").render(
-        analysis_page.context(comparison, traces)
-        | {"m": comparison.metrics, "chart": blocks.chart, "table": blocks.table}
-    )
     shared = macros(templates)
-    contents = "outcomes, run times, waits, failure share and MTTF"
-    heading = '<section id="details"><h2 class="kicker">Tables and charts</h2>'
-    opening = f"{heading}{shared.fold('compared', 'Details', contents, *count_blocks(fold))}"
-    details = raw_block(opening) + fold + raw_block("</details></section>")
-    data = embed_script_data({name: comparison.spec(name) for name in blocks.charts}, frame.citation)
-    body_start = f"{shared.opening(frame)}{frame.print_footer()}{overview}"
-    body = raw_block(body_start) + details + raw_block(f"{shared.closing(frame)}{data}")
-    return words.add_no_break_spaces(frame.front(f"{first} {second}".strip()) + body)
+    opening = raw_block(f"{shared.opening(frame)}{frame.print_footer()}{overview}")
+    closing = raw_block(f"{shared.closing(frame)}{embed_script_data({}, frame.citation)}")
+    return words.add_no_break_spaces(frame.front(f"{first} {second}".strip()) + opening + closing)
 
 
 def _subtitle(trace: Trace) -> str:
