@@ -93,7 +93,7 @@ def test_the_inputs_of_an_analysis_are_what_it_names(planned, analysis_jobs):
     products = {path for job in jobs for path in job.outputs}
     for analysis, trace, job in analysis_jobs:
         for name, files in job.input.items():
-            assert files == flatten_paths([study.find_file(trace, name)]), (analysis.name, name)
+            assert files == flatten_paths(study.find_file(trace, name) or []), (analysis.name, name)
             if name in study.tables:
                 assert all(file.endswith(study.tables[name].path) and file in products for file in files)
 
