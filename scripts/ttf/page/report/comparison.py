@@ -8,6 +8,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from operator import itemgetter
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,7 +24,6 @@ from ttf.page.report.trace_page import Frame, embed_script_data
 
 # px
 WIDTH, HEIGHT, RADIUS = 140, 16, 4.5
-_SMALL_NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 # The bottom line names at most so many differences.
 MOST_DIFFERENCES = 2
 NO_NUMBER, JOBS = "the trace has no such number", "jobs"
@@ -52,7 +52,7 @@ class Cell:
 
 
 class Quantity(NamedTuple):
-    """A column of the page. make: its cell of a trace; has_ratio: whether ratios have a meaning.
+    """A column of the page. make: its cell of a trace; of_jobs: components have none; has_ratio: ratios have a meaning.
 
     plural: in the headline, "" if it does not name the quantity. colour: of its dots; "" for none.
     """
@@ -61,14 +61,13 @@ class Quantity(NamedTuple):
     note: str
     plural: str
     make: Callable[[Trace], Cell]
+    of_jobs: bool = False
     has_ratio: bool = True
     colour: str = ""
 
 
 def _jobs_cell(trace: Trace) -> Cell:
     m = trace.metrics
-    if not trace.has_jobs:
-        return Cell()
     ended = words.count(m.n("outcomes.failure_share")) if m.has("outcomes.failure_share") else "0"
     largest = ""
     if m.has("states.gpu.gpus_max"):
@@ -77,18 +76,14 @@ def _jobs_cell(trace: Trace) -> Cell:
 
 
 def _failure_cell(trace: Trace) -> Cell:
-    return _tile_cell(trace, "failure_rate", words.share) if trace.has_jobs else Cell()
+    return _tile_cell(trace, "failure_rate", words.share)
 
 
 def _lost_time_cell(trace: Trace) -> Cell:
-    if not trace.has_jobs:
-        return Cell()
     return replace(_tile_cell(trace, "failed_gpu_time", words.share), basis=f"{trace.metrics.size} time")
 
 
 def _wait_cell(trace: Trace) -> Cell:
-    if not trace.has_jobs:
-        return Cell()
     reason = trace.metrics.value("queue.reason", "no wait is known")
     return _number_cell(trace.metrics, "workload.queue.all.median_s", words.duration, reason=reason)
 
@@ -130,8 +125,6 @@ def _rate_cell(trace: Trace) -> Cell:
 
 def _ettr_cell(trace: Trace) -> Cell:
     m = trace.metrics
-    if not trace.has_jobs:
-        return Cell()
     cell = _tile_cell(trace, "ettr", words.share)
     if not cell.value or not m.has("ettr.assumed.size_of_the_run"):
         return cell
@@ -167,7 +160,7 @@ _RATE = Quantity(
     colour=INFRA,
 )
 _FAILURE = Quantity(
-    "Failure rate of ended jobs", "0 to 100%, 95% CI", "job failure rates", _failure_cell, colour=FAILURE
+    "Failure rate of ended jobs", "0 to 100%, 95% CI", "job failure rates", _failure_cell, of_jobs=True, colour=FAILURE
 )
 # Name of a table, its heading and its columns.
 TABLES: tuple[tuple[str, str, tuple[Quantity, ...]], ...] = (
@@ -178,18 +171,20 @@ TABLES: tuple[tuple[str, str, tuple[Quantity, ...]], ...] = (
             _RATE,
             Quantity("Time between outages", "95% CI", "times between outages", _between_cell),
             Quantity("Availability", "95% CI", "availabilities", _availability_cell, has_ratio=False),
-            Quantity("ETTR", "at the target size", "ETTRs", _ettr_cell, has_ratio=False),
+            Quantity("ETTR", "at the target size", "ETTRs", _ettr_cell, of_jobs=True, has_ratio=False),
         ),
     ),
     (
         "jobs",
         "Jobs and components",
         (
-            Quantity("Jobs", "", "", _jobs_cell),
+            Quantity("Jobs", "", "", _jobs_cell, of_jobs=True),
             _FAILURE,
             Quantity("MTTF", "any failure, 95% CI", "mean times to failure", _mttf_cell),
-            Quantity("GPU time in failed attempts", "95% CI", "shares of failed GPU time", _lost_time_cell),
-            Quantity("Median wait", "", "median waits", _wait_cell),
+            Quantity(
+                "GPU time in failed attempts", "95% CI", "shares of failed GPU time", _lost_time_cell, of_jobs=True
+            ),
+            Quantity("Median wait", "", "median waits", _wait_cell, of_jobs=True),
             Quantity("Weibull shape", "95% CI", "Weibull shapes", _shape_cell, has_ratio=False),
         ),
     ),
@@ -229,7 +224,7 @@ def _number_cell(
 
 def make_cells(quantity: Quantity, traces: Sequence[Trace]) -> list[Cell]:
     """Return the cells of a column: those with the basis of most traces; others are blank, with the reason."""
-    cells = [quantity.make(trace) for trace in traces]
+    cells = [quantity.make(trace) if trace.has_jobs or not quantity.of_jobs else Cell() for trace in traces]
     if not (bases := Counter(cell.basis for cell in cells if cell.value)):
         return cells
     (common_basis, _), *_ = bases.most_common(1)
@@ -280,7 +275,10 @@ def bottom_line(columns: Sequence[tuple[Quantity, Sequence[Cell]]], names: Seque
         if len(numbers) < 2:
             incomparable.append(quantity.plural)
             continue
-        (low, lowest, low_name), (high, highest, high_name) = min(numbers, key=_first), max(numbers, key=_first)
+        (low, lowest, low_name), (high, highest, high_name) = (
+            min(numbers, key=itemgetter(0)),
+            max(numbers, key=itemgetter(0)),
+        )
         if not (lowest.bounds and highest.bounds):
             continue
         if not (lowest.cluster_by and highest.cluster_by) or lowest.bounds[1] >= highest.bounds[0]:
@@ -296,18 +294,10 @@ def bottom_line(columns: Sequence[tuple[Quantity, Sequence[Cell]]], names: Seque
     elif equal:
         first = f"No measurable difference in {words.join_list(equal)}."
     else:
-        first = f"No quantity can be compared between the {_format_count(len(names))} traces."
+        first = "No quantity can be compared between the traces."
     if not (differences or equal) or not incomparable:
         return first, ""
     return first, f"No two traces have a common basis for {words.join_list(incomparable)}."
-
-
-def _first(pair: tuple) -> float:
-    return pair[0]
-
-
-def _format_count(number: int) -> str:
-    return _SMALL_NUMBERS[number] if number < len(_SMALL_NUMBERS) else words.count(number)
 
 
 def clustering_sentence(columns: Sequence[tuple[Quantity, Sequence[Cell]]], names: Sequence[str]) -> str:
