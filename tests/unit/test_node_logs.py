@@ -127,7 +127,7 @@ def test_other_messages_are_no_errors(message):
     assert find_errors(pl.Series([message]), RULES)["code"].null_count() == 1
 
 
-# What the kernel, its drivers and Lustre write today, as read in their sources and in the archives of their lists.
+# What the kernel, its drivers and Lustre write, by public logs, archives of their lists and parts of their sources.
 KERNEL_TEXTS = """
 XID 14 | GPU | error | NVRM: Xid (0000:03:00): 14, Channel 00000001
 XID 69 | Application | error | NVRM: Xid (PCI:0000:01:00): 69, Class Error: ChId 0005
