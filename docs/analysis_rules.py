@@ -22,21 +22,20 @@ def format_rules() -> str:
 
 
 def _format_rule(name: str, analysis: Analysis) -> str:
-    base, prefix = ("{STUDY_FOLDER}/{{trace}}", "f") if analysis.is_study_wide else ("{trace}", "")
     theme = THEMES[analysis.theme].title
     inputs = [_format_input(input_name, analysis) for input_name in (*analysis.needs, *analysis.uses)]
     inputs = [*(["unpack(get_size_unit),"] if analysis.in_size_unit else []), *inputs]
     outputs = [
-        _format_output(table.name, f'{prefix}"results/{base}/{table.path}"', theme, table.name in analysis.updated)
+        _format_output(table.name, f'"results/{{trace}}/{table.path}"', theme, table.name in analysis.updated)
         for table in analysis.tables
     ]
-    outputs += [f'{folder}=directory({prefix}"results/{base}/{folder}"),' for folder in analysis.folders]
+    outputs += [f'{folder}=directory("results/{{trace}}/{folder}"),' for folder in analysis.folders]
     directives = {
         "input": inputs,
         "output": outputs,
-        "log": [f'{prefix}"logs/{base}/{name}.log",'],
-        "benchmark": [f'{prefix}"benchmarks/{base}/{name}.tsv"'],
-        "group": ['GROUP["report"]' if analysis.is_study_wide else 'GROUP["analyses"]'],
+        "log": [f'"logs/{{trace}}/{name}.log",'],
+        "benchmark": [f'"benchmarks/{{trace}}/{name}.tsv"'],
+        "group": ['GROUP["analyses"]'],
         "conda": ["ENVIRONMENT"],
         **({"threads": str(analysis.threads)} if analysis.threads != 1 else {}),
         "resources": [f'**request_resources("{name}"),'],
@@ -56,8 +55,6 @@ def _format_input(name: str, analysis: Analysis) -> str:
     table = load_all_contracts().get(name)
     path = PRODUCTS.get(name) or (table and table.path)
     path_text = f'"results/{{trace}}/{path}"'
-    if analysis.is_study_wide:
-        return f"{name}=trace_inputs({path_text}),"
     if path and name in analysis.needs:
         return f"{name}={path_text},"
     return f"{name}=optional_input({path_text})," if path else f'{name}=registry_file("{name}"),'

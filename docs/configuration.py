@@ -18,7 +18,7 @@ ENTRY = """\
 ## A trace in the registry
 
 The key of each entry is the trace's name: letters, digits, `_` and `-`. The results of the trace are in the folder of
-this name in `results/`. Three names are reserved: all, comparison, studies. `format` is required, and one of `folder`
+this name in `results/`. Two names are reserved: all, studies. `format` is required, and one of `folder`
 and `generate`.
 
 """

@@ -19,7 +19,6 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "workflow"))
 from study.finished import find_results_folder, find_section, read_results, read_subject
 from study.messages import ConfigError
 from study.studies import choose_study
-from study.study_analysis import COMPARISON
 from study.threshold_file import load_rules
 from ttf.engine.errors import StudyError
 from ttf.engine.provenance import seal
@@ -56,14 +55,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def check_rules(file: Path, current: Results, previous: Results | None) -> tuple[list[str], int]:
     """Return a line for each rule that is crossed or undecided and for each other changed number; and the exit code."""
-    subjects = [read_subject(name, current) for name in current.metrics if name != COMPARISON]
-    study_subjects = [read_subject(name, current) for name in current.metrics if name == COMPARISON]
-    rules = load_rules(file, subjects, study_subjects)
+    subjects = [read_subject(name, current) for name in current.metrics]
+    rules = load_rules(file, subjects)
     changes = {(move.subject, move.key): move for move in find_moves(previous, current)} if previous else {}
     lines, crossed = [], 0
     for rule in rules:
-        named = [subject for subject in (*subjects, *study_subjects) if subject.name == rule.trace]
-        answers = {subject.name: evaluate(rule, subject) for subject in (named if rule.trace else subjects)}
+        checked = [subject for subject in subjects if rule.trace in (None, subject.name)]
+        answers = {subject.name: evaluate(rule, subject) for subject in checked}
         crossed += any(verdict.state == CROSSED for verdict in answers.values())
         for name, verdict in answers.items():
             if verdict.state == CROSSED or (verdict.state == UNTOLD and rule.if_missing == "tell"):

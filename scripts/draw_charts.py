@@ -1,4 +1,4 @@
-"""Draw all charts of a trace, or of the comparison, from the tables, as Vega-Lite and as pictures."""
+"""Draw all charts of a trace from the tables, as Vega-Lite and as pictures."""
 
 from ttf.engine.process.entry import run_rule
 

@@ -23,10 +23,9 @@ def main(snakemake) -> str:
     for analysis in params.analyses:
         metrics.unit = inputs.unit if load_declaration(analysis).in_size_unit else GPU
         metrics.add(import_module(f"{module_name(analysis)}.numbers").NUMBERS, inputs)
-    if params.about:
-        metrics.unit = inputs.unit
-        brief = summarise_trace(metrics, inputs, params.about)
-        Path(snakemake.output.brief).write_text(brief.text(), encoding="utf-8")
+    metrics.unit = inputs.unit
+    brief = summarise_trace(metrics, inputs, params.about)
+    Path(snakemake.output.brief).write_text(brief.text(), encoding="utf-8")
     text = json.dumps(metrics, indent=1, ensure_ascii=False, allow_nan=False)
     Path(snakemake.output.metrics).write_text(text + "\n", encoding="utf-8")
     return f"{len(metrics):,} numbers"

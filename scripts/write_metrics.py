@@ -17,7 +17,6 @@ sys.path.insert(0, str(CHECKOUT / "workflow"))
 
 from study.finished import read_results, read_subject
 from study.studies import STUDIES, choose_study
-from study.study_analysis import COMPARISON
 from study.threshold_file import load_rules
 from ttf.engine.errors import StudyError
 from ttf.engine.provenance import seal
@@ -60,8 +59,7 @@ def render_files(name: str, rules_file: str) -> tuple[str, str, list[str]]:
     """Return the texts of metrics and alert rules, and the keys of the numbers whose rules gave no alert."""
     results = read_results(Path("results"), name, is_verified=True)
     subjects = {subject: read_subject(subject, results) for subject in results.metrics}
-    study_subjects = [subjects.pop(COMPARISON)] if COMPARISON in subjects else []
-    rules = load_rules(rules_file, [*subjects.values()], study_subjects)
+    rules = load_rules(rules_file, [*subjects.values()])
     # The metrics include the numbers of all rules.
     keys = {subject: [rule.number for rule in rules if rule.trace in (None, subject)] for subject in subjects}
     folders = {subject: Path(results.paths[subject]).parent for subject in subjects}

@@ -27,7 +27,6 @@ from study.config import DEFAULTS, dump
 from study.messages import ConfigError
 from study.publication import find_publication_date
 from study.study import Study
-from study.study_analysis import COMPARISON
 from study.yaml_files import load_yaml
 from ttf.engine.errors import StudyError
 from ttf.engine.process import entry
@@ -207,7 +206,7 @@ def list_jobs(study: Study, pdf: bool = False) -> Iterator[Job]:
         yield from _to_durations(study, name)
         yield _tables(study, name)
     yield from _rooms(study)
-    for subject in study.subjects:
+    for subject in study.names:
         yield _charts(study, subject)
         yield _numbers(study, subject)
     yield from _report(study, pdf)
@@ -338,7 +337,7 @@ def _rooms(study: Study) -> Iterator[Job]:
     """Yield the analyses of every subject, each after those whose tables it reads."""
     pending = [
         _room(study, subject, name)
-        for subject in study.subjects
+        for subject in study.names
         for name in study.analyses
         if study.has_analysis(subject, name) and name != JUDGE
     ]
@@ -351,11 +350,11 @@ def _rooms(study: Study) -> Iterator[Job]:
 
 def _charts(study: Study, subject: str) -> Job:
     figures, charts, drawing = (
-        f"results/{study.get_folder(subject)}/figures",
+        f"results/{subject}/figures",
         study.list_charts(subject),
         study.list_chart_analyses(subject),
     )
-    main, tables, trace = study.list_main_charts(subject), study.find_chart_inputs(subject), study.traces.get(subject)
+    main, tables, trace = study.list_main_charts(subject), study.find_chart_inputs(subject), study.traces[subject]
     outputs = {
         "index": f"{figures}/index.json",
         "specs": [f"{figures}/{chart}.vl.json" for chart in charts],
@@ -369,9 +368,9 @@ def _charts(study: Study, subject: str) -> Job:
             [analysis.name for analysis in drawing] + study.list_producers(tables)
         ),
         "reads": study.list_producers(tables),
-        "unit": trace.unit if trace else "job",
-        "subject": trace.subject if trace else "job",
-        "synthetic": bool(trace and trace.synthetic),
+        "unit": trace.unit,
+        "subject": trace.subject,
+        "synthetic": trace.synthetic,
     }
     kind = next(kind for kind, traces in study.traces_by_chart_set.items() if subject in traces)
     return Job("draw_charts", tables, outputs, params, {"trace": subject}, f"draw_charts_{kind}")
@@ -389,8 +388,7 @@ def _tables(study: Study, name: str) -> Job:
 
 
 def _numbers(study: Study, subject: str) -> Job:
-    folder, analyses = f"results/{study.get_folder(subject)}", study.list_analyses(subject)
-    outputs = {"brief": f"{folder}/brief.json"} if subject != COMPARISON else {}
+    folder, analyses = f"results/{subject}", study.list_analyses(subject)
     params = {
         "analyses": {
             analysis.name: analysis.settings(subject) for analysis in analyses if analysis.has_module("numbers")
@@ -398,9 +396,8 @@ def _numbers(study: Study, subject: str) -> Job:
         "folders": study.select_external_folders(analysis.name for analysis in analyses),
         "about": study.build_brief_options(subject),
     }
-    rule = "summarise" if subject != COMPARISON else "summarise_comparison"
-    outputs |= {"metrics": f"{folder}/metrics.json"}
-    return Job("summarise", study.find_summary_inputs(subject), outputs, params, {"trace": subject}, rule)
+    outputs = {name: f"{folder}/{name}.json" for name in ("brief", "metrics")}
+    return Job("summarise", study.find_summary_inputs(subject), outputs, params, {"trace": subject})
 
 
 def _report(study: Study, pdf: bool) -> Iterator[Job]:
@@ -440,7 +437,7 @@ def _pages(study: Study, scored: dict, template: dict, pdf: bool) -> Iterator[Jo
     trace_params = {name: study.traces[name].description | analyses[name] for name in study.names}
     publication = study.config["publish"] | {"year": find_publication_date(study.config["publish"], ROOT)[:4]}
     common = {"pages": pages, "folders": study.folders, "publish": publication}
-    metrics_by_subject = {subject: f"results/{study.get_folder(subject)}/metrics.json" for subject in study.subjects}
+    metrics_by_subject = {subject: f"results/{subject}/metrics.json" for subject in study.names}
     for page, trace in study.pages.items():
         inputs = {"metrics": metrics_by_subject[trace], "products": [metrics_by_subject[trace]]} | page_inputs
         params = {"page": page, "trace": trace, "about": trace_params[trace]} | common
@@ -459,8 +456,10 @@ def _pages(study: Study, scored: dict, template: dict, pdf: bool) -> Iterator[Jo
             )
     if len(study.names) > 1:
         params = {"about": trace_params, "page_by_trace": {trace: page for page, trace in study.pages.items()}} | common
-        inputs = {"products": [*metrics_by_subject.values()]} | page_inputs
-        yield Job("write_comparison_source", inputs, {"source": f"{source}/index.qmd"}, params)
+        own = [file for file in page_inputs["templates"] if Path(file).name in ("blocks.html", "comparison.html")]
+        inputs = {"metrics": [*metrics_by_subject.values()]} | page_inputs | {"templates": own}
+        outputs = {"source": f"{source}/index.qmd", "table": f"results/{study.study_folder}/comparison.csv"}
+        yield Job("write_comparison_source", inputs, outputs, params)
     for page in pages:
         yield Job(
             "render_page",

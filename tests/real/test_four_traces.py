@@ -36,9 +36,9 @@ def results(tmp_path_factory, shared_data):
     return folder / "results"
 
 
-@pytest.mark.parametrize("trace", [*TRACES, "comparison"])
+@pytest.mark.parametrize("trace", TRACES)
 def test_every_number_is_the_cell_that_it_names(results, trace):
-    assert wrong_cells(results / ("studies/study/comparison" if trace == "comparison" else trace)) == []
+    assert wrong_cells(results / trace) == []
 
 
 def test_known_answers(results):
@@ -89,7 +89,7 @@ def test_a_page_of_each_trace_and_a_comparison(results):
     text = re.sub(r"<(script|style)\b.*?</\1>", "", (pages / "index.html").read_text(), flags=re.DOTALL)
     assert all(f'href="{trace}.html"' in text for trace in TRACES)
     assert faults_of_page((pages / "index.html").read_text()) == []
-    compared = pl.read_csv(results / "studies/study/comparison/mttf.csv", infer_schema_length=None)
+    compared = pl.read_csv(results / "studies/study/comparison.csv", infer_schema_length=None)
     assert set(compared["trace"]) == set(TRACES)
 
 

@@ -263,7 +263,7 @@ def test_all_problems_at_once_each_with_its_file():
     ]
 
 
-@pytest.mark.parametrize("name", ["all", "comparison", "studies"])
+@pytest.mark.parametrize("name", ["all", "studies"])
 def test_reserved_names_are_refused(name):
     lines = problems({"study": [name], "registry": {name: OPENB_ENTRY}})
     assert f"my.yaml: registry.{name}: this name is reserved; choose another name for the trace, " in str(lines)

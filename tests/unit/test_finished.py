@@ -11,7 +11,7 @@ from ttf.engine.provenance.seal import seal_json
 
 NUMBER = {"value": 1, "unit": "jobs", "n": None, "source": "tables/outcomes.csv"}
 STUDY_FOLDER = "results/studies/two"
-FILES = ("results/a/metrics.json", "results/b/metrics.json", f"{STUDY_FOLDER}/comparison/metrics.json")
+FILES = ("results/a/metrics.json", "results/b/metrics.json")
 
 
 @pytest.fixture
@@ -20,6 +20,7 @@ def folder(tmp_path) -> Path:
     for file in (*FILES, "results/c/metrics.json"):
         (tmp_path / file).parent.mkdir(parents=True)
         (tmp_path / file).write_text(json.dumps({"data.jobs": NUMBER, f"of.{Path(file).parent.name}": NUMBER}))
+    (tmp_path / STUDY_FOLDER).mkdir(parents=True)
     write_manifest(tmp_path)
     return tmp_path
 
@@ -37,10 +38,10 @@ def write_manifest(folder: Path, **overrides) -> None:
     (folder / STUDY_FOLDER / "manifest.json").write_bytes(seal_json(facts | overrides))
 
 
-def test_subjects_are_the_traces_and_the_comparison(folder):
+def test_the_numbers_are_those_of_the_traces_of_the_study(folder):
     results = read_results(folder / "results", "two")
-    assert results.paths == dict(zip(("a", "b", "comparison"), FILES, strict=True))
-    assert results.metrics["comparison"].keys() == {"data.jobs", "of.comparison"}
+    assert results.paths == dict(zip(("a", "b"), FILES, strict=True))
+    assert results.metrics["b"].keys() == {"data.jobs", "of.b"}
     assert results.configuration == {"study": ["a", "b"]}
 
 

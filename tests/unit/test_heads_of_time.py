@@ -160,7 +160,7 @@ def test_the_claim_on_scaling_is_the_verdict_on_the_law(values, claim):
 def test_no_rate_per_node_if_neither_nodes_nor_causes_are_recorded():
     unrecorded = {"sizes.basis": "proxy", "sizes.node_gpus_from": "default"}
     m = numbers(LAW, WITHHELD, unrecorded, {"sizes.rate.failures": 72})
-    assert [key.label for key in sizes.head(trace(), m).keys] == ["Slope of log MTTF on log nodes"]
+    assert [key.label for key in sizes.head(trace(), m).keys] == ["Pooled slope of log MTTF on log nodes"]
 
 
 def test_a_callout_reports_a_failed_projection_and_an_empty_chart_is_omitted():

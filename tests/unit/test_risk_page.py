@@ -251,8 +251,8 @@ def test_an_origin_that_cannot_be_tested_is_left_out_and_said():
         "Failure prediction is weak, not worth acting on: savings exceed costs at 0 of 2 origins"
     )
     keys = {key.label: plain(key.note) for key in head_.keys}
-    assert keys["PR-AUC of logistic regression, second origin"] == "95% CI 0.400–0.460, n = 656"
-    assert keys["Above the base rate"] == "95% CI 0.120–0.180, > 0 at 2 of 2 origins"
+    assert keys["PR-AUC of logistic regression, second origin"] == "95% CI 0.400–0.460 by user only, n = 656"
+    assert keys["Above the base rate"] == "95% CI 0.120–0.180 by user only, > 0 at 2 of 2 origins"
     assert plain(" ".join(head_.text)).endswith("The last origin cannot be tested: fewer than 20 test jobs.")
 
 
@@ -262,8 +262,8 @@ def test_a_prediction_has_its_numbers():
     assert plain(head_.claim) == "Failure can be predicted: logistic regression has PR-AUC 0.500, base rate 0.280"
     assert head_.charts == ()
     keys = {key.label: (plain(key.value), plain(key.note)) for key in head_.keys}
-    assert keys["PR-AUC of logistic regression, last origin"] == ("0.500", "95% CI 0.390–0.610, n = 656")
-    assert keys["Above the base rate"] == ("0.220", "95% CI 0.110–0.330, > 0 at 3 of 3 origins")
+    assert keys["PR-AUC of logistic regression, last origin"] == ("0.500", "95% CI 0.390–0.610 by user only, n = 656")
+    assert keys["Above the base rate"] == ("0.220", "95% CI 0.110–0.330 by user only, > 0 at 3 of 3 origins")
     label = "Saved by trying jobs at risk on one GPU first"
     assert keys[label] == ("10.3 GPU-h", "95% CI −23.5 to 44.0, above its cost at 0 of 1 origin")
     assert m["risk.temporal_3.failures"] == 186 and m.n("risk.temporal_3.served.pr_auc") == 656

@@ -8,8 +8,6 @@ from ttf.analyses.catalogue import load_analyses
 from ttf.analyses.sections import APPENDIX, RESULTS, THEMES, number_sections
 
 REPORT = Path(__file__).parents[2] / "report"
-# Another page renders it.
-COMPARISON_SECTIONS = {"compare_traces/comparison"}
 
 
 def declared_sections() -> list[tuple[str, str]]:
@@ -26,7 +24,7 @@ def test_every_template_of_an_analysis_is_in_one_theme():
     sections = [section for _, section in declared_sections()]
     assert len(sections) == len(set(sections))
     template_names = {f"{file.parent.name}/{file.stem}" for file in BUILT_IN.glob("*/*/*.qmd")}
-    assert {*sections} == template_names - COMPARISON_SECTIONS
+    assert {*sections} == template_names
     assert {theme for theme, _ in declared_sections()} <= {*THEMES}
 
 

@@ -74,8 +74,6 @@ def test_a_study_is_read_without_snakemake_and_polars():
 
 def test_traces_and_their_properties(samples):
     assert samples.names == list(SAMPLES)
-    assert samples.subjects == [*SAMPLES, "comparison"]
-    assert make_study(study=["sample"]).subjects == ["sample"]
     assert samples.select_traces(lambda trace: "attempts" in trace.products) == ["sample_philly", "sample_slurm"]
     assert [samples.traces[name].unit for name in SAMPLES] == ["task", "job", "job"]
     assert all(samples.traces[name].synthetic and samples.traces[name].has_jobs for name in SAMPLES)
@@ -98,10 +96,6 @@ def test_an_analysis_needs_its_inputs_and_their_inputs():
         "jobs": "results/sample/jobs.parquet",
         "jobs_against": "results/sample_philly/jobs.parquet",
     }
-    compared = study.analyses["compare_traces"].inputs("comparison")
-    assert compared["mttf"] == [f"results/{name}/tables/mttf.csv" for name in study.names]
-    assert compared["outcomes"] == [f"results/{name}/tables/outcomes.csv" for name in study.names[1:]]
-    assert study.analyses["compare_traces"].settings("comparison")["traces_by_table"]["outcomes"] == study.names[1:]
 
 
 # Key -> changed value, analyses of a sample that read it.
@@ -136,8 +130,7 @@ def test_every_key_that_an_analysis_reads_exists(samples):
 
 
 def test_every_chart_that_is_declared_can_be_drawn(samples):
-    """Check the charts of each sample and of the comparison."""
-    for trace in samples.subjects:
+    for trace in samples.names:
         for chart, analysis in samples.list_charts(trace).items():
             assert callable(importlib.import_module(f"{analysis.module}.charts").CHARTS[chart]), (trace, chart)
 
@@ -147,10 +140,10 @@ def test_traces_with_the_same_charts_are_drawn_by_one_rule():
     write_file("b", "openb_pod_list_default.csv")
     registry = {name: {"format": "openb", "folder": name} for name in ("a", "b")}
     groups = make_study(study=["a", "sample", "b"], registry=registry).traces_by_chart_set
-    assert groups == {"openb": ["a", "b"], "pai2020": ["sample"], "comparison": ["comparison"]}
+    assert groups == {"openb": ["a", "b"], "pai2020": ["sample"]}
     registry["b"]["windows"] = {"by": "month"}
     groups = make_study(study=["a", "b"], registry=registry).traces_by_chart_set
-    assert groups == {"openb_a": ["a"], "openb_b": ["b"], "comparison": ["comparison"]}
+    assert groups == {"openb_a": ["a"], "openb_b": ["b"]}
 
 
 def test_requested_memory_grows_with_the_raw_tables():

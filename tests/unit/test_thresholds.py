@@ -172,9 +172,9 @@ def test_a_limit_with_a_unit_is_the_nearest_double(number, digits, unit):
     assert parse_limit(f"{text} {unit}") == parse_limit(text + unit) == float(Fraction(text) * size[unit])
 
 
-def load(tmp_path, text, subjects=(SLURM,), other_subjects=()):
+def load(tmp_path, text, subjects=(SLURM,)):
     (tmp_path / "mine.yaml").write_text(text)
-    return load_rules(tmp_path / "mine.yaml", subjects, other_subjects)
+    return load_rules(tmp_path / "mine.yaml", subjects)
 
 
 def test_the_rules_of_a_file_are_read(tmp_path):
@@ -229,10 +229,10 @@ def test_a_file_without_rules_is_refused(tmp_path, text):
 
 
 def test_a_trace_without_the_number_does_not_use_another_trace(tmp_path):
-    """The unit comes from the trace that the rule names; a rule on the comparison must name it."""
-    comparison = Subject("comparison", {"traces.most": number("slurm", "label")})
-    text = "rules:\n  - {number: traces.most, is: slurm, trace: comparison}\n"
-    assert load(tmp_path, text, other_subjects=[comparison]) == [Rule("traces.most", "is", "slurm", trace="comparison")]
+    """The unit comes from the trace that the rule names."""
+    other = Subject("other", {"traces.most": number("slurm", "label")})
+    text = "rules:\n  - {number: traces.most, is: slurm, trace: other}\n"
+    assert load(tmp_path, text, (SLURM, other)) == [Rule("traces.most", "is", "slurm", trace="other")]
 
 
 def test_the_pattern_of_documented_numbers_is_empty_without_the_docs(tmp_path):

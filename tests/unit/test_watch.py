@@ -8,7 +8,7 @@ from study.watch import find_watch_problems, read_watch_options
 from study.yaml_files import load_yaml
 from study_runs import ROOT
 
-OUTAGE_FORMAT = {"gives": "outages", "unit": "node"}
+OUTAGE_FORMAT = {"gives": "outages", "unit": "node", "tables": {}}
 HBD = {"format": "infinitehbd", "folder": "data"}
 
 
@@ -40,7 +40,7 @@ def test_a_window_is_two_days_in_order(window, clock, message):
 
 
 def test_the_keys_are_for_traces_of_outages_without_exposure():
-    (message,) = list_problems(has_outages=False, nodes=4, format={"unit": "pod"})
+    (message,) = list_problems(has_outages=False, nodes=4, format={"unit": "pod", "tables": {}})
     assert message == "registry.mine.nodes: needs outages, and this trace of the format infinitehbd has none."
     (message,) = list_problems(nodes=4, format=OUTAGE_FORMAT | {"exposure": True})
     assert message.endswith("the files say which nodes were observed; remove this key.")

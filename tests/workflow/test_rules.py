@@ -14,7 +14,6 @@ from planned_jobs import plan_jobs
 from study.products import flatten_paths
 from study.resources import estimate_memory_mb
 from study.study import Study
-from study.study_analysis import COMPARISON
 from study_runs import ROOT, check_out
 
 # Files larger than any made-up trace, so that resources requested per GB differ from the base.
@@ -76,16 +75,14 @@ def test_the_rule_of_an_analysis_is_its_declaration(planned, analysis_jobs):
     for analysis, trace, job in analysis_jobs:
         declaration = analysis.declaration
         settings = {
-            name: study.get_setting(key)
-            if isinstance(key, str)
-            else key(study if declaration.is_study_wide else study.traces[trace])
+            name: study.get_setting(key) if isinstance(key, str) else key(study.traces[trace])
             for name, key in declaration.settings.items()
         }
         params = {"analysis": analysis.name, "folders": [], "reads": analysis.input_analyses, "settings": settings}
         assert job.params == json.loads(json.dumps(params)), (analysis.name, trace)
         assert job.question == declaration.question
         outputs = [*(table.path for table in declaration.tables), *declaration.folders]
-        assert sorted(job.outputs) == sorted(f"results/{study.get_folder(trace)}/{path}" for path in outputs)
+        assert sorted(job.outputs) == sorted(f"results/{trace}/{path}" for path in outputs)
         unit = {"size_unit"} if declaration.in_size_unit else set()
         assert set(job.input) <= {*declaration.needs, *declaration.uses} | unit
         assert set(job.input) >= set(declaration.needs), (analysis.name, trace)
@@ -96,13 +93,7 @@ def test_the_inputs_of_an_analysis_are_what_it_names(planned, analysis_jobs):
     products = {path for job in jobs for path in job.outputs}
     for analysis, trace, job in analysis_jobs:
         for name, files in job.input.items():
-            traces = list(study.traces) if trace == COMPARISON else [trace]
-            assert files == flatten_paths(
-                [path for name_of_trace in traces if (path := study.find_file(name_of_trace, name))]
-            ), (
-                analysis.name,
-                name,
-            )
+            assert files == flatten_paths(study.find_file(trace, name) or []), (analysis.name, name)
             if name in study.tables:
                 assert all(file.endswith(study.tables[name].path) and file in products for file in files)
 

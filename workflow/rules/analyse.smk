@@ -21,11 +21,11 @@ for analysis in STUDY.external_analyses:
             },
             **{name: directory(path) for name, path in analysis.folders().items()},
         log:
-            f"logs/{STUDY.get_folder_pattern(analysis.traces)}/{analysis.name}.log",
+            f"logs/{{trace}}/{analysis.name}.log",
         benchmark:
-            f"benchmarks/{STUDY.get_folder_pattern(analysis.traces)}/{analysis.name}.tsv"
+            f"benchmarks/{{trace}}/{analysis.name}.tsv"
         group:
-            GROUP["report" if analysis.declaration.is_study_wide else "analyses"]
+            GROUP["analyses"]
         conda:
             ENVIRONMENT
         threads: analysis.declaration.threads
@@ -42,8 +42,7 @@ for edition, root in EDITIONS.items():
     for kind, traces in STUDY.traces_by_chart_set.items():
         if not (traces := select_edition_traces(edition, traces)):
             continue
-        folder = STUDY.get_folder_pattern(traces)
-        logs, figures = f"{STUDY_FOLDER}/published/{{trace}}" if edition else folder, f"{root}/{folder}/figures"
+        logs, figures = f"{STUDY_FOLDER}/published/{{trace}}" if edition else "{trace}", f"{root}/{{trace}}/figures"
 
         rule:
             """Draw every chart of a trace as Vega-Lite and SVG; the main charts also in a narrow version for phones."""
@@ -70,7 +69,7 @@ for edition, root in EDITIONS.items():
             wildcard_constraints:
                 trace=match_names(traces),
             group:
-                GROUP["published" if edition else "report" if COMPARISON in traces else "analyses"]
+                GROUP["published" if edition else "analyses"]
             conda:
                 ENVIRONMENT
             resources:
@@ -92,11 +91,9 @@ for edition, root in EDITIONS.items():
                     + STUDY.list_producers(STUDY.find_chart_inputs(wildcards.trace))
                 ),
                 reads=lambda wildcards: STUDY.list_producers(STUDY.find_chart_inputs(wildcards.trace)),
-                unit=lambda wildcards: STUDY.traces[wildcards.trace].unit if wildcards.trace in STUDY.traces else "job",
-                subject=lambda wildcards: (
-                    STUDY.traces[wildcards.trace].subject if wildcards.trace in STUDY.traces else "job"
-                ),
-                synthetic=lambda wildcards: wildcards.trace in STUDY.traces and STUDY.traces[wildcards.trace].synthetic,
+                unit=lambda wildcards: get_trace(wildcards).unit,
+                subject=lambda wildcards: get_trace(wildcards).subject,
+                synthetic=lambda wildcards: get_trace(wildcards).synthetic,
             script:
                 "../../scripts/draw_charts.py"
 
@@ -141,17 +138,6 @@ rule summarise:
         "../../scripts/summarise.py"
 
 
-use rule summarise as summarise_comparison with:
-    output:
-        metrics=f"{STUDY_RESULTS}/{{trace}}/metrics.json",
-    log:
-        f"logs/{STUDY_FOLDER}/{{trace}}/summarise.log",
-    benchmark:
-        f"benchmarks/{STUDY_FOLDER}/{{trace}}/summarise.tsv"
-    group:
-        GROUP["report"]
-
-
 if STUDY.edited_traces:
 
     use rule summarise as summarise_published with:
@@ -168,4 +154,4 @@ if STUDY.edited_traces:
             GROUP["published"]
 
 
-TRACES_BY_RULE |= {"summarise": STUDY.names, "summarise_comparison": STUDY.subjects[len(STUDY.names) :]}
+TRACES_BY_RULE |= {"summarise": STUDY.names}

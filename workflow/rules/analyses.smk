@@ -1044,36 +1044,3 @@ rule measure_epochs:
         **analysis_params("measure_epochs"),
     script:
         "../../scripts/compute.py"
-
-
-rule compare_traces:
-    """How do the traces compare?"""
-    input:
-        jobs_summary=trace_inputs("results/{trace}/tables/jobs_summary.csv"),
-        ended_jobs=trace_inputs("results/{trace}/tables/ended_jobs.csv"),
-        outcomes=trace_inputs("results/{trace}/tables/outcomes.csv"),
-        outcomes_by_gpus=trace_inputs("results/{trace}/tables/outcomes_by_gpus.csv"),
-        percentiles=trace_inputs("results/{trace}/tables/percentiles.csv"),
-        mttf=trace_inputs("results/{trace}/tables/mttf.csv"),
-        failures_without_end=trace_inputs("results/{trace}/tables/failures_without_end.csv"),
-    output:
-        compared_traces=table(f"results/{STUDY_FOLDER}/{{trace}}/traces.csv", "Comparison of the traces"),
-        compared_outcomes=table(f"results/{STUDY_FOLDER}/{{trace}}/outcomes.csv", "Comparison of the traces"),
-        compared_run_times=table(f"results/{STUDY_FOLDER}/{{trace}}/run_times.csv", "Comparison of the traces"),
-        compared_queueing=table(f"results/{STUDY_FOLDER}/{{trace}}/queueing.csv", "Comparison of the traces"),
-        compared_failure_share=table(f"results/{STUDY_FOLDER}/{{trace}}/failure_share.csv", "Comparison of the traces"),
-        compared_mttf=table(f"results/{STUDY_FOLDER}/{{trace}}/mttf.csv", "Comparison of the traces"),
-    log:
-        f"logs/{STUDY_FOLDER}/{{trace}}/compare_traces.log",
-    benchmark:
-        f"benchmarks/{STUDY_FOLDER}/{{trace}}/compare_traces.tsv"
-    group:
-        GROUP["report"]
-    conda:
-        ENVIRONMENT
-    resources:
-        **request_resources("compare_traces"),
-    params:
-        **analysis_params("compare_traces"),
-    script:
-        "../../scripts/compute.py"

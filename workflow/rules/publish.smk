@@ -111,11 +111,10 @@ if STUDY.edited_traces and len(STUDY.names) > 1:
 
     use rule write_comparison_source as write_comparison_source_published with:
         input:
-            products=lambda _: [path for trace in STUDY.subjects for path in list_page_inputs(trace, make_public)],
-            templates=[mark_local(path) for path in COMPARISON_TEMPLATES],
-            citation=mark_local(make_relative(ROOT / "CITATION.cff")),
+            **comparison_inputs(make_public),
         output:
             source=f"{PUBLIC}/{STUDY_FOLDER}/report/source/index.qmd",
+            table=make_public(COMPARISON),
         log:
             f"logs/{STUDY_FOLDER}/published/write_comparison_source.log",
         benchmark:

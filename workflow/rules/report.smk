@@ -127,13 +127,12 @@ rule write_page_source:
 if len(STUDY.names) > 1:
 
     rule write_comparison_source:
-        """Write the comparison of the traces as .qmd: one row per trace, with measures defined for all of them."""
+        """Compare the traces, by quantities that are defined alike, in a table and in a page as .qmd."""
         input:
-            products=lambda _: [path for trace in STUDY.subjects for path in list_page_inputs(trace)],
-            templates=[mark_local(path) for path in COMPARISON_TEMPLATES],
-            citation=mark_local(make_relative(ROOT / "CITATION.cff")),
+            **comparison_inputs(),
         output:
             source=f"{STUDY_RESULTS}/report/source/index.qmd",
+            table=mark_for_report(COMPARISON, "table", "Comparison of the traces", trace="all"),
         log:
             f"logs/{STUDY_FOLDER}/write_comparison_source.log",
         benchmark:
@@ -149,7 +148,6 @@ if len(STUDY.names) > 1:
             about={name: describe_trace(name) for name in STUDY.names},
             pages=PAGES,
             page_by_trace={trace: page for page, trace in STUDY.pages.items()},
-            folders=STUDY.folders,
             publish=PUBLICATION,
         script:
             "../../scripts/write_comparison_source.py"

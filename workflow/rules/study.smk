@@ -7,7 +7,6 @@ from study.products import find_deleted_products, flatten_paths, select_first_pr
 from study.publication import find_publication_date
 from study.start import load_study
 from study.study import SMALL_GB, match_names
-from study.study_analysis import COMPARISON
 from ttf.engine.errors import StudyError
 from ttf.engine.storage.links import path_for_snakemake
 from ttf.engine.storage.plain_files import make_relative
@@ -27,6 +26,7 @@ GROUP = {name: name if IS_DISTRIBUTED else None for name in ("parts", "analyses"
 
 STUDY = load_study(workflow, ROOT, IS_STORED)
 STUDY_FOLDER, STUDY_RESULTS = STUDY.study_folder, f"results/{STUDY.study_folder}"
+COMPARISON = f"{STUDY_RESULTS}/comparison.csv"
 config = STUDY.config  # a workflow that uses this one as a module keeps its own config
 # The metadata of the results, with the year that citations name.
 PUBLICATION = config["publish"] | {"year": find_publication_date(config["publish"], ROOT)[:4]}
@@ -128,7 +128,7 @@ def move_tables(root, files):
 def make_public(path):
     """Return the path of the product that is published in place of this one."""
     trace, file = path.removeprefix("results/").split("/", 1)
-    is_hidden = trace in STUDY.edited_traces or path == f"{STUDY_RESULTS}/config.yaml"
+    is_hidden = trace in STUDY.edited_traces or path in (f"{STUDY_RESULTS}/config.yaml", COMPARISON)
     return f"{PUBLIC}/{trace}/{file}" if is_hidden else path
 
 
@@ -157,11 +157,6 @@ def optional_input(path):
     return lambda wildcards: (
         file if (file := path.format(trace=wildcards.trace)) in STUDY.list_paths(wildcards.trace) else []
     )
-
-
-def trace_inputs(path):
-    """Return an input function that gives this file for all traces that have it."""
-    return lambda _: [file for trace in STUDY.traces if (file := path.format(trace=trace)) in STUDY.list_paths(trace)]
 
 
 def registry_file(name):
@@ -213,7 +208,7 @@ def list_jobs(subjects):
 
 @cache
 def list_trace_jobs():
-    return list_jobs(STUDY.subjects)
+    return list_jobs(STUDY.names)
 
 
 def list_study_jobs():
@@ -224,12 +219,13 @@ def list_study_jobs():
     with_papers = () if STUDY.edited_traces else ("publish_site", "archive_results")
     with_pdf = {workflow.modifier.modify_rulename(name) for name in ("pdf", *with_papers)}
     pages = [[f"{STUDY_RESULTS}/report/{page}.html"] for page in PAGES]
+    compared = [[COMPARISON]] if len(STUDY.names) > 1 else []
     study_rules = (rules.write_config, rules.write_dictionary, rules.score_claims)
     papers = [f"{STUDY_RESULTS}/report/{paper}.pdf" for paper in PAPERS]
     if Path(papers[0]).exists() or with_pdf.intersection(workflow.dag_settings.targets):
         pages += [[paper] for paper in papers]
     # Plain paths: for paths that know their rule, Snakemake would hash the whole list again for every file.
-    return pages + [get_plain_paths(rule.output) for rule in study_rules] + list_trace_jobs()
+    return pages + compared + [get_plain_paths(rule.output) for rule in study_rules] + list_trace_jobs()
 
 
 def select_all_targets():
@@ -245,27 +241,24 @@ def list_public_files(*endings):
     return sorted(make_public(path) for path in paths if path.endswith(endings) and not path.endswith(".narrow.svg"))
 
 
-def list_page_files(subject, edit_path=str):
-    """Return the tables, charts and numbers that the page of a trace, or the comparison, reads."""
+def list_page_files(trace, edit_path=str):
+    """Return the tables, charts and numbers that the page of a trace reads."""
     kinds = (".csv", ".json", ".svg")
-    return sorted(edit_path(path) for path in flatten_paths(list_jobs([subject])) if path.endswith(kinds))
+    return sorted(edit_path(path) for path in flatten_paths(list_jobs([trace])) if path.endswith(kinds))
 
 
-def list_page_inputs(subject, edit_path=str):
+def list_page_inputs(trace, edit_path=str):
     """Return a few inputs that stand for all files of a page: the numbers are made after all tables.
 
     Snakemake computes a checksum of every input for every output. In a store, a job needs every file it reads.
     """
     if IS_STORED:
-        return list_page_files(subject, edit_path)
-    names = ("metrics.json", *(["brief.json"] if subject != COMPARISON else []), "figures/index.json")
-    return [edit_path(f"results/{STUDY.get_folder(subject)}/{name}") for name in names]
+        return list_page_files(trace, edit_path)
+    return [edit_path(f"results/{trace}/{name}") for name in ("metrics.json", "brief.json", "figures/index.json")]
 
 
 def list_extra_inputs(name, wildcards):
-    if name == "write_page_source":
-        return list_page_files(STUDY.pages[wildcards["page"]])
-    return flatten_paths(map(list_page_files, STUDY.subjects)) if name == "write_comparison_source" else ()
+    return list_page_files(STUDY.pages[wildcards["page"]]) if name == "write_page_source" else ()
 
 
 # Page -> its title, the comparison first. PAPERS: page on paper -> its trace.
@@ -285,8 +278,8 @@ TEMPLATES = sorted(
     for path in folder.rglob("*")
     if path.suffix in (".qmd", ".typ") or path.name in ("blocks.html", "comparison.html")
 )
-COMPARISON_TEMPLATES = [path for path in TEMPLATES if Path(path).stem in ("blocks", "comparison")]
-PAPER_TEMPLATES = [path for path in TEMPLATES if Path(path).stem != "comparison"]
+COMPARISON_TEMPLATES = [path for path in TEMPLATES if Path(path).name in ("blocks.html", "comparison.html")]
+PAPER_TEMPLATES = [path for path in TEMPLATES if Path(path).name != "comparison.html"]
 PAGE_TEMPLATES = [path for path in PAPER_TEMPLATES if Path(path).suffix != ".typ"]
 
 
@@ -307,6 +300,16 @@ def page_inputs(wildcard, edit_path=str):
     )
 
 
+def comparison_inputs(edit_path=str):
+    """Return the inputs of the comparison: the numbers and the brief of each trace, in the order of the study."""
+    return dict(
+        metrics=[edit_path(f"results/{trace}/metrics.json") for trace in STUDY.names],
+        briefs=[edit_path(f"results/{trace}/brief.json") for trace in STUDY.names],
+        templates=[mark_local(path) for path in COMPARISON_TEMPLATES],
+        citation=mark_local(make_relative(ROOT / "CITATION.cff")),
+    )
+
+
 def page_params(wildcard):
     return dict(
         page=lambda wildcards: wildcards[wildcard],
@@ -319,4 +322,4 @@ def page_params(wildcard):
 
 
 wildcard_constraints:
-    trace=match_names(STUDY.subjects),
+    trace=match_names(STUDY.names),

@@ -14,7 +14,6 @@ from ttf.page.checks.changed_numbers import Results
 from ttf.page.checks.thresholds import Subject
 
 from study.studies import STUDIES
-from study.study_analysis import COMPARISON
 from study.yaml_files import parse_yaml
 
 
@@ -49,8 +48,6 @@ def read_results(root: Path, name: str, is_verified: bool = False) -> Results:
             f"{changed_products[0]}{count_note}"
         )
     files = {path.parent.name: path for path in sorted(root.glob("*/metrics.json"))}
-    if (comparison_file := study_folder / COMPARISON / "metrics.json").is_file():
-        files[COMPARISON] = comparison_file
     if manifest is None:
         return Results({subject: read_numbers(file) for subject, file in files.items()})
     paths = {subject: f"results/{file.relative_to(root)}" for subject, file in files.items()}
@@ -76,7 +73,7 @@ def read_numbers(file: Path) -> dict[str, dict]:
 
 
 def read_subject(name: str, results: Results) -> Subject:
-    """Return the numbers of a trace or of the comparison, with the figures that its brief withholds."""
+    """Return the numbers of a trace, with the figures that its brief withholds."""
     brief = Path(results.paths[name]).with_name("brief.json")
     withheld = json.loads(brief.read_text(encoding="utf-8"))["withheld"] if brief.is_file() else {}
     return Subject(name, results.metrics[name], withheld)

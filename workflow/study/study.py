@@ -9,7 +9,7 @@ import functools
 import importlib
 import itertools
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Iterable
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -45,7 +45,7 @@ from study.registry_options import (
     find_option_tables,
 )
 from study.studies import STUDIES
-from study.study_analysis import COMPARISON, SOURCES, StudyAnalysis, require_name
+from study.study_analysis import SOURCES, StudyAnalysis, require_name
 from study.table_schema import resolve_schema
 from study.taxonomy import has_reasons, load_taxonomy
 from study.trace import Trace
@@ -64,7 +64,7 @@ from study.yaml_files import load_yaml
 SMALL_GB = 0.1
 # Modules with contracts of tables other than the declarations of analyses.
 CONTRACTS = ("ttf.engine.columns", "ttf.raw.raw_contracts", "ttf.records.record_contracts", "ttf.page.report_contracts")
-# The comparison and the pages that a site adds (ttf.page.publish.pages); no trace may use these names.
+# The comparison and the pages that a site adds (ttf.page.publish.pages); the page of no trace may use these names.
 _SITE_PAGES = ("index", "files", "tables", "search")
 CLAIMS = "config/claims.yaml"
 # Name of an input -> its file or files.
@@ -200,11 +200,6 @@ class Study:
         return list(self.config["study"])
 
     @cached_property
-    def subjects(self) -> list[str]:
-        """Return what has tables and charts: the traces, and the comparison if there are several."""
-        return [*self.names, *([COMPARISON] if len(self.names) > 1 else [])]
-
-    @cached_property
     def pages(self) -> dict[str, str]:
         """Map each page to its trace. A single trace has the page index; with several, index is the comparison."""
         if len(self.names) == 1:
@@ -219,14 +214,6 @@ class Study:
     def study_folder(self) -> str:
         """Return the folder of the study's own products below results/, logs/ and benchmarks/."""
         return f"{STUDIES.name}/{self.name}"
-
-    def get_folder_pattern(self, subjects: Collection[str]) -> str:
-        """Return the folder of these subjects' products below results/, with the wildcard {trace}."""
-        return f"{self.study_folder}/{{trace}}" if COMPARISON in subjects else "{trace}"
-
-    def get_folder(self, subject: str) -> str:
-        """Return the folder of a subject's products below results/."""
-        return self.get_folder_pattern([subject]).format(trace=subject)
 
     def select_traces(self, predicate: Callable[[Trace], Any]) -> list[str]:
         return [name for name, trace in self.traces.items() if predicate(trace)]
@@ -290,7 +277,7 @@ class Study:
             return self.traces[trace].find_file(name)
         producer = self._analysis_by_table.get(name)
         is_made = producer is None or self.has_analysis(trace, producer)
-        return f"results/{self.get_folder(trace)}/{self.tables[name].path}" if is_made else None
+        return f"results/{trace}/{self.tables[name].path}" if is_made else None
 
     def _find_files(self, trace: str, names: Iterable[str]) -> dict[str, str]:
         return {name: file for name in names if (file := self.find_file(trace, name))}
@@ -318,9 +305,8 @@ class Study:
     def traces_by_chart_set(self) -> dict[str, list[str]]:
         """Map each set of charts, named after a format, to the traces that have it."""
         groups: dict[tuple, list[str]] = {}
-        for trace in self.subjects:
-            format = self.traces[trace].entry["format"] if trace in self.traces else trace
-            groups.setdefault((format, *self.list_charts(trace)), []).append(trace)
+        for trace in self.names:
+            groups.setdefault((self.traces[trace].entry["format"], *self.list_charts(trace)), []).append(trace)
         counts = Counter(format for format, *_ in groups)
         names = [f"{format}_{traces[0]}" if counts[format] > 1 else format for (format, *_), traces in groups.items()]
         return dict(zip(names, groups.values(), strict=True))
@@ -332,8 +318,8 @@ class Study:
 
     def find_size_unit(self, trace: str) -> dict[str, str]:
         """Map size_unit to the table with the unit of job sizes; empty for a trace without jobs."""
-        has_jobs = trace in self.traces and self.traces[trace].has_jobs
-        return {"size_unit": f"results/{trace}/{self.tables['size_unit'].path}"} if has_jobs else {}
+        path = f"results/{trace}/{self.tables['size_unit'].path}"
+        return {"size_unit": path} if self.traces[trace].has_jobs else {}
 
     def list_producers(self, tables: Iterable[str]) -> list[str]:
         """Return the names of the analyses that make these tables."""
@@ -342,15 +328,12 @@ class Study:
     def find_summary_inputs(self, trace: str) -> RuleInputs:
         analyses = self.list_analyses(trace)
         names = [table for analysis in analyses for table in analysis.tables]
-        if trace != COMPARISON:
-            names += ["row_account", "anomalies", "statistics", "outages", "exposure"]
-            names += ["jobs", "nodes", "runtime_agreement"] if self.traces[trace].has_jobs else ["durations"]
+        names += ["row_account", "anomalies", "statistics", "outages", "exposure"]
+        names += ["jobs", "nodes", "runtime_agreement"] if self.traces[trace].has_jobs else ["durations"]
         return self._find_files(trace, names) | self.find_size_unit(trace) | self.list_external_files(analyses)
 
-    def build_brief_options(self, name: str) -> dict[str, Any] | None:
-        """Return what the brief says about a trace; None for the comparison."""
-        if name == COMPARISON:
-            return None
+    def build_brief_options(self, name: str) -> dict[str, Any]:
+        """Return what the brief says about a trace."""
         trace = self.traces[name]
         options = {"clock": trace.clock, "failure_words": trace.outcomes.get("failure", [])}
         return trace.description | options | {"targets": self.config["targets"]}

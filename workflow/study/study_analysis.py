@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 # Inputs other than products and tables: files that a registry entry names, and the reference jobs for drift.
 SOURCES = ("events", "losses", "tails", "jobs_against")
-COMPARISON = "comparison"
 
 
 class StudyAnalysis:
@@ -51,52 +50,38 @@ class StudyAnalysis:
         return self._study.list_producers((*self.declaration.needs, *self.declaration.uses))
 
     def applies(self, trace: str) -> bool:
-        """Return whether the analysis runs on a trace, or on the comparison."""
-        if self.declaration.is_study_wide or trace == COMPARISON:
-            return self.declaration.is_study_wide and trace == COMPARISON
-        has_inputs = all(self._find_files(trace, name) for name in self.declaration.needs)
+        has_inputs = all(self._study.find_file(trace, name) for name in self.declaration.needs)
         return has_inputs and self.declaration.applies(self._study.traces[trace])
 
     @property
     def traces(self) -> list[str]:
-        return [trace for trace in self._study.subjects if self._study.has_analysis(trace, self.name)]
+        return [trace for trace in self._study.names if self._study.has_analysis(trace, self.name)]
 
     def inputs(self, trace: str) -> dict[str, Any]:
         """Return the inputs of the analysis's rule for a trace: name -> path or paths."""
         names = (*self.declaration.needs, *self.declaration.uses)
-        files_by_name = {name: self._find_files(trace, name) for name in names}
+        files_by_name = {name: self._study.find_file(trace, name) for name in names}
         files_by_name |= self._study.find_size_unit(trace) if self.declaration.in_size_unit else {}
-        return {name: files for name, files in files_by_name.items() if files} | self._study.list_external_files([self])
-
-    def _find_files(self, trace: str, name: str) -> Any:
-        """Return the path of a file of the trace or None; for a study-wide analysis the paths of all traces."""
-        if not self.declaration.is_study_wide:
-            return self._study.find_file(trace, name)
-        return [file for other_trace in self._study.traces if (file := self._study.find_file(other_trace, name))]
+        return {name: file for name, file in files_by_name.items() if file} | self._study.list_external_files([self])
 
     def outputs(self) -> dict[str, str]:
-        """Return the paths of the tables, by name; they may have the wildcard {trace}."""
-        return {
-            name: f"results/{self._study.get_folder_pattern(self.traces)}/{table.path}"
-            for name, table in self.tables.items()
-        }
+        """Return the paths of the tables, by name, with the wildcard {trace}."""
+        return {name: f"results/{{trace}}/{table.path}" for name, table in self.tables.items()}
 
     def folders(self) -> dict[str, str]:
-        """Return the folders that the analysis writes, by name; the paths may have the wildcard {trace}."""
-        folder = self._study.get_folder_pattern(self.traces)
-        return {name: f"results/{folder}/{name}" for name in self.declaration.folders}
+        """Return the folders that the analysis writes, by name; the paths have the wildcard {trace}."""
+        return {name: f"results/{{trace}}/{name}" for name in self.declaration.folders}
 
     def settings(self, trace: str) -> dict[str, Any]:
-        subject = self._study if self.declaration.is_study_wide else self._study.traces[trace]
         return {
-            name: self._study.get_setting(source) if isinstance(source, str) else source(subject)
+            name: self._study.get_setting(source) if isinstance(source, str) else source(self._study.traces[trace])
             for name, source in self.declaration.settings.items()
         }
 
     def charts(self, trace: str) -> dict[str, tuple[str, ...]]:
         """Map each chart to its tables. Raises ConfigError for an unknown table."""
-        subject = self._study if self.declaration.is_study_wide else self._study.traces[trace]
-        charts = self.declaration.charts(subject) if callable(self.declaration.charts) else self.declaration.charts
+        charts = self.declaration.charts
+        charts = charts(self._study.traces[trace]) if callable(charts) else charts
         tables_by_chart: dict[str, tuple[str, ...]] = {}
         for name, tables in charts.items():
             tables_by_chart[name] = (tables,) if isinstance(tables, str) else tuple(tables)

@@ -20,17 +20,15 @@ _UNITS |= {unit.removesuffix("s"): _UNITS[unit] for unit in ("days", "years")}
 _NUMBERS_FILE = Path(__file__).resolve().parents[2] / "docs" / "metrics.md"
 
 
-def load_rules(path: str | Path, subjects: Sequence[Subject], other_subjects: Sequence[Subject] = ()) -> list[Rule]:
+def load_rules(path: str | Path, subjects: Sequence[Subject]) -> list[Rule]:
     """Return the rules of a file, with limits in the units of the numbers.
 
-    subjects: checked by rules that name no trace. other_subjects: also available to rules that name a trace. Raises
-    ConfigError, one problem per line: file, line, key, expectation and the closest valid name.
+    Raises ConfigError, one problem per line: file, line, key, expectation and the closest valid name.
     """
-    all_subjects = [*subjects, *other_subjects]
     document = load_document(
         path,
         "thresholds.schema.yaml",
-        contradictions=lambda document: _find_contradictions(document["rules"], all_subjects),
+        contradictions=lambda document: _find_contradictions(document["rules"], subjects),
     )
     return [_build_rule(entry) for entry in document["rules"]]
 

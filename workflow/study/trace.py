@@ -289,13 +289,6 @@ class Trace:
         return self.sources.get(name)
 
     @property
-    def comparison_facts(self) -> dict[str, Any]:
-        """Return what the comparison says about the trace; outcomes is None if they are unknown."""
-        outcomes = sorted(self.outcomes) or None
-        gives = "jobs" if self.has_jobs else "durations"
-        return {"unit": self.unit, "gives": gives, "synthetic": self.synthetic, "outcomes": outcomes}
-
-    @property
     def has_public_names(self) -> bool:
         """Return whether the names of users, accounts and nodes identify nobody."""
         return self.synthetic or self.entry.get("names") == "public"

@@ -54,7 +54,6 @@ class Analysis:
     memory_mb: memory of the script for any trace. mb_per_gb: further memory for each GB of raw tables, by format.
     keeps_freed_memory: it processes one large block after another (ttf.engine.process.memory).
     in_size_unit: it reads and writes job sizes in the unit of the trace (ttf.engine.size_unit), not only in GPUs.
-    is_study_wide: it runs once, on all traces together.
     """
 
     question: str
@@ -77,4 +76,3 @@ class Analysis:
     threads: int = 1
     keeps_freed_memory: bool = False
     in_size_unit: bool = False
-    is_study_wide: bool = False

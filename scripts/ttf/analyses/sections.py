@@ -38,7 +38,6 @@ APPENDIX = {
 THEMES = RESULTS | {
     "quality": APPENDIX["quality"],
     "replication": APPENDIX["replication"],
-    "comparison": Theme("Comparison of the traces", "comparison"),
     "claims": Theme("Published findings", "scorecard"),
 }
 

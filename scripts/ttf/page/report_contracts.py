@@ -1,8 +1,8 @@
-"""The contracts of what is written after the analyses: published findings beside the data, and the data dictionary."""
+"""The contracts of what is written after the analyses: published findings, the comparison, the data dictionary."""
 
 from dataclasses import replace
 
-from ttf.engine.contract import count, number, table, words
+from ttf.engine.contract import REASON, count, number, table, words
 
 _CLAIM = {
     "id": words("Id", "Id of the claim."),
@@ -68,6 +68,24 @@ PUBLISHED_VALUES = replace(
     path="published_values.csv",
 )
 
+COMPARISON = replace(
+    table(
+        "comparison",
+        "A quantity of a trace, as its page states it; blank if its basis differs from that of most traces.",
+        quantity=words("Quantity", "Column of the page that compares the traces."),
+        trace=words("Trace", "Name of the trace."),
+        number=words("Number", "Key of the value in metrics.json of the trace.", blank=REASON),
+        value=number("Value", "Value in `unit`.", blank=REASON),
+        unit=words("Unit", "Unit of the numbers.", blank=REASON),
+        n=count("n", "Number of observations behind the value.", blank="the number has none"),
+        low=number("from", "Lower bound of the interval.", blank="there is no interval"),
+        high=number("to", "Upper bound of the interval.", blank="there is no interval"),
+        cluster_by=words("Clusters", "Clusters of the interval.", blank="it assumes independence, or there is none"),
+        basis=words("Basis", "What the value counts.", blank="there is no value, or one basis only"),
+    ),
+    path="comparison.csv",
+)
+
 _FILE = "the table is a Parquet file with columns by the trace's format"
 DICTIONARY = replace(
     table(
@@ -87,4 +105,4 @@ DICTIONARY = replace(
     path="dictionary.csv",
 )
 
-TABLES = (SCORECARD, IMPLIED_N, PUBLISHED_VALUES, DICTIONARY)
+TABLES = (SCORECARD, IMPLIED_N, PUBLISHED_VALUES, COMPARISON, DICTIONARY)

@@ -79,7 +79,7 @@ def _readme_page_rows(report: str, traces: int) -> list[str]:
 
 def _section(folder: str, files: list[PackedFile], publication: Publication) -> str:
     entry = publication.traces.get(folder)
-    title = folder if entry else {"": "The whole study", "comparison": "Comparison of the traces"}.get(folder, folder)
+    title = folder or "The whole study"
     text = f'<h2 id="folder-{quote(folder)}">{escape(title)}</h2>\n'
     if entry:
         text += _trace_paragraphs(entry)

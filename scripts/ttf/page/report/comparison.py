@@ -1,4 +1,4 @@
-"""The page that compares the traces of a study: one row per trace, only quantities with the same basis and unit.
+"""The comparison of the traces of a study, as a page and as a table: only numbers with the same basis and unit.
 
 Every value is that of the trace's own page, from its brief and its numbers. What that page withholds is "not estimated"
 here; what has another basis than most traces is "not comparable".
@@ -8,12 +8,10 @@ import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from operator import itemgetter
 from pathlib import Path
 from typing import NamedTuple
 
-import jinja2
-
-from ttf.analyses.comparison.compare_traces import page as analysis_page
 from ttf.display import phrases, statement_rules
 from ttf.display.brief_model import FEW, WITHHELD, Tile
 from ttf.display.charts.theme import FAILURE, GRID, INFRA
@@ -21,12 +19,11 @@ from ttf.display.phrases import join_parts
 from ttf.display.report_trace import Trace
 from ttf.display.trace_numbers import Numbers, find_interval
 from ttf.engine import words
-from ttf.page.report.blocks import Blocks, count_blocks, macros, raw_block
-from ttf.page.report.trace_page import Entry, Frame, embed_script_data
+from ttf.page.report.blocks import macros, raw_block
+from ttf.page.report.trace_page import Frame, embed_script_data
 
 # px
 WIDTH, HEIGHT, RADIUS = 140, 16, 4.5
-_SMALL_NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 # The bottom line names at most so many differences.
 MOST_DIFFERENCES = 2
 NO_NUMBER, JOBS = "the trace has no such number", "jobs"
@@ -34,7 +31,7 @@ NO_NUMBER, JOBS = "the trace has no such number", "jobs"
 
 @dataclass(frozen=True)
 class Cell:
-    """value: the formatted number, with `note` and `scope` below; exact, bounds: the number and its interval.
+    """value: the formatted number, with `note` and `scope` below; key, exact, bounds: the number and its interval.
 
     basis: what the number counts; numbers with different bases are not comparable. cluster_by: clusters of the
     interval; "" if it is valid only for independent failures. reason: why there is no number, and `placeholder` the
@@ -44,6 +41,7 @@ class Cell:
     value: str = ""
     note: str = ""
     scope: str = ""
+    key: str = ""
     exact: float | None = None
     bounds: tuple[float, float] | None = None
     is_few: bool = False
@@ -54,43 +52,38 @@ class Cell:
 
 
 class Quantity(NamedTuple):
-    """A column of the page. plural: in sentences; make: its cell of a trace; has_ratio: whether ratios have a meaning.
+    """A column of the page. make: its cell of a trace; of_jobs: components have none; has_ratio: ratios have a meaning.
 
-    colour: of its dots; "" for none.
+    plural: in the headline, "" if it does not name the quantity. colour: of its dots; "" for none.
     """
 
     title: str
     note: str
     plural: str
     make: Callable[[Trace], Cell]
+    of_jobs: bool = False
     has_ratio: bool = True
     colour: str = ""
 
 
 def _jobs_cell(trace: Trace) -> Cell:
     m = trace.metrics
-    if not trace.has_jobs:
-        return Cell()
     ended = words.count(m.n("outcomes.failure_share")) if m.has("outcomes.failure_share") else "0"
     largest = ""
     if m.has("states.gpu.gpus_max"):
         largest = f"largest: {words.plural(m['states.gpu.gpus_max'], m.size)}"
-    return Cell(words.count(m["data.jobs"]) if m.has("data.jobs") else "", f"{ended} ended", largest)
+    return replace(_number_cell(m, "data.jobs", words.count), note=f"{ended} ended", scope=largest)
 
 
 def _failure_cell(trace: Trace) -> Cell:
-    return _tile_cell(trace, "failure_rate", words.share) if trace.has_jobs else Cell()
+    return _tile_cell(trace, "failure_rate", words.share)
 
 
 def _lost_time_cell(trace: Trace) -> Cell:
-    if not trace.has_jobs:
-        return Cell()
     return replace(_tile_cell(trace, "failed_gpu_time", words.share), basis=f"{trace.metrics.size} time")
 
 
 def _wait_cell(trace: Trace) -> Cell:
-    if not trace.has_jobs:
-        return Cell()
     reason = trace.metrics.value("queue.reason", "no wait is known")
     return _number_cell(trace.metrics, "workload.queue.all.median_s", words.duration, reason=reason)
 
@@ -132,8 +125,6 @@ def _rate_cell(trace: Trace) -> Cell:
 
 def _ettr_cell(trace: Trace) -> Cell:
     m = trace.metrics
-    if not trace.has_jobs:
-        return Cell()
     cell = _tile_cell(trace, "ettr", words.share)
     if not cell.value or not m.has("ettr.assumed.size_of_the_run"):
         return cell
@@ -169,7 +160,7 @@ _RATE = Quantity(
     colour=INFRA,
 )
 _FAILURE = Quantity(
-    "Failure rate of ended jobs", "0 to 100%, 95% CI", "job failure rates", _failure_cell, colour=FAILURE
+    "Failure rate of ended jobs", "0 to 100%, 95% CI", "job failure rates", _failure_cell, of_jobs=True, colour=FAILURE
 )
 # Name of a table, its heading and its columns.
 TABLES: tuple[tuple[str, str, tuple[Quantity, ...]], ...] = (
@@ -180,17 +171,20 @@ TABLES: tuple[tuple[str, str, tuple[Quantity, ...]], ...] = (
             _RATE,
             Quantity("Time between outages", "95% CI", "times between outages", _between_cell),
             Quantity("Availability", "95% CI", "availabilities", _availability_cell, has_ratio=False),
-            Quantity("ETTR", "at the target size", "ETTRs", _ettr_cell, has_ratio=False),
+            Quantity("ETTR", "at the target size", "ETTRs", _ettr_cell, of_jobs=True, has_ratio=False),
         ),
     ),
     (
         "jobs",
         "Jobs and components",
         (
+            Quantity("Jobs", "", "", _jobs_cell, of_jobs=True),
             _FAILURE,
             Quantity("MTTF", "any failure, 95% CI", "mean times to failure", _mttf_cell),
-            Quantity("GPU time in failed attempts", "95% CI", "shares of failed GPU time", _lost_time_cell),
-            Quantity("Median wait", "", "median waits", _wait_cell),
+            Quantity(
+                "GPU time in failed attempts", "95% CI", "shares of failed GPU time", _lost_time_cell, of_jobs=True
+            ),
+            Quantity("Median wait", "", "median waits", _wait_cell, of_jobs=True),
             Quantity("Weibull shape", "95% CI", "Weibull shapes", _shape_cell, has_ratio=False),
         ),
     ),
@@ -216,19 +210,21 @@ def _number_cell(
         return Cell(reason=reason)
     low, high, cluster_by = find_interval(m, key) or (None, None, "")
     if low is None or high is None:
-        return Cell(format_value(m[key]), exact=m[key], is_few=is_few)
+        return Cell(format_value(m[key]), key=key, exact=m[key], is_few=is_few)
     low_keys = (f"{key}_low", f"{key}_ci_low", f"{key.rpartition('.')[0]}.ci_low")
     is_clustered = any(f"{end}_clustered{suffix}" in m for end in low_keys for suffix in ("", "_s"))
     is_time = m.unit(key) == "s"
     note = words.time_range(low, high, m[key]) if is_time else words.join_range(format_value(low), format_value(high))
     note += "" if is_clustered else "*"
     clusters = (cluster_by or "cluster") if is_clustered else ""
-    return Cell(format_value(m[key]), note, exact=m[key], bounds=(low, high), is_few=is_few, cluster_by=clusters)
+    return Cell(
+        format_value(m[key]), note, key=key, exact=m[key], bounds=(low, high), is_few=is_few, cluster_by=clusters
+    )
 
 
 def make_cells(quantity: Quantity, traces: Sequence[Trace]) -> list[Cell]:
     """Return the cells of a column: those with the basis of most traces; others are blank, with the reason."""
-    cells = [quantity.make(trace) for trace in traces]
+    cells = [quantity.make(trace) if trace.has_jobs or not quantity.of_jobs else Cell() for trace in traces]
     if not (bases := Counter(cell.basis for cell in cells if cell.value)):
         return cells
     (common_basis, _), *_ = bases.most_common(1)
@@ -273,11 +269,16 @@ def bottom_line(columns: Sequence[tuple[Quantity, Sequence[Cell]]], names: Seque
     """
     differences, equal, incomparable = [], [], []
     for quantity, cells in columns:
+        if not quantity.plural:
+            continue
         numbers = [(cell.exact, cell, name) for cell, name in zip(cells, names, strict=True) if cell.exact is not None]
         if len(numbers) < 2:
             incomparable.append(quantity.plural)
             continue
-        (low, lowest, low_name), (high, highest, high_name) = min(numbers, key=_first), max(numbers, key=_first)
+        (low, lowest, low_name), (high, highest, high_name) = (
+            min(numbers, key=itemgetter(0)),
+            max(numbers, key=itemgetter(0)),
+        )
         if not (lowest.bounds and highest.bounds):
             continue
         if not (lowest.cluster_by and highest.cluster_by) or lowest.bounds[1] >= highest.bounds[0]:
@@ -293,18 +294,10 @@ def bottom_line(columns: Sequence[tuple[Quantity, Sequence[Cell]]], names: Seque
     elif equal:
         first = f"No measurable difference in {words.join_list(equal)}."
     else:
-        first = f"No quantity can be compared between the {_format_count(len(names))} traces."
+        first = "No quantity can be compared between the traces."
     if not (differences or equal) or not incomparable:
         return first, ""
     return first, f"No two traces have a common basis for {words.join_list(incomparable)}."
-
-
-def _first(pair: tuple) -> float:
-    return pair[0]
-
-
-def _format_count(number: int) -> str:
-    return _SMALL_NUMBERS[number] if number < len(_SMALL_NUMBERS) else words.count(number)
 
 
 def clustering_sentence(columns: Sequence[tuple[Quantity, Sequence[Cell]]], names: Sequence[str]) -> str:
@@ -320,17 +313,36 @@ def clustering_sentence(columns: Sequence[tuple[Quantity, Sequence[Cell]]], name
     return f"The intervals of failure rates and MTTF are clustered {words.join_list(clauses)}."
 
 
-def comparison_page(
-    jinja: jinja2.Environment,
-    templates: Path,
-    traces: Sequence[Trace],
-    hrefs: Mapping[str, str],
-    comparison: Trace,
-    frame: Frame,
-) -> str:
-    """Return the page as .qmd. comparison: the products of rule compare_traces as a trace; hrefs: trace -> its page."""
+def make_columns(traces: Sequence[Trace]) -> list[tuple[Quantity, list[Cell]]]:
+    """Return each quantity with its cell of each trace."""
+    return [(quantity, make_cells(quantity, traces)) for _, _, quantities in TABLES for quantity in quantities]
+
+
+def comparison_rows(traces: Sequence[Trace]) -> list[dict]:
+    """Return the rows of COMPARISON: one per quantity and trace."""
+    rows = []
+    for quantity, cells in make_columns(traces):
+        for trace, cell in zip(traces, cells, strict=True):
+            number = trace.metrics.get(cell.key, {})
+            low, high = cell.bounds or (None, None)
+            row = {"quantity": quantity.title, "trace": trace.name, "number": cell.key or None, "value": cell.exact}
+            row |= {"unit": number.get("unit") or None, "n": number.get("n"), "low": low, "high": high}
+            row |= {"cluster_by": cell.cluster_by or None, "basis": cell.basis or None}
+            rows.append(row | {"reason": None if cell.key else _explain_blank(cell)})
+    return rows
+
+
+def _explain_blank(cell: Cell) -> str:
+    """Return why the comparison has no number: also what is known instead, such as a range."""
+    if cell == Cell():
+        return "the trace has no jobs"
+    return cell.reason or join_parts(cell.value, cell.note, cell.scope, by=", ").replace("\xa0", " ")
+
+
+def comparison_page(templates: Path, traces: Sequence[Trace], hrefs: Mapping[str, str], frame: Frame) -> str:
+    """Return the page as .qmd. hrefs: trace -> its page."""
     names = [trace.name for trace in traces]
-    columns = [(quantity, make_cells(quantity, traces)) for _, _, quantities in TABLES for quantity in quantities]
+    columns = make_columns(traces)
     cells_by_quantity = {quantity.title: cells for quantity, cells in columns}
     low, high = rate_axis(cells_by_quantity[_RATE.title])
     tables = []
@@ -340,29 +352,19 @@ def comparison_page(
             [(cell, _draw(column, cell, low, high)) for cell in cells_by_quantity[column.title]] for column in shown
         )
         tables.append((name, title, shown, list(zip(*drawn, strict=True))))
-    blocks = Blocks(comparison, templates, analysis_page.tables(comparison, traces))
     frame.top = [{"anchor": "overview", "title": "Overview"}]
-    frame.groups = [("Details", [Entry("Tables and charts", "#compared")]), ("Study", frame.page_links)]
+    frame.groups = [("Study", frame.page_links)]
     first, second = bottom_line(columns, names)
-    heads = [(hrefs[trace.name], trace.title, _subtitle(trace), _jobs_cell(trace)) for trace in traces]
+    heads = [(hrefs[trace.name], trace.title, _subtitle(trace)) for trace in traces]
     starred = any(cell.note.endswith("*") for _, cells in columns for cell in cells)
     decades, clusters = f"{low:,g} to {high:,g}, log scale", clustering_sentence(columns, names)
     overview = macros(templates, "comparison.html").comparison(
         frame, tables, heads, first, second, decades, clusters, starred
     )
-    fold = jinja.get_template("compare_traces/comparison.qmd").render(
-        analysis_page.context(comparison, traces)
-        | {"m": comparison.metrics, "chart": blocks.chart, "table": blocks.table}
-    )
     shared = macros(templates)
-    contents = "outcomes, run times, waits, failure share and MTTF"
-    heading = '<section id="details"><h2 class="kicker">Tables and charts</h2>'
-    opening = f"{heading}{shared.fold('compared', 'Details', contents, *count_blocks(fold))}"
-    details = raw_block(opening) + fold + raw_block("</details></section>")
-    data = embed_script_data({name: comparison.spec(name) for name in blocks.charts}, frame.citation)
-    body_start = f"{shared.opening(frame)}{frame.print_footer()}{overview}"
-    body = raw_block(body_start) + details + raw_block(f"{shared.closing(frame)}{data}")
-    return words.add_no_break_spaces(frame.front(f"{first} {second}".strip()) + body)
+    opening = raw_block(f"{shared.opening(frame)}{frame.print_footer()}{overview}")
+    closing = raw_block(f"{shared.closing(frame)}{embed_script_data({}, frame.citation)}")
+    return words.add_no_break_spaces(frame.front(f"{first} {second}".strip()) + opening + closing)
 
 
 def _subtitle(trace: Trace) -> str:

@@ -1,1 +1,0 @@
-"""Comparison of the traces: the analyses of this section of the page."""
