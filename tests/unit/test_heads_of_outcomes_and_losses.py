@@ -151,8 +151,6 @@ def cause_data(*rows: tuple[str, str | None, int, float | None], line: str | Non
             [("Time limit", "user program", 2, 60.0), ("Killed", "user program", 8, 40.0)],
             "Time limits ended 20.0% of failed attempts but 60.0% of their GPU time",
         ),
-        ("Killed ended 60.0% of failed attempts and 55.0% of their GPU time",),
-        ("Killed ended 60.0% of failed attempts",),
         (
             [("Killed", "user program", 4, 5.0), ("Core dump", "user program", 4, 5.0), (NO_RULE, None, 2, 1.0)],
             "80.0% of failed attempts have a recorded reason",
