@@ -73,7 +73,7 @@ def node_keys(trace: Trace, m: Numbers) -> list[Key]:
     keys = [Key("Nodes with excess failures", value, note)]
     if m.has("lemons.detectable_ratio") and not m["lemons.lemons"]:
         reference = "the failures expected" if m["lemons.basis"] == "proxy" else "the rate of its fleet"
-        keys.append(Key("Detectable with 80% power", "[lemons.detectable_ratio:2] times", reference))
+        keys.append(Key("Detectable with 80% power", "[lemons.detectable_ratio] times", reference))
     return keys
 
 
@@ -107,6 +107,6 @@ def lines(trace: Trace, m: Numbers) -> list[Line]:
         return [Line(title, "no node can be compared: [lemons.failures failure] attributed to nodes", table, False)]
     if statement_rules.r11_no_power(m):
         return [Line(title, statement_rules.cannot_tell(m), table, checked=False)]
-    ratio = "[lemons.detectable_ratio:2]"
+    ratio = "[lemons.detectable_ratio]"
     power = f"a typical node with {ratio} times the failures would be detected with 80% power"
     return [Line(title, f"0 of [lemons.tested]; {power}", table)]
