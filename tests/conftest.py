@@ -29,22 +29,22 @@ def pytest_xdist_auto_num_workers() -> int:
 
 
 # The files of tests that take longest, in this order; a worker that starts one of them last would end long after the
-# others.
+# others. The first three need no study that another of them makes.
 LONGEST = [
     "test_publish",
-    "test_reruns",
-    "test_score",
-    "test_studies",
-    "test_size_units",
-    "test_monday",
-    "test_extremes",
+    "test_samples",
     "test_afternoons",
+    "test_extremes",
+    "test_reruns",
+    "test_monday",
+    "test_score",
+    "test_own_analyses",
+    "test_docs",
+    "test_size_units",
+    "test_studies",
     "test_report_in_browser",
     "test_what_changed",
-    "test_own_analyses",
-    "test_rules",
     "test_every_format",
-    "test_windowed_models",
 ]
 
 

@@ -1,8 +1,10 @@
 """Run the study as a user does, in a copy of the checkout."""
 
 import atexit
+import contextlib
 import fcntl
 import hashlib
+import io
 import os
 import re
 import shutil
@@ -10,7 +12,6 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -65,6 +66,24 @@ class Checkout:
             assert process.returncode == 0, process.stdout + process.stderr
         return process
 
+    def report(self, *arguments: str, **options: str) -> subprocess.CompletedProcess:
+        """Do as scripts/run_study.py with these options, in one process, which takes half the time of `make report`."""
+        from run_study import resolve_arguments
+        from study.messages import ConfigError
+
+        messages = io.StringIO()
+        with contextlib.chdir(self.folder), contextlib.redirect_stderr(messages):
+            try:
+                settings = resolve_arguments(
+                    **dict.fromkeys(("study", "config", "trace", "data", "scatter"), "") | options
+                )
+            except ConfigError as error:
+                return subprocess.CompletedProcess(arguments, 1, "", f"{messages.getvalue()}error: {error}\n")
+        process = self.snakemake(*settings, *arguments, check=False, one_process=True)
+        return subprocess.CompletedProcess(
+            arguments, process.returncode, process.stdout, messages.getvalue() + process.stderr
+        )
+
     def planned(self, *arguments: str, **config) -> set[str]:
         """Return the rules that a run would execute now."""
         return {*read_planned(self.snakemake("--dry-run", *arguments, **config))}
@@ -78,7 +97,7 @@ class Checkout:
             if path.is_file()
         }
 
-    @contextmanager
+    @contextlib.contextmanager
     def appended(self, *files: str, text: str = "") -> Iterator[None]:
         """Append the text to each file for a while; default: a statement in a module, else an empty line."""
         paths = [self.folder / file for file in files]
