@@ -73,23 +73,25 @@ runs.csv: no known format. Drafted for the format table from its header and 5,00
     no_waiting = "Waits in the queue Every start equals its submission, so no waiting is computed."
     assert no_waiting in read_page(folder, "runs")
 
-    with (folder / "new.csv").open("w", newline="") as file:
+    scored = folder / "scored"  # the study reads the folder of runs.csv
+    scored.mkdir()
+    with (scored / "new.csv").open("w", newline="") as file:
         rows = [[f"new-{n}", f"u{n}", n, "2024-05-30T08:00:00Z", "", ""] for n in range(12)]
         csv.writer(file).writerows([csv_traces.HEADER, *rows])
-    printed = type_command(folder, "make", "score", "FILE=new.csv")
+    printed = type_command(folder, "make", "score", "FILE=scored/new.csv")
     assert "The highest 10 of 12 scores:" in printed
     scores = pl.read_csv(folder / "results/runs/scores/new.csv")
     assert scores.height == 12 and scores["probability"].null_count() == 0
 
     # Rows of the table as they are, and the same rows as the job record has them, get the same scores.
     header, *rows = (folder / "runs.csv").read_text().splitlines()
-    (folder / "own.csv").write_text("\n".join([header, *rows[-30:]]) + "\n")
-    printed = type_command(folder, "make", "score", "FILE=own.csv")
+    (scored / "own.csv").write_text("\n".join([header, *rows[-30:]]) + "\n")
+    printed = type_command(folder, "make", "score", "FILE=scored/own.csv")
     assert "note: columns that the model does not use, left out: finished_at, state." in printed
     scores = read_table(folder / "results/runs/scores/own.csv", SCORES)
     known = scores.select("job_id").join(jobs, on="job_id", how="left", maintain_order="left")
-    known.select("job_id", "submit_s", "user", "gpu_milli").write_csv(folder / "record.csv")
-    type_command(folder, "make", "score", "FILE=record.csv")
+    known.select("job_id", "submit_s", "user", "gpu_milli").write_csv(scored / "record.csv")
+    type_command(folder, "make", "score", "FILE=scored/record.csv")
     assert read_table(folder / "results/runs/scores/record.csv", SCORES).equals(scores)
 
     # Cancelled runs are failures in this team.

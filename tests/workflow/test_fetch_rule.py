@@ -44,8 +44,7 @@ def config(site):
 
 
 def run_ingest(study: Checkout, config: dict, check=True) -> str:
-    # Where a message is expected, let the jobs be processes, as in `make`.
-    process = study.snakemake("--", "ingested", check=check, one_process=check, **config)
+    process = study.snakemake("--", "ingested", check=check, **config)
     return process.stdout + process.stderr
 
 
@@ -171,7 +170,7 @@ def test_an_archive_of_several_tables_is_downloaded_once_and_read_as_it_lies(che
     download = {name.removeprefix("cluster_"): facts | {"member": name} for name in tables}
     config = {"study": ["philly"], "registry": {"philly": {"download": download}}, "quarantine": {"max_share": 0.5}}
     targets = ("results/philly/jobs.parquet", "results/philly/quality/suggested_schema.yaml")
-    checkout.snakemake("--", *targets, one_process=True, **config)
+    checkout.snakemake("--", *targets, **config)
     assert [path for path, *_ in site.asked] == ["/trace-data.tar.gz"]
     assert [path.name for path in (checkout.folder / "data/philly").iterdir()] == ["trace-data.tar.gz"]
     jobs = pl.read_parquet(checkout.folder / "results/philly/jobs.parquet")

@@ -3,6 +3,7 @@
 import polars as pl
 from study_runs import OWN, SMALL, Checkout, read_planned
 
+START = 1_735_689_600
 TARGETS = ("results/mine/tables/drift.csv", "results/mine/quality/suggested_schema.yaml")
 CONFIG = {
     "study": ["mine"],
@@ -23,9 +24,14 @@ CONFIG = {
 def add_week(study: Checkout, number: int) -> None:
     """Write 101 jobs; the first repeats the last job of the previous week; one more has an unknown status."""
     first_job = 100 * number
-    rows = [f"{n},{n},{n + 60},{'bad' if n % (4 - number) == 0 else 'ok'}" for n in range(first_job, first_job + 101)]
+    rows = [
+        f"{n},{START + n},{START + n + 60},{'bad' if n % (4 - number) == 0 else 'ok'}"
+        for n in range(first_job, first_job + 101)
+    ]
     (study.folder / "weeks").mkdir(exist_ok=True)
-    (study.folder / f"weeks/week{number}.csv").write_text("\n".join(["id,start,end,state", *rows, "x,1,2,huh"]) + "\n")
+    (study.folder / f"weeks/week{number}.csv").write_text(
+        "\n".join(["id,start,end,state", *rows, f"x,{START},{START},huh"]) + "\n"
+    )
 
 
 def test_a_new_file_is_read_alone(checkout):
