@@ -1,8 +1,8 @@
 """Fixtures: a copy of the checkout, and the finished study of a small sample."""
 
-import fcntl
 import os
 import shutil
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from unittest.mock import patch
@@ -10,7 +10,7 @@ from unittest.mock import patch
 import common_code  # noqa: F401 (before what imports NumPy)
 import hypothesis
 import pytest
-from study_runs import SHARED_DATA, SLURM, SMALL, Checkout, check_out, copy_study, hide_quarto
+from study_runs import SHARED, SHARED_DATA, SLURM, SMALL, Checkout, check_out, copy_study, hide_quarto, make_once
 from whole_study import load_claims_once
 
 # Render pages with Pandoc on every machine.
@@ -29,22 +29,22 @@ def pytest_xdist_auto_num_workers() -> int:
 
 
 # The files of tests that take longest, in this order; a worker that starts one of them last would end long after the
-# others.
+# others. The first three need no study that another of them makes.
 LONGEST = [
     "test_publish",
-    "test_reruns",
-    "test_score",
-    "test_studies",
-    "test_size_units",
-    "test_monday",
-    "test_extremes",
+    "test_samples",
     "test_afternoons",
+    "test_extremes",
+    "test_reruns",
+    "test_monday",
+    "test_score",
+    "test_own_analyses",
+    "test_docs",
+    "test_size_units",
+    "test_studies",
     "test_report_in_browser",
     "test_what_changed",
-    "test_own_analyses",
-    "test_rules",
     "test_every_format",
-    "test_windowed_models",
 ]
 
 
@@ -56,6 +56,22 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         return item.path.parent.name != "workflow", LONGEST.index(item.path.stem) if is_long else len(LONGEST)
 
     items.sort(key=rank)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print the seconds of the ten slowest files by phase; a fixture counts where it is first used."""
+    seconds_by_file: dict[str, Counter] = defaultdict(Counter)
+    reports = [report for group in terminalreporter.stats.values() for report in group]
+    for report in reports:
+        if isinstance(report, pytest.TestReport):
+            for file in (report.nodeid.partition("::")[0], "all files"):
+                seconds_by_file[file] += Counter({"all": report.duration, report.when: report.duration})
+    if len(seconds_by_file) > 2:
+        phases = ("all", "setup", "call", "teardown")
+        terminalreporter.section("slowest files")
+        terminalreporter.line("".join(f"{phase:>9}" for phase in phases) + "  (seconds)")
+        for file in sorted(seconds_by_file, key=lambda file: -seconds_by_file[file]["all"])[:11]:
+            terminalreporter.line("".join(f"{seconds_by_file[file][phase]:9.1f}" for phase in phases) + f"  {file}")
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -70,30 +86,29 @@ def checkout(tmp_path) -> Checkout:
     return check_out(tmp_path / "checkout")
 
 
-def finish_once(tmp_path_factory, worker_id: str, name: str, config: dict) -> Checkout:
-    """Return a copy of the study with this configuration, run once for all of pytest's workers."""
+@pytest.fixture(scope="session", autouse=True)
+def shared_folder(tmp_path_factory) -> None:
     base = tmp_path_factory.getbasetemp()
-    folder = (base if worker_id == "master" else base.parent) / name
-    with folder.with_suffix(".lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not folder.is_dir():
-            building = check_out(tmp_path_factory.mktemp("building") / "checkout")
-            building.snakemake(one_process=True, **config)
-            building.folder.rename(folder)
+    SHARED[:] = [base.parent if "PYTEST_XDIST_WORKER" in os.environ else base]
+
+
+def finish_once(tmp_path_factory, name: str, config: dict) -> Checkout:
+    """Return a copy of the study with this configuration, run once for all of pytest's workers."""
+    folder = make_once(name, lambda folder: check_out(folder).snakemake(one_process=True, **config))
     # Each worker needs a copy: even a dry run writes a log.
     return copy_study(Checkout(folder), tmp_path_factory.mktemp("finished"))
 
 
 @pytest.fixture(scope="session")
-def finished_study(tmp_path_factory, worker_id) -> Checkout:
+def finished_study(tmp_path_factory) -> Checkout:
     """Return the study of a small sample with its report. Tests must not change it: see `study`."""
-    return finish_once(tmp_path_factory, worker_id, "finished_study", SMALL)
+    return finish_once(tmp_path_factory, "finished_study", SMALL)
 
 
 @pytest.fixture(scope="session")
-def finished_slurm(tmp_path_factory, worker_id) -> Checkout:
+def finished_slurm(tmp_path_factory) -> Checkout:
     """Return the study of the Slurm sample with its report, for the size of its largest runs; not to be changed."""
-    return finish_once(tmp_path_factory, worker_id, "finished_slurm", SLURM)
+    return finish_once(tmp_path_factory, "finished_slurm", SLURM)
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ made before anything of a checkout is imported.
 """
 
 import atexit
+import contextlib
 import importlib
 import json
 import os
@@ -14,8 +15,9 @@ import tempfile
 from pathlib import Path
 from types import SimpleNamespace
 
-# Modules outside the checkout that every run imports.
-PRELOADED = ("snakemake.cli", "snakemake.report.html_reporter", "smart_open")
+# Modules outside the checkout that runs import: Snakemake's, where installed, and those of the jobs.
+PRELOADED = ("snakemake.cli", "snakemake.report.html_reporter", "smart_open", "pandas", "polars", "scipy.stats")
+PRELOADED += ("statsmodels.api", "altair", "jinja2", "great_tables")
 
 
 class WarmSnakemake:
@@ -105,7 +107,8 @@ def _find_plugins(checkout: Path) -> None:
 
 if __name__ == "__main__":
     for module in PRELOADED:
-        __import__(module)
+        with contextlib.suppress(ModuleNotFoundError):
+            importlib.import_module(module)
     request = _serve()
     _become(request)
     if request.plugins:

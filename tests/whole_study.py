@@ -197,6 +197,9 @@ def _as_a_job_of_its_own(threads: int) -> Iterator[None]:
         tempfile.tempdir = temporary_folder
 
 
+# Scripts of charts and pages, which take half the time.
+OF_PAGES = {"bundle_vega", "write_page_template", "draw_charts", "write_page_source", "render_page"}
+
 # The jobs ---------------------------------------------------------------------------------------------------
 
 

@@ -1,7 +1,7 @@
-"""Afternoons of an engineer, a reliability lead and a researcher: the real commands, on generated data.
+"""Afternoons of an engineer and a reliability lead: the real commands, on generated data.
 
 Other files test the parts; these tests are about the way from one command to the next. The maintainer's afternoon, an
-analysis of one's own, is in test_own_analyses.py.
+analysis of one's own, is in test_own_analyses.py; the researcher's, a comparison with figures, in test_samples.py.
 """
 
 import csv
@@ -9,15 +9,20 @@ import html
 import json
 import re
 import subprocess
+import sys
 from datetime import datetime, timedelta
 from pathlib import Path
 
 import csv_traces
 import polars as pl
 import yaml
+from acceptance import CHROMIUM, DESK, PHONE, browsing, open_page
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from simulated_cluster import DAY, DAYS, FIRST_S, simulate
 from study_runs import clone, environment
+from ttf.analyses.nodes.list_drains import DRAIN_EVIDENCE
+from ttf.analyses.shared.risk.score import SCORES
+from ttf.engine.storage.tables import read_table
 
 
 def type_command(folder: Path, *command: str, status: int = 0) -> str:
@@ -68,23 +73,46 @@ runs.csv: no known format. Drafted for the format table from its header and 5,00
     no_waiting = "Waits in the queue Every start equals its submission, so no waiting is computed."
     assert no_waiting in read_page(folder, "runs")
 
+    scored = folder / "scored"  # the study reads the folder of runs.csv
+    scored.mkdir()
+    with (scored / "new.csv").open("w", newline="") as file:
+        rows = [[f"new-{n}", f"u{n}", n, "2024-05-30T08:00:00Z", "", ""] for n in range(12)]
+        csv.writer(file).writerows([csv_traces.HEADER, *rows])
+    printed = type_command(folder, "make", "score", "FILE=scored/new.csv")
+    assert "The highest 10 of 12 scores:" in printed
+    scores = pl.read_csv(folder / "results/runs/scores/new.csv")
+    assert scores.height == 12 and scores["probability"].null_count() == 0
+
+    # Rows of the table as they are, and the same rows as the job record has them, get the same scores.
+    header, *rows = (folder / "runs.csv").read_text().splitlines()
+    (scored / "own.csv").write_text("\n".join([header, *rows[-30:]]) + "\n")
+    printed = type_command(folder, "make", "score", "FILE=scored/own.csv")
+    assert "note: columns that the model does not use, left out: finished_at, state." in printed
+    scores = read_table(folder / "results/runs/scores/own.csv", SCORES)
+    known = scores.select("job_id").join(jobs, on="job_id", how="left", maintain_order="left")
+    known.select("job_id", "submit_s", "user", "gpu_milli").write_csv(scored / "record.csv")
+    type_command(folder, "make", "score", "FILE=scored/record.csv")
+    assert read_table(folder / "results/runs/scores/record.csv", SCORES).equals(scores)
+
     # Cancelled runs are failures in this team.
     mapping = folder / "results/studies/runs/study.yaml"
     config = yaml.safe_load(mapping.read_text())
     outcomes = config["registry"]["runs"]["outcomes"]
     outcomes["failure"] += outcomes.pop("cancelled")
     mapping.write_text(yaml.safe_dump(config))
-    type_command(folder, "make", "report", "DATA=runs.csv")
+    type_command(folder, sys.executable, "scripts/run_study.py", "--data=runs.csv", "--", "results/runs/metrics.json")
     is_failure = [row[5] in ("failed", "cancelled") for row in ended]
     assert read_values(folder, "runs")["outcomes.failure.jobs"] == sum(is_failure)
 
-    with (folder / "new.csv").open("w", newline="") as file:
-        rows = [[f"new-{n}", f"u{n}", n, "2024-05-30T08:00:00Z", "", ""] for n in range(12)]
-        csv.writer(file).writerows([csv_traces.HEADER, *rows])
-    printed = type_command(folder, "make", "score", "FILE=new.csv")
-    assert "The highest 10 of 12 scores:" in printed
-    scores = pl.read_csv(folder / "results/runs/scores/new.csv")
-    assert scores.height == 12 and scores["probability"].null_count() == 0
+
+def check_that_the_command_is_copied_whole(file: Path, text: str) -> None:
+    for size in (DESK, PHONE):
+        with browsing() as browser, open_page(browser, file, size) as (page, faults):
+            command = page.locator("#actions code.command")
+            assert command.inner_text() == text
+            command.click()
+            assert page.evaluate("getSelection().toString()").strip() == text
+            assert page.evaluate("document.documentElement.scrollWidth <= innerWidth") and faults == []
 
 
 def test_a_reliability_lead_with_slurm(tmp_path):
@@ -103,18 +131,27 @@ def test_a_reliability_lead_with_slurm(tmp_path):
     )
     type_command(folder, "make", "report", "CONFIG=mine.yaml")
     before = read_values(folder, "mine")
-    text = read_page(folder, "mine")
-    excluded = (folder / "results/mine/drains/exclude.txt").read_text()
-    (nodes,) = re.fullmatch(r"--exclude=(n\[.*\])\n", excluded).groups()
-    assert f"scontrol update NodeName='{nodes}' State=DRAIN" in text
-    # Money stands in the bottom line, in a tile and beside the action.
-    assert len(re.findall(r"[\d,]+ EUR\b", text.partition("Outcomes · How do jobs end?")[0])) >= 3
     subprocess.run(["cp", "-a", "results", "before"], cwd=folder, check=True)
 
     second.write_csv(folder / "dumps/b.txt", separator="|")
     printed = type_command(folder, "make", "report", "CONFIG=mine.yaml")
     assert printed.count("ingest_part: ") == 1
-    assert "What changed with b.txt" in read_page(folder, "mine")
+    text = read_page(folder, "mine")
+    assert "What changed with b.txt" in text
+    # Money stands in the bottom line, in a tile and beside the action.
+    assert len(re.findall(r"[\d,]+ EUR\b", text.partition("Outcomes · How do jobs end?")[0])) >= 3
+    results = folder / "results/mine"
+    assert not (results / "outages.parquet").exists()
+    assert (results / "drains/exclude.txt").read_text() == "--exclude=n[064,082,122]\n"
+    evidence = read_table(results / "tables/drain_evidence.csv", DRAIN_EVIDENCE)
+    assert sorted(evidence["node"]) == ["n064", "n082", "n122"] and set(evidence["listed_by"]) == {"failures"}
+    assert evidence["failure_causes"].null_count() == 0
+    page = (folder / "results/studies/mine/report/index.html").read_text(encoding="utf-8")
+    command = "scontrol update NodeName='n[064,082,122]' State=DRAIN Reason='excess failures'"
+    assert f'<code class="command">{html.escape(command)}</code>'.replace("&#x27;", "&#39;") in page
+    assert re.search(r"of all · <data data-key=\"actions\.drain\.cost\">[\d,]+</data> <bdi>EUR</bdi>", page)
+    if CHROMIUM:
+        check_that_the_command_is_copied_whole(folder / "results/studies/mine/report/index.html", command)
     after = read_values(folder, "mine")
     assert after["data.jobs"] == cluster.dump.height > before["data.jobs"]
     printed = type_command(folder, "make", "check", "AGAINST=before")
@@ -123,24 +160,3 @@ def test_a_reliability_lead_with_slurm(tmp_path):
     metrics = (folder / "results/studies/mine/monitoring/time_to_failure.prom").read_text()
     assert len([*text_string_to_metric_families(metrics)]) > 10
     type_command(folder, "make", "verify")
-
-
-def test_a_researcher_with_two_traces(tmp_path):
-    """The comparison, its own title and citation, and figures for a paper."""
-    folder = clone(tmp_path / "checkout")
-    registry = csv_traces.write(folder)
-    names = ["in_cores", "half_gpus"]
-    author = {"name": "Doe, Jane"}
-    config = {
-        "study": names,
-        "name": "two",
-        "registry": {name: registry[name] | {"folder": name} for name in names},
-        "publish": {"title": "Two clusters", "creators": [author]},
-    }
-    (folder / "two.yaml").write_text(yaml.safe_dump(config))
-    type_command(folder, "make", "report", "CONFIG=two.yaml")
-    text = read_page(folder, "two")
-    assert re.search(r"Cite: Doe, J[.\w]*.* Two clusters", text)
-    type_command(folder, "make", "figures", "CONFIG=two.yaml")
-    figures = [path.suffix for path in (folder / "results/studies/two/figures").rglob("*.*")]
-    assert figures.count(".pdf") == figures.count(".svg") > 5

@@ -7,6 +7,7 @@ import pytest
 import weeks
 
 WEEKS, JOBS = 18, 60
+TARGETS = ("--", "results/mine/metrics.json")
 CONFIG = {"study": ["mine"], "registry": {"mine": {"format": "sacct", "folder": "dumps"}}}
 
 
@@ -39,18 +40,14 @@ def test_a_week_more_gives_the_bytes_of_all_at_once(checkout, dumps):
     folder.mkdir()
     for dump in dumps[:-1]:
         (folder / dump.name).write_bytes(dump.read_bytes())
-    checkout.snakemake(one_process=True, **CONFIG)
+    checkout.snakemake(*TARGETS, one_process=True, **CONFIG)
     cache = checkout.folder / "results/mine/model_cache.parquet"
     lessons = pl.read_parquet(cache)["lesson"]
-    page = (checkout.folder / "results/studies/mine/report/index.html").read_text(encoding="utf-8")
-    assert f"What changed with <bdi>{dumps[-2].name}</bdi>" in page
 
     (folder / dumps[-1].name).write_bytes(dumps[-1].read_bytes())
-    process = checkout.snakemake(one_process=True, **CONFIG)
+    process = checkout.snakemake(*TARGETS, one_process=True, **CONFIG)
     assert f"ingest_part: {dumps[-1].name}" in process.stderr
     assert process.stderr.count("ingest_part: ") == 1
-    page = (checkout.folder / "results/studies/mine/report/index.html").read_text(encoding="utf-8")
-    assert f"What changed with <bdi>{dumps[-1].name}</bdi>" in page
 
     # Models of earlier windows are unchanged.
     assert lessons.is_in(pl.read_parquet(cache)["lesson"].implode()).mean() > 0.5
@@ -58,8 +55,8 @@ def test_a_week_more_gives_the_bytes_of_all_at_once(checkout, dumps):
     hashes = checkout.hashes()
     # An edited cache is not used.
     pl.read_parquet(cache).with_columns(pl.col("tested").str.replace_all("0\\.", "0.9")).write_parquet(cache)
-    checkout.snakemake("--forcerun", "train_model", one_process=True, **CONFIG)
+    checkout.snakemake("--forcerun", "train_model", *TARGETS, one_process=True, **CONFIG)
     assert checkout.hashes() == hashes
     (checkout.folder / "results").rename(checkout.folder / "in_steps")
-    checkout.snakemake(one_process=True, **CONFIG)
+    checkout.snakemake(*TARGETS, one_process=True, **CONFIG)
     assert checkout.hashes() == hashes

@@ -3,13 +3,11 @@
 import html
 import json
 import re
-import subprocess
-import sys
 
 import numpy as np
 import polars as pl
 import pytest
-from study_runs import check_out, environment
+from study_runs import check_out
 from ttf.raw.raw_contracts import ANOMALIES, ROW_ACCOUNT
 
 NODES, DAYS, DAY, START = 20, 100, 86_400, 1_735_689_600
@@ -48,10 +46,7 @@ def write_logs(folder) -> dict[str, int]:
 def study(tmp_path_factory):
     checkout = check_out(tmp_path_factory.mktemp("logs") / "checkout")
     counts = write_logs(checkout.folder / "kernel")
-    command = [sys.executable, "scripts/run_study.py", "--data=kernel", "--cores=2"]
-    process = subprocess.run(
-        command, cwd=checkout.folder, env=environment(), capture_output=True, text=True, check=False, timeout=600
-    )
+    process = checkout.report(data="kernel")
     assert process.returncode == 0, process.stderr
     return checkout.folder, counts, process.stderr
 

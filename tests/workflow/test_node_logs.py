@@ -37,8 +37,7 @@ def finished(tmp_path_factory):
         for s, n, m in sorted(lines)
     ]
     (folder / "kern.log").write_text("\n".join(log) + "\ncut here")
-    command = [sys.executable, "scripts/run_study.py", "--data=cluster", "--cores=2"]
-    process = subprocess.run(command, cwd=study.folder, env=environment(), capture_output=True, text=True, timeout=900)
+    process = study.report(data="cluster")
     assert process.returncode == 0, process.stdout + process.stderr
     assert "Logs of nodes: health.csv, kern.log." in process.stdout + process.stderr
     return study, errors, len(log) + 1

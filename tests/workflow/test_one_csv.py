@@ -3,21 +3,12 @@
 import html
 import json
 import re
-import subprocess
-import sys
 
 import pytest
 from csv_traces import HEADER, write_runs
-from study_runs import Checkout, check_out, environment
+from study_runs import Checkout, check_out
 
 REPORT = "results/studies/{}/report/index.html"
-
-
-def report(study: Checkout, data: str) -> subprocess.CompletedProcess:
-    command = [sys.executable, "scripts/run_study.py", f"--data={data}", "--cores=2"]
-    return subprocess.run(
-        command, cwd=study.folder, env=environment(), capture_output=True, text=True, check=False, timeout=600
-    )
 
 
 def page_text(study: Checkout, name: str) -> str:
@@ -34,7 +25,7 @@ def study(tmp_path_factory) -> Checkout:
 def test_a_submission_time_alone_is_enough_for_risk_and_dates(study):
     header = [{"created_at": "submitted_at"}.get(name, name) for name in HEADER]
     ended = write_runs(study.folder / "submitted.csv", header=header)
-    process = report(study, "submitted.csv")
+    process = study.report(data="submitted.csv")
     assert process.returncode == 0, process.stderr
     assert "  start: no column, so no run times are computed" in process.stderr.splitlines()
     metrics = json.loads((study.folder / "results/submitted/metrics.json").read_text())
@@ -43,11 +34,12 @@ def test_a_submission_time_alone_is_enough_for_risk_and_dates(study):
     assert "How reliably its jobs ran, 1 January to" in text
     assert "No run time is known, as starts or ends are not recorded." in text
     assert "without an end" not in text.partition("Details")[0]
+    assert "What changed with" not in text, "one file has no part before it"
 
 
 def test_an_unsure_mapping_stops_with_the_file_to_complete(study):
     write_runs(study.folder / "odd.csv", states=("succeeded", "flaky", "cancelled"))
-    process = report(study, "odd.csv")
+    process = study.report(data="odd.csv")
     assert process.returncode == 1
     assert process.stderr.splitlines()[-2:] == [
         "error: results/studies/odd/study.yaml: complete these keys, then type the same command again:",
@@ -55,13 +47,6 @@ def test_an_unsure_mapping_stops_with_the_file_to_complete(study):
     ]
     assert [path.name for path in (study.folder / "results/studies/odd").iterdir()] == ["study.yaml"]
     study.edit("results/studies/odd/study.yaml", "  unclear: [flaky]", "  failure: [flaky]")
-    planned = subprocess.run(
-        [sys.executable, "scripts/run_study.py", "--data=odd.csv", "--cores=2", "-n"],
-        cwd=study.folder,
-        env=environment(),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    planned = study.report("-n", data="odd.csv")
     assert planned.returncode == 0, planned.stderr
     assert "results/studies/odd/study.yaml was edited, and is used as it stands." in planned.stderr

@@ -5,14 +5,13 @@ import json
 import re
 import shutil
 import subprocess
-import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import polars as pl
 import pytest
 import yaml
-from study_runs import ROOT, check_out, environment
+from study_runs import ROOT, check_out
 
 MAPPINGS = ROOT / "config/mappings"
 NAMES = sorted(path.stem for path in MAPPINGS.glob("*.yaml"))
@@ -179,15 +178,7 @@ def convert(checkout, name):
 def report(checkout, name, data, *targets):
     """Type `make report CONFIG= DATA=`, whose command this is."""
     config = re.search(r"CONFIG=(\S+)", typed_commands(name)[-1])[1]
-    arguments = [f"--config={config}", f"--data={data}", "--cores=1", *(["--", *targets] if targets else [])]
-    return subprocess.run(
-        [sys.executable, "scripts/run_study.py", *arguments],
-        cwd=checkout.folder,
-        env=environment(),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    return checkout.report(*(["--", *targets] if targets else []), config=config, data=str(data))
 
 
 def read_jobs(checkout, name):
@@ -233,14 +224,7 @@ def test_kubernetes_becomes_a_page(checkout):
     page = (checkout.folder / "results/studies/kubernetes/report/index.html").read_text()
     assert "Next requests" in page
     # Typed again without arguments, it is the same study of the same file.
-    again = subprocess.run(
-        [sys.executable, "scripts/run_study.py", "--study=kubernetes", "--cores=1", "-n"],
-        cwd=checkout.folder,
-        env=environment(),
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    again = checkout.report("-n", study="kubernetes")
     assert "Nothing to be done" in again.stdout + again.stderr
 
 
@@ -305,12 +289,5 @@ def test_wrong_data_is_named(checkout):
             "first make a CSV of it: jq -r -f config/mappings/kubernetes.jq pods.json > pods.csv",
         ),
     ):
-        process = subprocess.run(
-            [sys.executable, "scripts/run_study.py", f"--config={config}", f"--data={data}"],
-            cwd=checkout.folder,
-            env=environment(),
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        process = checkout.report(config=config, data=data)
         assert process.returncode == 1 and message in process.stderr, process.stderr

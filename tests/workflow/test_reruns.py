@@ -9,7 +9,7 @@ import time
 import psutil
 import pytest
 from planned_jobs import plan_jobs
-from study_runs import SMALL, Checkout, environment, write_quarto
+from study_runs import SMALL, Checkout, environment, read_planned
 from ttf.analyses.catalogue import load_analyses
 
 REPORT = {"write_page_source", "render_page", "write_manifest"}
@@ -65,22 +65,18 @@ for _name, _column in ANALYSIS.tables[0].columns.items():
 """
 
 
-@pytest.mark.parametrize("analysis", [EXAMPLE, "fit_mttf"])
-def test_a_new_column_plans_its_analysis_and_what_reads_its_tables(
-    study_of_module, jobs, with_downstream_rules, analysis
-):
+def test_a_new_column_plans_its_analysis_and_what_reads_its_tables(study_of_module, jobs):
     """The plan has exactly the analyses that directly or indirectly declare one of its tables."""
-    declarations, planned = load_analyses(), {analysis}
+    declarations, planned = load_analyses(), {"fit_mttf"}
     for _ in declarations:
         tables = {table.name for name in planned for table in declarations[name].tables}
         planned |= {
             name for name, declaration in declarations.items() if tables & {*declaration.needs, *declaration.uses}
         }
     planned &= {job.rule for job in jobs}
-    assert len(planned) == {EXAMPLE: 2, "fit_mttf": 4}[analysis]
-    with study_of_module.appended(
-        f"scripts/ttf/analyses/{declarations[analysis].theme}/{analysis}/__init__.py", text=NEW_COLUMN
-    ):
+    assert len(planned) == 4
+    declaration = f"scripts/ttf/analyses/{declarations['fit_mttf'].theme}/fit_mttf/__init__.py"
+    with study_of_module.appended(declaration, text=NEW_COLUMN):
         expected = {*planned, *drawing_rules(jobs), "summarise", "write_dictionary", *REPORT}
         assert study_of_module.planned(**SMALL) == expected
 
@@ -91,9 +87,8 @@ def test_a_heading_or_a_sentence_of_a_contract_plans_the_report_and_the_dictiona
 
 
 def test_an_edited_sentence_of_a_section_plans_the_report_alone(study_of_module):
-    for template in (f"{EXAMPLE_FOLDER}/hazards.qmd", "report/sections/methods.qmd"):
-        with study_of_module.appended(template):
-            assert study_of_module.planned(**SMALL) == REPORT
+    with study_of_module.appended(f"{EXAMPLE_FOLDER}/hazards.qmd"):
+        assert study_of_module.planned(**SMALL) == REPORT
 
 
 def test_an_edited_theme_plans_no_rule_that_computes(study_of_module, jobs):
@@ -103,54 +98,59 @@ def test_an_edited_theme_plans_no_rule_that_computes(study_of_module, jobs):
     assert not planned & computing_rules(jobs)
 
 
-@pytest.mark.parametrize("part", ["compute", "charts", "numbers", "page"])
-def test_an_edited_part_of_an_analysis_reruns_what_it_is_for(study_of_module, jobs, with_downstream_rules, part):
+def test_an_edited_part_of_an_analysis_reruns_what_it_is_for(study_of_module, jobs, rules_by_module):
+    """Test the trigger for one part; a rule has the others among its parameters alike."""
     rules_by_part = {
         "compute": {EXAMPLE},
         "charts": drawing_rules(jobs),
         "numbers": {"summarise"},
         "page": {"write_page_source"},
     }
-    with study_of_module.appended(f"{EXAMPLE_FOLDER}/{part}.py"):
-        assert study_of_module.planned(**SMALL) == with_downstream_rules(*rules_by_part[part])
+    assert {part: rules_by_module(f"{EXAMPLE_FOLDER}/{part}.py") for part in rules_by_part} == rules_by_part
+    with study_of_module.appended(f"{EXAMPLE_FOLDER}/numbers.py"):
+        assert study_of_module.planned(**SMALL) == {"summarise", *REPORT}
 
 
-@pytest.mark.parametrize("file", ["scripts/ttf/stats/durations/mttf.py", "scripts/ttf/records/durations.py"])
 def test_an_edited_module_that_several_share_reruns_all_of_them(
-    study_of_module, jobs, rules_by_module, with_downstream_rules, file
+    study_of_module, rules_by_module, with_downstream_rules
 ):
+    file = "scripts/ttf/stats/durations/mttf.py"
     assert len(rules_by_module(file)) > 1
     with study_of_module.appended(file):
-        assert study_of_module.planned(**SMALL) == with_downstream_rules(*rules_by_module(file))
+        process = study_of_module.snakemake("--dry-run", **SMALL)
+    assert {*read_planned(process)} == with_downstream_rules(*rules_by_module(file))
+    assert "Params have changed since last execution" in process.stdout
 
 
 def test_edited_files_beside_the_modules_rerun_their_rules(study_of_module, with_downstream_rules):
-    """A script, a style, a published finding; the schema of the raw tables reruns everything."""
-    with study_of_module.appended("scripts/bundle_vega.py"):
-        assert study_of_module.planned(**SMALL) == with_downstream_rules("bundle_vega", "write_manifest")
-    for part in ("page.css", "planner.js"):
-        with study_of_module.appended(f"report/page/{part}"):
-            assert study_of_module.planned(**SMALL) == {"write_page_template", "render_page", "write_manifest"}
-    with study_of_module.appended("report/comparison.html", "report/paper.typ"):
-        assert study_of_module.planned(**SMALL) == {"write_manifest"}, "this study has no such pages"
-    with study_of_module.appended("config/claims.yaml"):
-        assert study_of_module.planned(**SMALL) == {"score_claims", *REPORT}
-    with study_of_module.appended(
-        "scripts/ttf/formats/pai2020/format.yaml", text="        - {name: more, type: text}\n"
-    ):
-        assert study_of_module.planned(**SMALL) == with_downstream_rules("ingest", "describe_tables")
+    """A script and a published finding; test_rules.py tests which rules read which file."""
+    unread = ("report/comparison.html", "report/paper.typ")  # this study has no such pages
+    with study_of_module.appended("scripts/bundle_vega.py", "config/claims.yaml", *unread):
+        expected = with_downstream_rules("bundle_vega", "score_claims", "write_manifest")
+        assert study_of_module.planned(**SMALL) == expected
 
 
-def test_a_plan_tells_that_a_module_was_edited_and_a_comment_plans_nothing(study_of_module):
-    for file in (f"{EXAMPLE_FOLDER}/cox.py", "scripts/compute.py", "scripts/ttf/stats/durations/mttf.py"):
-        with study_of_module.appended(file, text="\n\n# A comment.\n"):
-            assert study_of_module.planned(**SMALL) == set()
-    with study_of_module.appended(f"{EXAMPLE_FOLDER}/cox.py"):
-        output = study_of_module.snakemake("--dry-run", **SMALL).stdout
-    assert f"rule {EXAMPLE}:" in output and "Params have changed since last execution" in output
+def test_comments_touched_files_and_edits_taken_back_rerun_nothing(study_of_module):
+    commented = (f"{EXAMPLE_FOLDER}/cox.py", "scripts/compute.py", "scripts/ttf/stats/durations/mttf.py")
+    for file in ("data/sample/pai_task_table.csv", "scripts/ttf/records/durations.py", "report/page/page.css"):
+        (study_of_module.folder / file).touch()
+    with study_of_module.appended(*commented, text="\n\n# A comment.\n"):
+        assert study_of_module.planned(**SMALL) == set()
 
 
-def test_edited_files_that_the_study_does_not_use_rerun_nothing_but_the_manifest(study_of_module, jobs):
+REVERSED = """
+import ttf.analyses.catalogue
+from ttf.analyses.catalogue import find_analysis_folders
+def _reversed(folders=()):
+    return dict(reversed(find_analysis_folders(folders).items()))
+ttf.analyses.catalogue.find_analysis_folders = _reversed
+"""
+
+
+def test_files_that_the_study_does_not_use_and_the_order_of_analyses_rerun_nothing_but_the_manifest(
+    study_of_module, jobs
+):
+    """The manifest lists every file of the workflow."""
     used = {file for job in jobs for file in job.code} | {f"scripts/{job.script}.py" for job in jobs}
     scripts = study_of_module.folder / "scripts"
     modules = {str(file.relative_to(study_of_module.folder)) for file in scripts.rglob("*.py")}
@@ -159,13 +159,12 @@ def test_edited_files_that_the_study_does_not_use_rerun_nothing_but_the_manifest
     }
     unused = modules - used - declarations
     assert any("openb" in file or "philly" in file for file in unused)
-    with study_of_module.appended(*unused, "config/taxonomy.yaml", "scripts/ttf/formats/openb.yaml", "README.md"):
+    others = ("config/taxonomy.yaml", "scripts/ttf/formats/openb.yaml", "README.md")
+    with (
+        study_of_module.appended(*unused, *others),
+        study_of_module.appended("workflow/study/study.py", text=REVERSED),
+    ):
         assert study_of_module.planned(**SMALL) == {"write_manifest"}
-
-
-def test_another_renderer_renders_the_pages_again(study_of_module, monkeypatch, tmp_path):
-    monkeypatch.setenv("PATH", write_quarto(tmp_path))
-    assert study_of_module.planned(**SMALL) == {"render_page", "write_manifest"}
 
 
 NOT_INSTALLED = """
@@ -180,61 +179,34 @@ def test_a_study_is_planned_where_only_its_jobs_have_pandoc(study_of_module):
         assert study_of_module.planned(**SMALL) == {"render_page", "write_manifest"}
 
 
-REVERSED = """
-import ttf.analyses.catalogue
-from ttf.analyses.catalogue import find_analysis_folders
-def _reversed(folders=()):
-    return dict(reversed(find_analysis_folders(folders).items()))
-ttf.analyses.catalogue.find_analysis_folders = _reversed
-"""
-
-
-def test_the_order_in_which_analyses_are_found_makes_no_product_anew(study_of_module):
-    with study_of_module.appended("workflow/study/study.py", text=REVERSED):
-        assert study_of_module.planned(**SMALL) == {"write_manifest"}, "the manifest lists every file of the workflow"
-
-
-def config_with(**changes) -> dict:
-    return {**SMALL, **changes}
-
-
-# Key -> a configuration with another value, and the rules that read the key. tests/unit/test_study.py tests which
-# analyses read which key.
-CHANGED_KEYS = {
-    "correlation.significance": (
-        config_with(correlation={"significance": 0.01}),
-        {"correlate", "repeat_study", "write_page_source"},
-    ),
-    "ettr.run_key, of traces that tell attempts apart": (config_with(ettr={"run_key": ["user"]}), set()),
-    "infra_failures.states": (config_with(infra_failures={"states": ["Failed"]}), {"derive_infra_durations"}),
-    "quarantine.max_share": (config_with(quarantine={"max_share": 0.5}), {"ingest"}),
-    "registry.sample.title": (
-        config_with(registry={"sample": {"title": "Another title"}}),
-        {"summarise", "write_page_source"},
-    ),
+# Keys of three rules or none, and another title of another trace. tests/unit/test_study.py tests which analyses read
+# which key, test_rules.py that the readers of raw tables have their schema.
+CHANGED = {
+    "correlation": {"significance": 0.01},
+    "ettr": {"run_key": ["user"]},  # of traces that tell attempts apart
+    "registry": {"sample": {"title": "Another title"}, "openb": {"title": "Another title"}},
 }
 
 
-@pytest.mark.parametrize("key", CHANGED_KEYS)
-def test_changed_key_reruns_what_reads_it(study_of_module, with_downstream_rules, key):
-    config, rules = CHANGED_KEYS[key]
-    assert study_of_module.planned(**config) == with_downstream_rules("write_config", *rules)
+@pytest.mark.parametrize(
+    ("changes", "rules"),
+    [
+        (CHANGED, {"correlate", "repeat_study", "summarise", "write_page_source"}),
+        ({"infra_failures": {"states": ["Failed"]}}, {"derive_infra_durations"}),
+    ],
+)
+def test_changed_keys_rerun_what_reads_them(study_of_module, with_downstream_rules, changes, rules):
+    planned = study_of_module.planned(**SMALL | changes)
+    assert planned == with_downstream_rules("write_config", *rules)
 
 
-def test_changed_registry_of_another_trace_reruns_nothing(study_of_module):
-    registry = {"sample": {}, "openb": {"title": "Another title"}}
-    assert study_of_module.planned(**config_with(registry=registry)) == set()
+def test_the_limit_of_quarantined_rows_is_a_parameter_of_the_rule_that_reads_them(jobs):
+    assert {job.rule for job in jobs if "max_share" in job.params} == {"ingest"}
 
 
 def test_edited_raw_file_reruns_its_trace(study_of_module, with_downstream_rules):
     with study_of_module.appended("data/sample/pai_sensor_table.csv"):
         assert study_of_module.planned(**SMALL) == with_downstream_rules("ingest", "describe_tables")
-
-
-def test_touched_files_and_edits_taken_back_rerun_nothing(study_of_module):
-    for file in ("data/sample/pai_task_table.csv", "scripts/ttf/stats/durations/mttf.py", "report/page/page.css"):
-        (study_of_module.folder / file).touch()
-    assert study_of_module.planned(**SMALL) == set()
 
 
 def start_run(checkout: Checkout, *arguments: str) -> subprocess.Popen:
@@ -243,11 +215,10 @@ def start_run(checkout: Checkout, *arguments: str) -> subprocess.Popen:
 
 
 def test_a_run_killed_twice_and_robbed_of_a_table_goes_on_to_the_same_bytes(checkout: Checkout, finished_study):
-    """Run on one core, unlike the finished study. One process does the rest, which takes half the time."""
     checkout.snakemake("--dry-run", **SMALL)
     table = "results/sample/tables/correlations.csv"
-    # Stop at a table derived from that one.
-    arguments = ("--", "results/sample/tables/study1.csv")
+    # Stop at a table derived from that one, and at the one that is robbed.
+    arguments = ("--", "results/sample/tables/study1.csv", "results/sample/nodes.parquet")
     for product in ("results/sample/raw", table):
         run = start_run(checkout, *arguments)
         deadline = time.monotonic() + 120
@@ -262,5 +233,6 @@ def test_a_run_killed_twice_and_robbed_of_a_table_goes_on_to_the_same_bytes(chec
     run = start_run(checkout, *arguments)
     output = run.communicate()[1]
     assert run.returncode == 0, output
-    checkout.snakemake(one_process=True, **SMALL)
-    assert checkout.hashes() == finished_study.hashes()
+    expected, hashes = finished_study.hashes(), checkout.hashes()
+    assert {"sample/tables/study1.csv", "sample/nodes.parquet"} <= hashes.keys()
+    assert hashes == {name: expected[name] for name in hashes}

@@ -6,9 +6,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-import csv_traces
 import polars as pl
 import pytest
+import yaml
 from sklearn.metrics import average_precision_score
 from study_runs import ROOT, Checkout, check_out, copy_study, environment
 from ttf.analyses.shared.risk.score import SCORES, SKEW
@@ -113,41 +113,6 @@ def test_the_same_bytes_with_one_thread_and_with_two(slurm, arguments, stem):
     assert len(contents) == 1
 
 
-@pytest.fixture(scope="module")
-def mapped(tmp_path_factory) -> Checkout:
-    """Return a study of two mapped tables, of which one has no time of submission."""
-    checkout = check_out(tmp_path_factory.mktemp("mapped") / "checkout")
-    entry = csv_traces.write(checkout.folder / "raw")["half_gpus"] | {"folder": "raw/half_gpus"}
-    mapping = {key: column for key, column in entry["mapping"].items() if key != "submit"}
-    registry = {"runs": entry, "undated": entry | {"mapping": mapping}}
-    checkout.snakemake(one_process=True, study=[*registry], registry=registry)
-    return checkout
-
-
-def test_jobs_are_scored_under_the_names_of_the_traces_own_table(mapped):
-    """Rows of the raw table as they are, and the same rows as the job record has them, get the same scores."""
-    header, *rows = (mapped.folder / "raw/half_gpus/jobs.csv").read_text().splitlines()
-    (mapped.folder / "own.csv").write_text("\n".join([header, *rows[-30:]]) + "\n")
-    stdout = score(mapped, "--file", "own.csv").stdout
-    assert "note: columns that the model does not use, left out: began, done, state." in stdout
-    assert "The highest 10 of 30 scores:" in stdout
-    jobs = pl.read_parquet(mapped.folder / "results/runs/jobs.parquet")
-    scores = read_table(mapped.folder / "results/runs/scores/own.csv", SCORES)
-    jobs = scores.select("job_id").join(jobs, on="job_id", how="left", maintain_order="left")
-    jobs.select("job_id", "submit_s", "user", "gpu_milli").write_csv(mapped.folder / "record.csv")
-    score(mapped, "--file", "record.csv")
-    assert read_table(mapped.folder / "results/runs/scores/record.csv", SCORES).equals(scores)
-
-
-def test_the_missing_key_of_a_mapping_is_named(mapped):
-    process = score(mapped, "--file", "raw/half_gpus/jobs.csv", "--trace", "undated", check=False)
-    assert (process.returncode, process.stdout) == (1, "")
-    assert process.stderr == (
-        "undated has no model, because its mapping does not name the time of submission. Set "
-        "registry.undated.mapping.submit to a column of its table, and run `make report`.\n"
-    )
-
-
 def test_an_invalid_file_is_refused_and_nothing_is_written(slurm):
     """Slurm writes allocations after submission. tests/unit/test_score.py tests each refusal."""
     head, first_row, *_ = EXAMPLE.splitlines()
@@ -202,6 +167,13 @@ def test_where_one_table_cannot_be_written_neither_is(slurm, obstacle):
 def test_a_missing_study_or_evaluation_is_reported(slurm, tmp_path):
     empty = check_out(tmp_path / "empty")
     assert "this folder has no study yet" in score(empty, "--file", "x.csv", check=False).stderr
+    config = yaml.safe_load((slurm.folder / "results/studies/sample_slurm/config.yaml").read_text())
+    entry = {"format": "table", "folder": "raw", "mapping": {"job_id": "id", "status": "state"}}
+    undated = empty.folder / "results/studies/undated/config.yaml"
+    undated.parent.mkdir(parents=True)
+    undated.write_text(yaml.safe_dump(config | {"study": ["undated"], "registry": {"undated": entry}}))
+    assert "registry.undated.mapping.submit" in score(empty, "--file", "x.csv", check=False).stderr
+    shutil.rmtree(empty.folder / "results")
     shutil.copytree(slurm.folder / "results", empty.folder / "results")
     (empty.folder / "new_jobs.csv").write_text(EXAMPLE)
     (empty.folder / "results/sample_slurm/tables/risk_evaluation.csv").unlink()

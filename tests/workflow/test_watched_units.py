@@ -3,24 +3,12 @@
 import html
 import json
 import re
-import subprocess
-import sys
 
 import polars as pl
 import pytest
 import yaml
 from fleets import MTBF_S, NODES, simulate_fleet, write_fleet
-from study_runs import Checkout, check_out, environment
-
-COMMAND = [sys.executable, "scripts/run_study.py", "--cores=2"]
-
-
-def report(study: Checkout, *arguments: str) -> subprocess.CompletedProcess:
-    """Run the command of `make report`."""
-    command = [*COMMAND, *arguments]
-    return subprocess.run(
-        command, cwd=study.folder, env=environment(), capture_output=True, text=True, check=False, timeout=600
-    )
+from study_runs import Checkout, check_out
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +21,7 @@ def test_a_folder_of_outages_and_units_becomes_a_report(study):
     early = next(line for line in units if line.startswith("n50,")).split(",")[1]
     outages += [f"stranger,{outages[1].split(',', 1)[1]}", f"n50,{int(early) - 200},{int(early) - 100},nic"]
     write_fleet(study.folder / "fleet", outages, units)
-    process = report(study, "--data=fleet")
+    process = study.report(data="fleet")
     assert process.returncode == 0, process.stderr
     lines = process.stderr.splitlines()
     assert lines[:2] == [
@@ -60,11 +48,11 @@ def test_units_are_found_beside_the_table_of_a_mapping(study):
     registry = {"mine": {"format": "outages", "mapping": {"unit": "unit", "start": "start", "end": "end"}}}
     (study.folder / "my.yaml").write_text(yaml.safe_dump({"study": ["mine"], "registry": registry}))
     for data in ("fleet", "fleet/outages.csv"):
-        process = report(study, "--config=my.yaml", f"--data={data}", "-n")
+        process = study.report("-n", config="my.yaml", data=data)
         assert process.returncode == 0, process.stderr
         assert "derive_outages " in process.stdout and "fleet/units.csv" in process.stdout
     registry["mine"]["nodes"] = NODES
     (study.folder / "my.yaml").write_text(yaml.safe_dump({"study": ["mine"], "registry": registry}))
-    process = report(study, "--config=my.yaml", "--data=fleet", "-n")
+    process = study.report("-n", config="my.yaml", data="fleet")
     assert process.returncode == 1
     assert "registry.mine.nodes: the files say which nodes were observed; remove this key." in process.stderr

@@ -14,7 +14,6 @@ STATES = ["COMPLETED", "FAILED", "NODE_FAIL", "RUNNING", "PENDING", "CANCELLED",
 SPANS = st.sampled_from([0, 1, 900, 86_400, 604_800])
 # Jobs, seconds since the part before, span of the submissions, longest run, and whether all jobs still wait.
 PARTS = st.tuples(st.sampled_from([1, 2, 40]), SPANS.map(lambda s: s - 86_400), SPANS, SPANS, st.booleans())
-PAGE = {"bundle_vega", "write_page_template", "draw_charts", "write_page_source", "render_page"}
 
 
 def write_part(number, begin_s, jobs, span_s, longest_s, is_waiting):
@@ -45,5 +44,5 @@ def test_parts_of_any_window_give_every_table(tmp_path_factory, parts):
         begin_s += gap_s
         (folder / f"dumps/{number}.txt").write_text(write_part(number, begin_s, jobs, *rest))
     config = {"study": ["mine"], "registry": {"mine": {"format": "sacct", "folder": "dumps"}}}
-    result = whole_study.run(config, folder, only=lambda job: job.script not in PAGE)
+    result = whole_study.run(config, folder, only=lambda job: job.script not in whole_study.OF_PAGES)
     assert (result.job, result.refused, result.crash, result.warned) == (None, None, None, [])
