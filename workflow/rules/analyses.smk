@@ -543,13 +543,17 @@ rule measure_availability:
 
 
 rule size_spares:
-    """How many units are down at once, and how many spares does that take?"""
+    """How many units are down at once, and how many spares does a run of N nodes need?"""
     input:
+        unpack(get_size_unit),
         outages="results/{trace}/outages.parquet",
         exposure="results/{trace}/exposure.parquet",
+        node_failure_rate=optional_input("results/{trace}/tables/node_failure_rate.csv"),
     output:
         units_down=table("results/{trace}/tables/units_down.csv", "Node outages"),
         spares=table("results/{trace}/tables/spares.csv", "Node outages"),
+        capacity=table("results/{trace}/tables/capacity.csv", "Node outages"),
+        spares_needed=table("results/{trace}/tables/spares_needed.csv", "Node outages"),
     log:
         "logs/{trace}/size_spares.log",
     benchmark:
@@ -637,32 +641,6 @@ rule match_outages:
         **request_resources("match_outages"),
     params:
         **analysis_params("match_outages"),
-    script:
-        "../../scripts/compute.py"
-
-
-rule plan_capacity:
-    """What can a run of N nodes with spare nodes expect, and how many spares does it need?"""
-    input:
-        unpack(get_size_unit),
-        outages="results/{trace}/outages.parquet",
-        exposure="results/{trace}/exposure.parquet",
-        node_failure_rate=optional_input("results/{trace}/tables/node_failure_rate.csv"),
-    output:
-        capacity=table("results/{trace}/tables/capacity.csv", "Node outages"),
-        spares_needed=table("results/{trace}/tables/spares_needed.csv", "Node outages"),
-    log:
-        "logs/{trace}/plan_capacity.log",
-    benchmark:
-        "benchmarks/{trace}/plan_capacity.tsv"
-    group:
-        GROUP["analyses"]
-    conda:
-        ENVIRONMENT
-    resources:
-        **request_resources("plan_capacity"),
-    params:
-        **analysis_params("plan_capacity"),
     script:
         "../../scripts/compute.py"
 
