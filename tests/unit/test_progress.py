@@ -218,8 +218,8 @@ def test_the_command_of_the_first_action_is_one_line_to_copy():
         actions__drain__gpu_hours=(9_000.0, "GPU-hours"),
         actions__drain__share=(0.1, "share"),
     )
-    nodes = pl.DataFrame({"node": [f"rack-{number}-node" for number in range(9)]})
-    text = summarise_briefs({"one": make_brief(m, {"drain_evidence": nodes}, ABOUT | {"format": "sacct"})}, width=80)
+    nodes = pl.DataFrame({"node": [f"rack-{number}-node" for number in range(9)], "listed_by": "failures"})
+    text = summarise_briefs({"one": make_brief(m, {"drain_list": nodes}, ABOUT | {"format": "sacct"})}, width=80)
     assert text[-1].startswith("  scontrol update NodeName=rack-0-node,") and text[-1].endswith("'excess failures'")
 
 

@@ -114,7 +114,7 @@ def test_the_analyses_that_a_trace_has(samples):
         "judge_node_errors",
         "suggest_requests",
     }
-    assert {"measure_availability", "match_outages", "rank_drains"} <= names["sample_slurm"]
+    assert {"measure_availability", "match_outages", "list_drains"} <= names["sample_slurm"]
     # Drift must be requested, and no sample has drives.
     assert catalogue - set().union(*names.values()) - special == {"measure_drift"}
     for name, analysis in samples.analyses.items():
@@ -151,10 +151,10 @@ KEYS = {
     "lost_work/trial_minutes": ([2], {"measure_losses"}),
     "lost_work/owners": (3, {"measure_losses", "account_gpu_hours"}),
     "ledger/pue": (1.2, {"account_gpu_hours"}),
-    "ledger/price_per_gpu_hour": (3, {"account_gpu_hours", "summarise_results", "plan_ettr", "rank_drains"}),
+    "ledger/price_per_gpu_hour": (3, {"account_gpu_hours", "summarise_results", "plan_ettr", "list_drains"}),
     "lemons/window_days": (7, {"find_lemon_nodes"}),
     "lemons/infra_window_days": (90, {"find_lemon_nodes"}),
-    "lemons/false_discovery": (0.1, {"find_lemon_nodes", "judge_node_errors", "rank_drains", "compare_parts"}),
+    "lemons/false_discovery": (0.1, {"find_lemon_nodes", "judge_node_errors", "list_drains", "compare_parts"}),
     "sizes/above_gpus": (16, {"measure_sizes"}),
     "risk/latest_jobs": (1000, {"predict_failure"}),
     "ettr/seed": (1, {"plan_ettr"}),

@@ -8,7 +8,7 @@ import pytest
 import whole_study
 from acceptance import CHROMIUM, browsing, open_page
 from simulated_cluster import simulate
-from ttf.analyses.nodes.list_drains import DRAIN_EVIDENCE
+from ttf.analyses.outages.list_drains import DRAIN_LIST
 from ttf.engine.storage.tables import read_table
 
 COMMAND = "scontrol update NodeName='n[064,082,122]' State=DRAIN Reason='excess failures'"
@@ -39,7 +39,7 @@ def test_health_events_name_the_nodes_to_drain(finished):
     results = finished[True] / "results/mine"
     assert not (results / "outages.parquet").exists()
     assert (results / "drains/exclude.txt").read_text() == "--exclude=n[064,082,122]\n"
-    evidence = read_table(results / "tables/drain_evidence.csv", DRAIN_EVIDENCE)
+    evidence = read_table(results / "tables/drain_list.csv", DRAIN_LIST)
     assert sorted(evidence["node"]) == ["n064", "n082", "n122"] and set(evidence["listed_by"]) == {"failures"}
     assert evidence["failure_causes"].null_count() == 0
     text = (finished[True] / PAGE).read_text(encoding="utf-8")

@@ -490,31 +490,6 @@ rule find_lemon_nodes:
         "../../scripts/compute.py"
 
 
-rule list_drains:
-    """Which nodes should be drained, and on what evidence?"""
-    input:
-        lemon_nodes=optional_input("results/{trace}/tables/lemon_nodes.csv"),
-        drain_list=optional_input("results/{trace}/tables/drain_list.csv"),
-        durations_infra=optional_input("results/{trace}/durations_infra.parquet"),
-    output:
-        drain_evidence=table("results/{trace}/tables/drain_evidence.csv", "Nodes and periods"),
-        drains=directory("results/{trace}/drains"),
-    log:
-        "logs/{trace}/list_drains.log",
-    benchmark:
-        "benchmarks/{trace}/list_drains.tsv"
-    group:
-        GROUP["analyses"]
-    conda:
-        ENVIRONMENT
-    resources:
-        **request_resources("list_drains"),
-    params:
-        **analysis_params("list_drains"),
-    script:
-        "../../scripts/compute.py"
-
-
 rule measure_availability:
     """How often are nodes down, for how long, why, and what share of the time are they up?"""
     input:
@@ -645,11 +620,11 @@ rule match_outages:
         "../../scripts/compute.py"
 
 
-rule rank_drains:
-    """Which nodes have excess outages, what would draining them save, and were such lists right?"""
+rule list_drains:
+    """Which nodes should be drained, on what evidence, what would that save, and were such lists right?"""
     input:
-        outages="results/{trace}/outages.parquet",
-        exposure="results/{trace}/exposure.parquet",
+        outages=optional_input("results/{trace}/outages.parquet"),
+        exposure=optional_input("results/{trace}/exposure.parquet"),
         nodes=optional_input("results/{trace}/nodes.parquet"),
         durations_infra=optional_input("results/{trace}/durations_infra.parquet"),
         lemon_nodes=optional_input("results/{trace}/tables/lemon_nodes.csv"),
@@ -658,18 +633,19 @@ rule rank_drains:
         drain_list=table("results/{trace}/tables/drain_list.csv", "Node outages"),
         drain_summary=table("results/{trace}/tables/drain_summary.csv", "Node outages"),
         drain_backtest=table("results/{trace}/tables/drain_backtest.csv", "Node outages"),
+        drains=directory("results/{trace}/drains"),
     log:
-        "logs/{trace}/rank_drains.log",
+        "logs/{trace}/list_drains.log",
     benchmark:
-        "benchmarks/{trace}/rank_drains.tsv"
+        "benchmarks/{trace}/list_drains.tsv"
     group:
         GROUP["analyses"]
     conda:
         ENVIRONMENT
     resources:
-        **request_resources("rank_drains"),
+        **request_resources("list_drains"),
     params:
-        **analysis_params("rank_drains"),
+        **analysis_params("list_drains"),
     script:
         "../../scripts/compute.py"
 
