@@ -36,8 +36,8 @@ def tables(trace: Trace) -> dict[str, PageTable]:
     every_node = trace.table("drain_list")
     drains = every_node.drop_nulls("listed_by").head(MOST_NODES)
     drains = drains.with_columns(fleet=pl.coalesce("failure_fleet", "fleet"))
-    evidence = ("node", "fleet", "listed_by", "basis", "failures", "failures_expected", "failures_q", "failure_causes")
-    evidence = [name for name in (*evidence, "counted", "expected", "q_value", "causes") if drains[name].count()]
+    names = ("node", "fleet", "listed_by", "basis", "failures", "failures_expected", "failures_q", "failure_causes")
+    evidence = [name for name in (*names, "counted", "expected", "q_value", "causes") if drains[name].count()]
     nodes = every_node.drop_nulls("p_value").filter(pl.col("outages") > 0)
     listed = nodes.filter("listed")
     shown = listed.head(MOST_NODES) if listed.height else nodes.head(MOST_UNLISTED)

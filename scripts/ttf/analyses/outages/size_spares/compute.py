@@ -81,7 +81,7 @@ def spares(part: Part, course: Course | None, block_days: int) -> pl.DataFrame:
     rows = []
     for p in SHARES:
         spares = smallest_sufficient(binomial, p)
-        row = cells | {"p": p, "spares_observed": smallest_sufficient(observed, p), "spares_binomial": spares}
+        row: dict = cells | {"p": p, "spares_observed": smallest_sufficient(observed, p), "spares_binomial": spares}
         row["short_share"] = int(time[spares + 1 :].sum()) / course.total_s
         reasons = []
         if course.down_share < 1:
