@@ -9,8 +9,8 @@ import polars as pl
 
 sys.path.append(str(Path(__file__).parents[1] / "scripts"))
 
-from ttf.analyses.queue.suggest_requests.backtest import SHARE, fitted_shares, suggest_and_test
 from ttf.analyses.queue.suggest_requests.compute import FEWEST_JOBS, FEWEST_TESTS, SMALLEST_SHARE
+from ttf.analyses.queue.suggest_requests.rolling_test import SHARE, fitted_shares, suggest_and_test
 
 WEEK_S = 7 * 86_400
 GROUPS, WEEKS, JOBS = 200, 20, 150

@@ -1,13 +1,12 @@
 """Valid input at its edges: the first rows of the files of every format, and traces in which a column is constant.
 
-Made traces are small; real ones need the shared data. all_cases() lists the cases, write_case() writes one into a
-folder and returns its configuration, whole_study.run() runs it there.
+all_cases() lists the cases, write_case() writes one into a folder and returns its configuration, whole_study.run()
+runs it there.
 """
 
 import gzip
 import json
 import random
-import shutil
 from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -17,22 +16,11 @@ import yaml
 from samples.pai2020 import sample as pai_sample
 from samples.philly import sample as philly_sample
 from samples.sacct import sample as sacct_sample
-from study_runs import PODS_HEADER, ROOT, SHARED_DATA, pods
+from study_runs import PODS_HEADER, ROOT, pods
 
-ROWS = (1, 2, 3, 5, 10, 20, 50, 60, 100, 200, 500, 1000, 2000)
-MOST_MADE = 500
+ROWS = (1, 2, 3, 5, 10, 20, 50, 60, 100, 200, 500)
 _FIRST = datetime(2014, 1, 1)
 _REGISTRY = yaml.safe_load((ROOT / "config/traces.yaml").read_text(encoding="utf-8"))
-# Trace of the registry -> its files in the shared data. A prefix cuts each of them to the same number of rows.
-_REAL = {
-    "openb": "openb/*.csv",
-    "titan": "titan/gc_full.csv",
-    "lanl": "lanl/*.csv",
-    "eagle": "eagle/*.csv",
-    "infinitehbd": "infinitehbd/fault_trace.json",
-    "alibaba_ssd": "alibaba-ssd/*.csv",
-    "backblaze": "backblaze-2013/*.gz",
-}
 # Entry of a trace in the registry, without its location.
 _SAID = {
     name: {key: value for key, value in entry.items() if key not in ("folder", "download", "embedded", "synthetic")}
@@ -228,25 +216,12 @@ MADE = {
 }
 
 
-def _real(trace: str) -> Callable[[Path], dict]:
-    def write(folder: Path) -> dict:
-        for file in SHARED_DATA.glob(_REAL[trace]):
-            shutil.copyfile(file, folder / file.name)
-        return _SAID[trace]
-
-    return write
-
-
-REAL = {f"real_{trace}": _real(trace) for trace, files in _REAL.items() if any(SHARED_DATA.glob(files))}
-
-
 # Cases -----------------------------------------------------------------------------------------------------------
 
 
 def all_cases() -> list[tuple[str, int | None]]:
     """Return (trace, rows): every prefix of every trace, and the whole traces of SHAPES (None)."""
-    prefixes = [(name, rows) for name in (*MADE, *REAL) for rows in ROWS if name in REAL or rows <= MOST_MADE]
-    return prefixes + [(name, None) for name in SHAPES]
+    return [(name, rows) for name in MADE for rows in ROWS] + [(name, None) for name in SHAPES]
 
 
 def write_case(case: tuple[str, int | None], folder: Path) -> dict:
@@ -254,7 +229,7 @@ def write_case(case: tuple[str, int | None], folder: Path) -> dict:
     name, rows = case
     raw = folder / "raw"
     raw.mkdir(parents=True)
-    entry = (MADE | REAL | SHAPES)[name](raw)
+    entry = (MADE | SHAPES)[name](raw)
     if rows is not None:
         for file in [*raw.iterdir(), *(folder / "beside").glob("*"), *folder.glob("*.csv")]:
             cut(file, rows, headed=entry["format"] != "pai2020")
@@ -325,13 +300,10 @@ SHAPES = {
     "all_cancelled": _jobs(state=_same("stopped")),
     "all_running": _jobs(state=_same("runs"), fin=_same("")),
     "all_waiting": _jobs(state=_same("queued"), beg=_same(""), fin=_same("")),
-    "zero_length": _jobs(fin=lambda n: 600 * n + 7 * (n % 9)),
     "zero_length_failed": _jobs(fin=lambda n: 600 * n + 7 * (n % 9), state=_same("failed")),
     "one_timestamp": _jobs(sub=_same(0), beg=_same(0), fin=_same(0)),
-    "one_instant_later": _jobs(sub=_same(5), beg=_same(5), fin=_same(6)),
     "alike": _jobs(state=_same("failed"), sub=_same(0), beg=_same(0), fin=_same(10), who=_same("u"), gpus=_same(1)),
     "alike_in_time": _jobs(state=_same("failed"), sub=_same(0), beg=_same(0), fin=_same(10)),
-    "only_cpu": _jobs(gpus=_same(0)),
     "no_gpus_said": _jobs(gpus=_same("")),
     "nobody": _jobs(who=_same(""), team=_same("")),
     "one_job_each": _jobs(who=lambda n: f"u{n}", team=lambda n: f"a{n}"),
@@ -340,19 +312,16 @@ SHAPES = {
     "backwards": _jobs(fin=lambda n: 600 * n - 50),
     "very_long": _jobs(fin=lambda n: 600 * n + 10**9),
     "unknown_words": _jobs(state=_same("what")),
-    "one_failed": _jobs(state=lambda n: "failed" if n == 3 else "done"),
     "one_failed_last": _jobs(state=lambda n: "failed" if n == 59 else "done"),
     "huge_job": _jobs(gpus=lambda n: 10**6 if n == 5 else 1),
     "one_outage": _down(("n1", 0, 100, "c")),
     "one_open_outage": _down(("n1", 0, "", "c")),
     "outages_of_no_length": _down(*(("n1", 100 * n, 100 * n, "c") for n in range(20))),
     "outages_at_one_time": _down(*((f"n{n}", 100, 200, "c") for n in range(12))),
-    "outages_without_cause": _down(*((f"n{n % 3}", 1000 * n, 1000 * n + 9, "") for n in range(40))),
     "watch_ends_first": _down(
         *((f"n{n % 3}", 10**6 + 1000 * n, 10**6 + 1000 * n + 9, "c") for n in range(9)), window_days=[0, 1]
     ),
     "one_node_always_down": _down(("n1", 0, 40 * 86_400, "c"), nodes=1),
-    "one_node": _down(*(("n1", 9000 * n, 9000 * n + 50, "c") for n in range(50)), nodes=1),
     "no_gpu_failed": _gpus(*((f"{n}", "c0-0c0s0n0", _IN, _OUT, 86_400, "FALSE", "") for n in range(40))),
     "every_gpu_failed": _gpus(*((f"{n}", "c0-0c0s0n0", _IN, _OUT, 86_400, "TRUE", "DBE") for n in range(40))),
     "no_gpu_lived": _gpus(*((f"{n}", "c0-0c0s0n0", _IN, _IN, 0, "TRUE", "DBE") for n in range(40))),

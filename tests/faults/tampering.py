@@ -284,12 +284,10 @@ KINDS: dict[str, Callable[[Finished, random.Random], object]] = {
     "a bit of a product": _change_content("products", _flipped),
     "a bit of a product, with its old date": _change_content("products", _flipped, dated=True),
     "a product made longer": _change_content("products", lambda content, _: content + b"\n"),
-    "a product made shorter": _change_content("products", lambda content, _: content[:-1]),
     "a product emptied": _change_content("products", lambda content, _: b""),
     "a product removed": _removed("products"),
     "two products swapped": _swapped,
     "a link for a product": _replaced(_replace_by_link),
-    "a link to itself for a product": _replaced(lambda path, _: path.symlink_to(path.name)),
     "a pipe for a product": _replaced(lambda path, _: os.mkfifo(path)),
     "a folder for a product": _replaced(lambda path, _: path.mkdir()),
     "a product with its checksum": _change_with_checksum(reseals_manifest=False),
@@ -298,9 +296,6 @@ KINDS: dict[str, Callable[[Finished, random.Random], object]] = {
     "a file added to a trace": _added(lambda study, seed: study.pick_file(seed, "products").with_name(_name(seed))),
     "a file added to the study": _added(lambda study, seed: study.own / _name(seed)),
     "a file added in folders": _added(lambda study, seed: study.own / "report/more" / _name(seed) / "deeper.txt"),
-    "a link added": _added(
-        lambda study, seed: study.pick_file(seed, "products").with_name(_name(seed)), lambda path: path.symlink_to("/")
-    ),
     "a pipe added": _added(lambda study, seed: study.pick_file(seed, "products").with_name(_name(seed)), os.mkfifo),
     "a bit of the manifest": _change_manifest(_flipped),
     "a byte cut from the manifest": _change_manifest(lambda content, seed: content[: seed.randrange(len(content))]),
@@ -309,7 +304,6 @@ KINDS: dict[str, Callable[[Finished, random.Random], object]] = {
     "a product's entry removed": _remove_entry("products"),
     "a raw file's entry removed": _remove_entry("raw"),
     "a module's entry removed": _remove_entry("code"),
-    "a job's entry removed": _remove_entry("jobs"),
     "a value of the manifest": _wrong_value,
     "the manifest removed": _replace_manifest(lambda path: None),
     "a pipe for the manifest": _replace_manifest(os.mkfifo),
@@ -321,7 +315,6 @@ KINDS: dict[str, Callable[[Finished, random.Random], object]] = {
         for label, text in TEXTS_OF_MANIFEST.items()
     },
     "a rule edited": _change_content("code", lambda content, _: content + b"# more\n", "workflow/rules/"),
-    "a format edited": _change_content("code", lambda content, _: content + b"# more\n", "scripts/ttf/formats/"),
     "a script edited": _change_content("code", lambda content, _: content + b"\nx = 1\n", "scripts/"),
     "a setting edited": _change_content("code", lambda content, _: content + b"# more\n", "config/"),
     "a file of the workflow removed": _removed("code", "workflow/rules/"),
@@ -339,6 +332,5 @@ KINDS: dict[str, Callable[[Finished, random.Random], object]] = {
     "a folder added to the raw files": _added(
         lambda study, seed: study.pick_file(seed, "raw").with_name("more") / "2026.txt"
     ),
-    "a file added beside the studies": _added(lambda study, seed: study.own.parent / _name(seed)),
     "a folder added beside the studies": _added(lambda study, seed: study.own.parent / "more" / _name(seed)),
 }

@@ -47,8 +47,6 @@ def test_availability_of_400_servers(faults):
 def test_causes_of_584_faults(faults):
     outages, records, _ = faults
     table = causes(outages, records)
-    levels = dict(table.filter(pl.col("depth") == "level").select("level", "events").iter_rows())
-    assert levels == {"Hardware Failure": 298, "Other Failure": 262, "Software Failure": 24}
     classes = table.filter(pl.col("depth") == "class").select("class", (100 * pl.col("share")).round(2))
     assert classes.height == 22 and classes.row(0) == ("GPU", 27.05)
 

@@ -83,12 +83,6 @@ def test_published_findings_on_titan_are_reproduced_and_absent_traces_not_run(re
     assert absent["computed"].null_count() == absent.height
 
 
-def test_component_traces_have_no_job_tables(results):
-    for trace in ("titan", "lanl"):
-        assert not (results / trace / "jobs.parquet").exists()
-        assert not (results / trace / "tables/outcomes.csv").exists()
-
-
 def test_a_page_of_each_trace_and_a_comparison(results):
     pages = results / "studies/study/report"
     assert {page.stem for page in pages.glob("*.html")} == {"index", *TRACES}
@@ -142,20 +136,6 @@ def test_counts_in_the_caption_of_the_incidence_are_those_of_all_durations(resul
         caption_counts = re.search(r"at risk: (.*?)\.", caption)[1]
         counts = {end: int(number.replace(",", "")) for end, number in re.findall(r"(\w+) ([\d,]*\d)", caption_counts)}
         assert counts == events
-
-
-def test_time_limits_are_told_where_failures_are_counted(results):
-    """All 15 failures of Eagle's sample reached their time limit."""
-    tiles = json.loads((results / "eagle/brief.json").read_text())["tiles"]
-    assert re.search(
-        r"15.* reached a time limit", next(tile["means"] for tile in tiles if tile["name"] == "failure_rate")
-    )
-
-
-def test_drift_between_months(results):
-    drift = pl.read_csv(results / "openb/tables/drift.csv", infer_schema_length=None)
-    assert drift.height > 0
-    assert drift["p_value"].drop_nulls().is_between(0, 1).all()
 
 
 def test_all_rows_of_a_whole_trace_have_the_same_clusters(results):

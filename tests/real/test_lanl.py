@@ -13,15 +13,12 @@ from study.yaml_files import load_yaml
 from study_runs import ROOT
 from ttf.analyses.factors.estimate_hazards.hazard_ratios import ARE_CLUSTERS, hazard_ratios
 from ttf.analyses.factors.estimate_hazards.incidence import cumulative_incidence, exclusive_causes
-from ttf.analyses.scaling.measure_sizes.sizes import node_failure_rate, select_component_runs, sums_by_nodes
 from ttf.analyses.time_to_failure.judge_lifetimes.pooled_shapes import fit_shapes
 from ttf.engine import words
 from ttf.formats.lanl import derive as lanl
-from ttf.records.infra import infra_durations_of_components
 from ttf.records.outages.outage_causes import apply_rules
 from ttf.records.outages.outage_records import build_exposure, merge_records
 from ttf.stats.durations.mttf import mean_time_to_failure
-from ttf.stats.large_runs.projection import ProjectionLimit
 
 FILE = "LA-UR-05-7318-failure-data-1996-2005.csv"
 DENVER = ZoneInfo("America/Denver")
@@ -119,26 +116,11 @@ def test_every_row_is_kept(ingested):
 def test_known_numbers(file, rows, ingested):
     raw = ingested[1]["outages"].collect()
     assert sum(b'"' in line for line in file.read_bytes().split(b"\n")) == 79
-    assert {name: sum(row[name] != "" for row in rows) for name in CAUSES} == CAUSES
     assert dict(zip(CAUSES, raw.select(pl.col(*lanl.CAUSES).count()).row(0), strict=True)) == CAUSES
-    assert sum(not any(row[name] for name in CAUSES) for row in rows) == 453
     assert raw.filter(pl.all_horizontal(pl.col(*lanl.CAUSES).is_null())).height == 453
     assert raw.select("start_s", "end_s").rows() == [(row["from"], row["to"]) for row in rows]
     nowhere = Counter(row["System"] for row in rows if row["nodenumz"] == "")
     assert nowhere == {"17": 126} == Counter(row["System"] for row in rows if row["System"] == "17")
-    start_counts = Counter((row["System"], row["nodenumz"], row["from"]) for row in rows)
-    assert sum(count > 1 for count in start_counts.values()) == 31
-
-
-def test_down_time_against_the_time_stamps(rows):
-    formats = "%m/%d/%Y %H:%M"
-    local_differences, utc_differences = Counter(), Counter()
-    for row in rows:
-        start, end = (datetime.strptime(row[name], formats) for name in ("Prob Started", "Prob Fixed"))
-        local_differences[int((end - start).total_seconds()) // 60 - int(row["Down Time"])] += 1
-        utc_differences[(row["to"] - row["from"]) // 60 - int(row["Down Time"])] += 1
-    assert local_differences == {0: 23_316, 1: 399, 60: 12, -60: 12}
-    assert utc_differences == {0: 23_338, 1: 399, 60: 1, -60: 1}
 
 
 def test_failures_are_outages_that_no_other_runs_into(durations, outages):
@@ -247,20 +229,6 @@ def causes_of_first_rows(rows):
     return counts
 
 
-def test_systems_differ_more_than_chance_and_the_interval_says_so(durations):
-    """Rates range from 1.06 to 176 failures per 1,000 node-days; clusters are systems, within one system nodes."""
-    days = mean_time_to_failure(durations, "failure", ["all", "system"], [0.95]).with_columns(
-        pl.col("ci_low_clustered_s", "ci_high_clustered_s") / 86_400
-    )
-    (total,) = days.filter(stratum_by="all").iter_rows(named=True)
-    assert total["cluster_by"] == "system"
-    assert 75 < total["ci_low_clustered_s"] < 115
-    assert 350 < total["ci_high_clustered_s"] < 560
-    system_rows = days.filter(stratum_by="system")
-    assert system_rows["cluster_by"].unique().to_list() == ["node"]
-    assert system_rows.filter(pl.col("clusters") < 4)["ci_low_clustered_s"].count() == 0
-
-
 def test_the_readme_states_the_mean_and_the_shape(durations):
     events = {"failure": (pl.col("event") == "failure").fill_null(False)}
     (shape,) = fit_shapes(durations, events, ["all"]).values()
@@ -273,21 +241,6 @@ def test_the_readme_states_the_mean_and_the_shape(durations):
         f"Weibull shape {words.number(shape['shape_within'])} (95% CI {words.join_range(low, high)}) |"
     )
     assert row.replace("\u00a0", " ") in (ROOT / "README.md").read_text(encoding="utf-8")
-
-
-def test_failure_rate_of_a_node(durations, outages):
-    infra = infra_durations_of_components(durations, lanl.CAUSES)
-    projection_limit = ProjectionLimit(1, 1, "one size only", "more sizes")
-    table = node_failure_rate(
-        sums_by_nodes(select_component_runs(infra)), "component", None, None, None, projection_limit
-    )
-    begun = sum(len(list(merged_starts(spans))) for spans in outages.values())
-    failures, days = begun - len(END_OF_UNTRACKED), sum(durations["duration_s"].to_list()) / 86_400
-    # The nodes hold no GPUs.
-    assert set(table.select("failures", "node_days", "node_gpus").rows()) == {(failures, days, None)}
-    # A failure of several causes has all of them.
-    assert infra["cause"].count() == infra["event"].count() - 443
-    assert infra.filter(pl.col("cause") == "hardware").height <= 14_175
 
 
 def test_causes_that_exclude_each_other(durations):

@@ -9,8 +9,6 @@ from itertools import pairwise
 import polars as pl
 import pytest
 from acceptance import CHROMIUM, browsing, faults
-from of_formats import raw_schemas
-from samples.pai2020.sample import write_sample
 from study_runs import check_out
 from withheld_cells import find_withheld_cells
 
@@ -117,12 +115,6 @@ def test_tasks_come_from_instances(pai, tasks):
     assert not (jobs["runtime_s"] < 0).any()
 
 
-def test_a_negative_span_is_counted_over_all_tasks(tasks):
-    """In 34 tasks of the source the largest end is before the smallest start."""
-    tasks_with_both_times = [task for task in tasks.values() if None not in (task["start"], task["end"])]
-    assert sum(task["end"] < task["start"] for task in tasks_with_both_times) == 34
-
-
 def test_tries_are_attempts_of_one_instance(pai, tries):
     placements = pl.read_parquet(pai / "placements.parquet")
     repeated = [instance_tries for instance_tries in tries.values() if len(instance_tries) > 1]
@@ -214,32 +206,3 @@ def test_the_page_is_accepted(study):
     pai, _, page = study
     with browsing() as browser:
         assert faults(browser, page, pai) == []
-
-
-def test_the_sample_has_the_patterns_of_these_rows(rows, tmp_path):
-    """Shares of recorded times by status, and of retries, are within six points of the real ones.
-
-    Failed rows with and without a later try are separate: these rows have more retries than the whole trace.
-    """
-    write_sample(tmp_path, 20_000)
-    names = [column.name for column in raw_schemas("pai2020")["instance"].columns]
-    sample = pl.read_csv(tmp_path / "pai_instance_table.csv", has_header=False, new_columns=names, infer_schema=False)
-    times = pl.col("start_time", "end_time").cast(pl.Float64)
-    shares = [_shares(frame.with_columns(times)) for frame in (pl.DataFrame(rows, infer_schema_length=None), sample)]
-    assert shares[0].keys() == shares[1].keys() | {("Failed", True, True, False)}
-    for name, real_share in shares[0].items():
-        assert shares[1].get(name, 0.0) == pytest.approx(real_share, abs=0.06), name
-
-
-def _shares(rows):
-    """Return the shares of rows with a start and an end by status, and of instances with retries."""
-    moment = pl.coalesce("start_time", "end_time")
-    rows = rows.with_row_index("row").sort("inst_name", moment, "row", nulls_last=True)
-    retried = (pl.int_range(pl.len()) < pl.len() - 1).over("inst_name").alias("retried")
-    has = [pl.col(name).is_not_null().alias(name) for name in ("start_time", "end_time")]
-    patterns = rows.group_by("status", *has, retried).len()
-    patterns = patterns.with_columns(share=pl.col("len") / pl.col("len").sum().over("status", "retried"))
-    shares = {row[:4]: row[4] for row in patterns.drop("len").rows()}
-    tries = rows.group_by("inst_name").len()["len"]
-    shares |= {"tried again": (tries > 1).mean(), "once": (tries == 2).sum() / (tries > 1).sum()}
-    return shares | {"Interrupted": (rows["status"] == "Interrupted").mean()}

@@ -110,14 +110,6 @@ def test_every_gpu_is_as_in_the_publishers_summary(durations, summary):
     assert actual == expected
 
 
-def test_no_gpu_held_two_locations_equally_long(rows):
-    held = defaultdict(lambda: defaultdict(int))
-    for row in rows:
-        if row["insert"]:
-            held[row["SN"]][row["location"]] += int(row["duration"])
-    assert not any(sorted(times.values())[-2:].count(max(times.values())) > 1 for times in held.values())
-
-
 def test_failure_rate_of_a_node_and_its_projection(durations, durations_by_batch):
     infra = infra_durations_of_components(durations, ["dbe", "otb"])
     assert infra.select("unit_id", "duration_s", "batch").equals(durations.select("unit_id", "duration_s", "batch"))

@@ -38,11 +38,6 @@ def test_four_jobs():
     assert [row["reason"] for row in rows] == [None] * 3
 
 
-def test_one_job():
-    row = agreement(job_row(11, 100, 10, 100))[2]
-    assert (row["n"], row["equal"], row["equal_share"], row["difference_median_s"]) == (1, 0, 0.0, -1.0)
-
-
 def test_nothing_to_compare():
     for rows in (
         agreement(),

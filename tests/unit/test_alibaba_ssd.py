@@ -2,13 +2,10 @@
 
 from pathlib import Path
 
-import polars as pl
 import pytest
 from of_formats import derive_table, ingest_tables
 from study.messages import ConfigError
 from study.study import Study
-from ttf.analyses.outages.measure_availability import AVAILABILITY
-from ttf.analyses.outages.measure_availability.compute import availability
 from ttf.records.outages.outage_causes import apply_rules
 from ttf.records.outages.outage_records import merge_records
 
@@ -38,15 +35,6 @@ def test_a_ticket_is_an_outage_without_a_recorded_end(tmp_path):
     assert outages["seen_until_s"].equals(outages["start_s"])
     assert outages["counted"].all()
     assert outages["flagged"].to_list() == ["no end was written"] * 2
-
-
-def test_no_repair_time_is_made_up(tmp_path):
-    records = derive_table("alibaba_ssd", "outage_records", ingest_tickets(tmp_path, TICKETS)[0])
-    table = availability(*merge_records("t", apply_rules(records, []), None), None, 7)
-    AVAILABILITY.check(table)
-    times = table.select(pl.col("^(repair|mttr|mtbf)_.*$"))
-    assert times.null_count().row(0) == (table.height,) * times.width
-    assert "no one wrote when outages ended" in table["reason"][0]
 
 
 def test_a_number_of_drives_gives_no_exposure(tmp_path, monkeypatch):

@@ -97,7 +97,6 @@ def test_numbers_and_chart(table):
     text = section(metrics)
     # 36,500 x 37 / 17,496, 12 / 3,601 and 15 / 3,000.
     assert "is **77.2%**" in text and "clustered by model" in text
-    assert "m1 has the lowest rate, 122%, and m3 the highest, 182%" in text
     assert {key: metrics[key]["value"] for key in ("afr.models", "afr.without_failure", "afr.failures")} == {
         "afr.models": 6,
         "afr.without_failure": 1,
@@ -119,13 +118,5 @@ def test_no_drive_failed(durations):
     afr({"afr": table}, Study("drive")).spec(validate=True)
     metrics = compute_metrics("annual_failure_rate", {"afr": table})
     assert "afr.ci_low" not in metrics and metrics["afr.ci_high"]["value"] > 0
-    assert "No drive failed in" in section(metrics) and "None" not in section(metrics)
     page_head = head(SimpleNamespace(info={"unit": "drive"}), Numbers(metrics))
     assert page_head.claim.startswith("Fewer than ") and "None" not in repr(page_head.keys)
-
-
-def test_markup_in_a_model_name_is_escaped(table):
-    metrics = compute_metrics(
-        "annual_failure_rate", {"afr": table.with_columns(pl.col("stratum").replace("m3", "<b>*m3*</b>"))}
-    )
-    assert "<b>" not in section(metrics)

@@ -57,12 +57,6 @@ def test_a_named_file_is_checked_before_it_is_opened(path):
         require_file(path, "registry.mine.loss_log", TABLE_MB)
 
 
-@pytest.mark.parametrize("key", ["taxonomy", "outage_causes", "claims", "analyses"])
-def test_a_pipe_is_refused_for_every_file_key(key):
-    with pytest.raises(ConfigError, match=r"fifo: it is (a pipe|not a folder)"):
-        Study([("my.yaml", {"study": ["sample"], key: ["fifo"] if key in ("claims", "analyses") else "fifo"})], ROOT)
-
-
 def test_a_folder_without_an_analysis_is_refused_by_name(tmp_path):
     (tmp_path / "etc" / "apt").mkdir(parents=True)
     with pytest.raises(ConfigError, match=r"^analyses: .*/etc: holds no analysis; expected a folder with __init__.py"):
@@ -109,18 +103,6 @@ def test_a_template_is_refused_before_its_code_runs(capsys):
     with pytest.raises(SystemExit):
         check_arguments(["--cores", "1", "--configfile", "my.yaml", "--config", "study=[sample]", "--", "pdf", "all"])
     assert "my.yaml: line 2, column 1: '__use_yte__': templates are not supported" in capsys.readouterr().err
-
-
-def test_a_tab_is_reported_with_its_line():
-    assert refusal_message("study: [sample]\nregistry: {a: {\n\tformat: x}}\n").startswith(
-        "my.yaml: line 3, column 1: not valid"
-    )
-
-
-def test_a_missing_profile_is_reported(capsys):
-    with pytest.raises(SystemExit):
-        check_arguments(["--workflow-profile=slrum", "--cores=2"])
-    assert capsys.readouterr().err.endswith("profile slrum: there is no such folder, neither here nor in profiles/.\n")
 
 
 @pytest.mark.parametrize(

@@ -1,14 +1,13 @@
 """Benchmark peers reach the study's results, and docs/performance.md reports the measurements."""
 
 import runpy
-import statistics
 import subprocess
 import sys
 
 import performance
 import polars as pl
 import pytest
-from of_formats import FILES, FORMATS, derive_table, raw_schemas, scan_tables
+from of_formats import FILES, FORMATS, derive_table, raw_schemas
 from pai_products import derive_jobs
 from study.format_declarations import read_schema_text
 from study_runs import ROOT, environment
@@ -63,15 +62,6 @@ def test_duckdb_finds_the_same_jobs(pai, tmp_path, monkeypatch, capsys):
     assert different.is_empty(), different
 
 
-def test_the_pandas_notebook_finds_the_same_means(pai, monkeypatch, capsys):
-    folder, jobs = pai
-    lines = run_peer(monkeypatch, capsys, "pandas_notebook", folder)
-    numbers = {tuple(line.split()[:2]): [float(number) for number in line.split()[2:]] for line in lines}
-    succeeded = jobs.filter((pl.col("outcome") == "success") & (pl.col("runtime_from") == "instance"))
-    means = succeeded.drop_nulls("gpu_type").group_by("gpu_type").agg(pl.col("runtime_s").mean())["runtime_s"]
-    assert numbers["success", "gpu_type"] == [len(means), pytest.approx(statistics.fmean(means), abs=1e-3)]
-
-
 def test_the_philly_notebook_finds_the_same_jobs_and_attempts(tmp_path, monkeypatch, capsys):
     from philly_telemetry import make_log
 
@@ -84,30 +74,11 @@ def test_the_philly_notebook_finds_the_same_jobs_and_attempts(tmp_path, monkeypa
     assert lines[-1] == f"400 {derive_table('philly', 'attempts', raw).height}"
 
 
-def test_the_pandas_peer_of_slurm_finds_the_same_jobs(tmp_path, monkeypatch, capsys):
-    from sacct_million import dump
-
-    (tmp_path / "dump.txt").write_text(dump(500))
-    lines = run_peer(monkeypatch, capsys, "pandas_sacct", tmp_path / "dump.txt")
-    schemas, readers = load_schemas_and_readers(FORMATS["sacct"]["reader"], {}, read_schema_text(FILES["sacct"]))
-    ingest({"record": [tmp_path / "dump.txt"]}, schemas, tmp_path, 0.0, readers)
-    assert lines[-1] == str(derive_table("sacct", "jobs", scan_tables(tmp_path, "record")).height)
-
-
 def test_the_docs_say_what_was_measured():
     measured = performance.read()
     assert performance.section(measured) in performance.PAGE.read_text(encoding="utf-8"), "python bench/performance.py"
     if "growth" in measured:
         assert performance.CHART.read_text(encoding="utf-8") == performance.growth_chart(measured["growth"])
-
-
-def test_a_missed_goal_is_reported():
-    cost = {"seconds": 9.0, "cpu_seconds": 9.0, "gigabytes": 2.0}
-    sides = dict.fromkeys(("jobs", "study", "pandas", "duckdb"), cost)
-    text = performance.goals({"full_size": {"sizes": [{"tasks": 10} | sides]}})
-    assert "| raw CSV → jobs.parquet at full size, of pandas' time | 0.42 | 1.00 | **no** |" in text
-    assert "| the same, of DuckDB's time | 1.7 | 1.00 | yes |" in text
-    assert "| largest process of the whole study, GB | 1 | 2.00 | **no** |" in text
 
 
 def test_the_benchmarks_start():

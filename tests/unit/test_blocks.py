@@ -5,14 +5,12 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from outage_traces import DAY, make_outages
-from ttf.analyses.outages.measure_availability.compute import availability
+from outage_traces import DAY
 from ttf.analyses.time_to_failure.annual_failure_rate.compute import annual_failure_rates
 from ttf.records.clusters import (
     add_block_columns,
     add_clusters,
     add_levels,
-    durations_by_block,
     split_into_blocks,
     steps_by_block,
     sum_step_runs,
@@ -84,40 +82,6 @@ def test_weeks_change_only_the_interval_of_a_mean_time():
     afr = annual_failure_rates(durations.lazy(), "all", 7).row(0, named=True)
     assert afr["ci_low_clustered"] == pytest.approx(100 * 365 * DAY / row["ci_high_clustered_s"])
     assert afr["drives"] == 40 and afr["cluster_by"] == "node and week"
-
-
-def test_durations_without_a_known_start_are_not_split():
-    durations = units(unit_count=2).with_columns(start_s=pl.lit(None, pl.Int64))
-    parts = durations_by_block(durations, 7)
-    assert parts["duration_s"].to_list() == durations["duration_s"].to_list()
-    assert parts["event"].to_list() == durations["event"].to_list()
-    assert parts["block"].null_count() == parts.height
-
-
-def test_weeks_change_only_the_intervals_of_outages():
-    """Units go down together in three weeks of twelve."""
-    rng = np.random.default_rng(4)
-    intervals = {}
-    for unit in range(30):
-        weeks = np.flatnonzero(rng.random(12) < np.where(np.arange(12) % 4 == 1, 0.5, 0.02))
-        intervals[f"u{unit:02}"] = [(w * WEEK + unit * 60, w * WEEK + unit * 60 + 3 * DAY) for w in weeks.tolist()]
-    outages, records, exposure = make_outages(intervals, 12 * WEEK)
-    weekly = availability(outages, records, exposure, 7)
-    # One block as long as the trace is too few.
-    single = availability(outages, records, exposure, 84)
-    names = [name for name in single.columns if not ("ci" in name or "cluster" in name or "reason" in name)]
-    assert weekly.select(names).equals(single.select(names))
-    weekly_row, unit_row = (table.filter(stratum="all").row(0, named=True) for table in (weekly, single))
-    assert (weekly_row["cluster_by"], unit_row["cluster_by"]) == ("unit and week", "unit")
-    for name in ("mtbf_ci_{}_clustered_s", "availability_ci_{}", "records_ci_{}_clustered"):
-        low, high = (name.format(bound) for bound in ("low", "high"))
-        assert weekly_row[low] < unit_row[low] and unit_row[high] < weekly_row[high], name
-
-
-def test_outages_at_the_end_of_the_last_block_are_counted():
-    outages, records, exposure = make_outages({"a": [(2 * WEEK, None)], "b": [(WEEK, WEEK + 60)]}, 2 * WEEK)
-    row = availability(outages, records, exposure, 7).filter(stratum="all").row(0, named=True)
-    assert (row["outages"], row["repairs"], row["exposure_s"]) == (2, 1, 4 * WEEK)
 
 
 @settings(max_examples=40, deadline=None)

@@ -2,7 +2,6 @@
 
 from dataclasses import asdict
 
-import polars as pl
 from given_tables import compute_metrics
 from made_numbers import ABOUT, numbers
 from ttf.analyses.quality.compare_parts import CHANGES, FORECAST, GONE_SUSPECTS, NEW_SUSPECTS, NEW_WORDS
@@ -13,7 +12,7 @@ from ttf.display.brief_model import read_brief
 from ttf.display.statement_rules import list_withheld
 from ttf.display.trace_numbers import Numbers
 from ttf.page.brief.brief import MAX_ACTIONS_WITH_CHANGES, make_brief
-from ttf.page.brief.changes import MOST_LETTERS, changes
+from ttf.page.brief.changes import changes
 
 NAMES = ("failure_share", "infra_rate", "scheduled_ettr", "lost_time", "suspect_nodes", "failure_words")
 NEW = {
@@ -66,35 +65,11 @@ def sentence(tables=NOTHING_NEW, **settings):
 def test_the_sentence_counts_and_names_changes():
     assert sentence() == "No measurable change in 6 measures; 6 within normal variation (≈)."
     one_change = {"failure_share": "changed", "lost_time": "too few to tell"}
-    assert sentence(verdicts=one_change) == (
-        "1 of 6 measures changed (≠): the failure share 25.0% → 30.0%; 4 within normal variation (≈), "
-        "1 with too little data (?)."
+    text = sentence(verdicts=one_change)
+    assert "the failure share 25.0% → 30.0%; 4 within normal variation (≈), 1 with too little data (?)." in text
+    assert "2 with too few weeks (?)" in sentence(
+        verdicts=dict.fromkeys(("failure_share", "infra_rate"), "too few weeks to tell")
     )
-    pair = {"infra_rate": "changed", "scheduled_ettr": "changed"}
-    claim = "2 of 6 measures changed (≠): the failure rate of nodes 25.0% → 30.0% and the scheduled ETTR 25.0% → 30.0%;"
-    assert sentence(verdicts=pair).startswith(claim)
-    few_weeks = dict.fromkeys(("failure_share", "infra_rate"), "too few weeks to tell")
-    assert sentence(verdicts=few_weeks) == (
-        "No measurable change in 6 measures; 4 within normal variation (≈), 2 with too few weeks (?)."
-    )
-
-
-def test_the_sentence_names_suspect_nodes_that_are_new_or_gone():
-    assert "; suspect nodes: new n0, n1, n2 and 2 more, gone n7; 6 within" in sentence(NEW | GONE)
-    assert "; suspect nodes: gone n7; 6 within" in sentence(NOTHING_NEW | GONE)
-
-
-def test_title_and_sentence_fit_on_two_lines():
-    """The claim stays; clauses that do not fit are shortened or left to the fold."""
-    m, long_names = trace_numbers(dict.fromkeys(NAMES, "changed")), dict(NEW)
-    long_names["new_suspect_nodes"] = NEW["new_suspect_nodes"].with_columns(node=pl.lit("rack-") + "x" * 80)
-    for part in ("week9.csv", "x" * 300):
-        m["changes.part"] = {**dict.__getitem__(m, "changes.part"), "value": part}
-        block = changes(m, long_names | GONE, "job")
-        text = phrases.strip_markup(f"{block.title}: {block.summary}")
-        assert "6 of 6 measures changed (≠)" in text
-        assert len(text) <= MOST_LETTERS + 3
-    assert "suspect nodes: 5 new, 1 gone" in text
 
 
 def test_differences_have_their_intervals_and_n():
@@ -109,12 +84,6 @@ def test_differences_have_their_intervals_and_n():
     assert phrases.strip_markup(suspects.details) == "Nothing new; gone: n7 · n = 1,000 and 120 jobs"
     # Text from the trace is never read as a metric key.
     assert details_by_name["failure_words"] == "New: reason (a.b|9) <i> (1,200) · n = 1,000 and 120 jobs"
-
-
-def test_the_forecast_reports_its_past_coverage():
-    text = phrases.strip_markup(changes(trace_numbers(), NEW, "job").forecast)
-    assert text.startswith("Next week: 182 failed jobs (90% PI ")
-    assert "; 0 of 1 past weeks inside), infrastructure failures: no forecast (no whole week)." in text
 
 
 def test_the_brief_names_no_unknown_number(tmp_path):

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 import ttf.analyses
-from ttf.analyses import BUILT_IN
 from ttf.analyses.catalogue import find_analysis_folders, load_analyses
 from ttf.analyses.declaration import PRODUCTS, Analysis
 from ttf.analyses.sections import THEMES
@@ -45,20 +44,6 @@ def test_declarations_import_neither_polars_nor_numpy_nor_altair():
         [sys.executable, "-c", program], env={"PYTHONPATH": str(SCRIPTS)}, capture_output=True, text=True, check=True
     )
     assert not {"polars", "numpy", "altair", "scipy", "pandas", "yaml"} & {*run.stdout.split()}
-
-
-def test_every_analysis_is_found_in_the_order_of_the_page():
-    analyses = load_analyses()
-    assert set(analyses) == set(find_analysis_folders())
-    for name, folder in find_analysis_folders().items():
-        assert folder == BUILT_IN / analyses[name].theme / name, "in the folder of its section"
-    order = list(THEMES)
-    assert [order.index(analysis.theme) for analysis in analyses.values()] == sorted(
-        order.index(analysis.theme) for analysis in analyses.values()
-    )
-    for theme in THEMES:
-        ranked = [(analysis.rank, name) for name, analysis in analyses.items() if analysis.theme == theme]
-        assert ranked == sorted(ranked)
 
 
 @pytest.mark.parametrize("name", load_analyses())

@@ -178,11 +178,6 @@ def nested_texts(node: object, keys: set[str]) -> list[str]:
     return [text for value in node for text in nested_texts(value, keys)] if isinstance(node, list) else []
 
 
-def test_each_declared_chart_has_a_builder():
-    assert len(BUILDERS) == 11
-    assert set(BUILDERS) >= CHART_KINDS
-
-
 @pytest.mark.parametrize("case", CASES)
 def test_every_chart_of_every_trace_can_be_drawn(case):
     for name in charts_of(case):
@@ -200,8 +195,6 @@ def test_every_chart_of_every_trace_can_be_drawn(case):
             assert width <= WIDE, name
             assert "NaN" not in svg, name
             assert "undefined" not in svg, name
-        assert figure.title, name
-        assert figure.alt.endswith("."), name
         assert (figure.empty is None) == ("nothing to draw" not in figure.title), name
 
 
@@ -250,11 +243,6 @@ def test_different_texts_have_different_labels():
     assert make_labels(["A", "A\x00", "A (2)", "A"]) == {"A": "A", "A\x00": "A (2)", "A (2)": "A (2) (2)"}
 
 
-def test_every_gpu_type_has_a_separate_row(all_tables):
-    spec = BUILDERS["mttf_by_gpu_type"](all_tables["hostile"], STUDY).spec()
-    assert len({row["stratum"] for row in spec["datasets"]["strata"]}) == len(HOSTILE)
-
-
 # ---- titles ----
 
 
@@ -271,12 +259,10 @@ def test_the_curve_of_run_times(all_tables):
 def test_the_survival_curve_labels_its_estimates_and_a_constant_rate(all_tables):
     tables = all_tables["ordinary"]
     p_day = tables["survival"].filter((pl.col("stratum_by") == "all") & (pl.col("time_s") <= 86_400))["survival"].last()
-    n, events, mean = tables["mttf"].filter(stratum_by="all", confidence=0.95).select("n", "events", "mttf_s").row(0)
+    mean = tables["mttf"].filter(stratum_by="all", confidence=0.95)["mttf_s"].item()
     for study in (STUDY, replace(STUDY, narrow=True)):
         figure = BUILDERS["still_running"](tables, study)
-        assert figure.title == "Pods still running without failure"
         assert figure.datasets["spots"][-1]["label"] == f"{words.share(p_day)} at 1 day"
-        assert figure.caption == f"n = {n:,} pods, {events:,} failures"
         assert all(
             row["v"] == pytest.approx(math.exp(-row["x"] / mean), rel=1e-4) for row in figure.datasets["constant"]
         )
@@ -301,17 +287,6 @@ def test_a_thinned_curve_gives_the_estimates_of_the_full_one(all_tables):
         assert spot["label"] in figure.alt
 
 
-def test_steps_of_time_limits_are_named_and_others_are_not(all_tables):
-    frame = make_jobs(900).with_columns(pl.col("runtime_s").clip(upper_bound=3_600))
-    frame = frame.with_columns(
-        outcome=pl.when(pl.col("runtime_s") == 3_600).then(pl.lit("failure")).otherwise("outcome")
-    )
-    for status, labelled in (("TIMEOUT", ["1\xa0h limit"]), ("FAILED", [])):
-        tables = tables_of(frame.with_columns(status_raw=pl.lit(status)))
-        figure = BUILDERS["still_running"](tables, STUDY)
-        assert [row["label"] for row in figure.datasets["limits"]] == labelled
-
-
 @pytest.mark.parametrize(("jobs", "limits", "is_limit"), [(60, 9, False), (60, 10, True), (1_001, 10, False)])
 def test_a_step_is_a_time_limit_if_many_jobs_end_by_it(jobs, limits, is_limit):
     ends = [600] * (jobs - limits) + [3_600] * limits
@@ -322,18 +297,6 @@ def test_a_step_is_a_time_limit_if_many_jobs_end_by_it(jobs, limits, is_limit):
     assert steps.select("drop", "time_limits", "is_limit").rows() == [(1.0, limits, is_limit)]
 
 
-def test_survival_keeps_first_and_last_step_and_at_most_six_strata(all_tables):
-    tables = all_tables["ordinary"]
-    curve = tables["survival"].filter(pl.col("stratum_by") == "all")
-    steps = [row for row in BUILDERS["still_running"](tables, STUDY).datasets["steps"] if "t" in row or row["x"] > 1]
-    assert (steps[0]["t"], steps[-1]["t"]) == (curve["time_s"].first(), curve["time_s"].last())
-    assert len(steps) <= 400
-    figure = BUILDERS["survival_by_gpu_count"](tables, STUDY)
-    assert len({row["s"] for row in figure.datasets["steps"]}) == 6
-    omitted = tables["survival_summary"].filter(pl.col("stratum_by") == "gpu_count").sort("n", descending=True)[6:]
-    assert f"Left out: {omitted.height} strata with {omitted['n'].sum():,} " in figure.caption
-
-
 def test_mttf_by_stratum_and_lower_bounds(all_tables):
     tables = all_tables["ordinary"]
     mttf = tables["mttf"].filter((pl.col("stratum_by") == "gpu_type") & (pl.col("confidence") == 0.95)).sort("mttf_s")
@@ -341,15 +304,12 @@ def test_mttf_by_stratum_and_lower_bounds(all_tables):
     assert [row["mttf"] for row in rows] == pytest.approx((mttf["mttf_s"] / 3600).to_list(), rel=1e-5)
     bounds = BUILDERS["mttf_by_gpu_type"](all_tables["no failure"], STUDY)
     assert all("mttf" not in row and row["low95"] > 0 for row in bounds.datasets["strata"])
-    assert "Triangle: no failure" in bounds.caption
 
 
 def test_every_chart_labels_a_synthetic_sample(all_tables):
     for name in CHART_KINDS:
         figure = BUILDERS[name](all_tables["ordinary"], Study("task", synthetic=True))
         assert "Synthetic sample: no finding about a real cluster." in figure.spec()["title"]["subtitle"]
-        assert "synthetic" not in figure.caption, "the page says it once"
-        assert "pod" not in figure.title
 
 
 # ---- parts ----
@@ -381,21 +341,6 @@ def test_many_groups_are_merged_without_losing_a_job():
     assert len(unmerged.rows) == 250
 
 
-def test_a_chart_by_a_single_stratum_is_not_drawn(all_tables):
-    tables = all_tables["ordinary"]
-    one_stratum = {
-        name: pl.concat([frame.filter(stratum_by="all"), frame.filter(stratum_by="all").with_columns(
-            stratum_by=pl.lit("gpu_type"), stratum=pl.lit("A100"))])
-        for name, frame in tables.items() if name in ("survival", "survival_summary", "mttf")
-    }  # fmt: skip
-    for name in ("survival_by_gpu_type", "mttf_by_gpu_type"):
-        assert BUILDERS[name](tables | one_stratum, STUDY).empty in (
-            "all pods have one GPU type",
-            "all at risk have one GPU type",
-        )
-        assert BUILDERS[name](tables, STUDY).empty is None
-
-
 # ---- files ----
 
 
@@ -412,10 +357,9 @@ def test_charts_are_written_as_drawn_and_reproducible(tmp_path):
     assert save_charts(entries, tables, specs, svgs, [small], tmp_path / "index.json") == len(names)
     index = json.loads((tmp_path / "index.json").read_text())
     assert list(index) == names
+    assert (index[main]["tables"], index[main]["narrow"]) == ([f"tables/{main}.csv"], True)
     for name, file, svg in zip(names, specs, svgs, strict=True):
         figure = figures[name]
-        texts = {part: getattr(figure, part) for part in ("title", "subtitle", "caption", "alt", "empty")}
-        assert index[name] == texts | {"tables": [f"tables/{name}.csv"], "narrow": name == main}
         redrawn = json.loads(json.dumps(BUILDERS[name](tables_of(CASES["ordinary"]), STUDY).spec()))
         assert json.loads(file.read_text()) == redrawn
         assert ET.fromstring(svg.read_text()).tag.endswith("svg")

@@ -26,8 +26,6 @@ ROOT = Path(__file__).resolve().parents[2]
 DEFAULTS = ("config/config.yaml", load_yaml(ROOT / "config/config.yaml"))
 TRACES = load_yaml(ROOT / "config/traces.yaml")
 TABLES = {name: list(format_["tables"]) for name, format_ in load_formats().items()}
-FORMATS = ", ".join(sorted(TABLES))
-REGISTERED = ", ".join(sorted([*load_yaml(ROOT / "config/traces.yaml"), "mine"]))
 OPENB_ENTRY = {"format": "openb", "folder": "data/mine"}
 
 # Load on the machine must not fail a test.
@@ -72,7 +70,6 @@ def test_the_shipped_defaults_are_those_of_the_schema():
 
 def test_every_shipped_trace_resolves_and_has_a_source():
     result = resolved({"study": list(TRACES)})
-    assert {"sample", "pai2020", "openb"} <= set(result["registry"])
     assert all(entry["title"] and entry["source"] and entry["note"] for entry in result["registry"].values())
 
 
@@ -117,22 +114,13 @@ def test_every_key_is_described():
 def test_the_readme_has_every_key_and_valid_examples():
     text = (ROOT / "config/README.md").read_text(encoding="utf-8")
     render = runpy.run_path(str(ROOT / "docs/configuration.py"))["render"]
-    assert text == render(text), "config/README.md is stale; run: make docs"
-    for path, _ in iterate_key_paths(SCHEMA):
-        assert path[-1] == "<name>" or re.search(rf"`([\w.<>]+\.)?{path[-1]}`", text), path
+    assert text == render(text), "run: make docs"
     examples = re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)
-    assert len(examples) == 10
     for content in examples:
         assert resolved(yaml.safe_load(content))
 
 
 # Merging --------------------------------------------------------------------------------------------------
-
-
-def test_your_own_data_in_five_lines():
-    result = resolved({"study": ["mine"], "registry": {"mine": OPENB_ENTRY}})
-    assert result["study"] == ["mine"]
-    assert result["registry"] == {"mine": OPENB_ENTRY}
 
 
 def test_mappings_merge_deep_and_lists_replace():
@@ -143,14 +131,6 @@ def test_mappings_merge_deep_and_lists_replace():
     assert result["correlation"] == {"cutoffs_s": [7], "significance": 0.1}
     entry = result["registry"]["pai2020"]
     assert entry == TRACES["pai2020"] | {"folder": "a", "files": {"job": "j.csv"}}
-
-
-def test_keys_get_their_order():
-    entry = {"note": "n", "embedded": True, "files": {"task": "t", "job": "j"}, "format": "pai2020"}
-    result = resolved({"study": ["b", "a"], "registry": {"a": OPENB_ENTRY, "b": entry}, "survival": {}})
-    assert list(result["registry"]) == ["b", "a"]
-    assert list(result["registry"]["b"]) == ["format", "embedded", "files", "note"]
-    assert list(result["registry"]["b"]["files"]) == ["job", "task"]
 
 
 def test_resolving_does_not_modify_or_share_inputs():
@@ -211,25 +191,7 @@ def test_the_dump_of_a_valid_configuration_round_trips(config):
     assert dump(reloaded) == dump(result)
 
 
-def test_the_dump_keeps_the_folder_as_typed_and_has_no_aliases():
-    entry = OPENB_ENTRY | {"folder": "./a/../b", "title": "Größe"}
-    text = dump(resolved({"study": ["mine", "two"], "registry": {"mine": entry, "two": entry}}))
-    assert text.count("folder: ./a/../b\n") == 2
-    assert "Größe" in text
-    assert "&" not in text
-    result = resolved()
-    result["registry"]["again"] = result["registry"]["sample_slurm"]
-    assert "&" not in dump(result)
-
-
 # Messages -------------------------------------------------------------------------------------------------
-
-TOP = (
-    "Allowed here: study, name, registry, taxonomy, outage_causes, node_log_rules, analyses, claims, quarantine, "
-    "correlation, inference, survival, lost_work, ledger, lemons, node_logs, infra_failures, sizes, ettr, outages, "
-    "risk, scatter, targets, publish."
-)
-NAMES = "letters, digits, _ and - only"
 
 
 def trace(**keys):
@@ -239,138 +201,48 @@ def trace(**keys):
 @pytest.mark.parametrize(
     ("config", "line"),
     [
-        (
-            {"correlation": {"cutoff_s": [1]}},
-            "correlation.cutoff_s: there is no such key; did you mean cutoffs_s? "
-            "Allowed here: cutoffs_s, significance.",
-        ),
-        (
-            trace(format="openbb"),
-            f"registry.mine.format: 'openbb' is not allowed; did you mean openb? Allowed: {FORMATS}.",
-        ),
-        (
-            # No suggestion from the hundred keys that share some letters.
-            {"publish": {"on": True}},
-            "publish.on: there is no such key. Allowed here: title, description, creators, license, keywords, names, "
-            "prices, tables, url, doi, date.",
-        ),
-        (
-            {"max-step": 20},
-            f"max-step: there is no such key here; did you mean survival: {{max_steps: ...}}? {TOP}",
-        ),
-        (
-            {"correlation.significance": 0.1},
-            "'correlation.significance': there is no such key here; "
-            f"did you mean correlation: {{significance: ...}}? {TOP}",
-        ),
-        (
-            {"study": ["mien"], **trace()},
-            f"study: 'mien' is not in the registry; did you mean mine? In the registry: {REGISTERED}.",
-        ),
-        (
-            {"study": "openb"},
-            f"study: found the text 'openb'; expected a list of names (at least one; each once; {NAMES}), "
-            "for example [sample]; write [openb].",
-        ),
-        (
-            {"study": []},
-            f"study: is empty; expected a list of names (at least one; each once; {NAMES}), for example [sample].",
-        ),
-        (
-            {"survival": {"max_steps": 2**63}},
-            "survival.max_steps: found a number that is too large; "
-            "expected a whole number (10 or more), for example 2000.",
-        ),
+        ({"correlation": {"cutoff_s": [1]}}, "correlation.cutoff_s: there is no such key; did you mean cutoffs_s?"),
+        (trace(format="openbb"), "registry.mine.format: 'openbb' is not allowed; did you mean openb? Allowed: "),
+        # No suggestion from the hundred keys that share some letters.
+        ({"publish": {"on": True}}, "publish.on: there is no such key. Allowed here: title, description, creators"),
+        ({"max-step": 20}, "max-step: there is no such key here; did you mean survival: {max_steps: ...}?"),
+        ({"study": ["mien"], **trace()}, "study: 'mien' is not in the registry; did you mean mine? In the registry: "),
+        ({"study": "openb"}, "study: found the text 'openb'; expected a list of names"),
+        ({"survival": {"max_steps": 2**63}}, "survival.max_steps: found a number that is too large"),
         ({"study": ["sample", "sample"]}, "study: 'sample' appears twice in the list."),
-        ({"study": ["a/b"]}, f"study[0]: 'a/b' is not allowed; expected text ({NAMES})."),
-        (
-            {"study": [2020]},
-            f"study[0]: found the whole number 2020; expected text ({NAMES}); put it in quotes.",
-        ),
-        (
-            {"survival": {"max_steps": True}},
-            "survival.max_steps: found true (yes, no, on and off mean true or false); "
-            "expected a whole number (10 or more), for example 2000.",
-        ),
-        (
-            {"survival": {"max_steps": 9}},
-            "survival.max_steps: 9 is out of range; expected a whole number (10 or more), for example 2000.",
-        ),
-        (
-            {"correlation": {"significance": "5e-2"}},
-            "correlation.significance: found the text '5e-2'; expected a number "
-            "(above 0 and below 1), for example 0.05; write 0.05.",
-        ),
-        (
-            {"quarantine": {"max_share": float("nan")}},
-            "quarantine.max_share: found the number nan; expected a number (0 to 1), for example 0.01.",
-        ),
-        (
-            {"registry": None},
-            "registry: found nothing; expected a mapping, "
-            "for example {mine: {format: openb, folder: path/to/the/csv/files}}.",
-        ),
-        (
-            {"registry": {"my trace": OPENB_ENTRY}},
-            f"registry.'my trace': a name may contain {NAMES}, for example my_trace.",
-        ),
-        (
-            {"registry": {"mine": {"folder": "x"}}},
-            f"registry.mine.format: is missing; expected text ({FORMATS}).",
-        ),
-        (
-            {"registry": {"mine": {"format": "openb"}}},
-            "registry.mine: has no folder; say where its raw tables are, for example folder: path/to/the/csv/files.",
-        ),
-        (
-            {"registry": {"sample": {"folder": "x"}}},
-            "registry.sample: is an embedded sample, but the merged configuration gives it a folder. "
-            "Give your own data another name.",
-        ),
+        ({"survival": {"max_steps": True}}, "survival.max_steps: found true (yes, no, on and off mean true or false)"),
+        ({"survival": {"max_steps": 9}}, "survival.max_steps: 9 is out of range"),
+        ({"correlation": {"significance": "5e-2"}}, "correlation.significance: found the text '5e-2'"),
+        ({"quarantine": {"max_share": float("nan")}}, "quarantine.max_share: found the number nan"),
+        ({"registry": {"mine": {"folder": "x"}}}, "registry.mine.format: is missing"),
+        ({"registry": {"mine": {"format": "openb"}}}, "registry.mine: has no folder"),
+        ({"registry": {"sample": {"folder": "x"}}}, "registry.sample: is an embedded sample"),
         (
             {"registry": {"mine": {"format": "openb", "embedded": True}}},
-            "registry.mine.embedded: works with the format pai2020 or philly or sacct only; here it is openb.",
+            "registry.mine.embedded: works with the format",
         ),
-        (
-            {"analyses": ["no/such"]},
-            "analyses[0]: no/such: there is no such folder (relative to the current folder).",
-        ),
-        (
-            {"claims": [__file__, "no/such"]},
-            "claims[1]: no/such: there is no such file (relative to the current folder).",
-        ),
+        ({"analyses": ["no/such"]}, "analyses[0]: no/such: there is no such folder"),
+        ({"claims": [__file__, "no/such"]}, "claims[1]: no/such: there is no such file"),
         (
             trace(files={"pod": "a.csv"}),
-            "registry.mine.files.pod: the format openb has no such table; did you mean pods? "
-            "Allowed here: pods, nodes.",
+            "registry.mine.files.pod: the format openb has no such table; did you mean pods?",
         ),
-        (
-            trace(files={"pods": "../a.csv"}),
-            "registry.mine.files.pods: '../a.csv' is not allowed; expected text "
-            "(a bare file name, without a folder or curly braces), for example my_pods.csv.",
-        ),
-        (
-            trace(format="sacct", window={"from": 0}),
-            "registry.mine.window.to: is missing; expected text or a whole number (a date and time with its "
-            "offset, in quotes, or whole seconds since 1970), for example '2017-12-16T00:00:00-08:00'.",
-        ),
+        (trace(files={"pods": "../a.csv"}), "registry.mine.files.pods: '../a.csv' is not allowed"),
+        (trace(format="sacct", window={"from": 0}), "registry.mine.window.to: is missing"),
         (
             trace(format="sacct", window={"from": 5, "to": "1970-01-01T00:00Z"}),
-            "registry.mine.window.to: is not after from; the window would be empty.",
+            "registry.mine.window.to: is not after from",
         ),
         (
             trace(format="sacct", window={"from": "2017-02-29T00:00:00Z", "to": 2**40}),
-            "registry.mine.window.from: '2017-02-29T00:00:00Z' is not a date and time; write one with its UTC "
-            "offset, for example '2017-10-03T00:00:00-07:00'.",
+            "registry.mine.window.from: '2017-02-29T00:00:00Z' is not a date and time",
         ),
-        (
-            trace(note=""),
-            "registry.mine.note: is empty; expected text, for example without the test partition.",
-        ),
+        (trace(note=""), "registry.mine.note: is empty"),
     ],
 )
 def test_each_problem_gives_one_line(config, line):
-    assert problems(config) == [f"my.yaml: {line}"]
+    (problem,) = problems(config)
+    assert problem.startswith("my.yaml: " + line)
 
 
 @pytest.mark.parametrize("name", ["", "a\n", "a b", "ä", "{x}", ".."])
@@ -397,11 +269,6 @@ def test_reserved_names_are_refused(name):
     assert f"my.yaml: registry.{name}: this name is reserved; choose another name for the trace, " in str(lines)
 
 
-def test_a_conflict_names_the_file_that_added_the_second_key():
-    lines = problems({"registry": {"sample": {"folder": "x"}}}, {"registry": {"sample": {"title": "t"}}})
-    assert [line.split(": ")[:2] for line in lines] == [["my.yaml", "registry.sample"]]
-
-
 def test_a_problem_in_the_shipped_registry_names_its_file():
     message = r"^config/traces.yaml: sample.formt: .* did you mean format\? [^\n]*$"  # format is not also missing
     with pytest.raises(ConfigError, match=message):
@@ -413,130 +280,8 @@ def test_a_value_from_the_command_line_is_reported_as_such():
         resolve([DEFAULTS, ("--config", {"study": ["smaple"]})], TRACES)
 
 
-DOWNLOAD = {"urls": ["https://a.b/c"], "parts": ["https://a.b/c*"], "bytes": 1, "sha256": "0" * 64}
-FILES = {
-    "files": {"pods": "p.csv"},
-    "download": {"pods": DOWNLOAD | {"archive": "pods.tar.gz", "member": "data/pods", "content_sha256": "0" * 64}},
-}
-QUALITY = {"schema": "s.yaml", "windows": {"by": "week", "against": "made"}}
-EVENTS = {"events": {"severities": ["high"], "codes": ["XID79"]}}
-INFRA = {"states": ["NODE_FAIL"], "exit_codes": ["0:53"], "reasons": ["NodeDown"]} | EVENTS
-MAPPED = {key: f"c{n}" for n, key in enumerate(("job_id", "task", "user", "account", "submit", "start"))}
-TABLE = {
-    "format": "table",
-    "folder": "x",
-    "mapping": MAPPED
-    | {
-        "end": "e",
-        "status": {"column": "s", "first_word": True},
-        "memory": {"column": "m", "unit": "GiB", "zero_is_blank": True},
-        "gpu_type": "t",
-        "gpus": "g",
-        "size": "i",
-        "nodes": "n",
-        "reason": "w",
-        "exit_code": "x",
-        "memory_peak": {"column": "rss", "unit": "GiB"},
-    },
-    "times": {"format": "epoch", "zone": "UTC"},
-    "outcomes": {name: [name] for name in ("success", "failure", "cancelled", "unknown", "running", "waiting")},
-    "unique_ids": True,
-    "delimiter": ";",
-    "quoted": True,
-    "blank": ["NA"],
-}
-# cpus replaces gpus and runtime replaces end: one typo turns one into the other.
-TABLE_VARIANT = TABLE | {"mapping": {"job_id": "j", "start": "b", "status": "s", "runtime": "r", "cpus": "c"}}
-OUTAGE_COLUMNS = {key: key for key in ("unit", "start", "level", "class", "cause", "group", "rack", "node", "kind")}
-OUTAGES = {
-    "format": "outages",
-    "folder": "x",
-    "mapping": OUTAGE_COLUMNS
-    | {"duration": {"column": "d", "unit": "min"}, "planned": {"column": "p", "words": ["maintenance"]}},
-    "times": {"format": "epoch"},
-    "nodes": 9,
-    "window_days": [0, "2024-03-30"],
-}
 # A document with every key. Tests misspell its keys.
-FULL = {
-    "study": ["mine", "made"],
-    "name": "weekly",
-    "registry": {
-        "mine": OPENB_ENTRY
-        | FILES
-        | dict.fromkeys(["title", "source", "licence"], "x")
-        | QUALITY
-        | {
-            "infra_failures": INFRA,
-            "health_events": "h.csv",
-            "loss_log": "l.csv",
-            "node_gpus": 8,
-            "log_tails": "t.jsonl",
-        },
-        "table": TABLE,
-        "table_too": TABLE_VARIANT,
-        "outages": OUTAGES,
-        "windowed": {"format": "philly", "folder": "x", "window": {"from": 0, "to": "2017-12-16T00:00:00-08:00"}},
-        "made": {"format": "pai2020", "embedded": True, "synthetic": True, "citation": "x", "note": "x"},
-        "fleet": {"format": "outages", "folder": "x", "mapping": {"unit": "u", "start": "s"}, "units": "u.csv"},
-        "events": {"format": "sacct", "folder": "x", "node_events": ["n.txt", "c.txt"]}
-        | {"node_logs": ["kern.log", "logs"], "node_log_zone": "Europe/Berlin"},
-    },
-    "taxonomy": "reasons.yaml",
-    "outage_causes": "causes.yaml",
-    "node_log_rules": "rules.yaml",
-    "analyses": [str(ROOT / "tests")],
-    "claims": [str(ROOT / "config/claims.yaml")],
-    "quarantine": {"max_share": 0.5},
-    "correlation": {"cutoffs_s": [1], "significance": 0.5},
-    "inference": {"block_days": 14},
-    "survival": {"max_steps": 10},
-    "lost_work": {"checkpoint_interval_s": 1, "preemption_window_s": 0, "trial_minutes": [1], "owners": 1},
-    "ledger": {
-        **dict.fromkeys(["price_per_gpu_hour", "gpu_power_w", "idle_power_w", "pue", "co2_kg_per_kwh"], 1.5),
-        "currency": "EUR",
-    },
-    "lemons": {"window_days": 7, "infra_window_days": 90, "false_discovery": 0.1},
-    "node_logs": {"merge_s": 60, "gap_s": 1, "boot_s": 0, "window_s": 1, "lead_s": 1},
-    "infra_failures": INFRA,
-    "sizes": {"above_gpus": 0},
-    "ettr": {
-        "gpus": [1],
-        "checkpoint_intervals_s": [1],
-        **dict.fromkeys(["target_gpus", "productive_s", "checkpoint_write_s", "restart_s", "queue_s", "seed"], 1),
-        "simulations": 2,
-        "run_key": ["user"],
-        "run_at_least_s": 0,
-    },
-    "outages": {"spare_targets": [0.9], "spares": [0], "simulations": 2, "jitter_s": 60, "seed": 1},
-    "risk": {
-        "features": {
-            "mine": {
-                "class": {"kind": "category", "column": "qos", "vocabulary": 3, "warm": False},
-                "before": {"kind": "history", "keys": [["qos"], ["num_gpu", "gpu_type"]]},
-            },
-            "openb": {"spec": {"kind": "hashed", "column": "gpu_type", "buckets": 4}, "gpus": None},
-        },
-        **dict.fromkeys(["landmark_s", "trial_minutes", "seed"], 1),
-        "latest_jobs": 1000,
-        "drift_limit": 0.2,
-    },
-    "targets": {"failure_rate": 0.2, "failed_gpu_time": 0.1, "node_rate": 5, "mttf_h": 24.5, "scheduled_ettr": 0.9},
-    "scatter": {"jobs": 16, "above_mb": 500, "partition_rows": 1000000},
-    "publish": {
-        "title": "Our cluster",
-        "description": "One year.",
-        "creators": [{"name": "Doe, Jane", "affiliation": "A lab", "orcid": "0000-0002-1825-0097"}],
-        "license": "CC-BY-4.0",
-        "keywords": ["reliability"],
-        "names": "kept",
-        "prices": "kept",
-        "tables": ["parquet", "xlsx"],
-        "url": "https://example.org",
-        "doi": "10.5281/zenodo.1234567",
-        "date": "2025-01-31",
-    },
-}
+FULL = yaml.safe_load((ROOT / "tests/fixtures/configuration.yaml").read_text(encoding="utf-8"))
 
 
 def walk(value, parents=()):
@@ -630,7 +375,6 @@ def test_any_value_at_a_key_resolves_or_is_explained(path, value):
 
 # Reading --------------------------------------------------------------------------------------------------
 
-INVALID = "not valid YAML"
 # ALIASES has ten lines and 10^9 values. CHAIN nests without repeating anything.
 ALIASES = "a0: &a0 [x]\n" + "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]\n" for n in range(1, 10))
 CHAIN = "a0: &a0 [x]\n" + "".join(f"a{n}: &a{n} [*a{n - 1}]\n" for n in range(1, 3000))
@@ -639,14 +383,17 @@ CHAIN = "a0: &a0 [x]\n" + "".join(f"a{n}: &a{n} [*a{n - 1}]\n" for n in range(1,
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("study: [a]\na: b: c\n", f"line 2, column 5: {INVALID} (mapping values are not allowed here); look at the"),
-        ("a:\n\t- 1", f"line 2, column 1: {INVALID} (found character '\\t' that cannot start any token); indent"),
-        ("study: [a", f"line 1, column 10: {INVALID}"),
+        (
+            "study: [a]\na: b: c\n",
+            "line 2, column 5: not valid YAML (mapping values are not allowed here); look at the",
+        ),
+        ("a:\n\t- 1", "line 2, column 1: not valid YAML (found character '\\t' that cannot start any token); indent"),
+        ("study: [a", "line 1, column 10: not valid YAML"),
         ("a: 1\nb: 2\na: 3\n", "line 3, column 1: the key a appears twice (first in line 1)."),
         ("a:\n  b: 1\n  'b': 2\n", "line 3, column 3: the key b appears twice (first in line 2)."),
         ("- a\n", "found a list; expected keys with values"),
         ("# nothing\n", "the file is empty; expected keys with values"),
-        ("a: 1\n---\nb: 1\n", f"line 2, column 1: {INVALID} (but found another document)"),
+        ("a: 1\n---\nb: 1\n", "line 2, column 1: not valid YAML (but found another document)"),
         ("a: &x {b: *x}", "line 1, column 11: the value contains itself by an alias."),
         ("a: 2020-13-45", "line 1, column 4: '2020-13-45' is no date (month must be in 1..12); put it in quotes if"),
         ("a: !!bool x", "line 1, column 4: 'x' is no bool; put it in quotes if it is a text."),
@@ -654,7 +401,7 @@ CHAIN = "a0: &a0 [x]\n" + "".join(f"a{n}: &a{n} [*a{n - 1}]\n" for n in range(1,
         ("a: " + "9" * 10**6, "line 1, column 4: a number of 1,000,000 characters; put it in quotes if it is a text."),
         ("a: !!set {b}", "line 1, column 4: !!set is an unknown tag; remove it, or put the text in quotes."),
         ("a: !!python/name:os.system ''", "line 1, column 4: !!python/name:os.system is an unknown tag; remove"),
-        ("{[1]: 2}", f"line 1, column 2: {INVALID} (found unhashable key)"),
+        ("{[1]: 2}", "line 1, column 2: not valid YAML (found unhashable key)"),
         ("a: " + "[" * 200_000, "line 1, column 53: nested too deeply; at most 50 levels are read."),
         (ALIASES, "line 7, column 15: too large; at most 300,000 values are read, with aliases expanded."),
         (CHAIN, "line 49, column 12: nested too deeply; at most 50 levels are read."),

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from ttf.engine.contract import REASON, Column, count, number, parquet, reason, seconds, share, table, text, truth
+from ttf.engine.contract import REASON, Column, count, parquet, reason, seconds, share, table, text, truth
 from ttf.engine.contract import whole_seconds as integer_seconds
 from ttf.engine.errors import StudyError
 from ttf.engine.storage.tables import read_table, write_product
@@ -66,14 +66,6 @@ def test_a_violation_names_table_column_and_rule(invalid, message, tmp_path):
     assert not list(tmp_path.iterdir()), "nothing is written"
 
 
-def test_rows_become_a_frame():
-    table_frame = TABLE.frame([{"n": 1, "stratum": "a", "unheard_of": 5}, {"mttf_s": 2.0}])
-    assert table_frame.columns == list(TABLE.columns)
-    assert table_frame.schema == TABLE.schema
-    assert table_frame.rows() == [("a", 1, None, None, None, None, None), (None, None, 2.0, None, None, None, None)]
-    assert TABLE.frame(iter([])).schema == TABLE.schema
-
-
 LABELS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=5)
 ROWS = st.fixed_dictionaries(
     {
@@ -131,14 +123,3 @@ def test_lazy_products_are_checked_while_written(tmp_path):
 def types(**fields) -> str:
     column = Column(**{"kind": "number", "unit": "s", "heading": "A", "description": "B.", "blank": None} | fields)
     return table("t", "About.", a=column).types
-
-
-def test_types_ignore_headings_and_sentences():
-    assert types() == types(heading="Another", description="Another sentence.")
-    assert types(blank="one") == types(blank="another")
-    variants = [types(kind="whole number"), types(unit="share"), types(blank=REASON)]
-    assert len({types(), *variants}) == 4
-    columns = {"a": number("A", "B."), "b": number("A", "B.")}
-    ordered, reordered = table("t", "T.", **columns), table("t", "T.", **dict(reversed(columns.items())))
-    assert len({ordered.types, reordered.types, table("u", "T.", **columns).types}) == 3
-    assert parquet("t", "T.", "t.csv", **columns).types != parquet("t", "T.", "t.csv", open=True, **columns).types

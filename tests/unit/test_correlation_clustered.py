@@ -6,7 +6,6 @@ import numpy as np
 import polars as pl
 import pytest
 from given_tables import correlations
-from polars.testing import assert_frame_equal
 from scipy import stats
 from ttf.analyses.factors.correlate.clustered_correlations import INFLUENCES, NO_MEAN_CLUSTERS
 from ttf.analyses.factors.correlate.run_times import iterate_samples
@@ -100,18 +99,6 @@ def test_weeks_that_shift_sizes_and_run_times_widen_the_interval() -> None:
     assert by_both["ci_low_clustered"] < by_user["ci_low_clustered"] < by_user["ci_high_clustered"]
 
 
-def test_single_job_clusters_have_the_independent_interval() -> None:
-    rng = np.random.default_rng(4)
-    n = 4_000
-    x = rng.normal(size=n)
-    y = 0.4 * x + rng.normal(size=n)
-    frame = add_clusters(jobs_of(np.arange(n), (1e4 * (x + 9)).astype(int), (1e4 * (y + 9)).astype(int)))
-    row = correlation_row(frame, "pearson")
-    assert row["clusters"] == n
-    for bound in ("low", "high"):
-        assert row[f"ci_{bound}_clustered"] == pytest.approx(row[f"ci_{bound}"], abs=0.004)
-
-
 def test_a_null_is_rarely_rejected_when_users_differ() -> None:
     """50 users differ at random. Intervals that assume independence reject too many nulls."""
     rng = np.random.default_rng(8)
@@ -149,19 +136,3 @@ def test_jobs_of_a_single_user_are_clustered_by_group() -> None:
     row = correlation_row(add_clusters(frame), "pearson")
     assert row["cluster_by"] == "request profile of one user"
     assert row["ci_low_clustered"] is not None
-
-
-def test_a_cut_off_is_a_sample_of_its_own() -> None:
-    frame = tied_jobs()
-    with_cutoff = correlations(frame, [20]).filter(outcome_set="success", unit="job")
-    filtered = correlations(frame.filter(pl.col("runtime_s") < 20), [None]).filter(outcome_set="success", unit="job")
-    assert_frame_equal(with_cutoff.drop("cutoff_s"), filtered.drop("cutoff_s"))
-
-
-def test_holm_is_over_the_features_of_one_family() -> None:
-    frame = tied_jobs().with_columns(gpu_milli=pl.col("runtime_s") % 7 * 100)
-    table = correlations(frame, [None]).filter(outcome_set="success", unit="job", method="pearson")
-    smaller, larger = table.sort("p_clustered").iter_rows(named=True)
-    assert smaller["p_adjusted_clustered"] == pytest.approx(2 * smaller["p_clustered"])
-    assert larger["p_adjusted_clustered"] == pytest.approx(max(larger["p_clustered"], 2 * smaller["p_clustered"]))
-    assert smaller["reject_clustered"] == (smaller["p_adjusted_clustered"] < 0.05)

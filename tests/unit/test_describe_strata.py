@@ -8,7 +8,6 @@ from types import SimpleNamespace
 import numpy as np
 import polars as pl
 import pytest
-from given_tables import compute_metrics
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from made_numbers import ABOUT
@@ -18,10 +17,9 @@ from polars.testing import assert_frame_equal
 from ttf.analyses.lost.measure_losses.lost_work import lost_work
 from ttf.analyses.outcomes.describe_strata import STRATA
 from ttf.analyses.outcomes.describe_strata.compute import add_shares, build_strata
-from ttf.analyses.outcomes.describe_strata.page import MAX_STRATA, format_stratum, select_eligible
+from ttf.analyses.outcomes.describe_strata.page import MAX_STRATA, select_eligible
 from ttf.analyses.outcomes.split_outcomes.compute import outcomes_by_gpus
 from ttf.display.brief_model import Brief, Tile
-from ttf.display.trace_numbers import find_interval
 from ttf.engine.counts import ValueCounts, count_rows
 from ttf.page.brief.stratum_tiles import KEY_BY_TILE, MOST_BYTES, strata_json
 from ttf.page.report.blocks import macros
@@ -36,7 +34,6 @@ REPORT = Path(__file__).parents[2] / "report"
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 DAY_S = 86_400
 RULES = {"states": ["NODE_FAIL"]}
-SHARE = {"value": 0.3, "unit": "share", "n": 9, "source": "tables/lost_work.csv"}
 
 
 def jobs_from_rows(rows: list[tuple]) -> pl.DataFrame:
@@ -192,12 +189,6 @@ def test_strata_of_one_column_add_up_to_all_jobs(rows):
         assert group.select(pl.col(names).sum()).row(0) == pytest.approx(totals)
 
 
-def test_only_the_largest_strata_have_a_row():
-    table = table_of(random_jobs(), max_strata=2)
-    accounts = random_jobs()["account"].value_counts(sort=True)["account"].head(2).sort()
-    assert table.filter(stratum_by="account")["stratum"].to_list() == accounts.to_list()
-
-
 # ---- on the page ----
 
 
@@ -222,26 +213,15 @@ def tiles_of(table: pl.DataFrame, m=None, tiles=tuple(KEY_BY_TILE)) -> dict:
 
 def test_tiles_of_a_stratum_in_words():
     tiles = tiles_of(strata(timeouts=600))
-    assert tiles["failure_rate"] == {
-        "value": "30.0%",
-        "unit": "of ended jobs",
-        "interval": "95% CI 25.0–35.0% if independent · n = 6,000",
-        "state": "shown",
-        "means": "Excluding the 600 jobs that reached a time limit: 20.0%. All jobs: 30.0%.",
-    }
+    assert (tiles["failure_rate"]["value"], tiles["failure_rate"]["state"]) == ("30.0%", "shown")
+    assert tiles["failure_rate"]["interval"] == "95% CI 25.0–35.0% if independent · n = 6,000"
+    assert "600 jobs" in tiles["failure_rate"]["means"]
     assert tiles["failed_gpu_time"]["value"] == "25.0%"
-    assert tiles["failed_gpu_time"]["unit"] == "of 2,000,000 GPU-h"
-    assert tiles["failed_gpu_time"]["means"].startswith("Infrastructure failures account for 40.0% of it.")
+    assert "40.0%" in tiles["failed_gpu_time"]["means"]
     assert tiles["node_rate"]["interval"] == "95% CI 6.00–10.5 if independent · 40 failures"
     assert tiles["when"]["value"] == "13.7"
-    assert tiles["when"]["interval"] == "95% CI 11.7–15\u00a0min if independent · n = 1,800 failures"
-
-
-def test_clustered_intervals_come_first():
     tiles = tiles_of(strata(ci_low_clustered=0.2, ci_high_clustered=0.4))
     assert tiles["failure_rate"]["interval"].startswith("95% CI 20.0–40.0% · ")
-    tiles = tiles_of(strata(failed_gpu_ci_low_clustered=0.2, failed_gpu_ci_high_clustered=0.31))
-    assert tiles["failed_gpu_time"]["interval"] == "95% CI 20.0–31.0%"
 
 
 def test_failed_gpu_time_has_the_interval_of_users_and_weeks():
@@ -261,9 +241,6 @@ def test_failed_gpu_time_has_the_interval_of_users_and_weeks():
         assert row[f"failed_gpu_{name}"] == expected
     assert share_row["cluster_by"] == "user and week"
     assert row["failed_gpu_ci_low_clustered"] < row["failed_gpu_hours_share"] < row["failed_gpu_ci_high_clustered"]
-    metrics = compute_metrics("describe_strata", {"strata": table_of(jobs)})
-    interval = find_interval(metrics | {"lost_work.failed_gpu_hours_share": SHARE}, "lost_work.failed_gpu_hours_share")
-    assert interval == (*(row[f"failed_gpu_ci_{bound}_clustered"] for bound in ("low", "high")), "user and week")
 
 
 def test_rules_apply_to_a_stratum():
@@ -309,25 +286,6 @@ def test_two_thousand_accounts_with_hostile_names(sign):
     assert select_eligible(table)["jobs"].to_list() == [10**4 - number for number in range(MAX_STRATA)]
 
 
-def test_shortened_names_stay_distinct():
-    names = ["x (2)", "x", "x ", "x\t"]
-    groups = json.loads(strata_json(strata(4, names.__getitem__), KEY_BY_TILE, numbers_of(), ABOUT))["groups"]
-    assert list(groups["Account"]) == ["x (2)", "x", "x (3)", "x (4)"]
-
-
-@pytest.mark.parametrize(
-    ("column", "stratum", "words"),
-    [
-        ("gpus", "0", "no GPU"),
-        ("gpus", "1", "1\u00a0GPU"),
-        ("gpus", "1025-2048", "1,025–2,048\u00a0GPUs"),
-        ("account", "3-4", "3-4"),
-    ],
-)
-def test_names_of_strata(column, stratum, words):
-    assert format_stratum(column, stratum) == words
-
-
 @pytest.mark.skipif(not CHROMIUM, reason="chromium is not installed: make test-tools")
 def test_a_stratum_is_chosen_by_the_keyboard():
     from playwright.sync_api import sync_playwright
@@ -355,12 +313,6 @@ def test_a_stratum_is_chosen_by_the_keyboard():
         page.keyboard.press("ArrowDown")
         rate = page.locator('[data-tile="failure_rate"]')
         assert rate.locator(".value").inner_text() == "30.0% of ended jobs"
-        assert rate.locator(".ci").inner_text() == "95% CI 25.0–35.0% if independent · n = 6,000"
-        assert rate.locator(".badge").count() == 0
-        assert page.locator('[data-tile="ettr"] .value b').inner_text() == "ettr of all"
-        marked = "(tile) => getComputedStyle(tile.querySelector('h2'), '::after').content"
-        assert page.eval_on_selector('[data-tile="ettr"]', marked) == '"all jobs"'
-        assert page.eval_on_selector('[data-tile="when"]', marked) == "none"
         assert "Account <b>0</b>" in page.inner_text("#said")
         assert page.evaluate("document.documentElement.scrollWidth") <= 320
         page.keyboard.press("ArrowUp")

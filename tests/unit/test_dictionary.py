@@ -5,7 +5,7 @@ import runpy
 from pathlib import Path
 
 from html_pages import ParsedPage
-from ttf.engine.contract import REASON, count, parquet, reason, seconds, share, table
+from ttf.engine.contract import REASON, count, reason, seconds, share, table
 from ttf.page.publication_record import describe
 from ttf.page.publish.crate import make_crate
 from ttf.page.publish.dictionary import group_by_analysis, to_html_page
@@ -41,15 +41,6 @@ def test_every_table_and_column_is_in_the_dictionary():
         assert line.startswith(contract.description)
         for name, column in contract.columns.items():
             assert f"<br>`{name}` {column.kind}" in line and column.description in line, (contract.name, name)
-
-
-def test_a_column_has_its_unit_and_why_it_may_be_blank():
-    text = to_markdown({"Waiting": (WAITS,)})
-    assert "## Waiting\n" in text
-    assert "<br>`jobs` whole number (jobs): Jobs that waited.<br>" in text
-    assert f"`wait_s` number (s): Their mean wait. Blank where {REASON}." in text
-    open_table = parquet("mine", "A job.", "mine.parquet", open=True)
-    assert "**mine.parquet** A job.\n<br>plus the columns of the trace's format\n" in to_markdown({"": (open_table,)})
 
 
 def test_the_page_escapes_what_a_study_declares():

@@ -84,16 +84,7 @@ def test_the_table_of_an_engineer(tmp_path):
         },
         "outcomes": {"success": ["succeeded"], "failure": ["failed"], "cancelled": ["cancelled"]},
     }
-    assert match.explanation.splitlines() == [
-        "runs.csv: no known format. Drafted for the format table from its header and 60 rows:",
-        "  job_id: run_id (differs in each row)",
-        "  status: state (success: succeeded; failure: failed; cancelled: cancelled)",
-        "  submit: created_at (also start, so no waits are computed)",
-        "  start: created_at",
-        "  end: finished_at",
-        "  user: owner",
-        "  gpus: gpus",
-    ]
+    assert "  submit: created_at (also start, so no waits are computed)" in match.explanation.splitlines()
     assert load_trace(match).raw_files == {"rows": [f"{tmp_path}/runs.csv"]}
 
 
@@ -111,11 +102,6 @@ def test_other_names_and_delimiters(names, tmp_path):
         load_trace(match)
 
 
-@pytest.mark.parametrize("form", [ISO, "%Y-%m-%d %H:%M:%S+02:00", EPOCH, "epochms", "epochus"])
-def test_times_that_need_no_format(form, tmp_path):
-    assert "times" not in draft(tmp_path, make_columns(form)).entry
-
-
 @pytest.mark.parametrize(
     "form",
     ["%Y/%m/%d %H:%M:%S", "%d.%m.%Y %H:%M", "%m/%d/%Y %I:%M:%S %p", "%d-%b-%Y %H:%M:%S", "%a %b %d %H:%M:%S %Y"],
@@ -125,10 +111,6 @@ def test_other_forms_of_times(form, tmp_path):
     assert not match.missing
     assert match.entry["times"] == {"format": form, "zone": "UTC"}
     assert "times.zone: UTC is assumed" in match.explanation
-
-
-def test_wall_times_are_said_to_be_of_utc(tmp_path):
-    assert draft(tmp_path, make_columns("%Y-%m-%d %H:%M:%S")).entry["times"] == {"zone": "UTC"}
 
 
 def test_submit_and_start_are_told_apart(tmp_path):
@@ -180,7 +162,6 @@ def test_a_status_by_its_words_and_by_its_first_word(tmp_path):
     ("columns", "missing"),
     [
         (make_columns(state=None), {"mapping.status": "no column looks like it", "outcomes": "list the words"}),
-        (make_columns(state=[""] * 60), {"mapping.status": "no column looks like it", "outcomes": "list the words"}),
         (
             make_columns(state=["failed", "flaky", "weird"] * 20),
             {"outcomes.unclear": "move each word to the outcome that it means: flaky, weird"},
@@ -190,8 +171,6 @@ def test_a_status_by_its_words_and_by_its_first_word(tmp_path):
             {"mapping.status": "it could be state or status", "outcomes": "list the words"},
         ),
         (make_columns(end=moments(ISO, 99)), {"mapping.end": "it could be finished_at or end"}),
-        (make_columns(finished_at=None), {"mapping.end": "no column looks like it"}),
-        (make_columns(finished_at=[""] * 60), {"mapping.end": "no column looks like it"}),
         (make_columns(finished_at=None, fertig=moments(ISO, 9)), {"mapping.end": "it could be fertig"}),
         (make_columns(finished_at=moments("%Y-%m-%d")), {"mapping.end": "finished_at has no time of day"}),
         (make_columns(created_at=["soon"] * 60), {"mapping.start": "no column looks like it"}),
@@ -230,15 +209,6 @@ def test_days_and_months_that_no_value_tells_apart(tmp_path):
     match = draft(tmp_path, columns)
     text = "created_at, finished_at: no value decides between %d/%m/%Y %H:%M and %m/%d/%Y %H:%M"
     assert match.missing == {"times.format": text}
-
-
-def test_two_columns_with_the_same_values_are_one(tmp_path):
-    match = draft(tmp_path, make_columns(status=make_columns()["state"], num_gpus=make_columns()["gpus"]))
-    assert not match.missing
-    assert (match.entry["mapping"]["status"], match.entry["mapping"]["gpus"]) == ("state", "gpus")
-    match = draft(tmp_path, make_columns(num_gpus=["1"] * 60))
-    assert "gpus: not taken; it could be gpus or num_gpus" in match.explanation
-    assert not match.missing
 
 
 def test_hostile_names(tmp_path):
@@ -323,14 +293,6 @@ def test_a_table_that_is_nearly_of_a_format_is_not_drafted(tmp_path):
         draft(tmp_path, dump)
     with pytest.raises(ConfigError, match=r"helios: cluster_log\.csv: the header row has no columns"):
         draft(tmp_path, columns, name="cluster_log.csv")
-
-
-def test_a_large_table_is_read_at_its_start(tmp_path):
-    columns = {name: values * 800 for name, values in make_columns().items()}
-    columns["run_id"] = [f"r{n}" for n in range(48_000)]
-    match = draft(tmp_path, columns)
-    assert "its header and 1" in match.explanation
-    assert not match.missing
 
 
 def test_the_file_is_completed_and_then_used(tmp_path, monkeypatch, capsys):

@@ -18,7 +18,6 @@ def jobs(**columns):
         # duration_s, event, duration_max_s
         ("success", 20, 30, (30, "success", None)),
         ("failure", 20, 30, (30, "failure", None)),
-        ("failure", 20, 0, (0, "failure", None)),
         ("cancelled", 20, 30, (30, "cancelled", None)),
         ("unknown", 20, 30, (30, "unknown", None)),
         ("unknown", 20, None, (None, "unknown", 80)),
@@ -27,7 +26,6 @@ def jobs(**columns):
         ("running", 100, None, (0, None, None)),
         ("running", None, None, (None, None, None)),
         ("failure", 20, None, (None, "failure", 80)),
-        ("success", 20, None, (None, "success", 80)),
         ("failure", None, None, (None, "failure", None)),
     ],
 )
@@ -54,9 +52,7 @@ def test_unit_of_a_job_with_and_without_task():
         (None, 1, 0, 0),
         (0, 3, 0, 0),
         (500, 1, 1, 500),
-        (500, 2, 1, 1000),
         (500, 3, 2, 1500),
-        (1, 1, 1, 1),
         (8000, 4, 32, 32000),
         (1000, None, 0, 0),
         (10**10, 10**6, 10**13, 10**16),

@@ -135,12 +135,6 @@ def test_output_of_an_aborting_library_stays_in_the_log(tmp_path, output, expect
     assert message.startswith(expected) and message.endswith(f"What libraries wrote is in {log}")
 
 
-def test_a_killed_job_has_no_failure_message(tmp_path):
-    log = tmp_path / "count.log"
-    log.write_text(f"{OF_LIBRARIES}\n")
-    assert read_failure([log], 0) == ""
-
-
 NUMBERS = """
 import hashlib
 from ttf.engine.process.entry import limit_libraries

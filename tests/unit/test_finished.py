@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 
 import pytest
-from study.finished import find_results_folder, read_numbers, read_results, read_subject
+from study.finished import read_numbers, read_results, read_subject
 from ttf.engine.errors import StudyError
 from ttf.engine.provenance.seal import seal_json
 
@@ -50,10 +50,6 @@ def test_withheld_numbers_have_their_reason(folder, monkeypatch):
     Path("results/a/brief.json").write_text(json.dumps({"withheld": {"ettr.mttf_s": "no causes"}}))
     assert read_subject("a", results).withheld == {"ettr.mttf_s": "no causes"}
     assert read_subject("b", results).withheld == {}
-
-
-def test_earlier_results_may_be_named_by_either_folder(folder):
-    assert find_results_folder(folder) == find_results_folder(folder / "results") == folder / "results"
 
 
 def test_an_unknown_study_is_reported(folder):

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 from scipy.integrate import quad
-from scipy.optimize import approx_fprime, minimize
+from scipy.optimize import approx_fprime
 from scipy.stats import gamma
 from ttf.analyses.time_to_failure.fit_mttf.lifetimes import lifetime_models
 from ttf.analyses.time_to_failure.judge_lifetimes import LIFETIME_VERDICT, MIXTURE
@@ -68,15 +68,6 @@ def overall_shape(durations: pl.DataFrame) -> dict:
     return fit_shapes(durations, FAILED, ["all"])["failure", "all", "all"]
 
 
-def test_a_bin_has_the_mean_age_of_its_durations():
-    durations = pl.DataFrame({"duration_s": [0, 1, 2, 3, 1000, 1010, 1010, 10**8], "event": ["failure", "success"] * 4})
-    age, ages = durations.select(age_bin(pl.col("duration_s"))).to_series().to_numpy(), age_sums(durations)
-    assert np.exp(ages.durations[age[:4]]) == pytest.approx([0.5, 1, 2, 3])
-    assert age[4] == age[5] == age[6] < age[7]
-    assert np.exp(ages.durations[age[4]]) == pytest.approx((1000 + 2 * 1010) / 3)
-    assert np.exp(ages.events[age[4]]) == pytest.approx((1000 + 1010) / 2)
-
-
 @pytest.mark.parametrize("point", [(-1.0, 0.2), (-1.5, -0.4, 0.3), (0.2, 0.1, 4.0), (-2.0, 0.3, -2.0)])
 def test_derivatives_are_those_of_the_likelihood(point):
     units, point = frailty_units(simulate(1, 0.8, n=400)), np.array(point)
@@ -118,31 +109,6 @@ def test_the_likelihood_is_the_integral_over_the_groups_rates():
     fitted = np.array([likelihood(units, np.array(point))[0] for point in points])
     integrated = np.array([log_likelihood(*point) for point in points])
     assert fitted - fitted[0] == pytest.approx(integrated - integrated[0], abs=1e-6)
-
-
-def test_the_fit_is_where_an_independent_search_ends():
-    units = frailty_units(simulate(3, 0.85))
-    search = minimize(
-        lambda point: -likelihood(units, point)[0],
-        [0.0, 0.0, 0.0],
-        method="Nelder-Mead",
-        options={"xatol": 1e-8, "fatol": 1e-9, "maxiter": 4000},
-    )
-    fit = fit_frailty(units, fit_pooled(units))
-    assert fit.converged
-    assert fit.point == pytest.approx(search.x, abs=1e-4)
-
-
-def test_at_a_constant_hazard_it_is_the_negative_binomial_of_statsmodels():
-    sm = pytest.importorskip("statsmodels.api")
-    units = frailty_units(simulate(4, 1.0))
-    exposure = units.hazards(0.0, 1.0)[:, 0]
-    fit = sm.NegativeBinomial(units.failures, np.ones_like(exposure), exposure=exposure).fit(
-        start_params=[0.0, 1.0], disp=False
-    )
-    level, variance = fit.params
-    slope = likelihood(units, np.array([level, 0.0, -math.log(variance)]))[1]
-    assert slope[[0, 2]] == pytest.approx([0, 0], abs=0.02)
 
 
 def test_the_pooled_fit_is_the_weibull_fit_of_all_durations():

@@ -112,8 +112,3 @@ def test_a_picture_has_a_title_and_bare_restores_the_drawing(drawing):
     tall = ET.fromstring(add_heading(drawing, ["M" * 90, "b"], []))
     assert float(tall.get("width")) > float(ET.fromstring(drawing).get("width"))
     assert float(tall.get("height")) > float(ET.fromstring(drawing).get("height"))
-
-
-@pytest.mark.parametrize(("narrow", "width"), [(False, 720), (True, 340)])
-def test_a_chart_is_as_wide_as_the_page(narrow, width):
-    assert float(ET.fromstring(render_drawing(example_chart(narrow).spec())).get("width")) == width

@@ -36,8 +36,6 @@ from ttf.analyses.lost.account_gpu_hours.unused import (
     measure_unavailable,
     split_unused,
     unavailable_intervals,
-    usage_changes,
-    waiting_gpus,
 )
 from ttf.analyses.queue.reconstruct_occupancy import OCCUPANCY_BASIS
 from ttf.analyses.queue.reconstruct_occupancy.holdings import load_gpu_allocations
@@ -210,22 +208,6 @@ def test_blocks_of_jobs_give_the_same_sums(seed, n, with_attempts, size) -> None
     )
 
 
-def test_waiting_gpus_by_hand() -> None:
-    jobs = make_jobs(
-        [
-            ("a", None, 0, 10, 20, 1000),
-            ("b", None, 5, 15, 20, 1000),
-            ("c", None, 0, 30, 40, 0),
-            ("d", None, 40, None, 50, 500),
-        ]
-    )
-    waits = Steps.from_changes(*waiting_gpus(jobs.lazy()))
-    assert waits.values_at(np.array([-1, 0, 5, 10, 15, 39, 40, 50])).tolist() == [0, 1000, 2000, 1000, 0, 0, 500, 0]
-    assert waiting_gpus(jobs.with_columns(submit_s=pl.lit(None, pl.Int64)).lazy()) is None
-    queued = jobs.tail(1).with_columns(outcome=pl.lit("waiting"), end_s=pl.lit(None, pl.Int64))
-    assert Steps.from_changes(*waiting_gpus(queued.lazy())).values_at(np.array([9_999, 10_000])).tolist() == [500, 0]
-
-
 def test_indistinguishable_categories_are_merged_under_one_name() -> None:
     unused = {name: [1] for name in (*UNAVAILABLE_KINDS, category.FREE_WAITED, category.FREE, category.ABOVE_CAPACITY)}
     assert set(name_unused(unused, True, True)) == set(unused)
@@ -366,18 +348,3 @@ def test_the_page_gives_the_productive_share_if_records_fit_the_capacity() -> No
     # In openb, nine tenths of GPU time are pods without a known end, so 0.018% of capacity would mislead.
     assert len(key(0, running=4.9)) == 1 and key(0, running=2.6, unknown=2.6) == []
     assert list_productive_keys(Numbers({})) == []
-
-
-def test_a_trace_that_used_no_gpu(tmp_path) -> None:
-    jobs = make_jobs([("1", "x", 0, 0, 10, 0)]).with_columns(runtime_s=pl.lit(10, pl.Int64))
-    tables = compute(write_inputs(tmp_path, jobs=jobs, durations_infra=infra_durations(jobs, None, {})))
-    assert not tables["ledger"].height and gpu_hours_account(tables, Study()).empty
-    assert not compute_metrics("account_gpu_hours", tables)
-
-
-def test_gpus_in_use_follow_the_runs() -> None:
-    runs = make_runs({"gpu_milli": 2000}, {"start_s": 1800, "gpu_milli": 500})
-    in_use = Steps.from_changes(*usage_changes(*runs.select("start_s", "until_s", "gpu_milli").collect())).values_at(
-        np.array([0, 1800, HOUR, HOUR + 1800])
-    )
-    assert in_use.tolist() == [2000, 2500, 500, 0]

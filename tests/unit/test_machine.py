@@ -2,7 +2,6 @@
 
 import errno
 import os
-import shutil
 import subprocess
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -13,7 +12,7 @@ import pytest
 from study import disk
 from study.disk import MachineError, check_free_space, check_writable
 from ttf.engine.process.entry import run_rule
-from ttf.engine.process.machine import explain_error, explain_error_text, explain_full_disk
+from ttf.engine.process.machine import explain_error, explain_error_text
 
 MEASURED = {"disk": {"base_mb": 20, "mb_per_gb": 1500}}
 
@@ -38,13 +37,6 @@ def test_each_system_error_names_the_file_and_the_remedy(tmp_path, name):
     assert message.startswith(f"{tmp_path}/x.csv: ")
     assert len(message.splitlines()) == 1
     assert ("MB are free" in message) == (number in (errno.ENOSPC, errno.EDQUOT))
-
-
-def test_a_failed_copy_names_the_target(tmp_path):
-    (tmp_path / "from").write_bytes(bytes(200_000))
-    with small_disk(tmp_path / "disk") as folder, pytest.raises(OSError) as error:
-        shutil.copyfile(tmp_path / "from", folder / "to")
-    assert explain_error(error.value).startswith(f"{folder}/to: the disk is full")
 
 
 def test_a_full_disk_is_detected_behind_an_unrelated_error(tmp_path, monkeypatch):
@@ -99,13 +91,6 @@ def test_a_full_disk_reported_by_polars(tmp_path, monkeypatch, write):
             run_rule(lambda _: getattr(frame.lazy() if "sink" in write else frame, write)(target), job)
         assert log.read_text().startswith(f"{target}: the disk is full (0.0 MB are free). Make room")
         assert not target.exists(), "the log, the next job and the user need the space"
-
-
-def test_a_full_disk_is_reported_even_if_the_log_cannot_be_written(tmp_path):
-    with small_disk(tmp_path / "disk") as folder:
-        assert explain_full_disk([folder]) is None
-        (folder / "other").write_bytes(bytes(64 * 1024))
-        assert explain_full_disk([tmp_path, folder]).startswith(f"{folder}: the disk is full")
 
 
 def test_read_only_folders_are_reported_before_the_first_job(tmp_path, monkeypatch):

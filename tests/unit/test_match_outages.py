@@ -4,7 +4,7 @@ import numpy as np
 import polars as pl
 import pytest
 from given_tables import compute_metrics, one_row
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from made_placements import make_placements
 from ttf.analyses.outages.match_outages import OUTAGE_MATCHES
@@ -15,7 +15,6 @@ from ttf.analyses.outages.match_outages.compute import (
     NEAR,
     compute,
     covered_share,
-    null_probability,
 )
 from ttf.analyses.outages.match_outages.page import LABELS
 from ttf.records.infra import AFTER_S, BEFORE_S, EVENT
@@ -102,22 +101,3 @@ def test_the_null_probability_is_the_share_of_matching_shifts(starts, width):
     shifts = range(40)
     hits = [any((start + shift) % 40 < width for start in starts) for shift in shifts]
     assert covered_share(np.array(starts), 40, width) == pytest.approx(np.mean(hits))
-
-
-@settings(max_examples=3)
-@given(st.integers(0, 10**6))
-def test_independent_outages_and_failures_match_as_often_as_expected(seed):
-    rng = np.random.default_rng(seed)
-    nodes = [f"n{k}" for k in range(20)]
-    starts = pl.DataFrame({"node": rng.choice(nodes, 400).tolist(), "time_s": rng.integers(0, SPAN, 400)})
-    exposure = pl.DataFrame({"node": nodes, "from_s": 0, "until_s": SPAN})
-    ends = rng.integers(DAY, SPAN - DAY, 2000)
-    lists = [rng.choice(nodes, 4, replace=False).tolist() for _ in range(2000)]
-    failures = pl.DataFrame({"node_list": lists})
-    expected = null_probability(failures, starts, exposure, 2 * DAY + 1)
-    times = {node: np.sort(starts.filter(node=node)["time_s"].to_numpy()) for node in nodes}
-    hits = [
-        any(np.abs(times[node] - end).min(initial=SPAN) <= DAY for node in node_list)
-        for end, node_list in zip(ends, lists, strict=True)
-    ]
-    assert np.mean(hits) == pytest.approx(expected.mean(), abs=0.08)

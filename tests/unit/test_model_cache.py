@@ -148,14 +148,6 @@ def test_changed_features_retrain_all_models(jobs, count, declared):
     assert trained == 2 * WEEKS - 2
 
 
-def test_changed_clusters_retrain_only_models_for_tests(jobs, count):
-    changed_jobs = jobs.with_columns(cluster=pl.col("cluster") // 2)
-    lineage, trained, _ = count(changed_jobs, count(jobs)[2])
-    assert is_equal(lineage, count(changed_jobs)[0])
-    # Only the cold models of the tests are new.
-    assert trained == WEEKS - 2
-
-
 # Parts of a cache key -----------------------------------------------------------------------------------------
 
 
@@ -173,21 +165,6 @@ def lesson_key(data: Data, lesson: TrainingData, ended: np.ndarray):
     return Cache(replace(data, job_features=lesson.job_features)).lesson_digest(ended, lesson, None)
 
 
-@pytest.mark.parametrize("field", ["running", "hours", "until_s"])
-def test_a_key_depends_on_every_part_of_the_training_data(jobs, field):
-    data = load_data(jobs)
-    ended, lesson = training_data(data)
-    value = getattr(lesson, field)
-    if field == "until_s":
-        edited = value + 1
-    else:
-        edited = value.copy()
-        index = 7 if field == "hours" else np.flatnonzero(lesson.running)[7]
-        edited[index] = edited[index] + 1 if field == "hours" else ~edited[index]
-    assert lesson_key(data, lesson, ended) == lesson_key(data, lesson, ended)
-    assert lesson_key(data, replace(lesson, **{field: edited}), ended) != lesson_key(data, lesson, ended)
-
-
 @pytest.mark.parametrize("part", ["numbers", "codes", "rates", "ended_counts", "weekend"])
 def test_a_key_depends_on_features_of_its_jobs_only(jobs, part):
     data = load_data(jobs)
@@ -200,16 +177,6 @@ def test_a_key_depends_on_features_of_its_jobs_only(jobs, part):
             key = lesson_key(data, replace(lesson, job_features=features), ended)
             assert (key != lesson_key(data, lesson, ended)) == is_used
     assert ended[3] and not ended[-1] and not lesson.running[-1]
-
-
-class JobsWithoutFailures:
-    """Jobs without failures."""
-
-    def __init__(self, n: int) -> None:
-        self.failed = np.zeros(n, dtype=bool)
-
-    def __len__(self) -> int:
-        return len(self.failed)
 
 
 TEXTS = st.lists(st.sampled_from(["a", "b", "ü", "", None]), min_size=1, max_size=8)
@@ -230,29 +197,3 @@ def test_digests_of_jobs_do_not_depend_on_other_jobs(texts, other_texts):
     assert digest_parts([*texts, *other_texts], range(n)) == parts
     assert digest_parts([*other_texts, *texts], range(m, m + n)) == parts
     assert (digest_parts(other_texts, range(m)) == parts) == (texts == other_texts)
-
-
-@settings(max_examples=25, deadline=None)
-@given(st.lists(st.tuples(st.integers(0, 3), st.booleans()), min_size=1, max_size=12))
-def test_the_digest_depends_on_the_step_at_which_each_job_is_added(steps):
-    """Jobs are added in steps, some with equal features; equal steps give equal digests, others do not."""
-    job_steps, values = (np.array(column) for column in zip(*steps, strict=True))
-    frame = pl.DataFrame({"submit_s": [0] * len(steps), "x": pl.Series(values.astype(float))})
-    features = compute_job_features(frame, parse_features({"x": {"kind": "numeric", "column": "x"}}), None)
-    data = Data(JobsWithoutFailures(len(steps)), features, ())
-
-    def digests(added_at):
-        cache = Cache(data)
-        return [cache._add_ended(added_at <= step) or cache._digest.hexdigest() for step in range(4)]
-
-    assert digests(job_steps) == digests(job_steps)
-    for job in range(len(steps)):
-        moved = job_steps.copy()
-        moved[job] = (moved[job] + 1) % 4
-        assert digests(moved) != digests(job_steps)
-    # If jobs are removed, the digest starts again.
-    restarted, fresh = Cache(data), Cache(data)
-    for cache, limits in ((restarted, (3, 1)), (fresh, (1,))):
-        for limit in limits:
-            cache._add_ended(job_steps <= limit)
-    assert restarted._digest.hexdigest() == fresh._digest.hexdigest()

@@ -21,7 +21,7 @@ from ttf.analyses.outcomes.describe_strata import STRATA
 from ttf.engine.storage.tables import write_csv
 from ttf.page.checks.thresholds import Rule, Subject
 from ttf.page.monitoring.alert_rules import render_alert_rules
-from ttf.page.monitoring.open_metrics import GAUGES, ROW_GAUGES, TABLES, metric_name, name_number, render_metrics
+from ttf.page.monitoring.open_metrics import GAUGES, ROW_GAUGES, TABLES, metric_name, render_metrics
 
 ROOT = Path(__file__).parents[2]
 DASHBOARD = json.loads((ROOT / "monitoring/grafana-dashboard.json").read_text(encoding="utf-8"))
@@ -114,33 +114,12 @@ def test_intervals_and_observations_are_metrics_of_their_own(folder):
     assert "ttf_suspect_node_failures_ratio" not in samples
 
 
-def test_a_trace_without_dates_has_no_timestamp(folder):
-    (folder / "brief.json").write_text(json.dumps({"period": ""}))
-    samples = read_samples(render_metrics("study", {"slurm": folder}))
-    assert "ttf_as_of_timestamp_seconds" not in samples
-    assert samples["ttf_as_of_seconds"][0].value == 1_740_873_600
-
-
 def test_names_cannot_break_the_file_and_stay_different(folder):
     samples = read_samples(render_metrics("study", {"slurm": folder}))["ttf_drain_node_outages_ratio"]
     assert [sample.value for sample in samples] == [2.5, 3.5, 4.5, 5.5]
     names = [sample.labels["node"] for sample in samples]
     assert len({*names}) == len(names)
     assert all(name.isprintable() for name in names)
-
-
-def test_numbers_of_rules_are_exported_by_their_key(folder):
-    samples = read_samples(render_metrics("study", {"slurm": folder}, {"slurm": ["ettr.valid", "quality.grade"]}))
-    assert samples["ttf_number_ettr_valid_info"][0].labels["value"] == "true"
-    assert len(samples["ttf_quality_grade_info"]) == 1
-
-
-def test_each_gauge_is_a_column_of_a_contract():
-    for gauge in ROW_GAUGES:
-        columns = {gauge.column, gauge.n, *gauge.labels.values(), *gauge.where}
-        columns |= {gauge.bounds.format(bound) for bound in ("low", "high") if gauge.bounds}
-        assert columns <= TABLES[gauge.table].columns.keys()
-    assert len({gauge.name for gauge in chain(GAUGES, ROW_GAUGES)}) == len(GAUGES) + len(ROW_GAUGES)
 
 
 SUBJECTS = [Subject("slurm", NUMBERS), Subject("old", {})]
@@ -234,9 +213,3 @@ def test_the_dashboard_queries_metrics_that_exist():
     names |= {f"ttf_{name}_observations" for name, _ in units} | {"ttf_as_of_timestamp_seconds"}
     assert {*queried} <= names
     assert len({*queried}) > 25
-
-
-def test_a_name_is_never_that_of_another_number():
-    assert name_number("outages.repair.p90_s") == "number_outages_repair_p90"
-    assert metric_name("drain_nodes", "nodes") == "ttf_drain_nodes"
-    assert metric_name("drain_nodes", "nodes", "low") == "ttf_drain_low_nodes"

@@ -3,7 +3,6 @@
 import json
 from pathlib import Path
 
-import numpy as np
 import polars as pl
 import pytest
 from of_formats import FORMATS, raw_schemas, scan_tables
@@ -21,7 +20,6 @@ from ttf.formats.protocol import Source
 from ttf.raw.ingest import ingest
 from ttf.records.node_errors import find_error_durations
 from ttf.records.record_contracts import NODE_ERRORS, NODE_LOG_WATCH
-from ttf.stats.durations.mttf import mean_time_to_failure
 
 ROOT = Path(__file__).resolve().parents[2]
 LINE = "2025-03-01T08:00:00+0000 n1 kernel: NVRM: Xid (PCI:0000:05:00): 79, GPU has fallen off the bus.\n"
@@ -86,20 +84,6 @@ def make_watch(*spans):
 # Durations ----------------------------------------------------------------------------------------------
 
 
-def test_errors_of_a_poisson_process_give_its_rate():
-    """Time at risk over failures is the mean time of the process, and both are those of the errors."""
-    rng = np.random.default_rng(1)
-    times = np.cumsum(rng.exponential(10 * DAY, 4000)).astype(int) + 1
-    errors = make_errors([("n1", "GPU", int(time), int(time)) for time in times])
-    periods = find_error_durations(errors, make_watch(("n1", 0, int(times[-1]) + DAY)), 0, CAUSES)
-    failures = periods["event"].count()
-    assert failures == len(set(times))
-    assert periods["duration_s"].sum() == times[-1] + DAY
-    assert periods["duration_s"].sum() / failures == pytest.approx(10 * DAY, rel=2 / np.sqrt(4000))
-    assert periods["gpu"].sum() == failures
-    assert not periods["cpu"].any()
-
-
 def test_a_gap_censors_and_an_error_ends():
     errors = make_errors([("n1", "GPU memory", 40, 60), ("n1", "PCIe", 64, 64), ("n1", "Network", 250, 250)])
     watch = make_watch(("n1", 0, 100), ("n1", 200, 300), ("n2", 10, 110))
@@ -121,12 +105,6 @@ def test_errors_that_are_not_of_hardware_in_service_end_nothing(change):
     errors = make_errors([("n1", "GPU", 40, 40, change)])
     periods = find_error_durations(errors, make_watch(("n1", 0, 100)), 5, CAUSES)
     assert periods.select("duration_s", "event").rows() == [(100, None)]
-
-
-def test_an_error_of_an_unknown_component_has_no_cause():
-    periods = find_error_durations(make_errors([("n1", "Unknown", 40, 40)]), make_watch(("n1", 0, 100)), 5, CAUSES)
-    assert periods["event"].to_list() == ["failure", None]
-    assert not periods.select(pl.any_horizontal(CAUSES)).to_series().any()
 
 
 # From files ---------------------------------------------------------------------------------------------
@@ -233,18 +211,6 @@ def test_a_rate_counts_the_nodes_that_were_watched(tmp_path, run, files, is_know
     assert derive(run(*files)[0], nodes=50)["unit_id"].n_unique() == 50
 
 
-def test_withheld_rates_are_blank_in_every_stratum(tmp_path, run):
-    (tmp_path / "a.csv").write_text(
-        f"node,time,code\nn1,{START},XID79\nn2,{START + DAY},XID79\nn1,{START + 9 * DAY},MCE"
-    )
-    periods = derive(run("a.csv")[0])
-    rates = mean_time_to_failure(periods, "failure", ["all", "name_prefix"], block_days=7)
-    values = [name for name in rates.columns if name.startswith(("mttf", "ci_", "failures_per"))]
-    assert rates.height == 4
-    assert rates.select(values).null_count().row(0) == (4,) * len(values)
-    assert rates["reason"].null_count() == 0
-
-
 def test_one_event_far_from_the_others_is_told():
     times = [START + hour * 3600 for hour in range(12)]
     rows = [(time, time + 3600, "failure") for time in times]
@@ -275,12 +241,6 @@ def test_a_file_without_times_is_refused(tmp_path, run, text, message):
     assert str(tmp_path / "n1.log") in str(error.value)
 
 
-def test_too_many_kinds_of_names_are_no_strata(tmp_path, run):
-    for node in "abcdefghijklmnopqrstuvwxyz":
-        write_log(tmp_path / f"{node}1.log", f"{node}1", daily(3))
-    assert derive(run(*(f"{node}1.log" for node in "abcdefghijklmnopqrstuvwxyz"))[0])["name_prefix"].null_count() == 26
-
-
 # A folder as a trace ------------------------------------------------------------------------------------
 
 
@@ -302,12 +262,8 @@ def test_a_folder_of_logs_is_a_trace(tmp_path):
     (tmp_path / "README.md").write_text("About")
     match = recognise(tmp_path)
     assert match.entry == {"format": "node_logs", "folder": str(tmp_path)}
-    assert match.explanation == "node_logs: logs of nodes: n1.log, n2.log, n3.log."
     trace = load_trace(parse_yaml(format_configuration(match), "my.yaml"))
     assert trace.raw_files == {"logs": [f"{tmp_path}/{name}" for name in ("n1.log", "n2.log", "n3.log")]}
-    assert trace.unread_entries == {}
-    assert trace.reader_options["entry"]["node_logs"]["zone"] == "UTC"
-    assert trace.products == {"raw", "durations", "durations_infra"}
 
 
 def test_one_log_and_folders_of_logs(tmp_path):
@@ -325,7 +281,6 @@ def test_one_log_and_folders_of_logs(tmp_path):
     assert trace.raw_files == {"logs": [f"{tmp_path}/n1.log", f"{tmp_path}/more/n2.log"]}
     entry = {"format": "node_logs"}
     assert find_keyed_files(tmp_path / "n1.log", entry) == {"node_logs": [f"{tmp_path}/n1.log"]}
-    assert find_keyed_files(tmp_path, entry) == {}
 
 
 def test_logs_beside_another_file_are_no_trace_of_their_own(tmp_path):
@@ -352,12 +307,3 @@ def test_a_year_is_asked_for_before_the_first_job(tmp_path):
     assert rows.filter(kind="span").select("from_s", "until_s").row(0) == (1_735_689_540, 1_735_689_660)
     with pytest.raises(ConfigError, match="node_log_end"):
         make_study(entry | {"node_log_end": "2025"})
-
-
-def test_several_folders_are_refused(tmp_path):
-    for name in ("a", "b"):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "n1.log").write_text(LINE)
-    entry = {"format": "node_logs", "folder": [f"{tmp_path}/a", f"{tmp_path}/b"]}
-    with pytest.raises(ConfigError, match=r"name one folder, and all folders under registry\.mine\.node_logs"):
-        load_trace({"study": ["mine"], "registry": {"mine": entry}})

@@ -74,13 +74,6 @@ def test_a_log_added_to_a_known_study_is_picked_up(dumps, monkeypatch, capsys):
     assert studies.find_data("dumps") is None
 
 
-def test_health_events_of_the_sample_stay_health_events(dumps):
-    (dumps / "health_events.csv").write_text("node,time,code,severity\nn1,1740816000,XID79,high\n")
-    entry = recognise(dumps).entry
-    assert entry["health_events"] == f"{dumps}/health_events.csv"
-    assert "node_logs" not in entry
-
-
 def test_a_trace_with_logs_has_their_products(dumps):
     (dumps / "kern.log").write_text(LINE)
     entry = {"format": "sacct", "folder": str(dumps)}

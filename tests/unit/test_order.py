@@ -95,7 +95,3 @@ def test_distinct_values_of_several_columns(span):
 def test_first_and_last_index_of_each_run(values, first, last):
     assert run_starts(np.array(values)).tolist() == first
     assert run_ends(np.array(values)).tolist() == last
-
-
-def test_runs_of_rows_are_equal_in_all_columns():
-    assert run_starts(np.array([1, 1, 1, 2, 2]), np.array([5, 5, 6, 6, 6])).tolist() == [0, 2, 3]

@@ -104,29 +104,19 @@ def test_a_second_start_before_the_end_is_flagged(hbd):
     assert trace.rows("start_s", "end_s", "records", "flagged") == [(DAY, 3 * DAY, 2, "began again before its end")]
 
 
-def test_duplicate_events_count_once(hbd):
-    events = [event("a", 1), event("a", 2, "end"), event("b", 3), event("b", 3, "end")]
-    trace = hbd([record for record in events for _ in range(2)])
-    assert trace.rows("unit_id", "start_s", "end_s") == [("a", DAY, 2 * DAY), ("b", 3 * DAY, 3 * DAY)]
-    assert [reason for _, reason, _ in trace.quarantine] == ["end_without_start"] * 2
-
-
 @pytest.mark.parametrize(
     ("record", "problem"),
     [
         (["a"], (2, "wrong_column_count", None)),
         (event(7, 1), (2, "wrong_type", "node_id")),
         (event("a", "1"), (2, "wrong_type", "event_time")),
-        (event("a", True), (2, "wrong_type", "event_time")),
         (event("a", None), (2, "missing_value", "event_time")),
-        (event("a", -1), (2, "out_of_range", "event_time")),
         (event("a", 1.7e9), (2, "out_of_range", "event_time")),
         (event("a", 1, "begin"), (2, "unknown_value", "event_type")),
         (event("a", 1) | {"fault_type": "GPU"}, (2, "wrong_type", "fault_type")),
         (event("a", 1, Desc=["GPU"]), (2, "wrong_type", "Desc")),
         (event("\ud800", 1), (2, "not_utf8", None)),
         (event("a", 1) | {"fault_type": None}, None),
-        (event("a", 1) | {"other": {"x": [1]}}, None),
     ],
 )
 def test_an_invalid_record_is_quarantined(hbd, record, problem):
@@ -142,28 +132,9 @@ def test_a_truncated_file_is_an_error(hbd):
             hbd(text[:cut])
 
 
-def test_more_nodes_in_the_tables_than_declared_is_an_error(hbd):
-    with pytest.raises(StudyError, match=r"nodes: 1 nodes were watched, but the tables name 2.*has two names"):
-        hbd([event("a", 1), event("b", 2)], {"nodes": 1})
-
-
 def test_an_empty_observation_window_is_an_error(hbd):
     with pytest.raises(StudyError, match=r"window_days: without it .* leaves no time here"):
         hbd([event("a", 0), event("a", 0, "end")], {"nodes": 1})
-
-
-def test_an_outage_that_covers_the_whole_observation_is_not_counted(hbd):
-    trace = hbd([event("a", 2), event("a", 12, "end")], {"nodes": 1, "window_days": [3, 5]})
-    assert trace.rows("counted", "flagged") == [(False, "reaches beyond the time in which the unit was watched")]
-    assert trace.durations.height == 0
-
-
-def test_48_nodes_with_simultaneous_outages(hbd):
-    nodes = [f"n{number:02}" for number in range(48)]
-    trace = hbd([event(n, 1) for n in nodes] + [event(n, 2, "end") for n in nodes], {"nodes": 48})
-    assert trace.outages["counted"].sum() == 48
-    # Observation ends with the last event, so no node is seen up again.
-    assert trace.durations.select("duration_s", "event").unique().rows() == [(DAY, "failure")]
 
 
 # Tables of any layout ---------------------------------------------------------------------------------------
@@ -244,11 +215,6 @@ def test_without_a_mapped_end_only_the_start_of_an_outage_is_known(table):
     assert trace.outages["flagged"].unique().to_list() == ["no end was written"]
 
 
-def test_without_any_recorded_end_all_outages_are_open(table):
-    trace = table([row | {"up": ""} for row in ROWS])
-    assert trace.rows("unit_id", "end_s", "records") == [("n1", None, 2), ("n2", None, 1)]
-
-
 def test_invalid_rows_are_quarantined(table):
     rows = [*ROWS, ROWS[0] | {"up": "2023-12-31 00:00"}, ROWS[0] | {"host": ""}, ROWS[0] | {"down": ""}]
     assert table(rows).quarantine == [
@@ -256,9 +222,3 @@ def test_invalid_rows_are_quarantined(table):
         (6, "missing_value", "host"),
         (7, "missing_value", "down"),
     ]
-
-
-def test_a_duplicate_file_changes_no_outage(table):
-    single, duplicated = table(ROWS), table([ROWS, ROWS])
-    assert duplicated.outages.drop("records").equals(single.outages.drop("records"))
-    assert duplicated.outages["records"].to_list() == [2, 2, 2]

@@ -16,7 +16,7 @@ from ttf.analyses.outages.track_outages import charts as growth_charts
 from ttf.analyses.outages.track_outages import compute as growth
 from ttf.analyses.outages.track_outages import page as growth_page
 from ttf.display.charts.figure import Study
-from ttf.display.phrases import count_words, strip_markup
+from ttf.display.phrases import strip_markup
 from ttf.display.section_head import Head, Line
 from ttf.display.trace_numbers import Numbers
 from ttf.records.outages.outage_durations import durations_of_outages
@@ -69,73 +69,12 @@ def test_head_of_a_fleet():
             assert chart.empty or chart.datasets[name]
 
 
-def test_the_head_includes_numbers_of_other_analyses():
-    _, m, trace = analyse(*fleet())
-    added = {"spares.p99.observed": 45, "spares.p99.low": 40, "spares.p99.high": 51, "spares.p99.binomial": 17}
-    added |= {"drains.listed": 3, "drains.nodes": 20, "drains.share_of_outages": 0.25}
-    units = {"drains.share_of_outages": "share"}
-    metrics = {key: {"value": value, "unit": units.get(key, "units"), "n": 9} for key, value in added.items()}
-    m = Numbers({**m, **metrics})
-    head = page.head(trace, m)
-    claim = check_claim(head, m)
-    assert claim.startswith("45 spares cover 99% of the time, 17 if nodes failed independently; nodes were down ")
-    key = head.keys[3]
-    assert (key.label, strip_markup(key.note)) == ("Spares for 99% of time", "95% CI 40–51; binomial 17")
-    sentence = "3 of 20 nodes have excess outages (25.0% of all)."
-    assert sentence in strip_markup(head.text[0])
-
-
-def test_head_without_exposure():
-    outages, records, _ = fleet(level=pl.lit("hardware"))
-    _, m, trace = analyse(outages, records, None)
-    head = page.head(trace, m)
-    assert check_claim(head, m).endswith("outages are recorded; half lasted less than 1.50\u00a0h")
-    assert [key.label for key in head.keys] == ["Mean repair", "Most time down"]
-    assert [line.checked for line in page.lines(trace, m)] == [False]
-
-
 def test_a_line_replaces_the_head_without_outages():
     _, m, trace = analyse(*make_outages({"a": [], "b": []}, UNTIL, node="unit_id"))
     line = page.head(trace, m)
     assert isinstance(line, Line) and strip_markup(line.result) == "no outage of 2 nodes is recorded"
     (line,) = growth_page.lines(trace, m)
     assert strip_markup(line.result) == "0 faults: too few, or in too few weeks, for a trend" and not line.checked
-
-
-@pytest.mark.parametrize("intervals", [[(10, 20)], [(10, None)], [(0, UNTIL)], [(10, 10), (20, 20)], [(UNTIL, None)]])
-def test_unusual_traces_have_a_head_or_a_line(intervals):
-    _, m, trace = analyse(*make_outages({"a": intervals, "b": []}, UNTIL))
-    head = page.head(trace, m)
-    if isinstance(head, Head):
-        check_claim(head, m)
-    for table in (page.tables(trace) | growth_page.tables(trace)).values():
-        assert table.frame.height == 0 or table.html("name")
-
-
-@pytest.mark.parametrize(
-    ("changes", "sentence"),
-    [
-        ({"trend": "worse"}, "Faults became more frequent (growth β 1.20, 95% CI 1.10–1.30; p = 0.030)."),
-        (
-            {"trend": "unclear"},
-            "Trend in faults unclear (growth β 1.20, 95% CI 1.10–1.30; p = 0.030): not significant ",
-        ),
-        ({}, "No trend in faults (growth β 1.20, 95% CI 1.10–1.30; p = 0.030)."),
-        ({"beta_within_ci_low": None}, "No trend in faults (p = 0.030)."),
-        ({"trend": "better", "strata": 4}, "Faults became less frequent within 4 groups (common growth β 1.20"),
-        (
-            {"strata": 4, "groups.n": 3, "groups.better": 2, "groups.worse": 1, "homogeneity_p": 0.001},
-            "No common trend in faults within 4 groups (common growth β 1.20, 95% CI 1.10–1.30; p = 0.030). "
-            "Groups differ (p = 0.0010): of 3, 2 became less, 1 more frequent.",
-        ),
-    ],
-)
-def test_the_trend_in_words(changes, sentence):
-    values = {"beta_within": 1.2, "beta_within_ci_low": 1.1, "beta_within_ci_high": 1.3, "trend_p": 0.03}
-    values |= {"trend": "none", "strata": 1, "n": 90} | changes
-    metrics = {f"growth.{name}": {"value": value, "unit": "1", "n": 90} for name, value in values.items() if value}
-    m = Numbers(metrics)
-    assert sentence in strip_markup(growth_page.trend_in_words(m)) and count_words(growth_page.trend_in_words(m)) <= 35
 
 
 def test_availability_and_mttf_have_the_same_clustered_interval():
@@ -164,16 +103,6 @@ def test_availability_and_mttf_have_the_same_clustered_interval():
         "measure_availability", tables | {"outage_free": compute.outage_free(outages, exposure, 7, "system")}
     )
     assert metrics["outages.unit"]["value"] == "node" and metrics["outages.units"]["value"] == 36
-
-
-def test_causes_beyond_eight_are_combined():
-    outages, records, exposure = fleet()
-    causes = records.with_columns(level=pl.lit("hardware"), **{"class": pl.format("part {}", pl.col("outage") % 11)})
-    tables, *_ = analyse(outages, causes, exposure)
-    rows = charts.outage_causes(tables, Study("node")).datasets["causes"]
-    assert len(rows) == charts.MOST_BARS and rows[-1]["cause"] == "6 others"
-    assert sum(row["share"] for row in rows) == pytest.approx(1, abs=1e-5)
-    assert sum(row["downtime_share"] for row in rows) == pytest.approx(1, abs=1e-5)
 
 
 TIMES = st.lists(st.tuples(st.integers(-20, 120), st.one_of(st.none(), st.integers(0, 90))), max_size=4)

@@ -56,37 +56,6 @@ def test_a_dozen_jobs():
     ]
 
 
-def test_table_without_a_success():
-    table = outcome_table(EXAMPLE_JOBS.filter(pl.col("outcome") == "failure"))
-    assert table.select("outcome", "jobs", "n", "reason").rows() == [
-        ("success", 0, 0, f"no job has this outcome; {NO_LIMITS}"),
-        ("failure", 3, 2, NO_LIMITS),
-    ]
-
-
-def test_table_if_all_jobs_wait():
-    table = outcome_table(EXAMPLE_JOBS.filter(pl.col("outcome") == "waiting"))
-    assert table.select("outcome", "jobs", "gpu_hours", "gpu_hours_share", "reason").rows() == [
-        ("success", 0, 0.0, None, f"no job has this outcome; no GPU time was seen; {NO_LIMITS}"),
-        ("failure", 0, 0.0, None, f"no job has this outcome; no GPU time was seen; {NO_LIMITS}"),
-        ("waiting", 2, 0.0, None, f"has not started, so it has no run time; no GPU time was seen; {NO_LIMITS}"),
-    ]
-
-
-def test_table_without_recorded_ends():
-    row = outcome_table(jobs(("failure", 5, None, 1000, 1), ("failure", 6, None, 1000, 1))).row(1, named=True)
-    assert (row["jobs"], row["n"], row["runtime_mean_s"]) == (2, 0, None)
-    assert row["reason"] == f"no job of this outcome has a known run time; no GPU time was seen; {NO_LIMITS}"
-
-
-def test_no_jobs():
-    assert outcome_table(EXAMPLE_JOBS.clear()).select("outcome", "jobs", "jobs_share").rows() == [
-        ("success", 0, None),
-        ("failure", 0, None),
-    ]
-    assert runtime_quantiles(observed_times(EXAMPLE_JOBS.clear())).is_empty()
-
-
 def test_gpu_time_of_a_large_cluster_does_not_overflow():
     large_jobs = jobs(*[("success", 0, 10**11, 10**10, 10**6)] * 100)
     assert large_jobs.select(gpu_seconds_milli()).to_series().sum() == 100 * 10**27
@@ -140,13 +109,6 @@ def test_time_limits_are_counted_if_the_format_has_a_word_for_them():
     assert outcome_table(LIMITED, words=["COMPLETED"])["at_time_limit"].to_list() == [None] * 4
 
 
-@pytest.mark.parametrize(
-    ("name", "has_limits"), [*dict.fromkeys(("sacct", "helios", "acme"), True).items(), ("openb", False)]
-)
-def test_formats_that_record_time_limits(name, has_limits):
-    assert (outcome_table(LIMITED, words=WORDS[name])["at_time_limit"].count() > 0) == has_limits
-
-
 def ended_numbers(jobs, words=()):
     table = ended_jobs(outcome_table(jobs, words=words), add_clusters(jobs.lazy()))
     return compute_metrics("split_outcomes", {"ended_jobs": table})
@@ -195,9 +157,3 @@ def test_quantiles_are_run_times_that_occur():
         "running",
     ]
     assert table.filter(pl.col("outcome") == "cancelled")["runtime_s"].to_list() == [3600] * 5
-
-
-def test_quantiles_of_many_jobs():
-    table = runtime_quantiles(observed_times(jobs(*(("failure", 0, time, 0, 1) for time in range(1000, -1, -1)))))
-    assert table.height == 201
-    assert table["runtime_s"].to_list() == list(range(0, 1001, 5))

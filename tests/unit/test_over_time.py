@@ -7,9 +7,7 @@ import numpy as np
 import polars as pl
 import pytest
 import vl_convert
-from drawn_figures import draw_svg
 from given_tables import compute_metrics
-from given_tables import one_row as at
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
@@ -18,7 +16,6 @@ from ttf.analyses.nodes.track_failure_rate.charts import CHARTS
 from ttf.analyses.nodes.track_failure_rate.compute import summarise_windows
 from ttf.analyses.nodes.track_failure_rate.over_time import (
     MOST_WINDOWS,
-    exposure_by_day,
     failure_rate_over_time,
     window_days,
     with_domains,
@@ -78,34 +75,6 @@ def test_a_run_over_midnight_is_at_risk_on_both_days_and_fails_on_the_last():
     assert second["ci_high"] == pytest.approx(1000 * stats.chi2.ppf(0.95, 4) / 2, rel=1e-12)
 
 
-def test_no_rate_from_less_than_a_node_day():
-    table = failure_rate_over_time(durations((NOON, 60, 8, "x")), "proxy", 8)
-    (row,) = table.iter_rows(named=True)
-    assert (row["failures"], row["node_days"]) == (1, 60 / DAY)
-    assert row["failures_per_1000_node_days"] is row["ci_low"] is row["ci_high"] is None
-    assert row["reason"] == "less than one node-day: no rate per node-day"
-    assert row["reason"] in chart(table, Study()).caption
-
-
-def test_a_run_that_ends_at_midnight_fails_on_the_day_before():
-    midnight = NOON + DAY // 2
-    table = failure_rate_over_time(durations((NOON, DAY // 2, 8, "x"), (midnight, 3600, 8, None)), "state", 8)
-    assert table["failures"].to_list() == [1, 0]
-    single_run = failure_rate_over_time(durations((NOON, DAY // 2, 8, "x")), "state", 8)
-    assert single_run["window"].to_list() == ["2023-05-01"]
-    # A run of no duration at midnight counts as a failure too.
-    table = failure_rate_over_time(durations((NOON, 60, 8, None), (midnight, 0, 8, "x")), "state", 8)
-    assert table["failures"].to_list() == [0, 1]
-    assert at(table, failures=1)["reason"] == "no node was at work"
-
-
-def test_runs_without_gpus_or_times_do_not_count():
-    runs = durations((NOON, DAY, 8, None), (NOON, DAY, 0, "x"), (None, DAY, 8, "x"), (NOON, None, 8, "x"))
-    table = failure_rate_over_time(runs, "state", 8)
-    assert table["failures"].sum() == 0
-    assert table["node_days"].sum() == 1
-
-
 def test_days_of_a_relative_clock_start_with_the_first_run():
     table = failure_rate_over_time(durations((1000, DAY, 8, None), (1000 + DAY, DAY, 8, "x")), "state", 8)
     assert table["window"].to_list() == ["day 1", "day 2"]
@@ -151,13 +120,6 @@ def test_causes_add_up_to_all_and_rare_causes_are_combined():
     assert single_cause["by"].unique().to_list() == ["all"]
 
 
-def test_components_count_their_own_nodes():
-    runs = durations((NOON, DAY, None, "hardware"), basis="component").with_columns(nodes=pl.lit(1))
-    table = failure_rate_over_time(runs, "component", None)
-    assert table["node_days"].to_list() == [0.5, 0.5]
-    assert table["failures"].to_list() == [0, 1]
-
-
 @pytest.mark.parametrize(
     ("rows", "reason"),
     [
@@ -181,25 +143,6 @@ RUNS = st.lists(
     min_size=1,
     max_size=12,
 )
-
-
-@settings(deadline=None, max_examples=25)
-@given(RUNS)
-def test_exposure_by_day_matches_cutting_runs_at_midnight(rows):
-    runs = pl.DataFrame(
-        [(start, start + length, nodes) for start, length, nodes, _ in rows],
-        schema={"start_s": pl.Int64, "end_s": pl.Int64, "nodes": pl.Int64},
-        orient="row",
-    )
-    days = 11
-    expected = [
-        sum(nodes * max(0, min(end, (day + 1) * DAY) - max(start, day * DAY)) for start, end, nodes in runs.iter_rows())
-        for day in range(days)
-    ]
-    assert exposure_by_day(runs, 0, days).tolist() == [expected]
-    clustered = runs.with_columns(cluster=pl.int_range(pl.len()) % 3)
-    assert exposure_by_day(clustered, 0, days, 3).sum(axis=0).tolist() == expected
-    assert sum(expected) == sum(length * nodes for _, length, nodes, _ in rows)
 
 
 @settings(deadline=None, max_examples=15)
@@ -231,21 +174,7 @@ def test_a_long_trace_has_a_limited_number_of_windows(tmp_path):
     figure = chart(table, Study("job", True))
     spec = json.dumps(figure.spec(validate=True))
     assert len(spec) < 20_000
-    assert "daies" not in spec
     assert vl_convert.vegalite_to_svg(spec, allowed_base_urls=[]).startswith("<svg")
-
-
-@pytest.mark.parametrize("narrow", [False, True])
-def test_a_single_window_and_no_failures_are_drawn(narrow):
-    study = Study(narrow=narrow)
-    with_failure = chart(failure_rate_over_time(durations((NOON, DAY // 2, 16, "x")), "proxy", 8), study)
-    assert with_failure.title == "Failures of any cause per 1,000 node-days"
-    assert [row["label"] for row in with_failure.datasets["ends"]] == ["1,000"]
-    without_failure = chart(failure_rate_over_time(durations((NOON, DAY // 2, 16, None)), "state", 8), study)
-    assert without_failure.title == "Infrastructure failures per 1,000 node-days"
-    for figure in (with_failure, without_failure):
-        svg = draw_svg(figure)
-        assert f'width="{study.width}' in svg
 
 
 def test_domains_come_from_reasons_unless_they_are_ambiguous():

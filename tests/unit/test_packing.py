@@ -3,10 +3,8 @@
 import base64
 import json
 import zlib
-from types import SimpleNamespace
 
 import vl_convert
-from ttf.analyses.catalogue import load_analyses
 from ttf.page.render.packing import chart_program, deflate, pack_charts, to_json
 
 
@@ -47,11 +45,3 @@ def test_a_compressed_program_unpacks_and_cannot_close_its_element():
     assert "<" not in text
     assert len(text) < len(program) / 2
     assert zlib.decompress(base64.b64decode(text)).decode() == program
-
-
-def test_charts_declare_their_tables():
-    analyses = load_analyses()
-    trace = SimpleNamespace(has_jobs=True, strata=[])
-    assert analyses["fit_mttf"].charts(trace)["survival_by_gpu_count"] == ["survival", "survival_summary"]
-    assert analyses["correlate"].charts["factors_of_run_time"] == ["runtime_by_group", "correlations"]
-    assert analyses["measure_losses"].charts["gpu_hours_by_size"] == "lost_work"

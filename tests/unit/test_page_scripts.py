@@ -9,11 +9,8 @@ import shutil
 import zipfile
 from pathlib import Path
 
-import polars as pl
 import pytest
-from plan_inputs import make_rate
 from scipy.stats import hypergeom
-from ttf.analyses.large_runs.plan_ettr.compute import plan_tables
 from ttf.page.render.packing import pack_charts
 from ttf.stats.large_runs.ettr import (
     Plan,
@@ -23,7 +20,6 @@ from ttf.stats.large_runs.ettr import (
     expected_wall_s,
     optimal_interval_s,
 )
-from ttf.stats.large_runs.plans import Habits
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 pytestmark = pytest.mark.skipif(not CHROMIUM, reason="chromium is not installed: make test-tools")
@@ -93,16 +89,6 @@ def test_the_planner_computes_the_same_as_python(page):
         assert result["interruptions"] == pytest.approx(expected_interruptions(python_plan), rel=1e-9)
         assert result["ettr"] == pytest.approx(ettr_renewal(python_plan), rel=1e-9)
         assert result["best"] == pytest.approx(optimal_interval_s(plan[0], plan[2]), rel=1e-8)
-
-
-def test_the_planner_agrees_with_the_table_of_ettr(page):
-    settings = [Habits(interval, 300, 300, wait, 1_209_600) for interval in (3600, 300) for wait in (0, 7200)]
-    table, _ = plan_tables(make_rate(6.5e-3, 5e-3, 8e-3, 8), settings, [8, 64, 1024, 16_384], 2, 1)
-    columns = ("checkpoint_interval_s", "checkpoint_write_s", "restart_s", "queue_s", "productive_s")
-    plans = table.select(pl.col("failure_rate_per_node_day") * pl.col("nodes") / 86_400, *columns).rows()
-    assert [result["ettr"] for result in planner_results(page, plans)] == pytest.approx(
-        table["ettr_renewal"].to_list(), rel=1e-9
-    )
 
 
 def test_the_planner_gives_the_share_of_time_short_of_nodes(page):

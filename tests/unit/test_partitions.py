@@ -73,7 +73,7 @@ def raw_tables(draw):
 
 
 @given(raw_tables(), st.integers(1, 5), st.integers(1, 4), st.sampled_from([1, 3, 1000]))
-@settings(max_examples=16, deadline=None)
+@settings(max_examples=16)
 def test_any_partitions_give_the_same_jobs(raw, partitions_per_share, shares, block_rows):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(partitions, "BLOCK_ROWS", block_rows)
@@ -81,7 +81,6 @@ def test_any_partitions_give_the_same_jobs(raw, partitions_per_share, shares, bl
 
 
 @given(raw_tables(), st.sampled_from([["group_tag"], ["task"]]), st.sampled_from([1, 3, 1000]))
-@settings(max_examples=20, deadline=None)
 def test_placements_match_a_loop_over_the_instances(raw, missing_tables, block_rows):
     assume(raw["instance"].collect().height)  # ingest rejects a table without rows
     raw = {name: table for name, table in raw.items() if name not in missing_tables}

@@ -5,9 +5,9 @@ from functools import partial
 import polars as pl
 import pytest
 from of_formats import derive_table
-from pai_products import derive_jobs, derive_placements
+from pai_products import derive_placements
 from sacct_story import FIXTURES, derive_tables
-from ttf.engine.storage.tables import read_blocks, stream_parquet
+from ttf.engine.storage.tables import read_blocks
 from ttf.formats.pai2020 import derive as pai2020
 from ttf.records.jobs import PLACEMENT_COLUMNS
 
@@ -55,22 +55,6 @@ def test_instances_of_pai_are_placements_in_file_order(pai, monkeypatch, rows_a_
         ("a", "worker", 2, 1, "m2", 130, None, None, 500, "running", 2, True),
     ]
     assert placements["infra_failure"].null_count() == 5
-
-
-def test_pai_placements_and_jobs_agree_on_the_number_of_machines(pai):
-    tables = pai(TASKS, INSTANCES)
-    node_counts = derive_jobs(tables).select("job_id", "nodes").rows()
-    assert sorted(derive_placements(tables).select("job_id", "nodes").unique().rows()) == sorted(node_counts)
-
-
-def test_the_file_does_not_depend_on_the_block_size(pai, monkeypatch, tmp_path):
-    tables = pai(TASKS, INSTANCES)
-    file_contents = []
-    for rows in (1, 3, 100):
-        monkeypatch.setattr(pai2020, "read_blocks", partial(read_blocks, rows=rows))
-        stream_parquet(derive_placements(tables).lazy(), tmp_path / "placements.parquet")
-        file_contents.append((tmp_path / "placements.parquet").read_bytes())
-    assert len(set(file_contents)) == 1
 
 
 def slurm_placements(tmp_path, *records):

@@ -21,29 +21,25 @@ from ttf.engine.errors import StudyError
 from ttf.page.replication.scorecard import compute_printed_ettr
 from ttf.records.clusters import add_levels
 from ttf.records.infra import infra_durations
-from ttf.stats.clustered import Clusters
-from ttf.stats.large_runs.ettr import Plan, ettr_renewal, ettr_v1, expected_scheduled_s, expected_wall_s
+from ttf.stats.large_runs.ettr import Plan, ettr_renewal, expected_scheduled_s, expected_wall_s
 from ttf.stats.large_runs.plans import Habits, NodeRate, node_rate, target_size
 
 
-def test_a_row_matches_the_formulas() -> None:
+def test_a_row_matches_the_formulas():
     ettr, outlook = plan_tables(RATE, HABITS, SIZES, 200, 1)
     selection = {"gpus": 1000, "rate": "high", "checkpoint_interval_s": 3600.0}
     row, outlook_row = (table.filter(**selection).row(0, named=True) for table in (ettr, outlook))
-    assert row["nodes"] == 125
-    assert row["failure_rate_per_node_day"] == 8.2e-3
     assert row["mttf_s"] == pytest.approx(DAY / (125 * 8.2e-3), rel=1e-12)
     plan = Plan(125 * 8.2e-3 / DAY, 3600, 300, 300, 600, 14 * DAY)
     assert row["ettr_renewal"] == pytest.approx(ettr_renewal(plan), rel=1e-12)
     assert abs(row["ettr_simulated"] - row["ettr_renewal"]) < 4 * row["ettr_simulated_se"]
     assert outlook_row["expected_wall_s"] == pytest.approx(expected_wall_s(plan), rel=1e-12)
-    assert outlook_row["simulated_runs"] == 200
     assert outlook_row["simulated_wall_p05_s"] < outlook_row["expected_wall_s"] < outlook_row["simulated_wall_p95_s"]
     assert outlook_row["ettr_at_optimum"] > row["ettr_renewal"]
     assert row["reason"] is None
 
 
-def test_every_row_agrees_with_its_simulation() -> None:
+def test_every_row_agrees_with_its_simulation():
     ettr, _ = plan_tables(RATE, HABITS, SIZES, 1000, 2025)
     simulated = ettr.drop_nulls("ettr_simulated_se")
     assert simulated.height > 20
@@ -51,7 +47,7 @@ def test_every_row_agrees_with_its_simulation() -> None:
     assert standard_errors.max() < 4
 
 
-def test_a_row_says_where_the_approximations_fail() -> None:
+def test_a_row_says_where_the_approximations_fail():
     ettr, _ = plan_tables(RATE, HABITS[:1], SIZES, 100, 1)
     lost_share = ettr.select(1 / pl.col("mttf_s") * (300 + 1800)).to_series()
     assert ettr["approximation_valid"].to_list() == (lost_share <= 0.3).to_list()
@@ -59,38 +55,37 @@ def test_a_row_says_where_the_approximations_fail() -> None:
     assert invalid["reason"].str.contains("above 0.3: the approximations").all()
     undefined = ettr.filter(lost_share >= 1)
     assert undefined.height and undefined["ettr_combined"].null_count() == undefined.height
-    assert undefined["reason"].str.contains("do not exist").all()
     assert undefined["ettr_renewal"].null_count() == 0
+    free_writes, _ = plan_tables(RATE, HABITS[1:], [1024], 50, 1)
+    assert free_writes["optimal_interval_s"].null_count() == free_writes["reason"].count() == 3
 
 
-def test_rows_without_a_rate_are_blank_with_a_reason() -> None:
+def test_rows_without_a_rate_are_blank_with_a_reason():
     ettr, outlook = plan_tables(make_rate(None, None, None, None, "no job that asked for a GPU"), HABITS, SIZES, 10, 1)
     for table in (ettr, outlook):
         assert table["reason"].unique().to_list() == ["no job that asked for a GPU"]
         assert table["nodes"].unique().sort().to_list() == SIZES
-        assert table["rate"].unique().to_list() == ["estimate"]
     assert ettr["ettr_renewal"].null_count() == ettr.height
 
 
-def test_without_failures_there_is_still_an_upper_limit() -> None:
+def test_without_failures_there_is_still_an_upper_limit():
     ettr, outlook = plan_tables(make_rate(0.0, 0.0, 1e-3, 8), HABITS[:1], [8, 1024], 50, 1)
     estimate = ettr.filter(rate="estimate")
     assert estimate["mttf_s"].null_count() == 2
-    assert estimate["reason"].to_list() == ["no failures at this rate"] * 2
     assert estimate["ettr_simulated"].to_list() == pytest.approx(estimate["ettr_renewal"].to_list(), rel=1e-12)
     assert outlook.filter(rate="high")["expected_interruptions"].min() > 0
 
 
-def test_a_run_that_never_ends_has_a_reason() -> None:
+def test_a_run_that_never_ends_has_a_reason():
     ettr, outlook = plan_tables(make_rate(50.0, 40.0, 60.0, 8), HABITS[:1], [131_072], 50, 1)
     row = ettr.row(0, named=True)
     assert row["ettr_renewal"] == 0
-    assert "would not end" in row["reason"] and "too many interruptions" in row["reason"]
+    assert row["reason"]
     assert outlook["expected_wall_s"].null_count() == 3
     assert mitigation_table(make_rate(50.0, 40.0, 60.0, 8), HABITS[0], [131_072])["reason"].drop_nulls().len()
 
 
-def test_job_sizes_of_machines_without_gpus_are_nodes() -> None:
+def test_job_sizes_of_machines_without_gpus_are_nodes():
     rate = replace(RATE, node_gpus=None)
     ettr, _ = plan_tables(rate, HABITS[:1], [128], 50, 1)
     assert ettr["gpus"].null_count() == 3 and ettr["nodes"].to_list() == [128] * 3
@@ -99,13 +94,7 @@ def test_job_sizes_of_machines_without_gpus_are_nodes() -> None:
     assert mitigations["node_hours_saved_per_productive_week"].null_count() == 0
 
 
-def test_free_writes_have_no_best_interval() -> None:
-    ettr, _ = plan_tables(RATE, HABITS[1:], [1024], 50, 1)
-    assert ettr["optimal_interval_s"].null_count() == 3
-    assert ettr["reason"][0] == "writes are free: the shorter the interval, the better"
-
-
-def test_only_the_seed_changes_the_simulation() -> None:
+def test_only_the_seed_changes_the_simulation():
     first, repeated, other_seed = (plan_tables(RATE, HABITS, SIZES, 50, seed)[0] for seed in (1, 1, 2))
     assert first.equals(repeated)
     assert not first.equals(other_seed)
@@ -113,12 +102,11 @@ def test_only_the_seed_changes_the_simulation() -> None:
     assert first.drop(simulated).equals(other_seed.drop(simulated))
 
 
-def test_mitigations_by_hand() -> None:
+def test_mitigations_by_hand():
     table = mitigation_table(RATE, HABITS[0], [1024])
     plan = Plan(128 * 6.5e-3 / DAY, 3600, 300, 300, 600, 14 * DAY)
     assert table["ettr_before"].unique().to_list() == pytest.approx([ettr_renewal(plan)])
     row_by_mitigation = {row["mitigation"]: row for row in table.iter_rows(named=True)}
-    assert len(row_by_mitigation) == 5
     halved = replace(plan, restart_s=150)
     row = row_by_mitigation["start-up time halved"]
     assert row["ettr_after"] == pytest.approx(ettr_renewal(halved))
@@ -128,11 +116,10 @@ def test_mitigations_by_hand() -> None:
     # A shorter wait frees no node time, but the job finishes sooner.
     queue_row = row_by_mitigation["queue time halved"]
     assert queue_row["node_hours_saved_per_productive_week"] == 0 and queue_row["ettr_after"] > queue_row["ettr_before"]
-    assert row_by_mitigation["failure rate halved"]["failure_rate_per_node_day"] == pytest.approx(3.25e-3)
 
 
 @given(st.floats(1e-5, 1.0), st.sampled_from([8, 1024, 16_384]), st.integers(0, 900), st.integers(60, 20_000))
-def test_no_mitigation_harms(rate: float, gpus: int, write_s: int, interval_s: int) -> None:
+def test_no_mitigation_harms(rate: float, gpus: int, write_s: int, interval_s: int):
     table = mitigation_table(make_rate(rate, rate, rate, 8), Habits(interval_s, write_s, 300, 600, 14 * DAY), [gpus])
     table = table.filter(pl.col("mitigation") != "best checkpoint interval")
     assert (table["ettr_after"] >= table["ettr_before"] * (1 - 1e-12)).all()
@@ -155,7 +142,7 @@ MTTF_BY_GPUS = pl.DataFrame(
 )
 
 
-def test_the_node_rate_uses_the_90_percent_row_and_sizes_with_ten_failures() -> None:
+def test_the_node_rate_uses_the_90_percent_row_and_sizes_with_ten_failures():
     measured = {(1, 8): (5e5, 6e5, 4e5), (9, 16): (2e5, 8e5, 5e4)}
     assert node_rate(make_rate_table(RATE, failures=41), MTTF_BY_GPUS) == replace(RATE, measured=measured)
     assert node_rate(make_rate_table(RATE, basis="proxy"), MTTF_BY_GPUS).measured == {}
@@ -185,7 +172,7 @@ def repeat_runs(runs: pl.DataFrame, times: int) -> pl.DataFrame:
     return pl.concat(runs.with_columns(pl.col("unit_id") + str(copy)) for copy in range(times))
 
 
-def test_the_planned_wait_is_the_mean_of_restarts_else_of_submissions() -> None:
+def test_the_planned_wait_is_the_mean_of_restarts_else_of_submissions():
     restarts = queue_of(repeat_runs(RUNS, 5), None)
     assert (restarts["value"], restarts["n"], restarts["median_s"]) == (400, 10, 400)
     assert restarts["source"] == "the trace, mean of attempts requeued after an infrastructure failure"
@@ -202,7 +189,7 @@ def test_the_planned_wait_is_the_mean_of_restarts_else_of_submissions() -> None:
         assert queue_of(runs, None) == {"value": 0, "source": "the trace knows no waits: none assumed"}
 
 
-def test_planning_with_the_mean_wait_matches_a_simulation_of_skewed_waits() -> None:
+def test_planning_with_the_mean_wait_matches_a_simulation_of_skewed_waits():
     """Runs that draw each wait reach the ratio planned with the mean wait, not with the median wait."""
     rng = np.random.default_rng(5)
     waits = rng.lognormal(6, 2, 4000)
@@ -220,40 +207,35 @@ def test_planning_with_the_mean_wait_matches_a_simulation_of_skewed_waits() -> N
 # Withheld plans -------------------------------------------------------------------------------------------
 
 
-def test_a_rate_gives_no_plan_beyond_its_projection_limit() -> None:
+def test_a_rate_gives_no_plan_beyond_its_projection_limit():
     rate = replace(RATE, projects_to=16, measured={(1, 8): (5e5, 6e5, 4e5), (129, 256): (4e4, 5e4, 3e4)})
     ettr, outlook = plan_tables(rate, HABITS[:1], [8, 64, 256, 1024], 50, 1)
+    inputs = {"gpus", "nodes", "checkpoint_interval_s", "checkpoint_write_s", "restart_s", "queue_s"}
     for table in (ettr, outlook):
         assert table.filter(rate="estimate", gpus=64)["reason"].item() is None
         withheld = table.filter(pl.col("gpus") > 128, rate="estimate")
         assert withheld["reason"].to_list() == [TOO_LARGE] * 2
-        inputs = ["gpus", "nodes", "checkpoint_interval_s", "checkpoint_write_s", "restart_s", "queue_s"]
-        assert {name for name in withheld.columns if withheld[name].count()} - {"productive_s", "rate", "reason"} == {
-            *inputs
+        assert {name for name in withheld.columns if withheld[name].count()} <= inputs | {
+            *("productive_s", "rate", "reason")
         }
-        assert table.filter(gpus=1024).height == 1
-        assert table.filter(gpus=8)["rate"].to_list() == [
-            *("estimate", "low", "high", "measured_rate", "measured_rate_low", "measured_rate_high")
-        ]
+        assert table.filter(gpus=8).height == 6 and table.filter(gpus=1024).height == 1
     measured = ettr.filter(gpus=256, rate="measured_rate").row(0, named=True)
     assert measured["mttf_s"] == pytest.approx(4e4)
     plan = Plan(1 / 4e4, 3600, 300, 300, 600, 14 * DAY)
     assert measured["ettr_renewal"] == pytest.approx(ettr_renewal(plan))
     outlook_row = outlook.filter(gpus=256, rate="measured_rate").row(0, named=True)
-    assert outlook_row["scheduled_ettr"] == pytest.approx(14 * DAY / expected_scheduled_s(plan))
     assert outlook_row["scheduled_ettr"] == pytest.approx(ettr_renewal(replace(plan, queue_s=0)))
     mitigations = mitigation_table(rate, HABITS[0], [8, 256, 1024])
     assert mitigations.filter(gpus=256)["ettr_before"].unique().to_list() == [pytest.approx(ettr_renewal(plan))]
     assert mitigations.filter(gpus=1024)["reason"].to_list() == [TOO_LARGE]
 
 
-def test_the_best_mitigation_for_the_ratio_and_for_gpu_hours_are_separate() -> None:
+def test_the_best_mitigation_for_the_ratio_and_for_gpu_hours_are_separate():
     """On a full cluster, shorter waits raise the ratio most and save no GPU-hour."""
     metrics = run_metrics(RATE, replace(HABITS[0], queue_s=5 * DAY))
     assert metrics["ettr.mitigation.name"]["value"] in ("queue time halved", "failure rate halved")
     assert metrics["ettr.saving.name"]["value"] != "queue time halved" and metrics["ettr.saving.gpu_hours"]["value"] > 0
     assert metrics["ettr.estimate.scheduled_ettr"]["value"] > 3 * metrics["ettr.estimate.wall_clock_ettr"]["value"]
-    assert metrics["ettr.by"]["value"] == "estimate" and "ettr.withheld" not in metrics
 
 
 def run_metrics(rate: NodeRate, habits: Habits, mttf_by_gpus: pl.DataFrame | None = None) -> Metrics:
@@ -275,14 +257,14 @@ def run_metrics(rate: NodeRate, habits: Habits, mttf_by_gpus: pl.DataFrame | Non
     return target_numbers(tables)
 
 
-def test_a_run_that_cannot_be_estimated_has_a_reason_instead_of_numbers() -> None:
+def test_a_run_that_cannot_be_estimated_has_a_reason_instead_of_numbers():
     metrics = run_metrics(replace(RATE, projects_to=0), HABITS[0])
     assert metrics["ettr.withheld"]["value"] == TOO_LARGE and metrics["ettr.needed"]["value"] == "larger runs"
     values = ("ettr.by", "ettr.estimate", "ettr.low", "ettr.high", "ettr.mttf_s", "ettr.mitigation", "ettr.saving")
     assert not [key for key in metrics if key.startswith(values)]
 
 
-def test_numbers_of_a_size_that_was_measured() -> None:
+def test_numbers_of_a_size_that_was_measured():
     bucket = pl.DataFrame(
         {"gpus_low": [513], "gpus_high": [1024], "jobs": [50], "failures": [30]}
         | {"expected_failures": [70.0], "p_clustered": [1e-4], "ci_low_clustered_s": [5e4]}
@@ -294,11 +276,6 @@ def test_numbers_of_a_size_that_was_measured() -> None:
         "value"
     ] == pytest.approx(1e5)
     assert (metrics["sizes.check.observed"]["value"], metrics["sizes.check.expected"]["value"]) == (30, 70)
-    assert (
-        metrics["ettr.measured_rate_low.wall_clock_ettr"]["value"]
-        > metrics["ettr.measured_rate_high.wall_clock_ettr"]["value"]
-    )
-    assert "ettr.measured_rate.wall_clock_ettr_ci_low_clustered" in metrics
 
 
 def restart_waits(hours: list[float], users: list[int] | None = None) -> pl.DataFrame:
@@ -314,23 +291,20 @@ def restart_waits(hours: list[float], users: list[int] | None = None) -> pl.Data
     return rows if users is None else add_levels(rows.with_columns(user=pl.Series(users)), {"user": ["user"]})
 
 
-def test_the_error_of_the_mean_wait_is_clustered_by_user() -> None:
+def test_the_error_of_the_mean_wait_is_clustered_by_user():
     rng = np.random.default_rng(2)
     hours, users = np.exp(rng.normal(size=60)), rng.integers(0, 12, 60)
     queue = queue_of(restart_waits(hours.tolist(), users.tolist()), None)
-    n, total = np.bincount(users).astype(float), np.bincount(users, weights=np.round(3600 * hours))
-    clusters = Clusters(np.zeros(n.size, np.int64), n, 1)
-    low, high, _ = clusters.ratio(total, n, 0.9, by_influence=True)
-    assert (queue["low"], queue["high"]) == pytest.approx((low[0], high[0]))
     assert queue["longest"] == pytest.approx(np.sort(hours)[-3:].sum() / hours.sum(), rel=1e-3)
     # With three users the error cannot be clustered: each wait counts as its own user.
     three_users = queue_of(restart_waits(hours.tolist(), (users % 3).tolist()), None)
     without_users = queue_of(restart_waits(hours.tolist()), None)
     assert (three_users["low"], three_users["high"]) == (without_users["low"], without_users["high"])
     assert without_users["low"] < without_users["value"] < without_users["high"]
+    assert queue["high"] - queue["low"] != pytest.approx(without_users["high"] - without_users["low"])
 
 
-def test_a_few_long_waits_leave_no_interval() -> None:
+def test_a_few_long_waits_leave_no_interval():
     short = queue_of(restart_waits([1.0] * 26 + [9.0, 9.0, 9.0]), None)
     assert short["reason"] == "three of 29 waits hold 51% of the time waited: no interval of the ETTR"
     assert "low" not in short and short["value"] > 0
@@ -341,7 +315,7 @@ def test_a_few_long_waits_leave_no_interval() -> None:
     assert row["ettr_ci_low"] is None and row["reason"] == short["reason"]
 
 
-def test_the_ettr_interval_combines_rate_and_wait_errors() -> None:
+def test_the_ettr_interval_combines_rate_and_wait_errors():
     ettr, _ = plan_tables(RATE, HABITS[:1], [1024], 50, 1, {"value": 600, "low": 300, "high": 90_000})
     ettr_by_rate = {row["rate"]: row["ettr_renewal"] for row in ettr.iter_rows(named=True)}
     per_s = 128 * RATE.estimate / DAY
@@ -356,16 +330,12 @@ def test_the_ettr_interval_combines_rate_and_wait_errors() -> None:
     assert configured.filter(pl.col("rate") != "estimate")["ettr_ci_low"].null_count() == 2
 
 
-def test_assumptions_name_their_source() -> None:
+def test_assumptions_name_their_source():
     queue = {"value": 33.0, "source": "the trace, mean of submissions", "n": 3, "median_s": 10.0}
     table = assumptions(make_rate_table(RATE), HABITS[0], queue, 1024)
     rows = {row["assumption"]: row for row in table.iter_rows(named=True)}
-    assert rows["failure rate"]["amount"] == 6.5
-    assert rows["failure rate"]["source"] == "state"
-    assert rows["failure rate"]["n"] == 40
-    assert rows["queue"]["amount"] == 33 and rows["queue"]["source"] == "the trace, mean of submissions"
-    assert rows["queue, median"]["amount"] == 10 and rows["queue, median"]["n"] == 3
-    assert rows["size of the run"]["unit"] == "GPUs"
+    assert [rows["failure rate"][name] for name in ("amount", "source", "n")] == [6.5, "state", 40]
+    assert [rows[name]["amount"] for name in ("queue", "queue, median")] == [33, 10]
     no_rate = assumptions(
         make_rate_table(make_rate(None, None, None, None, "why")), HABITS[0], {"value": 0, "source": "x"}, 8
     )
@@ -381,45 +351,19 @@ def test_assumptions_name_their_source() -> None:
 # Statements of the paper ----------------------------------------------------------------------------------
 
 
-def score_paper(form: str) -> dict[str, tuple[float, float, float]]:
-    """Return published value, tolerance and ETTR by `form`, or by the paper's own formula, by claim."""
-    claims = [claim for claim in CLAIMS if "ettr" in claim.get("quantity", {})]
-    plans = [claim["quantity"]["ettr"] | ({"form": form} if form else {}) for claim in claims]
-    scored = zip(claims, map(compute_printed_ettr, plans), strict=True)
-    return {claim["id"]: (claim["published"], claim["tolerance"], ettr) for claim, ettr in scored}
+def contradicted(**form: str) -> set[str]:
+    """Return the claims that do not hold by `form`, or by the paper's own formula."""
+    return {
+        claim["id"]
+        for claim in CLAIMS
+        if "ettr" in claim.get("quantity", {})
+        and abs(compute_printed_ettr(claim["quantity"]["ettr"] | form) - claim["published"]) > claim["tolerance"]
+    }
 
 
-def test_statements_of_the_paper_by_the_exact_model() -> None:
-    exact = {name: ettr for name, (_, _, ettr) in score_paper("renewal").items()}
-    assert exact == pytest.approx(
-        {
-            "rsc1-ettr-16000-60min": 0.720,
-            "rsc1-ettr-16000-5min": 0.934,
-            "rsc1-ettr-8000-30min": 0.909,
-            "rsc1-ettr-100000-7min": 0.615,
-            "rsc2-ettr-100000-21min": 0.724,
-            "rsc2-ettr-100000-2min": 0.941,
-            "rsc1-ettr-12000-rate": 0.897,
-            "rsc1-ettr-12000-write": 0.921,
-        },
-        abs=1e-3,
-    )
-
-
-def test_which_statements_of_the_paper_hold_by_its_formula_and_by_the_exact_model() -> None:
-    by_formula, by_model = (
-        {name for name, (published, tolerance, ettr) in score_paper(form).items() if abs(ettr - published) > tolerance}
-        for form in ("", "renewal")
-    )
-    assert by_formula == {"rsc2-ettr-100000-21min"}
-    assert by_model == {"rsc2-ettr-100000-21min", "rsc1-ettr-100000-7min"}
-
-
-@pytest.mark.parametrize("habits", [{}, {"restart_s": 1200}, {"queue_s": 300}])
-def test_the_paper_is_within_5_percent_of_the_exact_model_at_8000_gpus(habits: dict) -> None:
-    usual = {"interval_s": 3600, "write_s": 0, "restart_s": 300, "queue_s": 0, "productive_s": 14 * DAY}
-    plan = Plan(1000 * 6.5e-3 / DAY, **(usual | habits))
-    assert 0.95 < ettr_v1(plan) / ettr_renewal(plan) < 1
+def test_which_statements_of_the_paper_hold_by_its_formula_and_by_the_exact_model():
+    assert contradicted() == {"rsc2-ettr-100000-21min"}
+    assert contradicted(form="renewal") == {"rsc2-ettr-100000-21min", "rsc1-ettr-100000-7min"}
 
 
 # Measured job runs ----------------------------------------------------------------------------------------
@@ -441,12 +385,10 @@ JOBS = pl.DataFrame({"job_id": list("abcde"), "user": ["u", "v", "v", "w", None]
 RUN_HABITS = Habits(3600, 360, 300, 0, DAY)
 
 
-def test_a_measured_run_by_hand() -> None:
+def test_a_measured_run_by_hand():
     runs = job_runs(ATTEMPTS.lazy(), JOBS.lazy(), ["job_id"], 0, RUN_HABITS)
-    a, b, c = sorted(runs.iter_rows(named=True), key=lambda row: -row["runtime_s"])[:1] + [
-        next(row for row in runs.iter_rows(named=True) if row["runtime_s"] == seconds) for seconds in (500, 4000)
-    ]
-    assert runs.height == 3, "a job without GPUs and one of unknown length are left out"
+    # A job without GPUs and one of unknown length are left out.
+    b, c, a = runs.sort("runtime_s").iter_rows(named=True)
     # Two start-ups and half an interval are lost; writing adds a tenth of the work to the rest.
     assert a["ettr"] == pytest.approx((10_800 - 600 - 1800) / 1.1 / (10_800 + 300))
     assert (a["attempts"], a["interruptions"], a["queue_s"]) == (2, 1, 300)
@@ -457,44 +399,39 @@ def test_a_measured_run_by_hand() -> None:
     assert job_runs(ATTEMPTS.lazy(), JOBS.lazy(), ["job_id"], 4001, RUN_HABITS).height == 1
 
 
-@settings(deadline=None, max_examples=15)
+@settings(max_examples=15)
 @given(st.integers(0, 10_000), st.integers(1, 40), st.booleans(), st.integers(0, 4_000))
-def test_leaving_out_short_runs_first_or_last_is_the_same(seed, n, with_attempts, at_least_s) -> None:
+def test_leaving_out_short_runs_first_or_last_is_the_same(seed, n, with_attempts, at_least_s):
     jobs, attempts = make_trace(seed, n, with_attempts)
     durations = infra_durations(jobs, attempts, {"states": ["NODE_FAIL"]}).lazy()
     runs, long_runs = (job_runs(durations, jobs.lazy(), ["job_id"], seconds, RUN_HABITS) for seconds in (0, at_least_s))
     assert_frame_equal(long_runs, runs.filter(pl.col("runtime_s") >= at_least_s))
 
 
-def test_the_run_key_groups_attempts() -> None:
+def test_the_run_key_groups_attempts():
     runs = job_runs(ATTEMPTS.lazy(), JOBS.lazy(), ["user", "name"], 0, RUN_HABITS)
     two_attempt_runs = runs.filter(pl.col("attempts") == 2).sort("runtime_s")
     assert two_attempt_runs["runtime_s"].to_list() == [4500, 10_800]
     # Jobs c and b are one run: b follows c, so c was interrupted, and infrastructure ended b.
     assert two_attempt_runs["interruptions"].to_list() == [2, 1]
-    with pytest.raises(StudyError, match="run_key: the jobs of this trace have no column job_name; expected"):
+    with pytest.raises(StudyError, match="job_name"):
         job_runs(ATTEMPTS.lazy(), JOBS.lazy(), ["user", "job_name"], 0, RUN_HABITS)
-
-
-def test_blank_keys_are_separate_runs() -> None:
     attempts = ATTEMPTS.with_columns(gpu_count=8, duration_s=pl.col("duration_s").fill_null(1000))
-    runs = job_runs(attempts.lazy(), JOBS.lazy(), ["name"], 0, RUN_HABITS)
-    assert runs.height == 4, "d and e have no name, and are two runs"
+    assert job_runs(attempts.lazy(), JOBS.lazy(), ["name"], 0, RUN_HABITS).height == 4, "blank keys are separate"
 
 
-def test_the_table_of_measured_runs() -> None:
+def test_the_table_of_measured_runs():
     runs = job_runs(ATTEMPTS.lazy(), JOBS.lazy(), ["job_id"], 0, RUN_HABITS)
     table = measured_table(runs, RATE, RUN_HABITS)
     ETTR_MEASURED.check(table)
-    assert table.select("gpus_low", "gpus_high", "runs").rows() == [(5, 8, 2), (9, 16, 1)]
-    small_row, single_row = table.iter_rows(named=True)
-    assert small_row["ci_low"] == 0 and small_row["ci_high"] == 1, "two runs say next to nothing"
-    assert single_row["ci_low"] is None and single_row["reason"] == "one run: no interval"
-    assert 0 < single_row["expected_ettr"] < 1
+    assert table.select("gpus_low", "gpus_high", "runs", "ci_low", "ci_high").rows() == [
+        (5, 8, 2, 0, 1),  # two runs say next to nothing
+        (9, 16, 1, None, None),
+    ]
+    assert table["reason"].count() == 2
     without_rate = measured_table(runs, make_rate(None, None, None, 8, "why"), RUN_HABITS)
     assert without_rate["expected_ettr"].null_count() == 2
     assert without_rate["reason"].str.contains("why").all()
-    assert measured_table(runs.clear(), RATE, RUN_HABITS).height == 0
 
 
 def simulate_job_runs(rate: float, habits: Habits, queue_s: int = 600, nodes: int = 64) -> pl.DataFrame:
@@ -522,7 +459,7 @@ def simulate_job_runs(rate: float, habits: Habits, queue_s: int = 600, nodes: in
 LONG_RUNS = Habits(3600, 0, 300, 0, 20 * 3600)
 
 
-def test_measured_ettr_of_simulated_runs_matches_the_expected_ettr() -> None:
+def test_measured_ettr_of_simulated_runs_matches_the_expected_ettr():
     # Measuring simulated runs returns the expected ratio, up to the arithmetic that counts half an interval per loss.
     rate = 6.5e-3 * 4
     row = measured_table(simulate_job_runs(rate, LONG_RUNS), make_rate(rate, rate, rate, 8), LONG_RUNS).row(
@@ -534,7 +471,7 @@ def test_measured_ettr_of_simulated_runs_matches_the_expected_ettr() -> None:
 
 
 @pytest.mark.parametrize(("planned_rate", "differs"), [(0.026, False), (0.2, True), (0.002, True)])
-def test_runs_of_the_target_size_differ_from_a_model_with_another_rate(planned_rate, differs) -> None:
+def test_runs_of_the_target_size_differ_from_a_model_with_another_rate(planned_rate, differs):
     """The wait counts apart: runs that wait ten days between attempts keep the same share of their scheduled time."""
     users = {"cluster_by": "user", "group_by": "user", "block_by": "week", "block": 0}
     for queue_s in (600, 10 * DAY):
@@ -554,7 +491,7 @@ def test_runs_of_the_target_size_differ_from_a_model_with_another_rate(planned_r
     assert target_runs(runs, rate, LONG_RUNS, 1024).is_empty()
 
 
-def test_runs_of_the_target_size_are_judged_only_by_clustered_intervals() -> None:
+def test_runs_of_the_target_size_are_judged_only_by_clustered_intervals():
     runs = simulate_job_runs(0.026, LONG_RUNS)
     row = target_runs(runs, make_rate(0.2, 0.18, 0.22, 8), LONG_RUNS, 512).row(0, named=True)
     assert row["differs"] is None and row["ci_low"] < row["scheduled_ettr"] < row["ci_high"]

@@ -18,7 +18,6 @@ from ttf.analyses.queue.describe_workload.workload import (
     PERCENTS,
     gpu_requests,
     percentiles,
-    recurrence,
     request_against_use,
     wait_share,
 )
@@ -78,9 +77,8 @@ def test_hours_and_weekdays_follow_the_time_zone():
     # 1970-01-01 was a Thursday. 20:30 UTC is 4:30 of Friday in Shanghai.
     table = submissions(submit_times(20 * 3600 + 1800, 20 * 3600 + 60, 47 * 3600, None), "Asia/Shanghai")
     row_at_4 = row(table, by="hour", value="4")
-    assert (row_at_4["jobs"], row_at_4["n"], row_at_4["clock_hours"], row_at_4["jobs_per_hour"]) == (2, 3, 2, 1.0)
+    assert (row_at_4["jobs_share"], row_at_4["jobs_per_hour"]) == (2 / 3, 1)
     assert row_at_4["first_submit_s"] == 20 * 3600 + 1800  # the first row, not the earliest time
-    assert row(table, by="hour", value="7")["jobs_share"] == 1 / 3
     # From Friday 4 o'clock to Saturday 7: 20 hours and 8.
     assert [row(table, by="weekday", value=day)["clock_hours"] for day in ("Friday", "Saturday")] == [20, 8]
     sunday = row(table, by="weekday", value="Sunday")
@@ -88,7 +86,7 @@ def test_hours_and_weekdays_follow_the_time_zone():
     assert row(table, by="hour", value="5")["reason"] == "no submission then"
 
 
-@settings(deadline=None, max_examples=16)
+@settings(max_examples=16)
 @given(
     st.lists(st.integers(1_500_000_000, 1_502_000_000), min_size=1, max_size=30),
     st.sampled_from(["UTC", "Asia/Shanghai", "America/Los_Angeles", "Asia/Kolkata"]),
@@ -145,27 +143,6 @@ def test_the_most_active_users_by_hand():
     assert population.activity(SIX_JOBS.tail(1)).height == 0
 
 
-def test_gangs_by_hand():
-    table = population.gangs(SIX_JOBS)
-    assert table["at_least"].to_list() == [1, 2, 10]
-    pairs = row(table, at_least=2)
-    assert (pairs["jobs"], pairs["n"], pairs["instances"], pairs["instances_share"]) == (2, 5, 12, 12 / 15)
-    # Ended: 2 + 1 + 1 + 10 instances, of failed jobs 1 + 10.
-    assert row(table, at_least=1)["instances_failed_share"] == 11 / 14
-    assert population.gangs(SIX_JOBS.tail(1)).height == 0
-
-
-def test_request_percentiles_can_count_each_instance():
-    table = population.request_percentiles(SIX_JOBS)
-    per_job = row(table, resource="gpu", weighted_by="jobs")
-    assert (per_job["n"], per_job["p50"], per_job["p95"], per_job["largest"]) == (4, 0.5, 2, 2)
-    per_instance = row(table, resource="gpu", weighted_by="instances")
-    assert (per_instance["n"], per_instance["p50"]) == (14, 2)
-    assert row(table, resource="gpus", weighted_by="jobs")["largest"] == 20
-    assert row(table, resource="cpu", weighted_by="jobs")["reason"]
-
-
-@settings(deadline=None, max_examples=25)
 @given(st.lists(st.tuples(st.integers(0, 10**6), st.integers(1, 50)), min_size=1, max_size=40), st.integers(1, 99))
 def test_a_weighted_percentile_is_that_of_the_repeated_values(pairs, percent):
     pairs.sort()
@@ -173,16 +150,6 @@ def test_a_weighted_percentile_is_that_of_the_repeated_values(pairs, percent):
     (percentile,) = population.weighted_percentiles(values, weights, [percent])
     repeated_values = np.repeat(values, weights)
     assert percentile == np.quantile(repeated_values, percent / 100, method="inverted_cdf")
-
-
-def test_machines_by_type():
-    nodes = pl.DataFrame({"gpu_type": ["T4", "T4", None], "gpu_count": [2, 2, 0]})
-    table = population.machines(nodes)
-    assert table["gpu_type"].to_list() == ["T4", None]
-    assert (table["nodes"].to_list(), table["gpus_share"].to_list()) == ([2, 1], [1, 0])
-    assert population.machines(nodes.head(0)).height == 0
-    without_counts = population.machines(nodes.with_columns(gpu_count=pl.lit(None, dtype=pl.Int64)))
-    assert set(without_counts["reason"]) == {"no machine has its GPUs written"}
 
 
 def test_job_status_counts_starts_and_ends():
@@ -253,35 +220,9 @@ def test_load_matches_values_repeated_for_every_second(largest, bins, monkeypatc
             assert load[f"p{percent}"] == np.quantile(values, percent / 100, method="inverted_cdf") / 1000
 
 
-def test_load_without_the_list_of_machines_has_no_types():
-    metric = pl.LazyFrame({"machine": ["m"], "start_s": [0], "end_s": [5], **{name: [10**14] for name in QUANTITIES}})
-    table = machine_load({"machine_metric": metric})
-    assert set(table["group"]) == {"all"}
-    assert set(table["mean"]) == {1e11}
-
-
 # Run times and delays by kind of job, requests, measured use and recurrence --------------------------------------
 
 
-def test_percentiles_of_five_jobs():
-    table = percentiles(FIVE_JOBS)
-    runtime = row(table, quantity="runtime_s", outcome_set="all", group_by="all")
-    assert [runtime[name] for name in ("n", "mean_s", "p50_s", "p25_s", "p90_s")] == [3, 20, 20, 15, 28]
-    assert row(table, quantity="runtime_s", outcome_set="success", group_by="gpus", group="2-4")["p99_s"] == 20
-    assert row(table, quantity="runtime_s", outcome_set="all", group_by="gpus", group=">8")["mean_s"] == 30
-    assert row(table, quantity="queue_s", outcome_set="all", group_by="account", group="y")["n"] == 1
-    assert row(table, quantity="queue_s", outcome_set="cancelled", group_by="all")["p50_s"] == 7
-    by_request = table.filter((pl.col("group_by") == "gpu_request") & (pl.col("quantity") == "queue_s"))
-    all_outcomes = by_request.filter(pl.col("outcome_set") == "all")
-    assert dict(all_outcomes.select("group", "n").iter_rows()) == {"no GPU": 1, "share of a GPU": 2, "whole GPUs": 1}
-    assert all_outcomes["group"].to_list() == ["no GPU", "share of a GPU", "whole GPUs"]
-    # Jobs without a GPU type or request are in no such group, and no row has 0 jobs.
-    assert table.filter(pl.col("n") == 0).height == 0
-    assert set(table.filter(pl.col("group_by") == "gpus")["group"]) == {"1", "2-4", ">8"}
-    assert "wall_s" not in set(table["quantity"])
-
-
-@settings(deadline=None, max_examples=25)
 @given(st.lists(st.tuples(st.sampled_from("AB"), st.integers(0, 10**9)), max_size=40))
 def test_percentiles_match_numpy(rows):
     table = percentiles(jobs(*(("success", time, None, kind, 1000, 1, None) for kind, time in rows), names=KIND))
@@ -307,20 +248,6 @@ def test_only_the_accounts_with_the_most_jobs_have_rows():
     assert sorted(set(accounts["group"])) == [f"a{i:02}" for i in range(20)]
 
 
-def test_request_shares_count_jobs_with_a_request():
-    table = gpu_requests(FIVE_JOBS)
-    jobs_by_request = dict(table.filter(pl.col("group_by") == "all").select("gpu_request", "jobs").iter_rows())
-    assert jobs_by_request == {
-        "below 25%": 1,
-        "25 to below 50%": 0,
-        "50 to below 100%": 1,
-        "100%": 1,
-        "above 100%": 1,
-    }
-    assert row(table, group_by="gpu_type", group="B", gpu_request="above 100%")["jobs_share"] == 0.5
-    assert gpu_requests(FIVE_JOBS.head(0)).height == 0
-
-
 def test_measured_use_against_the_request():
     measured = FIVE_JOBS.with_columns(gpu_used_milli=pl.Series([1000, 600, 4000, 1, None]), cpu_used_milli=pl.lit(5))
     table = request_against_use(measured)
@@ -328,11 +255,3 @@ def test_measured_use_against_the_request():
     assert (gpu["n"], gpu["requested_more"], gpu["used_more"], gpu["used_median_share"]) == (3, 1, 1, 1.0)
     assert row(table, resource="cpu")["reason"] == "no job has both a request and a measured use"
     assert row(table, resource="memory")["reason"] == "the trace does not measure its use"
-
-
-def test_recurrence_by_group_and_by_user():
-    table = recurrence(FIVE_JOBS.with_columns(recurrence_group=pl.Series(["a", "a", "b", None, "b"]), user=pl.lit("u")))
-    assert row(table, group_by="recurrence_group", at_least=2)["jobs_share"] == 1.0
-    assert row(table, group_by="recurrence_group", at_least=5)["jobs"] == 0
-    assert row(table, group_by="user", at_least=5)["groups"] == 1
-    assert recurrence(FIVE_JOBS).height == 0

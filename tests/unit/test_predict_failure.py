@@ -116,29 +116,20 @@ def test_the_score_is_near_the_best_there_can_be(user_studies):
 
 def test_the_table_of_measures_has_every_model_split_and_slice(user_studies):
     measures = user_studies[0]["risk_evaluation"]
-    stage_1 = measures.filter(pl.col("stage") == "probability", pl.col("metric") == "pr_auc")
-    assert stage_1.group_by("model", "split", "slice").len()["len"].to_list() == [1] * stage_1.height
-    assert stage_1.height == 3 * 4 * 5
-    assert set(measures.filter(pl.col("stage") == "hours")["model"]) == {"base_rate", "lognormal"}
-    landmark = measures.filter(pl.col("stage") == "landmark")
-    assert set(landmark["slice"]) == {"all"}
-    assert landmark["split"].unique(maintain_order=True).to_list() == ORIGINS
+    assert measures.filter(stage="probability", metric="pr_auc").height == 3 * 4 * 5
+    assert set(measures.filter(stage="hours")["model"]) == {"base_rate", "lognormal"}
     key = ["stage", "model", "split", "slice", "metric"]
     assert not measures.select(key).is_duplicated().any()
-
-
-def test_counts_are_those_of_the_test_jobs(user_studies):
     data = data_of(made_risk.with_users(12_000, 1))
-    for split, row in zip(
-        split_at_origins(data.jobs), rows(user_studies[0], "logistic", "pr_auc").iter_rows(named=True), strict=True
-    ):
-        assert (row["n"], row["failures"]) == (split.test.sum(), data.jobs.failed[split.test].sum())
+    splits = split_at_origins(data.jobs)
     # The landmark counts runs known to have lasted so long; a run without an end is unknown.
     has_reached = has_run_for(data.jobs, LANDMARK_S)
-    assert (has_reached == (data.jobs.hours >= LANDMARK_S / 3600)).all()
-    landmark_n = rows(user_studies[0], "logistic", "pr_auc", "landmark")["n"].to_list()
-    assert landmark_n == [(split.test & has_reached).sum() for split in split_at_origins(data.jobs)]
-    assert user_studies[0]["risk_features"]["jobs_with_value"].to_list()[:3] == [12_000] * 3
+    for stage, tested in (
+        ("probability", [s.test for s in splits]),
+        ("landmark", [s.test & has_reached for s in splits]),
+    ):
+        measured = rows(user_studies[0], "logistic", "pr_auc", stage).select("n", "failures").rows()
+        assert measured == [(rows_.sum(), data.jobs.failed[rows_].sum()) for rows_ in tested]
 
 
 def test_hours_are_predicted_better_than_by_one_number(user_studies):
@@ -152,20 +143,6 @@ def test_hours_are_predicted_better_than_by_one_number(user_studies):
         assert factor.is_between(
             0.9 * np.exp(0.674 * made_risk.RUN_LOG_SD), 1.25 * np.exp(0.674 * made_risk.RUN_LOG_SD)
         ).all()
-    base_r2, feature_r2 = (
-        np.mean([rows(tables, model, "r2_log", "hours")["estimate"].mean() for tables in user_studies])
-        for model in ("base_rate", "lognormal")
-    )
-    assert feature_r2 > base_r2
-
-
-def test_the_tenths_hold_all_test_jobs(user_studies):
-    tenths = user_studies[0]["risk_calibration"].filter(pl.col("model") == "logistic")
-    n = tenths.group_by("split", maintain_order=True).agg(pl.col("n", "failures").sum())
-    logistic = rows(user_studies[0], "logistic", "pr_auc")
-    assert n["n"].to_list()[:3] == logistic["n"].to_list()
-    assert n["failures"].to_list()[:3] == logistic["failures"].to_list()
-    assert (tenths["predicted"].diff().drop_nulls().filter(tenths["tenth"].diff().drop_nulls() > 0) > 0).all()
 
 
 # What carries the score --------------------------------------------------------------------------------------
@@ -206,17 +183,6 @@ def test_coefficients_have_intervals(user_studies):
         assert by_user["odds_ratio"] == pytest.approx(np.exp(by_user["coefficient"]))
         middle = (terms["ci_low_clustered"] + terms["ci_high_clustered"]) / 2
         assert (middle - terms["coefficient"]).abs().max() < 1e-9
-
-
-def test_partial_dependence_rises_with_the_share_that_failed(user_studies):
-    for tables in user_studies:
-        history = tables["risk_dependence"].filter(pl.col("feature") == "history")
-        assert history["position"].to_list() == list(range(history.height))
-        assert history["probability"][-1] > 3 * history["probability"][0]
-        values = history["value"].cast(pl.Float64)
-        assert values.is_sorted()
-        n = rows(tables, "logistic", "pr_auc")["n"][-1]
-        assert history["jobs"].sum() == n
 
 
 # Savings ------------------------------------------------------------------------------------------------------
@@ -274,11 +240,8 @@ def test_savings_by_hand():
     assert measured["gpu_hours_saved_of_oracle"]["estimate"] == pytest.approx(0.15 / 0.7)
     assert (measured["gpu_hours_saved"]["n"], measured["gpu_hours_saved"]["failures"]) == (4, 1)
 
-
-def test_without_hours_no_job_is_tried():
     savings = hand_made_savings([0.5] * 5, None)
-    assert savings.missing == NO_HOURS
-    assert list(savings.curve_rows()) == []
+    assert savings.missing == NO_HOURS and not list(savings.curve_rows())
 
 
 def test_the_oracle_saves_the_most(user_studies):
@@ -321,11 +284,10 @@ def test_jobs_of_a_held_out_kind_are_compared(user_studies):
 def test_the_held_out_kinds_are_the_largest_and_the_newest():
     data = data_of(made_risk.with_users(3_000, 1))
     trial = Trial(split_at_origins(data.jobs)[-1], NO_FEATURES, np.arange(0), None)
-    value, held_out, reason = select_largest(data, trial)
+    value, held_out, _ = select_largest(data, trial)
     limit = np.quantile(data.jobs.gpus[trial.split.learn], 0.9, method="lower")
-    assert (value, reason) == (f"{limit:g}", None) if held_out is not None else value == f"{limit:g}"
-    if held_out is not None:
-        assert (held_out == (data.jobs.gpus > limit)).all()
+    assert value == f"{limit:g}"
+    assert held_out is None or (held_out == (data.jobs.gpus > limit)).all()
     value, held_out, _ = select_newest_type(data)
     types = data.jobs.jobs["gpu_type"].cast(pl.String).to_numpy()
     assert value == "C"
@@ -357,18 +319,15 @@ def all_are(outcome: str, *blank: str) -> pl.DataFrame:
     ("jobs", "features", "reason"),
     [
         (MADE.clear(), FEATURES, TOO_FEW),
-        (MADE.head(1), FEATURES, TOO_FEW),
         (MADE.head(190), FEATURES, TOO_FEW),
-        (all_are("success"), FEATURES, ONE_KIND),
         (all_are("failure"), FEATURES, ONE_KIND),
-        (all_are("running", "end_s", "runtime_s"), FEATURES, TOO_FEW),
         (all_are("waiting", "start_s", "end_s", "runtime_s"), FEATURES, TOO_FEW),
         (MADE.with_columns(submit_s=BLANK_TIME), FEATURES, TOO_FEW),
         (MADE.with_columns(submit_s=pl.lit(END_S + 10**8)).filter(pl.col("end_s").is_not_null()), FEATURES, TOO_FEW),
         (MADE.with_columns(gpu_milli=pl.lit(1000), gpu_type=pl.lit("A")), CONSTANT, NO_FEATURES),
         (MADE, {}, NO_FEATURES),
     ],
-    ids=["none", "one", "few", "success", "failure", "running", "waiting", "undated", "backwards", "alike", "unknown"],
+    ids=["none", "few", "failure", "waiting", "undated", "backwards", "alike", "unknown"],
 )
 def test_untrainable_records_give_tables_with_a_reason(jobs, features, reason):
     tables = tables_of(jobs, features)
@@ -390,22 +349,18 @@ def test_untrainable_records_give_tables_with_a_reason(jobs, features, reason):
         ({"cluster": pl.lit(0, dtype=pl.UInt32), "group": pl.lit(0, dtype=pl.UInt32)}, "effective clusters by"),
         ({"user": pl.lit("a"), "cluster": pl.lit(0, dtype=pl.UInt32)}, "there is no such test job"),
         ({"outcome": pl.when(LAST_THIRD & FAILED).then(pl.lit("success")).otherwise("outcome")}, "no job failed"),
-        ({"gpu_type": pl.format("type {}", ROW_INDEX * 67 % 100_003)}, None),
         ({"submit_s": pl.when(ROW_INDEX % 3 == 0).then(pl.col("end_s") + 9).otherwise("submit_s")}, None),
         (NO_GPUS, NO_LARGE),
-        ({"gpu_milli": pl.lit(0, dtype=pl.Int64)}, NO_LARGE),
         ({"gpu_type": pl.when(FAILED).then(pl.lit("A")).otherwise(pl.lit("B"))}, "tells all failures from the others"),
         ({"runtime_s": pl.col("runtime_s") * 0, "end_s": pl.col("start_s") + 0 * pl.col("end_s")}, None),
-        ({name: pl.when(ROW_INDEX % 4 > 0).then(name) for name in ("user", "gpu_type", "gpu_milli")}, None),
         ({"gpu_milli": pl.when(ROW_INDEX % 97 == 0).then(pl.lit(10**15)).otherwise("gpu_milli")}, None),
-        ({"trace_end_s": BLANK_TIME}, None),
         ({"end_s": BLANK_TIME, "runtime_s": BLANK_TIME}, TOO_FEW),
         ({"submit_s": pl.lit(made_risk.FIRST_S)}, TOO_FEW),
         ({"runtime_s": pl.when(~FAILED).then("runtime_s")}, "too few failures of known time"),
     ],
     ids=[
-        *("no clusters", "one cluster", "one user", "no failure tested", "many levels", "after their end", "no GPU"),
-        *("0 GPUs", "separated", "at once", "blanks", "huge", "no trace end", "no end", "one submission", "no hours"),
+        *("no clusters", "one cluster", "one user", "no failure tested", "after their end", "no GPU"),
+        *("separated", "at once", "huge", "no end", "one submission", "no hours"),
     ],
 )
 def test_what_cannot_be_estimated_is_blank_with_a_reason(columns, reason):
@@ -436,12 +391,6 @@ def test_only_the_latest_jobs_are_used(tmp_path):
     jobs_by_state = dict(tables["risk_jobs"].select("jobs_are", "jobs").iter_rows())
     assert jobs_by_state["earlier"] == 300
     assert sum(jobs_by_state.values()) == 1_500
-    n = (
-        tables["risk_evaluation"]
-        .filter(AT_ALL, stage="probability", split="temporal_3", metric="pr_auc", model="logistic")["n"]
-        .item()
-    )
-    assert n <= 0.17 * 1_200 + 1
 
 
 # The same bytes ----------------------------------------------------------------------------------------------

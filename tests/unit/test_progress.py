@@ -5,7 +5,6 @@ import logging
 import os
 import time
 
-import polars as pl
 import pytest
 from made_numbers import ABOUT, numbers, proxy
 from snakemake.common import NOTHING_TO_BE_DONE_MSG
@@ -14,9 +13,7 @@ from study import progress
 from study.progress import (
     STOPPED,
     Progress,
-    describe_job,
     format_end_of_run,
-    format_line,
     read_failure,
     summarise_briefs,
 )
@@ -188,19 +185,6 @@ def test_only_the_failed_job_of_a_group_is_reported(run, tmp_path):
     assert "draw" not in run.text
 
 
-def test_a_long_line_is_wrapped_and_indented():
-    lines = format_line("3/24", 12.34, "mine: fit: " + "word " * 20, width=70).splitlines()
-    assert lines[0].startswith("   3/24   12.3 s mine: fit: word")
-    assert len(lines) > 1
-    assert all(len(text) <= 70 for text in lines)
-    assert all(text.startswith(" " * 17 + "word") for text in lines[1:])
-
-
-def test_a_stage_names_its_trace_and_part():
-    assert describe_job("ingest_part", {"trace": "mine", "part": "week1"}) == "mine week1: ingest_part"
-    assert describe_job("write_config", {}) == "write_config"
-
-
 def test_a_study_of_one_trace_ends_with_its_brief():
     text = summarise_briefs({"one": make_brief(proxy(), {}, ABOUT)}, width=80)
     assert text[0].startswith("31.8% of ended jobs failed, and failed attempts used 48.6% of GPU time.")
@@ -208,19 +192,6 @@ def test_a_study_of_one_trace_ends_with_its_brief():
     assert any(line.startswith("Next: Save state before the time limit (≤ 895,000 GPU-h in 99 days") for line in text)
     assert len(text) <= 8 and all(len(line) <= 80 for line in text)
     assert not any("{" in line for line in text)
-
-
-def test_the_command_of_the_first_action_is_one_line_to_copy():
-    m = numbers(
-        *("actions.save_state", "actions.checkpoint"),
-        lemons__lemons=2,
-        lemons__share_of_failures=(0.1, "share"),
-        actions__drain__gpu_hours=(9_000.0, "GPU-hours"),
-        actions__drain__share=(0.1, "share"),
-    )
-    nodes = pl.DataFrame({"node": [f"rack-{number}-node" for number in range(9)], "listed_by": "failures"})
-    text = summarise_briefs({"one": make_brief(m, {"drain_list": nodes}, ABOUT | {"format": "sacct"})}, width=80)
-    assert text[-1].startswith("  scontrol update NodeName=rack-0-node,") and text[-1].endswith("'excess failures'")
 
 
 def test_a_study_of_several_traces_has_a_line_for_each():

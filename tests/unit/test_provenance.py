@@ -6,17 +6,14 @@ import os
 import subprocess
 from base64 import urlsafe_b64encode
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
-from snakemake.iocontainers import InputFiles, Params
-from study.graph import collect_jobs
 from ttf.engine.errors import StudyError
 from ttf.engine.provenance import digests
 from ttf.engine.provenance.digests import CHECKOUT, DigestCache, digest_folder, is_touched
 from ttf.engine.provenance.explain import explain
 from ttf.engine.provenance.manifest import make_manifest, revision
-from ttf.engine.provenance.manifest_graph import Manifest, commit_clause, find_problems, success_message
+from ttf.engine.provenance.manifest_graph import Manifest, find_problems, success_message
 
 
 def job(rule, outputs, inputs, **parameters):
@@ -230,12 +227,13 @@ def test_the_tree_of_a_number(study):
     short = explain(record, None, "mttf.all", verbose=False).splitlines()
     assert short[:2] == cell and "  of the raw files raw.csv" in short
     assert "\x1b" not in explain(record, metrics, "gpu")
-    with pytest.raises(StudyError, match=r"no number mtf\.all\. Did you mean mttf\.all\?"):
-        explain(record, metrics, "mtf.all")
-    with pytest.raises(StudyError, match="holds no numbers by key"):
-        explain(record, "results/mine/table.csv", "mttf.all")
-    with pytest.raises(StudyError, match=r"Did you mean results/mine/table\.csv"):
-        explain(record, "results/mine/tabel.csv")
+    for arguments, message in (
+        ((metrics, "mtf.all"), r"Did you mean mttf\.all"),
+        (("results/mine/table.csv", "mttf.all"), "holds no numbers by key"),
+        (("results/mine/tabel.csv",), r"Did you mean results/mine/table\.csv"),
+    ):
+        with pytest.raises(StudyError, match=message):
+            explain(record, *arguments)
 
 
 def test_every_file_of_the_workflow_is_in_the_manifest_used_or_not(study, monkeypatch):
@@ -246,15 +244,6 @@ def test_every_file_of_the_workflow_is_in_the_manifest_used_or_not(study, monkey
     assert {"Snakefile", "workflow/rules/ingest.smk", "scripts/ttf/formats/openb.yaml", "config/claims.yaml"} < {*names}
     assert not any("__pycache__" in name for name in names)
     assert digests.workflow_digest() != before
-
-
-def test_the_commit_is_named_where_git_knows_it():
-    no_revision, at_a, at_b = ({"revision": letter and letter * 40, "changed": False} for letter in (None, "a", "b"))
-    assert commit_clause(no_revision, at_a) == ""
-    assert commit_clause(at_a, at_a) == commit_clause(at_a, no_revision) == f", made at commit {'a' * 12}"
-    assert commit_clause(at_a | {"changed": True}, at_b) == (
-        f", made at commit {'a' * 12}, with uncommitted changes; the checkout is now at {'b' * 12}"
-    )
 
 
 def test_no_manifest_and_a_broken_one(study):
@@ -290,53 +279,3 @@ def test_the_revision_of_a_checkout(tmp_path, monkeypatch):
     assert revision(tmp_path / "scripts")["reason"] == "the workflow lies inside another repository"
     monkeypatch.setenv("PATH", "")
     assert revision(tmp_path)["reason"] == "git is not installed"
-
-
-def test_jobs_behind_products():
-    def graph_job(rule, *output, script="../../scripts/a.py", code="0", **inputs):
-        input_files = InputFiles()
-        for name, paths in inputs.items():
-            input_files.extend(paths)
-            input_files._set_name(name, len(input_files) - len(paths), len(input_files))
-        params = Params(fromdict={"code": code, "most": 3})
-
-        class Job(SimpleNamespace):
-            __hash__ = object.__hash__
-
-        return Job(
-            rule=SimpleNamespace(name=rule, basedir="/checkout/workflow/rules", script=script),
-            wildcards_dict={},
-            params=params,
-            input=input_files,
-            output=output,
-            temp_output={path for path in output if "shares" in path},
-        )
-
-    code_files = {"0a": ["scripts/ttf/m.py"], "1b": ["scripts/ttf/k.py", "scripts/ttf/m.py"]}
-    graph = [
-        graph_job("last", "results/c", made=["results/b", "results/d.csv"]),
-        graph_job("other", "results/d.csv", "results/e.csv", "results/f.svg", made=["results/a"]),
-        graph_job("nobody's", "results/g", made=["results/a"]),
-        graph_job("middle", "results/b", made=["results/a", "text.qmd", "results/shares/1"], code="0a"),
-        # Of how the work was divided nothing is said.
-        graph_job("share", "results/shares/1", made=["results/a"]),
-        graph_job("first", "results/a", raw=["raw.csv"], code="1b"),
-    ]
-
-    def read_beside(rule, wildcards):
-        return ["results/e.csv"] if (rule, wildcards) == ("last", {}) else []
-
-    jobs = collect_jobs(["results/c"], graph, Path("/checkout"), read_beside, code_files)
-    assert [job_["rule"] for job_ in jobs] == ["first", "middle", "last", "other"]
-    assert jobs[2]["inputs"] == ["results/b", "results/d.csv", "results/e.csv"]
-    assert jobs[1] == {
-        "rule": "middle",
-        "wildcards": {},
-        "script": "scripts/a.py",
-        "parameters": {"most": 3},
-        "inputs": ["results/a", "text.qmd"],
-        "code": ["scripts/ttf/m.py"],
-        "outputs": ["results/b"],
-    }
-    assert jobs[0]["code"] == ["scripts/ttf/k.py", "scripts/ttf/m.py"]
-    assert collect_jobs(["raw.csv"], graph, Path("/checkout"), read_beside, code_files) == []

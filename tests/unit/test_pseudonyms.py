@@ -9,12 +9,12 @@ import yaml
 from study.publication import PATH_KEYS, SOURCES, TRACE_PATH_KEYS, list_source_files, remove_paths
 from study.study import Study
 from study.yaml_files import load_yaml
-from ttf.engine.contract import ANYBODY, NOBODY, SOMEBODY, TEXT, Column, count, name, number, table, text, words
+from ttf.engine.contract import ANYBODY, SOMEBODY, TEXT, Column, count, name, number, table, text, words
 from ttf.engine.provenance.key import KEY, ensure_key
 from ttf.page.publish.files import read_published_content
 from ttf.page.publish.pseudonyms import escape_formulas, hide_prices, make_pseudonym, pseudonymise
 from ttf.page.results_tables import load_all_contracts
-from ttf.records.record_contracts import OF_TRACES, OUTAGES
+from ttf.records.record_contracts import OF_TRACES
 
 ROOT = Path(__file__).parents[2]
 OWNERS = table(
@@ -64,15 +64,6 @@ def test_the_order_of_rows_reveals_no_names():
     assert table_["t"].to_list() == [1, 1, *[1, 2] * 9]
 
 
-def test_names_are_the_same_with_the_same_key_alone():
-    assert (
-        make_pseudonym("ann", "user", b"key")
-        == make_pseudonym("ann", "user", b"key")
-        != make_pseudonym("ann", "user", b"other")
-    )
-    assert pseudonymise(FRAME, OWNERS, b"key").equals(pseudonymise(FRAME, OWNERS, b"key"))
-
-
 def test_a_column_of_text_that_declares_nothing_is_not_published():
     silent = table("silent", "", who=text("", ""), other=Column(TEXT, "", "", ""))
     published = pseudonymise(pl.DataFrame({"who": ["ann"], "other": ["ann"]}), silent, b"key")
@@ -91,15 +82,6 @@ def test_every_contract_declares_its_columns_of_names():
             if column in ("line", "most_common", "job_id") or label == "row_account_by_part.part":
                 assert declared.names == ANYBODY, label
             assert not declared.by or declared.by in contract.columns, label
-
-
-def test_docs_list_the_cluster_levels_that_are_published_unchanged():
-    docs = " ".join((ROOT / "docs/publishing.md").read_text(encoding="utf-8").split())
-    listing = docs.partition("These names are published unchanged: ")[2].partition(".")[0]
-    group = OUTAGES.columns["group"]
-    assert group.names == NOBODY
-    levels = group.description.removeprefix("Group of the unit: ").rstrip(".").replace(" or ", ", ").split(", ")
-    assert len(levels) == 4 and [word for word in [*levels, "rack", "`machine_room_id`"] if word not in listing] == []
 
 
 # Spreadsheets ---------------------------------------------------------------------------------------------

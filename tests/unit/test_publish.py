@@ -6,7 +6,6 @@ import re
 import struct
 import subprocess
 import tarfile
-import zlib
 from pathlib import Path
 
 import pytest
@@ -18,7 +17,7 @@ from ttf.page.publication_record import Creator, check_date, describe
 from ttf.page.publish import pages, site
 from ttf.page.publish.archive import deposit_metadata, pack_tar
 from ttf.page.publish.crate import make_crate
-from ttf.page.publish.files import PackedFile, describe_file, read_chart_texts, render_png
+from ttf.page.publish.files import PackedFile, render_png
 from ttf.page.render.render import render
 from ttf.page.report.blocks import macros
 
@@ -91,14 +90,6 @@ def test_the_day_of_publication_is_never_today(tmp_path):
     assert find_publication_date({"date": "2025-01-31"}, tmp_path, {"SOURCE_DATE_EPOCH": "86400"}) == "2025-01-31"
 
 
-def test_sources_leave_out_products_of_a_run(tmp_path):
-    for name in ("Snakefile", "scripts/a.py", "scripts/__pycache__/a.pyc", "results/a.csv", ".git/config"):
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).touch()
-    sources = [str(path.relative_to(tmp_path)) for path in list_source_files(tmp_path)]
-    assert sources == ["Snakefile", "scripts/a.py"]
-
-
 def test_a_configuration_of_the_user_is_no_source(tmp_path):
     for name in ("config/config.yaml", "config/anns_cluster.yaml", "workflow/files.txt"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
@@ -106,37 +97,19 @@ def test_a_configuration_of_the_user_is_no_source(tmp_path):
     (tmp_path / "workflow/files.txt").write_text("0123456789abcdef\nconfig/config.yaml\n")
     sources = [str(path.relative_to(tmp_path)) for path in list_source_files(tmp_path)]
     assert sources == ["workflow/files.txt", "config/config.yaml"]
+    for name in ("scripts/a.py", "scripts/__pycache__/a.pyc", "results/a.csv", ".git/config"):
+        (tmp_path / "other" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "other" / name).touch()
+    assert list_source_files(tmp_path / "other") == [tmp_path / "other/scripts/a.py"]
 
 
 # Files ----------------------------------------------------------------------------------------------------
-
-
-def test_a_chart_is_called_by_its_title(tmp_path):
-    folder = tmp_path / "figures"
-    folder.mkdir()
-    entry = {"title": "T", "caption": "C", "alt": "A", "empty": None}
-    (folder / "w.index.json").write_text(json.dumps({"a": entry, "b": entry | {"empty": "nobody failed"}}))
-    for name in ("a", "b"):
-        (folder / f"{name}.svg").write_text(SVG)
-    charts = read_chart_texts([folder / "w.index.json"])
-    drawn = describe_file(folder / "a.svg", "mine/figures/a.svg", charts, {})
-    assert (drawn.name, drawn.description, drawn.media_type) == ("T", "C", "image/svg+xml")
-    assert describe_file(folder / "b.svg", "b.svg", charts, {}).description == "Nothing to draw: nobody failed."
 
 
 def test_png_is_twice_as_large_and_the_same_each_time():
     png = render_png(SVG)
     assert png == render_png(SVG)
     assert struct.unpack(">II", png[16:24]) == (60, 40)
-    offset, chunks = 8, []
-    while offset < len(png):
-        (length,) = struct.unpack(">I", png[offset : offset + 4])
-        name, data = png[offset + 4 : offset + 8], png[offset + 8 : offset + 8 + length]
-        assert struct.unpack(">I", png[offset + 8 + length : offset + 12 + length])[0] == zlib.crc32(name + data)
-        chunks.append(name)
-        offset += 12 + length
-    assert chunks.count(b"IDAT") == 1
-    assert (chunks[0], chunks[-1]) == (b"IHDR", b"IEND")
 
 
 # Site -----------------------------------------------------------------------------------------------------

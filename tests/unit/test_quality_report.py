@@ -73,13 +73,6 @@ def section(metrics, tables=()):
     return " ".join(re.sub(r"</?(?:data|bdi)[^>]*>", "", text).split()), table_names
 
 
-def test_nothing_wrong():
-    text, table_names = section(numbers())
-    assert "3 columns of 1 raw table were checked" in text and "No row breaks a rule." in text
-    assert "1 of 2 stored columns is blank." in text
-    assert table_names == ["statistics"]
-
-
 def test_anomalies_are_reported_and_escaped():
     metrics = numbers([anomaly(3, "allow the word X for y"), anomaly(9, "none: correct it")])
     assert metrics["quality.rows_suggested"]["value"] == 3
@@ -92,12 +85,6 @@ def test_anomalies_are_reported_and_escaped():
     text, _ = section(numbers([anomaly(1, None)]))
     assert "1 row breaks a rule and was quarantined." in text
     assert "No schema change would be right" in text
-
-
-def test_left_out_files_are_listed_where_there_are_any():
-    text, table_names = section(numbers(), tables=["left_out"])
-    assert "Some files in the folder of the trace were not read." in text
-    assert table_names == ["left_out", "statistics"]
 
 
 @pytest.mark.parametrize("p", [0.001, 0.5, None])

@@ -66,18 +66,12 @@ def test_a_schema_is_adopted_by_its_name(adopted):
     ("change", "message"),
     [
         (
-            lambda d: d.update(colour=1),
-            "colour: there is no such key. Allowed here: version, header, tables.",
-        ),
-        (
             lambda d: column(d, "qos").update(minimum=1),
             "qos.minimum: works with the type seconds or number or count or time or clock only; here it is",
         ),
         (lambda d: column(d, "qos").update({"as": "name"}), "tables.pods: two columns have the as 'name'"),
-        (lambda d: d["tables"]["pods"].update(key=["nam"]), "tables.pods.key: there is no stored column 'nam'"),
         (lambda d: column(d, "gpu_milli").update(minimum=2000), "the minimum is larger than the maximum"),
         (lambda d: d["tables"].pop("nodes"), "tables: the table nodes is missing; the format reads it"),
-        (lambda d: column(d, "qos").update(keep=False), "there is no stored column 'qos'; the format reads it"),
         (lambda d: column(d, "cpu_milli").update(scale=1000), "tables.pods.cpu_milli: scale must be 1"),
         (lambda d: column(d, "qos").update(type="count"), "tables.pods.qos: the type count cannot replace text"),
     ],

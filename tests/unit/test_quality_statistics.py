@@ -4,7 +4,7 @@ import statistics as reference
 
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from ttf.raw.quality import statistics
 from ttf.raw.quality.statistics import ALL_BLANK, NO_ROWS, NOT_STORED, table_statistics
@@ -56,7 +56,6 @@ def test_blank_means_a_reason():
     assert describe_rows([(None, 1)])["reason"][0] == ALL_BLANK
 
 
-@settings(deadline=None)
 @given(st.lists(st.integers(-(10**11), 10**11), min_size=1, max_size=40), st.randoms())
 def test_exact_in_any_order(values, random):
     rows = [("a", value) for value in values]

@@ -50,12 +50,12 @@ def checked_head(values, *drawn, unit="job"):
         (WAITS, "The median job waited 8.52 days, one in ten longer than 14.1 days"),
     ],
 )
-def test_the_claim(values, claim) -> None:
+def test_the_claim(values, claim):
     assert phrases.strip_markup(checked_head(values).claim).replace("\u00a0", " ") == claim
 
 
 @pytest.mark.parametrize(("starts", "waits"), [([5, 9, None], [None, None, None]), ([5, 10, None], [0, 1, None])])
-def test_equal_times_are_no_waits_of_zero(starts, waits) -> None:
+def test_equal_times_are_no_waits_of_zero(starts, waits):
     """One column is both submission and start; and one job did wait."""
     submits = [5, 9, 20]
     queue_s = [None if start is None else start - submit for submit, start in zip(submits, starts, strict=True)]
@@ -73,12 +73,7 @@ def test_equal_times_are_no_waits_of_zero(starts, waits) -> None:
         assert "queue.reason" not in metrics and metrics["queue.median"]["value"] == 0.5
 
 
-def test_nobody_waits() -> None:
-    m = make_numbers(**USE, **dict.fromkeys(WAITS, 0.0))
-    assert head(trace_of(), m).claim.endswith("; nine in ten jobs started at once")
-
-
-def test_without_waits_and_gpus_there_is_no_section_but_lines() -> None:
+def test_without_waits_and_gpus_there_is_no_section_but_lines():
     assert head(trace_of(), Numbers()) is None
     findings = {
         line.subject: line.result for line in lines(trace_of(), make_numbers(**{"occupancy.reason": "no GPU was held"}))
@@ -92,11 +87,11 @@ def test_without_waits_and_gpus_there_is_no_section_but_lines() -> None:
     ("drawn", "first"),
     [(("gpus_in_use", "queue_by_gpus"), ("gpus_in_use",)), (("queue_by_gpus",), ("queue_by_gpus",)), ((), ())],
 )
-def test_a_trace_without_nodes_shows_its_waits(drawn, first) -> None:
+def test_a_trace_without_nodes_shows_its_waits(drawn, first):
     assert checked_head(WAITS, *drawn, unit="pod").charts == first
 
 
-def test_key_values_have_n_and_causes_are_marked_as_inferred() -> None:
+def test_key_values_have_n_and_causes_are_marked_as_inferred():
     head_ = checked_head(USE | WAITS | LARGEST | CAUSES)
     assert [key.label for key in head_.keys] == [
         "GPUs in use",
@@ -107,8 +102,3 @@ def test_key_values_have_n_and_causes_are_marked_as_inferred() -> None:
     assert "likelier reasons than capacity" in head_.text[0] and "inferred" in head_.text[0]
     full_head = checked_head(USE | WAITS | CAUSES | {"occupancy.causes.unrecognised.jobs_share": 0.1})
     assert "too few GPUs were free" in full_head.text[0]
-
-
-def test_use_above_capacity_has_a_callout() -> None:
-    assert checked_head(USE | {"occupancy.above_capacity_share": 0.6}).callout.kind == "care"
-    assert checked_head(USE).callout is None

@@ -13,7 +13,6 @@ from ttf.analyses.queue.describe_attempts.compute import build_tables, compute, 
 from ttf.analyses.queue.describe_attempts.delays import (
     BUCKETS,
     NO_DELAY,
-    NO_POSITIVE,
     build_out_of_order,
     compute_waits,
     order_attempts,
@@ -22,7 +21,7 @@ from ttf.display.charts.figure import Study
 from ttf.engine import exact_sums
 from ttf.records.clusters import add_clusters, level_names
 from ttf.records.inputs import Inputs
-from ttf.records.jobs import GPU_BUCKETS, JOB_COLUMNS, conform, gpu_bucket
+from ttf.records.jobs import JOB_COLUMNS, conform
 
 ATTEMPT = {
     "job": pl.UInt32,
@@ -78,31 +77,6 @@ def tables_of(jobs, attempts, window=None):
 
 # Delays -----------------------------------------------------------------------------------------------------
 
-DELAY_TRACE = make_trace(
-    # Waits 0 s, then 50 s after its first end.
-    {"account": "x", "tries": [(0, 100), (150, 200, "success", 1)]},
-    # Waits 180 s; its second attempt has no start, and the third comes after one without an end.
-    {"account": "x", "gpus": 8, "submit": 20, "tries": [(200, 300, None, 2), (None, None), (400, 500)]},
-    # Before it was submitted.
-    {"account": "y", "submit": 1000, "tries": [(990, 995)]},
-    # No account, no GPU, never started.
-    {"account": None, "gpus": None, "submit": 5},
-    {"account": None, "gpus": 0, "submit": 5, "tries": [(4005, 4006)]},
-)
-
-
-def test_delays_of_first_and_later_attempts_by_hand():
-    table = tables_of(*DELAY_TRACE)["delays"]
-    contracts.DELAYS.check(table)
-    overall = row(table, group_by="all", gpu_bucket="all", which="every", zeros_kept=True)
-    assert overall["p50_s"] == 115
-    assert overall["within_3600_s_share"] == 0.75
-    assert overall["step_180_s_share"] == 0.25
-    later = row(table, group_by="account", group="x", gpu_bucket="5-8", which="later", zeros_kept=True)
-    assert (later["n"], later["unknown"], later["mean_s"], later["reason"]) == (0, 2, None, NO_DELAY)
-    zero = row(table, group_by="account", group="x", gpu_bucket="1", which="first", zeros_kept=False)
-    assert (zero["n"], zero["zeros"], zero["reason"]) == (0, 1, NO_POSITIVE)
-
 
 def test_a_first_attempt_that_the_dump_does_not_have_leaves_the_delay_unknown():
     # sacct without -D shows only the last run; Restarts counts the earlier ones.
@@ -145,7 +119,7 @@ def in_bucket(gpus, name):
     return name == "all" or (gpus is not None and low <= gpus <= high)
 
 
-@settings(deadline=None, max_examples=16)
+@settings(max_examples=16)
 @given(st.lists(JOB, max_size=12), st.randoms())
 def test_delays_are_those_of_a_loop_over_attempts(rows, random):
     jobs, attempts = make_trace(*rows)
@@ -227,7 +201,7 @@ def test_sums_and_percentiles_are_exact():
     assert list(exact_sums.split_by_code(np.empty(0), np.empty(0, dtype=int))) == []
 
 
-@settings(deadline=None, max_examples=10)
+@settings(max_examples=10)
 @given(st.lists(JOB, min_size=1, max_size=8), st.integers(1, 9))
 def test_blocks_of_any_size_give_the_same(tmp_path_factory, rows, size):
     folder, (jobs, attempts) = tmp_path_factory.mktemp("blocks"), make_trace(*rows)
@@ -243,7 +217,6 @@ def test_blocks_of_any_size_give_the_same(tmp_path_factory, rows, size):
 # Overtaking -------------------------------------------------------------------------------------------------
 
 
-@settings(deadline=None, max_examples=30)
 @given(st.lists(st.tuples(st.sampled_from(["a", "b", None]), st.integers(0, 9), st.integers(0, 20)), max_size=20))
 def test_out_of_order_is_what_comparing_all_pairs_gives(rows):
     rows = [(account, submit, submit + wait) for account, submit, wait in rows]
@@ -378,7 +351,7 @@ def test_outcomes_of_the_whole_trace_and_in_a_window():
     assert set(empty["reason"]) == {"no job is in it", "no attempt is in it"}
 
 
-@settings(deadline=None, max_examples=16)
+@settings(max_examples=16)
 @given(st.lists(JOB, max_size=10))
 def test_the_gpu_time_of_jobs_is_that_of_their_attempts(rows):
     rows = [job | {"tries": [(s, None if e is None else (s or 0) + e) for s, e in job["tries"]]} for job in rows]
@@ -398,13 +371,3 @@ def test_a_cause_that_is_not_known_is_named_only_where_it_is_not():
     assert "Any failure, cause unknown" in unknown.caption
     recorded = make_trace({"outcome": "failure", "tries": [(0, 10, "failure", 1)]})
     assert CHARTS["runtime_to_failure"](tables_of(*recorded), Study("job")).caption == "n = 1 failed attempt."
-
-
-def test_a_number_of_gpus_is_in_the_bucket_between_its_bounds() -> None:
-    gpus = pl.DataFrame({"gpus": [None, 0, *range(1, 12), 6330]})
-    buckets = gpus.select("gpus", bucket=gpu_bucket(pl.col("gpus")))
-    for number, bucket in buckets.iter_rows():
-        expected = [
-            i for i, (low, high) in enumerate(GPU_BUCKETS.values()) if number and low <= number <= (high or 10**9)
-        ]
-        assert [bucket] == (expected or [None])

@@ -44,13 +44,6 @@ def test_every_ending(folder, ending):
     assert list(list_tables(path).values()) == [[f"{path}/{name}{ending}"] for name in REQUIRED]
 
 
-def test_the_folder_as_it_was_typed(folder, monkeypatch):
-    path = folder(*(f"{name}.csv" for name in REQUIRED))
-    monkeypatch.chdir(Path(path).parent)
-    assert list_tables("mine")["job"] == ["mine/pai_job_table.csv"]
-    assert list_tables("./mine/")["job"] == ["mine/pai_job_table.csv"]
-
-
 def test_no_folder(tmp_path):
     message = listing_error(str(tmp_path / "absent"), source="https://example.org/trace")
     assert "there is no such folder" in message
@@ -64,12 +57,6 @@ def test_a_required_table_is_missing(folder):
     message = listing_error(folder("pai_job_table.csv", "pai_task_table.csv", "pai_instance_tabel.csv"))
     assert "the table instance is missing: expected pai_instance_table.csv (also packed: .gz, .zst" in message
     assert "The folder holds: pai_instance_tabel.csv, pai_job_table.csv, pai_task_table.csv." in message
-
-
-def test_two_files_for_one_table(folder):
-    message = listing_error(folder(*(f"{name}.csv" for name in REQUIRED), "pai_task_table.tar.gz"))
-    assert "the table task has several files: pai_task_table.csv, pai_task_table.tar.gz" in message
-    assert "registry.t1.files.task" in message
 
 
 def test_a_named_file(folder):

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from of_formats import FORMATS, raw_schemas
 from study_runs import PODS_HEADER
@@ -123,20 +123,13 @@ def test_a_zero_time_is_a_time_in_openb(table):
 @pytest.mark.parametrize(
     ("changes", "reason", "column"),
     [
-        ({"job": ""}, "missing_value", "job_name"),
-        ({"status": ""}, "missing_value", "status"),
-        ({"status": "terminated"}, "unknown_value", "status"),
         ({"status": "Terminated "}, "unknown_value", "status"),
-        ({"status": "\0"}, "unknown_value", "status"),
-        ({"start": "-1"}, "out_of_range", "start_time"),
-        ({"start": "yesterday"}, "not_a_number", "start_time"),
         ({"start": "100.5"}, "not_a_number", "start_time"),
         ({"end": "99"}, "end_before_start", "end_time"),
         ({"end": "1739162000000"}, "out_of_range", "end_time"),
         ({"inst_num": "1.5"}, "not_a_number", "inst_num"),
         ({"inst_num": "-1"}, "out_of_range", "inst_num"),
         ({"inst_num": "1e7"}, "out_of_range", "inst_num"),
-        ({"plan_cpu": "1e10"}, "out_of_range", "plan_cpu"),
         ({"plan_gpu": "-0.0001"}, "out_of_range", "plan_gpu"),
         ({"plan_mem": "1e19"}, "out_of_range", "plan_mem"),
     ],
@@ -171,12 +164,6 @@ def test_a_field_that_is_no_number(table, value, column):
 def test_a_field_that_is_a_number(table, value, milli):
     rows, _ = table(task(plan_cpu=value) + "\n")
     assert rows["cpu_milli"].to_list() == [milli]
-
-
-def test_the_largest_values_are_accepted(table):
-    rows, rejected = table(task(start="1", end="1e11", plan_cpu="1e9", inst_num="1e6") + "\n")
-    assert rejected.is_empty()
-    assert rows.select("end_s", "cpu_milli", "inst_num").row(0) == (10**11, 10**10, 10**6)
 
 
 def test_a_column_that_is_not_stored_has_no_largest_value(table):
@@ -260,28 +247,6 @@ def test_a_header_row_missing_or_wrong(table, header, message):
     assert message in str(error.value)
 
 
-def test_a_header_and_no_rows(table):
-    for text in (PODS_HEADER, f"\ufeff{PODS_HEADER}\r\n\r\n"):
-        rows, rejected = table(text, "pods", "openb")
-        assert rows.is_empty()
-        assert rejected.is_empty()
-
-
-def test_raw_lines(tmp_path, small_blocks, schemas):
-    schema = schemas["pai2020"]["task"]
-    path = tmp_path / "table.csv"
-    path.write_bytes(b"\xef\xbb\xbf" + b"".join(b"line %d\r\n" % n for n in range(1, 100)) + b"\nlast\xff")
-    assert raw_lines(path, schema, {1, 2, 50, 99, 100, 101}) == {
-        1: "line 1",
-        2: "line 2",
-        50: "line 50",
-        99: "line 99",
-        100: "",
-        101: "last\ufffd",
-    }
-    assert raw_lines(path, schema, set()) == {}
-
-
 def test_an_unknown_key_of_a_schema_is_named():
     with pytest.raises(TypeError, match="colour"):
         table_schemas({"header": False, "tables": {"t": {"columns": [{"name": "a", "type": "text", "colour": 1}]}}})
@@ -340,7 +305,6 @@ def verdict(line):
     mark=st.booleans(),
     last_end=st.booleans(),
 )
-@settings(max_examples=40, deadline=None)
 @example(lines=[(b"x^,,,Failed,,", b"\n")] * 2, block_bytes=1, mark=False, last_end=True)
 def test_any_mix_of_lines_in_any_blocks(schemas, tmp_path_factory, lines, block_bytes, mark, last_end):
     first = JOB.format(n=0).encode()  # so that the file as a whole is a table
@@ -368,7 +332,6 @@ def test_any_mix_of_lines_in_any_blocks(schemas, tmp_path_factory, lines, block_
 
 
 @given(text=st.binary(max_size=200), table_=st.sampled_from(["pods", "nodes"]), with_header=st.booleans())
-@settings(max_examples=40, deadline=None)
 def test_any_bytes_at_all(schemas, tmp_path_factory, text, table_, with_header):
     path = Path(tmp_path_factory.getbasetemp()) / "any.csv"
     header = ",".join(column.name for column in schemas["openb"][table_].columns).encode() + b"\n"
@@ -426,7 +389,6 @@ def valid_row(schema, number):
 
 
 @given(data=st.data(), large_block=st.sampled_from([1, 1 << 20]), changes=st.integers(0, 2))
-@settings(max_examples=40, deadline=None)
 def test_the_fast_and_the_careful_reader_agree(schemas, data, large_block, changes):
     format_, name = data.draw(st.sampled_from(TABLES))
     schema = (table_schemas(DECLARED) if format_ == "told" else schemas[format_])[name]

@@ -126,16 +126,13 @@ def test_the_header_of_a_declaration(name, tmp_path):
     core = next((table for table in tables_read if tables[table]["required"]), tables_read[0])
     assert match.explanation.startswith(name)
     assert f"the table {core}" in match.explanation
-    assert len(match.explanation.splitlines()) <= 2
 
 
 def test_a_mapping_of_the_registry_makes_a_table_known(tmp_path):
     match = recognise(write(tmp_path / "mine", "table"))
     assert match.entry["mapping"] == EAGLE["mapping"]
     assert not {"title", "source", "citation", "note", "files"} & match.entry.keys()
-    text = format_configuration(match)
-    assert "mapped as eagle" in text
-    assert "Check the mapping" in text
+    assert "mapped as eagle" in format_configuration(match)
 
 
 def write_fleet(folder, rows="unit,start,end,cause,rank\n", units="unit,from,until,gpus\n"):
@@ -346,12 +343,7 @@ def test_a_readme_alone(tmp_path):
     (tmp_path / "README.md").write_text("# About\n\nNothing here.\n")
     message = error_of(tmp_path)
     assert "the folder (README.md) matches no format, not even approximately." in message
-    for name in FORMATS:
-        tables = FORMATS[name]["tables"]
-        table = next((table for table, spec in tables.items() if spec["required"]), next(iter(tables)))
-        assert f"\n  {name}" in message
-        assert file_name(name, table).removeprefix("made") in message
-    assert message.endswith("run make report CONFIG=my.yaml.")
+    assert all(f"\n  {name}" in message for name in FORMATS)
 
 
 @pytest.mark.parametrize(
@@ -361,7 +353,6 @@ def test_a_readme_alone(tmp_path):
         b"\0" * 100_000,
         b"\x1f\x8b" + b"\xff" * 100,
         b"PAR1" + b"\xff" * 100 + b"PAR1",
-        b"PK\x03\x04" + b"\xff" * 100,
         b"\xff\xfej\0o\0b\0",
         b"<html><body>404</body></html>",
         b"x" * 300_000,
@@ -385,35 +376,13 @@ def test_a_renamed_column(tmp_path):
     write(tmp_path, "helios")
     (tmp_path / "cluster_log.csv").write_text(content(HELIOS, instead={"submit_time": "submitted_time"}))
     message = error_of(tmp_path)
-    assert (
-        "The closest formats, and what each lacks:\n  helios: cluster_log.csv: the header row has no column " in message
-    )
-    assert "no column submit_time (did you mean submitted_time?)." in message
-    assert "map its columns in the format table" in message
+    assert "helios: cluster_log.csv: the header row has no column submit_time (did you mean submitted_time?)" in message
 
-
-def test_a_renamed_column_in_a_file_of_another_name(tmp_path):
-    (tmp_path / "mine.csv").write_text(content(HELIOS, instead={"submit_time": "submitted_time"}))
-    message = error_of(tmp_path)
-    assert (
-        "helios: the table log is missing, expected cluster_log.csv; most similar is mine.csv: the header row "
-        in message
-    )
-
-
-def test_a_header_in_capitals_and_without_its_delimiter(tmp_path):
-    (tmp_path / "cluster_log.csv").write_text(content(HELIOS).upper())
-    assert "no columns job_id (did you mean JOB_ID?), user (did you mean USER?)" in error_of(tmp_path)
+    (tmp_path / "cluster_log.csv").rename(tmp_path / "mine.csv")
+    assert "expected cluster_log.csv; most similar is mine.csv: the header row " in error_of(tmp_path)
     for mark in "|;\t":
         (tmp_path / "cluster_log.csv").write_text(content(HELIOS).replace(",", mark))
         assert f"It is one field: {mark!r} stands where ',' is expected." in error_of(tmp_path)
-    (tmp_path / "cluster_log.csv").unlink()
-    (tmp_path / "dump.txt").write_text(content(LAYOUTS["sacct"]["record"]).replace("|", "  "))
-    message = error_of(tmp_path)
-    assert (
-        "  sacct: the table record is missing, expected *.txt or *.csv; most similar is dump.txt: the header "
-        in message
-    )
 
 
 def test_a_required_table_is_missing(tmp_path):
@@ -561,16 +530,6 @@ def test_the_header_check_agrees_with_ingest(name, table, tmp_path):
             assert (remedy if mapped else "registry.mine.schema") in texts[0]
 
 
-def test_a_wrong_header_has_a_suggestion_and_a_remedy(tmp_path):
-    file = tmp_path / "cluster_log.csv"
-    file.write_text(content(HELIOS, instead={"state": "status"}))
-    assert find_wrong_headers("mine", {}, {"log": [str(file)]}, FORMATS["helios"]) == [
-        f"registry.mine: {file}: the header row has no column state (did you mean status?). Rename the columns, or "
-        "check that this file is the table log; or give the trace its own schema, in which a column has also: "
-        "[its name here] (registry.mine.schema)."
-    ]
-
-
 def test_a_schema_of_its_own(tmp_path):
     document = yaml.safe_load(read_schema_text(FILES["helios"]))
     (state,) = [column for column in document["tables"]["log"]["columns"] if column["name"] == "state"]
@@ -579,15 +538,6 @@ def test_a_schema_of_its_own(tmp_path):
     (tmp_path / "log.csv").write_text(content(HELIOS, instead={"state": "status"}))
     entry = {"format": "helios", "schema": str(tmp_path / "own.yaml")}
     assert not find_wrong_headers("mine", entry, {"log": [f"{tmp_path}/log.csv"]}, FORMATS["helios"])
-
-
-@pytest.mark.parametrize("content", ["", "\n\n", "<html>", "\ufeff" + content(HELIOS), header(HELIOS), b"\x1f\x8b\x08"])
-def test_what_is_no_wrong_header(content, tmp_path):
-    """Ingest reports files that are no table; a lone header, or one after a byte order mark, is valid."""
-    file = tmp_path / "cluster_log.csv"
-    file.write_bytes(content if isinstance(content, bytes) else content.encode())
-    absent = str(tmp_path / "absent.csv")
-    assert not find_wrong_headers("mine", {}, {"log": [str(file), absent, str(tmp_path)]}, FORMATS["helios"])
 
 
 def test_a_column_that_stands_twice(tmp_path):

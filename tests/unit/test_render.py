@@ -136,11 +136,3 @@ def test_references_become_links_and_headings_html_in_prose_alone():
     assert "<p>@tbl-x</p>" in made
     with pytest.raises(StudyError, match="@tbl-z"):
         resolve_references("See @tbl-z.", {})
-
-
-def test_a_citation_names_authors_and_escapes_what_tex_would_read():
-    citation = make_citation(ABOUT, "My_trace 100% {x}", "May 2025", "my-trace")
-    assert citation.line == "Doe, Jane; A & B. My_trace 100% {x} (May 2025). Time to Failure report, version 1.2."
-    assert "@misc{ttfmytrace," in citation.bibtex
-    assert "author = {Doe, Jane and {A \\& B}}" in citation.bibtex
-    assert "My\\_trace 100\\% \\{x\\} (May 2025)" in citation.bibtex

@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 import pytest
 from given_tables import one_row as at
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from outage_traces import DAY, make_outages
 from scipy import stats
@@ -22,7 +22,6 @@ def test_trivedis_examples(up, down, n, low, high):
     assert exponential_availability(up, down, n) == pytest.approx((low, high), abs=5e-5)
 
 
-@settings(max_examples=30, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 30), st.booleans()), min_size=1, max_size=40))
 def test_repair_times_are_those_of_scipy(times):
     seconds, ended = np.array([time for time, _ in times]), np.array([done for _, done in times])

@@ -183,12 +183,5 @@ def test_the_last_origin_without_a_test_is_left_out():
     assert tables["risk_decisions"].height and tables["risk_dependence"].height
 
 
-def test_every_split_has_one_model_that_serves():
-    tables = evaluate_models(data_of(made_risk.with_requests(2_500, 1)), 3600, 1 / 6, 1)
-    served = tables["risk_evaluation"].filter("serves").select("stage", "split", "model").unique()
-    assert not served.select("stage", "split").is_duplicated().any()
-    assert served.filter(stage="probability")["split"].sort().to_list() == ["random", *(s.name for s in splits())]
-
-
 def splits() -> list[Split]:
     return split_at_origins(data_of(made_risk.with_requests(2_500, 1)).jobs)

@@ -17,8 +17,6 @@ from study.model_features import (
     IDENTIFIER_COLUMNS,
     build_risk_options,
     describe_column_problem,
-    explain_missing_risk,
-    list_unmapped_keys,
     list_usable_columns,
 )
 from study.study import Study
@@ -137,12 +135,6 @@ def test_every_column_of_the_jobs_is_classified(jobs_of, name):
             assert jobs[feature["column"]].dtype.is_integer() == (feature["kind"] == "numeric"), feature
 
 
-@pytest.mark.parametrize("name", FORMATS)
-def test_only_formats_of_jobs_declare_columns_and_features(name):
-    keys = {"at_submission", "written_later", "risk"}
-    assert keys & FORMATS[name].keys() == (keys if name in JOB_FORMATS else set())
-
-
 @pytest.mark.parametrize("name", JOB_FORMATS)
 def test_the_features_of_a_format_come_from_what_is_known(name):
     declaration = FORMATS[name]
@@ -230,22 +222,6 @@ def test_no_risk_without_jobs_or_submissions():
     assert risk(format="titan") is None
     unsubmitted = {key: column for key, column in TABLE["mapping"].items() if key != "submit"}
     assert risk(format="table", mapping=unsubmitted) is None
-
-
-def test_the_reason_for_no_risk_names_the_missing_key():
-    declaration, entry = FORMATS["table"], TABLE | {"format": "table"}
-    unsubmitted = {key: column for key, column in TABLE["mapping"].items() if key != "submit"}
-    text = explain_missing_risk("mine", entry | {"mapping": unsubmitted}, declaration)
-    assert "Set registry.mine.mapping.submit to a column of its table" in text
-    bare = {key: TABLE["mapping"][key] for key in ("job_id", "submit", "end", "status", "cpus")}
-    assert list_unmapped_keys("mine", entry | {"mapping": bare}, declaration) == (
-        " Keys of registry.mine.mapping that are not set and could predict failures: user, account, gpu_type, gpus, "
-        "memory, size."
-    )
-    assert list_unmapped_keys("mine", {"format": "sacct"}, FORMATS["sacct"]) == ""
-    assert (
-        explain_missing_risk("t", {"format": "titan"}, FORMATS["titan"]) == "t has no jobs (format titan), so no model."
-    )
 
 
 def test_a_trace_of_an_unknown_origin_has_no_clock():

@@ -83,22 +83,6 @@ def test_far_out_the_derivatives_are_finite(monkeypatch, log_h):
     assert all(np.isfinite(part).all() for part in likelihood(np.array([0.0, 0.0])))
 
 
-def test_without_censoring_and_features_it_is_mean_and_spread_of_the_logarithms():
-    log_h = np.random.default_rng(1).normal(1.5, 0.8, 200)
-    point, converged = censored_lognormal(column_of_ones(200), log_h, np.zeros(200, bool), np.ones(200), np.zeros(2))
-    assert converged
-    assert point == pytest.approx([log_h.mean(), np.log(log_h.std())], abs=1e-7)
-
-
-def test_without_censoring_it_is_least_squares(without_prior):
-    design, log_h, censored = draw_hours(300, censored_share=0)
-    point, _ = censored_lognormal(design, log_h, censored, np.ones(300), np.zeros(4))
-    rows = design.rows(slice(None))
-    best, *_ = np.linalg.lstsq(rows, log_h, rcond=None)
-    assert point[:3] == pytest.approx(best, abs=1e-7)
-    assert np.exp(point[3]) == pytest.approx((log_h - rows @ best).std(), rel=1e-7)
-
-
 @pytest.mark.parametrize("weighted", [False, True])
 def test_the_regression_is_that_of_lifelines(without_prior, weighted):
     design, log_h, censored = draw_hours(600, 2)
@@ -231,21 +215,6 @@ def test_with_jobs_that_still_run_the_estimate_holds_the_truth_and_without_them_
     assert (np.abs(estimates.mean(axis=0) - [MU, np.log(SIGMA)]) < 3 * se).all()
     assert np.mean(dropped) < MU - 0.1
     assert (np.array(dropped) < MU).all()
-
-
-def test_the_running_jobs_that_will_fail_are_counted():
-    """The expected number of running jobs that will fail matches the true number."""
-    seeds, n = range(20), 3_000
-    expected, actual = [], []
-    for seed in seeds:
-        hours, failed, running = censor_jobs(seed)
-        rng = np.random.default_rng(seed)
-        actual.append(int(((rng.random(n) < SHARE) & running).sum()))
-        expected.append(fit_censored(seed).censored)
-        assert failed.sum() >= FEWEST_FAILURES
-        assert np.isfinite(hours).all()
-    difference = np.array(expected) - actual
-    assert abs(difference.mean()) < 3 * difference.std(ddof=1) / np.sqrt(len(difference))
 
 
 def test_where_all_fail_the_jobs_that_run_are_plainly_censored():

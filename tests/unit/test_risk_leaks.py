@@ -6,7 +6,7 @@ import made_risk
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from of_formats import FORMATS
 from study.model_features import COLUMNS_AFTER_SUBMISSION, build_risk_options
@@ -161,7 +161,6 @@ def test_what_is_written_of_jobs_that_had_ended_does_change_them():
     assert "rates of history" in differences(info_of(jobs, features, moment), info_of(swapped, features, moment))
 
 
-@settings(max_examples=20)
 @given(st.integers(0, 2**32 - 1), st.integers(0, 399))
 def test_permuting_outcomes_of_later_ends_changes_no_feature(seed, row):
     """No feature of a job depends on an outcome that is written after its submission."""
@@ -178,21 +177,6 @@ def test_permuting_outcomes_of_later_ends_changes_no_feature(seed, row):
     )
     assert (actual.rates["history"] == expected.rates["history"]).all()
     assert (actual.ended_counts["history"] == expected.ended_counts["history"]).all()
-
-
-@settings(max_examples=20)
-@given(st.integers(0, 2**32 - 1), st.integers(1, 399))
-def test_jobs_that_come_later_may_be_left_out(seed, row):
-    """A trace cut at a moment gives the jobs up to it the same features as the whole trace."""
-    jobs = made_risk.with_users(400, 3)
-    features = parse_features({"history": {"kind": HISTORY, "keys": [["user"], ["recurrence_group"]]}})
-    moment = int(jobs["submit_s"][row])
-    changed = rewrite(jobs.filter(pl.col("submit_s") <= moment), moment, seed, [])
-    actual, expected = (
-        compute_job_features(past.jobs, features, None, past).take(past.submit_s <= moment).rates["history"]
-        for past in (load_population(frame.lazy(), ["recurrence_group"]) for frame in (jobs, changed))
-    )
-    assert (actual == expected).all()
 
 
 # Models ------------------------------------------------------------------------------------------------------

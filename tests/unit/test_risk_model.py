@@ -105,15 +105,6 @@ def test_an_unwritten_end_is_known_once_99_in_100_of_its_outcome_had_ended():
     assert known_s[20_600] == 10**6
 
 
-def test_an_unwritten_end_goes_by_all_ends_before_not_by_the_first_ones():
-    """Failures at first take 100 s each, later 5 000 s."""
-    durations = [(1_000 * index, 100 if index < 50 else 5_000) for index in range(100)]
-    written = [(sent_s, sent_s, sent_s + took_s, "failure", 10**6, 1000, 1) for sent_s, took_s in durations]
-    jobs = load_population(few_jobs(*written, (98_500, 98_500, None, "failure", 10**6, 1000, 1)))
-    known_s = jobs.known_s[jobs.submit_s == 98_500]
-    assert known_s.tolist() == [98_500 + 5_000]
-
-
 @given(st.lists(st.tuples(st.integers(0, 10**6), st.one_of(st.none(), st.integers(0, 10**5))), min_size=1, max_size=60))
 def test_an_unwritten_end_is_known_by_the_ends_before_that_moment_alone(runs):
     rows = [(sent, sent, None if run_s is None else sent + run_s, "failure", None, 1000, 1) for sent, run_s in runs]
@@ -245,13 +236,6 @@ def test_a_model_read_again_gives_the_same_scores_to_the_last_bit(trained):
     assert json.dumps(restored.to_json()) == text
 
 
-def test_a_model_without_hours_is_read_again():
-    jobs, info, split = make_jobs(1_500)
-    model = made_risk.train(jobs, info, FEATURES, split.learn, split.recalibrate, split.until_s, with_hours=False)
-    assert model.hours is None
-    assert Model.from_json(json.loads(json.dumps(model.to_json())), FEATURES).hours is None
-
-
 def test_two_trainings_are_one(trained):
     jobs, info, split, model = trained
     second = made_risk.train(jobs, info, FEATURES, split.learn, split.recalibrate, split.until_s)
@@ -307,13 +291,6 @@ def test_log_odds_in_the_wrong_order_are_not_recalibrated():
     assert fit_platt(eta, rng.random(1_000) < expit(-eta)) == (0, 1)
 
 
-def test_log_odds_all_the_same_are_shifted():
-    failed = np.arange(1_000) < 300
-    shift, slope = fit_platt(np.zeros(1_000), failed)
-    assert slope == 1
-    assert expit(shift) == pytest.approx(0.3)
-
-
 def test_too_few_later_jobs_recalibrate_nothing():
     assert fit_platt(np.zeros(10), np.arange(10) < 5) == (0, 1)
     assert fit_platt(np.zeros(0), np.zeros(0, dtype=bool)) == (0, 1)
@@ -325,10 +302,3 @@ def test_log_odds_perfectly_in_order_are_recalibrated_to_finite_ones():
     assert np.isfinite([shift, slope]).all()
     assert slope > 0
     assert np.isfinite(log_odds(np.array([0.0, 1.0]))).all()
-
-
-def test_recalibrated_probabilities_are_right_in_the_mean(trained):
-    """The mean of the probabilities of the jobs it was recalibrated on is the share of them that failed."""
-    jobs, info, split, model = trained
-    p = model.probability(model.encoder.design(info.take(split.recalibrate)))
-    assert p.mean() == pytest.approx(jobs.failed[split.recalibrate].mean(), abs=1e-6)

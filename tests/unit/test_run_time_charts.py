@@ -5,7 +5,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 from given_tables import compute_metrics, correlations, runtime_by_group
-from ttf.analyses.factors.correlate import FAILURE_SHARE, page
+from ttf.analyses.factors.correlate import page
 from ttf.analyses.factors.correlate.charts import CHARTS
 from ttf.display.charts.figure import Study
 from ttf.display.phrases import count_words, list_keys, strip_markup
@@ -15,7 +15,6 @@ from ttf.page.results_tables import load_all_contracts
 from ttf.records.clusters import add_clusters
 
 CONTRACTS = load_all_contracts()
-REQUESTS = ("gpu_milli", "cpu_milli", "mem_mib", "size")
 
 
 def jobs_of(users=24, jobs_per_user=21, slope=1.0):
@@ -64,14 +63,6 @@ def test_a_panel_for_each_request_with_both_correlations(narrow):
     assert points[0]["mean_s"] == pytest.approx(mean_of_one, rel=1e-5)
 
 
-def test_what_cannot_be_drawn_is_named():
-    zeros = jobs_of().with_columns(gpu_milli=pl.when(pl.col("gpu_milli") > 1000).then("gpu_milli").otherwise(0))
-    assert "2 groups at 0 not drawn" in CHARTS["factors_of_run_time"](tables_of(zeros), Study()).caption
-    constant = jobs_of().with_columns(pl.lit(1000, pl.Int64).alias(name) for name in REQUESTS)
-    assert CHARTS["factors_of_run_time"](tables_of(constant), Study()).empty
-    assert CHARTS["runtime_by_measured_use"](tables_of(jobs_of()), Study()).empty
-
-
 def test_many_values_are_merged_at_weighted_means():
     jobs = jobs_of(users=500).with_row_index()
     jobs = jobs.with_columns(mem_mib=(1024 + pl.col("index") % 2500).cast(pl.Int64)).drop("index")
@@ -105,12 +96,11 @@ def test_the_claim_is_of_the_clearest_correlation():
 
 def test_no_significant_correlation_is_a_line():
     head, (line,) = head_of(jobs_of(slope=0.0))
-    assert strip_markup(head.claim) == "No request is significantly associated with run time"
-    assert line.checked and strip_markup(line.result).startswith("no significant correlation of group means (r = ")
-    head, (line,) = head_of(jobs_of(slope=0.0), without=(".group_mean.reject",))
-    assert not line.checked and strip_markup(line.result) == "no correlation of group means can be tested"
+    assert strip_markup(head.claim) == "No request is significantly associated with run time" and line.checked
+    _, (line,) = head_of(jobs_of(slope=0.0), without=(".group_mean.reject",))
+    assert not line.checked
     head, _ = head_of(jobs_of(slope=0.0), without=("success.gpu_request.job.reject_clustered",))
-    assert strip_markup(head.claim) == "No request that can be tested is significantly associated with run time"
+    assert "that can be tested" in head.claim
     head, (line,) = head_of(jobs_of(users=1, jobs_per_user=1))
     assert head is None and not line.checked
 
@@ -130,22 +120,3 @@ def test_means_of_few_are_hollow_and_the_extremes_leave_them_out():
     assert "hollow: fewer than 30 jobs" in CHARTS["runtime_by_gpu_type"]({"runtime_by_group": groups}, Study()).caption
     metrics = compute_metrics("correlate", {"runtime_by_group": groups})
     assert metrics["runtime_by_gpu_type.failure.longest.value"]["value"] in ("A", "B")
-
-
-def test_failure_share_has_the_commonest_values_in_order():
-    rows = [
-        {"feature": "memory_request", "value": str(value), "jobs": 100 - value, "ended": 50, "failures": 10}
-        | {"failure_share": 0.2, "ci_low": 0.1, "ci_high": 0.3}
-        for value in range(1, 31)
-    ]
-    tables = {
-        "failure_share": FAILURE_SHARE.frame(rows),
-        "outcomes": pl.DataFrame({"outcome": ["failure", "success"], "jobs": [300, 1200], "at_time_limit": [7, 0]}),
-    }
-    figure = CHARTS["failure_share"](tables, Study())
-    assert [row["value"] for row in figure.datasets["memory_request"]] == [str(value) for value in range(1, 21)]
-    assert figure.datasets["all"] == [{"share": 0.2}]
-    assert (
-        "The chart has the 20 most common values of memory request." in figure.caption
-        and "7 of the failures" in figure.caption
-    )

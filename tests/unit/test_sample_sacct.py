@@ -2,12 +2,10 @@
 
 from collections import defaultdict
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
-from cluster_effects import design_effect, log_sd
 from given_tables import ingested as ingested_beside
 from of_formats import derive_table, raw_schemas
 from samples.sacct import sample
@@ -21,10 +19,8 @@ from ttf.formats.sacct.hostlist import node_lists
 from ttf.raw.extra_table_reader import health_events
 from ttf.raw.ingest import ingest
 from ttf.records.infra import EVENT, infra_durations
-from ttf.stats.durations.mttf import garwood_interval
 from ttf.stats.large_runs.projection import ProjectionLimit
 
-ROOT = Path(__file__).parents[2]
 JOBS = 4_000
 HAZARD = sample.Hazard()
 RULES = {"states": ["NODE_FAIL"], "events": {"severities": ["high"]}}
@@ -148,21 +144,6 @@ def test_every_row_is_accepted_and_every_job_occurs_once(ingested):
     assert jobs["negative_queue"].sum() == 0
 
 
-def test_runs_of_a_day_and_more_are_many_and_wait(ingested):
-    jobs = ingested[0].filter((pl.col("runtime_s") >= 86_400) & (pl.col("gpu_milli") >= 8_000))
-    assert jobs.height > 100
-    assert jobs.filter(pl.col("attempts") > 1).height > 20
-    assert jobs["queue_s"].max() > 3_600
-
-
-def test_most_jobs_fit_a_node_and_large_ones_take_most_of_the_gpu_time(ingested):
-    jobs = ingested[0].drop_nulls("runtime_s").with_columns(time=pl.col("runtime_s") * pl.col("gpu_milli"))
-    small = jobs.filter(pl.col("gpu_milli") <= 8_000)
-    assert small.height / jobs.height >= 0.9
-    assert small["time"].sum() / jobs["time"].sum() < 0.1
-    assert jobs.filter(pl.col("gpu_milli") >= 256_000)["time"].sum() / jobs["time"].sum() > 0.5
-
-
 # ---- the configured rate comes out ----
 
 
@@ -183,14 +164,6 @@ def test_the_study_finds_every_failure_that_ended_a_run(ingested):
         assert row["ci_low"] < HAZARD.failures_per_1000_node_days < row["ci_high"]
 
 
-def test_users_differ_as_configured(ingested):
-    """Check the files alone. test_samples_clustered.py checks the mean over several samples."""
-    ended = ingested[0].filter(pl.col("outcome").is_in(["success", "failure"]))
-    failed = ended["outcome"] == "failure"
-    assert design_effect(failed, ended["user"]) > 10
-    assert log_sd(failed, ended["user"]) == pytest.approx(sample.USER_LOG_SD, abs=0.3)
-
-
 def test_only_planted_lemons_are_flagged(output, ingested, tmp_path):
     """The other nodes differ too, the worst from the best by a factor of ten, and none is flagged.
 
@@ -205,33 +178,3 @@ def test_only_planted_lemons_are_flagged(output, ingested, tmp_path):
     assert flagged_nodes and flagged_nodes <= planted_nodes
     ranked_rates = rates.sort("posterior_rate_ratio", descending=True)
     assert set(ranked_rates["node"][: len(planted_nodes)]) == planted_nodes
-
-
-@pytest.mark.parametrize("rate", [6.5, 20.0])
-def test_the_exact_interval_covers_the_rate_at_its_nominal_level(rate):
-    """The probability that 90 % intervals miss more than 6 of 24 traces is below 1 %."""
-    hazard = sample.Hazard(rate, lemons_per_64_nodes=0)
-    covered_count, failures, node_kdays = 0, 0, 0.0
-    for seed in range(24):
-        plan, runs, _ = simulate(seed, 1_200, hazard)
-        large_runs = [run for run in runs if run.start_s is not None and plan.jobs.gpus[run.job] > 128]
-        node_s = sum(((run.end_s or sample.END_S) - run.start_s) * len(run.nodes) for run in large_runs)
-        failed_runs = sum(run.failed_node is not None for run in large_runs)
-        low_s, high_s = garwood_interval(node_s, failed_runs, 0.9)
-        covered_count += low_s <= 86_400_000 / rate <= high_s
-        failures, node_kdays = failures + failed_runs, node_kdays + node_s / 86_400_000
-    assert covered_count >= 18
-    assert failures / node_kdays == pytest.approx(rate, rel=3.3 / failures**0.5)
-
-
-def test_lemons_fail_at_the_configured_multiple_and_the_mean_is_the_rate():
-    rate_per_hour = HAZARD.per_node_hour(240)
-    assert rate_per_hour.mean() * 24_000 == pytest.approx(6.5)
-    lemons = HAZARD.lemons(240)
-    assert len(lemons) == 3
-    assert rate_per_hour[lemons].mean() / np.delete(rate_per_hour, lemons).mean() == pytest.approx(20)
-    failures_by_seed = [sample.node_failures(np.random.default_rng(seed), 240, HAZARD)[0] for seed in range(20)]
-    nodes = np.concatenate([[failure.node for failure in seed_failures] for seed_failures in failures_by_seed])
-    counts = np.bincount(nodes, minlength=240)
-    ratio = counts[lemons].mean() / np.delete(counts, lemons).mean()
-    assert ratio == pytest.approx(20, rel=0.2)

@@ -3,10 +3,9 @@
 import numpy as np
 import polars as pl
 import pytest
-from cluster_effects import design_effect, intraclass_correlation, log_sd
+from cluster_effects import intraclass_correlation, log_sd
 from samples.pai2020 import sample_published as pai
 from samples.pai2020.sample_plan import plan_sample
-from samples.pai2020.sample_tables import first_machines, make_machines, place_instances
 from samples.philly import sample as philly
 from samples.sacct import sample as sacct
 
@@ -97,13 +96,6 @@ def test_resubmissions_are_correlated_beyond_their_user(seeded_jobs):
     assert np.mean(log_sds) == pytest.approx(np.hypot(module.USER_LOG_SD, module.GROUP_LOG_SD), abs=0.15)
 
 
-def test_the_failure_share_varies_more_than_its_binomial_interval(seeded_jobs):
-    _, traces = seeded_jobs
-    for jobs in traces:
-        assert design_effect(jobs["failed"], jobs["user"]) > 4
-        assert design_effect(jobs["failed"], jobs["group"]) > 1.25
-
-
 def test_run_times_of_a_user_and_of_a_group_are_correlated():
     jobs = pl.concat([draw_pai_jobs(seed).filter(~pl.col("failed")).with_columns(seed=pl.lit(seed)) for seed in SEEDS])
     misc_jobs = jobs.filter(pl.col("gpu_type") == pai.MISC)
@@ -118,90 +110,12 @@ def test_run_times_of_a_user_and_of_a_group_are_correlated():
     )
 
 
-@pytest.mark.parametrize("name", ["philly", "sacct"])
-def test_run_times_are_correlated_in_groups_that_the_log_does_not_name(name):
-    _, draw_jobs = SAMPLES[name]
-    # Use one size, as run times depend on it. Failures come early in the sample of Slurm.
-    jobs = pl.concat([draw_jobs(seed).with_columns(seed=pl.lit(seed)) for seed in SEEDS])
-    jobs = jobs.filter(~pl.col("failed") & (pl.col("kind") == 0) & (pl.col("run_s") > 0))
-    group = jobs.select(code=pl.struct("seed", "group").rank("dense"))["code"]
-    module = SAMPLES[name][0]
-    assert intraclass_correlation(jobs["run_s"], group) == pytest.approx(
-        module.RUN_BY_USER + module.RUN_BY_GROUP, abs=0.1
-    )
-
-
-def test_machines_of_the_pai_sample_differ_as_configured():
-    """Compare within a rack, which has the same users. Averaging over users and groups shrinks the spread by 15 %."""
-    log_sds = []
-    for seed in SEEDS:
-        sample, machines = plan_sample(20_000, seed), make_machines(20_000, seed)
-        placed = place_instances(np.random.default_rng(seed), sample, slice(0, 20_000), 0, machines)
-        tasks = sample.tasks
-        machine_type = tasks.gpu_type[placed.task]
-        machine_index = placed.machine - machines.first[machine_type]
-        racks = -(-machines.count[machine_type] // pai.RACK_MACHINES)
-        rows = pl.DataFrame(
-            {
-                "machine": placed.machine,
-                "rack": 1_000 * machine_type + (racks * machine_index + racks - 1) // machines.count[machine_type],
-                "failed": tasks.status[placed.task] == pai.FAILED,
-                "selected": np.isin(tasks.status[placed.task], [pai.FAILED, pai.TERMINATED])
-                & (machine_type != pai.NO_TYPE)
-                & (tasks.instances[placed.task] == 1),
-            }
-        )
-        share = pl.col("failed").mean().over("rack")
-        rows = rows.filter("selected").with_columns(log_odds=(share / (1 - share)).log())
-        log_sds.append(log_sd(rows["failed"], rows["machine"], rows["log_odds"]))
-    assert np.mean(log_sds) == pytest.approx(0.9 * pai.MACHINE_LOG_SD, abs=0.08)
-
-
-def test_machines_of_the_philly_sample_differ_as_configured():
-    """Condition on the odds of the user and on the failure share for the job's size and number of attempts."""
-    log_sds = []
-    for seed in SEEDS[:3]:
-        plan, machines = philly.plan(12_000, seed), philly.machine_gpus(12_000)
-        attempts = philly.schedule(plan, machines)
-        failed = philly.redraw_statuses(plan, attempts, len(machines), seed).status == philly.FAILED
-        machine_by_job = {
-            attempt.job: next(iter(attempt.gpus_by_machine))
-            for attempt in attempts
-            if len(attempt.gpus_by_machine) == 1
-        }
-        jobs = list(machine_by_job)
-        rows = pl.DataFrame(
-            {
-                "machine": machine_by_job.values(),
-                "failed": failed[jobs],
-                "odds": plan.odds[jobs],
-                "bucket": plan.bucket[jobs],
-                "attempts": [len(plan.durations_s[job]) for job in jobs],
-            }
-        )
-        share = pl.col("failed").mean().over("bucket", "attempts")
-        rows = rows.with_columns(log_odds=(pl.col("odds") * share / (1 - share)).log().round(1)).filter(
-            pl.col("log_odds").is_finite()
-        )
-        log_sds.append(log_sd(rows["failed"], rows["machine"], rows["log_odds"]))
-    assert np.mean(log_sds) == pytest.approx(philly.MACHINE_LOG_SD, abs=0.1)
-
-
 def test_ordinary_nodes_of_the_slurm_sample_differ_mildly():
     hazard = sacct.Hazard()
     ordinary = np.log(np.delete(hazard.per_node_hour(240), hazard.lemons(240)))
     assert ordinary.std() == pytest.approx(hazard.node_log_sd, abs=0.02)
     uniform_rates = sacct.Hazard(node_log_sd=0, lemons_per_64_nodes=0).per_node_hour(240)
     assert uniform_rates.max() == pytest.approx(uniform_rates.min())
-
-
-def test_gpu_types_of_the_pai_sample_have_their_part_of_the_failures():
-    jobs = draw_pai_jobs(0, 100_000)
-    share = jobs.filter(pl.col("gpu_type") < pai.NO_TYPE).group_by("gpu_type").agg(pl.col("failed").mean())
-    share = share.sort("gpu_type")
-    published = np.array([pai.FAILURES_BY_TYPE[name] for name in pai.GPU_TYPES])
-    relative_share = share["failed"].to_numpy() / share["failed"][0]
-    assert relative_share == pytest.approx(published / published[0], rel=0.15)
 
 
 # ---- totals that do not change ----
@@ -212,23 +126,6 @@ def test_the_totals_are_those_of_independent_jobs(seeded_jobs):
     _, traces = seeded_jobs
     shares = [jobs["failed"].mean() for jobs in traces]
     assert max(shares) - min(shares) < 0.005
-
-
-def test_jobs_of_a_day_share_a_rack():
-    """Tasks of one user and day share a rack; tasks of one user on different days share one only by chance."""
-    sample, machines = plan_sample(20_000, 3), make_machines(20_000, 3)
-    machine = first_machines(np.random.default_rng(1), sample, slice(0, 20_000), machines)
-    jobs = pl.DataFrame(
-        {
-            "user": sample.jobs.user[sample.tasks.job],
-            "day": sample.jobs.submit_s[sample.tasks.job] // 86_400,
-            "machine": machine,
-            "gpu_type": sample.tasks.gpu_type,
-        }
-    ).filter(pl.col("gpu_type") == pai.MISC)
-    spread = pl.col("machine").max() - pl.col("machine").min()
-    assert jobs.group_by("user", "day").agg(spread)["machine"].max() < pai.RACK_MACHINES
-    assert jobs.group_by("user").agg(spread)["machine"].max() > machines.count[pai.MISC] - pai.RACK_MACHINES
 
 
 # ---- the draws ----

@@ -3,7 +3,6 @@
 import re
 from pathlib import Path
 
-import pytest
 from ttf.analyses import BUILT_IN
 from ttf.analyses.catalogue import load_analyses
 from ttf.analyses.sections import APPENDIX, RESULTS, THEMES, number_sections
@@ -11,8 +10,6 @@ from ttf.analyses.sections import APPENDIX, RESULTS, THEMES, number_sections
 REPORT = Path(__file__).parents[2] / "report"
 # Another page renders it.
 COMPARISON_SECTIONS = {"compare_traces/comparison"}
-# These continue the section before them.
-WITHOUT_A_HEADING = {"describe_attempts/outcomes_window", "measure_drift/drift"}
 
 
 def declared_sections() -> list[tuple[str, str]]:
@@ -23,10 +20,6 @@ def declared_sections() -> list[tuple[str, str]]:
             theme, _, template = section.rpartition("/")
             sections.append((theme or analysis.theme, f"{name}/{template}"))
     return sections
-
-
-def templates() -> list[Path]:
-    return [*sorted((REPORT / "sections").glob("*.qmd")), *sorted(BUILT_IN.glob("*/*/*.qmd"))]
 
 
 def test_every_template_of_an_analysis_is_in_one_theme():
@@ -54,15 +47,6 @@ def test_every_section_has_an_analysis_with_a_head():
         and "\ndef head(" in page.read_text(encoding="utf-8")
     }
     assert themes_with_head == {*RESULTS}
-
-
-@pytest.mark.parametrize("file", templates(), ids=lambda file: f"{file.parent.name}/{file.stem}")
-def test_headings_of_a_fold_are_below_that_of_its_section(file):
-    text = re.sub(r"^```.*?^```", "", file.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
-    levels = re.findall(r"^(#+) ", text, re.MULTILINE)
-    assert all(len(level) >= 3 for level in levels)
-    if file.is_relative_to(BUILT_IN):
-        assert (levels[:1] != ["###"]) == (f"{file.parent.name}/{file.stem}" in WITHOUT_A_HEADING)
 
 
 def test_shown_sections_are_numbered_without_a_gap():

@@ -66,7 +66,7 @@ def approx_bounds(interval: pl.DataFrame) -> list[float]:
     return pytest.approx(list(row))
 
 
-def test_failure_shares_have_one_clustered_interval_in_every_analysis() -> None:
+def test_failure_shares_have_one_clustered_interval_in_every_analysis():
     one_gpu = clustered_shares(JOBS.filter(gpu_milli=1000), [], ENDED["failures"], ENDED["ended"])
     request_shares = failure_share(JOBS).filter(feature="gpu_request", value="100")
     assert request_shares.select(BOUNDS).rows()[0] == approx_bounds(one_gpu)
@@ -78,13 +78,13 @@ def test_failure_shares_have_one_clustered_interval_in_every_analysis() -> None:
     assert count_roles(JOBS).filter(role="worker").select(BOUNDS).rows()[0] == approx_bounds(workers)
 
 
-def test_a_mean_of_retries_is_a_ratio_of_sums() -> None:
+def test_a_mean_of_retries_is_a_ratio_of_sums():
     expected = clustered_ratios(JOBS, [], (pl.col("attempts") - 1).sum(), pl.len(), pl.len())
     row = build_retries(count_ended_jobs(JOBS)).filter(group_by="all")
     assert row.select("retries_ci_low_clustered", "retries_ci_high_clustered").rows()[0] == approx_bounds(expected)
 
 
-def test_users_with_failed_attempts_are_each_a_cluster() -> None:
+def test_users_with_failed_attempts_are_each_a_cluster():
     attempts = JOBS.with_row_index("job").select("job", "user", failed=pl.col("outcome") == "failure", is_proxy=False)
     table = build_failed_attempts(count_failed_attempts(JOBS, attempts), attempts)
     users = table.filter(group_by="user", at_least=10).row(0, named=True)
@@ -95,14 +95,14 @@ def test_users_with_failed_attempts_are_each_a_cluster() -> None:
     assert table.filter(at_least=1)["ci_low_clustered"].null_count() == 3
 
 
-def test_an_owner_is_clustered_by_user_or_request_profile() -> None:
+def test_an_owner_is_clustered_by_user_or_request_profile():
     runs = conform(JOBS.with_columns(failed=pl.col("outcome") == "failure"), RUN_COLUMNS).lazy()
     table = failures_by_owner(owner_counts(JOBS.lazy(), runs), 50, JOBS)
     assert set(table.filter(owner_by="account")["cluster_by"]) == {"user"}
     assert set(table.filter(owner_by="user")["cluster_by"]) == {"request profile of one user"}
 
 
-def test_the_ratio_of_rates_agrees_with_a_jackknife_of_users() -> None:
+def test_the_ratio_of_rates_agrees_with_a_jackknife_of_users():
     size = next(feature for feature in FEATURES if feature.name == "gpu_request")
     ratio = rate_ratio(JOBS, size)
     above = (JOBS["gpu_milli"] > 10 * float(ratio["split_value"])).to_numpy()
@@ -126,7 +126,7 @@ def test_the_ratio_of_rates_agrees_with_a_jackknife_of_users() -> None:
     assert ratio["rate_p_clustered"] == pytest.approx(p)
 
 
-def test_causes_of_waits_are_shares_of_the_jobs_that_waited() -> None:
+def test_causes_of_waits_are_shares_of_the_jobs_that_waited():
     rng = np.random.default_rng(2)
     n, shape = 500, (len(GPU_BUCKETS), len(CAUSES))
     cluster, bucket = rng.integers(0, 20, n), rng.integers(0, shape[0], n)
@@ -139,7 +139,7 @@ def test_causes_of_waits_are_shares_of_the_jobs_that_waited() -> None:
         assert shares.filter(group=group, cause=CAUSES[1]).select(BOUNDS).rows()[0] == approx_bounds(expected)
 
 
-def test_epochs_are_shares_of_jobs() -> None:
+def test_epochs_are_shares_of_jobs():
     rng = np.random.default_rng(9)
     n = 300
     epochs = rng.integers(1, 30, n)
@@ -154,7 +154,7 @@ def test_epochs_are_shares_of_jobs() -> None:
     assert epochs_summary(jobs).filter(outcome="success").select(BOUNDS).rows()[0] == approx_bounds(expected_last)
 
 
-def test_equal_users_of_measured_runs_give_students_interval() -> None:
+def test_equal_users_of_measured_runs_give_students_interval():
     """The spread on the logit scale is that of the users' means, over 1 - 1/m."""
     rng = np.random.default_rng(3)
     m, k = 8, 5

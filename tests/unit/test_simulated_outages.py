@@ -107,7 +107,6 @@ def test_fewest_spares_equal_a_search_by_seconds(rows, nodes):
     assert needed.tolist() == [count_needed(units, nodes, 5 - nodes) for units in is_down]
 
 
-@settings(max_examples=40)
 @given(
     st.lists(st.tuples(st.integers(0, 3), st.integers(0, 60), st.integers(0, 25)), max_size=20),
     st.integers(1, 4),
@@ -193,16 +192,6 @@ def test_resampled_weeks_preserve_joint_outages():
     assert missing * 35 * DAY == pytest.approx((0.8 * sum(down_s_by_week[:5]) + down_s_by_week[5]) / 6 * 5)
     up = select_initially_up(blocks)
     assert up.watched[1].tolist() == [True, True, True, False, True]
-
-
-def test_resampled_weeks_reproduce_the_distribution_of_the_trace():
-    outages, exposure = make_weekly_trace()
-    exposure = exposure.with_columns(until_s=42 * DAY)
-    spans = list_spans(outages, exposure)
-    blocks, time = build_blocks(spans, exposure, 7 * DAY), build_course(spans, exposure).time_down()
-    for spares, expected_s in enumerate(np.cumsum(time[::-1])[-2::-1]):
-        short_share, _ = mean_down_time(blocks, 5, 42 * DAY).shortage(5 - spares, spares)
-        assert short_share * 42 * DAY == pytest.approx(expected_s)
 
 
 def test_times_keep_the_share_down_of_the_trace_and_its_failures():

@@ -10,7 +10,6 @@ from ttf.engine.size_unit import CORE, GPU, JOB, NODE, UNITS
 from ttf.engine.storage.tables import detect_unit, read_table, read_without_renaming, write_product
 from ttf.records.jobs import convert_size_unit, size_units
 
-OTHER_UNITS = (NODE, CORE, JOB)
 TABLES = {
     table.name: table
     for analysis in load_analyses().values()
@@ -37,13 +36,6 @@ WORDINGS = (
 @pytest.mark.parametrize("wording", WORDINGS)
 def test_sentences_have_the_unit_in_place_of_gpus(wording):
     assert (GPU.worded(wording.gpus), NODE.worded(wording.gpus), JOB.worded(wording.gpus)) == wording
-
-
-def test_columns_have_the_unit_in_their_names():
-    assert [
-        NODE.named(name) for name in ("gpu_hours", "GPUs", "gpus_high", "saved_gpu_hours", "gpu_type", "rgpus")
-    ] == [*("node_hours", "nodes", "nodes_high", "saved_node_hours", "gpu_type", "rgpus")]
-    assert GPU.named("gpu_hours") == "gpu_hours"
 
 
 def test_keys_and_texts_of_a_trace_do_not_change():

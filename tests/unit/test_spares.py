@@ -3,7 +3,7 @@
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from outage_rooms import Frames, compute_tables, render_analysis
 from outage_traces import DAY, make_outages
@@ -43,7 +43,6 @@ def test_binomials_are_those_of_scipy(units, down_share):
         assert s == 0 or stats.binom.cdf(s - 1, units + s - 1, down_share) < share
 
 
-@settings(max_examples=40)
 @given(
     st.lists(st.tuples(st.sampled_from("abc"), st.integers(-9, 60), st.integers(0, 20)), max_size=12),
     st.tuples(st.integers(0, 10), st.integers(20, 60)),

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from ttf.analyses.queue.reconstruct_occupancy import holdings
 from ttf.analyses.queue.reconstruct_occupancy.holdings import Spill
@@ -12,7 +12,6 @@ narrow, wide = st.integers(-(2**31), 2**31 - 1), st.integers(-(2**62), 2**62)
 ROWS = st.lists(st.tuples(st.integers(0, PARTS - 1), narrow | wide, narrow), max_size=8)
 
 
-@settings(max_examples=25, deadline=None)
 @given(st.lists(ROWS, max_size=6), st.sampled_from([1, 5, 1000]))
 def test_every_row_is_in_its_part(tmp_path_factory, portions, limit):
     with pytest.MonkeyPatch.context() as patch:

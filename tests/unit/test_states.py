@@ -2,9 +2,8 @@
 
 import polars as pl
 import pytest
-from given_tables import compute_metrics
 from given_tables import one_row as select_row
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from ttf.analyses.outcomes.describe_states import CLUSTER_SUMMARY, SIZE_MIX, STATES
 from ttf.analyses.outcomes.describe_states.charts import draw_size_mix
@@ -119,15 +118,11 @@ def test_sizes_by_hand():
     assert mix["gpus_high"].to_list() == [0, 1, 2, 4, 8, 16, 32, 64, 128, 256]
     without_gpu = select_row(mix, gpus_high=0)
     assert (without_gpu["jobs"], without_gpu["jobs_share"], without_gpu["reason"]) == (2, None, "no GPU: in no share")
-    one_gpu = select_row(mix, gpus_high=1)
-    assert (one_gpu["jobs"], one_gpu["n"], one_gpu["jobs_share"], one_gpu["gpu_hours"]) == (2, 4, 0.5, 1.5)
-    assert one_gpu["gpu_hours_share"] == 1.5 / 260.5
     eight_gpus = select_row(mix, gpus_high=8)
     assert (eight_gpus["jobs"], eight_gpus["jobs_up_to_share"], eight_gpus["jobs_at_least_share"]) == (0, 0.75, 0.25)
     # A job of exactly 256 GPUs is in "256 or more".
     largest = select_row(mix, gpus_high=256)
-    assert (largest["jobs_at_least_share"], largest["gpu_hours_at_least_share"]) == (0.25, 256 / 260.5)
-    assert largest["gpu_hours_up_to_share"] == 1
+    assert (largest["gpu_hours_at_least_share"], largest["gpu_hours_up_to_share"]) == (256 / 260.5, 1)
 
 
 SIZES = st.lists(
@@ -138,7 +133,6 @@ SIZES = st.lists(
 )
 
 
-@settings(deadline=None, max_examples=25)
 @given(SIZES)
 def test_shares_are_those_of_counting(rows):
     frame = make_jobs(*(("COMPLETED", *row) for row in rows))
@@ -173,7 +167,6 @@ def test_the_summary_row_by_hand():
     assert (gpu["runtime_n"], gpu["runtime_sum_s"], gpu["runtime_mean_s"]) == (2, 400, 200)
     assert (gpu["runtime_median_s"], gpu["runtime_max_s"], gpu["queue_mean_s"]) == (200, 300, 10)
     assert gpu["gpu_hours"] == (50 + 2400) / 3600
-    assert select_row(table, population="all")["jobs"] == 4
     without_gpu = select_row(table, population="no_gpu")
     assert (without_gpu["jobs"], without_gpu["gpus_mean"], without_gpu["runtime_median_s"]) == (1, None, 5)
 
@@ -183,12 +176,4 @@ def test_no_jobs():
     assert count_states(empty).filter(pl.col("kind") == "state").height == 0
     assert build_size_mix(empty).height == 0
     assert summarise_cluster(empty)["reason"].to_list() == ["no such job"] * 3
-    tables = {
-        "states": count_states(empty),
-        "size_mix": build_size_mix(empty),
-        "cluster_summary": summarise_cluster(empty),
-    }
-    for contract in (STATES, SIZE_MIX, CLUSTER_SUMMARY):
-        contract.check(tables[contract.name])
-    assert draw_size_mix(tables, Study("pod")).empty == "no pod requested a GPU"
-    assert "states.most.share" not in compute_metrics("describe_states", tables)
+    assert draw_size_mix({"size_mix": build_size_mix(empty)}, Study("pod")).empty == "no pod requested a GPU"

@@ -81,5 +81,5 @@ def digests(threads: str) -> str:
     return subprocess.run(command, env=env, check=True, stdout=subprocess.PIPE, text=True).stdout
 
 
-def test_threads_change_no_byte() -> None:
+def test_threads_change_no_byte():
     assert digests("1") == digests("2") != ""

@@ -4,9 +4,8 @@ from collections import Counter
 
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from ttf.engine.storage.tables import read_blocks
 from ttf.stats.durations import survival
 from ttf.stats.durations.strata import CountedDurations, iterate_times, sum_by_stratum
 from ttf.stats.durations.survival import survival_tables
@@ -53,8 +52,7 @@ def count_rows(rows: list[tuple], index: int | None, delayed: bool) -> dict:
 
 
 @given(ROWS, st.booleans())
-@settings(deadline=None)
-def test_counts_are_those_of_counting_one_by_one(rows: list[tuple], delayed: bool) -> None:
+def test_counts_are_those_of_counting_one_by_one(rows: list[tuple], delayed: bool):
     counted = CountedDurations(make_durations(rows), EVENTS)
     for stratum_by, index in {"all": None, "gpu_count": 3, "account": 4}.items():
         for _ in range(2):  # the second time from the cache
@@ -70,7 +68,7 @@ def test_counts_are_those_of_counting_one_by_one(rows: list[tuple], delayed: boo
             assert list(counts) == list(expected)
 
 
-def test_a_file_gives_the_tables_of_a_frame(tmp_path) -> None:
+def test_a_file_gives_the_tables_of_a_frame(tmp_path):
     durations = make_durations([(i % 7, EVENTS[i % 2], i % 3, i % 5, "b") for i in range(100)])
     durations.write_parquet(tmp_path / "durations.parquet", row_group_size=9)
     scanned = pl.scan_parquet(tmp_path / "durations.parquet")
@@ -79,7 +77,7 @@ def test_a_file_gives_the_tables_of_a_frame(tmp_path) -> None:
         assert all(a.equals(b) for a, b in zip(actual, expected, strict=True))
 
 
-def test_curves_come_a_few_strata_at_a_time(monkeypatch) -> None:
+def test_curves_come_a_few_strata_at_a_time(monkeypatch):
     durations = make_durations([(i % 7, EVENTS[i % 2], 0, i % 5, "b") for i in range(100)])
     expected = survival_tables(durations, "failure", ["all", "gpu_count"])
     monkeypatch.setattr(survival, "BLOCK_ROWS", 10)
@@ -89,7 +87,7 @@ def test_curves_come_a_few_strata_at_a_time(monkeypatch) -> None:
     assert pl.concat(summary for _, summary in blocks).equals(expected[1])
 
 
-def test_sums_without_durations() -> None:
+def test_sums_without_durations():
     empty = make_durations([])
     sums = {"durations": pl.len(), "time": pl.col("duration_s").sum()}
     assert sum_by_stratum(empty, "all", **sums).rows() == [("all", 0, 0)]
@@ -98,16 +96,6 @@ def test_sums_without_durations() -> None:
     assert (label, times.durations, times.failures, times.exposure_s) == ("all", 0, 0, 0)
 
 
-def test_a_negative_duration_is_refused() -> None:
+def test_a_negative_duration_is_refused():
     with pytest.raises(ValueError, match="negative"):
         sum_by_stratum(make_durations([(-1, None, 0, 1, "a")]), "gpu_count", durations=pl.len())
-
-
-def test_curves_are_read_one_by_one(monkeypatch) -> None:
-    durations = make_durations([(i % 7, EVENTS[i % 2], 0, i % 5, "b") for i in range(100)])
-    curves, _ = survival_tables(durations, "failure", ["all", "gpu_count"])
-    for rows in (1, 10, 1000):
-        monkeypatch.setattr(survival, "read_blocks", lambda table, rows=rows: read_blocks(table, rows))
-        curves_by_key = list(survival.iterate_curves(curves.lazy()))
-        assert [key[2] for key, _ in curves_by_key] == ["all", "0", "1", "2", "3", "4"]
-        assert pl.concat(rows for _, rows in curves_by_key).equals(curves)

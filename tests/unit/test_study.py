@@ -12,7 +12,6 @@ from study.claims import check_claims
 from study.messages import ConfigError
 from study.products import flatten_paths
 from study.study import Study, match_names
-from ttf.analyses.catalogue import load_analyses
 from ttf.engine.contract import Table, count, seconds, table
 from ttf.page.publish.pages import SITE_PAGES
 
@@ -83,44 +82,6 @@ def test_traces_and_their_properties(samples):
     assert "data/sample/pai_job_table.csv" in samples.generated_files
 
 
-def test_paths_of_files(samples):
-    assert samples.find_file("sample", "jobs") == "results/sample/jobs.parquet"
-    assert samples.find_file("sample", "raw") == "results/sample/raw"
-    assert samples.find_file("sample", "mttf") == "results/sample/tables/mttf.csv"
-    assert samples.find_file("sample", "survival_curves") == "results/sample/tables/survival.parquet"
-    assert samples.find_file("sample", "row_account") == "results/sample/quality/row_account.csv"
-    assert samples.find_file("sample_slurm", "events") == "results/sample_slurm/raw"
-    # The trace or its analysis does not have these; no trace has the last.
-    assert [samples.find_file("sample", name) for name in ("attempts", "events", "retries", "nonsense")] == [None] * 4
-
-
-def test_the_analyses_that_a_trace_has(samples):
-    names = {name: {analysis.name for analysis in samples.list_analyses(name)} for name in samples.subjects}
-    catalogue = set(load_analyses())
-    common = {"split_outcomes", "fit_mttf", "judge_lifetimes", "plan_ettr", "correlate"}
-    assert names["comparison"] == {"compare_traces"}
-    assert all(common <= names[name] for name in SAMPLES)
-    assert names["sample_philly"] - names["sample"] >= {
-        "describe_attempts",
-        "measure_use",
-        "measure_epochs",
-    }
-    special = {name for name, analysis in load_analyses().items() if analysis.theme == "outages"} | {
-        "annual_failure_rate"
-    }
-    assert names["sample_slurm"] - names["sample_philly"] - special == {
-        "classify_failures",
-        "compare_parts",
-        "judge_node_errors",
-        "suggest_requests",
-    }
-    assert {"measure_availability", "match_outages", "list_drains"} <= names["sample_slurm"]
-    # Drift must be requested, and no sample has drives.
-    assert catalogue - set().union(*names.values()) - special == {"measure_drift"}
-    for name, analysis in samples.analyses.items():
-        assert analysis.traces == [trace for trace in samples.subjects if name in names[trace]]
-
-
 def test_an_analysis_needs_its_inputs_and_their_inputs():
     """Durations without jobs exclude analyses of jobs; drift needs a request and a reference trace."""
     write_file("durations", "gc_full.csv")
@@ -145,24 +106,11 @@ def test_an_analysis_needs_its_inputs_and_their_inputs():
 
 # Key -> changed value, analyses of a sample that read it.
 KEYS = {
-    "correlation/cutoffs_s": ([3600], {"correlate"}),
     "correlation/significance": (0.01, {"correlate", "repeat_study"}),
-    "survival/max_steps": (50, {"fit_mttf", "estimate_hazards"}),
-    "lost_work/trial_minutes": ([2], {"measure_losses"}),
-    "lost_work/owners": (3, {"measure_losses", "account_gpu_hours"}),
-    "ledger/pue": (1.2, {"account_gpu_hours"}),
     "ledger/price_per_gpu_hour": (3, {"account_gpu_hours", "summarise_results", "plan_ettr", "list_drains"}),
     "lemons/window_days": (7, {"find_lemon_nodes"}),
-    "lemons/infra_window_days": (90, {"find_lemon_nodes"}),
-    "lemons/false_discovery": (0.1, {"find_lemon_nodes", "judge_node_errors", "list_drains", "compare_parts"}),
-    "sizes/above_gpus": (16, {"measure_sizes"}),
-    "risk/latest_jobs": (1000, {"predict_failure"}),
-    "ettr/seed": (1, {"plan_ettr"}),
     "ettr/restart_s": (1, {"plan_ettr", "measure_ettr", "account_gpu_hours"}),
-    "ettr/run_key": (["user"], {"measure_ettr"}),
-    "ettr/run_at_least_s": (1, {"measure_ettr"}),
     "quarantine/max_share": (0.5, set()),
-    "infra_failures/states": (["Failed"], set()),
 }
 
 
@@ -187,17 +135,6 @@ def test_every_key_that_an_analysis_reads_exists(samples):
     assert all(samples.get_setting(key) is not None for key in keys)
 
 
-def test_charts_and_their_tables(samples):
-    charts = samples.list_charts("sample")
-    assert list(dict.fromkeys(charts.values())) == samples.list_chart_analyses("sample")
-    assert charts["failure_share"].name == "correlate"
-    paths = samples.find_chart_inputs("sample")
-    assert paths["outcomes"] == "results/sample/tables/outcomes.csv"
-    assert {"lemon_nodes", "study1", "survival"} <= paths.keys()
-    assert "retries" not in paths and "success" not in paths
-    assert samples.list_producers(["failure_share", "mttf", "jobs", "row_account"]) == ["correlate", "fit_mttf"]
-
-
 def test_every_chart_that_is_declared_can_be_drawn(samples):
     """Check the charts of each sample and of the comparison."""
     for trace in samples.subjects:
@@ -216,16 +153,6 @@ def test_traces_with_the_same_charts_are_drawn_by_one_rule():
     assert groups == {"openb_a": ["a"], "openb_b": ["b"], "comparison": ["comparison"]}
 
 
-def test_tables_of_the_numbers(samples):
-    for trace in samples.names:
-        tables = {name for analysis in samples.list_analyses(trace) for name in analysis.tables}
-        stage_tables = {"row_account", "anomalies", "statistics", "jobs", "nodes", "runtime_agreement", "size_unit"}
-        outage_tables = {"outages", "exposure"} & samples.traces[trace].products
-        assert samples.find_summary_inputs(trace).keys() == tables | stage_tables | outage_tables
-        assert all(samples.find_summary_inputs(trace).values())
-    assert samples.find_summary_inputs("comparison").keys() == samples.analyses["compare_traces"].tables.keys()
-
-
 def test_requested_memory_grows_with_the_raw_tables():
     write_file("telemetry", "cluster_job_log")
     with Path("telemetry/cluster_gpu_util").open("wb") as file:
@@ -236,12 +163,7 @@ def test_requested_memory_grows_with_the_raw_tables():
     expected_mb = study.measured_resources["snakemake_mb"] + use.memory_mb + 3 * use.mb_per_gb["philly"]
     assert study.estimate_memory_mb("measure_use", 1, trace="mine") == expected_mb
     assert study.estimate_memory_mb("measure_use", 2, trace="mine") == 2 * expected_mb
-    assert (
-        study.estimate_memory_mb("correlate", 1, trace="sample")
-        == 300 + study.analyses["correlate"].declaration.memory_mb
-    )
     assert study.measure_raw_tables("comparison") == (None, 3.0), "the study reads all raw tables"
-    assert study.estimate_runtime_min(1, trace="mine") > study.estimate_runtime_min(1, trace="sample")
 
 
 # Refused configurations -----------------------------------------------------------------------------------------
@@ -250,14 +172,12 @@ def test_requested_memory_grows_with_the_raw_tables():
 @pytest.mark.parametrize(
     ("declared", "message"),
     [
-        ({"needs": ["job"]}, "analysis NAME: there is no table job.$"),
         ({"needs": ["mtf"]}, r"analysis NAME: there is no table mtf; did you mean mttf\?"),
         ({"uses": ["jobs", "lemon_node"]}, r"analysis NAME: there is no table lemon_node; did you mean lemon_nodes\?"),
         (
             {"charts": {"mine": ["outcomes", "outcome_gpu"]}},
             r"chart mine of analysis NAME: there is no table outcome_gpu; did you mean outcomes_gpu\?",
         ),
-        ({"settings": {"x": "lemon"}}, r"analysis NAME, setting x: there is no key lemon; did you mean lemons\?"),
         (
             {"settings": {"x": "lemons/windowdays"}},
             r"analysis NAME, setting x: there is no key lemons/windowdays; did you mean lemons/window_days\?",

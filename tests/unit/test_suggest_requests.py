@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from lifelines import KaplanMeierFitter
 from lifelines.utils import qth_survival_times
 from ttf.analyses.queue.suggest_requests import LIMIT_ENDS, SUGGESTED_MEMORY, SUGGESTED_TIME_LIMITS
-from ttf.analyses.queue.suggest_requests.backtest import suggest_and_test
 from ttf.analyses.queue.suggest_requests.compute import (
     CENSORED,
     NO_PEAK,
@@ -22,6 +21,7 @@ from ttf.analyses.queue.suggest_requests.compute import (
     suggest,
     suggest_next,
 )
+from ttf.analyses.queue.suggest_requests.rolling_test import suggest_and_test
 from ttf.records.inputs import Inputs
 from ttf.stats.durations.quantiles import TOLERANCE, kaplan_meier, survival_quantiles
 

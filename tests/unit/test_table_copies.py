@@ -121,9 +121,3 @@ def test_requested_formats_are_written(formats, paths):
     dictionary = TableRows("results/studies/a/dictionary.csv", DICTIONARY, to_table({}))
     files = export_tables(formats, [make_table(), dictionary], DAY)
     assert [path[path.rindex(".") :] for path, _, _ in files] == paths
-
-
-def test_the_dictionary_is_no_sheet_of_its_own():
-    dictionary = to_table({"made: why": (EXAMPLES,)})
-    tables = [make_table(), TableRows("results/studies/a/dictionary.csv", DICTIONARY, dictionary)]
-    assert [*read(write_workbook(tables, dictionary, DAY))] == [CONTENTS, "things"]

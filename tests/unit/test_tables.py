@@ -17,10 +17,8 @@ from ttf.engine.storage.tables import (
     write_csv,
     write_parquet,
 )
-from ttf.formats.common_tables import compare_runtimes
 from ttf.page.results_tables import load_all_contracts
 from ttf.records.inputs import Inputs
-from ttf.records.record_contracts import RUNTIME_AGREEMENT
 
 CONTRACT = table("t", "A row.", value=text("", ""), n=count("", ""), estimate=number("", ""))
 
@@ -69,12 +67,6 @@ def test_every_table_is_read_with_its_types_even_where_all_is_blank(tmp_path, ro
             assert read_table(tmp_path / "t.csv", contract).equals(frame), name
 
 
-def test_the_agreement_table_is_read_back(tmp_path):
-    table = compare_runtimes(pl.LazyFrame({"outcome": ["success"]}))
-    write_csv(table, tmp_path / "t.csv")
-    assert read_table(tmp_path / "t.csv", RUNTIME_AGREEMENT).equals(table)
-
-
 def test_parquet_does_not_depend_on_the_pieces(tmp_path):
     frame = pl.DataFrame({"a": range(10)})
     write_parquet(frame, tmp_path / "whole")
@@ -90,12 +82,12 @@ def test_blocks_are_written_like_the_whole_table(tmp_path):
         assert (tmp_path / "blocks.parquet").read_bytes() == (tmp_path / "whole.parquet").read_bytes()
 
 
-def test_missing_columns_are_omitted(tmp_path: Path) -> None:
+def test_missing_columns_are_omitted(tmp_path: Path):
     pl.DataFrame({"a": [1], "b": [2], "c": [3]}).write_parquet(tmp_path / "some.parquet")
     assert scan_columns(tmp_path / "some.parquet", ["c", "x", "a", "c"]).collect().to_dicts() == [{"c": 3, "a": 1}]
 
 
-def test_a_table_is_read_at_its_first_use(tmp_path: Path) -> None:
+def test_a_table_is_read_at_its_first_use(tmp_path: Path):
     write_csv(pl.DataFrame({"value": ["a"], "n": [1], "estimate": [0.5]}), tmp_path / "a.csv")
     inputs = Inputs({"a": tmp_path / "a.csv", "b": tmp_path / "missing.csv"}, {"a": CONTRACT, "b": CONTRACT}, {"x": 1})
     assert inputs["a"] is inputs["a"] and inputs["a"]["n"].to_list() == [1]

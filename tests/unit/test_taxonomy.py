@@ -1,5 +1,6 @@
 """Reasons of failures: a log for each rule, each kind of evidence, the columns of Philly's Table 7."""
 
+import gzip
 import json
 import time
 from fractions import Fraction
@@ -177,6 +178,7 @@ def test_every_reason_has_a_log():
 def test_a_log_line_gives_its_reason(reason):
     logs = [f"epoch 3 of 90\nstep 17 lr 0.1\n{line}\nsrun: exit\n" for line in LOGS[reason]]
     assert search_reasons(*LOGS[reason], *logs) == [reason] * 2 * len(LOGS[reason])
+    assert list_reasons(failure_reason=LOGS[reason]) == [reason] * len(LOGS[reason])
 
 
 HARMLESS = [
@@ -209,37 +211,13 @@ PHILLY = [
     *("Permission error", "Import error", "Job preempted", "CUDA init failed", "Model diverged", "CUDA ver. mismatch"),
     *("GPU ECC error", "Output node error", "Cannot load libs"),
 ]
-# Hu et al. (NSDI'24), Table 3, in its own words.
+# Some of Hu et al. (NSDI'24), Table 3, in its own words.
 ACME = {
     "NVLink error": "GPU NVLink error",
-    "CUDA error": "CUDA failure",
-    "Node failure": "Node failure",
-    "ECC error": "GPU ECC error",
-    "Network error": "Network error",
-    "Connection error": "Connection error",
     "S3 storage error": "Storage error",
-    "NCCL timeout error": "NCCL timeout",
-    "NCCL remote error": "NCCL remote error",
-    "Dataloader killed": "Data loader killed",
-    "AttributeError": "Semantic error",
     "OutOfMemory": "CPU out of memory",
-    "RuntimeError": "Runtime error",
-    "AssertionError": "Assertion failed",
-    "ValueError": "Semantic error",
     "ZeroDivisionError": "Semantic error",
-    "Model loading error": "Model loading error",
-    "Dataset loading error": "Dataset loading error",
-    "FileNotFoundError": "Incorrect inputs",
-    "OSError": "OS error",
-    "TypeError": "Semantic error",
-    "NameError": "Semantic error",
-    "PermissionError": "Permission error",
-    "ImportError": "Import error",
-    "KeyError": "Semantic error",
-    "SyntaxError": "Syntax error",
     "ArgumentError": "Wrong arguments",
-    "CalledProcessError": "Called process failed",
-    "IndexError": "Semantic error",
 }
 
 
@@ -249,26 +227,14 @@ def test_the_words_of_published_studies_are_accepted_in_a_reason_column():
     assert list_reasons(failure_reason=list(ACME)) == list(ACME.values())
 
 
-def test_a_reason_may_be_a_line_of_text():
-    assert list_reasons(
-        failure_reason=["RuntimeError: CUDA out of memory", "NonZeroExitCode", "RaisedSignal:9(Killed)", ""]
-    ) == ["GPU out of memory", None, "Killed", None]
-
-
 @pytest.mark.parametrize(
     ("code", "reason"),
     [
         ("137", "Killed"),
         ("0:9", "Killed"),
-        ("0:15", "Killed"),
         ("139:0", "Invalid mem access"),
-        ("134", "Core dump"),
-        ("126", "Permission error"),
-        ("127:0", "Program not found"),
         ("0:125", "CPU out of memory"),
-        ("1", None),
         ("0:0", None),
-        ("", None),
         ("nine", None),
         ("99999999999999999999", None),
     ],
@@ -278,20 +244,9 @@ def test_exit_codes(code, reason):
     assert classify(list_attempts(jobs), TAXONOMY)["reason"].to_list() == [reason]
 
 
-@pytest.mark.parametrize(
-    ("state", "reason"),
-    [
-        ("OUT_OF_MEMORY", "CPU out of memory"),
-        ("TIMEOUT", "Time limit"),
-        ("NODE_FAIL", "Node failure"),
-        ("node fail", "Node failure"),
-        ("LAUNCH_FAILED", "Launch failed"),
-        ("PREEMPTED by 7", "Job preempted"),
-        ("FAILED", None),
-    ],
-)
-def test_states(state, reason):
-    assert list_reasons(state=[state]) == [reason]
+def test_states():
+    states = ["OUT_OF_MEMORY", "node fail", "PREEMPTED by 7", "FAILED"]
+    assert list_reasons(state=states) == ["CPU out of memory", "Node failure", "Job preempted", None]
 
 
 def test_the_first_rule_wins_and_its_evidence_is_named():
@@ -301,15 +256,14 @@ def test_the_first_rule_wins_and_its_evidence_is_named():
         failure_reason=["TimeLimit", None, "Segmentation fault", "NonZeroExitCode", "RuntimeError"],
     )
     reasons = classify(rows, TAXONOMY)
-    assert reasons["reason"].to_list() == [
-        "Time limit",
-        "Killed",
-        "Invalid mem access",
-        "Program not found",
-        "Node failure",
-    ]
     # If several agree, the most specific evidence is named.
-    assert reasons["evidence"].to_list() == ["reason", "exit_code", "reason", "exit_code", "state"]
+    assert reasons.select("reason", "evidence").rows() == [
+        ("Time limit", "reason"),
+        ("Killed", "exit_code"),
+        ("Invalid mem access", "reason"),
+        ("Program not found", "exit_code"),
+        ("Node failure", "state"),
+    ]
 
 
 # Attempts -------------------------------------------------------------------------------------------------
@@ -330,14 +284,6 @@ def make_jobs(outcome=None, **columns) -> pl.DataFrame:
     }
     types = {"task": pl.String, "user": pl.String, "runtime_s": pl.Int64, "gpu_milli": pl.Int64}
     return pl.DataFrame(blank | columns, schema_overrides=types)
-
-
-def test_jobs_are_attempts_where_the_format_has_none():
-    jobs = make_jobs(outcome=["failure", "success", "failure"], gpu_milli=[500, 1000, 2000], size=[1, 1, 4])
-    attempts = list_attempts(jobs)
-    assert attempts["failed"].to_list() == [True, False, True]
-    assert attempts["gpu_milli"].to_list() == [500, 1000, 8000]
-    assert attempts.schema == pl.Schema(ATTEMPT_COLUMNS)
 
 
 def test_philly_an_attempt_of_unknown_outcome_with_a_successor_failed():
@@ -490,22 +436,15 @@ def test_only_the_end_of_a_text_is_searched(classify_tails):
     assert classify_tails({"job_id": "a", "text": text}, taxonomy=TAXONOMY | {"tail_kib": 1})[0]["reason"][0] is None
 
 
-@pytest.mark.parametrize("ending", ["", ".gz", ".xz", ".zst"])
-def test_tails_may_be_packed(tmp_path, ending):
-    import gzip
-    import lzma
-
-    import zstandard
-
-    pack = {"": bytes, ".gz": gzip.compress, ".xz": lzma.compress, ".zst": zstandard.compress}[ending]
-    path = tmp_path / f"tails.jsonl{ending}"
-    path.write_bytes(pack(b'{"job_id": "a", "text": "x"}'))
+def test_tails_may_be_packed(tmp_path):
+    path = tmp_path / "tails.jsonl.gz"
+    path.write_bytes(gzip.compress(b'{"job_id": "a", "text": "x"}'))
     ((valid, invalid),) = read_tails(path, 10)
     assert valid.rows() == [(1, "a", None, None, "x")]
     assert not invalid.height
 
 
-@settings(deadline=None, max_examples=15)
+@settings(max_examples=15)
 @given(
     st.binary(max_size=200)
     | st.lists(st.binary(max_size=30).map(lambda raw: b'{"job_id": "a", "text": "' + raw + b'"}'), max_size=4).map(
@@ -542,8 +481,11 @@ HOSTILE = {
 def test_hostile_texts_take_a_bounded_time(classify_tails):
     jobs = make_jobs(job_id=[str(i) for i in range(len(HOSTILE))])
     start = time.perf_counter()
+    rules = [*TAXONOMY["rules"], {**TAXONOMY["rules"][0], "text": ["(a+)+$", "(a|aa)+$", "(.*)*(.*)*x$"]}]
     reasons, account, matches = classify_tails(
-        *({"job_id": i, "text": text} for i, text in enumerate(HOSTILE.values())), jobs=jobs
+        *({"job_id": i, "text": text} for i, text in enumerate(HOSTILE.values())),
+        jobs=jobs,
+        taxonomy=TAXONOMY | {"rules": rules},
     )
     seconds = time.perf_counter() - start
     # Measured: 0.4 s; a backtracking search would take days.
@@ -553,24 +495,11 @@ def test_hostile_texts_take_a_bounded_time(classify_tails):
     assert matches["shown"].drop_nulls().str.len_chars().max() <= 200
 
 
-def test_a_custom_pattern_takes_linear_time(classify_tails):
-    taxonomy = TAXONOMY | {"rules": [{**TAXONOMY["rules"][0], "text": ["(a+)+$", "(a|aa)+$", "(.*)*(.*)*x$"]}]}
-    start = time.perf_counter()
-    classify_tails({"job_id": "a", "text": "a" * 60_000 + "!"}, taxonomy=taxonomy)
-    assert time.perf_counter() - start < 10
-
-
 def test_a_line_of_more_than_16_mib_is_counted(classify_tails):
     line = b'{"job_id": "a", "text": "' + b"x" * (17 << 20) + b'"}'
-    reasons, account, _ = classify_tails(line, {"job_id": "b", "text": "Killed"})
+    reasons, account, _ = classify_tails(line, b'{"job_id": "b", "text": "\xff\xfe Segmentation fault \xc3"}')
     assert account.select("code", "rows", "first_lines").rows() == [("lines", 2, None), ("too_long", 1, "1")]
-    assert reasons["reason"].to_list() == [None, "Killed"]
-
-
-def test_invalid_utf8_is_read_around(classify_tails):
-    reasons, account, _ = classify_tails(b'{"job_id": "a", "text": "\xff\xfe Segmentation fault \xc3"}')
-    assert reasons["reason"][0] == "Invalid mem access"
-    assert account["code"].to_list() == ["lines"]
+    assert reasons["reason"].to_list() == [None, "Invalid mem access"], "invalid UTF-8 is read around"
 
 
 @pytest.mark.parametrize(
@@ -581,7 +510,6 @@ def test_invalid_utf8_is_read_around(classify_tails):
         ("error 1\nerror 2 in 0123456789abcdef\n", "error # in #"),
         ("x" * 300, "x" * 200),
         (" \n\t\n", None),
-        ("", None),
         (None, None),
     ],
 )
@@ -648,11 +576,11 @@ RANDOM_ATTEMPTS = st.lists(
 )
 
 
-@settings(deadline=None, max_examples=15)
+@settings(max_examples=15)
 @given(RANDOM_ATTEMPTS)
 def test_every_failed_attempt_has_one_reason_or_counts_as_unmatched(cases):
     names = ["job_id", "user", "state", "exit_code", "failure_reason", "runtime_s", "gpu_milli"]
-    rows = trials(attempt=list(range(len(cases))), **{name: [row[i] for row in cases] for i, name in enumerate(names)})
+    rows = trials(attempt=[*range(len(cases))], **{name: [row[i] for row in cases] for i, name in enumerate(names)})
     reasons = classify(rows, TAXONOMY)
     assert reasons.select(*ATTEMPT_COLUMNS).equals(rows)
     assert reasons.select(list(REASONS.columns)).height == len(cases)
@@ -677,17 +605,7 @@ def test_every_failed_attempt_has_one_reason_or_counts_as_unmatched(cases):
 
 def test_a_sum_beyond_64_bits_is_exact():
     rows = trials(state=["TIMEOUT"] * 4, runtime_s=[3 * 10**9] * 4, gpu_milli=[2 * 10**9] * 4)
-    total = taxonomy_table(classify(rows, TAXONOMY)).row(0, named=True)["rtf_x_demand_gpu_s"]
-    assert total == float(4 * 6 * 10**15)
-
-
-def test_no_failed_attempt_gives_empty_tables_and_no_chart():
-    no_attempts = list_attempts(make_jobs(outcome=["success"], job_id=["a"])).filter("failed")
-    reasons = classify(no_attempts, TAXONOMY)
-    table = taxonomy_table(reasons)
-    assert table.height == 0
-    assert unmatched_table(reasons).height == 0
-    assert CHARTS["failed_attempts_by_reason"]({"taxonomy": table}, Study()).empty == "no attempt failed"
+    assert taxonomy_table(classify(rows, TAXONOMY))["rtf_x_demand_gpu_s"][0] == float(4 * 6 * 10**15)
 
 
 # Reasons of lost work -------------------------------------------------------------------------------------

@@ -4,10 +4,9 @@ import re
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from of_formats import FORMATS
-from study.documents import load_schema
 from study.messages import ConfigError
 from study.registry_options import find_option_file
 from study.taxonomy import find_pattern_problem, has_reasons, load_taxonomy
@@ -39,10 +38,6 @@ def list_problems(read, text):
 # The shipped file -----------------------------------------------------------------------------------------
 
 
-def test_the_schema_is_described():
-    assert all("description" in part for part in load_schema("taxonomy.schema.yaml")["properties"].values())
-
-
 def test_every_shipped_pattern_can_be_searched_for():
     for rule in TAXONOMY["rules"]:
         assert [find_pattern_problem(pattern) for pattern in rule["text"]] == [None] * len(rule["text"])
@@ -53,28 +48,6 @@ def test_every_shipped_reason_has_a_rule_and_no_word_leads_to_two_reasons():
     for key in ("word", "state", "exit_code"):
         pairs = [(value.lower(), rule["reason"]) for rule in TAXONOMY["rules"] for value in rule[key]]
         assert len({value for value, _ in pairs}) == len(set(pairs)), key
-
-
-# Kokolis et al., Table I: the symptoms and the domains that are confirmed.
-SYMPTOMS = {
-    "GPU out of memory": ["user program"],
-    "CPU out of memory": ["user program"],
-    "GPU unavailable": ["system software", "hardware"],
-    "GPU ECC error": ["hardware"],
-    "GPU driver error": ["system software"],
-    "GPU NVLink error": ["hardware"],
-    "InfiniBand link": ["hardware"],
-    "Filesystem mounts": ["system software"],
-    "Main memory error": ["hardware"],
-    "Ethernet link": ["hardware"],
-    "PCIe error": ["hardware"],
-    "NCCL timeout": ["user program", "system software", "hardware"],
-    "System services": ["user program", "system software", "hardware"],
-}
-
-
-def test_the_symptoms_of_table_i_have_their_domains():
-    assert {name: TAXONOMY["reasons"][name]["domain"] for name in SYMPTOMS} == SYMPTOMS
 
 
 # A user's file --------------------------------------------------------------------------------------------
@@ -127,16 +100,8 @@ HEAD = "reasons:\n  New: {domain: [hardware], deterministic: false}\nrules:\n"
             ["line 2: reasons.A.domain[0]: 'hardwar' is not allowed; did you mean hardware? Allowed: user program, "],
         ),
         (
-            "reasons:\n  A: {domain: hardware, deterministic: true}\n",
-            ["line 2: reasons.A.domain: found the text 'hardware'; expected a list of names"],
-        ),
-        (
             "reasons:\n  A: {domain: [hardware]}\n",
             ["line 2: reasons.A.deterministic: is missing; expected true or false, for example true."],
-        ),
-        (
-            "reasons:\n  unmatched: {domain: [hardware], deterministic: true}\n",
-            ["line 2: reasons.unmatched: this cannot be a name; expected up to 40 letters"],
         ),
         ("reasons:\n  A: {domain: [hardware], deterministic: true}\n", ["line 2: reasons.A: no rule leads to it"]),
         (
@@ -147,11 +112,7 @@ HEAD = "reasons:\n  New: {domain: [hardware], deterministic: false}\nrules:\n"
             HEAD + "- reason: New\n",
             ["line 4: rules[0]: needs at least one more key: text, word, state, exit_code."],
         ),
-        (HEAD + "- {reason: New, exit_code: [137]}\n", ["line 4: rules[0].exit_code[0]: found the whole number 137"]),
         (HEAD + "- {reason: New, exit_code: [137:0]}\n", ["line 4: rules[0].exit_code[0]: found the whole number"]),
-        (HEAD + "- {reason: New, exit_code: ['x']}\n", ["line 4: rules[0].exit_code[0]: 'x' is not allowed"]),
-        (HEAD + "- {reason: New, pattern: [x]}\n", ["line 4: rules[0].pattern: there is no such key. Allowed here: "]),
-        (HEAD + "- {reason: New, text: []}\n", ["line 4: rules[0].text: is empty; expected a list of names"]),
         (HEAD + f"- reason: New\n  text: [{'a' * 501}]\n", ["line 5: rules[0].text[0]: is 501 characters long; at mo"]),
         (
             "tail_kib: 0\n",
@@ -179,7 +140,6 @@ def test_a_missing_file_or_invalid_yaml_is_refused(read_taxonomy, tmp_path):
     assert list_problems(read_taxonomy, "a: [b\n")[0].startswith("line 2: not valid YAML")
 
 
-@settings(deadline=None, max_examples=25)
 @given(st.text("ab(){}[]0123456789,|*+?.\\^$:-", max_size=25))
 def test_any_pattern_is_searched_for_or_explained_on_one_line(pattern):
     problem = find_pattern_problem(pattern)

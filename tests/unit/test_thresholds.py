@@ -97,7 +97,6 @@ def test_a_rule_is_crossed_beyond_its_limit_and_not_at_it(key, kind, by, bound):
     [
         ("changes.failure_share.verdict", "is", "changed", HELD),
         ("changes.failure_share.verdict", "is", "within chance", CROSSED),
-        ("changes.failure_share.verdict", "is_not", "within chance", HELD),
         ("changes.failure_share.verdict", "is_not", "changed", CROSSED),
         ("ettr.valid", "is_not", False, CROSSED),
     ],
@@ -124,11 +123,6 @@ def test_texts_and_truths(key, kind, limit, state):
             f"slurm: {SHARE} is 0.3 share (CI 20.0–40.0%, clustered by user; n = 100), above 0.29999 share, by the "
             "estimate alone.",
         ),
-        (
-            {"number": "changes.failure_share.verdict", "kind": "is_not", "limit": "changed"},
-            'slurm: changes.failure_share.verdict is "within chance" (n = 100), not "changed".',
-        ),
-        ({"number": "ettr.valid", "kind": "is", "limit": True}, "slurm: ettr.valid is true."),
     ],
 )
 def test_the_sentence_has_value_interval_n_and_limit(rule, sentence):
@@ -214,14 +208,8 @@ rules:
             "number: data.jobs, above: 5 %",
             "{above}5 % is a share, and the unit of data.jobs is jobs; expected that unit",
         ),
-        (
-            "number: outcomes.failure_share, above: 5 h",
-            "5 h is a time, and the unit of outcomes.failure_share is share",
-        ),
         ("number: outcomes.failure_share, above: 30", "30 is more than 100%: outcomes.failure_share is a share;"),
-        ("number: data.jobs, is: many", "rules[0].is: data.jobs is a number; expected above or below."),
         ("number: ettr.valid, above: 1", "rules[0].above: ettr.valid is a text, now True; expected is or is_not."),
-        ("number: ettr.valid, is: true, by: interval", "rules[0].by: works with above and below only"),
         ("number: data.jobs, above: 1, trace: slum", "rules[0].trace: slum is not a trace of this study; did you"),
     ],
 )
@@ -234,16 +222,10 @@ def test_an_invalid_rule_names_line_and_key(tmp_path, entry, message):
     assert message.format(**prefixes) in line
 
 
-@pytest.mark.parametrize("text", ["rules: []\n", "rule: []\n", "", "- a\n", "rules: [\n"])
+@pytest.mark.parametrize("text", ["rules: []\n", "", "rules: [\n"])
 def test_a_file_without_rules_is_refused(tmp_path, text):
     with pytest.raises(ConfigError, match=r"mine\.yaml: "):
         load(tmp_path, text)
-
-
-def test_a_number_that_the_docs_list_or_the_study_withholds_is_accepted(tmp_path):
-    text = "rules:\n  - {number: NUMBER, above: 1}\n"
-    for name in ("outages.repair.median_s", "ettr.measured_rate.wall_clock_ettr"):
-        assert load(tmp_path, text.replace("NUMBER", name)) == [Rule(name, "above", 1)]
 
 
 def test_a_trace_without_the_number_does_not_use_another_trace(tmp_path):

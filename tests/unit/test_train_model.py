@@ -27,7 +27,7 @@ from ttf.analyses.risk.train_model.training_windows import split_windows
 from ttf.analyses.shared.risk import LOGISTIC
 from ttf.analyses.shared.risk.encoder import Encoder
 from ttf.analyses.shared.risk.features import Data, parse_features
-from ttf.analyses.shared.risk.logistic import Prior, fit
+from ttf.analyses.shared.risk.logistic import fit
 from ttf.analyses.shared.risk.model import Model
 from ttf.engine.storage.tables import write_folder
 from ttf.records.jobs import OUTCOMES
@@ -83,7 +83,6 @@ DECISIONS = [
     (None, GAIN, PROMOTED),
     (None, LOSS, WORSE),
     (None, WIDE_GAIN, INCONCLUSIVE),
-    (None, estimate(0.1, None), INCONCLUSIVE),
     (None, estimate(-0.1, None), WORSE),
     (None, Estimate(0, reason="no job"), INCONCLUSIVE),
     (BETTER, GAIN, PROMOTED),
@@ -93,8 +92,6 @@ DECISIONS = [
     (BEYOND, GAIN, WORSE),
     (WIDE, GAIN, INCONCLUSIVE),
     (WIDE_WORSE, GAIN, INCONCLUSIVE),  # beyond the tolerance, but perhaps no worse at all
-    (estimate(0.02, None), GAIN, INCONCLUSIVE),
-    (estimate(-0.02, None), GAIN, INCONCLUSIVE),
     (BETTER, LOSS, WORSE),  # better than the current model, but useless
     (BETTER, WIDE_GAIN, INCONCLUSIVE),
     (BEYOND, WIDE_GAIN, WORSE),
@@ -189,21 +186,6 @@ def test_the_difference_of_two_models_is_that_of_their_losses(steady):
     assert table["tolerance"].to_list() == pytest.approx([compute_tolerance(value) for value in gain], abs=1e-12)
     tested = steady[0].head(4)
     assert (tested["n_test"] <= steady[0]["jobs"].slice(1, 4)).all()
-
-
-def test_a_model_is_read_back_to_the_last_bit(steady):
-    doc = json.loads(steady[1]["week_3.json"])
-    assert (doc["model"], doc["window"], doc["parent"], doc["decision"]) == ("week_3", "week 3", "week_2", PROMOTED)
-    model = Model.from_json(doc, parse_features(doc["features"]))
-    copy = json.loads(json.dumps(model.to_json()))
-    assert all(doc[name] == value for name, value in copy.items())
-    data = load_data(steady_jobs())
-    rows = split_windows(data.jobs, WEEKLY, [])[3].rows
-    rows = rows[data.jobs.ended[rows]]
-    p = model.probability(model.encoder.design(data.job_features.take(rows)))
-    loss = -np.log(np.where(data.jobs.failed[rows], p, 1 - p)).mean()
-    assert loss == pytest.approx(steady[0]["log_loss_new"][2], abs=1e-12)
-    assert doc["metrics"]["n_test"] == len(rows)
 
 
 def test_a_model_of_shuffled_failures_is_not_promoted():
@@ -332,19 +314,6 @@ def designs(seed=1):
     rows = np.flatnonzero(data.jobs.ended)
     encoder = Encoder.fit(data.features, data.job_features.take(rows))
     return data, encoder, rows[: len(rows) // 2], rows[len(rows) // 2 :]
-
-
-def test_a_warm_start_is_the_fit_of_all():
-    data, encoder, first, second = designs()
-    fits, prior = {}, None
-    for name, rows in (("first", first), ("second", second), ("both", np.concatenate([first, second]))):
-        design = encoder.design(data.job_features.take(rows))
-        fits[name] = fit(design, data.jobs.failed[rows], prior if name == "second" else None)
-        prior = Prior(fits["first"].coefficients, fits["first"].information)
-    full = fits["both"]
-    se = np.sqrt(np.diag(np.linalg.inv(full.information)))
-    assert np.abs((fits["second"].coefficients - full.coefficients) / se).max() < 0.02, "of a standard error"
-    assert np.abs((fits["first"].coefficients - full.coefficients) / se).max() > 0.3
 
 
 def test_a_feature_without_warm_start_is_fitted_anew():

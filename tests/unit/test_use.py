@@ -4,7 +4,7 @@ import numpy as np
 import polars as pl
 import pytest
 from given_tables import one_row as select_row
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from ttf.analyses.queue.measure_use import GPU_USE, HOST_USE
 from ttf.analyses.queue.measure_use.compute import PERCENTS, VALUES, gpu_use_by_kind, host_use, summarise_readings
@@ -100,7 +100,6 @@ readings = st.tuples(
 
 
 @given(st.lists(intervals, max_size=6), st.lists(readings, min_size=1, max_size=12), st.integers(1, 5))
-@settings(max_examples=40, deadline=None)
 def test_use_in_any_chunks_equals_a_count_of_readings(spans, rows, chunk):
     jobs = allocate(
         *(
@@ -168,7 +167,6 @@ def test_hosts_with_and_without_idle_machines():
 
 
 @given(st.lists(intervals, max_size=6), st.lists(readings, min_size=1, max_size=12), st.integers(1, 5))
-@settings(max_examples=40, deadline=None)
 def test_busy_minutes_equal_a_plain_count(spans, rows, chunk):
     jobs = allocate(
         *((0, 0, machine, gpu, start, start + length, *kind) for machine, gpu, start, length, kind in spans)

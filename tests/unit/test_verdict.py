@@ -39,7 +39,7 @@ def draw(shape: float, n: int, seed: int = 1, end: float = math.inf) -> pl.DataF
     )
 
 
-def test_by_hand() -> None:
+def test_by_hand():
     # Of 40 durations 10 fail at 100 s, 10 at 300 s, and 20 are censored at 500 s. The exposure is 14,000 s, half of
     # it by about 175 s: 40 x 100 s up to 100 s, then 30 s in each second.
     row = make_verdict([(100, "failure")] * 10 + [(300, "failure")] * 10 + [(500, None)] * 20)
@@ -57,7 +57,7 @@ def test_by_hand() -> None:
 
 
 @pytest.mark.parametrize(("shape", "expected"), [(0.6, "falls"), (1.0, "stays"), (1.8, "rises")])
-def test_known_rates(shape: float, expected: str) -> None:
+def test_known_rates(shape: float, expected: str):
     row = make_verdicts(draw(shape, 2000, end=1.5e6)).row(0, named=True)
     assert row["verdict"] == expected
     assert row["shape_ci_low"] < shape < row["shape_ci_high"]
@@ -71,13 +71,13 @@ def test_known_rates(shape: float, expected: str) -> None:
         assert row["mttf_ratio"] < 1 / 1.5
 
 
-def test_few_failures_give_an_unclear_verdict() -> None:
+def test_few_failures_give_an_unclear_verdict():
     row = make_verdicts(draw(1.0, 12)).row(0, named=True)
     assert row["verdict"] == "unclear" and row["misleads"] is False
     assert row["largest_gap"] is None and "30 at risk" in row["reason"]
 
 
-def test_a_significant_but_small_difference_does_not_mislead() -> None:
+def test_a_significant_but_small_difference_does_not_mislead():
     row = make_verdicts(draw(0.9, 30_000)).row(0, named=True)
     assert row["p_value"] < 1e-9 and row["verdict"] == "falls"
     assert abs(row["largest_gap"]) < 0.05 and row["misleads"] is False
@@ -87,7 +87,7 @@ def test_a_significant_but_small_difference_does_not_mislead() -> None:
     ("missing", "misleads"),
     [((), False), (("largest_gap",), None), (("split_age_s",), None), (("largest_gap", "split_age_s"), None)],
 )
-def test_a_missing_gap_is_not_a_gap_of_zero(missing: tuple, misleads: bool | None) -> None:
+def test_a_missing_gap_is_not_a_gap_of_zero(missing: tuple, misleads: bool | None):
     row = {"largest_gap": 0.01, "split_age_s": 5, "young_mttf_s": 9.0, "old_mttf_s": 10.0}
     present = {name: value for name, value in row.items() if name not in missing}
     assert _is_misleading(present, 1e-9) is misleads
@@ -96,7 +96,7 @@ def test_a_missing_gap_is_not_a_gap_of_zero(missing: tuple, misleads: bool | Non
     assert _is_misleading(present | {"largest_gap": 0.2}, 1e-9) is True
 
 
-def test_all_failures_in_one_half_mislead() -> None:
+def test_all_failures_in_one_half_mislead():
     row = make_verdict([(2 + n, "failure") for n in range(20)] + [(10**6, None)] * 1000)
     assert (row["young_events"], row["old_events"], row["mttf_ratio"]) == (20, 0, None)
     assert row["misleads"] is True and "no failure in one half" in row["reason"]
@@ -110,13 +110,13 @@ def test_all_failures_in_one_half_mislead() -> None:
         ([(5, "failure"), (5, "failure")], "no finite estimate"),
     ],
 )
-def test_blank_with_a_reason(rows: list, reason: str) -> None:
+def test_blank_with_a_reason(rows: list, reason: str):
     row = make_verdict(rows)
     assert row["verdict"] is None and row["p_value"] is None and row["misleads"] is None
     assert reason in row["reason"]
 
 
-def test_each_stratum_has_its_own_verdict(tmp_path) -> None:
+def test_each_stratum_has_its_own_verdict(tmp_path):
     parts = [draw(shape, 400, seed=2).with_columns(batch=pl.lit(name)) for name, shape in (("a", 0.5), ("b", 2.0))]
     table = make_verdicts(pl.concat(parts), ("all", "batch"))
     assert table["stratum"].to_list() == ["all", "a", "b"]
@@ -131,7 +131,7 @@ def test_each_stratum_has_its_own_verdict(tmp_path) -> None:
     st.lists(st.tuples(st.integers(0, 10**7) | st.integers(0, 9), st.sampled_from(["failure", None])), max_size=60),
     st.randoms(),
 )
-def test_row_order_does_not_matter_and_nothing_is_nan(rows: list, random) -> None:
+def test_row_order_does_not_matter_and_nothing_is_nan(rows: list, random):
     durations = pl.DataFrame(rows, schema=DURATIONS, orient="row")
     table = make_verdicts(durations)
     random.shuffle(rows)

@@ -8,7 +8,7 @@ from study.watch import find_watch_problems, read_watch_options
 from study.yaml_files import load_yaml
 from study_runs import ROOT
 
-OUTAGE_FORMAT = {"gives": "outages", "unit": "node"}
+OUTAGE_FORMAT = {"gives": "outages", "unit": "node", "tables": {}}
 HBD = {"format": "infinitehbd", "folder": "data"}
 
 

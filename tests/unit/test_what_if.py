@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import polars as pl
 from given_tables import one_row
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from ttf.analyses.lost.measure_losses import WHAT_IF
 from ttf.analyses.lost.measure_losses.what_if import (
@@ -48,7 +48,7 @@ def select_row(table: pl.DataFrame, scenario: str, trial_s: int | None = None) -
     return one_row(table, scenario=scenario, trial_s=trial_s)
 
 
-def test_a_trial_by_hand() -> None:
+def test_a_trial_by_hand():
     runs = make_runs(
         (0, 8, 60, "failure"),  # caught: 7 GPUs for a minute
         (1, 8, 61, "failure"),  # too late: costs a minute
@@ -62,29 +62,22 @@ def test_a_trial_by_hand() -> None:
     table = what_if_table(runs, [60])
     WHAT_IF.check(table)
     row = select_row(table, TRIAL, 60)
-    assert (row["n"], row["affected"]) == (7, 2)
-    assert row["saved_gpu_hours"] == (7 * 60 + 10) / HOUR
+    assert (row["n"], row["affected"], row["saved_gpu_hours"]) == (7, 2, (7 * 60 + 10) / HOUR)
     assert row["cost_gpu_hours"] == (60 + 30 + 60 + 60 + 60) / HOUR
-    assert row["net_gpu_hours"] == (430 - 270) / HOUR
     total = 8 * 60 + 8 * 61 + 4 * 30 + 10 + 30 + 120 + 120
     assert row["net_share"] == 160 / total
     assert select_row(table, NO_RETRY)["reason"] == NO_RETRIES
     assert select_row(table, NO_CERTAIN_RETRY)["reason"] == NO_REASONS
 
 
-def test_by_proxy_every_failure_enters_the_trial() -> None:
+def test_by_proxy_every_failure_enters_the_trial():
     row = select_row(
         what_if_table(make_runs((0, 2, 10, "failure", {"infra": True, "basis": "proxy"})), [60]), TRIAL, 60
     )
     assert row["affected"] == 1 and row["saved_gpu_hours"] == 10 / HOUR
 
 
-def test_a_job_has_one_trial_only() -> None:
-    row = select_row(what_if_table(make_runs((0, 2, 10, "failure"), (0, 2, 10, "failure")), [60]), TRIAL, 60)
-    assert (row["n"], row["affected"], row["saved_gpu_hours"]) == (1, 1, 10 / HOUR)
-
-
-def test_no_retries_by_hand() -> None:
+def test_no_retries_by_hand():
     deterministic, transient = {"deterministic": True}, {"deterministic": False}
     runs = make_runs(
         *[(0, 2, HOUR, "failure", deterministic)] * 3,  # two in vain
@@ -103,7 +96,7 @@ def test_no_retries_by_hand() -> None:
     assert (row["n"], row["affected"], row["given_up"], row["saved_gpu_hours"]) == (2, 1, 0, 4)
 
 
-def test_undefined_savings_are_blank() -> None:
+def test_undefined_savings_are_blank():
     table = what_if_table(make_runs((0, 1, 10, "failure")), [60, 300])
     assert table.filter(pl.col("scenario") == TRIAL)["reason"].to_list() == [NO_LARGE] * 2
     assert table["net_gpu_hours"].null_count() == table.height == 4
@@ -123,9 +116,8 @@ RUNS = st.lists(
 )
 
 
-@settings(deadline=None, max_examples=25)
 @given(RUNS, st.integers(1, 600))
-def test_savings_equal_plain_python(rows: list, trial_s: int) -> None:
+def test_savings_equal_plain_python(rows: list, trial_s: int):
     rows.sort(key=lambda row: row[0])
     table = what_if_table(make_runs(*rows), [trial_s])
     jobs: dict[int, list] = {}

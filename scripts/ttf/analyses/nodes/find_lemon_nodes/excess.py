@@ -231,14 +231,13 @@ def with_verdict(
     """
     # NaN where a node has no test.
     p_values, counted, expected = (tested[name].to_numpy().astype(float) for name in ("p_value", "counted", "expected"))
-    is_tested, p_spread, ordinary, cv, level = ~np.isnan(p_values), p_values, None, np.nan, np.nan
-    if differ and is_tested.any():
-        n_excluded = 0
-        for _ in range(2):
-            ordinary = ordinary_nodes(counted[is_tested], expected[is_tested], n_excluded, ordinary)
-            p_spread = np.maximum(p_values, ordinary.tail(counted, expected))
-            n_excluded = max(1, np.count_nonzero(benjamini_hochberg(p_spread) <= false_discovery))
-        cv, level = ordinary.cv, ordinary.level
+    is_tested, p_spread, n_excluded = ~np.isnan(p_values), p_values, 0
+    ordinary: OrdinaryRates | None = None
+    for _ in range(2 if differ and is_tested.any() else 0):
+        ordinary = ordinary_nodes(counted[is_tested], expected[is_tested], n_excluded, ordinary)
+        p_spread = np.maximum(p_values, ordinary.tail(counted, expected))
+        n_excluded = max(1, int(np.count_nonzero(benjamini_hochberg(p_spread) <= false_discovery)))
+    cv, level = (np.nan, np.nan) if ordinary is None else (ordinary.cv, ordinary.level)
     columns = {
         "q_value": benjamini_hochberg(p_values),
         "p_spread": p_spread,

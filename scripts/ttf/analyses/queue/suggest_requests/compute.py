@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 import polars as pl
 
 from ttf.analyses.queue.suggest_requests import LIMIT_ENDS, LIMIT_WORDS, SUGGESTED_MEMORY, SUGGESTED_TIME_LIMITS
-from ttf.analyses.queue.suggest_requests.backtest import FEWEST_JOBS, SHARE, WHOLE, suggest_and_test
+from ttf.analyses.queue.suggest_requests.rolling_test import FEWEST_JOBS, SHARE, WHOLE, suggest_and_test
 from ttf.engine.contract import Table
 from ttf.records.inputs import Inputs
 from ttf.records.jobs import add_blank_columns, choose_text, gpu_seconds_milli, observed_s
@@ -58,7 +58,7 @@ def is_at_limit(resource: str) -> pl.Expr:
 def suggest(
     jobs: pl.DataFrame, profile: Sequence[str], contract: Table, most: int = MOST_REQUESTS
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return the suggestions for a resource and the later jobs that tested them (see the module `backtest`).
+    """Return the suggestions for a resource and the later jobs that tested them (see the module `rolling_test`).
 
     A row per combination of the profile in which a job ended at its limit. The event is success with this run time or
     peak memory. Any other end is right-censored: at the run time or peak that the job had, or at its request if it ran
