@@ -17,7 +17,7 @@ sys.path.append(str(Path(__file__).parent))
 import polars as pl
 from coverage_weeks import LEMON, World
 from ttf.analyses.nodes.find_lemon_nodes.excess import benjamini_hochberg, compare_by_exposure
-from ttf.analyses.outages.rank_drains.history import History
+from ttf.analyses.outages.list_drains.history import History
 
 DAY_S, WEEK_S, WEEKS = 86_400, 7 * 86_400, 52
 FALSE_DISCOVERY = 0.05

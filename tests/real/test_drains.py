@@ -3,9 +3,7 @@
 import pytest
 from given_tables import compute_metrics
 from outage_traces import infinitehbd
-from ttf.analyses.nodes.find_lemon_nodes import LEMON_NODES
-from ttf.analyses.nodes.list_drains.compute import exclude_option, list_nodes
-from ttf.analyses.outages.rank_drains.compute import compute
+from ttf.analyses.outages.list_drains.compute import compute
 from ttf.records.inputs import Inputs
 
 
@@ -18,9 +16,9 @@ def test_on_faults_of_a_real_cluster(shared_data, tmp_path):
     files = {name: str(tmp_path / f"{name}.parquet") for name in ("outages", "exposure")}
     settings = {"false_discovery": 0.05, "checkpoint_interval_s": 3600, "has_jobs": False, "prices": {}}
     tables = compute(Inputs(files, {}, settings))
-    nodes, summary = tables["drain_list"], compute_metrics("rank_drains", tables)
+    nodes, summary = tables["drain_list"], compute_metrics("list_drains", tables)
     # The node with the most outages has nine times those expected, but ordinary servers differ that much.
     assert nodes.height == 400 and nodes["outages"][0] == 14 and not nodes["listed"].any()
     assert 0.6 < summary["drains.ordinary_cv"]["value"] < 1
-    assert exclude_option(list_nodes(LEMON_NODES.frame([]), nodes)) == ""
+    assert tables["drains"] == {"exclude.txt": ""}
     assert summary["drains.listed"]["value"] == 0

@@ -23,7 +23,7 @@ def trace(shared_data):
 def test_spares(trace, tmp_path):
     folder, outages, _, exposure = trace
     tables = compute_tables(
-        "size_spares", Frames({"outages": outages, "exposure": exposure}, seed=1, block_days=7), tmp_path
+        "size_spares", Frames({"outages": outages, "exposure": exposure}, seed=1, block_days=7, sizes=[]), tmp_path
     )
     rows_by_p = {row["p"]: row for row in tables["spares"].iter_rows(named=True)}
     assert [rows_by_p[p]["spares_observed"] for p in (0.99, 0.999)] == [31, 33]
@@ -50,8 +50,16 @@ def test_spares(trace, tmp_path):
 
 def test_a_week_of_256_nodes_takes_more_spares_than_the_formula_says(trace, tmp_path):
     _, outages, _, exposure = trace
-    settings = {"spare_targets": [0.99], "spares": [0, 16], "simulations": 300, "seed": 1, "sizes": [256]}
-    tables = compute_tables("plan_capacity", Frames({"outages": outages, "exposure": exposure}, **settings), tmp_path)
+    settings = {
+        "spare_targets": [0.99],
+        "spares": [0, 16],
+        "simulations": 300,
+        "seed": 1,
+        "block_days": 7,
+        "sizes": [256],
+    }
+    frames = Frames({"outages": outages, "exposure": exposure}, **settings)
+    tables = compute_tables("size_spares", frames, tmp_path)
     needed = dict(tables["spares_needed"].filter(hours=168).select("way", "spares").iter_rows())
     assert needed["exponential"] == 15
     assert abs(needed["observed"] - 15) <= 1

@@ -11,13 +11,20 @@ from hypothesis import strategies as st
 from outage_rooms import Frames, compute_tables, render_analysis
 from outage_traces import DAY, make_outages
 from scipy import stats
-from ttf.analyses.outages.plan_capacity.compute import COMPONENTS, TOO_SMALL
-from ttf.analyses.outages.plan_capacity.ways import METHODS, Planner, fewest_spares, never_short
+from ttf.analyses.outages.size_spares.run_plans import COMPONENTS, TOO_SMALL
+from ttf.analyses.outages.size_spares.ways import METHODS, Planner, fewest_spares, never_short
 from ttf.analyses.shared.outages.outage_simulation import NO_OUTAGE
 from ttf.analyses.shared.outages.units_down import list_spans
 
 UPTIME, REPAIR = 20 * DAY, DAY
-OPTIONS = {"spare_targets": [0.9], "spares": [0, 2], "simulations": 400, "seed": 1, "sizes": [1, 8, 30, 500]}
+OPTIONS = {
+    "spare_targets": [0.9],
+    "spares": [0, 2],
+    "simulations": 400,
+    "seed": 1,
+    "block_days": 7,
+    "sizes": [1, 8, 30, 500],
+}
 
 
 def simulate(rng, units=40, days=700):
@@ -85,7 +92,7 @@ def test_nodes_that_fail_together_need_more_spares(tmp_path):
     outages, *_, exposure = make_outages(intervals, 560 * DAY)
     # Eight nodes need eight spares for 90% by a narrow margin, less than the error of the simulation.
     frames = Frames({"outages": outages, "exposure": exposure}, **(OPTIONS | {"spare_targets": [0.85]}))
-    tables = compute_tables("plan_capacity", frames, tmp_path)
+    tables = compute_tables("size_spares", frames, tmp_path)
     spares_by_case = {
         (row["nodes"], row["hours"], row["way"]): row["spares"] for row in tables["spares_needed"].iter_rows(named=True)
     }
@@ -98,7 +105,7 @@ def test_nodes_that_fail_together_need_more_spares(tmp_path):
     # A week without a joint outage is almost certainly free of interruptions, for any number of nodes.
     p_by_method = dict(capacity.select("way", "p_no_interruption").iter_rows())
     assert p_by_method["weeks"] > 0.6 > 0.1 > p_by_method["exponential"]
-    m, *_ = render_analysis("plan_capacity", tables)
+    m, *_ = render_analysis("size_spares", tables)
     assert m["capacity.nodes"] == 8
 
 
@@ -108,7 +115,7 @@ def test_gpus_are_rounded_up_to_nodes_and_a_run_lies_in_one_group(tmp_path):
     rates = pl.DataFrame({"confidence": [0.9], "node_gpus": [8]})
     frames = {"outages": outages, "exposure": exposure.with_columns(group=group), "node_failure_rate": rates}
     tables = compute_tables(
-        "plan_capacity", Frames(frames, **(OPTIONS | {"simulations": 2, "sizes": [1, 4, 20, 200]})), tmp_path
+        "size_spares", Frames(frames, **(OPTIONS | {"simulations": 2, "sizes": [1, 4, 20, 200]})), tmp_path
     )
     sizes = tables["capacity"].select("stratum", "gpus", "nodes").unique().sort("nodes")
     assert sizes.rows() == [("large", 4, 1), ("large", 20, 3)]
@@ -127,7 +134,7 @@ def test_gpus_are_rounded_up_to_nodes_and_a_run_lies_in_one_group(tmp_path):
 def test_blank_plans_have_a_reason(tmp_path, intervals, columns, sizes, reason):
     outages, *_, exposure = make_outages(intervals, 10 * DAY, **columns)
     frames = Frames({"outages": outages, "exposure": exposure}, **(OPTIONS | {"sizes": sizes}))
-    tables = compute_tables("plan_capacity", frames, tmp_path)
-    assert [tables[name]["reason"].to_list() for name in tables] == [[reason], [reason]]
-    _, text, _ = render_analysis("plan_capacity", tables)
+    tables = compute_tables("size_spares", frames, tmp_path)
+    assert [tables[name]["reason"].to_list() for name in ("capacity", "spares_needed")] == [[reason], [reason]]
+    _, text, _ = render_analysis("size_spares", tables)
     assert reason in html.unescape(text)

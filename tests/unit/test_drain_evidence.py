@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 from made_numbers import ABOUT, numbers
 from ttf.analyses.lost.account_gpu_hours import LEDGER
 from ttf.analyses.nodes.find_lemon_nodes import LEMON_NODES
-from ttf.analyses.nodes.list_drains import DRAIN_EVIDENCE
-from ttf.analyses.nodes.list_drains.compute import compute, exclude_option, list_nodes
-from ttf.analyses.outages.rank_drains import DRAIN_LIST
+from ttf.analyses.outages.list_drains import DRAIN_LIST
+from ttf.analyses.outages.list_drains.compute import compute, exclude_option, list_nodes
 from ttf.analyses.shared.outages.node_ranges import SAFE_NAME
 from ttf.display.phrases import convert_units, strip_markup, to_html
 from ttf.display.trace_numbers import Numbers
@@ -54,7 +53,7 @@ def lemon_nodes(**lemons):
 
 def drain_list(**q_values):
     rows = [
-        {"node": node, "fleet": "all", "counted": 5, "expected": 0.5, "q_value": q, "listed": q < 0.05}
+        {"node": node, "fleet": "all", "outages": 5, "counted": 5, "expected": 0.5, "q_value": q, "listed": q < 0.05}
         for node, q in q_values.items()
     ]
     return DRAIN_LIST.frame(rows)
@@ -72,8 +71,9 @@ def test_the_list_comes_from_job_failures_and_health_events_alone(tmp_path):
     write_csv(lemon_nodes(n201=0.001, n7=0.3), tmp_path / "lemon_nodes.csv")
     files = {"durations_infra": tmp_path / "durations.parquet", "lemon_nodes": tmp_path / "lemon_nodes.csv"}
     tables = compute(Inputs(files, {"lemon_nodes": LEMON_NODES}, {}))
-    nodes = tables["drain_evidence"]
-    DRAIN_EVIDENCE.check(nodes)
+    nodes = tables["drain_list"]
+    DRAIN_LIST.check(nodes)
+    assert tables["drain_summary"].is_empty() and tables["drain_backtest"].is_empty()
     row = nodes.row(0, named=True)
     assert (row["node"], row["fleet"], row["listed_by"], row["outages"]) == ("n201", "a100", "failures", None)
     assert row["failure_causes"] == "XID79 (2), NODE_FAIL (1)" and (row["failures"], row["failures_q"]) == (6, 0.001)
@@ -82,31 +82,35 @@ def test_the_list_comes_from_job_failures_and_health_events_alone(tmp_path):
 
 def list_drains_of(basis):
     """List nodes from failures of a basis on two nodes and, for components, from the outages of one of them."""
-    frames = {"lemon_nodes": lemon_nodes(n1=0.001, n2=0.001).with_columns(basis=pl.lit(basis))}
-    if basis == "component":
-        frames["drain_list"] = drain_list(n1=0.002)
-    return compute(frames)["drain_evidence"]
+    failures = lemon_nodes(n1=0.001, n2=0.001, n3=0.9).with_columns(basis=pl.lit(basis))
+    outages = {"n1": 0.002, "n3": 0.001} if basis == "component" else {}
+    return listed_nodes(failures, drain_list(**outages))
+
+
+def listed_nodes(*tables):
+    return list_nodes(*tables).drop_nulls("listed_by")
 
 
 def test_nodes_of_both_tests_come_first_with_the_evidence_of_each():
     nodes = list_nodes(lemon_nodes(n1=0.3, n2=0.04, n3=0.001), drain_list(n1=0.002, n2=0.03, n9=0.9))
-    DRAIN_EVIDENCE.check(nodes)
+    assert nodes["node"][-1] == "n9" and nodes.drop_nulls("listed_by").height == 3
+    nodes = nodes.head(3)
     assert nodes.select("node", "listed_by").rows() == [("n2", "both"), ("n3", "failures"), ("n1", "outages")]
-    assert nodes["failures_q"].to_list() == [0.04, 0.001, 0.3] and nodes["outages_q"].to_list() == [0.03, None, 0.002]
-    alone = list_nodes(LEMON_NODES.frame([]), drain_list(n1=0.002))
+    assert nodes["failures_q"].to_list() == [0.04, 0.001, 0.3] and nodes["q_value"].to_list() == [0.03, None, 0.002]
+    alone = listed_nodes(LEMON_NODES.frame([]), drain_list(n1=0.002))
     assert alone.select("node", "fleet", "basis").rows() == [("n1", "all", None)]
-    metrics = compute_metrics("list_drains", {"drain_evidence": nodes})
+    metrics = compute_metrics("list_drains", {"drain_list": nodes})
     assert metrics["drains.first.node"]["value"] == "n2" and metrics["drains.first.outages"]["value"] == 5
-    assert exclude_option(list_nodes(lemon_nodes(n1=0.3), DRAIN_LIST.frame([]))) == ""
+    assert list_nodes(lemon_nodes(n1=0.3), drain_list()).is_empty() and exclude_option([]) == ""
     assert list_drains_of("proxy").is_empty()
-    # Failures of components are their outages: each event counts once.
+    # Failures of components are their outages: each event counts once, and both tests must list the node.
     assert list_drains_of("component").select("node", "listed_by", "failures").rows() == [("n1", "outages", None)]
 
 
 def test_unsafe_names_are_listed_and_omitted_from_commands():
     nodes = list_nodes(lemon_nodes(**dict.fromkeys([*HOSTILE, "n041", "n201"], 0.001)), DRAIN_LIST.frame([]))
-    assert nodes.height == len(HOSTILE) + 2 and nodes["excluded"].sum() == 2
-    assert exclude_option(nodes) == "--exclude=n[041,201]\n"
+    assert nodes.height == len(HOSTILE) + 2
+    assert exclude_option(nodes["node"]) == "--exclude=n[041,201]\n"
     command = drain_command(nodes["node"], "excess failures")
     assert command == "scontrol update NodeName='n[041,201]' State=DRAIN Reason='excess failures'"
     assert (

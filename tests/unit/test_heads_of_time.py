@@ -8,7 +8,7 @@ from head_checks import check_claim
 from ttf.analyses.factors.estimate_hazards import page as hazards
 from ttf.analyses.nodes.find_lemon_nodes import page as lemons
 from ttf.analyses.nodes.track_failure_rate import page as rate
-from ttf.analyses.outages.rank_drains import page as drains
+from ttf.analyses.outages.list_drains import page as drains
 from ttf.analyses.scaling.measure_sizes import page as sizes
 from ttf.analyses.time_to_failure.fit_mttf import page as mttf
 from ttf.display import statement_rules

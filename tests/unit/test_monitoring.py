@@ -15,8 +15,8 @@ from grafana_foundation_sdk.models.dashboard import Dashboard
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from prometheus_client.parser import text_string_to_metric_families as parse_older_text
 from ttf.analyses.nodes.find_lemon_nodes import LEMON_NODES
+from ttf.analyses.outages.list_drains import DRAIN_LIST
 from ttf.analyses.outages.measure_availability import AVAILABILITY
-from ttf.analyses.outages.rank_drains import DRAIN_LIST
 from ttf.analyses.outcomes.describe_strata import STRATA
 from ttf.engine.storage.tables import write_csv
 from ttf.page.checks.thresholds import Rule, Subject

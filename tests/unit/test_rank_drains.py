@@ -10,18 +10,19 @@ from outage_traces import make_outages
 from scipy import stats
 from ttf.analyses.nodes.find_lemon_nodes import LEMON_NODES
 from ttf.analyses.nodes.find_lemon_nodes.excess import with_posterior
-from ttf.analyses.outages.rank_drains import DRAIN_BACKTEST, DRAIN_LIST, page
-from ttf.analyses.outages.rank_drains.backtest import DAY, MIN_HISTORY_S, TOO_SHORT, WEEK, backtest
-from ttf.analyses.outages.rank_drains.compute import (
+from ttf.analyses.outages.list_drains import DRAIN_BACKTEST, DRAIN_LIST, page
+from ttf.analyses.outages.list_drains.backtest import DAY, MIN_HISTORY_S, TOO_SHORT, WEEK, backtest
+from ttf.analyses.outages.list_drains.compute import (
     NO_GPUS,
     NO_JOBS,
     NO_SPREAD,
     NO_TEST,
-    drain_list,
+    compare_outages,
+    list_nodes,
     summarise_drains,
     top_causes,
 )
-from ttf.analyses.outages.rank_drains.history import History
+from ttf.analyses.outages.list_drains.history import History
 from ttf.analyses.shared.outages.node_ranges import SAFE_NAME, hostlist
 from ttf.display.phrases import strip_markup
 from ttf.display.trace_numbers import Numbers
@@ -31,9 +32,8 @@ HOUR = 3_600
 
 
 def checked_drain_list(history, outages, lost=None, gpus=None, flags=None):
-    flags = LEMON_NODES.frame(flags or []).select("node", "basis", "lemon")
-    table = drain_list(history, outages, lost, gpus or [None] * len(history.names), 0.05, flags)
-    table = DRAIN_LIST.conform(table)
+    nodes = compare_outages(history, outages, lost, gpus or [None] * len(history.names), 0.05)
+    table = list_nodes(LEMON_NODES.frame(flags or []), nodes)
     DRAIN_LIST.check(table)
     return table
 
@@ -70,7 +70,7 @@ def test_what_draining_would_save_by_hand():
     lost = pl.DataFrame({"node": ["bad", "n1"], "jobs_lost": [2, 1], "job_hours": [100.0, 18.0]})
     table = checked_drain_list(history, outages, lost, [8.0] * 50)
     first = table.row(0, named=True)
-    assert table.filter("listed")["node"].to_list() == ["bad"] and first["rank"] == 1
+    assert table.filter("listed")["node"].to_list() == ["bad"] and first["node"] == "bad"
     assert (first["outages"], first["counted"], first["again_24h"], first["jobs_lost"]) == (10, 10, 0, 2)
     assert first["idle_gpu_hours"] == 8 * 168 and first["lost_gpu_hours"] == pytest.approx(8 * 2 + 118 / 59)
     rate = 59 / history.up_s(60 * DAY).sum() * WEEK
@@ -156,9 +156,9 @@ def test_what_cannot_be_compared_has_a_reason():
     even, outages = history_of({"a": [(5, 10)], "b": [(5, 10)]}, 10 * DAY)
     assert NO_SPREAD in checked_drain_list(even, outages)["reason"][0]
     metrics = compute_metrics(
-        "rank_drains", {"drain_summary": summarise_drains(checked_drain_list(alone, outages)), "drain_backtest": table}
+        "list_drains", {"drain_summary": summarise_drains(checked_drain_list(alone, outages)), "drain_backtest": table}
     )
-    assert not metrics
+    assert metrics["drains.nodes"]["value"] == 0 and "drains.backtest.listed" not in metrics
 
 
 @pytest.mark.parametrize(("days", "message"), [(2, "0 of 40, of "), (60, "cannot tell: 40 outages are too few")])
@@ -169,7 +169,7 @@ def test_an_empty_list_is_reported_only_with_enough_power(days, message):
     }
     spans = {node: node_spans[:1] if days == 60 else node_spans for node, node_spans in spans.items()}
     history, outages = history_of(spans, 70 * DAY)
-    metrics = compute_metrics("rank_drains", {"drain_summary": summarise_drains(checked_drain_list(history, outages))})
+    metrics = compute_metrics("list_drains", {"drain_summary": summarise_drains(checked_drain_list(history, outages))})
     (line,) = page.lines(None, Numbers(metrics))
     assert message in strip_markup(line.result) and line.checked is (days == 2)
 

@@ -24,15 +24,16 @@ from ttf.analyses.shared.outages.outage_simulation import (
     resample_blocks,
     select_initially_up,
     simulate_renewals,
-    time_down,
 )
 from ttf.analyses.shared.outages.units_down import build_course, list_spans
 
 UP, REPAIR = 9 * DAY, DAY
 
 
-def time_shares(spans, replicates, horizon):
-    return time_down(spans, replicates, horizon) / (replicates * horizon)
+def time_shares(spans, units, replicates, horizon):
+    exposure = pl.DataFrame({"from_s": [0] * units, "until_s": [replicates * horizon] * units})
+    course = build_course(pl.DataFrame({"start_s": spans[0], "end_s": spans[1]}), exposure)
+    return course.time_down() / course.total_s
 
 
 @pytest.mark.parametrize(
@@ -42,10 +43,10 @@ def test_independent_units_are_binomial_at_any_moment_whatever_their_repair_time
     units, replicates, horizon = 20, 4000, 30 * DAY
     spans = simulate_renewals(np.random.default_rng(1), units, replicates, horizon, Exponential(UP), repair)
     expected = stats.binom.pmf(np.arange(8), units, 0.1)
-    assert time_shares(spans, replicates, horizon)[:8] == pytest.approx(expected, abs=0.004)
+    assert time_shares(spans, units, replicates, horizon)[:8] == pytest.approx(expected, abs=0.004)
     # The process is stationary from the start, so the first hour is like the last.
     spans = simulate_renewals(np.random.default_rng(2), units, replicates, 3600, Exponential(UP), repair)
-    assert time_shares(spans, replicates, 3600)[:8] == pytest.approx(expected, abs=0.02)
+    assert time_shares(spans, units, replicates, 3600)[:8] == pytest.approx(expected, abs=0.02)
 
 
 def test_the_number_of_outages_of_a_stationary_renewal_process_is_the_time_over_the_cycle():
@@ -104,9 +105,6 @@ def test_fewest_spares_equal_a_search_by_seconds(rows, nodes):
     first = np.searchsorted(replicate, np.arange(4))
     needed = count_spares(first, rank.astype(np.int32), step.astype(np.int8), nodes, 5 - nodes)
     assert needed.tolist() == [count_needed(units, nodes, 5 - nodes) for units in is_down]
-    replicate, _, *moments = np.array(spans, np.int64).reshape(-1, 4).T
-    down_s = time_down([30 * replicate + moment for moment in moments], 3, 30)
-    assert down_s.tolist() == np.bincount(is_down.sum(axis=1).ravel()).tolist()
 
 
 @given(

@@ -101,7 +101,7 @@ def test_an_analysis_needs_its_inputs_and_their_inputs():
 # Key -> changed value, analyses of a sample that read it.
 KEYS = {
     "correlation/significance": (0.01, {"correlate", "repeat_study"}),
-    "ledger/price_per_gpu_hour": (3, {"account_gpu_hours", "summarise_results", "plan_ettr", "rank_drains"}),
+    "ledger/price_per_gpu_hour": (3, {"account_gpu_hours", "summarise_results", "plan_ettr", "list_drains"}),
     "lemons/window_days": (7, {"find_lemon_nodes"}),
     "ettr/restart_s": (1, {"plan_ettr", "measure_ettr", "account_gpu_hours"}),
     "quarantine/max_share": (0.5, set()),

@@ -11,7 +11,7 @@ from acceptance import BUDGET, OPEN_ALL, PHONE, TOO_WIDE, browsing, open_page
 from simulated_cluster import simulate, simulate_node_errors, write_node_logs
 from ttf.analyses.causes.classify_failures.compute import NODE_ERROR
 from ttf.analyses.causes.judge_node_errors import ERROR_CODES, ERROR_SUMMARY, FAILURES_BY_COMPONENT
-from ttf.analyses.nodes.list_drains import DRAIN_EVIDENCE
+from ttf.analyses.outages.list_drains import DRAIN_LIST
 from ttf.engine.storage.tables import read_table
 
 PAGE = "results/studies/mine/report/index.html"
@@ -51,7 +51,7 @@ def test_codes_are_judged(study):
 
 
 def test_the_logs_name_the_three_nodes(study):
-    evidence = read(study, DRAIN_EVIDENCE)
+    evidence = read(study, DRAIN_LIST)
     assert sorted(evidence["node"]) == ["n064", "n082", "n122"]
     assert (study / "results/mine/drains/exclude.txt").read_text() == "--exclude=n[064,082,122]\n"
 

@@ -83,7 +83,8 @@ def first_cut(folder) -> int:
 def test_the_page_has_the_rate(study):
     folder, counts, _ = study
     metrics = json.loads((folder / "results/kernel/metrics.json").read_text())
-    failures = counts["pcie"] + counts["gpu_memory"] + 1  # the second event of the CSV file
+    # Nobody knows since when the node of the CSV file was watched.
+    failures = counts["pcie"] + counts["gpu_memory"]
     assert metrics["mttf.events"]["value"] == failures
     low, high = (metrics[f"mttf.ci_{end}_clustered_s"]["value"] / DAY for end in ("low", "high"))
     assert low < 10 < high

@@ -490,31 +490,6 @@ rule find_lemon_nodes:
         "../../scripts/compute.py"
 
 
-rule list_drains:
-    """Which nodes should be drained, and on what evidence?"""
-    input:
-        lemon_nodes=optional_input("results/{trace}/tables/lemon_nodes.csv"),
-        drain_list=optional_input("results/{trace}/tables/drain_list.csv"),
-        durations_infra=optional_input("results/{trace}/durations_infra.parquet"),
-    output:
-        drain_evidence=table("results/{trace}/tables/drain_evidence.csv", "Nodes and periods"),
-        drains=directory("results/{trace}/drains"),
-    log:
-        "logs/{trace}/list_drains.log",
-    benchmark:
-        "benchmarks/{trace}/list_drains.tsv"
-    group:
-        GROUP["analyses"]
-    conda:
-        ENVIRONMENT
-    resources:
-        **request_resources("list_drains"),
-    params:
-        **analysis_params("list_drains"),
-    script:
-        "../../scripts/compute.py"
-
-
 rule measure_availability:
     """How often are nodes down, for how long, why, and what share of the time are they up?"""
     input:
@@ -543,13 +518,17 @@ rule measure_availability:
 
 
 rule size_spares:
-    """How many units are down at once, and how many spares does that take?"""
+    """How many units are down at once, and how many spares does a run of N nodes need?"""
     input:
+        unpack(get_size_unit),
         outages="results/{trace}/outages.parquet",
         exposure="results/{trace}/exposure.parquet",
+        node_failure_rate=optional_input("results/{trace}/tables/node_failure_rate.csv"),
     output:
         units_down=table("results/{trace}/tables/units_down.csv", "Node outages"),
         spares=table("results/{trace}/tables/spares.csv", "Node outages"),
+        capacity=table("results/{trace}/tables/capacity.csv", "Node outages"),
+        spares_needed=table("results/{trace}/tables/spares_needed.csv", "Node outages"),
     log:
         "logs/{trace}/size_spares.log",
     benchmark:
@@ -641,37 +620,11 @@ rule match_outages:
         "../../scripts/compute.py"
 
 
-rule plan_capacity:
-    """What can a run of N nodes with spare nodes expect, and how many spares does it need?"""
+rule list_drains:
+    """Which nodes should be drained, on what evidence, what would that save, and were such lists right?"""
     input:
-        unpack(get_size_unit),
-        outages="results/{trace}/outages.parquet",
-        exposure="results/{trace}/exposure.parquet",
-        node_failure_rate=optional_input("results/{trace}/tables/node_failure_rate.csv"),
-    output:
-        capacity=table("results/{trace}/tables/capacity.csv", "Node outages"),
-        spares_needed=table("results/{trace}/tables/spares_needed.csv", "Node outages"),
-    log:
-        "logs/{trace}/plan_capacity.log",
-    benchmark:
-        "benchmarks/{trace}/plan_capacity.tsv"
-    group:
-        GROUP["analyses"]
-    conda:
-        ENVIRONMENT
-    resources:
-        **request_resources("plan_capacity"),
-    params:
-        **analysis_params("plan_capacity"),
-    script:
-        "../../scripts/compute.py"
-
-
-rule rank_drains:
-    """Which nodes have excess outages, what would draining them save, and were such lists right?"""
-    input:
-        outages="results/{trace}/outages.parquet",
-        exposure="results/{trace}/exposure.parquet",
+        outages=optional_input("results/{trace}/outages.parquet"),
+        exposure=optional_input("results/{trace}/exposure.parquet"),
         nodes=optional_input("results/{trace}/nodes.parquet"),
         durations_infra=optional_input("results/{trace}/durations_infra.parquet"),
         lemon_nodes=optional_input("results/{trace}/tables/lemon_nodes.csv"),
@@ -680,18 +633,19 @@ rule rank_drains:
         drain_list=table("results/{trace}/tables/drain_list.csv", "Node outages"),
         drain_summary=table("results/{trace}/tables/drain_summary.csv", "Node outages"),
         drain_backtest=table("results/{trace}/tables/drain_backtest.csv", "Node outages"),
+        drains=directory("results/{trace}/drains"),
     log:
-        "logs/{trace}/rank_drains.log",
+        "logs/{trace}/list_drains.log",
     benchmark:
-        "benchmarks/{trace}/rank_drains.tsv"
+        "benchmarks/{trace}/list_drains.tsv"
     group:
         GROUP["analyses"]
     conda:
         ENVIRONMENT
     resources:
-        **request_resources("rank_drains"),
+        **request_resources("list_drains"),
     params:
-        **analysis_params("rank_drains"),
+        **analysis_params("list_drains"),
     script:
         "../../scripts/compute.py"
 

@@ -6,7 +6,6 @@ use the same words. jsonschema finds the errors; its own messages name neither t
 
 import contextlib
 import datetime
-import difflib
 import itertools
 import re
 from collections import Counter
@@ -19,6 +18,7 @@ import yaml
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import ValidationError
 from jsonschema.validators import extend
+from ttf.engine.closest_match import closest_match
 
 from study.messages import ConfigError, describe_value, format_key, show, truncate
 from study.named_files import read_contents
@@ -176,7 +176,7 @@ def _explain_error(error: ValidationError, document_schema: dict) -> Iterator[tu
         case "required":
             keys = schema["properties"]
             # A required key that an unknown key probably means is not reported as missing.
-            meant_keys = {key if get_child_schema(schema, key) else _closest_match(key, keys) for key in value}
+            meant_keys = {key if get_child_schema(schema, key) else closest_match(key, keys) for key in value}
             for key in [key for key in schema["required"] if key not in meant_keys]:
                 yield (key,), f"is missing; expected {describe_expected(keys[key])}."
         case "properties":
@@ -211,7 +211,7 @@ def _check_properties(validator: Any, properties: dict, value: Any, schema: dict
     for key, other_key, words in dependencies:
         # Misspelt words and keys have messages of their own.
         is_word = value.get(other_key) in properties[other_key].get("enum", [value.get(other_key)])
-        is_meant = key in value or any(_closest_match(name, [key]) for name in value.keys() - properties.keys())
+        is_meant = key in value or any(closest_match(name, [key]) for name in value.keys() - properties.keys())
         if key in value and isinstance(value.get(other_key), str) and is_word and value[other_key] not in words:
             text = f"works with the {other_key} {' or '.join(words)} only; here it is {value[other_key]}."
             yield ValidationError(text, path=[key])
@@ -298,8 +298,8 @@ def _describe_unknown_key(key: str, schema: dict, document_schema: dict) -> str:
     text = f"there is no such key{suggest_match(key, allowed)}"
     # The key may belong elsewhere: spelt right, or almost right if nothing here is close.
     paths = [path for path, _ in iterate_key_paths(document_schema) if path[-1] != "<name>"]
-    names = [] if _closest_match(key, allowed) else [path[-1] for path in paths]
-    closest = _closest_match(key, names, MIN_SIMILARITY)
+    names = [] if closest_match(key, allowed) else [path[-1] for path in paths]
+    closest = closest_match(key, names, MIN_SIMILARITY)
     for path in paths:
         if key in (path[-1], ".".join(path)) or closest == path[-1]:
             nested = ": {".join(path) + ": ..." + "}" * (len(path) - 1)
@@ -308,21 +308,9 @@ def _describe_unknown_key(key: str, schema: dict, document_schema: dict) -> str:
     return f"{text} Allowed here: {', '.join(allowed)}."
 
 
-def _closest_match(word: str, allowed: Iterable[str], cutoff: float = 0.6) -> str | None:
-    """Return the allowed word closest to a misspelt one; case and - for _ do not count. cutoff: of difflib's ratio."""
-    # Comparing very many or very long words takes more time than it helps.
-    originals = {name.casefold().replace("-", "_"): name for name in itertools.islice(allowed, 1000) if len(name) < 100}
-    if len(word) > 100:
-        return None
-    # In a word of two letters, one wrong letter is half of the word.
-    cutoff = cutoff if len(word) > 2 else cutoff - 0.1
-    matches = difflib.get_close_matches(word.casefold().replace("-", "_"), originals, n=1, cutoff=cutoff)
-    return originals[matches[0]] if matches else None
-
-
 def suggest_match(word: str, allowed: Iterable[str], ending: str = ".") -> str:
     """Return "; did you mean ...?" for a word that is not allowed; `ending` if nothing is close."""
-    closest = _closest_match(word, allowed)
+    closest = closest_match(word, allowed)
     return f"; did you mean {closest}?" if closest else ending
 
 

@@ -13,21 +13,16 @@ from typing import NamedTuple
 
 from ttf.formats.outages import units_schema
 from ttf.raw import extra_tables
-from ttf.raw.headers import BYTE_ORDER_MARK, DELIMITERS, RequestedColumn, match_columns, parse_header
+from ttf.raw.headers import BYTE_ORDER_MARK, LONGEST_NAME, HeaderFit, RequestedColumn, fit_header, parse_header
 from ttf.raw.node_logs.layouts import detect_layout
 from ttf.raw.raw_files import check_is_table, read_unpacked
 
-from study.documents import suggest_match
 from study.mapping import list_mapped_columns
 from study.messages import show
 from study.table_schema import load_table_schema
 from study.trace_files import get_disk_path, get_member
 
 MOST_BYTES = 1 << 16
-MOST_NAMES = 8
-# A missing name is compared with this many names of a header.
-MOST_COMPARED = 500
-LONGEST_NAME = 80
 MOST_LOGS = 100
 
 
@@ -45,6 +40,15 @@ class Layout(NamedTuple):
     json: bool = False
     parquet: bool = False
     repeats: bool = False
+
+    def fit(self, names: Sequence[str]) -> HeaderFit[RequestedColumn]:
+        """Fit the names at the start of a file to the columns."""
+        return fit_header(names, self.columns, self.repeats)
+
+    def describe_problem(self, names: Sequence[str]) -> str:
+        """Return what is wrong with the names of an invalid header row."""
+        label = "first object" if self.json else "header row"
+        return f"the {label} {self.fit(names).describe_problem(self.delimiter)}"
 
 
 def build_layouts(entry: Mapping, format: Mapping) -> dict[str, Layout]:
@@ -93,11 +97,11 @@ def find_wrong_headers(trace: str, entry: Mapping, raw_files: Mapping, format: M
     """
     layouts = build_layouts(entry, format) | _EXTRA_LAYOUTS
     return [
-        f"registry.{trace}: {show_name(file)}: {describe_header_problem(names, layouts[table])} "
+        f"registry.{trace}: {show_name(file)}: {layouts[table].describe_problem(names)} "
         f"{_suggest_remedy(trace, entry, table)}"
         for table, files in raw_files.items()
         for file in (files if layouts[table].header and not layouts[table].json else ())
-        if (names := read_names(file, layouts[table])) is not None and not is_valid_header(names, layouts[table])
+        if (names := read_names(file, layouts[table])) is not None and not layouts[table].fit(names).is_valid
     ]
 
 
@@ -110,33 +114,6 @@ def find_undated_logs(trace: str, files: Sequence[str]) -> list[str]:
         for file, has_no_year in is_undated
         if has_no_year
     ][:1]
-
-
-def is_valid_header(names: Sequence[str], layout: Layout) -> bool:
-    """Return whether a header row has each required column once."""
-    names_found, missing = match_columns(names, layout.columns)
-    return not missing and (layout.repeats or not any(names.count(name) > 1 for name in names_found))
-
-
-def describe_header_problem(names: Sequence[str], layout: Layout) -> str:
-    """Return what is wrong with the names in an invalid header row."""
-    header_name = "first object" if layout.json else "header row"
-    names_found, missing = match_columns(names, layout.columns)
-    if missing:
-        candidates = [name for name in names[:MOST_COMPARED] if name.isprintable() and len(name) <= LONGEST_NAME]
-        hints = [
-            (column.name, suggest_match(column.name, candidates, "").removeprefix("; "))
-            for column in missing[:MOST_NAMES]
-        ]
-        columns = ", ".join(f"{name} ({hint})" if hint else name for name, hint in hints)
-        more = f" and {len(missing) - MOST_NAMES} more" if len(missing) > MOST_NAMES else ""
-        delimiters = [mark for mark in DELIMITERS if mark != layout.delimiter and len(names) == 1 and mark in names[0]]
-        delimiter_hint = (
-            f" It is one field: {delimiters[0]!r} stands where {layout.delimiter!r} is expected." if delimiters else ""
-        )
-        return f"the {header_name} has no column{'s' if len(missing) > 1 else ''} {columns}{more}.{delimiter_hint}"
-    repeated = [show_name(name) for name in names_found if names.count(name) > 1]
-    return f"the {header_name} names {', '.join(repeated)} more than once."
 
 
 def _suggest_remedy(trace: str, entry: Mapping, table: str) -> str:

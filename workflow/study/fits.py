@@ -11,15 +11,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ttf.engine.storage.plain_files import is_ignored
-from ttf.raw.headers import RequestedColumn, match_columns
+from ttf.raw.headers import RequestedColumn
 from ttf.raw.node_logs.layouts import describe_unread_form, detect_layout
 
 from study.entries import format_listing, select_table_files
 from study.first_lines import (
     Layout,
     build_layouts,
-    describe_header_problem,
-    is_valid_header,
     parse_names,
     read_first_bytes,
     read_names,
@@ -144,7 +142,8 @@ class Folder:
         names = self.read_names(file, layout) if is_usable_name(file) else None
         if not names or not layout.header:
             return len(names or ()) if len(names or ()) == len(layout.columns) else 0
-        return len(match_columns(names, layout.columns)[0]) if is_valid_header(names, layout) else 0
+        fit = layout.fit(names)
+        return len(fit.column_by_name) if fit.is_valid else 0
 
     def describe_problem(self, file: str, layout: Layout) -> str:
         """Return why a file cannot be the table."""
@@ -155,17 +154,17 @@ class Folder:
             return f"{show_name(file)}: cannot be read as {'a JSON array of objects' if layout.json else 'a table'}."
         if not layout.header:
             return f"{show_name(file)}: has {len(names)} columns in its first line; expected {len(layout.columns)}."
-        return f"{show_name(file)}: {describe_header_problem(names, layout)}"
+        return f"{show_name(file)}: {layout.describe_problem(names)}"
 
-    def measure_share(self, file: str, layout: Layout) -> float:
-        """Return the share of a table's columns that a file has; a wrong case or delimiter counts half."""
-        names = self.read_names(file, layout) if layout.header else None
+    def measure_shares(self, file: str, layout: Layout) -> tuple[float, float]:
+        """Return the share of a table's columns that a file has: as written, and in another case; at any delimiter."""
+        names = self.read_names(file, layout) or []
+        names = re.split(r"[,;|\s]+", names[0]) if len(names) == 1 else names
         wanted = [column for column in layout.columns if not column.optional]
-        names = re.split(r"[,;|\s]+", names[0]) if names and len(names) == 1 else names
-        folded = {name.casefold() for name in names or ()}
+        folded = {name.casefold() for name in names}
         close = sum(any(word.casefold() in folded for word in (column.name, *column.also)) for column in wanted)
-        exact = len(wanted) - len(match_columns(names or (), wanted)[1])
-        return (exact + close) / max(1, 2 * len(wanted))
+        number = max(1, len(wanted))
+        return (len(wanted) - len(layout.fit(names).missing)) / number, close / number
 
     def is_nearly(self, file: str, shape: "Shape") -> bool:
         """Return whether a file has the name of a table of this shape, or most of the columns of a core table."""
@@ -173,17 +172,13 @@ class Folder:
         if any("file" in spec and select_table_files(spec, [file]) for spec in tables.values()):
             return True
         layouts = [shape.layouts[table] for table in shape.core_tables]
-        for layout in [layout for layout in layouts if layout.header and not layout.json]:
-            names = self.read_names(file, layout) or []
-            names = re.split(r"[,;|\s]+", names[0]) if len(names) == 1 else names
-            wanted = [column for column in layout.columns if not column.optional]
-            if len(match_columns(names, wanted)[1]) <= (1 - NEAR_SHARE) * len(wanted):
-                return True
-        return False
+        layouts = [layout for layout in layouts if layout.header and not layout.json]
+        return any(self.measure_shares(file, layout)[0] >= NEAR_SHARE for layout in layouts)
 
     def find_nearest_file(self, layout: Layout) -> tuple[float, str]:
-        """Return (share, file) of the file that has most of a table's columns."""
-        shares = ((self.measure_share(file, layout), file) for file in self.inspected_files[:MOST_COMPARED])
+        """Return (share, file) of the file that has most of a table's columns; a wrong case counts half."""
+        files = self.inspected_files[:MOST_COMPARED] if layout.header else []
+        shares = ((sum(self.measure_shares(file, layout)) / 2, file) for file in files)
         return max(shares, key=lambda pair: pair[0], default=(0.0, ""))
 
 

@@ -19,7 +19,7 @@ import polars as pl
 
 from ttf.engine.errors import StudyError
 from ttf.engine.storage.on_disk import read_csv, scan_csv
-from ttf.raw.headers import BYTE_ORDER_MARK, match_columns, parse_header
+from ttf.raw.headers import BYTE_ORDER_MARK, fit_header, parse_header
 from ttf.raw.plausible_times import EARLIEST_S, LATEST_S, is_plausible_time
 from ttf.raw.raw_files import may_have_longer_line, read_line_blocks
 
@@ -393,21 +393,13 @@ def _text_start(line: bytes, reason: str | None = None) -> str:
 def match_header_columns(path: Path, header: bytes, schema: TableSchema) -> tuple[Column, ...]:
     """Return the columns in the order of the file's header; unknown columns are not read."""
     names = parse_header(header, schema.delimiter, schema.quoted)
-    column_by_word, missing = match_columns(names, schema.columns)
-    column_by_name = {word: replace(column, name=word) for word, column in column_by_word.items()}
-    if missing:
-        expected = schema.delimiter.join(column.name for column in schema.columns)
+    fit = fit_header(names, schema.columns, schema.may_repeat_columns)
+    if not fit.is_valid:
         raise StudyError(
-            f"{path}: line 1: the header row has no column {', '.join(column.name for column in missing)}; "
-            f"expected {expected}, found {escape_text(_text_start(header))}. "
-            "Rename the columns, or check that this file is the right table."
+            f"{path}: line 1: the header row {fit.describe_problem(schema.delimiter)} Rename the columns, or check "
+            "that this file is the right table."
         )
-    repeated = sorted({name for name in names if names.count(name) > 1 and name in column_by_name})
-    if repeated and not schema.may_repeat_columns:
-        raise StudyError(
-            f"{path}: line 1: the header row names {escape_text(', '.join(repeated))!r} more than once. "
-            "Give each column its own name."
-        )
+    column_by_name = {name: replace(column, name=name) for name, column in fit.column_by_name.items()}
     return tuple(
         column_by_name.get(
             "" if name in names[:index] else name, Column(name=label, type="text", as_=label, keep=False)

@@ -2,7 +2,7 @@
 
 A node is at risk while its log was written. An error of hardware or of system software ends a period; the next begins
 after the error's last line. A gap in the log, and its end, censor. A node whose log has no line is not in the trace,
-unless `nodes` counts it. If only nodes with errors are named, no duration is known: others were watched too.
+unless `nodes` counts it. A node of which only errors are known has no known duration: others like it were watched too.
 """
 
 import polars as pl
@@ -31,7 +31,8 @@ def durations(source: Source) -> pl.DataFrame:
     logs = collect_logs(rows, options["merge_s"])
     errors = mark_boot_errors(logs, options["boot_s"])
     watch = find_watch(logs, [], options["gap_s"], measure_clock_offsets(logs.job_starts, None))
-    is_known = n_nodes is not None or names_fleet(logs, int(rows.filter(kind="lines")["lines"].sum()))
+    watched = find_watched_nodes(logs, int(rows.filter(kind="lines")["lines"].sum()))
+    is_known = pl.lit(n_nodes is not None or watched is None) | pl.col("node").is_in(watched or [])
     if n_nodes is not None and watch.height:
         watch = add_unseen_nodes(watch, n_nodes)
     periods = find_error_durations(errors, watch, options["merge_s"], CAUSES)
@@ -50,14 +51,15 @@ def durations(source: Source) -> pl.DataFrame:
     return conform(add_levels(periods, CLUSTERS), DURATION_COLUMNS)
 
 
-def names_fleet(logs: NodeLogs, n_other_lines: int) -> bool:
-    """Return whether the logs name nodes that may have no error, so that those with errors are not all that is known.
+def find_watched_nodes(logs: NodeLogs, n_other_lines: int) -> list[str] | None:
+    """Return the nodes that have a log of their own, or None if the files name nodes that may have no error.
 
     n_other_lines: lines that tell no error. Logs with fewer of them than errors were filtered, as by grep.
     """
     failed, watched = {*logs.errors["node"]}, {*logs.spans["node"]}
     is_filtered = logs.errors.height > n_other_lines and watched <= failed
-    return bool(logs.quiet_nodes) or failed <= (set() if is_filtered else watched)
+    watched = set() if is_filtered else watched
+    return None if logs.quiet_nodes or failed <= watched else sorted(watched)
 
 
 def add_unseen_nodes(watch: pl.DataFrame, n_nodes: int) -> pl.DataFrame:

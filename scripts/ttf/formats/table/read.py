@@ -6,7 +6,6 @@ builds the schema of the raw table from it; derive.py the jobs or the records of
 the keys.
 """
 
-import difflib
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import closing
 from dataclasses import replace
@@ -20,7 +19,7 @@ from ttf.engine.storage.on_disk import scan_parquet
 from ttf.formats.format_declaration import BYTES_PER_MIB, UNITS, UNITS_IN_BYTES, outcome_by_word
 from ttf.formats.protocol import Reading
 from ttf.formats.table.page_checksums import find_damaged_column
-from ttf.raw.headers import BYTE_ORDER_MARK, DELIMITERS, match_columns, parse_header
+from ttf.raw.headers import BYTE_ORDER_MARK, fit_header, parse_header
 from ttf.raw.raw_files import read_line_blocks
 from ttf.raw.raw_tables import (
     AUTOMATIC,
@@ -311,31 +310,20 @@ def _check_header(path: Path, schema: TableSchema) -> None:
         header = next(blocks).split(b"\n", 1)[0].removeprefix(BYTE_ORDER_MARK)
     if header.startswith(b"PAR1"):
         raise StudyError(f"{path}: the bytes are Parquet, but the name says CSV. Rename it to end in .parquet.")
-    text = header.decode("utf-8", errors="replace")
-    names, hint = parse_header(header, schema.delimiter, schema.quoted), ""
-    if '"' in text and not schema.quoted:
-        hint = " The header has quotes: perhaps quoted: true is missing."
-    elif len(names) == 1 and (alternatives := [delimiter for delimiter in DELIMITERS if delimiter in text]):
-        hint = f" The header is one field: perhaps the delimiter is {alternatives[0]!r}, not {schema.delimiter!r}."
+    names = parse_header(header, schema.delimiter, schema.quoted)
+    has_quotes = not schema.quoted and any('"' in name for name in names)
+    hint = " The header has quotes: perhaps quoted: true is missing." if has_quotes else ""
     _check_columns(f"{path}: line 1: the header row", names, schema, hint)
 
 
 def _check_columns(label: str, names: list[str], schema: TableSchema, hint: str = "") -> None:
-    """Raise StudyError if a name of the mapping is missing, with the key of the registry that requires it."""
-    _, missing = match_columns(names, schema.columns)
-    if not missing:
-        return
-    descriptions = []
-    for column in missing:
-        matches = difflib.get_close_matches(column.name, names, n=1)
-        descriptions.append(
-            f"{column.name!r} (registry: mapping.{_mapping_key(column)})"
-            + (f", perhaps {escape_text(matches[0])!r} is meant" if matches else "")
+    """Raise StudyError if a name of the mapping is missing."""
+    fit = fit_header(names, schema.columns, may_repeat=True)
+    if fit.missing:
+        raise StudyError(
+            f"{label} {fit.describe_problem(schema.delimiter)}{hint} Correct the mapping of this trace in the "
+            "registry, or check that this file is the right table."
         )
-    raise StudyError(
-        f"{label} has no column {'; '.join(descriptions)}. It has: {escape_text(', '.join(names))}.{hint} "
-        "Correct the mapping of this trace in the registry, or check that this file is the right table."
-    )
 
 
 # Parquet ------------------------------------------------------------------------------------------------

@@ -34,7 +34,7 @@ def actions(
     """Return at most `most` actions, summaries of the others, the names of those not worth doing, and a claim.
 
     Without recorded causes and long runs, what checkpoints save is uncertain, so they are among the others. drains:
-    names of the nodes of DRAIN_EVIDENCE, in its order; in_slurm: whether to give Slurm's commands for them.
+    names of the listed nodes of DRAIN_LIST, in its order; in_slurm: whether to give Slurm's commands for them.
     """
     if statement_rules.r12_few_gpus(m):
         return (), (), (), ""
@@ -152,7 +152,7 @@ def _trial_action(m: Numbers, unit: str) -> Action | None:
 
 def _drain_action(m: Numbers, drains: Sequence[str], in_slurm: bool) -> Action | None:
     # Users' failures take ordinary nodes as equal, and failures of components with a test of outages are these outages.
-    is_for_drains = m.value("lemons.basis", "") not in ["proxy", "component"][: 1 + m.has("drains.nodes")]
+    is_for_drains = m.value("lemons.basis", "") not in ["proxy", "component"][: 1 + bool(m.value("drains.nodes", 0))]
     has_failures = is_for_drains and m.value("lemons.lemons", 0) and m.has("lemons.share_of_failures")
     has_outages = m.value("drains.listed", 0)
     if not has_failures and not has_outages:
@@ -192,9 +192,9 @@ def _first_node(m: Numbers) -> list[str]:
     ]
     if not counts:
         return []
-    node, fleet = (quote_trace_text(m[f"drains.first.{name}"], 24) for name in ("node", "fleet"))
-    fleet_text = "" if m["drains.first.fleet"] in ("all", "unknown") else f" ({fleet})"
-    return [f"{node}{fleet_text}: {'; '.join(counts)}."]
+    fleet = m.value("drains.first.failure_fleet", m["drains.first.fleet"])
+    fleet_text = "" if fleet in ("all", "unknown") else f" ({quote_trace_text(fleet, 24)})"
+    return [f"{quote_trace_text(m['drains.first.node'], 24)}{fleet_text}: {'; '.join(counts)}."]
 
 
 def _group_action(m: Numbers, unit: str) -> Action | None:

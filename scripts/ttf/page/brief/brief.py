@@ -34,7 +34,7 @@ def summarise_trace(metrics: Metrics, inputs: Inputs, trace_info: Mapping) -> Br
 
 def make_brief(m: Numbers, inputs: Tables, trace_info: Mapping, withheld: Mapping[str, str] | None = None) -> Brief:
     """Return the brief. trace_info: the registry entry with `clock`, `failure_words` and `targets`."""
-    drains = inputs["drain_evidence"]["node"].to_list() if "drain_evidence" in inputs else []
+    drains = inputs["drain_list"].drop_nulls("listed_by")["node"].to_list() if "drain_list" in inputs else []
     in_slurm = trace_info.get("format") in SLURM_FORMATS
     grade, reasons = grade_data(m, trace_info["unit"])
     change_rows = changes(m, inputs, trace_info["unit"])

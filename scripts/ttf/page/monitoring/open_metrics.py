@@ -16,8 +16,8 @@ import polars as pl
 import yaml
 
 from ttf.analyses.nodes.find_lemon_nodes import LEMON_NODES
+from ttf.analyses.outages.list_drains import DRAIN_LIST
 from ttf.analyses.outages.measure_availability import AVAILABILITY
-from ttf.analyses.outages.rank_drains import DRAIN_LIST
 from ttf.analyses.outcomes.describe_strata import STRATA
 from ttf.engine.storage.tables import detect_unit, read_table
 from ttf.page.checks.thresholds import read_interval

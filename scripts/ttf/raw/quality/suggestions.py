@@ -16,7 +16,7 @@ import polars as pl
 
 from ttf.engine.errors import StudyError
 from ttf.engine.words import join_list
-from ttf.raw.headers import match_columns, parse_header
+from ttf.raw.headers import fit_header, parse_header
 from ttf.raw.raw_files import read_line_blocks
 from ttf.raw.raw_tables import (
     MAX_NUMBER,
@@ -158,8 +158,8 @@ def _column_indices(schema: TableSchema, file: Path | None) -> dict[str, int]:
             names = parse_header(next(read_line_blocks(file)).partition(b"\n")[0], schema.delimiter, schema.quoted)
         except StudyError:  # a table with its own reader may not be a file of lines
             return {}
-    column_by_word, _ = match_columns(names, schema.columns)
-    return {column.name: names.index(word) for word, column in column_by_word.items()}
+    column_by_name = fit_header(names, schema.columns).column_by_name
+    return {column.name: names.index(name) for name, column in column_by_name.items()}
 
 
 def _field_at(text: str, index: int, delimiter: str) -> str | None:

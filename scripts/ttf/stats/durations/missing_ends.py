@@ -37,6 +37,7 @@ def failures_without_end(durations: Frame, event: str, strata: Sequence[str]) ->
         "without_end": is_unrecorded.sum().cast(pl.Int64),
         "exposure_s": pl.col("duration_s").cast(pl.Int64).sum(),
         "longest_s": pl.col("duration_max_s").cast(pl.Int64).filter(is_unrecorded).sum(),
+        "begun": (is_unrecorded & pl.col("duration_max_s").is_not_null()).sum().cast(pl.Int64),
     }
     groups = sum_equal_durations(durations, [name for name in strata if name != ALL], **sums)
     totals = {name: pl.col(name).sum() for name in sums}
@@ -49,14 +50,16 @@ def failures_without_end(durations: Frame, event: str, strata: Sequence[str]) ->
     failures, exposure_s = pl.when(pl.col("failures") > 0).then("failures"), pl.col("exposure_s")
     share = pl.col("without_end") / failures
     is_known, none = share <= MOST_WITHOUT_END, "no failures" if event == "failure" else f"no {event}"
-    text = pl.format("{}% of the failures have no recorded end", (100 * share).round(1))
+    # Without a beginning, as of nodes of which only errors are known, more than the end is missing.
+    missing = pl.when(pl.col("begun") > 0).then(pl.lit("recorded end")).otherwise(pl.lit("known time at risk"))
+    text = pl.format("{}% of the failures have no {}", (100 * share).round(1), missing)
     return rows.with_columns(
         share_without_end=share,
         mttf_s=pl.when(is_known).then(exposure_s / (failures - pl.col("without_end"))),
         mttf_low_s=exposure_s / failures,
         mttf_high_s=(exposure_s + pl.col("longest_s")) / failures,
         reason=pl.when(~is_known).then(text).when(failures.is_null()).then(pl.lit(none)),
-    ).drop("exposure_s", "longest_s")
+    ).drop("exposure_s", "longest_s", "begun")
 
 
 def withhold_without_ends(frame: pl.DataFrame, columns: Mapping[str, Column], ends: pl.DataFrame) -> pl.DataFrame:

@@ -123,7 +123,8 @@ def split_by_component(attempts: pl.DataFrame, attributions: pl.DataFrame) -> pl
         gpu_hours=pl.col("gpu_time") / GPU_HOUR,
         gpu_hours_before=pl.col("gpu_time_before") / GPU_HOUR,
     )
-    total = table["gpu_hours"].sum()
-    table = table.with_columns(gpu_hours_share=pl.col("gpu_hours") / total if total else pl.lit(None))
+    # Groups have no order, and only sums of whole numbers do not depend on it.
+    total = table["gpu_time"].sum()
+    table = table.with_columns(gpu_hours_share=pl.col("gpu_time") / total if total else pl.lit(None))
     table = table.sort(pl.col("component") == UNKNOWN, -pl.col("failures"), "component")
     return FAILURES_BY_COMPONENT.conform(table)

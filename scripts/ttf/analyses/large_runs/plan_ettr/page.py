@@ -239,7 +239,7 @@ def planner(trace: Trace, m: Numbers) -> dict | None:
 
 
 def _down_at_once(trace: Trace, m: Numbers) -> dict | None:
-    """Return the number of units a run may use (`plan_capacity`), and shares of the time with 0, 1, 2 ... down."""
+    """Return the number of units a run may use (`size_spares`), and shares of the time with 0, 1, 2 ... down."""
     if not m.has("capacity.nodes"):
         return None
     stratum = trace.table("spares_needed")["stratum"][0]

@@ -1,19 +1,12 @@
-"""Compute how many units are down at once, weighted by time, and the spares needed."""
-
-from types import SimpleNamespace
+"""Compute how many units are down at once, weighted by time, and the spares needed for that and for runs."""
 
 import numpy as np
 import polars as pl
 from scipy.special import expit, logit, stdtrit
 
 from ttf.analyses.outages.size_spares import SPARES, UNITS_DOWN
-from ttf.analyses.shared.outages.outage_simulation import (
-    batches,
-    fit_times,
-    no_times_reason,
-    simulate_renewals,
-    time_down,
-)
+from ttf.analyses.outages.size_spares.run_plans import plan_runs
+from ttf.analyses.shared.outages.outage_simulation import ALWAYS_DOWN, NOT_WATCHED
 from ttf.analyses.shared.outages.outage_strata import EXPOSURE_COLUMNS_READ, OUTAGE_COLUMNS_READ, Part, split_parts
 from ttf.analyses.shared.outages.units_down import (
     Course,
@@ -30,22 +23,18 @@ SHARES = (0.9, 0.95, 0.99, 0.999)
 # Length of a block, in outages under way of average length. With weekly blocks, or blocks of mean repairs with long
 # tails, 95% intervals covered 52% to 89% in simulations.
 BLOCK_OUTAGES = 4
-# Of the simulation of independent units.
-REPLICATES = 100
-YEAR_S = 365 * 86_400
-MOST_CYCLES, MOST_OUTAGES = 200, 2_000_000
 TOO_RARE = "the rest of the time is shorter than a block of time, {:.3g} days: no interval"
-NOT_WATCHED = "no unit was watched for any time"
 
 
 def compute(inputs: Inputs) -> dict[str, pl.DataFrame]:
-    exposure = inputs.read("exposure", EXPOSURE_COLUMNS_READ).filter(pl.col("until_s") > pl.col("from_s"))
+    exposure = inputs.read("exposure", (*EXPOSURE_COLUMNS_READ, "node")).filter(pl.col("until_s") > pl.col("from_s"))
     parts = list(split_parts(inputs.read("outages", OUTAGE_COLUMNS_READ), exposure))
     courses = [build_course(part.spans, part.exposure) if part.exposure.height else None for part in parts]
     pairs = list(zip(parts, courses, strict=True))
     return {
         "units_down": pl.concat([units_down(part, course) for part, course in pairs]),
-        "spares": pl.concat([spares(part, course, inputs.settings) for part, course in pairs]),
+        "spares": pl.concat([spares(part, course, inputs.settings.block_days) for part, course in pairs]),
+        **plan_runs(pairs, inputs),
     }
 
 
@@ -77,7 +66,7 @@ def units_down(part: Part, course: Course | None) -> pl.DataFrame:
     )
 
 
-def spares(part: Part, course: Course | None, settings: SimpleNamespace) -> pl.DataFrame:
+def spares(part: Part, course: Course | None, block_days: int) -> pl.DataFrame:
     """Return SPARES of a part: the spares that suffice for each of SHARES of the time, observed and if independent."""
     labels = part.names | {"n": part.began}
     if course is None:
@@ -85,21 +74,20 @@ def spares(part: Part, course: Course | None, settings: SimpleNamespace) -> pl.D
     time = course.time_down()
     observed = np.cumsum(time) / course.total_s
     binomial = binomial_cumulative(course, int(course.watched.max()))
-    simulated, reason = _simulate_down(part, course, np.random.default_rng(settings.seed))
     down_s = (part.spans["end_s"] - part.spans["start_s"]).to_numpy()
-    length_s = max(settings.block_days * DAY_S, block_length_s(down_s, part.began))
+    length_s = max(block_days * DAY_S, block_length_s(down_s, part.began))
     blocks = course.time_down_by(length_s)
     cells = labels | {"units": course.units, "block_s": length_s, "blocks": int(blocks.any(axis=1).sum())}
     rows = []
     for p in SHARES:
         spares = smallest_sufficient(binomial, p)
-        row = cells | {"p": p, "spares_observed": smallest_sufficient(observed, p), "spares_binomial": spares}
+        row: dict = cells | {"p": p, "spares_observed": smallest_sufficient(observed, p), "spares_binomial": spares}
         row["short_share"] = int(time[spares + 1 :].sum()) / course.total_s
-        reasons = [reason] if reason else []
+        reasons = []
         if course.down_share < 1:
             row["spares_added"] = count_extra_spares(round(course.units), course.down_share, p)
-        if simulated is not None:
-            row["spares_simulated"] = smallest_sufficient(simulated, p)
+        else:
+            reasons.append(ALWAYS_DOWN)
         if (1 - p) * course.total_s < length_s:
             reasons.append(TOO_RARE.format(length_s / DAY_S))
         else:
@@ -137,18 +125,3 @@ def spares_limits(blocks: np.ndarray, p: float) -> tuple[int, int]:
         # Without spread, as if no block has more down, use the share itself.
         low, high = (np.where(np.isfinite(margin), expit(centre + sign * margin), share) for sign in (-1, 1))
     return smallest_sufficient(np.maximum.accumulate(high), p), smallest_sufficient(np.maximum.accumulate(low), p)
-
-
-def _simulate_down(part: Part, course: Course, rng: np.random.Generator) -> tuple[np.ndarray | None, str | None]:
-    """Simulate independent units; return the cumulative shares of the time with 0, 1, 2 ... down, or a reason."""
-    if reason := no_times_reason(part.began, course.down_share):
-        return None, reason
-    up, repair = fit_times(part.spans, part.exposure)
-    units = round(course.units)
-    cycles = min(MOST_CYCLES, MOST_OUTAGES / REPLICATES / units)
-    horizon = min(YEAR_S, int(cycles * (up.mean + repair.mean)) + 1)
-    total = np.zeros(units + 1, np.int64)
-    for size in batches(units, REPLICATES):
-        time = time_down(simulate_renewals(rng, units, size, horizon, up, repair), size, horizon)
-        total[: len(time)] += time
-    return np.cumsum(total) / total.sum(), None

@@ -6,7 +6,7 @@ are stationary from the first moment: the initial state is drawn, and the residu
 (Kuensch 1989), which keeps simultaneous failures together.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -105,6 +105,7 @@ def fit_distribution(time_s: np.ndarray, ended: np.ndarray, mean_s: float) -> Ti
 NO_OUTAGE = "no outage began while its unit was watched"
 ALWAYS_DOWN = "the units were down all the time"
 NO_TIME_DOWN = "no outage took any time"
+NOT_WATCHED = "no unit was watched for any time"
 
 
 def no_times_reason(n_began: int, down_share: float) -> str | None:
@@ -170,18 +171,6 @@ def simulate_renewals(
         time_s, length_s = end + up.draw(rng, len(end)), repair.draw(rng, len(end))
     start, end, unit = (np.concatenate(column) for column in zip(*rounds, strict=True))
     return start, end, unit
-
-
-def time_down(spans: Sequence[np.ndarray], replicates: int, horizon_s: int) -> np.ndarray:
-    """Return the seconds with 0, 1, 2 ... units down at once, over all replicates (Int64)."""
-    # One integer for each start and end sorts at a fraction of the cost of sorting by several columns.
-    keys = np.concatenate([spans[0] << 1 | 1, spans[1] << 1])
-    keys.sort()
-    down, length = np.cumsum(((keys & 1) << 1) - 1)[:-1], np.diff(keys >> 1)
-    rows = np.flatnonzero(length)
-    time = np.bincount(down[rows], weights=length[rows], minlength=1).astype(np.int64)
-    time[0] = replicates * horizon_s - time[1:].sum()
-    return time
 
 
 def count_spares(first: np.ndarray, rank: np.ndarray, step: np.ndarray, nodes: int, most: int) -> np.ndarray:

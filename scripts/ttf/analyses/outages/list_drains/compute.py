@@ -1,10 +1,15 @@
-"""Rank nodes worth draining by the saving in a week, and backtest such lists.
+"""List the nodes with excess job failures, excess outages or both, with the evidence of each, and backtest such lists.
 
-A node is listed by the rule of the nodes with excess failures (`with_verdict`): more outages than its fleet's rate and
-the spread of ordinary nodes explain, at a false-discovery rate. Without jobs, both tests are of the same outages, so a
-listed node also has excess failures. The saving is its shrunken rate minus the fleet's, times a week, times the mean
-cost of an outage of its fleet: the node's work then fails at the fleet's rate.
+Both tests have the rule of the nodes with excess failures (`with_verdict`): more than the rate of the fleet and the
+spread of ordinary nodes explain, at a false-discovery rate. Failures attributed by health events list nodes too. Two
+kinds of failures list none: users' failures (the basis `proxy`), whose test takes ordinary nodes as equal, and failures
+of components whose outages are tested, because these are the same events: both tests must then agree.
+
+The saving of a week is the shrunken rate of a node's outages minus the fleet's, times the mean cost of an outage of its
+fleet: the node's work then fails at the fleet's rate.
 """
+
+from collections.abc import Iterable
 
 import polars as pl
 
@@ -15,11 +20,11 @@ from ttf.analyses.nodes.find_lemon_nodes.excess import (
     with_posterior,
     with_power,
 )
-from ttf.analyses.outages.rank_drains import DRAIN_LIST, DRAIN_SUMMARY
-from ttf.analyses.outages.rank_drains.backtest import DAY, WEEK, backtest
-from ttf.analyses.outages.rank_drains.history import History
-from ttf.analyses.shared.outages.node_ranges import is_safe
-from ttf.records.infra import EVENT
+from ttf.analyses.outages.list_drains import DRAIN_BACKTEST, DRAIN_LIST, DRAIN_SUMMARY
+from ttf.analyses.outages.list_drains.backtest import DAY, WEEK, backtest
+from ttf.analyses.outages.list_drains.history import History
+from ttf.analyses.shared.outages.node_ranges import hostlist, is_safe
+from ttf.records.infra import EVENT, PROXY
 from ttf.records.inputs import Inputs
 from ttf.records.jobs import join_reasons
 from ttf.records.outages.outage_records import select_nodes
@@ -28,29 +33,85 @@ from ttf.records.runs import GPU_HOUR
 HOUR = 3_600
 MOST_CAUSES, LONGEST_CAUSE = 3, 60
 NO_TEST = "no time up, no other node in its fleet, or no outage in it: not compared"
+NO_OUTAGES = "the outages of the node are not compared"
 NO_GPUS = "how many GPUs a node has is not known"
 NO_JOBS = "no job's failure can be attributed to a node"
 NO_SPREAD = "the outages of the fleet differ no more than by chance: no interval of the ratio"
 
 
-def compute(inputs: Inputs) -> dict[str, pl.DataFrame]:
+def compute(inputs: Inputs) -> dict[str, pl.DataFrame | dict[str, str]]:
     settings = inputs.settings
-    outages = select_nodes(inputs.read("outages"))
-    history = History.build(outages, inputs.read("exposure"))
-    losses = jobs_lost(inputs, settings.checkpoint_interval_s) if settings.has_jobs else None
-    flags = (inputs["lemon_nodes"] if "lemon_nodes" in inputs else LEMON_NODES.frame([])).select(
-        "node", "basis", "lemon"
-    )
-    gpus = gpus_by_node(inputs, history.names)
-    nodes = drain_list(history, outages, losses, gpus, settings.false_discovery, flags)
-    summary, price = summarise_drains(nodes), settings.prices.get("price_per_gpu_hour")
-    if price:
-        summary = summary.with_columns(saved_cost=pl.col("saved_gpu_hours") * price)
+    nodes, summary, weeks = DRAIN_LIST.frame([]), DRAIN_SUMMARY.frame([]), DRAIN_BACKTEST.frame([])
+    failures = inputs["lemon_nodes"] if "lemon_nodes" in inputs else LEMON_NODES.frame([])
+    has_causes, has_outages = "durations_infra" in inputs, "outages" in inputs and "exposure" in inputs
+    if has_outages:
+        outages = select_nodes(inputs.read("outages"))
+        history = History.build(outages, inputs.read("exposure"))
+        losses = jobs_lost(inputs, settings.checkpoint_interval_s) if settings.has_jobs else None
+        gpus = gpus_by_node(inputs, history.names)
+        nodes = compare_outages(history, outages, losses, gpus, settings.false_discovery)
+        weeks = backtest(history, settings.false_discovery)
+    causes = failure_causes(inputs.scan("durations_infra", ["event", "failed_node", "cause"])) if has_causes else None
+    nodes = list_nodes(failures, nodes, causes)
+    if has_outages:
+        summary, price = summarise_drains(nodes), settings.prices.get("price_per_gpu_hour")
+        if price:
+            summary = summary.with_columns(saved_cost=pl.col("saved_gpu_hours") * price)
     return {
-        "drain_list": DRAIN_LIST.conform(nodes),
+        "drain_list": nodes,
         "drain_summary": summary,
-        "drain_backtest": backtest(history, settings.false_discovery),
+        "drain_backtest": weeks,
+        "drains": {"exclude.txt": exclude_option(nodes.drop_nulls("listed_by")["node"])},
     }
+
+
+def exclude_option(names: Iterable[str]) -> str:
+    """Return the option of sbatch that avoids the nodes, or "" if there is none."""
+    listed = hostlist(names)
+    return f"--exclude={listed}\n" if listed else ""
+
+
+def failure_causes(durations: pl.LazyFrame) -> pl.DataFrame:
+    """Return node, failure_causes of the infrastructure failures that name a node."""
+    failed = durations.filter(pl.col("event") == EVENT, pl.col("failed_node").is_not_null())
+    causes = top_causes(failed.select("cause", node="failed_node").collect(engine="streaming"))
+    return causes.rename({"causes": "failure_causes"})
+
+
+def list_nodes(failures: pl.DataFrame, nodes: pl.DataFrame, causes: pl.DataFrame | None = None) -> pl.DataFrame:
+    """Return DRAIN_LIST of the nodes with a test of outages, and those with excess failures.
+
+    failures: LEMON_NODES; nodes: `compare_outages`; causes: `failure_causes`, None if unknown.
+    """
+    if nodes.height:
+        is_component = pl.col("basis") == "component"
+        refuted = failures.filter(is_component, ~pl.col("lemon").fill_null(False))["node"].implode()
+        nodes = nodes.with_columns(pl.col("listed") & ~pl.col("node").is_in(refuted))
+        failures = failures.filter(~is_component)
+    by_failures = failures.filter(pl.col("basis") != PROXY).select(
+        *("node", "basis", "lemon", pl.col("fleet").alias("failure_fleet")),
+        failures="counted",
+        failures_expected="expected",
+        failures_q="q_spread",
+    )
+    nodes = nodes.select(pl.exclude("basis", "^failure.*$"))
+    nodes = nodes.join(by_failures, on="node", how="full", coalesce=True)
+    causes = pl.DataFrame(schema={"node": pl.String, "failure_causes": pl.String}) if causes is None else causes
+    nodes = nodes.join(causes, on="node", how="left", maintain_order="left")
+    nodes = nodes.with_columns(pl.col("lemon", "listed").fill_null(False))
+    listed_by = pl.when("lemon", "listed").then(pl.lit("both")).when("lemon").then(pl.lit("failures"))
+    nodes = nodes.with_columns(
+        fleet=pl.coalesce("fleet", "failure_fleet"),
+        listed_by=listed_by.when("listed").then(pl.lit("outages")),
+        reason=pl.when(pl.col("outages").is_null()).then(pl.lit(NO_OUTAGES)).otherwise("reason"),
+    )
+    has_place = pl.col("outages").is_not_null() | pl.col("lemon")
+    q_value = pl.when(pl.col("listed_by").is_not_null()).then(pl.min_horizontal("failures_q", "q_value"))
+    is_both, saved = pl.col("listed_by") == "both", pl.coalesce("saved_gpu_hours", "saved_node_hours")
+    ranked = nodes.filter(has_place).sort(
+        *(pl.col("listed_by").is_null(), ~is_both, q_value, -saved, "p_value", "node"), nulls_last=True
+    )
+    return DRAIN_LIST.conform(ranked)
 
 
 def summarise_drains(nodes: pl.DataFrame) -> pl.DataFrame:
@@ -94,17 +155,16 @@ def gpus_by_node(inputs: Inputs, names: list[str]) -> list[float | None]:
     return [count_by_node.get(name, mean) for name in names]
 
 
-def drain_list(
+def compare_outages(
     history: History,
     outages: pl.DataFrame,
     losses: pl.DataFrame | None,
     gpus: list[float | None],
     false_discovery: float,
-    flags: pl.DataFrame,
 ) -> pl.DataFrame:
-    """Return DRAIN_LIST.
+    """Return the columns of DRAIN_LIST on outages, of nodes in service.
 
-    outages: of nodes; losses: from `jobs_lost`; gpus: per node; flags: node, basis and lemon of LEMON_NODES.
+    outages: of nodes; losses: from `jobs_lost`; gpus: per node.
     """
     names = pl.Series("node", history.names, dtype=pl.String)
     compared, ordinary = history.compare_nodes(history.end_s, false_discovery)
@@ -118,7 +178,7 @@ def drain_list(
     )
     unplanned = outages.filter(~pl.col("planned"), "counted")
     down = unplanned.group_by("node").agg(down_s=(pl.col("seen_until_s") - pl.col("start_s")).sum())
-    for columns in (top_causes(unplanned), down, flags):
+    for columns in (top_causes(unplanned), down):
         nodes = nodes.join(columns, on="node", how="left", maintain_order="left")
     if losses is None:
         nodes = nodes.with_columns(jobs_lost=pl.lit(None, pl.Int64), job_hours=pl.lit(0.0))
@@ -147,18 +207,15 @@ def drain_list(
         NO_JOBS: pl.col("jobs_lost").is_null(),
         NO_SPREAD: ratio.is_not_null() & pl.col("posterior_ci_low").is_null(),
     }
-    nodes = nodes.filter("in_service").select(
+    return nodes.filter("in_service").select(
         *("node", "fleet", "outages", "counted", "expected", "causes", "jobs_lost", "p_value", "q_value"),
-        *("ordinary_cv", "detectable_ratio"),
+        *("listed", "ordinary_cv", "detectable_ratio"),
         saved_gpu_hours=pl.col("excess_outages") * lost_hours,
         saved_node_hours=pl.col("excess_outages") * pl.col("down_hours"),
         idle_gpu_hours=pl.col("gpus") * (WEEK // HOUR),
         lost_gpu_hours=lost_hours,
         up_s="exposure_s",
         again_24h=pl.col("outages") - pl.col("counted"),
-        listed=pl.col("listed")
-        & pl.when(pl.col("basis") == "component").then("lemon").otherwise(True).fill_null(False),
-        excess_failures="lemon",
         rate=_rate_per_1000_days("counted", "exposure_s"),
         fleet_rate=_rate_per_1000_days("fleet_counted", "fleet_s"),
         rate_ratio=ratio,
@@ -167,9 +224,6 @@ def drain_list(
         above_1="posterior_above_1",
         reason=join_reasons(reasons),
     )
-    saved = pl.coalesce("saved_gpu_hours", "saved_node_hours")
-    ranked = nodes.sort("listed", saved, "p_value", "node", descending=[True, True, False, False], nulls_last=True)
-    return ranked.with_row_index("rank", 1).with_columns(pl.col("rank").cast(pl.Int64))
 
 
 def _rate_per_1000_days(events: str, seconds: str) -> pl.Expr:

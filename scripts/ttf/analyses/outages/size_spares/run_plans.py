@@ -1,14 +1,14 @@
 """Plans with spares for runs of every size that the fleet has nodes for."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import polars as pl
 
-from ttf.analyses.outages.plan_capacity import CAPACITY, SPARES_NEEDED, WEEK_HOURS
-from ttf.analyses.outages.plan_capacity.ways import METHODS, Planner, fewest_spares
-from ttf.analyses.shared.outages.outage_simulation import no_times_reason
-from ttf.analyses.shared.outages.outage_strata import EXPOSURE_COLUMNS_READ, OUTAGE_COLUMNS_READ
-from ttf.analyses.shared.outages.units_down import build_course, list_spans
+from ttf.analyses.outages.size_spares import CAPACITY, SPARES_NEEDED, WEEK_HOURS
+from ttf.analyses.outages.size_spares.ways import METHODS, Planner, fewest_spares
+from ttf.analyses.shared.outages.outage_simulation import NOT_WATCHED, no_times_reason
+from ttf.analyses.shared.outages.outage_strata import ALL, Part
+from ttf.analyses.shared.outages.units_down import Course
 from ttf.records.inputs import Inputs
 from ttf.stats.large_runs.plans import rate_row
 
@@ -18,18 +18,21 @@ COMPONENTS = "the units are parts of nodes, and runs are planned on whole ones"
 TOO_SMALL = "no size of a run that is asked about fits the fleet"
 
 
-def compute(inputs: Inputs) -> dict[str, pl.DataFrame]:
-    options, exposure = inputs.settings, inputs.read("exposure", (*EXPOSURE_COLUMNS_READ, "node"))
-    stratum, run_exposure = _select_units(exposure.filter(pl.col("until_s") > pl.col("from_s")))
-    spans = list_spans(inputs.read("outages", OUTAGE_COLUMNS_READ), run_exposure)
-    if reason := _explain_no_plan(spans, run_exposure):
+def plan_runs(parts: Sequence[tuple[Part, Course | None]], inputs: Inputs) -> dict[str, pl.DataFrame]:
+    """Return CAPACITY and SPARES_NEEDED of runs on all units, or on the group with the most observed time.
+
+    parts: all units first, then groups; None if no unit was watched.
+    """
+    options, (everything, *groups) = inputs.settings, [pair for pair in parts if pair[0].names["outages"] == ALL]
+    part, course = max(groups, key=_watched_unit_s, default=everything)
+    if reason := _explain_no_plan(part, course):
         return _blank_tables(reason)
     node_gpus = rate_row(inputs["node_failure_rate"])["node_gpus"] if "node_failure_rate" in inputs else None
-    if not (sizes := _gpus_by_nodes(options.sizes, node_gpus, run_exposure["unit_id"].n_unique())):
+    if not (sizes := _gpus_by_nodes(options.sizes, node_gpus, part.exposure["unit_id"].n_unique())):
         return _blank_tables(TOO_SMALL)
-    planner = Planner(spans, run_exposure, options.simulations, options.seed)
+    planner = Planner(part.spans, part.exposure, options.simulations, options.seed)
     runs = [
-        {"stratum": stratum, "gpus": gpus, "nodes": nodes, "hours": hours}
+        {"stratum": part.names["stratum"], "gpus": gpus, "nodes": nodes, "hours": hours}
         for nodes, gpus in sizes.items()
         for hours in HOURS
     ]
@@ -57,19 +60,16 @@ def mark_largest(capacity: pl.DataFrame, spares: pl.DataFrame) -> dict[str, pl.D
     }
 
 
-def _select_units(exposure: pl.DataFrame) -> tuple[str, pl.DataFrame]:
-    """Return (name, exposure) of the units that a run may use: all, or the group with the most time."""
-    groups = exposure.drop_nulls("group").group_by("group").agg(time=(pl.col("until_s") - pl.col("from_s")).sum())
-    if groups.height < 2:
-        return "all", exposure
-    largest = groups.sort("time", "group", descending=[True, False])["group"][0]
-    return largest, exposure.filter(group=largest)
+def _watched_unit_s(pair: tuple[Part, Course | None]) -> int:
+    return int((pair[0].exposure["until_s"] - pair[0].exposure["from_s"]).sum())
 
 
-def _explain_no_plan(spans: pl.DataFrame, exposure: pl.DataFrame) -> str | None:
-    if exposure.drop_nulls("node").select(pl.struct("node").n_unique() < pl.col("unit_id").n_unique()).item():
+def _explain_no_plan(part: Part, course: Course | None) -> str | None:
+    if course is None:
+        return NOT_WATCHED
+    if part.exposure.drop_nulls("node").select(pl.struct("node").n_unique() < pl.col("unit_id").n_unique()).item():
         return COMPONENTS
-    return no_times_reason(int(spans["inside"].sum()), build_course(spans, exposure).down_share)
+    return no_times_reason(part.began, course.down_share)
 
 
 def _gpus_by_nodes(sizes: list[int], node_gpus: int | None, n_units: int) -> dict[int, int | None]:

@@ -1,4 +1,4 @@
-"""Which nodes have excess outages, what would draining them save, and were such lists right?"""
+"""Which nodes should be drained, on what evidence, what would that save, and were such lists right?"""
 
 from ttf.analyses.declaration import Analysis, price_settings
 from ttf.engine.columns import clustered_columns, detectable_ratio_column
@@ -7,27 +7,46 @@ from ttf.engine.contract import REASON, count, name, number, share, table, text,
 _NODE_HOURS, _GPU_HOURS = "node-hours", "GPU-hours"
 _PER_1000 = "per 1000 node-days"
 _RATE = {"blank": REASON, "unit": _PER_1000}
+_NO_FAILURE_TEST, _NO_OUTAGE_TEST = "its job failures are not compared", "its outages are not compared"
 DRAIN_LIST = table(
     "drain_list",
-    "One row per node in service at the end of the watch: its outages, and the saving if drained for a week.",
-    rank=count("Rank", "Listed nodes first, then by the saving."),
+    "A node in service at the end of the watch, or with excess job failures: the evidence, and the saving of a week if "
+    "drained. Listed nodes first, those of both tests before others, then by q; other nodes by the saving.",
     node=name("Node", "Name of the node.", name_kind="node"),
-    fleet=words("Fleet", "Nodes of the comparison: the node's group, or all."),
+    fleet=words("Fleet", "Nodes with which its outages, or else failures, are compared: its group, GPU type, or all."),
+    listed_by=words(
+        "Listed by", "failures, outages or both: the tests in which it is significant.", "it is not listed"
+    ),
+    basis=words("Basis", "How failures are attributed: state, event or component.", _NO_FAILURE_TEST),
+    failure_fleet=words(
+        "Fleet of failures", "GPU type or group of the nodes with which its failures are compared.", _NO_FAILURE_TEST
+    ),
+    failures=count("Failures", "Failures that the test counts.", _NO_FAILURE_TEST, unit="failures"),
+    failures_expected=number("expected", "Failures expected at the rate of its fleet.", _NO_FAILURE_TEST, "failures"),
+    failures_q=number("q of failures", "Adjusted p-value of its failures.", _NO_FAILURE_TEST),
+    failure_causes=text(
+        "Causes", "The three most frequent codes of health events, states or reasons.", "none is named"
+    ),
     listed=truth(
-        "Listed", "Whether q is at most the configured false-discovery rate; without jobs, in lemon_nodes.csv too."
+        "Excess outages", "Whether q is at most the false-discovery rate; without jobs, in lemon_nodes.csv too."
     ),
     saved_gpu_hours=number("GPU-hours saved", "Expected saving per week if the node is drained.", REASON, _GPU_HOURS),
     saved_node_hours=number("Node-hours saved", "Expected saving of downtime per week.", REASON, _NODE_HOURS),
     idle_gpu_hours=number("GPU-hours idle", "GPU-hours idle if the node is drained for a week.", REASON, _GPU_HOURS),
     lost_gpu_hours=number("GPU-hours per outage", "Mean GPU-hours that an outage costs its fleet.", REASON, _GPU_HOURS),
-    up_s=whole_seconds("Time up", "Observed time in which the node was up."),
-    outages=count("Outages", "Unplanned outages that began while the node was observed.", unit="outages"),
-    again_24h=count("again", "Outages within 24 h of a repair; the test does not count them.", unit="outages"),
-    counted=count("Counted", "Outages that the test counts.", unit="outages"),
+    up_s=whole_seconds("Time up", "Observed time in which the node was up.", _NO_OUTAGE_TEST),
+    outages=count(
+        "Outages", "Unplanned outages that began while the node was observed.", _NO_OUTAGE_TEST, unit="outages"
+    ),
+    again_24h=count(
+        "again", "Outages within 24 h of a repair; the test does not count them.", _NO_OUTAGE_TEST, unit="outages"
+    ),
+    counted=count("Outages counted", "Outages that the test counts.", _NO_OUTAGE_TEST, unit="outages"),
     expected=number("Expected", "Expected number at the rate of the node's fleet.", REASON, "outages"),
-    causes=text("Causes", "The three most frequent causes of unplanned outages of the node.", "the records name none"),
+    causes=text(
+        "Causes of outages", "The three most frequent causes of unplanned outages of the node.", "the records name none"
+    ),
     jobs_lost=count("Jobs ended", "Attempts with a failure attributed to the node.", REASON, "attempts"),
-    excess_failures=truth("Excess failures", "Whether the node also has excess job failures.", "it has no such test"),
     rate=number("Rate", "Counted outages per 1000 days up.", **_RATE),
     fleet_rate=number("Rate of the fleet", "Rate of the node's fleet.", **_RATE),
     rate_ratio=number("Rate ratio", "Rate of the node divided by that of its fleet, shrunken.", REASON),
@@ -35,14 +54,14 @@ DRAIN_LIST = table(
     ci_high=number("Interval to", "Upper bound of the 95% CI.", REASON),
     above_1=share("Probability above 1", "Probability that the ratio is above 1.", REASON),
     p_value=number("p", "Larger of two one-sided p-values: if ordinary nodes are equal, and if they differ.", REASON),
-    q_value=number("q", "p adjusted for the number of nodes (Benjamini-Hochberg).", REASON),
+    q_value=number("q of outages", "p adjusted for the number of nodes (Benjamini-Hochberg).", REASON),
     ordinary_cv=number("CV", "Coefficient of variation of the rates of ordinary nodes.", REASON),
     detectable_ratio=detectable_ratio_column("it is not compared"),
 )
 _NONE_LISTED = "no node is listed, or it is unknown for one"
 DRAIN_SUMMARY = table(
     "drain_summary",
-    "One row: the nodes of drain_list.csv that are compared, and those that are listed.",
+    "One row: the nodes whose outages are compared, and those with excess outages; none without records of outages.",
     nodes=count("Nodes", "Nodes compared.", unit="nodes"),
     listed=count("Listed", "Listed nodes.", unit="nodes", n="nodes"),
     excluded=count("Excluded", "Listed nodes in drains/exclude.txt.", unit="nodes", n="listed"),
@@ -82,12 +101,16 @@ DRAIN_BACKTEST = table(
 )
 
 ANALYSIS = Analysis(
-    question="Which nodes have excess outages, what would draining them save, and were such lists right?",
+    question="Which nodes should be drained, on what evidence, what would that save, and were such lists right?",
     theme="outages",
     rank=60,
-    needs=["outages", "exposure"],
-    uses=["nodes", "durations_infra", "lemon_nodes", "occupancy_basis"],
-    applies=lambda trace: trace.has_jobs or trace.unit == "node",
+    uses=["outages", "exposure", "nodes", "durations_infra", "lemon_nodes", "occupancy_basis"],
+    applies=lambda trace: (
+        "placements" in trace.products
+        # Units of a trace without jobs are compared if they are nodes.
+        or ((trace.has_jobs or trace.unit == "node") and trace.has_exposure)
+        or (not trace.has_jobs and trace.unit == "node" and "durations_infra" in trace.products)
+    ),
     settings={
         "false_discovery": "lemons/false_discovery",
         "checkpoint_interval_s": "lost_work/checkpoint_interval_s",
@@ -95,7 +118,8 @@ ANALYSIS = Analysis(
         "prices": price_settings,
     },
     tables=[DRAIN_LIST, DRAIN_SUMMARY, DRAIN_BACKTEST],
-    sections=["drains"],
+    folders=["drains"],
+    sections=["nodes/drain_evidence", "drains"],
     memory_mb=400,
     mb_per_gb={"sacct": 300},
 )

@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 import numpy as np
 import polars as pl
 
-from ttf.analyses.outages.rank_drains import DRAIN_BACKTEST
-from ttf.analyses.outages.rank_drains.history import History
+from ttf.analyses.outages.list_drains import DRAIN_BACKTEST
+from ttf.analyses.outages.list_drains.history import History
 from ttf.engine.columns import FEWEST_CLUSTERS
 from ttf.stats.clustered import Clusters, too_few_reason
 from ttf.stats.shares import divide

@@ -1,8 +1,8 @@
-"""Lines and tables of the nodes worth draining, and the backtest."""
+"""Lines and tables of the nodes to drain, and the backtest."""
 
 import polars as pl
 
-from ttf.analyses.outages.rank_drains import DRAIN_BACKTEST, DRAIN_LIST
+from ttf.analyses.outages.list_drains import DRAIN_BACKTEST, DRAIN_LIST
 from ttf.display import statement_rules
 from ttf.display.phrases import fill_numbers
 from ttf.display.report_tables import CLUSTERED, Interval, PageTable
@@ -19,6 +19,8 @@ MOST_UNLISTED = 5
 def lines(trace: Trace, m: Numbers) -> list[Line]:
     title, table = "Nodes with excess outages", "tables/drain_list.csv"
     if not m.has("drains.nodes"):
+        return []
+    if not m["drains.nodes"]:
         return [Line(title, "no node can be compared with others", table, checked=False)]
     if m["drains.listed"]:
         return []
@@ -31,7 +33,12 @@ def lines(trace: Trace, m: Numbers) -> list[Line]:
 
 
 def tables(trace: Trace) -> dict[str, PageTable]:
-    nodes = trace.table("drain_list").drop_nulls("p_value").filter(pl.col("outages") > 0)
+    every_node = trace.table("drain_list")
+    drains = every_node.drop_nulls("listed_by").head(MOST_NODES)
+    drains = drains.with_columns(fleet=pl.coalesce("failure_fleet", "fleet"))
+    names = ("node", "fleet", "listed_by", "basis", "failures", "failures_expected", "failures_q", "failure_causes")
+    evidence = [name for name in (*names, "counted", "expected", "q_value", "causes") if drains[name].count()]
+    nodes = every_node.drop_nulls("p_value").filter(pl.col("outages") > 0)
     listed = nodes.filter("listed")
     shown = listed.head(MOST_NODES) if listed.height else nodes.head(MOST_UNLISTED)
     columns = dict.fromkeys(("node", "fleet", "saved_gpu_hours", "saved_node_hours", "idle_gpu_hours"))
@@ -40,6 +47,7 @@ def tables(trace: Trace) -> dict[str, PageTable]:
     backtest = trace.table("drain_backtest").filter(pl.col("window") == "all", pl.col("listed") > 0)
     week_columns = dict.fromkeys(("listed", "failed", "share", "others", "others_failed", "base_share"))
     return {
+        "drain-evidence": PageTable(drains, evidence, DRAIN_LIST),
         "drain-list": PageTable(shown, {name: columns[name] for name in columns if shown[name].count()}, DRAIN_LIST),
         "drain-backtest": PageTable(backtest, week_columns | {"ratio": CLUSTERED}, DRAIN_BACKTEST),
     }
