@@ -94,5 +94,3 @@ def test_the_page_has_the_rate(study):
     assert "How reliably its nodes served, 1 January to" in words
     assert f"{failures} failures: one per node every" in words
     assert "times between errors" in words
-    # The stratum of the odd name is escaped, not dropped.
-    assert "onerror=alert(" in words
