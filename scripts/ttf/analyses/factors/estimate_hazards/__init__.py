@@ -24,17 +24,6 @@ _NOT_TESTED = "the row is no coefficient, or could not be tested"
 _CLUSTERED = {name: column for name, column in clustered_columns(number).items() if name in ("cluster_by", "clusters")}
 _COMPETING = STRATUM | {"event": words("Ended by", "One of the competing risks.")}
 
-CUMULATIVE_HAZARD = table(
-    "cumulative_hazard",
-    "A step of the cumulative hazard curve (Nelson-Aalen); long curves are thinned.",
-    **STRATUM,
-    **AT_AGE,
-    censored=CENSORED,
-    cumulative_hazard=number("Cumulative hazard", "Expected events per duration up to that age.", REASON),
-    variance=number("Variance", "Aalen's variance of the cumulative hazard.", REASON),
-    **interval_columns(number, "the log interval", REASON),
-    **clustered_columns(number),
-)
 CUMULATIVE_INCIDENCE = table(
     "cumulative_incidence",
     "A step of the cumulative incidence curve of one end (Aalen-Johansen); long curves are thinned.",
@@ -152,7 +141,7 @@ ANALYSIS = Analysis(
         "covariates": lambda trace: ["gpu_count", "nodes", "gpu_type", "account"] if trace.has_jobs else trace.strata,
     },
     tables=(
-        *(CUMULATIVE_HAZARD, CUMULATIVE_INCIDENCE, INCIDENCE_AT, LOGRANK, COX, COX_SUMMARY),
+        *(CUMULATIVE_INCIDENCE, INCIDENCE_AT, LOGRANK, COX, COX_SUMMARY),
         *(SURVIVAL_SUMMARY_DELAYED_ENTRY, MTTF_DELAYED_ENTRY),
     ),
     charts=lambda trace: {
