@@ -31,7 +31,6 @@ CUMULATIVE_INCIDENCE = table(
     **AT_AGE,
     events_so_far=count("Events so far", "Durations that ended this way up to that age.", unit="durations"),
     without_time=count("Without time", "Jobs or units that ended this way at an unrecorded time.", unit="durations"),
-    other_events=count("Other events", "Durations that ended otherwise at that age.", unit="durations"),
     censored=CENSORED,
     incidence=share("Incidence", "Share of all durations that ended this way up to that age.", REASON),
     se=number("Standard error", "Standard error of the incidence.", REASON),

@@ -121,7 +121,7 @@ def _curves(
     shared = {"time_s": first.seconds, "at_risk": at_risk, "censored": first.ended - events}
     if first.durations == 0:
         blanks = dict.fromkeys(("incidence", "se", *_LIMITS), np.full(1, np.nan))
-        blanks |= shared | dict.fromkeys(("events", "events_so_far", "other_events"), first.events)
+        blanks |= shared | dict.fromkeys(("events", "events_so_far"), first.events)
         return [blanks | {"without_time": np.array([times.without_time])} for times in event_times]
     survivors = at_risk - events
     survival_before = np.concatenate(([1.0], np.cumprod(survivors / at_risk)[:-1]))
@@ -151,7 +151,7 @@ def _curves(
         base = np.where((incidence > 0) & (incidence < ONE), incidence, 0.5)
         # A spread beyond e^30 is an interval from 0 to 1 already.
         factor = np.exp(np.minimum(Z_95 * se / (-base * np.log(base)), 30))
-        counts = {"events": d, "events_so_far": np.cumsum(d), "other_events": events - d}
+        counts = {"events": d, "events_so_far": np.cumsum(d)}
         counts["without_time"] = np.full(d.size, times.without_time)
         limits = {"ci_low": base**factor, "ci_high": base ** (1 / factor)}
         limits |= {"ci_low_clustered": blank_limits, "ci_high_clustered": blank_limits}

@@ -45,7 +45,6 @@ OUTAGE_COUNTS = table(
     periods=count("Periods", "Whole periods in the observed time.", REASON),
     n=count("n", "Unplanned outages that began in these periods.", REASON, "outages"),
     mean=number("Mean", "Mean of the counts.", REASON, "outages"),
-    variance=number("Variance", "Variance of the counts.", REASON),
     dispersion=number(
         "Dispersion", "Variance divided by mean; 1 if outages are independent at a constant rate.", REASON
     ),

@@ -243,6 +243,6 @@ def outage_counts(outages: pl.DataFrame, exposure: pl.DataFrame | None) -> pl.Da
             rows.append(row | {"reason": "fewer than two such periods" if periods < 2 else "no outage began in them"})
             continue
         variance = (int((counts**2).sum()) - n * n / periods) / (periods - 1)
-        moments = {"mean": n / periods, "variance": variance, "dispersion": variance * periods / n}
+        moments = {"mean": n / periods, "dispersion": variance * periods / n}
         rows.append(row | moments | {"most": int(counts.max())})
     return OUTAGE_COUNTS.frame(rows)

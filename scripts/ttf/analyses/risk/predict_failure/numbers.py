@@ -34,7 +34,7 @@ def _list_columns(name: str, column: str = "estimate") -> str:
 
 def _select_models(key: str, *filters: pl.Expr) -> list[Cells]:
     """Return the cells on how well each model predicts, under `key`; filters: select the rows of one split."""
-    served = ("pr_auc", "pr_auc_above_base_rate", "pr_auc_above_nested_rate", "calibration_slope")
+    served = ("pr_auc", "pr_auc_above_base_rate", "pr_auc_above_nested_rate")
     return [
         cells(EVALUATION, f"{key}.{{model}}", _list_columns("pr_auc"), *filters, metric="pr_auc"),
         *(cells(EVALUATION, f"{key}.served", _list_columns(name), *filters, _SERVES, metric=name) for name in served),
@@ -69,7 +69,6 @@ NUMBERS = [
     ),
     cells(EVALUATION, "risk.hours", "reason", _IS_LAST, _IS_UNKNOWN, stage=HOURS, model="lognormal", take=1),
     *_select_savings("gpu_hours", "gpu_hours_saved"),
-    *_select_savings("over_cost", "gpu_hours_saved_over_cost"),
     *_select_savings("of_oracle", "gpu_hours_saved_of_oracle"),
     cells(DECISIONS, "risk.savings", "tried=flagged caught", pl.col("chosen"), _SERVES),
     *(

@@ -34,7 +34,6 @@ MTTF_BY_GPUS = table(
     gpus_mean=number("GPUs, mean", "Mean number of GPUs, in whole nodes, over the time at risk.", REASON, "GPUs"),
     confidence=number("Confidence", "Confidence level of the intervals."),
     basis=BASIS,
-    expected_failures=number("Expected failures", "Failures expected at the failure rate of other sizes.", _UNTESTED),
     p_value=number("p", "Exact test that the size has the rate of the other sizes.", _UNTESTED),
     p_clustered=number(
         "p, clustered", "Clustered p-value of equal failure rates.", _UNTESTED + ", or too few clusters"
@@ -92,9 +91,7 @@ SIZE_LAW = table(
     confidence=number("Confidence", "Confidence level of the interval."),
     ci_low=number("from", "Lower bound of the slope's interval.", REASON),
     ci_high=number("to", "Upper bound of the slope's interval.", REASON),
-    expected_slope=number("Expected slope", "Slope under the 1/N law: -1."),
     p_value=number("p", "Wald test of the expected slope.", REASON),
-    detectable_difference=number("Detectable difference", "Smallest detectable difference to -1 (80% power).", REASON),
     detectable_low=number("Detectable from", "Expected slope minus the detectable difference.", REASON),
     detectable_high=number("Detectable to", "Expected slope plus the detectable difference.", REASON),
     deviance=number("Deviance", "Deviance of the pooled failures from the line.", _FEW_POOLS),
