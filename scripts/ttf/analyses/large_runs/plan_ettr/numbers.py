@@ -9,7 +9,7 @@ from ttf.stats.large_runs.plans import BEST_INTERVAL, FASTER_WRITES
 _TARGET = "by withheld needed basis unit queue_source no_interval mttf_low_s mttf_high_s limit.size=limit_size"
 _WALL = " ".join(f"{part}_s=wall_{part}_s" for part in ("queued", "productive", "overhead"))
 _CHECK = " ".join(f"{name}=check_{name}" for name in ("observed", "expected", "p_value"))
-_PLAN = "nodes mttf_s optimal_interval_s"
+_PLAN = "nodes mttf_s optimal_interval_s valid=approximation_valid"
 _EXPECTED = "interruptions=expected_interruptions wall_s=expected_wall_s scheduled_ettr"
 _OPTIMUM = "at_optimum=ettr_at_optimum daly_young_s=daly_young_interval_s"
 _SIMULATED = " ".join(

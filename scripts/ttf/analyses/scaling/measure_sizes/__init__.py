@@ -34,6 +34,7 @@ MTTF_BY_GPUS = table(
     gpus_mean=number("GPUs, mean", "Mean number of GPUs, in whole nodes, over the time at risk.", REASON, "GPUs"),
     confidence=number("Confidence", "Confidence level of the intervals."),
     basis=BASIS,
+    expected_failures=number("Expected failures", "Failures expected at the failure rate of other sizes.", _UNTESTED),
     p_value=number("p", "Exact test that the size has the rate of the other sizes.", _UNTESTED),
     p_clustered=number(
         "p, clustered", "Clustered p-value of equal failure rates.", _UNTESTED + ", or too few clusters"
