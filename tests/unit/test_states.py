@@ -123,10 +123,10 @@ def test_sizes_by_hand():
     assert (one_gpu["jobs"], one_gpu["n"], one_gpu["jobs_share"], one_gpu["gpu_hours"]) == (2, 4, 0.5, 1.5)
     assert one_gpu["gpu_hours_share"] == 1.5 / 260.5
     eight_gpus = select_row(mix, gpus_high=8)
-    assert (eight_gpus["jobs"], eight_gpus["jobs_up_to_share"], eight_gpus["jobs_at_least_share"]) == (0, 0.75, 0.25)
+    assert (eight_gpus["jobs"], eight_gpus["jobs_up_to_share"]) == (0, 0.75)
     # A job of exactly 256 GPUs is in "256 or more".
     largest = select_row(mix, gpus_high=256)
-    assert (largest["jobs_at_least_share"], largest["gpu_hours_at_least_share"]) == (0.25, 256 / 260.5)
+    assert largest["gpu_hours_at_least_share"] == 256 / 260.5
     assert largest["gpu_hours_up_to_share"] == 1
 
 
@@ -150,7 +150,6 @@ def test_shares_are_those_of_counting(rows):
         in_bucket = [job for job in sized if row["gpus_low"] <= max(job[0], 1) <= row["gpus_high"]]
         larger = [job for job in sized if max(job[0], 1) >= row["gpus_high"]]
         assert row["jobs_share"] == len(in_bucket) / len(sized)
-        assert row["jobs_at_least_share"] == len(larger) / len(sized)
         if total:
             assert row["gpu_hours_share"] == pytest.approx(sum(g * t for g, t in in_bucket) / total)
             assert row["gpu_hours_at_least_share"] == pytest.approx(sum(g * t for g, t in larger) / total)
@@ -191,4 +190,4 @@ def test_no_jobs():
     for contract in (STATES, SIZE_MIX, CLUSTER_SUMMARY):
         contract.check(tables[contract.name])
     assert draw_size_mix(tables, Study("pod")).empty == "no pod requested a GPU"
-    assert "states.most.share" not in compute_metrics("describe_states", tables)
+    assert "states.gpu.gpus_max" not in compute_metrics("describe_states", tables)

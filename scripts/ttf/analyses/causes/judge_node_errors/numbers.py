@@ -5,6 +5,7 @@ import polars as pl
 from ttf.analyses.causes.judge_node_errors import (
     ERROR_CODES,
     ERROR_LEAD_TIMES,
+    ERROR_NODES,
     ERROR_SUMMARY,
     FAILURES_BY_COMPONENT,
 )
@@ -31,5 +32,6 @@ NUMBERS = [
         "before=failures_before_share share=failures_share",
         component=UNKNOWN,
     ),
+    cells(ERROR_NODES, "node_errors.node.{rank}", "node counted expected", excess=True, sort="p_value node", take=1),
     cells(ERROR_LEAD_TIMES, "node_errors.announced", _ALARM, pl.col("lead_s") > 0, code=ALL, n="outages"),
 ]

@@ -58,6 +58,7 @@ LEMON_NODES = table(
     detectable_ratio=detectable_ratio_column("no test, or none could be significant"),
     window_failures=count("Failures in the window", "All failures, including those attributed to no node."),
     attributed_failures=count("Attributed failures", "Failures in the window that are attributed to a node."),
+    attributed_share=share("Attributed", "Share of the failures attributed to a node.", "no failure in the window"),
 )
 LEMON_SUMMARY = table(
     "lemon_summary",

@@ -445,11 +445,12 @@ def with_likely_failures(nodes: pl.DataFrame, shared: pl.DataFrame) -> pl.DataFr
 
 
 def _finish_table(nodes: pl.DataFrame, window: tuple[int, int] | None) -> pl.DataFrame:
-    """Add the window; return LEMON_NODES in its order."""
+    """Add the window and the share of attributed failures; return LEMON_NODES in its order."""
     low, high = window or (None, None)
     table = nodes.with_columns(
         window_from_s=pl.lit(low, dtype=pl.Int64),
         window_to_s=pl.lit(high, dtype=pl.Int64),
+        attributed_share=_divide_or_null(pl.col("attributed_failures"), pl.col("window_failures")),
     ).sort("lemon", "p_value", "node", descending=[True, False, False], nulls_last=True)
     return conform(table, LEMON_NODES.schema).select(list(LEMON_NODES.columns))
 

@@ -69,6 +69,7 @@ NUMBERS = [
     ),
     cells(EVALUATION, "risk.hours", "reason", _IS_LAST, _IS_UNKNOWN, stage=HOURS, model="lognormal", take=1),
     *_select_savings("gpu_hours", "gpu_hours_saved"),
+    *_select_savings("over_cost", "gpu_hours_saved_over_cost"),
     *_select_savings("of_oracle", "gpu_hours_saved_of_oracle"),
     cells(DECISIONS, "risk.savings", "tried=flagged caught", pl.col("chosen"), _SERVES),
     *(

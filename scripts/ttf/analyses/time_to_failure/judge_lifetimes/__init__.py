@@ -45,6 +45,7 @@ LIFETIME_VERDICT = table(
     km_survival=share("Kaplan-Meier", "Survival at the age of the largest gap.", REASON),
     exponential_survival=share("Exponential", "Survival under a constant rate at the age of the largest gap.", REASON),
     split_age_s=whole_seconds("Half by", "Age by which half of the time at risk has passed.", REASON),
+    young_events=count("Failures, young", "Failures in the first half of the time at risk.", REASON, "failures"),
     old_events=count("Failures, old", "Failures in the second half of the time at risk.", REASON, "failures"),
     young_mttf_s=seconds("Mean, young", "Mean time to failure in the first half of the time at risk.", REASON),
     old_mttf_s=seconds("Mean, old", "Mean time to failure in the second half of the time at risk.", REASON),

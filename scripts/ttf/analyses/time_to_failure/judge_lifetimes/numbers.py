@@ -8,7 +8,7 @@ _SHAPE = "shape shape_ci_low shape_ci_high shape_ci_low_clustered shape_ci_high_
 _SHAPE_WITHIN = " ".join(f"shape_within_ci_{end}_clustered=shape_within_ci_{end}" for end in ("low", "high"))
 _TEST = f"p_clustered largest_gap km_survival exponential_survival at_s {CLUSTERS}"
 _VERDICTS = "falls stays rises mixture unclear no_verdict_within misleads no_misleads_clustered"
-_HALVES = "split_age_s old_events mttf_ratio"
+_HALVES = "split_age_s young_mttf_s old_mttf_s young_events old_events mttf_ratio"
 
 NUMBERS = [
     cells(
