@@ -439,7 +439,6 @@ def test_numbers_of_occupancy():
     assert "occupancy.causes.fair_share.jobs_share" not in metrics
     unrecognised = metrics["occupancy.causes.unrecognised.jobs_share"]
     assert (unrecognised["value"], unrecognised["unit"], unrecognised["n"]) == (0.5, "share", 2)
-    assert metrics["occupancy.causes.started"]["value"] == 7
     assert metrics["occupancy.two_thirds.servers_empty_share"]["value"] == 0  # 5 of 8 from 1200 to 3000
     empty_metrics = compute_metrics(
         "reconstruct_occupancy", compute_occupancy(make_placements([]), nodes=make_nodes(x=8))

@@ -21,7 +21,7 @@ _IS_TOTAL = pl.col("covariate") == JOB_SIZE
 _IS_DOUBLING = (pl.col("covariate") == "gpu_count") & (pl.col("level") == DOUBLING)
 # If nodes are in the model too, the ratio of GPUs is at a fixed number of nodes, not that of a larger job.
 _IS_JOB = _IS_TOTAL | (_IS_DOUBLING & ~_IS_TOTAL.any())
-_STRONGEST = f"covariate level reference hazard_ratio events {CI} p_adjusted_clustered"
+_STRONGEST = f"covariate level reference hazard_ratio events {CI} p_clustered p_adjusted_clustered"
 
 NUMBERS = [
     *(

@@ -189,7 +189,7 @@ def build_out_of_order(jobs: pl.DataFrame) -> pl.DataFrame:
         start = ranked["start_s"].rank("dense").cast(pl.Int64).to_numpy()
         is_ahead, is_behind = _find_overtaking(ranked["account"].to_numpy(), ranked["submit_s"].to_numpy(), start)
         for index, name in enumerate(BUCKETS, start=-1):
-            if name != ALL and not (all_jobs["bucket"] == index).any():
+            if not (all_jobs.height if name == ALL else (all_jobs["bucket"] == index).any()):
                 continue
             is_size = np.full(ranked.height, True) if name == ALL else (ranked["bucket"] == index).to_numpy()
             n, n_ahead, n_behind = (int(flags.sum()) for flags in (is_size, is_ahead & is_size, is_behind & is_size))

@@ -132,7 +132,6 @@ MACHINES = replace(
         "The machines of one GPU type.",
         gpu_type=words("GPU type", "Name of the type in the trace.", blank="the machines have no known type"),
         nodes=count("Machines", "Machines of the type."),
-        nodes_share=share("Share of machines", "Machines over all machines."),
         gpus=count("GPUs", "GPUs of those machines whose number of GPUs is known.", unit="GPUs"),
     ),
     is_in_gpus=True,

@@ -166,16 +166,8 @@ def weighted_percentiles(ascending: np.ndarray, weights: np.ndarray, percents: S
 
 def machines(nodes: pl.DataFrame) -> pl.DataFrame:
     """Count machines and their GPUs by GPU type, those without a type last (MACHINES); nodes: as in nodes.parquet."""
-    if not nodes.height:
-        return MACHINES.frame([])
-    gpus = int(nodes["gpu_count"].fill_null(0).sum())
     type_counts = nodes.group_by("gpu_type").agg(nodes=pl.len(), gpus=pl.col("gpu_count").fill_null(0).sum())
-    type_counts = type_counts.sort("gpu_type", nulls_last=True).with_columns(
-        nodes_share=pl.col("nodes") / nodes.height,
-        gpus_share=pl.when(pl.lit(gpus > 0)).then(pl.col("gpus") / max(gpus, 1)),
-        reason=pl.when(pl.lit(gpus == 0)).then(pl.lit("no machine has its GPUs written")),
-    )
-    return MACHINES.conform(type_counts)
+    return MACHINES.conform(type_counts.sort("gpu_type", nulls_last=True))
 
 
 def job_status(job: pl.LazyFrame | None) -> pl.DataFrame:

@@ -11,6 +11,7 @@ LINEAGE = table(
     "One row per window of submissions: the model trained after it, and the decision of its test on the next window.",
     window=text("Window", "Window of submissions: day, week, month, part or all.", public_pattern=WINDOWS),
     jobs=count("Jobs", "Jobs submitted in the window."),
+    parent=text("Parent", "Model from which training started.", "trained from nothing, or not trained", WINDOWS),
     trained=truth("Trained", "Whether a model was trained."),
     kind=words("Kind", "Kind of model: nested_rate (history alone) or logistic (regression).", REASON),
     decision=words("Decision", "promoted, not promoted: why, not trained: why, pending (last window) or only model."),

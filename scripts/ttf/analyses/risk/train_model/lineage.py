@@ -107,7 +107,7 @@ def train_lineage(data: Data, windows: Sequence[Window], drift_limit: float, cac
         tested = {} if next_window is None else test_on(data, entry, lineage.current, next_window, cache)
         untested = Decision(ONLY_MODEL, ONE_WINDOW) if window.is_all else Decision(PENDING, NO_NEXT)
         decision = tested.pop("decision", untested)
-        row |= {"trained": True, "n": entry.model.n, "model": entry.name}
+        row |= {"trained": True, "parent": entry.parent, "n": entry.model.n, "model": entry.name}
         row |= {"kind": entry.model.kind} | tested
         text = format_model(data, entry, row, decision)
         lineage.files[f"{entry.name}.json"] = text
