@@ -646,9 +646,8 @@ def _faults(repetitions: int) -> str:
     return f"""## Faults over time
 
 A fleet is observed for a year, at a constant rate unless the row says otherwise. The columns are the coverage of the
-interval of the growth β, clustered by blocks of time, and how often the test rejects a constant rate. In brackets are
-the exact interval for independent faults, and Lewis and Robinson's test. If β is below 1, most faults lie in the first
-weeks, so there may be no interval. Each number comes from {repetitions:,} fleets.
+interval of the growth β, clustered by blocks of time, and how often the test rejects a constant rate. If β is below
+1, most faults lie in the first weeks, so there may be no interval. Each number comes from {repetitions:,} fleets.
 
 {_table(GROWTH_HEADS, coverage_faults.growth_rows(repetitions, SEED))}
 

@@ -71,7 +71,4 @@ def test_tickets_with_one_of_another_node_of_the_rack_near(tickets, bursts):
     )
     row = bursts.filter(location="rack", window_s=1800).row(0, named=True)
     assert row["near"] == near
-    # Models and applications have busy days: permuted among these, times are closer than by chance.
-    assert row["share"] > row["null_permuted_high"] > row["null_permuted"] > 10 * row["null_uniform"]
-    # Days have different rates: jittered by half a day, tickets are closer than by chance, but less than observed.
-    assert row["is_burst"] and row["share"] > row["null_jittered_high"] and row["chance"] >= row["null_jittered"]
+    assert row["is_burst"] and row["share"] > row["chance"]

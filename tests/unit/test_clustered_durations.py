@@ -8,7 +8,7 @@ from ttf.analyses.factors.estimate_hazards import cox_clusters
 from ttf.analyses.factors.estimate_hazards.cox import RiskSets, fit
 from ttf.analyses.factors.estimate_hazards.cox_clusters import ClusteredDurations, effects_by_cluster
 from ttf.analyses.factors.estimate_hazards.hazard_ratios import ARE_CLUSTERS, hazard_ratios
-from ttf.analyses.factors.estimate_hazards.incidence import cumulative_hazard, cumulative_incidence
+from ttf.analyses.factors.estimate_hazards.incidence import cumulative_incidence
 from ttf.analyses.factors.estimate_hazards.logrank import _scores, logrank
 from ttf.records.clusters import add_clusters, add_levels
 from ttf.stats.clustered import FEWEST, UNCLUSTERED
@@ -110,18 +110,6 @@ def test_independent_uncensored_durations_have_binomial_errors():
     assert (survival * se)[:-1] == pytest.approx(np.sqrt(survival * (1 - survival) / 40)[:-1] / (1 - 1 / 40))
 
 
-def test_cumulative_hazard_of_equal_clusters_by_hand():
-    """Five clusters of two durations. At 10 s one duration in each of three clusters fails, of ten at risk."""
-    rows = [(c, 10, "failure" if c < 3 else None) for c in range(5)] + [(c, 20, None) for c in range(5)]
-    durations = add_clusters(pl.DataFrame(rows, schema=["user", "duration_s", "event"], orient="row"))
-    row = cumulative_hazard(durations, "failure", ["all"]).row(1, named=True)
-    # Per cluster: failures minus 2 x 3/10 expected, divided by ten at risk and by 1 - 1/5.
-    se = np.sqrt(3 * (1 - 0.6) ** 2 + 2 * 0.6**2) / 10 / 0.8
-    student = 2.7764451051977987
-    assert row["ci_high_clustered"] == pytest.approx(0.3 * np.exp(student * se / 0.3))
-    assert row["clusters"] == 5
-
-
 def test_curves_and_summary_of_survival():
     durations = simulate_durations(30, 2_000, 2)
     curves, summary = survival_tables(durations, "failure", ["all", "group_of"])
@@ -165,7 +153,7 @@ def test_durations_without_clusters_have_exact_intervals_only():
 
 def test_too_few_clusters_give_no_interval():
     durations = simulate_durations(3, 300, 5)
-    row = cumulative_hazard(durations, "failure", ["all"]).row(-1, named=True)
+    row = cumulative_incidence(durations, ["failure"], ["all"]).row(-1, named=True)
     assert row["clusters"] < FEWEST and row["ci_low"] and row["ci_low_clustered"] is None
     assert f"effective clusters by user, fewer than {FEWEST}" in row["reason"]
     assert logrank(durations, "failure", ["group_of"])["p_clustered"].null_count() == 2

@@ -128,7 +128,7 @@ def test_strata_by_hand():
     ]
     a = row_of(table, "account", "a")
     assert (a["ended"], a["failures"], a["timeouts"], a["failure_share"]) == (3, 2, 1, 2 / 3)
-    assert (a["gpu_hours"], a["failed_gpu_hours"], a["timeout_gpu_hours"]) == pytest.approx((577, 385, 1))
+    assert (a["gpu_hours"], a["failed_gpu_hours"]) == pytest.approx((577, 385))
     assert (a["infra_gpu_hours"], a["failed_gpu_hours_share"]) == pytest.approx((384, 385 / 577))
     # One node of 8 GPUs and two more for a day each, and one for an hour.
     assert (a["infra_failures"], a["node_days"]) == pytest.approx((1, 3 + 1 / 24))
@@ -196,14 +196,14 @@ def strata(count: int = 3, name="project{}".format, **changes) -> pl.DataFrame:
     """All jobs and `count` accounts of decreasing size."""
     row = {"ended": 6_000, "failures": 1_800, "failures_with_runtime": 1_800, "timeouts": 0, "basis": "event"}
     row |= {"failure_share": 0.3, "ci_low": 0.25, "ci_high": 0.35}
-    row |= {"gpu_hours": 2e6, "failed_gpu_hours": 5e5, "failed_gpu_hours_share": 0.25, "timeout_gpu_hours": 1e5}
+    row |= {"gpu_hours": 2e6, "failed_gpu_hours": 5e5, "failed_gpu_hours_share": 0.25}
     row["failed_without_time"] = 0
     row |= {"infra_gpu_hours": 2e5, "infra_failures": 40, "node_days": 5e3, "failures_per_1000_node_days": 8.0}
     row |= {"rate_ci_low": 6.0, "rate_ci_high": 10.5}
     row |= {"failure_median_s": 822.0, "median_ci_low_s": 700.0, "median_ci_high_s": 900.0}
     all_jobs = row | {"stratum_by": "all", "stratum": "all", "jobs": 10**6}
     rows = [row | {"stratum_by": "account", "stratum": name(n), "jobs": 10**4 - n} | changes for n in range(count)]
-    return add_shares(STRATA.frame([all_jobs, *rows]))
+    return add_shares(STRATA.frame([all_jobs, *rows]).with_columns(timeout_gpu_hours=1e5))
 
 
 def tiles_of(table: pl.DataFrame, m=None, tiles=tuple(KEY_BY_TILE)) -> dict:

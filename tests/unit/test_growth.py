@@ -1,4 +1,4 @@
-"""Growth, trend tests and the mean cumulative function against closed forms, a published example and SciPy."""
+"""Growth, the test of trend and the mean cumulative function against closed forms and simulation."""
 
 import runpy
 from pathlib import Path
@@ -13,41 +13,8 @@ from scipy import stats
 from ttf.analyses.outages.track_outages import GROWTH, MCF
 from ttf.analyses.outages.track_outages.compute import analyse_growth
 from ttf.analyses.shared.outages.faults import faults
-from ttf.stats.durations.growth import Stratum, accumulate_exposure, fit_common_growth, fit_growth
+from ttf.stats.durations.growth import Stratum, accumulate_exposure, fit_common_growth
 from ttf.stats.durations.mcf import mean_cumulative
-
-# Failures of a system on test for 620 hours (ReliaWiki, Crow-AMSAA, the example of developmental testing).
-HOURS = [2.7, 10.3, 12.5, 30.6, 57, 61.3, 80, 109.5, 125, 128.6, 143.8, 167.9, 229.2, 296.7, 320.6, 328.2, 366.2, 396.7]
-HOURS += [421.1, 438.2, 501.2, 620]
-
-
-def test_growth_of_a_published_example():
-    estimate = fit_growth(np.array(HOURS), 620)
-    assert estimate["n"] == 22 and estimate["beta"] == pytest.approx(0.6142, abs=1e-4)
-    bounds = estimate["beta"] * stats.chi2.ppf([0.025, 0.975], 44) / 44
-    assert (estimate["ci_low"], estimate["ci_high"]) == pytest.approx(tuple(bounds))
-
-
-def test_trend_tests_match_their_formulas():
-    times, duration = np.array([5.0, 20, 22, 60, 64, 90]), 100
-    tests = fit_growth(times, duration)
-    laplace = (times.mean() - 50) / (100 / np.sqrt(72))
-    assert tests["laplace_u"] == pytest.approx(laplace)
-    assert tests["laplace_p"] == pytest.approx(2 * stats.norm.sf(abs(laplace)))
-    mil_hdbk = 2 * np.log(duration / times).sum()
-    assert tests["mil_hdbk_p"] == pytest.approx(2 * min(stats.chi2.cdf(mil_hdbk, 12), stats.chi2.sf(mil_hdbk, 12)))
-    gaps = np.diff(times, prepend=0)
-    corrected = laplace / (gaps.std(ddof=1) / gaps.mean())
-    assert tests["lewis_robinson_p"] == pytest.approx(2 * stats.norm.sf(abs(corrected)))
-    kolmogorov = stats.kstest(times / duration, "uniform")
-    assert tests["change_point_p"] == pytest.approx(kolmogorov.pvalue, abs=0.02)
-    assert times[tests["change_place"]] == pytest.approx(duration * kolmogorov.statistic_location)
-
-
-def test_no_trend_of_few_or_simultaneous_events():
-    assert fit_growth(np.array([1.0, 2]), 3)["reasons"] == ["fewer than 3 events: no trend"]
-    assert "beta" not in fit_growth(np.full(4, 7.0), 7)
-    assert "lewis_robinson_p" not in fit_growth(np.array([2.0, 4, 6]), 7)
 
 
 @settings(max_examples=30)
@@ -59,25 +26,6 @@ def test_cumulative_observation_time_matches_a_sum_over_windows(windows, times):
     begin, end = np.array([(first, first + length) for first, length in windows]).T
     expected = [sum(max(0, min(time, last) - first) for first, last in zip(begin, end, strict=True)) for time in times]
     assert accumulate_exposure(np.array(times), begin, end).tolist() == expected
-
-
-def test_bursts_mislead_only_the_uncorrected_trend_tests():
-    """Bursts at a constant rate reject the uncorrected tests. All tests detect a rate that doubles."""
-    rng, duration = np.random.default_rng(7), 1e6
-    names = ("laplace_p", "mil_hdbk_p", "change_point_p", "lewis_robinson_p", "change_point_p_corrected")
-
-    def rejection_shares(power):
-        rejections = []
-        for _ in range(80):
-            burst_starts = rng.random(rng.poisson(200)) ** power * duration
-            events = np.repeat(burst_starts, rng.geometric(0.4, burst_starts.size))
-            times = np.sort(np.clip(events + 10 * rng.random(events.size), 1, duration))
-            rejections.append([fit_growth(times, duration)[name] < 0.05 for name in names])
-        return dict(zip(names, np.mean(rejections, axis=0), strict=True))
-
-    constant, doubling = rejection_shares(1), rejection_shares(0.5)
-    assert min(constant[name] for name in names[:3]) > 0.2 and max(constant[name] for name in names[3:]) < 0.12
-    assert min(doubling[name] for name in names) > 0.95
 
 
 def test_mean_cumulative_function_if_all_units_are_observed_throughout():
@@ -133,7 +81,7 @@ def test_a_growing_fleet_does_not_raise_the_failure_rate():
     GROWTH.check(tables["growth"])
     MCF.check(tables["mcf"])
     fleet, *groups = tables["growth"].iter_rows(named=True)
-    assert fleet["n"] == 4 * 40 + 36 * 20 and fleet["beta"] == pytest.approx(1, abs=0.03)
+    assert fleet["n"] == 4 * 40 + 36 * 20
     assert [row["stratum"] for row in groups] == ["n", "o"]
     last = tables["mcf"].filter(pl.col("stratum_by") == "all").row(-1, named=True)
     assert last["at_risk"] == 40 and last["mcf"] == pytest.approx(40, rel=0.02)
@@ -153,15 +101,6 @@ def test_few_faults_have_reasons():
     assert without_faults["growth"]["n"].to_list() == [0] and without_faults["mcf"].height == 0
 
 
-@pytest.mark.parametrize("n", [5, 20, 500])
-def test_change_point_p_value_is_close_to_the_exact_one(n):
-    rng = np.random.default_rng(n)
-    for power in (1, 1.3, 1.6):
-        times = np.sort(rng.random(n)) ** power
-        exact = stats.kstest(times, "uniform").pvalue
-        assert fit_growth(times, 1)["change_point_p"] == pytest.approx(exact, abs=0.005 if exact < 0.2 else 0.02)
-
-
 def simulate_stratum(rng, rate, bursts=1.0, growth=1.0):
     """Simulate a stratum with these weekly fault rates, a mean burst size and growth as a power of time."""
     weeks = len(rate)
@@ -172,7 +111,7 @@ def simulate_stratum(rng, rate, bursts=1.0, growth=1.0):
 
 
 def test_no_common_growth_if_only_the_newer_units_fail_less():
-    """Both rates are constant, but new units fail a twentieth as often. Pooled, the fleet seems to improve."""
+    """Both rates are constant, but new units fail a twentieth as often, so the pooled fleet would seem to improve."""
     rng, day = np.random.default_rng(2), 86_400
     old = {f"o{n}": [(int(t), int(t) + 1) for t in np.sort(rng.integers(1, 700 * day, 60))] for n in range(8)}
     new = {f"n{n}": [(int(t), int(t) + 1) for t in np.sort(rng.integers(350 * day, 700 * day, 4))] for n in range(80)}
@@ -180,43 +119,34 @@ def test_no_common_growth_if_only_the_newer_units_fail_less():
     group = pl.col("unit_id").str.slice(0, 1)
     exposure = exposure.with_columns(group=group, from_s=pl.when(group == "n").then(350 * day).otherwise("from_s"))
     fleet = analyse_growth(records, exposure)["growth"].row(0, named=True)
-    assert fleet["ci_high"] < 0.75 and fleet["lewis_robinson_p"] < 0.001
     assert fleet["beta_within_ci_low"] < 1 < fleet["beta_within_ci_high"] and fleet["beta_within"] == pytest.approx(
         1, abs=0.1
     )
     assert (fleet["trend"], fleet["strata"]) == ("none", 2) and fleet["homogeneity_p"] > 0.05
 
 
-@pytest.mark.parametrize(("bursts", "exact"), [(3, 0.75), (10, 0.5)])
-def test_growth_interval_covers_the_truth_when_faults_come_in_bursts(bursts, exact):
-    """The exact Poisson interval covers it in 60% and 35% of samples."""
-    rng, is_covered, intervals = np.random.default_rng(bursts), [], 0
+@pytest.mark.parametrize("bursts", [3, 10])
+def test_growth_interval_covers_the_truth_when_faults_come_in_bursts(bursts):
+    """The exact Poisson interval would cover it in 60% and 35% of samples."""
+    rng, is_covered = np.random.default_rng(bursts), []
     for _ in range(150):
-        stratum = simulate_stratum(rng, np.full(52, 6.0), bursts)
-        common, poisson = fit_common_growth([stratum]), fit_growth(stratum.at, 1.0)
+        common = fit_common_growth([simulate_stratum(rng, np.full(52, 6.0), bursts)])
         if "ci_low" in common:
-            intervals += 1
-            is_covered.append([estimate["ci_low"] <= 1 <= estimate["ci_high"] for estimate in (common, poisson)])
-    block_coverage, poisson_coverage = np.mean(is_covered, axis=0)
-    assert block_coverage > 0.92 and poisson_coverage < exact and intervals > 130
+            is_covered.append(common["ci_low"] <= 1 <= common["ci_high"])
+    assert np.mean(is_covered) > 0.92 and len(is_covered) > 130
 
 
 def test_a_drifting_rate_is_distinguished_from_a_trend():
-    """Weekly rates have log SD 0.5. The Lewis-Robinson test rejects a third of the samples without a trend."""
+    """Weekly rates have log SD 0.5. Tests that assume equal weeks reject a third of the samples without a trend."""
     rng = np.random.default_rng(5)
 
-    def rejection_shares(growth_power):
-        rejections = []
-        for _ in range(150):
-            stratum = simulate_stratum(rng, 20 * np.exp(0.5 * rng.normal(size=52)), growth=growth_power)
-            rejections.append(
-                [fit_common_growth([stratum])["trend_p"] < 0.05, fit_growth(stratum.at, 1.0)["lewis_robinson_p"] < 0.05]
-            )
-        return np.mean(rejections, axis=0)
+    def rejection_share(growth_power):
+        weekly_rates = (20 * np.exp(0.5 * rng.normal(size=52)) for _ in range(150))
+        strata = (simulate_stratum(rng, rates, growth=growth_power) for rates in weekly_rates)
+        return np.mean([fit_common_growth([stratum])["trend_p"] < 0.05 for stratum in strata])
 
-    block_share, lewis_robinson_share = rejection_shares(1)
-    assert block_share < 0.08 and lewis_robinson_share > 0.2
-    assert rejection_shares(1.6)[0] > 0.9
+    assert rejection_share(1) < 0.08
+    assert rejection_share(1.6) > 0.9
 
 
 def test_groups_of_different_growth_differ_and_have_no_common_trend():
@@ -249,4 +179,4 @@ def test_few_weeks_give_no_trend():
         {unit: [(10 * n, 10 * n + 1) for n in range(1, 50)] for unit in "abcd"}, 20 * 86_400
     )
     row = analyse_growth(records, exposure)["growth"].row(0, named=True)
-    assert row["beta"] is not None and row["trend"] is None and "blocks of time" in row["reason"]
+    assert row["trend"] is None and "blocks of time" in row["reason"]

@@ -1,4 +1,4 @@
-"""Cumulative hazard, cumulative incidence and log-rank tests against statsmodels, SciPy and closed forms."""
+"""Cumulative incidence and log-rank tests against statsmodels, SciPy and closed forms."""
 
 import math
 
@@ -9,14 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lifetime_checks import DURATIONS, kaplan_meier, make_durations
 from scipy import stats
-from statsmodels.duration.hazard_regression import PHReg
 from statsmodels.duration.survfunc import CumIncidenceRight, survdiff
 from statsmodels.stats.multitest import multipletests
-from ttf.analyses.factors.estimate_hazards import CUMULATIVE_HAZARD, CUMULATIVE_INCIDENCE, LOGRANK
+from ttf.analyses.factors.estimate_hazards import CUMULATIVE_INCIDENCE, LOGRANK
 from ttf.analyses.factors.estimate_hazards.incidence import (
     EVERYBODY,
     NO_EVENT_YET,
-    cumulative_hazard,
     cumulative_incidence,
     exclusive_causes,
 )
@@ -37,30 +35,6 @@ def simulated(n=600, seed=3, strata=4, censored=True):
     end = rng.choice([0, 1, 2, 3] if censored else [1, 2, 3], n)
     events = [[None, *ENDS][code] for code in end]
     return pl.DataFrame({"duration_s": time, "event": events, "group": group}), time, end, group
-
-
-def test_cumulative_hazard_by_hand():
-    rows = [(6, "failure")] * 3 + [(6, None), (7, "failure"), (9, None), (10, "success"), (None, "failure")]
-    curve = cumulative_hazard(make_durations(rows), "failure", ["all"])
-    CUMULATIVE_HAZARD.check(curve)
-    assert curve["time_s"].to_list() == [0, 6, 7, 9, 10]
-    assert curve["cumulative_hazard"].to_list() == pytest.approx([0, 3 / 7, *[3 / 7 + 1 / 3] * 3])
-    assert curve["variance"].to_list() == pytest.approx([0, 3 / 49, *[3 / 49 + 1 / 9] * 3])
-    factor = math.exp(1.959963984540054 * math.sqrt(3 / 49 + 1 / 9) / (3 / 7 + 1 / 3))
-    limits = curve.select("ci_low", "ci_high", "reason")
-    assert limits.row(2)[:2] == pytest.approx(((3 / 7 + 1 / 3) / factor, (3 / 7 + 1 / 3) * factor))
-    assert limits.row(0) == (None, None, NO_EVENT_YET)
-
-
-def test_cumulative_hazard_is_the_baseline_of_a_regression_without_effects():
-    durations, time, end, _ = simulated()
-    rng = np.random.default_rng(0)
-    model = PHReg(time, rng.normal(size=(time.size, 1)), status=(end == 1).astype(int))
-    times, hazards, _ = model.baseline_cumulative_hazard(np.zeros(1))[0]
-    curve = cumulative_hazard(durations, "failure", ["all"])
-    # The regression gives the hazard just before each event.
-    rows = np.searchsorted(curve["time_s"], times) - 1
-    assert curve["cumulative_hazard"].to_numpy()[rows] == pytest.approx(hazards, abs=1e-9)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -137,19 +111,16 @@ def test_incidences_of_all_ends_and_survival_add_up_to_1(rows):
     assert (limits["ci_low"] <= limits["incidence"] + 1e-12).all()
     assert (limits["incidence"] <= limits["ci_high"] + 1e-12).all()
     assert limits["ci_high"].is_finite().all() and curves["se"].is_finite().all()
-    counts = curves.filter(event="failure").select(pl.sum("events", "other_events", "censored")).row(0)
-    assert sum(counts) == durations["duration_s"].count()
+    n_censored = curves.filter(event="failure")["censored"].sum()
+    assert curves["events"].sum() + n_censored == durations["duration_s"].count()
 
 
 def test_thinned_curves_keep_their_rows():
     durations, *_ = simulated()
-    for curves in (
-        cumulative_incidence(durations, ENDS, ["all", "group"]),
-        cumulative_hazard(durations, "failure", ["group"]),
-    ):
-        thinned = thin_curves(curves, 20)
-        assert thinned.group_by("event", "stratum").len()["len"].max() == 20
-        assert thinned.join(curves, on=curves.columns, nulls_equal=True, how="semi").height == thinned.height
+    curves = cumulative_incidence(durations, ENDS, ["all", "group"])
+    thinned = thin_curves(curves, 20)
+    assert thinned.group_by("event", "stratum").len()["len"].max() == 20
+    assert thinned.join(curves, on=curves.columns, nulls_equal=True, how="semi").height == thinned.height
 
 
 @pytest.mark.parametrize("n", [50, 200])

@@ -186,7 +186,7 @@ def test_causes_compete_as_exclusive_ends(tmp_path):
     incidence = trace.table("cumulative_incidence").filter(stratum_by="all")
     names = ["dbe only", "otb only", "dbe and otb", "unknown cause"]
     assert incidence["event"].unique(maintain_order=True).to_list() == names
-    for name in ("cumulative_hazard", "logrank", "cox", "mttf_delayed_entry"):
+    for name in ("logrank", "cox", "mttf_delayed_entry"):
         assert trace.table(name)["event"].unique(maintain_order=True).to_list() == ["failure", "dbe", "otb"]
     text, _ = section(trace, metrics, "incidence")
     assert "A failure with several causes counts as a separate way of ending" in text

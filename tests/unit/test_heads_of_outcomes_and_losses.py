@@ -129,7 +129,7 @@ def cause_data(*rows: tuple[str, str | None, int, float | None], line: str | Non
     def row(by, reason, domain, count, seconds, **extra):
         share = seconds / time if time and seconds is not None else None
         base = {"by": by, "reason": reason, "domain": domain, "trials": count, "jobs": count, "n": count} | zero | extra
-        return base | {"trials_share": count / trials, "rtf_x_demand_gpu_s": seconds, "rtf_x_demand_share": share}
+        return base | {"trials_share": count / trials, "rtf_x_demand_share": share}
 
     table_rows = [row("reason", *group) for group in rows]
     matched = sum(group[2] for group in rows if group[0] != NO_RULE)

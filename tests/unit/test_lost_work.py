@@ -5,7 +5,6 @@ from fractions import Fraction
 
 import polars as pl
 import pytest
-from given_tables import compute_metrics
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sacct_story import FIXTURES, derive_tables
@@ -153,9 +152,6 @@ def test_months_of_the_calendar() -> None:
     assert table["gpu_hours_share"].to_list() == [1 / 3, 1 / 3, 1 / 3, 0]
     assert table["failed_gpu_hours_share"].to_list() == [1, 1, 1, None]
     assert table["reason"][3].startswith(NO_END)
-    for month_rows, last_month in ((table, "2024-12"), (table.head(1), None)):
-        metrics = compute_metrics("measure_losses", {"lost_work_by_month": month_rows})
-        assert metrics.get("lost_work.month.window", {}).get("value") == last_month
 
 
 def test_windows_of_28_days_if_the_clock_has_no_calendar() -> None:

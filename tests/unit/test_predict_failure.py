@@ -221,7 +221,6 @@ def test_savings_by_hand():
     # The first job saves 7 GPUs for 0.1 h; a job that runs on pays half an hour, or its run if shorter.
     assert savings.saved_h == pytest.approx([0.7, 0, 0, 0])
     assert savings.cost_h == pytest.approx([0, 0.5, 0.5, 0.05])
-    assert savings.oracle_saving == pytest.approx(0.7)
     law = lognorm(0.7, scale=0.2)
     early = quad(lambda t: t * law.pdf(t), 0, 0.5)[0]
     gain = [p * (g - 1) * early - (1 - p * law.cdf(0.5)) * 0.5 for p, g in ((0.9, 8), (0.01, 4), (0.9, 2), (0.9, 2))]
@@ -232,7 +231,6 @@ def test_savings_by_hand():
     logistic = chosen["logistic"]
     assert (logistic["flagged"], logistic["caught"]) == (3, 1)
     assert logistic["net_gpu_hours"] == pytest.approx(0.7 - 0.55)
-    assert logistic["share_of_oracle"] == pytest.approx(0.15 / 0.7)
     assert chosen["oracle"]["net_gpu_hours"] == pytest.approx(0.7)
     assert (chosen["everyone"]["flagged"], chosen["everyone"]["net_gpu_hours"]) == (4, pytest.approx(0.7 - 1.05))
     measured = {row["metric"]: row for row in savings.metric_rows("logistic")}
@@ -257,9 +255,7 @@ def test_the_oracle_saves_the_most(user_studies):
         for (_,), model_curve in curve.group_by("model", maintain_order=True):
             assert model_curve["chosen"].sum() == 1
             assert model_curve["flagged"].diff().drop_nulls().gt(0).all()
-            # Sums in another order differ in their last digits.
-            assert model_curve["saved_gpu_hours"].diff().drop_nulls().gt(-1e-9).all()
-            assert model_curve["cost_gpu_hours"].diff().drop_nulls().gt(-1e-9).all()
+            assert model_curve["caught"].diff().drop_nulls().ge(0).all()
         saved = rows(tables, "logistic", "gpu_hours_saved")["estimate"][-1]
         net_gpu_hours = curve.filter(pl.col("model") == "logistic", "chosen")["net_gpu_hours"].item()
         assert saved == pytest.approx(net_gpu_hours)

@@ -230,8 +230,11 @@ def test_out_of_order_is_what_comparing_all_pairs_gives(rows):
         pairs = [[(b[0] == a[0] or scope == "cluster", b[1] - a[1], b[2] - a[2]) for b in chosen] for a in chosen]
         actual = row(table, scope=scope, gpu_bucket="all")
         assert actual["n"] == len(chosen)
-        assert actual["out_of_order"] == sum(any(same and s < 0 < t for same, s, t in items) for items in pairs)
-        assert actual["overtaken"] == sum(any(same and t < 0 < s for same, s, t in items) for items in pairs)
+        if not chosen:
+            continue
+        ahead = sum(any(same and s < 0 < t for same, s, t in items) for items in pairs)
+        behind = sum(any(same and t < 0 < s for same, s, t in items) for items in pairs)
+        assert (actual["out_of_order_share"], actual["overtaken_share"]) == (ahead / len(chosen), behind / len(chosen))
 
 
 # Retries and failed attempts --------------------------------------------------------------------------------
@@ -271,7 +274,7 @@ def test_run_time_to_failure_by_proxy():
     contracts.RUNTIME_TO_FAILURE.check(table)
     # 10 s of the job that then succeeded; 30, 10 and 100 s of the one that failed; one that has no end.
     overall = row(table, gpu_bucket="all")
-    assert (overall["basis"], overall["trials"], overall["n"], overall["rtf_total_s"]) == ("proxy", 5, 4, 150)
+    assert (overall["basis"], overall["trials"], overall["n"]) == ("proxy", 5, 4)
     assert (overall["mean_s"], overall["p50_s"]) == (37.5, 20)
     assert overall["gpu_hours"] == (10 + 2 * 140) / 3600
     row_2 = row(table, gpu_bucket="2-4")

@@ -92,7 +92,7 @@ def importance(*drops: tuple[str, float, float], history: tuple[float, float] | 
 def features(*names: tuple[str, str, str]) -> pl.DataFrame:
     """risk_features; names: a feature, its kind and its columns."""
     return analysis.FEATURES.frame(
-        {"feature": name, "kind": kind, "columns": columns, "warm": True, "jobs_with_value": 656, "used": True}
+        {"feature": name, "kind": kind, "columns": columns, "jobs_with_value": 656, "used": True}
         for name, kind, columns in names
     )
 
@@ -114,7 +114,6 @@ def decisions() -> pl.DataFrame:
             "n": 378,
             "flagged_share": row["flagged"] / 378,
             "net_gpu_hours": row["saved_gpu_hours"] - row["cost_gpu_hours"],
-            "share_of_oracle": (row["saved_gpu_hours"] - row["cost_gpu_hours"]) / 22.4,
         }
         for row in made
     )
@@ -159,7 +158,7 @@ def study_of(**changed) -> dict[str, pl.DataFrame]:
         "risk_extrapolation": analysis.EXTRAPOLATION.frame([]),
         "risk_features": features(*USUAL),
         "risk_jobs": analysis.TAKEN.frame(
-            {"jobs_are": state, "jobs": jobs, "part": "one"}
+            {"jobs_are": state, "jobs": jobs}
             for state, jobs in (("ended", 1976), ("running", 24), ("waiting", 1), ("no submission", 3))
         ),
     }

@@ -118,5 +118,3 @@ def test_means_of_few_are_hollow_and_the_extremes_leave_them_out():
         }
     )
     assert "hollow: fewer than 30 jobs" in CHARTS["runtime_by_gpu_type"]({"runtime_by_group": groups}, Study()).caption
-    metrics = compute_metrics("correlate", {"runtime_by_group": groups})
-    assert metrics["runtime_by_gpu_type.failure.longest.value"]["value"] in ("A", "B")

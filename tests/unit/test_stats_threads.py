@@ -64,7 +64,6 @@ tables = [
     whole_losses.what_if_table(runs, [60, 600]),
 ]
 tables += [
-    incidence.cumulative_hazard(durations, "failure", strata),
     incidence.cumulative_incidence(durations, ["failure", "success", "cancelled"], strata),
     logrank.logrank(durations, "failure", strata),
     hazard_ratios.hazard_ratios(durations, "failure", ["nodes", "gpu_type"]),

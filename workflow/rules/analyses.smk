@@ -160,7 +160,6 @@ rule estimate_hazards:
         unpack(get_size_unit),
         durations="results/{trace}/durations.parquet",
     output:
-        cumulative_hazard=table("results/{trace}/tables/cumulative_hazard.csv", "Factors"),
         cumulative_incidence=table("results/{trace}/tables/cumulative_incidence.csv", "Factors"),
         incidence_at=table("results/{trace}/tables/incidence_at.csv", "Factors"),
         logrank=table("results/{trace}/tables/logrank.csv", "Factors"),
@@ -546,7 +545,7 @@ rule size_spares:
 
 
 rule track_outages:
-    """Do faults become more or less frequent, and when did their rate change?"""
+    """Do faults become more or less frequent?"""
     input:
         outages="results/{trace}/outages.parquet",
         outage_records="results/{trace}/outage_records.parquet",

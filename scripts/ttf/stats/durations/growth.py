@@ -1,4 +1,4 @@
-"""Whether failures of a fleet become more or less frequent: Crow-AMSAA model, trend tests and change point.
+"""Whether failures of a fleet become more or less frequent: Crow-AMSAA model and test of trend.
 
 Events of a fleet watched from time 0 up to, but without, T. The Crow-AMSAA (power law) process has the rate l b t^(b -
 1); b above 1 means worsening (MIL-HDBK-189; NIST Dataplot, Reliability Trends Test). A growing fleet has more events
@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import chdtr, chdtrc, gammainccinv, gammaincinv, kolmogorov, ndtr, stdtr, stdtrit
+from scipy.special import stdtr, stdtrit
 
 from ttf.engine.columns import FEWEST_BLOCKS
 from ttf.stats.basics.p_value import raise_to_smallest
@@ -28,52 +28,6 @@ def _sum_elapsed(times: np.ndarray, edges: np.ndarray) -> np.ndarray:
     """Return, for each of `times`, the sum of the time since each of the edges before it."""
     n_before = np.searchsorted(edges, times)
     return n_before * times - np.concatenate(([0], np.cumsum(edges)))[n_before]
-
-
-def fit_growth(at: np.ndarray, total: float) -> dict:
-    """Return the columns of a stratum of `track_outages`; `at`: sorted event times above 0, at most `total`.
-
-    n; beta = n / sum ln(T / t) with the exact interval beta chi2(2n) / 2n; laplace_u = (mean t - T / 2) / (T / sqrt(12
-    n)). Two-sided p-values: the Laplace and the military handbook test (2 sum ln(T / t) is chi2(2n)) assume a Poisson
-    process. Lewis and Robinson's test, laplace_u over the coefficient of variation of the gaps, does not (Lewis &
-    Robinson 1974; Wang & Coit 2005). change_place: index of the event furthest from a constant rate, with Kolmogorov's
-    change_point_p. change_point_p_corrected: its distance over the same coefficient, because the event share of a
-    renewal process deviates more by that factor (Donsker). reasons: why values are missing.
-    """
-    n = at.size
-    if n < FEWEST_EVENTS:
-        return {"n": n, "reasons": [f"fewer than {FEWEST_EVENTS} events: no trend"]}
-    logs = float(np.log(total / at).sum())
-    gaps = np.diff(at, prepend=0)
-    laplace = float((at.mean() - total / 2) / (total / np.sqrt(12 * n)))
-    event_share = np.arange(n + 1) / n
-    distance = np.maximum(event_share[1:] - at / total, at / total - event_share[:-1])
-    change_index = int(distance.argmax())
-    # Stephens 1970: within 0.005 of the exact p-value below 0.2, from 5 events on.
-    corrected = distance[change_index] * (np.sqrt(n) + 0.12 + 0.11 / np.sqrt(n))
-    reasons: list[str] = []
-    columns = {"n": n, "reasons": reasons, "laplace_u": laplace, "laplace_p": _two_sided_normal_p(laplace)}
-    columns |= {"change_place": change_index, "change_point_p": _raise_to_smallest_p(kolmogorov(corrected))}
-    if logs > 0:
-        low, high = gammaincinv(n, TAIL) / logs, gammainccinv(n, TAIL) / logs
-        columns |= {"beta": n / logs, "ci_low": float(low), "ci_high": float(high)}
-        columns["mil_hdbk_p"] = _raise_to_smallest_p(min(2 * min(chdtr(2 * n, 2 * logs), chdtrc(2 * n, 2 * logs)), 1))
-    else:
-        reasons.append("every event at the end of the watch: no beta")
-    if variation := float(gaps.std(ddof=1) / gaps.mean()):
-        columns["lewis_robinson_p"] = _two_sided_normal_p(laplace / variation)
-        columns["change_point_p_corrected"] = _raise_to_smallest_p(kolmogorov(corrected / variation))
-    else:
-        reasons.append("gaps of one length: no Lewis-Robinson test")
-    return columns
-
-
-def _two_sided_normal_p(statistic: float) -> float:
-    return _raise_to_smallest_p(2 * ndtr(-abs(statistic)))
-
-
-def _raise_to_smallest_p(p: float) -> float:
-    return raise_to_smallest(float(p))[0]
 
 
 @dataclass(frozen=True)
@@ -132,7 +86,7 @@ def _test_mean_time(strata: Sequence[Stratum], fitted: float, null: float) -> tu
     if n_effective < FEWEST or not np.isfinite(se):
         return None, None
     t = sum(float((stratum.at - null / (null + 1)).sum()) for stratum in strata) / float(se)
-    return t, _raise_to_smallest_p(2 * stdtr(n_effective - 1, -abs(t)))
+    return t, raise_to_smallest(float(2 * stdtr(n_effective - 1, -abs(t))))[0]
 
 
 # (stratum, beta) -> scores of the events; at the edges, integrals over time, up to each edge and for one event, of the

@@ -1,7 +1,7 @@
 """Why do jobs fail, according to log texts, reasons, exit codes and states?"""
 
 from ttf.analyses.declaration import Analysis
-from ttf.engine.contract import count, number, parquet, seconds, share, table, text, truth, whole_seconds, words
+from ttf.engine.contract import count, parquet, seconds, share, table, text, truth, words
 
 _NO_REASON = "no rule matches, or the row has another grouping"
 _KINDS = {
@@ -26,7 +26,6 @@ TAXONOMY = table(
     rtf_p50_s=seconds("RTF: median", "Median of the run times, linear between ranks.", _NO_TIME),
     rtf_p90_s=seconds("90%", "90th percentile of the run times, linear between ranks.", _NO_TIME),
     rtf_p95_s=seconds("95%", "95th percentile of the run times, linear between ranks.", _NO_TIME),
-    rtf_total_s=whole_seconds("RTF, total", "Sum of the run times.", _NO_TIME),
     rtf_total_share=share(
         "Share of RTF", "Share of the run time of all failed attempts.", "no run time above 0 s is known"
     ),
@@ -34,7 +33,6 @@ TAXONOMY = table(
     gpu_1=count("1 GPU", "Attempts on one GPU or a share of one.", unit="attempts"),
     gpu_2_4=count("2 to 4", "Attempts on 2 to 4 GPUs.", unit="attempts"),
     gpu_gt4=count("more", "Attempts on more than 4 GPUs.", unit="attempts"),
-    rtf_x_demand_gpu_s=number("RTF × GPUs", "Run time times GPUs.", "no GPU demand is known", unit="GPU s"),
     rtf_x_demand_share=share("of RTF × GPUs", "Share of all failed attempts.", "no GPU time above 0 s is known"),
     note=words("Note", "Why cells are blank.", "no cell is blank for a reason"),
 )

@@ -176,7 +176,6 @@ def taxonomy_table(classified: pl.DataFrame) -> pl.DataFrame:
         _divide(table["trials"], totals.get("trials")).alias("trials_share"),
         _divide(table["rtf_total_s"], totals.get("rtf_total_s")).alias("rtf_total_share"),
         _divide(table["product"], totals.get("product")).alias("rtf_x_demand_share"),
-        _divide(table["product"], 1000).alias("rtf_x_demand_gpu_s"),
         pl.when(pl.col("by") == "reason").then(pl.col("reason").fill_null(NO_RULE)).alias("reason"),
         note=join_reasons(notes),
     )

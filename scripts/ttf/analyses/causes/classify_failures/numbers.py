@@ -5,8 +5,7 @@ import polars as pl
 from ttf.analyses.causes.classify_failures import FAILURE_KINDS, TAXONOMY, TAXONOMY_SUMMARY, UNMATCHED
 from ttf.display.metrics import cells
 
-_DOMAINS = {"user": "user program", "system": "system software", "hardware": "hardware"}
-_GROUP = "trials trials_share rtf_total_share rtf_x_demand_share rtf_p50_s rtf_p90_s"
+_GROUP = "trials trials_share rtf_x_demand_share"
 _REASONS = (pl.col("by") == "reason") & pl.col("domain").is_not_null()
 
 
@@ -19,18 +18,15 @@ def _is_leading(column: str) -> pl.Expr:
 NUMBERS = [
     cells(TAXONOMY_SUMMARY, "taxonomy"),
     cells(FAILURE_KINDS, "taxonomy.kind.{kind}", "trials trials_share gpu_share"),
-    cells(TAXONOMY, "taxonomy.all", _GROUP, n="trials", by="all"),
     *(
         cells(TAXONOMY, "taxonomy", f"by_{name}=trials", n="", by="evidence", evidence=name)
         for name in ("event", "node_log", "text", "reason", "exit_code", "state")
     ),
-    *(
-        cells(TAXONOMY, f"taxonomy.{name}", _GROUP, n="trials", by="domain", domain=domain)
-        for name, domain in _DOMAINS.items()
+    cells(
+        TAXONOMY, "taxonomy.deterministic", "trials trials_share", n="trials", by="deterministic", deterministic=True
     ),
-    cells(TAXONOMY, "taxonomy.deterministic", _GROUP, n="trials", by="deterministic", deterministic=True),
     *(
-        cells(TAXONOMY, f"taxonomy.most.{name}", f"reason domain {_GROUP}", _is_leading(f"{name}_share"), n="trials")
+        cells(TAXONOMY, f"taxonomy.most.{name}", f"reason {_GROUP}", _is_leading(f"{name}_share"), n="trials")
         for name in ("trials", "rtf_x_demand")
     ),
     cells(UNMATCHED, "taxonomy", "unmatched_line=line unmatched_line_trials=trials", n="trials", take=1),

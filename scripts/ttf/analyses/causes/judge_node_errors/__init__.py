@@ -19,7 +19,6 @@ from ttf.engine.contract import (
 
 _NO_GPUS = "the GPUs of a watched node are unknown"
 _NO_OUTAGES = "outages are not recorded, or an application can cause the code"
-_NOT_MOVED = "no failures beyond chance, too few to test, or an application can cause the code"
 _NO_HIT = "no running attempt was hit"
 _CODE = words("Code", "Code of the error, such as XID 79; all: every code that precedes failures.")
 _COMPONENT = words("Component", "Likely component, by the rule that matched the line.", "no rule names one")
@@ -50,12 +49,9 @@ ERROR_CODES = table(
     ratio=number("Ratio", "Failed attempts over those expected by chance.", REASON, n="attempts_hit"),
     **interval_columns(number, "95% CI of the ratio, clustered by node, user and week", REASON),
     effective_nodes=number("Effective nodes", "Kish's effective number of nodes with attempts hit.", _NO_HIT),
-    without_control=count("No control", "Attempts hit at an age that none without the code reached.", unit="attempts"),
-    moved_ratio=number("Moved", "Ratio if its errors are moved to like attempts and other days.", _NOT_MOVED),
     p_value=number("p", "One-sided p-value of at least this number of failures.", REASON),
     p_adjusted=number("p, adjusted", "P-value adjusted for the number of codes (Holm).", REASON),
     verdict=words("Verdict", "precedes failures, comes with ends, application, does not, or too few to tell."),
-    explains=truth("Explains", "Whether failures are attributed to it: the ratio is at least 2 by its lower bound."),
     repeats_on=name(
         "Repeats on", "Node on which an application's code repeats for several users.", "there is none", "node"
     ),
@@ -72,18 +68,15 @@ ERROR_SUMMARY = table(
     errors=_ERRORS,
     codes=count("Codes", "Codes of errors."),
     codes_preceding=count("precede failures", "Codes that precede failures.", n="codes"),
-    codes_application=count("of applications", "Codes that an application can cause.", n="codes"),
     codes_too_few=count("too few to tell", "Codes with too few attempts hit to tell.", n="codes"),
     nodes_watched=count("Nodes", "Nodes with a log.", unit="nodes"),
     failures=count("Failures", "Failed attempts on at least one watched node.", unit="attempts"),
     attributed=count("Attributed", "Failures attributed to an error.", unit="attempts", n="failures"),
-    attributed_share=share("Share", "Share of the failures.", "no attempt failed on a watched node", n="failures"),
     application=count(
         "Application", "Failures with an error that an application can cause.", unit="attempts", n="failures"
     ),
     expected_false=number("By chance", "Attributions expected by chance.", unit="attempts", n="attributed"),
     most_false=count("at most", "Upper 95% limit of attributions by chance.", unit="attempts", n="attributed"),
-    false_share=share("False share", "Expected by chance, over attributed.", "nothing is attributed", n="attributed"),
     clocks=words("Clocks", "Of logs and jobs, by errors and failures: agree, corrected or not checked."),
     nodes_corrected=count("Corrected", "Nodes whose errors were moved to the clock of the jobs.", unit="nodes"),
     clock_offset_s=whole_seconds(
@@ -119,7 +112,6 @@ ERROR_NODES = table(
     errors=_ERRORS,
     codes=words("Codes", "The three most frequent codes, with their errors."),
     gpu=text("GPU", "GPU with the most errors.", "no line names a GPU"),
-    gpu_errors=count("on this GPU", "Errors of that GPU.", "no line names a GPU", unit="errors", n="errors"),
     counted=count("Days with errors", "Days with at least one error; the test counts these.", unit="days"),
     expected=number("Expected", "Days with errors expected at the rate of its fleet.", REASON, "days"),
     rate_ratio=number("Ratio", "Rate of the node over that of the rest of its fleet.", REASON, n="counted"),

@@ -64,8 +64,7 @@ def weigh_evidence(records: LogRecords, window_s: int, block_days: int) -> Evide
     for row in rows:
         row["verdict"], note = _judge(row)
         if row["code"] in suspects:
-            row["moved_ratio"], objection = checks.find_objection(row, controls[row["code"]].followed)
-            row["verdict"], note = objection or (row["verdict"], note)
+            row["verdict"], note = checks.find_objection(row, controls[row["code"]].followed) or (row["verdict"], note)
         if row["verdict"] == DOES_NOT and records.clocks.status == NOT_CHECKED:
             note = f"{note}; clocks not checked"
         row["explains"] = row["verdict"] in (PRECEDES, BY_APPLICATION) and _is_associated(row)
@@ -90,28 +89,26 @@ class _Checks:
         done = History(history.runs.with_columns(is_failed="is_done"), history.watch)
         self.done = compare_with_control(own, done, window_s)
 
-    def find_objection(self, row: dict, followed: float) -> tuple[float | None, tuple[str, str] | None]:
-        """Return the ratio after moved errors, and the verdict and note if something speaks against the code.
+    def find_objection(self, row: dict, followed: float) -> tuple[str, str] | None:
+        """Return the verdict and note if something speaks against the code.
 
         row: cells of the code; followed: share of its errors with a hit after which an attempt failed.
         """
         code = row["code"]
         moved, done = [self._test(results, code) for results in self.moved], self._test(self.done, code)
-        tests = [(test.ratio or 0.0, test.p_value) for test in moved if test.p_value is not None]
         failed = self.hits.filter("is_failed", code=code)
         by_user = failed["user"].value_counts()["count"]
-        objection = None
-        ratio = max((ratio for ratio, _ in tests), default=None)
-        high = max((ratio for ratio, p_value in tests if p_value <= SIGNIFICANCE), default=0.0)
+        significant = (test.ratio or 0.0 for test in moved if test.p_value is not None and test.p_value <= SIGNIFICANCE)
+        high = max(significant, default=0.0)
         if row["ci_low"] < LEAST_RATIO * high:
-            objection = DOES_NOT, f"moved to like attempts or days its errors precede failures too ({high:.1f} times)"
-        elif self.hits["user"].n_unique() >= FEWEST and failed.height**2 / (by_user**2).sum() < FEWEST_USERS:
-            objection = TOO_FEW, "most of these failures are of one user"
-        elif done.low is not None and done.low >= LEAST_RATIO:
-            objection = AT_ENDS, "it comes before the ends of attempts that do not fail, too"
-        elif followed >= MOST_FOLLOWED and failed["hazard"].log().sum() > -LEAST_EVIDENCE:
-            objection = AT_ENDS, "it comes with failures, not clearly when attempts run instead of when they fail"
-        return ratio, objection
+            return DOES_NOT, f"moved to like attempts or days its errors precede failures too ({high:.1f} times)"
+        if self.hits["user"].n_unique() >= FEWEST and failed.height**2 / (by_user**2).sum() < FEWEST_USERS:
+            return TOO_FEW, "most of these failures are of one user"
+        if done.low is not None and done.low >= LEAST_RATIO:
+            return AT_ENDS, "it comes before the ends of attempts that do not fail, too"
+        if followed >= MOST_FOLLOWED and failed["hazard"].log().sum() > -LEAST_EVIDENCE:
+            return AT_ENDS, "it comes with failures, not clearly when attempts run instead of when they fail"
+        return None
 
     def _test(self, results: tuple, code: str) -> RatioTest:
         hits, controls = results
@@ -122,7 +119,7 @@ class _Checks:
 def _compare(hits: pl.DataFrame, control_failures: float, block_days: int) -> dict:
     n = hits.height
     if not n:
-        return dict.fromkeys(("attempts_hit", "failed", "without_control"), 0) | {"reason": NO_HIT}
+        return dict.fromkeys(("attempts_hit", "failed"), 0) | {"reason": NO_HIT}
     failed, test = int(hits["is_failed"].sum()), compare_counts(hits, control_failures, block_days)
     reasons = []
     if test.ratio is None:
@@ -138,7 +135,6 @@ def _compare(hits: pl.DataFrame, control_failures: float, block_days: int) -> di
         "ci_low": test.low,
         "ci_high": test.high,
         "effective_nodes": test.effective_units,
-        "without_control": int((~hits["has_control"]).sum()),
         "p_value": test.p_value,
         "reason": "; ".join(reasons),
     }

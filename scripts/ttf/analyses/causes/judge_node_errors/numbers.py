@@ -14,9 +14,8 @@ from ttf.analyses.causes.judge_node_errors.evidence import PRECEDES
 from ttf.analyses.causes.judge_node_errors.lead_times import ALL
 from ttf.display.metrics import cells
 
-MOST_NAMED = 3
-_CODE = "code component errors attempts_hit failed failed_share expected ratio ci_low ci_high"
-_ALARM = "outages announced share expected false_alarms_per_week alarms false_alarms lead_s"
+_CODE = "code component attempts_hit failed expected"
+_ALARM = "outages announced share expected false_alarms_per_week lead_s"
 
 NUMBERS = [
     cells(ERROR_SUMMARY, "node_errors"),
@@ -33,13 +32,6 @@ NUMBERS = [
         "before=failures_before_share share=failures_share",
         component=UNKNOWN,
     ),
-    cells(
-        ERROR_NODES,
-        "node_errors.node.{rank}",
-        "node counted expected rate_ratio",
-        excess=True,
-        sort="p_value node",
-        take=MOST_NAMED,
-    ),
+    cells(ERROR_NODES, "node_errors.node.{rank}", "node counted expected", excess=True, sort="p_value node", take=1),
     cells(ERROR_LEAD_TIMES, "node_errors.announced", _ALARM, pl.col("lead_s") > 0, code=ALL, n="outages"),
 ]

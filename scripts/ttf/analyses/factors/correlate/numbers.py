@@ -1,12 +1,8 @@
-"""Numbers of failure shares, of run times by GPU type and of correlations.
-
-They cover the values of each feature with the highest and the lowest failure share, the GPU types with the longest and
-the shortest mean run time (both with FEWEST_ENDED ended jobs or more), and correlations over group means and jobs.
-"""
+"""Numbers of the extreme failure shares of each feature, and of the correlations over group means and jobs."""
 
 import polars as pl
 
-from ttf.analyses.factors.correlate import CORRELATIONS, FAILURE_SHARE, RUNTIME_BY_GROUP
+from ttf.analyses.factors.correlate import CORRELATIONS, FAILURE_SHARE
 from ttf.display.metrics import CI, FEWEST_ENDED, cells
 from ttf.stats.job_features import FEATURES
 
@@ -25,21 +21,6 @@ NUMBERS = [
             feature=feature.name,
         )
         for feature in FEATURES
-    ),
-    *(
-        cells(
-            RUNTIME_BY_GROUP,
-            f"runtime_by_gpu_type.{outcome}",
-            "value runtime_mean_s",
-            _ALL_TIMES,
-            pl.col("jobs") >= FEWEST_ENDED,
-            n="jobs",
-            sort="runtime_mean_s",
-            ends="shortest longest",
-            feature="gpu_type",
-            outcome_set=outcome,
-        )
-        for outcome in ("success", "failure")
     ),
     *(
         cells(

@@ -24,17 +24,6 @@ _NOT_TESTED = "the row is no coefficient, or could not be tested"
 _CLUSTERED = {name: column for name, column in clustered_columns(number).items() if name in ("cluster_by", "clusters")}
 _COMPETING = STRATUM | {"event": words("Ended by", "One of the competing risks.")}
 
-CUMULATIVE_HAZARD = table(
-    "cumulative_hazard",
-    "A step of the cumulative hazard curve (Nelson-Aalen); long curves are thinned.",
-    **STRATUM,
-    **AT_AGE,
-    censored=CENSORED,
-    cumulative_hazard=number("Cumulative hazard", "Expected events per duration up to that age.", REASON),
-    variance=number("Variance", "Aalen's variance of the cumulative hazard.", REASON),
-    **interval_columns(number, "the log interval", REASON),
-    **clustered_columns(number),
-)
 CUMULATIVE_INCIDENCE = table(
     "cumulative_incidence",
     "A step of the cumulative incidence curve of one end (Aalen-Johansen); long curves are thinned.",
@@ -42,7 +31,6 @@ CUMULATIVE_INCIDENCE = table(
     **AT_AGE,
     events_so_far=count("Events so far", "Durations that ended this way up to that age.", unit="durations"),
     without_time=count("Without time", "Jobs or units that ended this way at an unrecorded time.", unit="durations"),
-    other_events=count("Other events", "Durations that ended otherwise at that age.", unit="durations"),
     censored=CENSORED,
     incidence=share("Incidence", "Share of all durations that ended this way up to that age.", REASON),
     se=number("Standard error", "Standard error of the incidence.", REASON),
@@ -152,7 +140,7 @@ ANALYSIS = Analysis(
         "covariates": lambda trace: ["gpu_count", "nodes", "gpu_type", "account"] if trace.has_jobs else trace.strata,
     },
     tables=(
-        *(CUMULATIVE_HAZARD, CUMULATIVE_INCIDENCE, INCIDENCE_AT, LOGRANK, COX, COX_SUMMARY),
+        *(CUMULATIVE_INCIDENCE, INCIDENCE_AT, LOGRANK, COX, COX_SUMMARY),
         *(SURVIVAL_SUMMARY_DELAYED_ENTRY, MTTF_DELAYED_ENTRY),
     ),
     charts=lambda trace: {

@@ -7,7 +7,6 @@ import polars as pl
 from ttf.analyses.factors.estimate_hazards import (
     COX,
     COX_SUMMARY,
-    CUMULATIVE_HAZARD,
     CUMULATIVE_INCIDENCE,
     INCIDENCE_AT,
     JOB_SIZE,
@@ -17,7 +16,6 @@ from ttf.analyses.factors.estimate_hazards import (
 )
 from ttf.analyses.factors.estimate_hazards.hazard_ratios import hazard_ratios
 from ttf.analyses.factors.estimate_hazards.incidence import (
-    cumulative_hazard,
     cumulative_incidence,
     exclusive_causes,
     incidence_at,
@@ -58,9 +56,6 @@ def compute(inputs: Inputs) -> Iterator[tuple[str, pl.DataFrame]]:
     yield "cox_summary", summarise_ratios(cox)
     ends = find_ends(durations)
     counts = {event: CountedDurations(rows, ends if event == "failure" else [event]) for event, rows in events.items()}
-    # Thin one curve at a time: the full curves of ten million durations would not fit memory.
-    hazards = [cumulative_hazard(rows, event, strata, settings.max_steps) for event, rows in counts.items()]
-    yield "cumulative_hazard", join_withheld(hazards, CUMULATIVE_HAZARD)
     competing = counts["failure"]
     if settings.causes:
         exclusive, ends = exclusive_causes(durations, settings.causes)

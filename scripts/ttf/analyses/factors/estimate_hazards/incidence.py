@@ -1,4 +1,4 @@
-"""Curves by age: cumulative hazard (Nelson-Aalen) and cumulative incidence of competing events (Aalen-Johansen).
+"""Cumulative incidence of competing events by age (Aalen-Johansen).
 
 Also the incidence at given ages, with the range that ends at unknown times allow.
 """
@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 import polars as pl
 
-from ttf.analyses.factors.estimate_hazards import CUMULATIVE_HAZARD, CUMULATIVE_INCIDENCE, INCIDENCE_AT
+from ttf.analyses.factors.estimate_hazards import CUMULATIVE_INCIDENCE, INCIDENCE_AT
 from ttf.records.jobs import Frame, choose_text
 from ttf.stats.basics.normal import Z_95
 from ttf.stats.basics.order import run_starts
@@ -21,7 +21,6 @@ from ttf.stats.durations.strata import (
     Times,
     count_durations,
     iterate_competing_times,
-    iterate_times,
     stack_curves,
 )
 from ttf.stats.durations.survival import thin_arrays
@@ -122,7 +121,7 @@ def _curves(
     shared = {"time_s": first.seconds, "at_risk": at_risk, "censored": first.ended - events}
     if first.durations == 0:
         blanks = dict.fromkeys(("incidence", "se", *_LIMITS), np.full(1, np.nan))
-        blanks |= shared | dict.fromkeys(("events", "events_so_far", "other_events"), first.events)
+        blanks |= shared | dict.fromkeys(("events", "events_so_far"), first.events)
         return [blanks | {"without_time": np.array([times.without_time])} for times in event_times]
     survivors = at_risk - events
     survival_before = np.concatenate(([1.0], np.cumprod(survivors / at_risk)[:-1]))
@@ -152,7 +151,7 @@ def _curves(
         base = np.where((incidence > 0) & (incidence < ONE), incidence, 0.5)
         # A spread beyond e^30 is an interval from 0 to 1 already.
         factor = np.exp(np.minimum(Z_95 * se / (-base * np.log(base)), 30))
-        counts = {"events": d, "events_so_far": np.cumsum(d), "other_events": events - d}
+        counts = {"events": d, "events_so_far": np.cumsum(d)}
         counts["without_time"] = np.full(d.size, times.without_time)
         limits = {"ci_low": base**factor, "ci_high": base ** (1 / factor)}
         limits |= {"ci_low_clustered": blank_limits, "ci_high_clustered": blank_limits}
@@ -262,53 +261,3 @@ def _estimate_incidence(
     at_risk = n - np.concatenate(([0], np.cumsum(sum(end_counts))))[:-1]
     survival_before = np.concatenate(([1.0], np.cumprod(1 - sum(end_counts[:-1]) / at_risk)[:-1]))
     return float(min(1.0, (survival_before * end_counts[index] / at_risk).sum()))
-
-
-def cumulative_hazard(
-    durations: Durations, event: str, strata: Sequence[str], max_steps: int | None = None
-) -> pl.DataFrame:
-    """Estimate the cumulative hazard (Nelson 1972; Aalen 1978) by stratum, a row per distinct duration.
-
-    durations: see `CountedDurations`. Rows start at age 0 as in `survival_tables`; max_steps is the maximum
-    number of rows of a stratum, as in `ttf.stats.durations.survival.thin_curves`. With d events among n at risk at an
-    age, cumulative_hazard is the sum of d / n (expected events per duration), variance Aalen's sum of d / n^2. ci_low,
-    ci_high: 95 %, on the log scale, H exp(-+ z sqrt(variance) / H) (Klein & Moeschberger 2003, section 4.3); blank,
-    with a reason, before the first event. The clustered limits are on the same scale, from the influence of each
-    cluster on the hazard (`ttf.stats.durations.clustered_durations`).
-    """
-    curves, durations = [], count_durations(durations, [event])
-    code = durations.events.index(event) + 1
-    for stratum_by in strata:
-        by_cluster = durations.by_cluster(stratum_by)
-        for stratum, times in iterate_times(durations, event, stratum_by):
-            clusters = by_cluster.get(stratum)
-            keys = {"event": event, "stratum_by": stratum_by, "stratum": stratum} | describe_clusters(clusters)
-            curves.append((keys, thin_arrays(_hazard_curve(times, clusters, code), max_steps)))
-    if not curves:
-        return CUMULATIVE_HAZARD.frame([])
-    has_events = pl.col("cumulative_hazard") > 0
-    reason = choose_text({NO_EVENT_YET: ~has_events, NO_DURATION: pl.col("cumulative_hazard").is_null()})
-    table = stack_curves(curves).with_columns(pl.when(has_events).then(pl.col(_LIMITS)), reason=reason)
-    return CUMULATIVE_HAZARD.conform(append_reason(table))
-
-
-def _hazard_curve(times: Times, clusters: ClusterDurations | None, code: int) -> dict[str, np.ndarray]:
-    times = times.from_zero()
-    at_risk = times.at_risk(times.seconds)
-    columns = {"time_s": times.seconds, "at_risk": at_risk, "events": times.events}
-    columns["censored"] = times.ended - times.events
-    if times.durations == 0:
-        return columns | dict.fromkeys(("cumulative_hazard", "variance", *_LIMITS), np.full(1, np.nan))
-    hazard = np.cumsum(times.events / at_risk)
-    variance = np.cumsum(times.events / at_risk / at_risk)
-    factor = np.exp(Z_95 * np.sqrt(variance) / np.where(hazard > 0, hazard, 1))
-    limits = {"ci_low": hazard / factor, "ci_high": hazard * factor}
-    limits |= dict.fromkeys(("ci_low_clustered", "ci_high_clustered"), np.full(hazard.size, np.nan))
-    if clusters is not None and not np.isnan(clusters.student()):
-        influences = Influences(clusters, times.seconds).accumulate(_influence_by_end([code], 1 / at_risk), variance)
-        half_width = influences.half_width()
-        # A spread beyond e^300 is no limit.
-        log_width = np.where(half_width > 0, half_width / np.where(hazard > 0, hazard, 1), np.nan)
-        factor = np.exp(np.minimum(log_width, 300))
-        limits |= {"ci_low_clustered": hazard / factor, "ci_high_clustered": hazard * factor}
-    return columns | {"cumulative_hazard": hazard, "variance": variance} | limits

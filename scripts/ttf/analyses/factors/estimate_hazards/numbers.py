@@ -15,15 +15,13 @@ from ttf.analyses.factors.estimate_hazards import (
 from ttf.analyses.factors.estimate_hazards.total import IS_STRONGEST
 from ttf.display.metrics import CI, CI_S, CLUSTERS, cells
 
-_TEST = f"strata statistic df p_value p_adjusted p_clustered p_adjusted_clustered {CLUSTERS}"
+_TEST = f"strata p_adjusted p_adjusted_clustered {CLUSTERS}"
 _WITHOUT_END = pl.col("without_end") > 0
-_P_VALUES = "p_adjusted p_adjusted_clustered proportionality_p"
 _IS_TOTAL = pl.col("covariate") == JOB_SIZE
 _IS_DOUBLING = (pl.col("covariate") == "gpu_count") & (pl.col("level") == DOUBLING)
 # If nodes are in the model too, the ratio of GPUs is at a fixed number of nodes, not that of a larger job.
 _IS_JOB = _IS_TOTAL | (_IS_DOUBLING & ~_IS_TOTAL.any())
 _STRONGEST = f"covariate level reference hazard_ratio events {CI} p_clustered p_adjusted_clustered"
-_LATE_TIMES = "median_s median_ci_low_s median_ci_high_s restricted_mean_s restricted_mean_se_s"
 
 NUMBERS = [
     *(
@@ -46,23 +44,22 @@ NUMBERS = [
         kind="overall",
     ),
     cells(COX, "cox", "n events reason", event="failure", covariate="all"),
-    cells(COX, "cox", f"proportionality_p proportionality_df {CLUSTERS}", n="events", event="failure", covariate="all"),
+    cells(COX, "cox", f"proportionality_p {CLUSTERS}", n="events", event="failure", covariate="all"),
     cells(COX_SUMMARY, "cox", "ratios clear significant_if_independent untested covariates changing"),
     cells(COX_SUMMARY, "cox.total", "ratios=total_ratios clear=total_clear untested=total_untested"),
-    cells(COX, "cox.gpus", f"hazard_ratio {CI} {_P_VALUES}", _IS_DOUBLING, not_blank="hazard_ratio", event="failure"),
     cells(COX, "cox.job", f"covariate hazard_ratio {CI}", _IS_JOB, not_blank="hazard_ratio", event="failure"),
     cells(COX, "cox.strongest", _STRONGEST, IS_STRONGEST, take=1),
     cells(
         SURVIVAL_SUMMARY_DELAYED_ENTRY,
         "delayed_entry",
-        f"n late=entered_late {_LATE_TIMES}",
+        "n late=entered_late",
         event="failure",
         stratum_by="all",
     ),
     cells(
         MTTF_DELAYED_ENTRY,
         "delayed_entry",
-        f"events exposure_s mttf_s {CI_S}",
+        f"events mttf_s {CI_S}",
         event="failure",
         stratum_by="all",
         confidence=0.95,

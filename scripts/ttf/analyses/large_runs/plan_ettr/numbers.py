@@ -9,16 +9,13 @@ from ttf.stats.large_runs.plans import BEST_INTERVAL, FASTER_WRITES
 _TARGET = "by withheld needed basis unit queue_source no_interval mttf_low_s mttf_high_s limit.size=limit_size"
 _WALL = " ".join(f"{part}_s=wall_{part}_s" for part in ("queued", "productive", "overhead"))
 _CHECK = " ".join(f"{name}=check_{name}" for name in ("observed", "expected", "p_value"))
-_PLAN = "nodes mttf_s optimal_interval_s approximated=ettr_combined valid=approximation_valid"
+_PLAN = "nodes mttf_s optimal_interval_s valid=approximation_valid"
 _EXPECTED = "interruptions=expected_interruptions wall_s=expected_wall_s scheduled_ettr"
 _OPTIMUM = "at_optimum=ettr_at_optimum daly_young_s=daly_young_interval_s"
 _SIMULATED = " ".join(
     f"{name}=simulated_{name}" for name in ("interruptions_p05", "interruptions_p95", "wall_p05_s", "wall_p95_s")
 )
-_SAVED = "gpu_hours=gpu_hours_saved_per_productive_week node_hours=node_hours_saved_per_productive_week"
 _IS_CHANGE = (pl.col("mitigation") != BEST_INTERVAL) & pl.col("ettr_after").is_not_null() & pl.col("is_target")
-_IS_SAVING = _IS_CHANGE & (pl.col("node_hours_saved_per_productive_week") > 0)
-_BY_SAVING = "-node_hours_saved_per_productive_week"
 
 
 def _limits(key: str, suffix: str) -> str:
@@ -62,12 +59,11 @@ NUMBERS = [
     cells(
         MITIGATIONS,
         "ettr.mitigation",
-        "name=mitigation before=ettr_before after=ettr_after",
+        "name=mitigation",
         _IS_CHANGE,
         sort="-ettr_after",
         take=1,
     ),
-    cells(MITIGATIONS, "ettr.saving", f"name=mitigation {_SAVED}", _IS_SAVING, sort=_BY_SAVING, take=1),
     cells(
         MITIGATIONS,
         "actions.writes",

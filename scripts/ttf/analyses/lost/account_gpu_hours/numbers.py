@@ -14,9 +14,7 @@ from ttf.analyses.lost.account_gpu_hours import (
 from ttf.display.metrics import cells
 
 NUMBERS = [
-    cells(
-        LEDGER, "ledger.{category}", "gpu_hours share cost kwh co2_kg", not_blank="share", n="attempts", scope_by="all"
-    ),
+    cells(LEDGER, "ledger.{category}", "gpu_hours share cost", not_blank="share", n="attempts", scope_by="all"),
     cells(LEDGER_SUMMARY, "ledger"),
     # The two with the most time, of which a sentence names the first.
     *(

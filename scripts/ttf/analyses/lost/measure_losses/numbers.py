@@ -2,17 +2,15 @@
 
 import polars as pl
 
-from ttf.analyses.lost.measure_losses import FAILURE_CONCENTRATION, LOST_WORK_ALL, LOST_WORK_BY_MONTH, REPEATS, WHAT_IF
+from ttf.analyses.lost.measure_losses import FAILURE_CONCENTRATION, LOST_WORK_ALL, WHAT_IF
 from ttf.display.metrics import Cells, cells
 
-_COUNTS = "runs failed_runs failed_without_time infra_failures infra_without_time preemptions linked_preemptions"
+_COUNTS = "runs failed_runs failed_without_time infra_failures preemptions linked_preemptions"
 _HOURS = " ".join(f"{kind}gpu_hours" for kind in ("", "failed_", "infra_", "first_order_", "second_order_", "linked_"))
-_LOSSES = f"{_COUNTS} {_HOURS} failed_gpu_hours_share"
-_SHARES = "infra_gpu_hours_share first_order_gpu_hours_share failed_above_8_gpus_share"
+_SHARES = "failed_gpu_hours_share infra_gpu_hours_share first_order_gpu_hours_share failed_above_8_gpus_share"
 _TOP_SHARES = "owners=owners_in_top ended_share failures_share failed_gpu_hours_share"
-_AMOUNTS = "saved_gpu_hours cost_gpu_hours net_gpu_hours given_up_gpu_hours net_share"
 TRIAL = "trial_on_one_gpu"
-_IS_NO_TRIAL, _SCENARIO = pl.col("scenario") != TRIAL, f"trial_s n affected given_up {_AMOUNTS}"
+_IS_NO_TRIAL, _SCENARIO = pl.col("scenario") != TRIAL, "trial_s n affected given_up given_up_gpu_hours"
 
 
 def _select_top(key: str, columns: str, percent: int) -> Cells:
@@ -22,13 +20,9 @@ def _select_top(key: str, columns: str, percent: int) -> Cells:
 
 
 NUMBERS = [
-    cells(LOST_WORK_ALL, "lost_work", f"infra_basis checkpoint_interval_s {_LOSSES} {_SHARES}", n="runs"),
-    # The last month that the trace covers completely.
-    cells(LOST_WORK_BY_MONTH, "lost_work.month", f"window {_LOSSES}", pl.col("complete"), n="runs", take=-1),
+    cells(LOST_WORK_ALL, "lost_work", f"infra_basis checkpoint_interval_s {_COUNTS} {_HOURS} {_SHARES}", n="runs"),
     _select_top("", "owners", 10),
     *(_select_top(f".top_{percent}", _TOP_SHARES, percent) for percent in (1, 5, 10)),
-    cells(REPEATS, "repeats.{group_by}.{measure}", "estimate ci_low ci_high", unit_by="unit"),
-    cells(REPEATS, "repeats.{group_by}.{measure}", "groups events", not_blank="estimate"),
     # The trial with the largest net saving.
     cells(
         WHAT_IF,

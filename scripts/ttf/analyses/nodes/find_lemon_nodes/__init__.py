@@ -22,7 +22,6 @@ LEMON_NODES = table(
     window_from_s=whole_seconds("Window from", "Start of the window.", blank=_NO_DATES),
     window_to_s=whole_seconds("Window to", "End of the window, exclusive.", blank=_NO_DATES),
     placements=count("Placements", "Attempts that ran on the node.", blank=_NO_PLACEMENTS),
-    single_node_placements=count("Single-node attempts", "Attempts that ran on this node only.", blank=_NO_PLACEMENTS),
     single_node_failures=count("Failures of single-node attempts", "Single-node attempts that failed.", _NO_PLACEMENTS),
     single_node_failure_rate=share(
         "share of attempts", "Failures divided by attempts.", blank="no single-node attempt"
@@ -34,8 +33,6 @@ LEMON_NODES = table(
     out_count=count("Outages", "Failures of the component.", blank="not a trace of components"),
     exposure_s=whole_seconds("Time at risk", "Time of its placements in the window, or time in service."),
     failures=count("Failures", "Failures attributed to the node."),
-    failures_per_1000_node_days=number("Rate", "Failures per 1000 days at risk.", **_RATE),
-    fleet_failures_per_1000_node_days=number("Rate of the fleet", "Rate of the node's fleet.", **_RATE),
     trials=count("Runs compared", "First runs of a user on a day, if causes are not recorded.", blank="there is none"),
     counted=count("Counted", "Failures that the test counts.", blank=REASON, n="failures"),
     expected=number("Expected", "Expected failures at the rate of the node's fleet.", blank=REASON),

@@ -445,13 +445,9 @@ def with_likely_failures(nodes: pl.DataFrame, shared: pl.DataFrame) -> pl.DataFr
 
 
 def _finish_table(nodes: pl.DataFrame, window: tuple[int, int] | None) -> pl.DataFrame:
-    """Add rates, the window and the share of attributed failures; return LEMON_NODES in its order."""
-    fleet = {name: pl.col(name).sum().over("fleet") for name in ("failures", "exposure_s")}
+    """Add the window and the share of attributed failures; return LEMON_NODES in its order."""
     low, high = window or (None, None)
-    per_1000 = 1000 * SECONDS_A_DAY
     table = nodes.with_columns(
-        failures_per_1000_node_days=_divide_or_null(pl.col("failures") * per_1000, pl.col("exposure_s")),
-        fleet_failures_per_1000_node_days=_divide_or_null(fleet["failures"] * per_1000, fleet["exposure_s"]),
         window_from_s=pl.lit(low, dtype=pl.Int64),
         window_to_s=pl.lit(high, dtype=pl.Int64),
         attributed_share=_divide_or_null(pl.col("attributed_failures"), pl.col("window_failures")),

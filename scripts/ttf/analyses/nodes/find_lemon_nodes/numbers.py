@@ -5,7 +5,7 @@ from ttf.display.metrics import CI_S, cells
 
 _WITHOUT = " ".join(f"ci_{end}{kind}_without_s" for kind in ("", "_clustered") for end in ("low", "high"))
 _EFFECT = " ".join(("lemons", "mttf_s", "mttf_without_s", "mttf_ratio", CI_S, _WITHOUT))
-_FIRST = "node counted expected rate_ratio ci_low ci_high q_value q_spread ordinary_cv"
+_FIRST = "node counted expected q_spread ordinary_cv"
 
 NUMBERS = [
     cells(LEMON_SUMMARY, "lemons"),
@@ -13,7 +13,7 @@ NUMBERS = [
     cells(
         LEMON_NODES,
         "lemons.likely",
-        "node likely_failures likely_ratio",
+        "node",
         not_blank="likely_ratio",
         sort="-likely_ratio node",
         take=1,

@@ -14,7 +14,6 @@ FAILURE_RATE_OVER_TIME = table(
     by=words("By", "all, cause or domain."),
     cause=words("Cause", "Cause of the failures.", "the row counts all causes"),
     window=words("Window", "Days of the window.", REASON),
-    from_day=count("From day", "First day of the window, from 0.", REASON, "days"),
     to_day=count("To day", "Last day of the window, from 0.", REASON, "days"),
     start_s=whole_seconds("Start", "Start of the window, in trace time.", REASON),
     end_s=whole_seconds("End", "End of the window, in trace time.", REASON),

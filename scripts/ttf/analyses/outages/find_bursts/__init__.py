@@ -2,18 +2,9 @@
 
 from ttf.analyses.declaration import Analysis
 from ttf.engine.columns import clustered_columns
-from ttf.engine.contract import REASON, Column, count, number, share, table, truth, whole_seconds, words
+from ttf.engine.contract import REASON, count, number, share, table, truth, whole_seconds, words
 
 _CLUSTERED = clustered_columns(share)
-
-
-def _null_columns(name: str, heading: str, null_hypothesis: str) -> dict[str, Column]:
-    """Return the columns of the mean share in simulations of a null hypothesis and of the range of 95% of them."""
-    return {
-        name: share(heading, f"Mean share if {null_hypothesis}.", REASON),
-        f"{name}_low": share("95% from", "Lower bound of 95% of the simulations.", REASON),
-        f"{name}_high": share("95% to", "Upper bound of 95% of the simulations.", REASON),
-    }
 
 
 BURSTS = table(
@@ -25,10 +16,6 @@ BURSTS = table(
     near=count("With another near", "Outages with another at the location within the window.", REASON, "outages"),
     share=share("Share", "Share of the outages with another one near.", REASON),
     **_CLUSTERED,
-    null_uniform=share("Uniform", "Expected share if outages were uniform over the observed time.", REASON),
-    **_null_columns("null_permuted", "Times exchanged", "outages of one kind exchange their times"),
-    **_null_columns("null_shifted", "Shifted", "the history of each other member is shifted at random, cyclically"),
-    **_null_columns("null_jittered", "Jittered", "each outage is moved by up to outages.jitter_s, which keeps drift"),
     chance=share(
         "By chance", "Largest mean share among the simulations: exchanged, shifted and jittered times.", REASON
     ),
@@ -58,7 +45,6 @@ OUTAGE_COUNTS = table(
     periods=count("Periods", "Whole periods in the observed time.", REASON),
     n=count("n", "Unplanned outages that began in these periods.", REASON, "outages"),
     mean=number("Mean", "Mean of the counts.", REASON, "outages"),
-    variance=number("Variance", "Variance of the counts.", REASON),
     dispersion=number(
         "Dispersion", "Variance divided by mean; 1 if outages are independent at a constant rate.", REASON
     ),

@@ -9,8 +9,6 @@ import polars as pl
 from ttf.analyses.outages.find_bursts import AGAIN_AFTER_REPAIR, BURSTS, OUTAGE_COUNTS
 from ttf.analyses.shared.outages.nearness import (
     NEVER,
-    chance_of_neighbour,
-    count_other_events,
     jitter_times,
     longest_chain,
     nearest_gaps,
@@ -121,7 +119,7 @@ def burst_rows(level: str, events: Events | str, rng: np.random.Generator, draws
         yield from ({"location": level, "window_s": window, "n": 0, "reason": events} for window in WINDOWS_S)
         return
     location, member, time = events.location, events.member, events.time_s
-    n, other_counts = len(time), count_other_events(location, member)
+    n = len(time)
     gaps, chain_gaps = nearest_gaps(location, member, time), nearest_gaps(location, np.arange(n), time)
     observed = events.from_s, events.until_s
     n_draws = replicate_count(n, draws)
@@ -144,7 +142,6 @@ def burst_rows(level: str, events: Events | str, rng: np.random.Generator, draws
             "n": n,
             "near": int(is_near.sum()),
             "share": share,
-            "null_uniform": float(chance_of_neighbour(other_counts, time, *observed, window).mean()),
             **{f"{name}{bound}": shares[index] for name, bounds in ranges.items() for bound, shares in bounds.items()},
             "chance": max(bounds[""][index] for bounds in ranges.values()),
             "is_burst": all(share > bounds["_high"][index] for bounds in ranges.values()) if is_testable else None,
@@ -157,14 +154,14 @@ def burst_rows(level: str, events: Events | str, rng: np.random.Generator, draws
 
 
 def _null_ranges(location: np.ndarray, member: np.ndarray, simulations: Iterable[np.ndarray]) -> dict[str, list[float]]:
-    """Return mean, 2.5th and 97.5th percentile of the shares at each of WINDOWS_S over the simulated times."""
+    """Return mean and 97.5th percentile of the shares at each of WINDOWS_S over the simulated times."""
     # Number members from 0 in each location.
     first_member = np.full(location.max() + 1, NEVER)
     np.minimum.at(first_member, location, member)
     gaps = (sorted_nearest_gaps(location, member - first_member[location], times) for times in simulations)
     shares = np.sort([[int((gap <= window).sum()) / len(gap) for window in WINDOWS_S] for gap in gaps], axis=0)
-    low, high = (shares[min(int(share * len(shares)), len(shares) - 1)] for share in (0.025, 0.975))
-    return {"": shares.mean(axis=0).tolist(), "_low": low.tolist(), "_high": high.tolist()}
+    high = shares[min(int(0.975 * len(shares)), len(shares) - 1)]
+    return {"": shares.mean(axis=0).tolist(), "_high": high.tolist()}
 
 
 def _outage_clusters(level: str, events: Events, window: int) -> tuple[np.ndarray, str]:
@@ -246,6 +243,6 @@ def outage_counts(outages: pl.DataFrame, exposure: pl.DataFrame | None) -> pl.Da
             rows.append(row | {"reason": "fewer than two such periods" if periods < 2 else "no outage began in them"})
             continue
         variance = (int((counts**2).sum()) - n * n / periods) / (periods - 1)
-        moments = {"mean": n / periods, "variance": variance, "dispersion": variance * periods / n}
+        moments = {"mean": n / periods, "dispersion": variance * periods / n}
         rows.append(row | moments | {"most": int(counts.max())})
     return OUTAGE_COUNTS.frame(rows)

@@ -15,10 +15,10 @@ NUMBERS = [
     cells(
         OUTAGE_MATCHES,
         "outage_matches.failures",
-        f"n events share expected median_s basis {CI}",
+        f"n share expected basis {CI}",
         _UNPLANNED,
         measure=NEAR,
     ),
     cells(OUTAGE_MATCHES, "outage_matches", "outages=n", _OUTAGE_EFFECTS, take=1),
-    cells(OUTAGE_MATCHES, "outage_matches.{measure}", "events share", _OUTAGE_EFFECTS),
+    cells(OUTAGE_MATCHES, "outage_matches.{measure}", "share", _OUTAGE_EFFECTS),
 ]

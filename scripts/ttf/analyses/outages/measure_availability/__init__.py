@@ -17,7 +17,6 @@ OUTAGE_CAUSES = table(
     },
     events=count("Records", "Outage records, including those that overlap in one outage.", unit="records"),
     share=share("Share", "Share of all records."),
-    downtime_s=whole_seconds("Time down", "Total downtime of the records; an open one counts until last seen."),
     downtime_share=share("of time down", "Share of the downtime of all records.", REASON),
     repair_mean_s=seconds("Mean repair", "Downtime per ended record.", REASON),
     repair_median_s=seconds("Median repair", "Kaplan-Meier, open records censored.", REASON),
@@ -110,7 +109,6 @@ OUTAGES_SUMMARY = table(
     units_with_outage=count(
         "Units with an outage", "Units with an outage, including unobserved ones.", unit="units", n="outages"
     ),
-    units_watched=count("Units watched", "Number of observed units.", "watched units are not known", "units"),
     outages_outside=count(
         "Outside", "Outages while their unit was not observed.", "watched units are unknown", "outages"
     ),

@@ -83,7 +83,6 @@ def _cause_row(row: dict, seconds: np.ndarray, ended: np.ndarray, events: int, d
     reasons = ["no record has ended: no mean"] * (not repairs) + times["reasons"]
     return row | {
         "share": row["events"] / events,
-        "downtime_s": down_s,
         "downtime_share": down_s / downtime if downtime else None,
         "repair_mean_s": down_s / repairs if repairs else None,
         "repair_median_s": times.get("median_s"),

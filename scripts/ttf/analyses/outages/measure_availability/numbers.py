@@ -11,7 +11,7 @@ _REPAIR = "mttr_s ci_low_clustered_s=mttr_ci_low_s ci_high_clustered_s=mttr_ci_h
 _TIMES = ("median_s", "p90_s", "restricted_mean_s", "horizon_s", "longest_share")
 _REPAIR_TIMES = " ".join(f"{name}=repair_{name}" for name in _TIMES)
 _FAULTS = " ".join(f"{name}=records_{name}" for name in ("per_1000_unit_days", *_BOUNDS))
-_UP = f"availability method=availability_method {CLUSTERS}"
+_UP = f"availability {CLUSTERS}"
 _IS_CLUSTERED = pl.col("availability_method") == "clustered"
 _IS_DOWN = pl.col("outages") > 0
 
@@ -27,7 +27,7 @@ def _limits(suffix: str) -> str:
 
 
 NUMBERS = [
-    cells(OUTAGES_SUMMARY, "data", "outages units_with_outage units_watched outages_outside"),
+    cells(OUTAGES_SUMMARY, "data", "outages units_with_outage outages_outside"),
     cells(OUTAGES_SUMMARY, "period", "from_s to_s days"),
     cells(AVAILABILITY, "outages", _COUNTS, n="", stratum_by="all"),
     cells(AVAILABILITY, "outages.between", _mean_spec("mtbf"), n="outages", stratum_by="all"),
@@ -38,7 +38,7 @@ NUMBERS = [
     # The interval is clustered or, for few units, exact.
     cells(AVAILABILITY, "outages.up", f"{_UP} {_limits('_clustered')}", _IS_CLUSTERED, n="outages", stratum_by="all"),
     cells(AVAILABILITY, "outages.up", f"{_UP} {_limits('')}", ~_IS_CLUSTERED, n="outages", stratum_by="all"),
-    cells(AVAILABILITY, "outages.planned", "outages down_s", _IS_DOWN, n="", stratum_by="planned", stratum="planned"),
+    cells(AVAILABILITY, "outages.planned", "outages", _IS_DOWN, n="", stratum_by="planned", stratum="planned"),
     *(
         cells(
             OUTAGE_FREE,
@@ -49,18 +49,15 @@ NUMBERS = [
         )
         for name, (span_s, _) in SPANS.items()
     ),
-    # The level, and the class, with the most time down.
-    *(
-        cells(
-            OUTAGE_CAUSES,
-            f"outages.most.{depth}",
-            f"name={depth} share downtime_share",
-            not_blank=f"{depth} downtime_share",
-            n="events",
-            sort="-downtime_share -events",
-            take=1,
-            depth=depth,
-        )
-        for depth in ("level", "class")
+    # The level with the most time down.
+    cells(
+        OUTAGE_CAUSES,
+        "outages.most.level",
+        "name=level downtime_share",
+        not_blank="level downtime_share",
+        n="events",
+        sort="-downtime_share -events",
+        take=1,
+        depth="level",
     ),
 ]

@@ -1,4 +1,4 @@
-"""Growth, trend and point of change of faults over time, and their mean cumulative function."""
+"""Growth and trend of faults over time, and their mean cumulative function."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from ttf.records.clusters import DAY_S
 from ttf.records.inputs import Inputs
 from ttf.records.outages.outage_records import is_start_watched
 from ttf.stats.basics.holm import add_adjusted_p
-from ttf.stats.durations.growth import Stratum, accumulate_exposure, fit_common_growth, fit_growth
+from ttf.stats.durations.growth import FEWEST_EVENTS, Stratum, accumulate_exposure, fit_common_growth
 from ttf.stats.durations.mcf import mean_cumulative
 
 MOST_STEPS, MOST_STRATA = 2000, 20
@@ -57,7 +57,7 @@ def analyse_growth(records: pl.DataFrame, exposure: pl.DataFrame, block_days: in
         strata, mature = (
             _make_strata(selected, block_days * DAY_S) for selected in (parts, list(map(_select_mature, parts)))
         )
-        growth_rows.append(keys | _growth_cells(fleet, strata, mature, begin))
+        growth_rows.append(keys | _growth_cells(fleet.fault_s.size, strata, mature))
         steps = mean_cumulative(fleet.fault_s, fleet.unit, fleet.begin, fleet.end, fleet.owner, MOST_STEPS)
         key_columns = {name: pl.lit(value) for name, value in keys.items()}
         frame = pl.DataFrame(steps).with_columns(pl.col("ci_low", "ci_high").fill_nan(None), **key_columns)
@@ -114,28 +114,14 @@ def _select_mature(fleet: Fleet) -> Fleet:
     return Fleet(begin, fleet.end, fleet.owner, fleet.fault_s[is_mature], fleet.unit[is_mature])
 
 
-def _growth_cells(fleet: Fleet, strata: list[Stratum], mature: list[Stratum], begin: int) -> dict:
-    """Return the cells of GROWTH except those of `_add_trends`. begin: origin of the fleet's times, in trace time.
-
-    mature_t: trend_t of mature units, for `_add_trends`.
-    """
-    exposures = accumulate_exposure(fleet.fault_s, fleet.begin, fleet.end)
-    total = int((fleet.end - fleet.begin).sum())
-    cells = fit_growth(exposures, total)
-    if "change_place" in cells:
-        change_index = cells["change_place"]
-        events_after, exposure_after = exposures.size - change_index - 1, total - int(exposures[change_index])
-        cells["change_point_s"] = int(fleet.fault_s[change_index]) + begin
-        if exposure_after:
-            cells["rate_ratio"] = (events_after / exposure_after) / ((change_index + 1) / int(exposures[change_index]))
-        else:
-            cells["reasons"].append("the rate is furthest from constant at the end of the watch: no rate after it")
-        common = fit_common_growth(strata)
-        cells["reasons"] += common.pop("reasons")
-        cells |= {_COMMON_NAMES.get(name, name): value for name, value in common.items()}
-        mature_fit = fit_common_growth(mature)
-        cells |= {"trend_p_mature": mature_fit.get("trend_p"), "mature_t": mature_fit.get("trend_t")}
-    return cells | {"reason": "; ".join(cells["reasons"]) or None}
+def _growth_cells(n: int, strata: list[Stratum], mature: list[Stratum]) -> dict:
+    """Return the cells of GROWTH of n faults except those of `_add_trends`, and what that needs of mature units."""
+    if n < FEWEST_EVENTS:
+        return {"n": n, "reason": f"fewer than {FEWEST_EVENTS} events: no trend"}
+    cells = {_COMMON_NAMES.get(name, name): value for name, value in fit_common_growth(strata).items()}
+    mature_fit = fit_common_growth(mature)
+    cells |= {"trend_p_mature": mature_fit.get("trend_p"), "mature_t": mature_fit.get("trend_t")}
+    return cells | {"n": n, "reason": "; ".join(cells["reasons"]) or None}
 
 
 def _make_strata(parts: list[Fleet], block_s: int) -> list[Stratum]:

@@ -1,6 +1,6 @@
 """Numbers for the page: the trend of faults, over all and within groups."""
 
-from ttf.analyses.outages.track_outages import GROWTH, MCF
+from ttf.analyses.outages.track_outages import GROWTH
 from ttf.display.metrics import cells
 
 _TREND = "n trend strata trend_p homogeneity_p beta_within beta_within_ci_low beta_within_ci_high"
@@ -8,5 +8,4 @@ _GROUPS = "groups.n=groups_tested groups.better=groups_better groups.worse=group
 
 NUMBERS = [
     cells(GROWTH, "growth", f"{_TREND} {_GROUPS}", stratum_by="all"),
-    cells(MCF, "growth.mcf", "mcf ci_low ci_high", take=-1, stratum_by="all"),
 ]

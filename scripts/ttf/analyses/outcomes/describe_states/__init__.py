@@ -31,7 +31,6 @@ SIZE_MIX = table(
     n=count("n", "All jobs that requested a GPU.", unit="jobs"),
     jobs_share=share("Share", "jobs over n.", blank=REASON),
     jobs_up_to_share=share("up to here", "Share of jobs with up to gpus_high GPUs.", blank=REASON),
-    jobs_at_least_share=share("from here on", "Share of jobs with gpus_high GPUs or more.", blank=REASON),
     gpu_hours=number("GPU-hours", "GPUs requested times run time, summed.", blank=REASON, unit="h"),
     gpu_hours_share=share("Share", "Share of all GPU-hours.", blank=REASON),
     gpu_hours_up_to_share=share("up to here", "Share of GPU-hours in jobs with up to gpus_high GPUs.", REASON),
@@ -60,10 +59,8 @@ CLUSTER_SUMMARY = table(
     runtime_median_s=seconds("median", "Median run time.", blank=REASON, n="runtime_n"),
     runtime_max_s=whole_seconds("longest", "Longest run time.", blank=REASON, n="runtime_n"),
     queue_n=count("n of delays", "Jobs with a known queueing delay.", unit="jobs"),
-    queue_sum_s=whole_seconds("Delay, sum", "Sum over queue_n jobs.", blank=REASON),
     queue_mean_s=seconds("Delay, mean", "Mean over queue_n jobs.", blank=REASON),
     queue_median_s=seconds("median", "Median queueing delay.", blank=REASON),
-    queue_max_s=whole_seconds("longest", "Longest queueing delay.", blank=REASON),
 )
 
 ANALYSIS = Analysis(

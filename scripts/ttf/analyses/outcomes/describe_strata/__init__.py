@@ -40,7 +40,6 @@ STRATA = table(
     failed_gpu_hours=number("their GPU-hours", "GPU time of failed attempts.", unit=_HOURS),
     failed_gpu_hours_share=share("Failed GPU time", "Share of the GPU time of the stratum.", blank=REASON),
     **{f"failed_gpu_{name}": column for name, column in clustered_columns(share, blank=NO_CLUSTERS).items()},
-    timeout_gpu_hours=number("at time limit", "GPU time of failures at a time limit.", unit=_HOURS),
     infra_gpu_hours=number("by infrastructure", "GPU time of attempts that infrastructure ended.", unit=_HOURS),
     limit_share=share("Time limit", "Share of the failed GPU time at a time limit.", _NO_CAUSE),
     infra_share=share("Infrastructure", "Share of the failed GPU time.", _NO_CAUSE),

@@ -5,7 +5,6 @@ import polars as pl
 from ttf.analyses.outcomes.split_outcomes import ENDED_BY_NODE, ENDED_JOBS, JOBS_SUMMARY, OUTCOMES, OUTCOMES_BY_GPUS
 from ttf.display.metrics import CI, CLUSTERS, FEWEST_ENDED, cells
 
-_TIMES = "runtime_mean_s runtime_median_s runtime_p90_s"
 _MEDIANS = " ".join(f"runtime_median_{end}{kind}_s" for kind in ("", "_clustered") for end in ("low", "high"))
 _ENDS = " ".join(f"failure_share_{end}{kind}" for kind in ("", "_clustered") for end in ("low", "high"))
 _SHARE = f"failure_share {_ENDS} {CLUSTERS}"
@@ -21,7 +20,7 @@ NUMBERS = [
     cells(JOBS_SUMMARY, "survival", "timeouts"),
     cells(JOBS_SUMMARY, "queue", "median=queue_median_s p90=queue_p90_s reason=no_queue"),
     cells(OUTCOMES, "outcomes.{outcome}", "jobs with_runtime=n jobs_share", n="jobs"),
-    cells(OUTCOMES, "outcomes.{outcome}", f"gpu_hours gpu_hours_share {_TIMES} {_MEDIANS} {CLUSTERS}"),
+    cells(OUTCOMES, "outcomes.{outcome}", f"gpu_hours gpu_hours_share runtime_median_s {_MEDIANS} {CLUSTERS}"),
     cells(ENDED_JOBS, "outcomes", f"{_ENDED} {_SHARE} {_LIMITS}"),
     cells(ENDED_JOBS, "outcomes.concentration", _CONCENTRATION),
     cells(ENDED_BY_NODE, "outcomes.{size}", f"ended {_SHARE}"),

@@ -76,10 +76,7 @@ def build_changes(measures: dict[str, dict], calendar: Calendar, cluster_by: str
     ettr = measures["scheduled_ettr"] | {"measure": "scheduled_ettr"}
     if "difference" in ettr:
         ettr["p_adjusted"] = rows["infra_rate"]["p_adjusted"]
-        ettr |= {
-            name: rate.get(name)
-            for name in ("clusters", "p_clustered", "effective_parts", "p_parts", "p_exact", "p_value")
-        }
+        ettr |= {name: rate.get(name) for name in ("clusters", "p_clustered", "p_parts", "p_exact", "p_value")}
     rows["scheduled_ettr"] = ettr
     has_times = calendar.reason is None
     shared = {

@@ -19,11 +19,9 @@ DRIFT = table(
     n_before=count("n", "Jobs in the window of comparison.", unit="jobs"),
     n_after=count("n", "Jobs in `window`.", unit="jobs"),
     test=words("Test", "two_proportion_z, chi_square or mann_whitney."),
-    p_value=number("p", "Two-sided p-value.", blank=REASON),
     p_adjusted=number("adjusted p", "P-value adjusted over all comparisons by Holm's method.", blank=REASON),
     cluster_by=words("Clustered by", "Level of correlated failures.", blank="the trace names no such level"),
     clusters=number("Effective clusters", "Kish's effective number in both windows.", blank=_NO_TEST),
-    p_clustered=number("p, clustered", "Two-sided clustered p-value.", blank=_NO_TEST),
     p_adjusted_clustered=number(
         "adjusted p, clustered", "P-value adjusted over all comparisons by Holm's method.", _NO_TEST
     ),

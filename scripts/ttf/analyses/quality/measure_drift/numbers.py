@@ -1,13 +1,6 @@
-"""The numbers of drift: how many comparisons changed, and the largest change."""
+"""Numbers for the page: how many comparisons changed."""
 
-import polars as pl
-
-from ttf.analyses.quality.measure_drift import DRIFT, DRIFT_SUMMARY, SIGNIFICANCE
+from ttf.analyses.quality.measure_drift import DRIFT_SUMMARY
 from ttf.display.metrics import cells
 
-_IS_SIGNIFICANT = pl.col("p_adjusted_clustered") < SIGNIFICANCE
-_COLUMNS = "window against column value statistic effect_name before after effect p_adjusted_clustered"
-NUMBERS = [
-    cells(DRIFT_SUMMARY, "drift"),
-    cells(DRIFT, "drift.most", _COLUMNS, _IS_SIGNIFICANT, not_blank="before", take=1),
-]
+NUMBERS = [cells(DRIFT_SUMMARY, "drift")]

@@ -28,7 +28,6 @@ DELAYS = table(
     within_60_s_share=share("≤ 1 min", "Share of n.", blank=REASON),
     within_600_s_share=share("≤ 10 min", "Share of n.", blank=REASON),
     within_3600_s_share=share("≤ 60 min", "Share of n.", blank=REASON),
-    within_6000_s_share=share("≤ 100 min", "Share of n.", blank=REASON),
     step_180_s_share=share("At 3 min", "Share of attempts with a queueing delay of 170 to 200 s.", blank=REASON),
     beside_180_s_share=share(
         "Around 3 min", "Mean of two shares: queueing delays of 139 to 169 s and of 201 to 231 s.", REASON
@@ -52,11 +51,8 @@ OUT_OF_ORDER = table(
     scope=words("Among", "account or cluster."),
     gpu_bucket=_BUCKET,
     n=count("n", "Jobs with a submission and a start; for scope account, also an account.", unit="jobs"),
-    out_of_order=count("Out of order", "Jobs that started while a job submitted earlier waited.", unit="jobs"),
     out_of_order_share=share("Started out of order", "Share of n.", blank=REASON),
-    overtaken=count("Overtaken", "Jobs that waited while a job submitted later started.", unit="jobs"),
     overtaken_share=share("Overtaken", "Share of n.", blank=REASON),
-    left_out=count("Excluded", "Excluded jobs of this size.", unit="jobs"),
 )
 RETRIES = table(
     "retries",
@@ -88,7 +84,6 @@ RUNTIME_TO_FAILURE = table(
     n=count("n", "Failed attempts with a known run time.", unit="attempts"),
     mean_s=seconds("Mean", "Mean of n.", blank=REASON),
     **percentile_columns(seconds, "_s", {p: f"{p}th percentile of the run time." for p in (50, 90, 95)}, REASON),
-    rtf_total_s=whole_seconds("Time in all", "Sum of the run times of n attempts."),
     rtf_share=share("Share of the time", "Share of the run time of all failed attempts.", "the total time is 0 s"),
     gpu_hours=number("GPU-hours", "GPUs times run time, summed over n attempts.", unit="h"),
     gpu_hours_share=share("Share", "Share of the GPU-hours of all failed attempts.", blank="they used no GPU time"),

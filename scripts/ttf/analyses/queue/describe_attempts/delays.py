@@ -15,7 +15,7 @@ ALL = "all"
 BUCKETS = (ALL, *GPU_BUCKETS)
 # Which attempts of a job: all, the first, the later ones.
 ALL_ATTEMPTS, FIRST, LATER = ATTEMPT_KINDS = ("every", "first", "later")
-DELAY_LIMITS_S = (60, 600, 3_600, 6_000)
+DELAY_LIMITS_S = (60, 600, 3_600)
 PERCENTS = (25, 50, 75, 90, 95)
 # Philly's delays have a step at about 3 minutes: its first and last second, and spans of the same width around it.
 STEP_S = (170, 200)
@@ -189,14 +189,13 @@ def build_out_of_order(jobs: pl.DataFrame) -> pl.DataFrame:
         start = ranked["start_s"].rank("dense").cast(pl.Int64).to_numpy()
         is_ahead, is_behind = _find_overtaking(ranked["account"].to_numpy(), ranked["submit_s"].to_numpy(), start)
         for index, name in enumerate(BUCKETS, start=-1):
-            n_size = all_jobs.height if name == ALL else int((all_jobs["bucket"] == index).sum())
-            if not n_size:
+            if not (all_jobs.height if name == ALL else (all_jobs["bucket"] == index).any()):
                 continue
             is_size = np.full(ranked.height, True) if name == ALL else (ranked["bucket"] == index).to_numpy()
             n, n_ahead, n_behind = (int(flags.sum()) for flags in (is_size, is_ahead & is_size, is_behind & is_size))
-            row = {"scope": scope, "gpu_bucket": name, "n": n, "out_of_order": n_ahead, "overtaken": n_behind}
+            row = {"scope": scope, "gpu_bucket": name, "n": n}
             shares = {"out_of_order_share": n_ahead / n, "overtaken_share": n_behind / n} if n else {"reason": NO_TIMES}
-            rows.append(row | {"left_out": n_size - n} | shares)
+            rows.append(row | shares)
     return OUT_OF_ORDER.frame(rows)
 
 

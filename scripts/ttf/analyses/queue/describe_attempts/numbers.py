@@ -23,7 +23,7 @@ def _select_delays(columns: str, *conditions: pl.Expr, n: str = "n") -> Cells:
 
 NUMBERS = [
     _select_delays("negative unknown zeros", n=""),
-    _select_delays("p50_s p90_s within_600_s_share"),
+    _select_delays("p50_s p90_s"),
     _select_delays("step_share=step_180_s_share beside_share=beside_180_s_share", _ENDED, _STEEP),
     cells(
         attempts.OUT_OF_ORDER,
@@ -34,13 +34,13 @@ NUMBERS = [
     ),
     cells(attempts.RETRIES, "retries", f"retries_mean retried_share unsuccessful_share {CI}", group_by=ALL),
     cells(attempts.RUNTIME_TO_FAILURE, "rtf", "basis trials", n="", take=1),
-    cells(attempts.RUNTIME_TO_FAILURE, "rtf", "mean_s p50_s p90_s p95_s", take=1),
+    cells(attempts.RUNTIME_TO_FAILURE, "rtf", "mean_s p50_s p90_s", take=1),
     cells(attempts.RUNTIME_TO_FAILURE, "rtf", "gpu_hours", pl.col("gpu_hours") > 0, take=1),
     # The size with the most GPU time.
     cells(
         attempts.RUNTIME_TO_FAILURE,
         "rtf.most",
-        "gpus=gpu_bucket trials_share rtf_share gpu_hours_share",
+        "gpus=gpu_bucket trials_share gpu_hours_share",
         _HAS_SIZE & (_HAS_SIZE.sum() >= 2),
         n="trials",
         sort="-gpu_hours",
@@ -54,7 +54,7 @@ NUMBERS = [
             _HAS_ROWS,
             at_least=lowest,
         )
-        for lowest in (2, 5, 10)
+        for lowest in (2, 10)
     ),
     cells(
         attempts.OUTCOMES_WINDOW,
@@ -65,5 +65,4 @@ NUMBERS = [
         unit="job",
         outcome="success",
     ),
-    cells(attempts.OUTCOMES_WINDOW, "outcomes.{window}.{outcome}", "n_share gpu_hours_share", _HAS_JOBS, unit="job"),
 ]

@@ -43,9 +43,7 @@ REQUEST_USE = table(
     "For a resource, the jobs that request more than they use and those that use more.",
     resource=words("Resource", "cpu, gpu or memory, each per instance."),
     n=count("n", "Jobs with a request and a measured use.", unit="jobs"),
-    requested_more=count("Requested more", "Jobs that use less than they request.", blank=REASON, unit="jobs"),
     requested_more_share=share("Share", "Share of n.", blank=REASON),
-    used_more=count("Used more", "Jobs that use more than they request.", blank=REASON, unit="jobs"),
     used_more_share=share("Share", "Share of n.", blank=REASON),
     used_median_share=number(
         "Used, median", "Median of measured use divided by request.", "nobody requested it", unit="share"
@@ -87,7 +85,6 @@ ROLES = table(
     failure_share=share("Failed", "Failures divided by ended jobs.", blank=REASON),
     **wilson_columns(blank=REASON),
     **clustered_columns(share),
-    failures_share=share("Of all failures", "Share of the failures of all roles.", blank=REASON),
 )
 ACTIVITY = table(
     "activity",
@@ -108,8 +105,6 @@ GANGS = table(
     jobs_share=_JOBS["jobs_share"],
     instances=count("Instances", "Instances of the jobs of the row."),
     instances_share=share("Share of instances", "Share of the instances of all jobs.", n="instances"),
-    instances_ended=count("Ended", "Instances of jobs with success or failure."),
-    instances_failed=count("Failed", "Instances of jobs that failed."),
     instances_failed_share=share("Share failed", "Failed instances divided by ended instances.", blank=REASON),
 )
 REQUEST_PERCENTILES = table(
@@ -129,9 +124,7 @@ WAIT_SHARE = table(
     group=name("Group", "all; short: run time up to the limit; long: above it.", by="group_by"),
     limit_s=seconds("Limit", "Median run time.", blank="the row is of all jobs"),
     n=count("n", "Jobs whose delay and run time are known and not both 0.", unit="jobs"),
-    over_half=count("Waited longer", "Jobs that wait for longer than they run.", unit="jobs"),
     over_half_share=share("Share", "Share of n."),
-    wait_median_share=share("Waiting, median", "Median of queueing delay divided by time to completion."),
 )
 MACHINES = replace(
     table(
@@ -139,9 +132,7 @@ MACHINES = replace(
         "The machines of one GPU type.",
         gpu_type=words("GPU type", "Name of the type in the trace.", blank="the machines have no known type"),
         nodes=count("Machines", "Machines of the type."),
-        nodes_share=share("Share of machines", "Machines over all machines."),
         gpus=count("GPUs", "GPUs of those machines whose number of GPUs is known.", unit="GPUs"),
-        gpus_share=share("Share of GPUs", "Share of the GPUs of all machines.", blank=REASON),
     ),
     is_in_gpus=True,
 )
@@ -155,24 +146,13 @@ JOB_STATUS = table(
 )
 MACHINE_LOAD = table(
     "machine_load",
-    "A measure over all machines or one GPU type. Readings are weighted by the run time of their instance.",
+    "A measure over all machines. Readings are weighted by the run time of their instance.",
     quantity=words("Quantity", "Quantity measured."),
     unit=words("Unit", "Unit of the values."),
-    group_by=words("By", "all or gpu_type."),
-    group=name("Group", "all, or the GPU type.", by="group_by"),
     n=count("n", "Readings with a value and a run time above 0 s."),
     nodes=count("Machines", "Machines with such readings.", unit="machines"),
-    measured_s=whole_seconds("Measured", "Sum of the run times of these readings."),
     mean=number("Mean", "Mean over the measured seconds, in `unit`.", blank=REASON),
-    **percentile_columns(
-        number,
-        "",
-        {
-            p: f"Value not exceeded in {'half' if p == 50 else f'{p}%'} of the measured seconds."
-            for p in (25, 50, 75, 90, 95)
-        },
-        REASON,
-    ),
+    p95=number("95%", "Value not exceeded in 95% of the measured seconds.", blank=REASON),
 )
 
 ANALYSIS = Analysis(

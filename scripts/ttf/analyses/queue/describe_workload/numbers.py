@@ -6,7 +6,7 @@ from ttf.analyses.queue import describe_workload as workload
 from ttf.display.metrics import FEWEST_ENDED, Cells, cells
 
 _ENDED, _ANY = pl.col("n") >= FEWEST_ENDED, pl.col("n") > 0
-_SHARES = "requested_more_share used_more_share used_median_share"
+_SHARES = "requested_more_share used_median_share"
 
 
 def _select_times(
@@ -46,14 +46,14 @@ NUMBERS = [
     ),
     _select_times("queue.{group}", "p90_s", _ENDED, group_by="gpu_request"),
     cells(workload.REQUEST_USE, "workload.{resource}", _SHARES, _ANY),
-    cells(workload.RECURRENCE, "workload.recurrence.{group_by}", "share=jobs_share groups", at_least=5),
+    cells(workload.RECURRENCE, "workload.recurrence.{group_by}", "share=jobs_share", at_least=5),
     cells(workload.WAIT_SHARE, "workload.wait.{group}", "over_half_share limit_s"),
-    cells(workload.MACHINE_LOAD, "workload.machines.{quantity}", "mean p50 p95", _ANY, unit_by="unit", group_by="all"),
-    cells(workload.MACHINE_LOAD, "workload.machines", "nodes", _ANY, group_by="all"),
+    cells(workload.MACHINE_LOAD, "workload.machines.{quantity}", "mean p95", _ANY, unit_by="unit"),
+    cells(workload.MACHINE_LOAD, "workload.machines", "nodes", _ANY),
     _select_hour("", "zone", 1),
     _select_hour(".fewest", "hour=value jobs_per_hour", 1),
     _select_hour(".most", "hour=value jobs_per_hour", -1),
-    cells(workload.ROLES, "workload.roles", "first=role first_share=jobs_share count=roles", take=1),
+    cells(workload.ROLES, "workload.roles", "first=role", take=1),
     _select_most_active("jobs"),
     _select_most_active("gpu_hours"),
     cells(workload.ACTIVITY, "workload.activity", "owners", top_share=0.05),

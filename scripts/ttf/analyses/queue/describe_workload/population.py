@@ -57,7 +57,6 @@ def count_roles(jobs: Rows) -> pl.DataFrame:
         roles=pl.lit(n_roles),
         jobs_share=pl.col("jobs") / n,
         **failure_share_columns(role_counts),
-        failures_share=pl.when(pl.lit(failures > 0)).then(pl.col("failures") / max(failures, 1)),
         reason=pl.when(ended=0).then(pl.lit("none of them ended")).otherwise(no_failure_reason),
     )
     jobs_with_role = jobs.lazy().filter(pl.col("task").is_in(role_counts["role"].implode())).with_columns(role="task")
@@ -118,7 +117,7 @@ def gangs(jobs: Rows) -> pl.DataFrame:
         failed = int(gang_counts.filter("has_failed")["instances"].sum())
         row: dict = {"at_least": at_least, "jobs": n_gangs, "n": n, "jobs_share": n_gangs / n}
         row |= {"instances": instances, "instances_share": instances / n_instances}
-        row |= {"instances_ended": ended, "instances_failed": failed, "instances_failed_share": divide(failed, ended)}
+        row["instances_failed_share"] = divide(failed, ended)
         rows.append(row | {"reason": None if ended else "none of them ended"})
     return GANGS.frame(rows)
 
@@ -167,16 +166,8 @@ def weighted_percentiles(ascending: np.ndarray, weights: np.ndarray, percents: S
 
 def machines(nodes: pl.DataFrame) -> pl.DataFrame:
     """Count machines and their GPUs by GPU type, those without a type last (MACHINES); nodes: as in nodes.parquet."""
-    if not nodes.height:
-        return MACHINES.frame([])
-    gpus = int(nodes["gpu_count"].fill_null(0).sum())
     type_counts = nodes.group_by("gpu_type").agg(nodes=pl.len(), gpus=pl.col("gpu_count").fill_null(0).sum())
-    type_counts = type_counts.sort("gpu_type", nulls_last=True).with_columns(
-        nodes_share=pl.col("nodes") / nodes.height,
-        gpus_share=pl.when(pl.lit(gpus > 0)).then(pl.col("gpus") / max(gpus, 1)),
-        reason=pl.when(pl.lit(gpus == 0)).then(pl.lit("no machine has its GPUs written")),
-    )
-    return MACHINES.conform(type_counts)
+    return MACHINES.conform(type_counts.sort("gpu_type", nulls_last=True))
 
 
 def job_status(job: pl.LazyFrame | None) -> pl.DataFrame:

@@ -114,8 +114,7 @@ def request_against_use(jobs: Rows) -> pl.DataFrame:
         n_over, n_under = (int(measured.filter(comparison)["n"].sum()) for comparison in (USED_LESS, USED_MORE))
         requests = measured.filter(pl.col("requested") > 0)
         shares = requests.select("n", share=pl.col("used") / pl.col("requested")).sort("share")
-        row = {"resource": resource, "n": n, "requested_more": n_over, "requested_more_share": n_over / n}
-        row |= {"used_more": n_under, "used_more_share": n_under / n}
+        row = {"resource": resource, "n": n, "requested_more_share": n_over / n, "used_more_share": n_under / n}
         rows.append(
             row | {"used_median_share": ValueCounts.from_frame(shares, "share").median() if shares.height else None}
         )
@@ -158,8 +157,8 @@ def wait_share(jobs: Rows) -> pl.DataFrame:
     if not times.height:
         return WAIT_SHARE.frame([])
     limit = ValueCounts.from_frame(times, "run").median()
-    wait_groups = timed_jobs.group_by(is_long=run > limit, is_over_half=queue > run, share=queue / (queue + run))
-    shares = wait_groups.agg(n=pl.len().cast(pl.Int64)).collect(engine="streaming").sort("share")
+    wait_groups = timed_jobs.group_by(is_long=run > limit, is_over_half=queue > run)
+    shares = wait_groups.agg(n=pl.len().cast(pl.Int64)).collect(engine="streaming")
     rows = []
     for group_by, group, group_shares in (
         ("all", "all", shares),
@@ -170,6 +169,5 @@ def wait_share(jobs: Rows) -> pl.DataFrame:
             continue
         n, jobs_over_half = int(group_shares["n"].sum()), int(group_shares.filter("is_over_half")["n"].sum())
         row = {"group_by": group_by, "group": group, "limit_s": limit if group_by == "run_length" else None, "n": n}
-        row |= {"over_half": jobs_over_half, "over_half_share": jobs_over_half / n}
-        rows.append(row | {"wait_median_share": ValueCounts.from_frame(group_shares, "share").median()})
+        rows.append(row | {"over_half_share": jobs_over_half / n})
     return WAIT_SHARE.frame(rows)

@@ -21,9 +21,7 @@ GPU_USE = table(
     dedicated=truth("Dedicated", "Whether only attempts alone on their servers count.", "the row covers all attempts"),
     jobs=count("Jobs", "Jobs with a reading.", blank=REASON, unit="jobs"),
     **USE,
-    held_gpu_minutes=count("GPU minutes held", "GPU minutes of attempts with known times.", REASON, unit="GPU minutes"),
     coverage_share=share("Measured", "Share of the held GPU minutes that have a reading.", blank=REASON),
-    held_gpu_minutes_in_span=count("in span", "GPU minutes held in the readings' period.", REASON, unit="GPU minutes"),
     coverage_in_span_share=share(
         "Measured in span", "Share of the GPU minutes held in the readings' period that have a reading.", REASON
     ),
@@ -34,7 +32,6 @@ HOST_USE = table(
     resource=words("Of", "cpu or memory (with the page cache)."),
     machine_minutes=words("Machine-minutes", "all, or held: minutes with a GPU of the machine held."),
     **USE,
-    out_of_range=count("Out of range", "Readings below 0 or above all, excluded.", blank=REASON),
 )
 
 TELEMETRY = {"gpu_util", "cpu_util", "mem_util"}

@@ -115,9 +115,7 @@ def _summarise_kinds(allocations: pl.DataFrame, kinds: pl.DataFrame, counts: np.
     reason = None if use["n"] else "no GPU of such a job has a reading" if rows.height else "no such job held a GPU"
     return use | {
         "jobs": rows.filter(pl.col("readings") > 0)["owner"].n_unique(),
-        "held_gpu_minutes": minutes,
         "coverage_share": divide(use["n"], minutes),
-        "held_gpu_minutes_in_span": in_span,
         "coverage_in_span_share": divide(use["n"], in_span),
         "reason": reason,
     }
@@ -167,17 +165,16 @@ def host_use(
             row = {"resource": resource, "machine_minutes": "all", "n": 0}
             rows.append(row | {"reason": "the trace has no telemetry of it"})
             continue
-        counts, out_of_range = np.zeros((2, VALUES), np.int64), np.zeros(2, np.int64)
+        counts = np.zeros((2, VALUES), np.int64)
         for offset in range(0, table.select(pl.len()).collect().item(), chunk_rows):
             readings = held_machines.mark_held(table.slice(offset, chunk_rows).select("time_s", "machine", value=value))
             mpct, is_held = readings["value"].to_numpy(), readings["is_held"].to_numpy()
             in_range = (mpct >= 0) & (mpct < VALUES)
             for index, selected in enumerate((in_range, in_range & is_held)):
                 counts[index] += np.bincount(mpct[selected], minlength=VALUES)
-            out_of_range += (~in_range).sum(), (~in_range & is_held).sum()
         for index, name in enumerate(("all", "held")):
             row = {"resource": resource, "machine_minutes": name} | summarise_readings(counts[index])
-            rows.append(row | {"out_of_range": int(out_of_range[index]), "reason": None if row["n"] else "no reading"})
+            rows.append(row | {"reason": None if row["n"] else "no reading"})
     return HOST_USE.frame(rows)
 
 

@@ -57,15 +57,13 @@ FRAGMENTATION = table(
 )
 LOAD_OVER_TIME = table(
     "load_over_time",
-    "One row per step of time: GPUs in use, and jobs with GPUs that run and wait.",
+    "One row per step of time: GPUs in use.",
     start_s=whole_seconds("From", "Start of the step."),
     time_s=whole_seconds("Length", "Length of the step."),
     gpus=count("GPUs", "GPUs of all servers.", unit="GPUs"),
     gpus_in_use_mean=number("In use, mean", "Mean number of GPUs in use in the step.", unit="GPUs"),
     gpus_in_use_max=number("In use, most", "Most GPUs in use at once in the step.", unit="GPUs"),
     gpus_in_use_share=share("GPUs in use", "Mean share of all GPUs."),
-    running_mean=number("Running", "Mean number of running jobs in the step.", unit="jobs"),
-    waiting_mean=number("Waiting", "Mean number of waiting jobs in the step.", unit="jobs"),
 )
 SERVER_SHARING = table(
     "server_sharing",

@@ -46,7 +46,6 @@ def occupancy_tables(
     causes = DelayCauses(allocations, servers, folder, level.by)
     gpu_jobs = jobs.filter(whole_gpus() > 0).select(*columns, cluster=level.number)
     for batch in gpu_jobs.collect_batches(maintain_order=False, engine="streaming"):
-        load.add_jobs(batch)
         causes.add_jobs(batch)
     for window in iter_windows(allocations, servers):
         by_load.add(window)

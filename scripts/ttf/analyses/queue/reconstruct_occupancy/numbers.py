@@ -42,6 +42,5 @@ NUMBERS = [
         group="all",
         take=1,
     ),
-    cells(DELAY_CAUSES, "occupancy.causes", "started", n="", not_blank="cause", group="all", take=1),
     cells(DELAY_CAUSES, "occupancy.causes", "reason", pl.col("cause").is_null(), group="all"),
 ]

@@ -22,7 +22,6 @@ from ttf.analyses.queue.reconstruct_occupancy.servers import (
     is_full,
 )
 from ttf.engine.exact_sums import group_sums
-from ttf.records.jobs import whole_gpus
 from ttf.stats.basics.order import run_starts
 from ttf.stats.shares import divide
 
@@ -175,10 +174,9 @@ class Occupancy:
 
 
 class LoadOverTime:
-    """GPUs in use, and jobs that run and wait, in steps of equal length; add all windows and jobs in any order.
+    """GPUs in use in steps of equal length; add all windows in any order.
 
-    jobs: the common record; only jobs with GPUs count. Running and waiting jobs do so to the trace's end; a job without
-    the times counts in neither. The first and the last step are cut to the period in which GPUs were held.
+    The first and the last step are cut to the period in which GPUs were held.
     """
 
     def __init__(self, allocations: GpuAllocations, servers: Servers) -> None:
@@ -190,8 +188,6 @@ class LoadOverTime:
         self._edges = np.append(np.arange(self._origin_s, last_s, self._length), last_s).clip(first_s)
         self._total = servers.total_milli
         self._used, self._peak = np.zeros((2, self._edges.size), np.int64)
-        # Starts minus ends of running and waiting jobs by step: number, and sum of seconds since the first edge.
-        self._begun, self._begun_s = np.zeros((2, 2, self._edges.size), np.int64)
 
     def _step_index(self, time_s: np.ndarray) -> np.ndarray:
         """Return the step of each time between the edges."""
@@ -210,42 +206,13 @@ class LoadOverTime:
         first_rows = run_starts(step)
         self._peak[step[first_rows]] = np.maximum(self._peak[step[first_rows]], np.maximum.reduceat(in_use, first_rows))
 
-    def add_jobs(self, jobs: pl.DataFrame) -> None:
-        """Add the times at which a batch of jobs runs and waits."""
-        first_s, last_s = self._edges[[0, -1]]
-        for kind, spans in enumerate(_run_and_wait_spans(jobs)):
-            for times, sign in zip(spans, (1, -1), strict=True):
-                times = times.clip(first_s, last_s)
-                step = self._step_index(times)
-                self._begun[kind] += sign * np.bincount(step, minlength=self._edges.size)
-                self._begun_s[kind] += sign * group_sums(step, times - first_s, self._edges.size)
-
     def table(self) -> pl.DataFrame:
         """Return LOAD_OVER_TIME."""
-        length = np.diff(self._edges)
-        # Before each edge: number and summed times of the starts minus the ends.
-        counts_before, seconds_before = (np.cumsum(values, axis=1) - values for values in (self._begun, self._begun_s))
-        running, waiting = np.diff(counts_before * (self._edges - self._edges[0]) - seconds_before, axis=1)
+        columns = (self._edges[:-1], np.diff(self._edges), self._used[:-1], self._peak[:-1])
         rows = []
-        columns = (self._edges[:-1], length, self._used[:-1], self._peak[:-1], running, waiting)
-        for start, seconds, used, peak, run, wait in zip(*(values.tolist() for values in columns), strict=True):
+        for start, seconds, used, peak in zip(*(values.tolist() for values in columns), strict=True):
             mean = used / seconds
             row = {"start_s": start, "time_s": seconds, "gpus": self._total // GPU}
             row |= {"gpus_in_use_mean": mean / GPU, "gpus_in_use_max": peak / GPU}
-            row |= {"gpus_in_use_share": mean / self._total}
-            rows.append(row | {"running_mean": run / seconds, "waiting_mean": wait / seconds})
+            rows.append(row | {"gpus_in_use_share": mean / self._total})
         return LOAD_OVER_TIME.frame(rows)
-
-
-def _run_and_wait_spans(jobs: pl.DataFrame) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Return (starts, ends) in seconds of running jobs, then of waiting ones."""
-    gpu_jobs = jobs.filter(whole_gpus() > 0)
-    open_end_s = {
-        name: pl.when(pl.col("outcome") == name).then(pl.col("trace_end_s")) for name in ("running", "waiting")
-    }
-    spans = []
-    for start, end, name in (("start_s", "end_s", "running"), ("submit_s", "start_s", "waiting")):
-        span = gpu_jobs.select(start=start, end=pl.coalesce(end, open_end_s[name])).drop_nulls()
-        span = span.filter(pl.col("start") < pl.col("end"))
-        spans.append((span["start"].to_numpy(), span["end"].to_numpy()))
-    return spans

@@ -6,7 +6,7 @@ from ttf.analyses.replication.measure_epochs import EPOCHS, EPOCHS_SUMMARY
 from ttf.display.metrics import CI, cells
 
 _UNKNOWN, _BY_OUTCOME = "not_in_trace", "epochs.{outcome}"
-_SHARES = f"needing_all_share {CI} after_near_share_mean after_near_gpu_time_share"
+_SHARES = f"needing_all_share {CI} after_near_share_mean"
 NUMBERS = [
     cells(EPOCHS_SUMMARY, "epochs", f"{_UNKNOWN}=jobs_logged", outcome=_UNKNOWN),
     cells(EPOCHS_SUMMARY, _BY_OUTCOME, _SHARES, pl.col("outcome") != _UNKNOWN, pl.col("n") > 0),

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from scipy.special import bdtr, bdtrc, betaincinv
+from scipy.special import betaincinv
 
 from ttf.analyses.replication.repeat_study import STUDY1, STUDY1_SUMMARY
 from ttf.display.charts.text import FEATURE_NAMES, FEATURE_UNITS
@@ -132,14 +132,13 @@ def _correlation_row(
     rho_row = correlation_row(table, outcome, feature, None, "job", "spearman")
     row: dict[str, Any]
     row = {"question": "correlation" if cutoff is None else "cut_off", "outcome": outcome, "feature": feature}
-    row |= {"cutoff_s": cutoff, "study_set": STUDY_SETS[outcome], "study_measure": "pearson over group means"}
-    row |= {"asked_set": outcome, "asked_measure": "spearman over jobs"}
-    columns = ("estimate", "ci_low", "ci_high", "n", "p_adjusted")
+    row["cutoff_s"] = cutoff
+    columns = ("estimate", "ci_low", "ci_high", "n")
     for prefix, estimate in (("study", r_row), ("asked", rho_row)):
         if estimate:
             row |= {f"{prefix}_{name}": estimate[name] for name in columns} | {f"{prefix}_p": estimate["p_value"]}
     if rho_row:
-        row |= {f"asked_{name}": rho_row[name] for name in (*CLUSTERED, "p_clustered", "p_adjusted_clustered")}
+        row |= {f"asked_{name}": rho_row[name] for name in (*CLUSTERED, "p_adjusted_clustered")}
     row["verdict"], _, _ = _compare_estimates(r_row, rho_row, cutoff, units, significance)
     verdict, clause, reason = _compare_estimates(r_row, rho_row, cutoff, units, significance, "p_adjusted_clustered")
     clauses, reasons = [clause], [reason]
@@ -149,9 +148,8 @@ def _correlation_row(
         clauses.append(f"its cut-off left out the longest {100 * share:.1f}% of the runs, which are what is explained")
     if outcome == "failure" and cutoff is None:
         row |= rates[feature]
-        for suffix in ("", "_clustered"):
-            if (adjusted_p := rates[feature][f"rate_p_adjusted{suffix}"]) is not None:
-                row[f"rate_reject{suffix}"] = adjusted_p < significance
+        if (adjusted_p := rates[feature]["rate_p_adjusted_clustered"]) is not None:
+            row["rate_reject_clustered"] = adjusted_p < significance
         clauses.append(_format_rate_clause(rates[feature], feature, units, significance))
         reasons.append(rates[feature].get("reason"))
     sentence = capitalise("; ".join(clauses)) + "."
@@ -206,9 +204,9 @@ def _estimate_rate_ratios(jobs: Frame, mttf: pl.DataFrame) -> dict[str, dict]:
     feature_by_name = {feature.name: feature for feature in FEATURES}
     rates = {name: rate_ratio(jobs, feature_by_name[name]) for name in NUMERIC if not withheld}
     rates = rates or {name: {"reason": withheld[0]} for name in NUMERIC}
-    for column, adjusted_column in (("rate_p", "rate_p_adjusted"), ("rate_p_clustered", "rate_p_adjusted_clustered")):
-        for rate, adjusted_p in zip(rates.values(), holm([rate.get(column) for rate in rates.values()]), strict=True):
-            rate[adjusted_column] = adjusted_p
+    adjusted = holm([rate.get("rate_p_clustered") for rate in rates.values()])
+    for rate, adjusted_p in zip(rates.values(), adjusted, strict=True):
+        rate["rate_p_adjusted_clustered"] = adjusted_p
     return rates
 
 
@@ -219,8 +217,8 @@ def rate_ratio(jobs: Frame, feature: Feature) -> dict:
     time, and as a failure if it failed after a known time; success, cancellation and still running are right-censored.
     Given the failures k of both parts, those above are binomial with k and pi = T2 rho / (T2 rho + T1), with T the run
     times and rho the ratio of the rates. Clopper-Pearson's 95 % interval of pi gives that of rho (one-sided if one part
-    has no failure). The two-sided p is twice the smaller tail under rho = 1. Each part is assumed to have a constant
-    rate. The clustered interval is symmetric about log rho. Without a ratio, `reason` says why.
+    has no failure). Each part is assumed to have a constant rate. The clustered interval is symmetric about log rho.
+    Without a ratio, `reason` says why.
     """
     observed_jobs = (
         jobs.lazy()
@@ -247,15 +245,12 @@ def rate_ratio(jobs: Frame, feature: Feature) -> dict:
     if not t_low or not t_high:
         return row | {"reason": "one half ran for 0 s"}
     # If one half has no failure, the interval is one-sided with all of the error.
-    k, error = k_low + k_high, (1 - CONFIDENCE) / (2 if k_low and k_high else 1)
+    error = (1 - CONFIDENCE) / (2 if k_low and k_high else 1)
     time_ratio = t_low / t_high
     pi_low = float(betaincinv(k_high, k_low + 1, error)) if k_high else 0.0
     pi_high = float(betaincinv(k_high + 1, k_low, 1 - error)) if k_low else 1.0
     row["rate_ci_low"] = pi_low / (1 - pi_low) * time_ratio
     row["rate_ci_high"] = pi_high / (1 - pi_high) * time_ratio if pi_high < 1 else None
-    null_share = t_high / (t_low + t_high)
-    upper_tail = float(bdtrc(k_high - 1, k, null_share)) if k_high else 1.0
-    row["rate_p"], _ = raise_to_smallest(min(1.0, 2 * min(float(bdtr(k_high, k, null_share)), upper_tail)))
     if not k_low:
         return row | {"reason": "no failure at or below the split: lower limit of the ratio only"}
     row["rate_ratio"] = k_high * t_low / (k_low * t_high)
@@ -301,7 +296,7 @@ def _clustered_rate_ratio(observed_jobs: pl.LazyFrame, split: int, log_ratio: fl
 
 
 def _format_rate_clause(rate: dict, feature: str, units: str, significance: float) -> str:
-    if "rate_p" not in rate:
+    if "rate_ci_low" not in rate:
         return f"failure rates cannot be compared: {rate['reason']}"
     unit = "instance" if (feature, rate["split_value"]) == ("size", "1") else FEATURE_UNITS[feature]
     condition = f"a {FEATURE_NAMES[feature]} above {float(rate['split_value']):,.4g} {unit}"
@@ -329,7 +324,6 @@ def _mean_rows(jobs: Frame, runtime_by_group: pl.DataFrame, mttf: pl.DataFrame, 
     for outcome, study_set in STUDY_SETS.items():
         for mean in group_means.filter(outcome_set=study_set).iter_rows(named=True):
             row = {"question": "mean_run_time", "outcome": outcome, "feature": "gpu_type", "value": mean["value"]}
-            row |= {"study_set": study_set, "study_measure": "mean run time (s)", "asked_set": outcome}
             row |= {"study_estimate": mean["runtime_mean_s"], "study_n": mean["jobs"]}
             if outcome == "success":
                 type_times = ValueCounts.from_frame(
@@ -348,7 +342,6 @@ def _median_cells(run_times: ValueCounts, mean: dict, units: str, clustered: dic
     cells = dict(clustered or {"why_not": UNCLUSTERED})
     why_not = cells.pop("why_not") if low is not None else None
     row = {
-        "asked_measure": "median run time (s)",
         "asked_estimate": mean["runtime_median_s"],
         "asked_ci_low": low,
         "asked_ci_high": high,
@@ -366,7 +359,7 @@ def _median_cells(run_times: ValueCounts, mean: dict, units: str, clustered: dic
 
 def _mttf_cells(mttf: pl.DataFrame, mean: dict, units: str) -> dict:
     """Return cells of the censored mean time to failure; mean: the published row, whose `value` is the GPU type."""
-    row: dict[str, Any] = {"asked_measure": "mean time to failure, censored (s)"}
+    row: dict[str, Any] = {}
     mttf_rows = mttf.filter(event="failure", stratum_by="gpu_type", stratum=mean["value"], confidence=CONFIDENCE)
     estimate: dict[str, Any] = next(
         mttf_rows.iter_rows(named=True), {"mttf_s": None, "reason": "no job at risk has this type"}

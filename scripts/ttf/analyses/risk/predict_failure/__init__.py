@@ -82,12 +82,7 @@ DECISIONS = table(
     flagged_share=share("Tried", "Jobs on trial divided by n."),
     chosen=truth("Chosen", "Whether exactly the jobs with an expected saving above 0 are tried."),
     caught=count("Caught", "Jobs on trial that failed within the trial.", unit="jobs", n="flagged"),
-    saved_gpu_hours=number("Saved", "GPU-hours that failed jobs would not hold on several GPUs.", unit="GPU-hours"),
-    cost_gpu_hours=number("Cost", "GPU-hours of the trials of jobs that did not fail.", unit="GPU-hours"),
     net_gpu_hours=number("Net", "GPU-hours saved minus cost.", unit="GPU-hours"),
-    share_of_oracle=number(
-        "of the oracle's", "Net saving divided by the net saving of the oracle.", "it would save nothing"
-    ),
     **clustered_columns(number),
     reason=reason("Why there is no interval of the net."),
 )
@@ -109,7 +104,6 @@ FEATURES = table(
     feature=words("Feature", "Name of the feature in the configuration."),
     kind=words("Kind", "numeric, category, hashed, history or clock."),
     columns=words("Columns", "Columns of the job record."),
-    warm=truth("Warm", "Whether coefficients start from the previous model."),
     jobs_with_value=count("Jobs with a value", "Jobs for which the feature is not blank."),
     used=truth("Used", "Whether the last model uses the feature."),
     reason=reason("Why the feature is not used."),
@@ -120,7 +114,6 @@ TAKEN = table(
     "The jobs of the trace by their use in this analysis.",
     jobs_are=words("Which", "ended, running, waiting, earlier, no submission or ended before it was submitted."),
     jobs=count("n", "Jobs.", unit="jobs"),
-    part=words("Part", "used in training and tests; right-censored in hours; used in the history alone; or left out."),
 )
 
 _UNTESTED = "no origin could be tested"

@@ -34,10 +34,9 @@ from ttf.analyses.risk.predict_failure.verdict import summarise_tests
 from ttf.analyses.shared.risk.features import HISTORY, Data, Feature, parse_features
 from ttf.analyses.shared.risk.model import NO_FEATURES, Model
 from ttf.analyses.shared.risk.splits import split_at_origins, split_at_random
-from ttf.analyses.shared.risk.training_jobs import EARLIER, Population
+from ttf.analyses.shared.risk.training_jobs import Population
 from ttf.records.inputs import Inputs
 
-EXCLUDED = "left out"
 # Units of the measures that have one.
 UNITS = {"gpu_hours_saved": "GPU-hours", "gpu_hours_saved_of_oracle": "share"}
 
@@ -92,13 +91,10 @@ def evaluate_models(data: Data, landmark_s: int, trial_h: float, seed: int) -> d
 
 
 def job_rows(jobs: Population) -> Iterator[Mapping[str, Any]]:
-    """Yield rows of risk_jobs: how many jobs are ended, running, waiting or excluded, and what they are used for."""
+    """Yield rows of risk_jobs: how many jobs are ended, running, waiting or excluded."""
     ended, running = int(jobs.ended.sum()), int(jobs.running.sum())
-    yield {"jobs_are": "ended", "jobs": ended, "part": "used in training and tests"}
-    yield {"jobs_are": "running", "jobs": running, "part": "right-censored in hours"}
-    yield {"jobs_are": "waiting", "jobs": len(jobs) - ended - running, "part": EXCLUDED}
-    for name, count in jobs.exclusions.items():
-        yield {"jobs_are": name, "jobs": count, "part": "used in the history alone" if name == EARLIER else EXCLUDED}
+    counts = {"ended": ended, "running": running, "waiting": len(jobs) - ended - running} | jobs.exclusions
+    yield from ({"jobs_are": name, "jobs": count} for name, count in counts.items())
 
 
 def feature_rows(data: Data, trial: Trial) -> Iterator[Mapping[str, Any]]:
@@ -112,7 +108,6 @@ def feature_rows(data: Data, trial: Trial) -> Iterator[Mapping[str, Any]]:
             "feature": feature.name,
             "kind": feature.kind,
             "columns": ", ".join(feature.columns),
-            "warm": feature.warm,
             "jobs_with_value": _count_jobs_with_value(data, feature),
             "used": is_used,
             "reason": reason,

@@ -34,7 +34,7 @@ def _list_columns(name: str, column: str = "estimate") -> str:
 
 def _select_models(key: str, *filters: pl.Expr) -> list[Cells]:
     """Return the cells on how well each model predicts, under `key`; filters: select the rows of one split."""
-    served = ("pr_auc", "pr_auc_above_base_rate", "pr_auc_above_nested_rate", "calibration_slope")
+    served = ("pr_auc", "pr_auc_above_base_rate", "pr_auc_above_nested_rate")
     return [
         cells(EVALUATION, f"{key}.{{model}}", _list_columns("pr_auc"), *filters, metric="pr_auc"),
         *(cells(EVALUATION, f"{key}.served", _list_columns(name), *filters, _SERVES, metric=name) for name in served),

@@ -57,11 +57,6 @@ class Savings:
         spent_h = mean_h - trial_h * (1 - p_within)
         self._expected_saving = lambda p: p * (gpus - 1) * spent_h - (1 - p * p_within) * trial_h
 
-    @property
-    def oracle_saving(self) -> float:
-        """GPU-hours saved if it were known who fails within the trial."""
-        return float(self.saved_h.sum())
-
     def _expected_savings(self, model: str) -> np.ndarray:
         """Return the expected saving, in GPU-hours, of trying each test job of more than one GPU, by a model."""
         return self._expected_saving(self._trial.probability[model][self._is_large])
@@ -111,8 +106,5 @@ class Savings:
             "flagged_share": len(rows) / len(self.saved_h),
             "chosen": is_chosen,
             "caught": int(self.is_caught[rows].sum()),
-            "saved_gpu_hours": saved_h,
-            "cost_gpu_hours": cost_h,
             "net_gpu_hours": saved_h - cost_h,
-            "share_of_oracle": (saved_h - cost_h) / self.oracle_saving if self.oracle_saving else None,
         } | interval_cells(total(net_h, self._cluster, self._cluster_by))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -88,7 +87,6 @@ def train_lineage(data: Data, windows: Sequence[Window], drift_limit: float, cac
         row = {
             "window": window.name,
             "jobs": len(window.rows),
-            "failures": int(data.jobs.failed[window.rows].sum()),
             "trained": False,
         }
         current = Summary.summarise(data.jobs, data.features, coded, window.rows)
@@ -115,7 +113,7 @@ def train_lineage(data: Data, windows: Sequence[Window], drift_limit: float, cac
         lineage.files[f"{entry.name}.json"] = text
         if decision.name in (PROMOTED, ONLY_MODEL):
             lineage.current, lineage.current_text = entry, text
-        row |= {"digest": hashlib.sha256(text.encode()).hexdigest()[:16], "tolerance": decision.tolerance}
+        row["tolerance"] = decision.tolerance
         lineage.rows.append(row | _decision_cells(decision, lineage))
     no_model = {"model": None, "why": explain_no_model(lineage.rows)}
     lineage.files["current.json"] = lineage.current_text or to_json_text(no_model)

@@ -11,5 +11,5 @@ NUMBERS = [
     cells(MODELS_SUMMARY, "models"),
     cells(LINEAGE, "models.not_trained", "why=reason", ~pl.col("trained"), take=-1),
     cells(LINEAGE, "models", "current=window", _IN_USE),
-    cells(LINEAGE, "models.current", "kind jobs=n log_loss_new log_loss_base_rate warm_minus_cold", _IN_USE),
+    cells(LINEAGE, "models.current", "kind jobs=n", _IN_USE),
 ]

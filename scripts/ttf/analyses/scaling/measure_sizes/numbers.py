@@ -13,7 +13,7 @@ _NODE = "basis node_gpus node_gpus_from projects_to_nodes no_projection needed"
 _MEASURED = f"failures mttf_s {CI_S}"
 _PROJECTED = "gpus=gpus_high mttf_s=projected_mttf_s low_s=projected_low_s high_s=projected_high_s"
 _IS_LARGEST = pl.col("gpus_high") == pl.col("gpus_high").filter(pl.col("jobs") > 0).last()
-_LAW = "slope ci_low ci_high dispersion deviance df detectable_low detectable_high model sizes failures"
+_LAW = "slope ci_low ci_high dispersion detectable_low detectable_high sizes failures"
 _HAS_SLOPE = pl.col("slope").is_not_null()
 
 

@@ -304,7 +304,7 @@ def size_law(
     that power; else `too few failures to tell`, also without a dispersion or a failure.
     """
     sums = sums.filter(pl.col("exposure_s") > 0)
-    shared: dict = {"basis": basis, "confidence": confidence, "expected_slope": EXPECTED_SLOPE}
+    shared: dict = {"basis": basis, "confidence": confidence}
     shared |= {"sizes": sums.height, "jobs": sums["jobs"].sum(), "failures": sums["failures"].sum()}
     poisson: dict = {}
     quasi: dict = {}

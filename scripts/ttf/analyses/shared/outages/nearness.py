@@ -59,20 +59,6 @@ def longest_chain(location: np.ndarray, time_s: np.ndarray, window_s: int) -> in
     return int(np.diff(chain_ends, prepend=-1).max())
 
 
-def chance_of_neighbour(
-    n_others: np.ndarray, time_s: np.ndarray, from_s: np.ndarray, until_s: np.ndarray, window_s: int
-) -> np.ndarray:
-    """Return P(any of n_others events, uniform from from_s to until_s, is within window_s of time_s)."""
-    window_overlap = np.minimum(time_s + window_s, until_s) - np.maximum(time_s - window_s, from_s)
-    probability = np.clip(window_overlap / np.maximum(until_s - from_s, 1), 0, 1)
-    return 1 - (1 - probability) ** n_others
-
-
-def count_other_events(location: np.ndarray, member: np.ndarray) -> np.ndarray:
-    """Return for each event the number of events of other members at its location. member: unique over locations."""
-    return np.bincount(location)[location] - np.bincount(member)[member]
-
-
 def replicate_count(n: int, limit: int) -> int:
     """Return the number of replicates for n outages: `limit`, or fewer if so many outages cost too much."""
     return min(limit, max(MOST_MOVED // max(n, 1), FEWEST))

@@ -17,8 +17,7 @@ from ttf.analyses.time_to_failure.fit_mttf import (
 from ttf.display.metrics import CI, CI_S, CLUSTERS, cells
 
 _MEDIAN = "median_s median_ci_low_s median_ci_high_s median_ci_low_clustered_s median_ci_high_clustered_s"
-_RESTRICTED = "horizon_s restricted_mean_s restricted_mean_se_s restricted_mean_se_clustered_s"
-_RATES = "gpu_days failures_per_1000_gpu_days node_days failures_per_1000_node_days"
+_RATES = "failures_per_1000_gpu_days node_days failures_per_1000_node_days"
 _REPAIRS = "mean_s=repair_mean_s median_s=repair_median_s p90_s=repair_p90_s"
 _LIMIT_STEP = pl.when("is_limit").then("drop")
 _STEP = "time_s drop failures time_limits timeout_share is_limit"
@@ -28,7 +27,7 @@ NUMBERS = [
     cells(DURATIONS_SUMMARY, "durations", "units durations failures exposure_s silence_s"),
     cells(DURATIONS_SUMMARY, "period", "from_s to_s days"),
     cells(DURATIONS_SUMMARY, "repair", _REPAIRS),
-    cells(SURVIVAL_SUMMARY, "survival", f"n events {_MEDIAN} {_RESTRICTED} {CLUSTERS}", _ALL_UNITS),
+    cells(SURVIVAL_SUMMARY, "survival", f"n events {_MEDIAN} restricted_mean_s {CLUSTERS}", _ALL_UNITS),
     *(cells(SURVIVAL_AT, f"survival.{name}", f"survival {CI}", time_s=age_s) for name, (age_s, _) in AGES.items()),
     cells(SURVIVAL_STEPS, "survival.steps", _STEP, n="failures", sort="-drop", take=1),
     cells(

@@ -23,9 +23,6 @@ LIFETIME_VERDICT = table(
     clusters=_CLUSTERED["clusters"],
     shape_ci_low_clustered=_CLUSTERED["ci_low_clustered"],
     shape_ci_high_clustered=_CLUSTERED["ci_high_clustered"],
-    lr_statistic=number(
-        "χ²", "Likelihood-ratio statistic of Weibull against exponential, with one degree of freedom.", REASON
-    ),
     p_value=number("p", "P-value of the likelihood ratio if durations are independent.", REASON),
     p_clustered=number("p, clustered", "P-value of a shape of 1, from the clustered standard error.", REASON),
     misleads=truth(
@@ -41,7 +38,6 @@ LIFETIME_VERDICT = table(
     groups=count("Groups", "Groups with two or more durations.", REASON, "groups"),
     shape_within=number("Shape within", "Weibull shape with gamma frailty of the groups' rates.", REASON),
     **interval_columns(number, "the clustered interval", REASON, "shape_within_"),
-    frailty_variance=number("Frailty variance", "Variance of the groups' rates about a mean of 1.", REASON),
     largest_gap=share(
         "Largest gap", "Largest difference between survival at a constant rate and Kaplan-Meier.", REASON
     ),

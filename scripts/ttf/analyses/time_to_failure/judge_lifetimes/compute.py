@@ -65,7 +65,7 @@ def lifetime_verdict(
 
     Returns LIFETIME_VERDICT; a blank has a reason. verdict: `falls` if the 95% CI of the Weibull shape is below 1,
     `rises` if above, `stays` if it contains 1 and is within the factor 1.25, else `unclear`. The interval is shape *
-    exp(-+1.96 * shape_se / shape); lr_statistic = 2 * (Weibull's - exponential's log-likelihood), p_value from
+    exp(-+1.96 * shape_se / shape); p_value of twice the difference of their log-likelihoods, from
     chi-squared with one degree of freedom (Kalbfleisch & Prentice 2002, section 3.4).
 
     largest_gap: the exponential's survival less the Kaplan-Meier estimate at their largest distance (at_s), among event
@@ -107,7 +107,7 @@ def _verdict_cells(exponential: dict, weibull: dict, curve: pl.DataFrame | None)
         # Rounding can make the larger model slightly worse than the smaller.
         statistic = max(0.0, 2 * (weibull["loglik"] - exponential["loglik"]))
         cells |= {"verdict": _choose_verdict(low, high), "shape": shape, "shape_ci_low": low, "shape_ci_high": high}
-        cells |= {"lr_statistic": statistic, "p_value": float(chdtrc(1, statistic))}
+        cells["p_value"] = float(chdtrc(1, statistic))
         if exponential["events"] < FEWEST_FAILURES:
             reasons.append(f"fewer than {FEWEST_FAILURES} failures: the interval of the shape covers less than 95%")
     else:

@@ -3,10 +3,10 @@
 from ttf.analyses.time_to_failure.judge_lifetimes import LIFETIME_VERDICT, LIFETIME_VERDICTS
 from ttf.display.metrics import CLUSTERS, cells
 
-_VERDICT = "n verdict verdict_within group_by groups frailty_variance misleads misleads_clustered events"
+_VERDICT = "n verdict verdict_within group_by groups misleads misleads_clustered events"
 _SHAPE = "shape shape_ci_low shape_ci_high shape_ci_low_clustered shape_ci_high_clustered shape_within"
 _SHAPE_WITHIN = " ".join(f"shape_within_ci_{end}_clustered=shape_within_ci_{end}" for end in ("low", "high"))
-_TEST = f"lr_statistic p_value p_clustered largest_gap km_survival exponential_survival at_s {CLUSTERS}"
+_TEST = f"p_clustered largest_gap km_survival exponential_survival at_s {CLUSTERS}"
 _VERDICTS = "falls stays rises mixture unclear no_verdict_within misleads no_misleads_clustered"
 _HALVES = "split_age_s young_mttf_s old_mttf_s young_events old_events mttf_ratio"
 
