@@ -96,6 +96,14 @@ def test_cumulative_hazard_of_equal_clusters_by_hand():
     assert row["clusters"] == 5
 
 
+def test_clusters_without_a_difference_give_a_hazard_no_clustered_interval():
+    """Five equal clusters: an error of 0 is no certainty."""
+    rows = [(cluster, *end) for cluster in range(5) for end in ((10, "failure"), (20, None))]
+    durations = add_clusters(pl.DataFrame(rows, schema=["user", "duration_s", "event"], orient="row"))
+    row = cumulative_hazard(durations, "failure", ["all"]).row(1, named=True)
+    assert row["ci_low"] < row["cumulative_hazard"] == 0.5 and row["ci_low_clustered"] is None
+
+
 def test_curves_and_summary_of_survival():
     durations = simulate_durations(30, 2_000, 2)
     curves, summary = survival_tables(durations, "failure", ["all", "group_of"])
