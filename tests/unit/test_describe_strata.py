@@ -139,6 +139,12 @@ def test_strata_by_hand():
     assert "no job of the stratum ended" in b["reason"]
 
 
+def test_the_loss_of_a_job_without_gpus_is_no_failure_of_a_node_with_gpus():
+    rows = [("u", "a", "x", "NODE_FAIL", 0, DAY_S), ("u", "a", "x", "COMPLETED", 8, DAY_S)]
+    row = row_of(table_of(jobs_from_rows(rows)), "all", "all")
+    assert (row["failures"], row["infra_failures"], row["node_days"]) == (1, 0, 1)
+
+
 @pytest.mark.parametrize("has_attempts", [False, True])
 def test_strata_agree_with_outcomes_losses_and_mean_times(has_attempts):
     jobs = random_jobs()

@@ -2,7 +2,7 @@
 
 import polars as pl
 import pytest
-from ttf.records.durations import DURATION_COLUMNS, durations_of_jobs, find_strata
+from ttf.records.durations import DURATION_COLUMNS, durations_of_jobs, find_ends, find_strata
 from ttf.records.jobs import JOB_COLUMNS
 
 
@@ -69,6 +69,14 @@ def test_strata_without_any_value_are_left_out():
     durations = durations_of_jobs(jobs(gpu_type=[None, "T4"], account=["x", None]))
     assert find_strata(durations, strata) == ["all", *strata]
     assert find_strata(durations_of_jobs(jobs(outcome=["waiting"])), strata) == ["all"]
+
+
+@pytest.mark.parametrize(
+    ("events", "ends"),
+    [(["success", None], ["failure", "success"]), (["failure", "cancelled"], ["failure", "cancelled"])],
+)
+def test_failure_is_an_end_even_if_none_occurs(events, ends):
+    assert find_ends(pl.DataFrame({"event": events})) == ends
 
 
 def test_a_job_that_started_before_the_first_end_has_a_delayed_entry():
