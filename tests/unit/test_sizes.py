@@ -298,7 +298,7 @@ def test_failures_in_clusters_widen_the_interval():
     for row, distribution in ((quasi, stats.t(quasi["df"])), (poisson, stats.norm)):
         assert row["ci_high"] - row["slope"] == pytest.approx(distribution.ppf(0.975) * row["slope_se"], rel=1e-9)
         assert row["p_value"] == pytest.approx(2 * distribution.sf(abs(row["slope"] + 1) / row["slope_se"]), rel=1e-9)
-    effect = quasi["detectable_difference"] / quasi["slope_se"]
+    effect = (quasi["detectable_high"] + 1) / quasi["slope_se"]
     assert stats.nct.sf(stats.t.ppf(0.975, quasi["df"]), quasi["df"], effect) == pytest.approx(0.8, abs=1e-6)
 
 
@@ -423,7 +423,7 @@ def test_numbers():
     # It is not 1,024 GPUs, the upper bound of its bucket.
     assert metrics["sizes.largest_run.gpus"]["value"] == 1000
     low, high = (metrics[f"sizes.law.detectable_{end}"]["value"] for end in ("low", "high"))
-    assert (low + high, high) == pytest.approx((-2, make_tables()[2]["detectable_difference"][1] - 1))
+    assert (low + high, high) == pytest.approx((-2, make_tables()[2]["detectable_high"][1]))
     assert "sizes.rate.ci_high" not in size_numbers(*make_tables(rows=[]))
 
 

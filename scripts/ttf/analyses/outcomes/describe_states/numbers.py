@@ -5,5 +5,6 @@ from ttf.display.metrics import cells
 
 NUMBERS = [
     cells(STATES, "states", "unit timeouts", take=-1),
+    cells(STATES, "states.infra", "basis=infra_basis", kind="infra"),
     cells(CLUSTER_SUMMARY, "states.gpu", "gpus_max", n="jobs", population="gpu"),
 ]

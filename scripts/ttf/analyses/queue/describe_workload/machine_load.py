@@ -39,7 +39,7 @@ def machine_load(raw: Mapping[str, pl.LazyFrame]) -> pl.DataFrame:
     for column, (quantity, unit) in QUANTITIES.items():
         measured = metric.filter(pl.col(column).is_not_null())
         counts = {"n": pl.len().cast(pl.Int64), "nodes": pl.col("machine").drop_nulls().n_unique().cast(pl.Int64)}
-        row = {"quantity": quantity, "unit": unit}
+        row: dict[str, str | float] = {"quantity": quantity, "unit": unit}
         row |= measured.select(**counts).collect(engine="streaming").row(0, named=True)
         if not row["n"]:
             rows.append(row | {"reason": "no row has a value and a duration above 0 s"})
