@@ -124,7 +124,7 @@ def main() -> None:
     parser.add_argument(
         "--again", type=lambda name: json.loads(Path(name).read_text()), help="judge the mutants of these"
     )
-    for name, default in (("count", 60), ("seed", 46), ("limit", 60)):  # processor seconds for the tests of a mutant
+    for name, default in (("count", 60), ("seed", 46), ("limit", 150)):  # processor seconds for the tests of a mutant
         parser.add_argument(f"--{name}", type=int, default=default)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="mutants-", dir=ROOT.parent) as copy:  # beside ../shared
