@@ -20,7 +20,7 @@ from acceptance import CHROMIUM, DESK, PHONE, browsing, open_page
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from simulated_cluster import DAY, DAYS, FIRST_S, simulate
 from study_runs import clone, environment
-from ttf.analyses.nodes.list_drains import DRAIN_EVIDENCE
+from ttf.analyses.outages.list_drains import DRAIN_LIST
 from ttf.analyses.shared.risk.score import SCORES
 from ttf.engine.storage.tables import read_table
 
@@ -143,7 +143,7 @@ def test_a_reliability_lead_with_slurm(tmp_path):
     results = folder / "results/mine"
     assert not (results / "outages.parquet").exists()
     assert (results / "drains/exclude.txt").read_text() == "--exclude=n[064,082,122]\n"
-    evidence = read_table(results / "tables/drain_evidence.csv", DRAIN_EVIDENCE)
+    evidence = read_table(results / "tables/drain_list.csv", DRAIN_LIST)
     assert sorted(evidence["node"]) == ["n064", "n082", "n122"] and set(evidence["listed_by"]) == {"failures"}
     assert evidence["failure_causes"].null_count() == 0
     page = (folder / "results/studies/mine/report/index.html").read_text(encoding="utf-8")
