@@ -32,10 +32,7 @@ _BOUNDS = {
         r"|ettr\.(estimate|measured_rate)\.(wall_clock_ettr|scheduled_ettr)|ettr\.(at_optimum|optimal_interval_s|daly_young_s)"
     ),
 }
-STATES_ONLY = (
-    "States alone name causes: failures that they do not name are missing. Logs of nodes (node_logs) or health events "
-    "(health_events) would show the rest."
-)
+STATES_ONLY = "Only states name causes: node_logs or health_events would show more failures."
 
 
 def r1_cause_unknown(m: Numbers) -> bool:

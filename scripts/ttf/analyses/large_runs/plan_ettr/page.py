@@ -120,7 +120,7 @@ def _choose_callout(m: Numbers, rate_key: str, run: str) -> Callout | None:
     if m.value("ettr.basis", None) == "component":
         return Callout("care", "Hardware only.", "Failures of software and users come on top.")
     if statement_rules.r14_lower_bound(m):
-        return Callout("care", "At best.", statement_rules.STATES_ONLY)
+        return Callout("care", "At best.", "Only states name causes.")
     return None
 
 
