@@ -44,7 +44,7 @@ def test_each_value_is_a_cell_and_two_runs_give_the_same_bytes(study, tmp_path):
         cells |= {float(cell) for row in rows for cell in row if cell.replace(".", "").replace("e-", "").isdigit()}
     families = list(text_string_to_metric_families(text))
     values = [sample.value for family in families for sample in family.samples]
-    assert len(values) > 50
+    assert len(values) >= 50
     assert {*values} <= cells
     assert run(study, "verify_results")[0] == 0, "the files are known"
     run(study, "write_metrics")
