@@ -43,6 +43,7 @@ QUICK = ("verify", "check", "metrics", "explain", "remove", "score")
 PLANNED = ("report", "pdf", "figures", "publish", "archive")
 # Command -> the test or the file that runs it.
 RUN_BY = {
+    "make gallery": "tests/workflow/test_docs.py::test_the_picture_in_the_readme_is_of_the_page_that_is_made",
     "make report PROFILE=slurm": "tests/slurm/test_study_on_slurm.py::test_the_sample_study_in_16_shares",
     "make report PROFILE=kubernetes": "tests/store/test_study_in_a_store.py::"
     "test_a_study_in_a_store_gives_the_bytes_of_one_on_the_disk",

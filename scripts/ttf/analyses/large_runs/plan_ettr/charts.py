@@ -203,7 +203,7 @@ def contour_chart(inputs: Inputs, study: Study) -> Figure:
     y_scale = log_scale(y_domain)
     y = alt.Y("rate:Q", scale=y_scale, axis=log_axis(y_domain, "Failures per 1,000 node-days"))
     colours = dict(zip(names, ORDER_COLOURS, strict=False))
-    colour = colour_by("level", colours, alt.Legend(title="Wall-clock ETTR", orient="right"), ordered=True)
+    colour = colour_by("level", colours, alt.Legend(title="ETTR", orient="right"), ordered=True)
     layers = [make_chart("contours").mark_line(strokeWidth=2).encode(x=x, y=y, color=colour)]
     datasets = {"contours": rows}
     trace_note = ""
