@@ -88,7 +88,7 @@ def run_tests(arguments: list[str], limit_s: float) -> tuple[int, list[str], flo
     if not (process := os.fork()):
         try:
             log = os.open("pytest.log", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
-            os.dup2(log, 1), os.dup2(log, 2)
+            os.setsid(), os.dup2(log, 1), os.dup2(log, 2)  # some tests signal their group
             resource.setrlimit(resource.RLIMIT_CPU, (int(limit_s) + 1, int(limit_s) + 1))
             sys.argv[1:] = [*PYTEST, *arguments]
             os._exit(import_module("pytest").console_main())

@@ -37,6 +37,7 @@ from ttf.analyses.shared.risk.score import (
     SCORES,
     SKEW,
     compute_skew,
+    count_requested_gpus,
     list_gpu_columns,
     read_model,
     score_jobs,
@@ -199,6 +200,9 @@ def test_gpus_are_those_known_at_submission():
     assert list_gpu_columns(["user", "gpu_requested_milli", "gpu_milli"]) == ("gpu_requested_milli",)
     assert list_gpu_columns(["gpu_milli", "inst_num"]) == ("gpu_milli", "inst_num")
     assert list_gpu_columns(["user"]) == ()
+    jobs = pl.DataFrame({"gpu_milli": [500, 2000], "size": [None, 3]})
+    assert count_requested_gpus(jobs, GPUS).tolist() == [0.5, 6.0]
+    assert np.isnan(count_requested_gpus(jobs, ("gpu_requested_milli",))).all()
 
 
 # Skew ----------------------------------------------------------------------------------------------------------
