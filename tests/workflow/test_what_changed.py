@@ -87,6 +87,6 @@ def test_another_part_changes_the_numbers(folders):
     # The ninth week is now among the previous parts.
     assert metrics_after["changes.failure_share.n_before"] > metrics_before["changes.failure_share.n_before"]
     # The forecast has one more week, and that week was outside its interval.
-    assert metrics_after["forecast.failed_jobs.weeks"] == metrics_before["forecast.failed_jobs.weeks"] + 1
+    assert metrics_after["forecast.failed_jobs.tried"] == metrics_before["forecast.failed_jobs.tried"] + 1
     assert metrics_after["forecast.failed_jobs.held"] < metrics_after["forecast.failed_jobs.tried"]
     assert "forecast.infra_failures.high" not in metrics_after
