@@ -230,13 +230,16 @@ def _cox(durations: pl.DataFrame) -> pl.DataFrame:
     return test(durations, "failure", ["gpu_type"]).drop_nulls("p_value").sort("level").head(1)
 
 
+_P_VALUES = {"p_value": pl.Float64, "p_clustered": pl.Float64}
+
+
 def _drift(durations: pl.DataFrame) -> pl.DataFrame:
     drift = import_module("ttf.analyses.quality.measure_drift.compute")
     jobs = durations.rename({"event": "outcome", "duration_s": "runtime_s"})
     blank = dict.fromkeys(set(drift.NUMBERS) - set(jobs.columns), pl.lit(None, dtype=pl.Int64))
     jobs = jobs.with_columns(**blank)
-    table = drift.drift_table(drift.by_window(jobs, "month"))
-    return table.filter(column="outcome", statistic="failure_share").head(1)
+    (row,) = (row for row in drift.by_window(jobs, "month") if row["statistic"] == "failure_share")
+    return pl.DataFrame([{name: row.get(name) for name in ("p_value", "p_clustered")}], schema_overrides=_P_VALUES)
 
 
 # Each test returns a row with p_value and p_clustered, from the durations of a trace in which the null is true.

@@ -232,7 +232,7 @@ def test_names_of_nodes_with_excess_failures_are_escaped():
     assert strip_markup(note) == "n041, (x|y)<b>; 13.9% of failures" and list_keys(note) == ["lemons.share_of_failures"]
     assert lemons.lines(trace(), m) == []
     (line,) = lemons.lines(trace(), numbers(NODES))
-    assert line.checked and "3.4 times the failures would be detected" in strip_markup(line.result)
+    assert line.checked and "3.40 times the failures would be detected" in strip_markup(line.result)
 
 
 @pytest.mark.parametrize(
