@@ -4,7 +4,6 @@ from ttf.engine.process.entry import run_rule
 
 
 def main(snakemake) -> str:
-    import os
     from dataclasses import replace
     from pathlib import Path
 
@@ -12,6 +11,7 @@ def main(snakemake) -> str:
     from ttf.display.charts.saving import static_picture
     from ttf.engine.process.fonts import hide_system_fonts
     from ttf.engine.provenance import seal
+    from ttf.engine.provenance.digests import manifest_name
     from ttf.engine.storage.tables import read_without_renaming
     from ttf.page.monitoring import open_metrics
     from ttf.page.publication_record import check_date, describe
@@ -33,7 +33,6 @@ def main(snakemake) -> str:
     hide_system_fonts()
     files, params = snakemake.input, snakemake.params
     date = check_date(params.date)
-    root = Path(snakemake.scriptdir).parent
     record = describe(Path(files.citation).read_text(encoding="utf-8"), params.settings, params.traces)
     tables = {table.path: table for table in load_all_contracts(tuple(params.folders)).values()}
     charts = read_chart_texts(Path(index) for index in files.indexes)
@@ -52,9 +51,7 @@ def main(snakemake) -> str:
         for path, file in products
         if path.suffix == ".svg"
     ]
-    packed += [
-        describe_file(Path(path), Path(os.path.relpath(path, root)).as_posix(), {}, {}) for path in files.sources
-    ]
+    packed += [describe_file(Path(path), manifest_name(path), {}, {}) for path in files.sources]
     if formats := params.settings.get("tables", ()):
         filled = [
             TableRows(path_in_archive(path), *reversed(read_without_renaming(path, contract)))

@@ -1,7 +1,7 @@
 # Raw tables that the workflow unpacks or downloads. All other raw tables lie in folders that the registry names.
 import re
 
-from study.trace_files import list_sample_files
+from ttf.study.trace_files import list_sample_files
 
 # One rule per format, because each format has its own files.
 for sample_format in sorted({trace.entry["format"] for trace in STUDY.traces.values() if trace.sample_files}):

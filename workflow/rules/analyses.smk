@@ -1,4 +1,4 @@
-# The inputs and outputs of every analysis. Written by `make rules` from the declarations in
+# The inputs and outputs of every analysis. Written by `make docs` from the declarations in
 # scripts/ttf/analyses/<section>/<name>/__init__.py; optional inputs that a trace lacks are omitted (study.smk).
 
 

@@ -1,4 +1,4 @@
-# The message at the end of a run, and how a run is stopped. Included first: it adds the packages to sys.path.
+# The message at the end of a run, and how a run is stopped. Included first: in a checkout, its package comes first.
 import gc
 import logging
 import sys
@@ -6,12 +6,11 @@ from pathlib import Path
 
 from snakemake.logging import logger
 
-WORKFLOW = Path(str(workflow.current_basedir)).parent
-sys.path[:0] = [str(WORKFLOW), str(WORKFLOW.parent / "scripts")]
+sys.path.insert(0, str(Path(str(workflow.current_basedir)).parents[1] / "scripts"))
 
-from study import progress
-from study.module import is_used_as_module
-from study.studies import remember_study
+from ttf.study import progress
+from ttf.study.module import is_used_as_module
+from ttf.study.studies import remember_study
 from ttf.display.brief_model import read_brief
 from ttf.engine.process.stopping import ignore_requests, raise_on_interrupt
 

@@ -1,5 +1,5 @@
 # Publication: a site for any static host, an archive for a data repository, figures for papers. None is made by default.
-from study.publication import list_source_files
+from ttf.study.publication import list_source_files
 from ttf.engine.provenance.key import KEY, ensure_key
 
 # Tables, charts, numbers, configuration and manifest.
@@ -210,7 +210,7 @@ rule archive_results:
         papers=PUBLIC_PAPERS,
         products=lambda _: list_public_files(*PUBLISHED_ENDINGS),
         indexes=lambda _: list_public_files("index.json"),
-        sources=lambda _: [mark_local(make_relative(path)) for path in list_source_files(ROOT)],
+        sources=lambda _: [mark_local(make_relative(path)) for path in list_source_files()],
         citation=mark_local(make_relative(ROOT / "CITATION.cff")),
     output:
         archive=f"{STUDY_RESULTS}/archive/time-to-failure-results.tar.xz",

@@ -2,17 +2,17 @@
 import re
 from functools import cache
 
-from study.config import dump
-from study.products import find_deleted_products, flatten_paths, select_first_products, select_targets
-from study.publication import find_publication_date
-from study.start import load_study
-from study.study import SMALL_GB, match_names
+from ttf.study.config import dump
+from ttf.study.products import find_deleted_products, flatten_paths, select_first_products, select_targets
+from ttf.study.publication import find_publication_date
+from ttf.study.start import load_study
+from ttf.study.study import SMALL_GB, match_names
+from ttf.engine.checkout import CHECKOUT as ROOT
 from ttf.engine.errors import StudyError
 from ttf.engine.storage.links import path_for_snakemake
 from ttf.engine.storage.plain_files import make_relative
 from ttf.page.render.render import renderer_version
 
-ROOT = WORKFLOW.parent
 # Snakemake fills in braces in this path, so the braces of a folder's name are doubled.
 ENVIRONMENT = str(ROOT / "environment.yml").replace("{", "{{").replace("}", "}}")
 # The store that holds products instead of the disk (--default-storage-prefix); see docs/cluster.md.
@@ -56,9 +56,9 @@ def make_literal(value):
 
 @cache
 def page_renderer():
-    """Return name and version of the renderer_version: a new version reruns the pages, a new folder does not.
+    """Return name and version of the renderer: a new version reruns the pages, a new folder does not.
 
-    None if only the jobs have a renderer_version (--sdm conda), or if it does not run; then the job reports the error.
+    None if only the jobs have a renderer (--sdm conda), or if it does not run; then the job reports the error.
     """
     try:
         return renderer_version()

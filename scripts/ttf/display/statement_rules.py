@@ -145,7 +145,7 @@ def frequency(m: Numbers) -> str:
 
 
 def mark_bounds(m: Numbers) -> None:
-    """Give the numbers that R14 makes bounds the field `bound`, which their texts and `make check` say."""
+    """Give the numbers that R14 makes bounds the field `bound`, which their texts and `ttf check` say."""
     for key in m if r14_lower_bound(m) else ():
         for bound, pattern in _BOUNDS.items():
             if pattern.fullmatch(key):

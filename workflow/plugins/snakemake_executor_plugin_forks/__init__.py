@@ -1,7 +1,7 @@
 """Runs jobs on this machine like Snakemake, but runs scripts of small jobs as forks of one process.
 
-That process has already imported the libraries. Importing them takes longer than most jobs of a small trace. `make`
-finds this plugin in the checkout (scripts/run_study.py); without it each script starts alone, with the same results.
+That process has already imported the libraries. Importing them takes longer than most jobs of a small trace. `ttf`
+names this plugin (ttf.commands.run); without it each script starts alone, with the same results.
 """
 
 import os

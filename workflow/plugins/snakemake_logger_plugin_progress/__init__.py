@@ -1,5 +1,5 @@
-"""Replaces Snakemake's terminal output during a run; `make` finds this plugin in the checkout."""
+"""Replaces Snakemake's terminal output during a run; `ttf` names this plugin."""
 
-from study.progress import Progress as LogHandler
+from ttf.study.progress import Progress as LogHandler
 
 __all__ = ["LogHandler"]

@@ -22,7 +22,7 @@ _EXPLANATIONS = {
     errno.EFBIG: ("a file would exceed the allowed size", "Allow larger files (ulimit -f unlimited)"),
     errno.ENOMEM: (
         "there is not enough memory",
-        "Run fewer jobs at a time: make report CORES=1. Or allow more: ulimit -v unlimited",
+        "Run fewer jobs at a time: ttf report --cores 1. Or allow more: ulimit -v unlimited",
     ),
 }
 # First line of the log of a running job; libraries in C or Rust write the lines below it.

@@ -9,33 +9,29 @@ from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from ttf.engine.checkout import find_workflow_file, list_workflow_files, name_workflow_file
 from ttf.engine.provenance.syntax import read_syntax
 from ttf.engine.storage.plain_files import replace_file
 
-CHECKOUT = Path(__file__).resolve().parents[4]
 SNAKEMAKE = Path(".snakemake")
 MEMORY = SNAKEMAKE / "sha256.json"
 # Snakemake writes this file into a folder that a rule made.
 TIMESTAMP = ".snakemake_timestamp"
 # Files that affect results without being the input of a job: rules, formats, schemas, settings, page templates.
 WORKFLOW = ("Snakefile", "workflow", "scripts", "config", "report")
-FETCH_LIST = "workflow/files.txt"
-# Neither the file list of a fetched module nor the thresholds of `make check` affect results.
-_IGNORED_FILES = (FETCH_LIST, "config/thresholds.yaml")
+# The thresholds of `ttf check` do not affect results.
+_IGNORED_FILES = ("config/thresholds.yaml",)
 
 
 def manifest_name(path: str) -> str:
-    """Return the name of a file in the manifest: relative to the checkout if it lies there, else `path` itself."""
-    folder = Path.cwd()
-    # The files of a fetched workflow lie below the folder of the study.
-    file = folder / path if folder != CHECKOUT and CHECKOUT.is_relative_to(folder) else Path(path)
-    return str(file.relative_to(CHECKOUT)) if file.is_relative_to(CHECKOUT) else path
+    """Return the name of a file in the manifest: for a file of the workflow its name there, else `path` itself."""
+    return name_workflow_file(Path.cwd() / path) or path
 
 
 def locate_file(name: str) -> Path:
-    """Return the file of a manifest name: relative to the working folder, else in the checkout."""
+    """Return the file of a manifest name: relative to the working folder, else of the workflow."""
     file = Path(name)
-    return file if file.exists() else CHECKOUT / name
+    return file if file.exists() else find_workflow_file(name)
 
 
 def list_members(path: str) -> list[str]:
@@ -45,22 +41,15 @@ def list_members(path: str) -> list[str]:
     return sorted(str(file) for file in Path(path).rglob("*") if file.is_file() and file.name != TIMESTAMP)
 
 
-def list_workflow_files() -> list[str]:
+def list_code_files() -> list[str]:
     """Return the names of the workflow's own files, sorted, whether or not a study uses them."""
-    files = [file for name in WORKFLOW for file in list_members(str(CHECKOUT / name))]
-    names = [str(Path(file).relative_to(CHECKOUT)) for file in files]
-    # Skip compiled files and those of editors and Snakemake.
-    return sorted(
-        name
-        for name in names
-        if name not in _IGNORED_FILES and not any(part[0] == "." or part == "__pycache__" for part in name.split("/"))
-    )
+    return [name for name in list_workflow_files(WORKFLOW) if name not in _IGNORED_FILES]
 
 
 def workflow_digest() -> str:
     """Return one digest of the workflow's files, so that Snakemake updates the manifest after a change."""
-    names = list_workflow_files()
-    digests = zip(names, sha256(CHECKOUT / name for name in names), strict=True)
+    names = list_code_files()
+    digests = zip(names, sha256(map(find_workflow_file, names)), strict=True)
     return hashlib.sha256("".join(f"{digest}  {name}\n" for name, digest in digests).encode()).hexdigest()
 
 
@@ -114,7 +103,7 @@ class DigestCache:
 
 
 def remember_files(paths: Iterable[str | Path]) -> None:
-    """Cache the digests of files that a command wrote; otherwise `make verify` would report them as unknown."""
+    """Cache the digests of files that a command wrote; otherwise `ttf verify` would report them as unknown."""
     with contextlib.suppress(OSError):
         memory = DigestCache(MEMORY)
         memory.store(memory.digests(map(os.path.relpath, paths)))

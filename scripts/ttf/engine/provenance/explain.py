@@ -39,7 +39,7 @@ def explain(
 def _find_metrics_file(manifest: Manifest, key: str | None) -> str:
     files = [name for name in manifest["products"] if name.endswith("/metrics.json")]
     if key is None or not files:
-        raise StudyError("set FILE=results/..., KEY=number or both.")
+        raise StudyError("name a file below results/, --key and a number, or both.")
     return next((file for file in files if key in json.loads(Path(file).read_text(encoding="utf-8"))), files[0])
 
 
@@ -85,7 +85,7 @@ class _Tree:
         inputs = [Path(name).name for name in _relevant_inputs(source, job["inputs"]) if name not in code]
         self._write_wrapped(1, f"made by {job['rule']} ({job['script']}) from {_join_names(inputs)}")
         self._write_wrapped(1, f"of the raw files {_join_names(self._find_raw_files(source))}")
-        self._write_wrapped(1, "VERBOSE=1 shows every job and file in between.")
+        self._write_wrapped(1, "--verbose shows every job and file in between.")
 
     def _find_raw_files(self, product: str) -> list[str]:
         """Return the names of the raw files behind a product, sorted."""

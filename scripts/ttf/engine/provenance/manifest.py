@@ -10,13 +10,13 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from ttf.engine.checkout import CHECKOUT, find_workflow_file
 from ttf.engine.provenance.digests import (
-    CHECKOUT,
     DigestCache,
     digest_folder,
     is_touched,
+    list_code_files,
     list_members,
-    list_workflow_files,
     manifest_name,
 )
 from ttf.engine.storage.plain_files import make_relative
@@ -30,7 +30,7 @@ _RESULTS = "results/"
 def make_manifest(
     jobs: list[dict[str, Any]], study: list[str], folders: Mapping[str, list[str]], memory: DigestCache
 ) -> dict[str, Any]:
-    """Return the manifest of these jobs (study.graph.collect_jobs), whose files must all exist.
+    """Return the manifest of these jobs (ttf.study.graph.collect_jobs), whose files must all exist.
 
     `products`, `raw` and `code` list each file with SHA-256 and size (bytes), and mark links and digests of Python
     syntax; `code` includes workflow files that no job has as input. `jobs` lists the inputs of each job with digests. A
@@ -38,7 +38,7 @@ def make_manifest(
     """
     makers = {file: (job, output) for job in jobs for output in job["outputs"] for file in list_members(output)}
     input_files = {file for job in jobs for path in [*job["inputs"], *_code_files(job)] for file in list_members(path)}
-    input_files |= {make_relative(CHECKOUT / name) for name in list_workflow_files()}
+    input_files |= {make_relative(find_workflow_file(name)) for name in list_code_files()}
     digests = memory.digests(sorted(input_files | makers.keys()))
     edited = {
         file
@@ -101,7 +101,8 @@ def job_name(job: dict[str, Any]) -> str:
 
 def _code_files(job: dict[str, Any]) -> list[str]:
     names = [name for name in (job["script"], *job["code"]) if name]
-    return [make_relative(CHECKOUT / name) if (CHECKOUT / name).exists() else name for name in names]
+    files = {name: find_workflow_file(name) for name in names}
+    return [make_relative(file) if file.exists() else name for name, file in files.items()]
 
 
 def _is_checkout_file(file: str) -> bool:

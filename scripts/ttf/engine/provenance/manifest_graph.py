@@ -8,16 +8,16 @@ from typing import Any
 import yaml
 from jsonschema import Draft202012Validator
 
+from ttf.engine.checkout import CHECKOUT
 from ttf.engine.errors import StudyError
 from ttf.engine.provenance import seal
 from ttf.engine.provenance.digests import (
-    CHECKOUT,
     MEMORY,
     TIMESTAMP,
     DigestCache,
     has_rule_record,
     is_touched,
-    list_workflow_files,
+    list_code_files,
     locate_file,
     read_end_time,
     sha256,
@@ -28,7 +28,7 @@ from ttf.engine.words import plural
 
 # The folder of a study has at least one of these.
 _STUDY_FILES = ("config.yaml", "study.yaml", "manifest.json")
-_REMEDY = "Delete it and run `make report`."
+_REMEDY = "Delete it and run `ttf report`."
 _SCHEMA = CHECKOUT / "workflow" / "schemas" / "manifest.yaml"
 
 
@@ -44,7 +44,7 @@ class Manifest(dict):
             # Manifests of version 1.0.0 lack `folders`.
             manifest = cls({"folders": {}} | read_sealed(file))
         except FileNotFoundError:
-            raise StudyError(f"{file}: there is no manifest yet. Run `make report`, which writes it.") from None
+            raise StudyError(f"{file}: there is no manifest yet. Run `ttf report`, which writes it.") from None
         except Tampered as error:
             raise Tampered(f"{error}. {_REMEDY}") from None
         validator = Draft202012Validator(yaml.safe_load(_SCHEMA.read_text(encoding="utf-8")))
@@ -127,9 +127,9 @@ def _report_added_files(manifest: Manifest, study_folder: Path) -> Iterator[str]
 
     Folders with a file list of their own, such as a site, are checked against that list.
     """
-    for name in list_workflow_files():
+    for name in list_code_files():
         if name not in manifest["code"]:
-            yield f"{show_path(name)}: added to the workflow since the manifest was written. Run `make report`."
+            yield f"{show_path(name)}: added to the workflow since the manifest was written. Run `ttf report`."
     yield from _report_added_raw_files(manifest)
     lists = sorted(study_folder.glob(f"*/{seal.NAME}"))
     yield from _report_added_results(manifest, study_folder, {file.parent for file in lists})
@@ -138,7 +138,7 @@ def _report_added_files(manifest: Manifest, study_folder: Path) -> Iterator[str]
 
 
 def _report_added_results(manifest: Manifest, study_folder: Path, listed_folders: set[Path]) -> Iterator[str]:
-    """Yield a line for each file that no study has, no rule made and neither `make score` nor `make metrics` wrote.
+    """Yield a line for each file that no study has, no rule made and neither `ttf score` nor `ttf metrics` wrote.
 
     listed_folders: folders with a file list, which reports links and other non-files itself.
     """
@@ -161,7 +161,7 @@ def _report_added_results(manifest: Manifest, study_folder: Path, listed_folders
         elif outputs & _path_and_parents(str(file)) or (recorded is None and not any(map(has_rule_record, subjects))):
             yield f"{name}: added; no rule of the study made it. Remove it."
         elif not any(map(has_rule_record, subjects)) and recorded != seal.file_digest(file):
-            yield f"{name}: edited since `make` wrote it. Remove it."
+            yield f"{name}: edited since `ttf` wrote it. Remove it."
 
 
 def _report_added_raw_files(manifest: Manifest) -> Iterator[str]:
@@ -169,7 +169,7 @@ def _report_added_raw_files(manifest: Manifest) -> Iterator[str]:
     for folder, skipped in manifest["folders"].items():
         for path in sorted(locate_file(folder).iterdir()) if locate_file(folder).is_dir() else ():
             if not is_ignored(path.name) and path.name not in skipped and path.absolute() not in read_paths:
-                advice = "added since the manifest was written. Remove it, or read it: `make report`."
+                advice = "added since the manifest was written. Remove it, or read it: `ttf report`."
                 yield f"{show_path(str(path))}: {advice}"
 
 
@@ -211,29 +211,29 @@ def _find_source_problem(manifest: Manifest, file: str, digest: str | None) -> s
         return None
     if not users:
         state = "missing" if digest is None else "changed"
-        return f"{name}: {state} since the manifest was written. Run `make report`."
+        return f"{name}: {state} since the manifest was written. Run `ttf report`."
     affected = plural(len(manifest.products_after(users)), "product")
     if digest is None:
-        return f"{name}: missing; {affected} come from it. Put it back, or run `make report`."
+        return f"{name}: missing; {affected} come from it. Put it back, or run `ttf report`."
     rules = sorted({manifest["jobs"][user]["rule"] for user in users})
     rules_text = rules[0] if len(rules) == 1 else f"{rules[0]} and {plural(len(rules) - 1, 'other rule')}"
-    return f"{name}: changed since {rules_text} used it; {affected} out of date. Run `make report`."
+    return f"{name}: changed since {rules_text} used it; {affected} out of date. Run `ttf report`."
 
 
 def _find_product_problem(manifest: Manifest, file: str, digest: str | None) -> str | None:
     product, name = manifest["products"][file], show_path(file)
     rule = product["rule"]
     if kind := describe_non_file(locate_file(file)):
-        return f"{name}: {kind} was put there. Remove it and run `make report`: {rule} makes it again."
+        return f"{name}: {kind} was put there. Remove it and run `ttf report`: {rule} makes it again."
     if digest is None:
-        return f"{name}: missing. Run `make report`: {rule} makes it again."
+        return f"{name}: missing. Run `ttf report`: {rule} makes it again."
     if digest == product["sha256"] and "edited" not in product:
         return None
     output = manifest.output(file)
     # An older file was edited, whatever its modification time says.
     if digest != product["sha256"] and (read_end_time(output) or 0) > manifest.written and not is_touched(file, output):
-        return f"{name}: made again by {rule} after the manifest was written. Run `make report` to update the manifest."
-    return f"{name}: edited since {rule} made it. Delete it and run `make report`."
+        return f"{name}: made again by {rule} after the manifest was written. Run `ttf report` to update the manifest."
+    return f"{name}: edited since {rule} made it. Delete it and run `ttf report`."
 
 
 def commit_clause(earlier: dict[str, Any], current: dict[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""Alert rules of Prometheus that fire when the same rules fire in `make check`."""
+"""Alert rules of Prometheus that fire when the same rules fire in `ttf check`."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
@@ -43,7 +43,7 @@ def _make_alert(study: str, position: str, rule: Rule, traces: Sequence[Subject]
 
 
 def _make_expression(study: str, rule: Rule, unit: str, traces: Sequence[str]) -> str:
-    """Return the condition in PromQL, over the interval where there is one, as `make check` decides."""
+    """Return the condition in PromQL, over the interval where there is one, as `ttf check` decides."""
     selectors: list[Mapping[str, str]] = [{"study": study, "trace": trace} for trace in traces]
     labels = format_labels(selectors[0] if rule.trace else {"study": study})
     name = name_number(rule.number)

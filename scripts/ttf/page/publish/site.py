@@ -49,7 +49,7 @@ def make_readme(publication: Publication, study_folder: str = "") -> str:
             else "Users, accounts and nodes are named as in the traces."
         ),
         "In tables, an apostrophe precedes each text that a spreadsheet would evaluate as a formula.",
-        f"`{seal.NAME}` lists the files with their SHA-256; `make verify FOLDER=` of the workflow checks them.",
+        f"`{seal.NAME}` lists the files with their SHA-256; `ttf verify FOLDER` of the workflow checks them.",
         "",
         "## Traces",
         "",

@@ -15,7 +15,7 @@ from types import ModuleType
 import jinja2
 from markupsafe import Markup
 
-from ttf.analyses import BUILT_IN, load_contracts, module_name
+from ttf.analyses import load_contracts, module_name
 from ttf.analyses.catalogue import find_analysis_folders, load_analyses
 from ttf.analyses.sections import APPENDIX, RESULTS, Theme, number_sections
 from ttf.display import phrases, statement_rules
@@ -25,6 +25,7 @@ from ttf.display.report_trace import Trace
 from ttf.display.section_head import Head, Line
 from ttf.display.trace_numbers import make_handle_filter
 from ttf.engine import words
+from ttf.engine.checkout import name_workflow_file
 from ttf.engine.contract import Table
 from ttf.engine.size_unit import GPU, SizeUnit
 from ttf.page.brief.stratum_tiles import strata_json
@@ -227,8 +228,7 @@ class TracePage:
         if analysis == "sections":
             return f"report/sections/{name}"
         folder = find_analysis_folders(self._folders)[analysis]
-        is_built_in = folder.is_relative_to(BUILT_IN)
-        return (folder.relative_to(BUILT_IN.parents[2] if is_built_in else folder.parent) / name).as_posix()
+        return name_workflow_file(folder / name) or f"{folder.name}/{name}"
 
     def _size_unit(self, analysis: str) -> SizeUnit:
         return self.m.size if load_analyses(self._folders)[analysis].in_size_unit else GPU

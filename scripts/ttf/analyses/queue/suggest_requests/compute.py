@@ -38,7 +38,7 @@ BEYOND = "the test demands more than the largest value seen"
 UNSUPPORTED = f"in the test fewer than {SMALLEST_SHARE:.0%} of the later jobs fitted"
 NO_PEAK = "the trace records no peak memory of jobs"
 
-# Names of the suggestions in `make score`, by those in the tables.
+# Names of the suggestions in `ttf score`, by those in the tables.
 _SCORE_NAMES = {
     SUGGESTED_TIME_LIMITS: {"suggested_s": "suggested_time_limit_s"},
     SUGGESTED_MEMORY: {"suggested_mib": "suggested_memory_mib"},

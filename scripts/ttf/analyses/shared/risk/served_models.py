@@ -36,7 +36,7 @@ def current_model(folder: Path) -> StoredModel:
     document = _read_model(folder / CURRENT)
     if "coefficients" in document:
         return StoredModel(folder / CURRENT, document)
-    windows = [f"MODEL='{stored.window}'" for stored in list_models(folder)]
+    windows = [f"--model '{stored.window}'" for stored in list_models(folder)]
     hint = f" One that was not promoted scores if it is named: {', '.join(windows)}." if windows else ""
     raise StudyError(f"no model serves this trace: {document.get('why') or 'none was promoted'}.{hint}")
 
@@ -64,7 +64,7 @@ def model_before_part(folder: Path, part: str, parts: Sequence[str], first_s: in
     promoted = [model for model in candidates if model.document.get("decision") in SERVING_DECISIONS]
     if not promoted:
         names = ", ".join(model.window for model in candidates)
-        hint = f"; there, but not promoted: {names} (MODEL=)" if names else ""
+        hint = f"; there, but not promoted: {names} (--model)" if names else ""
         raise StudyError(f"no promoted model was made before the part {part}{hint}.")
     return max(promoted, key=lambda model: (model.until_s, model.window))
 
@@ -80,15 +80,15 @@ def _read_model(file: Path) -> dict[str, Any]:
     try:
         model = json.loads(file.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise StudyError(f"{file}: there is no model yet. Run `make report`, which trains it.") from None
+        raise StudyError(f"{file}: there is no model yet. Run `ttf report`, which trains it.") from None
     except (OSError, ValueError) as error:
         raise StudyError(
-            f"{file}: not as train_model wrote it ({type(error).__name__}). Delete it and run `make report`."
+            f"{file}: not as train_model wrote it ({type(error).__name__}). Delete it and run `ttf report`."
         ) from None
     is_valid = isinstance(model, dict)
     if file.name != CURRENT or (is_valid and "coefficients" in model):
         trained_on = model.get("trained_on") if is_valid else None
         is_valid = isinstance(trained_on, dict) and isinstance(trained_on.get("until_s"), int)
     if not is_valid:
-        raise StudyError(f"{file}: not as train_model wrote it. Delete it and run `make report`.")
+        raise StudyError(f"{file}: not as train_model wrote it. Delete it and run `ttf report`.")
     return model

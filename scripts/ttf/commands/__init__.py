@@ -1,0 +1,1 @@
+"""The commands of `ttf`, a module each; ttf.commands.command_line reads what was typed."""

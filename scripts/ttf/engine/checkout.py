@@ -1,0 +1,44 @@
+"""Where the files of the workflow lie: in a checkout, or in the installed package.
+
+A file has the same name in both: its path in a checkout, such as scripts/ttf/stats/mttf.py or config/traces.yaml. The
+installed package holds scripts/ttf as itself, and everything else in its folder `checkout`.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+PACKAGE = Path(__file__).resolve().parents[1]
+_PACKAGE_NAME = "scripts/ttf"
+_INSTALLED = PACKAGE / "checkout"
+CHECKOUT = _INSTALLED if _INSTALLED.is_dir() else PACKAGE.parents[1]
+
+
+def find_workflow_file(name: str) -> Path:
+    """Return the path of a file of the workflow, or of a folder, by its name; it need not exist."""
+    path = Path(name)
+    is_module = path.is_relative_to(_PACKAGE_NAME)
+    return PACKAGE / path.relative_to(_PACKAGE_NAME) if is_module else CHECKOUT / path
+
+
+def name_workflow_file(path: Path) -> str | None:
+    """Return the name of a file of the workflow; None for any other file."""
+    if path.is_relative_to(CHECKOUT):
+        return path.relative_to(CHECKOUT).as_posix()
+    if path.is_relative_to(PACKAGE):
+        return (_PACKAGE_NAME / path.relative_to(PACKAGE)).as_posix()
+    return None
+
+
+def list_workflow_files(names: Sequence[str]) -> list[str]:
+    """Return the names of the existing files among these files and folders and below them, sorted.
+
+    Compiled files and those of editors and of Snakemake are left out.
+    """
+    roots = map(find_workflow_file, names)
+    paths = {path for root in roots for path in ([root] if root.is_file() else root.rglob("*"))}
+    if "scripts" in names:
+        paths |= {path for path in PACKAGE.rglob("*") if not path.is_relative_to(CHECKOUT)}
+    found = {name_workflow_file(path) for path in paths if path.is_file()}
+    return sorted(
+        name for name in found if name and not any(part[0] == "." or part == "__pycache__" for part in name.split("/"))
+    )

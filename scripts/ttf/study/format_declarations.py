@@ -1,0 +1,49 @@
+"""The declarations of formats: the content of a trace, and the code of the format if it has any.
+
+A format is declared in scripts/ttf/formats/<name>.yaml, or in <name>/format.yaml next to its code.
+workflow/schemas/format.schema.yaml explains the keys.
+"""
+
+import textwrap
+from pathlib import Path
+
+import yaml
+
+from ttf.engine.checkout import PACKAGE
+from ttf.study.yaml_files import FAST_LOADER
+
+FOLDER = PACKAGE / "formats"
+# The module that derives jobs for a format without code.
+MAPPING_MODULE = "ttf.formats.column_mapping"
+# Keys of the registry for reading a trace and for the meaning of its columns.
+READING_KEYS = ("mapping", "times", "outcomes", "unique_ids", "delimiter", "quoted", "blank")
+
+
+def find_declarations(folder: Path = FOLDER) -> dict[str, Path]:
+    file_by_format = {path.stem: path for path in folder.glob("*.yaml")}
+    file_by_format |= {path.parent.name: path for path in folder.glob("*/format.yaml")}
+    return dict(sorted(file_by_format.items()))
+
+
+def load_formats(folder: Path = FOLDER) -> dict[str, dict]:
+    """Map each format to its declaration, with full module names in `code` and `reader`."""
+    formats = {}
+    for name, file in find_declarations(folder).items():
+        declaration = yaml.load(file.read_bytes(), FAST_LOADER)
+        modules = {key: f"ttf.formats.{name}.{declaration[key]}" for key in ("code", "reader") if key in declaration}
+        formats[name] = declaration | {"code": MAPPING_MODULE} | modules
+    return formats
+
+
+def read_schema_text(file: Path) -> str:
+    """Return the schema of raw tables with its comments, from a format's declaration or from a file of its own."""
+    text = file.read_text(encoding="utf-8-sig")
+    _, in_declaration, schema = text.partition("\nschema:\n")
+    return textwrap.dedent(schema) if in_declaration else text
+
+
+def select_meaning(entry: dict, format: dict) -> dict:
+    """Return the words and columns that define jobs: from the registry entry, else from the format."""
+    return {key: format[key] for key in ("mapping", "outcomes") if key in format} | {
+        key: entry[key] for key in READING_KEYS if key in entry
+    }

@@ -1,0 +1,86 @@
+"""The modules of scripts/ttf that a script imports, directly or indirectly; they are parameters of its rule.
+
+Snakemake follows a script, not its imports; without this an edited module would rerun nothing. As inputs instead of
+parameters they would triple the planning time.
+"""
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from functools import cache
+from pathlib import Path
+from types import MappingProxyType
+
+from ttf.engine.checkout import PACKAGE
+from ttf.engine.provenance.syntax import read_syntax
+
+# Many rules share a module, so each is read once.
+_syntax = cache(read_syntax)
+
+
+@cache
+def find_imported_files(script: Path, *modules: str, analysis_folders: tuple[Path, ...] = ()) -> tuple[Path, ...]:
+    """Return the sorted files of the ttf package that a script and the named modules need.
+
+    analysis_folders: folders outside the checkout whose modules belong to ttf.analyses. Only absolute imports count
+    (`from ttf.stats.durations.survival import ...`), anywhere in the file. The __init__.py of a package and the
+    declaration that a format's code reads count too. Raises ModuleNotFoundError for a missing module, ImportError for a
+    relative import.
+    """
+    roots = (PACKAGE, *analysis_folders)
+    files: set[Path] = set()
+    pending = [
+        *_list_imported_files(script, roots),
+        *(file for module in modules for file in _find_module_files(module, roots)),
+    ]
+    while pending:
+        file = pending.pop()
+        if file not in files:
+            files.add(file)
+            pending += _list_imported_files(file, roots) if file.suffix == ".py" else ()
+    return tuple(sorted(files))
+
+
+def compute_code_digest(files: Iterable[Path], declared: Mapping[Path, str] = MappingProxyType({})) -> str:
+    """Return one digest of these files. declared: file -> the part of it that counts, if not all."""
+    digest = hashlib.sha256()
+    for file in files:
+        digest.update((declared[file] if file in declared else _syntax(file).digest).encode())
+    return digest.hexdigest()[:16]
+
+
+@cache
+def _list_imported_files(file: Path, roots: tuple[Path, ...]) -> tuple[Path, ...]:
+    files: list[Path] = []
+    for module, name, level, line in _syntax(file).imports:
+        if level:
+            raise ImportError(f"{file}, line {line}: a relative import; write `from ttf. ... import ...`")
+        files += _find_module_files(f"{module}.{name}" if name else module, roots, may_be_a_name=bool(name))
+    declaration = file.with_name("format.yaml")
+    if roots[0] / "formats" / "format_declaration.py" in files and declaration.is_file():
+        files.append(declaration)
+    return tuple(files)
+
+
+@cache
+def _find_module_files(module: str, roots: tuple[Path, ...], may_be_a_name: bool = False) -> tuple[Path, ...]:
+    """Return the file of a module and of its packages; for a name imported from a module, that module's."""
+    parts = module.split(".")
+    if parts[0] != "ttf":
+        return ()
+    file = _find_module_file(parts, roots)
+    if file is None and may_be_a_name:
+        parts.pop()
+        file = _find_module_file(parts, roots)
+    if file is None:
+        raise ModuleNotFoundError(f"no module {module} in {' or '.join(map(str, roots))}")
+    packages = (_find_module_file(parts[:count], roots) for count in range(1, len(parts)))
+    return file, *filter(None, packages)
+
+
+def _find_module_file(parts: list[str], roots: tuple[Path, ...]) -> Path | None:
+    package, *analysis_folders = roots
+    paths = [package.joinpath(*parts[1:])]
+    if parts[:2] == ["ttf", "analyses"] and len(parts) > 2:
+        paths += [room.joinpath(*parts[2:]) for room in analysis_folders]
+    files = (file for path in paths for file in (path.with_suffix(".py"), path / "__init__.py"))
+    return next((file for file in files if file.is_file()), None)

@@ -1,0 +1,79 @@
+"""The number of observed units in a trace of outages, and the observation window: `nodes` and `window_days`."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from zoneinfo import ZoneInfo
+
+from ttf.study.documents import Problem
+from ttf.study.trace_files import is_log_format
+
+DAY_S = 86_400
+
+
+def read_watch_options(entry: dict, clock: str | None) -> dict:
+    """Return `nodes` and `window_days` of the entry; dates become days since 1970."""
+    options = {"nodes": entry["nodes"]} if "nodes" in entry else {}
+    if "window_days" in entry:
+        options["window_days"] = [_to_days(moment, clock) for moment in entry["window_days"]]
+    return options
+
+
+def parse_log_end(entry: dict) -> int | None:
+    """Return the end of the day `node_log_end` of the entry in seconds since 1970; None without one."""
+    if "node_log_end" not in entry:
+        return None
+    year, month, day = map(int, entry["node_log_end"].split("-"))
+    return round(datetime(year, month, 1, tzinfo=UTC).timestamp()) + day * DAY_S
+
+
+def find_watch_problems(
+    name: str, entry: dict, format: dict, has_outages: bool, clock: str | None
+) -> Iterator[Problem]:
+    """Yield problems of these keys; format: the format's declaration; clock: the time zone, None without dates."""
+    keys = [key for key in ("nodes", "window_days") if key in entry]
+    for key in keys:
+        path = ("registry", name, key)
+        if key == "nodes" and is_log_format(format):
+            continue
+        if not has_outages:
+            yield Problem(path, f"needs outages, and this trace of the format {entry['format']} has none.")
+        elif format.get("exposure") is False:
+            yield Problem(path, f"{format['unit']}s came and went at unknown times; remove this key.")
+        elif format.get("exposure") is True or "units" in entry:
+            yield Problem(path, f"the files say which {format['unit']}s were observed; remove this key.")
+    if "window_days" in keys:
+        path = ("registry", name, "window_days")
+        if "nodes" not in keys and "units" not in entry:
+            yield Problem(path, f"says when {format['unit']}s were observed; also give their number with nodes.")
+        if text := _find_window_problem(entry["window_days"], clock):
+            yield Problem(path, text)
+
+
+def describe_missing_nodes(name: str, format: dict) -> str:
+    unit = format["unit"]
+    alternative = f", or units with a table of the {unit}s," if "units" in format["tables"] else ""
+    return (
+        f"registry.{name}.nodes: how many {unit}s were observed, including those without an outage? No file of the "
+        f"trace says. Without nodes{alternative} there are only causes, repair times and bursts, no rates, "
+        "availability and spares."
+    )
+
+
+def _find_window_problem(window: list, clock: str | None) -> str | None:
+    example = '[0, 348.98] or, where times are dates, ["2024-03-30", "2025-03-14T12:00:00+01:00"]'
+    if len(window) != 2:
+        return f"has {len(window)} items; expected two, the first and the last day, for example {example}."
+    if clock is None and any(isinstance(moment, str) for moment in window):
+        return "the times of the trace count from an unknown origin; write days on its clock, as in [0, 348.98]."
+    try:
+        first, last = (_to_days(moment, clock) for moment in window)
+    except (ValueError, OverflowError):
+        return f"not a valid date; write two days, for example {example}."
+    return None if first < last else f"{window[1]} is not after {window[0]}; the window would be empty."
+
+
+def _to_days(moment: float | str, clock: str | None) -> float:
+    if not isinstance(moment, str):
+        return moment
+    date_time = datetime.fromisoformat(moment)
+    return (date_time if date_time.tzinfo else date_time.replace(tzinfo=ZoneInfo(clock or "UTC"))).timestamp() / DAY_S

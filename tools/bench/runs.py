@@ -1,0 +1,83 @@
+"""Commands that run the study in the benchmarks: Snakemake in a separate folder, on all cores."""
+
+import csv
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from clock import ROOT, report
+from ttf.study.resources import parse_benchmark_path
+
+FULL_SIZE = 1_261_050
+MAKE = ROOT / "tools/bench" / "samples" / "make.py"
+REQUIRED = ("pai_job_table.csv", "pai_task_table.csv", "pai_instance_table.csv")
+
+
+def make_tables(folder: Path, tasks: int, seed: int = 2020) -> Path:
+    """Make a synthetic PAI trace of `tasks` tasks in `folder`, unless it exists; return the folder."""
+    if not folder.exists():
+        report(f"making a sample of {tasks:,} tasks")
+        # In a separate process: memory of this one would count as its children's.
+        arguments = ("pai2020", "--size", str(tasks), "--seed", str(seed), "--out", str(folder))
+        subprocess.run([sys.executable, str(MAKE), *arguments], check=True)
+    return folder
+
+
+def required_tables(tables: Path, folder: Path) -> Path:
+    """Link the three tables of `tables` from which jobs are made into `folder`; return it."""
+    folder.mkdir(exist_ok=True)
+    for name in REQUIRED:
+        link = folder / name
+        link.unlink(missing_ok=True)
+        link.symlink_to((tables / name).resolve())
+    return folder
+
+
+def snakemake(folder: Path, target: str, tables: Path | Sequence[Path]) -> list[str]:
+    """Return the command of a study in `folder` up to one product; several table folders make a trace in parts."""
+    config = folder / f"{Path(target).stem}.json"
+    raw_folder = str(tables) if isinstance(tables, Path) else [str(part) for part in tables]
+    entry = {"format": "pai2020", "folder": raw_folder}
+    config.write_text(json.dumps({"study": ["bench"], "registry": {"bench": entry}}))
+    return [*command(), "--configfile", str(config), "--", target]
+
+
+def command(plan: bool = False) -> list[str]:
+    """Return the command that `ttf report` uses, on all cores; plan: a dry run."""
+    return [
+        *(sys.executable, "-m", "snakemake", "--snakefile", str(ROOT / "Snakefile")),
+        *("--workflow-profile", str(ROOT / "profiles" / "default"), "--cores", "all"),
+        *(("--dry-run",) if plan else ("--logger", "progress", "--executor", "forks")),
+    ]
+
+
+def remove_products(folder: Path) -> None:
+    """Remove everything that a study leaves in its folder, except the raw tables."""
+    for name in ("results", ".snakemake", "logs", "benchmarks"):
+        shutil.rmtree(folder / name, ignore_errors=True)
+
+
+def longest_jobs(folder: Path, count: int = 12) -> list[dict]:
+    """Return the jobs of a finished study with the most CPU time: rule, seconds, CPU seconds, GB."""
+    return sorted(_read_job_costs(folder), key=lambda job: -job["cpu_seconds"])[:count]
+
+
+def sum_job_costs(folder: Path) -> dict:
+    """Return the number of jobs of a finished study and their total seconds and CPU seconds."""
+    jobs = _read_job_costs(folder)
+    return {"count": len(jobs)} | {key: sum(job[key] for job in jobs) for key in ("seconds", "cpu_seconds")}
+
+
+def _read_job_costs(folder: Path) -> list[dict]:
+    """Read Snakemake's benchmark files; a job that is too short to measure has a dash there, which counts as 0."""
+    jobs = []
+    for file in sorted((folder / "benchmarks").rglob("*.tsv")):
+        with file.open(newline="") as lines:
+            for row in csv.DictReader(lines, delimiter="\t"):
+                numbers = [float(row[name]) if row[name][0].isdigit() else 0.0 for name in ("s", "cpu_time", "max_rss")]
+                costs = {"seconds": numbers[0], "cpu_seconds": numbers[1], "gigabytes": numbers[2] / 1024}
+                jobs.append({"rule": parse_benchmark_path(file, folder / "benchmarks")[1]} | costs)
+    return jobs
