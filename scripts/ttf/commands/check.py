@@ -3,8 +3,10 @@
 Exit status 0: no rule is crossed; 1: at least one is; 2: the rules or the results cannot be used.
 """
 
+import json
 import sys
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 
 from ttf.engine.errors import StudyError
@@ -25,7 +27,7 @@ from ttf.study.studies import choose_study
 from ttf.study.threshold_file import load_rules
 
 
-def check(study: str, rules: str, against: str) -> int:
+def check(study: str, rules: str, against: str, is_json: bool = False) -> int:
     """Print the crossed rules of a file, or what changed against a folder of results; return the exit status."""
     try:
         if not (rules or against):
@@ -34,7 +36,7 @@ def check(study: str, rules: str, against: str) -> int:
         current = read_results(Path("results"), name, is_verified=True)
         previous = read_results(find_results_folder(Path(against)), name) if against else None
         if previous and not rules:
-            print("\n".join(report_moves(previous, current)))
+            print(_format_lines(report_moves(previous, current), is_json))
             return 0
         lines, code = _check_rules(Path(rules), current, previous)
     except StudyError as error:
@@ -43,8 +45,12 @@ def check(study: str, rules: str, against: str) -> int:
     except OSError as error:
         print(f"error: {seal.show_path(str(error.filename))}: cannot be read: {error.strerror}", file=sys.stderr)
         return 2
-    print("\n".join(lines))
+    print(_format_lines(lines, is_json))
     return code
+
+
+def _format_lines(lines: Iterable[str], is_json: bool) -> str:
+    return json.dumps({"lines": [*lines]}) if is_json else "\n".join(lines)
 
 
 def _check_rules(file: Path, current: Results, previous: Results | None) -> tuple[list[str], int]:

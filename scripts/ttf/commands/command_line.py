@@ -1,5 +1,6 @@
 """What can be typed: commands, arguments and options, with their help."""
 
+import json
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -10,6 +11,7 @@ from ttf.engine.checkout import CHECKOUT
 
 # Options that several commands share.
 _STUDY = click.option("--study", default="", metavar="NAME", help="An existing study; default: the most recent here.")
+_JSON = click.option("--json", "is_json", is_flag=True, help="Print JSON for programs.")
 _TRACE = click.option("--trace", default="", metavar="NAME", help="A trace of the study; default: its only one.")
 _CHOICE = (
     click.option("--config", default="", metavar="FILE", help="A configuration; with DATA, the mapping of a table."),
@@ -93,7 +95,8 @@ for _name, (_targets, _text) in _PRODUCTS.items():
 @ttf.command()
 @click.argument("folder", default="")
 @_STUDY
-def verify(folder: str, study: str) -> None:
+@_JSON
+def verify(folder: str, study: str, is_json: bool) -> None:
     """Compare the results with their manifest, or FOLDER (a site, an unpacked archive) with the list in it.
 
     A line for each file that was edited, added, is missing or out of date; then the exit status is 1.
@@ -102,7 +105,7 @@ def verify(folder: str, study: str) -> None:
     """
     from ttf.commands.verify import verify as verify_results
 
-    sys.exit(verify_results(study, folder))
+    sys.exit(verify_results(study, folder, is_json))
 
 
 @ttf.command()
@@ -124,6 +127,7 @@ def explain(**options: Any) -> None:
 @click.option("--rules", default="", metavar="FILE", help="Thresholds, such as config/thresholds.yaml.")
 @click.option("--against", default="", metavar="FOLDER", help="Earlier results: which numbers changed since, and why.")
 @_STUDY
+@_JSON
 def check(**options: Any) -> None:
     """Compare the numbers of the study with thresholds, or with earlier results; for cron or CI.
 
@@ -183,12 +187,33 @@ def remove(**options: Any) -> None:
 
 
 @ttf.command()
-def studies() -> None:
-    """List the studies of this folder, the most recent one first."""
+@click.argument("name")
+@click.option("--columns", default="", metavar="NAMES", help="Columns, a comma between two; default: all with a value.")
+@click.option("--latex", "is_latex", is_flag=True, help="LaTeX; default: Markdown.")
+@_TRACE
+@_STUDY
+def table(**options: Any) -> None:
+    """Print the table NAME for a paper, with a caption and a note of what n and the intervals are.
+
+    Example: ttf table mttf --columns stratum,n,events,mttf_s --latex
+    """
+    from ttf.commands.table import print_table
+
+    sys.exit(print_table(**options))
+
+
+@ttf.command()
+@_JSON
+def studies(is_json: bool) -> None:
+    """List the studies of this folder, the most recent one first.
+
+    Example: ttf studies
+    """
     from ttf.study.studies import find_last_study, list_studies
 
     last = find_last_study()
-    click.echo("\n".join(sorted(list_studies(), key=lambda name: (name != last, name))), nl=bool(list_studies()))
+    names = sorted(list_studies(), key=lambda name: (name != last, name))
+    click.echo(json.dumps(names) if is_json else "\n".join(names), nl=bool(names) or is_json)
 
 
 @ttf.command()

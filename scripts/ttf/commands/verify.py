@@ -4,6 +4,7 @@ Prints a line per difference. Exit status 0: no difference; 1: at least one; 2: 
 file. Who received an archive or a site has no environment: PYTHONPATH=scripts python3 -m ttf.commands.verify FOLDER
 """
 
+import json
 import sys
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from ttf.engine.provenance import seal
 MOST_LINES = 38
 
 
-def verify(study: str = "", folder: str = "") -> int:
+def verify(study: str = "", folder: str = "", is_json: bool = False) -> int:
     """Print what differs in the folder, else in the study, by default the most recent; return the exit status."""
     try:
         if folder:
@@ -28,6 +29,9 @@ def verify(study: str = "", folder: str = "") -> int:
     except OSError as error:
         print(f"{seal.show_path(str(error.filename or 'a file'))}: cannot be read: {error.strerror}", file=sys.stderr)
         return 2
+    if is_json:
+        print(json.dumps({"differences": differences}))
+        return bool(differences)
     print("\n".join(differences[:MOST_LINES]) or confirmation)
     if len(differences) > MOST_LINES:
         print(f"and {len(differences) - MOST_LINES:,} more")

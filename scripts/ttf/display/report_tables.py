@@ -74,39 +74,46 @@ class PageTable(NamedTuple):
     unit: SizeUnit = GPU
 
     def html(self, name: str) -> str:
-        """Return the HTML of the table. name: its id.
-
-        Numbers are right-aligned and carry their exact value (data-v); nulls are dashes. A unit that all cells of a
-        column share moves to the heading.
-        """
-        frame, longest = self.frame, self.longest
-        columns = self.columns if isinstance(self.columns, Mapping) else dict.fromkeys(self.columns)
-        formatters, headings, cells = {}, {}, {}
-        for column, declared in columns.items():
-            heading, formatters[column] = _complete(column, declared, self.contract)
-            heading, cells[column] = _format_column(frame, column, declared, heading, formatters[column], longest)
-            headings[column] = self.unit.worded(heading)
-        rows = frame
+        """Return the HTML of the table. name: its id. Numbers carry their exact value (data-v)."""
+        columns, rows = [*self.columns], self.frame
         if self.group is not None:
-            cells[self.group] = [_format_text(value, longest) for value in frame[self.group]]
             # Great Tables shows group by group, in order of first appearance.
-            rows = pl.concat(frame.partition_by(self.group, maintain_order=True) or [frame])
-        for column in cells.keys() & SIZE_LABEL_COLUMNS:
-            cells[column] = [self.unit.worded(text) for text in cells[column]]
-        stub, *data_columns = columns
-        texts = pl.DataFrame(cells, schema=dict.fromkeys(cells, pl.String))
-        table = (
-            GT(texts, id=name, rowname_col=stub, groupname_col=self.group)
-            .tab_stubhead(headings[stub])
-            .cols_label({column: headings[column] for column in data_columns})
-            .cols_align("left", columns=[column for column in data_columns if formatters[column] is None])
-            .cols_align("right", columns=[column for column in data_columns if formatters[column] is not None])
-        )
-        exact_values = (_repr_number(value) for row in rows.select(data_columns).iter_rows() for value in row)
-        slim = _slim_html(table.as_raw_html(inline_css=False), iter(columns), exact_values)
+            rows = pl.concat(rows.partition_by(self.group, maintain_order=True) or [rows])
+        exact_values = (_repr_number(value) for row in rows.select(columns[1:]).iter_rows() for value in row)
+        source = self.great_table().with_id(name).as_raw_html(inline_css=False)
+        slim = _slim_html(source, iter(columns), exact_values)
         attribute = words.attribute(name)
         slim = slim.replace("<table", f'<table data-name="{attribute}"', 1)
         return f'<div class="scroll" tabindex="0" role="region" aria-label="Table {attribute}">{slim}</div>'
+
+    def great_table(self) -> GT:
+        """Return the table for Great Tables, which writes HTML and LaTeX. Numbers are right-aligned."""
+        texts, headings, is_number = self.format_cells()
+        stub, *data_columns = self.columns
+        return (
+            GT(texts, rowname_col=stub, groupname_col=self.group)
+            .tab_stubhead(headings[stub])
+            .cols_label({column: headings[column] for column in data_columns})
+            .cols_align("left", columns=[column for column in data_columns if not is_number[column]])
+            .cols_align("right", columns=[column for column in data_columns if is_number[column]])
+        )
+
+    def format_cells(self) -> tuple[pl.DataFrame, dict[str, str], dict[str, bool]]:
+        """Return the cells as texts, nulls as dashes; and for each column its heading, and whether it has numbers.
+
+        A unit that all cells of a column share moves to the heading.
+        """
+        columns = self.columns if isinstance(self.columns, Mapping) else dict.fromkeys(self.columns)
+        is_number, headings, cells = {}, {}, {}
+        for column, declared in columns.items():
+            heading, formatter = _complete(column, declared, self.contract)
+            heading, cells[column] = _format_column(self.frame, column, declared, heading, formatter, self.longest)
+            headings[column], is_number[column] = self.unit.worded(heading), formatter is not None
+        if self.group is not None:
+            cells[self.group] = [_format_text(value, self.longest) for value in self.frame[self.group]]
+        for column in cells.keys() & SIZE_LABEL_COLUMNS:
+            cells[column] = [self.unit.worded(text) for text in cells[column]]
+        return pl.DataFrame(cells, schema=dict.fromkeys(cells, pl.String)), headings, is_number
 
 
 def format_range(column: str) -> pl.Expr:

@@ -55,7 +55,7 @@ class Answer(NamedTuple):
 def evaluate(rule: Rule, subject: Subject) -> Answer:
     """Evaluate a rule; the sentence states number, value, interval, n and limit."""
     if rule.number not in subject.metrics:
-        reason = _missing_reason(rule.number, subject)
+        reason = explain_missing(rule.number, subject)
         state = CROSSED if rule.if_missing == "fail" else UNTOLD
         return Answer(
             state, f"{subject.name}: {to_single_line(rule.number)} is not available: {reason}.{_own_words(rule)}"
@@ -148,7 +148,8 @@ def read_interval(metrics: Mapping[str, Mapping], key: str) -> Interval | None:
     return None
 
 
-def _missing_reason(key: str, subject: Subject) -> str:
+def explain_missing(key: str, subject: Subject) -> str:
+    """Return why the trace has no number of this key: withheld, blank for a reason, or not recorded."""
     if key in subject.withheld:
         return to_single_line(subject.withheld[key]).rstrip(".")
     reason = subject.metrics.get(f"{key.rpartition('.')[0]}.reason", {})
