@@ -6,11 +6,12 @@ uv=$1/uv
 common=(--universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate --quiet)
 # One version for every Python, so that results do not depend on the Python of a machine.
 common+=(--fork-strategy fewest)
-"$uv" pip compile "${common[@]}" pyproject.toml -o locks/study.lock
-"$uv" pip compile "${common[@]}" pyproject.toml --extra test -c locks/study.lock -o locks/test.lock
-"$uv" pip compile "${common[@]}" pyproject.toml --extra cluster --extra cluster-test -c locks/test.lock -o locks/cluster.lock
+extras=(--extra pdf --extra xlsx)
+"$uv" pip compile "${common[@]}" "${extras[@]}" pyproject.toml -o locks/study.lock
+"$uv" pip compile "${common[@]}" "${extras[@]}" pyproject.toml --extra test -c locks/study.lock -o locks/test.lock
+"$uv" pip compile "${common[@]}" "${extras[@]}" pyproject.toml --extra cluster --extra cluster-test -c locks/test.lock -o locks/cluster.lock
 # The S3 library needs an older python-dateutil than statsmodels installs elsewhere.
-"$uv" pip compile "${common[@]}" pyproject.toml --extra kubernetes --extra kubernetes-test -o locks/kubernetes.lock \
+"$uv" pip compile "${common[@]}" "${extras[@]}" pyproject.toml --extra kubernetes --extra kubernetes-test -o locks/kubernetes.lock \
   -c <(grep -o '^[a-z0-9-]*==[^ ;\]*' locks/study.lock | grep -v '^python-dateutil==')
 # What installs an environment and the package into it.
 printf 'uv==0.13.8\nhatchling==1.33.0\n' | "$uv" pip compile "${common[@]}" - -o locks/tools.lock

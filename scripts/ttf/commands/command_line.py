@@ -85,7 +85,7 @@ def _make_product_command(name: str, targets: tuple[str, ...], text: str) -> Non
     def command(**options: Any) -> None:
         from ttf.commands.run import run
 
-        run(targets, **options)
+        run(targets, extra="pdf", **options)
 
 
 for _name, (_targets, _text) in _PRODUCTS.items():

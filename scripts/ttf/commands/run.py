@@ -13,6 +13,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ttf.engine.checkout import CHECKOUT
+from ttf.engine.errors import StudyError
+from ttf.engine.extras import require_extra
 from ttf.engine.process.stopping import exit_now, ignore_requests
 from ttf.study import studies
 from ttf.study.check import check_typed_layers
@@ -34,18 +36,22 @@ def run(
     cores: str = "",
     is_dry: bool = False,
     snakemake: str = "",
+    extra: str = "",
 ) -> None:
     """Run the study in this folder until the targets are made, by default all products; exit with its status.
 
     data, config and trace define a study, `study` names an existing one; default: the most recent, in a new folder the
     demonstration. profile: a folder, or the name of a shipped one. snakemake: further arguments, as a shell reads them.
+    extra: the extra of the distribution that the targets need.
     """
     try:
+        if extra:
+            require_extra(extra)
         check_writable()
         use_writable_cache()
         settings = [*resolve_arguments(study, config, trace, data, is_remote=bool(profile)), *find_profile(profile)]
         options = [*(["--cores", cores] if cores else []), *(["--dry-run"] if is_dry else []), *shlex.split(snakemake)]
-    except ConfigError as error:
+    except StudyError as error:
         print(f"error: {error}", file=sys.stderr)
         sys.exit(1)
     check_typed_layers(settings)

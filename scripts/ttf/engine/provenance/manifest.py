@@ -1,5 +1,6 @@
 """manifest.json of a study: the origin of every product, for verification and reproduction."""
 
+import itertools
 import os
 import platform
 import re
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ttf.engine.checkout import CHECKOUT, find_workflow_file
+from ttf.engine.extras import EXTRAS
 from ttf.engine.provenance.digests import (
     DigestCache,
     digest_folder,
@@ -132,9 +134,11 @@ def revision(folder: Path) -> dict[str, Any]:
 
 
 def versions(project: Path) -> dict[str, str | None]:
-    """Return the installed version of each direct dependency in pyproject.toml, None if not installed."""
+    """Return the installed version of each direct dependency and extra in pyproject.toml, None if not installed."""
     version_by_package: dict[str, str | None] = {}
-    for line in _read_project(project)["dependencies"]:
+    document = _read_project(project)
+    extras = (document["optional-dependencies"][extra] for extra in EXTRAS)
+    for line in sorted([*document["dependencies"], *itertools.chain(*extras)]):
         name = re.split(r"[^A-Za-z0-9._-]", line, maxsplit=1)[0]
         try:
             version_by_package[name] = metadata.version(name)

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from ttf.display.charts.theme import FONT
+from ttf.engine.extras import require_extra
 
 _PAGE = '#set page(width: auto, height: auto, margin: 0pt)\n#image("picture.svg")\n'
 _SVG = '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9">'
@@ -25,6 +26,7 @@ _CHARACTER = re.compile(rb"<([0-9A-F]{4})> <([0-9A-F]{4})>\n")
 
 def render_pdf(svg: str) -> bytes:
     """Render an SVG to PDF with embedded fonts, by Typst: vl-convert numbers the fonts of a PDF at random."""
+    require_extra("pdf")
     import typst
 
     with tempfile.TemporaryDirectory() as name:

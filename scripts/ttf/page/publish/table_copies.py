@@ -9,6 +9,7 @@ from typing import NamedTuple
 import polars as pl
 
 from ttf.engine.contract import Table
+from ttf.engine.extras import require_extra
 from ttf.page.report_contracts import DICTIONARY
 
 # Limits of Excel: rows of a sheet with heading, characters of a cell and of a sheet name, largest exact integer.
@@ -64,6 +65,7 @@ def write_workbook(tables: Iterable[TableRows], dictionary: pl.DataFrame, date: 
     Numbers keep all digits; texts never become formulas or links; blank cells stay blank. A table with more rows than
     a sheet allows is left out, which the contents note. date: of publication, YYYY-MM-DD.
     """
+    require_extra("xlsx")
     import xlsxwriter
 
     # The contents sheet replaces the dictionary.

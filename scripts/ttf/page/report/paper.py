@@ -14,6 +14,7 @@ from ttf.display.charts.saving import static_picture
 from ttf.display.charts.theme import LIGHT
 from ttf.engine import words
 from ttf.engine.errors import StudyError
+from ttf.engine.extras import require_extra
 from ttf.page.brief.mini_charts import draw_mini
 from ttf.page.publication_record import Publication
 from ttf.page.report.trace_page import TracePage, environment
@@ -31,6 +32,7 @@ _CLOSING = (
 
 def write_pdf(page: TracePage, publication: Publication, templates: Path, work: Path) -> Path:
     """Write the PDF of a page into the folder `work`; return its path. Raises StudyError if Typst fails or warns."""
+    require_extra("pdf")
     import typst
 
     (work / "paper.typ").write_text(_build_source(page, publication, templates, work), encoding="utf-8")
