@@ -6,13 +6,18 @@ from pathlib import Path
 
 from snakemake.logging import logger
 
-sys.path.insert(0, str(Path(str(workflow.current_basedir)).parents[1] / "scripts"))
+OWN_FOLDER = Path(str(workflow.current_basedir)).resolve().parents[1]
+sys.path.insert(0, str(OWN_FOLDER / "scripts"))
 
 from ttf.study import progress
 from ttf.study.module import is_used_as_module
 from ttf.study.studies import remember_study
 from ttf.display.brief_model import read_brief
+from ttf.engine.checkout import CHECKOUT
 from ttf.engine.process.stopping import ignore_requests, raise_on_interrupt
+
+if CHECKOUT != OWN_FOLDER:
+    raise ValueError(f"This environment has the package of {CHECKOUT}. Use the environment of {OWN_FOLDER}, or its `ttf`.")
 
 # A graph has some hundred permanent objects per file. Garbage collection among them takes a tenth of building it.
 gc.set_threshold(100_000)
