@@ -1,6 +1,7 @@
 # The message at the end of a run, and how a run is stopped. Included first: in a checkout, its package comes first.
 import gc
 import logging
+import os
 import sys
 from pathlib import Path
 
@@ -8,6 +9,8 @@ from snakemake.logging import logger
 
 OWN_FOLDER = Path(str(workflow.current_basedir)).resolve().parents[1]
 sys.path.insert(0, str(OWN_FOLDER / "scripts"))
+# Jobs import the same package, also if another checkout is installed.
+os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [sys.path[0], os.environ.get("PYTHONPATH")]))
 
 from ttf.study import progress
 from ttf.study.module import is_used_as_module
@@ -17,7 +20,9 @@ from ttf.engine.checkout import CHECKOUT
 from ttf.engine.process.stopping import ignore_requests, raise_on_interrupt
 
 if CHECKOUT != OWN_FOLDER:
-    raise ValueError(f"This environment has the package of {CHECKOUT}. Use the environment of {OWN_FOLDER}, or its `ttf`.")
+    raise ValueError(
+        f"This environment has the package of {CHECKOUT}. Use the environment of {OWN_FOLDER}, or its `ttf`."
+    )
 
 # A graph has some hundred permanent objects per file. Garbage collection among them takes a tenth of building it.
 gc.set_threshold(100_000)

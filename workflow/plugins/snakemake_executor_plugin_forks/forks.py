@@ -172,7 +172,6 @@ if __name__ == "__main__":
     # Ctrl-C reaches all processes of a terminal; the run itself ends its jobs (ttf.engine.process.stopping).
     for stop_signal in (signal.SIGINT, signal.SIGHUP):
         signal.signal(stop_signal, signal.SIG_IGN)
-    sys.path.append(str(Path(__file__).resolve().parents[3] / "scripts"))
     from ttf.engine.process.entry import limit_libraries
     from ttf.engine.process.stopping import end_with_parent, exit_now
 
