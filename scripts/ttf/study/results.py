@@ -1,5 +1,7 @@
 """The results of a finished study for programs and papers: its tables, its numbers, and what is withheld."""
 
+from __future__ import annotations
+
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -50,41 +52,6 @@ class Number:
     withheld: str = ""
 
 
-class Numbers(Mapping[str, Number]):
-    """The numbers of a trace by key. A withheld number has no value; an unknown key raises KeyError."""
-
-    def __init__(self, folder: Path, contracts: Mapping[str, Table]) -> None:
-        brief = folder / "brief.json"
-        withheld = json.loads(brief.read_text(encoding="utf-8"))["withheld"] if brief.is_file() else {}
-        self._subject = Subject(folder.name, read_numbers(folder / "metrics.json"), withheld)
-        self._contract_by_path = {table.path: table for table in contracts.values()}
-
-    def __getitem__(self, key: str) -> Number:
-        cell = self._subject.metrics.get(key)
-        if key in self._subject.withheld or (cell is None and self._is_blank(key)):
-            return Number(key, None, withheld=explain_missing(key, self._subject))
-        if cell is None:
-            raise KeyError(f"{key}: {explain_missing(key, self._subject)}{_suggest(key, self._subject.metrics)}")
-        low, high, clusters = find_interval(self._subject.metrics, key) or (None, None, "")
-        table = self._contract_by_path.get(cell["source"])
-        column = table.columns.get(cell["column"]) if table else None
-        definition = column.description if column else ""
-        return Number(key, cell["value"], cell["unit"], low, high, clusters, cell["n"], definition, cell["source"])
-
-    def _is_blank(self, key: str) -> bool:
-        """Whether the number is a blank cell in a row that says why."""
-        group, _, name = key.rpartition(".")
-        reason = self._subject.metrics.get(f"{group}.reason", {})
-        table = self._contract_by_path.get(reason.get("source", ""))
-        return table is not None and name in table.columns
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(dict.fromkeys([*self._subject.metrics, *self._subject.withheld]))
-
-    def __len__(self) -> int:
-        return sum(1 for _ in self)
-
-
 class Tables(Mapping[str, "pl.DataFrame"]):
     """The tables of a trace by name, read with the types of their contracts when they are asked for."""
 
@@ -92,7 +59,7 @@ class Tables(Mapping[str, "pl.DataFrame"]):
         self._folder = folder
         self._contracts = {name: table for name, table in contracts.items() if (folder / table.path).is_file()}
 
-    def read(self, name: str) -> tuple["pl.DataFrame", Table]:
+    def read(self, name: str) -> tuple[pl.DataFrame, Table]:
         """Return a table and its contract, in the size unit of the trace. Raises KeyError for an unknown name."""
         if name not in self._contracts:
             raise KeyError(f"{name}: the trace has no such table{_suggest(name, self._contracts)}")
@@ -102,7 +69,11 @@ class Tables(Mapping[str, "pl.DataFrame"]):
             return scan_parquet(path).collect(), contract
         return read_without_renaming(path, contract)
 
-    def __getitem__(self, name: str) -> "pl.DataFrame":
+    def find_contract(self, path: str) -> Table | None:
+        """Return the contract of the table at this path below the folder of the trace."""
+        return next((contract for contract in self._contracts.values() if contract.path == path), None)
+
+    def __getitem__(self, name: str) -> pl.DataFrame:
         return self.read(name)[0]
 
     def __iter__(self) -> Iterator[str]:
@@ -110,6 +81,44 @@ class Tables(Mapping[str, "pl.DataFrame"]):
 
     def __len__(self) -> int:
         return len(self._contracts)
+
+
+class Numbers(Mapping[str, Number]):
+    """The numbers of a trace by key. A withheld number has no value; an unknown key raises KeyError."""
+
+    def __init__(self, folder: Path, tables: Tables) -> None:
+        brief = folder / "brief.json"
+        withheld = json.loads(brief.read_text(encoding="utf-8"))["withheld"] if brief.is_file() else {}
+        self._subject, self._tables = Subject(folder.name, read_numbers(folder / "metrics.json"), withheld), tables
+
+    def __getitem__(self, key: str) -> Number:
+        cells = self._subject.metrics
+        if withheld := self._subject.withheld.get(key) or (key not in cells and self._find_reason(key)):
+            return Number(key, None, withheld=withheld)
+        if key not in cells:
+            raise KeyError(f"{key}: {explain_missing(key, self._subject)}{_suggest(key, cells)}")
+        cell = cells[key]
+        low, high, clusters = find_interval(cells, key) or (None, None, "")
+        contract = self._tables.find_contract(cell["source"])
+        column = contract.columns.get(cell["column"]) if contract else None
+        definition = column.description if column else ""
+        return Number(key, cell["value"], cell["unit"], low, high, clusters, cell["n"], definition, cell["source"])
+
+    def _find_reason(self, key: str) -> str:
+        """Return why the cell of this number is blank, found by another number of its row; "" if it is none."""
+        group, _, name = key.rpartition(".")
+        cell = next((cell for other, cell in self._subject.metrics.items() if other.rpartition(".")[0] == group), None)
+        contract = self._tables.find_contract(cell["source"]) if cell else None
+        if cell is None or contract is None:
+            return ""
+        row = self._tables[contract.name].row(cell["line"] - 2, named=True)  # the heading is line 1
+        return "" if row.get(name, "") is not None else row.get("reason") or f"blank in {cell['source']}"
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(dict.fromkeys([*self._subject.metrics, *self._subject.withheld]))
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
 
 
 def _suggest(name: str, names: Iterable[str]) -> str:
@@ -127,14 +136,14 @@ class FinishedTrace:
 
     @cached_property
     def numbers(self) -> Numbers:
-        return Numbers(self._folder, self._contracts)
+        return Numbers(self._folder, self.tables)
 
     @cached_property
     def tables(self) -> Tables:
         return Tables(self._folder, self._contracts)
 
     @property
-    def jobs(self) -> "pl.DataFrame":
+    def jobs(self) -> pl.DataFrame:
         return scan_parquet(self._folder / "jobs.parquet").collect()
 
 
