@@ -148,7 +148,7 @@ def test_r14_rates_from_states_alone_are_bounds():
     statement_rules.mark_bounds(m)
     rate, mttf, ettr = (tile(m, name) for name in ("node_rate", "mttf", "ettr"))
     assert (plain(rate.value), rate.badge) == ("at least 9.28", "lower bound")
-    assert "Logs of nodes" in rate.means and "health_events" in rate.means
+    assert "node_logs" in rate.means and "health_events" in rate.means
     assert (plain(mttf.value), mttf.badge) == ("≤ 20.2", "at best")
     assert (plain(ettr.value), ettr.badge) == ("at most 89.5%", "at best")
     assert "at least every 20.2" in plain(" ".join(bottom_line(m, ABOUT)))
