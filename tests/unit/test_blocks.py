@@ -3,7 +3,7 @@
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from outage_traces import DAY
 from ttf.analyses.time_to_failure.annual_failure_rate.compute import annual_failure_rates
@@ -26,7 +26,6 @@ WEEK = 7 * DAY
 SPANS = st.lists(st.tuples(st.integers(-3 * WEEK, 3 * WEEK), st.integers(0, 4 * WEEK)), min_size=1, max_size=8)
 
 
-@settings(max_examples=40, deadline=None)
 @given(SPANS | st.lists(st.tuples(st.sampled_from([-WEEK, 0, WEEK]), st.sampled_from([0, 1, WEEK, 2 * WEEK]))))
 def test_parts_add_up_and_each_lies_in_its_block(spans):
     rows = pl.DataFrame(spans, schema={"from_s": pl.Int64, "lasts_s": pl.Int64}, orient="row").with_row_index("row")
@@ -84,7 +83,6 @@ def test_weeks_change_only_the_interval_of_a_mean_time():
     assert afr["drives"] == 40 and afr["cluster_by"] == "node and week"
 
 
-@settings(max_examples=40, deadline=None)
 @given(SPANS)
 def test_runs_of_steps_are_the_sums_of_the_parts(spans):
     rows = pl.DataFrame(spans, schema={"from_s": pl.Int64, "lasts_s": pl.Int64}, orient="row")

@@ -5,7 +5,7 @@ from dataclasses import asdict
 
 import pytest
 from made_numbers import ABOUT, COMPONENTS, numbers, plain, proxy
-from ttf.display.brief_model import WITHHELD, read_brief
+from ttf.display.brief_model import WITHHELD
 from ttf.display.phrases import list_keys, to_html
 from ttf.display.statement_rules import list_withheld
 from ttf.page.brief.actions import actions
@@ -70,13 +70,6 @@ def test_every_number_is_in_the_metrics_and_none_is_withheld(name):
     named_keys = {key for text in strings(asdict(brief)) for key in list_keys(text)}
     assert named_keys and named_keys <= set(m)
     assert not named_keys & set(brief.withheld)
-
-
-@pytest.mark.parametrize("name", TRACES)
-def test_the_brief_file_round_trips(name, tmp_path):
-    _, brief = numbers_and_brief(name)
-    (tmp_path / "brief.json").write_text(brief.text(), encoding="utf-8")
-    assert asdict(read_brief(tmp_path / "brief.json")) == asdict(brief)
 
 
 def test_the_bottom_line_names_the_main_cause_with_its_interval():
