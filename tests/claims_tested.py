@@ -1,6 +1,11 @@
 """Test files, besides unit/test_scorecard.py, that test the quantity of a published finding on a micro-trace."""
 
-# Prefix of claim ids -> the file under tests/unit/ whose `ANSWERS` has every such id.
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+# Prefix of claim ids -> the file under tests/unit/ that computes every such claim.
 ELSEWHERE = {
     "infinitehbd-": "test_claims_outages.py",
     "lanl-": "test_claims_lanl.py",
@@ -40,3 +45,13 @@ ELSEWHERE = {
 
 def stands_elsewhere(claim_id: str) -> bool:
     return claim_id.startswith(tuple(ELSEWHERE))
+
+
+def check_computed(name: str, table: pl.DataFrame) -> None:
+    """Compare a scorecard with its snapshot, whose answers were first worked out by hand or in plain Python.
+
+    A new claim needs a line there, read with care.
+    """
+    answers = pl.read_csv(Path(__file__).parent / f"snapshots/claims_{name}.csv")
+    computed = dict(table.select("id", "computed").iter_rows())
+    assert computed == pytest.approx(dict(answers.iter_rows()), rel=1e-9)
