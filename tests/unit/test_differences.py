@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 from ttf.stats import differences
@@ -17,7 +17,6 @@ def counts_of(values, sample):
 samples = st.lists(st.integers(0, 12), min_size=8, max_size=40)
 
 
-@settings(deadline=None)
 @given(samples, samples)
 def test_mann_whitney_is_that_of_scipy(values_before, values_after):
     values = sorted({*values_before, *values_after})
@@ -32,7 +31,6 @@ def test_mann_whitney_is_that_of_scipy(values_before, values_after):
         assert row["p_value"] == pytest.approx(expected.pvalue, rel=1e-9)
 
 
-@settings(deadline=None)
 @given(st.integers(8, 500), st.integers(8, 500), st.floats(0, 1), st.floats(0, 1))
 def test_shares_are_tested_as_by_the_chi_square_of_two_rows(n_before, n_after, p_before, p_after):
     hits = round(p_before * n_before), round(p_after * n_after)
@@ -45,7 +43,6 @@ def test_shares_are_tested_as_by_the_chi_square_of_two_rows(n_before, n_after, p
         assert row["p_value"] == pytest.approx(max(expected.pvalue, SMALLEST_P), rel=1e-6)
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(10, 500), st.integers(10, 500)), min_size=2, max_size=8))
 def test_distributions_are_those_of_scipy(cells):
     counts_before, counts_after = (np.array(side) for side in zip(*cells, strict=True))

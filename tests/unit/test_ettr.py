@@ -148,7 +148,7 @@ def test_a_plan_needs_work(name: str) -> None:
 
 GRID = [
     replace(PLAN, failures_per_s=load / 3600, restart_s=restart, queue_s=queue, write_s=write, productive_s=work)
-    for load in (0.003, 0.05, 0.4, 1.5)
+    for load in (0.003, 0.4)
     for restart, queue, write in ((0, 0, 0), (300, 600, 300), (1200, 7200, 0))
     for work in (4 * 3600, 100.3 * 3600)
 ]
@@ -172,13 +172,10 @@ def test_the_simulation_is_reproducible_by_seed() -> None:
     assert (walls != other_seed).any()
 
 
-# Comparison with the paper and earlier simulations --------------------------------------------------------
-
-
 # The best interval ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("load", 10.0 ** np.arange(-12, 2))
+@pytest.mark.parametrize("load", 10.0 ** np.arange(-12, 2, 2))
 def test_the_best_interval_is_that_of_a_numerical_search(load: float) -> None:
     rate = 1e-4
     write = load / rate
