@@ -22,7 +22,6 @@ def test_a_complete_trace_withholds_nothing():
     ]
     assert {item.state for item in tiles(m, {}, ABOUT)} == {"shown"}
     assert statement_rules.find_withheld_reasons(m) is None and statement_rules.list_withheld(m) == {}
-    tile(m, "failure_rate")
     key = "lost_work__failed_gpu_hours_share_ci_{}_clustered"
     lost = numbers(**{key.format("low"): (0.4, "share"), key.format("high"): (0.55, "share")})
     assert plain(tile(lost, "failed_gpu_time").interval) == "95% CI 40.0–55.0% · n = 42,613 attempts"
@@ -103,13 +102,9 @@ def test_r3_scaling_rejected_leaves_measurements_at_that_size():
     assert plain(tile(measured, "ettr").value) == "18.0%"
 
 
-@pytest.mark.parametrize(("largest", "state", "badge"), [(1024, "shown", ""), (256, "shown", "projection")])
-def test_r4_up_to_four_times_the_largest_run_is_a_projection(largest, state, badge):
-    mttf_tile = tile(numbers(sizes__largest_run__gpus=largest), "mttf")
-    assert (mttf_tile.state, mttf_tile.badge) == (state, badge)
-
-
-def test_r4_a_larger_run_is_withheld():
+def test_r4_up_to_four_times_the_largest_run_is_a_projection_and_more_is_withheld():
+    projected = tile(numbers(sizes__largest_run__gpus=256), "mttf")
+    assert (projected.state, projected.badge) == ("shown", "projection")
     m = numbers("ettr.by", sizes__largest_run__gpus=255)
     assert statement_rules.r4_too_far(m)
     assert "1,024 GPUs is more than 4 times the largest run" in tile(m, "mttf").means
@@ -231,14 +226,12 @@ def test_a_target_is_met_or_missed(target, verdict):
 @pytest.mark.parametrize(
     ("name", "target_value", "bound_keys"),
     [
-        ("failure_rate", 0.3, [f"outcomes.failure_share_{bound}{{}}" for bound in ("low", "high")]),
         ("node_rate", 9.0, [f"sizes.rate.ci_{bound}{{}}" for bound in ("low", "high")]),
-        ("ettr", 0.9, [f"ettr.estimate.scheduled_ettr_ci_{bound}" for bound in ("low", "high")]),
         ("mttf", 19.0, ["ettr.mttf_low_s", "ettr.mttf_high_s"]),
     ],
 )
 def test_a_target_without_an_interval_is_compared_with_the_estimate(name, target_value, bound_keys):
-    targets = {{"mttf": "mttf_h", "ettr": "scheduled_ettr"}.get(name, name): target_value}
+    targets = {{"mttf": "mttf_h"}.get(name, name): target_value}
 
     def target(m):
         return next(item for item in tiles(m, {}, ABOUT | {"targets": targets}) if item.name == name).target

@@ -1,4 +1,4 @@
-"""Findings on attempts of Philly: a few jobs per virtual cluster and size, computed in plain Python."""
+"""Findings on attempts of Philly: a few jobs per virtual cluster and size, compared with a snapshot."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Claims about RSC, and all of Helios, Acme and Philly: each quantity on a dozen rows, worked out by hand.
+"""Claims about RSC, and all of Helios, Acme and Philly: each quantity on a dozen rows.
 
 The tables come from several trace formats, so a function per table builds the fewest rows that cover all claims.
 """

@@ -1,4 +1,4 @@
-"""Findings on GPU and host use: a dozen attempts and a few readings, computed in plain Python."""
+"""Findings on GPU and host use: a dozen attempts and a few readings, compared with a snapshot."""
 
 from pathlib import Path
 

@@ -85,7 +85,7 @@ def table_of(jobs: pl.DataFrame, attempts: pl.DataFrame | None = None, **options
     return table
 
 
-@settings(deadline=None, max_examples=8)
+@settings(max_examples=4)
 @given(st.integers(0, 10_000), st.booleans(), st.integers(3, 40))
 def test_blocks_of_jobs_give_the_same_table(seed, has_attempts, size):
     assert_frame_equal(
@@ -119,12 +119,14 @@ def test_strata_by_hand():
                 ("v", "a", "y", "TIMEOUT", 1, 3_600),
                 ("v", None, "y", "FAILED", 2, 7_200),
                 ("v", "b", "y", "PENDING", 1, None),
+                # The loss of a job without GPUs is no failure of a node with GPUs.
+                ("w", "b", "y", "NODE_FAIL", 0, DAY_S),
             ]
         )
     )
     assert table.select("stratum_by", "stratum", "jobs").rows() == [
-        *[("all", "all", 5), ("account", "a", 3), ("account", "b", 1), ("partition", "x", 2), ("partition", "y", 3)],
-        *[("gpus", "1", 2), ("gpus", "2", 1), ("gpus", "5-8", 1), ("gpus", "9-16", 1)],
+        *[("all", "all", 6), ("account", "a", 3), ("account", "b", 2), ("partition", "x", 2), ("partition", "y", 4)],
+        *[("gpus", "0", 1), ("gpus", "1", 2), ("gpus", "2", 1), ("gpus", "5-8", 1), ("gpus", "9-16", 1)],
     ]
     a = row_of(table, "account", "a")
     assert (a["ended"], a["failures"], a["timeouts"], a["failure_share"]) == (3, 2, 1, 2 / 3)
@@ -135,14 +137,7 @@ def test_strata_by_hand():
     assert a["failures_per_1000_node_days"] == pytest.approx(1000 / (3 + 1 / 24))
     assert (a["failures_with_runtime"], a["failure_median_s"]) == (2, (3_600 + DAY_S) / 2)
     b = row_of(table, "account", "b")
-    assert (b["ended"], b["failure_share"], b["failures_per_1000_node_days"]) == (0, None, None)
-    assert "no job of the stratum ended" in b["reason"]
-
-
-def test_the_loss_of_a_job_without_gpus_is_no_failure_of_a_node_with_gpus():
-    rows = [("u", "a", "x", "NODE_FAIL", 0, DAY_S), ("u", "a", "x", "COMPLETED", 8, DAY_S)]
-    row = row_of(table_of(jobs_from_rows(rows)), "all", "all")
-    assert (row["failures"], row["infra_failures"], row["node_days"]) == (1, 0, 1)
+    assert (b["failures"], b["infra_failures"], b["node_days"], b["failures_per_1000_node_days"]) == (1, 0, 0, None)
 
 
 @pytest.mark.parametrize("has_attempts", [False, True])
@@ -185,7 +180,7 @@ _JOB = st.tuples(
 )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=6)
 @given(st.lists(_JOB, min_size=1, max_size=40))
 def test_strata_of_one_column_add_up_to_all_jobs(rows):
     table = table_of(jobs_from_rows(rows))
@@ -277,7 +272,7 @@ def test_small_strata_cannot_be_chosen():
     assert strata_json(strata(), ("mttf", "ettr"), numbers_of(), ABOUT) is None
 
 
-@pytest.mark.parametrize("sign", ["<script>", "</script><b>", "\u202e\U0001f525", "\u2028\u0085```", "\\\"'{{<"])
+@pytest.mark.parametrize("sign", ["</script><b>\u202e\U0001f525", "\u2028\u0085```\\\"'{{<"])
 def test_two_thousand_accounts_with_hostile_names(sign):
     table = strata(2_000, lambda number: sign * 40 + str(number))
     text = strata_json(table, KEY_BY_TILE, numbers_of(), ABOUT)
