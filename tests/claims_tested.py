@@ -4,6 +4,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from of_claims import CLAIMS
 
 # Prefix of claim ids -> the file under tests/unit/ that computes every such claim.
 ELSEWHERE = {
@@ -45,6 +46,12 @@ ELSEWHERE = {
 
 def stands_elsewhere(claim_id: str) -> bool:
     return claim_id.startswith(tuple(ELSEWHERE))
+
+
+def claims_of(file: str) -> list[dict]:
+    """Return the findings with a quantity that this test file computes."""
+    prefixes = tuple(prefix for prefix, name in ELSEWHERE.items() if name == Path(file).name)
+    return [claim for claim in CLAIMS if claim["id"].startswith(prefixes) and "quantity" in claim]
 
 
 def check_computed(name: str, table: pl.DataFrame) -> None:

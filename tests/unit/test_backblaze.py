@@ -23,11 +23,11 @@ def row(day, serial, failure=0, hours: int | str = 100, model="M1"):
     return f"{FIRST_DAY + timedelta(day)},{serial},{model},4000787030016,{failure},7,99,{hours}"
 
 
-def ingest_files(folder, files, max_share=1.0):
+def ingest_files(folder, files):
     """Write the rows of each file and return (raw tables, quarantine)."""
     for name, rows in files.items():
         (folder / name).write_text("".join(f"{line}\n" for line in [HEADER, *rows]))
-    raw, _, quarantine = ingest_tables("backblaze", folder, max_share, days=[folder / name for name in files])
+    raw, _, quarantine = ingest_tables("backblaze", folder, days=[folder / name for name in files])
     return raw, quarantine
 
 
@@ -67,7 +67,7 @@ def test_columns_of_a_duration(tmp_path):
 
 
 def test_repeated_drive_days_are_quarantined(tmp_path):
-    """The first row counts. A repeated day is refused if its rows exceed the allowed share."""
+    """The first row counts."""
     days = {"a.csv": [row(0, "x"), row(0, "y"), row(0, "x", 1)], "copy.csv": [row(0, "x"), row(0, "y")]}
     raw, quarantine = ingest_files(tmp_path, days)
     assert quarantine.select("file", "line", "reason").rows() == [
@@ -76,8 +76,6 @@ def test_repeated_drive_days_are_quarantined(tmp_path):
         ("copy.csv", 3, "duplicate_key"),
     ]
     assert duration_rows(durations_of(raw)) == [("x", 0, 0, 1, None), ("y", 0, 0, 1, None)]
-    with pytest.raises(StudyError, match=r"the same day_s, serial_number; (.|\n)*first at line 2, 3 of copy\.csv"):
-        ingest_files(tmp_path, {"a.csv": [row(0, "x"), row(0, "y")], "copy.csv": [row(0, "x"), row(0, "y")]}, 0.01)
 
 
 def test_headers_of_other_years(tmp_path):

@@ -71,12 +71,7 @@ def test_an_annual_failure_rate_comes_first_with_its_observed_time():
     facts = COMPONENTS | {"unit": "drive"}
     headline = plain(bottom_line(m, facts)[0])
     assert headline == "3.64% of drives fail in a year (95% CI 1.07–12.3): 43 failures in 20 days."
-    first_tile = tiles(m, {}, facts)[0]
-    assert (first_tile.name, plain(first_tile.value), plain(first_tile.means)) == (
-        "afr",
-        "3.64%",
-        "Observed for 20 days, scaled to a year.",
-    )
+    assert plain(tiles(m, {}, facts)[0].means) == "Observed for 20 days, scaled to a year."
 
 
 def test_r2_scaling_untested_and_no_size_measured():
@@ -134,9 +129,7 @@ def test_r13_long_runs_that_differ_from_the_model_are_shown():
     ettr = tile(m, "ettr")
     assert (plain(ettr.value), ettr.unit, ettr.badge, ettr.mini) == ("71.0%", "of scheduled time", "measured", None)
     assert plain(ettr.interval) == "95% CI 64.0–77.0% · 35 runs of 513–1,024 GPUs"
-    assert plain(ettr.means).startswith(
-        "The model expects 88.0–91.0% of these runs. Each start waited 10 h in the queue."
-    )
+    assert plain(ettr.means).startswith("The model expects 88.0–91.0% of these runs.")
     assert plain(bottom_line(m, ABOUT)[1]).endswith("and to be productive 71.0% of its scheduled time.")
     assert tile(numbers(**keyed, ettr__measured_target__differs=(False, "truth")), "ettr").badge == ""
 

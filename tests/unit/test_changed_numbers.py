@@ -32,17 +32,22 @@ def manifest():
         "ingest": job("ingest", "ingest", {"data/jobs.txt": "j"}, [f"{DIR}/jobs.parquet"], {"parts": ["jobs.txt"]}),
         "events": job("events", "ingest", {"data/events.txt": "e"}, [f"{DIR}/outages.parquet"], {}),
         "outcomes": job(
-            *("outcomes", "compute", {f"{DIR}/jobs.parquet": "p"}, [f"{DIR}/tables/outcomes.csv"]),
-            *({"settings": {"limit": 1}},),
+            "outcomes",
+            "compute",
+            {f"{DIR}/jobs.parquet": "p"},
+            [f"{DIR}/tables/outcomes.csv"],
+            {"settings": {"limit": 1}},
             scripts__ttf__stats__shares="1",
         ),
         "outages": job(
-            *("outages", "compute", {f"{DIR}/outages.parquet": "q"}, [f"{DIR}/tables/outages.csv"]),
-            *({"settings": {}},),
+            "outages", "compute", {f"{DIR}/outages.parquet": "q"}, [f"{DIR}/tables/outages.csv"], {"settings": {}}
         ),
         "summarise": job(
-            *("summarise", "summarise", {f"{DIR}/tables/{analysis}.csv": "t" for analysis in ("outcomes", "outages")}),
-            *([METRICS], {"analyses": ["outcomes", "outages"], "about": {}}),
+            "summarise",
+            "summarise",
+            {f"{DIR}/tables/{analysis}.csv": "t" for analysis in ("outcomes", "outages")},
+            [METRICS],
+            {"analyses": ["outcomes", "outages"], "about": {}},
         ),
     }
     code = {name: {"sha256": digest, "size": 1} for job in jobs.values() for name, digest in job["code"].items()}

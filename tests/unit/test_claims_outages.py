@@ -1,19 +1,15 @@
 """The shares of InfiniteHBD's faults: each quantity on a few records, counted by hand."""
 
-from pathlib import Path
-
 import polars as pl
 import pytest
-from claims_tested import ELSEWHERE
-from of_claims import CLAIMS
+from claims_tested import claims_of
 from outage_traces import make_outages
 from ttf.analyses.outages.measure_availability.compute import causes
 from ttf.page.replication.scorecard import scorecard
 from ttf.records.outages.outage_causes import apply_rules
 from ttf.records.outages.outage_records import merge_records
 
-ID_PREFIXES = tuple(prefix for prefix, file in ELSEWHERE.items() if file == Path(__file__).name)
-FAULT_CLAIMS = [claim for claim in CLAIMS if claim["id"].startswith(ID_PREFIXES)]
+FAULT_CLAIMS = claims_of(__file__)
 CLAIM_FILTERS = [claim["quantity"]["where"] for claim in FAULT_CLAIMS]
 
 

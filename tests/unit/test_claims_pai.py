@@ -1,10 +1,7 @@
 """Findings on PAI 2020 beyond study 1: each quantity on a trace of a dozen tasks."""
 
-from pathlib import Path
-
 import polars as pl
-from claims_tested import ELSEWHERE, check_computed
-from of_claims import CLAIMS
+from claims_tested import check_computed, claims_of
 from ttf.analyses.outcomes.split_outcomes.compute import outcome_table
 from ttf.analyses.queue.describe_workload.population import (
     activity,
@@ -19,7 +16,6 @@ from ttf.analyses.queue.describe_workload.workload import gpu_requests, percenti
 from ttf.page.replication.scorecard import scorecard
 from ttf.records.jobs import JOB_COLUMNS
 
-ID_PREFIXES = tuple(prefix for prefix, file in ELSEWHERE.items() if file == Path(__file__).name)
 MIDNIGHT_S = 57_600  # in Shanghai
 
 # (role, user, outcome, submitted, delay, run time, GPU type, GPU request in % of one, cores, GiB, instances)
@@ -64,7 +60,7 @@ def micro_tables() -> dict[str, pl.DataFrame]:
     }
 
 
-PAI_CLAIMS = [claim for claim in CLAIMS if claim["id"].startswith(ID_PREFIXES) and "quantity" in claim]
+PAI_CLAIMS = claims_of(__file__)
 
 
 def test_the_quantity_of_each_claim():

@@ -1,17 +1,13 @@
 """Findings on attempts of Philly: a few jobs per virtual cluster and size, compared with a snapshot."""
 
-from pathlib import Path
-
 import polars as pl
-from claims_tested import ELSEWHERE, check_computed
-from of_claims import CLAIMS as SHIPPED
+from claims_tested import check_computed, claims_of
 from ttf.analyses.queue.describe_attempts.compute import build_tables, summarise_block
 from ttf.page.replication.scorecard import scorecard
 from ttf.records.clusters import add_clusters, level_names
 from ttf.records.jobs import JOB_COLUMNS, conform
 
-ID_PREFIXES = tuple(prefix for prefix, file in ELSEWHERE.items() if file == Path(__file__).name)
-CLAIMS = [claim for claim in SHIPPED if claim["id"].startswith(ID_PREFIXES) and "quantity" in claim]
+CLAIMS = claims_of(__file__)
 GPUS = {"1": 1, "2-4": 3, "5-8": 8, "above-8": 16}
 VCS = ["11cb48", "6214e9", "6c71a0", "b436b2", "ee9e8c", "103959", "0e4a51", "2869ce", "7f04ca", "e13805", "ed69ec"]
 OUTCOMES = ("success", "failure", "cancelled")

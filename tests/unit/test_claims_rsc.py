@@ -3,11 +3,8 @@
 The tables come from several trace formats, so a function per table builds the fewest rows that cover all claims.
 """
 
-from pathlib import Path
-
 import polars as pl
-from claims_tested import ELSEWHERE, check_computed
-from of_claims import CLAIMS
+from claims_tested import check_computed, claims_of
 from plan_inputs import make_rate
 from ttf.analyses.large_runs.measure_ettr.compute import measured_table
 from ttf.analyses.lost.measure_losses.lost_work import lost_work
@@ -24,8 +21,7 @@ from ttf.stats.large_runs.plans import Habits
 from ttf.stats.large_runs.projection import ProjectionLimit
 from whole_losses import loss_sums
 
-ID_PREFIXES = tuple(prefix for prefix, file in ELSEWHERE.items() if file == Path(__file__).name)
-RSC_CLAIMS = [claim for claim in CLAIMS if claim["id"].startswith(ID_PREFIXES) and "quantity" in claim]
+RSC_CLAIMS = claims_of(__file__)
 # Without a trace only what is printed can be computed.
 WITHOUT_TRACE = scorecard(RSC_CLAIMS, [], lambda *_: None)
 PRINTED = set(WITHOUT_TRACE.drop_nulls("computed")["id"])

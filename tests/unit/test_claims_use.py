@@ -1,15 +1,11 @@
 """Findings on GPU and host use: a dozen attempts and a few readings, compared with a snapshot."""
 
-from pathlib import Path
-
 import polars as pl
-from claims_tested import ELSEWHERE, check_computed
-from of_claims import CLAIMS as SHIPPED
+from claims_tested import check_computed, claims_of
 from ttf.analyses.queue.measure_use.compute import gpu_use_by_kind, host_use
 from ttf.page.replication.scorecard import scorecard
 
-ID_PREFIXES = tuple(prefix for prefix, file in ELSEWHERE.items() if file == Path(__file__).name)
-CLAIMS = [claim for claim in SHIPPED if claim["id"].startswith(ID_PREFIXES) and "quantity" in claim]
+CLAIMS = claims_of(__file__)
 
 # (outcome, GPUs of the job, servers of the attempt). Attempt i runs on GPU 0 of machine mi for three minutes.
 MICRO = [

@@ -14,7 +14,6 @@ from ttf.stats.clustered import (
     FEWEST,
     HIGHEST_CORRELATION,
     Clusters,
-    clustered_ratios,
     clustered_shares,
     join_clustered,
     sum_by_cluster,
@@ -148,17 +147,6 @@ def test_clusters_are_numbered_as_they_appear_and_blank_ones_are_one():
     # Later jobs of users that sort first change none of these numbers.
     extended = add_clusters(pl.concat([frame, pl.DataFrame({"user": ["0", "a"]})]))
     assert extended["cluster"].to_list() == [0, 1, 2, 0, 1, 3, 2]
-
-
-def test_limits_do_not_depend_on_the_order_of_rows():
-    rng = np.random.default_rng(2)
-    rows = add_clusters(
-        jobs_frame([f"u{u}" for u in rng.integers(0, 30, 900)], rng.random(900) < 0.3, s=rng.integers(1, 99, 900))
-    )
-    args = ([], pl.col("s").sum(), PART, TOTAL)
-    assert_frame_equal(
-        clustered_ratios(rows, *args), clustered_ratios(rows.sample(fraction=1, shuffle=True, seed=4), *args)
-    )
 
 
 def weekly_failures(seed=1, users=12, blocks=20, shared=0.0, max_exposure=3):

@@ -4,7 +4,6 @@ import math
 import runpy
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 SIMULATED = runpy.run_path(str(Path(__file__).parents[2] / "docs" / "coverage.py"))
@@ -40,16 +39,6 @@ def test_both_kinds_cover_if_users_do_not_differ():
         assert defined == 1
         assert exact >= 0.93 - margin(0.93, 600)
         assert robust >= 0.95 - margin(0.95, 600)
-
-
-def test_true_values_are_those_of_many_jobs():
-    world = SIMULATED["World"](50_000, 2_000_000, spread=0.5, zipf=0.0)
-    true = SIMULATED["truth"](world)
-    ((_, _, run_time, failure),) = SIMULATED["traces"](world, np.random.default_rng(1), 1)
-    assert (failure <= run_time).mean() == pytest.approx(true.share, rel=0.01)
-    assert np.minimum(run_time, failure).sum() / (failure <= run_time).sum() == pytest.approx(true.mttf, rel=0.01)
-    assert run_time.mean() == pytest.approx(true.mean, rel=0.02)
-    assert np.median(run_time) == pytest.approx(true.median, rel=0.02)
 
 
 def test_clustered_intervals_of_scores_cover_and_exact_ones_do_not():

@@ -126,21 +126,18 @@ def test_durations_without_clusters_have_exact_intervals_only():
     durations = simulate_durations(30, 300, 4).drop("cluster_by", "cluster", "group_by", "group")
     curves, summary = survival_tables(durations, "failure", ["all"])
     assert curves["ci_low_clustered"].null_count() == curves.height
-    assert curves["reason"].unique().to_list() == [UNCLUSTERED]
-    assert UNCLUSTERED in summary["reason"].item()
-    tested = logrank(durations, "failure", ["group_of"])
-    assert tested["p_clustered"].null_count() == tested.height and UNCLUSTERED in tested["reason"][0]
-    ratio = hazard_ratios(durations, "failure", ["group_of"]).row(0, named=True)
-    assert ratio["ci_low_clustered"] is None and ratio["reason"] == UNCLUSTERED
+    tables = [test(durations, "failure", ["group_of"]) for test in (logrank, hazard_ratios)]
+    assert all(UNCLUSTERED in table["reason"][0] for table in (curves, summary, *tables))
+    assert all(table["p_clustered"].null_count() == table.height for table in tables)
 
 
 def test_too_few_clusters_give_no_interval():
     durations = simulate_durations(3, 300, 5)
     row = cumulative_incidence(durations, ["failure"], ["all"]).row(-1, named=True)
-    assert row["clusters"] < FEWEST and row["ci_low"] and row["ci_low_clustered"] is None
+    assert row["ci_low"] and row["ci_low_clustered"] is None
     assert f"effective clusters by user, fewer than {FEWEST}" in row["reason"]
-    assert logrank(durations, "failure", ["group_of"])["p_clustered"].null_count() == 2
-    assert hazard_ratios(durations, "failure", ["group_of"])["p_clustered"].null_count() == 2
+    for test in (logrank, hazard_ratios):
+        assert test(durations, "failure", ["group_of"])["p_clustered"].null_count() == 2
 
 
 def test_strata_of_one_cluster_are_compared_by_their_groups():

@@ -46,18 +46,6 @@ def test_kaplan_meier_against_statsmodels():
     assert row["median_s"] == reference.quantile(0.5)
 
 
-def test_delayed_entry_removes_the_bias_of_truncation():
-    """Survival to 50 s, estimated from left-truncated durations."""
-    truth = np.exp(-(0.5**0.7))
-    durations = truncated(n=40_000, seed=9)
-    survival_at_50 = {}
-    for delayed in (False, True):
-        curves, _ = survival_tables(durations, "failure", ["all"], delayed_entry=delayed)
-        # 70 % of ends are failures, so the hazard of failure is 0.7 times that of an end.
-        survival_at_50[delayed] = curves.filter(pl.col("time_s") <= 50)["survival"][-1] ** (1 / 0.7)
-    assert abs(survival_at_50[True] - truth) < 0.01 < survival_at_50[False] - truth
-
-
 def test_all_end_before_later_entries():
     curves, summary = survival_tables(
         durations_of([(2, 0, "failure"), (9, 5, "failure"), (10, 5, None)]), "failure", ["all"], delayed_entry=True

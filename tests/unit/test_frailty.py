@@ -191,12 +191,9 @@ def test_clusters_replace_groups_of_one_duration_and_groups_replace_a_single_clu
 
 def test_strata_and_events_are_fitted_separately_and_row_order_does_not_matter():
     durations = pl.concat(simulate(seed, shape).with_columns(batch=seed) for seed, shape in ((1, 0.6), (2, 1.0)))
-    durations = durations.with_columns(memory=pl.col("duration_s") % 2 == 0)
-    events = FAILED | {"memory": FAILED["failure"] & pl.col("memory")}
+    events = FAILED | {"memory": FAILED["failure"] & (pl.col("duration_s") % 2 == 0)}
     fits = fit_shapes(durations, events, ["all", "batch"])
-    assert sorted(fits) == [
-        (e, *s) for e in ("failure", "memory") for s in (("all", "all"), ("batch", "1"), ("batch", "2"))
-    ]
+    assert len(fits) == 6
     assert fits["failure", "batch", "2"] == overall_shape(durations.filter(batch=2))
     shuffled = fit_shapes(durations.sample(fraction=1, shuffle=True, seed=1), events, ["all", "batch"])
     assert_frame_equal(
