@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from outage_traces import DAY
-from ttf.analyses.time_to_failure.annual_failure_rate.compute import annual_failure_rates
 from ttf.records.clusters import (
     add_block_columns,
     add_clusters,
@@ -77,10 +76,6 @@ def test_weeks_change_only_the_interval_of_a_mean_time():
     assert row["clusters"] == pytest.approx(effective[0])
     ratio = unsplit["ci_high_clustered_s"][1] / unsplit["ci_low_clustered_s"][1]
     assert row["ci_high_clustered_s"] / row["ci_low_clustered_s"] > 1.15 * ratio
-    # The annual failure rate of drives is the reciprocal.
-    afr = annual_failure_rates(durations.lazy(), "all", 7).row(0, named=True)
-    assert afr["ci_low_clustered"] == pytest.approx(100 * 365 * DAY / row["ci_high_clustered_s"])
-    assert afr["drives"] == 40 and afr["cluster_by"] == "node and week"
 
 
 @given(SPANS)

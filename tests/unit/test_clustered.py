@@ -208,19 +208,6 @@ def test_weeks_never_narrow_an_interval_and_few_weeks_do_nothing(seed, blocks, s
         assert np.isnan(weeks.degrees[0]) or weeks.degrees[0] >= FEWEST - 1
 
 
-def test_a_campaign_of_one_user_is_no_week_effect():
-    """Consecutive users share no week, so correlation within a user counts once."""
-    user, block = np.divmod(np.arange(60), 4)
-    block = block + 4 * user
-    failures, exposure = 1.0 + (user % 3), np.ones(60)
-    stratum = np.zeros(60, np.int64)
-    weekly = Clusters(stratum, exposure, 1, user, block).ratio(exposure, failures, 0.95, has_mean_leverage=True)
-    plain = Clusters(stratum, exposure, 1, user, np.zeros(60, int)).ratio(
-        exposure, failures, 0.95, has_mean_leverage=True
-    )
-    assert np.array(weekly).tolist() == np.array(plain).tolist()
-
-
 def test_the_table_names_weeks_if_they_count():
     """One of two strata spans eight weeks, the other seven."""
     rng = np.random.default_rng(8)

@@ -291,51 +291,35 @@ def test_the_detectable_ratio_is_found():
 
 def study(folder):
     """Inputs of a synthetic trace of weeks; the last has other causes and exit codes, but as many failures."""
-    rng, parts, users, size = np.random.default_rng(11), 5, 30, 15_000
-    start = np.sort(rng.uniform(0, parts * WEEK, size)).astype(int)
-    is_last = start >= (parts - 1) * WEEK
-    large = rng.random(size) < 0.1
-    user = rng.integers(0, users, size)
+    rng, users, size = np.random.default_rng(11), 30, 15_000
+    start, large, user = np.sort(rng.uniform(0, 35, size)), rng.random(size) < 0.1, rng.integers(0, users, size)
+    is_last = start >= 28
     failed = rng.random(size) < 0.1 + 0.2 * user / users
-    run = rng.exponential(3600, size).astype(int) + 60
-    run = np.where(large, 4 * run, run)
+    run = (0.001 + rng.exponential(1 / 24, size)) * np.where(large, 4, 1)
     code = np.where(is_last & (rng.random(size) < 0.2), "99:0", "1:0")
     # A larger share of failures of large jobs is infrastructure; failures and losses stay the same.
     infra = large & failed & (rng.random(size) < np.where(is_last, 0.9, 0.3))
-    end_s = start + run
-    is_running = end_s >= parts * WEEK
-    jobs = pl.DataFrame(
-        {
-            "job_id": np.arange(size).astype(str),
-            "part": [f"week{week}" for week in start // WEEK],
-            "submit_s": MONDAY + start,
-            "start_s": MONDAY + start,
-            "end_s": MONDAY + end_s,
-            "outcome": np.where(is_running, "running", np.where(failed, "failure", "success")),
-            "status_raw": np.where(failed, "FAILED", "COMPLETED"),
-            "exit_code": np.where(failed, code, "0:0"),
-            "cluster": user,
-        }
-    ).with_columns(
-        pl.col("cluster").cast(pl.UInt32),
-        end_s=pl.when(pl.col("outcome") != "running").then("end_s"),
+    is_running = start + run >= 35
+    ends = pl.Series(start + run).to_frame("end_s").select(pl.when(~pl.Series(is_running)).then("end_s")).to_series()
+    parts = [f"week{day // 7:.0f}" for day in start]
+    outcome = np.where(is_running, "running", np.where(failed, "failure", "success"))
+    jobs = jobs_of(
+        list(zip(parts, start, start, ends, outcome, strict=True)),
+        job_id=pl.int_range(pl.len()).cast(pl.String),
+        status_raw=pl.Series(np.where(failed, "FAILED", "COMPLETED")),
+        exit_code=pl.Series(np.where(failed, code, "0:0")),
         task=pl.lit(None, pl.String),
-        trace_end_s=pl.lit(MONDAY + parts * WEEK),
+        cluster=pl.Series(user, dtype=pl.UInt32),
+        group=pl.Series(user, dtype=pl.UInt32),
         cluster_by=pl.lit("user"),
         group_by=pl.lit("user"),
-        group="cluster",
     )
-    durations = jobs.select(
-        "start_s",
-        "cluster",
-        duration_s=pl.min_horizontal(pl.Series(run), pl.lit(parts * WEEK) - pl.Series(start)),
-        event=pl.when(pl.Series(infra & ~is_running)).then(pl.lit("infra_failure")),
-        gpu_count=pl.Series(np.where(large, 16, 0)),
-        gpu_milli=pl.Series(np.where(large, 16_000, 0)),
-        basis=pl.lit("state"),
-    )
-    jobs.write_parquet(folder / "jobs.parquet")
-    durations.write_parquet(folder / "durations_infra.parquet")
+    event = np.where(infra & ~is_running, "infra_failure", None)
+    gpus = np.where(large, 16, 0).tolist()
+    rows = zip(start, np.minimum(run, 35 - start), event, gpus, user.tolist(), strict=True)
+    durations = durations_of(list(rows)).with_columns(basis=pl.lit("state"))
+    jobs.collect().write_parquet(folder / "jobs.parquet")
+    durations.collect().write_parquet(folder / "durations_infra.parquet")
     rate = {"basis": "state", "above_gpus": 8, "node_gpus": 8, "confidence": 0.9, "ci_high": 9.0}
     counts = {"jobs": 1, "failures": 1, "node_days": 1.0, "largest_run_nodes": 2, "projects_to_nodes": 8}
     rate |= counts | {"no_projection": "", "needed": "", "reason": "made"}
@@ -346,7 +330,7 @@ def study(folder):
         "node_failure_rate": "node_failure_rate.csv",
     }
     files = {name: folder / file for name, file in names.items()}
-    settings = {"parts": [f"week{week}" for week in range(parts)], "false_discovery": 0.05}
+    settings = {"parts": [f"week{week}" for week in range(5)], "false_discovery": 0.05}
     return Inputs(files, load_contracts(["measure_sizes"]), settings, "made", str(folder / "out"))
 
 

@@ -105,13 +105,6 @@ def test_the_ratio_is_a_share_and_failures_only_harm(plan: Plan) -> None:
     assert ettr_renewal(replace(plan, write_s=plan.write_s * 1.1)) <= ratio * (1 + 1e-12)
 
 
-@given(st.lists(PLANS, min_size=1, max_size=5))
-def test_arrays_give_the_same_as_numbers(plans: list[Plan]) -> None:
-    stacked = Plan(*(np.array([getattr(plan, field.name) for plan in plans]) for field in fields(Plan)))
-    for form in (ettr_v1, ettr_v2, ettr_combined, ettr_renewal, ettr_long_run, expected_interruptions):
-        assert form(stacked) == pytest.approx([form(plan) for plan in plans], rel=1e-13, nan_ok=True)
-
-
 @pytest.mark.parametrize("lost", [1.0, 1.5])
 def test_beyond_their_range_the_approximations_are_none(lost: float) -> None:
     plan = replace(PLAN, failures_per_s=lost / (PLAN.restart_s + PLAN.interval_s / 2))
