@@ -55,7 +55,7 @@ def test_simulated_times_keep_their_invariants():
     bounds = np.zeros(60, np.int64), np.full(60, 1000)
     (simulated,) = jitter_times(rng, time, *bounds, 20, 1)
     assert 0 < np.abs(simulated - time).max() <= 20 and simulated.min() >= 0 and simulated.max() <= 1000
-    assert [replicate_count(n, 1000) for n in (10, 100_000, 10_000_000)] == [1000, 25, 20]
+    assert [replicate_count(n, 1000) for n in (10, 10_000_000)] == [1000, 20]
 
 
 def make_fleet(rng, shared_fraction: float, units=60, days=400, rate=0.02):

@@ -225,7 +225,6 @@ def test_the_page_has_a_row_per_trace(tmp_path):
     assert [text.count(f'<a href="{name}.html"><bdi>{name}</bdi></a>') for name in FACTS] == [len(TABLES)] * 3
     assert "<h1>Comparison of 3 traces</h1>" in text
     assert re.findall(r'<table class="compared" data-name="([^"]+)"', text) == ["comparison-nodes", "comparison-jobs"]
-    assert "data-key" not in text, "the pages of the traces have the keys"
     assert "None" not in text
 
 

@@ -20,6 +20,7 @@ from study.yaml_files import load_yaml, parse_yaml
 
 ROOT = Path(__file__).resolve().parents[2]
 REGISTRY = load_yaml(ROOT / "config" / "traces.yaml")
+TABLES = {name: format["tables"] for name, format in load_formats().items()}
 START = datetime(2024, 3, 1, tzinfo=UTC)
 ISO, EPOCH = "%Y-%m-%dT%H:%M:%SZ", "epoch"
 STATES = ("succeeded", "failed", "cancelled")
@@ -136,7 +137,6 @@ def test_a_run_time_whose_name_tells_the_unit(tmp_path):
     assert "mapping.end" in draft(tmp_path, make_columns(finished_at=None, duration=numbers)).missing
     match = draft(tmp_path, make_columns(memory_gb=numbers))
     assert match.entry["mapping"]["memory"] == {"column": "memory_gb", "unit": "GB"}
-    assert "memory: not taken; the name ram tells no unit" in draft(tmp_path, make_columns(ram=numbers)).explanation
 
 
 def test_words_for_no_value_and_infrastructure(tmp_path):
@@ -191,9 +191,8 @@ def test_what_is_not_sure_is_to_be_completed(columns, missing, tmp_path):
         assert f"# To complete: {key}: {text}" in format_configuration(match)
     # Not completed, it stops the study with the path of the key.
     document = parse_yaml(format_configuration(match), "my.yaml")
-    tables = {name: format["tables"] for name, format in load_formats().items()}
     with pytest.raises(ConfigError) as error:
-        resolve([("my.yaml", document)], REGISTRY, tables)
+        resolve([("my.yaml", document)], REGISTRY, TABLES)
     assert f"registry.runs.{next(iter(missing))}" in str(error.value)
 
 
@@ -234,7 +233,7 @@ NAMES = st.sampled_from(["id", "job_id", "state", "status", "start", "end", "cre
 
 
 @given(st.lists(st.tuples(NAMES, st.lists(CELLS, min_size=4, max_size=4)), max_size=8), st.sampled_from(",;\t| "))
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_table_is_drafted_or_refused(tmp_path, columns, delimiter):
     rows = [[name for name, _ in columns], *zip(*(cells for _, cells in columns), strict=True)]
     (tmp_path / "runs.csv").write_text("".join(delimiter.join(row) + "\n" for row in rows))

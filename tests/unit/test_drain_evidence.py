@@ -20,7 +20,7 @@ from ttf.formats.sacct.hostlist import expand
 from ttf.page.brief.actions import actions
 from ttf.page.brief.bottom_line import bottom_line
 from ttf.page.brief.brief import make_brief
-from ttf.page.brief.drain_commands import MOST_IN_COMMAND, command_note, drain_command, name_nodes
+from ttf.page.brief.drain_commands import MOST_IN_COMMAND, command_note, drain_command
 from ttf.page.brief.tiles import tiles
 from ttf.records.infra import EVENT
 from ttf.records.inputs import Inputs
@@ -134,12 +134,9 @@ def test_the_action_names_nodes_gpu_type_and_command():
     assert drain.command.startswith("scontrol update NodeName='n[7-8],n[041,201]' State=DRAIN")
     assert action(m, ["n201"], False).command == "", "the cluster need not run Slurm"
     hostile = action(m, ["<b>{data.jobs|9}"], True)
-    assert (
-        "<b>" not in to_html(hostile.title) and hostile.command == "" and "omits 1 with a name" not in hostile.evidence
-    )
+    assert "<b>" not in to_html(hostile.title) and hostile.command == ""
     many = [f"n{number}" for number in range(MOST_IN_COMMAND + 5)]
     assert "5 more in drains/exclude.txt" in action(m, many, True).evidence
-    assert strip_markup(name_nodes(["a"])) == "a"
 
 
 def test_outages_alone_are_an_action_with_its_money():
