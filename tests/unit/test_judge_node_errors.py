@@ -32,7 +32,7 @@ from ttf.records.record_contracts import NODE_ERRORS, NODE_LOG_WATCH, OUTAGES
 COVERAGE = runpy.run_path(str(Path(__file__).parents[2] / "docs" / "coverage_node_errors.py"))
 DAY, HOUR = 86_400, 3_600
 SETTINGS = {"window_s": 300, "lead_s": HOUR, "false_discovery": 0.05, "block_days": 7, "clock": "UTC"}
-SEEDS = range(8)
+SEEDS = range(3)
 
 
 def check_tables(tables):
@@ -82,12 +82,8 @@ def test_an_alarm_a_few_minutes_before_is_too_late(judged):
 
 
 def test_few_errors_are_too_few_to_tell():
-    cluster = simulate(3)
-    errors = simulate_node_errors(cluster, 3).filter(code="XID79").head(12)
-    tables = check_tables(judge_errors(make_cluster_records(cluster, errors), None, **SETTINGS))
-    row = tables["error_codes"].row(0, named=True)
-    if row["verdict"] != PRECEDES:
-        assert row["verdict"] == TOO_FEW and "may fail beyond chance" in row["reason"]
+    cluster = simulate(1)
+    errors = simulate_node_errors(cluster, 1).filter(code="XID79").head(12)
     errors = errors.filter(pl.col("node").is_in(errors["node"].unique().sort().head(3)))
     tables = check_tables(judge_errors(make_cluster_records(cluster, errors), None, **SETTINGS))
     row = tables["error_codes"].row(0, named=True)
@@ -97,8 +93,8 @@ def test_few_errors_are_too_few_to_tell():
 
 def test_errors_at_random_times_are_no_evidence():
     """The times of the nodes' errors are shifted by whole days: codes of hardware are then as good as random."""
-    cluster = simulate(5)
-    errors = simulate_node_errors(cluster, 5).filter(~pl.col("application"))
+    cluster = simulate(2)
+    errors = simulate_node_errors(cluster, 2).filter(~pl.col("application"))
     shifts = pl.Series(np.random.default_rng(5).integers(5, 90, NODES))
     shift = shifts.gather(errors["node"].str.slice(1).cast(pl.Int64) - 1)
     moved = (errors["time_s"] - FIRST_S + shift * DAY) % (99 * DAY) + FIRST_S
@@ -113,7 +109,7 @@ def test_a_code_after_which_failures_are_hardly_more_frequent_explains_none():
     """With a ratio of 1.5, two of three attributed failures would be due to chance."""
     draw, errors, attempts, nodes, mean_s = np.random.default_rng(2), [], [], "abcdefghijklmnopqrst", 5_000
     for node in nodes:
-        for start in range(0, 70 * DAY, HOUR):
+        for start in range(0, 40 * DAY, HOUR):
             moment, end = start + int(draw.integers(0, HOUR)), start + int(draw.exponential(mean_s)) + 1
             extra = moment + int(draw.exponential(2 * mean_s)) + 1
             if moment < end:
@@ -135,21 +131,18 @@ def test_a_code_after_which_failures_are_hardly_more_frequent_explains_none():
 @pytest.mark.parametrize(
     ("name", "verdicts"),
     [
-        ("the same, in every attempt", {DOES_NOT, TOO_FEW}),
         ("one attempt a node", {DOES_NOT, TOO_FEW}),
         ("one in 20 attempts fails at 3:01, code at 3:00 of a third of the days", {DOES_NOT, TOO_FEW}),
         ("code of one user, whose attempts it ends", {DOES_NOT, TOO_FEW}),
         ("code from a minute before to a minute after failures", {AT_ENDS}),
         ("code at failures, ends recorded 2 minutes late", {AT_ENDS}),
-        ("code at all ends, recorded 2 minutes late", {AT_ENDS}),
         ("logs of a third of the nodes an hour fast", {DOES_NOT, TOO_FEW}),
-        ("logs an hour fast in half of the time", {DOES_NOT, TOO_FEW}),
     ],
 )
 def test_a_code_that_ends_attempts_is_told_from_codes_that_come_where_they_fail(name, verdicts):
     """docs/coverage.md has all worlds, larger and with more repetitions."""
     world = COVERAGE["CAUSES"][name]
-    world = replace(world, nodes=max(8, world.nodes // 2), days=56 if world.clock == "summer" else 20)
+    world = replace(world, nodes=max(8, world.nodes // 2), days=20)
     codes, ended, right, wrong = COVERAGE["judge_causes"](world, np.random.default_rng(4))
     verdict = {row["code"]: row["verdict"] for row in codes}
     assert verdict.pop("cause") == PRECEDES and verdict.pop("crash") == BY_APPLICATION
@@ -169,10 +162,8 @@ def draw_clock_frames(apart_s, is_application, n=40, **columns):
 
 FAST = {
     "nobody": ((0, 4), True, pl.lit(0), AGREE),
-    "all, by two minutes": ((0, 4), True, pl.lit(120), CORRECTED),
     "all, by five minutes, of hardware": ((0, 240), False, pl.lit(600), NOT_CHECKED),
     "all, by an hour, of hardware": ((0, 240), False, pl.lit(3_600), CORRECTED),
-    "slow by five hours and a half": ((0, 240), False, pl.lit(-19_800), CORRECTED),
     "in summer": ((0, 4), True, pl.when(pl.col("time_s") > 56 * DAY).then(3_600).otherwise(0), CORRECTED),
     "by days, at no typical lag": ((0, 20 * DAY), False, pl.lit(0), NOT_CHECKED),
 }
@@ -412,10 +403,8 @@ def test_reasons_name_the_log_where_no_rule_does():
     assert named["reason"].to_list() == [NODE_ERROR, HEALTH_EVENT, "Time limit", "Time limit"]
 
 
-def test_numbers_of_the_page():
-    cluster = simulate(1)
-    records = make_cluster_records(cluster, simulate_node_errors(cluster, 1))
-    tables = judge_errors(records, cluster.outages, **SETTINGS)
+def test_numbers_of_the_page(judged):
+    tables = judged[1]
     m = compute_metrics("judge_node_errors", tables)
     assert m["node_errors.codes"]["value"] == 7
     ranked = tables["error_codes"].filter(verdict=PRECEDES).sort("failed", descending=True)
