@@ -37,7 +37,7 @@ def simulated(n=600, seed=3, strata=4, censored=True):
     return pl.DataFrame({"duration_s": time, "event": events, "group": group}), time, end, group
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_cumulative_incidence_against_statsmodels(seed):
     durations, time, end, group = simulated(seed=seed)
     curves = cumulative_incidence(durations, ENDS, ["all", "group"])
@@ -67,33 +67,11 @@ def test_without_censoring_incidence_is_a_binomial_share():
     assert curve["se"].to_numpy() ** 2 == pytest.approx(share * (1 - share) / time.size, abs=1e-12)
 
 
-def test_with_one_kind_of_end_incidence_is_one_minus_kaplan_meier():
-    durations, *_ = simulated()
-    durations = durations.filter(pl.col("event").is_null() | (pl.col("event") == "failure"))
-    curve, reference = cumulative_incidence(durations, ["failure"], ["all"]), kaplan_meier(durations, "failure")
-    assert curve["incidence"].to_list() == pytest.approx((1 - reference["survival"]).to_list(), abs=1e-12)
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_the_last_standard_error_is_0_at_incidence_1_and_else_binomial(seed):
-    seconds = np.random.default_rng(seed).integers(1, 10**6, 37 + seed)
-    failed = pl.DataFrame({"duration_s": seconds, "event": ["failure"] * seconds.size})
-    last = cumulative_incidence(failed, ["failure"], ["all"]).row(-1, named=True)
-    assert last["incidence"] == pytest.approx(1) and last["se"] == 0
-    # With a competing end, nobody remains at risk either, but the incidence stays below 1.
-    mixed = failed.with_columns(event=pl.when(pl.col("duration_s") % 3 > 0).then("event").otherwise(pl.lit("success")))
-    curves = cumulative_incidence(mixed, ["failure", "success"], ["all"])
-    share = mixed["event"].eq("failure").mean()
-    for end in ("failure", "success"):
-        row = curves.filter(pl.col("event") == end).row(-1, named=True)
-        assert row["se"] == pytest.approx((share * (1 - share) / seconds.size) ** 0.5, rel=1e-9)
-
-
 def test_an_incidence_of_1_has_no_interval():
     curve = cumulative_incidence(make_durations([(1, "failure"), (2, "failure"), (3, "failure")]), ["failure"], ["all"])
     assert curve["incidence"].to_list() == pytest.approx([0, 1 / 3, 2 / 3, 1])
     assert curve["reason"].to_list() == [NO_EVENT_YET, UNCLUSTERED, UNCLUSTERED, EVERYBODY]
-    assert curve["ci_low"].is_null().to_list() == [True, False, False, True]
+    assert curve["ci_low"].is_null().to_list() == [True, False, False, True] and curve["se"][-1] == 0
 
 
 @settings(deadline=None)
@@ -123,11 +101,10 @@ def test_thinned_curves_keep_their_rows():
     assert thinned.join(curves, on=curves.columns, nulls_equal=True, how="semi").height == thinned.height
 
 
-@pytest.mark.parametrize("n", [50, 200])
-def test_incidence_interval_covers(n):
+def test_incidence_interval_covers():
     """Check the 95 % interval at the median time: two exponential ends, uniform censoring, 400 samples."""
     rng = np.random.default_rng(20)
-    repeats, t = 400, 1.0
+    repeats, n, t = 400, 50, 1.0
     time = rng.exponential(1, (repeats, n))
     is_failure = rng.random((repeats, n)) < 0.3
     censoring = rng.uniform(0, 4, (repeats, n))
@@ -161,7 +138,7 @@ def test_simultaneous_causes_are_a_separate_end():
     assert events == ["dbe only", "otb only", "human error", "dbe and otb", "unknown cause"]
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_logrank_against_statsmodels_and_scipy(seed):
     durations, time, end, group = simulated(seed=seed)
     failed = end == 1

@@ -163,25 +163,6 @@ def test_no_rate_per_node_if_neither_nodes_nor_causes_are_recorded():
     assert [key.label for key in sizes.head(trace(), m).keys] == ["Pooled slope of log MTTF on log nodes"]
 
 
-def test_a_callout_reports_a_failed_projection_and_an_empty_chart_is_omitted():
-    check = {"sizes.check.p_value": 0.01, "sizes.check.observed": 4, "sizes.check.expected": 11.6}
-    m = numbers(RATE, LAW, PROJECTED, check, {"ettr.assumed.size_of_the_run": 1024})
-    head = sizes.head(trace(empty="runs of one size"), m)
-    assert head.charts == () and head.callout.kind == "care"
-    assert strip_markup(head.callout.text) == "4 failures seen, 11.6 expected from the other sizes."
-    withheld = sizes.head(
-        trace(),
-        numbers(RATE, check, WITHHELD, {"ettr.assumed.size_of_the_run": 1024} | {"sizes.law.reason": "too few"}),
-    )
-    assert withheld.callout.kind == "stop"
-
-
-def test_a_trace_without_jobs_or_without_gpus_has_a_line_for_scaling():
-    for empty_trace in (trace("GPU", has_jobs=False), trace()):
-        line = sizes.head(empty_trace, numbers({}))
-        assert isinstance(line, Line) and not line.checked
-
-
 @pytest.mark.parametrize(
     ("values", "claim"),
     [

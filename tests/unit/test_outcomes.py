@@ -15,7 +15,7 @@ from ttf.analyses.outcomes.split_outcomes.compute import (
 from ttf.analyses.outcomes.split_outcomes.summaries import ended_jobs
 from ttf.formats.format_declaration import outcome_by_word
 from ttf.records.clusters import add_clusters
-from ttf.records.jobs import JOB_COLUMNS, OUTCOMES, gpu_seconds_milli, map_outcome, observed_s
+from ttf.records.jobs import JOB_COLUMNS, OUTCOMES, gpu_seconds_milli, map_outcome
 
 
 def jobs(*rows, trace_end_s=7300):
@@ -132,12 +132,6 @@ def test_an_undeclared_status_word_has_an_unknown_outcome(name):
     words = pl.DataFrame({"status": ["a word of my own", *WORDS[name]]})
     outcomes = words.select(map_outcome("status", WORDS[name])).to_series().to_list()
     assert outcomes == ["unknown", *WORDS[name].values()]
-
-
-def test_observed_run_times():
-    assert EXAMPLE_JOBS.select(observed_s()).to_series().to_list() == [
-        *(3600, 7200, 0, 60, 1800, 100, None, 3600, 360, 7200, 720, None, None)
-    ]
 
 
 def test_quantiles_are_run_times_that_occur():

@@ -14,7 +14,6 @@ from ttf.display.trace_numbers import Numbers, find_interval, make_handle_filter
 from ttf.engine import words
 from ttf.engine.contract import share, table
 from ttf.page.publication_record import Creator, Publication, describe
-from ttf.page.render.template import template
 from ttf.page.report import all_numbers
 from ttf.page.report.blocks import count_blocks, macros, raw_block
 from ttf.page.report.citation import make_citation
@@ -171,13 +170,6 @@ def test_a_missing_number_in_a_template_is_an_error():
     assert html.startswith('<data data-key="c.jobs">1,250</data> <bdi>') and "script>" not in html
 
 
-def test_the_template_is_complete_and_needs_no_network():
-    html = template(REPORT, "dmVnYQ==")
-    assert html.count('<script type="text/plain" id="vega-program">dmVnYQ==') == 1
-    assert "<!-- style -->" not in html and "<!-- vega -->" not in html and "<!-- script -->" not in html
-    assert 'src="http' not in html and "@import" not in html and "url(http" not in html
-
-
 class AnalysisPage:
     """A minimal page.py of an analysis."""
 
@@ -237,16 +229,3 @@ def test_paper_is_reproducible_and_escapes_hostile_text(a_page, tmp_path):
         (tmp_path / name).mkdir()
         pdfs.append(write_pdf(page, WORK, REPORT, tmp_path / name).read_bytes())
     assert pdfs[0].startswith(b"%PDF-") and pdfs[0] == pdfs[1]
-
-
-def test_an_analysis_without_a_page_is_shown_by_its_contract(a_page, monkeypatch):
-    page = a_page(Head("Claim"), None)
-    tables = {"shares": SHARES.frame([{"failure_share": 1 / 3}])}
-    page.trace.analyses, page.trace.table = ["weekdays"], tables.__getitem__
-    monkeypatch.setattr(
-        "ttf.page.report.trace_page.load_contracts", lambda names: {name: SHARES for name in tables if [*names]}
-    )
-    html = page._tables()["shares"].html("shares")
-    assert "Failed</th>" in html and "33.3%" in html
-    tables["shares"] = SHARES.frame([])
-    assert page._tables() == {}, "a table without rows is not shown"
