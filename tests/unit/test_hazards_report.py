@@ -167,20 +167,6 @@ def test_bounds_come_first_if_many_ends_are_missing(tmp_path):
     assert "between **" not in text and "incidence-bounds" in tables
 
 
-def test_causes_compete_as_exclusive_ends(tmp_path):
-    durations = simulate(ends=("failure", "failure", None), late=0).with_row_index()
-    durations = durations.with_columns(
-        dbe=(pl.col("event") == "failure").fill_null(False) & (pl.col("index") % 2 == 0),
-        otb=(pl.col("event") == "failure").fill_null(False) & (pl.col("index") % 7 < 4),
-    )
-    trace, _ = run(tmp_path / "t", durations, "durations", ["dbe", "otb"])
-    incidence = trace.table("cumulative_incidence").filter(stratum_by="all")
-    names = ["dbe only", "otb only", "dbe and otb", "unknown cause"]
-    assert incidence["event"].unique(maintain_order=True).to_list() == names
-    for name in ("logrank", "cox", "mttf_delayed_entry"):
-        assert trace.table(name)["event"].unique(maintain_order=True).to_list() == ["failure", "dbe", "otb"]
-
-
 def test_the_ratio_per_doubling_of_size_is_the_product_of_gpus_and_nodes(tmp_path):
     durations = CASES["ordinary"].with_row_index()
     durations = durations.with_columns(nodes=1 + (pl.col("index") % 7 * pl.col("gpu_count")) // 8).drop("index")

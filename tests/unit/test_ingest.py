@@ -134,11 +134,6 @@ def test_raw_text_in_a_message_cannot_drive_the_terminal(ingested):
     assert len(max(message.splitlines(), key=len)) < 400
 
 
-def test_quarantining_every_row_is_an_error(ingested):
-    message = error_message(ingested, "pai2020", 1.0, job="a\nb\n")
-    assert "2 of 2 rows (100.00%) break a rule; no row is left" in message
-
-
 @pytest.mark.parametrize("text", ["\n", " \r\n\n", "\ufeff\n"])
 def test_no_rows(ingested, text):
     assert "has no rows" in error_message(ingested, "pai2020", job=text)

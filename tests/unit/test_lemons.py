@@ -366,14 +366,12 @@ def test_halves_of_durations_add_up():
     durations = component_durations(
         [("s/0", "s", [1, 2, 7, 0.5], True), ("s/1", "s", [3], False), ("s/2", "s", [4], True)]
     )
-    first, second = split_in_halves(durations)
-    for unit in ("s/0", "s/1", "s/2"):
-        halves = [half.filter(pl.col("unit_id") == unit) for half in (first, second)]
-        whole = durations.filter(pl.col("unit_id") == unit)
-        assert halves[0]["duration_s"].sum() == whole["duration_s"].sum() // 2
-        assert halves[0]["duration_s"].sum() + halves[1]["duration_s"].sum() == whole["duration_s"].sum()
-        assert halves[0]["event"].count() + halves[1]["event"].count() == whole["event"].count()
-    assert first.filter(pl.col("unit_id") == "s/0")["event"].to_list() == ["infra_failure"] * 2 + [None]
+    halves = split_in_halves(durations)
+    sums = [half.group_by("unit_id").agg(pl.col("duration_s").sum(), pl.col("event").count()) for half in halves]
+    assert [sorted(table.rows()) for table in sums] == [
+        [("s/0", 5 * DAY + DAY // 4, 2), ("s/1", 3 * DAY // 2, 0), ("s/2", 2 * DAY, 0)],
+        [("s/0", 5 * DAY + DAY // 4, 2), ("s/1", 3 * DAY // 2, 0), ("s/2", 2 * DAY, 1)],
+    ]
 
 
 def test_effect_in_closed_form():
@@ -462,25 +460,6 @@ def test_planted_lemons_are_found_at_the_stated_rate():
         proportions.append(len(lemons - true_lemons) / max(1, len(lemons)))
     assert hits >= 0.8 * 6 * planted
     assert np.mean(proportions) <= 0.05 + 3 * np.std(proportions) / math.sqrt(6)
-
-
-@pytest.mark.parametrize("lemons", [0, 10])
-def test_infra_failures_have_the_stated_false_discovery_rate(lemons):
-    """Nodes of unequal exposure fail at one rate, or ten of 400 at thirty times the rate."""
-    rng = np.random.default_rng(20_243 + lemons)
-    traces, nodes, false_shares, hits = 60, 400, [], 0
-    for _ in range(traces):
-        exposure = rng.integers(1, 28, nodes) * DAY
-        rate = np.where(np.arange(nodes) < lemons, 30, 1) * 0.01
-        incidents = rng.poisson(rate * exposure / DAY)
-        table = pl.DataFrame({"fleet": ["x"] * nodes, "counted": incidents, "exposure_s": exposure})
-        p = compare_by_exposure(table)["p_value"].to_numpy()
-        flagged = np.flatnonzero(stats.false_discovery_control(p) <= 0.05)
-        false_shares.append((flagged >= lemons).mean() if flagged.size else 0.0)
-        hits += int((flagged < lemons).sum())
-    error = 3 * np.std(false_shares) / math.sqrt(traces)
-    assert np.mean(false_shares) <= 0.05 + error
-    assert hits >= 0.5 * lemons * traces
 
 
 # --- extreme cases
