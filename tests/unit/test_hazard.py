@@ -22,7 +22,6 @@ from ttf.analyses.factors.estimate_hazards.logrank import MOST_STRATA, NO_CONTRA
 from ttf.stats.basics.p_value import SMALLEST_P
 from ttf.stats.clustered import UNCLUSTERED
 from ttf.stats.durations.strata import NO_DURATION
-from ttf.stats.durations.survival import thin_curves
 
 ENDS = ["failure", "success", "cancelled"]
 ROWS = st.lists(st.tuples(st.none() | st.integers(0, 30), st.sampled_from([*ENDS, None])), max_size=40)
@@ -91,14 +90,6 @@ def test_incidences_of_all_ends_and_survival_add_up_to_1(rows):
     assert limits["ci_high"].is_finite().all() and curves["se"].is_finite().all()
     n_censored = curves.filter(event="failure")["censored"].sum()
     assert curves["events"].sum() + n_censored == durations["duration_s"].count()
-
-
-def test_thinned_curves_keep_their_rows():
-    durations, *_ = simulated()
-    curves = cumulative_incidence(durations, ENDS, ["all", "group"])
-    thinned = thin_curves(curves, 20)
-    assert thinned.group_by("event", "stratum").len()["len"].max() == 20
-    assert thinned.join(curves, on=curves.columns, nulls_equal=True, how="semi").height == thinned.height
 
 
 def test_incidence_interval_covers():

@@ -230,9 +230,8 @@ def test_no_factor_is_claimed_if_none_is_significant_or_testable():
     assert [strip_markup(key.value) for key in head.keys] == ["0 of 1"]
     untested = unclear | dict.fromkeys(("ci_low_clustered", "ci_high_clustered", "p_adjusted_clustered", "p_clustered"))
     assert claim_and_head(cox_table(untested))[0] == "Too few clusters to test whether 1 hazard ratio differs from 1"
-    claim, head = claim_and_head(cox_table(unclear, untested | {"level": "c"}))
+    claim, _ = claim_and_head(cox_table(unclear, untested | {"level": "c"}))
     assert claim == "No factor is significantly associated with failure (0 of 2 hazard ratios, 1 untested)"
-    assert [strip_markup(key.value) for key in head.keys] == ["0 of 2, 1 untested"]
     metrics = cox_numbers(cox_table().with_columns(reason=pl.lit("fewer than 10 events")))
     trace = Trace("t", {"gives": "jobs", "unit": "job"}, Path(), CONTRACTS)
     assert page.head(trace, Numbers(metrics)) is None

@@ -106,18 +106,6 @@ def test_the_claim_on_outcomes(case):
     assert (head.callout is not None) == (case in ("unrecorded", "few ended"))
 
 
-def test_time_limits_count_as_failures_and_have_a_key_without_them():
-    limited = jobs((3, "failure", 1, {"status_raw": "TIMEOUT"}), (1, "failure", 1), (4, "success", 1))
-    _, m = outcome_data(limited)
-    keys = {key.label: tuple(map(phrases.strip_markup, (key.value, key.note))) for key in outcomes.head(PODS, m).keys}
-    assert keys["Failed"][0] == "4 pods"
-    assert keys["Failed, time limits not counted"] == ("12.5%", "1 of 8 ended pods")
-    assert outcomes.lines(PODS, m) == []
-    without_limits, without_words = (outcome_data(MIXED, words)[1] for words in (("TIMEOUT",), ()))
-    assert outcomes.lines(PODS, without_limits) == [Line("Time limits", "no pod ended at its time limit", "outcomes")]
-    assert not outcomes.lines(PODS, without_words)[0].checked
-
-
 # ---- causes
 
 

@@ -11,7 +11,6 @@ from ttf.analyses.nodes.track_failure_rate import page as rate
 from ttf.analyses.outages.list_drains import page as drains
 from ttf.analyses.scaling.measure_sizes import page as sizes
 from ttf.analyses.time_to_failure.fit_mttf import page as mttf
-from ttf.display import statement_rules
 from ttf.display.phrases import list_keys, strip_markup
 from ttf.display.section_head import Line
 from ttf.display.trace_numbers import Numbers
@@ -157,12 +156,6 @@ def test_the_claim_on_scaling_is_the_verdict_on_the_law(values, claim):
     assert (head.callout is not None) == ("sizes.needed" in values)
 
 
-def test_no_rate_per_node_if_neither_nodes_nor_causes_are_recorded():
-    unrecorded = {"sizes.basis": "proxy", "sizes.node_gpus_from": "default"}
-    m = numbers(LAW, WITHHELD, unrecorded, {"sizes.rate.failures": 72})
-    assert [key.label for key in sizes.head(trace(), m).keys] == ["Pooled slope of log MTTF on log nodes"]
-
-
 @pytest.mark.parametrize(
     ("values", "claim"),
     [
@@ -252,16 +245,6 @@ def test_finding_no_node_is_inconclusive_without_power(changes, claim, reason, n
     tile = nodes_with_excess(m)
     assert tile.state == "withheld" and strip_markup(tile.means).lower() == f"cannot tell: {reason}; {needed}.".lower()
     assert actions(m, "job")[1] == ()
-
-
-@pytest.mark.parametrize(
-    ("ratio", "nodes", "has_power"), [(4.9, 0, True), (5.1, 0, False), (None, 0, False), (140, 3, True)]
-)
-def test_power_matters_only_if_no_node_was_found(ratio, nodes, has_power):
-    values = {"lemons.lemons": nodes, "drains.listed": nodes}
-    values |= {"lemons.detectable_ratio": ratio, "drains.detectable_ratio": ratio} if ratio else {}
-    for test in ("lemons", "drains"):
-        assert statement_rules.r11_no_power(numbers(values), test) is not has_power
 
 
 def test_nodes_that_cannot_be_compared_are_not_checked():

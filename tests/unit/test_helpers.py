@@ -110,11 +110,9 @@ def test_imports_that_cannot_be_resolved_are_errors(tree, script, modules, error
         find_imported_files(tree / script, *modules)
 
 
-@pytest.mark.parametrize(
-    "script", sorted(path.name for path in SCRIPTS.glob("*.py") if "run_rule(" in path.read_text())
-)
-def test_every_rule_script_imports_the_entry(script):
-    assert "ttf/engine/process/entry.py" in closure(SCRIPTS, script)
+def test_every_rule_script_imports_the_entry():
+    for path in SCRIPTS.glob("*.py"):
+        assert "run_rule(" not in path.read_text() or "ttf/engine/process/entry.py" in closure(SCRIPTS, path.name)
 
 
 @pytest.mark.parametrize(

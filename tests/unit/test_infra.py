@@ -9,7 +9,6 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sacct_story import FIXTURES, derive_tables
 from study.messages import ConfigError
 from study.registry_options import find_option_file, merge_infra_failures
 from ttf.engine.errors import StudyError
@@ -54,30 +53,6 @@ def attempts(*rows):
 
 def events(*rows):
     return pl.DataFrame(rows, schema=EVENTS, orient="row")
-
-
-# --- a real Slurm
-
-
-@pytest.mark.parametrize("name", ["readme", "steps"])
-def test_the_requeued_job_of_a_real_slurm_counts_its_node_failure(tmp_path, name):
-    _, slurm_jobs, runs = derive_tables(FIXTURES / f"real_{name}.txt", folder=tmp_path)
-    slurm_jobs = slurm_jobs.with_columns(trace=pl.lit("mine"))
-    durations = infra_durations(slurm_jobs, runs, DEFAULTS)
-    assert durations.schema == pl.Schema(INFRA_COLUMNS)
-    assert durations.height == runs.height
-    shown = durations.join(slurm_jobs.select("job_id", "job_id_shown"), left_on="unit_id", right_on="job_id")
-    failed = shown.filter(pl.col("event") == "infra_failure").sort("job_id_shown")
-    assert failed.select("job_id_shown", "duration_id", "state", "cause").rows() == [
-        ("7", 0, "NODE_FAIL", "NODE_FAIL"),
-        ("8", 0, "NODE_FAIL", "NODE_FAIL"),
-    ]
-    # Job 8 succeeded in the end, so its job record hides the node failure.
-    assert slurm_jobs.filter(pl.col("job_id_shown") == "8")["outcome"].to_list() == ["success"]
-    assert durations["duration_s"].to_list() == runs["runtime_s"].to_list()
-    # The second run starts to wait when the first ends.
-    job_8 = shown.filter(pl.col("job_id_shown") == "8")
-    assert job_8["submit_s"][1] == job_8["end_s"][0]
 
 
 # --- states, exit codes, reasons
@@ -347,14 +322,10 @@ def test_the_entry_overrides_the_study_and_the_study_overrides_the_format():
 def test_health_events_need_an_existing_file_and_a_format_with_attempts(tmp_path):
     file = tmp_path / "h.csv"
     entry = {"format": "sacct", "health_events": str(file)}
-    assert find_option_file("health_events", "t", {"format": "sacct"}, {"gives": "jobs", "attempts": True}) is None
     with pytest.raises(ConfigError, match=r"^registry\.t\.health_events: .*there is no such file"):
         find_option_file("health_events", "t", entry, {"gives": "jobs", "attempts": True})
     file.touch()
     assert find_option_file("health_events", "t", entry, {"gives": "jobs", "attempts": True}) == str(file)
-    path = "data/t/health_events.csv"
-    sample = {"format": "sacct", "embedded": True, "health_events": path}
-    assert find_option_file("health_events", "t", sample, {"gives": "jobs", "attempts": True}, [path]) == path
     with pytest.raises(ConfigError, match="the format openb does not record the nodes"):
         find_option_file("health_events", "t", entry | {"format": "openb"}, {"gives": "jobs"})
 

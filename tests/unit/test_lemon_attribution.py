@@ -117,9 +117,6 @@ def test_no_node_is_found_in_a_cluster_of_equal_nodes(tmp_path):
     assert flagged_nodes(table) == set()
     chart = lemon_funnel(lemon_inputs(table), Study())
     assert chart.alt.endswith("cannot tell whether any of 200 nodes fails more than the others.")
-    powerful = lemon_inputs(table.with_columns(pl.col("detectable_ratio").clip(upper_bound=4)))
-    assert lemon_funnel(powerful, Study()).alt.endswith("0 of 200 nodes significant.")
-    assert chart.caption.endswith(" times the fleet's rate.")
 
 
 # --- failures of any kind

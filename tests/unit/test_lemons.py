@@ -126,7 +126,7 @@ def test_chances_given_the_count_match_an_enumeration_of_all_sets(case):
 
 def test_odds_by_order_match_conditional_logit_of_statsmodels():
     rng = np.random.default_rng(8)
-    size = rng.integers(2, 12, 1500)
+    size = rng.integers(2, 12, 800)
     stratum = np.repeat(np.arange(size.size), size)
     basis = rng.normal(size=(stratum.size, 2))
     failed = rng.random(stratum.size) < 1 / (1 + np.exp(-(basis @ [0.8, -0.5] + rng.normal(size=size.size)[stratum])))

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from scipy.special import gammainc, logsumexp
 from scipy.stats import CensoredData, gamma, lognorm, weibull_min
 from ttf.analyses.time_to_failure.fit_mttf import lifetime_sample
-from ttf.analyses.time_to_failure.fit_mttf.lifetime_sample import condense
 from ttf.analyses.time_to_failure.fit_mttf.lifetimes import (
     LARGEST_GAMMA_SHAPE,
     gamma_log_survival,
@@ -148,19 +147,6 @@ def test_condensed_durations_give_the_fit_of_all_times(shape: float, monkeypatch
         for name, value in uncondensed.items():
             if isinstance(value, float):
                 assert condensed[model][name] == pytest.approx(value, rel=1e-9), (model, name)
-
-
-def test_the_error_bound_of_a_condensed_sum_holds() -> None:
-    log_times = np.linspace(-9, 5, 40_000)
-    durations = np.random.default_rng(6).integers(1, 9, log_times.size).astype(float)
-    for sharpness, is_exact in ((1, True), (300, False)):
-        values = np.tanh(sharpness * log_times)
-        points = condense(log_times, durations, 0.5)
-        assert points.weights.size == 28 * 16
-        at_points = np.tanh(sharpness * points.log_times)
-        error = abs(float((points.weights * at_points).sum()) - float((durations * values).sum()))
-        assert error <= points.error(at_points) + 1e-9
-        assert (points.error(at_points) < 1e-6 * durations.sum()) == is_exact
 
 
 @pytest.mark.parametrize("shape", [1, 2, 7, 40, 1000])

@@ -87,8 +87,6 @@ def test_an_absurdly_large_mean_or_median_is_blank() -> None:
     # The exponential mean is exposure divided by failures and needs no extrapolation.
     assert fits["exponential"]["mean_s"] == pytest.approx(10**10 + 2) and fits["exponential"]["reason"] is None
     wide_fit = fit_models(simulate(0.2, 20_000, 500, seed=1))["lognormal"]
-    narrow_fit = fit_models(simulate(1.5, 20_000, 500, seed=1))["lognormal"]
-    assert narrow_fit["mean_s"] is not None and narrow_fit["reason"] is None
     assert wide_fit["mean_s"] is None and wide_fit["median_s"] is not None
     assert wide_fit["reason"] == "the mean would be beyond 1,000 times the longest duration"
 

@@ -15,7 +15,6 @@ from ttf.formats.protocol import load_schemas_and_readers
 from ttf.raw.extra_table_reader import SCHEMAS
 from ttf.raw.implausible_cells import BLANKED
 from ttf.raw.ingest import anomalies, ingest
-from ttf.raw.quality.suggestions import suggest_changes, words_by_anomaly
 
 MOMENT = datetime(2005, 1, 3, tzinfo=UTC)
 # Valid values of columns with a pattern or a rule of their reader.
@@ -173,17 +172,3 @@ def test_too_many_invalid_cells_are_an_error(tmp_path):
     assert "2 of 100 rows (2.00%) break a rule" in str(error.value)
     assert "not_a_number: 2 rows: NNodes is not a number of the kind expected" in str(error.value)
     assert "The column NNodes is optional" in str(error.value)
-
-
-def test_an_implausible_year_is_reported(tmp_path):
-    schemas, readers = FORMAT_TABLES["sacct"]
-    times = "|2025-03-01T00:00:00|2025-03-01T00:00:09"
-    rows = [f"1|COMPLETED|0114-03-01T00:00:00{times}", f"2|COMPLETED|2025-03-01T00:00:00{times}"]
-    lines = ["JobIDRaw|State|Submit|Start|End", *rows, ""]
-    files = {"record": [tmp_path / "dump.txt"]}
-    files["record"][0].write_text("\n".join(lines))
-    account, quarantine = ingest(files, schemas, tmp_path, 1.0, readers)
-    words = words_by_anomaly(suggest_changes(quarantine, schemas, files))
-    (row,) = anomalies(quarantine, account, words).to_dicts()
-    assert (row["code"], row["severity"], row["rows"]) == ("year_blanked", "warning", 1)
-    assert account["rows_accepted"].item() == 2

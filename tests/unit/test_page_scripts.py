@@ -164,27 +164,3 @@ def test_all_tables_are_saved_as_a_valid_zip(page):
         assert archive.read("tables/t.csv").decode() == page.evaluate("tableCsv(document.querySelector('table'))")
         numbers = json.loads(archive.read("metrics.json"))
     assert numbers == {"a.b": {"value": 0.25, "unit": "share", "n": 1200, "source": "tables/t.csv"}}
-
-
-def test_the_card_of_a_number_works_with_the_keyboard(page):
-    page.wait_for_selector("data[data-key][tabindex]")
-    card = page.locator(".number-card")
-    page.evaluate("document.activeElement.blur(); getSelection().removeAllRanges()")
-    page.locator("data[data-key]").focus()
-    page.keyboard.press("Enter")
-    assert card.locator("dd").all_text_contents() == ["a.b", "0.25", "1,200", "tables/t.csv"]
-    assert page.evaluate("document.activeElement.textContent") == "Copy value"
-    assert not card.locator("code", has_text="a/b.qmd").is_visible()
-    page.keyboard.press("Shift+Tab")
-    page.keyboard.press("Enter")
-    assert card.locator("details").inner_text().split("\n") == ["File of the sentence", "a/b.qmd"]
-    page.keyboard.press("Escape")
-    assert not card.is_visible()
-    assert page.evaluate("document.activeElement.dataset.key") == "a.b"
-
-
-def test_an_address_opens_the_section_that_contains_it(page):
-    row = page.locator("[id='m:a.b']")
-    assert not row.is_visible()
-    page.evaluate("openAddress('#m:a.b')")
-    assert row.is_visible()
