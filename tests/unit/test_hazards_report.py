@@ -159,12 +159,6 @@ def test_bounds_come_first_if_many_ends_are_missing(tmp_path):
     bounds = f"By the end of a day between **{low} and {high}** of"
     assert bounds in text.replace("\u00a0", " ").replace("\u202f", " ")
     assert "[incidence-bounds]" in text and "incidence-bounds" in tables
-    # If few ends are missing, only the table has the bounds.
-    few_missing = durations.with_columns(
-        duration_s=pl.col("duration_s").fill_null(pl.when(pl.col("index") > 0).then(50))
-    )
-    text, tables = section(*run(tmp_path / "few", few_missing), "incidence")
-    assert "between **" not in text and "incidence-bounds" in tables
 
 
 def test_the_ratio_per_doubling_of_size_is_the_product_of_gpus_and_nodes(tmp_path):

@@ -78,13 +78,6 @@ def test_an_impossible_estimate_states_the_reason_and_the_data_needed(basis, ver
     assert phrases.strip_markup(finding.claim) == f"The ETTR of a 1,024-GPU run cannot be estimated: {reason}"
     assert (finding.callout.kind, finding.callout.text) == ("stop", "Needed: larger runs.")
     assert not finding.charts and not finding.keys
-    measured = {
-        "ettr.measured.runs": {"value": 7, "n": None, "unit": "runs"},
-        "ettr.measured.mean": {"value": 0.9, "n": 7, "unit": "share"},
-    }
-    finding = checked_head(inputs, Numbers(m | measured))
-    assert finding.charts == ("ettr_measured",)
-    assert phrases.strip_markup(finding.keys[0].value) == "90.0%"
     assert planner(make_trace(inputs), m)["withheld"] == "No run was as large."
     assert "failure rate" not in tables(make_trace(inputs))["ettr-assumptions"].frame["assumption"]
 

@@ -12,7 +12,7 @@ from given_tables import compute_metrics
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from made_placements import complete_placements, make_jobs, make_nodes, make_placements
-from made_runs import make_trace
+from made_runs import make_run_rows, make_trace
 from polars.testing import assert_frame_equal
 from ttf.analyses.lost import account_gpu_hours as category
 from ttf.analyses.lost.account_gpu_hours import LEDGER, UNUSED, USED
@@ -45,7 +45,7 @@ from ttf.display.trace_numbers import Numbers
 from ttf.records.infra import infra_durations
 from ttf.records.inputs import Inputs
 from ttf.records.record_contracts import EXPOSURE, OUTAGES
-from ttf.records.runs import GPU_HOUR, RUN_COLUMNS, gpu_allocations, iterate_blocks
+from ttf.records.runs import GPU_HOUR, gpu_allocations, iterate_blocks
 
 HOUR, DAY = 3600, 86_400
 SETTINGS = {"checkpoint_interval_s": 2 * HOUR, "restart_s": 300, "owners": 2, "prices": {}}
@@ -53,12 +53,9 @@ SETTINGS = {"checkpoint_interval_s": 2 * HOUR, "restart_s": 300, "owners": 2, "p
 
 def make_runs(*rows: dict, basis="state") -> pl.LazyFrame:
     """Make runs; unset columns are those of a successful run on one GPU from 0 for an hour."""
-    defaults = {"attempt": 0, "start_s": 0, "runtime_s": HOUR, "gpu_milli": 1000, "outcome": "success", "basis": basis}
-    defaults |= dict.fromkeys(("infra", "timed_out", "preempted", "again"), False)
-    records = [defaults | {"job": number} | row for number, row in enumerate(rows)]
-    records = [row | {"failed": row["outcome"] == "failure"} for row in records]
+    runs = make_run_rows(rows, runtime_s=HOUR, outcome="success", basis=basis)
     partition = pl.Series("partition", [row.get("partition") for row in rows], pl.String)
-    return with_known_time(pl.LazyFrame(records, schema=RUN_COLUMNS).with_columns(partition))
+    return with_known_time(runs.with_columns(partition))
 
 
 def hours(sums: pl.DataFrame, *keys: str) -> dict:

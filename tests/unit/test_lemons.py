@@ -465,26 +465,18 @@ def test_planted_lemons_are_found_at_the_stated_rate():
 # --- extreme cases
 
 
-def test_one_node_and_no_failure():
+def test_one_node_no_failure_and_no_placement():
     single_node = lemon_table(place_attempts(node=["only"], outcome=["failure"]))
     assert single_node.select("failures", "p_value", "lemon").row(0) == (1, None, None)
     assert single_node["reason"][0].startswith("no trial tells it from other nodes")
     quiet = lemon_table(place_attempts(node=["a", "b"], outcome=["success"] * 2), "state")
     assert quiet["reason"].to_list() == ["no failure in its fleet"] * 2
-    for table in (single_node, quiet):
+    none = place_attempts(node=pl.Series([], dtype=pl.String), outcome=pl.Series([], dtype=pl.String))
+    assert last_window(none.lazy(), 28) == (0, 0)
+    for table in (single_node, quiet, lemon_table(none, window=(0, 0))):
         assert table.schema == pl.Schema(LEMON_NODES.schema)
         assert lemon_funnel(lemon_inputs(table), Study()).empty
-        assert lemon_effect(table, table, table)["lemons"].to_list() == [0, 0]
-
-
-def test_no_placement_at_all():
-    placements = place_attempts(node=pl.Series([], dtype=pl.String), outcome=pl.Series([], dtype=pl.String))
-    window = last_window(placements.lazy(), 28)
-    table = lemon_table(placements, window=window)
-    assert window == (0, 0)
-    assert table.is_empty()
-    assert table.schema == pl.Schema(LEMON_NODES.schema)
-    assert lemon_funnel(lemon_inputs(table), Study()).empty
+    assert lemon_effect(quiet, quiet, quiet)["lemons"].to_list() == [0, 0]
 
 
 def test_the_verdict_does_not_depend_on_the_order_of_rows():

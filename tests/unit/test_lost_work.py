@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from made_runs import make_run_rows
 from sacct_story import FIXTURES, derive_tables
 from ttf.analyses.lost.measure_losses import LOST_WORK, LOST_WORK_ALL, LOST_WORK_BY_MONTH
 from ttf.analyses.lost.measure_losses.charts import gpu_hours_by_size as draw_chart
@@ -33,12 +34,8 @@ SACCT = {"states": ["NODE_FAIL", "BOOT_FAIL"]}
 
 def make_runs(*rows: dict) -> pl.LazyFrame:
     """Make runs with RUN_COLUMNS; by default each is the only run of a job that failed by proxy."""
-    records = []
-    for number, row in enumerate(rows):
-        row = {"job": number, "attempt": 0, "start_s": 0, "gpu_milli": 1000, "outcome": "failure", **row}
-        row |= {"end_s": row.get("end_s", row.get("runtime_s")), "failed": row["outcome"] == "failure"}
-        records.append({"infra": row["failed"], "basis": "proxy", "preempted": False, "timed_out": False} | row)
-    return add_previous_runs(pl.LazyFrame(records, schema=RUN_COLUMNS))
+    failed = [{"end_s": row.get("runtime_s"), "infra": "outcome" not in row} | row for row in rows]
+    return add_previous_runs(make_run_rows(failed, outcome="failure", basis="proxy"))
 
 
 def test_lost_work_by_hand() -> None:

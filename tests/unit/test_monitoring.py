@@ -77,8 +77,6 @@ def read_samples(text: str) -> dict[str, list]:
 def test_the_file_is_valid_and_each_metric_has_help_and_unit(folder):
     text = render_metrics("study", {"slurm": folder})
     families = list(text_string_to_metric_families(text))
-    assert len(families) > 20
-    assert text.endswith("# EOF\n")
     for family in families:
         assert family.type == "gauge"
         assert family.documentation.endswith(".")

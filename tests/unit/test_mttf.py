@@ -134,15 +134,6 @@ def test_row_order_does_not_matter_and_nothing_is_nan(rows: list, random) -> Non
         assert blank["reason"].null_count() == 0
 
 
-@given(st.lists(DURATION, max_size=20), st.lists(st.integers(0, 10**6), max_size=5))
-def test_censored_durations_never_lower_the_mean(rows: list, censored_s: list[int]) -> None:
-    table = mean_time_to_failure(make_durations(*rows), "failure", ["all"])
-    extended = mean_time_to_failure(make_durations(*rows, *((t, None) for t in censored_s)), "failure", ["all"])
-    for name in ("mttf_s", "ci_low_s", "ci_high_s"):
-        for old, new in zip(table[name], extended[name], strict=True):
-            assert old is None or new >= old
-
-
 def test_failures_without_end_by_hand() -> None:
     durations = make_durations(
         (100, "failure", None, None, 1, 500),

@@ -74,16 +74,6 @@ def test_a_log_added_to_a_known_study_is_picked_up(dumps, monkeypatch, capsys):
     assert studies.find_data("dumps") is None
 
 
-def test_a_trace_with_logs_has_their_products(dumps):
-    (dumps / "kern.log").write_text(LINE)
-    entry = {"format": "sacct", "folder": str(dumps)}
-    products = ("node_errors", "node_log_watch", "node_log_lines")
-    study = make_study(entry | {"node_logs": f"{dumps}/kern.log"})
-    paths = ["node_errors.parquet", "node_log_watch.parquet", "tables/node_log_lines.csv"]
-    assert [study.find_file("mine", name) for name in products] == [f"results/mine/{path}" for path in paths]
-    assert [make_study(entry).find_file("mine", name) for name in products] == [None] * 3
-
-
 @pytest.mark.parametrize(
     ("changes", "message"),
     [

@@ -10,7 +10,6 @@ import polars as pl
 import pytest
 from of_formats import FILES, FORMATS
 from study.format_declarations import read_schema_text
-from ttf.engine.errors import StudyError
 from ttf.formats.protocol import load_schemas_and_readers
 from ttf.raw.extra_table_reader import SCHEMAS
 from ttf.raw.implausible_cells import BLANKED
@@ -161,14 +160,3 @@ def test_each_invalid_cell_is_counted(tmp_path, format_, table):
 def test_free_text_columns_of_sacct():
     schemas, _ = FORMAT_TABLES["sacct"]
     assert {column.name for column in schemas["record"].columns if is_free_text(column)} == FREE_IN_SACCT
-
-
-def test_too_many_invalid_cells_are_an_error(tmp_path):
-    schemas, readers = FORMAT_TABLES["sacct"]
-    lines = [f"{n}|COMPLETED|0|1|2|{'2.5' if n < 2 else 2}" for n in range(100)]
-    (tmp_path / "dump.txt").write_text("\n".join(["JobIDRaw|State|Submit|Start|End|NNodes", *lines, ""]))
-    with pytest.raises(StudyError) as error:
-        ingest({"record": [tmp_path / "dump.txt"]}, schemas, tmp_path, 0.01, readers)
-    assert "2 of 100 rows (2.00%) break a rule" in str(error.value)
-    assert "not_a_number: 2 rows: NNodes is not a number of the kind expected" in str(error.value)
-    assert "The column NNodes is optional" in str(error.value)

@@ -130,12 +130,6 @@ JOBS = [
 ]
 
 
-def test_a_wait_starts_when_the_job_is_eligible():
-    jobs = make_jobs([*JOBS, ("w", "p", 10, 5000, 5100, 1000)]).with_columns(eligible_s=pl.lit(4950, pl.Int64))
-    table = compute_occupancy(make_placements(ALLOCATIONS), jobs, make_nodes(x=4, y=4))["delay_causes"]
-    assert row(table.filter(pl.col("group") == "all"), group="all")["n"] == 0
-
-
 def test_without_accounts_the_cause_is_blank():
     table = compute_occupancy(TWO_SERVERS, make_jobs([("a", None, 0, 100, 200, 1000)]))["delay_causes"]
     assert table["group"].to_list() == ["1", "2-4", "5-8", ">8", "all"]
@@ -278,9 +272,6 @@ def test_order_of_rows_blocks_and_windows_do_not_matter(monkeypatch):
 
 # --- charts and numbers from the tables
 
-WAITED = [("w", "p", 10, 5000, 5100, 1000), ("v", "p", 1300, 5000, 5100, 3000)]
-BUSY = compute_occupancy(make_placements(ALLOCATIONS), make_jobs([*JOBS, *WAITED]), make_nodes(x=4, y=4))
-
 
 @pytest.mark.parametrize(("days", "clock"), [(12, None), (12, "UTC"), (400, "UTC")])
 def test_the_chart_has_the_mean_of_each_day(days, clock):
@@ -301,7 +292,12 @@ def test_the_chart_has_the_mean_of_each_day(days, clock):
 
 
 def test_numbers_of_occupancy():
-    metrics = compute_metrics("reconstruct_occupancy", BUSY)
+    waited = [("w", "p", 10, 5000, 5100, 1000), ("v", "p", 1300, 5000, 5100, 3000)]
+    # A job that is not yet eligible does not wait.
+    jobs = make_jobs([*JOBS, *waited, ("u", "p", 10, 5000, 5100, 1000)])
+    jobs = jobs.with_columns(eligible_s=pl.when(job_id="u").then(4950))
+    busy = compute_occupancy(make_placements(ALLOCATIONS), jobs, make_nodes(x=4, y=4))
+    metrics = compute_metrics("reconstruct_occupancy", busy)
     assert metrics["occupancy.gpus"]["value"] == 8
     assert "occupancy.causes.fair_share.jobs_share" not in metrics
     unrecognised = metrics["occupancy.causes.unrecognised.jobs_share"]
