@@ -58,6 +58,11 @@ def events(*rows):
 # --- states, exit codes, reasons
 
 
+def find_marked(*arguments) -> list[int]:
+    """Return the rows of the attempts that records of attempts mark as failures of infrastructure."""
+    return add_infra_failure(*arguments)["infra_failure"].arg_true().to_list()
+
+
 def test_attribution_by_state_exit_code_and_reason():
     trace_jobs = jobs(("a", "success", "COMPLETED"), ("b", "failure", "TIMEOUT"))
     runs = attempts(
@@ -68,7 +73,7 @@ def test_attribution_by_state_exit_code_and_reason():
         ("b", 2, "TIMEOUT", "failure", {"exit_code": "0:53", "slurm_reason": "NodeDown"}),
         ("b", 3, "COMPLETED", "success", {"exit_code": "0:53"}),
         ("b", 4, "RUNNING", "running", {"end_s": None, "runtime_s": None}),
-        ("b", 5, "FAILED", "failure", {"start_s": None}),
+        ("b", 5, "NODE_FAIL", "failure", {"start_s": None}),
     )
     rules = DEFAULTS | {"exit_codes": ["0:53"], "reasons": ["NodeDown"]}
     durations = infra_durations(trace_jobs, runs, rules)
@@ -85,6 +90,8 @@ def test_attribution_by_state_exit_code_and_reason():
     assert durations["duration_s"].to_list() == [1000] * 6 + [9999 - 8010]
     assert durations.select("user", "account", "gpu_count", "nodes").unique().rows() == [("ana", "acc", 16, 2)]
     assert durations["submit_s"].to_list() == [0, 1010, 0, 1010, 3010, 5010, 7010]
+    assert find_marked(runs, rules) == [0, 2, 3]
+    assert add_infra_failure(runs, {})["infra_failure"].null_count() == runs.height, "a proxy cannot tell"
     # Any configured state counts.
     by_timeout = infra_durations(trace_jobs, runs, {"states": ["TIMEOUT"]})
     assert by_timeout.filter(pl.col("event").is_not_null())["cause"].to_list() == ["TIMEOUT"]
@@ -163,6 +170,7 @@ def test_health_events_explain_failures_but_not_time_limits_or_successes():
     )
     durations = infra_durations(trace_jobs, runs, DEFAULTS, events(*at_end))
     assert durations["cause"].to_list() == ["NODE_FAIL", "IB", None, None, "IB", None]
+    assert find_marked(runs, DEFAULTS, events(*at_end)) == [0, 1, 4]
     high = DEFAULTS | {"events": {"severities": ["high"]}}
     assert infra_durations(trace_jobs, runs, high, events(*at_end))["cause"].to_list()[:2] == ["NODE_FAIL", "NODE_FAIL"]
     other_code = DEFAULTS | {"events": {"codes": ["XID79"]}}
@@ -321,24 +329,3 @@ def test_health_events_need_an_existing_file_and_a_format_with_attempts(tmp_path
     assert find_option_file("health_events", "t", entry, {"gives": "jobs", "attempts": True}) == str(file)
     with pytest.raises(ConfigError, match="the format openb does not record the nodes"):
         find_option_file("health_events", "t", entry | {"format": "openb"}, {"gives": "jobs"})
-
-
-# --- every analysis counts the same set
-
-
-@pytest.mark.parametrize("has_events", [False, True])
-def test_marked_attempts_are_those_of_infra_durations(has_events):
-    trace_jobs = jobs(("a", "failure", "FAILED"), ("b", "failure", "FAILED"))
-    runs = attempts(
-        ("a", 0, "NODE_FAIL", "failure"),
-        ("a", 1, "FAILED", "failure", {"exit_code": "139:0"}),
-        ("b", 0, "FAILED", "failure", {"node_list": ["elsewhere"]}),
-        ("b", 1, "NODE_FAIL", "failure", {"start_s": None}),
-    )
-    checks = events(("n1", 3010, "xid79", "high")) if has_events else None
-    durations = infra_durations(trace_jobs, runs, DEFAULTS, checks)
-    marked = add_infra_failure(runs, DEFAULTS, checks).with_row_index("attempt_id")
-    ended = durations.filter(pl.col("event").is_not_null())["attempt_id"].to_list()
-    assert marked.filter("infra_failure")["attempt_id"].to_list() == ended == ([0, 1] if has_events else [0])
-    assert marked["infra_failure"].null_count() == 0
-    assert add_infra_failure(runs, {})["infra_failure"].null_count() == runs.height, "a proxy cannot tell"

@@ -11,8 +11,6 @@ from given_tables import one_row
 from scipy.stats import chi2
 from simulated_cluster import (
     APPLICATION_CODES,
-    FIRST_S,
-    NODES,
     QUIET_CODE,
     make_cluster_records,
     simulate,
@@ -89,20 +87,6 @@ def test_few_errors_are_too_few_to_tell():
     row = tables["error_codes"].row(0, named=True)
     assert (row["verdict"], row["p_value"]) == (TOO_FEW, None) and "fewer than 4" in row["reason"]
     assert tables["error_attributions"].is_empty() and tables["error_lead_times"].is_empty()
-
-
-def test_errors_at_random_times_are_no_evidence():
-    """The times of the nodes' errors are shifted by whole days: codes of hardware are then as good as random."""
-    cluster = simulate(2)
-    errors = simulate_node_errors(cluster, 2).filter(~pl.col("application"))
-    shifts = pl.Series(np.random.default_rng(5).integers(5, 90, NODES))
-    shift = shifts.gather(errors["node"].str.slice(1).cast(pl.Int64) - 1)
-    moved = (errors["time_s"] - FIRST_S + shift * DAY) % (99 * DAY) + FIRST_S
-    records = make_cluster_records(cluster, errors.with_columns(time_s=moved, last_s=moved))
-    tables = check_tables(judge_errors(records, cluster.outages, **SETTINGS))
-    assert PRECEDES not in set(tables["error_codes"]["verdict"]) and tables["error_attributions"].is_empty()
-    reasons = tables["error_codes"].filter(verdict=DOES_NOT)["reason"]
-    assert reasons.len() and reasons.str.contains("clocks not checked").all()
 
 
 def test_a_code_after_which_failures_are_hardly_more_frequent_explains_none():

@@ -13,28 +13,10 @@ from ttf.analyses.queue.reconstruct_occupancy import holdings
 from ttf.analyses.queue.reconstruct_occupancy.charts import gpus_in_use
 from ttf.analyses.queue.reconstruct_occupancy.delay_causes import CAUSES
 from ttf.analyses.queue.reconstruct_occupancy.holdings import Spill, split_evenly
-from ttf.analyses.queue.reconstruct_occupancy.servers import are_all_equal
 from ttf.display.charts.figure import Study
 
 # Two servers of 4 GPUs. a: 4 GPUs of x from 0 to 10; b: 2 of y from 5 to 15; c: 1 of y from 10 to 20.
 TWO_SERVERS = make_placements([("a", "x", 0, 10, 4000), ("b", "y", 5, 15, 2000), ("c", "y", 10, 20, 1000)])
-
-
-def test_equality_of_present_values_matches_a_direct_count():
-    """The values may be so far apart that their squares overflow."""
-    rng = np.random.default_rng(5)
-    values = rng.integers(0, 3, 200) * 2**31
-    leaves = np.cumsum(rng.integers(1, 4, 200)) + np.arange(200)
-    events = sorted([(k, 1, v) for k, v in enumerate(values)] + list(zip(leaves, [-1] * 200, values, strict=True)))
-    present, expected, counts = [], [], []
-    for _, sign, value in events:
-        present.append(value) if sign > 0 else present.remove(value)
-        expected.append(len(set(present)) == 1)
-        counts.append(len(present))
-    _, sign, value = (np.array(column) for column in zip(*events, strict=True))
-    is_equal = are_all_equal(np.array(counts), value, sign, np.arange(400))
-    assert is_equal.tolist() == expected
-    assert 0 < is_equal.sum() < 400
 
 
 def test_capacity_is_recorded_or_the_peak_use_and_use_above_it_is_cut_off():

@@ -114,8 +114,6 @@ def test_causes_add_up_to_all_and_rare_causes_are_combined():
     assert joined["failures_per_1000_node_days"].to_list() == pytest.approx(
         joined["failures_per_1000_node_days_right"].to_list()
     )
-    single_cause = failure_rate_over_time(durations((NOON, 60, 8, "a"), (NOON, 60, 8, "a")), "state", 8)
-    assert single_cause["by"].unique().to_list() == ["all"]
 
 
 @pytest.mark.parametrize(
