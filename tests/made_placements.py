@@ -7,7 +7,7 @@ import polars as pl
 from ttf.analyses.nodes.find_lemon_nodes.compute import lemon_nodes
 from ttf.analyses.queue.reconstruct_occupancy.compute import occupancy_tables
 from ttf.engine.storage.partitions import Partitions
-from ttf.records.jobs import JOB_COLUMNS, NODE_COLUMNS, PLACEMENT_COLUMNS
+from ttf.records.jobs import JOB_COLUMNS, NODE_COLUMNS, PLACEMENT_COLUMNS, add_blank_columns, conform
 
 # For frames in any order; see `ttf.records.jobs`.
 ATTEMPT_ID = pl.struct("job_id", "attempt").rank("dense").cast(pl.UInt32)
@@ -20,8 +20,7 @@ def make_placements(rows, names=PLACED, **columns) -> pl.DataFrame:
     defaults = {"attempt": pl.lit(0, pl.Int64), "outcome": pl.lit("success")} | columns
     frame = frame.with_columns(**{name: value for name, value in defaults.items() if name not in names})
     frame = frame.with_columns(attempt_id=ATTEMPT_ID)
-    blank = [pl.lit(None, dtype).alias(name) for name, dtype in PLACEMENT_COLUMNS.items() if name not in frame.columns]
-    return frame.with_columns(blank)
+    return add_blank_columns(frame, PLACEMENT_COLUMNS)
 
 
 def make_jobs(rows, end=10_000) -> pl.DataFrame:
@@ -29,14 +28,12 @@ def make_jobs(rows, end=10_000) -> pl.DataFrame:
     names = ("job_id", "account", "submit_s", "start_s", "end_s", "gpu_milli")
     frame = pl.DataFrame(rows, schema={name: JOB_COLUMNS[name] for name in names}, orient="row")
     frame = frame.with_columns(size=pl.lit(1, pl.Int64), outcome=pl.lit("success"), trace_end_s=pl.lit(end, pl.Int64))
-    blank = [pl.lit(None, dtype).alias(name) for name, dtype in JOB_COLUMNS.items() if name not in frame.columns]
-    return frame.with_columns(blank)
+    return add_blank_columns(frame, JOB_COLUMNS)
 
 
 def make_nodes(**counts) -> pl.DataFrame:
     frame = pl.DataFrame({"node": list(counts), "gpu_count": list(counts.values())}, schema_overrides=NODE_COLUMNS)
-    blank = [pl.lit(None, dtype).alias(name) for name, dtype in NODE_COLUMNS.items() if name not in frame.columns]
-    return frame.with_columns(blank)
+    return add_blank_columns(frame, NODE_COLUMNS)
 
 
 def complete_placements(placements, jobs, attempts=None) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame | None]:
@@ -71,8 +68,7 @@ def place_attempts(**columns) -> pl.DataFrame:
     }
     frame = frame.with_columns(**{name: value for name, value in defaults.items() if name not in frame.columns})
     frame = frame.with_columns(attempt_id=ATTEMPT_ID, runtime_s=pl.col("end_s") - pl.col("start_s"))
-    blank = {name: pl.lit(None, dtype) for name, dtype in PLACEMENT_COLUMNS.items() if name not in frame.columns}
-    return frame.with_columns(**blank).with_columns(pl.col(n).cast(d) for n, d in PLACEMENT_COLUMNS.items())
+    return conform(frame, PLACEMENT_COLUMNS)
 
 
 def make_infra_durations(placements: pl.DataFrame, basis: str = "proxy", infra=None) -> pl.DataFrame:

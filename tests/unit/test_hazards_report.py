@@ -24,6 +24,7 @@ from ttf.page.report.trace_page import environment
 from ttf.page.results_tables import load_all_contracts
 from ttf.records.durations import DURATION_COLUMNS
 from ttf.records.inputs import Inputs
+from ttf.records.jobs import add_blank_columns
 from ttf.stats.durations.missing_ends import failures_without_end
 from ttf.stats.durations.mttf import mean_time_to_failure
 from ttf.stats.durations.survival import survival_tables
@@ -47,10 +48,8 @@ def simulate(n=400, ends=("failure", "failure", "success", "success", "cancelled
         },
         schema={name: DURATION_COLUMNS[name] for name in SIMULATED_COLUMNS},
     )
-    blank = [
-        pl.lit(None, dtype=dtype).alias(name) for name, dtype in DURATION_COLUMNS.items() if name not in frame.columns
-    ]
-    return frame.with_columns(blank).with_columns(gpu_milli=pl.col("gpu_count") * 1000, nodes=1, unit_id=pl.lit("u"))
+    frame = add_blank_columns(frame, DURATION_COLUMNS)
+    return frame.with_columns(gpu_milli=pl.col("gpu_count") * 1000, nodes=1, unit_id=pl.lit("u"))
 
 
 CASES = {"ordinary": simulate(), "no failures": simulate(ends=("success", None))}

@@ -23,7 +23,7 @@ from ttf.records.infra import (
     infra_durations,
     infra_durations_of_components,
 )
-from ttf.records.jobs import JOB_COLUMNS
+from ttf.records.jobs import JOB_COLUMNS, add_blank_columns
 from ttf.records.record_contracts import OUTAGES
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -295,9 +295,7 @@ def test_components_keep_their_durations_and_columns():
     durations = pl.DataFrame(
         {"trace": ["t"] * 3, "unit_id": ["a", "b", "c"], "event": ["failure", "failure", None], "batch": list("xyz")},
     ).with_columns(dbe=pl.Series([True, False, True]), otb=pl.Series([True, None, True]))
-    durations = durations.with_columns(
-        pl.lit(None, dtype).alias(name) for name, dtype in DURATION_COLUMNS.items() if name not in durations.columns
-    )
+    durations = add_blank_columns(durations, DURATION_COLUMNS)
     infra = infra_durations_of_components(durations, ["dbe", "otb"])
     assert infra.columns == [*INFRA_COLUMNS, "batch", "dbe", "otb"]
     assert infra.select("event", "cause", "basis").rows() == [

@@ -25,6 +25,7 @@ from ttf.analyses.causes.judge_node_errors.evidence import AT_ENDS, BY_APPLICATI
 from ttf.analyses.causes.judge_node_errors.lead_times import ALL
 from ttf.analyses.causes.judge_node_errors.log_records import make_log_records, mark_failures
 from ttf.records.infra import EVENT, attribute_to_errors, infra_durations
+from ttf.records.jobs import JOB_COLUMNS, conform
 from ttf.records.record_contracts import NODE_ERRORS, NODE_LOG_WATCH, OUTAGES
 
 COVERAGE = runpy.run_path(str(Path(__file__).parents[2] / "docs" / "coverage_node_errors.py"))
@@ -302,21 +303,20 @@ def make_attributions(*rows):
     return ERROR_ATTRIBUTIONS.frame([dict(zip(names, row, strict=True)) | {"component": "GPU"} for row in rows])
 
 
-def make_jobs(count, states=None):
-    return pl.DataFrame(
-        {
-            "job_id": [str(number) for number in range(count)],
-            "outcome": ["failure"] * count,
-            "status_raw": states or ["FAILED"] * count,
-            "node_list": [["a", "b"]] * count,
-            "failed_node": [None, "b", *[None] * (count - 2)],
-        }
-    ).with_columns(
-        pl.lit(None, pl.String).alias("task"), pl.lit(None, pl.String).alias("account"),
-        trace=pl.lit("t"), user=pl.lit("u"), gpu_type=pl.lit("a100"), gpu_milli=8_000, size=1, nodes=2,
-        cpu_milli=pl.lit(None, pl.Int64), submit_s=0, start_s=0, end_s=100, runtime_s=100, trace_end_s=1000,
-        runtime_max_s=pl.lit(None, pl.Int64),
-    )  # fmt: skip
+def make_jobs(count):
+    """Make jobs on nodes a and b that failed after 100 s; the record of the second one names b."""
+    times = {"submit_s": 0, "start_s": 0, "end_s": 100, "runtime_s": 100, "trace_end_s": 1000}
+    row = {
+        "trace": "t",
+        "user": "u",
+        "outcome": "failure",
+        "status_raw": "FAILED",
+        "gpu_milli": 8_000,
+        "size": 1,
+    } | times
+    jobs = conform(pl.DataFrame([row | {"job_id": str(number)} for number in range(count)]), JOB_COLUMNS)
+    failed_node = pl.when(job_id="1").then(pl.lit("b"))
+    return jobs.with_columns(node_list=pl.Series([["a", "b"]] * count), failed_node=failed_node)
 
 
 def test_attributed_errors_end_durations_with_node_cause_and_incident():

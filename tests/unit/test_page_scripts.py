@@ -91,19 +91,6 @@ def test_the_planner_gives_the_share_of_time_short_of_nodes(page):
     assert shortages == pytest.approx(expected, abs=1e-9)
     assert shortages[-1] == pytest.approx(0.4)
     assert page.evaluate("Number.isNaN(shortageShare([1], 40, 39, 2))")
-    form = """<form data-units="40" data-down="[0.5, 0.5]" data-node-gpus="8">
-    <input type="number" name="gpus"><input type="number" name="spares"></form>"""
-    texts = page.evaluate(
-        """(form) => [["48", "0"], ["320", "1"], ["", "0"], ["41", "0"]].map(([gpus, spares]) => {
-            const node = document.createElement("div");
-            node.innerHTML = form;
-            const [first, second] = node.querySelectorAll("input");
-            [first.value, second.value] = [gpus, spares];
-            return shortageText(node.firstChild);
-        })""",
-        form,
-    )
-    assert texts == ["7.5%", "–", "–", "7.5%"]
 
 
 def test_the_page_unpacks_a_packed_chart(page):
