@@ -49,7 +49,7 @@ def jobs(*groups: tuple) -> pl.DataFrame:
         for i in range(number)
         for further_columns in (further[0] if further else {},)
     ]
-    return pl.DataFrame([{name: row.get(name) for name in JOB_COLUMNS} for row in rows], schema=JOB_COLUMNS)
+    return pl.DataFrame(rows, schema=JOB_COLUMNS)
 
 
 def outcome_data(frame: pl.DataFrame, words=("TIMEOUT",)) -> tuple[dict, Numbers]:

@@ -37,7 +37,7 @@ def jobs(*rows):
     base = {"trace": "t", "user": "ana", "account": "acc", "submit_s": 0, "start_s": 10, "end_s": 1010}
     base |= {"runtime_s": 1000, "gpu_milli": 8000, "size": 2, "nodes": 2, "trace_end_s": 9999}
     records = [base | {"job_id": job, "outcome": outcome, "status_raw": status} for job, outcome, status in rows]
-    return pl.DataFrame([{name: row.get(name) for name in JOB_COLUMNS} for row in records], schema=JOB_COLUMNS)
+    return pl.DataFrame(records, schema=JOB_COLUMNS)
 
 
 def attempts(*rows):
@@ -48,7 +48,7 @@ def attempts(*rows):
         base = {"start_s": start, "end_s": start + 1000, "runtime_s": 1000, "gpu_milli": 16_000, "nodes": 2}
         base |= {"job_id": job, "attempt": number, "state": state, "outcome": outcome, "node_list": ["n1", "n2"]}
         records.append(base | (columns[0] if columns else {}))
-    return pl.DataFrame([{name: row.get(name) for name in ATTEMPTS} for row in records], schema=ATTEMPTS)
+    return pl.DataFrame(records, schema=ATTEMPTS)
 
 
 def events(*rows):
