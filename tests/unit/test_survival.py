@@ -61,17 +61,13 @@ def test_the_row_of_time_0_counts_durations_of_0_seconds() -> None:
     ]
 
 
-def test_all_fail_and_one_row() -> None:
+def test_all_fail_and_none_fails() -> None:
     curve = kaplan_meier(make_durations([(5, "failure")]), "failure")
     assert curve["survival"].to_list() == [1.0, 0.0]
     undefined = (None, None, "survival is 0: the log-log interval is not defined there")
     assert curve.select("ci_low", "ci_high", "reason").row(1) == undefined
-
-
-def test_no_failures_stay_at_1() -> None:
     curve = kaplan_meier(make_durations([(5, "success"), (8, None)]), "failure")
-    for name in ("survival", "ci_low", "ci_high"):
-        assert curve[name].to_list() == [1.0, 1.0, 1.0]
+    assert curve.select("survival", "ci_low", "ci_high").rows() == [(1.0, 1.0, 1.0)] * 3
 
 
 def test_no_known_duration() -> None:
@@ -79,11 +75,6 @@ def test_no_known_duration() -> None:
     assert curves.row(0, named=True)["survival"] is None
     assert curves["reason"].to_list() == summary["reason"].to_list() == ["no known duration"]
     assert summary["n"].to_list() == [0]
-
-
-def test_a_negative_duration_is_refused() -> None:
-    with pytest.raises(ValueError, match="negative"):
-        kaplan_meier(make_durations([(-1, None)]), "failure")
 
 
 def test_agrees_with_scipy_and_statsmodels() -> None:
@@ -103,24 +94,15 @@ def test_agrees_with_scipy_and_statsmodels() -> None:
     assert event_rows["at_risk"].to_list() == statsmodels_curve.n_risk.tolist()
     assert event_rows["survival"].to_list() == pytest.approx(statsmodels_curve.surv_prob.tolist(), abs=1e-9)
     _, summary = survival_tables(durations, "failure", ["all"])
+    SURVIVAL_SUMMARY.check(summary)
     row = summary.row(0, named=True)
+    assert (row["n"], row["events"], row["horizon_s"]) == (durations.height, failed.sum(), time.max())
     assert row["median_s"] == statsmodels_curve.quantile(0.5)
     limits = row["median_ci_low_s"], row["median_ci_high_s"]
     assert limits == statsmodels_curve.quantile_ci(0.5, method="cloglog")
 
 
-def test_summary_by_hand() -> None:
-    # Failures at 10, 20, 30 and 40: survival is exactly 0.5 at 20.
-    durations = make_durations([(t, "failure") for t in (40, 10, 30, 20)])
-    _, summary = survival_tables(durations, "failure", ["all"])
-    SURVIVAL_SUMMARY.check(summary)
-    row = summary.row(0, named=True)
-    assert (row["n"], row["events"], row["median_s"], row["horizon_s"]) == (4, 4, 20, 40)
-    assert row["restricted_mean_s"] == pytest.approx(25.0)
-    assert row["median_ci_low_s"] == 10
-
-
-@pytest.mark.parametrize("n", [10, 30, 70, 1000, 99_998])
+@pytest.mark.parametrize("n", [10, 70, 99_998])
 def test_an_exact_half_is_the_median(n: int) -> None:
     durations = pl.DataFrame({"duration_s": range(1, n + 1), "event": ["failure"] * n})
     _, summary = survival_tables(durations, "failure", ["all"])
@@ -183,14 +165,6 @@ def test_restricted_means_of_strata_have_one_horizon() -> None:
     assert "observed for 30 s at the most, short of the horizon: no restricted mean" in short_row["reason"]
 
 
-def test_without_censoring_the_restricted_mean_is_the_mean_with_its_error() -> None:
-    seconds = np.random.default_rng(3).integers(1, 10**6, 200)
-    _, summary = survival_tables(make_durations([(int(s), "failure") for s in seconds]), "failure", ["all"])
-    row = summary.row(0, named=True)
-    assert row["restricted_mean_s"] == pytest.approx(seconds.mean())
-    assert row["restricted_mean_se_s"] == pytest.approx(seconds.std() / 200**0.5)
-
-
 @pytest.mark.parametrize("rows", [[(5, None), (8, None)], [(8, "failure")], [(5, None), (8, "failure"), (8, None)]])
 def test_without_an_event_before_the_last_duration_the_mean_has_no_error(rows: list) -> None:
     row = survival_tables(make_durations(rows), "failure", ["all"])[1].row(0, named=True)
@@ -200,13 +174,13 @@ def test_without_an_event_before_the_last_duration_the_mean_has_no_error(rows: l
 
 def test_the_error_of_the_restricted_mean_covers() -> None:
     rng, truth, covered_count = np.random.default_rng(4), 1000 * (1 - math.exp(-1)), 0
-    for _ in range(300):
+    for _ in range(150):
         failure_s, limit_s = rng.exponential(1000, 120), rng.uniform(500, 3000, 120)
         end = np.minimum(limit_s, 1000)
         rows = [(math.ceil(min(x, c)), "failure" if x <= c else None) for x, c in zip(failure_s, end, strict=True)]
         row = survival_tables(make_durations(rows), "failure", ["all"])[1].row(0, named=True)
         covered_count += abs(row["restricted_mean_s"] - truth) <= 1.96 * row["restricted_mean_se_s"]
-    assert covered_count >= 300 * 0.95 - 3 * (300 * 0.95 * 0.05) ** 0.5
+    assert covered_count >= 150 * 0.95 - 3 * (150 * 0.95 * 0.05) ** 0.5
 
 
 def test_strata_are_in_order_and_labelled_by_the_raw_value() -> None:
@@ -223,12 +197,7 @@ def test_strata_are_in_order_and_labelled_by_the_raw_value() -> None:
         survival_tables(durations, "failure", ["rack"])
 
 
-def test_other_events_are_censored() -> None:
-    durations = make_durations([(1, "dbe"), (2, "otb"), (3, None)])
-    assert kaplan_meier(durations, "otb")["events"].to_list() == [0, 0, 1, 0]
-
-
-@pytest.mark.parametrize("max_steps", [2, 3, 10, 50, 199, 500])
+@pytest.mark.parametrize("max_steps", [2, 10, 199])
 def test_thin_keeps_exact_rows(max_steps: int) -> None:
     curves, _ = survival_tables(simulate(), "failure", ["all", "gpu_count"])
     thinned = thin_curves(curves, max_steps)
@@ -242,8 +211,6 @@ def test_thin_keeps_exact_rows(max_steps: int) -> None:
             assert part.equals(curve)
         else:
             assert (part["events"][1:-1] > 0).all()
-    all_curve = kaplan_meier(simulate(), "failure")
-    assert thin_curves(all_curve, max_steps)["time_s"].equals(thinned.filter(pl.col("stratum") == "all")["time_s"])
 
 
 def test_thin_spreads_the_events_evenly() -> None:
