@@ -369,15 +369,6 @@ def classify_tails(tmp_path):
     return read
 
 
-def test_a_log_gives_the_reason_of_its_attempt(classify_tails):
-    reasons, account, _ = classify_tails({"job_id": "a", "attempt": 0, "text": "RuntimeError: CUDA out of memory"})
-    assert reasons.select("job_id", "reason", "evidence").rows() == [
-        ("a", "GPU out of memory", "text"),
-        ("b", None, None),
-    ]
-    assert account.rows() == [("lines", "info", 1, None, None, "lines that are not blank")]
-
-
 def test_ids_may_be_numbers_and_tasks_are_distinguished(classify_tails):
     jobs = make_jobs(job_id=["7", "7"], task=["1", "2"])
     reasons, account, _ = classify_tails(
