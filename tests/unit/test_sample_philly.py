@@ -3,7 +3,6 @@
 import itertools
 from collections import defaultdict
 
-import numpy as np
 import polars as pl
 import pytest
 from of_formats import derive_table, raw_schemas
@@ -13,8 +12,6 @@ from ttf.raw.ingest import ingest
 
 JOBS = 3_000
 TABLES = [name for name in sample.FILES if name != "loss_log"]
-GPU = pl.col("gpu_milli")
-BUCKET = pl.when(GPU <= 1_000).then(0).when(GPU <= 4_000).then(1).when(GPU <= 8_000).then(2).when(GPU > 8_000).then(3)
 
 
 @pytest.fixture(scope="module")
@@ -77,22 +74,3 @@ def test_shares_of_the_statuses_are_those_of_table_6(ingested):
     share_by_status = dict(status_shares.iter_rows())
     for status, published in {"Pass": 0.693, "Killed": 0.135, "Failed": 0.172}.items():
         assert share_by_status[status] == pytest.approx(published, abs=0.003)
-
-
-def test_retries_and_failures_grow_with_the_gpus(ingested):
-    attempted_jobs = ingested[0].filter(~pl.col("no_attempts")).with_columns(bucket=BUCKET)
-    bucket_means = attempted_jobs.group_by("bucket").agg(
-        retries=(pl.col("attempts") - 1).mean(), failed=(pl.col("outcome") == "failure").mean()
-    )
-    row_by_bucket = {row["bucket"]: row for row in bucket_means.to_dicts()}
-    for column in ("retries", "failed"):
-        values = [row_by_bucket[bucket][column] for bucket in range(4)]
-        assert values == sorted(values)
-    for bucket in range(4):
-        retries_failed, retries_others = (
-            np.average(range(len(weights[bucket])), weights=weights[bucket])
-            for weights in (sample.RETRIES_FAILED, sample.RETRIES_OTHERS)
-        )
-        share = sample.STATUS_BY_BUCKET[bucket][sample.FAILED] / 1000
-        expected = share * retries_failed + (1 - share) * retries_others
-        assert row_by_bucket[bucket]["retries"] == pytest.approx(expected, abs=0.12)

@@ -14,7 +14,6 @@ from ttf.analyses.nodes.find_lemon_nodes.node_runs import last_window, split_win
 from ttf.analyses.scaling.measure_sizes.sizes import node_failure_rate, select_job_runs, sums_by_nodes
 from ttf.engine.storage.partitions import Partitions
 from ttf.formats.sacct import read as sacct_reader
-from ttf.formats.sacct.hostlist import node_lists
 from ttf.raw.extra_table_reader import health_events
 from ttf.raw.ingest import ingest
 from ttf.records.infra import EVENT, infra_durations
@@ -51,15 +50,6 @@ def ingested(output):
     ingested_beside("health_event", folder / "new/health_events.csv", folder / "raw")
     events = health_events(folder / "raw")
     return jobs, attempts, infra_durations(jobs, attempts, RULES, events), account
-
-
-@pytest.mark.parametrize(
-    ("nodes", "text"),
-    [((4,), "n005"), ((0, 1, 2), "n[001-003]"), ((0, 2), "n[001,003]"), ((0, 1, 3, 8, 9), "n[001-002,004,009-010]")],
-)
-def test_node_lists_are_written_as_they_are_read(nodes, text):
-    assert sample.hostlist(nodes) == text
-    assert node_lists(pl.Series([text]))["node_list"].to_list() == [[sample.node_name(node) for node in nodes]]
 
 
 # ---- possible placements ----
