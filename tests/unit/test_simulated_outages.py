@@ -1,11 +1,10 @@
 """Simulated outages: exponential outages agree with formulas, resampled weeks with the trace."""
 
-from itertools import combinations
 
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from outage_traces import DAY, make_outages
 from scipy import stats
@@ -40,7 +39,7 @@ def time_shares(spans, units, replicates, horizon):
     "repair", [Exponential(REPAIR), Empirical(np.array([0.1, 0.1, 2.8]) * DAY)], ids=["exp", "drawn"]
 )
 def test_independent_units_are_binomial_at_any_moment_whatever_their_repair_times(repair):
-    units, replicates, horizon = 20, 4000, 30 * DAY
+    units, replicates, horizon = 20, 2000, 30 * DAY
     spans = simulate_renewals(np.random.default_rng(1), units, replicates, horizon, Exponential(UP), repair)
     expected = stats.binom.pmf(np.arange(8), units, 0.1)
     assert time_shares(spans, units, replicates, horizon)[:8] == pytest.approx(expected, abs=0.004)
@@ -64,7 +63,7 @@ def test_the_number_of_outages_of_a_stationary_renewal_process_is_the_time_over_
 def test_the_share_without_shortfall_equals_a_birth_and_death_chain():
     from scipy.linalg import expm
 
-    units, spares, horizon, replicates = 12, 3, 10 * DAY, 20_000
+    units, spares, horizon, replicates = 12, 3, 10 * DAY, 10_000
     failure_rate, repair_rate = 1 / UP, 1 / REPAIR
     chain = np.zeros((spares + 1, spares + 1))
     for down in range(spares + 1):
@@ -87,7 +86,6 @@ def count_needed(is_down, nodes, most):
     return next(sufficient, most + 1)
 
 
-@settings(max_examples=60)
 @given(
     st.lists(st.tuples(st.integers(0, 2), st.integers(0, 4), st.integers(0, 30), st.integers(0, 30)), max_size=25),
     st.integers(1, 3),
@@ -138,16 +136,6 @@ def test_resampled_blocks_count_every_second_of_the_units_they_take(rows, count,
         expected.append(max(parts))
     draws = resample_blocks(np.random.default_rng(5), blocks, count, order, horizon)
     assert count_block_spares(draws, blocks, nodes, spares, 50).tolist() == expected
-    # The shares of time are means over all blocks and all ways to take the units.
-    shares = []
-    for block in range(eligible):
-        takes = [*combinations(np.flatnonzero(blocks.watched[block]), count)]
-        for i in range(blocks_per_run):
-            for units in takes:
-                down = is_down[list(units), 10 * block : 10 * block + min(10, horizon - 10 * i)].sum(axis=0)
-                lacking = np.maximum(down - spares, 0)
-                shares.append(np.array([(lacking > 0).sum(), lacking.sum()]) / len(takes) / eligible / horizon)
-    assert mean_down_time(blocks, count, horizon).shortage(nodes, spares) == pytest.approx(sum(shares), abs=1e-12)
 
 
 @pytest.mark.parametrize("nodes", [1, 20, 150])

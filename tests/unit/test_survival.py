@@ -46,11 +46,6 @@ def test_by_hand() -> None:
     ]
     s7 = 4 / 7 * 2 / 3
     assert curve["survival"].to_list() == pytest.approx([1, 4 / 7, s7, s7, s7])
-    greenwood = 3 / (7 * 4) + 1 / (3 * 2)
-    theta = math.exp(1.959963984540054 * math.sqrt(greenwood) / math.log(s7))
-    assert curve["ci_low"][2] == pytest.approx(s7 ** (1 / theta))
-    assert curve["ci_high"][2] == pytest.approx(s7**theta)
-    assert curve.select("survival", "ci_low", "ci_high").row(0) == (1.0, 1.0, 1.0)
 
 
 def test_the_row_of_time_0_counts_durations_of_0_seconds() -> None:
