@@ -1,7 +1,5 @@
-"""The synthetic Philly trace: possible placements, rows that the study accepts, the published numbers."""
+"""The synthetic Philly trace: rows that the study accepts, the published numbers."""
 
-import itertools
-from collections import defaultdict
 
 import polars as pl
 import pytest
@@ -30,27 +28,6 @@ def ingested(tmp_path_factory):
         derive_table("philly", "nodes", raw),
         account,
     )
-
-
-# ---- possible placements ----
-
-
-def test_a_gpu_is_held_by_one_attempt_at_a_time():
-    plan, machines = sample.plan(JOBS, 5), sample.machine_gpus(JOBS)
-    spans_by_gpu = defaultdict(list)
-    for attempt in sample.schedule(plan, machines):
-        assert sum(len(gpus) for gpus in attempt.gpus_by_machine.values()) == plan.gpus[attempt.job]
-        assert attempt.start_s >= attempt.requested_s
-        for machine, gpus in attempt.gpus_by_machine.items():
-            assert max(gpus) < machines[machine]
-            for gpu in gpus:
-                spans_by_gpu[machine, gpu].append((attempt.start_s, attempt.end_s))
-    for spans in spans_by_gpu.values():
-        spans.sort()
-        assert all(earlier[1] <= later[0] for earlier, later in itertools.pairwise(spans))
-
-
-# ---- habits ----
 
 
 def test_every_row_is_accepted_and_most_listed_machines_are_wrong(ingested):

@@ -1,6 +1,5 @@
-"""The synthetic Slurm accounting: possible placements, rows that the study accepts, the configured rate."""
+"""The synthetic Slurm accounting: rows that the study accepts, the configured rate."""
 
-from collections import defaultdict
 
 import numpy as np
 import polars as pl
@@ -8,7 +7,7 @@ import pytest
 from given_tables import ingested as ingested_beside
 from of_formats import derive_table, raw_schemas
 from samples.sacct import sample
-from samples.sacct.sample_cluster import NODE_GPUS, PREEMPTIBLE_AFTER_S
+from samples.sacct.sample_cluster import NODE_GPUS
 from ttf.analyses.nodes.find_lemon_nodes.compute import lemon_nodes
 from ttf.analyses.nodes.find_lemon_nodes.node_runs import last_window, split_window
 from ttf.analyses.scaling.measure_sizes.sizes import node_failure_rate, select_job_runs, sums_by_nodes
@@ -50,33 +49,6 @@ def ingested(output):
     ingested_beside("health_event", folder / "new/health_events.csv", folder / "raw")
     events = health_events(folder / "raw")
     return jobs, attempts, infra_durations(jobs, attempts, RULES, events), account
-
-
-# ---- possible placements ----
-
-
-def test_a_node_holds_at_most_its_gpus_and_nothing_runs_on_one_that_failed():
-    plan, runs, _ = simulate(seed=5)
-    changes_by_node = defaultdict(list)
-    for run in runs:
-        if run.start_s is None:
-            continue
-        gpus = plan.jobs.gpus[run.job]
-        gpus_per_node = min(gpus, NODE_GPUS)
-        assert len(run.nodes) == len(set(run.nodes)) == max(1, gpus // NODE_GPUS)
-        for node in run.nodes:
-            changes_by_node[node] += [(run.start_s, 1, gpus_per_node), (run.end_s or sample.END_S, 0, -gpus_per_node)]
-        if run.failed_node is not None:
-            assert run.failed_node in run.nodes
-            assert run.state in ("NODE_FAIL", "FAILED")
-        if run.state == "PREEMPTED":
-            assert run.end_s - run.start_s >= PREEMPTIBLE_AFTER_S
-    for changes in changes_by_node.values():
-        in_use = np.cumsum([gpus for _, _, gpus in sorted(changes)])
-        assert 0 <= in_use.min() <= in_use.max() <= NODE_GPUS
-
-
-# ---- habits ----
 
 
 def test_every_row_is_accepted_and_every_job_occurs_once(ingested):

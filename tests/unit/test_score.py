@@ -18,7 +18,7 @@ from scipy.special import logit
 from scipy.stats import mannwhitneyu
 from scipy.stats.contingency import association
 from sklearn.metrics import average_precision_score
-from ttf.analyses.risk.predict_failure import EVALUATION, trust
+from ttf.analyses.risk.predict_failure import trust
 from ttf.analyses.risk.predict_failure.risk_labels import (
     CANNOT_SAY,
     MODERATE,
@@ -28,6 +28,7 @@ from ttf.analyses.risk.predict_failure.risk_labels import (
     VERDICT_TEXTS,
     WEAK,
 )
+from ttf.analyses.risk.predict_failure.verdict import Origin
 from ttf.analyses.shared.risk import served_models
 from ttf.analyses.shared.risk.features import Feature, compute_job_features
 from ttf.analyses.shared.risk.new_jobs import FileRequirements, read_new_jobs
@@ -499,53 +500,42 @@ def test_without_a_promoted_model_the_keys_that_are_not_mapped_are_named(tmp_pat
 # Its evaluation ------------------------------------------------------------------------------------------------
 
 
-def evaluation(
-    *origins: tuple[float | None, float | None], reason: str | None = None, savings: tuple = ()
-) -> pl.DataFrame:
-    """Make an evaluation; `origins`: PR-AUC above the share of failures, and its low bound.
-
-    savings: for each origin the low bounds of GPU-hours saved, and of their ratio to the cost.
-    """
-    base = {"stage": "probability", "model": "logistic", "slice": "all", "n": 100, "failures": 25, "reason": reason}
-    base["serves"] = True
-    rows = [base | {"split": "random", "metric": "pr_auc_above_base_rate", "estimate": 0.7, "ci_low_clustered": 0.6}]
-    for number, (estimate, low) in enumerate(origins, start=1):
-        bounds = {"ci_low_clustered": low, "ci_high_clustered": None if low is None else 0.3}
-        row = base | {"split": f"temporal_{number}", "metric": "pr_auc_above_base_rate", "estimate": estimate} | bounds
-        other_model = row | {"model": "nested_rate", "ci_low_clustered": 0.2, "serves": False}
-        rows += [row, other_model, row | {"stage": "landmark"}]
-        bounds = {"estimate": 0.4, "ci_low_clustered": 0.3, "ci_high_clustered": 0.5}
-        rows.append(row | {"metric": "pr_auc"} | (bounds if estimate is not None else {}))
-    for number, bounds in enumerate(savings, start=1):
-        for metric, low in zip(("gpu_hours_saved", "gpu_hours_saved_over_cost"), bounds, strict=True):
-            cells = {"estimate": low + 1, "ci_low_clustered": low, "ci_high_clustered": low + 2}
-            rows.append(base | {"split": f"temporal_{number}", "metric": metric} | cells)
-    last_origin = base | {"split": "temporal_3"}
-    rows.append(
-        last_origin | {"slice": "unseen_user", "metric": "pr_auc", "n": 0, "reason": "there is no such test job"}
-    )
-    return EVALUATION.frame(rows)
+def make_origins(*lows, savings=((None, None),) * 3) -> list[Origin]:
+    """Make tested origins from low bounds: of the gain in PR-AUC, and of savings and of their ratio to the cost."""
+    return [
+        Origin(
+            f"temporal_{number}",
+            "logistic",
+            {
+                metric: {"estimate": 0.1, "ci_low_clustered": bound, "reason": "3 clusters"}
+                for metric, bound in zip(METRICS, (low, *saving), strict=True)
+            },
+            None,
+        )
+        for number, low, saving in zip((1, 2, 3), lows, savings, strict=True)
+    ]
 
 
-GOOD, BAD, OPEN, UNTESTED = (0.15, 0.01), (0.15, 0.0), (0.15, None), (None, None)
+METRICS = ("pr_auc_above_base_rate", "gpu_hours_saved", "gpu_hours_saved_over_cost")
+GOOD, BAD, OPEN = 0.01, 0.0, None
 WELL, LITTLE, AT_A_LOSS = (4.0, 2.5), (2.0, 1.2), (-6.0, 0.1)
 
 
 @pytest.mark.parametrize(
-    ("table", "verdict", "counts"),
+    ("origins", "verdict", "counts"),
     [
-        (evaluation(GOOD, BAD, GOOD), UNPRICED, "2 of 3 origins"),
-        (evaluation(BAD, BAD, BAD), NONE, "none of 3 origins"),
-        (evaluation(GOOD, BAD, OPEN, reason="3 clusters"), CANNOT_SAY, "last origin left out: 3 clusters"),
-        (evaluation(GOOD, GOOD, GOOD, savings=(WELL, WELL, AT_A_LOSS)), STRONG, "at 2 of 3 origins"),
-        (evaluation(GOOD, GOOD, GOOD, savings=(WELL, LITTLE, AT_A_LOSS)), MODERATE, "at 2 of 3 origins"),
+        (make_origins(GOOD, BAD, GOOD), UNPRICED, "2 of 3 origins"),
+        (make_origins(BAD, BAD, BAD), NONE, "none of 3 origins"),
+        (make_origins(GOOD, BAD, OPEN), CANNOT_SAY, "last origin left out: 3 clusters"),
+        (make_origins(GOOD, GOOD, GOOD, savings=(WELL, WELL, AT_A_LOSS)), STRONG, "at 2 of 3 origins"),
+        (make_origins(GOOD, GOOD, GOOD, savings=(WELL, LITTLE, AT_A_LOSS)), MODERATE, "at 2 of 3 origins"),
         # The last origin alone would say that it pays.
-        (evaluation(GOOD, GOOD, GOOD, savings=(AT_A_LOSS, AT_A_LOSS, WELL)), WEAK, "at 1 of 3 origins"),
-        (None, CANNOT_SAY, "not evaluated"),
+        (make_origins(GOOD, GOOD, GOOD, savings=(AT_A_LOSS, AT_A_LOSS, WELL)), WEAK, "at 1 of 3 origins"),
+        ([], CANNOT_SAY, "not tested"),
     ],
 )
-def test_the_verdict_is_one_sentence_and_comes_first(table, verdict, counts):
-    text = next(iter(trust.describe_evaluation(table)))
+def test_the_verdict_is_one_sentence(origins, verdict, counts):
+    text = trust.describe_verdict(origins)
     assert text.startswith(f"{VERDICT_TEXTS[verdict]}: ") and counts in text
 
 

@@ -19,7 +19,7 @@ from ttf.analyses.queue.describe_workload.workload import (
     request_against_use,
 )
 from ttf.page.replication.scorecard import NotComputable, compute_quantity, implied_counts, scorecard
-from ttf.records.jobs import JOB_COLUMNS
+from ttf.records.jobs import JOB_COLUMNS, conform
 from ttf.stats.durations.mttf import mean_time_to_failure
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -46,13 +46,9 @@ MICRO = [
 
 def micro_jobs() -> pl.DataFrame:
     names = ("outcome", "runtime_s", "gpu_type", "gpu_milli", "cpu_milli", "mem_mib", "size")
-    rows = [
-        (outcome, time, kind, None if gpu is None else gpu * 10, cores * 1000, gib * 1024, size)
-        for outcome, time, kind, gpu, cores, gib, size in MICRO
-    ]
-    frame = pl.DataFrame(rows, schema={name: JOB_COLUMNS[name] for name in names}, orient="row")
-    blank = {name: pl.lit(None, dtype=kind) for name, kind in JOB_COLUMNS.items() if name not in frame.columns}
-    blank |= {"start_s": pl.lit(0, dtype=pl.Int64), "trace_end_s": pl.lit(1000, dtype=pl.Int64)}
+    frame = pl.DataFrame(MICRO, schema={name: JOB_COLUMNS[name] for name in names}, orient="row")
+    units = {"gpu_milli": pl.col("gpu_milli") * 10, "cpu_milli": pl.col("cpu_milli") * 1000}
+    frame = frame.with_columns(**units, mem_mib=pl.col("mem_mib") * 1024, start_s=0, trace_end_s=1000)
     extra = {
         "queue_s": pl.int_range(pl.len()) * 7,  # 0, 7, 14 ... in the order of MICRO
         "wall_s": pl.col("runtime_s") + 5,
@@ -67,7 +63,7 @@ def micro_jobs() -> pl.DataFrame:
         },
         "recurrence_group": pl.Series(["a"] * 6 + ["b"] * 4 + ["c"] * 4),
     }
-    return frame.with_columns(**blank).select(*JOB_COLUMNS).with_columns(**extra)
+    return conform(frame, JOB_COLUMNS).with_columns(**extra)
 
 
 def micro_tables() -> dict[str, pl.DataFrame]:

@@ -256,7 +256,16 @@ def test_cluster_registrations_give_the_observed_nodes(tmp_path):
         f"c|n[2-3]|{T + 650}|Unknown|cpu=2|Cluster Registered TRES",
         header=CLUSTER,
     )
-    for dumps in ((nodes, cluster), (cluster, nodes), (merge_dumps(nodes, cluster),)):
+    both = dump(  # as sacctmgr prints them without a kind of event
+        f"c||n[1-2]|{T - 100}|{T + 500}||Cluster Registered TRES|",
+        f"c||n[1-3]|{T + 500}|{T + 600}||Cluster Registered TRES|",
+        f"c||n[1-3]|{T + 600}|{T + 650}||slurmctld disconnect|",
+        f"c||n[2-3]|{T + 650}|Unknown||Cluster Registered TRES|",
+        f"c|n1||{T}|{T + 9}|DOWN|x|",
+        f"c|n3||{T + 700}|{T + 800}|DOWN|x|",
+        header="Cluster|NodeName|Cluster Nodes|TimeStart|TimeEnd|State|Reason|User",
+    )
+    for dumps in ((nodes, cluster), (cluster, nodes), (both,)):
         _, _, exposure = derive(read_dumps(tmp_path / "d", *dumps)[0])
         assert exposure.select("unit_id", "from_s", "until_s").rows() == [
             ("n1", T - 100, T + 600),
@@ -265,19 +274,6 @@ def test_cluster_registrations_give_the_observed_nodes(tmp_path):
             ("n3", T + 500, T + 600),
             ("n3", T + 650, T + 800),
         ]
-
-
-def merge_dumps(nodes, cluster):
-    """Merge the two dumps as sacctmgr prints them without a kind of event."""
-    header, *rows = cluster.splitlines()
-    indices = [header.split("|").index(name) for name in ("Cluster", "Cluster Nodes", "TimeStart", "TimeEnd", "Reason")]
-    cells = [[row.split("|")[index] for index in indices] for row in rows]
-    cluster_rows = [f"{name}||{nodes_of}|{start}|{end}||{text}|" for name, nodes_of, start, end, text in cells]
-    node_rows = []
-    for row in nodes.splitlines()[1:]:
-        name, node, start, end, state, _, reason, user = row.split("|")
-        node_rows.append(f"{name}|{node}||{start}|{end}|{state}|{reason}|{user}")
-    return dump(*cluster_rows, *node_rows, header="Cluster|NodeName|Cluster Nodes|TimeStart|TimeEnd|State|Reason|User")
 
 
 def test_without_registrations_the_registry_or_jobs_give_the_nodes(tmp_path):

@@ -199,16 +199,6 @@ def make_claim(**quantity) -> dict:
     return CLAIM | {"quantity": CLAIM["quantity"] | quantity}
 
 
-def test_claims_of_existing_tables_and_columns():
-    claims = [
-        CLAIM,
-        make_claim(where={"n": 3}, over="n", of={"n": 1}),
-        {"id": "of printed numbers"},
-        {"id": "of a formula", "quantity": {"arithmetic": "r"}},
-    ]
-    assert check_claims(claims, TABLES, "mine.yaml") is None
-
-
 def test_every_problem_of_the_claims_has_a_line_with_the_nearest_name():
     claims = [
         make_claim(table="mtf"),
