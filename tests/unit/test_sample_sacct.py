@@ -1,5 +1,4 @@
-"""The synthetic Slurm accounting: rows that the study accepts, the configured rate."""
-
+"""The synthetic Slurm accounting: the study finds its configured rate of failures and its planted lemons."""
 
 import numpy as np
 import polars as pl
@@ -49,20 +48,6 @@ def ingested(output):
     ingested_beside("health_event", folder / "new/health_events.csv", folder / "raw")
     events = health_events(folder / "raw")
     return jobs, attempts, infra_durations(jobs, attempts, RULES, events), account
-
-
-def test_every_row_is_accepted_and_every_job_occurs_once(ingested):
-    jobs, attempts, _, account = ingested
-    assert account["rows_quarantined"].sum() == 0
-    assert jobs.height == JOBS + 1  # the array that waits
-    assert jobs["job_id"].is_unique().all()
-    _, runs, _ = simulate(seed=2025)
-    assert attempts.height == sum(run.start_s is not None for run in runs)
-    jobs_by_outcome = dict(jobs.group_by("outcome").len().iter_rows())
-    assert jobs_by_outcome["running"] + jobs_by_outcome["waiting"] > 5
-    assert jobs.filter(pl.col("attempts") > 1).height > 50
-    assert (jobs["outcome"] == "failure").mean() == pytest.approx(0.26, abs=0.03)
-    assert jobs["negative_queue"].sum() == 0
 
 
 # ---- the configured rate comes out ----

@@ -122,13 +122,6 @@ def test_a_setting_reaches_the_analyses_that_read_it(samples, monkeypatch, key):
     assert {job[0].name for job, old, new in zip(jobs, first, second, strict=True) if old != new} == readers
 
 
-def test_every_key_that_an_analysis_reads_exists(samples):
-    settings = [analysis.declaration.settings for analysis in samples.analyses.values()]
-    keys = [key for part in settings for key in part.values() if isinstance(key, str)]
-    assert keys
-    assert all(samples.get_setting(key) is not None for key in keys)
-
-
 def test_every_chart_that_is_declared_can_be_drawn(samples):
     for trace in samples.names:
         for chart, analysis in samples.list_charts(trace).items():

@@ -65,13 +65,6 @@ def test_all_fail_and_none_fails() -> None:
     assert curve.select("survival", "ci_low", "ci_high").rows() == [(1.0, 1.0, 1.0)] * 3
 
 
-def test_no_known_duration() -> None:
-    curves, summary = survival_tables(make_durations([(None, "failure")]), "failure", ["all"])
-    assert curves.row(0, named=True)["survival"] is None
-    assert curves["reason"].to_list() == summary["reason"].to_list() == ["no known duration"]
-    assert summary["n"].to_list() == [0]
-
-
 def test_agrees_with_scipy_and_statsmodels() -> None:
     durations = simulate()
     curve = kaplan_meier(durations, "failure")

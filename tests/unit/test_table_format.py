@@ -504,8 +504,8 @@ def test_parquet_types(convert):
             "beg": [time],
             "fin": pl.Series([time]).dt.replace_time_zone("Asia/Tokyo").dt.cast_time_unit("ns"),
             "sub": [time.date()],
-            "g": [0.5],
-            "m": [2048],
+            "g": [50],
+            "m": [2],
             "c": pl.Series(["1.50"]).cast(pl.Decimal(10, 2)),
             "who": [True],
             "n": pl.Series([3], dtype=pl.UInt8),
@@ -514,15 +514,8 @@ def test_parquet_types(convert):
         }
     )
     entry = edit(
-        mapping={
-            "gpus": "g",
-            "memory": "m",
-            "cpus": "c",
-            "user": "who",
-            "size": "n",
-            "nodes": "hosts",
-            "gpu_type": "model",
-        },
+        FULL_ENTRY,
+        drop=["task", "account"],
         times={"format": "%Y", "zone": "America/Denver"},
         blank=["NaN"],
     )
