@@ -17,7 +17,6 @@ from made_risk import WEEK_S, train, with_users
 from scipy.special import logit
 from scipy.stats import mannwhitneyu
 from scipy.stats.contingency import association
-from sklearn.metrics import average_precision_score
 from ttf.analyses.risk.predict_failure import trust
 from ttf.analyses.risk.predict_failure.risk_labels import (
     CANNOT_SAY,
@@ -100,15 +99,6 @@ def test_scores_are_the_models_and_gpu_hours_at_stake_their_product(pool, inputs
     local = datetime.fromtimestamp(int(pool.submit_s[is_new][0]), ZoneInfo(CLOCK))
     assert scores["submit"][0] == local.isoformat()
     assert scores["at_risk"].to_list() == (scores["probability"] >= model.failures / model.n).to_list()
-
-
-def test_later_failures_have_higher_scores(pool, is_new, scores):
-    ended = pool.ended[is_new]
-    failed, p = pool.failed[is_new][ended], scores["probability"].to_numpy()[ended]
-    assert average_precision_score(failed, p) > 1.5 * failed.mean()
-    # The true risk of the jobs is nearer to the score than to the share of failures.
-    risk = pool.jobs["true_risk"].to_numpy()[is_new][ended]
-    assert np.square(p - risk).mean() < 0.8 * np.square(failed.mean() - risk).mean()
 
 
 def test_reasons_add_up_to_the_log_odds_against_the_mean_of_the_training(pool, inputs, is_new, is_old):

@@ -7,7 +7,6 @@ import numpy as np
 import polars as pl
 import pytest
 import statsmodels.api as sm
-from drawn_figures import draw_svg
 from given_tables import compute_metrics
 from given_tables import one_row as select_row
 from hypothesis import given, settings
@@ -396,8 +395,7 @@ def test_the_chart_names_the_kind_of_failures_and_shades_what_is_projected(basis
     largest = max(row["gpus"] for row in figure.datasets["measured"])
     assert largest < figure.datasets["beyond"][0]["from"] < 2 * largest, "shaded beyond the largest run"
     assert any("mttf" not in row for row in figure.datasets["measured"]), "a size without failures has only a bound"
-    study = Study("job", narrow=basis == "proxy")
-    assert f'width="{study.width}' in draw_svg(draw_chart(by_gpus, rate, study))
+    figure.spec(validate=True)
     by_gpus, rate, _ = make_tables(limit=ProjectionLimit(128, 0, "it cannot be told", "more"))
     figure = draw_chart(by_gpus, rate, Study("job"))
     assert figure.datasets["projected"] == figure.datasets["beyond"] == []

@@ -98,20 +98,6 @@ def last_time_s(source):
     return source.raw["node_event"].select(pl.max_horizontal("start_s", "end_s").max()).collect().item()
 
 
-def test_nothing_runs_on_a_node_of_the_sample_that_is_down(sample_run):
-    *_, true_outages, runs = sample_run
-    outages_by_node = {}
-    for outage in true_outages:
-        outages_by_node.setdefault(outage.node, []).append(outage)
-    for run in runs:
-        if run.start_s is None:
-            continue
-        until_s = sample.END_S if run.end_s is None else run.end_s
-        for node in run.nodes:
-            for outage in outages_by_node.get(node, ()):
-                assert until_s <= outage.start_s or run.start_s >= outage.end_s
-
-
 # ---- the meaning of rows ----
 
 

@@ -121,7 +121,6 @@ def test_windows_have_the_names_and_ends_of_drift_windows():
     data = load_data(with_users(2_000, 1, 3))
     windows = split_windows(data.jobs, WEEKLY, [])
     assert [window.name for window in windows] == ["week 1", "week 2", "week 3"]
-    assert [window.model_name for window in windows] == ["week_1", "week_2", "week_3"]
     first_s = int(data.jobs.submit_s[0])
     assert [window.end_s for window in windows[:2]] == [first_s + WEEK_S, first_s + 2 * WEEK_S]
     assert windows[2].end_s == FIRST_S + 3 * WEEK_S + 1, "no later than the trace"
