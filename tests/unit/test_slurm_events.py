@@ -51,22 +51,14 @@ def read_outages(tmp_path, *dumps, columns=("unit_id", "start_s", "end_s", "caus
 # ---- the sample, with its true outages ----
 
 
-@pytest.fixture(scope="module")
-def sample_run(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("events")
-    sample.write_sample(folder / "new", 4_000)
-    names = ("node_events", "cluster_events")
-    source, account, _ = read_dumps(
-        folder / "d", *((folder / "new" / sample.FILES[name]).read_bytes() for name in names)
-    )
+def test_the_outages_of_the_sample_are_recovered(tmp_path):
+    sample.write_sample(tmp_path / "new", 4_000)
+    files = [tmp_path / "new" / sample.FILES[name] for name in ("node_events", "cluster_events")]
+    source, account, _ = read_dumps(tmp_path / "d", *(file.read_bytes() for file in files))
     plan, nodes = sample.plan(4_000, 2025), sample.node_count(4_000)
     failures, events = sample.node_failures(np.random.default_rng([2025, 1]), nodes, sample.Hazard())
     runs = sample.simulate_runs(plan, nodes, failures)
-    return source, account, sample.simulate_outages(2025, runs, failures, events, nodes), runs
-
-
-def test_the_outages_of_the_sample_are_recovered(sample_run):
-    source, account, true_outages, _ = sample_run
+    true_outages = sample.simulate_outages(2025, runs, failures, events, nodes)
     outages, records, exposure = derive(source)
     expected = sorted(
         (

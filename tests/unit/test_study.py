@@ -72,14 +72,6 @@ def test_a_study_is_read_without_snakemake_and_polars():
     assert not {"snakemake", "polars", "numpy", "altair"} & {*run.stdout.split()}
 
 
-def test_traces_and_their_properties(samples):
-    assert samples.names == list(SAMPLES)
-    assert samples.select_traces(lambda trace: "attempts" in trace.products) == ["sample_philly", "sample_slurm"]
-    assert [samples.traces[name].unit for name in SAMPLES] == ["task", "job", "job"]
-    assert all(samples.traces[name].synthetic and samples.traces[name].has_jobs for name in SAMPLES)
-    assert "data/sample/pai_job_table.csv" in samples.generated_files
-
-
 def test_an_analysis_needs_its_inputs_and_their_inputs():
     """Durations without jobs exclude analyses of jobs; drift needs a request and a reference trace."""
     write_file("durations", "gc_full.csv")

@@ -295,17 +295,12 @@ def test_later_jobs_change_no_earlier_model():
 # Warm starts --------------------------------------------------------------------------------------------------
 
 
-def designs(seed=1):
-    data = load_data(with_users(20_000, seed, 4))
+def test_a_feature_without_warm_start_is_fitted_anew():
+    data = load_data(with_users(10_000, 1, 4))
     rows = np.flatnonzero(data.jobs.ended)
     encoder = Encoder.fit(data.features, data.job_features.take(rows))
-    return data, encoder, rows[: len(rows) // 2], rows[len(rows) // 2 :]
-
-
-def test_a_feature_without_warm_start_is_fitted_anew():
-    data, encoder, first, _ = designs()
-    design = encoder.design(data.job_features.take(first))
-    base = fit(design, data.jobs.failed[first])
+    design = encoder.design(data.job_features.take(rows))
+    base = fit(design, data.jobs.failed[rows])
     features = [
         feature if feature.name != "gpus" else type(feature)(**vars(feature) | {"warm": False})
         for feature in encoder.features
