@@ -263,9 +263,8 @@ def test_cells_are_read_as_the_job_record_has_them(tmp_path):
     assert unused_columns == ["colour"]
 
 
-@pytest.mark.parametrize("delimiter", [";", "\t"])
-def test_the_delimiter_is_read_from_the_header(tmp_path, delimiter):
-    text = f"\ufeff{HEADER}\r\na,1700000000,u,1\r\n".replace(",", delimiter)
+def test_the_delimiter_is_read_from_the_header(tmp_path):
+    text = f"\ufeff{HEADER}\r\na,1700000000,u,1\r\n".replace(",", ";")
     assert read_text(tmp_path, text)[0].rows() == [("a", 1_700_000_000, "u", 1)]
 
 

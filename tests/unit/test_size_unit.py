@@ -90,8 +90,10 @@ def test_sizes_count_the_whole_job_in_the_unit(unit, milli):
 
 def test_sizes_of_attempts_are_of_all_of_them():
     attempts = pl.LazyFrame({"gpu_milli": [4_000], "cpu_milli": [64_000]})
-    assert convert_size_unit(attempts, CORE).collect()["gpu_milli"].to_list() == [64_000]
-    assert "gpu_count" not in convert_size_unit(attempts, CORE).collect_schema()
+    assert convert_size_unit(attempts, CORE).collect().to_dict(as_series=False) == {
+        "gpu_milli": [64_000],
+        "cpu_milli": [64_000],
+    }
     no_cores = convert_size_unit(pl.LazyFrame({"gpu_milli": [4_000]}), CORE).collect()
     assert no_cores["gpu_milli"].to_list() == [None], "what is not recorded is not known"
 

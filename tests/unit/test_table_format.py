@@ -737,7 +737,6 @@ def drop_keys(*keys):
             edit(times={"format": "epoch", "zone": "America/Denvr"}),
             "times.zone: there is no time zone 'America/Denvr'; did you mean America/Denver? Expected a name",
         ),
-        (edit(outcomes={}), "outcomes: names no outcome; list the status words, for example {failure: "),
         (
             edit(outcomes={"failure": ["F"], "success": ["F"]}),
             "outcomes.success: the word 'F' is also listed under failure;",
