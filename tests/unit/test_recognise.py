@@ -1,5 +1,6 @@
 """Recognise the format of a folder from its files alone, and report headers that ingest would refuse."""
 
+import functools
 import gzip
 import io
 import json
@@ -486,11 +487,18 @@ def test_any_file_is_recognised_or_refused(tmp_path_factory, files, is_packed):
 # Wrong headers ------------------------------------------------------------------------------------------
 
 
+@functools.cache
+def load_format(name):
+    """Return the schemas and readers of a format, with the mapping of its entry."""
+    entry = {key: ENTRIES[name][key] for key in ("mapping", "times", "outcomes", "quoted") if key in ENTRIES[name]}
+    return load_schemas_and_readers(
+        FORMATS[name].get("reader"), entry, None if entry else read_schema_text(FILES[name])
+    )
+
+
 def ingest_message(name, table, file):
     """Return ingest's message about a file's header, or None."""
-    entry = {key: ENTRIES[name][key] for key in ("mapping", "times", "outcomes", "quoted") if key in ENTRIES[name]}
-    shipped = None if entry else read_schema_text(FILES[name])
-    schemas, readers = load_schemas_and_readers(FORMATS[name].get("reader"), entry, shipped)
+    schemas, readers = load_format(name)
     try:
         list(readers.get(table, LINES).rows(Path(file), schemas[table]))
     except StudyError as error:
