@@ -49,7 +49,7 @@ PACK = {
     ".tar.gz": lambda text: gzip.compress(archive(("pai_job_table.csv", text))),
     ".tgz": lambda text: gzip.compress(archive(("./data/table.csv", text))),
 }
-COMPRESSED = [ending for ending in PACK if ending != ".csv"]
+COMPRESSED = [ending for ending in PACK if ending not in (".csv", ".tgz")]
 
 
 def write(folder, ending, content):
