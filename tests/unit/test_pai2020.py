@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from of_formats import FORMATS
 from pai_products import derive_jobs, derive_placements
+from ttf.analyses.outcomes.split_outcomes.compute import outcome_table
 from ttf.formats.pai2020 import derive as pai2020
 from ttf.records.durations import durations_of_jobs
 from ttf.records.jobs import JOB_COLUMNS, NODE_COLUMNS, read_nodes
@@ -170,6 +171,33 @@ def test_tasks_by_the_instance_table_alone(ingested, tmp_path):
     assert placements.select("outcome", "attempt", "placement", "start_s").rows() == [
         ("success", 1, 1, 20),
         ("failure", 0, 1, None),
+    ]
+
+
+def test_durations_of_tasks_without_an_end(derive):
+    jobs = derive(
+        [
+            ("ended", "Failed", "100", "150"),
+            ("lost", "Failed", "100", ""),
+            ("going", "Running", "100", ""),
+            ("partly", "Running", "100", ""),
+            ("waits", "Waiting", "", ""),
+        ],
+        [("lost", "110", ""), ("going", "110", "0"), ("partly", "110", "140"), ("partly", "120", "")],
+    )
+    durations = durations_of_jobs(jobs)
+    assert durations.select("unit_id", "duration_s", "event", "duration_max_s", "gpu_milli", "gpu_count").rows() == [
+        ("ended/worker", 50, "failure", None, 1500, 2),
+        ("lost/worker", None, "failure", END - 110, 500, 1),
+        ("going/worker", END - 110, None, None, 500, 1),
+        ("partly/worker", 30, None, None, 1000, 1),
+    ]
+    table = outcome_table(jobs)
+    assert table.select("outcome", "jobs", "n").rows() == [
+        ("success", 0, 0),
+        ("failure", 2, 1),
+        ("running", 2, 2),
+        ("waiting", 1, 0),
     ]
 
 
