@@ -6,6 +6,7 @@ made before anything of a checkout is imported.
 
 import atexit
 import contextlib
+import gc
 import importlib
 import json
 import os
@@ -109,6 +110,8 @@ if __name__ == "__main__":
     for module in PRELOADED:
         with contextlib.suppress(ModuleNotFoundError):
             importlib.import_module(module)
+    # Keep the garbage collector of forks off what was imported: it would copy all of that memory.
+    gc.freeze()
     request = _serve()
     _become(request)
     if request.plugins:
