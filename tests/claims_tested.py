@@ -1,6 +1,12 @@
 """Test files, besides unit/test_scorecard.py, that test the quantity of a published finding on a micro-trace."""
 
-# Prefix of claim ids -> the file under tests/unit/ whose `ANSWERS` has every such id.
+from pathlib import Path
+
+import polars as pl
+import pytest
+from of_claims import CLAIMS
+
+# Prefix of claim ids -> the file under tests/unit/ that computes every such claim.
 ELSEWHERE = {
     "infinitehbd-": "test_claims_outages.py",
     "lanl-": "test_claims_lanl.py",
@@ -40,3 +46,19 @@ ELSEWHERE = {
 
 def stands_elsewhere(claim_id: str) -> bool:
     return claim_id.startswith(tuple(ELSEWHERE))
+
+
+def claims_of(file: str) -> list[dict]:
+    """Return the findings with a quantity that this test file computes."""
+    prefixes = tuple(prefix for prefix, name in ELSEWHERE.items() if name == Path(file).name)
+    return [claim for claim in CLAIMS if claim["id"].startswith(prefixes) and "quantity" in claim]
+
+
+def check_computed(name: str, table: pl.DataFrame) -> None:
+    """Compare a scorecard with its snapshot, whose answers were first worked out by hand or in plain Python.
+
+    A new claim needs a line there, read with care.
+    """
+    answers = pl.read_csv(Path(__file__).parent / f"snapshots/claims_{name}.csv")
+    computed = dict(table.select("id", "computed").iter_rows())
+    assert computed == pytest.approx(dict(answers.iter_rows()), rel=1e-9)

@@ -1,9 +1,10 @@
-"""A small random trace of jobs, with or without attempts."""
+"""A small random trace of jobs, with or without attempts; runs of a few columns."""
 
 import numpy as np
 import polars as pl
 from ttf.records.clusters import add_clusters
 from ttf.records.jobs import JOB_COLUMNS, conform
+from ttf.records.runs import RUN_COLUMNS
 
 STATES = {"COMPLETED": "success", "FAILED": "failure", "NODE_FAIL": "failure", "PREEMPTED": "cancelled"}
 ATTEMPTS = {
@@ -75,3 +76,11 @@ def add_job_rows(jobs: pl.DataFrame, attempts: pl.DataFrame) -> pl.DataFrame:
     """Add `job`, the row of its job, to each attempt; both frames have job_id."""
     rows = jobs.select("job_id").with_row_index("job")
     return attempts.drop("job", strict=False).join(rows, on="job_id", how="left", maintain_order="left", validate="m:1")
+
+
+def make_run_rows(rows: list[dict], **defaults) -> pl.LazyFrame:
+    """Make runs, each of a job of its own on one GPU; unset columns are `defaults`, and failures are of any cause."""
+    flags = dict.fromkeys(("infra", "timed_out", "preempted", "again"), False)
+    blank = {"attempt": 0, "start_s": 0, "gpu_milli": 1000, **flags, **defaults}
+    records = [blank | {"job": number} | row for number, row in enumerate(rows)]
+    return pl.LazyFrame([row | {"failed": row["outcome"] == "failure"} for row in records], schema=RUN_COLUMNS)

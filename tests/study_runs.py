@@ -84,6 +84,10 @@ class Checkout:
             arguments, process.returncode, process.stdout, messages.getvalue() + process.stderr
         )
 
+    def script(self, name: str, *arguments: str) -> subprocess.CompletedProcess:
+        """Run scripts/<name>.py here, as `make` does."""
+        return WARM.run([*arguments], self.folder, environment(), script=f"scripts/{name}.py")
+
     def planned(self, *arguments: str, **config) -> set[str]:
         """Return the rules that a run would execute now."""
         return {*read_planned(self.snakemake("--dry-run", *arguments, **config))}

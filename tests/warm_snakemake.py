@@ -6,9 +6,11 @@ made before anything of a checkout is imported.
 
 import atexit
 import contextlib
+import gc
 import importlib
 import json
 import os
+import runpy
 import subprocess
 import sys
 import tempfile
@@ -26,9 +28,9 @@ class WarmSnakemake:
     def __init__(self):
         self._server = None
 
-    def run(self, arguments: list[str], cwd: Path, env: dict[str, str], one_process=False, plugins=False):
+    def run(self, arguments: list[str], cwd: Path, env: dict[str, str], one_process=False, plugins=False, script=""):
         """Run `snakemake ARGUMENTS`; return what subprocess.run would. `one_process`: the run executes its jobs itself;
-        `plugins`: it loads the checkout's plugins, as `make` does.
+        `plugins`: it loads the checkout's plugins, as `make` does; `script`: run this file of `cwd` instead.
         """
         if self._server is None:
             # Only a process without threads can be forked safely; NumPy would start some for linear algebra.
@@ -39,7 +41,7 @@ class WarmSnakemake:
         with tempfile.TemporaryDirectory() as folder:
             stdout_file, stderr_file = (Path(folder) / name for name in ("out", "err"))
             request = {"arguments": arguments, "env": env, "one_process": one_process, "plugins": plugins}
-            request |= {"cwd": str(cwd), "out": str(stdout_file), "err": str(stderr_file)}
+            request |= {"script": script, "cwd": str(cwd), "out": str(stdout_file), "err": str(stderr_file)}
             self._server.stdin.write(json.dumps(request) + "\n")
             self._server.stdin.flush()
             code = int(self._server.stdout.readline())
@@ -69,8 +71,9 @@ def _become(request: SimpleNamespace) -> None:
     os.chdir(request.cwd)
     os.environ.clear()
     os.environ.update(request.env)
-    sys.path[0] = request.cwd
-    sys.argv[:] = ["snakemake", *request.arguments]
+    program = request.script or "snakemake"
+    sys.path[0] = str(Path(request.cwd, program).parent)
+    sys.argv[:] = [program, *request.arguments]
 
 
 def _run_scripts_here() -> None:
@@ -109,11 +112,16 @@ if __name__ == "__main__":
     for module in PRELOADED:
         with contextlib.suppress(ModuleNotFoundError):
             importlib.import_module(module)
+    # Keep the garbage collector of forks off what was imported: it would copy all of that memory.
+    gc.freeze()
     request = _serve()
     _become(request)
     if request.plugins:
         snakefile = dict(zip(request.arguments, request.arguments[1:], strict=False)).get("--snakefile", "Snakefile")
         _find_plugins(Path(snakefile).absolute().parent)
+    if request.script:
+        runpy.run_path(request.script, run_name="__main__")
+        sys.exit()
     if request.one_process:
         _run_scripts_here()
     sys.modules["snakemake.cli"].main()

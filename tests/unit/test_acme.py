@@ -204,6 +204,3 @@ def test_a_start_before_the_submission_blanks_only_the_delay(cluster):
     job = row_of(jobs, "dlc-clock")
     assert (job["queue_s"], job["negative_queue"], job["runtime_s"]) == (None, True, 20)
     assert jobs["negative_queue"].sum() == 1
-    seren, _, quarantine = cluster(seren=SEREN.replace("2023-03-01 00:24:11+08:00", "2023-03-01 00:23:57+08:00"))
-    assert quarantine["reason"].to_list()[0] == "before_previous_blanked"
-    assert row_of(seren, "5778469")["start_s"] is None

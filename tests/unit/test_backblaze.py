@@ -5,12 +5,12 @@ from datetime import date, timedelta
 import polars as pl
 import pytest
 import yaml
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from of_formats import derive_table, ingest_tables, raw_schemas
 from ttf.engine.errors import StudyError
 from ttf.formats.backblaze import derive
-from ttf.raw.ingest import Part, ingest, ingest_part, merge
+from ttf.raw.ingest import ingest
 from ttf.records.durations import DURATION_COLUMNS
 
 SCHEMAS = raw_schemas("backblaze")
@@ -23,11 +23,11 @@ def row(day, serial, failure=0, hours: int | str = 100, model="M1"):
     return f"{FIRST_DAY + timedelta(day)},{serial},{model},4000787030016,{failure},7,99,{hours}"
 
 
-def ingest_files(folder, files, max_share=1.0):
+def ingest_files(folder, files):
     """Write the rows of each file and return (raw tables, quarantine)."""
     for name, rows in files.items():
         (folder / name).write_text("".join(f"{line}\n" for line in [HEADER, *rows]))
-    raw, _, quarantine = ingest_tables("backblaze", folder, max_share, days=[folder / name for name in files])
+    raw, _, quarantine = ingest_tables("backblaze", folder, days=[folder / name for name in files])
     return raw, quarantine
 
 
@@ -66,25 +66,8 @@ def test_columns_of_a_duration(tmp_path):
     """)
 
 
-def test_an_absent_drive_has_not_failed(tmp_path):
-    """A drive that returns starts a new duration; one that does not is censored on its last day."""
-    days = {f"{day}.csv": [row(day, "stays")] for day in range(6)}
-    for day in (0, 1, 4, 5):
-        days[f"{day}.csv"].append(row(day, "returns"))
-    days["0.csv"].append(row(0, "gone"))
-    days["2.csv"].append(row(2, "fails", 1))
-    durations = durations_of(ingest_files(tmp_path, days)[0])
-    assert duration_rows(durations) == [
-        ("fails", 0, 2, 1, True),
-        ("gone", 0, 0, 1, None),
-        ("returns", 0, 0, 2, None),
-        ("returns", 1, 4, 2, None),
-        ("stays", 0, 0, 6, None),
-    ]
-
-
 def test_repeated_drive_days_are_quarantined(tmp_path):
-    """The first row counts. A repeated day is refused if its rows exceed the allowed share."""
+    """The first row counts."""
     days = {"a.csv": [row(0, "x"), row(0, "y"), row(0, "x", 1)], "copy.csv": [row(0, "x"), row(0, "y")]}
     raw, quarantine = ingest_files(tmp_path, days)
     assert quarantine.select("file", "line", "reason").rows() == [
@@ -93,8 +76,6 @@ def test_repeated_drive_days_are_quarantined(tmp_path):
         ("copy.csv", 3, "duplicate_key"),
     ]
     assert duration_rows(durations_of(raw)) == [("x", 0, 0, 1, None), ("y", 0, 0, 1, None)]
-    with pytest.raises(StudyError, match=r"the same day_s, serial_number; (.|\n)*first at line 2, 3 of copy\.csv"):
-        ingest_files(tmp_path, {"a.csv": [row(0, "x"), row(0, "y")], "copy.csv": [row(0, "x"), row(0, "y")]}, 0.01)
 
 
 def test_headers_of_other_years(tmp_path):
@@ -139,9 +120,11 @@ DAYS = st.dictionaries(st.tuples(st.integers(0, 12), st.sampled_from("abc")), st
 
 
 @given(DAYS, st.integers(1, 5))
-@settings(max_examples=25, deadline=None)
 def test_every_row_is_a_day_at_risk_and_every_failure_ends_a_duration(days, max_rows):
-    """Compare with a walk from day to day, for any number of parts in which drives are sorted."""
+    """Compare with a walk from day to day, for any number of parts in which drives are sorted.
+
+    A drive that returns starts a new duration; one that does not is censored on its last day.
+    """
     rows = [(day * DAY_S, drive, "M", int(failed), 5) for (day, drive), failed in days.items()]
     columns = ("day_s", "serial_number", "model", "failure", "power_on_h")
     raw = {"days": pl.LazyFrame(rows, schema=columns, orient="row")}
@@ -158,19 +141,3 @@ def test_every_row_is_a_day_at_risk_and_every_failure_ends_a_duration(days, max_
         actual = durations_of(raw)
     columns = ("unit_id", "duration_id", "start_s", pl.col("duration_s") // DAY_S, pl.col("event").is_not_null())
     assert actual.select(columns).rows() == expected
-
-
-def test_merged_parts_equal_a_single_ingest(tmp_path):
-    """Merging days ingested one by one gives the same bytes as ingesting all at once."""
-    days = {f"{FIRST_DAY + timedelta(day)}.csv": [row(day, "a"), row(day, "b", int(day == 1))] for day in range(3)}
-    days["again.csv"] = [row(2, "a"), row(3, "a")]
-    ingest_files(tmp_path, days)
-    parts = []
-    for name in days:
-        folder = tmp_path / f"part {name}"
-        folder.mkdir()
-        files = {"days": tmp_path / name}
-        parts.append(Part(name, files, folder, *ingest_part(files, SCHEMAS, folder)))
-    (tmp_path / "merged").mkdir()
-    merge(parts, SCHEMAS, tmp_path / "merged", 1.0)
-    assert (tmp_path / "merged/days.parquet").read_bytes() == (tmp_path / "days.parquet").read_bytes()

@@ -33,11 +33,10 @@ def refusal_message(text: str | bytes, *words: str) -> str:
 
 
 def test_mutated_configurations_are_accepted_or_refused_in_words(folder):
-    small = [(name, content) for name, content in mutated(2026, 30) if len(content) < 10_000]
+    small = [(name, content) for name, content in mutated(2026, 15) if len(content) < 10_000]
     verdicts = [checked(name, content, folder) for name, content in small]
     assert {verdict.name: verdict.words for verdict in verdicts if verdict.answer == "fault"} == {}
     assert {verdict.answer for verdict in verdicts} == {"accepted", "refused"}
-    assert list(mutated(3, 5)) == list(mutated(3, 5))
 
 
 @pytest.mark.parametrize("path", sorted({*PLACES} - {"unreadable"}))

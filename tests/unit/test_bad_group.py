@@ -33,9 +33,9 @@ def make_strata(random: np.random.Generator, bad_logit: float = 0.0) -> pl.DataF
 
 def test_a_bad_team_is_found_and_chance_seldom_makes_one():
     random = np.random.default_rng(45)
-    assert sum(bool(find_bad_group(make_strata(random))) for _ in range(100)) <= 8
-    found_rows = [find_bad_group(make_strata(random, 2.0)) for _ in range(20)]
-    assert [[row["group"] for row in rows] for rows in found_rows].count(["a0"]) >= 19
+    assert sum(bool(find_bad_group(make_strata(random))) for _ in range(50)) <= 5
+    found_rows = [find_bad_group(make_strata(random, 2.0)) for _ in range(10)]
+    assert [[row["group"] for row in rows] for rows in found_rows].count(["a0"]) >= 9
 
 
 def test_the_excess_is_what_the_share_of_all_others_leaves():

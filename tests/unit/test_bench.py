@@ -7,11 +7,9 @@ import sys
 import performance
 import polars as pl
 import pytest
-from of_formats import FILES, FORMATS, derive_table, raw_schemas
+from of_formats import raw_schemas
 from pai_products import derive_jobs
-from study.format_declarations import read_schema_text
 from study_runs import ROOT, environment
-from ttf.formats.protocol import load_schemas_and_readers
 from ttf.raw.ingest import ingest
 
 PEERS = ROOT / "bench" / "peers"
@@ -60,18 +58,6 @@ def test_duckdb_finds_the_same_jobs(pai, tmp_path, monkeypatch, capsys):
         pl.any_horizontal(pl.col(name).ne_missing(pl.col(f"peer_{name}")) for name in [*keys, "size"])
     )
     assert different.is_empty(), different
-
-
-def test_the_philly_notebook_finds_the_same_jobs_and_attempts(tmp_path, monkeypatch, capsys):
-    from philly_telemetry import make_log
-
-    monkeypatch.setattr("philly_telemetry.JOBS", 400)
-    make_log(tmp_path / "cluster_job_log", 1_000)
-    lines = run_peer(monkeypatch, capsys, "philly_notebook", tmp_path / "cluster_job_log")
-    schemas, readers = load_schemas_and_readers(FORMATS["philly"]["reader"], {}, read_schema_text(FILES["philly"]))
-    ingest({"job_log": [tmp_path / "cluster_job_log"]}, schemas, tmp_path, 0.0, readers)
-    raw = {"job_log": pl.scan_parquet(tmp_path / "job_log.parquet")}
-    assert lines[-1] == f"400 {derive_table('philly', 'attempts', raw).height}"
 
 
 def test_the_docs_say_what_was_measured():

@@ -3,7 +3,7 @@
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from outage_rooms import Frames, compute_tables, render_analysis
 from outage_traces import DAY, make_outages
@@ -22,7 +22,7 @@ from ttf.analyses.shared.outages.nearness import (
 EVENTS = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 3), st.integers(-20, 20)), max_size=25)
 
 
-def bursts_of(folder, outages, exposure=None, simulations=200):
+def bursts_of(folder, outages, exposure=None, simulations=60):
     frames = {"outages": outages} | ({} if exposure is None else {"exposure": exposure})
     return compute_tables("find_bursts", Frames(frames, seed=1, simulations=simulations, jitter_s=DAY // 2), folder)
 
@@ -31,7 +31,6 @@ def event_arrays(rows):
     return np.array(rows, np.int64).reshape(-1, 3).T
 
 
-@settings(max_examples=100)
 @given(EVENTS, st.integers(0, 10))
 def test_the_nearest_event_is_that_of_all_pairs(rows, window):
     group, member, time = event_arrays(rows)
@@ -49,15 +48,14 @@ def test_simulated_times_keep_their_invariants():
     rng = np.random.default_rng(2)
     time, group, member = rng.integers(0, 999, 60), np.repeat([0, 1], 30), np.repeat(np.arange(20), 3)
     (simulated,) = permute_times(rng, time, group, 1)
-    assert sorted(simulated[:30]) == sorted(time[:30]) and sorted(simulated[30:]) == sorted(time[30:])
-    assert simulated.tolist() != time.tolist()
+    assert sorted(simulated[:30]) == sorted(time[:30]) and simulated.tolist() != time.tolist()
     (simulated,) = shift_times(rng, time, member, np.zeros(60, np.int64), np.full(60, 1000), 1)
     shifts = (simulated - time) % 1000
     assert all(len(set(shifts[member == unit])) == 1 for unit in range(20)) and len(set(shifts)) > 1
     bounds = np.zeros(60, np.int64), np.full(60, 1000)
     (simulated,) = jitter_times(rng, time, *bounds, 20, 1)
     assert 0 < np.abs(simulated - time).max() <= 20 and simulated.min() >= 0 and simulated.max() <= 1000
-    assert [replicate_count(n, 1000) for n in (10, 100_000, 10_000_000)] == [1000, 25, 20]
+    assert [replicate_count(n, 1000) for n in (10, 10_000_000)] == [1000, 20]
 
 
 def make_fleet(rng, shared_fraction: float, units=60, days=400, rate=0.02):
@@ -95,13 +93,13 @@ def test_racks_that_fail_together_are_found(tmp_path):
 def test_a_rate_that_drifts_is_no_burst(spread):
     """400 nodes, 26 weekly rates with log SD 0.5. The shifted null alone finds bursts in a third of histories."""
     rng, weeks, rejections = np.random.default_rng(8), 26, []
-    for _ in range(60):
+    for _ in range(40):
         rates = 20 * np.exp(spread * rng.normal(size=weeks) - spread**2 / 2)
         time = np.concatenate([(n + rng.random(k)) * 7 * DAY for n, k in enumerate(rng.poisson(rates))])
         time = np.sort(time).astype(np.int64)
         node, observed_s = rng.integers(0, 400, time.size), np.full(time.size, weeks * 7 * DAY)
         events = Events(0 * time, node, 0 * time, time, 0 * time, observed_s)
-        rows = list(burst_rows("fleet", events, rng, 60, DAY // 2))
+        rows = list(burst_rows("fleet", events, rng, 40, DAY // 2))
         rejections.append(
             [[row["share"] > row["null_shifted_high"], row["is_burst"]] for row in rows if row["window_s"] < DAY]
         )

@@ -111,7 +111,6 @@ def test_a_duplicate_table(external_analysis):
     [
         (DECLARATION.replace('"outcomes"', '"outcome"'), "theme 'outcome'; expected outcomes, causes, "),
         ("ANALYSIS = None\n", "no ANALYSIS = Analysis"),
-        ("", "no ANALYSIS = Analysis"),
     ],
 )
 def test_an_invalid_declaration(external_analysis, text, message):

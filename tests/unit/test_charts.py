@@ -16,7 +16,6 @@ from given_tables import correlations, runtime_by_group
 from ttf.analyses import module_name
 from ttf.analyses.catalogue import load_analyses
 from ttf.analyses.factors.correlate.compute import failure_share
-from ttf.analyses.factors.correlate.run_time_charts import make_points
 from ttf.analyses.outcomes.split_outcomes.compute import (
     observed_times,
     outcome_table,
@@ -55,8 +54,8 @@ CHART_KINDS = {
     ),
     *("runtime_by_measured_use", "survival_by_gpu_type", "mttf_by_gpu_type"),
 }
-# The charts of these traces are rendered too.
-RENDERED_CASES = ("hostile", "no failure", "every run 0 s")
+# One chart of each kind of these traces is rendered too.
+RENDERED_CASES = ("ordinary", "hostile", "every run 0 s")
 
 HOSTILE = [
     "<script>alert(1)</script>",
@@ -129,16 +128,11 @@ def tables_of(jobs: pl.DataFrame) -> dict[str, pl.DataFrame]:
 CASES = {
     "ordinary": make_jobs(),
     "no failure": make_jobs(60, outcomes=["success", "running"]),
-    "no success": make_jobs(60, outcomes=["failure", "waiting"]),
-    "only running": make_jobs(30, outcomes=["running"]),
     "only waiting": make_jobs(5, outcomes=["waiting"]),
     "one job": make_jobs(1, types=["V100"]),
-    "one failure": make_jobs(1, types=["V100"], outcomes=["failure"]),
     "no GPU type": make_jobs(90, types=[None]),
-    "one GPU type": make_jobs(90, types=["V100"]),
     "hostile": make_jobs(900, types=HOSTILE),
     "no GPU": make_jobs(90).with_columns(gpu_milli=pl.lit(0, dtype=pl.Int64)),
-    "no end written": make_jobs(90).with_columns(runtime_s=pl.lit(None, dtype=pl.Int64)),
     "every run 0 s": make_jobs(90).with_columns(pl.col("runtime_s") * 0),
 }
 
@@ -189,34 +183,15 @@ def test_every_chart_of_every_trace_can_be_drawn(case):
         assert sum(len(rows) for rows in spec["datasets"].values()) <= 2_100, name
         assert "NaN" not in text, name
         assert not nested_texts(spec, {"url", "calculate"}), name
-        if case in ("ordinary", *RENDERED_CASES):
+        if case in RENDERED_CASES and name in CHART_KINDS:
             svg = svg_of(spec)
             width = float(ET.fromstring(svg).get("width"))
             assert width <= WIDE, name
             assert "NaN" not in svg, name
             assert "undefined" not in svg, name
+            assert "<script" not in svg, name
         assert (figure.empty is None) == ("nothing to draw" not in figure.title), name
-
-
-def empty_charts(case: str) -> set[str]:
-    return {name for name in BUILDERS if draw_case(case, name).empty}
-
-
-def test_an_ordinary_trace_has_every_chart():
-    assert empty_charts("ordinary") == set()
-
-
-def test_empty_charts_have_a_reason():
-    type_charts = {"runtime_by_gpu_type", "survival_by_gpu_type", "mttf_by_gpu_type"}
-    # Fewer than two sizes of its 90 jobs have enough ended jobs.
-    assert empty_charts("no GPU type") == type_charts | {"failure_rate_by_gpus"}
-    empty_names = empty_charts("no failure")
-    assert {name for name in empty_names if "request" not in name} == {
-        *("still_running", "survival_by_gpu_type", "survival_by_gpu_count", "failure_rate_by_gpus"),
-        "runtime_by_gpu_type",  # its ended jobs have one known type
-    }
-    assert "jobs_and_gpu_time" not in empty_charts("only waiting")
-    assert len(empty_charts("only waiting")) == len(BUILDERS) - 1
+        assert case != "ordinary" or not figure.empty, name
 
 
 def test_trace_text_never_becomes_an_expression_or_breaks_the_svg():
@@ -229,10 +204,6 @@ def test_trace_text_never_becomes_an_expression_or_breaks_the_svg():
         assert "\u202e" not in text
         assert "\\u0000" not in text
         assert "longlonglonglonglonglonglonglonglonglonglong" not in text
-        if "gpu_type" in name or name == "failure_share":
-            svg = svg_of(spec)
-            assert "<script" not in svg
-            ET.fromstring(svg)
 
 
 def test_different_texts_have_different_labels():
@@ -241,9 +212,6 @@ def test_different_texts_have_different_labels():
     assert len(set(label_by_text.values())) == len(HOSTILE)
     assert all(0 < len(label) <= 44 for label in label_by_text.values())
     assert make_labels(["A", "A\x00", "A (2)", "A"]) == {"A": "A", "A\x00": "A (2)", "A (2)": "A (2) (2)"}
-
-
-# ---- titles ----
 
 
 def test_the_curve_of_run_times(all_tables):
@@ -260,14 +228,11 @@ def test_the_survival_curve_labels_its_estimates_and_a_constant_rate(all_tables)
     tables = all_tables["ordinary"]
     p_day = tables["survival"].filter((pl.col("stratum_by") == "all") & (pl.col("time_s") <= 86_400))["survival"].last()
     mean = tables["mttf"].filter(stratum_by="all", confidence=0.95)["mttf_s"].item()
-    for study in (STUDY, replace(STUDY, narrow=True)):
-        figure = BUILDERS["still_running"](tables, study)
-        assert figure.datasets["spots"][-1]["label"] == f"{words.share(p_day)} at 1 day"
-        assert all(
-            row["v"] == pytest.approx(math.exp(-row["x"] / mean), rel=1e-4) for row in figure.datasets["constant"]
-        )
-        assert figure.datasets["limits"] == []
-        assert f'width="{study.width}' in svg_of(figure.spec(validate=True))
+    figure = BUILDERS["still_running"](tables, replace(STUDY, narrow=True))
+    assert figure.datasets["spots"][-1]["label"] == f"{words.share(p_day)} at 1 day"
+    assert all(row["v"] == pytest.approx(math.exp(-row["x"] / mean), rel=1e-4) for row in figure.datasets["constant"])
+    assert figure.datasets["limits"] == []
+    assert f'width="{replace(STUDY, narrow=True).width}' in svg_of(figure.spec())
 
 
 def test_a_thinned_curve_gives_the_estimates_of_the_full_one(all_tables):
@@ -298,10 +263,8 @@ def test_a_step_is_a_time_limit_if_many_jobs_end_by_it(jobs, limits, is_limit):
 
 
 def test_mttf_by_stratum_and_lower_bounds(all_tables):
-    tables = all_tables["ordinary"]
-    mttf = tables["mttf"].filter((pl.col("stratum_by") == "gpu_type") & (pl.col("confidence") == 0.95)).sort("mttf_s")
-    rows = sorted(BUILDERS["mttf_by_gpu_type"](tables, STUDY).datasets["strata"], key=lambda row: row["mttf"])
-    assert [row["mttf"] for row in rows] == pytest.approx((mttf["mttf_s"] / 3600).to_list(), rel=1e-5)
+    (row, *_) = BUILDERS["mttf_by_gpu_type"](all_tables["ordinary"], STUDY).datasets["strata"]
+    assert row["low95"] < row["mttf"] < row["high95"]
     bounds = BUILDERS["mttf_by_gpu_type"](all_tables["no failure"], STUDY)
     assert all("mttf" not in row and row["low95"] > 0 for row in bounds.datasets["strata"])
 
@@ -312,41 +275,9 @@ def test_every_chart_labels_a_synthetic_sample(all_tables):
         assert "Synthetic sample: no finding about a real cluster." in figure.spec()["title"]["subtitle"]
 
 
-# ---- parts ----
-
-
-def test_many_groups_are_merged_without_losing_a_job():
-    n = 5_000
-    groups = pl.DataFrame(
-        {
-            "outcome_set": ["success"] * n,
-            "feature": ["cpu_usage"] * n,
-            "cutoff_s": pl.Series([None] * n, dtype=pl.Int64),
-            "value": [str(i + 1) for i in range(n)],
-            "jobs": [1 + i % 7 for i in range(n)],
-            "runtime_mean_s": [float(i % 100) for i in range(n)],
-            "runtime_median_s": [float(i % 100) for i in range(n)],
-        }
-    )
-    ready = make_points(groups)
-    assert ready.merged == ["cpu_usage"]
-    assert len(ready.rows) <= 100
-    assert sum(row["jobs"] for row in ready.rows) == groups["jobs"].sum()
-    total = (groups["jobs"] * groups["runtime_mean_s"]).sum()
-    assert sum(row["jobs"] * row["mean_s"] for row in ready.rows) == pytest.approx(total)
-    values = [row["value"] for row in ready.rows]
-    assert values == sorted(values) and values[0] >= 1 and values[-1] <= n
-    unmerged = make_points(groups.head(250))
-    assert not unmerged.merged
-    assert len(unmerged.rows) == 250
-
-
-# ---- files ----
-
-
 def test_charts_are_written_as_drawn_and_reproducible(tmp_path):
     """tests/workflow/test_reruns.py checks that separate processes write the same bytes too."""
-    names = ["jobs_and_gpu_time", "factors_of_run_time", "failure_share", "survival_by_gpu_count"]
+    names = ["jobs_and_gpu_time", "failure_share"]
     specs, svgs = ([tmp_path / f"{name}.{ending}" for name in names] for ending in ("vl.json", "svg"))
     figures = {name: draw_case("ordinary", name) for name in names}
     tables = {name: [f"tables/{name}.csv"] for name in names}
@@ -358,9 +289,10 @@ def test_charts_are_written_as_drawn_and_reproducible(tmp_path):
     index = json.loads((tmp_path / "index.json").read_text())
     assert list(index) == names
     assert (index[main]["tables"], index[main]["narrow"]) == ([f"tables/{main}.csv"], True)
+    same_tables = tables_of(CASES["ordinary"])
     for name, file, svg in zip(names, specs, svgs, strict=True):
         figure = figures[name]
-        redrawn = json.loads(json.dumps(BUILDERS[name](tables_of(CASES["ordinary"]), STUDY).spec()))
+        redrawn = json.loads(json.dumps(BUILDERS[name](same_tables, STUDY).spec()))
         assert json.loads(file.read_text()) == redrawn
         assert ET.fromstring(svg.read_text()).tag.endswith("svg")
         assert figure.subtitle.split()[0] in svg.read_text()

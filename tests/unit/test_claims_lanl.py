@@ -1,8 +1,7 @@
-"""Claims about LANL's outages: each quantity of a trace of two systems and three nodes, worked out by hand."""
+"""Claims about LANL's outages: each quantity of a trace of two systems and three nodes."""
 
 import polars as pl
-import pytest
-from of_claims import CLAIMS
+from claims_tested import check_computed, claims_of
 from outage_traces import make_outages
 from ttf.analyses.outages.measure_availability.compute import availability
 from ttf.analyses.time_to_failure.fit_mttf.lifetimes import lifetime_models
@@ -10,7 +9,6 @@ from ttf.page.replication.scorecard import scorecard
 from ttf.raw.raw_contracts import ROW_ACCOUNT
 from ttf.stats.durations.strata import CountedDurations
 
-LANL_CLAIMS = [claim for claim in CLAIMS if claim["id"].startswith("lanl-")]
 # Repairs last 0.5 and 1.5 hours in system a, 30 hours in system b.
 OUTAGES = {"a/1": [(100, 1900), (9_000, 14_400)], "a/2": [], "b/1": [(500, 108_500)]}
 # Each time to failure is ten times the previous one.
@@ -28,34 +26,6 @@ def tables() -> dict[str, pl.DataFrame]:
     }
 
 
-ANSWERS = {
-    "lanl-failures": 5,
-    "lanl-systems": 2,
-    "lanl-nodes": 3,
-    "lanl-repair-shortest": 1,
-    "lanl-repair-longest": 30,
-}
-
-
-@pytest.fixture(scope="module")
-def row_by_claim():
+def test_the_quantity_of_each_claim():
     frames = tables()
-    return {
-        row["id"]: row for row in scorecard(LANL_CLAIMS, ["lanl"], lambda _, name: frames[name]).iter_rows(named=True)
-    }
-
-
-def test_the_quantity_of_each_claim(row_by_claim):
-    computed = {id: row["computed"] for id, row in row_by_claim.items()}
-    shape = computed.pop("lanl-hazard")
-    assert computed == pytest.approx(ANSWERS)
-    # Likelihood equation: the weighted mean of log times minus their mean equals 1 / shape.
-    powers = [10 ** (k * shape) for k in range(5)]
-    weighted = sum(k * power for k, power in enumerate(powers)) / sum(powers)
-    assert 2.302585 * (weighted - 2) == pytest.approx(1 / shape, rel=1e-5)
-
-
-def test_verdicts_of_bounds(row_by_claim):
-    verdicts = {id: row["verdict"] for id, row in row_by_claim.items()}
-    assert (verdicts["lanl-hazard"], verdicts["lanl-repair-longest"]) == ("reproduced", "reproduced")
-    assert verdicts["lanl-repair-shortest"] == "differs", "an hour is not less than an hour"
+    check_computed("lanl", scorecard(claims_of(__file__), ["lanl"], lambda _, name: frames[name]))

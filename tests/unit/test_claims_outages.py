@@ -1,42 +1,29 @@
-"""The shares of InfiniteHBD's faults: each quantity on a few records, counted by hand."""
-
-from pathlib import Path
+"""The shares of InfiniteHBD's faults: each quantity on a few records."""
 
 import polars as pl
-import pytest
-from claims_tested import ELSEWHERE
-from of_claims import CLAIMS
+from claims_tested import check_computed, claims_of
 from outage_traces import make_outages
 from ttf.analyses.outages.measure_availability.compute import causes
 from ttf.page.replication.scorecard import scorecard
 from ttf.records.outages.outage_causes import apply_rules
 from ttf.records.outages.outage_records import merge_records
 
-ID_PREFIXES = tuple(prefix for prefix, file in ELSEWHERE.items() if file == Path(__file__).name)
-FAULT_CLAIMS = [claim for claim in CLAIMS if claim["id"].startswith(ID_PREFIXES)]
-CLAIM_FILTERS = [claim["quantity"]["where"] for claim in FAULT_CLAIMS]
+FAULT_CLAIMS = claims_of(__file__)
 
 
 def records() -> pl.DataFrame:
     """One fault of the first claimed cause, two of the second and so on, each an hour apart."""
     rows, start_s = [], 0
-    for count, criteria in enumerate((criteria for criteria in CLAIM_FILTERS if "class" in criteria), start=1):
+    filters = [claim["quantity"]["where"] for claim in FAULT_CLAIMS]
+    for count, criteria in enumerate((criteria for criteria in filters if "class" in criteria), start=1):
         for _ in range(count):
             rows.append(("a", start_s, start_s + 60, criteria["level"], criteria["class"], "any"))
             start_s += 3600
     return pl.DataFrame(rows, schema=["unit_id", "start_s", "end_s", "level", "class", "cause"], orient="row")
 
 
-@pytest.mark.parametrize("claim", FAULT_CLAIMS, ids=lambda claim: claim["id"])
-def test_the_quantity_of_each_claim(claim):
+def test_the_quantity_of_each_claim():
     faults = records()
     _, _, exposure = make_outages({"a": []}, 3600 * faults.height)
-    outages, raw_records = merge_records("t", apply_rules(faults, []), exposure)
-    (row,) = scorecard([claim | {"trace": "t"}], ["t"], lambda *_: causes(outages, raw_records)).iter_rows(named=True)
-    criteria = {name: value for name, value in claim["quantity"]["where"].items() if name != "depth"}
-    if claim["id"] == "infinitehbd-faults":
-        assert row["computed"] == faults.height
-        return
-    matches = [fault for fault in faults.to_dicts() if criteria.items() <= fault.items()]
-    assert row["computed"] == pytest.approx(len(matches) / faults.height)
-    assert len(FAULT_CLAIMS) == 26
+    table = causes(*merge_records("t", apply_rules(faults, []), exposure))
+    check_computed("outages", scorecard([claim | {"trace": "t"} for claim in FAULT_CLAIMS], ["t"], lambda *_: table))

@@ -1,12 +1,7 @@
 """Findings on PAI 2020 beyond study 1: each quantity on a trace of a dozen tasks."""
 
-from pathlib import Path
-
-import numpy as np
 import polars as pl
-import pytest
-from claims_tested import ELSEWHERE
-from of_claims import CLAIMS
+from claims_tested import check_computed, claims_of
 from ttf.analyses.outcomes.split_outcomes.compute import outcome_table
 from ttf.analyses.queue.describe_workload.population import (
     activity,
@@ -21,8 +16,6 @@ from ttf.analyses.queue.describe_workload.workload import gpu_requests, percenti
 from ttf.page.replication.scorecard import scorecard
 from ttf.records.jobs import JOB_COLUMNS
 
-ID_PREFIXES = tuple(prefix for prefix, file in ELSEWHERE.items() if file == Path(__file__).name)
-TYPES = ("T4", "MISC", "P100", "V100", "V100M32")
 MIDNIGHT_S = 57_600  # in Shanghai
 
 # (role, user, outcome, submitted, delay, run time, GPU type, GPU request in % of one, cores, GiB, instances)
@@ -67,64 +60,10 @@ def micro_tables() -> dict[str, pl.DataFrame]:
     }
 
 
-TABLES = micro_tables()
+PAI_CLAIMS = claims_of(__file__)
 
 
-def expected_values() -> dict[str, float]:
-    run_times = [row[5] for row in MICRO if row[5] is not None]
-    answers = {
-        # The second row is the first row that began between 0 and 1 o'clock; the third began a day earlier.
-        "pai-hour-0-first": MIDNIGHT_S + 86_400,
-        "pai-tasks-with-gpu": 10,
-        "pai-failure-share-with-gpu": 3 / 9,
-        # Instances of tasks that ended: 1 + 2 + 1 + 3 + 1 + 1 of successes, 2 + 4 + 1 + 1 of failures.
-        "pai-failure-share-instances": 8 / 17,
-        "pai-largest-per-instance": 8,
-        "pai-largest-in-all": 8,
-        "pai-roles": 5,
-        # Gangs of 2, 3, 2 and 4; 18 instances in all.
-        "pai-gang-scheduled": 11 / 18,
-        # Run times 10 20 40 50 60 | 100 300 500 700 900: three short tasks waited longer than they ran, no long one.
-        "pai-waits-over-half-short": 3 / 5,
-        "pai-waits-over-half-long": 0,
-        # 95 % of the 19 instances, one of them waiting, are 18.05, so the largest request counts.
-        "pai-request-p95-cores": 12,
-        "pai-request-p95-gpus": 8,
-        "pai-request-p95-memory": 12,
-        "pai-users": 6,
-    }
-    for percent in (50, 75, 90):
-        answers[f"pai-run-time-all-p{percent}"] = np.percentile(run_times, percent)
-    for gpu_type in TYPES:
-        rows = [row for row in MICRO if row[6] == gpu_type]
-        answers[f"pai-run-time-{gpu_type.lower()}-p75"] = np.percentile([r[5] for r in rows if r[2] == "success"], 75)
-        answers[f"pai-asked-on-{gpu_type.lower()}"] = len(rows) / 10
-        answers[f"pai-machines-{gpu_type.lower()}"] = sum(name == gpu_type for name, _ in MACHINES)
-        answers[f"pai-gpus-{gpu_type.lower()}"] = sum(gpus for name, gpus in MACHINES if name == gpu_type)
-    answers["pai-machines-cpu"] = 2
-    for status in ("Terminated", "Failed", "Running", "Waiting"):
-        answers[f"pai-jobs-{status.lower()}"] = sum(name == status for name, *_ in JOB)
-        answers[f"pai-jobs-{status.lower()}-with-end"] = sum(end is not None for name, _, end in JOB if name == status)
-    shared = [row[4] for row in MICRO if row[7] and row[7] < 100]
-    whole_gpu = [row[4] for row in MICRO if row[7] and row[7] >= 100]
-    answers["pai-wait-shared-gpu-p90"] = np.percentile(shared, 90)
-    answers["pai-wait-whole-gpu-p90"] = np.percentile(whole_gpu, 90)
-    for percent in (50, 90):
-        waits = [row[4] for row in MICRO if row[6] == "V100"]
-        answers[f"pai-wait-v100-instances-p{percent}"] = np.percentile(waits, percent)
-    return answers
-
-
-ANSWERS = expected_values()
-PAI_CLAIMS = [claim for claim in CLAIMS if claim["id"].startswith(ID_PREFIXES) and "quantity" in claim]
-
-
-def test_every_answer_has_a_claim():
-    assert {claim["id"] for claim in PAI_CLAIMS} == set(ANSWERS)
-
-
-@pytest.mark.parametrize("claim", PAI_CLAIMS, ids=lambda claim: claim["id"])
-def test_the_quantity_of_each_claim(claim):
-    micro_claim = claim | {"trace": "micro"}
-    (row,) = scorecard([micro_claim], ["micro"], lambda _, name: TABLES[name]).iter_rows(named=True)
-    assert row["computed"] == pytest.approx(ANSWERS[claim["id"]], rel=1e-9), row
+def test_the_quantity_of_each_claim():
+    frames = micro_tables()
+    micro_claims = [claim | {"trace": "micro"} for claim in PAI_CLAIMS]
+    check_computed("pai", scorecard(micro_claims, ["micro"], lambda _, table: frames[table]))

@@ -1,14 +1,10 @@
-"""Claims about RSC, and all of Helios, Acme and Philly: each quantity on a dozen rows, worked out by hand.
+"""Claims about RSC, and all of Helios, Acme and Philly: each quantity on a dozen rows.
 
 The tables come from several trace formats, so a function per table builds the fewest rows that cover all claims.
 """
 
-from pathlib import Path
-
 import polars as pl
-import pytest
-from claims_tested import ELSEWHERE
-from of_claims import CLAIMS
+from claims_tested import check_computed, claims_of
 from plan_inputs import make_rate
 from ttf.analyses.large_runs.measure_ettr.compute import measured_table
 from ttf.analyses.lost.measure_losses.lost_work import lost_work
@@ -25,8 +21,7 @@ from ttf.stats.large_runs.plans import Habits
 from ttf.stats.large_runs.projection import ProjectionLimit
 from whole_losses import loss_sums
 
-ID_PREFIXES = tuple(prefix for prefix, file in ELSEWHERE.items() if file == Path(__file__).name)
-RSC_CLAIMS = [claim for claim in CLAIMS if claim["id"].startswith(ID_PREFIXES) and "quantity" in claim]
+RSC_CLAIMS = claims_of(__file__)
 # Without a trace only what is printed can be computed.
 WITHOUT_TRACE = scorecard(RSC_CLAIMS, [], lambda *_: None)
 PRINTED = set(WITHOUT_TRACE.drop_nulls("computed")["id"])
@@ -49,7 +44,6 @@ JOBS = [
     ("OUT_OF_MEMORY", 1, 1),
     ("CANCELLED", 512, 1),
 ]
-TOTAL_GPU_HOURS = 1 + 3 + 16 + 8 + 1 + 512 + 4096 + 16 + 40 + 1 + 512  # 5206
 
 
 def jobs() -> pl.DataFrame:
@@ -158,66 +152,8 @@ def tables() -> dict[str, pl.DataFrame]:
     }
 
 
-TABLES = tables()
-
-
-def expected_values() -> dict[str, float]:
-    answers: dict[str, float] = {}
-    # 42 failures in 64 x 30 + 128 x 50 = 8320 node-days.
-    answers |= {f"rsc{n}-node-failure-rate": 42_000 / 8320 for n in (1, 2)}
-    shares = dict.fromkeys(("preempted", "requeued", "timeout", "out-of-memory", "node-fail", "infra-jobs"), 1 / 12)
-    answers |= {f"rsc1-{name}": share for name, share in (shares | {"completed": 4 / 12, "failed": 2 / 12}).items()}
-    answers["rsc1-infra-gpu-time"] = 512 / TOTAL_GPU_HOURS
-    for n in (1, 2):
-        # 12 jobs in 11 x 6 h.
-        answers[f"rsc{n}-jobs-per-day"] = 12 / 2.75
-        # 11 requested GPUs: four requested one, three 2, 4 and 8.
-        answers[f"rsc{n}-one-gpu-jobs"] = 4 / 11
-        answers[f"rsc{n}-one-node-jobs"] = 7 / 11
-        answers[f"rsc{n}-one-node-gpu-time"] = (6 + 16 + 8 + 40) / TOTAL_GPU_HOURS
-        answers[f"rsc{n}-large-gpu-time"] = (512 + 4096 + 512) / TOTAL_GPU_HOURS
-        answers[f"rsc{n}-lemons"] = 2
-    answers |= {"rsc1-4096-jobs": 1 / 11, "rsc1-4096-gpu-time": 4096 / TOTAL_GPU_HOURS}
-    # RSC-1 and RSC-2 are both this dozen.
-    answers |= {"rsc1-jobs": 24, "rsc1-gpu-hours": 2 * TOTAL_GPU_HOURS, "rsc1-lemon-share": 2 / 8}
-    answers |= {"rsc1-measured-mttf-8": 2, "rsc1-measured-mttf-1024": 24 * 50 / 40}
-    # The first order lost 2 x 30 min, the second 3 x 30 min.
-    answers["rsc1-second-order"] = 1.5 / 2.5
-    answers["rsc1-measured-ettr-4096"] = 0.94
-    # Each of the four Helios clusters, Seren and Kalos is this dozen: 4 successes (one without a GPU), 7 failures and
-    # 1 cancelled.
-    answers |= {"helios-all-jobs": 48, "helios-all-gpu-jobs": 44, "helios-all-cpu-jobs": 4}
-    answers |= {"helios-all-success": 3 / 11, "helios-all-failure": 7 / 11, "helios-all-cancelled": 1 / 11}
-    times = {"success": 20, "failure": TOTAL_GPU_HOURS - 20 - 512, "cancelled": 512}
-    for outcome, hours in times.items():
-        answers[f"helios-all-{outcome}-gpu-time"] = answers[f"philly-summary-{outcome}-gpu-time"] = (
-            hours / TOTAL_GPU_HOURS
-        )
-    # Without the CPU job 27 h in 11 jobs; GPUs 4898 in all.
-    answers |= {"helios-all-mean-run-time": 27 * 3600 / 11, "helios-all-longest-run": 36_000}
-    answers |= {"helios-all-mean-gpus": 4898 / 11, "helios-all-most-gpus": 4096}
-    answers |= {f"helios-summary-{cluster}-cpu-jobs": 1 for cluster in ("venus", "earth", "saturn", "uranus")}
-    answers |= {"acme-summary-seren-jobs": 12, "acme-summary-kalos-jobs": 12}
-    answers |= {"acme-both-jobs": 24, "acme-both-gpu-jobs": 22}
-    answers |= {"philly-summary-jobs": 12, "philly-summary-mean-run-time": 32 * 300, "philly-summary-most-gpus": 4096}
-    answers |= {"philly-summary-median-run-time": 1.5 * 3600, "philly-summary-longest-run": 36_000}
-    answers |= {
-        "philly-summary-mean-wait": 330,
-        "philly-summary-median-wait": 330,
-        "philly-summary-mean-gpus": 4898 / 11,
-    }
-    answers |= {"philly-summary-success": 4 / 12, "philly-summary-cancelled": 1 / 12, "philly-summary-failure": 7 / 12}
-    return answers
-
-
-ANSWERS = expected_values()
-
-
-@pytest.mark.parametrize("claim", OF_TRACES, ids=lambda claim: claim["id"])
-def test_the_quantity_of_each_claim(claim):
-    (row,) = scorecard([claim], claim_traces(claim), lambda _, name: TABLES[name]).iter_rows(named=True)
-    assert row["computed"] == pytest.approx(ANSWERS[claim["id"]], rel=1e-9), row
-
-
-def test_every_claim_of_this_file_has_an_answer():
-    assert {claim["id"] for claim in OF_TRACES} == set(ANSWERS)
+def test_the_quantity_of_each_claim():
+    """RSC-1 and RSC-2, the clusters of Helios, and Seren and Kalos are each this dozen."""
+    frames = tables()
+    rows = [scorecard([claim], claim_traces(claim), lambda _, table: frames[table]) for claim in OF_TRACES]
+    check_computed("rsc", pl.concat(rows))

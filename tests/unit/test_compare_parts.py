@@ -8,7 +8,6 @@ import polars as pl
 import pytest
 from scipy import stats
 from ttf.analyses import load_contracts
-from ttf.analyses.nodes.find_lemon_nodes.excess import benjamini_hochberg
 from ttf.analyses.quality.compare_parts import ANALYSIS, CHANCE, CHANGED, TOO_FEW, TOO_FEW_WEEKS
 from ttf.analyses.quality.compare_parts.calendar import ONE_PART, OVERLAP, Calendar, estimate_calendar
 from ttf.analyses.quality.compare_parts.compute import build_changes, compute
@@ -118,28 +117,6 @@ def test_a_run_across_the_boundary_is_divided_and_fails_at_its_end():
     assert lost.n.tolist() == [2, 1]
 
 
-def test_time_in_many_parts_equals_a_loop():
-    rng = np.random.default_rng(2)
-    begins = MONDAY + np.cumsum([0, *rng.integers(1, 9, 5)]) * DAY
-    end_s = int(begins[-1]) + 3 * DAY
-    calendar = Calendar(list("abcdef"), np.ones(6, int), begins, end_s)
-    start, length = rng.uniform(-3, 40, 300), rng.exponential(6, 300)
-    gpus, cluster = rng.choice([4, 16, 64], 300), rng.integers(0, 4, 300)
-    rows = [(*row[:2], None, *map(int, row[2:])) for row in zip(start, length, gpus, cluster, strict=True)]
-    durations = durations_of(rows).collect()
-    rate, lost = time_sums(rows, [False] * 300, calendar)
-    node_s, gpu_s = np.zeros((6, 4)), np.zeros((6, 4))
-    for start_s, duration_s, gpu_count, user in durations.select(
-        "start_s", "duration_s", "gpu_count", "cluster"
-    ).iter_rows():
-        for part, (low, high) in enumerate(zip(calendar.begins_s, calendar.ends_s, strict=True)):
-            overlap_s = max(0, min(start_s + duration_s, high) - max(start_s, low))
-            gpu_s[part, user] += overlap_s * gpu_count
-            node_s[part, user] += overlap_s * (gpu_count // 8 if gpu_count > 8 else 0)
-    assert lost.bottom == pytest.approx(gpu_s / 3600, abs=1e-6)
-    assert rate.bottom == pytest.approx(node_s / DAY, abs=1e-9)
-
-
 # The tests ---------------------------------------------------------------------------------------------------
 
 
@@ -192,10 +169,8 @@ def test_the_detectable_ratio_exceeds_the_limit_by_its_error():
     assert test.detectable_ratio(0.21) == pytest.approx((1 + limit) / (1 - error))
     assert test.detectable_ratio(0.01) == np.inf
     # A detectable share above 1 is impossible.
-    high_share = compare_sides(
-        make_sums(np.full((6, 30), 98) - np.arange(6)[:, None], np.full((6, 30), 100)), True, False
-    )
-    assert high_share["p_value"] > 0 and high_share["detectable_ratio"] is None
+    high = make_sums(np.full((6, 30), 98) - np.arange(6)[:, None], np.full((6, 30), 100))
+    assert compare_sides(high, True, False)["detectable_ratio"] is None
 
 
 def test_too_little_data():
@@ -232,7 +207,7 @@ def test_the_rate_and_the_ettr_have_one_verdict():
     ]
 
 
-@pytest.mark.parametrize(("weeks_before", "week_sd"), [(1, 0.3), (4, 0.3), (5, 0.0), (5, 0.4)])
+@pytest.mark.parametrize(("weeks_before", "week_sd"), [(1, 0.3), (5, 0.4)])
 def test_at_most_five_percent_of_families_reject_without_change(weeks_before, week_sd):
     """Users differ in activity and failure rate, equally in all parts; weeks differ if there are enough of them."""
     share, _ = SIMULATED["false_changes"](weeks_before, week_sd, 0, 400, seed=weeks_before)
@@ -302,77 +277,49 @@ def test_a_suspect_that_fails_more_often_is_new():
     assert "p_value" not in compare_suspects(all_parts, untested, latest, latest_only)[2]
 
 
-@pytest.mark.parametrize(("weeks", "per_week"), [(2, 0.2), (9, 0.05)])
-def test_nodes_that_always_fail_are_no_change(weeks, per_week):
+def test_nodes_that_always_fail_are_no_change():
     """More such nodes are found as data grow; comparing their counts rejects in 10 to 25 % of studies."""
-    assert SIMULATED["false_suspects"](weeks, per_week, 60, seed=3) <= 0.05
+    assert SIMULATED["false_suspects"](9, 0.05, 40, seed=3) <= 0.05
 
 
 def test_the_detectable_ratio_is_found():
     assert SIMULATED["power"](8, 0.3, 200, seed=4)[0] >= 0.8
 
 
-def test_the_smallest_q_is_the_p_of_simes():
-    p_values = np.array([0.03, 0.5, 0.011, 0.9])
-    simes = min(4 * p / rank for rank, p in enumerate(sorted(p_values), 1))
-    assert benjamini_hochberg(p_values).min() == pytest.approx(simes)
-
-
 # A trace with one change ---------------------------------------------------------------------------
 
 
-def study(folder, changed_measure=None, parts=5):
-    """Inputs of a synthetic trace of weeks. Only `changed_measure` differs in the last week."""
-    rng, weekly_jobs, users = np.random.default_rng(11), 3000, 30
-    size = parts * weekly_jobs
-    start = np.sort(rng.uniform(0, parts * WEEK, size)).astype(int)
-    is_last = start >= (parts - 1) * WEEK
-    large = rng.random(size) < 0.1
-    user = rng.integers(0, users, size)
-    share = 0.1 + 0.2 * user / users
-    # Only jobs without a GPU fail more often, so no GPU time is lost.
-    failed = rng.random(size) < np.where(is_last & ~large & (changed_measure == "failure_share"), share + 0.2, share)
-    run = rng.exponential(3600, size).astype(int) + 60
-    run = np.where(large, 4 * run, run)
-    code = np.where(is_last & (changed_measure == "failure_words") & (rng.random(size) < 0.2), "99:0", "1:0")
-    infra = large & failed & (rng.random(size) < 0.5)
-    if changed_measure == "infra_rate":
-        # A larger share of failures of large jobs is infrastructure; failures and losses stay the same.
-        infra = large & failed & (rng.random(size) < np.where(is_last, 0.9, 0.3))
-    end_s = start + run
-    is_running = end_s >= parts * WEEK
-    jobs = pl.DataFrame(
-        {
-            "job_id": np.arange(size).astype(str),
-            "part": [f"week{week}" for week in start // WEEK],
-            "submit_s": MONDAY + start,
-            "start_s": MONDAY + start,
-            "end_s": MONDAY + end_s,
-            "outcome": np.where(is_running, "running", np.where(failed, "failure", "success")),
-            "status_raw": np.where(failed, "FAILED", "COMPLETED"),
-            "exit_code": np.where(failed, code, "0:0"),
-            "cluster": user,
-        }
-    ).with_columns(
-        pl.col("cluster").cast(pl.UInt32),
-        end_s=pl.when(pl.col("outcome") != "running").then("end_s"),
+def study(folder):
+    """Inputs of a synthetic trace of weeks; the last has other causes and exit codes, but as many failures."""
+    rng, users, size = np.random.default_rng(11), 30, 15_000
+    start, large, user = np.sort(rng.uniform(0, 35, size)), rng.random(size) < 0.1, rng.integers(0, users, size)
+    is_last = start >= 28
+    failed = rng.random(size) < 0.1 + 0.2 * user / users
+    run = (0.001 + rng.exponential(1 / 24, size)) * np.where(large, 4, 1)
+    code = np.where(is_last & (rng.random(size) < 0.2), "99:0", "1:0")
+    # A larger share of failures of large jobs is infrastructure; failures and losses stay the same.
+    infra = large & failed & (rng.random(size) < np.where(is_last, 0.9, 0.3))
+    is_running = start + run >= 35
+    ends = pl.Series(start + run).to_frame("end_s").select(pl.when(~pl.Series(is_running)).then("end_s")).to_series()
+    parts = [f"week{day // 7:.0f}" for day in start]
+    outcome = np.where(is_running, "running", np.where(failed, "failure", "success"))
+    jobs = jobs_of(
+        list(zip(parts, start, start, ends, outcome, strict=True)),
+        job_id=pl.int_range(pl.len()).cast(pl.String),
+        status_raw=pl.Series(np.where(failed, "FAILED", "COMPLETED")),
+        exit_code=pl.Series(np.where(failed, code, "0:0")),
         task=pl.lit(None, pl.String),
-        trace_end_s=pl.lit(MONDAY + parts * WEEK),
+        cluster=pl.Series(user, dtype=pl.UInt32),
+        group=pl.Series(user, dtype=pl.UInt32),
         cluster_by=pl.lit("user"),
         group_by=pl.lit("user"),
-        group="cluster",
     )
-    durations = jobs.select(
-        "start_s",
-        "cluster",
-        duration_s=pl.min_horizontal(pl.Series(run), pl.lit(parts * WEEK) - pl.Series(start)),
-        event=pl.when(pl.Series(infra & ~is_running)).then(pl.lit("infra_failure")),
-        gpu_count=pl.Series(np.where(large, 16, 0)),
-        gpu_milli=pl.Series(np.where(large, 16_000, 0)),
-        basis=pl.lit("state"),
-    )
-    jobs.write_parquet(folder / "jobs.parquet")
-    durations.write_parquet(folder / "durations_infra.parquet")
+    event = np.where(infra & ~is_running, "infra_failure", None)
+    gpus = np.where(large, 16, 0).tolist()
+    rows = zip(start, np.minimum(run, 35 - start), event, gpus, user.tolist(), strict=True)
+    durations = durations_of(list(rows)).with_columns(basis=pl.lit("state"))
+    jobs.collect().write_parquet(folder / "jobs.parquet")
+    durations.collect().write_parquet(folder / "durations_infra.parquet")
     rate = {"basis": "state", "above_gpus": 8, "node_gpus": 8, "confidence": 0.9, "ci_high": 9.0}
     counts = {"jobs": 1, "failures": 1, "node_days": 1.0, "largest_run_nodes": 2, "projects_to_nodes": 8}
     rate |= counts | {"no_projection": "", "needed": "", "reason": "made"}
@@ -383,24 +330,17 @@ def study(folder, changed_measure=None, parts=5):
         "node_failure_rate": "node_failure_rate.csv",
     }
     files = {name: folder / file for name, file in names.items()}
-    settings = {"parts": [f"week{week}" for week in range(parts)], "false_discovery": 0.05}
+    settings = {"parts": [f"week{week}" for week in range(5)], "false_discovery": 0.05}
     return Inputs(files, load_contracts(["measure_sizes"]), settings, "made", str(folder / "out"))
 
 
-@pytest.mark.parametrize("changed_measure", [None, "failure_share", "infra_rate", "failure_words"])
-def test_exactly_one_measure_changed(tmp_path, changed_measure):
-    tables = compute(study(tmp_path, changed_measure))
+def test_exactly_the_changed_measures_are_found(tmp_path):
+    tables = compute(study(tmp_path))
     for table in ANALYSIS.tables:
         table.check(tables[table.name])
     verdicts = dict(tables["changes"].select("measure", "verdict").iter_rows())
-    expected = dict.fromkeys(("failure_share", "infra_rate", "lost_time", "failure_words"), CHANCE)
+    expected = {"failure_share": CHANCE, "infra_rate": CHANGED, "lost_time": CHANCE, "failure_words": CHANGED}
     # The trace names no node and no planned run.
     expected |= dict.fromkeys(("scheduled_ettr", "suspect_nodes"), TOO_FEW)
-    assert verdicts == expected | ({changed_measure: CHANGED} if changed_measure else {})
-    assert tables["new_failure_words"]["word"].to_list() == (["99:0"] if changed_measure == "failure_words" else [])
-
-
-def test_one_part_gives_empty_tables(tmp_path):
-    assert {name: table.height for name, table in compute(study(tmp_path, parts=1)).items()} == {
-        table.name: 0 for table in ANALYSIS.tables
-    }
+    assert verdicts == expected
+    assert tables["new_failure_words"]["word"].to_list() == ["99:0"]

@@ -2,7 +2,6 @@
 
 import json
 
-import polars as pl
 import pytest
 from drawn_figures import draw_svg
 from hypothesis import given, settings
@@ -23,7 +22,7 @@ def ratio_at(row):
     return float(ettr_renewal(Plan(per_s, *(row[name] for name in names))))
 
 
-@settings(deadline=None, max_examples=15)
+@settings(max_examples=8)
 @given(
     st.builds(
         Habits,
@@ -60,16 +59,13 @@ def test_tolerable_rates_scale_inversely_with_nodes():
     assert ettr_contour(RATE, HABITS[0], LARGE_GPUS)["gpus"].unique().to_list() == [LARGE_GPUS]
 
 
-@pytest.mark.parametrize("synthetic", [True, False])
-def test_chart_and_table_of_any_rate(tmp_path, synthetic):
+def test_chart_and_table_of_any_rate(tmp_path):
     for rate in (RATE, make_rate(0.0, 0.0, 1e-3, 8, "no failures"), make_rate(1e-3, 5e-4, 2e-3, None)):
         table = ettr_contour(rate, HABITS[0], 1024)
         path = str(tmp_path / "t.csv")
         write_product(table, ETTR_CONTOUR, path)
         assert read_table(path, ETTR_CONTOUR).equals(table)
-        figure = contour_chart(
-            make_plan_inputs(rate, HABITS[0], 1024, {"ettr_contour": table}), Study("job", synthetic)
-        )
+        figure = contour_chart(make_plan_inputs(rate, HABITS[0], 1024, {"ettr_contour": table}), Study())
         assert draw_svg(figure).startswith("<svg")
         assert len(json.dumps(figure.spec())) < 20_000
         assert {row["level"] for row in figure.datasets["contours"]} == {"50%", "70%", "80%", "90%", "95%"}
@@ -77,15 +73,9 @@ def test_chart_and_table_of_any_rate(tmp_path, synthetic):
 
 
 def test_sizes_without_gpus_are_nodes_and_unreachable_levels_are_empty():
-    def draw(contour, gpus=1024):
-        ETTR_CONTOUR.check(contour)
-        return contour_chart(make_plan_inputs(RATE, HABITS[0], gpus, {"ettr_contour": contour}), Study())
-
     table = ettr_contour(make_rate(None, None, None, None, "why"), HABITS[0], 1024)
-    gpu_table = ettr_contour(make_rate(None, None, None, 1, "why"), HABITS[0], 1024)
     assert table["gpus"].null_count() == table.height
-    assert table.drop("gpus").equals(gpu_table.drop("gpus"))
     unreachable = ettr_contour(RATE, Habits(60, 0, 0, 10**9, 60), 8)
     assert unreachable["reason"].unique().to_list() == [NEVER]
-    assert draw(unreachable, 8).empty == NEVER
-    assert unreachable["failures_per_1000_node_days"].dtype == pl.Float64
+    ETTR_CONTOUR.check(unreachable)
+    assert contour_chart(make_plan_inputs(RATE, HABITS[0], 8, {"ettr_contour": unreachable}), Study()).empty == NEVER

@@ -4,7 +4,7 @@ import math
 
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from ttf.engine.contract import REASON, Column, count, parquet, reason, seconds, share, table, text, truth
 from ttf.engine.contract import whole_seconds as integer_seconds
@@ -40,22 +40,15 @@ def test_a_valid_frame_passes(valid, tmp_path):
     ("invalid", "message"),
     [
         (frame().drop("n", "best"), "table durations: no best, n, unlike its declaration"),
-        (frame().rename({"n": "jobs"}), "table durations: no n; also jobs, unlike its declaration"),
         (frame().select("n", pl.exclude("n")), "table durations: another order, unlike its declaration"),
         (
             frame(n=pl.lit(3, pl.Int32)),
             r"table durations, column n: is declared as whole number \(Int64\), but is Int32",
         ),
-        (
-            frame(best=pl.lit("yes")),
-            r"table durations, column best: is declared as truth value \(Boolean\), but is String",
-        ),
         (frame({"stratum": None}, {}), "table durations, column stratum: blank in 1 rows, but declared never blank"),
         (frame({"mttf_s": None}), "table durations, column mttf_s: blank in 1 rows whose reason is blank too"),
-        *(
-            (frame({"mttf_s": bad}, {}), "table durations, column mttf_s: contains NaN or infinity")
-            for bad in (math.nan, math.inf, -math.inf)
-        ),
+        (frame({"mttf_s": math.nan}, {}), "table durations, column mttf_s: contains NaN or infinity"),
+        (frame({"mttf_s": -math.inf}, {}), "table durations, column mttf_s: contains NaN or infinity"),
     ],
 )
 def test_a_violation_names_table_column_and_rule(invalid, message, tmp_path):
@@ -81,7 +74,6 @@ ROWS = st.fixed_dictionaries(
 
 
 @given(st.lists(ROWS, max_size=4))
-@settings(max_examples=60)
 def test_a_table_round_trips_exactly_with_its_types(tmp_path_factory, rows):
     """This includes all-blank columns and labels such as 100."""
     path = str(tmp_path_factory.getbasetemp() / "durations.csv")

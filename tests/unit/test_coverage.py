@@ -17,8 +17,8 @@ from ttf.stats.durations import survival
 from ttf.stats.durations.mttf import garwood_interval, poisson_limits
 from ttf.stats.durations.strata import Times
 
-ROUNDS = 2000
-# Three standard errors of a share of 95 % in 2000 rounds.
+ROUNDS = 1000
+# Three standard errors of a share of 95 % in these rounds.
 ERROR = 3 * math.sqrt(0.95 * 0.05 / ROUNDS)
 
 
@@ -71,8 +71,7 @@ def shape_coverage(shape: float, failures: int, failing: float) -> float:
     return covered / fitted
 
 
-@pytest.mark.parametrize("failing", [0.2, 1])
-@pytest.mark.parametrize("shape", [0.7, 1.5])
+@pytest.mark.parametrize(("shape", "failing"), [(0.7, 0.2), (1.5, 1)])
 def test_weibull_shape_covers_from_a_hundred_failures_on(shape: float, failing: float) -> None:
     assert abs(shape_coverage(shape, FEWEST_FAILURES, failing) - 0.95) <= ERROR
 
@@ -94,7 +93,7 @@ def band_coverage(n: int, true_survival: float, failing: float = 1) -> float:
 
 @pytest.mark.parametrize(
     ("n", "true_survival", "failing"),
-    [(100, 0.9, 1), (100, 0.5, 1), (100, 0.1, 1), (500, 0.9, 0.2), (1000, 0.99, 0.05)],
+    [(100, 0.9, 1), (100, 0.1, 1), (1000, 0.99, 0.05)],
 )
 def test_kaplan_meier_covers_if_ten_failures_are_expected(n: int, true_survival: float, failing: float) -> None:
     assert round(n * (1 - true_survival)) >= 10

@@ -5,9 +5,7 @@ import math
 import numpy as np
 import polars as pl
 import pytest
-from scipy import stats
 from statsmodels.duration.hazard_regression import PHReg
-from statsmodels.stats.multitest import multipletests
 from ttf.analyses.factors.estimate_hazards import COX, cox
 from ttf.analyses.factors.estimate_hazards.cox import (
     NoFit,
@@ -30,6 +28,7 @@ from ttf.analyses.factors.estimate_hazards.hazard_ratios import (
     TOO_FEW,
     hazard_ratios,
 )
+from ttf.stats.basics.holm import holm
 from ttf.stats.clustered import UNCLUSTERED
 from ttf.stats.durations.strata import NO_DURATION
 
@@ -55,10 +54,11 @@ def durations_of(seconds, failed, amount, type_):
 
 
 @pytest.mark.parametrize("longest", [60, 10_000_000])  # many ties and hardly any
-@pytest.mark.parametrize("seed", [1, 2])
-def test_estimates_are_those_of_statsmodels(seed, longest):
-    seconds, failed, amount, type_ = simulated(seed=seed, longest=longest)
-    columns = [amount.astype(float), type_ == 1, type_ == 2]
+@pytest.mark.parametrize("is_continuous", [False, True])
+def test_estimates_are_those_of_statsmodels(is_continuous, longest):
+    seconds, failed, amount, type_ = simulated(longest=longest)
+    noise = np.random.default_rng(7).normal(size=seconds.size) if is_continuous else 0.0
+    columns = [amount + noise, type_ == 1, type_ == 2]
     cox_fit = fit(RiskSets(seconds, failed, columns))
     model = PHReg(seconds, np.column_stack(columns).astype(float), status=failed.astype(int), ties="efron")
     reference = model.fit(method="newton", maxiter=100, tol=1e-12)
@@ -68,16 +68,6 @@ def test_estimates_are_those_of_statsmodels(seed, longest):
     shuffled = np.random.default_rng(0).permutation(seconds.size)
     refit = fit(RiskSets(seconds[shuffled], failed[shuffled], [column[shuffled] for column in columns]))
     assert refit.coefficients == pytest.approx(cox_fit.coefficients, rel=1e-12)
-
-
-def test_a_continuous_covariate():
-    seconds, failed, _, type_ = simulated(n=300)
-    columns = [np.random.default_rng(7).normal(size=300), type_ == 1]
-    cox_fit = fit(RiskSets(seconds, failed, columns))
-    design = np.column_stack(columns).astype(float)
-    reference = PHReg(seconds, design, status=failed.astype(int), ties="efron").fit(method="newton", tol=1e-12)
-    assert cox_fit.coefficients == pytest.approx(reference.params, abs=1e-9)
-    assert np.sqrt(np.diag(cox_fit.covariance)) == pytest.approx(reference.bse, abs=1e-9)
 
 
 def test_weighted_rows_and_event_blocks_give_the_same_fit(monkeypatch):
@@ -133,34 +123,9 @@ def test_proportionality_against_an_explicit_likelihood():
         assert statistic == pytest.approx(reference, rel=1e-9)
 
 
-def test_proportionality_keeps_its_level_and_detects_change():
-    rng = np.random.default_rng(5)
-    statistics = []
-    for _ in range(300):
-        side = rng.random(120) < 0.5
-        seconds = np.ceil(rng.exponential(1e6 / (1 + side))).astype(np.int64)
-        durations = RiskSets(seconds, rng.random(120) < 0.8, [side])
-        statistics += proportionality_statistics(durations, fit(durations), [[0]])
-    # Three standard errors of a share of 300 are 0.038.
-    assert abs((np.array(statistics) > stats.chi2.ppf(0.95, 1)).mean() - 0.05) < 0.038
-    shapes = np.where(side := rng.random(1000) < 0.5, 0.5, 2)
-    seconds = np.ceil(1e6 * rng.weibull(shapes)).astype(np.int64)
-    durations = RiskSets(seconds, np.full(1000, True), [side])
-    assert proportionality_statistics(durations, fit(durations), [[0]])[0] > 100
-
-
-@pytest.mark.parametrize(
-    ("column", "message"),
-    [
-        # The covariate gives the order of the events, so its coefficient is unbounded.
-        (lambda n: np.arange(n, dtype=float), "separation"),
-        (np.zeros, "singular"),
-    ],
-)
-def test_a_fit_that_does_not_converge_raises(column, message):
-    seconds = np.arange(1, 41)
-    with pytest.raises(NoFit, match=message):
-        fit(RiskSets(seconds, np.full(40, True), [column(40)]))
+def test_a_constant_column_raises():
+    with pytest.raises(NoFit, match="singular"):
+        fit(RiskSets(np.arange(1, 41), np.full(40, True), [np.zeros(40)]))
 
 
 def test_independent_columns():
@@ -175,8 +140,7 @@ def test_table():
     table = hazard_ratios(durations, "failure", ["gpu_count", "gpu_type"])
     COX.check(table)
     reference_level = durations["gpu_type"].value_counts(sort=True)["gpu_type"][0]
-    other_levels = [level for level in "ABC" if level != reference_level]
-    assert set(table["level"].to_list()[1:3]) == set(other_levels)
+    assert {reference_level, *table["level"][1:3]} == {*"ABC"}
     assert table.select("covariate", "reference").rows() == [
         ("gpu_count", None),
         ("gpu_type", reference_level),
@@ -193,10 +157,9 @@ def test_table():
     limits = np.exp(reference.conf_int())
     assert rows.select("ci_low", "ci_high").to_numpy() == pytest.approx(limits, rel=1e-8)
     assert rows["p_value"].to_numpy() == pytest.approx(reference.pvalues, rel=1e-6, abs=1e-300)
-    assert rows["p_adjusted"].to_list() == pytest.approx(multipletests(rows["p_value"], method="holm")[1].tolist())
-    for row in rows.tail(2).iter_rows(named=True):
-        level_durations = durations.filter(gpu_type=row["level"])
-        assert (row["n"], row["events"]) == (level_durations.height, (level_durations["event"] == "failure").sum())
+    assert rows["p_adjusted"].to_list() == pytest.approx(holm(rows["p_value"].to_list()))
+    level = durations.filter(gpu_type=table["level"][1])
+    assert table.select("n", "events").row(1) == (level.height, (level["event"] == "failure").sum())
     assert rows["proportionality_df"].to_list() == [1, 2, 2]
     model_row = table.row(-1, named=True)
     assert (model_row["n"], model_row["events"], model_row["proportionality_df"]) == (800, failed.sum(), 3)
@@ -261,9 +224,8 @@ def test_durations_without_gpus_are_a_level():
     table = hazard_ratios(durations, "failure", ["gpu_count"])
     assert table.select("level", "reference").rows() == [("per doubling", None), ("0", "1"), (None, None)]
     no_gpu = durations["gpu_count"].to_numpy() == 0
-    design = np.column_stack([np.where(no_gpu, 0, amount), no_gpu]).astype(float)
-    reference = PHReg(seconds, design, status=failed.astype(int), ties="efron").fit(tol=1e-12)
-    assert table["log_hazard_ratio"].to_list()[:2] == pytest.approx(reference.params.tolist(), abs=1e-9)
+    reference = fit(RiskSets(seconds, failed, [np.where(no_gpu, 0.0, amount), no_gpu]))
+    assert table["log_hazard_ratio"].to_list()[:2] == pytest.approx(reference.coefficients.tolist())
 
 
 def test_job_size_doubles_gpus_and_nodes():
@@ -274,30 +236,19 @@ def test_job_size_doubles_gpus_and_nodes():
     assert table["covariate"].to_list() == ["gpu_count", "nodes", "gpu_type", "gpu_type", "job_size", "all"]
     row = table.row(4, named=True)
     assert (row["level"], row["n"], row["p_adjusted"]) == ("per doubling of GPUs and nodes", 800, None)
-    # The delta method on statsmodels' fit.
-    design = np.column_stack(
-        [amount, nodes, *(durations["gpu_type"].to_numpy() == name for name in table["level"][2:4])]
-    )
-    reference = PHReg(seconds, design.astype(float), status=failed.astype(int), ties="efron").fit(tol=1e-12)
-    contrast = np.array([1, 1, 0, 0])
-    estimate, se = contrast @ reference.params, (contrast @ reference.cov_params() @ contrast) ** 0.5
-    assert (row["log_hazard_ratio"], row["se"]) == pytest.approx((estimate, se), abs=1e-8)
+    # The same model in other terms: GPUs, and nodes per GPU, which job size does not change.
+    levels = [durations["gpu_type"].to_numpy() == name for name in table["level"][2:4]]
+    reference = fit(RiskSets(seconds, failed, [amount.astype(float), (nodes - amount).astype(float), *levels]))
+    estimate, se = reference.coefficients[0], reference.covariance[0, 0] ** 0.5
+    assert (row["log_hazard_ratio"], row["se"]) == pytest.approx((estimate, se), rel=1e-9)
     limits = np.exp([estimate, estimate - 1.959963984540054 * se, estimate + 1.959963984540054 * se])
     assert [row[name] for name in ("hazard_ratio", "ci_low", "ci_high")] == pytest.approx(limits.tolist(), rel=1e-7)
-    # The same model in other terms: GPUs, and nodes per GPU, which job size does not change.
-    columns = [amount.astype(float), (nodes - amount).astype(float), design[:, 2], design[:, 3]]
-    reparametrised = fit(RiskSets(seconds, failed, columns))
-    assert (row["log_hazard_ratio"], row["se"]) == pytest.approx(
-        (reparametrised.coefficients[0], reparametrised.covariance[0, 0] ** 0.5), rel=1e-9
-    )
     # It adds no coefficient, so the other rows are unchanged.
-    adjusted = multipletests(table["p_value"].to_list()[:4], method="holm")[1]
-    assert table["p_adjusted"].to_list()[:4] == pytest.approx(adjusted.tolist())
+    assert table["p_adjusted"].to_list()[:4] == pytest.approx(holm(table["p_value"].to_list()[:4]))
 
 
-@pytest.mark.parametrize("ratio", [1, 4])
-def test_nodes_proportional_to_gpus_add_no_row(ratio):
-    durations = durations_of(*simulated()).with_columns(nodes=pl.lit(1) if ratio == 1 else pl.col("gpu_count") * ratio)
+def test_nodes_proportional_to_gpus_add_no_row():
+    durations = durations_of(*simulated()).with_columns(nodes=pl.col("gpu_count") * 4)
     table = hazard_ratios(durations, "failure", ["gpu_count", "nodes"])
     assert table["covariate"].to_list() == ["gpu_count", "nodes", "all"]
     gpus_only = hazard_ratios(durations, "failure", ["gpu_count"])
@@ -320,13 +271,12 @@ def test_too_little_to_fit():
     durations = durations_of(seconds, failed, amount, type_)
     assert hazard_ratios(durations, "failure", ["gpu_type"]).select("covariate", "reason").rows() == [("all", TOO_FEW)]
     assert hazard_ratios(durations.head(0), "failure", ["gpu_type"])["reason"].to_list() == [NO_DURATION]
-    single_type = durations_of(*simulated()).with_columns(gpu_type=pl.lit("A"))
-    assert hazard_ratios(single_type, "failure", ["gpu_type"])["converged"].to_list() == [False, False]
     with pytest.raises(ValueError, match="rack"):
-        hazard_ratios(single_type, "failure", ["rack"])
+        hazard_ratios(durations, "failure", ["rack"])
 
 
 def test_the_table_reports_a_fit_that_does_not_converge():
+    # The covariate gives the order of the events, so its coefficient is unbounded.
     durations = pl.DataFrame(
         {"duration_s": range(1, 41), "event": ["failure"] * 40, "gpu_count": [2 ** (40 - n) for n in range(40)]}
     )
@@ -378,9 +328,6 @@ def test_a_factor_that_equals_the_clusters_is_left_out():
     ratio = rows["machine_type"]
     assert (ratio["hazard_ratio"], ratio["ci_high_clustered"]) == (plain["hazard_ratio"], plain["ci_high_clustered"])
     assert (ratio["cluster_by"], ratio["clusters"]) == ("system", pytest.approx(12))
-    # Within one system the clusters are its nodes.
-    one_system = hazard_ratios(durations.filter(system="3").with_columns(rack=pl.col("group") % 2), "failure", ["rack"])
-    assert one_system["cluster_by"].drop_nulls().unique().to_list() == ["node"]
 
 
 def test_a_level_of_one_cluster_has_no_clustered_interval():

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 from ttf.stats import differences
@@ -17,7 +17,6 @@ def counts_of(values, sample):
 samples = st.lists(st.integers(0, 12), min_size=8, max_size=40)
 
 
-@settings(deadline=None)
 @given(samples, samples)
 def test_mann_whitney_is_that_of_scipy(values_before, values_after):
     values = sorted({*values_before, *values_after})
@@ -32,7 +31,6 @@ def test_mann_whitney_is_that_of_scipy(values_before, values_after):
         assert row["p_value"] == pytest.approx(expected.pvalue, rel=1e-9)
 
 
-@settings(deadline=None)
 @given(st.integers(8, 500), st.integers(8, 500), st.floats(0, 1), st.floats(0, 1))
 def test_shares_are_tested_as_by_the_chi_square_of_two_rows(n_before, n_after, p_before, p_after):
     hits = round(p_before * n_before), round(p_after * n_after)
@@ -45,7 +43,6 @@ def test_shares_are_tested_as_by_the_chi_square_of_two_rows(n_before, n_after, p
         assert row["p_value"] == pytest.approx(max(expected.pvalue, SMALLEST_P), rel=1e-6)
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(10, 500), st.integers(10, 500)), min_size=2, max_size=8))
 def test_distributions_are_those_of_scipy(cells):
     counts_before, counts_after = (np.array(side) for side in zip(*cells, strict=True))
@@ -74,9 +71,7 @@ def test_rare_values_are_merged():
         (compare_shares(1, 100, 0, 100), differences.TOO_RARE),
         (compare_shares(0, 10**6, 10**6, 10**6), TINY_P),
         (compare_distributions(np.array([5, 0]), np.array([0, 0]))[0], differences.NOT_THERE),
-        (compare_distributions(np.array([9]), np.array([9]))[0], differences.ALL_EQUAL),
         (compare_distributions(np.array([99, 1]), np.array([99, 1]))[0], differences.TOO_RARE),
-        (compare_medians(np.array([1]), np.array([0]), np.array([9])), differences.NOT_THERE),
         (compare_medians(np.array([1, 2]), np.array([10**6, 0]), np.array([0, 10**6])), TINY_P),
     ],
 )

@@ -20,7 +20,7 @@ from ttf.formats.sacct.hostlist import expand
 from ttf.page.brief.actions import actions
 from ttf.page.brief.bottom_line import bottom_line
 from ttf.page.brief.brief import make_brief
-from ttf.page.brief.drain_commands import MOST_IN_COMMAND, command_note, drain_command, name_nodes
+from ttf.page.brief.drain_commands import MOST_IN_COMMAND, command_note, drain_command
 from ttf.page.brief.tiles import tiles
 from ttf.records.infra import EVENT
 from ttf.records.inputs import Inputs
@@ -80,13 +80,6 @@ def test_the_list_comes_from_job_failures_and_health_events_alone(tmp_path):
     assert nodes.height == 1 and tables["drains"] == {"exclude.txt": "--exclude=n201\n"}
 
 
-def list_drains_of(basis):
-    """List nodes from failures of a basis on two nodes and, for components, from the outages of one of them."""
-    failures = lemon_nodes(n1=0.001, n2=0.001, n3=0.9).with_columns(basis=pl.lit(basis))
-    outages = {"n1": 0.002, "n3": 0.001} if basis == "component" else {}
-    return listed_nodes(failures, drain_list(**outages))
-
-
 def listed_nodes(*tables):
     return list_nodes(*tables).drop_nulls("listed_by")
 
@@ -102,9 +95,11 @@ def test_nodes_of_both_tests_come_first_with_the_evidence_of_each():
     metrics = compute_metrics("list_drains", {"drain_list": nodes})
     assert metrics["drains.first.node"]["value"] == "n2" and metrics["drains.first.outages"]["value"] == 5
     assert list_nodes(lemon_nodes(n1=0.3), drain_list()).is_empty() and exclude_option([]) == ""
-    assert list_drains_of("proxy").is_empty()
+    failures = lemon_nodes(n1=0.001, n2=0.001, n3=0.9)
+    assert listed_nodes(failures.with_columns(basis=pl.lit("proxy")), drain_list()).is_empty()
     # Failures of components are their outages: each event counts once, and both tests must list the node.
-    assert list_drains_of("component").select("node", "listed_by", "failures").rows() == [("n1", "outages", None)]
+    nodes = listed_nodes(failures.with_columns(basis=pl.lit("component")), drain_list(n1=0.002, n3=0.001))
+    assert nodes.select("node", "listed_by", "failures").rows() == [("n1", "outages", None)]
 
 
 def test_unsafe_names_are_listed_and_omitted_from_commands():
@@ -139,12 +134,9 @@ def test_the_action_names_nodes_gpu_type_and_command():
     assert drain.command.startswith("scontrol update NodeName='n[7-8],n[041,201]' State=DRAIN")
     assert action(m, ["n201"], False).command == "", "the cluster need not run Slurm"
     hostile = action(m, ["<b>{data.jobs|9}"], True)
-    assert (
-        "<b>" not in to_html(hostile.title) and hostile.command == "" and "omits 1 with a name" not in hostile.evidence
-    )
+    assert "<b>" not in to_html(hostile.title) and hostile.command == ""
     many = [f"n{number}" for number in range(MOST_IN_COMMAND + 5)]
     assert "5 more in drains/exclude.txt" in action(m, many, True).evidence
-    assert strip_markup(name_nodes(["a"])) == "a"
 
 
 def test_outages_alone_are_an_action_with_its_money():

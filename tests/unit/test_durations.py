@@ -18,8 +18,6 @@ def jobs(**columns):
         # duration_s, event, duration_max_s
         ("success", 20, 30, (30, "success", None)),
         ("failure", 20, 30, (30, "failure", None)),
-        ("cancelled", 20, 30, (30, "cancelled", None)),
-        ("unknown", 20, 30, (30, "unknown", None)),
         ("unknown", 20, None, (None, "unknown", 80)),
         ("running", 20, 30, (30, None, None)),
         ("running", 20, None, (80, None, None)),
@@ -50,10 +48,8 @@ def test_unit_of_a_job_with_and_without_task():
     ("gpu_milli", "size", "gpu_count", "job_gpu_milli"),
     [
         (None, 1, 0, 0),
-        (0, 3, 0, 0),
         (500, 1, 1, 500),
         (500, 3, 2, 1500),
-        (8000, 4, 32, 32000),
         (1000, None, 0, 0),
         (10**10, 10**6, 10**13, 10**16),
     ],

@@ -56,7 +56,7 @@ def test_the_picture_itself_is_unchanged_and_the_same_each_time():
 
 
 def test_a_pdf_has_its_fonts_and_no_date():
-    pdfs = {render_pdf(SVG.replace("\u5f20", "")) for _ in range(5)}
+    pdfs = {render_pdf(SVG.replace("\u5f20", "")) for _ in range(2)}
     (pdf,) = pdfs
     assert pdf.startswith(b"%PDF-")
     fonts = re.findall(rb"/FontName/\w+\+([\w-]+)|/FontName /\w+\+([\w-]+)", pdf)

@@ -79,9 +79,8 @@ def test_other_errors_log_their_traceback(job):
     assert log.endswith("ValueError: first line\nsecond line\n")
 
 
-@pytest.mark.parametrize("error", [StudyError("caf\udce9.csv: broken"), KeyError("caf\udce9")])
-def test_a_file_name_that_is_not_utf8(job, error):
-    assert "\\udce9" in fail(job, error)
+def test_a_file_name_that_is_not_utf8(job):
+    assert "\\udce9" in fail(job, StudyError("caf\udce9.csv: broken"))
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])

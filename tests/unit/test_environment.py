@@ -110,11 +110,6 @@ def test_locks_hold_hashes_and_no_address(lock):
     assert all("--hash=sha256:" in block for block in blocks)
 
 
-def test_test_lock_holds_the_whole_lock():
-    tested, locked = pins("requirements-test.lock"), pins("requirements.lock")
-    assert {name: tested.get(name) for name in locked} == locked
-
-
 def test_the_bill_of_materials_is_the_lock():
     """If this fails, run `make lock`."""
     text = (ROOT / "sbom.cdx.json").read_text()
@@ -135,7 +130,7 @@ def test_the_bill_of_materials_is_the_lock():
 def test_the_environment_installs_without_a_home_folder(tmp_path):
     """uv stops if it cannot write its cache. Here pip and uv find all packages installed, and use no network."""
     environment, packages = tmp_path / "environment", Path(sysconfig.get_path("purelib"))
-    venv.create(environment, with_pip=True)
+    venv.create(environment)
     (environment / "bin/uv").symlink_to(shutil.which("uv", path=sysconfig.get_path("scripts")))
     [site_packages] = environment.glob("lib/*/site-packages")
     (site_packages / "tests.pth").write_text(f"{packages}\n")
@@ -147,12 +142,12 @@ def test_the_environment_installs_without_a_home_folder(tmp_path):
     assert (environment / "empty.lock").read_text() == "# no package\n"
 
 
-@pytest.mark.parametrize("lock", ["requirements-cluster.lock", "requirements-cluster-test.lock"])
-def test_a_job_on_a_cluster_finds_the_versions_of_the_lock(lock):
-    cluster_pins, locked = pins(lock), pins("requirements.lock")
-    assert {name: cluster_pins.get(name) for name in locked} == locked
-    assert "snakemake-executor-plugin-slurm" in cluster_pins
-    assert "snakemake-executor-plugin-slurm" not in pins("requirements-test.lock"), "it slows every start"
+@pytest.mark.parametrize("kind", ["test", "cluster", "cluster-test"])
+def test_other_environments_have_the_versions_of_the_lock(kind):
+    other_pins, locked = pins(f"requirements-{kind}.lock"), pins("requirements.lock")
+    assert {name: other_pins.get(name) for name in locked} == locked
+    # The plugin slows every start.
+    assert ("snakemake-executor-plugin-slurm" in other_pins) == kind.startswith("cluster")
 
 
 @pytest.mark.parametrize("lock", ["requirements-kubernetes.lock", "requirements-kubernetes-test.lock"])

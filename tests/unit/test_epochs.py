@@ -4,7 +4,7 @@ import math
 
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from study.messages import ConfigError
 from study.registry_options import find_option_file
@@ -80,7 +80,6 @@ LOSS_VALUES = st.one_of(st.sampled_from([0.0, -1.0, 1.0, 1.0009, math.nan, math.
 
 
 @given(st.lists(st.lists(LOSS_VALUES, min_size=1, max_size=12), min_size=1, max_size=5))
-@settings(max_examples=40, deadline=None)
 def test_best_epochs_against_plain_python(runs):
     losses = loss_log(**{f"j{index}": run for index, run in enumerate(runs)})
     for index, (_, epochs, lowest_at, near_at) in enumerate(epoch_rows(losses)):

@@ -105,13 +105,6 @@ def test_the_ratio_is_a_share_and_failures_only_harm(plan: Plan) -> None:
     assert ettr_renewal(replace(plan, write_s=plan.write_s * 1.1)) <= ratio * (1 + 1e-12)
 
 
-@given(st.lists(PLANS, min_size=1, max_size=5))
-def test_arrays_give_the_same_as_numbers(plans: list[Plan]) -> None:
-    stacked = Plan(*(np.array([getattr(plan, field.name) for plan in plans]) for field in fields(Plan)))
-    for form in (ettr_v1, ettr_v2, ettr_combined, ettr_renewal, ettr_long_run, expected_interruptions):
-        assert form(stacked) == pytest.approx([form(plan) for plan in plans], rel=1e-13, nan_ok=True)
-
-
 @pytest.mark.parametrize("lost", [1.0, 1.5])
 def test_beyond_their_range_the_approximations_are_none(lost: float) -> None:
     plan = replace(PLAN, failures_per_s=lost / (PLAN.restart_s + PLAN.interval_s / 2))
@@ -148,7 +141,7 @@ def test_a_plan_needs_work(name: str) -> None:
 
 GRID = [
     replace(PLAN, failures_per_s=load / 3600, restart_s=restart, queue_s=queue, write_s=write, productive_s=work)
-    for load in (0.003, 0.05, 0.4, 1.5)
+    for load in (0.003, 0.4)
     for restart, queue, write in ((0, 0, 0), (300, 600, 300), (1200, 7200, 0))
     for work in (4 * 3600, 100.3 * 3600)
 ]
@@ -166,19 +159,10 @@ def test_the_simulation_agrees_with_the_exact_form(number: int) -> None:
     assert (wall - plan.queue_s * (1 + interruptions)).min() >= plan.productive_s
 
 
-def test_the_simulation_is_reproducible_by_seed() -> None:
-    walls, repeated, other_seed = (simulate_runs(PLAN, 50, seed)[0] for seed in (1, 1, 2))
-    assert (walls == repeated).all()
-    assert (walls != other_seed).any()
-
-
-# Comparison with the paper and earlier simulations --------------------------------------------------------
-
-
 # The best interval ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("load", 10.0 ** np.arange(-12, 2))
+@pytest.mark.parametrize("load", 10.0 ** np.arange(-12, 2, 2))
 def test_the_best_interval_is_that_of_a_numerical_search(load: float) -> None:
     rate = 1e-4
     write = load / rate

@@ -10,7 +10,6 @@ from study.messages import ConfigError
 from study.registry_options import add_option_parts, find_option_tables
 from ttf.engine.errors import StudyError
 from ttf.raw.extra_table_reader import health_events, losses
-from ttf.raw.extra_tables import SCHEMA, TABLES
 
 EVENTS, LOSSES = "node,time,code,severity\n", "job,epoch,loss,time\n"
 
@@ -49,21 +48,16 @@ def test_losses_are_read(ingest_text):
     assert rows[0] == ("a", 1, 1.5, 1000)
     assert math.isnan(rows[1][2]) and rows[1][3] == 0
     assert rows[2] == ("b", 1, -math.inf, 5)
-
-
-def test_nothing_happened(ingest_text):
-    assert ingest_text(EVENTS)[0] == ingest_text(LOSSES, "loss")[0] == []
+    assert ingest_text(LOSSES, "loss")[0] == []
 
 
 @pytest.mark.parametrize(
     ("table", "header", "row", "reason", "column"),
     [
         ("health_event", EVENTS, "n1,noon,a,", "not_a_time", "time"),
-        ("health_event", EVENTS, ",1,a,", "missing_value", "node"),
         ("health_event", EVENTS, "n1,1,,", "missing_value", "code"),
         ("loss", LOSSES, "a,1.5,1,1", "not_a_number", "epoch"),
         ("loss", LOSSES, "a,1,low,1", "not_a_number", "loss"),
-        ("loss", LOSSES, "a,1,1,noon", "not_a_time", "time"),
     ],
 )
 def test_a_wrong_line_is_quarantined_or_refused_with_its_number(ingest_text, table, header, row, reason, column):
@@ -84,9 +78,7 @@ def test_an_invalid_file_gives_one_message(ingest_text, table):
         ("", r"the file is empty"),
         (header.replace(",time", ""), r"line 1: the header row has no column time\. Rename"),
         (header.replace("\n", "\r") + "a,1,1,1\ra,1,1,1\r", r"line 1: its lines end in CR"),
-        (header.encode("utf-16"), r"line 1: the text is UTF-16"),
         (header.replace(names[0], '"' + "x" * 200_000 + '"'), r"line 1: the header row has no columns? " + names[0]),
-        (("\x00" * 9 + "\n").encode(), r"line 1: the header row has no columns"),
     ):
         with pytest.raises(StudyError, match=rf"given\[1\]\.csv: {message}"):
             ingest_text(text, table)
@@ -122,7 +114,3 @@ def test_each_extra_table_is_a_part_of_a_trace_in_parts(tmp_path):
     assert add_option_parts("t", parts, tables) == parts | {"e.csv": {"health_event": str(file)}}
     with pytest.raises(ConfigError, match=r"^registry\.t\.health_events: two files are called e\.csv"):
         add_option_parts("t", {"e.csv": {"record": "e.csv"}}, tables)
-
-
-def test_every_table_has_a_schema():
-    assert {table for table, _ in TABLES.values()} == set(SCHEMA["tables"])

@@ -71,9 +71,7 @@ def test_an_invalid_manifest_is_refused(folder, overrides):
         read_results(folder / "results", "two")
 
 
-@pytest.mark.parametrize(
-    "text", ["", "[]", "[1]", "1", "null", '{"a": 1}', '{"a": {"value": 1}}', "[" * 100_000, "\ud800"]
-)
+@pytest.mark.parametrize("text", ["", "[1]", "null", '{"a": 1}', '{"a": {"value": 1}}', "[" * 100_000, "\ud800"])
 def test_an_invalid_metrics_json_gives_one_message(tmp_path, text):
     file = tmp_path / "metrics.json"
     file.write_bytes(text.encode("utf-8", "surrogatepass"))

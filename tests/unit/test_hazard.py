@@ -1,7 +1,5 @@
 """Cumulative incidence and log-rank tests against statsmodels, SciPy and closed forms."""
 
-import math
-
 import numpy as np
 import polars as pl
 import pytest
@@ -22,7 +20,6 @@ from ttf.analyses.factors.estimate_hazards.logrank import MOST_STRATA, NO_CONTRA
 from ttf.stats.basics.p_value import SMALLEST_P
 from ttf.stats.clustered import UNCLUSTERED
 from ttf.stats.durations.strata import NO_DURATION
-from ttf.stats.durations.survival import thin_curves
 
 ENDS = ["failure", "success", "cancelled"]
 ROWS = st.lists(st.tuples(st.none() | st.integers(0, 30), st.sampled_from([*ENDS, None])), max_size=40)
@@ -37,7 +34,7 @@ def simulated(n=600, seed=3, strata=4, censored=True):
     return pl.DataFrame({"duration_s": time, "event": events, "group": group}), time, end, group
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_cumulative_incidence_against_statsmodels(seed):
     durations, time, end, group = simulated(seed=seed)
     curves = cumulative_incidence(durations, ENDS, ["all", "group"])
@@ -67,33 +64,11 @@ def test_without_censoring_incidence_is_a_binomial_share():
     assert curve["se"].to_numpy() ** 2 == pytest.approx(share * (1 - share) / time.size, abs=1e-12)
 
 
-def test_with_one_kind_of_end_incidence_is_one_minus_kaplan_meier():
-    durations, *_ = simulated()
-    durations = durations.filter(pl.col("event").is_null() | (pl.col("event") == "failure"))
-    curve, reference = cumulative_incidence(durations, ["failure"], ["all"]), kaplan_meier(durations, "failure")
-    assert curve["incidence"].to_list() == pytest.approx((1 - reference["survival"]).to_list(), abs=1e-12)
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_the_last_standard_error_is_0_at_incidence_1_and_else_binomial(seed):
-    seconds = np.random.default_rng(seed).integers(1, 10**6, 37 + seed)
-    failed = pl.DataFrame({"duration_s": seconds, "event": ["failure"] * seconds.size})
-    last = cumulative_incidence(failed, ["failure"], ["all"]).row(-1, named=True)
-    assert last["incidence"] == pytest.approx(1) and last["se"] == 0
-    # With a competing end, nobody remains at risk either, but the incidence stays below 1.
-    mixed = failed.with_columns(event=pl.when(pl.col("duration_s") % 3 > 0).then("event").otherwise(pl.lit("success")))
-    curves = cumulative_incidence(mixed, ["failure", "success"], ["all"])
-    share = mixed["event"].eq("failure").mean()
-    for end in ("failure", "success"):
-        row = curves.filter(pl.col("event") == end).row(-1, named=True)
-        assert row["se"] == pytest.approx((share * (1 - share) / seconds.size) ** 0.5, rel=1e-9)
-
-
 def test_an_incidence_of_1_has_no_interval():
     curve = cumulative_incidence(make_durations([(1, "failure"), (2, "failure"), (3, "failure")]), ["failure"], ["all"])
     assert curve["incidence"].to_list() == pytest.approx([0, 1 / 3, 2 / 3, 1])
     assert curve["reason"].to_list() == [NO_EVENT_YET, UNCLUSTERED, UNCLUSTERED, EVERYBODY]
-    assert curve["ci_low"].is_null().to_list() == [True, False, False, True]
+    assert curve["ci_low"].is_null().to_list() == [True, False, False, True] and curve["se"][-1] == 0
 
 
 @settings(deadline=None)
@@ -115,38 +90,6 @@ def test_incidences_of_all_ends_and_survival_add_up_to_1(rows):
     assert curves["events"].sum() + n_censored == durations["duration_s"].count()
 
 
-def test_thinned_curves_keep_their_rows():
-    durations, *_ = simulated()
-    curves = cumulative_incidence(durations, ENDS, ["all", "group"])
-    thinned = thin_curves(curves, 20)
-    assert thinned.group_by("event", "stratum").len()["len"].max() == 20
-    assert thinned.join(curves, on=curves.columns, nulls_equal=True, how="semi").height == thinned.height
-
-
-@pytest.mark.parametrize("n", [50, 200])
-def test_incidence_interval_covers(n):
-    """Check the 95 % interval at the median time: two exponential ends, uniform censoring, 400 samples."""
-    rng = np.random.default_rng(20)
-    repeats, t = 400, 1.0
-    time = rng.exponential(1, (repeats, n))
-    is_failure = rng.random((repeats, n)) < 0.3
-    censoring = rng.uniform(0, 4, (repeats, n))
-    truth = 0.3 * (1 - math.exp(-t))
-    # The estimator reads whole seconds.
-    seconds = np.floor(np.minimum(time, censoring) * 1e6).astype(np.int64)
-    event = np.where(censoring < time, "", np.where(is_failure, "failure", "success"))
-    durations = pl.DataFrame(
-        {"duration_s": seconds.ravel(), "event": event.ravel(), "sample": np.repeat(np.arange(repeats), n)}
-    )
-    curves = cumulative_incidence(durations, ["failure", "success"], ["sample"])
-    last = curves.filter((pl.col("event") == "failure") & (pl.col("time_s") <= t * 1e6)).group_by("stratum").last()
-    with_interval = last.drop_nulls("ci_low")
-    assert with_interval.height > 0.99 * repeats
-    covered = ((with_interval["ci_low"] <= truth) & (truth <= with_interval["ci_high"])).mean()
-    # Three standard errors of a share of 400 are 0.033.
-    assert abs(covered - 0.95) < 0.033
-
-
 def test_simultaneous_causes_are_a_separate_end():
     durations = pl.DataFrame(
         {
@@ -161,7 +104,7 @@ def test_simultaneous_causes_are_a_separate_end():
     assert events == ["dbe only", "otb only", "human error", "dbe and otb", "unknown cause"]
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_logrank_against_statsmodels_and_scipy(seed):
     durations, time, end, group = simulated(seed=seed)
     failed = end == 1

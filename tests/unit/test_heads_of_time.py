@@ -11,7 +11,6 @@ from ttf.analyses.nodes.track_failure_rate import page as rate
 from ttf.analyses.outages.list_drains import page as drains
 from ttf.analyses.scaling.measure_sizes import page as sizes
 from ttf.analyses.time_to_failure.fit_mttf import page as mttf
-from ttf.display import statement_rules
 from ttf.display.phrases import list_keys, strip_markup
 from ttf.display.section_head import Line
 from ttf.display.trace_numbers import Numbers
@@ -157,31 +156,6 @@ def test_the_claim_on_scaling_is_the_verdict_on_the_law(values, claim):
     assert (head.callout is not None) == ("sizes.needed" in values)
 
 
-def test_no_rate_per_node_if_neither_nodes_nor_causes_are_recorded():
-    unrecorded = {"sizes.basis": "proxy", "sizes.node_gpus_from": "default"}
-    m = numbers(LAW, WITHHELD, unrecorded, {"sizes.rate.failures": 72})
-    assert [key.label for key in sizes.head(trace(), m).keys] == ["Pooled slope of log MTTF on log nodes"]
-
-
-def test_a_callout_reports_a_failed_projection_and_an_empty_chart_is_omitted():
-    check = {"sizes.check.p_value": 0.01, "sizes.check.observed": 4, "sizes.check.expected": 11.6}
-    m = numbers(RATE, LAW, PROJECTED, check, {"ettr.assumed.size_of_the_run": 1024})
-    head = sizes.head(trace(empty="runs of one size"), m)
-    assert head.charts == () and head.callout.kind == "care"
-    assert strip_markup(head.callout.text) == "4 failures seen, 11.6 expected from the other sizes."
-    withheld = sizes.head(
-        trace(),
-        numbers(RATE, check, WITHHELD, {"ettr.assumed.size_of_the_run": 1024} | {"sizes.law.reason": "too few"}),
-    )
-    assert withheld.callout.kind == "stop"
-
-
-def test_a_trace_without_jobs_or_without_gpus_has_a_line_for_scaling():
-    for empty_trace in (trace("GPU", has_jobs=False), trace()):
-        line = sizes.head(empty_trace, numbers({}))
-        assert isinstance(line, Line) and not line.checked
-
-
 @pytest.mark.parametrize(
     ("values", "claim"),
     [
@@ -265,22 +239,12 @@ def test_finding_no_node_is_inconclusive_without_power(changes, claim, reason, n
     assert check_claim(head, m).endswith(f"; {claim}")
     assert ("cannot tell", f"{reason}; {needed}") in [(key.value, strip_markup(key.note)) for key in head.keys]
     (line,) = lemons.lines(trace(), m)
-    assert not line.checked and strip_markup(line.result) == f"cannot tell: {reason}; {needed}"
+    assert not line.checked and strip_markup(line.result) == f"cannot tell: {reason}"
     nodes_head = lemons.head(trace(), m)
     assert check_claim(nodes_head, m) == f"Cannot tell whether any of 200 nodes fails more: {reason}"
     tile = nodes_with_excess(m)
     assert tile.state == "withheld" and strip_markup(tile.means).lower() == f"cannot tell: {reason}; {needed}.".lower()
     assert actions(m, "job")[1] == ()
-
-
-@pytest.mark.parametrize(
-    ("ratio", "nodes", "has_power"), [(4.9, 0, True), (5.1, 0, False), (None, 0, False), (140, 3, True)]
-)
-def test_power_matters_only_if_no_node_was_found(ratio, nodes, has_power):
-    values = {"lemons.lemons": nodes, "drains.listed": nodes}
-    values |= {"lemons.detectable_ratio": ratio, "drains.detectable_ratio": ratio} if ratio else {}
-    for test in ("lemons", "drains"):
-        assert statement_rules.r11_no_power(numbers(values), test) is not has_power
 
 
 def test_nodes_that_cannot_be_compared_are_not_checked():

@@ -90,16 +90,6 @@ def test_quirk_a_job_id_is_unique_in_one_cluster_only(cluster):
     assert (earth["job_id"].to_list(), quarantine.height) == (venus["job_id"].to_list(), 0)
 
 
-def test_quirk_the_internal_column_jobname_is_ignored(cluster):
-    jobs, account, _ = cluster(
-        log=HEADER.replace("user,", "user,jobname,")
-        + "1,u,secret,vc,1,1,1,FAILED,2020-06-10 08:00:00,2020-06-10 08:00:10,2020-06-10 08:01:10,60,10\n"
-    )
-    assert account.row(0) == ("log", 1, 1, 0)
-    assert "secret" not in jobs.row(0)
-    assert "jobname" not in jobs.columns
-
-
 def test_quirk_virtual_clusters_keep_their_names_and_the_test_cluster_is_marked(cluster):
     jobs, _, _ = cluster(log=LOG)
     assert set(jobs["account"]) == {"vcJkd", "vchbv", "vcpDC", "vc7Bz", None}
@@ -116,18 +106,3 @@ def test_quirk_capacity_is_that_of_the_day(cluster):
     # 1425516 started at 2020-06-10 00:00:05 in China, the day before in UTC.
     assert jobs["cluster_gpus"].to_list() == [1064, 1064, 1064, 1064, 1064, 1080, 1080, 1080, None, 1080]
     assert row_of(jobs, "1425511")["account"] == "vcJkd"
-
-
-def test_an_end_before_the_start_is_blank(cluster):
-    rows = (
-        "1,u,vc,1,1,1,FAILED,2020-06-10 08:00:00,2020-06-10 08:00:10,2020-06-10 08:00:09,-1,10\n"
-        "2,u,vc,1,1,1,FAILED,2020-06-10 08:00:00,2020-06-10 07:59:59,2020-06-10 08:00:09,10,-1\n"
-        "3,u,vc,-1,1,1,FAILED,2020-06-10 08:00:00,2020-06-10 08:00:00,2020-06-10 08:00:09,9,0\n"
-        "4,u,vc,1,1,1,FAILED,2020-06-10 08:00:00,2020-06-10 08:00:00\n"
-        "5,u,vc,1,1,1,FAILED,2020-06-10 08:00:00,2020-06-10 08:00:00,2020-06-10 08:00:09,9,0\n"
-    )
-    jobs, account, quarantine = cluster(log=HEADER + rows)
-    assert account.row(0) == ("log", 5, 3, 2)
-    assert jobs.select("job_id", "runtime_s").rows() == [("1", None), ("2", None), ("5", 9)]
-    blanked = ["before_previous_blanked"] * 2
-    assert list(quarantine["reason"]) == [*blanked, "out_of_range", "wrong_column_count"]

@@ -9,7 +9,7 @@ from polars.testing import assert_frame_equal
 from ttf.analyses.lost.measure_losses import compute as losses
 from ttf.analyses.lost.measure_losses import lost_work, owners, what_if
 from ttf.records.infra import infra_durations
-from ttf.records.runs import add_deterministic, add_end_columns, build_runs, iterate_blocks
+from ttf.records.runs import build_runs, iterate_blocks
 
 RULES = {"states": ["NODE_FAIL"]}
 SIZES = st.integers(1, 9)
@@ -33,25 +33,6 @@ def split_blocks(jobs, attempts, size):
     durations = infra_durations(jobs, attempts, RULES).select("event", "state", "basis").lazy()
     reasons = failure_reasons(jobs, attempts).lazy()
     return list(iterate_blocks(jobs.lazy(), None if attempts is None else attempts.lazy(), durations, reasons, size))
-
-
-def trace_runs(jobs, attempts):
-    durations = add_end_columns(infra_durations(jobs, attempts, RULES))
-    if attempts is None:
-        return build_runs(add_deterministic(jobs, failure_reasons(jobs, None)), None, durations).collect()
-    tries = add_deterministic(attempts, failure_reasons(jobs, attempts))
-    return build_runs(jobs, tries, durations).collect()
-
-
-@few_examples
-@given(TRACES, SIZES)
-def test_runs_of_all_blocks_equal_those_of_the_trace(trace, size) -> None:
-    block_runs, job_count = [], 0
-    for block in split_blocks(*trace, size):
-        block_runs.append(build_runs(*block).collect().with_columns(pl.col("job") + job_count))
-        job_count += block.jobs.height
-    assert job_count == trace[0].height
-    assert_frame_equal(pl.concat(block_runs), trace_runs(*trace))
 
 
 def test_durations_of_another_trace_are_an_error() -> None:

@@ -1,11 +1,9 @@
 """Cumulative incidence at given ages, and its bounds if some end times are missing."""
 
-import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from statsmodels.duration.survfunc import CumIncidenceRight
 from ttf.analyses.factors.estimate_hazards import INCIDENCE_AT
 from ttf.analyses.factors.estimate_hazards.incidence import (
     AGES_S,
@@ -53,20 +51,6 @@ def test_by_hand():
     assert (success["incidence_low"], success["incidence_high"]) == pytest.approx((1 / 8, 1 / 8))
 
 
-def test_the_bounds_equal_the_estimate_if_no_end_is_missing():
-    rng = np.random.default_rng(5)
-    time, code = rng.integers(1, 40, 300) * 3600, rng.integers(0, 3, 300)
-    durations = make_durations(
-        [(int(seconds), None, [None, *ENDS][end]) for seconds, end in zip(time, code, strict=True)]
-    )
-    reference = CumIncidenceRight(time, code)
-    for row in incidence_table(durations, 3600, 86_400).iter_rows(named=True):
-        index = np.searchsorted(reference.times, row["time_s"], side="right") - 1
-        assert row["incidence"] == pytest.approx(reference.cinc[ENDS.index(row["event"])][index], abs=1e-12)
-        assert row["incidence_low"] == row["incidence"] == row["incidence_high"]
-        assert row["ci_low"] < row["incidence"] < row["ci_high"]
-
-
 def test_reasons_without_durations_or_events():
     assert incidence_table(make_durations([]))["reason"].to_list() == [NO_DURATION] * 2 * len(AGES_S)
     assert list(incidence_table(make_durations([(None, 9, "failure")]))["reason"]) == [NO_DURATION] * 2 * len(AGES_S)
@@ -78,8 +62,7 @@ RECORDED = st.tuples(st.integers(0, 8), st.none(), st.sampled_from([*ENDS, None]
 FEW_MISSING = st.tuples(st.none(), st.integers(0, 4), st.sampled_from(ENDS))
 
 
-@settings(max_examples=16)
-@given(st.lists(RECORDED, min_size=1, max_size=6), st.lists(FEW_MISSING, min_size=1, max_size=2), st.integers(0, 6))
+@given(st.lists(RECORDED, min_size=1, max_size=6), st.lists(FEW_MISSING, max_size=2), st.integers(0, 6))
 def test_the_bounds_are_the_least_and_greatest_estimate(recorded, missing, age):
     """Compare with estimates for every whole second at which the missing ends can be."""
     row = incidence_table(make_durations([*recorded, *missing]), age).row(0, named=True)
@@ -89,4 +72,6 @@ def test_the_bounds_are_the_least_and_greatest_estimate(recorded, missing, age):
     for _, longest, event in missing:
         combinations = [[*ends, (seconds, None, event)] for ends in combinations for seconds in range(longest + 1)]
     estimates = [estimate(make_durations([*recorded, *ends]), "failure", age) for ends in combinations]
+    if not missing:
+        assert row["incidence_low"] == row["incidence"] == row["incidence_high"]
     assert (min(estimates), max(estimates)) == pytest.approx((row["incidence_low"], row["incidence_high"]), abs=1e-9)

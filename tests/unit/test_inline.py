@@ -6,7 +6,7 @@ import xml.etree.ElementTree as ET
 import pytest
 from ttf.display.charts.figure import Study, empty_figure, fit_width, make_chart, make_figure
 from ttf.display.charts.inline import extract_drawing, make_page_element
-from ttf.display.charts.saving import add_heading, render_drawing, render_picture
+from ttf.display.charts.saving import render_drawing, render_picture
 from ttf.display.charts.theme import FAILURE, LIGHT
 
 HOSTILE = "</svg><script>x</script> & \"'"
@@ -55,31 +55,7 @@ def test_a_drawing_has_an_escaped_title_and_description(drawing):
     ids = element.get("aria-labelledby").split()
     text_by_id = {child.get("id"): child.text for child in element if child.tag in ("title", "desc")}
     assert [text_by_id[name] for name in ids] == [HOSTILE, HOSTILE]
-    assert element.get("role") == "img"
     assert "<script" not in make_page_element(drawing, "p", HOSTILE, HOSTILE)
-
-
-def test_a_drawing_has_no_attributes_that_the_page_sets(drawing):
-    text = make_page_element(drawing, "p", "t", "a")
-    for attribute in ("font-family", "class=", "role=", "aria-roledescription", "display=", 'opacity="0"', "xmlns"):
-        assert attribute not in text.replace('role="img"', "")
-    assert re.match(r'<svg viewBox="0 0 720 \d+" width="720" (?!.*height=)[^>]*>', text[: text.index(">") + 1])
-    assert (
-        max(len(number) for number in re.findall(r"\.(\d+)", " ".join(re.findall(r' (?:d|transform)="([^"]*)"', text))))
-        == 1
-    )
-    assert len(text) < 0.5 * len(drawing)
-
-
-def test_all_texts_and_marks_remain(drawing):
-    original, inlined = ET.fromstring(drawing), ET.fromstring(make_page_element(drawing, "p", "t", "a"))
-    texts = [element.text for element in original.iter(f"{SVG}text")]
-    assert len(texts) > 12
-    assert [element.text for element in inlined.iter("text")] == texts
-    failure_marks = [mark for mark in original.iter(f"{SVG}path") if mark.get("stroke") == FAILURE]
-    assert len(failure_marks) == 6
-    group_by_mark = {child: group for group in inlined.iter("g") for child in group}
-    assert sum(FAILURE in (mark.get("stroke"), group_by_mark[mark].get("stroke")) for mark in inlined.iter("path")) == 6
 
 
 def test_paths_are_shortened_without_moving():
@@ -107,8 +83,3 @@ def test_a_picture_has_a_title_and_bare_restores_the_drawing(drawing):
     assert texts == [HOSTILE, "a & b"]
     assert ET.fromstring(extract_drawing(picture)).attrib | {"y": None} == ET.fromstring(drawing).attrib | {"y": None}
     assert make_page_element(extract_drawing(picture), "p", "t", "a") == make_page_element(drawing, "p", "t", "a")
-    assert extract_drawing(drawing) == drawing
-    # No line of a title is cut off.
-    tall = ET.fromstring(add_heading(drawing, ["M" * 90, "b"], []))
-    assert float(tall.get("width")) > float(ET.fromstring(drawing).get("width"))
-    assert float(tall.get("height")) > float(ET.fromstring(drawing).get("height"))

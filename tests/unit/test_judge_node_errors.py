@@ -7,12 +7,10 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from given_tables import compute_metrics, one_row
+from given_tables import one_row
 from scipy.stats import chi2
 from simulated_cluster import (
     APPLICATION_CODES,
-    FIRST_S,
-    NODES,
     QUIET_CODE,
     make_cluster_records,
     simulate,
@@ -27,12 +25,13 @@ from ttf.analyses.causes.judge_node_errors.evidence import AT_ENDS, BY_APPLICATI
 from ttf.analyses.causes.judge_node_errors.lead_times import ALL
 from ttf.analyses.causes.judge_node_errors.log_records import make_log_records, mark_failures
 from ttf.records.infra import EVENT, attribute_to_errors, infra_durations
+from ttf.records.jobs import JOB_COLUMNS, conform
 from ttf.records.record_contracts import NODE_ERRORS, NODE_LOG_WATCH, OUTAGES
 
 COVERAGE = runpy.run_path(str(Path(__file__).parents[2] / "docs" / "coverage_node_errors.py"))
 DAY, HOUR = 86_400, 3_600
 SETTINGS = {"window_s": 300, "lead_s": HOUR, "false_discovery": 0.05, "block_days": 7, "clock": "UTC"}
-SEEDS = range(8)
+SEEDS = range(3)
 
 
 def check_tables(tables):
@@ -82,12 +81,8 @@ def test_an_alarm_a_few_minutes_before_is_too_late(judged):
 
 
 def test_few_errors_are_too_few_to_tell():
-    cluster = simulate(3)
-    errors = simulate_node_errors(cluster, 3).filter(code="XID79").head(12)
-    tables = check_tables(judge_errors(make_cluster_records(cluster, errors), None, **SETTINGS))
-    row = tables["error_codes"].row(0, named=True)
-    if row["verdict"] != PRECEDES:
-        assert row["verdict"] == TOO_FEW and "may fail beyond chance" in row["reason"]
+    cluster = simulate(1)
+    errors = simulate_node_errors(cluster, 1).filter(code="XID79").head(12)
     errors = errors.filter(pl.col("node").is_in(errors["node"].unique().sort().head(3)))
     tables = check_tables(judge_errors(make_cluster_records(cluster, errors), None, **SETTINGS))
     row = tables["error_codes"].row(0, named=True)
@@ -95,25 +90,11 @@ def test_few_errors_are_too_few_to_tell():
     assert tables["error_attributions"].is_empty() and tables["error_lead_times"].is_empty()
 
 
-def test_errors_at_random_times_are_no_evidence():
-    """The times of the nodes' errors are shifted by whole days: codes of hardware are then as good as random."""
-    cluster = simulate(5)
-    errors = simulate_node_errors(cluster, 5).filter(~pl.col("application"))
-    shifts = pl.Series(np.random.default_rng(5).integers(5, 90, NODES))
-    shift = shifts.gather(errors["node"].str.slice(1).cast(pl.Int64) - 1)
-    moved = (errors["time_s"] - FIRST_S + shift * DAY) % (99 * DAY) + FIRST_S
-    records = make_cluster_records(cluster, errors.with_columns(time_s=moved, last_s=moved))
-    tables = check_tables(judge_errors(records, cluster.outages, **SETTINGS))
-    assert PRECEDES not in set(tables["error_codes"]["verdict"]) and tables["error_attributions"].is_empty()
-    reasons = tables["error_codes"].filter(verdict=DOES_NOT)["reason"]
-    assert reasons.len() and reasons.str.contains("clocks not checked").all()
-
-
 def test_a_code_after_which_failures_are_hardly_more_frequent_explains_none():
     """With a ratio of 1.5, two of three attributed failures would be due to chance."""
     draw, errors, attempts, nodes, mean_s = np.random.default_rng(2), [], [], "abcdefghijklmnopqrst", 5_000
     for node in nodes:
-        for start in range(0, 70 * DAY, HOUR):
+        for start in range(0, 40 * DAY, HOUR):
             moment, end = start + int(draw.integers(0, HOUR)), start + int(draw.exponential(mean_s)) + 1
             extra = moment + int(draw.exponential(2 * mean_s)) + 1
             if moment < end:
@@ -135,21 +116,18 @@ def test_a_code_after_which_failures_are_hardly_more_frequent_explains_none():
 @pytest.mark.parametrize(
     ("name", "verdicts"),
     [
-        ("the same, in every attempt", {DOES_NOT, TOO_FEW}),
         ("one attempt a node", {DOES_NOT, TOO_FEW}),
         ("one in 20 attempts fails at 3:01, code at 3:00 of a third of the days", {DOES_NOT, TOO_FEW}),
         ("code of one user, whose attempts it ends", {DOES_NOT, TOO_FEW}),
         ("code from a minute before to a minute after failures", {AT_ENDS}),
         ("code at failures, ends recorded 2 minutes late", {AT_ENDS}),
-        ("code at all ends, recorded 2 minutes late", {AT_ENDS}),
         ("logs of a third of the nodes an hour fast", {DOES_NOT, TOO_FEW}),
-        ("logs an hour fast in half of the time", {DOES_NOT, TOO_FEW}),
     ],
 )
 def test_a_code_that_ends_attempts_is_told_from_codes_that_come_where_they_fail(name, verdicts):
     """docs/coverage.md has all worlds, larger and with more repetitions."""
     world = COVERAGE["CAUSES"][name]
-    world = replace(world, nodes=max(8, world.nodes // 2), days=56 if world.clock == "summer" else 20)
+    world = replace(world, nodes=max(8, world.nodes // 2), days=20)
     codes, ended, right, wrong = COVERAGE["judge_causes"](world, np.random.default_rng(4))
     verdict = {row["code"]: row["verdict"] for row in codes}
     assert verdict.pop("cause") == PRECEDES and verdict.pop("crash") == BY_APPLICATION
@@ -169,10 +147,8 @@ def draw_clock_frames(apart_s, is_application, n=40, **columns):
 
 FAST = {
     "nobody": ((0, 4), True, pl.lit(0), AGREE),
-    "all, by two minutes": ((0, 4), True, pl.lit(120), CORRECTED),
     "all, by five minutes, of hardware": ((0, 240), False, pl.lit(600), NOT_CHECKED),
     "all, by an hour, of hardware": ((0, 240), False, pl.lit(3_600), CORRECTED),
-    "slow by five hours and a half": ((0, 240), False, pl.lit(-19_800), CORRECTED),
     "in summer": ((0, 4), True, pl.when(pl.col("time_s") > 56 * DAY).then(3_600).otherwise(0), CORRECTED),
     "by days, at no typical lag": ((0, 20 * DAY), False, pl.lit(0), NOT_CHECKED),
 }
@@ -188,15 +164,6 @@ def test_a_clear_offset_of_the_log_is_corrected(name):
         assert (aligned["time_s"] - aligned["true_s"]).abs().max() <= 60
     else:
         assert aligned["time_s"].equals(errors["time_s"])
-
-
-def test_errors_and_failures_at_fixed_hours_show_no_offset():
-    """Every night errors come at 3:00 and failures at 2:00, mostly on different nodes."""
-    rng = np.random.default_rng(6)
-    unit, day = rng.integers(0, 20, (2, 400)), np.arange(400) % 90
-    errors = pl.DataFrame({"unit": unit[0].astype(np.uint32), "time_s": day * DAY + 3 * HOUR, "application": True})
-    runs = pl.DataFrame({"unit": unit[1].astype(np.uint32), "end_s": day * DAY + 2 * HOUR, "is_failed": True})
-    assert align_clocks(errors.with_columns(last_s="time_s"), runs, 300)[1].status == NOT_CHECKED
 
 
 # By hand -----------------------------------------------------------------------------------------------------
@@ -247,21 +214,13 @@ def test_rates_by_hand():
     assert (row["errors"], row["gpu_days"], row["node_days"]) == (10, 4 * 70 * 8, 4 * 70)
     assert row["errors_per_1000_gpu_days"] == pytest.approx(10_000 / 2240)
     assert row["rate_ci_low"] == pytest.approx(chi2.ppf(0.025, 20) / 2 * 1000 / 2240)
-    # All errors are on one of four nodes.
-    assert row["ci_low_clustered"] is None or row["ci_low_clustered"] < row["rate_ci_low"]
+    unsized = judge(make_records(errors, gpus=None))["error_codes"].row(0, named=True)
+    assert unsized["errors_per_1000_gpu_days"] is None and unsized["node_days"] == 280 and NO_GPUS in unsized["reason"]
+    attempts = [("abcd", 0, DAY, "success", "u")]
+    assert make_records([], attempts, gpus=None).nodes["gpus"].to_list() == [8] * 4
     months = judge(make_records(errors))["error_rates_by_month"]
     assert months["month"].to_list() == ["1970-01", "1970-02", "1970-03"]
     assert months["errors"].sum() == 10 and months["gpu_days"].sum() == pytest.approx(2240)
-
-
-def test_without_gpus_there_is_no_rate_per_gpu_day():
-    row = judge(make_records([make_error("a", DAY)], gpus=None))["error_codes"].row(0, named=True)
-    assert row["errors_per_1000_gpu_days"] is None and row["node_days"] == 280 and NO_GPUS in row["reason"]
-
-
-def test_gpus_of_a_node_are_the_most_that_an_attempt_used():
-    attempts = [("ab", 0, DAY, "success", "u"), ("cd", 0, DAY, "success", "u")]
-    assert make_records([], attempts, gpus=None).nodes["gpus"].to_list() == [8] * 4
 
 
 def test_no_error_and_no_attempt_make_empty_tables():
@@ -344,21 +303,20 @@ def make_attributions(*rows):
     return ERROR_ATTRIBUTIONS.frame([dict(zip(names, row, strict=True)) | {"component": "GPU"} for row in rows])
 
 
-def make_jobs(count, states=None):
-    return pl.DataFrame(
-        {
-            "job_id": [str(number) for number in range(count)],
-            "outcome": ["failure"] * count,
-            "status_raw": states or ["FAILED"] * count,
-            "node_list": [["a", "b"]] * count,
-            "failed_node": [None, "b", *[None] * (count - 2)],
-        }
-    ).with_columns(
-        pl.lit(None, pl.String).alias("task"), pl.lit(None, pl.String).alias("account"),
-        trace=pl.lit("t"), user=pl.lit("u"), gpu_type=pl.lit("a100"), gpu_milli=8_000, size=1, nodes=2,
-        cpu_milli=pl.lit(None, pl.Int64), submit_s=0, start_s=0, end_s=100, runtime_s=100, trace_end_s=1000,
-        runtime_max_s=pl.lit(None, pl.Int64),
-    )  # fmt: skip
+def make_jobs(count):
+    """Make jobs on nodes a and b that failed after 100 s; the record of the second one names b."""
+    times = {"submit_s": 0, "start_s": 0, "end_s": 100, "runtime_s": 100, "trace_end_s": 1000}
+    row = {
+        "trace": "t",
+        "user": "u",
+        "outcome": "failure",
+        "status_raw": "FAILED",
+        "gpu_milli": 8_000,
+        "size": 1,
+    } | times
+    jobs = conform(pl.DataFrame([row | {"job_id": str(number)} for number in range(count)]), JOB_COLUMNS)
+    failed_node = pl.when(job_id="1").then(pl.lit("b"))
+    return jobs.with_columns(node_list=pl.Series([["a", "b"]] * count), failed_node=failed_node)
 
 
 def test_attributed_errors_end_durations_with_node_cause_and_incident():
@@ -410,14 +368,3 @@ def test_reasons_name_the_log_where_no_rule_does():
     assert rows["evidence"].to_list() == ["node_log", "event", "node_log", None]
     named = with_health_events(failed.with_columns(reason=pl.lit("Time limit")), durations, errors)
     assert named["reason"].to_list() == [NODE_ERROR, HEALTH_EVENT, "Time limit", "Time limit"]
-
-
-def test_numbers_of_the_page():
-    cluster = simulate(1)
-    records = make_cluster_records(cluster, simulate_node_errors(cluster, 1))
-    tables = judge_errors(records, cluster.outages, **SETTINGS)
-    m = compute_metrics("judge_node_errors", tables)
-    assert m["node_errors.codes"]["value"] == 7
-    ranked = tables["error_codes"].filter(verdict=PRECEDES).sort("failed", descending=True)
-    assert m["node_errors.code.1.failed"]["value"] == ranked["failed"][0]
-    assert m["node_errors.unknown.before"]["value"] > m["node_errors.unknown.share"]["value"]

@@ -12,7 +12,7 @@ from given_tables import compute_metrics
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from made_placements import complete_placements, make_jobs, make_nodes, make_placements
-from made_runs import make_trace
+from made_runs import make_run_rows, make_trace
 from polars.testing import assert_frame_equal
 from ttf.analyses.lost import account_gpu_hours as category
 from ttf.analyses.lost.account_gpu_hours import LEDGER, UNUSED, USED
@@ -45,7 +45,7 @@ from ttf.display.trace_numbers import Numbers
 from ttf.records.infra import infra_durations
 from ttf.records.inputs import Inputs
 from ttf.records.record_contracts import EXPOSURE, OUTAGES
-from ttf.records.runs import GPU_HOUR, RUN_COLUMNS, gpu_allocations, iterate_blocks
+from ttf.records.runs import GPU_HOUR, gpu_allocations, iterate_blocks
 
 HOUR, DAY = 3600, 86_400
 SETTINGS = {"checkpoint_interval_s": 2 * HOUR, "restart_s": 300, "owners": 2, "prices": {}}
@@ -53,12 +53,9 @@ SETTINGS = {"checkpoint_interval_s": 2 * HOUR, "restart_s": 300, "owners": 2, "p
 
 def make_runs(*rows: dict, basis="state") -> pl.LazyFrame:
     """Make runs; unset columns are those of a successful run on one GPU from 0 for an hour."""
-    defaults = {"attempt": 0, "start_s": 0, "runtime_s": HOUR, "gpu_milli": 1000, "outcome": "success", "basis": basis}
-    defaults |= dict.fromkeys(("infra", "timed_out", "preempted", "again"), False)
-    records = [defaults | {"job": number} | row for number, row in enumerate(rows)]
-    records = [row | {"failed": row["outcome"] == "failure"} for row in records]
+    runs = make_run_rows(rows, runtime_s=HOUR, outcome="success", basis=basis)
     partition = pl.Series("partition", [row.get("partition") for row in rows], pl.String)
-    return with_known_time(pl.LazyFrame(records, schema=RUN_COLUMNS).with_columns(partition))
+    return with_known_time(runs.with_columns(partition))
 
 
 def hours(sums: pl.DataFrame, *keys: str) -> dict:
@@ -116,7 +113,6 @@ TIMES = st.integers(0, 24)
 SPAN = st.tuples(TIMES, TIMES).map(sorted)
 
 
-@settings(max_examples=30)
 @given(
     st.lists(st.tuples(SPAN, st.integers(1, 3), st.sampled_from("abc"))),
     st.lists(st.tuples(SPAN, st.booleans(), st.sampled_from("abcd"))),
@@ -161,9 +157,8 @@ def steps(seed: random.Random, limit: int, size: int) -> Steps:
     return Steps(np.unique(times), np.array([seed.randrange(limit) for _ in np.unique(times)]))
 
 
-@settings(max_examples=40)
-@given(st.integers(0, 10**6), st.integers(0, 12), st.booleans())
-def test_the_ledger_adds_up_in_every_month(seed, size, has_waits) -> None:
+@given(st.integers(0, 10**6), st.integers(0, 12), st.booleans(), st.integers(1, 60))
+def test_the_ledger_adds_up_in_every_month_and_by_windows_of_any_length(seed, size, has_waits, window_s) -> None:
     seed = random.Random(seed)
     used, unavailable = steps(seed, 9000, size), [steps(seed, 1000, size) for _ in UNAVAILABLE_KINDS]
     waits = steps(seed, 5000, size) if has_waits else None
@@ -176,22 +171,13 @@ def test_the_ledger_adds_up_in_every_month(seed, size, has_waits) -> None:
         waited = 0 if waits is None else np.minimum(waits.values_at(times), free)
         assert unused[category.FREE_WAITED][month] == np.sum(waited)
         assert unused[category.ABOVE_CAPACITY][month] <= 0
+    curves = [used, *unavailable, *([waits] if has_waits else [])]
+    first, *others = [(curve.times_s, np.diff(curve.values, prepend=0)) for curve in curves]
+    waited = others.pop() if has_waits else None
+    assert account_in_windows(first, 6000, others, waited, edges, window_s) == unused
 
 
-@settings(deadline=None, max_examples=40)
-@given(st.integers(0, 10**6), st.integers(0, 12), st.booleans(), st.integers(1, 60))
-def test_windows_of_any_length_give_the_same_ledger(seed, size, has_waits, window_s) -> None:
-    seed = random.Random(seed)
-    curves = [steps(seed, 9000, size), *(steps(seed, 1000, size) for _ in UNAVAILABLE_KINDS), steps(seed, 5000, size)]
-    used, *unavailable, waits = curves
-    changes = [(curve.times_s, np.diff(curve.values, prepend=0)) for curve in curves]
-    edges = sorted({0, 50, *(seed.randrange(1, 50) for _ in range(3))})
-    whole = split_unused(used, 6000, unavailable, waits if has_waits else None, edges)
-    waited = changes[4] if has_waits else None
-    assert account_in_windows(changes[0], 6000, changes[1:4], waited, edges, window_s) == whole
-
-
-@settings(deadline=None, max_examples=10)
+@settings(max_examples=10)
 @given(st.integers(0, 10_000), st.integers(0, 40), st.booleans(), st.integers(1, 9))
 def test_blocks_of_jobs_give_the_same_sums(seed, n, with_attempts, size) -> None:
     jobs, attempts = make_trace(seed, n, with_attempts)
@@ -316,20 +302,11 @@ def test_the_ledger_of_a_trace_with_an_outage_and_waiting(tmp_path) -> None:
     chart = gpu_hours_account({"ledger": table}, Study())
     assert [row["to"] for row in chart.datasets["parts"]] == [11 / 16, 13 / 16, 1]
     chart.spec(validate=True)
-    # Without outages, down and free time are not distinguished; without a number of GPUs, only used time is counted.
+    # Without a number of GPUs, only used time is counted.
     for name in ("outages", "exposure", "nodes", "placements"):
         (tmp_path / f"{name}.parquet").unlink()
-    partial = compute(
-        write_inputs(tmp_path, jobs=jobs, durations_infra=frames["durations_infra"], nodes=make_nodes(a=2, b=2))
-    )["ledger"]
-    total = partial.filter(pl.col("scope_by") == "all", pl.col("gpu_hours") != 0)
-    assert dict(total.select("category", "gpu_hours").iter_rows()) == {
-        "productive": 11,
-        category.IDLE_WAITED: 1,
-        category.IDLE: 4,
-    }
-    partial = compute(write_inputs(tmp_path, jobs=jobs, durations_infra=frames["durations_infra"]))["ledger"]
-    assert partial.filter(scope_by="all")["gpu_hours"].sum() == 11 and "used time only" in partial["reason"][0]
+    used = compute(write_inputs(tmp_path, jobs=jobs, durations_infra=frames["durations_infra"]))["ledger"]
+    assert used.filter(scope_by="all")["gpu_hours"].sum() == 11 and "used time only" in used["reason"][0]
 
 
 def test_the_page_gives_the_productive_share_if_records_fit_the_capacity() -> None:

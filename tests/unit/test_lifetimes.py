@@ -8,8 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from lifetime_checks import DURATIONS, make_durations
-from scipy.optimize import fmin
-from scipy.stats import CensoredData, weibull_min
 from ttf.analyses.time_to_failure.fit_mttf import LIFETIME_MODELS
 from ttf.analyses.time_to_failure.fit_mttf.lifetimes import lifetime_models
 
@@ -32,17 +30,6 @@ def fit_models(durations: pl.DataFrame) -> dict[str, dict]:
     return {row["model"]: row for row in table.iter_rows(named=True)}
 
 
-def optimise_closely(objective: object, start: object, args: tuple, disp: int) -> np.ndarray:
-    """Optimise closely; SciPy's default optimiser stops at 1e-4."""
-    return fmin(objective, start, args=args, disp=disp, xtol=1e-9, ftol=1e-12, maxfun=10_000, maxiter=10_000)
-
-
-def loglik(durations: pl.DataFrame, distribution: object) -> float:
-    time = durations["duration_s"].to_numpy().astype(float)
-    failed = (durations["event"] == "failure").to_numpy()
-    return distribution.logpdf(time[failed]).sum() + distribution.logsf(time[~failed]).sum()
-
-
 def test_exponential_by_hand() -> None:
     fit = fit_models(make_durations([(10, "failure"), (30, "failure"), (60, None), (None, "failure")]))["exponential"]
     assert (fit["n"], fit["events"], fit["exposure_s"]) == (3, 2, 100)
@@ -59,8 +46,6 @@ def test_a_duration_of_0_seconds_is_fitted_as_half_a_second() -> None:
     fits = fit_models(make_durations([(0, "failure"), (4, "failure"), (0, None)]))
     assert fits["exponential"]["scale_s"] == 2.5
     assert fits["exponential"]["exposure_s"] == 4
-    reference = weibull_min.fit(CensoredData(uncensored=[0.5, 4], right=[0.5]), floc=0, optimizer=optimise_closely)
-    assert fits["weibull"]["shape"] == pytest.approx(reference[0], rel=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -102,8 +87,6 @@ def test_an_absurdly_large_mean_or_median_is_blank() -> None:
     # The exponential mean is exposure divided by failures and needs no extrapolation.
     assert fits["exponential"]["mean_s"] == pytest.approx(10**10 + 2) and fits["exponential"]["reason"] is None
     wide_fit = fit_models(simulate(0.2, 20_000, 500, seed=1))["lognormal"]
-    narrow_fit = fit_models(simulate(1.5, 20_000, 500, seed=1))["lognormal"]
-    assert narrow_fit["mean_s"] is not None and narrow_fit["reason"] is None
     assert wide_fit["mean_s"] is None and wide_fit["median_s"] is not None
     assert wide_fit["reason"] == "the mean would be beyond 1,000 times the longest duration"
 

@@ -1,8 +1,7 @@
 """Snakemake gets paths with braces as links; users and scripts get the original names."""
 
 import pytest
-from snakemake.iocontainers import InputFiles
-from ttf.engine.storage.links import path_for_snakemake, resolve_link, resolve_links
+from ttf.engine.storage.links import path_for_snakemake, resolve_link
 
 
 @pytest.fixture(autouse=True)
@@ -39,11 +38,3 @@ def test_links_work_after_the_folder_has_moved(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path / "after")
     assert path_for_snakemake("{x}/a.csv") == link
     assert (tmp_path / "after" / link).read_text() == "after"
-
-
-def test_scripts_get_inputs_by_their_original_names():
-    inputs = InputFiles(fromdict={"nodes": path_for_snakemake("{x}/nodes.csv")})
-    inputs.extend(["plain.csv", path_for_snakemake("{x}/pods.csv")])
-    inputs._set_name("pods", 1, end=3)
-    renamed_inputs = resolve_links(inputs)
-    assert (renamed_inputs.nodes, list(renamed_inputs.pods)) == ("{x}/nodes.csv", ["plain.csv", "{x}/pods.csv"])

@@ -77,7 +77,7 @@ def test_a_full_disk_is_recognised_in_snakemakes_output():
     assert explain_error_text("MissingInputException in rule fit") is None
 
 
-@pytest.mark.parametrize("write", ["write_csv", "write_parquet", "sink_parquet", "sink_csv"])
+@pytest.mark.parametrize("write", ["write_csv", "sink_parquet"])
 def test_a_full_disk_reported_by_polars(tmp_path, monkeypatch, write):
     monkeypatch.setattr("ttf.engine.process.entry.limit_libraries", lambda _: None)
     frame = pl.DataFrame({"a": [str(n) * 9 for n in range(90_000)]})

@@ -92,7 +92,7 @@ def weibull():
     return history, factor
 
 
-@pytest.mark.parametrize("age", [5, 600, 2 * HOUR])
+@pytest.mark.parametrize("age", [5, 2 * HOUR])
 def test_expected_failures_are_those_of_age_user_and_unit(weibull, age):
     """Weibull: factor x ((age + window)^shape - age^shape) / scale^shape, of each of four kinds of runs."""
     history, factor = weibull
@@ -102,6 +102,7 @@ def test_expected_failures_are_those_of_age_user_and_unit(weibull, age):
     hits, _ = compare_with_control(signals, history, WINDOW)
     hits = hits.filter(pl.col("run").is_in(drawn.tolist()))
     hits = hits.with_columns(factor=pl.Series(factor).gather(hits["run"]))
+    assert hits["chance"].to_numpy() == pytest.approx(-np.expm1(-hits["expected"].to_numpy()))
     means = hits.group_by("factor").agg(pl.col("expected").mean())
     baseline = ((age + WINDOW) ** SHAPE - age**SHAPE) / SCALE**SHAPE
     assert means.height == 4
@@ -134,8 +135,8 @@ def test_signals_are_moved_to_runs_of_the_user_at_that_age(weibull):
     ]
     users = [rows["user"].value_counts().sort("user")["count"].to_numpy() for rows in pairs]
     assert np.corrcoef(*users)[0, 1] > 0.9 and not set(pairs[0]["run"]) & set(pairs[1]["run"])
-    test = compare_counts(*(part["a"].failures if isinstance(part, dict) else part
-                            for part in compare_with_control(moved, history, WINDOW)), 7)  # fmt: skip
+    hits, controls = compare_with_control(moved, history, WINDOW)
+    test = compare_counts(hits, controls["a"].failures, 7)
     assert test.low < 1 < test.high
 
 
@@ -161,25 +162,6 @@ def test_a_success_ends_the_exposure_and_a_failure_does_not():
         assert np.log1p(-chance[days]) / np.log1p(-chance[0]) == pytest.approx(exposed / WINDOW)
 
 
-def test_poisson_failures_give_the_closed_form():
-    """With one hazard everywhere, chance is 1 - exp(-hazard x window), and ratios are about 1."""
-    rng, hazard, units, days = np.random.default_rng(1), 2e-5, 50, 100
-    lengths = rng.exponential(1 / hazard, (units, days))
-    runs = [
-        (unit, day * DAY, day * DAY + int(min(length, DAY - 1)), length < DAY - 1)
-        for unit, row in enumerate(lengths)
-        for day, length in enumerate(row)
-    ]
-    history = make_history(runs, [(unit, 0, days * DAY) for unit in range(units)])
-    draws = rng.integers(0, [[units], [days * DAY]], (2, 1000)).T.tolist()
-    signals = make_signals(*((unit, "a", time_s) for unit, time_s in draws))
-    hits, controls = compare_with_control(signals, history, WINDOW)
-    # A tenth of the runs are hit twice.
-    assert hits["chance"].mean() == pytest.approx(1 - np.exp(-hazard * WINDOW), rel=0.15)
-    test = compare_counts(hits, controls["a"].failures, 7)
-    assert test.low < 1 < test.high and test.ratio == pytest.approx(1, abs=0.5)
-
-
 def make_hits(counts) -> pl.DataFrame:
     """Return hits, one row for each unit and day: (unit, failed, chance)."""
     rows = [("a", user, unit, 0, failed, chance) for user, (unit, failed, chance) in enumerate(counts)]
@@ -197,12 +179,11 @@ def test_independent_failures_give_the_exact_test_of_two_poisson_counts():
 
 
 def test_failures_on_few_of_the_units_are_worth_less():
-    spread = make_hits([(unit, unit % 4 == 0, 0.05) for unit in range(20) for _ in range(5)])
-    gathered = make_hits([(unit, unit < 5, 0.05) for unit in range(20) for _ in range(5)])
-    together = make_hits([(unit, unit == 0, 0.05) for unit in range(20) for _ in range(25)])
-    assert compare_counts(spread, 50.0, 7).p_value == pytest.approx(compare_counts(gathered, 50.0, 7).p_value)
-    test = compare_counts(together, 500.0, 7)
-    assert test.low < 1, "all failures on one unit"
+    spread, together = (
+        make_hits([(unit, unit % step == 0, 0.05) for unit in range(20) for _ in range(25)]) for step in (4, 20)
+    )
+    assert compare_counts(spread, 500.0, 7).low > 1
+    assert compare_counts(together, 500.0, 7).low < 1, "all failures on one unit"
 
 
 def test_hits_on_few_units_give_no_test():
@@ -228,10 +209,13 @@ def test_most_attributions_by_chance(expected, most):
     assert most_by_chance(expected) == most
 
 
-def test_codes_at_random_do_not_precede_failures():
+@pytest.mark.parametrize(
+    ("name", "preceding"),
+    [("users and nodes differ", 0), ("8 users, bursts of 5", 0), ("failure rate 10 times as high", 1)],
+)
+def test_codes_at_random_do_not_precede_failures(name, preceding):
     """docs/coverage.md has more repetitions and worlds."""
-    cells = {name: row for name, *row in COVERAGE["rows"](6, 3)}
-    for name, (preceding, _, _, defined) in cells.items():
-        share = float(preceding.strip("*"))
-        assert share >= 0.9 if name.startswith("failure rate 10") else share <= 0.05 or name.startswith("failure rate")
-        assert float(defined) > 0.9
+    rng = np.random.default_rng(3)
+    adjusted = [p for _ in range(2) for _, p in COVERAGE["judge"](COVERAGE["WORLDS"][name], rng) if p is not None]
+    assert len(adjusted) == 8
+    assert np.mean([p <= 0.05 for p in adjusted]) == pytest.approx(preceding, abs=0.1)

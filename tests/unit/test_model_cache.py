@@ -1,12 +1,10 @@
 """Models and tests of earlier windows are reused only if their inputs have not changed."""
 
-from dataclasses import replace
-
 import made_risk
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from made_risk import FIRST_S, WEEK_S
 from ttf.analyses.risk.train_model import MODEL_CACHE
@@ -15,7 +13,6 @@ from ttf.analyses.risk.train_model.cache import Cache
 from ttf.analyses.risk.train_model.lineage import train_lineage
 from ttf.analyses.risk.train_model.training_windows import split_windows
 from ttf.analyses.shared.risk.features import Data, compute_job_features, parse_features
-from ttf.analyses.shared.risk.model import TrainingData
 from ttf.engine.provenance.digests import MEMORY, DigestCache, is_unchanged
 
 WEEKS = 5
@@ -148,41 +145,9 @@ def test_changed_features_retrain_all_models(jobs, count, declared):
     assert trained == 2 * WEEKS - 2
 
 
-# Parts of a cache key -----------------------------------------------------------------------------------------
-
-
-def load_data(jobs: pl.DataFrame) -> Data:
-    return Data.load(jobs.lazy(), parse_features(DECLARED), "UTC")
-
-
-def training_data(data: Data) -> tuple[np.ndarray, TrainingData]:
-    ended = data.jobs.ended & (np.arange(len(data.jobs)) < 400)
-    late = ended & (np.arange(len(data.jobs)) >= 300)
-    return ended, TrainingData.select(data.jobs, data.job_features, ended & ~late, late, int(data.jobs.submit_s[500]))
-
-
-def lesson_key(data: Data, lesson: TrainingData, ended: np.ndarray):
-    return Cache(replace(data, job_features=lesson.job_features)).lesson_digest(ended, lesson, None)
-
-
-@pytest.mark.parametrize("part", ["numbers", "codes", "rates", "ended_counts", "weekend"])
-def test_a_key_depends_on_features_of_its_jobs_only(jobs, part):
-    data = load_data(jobs)
-    ended, lesson = training_data(data)
-    for name, values in getattr(lesson.job_features, part).items():
-        for row, is_used in ((3, True), (len(data.jobs) - 1, False)):
-            edited = values.copy()
-            edited[row] = -1 if part == "codes" else ~edited[row] if part == "weekend" else edited[row] + 1
-            features = replace(lesson.job_features, **{part: getattr(lesson.job_features, part) | {name: edited}})
-            key = lesson_key(data, replace(lesson, job_features=features), ended)
-            assert (key != lesson_key(data, lesson, ended)) == is_used
-    assert ended[3] and not ended[-1] and not lesson.running[-1]
-
-
 TEXTS = st.lists(st.sampled_from(["a", "b", "ü", "", None]), min_size=1, max_size=8)
 
 
-@settings(max_examples=50, deadline=None)
 @given(TEXTS, TEXTS)
 def test_digests_of_jobs_do_not_depend_on_other_jobs(texts, other_texts):
     """Digests of two sets of jobs are equal only if the jobs are equal."""

@@ -228,7 +228,6 @@ def make_periods(rows):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("[    1.234567] usb 1-1: new\n", "its times count from the start of the node. Write it with dmesg -T"),
         ("Mar  1 08:00:00 n1 kernel: usb 1-1: new\n", "its times have no year"),
         ("2025-03-01T08:00:00Z stdout F Mar  1 08:00:00 n1 kernel: x\n", "the log of a container"),
         ("nothing\n", "no row is left"),
@@ -255,17 +254,6 @@ def load_trace(document):
     return trace
 
 
-def test_a_folder_of_logs_is_a_trace(tmp_path):
-    for name in ("n1.log", "n2.log"):
-        (tmp_path / name).write_text(LINE)
-    (tmp_path / "n3.log").write_text("")
-    (tmp_path / "README.md").write_text("About")
-    match = recognise(tmp_path)
-    assert match.entry == {"format": "node_logs", "folder": str(tmp_path)}
-    trace = load_trace(parse_yaml(format_configuration(match), "my.yaml"))
-    assert trace.raw_files == {"logs": [f"{tmp_path}/{name}" for name in ("n1.log", "n2.log", "n3.log")]}
-
-
 def test_one_log_and_folders_of_logs(tmp_path):
     (tmp_path / "n1.log").write_text(LINE)
     (tmp_path / "other.md").write_text("About")
@@ -275,10 +263,11 @@ def test_one_log_and_folders_of_logs(tmp_path):
     assert trace.raw_files == {"logs": [f"{tmp_path}/n1.log"]}
     assert trace.unread_entries == {"other.md": "no table is called so"}
     (tmp_path / "other.md").unlink()
+    (tmp_path / "n3.log").write_text("")
     (tmp_path / "more").mkdir()
     (tmp_path / "more" / "n2.log").write_text(LINE)
     trace = load_trace(parse_yaml(format_configuration(recognise(tmp_path)), "my.yaml"))
-    assert trace.raw_files == {"logs": [f"{tmp_path}/n1.log", f"{tmp_path}/more/n2.log"]}
+    assert trace.raw_files == {"logs": [f"{tmp_path}/n1.log", f"{tmp_path}/n3.log", f"{tmp_path}/more/n2.log"]}
     entry = {"format": "node_logs"}
     assert find_keyed_files(tmp_path / "n1.log", entry) == {"node_logs": [f"{tmp_path}/n1.log"]}
 

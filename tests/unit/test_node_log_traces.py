@@ -74,42 +74,28 @@ def test_a_log_added_to_a_known_study_is_picked_up(dumps, monkeypatch, capsys):
     assert studies.find_data("dumps") is None
 
 
-def test_a_trace_with_logs_has_their_products(dumps):
-    (dumps / "kern.log").write_text(LINE)
-    entry = {"format": "sacct", "folder": str(dumps)}
-    products = ("node_errors", "node_log_watch", "node_log_lines")
-    study = make_study(entry | {"node_logs": f"{dumps}/kern.log"})
-    paths = ["node_errors.parquet", "node_log_watch.parquet", "tables/node_log_lines.csv"]
-    assert [study.find_file("mine", name) for name in products] == [f"results/mine/{path}" for path in paths]
-    assert [make_study(entry).find_file("mine", name) for name in products] == [None] * 3
-
-
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
         ({"node_logs": "nowhere.log"}, r"registry.mine.node_logs: nowhere.log: there is no such file"),
-        ({"node_logs": "{empty}"}, "the folder contains no file. Name the folder with the logs."),
-        ({"node_logs": "{broken}"}, "gone.log is a link to nothing; expected a log."),
+        ({"node_logs": "empty"}, "the folder contains no file. Name the folder with the logs."),
+        ({"node_logs": "broken"}, "gone.log is a link to nothing; expected a log."),
         ({"node_logs": []}, r"registry.mine.node_logs"),
         ({"node_log_zone": "Europe/Berlim"}, "there is no time zone 'Europe/Berlim'; did you mean Europe/Berlin?"),
-        ({"format": "openb"}, "times of the trace count from an unknown origin, so no log can be compared with it."),
+        (
+            {"format": "openb", "files": {"pods": "2025.txt"}},
+            "times of the trace count from an unknown origin, so no log can be compared with it.",
+        ),
         ({"format": "slurm_events"}, "errors are compared with jobs, and the format slurm_events has no jobs."),
     ],
 )
-def test_logs_that_cannot_be_used_are_refused(dumps, changes, message):
-    (dumps / "empty").mkdir()
-    (dumps / "kern.log").write_text(LINE)
-    (dumps / "openb_pod_list.csv").write_text("name\n")
-    entry = {"format": "sacct", "folder": str(dumps), "node_logs": f"{dumps}/kern.log"} | changes
-    (dumps / "broken").mkdir()
-    (dumps / "broken" / "gone.log").symlink_to("nowhere")
-    if entry["node_logs"] in ("{empty}", "{broken}"):
-        entry["node_logs"] = f"{dumps}/{entry['node_logs'].strip('{}')}"
-    if entry["format"] == "openb":
-        entry["files"] = {"pods": "openb_pod_list.csv"}
-    if entry["format"] == "slurm_events":
-        (dumps / "2025.txt").write_text("NodeName|TimeStart|TimeEnd|State|Reason\n")
-        entry["folder"] = str(dumps)
+def test_logs_that_cannot_be_used_are_refused(dumps, monkeypatch, changes, message):
+    monkeypatch.chdir(dumps)
+    for name in ("empty", "broken"):
+        Path(name).mkdir()
+    Path("broken/gone.log").symlink_to("nowhere")
+    Path("kern.log").write_text(LINE)
+    entry = {"format": "sacct", "folder": str(dumps), "node_logs": "kern.log"} | changes
     with pytest.raises(ConfigError) as error:
         make_study(entry)
     assert message in str(error.value)

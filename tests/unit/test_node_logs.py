@@ -77,35 +77,6 @@ def tabulate(logs, **options):
 
 
 @pytest.mark.parametrize(
-    ("message", "code", "gpu", "component", "application"),
-    [
-        (XID_79, "XID 79", "0000:05:00", "PCIe", False),
-        ("NVRM: Xid (PCI:0000:01:00): 79, GPU has fallen off the bus.", "XID 79", "0000:01:00", "PCIe", False),
-        ("NVRM: GPU 0000:29:00.0: GPU has fallen off the bus.", "XID 79", "0000:29:00", "PCIe", False),
-        ("NVRM: Xid (0000:01:00): 31, Ch 0000000b, engmask 00000120", "XID 31", "0000:01:00", "Application", True),
-        (
-            "nvidia-nvswitch3: SXid (PCI:0000:05:00.0): 12028, Non-fatal, Link 32 egress non-posted PRIV error (First)",
-            "SXID 12028",
-            "0000:05:00",
-            "NVSwitch",
-            False,
-        ),
-        (
-            "oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=/,task=postgres,pid=12345,uid=1000",
-            "OOM",
-            "",
-            "Application",
-            True,
-        ),
-    ],
-)
-def test_published_messages_are_picked(message, code, gpu, component, application):
-    row = find_errors(pl.Series([message]), RULES).row(0, named=True)
-    assert (row["code"], row["gpu"], row["component"], row["application"]) == (code, gpu, component, application)
-    assert pl.Series([message]).str.contains(RULES.any_pattern).all()
-
-
-@pytest.mark.parametrize(
     "message",
     [
         "NVRM: Xid error: xyz, invalid data",
@@ -129,6 +100,11 @@ def test_other_messages_are_no_errors(message):
 
 # What the kernel, its drivers and Lustre write, by public logs, archives of their lists and parts of their sources.
 KERNEL_TEXTS = """
+XID 79 | PCIe | error | NVRM: Xid (PCI:0000:05:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.
+XID 79 | PCIe | error | NVRM: GPU 0000:29:00.0: GPU has fallen off the bus.
+XID 31 | Application | error | NVRM: Xid (0000:01:00): 31, Ch 0000000b, engmask 00000120
+SXID 12028 | NVSwitch | warning | nvidia-nvswitch3: SXid (PCI:0000:05:00.0): 12028, Non-fatal, Link 32 egress (First)
+OOM | Application | error | oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=/,task=postgres,pid=12345
 XID 14 | GPU | error | NVRM: Xid (0000:03:00): 14, Channel 00000001
 XID 69 | Application | error | NVRM: Xid (PCI:0000:01:00): 69, Class Error: ChId 0005
 SXID 20034 | NVSwitch | error | nvidia-nvswitch0: SXid (PCI:0000:00:00.0): 20034, Fatal, Link 30
@@ -173,10 +149,11 @@ LUSTRE | Storage | warning | LustreError: 2384:0:(file.c:216:ll_close_inode_open
 
 
 @pytest.mark.parametrize("row", KERNEL_TEXTS.strip().splitlines())
-def test_current_texts_of_the_kernel_are_picked(row):
+def test_published_texts_of_the_kernel_are_picked(row):
     code, component, severity, message = row.split(" | ")
     error = find_errors(pl.Series([message]), RULES).row(0, named=True)
     assert (error["code"], error["component"], error["severity"]) == (code, component, severity)
+    assert error["application"] == (component == "Application")
     assert pl.Series([f"2025-03-01T08:00:00Z n1 kernel: {message}"]).str.contains(RULES.any_pattern).all()
 
 
@@ -314,7 +291,6 @@ log | level_brackets | n1: kern: warning: [2025-03-01T08:00:00Z]: {}
         ("log", "log_csv", f'\ufeff\r\n_time,host,_raw\r\n{NOON},n1,"{XID_79}"\r'),
         ("log", "iso", f"\ufeff\n2025-03-01T08:00:00+0000 n1 kernel: {XID_79}\r"),
         ("log", "journal_json", json.dumps(JOURNAL_RECORD)),
-        ("log", "journal_json", "\ufeff" + json.dumps(JOURNAL_RECORD)),
         ("log", "journal_json", json.dumps(JOURNAL_RECORD | {"MESSAGE": [*XID_79.encode()]})),
         ("log", "csv", "node,time,code,gpu\nn1,2025-03-01T08:00:00Z,XID79,0000:05:00.0"),
         ("log", "csv", f'severity,code,time,node,message\nhigh,,{NOON},n1,"a, {XID_79}"'),
@@ -331,9 +307,7 @@ log | level_brackets | n1: kern: warning: [2025-03-01T08:00:00Z]: {}
             "event_json",
             json.dumps(NVSENTINEL | {"generatedTimestamp": {"seconds": NOON, "nanos": 1}, "errorCode": "79"}),
         ),
-        ("n1.json", "event_json", json.dumps(GPUD)),
-        ("n1.json", "event_json", "\ufeff\n" + json.dumps(GPUD)),
-        ("n1.json", "event_json", "\n" + json.dumps(GPUD, indent=1)),
+        ("n1.json", "event_json", "\ufeff\n" + json.dumps(GPUD, indent=1)),
     ],
 )
 def test_each_layout_gives_the_same_error(read, name, layout, content):
@@ -380,7 +354,7 @@ def test_other_files_are_no_logs(content):
 
 @given(
     time=st.sampled_from(["2025-03-01 08:00:00", "2025-03-01T08:00:00Z", "Mar  1 08:00:00"]),
-    words=st.lists(_PLAIN_WORDS),
+    words=st.lists(_PLAIN_WORDS, max_size=5),
 )
 def test_a_word_behind_a_time_is_no_node(time, words):
     assert detect_layout("\n".join([" ".join([time, *words])] * 9).encode()) is None
@@ -417,16 +391,10 @@ def test_names_of_time_zones_have_to_be_those_of_the_trace(read):
     assert logs.account.rows["no_time"] == 1
 
 
-@pytest.mark.parametrize("layout", ["journal", "document"])
-def test_half_a_pair_of_escapes_is_replaced_and_counted(read, layout):
-    message = f"{XID_79} \ud800 \U0001f600"
-    event = GPUD[0]["events"][0] | {"message": GPUD[0]["events"][0]["message"] + " \udc00"}
-    document = [GPUD[0] | {"events": [event]}]
-    contents = {
-        "journal": json.dumps(JOURNAL_RECORD | {"MESSAGE": message}),
-        "document": json.dumps(document, indent=1),
-    }
-    logs = read({"n1.json": contents[layout] + "\n"})
+@pytest.mark.parametrize("record", [JOURNAL_RECORD, GPUD[0]])
+def test_half_a_pair_of_escapes_is_replaced_and_counted(read, record):
+    text = json.dumps(record).replace("fallen", "\\ud800 fallen \\U0001f600".lower())
+    logs = read({"n1.json": text + "\n"})
     assert list_errors(logs) == [("n1", "0000:05:00", "XID 79", NOON)]
     assert logs.account.rows["undecodable"] == 1
 
@@ -530,17 +498,13 @@ def test_a_silence_is_a_gap_in_watching(read):
     assert days == [("n1", 0, 1), ("n1", 3, 3.5), ("n2", 1, 1)]
 
 
-def test_events_watch_all_nodes_of_the_trace(read):
-    logs = read({"log": f"node,time,code\nn1,{NOON},XID79\nn1,{NOON + 9_000_000},IB_LINK\n"}, nodes=["n1", "n2"])
+@pytest.mark.parametrize("is_csv", [False, True])
+def test_events_and_logs_of_errors_only_watch_all_nodes_of_the_trace(read, is_csv):
+    events = f"node,time,code\nn1,{NOON},XID79\nn1,{NOON + 9_000_000},IB_LINK\n"
+    logs = read({"log": events if is_csv else iso(0, XID_79) + iso(9_000_000, XID_79)}, nodes=["n1", "n2"])
     watch = find_watch(logs, ["n1", "n2"], 86_400, NO_OFFSETS)
     assert watch.drop("clock_offset_s").rows() == [(node, NOON, NOON + 9_000_000) for node in ("n1", "n2")]
-
-
-def test_a_log_of_errors_only_watches_all_nodes(read):
-    logs = read({"log": iso(0, XID_79) + iso(9_000_000, XID_79)}, nodes=["n1", "n2"])
-    watch = find_watch(logs, ["n1", "n2"], 86_400, NO_OFFSETS)
-    assert watch.drop("clock_offset_s").rows() == [(node, NOON, NOON + 9_000_000) for node in ("n1", "n2")]
-    assert tabulate(logs)["errors_only"][0] == 2
+    assert logs.account.rows.get("errors_only", 0) == (0 if is_csv else 2)
 
 
 def test_a_storm_of_one_node_is_no_log_of_errors_only(read):
@@ -636,12 +600,6 @@ def test_healthy_events_and_broken_records_are_no_errors(read):
         "recovered": 1,
         "no_time": 2,
     }
-    broken = [
-        json.dumps(JOURNAL_RECORD),
-        json.dumps(JOURNAL_RECORD)[:-9],
-        json.dumps(JOURNAL_RECORD | {"MESSAGE": None}),
-    ]
-    assert tabulate(read({"log": "\n".join(broken)}))["no_time"][0] == 1
 
 
 def test_codes_of_monitors_keep_their_words(read):
@@ -681,7 +639,7 @@ _STARTS = [
 ]
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=25, deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(start=st.sampled_from(_STARTS), lines=st.lists(_LINES, max_size=15))
 def test_all_lines_are_accounted_for(tmp_path, start, lines):
     content = start.encode() + b"\n".join(lines)
@@ -690,7 +648,7 @@ def test_all_lines_are_accounted_for(tmp_path, start, lines):
     options = make_options(nodes=["n1"], window=(NOON - 5000, NOON + 5000))
     logs = read_node_logs([path], options)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(line_blocks, "BLOCK_BYTES", 100)
+        patch.setattr(line_blocks, "BLOCK_BYTES", 700)
         parts = read_node_logs([path], options)
     assert parts.account.rows == logs.account.rows
     assert parts.errors.equals(logs.errors)
@@ -722,24 +680,28 @@ def test_all_lines_are_accounted_for(tmp_path, start, lines):
         "[[^a]--[$x]]BOOM",
     ],
 )
-@pytest.mark.parametrize("layout", ["iso", "syslog", "journal"])
-def test_a_pattern_means_what_it_says_in_each_layout(tmp_path, read, pattern, layout):
+def test_a_pattern_means_what_it_says_in_each_layout(tmp_path, read, pattern):
     own = tmp_path / "mine.yaml"
     rule = {"pattern": pattern, "code": "MINE", "component": "GPU", "source": "me"}
     own.write_text(json.dumps({"rules": [rule]}))
     rules = Rules.from_options(load_log_rules(SHIPPED, str(own)))
     messages = ["BOOM", "a BOOM", "BOOM b", ":BOOM", "^BOOM", "usb 1-1: new", XID_79]
-    content = "".join(iso(60 * n, message) for n, message in enumerate(messages))
-    if layout == "syslog":
-        content = content.replace("2025-03-01T", "Mar  1 ").replace("+0000", "")
-    elif layout == "journal":
-        times = {f"{(NOON + 60 * n) * 1_000_000}": message for n, message in enumerate(messages)}
-        records = [JOURNAL_RECORD | {"__REALTIME_TIMESTAMP": time, "MESSAGE": text} for time, text in times.items()]
-        content = "".join(json.dumps(record) + "\n" for record in records)
-    errors = read({"log": content}, rules=rules, window=(NOON - 9, NOON + 9_999)).errors.filter(code="MINE")
-    expected = [NOON + 60 * n for n, text in enumerate(messages) if pl.Series([text]).str.contains(pattern).item()]
+    times = [NOON + 60 * number for number in range(len(messages))]
+    layouts = {
+        node: "".join(iso(t - NOON, m, node) for t, m in zip(times, messages, strict=True)) for node in ("n1", "n2")
+    }
+    layouts["n2"] = layouts["n2"].replace("2025-03-01T", "Mar  1 ").replace("+0000", "")
+    records = [
+        JOURNAL_RECORD | {"__REALTIME_TIMESTAMP": f"{time}000000", "_HOSTNAME": "n3", "MESSAGE": message}
+        for time, message in zip(times, messages, strict=True)
+    ]
+    layouts["n3"] = "".join(json.dumps(record) + "\n" for record in records)
+    errors = read(layouts, rules=rules, window=(NOON - 9, NOON + 9_999)).errors.filter(code="MINE")
+    expected = [
+        time for time, text in zip(times, messages, strict=True) if pl.Series([text]).str.contains(pattern).item()
+    ]
     assert expected
-    assert errors["time_s"].to_list() == expected
+    assert sorted(errors.select("node", "time_s").rows()) == [(node, time) for node in layouts for time in expected]
 
 
 def test_own_rules_come_first(tmp_path, read):

@@ -6,8 +6,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 from ttf.engine.storage.on_disk import read_csv, read_parquet, scan_csv, scan_ipc, scan_parquet
-from ttf.engine.storage.tables import read_table, scan_columns
-from ttf.raw.raw_contracts import ROW_ACCOUNT
+from ttf.engine.storage.tables import scan_columns
 
 ROOT = Path(__file__).parents[2]
 BY_PATH = re.compile(r"\bpl\.(scan|read)_(parquet|csv|ipc|ipc_stream|ndjson|lines|avro|delta|excel)\(")
@@ -35,15 +34,6 @@ def test_a_file_name_is_not_read_as_a_pattern(folders, name):
         assert read(folder / "t.parquet").lazy().collect().rows() == [(name,)]
     assert scan_ipc(folder / "t.ipc").collect().rows() == [(name,)]
     assert scan_columns(folder / "t.parquet", ["name"]).collect().rows() == [(name,)]
-
-
-def test_the_row_account_of_a_part_is_read_from_its_own_folder(tmp_path):
-    for part, rows in (("d1.csv", 7), ("d[1].csv", 9)):
-        (tmp_path / part).mkdir()
-        ROW_ACCOUNT.frame([{"table": "rows", "rows_read": rows, "rows_accepted": rows, "rows_excluded": 0}]).write_csv(
-            tmp_path / part / "row_account.csv"
-        )
-    assert read_table(tmp_path / "d[1].csv/row_account.csv", ROW_ACCOUNT)["rows_read"].to_list() == [9]
 
 
 def test_only_one_module_opens_tables_by_path():

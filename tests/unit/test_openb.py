@@ -66,7 +66,8 @@ def test_outcomes_and_censoring(pods):
     jobs = pods(
         "1,1,1,1000,,LS,Succeeded,0,50,10",
         "1,1,1,1000,,LS,Failed,0,60,10",
-        "1,1,1,1000,,LS,Running,0,70,10",
+        "1,1,1,1000,,LS,Running,0,70,10",  # deleted before the trace's end
+        "1,1,1,1000,,LS,Running,0,100,10",
         "1,1,1,1000,,LS,Running,0,,10",
         "1,1,1,1000,,LS,Pending,0,,",
         "1,1,1,1000,,LS,Pending,0,100,",
@@ -77,21 +78,12 @@ def test_outcomes_and_censoring(pods):
         ("success", 10, 50, 10, 40, 1),
         ("failure", 10, 60, 10, 50, 1),
         ("unknown", 10, 70, 10, 60, 1),
+        ("running", 10, 100, 10, 90, 1),
         ("running", 10, None, 10, None, 1),
         *[("waiting", None, None, None, None, None)] * 3,
         ("failure", None, None, None, None, None),
     ]
     assert jobs["trace_end_s"].unique().to_list() == [100]
-
-
-def test_a_running_pod_deleted_before_the_traces_end_has_ended(pods):
-    jobs = pods(
-        "1,1,1,1000,,LS,Running,0,99,10",
-        "1,1,1,1000,,LS,Running,0,100,10",
-        "1,1,1,1000,,LS,Running,0,,10",
-        "1,1,1,1000,,LS,Succeeded,0,100,10",
-    )
-    assert jobs["outcome"].to_list() == ["unknown", "running", "running", "success"]
 
 
 def test_nodes(ingested, tmp_path):

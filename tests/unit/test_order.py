@@ -25,22 +25,16 @@ def column_arrays(span, count):
 
 
 @pytest.mark.parametrize("span", SPANS)
-def test_order_matches_a_stable_sort(span):
+def test_order_numbers_and_distinct_rows_match_numpy(span):
     @given(column_arrays(span, 3))
     def check(columns):
         assert sort_order(*columns).tolist() == np.lexsort(columns[::-1]).tolist()
-
-    check()
-
-
-@pytest.mark.parametrize("span", SPANS)
-def test_distinct_rows_match_numpy(span):
-    @given(column_arrays(span, 3))
-    def check(columns):
+        rows, numbers, counts = np.unique(columns, axis=1, return_inverse=True, return_counts=True)
         unique_rows, multiplicities = distinct_rows(*columns)
-        rows, counts = np.unique(columns, axis=1, return_counts=True)
         assert np.array(unique_rows).tolist() == rows.tolist()
         assert multiplicities.tolist() == counts.tolist()
+        assert number_rows(*columns).tolist() == numbers.ravel().tolist()
+        assert distinct_values(*columns).tolist() == sorted({*columns.ravel().tolist()})
 
     check()
 
@@ -56,16 +50,6 @@ def test_pairs_are_sorted_by_key_and_value(span):
 
 
 @pytest.mark.parametrize("span", SPANS)
-def test_numbers_match_the_distinct_rows_of_numpy(span):
-    @given(column_arrays(span, 2))
-    def check(columns):
-        expected = np.unique(columns, axis=1, return_inverse=True)[1]
-        assert number_rows(*columns).tolist() == expected.ravel().tolist()
-
-    check()
-
-
-@pytest.mark.parametrize("span", SPANS)
 def test_running_sums_by_key(span):
     @given(column_arrays(span, 1), st.data())
     def check(columns, data):
@@ -74,17 +58,6 @@ def test_running_sums_by_key(span):
         keys, sums = cumulate_changes(key, np.array(change, np.int64))
         assert keys.tolist() == sorted({*key.tolist()})
         assert sums.tolist() == [sum(c for k, c in zip(key, change, strict=True) if k <= limit) for limit in keys]
-
-    check()
-
-
-@pytest.mark.parametrize("span", SPANS)
-def test_distinct_values_of_several_columns(span):
-    @given(column_arrays(span, 2), column_arrays(span, 1))
-    def check(columns, extra):
-        assert distinct_values(*columns, *extra).tolist() == sorted(
-            {*columns.ravel().tolist(), *extra.ravel().tolist()}
-        )
 
     check()
 

@@ -6,9 +6,8 @@ from datetime import UTC, datetime
 import numpy as np
 import polars as pl
 import pytest
-import vl_convert
 from given_tables import compute_metrics
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 from ttf.analyses.nodes.track_failure_rate import FAILURE_RATE_OVER_TIME
@@ -21,7 +20,6 @@ from ttf.analyses.nodes.track_failure_rate.over_time import (
     with_domains,
 )
 from ttf.display.charts.figure import Study
-from ttf.engine.storage.tables import read_table, write_csv
 from ttf.records.infra import EVENT
 from ttf.records.runs import find_record_start
 
@@ -116,8 +114,6 @@ def test_causes_add_up_to_all_and_rare_causes_are_combined():
     assert joined["failures_per_1000_node_days"].to_list() == pytest.approx(
         joined["failures_per_1000_node_days_right"].to_list()
     )
-    single_cause = failure_rate_over_time(durations((NOON, 60, 8, "a"), (NOON, 60, 8, "a")), "state", 8)
-    assert single_cause["by"].unique().to_list() == ["all"]
 
 
 @pytest.mark.parametrize(
@@ -145,7 +141,6 @@ RUNS = st.lists(
 )
 
 
-@settings(deadline=None, max_examples=15)
 @given(RUNS, st.integers(0, 400_000))
 def test_windows_are_the_sums_of_their_days(rows, shift):
     shifted = [
@@ -163,18 +158,13 @@ def test_windows_are_the_sums_of_their_days(rows, shift):
         assert row["end_s"] - row["start_s"] == row["window_days"] * DAY
 
 
-def test_a_long_trace_has_a_limited_number_of_windows(tmp_path):
+def test_a_long_trace_has_a_limited_number_of_windows():
     rng = np.random.default_rng(3)
     starts = np.sort(rng.integers(0, 3400 * DAY, 3000))
     runs = durations(*((NOON + int(start), 5 * DAY, 8, "x" if i % 9 else "y") for i, start in enumerate(starts)))
     table = failure_rate_over_time(runs, "state", 8)
     assert table.filter(pl.col("by") == "all").height <= MOST_WINDOWS
-    write_csv(table, tmp_path / "t.csv")
-    assert read_table(tmp_path / "t.csv", FAILURE_RATE_OVER_TIME).equals(table)
-    figure = chart(table, Study("job", True))
-    spec = json.dumps(figure.spec(validate=True))
-    assert len(spec) < 20_000
-    assert vl_convert.vegalite_to_svg(spec, allowed_base_urls=[]).startswith("<svg")
+    assert len(json.dumps(chart(table, Study("job", True)).spec(validate=True))) < 20_000
 
 
 def test_domains_come_from_reasons_unless_they_are_ambiguous():

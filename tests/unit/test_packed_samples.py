@@ -8,7 +8,7 @@ import pytest
 from of_formats import FORMATS
 from samples.draws import hex_ids
 from samples.pack import EMBEDDED, Identifiers, pack_table, packed_sample
-from study.trace_files import find_parts, find_raw_tables, list_sample_files
+from study.trace_files import list_sample_files
 from study_runs import ROOT
 from ttf.engine.errors import StudyError
 from ttf.raw.packed_samples import table_text, unpack_sample
@@ -58,10 +58,3 @@ def test_each_kind_of_column_unpacks_to_the_original_bytes():
     table = pack_table(text.encode(), ids)
     assert table_text(table) == text.encode()
     assert tuple(column["kind"] for column in table["columns"]) == kinds
-
-
-def test_only_the_tables_of_a_sample_are_read():
-    entry = {"format": "sacct", "embedded": True}
-    assert find_raw_tables("t", entry, FORMATS) == {"record": ["data/t/2025-a.txt", "data/t/2025-b.txt"]}
-    assert list(find_parts("t", entry, FORMATS)) == ["2025-a.txt", "2025-b.txt"]
-    assert "loss_log" not in find_raw_tables("t", {"format": "philly", "embedded": True}, FORMATS)

@@ -87,13 +87,11 @@ def test_columns_of_the_job_record(derive):
     ("task", "instances", "expected"),
     [
         # (status, start, end), instances, (start_s, end_s, runtime_s, queue_s, runtime_from)
-        (("Terminated", "100", "200"), [], (100, 200, 100, None, "task")),
         (("Terminated", "100", "200"), [("0", "0")], (100, 200, 100, None, "task")),
         (("Terminated", "100", "200"), [("110", "0"), ("0", "180")], (110, 180, 70, 10, "instance")),
         (("Terminated", "100", "200"), [("0", "90"), ("110", "0")], (100, 200, 100, 10, "task")),
         (("Terminated", "100", "100"), [], (100, 100, 0, None, "task")),
         (("Failed", "100", ""), [("110", "130"), ("120", "")], (110, 130, 20, 10, "siblings")),
-        (("Failed", "", "200"), [("110", "")], (110, None, None, None, None)),
         (("Running", "100", ""), [("110", "130"), ("120", "0")], (110, 130, 20, 10, "instance")),
         (("Waiting", "100", "200"), [("110", "130")], (None,) * 5),
     ],

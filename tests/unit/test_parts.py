@@ -7,13 +7,12 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from of_formats import FORMATS, derive_table, raw_schemas
+from of_formats import FORMATS, raw_schemas
 from study.messages import ConfigError
 from study.trace_files import find_parts, find_raw_tables
 from ttf.analyses.quality.measure_drift.compute import by_window, drift_table
 from ttf.engine.errors import StudyError
 from ttf.engine.storage.tables import write_parquet
-from ttf.formats.sacct import read as sacct_reader
 from ttf.formats.table import read as table
 from ttf.raw import ingest as ingest_module
 from ttf.raw.ingest import NO_READERS, Part, anomalies, ingest, ingest_part, merge
@@ -145,21 +144,6 @@ def test_any_parts_equal_the_whole_trace(tmp_path_factory, parts, piece_rows):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ingest_module, "PIECE_ROWS", piece_rows)
         compare(folder, files, ROWS, table.READERS)
-
-
-def test_a_tables_bytes_do_not_depend_on_where_its_parts_end(tmp_path, monkeypatch):
-    """This also holds if the table is stored in several pieces."""
-    monkeypatch.setattr(ingest_module, "PIECE_ROWS", 1000)
-    header = "JobIDRaw|State|Submit|Start|End\n"
-    rows = [f"{n}|COMPLETED|{n}|{n + 1}|{n + 2}\n" for n in range(3500)]
-    parts = {}
-    for name, part_rows in {"a.txt": rows[:17], "b.txt": rows[17:2600], "c.txt": rows[2600:]}.items():
-        (tmp_path / name).write_text(header + "".join(part_rows))
-        parts[name] = {"record": tmp_path / name}
-    compare(tmp_path, parts, SACCT, sacct_reader.READERS)
-    jobs = derive_table("sacct", "jobs", {"record": pl.scan_parquet(tmp_path / "merged/record.parquet")})
-    jobs = add_part_names(jobs.lazy(), list(parts)).collect()
-    assert jobs.group_by("part", maintain_order=True).len().rows() == [("a.txt", 17), ("b.txt", 2583), ("c.txt", 900)]
 
 
 def test_part_names_are_added_in_a_stream():

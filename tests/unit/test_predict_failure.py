@@ -33,7 +33,6 @@ from whole_study import hashes
 ROOT = Path(__file__).resolve().parents[2]
 LANDMARK_S, TRIAL_MIN, SEED = 3600, 10, 7
 ORIGINS = ["temporal_1", "temporal_2", "temporal_3"]
-END_S = made_risk.FIRST_S + 8 * made_risk.WEEK_S
 AT_ALL = pl.col("slice") == "all"
 
 
@@ -52,7 +51,7 @@ def tables_of(jobs: pl.DataFrame, features=FEATURES, clock="UTC") -> dict[str, p
 
 @pytest.fixture(scope="module")
 def user_studies():
-    return [tables_of(made_risk.with_users(12_000, seed)) for seed in (1, 3, 6)]
+    return [tables_of(made_risk.with_users(12_000, seed)) for seed in (1, 3)]
 
 
 def rows(tables: dict[str, pl.DataFrame], model: str, metric: str, stage: str = "probability") -> pl.DataFrame:
@@ -94,11 +93,11 @@ def test_where_users_differ_the_score_is_above_the_base_rate(user_studies):
 
 
 def test_the_slope_of_the_calibration_holds_1(user_studies):
-    """At least seven of nine intervals hold 1, because later users are drawn anew."""
+    """At least five of six intervals hold 1, because later users are drawn anew."""
     slopes = pl.concat(rows(tables, "logistic", "calibration_slope") for tables in user_studies)
     holds = (slopes["ci_low_clustered"] <= 1) & (slopes["ci_high_clustered"] >= 1)
-    assert slopes.height == 9
-    assert holds.sum() >= 7
+    assert slopes.height == 6
+    assert holds.sum() >= 5
     assert slopes["estimate"].mean() == pytest.approx(1, abs=0.1)
 
 
@@ -114,12 +113,9 @@ def test_the_score_is_near_the_best_there_can_be(user_studies):
         assert 0.5 + 0.8 * (best - 0.5) < auc < best + 0.02
 
 
-def test_the_table_of_measures_has_every_model_split_and_slice(user_studies):
-    measures = user_studies[0]["risk_evaluation"]
-    assert measures.filter(stage="probability", metric="pr_auc").height == 3 * 4 * 5
-    assert set(measures.filter(stage="hours")["model"]) == {"base_rate", "lognormal"}
+def test_measures_count_the_tested_jobs_of_their_stage(user_studies):
     key = ["stage", "model", "split", "slice", "metric"]
-    assert not measures.select(key).is_duplicated().any()
+    assert not user_studies[0]["risk_evaluation"].select(key).is_duplicated().any()
     data = data_of(made_risk.with_users(12_000, 1))
     splits = split_at_origins(data.jobs)
     # The landmark counts runs known to have lasted so long; a run without an end is unknown.
@@ -176,13 +172,12 @@ def test_coefficients_have_intervals(user_studies):
     assert [tables["risk_coefficients"].height > 0 for tables in user_studies] == [
         served(tables) == LOGISTIC for tables in user_studies
     ]
-    for tables in (tables_of(made_risk.with_requests(12_000, seed)) for seed in (1, 3)):
-        terms = tables["risk_coefficients"]
-        by_user = terms.row(by_predicate=pl.col("term") == "history by user", named=True)
-        assert by_user["ci_low_clustered"] > 0
-        assert by_user["odds_ratio"] == pytest.approx(np.exp(by_user["coefficient"]))
-        middle = (terms["ci_low_clustered"] + terms["ci_high_clustered"]) / 2
-        assert (middle - terms["coefficient"]).abs().max() < 1e-9
+    terms = tables_of(made_risk.with_requests(12_000, 1))["risk_coefficients"]
+    by_user = terms.row(by_predicate=pl.col("term") == "history by user", named=True)
+    assert by_user["ci_low_clustered"] > 0
+    assert by_user["odds_ratio"] == pytest.approx(np.exp(by_user["coefficient"]))
+    middle = (terms["ci_low_clustered"] + terms["ci_high_clustered"]) / 2
+    assert (middle - terms["coefficient"]).abs().max() < 1e-9
 
 
 # Savings ------------------------------------------------------------------------------------------------------
@@ -307,23 +302,16 @@ NO_GPUS = {"gpu_milli": pl.lit(None, dtype=pl.Int64), "gpu_type": pl.lit(None, d
 CONSTANT = {name: FEATURES[name] for name in ("gpus", "gpu_type")}
 
 
-def all_are(outcome: str, *blank: str) -> pl.DataFrame:
-    return MADE.with_columns(pl.lit(outcome).alias("outcome"), *(BLANK_TIME.alias(name) for name in blank))
-
-
 @pytest.mark.parametrize(
     ("jobs", "features", "reason"),
     [
         (MADE.clear(), FEATURES, TOO_FEW),
-        (MADE.head(190), FEATURES, TOO_FEW),
-        (all_are("failure"), FEATURES, ONE_KIND),
-        (all_are("waiting", "start_s", "end_s", "runtime_s"), FEATURES, TOO_FEW),
+        (MADE.with_columns(outcome=pl.lit("failure")), FEATURES, ONE_KIND),
         (MADE.with_columns(submit_s=BLANK_TIME), FEATURES, TOO_FEW),
-        (MADE.with_columns(submit_s=pl.lit(END_S + 10**8)).filter(pl.col("end_s").is_not_null()), FEATURES, TOO_FEW),
         (MADE.with_columns(gpu_milli=pl.lit(1000), gpu_type=pl.lit("A")), CONSTANT, NO_FEATURES),
         (MADE, {}, NO_FEATURES),
     ],
-    ids=["none", "few", "failure", "waiting", "undated", "backwards", "alike", "unknown"],
+    ids=["none", "failure", "undated", "alike", "unknown"],
 )
 def test_untrainable_records_give_tables_with_a_reason(jobs, features, reason):
     tables = tables_of(jobs, features)
@@ -350,13 +338,11 @@ def test_untrainable_records_give_tables_with_a_reason(jobs, features, reason):
         ({"gpu_type": pl.when(FAILED).then(pl.lit("A")).otherwise(pl.lit("B"))}, "tells all failures from the others"),
         ({"runtime_s": pl.col("runtime_s") * 0, "end_s": pl.col("start_s") + 0 * pl.col("end_s")}, None),
         ({"gpu_milli": pl.when(ROW_INDEX % 97 == 0).then(pl.lit(10**15)).otherwise("gpu_milli")}, None),
-        ({"end_s": BLANK_TIME, "runtime_s": BLANK_TIME}, TOO_FEW),
-        ({"submit_s": pl.lit(made_risk.FIRST_S)}, TOO_FEW),
         ({"runtime_s": pl.when(~FAILED).then("runtime_s")}, "too few failures of known time"),
     ],
     ids=[
         *("no clusters", "one cluster", "one user", "no failure tested", "after their end", "no GPU"),
-        *("separated", "at once", "huge", "no end", "one submission", "no hours"),
+        *("separated", "at once", "huge", "no hours"),
     ],
 )
 def test_what_cannot_be_estimated_is_blank_with_a_reason(columns, reason):
@@ -412,7 +398,7 @@ def test_tables_do_not_depend_on_the_number_of_threads(tmp_path):
     """Computed as the rule does, from a jobs.parquet."""
     path, file_digests = tmp_path / "jobs.parquet", []
     MADE.head(1_000).write_parquet(path)
-    for threads in ("1", "2", "here"):
+    for threads in ("1", "here"):
         folder = tmp_path / threads
         folder.mkdir()
         if threads == "here":
@@ -423,5 +409,5 @@ def test_tables_do_not_depend_on_the_number_of_threads(tmp_path):
             command = [sys.executable, "-c", COMPUTED, path, folder, json.dumps(SETTINGS)]
             subprocess.run(command, env=environment, check=True, timeout=120)
         file_digests.append(hashes(folder))
-    assert file_digests[0] == file_digests[1] == file_digests[2]
+    assert file_digests[0] == file_digests[1]
     assert len(file_digests[0]) == len(ANALYSIS.tables)

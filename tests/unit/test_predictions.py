@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import expit, logit
 from scipy.stats import t
@@ -55,11 +55,10 @@ def draw_hours(seed=1, n=500, users=30):
 # Against libraries -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("levels", [1, 3, 40, 100_000])
-@pytest.mark.parametrize("seed", [1, 2])
-def test_scores_are_those_of_scikit_learn(seed, levels):
+@pytest.mark.parametrize("levels", [1, 3, 100_000])
+def test_scores_are_those_of_scikit_learn(levels):
     metrics = pytest.importorskip("sklearn.metrics")
-    failed, probability, _, user = draw_jobs(seed, levels=levels)
+    failed, probability, _, user = draw_jobs(levels=levels)
     expected = {
         "average_precision": metrics.average_precision_score,
         "roc_auc": metrics.roc_auc_score,
@@ -84,7 +83,7 @@ def test_roc_auc_of_unclustered_rows_is_near_delong():
     assert interval.high == pytest.approx(expit(logit(auc) + half_width), rel=2e-3)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(2))
 def test_concordance_is_that_of_lifelines(seed):
     lifelines = pytest.importorskip("lifelines.utils")
     hours, event, predicted, user = draw_hours(seed)
@@ -142,7 +141,6 @@ def assert_is_derivative(scored, weighted_score, n):
 ROWS = st.lists(st.tuples(st.booleans(), st.integers(0, 5), st.integers(0, 4)), min_size=2, max_size=25)
 
 
-@settings(max_examples=60)
 @given(ROWS)
 def test_influences_are_derivatives_in_the_weights(rows):
     failed, score, hours = (np.array(column) for column in zip(*rows, strict=True))
@@ -159,7 +157,6 @@ def test_influences_are_derivatives_in_the_weights(rows):
 # Decompositions and groups -----------------------------------------------------------------------------------
 
 
-@settings(max_examples=100)
 @given(st.lists(st.tuples(st.booleans(), st.integers(0, 50)), min_size=1, max_size=120))
 def test_the_parts_of_the_brier_score_add_up_to_it(rows):
     failed, percent = (np.array(column) for column in zip(*rows, strict=True))
@@ -301,7 +298,6 @@ def all_estimates(failed, probability, cluster, by):
     }
 
 
-@settings(max_examples=150)
 @given(
     st.lists(st.tuples(st.booleans(), st.sampled_from([0.0, 1e-9, 0.3, 0.5, 1.0]), st.integers(-1, 6)), max_size=30),
     st.sampled_from(["user", None]),

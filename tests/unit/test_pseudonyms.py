@@ -89,15 +89,13 @@ def test_every_contract_declares_its_columns_of_names():
 CELLS = table("cells", "", text=words("", "", ""), number=number("", "", ""))
 
 
-@pytest.mark.parametrize(
-    "cell", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "\n=1", " =1", "\u200b=1", "\uff1d1", "\tx", "\rx", "-0.5"]
-)
+@pytest.mark.parametrize("cell", ["=1+1", "+1", "-0.5", "@SUM(A1)", "\n=1", " =1", "\u200b=1", "\uff1d1", "\tx", "\rx"])
 def test_a_text_that_begins_like_a_formula_is_a_text_in_a_spreadsheet(cell):
     escaped = escape_formulas(pl.DataFrame({"text": [cell], "number": [-0.5]}), CELLS)
     assert escaped.row(0) == (f"'{cell}", -0.5)
 
 
-@pytest.mark.parametrize("cell", ["a=1", "1-2", "", None, "'=1", "2-4"])
+@pytest.mark.parametrize("cell", ["a=1", "", None, "'=1", "2-4"])
 def test_other_texts_are_unchanged(cell):
     assert escape_formulas(pl.DataFrame({"text": [cell], "number": [1.0]}, CELLS.schema), CELLS).row(0) == (cell, 1.0)
 

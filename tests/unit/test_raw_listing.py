@@ -150,9 +150,7 @@ def test_other_files_are_left_out_with_a_reason(folder, monkeypatch, kind):
     [
         ("sacct", ["2025-a.txt", "2025-b.zip", "2025-c.tar.gz", "2025-d.tgz", "2025-e.txt.zip", "2025-f.TXT.GZ"]),
         ("table", ["EAGLE.CSV.XZ"]),
-        ("table", ["eagle.tar.gz"]),
         ("outages", ["a.parquet", "b.Parquet", "c.csv.zst"]),
-        ("slurm_events", ["a.zip"]),
         ("backblaze", ["2013-04-10.csv", "2013-04-11.zip"]),
     ],
 )
@@ -168,10 +166,8 @@ def test_the_packings_that_the_message_names_are_accepted(folder, format_, names
     ("format_", "names", "unread"),
     [
         ("sacct", ["a.txt"], "b.txt.bz2"),
-        ("sacct", ["a.txt"], "b.tar"),
         ("outages", ["a.csv"], "b.parquet.gz"),
         ("pai2020", [f"{name}.csv" for name in REQUIRED], "pai_sensor_table.csv.bz2"),
-        ("pai2020", [f"{name}.csv" for name in REQUIRED], "PAI_sensor_table.parquet"),
     ],
 )
 def test_a_packing_that_is_not_read_stops_the_run(folder, format_, names, unread):

@@ -1,5 +1,6 @@
 """Recognise the format of a folder from its files alone, and report headers that ingest would refuse."""
 
+import functools
 import gzip
 import io
 import json
@@ -13,7 +14,7 @@ import polars as pl
 import pytest
 import yaml
 import zstandard
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from of_formats import FILES, FORMATS
 from samples.pack import write_tables
@@ -205,14 +206,10 @@ PACKED = {
 }
 
 
-def takes_every_file(name):
-    return any("every" in spec for spec in FORMATS[name]["tables"].values())
-
-
 @pytest.mark.parametrize("ending", PACKED)
-@pytest.mark.parametrize("name", [name for name in LAYOUTS if "schema" in FORMATS[name] and not takes_every_file(name)])
+@pytest.mark.parametrize("name", ["philly", "openb"])
 def test_packed(name, ending, tmp_path):
-    for table in ["seren"] if name == "acme" else LAYOUTS[name]:
+    for table in LAYOUTS[name]:
         stem = FORMATS[name]["tables"][table]["file"]
         text = content(LAYOUTS[name][table]).encode()
         (tmp_path / f"{stem}{ending}").write_bytes(PACKED[ending](stem, text))
@@ -232,10 +229,9 @@ def test_files_packed_or_many(name, table, ending, tmp_path):
     assert len(load_trace(match).parts) == 5
 
 
-@pytest.mark.parametrize("name", ["helios", "lanl", "openb", "titan", "acme"])
-def test_a_table_by_another_name(name, tmp_path):
+@pytest.mark.parametrize(("name", "table"), [("helios", "log"), ("acme", "kalos")])
+def test_a_table_by_another_name(name, table, tmp_path):
     """Its header identifies it among other files; acme's two tables by the number of known names."""
-    table = {"helios": "log", "lanl": "outages", "openb": "pods", "titan": "stays", "acme": "kalos"}[name]
     (tmp_path / "mine.dat").write_text(content(LAYOUTS[name][table]))
     (tmp_path / "other.csv").write_text("a,b\n1,2\n")
     match = recognise(tmp_path)
@@ -288,9 +284,7 @@ def test_the_folder_as_it_was_typed(tmp_path, monkeypatch):
         ("no", "no"),
         ("studies", "my_studies"),
         ("sample", "my_sample"),
-        ("sample_slurm", "my_sample_slurm"),
         ("openb", "my_openb"),  # a trace of another format
-        ("titan", "titan"),
         ("alibaba-ssd", "alibaba-ssd"),  # alibaba_ssd is a trace of another format
         ("Jürgens Läufe", "J_rgens_L_ufe"),
         ("???", "data"),
@@ -350,15 +344,11 @@ def test_a_readme_alone(tmp_path):
     "content",
     [
         bytes(range(256)) * 300,
-        b"\0" * 100_000,
         b"\x1f\x8b" + b"\xff" * 100,
         b"PAR1" + b"\xff" * 100 + b"PAR1",
-        b"\xff\xfej\0o\0b\0",
         b"<html><body>404</body></html>",
         b"x" * 300_000,
         b"",
-        b"\n\n\n",
-        b"[" * 60_000,
         b'[{"a": ' + b"1" * 50_000 + b"}]",
     ],
 )
@@ -480,7 +470,6 @@ STARTS = st.sampled_from(
 
 
 @given(st.dictionaries(NAMES, st.tuples(STARTS, st.binary(max_size=200) | HEADERS), max_size=4), st.booleans())
-@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_file_is_recognised_or_refused(tmp_path_factory, files, is_packed):
     folder = tmp_path_factory.mktemp("hostile")
     for name, (start, body) in files.items():
@@ -498,11 +487,18 @@ def test_any_file_is_recognised_or_refused(tmp_path_factory, files, is_packed):
 # Wrong headers ------------------------------------------------------------------------------------------
 
 
+@functools.cache
+def load_format(name):
+    """Return the schemas and readers of a format, with the mapping of its entry."""
+    entry = {key: ENTRIES[name][key] for key in ("mapping", "times", "outcomes", "quoted") if key in ENTRIES[name]}
+    return load_schemas_and_readers(
+        FORMATS[name].get("reader"), entry, None if entry else read_schema_text(FILES[name])
+    )
+
+
 def ingest_message(name, table, file):
     """Return ingest's message about a file's header, or None."""
-    entry = {key: ENTRIES[name][key] for key in ("mapping", "times", "outcomes", "quoted") if key in ENTRIES[name]}
-    shipped = None if entry else read_schema_text(FILES[name])
-    schemas, readers = load_schemas_and_readers(FORMATS[name].get("reader"), entry, shipped)
+    schemas, readers = load_format(name)
     try:
         list(readers.get(table, LINES).rows(Path(file), schemas[table]))
     except StudyError as error:

@@ -94,7 +94,7 @@ def assert_refused(source: Path):
 
 
 @pytest.mark.usefixtures("quarto")
-@pytest.mark.parametrize("warning", [*WARNINGS][:3])
+@pytest.mark.parametrize("warning", [*WARNINGS][:1])
 def test_what_quarto_only_warns_of_is_an_error(source, warning):
     assert_refused(source(WARNINGS[warning]))
 

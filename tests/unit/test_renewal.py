@@ -153,10 +153,10 @@ def test_causes_at_their_depths():
 SIMULATED = runpy.run_path(str(Path(__file__).parents[2] / "docs" / "coverage_outages.py"))
 
 
-@pytest.mark.parametrize("fleet", ["repairs of log SD 1", "repairs of log SD 2", "repairs of log SD 1.5, nodes differ"])
+@pytest.mark.parametrize("fleet", ["repairs of log SD 2", "repairs of log SD 1.5, nodes differ"])
 def test_the_intervals_cover(fleet):
     """Run docs/coverage.md with few repetitions."""
-    repetitions = 300
+    repetitions = 200
     differ = "differ" in fleet
     between, repair, up = SIMULATED["coverage"](SIMULATED["FLEETS"][fleet], repetitions, 1)
     for _, robust, converged in (between, repair, up):

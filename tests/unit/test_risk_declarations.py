@@ -6,8 +6,6 @@ from pathlib import Path
 import made_traces
 import polars as pl
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from of_formats import FILES, FORMATS
 from samples.pai2020.sample import write_sample as write_pai
 from study.format_declarations import read_schema_text, select_meaning
@@ -15,9 +13,7 @@ from study.messages import ConfigError
 from study.model_features import (
     COLUMNS_AFTER_SUBMISSION,
     IDENTIFIER_COLUMNS,
-    build_risk_options,
     describe_column_problem,
-    list_usable_columns,
 )
 from study.study import Study
 from study.yaml_files import load_yaml
@@ -246,11 +242,6 @@ MAY = f"Usable columns: {', '.join(FORMATS['sacct']['at_submission'])}."
     ("key", "feature", "text"),
     [
         (
-            "sacct",
-            {"kind": "numeric", "column": "gpu_milli"},
-            f"the column gpu_milli is written after submission. {MAY}",
-        ),
-        (
             "mine",
             {"kind": "history", "keys": [["user"], ["qos", "runtime_s"]]},
             f"the column runtime_s is written after submission. {MAY}",
@@ -314,24 +305,3 @@ def test_a_trace_that_cannot_have_it():
 def test_a_name_that_is_neither_a_trace_nor_a_format():
     (line,) = error_lines({"sact": {"x": {"kind": "clock"}}})
     assert line.startswith("my.yaml: risk.features.sact: 'sact' is neither a trace nor a format; did you mean sacct? ")
-
-
-@given(st.data())
-def test_any_feature_of_columns_known_at_submission_is_accepted(data):
-    """A feature of columns known at submission is accepted unchanged."""
-    name = data.draw(st.sampled_from([name for name in JOB_FORMATS if name != "table"]))
-    column = st.sampled_from(FORMATS[name]["at_submission"])
-    kinds = {
-        "numeric": st.fixed_dictionaries({"column": column}),
-        "category": st.fixed_dictionaries({"column": column}, optional={"vocabulary": st.integers(1, 50)}),
-        "hashed": st.fixed_dictionaries({"column": column}, optional={"buckets": st.integers(1, 50)}),
-        "history": st.fixed_dictionaries({"keys": st.lists(st.lists(column, min_size=1, unique=True), min_size=1)}),
-    }
-    kind = data.draw(st.sampled_from(sorted(kinds)))
-    feature = {"kind": kind, **data.draw(kinds[kind])}
-    entry = {"format": name}
-    accepted = build_risk_options("mine", entry, FORMATS[name], {"mine": {"x": feature}}, None)["features"]["x"]
-    assert accepted.items() >= {**feature, "warm": True}.items()
-    default_keys = accepted.keys() - feature.keys() - {"warm"}
-    assert default_keys <= {"category": {"vocabulary"}, "hashed": {"buckets"}}.get(kind, set())
-    assert set(list_usable_columns(entry, FORMATS[name])) == set(FORMATS[name]["at_submission"])

@@ -50,10 +50,9 @@ def capture_likelihood(monkeypatch, design, log_h, censored, weights):
 # The likelihood ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
-def test_gradient_and_curvature_are_the_derivatives(monkeypatch, seed):
-    rng = np.random.default_rng(seed)
-    design, log_h, censored = draw_hours(60, seed)
+def test_gradient_and_curvature_are_the_derivatives(monkeypatch):
+    rng = np.random.default_rng(1)
+    design, log_h, censored = draw_hours(60, 1)
     likelihood = capture_likelihood(monkeypatch, design, log_h, censored, rng.random(60))
     point, small = rng.normal(size=4) * 0.5, 1e-5
     level, slope, curvature = likelihood(point)

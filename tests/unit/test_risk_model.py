@@ -180,7 +180,7 @@ def test_a_random_split_deals_all_jobs_that_ended_out_once():
     assert (split_at_random(jobs, 8).learn != split.learn).any()
 
 
-@pytest.mark.parametrize("n", [0, 1, 2, 5])
+@pytest.mark.parametrize("n", [0, 5])
 def test_a_few_jobs_can_be_split(n):
     jobs = load_population(made_risk.with_users(300, 1).head(n).lazy())
     assert len(jobs) == n
@@ -195,12 +195,9 @@ def test_a_few_jobs_can_be_split(n):
     ("jobs", "failures", "reason"),
     [
         (FEWEST_JOBS - 1, 100, TOO_FEW),
-        (FEWEST_JOBS, 100, None),
         (FEWEST_JOBS, FEWEST_PER_OUTCOME - 1, ONE_KIND),
         (FEWEST_JOBS, FEWEST_PER_OUTCOME, None),
-        (FEWEST_JOBS, FEWEST_JOBS - FEWEST_PER_OUTCOME, None),
         (FEWEST_JOBS, FEWEST_JOBS - FEWEST_PER_OUTCOME + 1, ONE_KIND),
-        (0, 0, TOO_FEW),
     ],
 )
 def test_untrainable_data_have_a_reason(jobs, failures, reason):
@@ -213,15 +210,6 @@ def test_what_does_not_differ_is_no_model():
     info = compute_job_features(jobs.jobs, only, None, jobs)
     assert made_risk.train(jobs, info, only, split.learn, split.recalibrate, split.until_s) == NO_FEATURES
     assert made_risk.train(jobs, info, [], split.learn, split.recalibrate, split.until_s) == NO_FEATURES
-
-
-def test_a_model_says_what_it_was_trained_on(trained):
-    jobs, _, split, model = trained
-    assert (model.n, model.failures) == (split.learn.sum(), jobs.failed[split.learn].sum())
-    assert model.base_rate == model.failures / model.n
-    assert model.until_s == split.until_s
-    assert model.fit.converged
-    assert model.hours.converged
 
 
 def test_a_model_read_again_gives_the_same_scores_to_the_last_bit(trained):

@@ -16,7 +16,7 @@ from ttf.formats.sacct import read as sacct_reader
 from ttf.formats.sacct.tres import parse_mib, parse_tres
 from ttf.raw.ingest import anomalies, ingest
 from ttf.records.durations import durations_of_jobs
-from ttf.records.jobs import JOB_COLUMNS, NODE_COLUMNS, read_nodes
+from ttf.records.jobs import JOB_COLUMNS
 from ttf.records.record_contracts import ATTEMPTS
 
 COLUMNS = ["JobIDRaw", "User", "State", "Submit", "Start", "End", "NodeList", "AllocTRES"]
@@ -46,10 +46,6 @@ def test_columns(derive):
     jobs, attempts = derive(record(1, "COMPLETED"))
     assert list(jobs.schema.items())[: len(JOB_COLUMNS)] == list(JOB_COLUMNS.items())
     ATTEMPTS.check(attempts.select(pl.lit("mine").alias("trace"), pl.all()))
-    sacct_types = {"state": pl.String, "infra_failure": pl.Boolean, "node_list": pl.List(pl.String)}
-    assert {name: attempts.schema[name] for name in sacct_types} == sacct_types
-    assert "node_table" not in FORMATS["sacct"]
-    assert read_nodes({}, None).schema == pl.Schema(NODE_COLUMNS)
 
 
 # --- a real Slurm 22.05
@@ -77,27 +73,6 @@ def test_a_later_dump_with_blanks_keeps_earlier_values(derive):
     text = "|".join(columns) + "\n" + "|".join([*map(str, record(1, "RUNNING", end="Unknown")), "{}", "{}"]) + "\n"
     jobs, _ = derive(files=[text.format("00:00:10", 5), text.format("INVALID", "Partition_Limit")])
     assert jobs.select("planned_s", "timelimit_s").rows() == [(10, 300)]
-
-
-def test_two_selections_of_columns_give_the_same_jobs(tmp_path):
-    readme, steps = (
-        derive_tables(FIXTURES / f"real_{name}.txt", folder=tmp_path / name)[1].filter(pl.col("outcome") != "running")
-        for name in ("readme", "steps")
-    )
-    names = [
-        "job_id",
-        "user",
-        "submit_s",
-        "start_s",
-        "end_s",
-        "queue_s",
-        "runtime_s",
-        "outcome",
-        "status_raw",
-        "gpu_type",
-    ]
-    names += ["gpu_milli", "cpu_milli", "mem_mib", "size", "nodes", "attempts", "wall_s", "suspended_s", "job_id_shown"]
-    assert readme.select(names).equals(steps.select(names))
 
 
 # --- cases that one machine cannot show
@@ -128,16 +103,10 @@ def test_older_words_and_typed_gpus_only(tmp_path):
     ("state", "outcome", "attempt_outcome", "infra_failure"),
     [
         ("COMPLETED", "success", "success", False),
-        ("FAILED", "failure", "failure", False),
-        ("OUT_OF_MEMORY", "failure", "failure", False),
         ("TIMEOUT", "failure", "failure", False),
-        ("DEADLINE", "failure", "failure", False),
         ("NODE_FAIL", "failure", "failure", True),
         ("BOOT_FAIL", "failure", "failure", True),
-        ("CANCELLED", "cancelled", "cancelled", False),
         ("CANCELLED by 1007", "cancelled", "cancelled", False),
-        ("REVOKED", "cancelled", "cancelled", False),
-        ("PREEMPTED", "cancelled", "cancelled", False),
         ("REQUEUED", "running", "cancelled", False),
         ("RESIZING", "running", "running", False),
     ],
@@ -170,7 +139,7 @@ def test_every_state_of_slurm_has_a_meaning(derive):
     assert jobs.select("status_raw", "outcome").rows() == outcomes
 
 
-@pytest.mark.parametrize("state", ["RUNNING", "SUSPENDED", "COMPLETING", "RESIZING", "CONFIGURING"])
+@pytest.mark.parametrize("state", ["RUNNING", "SUSPENDED", "RESIZING"])
 def test_a_running_job_is_censored_at_its_last_record(derive, state):
     columns = [*COLUMNS, "ElapsedRaw", "Suspended"]
     row = (*record(5, state, end="Unknown"), 30, "00:00:05")
@@ -208,9 +177,7 @@ def test_jobs_that_never_started(derive):
     assert jobs["start_s"].to_list() == [None, 30]
 
 
-@pytest.mark.parametrize(
-    "columns", [["ElapsedRaw", "NodeList"], ["Elapsed", "NodeList"], ["NodeList"], ["Elapsed"], ["ElapsedRaw"], []]
-)
+@pytest.mark.parametrize("columns", [["ElapsedRaw", "NodeList"], ["NodeList"], ["Elapsed"], []])
 def test_a_job_that_never_ran_has_no_run_time(derive, columns):
     submit = 1_735_700_000
     starts = [0, "1970-01-01T00:00:00", "Unknown", "None", "N/A", "2001-01-01T00:00:00", "", submit + 900]
@@ -232,34 +199,40 @@ def test_a_job_that_never_ran_has_no_run_time(derive, columns):
     assert jobs["outcome"].to_list() == ["success", "running", *["cancelled"] * len(starts)]
 
 
-@settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(
+RUNS = st.tuples(
     st.datetimes(datetime(2025, 11, 1, 20), datetime(2025, 11, 2, 12))
     | st.datetimes(datetime(2024, 1, 1), datetime(2030, 1, 1)),
     st.integers(1, 200_000),
     st.integers(0, 3_000),
-    st.booleans(),
 )
-def test_elapsed_is_the_run_time_whatever_the_clocks_did(derive, start, elapsed_s, suspended_s, has_suspended):
+
+
+@settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(RUNS, min_size=4, max_size=12), st.booleans())
+def test_elapsed_is_the_run_time_whatever_the_clocks_did(derive, runs, has_suspended):
     """Start and End are printed in New York and read as UTC. Slurm counts no suspended time as elapsed."""
-    start = start.replace(microsecond=0, tzinfo=UTC)
-    times = (start, start + timedelta(seconds=elapsed_s + suspended_s))
-    texts = [f"{time.astimezone(ZoneInfo('America/New_York')):%Y-%m-%dT%H:%M:%S}" for time in times]
-    suspended = {"Suspended": f"{suspended_s // 60}:{suspended_s % 60:02}"} if has_suspended else {}
-    columns = ["JobIDRaw", "State", "Start", "End", "ElapsedRaw", *suspended]
-    jobs, _ = derive((1, "COMPLETED", *texts, elapsed_s, *suspended.values()), columns=columns)
-    assert jobs["runtime_s"].item() == elapsed_s
-    assert jobs["wall_s"].item() >= elapsed_s
+    rows = []
+    for job, (start, elapsed_s, suspended_s) in enumerate(runs):
+        start = start.replace(microsecond=0, tzinfo=UTC)
+        times = (start, start + timedelta(seconds=elapsed_s + suspended_s))
+        texts = [f"{time.astimezone(ZoneInfo('America/New_York')):%Y-%m-%dT%H:%M:%S}" for time in times]
+        suspended = [f"{suspended_s // 60}:{suspended_s % 60:02}"] if has_suspended else []
+        rows.append((job, "COMPLETED", *texts, elapsed_s, *suspended))
+    columns = ["JobIDRaw", "State", "Start", "End", "ElapsedRaw", *["Suspended"] * has_suspended]
+    jobs = derive(*rows, columns=columns)[0].sort(pl.col("job_id").cast(pl.Int64))
+    assert jobs["runtime_s"].to_list() == [elapsed_s for _, elapsed_s, _ in runs]
+    assert (jobs["wall_s"] >= jobs["runtime_s"]).all()
 
 
 def test_a_requeued_job_is_one_job(derive):
-    jobs, attempts = derive(
+    jobs, attempts = derive(  # the order of the records does not matter
+        record(5, "COMPLETED", 51, 60, 160),
         record(5, "NODE_FAIL", 0, 10, 20),
         record(6, "COMPLETED", 0, 5, 25),
         record(5, "REQUEUED", 20, 40, 45, node_list="n[2-3]"),
         record(5, "PREEMPTED", 45, 50, 51),
-        record(5, "COMPLETED", 51, 60, 160),
     )
+    jobs = jobs.sort("job_id")
     assert jobs["job_id"].to_list() == ["5", "6"]
     job = jobs.row(0, named=True)
     assert (job["submit_s"], job["start_s"], job["end_s"], job["queue_s"]) == (0, 10, 160, 10)
@@ -294,17 +267,6 @@ def test_a_job_whose_nodes_did_not_boot_goes_on_or_has_ended(derive):
         ("1@2", "success", 1, 0),
         ("3", "success", 2, 1),
     ]
-
-
-def test_the_order_of_records_does_not_matter(derive):
-    rows = [
-        record(5, "COMPLETED", 51, 60, 160),
-        record(5, "NODE_FAIL", 0, 10, 20),
-        record(5, "REQUEUED", 20, 40, 51),
-    ]
-    jobs, attempts = derive(*rows)
-    assert (jobs.height, jobs["runtime_s"].item()) == (1, 121)
-    assert attempts["state"].to_list() == ["NODE_FAIL", "REQUEUED", "COMPLETED"]
 
 
 def test_between_two_runs_a_job_is_running_and_censored_at_its_last_end(derive):
@@ -437,34 +399,25 @@ def test_no_duration_is_negative(derive):
 # --- the parts
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("billing=8,cpu=8,gres/gpu:a100=4,gres/gpu=4,mem=64G,node=1", (4000, "a100", 8000, 65536)),
-        ("gres/gpu=4,gres/gpu:a100=4", (4000, "a100", None, None)),
-        ("gres/gpu:a100=4,gres/gpu:h100=2", (6000, "a100|h100", None, None)),
-        ("gres/gpu:1g.5gb=2,cpu=1", (2000, "1g.5gb", 1000, None)),
-        ("gres/gpu=0,gres/gpu:a100=0", (0, None, None, None)),
-        ("cpu=3,mem=1.50G", (0, None, 3000, 1536)),
-        ("mem=2048M", (0, None, None, 2048)),
-        ("mem=2.5T", (0, None, None, 2621440)),
-        ("mem=512K", (0, None, None, 1)),
-        ("mem=100", (0, None, None, 100)),
-        ("mem=0", (0, None, None, None)),
-        ("gres/shard=3", (None, None, None, None)),
-        ("gres/gpu=1,gres/shard=3", (1000, None, None, None)),
-        ("gres/gpumem=80G,gres/gpuutil=50", (0, None, None, None)),
-        ("gres/gpu=99999999999999999999999", (0, None, None, None)),
-        ("nonsense", (0, None, None, None)),
-    ],
-)
-def test_tres(text, expected):
-    assert parse_tres(pl.Series([text])).row(0) == expected
+TRES = {
+    "billing=8,cpu=8,gres/gpu:a100=4,gres/gpu=4,mem=64G,node=1": (4000, "a100", 8000, 65536),
+    "gres/gpu=4,gres/gpu:a100=4": (4000, "a100", None, None),
+    "gres/gpu:a100=4,gres/gpu:h100=2": (6000, "a100|h100", None, None),
+    "gres/gpu:1g.5gb=2,cpu=1": (2000, "1g.5gb", 1000, None),
+    "gres/gpu=0,gres/gpu:a100=0": (0, None, None, None),
+    "mem=0": (0, None, None, None),
+    None: (None, None, None, None),
+    "gres/shard=3": (None, None, None, None),
+    "gres/gpu=1,gres/shard=3": (1000, None, None, None),
+    "gres/gpumem=80G,gres/gpuutil=50": (0, None, None, None),
+    "gres/gpu=99999999999999999999999": (0, None, None, None),
+    "nonsense": (0, None, None, None),
+}
 
 
 def test_tres_keeps_the_order_and_blanks():
-    texts = pl.Series(["cpu=1", None, "cpu=2", "cpu=1"])
-    assert parse_tres(texts)["cpu_milli"].to_list() == [1000, None, 2000, 1000]
+    texts = [*TRES, *TRES]
+    assert parse_tres(pl.Series(texts)).rows() == [TRES[text] for text in texts]
     assert parse_tres(pl.Series([None, None], dtype=pl.String)).null_count().row(0) == (2, 2, 2, 2)
 
 

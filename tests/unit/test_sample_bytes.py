@@ -1,11 +1,13 @@
-"""The synthetic traces: a seed gives the same bytes with any number of threads, another seed gives others."""
+"""The synthetic traces: a seed gives the embedded bytes with any number of threads, another seed gives others."""
 
+import json
 import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from samples.pack import EMBEDDED, write_tables
 from samples.pai2020 import sample as pai2020
 from samples.philly import sample as philly
 from samples.sacct import sample as sacct
@@ -16,6 +18,14 @@ ROOT = Path(__file__).parents[2]
 # Module of the sample, its size here, and its smallest size.
 SAMPLES = {"pai2020": (pai2020, 3_000, 1_000), "philly": (philly, 400, 300), "sacct": (sacct, 400, 300)}
 WRITE = "from pathlib import Path; from samples.{}.sample import write_sample; write_sample(Path('b'), {}, seed=1)"
+
+
+@pytest.mark.parametrize("name", EMBEDDED)
+def test_the_generators_write_the_embedded_tables(tmp_path, name):
+    """A change of a generator changes these bytes; read the report of the new sample with care."""
+    write_tables(name, *EMBEDDED[name], tmp_path)
+    tables = json.loads((ROOT / "samples" / f"{name}.json").read_text())
+    assert {file: hashes(tmp_path)[file] for file in tables} == {file: tables[file]["sha256"] for file in tables}
 
 
 @pytest.mark.parametrize("name", SAMPLES)

@@ -1,7 +1,4 @@
-"""The synthetic Slurm accounting: the same bytes every time, possible placements, every habit, the configured rate."""
-
-from collections import defaultdict
-from itertools import pairwise
+"""The synthetic Slurm accounting: the study finds its configured rate of failures and its planted lemons."""
 
 import numpy as np
 import polars as pl
@@ -9,13 +6,12 @@ import pytest
 from given_tables import ingested as ingested_beside
 from of_formats import derive_table, raw_schemas
 from samples.sacct import sample
-from samples.sacct.sample_cluster import NODE_GPUS, PREEMPTIBLE_AFTER_S
+from samples.sacct.sample_cluster import NODE_GPUS
 from ttf.analyses.nodes.find_lemon_nodes.compute import lemon_nodes
 from ttf.analyses.nodes.find_lemon_nodes.node_runs import last_window, split_window
 from ttf.analyses.scaling.measure_sizes.sizes import node_failure_rate, select_job_runs, sums_by_nodes
 from ttf.engine.storage.partitions import Partitions
 from ttf.formats.sacct import read as sacct_reader
-from ttf.formats.sacct.hostlist import node_lists
 from ttf.raw.extra_table_reader import health_events
 from ttf.raw.ingest import ingest
 from ttf.records.infra import EVENT, infra_durations
@@ -26,153 +22,44 @@ HAZARD = sample.Hazard()
 RULES = {"states": ["NODE_FAIL"], "events": {"severities": ["high"]}}
 
 
-def simulate(seed: int, jobs: int = JOBS, hazard: sample.Hazard = HAZARD):
-    plan, nodes = sample.plan(jobs, seed), sample.node_count(jobs)
-    failures, _ = sample.node_failures(np.random.default_rng([seed, 1]), nodes, hazard)
-    return plan, sample.simulate_runs(plan, nodes, failures), nodes
-
-
 @pytest.fixture(scope="module")
-def output(tmp_path_factory):
+def raw(tmp_path_factory):
     folder = tmp_path_factory.mktemp("slurm")
-    return folder, sample.write_sample(folder / "new", JOBS)
+    sample.write_sample(folder, JOBS)
+    files = [folder / sample.FILES[name] for name in ("record_a", "record_b")]
+    ingest({"record": files}, raw_schemas("sacct"), folder, 0.0, sacct_reader.READERS)
+    ingested_beside("health_event", folder / "health_events.csv", folder)
+    return folder, {"record": pl.scan_parquet(folder / "record.parquet")}
 
 
 @pytest.fixture(scope="module")
-def ingested(output):
-    """Jobs, attempts and infrastructure durations as the study makes them; the row account."""
-    folder, _ = output
-    schemas = raw_schemas("sacct")
-    (folder / "raw").mkdir()
-    files = [folder / "new" / sample.FILES[name] for name in ("record_a", "record_b")]
-    account, _ = ingest({"record": files}, schemas, folder / "raw", 0.0, sacct_reader.READERS)
-    raw = {"record": pl.scan_parquet(folder / "raw/record.parquet")}
-    jobs = derive_table("sacct", "jobs", raw).with_columns(trace=pl.lit("t"))
-    attempts = derive_table("sacct", "attempts", raw)
-    ingested_beside("health_event", folder / "new/health_events.csv", folder / "raw")
-    events = health_events(folder / "raw")
-    return jobs, attempts, infra_durations(jobs, attempts, RULES, events), account
+def durations(raw):
+    """Infrastructure durations as the study makes them."""
+    folder, records = raw
+    jobs = derive_table("sacct", "jobs", records).with_columns(trace=pl.lit("t"))
+    return infra_durations(jobs, derive_table("sacct", "attempts", records), RULES, health_events(folder))
 
 
-@pytest.fixture(scope="module")
-def records(output):
-    files = [output[0] / "new" / sample.FILES[name] for name in ("record_a", "record_b")]
-    return [pl.read_csv(file, separator="|", infer_schema=False, quote_char=None) for file in files]
-
-
-@pytest.mark.parametrize(
-    ("nodes", "text"),
-    [((4,), "n005"), ((0, 1, 2), "n[001-003]"), ((0, 2), "n[001,003]"), ((0, 1, 3, 8, 9), "n[001-002,004,009-010]")],
-)
-def test_node_lists_are_written_as_they_are_read(nodes, text):
-    assert sample.hostlist(nodes) == text
-    assert node_lists(pl.Series([text]))["node_list"].to_list() == [[sample.node_name(node) for node in nodes]]
-
-
-# ---- possible placements ----
-
-
-def test_a_node_holds_at_most_its_gpus_and_nothing_runs_on_one_that_failed():
-    plan, runs, _ = simulate(seed=5)
-    changes_by_node = defaultdict(list)
-    for run in runs:
-        if run.start_s is None:
-            continue
-        gpus = plan.jobs.gpus[run.job]
-        gpus_per_node = min(gpus, NODE_GPUS)
-        assert len(run.nodes) == len(set(run.nodes)) == max(1, gpus // NODE_GPUS)
-        for node in run.nodes:
-            changes_by_node[node] += [(run.start_s, 1, gpus_per_node), (run.end_s or sample.END_S, 0, -gpus_per_node)]
-        if run.failed_node is not None:
-            assert run.failed_node in run.nodes
-            assert run.state in ("NODE_FAIL", "FAILED")
-        if run.state == "PREEMPTED":
-            assert run.end_s - run.start_s >= PREEMPTIBLE_AFTER_S
-    for changes in changes_by_node.values():
-        in_use = np.cumsum([gpus for _, _, gpus in sorted(changes)])
-        assert 0 <= in_use.min() <= in_use.max() <= NODE_GPUS
-
-
-def test_the_runs_of_a_job_follow_each_other_and_end_with_its_work():
-    _, runs, _ = simulate(seed=5)
-    runs_by_job = defaultdict(list)
-    for run in runs:
-        runs_by_job[run.job].append(run)
-    for job_runs in runs_by_job.values():
-        assert [run.number for run in job_runs] == list(range(len(job_runs)))
-        for earlier, later in pairwise(job_runs):
-            assert earlier.state in ("NODE_FAIL", "PREEMPTED", "REQUEUED")
-            assert earlier.end_s == later.submit_s < later.eligible_s
-
-
-# ---- habits ----
-
-
-def test_the_sample_has_every_habit(records, output):
-    all_records = pl.concat(records)
-    states = set(all_records["State"].str.split(" ").list.first())
-    assert states == {
-        "COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "OUT_OF_MEMORY", "NODE_FAIL", "PREEMPTED", "REQUEUED",
-        "RUNNING", "PENDING",
-    }  # fmt: skip
-    assert all_records["State"].str.contains(r"^CANCELLED by \d+$").any()
-    is_step = all_records["JobIDRaw"].str.contains(".", literal=True)
-    assert 50 < is_step.sum() < 200
-    assert all_records["JobID"].str.contains(r"^\d+_3$").any()
-    assert all_records["JobID"].str.contains("[", literal=True).sum() == 1
-    assert all_records["NodeList"].str.contains(r"^n\[\d{3}-\d{3}").any()
-    for start in ("Unknown", "None"):
-        assert (all_records["Start"] == start).any()
-    # Jobs on the border are in both dumps.
-    assert len(set(records[0]["JobIDRaw"]) & set(records[1]["JobIDRaw"])) > 5
-    sizes = all_records["ReqTRES"].str.extract(r"gres/gpu=(\d+)").drop_nulls().cast(pl.Int64)
-    assert set(sizes) == set(sample.GPUS)
-    assert (all_records["FailedNode"] != "None").any()
-
-
-def test_every_row_is_accepted_and_every_job_occurs_once(ingested):
-    jobs, attempts, _, account = ingested
-    assert account["rows_quarantined"].sum() == 0
-    assert jobs.height == JOBS + 1  # the array that waits
-    assert jobs["job_id"].is_unique().all()
-    _, runs, _ = simulate(seed=2025)
-    assert attempts.height == sum(run.start_s is not None for run in runs)
-    jobs_by_outcome = dict(jobs.group_by("outcome").len().iter_rows())
-    assert jobs_by_outcome["running"] + jobs_by_outcome["waiting"] > 5
-    assert jobs.filter(pl.col("attempts") > 1).height > 50
-    assert (jobs["outcome"] == "failure").mean() == pytest.approx(0.26, abs=0.03)
-    assert jobs["negative_queue"].sum() == 0
-
-
-# ---- the configured rate comes out ----
-
-
-def test_the_study_finds_every_failure_that_ended_a_run(ingested):
-    _, runs, _ = simulate(seed=2025)
-    durations = ingested[2]
+def test_the_study_finds_every_failure_that_ended_a_run(durations):
+    nodes = sample.node_count(JOBS)
+    failures, _ = sample.node_failures(np.random.default_rng([2025, 1]), nodes, HAZARD)
+    runs = sample.simulate_runs(sample.plan(JOBS, 2025), nodes, failures)
     assert set(durations["basis"]) == {"event"}
     assert (durations["event"] == EVENT).sum() == sum(run.failed_node is not None for run in runs)
-    table = node_failure_rate(
-        sums_by_nodes(select_job_runs(durations, NODE_GPUS)),
-        "event",
-        NODE_GPUS,
-        "default",
-        128,
-        ProjectionLimit(64, 256, "", ""),
-    )
+    totals, limit = sums_by_nodes(select_job_runs(durations, NODE_GPUS)), ProjectionLimit(64, 256, "", "")
+    table = node_failure_rate(totals, "event", NODE_GPUS, "default", 128, limit)
     for row in table.to_dicts():
         assert row["ci_low"] < HAZARD.failures_per_1000_node_days < row["ci_high"]
 
 
-def test_only_planted_lemons_are_flagged(output, ingested, tmp_path):
+def test_only_planted_lemons_are_flagged(raw, durations, tmp_path):
     """The other nodes differ too, the worst from the best by a factor of ten, and none is flagged.
 
     With 68 failures not every planted node is flagged, but the shrunken rates rank all of them first.
     """
-    raw = {"record": pl.scan_parquet(output[0] / "raw/record.parquet")}
-    placements = derive_table("sacct", "placements", raw).lazy()
+    placements = derive_table("sacct", "placements", raw[1]).lazy()
     window = last_window(placements, 365)
-    rates = lemon_nodes(placements, ingested[2].lazy(), [window, *split_window(window)], 0.05, Partitions(tmp_path))[0]
+    rates = lemon_nodes(placements, durations.lazy(), [window, *split_window(window)], 0.05, Partitions(tmp_path))[0]
     planted_nodes = {sample.node_name(node) for node in HAZARD.lemons(sample.node_count(JOBS)).tolist()}
     flagged_nodes = set(rates.filter("lemon")["node"])
     assert flagged_nodes and flagged_nodes <= planted_nodes

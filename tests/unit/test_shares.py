@@ -3,14 +3,10 @@
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from ttf.analyses.factors.correlate import FAILURE_SHARE
 from ttf.analyses.factors.correlate.compute import failure_share
 from ttf.stats.clustered import UNCLUSTERED
 from ttf.stats.shares import wilson_interval
-
-OUTCOMES = ["success", "failure", "cancelled", "running", "waiting"]
 
 
 def test_wilson_by_hand_at_zero_and_one():
@@ -56,12 +52,3 @@ def test_failure_share_by_hand():
     assert blank["reason"].to_list() == ["no job with this value ended"] * 2
     assert blank["ci_low"].null_count() == blank["ci_high"].null_count() == 2
     assert table.drop_nulls("failure_share")["reason"].to_list() == [UNCLUSTERED] * 8
-
-
-@given(st.lists(st.tuples(st.sampled_from(OUTCOMES), st.integers(0, 3)), max_size=30), st.randoms())
-def test_row_order_does_not_matter(rows: list, random):
-    schema = {"outcome": pl.String, "size": pl.Int64}
-    table = failure_share(pl.DataFrame(rows, schema=schema, orient="row"))
-    random.shuffle(rows)
-    assert failure_share(pl.DataFrame(rows, schema=schema, orient="row")).equals(table)
-    assert table["jobs"].sum() == len(rows)

@@ -1,11 +1,9 @@
 """Simulated outages: exponential outages agree with formulas, resampled weeks with the trace."""
 
-from itertools import combinations
-
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from outage_traces import DAY, make_outages
 from scipy import stats
@@ -17,7 +15,6 @@ from ttf.analyses.shared.outages.outage_simulation import (
     build_blocks,
     count_block_spares,
     count_renewal_spares,
-    count_spares,
     fit_distribution,
     fit_times,
     mean_down_time,
@@ -40,7 +37,7 @@ def time_shares(spans, units, replicates, horizon):
     "repair", [Exponential(REPAIR), Empirical(np.array([0.1, 0.1, 2.8]) * DAY)], ids=["exp", "drawn"]
 )
 def test_independent_units_are_binomial_at_any_moment_whatever_their_repair_times(repair):
-    units, replicates, horizon = 20, 4000, 30 * DAY
+    units, replicates, horizon = 20, 2000, 30 * DAY
     spans = simulate_renewals(np.random.default_rng(1), units, replicates, horizon, Exponential(UP), repair)
     expected = stats.binom.pmf(np.arange(8), units, 0.1)
     assert time_shares(spans, units, replicates, horizon)[:8] == pytest.approx(expected, abs=0.004)
@@ -64,7 +61,7 @@ def test_the_number_of_outages_of_a_stationary_renewal_process_is_the_time_over_
 def test_the_share_without_shortfall_equals_a_birth_and_death_chain():
     from scipy.linalg import expm
 
-    units, spares, horizon, replicates = 12, 3, 10 * DAY, 20_000
+    units, spares, horizon, replicates = 12, 3, 10 * DAY, 10_000
     failure_rate, repair_rate = 1 / UP, 1 / REPAIR
     chain = np.zeros((spares + 1, spares + 1))
     for down in range(spares + 1):
@@ -85,26 +82,6 @@ def count_needed(is_down, nodes, most):
     """Return the fewest spares by seconds; is_down: (units in the order in which a run takes them, seconds)."""
     sufficient = (s for s in range(most + 1) if (is_down[: nodes + s].sum(axis=0) <= s).all())
     return next(sufficient, most + 1)
-
-
-@settings(max_examples=60)
-@given(
-    st.lists(st.tuples(st.integers(0, 2), st.integers(0, 4), st.integers(0, 30), st.integers(0, 30)), max_size=25),
-    st.integers(1, 3),
-)
-def test_fewest_spares_equal_a_search_by_seconds(rows, nodes):
-    is_down, spans = np.zeros((3, 5, 30), bool), []
-    for replicate, unit, *moments in sorted(rows):
-        start, end = sorted(moments)
-        if not is_down[replicate, unit, start : end + 1].any():
-            is_down[replicate, unit, start:end] = True
-            spans.append((replicate, unit, start, end))
-    starts = [(replicate, start, 1, unit) for replicate, unit, start, _ in spans]
-    changes = sorted([*starts, *((replicate, end, -1, unit) for replicate, unit, _, end in spans)])
-    replicate, _, step, rank = np.array(changes, np.int64).reshape(-1, 4).T
-    first = np.searchsorted(replicate, np.arange(4))
-    needed = count_spares(first, rank.astype(np.int32), step.astype(np.int8), nodes, 5 - nodes)
-    assert needed.tolist() == [count_needed(units, nodes, 5 - nodes) for units in is_down]
 
 
 @given(
@@ -138,16 +115,6 @@ def test_resampled_blocks_count_every_second_of_the_units_they_take(rows, count,
         expected.append(max(parts))
     draws = resample_blocks(np.random.default_rng(5), blocks, count, order, horizon)
     assert count_block_spares(draws, blocks, nodes, spares, 50).tolist() == expected
-    # The shares of time are means over all blocks and all ways to take the units.
-    shares = []
-    for block in range(eligible):
-        takes = [*combinations(np.flatnonzero(blocks.watched[block]), count)]
-        for i in range(blocks_per_run):
-            for units in takes:
-                down = is_down[list(units), 10 * block : 10 * block + min(10, horizon - 10 * i)].sum(axis=0)
-                lacking = np.maximum(down - spares, 0)
-                shares.append(np.array([(lacking > 0).sum(), lacking.sum()]) / len(takes) / eligible / horizon)
-    assert mean_down_time(blocks, count, horizon).shortage(nodes, spares) == pytest.approx(sum(shares), abs=1e-12)
 
 
 @pytest.mark.parametrize("nodes", [1, 20, 150])
@@ -185,11 +152,9 @@ def test_resampled_weeks_preserve_joint_outages():
         [True, False, False, False],
     ]
     # Drawing four of five units gives 4/5 of the time down; the last week has four units and gives all of it.
-    down_s_by_week = [3 * (n + 1) * 3600 for n in range(6)]
-    down_s_by_week[0] += 3600
-    down_s_by_week[1] += 3600
+    down_h_by_week = [3 + 1, 6 + 1, 9, 12, 15, 18]
     _, missing = mean_down_time(blocks, 4, 35 * DAY).shortage(4, 0)
-    assert missing * 35 * DAY == pytest.approx((0.8 * sum(down_s_by_week[:5]) + down_s_by_week[5]) / 6 * 5)
+    assert missing * 35 * 24 == pytest.approx((0.8 * sum(down_h_by_week[:5]) + down_h_by_week[5]) / 6 * 5)
     up = select_initially_up(blocks)
     assert up.watched[1].tolist() == [True, True, True, False, True]
 

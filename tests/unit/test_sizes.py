@@ -7,21 +7,18 @@ import numpy as np
 import polars as pl
 import pytest
 import statsmodels.api as sm
-from drawn_figures import draw_svg
 from given_tables import compute_metrics
 from given_tables import one_row as select_row
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
-from ttf.analyses.scaling.measure_sizes import MTTF_BY_GPUS, NODE_FAILURE_RATE, SIZE_LAW, charts
+from ttf.analyses.scaling.measure_sizes import MTTF_BY_GPUS, NODE_FAILURE_RATE, charts
 from ttf.analyses.scaling.measure_sizes.sizes import (
     NO_GPU_JOB,
     SUMS_SCHEMA,
     mttf_by_gpus,
     node_failure_rate,
     node_gpus,
-    poisson_line,
-    projected_mttf_s,
     select_component_runs,
     select_job_runs,
     size_law,
@@ -121,7 +118,6 @@ def test_rate_of_a_node_by_hand():
         ((100, 100, 100, 30), 128, 30, None),
         ((100, 100, 20, 10), 56, 30, "10 failures above 128 GPUs: the largest sizes that hold 30 failures instead"),
         ((100, 0, 20, 9), 0, 129, "9 failures above 128 GPUs, so all sizes count"),
-        ((100, 3, 26, 1), 8, 30, "1 failure above 128 GPUs: the largest sizes that hold 30 failures instead"),
         ((9, 9, 9, 2), 0, 29, "2 failures above 128 GPUs: every size, as the trace has fewer than 30 failures in all"),
     ],
 )
@@ -136,13 +132,8 @@ def test_no_failure_and_no_exposure():
     assert (row["failures_per_node_day"], row["ci_low_per_node_day"]) == (0, 0)
     assert row["ci_high_per_node_day"] == pytest.approx(-math.log(0.1) / 10, rel=1e-12)
     assert row["reason"]
-    without_sums = node_failure_rate(sums(), "proxy", 8, "default", 128, UNLIMITED)
-    assert without_sums["failures_per_node_day"].null_count() == 2
-    assert set(without_sums["reason"]) == {NO_GPU_JOB}
-    blank = mttf_by_gpus(sums(), without_sums, 8)
-    assert blank["projected_low_s"].null_count() == blank.height == 15
-    zero_exposure = node_failure_rate(sums((1, 40, 40, 0)), "proxy", 8, "default", 128, UNLIMITED)
-    assert set(zero_exposure["reason"]) == {"no exposure: every job lasted 0 s"}
+    for rows, reason in (((), NO_GPU_JOB), (((1, 40, 40, 0),), "no exposure: every job lasted 0 s")):
+        assert set(node_failure_rate(sums(*rows), "proxy", 8, "default", 128, UNLIMITED)["reason"]) == {reason}
 
 
 def test_components_count_by_their_own_nodes():
@@ -180,15 +171,12 @@ def new_runs(*runs):
 @pytest.mark.parametrize(
     ("runs", "expected"),
     [
-        ([(1, 1, 5), (4, 4, 1), (32, 32, 1)], (1, "jobs")),  # one GPU per node at each size
         ([(1, 1, 99), (16, 2, 1), (8, 8, 1)], (8, "jobs")),  # runs that share a node do not show its size
         ([(6, 2, 4), (16, 2, 1)], (3, "jobs")),  # by GPU time
         ([(1, 1, 9), (4, 1, 1)], (4, "jobs")),  # no run on several nodes: the most GPUs on one
         ([(7, 3, 1)], (3, "jobs")),  # rounded up
-        ([(8, 1, 1), (8, None, 1)], (8, "jobs")),
         ([(8, 1, 1), (8, None, 1), (8, None, 1)], (8, "default")),  # most are not recorded
-        ([(8, 0, 1)], (8, "default")),
-        ([(0, 4, 1)], (8, "default")),
+        ([(8, 0, 1), (0, 4, 1)], (8, "default")),
         ([], (8, "default")),
     ],
 )
@@ -196,21 +184,11 @@ def test_gpus_per_node_come_from_recorded_nodes(runs, expected):
     assert node_gpus(pl.DataFrame({"gpu_count": []}, schema={"gpu_count": pl.Int64}), None, new_runs(*runs)) == expected
 
 
-def test_recorded_nodes_count_for_the_rate():
-    """Assuming nodes of 8 GPUs would give 50 node-days, not 220."""
-    runs = new_runs((1, 1, 20), (4, 4, 10), (32, 32, 5))
-    gpus_per_node, origin = node_gpus(pl.DataFrame(schema={"gpu_count": pl.Int64}), None, runs)
-    totals = sums_by_nodes(select_job_runs(runs, gpus_per_node, origin))
-    assert totals["nodes"].to_list() == [1, 4, 32]
-    rate = node_failure_rate(totals, "state", gpus_per_node, origin, 128, UNLIMITED).row(0, named=True)
-    assert rate["node_days"] == 20 + 40 + 160
-    assert rate["failures_per_1000_node_days"] == pytest.approx(3 / 220 * 1000)
-
-
 @pytest.mark.parametrize(("origin", "expected"), [("jobs", [4, 1, 2]), ("config", [1, 1, 2]), (None, [1, 1, 2])])
 def test_nodes_not_recorded_are_rounded_up(origin, expected):
     runs = new_runs((4, 4, 1), (4, None, 1), (9, 0, 1))
     assert runs.select(count_nodes(8, origin)).to_series().to_list() == expected
+    assert sums_by_nodes(select_job_runs(runs, 8, origin))["nodes"].to_list() == sorted({*expected})
     assert runs.select(count_nodes(None)).to_series().to_list() == [4, None, 0]
 
 
@@ -230,36 +208,26 @@ def test_projections_of_6_5_failures_per_1000_node_days(gpus, hours):
     assert row["projected_low_s"] < row["projected_mttf_s"] < row["projected_high_s"]
 
 
-def test_the_other_published_rate():
-    rate = {"failures_per_node_day": 2.34e-3, "ci_high_per_node_day": 3e-3, "ci_low_per_node_day": 2e-3}
-    assert projected_mttf_s(2049, rate | {"projects_to_nodes": 2048}) == {}
-    projection = projected_mttf_s(2048, rate | {"projects_to_nodes": 2048})
-    assert projection["projected_mttf_s"] == pytest.approx(DAY / (2048 * 2.34e-3))
-    assert (projection["projected_low_s"], projection["projected_high_s"]) == (DAY / 6.144, DAY / 4.096)
-
-
 # --- the 1/N law
 
 
-def test_exact_law_has_slope_minus_one():
-    totals = sums(*((nodes, 10, nodes * 12, 10 * DAY) for nodes in (1, 2, 4, 8, 16, 32)))
-    table = size_law(totals, "state")
-    SIZE_LAW.check(table)
-    for row in table.iter_rows(named=True):
-        assert row["slope"] == pytest.approx(-1, abs=1e-9)
-        assert row["deviance"] == pytest.approx(0, abs=1e-9)
-        assert row["dispersion"] == pytest.approx(0, abs=1e-9)
-        assert row["df"] == 4 and row["converged"] and row["p_value"] > 0.99
-
-
-def test_the_slope_is_the_maximum_of_the_likelihood():
-    rows = [(1, 5, 9, 900), (2, 5, 3, 500), (5, 5, 12, 700), (40, 2, 20, 90)]
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [(1, 5, 9, 900), (2, 5, 3, 500), (5, 5, 12, 700), (40, 2, 20, 90)],
+        # The fit converges in so few steps that the weights before the last one are not yet exact.
+        [(1, 30, 30, 5_000_000), (2, 25, 25, 4_000_000), (4, 8, 8, 2_000_000)],
+    ],
+)
+def test_the_slope_is_the_maximum_of_the_likelihood(rows):
     nodes, _, failures, exposure = np.array(rows).T
-    best = sm.Poisson(failures, sm.add_constant(np.log(nodes)), exposure=exposure).fit(disp=0, tol=1e-12)
+    best = sm.Poisson(failures, sm.add_constant(np.log(nodes)), exposure=exposure).fit(
+        disp=0, tol=1e-14, method="newton"
+    )
     row = select_row(size_law(sums(*rows), "state"), model="poisson")
     assert row["slope"] == pytest.approx(-best.params[1], abs=1e-6)
     error = best.bse[1]
-    assert row["slope_se"] == pytest.approx(error, rel=1e-5)
+    assert row["slope_se"] == pytest.approx(error, rel=1e-10)
     assert row["ci_high"] - row["ci_low"] == pytest.approx(2 * 1.959963984540054 * error, rel=1e-5)
     assert row["p_value"] == pytest.approx(2 * stats.norm.sf(abs(row["slope"] + 1) / error), rel=1e-4)
 
@@ -315,24 +283,23 @@ def simulate_laws(nodes, failures, slope, dispersion, count, seed):
 
 
 @pytest.mark.parametrize("dispersion", [1, 4])
-@pytest.mark.parametrize("sizes", [3, 5, 8])
+@pytest.mark.parametrize("sizes", [3, 8])
 def test_a_true_law_is_rejected_in_at_most_one_of_twenty_runs(sizes, dispersion):
-    tables = list(simulate_laws(2 ** np.arange(sizes), 300, -1, dispersion, 200, sizes))
+    tables = list(simulate_laws(2 ** np.arange(sizes), 300, -1, dispersion, 150, sizes))
     rejected = [(table["p_value"][1] or 1) < 0.05 for table in tables]
-    assert sum(rejected) <= 200 * 0.05 + 3 * (200 * 0.05 * 0.95) ** 0.5
+    assert sum(rejected) <= 150 * 0.05 + 3 * (150 * 0.05 * 0.95) ** 0.5
     verdicts = [table["verdict"][0] for table in tables]
     assert [verdict == REJECTED for verdict in verdicts] == rejected
     # Three sizes leave one degree of freedom, which is too few for a verdict.
-    assert verdicts.count(AGREES) > 160 or sizes == 3
+    assert verdicts.count(AGREES) > 120 or sizes == 3
 
 
-@pytest.mark.parametrize("sizes", [2, 3, 5, 8])
-@pytest.mark.parametrize("failures", [10, 30])
+@pytest.mark.parametrize(("failures", "sizes"), [(10, 8), (30, 2), (30, 5)])
 def test_few_failures_independent_of_size_do_not_agree_with_the_law(failures, sizes):
-    tables = simulate_laws(2 ** np.arange(sizes), failures, 0, 1, 150, failures + sizes)
+    tables = simulate_laws(2 ** np.arange(sizes), failures, 0, 1, 100, failures + sizes)
     verdicts = [table["verdict"][0] for table in tables]
-    assert verdicts.count(AGREES) <= 3
-    assert verdicts.count(TOO_FEW) > 120
+    assert verdicts.count(AGREES) <= 2
+    assert verdicts.count(TOO_FEW) > 80
 
 
 def test_many_failures_that_do_not_depend_on_size_reject_the_law():
@@ -356,7 +323,6 @@ def test_any_sums_give_finite_tables_with_a_reason_for_every_blank(rows, gpus_pe
     assert law.filter(pl.col("slope").is_null() & pl.col("reason").is_null()).is_empty()
     assert rate.filter(pl.col("failures_per_node_day").is_null() & pl.col("reason").is_null()).is_empty()
     size_numbers(table, rate, law)
-    draw_chart(table, rate, Study("job")).spec()
 
 
 # --- simulation
@@ -366,7 +332,7 @@ def test_a_simulated_cluster_is_covered_and_has_slope_minus_one():
     rng = np.random.default_rng(20251)
     rate_per_day = 6.5e-3
     covered = {0.9: 0, 0.95: 0}
-    slopes, projected, rounds = [], 0, 300
+    slopes, projected, rounds = [], 0, 150
     for _ in range(rounds):
         nodes = 2 ** rng.integers(0, 9, 1200)
         limit = rng.exponential(2.0, 1200)
@@ -437,17 +403,8 @@ def test_the_chart_names_the_kind_of_failures_and_shades_what_is_projected(basis
     largest = max(row["gpus"] for row in figure.datasets["measured"])
     assert largest < figure.datasets["beyond"][0]["from"] < 2 * largest, "shaded beyond the largest run"
     assert any("mttf" not in row for row in figure.datasets["measured"]), "a size without failures has only a bound"
-    for study in (Study("job"), Study("job", narrow=True)):
-        assert f'width="{study.width}' in draw_svg(draw_chart(by_gpus, rate, study))
+    figure.spec(validate=True)
     by_gpus, rate, _ = make_tables(limit=ProjectionLimit(128, 0, "it cannot be told", "more"))
     figure = draw_chart(by_gpus, rate, Study("job"))
     assert figure.datasets["projected"] == figure.datasets["beyond"] == []
-
-
-def test_the_error_of_the_slope_is_computed_at_the_final_line():
-    # The fit converges in so few steps that the last weights are not yet exact.
-    failures, nodes, exposure_s = np.array([30, 25, 8]), np.array([1, 2, 4]), np.array([5e6, 4e6, 2e6])
-    line = poisson_line(failures, nodes, exposure_s)
-    design = sm.add_constant(np.log(nodes))
-    exact = np.linalg.inv(design.T * line.fitted @ design)[1, 1] ** 0.5
-    assert line.slope_se == pytest.approx(exact, rel=1e-12)
+    draw_chart(*make_tables(rows=[])[:2], Study("job")).spec()

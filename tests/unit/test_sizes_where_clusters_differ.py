@@ -105,12 +105,12 @@ def test_no_clusters_no_interval():
 def test_equal_sizes_are_seldom_distinguished():
     """Test true nulls at 0.05, with a log SD of 1 among users and too few failures to shorten exposures."""
     rejected_clustered = rejected_exact = 0
-    for seed in range(120):
+    for seed in range(60):
         jobs = make_runs(100 + seed, per_node_day=0.02, by_user=True)
         by_cluster, sums = sums_by_cluster(jobs), sums_by_nodes(jobs)
         rate = node_failure_rate(sums, "state", 8, "trace", 0, UNLIMITED, by_cluster)
         row = mttf_by_gpus(sums, rate, 8, by_cluster).row(0, named=True)
         rejected_clustered += (row["p_clustered"] if row["p_clustered"] is not None else math.inf) < 0.05
         rejected_exact += row["p_value"] < 0.05
-    assert rejected_clustered <= 14
+    assert rejected_clustered <= 7
     assert rejected_exact > 4 * rejected_clustered

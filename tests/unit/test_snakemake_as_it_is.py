@@ -2,7 +2,6 @@
 
 import re
 
-import pytest
 from study_runs import ROOT
 
 FILES = sorted(
@@ -35,9 +34,10 @@ def find_misuses(text: str) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_nothing_of_snakemake_is_replaced(path):
-    assert find_misuses(path.read_text(encoding="utf-8")) == []
+def test_nothing_of_snakemake_is_replaced():
+    assert len(FILES) > 300
+    for path in FILES:
+        assert find_misuses(path.read_text(encoding="utf-8")) == [], path
 
 
 def test_misuses_are_detected():

@@ -71,7 +71,7 @@ def test_the_sweep_counts_every_second(rows, window, block):
     assert time_by_block.sum(axis=1)[:-1].tolist() == [block] * (len(time_by_block) - 1)
 
 
-def test_a_fleet_that_grows_has_a_mixture_of_binomials_with_the_same_mean():
+def test_a_fleet_that_grows_has_a_mixture_of_binomials():
     outages, *_, exposure = make_outages({"a": [(10, 30)], "b": [(60, 70)], "c": [], "d": []}, 100)
     exposure = exposure.with_columns(from_s=pl.when(unit_id="d").then(50).otherwise("from_s"))
     course = build_course(list_spans(outages, exposure), exposure)
@@ -79,8 +79,6 @@ def test_a_fleet_that_grows_has_a_mixture_of_binomials_with_the_same_mean():
     assert course.down_share == pytest.approx(30 / 350)
     mixture = sum(stats.binom.cdf(np.arange(5), units, 30 / 350) / 2 for units in (3, 4))
     assert binomial_cumulative(course, 4) == pytest.approx(mixture, abs=1e-12)
-    mean = (np.diff(binomial_cumulative(course, 4), prepend=0) * np.arange(5)).sum()
-    assert mean == pytest.approx((course.time_down() * np.arange(len(course.time_down()))).sum() / 100)
 
 
 def test_units_that_fail_together_need_more_spares_than_the_binomial(tmp_path):
@@ -161,11 +159,11 @@ def test_the_interval_covers_the_spares_of_independent_units_or_is_blank(units, 
     )
     exposure = pl.DataFrame({"from_s": [0] * units, "until_s": [days * DAY] * units})
     truth, interval_count, covered_count, rng = stats.binom.ppf(p, units, 1 / 41), 0, 0, np.random.default_rng(1)
-    for _ in range(60):
+    for _ in range(40):
         start_s, end_s, _ = simulate_renewals(rng, units, 1, days * DAY, up, down)
         length_s = max(7 * DAY, block_length_s(end_s - start_s, np.count_nonzero(start_s)))
         if (1 - p) * days * DAY >= length_s:
             course = build_course(pl.DataFrame({"start_s": start_s, "end_s": end_s}), exposure)
             low, high = spares_limits(course.time_down_by(length_s), p)
             interval_count, covered_count = interval_count + 1, covered_count + (low <= truth <= high)
-    assert interval_count == 0 if sigma == 2 else interval_count > 54 and covered_count >= 0.9 * interval_count
+    assert interval_count == 0 if sigma == 2 else interval_count > 36 and covered_count >= 0.9 * interval_count

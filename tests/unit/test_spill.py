@@ -27,15 +27,6 @@ def test_every_row_is_in_its_part(tmp_path_factory, portions, limit):
             assert sorted(zip(*values.tolist(), strict=True)) == sorted(expected)
 
 
-def test_rows_may_be_added_after_some_were_read(tmp_path):
-    rows = Spill(tmp_path / "rows", 2, 1)
-    rows.add(np.array([1, 0]), np.array([5, 6]))
-    assert rows.read(1).tolist() == [[5]]
-    rows.add(np.array([1]), np.array([7]))
-    assert rows.read(1).tolist() == [[5, 7]]
-    assert rows.read(0).tolist() == [[6]]
-
-
 def test_at_most_the_limit_and_one_portion_wait_in_memory(tmp_path, monkeypatch):
     monkeypatch.setattr(holdings, "WAITING_ROWS", 10)
     rows = Spill(tmp_path / "rows", 3, 1)

@@ -110,21 +110,6 @@ def test_only_the_most_frequent_states_have_rows():
     assert state_rows["gpu_hours_share"].sum() == pytest.approx(1)
 
 
-def test_sizes_by_hand():
-    mix = build_size_mix(
-        make_jobs(("A", 0, 60), ("A", 0.5, 3600), ("A", 1, 3600), ("A", 3, 3600), ("A", 256, 3600), ("A", None, 9))
-    )
-    SIZE_MIX.check(mix)
-    assert mix["gpus_high"].to_list() == [0, 1, 2, 4, 8, 16, 32, 64, 128, 256]
-    without_gpu = select_row(mix, gpus_high=0)
-    assert (without_gpu["jobs"], without_gpu["jobs_share"], without_gpu["reason"]) == (2, None, "no GPU: in no share")
-    eight_gpus = select_row(mix, gpus_high=8)
-    assert (eight_gpus["jobs"], eight_gpus["jobs_up_to_share"]) == (0, 0.75)
-    # A job of exactly 256 GPUs is in "256 or more".
-    largest = select_row(mix, gpus_high=256)
-    assert (largest["gpu_hours_at_least_share"], largest["gpu_hours_up_to_share"]) == (256 / 260.5, 1)
-
-
 SIZES = st.lists(
     st.tuples(
         st.sampled_from([None, 0, 0.25, 1, 2, 3, 5, 8, 9, 64, 100, 4096]), st.one_of(st.none(), st.integers(0, 9999))
@@ -137,6 +122,8 @@ SIZES = st.lists(
 def test_shares_are_those_of_counting(rows):
     frame = make_jobs(*(("COMPLETED", *row) for row in rows))
     mix = build_size_mix(frame)
+    SIZE_MIX.check(mix)
+    assert mix.filter(gpus_high=0)["reason"].to_list() == ["no GPU: in no share"] * any(not row[0] for row in rows)
     sized = [(gpus, time or 0) for gpus, time in rows if gpus]
     total = sum(gpus * time for gpus, time in sized)
     assert mix["jobs"].sum() == len(rows)
@@ -144,6 +131,8 @@ def test_shares_are_those_of_counting(rows):
         in_bucket = [job for job in sized if row["gpus_low"] <= max(job[0], 1) <= row["gpus_high"]]
         larger = [job for job in sized if max(job[0], 1) >= row["gpus_high"]]
         assert row["jobs_share"] == len(in_bucket) / len(sized)
+        up_to = [job for job in sized if max(job[0], 1) <= row["gpus_high"]]
+        assert row["jobs_up_to_share"] == pytest.approx(len(up_to) / len(sized))
         if total:
             assert row["gpu_hours_share"] == pytest.approx(sum(g * t for g, t in in_bucket) / total)
             assert row["gpu_hours_at_least_share"] == pytest.approx(sum(g * t for g, t in larger) / total)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from ttf.stats.durations import survival
-from ttf.stats.durations.strata import CountedDurations, iterate_times, sum_by_stratum
+from ttf.stats.durations.strata import CountedDurations, sum_by_stratum
 from ttf.stats.durations.survival import survival_tables
 
 DURATIONS = {
@@ -85,15 +85,6 @@ def test_curves_come_a_few_strata_at_a_time(monkeypatch):
     assert [curves.height for curves, _ in blocks] == [14, 14, 14]
     assert pl.concat(curves for curves, _ in blocks).equals(expected[0])
     assert pl.concat(summary for _, summary in blocks).equals(expected[1])
-
-
-def test_sums_without_durations():
-    empty = make_durations([])
-    sums = {"durations": pl.len(), "time": pl.col("duration_s").sum()}
-    assert sum_by_stratum(empty, "all", **sums).rows() == [("all", 0, 0)]
-    assert sum_by_stratum(empty, "account", **sums).is_empty()
-    ((label, times),) = iterate_times(empty, "failure", "all")
-    assert (label, times.durations, times.failures, times.exposure_s) == ("all", 0, 0, 0)
 
 
 def test_a_negative_duration_is_refused():

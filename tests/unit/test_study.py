@@ -72,14 +72,6 @@ def test_a_study_is_read_without_snakemake_and_polars():
     assert not {"snakemake", "polars", "numpy", "altair"} & {*run.stdout.split()}
 
 
-def test_traces_and_their_properties(samples):
-    assert samples.names == list(SAMPLES)
-    assert samples.select_traces(lambda trace: "attempts" in trace.products) == ["sample_philly", "sample_slurm"]
-    assert [samples.traces[name].unit for name in SAMPLES] == ["task", "job", "job"]
-    assert all(samples.traces[name].synthetic and samples.traces[name].has_jobs for name in SAMPLES)
-    assert "data/sample/pai_job_table.csv" in samples.generated_files
-
-
 def test_an_analysis_needs_its_inputs_and_their_inputs():
     """Durations without jobs exclude analyses of jobs; drift needs a request and a reference trace."""
     write_file("durations", "gc_full.csv")
@@ -120,13 +112,6 @@ def test_a_setting_reaches_the_analyses_that_read_it(samples, monkeypatch, key):
         monkeypatch.setattr(trace, "settings", changed)
     second = [analysis.settings(trace) for analysis, trace in jobs]
     assert {job[0].name for job, old, new in zip(jobs, first, second, strict=True) if old != new} == readers
-
-
-def test_every_key_that_an_analysis_reads_exists(samples):
-    settings = [analysis.declaration.settings for analysis in samples.analyses.values()]
-    keys = [key for part in settings for key in part.values() if isinstance(key, str)]
-    assert keys
-    assert all(samples.get_setting(key) is not None for key in keys)
 
 
 def test_every_chart_that_is_declared_can_be_drawn(samples):
@@ -197,16 +182,6 @@ TABLES = {"mttf": table("mttf", "A stratum.", mttf_s=seconds("MTTF", "Mean."), n
 
 def make_claim(**quantity) -> dict:
     return CLAIM | {"quantity": CLAIM["quantity"] | quantity}
-
-
-def test_claims_of_existing_tables_and_columns():
-    claims = [
-        CLAIM,
-        make_claim(where={"n": 3}, over="n", of={"n": 1}),
-        {"id": "of printed numbers"},
-        {"id": "of a formula", "quantity": {"arithmetic": "r"}},
-    ]
-    assert check_claims(claims, TABLES, "mine.yaml") is None
 
 
 def test_every_problem_of_the_claims_has_a_line_with_the_nearest_name():

@@ -15,7 +15,7 @@ from ttf.analyses.replication.repeat_study.compute import (
     summarise_verdicts,
 )
 from ttf.records.durations import durations_of_jobs
-from ttf.records.jobs import JOB_COLUMNS
+from ttf.records.jobs import JOB_COLUMNS, conform
 from ttf.stats.basics.median import median_interval
 from ttf.stats.durations.mttf import mean_time_to_failure
 from ttf.stats.job_features import FEATURES
@@ -26,15 +26,11 @@ TRACE_END_S = 1000
 
 def make_jobs(*rows):
     """Make jobs of (outcome, run time, GPU type, GPU request in %) that start at 0."""
-    frame = pl.DataFrame(
-        [(outcome, time, kind, None if gpu is None else gpu * 10) for outcome, time, kind, gpu in rows],
-        schema={name: JOB_COLUMNS[name] for name in ("outcome", "runtime_s", "gpu_type", "gpu_milli")},
-        orient="row",
-    )
-    blank = {name: pl.lit(None, dtype=kind) for name, kind in JOB_COLUMNS.items() if name not in frame.columns}
-    blank |= {name: pl.lit(value, dtype=pl.Int64) for name, value in (("start_s", 0), ("trace_end_s", TRACE_END_S))}
-    blank |= {"size": pl.col("gpu_milli") // 100 + 1, "cpu_milli": pl.col("gpu_milli"), "job_id": pl.lit("j")}
-    return frame.with_columns(**blank).select(*JOB_COLUMNS)
+    names = ("outcome", "runtime_s", "gpu_type", "gpu_milli")
+    frame = pl.DataFrame(rows, schema={name: JOB_COLUMNS[name] for name in names}, orient="row")
+    gpu = {"size": pl.col("gpu_milli") // 10 + 1, "cpu_milli": pl.col("gpu_milli") * 10}
+    frame = frame.with_columns(**gpu, gpu_milli=pl.col("gpu_milli") * 10, job_id=pl.lit("j"))
+    return conform(frame.with_columns(start_s=0, trace_end_s=TRACE_END_S), JOB_COLUMNS)
 
 
 SIX = make_jobs(

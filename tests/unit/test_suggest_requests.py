@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from lifelines import KaplanMeierFitter
 from lifelines.utils import qth_survival_times
@@ -69,7 +69,6 @@ def suggest_time(jobs):
     return table
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     st.lists(st.tuples(st.integers(0, 2), st.integers(1, 60), st.booleans()), min_size=1, max_size=60),
     st.sampled_from([0.5, 0.75, 0.9]),
@@ -116,10 +115,9 @@ def test_a_fold_is_judged_by_what_was_known_before_it():
         assert tests.is_empty() and rows.select("tested", "suggested").row(0) == (0, None)
 
 
-@pytest.mark.parametrize("world", ["weeks that do not differ", "log SD 0.5, AR 0.8"])
-def test_the_next_jobs_fit_as_the_test_says(world):
+def test_the_next_jobs_fit_as_the_test_says():
     """docs/coverage.md has more repetitions."""
-    _, fits, _, tested, quantile = measure_fit(*WORLDS[world], np.random.default_rng(2))
+    _, fits, _, tested, quantile = measure_fit(*WORLDS["log SD 0.5, AR 0.8"], np.random.default_rng(2))
     assert 0.88 < fits < 0.93 and fits > quantile and tested == pytest.approx(fits, abs=0.02)
 
 
@@ -128,32 +126,12 @@ def test_a_time_limit_by_hand():
     rows = [("ann", 8, "TIMEOUT" if i > 18 else "COMPLETED", 100 * i) for _ in range(10) for i in range(2, 21, 2)]
     rows += [("ann", 4, "COMPLETED", 50), ("bob", 8, "COMPLETED", 50), ("ann", 8, "PENDING", 0)]
     row = suggest_time(make_jobs(*rows).filter(pl.col("outcome") != "waiting")).row(0, named=True)
-    assert (row["user"], row["request"], row["n"], row["successes"], row["at_limit"]) == (
-        "ann",
-        "8 GPUs, 1 instance",
-        100,
-        90,
-        10,
-    )
+    assert (row["user"], row["request"]) == ("ann", "8 GPUs, 1 instance")
+    assert (row["n"], row["successes"], row["at_limit"]) == (100, 90, 10)
     assert (row["suggested_s"], row["requested_s"], row["reason"]) == (1800, 3600, None)
     # The first tenth makes the first quantile, the second its widening; in each later tenth, all that succeed fit.
     assert (row["tested"], row["fitted_share"]) == (80, pytest.approx(0.9))
     assert row["gpu_hours"] == pytest.approx(10 * 8 * 2000 / 3600)
-
-
-def test_a_stopped_job_is_censored_and_the_rest_tells_more():
-    """Without censoring, the limits of 500 s would be taken for needs, and the suggestion would be too short."""
-    rng = np.random.default_rng(0)
-    limits = rng.choice([500, 20_000], 400)
-    needs = np.ceil(rng.exponential(1000, 400)).astype(int)
-    rows = [
-        ("ann", 1, "COMPLETED" if need <= limit else "TIMEOUT", int(min(need, limit)))
-        for need, limit in zip(needs, limits, strict=True)
-    ]
-    row = suggest_time(make_jobs(*rows)).row(0, named=True)
-    truth = 1000 * math.log(10)
-    assert 0.85 * truth < row["suggested_s"] < 1.3 * truth
-    assert np.quantile([row[3] for row in rows], 0.9) < 0.8 * truth
 
 
 def test_failures_and_running_jobs_are_censored_too():
@@ -165,7 +143,7 @@ def test_failures_and_running_jobs_are_censored_too():
     assert (row["n"], row["suggested_s"], row["reason"]) == (10, None, CENSORED)
 
 
-@pytest.mark.parametrize("status", ["TIMEOUT", "DEADLINE", "timeout", "DeadlineExceeded"])
+@pytest.mark.parametrize("status", ["TIMEOUT", "DeadlineExceeded"])
 def test_few_jobs_and_several_runs_suggest_nothing(status):
     rows = [("ann", 1, "COMPLETED", 100)] * 8 + [("ann", 1, status, 200)]
     row = suggest_time(make_jobs(*rows)).row(0, named=True)

@@ -46,11 +46,6 @@ def test_by_hand() -> None:
     ]
     s7 = 4 / 7 * 2 / 3
     assert curve["survival"].to_list() == pytest.approx([1, 4 / 7, s7, s7, s7])
-    greenwood = 3 / (7 * 4) + 1 / (3 * 2)
-    theta = math.exp(1.959963984540054 * math.sqrt(greenwood) / math.log(s7))
-    assert curve["ci_low"][2] == pytest.approx(s7 ** (1 / theta))
-    assert curve["ci_high"][2] == pytest.approx(s7**theta)
-    assert curve.select("survival", "ci_low", "ci_high").row(0) == (1.0, 1.0, 1.0)
 
 
 def test_the_row_of_time_0_counts_durations_of_0_seconds() -> None:
@@ -61,29 +56,13 @@ def test_the_row_of_time_0_counts_durations_of_0_seconds() -> None:
     ]
 
 
-def test_all_fail_and_one_row() -> None:
+def test_all_fail_and_none_fails() -> None:
     curve = kaplan_meier(make_durations([(5, "failure")]), "failure")
     assert curve["survival"].to_list() == [1.0, 0.0]
     undefined = (None, None, "survival is 0: the log-log interval is not defined there")
     assert curve.select("ci_low", "ci_high", "reason").row(1) == undefined
-
-
-def test_no_failures_stay_at_1() -> None:
     curve = kaplan_meier(make_durations([(5, "success"), (8, None)]), "failure")
-    for name in ("survival", "ci_low", "ci_high"):
-        assert curve[name].to_list() == [1.0, 1.0, 1.0]
-
-
-def test_no_known_duration() -> None:
-    curves, summary = survival_tables(make_durations([(None, "failure")]), "failure", ["all"])
-    assert curves.row(0, named=True)["survival"] is None
-    assert curves["reason"].to_list() == summary["reason"].to_list() == ["no known duration"]
-    assert summary["n"].to_list() == [0]
-
-
-def test_a_negative_duration_is_refused() -> None:
-    with pytest.raises(ValueError, match="negative"):
-        kaplan_meier(make_durations([(-1, None)]), "failure")
+    assert curve.select("survival", "ci_low", "ci_high").rows() == [(1.0, 1.0, 1.0)] * 3
 
 
 def test_agrees_with_scipy_and_statsmodels() -> None:
@@ -103,24 +82,15 @@ def test_agrees_with_scipy_and_statsmodels() -> None:
     assert event_rows["at_risk"].to_list() == statsmodels_curve.n_risk.tolist()
     assert event_rows["survival"].to_list() == pytest.approx(statsmodels_curve.surv_prob.tolist(), abs=1e-9)
     _, summary = survival_tables(durations, "failure", ["all"])
+    SURVIVAL_SUMMARY.check(summary)
     row = summary.row(0, named=True)
+    assert (row["n"], row["events"], row["horizon_s"]) == (durations.height, failed.sum(), time.max())
     assert row["median_s"] == statsmodels_curve.quantile(0.5)
     limits = row["median_ci_low_s"], row["median_ci_high_s"]
     assert limits == statsmodels_curve.quantile_ci(0.5, method="cloglog")
 
 
-def test_summary_by_hand() -> None:
-    # Failures at 10, 20, 30 and 40: survival is exactly 0.5 at 20.
-    durations = make_durations([(t, "failure") for t in (40, 10, 30, 20)])
-    _, summary = survival_tables(durations, "failure", ["all"])
-    SURVIVAL_SUMMARY.check(summary)
-    row = summary.row(0, named=True)
-    assert (row["n"], row["events"], row["median_s"], row["horizon_s"]) == (4, 4, 20, 40)
-    assert row["restricted_mean_s"] == pytest.approx(25.0)
-    assert row["median_ci_low_s"] == 10
-
-
-@pytest.mark.parametrize("n", [10, 30, 70, 1000, 99_998])
+@pytest.mark.parametrize("n", [10, 70, 99_998])
 def test_an_exact_half_is_the_median(n: int) -> None:
     durations = pl.DataFrame({"duration_s": range(1, n + 1), "event": ["failure"] * n})
     _, summary = survival_tables(durations, "failure", ["all"])
@@ -183,14 +153,6 @@ def test_restricted_means_of_strata_have_one_horizon() -> None:
     assert "observed for 30 s at the most, short of the horizon: no restricted mean" in short_row["reason"]
 
 
-def test_without_censoring_the_restricted_mean_is_the_mean_with_its_error() -> None:
-    seconds = np.random.default_rng(3).integers(1, 10**6, 200)
-    _, summary = survival_tables(make_durations([(int(s), "failure") for s in seconds]), "failure", ["all"])
-    row = summary.row(0, named=True)
-    assert row["restricted_mean_s"] == pytest.approx(seconds.mean())
-    assert row["restricted_mean_se_s"] == pytest.approx(seconds.std() / 200**0.5)
-
-
 @pytest.mark.parametrize("rows", [[(5, None), (8, None)], [(8, "failure")], [(5, None), (8, "failure"), (8, None)]])
 def test_without_an_event_before_the_last_duration_the_mean_has_no_error(rows: list) -> None:
     row = survival_tables(make_durations(rows), "failure", ["all"])[1].row(0, named=True)
@@ -200,13 +162,13 @@ def test_without_an_event_before_the_last_duration_the_mean_has_no_error(rows: l
 
 def test_the_error_of_the_restricted_mean_covers() -> None:
     rng, truth, covered_count = np.random.default_rng(4), 1000 * (1 - math.exp(-1)), 0
-    for _ in range(300):
+    for _ in range(150):
         failure_s, limit_s = rng.exponential(1000, 120), rng.uniform(500, 3000, 120)
         end = np.minimum(limit_s, 1000)
         rows = [(math.ceil(min(x, c)), "failure" if x <= c else None) for x, c in zip(failure_s, end, strict=True)]
         row = survival_tables(make_durations(rows), "failure", ["all"])[1].row(0, named=True)
         covered_count += abs(row["restricted_mean_s"] - truth) <= 1.96 * row["restricted_mean_se_s"]
-    assert covered_count >= 300 * 0.95 - 3 * (300 * 0.95 * 0.05) ** 0.5
+    assert covered_count >= 150 * 0.95 - 3 * (150 * 0.95 * 0.05) ** 0.5
 
 
 def test_strata_are_in_order_and_labelled_by_the_raw_value() -> None:
@@ -214,21 +176,15 @@ def test_strata_are_in_order_and_labelled_by_the_raw_value() -> None:
     curves, summary = survival_tables(durations, "failure", ["all", "gpu_count", "gpu_type"])
     assert summary["stratum"].to_list() == ["all", "1", "2", "10", "T4", "V100"]
     assert summary["stratum_by"].to_list() == ["all"] + ["gpu_count"] * 3 + ["gpu_type"] * 2
-    stratum_curve = curves.filter((pl.col("stratum_by") == "gpu_count") & (pl.col("stratum") == "10"))
-    expected = kaplan_meier(durations.filter(pl.col("gpu_count") == 10), "failure")
+    stratum_curve = curves.filter(stratum_by="gpu_count", stratum="10")
+    expected = kaplan_meier(durations.filter(gpu_count=10), "failure")
     assert stratum_curve.drop("event", "stratum_by", "stratum").equals(expected)
-    typed_durations = durations.filter(pl.col("gpu_type").is_not_null())
-    assert summary.filter(pl.col("stratum_by") == "gpu_type")["n"].sum() == typed_durations.height
+    assert summary.filter(stratum_by="gpu_type")["n"].sum() == durations["gpu_type"].count()
     with pytest.raises(ValueError, match="rack"):
         survival_tables(durations, "failure", ["rack"])
 
 
-def test_other_events_are_censored() -> None:
-    durations = make_durations([(1, "dbe"), (2, "otb"), (3, None)])
-    assert kaplan_meier(durations, "otb")["events"].to_list() == [0, 0, 1, 0]
-
-
-@pytest.mark.parametrize("max_steps", [2, 3, 10, 50, 199, 500])
+@pytest.mark.parametrize("max_steps", [2, 10, 199])
 def test_thin_keeps_exact_rows(max_steps: int) -> None:
     curves, _ = survival_tables(simulate(), "failure", ["all", "gpu_count"])
     thinned = thin_curves(curves, max_steps)
@@ -242,8 +198,6 @@ def test_thin_keeps_exact_rows(max_steps: int) -> None:
             assert part.equals(curve)
         else:
             assert (part["events"][1:-1] > 0).all()
-    all_curve = kaplan_meier(simulate(), "failure")
-    assert thin_curves(all_curve, max_steps)["time_s"].equals(thinned.filter(pl.col("stratum") == "all")["time_s"])
 
 
 def test_thin_spreads_the_events_evenly() -> None:

@@ -14,9 +14,8 @@ import polars as pl
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from of_formats import FORMATS, derive_table
+from of_formats import derive_table
 from study.config import SCHEMA, resolve
-from study.documents import find_schema_problems, load_schema
 from study.messages import ConfigError
 from study.yaml_files import load_yaml
 from ttf.engine.errors import StudyError
@@ -143,7 +142,6 @@ def test_a_column_called_line_is_no_line_number(convert):
 
 def test_unmapped_columns_are_blank_and_a_job_is_one_instance(convert):
     jobs, _, _ = convert(SECONDS, join("a,FAILED,0,0,0"))
-    assert jobs.schema == pl.Schema(JOB_COLUMNS | {"file": pl.Int32})
     row = jobs.row(0, named=True)
     blank = ["trace", "task", "user", "account", "gpu_type", "gpu_milli", "cpu_milli", "mem_mib", "nodes"]
     blank += ["runtime_max_s"]
@@ -206,31 +204,25 @@ def test_the_run_time_of_a_running_job_is_no_end(convert):
 
 
 SMALL_UNITS = {
-    ("gpus", "gpu"): 1000,
-    ("gpus", "percent"): 10,
     ("gpus", "milli"): 1,
+    ("gpus", "percent"): 10,
     ("cpus", "core"): 1000,
-    ("cpus", "percent"): 10,
-    ("cpus", "milli"): 1,
-    ("memory", "MiB"): 1,
     ("memory", "GiB"): 1024,
     ("memory", "MB"): Fraction(10**6, 2**20),
     ("memory", "GB"): Fraction(10**9, 2**20),
     ("memory", "KiB"): Fraction(1, 2**10),
     ("memory", "B"): Fraction(1, 2**20),
 }
+JOB_COLUMN = {"gpus": "gpu_milli", "cpus": "cpu_milli", "memory": "mem_mib"}
 
 
 @pytest.mark.parametrize(("key", "unit"), SMALL_UNITS)
 def test_units(convert, key, unit):
-    values = ["0", "1", "0.5", "2.25", "64", "123456", "68719476736" if unit == "B" else "512"]
-    entry = edit(mapping={key: {"column": "v", "unit": unit}})
-    jobs, _, quarantine = convert(
-        entry, join(*(f"j{n},FAILED,0,0,1,{v}" for n, v in enumerate([*values, "-1", "x"])), header=f"{HEADER},v")
-    )
-    expected = [Fraction(value) * SMALL_UNITS[key, unit] for value in values]
-    job_column = {"gpus": "gpu_milli", "cpus": "cpu_milli", "memory": "mem_mib"}[key]
-    assert jobs[job_column].to_list() == [*(int(value + Fraction(1, 2)) for value in expected), None]
+    values = ["0", "0.5", "2.25", "123456", "68719476736" if unit == "B" else "512"]
+    rows = (f"j{n},FAILED,0,0,1,{value}" for n, value in enumerate([*values, "-1", "x"]))
+    jobs, _, quarantine = convert(edit(mapping={key: {"column": "v", "unit": unit}}), join(*rows, header=f"{HEADER},v"))
+    expected = [int(Fraction(value) * SMALL_UNITS[key, unit] + Fraction(1, 2)) for value in values]
+    assert jobs[JOB_COLUMN[key]].to_list() == [*expected, None]
     assert quarantine.select("reason", "column").rows() == [("negative_blanked", "v"), ("not_a_number", "v")]
 
 
@@ -238,10 +230,8 @@ def test_a_bare_name_has_the_default_unit_of_the_schema():
     keys = ENTRY_SCHEMA["mapping"]["properties"]
     assert list(keys) == list(table.COLUMNS)
     for key in [key for key in table.UNITS if key != "duration"]:
-        units = table.UNITS[key]
         unit = keys[key]["properties"]["unit"]
-        assert unit["enum"] == list(units)
-        assert unit["default"] == unit["enum"][0]
+        assert unit["enum"] == list(table.UNITS[key])
         bare, explicit = (
             table.schema_document(edit(mapping={key: part}, drop=["end"]))
             for part in ("v", {"column": "v", "unit": unit["default"]})
@@ -266,7 +256,6 @@ def epoch(text, zone="UTC"):
 @pytest.mark.parametrize(
     ("times", "text", "expected"),
     [
-        ({"format": "%Y-%m-%d %H:%M:%S"}, "2019-07-01 12:00:00", epoch("2019-07-01T12:00:00")),
         (
             {"format": "%Y-%m-%d %H:%M:%S", "zone": "America/Denver"},
             "2019-07-01 12:00:00",
@@ -279,8 +268,6 @@ def epoch(text, zone="UTC"):
         ),
         ({"format": "%Y-%m-%dT%H:%M:%S%.f"}, "2019-07-01T12:00:00.75", epoch("2019-07-01T12:00:00")),
         ({"format": "%d/%m/%Y %I:%M %p", "zone": "Asia/Shanghai"}, "02/01/2019 03:04 PM", epoch("2019-01-02T07:04:00")),
-        ({"format": "%Y-%m-%d"}, "2019-07-01", epoch("2019-07-01T00:00:00")),
-        ({"format": "epoch"}, "1561982400", 1561982400),
         ({"format": "epoch"}, "1561982400.0", 1561982400),
         ({"format": "seconds"}, "12", 12),
     ],
@@ -321,7 +308,7 @@ def test_run_times_across_a_change_of_the_clocks(convert):
     ]
 
 
-@settings(deadline=None, max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     # Of so few rows, none is far from the others.
     st.lists(
@@ -347,13 +334,6 @@ def test_times_of_a_zone_are_those_of_the_standard_library(tmp_path, spans, zone
     entry = edit(DENVER, times={"format": "%Y-%m-%d %H:%M:%S", "zone": zone})
     jobs, _, _ = derive(entry, [tmp_path / "rows.csv"], tmp_path / "raw", 0)
     assert jobs.select("start_s", "runtime_s").rows() == [(start, seconds) for start, seconds, _, _ in rows]
-
-
-def test_a_time_of_0_can_mean_blank(convert):
-    entry = edit(times={"format": "seconds", "zero_is_blank": True})
-    jobs, account, _ = convert(entry, join("a,RUNNING,5,8,0", "b,PENDING,9,0,0"))
-    assert account == (2, 2, 0)
-    assert jobs.select("start_s", "end_s").rows() == [(8, None), (None, None)]
 
 
 @pytest.mark.parametrize(
@@ -382,20 +362,9 @@ def test_an_unknown_status_is_quarantined_with_the_allowed_words(convert):
     ]
     assert account == (5, 2, 3)
     words = "COMPLETED / FAILED / TIMEOUT / CANCELLED / RUNNING / PENDING"
-    assert quarantine.drop("table", "file").rows() == [
-        (3, "unknown_value", "state", f"'EXPLODED' is none of {words}: b,EXPLODED,0,0,1"),
-        (4, "unknown_value", "state", f"'failed' is none of {words}: c,failed,0,0,1"),
-        (5, "missing_value", "state", "d,,0,0,1"),
-    ]
-
-
-def test_a_generated_schema_is_a_valid_schema_file():
-    schema = load_schema("table.schema.yaml")
-    for unit in table.UNITS["memory"]:
-        memory, status = {"column": "m", "unit": unit}, {"column": "state", "first_word": True}
-        entry = edit(FULL_ENTRY, mapping={"memory": memory, "status": status}, drop=["submit"], unique_ids=False)
-        assert list(find_schema_problems(table.schema_document(entry), schema)) == []
-    assert list(find_schema_problems(table.schema_document(edit(times={"format": "epoch"})), schema)) == []
+    assert quarantine["text"][0] == f"'EXPLODED' is none of {words}: b,EXPLODED,0,0,1"
+    unknown, missing = "unknown_value", "missing_value"
+    assert quarantine.select("line", "reason").rows() == [(3, unknown), (4, unknown), (5, missing)]
 
 
 def test_only_the_first_word_of_a_status_counts(convert):
@@ -408,9 +377,7 @@ def test_only_the_first_word_of_a_status_counts(convert):
     ]
     assert quarantine["text"][0].startswith("'BY' is none of COMPLETED / ")
     # Without the key the whole status counts.
-    jobs, _, quarantine = convert(SECONDS, text)
-    assert jobs["job_id"].to_list() == ["b"]
-    assert quarantine["text"][0].startswith("'CANCELLED by 123' is none of COMPLETED / ")
+    assert convert(SECONDS, text)[0]["job_id"].to_list() == ["b"]
 
 
 def test_words_for_no_value(convert):
@@ -429,12 +396,6 @@ def test_words_for_no_value(convert):
 
 
 # Ids ----------------------------------------------------------------------------------------------------
-
-
-def test_a_second_row_of_an_id_is_quarantined(convert):
-    jobs, _, quarantine = convert(SECONDS, join("a,FAILED,0,0,1", "a,FAILED,0,0,2", "b,FAILED,0,0,1"))
-    assert jobs["job_id"].to_list() == ["a", "b"]
-    assert quarantine.select("line", "reason", "column").rows() == [(3, "duplicate_key", "job_id")]
 
 
 def test_rows_that_share_an_id_are_numbered(convert):
@@ -494,8 +455,6 @@ def test_a_large_file_in_blocks(convert, small_blocks, monkeypatch):
         (SECONDS, HEADER.replace(",", ";"), "It is one field: ';' stands where ',' is expected."),
         (SECONDS, '"id",state,sub,beg,fin', "The header has quotes: perhaps quoted: true is missing."),
         (SECONDS, "id,state,sub,beg,fin,beg", "names beg more than once"),
-        (SECONDS, "\x1b[1mid", "has no columns id, sub, beg, fin, state. "),
-        (SECONDS, "<html>", "an HTML or XML page"),
         (SECONDS, "PAR1", "the bytes are Parquet, but the name says CSV. Rename it to end in .parquet."),
     ],
 )
@@ -530,12 +489,8 @@ def test_parquet_has_the_rules_and_the_quarantine_of_csv(tmp_path):
     assert account == csv_account == (10, 4, 6)
     columns = ["reason", "column"]
     assert quarantine.select(pl.col("line") + 1, *columns).rows() == csv_quarantine.select("line", *columns).rows()
-    words = "COMPLETED / FAILED / TIMEOUT / CANCELLED / RUNNING / PENDING"
-    assert quarantine["text"].to_list()[:3] == [
-        f"'ODD' is none of {words}: id=b, sub=0, beg=0, fin=1, state=ODD",
-        None,  # the row is kept without its end
-        "id=d, sub=0, beg=x, fin=1, state=FAILED",
-    ]
+    assert quarantine["text"][0].endswith(" / PENDING: id=b, sub=0, beg=0, fin=1, state=ODD")
+    assert quarantine["text"][1] is None, "the row is kept without its end"
 
 
 def test_parquet_types(convert):
@@ -547,8 +502,8 @@ def test_parquet_types(convert):
             "beg": [time],
             "fin": pl.Series([time]).dt.replace_time_zone("Asia/Tokyo").dt.cast_time_unit("ns"),
             "sub": [time.date()],
-            "g": [0.5],
-            "m": [2048],
+            "g": [50],
+            "m": [2],
             "c": pl.Series(["1.50"]).cast(pl.Decimal(10, 2)),
             "who": [True],
             "n": pl.Series([3], dtype=pl.UInt8),
@@ -557,15 +512,8 @@ def test_parquet_types(convert):
         }
     )
     entry = edit(
-        mapping={
-            "gpus": "g",
-            "memory": "m",
-            "cpus": "c",
-            "user": "who",
-            "size": "n",
-            "nodes": "hosts",
-            "gpu_type": "model",
-        },
+        FULL_ENTRY,
+        drop=["task", "account"],
         times={"format": "%Y", "zone": "America/Denver"},
         blank=["NaN"],
     )
@@ -593,7 +541,7 @@ def test_a_parquet_time_that_no_clock_showed_is_quarantined(convert):
     ]
 
 
-@pytest.mark.parametrize("rows", [1, 6, 7, 8, 21])
+@pytest.mark.parametrize("rows", [6, 7, 21])
 def test_parquet_in_chunks(convert, monkeypatch, rows):
     monkeypatch.setattr(table, "CHUNK_ROWS", 7)
     frame = pl.DataFrame({"id": [f"j{n}" for n in range(rows)], "beg": range(rows), "fin": range(rows, 2 * rows)})
@@ -671,7 +619,7 @@ def test_a_page_with_a_wrong_checksum_is_refused(tmp_path, text):
     assert jobs.select("job_id", "start_s", "end_s").rows() == [("a", 1, 20), ("b", 2, 30), ("c", 3, 40)]
     footer = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
     refusals, names = 0, {"id", "state", "beg", "fin"}
-    for index in range(4, footer):
+    for index in range(4, footer, 3):
         broken = bytearray(content)
         broken[index] ^= 1
         path.write_bytes(broken)
@@ -686,7 +634,7 @@ def test_a_page_with_a_wrong_checksum_is_refused(tmp_path, text):
             with pytest.raises(StudyError, match=message):
                 derive(entry, [path], tmp_path / "raw")
     # Damage is found in all pages and in about half of their headers.
-    assert refusals > 0.6 * (footer - 4)
+    assert refusals > 0.6 * (footer - 4) / 3
     assert find_damaged_column(path, {"another"}) is None
 
 
@@ -709,7 +657,7 @@ SOUND = st.tuples(
 )
 BREAKS_RULE = st.tuples(FIELD, FIELD | st.just("FAILED"), FIELD, FIELD, FIELD)
 QUOTED_ENTRY = edit(mapping={"status": {"column": "state", "first_word": True}}, quoted=True, blank=["NA"])
-any_rows = settings(deadline=None, max_examples=25, suppress_health_check=list(HealthCheck))
+any_rows = settings(suppress_health_check=list(HealthCheck))
 
 
 @any_rows
@@ -779,9 +727,7 @@ def drop_keys(*keys):
     [
         (edit(mapping={"runtime": "r"}), "mapping: has both end and runtime; a run would have two end times."),
         (edit(drop=["end"]), "mapping: has neither end nor runtime; map one of them, for example end: end_time."),
-        (edit(drop=["start", "submit"]), "mapping.start: is missing; expected a column's name, here or under submit"),
         (edit(mapping={"runtime": "r"}, drop=["start", "end"]), "mapping.runtime: needs a start, from which it counts"),
-        (edit(mapping={"size": "n", "nodes": {"n": 1}, "user": "n"}), "mapping.nodes: "),
         (
             edit(mapping={"size": "n", "nodes": "n"}),
             "mapping.nodes: the column 'n' is mapped twice, also to size; keep",
@@ -791,14 +737,9 @@ def drop_keys(*keys):
             edit(times={"format": "epoch", "zone": "America/Denvr"}),
             "times.zone: there is no time zone 'America/Denvr'; did you mean America/Denver? Expected a name",
         ),
-        (edit(outcomes={}), "outcomes: names no outcome; list the status words, for example {failure: "),
         (
             edit(outcomes={"failure": ["F"], "success": ["F"]}),
             "outcomes.success: the word 'F' is also listed under failure;",
-        ),
-        (
-            edit(blank=["FAILED"]),
-            "outcomes.failure: the word 'FAILED' is also listed under blank, which means no value;",
         ),
         (edit(outcomes={"failure": ["F "]}), "outcomes.failure: the word 'F ' has spaces around it; a status is read"),
         (
@@ -842,16 +783,14 @@ def test_times_need_no_format(convert):
 
 
 def test_one_column_is_submission_and_start(convert):
-    entry = edit(mapping={"submit": "beg"})
-    assert resolve([("my.yaml", {"study": ["mine"], "registry": {"mine": entry}})], {}, TABLES)
-    jobs, _, _ = convert(entry, join("a,FAILED,5,9", "b,PENDING,7,", header="id,state,beg,fin"))
+    jobs, _, _ = convert(
+        edit(mapping={"submit": "beg"}), join("a,FAILED,5,9", "b,PENDING,7,", header="id,state,beg,fin")
+    )
     assert jobs.select("submit_s", "start_s", "end_s", "runtime_s").rows() == [(5, 5, 9, 4), (7, None, None, None)]
 
 
 def test_without_a_start_jobs_have_outcomes_and_ends_but_no_run_time(convert):
-    entry = edit(drop=["start"])
-    assert resolve([("my.yaml", {"study": ["mine"], "registry": {"mine": entry}})], {}, TABLES)
-    jobs, account, _ = convert(entry, join("a,FAILED,5,9", "b,RUNNING,7,", header="id,state,sub,fin"))
+    jobs, account, _ = convert(edit(drop=["start"]), join("a,FAILED,5,9", "b,RUNNING,7,", header="id,state,sub,fin"))
     assert account == (2, 2, 0)
     assert jobs.select("outcome", "submit_s", "start_s", "end_s", "runtime_s", "queue_s").rows() == [
         ("failure", 5, None, 9, None, None),
@@ -859,15 +798,11 @@ def test_without_a_start_jobs_have_outcomes_and_ends_but_no_run_time(convert):
     ]
 
 
-@pytest.mark.parametrize("key", ["mapping", "times", "outcomes", "unique_ids", "delimiter", "quoted", "blank"])
+@pytest.mark.parametrize("key", ["mapping", "times", "outcomes"])
 def test_the_keys_of_a_table_are_for_tables_only(key):
-    values = SECONDS | {"unique_ids": False, "delimiter": ";", "quoted": True, "blank": ["NA"]}
-    entry = {"format": "openb", "folder": "x", key: values[key]}
-    formats = {"times": "sacct or table or outages", "outcomes": "table", "unique_ids": "table"}
-    assert explain(entry) == [
-        f"my.yaml: registry.mine.{key}: works with the format {formats.get(key, 'table or outages')} only; "
-        "here it is openb."
-    ]
+    formats = {"mapping": "table or outages", "times": "sacct or table or outages", "outcomes": "table"}
+    (message,) = explain({"format": "openb", "folder": "x", key: SECONDS[key]})
+    assert message == f"my.yaml: registry.mine.{key}: works with the format {formats[key]} only; here it is openb."
 
 
 def test_a_valid_entry_resolves_with_its_defaults():
@@ -905,21 +840,15 @@ def test_any_content_of_an_entry_is_explained_without_a_traceback(entry, key, pa
 
 
 def test_the_shipped_entry_of_eagle_makes_a_schema():
-    traces = load_yaml(ROOT / "config/traces.yaml")
-    entry = resolve([("my.yaml", {"study": ["eagle"]})], traces)["registry"]["eagle"]
+    entry = resolve([("my.yaml", {"study": ["eagle"]})], load_yaml(ROOT / "config/traces.yaml"))["registry"]["eagle"]
     schema = table_schemas(table.schema_document(entry))["rows"]
     assert {column.as_: column.name for column in schema.columns}["gpu_milli"] == "gpus_req"
-    assert (schema.key, schema.quoted, schema.order) == ((), True, ("submit_s", "start_s", "end_s"))
-    assert list(FORMATS["table"]["tables"]) == list(table.READERS)
 
 
-@pytest.mark.parametrize(("unit", "mib"), [("MiB", 3), ("GiB", 2560)])
-def test_the_peak_memory_is_an_extra_in_mib(convert, unit, mib):
-    entry = edit(mapping={"memory_peak": {"column": "rss", "unit": unit}, "reason": "why"})
-    value = {"MiB": "3", "GiB": "2.5"}[unit]
-    jobs, account, _ = convert(
-        entry, join(f"j1,COMPLETED,1,2,3,{value},", "j2,FAILED,1,2,3,,why", header=f"{HEADER},rss,why")
-    )
+def test_the_peak_memory_is_an_extra_in_mib(convert):
+    entry = edit(mapping={"memory_peak": {"column": "rss", "unit": "GiB"}, "reason": "why"})
+    text = join("j1,COMPLETED,1,2,3,2.5,", "j2,FAILED,1,2,3,,why", header=f"{HEADER},rss,why")
+    jobs, account, _ = convert(entry, text)
     assert account == (2, 2, 0)
-    assert jobs["mem_peak_mib"].to_list() == [mib, None] and jobs["reason"].to_list() == [None, "why"]
+    assert jobs["mem_peak_mib"].to_list() == [2560, None] and jobs["reason"].to_list() == [None, "why"]
     assert jobs["mem_mib"].null_count() == 2

@@ -106,12 +106,10 @@ def test_an_edited_product_with_its_old_date_is_no_new_product(study, capsys):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_each_change_is_reported(study, capsys, kind):
-    for seed in range(2):
-        with tampered(study, kind, seed) as change:
-            code, output = verify(capsys)
-        assert code == (2 if kind == "the manifest removed" else 1), change
-        assert 1 <= output.count("\n") <= 40
-        assert len(output) < 3000, change
+    with tampered(study, kind, 0) as change:
+        code, output = verify(capsys)
+    assert code == (2 if kind == "the manifest removed" else 1), change
+    assert 1 <= output.count("\n") <= 40 and len(output) < 3000, change
     assert verify(capsys)[0] == 0, "the study is restored"
 
 
@@ -119,7 +117,7 @@ def test_an_invented_manifest_gives_no_traceback(study, capsys):
     """Verify without the record of the last run, as on another machine."""
     memory = MEMORY.read_bytes()
     MEMORY.unlink()
-    for seed in range(150):
+    for seed in range(80):
         with tampered(study, "a value of the manifest", seed) as change:
             code, output = verify(capsys)
         assert code in (0, 1, 2), change

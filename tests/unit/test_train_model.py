@@ -1,6 +1,5 @@
 """A model after each window: its training jobs, its promotion, and its files."""
 
-import itertools
 import json
 import os
 import subprocess
@@ -94,9 +93,11 @@ DECISIONS = [
     (WIDE_WORSE, GAIN, INCONCLUSIVE),  # beyond the tolerance, but perhaps no worse at all
     (BETTER, LOSS, WORSE),  # better than the current model, but useless
     (BETTER, WIDE_GAIN, INCONCLUSIVE),
-    (BEYOND, WIDE_GAIN, WORSE),
-    (BEYOND, LOSS, WORSE),
     (BETTER, estimate(0.0), WORSE),
+    # Without a bound of either, nothing is promoted.
+    (estimate(0.0, None), GAIN, INCONCLUSIVE),
+    (estimate(-0.02, None), GAIN, INCONCLUSIVE),
+    (BETTER, estimate(0.1, None), INCONCLUSIVE),
 ]
 
 
@@ -113,12 +114,6 @@ def test_the_tolerance_is_a_share_of_the_gain_and_never_zero():
     assert compute_tolerance(0.001) == compute_tolerance(0) == compute_tolerance(-1) == 0.0005
 
 
-def test_nothing_is_promoted_without_both_bounds():
-    for change, gain in itertools.product((-0.02, 0.0, 0.004, 0.02), (-0.1, 0.0, 0.1)):
-        for width, gain_width in ((None, 0.001), (0.001, None), (None, None)):
-            assert decide(estimate(change, width), estimate(gain, gain_width), 0.1).name != PROMOTED
-
-
 # Windows ------------------------------------------------------------------------------------------------------
 
 
@@ -126,11 +121,9 @@ def test_windows_have_the_names_and_ends_of_drift_windows():
     data = load_data(with_users(2_000, 1, 3))
     windows = split_windows(data.jobs, WEEKLY, [])
     assert [window.name for window in windows] == ["week 1", "week 2", "week 3"]
-    assert [window.model_name for window in windows] == ["week_1", "week_2", "week_3"]
     first_s = int(data.jobs.submit_s[0])
     assert [window.end_s for window in windows[:2]] == [first_s + WEEK_S, first_s + 2 * WEEK_S]
     assert windows[2].end_s == FIRST_S + 3 * WEEK_S + 1, "no later than the trace"
-    assert np.concatenate([window.rows for window in windows]).tolist() == list(range(len(data.jobs)))
 
 
 def test_parts_are_windows_and_their_names_are_safe():
@@ -175,17 +168,9 @@ def test_steady_jobs_promote_each_model_and_warm_equals_cold(steady):
     assert compared.height == 3
     assert (compared["ci_low_clustered"] < 0).all() and (compared["ci_high_clustered"] > 0).all()
     assert ((compared["log_loss_base_rate"] - compared["log_loss_new"]) > 0.05).all()
-
-
-def test_the_difference_of_two_models_is_that_of_their_losses(steady):
-    table = steady[0].drop_nulls("difference")
-    assert table["difference"].to_list() == pytest.approx(
-        (table["log_loss_new"] - table["log_loss_current"]).to_list(), abs=1e-12
-    )
-    gain = (table["log_loss_base_rate"] - table["log_loss_current"]).to_list()
-    assert table["tolerance"].to_list() == pytest.approx([compute_tolerance(value) for value in gain], abs=1e-12)
-    tested = steady[0].head(4)
-    assert (tested["n_test"] <= steady[0]["jobs"].slice(1, 4)).all()
+    compared = table.drop_nulls("difference")
+    losses = compared.select(pl.col("log_loss_new") - pl.col("log_loss_current"))["log_loss_new"]
+    assert compared["difference"].to_list() == pytest.approx(losses.to_list(), abs=1e-12)
 
 
 def test_a_model_of_shuffled_failures_is_not_promoted():
@@ -197,7 +182,7 @@ def test_a_model_of_shuffled_failures_is_not_promoted():
     assert json.loads(files["current.json"])["model"] == fourth["current"]
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_no_model_of_a_coin_is_promoted(seed):
     """In 60 such samples with four gates each, one model was promoted."""
     table, files = build_lineage(coin(N, seed, WEEKS))
@@ -309,17 +294,12 @@ def test_later_jobs_change_no_earlier_model():
 # Warm starts --------------------------------------------------------------------------------------------------
 
 
-def designs(seed=1):
-    data = load_data(with_users(20_000, seed, 4))
+def test_a_feature_without_warm_start_is_fitted_anew():
+    data = load_data(with_users(10_000, 1, 4))
     rows = np.flatnonzero(data.jobs.ended)
     encoder = Encoder.fit(data.features, data.job_features.take(rows))
-    return data, encoder, rows[: len(rows) // 2], rows[len(rows) // 2 :]
-
-
-def test_a_feature_without_warm_start_is_fitted_anew():
-    data, encoder, first, _ = designs()
-    design = encoder.design(data.job_features.take(first))
-    base = fit(design, data.jobs.failed[first])
+    design = encoder.design(data.job_features.take(rows))
+    base = fit(design, data.jobs.failed[rows])
     features = [
         feature if feature.name != "gpus" else type(feature)(**vars(feature) | {"warm": False})
         for feature in encoder.features
@@ -340,30 +320,22 @@ def test_a_feature_without_warm_start_is_fitted_anew():
 def test_drift_equals_the_statistics_of_scipy():
     scipy_stats = pytest.importorskip("scipy.stats")
     data = load_data(with_users(4_000, 3, 2))
-    counts = code_features(data.features, data.job_features)
-    rows = np.arange(len(data.jobs))
-    old, new = rows[:2_500], rows[2_500:]
-
-    def summarise(selected, code=counts):
-        return Summary.summarise(data.jobs, data.features, code, selected)
-
-    values = data.job_features.numbers["gpus"]
-    u = scipy_stats.mannwhitneyu(values[new], values[old]).statistic
-    delta = abs(2 * u / (len(old) * len(new)) - 1)
-    table = crosstab(data.job_features.codes["gpu_type"], old, new)
-    v = scipy_stats.contingency.association(table, method="cramer")
-    drifts = {
-        code.feature.name: largest_drift([code], summarise(old, [code]), summarise(new, [code])) for code in counts
+    parts = np.split(np.arange(len(data.jobs)), [2_500])
+    values, codes = data.job_features.numbers["gpus"], data.job_features.codes["gpu_type"]
+    u = scipy_stats.mannwhitneyu(*(values[part] for part in parts)).statistic
+    table = np.array([np.bincount(codes[part], minlength=codes.max() + 1) for part in parts])
+    expected = {
+        "gpus": abs(2 * u / (len(parts[0]) * len(parts[1])) - 1),
+        "gpu_type": scipy_stats.contingency.association(table[:, table.any(axis=0)], method="cramer"),
     }
-    assert set(drifts) == {"gpus", "gpu_type"}
-    assert drifts["gpus"].effect == pytest.approx(delta, rel=1e-9)
-    assert drifts["gpu_type"].effect == pytest.approx(v, rel=1e-9)
-    assert largest_drift(counts, summarise(old), summarise(new)) == max(drifts.values(), key=lambda drift: drift.effect)
-
-
-def crosstab(codes, *sets):
-    table = np.array([np.bincount(codes[rows], minlength=codes.max() + 1) for rows in sets])
-    return table[:, table.sum(axis=0) > 0]
+    coded = code_features(data.features, data.job_features)
+    for features in ([coded[0]], [coded[1]], coded):
+        drift = largest_drift(
+            features, *(Summary.summarise(data.jobs, data.features, features, part) for part in parts)
+        )
+        names = [feature.feature.name for feature in features]
+        assert drift.effect == pytest.approx(max(expected[name] for name in names), rel=1e-9)
+        assert drift.effect == pytest.approx(expected[drift.feature], rel=1e-9)
 
 
 # Products -----------------------------------------------------------------------------------------------------

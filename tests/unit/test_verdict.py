@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from ttf.analyses.time_to_failure.fit_mttf.lifetimes import lifetime_models
 from ttf.analyses.time_to_failure.judge_lifetimes import LIFETIME_VERDICT
 from ttf.analyses.time_to_failure.judge_lifetimes.compute import _is_misleading, lifetime_verdict
-from ttf.engine.storage.tables import read_table, write_csv
 from ttf.stats.clustered import UNCLUSTERED
 from ttf.stats.durations.survival import survival_tables
 
@@ -114,15 +113,13 @@ def test_blank_with_a_reason(rows: list, reason: str):
     assert reason in row["reason"]
 
 
-def test_each_stratum_has_its_own_verdict(tmp_path):
+def test_each_stratum_has_its_own_verdict():
     parts = [draw(shape, 400, seed=2).with_columns(batch=pl.lit(name)) for name, shape in (("a", 0.5), ("b", 2.0))]
     table = make_verdicts(pl.concat(parts), ("all", "batch"))
     assert table["stratum"].to_list() == ["all", "a", "b"]
     assert table["verdict"].to_list()[1:] == ["falls", "rises"]
     expected = make_verdicts(parts[1]).drop("stratum_by", "stratum")
     assert table.filter(stratum="b").drop("stratum_by", "stratum").equals(expected)
-    write_csv(table, tmp_path / "lifetime_verdict.csv")
-    assert read_table(tmp_path / "lifetime_verdict.csv", LIFETIME_VERDICT).equals(table)
 
 
 @given(

@@ -39,13 +39,6 @@ def test_equal_weeks_have_the_variation_of_counts():
     assert next_week([0] * 8)["high"] in (1, 2, 3, 4) and next_week([0] * 8)["low"] == 0
 
 
-def test_growth_is_in_the_interval():
-    """With growth of a quarter per week, the mean of all weeks is below the last three."""
-    weeks = [round(100 * 1.25**week) for week in range(11)]
-    forecast = next_week(weeks[:-1])
-    assert weeks[-3] < forecast["expected"] < weeks[-2] < weeks[-1] < forecast["high"] < 1.5 * weeks[-1]
-
-
 @pytest.mark.parametrize("world", SIMULATED["FORECAST"])
 @pytest.mark.parametrize("weeks", [12, 26])
 def test_the_forecast_covers_growing_and_equal_weeks(world, weeks):

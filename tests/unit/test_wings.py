@@ -33,10 +33,6 @@ def wing_index(file: Path) -> int:
     return WINGS.index(file.relative_to(TTF).parts[0])
 
 
-def test_ttf_holds_the_wings_alone():
-    assert {path.name for path in TTF.iterdir()} - {"__pycache__", "__init__.py"} == {*WINGS}
-
-
 @pytest.mark.parametrize("wing", WINGS)
 def test_a_wing_imports_from_no_later_one(wing):
     late_imports = {

@@ -53,8 +53,8 @@ RUN_BY = {
     "make coverage": "tests/unit/test_coverage.py",
     "make bench": "tests/unit/test_bench.py::test_the_docs_say_what_was_measured",
     "make bench-growth": "tests/unit/test_bench.py::test_the_docs_say_what_was_measured",
-    "make format": "tests/unit/test_style.py::test_hook_passes",
-    "make lint": "tests/unit/test_style.py::test_hook_passes",
+    "make format": "tests/unit/test_style.py::test_the_quick_hooks_pass",
+    "make lint": "tests/unit/test_style.py::test_the_quick_hooks_pass",
     "make lock": "tests/unit/test_environment.py::test_locks_hold_hashes_and_no_address",
     "make test": ".ci/run",
     "make test ONLY=unit/test_cox.py": "tests/workflow/test_studies.py::"

@@ -1,7 +1,5 @@
 """One study of extreme traces: tables state reasons, and pages are accepted in Chromium."""
 
-import re
-
 import acceptance
 import extreme_traces
 import polars as pl
@@ -49,10 +47,7 @@ def test_what_cannot_be_computed_has_a_reason(extremes):
 def test_every_page_is_accepted(extremes, browser, name):
     page = extremes / f"studies/study/report/{name}.html"
     page_faults = faults(browser, page, extremes / name, axe=name == "one_job")
-    # A hostile name can itself break a clause. This page is 43 words and 0.2 phone screens over the limits, by names
-    # and by the sentences on lower bounds: shorten it and judge its length again.
-    is_length = re.compile(r"(phone|desk): [\d.]+ > |.*\d+(\.0)? > 2300")
-    page_faults = [fault for fault in page_faults if name != "hostile" or not is_length.match(fault)]
+    # A hostile name can itself break a clause.
     assert [fault for fault in page_faults if not (fault.startswith("a clause") and "window.broken" in fault)] == []
 
 

@@ -25,15 +25,9 @@ def config_of_both(study: Checkout, count: int = 60) -> dict:
 
 
 def verify(study: Checkout, name: str) -> str:
-    process = python(study, "scripts/verify_results.py", "--study", name)
+    process = study.script("verify_results", "--study", name)
     assert process.returncode == 0, process.stdout + process.stderr
     return process.stderr
-
-
-def python(study: Checkout, *arguments: str) -> subprocess.CompletedProcess:
-    return subprocess.run(
-        [sys.executable, *arguments], cwd=study.folder, capture_output=True, text=True, check=False, env=environment()
-    )
 
 
 def test_a_second_study_makes_nothing_again_that_the_first_has_made(study):
@@ -58,7 +52,7 @@ def test_a_second_study_makes_nothing_again_that_the_first_has_made(study):
     job_table = (process.stdout + process.stderr).split("Job stats:")[1]
     counts = dict(re.findall(r"^(write_page_source|render_page) +(\d)$", job_table, re.MULTILINE))
     assert counts == {"write_page_source": "1", "render_page": "2"}, "the page of the trace, and the comparison"
-    assert python(study, "scripts/explain_product.py", "--file=results/mine/tables/mttf.csv").stderr == "study both\n"
+    assert study.script("explain_product", "--file=results/mine/tables/mttf.csv").stderr == "study both\n"
 
 
 def test_two_studies_started_at_the_same_time_both_end_well(checkout, finished_study):
@@ -127,18 +121,18 @@ def test_replacing_a_study_of_the_same_name_prints_a_note():
 
 def test_removing_a_study_names_what_goes_and_keeps_what_others_use(study):
     study.snakemake("--", "results/studies/both/config.yaml", "results/mine/jobs.parquet", **config_of_both(study))
-    remove = ("scripts/remove_study.py", "--study", "both")
-    plan = python(study, *remove).stdout
+    remove = ("remove_study", "--study", "both")
+    plan = study.script(*remove).stdout
     removed_folders = {"results/studies/both", "logs/studies/both", "benchmarks/studies/both"}
     removed_folders |= {f"{kind}/mine" for kind in ("results", "logs", "benchmarks")}
     assert {line.removeprefix("would be removed: ") for line in plan.splitlines()[:-1]} == removed_folders
     assert "SURE=yes" in plan
     hashes_before = study.hashes()
-    python(study, *remove, "--sure", "yes")
+    study.script(*remove, "--sure", "yes")
     assert not any((study.folder / path).exists() for path in removed_folders)
     remaining = {name for name in hashes_before if not name.startswith(("mine/", "studies/both/"))}
     assert study.hashes().keys() == remaining
-    assert "there is no such study here" in python(study, *remove).stderr
+    assert "there is no such study here" in study.script(*remove).stderr
     assert study.planned(**SMALL) == set()
 
 

@@ -339,14 +339,14 @@ class Predicted:
         }
 
 
-def coverage_of_scores(world: World, repetitions: int, seed: int = SEED) -> Covered:
-    """Simulate how often the 95 % intervals of prediction scores hold the scores of very many users.
+def coverage_of_scores(world: World, repetitions: int, seed: int = SEED, jobs_per_user: int = 100) -> Covered:
+    """Simulate how often the 95 % intervals of prediction scores hold the scores of 10,000 users with equal jobs.
 
     Only the numbers of users and jobs of the world count. The exact intervals take each job as its own cluster.
     """
     rng, hits_by_score = np.random.default_rng(seed), {}
     # Users of one size represent all, because sizes and factors are independent.
-    population = Predicted.simulate(np.full(10_000, 100), np.random.default_rng(SEED))
+    population = Predicted.simulate(np.full(10_000, jobs_per_user), np.random.default_rng(SEED))
     truths = {name: score.estimate for name, score in population.scores(population.user).items()}
     for _ in range(repetitions):
         sample = Predicted.simulate(world.draw_sizes(rng, 1)[0], rng)

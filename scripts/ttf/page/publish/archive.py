@@ -20,10 +20,11 @@ def pack_tar(files: Iterable[PackedFile], folder: str, date: str) -> bytes:
 
     The date is that of the publication, because tar warns of 1970.
     """
+    # Preset 6 takes four times as long (22 instead of 5 s for 17 MB) and saves 8% of the size.
     seconds = int(datetime.fromisoformat(date).replace(tzinfo=UTC).timestamp())
     buffer = io.BytesIO()
     with (
-        lzma.open(buffer, "wb", preset=6) as compressed,
+        lzma.open(buffer, "wb", preset=2) as compressed,
         tarfile.open(fileobj=compressed, mode="w", format=tarfile.PAX_FORMAT) as tar,
     ):
         for file in sorted(files, key=lambda file: file.path):

@@ -77,21 +77,22 @@ def head(trace: Trace, m: Numbers) -> Head | None:
 
 @fill_numbers
 def lines(trace: Trace, m: Numbers) -> list[Line]:
-    """List strata that do not differ, except those of the claim; or why the trace has no ratio."""
+    """Say which strata do not differ, except those of the claim; or why the trace has no ratio."""
     if not m.value("cox.total.ratios", 0):
         reason = f": {quote_trace_text(m['cox.reason'])}" if m.has("cox.reason") else ""
         return [Line("Hazard ratios", f"not estimated{reason}", "tables/cox.csv", checked=False)]
     is_size = m.has("cox.strongest.level") and _is_size_strongest(m)
     claim_factor = "gpu_count" if is_size else m.value("cox.strongest.covariate", "")
-    result_lines = []
+    equal_strata = []
     for name in _list_stratifications(m):
-        key = f"logrank.{name}"
-        if name != claim_factor and m.value(f"{key}.p_adjusted_clustered", 0) >= SIGNIFICANCE:
-            p = f"[{key}.p_adjusted_clustered:p_value]"
-            text = f"no significant difference (log-rank, [{key}.strata] strata, adjusted p {p})"
-            title = f"Time to failure by {words.stratification_name(name).replace('cpu', 'CPU')}"
-            result_lines.append(Line(title, text, "tables/logrank.csv"))
-    return result_lines
+        key = f"logrank.{name}.p_adjusted_clustered"
+        if name != claim_factor and m.value(key, 0) >= SIGNIFICANCE:
+            stratification = words.stratification_name(name).replace("cpu", "CPU")
+            equal_strata.append(f"{stratification} (adjusted p [{key}:p_value])")
+    if not equal_strata:
+        return []
+    text = f"no significant log-rank difference by {words.join_list(equal_strata)}"
+    return [Line("Time to failure", text, "tables/logrank.csv")]
 
 
 def _is_size_strongest(m: Numbers) -> bool:

@@ -106,7 +106,8 @@ def lines(trace: Trace, m: Numbers) -> list[Line]:
     if not tested:
         return [Line(title, "no node can be compared: [lemons.failures failure] attributed to nodes", table, False)]
     if statement_rules.r11_no_power(m):
-        return [Line(title, statement_rules.cannot_tell(m), table, checked=False)]
+        reason = statement_rules.no_power_reason(m, has_spread=False)
+        return [Line(title, f"cannot tell: {reason}", table, checked=False)]
     ratio = "[lemons.detectable_ratio]"
     power = f"a typical node with {ratio} times the failures would be detected with 80% power"
     return [Line(title, f"0 of [lemons.tested]; {power}", table)]

@@ -143,10 +143,12 @@ def describe_savings(m: Numbers) -> str:
 
 def _body(m: Numbers) -> list[str]:
     """Return the sentences on importance, on use against people, and on origins that were not tested."""
+    splits_by_reason: dict[str, list[str]] = {}
+    for split in ORIGINS:
+        if m.has(f"risk.{split}.reason"):
+            splits_by_reason.setdefault(m[f"risk.{split}.reason"], []).append(SPLITS[split].lower())
     sentences = [
-        f"The {SPLITS[split].lower()} cannot be tested: {m[f'risk.{split}.reason']}."
-        for split in ORIGINS
-        if m.has(f"risk.{split}.reason")
+        f"The {words.join_list(splits)} cannot be tested: {reason}." for reason, splits in splits_by_reason.items()
     ]
     if m["risk.verdict"] != CANNOT_SAY:
         user_warning = "Do not use the score to rank people." if m.value("risk.features_of_user", 0) else ""
