@@ -76,7 +76,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def claims_read_once() -> Iterator[None]:
-    with patch("study.study.load_claims", load_claims_once):
+    with patch("ttf.study.study.load_claims", load_claims_once):
         yield
 
 

@@ -4,13 +4,13 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 
 from of_formats import FORMATS
-from study.yaml_files import load_yaml
 from study_runs import ROOT
 from ttf.analyses.catalogue import load_analyses
 from ttf.display.phrases import noun
 from ttf.engine.columns import GAP
 from ttf.engine.contract import THINGS, Table
 from ttf.engine.words import plural_noun
+from ttf.study.yaml_files import load_yaml
 
 CONTRACTS = [table for room in load_analyses().values() for table in room.tables]
 

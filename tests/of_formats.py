@@ -6,11 +6,11 @@ from datetime import UTC, datetime
 import polars as pl
 import yaml
 from given_tables import one_row
-from study.format_declarations import find_declarations, load_formats, read_schema_text, select_meaning
-from study.watch import read_watch_options
 from ttf.formats.protocol import Source, load_format
 from ttf.raw.ingest import ingest
 from ttf.raw.raw_tables import table_schemas
+from ttf.study.format_declarations import find_declarations, load_formats, read_schema_text, select_meaning
+from ttf.study.watch import read_watch_options
 
 FORMATS = load_formats()
 FILES = find_declarations()

@@ -67,16 +67,14 @@ class Checkout:
         return process
 
     def report(self, *arguments: str, **options: str) -> subprocess.CompletedProcess:
-        """Do as scripts/run_study.py with these options, in one process, which takes half the time of `make report`."""
-        from run_study import resolve_arguments
-        from study.messages import ConfigError
+        """Do as `ttf report` with these options, in one process, which takes half the time."""
+        from ttf.commands.run import resolve_arguments
+        from ttf.study.messages import ConfigError
 
         messages = io.StringIO()
         with contextlib.chdir(self.folder), contextlib.redirect_stderr(messages):
             try:
-                settings = resolve_arguments(
-                    **dict.fromkeys(("study", "config", "trace", "data", "scatter"), "") | options
-                )
+                settings = resolve_arguments(**dict.fromkeys(("study", "config", "trace", "data"), "") | options)
             except ConfigError as error:
                 return subprocess.CompletedProcess(arguments, 1, "", f"{messages.getvalue()}error: {error}\n")
         process = self.snakemake(*settings, *arguments, check=False, one_process=True)
@@ -84,9 +82,9 @@ class Checkout:
             arguments, process.returncode, process.stdout, messages.getvalue() + process.stderr
         )
 
-    def script(self, name: str, *arguments: str) -> subprocess.CompletedProcess:
-        """Run scripts/<name>.py here, as `make` does."""
-        return WARM.run([*arguments], self.folder, environment(), script=f"scripts/{name}.py")
+    def ttf(self, *typed: str) -> subprocess.CompletedProcess:
+        """Type `ttf` and these words here."""
+        return WARM.run([*typed], self.folder, environment(), is_ttf=True)
 
     def planned(self, *arguments: str, **config) -> set[str]:
         """Return the rules that a run would execute now."""
@@ -177,6 +175,19 @@ def write_quarto(folder: Path, version: str = "1.10.18") -> str:
     return f"{folder}{os.pathsep}{os.environ['PATH']}"
 
 
+def ttf_command(folder: Path, *typed: str) -> list[str]:
+    """Return the command `ttf` of the checkout in this folder."""
+    packages = os.pathsep.join(str(folder / name) for name in ("scripts", "workflow/plugins"))
+    return ["env", f"PYTHONPATH={packages}", sys.executable, "-m", "ttf", *map(str, typed)]
+
+
+def clone_environment(folder: Path) -> dict[str, str]:
+    """Return the environment in which the linked `ttf` is the one of this clone."""
+    return environment() | {
+        "PYTHONPATH": os.pathsep.join(str(folder / name) for name in ("scripts", "workflow/plugins"))
+    }
+
+
 def environment() -> dict[str, str]:
     """Return the environment of a rule, without the variables of the test runner."""
     # COLUMNS: pytest-xdist sets the terminal width for its workers, which moves line breaks. MAKE: `make` marks a
@@ -234,13 +245,13 @@ def _check_out_warm(folder: Path) -> None:
 def clone(folder: Path) -> Path:
     """Copy the checkout with its Makefile; link the tests' environment as if `make` had installed it."""
     check_out(folder)
-    for name in ("Makefile", "setup", "docs", *(path.name for path in ROOT.glob("requirements*.lock"))):
+    for name in ("Makefile", "LICENSE", "locks", "tools", "docs"):
         copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy2
         copy(ROOT / name, folder / name)
     (folder / ".venv").mkdir()
     for part in ("bin", "lib", "lib64", "pyvenv.cfg"):
         (folder / ".venv" / part).symlink_to(Path(sys.prefix) / part)
-    shutil.copy(ROOT / "requirements.lock", folder / ".venv")
+    shutil.copy(ROOT / "locks/study.lock", folder / ".venv")
     return folder
 
 

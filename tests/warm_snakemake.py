@@ -28,9 +28,9 @@ class WarmSnakemake:
     def __init__(self):
         self._server = None
 
-    def run(self, arguments: list[str], cwd: Path, env: dict[str, str], one_process=False, plugins=False, script=""):
+    def run(self, arguments: list[str], cwd: Path, env: dict[str, str], one_process=False, plugins=False, is_ttf=False):
         """Run `snakemake ARGUMENTS`; return what subprocess.run would. `one_process`: the run executes its jobs itself;
-        `plugins`: it loads the checkout's plugins, as `make` does; `script`: run this file of `cwd` instead.
+        `plugins`: it loads the checkout's plugins, as `ttf` does; `is_ttf`: run `ttf ARGUMENTS` of `cwd` instead.
         """
         if self._server is None:
             # Only a process without threads can be forked safely; NumPy would start some for linear algebra.
@@ -41,7 +41,7 @@ class WarmSnakemake:
         with tempfile.TemporaryDirectory() as folder:
             stdout_file, stderr_file = (Path(folder) / name for name in ("out", "err"))
             request = {"arguments": arguments, "env": env, "one_process": one_process, "plugins": plugins}
-            request |= {"script": script, "cwd": str(cwd), "out": str(stdout_file), "err": str(stderr_file)}
+            request |= {"is_ttf": is_ttf, "cwd": str(cwd), "out": str(stdout_file), "err": str(stderr_file)}
             self._server.stdin.write(json.dumps(request) + "\n")
             self._server.stdin.flush()
             code = int(self._server.stdout.readline())
@@ -71,9 +71,8 @@ def _become(request: SimpleNamespace) -> None:
     os.chdir(request.cwd)
     os.environ.clear()
     os.environ.update(request.env)
-    program = request.script or "snakemake"
-    sys.path[0] = str(Path(request.cwd, program).parent)
-    sys.argv[:] = [program, *request.arguments]
+    sys.path[0] = str(Path(request.cwd, "scripts")) if request.is_ttf else request.cwd
+    sys.argv[:] = ["ttf" if request.is_ttf else "snakemake", *request.arguments]
 
 
 def _run_scripts_here() -> None:
@@ -102,13 +101,15 @@ def _find_plugins(checkout: Path) -> None:
     from snakemake_interface_executor_plugins.registry import ExecutorPluginRegistry
     from snakemake_interface_logger_plugins.registry import LoggerPluginRegistry
 
-    sys.path[:0] = [str(checkout / part) for part in ("workflow", "workflow/plugins", "scripts")]
+    sys.path[:0] = [str(checkout / part) for part in ("workflow/plugins", "scripts")]
     for registry in (ExecutorPluginRegistry(), LoggerPluginRegistry()):
         for package in (checkout / "workflow" / "plugins").glob(f"{registry.module_prefix}*"):
             registry.register_plugin(package.name, importlib.import_module(package.name))
 
 
 if __name__ == "__main__":
+    # The package of this checkout may be installed, but each request has a checkout of its own.
+    sys.path[:] = [path for path in sys.path if not [*Path(path).glob("ttf"), *Path(path).glob("*_plugin_progress")]]
     for module in PRELOADED:
         with contextlib.suppress(ModuleNotFoundError):
             importlib.import_module(module)
@@ -119,8 +120,8 @@ if __name__ == "__main__":
     if request.plugins:
         snakefile = dict(zip(request.arguments, request.arguments[1:], strict=False)).get("--snakefile", "Snakefile")
         _find_plugins(Path(snakefile).absolute().parent)
-    if request.script:
-        runpy.run_path(request.script, run_name="__main__")
+    if request.is_ttf:
+        runpy.run_module("ttf", run_name="__main__")
         sys.exit()
     if request.one_process:
         _run_scripts_here()

@@ -22,14 +22,14 @@ from types import SimpleNamespace
 from typing import Any
 from unittest.mock import patch
 
-from study.claims import load_claims
-from study.config import DEFAULTS, dump
-from study.messages import ConfigError
-from study.publication import find_publication_date
-from study.study import Study
-from study.yaml_files import load_yaml
 from ttf.engine.errors import StudyError
 from ttf.engine.process import entry
+from ttf.study.claims import load_claims
+from ttf.study.config import DEFAULTS, dump
+from ttf.study.messages import ConfigError
+from ttf.study.publication import find_publication_date
+from ttf.study.study import Study
+from ttf.study.yaml_files import load_yaml
 
 # The checkout. `run_in_child` can set it to a copy.
 ROOT = Path(os.environ.get("TTF_CHECKOUT", Path(__file__).parents[1]))
@@ -136,7 +136,7 @@ def run_in_subprocess(
     **surroundings: str,
 ) -> Result:
     """Do as `run` in a separate process with these environment variables; report its death as a crash."""
-    paths = os.pathsep.join(map(str, (checkout / "scripts", checkout / "workflow", Path(__file__).parent)))
+    paths = os.pathsep.join(map(str, (checkout / "scripts", Path(__file__).parent)))
     request = json.dumps({"config": config, "threads": threads, "pdf": pdf})
     options = {"input": request, "text": True, "capture_output": True, "encoding": "utf-8", "umask": umask}
     environment = os.environ | {"PYTHONPATH": paths, "TTF_CHECKOUT": str(checkout)} | surroundings
@@ -147,7 +147,7 @@ def run_in_subprocess(
 
 
 def load_study(config: Mapping) -> Study:
-    with patch("study.study.load_claims", load_claims_once):
+    with patch("ttf.study.study.load_claims", load_claims_once):
         study = Study([("config/config.yaml", load_yaml(DEFAULTS)), ("my.yaml", dict(config))], ROOT)
     study.check_headers()
     return study

@@ -400,9 +400,9 @@ def _stop(*_: Any) -> None:
 def _start_message() -> str:
     """Start a run here and return the message about the configuration, or ""."""
     from snakemake.common.configfile import load_configfile
-    from study.check import read_typed_layers
-    from study.messages import ConfigError
-    from study.study import Study
+    from ttf.study.check import read_typed_layers
+    from ttf.study.messages import ConfigError
+    from ttf.study.study import Study
 
     try:
         layers = read_typed_layers([MY], [])

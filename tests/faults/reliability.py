@@ -15,7 +15,7 @@ WORDS = {
     "stop": "Kills and signals at a moment that is drawn, then the same command again",
     "disk": "Full disks, read-only folders, limits",
     "surroundings": "Locales, zones, threads, fonts, processors, paths: the same bytes",
-    "tampering": "Tampering with finished results, to be told by `make verify`",
+    "tampering": "Tampering with finished results, to be told by `ttf verify`",
 }
 _TEXT = """\
 # Reliability

@@ -11,7 +11,6 @@ import random
 import shutil
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -20,7 +19,7 @@ from pathlib import Path
 import psutil
 import yaml
 from faults.verdict import Verdict
-from study_runs import CHECKOUT, ROOT, Checkout, environment, pods, write_pods
+from study_runs import CHECKOUT, ROOT, Checkout, environment, pods, ttf_command, write_pods
 from ttf.engine.process.stopping import REQUESTS, WORDS
 
 INTERRUPTIONS = 10
@@ -137,13 +136,13 @@ def undisturbed() -> dict[str, str]:
 
 def prepared(folder: Path, by_make: bool) -> list[str]:
     """Link the checkout into the folder and return the command that makes the study there."""
-    for name in (*CHECKOUT, "Makefile", "setup", ".venv", *(lock.name for lock in ROOT.glob("requirements*.lock"))):
+    for name in (*CHECKOUT, "Makefile", "tools", "locks", ".venv"):
         (folder / name).symlink_to(ROOT / name)
     config = write_pods(Checkout(folder), pods())
     (folder / "my.yaml").write_text(yaml.safe_dump(config))
     if by_make:
-        return ["make", "-o", ".venv/requirements.lock", "report", "CONFIG=my.yaml", "CORES=1"]
-    return [sys.executable, "scripts/run_study.py", "--config=my.yaml", "--cores", "1"]
+        return ["make", "-o", ".venv/study.lock", "report", "CONFIG=my.yaml"]
+    return ttf_command(folder, "report", "--config=my.yaml", "--cores=1")
 
 
 def _wait_for_processes(session: int, timeout_s: float = 20.0) -> list[str]:

@@ -1,4 +1,4 @@
-"""Seeded tampering with a finished study that `make verify` must report.
+"""Seeded tampering with a finished study that `ttf verify` must report.
 
 `with tampered(study, kind, seed) as description: fault = fault_of_verify(study)` for each kind of KINDS restores all
 files at its end. The study needs its own checkout (study_runs.check_out), because rules and formats are edited too.
@@ -11,7 +11,6 @@ import os
 import random
 import shutil
 import subprocess
-import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -21,6 +20,7 @@ from pathlib import Path
 
 import study_runs
 from faults.verdict import LONGEST_S, Verdict, fault_of_message
+from study_runs import ttf_command
 from ttf.engine.provenance.seal import seal_json
 
 
@@ -76,12 +76,12 @@ def _remove(path: Path) -> None:
 
 
 def fault_of_verify(study: Finished) -> str:
-    """Return the fault of `make verify`; "" if it reports the tampering in one message."""
-    command = [sys.executable, str(study.folder / "scripts/verify_results.py")]
+    """Return the fault of `ttf verify`; "" if it reports the tampering in one message."""
+    command = ttf_command(study.folder, "verify")
     try:
         process = subprocess.run(command, cwd=study.folder, capture_output=True, text=True, timeout=LONGEST_S)
     except subprocess.TimeoutExpired:
-        return "hang: of make verify"
+        return "hang: of ttf verify"
     output = process.stdout + process.stderr
     if process.returncode not in (1, 2):
         return f"told not: exit {process.returncode}: {output[-1500:]}"

@@ -9,13 +9,13 @@ from zoneinfo import ZoneInfo
 import polars as pl
 import pytest
 from of_formats import derive_table
-from study.config import resolve
-from study.yaml_files import load_yaml
 from ttf.analyses.outcomes.split_outcomes.compute import outcome_table
 from ttf.formats.table import read as table
 from ttf.raw.ingest import ingest
 from ttf.raw.raw_tables import table_schemas
 from ttf.records.durations import durations_of_jobs
+from ttf.study.config import resolve
+from ttf.study.yaml_files import load_yaml
 
 ROOT = Path(__file__).resolve().parents[2]
 DENVER = ZoneInfo("America/Denver")

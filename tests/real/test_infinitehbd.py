@@ -7,12 +7,12 @@ import polars as pl
 import pytest
 from of_formats import derive_table, ingest_tables
 from outage_traces import DAY, infinitehbd
-from study.yaml_files import load_yaml
 from study_runs import ROOT
 from ttf.formats.infinitehbd.read import READING
 from ttf.records.outages.outage_causes import apply_rules
 from ttf.records.outages.outage_durations import durations_of_outages
 from ttf.records.outages.outage_records import build_exposure, merge_records
+from ttf.study.yaml_files import load_yaml
 
 ENTRY = load_yaml(ROOT / "config/traces.yaml")["infinitehbd"]
 

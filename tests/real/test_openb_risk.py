@@ -4,7 +4,6 @@ import numpy as np
 import polars as pl
 import pytest
 from of_formats import FORMATS, derive_table, raw_schemas
-from study.model_features import build_risk_options
 from ttf.analyses.risk.predict_failure import EVALUATION
 from ttf.analyses.risk.predict_failure.evaluate import evaluate_probability
 from ttf.analyses.risk.predict_failure.model_trials import BASE, NOT_RECORDED, run_trial
@@ -16,6 +15,7 @@ from ttf.analyses.shared.risk.splits import split_at_origins
 from ttf.raw.ingest import ingest
 from ttf.records.clusters import add_clusters
 from ttf.stats.clustered import FEWEST
+from ttf.study.model_features import build_risk_options
 
 # Split -> test pods, failures among them; PR-AUC by model.
 MEASURED = {

@@ -19,7 +19,7 @@ ALONE = {"job", "task", "sensor", "group_tag", "machine_spec", "machine_metric"}
 
 @pytest.fixture(scope="module")
 def study(tmp_path_factory, shared_data):
-    """Run a study of the folder like `make report DATA=`; return its results, its process, and its page."""
+    """Run a study of the folder like `ttf report DATA`; return its results, its process, and its page."""
     study = check_out(tmp_path_factory.mktemp("pai") / "checkout")
     registry = {"pai": {"format": "pai2020", "folder": str(shared_data / "pai-instances")}}
     process = study.snakemake("--", PAGE, one_process=True, study=["pai"], registry=registry)

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from study.taxonomy import load_taxonomy
 from study_runs import ROOT
 from ttf.analyses.causes.classify_failures.compute import taxonomy_table
 from ttf.analyses.causes.classify_failures.reason_rules import ATTEMPT_COLUMNS, classify
+from ttf.study.taxonomy import load_taxonomy
 
 TABLE_7 = ROOT.parent / "shared" / "reference" / "philly_table7.csv"
 TAXONOMY = load_taxonomy(Path(ROOT / "config" / "taxonomy.yaml"))

@@ -2,13 +2,13 @@
 
 import pytest
 from of_formats import FORMATS
-from study.config import DEFAULTS, TRACES_FILE
-from study.first_lines import find_wrong_headers
-from study.messages import ConfigError
-from study.recognise import format_configuration, recognise
-from study.study import Study
-from study.yaml_files import load_yaml, parse_yaml
 from study_runs import ROOT
+from ttf.study.config import DEFAULTS, TRACES_FILE
+from ttf.study.first_lines import find_wrong_headers
+from ttf.study.messages import ConfigError
+from ttf.study.recognise import format_configuration, recognise
+from ttf.study.study import Study
+from ttf.study.yaml_files import load_yaml, parse_yaml
 
 TRACES = {
     "openb": ("openb", ["pods", "nodes"]),

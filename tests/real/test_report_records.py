@@ -9,11 +9,11 @@ from pathlib import Path
 import polars as pl
 import pytest
 from of_formats import FILES, FORMATS, derive_table
-from study.draft import draft_mapping, read_sample
-from study.format_declarations import read_schema_text
 from ttf.formats.protocol import load_schemas_and_readers
 from ttf.raw.ingest import anomalies, ingest
 from ttf.records.durations import durations_of_jobs
+from ttf.study.draft import draft_mapping, read_sample
+from ttf.study.format_declarations import read_schema_text
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -1,5 +1,6 @@
 """Runs by sbatch give the bytes of the local run, even if nodes, jobs, memory or the controller fail."""
 
+import shlex
 import shutil
 import subprocess
 import sys
@@ -9,11 +10,12 @@ from contextlib import contextmanager
 import yaml
 from modules import commit_checkout, module_snakefile, write_workflow
 from one_machine_slurm import wait_until
-from study_runs import PODS_HEADER, ROOT, SMALL, Checkout, check_out, environment, pods
+from study_runs import PODS_HEADER, ROOT, SMALL, Checkout, check_out, environment, pods, ttf_command
 
+PROFILE = "profiles/slurm"
 # The options of a site's profile, with short polling intervals.
 SITE = (
-    *("--workflow-profile", "profiles/slurm", "--cores", "2", "--resources", "mem_mb=7000"),
+    *("--cores", "2", "--resources", "mem_mb=7000"),
     *("--default-resources", "slurm_account=default", "slurm_partition=main", "disk_mb=1000"),
     *("--slurm-init-seconds-before-status-checks", "1", "--seconds-between-status-checks", "1", "--latency-wait", "5"),
 )
@@ -39,11 +41,17 @@ def write_parts(checkout: Checkout) -> dict:
 def start(checkout: Checkout, *arguments: str, **config) -> Iterator[subprocess.Popen]:
     """Start a run and yield it; kill it at the end of the test."""
     (checkout.folder / "my.yaml").write_text(yaml.safe_dump(config))
-    # Like `make`; a workflow that uses this one is started with Snakemake's own command.
-    script = ("scripts/run_study.py", "--config=my.yaml")
-    command = script if (checkout.folder / script[0]).exists() else ("-m", "snakemake", "--configfile", "my.yaml")
+    # A workflow that uses this one is started with Snakemake's own command.
+    snakemake = [sys.executable, "-m", "snakemake", "--configfile", "my.yaml"]
+    is_ours = (checkout.folder / "scripts").is_dir()
+    typed = ("report", "--config=my.yaml", f"--profile={PROFILE}", f"--snakemake={shlex.join([*SITE, *arguments])}")
+    command = (
+        ttf_command(checkout.folder, *typed)
+        if is_ours
+        else [*snakemake, "--workflow-profile", PROFILE, *SITE, *arguments]
+    )
     run = subprocess.Popen(
-        [sys.executable, *command, *SITE, *arguments],
+        command,
         cwd=checkout.folder,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

@@ -7,8 +7,8 @@ import pytest
 import yaml
 from study_runs import ROOT, check_out, pods, write_pods
 
-boto3 = pytest.importorskip("boto3", reason="needs the environment of requirements-kubernetes-test.lock")
-moto_server = pytest.importorskip("moto.server", reason="needs the environment of requirements-kubernetes-test.lock")
+boto3 = pytest.importorskip("boto3", reason="needs the environment of locks/kubernetes.lock")
+moto_server = pytest.importorskip("moto.server", reason="needs the environment of locks/kubernetes.lock")
 pytest.importorskip("snakemake_storage_plugin_s3", reason="Snakemake's storage plugin for S3 is missing")
 
 BUCKET = "study"

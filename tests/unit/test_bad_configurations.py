@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 from faults.configurations import PLACES, checked, mutated, prepared
-from study.check import check_arguments, read_typed_layers
-from study.config import DEFAULTS, resolve
-from study.messages import LONGEST_LINE, MOST_LINES, WIDTH, ConfigError
-from study.named_files import TABLE_MB, require_file
-from study.study import Study
-from study.yaml_files import load_yaml
+from ttf.study.check import check_arguments, read_typed_layers
+from ttf.study.config import DEFAULTS, resolve
+from ttf.study.messages import LONGEST_LINE, MOST_LINES, WIDTH, ConfigError
+from ttf.study.named_files import TABLE_MB, require_file
+from ttf.study.study import Study
+from ttf.study.yaml_files import load_yaml
 
 ROOT = Path(__file__).resolve().parents[2]
 

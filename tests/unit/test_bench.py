@@ -12,7 +12,7 @@ from pai_products import derive_jobs
 from study_runs import ROOT, environment
 from ttf.raw.ingest import ingest
 
-PEERS = ROOT / "bench" / "peers"
+PEERS = ROOT / "tools/bench" / "peers"
 
 
 def run_peer(monkeypatch, capsys, name: str, *arguments: object) -> list[str]:
@@ -62,14 +62,16 @@ def test_duckdb_finds_the_same_jobs(pai, tmp_path, monkeypatch, capsys):
 
 def test_the_docs_say_what_was_measured():
     measured = performance.read()
-    assert performance.section(measured) in performance.PAGE.read_text(encoding="utf-8"), "python bench/performance.py"
+    assert performance.section(measured) in performance.PAGE.read_text(encoding="utf-8"), (
+        "python tools/bench/performance.py"
+    )
     if "growth" in measured:
         assert performance.CHART.read_text(encoding="utf-8") == performance.growth_chart(measured["growth"])
 
 
 def test_the_benchmarks_start():
     """Start them as `make bench` does, with only their own folder on the path."""
-    command = [sys.executable, ROOT / "bench/run.py", "--help"]
+    command = [sys.executable, ROOT / "tools/bench/run.py", "--help"]
     process = subprocess.run(command, capture_output=True, text=True, check=False, env=environment())
     assert process.returncode == 0, process.stderr
     assert "measured.json" in process.stdout

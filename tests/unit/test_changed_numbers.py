@@ -51,7 +51,10 @@ def manifest():
         ),
     }
     code = {name: {"sha256": digest, "size": 1} for job in jobs.values() for name, digest in job["code"].items()}
-    code |= {"workflow/study/study.py": {"sha256": "1", "size": 1}, "config/taxonomy.yaml": {"sha256": "1", "size": 1}}
+    code |= {
+        "scripts/ttf/study/study.py": {"sha256": "1", "size": 1},
+        "config/taxonomy.yaml": {"sha256": "1", "size": 1},
+    }
     made = {output: {"sha256": "1", "size": 1, "job": name} for name, job in jobs.items() for output in job["outputs"]}
     raw = {name: {"sha256": "1", "size": 1} for name in ("data/jobs.txt", "data/events.txt")}
     versions = {"version": "0.1.0", "git": {"revision": "a" * 40}, "python": "3.11.7", "packages": {"polars": "2.0"}}
@@ -117,7 +120,7 @@ def new_limit(facts):
 def new_default(facts):
     """The configuration is unchanged, but the program has another default."""
     new_limit(facts)
-    facts["code"]["workflow/study/study.py"] = {"sha256": "2", "size": 1}
+    facts["code"]["scripts/ttf/study/study.py"] = {"sha256": "2", "size": 1}
 
 
 def combine(*changes):

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-SIMULATED = runpy.run_path(str(Path(__file__).parents[2] / "docs" / "coverage.py"))
+SIMULATED = runpy.run_path(str(Path(__file__).parents[2] / "tools/docs" / "coverage.py"))
 WORLDS = SIMULATED["WORLDS"]
-WEEKS = runpy.run_path(str(Path(__file__).parents[2] / "docs" / "coverage_weeks.py"))
+WEEKS = runpy.run_path(str(Path(__file__).parents[2] / "tools/docs" / "coverage_weeks.py"))
 
 
 def margin(share: float, repetitions: int) -> float:

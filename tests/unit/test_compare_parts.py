@@ -28,7 +28,7 @@ from ttf.records.inputs import Inputs
 from ttf.stats.basics.holm import holm
 from ttf.stats.basics.p_value import exact_p
 
-SIMULATED = runpy.run_path(str(Path(__file__).parents[2] / "docs" / "coverage_changes.py"))
+SIMULATED = runpy.run_path(str(Path(__file__).parents[2] / "tools/docs" / "coverage_changes.py"))
 DAY, WEEK = 86_400, 7 * 86_400
 MONDAY = 1_735_776_000
 

@@ -12,11 +12,11 @@ from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 from snakemake.utils import update_config
-from study.config import SCHEMA, _merge, dump, read_layers, resolve
-from study.documents import SCHEMAS, iterate_key_paths, load_schema
-from study.format_declarations import load_formats
-from study.messages import ConfigError
-from study.yaml_files import load_yaml
+from ttf.study.config import SCHEMA, _merge, dump, read_layers, resolve
+from ttf.study.documents import SCHEMAS, iterate_key_paths, load_schema
+from ttf.study.format_declarations import load_formats
+from ttf.study.messages import ConfigError
+from ttf.study.yaml_files import load_yaml
 
 ROOT = Path(__file__).resolve().parents[2]
 DEFAULTS = ("config/config.yaml", load_yaml(ROOT / "config/config.yaml"))
@@ -109,7 +109,7 @@ def test_every_key_is_described():
 
 def test_the_readme_has_every_key_and_valid_examples():
     text = (ROOT / "config/README.md").read_text(encoding="utf-8")
-    render = runpy.run_path(str(ROOT / "docs/configuration.py"))["render"]
+    render = runpy.run_path(str(ROOT / "tools/docs/configuration.py"))["render"]
     assert text == render(text), "run: make docs"
     examples = re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)
     for content in examples:

@@ -12,7 +12,7 @@ from ttf.page.publish.dictionary import group_by_analysis, to_html_page
 from ttf.page.publish.files import describe_file
 
 ROOT = Path(__file__).parents[2]
-to_markdown = runpy.run_path(str(ROOT / "docs" / "tables.py"))["to_markdown"]
+to_markdown = runpy.run_path(str(ROOT / "tools/docs" / "tables.py"))["to_markdown"]
 HOSTILE = "<script>alert(1)</script>\"'&<img src=x>"
 WAITS = table(
     "waits",

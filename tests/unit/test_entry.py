@@ -8,10 +8,10 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from study.progress import read_failure
 from ttf.engine.errors import StudyError
 from ttf.engine.process.entry import run_rule
 from ttf.engine.process.machine import OF_LIBRARIES
+from ttf.study.progress import read_failure
 
 SCRIPTS = Path(__file__).resolve().parents[2] / "scripts"
 

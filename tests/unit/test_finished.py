@@ -5,9 +5,9 @@ import json
 from pathlib import Path
 
 import pytest
-from study.finished import read_numbers, read_results, read_subject
 from ttf.engine.errors import StudyError
 from ttf.engine.provenance.seal import seal_json
+from ttf.study.finished import read_numbers, read_results, read_subject
 
 NUMBER = {"value": 1, "unit": "jobs", "n": None, "source": "tables/outcomes.csv"}
 STUDY_FOLDER = "results/studies/two"
@@ -54,7 +54,7 @@ def test_withheld_numbers_have_their_reason(folder, monkeypatch):
 
 
 def test_an_unknown_study_is_reported(folder):
-    with pytest.raises(StudyError, match=r"contains no study one, but two\. Choose by STUDY=name"):
+    with pytest.raises(StudyError, match=r"contains no study one, but two\. Choose by --study"):
         read_results(folder / "results", "one")
 
 

@@ -136,7 +136,7 @@ def test_common_growth_is_the_maximum_likelihood_estimate():
 
 
 def test_early_failures_of_new_units_are_no_trend():
-    simulate = runpy.run_path(str(Path(__file__).parents[2] / "docs" / "coverage_faults.py"))
+    simulate = runpy.run_path(str(Path(__file__).parents[2] / "tools/docs" / "coverage_faults.py"))
     assert set(simulate["ageing"](simulate["Units"](1, early=5), 4, 1)) == {"unclear"}
     assert set(simulate["ageing"](simulate["Units"](3, yearly=0.4), 3, 1)) == {"better"}
 

@@ -5,8 +5,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from study.helpers import _syntax, compute_code_digest, find_imported_files
 from ttf.engine.provenance.syntax import SyntaxCache
+from ttf.study.helpers import _syntax, compute_code_digest, find_imported_files
 
 SCRIPTS = Path(__file__).resolve().parents[2] / "scripts"
 TREE = {

@@ -9,8 +9,6 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from study.messages import ConfigError
-from study.registry_options import find_option_file, merge_infra_failures
 from ttf.engine.errors import StudyError
 from ttf.records.durations import DURATION_COLUMNS, durations_of_jobs
 from ttf.records.infra import (
@@ -25,6 +23,8 @@ from ttf.records.infra import (
 )
 from ttf.records.jobs import JOB_COLUMNS, add_blank_columns
 from ttf.records.record_contracts import OUTAGES
+from ttf.study.messages import ConfigError
+from ttf.study.registry_options import find_option_file, merge_infra_failures
 
 ROOT = Path(__file__).resolve().parents[2]
 DEFAULTS = {"states": ["NODE_FAIL", "BOOT_FAIL"]}

@@ -28,7 +28,7 @@ from ttf.records.infra import EVENT, attribute_to_errors, infra_durations
 from ttf.records.jobs import JOB_COLUMNS, conform
 from ttf.records.record_contracts import NODE_ERRORS, NODE_LOG_WATCH, OUTAGES
 
-COVERAGE = runpy.run_path(str(Path(__file__).parents[2] / "docs" / "coverage_node_errors.py"))
+COVERAGE = runpy.run_path(str(Path(__file__).parents[2] / "tools/docs" / "coverage_node_errors.py"))
 DAY, HOUR = 86_400, 3_600
 SETTINGS = {"window_s": 300, "lead_s": HOUR, "false_discovery": 0.05, "block_days": 7, "clock": "UTC"}
 SEEDS = range(3)

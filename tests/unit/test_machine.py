@@ -9,10 +9,10 @@ from types import SimpleNamespace
 
 import polars as pl
 import pytest
-from study import disk
-from study.disk import MachineError, check_free_space, check_writable
 from ttf.engine.process.entry import run_rule
 from ttf.engine.process.machine import explain_error, explain_error_text
+from ttf.study import disk
+from ttf.study.disk import MachineError, check_free_space, check_writable
 
 MEASURED = {"disk": {"base_mb": 20, "mb_per_gb": 1500}}
 
@@ -58,7 +58,7 @@ def test_a_full_disk_is_detected_behind_an_unrelated_error(tmp_path, monkeypatch
 
 
 NO_MEMORY = (
-    "there is not enough memory. Run fewer jobs at a time: make report CORES=1. Or allow more: ulimit -v unlimited."
+    "there is not enough memory. Run fewer jobs at a time: ttf report --cores 1. Or allow more: ulimit -v unlimited."
 )
 
 

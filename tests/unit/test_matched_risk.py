@@ -19,7 +19,7 @@ from ttf.stats.matched_risk import (
     pair_running,
 )
 
-COVERAGE = runpy.run_path(str(Path(__file__).parents[2] / "docs" / "coverage_node_errors.py"))
+COVERAGE = runpy.run_path(str(Path(__file__).parents[2] / "tools/docs" / "coverage_node_errors.py"))
 DAY, HOUR, WINDOW = 86_400, 3_600, 300
 
 

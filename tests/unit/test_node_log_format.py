@@ -6,12 +6,6 @@ from pathlib import Path
 import polars as pl
 import pytest
 from of_formats import FORMATS, raw_schemas, scan_tables
-from study.config import DEFAULTS
-from study.log_rules import load_log_rules
-from study.messages import ConfigError
-from study.recognise import find_keyed_files, format_configuration, recognise
-from study.study import Study
-from study.yaml_files import load_yaml, parse_yaml
 from ttf.analyses.time_to_failure.fit_mttf.compute import summarise_durations
 from ttf.engine.errors import StudyError
 from ttf.formats.node_logs.derive import durations
@@ -20,6 +14,12 @@ from ttf.formats.protocol import Source
 from ttf.raw.ingest import ingest
 from ttf.records.node_errors import find_error_durations
 from ttf.records.record_contracts import NODE_ERRORS, NODE_LOG_WATCH
+from ttf.study.config import DEFAULTS
+from ttf.study.log_rules import load_log_rules
+from ttf.study.messages import ConfigError
+from ttf.study.recognise import find_keyed_files, format_configuration, recognise
+from ttf.study.study import Study
+from ttf.study.yaml_files import load_yaml, parse_yaml
 
 ROOT = Path(__file__).resolve().parents[2]
 LINE = "2025-03-01T08:00:00+0000 n1 kernel: NVRM: Xid (PCI:0000:05:00): 79, GPU has fallen off the bus.\n"

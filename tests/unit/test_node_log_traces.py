@@ -4,14 +4,13 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-import run_study
-from run_study import write_configuration
-from study import studies
-from study.config import DEFAULTS
-from study.messages import ConfigError
-from study.recognise import recognise
-from study.study import Study
-from study.yaml_files import load_yaml
+from ttf.commands.run import resolve_arguments, write_configuration
+from ttf.study import studies
+from ttf.study.config import DEFAULTS
+from ttf.study.messages import ConfigError
+from ttf.study.recognise import recognise
+from ttf.study.study import Study
+from ttf.study.yaml_files import load_yaml
 
 ROOT = Path(__file__).resolve().parents[2]
 LINE = "2025-03-01T08:00:00+0000 n1 kernel: NVRM: Xid (PCI:0000:05:00): 79, GPU has fallen off the bus.\n"
@@ -54,7 +53,7 @@ def test_a_log_added_to_a_known_study_is_picked_up(dumps, monkeypatch, capsys):
     file = Path(write_configuration(Path("dumps")))
     studies.remember_study("dumps", SimpleNamespace(configfiles=[file], config_args=[]))
     (dumps / "kern.txt").write_text(LINE)
-    arguments = run_study.resolve_arguments(study="", config="", trace="", data="", scatter="")
+    arguments = resolve_arguments(study="", config="", trace="", data="")
     assert arguments == ["--configfile", str(file)]
     assert load_yaml(file)["registry"]["dumps"]["node_logs"] == ["dumps/kern.txt"]
     assert "edited," not in capsys.readouterr().err

@@ -15,9 +15,6 @@ import polars as pl
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from study.log_rules import load_log_rules
-from study.messages import ConfigError
-from study.taxonomy import find_pattern_problem
 from ttf.engine.errors import StudyError
 from ttf.raw.node_logs import line_blocks
 from ttf.raw.node_logs.layouts import describe_unread_form, detect_layout
@@ -34,6 +31,9 @@ from ttf.records.node_errors import (
     tabulate_lines,
 )
 from ttf.records.record_contracts import NODE_LOG_LINES
+from ttf.study.log_rules import load_log_rules
+from ttf.study.messages import ConfigError
+from ttf.study.taxonomy import find_pattern_problem
 
 SHIPPED = Path(__file__).resolve().parents[2] / "config" / "node_log_rules.yaml"
 DOCUMENT = load_log_rules(SHIPPED)

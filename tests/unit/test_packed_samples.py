@@ -8,10 +8,10 @@ import pytest
 from of_formats import FORMATS
 from samples.draws import hex_ids
 from samples.pack import EMBEDDED, Identifiers, pack_table, packed_sample
-from study.trace_files import list_sample_files
 from study_runs import ROOT
 from ttf.engine.errors import StudyError
 from ttf.raw.packed_samples import table_text, unpack_sample
+from ttf.study.trace_files import list_sample_files
 
 
 def test_formats_with_a_sample_have_a_generator():

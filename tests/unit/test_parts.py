@@ -8,8 +8,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from of_formats import FORMATS, raw_schemas
-from study.messages import ConfigError
-from study.trace_files import find_parts, find_raw_tables
 from ttf.analyses.quality.measure_drift.compute import by_window, drift_table
 from ttf.engine.errors import StudyError
 from ttf.engine.storage.tables import write_parquet
@@ -18,6 +16,8 @@ from ttf.raw import ingest as ingest_module
 from ttf.raw.ingest import NO_READERS, Part, anomalies, ingest, ingest_part, merge
 from ttf.raw.raw_tables import table_schemas
 from ttf.records.jobs import add_part_names
+from ttf.study.messages import ConfigError
+from ttf.study.trace_files import find_parts, find_raw_tables
 
 PAI, SACCT = raw_schemas("pai2020"), raw_schemas("sacct")
 ENTRY = {

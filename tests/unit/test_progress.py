@@ -9,15 +9,15 @@ import pytest
 from made_numbers import ABOUT, numbers, proxy
 from snakemake.common import NOTHING_TO_BE_DONE_MSG
 from snakemake.logging import LogEvent
-from study import progress
-from study.progress import (
+from ttf.page.brief.brief import make_brief
+from ttf.study import progress
+from ttf.study.progress import (
     STOPPED,
     Progress,
     format_end_of_run,
     read_failure,
     summarise_briefs,
 )
-from ttf.page.brief.brief import make_brief
 
 
 def record(message=None, level=logging.INFO, **extra):

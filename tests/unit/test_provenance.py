@@ -8,9 +8,10 @@ from base64 import urlsafe_b64encode
 from pathlib import Path
 
 import pytest
+from ttf.engine.checkout import CHECKOUT
 from ttf.engine.errors import StudyError
 from ttf.engine.provenance import digests
-from ttf.engine.provenance.digests import CHECKOUT, DigestCache, digest_folder, is_touched
+from ttf.engine.provenance.digests import DigestCache, digest_folder, is_touched
 from ttf.engine.provenance.explain import explain
 from ttf.engine.provenance.manifest import make_manifest, revision
 from ttf.engine.provenance.manifest_graph import Manifest, find_problems, success_message
@@ -119,7 +120,7 @@ def test_an_edited_product_stays_edited_until_its_rule_makes_it_again(study, fil
     for _ in range(2):
         assert [name for name, product in load()["products"].items() if "edited" in product] == [file]
     assert find_problems(load(), OWN) == [
-        f"{file}: edited since {'count' if output == file else 'read'} made it. Delete it and run `make report`."
+        f"{file}: edited since {'count' if output == file else 'read'} made it. Delete it and run `ttf report`."
     ]
     edit(file, "made anew")
     if output != file:
@@ -164,15 +165,15 @@ def test_each_problem_has_one_line(study):
     edit("results/mine/table.csv")
     record_finished("results/mine/table.csv")
     assert find_problems(record, OWN) == [
-        "raw.csv: changed since read used it; 5 products out of date. Run `make report`.",
-        "results/mine/raw/one.parquet: edited since read made it. Delete it and run `make report`.",
+        "raw.csv: changed since read used it; 5 products out of date. Run `ttf report`.",
+        "results/mine/raw/one.parquet: edited since read made it. Delete it and run `ttf report`.",
         "results/mine/table.csv: made again by count after the manifest was written. "
-        "Run `make report` to update the manifest.",
-        "results/page.html: missing. Run `make report`: show makes it again.",
+        "Run `ttf report` to update the manifest.",
+        "results/page.html: missing. Run `ttf report`: show makes it again.",
     ]
     Path("raw.csv").unlink()
     assert (
-        find_problems(record, OWN)[0] == "raw.csv: missing; 5 products come from it. Put it back, or run `make report`."
+        find_problems(record, OWN)[0] == "raw.csv: missing; 5 products come from it. Put it back, or run `ttf report`."
     )
 
 
@@ -240,7 +241,7 @@ def test_every_file_of_the_workflow_is_in_the_manifest_used_or_not(study, monkey
     before = digests.workflow_digest()
     monkeypatch.undo()
     monkeypatch.chdir(study)
-    names = digests.list_workflow_files()
+    names = digests.list_code_files()
     assert {"Snakefile", "workflow/rules/ingest.smk", "scripts/ttf/formats/openb.yaml", "config/claims.yaml"} < {*names}
     assert not any("__pycache__" in name for name in names)
     assert digests.workflow_digest() != before

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 from html_pages import ParsedPage
-from study.publication import find_publication_date, list_source_files
+from ttf.engine.checkout import name_workflow_file
 from ttf.engine.errors import StudyError
 from ttf.page.publication_record import Creator, check_date, describe
 from ttf.page.publish import pages, site
@@ -20,6 +20,7 @@ from ttf.page.publish.crate import make_crate
 from ttf.page.publish.files import PackedFile, render_png
 from ttf.page.render.render import render
 from ttf.page.report.blocks import macros
+from ttf.study.publication import SOURCES, find_publication_date, list_source_files
 
 ROOT = Path(__file__).parents[2]
 CITATION = """
@@ -90,17 +91,12 @@ def test_the_day_of_publication_is_never_today(tmp_path):
     assert find_publication_date({"date": "2025-01-31"}, tmp_path, {"SOURCE_DATE_EPOCH": "86400"}) == "2025-01-31"
 
 
-def test_a_configuration_of_the_user_is_no_source(tmp_path):
-    for name in ("config/config.yaml", "config/anns_cluster.yaml", "workflow/files.txt"):
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).touch()
-    (tmp_path / "workflow/files.txt").write_text("0123456789abcdef\nconfig/config.yaml\n")
-    sources = [str(path.relative_to(tmp_path)) for path in list_source_files(tmp_path)]
-    assert sources == ["workflow/files.txt", "config/config.yaml"]
-    for name in ("scripts/a.py", "scripts/__pycache__/a.pyc", "results/a.csv", ".git/config"):
-        (tmp_path / "other" / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / "other" / name).touch()
-    assert list_source_files(tmp_path / "other") == [tmp_path / "other/scripts/a.py"]
+def test_sources_are_what_git_tracks_and_no_configuration_of_the_user():
+    """The names of a user's own files in config/ are not among them."""
+    tracked = subprocess.run(["git", "ls-files", *SOURCES], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    names = {name_workflow_file(path) for path in list_source_files()}
+    assert set(tracked.splitlines()) == names - {"sbom.cdx.json"}
+    assert set(subprocess.check_output(["git", "ls-files", "config"], cwd=ROOT, text=True).splitlines()) <= names
 
 
 # Files ----------------------------------------------------------------------------------------------------

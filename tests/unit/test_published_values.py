@@ -5,14 +5,14 @@ from types import SimpleNamespace
 import pytest
 from made_numbers import ABOUT, COMPONENTS, numbers, plain, proxy
 from scipy.stats import chi2
-from study.claims import load_claims
-from study.messages import ConfigError
 from study_runs import ROOT
 from ttf.display.brief_model import Tile
 from ttf.display.phrases import count_words, to_html
 from ttf.page.replication.published_values import published_values
 from ttf.page.report.tile_comparisons import MOST_WORDS, compare_tiles
 from ttf.page.report_contracts import PUBLISHED_VALUES
+from ttf.study.claims import load_claims
+from ttf.study.messages import ConfigError
 
 DOCUMENT = load_claims(ROOT / "config/claims.yaml")
 HOSTILE = "<script>{a.b|1}</script>"

@@ -3,9 +3,9 @@
 import os
 
 import polars as pl
-from study.trace import Trace
 from ttf.raw.quality.file_account import raw_files
 from ttf.raw.raw_contracts import RAW_FILES, ROW_ACCOUNT, ROW_ACCOUNT_BY_PART
+from ttf.study.trace import Trace
 
 
 def account(contract, *raw_file_rows):

@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 import yaml
 from of_formats import FILES, FORMATS
-from study.documents import load_schema
-from study.messages import ConfigError
-from study.registry_options import check_windows
-from study.table_schema import find_contradictions, resolve_schema
-from study.yaml_files import load_yaml
 from ttf.raw.raw_tables import Column, TableSchema, table_schemas
+from ttf.study.documents import load_schema
+from ttf.study.messages import ConfigError
+from ttf.study.registry_options import check_windows
+from ttf.study.table_schema import find_contradictions, resolve_schema
+from ttf.study.yaml_files import load_yaml
 
 SHIPPED = {name: FILES[name] for name, declaration in FORMATS.items() if "schema" in declaration}
 OPENB = FILES["openb"]

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 import yaml
 from of_formats import FORMATS
-from study.entries import cache_listings
-from study.messages import ConfigError
-from study.trace_files import find_downloads, find_parts, find_raw_tables, find_unread_entries, get_disk_path
 from ttf.raw.raw_files import ARCHIVES, PACKED
+from ttf.study.entries import cache_listings
+from ttf.study.messages import ConfigError
+from ttf.study.trace_files import find_downloads, find_parts, find_raw_tables, find_unread_entries, get_disk_path
 
 ROOT = Path(__file__).resolve().parents[2]
 REQUIRED = ("pai_job_table", "pai_task_table", "pai_instance_table")

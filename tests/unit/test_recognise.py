@@ -18,16 +18,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from of_formats import FILES, FORMATS
 from samples.pack import write_tables
-from study.config import DEFAULTS, resolve
-from study.first_lines import MOST_BYTES, build_layouts, find_wrong_headers
-from study.format_declarations import read_schema_text
-from study.messages import ConfigError
-from study.recognise import find_keyed_files, format_configuration, recognise
-from study.study import Study
-from study.yaml_files import load_yaml, parse_yaml
 from ttf.engine.errors import StudyError
 from ttf.formats.protocol import load_schemas_and_readers
 from ttf.raw.raw_tables import LINES
+from ttf.study.config import DEFAULTS, resolve
+from ttf.study.first_lines import MOST_BYTES, build_layouts, find_wrong_headers
+from ttf.study.format_declarations import read_schema_text
+from ttf.study.messages import ConfigError
+from ttf.study.recognise import find_keyed_files, format_configuration, recognise
+from ttf.study.study import Study
+from ttf.study.yaml_files import load_yaml, parse_yaml
 
 ROOT = Path(__file__).resolve().parents[2]
 REGISTRY = load_yaml(ROOT / "config" / "traces.yaml")
@@ -85,7 +85,7 @@ def error_of(data):
     with pytest.raises(ConfigError) as error:
         recognise(data)
     message = str(error.value)
-    assert message.startswith("DATA=")
+    assert "/" in message.splitlines()[0]
     assert message.isprintable() or all(line.isprintable() for line in message.split("\n"))
     return message
 
@@ -479,7 +479,7 @@ def test_any_file_is_recognised_or_refused(tmp_path_factory, files, is_packed):
         try:
             match = recognise(data)
         except ConfigError as error:
-            assert str(error).startswith("DATA=")
+            assert "/" in str(error).splitlines()[0]
         else:
             load_trace(match)
 

@@ -150,7 +150,7 @@ def test_causes_at_their_depths():
     assert causes(outages.clear(), records.clear()).height == 0
 
 
-SIMULATED = runpy.run_path(str(Path(__file__).parents[2] / "docs" / "coverage_outages.py"))
+SIMULATED = runpy.run_path(str(Path(__file__).parents[2] / "tools/docs" / "coverage_outages.py"))
 
 
 @pytest.mark.parametrize("fleet", ["repairs of log SD 2", "repairs of log SD 1.5, nodes differ"])

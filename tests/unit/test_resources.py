@@ -5,9 +5,15 @@ from pathlib import Path
 import pytest
 import yaml
 from resources import Job, fit_table, read_jobs
-from study.resources import estimate_memory_mb, estimate_runtime_min, measure_gb, parse_benchmark_path, read_benchmark
 from ttf.analyses.catalogue import load_analyses
 from ttf.engine.provenance.seal import seal_json
+from ttf.study.resources import (
+    estimate_memory_mb,
+    estimate_runtime_min,
+    measure_gb,
+    parse_benchmark_path,
+    read_benchmark,
+)
 
 ROOT = Path(__file__).parents[2]
 MEASURED = {

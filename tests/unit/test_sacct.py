@@ -10,7 +10,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from of_formats import FILES, FORMATS, derive_table, raw_schemas
 from sacct_story import EXPECTED, FIXTURES, check_story, derive_tables
-from study.format_declarations import read_schema_text
 from ttf.formats.protocol import load_schemas_and_readers
 from ttf.formats.sacct import read as sacct_reader
 from ttf.formats.sacct.tres import parse_mib, parse_tres
@@ -18,6 +17,7 @@ from ttf.raw.ingest import anomalies, ingest
 from ttf.records.durations import durations_of_jobs
 from ttf.records.jobs import JOB_COLUMNS
 from ttf.records.record_contracts import ATTEMPTS
+from ttf.study.format_declarations import read_schema_text
 
 COLUMNS = ["JobIDRaw", "User", "State", "Submit", "Start", "End", "NodeList", "AllocTRES"]
 

@@ -10,7 +10,6 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import polars as pl
 import pytest
-import score_jobs as score_jobs_script
 from hypothesis import given
 from hypothesis import strategies as st
 from made_risk import WEEK_S, train, with_users
@@ -43,6 +42,7 @@ from ttf.analyses.shared.risk.score import (
     score_jobs,
 )
 from ttf.analyses.shared.risk.training_jobs import load_population
+from ttf.commands import score as score_command
 from ttf.engine.errors import StudyError
 from ttf.formats.table.read import submission_columns
 
@@ -440,7 +440,7 @@ def test_the_serving_model_is_read(tmp_path):
         served_models.current_model(tmp_path)
     write_model(tmp_path, "week_1", "week 1", 10, "not promoted: worse")
     (tmp_path / "current.json").write_text(json.dumps({"model": None, "why": "none was better than the base rate"}))
-    with pytest.raises(StudyError, match=r"none was better than the base rate.*MODEL='week 1'"):
+    with pytest.raises(StudyError, match=r"none was better than the base rate.*--model 'week 1'"):
         served_models.current_model(tmp_path)
     write_model(tmp_path, "week_2", "week 2", 20)
     write_model(tmp_path, "current", "week 2", 20)
@@ -474,7 +474,7 @@ def test_a_part_has_the_newest_promoted_model_made_before_it(tmp_path):
     with pytest.raises(StudyError, match=r"no promoted model was made before the part a\.txt"):
         served_models.model_before_part(tmp_path, "a.txt", parts, 0)
     write_model(tmp_path, "1", "part 1: a.txt", 10, "not promoted: worse")
-    with pytest.raises(StudyError, match=r"not promoted: part 1: a\.txt, part 2: b\.txt \(MODEL=\)"):
+    with pytest.raises(StudyError, match=r"not promoted: part 1: a\.txt, part 2: b\.txt \(--model\)"):
         served_models.model_before_part(tmp_path, "c.txt", parts, 25)
 
 
@@ -483,7 +483,7 @@ def test_without_a_promoted_model_the_keys_that_are_not_mapped_are_named(tmp_pat
     trace = SimpleNamespace(name="runs", entry=MAPPED_ENTRY, format={"at_submission": ["user", "account", "gpu_type"]})
     message = "Keys of registry.runs.mapping that are not set and could predict failures: account, gpu_type."
     with pytest.raises(StudyError, match=rf"none was better than the base rate\. {message}$"):
-        score_jobs_script._choose_model(tmp_path, None, "", "", trace)
+        score_command._choose_model(tmp_path, None, "", "", trace)
 
 
 # Its evaluation ------------------------------------------------------------------------------------------------

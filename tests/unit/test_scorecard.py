@@ -7,8 +7,6 @@ import pytest
 from claims_tested import ELSEWHERE, stands_elsewhere
 from given_tables import correlations, runtime_by_group
 from of_claims import CLAIMS
-from study.claims import load_claims
-from study.messages import ConfigError
 from ttf.analyses.factors.correlate.compute import failure_share
 from ttf.analyses.outcomes.split_outcomes.compute import outcome_table
 from ttf.analyses.queue.describe_workload.workload import (
@@ -21,6 +19,8 @@ from ttf.analyses.queue.describe_workload.workload import (
 from ttf.page.replication.scorecard import NotComputable, compute_quantity, implied_counts, scorecard
 from ttf.records.jobs import JOB_COLUMNS, conform
 from ttf.stats.durations.mttf import mean_time_to_failure
+from ttf.study.claims import load_claims
+from ttf.study.messages import ConfigError
 
 ROOT = Path(__file__).resolve().parents[2]
 SNAPSHOT = ROOT / "tests/snapshots/claims_on_fourteen_rows.csv"

@@ -154,8 +154,8 @@ def test_verify_needs_no_environment_for_a_folder(folder):
     """The exit code is 0 if all files match, 1 if one differs, and 2 if the list cannot be read."""
 
     def verify(path):
-        command = [sys.executable, "-E", "-S", ROOT / "scripts/verify_results.py", "--folder", path]
-        process = subprocess.run(command, capture_output=True, text=True)
+        command = [sys.executable, "-S", "-m", "ttf.commands.verify", path]
+        process = subprocess.run(command, cwd=ROOT / "scripts", capture_output=True, text=True)
         assert "Traceback" not in process.stderr
         return process.returncode, process.stdout + process.stderr
 

@@ -5,10 +5,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from study import documents, start_cache
-from study.claims import load_claims
-from study.messages import ConfigError
-from study.start_cache import load_or_compute, use_cache_folder
+from ttf.study import documents, start_cache
+from ttf.study.claims import load_claims
+from ttf.study.messages import ConfigError
+from ttf.study.start_cache import load_or_compute, use_cache_folder
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -66,9 +66,9 @@ def test_the_cache_retains_the_last_written(cache_folder, monkeypatch):
 def test_processes_at_the_same_time(tmp_path):
     """The processes read and write the same files, and no read is partial."""
     code = f"""
-import sys; sys.path[:0] = [{str(ROOT / "workflow")!r}, {str(ROOT / "scripts")!r}]
+import sys; sys.path[:0] = [{str(ROOT / "scripts")!r}]
 from pathlib import Path
-from study import start_cache
+from ttf.study import start_cache
 start_cache.use_cache_folder(Path({str(tmp_path)!r}))
 for number in [*range(50)] * 5:
     assert start_cache.load_or_compute(lambda: [number] * 99, b"%d" % number) == [number] * 99

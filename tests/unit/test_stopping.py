@@ -9,7 +9,7 @@ import time
 import psutil
 import pytest
 from faults.stopping import heard
-from study_runs import ROOT, environment
+from study_runs import ROOT, environment, ttf_command
 from ttf.engine.process.stopping import WORDS
 
 START = "import os, signal, subprocess, sys, time; from ttf.engine.process.stopping import *; run_in_child()\n"
@@ -154,7 +154,7 @@ def test_a_signal_to_make_alone_stops_its_child(tmp_path, request_):
 
 @pytest.mark.parametrize("delay_s", [0.1, 1])
 def test_a_start_stopped_while_python_imports_shows_no_traceback(tmp_path, delay_s):
-    command = [sys.executable, ROOT / "scripts/run_study.py", "--trace=sample", "-s", ROOT / "Snakefile", "--cores=1"]
+    command = ttf_command(ROOT, "report", "--trace=sample", "--cores=1")
     process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True, start_new_session=True)
     # The watcher works once a child exists, which is before imports that take a second.
     while not psutil.Process(process.pid).children():

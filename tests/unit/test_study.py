@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 import ttf.analyses
-from study.claims import check_claims
-from study.messages import ConfigError
-from study.products import flatten_paths
-from study.study import Study, match_names
 from ttf.engine.contract import Table, count, seconds, table
 from ttf.page.publish.pages import SITE_PAGES
+from ttf.study.claims import check_claims
+from ttf.study.messages import ConfigError
+from ttf.study.products import flatten_paths
+from ttf.study.study import Study, match_names
 
 ROOT = Path(__file__).resolve().parents[2]
 SAMPLES = ("sample", "sample_philly", "sample_slurm")

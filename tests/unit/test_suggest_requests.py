@@ -25,7 +25,7 @@ from ttf.analyses.queue.suggest_requests.rolling_test import suggest_and_test
 from ttf.records.inputs import Inputs
 from ttf.stats.durations.quantiles import TOLERANCE, kaplan_meier, survival_quantiles
 
-SIMULATED = runpy.run_path(str(Path(__file__).parents[2] / "docs" / "coverage_requests.py"))
+SIMULATED = runpy.run_path(str(Path(__file__).parents[2] / "tools/docs" / "coverage_requests.py"))
 WORLDS, measure_fit = SIMULATED["WORLDS"], SIMULATED["measure_fit"]
 AT_SUBMISSION = ["user", "gpu_milli", "mem_mib", "size", "partition"]
 WEEK_S = 7 * 86_400

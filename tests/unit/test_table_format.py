@@ -15,9 +15,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from of_formats import derive_table
-from study.config import SCHEMA, resolve
-from study.messages import ConfigError
-from study.yaml_files import load_yaml
 from ttf.engine.errors import StudyError
 from ttf.formats.table import read as table
 from ttf.formats.table.page_checksums import find_damaged_column
@@ -25,6 +22,9 @@ from ttf.raw.ingest import anomalies, ingest
 from ttf.raw.raw_tables import table_schemas
 from ttf.records.durations import durations_of_jobs
 from ttf.records.jobs import JOB_COLUMNS
+from ttf.study.config import SCHEMA, resolve
+from ttf.study.messages import ConfigError
+from ttf.study.yaml_files import load_yaml
 
 ROOT = Path(__file__).resolve().parents[2]
 ENTRY_SCHEMA = next(iter(SCHEMA["properties"]["registry"]["patternProperties"].values()))["properties"]

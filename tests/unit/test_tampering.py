@@ -1,4 +1,4 @@
-"""`make verify` reports each kind of tampering with a small study in few lines and without a traceback."""
+"""`ttf verify` reports each kind of tampering with a small study in few lines and without a traceback."""
 
 import json
 import shutil
@@ -7,10 +7,11 @@ from base64 import urlsafe_b64encode
 from pathlib import Path
 
 import pytest
-import score_jobs
-import verify_results
 from faults.tampering import KINDS, Finished, tampered
 from ttf.analyses.shared.risk.score import SCORES, SKEW
+from ttf.commands import score
+from ttf.commands import verify as verify_command
+from ttf.engine import checkout
 from ttf.engine.provenance import (
     digests,
     manifest_graph,  # noqa: F401 finds its schema before CHECKOUT is patched
@@ -55,8 +56,9 @@ def study(tmp_path_factory):
     folder = tmp_path_factory.mktemp("checkout")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
-        patch.setattr(digests, "CHECKOUT", folder)
-        patch.setattr(manifests, "CHECKOUT", folder)
+        for module in (checkout, manifests):
+            patch.setattr(module, "CHECKOUT", folder)
+        patch.setattr(checkout, "PACKAGE", folder / "scripts/ttf")
         patch.setattr(manifests, "versions", lambda project: {})
         for name, text in FILES.items():
             Path(name).parent.mkdir(parents=True, exist_ok=True)
@@ -90,7 +92,7 @@ def site(study):
 def verify(capsys) -> tuple[int, str]:
     """Verify the study in this process, within 20 seconds."""
     signal.alarm(20)
-    code = verify_results.main(["--study", "mine"])
+    code = verify_command.verify("mine")
     signal.alarm(0)
     printed = capsys.readouterr()
     return code, (printed.out + printed.err).replace("study mine\n", "")
@@ -145,7 +147,7 @@ def test_raw_files_that_are_not_read_are_no_additions(study, capsys):
         Path("data", name).touch()
     assert verify(capsys)[0] == 0
     Path("data/2026.csv").touch()
-    output = "data/2026.csv: added since the manifest was written. Remove it, or read it: `make report`.\n"
+    output = "data/2026.csv: added since the manifest was written. Remove it, or read it: `ttf report`.\n"
     assert verify(capsys) == (1, output)
     Path("data/2026.csv").unlink()
 
@@ -171,10 +173,10 @@ def test_a_raw_file_that_was_a_link_may_be_one(study, capsys):
 def test_scores_are_no_addition_until_they_are_edited(study, capsys):
     scores = Path("results/mine/scores/new.csv"), Path("results/mine/scores/new.skew.csv")
     frames = [contract.frame([]) for contract in (SCORES, SKEW)]
-    score_jobs._write_scores_and_skew(*frames, scores)
+    score._write_scores_and_skew(*frames, scores)
     assert verify(capsys)[0] == 0
     scores[0].write_text("more")
-    assert verify(capsys) == (1, f"{scores[0]}: edited since `make` wrote it. Remove it.\n")
+    assert verify(capsys) == (1, f"{scores[0]}: edited since `ttf` wrote it. Remove it.\n")
     shutil.rmtree(scores[0].parent)
 
 
@@ -188,13 +190,13 @@ def test_a_link_for_a_whole_site_is_reported(study, site, capsys):
 
 
 def test_a_site_that_has_its_list_is_verified_with_the_study(study, site, capsys):
-    verify_results.seal.write_list(site)
+    verify_command.seal.write_list(site)
     assert verify(capsys)[0] == 0
-    for ending in verify_results.seal.SIGNATURES:
-        for signed in (study.manifest, site / verify_results.seal.NAME):
+    for ending in verify_command.seal.SIGNATURES:
+        for signed in (study.manifest, site / verify_command.seal.NAME):
             Path(f"{signed}{ending}").touch()
     assert verify(capsys)[0] == 0, "a signature is no addition"
     (site / "index.html").write_text("more")
     assert verify(capsys) == (1, "results/studies/mine/site/index.html: changed; it has 4 bytes instead of 0\n")
-    for ending in verify_results.seal.SIGNATURES:
+    for ending in verify_command.seal.SIGNATURES:
         Path(f"{study.manifest}{ending}").unlink()

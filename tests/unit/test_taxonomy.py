@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sacct_story import FIXTURES, derive_tables
-from study.taxonomy import load_taxonomy
 from ttf.analyses.causes.classify_failures import ANALYSIS, REASONS
 from ttf.analyses.causes.classify_failures.charts import CHARTS
 from ttf.analyses.causes.classify_failures.compute import (
@@ -29,6 +28,7 @@ from ttf.engine.errors import StudyError
 from ttf.engine.storage.tables import write_product
 from ttf.records.inputs import Inputs
 from ttf.records.runs import add_deterministic
+from ttf.study.taxonomy import load_taxonomy
 
 ROOT = Path(__file__).parents[2]
 CONTRACTS = {table.name: table for table in ANALYSIS.tables}

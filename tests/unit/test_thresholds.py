@@ -7,8 +7,6 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from study.messages import ConfigError
-from study.threshold_file import build_number_pattern, load_rules, parse_limit
 from ttf.page.checks.thresholds import (
     CROSSED,
     HELD,
@@ -20,6 +18,8 @@ from ttf.page.checks.thresholds import (
     format_value,
     read_interval,
 )
+from ttf.study.messages import ConfigError
+from ttf.study.threshold_file import build_number_pattern, load_rules, parse_limit
 
 EXAMPLE = Path(__file__).parents[2] / "config" / "thresholds.yaml"
 

@@ -1,12 +1,12 @@
 """The number and the time of observed units: registry keys, their errors, and the question if they are missing."""
 
 import pytest
-from study.config import DEFAULTS
-from study.messages import ConfigError
-from study.study import Study
-from study.watch import find_watch_problems, read_watch_options
-from study.yaml_files import load_yaml
 from study_runs import ROOT
+from ttf.study.config import DEFAULTS
+from ttf.study.messages import ConfigError
+from ttf.study.study import Study
+from ttf.study.watch import find_watch_problems, read_watch_options
+from ttf.study.yaml_files import load_yaml
 
 OUTAGE_FORMAT = {"gives": "outages", "unit": "node", "tables": {}}
 HBD = {"format": "infinitehbd", "folder": "data"}

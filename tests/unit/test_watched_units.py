@@ -4,8 +4,6 @@ import polars as pl
 import pytest
 from fleets import DAY, FIRST_S, MTBF_S, NODES, simulate_fleet
 from of_formats import FORMATS, derive_table, scan_tables
-from study.messages import ConfigError
-from study.trace_files import find_raw_tables
 from ttf.analyses.outages.measure_availability.compute import availability, summarise_outages
 from ttf.analyses.outages.track_outages.compute import analyse_growth
 from ttf.formats.outages.read import READING
@@ -14,6 +12,8 @@ from ttf.raw.raw_tables import table_schemas
 from ttf.records.durations import find_strata
 from ttf.records.outages.outage_durations import durations_of_outages
 from ttf.records.outages.outage_records import build_exposure, merge_records
+from ttf.study.messages import ConfigError
+from ttf.study.trace_files import find_raw_tables
 
 ENTRY = {
     "format": "outages",

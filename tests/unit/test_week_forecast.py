@@ -16,7 +16,7 @@ from ttf.analyses.quality.compare_parts.forecast import (
     rolling_forecasts,
 )
 
-SIMULATED = runpy.run_path(str(Path(__file__).parents[2] / "docs" / "coverage_changes.py"))
+SIMULATED = runpy.run_path(str(Path(__file__).parents[2] / "tools/docs" / "coverage_changes.py"))
 
 
 def test_the_interval_is_that_of_the_residuals_of_rolling_forecasts():

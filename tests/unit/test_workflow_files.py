@@ -3,8 +3,8 @@
 import subprocess
 
 import yaml
-from study.publication import SOURCES
 from study_runs import ROOT
+from ttf.study.publication import SOURCES
 
 
 def test_every_file_is_text_that_ends_with_one_line_break():

@@ -9,7 +9,6 @@ import html
 import json
 import re
 import subprocess
-import sys
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -19,7 +18,7 @@ import yaml
 from acceptance import CHROMIUM, DESK, PHONE, browsing, open_page
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from simulated_cluster import DAY, DAYS, FIRST_S, simulate
-from study_runs import clone, environment
+from study_runs import clone, environment, ttf_command
 from ttf.analyses.outages.list_drains import DRAIN_LIST
 from ttf.analyses.shared.risk.score import SCORES
 from ttf.engine.storage.tables import read_table
@@ -50,7 +49,7 @@ def test_an_engineer_with_one_csv(tmp_path):
     """From an unknown table to a page, an edited mapping, and the risk of new jobs in the same columns."""
     folder = clone(tmp_path / "checkout")
     ended = csv_traces.write_runs(folder / "runs.csv")
-    printed = type_command(folder, "make", "report", "DATA=runs.csv")
+    printed = type_command(folder, *ttf_command(folder, "report", "runs.csv"))
     drafted = """\
 runs.csv: no known format. Drafted for the format table from its header and 5,000 rows:
   job_id: run_id (differs in each row)
@@ -78,7 +77,7 @@ runs.csv: no known format. Drafted for the format table from its header and 5,00
     with (scored / "new.csv").open("w", newline="") as file:
         rows = [[f"new-{n}", f"u{n}", n, "2024-05-30T08:00:00Z", "", ""] for n in range(12)]
         csv.writer(file).writerows([csv_traces.HEADER, *rows])
-    printed = type_command(folder, "make", "score", "FILE=scored/new.csv")
+    printed = type_command(folder, *ttf_command(folder, "score", "scored/new.csv"))
     assert "The highest 10 of 12 scores:" in printed
     scores = pl.read_csv(folder / "results/runs/scores/new.csv")
     assert scores.height == 12 and scores["probability"].null_count() == 0
@@ -86,12 +85,12 @@ runs.csv: no known format. Drafted for the format table from its header and 5,00
     # Rows of the table as they are, and the same rows as the job record has them, get the same scores.
     header, *rows = (folder / "runs.csv").read_text().splitlines()
     (scored / "own.csv").write_text("\n".join([header, *rows[-30:]]) + "\n")
-    printed = type_command(folder, "make", "score", "FILE=scored/own.csv")
+    printed = type_command(folder, *ttf_command(folder, "score", "scored/own.csv"))
     assert "note: columns that the model does not use, left out: finished_at, state." in printed
     scores = read_table(folder / "results/runs/scores/own.csv", SCORES)
     known = scores.select("job_id").join(jobs, on="job_id", how="left", maintain_order="left")
     known.select("job_id", "submit_s", "user", "gpu_milli").write_csv(scored / "record.csv")
-    type_command(folder, "make", "score", "FILE=scored/record.csv")
+    type_command(folder, *ttf_command(folder, "score", "scored/record.csv"))
     assert read_table(folder / "results/runs/scores/record.csv", SCORES).equals(scores)
 
     # Cancelled runs are failures in this team.
@@ -100,7 +99,7 @@ runs.csv: no known format. Drafted for the format table from its header and 5,00
     outcomes = config["registry"]["runs"]["outcomes"]
     outcomes["failure"] += outcomes.pop("cancelled")
     mapping.write_text(yaml.safe_dump(config))
-    type_command(folder, sys.executable, "scripts/run_study.py", "--data=runs.csv", "--", "results/runs/metrics.json")
+    type_command(folder, *ttf_command(folder, "report", "runs.csv", "--snakemake=results/runs/metrics.json"))
     is_failure = [row[5] in ("failed", "cancelled") for row in ended]
     assert read_values(folder, "runs")["outcomes.failure.jobs"] == sum(is_failure)
 
@@ -129,12 +128,12 @@ def test_a_reliability_lead_with_slurm(tmp_path):
     (folder / "mine.yaml").write_text(
         yaml.safe_dump({"study": ["mine"], "registry": {"mine": entry}, "ledger": prices})
     )
-    type_command(folder, "make", "report", "CONFIG=mine.yaml")
+    type_command(folder, *ttf_command(folder, "report", "--config=mine.yaml"))
     before = read_values(folder, "mine")
     subprocess.run(["cp", "-a", "results", "before"], cwd=folder, check=True)
 
     second.write_csv(folder / "dumps/b.txt", separator="|")
-    printed = type_command(folder, "make", "report", "CONFIG=mine.yaml")
+    printed = type_command(folder, *ttf_command(folder, "report", "--config=mine.yaml"))
     assert printed.count("ingest_part: ") == 1
     text = read_page(folder, "mine")
     assert "What changed with b.txt" in text
@@ -154,9 +153,9 @@ def test_a_reliability_lead_with_slurm(tmp_path):
         check_that_the_command_is_copied_whole(folder / "results/studies/mine/report/index.html", command)
     after = read_values(folder, "mine")
     assert after["data.jobs"] == cluster.dump.height > before["data.jobs"]
-    printed = type_command(folder, "make", "check", "AGAINST=before")
+    printed = type_command(folder, *ttf_command(folder, "check", "--against=before"))
     assert "largest" in printed
-    type_command(folder, "make", "metrics")
+    type_command(folder, *ttf_command(folder, "metrics"))
     metrics = (folder / "results/studies/mine/monitoring/time_to_failure.prom").read_text()
     assert len([*text_string_to_metric_families(metrics)]) > 10
     type_command(folder, "make", "verify")

@@ -3,13 +3,12 @@
 import gzip
 import os
 import subprocess
-import sys
 import tarfile
 
 import polars as pl
 import pytest
 import whole_study
-from study_runs import Checkout, check_out, environment, pods, write_pods
+from study_runs import Checkout, check_out, environment, pods, ttf_command, write_pods
 
 
 @pytest.fixture(scope="module")
@@ -120,7 +119,7 @@ def test_a_configuration_is_checked_before_snakemake_reads_it(folder_with_workfl
         ("pipe", "pipe: it is a pipe; expected a plain file."),
         ("open.yaml", "open.yaml: line 2, column 5: "),
     ):
-        command = [sys.executable, "scripts/run_study.py", f"--config={name}", "--dry-run"]
+        command = ttf_command(folder, "report", f"--config={name}", "--dry-run")
         process = subprocess.run(command, cwd=folder, env=environment(), stderr=subprocess.PIPE, text=True, timeout=60)
         assert (process.returncode, process.stderr.count("\n") < 9) == (1, True)
         assert process.stderr.startswith(f"error in the configuration\n{message}")

@@ -1,4 +1,4 @@
-"""`make check` on a finished study: exit codes, edited or outdated results, and changes between two runs."""
+"""`ttf check` on a finished study: exit codes, edited or outdated results, and changes between two runs."""
 
 import shutil
 
@@ -12,7 +12,7 @@ MODULE = "scripts/ttf/analyses/factors/correlate/clustered_correlations.py"
 
 def check(study: Checkout, *arguments: str) -> tuple[int, str]:
     """Run the script like `make`; return its exit code and output."""
-    process = study.script("check_thresholds", *arguments)
+    process = study.ttf("check", *arguments)
     return process.returncode, process.stdout + process.stderr
 
 
@@ -56,11 +56,11 @@ def test_a_number_that_a_trace_cannot_have_is_reported(study_of_module):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((), "what? make check RULES=config/thresholds.yaml, or make check AGAINST=folder"),
+        ((), "what? ttf check --rules config/thresholds.yaml, or ttf check --against folder"),
         (("--rules=none.yaml",), "none.yaml: there is no such file"),
-        (("--rules=config/thresholds.yaml", "--study=simple"), "STUDY=simple: there is no such study here; did you"),
-        (("--against=none",), "AGAINST=none: there is no such folder"),
-        (("--against=scripts",), "AGAINST=scripts: contains no results; expected an unpacked archive or a"),
+        (("--rules=config/thresholds.yaml", "--study=simple"), "--study simple: there is no such study here; did you"),
+        (("--against=none",), "--against none: there is no such folder"),
+        (("--against=scripts",), "--against scripts: contains no results; expected an archive or a"),
     ],
 )
 def test_exit_code_2_if_rules_or_results_are_unusable(study_of_module, arguments, message):
@@ -140,7 +140,7 @@ def test_changes_are_attributed_to_the_program_or_the_data(finished_study, tmp_p
 
 
 def test_an_archive_with_pseudonyms_shows_changes_without_their_causes(study_of_module):
-    """Imitate the output of `make archive`: a sealed list instead of a manifest."""
+    """Imitate the output of `ttf archive`: a sealed list instead of a manifest."""
     archive = study_of_module.folder / "archive"
     shutil.copytree(study_of_module.folder / "results", archive / "results")
     (archive / f"results/{OWN.removeprefix('results/')}/manifest.json").unlink()
@@ -154,7 +154,7 @@ def test_an_archive_with_pseudonyms_shows_changes_without_their_causes(study_of_
     numbers.write_text(text)
     code, output = check(study_of_module, "--against=archive")
     assert (code, output.count("\n")) == (2, 1)
-    assert f"AGAINST=archive: files changed since publication: {METRICS}: changed" in output
+    assert f"--against archive: files changed since publication: {METRICS}: changed" in output
     numbers.write_text('{"a": {"value": 1}}')
     seal.write_list(archive)
     assert f"archive/{METRICS}: is not the metrics.json of a study" in check(study_of_module, "--against=archive")[1]

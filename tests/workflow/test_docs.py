@@ -21,8 +21,8 @@ from acceptance import CHROMIUM, browsing
 from contributing import write_example
 from named_cells import wrong_cells
 from sacct_story import CLUSTER_FIELDS, FIELDS, FIXTURES, NODE_FIELDS
-from study.threshold_file import build_number_pattern
-from study_runs import ROOT, clone, environment, pods, write_pods
+from study_runs import ROOT, clone, clone_environment, pods, write_pods
+from ttf.study.threshold_file import build_number_pattern
 
 DOCS = sorted(path for pattern in ("*.md", "docs/*.md", "config/*.md") for path in ROOT.glob(pattern))
 BLOCK = re.compile(r"^```sh\n(.*?)^```$", re.DOTALL | re.MULTILINE)
@@ -38,17 +38,16 @@ OTHER_BLOCKS = [
     and not re.search("snakedeploy|my_slurm|ssh-keygen|cosign", text)
 ]
 (PAGE,) = re.findall(r"The page is `(.*?)`", README)
-# Commands that read a finished study, or that only print what they would do.
-QUICK = ("verify", "check", "metrics", "explain", "remove", "score")
+# Commands that run a study, which are only planned here.
 PLANNED = ("report", "pdf", "figures", "publish", "archive")
 # Command -> the test or the file that runs it.
 RUN_BY = {
     "make gallery": "tests/workflow/test_docs.py::test_the_picture_in_the_readme_is_of_the_page_that_is_made",
-    "make report PROFILE=slurm": "tests/slurm/test_study_on_slurm.py::test_the_sample_study_in_16_shares",
-    "make report PROFILE=kubernetes": "tests/store/test_study_in_a_store.py::"
+    "ttf report --profile slurm": "tests/slurm/test_study_on_slurm.py::test_the_sample_study_in_16_shares",
+    "ttf report --profile kubernetes": "tests/store/test_study_in_a_store.py::"
     "test_a_study_in_a_store_gives_the_bytes_of_one_on_the_disk",
-    "make snakemake-report": "tests/workflow/test_publish.py::test_snakemake_report_has_the_tables_and_charts_by_theme",
-    "make rules": "tests/workflow/test_rules.py::test_rules_are_found_by_their_names",
+    'ttf report --snakemake "--report logs/snakemake-report.html"': "tests/workflow/test_publish.py::"
+    "test_snakemake_report_has_the_tables_and_charts_by_theme",
     "make docs": "tests/unit/test_dictionary.py::test_the_dictionary_in_the_docs_is_that_of_the_contracts",
     "make coverage": "tests/unit/test_coverage.py",
     "make bench": "tests/unit/test_bench.py::test_the_docs_say_what_was_measured",
@@ -59,7 +58,9 @@ RUN_BY = {
     "make test": ".ci/run",
     "make test ONLY=unit/test_cox.py": "tests/workflow/test_studies.py::"
     "test_only_is_a_folder_or_a_file_or_an_expression",
-    "make help": "tests/workflow/test_studies.py::test_help_names_every_target_with_the_variables_that_it_takes",
+    "make help": "tests/workflow/test_studies.py::test_help_names_every_target",
+    "make .venv-cluster/cluster.lock": ".ci/run",
+    "make .venv-kubernetes/kubernetes.lock": "tests/store/test_study_in_a_store.py",
     "make test-tools": ".ci/run",
     "make test-module": ".ci/run",
     "make test-slurm": ".ci/run",
@@ -85,13 +86,16 @@ esac
     "make": f"""#!/bin/sh
 case "$* " in
   "report ") [ -e results ] || exec {shutil.which("make")} "$@";;
-  {"|".join(f'"{target} "*' for target in QUICK)}) exec {shutil.which("make")} "$@";;
-  *PROFILE=*) ;;
-  {"|".join(f'"{target} "*' for target in PLANNED)})
-    for word; do case "$word" in *=*) export "$word";; esac; done
-    eval "$({shutil.which("make")} -n "$@" | sed -n 's/run_study.py/& --dry-run/p')"; exit;;
+  "report TRACE="*) exec {sys.executable} -m ttf report --dry-run --trace "${{2#TRACE=}}";;
 esac
 exec {shutil.which("make")} -n "$@"
+""",
+    "ttf": f"""#!/bin/sh
+case "$* " in
+  *--profile*|*--snakemake*) exit;;
+  {"|".join(f'"{command} "*' for command in PLANNED)}) exec {sys.executable} -m ttf "$@" --dry-run;;
+esac
+exec {sys.executable} -m ttf "$@"
 """,
 }
 SACCT = f"""
@@ -117,7 +121,7 @@ def shell(tmp_path_factory) -> tuple[Path, dict[str, str]]:
         (shims / name).write_text(text)
         (shims / name).chmod(0o755)
     write_sacct(base, has_failed_node=True)
-    env = environment()
+    env = clone_environment(base / "time-to-failure")
     paths = {"DOCS_CLONE": clone(base / "clone"), "DOCS_SACCT": base / "sacct.py", "DOCS_PYTHON": sys.executable}
     paths["DOCS_SNAKEMAKE"] = Path(sys.executable).with_name("snakemake")
     path = f"{shims}{os.pathsep}{env['PATH']}"
@@ -171,7 +175,7 @@ def test_the_finding_of_the_readme_is_on_the_page(study):
 
 @pytest.mark.skipif(not CHROMIUM, reason="chromium is not installed: make test-tools")
 def test_the_picture_in_the_readme_is_of_the_page_that_is_made(study):
-    gallery = runpy.run_path(str(ROOT / "docs/gallery.py"))
+    gallery = runpy.run_path(str(ROOT / "tools/docs/gallery.py"))
     with browsing() as browser:
         _, page_text = gallery["first_screen"](browser, study / PAGE)
     picture = (ROOT / "docs/gallery/first-screen.png").read_bytes()
@@ -196,7 +200,7 @@ def test_the_dump_of_the_readme_is_what_the_format_reads(shell, study, has_faile
     head = (study / "my_slurm/2025.txt").read_text().splitlines()[0]
     assert head == FIELDS.replace(",", "|") + ("|FailedNode" if has_failed_node else "")
     if has_failed_node:
-        (report,) = [text for text in BLOCK.findall(README) if "DATA=my_slurm" in text]
+        (report,) = [text for text in BLOCK.findall(README) if "report my_slurm" in text]
         output = run_shell(report, study, env)
         assert "sacct: 2025.txt has the columns" in output
         study_file = (study / "results/studies/my_slurm/study.yaml").read_text()
@@ -211,14 +215,13 @@ def commands(text: str) -> list[str]:
 
 
 def is_run(command: str) -> bool:
-    target = command.split()[1] if command.startswith("make ") else ""
-    return "PROFILE=" not in command and (target in (*QUICK, *PLANNED) or not target)
+    return command.startswith("make report") or (command.startswith("ttf ") and "--profile" not in command)
 
 
 @pytest.mark.parametrize("command", sorted({command for _, text in BLOCKS for command in commands(text)}))
 def test_a_command_that_is_not_run_here_is_run_by_a_test(command):
-    bare_command = re.sub(r"\s+#.*|CONFIG=\S+", "", command).strip()
-    if bare_command.startswith("make ") and not is_run(bare_command):
+    bare_command = re.sub(r"\s+#.*|--config \S+", "", command).strip()
+    if bare_command.startswith(("make ", "ttf ")) and not is_run(bare_command):
         file, _, test = RUN_BY[bare_command].partition("::")
         text = (ROOT / file).read_text(encoding="utf-8")
         assert (f"def {test}(" if test else bare_command if file == ".ci/run" else "def test_") in text
@@ -241,7 +244,9 @@ def test_commands_within_sentences_are_there(path):
     for command in re.findall(r"`(make [^`]+)`", path.read_text(encoding="utf-8")):
         for word in shlex.split(command)[1:]:
             name, is_variable, _ = word.partition("=")
-            definition = rf"\$\({name}\)|^{name} \?=|^(?:COMMON|TYPED) :=.*\b{name}\b" if is_variable else rf"^{name}:"
+            definition = (
+                rf"\$\({name}\)|^{name} \?=|^TYPED :=.*\b{name}\b" if is_variable else rf"^{re.escape(name)}[: ]"
+            )
             assert re.search(definition, makefile, re.MULTILINE), word
 
 
@@ -266,7 +271,7 @@ def test_every_number_of_a_study_has_its_key_in_the_docs(study):
     keys = json.loads((study / "results/sample_slurm/metrics.json").read_text())
     bound_keys = re.compile(r".*(ci|failure_share|median)_(low|high)(_.*)?|.*\.(cluster_by|clusters)")
     unknown = [key for key in keys if not documented_keys.fullmatch(key) and not bound_keys.fullmatch(key)]
-    assert not unknown, "make report TRACE=all, make docs"
+    assert not unknown, "ttf report --trace all, make docs"
 
 
 def test_every_number_of_a_study_is_the_cell_that_it_names(study):

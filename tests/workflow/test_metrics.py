@@ -1,9 +1,8 @@
-"""`make metrics` on a finished study: each value is a cell, and a bad call writes nothing."""
+"""`ttf metrics` on a finished study: each value is a cell, and a bad call writes nothing."""
 
 import csv
 import json
 import shutil
-import subprocess
 
 import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
@@ -13,21 +12,16 @@ from ttf.page.monitoring.open_metrics import GAUGES, ROW_GAUGES, TABLES
 METRICS, ALERTS = (f"{OWN}/monitoring/{name}" for name in ("time_to_failure.prom", "alert_rules.yaml"))
 
 
-def run(study: Checkout, script: str, *arguments: str) -> tuple[int, str]:
-    process = study.script(script, *arguments)
+def run(study: Checkout, *arguments: str) -> tuple[int, str]:
+    process = study.ttf(*arguments)
     return process.returncode, process.stdout + process.stderr
-
-
-def test_make_calls_the_script():
-    command = ["make", "-n", "metrics", "STUDY=a", "RULES=r.yaml", "OUT=o.prom"]
-    assert "scripts/write_metrics.py --study=" in subprocess.check_output(command, cwd=ROOT, text=True)
 
 
 def test_each_value_is_a_cell_and_two_runs_give_the_same_bytes(study, tmp_path):
     (study.folder / "docs").mkdir()
     shutil.copy(ROOT / "docs/metrics.md", study.folder / "docs")
     out = tmp_path / "node-exporter" / "study.prom"
-    code, output = run(study, "write_metrics", f"--out={out}")
+    code, output = run(study, "metrics", f"--out={out}")
     assert (code, output.splitlines()[-1].endswith(f" metrics: {METRICS}, {ALERTS}, {out}")) == (0, True), output
     assert "no alert on outages.up.availability: the traces of this study lack that number.\n" in output
     text = (study.folder / METRICS).read_text()
@@ -44,12 +38,12 @@ def test_each_value_is_a_cell_and_two_runs_give_the_same_bytes(study, tmp_path):
     values = [sample.value for family in families for sample in family.samples]
     assert (len(families), len(values)) == (30, 50)
     assert {*values} <= cells
-    assert run(study, "verify_results")[0] == 0, "the files are known"
-    run(study, "write_metrics")
+    assert run(study, "verify")[0] == 0, "the files are known"
+    run(study, "metrics")
     assert (study.folder / METRICS).read_text() == text
     with (study.folder / METRICS).open("a") as file:
         file.write("ttf_more 1\n")
-    assert f"{METRICS}: edited since `make` wrote it. Remove it." in run(study, "verify_results")[1]
+    assert f"{METRICS}: edited since `ttf` wrote it. Remove it." in run(study, "verify")[1]
 
 
 def test_each_tile_has_its_metric(finished_study):
@@ -63,13 +57,16 @@ def test_each_tile_has_its_metric(finished_study):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--out=metrics.txt",), "error: OUT=metrics.txt: name a file that ends in .prom; the node exporter reads no"),
+        (
+            ("--out=metrics.txt",),
+            "error: --out metrics.txt: name a file that ends in .prom; the node exporter",
+        ),
         (("--rules=none.yaml",), "error: none.yaml: there is no such file"),
-        (("--study=none",), "error: STUDY=none: there is no such study here"),
+        (("--study=none",), "error: --study none: there is no such study here"),
     ],
 )
 def test_a_bad_call_is_one_message_and_writes_nothing(study_of_module, arguments, message):
-    code, output = run(study_of_module, "write_metrics", *arguments)
+    code, output = run(study_of_module, "metrics", *arguments)
     assert (code, output.count("\n"), output[: len(message)]) == (2, 1, message)
     assert not (study_of_module.folder / METRICS).exists()
     assert not (study_of_module.folder / "metrics.txt").exists()
@@ -78,6 +75,6 @@ def test_a_bad_call_is_one_message_and_writes_nothing(study_of_module, arguments
 def test_edited_results_are_not_exported(study):
     path = study.folder / "results/sample/metrics.json"
     path.write_text(path.read_text().replace('"value": 0.', '"value": 0.9', 1))
-    code, output = run(study, "write_metrics")
+    code, output = run(study, "metrics")
     assert (code, output.count("\n")) == (2, 1), output
     assert not (study.folder / METRICS).exists()

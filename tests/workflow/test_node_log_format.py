@@ -1,4 +1,4 @@
-"""`make report DATA=` on a folder of nodes' logs alone: recognised, every line counted, a page with the rate."""
+"""`ttf report DATA` on a folder of nodes' logs alone: recognised, every line counted, a page with the rate."""
 
 import html
 import json

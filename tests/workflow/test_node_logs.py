@@ -1,15 +1,14 @@
-"""`make report DATA=` on dumps of Slurm with logs of nodes beside them: errors, watched spans, an account of lines."""
+"""`ttf report DATA` on dumps of Slurm with logs of nodes beside them: errors, watched spans, an account of lines."""
 
 import random
 import subprocess
-import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
 import polars as pl
 import pytest
 import yaml
-from study_runs import ROOT, check_out, environment
+from study_runs import ROOT, check_out, environment, ttf_command
 from ttf.raw.packed_samples import unpack_sample
 
 CODES = {79: "pid='<unknown>', name=<unknown>, GPU has fallen off the bus.", 31: "pid=1, name=python, Ch 00000008"}
@@ -77,6 +76,6 @@ def test_nodes_are_watched_and_verified(finished):
     nodes = set(read(study, "placements.parquet")["node"])
     # The CSV of health checks watches every node of the trace.
     assert set(read(study, "node_log_watch.parquet")["node"]) >= nodes
-    verify = [sys.executable, "scripts/verify_results.py"]
+    verify = ttf_command(study.folder, "verify")
     process = subprocess.run(verify, cwd=study.folder, env=environment(), capture_output=True, text=True, timeout=300)
     assert process.returncode == 0, process.stdout + process.stderr

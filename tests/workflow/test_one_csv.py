@@ -1,4 +1,4 @@
-"""`make report DATA=` on a CSV of no known format: the drafted mapping, the whole study, and the file to complete."""
+"""`ttf report DATA` on a CSV of no known format: the drafted mapping, the whole study, and the file to complete."""
 
 import html
 import json

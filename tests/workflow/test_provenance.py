@@ -1,4 +1,4 @@
-"""The manifest of a finished study: its content, the findings of `make verify`, the output of `make explain`."""
+"""The manifest of a finished study: its content, the findings of `ttf verify`, the output of `ttf explain`."""
 
 import json
 import re
@@ -10,9 +10,9 @@ from study_runs import OWN, PAGE, SMALL, Checkout
 TABLE = "results/sample/tables/mttf.csv"
 
 
-def run(study: Checkout, script: str, *arguments: str) -> tuple[int, str]:
-    """Run a script of the checkout like `make`; return exit code and output without the study's name."""
-    process = study.script(script, *arguments)
+def run(study: Checkout, *arguments: str) -> tuple[int, str]:
+    """Type `ttf` in the checkout; return exit status and output without the study's name."""
+    process = study.ttf(*arguments)
     return process.returncode, process.stdout + process.stderr.removeprefix("study sample\n")
 
 
@@ -52,7 +52,7 @@ def test_the_manifest_holds_every_product_with_its_inputs(finished_study):
 
 
 def test_verify_finds_what_was_edited_is_missing_or_is_out_of_date(study):
-    code, output = run(study, "verify_results")
+    code, output = run(study, "verify")
     assert (code, output.count("\n")) == (0, 1), output
     assert "as their rules made them" in output
     with (study.folder / TABLE).open("a") as table:
@@ -65,7 +65,7 @@ def test_verify_finds_what_was_edited_is_missing_or_is_out_of_date(study):
     with (study.folder / "scripts/ttf/analyses/time_to_failure/fit_mttf/compute.py").open("a") as module:
         module.write("# A comment.\n")
     (study.folder / "data/sample/more.csv").write_text("job\n")
-    code, output = run(study, "verify_results")
+    code, output = run(study, "verify")
     assert code == 1
     lines = dict(line.split(": ", 1) for line in output.splitlines())
     assert lines.keys() == {
@@ -94,8 +94,8 @@ def test_an_edited_product_is_still_reported_after_another_run(study):
     assert re.search(r"\d% of ended tasks failed[.,] .* Withheld: ", output), "the bottom line and what to do"
     assert re.fullmatch(r"The report: results/studies/sample/report/index\.html \(\d+ s\)", progress_lines[-1])
     assert read_manifest(study)["products"][product]["edited"]
-    code, output = run(study, "verify_results")
-    assert (code, output) == (1, f"{product}: edited since describe_tables made it. Delete it and run `make report`.\n")
+    code, output = run(study, "verify")
+    assert (code, output) == (1, f"{product}: edited since describe_tables made it. Delete it and run `ttf report`.\n")
 
 
 def test_nothing_to_do_is_said_and_the_report_named(finished_study):
@@ -113,14 +113,14 @@ CHAIN = ["fit_mttf", "derive_runtimes", "ingest", "unpack_sample_pai2020"]
 @pytest.mark.parametrize(
     ("arguments", "rules"),
     [
-        ([f"--file={TABLE}"], CHAIN),
+        ([f"{TABLE}"], CHAIN),
         (["--key=mttf.exposure_s", "--verbose"], CHAIN),
-        ([f"--file={PAGE}"], ["render_page", "write_page_source", "summarise", *CHAIN]),
+        ([f"{PAGE}"], ["render_page", "write_page_source", "summarise", *CHAIN]),
     ],
     ids=["table", "number", "page"],
 )
 def test_explain_goes_back_to_the_raw_files(finished_study, arguments, rules):
-    code, output = run(finished_study, "explain_product", *arguments)
+    code, output = run(finished_study, "explain", *arguments)
     assert code == 0, output
     named_rules = re.findall(r"^ *by (\w+): ", output, re.MULTILINE)
     assert set(rules) <= set(named_rules)
@@ -128,14 +128,14 @@ def test_explain_goes_back_to_the_raw_files(finished_study, arguments, rules):
     assert re.search(
         r"^ +from data/sample/pai_task_table\.csv, [\d,]+ bytes, sha256 \w{12}, raw$", output, re.MULTILINE
     )
-    if arguments == [f"--file={TABLE}"]:
+    if arguments == [f"{TABLE}"]:
         assert named_rules == [CHAIN[0], "derive_durations", *CHAIN[1:]]
         depths = [len(re.search(rf"^( *)by {rule}: ", output, re.MULTILINE)[1]) for rule in CHAIN[:3]]
         assert depths == sorted(set(depths)), "each step of the chain is indented deeper than the previous one"
 
 
 def test_a_number_is_explained_in_ten_lines(finished_study):
-    code, output = run(finished_study, "explain_product", "--key=mttf.exposure_s")
+    code, output = run(finished_study, "explain", "--key=mttf.exposure_s")
     metrics = "results/sample/metrics.json"
     number = json.loads((finished_study.folder / metrics).read_text())["mttf.exposure_s"]
     assert code == 0 and len(output.splitlines()) <= 10
@@ -151,13 +151,13 @@ def test_every_number_is_the_cell_that_it_names(finished_study):
 @pytest.mark.parametrize(
     ("arguments", "hint"),
     [
-        (["--file=results/sample/tables/mtf.csv"], "Did you mean results/sample/tables/mttf.csv"),
-        (["--file=results/sample/metrics.json", "--key=mttf.exposur_s"], "Did you mean mttf.exposure_s"),
-        ([f"--file={TABLE}", "--key=mttf_s"], "holds no numbers by key"),
+        (["results/sample/tables/mtf.csv"], "Did you mean results/sample/tables/mttf.csv"),
+        (["results/sample/metrics.json", "--key=mttf.exposur_s"], "Did you mean mttf.exposure_s"),
+        ([f"{TABLE}", "--key=mttf_s"], "holds no numbers by key"),
         (["--key=a\n\u202eb"], r"no number 'a\n\u202eb'."),
     ],
 )
 def test_a_wrong_name_gets_the_closest_match(finished_study, arguments, hint):
-    code, output = run(finished_study, "explain_product", *arguments)
+    code, output = run(finished_study, "explain", *arguments)
     assert code == 1
     assert hint in output

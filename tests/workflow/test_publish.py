@@ -7,7 +7,6 @@ import json
 import re
 import shutil
 import subprocess
-import sys
 import tarfile
 import zipfile
 import zlib
@@ -22,7 +21,7 @@ import openpyxl
 import polars as pl
 import pytest
 import yaml
-from study_runs import OWN, PAGE, ROOT, SMALL, Checkout, check_out, environment, write_quarto
+from study_runs import OWN, PAGE, ROOT, SMALL, Checkout, check_out, environment, ttf_command, write_quarto
 from ttf.engine.provenance import seal
 from ttf.engine.provenance.key import KEY
 from ttf.engine.storage.tables import read_table
@@ -128,7 +127,7 @@ def published(finished_study, tmp_path_factory):
     """Return a copy of the finished study with its site and archive."""
     copy = Checkout(tmp_path_factory.mktemp("published") / "checkout")
     shutil.copytree(finished_study.folder, copy.folder, symlinks=True)
-    for name in ("CITATION.cff", "LICENSE", "requirements.lock", "pyproject.toml"):
+    for name in ("CITATION.cff", "LICENSE", "locks/study.lock", "pyproject.toml"):
         shutil.copy2(ROOT / name, copy.folder / name)
     # One run renders the PDF and publishes the manifest that lists it.
     targets = ("publish_site", "archive_results", "export_figures")
@@ -234,7 +233,7 @@ def test_the_archive_is_the_same_bytes_again(published):
 
 def test_the_archive_holds_results_workflow_and_environment(published):
     files = contents_of_archive(published)
-    assert {"LICENSE", "CITATION.cff", "environment.yml", "requirements.lock", "workflow/Snakefile"} <= files.keys()
+    assert {"LICENSE", "CITATION.cff", "environment.yml", "locks/study.lock", "workflow/Snakefile"} <= files.keys()
     assert {f"{OWN}/config.yaml", PAGE, "results/sample/metrics.json"} <= files.keys()
     assert f"{OWN}/report/report.pdf" in json.loads(files[f"{OWN}/manifest.json"])["products"]
     chart = "results/sample/figures/still_running.svg"
@@ -246,7 +245,7 @@ def test_the_archive_holds_results_workflow_and_environment(published):
 
 def test_the_archive_has_the_metrics_that_make_metrics_writes(published):
     (published.folder / "rules.yaml").write_text("rules: [{number: data.jobs, above: 1}]")
-    command = [sys.executable, "scripts/write_metrics.py", "--rules=rules.yaml"]
+    command = ttf_command(published.folder, "metrics", "--rules=rules.yaml")
     subprocess.run(command, cwd=published.folder, env=environment(), capture_output=True, check=True)
     name = f"{OWN}/monitoring/time_to_failure.prom"
     assert contents_of_archive(published)[name] == (published.folder / name).read_bytes()

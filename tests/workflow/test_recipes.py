@@ -1,4 +1,4 @@
-"""The mappings of config/mappings, typed as their comments say: the tool's JSON, jq, make report CONFIG= DATA=."""
+"""The mappings of config/mappings, typed as their comments say: the tool's JSON, jq, ttf report DATA. --config"""
 
 import csv
 import json
@@ -155,15 +155,15 @@ TEXTS = {
 
 
 def typed_commands(name):
-    """Return the commands in the comment of a mapping: [the tool with jq, if it needs one, make report]."""
+    """Return the commands in the comment of a mapping: [the tool with jq, if it needs one, ttf report]."""
     lines = [line.removeprefix("#").strip() for line in (MAPPINGS / f"{name}.yaml").read_text().splitlines()]
-    return [line for line in lines if re.match(r"(kubectl|ray|aws|make) .*(\.csv|\.jq)", line)]
+    return [line for line in lines if re.match(r"(kubectl|ray|aws|ttf) .*(\.csv|\.jq)", line)]
 
 
 def convert(checkout, name):
     """Type the recipe's jq, with the text of the tool instead of the tool; return the CSV file."""
-    *tools, make = typed_commands(name)
-    file = checkout.folder / name / re.search(r"DATA=(\S+)", make)[1]
+    *tools, typed = typed_commands(name)
+    file = checkout.folder / name / re.search(r"report (\S+)", typed)[1]
     file.parent.mkdir(exist_ok=True)
     if not tools:
         file.write_text(TEXTS[name])
@@ -176,8 +176,8 @@ def convert(checkout, name):
 
 
 def report(checkout, name, data, *targets):
-    """Type `make report CONFIG= DATA=`, whose command this is."""
-    config = re.search(r"CONFIG=(\S+)", typed_commands(name)[-1])[1]
+    """Type `ttf report DATA --config`, whose command this is."""
+    config = re.search(r"--config (\S+)", typed_commands(name)[-1])[1]
     return checkout.report(*(["--", *targets] if targets else []), config=config, data=str(data))
 
 
@@ -193,7 +193,7 @@ def test_every_recipe_is_tested_and_says_its_source():
     assert set(NAMES) == set(TEXTS)
     for name in NAMES:
         text = (MAPPINGS / f"{name}.yaml").read_text()
-        assert f"make report CONFIG=config/mappings/{name}.yaml DATA=" in text
+        assert "ttf report " in text and f" --config config/mappings/{name}.yaml" in text
         assert list(yaml.safe_load(text)["registry"]) == yaml.safe_load(text)["study"] == [name]
         assert re.search(r"kubernetes\.io|ray\.dashboard|docs\.wandb\.ai|API reference of AWS", text)
 
@@ -281,8 +281,8 @@ def test_wrong_data_is_named(checkout):
     (checkout.folder / "two.yaml").write_text(text)
     Path(checkout.folder / "pods.json").write_text("{}")
     for config, data, message in (
-        ("config/mappings/ray.yaml", "nowhere.csv", "DATA=nowhere.csv: there is no such file or folder."),
-        ("two.yaml", "pods.json", "DATA=pods.json: CONFIG=two.yaml must name one trace"),
+        ("config/mappings/ray.yaml", "nowhere.csv", "nowhere.csv: there is no such file or folder."),
+        ("two.yaml", "pods.json", "pods.json: --config two.yaml must name one trace"),
         (
             "config/mappings/kubernetes.yaml",
             "pods.json",

@@ -1,15 +1,15 @@
 """A rerun does only what is needed; a killed run resumes and gives the same bytes."""
 
 import os
+import shlex
 import signal
 import subprocess
-import sys
 import time
 
 import psutil
 import pytest
 from planned_jobs import plan_jobs
-from study_runs import SMALL, Checkout, environment, read_planned
+from study_runs import SMALL, Checkout, environment, read_planned, ttf_command
 from ttf.analyses.catalogue import load_analyses
 
 REPORT = {"write_page_source", "render_page", "write_manifest"}
@@ -162,7 +162,7 @@ def test_files_that_the_study_does_not_use_and_the_order_of_analyses_rerun_nothi
     others = ("config/taxonomy.yaml", "scripts/ttf/formats/openb.yaml", "README.md")
     with (
         study_of_module.appended(*unused, *others),
-        study_of_module.appended("workflow/study/study.py", text=REVERSED),
+        study_of_module.appended("scripts/ttf/study/study.py", text=REVERSED),
     ):
         assert study_of_module.planned(**SMALL) == {"write_manifest"}
 
@@ -210,7 +210,9 @@ def test_edited_raw_file_reruns_its_trace(study_of_module, with_downstream_rules
 
 
 def start_run(checkout: Checkout, *arguments: str) -> subprocess.Popen:
-    command = [sys.executable, "scripts/run_study.py", "--config=my.yaml", "--cores=1", *arguments]
+    command = ttf_command(
+        checkout.folder, "report", "--config=my.yaml", "--cores=1", f"--snakemake={shlex.join(arguments)}"
+    )
     return subprocess.Popen(command, cwd=checkout.folder, stderr=subprocess.PIPE, text=True, env=environment())
 
 

@@ -11,10 +11,10 @@ import yaml
 from import_graph import transitive_imports
 from made_traces import write_all
 from planned_jobs import plan_jobs
-from study.products import flatten_paths
-from study.resources import estimate_memory_mb
-from study.study import Study
 from study_runs import ROOT, check_out
+from ttf.study.products import flatten_paths
+from ttf.study.resources import estimate_memory_mb
+from ttf.study.study import Study
 
 # Files larger than any made-up trace, so that resources requested per GB differ from the base.
 GROWN = ("raw/philly/cluster_gpu_util", "raw/sacct/large.txt")
@@ -63,7 +63,7 @@ def test_rules_are_found_by_their_names(planned):
     }
     for rule in {job.rule for job in planned[1]} - generated_rules:
         assert re.search(rf"^ *(use rule \w+ as |rule ){rule}(:| with:)", rules, re.MULTILINE), rule
-    generator = runpy.run_path(str(ROOT / "docs/analysis_rules.py"))
+    generator = runpy.run_path(str(ROOT / "tools/docs/analysis_rules.py"))
     assert (ROOT / "workflow/rules/analyses.smk").read_text(encoding="utf-8") == generator["format_rules"](), (
         "run: make rules"
     )

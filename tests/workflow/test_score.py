@@ -1,4 +1,4 @@
-"""`make score` on the study of the Slurm sample: a file of new jobs, a part, refusals, reproducible bytes."""
+"""`ttf score` on the study of the Slurm sample: a file of new jobs, a part, refusals, reproducible bytes."""
 
 import re
 import shutil
@@ -28,7 +28,7 @@ def slurm(finished_slurm, tmp_path_factory) -> Checkout:
 
 
 def score(study: Checkout, *arguments: str, check: bool = True) -> subprocess.CompletedProcess:
-    process = study.script("score_jobs", *arguments)
+    process = study.ttf("score", *arguments)
     if check:
         assert process.returncode == 0, process.stdout + process.stderr
     return process
@@ -39,7 +39,7 @@ def scores_path(study: Checkout, stem: str) -> Path:
 
 
 def test_new_jobs_are_scored(slurm):
-    stdout = score(slurm, "--file", "new_jobs.csv").stdout
+    stdout = score(slurm, "new_jobs.csv").stdout
     lines = stdout.splitlines()
     assert re.fullmatch(
         r"Failure prediction is weak, not worth acting on: PR-AUC is above the base rate at [23] of 3 origins, but "
@@ -88,7 +88,7 @@ def test_a_job_of_the_trace_is_scored_alike_from_a_file(slurm):
     jobs = pl.read_parquet(slurm.folder / "results/sample_slurm/jobs.parquet").filter(part=PART)
     columns = [*EXAMPLE.splitlines()[0].replace("submit,", "submit_s,").split(","), "gpu_type_requested"]
     jobs.select(columns).write_csv(slurm.folder / "again.csv", separator=";")
-    score(slurm, "--file", "again.csv", "--model", "part 1: 2025-a.txt")
+    score(slurm, "again.csv", "--model", "part 1: 2025-a.txt")
     part_scores, file_scores = (
         read_table(scores_path(slurm, stem), SCORES).sort("job_id") for stem in ("2025-b", "again")
     )
@@ -108,7 +108,7 @@ def test_an_invalid_file_is_refused_and_nothing_is_written(slurm):
     """Slurm writes allocations after submission. tests/unit/test_score.py tests each refusal."""
     head, first_row, *_ = EXAMPLE.splitlines()
     (slurm.folder / "wrong.csv").write_text(f"{head},gpu_milli\n{first_row},5\n")
-    process = score(slurm, "--file", "wrong.csv", check=False)
+    process = score(slurm, "wrong.csv", check=False)
     assert process.returncode == 1
     assert "gpu_milli is written after submission" in process.stderr
     assert len(process.stderr.splitlines()) == 1
@@ -119,16 +119,16 @@ def test_an_invalid_file_is_refused_and_nothing_is_written(slurm):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((), "what? make score FILE=new_jobs.csv, or make score PART=name TRACE=name"),
-        (("--file", "none.csv"), "FILE: none.csv: there is no such file"),
-        (("--file", "new_jobs.csv", "--trace", "sample"), "TRACE='sample': no study here has that trace"),
-        (("--file", "new_jobs.csv", "--study", "mine"), "STUDY=mine: there is no such study here"),
-        (("--file", "new_jobs.csv", "--model", "week 3"), "no model of the window 'week 3'; there: part 1: 2025-a.txt"),
-        (("--file", "new_jobs.csv", "--out", "new_jobs.csv"), "that would overwrite FILE=new_jobs.csv"),
-        (("--file", "new_jobs.csv", "--out", "scores.txt"), "name a file that ends in .csv"),
-        (("--part", "2025-c.txt"), "PART='2025-c.txt': no such part of sample_slurm; did you mean"),
-        (("--part", "/\n\u202e" + 5000 * "x"), r"PART='/\n\u202exxx"),
-        (("--file", "new_jobs.csv", "--out", 5000 * "x" + ".csv"), "cannot be used: File name too long."),
+        ((), "what? ttf score new_jobs.csv, or ttf score --part name --trace name"),
+        (("none.csv"), "FILE: none.csv: there is no such file"),
+        (("new_jobs.csv", "--trace", "sample"), "--trace 'sample': no study here has that trace"),
+        (("new_jobs.csv", "--study", "mine"), "--study mine: there is no such study here"),
+        (("new_jobs.csv", "--model", "week 3"), "no model of the window 'week 3'; there: part 1: 2025-a.txt"),
+        (("new_jobs.csv", "--out", "new_jobs.csv"), "that would overwrite new_jobs.csv"),
+        (("new_jobs.csv", "--out", "scores.txt"), "name a file that ends in .csv"),
+        (("--part", "2025-c.txt"), "--part '2025-c.txt': no such part of sample_slurm; did you mean"),
+        (("--part", "/\n\u202e" + 5000 * "x"), r"--part '/\n\u202exxx"),
+        (("new_jobs.csv", "--out", 5000 * "x" + ".csv"), "cannot be used: File name too long."),
         (("--part", "2025-a.txt"), "no promoted model was made before the part 2025-a.txt"),
     ],
 )
@@ -146,7 +146,7 @@ def test_where_one_table_cannot_be_written_neither_is(slurm, obstacle):
     obstacle_path = slurm.folder / obstacle
     obstacle_path.mkdir() if obstacle.endswith(".csv") else obstacle_path.write_text("")
     output = "taken.csv" if obstacle.endswith(".csv") else "taken/new.csv"
-    process = score(slurm, "--file", "new_jobs.csv", "--out", output, check=False)
+    process = score(slurm, "new_jobs.csv", "--out", output, check=False)
     assert process.returncode == 1
     assert "taken" in process.stderr
     assert len(process.stderr.splitlines()) == 1
@@ -156,27 +156,27 @@ def test_where_one_table_cannot_be_written_neither_is(slurm, obstacle):
 
 def test_a_missing_study_or_evaluation_is_reported(slurm, tmp_path):
     empty = check_out(tmp_path / "empty")
-    assert "this folder has no study yet" in score(empty, "--file", "x.csv", check=False).stderr
+    assert "this folder has no study yet" in score(empty, "x.csv", check=False).stderr
     config = yaml.safe_load((slurm.folder / "results/studies/sample_slurm/config.yaml").read_text())
     entry = {"format": "table", "folder": "raw", "mapping": {"job_id": "id", "status": "state"}}
     undated = empty.folder / "results/studies/undated/config.yaml"
     undated.parent.mkdir(parents=True)
     undated.write_text(yaml.safe_dump(config | {"study": ["undated"], "registry": {"undated": entry}}))
-    assert "registry.undated.mapping.submit" in score(empty, "--file", "x.csv", check=False).stderr
+    assert "registry.undated.mapping.submit" in score(empty, "x.csv", check=False).stderr
     shutil.rmtree(empty.folder / "results")
     shutil.copytree(slurm.folder / "results", empty.folder / "results")
     (empty.folder / "new_jobs.csv").write_text(EXAMPLE)
     (empty.folder / "results/sample_slurm/tables/risk_evaluation.csv").unlink()
-    stdout = score(empty, "--file", "new_jobs.csv").stdout
+    stdout = score(empty, "new_jobs.csv").stdout
     assert stdout.startswith("The data cannot say whether failure can be predicted: it was not evaluated")
     shutil.rmtree(empty.folder / "results/sample_slurm/models")
-    assert "there is no model yet" in score(empty, "--file", "new_jobs.csv", check=False).stderr
+    assert "there is no model yet" in score(empty, "new_jobs.csv", check=False).stderr
 
 
 @pytest.mark.parametrize(
     ("product", "message"),
     [
-        ("models/current.json", "edited since train_model made it. Delete it and run `make report`."),
+        ("models/current.json", "edited since train_model made it. Delete it and run `ttf report`."),
         ("tables/risk_evaluation.csv", "edited since predict_failure made it."),
         ("models/mine.json", "no rule of the study made it. Remove it."),
     ],
@@ -189,7 +189,7 @@ def test_an_edited_model_scores_nothing(slurm, tmp_path, product, message):
     file.write_text(
         re.sub(r'"shift": [-0-9.e]+', '"shift": 2.5', text) if product.startswith("models") else text + "\n"
     )
-    process = score(study, "--file", "new_jobs.csv", "--out", "mine.csv", check=False)
+    process = score(study, "new_jobs.csv", "--out", "mine.csv", check=False)
     assert process.returncode == 1 and process.stdout == ""
     assert f"results/sample_slurm/{product}: {message}" in process.stderr
     assert "edited or out of date, so no job is scored" in process.stderr
@@ -200,9 +200,9 @@ def test_an_edited_model_scores_nothing(slurm, tmp_path, product, message):
 def test_without_a_manifest_nothing_is_scored(slurm, tmp_path):
     study = copy_study(slurm, tmp_path)
     (study.folder / "results/studies/sample_slurm/manifest.json").unlink()
-    process = score(study, "--file", "new_jobs.csv", check=False)
+    process = score(study, "new_jobs.csv", check=False)
     assert (process.returncode, process.stdout) == (1, "")
-    assert "there is no manifest yet. Run `make report`, which writes it." in process.stderr
+    assert "there is no manifest yet. Run `ttf report`, which writes it." in process.stderr
 
 
 def test_the_docs_name_every_column():
@@ -224,7 +224,7 @@ def test_next_requests_are_columns_of_the_scores(slurm):
     new = record.select("job_id", "user", *requests).with_columns(submit_s=submit_s)
     new = pl.concat([new, new.head(1).with_columns(job_id=pl.lit("newcomer"), user=pl.lit("newcomer"))])
     new.write_csv(slurm.folder / "next.csv")
-    score(slurm, "--file", "next.csv")
+    score(slurm, "next.csv")
     scores = read_table(scores_path(slurm, "next"), SCORES)
     suggested = scores.drop_nulls("suggested_time_limit_s")
     in_table = rows.filter(user=user)["suggested_s"]

@@ -2,19 +2,20 @@
 
 import json
 import re
+import shlex
 import shutil
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-import run_study
 import run_tests
 import yaml
-from study import studies
-from study.messages import ConfigError
-from study_runs import ROOT, SMALL, Checkout, environment, pods, write_pods
+from study_runs import ROOT, SMALL, Checkout, environment, pods, ttf_command, write_pods
+from ttf.commands.remove import remove
+from ttf.commands.run import find_profile, resolve_arguments
+from ttf.study import studies
+from ttf.study.messages import ConfigError
 
 SHARED = {"registry": SMALL["registry"]}
 
@@ -25,7 +26,7 @@ def config_of_both(study: Checkout, count: int = 60) -> dict:
 
 
 def verify(study: Checkout, name: str) -> str:
-    process = study.script("verify_results", "--study", name)
+    process = study.ttf("verify", "--study", name)
     assert process.returncode == 0, process.stdout + process.stderr
     return process.stderr
 
@@ -52,18 +53,18 @@ def test_a_second_study_makes_nothing_again_that_the_first_has_made(study):
     job_table = (process.stdout + process.stderr).split("Job stats:")[1]
     counts = dict(re.findall(r"^(write_page_source|render_page) +(\d)$", job_table, re.MULTILINE))
     assert counts == {"write_page_source": "1", "render_page": "2"}, "the page of the trace, and the comparison"
-    assert study.script("explain_product", "--file=results/mine/tables/mttf.csv").stderr == "study both\n"
+    assert study.ttf("explain", "results/mine/tables/mttf.csv").stderr == "study both\n"
 
 
 def test_two_studies_started_at_the_same_time_both_end_well(checkout, finished_study):
     """Run both up to the jobs of the shared trace; other tests run whole studies."""
     (checkout.folder / "both.yaml").write_text(yaml.safe_dump(config_of_both(checkout)))
     (checkout.folder / "one.yaml").write_text(yaml.safe_dump(SMALL))
-    command = [sys.executable, "scripts/run_study.py", "--cores=1"]
+    command = ttf_command(checkout.folder, "report", "--cores=1")
     tables = [f"results/{trace}/jobs.parquet" for trace in ("sample", "mine")]
     runs = [
         subprocess.Popen(
-            [*command, f"--config={name}.yaml", "--", *targets],
+            [*command, f"--config={name}.yaml", f"--snakemake={shlex.join(targets)}"],
             cwd=checkout.folder,
             env=environment(),
             stderr=subprocess.PIPE,
@@ -88,7 +89,7 @@ def test_other_settings_of_a_shared_trace_are_refused_before_the_first_job(study
     assert "sample: also in the study sample, which has other settings" in refused.stderr
     assert "survival.max_steps is 50 here and 2000 there" in refused.stderr
     assert "registry.sample.infra_failures is {states: [Failed]} here and nothing there" in refused.stderr
-    assert "make remove STUDY=sample" in refused.stderr
+    assert "ttf remove --study sample" in refused.stderr
     assert not (study.folder / "results/studies/both").exists()
     # Both settings are valid if the trace has two names.
     config["registry"]["other"] = {"format": "pai2020", "embedded": True, **config["registry"].pop("sample")}
@@ -121,18 +122,18 @@ def test_replacing_a_study_of_the_same_name_prints_a_note():
 
 def test_removing_a_study_names_what_goes_and_keeps_what_others_use(study):
     study.snakemake("--", "results/studies/both/config.yaml", "results/mine/jobs.parquet", **config_of_both(study))
-    remove = ("remove_study", "--study", "both")
-    plan = study.script(*remove).stdout
+    typed = ("remove", "--study", "both")
+    plan = study.ttf(*typed).stdout
     removed_folders = {"results/studies/both", "logs/studies/both", "benchmarks/studies/both"}
     removed_folders |= {f"{kind}/mine" for kind in ("results", "logs", "benchmarks")}
     assert {line.removeprefix("would be removed: ") for line in plan.splitlines()[:-1]} == removed_folders
-    assert "SURE=yes" in plan
+    assert "--yes" in plan
     hashes_before = study.hashes()
-    study.script(*remove, "--sure", "yes")
+    study.ttf(*typed, "--yes")
     assert not any((study.folder / path).exists() for path in removed_folders)
     remaining = {name for name in hashes_before if not name.startswith(("mine/", "studies/both/"))}
     assert study.hashes().keys() == remaining
-    assert "there is no such study here" in study.script(*remove).stderr
+    assert "there is no such study here" in study.ttf(*typed).stderr
     assert study.planned(**SMALL) == set()
 
 
@@ -145,29 +146,27 @@ def test_removing_a_part_leaves_the_rest(tmp_path, monkeypatch, capsys):
     for path in ("dumps/a.csv", "results/studies/t/config.yaml"):
         Path(path).parent.mkdir(parents=True, exist_ok=True)
         Path(path).write_text("{study: [t], registry: {t: {format: sacct, folder: dumps}}}")
-    remove = (sys.executable, ROOT / "scripts/remove_study.py", "--trace", "t", "--part", "a.csv", "--sure", "yes")
-    output = subprocess.run(remove, capture_output=True, text=True, check=True, env=environment()).stdout
+    assert remove("", "t", "a.csv", is_sure=True) == 0
+    output = capsys.readouterr().out
     note = "stays: dumps/a.csv. The next run reads it again, unless you take it out of there."
     assert output.splitlines() == [*(f"removed: {path}" for path in part_products), note]
     assert Path("dumps/a.csv").exists()
     assert not any(Path(path).exists() for path in part_products)
     assert Path("results/t/parts/b.csv").exists()
-    second_run = subprocess.run(remove, capture_output=True, text=True, check=False, env=environment())
-    assert second_run.stderr == "error: nothing was made of the part a.csv of the trace t.\n"
+    assert remove("", "t", "a.csv", is_sure=True) == 1
+    assert capsys.readouterr().err == "error: nothing was made of the part a.csv of the trace t.\n"
 
 
-@pytest.mark.parametrize("sure", ["", "yes"])
-def test_a_link_is_not_removed_and_nothing_else_either(tmp_path, monkeypatch, sure):
+@pytest.mark.parametrize("is_sure", [False, True])
+def test_a_link_is_not_removed_and_nothing_else_either(tmp_path, monkeypatch, capsys, is_sure):
     monkeypatch.chdir(tmp_path)
     Path("elsewhere/raw").mkdir(parents=True)
     Path("results/t/parts").mkdir(parents=True)
     Path("results/t/parts/a.csv").symlink_to(tmp_path / "elsewhere")
     Path("logs/t/ingest_part").mkdir(parents=True)
     Path("logs/t/ingest_part/a.csv.log").touch()
-    remove = (sys.executable, ROOT / "scripts/remove_study.py", "--trace", "t", "--part", "a.csv", "--sure", sure)
-    process = subprocess.run(remove, capture_output=True, text=True, check=False, env=environment())
     message = "error: results/t/parts/a.csv is a link: what it leads to is not removed. Remove the link first.\n"
-    assert (process.returncode, process.stdout, process.stderr) == (1, "", message)
+    assert (remove("", "t", "a.csv", is_sure), *capsys.readouterr()) == (1, "", message)
     assert Path("elsewhere/raw").is_dir() and Path("logs/t/ingest_part/a.csv.log").exists()
 
 
@@ -186,7 +185,7 @@ def folder(tmp_path, monkeypatch) -> Path:
     return tmp_path
 
 
-NO_OPTIONS = dict.fromkeys(("study", "config", "trace", "data", "scatter"), "")
+NO_OPTIONS = dict.fromkeys(("study", "config", "trace", "data"), "")
 
 
 @pytest.mark.parametrize(
@@ -199,14 +198,14 @@ NO_OPTIONS = dict.fromkeys(("study", "config", "trace", "data", "scatter"), "")
         ({"trace": "openb,sample"}, ["--config", "study=[openb,sample]"]),
         ({"trace": "all"}, ["--config", "study=[sample, sample_philly, sample_slurm]"]),
         ({"config": "my.yaml", "trace": "a"}, ["--configfile", "my.yaml", "--config", "study=[a]"]),
-        ({"trace": "a", "scatter": "scatter={jobs: 16}"}, ["--config", "study=[a]", "scatter={jobs: 16}"]),
+        ({"trace": "a", "is_remote": True}, ["--config", "study=[a]", "scatter={jobs: 16}"]),
     ],
 )
 def test_options_of_make_become_arguments_of_snakemake(folder, capsys, options, arguments):
-    assert run_study.resolve_arguments(**NO_OPTIONS | options) == arguments
+    assert resolve_arguments(**NO_OPTIONS | options) == arguments
     note = capsys.readouterr().err
     if not options:
-        assert note == "study two, the most recent; STUDY=name for another: one\n"
+        assert note == "study two, the most recent; --study for another: one\n"
 
 
 def test_a_folder_of_data_becomes_a_study_whose_configuration_can_be_edited(checkout, monkeypatch, capsys):
@@ -214,39 +213,39 @@ def test_a_folder_of_data_becomes_a_study_whose_configuration_can_be_edited(chec
     write_pods(checkout, pods(9))
     options = NO_OPTIONS | {"data": "raw/mine"}
     file = Path("results/studies/mine/study.yaml")
-    assert run_study.resolve_arguments(**options) == ["--configfile", str(file)]
+    assert resolve_arguments(**options) == ["--configfile", str(file)]
     message = capsys.readouterr().err
     assert "openb: openb_pod_list_default.csv has the columns" in message
     assert f"to be kept and edited: {file}" in message
     # The comment about the files changes as the folder grows.
     file.write_text(f"# One file.\n{file.read_text()}")
-    assert run_study.resolve_arguments(**options) == ["--configfile", str(file)]
+    assert resolve_arguments(**options) == ["--configfile", str(file)]
     assert "edited," not in capsys.readouterr().err
     page = "results/studies/mine/report/index.html"
     assert "render_page" in checkout.planned("--configfile", str(file), "--", page)
     file.write_text(file.read_text() + "survival: {max_steps: 50}\n")
-    assert run_study.resolve_arguments(**options) == ["--configfile", str(file)]
+    assert resolve_arguments(**options) == ["--configfile", str(file)]
     assert f"{file} was edited, and is used as it stands." in capsys.readouterr().err
     assert studies.find_arguments("mine") == ["--configfile", str(file)]
     with pytest.raises(ConfigError, match="there is no such folder"):
-        run_study.resolve_arguments(**NO_OPTIONS | {"data": "nowhere"})
-    with pytest.raises(ConfigError, match="give it alone or with CONFIG"):
-        run_study.resolve_arguments(**options | {"trace": "mine"})
+        resolve_arguments(**NO_OPTIONS | {"data": "nowhere"})
+    with pytest.raises(ConfigError, match="give data alone or with --config"):
+        resolve_arguments(**options | {"trace": "mine"})
 
 
 def test_in_a_new_folder_it_is_the_study_of_the_defaults(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    assert run_study.resolve_arguments(**NO_OPTIONS) == []
+    assert resolve_arguments(**NO_OPTIONS) == []
     assert capsys.readouterr().err == ""
     with pytest.raises(ConfigError, match="has no study yet"):
-        run_study.resolve_arguments(**NO_OPTIONS | {"study": "one"})
+        resolve_arguments(**NO_OPTIONS | {"study": "one"})
 
 
 def test_a_study_whose_file_is_gone_is_made_as_it_was(folder):
     Path("one.yaml").unlink()
     assert studies.find_arguments("one") == ["--configfile", "results/studies/one/config.yaml"]
-    with pytest.raises(ConfigError, match=r"STUDY=onee: there is no such study here; did you mean one\?"):
-        run_study.resolve_arguments(**NO_OPTIONS | {"study": "onee"})
+    with pytest.raises(ConfigError, match=r"--study onee: there is no such study here; did you mean one\?"):
+        resolve_arguments(**NO_OPTIONS | {"study": "onee"})
     studies.forget_study("two")
     shutil.rmtree(studies.STUDIES / "two")
     assert studies.find_last_study() == "one"
@@ -261,15 +260,14 @@ def test_a_run_is_remembered_also_where_nothing_is_to_do(finished_study):
 @pytest.fixture
 def run_make(tmp_path) -> Callable:
     """Return a function that runs make in a folder whose programs record their arguments."""
-    program = tmp_path / ".venv" / "bin" / "python"
-    program.parent.mkdir(parents=True)
-    program.write_text('#!/bin/sh\nprintf "%s\\0" "$@" > said\n')
-    program.chmod(0o755)
+    for name in ("python", "ttf"):
+        program = tmp_path / ".venv" / "bin" / name
+        program.parent.mkdir(parents=True, exist_ok=True)
+        program.write_text('#!/bin/sh\nprintf "%s\\0" "$@" > said\n')
+        program.chmod(0o755)
     shutil.copy(ROOT / "Makefile", tmp_path)
-    for lock in (".venv/requirements.lock", ".venv/requirements-test.lock"):
-        for copy in (tmp_path / Path(lock).name, tmp_path / lock):
-            copy.parent.mkdir(exist_ok=True)
-            shutil.copy(ROOT / copy.name, copy)
+    for folder in ("locks", ".venv"):
+        shutil.copytree(ROOT / "locks", tmp_path / folder, dirs_exist_ok=True)
 
     def run(target: str, *arguments: str, **exported: str) -> list[str]:
         command = ["make", "--no-print-directory", target, *arguments]
@@ -279,12 +277,8 @@ def run_make(tmp_path) -> Callable:
     return run
 
 
-def test_every_command_of_make_names_its_study(run_make):
-    for target in ("report", "pdf", "figures", "publish", "archive"):
-        assert "--study=a" in run_make(target, "STUDY=a")
-    arguments = run_make("report", STUDY="b", DATA="c") + run_make("check", RULES="d", AGAINST="e")
-    exported = {"--study=", "--config=", "--trace=", "--data=", "--rules=", "--against="}
-    assert exported <= {*arguments}, "exported variables of the shell have no effect"
+def test_exported_variables_of_common_names_have_no_effect(run_make):
+    assert run_make("report", DATA="c") == ["report", "--config=", "--trace=", "--", ""]
 
 
 @pytest.mark.parametrize(
@@ -306,17 +300,11 @@ def test_only_is_a_folder_or_a_file_or_an_expression(monkeypatch, only, argument
     assert run_tests.pytest_arguments(only) == [*workers, *arguments]
 
 
-def test_help_names_every_target_with_the_variables_that_it_takes():
+def test_help_names_every_target():
     makefile = (ROOT / "Makefile").read_text()
     help_text = subprocess.run(["make", "-s", "help"], cwd=ROOT, check=True, capture_output=True, text=True).stdout
     targets = re.search(r"\.PHONY: (.*)", makefile)[1].split()
-    variables = re.findall(r"^(?:COMMON :=|TYPED := \$\(COMMON\)) (.*)", makefile, re.MULTILINE)
-    rows_by_name = {row.split()[0]: row for row in re.split(r"^  (?=\S)", help_text, flags=re.MULTILINE)}
-    assert {*targets, *" ".join(variables).split()} <= rows_by_name.keys()
-    assert "variables: TRACE CONFIG DATA STUDY CORES PROFILE\n" in rows_by_name["report"]
-    assert "variables: STUDY RULES AGAINST\n" in rows_by_name["check"]
-    assert "variables: ONLY\n" in rows_by_name["test"]
-    assert "variables:" not in rows_by_name["lint"]
+    assert {*targets} == {line.partition(":")[0] for line in help_text.splitlines()} | {"bench", "bench-growth"}
 
 
 HOSTILE = ["'; touch owned; '", '"; touch owned; "', "$(touch owned)", "`touch owned`", "$(shell touch owned)"]
@@ -339,20 +327,24 @@ HOSTILE += [
 
 @pytest.mark.parametrize("value", HOSTILE)
 def test_what_is_typed_reaches_the_program_as_it_is_and_no_shell(run_make, tmp_path, value):
-    variables_by_target = {"report": "STUDY CONFIG TRACE DATA CORES", "score": "STUDY TRACE FILE PART MODEL OUT"}
-    variables_by_target |= {"remove": "STUDY TRACE PART SURE", "verify": "STUDY FOLDER", "check": "STUDY RULES AGAINST"}
-    variables_by_target |= {"test": "ONLY", "explain": "STUDY FILE KEY"}
-    for target, names in variables_by_target.items():
-        arguments = run_make(target, *(f"{name}={value}" for name in names.split()))
-        assert {f"--{name.lower()}={value}" for name in names.split()} <= {*arguments}
-    assert run_make("report", f"PROFILE={value}", "VENV=.venv", "ENVIRONMENT=")[-1] == f"--workflow-profile={value}"
+    arguments = run_make("report", *(f"{name}={value}" for name in ("CONFIG", "TRACE", "DATA")))
+    assert arguments == ["report", f"--config={value}", f"--trace={value}", "--", value]
+    assert f"--only={value}" in run_make("test", f"ONLY={value}")
     assert not (tmp_path / "owned").exists()
+
+
+def test_a_profile_is_a_folder_or_one_that_is_shipped(tmp_path):
+    assert find_profile("") == []
+    assert find_profile("slurm") == ["--workflow-profile", str(ROOT / "profiles/slurm")]
+    assert find_profile(str(tmp_path)) == ["--workflow-profile", str(tmp_path)]
+    with pytest.raises(ConfigError, match="nor a profile of that name: default, kubernetes, slurm"):
+        find_profile("slrum")
 
 
 def test_a_trace_that_cannot_be_one(folder):
     for value in {*HOSTILE} - {"-rf", "--help"}:
-        with pytest.raises(ConfigError, match=r"^TRACE=.*: expected names of traces"):
-            run_study.resolve_arguments(**NO_OPTIONS | {"trace": value})
+        with pytest.raises(ConfigError, match=r"^--trace .*: expected names of traces"):
+            resolve_arguments(**NO_OPTIONS | {"trace": value})
 
 
 @pytest.mark.parametrize(

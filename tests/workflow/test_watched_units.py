@@ -1,4 +1,4 @@
-"""`make report DATA=` on a folder of outages and of the units, which joined over time."""
+"""`ttf report DATA` on a folder of outages and of the units, which joined over time."""
 
 import html
 import json
