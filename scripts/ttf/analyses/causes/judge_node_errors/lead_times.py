@@ -7,11 +7,11 @@ import polars as pl
 
 from ttf.analyses.causes.judge_node_errors import ERROR_LEAD_TIMES
 from ttf.analyses.causes.judge_node_errors.log_records import LogRecords
-from ttf.analyses.outages.match_outages.compute import covered_share
 from ttf.raw.node_logs.merging import number_close_rows
 from ttf.records.clusters import DAY_S, add_levels
 from ttf.records.infra import pair_near_events
 from ttf.stats.clustered import CLUSTERED, clustered_shares, join_clustered
+from ttf.stats.outages.nearness import covered_share
 from ttf.stats.shares import add_wilson
 
 HORIZON_S = DAY_S

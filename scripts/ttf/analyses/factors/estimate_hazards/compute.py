@@ -15,12 +15,8 @@ from ttf.analyses.factors.estimate_hazards import (
     SURVIVAL_SUMMARY_DELAYED_ENTRY,
 )
 from ttf.analyses.factors.estimate_hazards.hazard_ratios import hazard_ratios
-from ttf.analyses.factors.estimate_hazards.incidence import (
-    cumulative_incidence,
-    exclusive_causes,
-    incidence_at,
-)
-from ttf.analyses.factors.estimate_hazards.logrank import logrank
+from ttf.analyses.factors.estimate_hazards.incidence_tables import cumulative_incidence, exclusive_causes, incidence_at
+from ttf.analyses.factors.estimate_hazards.logrank_table import logrank
 from ttf.analyses.factors.estimate_hazards.total import SIGNIFICANCE, total_ratios
 from ttf.engine.contract import Table
 from ttf.engine.size_unit import NODE

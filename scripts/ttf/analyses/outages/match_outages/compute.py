@@ -13,6 +13,7 @@ from ttf.records.clusters import CLUSTER_COLUMNS
 from ttf.records.infra import AFTER_S, BEFORE_S, EVENT, pair_near_events
 from ttf.records.inputs import Inputs
 from ttf.stats.clustered import CLUSTERED, clustered_shares, join_clustered
+from ttf.stats.outages.nearness import covered_share
 from ttf.stats.shares import add_wilson
 
 HOUR, DAY = 3_600, 86_400
@@ -78,11 +79,6 @@ def null_probability(failures: pl.DataFrame, outages: pl.DataFrame, exposure: pl
     rows = [row for row in starts.iter_rows() if row[-1] > 0]
     free = {node: 1 - covered_share(np.array(times), span_s, width_s) for node, times, span_s in rows}
     return np.array([1 - np.prod([free.get(node, 1.0) for node in nodes]) for nodes in failures["node_list"]])
-
-
-def covered_share(starts: np.ndarray, span_s: int, width_s: int) -> float:
-    """Return the share of a circle of span_s seconds that is at most width_s after a start (ascending)."""
-    return float(np.minimum(np.diff(starts, append=starts[0] + span_s), width_s).clip(0).sum() / span_s)
 
 
 def outage_effects(durations: pl.LazyFrame, placements: pl.LazyFrame, outages: pl.DataFrame) -> pl.DataFrame:

@@ -8,13 +8,13 @@ import polars as pl
 from scipy.special import chdtrc
 
 from ttf.analyses.time_to_failure.judge_lifetimes import FEWEST_FAILURES, LIFETIME_VERDICT, LIFETIME_VERDICTS, MIXTURE
-from ttf.analyses.time_to_failure.judge_lifetimes.pooled_shapes import ShapesByStratum, fit_shapes
 from ttf.engine.columns import STRATUM
 from ttf.records.clusters import CLUSTER_COLUMNS
 from ttf.records.inputs import Inputs
 from ttf.records.jobs import Frame
 from ttf.stats.basics.normal import Z_95
 from ttf.stats.clustered import UNCLUSTERED
+from ttf.stats.durations.pooled_shapes import ShapesByStratum, fit_shapes
 from ttf.stats.durations.strata import NO_DURATION
 from ttf.stats.durations.survival import iterate_curves
 

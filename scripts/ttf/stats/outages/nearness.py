@@ -102,3 +102,8 @@ def jitter_times(
     first, last = np.maximum(time_s - jitter_s, from_s), np.minimum(time_s + jitter_s, until_s)
     for _ in range(times):
         yield first + (rng.random(time_s.size) * (last - first)).astype(np.int64)
+
+
+def covered_share(starts: np.ndarray, span_s: int, width_s: int) -> float:
+    """Return the share of a circle of span_s seconds that is at most width_s after a start (ascending)."""
+    return float(np.minimum(np.diff(starts, append=starts[0] + span_s), width_s).clip(0).sum() / span_s)

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit
 
-from ttf.analyses.shared.risk.encoder import Design
 from ttf.stats.basics.newton import maximise, softplus
+from ttf.stats.regression.design import Design
 
 # Prior of every coefficient but the intercept: normal about 0 with this precision. Numbers are in standard deviations,
 # so the prior is weak; it keeps coefficients finite where the data say nothing.

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 import polars as pl
 
-from ttf.analyses.time_to_failure.judge_lifetimes.frailty import Ages, Fit, Units, age_bin, fit_frailty, fit_pooled
 from ttf.engine.counts import count_rows, distinct_texts, text_codes
 from ttf.records.clusters import level_names
 from ttf.records.jobs import Frame
 from ttf.stats.basics.order import number_rows
 from ttf.stats.clustered import FEWEST, Clusters, too_few_reason
+from ttf.stats.durations.frailty import Ages, Fit, Units, age_bin, fit_frailty, fit_pooled
 from ttf.stats.durations.strata import ALL
 
 CONFIDENCE = 0.95
