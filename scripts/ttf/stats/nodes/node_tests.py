@@ -132,10 +132,10 @@ def compare_nodes(
 
     Returns a frame for each window: a row per node, significant nodes first, then by p-value. placements: of the node's
     runs; single_node_*: of attempts on one node. multi_node_failures: of attempts on several nodes, attributed to this
-    one; shared_multi_node_failures: attributed to none. failures: sum of single- and multi-node failures. incidents: those
-    that no other attempt's failure shares (blank with basis `proxy`). exposure_s: sum of the placements' times in the
-    window: two parallel jobs give two node-days a day. The fleet's rate is over all its nodes. window_failures: of all
-    nodes, including failures attributed to none; attributed_failures, attributed_share: those attributed to a node.
+    one; shared_multi_node_failures: attributed to none. failures: sum of single- and multi-node failures. incidents:
+    those that no other attempt's failure shares (blank with basis `proxy`). exposure_s: sum of the placements' times in
+    the window: two parallel jobs give two node-days a day. The fleet's rate is over all its nodes. window_failures: of
+    all nodes, including failures attributed to none; attributed_failures, attributed_share: those attributed to a node.
 
     trials, counted, expected: see the module. trials: only with basis `proxy`, and only informative ones (not all or
     none of the user's failed that day). rate_ratio with its 95% CI: with basis `proxy` counted over expected
