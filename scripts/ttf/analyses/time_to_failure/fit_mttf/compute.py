@@ -23,11 +23,11 @@ from ttf.records.clusters import CLUSTER_COLUMNS, DAY_S
 from ttf.records.durations import find_strata, select_cause
 from ttf.records.inputs import Inputs
 from ttf.records.jobs import Frame, is_at_time_limit, observed_s
-from ttf.stats.durations.lifetime_models import fit_models
 from ttf.stats.durations.missing_ends import failures_without_end, withhold_without_ends
 from ttf.stats.durations.mttf import mean_time_to_failure
 from ttf.stats.durations.strata import CountedDurations, Durations, iterate_times
 from ttf.stats.durations.survival import survival_blocks, thin_curves
+from ttf.stats.lifetimes.lifetime_models import fit_models
 
 # If the intervals of two groups' mean times to failure differ by this factor, one mean does not describe both.
 FAR_APART = 5

@@ -14,9 +14,9 @@ from ttf.records.inputs import Inputs
 from ttf.records.jobs import Frame
 from ttf.stats.basics.normal import Z_95
 from ttf.stats.clustered import UNCLUSTERED
-from ttf.stats.durations.pooled_shapes import ShapesByStratum, fit_shapes
 from ttf.stats.durations.strata import NO_DURATION
 from ttf.stats.durations.survival import iterate_curves
+from ttf.stats.lifetimes.pooled_shapes import ShapesByStratum, fit_shapes
 
 # The hazard `stays` if the whole interval of the shape is within this factor of 1.
 NEARLY_CONSTANT = 1.25

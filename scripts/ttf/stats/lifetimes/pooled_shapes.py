@@ -11,8 +11,8 @@ from ttf.records.clusters import level_names
 from ttf.records.jobs import Frame
 from ttf.stats.basics.order import number_rows
 from ttf.stats.clustered import FEWEST, Clusters, too_few_reason
-from ttf.stats.durations.frailty import Ages, Fit, Units, age_bin, fit_frailty, fit_pooled
 from ttf.stats.durations.strata import ALL
+from ttf.stats.lifetimes.frailty import Ages, Fit, Units, age_bin, fit_frailty, fit_pooled
 
 CONFIDENCE = 0.95
 # (event, stratum_by, stratum) -> its columns of LIFETIME_VERDICT.

@@ -16,7 +16,7 @@ from scipy.sparse import csr_array
 from scipy.special import digamma, gammaln, polygamma
 
 from ttf.stats.basics.newton import maximise
-from ttf.stats.durations.lifetime_sample import ZERO_STANDS_FOR_S
+from ttf.stats.lifetimes.lifetime_sample import ZERO_STANDS_FOR_S
 
 # Bins are a factor of 1.04 wide: replacing durations by the mean of their bin changes no trace's shape by over 0.1 %.
 BINS_PER_OCTAVE = 16

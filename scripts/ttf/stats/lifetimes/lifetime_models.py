@@ -8,8 +8,8 @@ import numpy as np
 from scipy.special import erfcx, gammainc, gammaincc, gammaincinv, log_ndtr, ndtri
 
 from ttf.stats.basics.newton import maximise
-from ttf.stats.durations.lifetime_sample import CannotFit, Points, Sample
 from ttf.stats.durations.strata import NO_DURATION, Times
+from ttf.stats.lifetimes.lifetime_sample import CannotFit, Points, Sample
 
 # A mean or median beyond this multiple of the longest duration is extrapolation of the model's tail.
 FARTHEST = 1_000
