@@ -98,4 +98,4 @@ def difference_and_se(
 def combine_clusters(n_before: np.ndarray, n_after: np.ndarray) -> Clusters:
     n_total = n_before + n_after
     present = n_total[n_total > 0]
-    return Clusters(np.zeros(present.size, np.int64), present, 1)
+    return Clusters.in_one_stratum(present)

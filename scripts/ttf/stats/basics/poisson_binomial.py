@@ -13,6 +13,20 @@ def poisson_binomial_tail(chances: Sequence[Sequence[float] | np.ndarray], count
 
     Only products and sums of positive numbers occur, so that small tails are accurate to the last digits. Checked
     against scipy.stats.poisson_binom, which takes a hundred times as long for a thousand nodes.
+
+    Parameters
+    ----------
+    chances : for each of n sums the probabilities of its trials, from 0 to 1
+    counts : n counts k
+
+    Returns
+    -------
+    float array (n,)
+
+    Examples
+    --------
+    >>> poisson_binomial_tail([[0.5, 0.5], [0.25]], [1, 1]).tolist()
+    [0.75, 0.25]
     """
     tails = np.ones(len(counts))
     order = sorted((row for row, count in enumerate(counts) if count > 0), key=lambda row: len(chances[row]))

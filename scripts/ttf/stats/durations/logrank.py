@@ -21,7 +21,30 @@ ROUGH = f"fewer than {FEWEST_EXPECTED} events expected in a stratum: the p-value
 
 
 def compare_strata(strata: list[tuple[Times, ClusterDurations | None]], code: int) -> dict:
-    """Return the cells of LOGRANK. strata: durations, all and by cluster, or None; code: of the event in the latter."""
+    """Test whether the hazard differs between strata: the log-rank test, for independent and for clustered durations.
+
+    Parameters
+    ----------
+    strata : durations of each stratum in s, all and by cluster (None without clusters)
+    code : code of the event in the durations by cluster
+
+    Returns
+    -------
+    strata, n, events, cluster_by and clusters; statistic (chi-squared), df, p_value and p_clustered if they can be
+    computed; reason for what is blank
+
+    References
+    ----------
+    Mantel (1966); Peto & Peto (1972); for clusters Lin & Wei (1989), Rao & Scott (1984)
+
+    Examples
+    --------
+    >>> one = np.ones(3, np.int64)
+    >>> early, late = Times(np.array([1, 2, 3]), one, one), Times(np.array([4, 5, 6]), one, one)
+    >>> test = compare_strata([(early, None), (late, None)], code=1)
+    >>> round(test["statistic"], 3), test["df"]
+    (5.052, 1)
+    """
     stratum_times = [times for times, _ in strata]
     durations = [cluster_durations for _, cluster_durations in strata if cluster_durations is not None]
     has_clusters = bool(strata) and len(durations) == len(strata)

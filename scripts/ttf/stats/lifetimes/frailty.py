@@ -25,7 +25,11 @@ SMALLEST_VARIANCE = 1e-6
 
 
 def age_bin(duration: pl.Expr) -> pl.Expr:
-    """Return the bin (Int16) of a duration in whole seconds (Int64); 0 s is in bin 0."""
+    """Return the bin (Int16) of a duration in whole seconds (Int64); 0 s is in bin 0.
+
+    >>> pl.DataFrame({"s": [0, 1, 2]}).select(age_bin(pl.col("s")))["s"].to_list()
+    [0, 1, 17]
+    """
     octave = (duration.clip(1).log(2) * BINS_PER_OCTAVE).floor() + 1
     return pl.when(duration > 0).then(octave).otherwise(0).cast(pl.Int16)
 

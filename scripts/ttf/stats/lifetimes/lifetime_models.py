@@ -75,7 +75,27 @@ def _blank_extrapolated(fit: dict, limit_s: float) -> dict:
 
 
 def fit_exponential(sample: Sample) -> dict:
-    """Fit an exponential; return its columns of LIFETIME_MODELS."""
+    """Fit an exponential by maximum likelihood with right-censoring.
+
+    Parameters
+    ----------
+    sample : durations in s, with at least one event
+
+    Returns
+    -------
+    parameters with standard errors, mean_s, median_s, loglik and converged
+
+    Raises
+    ------
+    CannotFit
+        With the reason, if the likelihood has no finite maximum.
+
+    Examples
+    --------
+    >>> sample = Sample(np.array([10.0, 20.0, 30.0]), np.ones(3), np.array([1.0, 1.0, 0.0]))
+    >>> round(fit_exponential(sample)["scale_s"], 3)
+    30.0
+    """
     events = sample.total_events
     scale = float((sample.seconds * sample.ended).sum()) / events
     return {
@@ -89,7 +109,27 @@ def fit_exponential(sample: Sample) -> dict:
 
 
 def fit_weibull(sample: Sample) -> dict:
-    """Fit a Weibull; return its columns of LIFETIME_MODELS."""
+    """Fit a Weibull by maximum likelihood with right-censoring.
+
+    Parameters
+    ----------
+    sample : durations in s, with at least one event
+
+    Returns
+    -------
+    parameters with standard errors, mean_s, median_s, loglik and converged
+
+    Raises
+    ------
+    CannotFit
+        With the reason, if the likelihood has no finite maximum.
+
+    Examples
+    --------
+    >>> sample = Sample(np.array([10.0, 20.0, 30.0]), np.ones(3), np.array([1.0, 1.0, 0.0]))
+    >>> round(fit_weibull(sample)["shape"], 3)
+    1.844
+    """
     mu, sigma, mu_se, log_sigma_se, fit = _location_scale_cells(sample, *_maximise_weibull(sample))
     scale = math.exp(mu)
     fit |= {"shape": 1 / sigma, "shape_se": log_sigma_se / sigma, "scale_s": scale, "scale_se_s": scale * mu_se}
@@ -98,7 +138,27 @@ def fit_weibull(sample: Sample) -> dict:
 
 
 def fit_lognormal(sample: Sample) -> dict:
-    """Fit a lognormal; return its columns of LIFETIME_MODELS."""
+    """Fit a lognormal by maximum likelihood with right-censoring.
+
+    Parameters
+    ----------
+    sample : durations in s, with at least one event
+
+    Returns
+    -------
+    parameters with standard errors, mean_s, median_s, loglik and converged
+
+    Raises
+    ------
+    CannotFit
+        With the reason, if the likelihood has no finite maximum.
+
+    Examples
+    --------
+    >>> sample = Sample(np.array([10.0, 20.0, 30.0]), np.ones(3), np.array([1.0, 1.0, 0.0]))
+    >>> round(fit_lognormal(sample)["sigma"], 3)
+    0.639
+    """
     _, shape, hazard = _weibull_at_events(sample)
     start_a = float(ndtri(-math.expm1(-hazard)))
     density = math.exp(-(start_a**2) / 2 - HALF_LOG_2_PI)

@@ -51,6 +51,12 @@ def fit(design: Design, failed: np.ndarray, prior: Prior | None = None) -> Fit:
     References
     ----------
     McCullagh & Nelder (1989), Generalized Linear Models, 4.4
+
+    Examples
+    --------
+    >>> design = Design(np.array([[-1.0], [-1.0], [1.0], [1.0]]), ())
+    >>> fit(design, np.array([False, False, False, True])).coefficients.round(2)
+    array([-1.18,  0.58])
     """
     prior = prior or Prior.vague(design.width)
     start = prior.mean.copy()

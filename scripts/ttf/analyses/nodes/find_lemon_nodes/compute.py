@@ -117,7 +117,7 @@ def _mttf_cells(nodes: pl.DataFrame, suffix: str) -> dict:
 
 def _clustered_mttf_limits(nodes: pl.DataFrame, suffix: str) -> dict:
     failures, exposure_s = (nodes[name].to_numpy().astype(float) for name in ("failures", "exposure_s"))
-    clusters = Clusters(np.zeros(nodes.height, np.int64), exposure_s, 1)
+    clusters = Clusters.in_one_stratum(exposure_s)
     bounds = clusters.ratio(exposure_s, failures, CONFIDENCE, has_mean_leverage=True)
     names = (f"ci_{bound}_clustered{suffix}_s" for bound in ("low", "high"))
     limits = {name: float(limit[0]) for name, limit in zip(names, bounds[:2], strict=True)}

@@ -175,7 +175,7 @@ def _outage_clusters(level: str, events: Events, window: int) -> tuple[np.ndarra
 def _clustered_interval(is_hit: np.ndarray, cluster: np.ndarray, cluster_by: str) -> dict:
     _, cluster = np.unique(cluster, return_inverse=True)
     sizes, hits = np.bincount(cluster).astype(float), np.bincount(cluster, weights=is_hit)
-    clusters = Clusters(np.zeros(len(sizes), np.int64), sizes, 1)
+    clusters = Clusters.in_one_stratum(sizes)
     limits = add_limits(pl.DataFrame({"cluster_by": [cluster_by]}), *clusters.proportion(hits, sizes, 0.95))
     return limits.rename({"why_not": "reason"}).row(0, named=True)
 

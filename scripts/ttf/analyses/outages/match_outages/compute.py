@@ -13,7 +13,7 @@ from ttf.records.clusters import CLUSTER_COLUMNS
 from ttf.records.infra import AFTER_S, BEFORE_S, EVENT, pair_near_events
 from ttf.records.inputs import Inputs
 from ttf.stats.clustered import CLUSTERED, clustered_shares, join_clustered
-from ttf.stats.outages.nearness import covered_share
+from ttf.stats.outages.nearness import covered_shares
 from ttf.stats.shares import add_wilson
 
 HOUR, DAY = 3_600, 86_400
@@ -75,10 +75,8 @@ def match_failures(failures: pl.DataFrame, outages: pl.DataFrame, exposure: pl.D
 def null_probability(failures: pl.DataFrame, outages: pl.DataFrame, exposure: pl.DataFrame, width_s: int) -> np.ndarray:
     """Return the null probability that an outage begins in a window of `width_s` seconds around each failure."""
     spans = exposure.group_by("node").agg(span_s=pl.col("until_s").max() - pl.col("from_s").min())
-    starts = outages.group_by("node").agg(pl.col("time_s").unique().sort()).join(spans, on="node").sort("node")
-    rows = [row for row in starts.iter_rows() if row[-1] > 0]
-    free = {node: 1 - covered_share(np.array(times), span_s, width_s) for node, times, span_s in rows}
-    return np.array([1 - np.prod([free.get(node, 1.0) for node in nodes]) for nodes in failures["node_list"]])
+    shares = covered_shares(outages, spans, "node", width_s)
+    return np.array([1 - np.prod([1 - shares.get(node, 0.0) for node in nodes]) for nodes in failures["node_list"]])
 
 
 def outage_effects(durations: pl.LazyFrame, placements: pl.LazyFrame, outages: pl.DataFrame) -> pl.DataFrame:
