@@ -54,10 +54,8 @@ def compare_means(sums_before: np.ndarray, n_before: np.ndarray, sums_after: np.
 
     Arrays have a row per cluster: sums of the scores, and numbers of jobs, in two windows.
     """
-    clusters, (change, se) = (
-        combine_clusters(n_before, n_after),
-        difference_and_se(sums_before, n_before, sums_after, n_after),
-    )
+    clusters = combine_clusters(n_before, n_after)
+    change, se = difference_and_se(sums_before, n_before, sums_after, n_after)
     row = {"clusters": float(clusters.effective[0])}
     p = float(clusters.p_value(np.array([change / se]))[0]) if se > 0 and np.isfinite(se) else np.nan
     return row | ({"p_clustered": p} if np.isfinite(p) else {})
