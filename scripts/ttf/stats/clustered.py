@@ -156,6 +156,15 @@ class Clusters:
     block: np.ndarray | int = 0
     blocks: np.ndarray | int = 1
 
+    @classmethod
+    def in_one_stratum(cls, members: np.ndarray, *numbers: np.ndarray) -> "Clusters":
+        """Return clusters of a single stratum. numbers: `cluster` and `block` of each row, if they are pairs.
+
+        >>> Clusters.in_one_stratum(np.array([3.0, 3.0, 3.0])).effective
+        array([3.])
+        """
+        return cls(np.zeros(members.size, np.int64), members, 1, *numbers)
+
     def sum(self, values: np.ndarray) -> np.ndarray:
         """Sum a value of each row by stratum."""
         return np.bincount(self.stratum_index, weights=values * self.blocks, minlength=self.strata)

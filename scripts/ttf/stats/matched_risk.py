@@ -380,7 +380,7 @@ def _measure_dispersion(hits: pl.DataFrame, level: str, o: float, e: float) -> t
     sums = sums.sort("cluster", "block")
     observed, expected, members = float_columns(sums, "observed", "expected", "members")
     numbers = (sums[name].to_numpy() for name in ("cluster", "block"))
-    clusters = Clusters(np.zeros(members.size, np.int64), members, 1, *numbers)
+    clusters = Clusters.in_one_stratum(members, *numbers)
     if not o or e <= 0:
         return float(clusters.effective[0]), 1.0
     # Failures beyond chance are shared by all hits alike, whatever their chance.

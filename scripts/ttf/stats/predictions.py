@@ -104,9 +104,8 @@ class Grouping:
         weights: values of each row that replace the count of rows; of several, those with the fewest effective
         clusters.
         """
-        stratum = np.zeros(self.number, np.int64)
         totals = [self.sum(values) for values in weights or [np.ones(self.code.size)]]
-        return min((Clusters(stratum, members, 1) for members in totals), key=lambda clusters: clusters.effective.sum())
+        return min(map(Clusters.in_one_stratum, totals), key=lambda clusters: clusters.effective.sum())
 
     def blank_estimate(self, reason: str) -> Estimate:
         return Estimate(self.code.size, cluster_by=self.cluster_by, reason=reason)
@@ -441,7 +440,7 @@ def _jackknife_steps(
     intercept, slope = rest_xx * sums[0] - rest_x * sums[1], rest_1 * sums[1] - rest_x * sums[0]
     blank = np.full(determinant.size, np.inf)
     steps = (np.divide(step, determinant, out=blank.copy(), where=is_known) for step in (intercept, slope))
-    return Clusters(np.zeros(grouping.number, np.int64), share, 1), tuple(steps)
+    return Clusters.in_one_stratum(share), tuple(steps)
 
 
 # Hours until failure -----------------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 import shlex
 from collections.abc import Sequence
 
-from ttf.analyses.shared.outages.node_ranges import hostlist, is_safe
+from ttf.display.node_ranges import hostlist, is_safe
 from ttf.display.phrases import quote_trace_text
 from ttf.engine.words import count, join_list
 

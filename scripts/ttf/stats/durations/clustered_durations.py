@@ -101,7 +101,7 @@ def make_cells(cluster: np.ndarray, block: np.ndarray, durations: np.ndarray) ->
     example_row = np.zeros(members.size, np.int64)
     example_row[cell] = np.arange(cell.size)
     columns = (column[example_row].astype(np.int64) for column in (cluster, block))
-    return cell, Clusters(np.zeros(members.size, np.int64), members, 1, *columns)
+    return cell, Clusters.in_one_stratum(members, *columns)
 
 
 def describe_clusters(durations: ClusterDurations | None) -> dict[str, str | float | None]:

@@ -4,8 +4,8 @@ import polars as pl
 
 from ttf.analyses.causes.judge_node_errors import ERROR_NODES
 from ttf.analyses.causes.judge_node_errors.log_records import LogRecords
-from ttf.analyses.nodes.find_lemon_nodes.excess import compare_by_exposure, with_verdict
 from ttf.records.clusters import DAY_S
+from ttf.stats.nodes.excess_failures import compare_by_exposure, with_verdict
 
 MOST_CODES = 3
 # An application code on one node for fewer users can be the work of one of them.

@@ -1,17 +1,15 @@
 """What share of outages errors announced, how long before, and how many alarms were false."""
 
-from collections.abc import Iterator
-
 import numpy as np
 import polars as pl
 
 from ttf.analyses.causes.judge_node_errors import ERROR_LEAD_TIMES
 from ttf.analyses.causes.judge_node_errors.log_records import LogRecords
-from ttf.analyses.outages.match_outages.compute import covered_share
 from ttf.raw.node_logs.merging import number_close_rows
 from ttf.records.clusters import DAY_S, add_levels
 from ttf.records.infra import pair_near_events
 from ttf.stats.clustered import CLUSTERED, clustered_shares, join_clustered
+from ttf.stats.outages.nearness import covered_shares
 from ttf.stats.shares import add_wilson
 
 HORIZON_S = DAY_S
@@ -66,21 +64,14 @@ def _describe(leads: pl.DataFrame, records: LogRecords, errors: pl.DataFrame, le
     row |= add_wilson("share", announced, outages)
     reasons = []
     if outages:
-        free = dict(_covered_shares(records, errors, HORIZON_S - lead_s))
-        row["expected"] = sum(free.get(unit, 0.0) for unit in leads["unit"]) / outages
+        spans = records.history.watch.group_by("unit").agg(span_s=pl.col("end_s").max() - pl.col("start_s").min())
+        shares = covered_shares(errors, spans, "unit", HORIZON_S - lead_s)
+        row["expected"] = sum(shares.get(unit, 0.0) for unit in leads["unit"]) / outages
         row["median_lead_s"] = leads["to_s"].median()
         reasons += [] if announced else [NONE_ANNOUNCED]
     else:
         reasons.append(NO_OUTAGE)
     return row | {"reason": "; ".join(reasons) or None}
-
-
-def _covered_shares(records: LogRecords, errors: pl.DataFrame, width_s: int) -> Iterator[tuple[int, float]]:
-    spans = records.history.watch.group_by("unit").agg(span_s=pl.col("end_s").max() - pl.col("start_s").min())
-    by_unit = errors.group_by("unit").agg(pl.col("time_s").unique().sort()).join(spans, on="unit").sort("unit")
-    for unit, times, span_s in by_unit.iter_rows():
-        if span_s > 0:
-            yield unit, min(1.0, covered_share(np.array(times), span_s, width_s))
 
 
 def _count_alarms(errors: pl.DataFrame, starts: pl.DataFrame, records: LogRecords) -> dict:

@@ -9,15 +9,6 @@ import polars as pl
 from scipy.special import gammaincc, ndtr
 
 from ttf.analyses.factors.estimate_hazards import COX, DOUBLING, JOB_SIZE
-from ttf.analyses.factors.estimate_hazards.cox import (
-    Fit,
-    NoFit,
-    RiskSets,
-    fit,
-    independent_columns,
-    proportionality_statistics,
-)
-from ttf.analyses.factors.estimate_hazards.cox_clusters import ClusteredDurations, Effects, effects_by_cluster
 from ttf.records.clusters import first_block, level_names
 from ttf.records.jobs import Frame
 from ttf.stats.basics.holm import add_adjusted_p
@@ -26,6 +17,8 @@ from ttf.stats.basics.order import distinct_values
 from ttf.stats.basics.p_value import raise_to_smallest
 from ttf.stats.clustered import FEWEST, UNCLUSTERED, Clusters, name_levels, too_few_reason
 from ttf.stats.durations.clustered_durations import make_cells
+from ttf.stats.durations.cox import Fit, NoFit, RiskSets, fit, independent_columns, proportionality_statistics
+from ttf.stats.durations.cox_clusters import ClusteredDurations, Effects, effects_by_cluster
 from ttf.stats.durations.strata import NO_DURATION
 
 # Numeric covariates, with a ratio per doubling. All others have a ratio per level.

@@ -6,7 +6,7 @@ import polars as pl
 
 from ttf.analyses.lost.account_gpu_hours import LEDGER, LEDGER_SUMMARY
 from ttf.analyses.lost.account_gpu_hours.ledger_rows import build_ledger, category_notes, name_unused, summarise_ledger
-from ttf.analyses.lost.account_gpu_hours.spent import Months, merge_sums, sum_gpu_time, with_known_time
+from ttf.analyses.lost.account_gpu_hours.spent import merge_sums, sum_gpu_time, with_known_time
 from ttf.analyses.lost.account_gpu_hours.unused import (
     NO_CHANGES,
     Unavailable,
@@ -16,9 +16,10 @@ from ttf.analyses.lost.account_gpu_hours.unused import (
     usage_changes,
     waiting_gpus,
 )
-from ttf.analyses.queue.reconstruct_occupancy.holdings import GPU, load_gpu_allocations
 from ttf.engine.size_unit import GPU as GPU_UNIT
+from ttf.records.gpu_allocations import GPU, load_gpu_allocations
 from ttf.records.inputs import Inputs
+from ttf.records.months import Months
 from ttf.records.outages.outage_records import select_nodes
 from ttf.records.runs import build_runs, find_record_start, gpu_allocations, iterate_blocks
 

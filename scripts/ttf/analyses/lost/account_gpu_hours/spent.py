@@ -1,52 +1,18 @@
 """Exact sums of GPU time of attempts by category, account, partition and month, in milli-GPU seconds."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 import polars as pl
 
 from ttf.analyses.lost import account_gpu_hours as category
-from ttf.analyses.lost.measure_losses.lost_work import WINDOW_S, has_calendar, month_name, next_month_s
 from ttf.records.infra import PROXY
 from ttf.records.jobs import choose_text
+from ttf.records.months import Months
 
 # Group columns of the sums.
 KEYS = ("category", "account", "partition", "month")
 # Whether infrastructure ended a run; not known on the basis `proxy`.
 _IS_INFRA = pl.col("infra") & (pl.col("basis") != PROXY)
-
-
-@dataclass(frozen=True)
-class Months:
-    """The calendar months (UTC) from begin_s to end_s, or windows of 28 days if the clock has no calendar.
-
-    edges_s: begin_s, the start of each further month, end_s.
-    """
-
-    begin_s: int
-    end_s: int
-
-    @property
-    def edges_s(self) -> list[int]:
-        edges = [self.begin_s]
-        while (next_edge_s := next_month_s(edges[-1], self.begin_s)) < self.end_s:
-            edges.append(next_edge_s)
-        return [*edges, self.end_s]
-
-    @property
-    def month_names(self) -> list[str]:
-        return [month_name(edge_s, self.begin_s) for edge_s in self.edges_s[:-1]]
-
-    def index_at(self, time_s: pl.Expr) -> pl.Expr:
-        """Return the index of the month that contains a time, from 0."""
-        if not has_calendar(self.begin_s):
-            return (time_s - self.begin_s) // WINDOW_S
-
-        def count_months(time_s: pl.Expr) -> pl.Expr:
-            time = pl.from_epoch(time_s, time_unit="s")
-            return time.dt.year().cast(pl.Int64) * 12 + time.dt.month()
-
-        return count_months(time_s) - count_months(pl.lit(self.begin_s))
 
 
 def with_known_time(runs: pl.LazyFrame) -> pl.LazyFrame:

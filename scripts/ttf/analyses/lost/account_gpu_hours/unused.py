@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 
 from ttf.analyses.lost.account_gpu_hours import ABOVE_CAPACITY, DOWN, FREE, FREE_WAITED, MAINTENANCE, NOT_WATCHED
-from ttf.analyses.queue.reconstruct_occupancy.holdings import GPU, GpuAllocations
+from ttf.records.gpu_allocations import GPU, GpuAllocations
 from ttf.records.jobs import whole_gpus
 from ttf.records.outages.outage_records import select_nodes
 from ttf.stats.basics.order import cumulate_changes, distinct_values, run_starts, sort_order

@@ -116,6 +116,8 @@ REPEATS = table(
     **interval_columns(number, "the 95% CI, in `unit`, clustered by group", REASON),
     reason=reason("Why cells of the row are blank, or why the estimate has no interval."),
 )
+# Scenarios of what_if.csv.
+TRIAL, NO_RETRY, NO_CERTAIN_RETRY = "trial_on_one_gpu", "no_retry", "no_retry_of_deterministic"
 _NO_TRIAL, _TRIAL = "the scenario has no trial", "the scenario is a trial, or the column reason says why"
 WHAT_IF = table(
     "what_if",

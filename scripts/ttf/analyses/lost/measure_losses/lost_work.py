@@ -7,20 +7,17 @@ is an integer). Hours are computed at the end, with one rounding.
 """
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 
 import polars as pl
 
 from ttf.analyses.lost.measure_losses import LOST_WORK, LOST_WORK_ALL, LOST_WORK_BY_MONTH, SMALL_GPUS
 from ttf.records.jobs import Frame, doubling_bucket
+from ttf.records.months import month_name, month_start, next_month_s
 from ttf.records.runs import GPU_HOUR, gpu_time
 from ttf.stats.shares import divide
 
 # An hour of one GPU, in milli-GPU half seconds.
 _GPU_HOUR = 2 * GPU_HOUR
-WINDOW_S = 28 * 86_400
-# A trace that starts after this on its clock has a calendar: no trace is 30 years long.
-YEAR_2000_S = 946_684_800
 
 _KEYS = ("gpus_high", "start_s", "infra_basis", "checkpoint_interval_s")
 _COUNTS = ("runs", "failed_runs", "failed_without_time", "infra_failures", "infra_without_time")
@@ -39,7 +36,7 @@ def loss_parts(runs: Frame, checkpoint_interval_s: int, begin_s: int | None = No
     """
     keys = {
         "gpus_high": doubling_bucket((pl.col("gpu_milli") + 999) // 1000),
-        "start_s": _month_start(begin_s),
+        "start_s": month_start(begin_s),
         "infra_basis": pl.col("basis"),
         "checkpoint_interval_s": pl.lit(checkpoint_interval_s),
     }
@@ -179,19 +176,6 @@ def linked_preemptions(preempted: pl.DataFrame, restarts: pl.DataFrame, window_s
     return next_restarts.filter(pl.col("failed_s") <= pl.col("end_s"))["run"].unique().sort()
 
 
-def has_calendar(begin_s: int | None) -> bool:
-    """Return whether months are calendar months, as the clock counts from 1970; else windows of 28 days."""
-    return begin_s is not None and begin_s >= YEAR_2000_S
-
-
-def _month_start(begin_s: int | None) -> pl.Expr:
-    """Return the start (s) of the month, or of the 28 days, in which a run ended."""
-    end_s = pl.col("end_s")
-    if has_calendar(begin_s):
-        return pl.from_epoch(end_s, time_unit="s").dt.truncate("1mo").dt.epoch("s")
-    return (begin_s or 0) + (end_s - (begin_s or 0)) // WINDOW_S * WINDOW_S
-
-
 def _sum_by(sums: pl.DataFrame, column: str) -> pl.DataFrame:
     """Add up the sums of `loss_sums` by one of their keys, ascending."""
     return sums.group_by(column).agg(pl.exclude(_KEYS).sum()).sort(column, nulls_last=True)
@@ -220,20 +204,3 @@ def _loss_cells(row: dict, total: int, sums: pl.DataFrame) -> dict:
     elif has_preemptions:
         reasons.append(NO_NODES)
     return losses | {"reason": "; ".join(reasons) or None}
-
-
-def next_month_s(first_s: int, begin_s: int | None) -> int:
-    """Return the start of the month after the one of first_s."""
-    if not has_calendar(begin_s):
-        return first_s + WINDOW_S
-    month = datetime.fromtimestamp(first_s, UTC)
-    year, number = divmod(month.year * 12 + month.month, 12)
-    return int(datetime(year, number + 1, 1, tzinfo=UTC).timestamp())
-
-
-def month_name(first_s: int, begin_s: int | None) -> str:
-    """Return the month as 2020-07, or the days since the trace began."""
-    if has_calendar(begin_s):
-        return datetime.fromtimestamp(first_s, UTC).strftime("%Y-%m")
-    day = (first_s - (begin_s or 0)) // 86_400
-    return f"days {day + 1} to {day + 28}"

@@ -4,9 +4,16 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from ttf.analyses.lost.account_gpu_hours.page import list_productive_keys
-from ttf.analyses.lost.measure_losses import FAILURES_BY_OWNER, LOST_WORK, LOST_WORK_BY_MONTH, REPEATS, WHAT_IF
-from ttf.analyses.lost.measure_losses.what_if import NO_CERTAIN_RETRY, NO_RETRY
+from ttf.analyses.lost.account_gpu_hours import RUNNING, UNKNOWN
+from ttf.analyses.lost.measure_losses import (
+    FAILURES_BY_OWNER,
+    LOST_WORK,
+    LOST_WORK_BY_MONTH,
+    NO_CERTAIN_RETRY,
+    NO_RETRY,
+    REPEATS,
+    WHAT_IF,
+)
 from ttf.display.phrases import fill_numbers
 from ttf.display.report_tables import CLUSTERED, Interval, PageTable, add_size_labels, format_estimate, format_rows
 from ttf.display.report_trace import Trace
@@ -18,6 +25,10 @@ from ttf.records.infra import PROXY
 
 MOST_MONTHS = 24
 MOST_OWNERS = 10
+# The key value is hidden when recorded use exceeds capacity by more than this share.
+MOST_ABOVE = 0.05
+# The key value is hidden when jobs with an unknown end used more than this share of the GPU time.
+MOST_OPEN = 0.5
 LOSSES = (
     *("runs", "gpu_hours", "failed_runs", "failed_gpu_hours", "failed_gpu_hours_share"),
     *("infra_failures", "first_order_gpu_hours", "preemptions", "second_order_gpu_hours", "linked_gpu_hours"),
@@ -120,6 +131,18 @@ def _list_keys(m: Numbers) -> list[Key]:
     if len(keys) < 4 and m.value("lost_work.preemptions", 0) and m.has("lost_work.second_order_gpu_hours"):
         keys.append(Key("Preempted", hour_text("second_order"), f"upper bound, {run_text('preemptions')}"))
     return keys
+
+
+@fill_numbers
+def list_productive_keys(m: Numbers) -> list[Key]:
+    """Return the productive share of capacity as a key value, if results and capacity are known."""
+    open_hours = sum(m.value(f"ledger.{category}.gpu_hours", 0) for category in (RUNNING, UNKNOWN))
+    if open_hours > MOST_OPEN * m.value("ledger.used_gpu_hours", 0):
+        return []
+    above = -m.value("ledger.above_capacity.share", 0)
+    if not m.has("ledger.capacity_gpu_hours") or not m.has("ledger.productive.share") or above > MOST_ABOVE:
+        return []
+    return [Key("Productive", "[ledger.productive.share]", "of capacity, [ledger.capacity_gpu_hours] GPU-h")]
 
 
 def tables(trace: Trace) -> dict[str, PageTable]:

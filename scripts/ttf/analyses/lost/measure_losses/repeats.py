@@ -8,9 +8,9 @@ import polars as pl
 
 from ttf.analyses.lost.measure_losses import REPEATS
 from ttf.engine.exact_sums import dot
+from ttf.engine.name_codes import NameNumbers
 from ttf.engine.storage.partitions import Partitions
 from ttf.records.jobs import Frame
-from ttf.stats.basics.name_codes import NameNumbers
 from ttf.stats.durations.survival import survival_summary
 from ttf.stats.shares import wilson_interval
 

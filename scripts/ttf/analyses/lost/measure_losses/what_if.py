@@ -8,13 +8,12 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from ttf.analyses.lost.measure_losses import WHAT_IF
+from ttf.analyses.lost.measure_losses import NO_CERTAIN_RETRY, NO_RETRY, TRIAL, WHAT_IF
 from ttf.records.infra import PROXY
 from ttf.records.jobs import Frame
 from ttf.records.runs import GPU_HOUR, gpu_time
 from ttf.stats.shares import divide
 
-TRIAL, NO_RETRY, NO_CERTAIN_RETRY = "trial_on_one_gpu", "no_retry", "no_retry_of_deterministic"
 ONE_GPU_MILLI = 1000
 _RETRY_COLUMNS = ("n", "affected", "saved", "given_up", "given_up_gpu")
 

@@ -8,7 +8,6 @@ import numpy as np
 import polars as pl
 from scipy.special import pdtrc
 
-from ttf.analyses.nodes.find_lemon_nodes.excess import OrdinaryRates, median_detectable_ratio
 from ttf.display.charts.axes import log_domain, log_scale, log_ticks
 from ttf.display.charts.encodings import pick_columns, tooltips
 from ttf.display.charts.figure import Figure, Study, empty_figure, fit_width, make_chart, make_figure
@@ -17,6 +16,7 @@ from ttf.display.charts.theme import CANCELLED, FAILURE, FAINT, INK
 from ttf.display.statement_rules import has_power
 from ttf.engine.words import number, plural, share
 from ttf.records.inputs import Inputs
+from ttf.stats.nodes.excess_failures import OrdinaryRates, median_detectable_ratio
 
 MOST_LABELLED = 10
 MOST_LEMONS = 60

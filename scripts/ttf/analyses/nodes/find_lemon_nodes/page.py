@@ -4,16 +4,15 @@ import polars as pl
 
 from ttf.analyses.nodes.find_lemon_nodes import LEMON_EFFECT, LEMON_NODES
 from ttf.display import statement_rules
-from ttf.display.phrases import fill_numbers, quote_trace_text
+from ttf.display.excess_nodes import node_keys
+from ttf.display.phrases import fill_numbers
 from ttf.display.report_tables import Interval, PageTable, format_boolean
 from ttf.display.report_trace import Trace
-from ttf.display.section_head import Head, Key, Line
+from ttf.display.section_head import Head, Line
 from ttf.display.trace_numbers import Numbers
 
 MOST_NODES = 15
 MOST_RANKED = 10
-# Maximum number of nodes named in the head.
-MOST_NAMED = 3
 
 
 def tables(trace: Trace) -> dict[str, PageTable]:
@@ -44,45 +43,6 @@ def tables(trace: Trace) -> dict[str, PageTable]:
         columns["mttf_ratio"] = None
         tables_by_name["lemon-effect"] = PageTable(effect, columns, LEMON_EFFECT)
     return tables_by_name
-
-
-@fill_numbers
-def describe_nodes(m: Numbers) -> str:
-    """Return the end of a finding: the number of nodes with excess failures; nothing if none could be tested."""
-    if not m.value("lemons.tested", 0):
-        return ""
-    if statement_rules.r11_no_power(m):
-        if statement_rules.is_attribution_rare(m):
-            return "too few failures name a node"
-        if m.has("lemons.first.ordinary_cv"):
-            return "no node can be distinguished from others that differ"
-        return "too few failures to compare nodes"
-    if not m["lemons.lemons"]:
-        return "no node has excess failures"
-    return f"[lemons.lemons node] {'has' if m['lemons.lemons'] == 1 else 'have'} excess failures"
-
-
-@fill_numbers
-def node_keys(trace: Trace, m: Numbers) -> list[Key]:
-    """Return the number and names of nodes with excess failures, and the power of the test."""
-    if not m.value("lemons.tested", 0):
-        return []
-    value, note = "[lemons.lemons] of [lemons.tested]", _format_nodes_note(trace, m)
-    if statement_rules.r11_no_power(m):
-        value, note = "cannot tell", statement_rules.cannot_tell(m).removeprefix("cannot tell: ")
-    keys = [Key("Nodes with excess failures", value, note)]
-    if m.has("lemons.detectable_ratio") and not m["lemons.lemons"]:
-        reference = "the failures expected" if m["lemons.basis"] == "proxy" else "the rate of its fleet"
-        keys.append(Key("Detectable with 80% power", "[lemons.detectable_ratio] times", reference))
-    return keys
-
-
-def _format_nodes_note(trace: Trace, m: Numbers) -> str:
-    if not m["lemons.lemons"]:
-        return "of [lemons.counted failure]"
-    nodes = trace.table("lemon_nodes").filter(pl.col("lemon"))["node"].head(MOST_NAMED)
-    names = ", ".join(quote_trace_text(name, 20) for name in nodes) + "…" * (m["lemons.lemons"] > MOST_NAMED)
-    return f"{names}; [lemons.share_of_failures] of failures"
 
 
 @fill_numbers

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from ttf.analyses.nodes.find_lemon_nodes.page import describe_nodes, node_keys
+from ttf.display.excess_nodes import describe_nodes, node_keys
 from ttf.display.phrases import fill_numbers
 from ttf.display.report_trace import Trace
 from ttf.display.section_head import Head, Key, Line

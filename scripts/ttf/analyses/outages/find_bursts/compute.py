@@ -7,7 +7,10 @@ import numpy as np
 import polars as pl
 
 from ttf.analyses.outages.find_bursts import AGAIN_AFTER_REPAIR, BURSTS, OUTAGE_COUNTS
-from ttf.analyses.shared.outages.nearness import (
+from ttf.records.clusters import number_keys
+from ttf.records.inputs import Inputs
+from ttf.stats.clustered import Clusters, add_limits
+from ttf.stats.outages.nearness import (
     NEVER,
     jitter_times,
     longest_chain,
@@ -17,10 +20,7 @@ from ttf.analyses.shared.outages.nearness import (
     shift_times,
     sorted_nearest_gaps,
 )
-from ttf.analyses.shared.outages.units_down import list_spans
-from ttf.records.clusters import number_keys
-from ttf.records.inputs import Inputs
-from ttf.stats.clustered import Clusters, add_limits
+from ttf.stats.outages.units_down import list_spans
 
 HOUR_S, DAY_S, WEEK_S = 3600, 86_400, 604_800
 WINDOWS_S = (60, 1800, HOUR_S, DAY_S, WEEK_S, 30 * DAY_S)
@@ -175,7 +175,7 @@ def _outage_clusters(level: str, events: Events, window: int) -> tuple[np.ndarra
 def _clustered_interval(is_hit: np.ndarray, cluster: np.ndarray, cluster_by: str) -> dict:
     _, cluster = np.unique(cluster, return_inverse=True)
     sizes, hits = np.bincount(cluster).astype(float), np.bincount(cluster, weights=is_hit)
-    clusters = Clusters(np.zeros(len(sizes), np.int64), sizes, 1)
+    clusters = Clusters.in_one_stratum(sizes)
     limits = add_limits(pl.DataFrame({"cluster_by": [cluster_by]}), *clusters.proportion(hits, sizes, 0.95))
     return limits.rename({"why_not": "reason"}).row(0, named=True)
 

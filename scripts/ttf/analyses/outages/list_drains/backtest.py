@@ -75,7 +75,7 @@ def _summarise_weeks(rows: list[dict], listed_weeks: np.ndarray, failures: np.nd
     row = {"window": "all", "expected": float(expected.sum()) if rows else None} | sums
     row = _add_shares(row) | {"cluster_by": "node"}
     was_listed = listed_weeks > 0
-    clusters = Clusters(np.zeros(was_listed.sum(), np.int64), listed_weeks[was_listed], 1)
+    clusters = Clusters.in_one_stratum(listed_weeks[was_listed])
     row["clusters"] = float(clusters.effective[0])
     low, high = (float(bound[0]) for bound in clusters.ratio(failures[was_listed], expected[was_listed], 0.95)[:2])
     if np.isfinite(low) and np.isfinite(high):

@@ -14,21 +14,16 @@ from collections.abc import Iterable
 import polars as pl
 
 from ttf.analyses.nodes.find_lemon_nodes import LEMON_NODES
-from ttf.analyses.nodes.find_lemon_nodes.excess import (
-    median_detectable_ratio,
-    next_threshold,
-    with_posterior,
-    with_power,
-)
 from ttf.analyses.outages.list_drains import DRAIN_BACKTEST, DRAIN_LIST, DRAIN_SUMMARY
 from ttf.analyses.outages.list_drains.backtest import DAY, WEEK, backtest
 from ttf.analyses.outages.list_drains.history import History
-from ttf.analyses.shared.outages.node_ranges import hostlist, is_safe
+from ttf.display.node_ranges import hostlist, is_safe
 from ttf.records.infra import EVENT, PROXY
 from ttf.records.inputs import Inputs
 from ttf.records.jobs import join_reasons
 from ttf.records.outages.outage_records import select_nodes
 from ttf.records.runs import GPU_HOUR
+from ttf.stats.nodes.excess_failures import median_detectable_ratio, next_threshold, with_posterior, with_power
 
 HOUR = 3_600
 MOST_CAUSES, LONGEST_CAUSE = 3, 60

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from ttf.analyses.nodes.find_lemon_nodes.excess import OrdinaryRates, compare_by_exposure, with_verdict
 from ttf.engine.exact_sums import group_sums
 from ttf.records.outages.outage_records import select_nodes
+from ttf.stats.nodes.excess_failures import OrdinaryRates, compare_by_exposure, with_verdict
 
 # An outage that begins this soon after the node's repair counts as a repeat of the one before.
 REPEAT_S = 86_400

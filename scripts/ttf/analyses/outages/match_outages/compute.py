@@ -13,6 +13,7 @@ from ttf.records.clusters import CLUSTER_COLUMNS
 from ttf.records.infra import AFTER_S, BEFORE_S, EVENT, pair_near_events
 from ttf.records.inputs import Inputs
 from ttf.stats.clustered import CLUSTERED, clustered_shares, join_clustered
+from ttf.stats.outages.nearness import covered_shares
 from ttf.stats.shares import add_wilson
 
 HOUR, DAY = 3_600, 86_400
@@ -74,15 +75,8 @@ def match_failures(failures: pl.DataFrame, outages: pl.DataFrame, exposure: pl.D
 def null_probability(failures: pl.DataFrame, outages: pl.DataFrame, exposure: pl.DataFrame, width_s: int) -> np.ndarray:
     """Return the null probability that an outage begins in a window of `width_s` seconds around each failure."""
     spans = exposure.group_by("node").agg(span_s=pl.col("until_s").max() - pl.col("from_s").min())
-    starts = outages.group_by("node").agg(pl.col("time_s").unique().sort()).join(spans, on="node").sort("node")
-    rows = [row for row in starts.iter_rows() if row[-1] > 0]
-    free = {node: 1 - covered_share(np.array(times), span_s, width_s) for node, times, span_s in rows}
-    return np.array([1 - np.prod([free.get(node, 1.0) for node in nodes]) for nodes in failures["node_list"]])
-
-
-def covered_share(starts: np.ndarray, span_s: int, width_s: int) -> float:
-    """Return the share of a circle of span_s seconds that is at most width_s after a start (ascending)."""
-    return float(np.minimum(np.diff(starts, append=starts[0] + span_s), width_s).clip(0).sum() / span_s)
+    shares = covered_shares(outages, spans, "node", width_s)
+    return np.array([1 - np.prod([1 - shares.get(node, 0.0) for node in nodes]) for nodes in failures["node_list"]])
 
 
 def outage_effects(durations: pl.LazyFrame, placements: pl.LazyFrame, outages: pl.DataFrame) -> pl.DataFrame:

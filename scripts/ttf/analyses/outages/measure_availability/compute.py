@@ -7,9 +7,9 @@ import polars as pl
 
 from ttf.analyses.outages.measure_availability import AVAILABILITY, OUTAGE_CAUSES, OUTAGES_SUMMARY
 from ttf.analyses.outages.measure_availability.outage_free import outage_free
-from ttf.analyses.shared.outages.faults import faults
 from ttf.records.clusters import DAY_S, block_name, steps_by_block, sum_step_runs
 from ttf.records.inputs import Inputs
+from ttf.records.outages.faults import faults
 from ttf.records.outages.outage_records import is_start_watched
 from ttf.stats.durations.renewal import estimate_strata, repair_times
 

@@ -73,7 +73,7 @@ class _ClusterBlocks:
         self._begin = np.maximum(self._from, block * self._length)
         self._end = self._begin + seconds
         members = np.bincount(self._rows, weights=seconds)
-        self._clusters = Clusters(np.zeros(members.size, np.int64), members, 1, cluster[first], block[first])
+        self._clusters = Clusters.in_one_stratum(members, cluster[first], block[first])
 
     def _encode(self, cluster: np.ndarray, block: np.ndarray) -> np.ndarray:
         return cluster * self._width + block

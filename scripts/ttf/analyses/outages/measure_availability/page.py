@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import polars as pl
 
 from ttf.analyses.outages.measure_availability import AVAILABILITY, OUTAGE_CAUSES
-from ttf.analyses.outages.track_outages.page import trend_in_words
+from ttf.display.fault_trend import trend_in_words
 from ttf.display.phrases import fill_numbers, quote_trace_text
 from ttf.display.report_tables import Interval, PageTable
 from ttf.display.report_trace import Trace

@@ -5,12 +5,12 @@ from collections.abc import Mapping
 import altair as alt
 import polars as pl
 
-from ttf.analyses.shared.outages.outage_strata import ALL
 from ttf.display.charts.axes import log_scale
 from ttf.display.charts.encodings import colour_by, tooltips
 from ttf.display.charts.figure import Figure, Study, empty_figure, fit_width, make_chart, make_figure
 from ttf.display.charts.theme import CANCELLED, FAILURE
 from ttf.engine.words import plural
+from ttf.stats.outages.outage_strata import ALL
 
 # Rarer states are random variation.
 RAREST = 1e-4

@@ -6,18 +6,18 @@ from scipy.special import expit, logit, stdtrit
 
 from ttf.analyses.outages.size_spares import SPARES, UNITS_DOWN
 from ttf.analyses.outages.size_spares.run_plans import plan_runs
-from ttf.analyses.shared.outages.outage_simulation import ALWAYS_DOWN, NOT_WATCHED
-from ttf.analyses.shared.outages.outage_strata import EXPOSURE_COLUMNS_READ, OUTAGE_COLUMNS_READ, Part, split_parts
-from ttf.analyses.shared.outages.units_down import (
+from ttf.records.clusters import DAY_S
+from ttf.records.inputs import Inputs
+from ttf.stats.clustered import block_spread
+from ttf.stats.outages.outage_simulation import ALWAYS_DOWN, NOT_WATCHED
+from ttf.stats.outages.outage_strata import EXPOSURE_COLUMNS_READ, OUTAGE_COLUMNS_READ, Part, split_parts
+from ttf.stats.outages.units_down import (
     Course,
     binomial_cumulative,
     build_course,
     count_extra_spares,
     smallest_sufficient,
 )
-from ttf.records.clusters import DAY_S
-from ttf.records.inputs import Inputs
-from ttf.stats.clustered import block_spread
 
 SHARES = (0.9, 0.95, 0.99, 0.999)
 # Length of a block, in outages under way of average length. With weekly blocks, or blocks of mean repairs with long

@@ -3,8 +3,8 @@
 import polars as pl
 
 from ttf.analyses.outages.size_spares import CAPACITY, SPARES, SPARES_NEEDED, UNITS_DOWN
-from ttf.analyses.shared.outages.outage_strata import ALL
 from ttf.display.metrics import cells
+from ttf.stats.outages.outage_strata import ALL
 
 _ALL = (pl.col("stratum_by") == ALL) & (pl.col("outages") == ALL)
 _NEEDED = "observed=spares_observed low=observed_low high=observed_high binomial=spares_binomial"

@@ -3,10 +3,10 @@
 import polars as pl
 
 from ttf.analyses.outages.size_spares import CAPACITY, SPARES, SPARES_NEEDED, WEEK_HOURS
-from ttf.analyses.shared.outages.outage_strata import ALL
 from ttf.display.report_tables import Interval, PageTable
 from ttf.display.report_trace import Trace
 from ttf.engine import words
+from ttf.stats.outages.outage_strata import ALL
 
 # The smallest numbers of spares that the table shows.
 MOST_SPARES = 4

@@ -6,11 +6,11 @@ import polars as pl
 
 from ttf.analyses.outages.size_spares import CAPACITY, SPARES_NEEDED, WEEK_HOURS
 from ttf.analyses.outages.size_spares.ways import METHODS, Planner, fewest_spares
-from ttf.analyses.shared.outages.outage_simulation import NOT_WATCHED, no_times_reason
-from ttf.analyses.shared.outages.outage_strata import ALL, Part
-from ttf.analyses.shared.outages.units_down import Course
 from ttf.records.inputs import Inputs
 from ttf.stats.large_runs.plans import rate_row
+from ttf.stats.outages.outage_simulation import NOT_WATCHED, no_times_reason
+from ttf.stats.outages.outage_strata import ALL, Part
+from ttf.stats.outages.units_down import Course
 
 HOURS = (24, 168, 720)
 

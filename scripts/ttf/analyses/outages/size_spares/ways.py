@@ -15,9 +15,9 @@ import polars as pl
 from scipy.linalg import expm
 from scipy.special import bdtr
 
-from ttf.analyses.shared.outages import outage_simulation
-from ttf.analyses.shared.outages.outage_simulation import mean_down_time
-from ttf.analyses.shared.outages.units_down import binomial_cdf, build_course, smallest_sufficient
+from ttf.stats.outages import outage_simulation
+from ttf.stats.outages.outage_simulation import mean_down_time
+from ttf.stats.outages.units_down import binomial_cdf, build_course, smallest_sufficient
 
 DAY_S, WEEK_S = 86_400, 604_800
 METHODS = ("exponential", "observed", "weeks")
@@ -35,7 +35,7 @@ Estimate = tuple[float, float | None]
 class Planner:
     """Estimates for runs on one fleet; results are cached.
 
-    spans: `ttf.analyses.shared.outages.units_down.list_spans`; at least one began, not all time is down. exposure: of
+    spans: `ttf.stats.outages.units_down.list_spans`; at least one began, not all time is down. exposure: of
     these units. Each simulation has its own seed, so the order of calls does not matter. One simulation serves all
     numbers of spares that draw from the same blocks, so of these more spares never lower p_never_short.
     """

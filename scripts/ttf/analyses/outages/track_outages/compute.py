@@ -7,10 +7,10 @@ import numpy as np
 import polars as pl
 
 from ttf.analyses.outages.track_outages import GROWTH, MCF
-from ttf.analyses.shared.outages.faults import faults
 from ttf.engine.counts import most_frequent
 from ttf.records.clusters import DAY_S
 from ttf.records.inputs import Inputs
+from ttf.records.outages.faults import faults
 from ttf.records.outages.outage_records import is_start_watched
 from ttf.stats.basics.holm import add_adjusted_p
 from ttf.stats.durations.growth import FEWEST_EVENTS, Stratum, accumulate_exposure, fit_common_growth

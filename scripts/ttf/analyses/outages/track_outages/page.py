@@ -3,6 +3,7 @@
 import polars as pl
 
 from ttf.analyses.outages.track_outages import GROWTH
+from ttf.display.fault_trend import TRENDS
 from ttf.display.phrases import fill_numbers
 from ttf.display.report_tables import Interval, PageTable
 from ttf.display.report_trace import Trace, select_largest_strata
@@ -11,41 +12,6 @@ from ttf.display.trace_numbers import Numbers
 from ttf.engine import words
 
 _KINDS = {"all": "All", "group": "By group", "level": "By level of cause"}
-_TRENDS = {"worse": "more frequent", "better": "less frequent", "none": "none", "unclear": "unclear"}
-# Below this p of homogeneity, the common growth describes no group.
-HETEROGENEOUS_P = 0.05
-
-
-@fill_numbers
-def trend_in_words(m: Numbers) -> str:
-    """Say whether faults become more frequent, and in how many groups; nothing if there are too few."""
-    return f"{_format_trend(m)}{_format_groups(m)}" if m.has("growth.trend") else ""
-
-
-def _format_trend(m: Numbers) -> str:
-    has_groups = m["growth.strata"] > 1
-    growth_words = ""
-    if m.has("growth.beta_within_ci_low"):
-        bounds = words.join_range(*(words.number(m[f"growth.beta_within_ci_{bound}"]) for bound in ("low", "high")))
-        growth_words = f"{'common ' if has_groups else ''}growth β [growth.beta_within], 95% CI {bounds}; "
-    test_words = f"({growth_words}p [growth.trend_p:p_value])"
-    scope = " within [growth.strata] groups" if has_groups else ""
-    if m["growth.trend"] == "none":
-        return f"No {'common ' if has_groups else ''}trend in faults{scope} {test_words}."
-    if m["growth.trend"] == "unclear":
-        return f"Trend in faults unclear {test_words}: not significant without each unit's first year under watch."
-    return f"Faults became {_TRENDS[m['growth.trend']]}{scope} {test_words}."
-
-
-def _format_groups(m: Numbers) -> str:
-    if m.value("growth.groups.n", 0) < 2:
-        return ""
-    subject = (
-        "Groups differ (p [growth.homogeneity_p:p_value]): of [growth.groups.n]"
-        if m.has("growth.homogeneity_p") and m["growth.homogeneity_p"] < HETEROGENEOUS_P
-        else "Of [growth.groups.n]"
-    )
-    return f" {subject}, [growth.groups.better] became less, [growth.groups.worse] more frequent."
 
 
 @fill_numbers
@@ -58,7 +24,7 @@ def lines(trace: Trace, m: Numbers) -> list[Line]:
 
 def tables(trace: Trace) -> dict[str, PageTable]:
     labelled_rows = select_largest_strata(trace.table("growth")).with_columns(
-        pl.col("stratum_by").replace_strict(_KINDS), trend=pl.col("trend").replace_strict(_TRENDS, default=None)
+        pl.col("stratum_by").replace_strict(_KINDS), trend=pl.col("trend").replace_strict(TRENDS, default=None)
     )
     columns = {
         "stratum": ("Stratum", None),

@@ -4,15 +4,16 @@ import numpy as np
 import polars as pl
 from scipy.special import bdtrc
 
-from ttf.analyses.nodes.find_lemon_nodes.compute import PARTITION_ROWS, lemon_nodes
-from ttf.analyses.nodes.find_lemon_nodes.excess import benjamini_hochberg, median_detectable_ratio
-from ttf.analyses.nodes.find_lemon_nodes.node_runs import DURATIONS_READ
 from ttf.analyses.quality.compare_parts import GONE_SUSPECTS, NEW_SUSPECTS, NEW_WORDS
 from ttf.analyses.quality.compare_parts.part_tests import NO_EVENTS, SIGNIFICANCE
 from ttf.display.statement_rules import has_power
 from ttf.engine.storage.partitions import choose_partitions
 from ttf.records.inputs import Inputs
+from ttf.stats.basics.benjamini_hochberg import benjamini_hochberg
 from ttf.stats.basics.p_value import raise_to_smallest
+from ttf.stats.nodes.excess_failures import median_detectable_ratio
+from ttf.stats.nodes.node_runs import DURATIONS_READ
+from ttf.stats.nodes.node_tests import PARTITION_ROWS, compare_nodes
 
 # Column of the jobs -> kind of its words. Where several words describe one failure, the last adds the least.
 KINDS = {"status_raw": "state", "exit_code": "exit code", "slurm_reason": "reason"}
@@ -122,7 +123,7 @@ def find_new_suspects(
     with inputs.scratch() as folder:
         partitions = choose_partitions([placements], PARTITION_ROWS, folder)
         durations = inputs.scan("durations_infra", DURATIONS_READ)
-        return compare_suspects(*lemon_nodes(placements, durations, windows, false_discovery, partitions))
+        return compare_suspects(*compare_nodes(placements, durations, windows, false_discovery, partitions))
 
 
 def compare_suspects(

@@ -1,7 +1,7 @@
 """Test whether the last part differs from earlier ones by more than random variation.
 
 There are two tests; the larger p-value and the wider interval count. Users differ, and the same users are on both
-sides: a difference of ratios with the spread between clusters (`ttf.analyses.quality.measure_drift.window_tests`).
+sides: a difference of ratios with the spread between clusters (`ttf.stats.clustered_differences`).
 Weeks differ: a further part lies within Student's prediction interval of the earlier parts (Hahn & Meeker 1991, section
 4.7), each weighted by the denominator of its ratio. Rejecting only if both tests reject keeps the level
 (intersection-union: Berger 1982). With too few earlier parts nothing is tested: by users alone, every fifth week of a
@@ -15,9 +15,9 @@ from scipy.special import stdtr, stdtrit
 
 from ttf.analyses.quality.compare_parts import CHANCE, CHANGED, FEWEST_PARTS, TOO_FEW, TOO_FEW_WEEKS
 from ttf.analyses.quality.compare_parts.sums import Sums
-from ttf.analyses.quality.measure_drift.window_tests import combine_clusters, difference_and_se
 from ttf.engine.columns import FEWEST_CLUSTERS
 from ttf.stats.basics.p_value import exact_p, raise_to_smallest
+from ttf.stats.clustered_differences import combine_clusters, difference_and_se
 from ttf.stats.differences import FEWEST_EXPECTED
 
 CONFIDENCE, SIGNIFICANCE, POWER = 0.95, 0.05, 0.8

@@ -10,11 +10,12 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from ttf.analyses.quality.measure_drift import DRIFT, DRIFT_SUMMARY, SIGNIFICANCE, window_tests
+from ttf.analyses.quality.measure_drift import DRIFT, DRIFT_SUMMARY, SIGNIFICANCE
 from ttf.records.clusters import add_clusters
 from ttf.records.inputs import Inputs
 from ttf.records.jobs import OUTCOMES
 from ttf.records.windows import WINDOW_S
+from ttf.stats import clustered_differences as window_tests
 from ttf.stats.basics.holm import add_adjusted_p
 from ttf.stats.differences import compare_distributions, compare_medians, compare_shares
 

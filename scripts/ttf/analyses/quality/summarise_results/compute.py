@@ -4,7 +4,7 @@ import numpy as np
 import polars as pl
 from scipy.special import logit, stdtrit
 
-from ttf.analyses.lost.measure_losses.what_if import TRIAL
+from ttf.analyses.lost.measure_losses import TRIAL
 from ttf.analyses.quality.summarise_results import ACTIONS, FAILED_TIME, MTTF_RANGE, QUALITY_SUMMARY
 from ttf.display.metrics import FEWEST_FAILURES
 from ttf.engine.size_unit import GPU

@@ -9,7 +9,6 @@ from pathlib import Path
 import polars as pl
 
 from ttf.analyses.queue.reconstruct_occupancy.delay_causes import DelayCauses
-from ttf.analyses.queue.reconstruct_occupancy.holdings import load_gpu_allocations
 from ttf.analyses.queue.reconstruct_occupancy.occupancy import LoadOverTime, Occupancy, summarise_basis
 from ttf.analyses.queue.reconstruct_occupancy.servers import (
     SIZES,
@@ -19,6 +18,7 @@ from ttf.analyses.queue.reconstruct_occupancy.servers import (
     sweep_servers,
 )
 from ttf.records.clusters import Level
+from ttf.records.gpu_allocations import load_gpu_allocations
 from ttf.records.inputs import Inputs
 from ttf.records.jobs import whole_gpus
 

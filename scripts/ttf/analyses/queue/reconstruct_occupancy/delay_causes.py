@@ -12,9 +12,10 @@ import numpy as np
 import polars as pl
 
 from ttf.analyses.queue.reconstruct_occupancy import DELAY_CAUSES, LONGEST_PLAIN_WAIT_S, RECOGNISED
-from ttf.analyses.queue.reconstruct_occupancy.holdings import GPU, GpuAllocations, Spill
 from ttf.analyses.queue.reconstruct_occupancy.servers import Servers, StateSum, Window, has_free
 from ttf.engine.exact_sums import group_sums
+from ttf.engine.storage.spill import Spill
+from ttf.records.gpu_allocations import GPU, GpuAllocations
 from ttf.records.jobs import GPU_BUCKETS, whole_gpus
 from ttf.stats.basics.order import cumulate_changes, number_rows
 from ttf.stats.clustered import CLUSTERED, Clusters, add_limits, join_clustered

@@ -11,7 +11,6 @@ import numpy as np
 import polars as pl
 
 from ttf.analyses.queue.reconstruct_occupancy import FRAGMENTATION, LOAD_OVER_TIME, OCCUPANCY, OCCUPANCY_BASIS
-from ttf.analyses.queue.reconstruct_occupancy.holdings import GPU, GpuAllocations
 from ttf.analyses.queue.reconstruct_occupancy.servers import (
     Servers,
     StateSum,
@@ -22,6 +21,7 @@ from ttf.analyses.queue.reconstruct_occupancy.servers import (
     is_full,
 )
 from ttf.engine.exact_sums import group_sums
+from ttf.records.gpu_allocations import GPU, GpuAllocations
 from ttf.stats.basics.order import run_starts
 from ttf.stats.shares import divide
 

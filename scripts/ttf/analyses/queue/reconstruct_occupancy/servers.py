@@ -11,8 +11,9 @@ import numpy as np
 import polars as pl
 
 from ttf.analyses.queue.reconstruct_occupancy import SERVER_SHARING
-from ttf.analyses.queue.reconstruct_occupancy.holdings import GPU, GpuAllocations, Spill
 from ttf.engine.exact_sums import dot, group_sums
+from ttf.engine.storage.spill import Spill
+from ttf.records.gpu_allocations import GPU, GpuAllocations
 from ttf.records.jobs import GPU_BUCKETS
 from ttf.stats.basics.order import run_ends, run_starts, sort_order, sort_rows
 from ttf.stats.shares import divide

@@ -279,7 +279,7 @@ def _clustered_rate_ratio(observed_jobs: pl.LazyFrame, split: int, log_ratio: fl
     influence, part_clusters = np.zeros(sums.height), []
     for part, sign in (("high", 1), ("low", -1)):
         n, time, failures = (sums[f"{name}_{part}"].to_numpy().astype(float) for name in values)
-        clusters = Clusters(np.zeros(n.size, np.int64), n, 1)
+        clusters = Clusters.in_one_stratum(n)
         failure_shares, time_shares = clusters.share(failures), clusters.share(time)
         influence += sign * jackknife_influences(failure_shares - time_shares, (failure_shares + time_shares) / 2)
         part_clusters.append(clusters)

@@ -13,11 +13,11 @@ from ttf.analyses.risk.predict_failure.evaluate import TOO_FEW
 from ttf.analyses.risk.predict_failure.model_trials import BASE, FEWEST, Trial
 from ttf.analyses.shared.risk import LOGISTIC
 from ttf.analyses.shared.risk.features import CATEGORY, CLOCK, HASHED, HISTORY, Data, Feature, JobFeatures
-from ttf.analyses.shared.risk.logistic import clustered_covariance
 from ttf.analyses.shared.risk.model import Model, TrainingData, train_model
 from ttf.engine.columns import FEWEST_CLUSTERS
 from ttf.stats.clustered import UNCLUSTERED, too_few_reason
 from ttf.stats.predictions import Estimate, difference
+from ttf.stats.regression.logistic import clustered_covariance
 
 PERMUTED, LEFT_OUT = "permuted", "left_out"
 # Importance is the mean over this many permutations; with MANY_JOBS one is enough.

@@ -9,12 +9,12 @@ import numpy as np
 
 from ttf.analyses.risk.predict_failure.risk_labels import WITHOUT_MOST
 from ttf.analyses.shared.risk import LOGISTIC, NESTED
-from ttf.analyses.shared.risk.encoder import Design
 from ttf.analyses.shared.risk.features import Data
-from ttf.analyses.shared.risk.hours import Hours
 from ttf.analyses.shared.risk.model import NO_HISTORY, Model, TrainingData, add_hours, choose_kind, train_candidates
 from ttf.analyses.shared.risk.splits import Split
 from ttf.analyses.shared.risk.training_jobs import Population
+from ttf.stats.regression.censored_lognormal import Hours
+from ttf.stats.regression.design import Design
 
 BASE = "base_rate"
 MODELS = (BASE, NESTED, LOGISTIC)

@@ -15,10 +15,10 @@ from ttf.analyses.risk.train_model.gate import PROMOTED, Decision, decide
 from ttf.analyses.risk.train_model.training_windows import Window
 from ttf.analyses.shared.risk import LOGISTIC
 from ttf.analyses.shared.risk.features import Data
-from ttf.analyses.shared.risk.logistic import PRECISION, Prior
 from ttf.analyses.shared.risk.model import FEWEST_JOBS, NO_FEATURES, ONE_KIND, TOO_FEW, Model, TrainingData, train_model
 from ttf.analyses.shared.risk.training_jobs import Population
 from ttf.stats.predictions import Estimate, difference, log_loss
+from ttf.stats.regression.logistic import PRECISION, Prior
 
 SCHEMA, DRIFT = "not trained: schema", "not trained: drift"
 # Decision by the reason that `train_model` returns.

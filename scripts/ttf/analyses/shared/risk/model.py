@@ -10,13 +10,14 @@ import numpy as np
 from scipy.special import expit, logit
 
 from ttf.analyses.shared.risk import LOGISTIC, NESTED
-from ttf.analyses.shared.risk.encoder import Design, Encoder, Term
+from ttf.analyses.shared.risk.encoder import Encoder, Term
 from ttf.analyses.shared.risk.features import HISTORY, Feature, JobFeatures
-from ttf.analyses.shared.risk.hours import Hours, fit_hours
-from ttf.analyses.shared.risk.logistic import Fit, Prior, fit
 from ttf.analyses.shared.risk.training_jobs import NEVER, Population
 from ttf.stats.basics.newton import maximise, softplus
 from ttf.stats.predictions import SCORED
+from ttf.stats.regression.censored_lognormal import Hours, fit_hours
+from ttf.stats.regression.design import Design
+from ttf.stats.regression.logistic import Fit, Prior, fit
 
 # Fewest jobs that ended, and fewest failures and non-failures, for a meaningful score.
 FEWEST_JOBS, FEWEST_PER_OUTCOME = 200, 20

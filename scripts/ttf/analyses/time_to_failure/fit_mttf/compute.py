@@ -16,7 +16,6 @@ from ttf.analyses.time_to_failure.fit_mttf import (
     SURVIVAL_AT,
     SURVIVAL_STEPS,
 )
-from ttf.analyses.time_to_failure.fit_mttf.lifetimes import lifetime_models
 from ttf.display.metrics import FEWEST_FAILURES
 from ttf.engine import columns
 from ttf.engine.contract import Column
@@ -26,8 +25,9 @@ from ttf.records.inputs import Inputs
 from ttf.records.jobs import Frame, is_at_time_limit, observed_s
 from ttf.stats.durations.missing_ends import failures_without_end, withhold_without_ends
 from ttf.stats.durations.mttf import mean_time_to_failure
-from ttf.stats.durations.strata import CountedDurations
+from ttf.stats.durations.strata import CountedDurations, Durations, iterate_times
 from ttf.stats.durations.survival import survival_blocks, thin_curves
+from ttf.stats.lifetimes.lifetime_models import fit_models
 
 # If the intervals of two groups' mean times to failure differ by this factor, one mean does not describe both.
 FAR_APART = 5
@@ -81,6 +81,29 @@ def compute(inputs: Inputs) -> Iterator[tuple]:
     yield "failures_without_end", ends
     models = pl.concat([lifetime_models(rows, event, strata) for event, rows in counts.items()])
     yield "lifetime_models", withhold(models, LIFETIME_MODELS.columns)
+
+
+def lifetime_models(durations: Durations, event: str, strata: Sequence[str]) -> pl.DataFrame:
+    """Fit every model of `MODELS` to every stratum, a row each.
+
+    durations: see `CountedDurations`. event: value of the column event. strata: columns, or `all`.
+
+    Returns LIFETIME_MODELS. Estimates are of maximum likelihood with right-censoring, standard errors from the observed
+    information. exponential: scale_s = exposure / events. weibull: survival exp(-(t / scale_s)^shape), so shape < 1 is
+    a decreasing hazard (Kalbfleisch & Prentice 1980, chapter 3). lognormal: log seconds are normal with mean mu_log_s
+    and standard deviation sigma. gamma: density proportional to t^(shape - 1) e^(-t / scale_s). A parameter that the
+    model lacks is blank. loglik is of the continuous density in seconds; aic = 2p - 2 loglik, bic = p ln(n) - 2 loglik
+    with n durations. Durations of 0 s are 0.5 s in the fits; exposure_s is the exact sum. mean_s, median_s: blank, with
+    a reason, beyond FARTHEST times the longest duration, except the exponential's mean, which is exposure / events.
+    best: the lowest aic of the converged models of the stratum (the simpler on a tie). A model that cannot be fitted is
+    blank and not converged, with a reason.
+    """
+    rows: list[dict] = []
+    for stratum_by in strata:
+        for stratum, times in iterate_times(durations, event, stratum_by):
+            keys = {"event": event, "stratum_by": stratum_by, "stratum": stratum}
+            rows.extend(keys | fit for fit in fit_models(times))
+    return LIFETIME_MODELS.frame(rows)
 
 
 def summarise_durations(durations: pl.LazyFrame) -> pl.DataFrame:

@@ -8,7 +8,6 @@ import polars as pl
 from scipy.special import chdtrc
 
 from ttf.analyses.time_to_failure.judge_lifetimes import FEWEST_FAILURES, LIFETIME_VERDICT, LIFETIME_VERDICTS, MIXTURE
-from ttf.analyses.time_to_failure.judge_lifetimes.pooled_shapes import ShapesByStratum, fit_shapes
 from ttf.engine.columns import STRATUM
 from ttf.records.clusters import CLUSTER_COLUMNS
 from ttf.records.inputs import Inputs
@@ -17,6 +16,7 @@ from ttf.stats.basics.normal import Z_95
 from ttf.stats.clustered import UNCLUSTERED
 from ttf.stats.durations.strata import NO_DURATION
 from ttf.stats.durations.survival import iterate_curves
+from ttf.stats.lifetimes.pooled_shapes import ShapesByStratum, fit_shapes
 
 # The hazard `stays` if the whole interval of the shape is within this factor of 1.
 NEARLY_CONSTANT = 1.25

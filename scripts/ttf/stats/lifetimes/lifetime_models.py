@@ -1,17 +1,15 @@
 """Maximum-likelihood fits of lifetime models with right-censoring: exponential, Weibull, lognormal, gamma."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import lru_cache, partial
 
 import numpy as np
-import polars as pl
 from scipy.special import erfcx, gammainc, gammaincc, gammaincinv, log_ndtr, ndtri
 
-from ttf.analyses.time_to_failure.fit_mttf import LIFETIME_MODELS
-from ttf.analyses.time_to_failure.fit_mttf.lifetime_sample import CannotFit, Points, Sample
 from ttf.stats.basics.newton import maximise
-from ttf.stats.durations.strata import NO_DURATION, Durations, Times, iterate_times
+from ttf.stats.durations.strata import NO_DURATION, Times
+from ttf.stats.lifetimes.lifetime_sample import CannotFit, Points, Sample
 
 # A mean or median beyond this multiple of the longest duration is extrapolation of the model's tail.
 FARTHEST = 1_000
@@ -40,30 +38,7 @@ Law = Callable[[np.ndarray], Laws]
 Likelihood = Callable[[np.ndarray], tuple[float, np.ndarray, np.ndarray, float]]
 
 
-def lifetime_models(durations: Durations, event: str, strata: Sequence[str]) -> pl.DataFrame:
-    """Fit every model of `MODELS` to every stratum, a row each.
-
-    durations: see `CountedDurations`. event: value of the column event. strata: columns, or `all`.
-
-    Returns LIFETIME_MODELS. Estimates are of maximum likelihood with right-censoring, standard errors from the observed
-    information. exponential: scale_s = exposure / events. weibull: survival exp(-(t / scale_s)^shape), so shape < 1 is
-    a decreasing hazard (Kalbfleisch & Prentice 1980, chapter 3). lognormal: log seconds are normal with mean mu_log_s
-    and standard deviation sigma. gamma: density proportional to t^(shape - 1) e^(-t / scale_s). A parameter that the
-    model lacks is blank. loglik is of the continuous density in seconds; aic = 2p - 2 loglik, bic = p ln(n) - 2 loglik
-    with n durations. Durations of 0 s are 0.5 s in the fits; exposure_s is the exact sum. mean_s, median_s: blank, with
-    a reason, beyond FARTHEST times the longest duration, except the exponential's mean, which is exposure / events.
-    best: the lowest aic of the converged models of the stratum (the simpler on a tie). A model that cannot be fitted is
-    blank and not converged, with a reason.
-    """
-    rows: list[dict] = []
-    for stratum_by in strata:
-        for stratum, times in iterate_times(durations, event, stratum_by):
-            keys = {"event": event, "stratum_by": stratum_by, "stratum": stratum}
-            rows.extend(keys | fit for fit in _fit_models(times))
-    return LIFETIME_MODELS.frame(rows)
-
-
-def _fit_models(times: Times) -> list[dict]:
+def fit_models(times: Times) -> list[dict]:
     """Return columns of LIFETIME_MODELS for each model."""
     counts = {"n": times.durations, "events": times.failures, "exposure_s": times.exposure_s}
     sample = Sample.from_times(times)
@@ -100,7 +75,27 @@ def _blank_extrapolated(fit: dict, limit_s: float) -> dict:
 
 
 def fit_exponential(sample: Sample) -> dict:
-    """Fit an exponential; return its columns of LIFETIME_MODELS."""
+    """Fit an exponential by maximum likelihood with right-censoring.
+
+    Parameters
+    ----------
+    sample : durations in s, with at least one event
+
+    Returns
+    -------
+    parameters with standard errors, mean_s, median_s, loglik and converged
+
+    Raises
+    ------
+    CannotFit
+        With the reason, if the likelihood has no finite maximum.
+
+    Examples
+    --------
+    >>> sample = Sample(np.array([10.0, 20.0, 30.0]), np.ones(3), np.array([1.0, 1.0, 0.0]))
+    >>> round(fit_exponential(sample)["scale_s"], 3)
+    30.0
+    """
     events = sample.total_events
     scale = float((sample.seconds * sample.ended).sum()) / events
     return {
@@ -114,7 +109,27 @@ def fit_exponential(sample: Sample) -> dict:
 
 
 def fit_weibull(sample: Sample) -> dict:
-    """Fit a Weibull; return its columns of LIFETIME_MODELS."""
+    """Fit a Weibull by maximum likelihood with right-censoring.
+
+    Parameters
+    ----------
+    sample : durations in s, with at least one event
+
+    Returns
+    -------
+    parameters with standard errors, mean_s, median_s, loglik and converged
+
+    Raises
+    ------
+    CannotFit
+        With the reason, if the likelihood has no finite maximum.
+
+    Examples
+    --------
+    >>> sample = Sample(np.array([10.0, 20.0, 30.0]), np.ones(3), np.array([1.0, 1.0, 0.0]))
+    >>> round(fit_weibull(sample)["shape"], 3)
+    1.844
+    """
     mu, sigma, mu_se, log_sigma_se, fit = _location_scale_cells(sample, *_maximise_weibull(sample))
     scale = math.exp(mu)
     fit |= {"shape": 1 / sigma, "shape_se": log_sigma_se / sigma, "scale_s": scale, "scale_se_s": scale * mu_se}
@@ -123,7 +138,27 @@ def fit_weibull(sample: Sample) -> dict:
 
 
 def fit_lognormal(sample: Sample) -> dict:
-    """Fit a lognormal; return its columns of LIFETIME_MODELS."""
+    """Fit a lognormal by maximum likelihood with right-censoring.
+
+    Parameters
+    ----------
+    sample : durations in s, with at least one event
+
+    Returns
+    -------
+    parameters with standard errors, mean_s, median_s, loglik and converged
+
+    Raises
+    ------
+    CannotFit
+        With the reason, if the likelihood has no finite maximum.
+
+    Examples
+    --------
+    >>> sample = Sample(np.array([10.0, 20.0, 30.0]), np.ones(3), np.array([1.0, 1.0, 0.0]))
+    >>> round(fit_lognormal(sample)["sigma"], 3)
+    0.639
+    """
     _, shape, hazard = _weibull_at_events(sample)
     start_a = float(ndtri(-math.expm1(-hazard)))
     density = math.exp(-(start_a**2) / 2 - HALF_LOG_2_PI)

@@ -10,6 +10,7 @@ clustering closer than the jitter shows.
 from collections.abc import Iterator
 
 import numpy as np
+import polars as pl
 
 from ttf.stats.basics.order import sort_order, sort_rows
 
@@ -102,3 +103,42 @@ def jitter_times(
     first, last = np.maximum(time_s - jitter_s, from_s), np.minimum(time_s + jitter_s, until_s)
     for _ in range(times):
         yield first + (rng.random(time_s.size) * (last - first)).astype(np.int64)
+
+
+def covered_shares(events: pl.DataFrame, spans: pl.DataFrame, key: str, width_s: int) -> dict:
+    """Return, for each member with events and a span above 0, the share of its time that is near an event.
+
+    Parameters
+    ----------
+    events : columns `key` and time_s (Int64, s), in any order
+    spans : columns `key` and span_s (Int64, s), the time that each member was watched
+    key : column of the members
+    width_s : time after an event that counts as near, in s
+
+    Returns
+    -------
+    member -> `covered_share`, at most 1
+    """
+    times = events.group_by(key).agg(pl.col("time_s").unique().sort()).join(spans, on=key).sort(key)
+    rows = (row for row in times.iter_rows() if row[-1] > 0)
+    return {member: min(1.0, covered_share(np.array(times_s), span_s, width_s)) for member, times_s, span_s in rows}
+
+
+def covered_share(starts: np.ndarray, span_s: int, width_s: int) -> float:
+    """Return the share of a circle of span_s seconds that is at most width_s after a start.
+
+    Parameters
+    ----------
+    starts : int array (n,), ascending, in s
+    span_s, width_s : in s
+
+    Returns
+    -------
+    share from 0 to 1 if all starts are within one span
+
+    Examples
+    --------
+    >>> covered_share(np.array([10, 20, 60]), span_s=100, width_s=15)
+    0.4
+    """
+    return float(np.minimum(np.diff(starts, append=starts[0] + span_s), width_s).clip(0).sum() / span_s)

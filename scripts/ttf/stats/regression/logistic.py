@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit
 
-from ttf.analyses.shared.risk.encoder import Design
 from ttf.stats.basics.newton import maximise, softplus
+from ttf.stats.regression.design import Design
 
 # Prior of every coefficient but the intercept: normal about 0 with this precision. Numbers are in standard deviations,
 # so the prior is weak; it keeps coefficients finite where the data say nothing.
@@ -51,6 +51,12 @@ def fit(design: Design, failed: np.ndarray, prior: Prior | None = None) -> Fit:
     References
     ----------
     McCullagh & Nelder (1989), Generalized Linear Models, 4.4
+
+    Examples
+    --------
+    >>> design = Design(np.array([[-1.0], [-1.0], [1.0], [1.0]]), ())
+    >>> fit(design, np.array([False, False, False, True])).coefficients.round(2)
+    array([-1.18,  0.58])
     """
     prior = prior or Prior.vague(design.width)
     start = prior.mean.copy()

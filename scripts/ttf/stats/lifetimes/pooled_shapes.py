@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 import polars as pl
 
-from ttf.analyses.time_to_failure.judge_lifetimes.frailty import Ages, Fit, Units, age_bin, fit_frailty, fit_pooled
 from ttf.engine.counts import count_rows, distinct_texts, text_codes
 from ttf.records.clusters import level_names
 from ttf.records.jobs import Frame
 from ttf.stats.basics.order import number_rows
 from ttf.stats.clustered import FEWEST, Clusters, too_few_reason
 from ttf.stats.durations.strata import ALL
+from ttf.stats.lifetimes.frailty import Ages, Fit, Units, age_bin, fit_frailty, fit_pooled
 
 CONFIDENCE = 0.95
 # (event, stratum_by, stratum) -> its columns of LIFETIME_VERDICT.
@@ -108,7 +108,7 @@ def _shape_cells(
     if cluster[-1] == 0:
         # With a single cluster, the groups are the clusters.
         cluster_by, cluster = group_by, np.arange(cluster.size)
-    clusters = _clusters_in_one_stratum(np.bincount(cluster, groups.members))
+    clusters = Clusters.in_one_stratum(np.bincount(cluster, groups.members))
     cells = {"cluster_by": cluster_by, "clusters": float(clusters.effective[0])}
     if clusters.effective[0] < FEWEST:
         return cells | {"why_not": too_few_reason(clusters.effective[0], cluster_by)}
@@ -138,15 +138,10 @@ def _shape_cells(
     }
 
 
-def _clusters_in_one_stratum(members: np.ndarray) -> Clusters:
-    """Return clusters of one stratum; members: number of durations of each."""
-    return Clusters(np.zeros(members.size, dtype=np.int64), members, 1)
-
-
 def _has_repeats(units: Units) -> bool:
     """Tell whether most durations share their unit: single ones inform the shape only through the assumed model."""
     repeated = units.members[units.members >= 2]
-    return bool(repeated.sum() >= units.members.sum() / 2 and _clusters_in_one_stratum(repeated).effective[0] >= FEWEST)
+    return bool(repeated.sum() >= units.members.sum() / 2 and Clusters.in_one_stratum(repeated).effective[0] >= FEWEST)
 
 
 def _compute_shape_se(units: Units, fit: Fit, cluster: np.ndarray, clusters: Clusters) -> float | None:

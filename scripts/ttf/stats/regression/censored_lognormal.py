@@ -10,9 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import log_ndtr, ndtr
 
-from ttf.analyses.shared.risk.encoder import Design
-from ttf.analyses.shared.risk.logistic import PRECISION
 from ttf.stats.basics.newton import maximise
+from ttf.stats.regression.design import Design
+from ttf.stats.regression.logistic import PRECISION
 
 # Times are whole seconds: a run of 0 counts as half a second.
 SHORTEST_H = 0.5 / 3600

@@ -11,14 +11,14 @@ import numpy as np
 import polars as pl
 from scipy.special import betainc, betaincinv, expit, gammainc, gammaincc, gammaincinv, gammaln
 
+from ttf.stats.basics.benjamini_hochberg import benjamini_hochberg
+from ttf.stats.basics.poisson_binomial import poisson_binomial_tail
 from ttf.stats.durations.mttf import poisson_limits
 
 CONFIDENCE = 0.95
 POWER = 0.8
 # Posterior probabilities are those of a ratio to the fleet's rate above this.
 HIGH_RATIO = 3
-# Nodes per block in which tails are computed.
-_BLOCK = 256
 # Share of the nodes, the most extreme ones, that is excluded from the fit to ordinary nodes.
 TRIMMED = 0.05
 # Prior of the coefficient of variation of ordinary nodes: its median, and the SD of its logarithm.
@@ -177,46 +177,6 @@ def compare_by_exposure(nodes: pl.DataFrame) -> pl.DataFrame:
         }
     series = ((name, np.where(is_compared, values, np.nan)) for name, values in columns.items())
     return nodes.hstack([pl.Series(name, values).fill_nan(None) for name, values in series])
-
-
-def poisson_binomial_tail(chances: Sequence[Sequence[float] | np.ndarray], counts: Sequence[int]) -> np.ndarray:
-    """Return P(X >= k) for the sum X of independent trials, for each row of chances and its count k.
-
-    Only products and sums of positive numbers occur, so that small tails are accurate to the last digits. Checked
-    against scipy.stats.poisson_binom, which takes a hundred times as long for a thousand nodes.
-    """
-    tails = np.ones(len(counts))
-    order = sorted((row for row, count in enumerate(counts) if count > 0), key=lambda row: len(chances[row]))
-    for start in range(0, len(order), _BLOCK):
-        rows = order[start : start + _BLOCK]
-        k = np.array([counts[row] for row in rows])
-        padded = np.zeros((len(rows), len(chances[rows[-1]])))
-        for index, row in enumerate(rows):
-            padded[index, : len(chances[row])] = chances[row]
-        # states[j, i]: probability of the failures of row i so far, shifted so that its k is the last state, which is
-        # absorbing and means k or more.
-        last = k.max()
-        states, buffer = np.zeros((2, last + 1, len(rows)))
-        states[last - k, np.arange(len(rows))] = 1
-        for index, p in enumerate(padded.T):
-            # States already reached from which the last state is still reachable.
-            reachable = slice(max(0, last - (padded.shape[1] - index)), min(last, last - k.min() + index + 1))
-            moved = np.multiply(states[reachable], p, out=buffer[reachable])
-            states[reachable] -= moved
-            states[reachable.start + 1 : reachable.stop + 1] += moved
-        tails[rows] = states[last]
-    return tails
-
-
-def benjamini_hochberg(p_values: np.ndarray) -> np.ndarray:
-    """Adjust p-values for the false-discovery rate (Benjamini & Hochberg 1995); NaN (no test) stays NaN."""
-    # Imported here: see `ttf.stats.shares.wilson_interval`.
-    from statsmodels.stats.multitest import multipletests
-
-    adjusted, is_tested = np.full(p_values.size, np.nan), ~np.isnan(p_values)
-    if is_tested.any():
-        adjusted[is_tested] = multipletests(p_values[is_tested], method="fdr_bh")[1]
-    return adjusted
 
 
 def with_verdict(

@@ -1,22 +1,16 @@
 """Log-rank tests: whether the hazard differs between all strata, and between each pair."""
 
-from collections.abc import Callable, Sequence
-from itertools import combinations
+from collections.abc import Callable
 
 import numpy as np
-import polars as pl
 from scipy.special import gammaincc
 
-from ttf.analyses.factors.estimate_hazards import LOGRANK
-from ttf.stats.basics.holm import add_adjusted_p
 from ttf.stats.basics.order import count_smaller
 from ttf.stats.basics.p_value import raise_to_smallest
 from ttf.stats.clustered import FEWEST, UNCLUSTERED, Clusters, name_levels, too_few_reason
 from ttf.stats.durations.clustered_durations import ClusterDurations, make_cells
-from ttf.stats.durations.strata import Durations, Times, count_durations, iterate_times
+from ttf.stats.durations.strata import Times
 
-# The number of pairs grows with the square of the strata, and the adjustment of each p-value with it.
-MOST_STRATA = 12
 # With fewer expected events the distribution of the statistic is only roughly chi-squared.
 FEWEST_EXPECTED = 5
 
@@ -26,65 +20,31 @@ NO_SPREAD = "no spread between clusters to be seen: no clustered p-value"
 ROUGH = f"fewer than {FEWEST_EXPECTED} events expected in a stratum: the p-value is rough"
 
 
-def logrank(durations: Durations, event: str, strata: Sequence[str]) -> pl.DataFrame:
-    """Run the log-rank test (Mantel 1966; Peto & Peto 1972) for each stratification and each pair of its strata.
+def compare_strata(strata: list[tuple[Times, ClusterDurations | None]], code: int) -> dict:
+    """Test whether the hazard differs between strata: the log-rank test, for independent and for clustered durations.
 
-    durations: see `CountedDurations`. event: value of the column event. strata: columns; `all`, one
-    stratum, is skipped. At most MOST_STRATA strata are compared, those with the most durations; the reason says so.
+    Parameters
+    ----------
+    strata : durations of each stratum in s, all and by cluster (None without clusters)
+    code : code of the event in the durations by cluster
 
-    Returns LOGRANK: a row of kind `overall` per stratification, then one of kind `pairwise` per pair, in the order of
-    the strata. strata, n, events: of the strata compared. statistic: chi-squared with df degrees of freedom under equal
-    hazards, from the hypergeometric variance with its factor for ties. p_adjusted: Holm's, over the overall tests of
-    all stratifications and over the pairs of each. What cannot be tested is blank, with a reason.
+    Returns
+    -------
+    strata, n, events, cluster_by and clusters; statistic (chi-squared), df, p_value and p_clustered if they can be
+    computed; reason for what is blank
 
-    p_clustered holds if clusters differ. The difference of observed and expected events is a sum of martingale
-    residuals over durations (Lin & Wei 1989). Its covariance V is that of the sums by cluster, whether a cluster is in
-    one stratum or in several, plus that which different clusters share in time (`ttf.stats.clustered`). If each stratum
-    is one cluster (a system), the sums are by group (its nodes). The
-    statistic is the exact one with the first two moments that V gives it (Rao & Scott 1984; Satterthwaite); with one
-    degree of freedom it is the square of the difference over its clustered variance. Sums by cluster under the null
-    hypothesis include the pull of their cluster, so with few clusters the test rejects too seldom rather than too
-    often. True nulls (log SD of users 1, sizes by Zipf's law) are rejected at .05 in .03 to .07 of simulations with two
-    strata and .01 to .05 with four; the exact test rejects .5 to .98. Dividing by 1 - h, or F with the effective
-    clusters, would make it .00 to .03.
+    References
+    ----------
+    Mantel (1966); Peto & Peto (1972); for clusters Lin & Wei (1989), Rao & Scott (1984)
+
+    Examples
+    --------
+    >>> one = np.ones(3, np.int64)
+    >>> early, late = Times(np.array([1, 2, 3]), one, one), Times(np.array([4, 5, 6]), one, one)
+    >>> test = compare_strata([(early, None), (late, None)], code=1)
+    >>> round(test["statistic"], 3), test["df"]
+    (5.052, 1)
     """
-    durations = count_durations(durations, [event])
-    code = durations.events.index(event) + 1
-    overall_rows, rows = [], []
-    for stratum_by in strata:
-        if stratum_by == "all":
-            continue
-        by_cluster = durations.by_cluster(stratum_by)
-        all_strata = [
-            (label, (times, by_cluster.get(label)))
-            for label, times in iterate_times(durations, event, stratum_by)
-            if times.durations
-        ]
-        largest = sorted(range(len(all_strata)), key=lambda index: (-all_strata[index][1][0].durations, index))
-        selected_strata = [all_strata[index] for index in sorted(largest[:MOST_STRATA])]
-        keys = {"event": event, "stratum_by": stratum_by}
-        overall_row = keys | {"kind": "overall"} | _compare([stratum for _, stratum in selected_strata], code)
-        if len(all_strata) > len(selected_strata):
-            selection = f"of {len(all_strata)} strata the {len(selected_strata)} with most units at risk"
-            overall_row["reason"] = "; ".join(filter(None, (selection, overall_row["reason"])))
-        pairs = [
-            keys | {"kind": "pairwise", "stratum_a": label_a, "stratum_b": label_b} | _compare([times_a, times_b], code)
-            for (label_a, times_a), (label_b, times_b) in combinations(selected_strata, 2)
-        ]
-        _add_adjusted_p(pairs)
-        overall_rows.append(overall_row)
-        rows += [overall_row, *pairs]
-    _add_adjusted_p(overall_rows)
-    return LOGRANK.frame(rows)
-
-
-def _add_adjusted_p(rows: list[dict]) -> None:
-    add_adjusted_p(rows)
-    add_adjusted_p(rows, "p_clustered", "p_adjusted_clustered")
-
-
-def _compare(strata: list[tuple[Times, ClusterDurations | None]], code: int) -> dict:
-    """Return the cells of LOGRANK. strata: durations, all and by cluster, or None; code: of the event in the latter."""
     stratum_times = [times for times, _ in strata]
     durations = [cluster_durations for _, cluster_durations in strata if cluster_durations is not None]
     has_clusters = bool(strata) and len(durations) == len(strata)

@@ -147,6 +147,9 @@ def chances_given_count(odds: np.ndarray, count: np.ndarray) -> np.ndarray:
     odds: float array (rows, trials), 0 if a row has fewer trials. count: int array (rows,), from 1 to trials - 1.
 
     With e_k the k-th elementary symmetric polynomial of the odds: odds x e_(count - 1) of the others / e_count of all.
+
+    >>> chances_given_count(np.array([[1.0, 1.0, 2.0]]), np.array([1]))
+    array([[0.25, 0.25, 0.5 ]])
     """
     rows, trials = odds.shape
     width = trials + 1

@@ -54,10 +54,8 @@ def compare_means(sums_before: np.ndarray, n_before: np.ndarray, sums_after: np.
 
     Arrays have a row per cluster: sums of the scores, and numbers of jobs, in two windows.
     """
-    clusters, (change, se) = (
-        combine_clusters(n_before, n_after),
-        difference_and_se(sums_before, n_before, sums_after, n_after),
-    )
+    clusters = combine_clusters(n_before, n_after)
+    change, se = difference_and_se(sums_before, n_before, sums_after, n_after)
     row = {"clusters": float(clusters.effective[0])}
     p = float(clusters.p_value(np.array([change / se]))[0]) if se > 0 and np.isfinite(se) else np.nan
     return row | ({"p_clustered": p} if np.isfinite(p) else {})
@@ -98,4 +96,4 @@ def difference_and_se(
 def combine_clusters(n_before: np.ndarray, n_after: np.ndarray) -> Clusters:
     n_total = n_before + n_after
     present = n_total[n_total > 0]
-    return Clusters(np.zeros(present.size, np.int64), present, 1)
+    return Clusters.in_one_stratum(present)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from ttf.analyses.shared.outages.units_down import list_spans
+from ttf.stats.outages.units_down import list_spans
 
 ALL, UNPLANNED = "all", "unplanned"
 # Number of groups, by units, that have rows of their own.

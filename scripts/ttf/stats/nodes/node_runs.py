@@ -7,9 +7,9 @@ from functools import cached_property
 import numpy as np
 import polars as pl
 
+from ttf.engine.name_codes import NameNumbers, index_names
 from ttf.engine.storage.partitions import Partitions
 from ttf.records.infra import EVENT
-from ttf.stats.basics.name_codes import NameNumbers, index_names
 from ttf.stats.basics.order import run_starts, sort_order
 from ttf.stats.durations.mttf import SECONDS_A_DAY
 

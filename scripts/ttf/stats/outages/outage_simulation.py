@@ -14,8 +14,8 @@ import numpy as np
 import polars as pl
 from scipy.special import gammaln
 
-from ttf.analyses.shared.outages.units_down import expand_ranges
 from ttf.stats.basics.order import sort_order
+from ttf.stats.outages.units_down import expand_ranges
 
 # Units of all replicates in one batch: some 100 MB.
 MOST_UNITS = 1 << 19
@@ -121,7 +121,7 @@ def fit_times(spans: pl.DataFrame, exposure: pl.DataFrame) -> tuple[TimeDistribu
     """Return (up, repair): the time from a repair to the next outage, and from an outage to its repair.
 
     Their means are time up and time down over the outages that began, so the share of down time is that of the trace.
-    spans: of `ttf.analyses.shared.outages.units_down.list_spans`. `no_times_reason` must be None.
+    spans: of `ttf.stats.outages.units_down.list_spans`. `no_times_reason` must be None.
     """
     watched_s = int((exposure["until_s"] - exposure["from_s"]).sum())
     down_s, n_began = int((spans["end_s"] - spans["start_s"]).sum()), int(spans["inside"].sum())

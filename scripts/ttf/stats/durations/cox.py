@@ -174,10 +174,31 @@ class PartialLikelihood:
 
 
 def fit(risk_sets: RiskSets) -> Fit:
-    """Maximise the partial likelihood (Cox 1972) by Newton's method with step halving.
+    """Maximise the partial likelihood by Newton's method with step halving; ties after Efron (1977).
 
-    Raises NoFit, with the reason, if a coefficient tends to infinity (separation), the information is singular
-    (collinear columns), or the steps do not converge.
+    Parameters
+    ----------
+    risk_sets : durations, in s, by age and group of equal covariates, with p columns
+
+    Returns
+    -------
+    Fit : log hazard ratios (p,), their covariance (p, p) and the partial log-likelihood
+
+    Raises
+    ------
+    NoFit
+        With the reason, if a coefficient tends to infinity (separation), the information is singular (collinear
+        columns), or the steps do not converge.
+
+    References
+    ----------
+    Cox (1972), J. R. Stat. Soc. B 34
+
+    Examples
+    --------
+    >>> has_failed, is_large = np.ones(4, bool), np.array([1, 0, 1, 0])
+    >>> fit(RiskSets(np.array([1, 2, 3, 4]), has_failed, [is_large])).coefficients.round(3)
+    array([0.941])
     """
     coefficients = np.zeros(len(risk_sets.columns))
     likelihood = PartialLikelihood(risk_sets, coefficients)

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ttf.analyses.factors.estimate_hazards.cox import Fit, PartialLikelihood, RiskSets
 from ttf.stats.basics.order import distinct_rows, number_rows, run_starts
+from ttf.stats.durations.cox import Fit, PartialLikelihood, RiskSets
 
 # Number of parts into which the ages of events are divided to compute a cluster's share of the risk sets. If there are
 # no more ages than this, each is a part.

@@ -1,0 +1,1 @@
+"""Models of durations by likelihood: exponential, Weibull, lognormal, gamma, and Weibull with frailty."""

@@ -1,0 +1,1 @@
+"""Which nodes fail more than others."""

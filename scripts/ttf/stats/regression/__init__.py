@@ -1,0 +1,1 @@
+"""Regressions by likelihood: the odds of failure, and the time to it."""
