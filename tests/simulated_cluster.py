@@ -15,7 +15,6 @@ from given_tables import ingested
 from of_formats import derive_table, raw_schemas
 from ttf.analyses.causes.judge_node_errors.log_records import LogRecords, make_log_records, mark_failures
 from ttf.analyses.nodes.find_lemon_nodes.compute import lemon_effect, lemon_nodes
-from ttf.analyses.nodes.find_lemon_nodes.node_runs import last_window, split_window
 from ttf.engine.storage.partitions import Partitions
 from ttf.formats.sacct import read as sacct_reader
 from ttf.raw.extra_table_reader import health_events
@@ -23,6 +22,7 @@ from ttf.raw.ingest import ingest
 from ttf.records.infra import attribute_to_errors, infra_durations
 from ttf.records.outages.outage_records import merge_records
 from ttf.records.record_contracts import NODE_ERRORS
+from ttf.stats.nodes.node_runs import last_window, split_window
 
 RULES = {"states": ["NODE_FAIL", "BOOT_FAIL"], "events": {"severities": ["high"]}}
 FIRST_S, DAY = 1_735_689_600, 86_400

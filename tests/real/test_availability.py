@@ -10,7 +10,7 @@ from ttf.analyses.outages.measure_availability.compute import availability, caus
 from ttf.analyses.outages.measure_availability.outage_free import outage_free
 from ttf.analyses.outages.track_outages import GROWTH
 from ttf.analyses.outages.track_outages.compute import analyse_growth
-from ttf.analyses.shared.outages.faults import faults as faults_of
+from ttf.records.outages.faults import faults as faults_of
 from ttf.records.outages.outage_causes import apply_rules
 from ttf.records.outages.outage_records import build_exposure, is_start_watched, merge_records
 

@@ -11,13 +11,13 @@ from lifetime_checks import kaplan_meier
 from of_formats import derive_table, ingest_tables
 from study_runs import ROOT
 from ttf.analyses.factors.estimate_hazards.hazard_ratios import ARE_CLUSTERS, hazard_ratios
-from ttf.analyses.factors.estimate_hazards.incidence import cumulative_incidence, exclusive_causes
-from ttf.analyses.time_to_failure.judge_lifetimes.pooled_shapes import fit_shapes
+from ttf.analyses.factors.estimate_hazards.incidence_tables import cumulative_incidence, exclusive_causes
 from ttf.engine import words
 from ttf.formats.lanl import derive as lanl
 from ttf.records.outages.outage_causes import apply_rules
 from ttf.records.outages.outage_records import build_exposure, merge_records
 from ttf.stats.durations.mttf import mean_time_to_failure
+from ttf.stats.lifetimes.pooled_shapes import fit_shapes
 from ttf.study.yaml_files import load_yaml
 
 FILE = "LA-UR-05-7318-failure-data-1996-2005.csv"

@@ -15,7 +15,7 @@ from ttf.analyses.scaling.measure_sizes.sizes import (
     select_component_runs,
     sums_by_nodes,
 )
-from ttf.analyses.time_to_failure.fit_mttf.lifetimes import lifetime_models
+from ttf.analyses.time_to_failure.fit_mttf.compute import lifetime_models
 from ttf.analyses.time_to_failure.judge_lifetimes.compute import lifetime_verdict
 from ttf.records.infra import infra_durations_of_components
 from ttf.stats.durations.survival import survival_tables

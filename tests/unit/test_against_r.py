@@ -8,9 +8,9 @@ import subprocess
 import numpy as np
 import polars as pl
 import pytest
-from ttf.analyses.factors.estimate_hazards.cox import RiskSets, fit
-from ttf.analyses.factors.estimate_hazards.cox_clusters import ClusteredDurations, effects_by_cluster
-from ttf.analyses.time_to_failure.fit_mttf.lifetimes import lifetime_models
+from ttf.analyses.time_to_failure.fit_mttf.compute import lifetime_models
+from ttf.stats.durations.cox import RiskSets, fit
+from ttf.stats.durations.cox_clusters import ClusteredDurations, effects_by_cluster
 from ttf.stats.durations.survival import survival_tables
 
 SCRIPT = """

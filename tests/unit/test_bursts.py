@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from outage_rooms import Frames, compute_tables, render_analysis
 from outage_traces import DAY, make_outages
 from ttf.analyses.outages.find_bursts.compute import DRIFTS, NO_OUTAGE, NOT_WATCHED, WINDOWS_S, Events, burst_rows
-from ttf.analyses.shared.outages.nearness import (
+from ttf.stats.outages.nearness import (
     NEVER,
     jitter_times,
     longest_chain,

@@ -13,8 +13,8 @@ from outage_traces import DAY, make_outages
 from scipy import stats
 from ttf.analyses.outages.size_spares.run_plans import COMPONENTS, TOO_SMALL
 from ttf.analyses.outages.size_spares.ways import METHODS, Planner, fewest_spares, never_short
-from ttf.analyses.shared.outages.outage_simulation import NO_OUTAGE
-from ttf.analyses.shared.outages.units_down import list_spans
+from ttf.stats.outages.outage_simulation import NO_OUTAGE
+from ttf.stats.outages.units_down import list_spans
 
 UPTIME, REPAIR = 20 * DAY, DAY
 OPTIONS = {

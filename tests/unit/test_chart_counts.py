@@ -2,7 +2,7 @@
 
 import numpy as np
 import polars as pl
-from ttf.analyses.factors.estimate_hazards.incidence import cumulative_incidence
+from ttf.analyses.factors.estimate_hazards.incidence_tables import cumulative_incidence
 
 
 def durations_of(*groups: tuple[str | None, list[int | None]]) -> pl.DataFrame:

@@ -4,7 +4,7 @@ import polars as pl
 from claims_tested import check_computed, claims_of
 from outage_traces import make_outages
 from ttf.analyses.outages.measure_availability.compute import availability
-from ttf.analyses.time_to_failure.fit_mttf.lifetimes import lifetime_models
+from ttf.analyses.time_to_failure.fit_mttf.compute import lifetime_models
 from ttf.page.replication.scorecard import scorecard
 from ttf.raw.raw_contracts import ROW_ACCOUNT
 from ttf.stats.durations.strata import CountedDurations

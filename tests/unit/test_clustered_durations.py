@@ -4,15 +4,16 @@ import numpy as np
 import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
-from ttf.analyses.factors.estimate_hazards import cox_clusters
-from ttf.analyses.factors.estimate_hazards.cox import RiskSets, fit
-from ttf.analyses.factors.estimate_hazards.cox_clusters import ClusteredDurations, effects_by_cluster
+from ttf.analyses.factors.estimate_hazards.compute import logrank
 from ttf.analyses.factors.estimate_hazards.hazard_ratios import hazard_ratios
-from ttf.analyses.factors.estimate_hazards.incidence import cumulative_incidence
-from ttf.analyses.factors.estimate_hazards.logrank import _scores, logrank
+from ttf.analyses.factors.estimate_hazards.incidence_tables import cumulative_incidence
 from ttf.records.clusters import add_clusters, add_levels
 from ttf.stats.clustered import FEWEST, UNCLUSTERED
+from ttf.stats.durations import cox_clusters
 from ttf.stats.durations.clustered_durations import Influences
+from ttf.stats.durations.cox import RiskSets, fit
+from ttf.stats.durations.cox_clusters import ClusteredDurations, effects_by_cluster
+from ttf.stats.durations.logrank import _scores
 from ttf.stats.durations.strata import CountedDurations, iterate_times
 from ttf.stats.durations.survival import NOT_WITH_ENTRIES, survival_summary, survival_tables
 

@@ -21,12 +21,12 @@ from ttf.analyses.quality.compare_parts.part_tests import (
     decide_verdict,
 )
 from ttf.analyses.quality.compare_parts.sums import Sums, sum_ended_jobs, sum_runs
-from ttf.analyses.quality.measure_drift.window_tests import compare_means
 from ttf.analyses.scaling.measure_sizes import NODE_FAILURE_RATE
 from ttf.engine.storage.tables import write_csv
 from ttf.records.inputs import Inputs
 from ttf.stats.basics.holm import holm
 from ttf.stats.basics.p_value import exact_p
+from ttf.stats.clustered_differences import compare_means
 
 SIMULATED = runpy.run_path(str(Path(__file__).parents[2] / "tools/docs" / "coverage_changes.py"))
 DAY, WEEK = 86_400, 7 * 86_400

@@ -9,13 +9,13 @@ import math
 import numpy as np
 import pytest
 from scipy.stats import poisson
-from ttf.analyses.time_to_failure.fit_mttf.lifetime_sample import CannotFit, Sample
-from ttf.analyses.time_to_failure.fit_mttf.lifetimes import fit_weibull
 from ttf.analyses.time_to_failure.judge_lifetimes.compute import FEWEST_FAILURES
 from ttf.stats.basics.normal import Z_95
 from ttf.stats.durations import survival
 from ttf.stats.durations.mttf import garwood_interval, poisson_limits
 from ttf.stats.durations.strata import Times
+from ttf.stats.lifetimes.lifetime_models import fit_weibull
+from ttf.stats.lifetimes.lifetime_sample import CannotFit, Sample
 
 ROUNDS = 1000
 # Three standard errors of a share of 95 % in these rounds.

@@ -6,14 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 from statsmodels.duration.hazard_regression import PHReg
-from ttf.analyses.factors.estimate_hazards import COX, cox
-from ttf.analyses.factors.estimate_hazards.cox import (
-    NoFit,
-    RiskSets,
-    fit,
-    independent_columns,
-    proportionality_statistics,
-)
+from ttf.analyses.factors.estimate_hazards import COX
 from ttf.analyses.factors.estimate_hazards.hazard_ratios import (
     ARE_CLUSTERS,
     COLLINEAR,
@@ -30,6 +23,8 @@ from ttf.analyses.factors.estimate_hazards.hazard_ratios import (
 )
 from ttf.stats.basics.holm import holm
 from ttf.stats.clustered import UNCLUSTERED
+from ttf.stats.durations import cox
+from ttf.stats.durations.cox import NoFit, RiskSets, fit, independent_columns, proportionality_statistics
 from ttf.stats.durations.strata import NO_DURATION
 
 

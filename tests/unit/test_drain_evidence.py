@@ -11,7 +11,7 @@ from ttf.analyses.lost.account_gpu_hours import LEDGER
 from ttf.analyses.nodes.find_lemon_nodes import LEMON_NODES
 from ttf.analyses.outages.list_drains import DRAIN_LIST
 from ttf.analyses.outages.list_drains.compute import compute, exclude_option, list_nodes
-from ttf.analyses.shared.outages.node_ranges import SAFE_NAME
+from ttf.display.node_ranges import SAFE_NAME
 from ttf.display.phrases import convert_units, strip_markup, to_html
 from ttf.display.trace_numbers import Numbers
 from ttf.engine.size_unit import SizeUnit

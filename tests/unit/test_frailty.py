@@ -9,21 +9,14 @@ from polars.testing import assert_frame_equal
 from scipy.integrate import quad
 from scipy.optimize import approx_fprime
 from scipy.stats import gamma
-from ttf.analyses.time_to_failure.fit_mttf.lifetimes import lifetime_models
+from ttf.analyses.time_to_failure.fit_mttf.compute import lifetime_models
 from ttf.analyses.time_to_failure.judge_lifetimes import LIFETIME_VERDICT, MIXTURE
 from ttf.analyses.time_to_failure.judge_lifetimes.compute import lifetime_verdict
-from ttf.analyses.time_to_failure.judge_lifetimes.frailty import (
-    Ages,
-    Units,
-    age_bin,
-    fit_frailty,
-    fit_pooled,
-    likelihood,
-)
-from ttf.analyses.time_to_failure.judge_lifetimes.pooled_shapes import fit_shapes
 from ttf.records.clusters import CLUSTER_COLUMNS, add_clusters
 from ttf.stats.basics.normal import Z_95
 from ttf.stats.durations.survival import survival_tables
+from ttf.stats.lifetimes.frailty import Ages, Units, age_bin, fit_frailty, fit_pooled, likelihood
+from ttf.stats.lifetimes.pooled_shapes import fit_shapes
 
 FAILED = {"failure": (pl.col("event") == "failure").fill_null(False)}
 

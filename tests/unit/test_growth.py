@@ -12,7 +12,7 @@ from outage_traces import make_outages
 from scipy import stats
 from ttf.analyses.outages.track_outages import GROWTH, MCF
 from ttf.analyses.outages.track_outages.compute import analyse_growth
-from ttf.analyses.shared.outages.faults import faults
+from ttf.records.outages.faults import faults
 from ttf.stats.durations.growth import Stratum, accumulate_exposure, fit_common_growth
 from ttf.stats.durations.mcf import mean_cumulative
 

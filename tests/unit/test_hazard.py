@@ -10,15 +10,16 @@ from scipy import stats
 from statsmodels.duration.survfunc import CumIncidenceRight, survdiff
 from statsmodels.stats.multitest import multipletests
 from ttf.analyses.factors.estimate_hazards import CUMULATIVE_INCIDENCE, LOGRANK
-from ttf.analyses.factors.estimate_hazards.incidence import (
+from ttf.analyses.factors.estimate_hazards.compute import MOST_STRATA, logrank
+from ttf.analyses.factors.estimate_hazards.incidence_tables import (
     EVERYBODY,
     NO_EVENT_YET,
     cumulative_incidence,
     exclusive_causes,
 )
-from ttf.analyses.factors.estimate_hazards.logrank import MOST_STRATA, NO_CONTRAST, ROUGH, TOO_FEW_STRATA, logrank
 from ttf.stats.basics.p_value import SMALLEST_P
 from ttf.stats.clustered import UNCLUSTERED
+from ttf.stats.durations.logrank import NO_CONTRAST, ROUGH, TOO_FEW_STRATA
 from ttf.stats.durations.strata import NO_DURATION
 
 ENDS = ["failure", "success", "cancelled"]

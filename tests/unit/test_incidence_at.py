@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from ttf.analyses.factors.estimate_hazards import INCIDENCE_AT
-from ttf.analyses.factors.estimate_hazards.incidence import (
+from ttf.analyses.factors.estimate_hazards.incidence_tables import (
     AGES_S,
     NO_EVENT_YET,
     TOO_LATE,

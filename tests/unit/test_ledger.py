@@ -27,8 +27,7 @@ from ttf.analyses.lost.account_gpu_hours.ledger_rows import (
     name_unused,
     summarise_ledger,
 )
-from ttf.analyses.lost.account_gpu_hours.page import list_productive_keys
-from ttf.analyses.lost.account_gpu_hours.spent import Months, merge_sums, sum_gpu_time, with_known_time
+from ttf.analyses.lost.account_gpu_hours.spent import merge_sums, sum_gpu_time, with_known_time
 from ttf.analyses.lost.account_gpu_hours.unused import (
     UNAVAILABLE_KINDS,
     Steps,
@@ -37,13 +36,15 @@ from ttf.analyses.lost.account_gpu_hours.unused import (
     split_unused,
     unavailable_intervals,
 )
+from ttf.analyses.lost.measure_losses.page import list_productive_keys
 from ttf.analyses.queue.reconstruct_occupancy import OCCUPANCY_BASIS
-from ttf.analyses.queue.reconstruct_occupancy.holdings import load_gpu_allocations
 from ttf.display import phrases
 from ttf.display.charts.figure import Study
 from ttf.display.trace_numbers import Numbers
+from ttf.records.gpu_allocations import load_gpu_allocations
 from ttf.records.infra import infra_durations
 from ttf.records.inputs import Inputs
+from ttf.records.months import Months
 from ttf.records.record_contracts import EXPOSURE, OUTAGES
 from ttf.records.runs import GPU_HOUR, gpu_allocations, iterate_blocks
 

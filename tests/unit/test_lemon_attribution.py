@@ -8,8 +8,8 @@ from made_placements import lemon_table, place_attempts
 from scipy import stats
 from simulated_cluster import judge_cluster, simulate
 from ttf.analyses.nodes.find_lemon_nodes.charts import lemon_funnel
-from ttf.analyses.nodes.find_lemon_nodes.excess import divide_failures, ordinary_nodes
 from ttf.display.charts.figure import Study
+from ttf.stats.nodes.excess_failures import divide_failures, ordinary_nodes
 
 DAY = 86_400
 

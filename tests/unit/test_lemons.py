@@ -15,25 +15,21 @@ from made_placements import lemon_table, make_infra_durations, place_attempts
 from scipy import stats
 from ttf.analyses.nodes.find_lemon_nodes import LEMON_EFFECT, LEMON_NODES
 from ttf.analyses.nodes.find_lemon_nodes.charts import highest_chance_count, lemon_funnel
-from ttf.analyses.nodes.find_lemon_nodes.compute import (
+from ttf.analyses.nodes.find_lemon_nodes.compute import lemon_effect, lemon_nodes
+from ttf.display.charts.figure import Study
+from ttf.engine.storage.partitions import Partitions
+from ttf.stats.basics.poisson_binomial import poisson_binomial_tail
+from ttf.stats.nodes.conditional_logistic import Strata, chances_given_count
+from ttf.stats.nodes.excess_failures import compare_by_exposure, compare_by_trials, with_posterior, with_power
+from ttf.stats.nodes.node_runs import last_window, order_in_day, split_window
+from ttf.stats.nodes.node_tests import (
+    compare_components as lemon_components,
+)
+from ttf.stats.nodes.node_tests import (
     informative_trials,
-    lemon_components,
-    lemon_effect,
-    lemon_nodes,
     split_in_halves,
     trial_chances,
 )
-from ttf.analyses.nodes.find_lemon_nodes.excess import (
-    compare_by_exposure,
-    compare_by_trials,
-    poisson_binomial_tail,
-    with_posterior,
-    with_power,
-)
-from ttf.analyses.nodes.find_lemon_nodes.node_runs import last_window, order_in_day, split_window
-from ttf.analyses.nodes.find_lemon_nodes.trial_odds import Strata, chances_given_count
-from ttf.display.charts.figure import Study
-from ttf.engine.storage.partitions import Partitions
 
 DAY = 86_400
 WINDOW = (0, 28 * DAY)

@@ -10,12 +10,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy.special import gammainc, logsumexp
 from scipy.stats import CensoredData, gamma, lognorm, weibull_min
-from ttf.analyses.time_to_failure.fit_mttf import lifetime_sample
-from ttf.analyses.time_to_failure.fit_mttf.lifetimes import (
-    LARGEST_GAMMA_SHAPE,
-    gamma_log_survival,
-    lifetime_models,
-)
+from ttf.analyses.time_to_failure.fit_mttf.compute import lifetime_models
+from ttf.stats.lifetimes import lifetime_sample
+from ttf.stats.lifetimes.lifetime_models import LARGEST_GAMMA_SHAPE, gamma_log_survival
 
 DISTRIBUTIONS = {"weibull": weibull_min, "lognormal": lognorm, "gamma": gamma}
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lifetime_checks import DURATIONS, make_durations
 from ttf.analyses.time_to_failure.fit_mttf import LIFETIME_MODELS
-from ttf.analyses.time_to_failure.fit_mttf.lifetimes import lifetime_models
+from ttf.analyses.time_to_failure.fit_mttf.compute import lifetime_models
 
 
 def simulate(shape: float, scale: float, n: int, seed: int, censored_at: float | None = None) -> pl.DataFrame:

@@ -16,7 +16,6 @@ from ttf.analyses.lost.measure_losses.lost_work import (
     NO_NODES,
     NO_PREEMPTION,
     NO_TIME,
-    WINDOW_S,
     lost_work,
     lost_work_all,
     lost_work_by_month,
@@ -24,6 +23,7 @@ from ttf.analyses.lost.measure_losses.lost_work import (
 from ttf.display.charts.figure import Study
 from ttf.records.infra import infra_durations
 from ttf.records.jobs import JOB_COLUMNS, conform
+from ttf.records.months import WINDOW_S
 from ttf.records.runs import RUN_COLUMNS, add_previous_runs
 from whole_losses import linked_preemptions, loss_sums
 from whole_losses import make_runs as runs

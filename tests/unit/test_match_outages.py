@@ -8,18 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from made_placements import make_placements
 from ttf.analyses.outages.match_outages import OUTAGE_MATCHES
-from ttf.analyses.outages.match_outages.compute import (
-    DAY,
-    EFFECTS,
-    HOUR,
-    NEAR,
-    compute,
-    covered_share,
-)
+from ttf.analyses.outages.match_outages.compute import DAY, EFFECTS, HOUR, NEAR, compute
 from ttf.analyses.outages.match_outages.page import LABELS
 from ttf.records.infra import AFTER_S, BEFORE_S, EVENT
 from ttf.records.inputs import Inputs
 from ttf.records.record_contracts import DURATIONS_INFRA, EXPOSURE, OUTAGES
+from ttf.stats.outages.nearness import covered_share
 
 SPAN = 100 * DAY
 

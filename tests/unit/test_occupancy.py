@@ -9,11 +9,12 @@ from given_tables import one_row as row
 from hypothesis import given
 from hypothesis import strategies as st
 from made_placements import PLACED, compute_occupancy, make_jobs, make_nodes, make_placements
-from ttf.analyses.queue.reconstruct_occupancy import holdings
 from ttf.analyses.queue.reconstruct_occupancy.charts import gpus_in_use
 from ttf.analyses.queue.reconstruct_occupancy.delay_causes import CAUSES
-from ttf.analyses.queue.reconstruct_occupancy.holdings import Spill, split_evenly
 from ttf.display.charts.figure import Study
+from ttf.engine.storage.spill import Spill
+from ttf.records import gpu_allocations as holdings
+from ttf.records.gpu_allocations import split_evenly
 
 # Two servers of 4 GPUs. a: 4 GPUs of x from 0 to 10; b: 2 of y from 5 to 15; c: 1 of y from 10 to 20.
 TWO_SERVERS = make_placements([("a", "x", 0, 10, 4000), ("b", "y", 5, 15, 2000), ("c", "y", 10, 20, 1000)])
@@ -236,7 +237,7 @@ def test_order_of_rows_blocks_and_windows_do_not_matter(monkeypatch):
     tables = compute_occupancy(make_placements(frame, PLACED), jobs)
     for name, rows in (("BLOCK_ROWS", 70), ("WINDOW_ROWS", 90), ("SAMPLE", 5)):
         monkeypatch.setattr(holdings, name, rows)
-    monkeypatch.setattr(holdings, "WAITING_ROWS", 50)
+    monkeypatch.setattr("ttf.engine.storage.spill.WAITING_ROWS", 50)
     lengths, read = [], Spill.read
 
     def read_and_record(self, part):

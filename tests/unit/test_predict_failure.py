@@ -20,14 +20,14 @@ from ttf.analyses.risk.predict_failure.extrapolate import select_largest, select
 from ttf.analyses.risk.predict_failure.model_trials import Trial, has_run_for
 from ttf.analyses.risk.predict_failure.savings import NO_HOURS, NO_LARGE, Savings
 from ttf.analyses.shared.risk import LOGISTIC
-from ttf.analyses.shared.risk.encoder import Design
 from ttf.analyses.shared.risk.features import Data, parse_features
-from ttf.analyses.shared.risk.hours import Hours
-from ttf.analyses.shared.risk.logistic import Fit
 from ttf.analyses.shared.risk.model import NO_FEATURES, ONE_KIND, TOO_FEW, Model
 from ttf.analyses.shared.risk.splits import split_at_origins
 from ttf.analyses.shared.risk.training_jobs import load_population
 from ttf.records.inputs import Inputs
+from ttf.stats.regression.censored_lognormal import Hours
+from ttf.stats.regression.design import Design
+from ttf.stats.regression.logistic import Fit
 from whole_study import hashes
 
 ROOT = Path(__file__).resolve().parents[2]

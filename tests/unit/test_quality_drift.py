@@ -8,11 +8,11 @@ from statsmodels.stats.multitest import multipletests
 from ttf.analyses.quality.measure_drift import DRIFT
 from ttf.analyses.quality.measure_drift.charts import drift_chart
 from ttf.analyses.quality.measure_drift.compute import by_window, compare_traces, drift_table
-from ttf.analyses.quality.measure_drift.window_tests import compare_cells, compare_means
 from ttf.display.charts.figure import Study
 from ttf.engine.storage.tables import read_table, write_csv
 from ttf.records.clusters import add_clusters
 from ttf.records.jobs import JOB_COLUMNS, conform
+from ttf.stats.clustered_differences import compare_cells, compare_means
 from ttf.stats.differences import compare_distributions
 
 DAY = 86_400

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from outage_traces import make_outages
 from scipy import stats
 from ttf.analyses.nodes.find_lemon_nodes import LEMON_NODES
-from ttf.analyses.nodes.find_lemon_nodes.excess import with_posterior
 from ttf.analyses.outages.list_drains import DRAIN_BACKTEST, DRAIN_LIST, page
 from ttf.analyses.outages.list_drains.backtest import DAY, MIN_HISTORY_S, TOO_SHORT, WEEK, backtest
 from ttf.analyses.outages.list_drains.compute import (
@@ -23,10 +22,11 @@ from ttf.analyses.outages.list_drains.compute import (
     top_causes,
 )
 from ttf.analyses.outages.list_drains.history import History
-from ttf.analyses.shared.outages.node_ranges import SAFE_NAME, hostlist
+from ttf.display.node_ranges import SAFE_NAME, hostlist
 from ttf.display.phrases import strip_markup
 from ttf.display.trace_numbers import Numbers
 from ttf.formats.sacct.hostlist import expand
+from ttf.stats.nodes.excess_failures import with_posterior
 
 HOUR = 3_600
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from made_risk import OF_EACH_KIND as FEATURES
-from ttf.analyses.shared.risk.encoder import BLANK_VALUE, BLOCK, OTHER_VALUE, Encoder
+from ttf.analyses.shared.risk.encoder import BLANK_VALUE, OTHER_VALUE, Encoder
 from ttf.analyses.shared.risk.features import (
     CATEGORY,
     CLOCK,
@@ -25,6 +25,7 @@ from ttf.analyses.shared.risk.features import (
     log_odds_increments,
 )
 from ttf.analyses.shared.risk.training_jobs import EARLIER, load_population
+from ttf.stats.regression.design import BLOCK
 
 # A summer and a winter noon in Berlin, and the hours beside the end of summer time (29 October 2023, 01:00 UTC).
 SUMMER_NOON, WINTER_NOON = 1_688_205_600, 1_700_910_000

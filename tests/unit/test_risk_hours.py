@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from lifelines import KaplanMeierFitter, LogNormalAFTFitter
 from scipy.integrate import quad
 from scipy.stats import lognorm, norm
-from ttf.analyses.shared.risk import hours as module
-from ttf.analyses.shared.risk.encoder import Design
-from ttf.analyses.shared.risk.hours import FEWEST_FAILURES, SHORTEST_H, Hours, censored_lognormal, fit_hours
-from ttf.analyses.shared.risk.logistic import PRECISION
+from ttf.stats.regression import censored_lognormal as module
+from ttf.stats.regression.censored_lognormal import FEWEST_FAILURES, SHORTEST_H, Hours, censored_lognormal, fit_hours
+from ttf.stats.regression.design import Design
+from ttf.stats.regression.logistic import PRECISION
 
 NO_OTHERS = np.empty(0)
 

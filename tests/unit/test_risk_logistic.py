@@ -6,9 +6,9 @@ import statsmodels.api as sm
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import expit
-from ttf.analyses.shared.risk import logistic
-from ttf.analyses.shared.risk.encoder import BLOCK, Design
-from ttf.analyses.shared.risk.logistic import PRECISION, Prior, clustered_covariance, fit
+from ttf.stats.regression import logistic
+from ttf.stats.regression.design import BLOCK, Design
+from ttf.stats.regression.logistic import PRECISION, Prior, clustered_covariance, fit
 
 
 def draw_design(n: int = 1500, seed: int = 1, users: int = 40):

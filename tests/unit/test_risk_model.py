@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from made_risk import OF_EACH_KIND as FEATURES
 from scipy.optimize import minimize
 from scipy.special import expit, logit
-from ttf.analyses.shared.risk.encoder import Design
 from ttf.analyses.shared.risk.features import NUMERIC, Feature, compute_job_features
 from ttf.analyses.shared.risk.model import (
     FEWEST_JOBS,
@@ -31,6 +30,7 @@ from ttf.analyses.shared.risk.model import (
 from ttf.analyses.shared.risk.splits import split_at_origins, split_at_random
 from ttf.analyses.shared.risk.training_jobs import ENDED_OUTCOMES, LATE_QUANTILE, NEVER, load_population
 from ttf.records.jobs import JOB_COLUMNS
+from ttf.stats.regression.design import Design
 
 
 def make_jobs(n: int = 3_000, seed: int = 5):

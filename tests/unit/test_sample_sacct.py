@@ -8,7 +8,6 @@ from of_formats import derive_table, raw_schemas
 from samples.sacct import sample
 from samples.sacct.sample_cluster import NODE_GPUS
 from ttf.analyses.nodes.find_lemon_nodes.compute import lemon_nodes
-from ttf.analyses.nodes.find_lemon_nodes.node_runs import last_window, split_window
 from ttf.analyses.scaling.measure_sizes.sizes import node_failure_rate, select_job_runs, sums_by_nodes
 from ttf.engine.storage.partitions import Partitions
 from ttf.formats.sacct import read as sacct_reader
@@ -16,6 +15,7 @@ from ttf.raw.extra_table_reader import health_events
 from ttf.raw.ingest import ingest
 from ttf.records.infra import EVENT, infra_durations
 from ttf.stats.large_runs.projection import ProjectionLimit
+from ttf.stats.nodes.node_runs import last_window, split_window
 
 JOBS = 4_000
 HAZARD = sample.Hazard()

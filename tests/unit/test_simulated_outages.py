@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from outage_traces import DAY, make_outages
 from scipy import stats
-from ttf.analyses.shared.outages import outage_simulation
-from ttf.analyses.shared.outages.outage_simulation import (
+from ttf.stats.outages import outage_simulation
+from ttf.stats.outages.outage_simulation import (
     Empirical,
     Exponential,
     batches,
@@ -22,7 +22,7 @@ from ttf.analyses.shared.outages.outage_simulation import (
     select_initially_up,
     simulate_renewals,
 )
-from ttf.analyses.shared.outages.units_down import build_course, list_spans
+from ttf.stats.outages.units_down import build_course, list_spans
 
 UP, REPAIR = 9 * DAY, DAY
 

@@ -9,14 +9,8 @@ from outage_rooms import Frames, compute_tables, render_analysis
 from outage_traces import DAY, make_outages
 from scipy import stats
 from ttf.analyses.outages.size_spares.compute import TOO_RARE, block_length_s, spares_limits
-from ttf.analyses.shared.outages.outage_simulation import (
-    ALWAYS_DOWN,
-    NOT_WATCHED,
-    Empirical,
-    Exponential,
-    simulate_renewals,
-)
-from ttf.analyses.shared.outages.units_down import (
+from ttf.stats.outages.outage_simulation import ALWAYS_DOWN, NOT_WATCHED, Empirical, Exponential, simulate_renewals
+from ttf.stats.outages.units_down import (
     binomial_cdf,
     binomial_cumulative,
     build_course,

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from ttf.analyses.queue.reconstruct_occupancy import holdings
-from ttf.analyses.queue.reconstruct_occupancy.holdings import Spill
+from ttf.engine.storage.spill import Spill
 
 PARTS = 4
 narrow, wide = st.integers(-(2**31), 2**31 - 1), st.integers(-(2**62), 2**62)
@@ -15,7 +14,7 @@ ROWS = st.lists(st.tuples(st.integers(0, PARTS - 1), narrow | wide, narrow), max
 @given(st.lists(ROWS, max_size=6), st.sampled_from([1, 5, 1000]))
 def test_every_row_is_in_its_part(tmp_path_factory, portions, limit):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(holdings, "WAITING_ROWS", limit)
+        patch.setattr("ttf.engine.storage.spill.WAITING_ROWS", limit)
         rows = Spill(tmp_path_factory.mktemp("spill") / "rows", PARTS, 2)
         for portion in portions:
             part, *columns = np.array(portion, np.int64).reshape(-1, 3).T
@@ -28,7 +27,7 @@ def test_every_row_is_in_its_part(tmp_path_factory, portions, limit):
 
 
 def test_at_most_the_limit_and_one_portion_wait_in_memory(tmp_path, monkeypatch):
-    monkeypatch.setattr(holdings, "WAITING_ROWS", 10)
+    monkeypatch.setattr("ttf.engine.storage.spill.WAITING_ROWS", 10)
     rows = Spill(tmp_path / "rows", 3, 1)
     for number in range(100):
         rows.add(np.full(4, number % 3), np.arange(4))

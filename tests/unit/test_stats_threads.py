@@ -17,8 +17,8 @@ from ttf.records.clusters import add_clusters
 from ttf.records.infra import infra_durations
 from ttf.records.jobs import JOB_COLUMNS, conform
 from ttf.analyses.factors.correlate import compute as correlate
-from ttf.analyses.factors.estimate_hazards import hazard_ratios, incidence, logrank
-from ttf.analyses.time_to_failure.fit_mttf import lifetimes
+from ttf.analyses.factors.estimate_hazards import compute as logrank, hazard_ratios, incidence_tables as incidence
+from ttf.analyses.time_to_failure.fit_mttf import compute as lifetimes
 from ttf.analyses.time_to_failure.judge_lifetimes import compute as verdict
 from ttf.analyses.lost.measure_losses import lost_work, owners
 from ttf.stats.durations import missing_ends, mttf, survival

@@ -26,11 +26,11 @@ from ttf.analyses.risk.train_model.training_windows import split_windows
 from ttf.analyses.shared.risk import LOGISTIC
 from ttf.analyses.shared.risk.encoder import Encoder
 from ttf.analyses.shared.risk.features import Data, parse_features
-from ttf.analyses.shared.risk.logistic import fit
 from ttf.analyses.shared.risk.model import Model
 from ttf.engine.storage.tables import write_folder
 from ttf.records.jobs import OUTCOMES
 from ttf.stats.predictions import Estimate
+from ttf.stats.regression.logistic import fit
 
 N, WEEKS = 25_000, 5
 WEEKLY = {"by": "week"}

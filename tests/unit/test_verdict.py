@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from ttf.analyses.time_to_failure.fit_mttf.lifetimes import lifetime_models
+from ttf.analyses.time_to_failure.fit_mttf.compute import lifetime_models
 from ttf.analyses.time_to_failure.judge_lifetimes import LIFETIME_VERDICT
 from ttf.analyses.time_to_failure.judge_lifetimes.compute import _is_misleading, lifetime_verdict
 from ttf.stats.clustered import UNCLUSTERED

@@ -58,7 +58,7 @@ def test_verify_finds_what_was_edited_is_missing_or_is_out_of_date(study):
     with (study.folder / TABLE).open("a") as table:
         table.write("\n")
     (study.folder / "results/sample/figures/still_running.svg").unlink()
-    with (study.folder / "scripts/ttf/analyses/factors/estimate_hazards/cox.py").open("a") as module:
+    with (study.folder / "scripts/ttf/stats/durations/cox.py").open("a") as module:
         module.write("EDITED = True\n")
     with (study.folder / "data/sample/pai_task_table.csv").open("a") as raw:
         raw.write("\n")
@@ -71,13 +71,13 @@ def test_verify_finds_what_was_edited_is_missing_or_is_out_of_date(study):
     assert lines.keys() == {
         TABLE,
         "results/sample/figures/still_running.svg",
-        "scripts/ttf/analyses/factors/estimate_hazards/cox.py",
+        "scripts/ttf/stats/durations/cox.py",
         "data/sample/pai_task_table.csv",
         "data/sample/more.csv",
     }
     assert "edited since fit_mttf made it. Delete it" in lines[TABLE]
     assert "missing" in lines["results/sample/figures/still_running.svg"]
-    assert "changed since estimate_hazards used it" in lines["scripts/ttf/analyses/factors/estimate_hazards/cox.py"]
+    assert "changed since estimate_hazards used it" in lines["scripts/ttf/stats/durations/cox.py"]
     assert "out of date" in lines["data/sample/pai_task_table.csv"]
     assert "added since the manifest was written" in lines["data/sample/more.csv"]
 

@@ -32,7 +32,7 @@ def time_call(call: Callable[[], object]) -> tuple[float, object]:
 
 def measure_study(seconds: np.ndarray, failed: np.ndarray, rounds: int) -> tuple[float, float, dict[str, float]]:
     """Return the median seconds of the survival tables and of the four models, and each model's log-likelihood."""
-    from ttf.analyses.time_to_failure.fit_mttf.lifetimes import lifetime_models
+    from ttf.analyses.time_to_failure.fit_mttf.compute import lifetime_models
     from ttf.stats.durations.survival import survival_tables
 
     durations = pl.DataFrame({"duration_s": seconds, "event": np.where(failed, "failure", "success")})

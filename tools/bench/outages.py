@@ -99,7 +99,7 @@ def bursts(folder: str) -> None:
 
 def simulate() -> None:
     """Simulate a year of 10,000 nodes 1,000 times at InfiniteHBD's rates: each down 1.5 times for five days."""
-    from ttf.analyses.shared.outages.outage_simulation import Exponential, batches, simulate_renewals
+    from ttf.stats.outages.outage_simulation import Exponential, batches, simulate_renewals
 
     rng, year, up, repair = (
         np.random.default_rng(SEED),

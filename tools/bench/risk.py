@@ -84,8 +84,8 @@ def start(file: str) -> None:
 
 
 def study(file: str) -> None:
-    from ttf.analyses.shared.risk.encoder import Design
-    from ttf.analyses.shared.risk.logistic import fit
+    from ttf.stats.regression.design import Design
+    from ttf.stats.regression.logistic import fit
 
     with np.load(file) as arrays:
         assert fit(Design(arrays["rows"], ()), arrays["failed"]).converged

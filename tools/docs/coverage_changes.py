@@ -8,12 +8,12 @@ from collections.abc import Iterator
 
 import numpy as np
 import polars as pl
-from ttf.analyses.nodes.find_lemon_nodes.excess import compare_by_exposure, with_verdict
 from ttf.analyses.quality.compare_parts.forecast import next_week
 from ttf.analyses.quality.compare_parts.news import compare_suspects
 from ttf.analyses.quality.compare_parts.part_tests import SIGNIFICANCE, compare_sides
 from ttf.analyses.quality.compare_parts.sums import Sums
 from ttf.stats.basics.holm import holm
+from ttf.stats.nodes.excess_failures import compare_by_exposure, with_verdict
 
 USERS = 40
 DAY_S = 86_400

@@ -15,8 +15,9 @@ sys.path.append(str(Path(__file__).parent))
 
 import polars as pl
 from coverage_weeks import LEMON, World
-from ttf.analyses.nodes.find_lemon_nodes.excess import benjamini_hochberg, compare_by_exposure
 from ttf.analyses.outages.list_drains.history import History
+from ttf.stats.basics.benjamini_hochberg import benjamini_hochberg
+from ttf.stats.nodes.excess_failures import compare_by_exposure
 
 DAY_S, WEEK_S, WEEKS = 86_400, 7 * 86_400, 52
 FALSE_DISCOVERY = 0.05

@@ -19,9 +19,9 @@ from ttf.analyses.outages.find_bursts.compute import WINDOWS_S, Events, burst_ro
 from ttf.analyses.outages.measure_availability.outage_free import outage_free
 from ttf.analyses.outages.size_spares.compute import block_length_s, spares_limits
 from ttf.analyses.outages.track_outages.compute import analyse_growth
-from ttf.analyses.shared.outages.outage_simulation import Empirical, Exponential, simulate_renewals
-from ttf.analyses.shared.outages.units_down import build_course
 from ttf.stats.durations.growth import Stratum, fit_common_growth
+from ttf.stats.outages.outage_simulation import Empirical, Exponential, simulate_renewals
+from ttf.stats.outages.units_down import build_course
 
 DAY_S, WEEK_S = 86_400, 7 * 86_400
 JITTER_S = DAY_S // 2

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 from scipy.optimize import brentq
+from ttf.analyses.factors.estimate_hazards.compute import logrank
 from ttf.analyses.factors.estimate_hazards.hazard_ratios import hazard_ratios
-from ttf.analyses.factors.estimate_hazards.logrank import logrank
 from ttf.records.clusters import add_clusters
 from ttf.stats.clustered import Clusters, Limits
 from ttf.stats.durations.renewal import mtbf_limits
