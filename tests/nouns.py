@@ -10,7 +10,7 @@ from ttf.display.phrases import noun
 from ttf.engine.columns import GAP
 from ttf.engine.contract import THINGS, Table
 from ttf.engine.words import plural_noun
-from ttf.study.yaml_files import load_yaml
+from ttf.study.configuration.yaml_files import load_yaml
 
 CONTRACTS = [table for room in load_analyses().values() for table in room.tables]
 

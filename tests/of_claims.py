@@ -2,6 +2,6 @@
 
 from pathlib import Path
 
-from ttf.study.claims import load_claims
+from ttf.study.configuration.claims import load_claims
 
 CLAIMS = load_claims(Path(__file__).parents[1] / "config/claims.yaml")["claims"]

@@ -9,7 +9,7 @@ from given_tables import one_row
 from ttf.formats.protocol import Source, load_format
 from ttf.raw.ingest import ingest
 from ttf.raw.raw_tables import table_schemas
-from ttf.study.format_declarations import find_declarations, load_formats, read_schema_text, select_meaning
+from ttf.study.recognition.format_declarations import find_declarations, load_formats, read_schema_text, select_meaning
 from ttf.study.watch import read_watch_options
 
 FORMATS = load_formats()

@@ -69,7 +69,7 @@ class Checkout:
     def report(self, *arguments: str, **options: str) -> subprocess.CompletedProcess:
         """Do as `ttf report` with these options, in one process, which takes half the time."""
         from ttf.commands.run import resolve_arguments
-        from ttf.study.messages import ConfigError
+        from ttf.study.configuration.messages import ConfigError
 
         messages = io.StringIO()
         with contextlib.chdir(self.folder), contextlib.redirect_stderr(messages):

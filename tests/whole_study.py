@@ -24,12 +24,12 @@ from unittest.mock import patch
 
 from ttf.engine.errors import StudyError
 from ttf.engine.process import entry
-from ttf.study.claims import load_claims
-from ttf.study.config import DEFAULTS, dump
-from ttf.study.messages import ConfigError
+from ttf.study.configuration.claims import load_claims
+from ttf.study.configuration.config import DEFAULTS, dump
+from ttf.study.configuration.messages import ConfigError
+from ttf.study.configuration.yaml_files import load_yaml
 from ttf.study.publication import find_publication_date
 from ttf.study.study import Study
-from ttf.study.yaml_files import load_yaml
 
 # The checkout. `run_in_child` can set it to a copy.
 ROOT = Path(os.environ.get("TTF_CHECKOUT", Path(__file__).parents[1]))

@@ -400,8 +400,8 @@ def _stop(*_: Any) -> None:
 def _start_message() -> str:
     """Start a run here and return the message about the configuration, or ""."""
     from snakemake.common.configfile import load_configfile
-    from ttf.study.check import read_typed_layers
-    from ttf.study.messages import ConfigError
+    from ttf.study.configuration.check import read_typed_layers
+    from ttf.study.configuration.messages import ConfigError
     from ttf.study.study import Study
 
     try:

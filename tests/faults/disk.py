@@ -14,7 +14,7 @@ from pathlib import Path
 from faults.stopping import prepared, undisturbed
 from faults.verdict import Verdict, fault_of_message
 from study_runs import Checkout, environment
-from ttf.study.disk import OVERRIDE_VARIABLE
+from ttf.study.running.disk import OVERRIDE_VARIABLE
 
 SIZES = 4  # disks per chain
 # Signs of a second message, or of a message that is not the study's.

@@ -14,8 +14,8 @@ from ttf.formats.table import read as table
 from ttf.raw.ingest import ingest
 from ttf.raw.raw_tables import table_schemas
 from ttf.records.durations import durations_of_jobs
-from ttf.study.config import resolve
-from ttf.study.yaml_files import load_yaml
+from ttf.study.configuration.config import resolve
+from ttf.study.configuration.yaml_files import load_yaml
 
 ROOT = Path(__file__).resolve().parents[2]
 DENVER = ZoneInfo("America/Denver")

@@ -12,7 +12,7 @@ from ttf.formats.infinitehbd.read import READING
 from ttf.records.outages.outage_causes import apply_rules
 from ttf.records.outages.outage_durations import durations_of_outages
 from ttf.records.outages.outage_records import build_exposure, merge_records
-from ttf.study.yaml_files import load_yaml
+from ttf.study.configuration.yaml_files import load_yaml
 
 ENTRY = load_yaml(ROOT / "config/traces.yaml")["infinitehbd"]
 

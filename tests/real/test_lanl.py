@@ -18,7 +18,7 @@ from ttf.records.outages.outage_causes import apply_rules
 from ttf.records.outages.outage_records import build_exposure, merge_records
 from ttf.stats.durations.mttf import mean_time_to_failure
 from ttf.stats.lifetimes.pooled_shapes import fit_shapes
-from ttf.study.yaml_files import load_yaml
+from ttf.study.configuration.yaml_files import load_yaml
 
 FILE = "LA-UR-05-7318-failure-data-1996-2005.csv"
 DENVER = ZoneInfo("America/Denver")

@@ -11,9 +11,9 @@ from ttf.raw.ingest import ingest
 from ttf.raw.node_logs.node_names import NodeNames
 from ttf.raw.node_logs.reader import LogOptions, read_node_log
 from ttf.raw.node_logs.rules import Rules
-from ttf.study.log_rules import load_log_rules
-from ttf.study.messages import ConfigError
-from ttf.study.recognise import recognise
+from ttf.study.configuration.log_rules import load_log_rules
+from ttf.study.configuration.messages import ConfigError
+from ttf.study.recognition.recognise import recognise
 
 RULES = load_log_rules(ROOT / "config" / "node_log_rules.yaml")
 XID_119 = [1_740_327_858, 1_740_327_864, 1_740_327_870, 1_740_328_032, 1_740_328_213]

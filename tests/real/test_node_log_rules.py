@@ -8,7 +8,7 @@ import pytest
 from ttf.raw.node_logs.node_names import NodeNames
 from ttf.raw.node_logs.reader import REJECTED, LogOptions, read_node_logs
 from ttf.raw.node_logs.rules import Rules
-from ttf.study.log_rules import load_log_rules
+from ttf.study.configuration.log_rules import load_log_rules
 
 SHIPPED = Path(__file__).resolve().parents[2] / "config" / "node_log_rules.yaml"
 # Path: number, code, component and severity of the errors.

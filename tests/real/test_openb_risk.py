@@ -15,7 +15,7 @@ from ttf.analyses.shared.risk.splits import split_at_origins
 from ttf.raw.ingest import ingest
 from ttf.records.clusters import add_clusters
 from ttf.stats.clustered import FEWEST
-from ttf.study.model_features import build_risk_options
+from ttf.study.configuration.model_features import build_risk_options
 
 # Split -> test pods, failures among them; PR-AUC by model.
 MEASURED = {

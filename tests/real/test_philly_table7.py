@@ -7,7 +7,7 @@ import pytest
 from study_runs import ROOT
 from ttf.analyses.causes.classify_failures.compute import taxonomy_table
 from ttf.analyses.causes.classify_failures.reason_rules import ATTEMPT_COLUMNS, classify
-from ttf.study.taxonomy import load_taxonomy
+from ttf.study.configuration.taxonomy import load_taxonomy
 
 TABLE_7 = ROOT.parent / "shared" / "reference" / "philly_table7.csv"
 TAXONOMY = load_taxonomy(Path(ROOT / "config" / "taxonomy.yaml"))

@@ -3,12 +3,12 @@
 import pytest
 from of_formats import FORMATS
 from study_runs import ROOT
-from ttf.study.config import DEFAULTS, TRACES_FILE
-from ttf.study.first_lines import find_wrong_headers
-from ttf.study.messages import ConfigError
-from ttf.study.recognise import format_configuration, recognise
+from ttf.study.configuration.config import DEFAULTS, TRACES_FILE
+from ttf.study.configuration.messages import ConfigError
+from ttf.study.configuration.yaml_files import load_yaml, parse_yaml
+from ttf.study.recognition.first_lines import find_wrong_headers
+from ttf.study.recognition.recognise import format_configuration, recognise
 from ttf.study.study import Study
-from ttf.study.yaml_files import load_yaml, parse_yaml
 
 TRACES = {
     "openb": ("openb", ["pods", "nodes"]),

@@ -6,7 +6,7 @@ import pytest
 from of_formats import derive_table, ingest_tables
 from ttf.records.outages.outage_causes import apply_rules
 from ttf.records.outages.outage_records import merge_records
-from ttf.study.messages import ConfigError
+from ttf.study.configuration.messages import ConfigError
 from ttf.study.study import Study
 
 HEADER = "model,failure_time,failure,app,r_5,n_5,disk_id,node_id,rack_id,machine_room_id"

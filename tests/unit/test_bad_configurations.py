@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 from faults.configurations import PLACES, checked, mutated, prepared
-from ttf.study.check import check_arguments, read_typed_layers
-from ttf.study.config import DEFAULTS, resolve
-from ttf.study.messages import LONGEST_LINE, MOST_LINES, WIDTH, ConfigError
-from ttf.study.named_files import TABLE_MB, require_file
+from ttf.study.configuration.check import check_arguments, read_typed_layers
+from ttf.study.configuration.config import DEFAULTS, resolve
+from ttf.study.configuration.messages import LONGEST_LINE, MOST_LINES, WIDTH, ConfigError
+from ttf.study.configuration.named_files import TABLE_MB, require_file
+from ttf.study.configuration.yaml_files import load_yaml
 from ttf.study.study import Study
-from ttf.study.yaml_files import load_yaml
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -12,11 +12,11 @@ from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 from snakemake.utils import update_config
-from ttf.study.config import SCHEMA, _merge, dump, read_layers, resolve
-from ttf.study.documents import SCHEMAS, iterate_key_paths, load_schema
-from ttf.study.format_declarations import load_formats
-from ttf.study.messages import ConfigError
-from ttf.study.yaml_files import load_yaml
+from ttf.study.configuration.config import SCHEMA, _merge, dump, read_layers, resolve
+from ttf.study.configuration.documents import SCHEMAS, iterate_key_paths, load_schema
+from ttf.study.configuration.messages import ConfigError
+from ttf.study.configuration.yaml_files import load_yaml
+from ttf.study.recognition.format_declarations import load_formats
 
 ROOT = Path(__file__).resolve().parents[2]
 DEFAULTS = ("config/config.yaml", load_yaml(ROOT / "config/config.yaml"))

@@ -11,12 +11,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from ttf.commands.run import write_configuration
 from ttf.study import studies
-from ttf.study.config import DEFAULTS, resolve
-from ttf.study.format_declarations import load_formats
-from ttf.study.messages import ConfigError
-from ttf.study.recognise import format_configuration, recognise
+from ttf.study.configuration.config import DEFAULTS, resolve
+from ttf.study.configuration.messages import ConfigError
+from ttf.study.configuration.yaml_files import load_yaml, parse_yaml
+from ttf.study.recognition.format_declarations import load_formats
+from ttf.study.recognition.recognise import format_configuration, recognise
 from ttf.study.study import Study
-from ttf.study.yaml_files import load_yaml, parse_yaml
 
 ROOT = Path(__file__).resolve().parents[2]
 REGISTRY = load_yaml(ROOT / "config" / "traces.yaml")

@@ -11,7 +11,7 @@ import pytest
 from ttf.engine.errors import StudyError
 from ttf.engine.process.entry import run_rule
 from ttf.engine.process.machine import OF_LIBRARIES
-from ttf.study.progress import read_failure
+from ttf.study.running.progress import read_failure
 
 SCRIPTS = Path(__file__).resolve().parents[2] / "scripts"
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from ttf.analyses.replication.measure_epochs.compute import best_epochs, epochs_summary, epochs_table, match_jobs
-from ttf.study.messages import ConfigError
-from ttf.study.registry_options import find_option_file
+from ttf.study.configuration.messages import ConfigError
+from ttf.study.configuration.registry_options import find_option_file
 
 LOSSES = {"job": pl.String, "epoch": pl.Int64, "loss": pl.Float64, "time_s": pl.Int64}
 JOBS = {

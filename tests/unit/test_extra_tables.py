@@ -7,9 +7,9 @@ import pytest
 from given_tables import ingested
 from ttf.engine.errors import StudyError
 from ttf.raw.extra_table_reader import health_events, losses
-from ttf.study.first_lines import find_wrong_headers
-from ttf.study.messages import ConfigError
-from ttf.study.registry_options import add_option_parts, find_option_tables
+from ttf.study.configuration.messages import ConfigError
+from ttf.study.configuration.registry_options import add_option_parts, find_option_tables
+from ttf.study.recognition.first_lines import find_wrong_headers
 
 EVENTS, LOSSES = "node,time,code,severity\n", "job,epoch,loss,time\n"
 

@@ -31,9 +31,9 @@ from of_formats import FORMATS
 from ttf.engine.errors import StudyError
 from ttf.raw import raw_files
 from ttf.raw.fetch import Download, fetch
-from ttf.study.messages import ConfigError
+from ttf.study.configuration.messages import ConfigError
+from ttf.study.configuration.yaml_files import load_yaml
 from ttf.study.trace_files import find_downloads, find_raw_tables, get_disk_path
-from ttf.study.yaml_files import load_yaml
 
 ROOT = Path(__file__).resolve().parents[2]
 TEXT = b"".join(b"job%d,%d,Terminated\n" % (n, n * n) for n in range(40_000))

@@ -8,8 +8,8 @@ from ttf.formats.protocol import Reading, Source, load_format, load_reading
 from ttf.raw.ingest import ingest
 from ttf.raw.raw_tables import table_schemas
 from ttf.records.jobs import JOB_COLUMNS, OUTCOMES, read_nodes
-from ttf.study.documents import load_document
-from ttf.study.format_declarations import FOLDER, load_formats, read_schema_text, select_meaning
+from ttf.study.configuration.documents import load_document
+from ttf.study.recognition.format_declarations import FOLDER, load_formats, read_schema_text, select_meaning
 
 
 @pytest.mark.parametrize("name", FORMATS)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from ttf.engine.provenance.syntax import SyntaxCache
-from ttf.study.helpers import _syntax, compute_code_digest, find_imported_files
+from ttf.study.running.helpers import _syntax, compute_code_digest, find_imported_files
 
 SCRIPTS = Path(__file__).resolve().parents[2] / "scripts"
 TREE = {

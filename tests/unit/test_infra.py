@@ -23,8 +23,8 @@ from ttf.records.infra import (
 )
 from ttf.records.jobs import JOB_COLUMNS, add_blank_columns
 from ttf.records.record_contracts import OUTAGES
-from ttf.study.messages import ConfigError
-from ttf.study.registry_options import find_option_file, merge_infra_failures
+from ttf.study.configuration.messages import ConfigError
+from ttf.study.configuration.registry_options import find_option_file, merge_infra_failures
 
 ROOT = Path(__file__).resolve().parents[2]
 DEFAULTS = {"states": ["NODE_FAIL", "BOOT_FAIL"]}

@@ -11,8 +11,8 @@ import polars as pl
 import pytest
 from ttf.engine.process.entry import run_rule
 from ttf.engine.process.machine import explain_error, explain_error_text
-from ttf.study import disk
-from ttf.study.disk import MachineError, check_free_space, check_writable
+from ttf.study.running import disk
+from ttf.study.running.disk import MachineError, check_free_space, check_writable
 
 MEASURED = {"disk": {"base_mb": 20, "mb_per_gb": 1500}}
 

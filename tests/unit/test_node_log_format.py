@@ -14,12 +14,12 @@ from ttf.formats.protocol import Source
 from ttf.raw.ingest import ingest
 from ttf.records.node_errors import find_error_durations
 from ttf.records.record_contracts import NODE_ERRORS, NODE_LOG_WATCH
-from ttf.study.config import DEFAULTS
-from ttf.study.log_rules import load_log_rules
-from ttf.study.messages import ConfigError
-from ttf.study.recognise import find_keyed_files, format_configuration, recognise
+from ttf.study.configuration.config import DEFAULTS
+from ttf.study.configuration.log_rules import load_log_rules
+from ttf.study.configuration.messages import ConfigError
+from ttf.study.configuration.yaml_files import load_yaml, parse_yaml
+from ttf.study.recognition.recognise import find_keyed_files, format_configuration, recognise
 from ttf.study.study import Study
-from ttf.study.yaml_files import load_yaml, parse_yaml
 
 ROOT = Path(__file__).resolve().parents[2]
 LINE = "2025-03-01T08:00:00+0000 n1 kernel: NVRM: Xid (PCI:0000:05:00): 79, GPU has fallen off the bus.\n"

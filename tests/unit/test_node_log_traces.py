@@ -6,11 +6,11 @@ from types import SimpleNamespace
 import pytest
 from ttf.commands.run import resolve_arguments, write_configuration
 from ttf.study import studies
-from ttf.study.config import DEFAULTS
-from ttf.study.messages import ConfigError
-from ttf.study.recognise import recognise
+from ttf.study.configuration.config import DEFAULTS
+from ttf.study.configuration.messages import ConfigError
+from ttf.study.configuration.yaml_files import load_yaml
+from ttf.study.recognition.recognise import recognise
 from ttf.study.study import Study
-from ttf.study.yaml_files import load_yaml
 
 ROOT = Path(__file__).resolve().parents[2]
 LINE = "2025-03-01T08:00:00+0000 n1 kernel: NVRM: Xid (PCI:0000:05:00): 79, GPU has fallen off the bus.\n"

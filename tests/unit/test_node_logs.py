@@ -31,9 +31,9 @@ from ttf.records.node_errors import (
     tabulate_lines,
 )
 from ttf.records.record_contracts import NODE_LOG_LINES
-from ttf.study.log_rules import load_log_rules
-from ttf.study.messages import ConfigError
-from ttf.study.taxonomy import find_pattern_problem
+from ttf.study.configuration.log_rules import load_log_rules
+from ttf.study.configuration.messages import ConfigError
+from ttf.study.configuration.taxonomy import find_pattern_problem
 
 SHIPPED = Path(__file__).resolve().parents[2] / "config" / "node_log_rules.yaml"
 DOCUMENT = load_log_rules(SHIPPED)

@@ -13,7 +13,7 @@ from ttf.formats.protocol import load_schemas_and_readers
 from ttf.raw.extra_table_reader import SCHEMAS
 from ttf.raw.implausible_cells import BLANKED
 from ttf.raw.ingest import anomalies, ingest
-from ttf.study.format_declarations import read_schema_text
+from ttf.study.recognition.format_declarations import read_schema_text
 
 MOMENT = datetime(2005, 1, 3, tzinfo=UTC)
 # Valid values of columns with a pattern or a rule of their reader.

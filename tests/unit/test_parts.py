@@ -16,7 +16,7 @@ from ttf.raw import ingest as ingest_module
 from ttf.raw.ingest import NO_READERS, Part, anomalies, ingest, ingest_part, merge
 from ttf.raw.raw_tables import table_schemas
 from ttf.records.jobs import add_part_names
-from ttf.study.messages import ConfigError
+from ttf.study.configuration.messages import ConfigError
 from ttf.study.trace_files import find_parts, find_raw_tables
 
 PAI, SACCT = raw_schemas("pai2020"), raw_schemas("sacct")

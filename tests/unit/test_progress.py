@@ -10,8 +10,8 @@ from made_numbers import ABOUT, numbers, proxy
 from snakemake.common import NOTHING_TO_BE_DONE_MSG
 from snakemake.logging import LogEvent
 from ttf.page.brief.brief import make_brief
-from ttf.study import progress
-from ttf.study.progress import (
+from ttf.study.running import progress
+from ttf.study.running.progress import (
     STOPPED,
     Progress,
     format_end_of_run,

@@ -12,9 +12,9 @@ from ttf.page.publish.files import read_published_content
 from ttf.page.publish.pseudonyms import escape_formulas, hide_prices, make_pseudonym, pseudonymise
 from ttf.page.results_tables import load_all_contracts
 from ttf.records.record_contracts import OF_TRACES
+from ttf.study.configuration.yaml_files import load_yaml
 from ttf.study.publication import PATH_KEYS, SOURCES, TRACE_PATH_KEYS, remove_paths
 from ttf.study.study import Study
-from ttf.study.yaml_files import load_yaml
 
 ROOT = Path(__file__).parents[2]
 OWNERS = table(

@@ -11,8 +11,8 @@ from ttf.display.phrases import count_words, to_html
 from ttf.page.replication.published_values import published_values
 from ttf.page.report.tile_comparisons import MOST_WORDS, compare_tiles
 from ttf.page.report_contracts import PUBLISHED_VALUES
-from ttf.study.claims import load_claims
-from ttf.study.messages import ConfigError
+from ttf.study.configuration.claims import load_claims
+from ttf.study.configuration.messages import ConfigError
 
 DOCUMENT = load_claims(ROOT / "config/claims.yaml")
 HOSTILE = "<script>{a.b|1}</script>"

@@ -7,11 +7,11 @@ import pytest
 import yaml
 from of_formats import FILES, FORMATS
 from ttf.raw.raw_tables import Column, TableSchema, table_schemas
-from ttf.study.documents import load_schema
-from ttf.study.messages import ConfigError
-from ttf.study.registry_options import check_windows
-from ttf.study.table_schema import find_contradictions, resolve_schema
-from ttf.study.yaml_files import load_yaml
+from ttf.study.configuration.documents import load_schema
+from ttf.study.configuration.messages import ConfigError
+from ttf.study.configuration.registry_options import check_windows
+from ttf.study.configuration.table_schema import find_contradictions, resolve_schema
+from ttf.study.configuration.yaml_files import load_yaml
 
 SHIPPED = {name: FILES[name] for name, declaration in FORMATS.items() if "schema" in declaration}
 OPENB = FILES["openb"]

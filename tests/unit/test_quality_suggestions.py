@@ -8,7 +8,7 @@ from ttf.raw.ingest import anomalies, ingest
 from ttf.raw.quality.suggested_schema import suggested_schema
 from ttf.raw.quality.suggestions import suggest_changes, words_by_anomaly
 from ttf.raw.raw_tables import table_schemas
-from ttf.study.format_declarations import read_schema_text
+from ttf.study.recognition.format_declarations import read_schema_text
 
 PODS = "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,deletion_time,scheduled_time"
 

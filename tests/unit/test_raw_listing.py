@@ -7,8 +7,8 @@ import pytest
 import yaml
 from of_formats import FORMATS
 from ttf.raw.raw_files import ARCHIVES, PACKED
-from ttf.study.entries import cache_listings
-from ttf.study.messages import ConfigError
+from ttf.study.configuration.messages import ConfigError
+from ttf.study.recognition.entries import cache_listings
 from ttf.study.trace_files import find_downloads, find_parts, find_raw_tables, find_unread_entries, get_disk_path
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -21,13 +21,13 @@ from samples.pack import write_tables
 from ttf.engine.errors import StudyError
 from ttf.formats.protocol import load_schemas_and_readers
 from ttf.raw.raw_tables import LINES
-from ttf.study.config import DEFAULTS, resolve
-from ttf.study.first_lines import MOST_BYTES, build_layouts, find_wrong_headers
-from ttf.study.format_declarations import read_schema_text
-from ttf.study.messages import ConfigError
-from ttf.study.recognise import find_keyed_files, format_configuration, recognise
+from ttf.study.configuration.config import DEFAULTS, resolve
+from ttf.study.configuration.messages import ConfigError
+from ttf.study.configuration.yaml_files import load_yaml, parse_yaml
+from ttf.study.recognition.first_lines import MOST_BYTES, build_layouts, find_wrong_headers
+from ttf.study.recognition.format_declarations import read_schema_text
+from ttf.study.recognition.recognise import find_keyed_files, format_configuration, recognise
 from ttf.study.study import Study
-from ttf.study.yaml_files import load_yaml, parse_yaml
 
 ROOT = Path(__file__).resolve().parents[2]
 REGISTRY = load_yaml(ROOT / "config" / "traces.yaml")

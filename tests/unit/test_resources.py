@@ -7,7 +7,7 @@ import yaml
 from resources import Job, fit_table, read_jobs
 from ttf.analyses.catalogue import load_analyses
 from ttf.engine.provenance.seal import seal_json
-from ttf.study.resources import (
+from ttf.study.running.resources import (
     estimate_memory_mb,
     estimate_runtime_min,
     measure_gb,

@@ -12,15 +12,15 @@ from ttf.formats.common_tables import add_partition_results, write_jobs
 from ttf.formats.protocol import load_format_and_source, load_schemas_and_readers
 from ttf.raw.ingest import ingest
 from ttf.records.record_contracts import JOBS
-from ttf.study.format_declarations import read_schema_text, select_meaning
-from ttf.study.messages import ConfigError
-from ttf.study.model_features import (
+from ttf.study.configuration.messages import ConfigError
+from ttf.study.configuration.model_features import (
     COLUMNS_AFTER_SUBMISSION,
     IDENTIFIER_COLUMNS,
     describe_column_problem,
 )
+from ttf.study.configuration.yaml_files import load_yaml
+from ttf.study.recognition.format_declarations import read_schema_text, select_meaning
 from ttf.study.study import Study
-from ttf.study.yaml_files import load_yaml
 
 ROOT = Path(__file__).resolve().parents[2]
 UNUSABLE_COLUMNS = {*IDENTIFIER_COLUMNS, *COLUMNS_AFTER_SUBMISSION}

@@ -12,7 +12,7 @@ from of_formats import FORMATS
 from ttf.analyses.shared.risk.encoder import Encoder
 from ttf.analyses.shared.risk.features import HISTORY, NUMERIC, Data, Feature, compute_job_features, parse_features
 from ttf.analyses.shared.risk.training_jobs import NEVER, load_population
-from ttf.study.model_features import COLUMNS_AFTER_SUBMISSION, build_risk_options
+from ttf.study.configuration.model_features import COLUMNS_AFTER_SUBMISSION, build_risk_options
 
 JOB_FORMATS = sorted(name for name, declaration in FORMATS.items() if declaration["gives"] == "jobs")
 OUTCOMES = ["success", "failure", "cancelled", "unknown"]

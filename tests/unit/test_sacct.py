@@ -17,7 +17,7 @@ from ttf.raw.ingest import anomalies, ingest
 from ttf.records.durations import durations_of_jobs
 from ttf.records.jobs import JOB_COLUMNS
 from ttf.records.record_contracts import ATTEMPTS
-from ttf.study.format_declarations import read_schema_text
+from ttf.study.recognition.format_declarations import read_schema_text
 
 COLUMNS = ["JobIDRaw", "User", "State", "Submit", "Start", "End", "NodeList", "AllocTRES"]
 

@@ -19,8 +19,8 @@ from ttf.analyses.queue.describe_workload.workload import (
 from ttf.page.replication.scorecard import NotComputable, compute_quantity, implied_counts, scorecard
 from ttf.records.jobs import JOB_COLUMNS, conform
 from ttf.stats.durations.mttf import mean_time_to_failure
-from ttf.study.claims import load_claims
-from ttf.study.messages import ConfigError
+from ttf.study.configuration.claims import load_claims
+from ttf.study.configuration.messages import ConfigError
 
 ROOT = Path(__file__).resolve().parents[2]
 SNAPSHOT = ROOT / "tests/snapshots/claims_on_fourteen_rows.csv"

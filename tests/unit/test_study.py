@@ -10,9 +10,9 @@ import pytest
 import ttf.analyses
 from ttf.engine.contract import Table, count, seconds, table
 from ttf.page.publish.pages import SITE_PAGES
-from ttf.study.claims import check_claims
-from ttf.study.messages import ConfigError
-from ttf.study.products import flatten_paths
+from ttf.study.configuration.claims import check_claims
+from ttf.study.configuration.messages import ConfigError
+from ttf.study.running.products import flatten_paths
 from ttf.study.study import Study, match_names
 
 ROOT = Path(__file__).resolve().parents[2]

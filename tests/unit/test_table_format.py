@@ -22,9 +22,9 @@ from ttf.raw.ingest import anomalies, ingest
 from ttf.raw.raw_tables import table_schemas
 from ttf.records.durations import durations_of_jobs
 from ttf.records.jobs import JOB_COLUMNS
-from ttf.study.config import SCHEMA, resolve
-from ttf.study.messages import ConfigError
-from ttf.study.yaml_files import load_yaml
+from ttf.study.configuration.config import SCHEMA, resolve
+from ttf.study.configuration.messages import ConfigError
+from ttf.study.configuration.yaml_files import load_yaml
 
 ROOT = Path(__file__).resolve().parents[2]
 ENTRY_SCHEMA = next(iter(SCHEMA["properties"]["registry"]["patternProperties"].values()))["properties"]

@@ -28,7 +28,7 @@ from ttf.engine.errors import StudyError
 from ttf.engine.storage.tables import write_product
 from ttf.records.inputs import Inputs
 from ttf.records.runs import add_deterministic
-from ttf.study.taxonomy import load_taxonomy
+from ttf.study.configuration.taxonomy import load_taxonomy
 
 ROOT = Path(__file__).parents[2]
 CONTRACTS = {table.name: table for table in ANALYSIS.tables}

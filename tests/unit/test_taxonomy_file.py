@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from of_formats import FORMATS
-from ttf.study.messages import ConfigError
-from ttf.study.registry_options import find_option_file
-from ttf.study.taxonomy import find_pattern_problem, has_reasons, load_taxonomy
+from ttf.study.configuration.messages import ConfigError
+from ttf.study.configuration.registry_options import find_option_file
+from ttf.study.configuration.taxonomy import find_pattern_problem, has_reasons, load_taxonomy
 
 ROOT = Path(__file__).parents[2]
 SHIPPED = ROOT / "config/taxonomy.yaml"

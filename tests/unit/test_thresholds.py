@@ -18,8 +18,8 @@ from ttf.page.checks.thresholds import (
     format_value,
     read_interval,
 )
-from ttf.study.messages import ConfigError
-from ttf.study.threshold_file import build_number_pattern, load_rules, parse_limit
+from ttf.study.configuration.messages import ConfigError
+from ttf.study.configuration.threshold_file import build_number_pattern, load_rules, parse_limit
 
 EXAMPLE = Path(__file__).parents[2] / "config" / "thresholds.yaml"
 

@@ -2,11 +2,11 @@
 
 import pytest
 from study_runs import ROOT
-from ttf.study.config import DEFAULTS
-from ttf.study.messages import ConfigError
+from ttf.study.configuration.config import DEFAULTS
+from ttf.study.configuration.messages import ConfigError
+from ttf.study.configuration.yaml_files import load_yaml
 from ttf.study.study import Study
 from ttf.study.watch import find_watch_problems, read_watch_options
-from ttf.study.yaml_files import load_yaml
 
 OUTAGE_FORMAT = {"gives": "outages", "unit": "node", "tables": {}}
 HBD = {"format": "infinitehbd", "folder": "data"}

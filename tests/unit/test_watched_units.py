@@ -12,7 +12,7 @@ from ttf.raw.raw_tables import table_schemas
 from ttf.records.durations import find_strata
 from ttf.records.outages.outage_durations import durations_of_outages
 from ttf.records.outages.outage_records import build_exposure, merge_records
-from ttf.study.messages import ConfigError
+from ttf.study.configuration.messages import ConfigError
 from ttf.study.trace_files import find_raw_tables
 
 ENTRY = {

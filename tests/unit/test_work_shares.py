@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from ttf.study.parallel_jobs import count_shares
+from ttf.study.running.parallel_jobs import count_shares
 
 SCATTER = {"jobs": 16, "above_mb": 1}
 

@@ -22,7 +22,7 @@ from contributing import write_example
 from named_cells import wrong_cells
 from sacct_story import CLUSTER_FIELDS, FIELDS, FIXTURES, NODE_FIELDS
 from study_runs import ROOT, clone, clone_environment, pods, write_pods
-from ttf.study.threshold_file import build_number_pattern
+from ttf.study.configuration.threshold_file import build_number_pattern
 
 DOCS = sorted(path for pattern in ("*.md", "docs/*.md", "config/*.md") for path in ROOT.glob(pattern))
 BLOCK = re.compile(r"^```sh\n(.*?)^```$", re.DOTALL | re.MULTILINE)

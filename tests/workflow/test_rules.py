@@ -12,8 +12,8 @@ from import_graph import transitive_imports
 from made_traces import write_all
 from planned_jobs import plan_jobs
 from study_runs import ROOT, check_out
-from ttf.study.products import flatten_paths
-from ttf.study.resources import estimate_memory_mb
+from ttf.study.running.products import flatten_paths
+from ttf.study.running.resources import estimate_memory_mb
 from ttf.study.study import Study
 
 # Files larger than any made-up trace, so that resources requested per GB differ from the base.

@@ -15,7 +15,7 @@ from study_runs import ROOT, SMALL, Checkout, environment, pods, ttf_command, wr
 from ttf.commands.remove import remove
 from ttf.commands.run import find_profile, resolve_arguments
 from ttf.study import studies
-from ttf.study.messages import ConfigError
+from ttf.study.configuration.messages import ConfigError
 
 SHARED = {"registry": SMALL["registry"]}
 

@@ -24,7 +24,7 @@ from ttf.formats.protocol import Source, code_of, reading_in
 from ttf.raw.ingest import ingest
 from ttf.raw.raw_tables import table_schemas
 root, file, name, table = sys.argv[1:]
-from ttf.study.format_declarations import load_formats
+from ttf.study.recognition.format_declarations import load_formats
 about = load_formats()[name]
 schemas, readers = table_schemas(about["schema"]), reading_in(about["reader"]).readers
 folder = Path(file).parent / "typed"

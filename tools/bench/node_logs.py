@@ -23,7 +23,7 @@ ERROR = "NVRM: Xid (PCI:0000:05:00): 31, pid=1, name=python, Ch 00000008"
 STUDY = """
 import sys
 from pathlib import Path
-from ttf.study.log_rules import load_log_rules
+from ttf.study.configuration.log_rules import load_log_rules
 from ttf.raw.node_logs.node_names import NodeNames
 from ttf.raw.node_logs.reader import LogOptions, read_node_logs
 from ttf.raw.node_logs.rules import Rules

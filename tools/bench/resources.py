@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import yaml
 from ttf.analyses.catalogue import load_analyses
 from ttf.engine.provenance.seal import read_sealed
-from ttf.study.resources import measure_gb, parse_benchmark_path, read_benchmark
+from ttf.study.running.resources import measure_gb, parse_benchmark_path, read_benchmark
 from ttf.study.studies import STUDIES
 
 TABLE = Path(__file__).resolve().parents[2] / "workflow" / "resources.yaml"

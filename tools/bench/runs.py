@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from clock import ROOT, report
-from ttf.study.resources import parse_benchmark_path
+from ttf.study.running.resources import parse_benchmark_path
 
 FULL_SIZE = 1_261_050
 MAKE = ROOT / "tools/bench" / "samples" / "make.py"

@@ -7,8 +7,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from ttf.study.config import SCHEMA, get_trace_schema
-from ttf.study.documents import describe_limits, describe_type, iterate_key_paths, to_inline_yaml
+from ttf.study.configuration.config import SCHEMA, get_trace_schema
+from ttf.study.configuration.documents import describe_limits, describe_type, iterate_key_paths, to_inline_yaml
 
 MARK = "<!-- From here on written by `make docs` from workflow/schemas/ and config.yaml; edit those. -->\n"
 ENTRY = """\

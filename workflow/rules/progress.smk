@@ -12,8 +12,8 @@ sys.path.insert(0, str(OWN_FOLDER / "scripts"))
 # Jobs import the same package, also if another checkout is installed.
 os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [sys.path[0], os.environ.get("PYTHONPATH")]))
 
-from ttf.study import progress
-from ttf.study.module import is_used_as_module
+from ttf.study.running import progress
+from ttf.study.running.module import is_used_as_module
 from ttf.study.studies import remember_study
 from ttf.display.brief_model import read_brief
 from ttf.engine.checkout import CHECKOUT

@@ -1,6 +1,6 @@
 # The provenance of every product: hashes of products, raw files and code; rules, scripts and parameters.
-from ttf.study.graph import collect_jobs
-from ttf.study.module import build_rule_namer
+from ttf.study.running.graph import collect_jobs
+from ttf.study.running.module import build_rule_namer
 from ttf.engine.provenance.digests import workflow_digest
 
 NAME_RULE = build_rule_namer(workflow.modifier)

@@ -2,10 +2,10 @@
 import re
 from functools import cache
 
-from ttf.study.config import dump
-from ttf.study.products import find_deleted_products, flatten_paths, select_first_products, select_targets
+from ttf.study.configuration.config import dump
+from ttf.study.running.products import find_deleted_products, flatten_paths, select_first_products, select_targets
 from ttf.study.publication import find_publication_date
-from ttf.study.start import load_study
+from ttf.study.running.start import load_study
 from ttf.study.study import SMALL_GB, match_names
 from ttf.engine.checkout import CHECKOUT as ROOT
 from ttf.engine.errors import StudyError

@@ -21,10 +21,10 @@ from ttf.page.checks.changed_numbers import (
     report_moves,
 )
 from ttf.page.checks.thresholds import CROSSED, UNTOLD, evaluate
+from ttf.study.configuration.messages import ConfigError
+from ttf.study.configuration.threshold_file import load_rules
 from ttf.study.finished import find_results_folder, find_section, read_results, read_subject
-from ttf.study.messages import ConfigError
 from ttf.study.studies import choose_study
-from ttf.study.threshold_file import load_rules
 
 
 def check(study: str, rules: str, against: str, is_json: bool = False) -> int:

@@ -14,9 +14,9 @@ from ttf.engine.storage.plain_files import replace_file
 from ttf.engine.words import plural
 from ttf.page.checks.thresholds import to_single_line
 from ttf.page.monitoring import alert_rules, open_metrics
+from ttf.study.configuration.threshold_file import load_rules
 from ttf.study.finished import read_results, read_subject
 from ttf.study.studies import STUDIES, choose_study
-from ttf.study.threshold_file import load_rules
 
 
 def write_metrics(study: str, rules: str, out: str) -> int:

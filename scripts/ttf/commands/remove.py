@@ -7,7 +7,7 @@ import shutil
 import sys
 
 from ttf.study import studies
-from ttf.study.messages import ConfigError
+from ttf.study.configuration.messages import ConfigError
 
 
 def remove(study: str, trace: str, part: str, is_sure: bool) -> int:

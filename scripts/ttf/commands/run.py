@@ -17,10 +17,10 @@ from ttf.engine.errors import StudyError
 from ttf.engine.extras import require_extra
 from ttf.engine.process.stopping import exit_now, ignore_requests
 from ttf.study import studies
-from ttf.study.check import check_typed_layers
-from ttf.study.disk import check_writable, use_writable_cache
-from ttf.study.messages import ConfigError, show
-from ttf.study.yaml_files import load_yaml
+from ttf.study.configuration.check import check_typed_layers
+from ttf.study.configuration.messages import ConfigError, show
+from ttf.study.configuration.yaml_files import load_yaml
+from ttf.study.running.disk import check_writable, use_writable_cache
 
 DEMO = "sample_slurm"
 _NAMES = re.compile(r"[\w-]+(\s*,\s*[\w-]+)*|", re.ASCII)
@@ -120,7 +120,7 @@ def format_data_setting(config: Path, data: Path) -> str:
 
     Raises ConfigError if there are other numbers of traces, or if the file is missing, or JSON to be converted.
     """
-    from ttf.study.recognise import find_keyed_files
+    from ttf.study.recognition.recognise import find_keyed_files
 
     document = load_yaml(config, str(config))
     traces = document.get("study")
@@ -147,7 +147,7 @@ def write_configuration(data: Path) -> str:
 
     Raises ConfigError for a draft that is not completed.
     """
-    from ttf.study.recognise import find_new_files, format_configuration, recognise
+    from ttf.study.recognition.recognise import find_new_files, format_configuration, recognise
 
     recognised = recognise(data)
     file = studies.STUDIES / recognised.name / studies.DATA_CONFIG_NAME

@@ -16,12 +16,12 @@ from ttf.engine.process.entry import limit_libraries
 from ttf.engine.provenance import seal
 from ttf.engine.provenance.digests import remember_files
 from ttf.study import studies
-from ttf.study.documents import suggest_match
-from ttf.study.format_declarations import load_formats
-from ttf.study.mapping import list_mapped_columns
-from ttf.study.messages import ConfigError, show
-from ttf.study.model_features import COLUMNS_AFTER_SUBMISSION, explain_missing_risk, list_unmapped_keys
-from ttf.study.named_files import require_file
+from ttf.study.configuration.documents import suggest_match
+from ttf.study.configuration.mapping import list_mapped_columns
+from ttf.study.configuration.messages import ConfigError, show
+from ttf.study.configuration.model_features import COLUMNS_AFTER_SUBMISSION, explain_missing_risk, list_unmapped_keys
+from ttf.study.configuration.named_files import require_file
+from ttf.study.recognition.format_declarations import load_formats
 from ttf.study.trace import Trace
 
 

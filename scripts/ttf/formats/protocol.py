@@ -21,8 +21,8 @@ class Source:
     """The inputs for deriving the tables of a trace.
 
     raw: the typed raw tables by name. meaning: mapping, words and zone of the raw tables
-    (ttf.study.format_declarations.select_meaning). records, jobs, attempts, placements, results: products of earlier
-    steps, see Format; empty before them. spilled: a temporary folder, or None if all may be held in memory.
+    (ttf.study.recognition.format_declarations.select_meaning). records, jobs, attempts, placements, results: products
+    of earlier steps, see Format; empty before them. spilled: a temporary folder, or None if all may be held in memory.
     """
 
     raw: Mapping[str, pl.LazyFrame]

@@ -12,8 +12,8 @@ from ttf.engine.provenance.manifest_graph import Manifest, find_changed_files
 from ttf.page.brief.stratum_tiles import KEY_BY_TILE
 from ttf.page.checks.changed_numbers import Results
 from ttf.page.checks.thresholds import Subject
+from ttf.study.configuration.yaml_files import parse_yaml
 from ttf.study.studies import STUDIES
-from ttf.study.yaml_files import parse_yaml
 
 
 def find_results_folder(folder: Path) -> Path:

@@ -17,8 +17,8 @@ from ttf.engine.storage.on_disk import scan_parquet
 from ttf.engine.storage.tables import read_without_renaming
 from ttf.page.checks.thresholds import Subject, explain_missing
 from ttf.page.results_tables import load_all_contracts
+from ttf.study.configuration.yaml_files import load_yaml
 from ttf.study.finished import read_numbers
-from ttf.study.yaml_files import load_yaml
 
 if TYPE_CHECKING:
     import polars as pl

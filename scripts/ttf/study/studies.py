@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from ttf.engine.storage.plain_files import make_relative, replace_file
-from ttf.study.documents import format_key_path, suggest_match, to_inline_yaml
-from ttf.study.messages import ConfigError, show
-from ttf.study.yaml_files import load_yaml, parse_yaml
+from ttf.study.configuration.documents import format_key_path, suggest_match, to_inline_yaml
+from ttf.study.configuration.messages import ConfigError, show
+from ttf.study.configuration.yaml_files import load_yaml, parse_yaml
 
 STUDIES = Path("results/studies")
 # The arguments typed for each study, to make it again by name. No product depends on this file.

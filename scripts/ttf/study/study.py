@@ -24,30 +24,31 @@ from ttf.engine.contract import Table, list_types
 from ttf.engine.errors import StudyError
 from ttf.page.results_tables import load_all_contracts
 from ttf.raw.extra_tables import TABLES
-from ttf.study import resources
-from ttf.study.claims import check_claims, load_claims
-from ttf.study.config import format_problems, resolve, stack_layers
-from ttf.study.documents import load_extended
-from ttf.study.entries import cache_listings, format_unread_entries
-from ttf.study.first_lines import find_undated_logs, find_wrong_headers
-from ttf.study.format_declarations import find_declarations, load_formats
-from ttf.study.helpers import compute_code_digest, find_imported_files
-from ttf.study.log_rules import load_log_rules
-from ttf.study.messages import ConfigError
-from ttf.study.model_features import find_risk_problems
-from ttf.study.parallel_jobs import count_shares
-from ttf.study.publication import remove_paths
-from ttf.study.registry_options import (
+from ttf.study.configuration.claims import check_claims, load_claims
+from ttf.study.configuration.config import format_problems, resolve, stack_layers
+from ttf.study.configuration.documents import load_extended
+from ttf.study.configuration.log_rules import load_log_rules
+from ttf.study.configuration.messages import ConfigError
+from ttf.study.configuration.model_features import find_risk_problems
+from ttf.study.configuration.registry_options import (
     add_option_parts,
     check_windows,
     find_node_logs,
     find_option_file,
     find_option_tables,
 )
+from ttf.study.configuration.table_schema import resolve_schema
+from ttf.study.configuration.taxonomy import has_reasons, load_taxonomy
+from ttf.study.configuration.yaml_files import load_yaml
+from ttf.study.publication import remove_paths
+from ttf.study.recognition.entries import cache_listings, format_unread_entries
+from ttf.study.recognition.first_lines import find_undated_logs, find_wrong_headers
+from ttf.study.recognition.format_declarations import find_declarations, load_formats
+from ttf.study.running import resources
+from ttf.study.running.helpers import compute_code_digest, find_imported_files
+from ttf.study.running.parallel_jobs import count_shares
 from ttf.study.studies import STUDIES
 from ttf.study.study_analysis import SOURCES, StudyAnalysis, require_name
-from ttf.study.table_schema import resolve_schema
-from ttf.study.taxonomy import has_reasons, load_taxonomy
 from ttf.study.trace import Trace
 from ttf.study.trace_files import (
     find_downloads,
@@ -58,7 +59,6 @@ from ttf.study.trace_files import (
     list_sample_files,
 )
 from ttf.study.watch import describe_missing_nodes, find_watch_problems
-from ttf.study.yaml_files import load_yaml
 
 # One thread reads smaller raw tables, such as those of the samples, at once.
 SMALL_GB = 0.1

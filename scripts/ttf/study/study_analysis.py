@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ttf.analyses import module_name
 from ttf.analyses.declaration import PRODUCTS, Analysis
 from ttf.analyses.sections import THEMES
-from ttf.study.documents import suggest_match
-from ttf.study.messages import ConfigError
-
-if TYPE_CHECKING:
-    from ttf.study.study import Study
+from ttf.study.configuration.documents import suggest_match
+from ttf.study.configuration.messages import ConfigError
 
 # Inputs other than products and tables: files that a registry entry names, and the reference jobs for drift.
 SOURCES = ("events", "losses", "tails", "jobs_against")
@@ -22,7 +19,8 @@ SOURCES = ("events", "losses", "tails", "jobs_against")
 class StudyAnalysis:
     """Bind a declaration to the study. Raises ConfigError for an unknown table, or key of the configuration."""
 
-    def __init__(self, name: str, declaration: Analysis, folder: Path, study: Study) -> None:
+    def __init__(self, name: str, declaration: Analysis, folder: Path, study: Any) -> None:
+        """study: the ttf.study.study.Study that it belongs to."""
         self.name, self.declaration, self.folder, self._study = name, declaration, folder, study
         self.tables = {table.name: table for table in declaration.tables}
         self.title = THEMES[declaration.theme].title

@@ -10,11 +10,11 @@ from typing import Any
 from ttf.analyses.declaration import PRODUCTS
 from ttf.engine.columns import GAP
 from ttf.raw.extra_tables import SCHEMA
-from ttf.study.first_lines import build_layouts, read_names
-from ttf.study.format_declarations import READING_KEYS, select_meaning
-from ttf.study.mapping import parse_window
-from ttf.study.model_features import build_risk_options
-from ttf.study.registry_options import merge_infra_failures
+from ttf.study.configuration.mapping import parse_window
+from ttf.study.configuration.model_features import build_risk_options
+from ttf.study.configuration.registry_options import merge_infra_failures
+from ttf.study.recognition.first_lines import build_layouts, read_names
+from ttf.study.recognition.format_declarations import READING_KEYS, select_meaning
 from ttf.study.trace_files import get_disk_path, get_member, get_part_name, is_log_format
 from ttf.study.watch import parse_log_end, read_watch_options
 

@@ -7,7 +7,9 @@ from pathlib import Path
 
 from ttf.engine.storage.plain_files import is_ignored
 from ttf.raw.raw_files import ARCHIVES, split_archive_path
-from ttf.study.entries import (
+from ttf.study.configuration.messages import ConfigError
+from ttf.study.configuration.named_files import require_file
+from ttf.study.recognition.entries import (
     Entry,
     describe_expected_file,
     describe_packings,
@@ -18,8 +20,6 @@ from ttf.study.entries import (
     list_entries,
     select_table_files,
 )
-from ttf.study.messages import ConfigError
-from ttf.study.named_files import require_file
 
 # Logs are read in blocks, so only a wrong file is larger.
 NODE_LOG_MB = 1_000_000

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
-from ttf.study.documents import Problem
+from ttf.study.configuration.documents import Problem
 from ttf.study.trace_files import is_log_format
 
 DAY_S = 86_400

@@ -1,5 +1,5 @@
 """Replaces Snakemake's terminal output during a run; `ttf` names this plugin."""
 
-from ttf.study.progress import Progress as LogHandler
+from ttf.study.running.progress import Progress as LogHandler
 
 __all__ = ["LogHandler"]

@@ -32,7 +32,7 @@ _RESULTS = "results/"
 def make_manifest(
     jobs: list[dict[str, Any]], study: list[str], folders: Mapping[str, list[str]], memory: DigestCache
 ) -> dict[str, Any]:
-    """Return the manifest of these jobs (ttf.study.graph.collect_jobs), whose files must all exist.
+    """Return the manifest of these jobs (ttf.study.running.graph.collect_jobs), whose files must all exist.
 
     `products`, `raw` and `code` list each file with SHA-256 and size (bytes), and mark links and digests of Python
     syntax; `code` includes workflow files that no job has as input. `jobs` lists the inputs of each job with digests. A

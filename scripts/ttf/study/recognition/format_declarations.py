@@ -10,7 +10,7 @@ from pathlib import Path
 import yaml
 
 from ttf.engine.checkout import PACKAGE
-from ttf.study.yaml_files import FAST_LOADER
+from ttf.study.configuration.yaml_files import FAST_LOADER
 
 FOLDER = PACKAGE / "formats"
 # The module that derives jobs for a format without code.

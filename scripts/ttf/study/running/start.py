@@ -4,11 +4,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from ttf.study.config import read_layers
-from ttf.study.disk import MachineError, check_free_space, check_writable
-from ttf.study.messages import ConfigError
-from ttf.study.module import refuse_prefix
-from ttf.study.start_cache import use_cache_folder
+from ttf.study.configuration.config import read_layers
+from ttf.study.configuration.messages import ConfigError
+from ttf.study.configuration.start_cache import use_cache_folder
+from ttf.study.running.disk import MachineError, check_free_space, check_writable
+from ttf.study.running.module import refuse_prefix
 from ttf.study.studies import check_shared, describe_replacement, read_studies
 from ttf.study.study import Study
 

@@ -13,11 +13,14 @@ from pathlib import Path
 import yaml
 
 from ttf.engine.checkout import CHECKOUT
-from ttf.study.config import SCHEMA, TRACES_FILE
-from ttf.study.documents import get_child_schema, to_inline_yaml
-from ttf.study.entries import describe_expected_file, format_listing, select_table_files
-from ttf.study.first_lines import build_layouts, show_name
-from ttf.study.fits import (
+from ttf.study.configuration.config import SCHEMA, TRACES_FILE
+from ttf.study.configuration.documents import get_child_schema, to_inline_yaml
+from ttf.study.configuration.mapping import list_mapped_columns
+from ttf.study.configuration.messages import ConfigError
+from ttf.study.configuration.yaml_files import load_yaml
+from ttf.study.recognition.entries import describe_expected_file, format_listing, select_table_files
+from ttf.study.recognition.first_lines import build_layouts, show_name
+from ttf.study.recognition.fits import (
     MOST_COMPARED,
     Fit,
     Folder,
@@ -30,11 +33,8 @@ from ttf.study.fits import (
     list_folder,
     measure_column_share,
 )
-from ttf.study.format_declarations import READING_KEYS, load_formats
-from ttf.study.mapping import list_mapped_columns
-from ttf.study.messages import ConfigError
+from ttf.study.recognition.format_declarations import READING_KEYS, load_formats
 from ttf.study.trace_files import FILE_KEYS, find_raw_tables, is_log_format, list_paths, map_archives
-from ttf.study.yaml_files import load_yaml
 
 TRACES = CHECKOUT / TRACES_FILE
 MOST_NEAREST = 3
@@ -100,7 +100,7 @@ def _draft_trace(folder: Folder, shapes: list[Shape], formats: dict, registry: d
     """Return a draft for an unknown table of jobs; None if a file is nearly one of a format, or no table of jobs."""
     if any(folder.is_nearly(file, shape) for shape in shapes for file in folder.inspected_files[:MOST_COMPARED]):
         return None
-    from ttf.study.draft import draft_mapping, read_sample  # takes 0.1 s, and only such tables need it
+    from ttf.study.recognition.draft import draft_mapping, read_sample  # takes 0.1 s, and only such tables need it
 
     declaration, named_file = formats["table"], folder.named_file
     files = [named_file] if named_file else select_table_files(declaration["tables"]["rows"], folder.files)

@@ -21,10 +21,10 @@ from jsonschema.validators import extend
 
 from ttf.engine.checkout import CHECKOUT
 from ttf.engine.closest_match import closest_match
-from ttf.study.messages import ConfigError, describe_value, format_key, show, truncate
-from ttf.study.named_files import read_contents
-from ttf.study.start_cache import load_or_compute
-from ttf.study.yaml_files import Document, KeyPath, format_position, load_yaml
+from ttf.study.configuration.messages import ConfigError, describe_value, format_key, show, truncate
+from ttf.study.configuration.named_files import read_contents
+from ttf.study.configuration.start_cache import load_or_compute
+from ttf.study.configuration.yaml_files import Document, KeyPath, format_position, load_yaml
 
 MOST_PROBLEMS = 200
 SCHEMAS = CHECKOUT / "workflow" / "schemas"

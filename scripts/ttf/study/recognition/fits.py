@@ -13,8 +13,10 @@ from typing import NamedTuple
 from ttf.engine.storage.plain_files import is_ignored
 from ttf.raw.headers import RequestedColumn
 from ttf.raw.node_logs.layouts import describe_unread_form, detect_layout
-from ttf.study.entries import format_listing, select_table_files
-from ttf.study.first_lines import (
+from ttf.study.configuration.mapping import OUTAGE_KEYS
+from ttf.study.configuration.messages import ConfigError
+from ttf.study.recognition.entries import format_listing, select_table_files
+from ttf.study.recognition.first_lines import (
     Layout,
     build_layouts,
     parse_names,
@@ -22,9 +24,7 @@ from ttf.study.first_lines import (
     read_names,
     show_name,
 )
-from ttf.study.format_declarations import READING_KEYS
-from ttf.study.mapping import OUTAGE_KEYS
-from ttf.study.messages import ConfigError
+from ttf.study.recognition.format_declarations import READING_KEYS
 from ttf.study.trace_files import FILE_KEYS, is_log_format
 
 # In a larger folder, only this many files are inspected here; loading the study checks all of them.

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from ttf.engine.storage.plain_files import file_kind, is_ignored
 from ttf.raw.raw_files import ARCHIVES, PACKED
-from ttf.study.messages import show
+from ttf.study.configuration.messages import show
 
 # Packings and file formats that are not supported: a file with such a name is a table, but cannot be read.
 UNREADABLE_PACKINGS = (

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from ttf.engine.process.machine import explain_error, free_bytes
-from ttf.study.messages import ConfigError
+from ttf.study.configuration.messages import ConfigError
 
 FOLDERS = (".snakemake", "results", "logs", "benchmarks")
 # Environment variable that makes the study run in spite of the estimate.

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from ttf.study.messages import ConfigError
+from ttf.study.configuration.messages import ConfigError
 
 
 def read_typed_layers(files: Iterable[str | Path], words: Iterable[str]) -> list[tuple[str, Any]]:
@@ -18,7 +18,7 @@ def read_typed_layers(files: Iterable[str | Path], words: Iterable[str]) -> list
 
     Raises ConfigError with file, line and column for unreadable content. `Study` checks keys and values.
     """
-    from ttf.study.config import OVERRIDES, parse_overrides, read_layer
+    from ttf.study.configuration.config import OVERRIDES, parse_overrides, read_layer
 
     layers: list[tuple[str, Any]] = [(str(file), read_layer(file, for_snakemake=True)) for file in files]
     return [*layers, *([(OVERRIDES, overrides)] if (overrides := parse_overrides(words)) else [])]

@@ -3,13 +3,13 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from ttf.study.documents import Problem, load_document
-from ttf.study.format_declarations import read_schema_text
-from ttf.study.mapping import MAPPED_FORMATS
-from ttf.study.messages import ConfigError
-from ttf.study.named_files import DOCUMENT_MB, require_file
-from ttf.study.taxonomy import find_pattern_problem
-from ttf.study.yaml_files import load_yaml
+from ttf.study.configuration.documents import Problem, load_document
+from ttf.study.configuration.mapping import MAPPED_FORMATS
+from ttf.study.configuration.messages import ConfigError
+from ttf.study.configuration.named_files import DOCUMENT_MB, require_file
+from ttf.study.configuration.taxonomy import find_pattern_problem
+from ttf.study.configuration.yaml_files import load_yaml
+from ttf.study.recognition.format_declarations import read_schema_text
 
 # Rules write into this folder: a schema there would be an input of the rule that makes it.
 PRODUCTS = Path("results")

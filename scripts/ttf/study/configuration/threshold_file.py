@@ -10,8 +10,8 @@ from typing import Any
 from ttf.engine.checkout import CHECKOUT
 from ttf.engine.words import SECONDS
 from ttf.page.checks.thresholds import Rule, Subject
-from ttf.study.documents import Problem, load_document, suggest_match
-from ttf.study.messages import show
+from ttf.study.configuration.documents import Problem, load_document, suggest_match
+from ttf.study.configuration.messages import show
 
 KINDS = ("above", "below", "is", "is_not")
 # Unit in a rule -> unit of the number, and factor.

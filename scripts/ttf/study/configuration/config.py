@@ -19,7 +19,7 @@ import yaml
 
 from ttf.engine.checkout import CHECKOUT
 from ttf.engine.storage.plain_files import make_relative
-from ttf.study.documents import (
+from ttf.study.configuration.documents import (
     MOST_PROBLEMS,
     Problem,
     find_schema_problems,
@@ -29,17 +29,17 @@ from ttf.study.documents import (
     suggest_match,
     take_first,
 )
-from ttf.study.mapping import (
+from ttf.study.configuration.mapping import (
     MAPPED_FORMATS,
     describe_unknown_zone,
     find_mapping_problems,
     find_window_problems,
     find_zone_problems,
 )
-from ttf.study.messages import ConfigError, show
-from ttf.study.module import MODULE_LABEL, is_used_as_module
-from ttf.study.named_files import file_problem, folder_problem
-from ttf.study.yaml_files import Document, KeyPath, format_position, load_yaml, parse_yaml
+from ttf.study.configuration.messages import ConfigError, show
+from ttf.study.configuration.named_files import file_problem, folder_problem
+from ttf.study.configuration.yaml_files import Document, KeyPath, format_position, load_yaml, parse_yaml
+from ttf.study.running.module import MODULE_LABEL, is_used_as_module
 
 DEFAULTS = CHECKOUT / "config" / "config.yaml"
 TRACES_FILE = "config/traces.yaml"

@@ -16,9 +16,9 @@ from ttf.raw import extra_tables
 from ttf.raw.headers import BYTE_ORDER_MARK, LONGEST_NAME, HeaderFit, RequestedColumn, fit_header, parse_header
 from ttf.raw.node_logs.layouts import detect_layout
 from ttf.raw.raw_files import check_is_table, read_unpacked
-from ttf.study.mapping import list_mapped_columns
-from ttf.study.messages import show
-from ttf.study.table_schema import load_table_schema
+from ttf.study.configuration.mapping import list_mapped_columns
+from ttf.study.configuration.messages import show
+from ttf.study.configuration.table_schema import load_table_schema
 from ttf.study.trace_files import get_disk_path, get_member
 
 MOST_BYTES = 1 << 16

@@ -11,8 +11,8 @@ from typing import Any
 
 import yaml
 
-from ttf.study.messages import ConfigError, describe_value, format_key, join_lines, show
-from ttf.study.named_files import CONFIGURATION_MB, DOCUMENT_MB, read_contents
+from ttf.study.configuration.messages import ConfigError, describe_value, format_key, join_lines, show
+from ttf.study.configuration.named_files import CONFIGURATION_MB, DOCUMENT_MB, read_contents
 
 KeyPath = tuple[str | int, ...]
 

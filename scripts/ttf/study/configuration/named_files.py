@@ -8,7 +8,7 @@ import stat
 from pathlib import Path
 
 from ttf.engine.storage.plain_files import file_kind
-from ttf.study.messages import ConfigError
+from ttf.study.configuration.messages import ConfigError
 
 CWD_HINT = "(relative to the current folder)."
 # Limits in MB: of a configuration, which Snakemake also reads, slowly; of other documents; of tables.

@@ -4,8 +4,8 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from ttf.raw.extra_tables import TABLES
-from ttf.study.messages import ConfigError
-from ttf.study.named_files import require_file
+from ttf.study.configuration.messages import ConfigError
+from ttf.study.configuration.named_files import require_file
 from ttf.study.trace_files import find_log_files, is_log_format, list_paths
 
 # Key of an entry that names a file -> what its format must have, and the message for other formats.

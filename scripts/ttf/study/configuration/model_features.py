@@ -7,7 +7,7 @@ feature from any other column is refused before the first job.
 import itertools
 from collections.abc import Iterator, Mapping
 
-from ttf.study.documents import Problem, suggest_match
+from ttf.study.configuration.documents import Problem, suggest_match
 
 # Columns of every format that no feature may use: values written after submission ...
 COLUMNS_AFTER_SUBMISSION = (

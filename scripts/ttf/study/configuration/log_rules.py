@@ -4,10 +4,10 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from ttf.study.documents import Problem, load_extended
-from ttf.study.messages import show
-from ttf.study.taxonomy import find_pattern_problem, find_search_error
-from ttf.study.yaml_files import KeyPath
+from ttf.study.configuration.documents import Problem, load_extended
+from ttf.study.configuration.messages import show
+from ttf.study.configuration.taxonomy import find_pattern_problem, find_search_error
+from ttf.study.configuration.yaml_files import KeyPath
 
 
 def load_log_rules(shipped: Path, own_path: str = "") -> dict:

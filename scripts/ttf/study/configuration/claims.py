@@ -5,8 +5,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from ttf.engine.contract import Table
-from ttf.study.documents import Problem, load_document, suggest_match
-from ttf.study.messages import ConfigError
+from ttf.study.configuration.documents import Problem, load_document, suggest_match
+from ttf.study.configuration.messages import ConfigError
 
 
 def load_claims(path: str | Path, label: str | None = None) -> dict:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from ttf.study.messages import ConfigError
+from ttf.study.configuration.messages import ConfigError
 
 MODULE_LABEL = "config: of the module"
 

@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from ttf.study.documents import Problem, load_extended, suggest_match
-from ttf.study.messages import join_lines, show
+from ttf.study.configuration.documents import Problem, load_extended, suggest_match
+from ttf.study.configuration.messages import join_lines, show
 
 # The fields that a rule compares.
 EVIDENCE = ("text", "word", "state", "exit_code")

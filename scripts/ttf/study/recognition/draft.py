@@ -19,8 +19,8 @@ from ttf.engine.checkout import CHECKOUT
 from ttf.engine.storage.on_disk import scan_parquet
 from ttf.raw.headers import DELIMITERS, parse_header
 from ttf.raw.raw_tables import AUTOMATIC, Column, parse_number
-from ttf.study.first_lines import LONGEST_NAME, read_first_bytes, show_name
-from ttf.study.yaml_files import load_yaml
+from ttf.study.configuration.yaml_files import load_yaml
+from ttf.study.recognition.first_lines import LONGEST_NAME, read_first_bytes, show_name
 
 _TERMS = load_yaml(CHECKOUT / "config" / "column_names.yaml")
 _OUTCOME_BY_WORD = {word: outcome for outcome, words in _TERMS["outcomes"].items() for word in words.split()}

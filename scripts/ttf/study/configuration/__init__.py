@@ -1,0 +1,1 @@
+"""The configuration of a study: read, checked with file, line and key, and completed."""
