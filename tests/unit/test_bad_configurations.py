@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from faults.configurations import PLACES, checked, mutated, prepared
-from ttf.study.configuration.check import check_arguments, read_typed_layers
+from ttf.study.configuration.check import check_typed_layers, read_typed_layers
 from ttf.study.configuration.config import DEFAULTS, resolve
 from ttf.study.configuration.messages import LONGEST_LINE, MOST_LINES, WIDTH, ConfigError
 from ttf.study.configuration.named_files import TABLE_MB, require_file
@@ -100,7 +100,7 @@ def test_invalid_config_arguments(words):
 def test_a_template_is_refused_before_its_code_runs(capsys):
     Path("my.yaml").write_text('study: [sample]\n__use_yte__: true\nname: ?open("owned", "w")\n')
     with pytest.raises(SystemExit):
-        check_arguments(["--cores", "1", "--configfile", "my.yaml", "--config", "study=[sample]", "--", "pdf", "all"])
+        check_typed_layers(["--cores", "1", "--configfile", "my.yaml", "--config", "study=[sample]", "--", "pdf", "all"])
     assert "my.yaml: line 2, column 1: '__use_yte__': templates are not supported" in capsys.readouterr().err
 
 
