@@ -49,7 +49,7 @@ TABLES = {
     "no_success": _jobs(150, _some_run),
     "no_gpu": _jobs(150, _some_fail, gpus=lambda _: 0),
     "no_times": _jobs(150, lambda _: "queued", times=False),
-    "many_accounts": _jobs(4000, _some_fail, accounts=2000),
+    "many_accounts": _jobs(2000, _some_fail, accounts=1000),
 }
 NAMES = ("hostile", *TABLES)
 

@@ -77,7 +77,3 @@ def test_hostile_text_from_a_trace_is_shown_as_text(extremes, browser):
         assert page.evaluate("window.broken") is None
         # Vega warns of channels that a layer's mark does not use.
         assert [fault for fault in faults_on_page if "WARN" not in fault] == []
-
-
-def test_two_thousand_accounts_stay_a_short_page(extremes):
-    assert (extremes / "studies/study/report/many_accounts.html").stat().st_size < 2_500_000

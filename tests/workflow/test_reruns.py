@@ -63,6 +63,10 @@ from dataclasses import replace as _replace
 for _name, _column in ANALYSIS.tables[0].columns.items():
     ANALYSIS.tables[0].columns[_name] = _replace(_column, heading="Another", description="Another sentence.")
 """
+NOT_INSTALLED = """
+def _pandoc():
+    raise ModuleNotFoundError("pypandoc")
+"""
 
 
 def test_a_new_column_plans_its_analysis_and_what_reads_its_tables(study_of_module, jobs):
@@ -81,14 +85,14 @@ def test_a_new_column_plans_its_analysis_and_what_reads_its_tables(study_of_modu
         assert study_of_module.planned(**SMALL) == expected
 
 
-def test_a_heading_or_a_sentence_of_a_contract_plans_the_report_and_the_dictionary_alone(study_of_module):
-    with study_of_module.appended(f"{EXAMPLE_FOLDER}/__init__.py", text=OTHER_WORDS):
+def test_words_of_a_contract_and_of_a_section_plan_the_report_and_the_dictionary_alone(study_of_module):
+    """Also where only the jobs have Pandoc, with --sdm conda."""
+    with (
+        study_of_module.appended(f"{EXAMPLE_FOLDER}/__init__.py", text=OTHER_WORDS),
+        study_of_module.appended(f"{EXAMPLE_FOLDER}/hazards.qmd"),
+        study_of_module.appended("scripts/ttf/page/render/render.py", text=NOT_INSTALLED),
+    ):
         assert study_of_module.planned(**SMALL) == {"write_dictionary", *REPORT}
-
-
-def test_an_edited_sentence_of_a_section_plans_the_report_alone(study_of_module):
-    with study_of_module.appended(f"{EXAMPLE_FOLDER}/hazards.qmd"):
-        assert study_of_module.planned(**SMALL) == REPORT
 
 
 def test_an_edited_theme_plans_no_rule_that_computes(study_of_module, jobs):
@@ -98,8 +102,7 @@ def test_an_edited_theme_plans_no_rule_that_computes(study_of_module, jobs):
     assert not planned & computing_rules(jobs)
 
 
-def test_an_edited_part_of_an_analysis_reruns_what_it_is_for(study_of_module, jobs, rules_by_module):
-    """Test the trigger for one part; a rule has the others among its parameters alike."""
+def test_an_edited_part_of_an_analysis_reruns_what_it_is_for(jobs, rules_by_module):
     rules_by_part = {
         "compute": {EXAMPLE},
         "charts": drawing_rules(jobs),
@@ -107,8 +110,6 @@ def test_an_edited_part_of_an_analysis_reruns_what_it_is_for(study_of_module, jo
         "page": {"write_page_source"},
     }
     assert {part: rules_by_module(f"{EXAMPLE_FOLDER}/{part}.py") for part in rules_by_part} == rules_by_part
-    with study_of_module.appended(f"{EXAMPLE_FOLDER}/numbers.py"):
-        assert study_of_module.planned(**SMALL) == {"summarise", *REPORT}
 
 
 def test_an_edited_module_that_several_share_reruns_all_of_them(
@@ -130,14 +131,6 @@ def test_edited_files_beside_the_modules_rerun_their_rules(study_of_module, with
         assert study_of_module.planned(**SMALL) == expected
 
 
-def test_comments_touched_files_and_edits_taken_back_rerun_nothing(study_of_module):
-    commented = (f"{EXAMPLE_FOLDER}/cox.py", "scripts/compute.py", "scripts/ttf/stats/durations/mttf.py")
-    for file in ("data/sample/pai_task_table.csv", "scripts/ttf/records/durations.py", "report/page/page.css"):
-        (study_of_module.folder / file).touch()
-    with study_of_module.appended(*commented, text="\n\n# A comment.\n"):
-        assert study_of_module.planned(**SMALL) == set()
-
-
 REVERSED = """
 import ttf.analyses.catalogue
 from ttf.analyses.catalogue import find_analysis_folders
@@ -147,10 +140,13 @@ ttf.analyses.catalogue.find_analysis_folders = _reversed
 """
 
 
-def test_files_that_the_study_does_not_use_and_the_order_of_analyses_rerun_nothing_but_the_manifest(
+def test_what_a_study_does_not_use_comments_and_the_order_of_analyses_rerun_nothing_but_the_manifest(
     study_of_module, jobs
 ):
-    """The manifest lists every file of the workflow."""
+    """Nor do touched files and edits taken back. The manifest lists every file of the workflow."""
+    commented = (f"{EXAMPLE_FOLDER}/cox.py", "scripts/compute.py", "scripts/ttf/stats/durations/mttf.py")
+    for file in ("data/sample/pai_task_table.csv", "scripts/ttf/records/durations.py", "report/page/page.css"):
+        (study_of_module.folder / file).touch()
     used = {file for job in jobs for file in job.code} | {f"scripts/{job.script}.py" for job in jobs}
     scripts = study_of_module.folder / "scripts"
     modules = {str(file.relative_to(study_of_module.folder)) for file in scripts.rglob("*.py")}
@@ -162,42 +158,26 @@ def test_files_that_the_study_does_not_use_and_the_order_of_analyses_rerun_nothi
     others = ("config/taxonomy.yaml", "scripts/ttf/formats/openb.yaml", "README.md")
     with (
         study_of_module.appended(*unused, *others),
+        study_of_module.appended(*commented, text="\n\n# A comment.\n"),
         study_of_module.appended("scripts/ttf/study/study.py", text=REVERSED),
     ):
         assert study_of_module.planned(**SMALL) == {"write_manifest"}
-
-
-NOT_INSTALLED = """
-def _pandoc():
-    raise ModuleNotFoundError("pypandoc")
-"""
-
-
-def test_a_study_is_planned_where_only_its_jobs_have_pandoc(study_of_module):
-    """This happens with --sdm conda."""
-    with study_of_module.appended("scripts/ttf/page/render/render.py", text=NOT_INSTALLED):
-        assert study_of_module.planned(**SMALL) == {"render_page", "write_manifest"}
 
 
 # Keys of three rules or none, and another title of another trace. tests/unit/test_study.py tests which analyses read
 # which key, test_rules.py that the readers of raw tables have their schema.
 CHANGED = {
     "correlation": {"significance": 0.01},
+    "infra_failures": {"states": ["Failed"]},
     "ettr": {"run_key": ["user"]},  # of traces that tell attempts apart
     "registry": {"sample": {"title": "Another title"}, "openb": {"title": "Another title"}},
 }
 
 
-@pytest.mark.parametrize(
-    ("changes", "rules"),
-    [
-        (CHANGED, {"correlate", "repeat_study", "summarise", "write_page_source"}),
-        ({"infra_failures": {"states": ["Failed"]}}, {"derive_infra_durations"}),
-    ],
-)
-def test_changed_keys_rerun_what_reads_them(study_of_module, with_downstream_rules, changes, rules):
-    planned = study_of_module.planned(**SMALL | changes)
-    assert planned == with_downstream_rules("write_config", *rules)
+def test_changed_keys_rerun_what_reads_them(study_of_module, with_downstream_rules):
+    planned = study_of_module.planned(**SMALL | CHANGED)
+    expected = {"correlate", "repeat_study", "summarise", "write_page_source", "derive_infra_durations"}
+    assert planned == with_downstream_rules("write_config", *expected)
 
 
 def test_the_limit_of_quarantined_rows_is_a_parameter_of_the_rule_that_reads_them(jobs):
