@@ -444,9 +444,10 @@ def as_markdown(repetitions: int) -> str:
     shape_heads = ["", "true shape", "over all", "falls", "within users", "holds the truth", "falls"]
     return f"""# Do the intervals hold?
 
-Made by `make coverage` ([coverage.py](../tools/docs/coverage.py)); a test runs a smaller form of it. Each number comes from
-{repetitions:,} simulated traces, so 0.95 has a standard error of {(0.95 * 0.05 / repetitions) ** 0.5:.3f}. A trace has
-5,000 jobs of 100 users, or 2,000 of 20. The jobs per user follow Zipf's law (exponent 0.9), so there are
+Made by `make coverage` ([coverage.py](../tools/docs/coverage.py)); a test runs a smaller form of it. Each number
+comes from {repetitions:,} simulated traces, so 0.95 has a standard error of
+{(0.95 * 0.05 / repetitions) ** 0.5:.3f}. A trace has 5,000 jobs of 100 users, or 2,000 of 20. The jobs
+per user follow Zipf's law (exponent 0.9), so there are
 {_effective(100):.1f} and {_effective(20):.1f} effective users. Failure rates and run times differ between users by
 lognormal factors of log SD 1. Within a user, run times are lognormal (log SD 1.5) and the failure rate is constant;
 {truth(BASE).share:.0%} of the jobs fail. The first column of each table says how its traces differ from these.

@@ -47,8 +47,7 @@ class Analysis:
     settings: name -> key of the configuration ("lemons/window_days"), or a function of the trace.
     updated: its own tables that it reads back from its last run, unless somebody has edited them.
     folders: folders of text files that it writes. The data decide which files these hold.
-    charts: name -> the tables with its numbers; or a function of the trace that returns such a mapping. Without a table
-    name: the first of `tables` that has the name of a chart.
+    charts: name -> the tables with its numbers; or a function of the trace that returns such a mapping.
     main: names of charts that are always visible on the page; they are also drawn for phones.
     sections: its templates; "theme/section" for a section of another theme.
     memory_mb: memory of the script for any trace. mb_per_gb: further memory for each GB of raw tables, by format.

@@ -25,7 +25,9 @@ def find_results_folder(folder: Path) -> Path:
         raise StudyError(f"--against {folder}: files changed since publication: {problems[0]}{count_note}.")
     root = folder / "results" if (folder / "results").is_dir() else folder
     if not (root / STUDIES.name).is_dir():
-        raise StudyError(f"--against {folder}: contains no results; expected an unpacked archive or a copy of results/.")
+        raise StudyError(
+            f"--against {folder}: contains no results; expected an unpacked archive or a copy of results/."
+        )
     return root
 
 
