@@ -56,4 +56,4 @@ if __name__ == "__main__":
     trees = {file: ast.parse(file.read_text(encoding="utf-8")) for file in sorted(PACKAGE.rglob("*.py"))}
     declared = set().union(*map(list_columns, trees.values()))
     problems = [f"{file}:{text}" for file, tree in trees.items() for text in find_problems(tree, declared)]
-    sys.exit("\n".join(problems))
+    sys.exit("\n".join(problems) or None)

@@ -8,7 +8,8 @@ neither Polars nor NumPy nor Altair. The other files are optional:
     charts.py     CHARTS: chart -> a function (inputs, Study) -> Figure
     numbers.py    NUMBERS: the cells of tables that sentences need (ttf.display.metrics.cells)
     page.py       tables(trace) -> {name: ttf.display.report_tables.PageTable}; head(trace, m) and lines(trace, m):
-    ttf.display.section_head <section>.qmd the text of each section
+                  ttf.display.section_head
+    <section>.qmd the text of each section
 """
 
 from __future__ import annotations
@@ -41,9 +42,9 @@ class Analysis:
 
     question: what it answers, in one line. theme: a key of ttf.analyses.sections. rank: its position within the theme.
 
-    needs: products (above), files of the trace (study.study_analysis.SOURCES) or tables of any analysis that it cannot
-    run without. uses: inputs that it reads if the trace has them. applies: whether a trace (study.trace.Trace) with
-    these inputs has the analysis.
+    needs: products (above), files of the trace (ttf.study.study_analysis.SOURCES) or tables of any analysis that it
+    cannot run without. uses: inputs that it reads if the trace has them. applies: whether a trace
+    (ttf.study.trace.Trace) with these inputs has the analysis.
     settings: name -> key of the configuration ("lemons/window_days"), or a function of the trace.
     updated: its own tables that it reads back from its last run, unless somebody has edited them.
     folders: folders of text files that it writes. The data decide which files these hold.
