@@ -37,7 +37,7 @@ test-faults: .venv/test.lock  ## test with mutated inputs, kills and full disks:
 test-tools:  ## install the system packages of the tests in a browser, with Slurm and against R (Debian or Ubuntu, root)
 	@bash tools/setup/test_tools.sh
 
-lint: .venv/test.lock  ## check all files: ruff, snakefmt, snakemake --lint, codespell, yamllint
+lint: .venv/test.lock  ## check all files: ruff, docstrings, mypy, snakefmt, snakemake --lint, codespell, yamllint
 	@$(BIN)/pre-commit run --all-files
 
 format: .venv/test.lock  ## format Python with ruff and rules with snakefmt

@@ -28,7 +28,11 @@ import coverage_weeks
 from scipy.optimize import brentq
 from scipy.special import expit, gamma, ndtr
 from ttf.analyses.large_runs.plan_ettr.compute import plan_tables, queue_of
+from ttf.analyses.nodes.find_lemon_nodes.excess import USUAL_CV, compare_by_exposure, with_verdict
+from ttf.analyses.time_to_failure.fit_mttf.lifetime_sample import Sample
+from ttf.analyses.time_to_failure.fit_mttf.lifetimes import fit_weibull
 from ttf.analyses.time_to_failure.judge_lifetimes.compute import FALLING
+from ttf.analyses.time_to_failure.judge_lifetimes.pooled_shapes import fit_shapes
 from ttf.records.clusters import DAY_S, add_clusters, add_levels
 from ttf.stats import predictions
 from ttf.stats.basics.median import median_interval
@@ -37,10 +41,6 @@ from ttf.stats.durations.mttf import garwood_interval, poisson_limits
 from ttf.stats.durations.strata import iterate_times
 from ttf.stats.large_runs.ettr import ettr_renewal
 from ttf.stats.large_runs.plans import Habits, NodeRate
-from ttf.stats.lifetimes.lifetime_models import fit_weibull
-from ttf.stats.lifetimes.lifetime_sample import Sample
-from ttf.stats.lifetimes.pooled_shapes import fit_shapes
-from ttf.stats.nodes.excess_failures import USUAL_CV, compare_by_exposure, with_verdict
 from ttf.stats.shares import wilson_interval
 
 CONFIDENCE, SIGNIFICANCE, Z_95 = 0.95, 0.05, 1.959963984540054
@@ -220,7 +220,7 @@ def _preferred(rng: np.random.Generator, user: np.ndarray, choices: list) -> np.
 
 
 def _logrank(durations: pl.DataFrame) -> pl.DataFrame:
-    test = import_module("ttf.analyses.factors.estimate_hazards.compute").logrank
+    test = import_module("ttf.analyses.factors.estimate_hazards.logrank").logrank
     return test(durations, "failure", ["gpu_type"]).filter(kind="overall")
 
 
@@ -339,14 +339,14 @@ class Predicted:
         }
 
 
-def coverage_of_scores(world: World, repetitions: int, seed: int = SEED, jobs_per_user: int = 100) -> Covered:
-    """Simulate how often the 95 % intervals of prediction scores hold the scores of 10,000 users with equal jobs.
+def coverage_of_scores(world: World, repetitions: int, seed: int = SEED) -> Covered:
+    """Simulate how often the 95 % intervals of prediction scores hold the scores of very many users.
 
     Only the numbers of users and jobs of the world count. The exact intervals take each job as its own cluster.
     """
     rng, hits_by_score = np.random.default_rng(seed), {}
     # Users of one size represent all, because sizes and factors are independent.
-    population = Predicted.simulate(np.full(10_000, jobs_per_user), np.random.default_rng(SEED))
+    population = Predicted.simulate(np.full(10_000, 100), np.random.default_rng(SEED))
     truths = {name: score.estimate for name, score in population.scores(population.user).items()}
     for _ in range(repetitions):
         sample = Predicted.simulate(world.draw_sizes(rng, 1)[0], rng)
@@ -444,10 +444,10 @@ def as_markdown(repetitions: int) -> str:
     shape_heads = ["", "true shape", "over all", "falls", "within users", "holds the truth", "falls"]
     return f"""# Do the intervals hold?
 
-Made by `make coverage` ([coverage.py](../tools/docs/coverage.py)); a test runs a smaller form of it. Each number comes
-from {repetitions:,} simulated traces, so 0.95 has a standard error of
-{(0.95 * 0.05 / repetitions) ** 0.5:.3f}. A trace has
-5,000 jobs of 100 users, or 2,000 of 20. The jobs per user follow Zipf's law (exponent 0.9), so there are
+Made by `make coverage` ([coverage.py](../tools/docs/coverage.py)); a test runs a smaller form of it. Each number
+comes from {repetitions:,} simulated traces, so 0.95 has a standard error of
+{(0.95 * 0.05 / repetitions) ** 0.5:.3f}. A trace has 5,000 jobs of 100 users, or 2,000 of 20. The jobs
+per user follow Zipf's law (exponent 0.9), so there are
 {_effective(100):.1f} and {_effective(20):.1f} effective users. Failure rates and run times differ between users by
 lognormal factors of log SD 1. Within a user, run times are lognormal (log SD 1.5) and the failure rate is constant;
 {truth(BASE).share:.0%} of the jobs fail. The first column of each table says how its traces differ from these.

@@ -1,9 +1,11 @@
-"""Take the README's picture of the page, docs/gallery/first-screen.png: the first screen of the most recent study.
+"""Take a picture of the page for the README: the first screen of a study, by default of the most recent one.
 
-usage: gallery.py FOLDER [STUDY]   (make gallery; needs Chromium: make test-tools)
+usage: gallery.py FOLDER [STUDY [NAME]]   (make gallery; needs Chromium: make test-tools)
 
-first-screen.txt has the words of the contents and the overview, which a test compares with the current page. It also
-has the SHA-256 of the picture, so that the test notices if only one of the two is replaced.
+Writes NAME.png, by default first-screen.png. NAME.txt has the words of the contents and the overview; a test compares
+those of first-screen.txt with the current page. It also has the SHA-256 of the picture, so that the test notices if
+only one of the two is replaced. The README's picture of a real trace: ttf report --trace lanl, then in the same folder
+gallery.py docs/gallery lanl lanl.
 """
 
 import hashlib
@@ -25,12 +27,12 @@ def first_screen(browser: Browser, page_file: Path) -> tuple[bytes, str]:
     return page.screenshot(animations="disabled", timeout=120_000), "\n".join(filter(None, lines))
 
 
-def with_picture(words: str, picture: bytes) -> str:
-    """Return the content of first-screen.txt."""
-    return f"{words}\nfirst-screen.png: SHA-256 {hashlib.sha256(picture).hexdigest()}\n"
+def with_picture(words: str, picture: bytes, name: str = "first-screen") -> str:
+    """Return the content of NAME.txt."""
+    return f"{words}\n{name}.png: SHA-256 {hashlib.sha256(picture).hexdigest()}\n"
 
 
-def main(folder: Path, study: str = "") -> None:
+def main(folder: Path, study: str = "", name: str = "first-screen") -> None:
     chromium = shutil.which("chromium") or shutil.which("chromium-browser")
     if not chromium:
         sys.exit("error: chromium is not installed: make test-tools")
@@ -39,9 +41,9 @@ def main(folder: Path, study: str = "") -> None:
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
         picture, words = first_screen(browser, STUDIES / choose_study(study) / "report/index.html")
         browser.close()
-    (folder / "first-screen.png").write_bytes(picture)
-    (folder / "first-screen.txt").write_text(with_picture(words, picture), encoding="utf-8")
-    print(f"{folder}/first-screen.png, {len(picture) / 1000:.0f} kB")
+    (folder / f"{name}.png").write_bytes(picture)
+    (folder / f"{name}.txt").write_text(with_picture(words, picture, name), encoding="utf-8")
+    print(f"{folder}/{name}.png, {len(picture) / 1000:.0f} kB")
 
 
 if __name__ == "__main__":

@@ -8,7 +8,8 @@ neither Polars nor NumPy nor Altair. The other files are optional:
     charts.py     CHARTS: chart -> a function (inputs, Study) -> Figure
     numbers.py    NUMBERS: the cells of tables that sentences need (ttf.display.metrics.cells)
     page.py       tables(trace) -> {name: ttf.display.report_tables.PageTable}; head(trace, m) and lines(trace, m):
-    ttf.display.section_head <section>.qmd the text of each section
+                  ttf.display.section_head
+    <section>.qmd the text of each section
 """
 
 from __future__ import annotations
@@ -41,14 +42,13 @@ class Analysis:
 
     question: what it answers, in one line. theme: a key of ttf.analyses.sections. rank: its position within the theme.
 
-    needs: products (above), files of the trace (study.study_analysis.SOURCES) or tables of any analysis that it cannot
-    run without. uses: inputs that it reads if the trace has them. applies: whether a trace (study.trace.Trace) with
-    these inputs has the analysis.
+    needs: products (above), files of the trace (ttf.study.study_analysis.SOURCES) or tables of any analysis that it
+    cannot run without. uses: inputs that it reads if the trace has them. applies: whether a trace
+    (ttf.study.trace.Trace) with these inputs has the analysis.
     settings: name -> key of the configuration ("lemons/window_days"), or a function of the trace.
     updated: its own tables that it reads back from its last run, unless somebody has edited them.
     folders: folders of text files that it writes. The data decide which files these hold.
-    charts: name -> the tables with its numbers; or a function of the trace that returns such a mapping. Without a table
-    name: the first of `tables` that has the name of a chart.
+    charts: name -> the tables with its numbers; or a function of the trace that returns such a mapping.
     main: names of charts that are always visible on the page; they are also drawn for phones.
     sections: its templates; "theme/section" for a section of another theme.
     memory_mb: memory of the script for any trace. mb_per_gb: further memory for each GB of raw tables, by format.

@@ -40,7 +40,7 @@ class Interval(NamedTuple):
 
 
 class Mean(NamedTuple):
-    """A column of means, marked with * if few values are behind one; of: the column with their number.
+    """A column of means, marked with * if few values are behind one; count_column: their number.
 
     Default heading and formatter: those of the contract.
     """

@@ -1,4 +1,4 @@
-"""The rules R1 to R13: which statements the metrics `m` of a trace support."""
+"""The rules R1 to R14: which statements the metrics `m` of a trace support."""
 
 import re
 from dataclasses import dataclass

@@ -31,11 +31,12 @@ _DTYPES = {TEXT: "String", TRUTH: "Boolean", WHOLE: "Int64", REAL: "Float64", RO
 
 @dataclass(frozen=True)
 class Column:
-    """kind: TEXT, TRUTH, WHOLE, REAL or ROW. unit: "" for none. heading: on the page. description: description.
+    """kind: TEXT, TRUTH, WHOLE, REAL or ROW. unit: "" for none. heading: on the page. description: its meaning.
 
     blank: why a cell may be blank, REASON if the row explains it, None if no cell may be. n: column of the row with the
-    number of observations behind the cell. For a text, names: NOBODY, SOMEBODY or ANYBODY; of: whom, such as "user";
-    by: column with that kind for each row; public_pattern: pattern of texts that name nobody; sorted: as of `name`.
+    number of observations behind the cell. For a text, names: NOBODY, SOMEBODY or ANYBODY; name_kind: whom, such as
+    "user"; by: column with that kind for each row; public_pattern: pattern of texts that name nobody; sorted: as in
+    `name`.
     """
 
     kind: str
@@ -137,7 +138,7 @@ def make_frame(columns: Mapping[str, Column], rows: Iterable[Mapping]) -> pl.Dat
 
 @dataclass(frozen=True)
 class Table:
-    """A product with rows and columns. description: description of a row. path: under the folder of its trace.
+    """A product with rows and columns. description: what a row is. path: under the folder of its trace.
 
     open: a Parquet file with further columns by the trace's format, which may stand between those here. counted: what
     the shares and rates of a row count, if the units of its counts do not show it. is_in_gpus: always in GPUs.

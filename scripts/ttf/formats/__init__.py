@@ -1,1 +1,1 @@
-"""The formats: each a declaration (<name>.yaml) or a room (<name>/) with its declaration, code, reader and sample."""
+"""The formats: each a declaration (<name>.yaml) or a folder (<name>/) with its declaration, code, reader and sample."""

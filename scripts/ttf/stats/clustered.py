@@ -63,7 +63,7 @@ def no_interval_reason(n_effective: float, cluster_by: str) -> str:
 
 @dataclass(frozen=True)
 class _Groups:
-    """_Groups of rows in order of stratum and key: the group of each row, the stratum and key of each group."""
+    """Groups of rows in order of stratum and key: the group of each row, the stratum and key of each group."""
 
     group: np.ndarray
     stratum: np.ndarray

@@ -1,1 +1,1 @@
-"""Nodes and periods: Is it always, and everywhere, the same?"""
+"""Nodes and periods: Does reliability vary by node or over time?"""

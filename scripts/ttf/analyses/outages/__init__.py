@@ -1,1 +1,1 @@
-"""Node outages: When are nodes down, for how long, and what does it take?"""
+"""Node outages: When are nodes down, for how long, and how many spares are needed?"""

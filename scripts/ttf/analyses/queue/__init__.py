@@ -1,1 +1,1 @@
-"""Queue and utilisation: How long do jobs wait, how full is the cluster?"""
+"""Queue and utilisation: How long do jobs wait, and how full is the cluster?"""

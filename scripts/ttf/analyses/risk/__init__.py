@@ -1,1 +1,1 @@
-"""Failure risk: Can failure be told in advance?"""
+"""Failure risk: Can failures be predicted?"""

@@ -1,6 +1,7 @@
 """Theme of all charts: colours that colour-blind readers can distinguish, and readable sizes.
 
-This module does not import Altair, whose import takes as long as writing the report; ttf/charts/figure.py registers it.
+This module does not import Altair, whose import takes as long as writing the report.
+ttf.display.charts.figure registers the theme.
 """
 
 from typing import TYPE_CHECKING

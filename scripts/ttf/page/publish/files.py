@@ -46,7 +46,7 @@ _DESCRIPTIONS = {
 
 @dataclass(frozen=True)
 class PackedFile:
-    """A published file. path: its place on site or archive; what: its description; columns: those of a table."""
+    """A published file. path: in the site or archive. name, description: for its list of files. columns: of a table."""
 
     path: str
     content: bytes

@@ -34,10 +34,10 @@ GRID = 8
 class ClusterDurations:
     """Durations of one stratum by cluster, age and end: arrays of one length, sorted by these.
 
-    by: kind of clusters (user, ...). cluster: their numbers. seconds: durations. code: 0 if none of the given events
-    ended the duration, 1 for the first of the events, ... durations: number of durations of a row. block: week in which
-    it began, 0 without weeks. divided: if the stratum is a single cluster, the number of that cluster; then `cluster`
-    numbers its groups.
+    kind: of the clusters (user, ...). block_by: kind of blocks, None for none. cluster: numbers of the clusters.
+    seconds: durations. code: 0 if none of the given events ended the duration, 1 for the first of the events, ...
+    durations: number of durations of a row. block: week in which it began, 0 without weeks. divided: if the stratum is
+    a single cluster, the number of that cluster; then `cluster` numbers its groups.
     """
 
     kind: str

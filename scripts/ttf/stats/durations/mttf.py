@@ -61,19 +61,16 @@ def mean_time_to_failure(
     node-days and the rates count only durations that requested a GPU, events and time alike. The node rate counts those
     of them with known nodes (all durations, if gpu_milli is blank in all). Missing values are blank, with a reason; so
     is a rate from less than one GPU-day or node-day. With the columns of `ttf.records.clusters` there is a clustered
-    interval (`Clusters.ratio`).
+    interval (`Clusters.ratio`). Raises ValueError for a stratification without a column, a negative duration, or a
+    confidence outside (0, 1).
 
     Parameters
     ----------
-    durations: durations
+    durations: frame, a row per duration
         duration_s (Int64 s; nulls are excluded), event, gpu_milli (of the whole duration) and nodes (both nullable),
         and a column per stratification (`all` needs none). Durations without `event` are censored.
     event, strata, confidences: event that counts, stratifications, and confidence levels
     block_days: length of the blocks into which durations with start_s are split (`durations_by_block`); None: one block
-
-    Raises
-    ------
-    ValueError for a stratification without a column, a negative duration, or a confidence outside (0, 1)
     """
     sum_expressions, columns = _sum_expressions(durations, event), [name for name in strata if name != ALL]
     parts = durations_by_block(durations, block_days)

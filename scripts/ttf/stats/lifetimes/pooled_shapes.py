@@ -26,7 +26,7 @@ def fit_shapes(durations: Frame, events: Mapping[str, pl.Expr], strata: Sequence
     this event ended a duration. strata: columns, or `all`.
 
     Returns (event, stratum_by, stratum) -> cells. cluster_by, clusters: as of `ttf.stats.clustered`. reach: half-width
-    of the pooled shape's interval on the log scale. p_clustered: test that this shape is 1. within: what the groups
+    of the pooled shape's interval on the log scale. p_clustered: test that this shape is 1. group_by: what the groups
     are. groups: number with two durations or more. shape_within with its interval, frailty_variance. why_not,
     why_not_within: reasons for blanks.
 
@@ -101,7 +101,7 @@ def _shape_cells(
     cluster_by: str,
     group_by: str,
 ) -> dict:
-    """Return the cells of `fit_shapes`. cluster: of each group, ascending; arrays: as of `Units.from_entries`."""
+    """Return the cells of `fit_shapes`. cluster: of each group, ascending; other arrays as for `Units.from_entries`."""
     if not events.any():
         return {}
     groups = Units.from_entries(group, age, durations, events, ages)

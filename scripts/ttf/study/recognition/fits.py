@@ -69,7 +69,7 @@ class Shape(NamedTuple):
 class Fit(NamedTuple):
     """The result of fitting a shape to a folder.
 
-    files: table -> matching files. missing: required tables that are absent. problems: what else prevents reading.
+    files: table -> matching files. missing_tables: required, but absent. problems: what else prevents reading.
     """
 
     shape: Shape

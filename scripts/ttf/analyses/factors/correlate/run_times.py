@@ -115,8 +115,8 @@ def iterate_samples(jobs: Rows, cutoffs: Sequence[int | None], cell: pl.Expr) ->
 
     jobs: outcome, runtime_s (Int64; null is excluded) and the features' columns; cell: number of the cell of each job.
     cutoffs: seconds; run times strictly below are kept, None means no cut-off. A cut-off selects on the run time
-    itself: it removes long jobs, not a kind of jobs. Raises ValueError for a cut-off that is not positive or a negative
-    run time.
+    itself, so it removes long jobs, not a kind of jobs. Raises ValueError for a cut-off that is not positive, and for a
+    negative run time.
     """
     if any(cutoff is not None and cutoff <= 0 for cutoff in cutoffs):
         raise ValueError(f"a cut-off is a positive number of seconds, not {list(cutoffs)}")

@@ -79,7 +79,7 @@ class _Term:
 
 
 def hazard_ratios(durations: Frame, event: str, covariates: Sequence[str]) -> pl.DataFrame:
-    """Fit a Cox regression (1972; ties: Efron 1977) of the event on all covariates together, a row per coefficient.
+    """Fit a Cox regression (1972, ties by Efron 1977) of the event on all covariates together, a row per coefficient.
 
     durations: duration_s (Int64 seconds; null is excluded), event (any other value, or null, censors), and the columns
     of the covariates. event: value of the column event. covariates: those of AMOUNTS enter as their logarithm to base 2

@@ -98,8 +98,8 @@ def _state_rows(unit: str, units: Frame, infra: Frame | None, basis: str | None)
 def build_size_mix(jobs: Frame) -> pl.DataFrame:
     """Build SIZE_MIX: jobs and GPU time by GPUs of the job, with a row for every bucket up to the largest.
 
-    *_at_least_share: of jobs of gpus_high GPUs or more, so that "256 GPUs or more" includes those of 256. Jobs of no or
-    an unknown number of GPUs are in the row of 0, and in no share.
+    gpu_hours_at_least_share is of jobs of gpus_high GPUs or more, so that "256 GPUs or more" includes those of 256.
+    Jobs of no or an unknown number of GPUs are in the row of 0, and in no share.
     """
     sized = jobs.lazy().select(gpus=whole_gpus().fill_null(0), time=gpu_seconds_milli())
     sums = sized.group_by("gpus").agg(jobs=pl.len().cast(pl.Int64), time=pl.col("time").sum()).sort("gpus")

@@ -45,8 +45,8 @@ class DelayCauses:
     An account that borrows idle GPUs has a peak far above its quota, so its fair-share delays look like room or
     fragmentation. In the synthetic Philly trace, whose scheduler lends, 14 of 298 are recognised, 236 count as room and
     48 as fragmentation; all 46 waits for lack of space are right. So fair_share is not reliable, and its rows say so.
-    started: GPU jobs with an account and a known wait; n: those that waited; shares are of n and of its waiting time,
-    with Wilson's 95% interval and the clustered one.
+    Shares are of the GPU jobs with an account that waited for a known time (n), and of their waiting time, with
+    Wilson's 95% interval and the clustered one.
     """
 
     def __init__(self, allocations: GpuAllocations, servers: Servers, folder: Path, cluster_by: str | None) -> None:

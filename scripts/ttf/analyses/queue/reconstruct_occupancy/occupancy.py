@@ -67,8 +67,8 @@ def _free_where(state: np.ndarray, condition: Callable[[np.ndarray], np.ndarray]
 class Occupancy:
     """Time-weighted means by tenth of the load and overall; add the windows in order.
 
-    10-20% means from 10% to below 20%. largest_free_gpus: of the server with the most, at most MOST_FREE. Fragmentation
-    is reported for LEVELS and `whole server` (an empty one). A load that never occurred has a reason.
+    10-20% means from 10% to below 20%. largest_free_gpus is that of the server with the most, at most MOST_FREE.
+    Fragmentation is reported for LEVELS and `whole server` (an empty one). A load that never occurred has a reason.
     """
 
     def __init__(self, servers: Servers) -> None:

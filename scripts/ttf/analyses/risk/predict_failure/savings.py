@@ -29,8 +29,9 @@ ORACLE, EVERYONE = "oracle", "everyone"
 class Savings:
     """Savings on the test jobs of a trial; trial_h: hours that a job is tried on one GPU.
 
-    The expected saving in GPU-hours is P F(t) (g - 1) E[T | T < t] - (1 - P F(t)) t. P: probability of failure; F(t):
-    that a failure comes within the trial of t hours; T: its time; g: GPUs. A job is tried if the saving is above 0.
+    The expected saving in GPU-hours is P F(t) (g - 1) E[T | T < t] - (1 - P F(t)) t. P is the probability of failure,
+    F(t) that a failure comes within the trial of t hours, T its time and g the number of GPUs. A job is tried if the
+    saving is above 0.
     """
 
     def __init__(self, data: Data, trial: Trial, trial_h: float) -> None:

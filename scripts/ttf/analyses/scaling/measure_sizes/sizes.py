@@ -223,8 +223,8 @@ def mttf_by_gpus(
     """Return measured and projected mean time to failure by size, MTTF_BY_GPUS, at the first of CONFIDENCES.
 
     sums: see `sums_by_nodes`; rate: `node_failure_rate`; clusters: `sums_by_cluster`. Buckets of whole nodes double in
-    width: 1, 2, 3 to 4, 5 to 8 nodes ... Rows go on to LARGEST_PROJECTED_GPUS; the measured part of a size without runs
-    is blank. projected_*: 1 / (nodes x r_f) at gpus_high, up to the projection limit (`projection_limit`).
+    width (1, 2, 3 to 4, 5 to 8 nodes ...). Rows go on to LARGEST_PROJECTED_GPUS; the measured part of a size without
+    runs is blank. projected_*: 1 / (nodes x r_f) at gpus_high, up to the projection limit (`projection_limit`).
     expected_failures: at the failure rate of a node in all other sizes. p_value: given all failures, those of a bucket
     are binomial with its share of the node-days; twice the smaller tail. If the units hold no GPUs (gpus_per_node
     None), one row of blanks gives the reason.
