@@ -100,7 +100,9 @@ def test_invalid_config_arguments(words):
 def test_a_template_is_refused_before_its_code_runs(capsys):
     Path("my.yaml").write_text('study: [sample]\n__use_yte__: true\nname: ?open("owned", "w")\n')
     with pytest.raises(SystemExit):
-        check_typed_layers(["--cores", "1", "--configfile", "my.yaml", "--config", "study=[sample]", "--", "pdf", "all"])
+        check_typed_layers(
+            ["--cores", "1", "--configfile", "my.yaml", "--config", "study=[sample]", "--", "pdf", "all"]
+        )
     assert "my.yaml: line 2, column 1: '__use_yte__': templates are not supported" in capsys.readouterr().err
 
 

@@ -24,8 +24,9 @@ def run_rule(main: Callable[[Any], str | None], snakemake: SimpleNamespace) -> N
     """Call main(snakemake) and write the short text it returns, such as "8,152 pods", to the log.
 
     A StudyError logs only its message, an error of the machine its explanation (ttf.engine.process.machine), any other
-    exception the traceback; all exit with code 1. The terminal shows the log (ttf.study.progress). If a library ends
-    the process, the log has the output of the library. Thread limits are set before `main` imports libraries.
+    exception the traceback; all exit with code 1. The terminal shows the log (ttf.study.running.progress). If a
+    library ends the process, the log has the output of the library. Thread limits are set before `main`
+    imports libraries.
     """
     end_job_on_request()
     limit_libraries(snakemake.threads)
@@ -48,7 +49,7 @@ def run_rule(main: Callable[[Any], str | None], snakemake: SimpleNamespace) -> N
         # On a full disk, drawing and typesetting may fail without saying why.
         if message := explain_error(error, outputs) or explain_full_disk(outputs):
             _make_room(outputs)
-        with contextlib.suppress(OSError):  # ttf.study.progress finds the reason then
+        with contextlib.suppress(OSError):  # ttf.study.running.progress finds the reason then
             _write_log(log, message or traceback.format_exc())
         sys.exit(1)
 

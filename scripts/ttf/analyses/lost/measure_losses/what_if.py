@@ -50,7 +50,7 @@ def what_if(sums: pl.DataFrame, trials_s: Sequence[int]) -> pl.DataFrame:
 
     sums: `what_if_sums` of all jobs. net = saved - cost; net_share = net over the GPU time of all runs.
 
-    trial_on_one_gpu: the first run of every job of more than one GPU (n) starts with `trial_s` seconds on one GPU. A
+    Scenario trial_on_one_gpu: the first run of every job of more than one GPU (n) starts with `trial_s` seconds on one GPU. A
     first run that failed within them (affected) would have failed there, which saves its other GPUs. Recorded infra
     failures do not count, because another node would not have had them; nor do runs at their time limit. Every other
     job pays one GPU for the trial, or for its run time if shorter; a run of unknown length pays for the whole trial.
