@@ -1,9 +1,9 @@
 """Match failed attempts with the rules of config/taxonomy.yaml.
 
 A taxonomy is the mapping that `ttf.study.configuration.taxonomy.load_taxonomy` returns: tail_kib, reasons (name ->
-domain, category, deterministic) and rules, in order, each a reason with its text, word, state and exit_code. The
-first rule that matches an attempt by any of these gives its reason. Rust's regex engine searches texts in time proportional to their length,
-whatever they hold.
+domain, category, deterministic) and rules, in order, each a reason with its text, word, state and exit_code. The first
+rule that matches an attempt by any of these gives its reason. Rust's regex engine searches texts in time proportional
+to their length, whatever they hold.
 """
 
 from collections.abc import Iterable

@@ -50,16 +50,16 @@ def what_if(sums: pl.DataFrame, trials_s: Sequence[int]) -> pl.DataFrame:
 
     sums: `what_if_sums` of all jobs. net = saved - cost; net_share = net over the GPU time of all runs.
 
-    Scenario trial_on_one_gpu: the first run of every job of more than one GPU (n) starts with `trial_s` seconds on one GPU. A
+    `trial_on_one_gpu`: the first run of every job of more than one GPU (n) starts with `trial_s` seconds on one GPU. A
     first run that failed within them (affected) would have failed there, which saves its other GPUs. Recorded infra
     failures do not count, because another node would not have had them; nor do runs at their time limit. Every other
     job pays one GPU for the trial, or for its run time if shorter; a run of unknown length pays for the whole trial.
 
-    no_retry: jobs do not run again after a first failed run of that kind. n: jobs with such a failure. affected: jobs
+    `no_retry`: jobs do not run again after a first failed run of that kind. n: jobs with such a failure. affected: jobs
     that ran again without success up to the end of their last run; their later runs are saved. given_up: jobs that
     succeeded on a later run, and the GPU time of their later runs, which the recommendation would lose; it is in
-    neither saved nor cost. A job whose last run is still open is in neither. no_retry_of_deterministic: the same after
-    failures that recur on a retry, if the trace gives reasons. Blank cells have a reason.
+    neither saved nor cost. A job whose last run is still open is in neither. `no_retry_of_deterministic`: the same
+    after failures that recur on a retry, if the trace gives reasons. Blank cells have a reason.
     """
     (totals,) = sums.sum().iter_rows(named=True)
     rows = [_trial_row(totals, trial) for trial in sorted(set(trials_s))]

@@ -89,14 +89,14 @@ def lifetime_models(durations: Durations, event: str, strata: Sequence[str]) -> 
     durations: see `CountedDurations`. event: value of the column event. strata: columns, or `all`.
 
     Returns LIFETIME_MODELS. Estimates are of maximum likelihood with right-censoring, standard errors from the observed
-    information. The exponential has scale_s = exposure / events; the Weibull survival exp(-(t / scale_s)^shape), so shape < 1 is
-    a decreasing hazard (Kalbfleisch & Prentice 1980, chapter 3). of the lognormal, log
-    seconds are normal with mean mu_log_s and standard deviation sigma; the gamma has a density proportional to t^(shape - 1) e^(-t / scale_s). A parameter that the
-    model lacks is blank. loglik is of the continuous density in seconds; aic = 2p - 2 loglik, bic = p ln(n) - 2 loglik
-    with n durations. Durations of 0 s are 0.5 s in the fits; exposure_s is the exact sum. mean_s, median_s: blank, with
-    a reason, beyond FARTHEST times the longest duration, except the exponential's mean, which is exposure / events.
-    best: the lowest aic of the converged models of the stratum (the simpler on a tie). A model that cannot be fitted is
-    blank and not converged, with a reason.
+    information. The exponential has scale_s = exposure / events; the Weibull survival exp(-(t / scale_s)^shape), so
+    shape < 1 is a decreasing hazard (Kalbfleisch & Prentice 1980, chapter 3). Under the lognormal, log seconds are
+    normal with mean mu_log_s and standard deviation sigma. The gamma has a density proportional to t^(shape - 1) e^(-t
+    / scale_s). A parameter that the model lacks is blank. loglik is of the continuous density in seconds; aic = 2p - 2
+    loglik, bic = p ln(n) - 2 loglik with n durations. Durations of 0 s are 0.5 s in the fits; exposure_s is the exact
+    sum. mean_s, median_s: blank, with a reason, beyond FARTHEST times the longest duration, except the exponential's
+    mean, which is exposure / events. best: the lowest aic of the converged models of the stratum (the simpler on a
+    tie). A model that cannot be fitted is blank and not converged, with a reason.
     """
     rows: list[dict] = []
     for stratum_by in strata:
