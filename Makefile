@@ -38,7 +38,7 @@ test-tools:  ## install the system packages of the tests in a browser, with Slur
 	@bash tools/setup/test_tools.sh
 
 lint: .venv/test.lock  ## check all files: ruff, docstrings, mypy, snakefmt, snakemake --lint, codespell, yamllint
-	@$(BIN)/pre-commit run --all-files
+	@$(BIN)/pre-commit run --config tools/pre-commit.yaml --all-files
 
 format: .venv/test.lock  ## format Python with ruff and rules with snakefmt
 	@$(BIN)/ruff check --fix . ; $(BIN)/ruff format . && $(BIN)/snakefmt Snakefile workflow

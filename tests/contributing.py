@@ -1,9 +1,9 @@
-"""The recipe of an analysis in CONTRIBUTING.md, as files."""
+"""The recipe of an analysis in docs/CONTRIBUTING.md, as files."""
 
 import re
 from pathlib import Path
 
-_TEXT = (Path(__file__).parents[1] / "CONTRIBUTING.md").read_text(encoding="utf-8")
+_TEXT = (Path(__file__).parents[1] / "docs/CONTRIBUTING.md").read_text(encoding="utf-8")
 RECIPE = _TEXT.partition("\n## An analysis\n")[2].partition("\n## ")[0]
 _FILE = re.compile(r"^`(my/analyses/[\w./]+)`:.*?^```(?:python)?\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 # The configuration of the study, and a file with a published finding.

@@ -28,7 +28,6 @@ CHECKOUT = (
     "config",
     "profiles",
     "report",
-    "samples",
     "environment.yml",
     "pyproject.toml",
     "README.md",
@@ -295,7 +294,7 @@ def packed_tasks(tasks: int) -> bytes:
 def pack_tasks(folder: Path, tasks: int) -> None:
     """Replace the embedded sample of 20,000 tasks in a copy of the checkout by a smaller one."""
     content = packed_tasks(tasks)
-    (folder / "samples/pai2020.json").write_bytes(content)
+    (folder / "workflow/samples/pai2020.json").write_bytes(content)
     declaration = folder / "scripts/ttf/formats/pai2020/format.yaml"
     digest = f"  sha256: {hashlib.sha256(content).hexdigest()}"
     declaration.write_text(re.sub("^  sha256: .*", digest, declaration.read_text(), count=1, flags=re.MULTILINE))

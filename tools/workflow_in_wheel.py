@@ -7,10 +7,10 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 FILES = (
     *("Snakefile", "workflow/main.smk", "workflow/Snakefile", "workflow/resources.yaml", "docs/metrics.md"),
-    *("CITATION.cff", "LICENSE", "README.md", "environment.yml", "pyproject.toml", "CHANGELOG.md"),
+    *("CITATION.cff", "LICENSE", "README.md", "environment.yml", "pyproject.toml", "docs/CHANGELOG.md"),
 )
 FOLDERS = (
-    *("config", "profiles", "report", "samples"),
+    *("config", "profiles", "report", "workflow/samples"),
     *("workflow/report", "workflow/rules", "workflow/schemas"),
 )
 

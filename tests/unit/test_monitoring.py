@@ -21,7 +21,7 @@ from ttf.page.monitoring.alert_rules import render_alert_rules
 from ttf.page.monitoring.open_metrics import GAUGES, ROW_GAUGES, TABLES, metric_name, render_metrics
 
 ROOT = Path(__file__).parents[2]
-DASHBOARD = json.loads((ROOT / "monitoring/grafana-dashboard.json").read_text(encoding="utf-8"))
+DASHBOARD = json.loads((ROOT / "docs/grafana-dashboard.json").read_text(encoding="utf-8"))
 
 
 def number(value, unit="share", n=100):

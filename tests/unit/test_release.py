@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[2]
 def test_the_version_and_its_day_are_the_same_everywhere():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     cited = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
-    head = re.search(r"^## (\S+) \((.*)\)$", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
+    head = re.search(r"^## (\S+) \((.*)\)$", (ROOT / "docs/CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
     entry = re.search(r"^  version = {(.*)},$", (ROOT / "README.md").read_text(encoding="utf-8"), re.MULTILINE)
     assert {project["version"], str(cited["version"]), entry[1]} == {head[1]}
     assert head[2] == str(cited.get("date-released", "unreleased"))

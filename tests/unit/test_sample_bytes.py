@@ -24,7 +24,7 @@ WRITE = "from pathlib import Path; from samples.{}.sample import write_sample; w
 def test_the_generators_write_the_embedded_tables(tmp_path, name):
     """A change of a generator changes these bytes; read the report of the new sample with care."""
     write_tables(name, *EMBEDDED[name], tmp_path)
-    tables = json.loads((ROOT / "samples" / f"{name}.json").read_text())
+    tables = json.loads((ROOT / "workflow/samples" / f"{name}.json").read_text())
     assert {file: hashes(tmp_path)[file] for file in tables} == {file: tables[file]["sha256"] for file in tables}
 
 

@@ -1,4 +1,4 @@
-"""The first changes that CONTRIBUTING.md shows rerun exactly the rules that it names."""
+"""The first changes that docs/CONTRIBUTING.md shows rerun exactly the rules that it names."""
 
 import re
 import subprocess
@@ -7,7 +7,7 @@ import pytest
 import yaml
 from study_runs import ROOT, SMALL
 
-CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+CONTRIBUTING = (ROOT / "docs/CONTRIBUTING.md").read_text(encoding="utf-8")
 SECTION = CONTRIBUTING.partition("\n## First changes\n")[2].partition("\n## ")[0]
 # Subject; language and text of the block; the sentence that names the rules.
 CHANGE = re.compile(r"^\*\*(.+?)\*\*[^\n]*\n\n```(\w+)\n(.*?)^```\n\n(Reruns .*?)$", re.DOTALL | re.MULTILINE)

@@ -1,4 +1,4 @@
-"""Run the examples of CONTRIBUTING.md verbatim: an analysis and a finding outside the checkout."""
+"""Run the examples of docs/CONTRIBUTING.md verbatim: an analysis and a finding outside the checkout."""
 
 import re
 import subprocess

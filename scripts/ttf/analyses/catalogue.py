@@ -22,7 +22,7 @@ def find_analysis_folders(folders: Sequence[str] = ()) -> dict[str, Path]:
         declarations = sorted(folder.glob("*/__init__.py"))
         if not declarations:
             raise StudyError(
-                f"{folder}: holds no analysis; expected a folder with __init__.py for each: CONTRIBUTING.md."
+                f"{folder}: holds no analysis; expected a folder with __init__.py for each: docs/CONTRIBUTING.md."
             )
         for declaration in declarations:
             path = declaration.parent
@@ -62,7 +62,7 @@ def _load_declaration(name: str, folder: Path) -> Analysis:
         location = f"{folder / '__init__.py'}: {f'line {line}: ' if line else ''}"
         raise StudyError(f"{location}it cannot be imported ({type(error).__name__}: {error}).") from error
     if not isinstance(analysis, Analysis):
-        raise StudyError(f"{folder / '__init__.py'}: no ANALYSIS = Analysis(...); see CONTRIBUTING.md.")
+        raise StudyError(f"{folder / '__init__.py'}: no ANALYSIS = Analysis(...); see docs/CONTRIBUTING.md.")
     if analysis.theme not in THEMES:
         raise StudyError(f"{folder / '__init__.py'}: theme {analysis.theme!r}; expected {', '.join(THEMES)}.")
     return analysis

@@ -1,4 +1,4 @@
-"""Unpack an embedded sample: a JSON file with raw tables stored by column (samples/README.md).
+"""Unpack an embedded sample: a JSON file with raw tables stored by column (workflow/samples/README.md).
 
 It is text, because a workflow that fetches this one through git may damage a binary file. Columns compress to half the
 size of rows. Identifiers look random and do not compress, so they are numbers that a one-to-one function scrambles.
@@ -28,7 +28,7 @@ def unpack_sample(packed: Path, sha256: str, folder: Path) -> int:
     if actual != sha256:
         raise StudyError(
             f"{packed}: the SHA-256 is {actual}; expected {sha256}. The file was edited or truncated: "
-            "restore it, in a checkout with git restore samples."
+            "restore it, in a checkout with git restore workflow/samples."
         )
     tables = json.loads(content)
     for name, table in tables.items():

@@ -12,9 +12,9 @@ from ttf.engine.checkout import find_workflow_file, list_workflow_files
 
 # Everything that a rerun of the study needs.
 SOURCES = (
-    *("Snakefile", "Makefile", "README.md", "CHANGELOG.md", "CITATION.cff", "LICENSE", "pyproject.toml"),
+    *("Snakefile", "Makefile", "README.md", "docs/CHANGELOG.md", "CITATION.cff", "LICENSE", "pyproject.toml"),
     *("environment.yml", "locks", "sbom.cdx.json"),
-    *("workflow", "scripts", "profiles", "report", "samples", "tools/setup", "tools/workflow_in_wheel.py"),
+    *("workflow", "scripts", "profiles", "report", "tools/setup", "tools/workflow_in_wheel.py"),
     # The user's own files in config/ may name folders; config.yaml of the study has their content.
     *("config/README.md", "config/claims.yaml", "config/column_names.yaml", "config/config.yaml", "config/mappings"),
     *("config/node_log_rules.yaml", "config/outage_causes.yaml", "config/taxonomy.yaml"),

@@ -24,7 +24,7 @@ from ttf.engine.provenance.digests import (
 from ttf.engine.storage.plain_files import make_relative
 
 # Paths whose git status matters; nothing else affects results, and a profile only affects where jobs run.
-_CODE_PATHS = ["Snakefile", "workflow", "scripts", "config", "report", "samples"]
+_CODE_PATHS = ["Snakefile", "workflow", "scripts", "config", "report"]
 _CODE_PATHS += ["pyproject.toml", "environment.yml", "CITATION.cff"]
 _RESULTS = "results/"
 
