@@ -17,7 +17,7 @@ from withheld_cells import find_withheld_cells
 
 # The programs read the small study of the tests.
 TEXT = (ROOT / "docs/use-the-results.md").read_text(encoding="utf-8").replace("sample_slurm", "sample")
-PROGRAMS = re.findall(r"^```(\w+)\n(.*?)^```$", TEXT, re.DOTALL | re.MULTILINE)
+FIRST_PROGRAM, *PROGRAMS = re.findall(r"^```(\w+)\n(.*?)^```$", TEXT, re.DOTALL | re.MULTILINE)
 
 
 def run_program(kind, program, folder) -> str:
@@ -29,6 +29,14 @@ def run_program(kind, program, folder) -> str:
         pytest.skip("R is not installed: make test-tools")
     command = [sys.executable, "-c"] if kind == "python" else ["Rscript", "-e"]
     return subprocess.run([*command, program], cwd=folder, capture_output=True, text=True, check=True).stdout
+
+
+def test_the_package_gives_the_reason_of_a_withheld_mean(finished_study, monkeypatch, capsys):
+    monkeypatch.chdir(finished_study.folder)
+    exec(FIRST_PROGRAM[1], names := {})
+    mttf = read_table("results/sample/tables/mttf.csv", load_all_contracts()["mttf"])
+    assert capsys.readouterr().out == f"{mttf['reason'][0]}\n"
+    assert names["rows"].height == mttf.height and names["jobs"].height > 1000
 
 
 @pytest.mark.parametrize("is_withheld", [False, True])

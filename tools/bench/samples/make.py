@@ -1,4 +1,4 @@
-"""Make synthetic traces: the embedded samples, packed into samples/, or one of any size as raw tables.
+"""Make synthetic traces: the embedded samples, packed into workflow/samples/, or one of any size as raw tables.
 
 usage: make.py
        make.py {pai2020,philly,sacct} [--size N] [--seed N] --out FOLDER
