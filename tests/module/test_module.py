@@ -70,9 +70,7 @@ def test_a_clone_gives_the_same_bytes_under_names_of_its_own(repository, finishe
 
 
 def test_snakedeploy_and_github_give_the_same_bytes(web, finished_study, tmp_path):
-    deploy = re.search(r"^snakedeploy (.*)$", DOCS, re.MULTILINE)[1].replace(
-        "https://github.com/OWNER/time-to-failure", ADDRESS
-    )
+    deploy = re.search(r"^snakedeploy (.*)$", DOCS, re.MULTILINE)[1].replace("ADDRESS", ADDRESS)
     command = [Path(sys.executable).with_name("snakedeploy"), *deploy.replace("TAG", "v1").split()]
     subprocess.run(command, cwd=tmp_path, check=True, env=web, capture_output=True)
     folder = tmp_path / "my-study"
@@ -88,7 +86,7 @@ def test_snakedeploy_and_github_give_the_same_bytes(web, finished_study, tmp_pat
 
 
 def test_the_lines_by_hand_of_the_docs_run(web, tmp_path):
-    snakefile = re.search(r"```python\n(.*?)```", DOCS, re.DOTALL)[1].replace("OWNER", "somebody").replace("TAG", "v1")
+    snakefile = re.search(r"```python\n(.*?)```", DOCS, re.DOTALL)[1]
     folder = write_workflow(tmp_path / "use", snakefile)
     planned = snakemake(folder, "--dry-run", "--", "mine", env=web)
     assert "ttf_render_page" in planned.stdout

@@ -117,12 +117,12 @@ def test_the_environment_installs_without_a_home_folder(tmp_path):
     assert (environment / "empty.lock").read_text() == "# no package\n"
 
 
-@pytest.mark.parametrize("kind", ["test", "cluster", "cluster-test"])
+@pytest.mark.parametrize("kind", ["test", "cluster"])
 def test_other_environments_have_the_versions_of_the_lock(kind):
-    other_pins, locked = pins(f"requirements-{kind}.lock"), pins("locks/study.lock")
+    other_pins, locked = pins(f"locks/{kind}.lock"), pins("locks/study.lock")
     assert {name: other_pins.get(name) for name in locked} == locked
     # The plugin slows every start.
-    assert ("snakemake-executor-plugin-slurm" in other_pins) == kind.startswith("cluster")
+    assert ("snakemake-executor-plugin-slurm" in other_pins) == (kind == "cluster")
 
 
 @pytest.mark.parametrize("lock", ["locks/kubernetes.lock"])

@@ -45,7 +45,7 @@ def tree(tmp_path):
 
 
 def closure(root, script, *modules):
-    return {str(file.relative_to(root)) for file in find_imported_files(root / script, *modules)}
+    return {str(file.relative_to(root)) for file in find_imported_files(root / script, *modules, package=root / "ttf")}
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_closure(tree, script, expected):
 )
 def test_the_digest_changes_only_with_the_syntax_tree_of_a_module(tree, text, has_changed):
     (tree / "ttf/b.py").write_text("def f(x):\n    return x + 1\n")
-    files = find_imported_files(tree / "direct.py")
+    files = find_imported_files(tree / "direct.py", package=tree / "ttf")
     digest_before = compute_code_digest(files)
     (tree / "ttf/b.py").write_text(text)
     _syntax.cache_clear()
@@ -107,7 +107,7 @@ def test_syntax_is_cached_across_processes_and_a_damaged_cache_is_ignored(tmp_pa
 )
 def test_imports_that_cannot_be_resolved_are_errors(tree, script, modules, error, message):
     with pytest.raises(error, match=message):
-        find_imported_files(tree / script, *modules)
+        find_imported_files(tree / script, *modules, package=tree / "ttf")
 
 
 def test_every_rule_script_imports_the_entry():

@@ -85,7 +85,7 @@ def error_of(data):
     with pytest.raises(ConfigError) as error:
         recognise(data)
     message = str(error.value)
-    assert "/" in message.splitlines()[0]
+    assert ": " in message.splitlines()[0]
     assert message.isprintable() or all(line.isprintable() for line in message.split("\n"))
     return message
 

@@ -33,7 +33,7 @@ def test_same_seed_same_bytes_whatever_the_threads_and_another_seed_others(tmp_p
     sample, size, _ = SAMPLES[name]
     for folder, seed in (("a", 1), ("c", 2)):
         sample.write_sample(tmp_path / folder, size, seed=seed)
-    environment = os.environ | {"POLARS_MAX_THREADS": "1", "PYTHONPATH": f"{ROOT / 'scripts'}:{ROOT / 'bench'}"}
+    environment = os.environ | {"POLARS_MAX_THREADS": "1", "PYTHONPATH": f"{ROOT / 'scripts'}:{ROOT / 'tools/bench'}"}
     subprocess.run([sys.executable, "-c", WRITE.format(name, size)], cwd=tmp_path, env=environment, check=True)
     first, same_seed, other_seed = (hashes(tmp_path / folder) for folder in "abc")
     assert first == same_seed

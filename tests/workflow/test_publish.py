@@ -127,6 +127,7 @@ def published(finished_study, tmp_path_factory):
     """Return a copy of the finished study with its site and archive."""
     copy = Checkout(tmp_path_factory.mktemp("published") / "checkout")
     shutil.copytree(finished_study.folder, copy.folder, symlinks=True)
+    (copy.folder / "locks").mkdir()
     for name in ("CITATION.cff", "LICENSE", "locks/study.lock", "pyproject.toml"):
         shutil.copy2(ROOT / name, copy.folder / name)
     # One run renders the PDF and publishes the manifest that lists it.

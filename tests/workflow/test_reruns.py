@@ -144,7 +144,7 @@ def test_what_a_study_does_not_use_comments_and_the_order_of_analyses_rerun_noth
     study_of_module, jobs
 ):
     """Nor do touched files and edits taken back. The manifest lists every file of the workflow."""
-    commented = (f"{EXAMPLE_FOLDER}/cox.py", "scripts/compute.py", "scripts/ttf/stats/durations/mttf.py")
+    commented = (f"{EXAMPLE_FOLDER}/hazard_ratios.py", "scripts/compute.py", "scripts/ttf/stats/durations/mttf.py")
     for file in ("data/sample/pai_task_table.csv", "scripts/ttf/records/durations.py", "report/page/page.css"):
         (study_of_module.folder / file).touch()
     used = {file for job in jobs for file in job.code} | {f"scripts/{job.script}.py" for job in jobs}

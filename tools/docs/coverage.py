@@ -28,11 +28,7 @@ import coverage_weeks
 from scipy.optimize import brentq
 from scipy.special import expit, gamma, ndtr
 from ttf.analyses.large_runs.plan_ettr.compute import plan_tables, queue_of
-from ttf.analyses.nodes.find_lemon_nodes.excess import USUAL_CV, compare_by_exposure, with_verdict
-from ttf.analyses.time_to_failure.fit_mttf.lifetime_sample import Sample
-from ttf.analyses.time_to_failure.fit_mttf.lifetimes import fit_weibull
 from ttf.analyses.time_to_failure.judge_lifetimes.compute import FALLING
-from ttf.analyses.time_to_failure.judge_lifetimes.pooled_shapes import fit_shapes
 from ttf.records.clusters import DAY_S, add_clusters, add_levels
 from ttf.stats import predictions
 from ttf.stats.basics.median import median_interval
@@ -41,6 +37,10 @@ from ttf.stats.durations.mttf import garwood_interval, poisson_limits
 from ttf.stats.durations.strata import iterate_times
 from ttf.stats.large_runs.ettr import ettr_renewal
 from ttf.stats.large_runs.plans import Habits, NodeRate
+from ttf.stats.lifetimes.lifetime_models import fit_weibull
+from ttf.stats.lifetimes.lifetime_sample import Sample
+from ttf.stats.lifetimes.pooled_shapes import fit_shapes
+from ttf.stats.nodes.excess_failures import USUAL_CV, compare_by_exposure, with_verdict
 from ttf.stats.shares import wilson_interval
 
 CONFIDENCE, SIGNIFICANCE, Z_95 = 0.95, 0.05, 1.959963984540054
@@ -220,7 +220,7 @@ def _preferred(rng: np.random.Generator, user: np.ndarray, choices: list) -> np.
 
 
 def _logrank(durations: pl.DataFrame) -> pl.DataFrame:
-    test = import_module("ttf.analyses.factors.estimate_hazards.logrank").logrank
+    test = import_module("ttf.analyses.factors.estimate_hazards.compute").logrank
     return test(durations, "failure", ["gpu_type"]).filter(kind="overall")
 
 
@@ -339,14 +339,14 @@ class Predicted:
         }
 
 
-def coverage_of_scores(world: World, repetitions: int, seed: int = SEED) -> Covered:
-    """Simulate how often the 95 % intervals of prediction scores hold the scores of very many users.
+def coverage_of_scores(world: World, repetitions: int, seed: int = SEED, jobs_per_user: int = 100) -> Covered:
+    """Simulate how often the 95 % intervals of prediction scores hold the scores of 10,000 users with equal jobs.
 
     Only the numbers of users and jobs of the world count. The exact intervals take each job as its own cluster.
     """
     rng, hits_by_score = np.random.default_rng(seed), {}
     # Users of one size represent all, because sizes and factors are independent.
-    population = Predicted.simulate(np.full(10_000, 100), np.random.default_rng(SEED))
+    population = Predicted.simulate(np.full(10_000, jobs_per_user), np.random.default_rng(SEED))
     truths = {name: score.estimate for name, score in population.scores(population.user).items()}
     for _ in range(repetitions):
         sample = Predicted.simulate(world.draw_sizes(rng, 1)[0], rng)

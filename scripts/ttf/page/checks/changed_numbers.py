@@ -170,7 +170,7 @@ def _is_of_another_analysis(file: str, rule: str) -> bool:
 
 def _makes_parameters(file: str) -> bool:
     """Whether a workflow file sets parameters of jobs: defaults, rules, declarations."""
-    return file.startswith(("workflow/", "config/")) or file.endswith(("/__init__.py", ".yaml"))
+    return file.startswith(("workflow/", "config/", "scripts/ttf/study/")) or file.endswith(("/__init__.py", ".yaml"))
 
 
 def _list_libraries(manifest: Mapping[str, Any]) -> dict[str, str | None]:

@@ -18,15 +18,17 @@ _syntax = cache(read_syntax)
 
 
 @cache
-def find_imported_files(script: Path, *modules: str, analysis_folders: tuple[Path, ...] = ()) -> tuple[Path, ...]:
+def find_imported_files(
+    script: Path, *modules: str, analysis_folders: tuple[Path, ...] = (), package: Path = PACKAGE
+) -> tuple[Path, ...]:
     """Return the sorted files of the ttf package that a script and the named modules need.
 
-    analysis_folders: folders outside the checkout whose modules belong to ttf.analyses. Only absolute imports count
-    (`from ttf.stats.durations.survival import ...`), anywhere in the file. The __init__.py of a package and the
-    declaration that a format's code reads count too. Raises ModuleNotFoundError for a missing module, ImportError for a
-    relative import.
+    package: the folder of ttf. analysis_folders: folders outside the checkout whose modules belong to ttf.analyses.
+    Only absolute imports count (`from ttf.stats.durations.survival import ...`), anywhere in the file. The __init__.py
+    of a package and the declaration that a format's code reads count too. Raises ModuleNotFoundError for a missing
+    module, ImportError for a relative import.
     """
-    roots = (PACKAGE, *analysis_folders)
+    roots = (package, *analysis_folders)
     files: set[Path] = set()
     pending = [
         *_list_imported_files(script, roots),
