@@ -158,4 +158,4 @@ def test_a_reliability_lead_with_slurm(tmp_path):
     type_command(folder, *ttf_command(folder, "metrics"))
     metrics = (folder / "results/studies/mine/monitoring/time_to_failure.prom").read_text()
     assert len([*text_string_to_metric_families(metrics)]) > 10
-    type_command(folder, "make", "verify")
+    type_command(folder, *ttf_command(folder, "verify"))

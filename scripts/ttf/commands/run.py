@@ -50,13 +50,17 @@ def run(
         check_writable()
         use_writable_cache()
         settings = [*resolve_arguments(study, config, trace, data, is_remote=bool(profile)), *find_profile(profile)]
-        options = [*(["--cores", cores] if cores else []), *(["--dry-run"] if is_dry else []), *shlex.split(snakemake)]
+        typed = _split_words(snakemake)
+        end = typed.index("--") if "--" in typed else len(typed)
+        options = [*typed[:end], *(["--cores", cores] if cores else []), *(["--dry-run"] if is_dry else [])]
+        targets = [*targets, *typed[end + 1 :]]
     except StudyError as error:
         print(f"error: {error}", file=sys.stderr)
         sys.exit(1)
     check_typed_layers(settings)
     snakefile = ["--snakefile", str(CHECKOUT / "Snakefile")]
-    arguments = [*snakefile, *settings, *options, *(["--", *targets] if targets else [])]
+    # An option with several values would take a target that follows it.
+    arguments = [*snakefile, *options, *settings, *(["--", *targets] if targets else [])]
     if lock_folder(Path(".snakemake/ttf")):  # the previous run was killed
         unlock = [sys.executable, "-m", "snakemake", "--quiet", "all", "--unlock", *snakefile, *settings]
         subprocess.run(unlock, check=False, stderr=subprocess.DEVNULL)
@@ -72,6 +76,13 @@ def run(
         code = 130
     ignore_requests()
     exit_now(code)
+
+
+def _split_words(typed: str) -> list[str]:
+    try:
+        return shlex.split(typed)
+    except ValueError as error:
+        raise ConfigError(f"--snakemake {show(typed)}: {error}.") from None
 
 
 def find_profile(profile: str) -> list[str]:
