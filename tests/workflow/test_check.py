@@ -60,7 +60,7 @@ def test_a_number_that_a_trace_cannot_have_is_reported(study_of_module):
         (("--rules=none.yaml",), "none.yaml: there is no such file"),
         (("--rules=config/thresholds.yaml", "--study=simple"), "--study simple: there is no such study here; did you"),
         (("--against=none",), "--against none: there is no such folder"),
-        (("--against=scripts",), "--against scripts: contains no results; expected an archive or a"),
+        (("--against=scripts",), "--against scripts: contains no results; expected an unpacked archive or a"),
     ],
 )
 def test_exit_code_2_if_rules_or_results_are_unusable(study_of_module, arguments, message):

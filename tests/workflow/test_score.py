@@ -3,14 +3,13 @@
 import re
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import polars as pl
 import pytest
 import yaml
 from sklearn.metrics import average_precision_score
-from study_runs import ROOT, Checkout, check_out, copy_study, environment
+from study_runs import ROOT, Checkout, check_out, copy_study, environment, ttf_command
 from ttf.analyses.shared.risk.score import SCORES, SKEW
 from ttf.engine.storage.tables import read_table
 
@@ -98,7 +97,7 @@ def test_a_job_of_the_trace_is_scored_alike_from_a_file(slurm):
 def test_the_same_bytes_with_one_thread_and_with_two(slurm):
     contents = set()
     for threads in ("1", "2"):
-        command = [sys.executable, "scripts/score_jobs.py", "--part", PART]
+        command = ttf_command(slurm.folder, "score", "--part", PART)
         subprocess.run(command, cwd=slurm.folder, env=environment() | {"POLARS_MAX_THREADS": threads}, check=True)
         contents.add(tuple(scores_path(slurm, name).read_bytes() for name in ("2025-b", "2025-b.skew")))
     assert len(contents) == 1
@@ -119,8 +118,8 @@ def test_an_invalid_file_is_refused_and_nothing_is_written(slurm):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((), "what? ttf score new_jobs.csv, or ttf score --part name --trace name"),
-        (("none.csv"), "FILE: none.csv: there is no such file"),
+        ((), "what? ttf score new_jobs.csv, or ttf score --trace name --part name"),
+        (("none.csv",), "FILE: none.csv: there is no such file"),
         (("new_jobs.csv", "--trace", "sample"), "--trace 'sample': no study here has that trace"),
         (("new_jobs.csv", "--study", "mine"), "--study mine: there is no such study here"),
         (("new_jobs.csv", "--model", "week 3"), "no model of the window 'week 3'; there: part 1: 2025-a.txt"),
