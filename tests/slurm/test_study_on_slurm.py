@@ -13,6 +13,8 @@ from one_machine_slurm import wait_until
 from study_runs import PODS_HEADER, ROOT, SMALL, Checkout, check_out, environment, pods, ttf_command
 
 PROFILE = "profiles/slurm"
+# The package that another workflow finds installed.
+INSTALLED: dict[str, str] = {}
 # The options of a site's profile, with short polling intervals.
 SITE = (
     *("--cores", "2", "--resources", "mem_mb=7000"),
@@ -41,22 +43,19 @@ def write_parts(checkout: Checkout) -> dict:
 def start(checkout: Checkout, *arguments: str, **config) -> Iterator[subprocess.Popen]:
     """Start a run and yield it; kill it at the end of the test."""
     (checkout.folder / "my.yaml").write_text(yaml.safe_dump(config))
-    # A workflow that uses this one is started with Snakemake's own command.
-    snakemake = [sys.executable, "-m", "snakemake", "--configfile", "my.yaml"]
-    is_ours = (checkout.folder / "scripts").is_dir()
-    typed = ("report", "--config=my.yaml", f"--profile={PROFILE}", f"--snakemake={shlex.join([*SITE, *arguments])}")
-    command = (
-        ttf_command(checkout.folder, *typed)
-        if is_ours
-        else [*snakemake, "--workflow-profile", PROFILE, *SITE, *arguments]
-    )
+    if (checkout.folder / "scripts").is_dir():
+        typed = ("report", "--config=my.yaml", f"--profile={PROFILE}", f"--snakemake={shlex.join([*SITE, *arguments])}")
+        command = ttf_command(checkout.folder, *typed)
+    else:  # another workflow, which is started with Snakemake's own command
+        command = [sys.executable, "-m", "snakemake", "--configfile", "my.yaml", "--workflow-profile", PROFILE]
+        command += [*SITE, *arguments]
     run = subprocess.Popen(
         command,
         cwd=checkout.folder,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        env=environment(),
+        env=environment() | INSTALLED,
     )
     try:
         yield run
@@ -84,14 +83,17 @@ def test_the_sample_study_in_16_shares(slurm, checkout, finished_study):
     assert len(states) <= 14, "short jobs are grouped"
 
 
-def test_a_workflow_that_uses_the_study_as_a_module(slurm, finished_study, tmp_path):
+def test_a_workflow_that_uses_the_study_as_a_module(slurm, finished_study, tmp_path, monkeypatch):
     repository = tmp_path / "repository"
     repository.mkdir()
     folder = write_workflow(tmp_path / "use", module_snakefile(commit_checkout(repository), "    config: config"))
     shutil.copytree(ROOT / "profiles", folder / "profiles")
+    monkeypatch.setitem(INSTALLED, "PYTHONPATH", str(repository / "scripts"))
     code, output = run_on_slurm(Checkout(folder), **SMALL)
     assert code == 0, output
-    assert Checkout(folder).hashes() == finished_study.hashes()
+    hashes, expected = Checkout(folder).hashes(), finished_study.hashes()
+    # The manifest names the commit of the workflow.
+    assert [name for name in expected if hashes[name] != expected[name]] == ["studies/sample/manifest.json"]
 
 
 def test_parts_survive_a_drained_node_a_cancelled_job_and_a_restarted_controller(slurm, checkout, tmp_path):

@@ -17,7 +17,5 @@ def test_without_power_no_node_is_said_to_be_well(tmp_path):
     assert (tmp_path / "results/mine/drains/exclude.txt").read_text() == ""
     page = (tmp_path / "results/studies/mine/report/index.html").read_text(encoding="utf-8")
     flat = " ".join(html.unescape(re.sub(r"<[^>]+>", "", page)).replace("\u00a0", " ").split())
-    assert re.search(
-        r"cannot tell\W+\d+ of \d+ failures name a node; with FailedNode, health events or node logs, more would", flat
-    )
+    assert re.search(r"\d+ of \d+ failures name a node", flat)
     assert not re.search(r"no node[^.]{0,30} has (excess|significantly)|none of 200 flagged|0 of 200 nodes", flat, re.I)

@@ -12,7 +12,7 @@ import tarfile
 import polars as pl
 import pytest
 from loopback import PAGE, Site, body, send_file, truncate
-from study_runs import PODS_HEADER, Checkout, environment, pods
+from study_runs import PODS_HEADER, Checkout, clone_environment, pods
 
 PODS = "openb_pod_list_default.csv.gz"
 NODES = "openb_node_list_all_node.csv"
@@ -119,7 +119,8 @@ def test_a_killed_download_goes_on_where_it_was(checkout, site, config):
     checkout.snakemake("--dry-run", **config)
     command = [sys.executable, "-m", "snakemake", "--configfile", "my.yaml", "--", "ingested"]
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    run = subprocess.Popen(command, cwd=checkout.folder, env=environment(), start_new_session=True, **quiet)
+    env = clone_environment(checkout.folder)
+    run = subprocess.Popen(command, cwd=checkout.folder, env=env, start_new_session=True, **quiet)
     part = checkout.folder / f"data/mine/.{PODS}.part"
     try:
         for _ in range(1000):
