@@ -18,7 +18,7 @@ import yaml
 from acceptance import CHROMIUM, DESK, PHONE, browsing, open_page
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from simulated_cluster import DAY, DAYS, FIRST_S, simulate
-from study_runs import clone, environment, ttf_command
+from study_runs import Checkout, clone, environment, ttf_command
 from ttf.analyses.outages.list_drains import DRAIN_LIST
 from ttf.analyses.shared.risk.score import SCORES
 from ttf.engine.storage.tables import read_table
@@ -128,7 +128,8 @@ def test_a_reliability_lead_with_slurm(tmp_path):
     (folder / "mine.yaml").write_text(
         yaml.safe_dump({"study": ["mine"], "registry": {"mine": entry}, "ledger": prices})
     )
-    type_command(folder, *ttf_command(folder, "report", "--config=mine.yaml"))
+    first_run = Checkout(folder).report(config="mine.yaml")
+    assert first_run.returncode == 0, first_run.stderr
     before = read_values(folder, "mine")
     subprocess.run(["cp", "-a", "results", "before"], cwd=folder, check=True)
 

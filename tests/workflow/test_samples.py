@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 
 import numpy as np
 import polars as pl
@@ -18,8 +19,10 @@ SAMPLES = ("sample", "sample_philly", "sample_slurm")
 
 
 @pytest.fixture(scope="module")
-def results(finished_slurm, tmp_path_factory):
+def results(finished_study, finished_slurm, tmp_path_factory):
     checkout = copy_study(finished_slurm, tmp_path_factory.mktemp("samples"))
+    for made in ("results/sample", "data/sample", ".snakemake/metadata"):
+        shutil.copytree(finished_study.folder / made, checkout.folder / made, dirs_exist_ok=True)
     publish = {"title": "Three clusters", "creators": [{"name": "Doe, Jane"}]}
     config = SLURM | {"study": list(SAMPLES), "publish": publish}
     checkout.snakemake("--", "all", "export_figures", one_process=True, **config)
