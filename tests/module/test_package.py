@@ -70,8 +70,7 @@ def test_a_folder_of_data_gives_the_bytes_of_a_checkout(ttf, tmp_path):
         f"{len(json.loads((here / MANIFEST).read_text())['products'])} prod"
     )
     assert json.loads(run(here, ttf, "studies", "--json").stdout) == ["mine"]
-    listed = run(here, ttf, "report", "--dry-run").stderr
-    assert "Nothing to be done" in listed
+    assert "Nothing to be done" in run(here, ttf, "report", "--dry-run").stdout
     table = run(here, ttf, "table", "outcomes", "--latex").stdout
     assert "\\begin{tabular" in table and "Trace mine" in table
 
@@ -115,7 +114,7 @@ rule own:
     ("typed", "message"),
     [
         (("report", "nowhere"), "error: nowhere: "),
-        (("report", "--trace", "a b"), "error: --trace a b: expected names of traces"),
+        (("report", "--trace", "a b"), "error: --trace 'a b': expected names of traces"),
         (("report", "--profile", "nowhere"), "error: --profile nowhere: there is no such folder"),
         (("verify", "--study", "x"), "this folder has no study yet"),
         (("table", "mttf"), "this folder has no study yet"),
