@@ -1,7 +1,6 @@
 # The message at the end of a run, and how a run is stopped. Included first: in a checkout, its package comes first.
 import gc
 import logging
-import os
 import sys
 from pathlib import Path
 
@@ -9,20 +8,15 @@ from snakemake.logging import logger
 
 OWN_FOLDER = Path(str(workflow.current_basedir)).resolve().parents[1]
 sys.path.insert(0, str(OWN_FOLDER / "scripts"))
-# Jobs import the same package, also if another checkout is installed.
-os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [sys.path[0], os.environ.get("PYTHONPATH")]))
 
 from ttf.study.running import progress
 from ttf.study.running.module import is_used_as_module
 from ttf.study.studies import remember_study
 from ttf.display.brief_model import read_brief
-from ttf.engine.checkout import CHECKOUT
+from ttf.engine.checkout import hand_to_jobs
 from ttf.engine.process.stopping import ignore_requests, raise_on_interrupt
 
-if CHECKOUT != OWN_FOLDER:
-    raise ValueError(
-        f"This environment has the package of {CHECKOUT}. Use the environment of {OWN_FOLDER}, or its `ttf`."
-    )
+hand_to_jobs(OWN_FOLDER)
 
 # A graph has some hundred permanent objects per file. Garbage collection among them takes a tenth of building it.
 gc.set_threshold(100_000)

@@ -4,6 +4,7 @@ A file has the same name in both: its path in a checkout, such as scripts/ttf/st
 installed package holds scripts/ttf as itself, and everything else in its folder `checkout`.
 """
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,6 +12,19 @@ PACKAGE = Path(__file__).resolve().parents[1]
 _PACKAGE_NAME = "scripts/ttf"
 _INSTALLED = PACKAGE / "checkout"
 CHECKOUT = _INSTALLED if _INSTALLED.is_dir() else PACKAGE.parents[1]
+
+
+def hand_to_jobs(folder: Path) -> None:
+    """Let the processes of jobs import this package; folder: that of the rules, which may be another checkout.
+
+    Raises ValueError if this is not the package of the rules.
+    """
+    if folder != CHECKOUT:
+        raise ValueError(
+            f"This environment has the package of {CHECKOUT}. Use the environment of {folder}, or its `ttf`."
+        )
+    paths = (str(folder / "scripts"), os.environ.get("PYTHONPATH"))
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
 
 
 def find_workflow_file(name: str) -> Path:
