@@ -13,5 +13,5 @@ extras=(--extra pdf --extra xlsx)
 # The S3 library needs an older python-dateutil than statsmodels installs elsewhere.
 "$uv" pip compile "${common[@]}" "${extras[@]}" pyproject.toml --extra kubernetes --extra kubernetes-test -o locks/kubernetes.lock \
   -c <(grep -o '^[a-z0-9-]*==[^ ;\]*' locks/study.lock | grep -v '^python-dateutil==')
-# What installs an environment and the package into it.
-printf 'uv==0.13.8\nhatchling==1.33.0\n' | "$uv" pip compile "${common[@]}" - -o locks/tools.lock
+# What installs an environment and the package into it; what both have is of one version.
+printf 'uv==0.13.8\nhatchling==1.33.0\n' | "$uv" pip compile "${common[@]}" - -c locks/study.lock -o locks/tools.lock
