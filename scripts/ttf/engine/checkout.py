@@ -52,7 +52,9 @@ def list_workflow_files(names: Sequence[str]) -> list[str]:
     paths = {path for root in roots for path in ([root] if root.is_file() else root.rglob("*"))}
     if "scripts" in names:
         paths |= {path for path in PACKAGE.rglob("*") if not path.is_relative_to(CHECKOUT)}
-    found = {name_workflow_file(path) for path in paths if path.is_file()}
-    return sorted(
-        name for name in found if name and not any(part[0] == "." or part == "__pycache__" for part in name.split("/"))
-    )
+    file_names = filter(None, (name_workflow_file(path) for path in paths if path.is_file()))
+    return sorted(name for name in set(file_names) if not any(map(_is_left_out, name.split("/"))))
+
+
+def _is_left_out(part: str) -> bool:
+    return part[0] == "." or part == "__pycache__"
