@@ -148,7 +148,7 @@ def run_in_subprocess(
 
 def load_study(config: Mapping) -> Study:
     with patch("ttf.study.study.load_claims", load_claims_once):
-        study = Study([("config/config.yaml", load_yaml(DEFAULTS)), ("my.yaml", dict(config))], ROOT)
+        study = Study([("config/config.yaml", load_yaml(DEFAULTS)), ("my.yaml", dict(config))])
     study.check_headers()
     return study
 

@@ -411,7 +411,7 @@ def _start_message() -> str:
     # Snakemake reads every configuration that the checker accepts.
     load_configfile(Path(MY))
     try:
-        Study(layers, ROOT)
+        Study(layers)
     except ConfigError as error:
         return str(error)
     return ""

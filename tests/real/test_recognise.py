@@ -44,7 +44,7 @@ def test_a_trace_is_recognised(path, shared_data):
         ("config.yaml", load_yaml(DEFAULTS)),
         ("my.yaml", parse_yaml(format_configuration(recognised), "my.yaml")),
     ]
-    (trace,) = Study(layers, ROOT).traces.values()
+    (trace,) = Study(layers).traces.values()
     assert (recognised.format, list(trace.raw_files)) == TRACES[path]
     # If the registry has a trace of this name, the study uses its entry with source and licence.
     assert (recognised.name in load_yaml(ROOT / TRACES_FILE)) == (path in TRACE_NAMES)

@@ -1,7 +1,5 @@
 """Tickets of failed SSDs: each ticket is an outage without a recorded end."""
 
-from pathlib import Path
-
 import pytest
 from of_formats import derive_table, ingest_tables
 from ttf.records.outages.outage_causes import apply_rules
@@ -44,7 +42,7 @@ def test_a_number_of_drives_gives_no_exposure(tmp_path, monkeypatch):
 
     def study_with(**settings):
         entry = {"format": "alibaba_ssd", "folder": "."} | settings
-        return Study([("my.yaml", {"study": ["mine"], "registry": {"mine": entry}})], Path(__file__).parents[2])
+        return Study([("my.yaml", {"study": ["mine"], "registry": {"mine": entry}})])
 
     trace = study_with().traces["mine"]
     assert not trace.has_exposure and trace.has_outages

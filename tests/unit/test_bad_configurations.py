@@ -59,7 +59,7 @@ def test_a_named_file_is_checked_before_it_is_opened(path):
 def test_a_folder_without_an_analysis_is_refused_by_name(tmp_path):
     (tmp_path / "etc" / "apt").mkdir(parents=True)
     with pytest.raises(ConfigError, match=r"^analyses: .*/etc: holds no analysis; expected a folder with __init__.py"):
-        Study([("my.yaml", {"study": ["sample"], "analyses": [str(tmp_path / "etc")]})], ROOT)
+        Study([("my.yaml", {"study": ["sample"], "analyses": [str(tmp_path / "etc")]})])
 
 
 def test_a_problem_names_the_line_and_column_of_its_layer():
@@ -115,6 +115,6 @@ def test_a_user_analysis_that_cannot_be_imported(folder, text, message):
     Path("mine", name).mkdir(parents=True)
     Path("mine", name, "__init__.py").write_text(text)
     with pytest.raises(ConfigError) as error:
-        Study([("my.yaml", {"study": ["sample"], "analyses": [str(folder / "mine")]})], ROOT)
+        Study([("my.yaml", {"study": ["sample"], "analyses": [str(folder / "mine")]})])
     assert message in str(error.value)
     assert f"{name}/__init__.py: " in str(error.value)

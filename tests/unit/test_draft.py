@@ -64,7 +64,7 @@ def load_trace(recognised):
         ("config.yaml", load_yaml(DEFAULTS)),
         ("my.yaml", parse_yaml(format_configuration(recognised), "my.yaml")),
     ]
-    (trace,) = Study(layers, ROOT).traces.values()
+    (trace,) = Study(layers).traces.values()
     return trace
 
 

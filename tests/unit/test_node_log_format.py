@@ -245,11 +245,11 @@ def test_a_file_without_times_is_refused(tmp_path, run, text, message):
 
 def make_study(entry):
     document = {"study": ["mine"], "registry": {"mine": entry}}
-    return Study([("config/config.yaml", load_yaml(DEFAULTS)), ("my.yaml", document)], ROOT)
+    return Study([("config/config.yaml", load_yaml(DEFAULTS)), ("my.yaml", document)])
 
 
 def load_trace(document):
-    study = Study([("config/config.yaml", load_yaml(DEFAULTS)), ("my.yaml", document)], ROOT)
+    study = Study([("config/config.yaml", load_yaml(DEFAULTS)), ("my.yaml", document)])
     (trace,) = study.traces.values()
     return trace
 

@@ -19,7 +19,7 @@ HEADER = "JobIDRaw|State|Start|End\n1|FAILED|1740816000|1740816100\n"
 
 def make_study(entry, **settings):
     config = {"study": ["mine"], "registry": {"mine": entry}} | settings
-    return Study([("config/config.yaml", load_yaml(DEFAULTS)), ("my.yaml", config)], ROOT)
+    return Study([("config/config.yaml", load_yaml(DEFAULTS)), ("my.yaml", config)])
 
 
 @pytest.fixture

@@ -130,7 +130,7 @@ def study_of(tmp_path, **config):
     (tmp_path / "a.txt").write_text("JobIDRaw|State|Submit|Start|End|User\n")
     registry = {"mine": {"format": "sacct", "folder": str(tmp_path)} | config.pop("entry", {})}
     defaults = load_yaml(ROOT / "config" / "config.yaml")
-    return Study([("config", defaults), ("my.yaml", {"registry": registry} | config)], ROOT)
+    return Study([("config", defaults), ("my.yaml", {"registry": registry} | config)])
 
 
 def test_names_are_hidden_unless_the_entry_says_that_they_are_public(tmp_path):

@@ -73,7 +73,7 @@ def write(folder, name, tables=None):
 def load_trace(recognised):
     """Load the study of the configuration text; return its trace."""
     document = parse_yaml(format_configuration(recognised), "my.yaml")
-    study = Study([("config.yaml", load_yaml(DEFAULTS)), ("my.yaml", document)], ROOT)
+    study = Study([("config.yaml", load_yaml(DEFAULTS)), ("my.yaml", document)])
     (trace,) = study.traces.values()
     assert trace.name == recognised.name
     assert trace.entry == resolve([("my.yaml", document)], REGISTRY)["registry"][trace.name]
@@ -426,7 +426,7 @@ def test_a_published_archive(tmp_path):
     message = error_of(tmp_path)
     assert "\ntrace-data.tar.gz is the archive of the trace philly: unpack it, or run" in message
     document = {"study": ["philly"], "registry": {"philly": {"folder": str(tmp_path)}}}
-    (trace,) = Study([("config.yaml", load_yaml(DEFAULTS)), ("my.yaml", document)], ROOT).traces.values()
+    (trace,) = Study([("config.yaml", load_yaml(DEFAULTS)), ("my.yaml", document)]).traces.values()
     assert trace.raw_files["job_log"] == [f"{tmp_path}/trace-data.tar.gz/cluster_job_log"]
 
 

@@ -165,7 +165,7 @@ def in_a_folder(tmp_path, monkeypatch):
 def study_of(features, *, study=("mine",), registry=None):
     layers = [("config/config.yaml", load_yaml(ROOT / "config/config.yaml"))]
     own = {"study": list(study), "registry": registry or make_registry(), "risk": {"features": features}}
-    return Study([*layers, ("my.yaml", own)], ROOT)
+    return Study([*layers, ("my.yaml", own)])
 
 
 def risk(features=None, **keys):

@@ -234,7 +234,7 @@ def test_cluster_registrations_give_the_observed_nodes(tmp_path):
         f"c|n[2-3]|{T + 650}|Unknown|cpu=2|Cluster Registered TRES",
         header=CLUSTER,
     )
-    both = dump(  # as sacctmgr prints them without a kind of event
+    dump_of_both = dump(  # as sacctmgr prints them without a kind of event
         f"c||n[1-2]|{T - 100}|{T + 500}||Cluster Registered TRES|",
         f"c||n[1-3]|{T + 500}|{T + 600}||Cluster Registered TRES|",
         f"c||n[1-3]|{T + 600}|{T + 650}||slurmctld disconnect|",
@@ -243,7 +243,7 @@ def test_cluster_registrations_give_the_observed_nodes(tmp_path):
         f"c|n3||{T + 700}|{T + 800}|DOWN|x|",
         header="Cluster|NodeName|Cluster Nodes|TimeStart|TimeEnd|State|Reason|User",
     )
-    for dumps in ((nodes, cluster), (cluster, nodes), (both,)):
+    for dumps in ((nodes, cluster), (cluster, nodes), (dump_of_both,)):
         _, _, exposure = derive(read_dumps(tmp_path / "d", *dumps)[0])
         assert exposure.select("unit_id", "from_s", "until_s").rows() == [
             ("n1", T - 100, T + 600),

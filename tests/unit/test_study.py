@@ -20,7 +20,7 @@ SAMPLES = ("sample", "sample_philly", "sample_slurm")
 
 
 def make_study(**config) -> Study:
-    return Study([("my.yaml", {"study": list(SAMPLES)} | config)], ROOT)
+    return Study([("my.yaml", {"study": list(SAMPLES)} | config)])
 
 
 @pytest.fixture(autouse=True)
@@ -61,8 +61,8 @@ def test_no_trace_replaces_another_page():
 
 def test_a_study_is_read_without_snakemake_and_polars():
     program = (
-        "import sys; from pathlib import Path; from ttf.study.study import Study\n"
-        f"study = Study([('', {{'study': {list(SAMPLES)}}})], Path({str(ROOT)!r}))\n"
+        "import sys; from ttf.study.study import Study\n"
+        f"study = Study([('', {{'study': {list(SAMPLES)}}})])\n"
         "assert len(study.analyses) > 20; print(*sys.modules)"
     )
     paths = str(ROOT / "scripts")

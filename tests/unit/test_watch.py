@@ -1,7 +1,6 @@
 """The number and the time of observed units: registry keys, their errors, and the question if they are missing."""
 
 import pytest
-from study_runs import ROOT
 from ttf.study.configuration.config import DEFAULTS
 from ttf.study.configuration.messages import ConfigError
 from ttf.study.configuration.yaml_files import load_yaml
@@ -61,7 +60,7 @@ def test_missing_nodes_are_asked_for_before_the_first_job(tmp_path, monkeypatch)
 
     def study(**keys):
         config = {"study": ["mine"], "registry": {"mine": HBD | keys}}
-        return Study([("config.yaml", load_yaml(DEFAULTS)), ("my.yaml", config)], ROOT)
+        return Study([("config.yaml", load_yaml(DEFAULTS)), ("my.yaml", config)])
 
     (question,) = study().notes
     assert question.startswith("registry.mine.nodes: how many nodes were observed, including those without an outage?")

@@ -37,7 +37,7 @@ def planned(tmp_path_factory):
     config = {"study": ["sample", "sample_slurm", *registry], "registry": registry}
     (checkout.folder / "my.yaml").write_text(yaml.safe_dump(config))
     with contextlib.chdir(checkout.folder):
-        yield Study([("my.yaml", config)], ROOT), plan_jobs(checkout, "my.yaml")
+        yield Study([("my.yaml", config)]), plan_jobs(checkout, "my.yaml")
 
 
 @pytest.fixture(scope="module")

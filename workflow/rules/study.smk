@@ -24,7 +24,7 @@ IS_STORED = workflow.storage_settings.default_storage_provider is not None
 IS_DISTRIBUTED = workflow.resource_settings.nodes is not None or is_used_as_module(workflow)
 GROUP = {name: name if IS_DISTRIBUTED else None for name in ("parts", "analyses", "report", "published")}
 
-STUDY = load_study(workflow, ROOT, IS_STORED)
+STUDY = load_study(workflow, IS_STORED)
 STUDY_FOLDER, STUDY_RESULTS = STUDY.study_folder, f"results/{STUDY.study_folder}"
 COMPARISON = f"{STUDY_RESULTS}/comparison.csv"
 config = STUDY.config  # a workflow that uses this one as a module keeps its own config

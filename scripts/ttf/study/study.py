@@ -16,7 +16,6 @@ from typing import Any, TypeAlias
 
 import yaml
 
-from ttf.analyses import BUILT_IN
 from ttf.analyses.catalogue import find_analysis_folders, load_analyses
 from ttf.analyses.declaration import PRICE_KEYS, PRODUCTS
 from ttf.engine.checkout import CHECKOUT, find_workflow_file, name_workflow_file
@@ -72,23 +71,22 @@ RuleInputs: TypeAlias = dict[str, str | list[str]]
 
 
 class Study:
-    """Build the study of these configuration layers in the checkout `root`.
+    """Build the study of these configuration layers.
 
     stored: whether products lie in a store. Raises ConfigError with a line for each problem found before the first job.
     """
 
-    def __init__(self, layers: list, root: Path, stored: bool = False) -> None:
-        workflow = root / "workflow"
+    def __init__(self, layers: list, stored: bool = False) -> None:
         # Digest of code -> its modules.
         self.code_files: dict[str, list[str]] = {}
         self.formats, self._declarations = load_formats(), find_declarations()
-        self.measured_resources = yaml.safe_load((workflow / "resources.yaml").read_text(encoding="utf-8"))
-        registry = load_yaml(root / "config" / "traces.yaml", "config/traces.yaml")
+        self.measured_resources = yaml.safe_load((CHECKOUT / "workflow" / "resources.yaml").read_text(encoding="utf-8"))
+        registry = load_yaml(CHECKOUT / "config" / "traces.yaml", "config/traces.yaml")
         self.config = resolve(layers, registry, {name: format["tables"] for name, format in self.formats.items()})
-        self.taxonomy = load_taxonomy(root / "config" / "taxonomy.yaml", self.config["taxonomy"])
-        documents = load_extended(root / "config" / "outage_causes.yaml", self.config["outage_causes"])
+        self.taxonomy = load_taxonomy(CHECKOUT / "config" / "taxonomy.yaml", self.config["taxonomy"])
+        documents = load_extended(CHECKOUT / "config" / "outage_causes.yaml", self.config["outage_causes"])
         self.outage_rules = [rule for document in documents for rule in document["rules"]]
-        self.log_rules = load_log_rules(root / "config" / "node_log_rules.yaml", self.config["node_log_rules"])
+        self.log_rules = load_log_rules(CHECKOUT / "config" / "node_log_rules.yaml", self.config["node_log_rules"])
         entries = self.config["registry"]
         job_traces = [name for name, entry in entries.items() if self.formats[entry["format"]]["gives"] == "jobs"]
         with cache_listings():
@@ -117,7 +115,7 @@ class Study:
         self.analyses = {name: StudyAnalysis(name, declarations[name], folders[name], self) for name in declarations}
         self._analysis_by_table = {table: name for name, analysis in self.analyses.items() for table in analysis.tables}
         self.measured_resources = resources.add_analysis_costs(self.measured_resources, declarations)
-        self.claim_files = [(str(root / CLAIMS), CLAIMS), *((path, path) for path in self.config.get("claims", []))]
+        self.claim_files = [(str(CHECKOUT / CLAIMS), CLAIMS), *((path, path) for path in self.config.get("claims", []))]
         self.claims = [claim for path, label in self.claim_files for claim in self._load_checked_claims(path, label)]
         ids = Counter(claim["id"] for claim in self.claims)
         if duplicate_ids := sorted(name for name, count in ids.items() if count > 1):
@@ -289,7 +287,7 @@ class Study:
 
     @property
     def external_analyses(self) -> list[StudyAnalysis]:
-        return [analysis for analysis in self.analyses.values() if not analysis.folder.is_relative_to(BUILT_IN)]
+        return [analysis for analysis in self.analyses.values() if analysis.is_external]
 
     @functools.cache  # noqa: B019 one study a process
     def list_charts(self, trace: str) -> dict[str, StudyAnalysis]:
@@ -357,7 +355,7 @@ class Study:
 
     def list_external_files(self, analyses: Iterable[StudyAnalysis]) -> dict[str, list[str]]:
         """Return the files of external analyses as rule inputs, for jobs that share no disk."""
-        folders = [analysis.folder for analysis in analyses if not analysis.folder.is_relative_to(BUILT_IN)]
+        folders = [analysis.folder for analysis in analyses if analysis.is_external]
         files = sorted(str(file) for folder in folders for file in folder.iterdir() if file.suffix in (".py", ".qmd"))
         return {"analysis_files": files} if files else {}
 

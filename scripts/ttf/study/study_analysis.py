@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ttf.analyses import module_name
+from ttf.analyses import BUILT_IN, module_name
 from ttf.analyses.declaration import PRODUCTS, Analysis
 from ttf.analyses.sections import THEMES
 from ttf.study.configuration.documents import suggest_match
@@ -30,6 +30,11 @@ class StudyAnalysis:
         for setting, key in declaration.settings.items():
             if isinstance(key, str):
                 check_key(key, study.config, f"analysis {name}, setting {setting}")
+
+    @property
+    def is_external(self) -> bool:
+        """Whether it lies in a folder of the user."""
+        return not self.folder.is_relative_to(BUILT_IN)
 
     @property
     def module(self) -> str:

@@ -13,8 +13,8 @@ from ttf.study.studies import check_shared, describe_replacement, read_studies
 from ttf.study.study import Study
 
 
-def load_study(workflow: Any, root: Path, stored: bool) -> Study:
-    """Return the study of the workflow in `root`; stored: whether its products lie in a store.
+def load_study(workflow: Any, stored: bool) -> Study:
+    """Return the study of the workflow; stored: whether its products lie in a store.
 
     The process of a single job skips the checks, as the run made them at its start. An error is printed and ends the
     process with exit code 1.
@@ -27,7 +27,7 @@ def load_study(workflow: Any, root: Path, stored: bool) -> Study:
         if is_main:
             use_cache_folder(Path(".snakemake/ttf-memory"))
         refuse_prefix(workflow.modifier)
-        study = Study(read_layers(workflow), root, stored)
+        study = Study(read_layers(workflow), stored)
         if is_main:
             other_studies = {} if stored else read_studies()
             study.check_headers()
