@@ -176,15 +176,16 @@ def write_quarto(folder: Path, version: str = "1.10.18") -> str:
 
 def ttf_command(folder: Path, *typed: str) -> list[str]:
     """Return the command `ttf` of the checkout in this folder."""
-    packages = os.pathsep.join(str(folder / name) for name in ("scripts", "workflow/plugins"))
-    return ["env", f"PYTHONPATH={packages}", sys.executable, "-m", "ttf", *map(str, typed)]
+    return ["env", f"PYTHONPATH={_join_packages(folder)}", sys.executable, "-m", "ttf", *map(str, typed)]
 
 
 def clone_environment(folder: Path) -> dict[str, str]:
     """Return the environment in which the linked `ttf` is the one of this clone."""
-    return environment() | {
-        "PYTHONPATH": os.pathsep.join(str(folder / name) for name in ("scripts", "workflow/plugins"))
-    }
+    return environment() | {"PYTHONPATH": _join_packages(folder)}
+
+
+def _join_packages(folder: Path) -> str:
+    return os.pathsep.join(str(folder / name) for name in ("scripts", "workflow/plugins"))
 
 
 def environment() -> dict[str, str]:
