@@ -19,7 +19,7 @@ from types import SimpleNamespace
 
 # Modules outside the checkout that runs import: Snakemake's, where installed, and those of the jobs.
 PRELOADED = ("snakemake.cli", "snakemake.report.html_reporter", "smart_open", "pandas", "polars", "scipy.stats")
-PRELOADED += ("statsmodels.api", "altair", "jinja2", "great_tables")
+PRELOADED += ("statsmodels.api", "altair", "jinja2", "great_tables", "nbformat")
 
 
 class WarmSnakemake:
@@ -76,22 +76,25 @@ def _become(request: SimpleNamespace) -> None:
 
 
 def _run_scripts_here() -> None:
-    """Have Snakemake run scripts in this process, where Polars, SciPy and Altair are imported once for all jobs."""
-    from snakemake.benchmark import benchmarked
+    """Have Snakemake run scripts in this process, where Polars, SciPy and Altair are imported once for all jobs.
+
+    Nothing is measured: benchmark files say NA.
+    """
     from snakemake.script import PythonScript
 
     def execute_script(script, file, edit=False):
         code, path = compile(Path(file).read_bytes(), file, "exec"), sys.path[:]
+        if script.bench_record is not None:
+            script.bench_record.running_time, script.bench_record.process_gone = 0.0, True
         # Signals to stop belong to Snakemake, which runs in the main thread.
         importlib.import_module("ttf.engine.process.entry").end_job_on_request = lambda: None
-        with benchmarked(benchmark_record=script.bench_record):
-            try:
-                exec(code, {"__name__": "__main__", "__file__": file})
-            except SystemExit as end:
-                if end.code:
-                    raise subprocess.CalledProcessError(end.code, file) from None
-            finally:
-                sys.path[:] = path  # every script repeats Snakemake's entries in it
+        try:
+            exec(code, {"__name__": "__main__", "__file__": file})
+        except SystemExit as end:
+            if end.code:
+                raise subprocess.CalledProcessError(end.code, file) from None
+        finally:
+            sys.path[:] = path  # every script repeats Snakemake's entries in it
 
     PythonScript.execute_script = execute_script
 
@@ -113,6 +116,7 @@ if __name__ == "__main__":
     for module in PRELOADED:
         with contextlib.suppress(ModuleNotFoundError):
             importlib.import_module(module)
+    sys.modules["snakemake.cli"].get_argument_parser()  # looks for plugins, once for all forks
     # Keep the garbage collector of forks off what was imported: it would copy all of that memory.
     gc.freeze()
     request = _serve()

@@ -6,6 +6,7 @@ installed package holds scripts/ttf as itself, and everything else in its folder
 
 import os
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parents[1]
@@ -34,6 +35,7 @@ def find_workflow_file(name: str) -> Path:
     return PACKAGE / path.relative_to(_PACKAGE_NAME) if is_module else CHECKOUT / path
 
 
+@cache
 def name_workflow_file(path: Path) -> str | None:
     """Return the name of a file of the workflow; None for any other file."""
     if path.is_relative_to(CHECKOUT):
@@ -48,12 +50,14 @@ def list_workflow_files(names: Sequence[str]) -> list[str]:
 
     Compiled files and those of editors and of Snakemake are left out.
     """
-    roots = map(find_workflow_file, names)
-    paths = {path for root in roots for path in ([root] if root.is_file() else root.rglob("*"))}
-    if "scripts" in names:
-        paths |= {path for path in PACKAGE.rglob("*") if not path.is_relative_to(CHECKOUT)}
-    file_names = filter(None, (name_workflow_file(path) for path in paths if path.is_file()))
-    return sorted(name for name in set(file_names) if not any(map(_is_left_out, name.split("/"))))
+    file_names = {name for name in names if find_workflow_file(name).is_file()}
+    for name in {*names, *([_PACKAGE_NAME] if "scripts" in names else [])} - file_names:
+        root = find_workflow_file(name)
+        for folder, folders, files in os.walk(root):
+            folders[:] = [part for part in folders if not _is_left_out(part) and Path(folder, part) != _INSTALLED]
+            place = Path(folder).relative_to(root).as_posix()
+            file_names |= {os.path.normpath(f"{name}/{place}/{file}") for file in files if not _is_left_out(file)}
+    return sorted(file_names)
 
 
 def _is_left_out(part: str) -> bool:

@@ -5,8 +5,10 @@ parameters they would triple the planning time.
 """
 
 import hashlib
+import os
 from collections.abc import Iterable, Mapping
 from functools import cache
+from itertools import accumulate
 from pathlib import Path
 from types import MappingProxyType
 
@@ -66,23 +68,26 @@ def _list_imported_files(file: Path, roots: tuple[Path, ...]) -> tuple[Path, ...
 @cache
 def _find_module_files(module: str, roots: tuple[Path, ...], may_be_a_name: bool = False) -> tuple[Path, ...]:
     """Return the file of a module and of its packages; for a name imported from a module, that module's."""
-    parts = module.split(".")
-    if parts[0] != "ttf":
+    if module.partition(".")[0] != "ttf":
         return ()
-    file = _find_module_file(parts, roots)
+    parent = module.rpartition(".")[0]
+    if may_be_a_name and (file := _find_module_file(parent, roots)) and file.name != "__init__.py":
+        return _find_module_files(parent, roots)
+    file = _find_module_file(module, roots)
     if file is None and may_be_a_name:
-        parts.pop()
-        file = _find_module_file(parts, roots)
+        return _find_module_files(parent, roots)
     if file is None:
         raise ModuleNotFoundError(f"no module {module} in {' or '.join(map(str, roots))}")
-    packages = (_find_module_file(parts[:count], roots) for count in range(1, len(parts)))
+    packages = (_find_module_file(package, roots) for package in accumulate(parent.split("."), "{}.{}".format))
     return file, *filter(None, packages)
 
 
-def _find_module_file(parts: list[str], roots: tuple[Path, ...]) -> Path | None:
+@cache
+def _find_module_file(module: str, roots: tuple[Path, ...]) -> Path | None:
     package, *analysis_folders = roots
-    paths = [package.joinpath(*parts[1:])]
-    if parts[:2] == ["ttf", "analyses"] and len(parts) > 2:
-        paths += [room.joinpath(*parts[2:]) for room in analysis_folders]
-    files = (file for path in paths for file in (path.with_suffix(".py"), path / "__init__.py"))
-    return next((file for file in files if file.is_file()), None)
+    # Texts, because thousands of paths would take a tenth of the time of a start.
+    paths = ["/".join([str(package), *module.split(".")[1:]])]
+    if module.startswith("ttf.analyses."):
+        paths += ["/".join([str(folder), *module.split(".")[2:]]) for folder in analysis_folders]
+    files = (file for path in paths for file in (f"{path}.py", f"{path}/__init__.py"))
+    return next((Path(file) for file in files if os.path.isfile(file)), None)
