@@ -7,6 +7,7 @@ import re
 import subprocess
 import tomllib
 from collections.abc import Iterable, Mapping
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -38,8 +39,15 @@ def make_manifest(
     syntax; `code` includes workflow files that no job has as input. `jobs` lists the inputs of each job with digests. A
     product written to after its rule ended is `edited`. `folders`: folder of raw tables -> entries that are not read.
     """
+    # A module is behind many jobs.
+    locate_code, name_file = cache(_locate_code), cache(manifest_name)
+
+    def list_code(job: dict[str, Any]) -> list[str]:
+        return [locate_code(name) for name in (job["script"], *job["code"]) if name]
+
     makers = {file: (job, output) for job in jobs for output in job["outputs"] for file in list_members(output)}
-    input_files = {file for job in jobs for path in [*job["inputs"], *_code_files(job)] for file in list_members(path)}
+    input_files = {file for job in jobs for path in job["inputs"] for file in list_members(path)}
+    input_files |= {file for job in jobs for file in list_code(job)}
     input_files |= {make_relative(find_workflow_file(name)) for name in list_code_files()}
     digests = memory.digests(sorted(input_files | makers.keys()))
     edited = {
@@ -56,9 +64,9 @@ def make_manifest(
 
     def digest_paths(paths: Iterable[str]) -> dict[str, str]:
         # Sorted by name, so that the order does not depend on the place of the workflow.
-        path_by_name = {manifest_name(path): path for path in paths}
+        path_by_name = {name_file(path): path for path in paths}
         return {
-            name: digest_folder(path, digests) if Path(path).is_dir() else digests[path]
+            name: digests.get(path) or digest_folder(path, digests)
             for name, path in sorted(path_by_name.items())
         }
 
@@ -81,7 +89,7 @@ def make_manifest(
                 "script": job["script"],
                 "parameters": job["parameters"],
                 "inputs": digest_paths(job["inputs"]),
-                "code": digest_paths(_code_files(job)),
+                "code": digest_paths(list_code(job)),
                 "outputs": job["outputs"],
             }
             for job in jobs
@@ -101,10 +109,9 @@ def job_name(job: dict[str, Any]) -> str:
     return "/".join([*job["wildcards"].values(), job["rule"]])
 
 
-def _code_files(job: dict[str, Any]) -> list[str]:
-    names = [name for name in (job["script"], *job["code"]) if name]
-    files = {name: find_workflow_file(name) for name in names}
-    return [make_relative(file) if file.exists() else name for name, file in files.items()]
+def _locate_code(name: str) -> str:
+    file = find_workflow_file(name)
+    return make_relative(file) if file.exists() else name
 
 
 def _is_checkout_file(file: str) -> bool:
