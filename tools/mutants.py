@@ -67,7 +67,7 @@ def find_mutants(module: Path) -> abc.Iterator[dict]:
 def imports(file: Path) -> set[Path]:
     """Return the modules that a file imports; for tests also their helpers, and analyses and formats that they name."""
     words = {*re.findall(r'(?:^from |^import |")(\w+)', file.read_text(encoding="utf-8"), re.MULTILINE)}
-    helpers = {helper for helper in Path.cwd().glob("tests/*.py") if helper.stem in words}
+    helpers = {helper for helper in Path.cwd().glob("tests/support/*.py") if helper.stem in words}
     named = {module for module in Path.cwd().glob("scripts/ttf/[af]*/*/**/*.py") if module.parent.name in words}
     return import_module("import_graph").direct_imports(file) | (helpers | named if "tests" in file.parts else set())
 
@@ -131,7 +131,7 @@ def main() -> None:
         shutil.copytree(ROOT, copy, ignore=shutil.ignore_patterns(".git", ".venv", "results"), dirs_exist_ok=True)
         Path(copy, ".venv").symlink_to(ROOT / ".venv")
         os.chdir(copy)
-        sys.path[:0] = [f"{copy}/scripts", f"{copy}/tests"]
+        sys.path[:0] = [f"{copy}/scripts", f"{copy}/tests/support"]
         list(map(import_module, LIBRARIES))
         modules = sorted(chain(*(TTF.glob(f"{pattern}.py") for pattern in FILES.split())))
         mutants = [*chain(*(find_mutants(module) for module in modules if not module.stem.endswith(NO_COMPUTATION)))]

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import whole_study
+from edge_traces import all_cases, write_case
 from faults.verdict import Verdict, fault_of_message
-from prefixes import all_cases, write_case
 
 
 def cases(seed: int, count: int) -> Iterator[tuple]:

@@ -10,7 +10,7 @@ import whole_study
 from faults.mutations import lay_out
 from faults.traces import trace
 from faults.verdict import Verdict
-from surroundings import surroundings
+from run_environments import surroundings
 
 PATHS = ("with blank", "{a}", "a{{b}}c", "ünïcode", "it's", "日本語", "a;b", "$HOME", "a*b[1]", "<x>")
 

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-sys.path[:0] = [str(ROOT / folder) for folder in ("scripts", "tests", "tools/bench")]
+sys.path[:0] = [str(ROOT / folder) for folder in ("scripts", "tests", "tests/support", "tools/bench")]
 
 from faults import configurations, disk, edges, elsewhere, inputs, stopping, tampering  # noqa: E402
 from faults.pool import judge_all  # noqa: E402

@@ -6,7 +6,7 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
-from prefixes import MADE, cut
+from edge_traces import MADE, cut
 
 # Rows per file of a made trace; None keeps all.
 ROWS = {"pai2020": None, "sacct_with_events": 400}

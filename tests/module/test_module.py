@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from modules import commit_checkout, module_snakefile, write_workflow
+from module_workflows import commit_checkout, module_snakefile, write_workflow
 from study_runs import ROOT, SMALL, Checkout, environment
 
 ADDRESS = "https://github.com/somebody/time-to-failure"

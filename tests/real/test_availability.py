@@ -3,7 +3,7 @@
 import numpy as np
 import polars as pl
 import pytest
-from of_formats import derive_table, ingest_tables
+from format_tables import derive_table, ingest_tables
 from outage_traces import DAY, infinitehbd
 from ttf.analyses.outages.measure_availability import AVAILABILITY
 from ttf.analyses.outages.measure_availability.compute import availability, causes

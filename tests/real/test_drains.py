@@ -1,7 +1,7 @@
 """Nodes with excess outages among InfiniteHBD's 400 servers: none exceeds the spread of ordinary ones."""
 
 import pytest
-from given_tables import compute_metrics
+from memory_tables import compute_metrics
 from outage_traces import infinitehbd
 from ttf.analyses.outages.list_drains.compute import compute
 from ttf.records.inputs import Inputs

@@ -7,7 +7,7 @@ from datetime import date, timedelta
 
 import polars as pl
 import pytest
-from of_formats import derive_table, ingest_tables
+from format_tables import derive_table, ingest_tables
 from scipy import stats
 from ttf.analyses.time_to_failure.annual_failure_rate.compute import annual_failure_rates
 from ttf.records.outages.outage_causes import apply_rules

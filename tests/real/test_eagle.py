@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 
 import polars as pl
 import pytest
-from of_formats import derive_table
+from format_tables import derive_table
 from ttf.analyses.outcomes.split_outcomes.compute import outcome_table
 from ttf.formats.table import read as table
 from ttf.raw.ingest import ingest

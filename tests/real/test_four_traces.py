@@ -8,9 +8,9 @@ import polars as pl
 import pytest
 import whole_study
 from acceptance import CHROMIUM, browsing, faults, faults_of_other_page, open_page
-from named_cells import wrong_cells
-from prefixes import cut
-from prose import faults_of_page
+from edge_traces import cut
+from metric_cells import wrong_cells
+from prose_checks import faults_of_page
 from study_runs import PAGE, ROOT
 from ttf.display.trace_numbers import Numbers
 from ttf.engine.storage.tables import read_table

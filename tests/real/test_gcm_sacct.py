@@ -4,7 +4,7 @@ lines cut at their beginning, jobs over midnight, and `|#` as delimiter.
 
 import polars as pl
 import pytest
-from of_formats import raw_schemas
+from format_tables import raw_schemas
 from sacct_story import derive_tables
 from ttf.engine.errors import StudyError
 from ttf.formats.sacct.read import read_records

@@ -5,7 +5,7 @@ from collections import Counter
 
 import polars as pl
 import pytest
-from of_formats import derive_table, ingest_tables
+from format_tables import derive_table, ingest_tables
 from outage_traces import DAY, infinitehbd
 from study_runs import ROOT
 from ttf.formats.infinitehbd.read import READING

@@ -5,7 +5,7 @@ import math
 from collections import defaultdict
 
 import pytest
-from outage_rooms import Frames, compute_tables, render_analysis
+from outage_analyses import Frames, compute_tables, render_analysis
 from outage_traces import DAY, infinitehbd
 from scipy import stats
 

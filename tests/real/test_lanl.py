@@ -7,8 +7,8 @@ from zoneinfo import ZoneInfo
 
 import polars as pl
 import pytest
+from format_tables import derive_table, ingest_tables
 from lifetime_checks import kaplan_meier
-from of_formats import derive_table, ingest_tables
 from study_runs import ROOT
 from ttf.analyses.factors.estimate_hazards.hazard_ratios import ARE_CLUSTERS, hazard_ratios
 from ttf.analyses.factors.estimate_hazards.incidence_tables import cumulative_incidence, exclusive_causes

@@ -2,7 +2,7 @@
 
 import polars as pl
 import pytest
-from of_formats import raw_schemas
+from format_tables import raw_schemas
 from study_runs import ROOT
 from ttf.formats.node_logs.derive import durations
 from ttf.formats.node_logs.read import build_readers

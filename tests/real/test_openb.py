@@ -9,8 +9,8 @@ from statistics import fmean, median
 import numpy as np
 import polars as pl
 import pytest
-from given_tables import one_row
 from lifetime_checks import check_verdict
+from memory_tables import one_row
 from scipy import stats
 from statsmodels.duration.survfunc import CumIncidenceRight
 from study_runs import check_out

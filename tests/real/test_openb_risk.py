@@ -3,7 +3,7 @@
 import numpy as np
 import polars as pl
 import pytest
-from of_formats import FORMATS, derive_table, raw_schemas
+from format_tables import FORMATS, derive_table, raw_schemas
 from ttf.analyses.risk.predict_failure import EVALUATION
 from ttf.analyses.risk.predict_failure.evaluate import evaluate_probability
 from ttf.analyses.risk.predict_failure.model_trials import BASE, NOT_RECORDED, run_trial

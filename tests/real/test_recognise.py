@@ -1,7 +1,7 @@
 """Folders of real traces are recognised; other data are refused."""
 
 import pytest
-from of_formats import FORMATS
+from format_tables import FORMATS
 from study_runs import ROOT
 from ttf.study.configuration.config import DEFAULTS, TRACES_FILE
 from ttf.study.configuration.messages import ConfigError

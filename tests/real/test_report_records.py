@@ -8,7 +8,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from of_formats import FILES, FORMATS, derive_table
+from format_tables import FILES, FORMATS, derive_table
 from ttf.formats.protocol import load_schemas_and_readers
 from ttf.raw.ingest import anomalies, ingest
 from ttf.records.durations import durations_of_jobs

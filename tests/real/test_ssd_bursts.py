@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import polars as pl
 import pytest
-from outage_rooms import Frames, compute_tables
+from outage_analyses import Frames, compute_tables
 
 MINUTE = 60
 

@@ -6,7 +6,7 @@ from collections import defaultdict
 
 import numpy as np
 import pytest
-from of_formats import derive_table, ingest_tables
+from format_tables import derive_table, ingest_tables
 from plan_inputs import HABITS
 from ttf.analyses.large_runs.plan_ettr.compute import plan_tables
 from ttf.analyses.scaling.measure_sizes.sizes import (

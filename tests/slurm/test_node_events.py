@@ -8,7 +8,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 import yaml
-from of_formats import raw_schemas
+from format_tables import raw_schemas
 from one_machine_slurm import Slurm, wait_until
 from study_runs import ROOT, environment
 from ttf.formats.protocol import Source, load_format

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import yaml
-from modules import commit_checkout, module_snakefile, write_workflow
+from module_workflows import commit_checkout, module_snakefile, write_workflow
 from one_machine_slurm import wait_until
 from study_runs import PODS_HEADER, ROOT, SMALL, Checkout, check_out, environment, pods, ttf_command
 

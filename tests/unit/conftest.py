@@ -1,7 +1,7 @@
 """Fixtures shared by unit tests: the schemas of raw tables and a function that ingests a few lines."""
 
 import pytest
-from of_formats import raw_schemas
+from format_tables import raw_schemas
 from ttf.raw import raw_files
 from ttf.raw.ingest import ingest
 

@@ -5,7 +5,7 @@ import re
 import polars as pl
 import pytest
 import yaml
-from of_formats import derive_table, epoch, filled, ingest_tables, row_of
+from format_tables import derive_table, epoch, filled, ingest_tables, row_of
 from ttf.engine.errors import StudyError
 from ttf.records.jobs import JOB_COLUMNS
 

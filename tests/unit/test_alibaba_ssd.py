@@ -1,7 +1,7 @@
 """Tickets of failed SSDs: each ticket is an outage without a recorded end."""
 
 import pytest
-from of_formats import derive_table, ingest_tables
+from format_tables import derive_table, ingest_tables
 from ttf.records.outages.outage_causes import apply_rules
 from ttf.records.outages.outage_records import merge_records
 from ttf.study.configuration.messages import ConfigError

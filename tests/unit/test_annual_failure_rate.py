@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import polars as pl
 import pytest
-from given_tables import compute_metrics
+from memory_tables import compute_metrics
 from scipy import stats
 from ttf.analyses.time_to_failure.annual_failure_rate import AFR
 from ttf.analyses.time_to_failure.annual_failure_rate.charts import afr

@@ -5,9 +5,9 @@ from datetime import date, timedelta
 import polars as pl
 import pytest
 import yaml
+from format_tables import derive_table, ingest_tables, raw_schemas
 from hypothesis import given
 from hypothesis import strategies as st
-from of_formats import derive_table, ingest_tables, raw_schemas
 from ttf.engine.errors import StudyError
 from ttf.formats.backblaze import derive
 from ttf.raw.ingest import ingest

@@ -7,7 +7,7 @@ import sys
 import performance
 import polars as pl
 import pytest
-from of_formats import raw_schemas
+from format_tables import raw_schemas
 from pai_products import derive_jobs
 from study_runs import ROOT, environment
 from ttf.raw.ingest import ingest

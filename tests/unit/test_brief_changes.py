@@ -2,8 +2,8 @@
 
 from dataclasses import asdict
 
-from given_tables import compute_metrics
 from made_numbers import ABOUT, numbers
+from memory_tables import compute_metrics
 from ttf.analyses.quality.compare_parts import CHANGES, FORECAST, GONE_SUSPECTS, NEW_SUSPECTS, NEW_WORDS
 from ttf.analyses.quality.compare_parts.compute import summarise_changes
 from ttf.analyses.quality.compare_parts.forecast import WEEK_S, rolling_forecasts

@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from outage_rooms import Frames, compute_tables, render_analysis
+from outage_analyses import Frames, compute_tables, render_analysis
 from outage_traces import DAY, make_outages
 from ttf.analyses.outages.find_bursts.compute import DRIFTS, NO_OUTAGE, NOT_WATCHED, WINDOWS_S, Events, burst_rows
 from ttf.stats.outages.nearness import (

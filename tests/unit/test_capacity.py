@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from outage_rooms import Frames, compute_tables, render_analysis
+from outage_analyses import Frames, compute_tables, render_analysis
 from outage_traces import DAY, make_outages
 from scipy import stats
 from ttf.analyses.outages.size_spares.run_plans import COMPONENTS, TOO_SMALL

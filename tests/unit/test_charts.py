@@ -12,7 +12,7 @@ import altair as alt
 import polars as pl
 import pytest
 import vl_convert
-from given_tables import correlations, runtime_by_group
+from memory_tables import correlations, runtime_by_group
 from ttf.analyses import module_name
 from ttf.analyses.catalogue import load_analyses
 from ttf.analyses.factors.correlate.compute import failure_share

@@ -1,8 +1,8 @@
 """Claims about LANL's outages: each quantity of a trace of two systems and three nodes."""
 
 import polars as pl
-from claims_tested import check_computed, claims_of
 from outage_traces import make_outages
+from tested_claims import check_computed, claims_of
 from ttf.analyses.outages.measure_availability.compute import availability
 from ttf.analyses.time_to_failure.fit_mttf.compute import lifetime_models
 from ttf.page.replication.scorecard import scorecard

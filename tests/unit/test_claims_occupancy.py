@@ -1,8 +1,8 @@
 """Published findings on occupancy: their quantities on a small trace, worked out by hand."""
 
 import pytest
-from claims_tested import claims_of
 from made_placements import compute_occupancy, make_nodes, make_placements
+from tested_claims import claims_of
 from ttf.page.replication.scorecard import scorecard
 
 # Three servers of 8 GPUs. GPUs in use: 8 on x, 6 on y and 1 on z (62.5 %) from 0 to 1000, 8 on x and 8 on y

@@ -1,8 +1,8 @@
 """The shares of InfiniteHBD's faults: each quantity on a few records."""
 
 import polars as pl
-from claims_tested import check_computed, claims_of
 from outage_traces import make_outages
+from tested_claims import check_computed, claims_of
 from ttf.analyses.outages.measure_availability.compute import causes
 from ttf.page.replication.scorecard import scorecard
 from ttf.records.outages.outage_causes import apply_rules

@@ -1,7 +1,7 @@
 """Findings on PAI 2020 beyond study 1: each quantity on a trace of a dozen tasks."""
 
 import polars as pl
-from claims_tested import check_computed, claims_of
+from tested_claims import check_computed, claims_of
 from ttf.analyses.outcomes.split_outcomes.compute import outcome_table
 from ttf.analyses.queue.describe_workload.population import (
     activity,

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import pytest
-from claims_tested import ELSEWHERE
-from of_claims import CLAIMS
+from shipped_claims import CLAIMS
+from tested_claims import ELSEWHERE
 from ttf.page.replication.scorecard import scorecard
 
 ID_PREFIXES = tuple(prefix for prefix, file in ELSEWHERE.items() if file == Path(__file__).name)

@@ -1,7 +1,7 @@
 """Findings on attempts of Philly: a few jobs per virtual cluster and size, compared with a snapshot."""
 
 import polars as pl
-from claims_tested import check_computed, claims_of
+from tested_claims import check_computed, claims_of
 from ttf.analyses.queue.describe_attempts.compute import build_tables, summarise_block
 from ttf.page.replication.scorecard import scorecard
 from ttf.records.clusters import add_clusters, level_names

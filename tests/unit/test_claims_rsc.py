@@ -4,8 +4,9 @@ The tables come from several trace formats, so a function per table builds the f
 """
 
 import polars as pl
-from claims_tested import check_computed, claims_of
 from plan_inputs import make_rate
+from tested_claims import check_computed, claims_of
+from trace_losses import loss_sums
 from ttf.analyses.large_runs.measure_ettr.compute import measured_table
 from ttf.analyses.lost.measure_losses.lost_work import lost_work
 from ttf.analyses.nodes.find_lemon_nodes import LEMON_NODES
@@ -19,7 +20,6 @@ from ttf.records.jobs import JOB_COLUMNS
 from ttf.records.runs import RUN_COLUMNS, add_previous_runs
 from ttf.stats.large_runs.plans import Habits
 from ttf.stats.large_runs.projection import ProjectionLimit
-from whole_losses import loss_sums
 
 RSC_CLAIMS = claims_of(__file__)
 # Without a trace only what is printed can be computed.

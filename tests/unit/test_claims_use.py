@@ -1,7 +1,7 @@
 """Findings on GPU and host use: a dozen attempts and a few readings, compared with a snapshot."""
 
 import polars as pl
-from claims_tested import check_computed, claims_of
+from tested_claims import check_computed, claims_of
 from ttf.analyses.queue.measure_use.compute import gpu_use_by_kind, host_use
 from ttf.page.replication.scorecard import scorecard
 

@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
-from given_tables import one_row as row_of
+from memory_tables import one_row as row_of
 from ttf.display.brief_model import Brief, Tile
 from ttf.display.report_trace import Trace
 from ttf.display.trace_numbers import Numbers

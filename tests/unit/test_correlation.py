@@ -5,9 +5,9 @@ import math
 import numpy as np
 import polars as pl
 import pytest
-from given_tables import correlations, runtime_by_group
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from memory_tables import correlations, runtime_by_group
 from scipy import stats
 from ttf.analyses.factors.correlate import CORRELATIONS
 from ttf.analyses.factors.correlate.clustered_correlations import NO_MEAN_CLUSTERS

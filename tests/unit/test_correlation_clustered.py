@@ -5,7 +5,7 @@ import math
 import numpy as np
 import polars as pl
 import pytest
-from given_tables import correlations
+from memory_tables import correlations
 from scipy import stats
 from ttf.analyses.factors.correlate.clustered_correlations import INFLUENCES, NO_MEAN_CLUSTERS
 from ttf.analyses.factors.correlate.run_times import iterate_samples

@@ -14,6 +14,7 @@ from made_numbers import ABOUT
 from made_numbers import numbers as numbers_of
 from made_runs import add_job_rows, make_trace
 from polars.testing import assert_frame_equal
+from trace_losses import loss_sums, make_runs
 from ttf.analyses.lost.measure_losses.lost_work import lost_work
 from ttf.analyses.outcomes.describe_strata import STRATA
 from ttf.analyses.outcomes.describe_strata.compute import add_shares, build_strata
@@ -27,7 +28,6 @@ from ttf.records.infra import EVENT, infra_durations
 from ttf.records.jobs import JOB_COLUMNS, conform
 from ttf.stats.clustered import CLUSTERED, clustered_shares
 from ttf.stats.durations.mttf import mean_time_to_failure
-from whole_losses import loss_sums, make_runs
 
 REPORT = Path(__file__).parents[2] / "report"
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")

@@ -3,10 +3,10 @@
 import shlex
 
 import polars as pl
-from given_tables import compute_metrics
 from hypothesis import given
 from hypothesis import strategies as st
 from made_numbers import ABOUT, numbers
+from memory_tables import compute_metrics
 from ttf.analyses.lost.account_gpu_hours import LEDGER
 from ttf.analyses.nodes.find_lemon_nodes import LEMON_NODES
 from ttf.analyses.outages.list_drains import DRAIN_LIST

@@ -4,7 +4,7 @@ import gzip
 import math
 
 import pytest
-from given_tables import ingested
+from memory_tables import ingested
 from ttf.engine.errors import StudyError
 from ttf.raw.extra_table_reader import health_events, losses
 from ttf.study.configuration.messages import ConfigError

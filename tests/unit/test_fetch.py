@@ -14,6 +14,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from format_tables import FORMATS
 from loopback import (
     PAGE,
     Site,
@@ -27,7 +28,6 @@ from loopback import (
     status,
     truncate,
 )
-from of_formats import FORMATS
 from ttf.engine.errors import StudyError
 from ttf.raw import raw_files
 from ttf.raw.fetch import Download, fetch

@@ -3,7 +3,7 @@
 import polars as pl
 import pytest
 import yaml
-from of_formats import FILES, FORMATS, MADE_UP, RUNS
+from format_tables import FILES, FORMATS, MADE_UP, RUNS
 from ttf.formats.protocol import Reading, Source, load_format, load_reading
 from ttf.raw.ingest import ingest
 from ttf.raw.raw_tables import table_schemas

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from given_tables import compute_metrics, one_row
+from memory_tables import compute_metrics, one_row
 from ttf.analyses.catalogue import find_analysis_folders
 from ttf.analyses.factors.estimate_hazards import ANALYSIS, page
 from ttf.analyses.factors.estimate_hazards.charts import CHARTS

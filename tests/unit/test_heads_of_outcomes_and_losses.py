@@ -5,8 +5,8 @@ from types import SimpleNamespace
 import polars as pl
 import pytest
 from drawn_figures import draw_svg
-from given_tables import compute_metrics
 from head_checks import check_head
+from memory_tables import compute_metrics
 from ttf.analyses.causes.classify_failures import LOG_TAILS, TAXONOMY, UNMATCHED
 from ttf.analyses.causes.classify_failures import page as causes
 from ttf.analyses.causes.classify_failures.charts import MOST_BARS, failed_attempts_by_reason

@@ -3,7 +3,7 @@
 import polars as pl
 import pytest
 import yaml
-from of_formats import derive_table, filled, ingest_tables, row_of
+from format_tables import derive_table, filled, ingest_tables, row_of
 from ttf.records.jobs import JOB_COLUMNS
 
 HEADER = "job_id,user,vc,gpu_num,cpu_num,node_num,state,submit_time,start_time,end_time,duration,queue\n"

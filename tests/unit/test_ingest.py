@@ -9,9 +9,9 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from format_tables import FILES
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from of_formats import FILES
 from ttf.engine.errors import StudyError
 from ttf.raw import ingest as ingest_module
 from ttf.raw import raw_files

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from given_tables import one_row
+from memory_tables import one_row
 from scipy.stats import chi2
 from simulated_cluster import (
     APPLICATION_CODES,

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
 import pytest
-from of_formats import derive_table, ingest_tables, raw_schemas
+from format_tables import derive_table, ingest_tables, raw_schemas
 from ttf.formats.lanl import derive as lanl
 
 COLUMNS = [column.name for column in raw_schemas("lanl")["outages"].columns]

@@ -8,11 +8,11 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import polars as pl
 import pytest
-from given_tables import compute_metrics
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from made_placements import complete_placements, make_jobs, make_nodes, make_placements
 from made_runs import make_run_rows, make_trace
+from memory_tables import compute_metrics
 from polars.testing import assert_frame_equal
 from ttf.analyses.lost import account_gpu_hours as category
 from ttf.analyses.lost.account_gpu_hours import LEDGER, UNUSED, USED

@@ -3,8 +3,8 @@
 import numpy as np
 import polars as pl
 import pytest
-from given_tables import lemon_inputs
 from made_placements import lemon_table, place_attempts
+from memory_tables import lemon_inputs
 from scipy import stats
 from simulated_cluster import judge_cluster, simulate
 from ttf.analyses.nodes.find_lemon_nodes.charts import lemon_funnel

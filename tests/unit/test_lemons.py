@@ -8,10 +8,10 @@ import numpy as np
 import polars as pl
 import pytest
 import statsmodels.api as sm
-from given_tables import lemon_inputs
 from hypothesis import given
 from hypothesis import strategies as st
 from made_placements import lemon_table, make_infra_durations, place_attempts
+from memory_tables import lemon_inputs
 from scipy import stats
 from ttf.analyses.nodes.find_lemon_nodes import LEMON_EFFECT, LEMON_NODES
 from ttf.analyses.nodes.find_lemon_nodes.charts import highest_chance_count, lemon_funnel

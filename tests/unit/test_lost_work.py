@@ -9,6 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from made_runs import make_run_rows
 from sacct_story import FIXTURES, derive_tables
+from trace_losses import linked_preemptions, loss_sums
+from trace_losses import make_runs as runs
 from ttf.analyses.lost.measure_losses import LOST_WORK, LOST_WORK_ALL, LOST_WORK_BY_MONTH
 from ttf.analyses.lost.measure_losses.charts import gpu_hours_by_size as draw_chart
 from ttf.analyses.lost.measure_losses.lost_work import (
@@ -25,8 +27,6 @@ from ttf.records.infra import infra_durations
 from ttf.records.jobs import JOB_COLUMNS, conform
 from ttf.records.months import WINDOW_S
 from ttf.records.runs import RUN_COLUMNS, add_previous_runs
-from whole_losses import linked_preemptions, loss_sums
-from whole_losses import make_runs as runs
 
 HOUR = 3600
 SACCT = {"states": ["NODE_FAIL", "BOOT_FAIL"]}
@@ -218,7 +218,7 @@ def test_an_attempt_before_the_last_without_an_outcome_failed() -> None:
 
 
 def test_a_real_slurm(tmp_path) -> None:
-    """The jobs of tests/sacct_story.py: 2, 3 and 10_1 failed, 7 and 8 lost their node, 8 succeeded in the end."""
+    """Jobs of tests/support/sacct_story.py: 2, 3 and 10_1 failed, 7 and 8 lost their node, 8 succeeded in the end."""
     _, jobs, attempts = derive_tables(FIXTURES / "real_readme.txt", folder=tmp_path)
     run_frame = derive_runs(jobs, attempts, SACCT)
     table = lost_work(loss_sums(run_frame.lazy(), HOUR, 300))

@@ -3,10 +3,10 @@
 import numpy as np
 import polars as pl
 import pytest
-from given_tables import compute_metrics, one_row
 from hypothesis import given
 from hypothesis import strategies as st
 from made_placements import make_placements
+from memory_tables import compute_metrics, one_row
 from ttf.analyses.outages.match_outages import OUTAGE_MATCHES
 from ttf.analyses.outages.match_outages.compute import DAY, EFFECTS, HOUR, NEAR, compute
 from ttf.analyses.outages.match_outages.page import LABELS

@@ -4,9 +4,9 @@ import math
 
 import polars as pl
 import pytest
-from given_tables import compute_metrics
 from hypothesis import given
 from hypothesis import strategies as st
+from memory_tables import compute_metrics
 from scipy import stats
 from ttf.analyses.time_to_failure.fit_mttf import FAILURES_WITHOUT_END, MTTF
 from ttf.analyses.time_to_failure.fit_mttf.compute import far_groups

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from of_formats import FORMATS, raw_schemas, scan_tables
+from format_tables import FORMATS, raw_schemas, scan_tables
 from ttf.analyses.time_to_failure.fit_mttf.compute import summarise_durations
 from ttf.engine.errors import StudyError
 from ttf.formats.node_logs.derive import durations

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 import polars as pl
 import pytest
-from of_formats import FILES, FORMATS
+from format_tables import FILES, FORMATS
 from ttf.formats.protocol import load_schemas_and_readers
 from ttf.raw.extra_table_reader import SCHEMAS
 from ttf.raw.implausible_cells import BLANKED

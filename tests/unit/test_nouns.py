@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from nouns import CONTRACTS, load_trace_words
+from noun_checks import CONTRACTS, load_trace_words
 from outage_traces import DAY, make_outages
 from ttf.analyses.outages.measure_availability import OUTAGE_FREE, SPANS
 from ttf.analyses.outages.measure_availability.outage_free import outage_free

@@ -4,11 +4,11 @@ import numpy as np
 import polars as pl
 import pytest
 from drawn_figures import draw_svg
-from given_tables import TableInputs, compute_metrics
-from given_tables import one_row as row
 from hypothesis import given
 from hypothesis import strategies as st
 from made_placements import PLACED, compute_occupancy, make_jobs, make_nodes, make_placements
+from memory_tables import TableInputs, compute_metrics
+from memory_tables import one_row as row
 from ttf.analyses.queue.reconstruct_occupancy.charts import gpus_in_use
 from ttf.analyses.queue.reconstruct_occupancy.delay_causes import CAUSES
 from ttf.display.charts.figure import Study

@@ -3,7 +3,7 @@
 import polars as pl
 import pytest
 import yaml
-from of_formats import FORMATS, derive_table
+from format_tables import FORMATS, derive_table
 from study_runs import PODS_HEADER
 from ttf.records.jobs import JOB_COLUMNS, NODE_COLUMNS, read_nodes
 

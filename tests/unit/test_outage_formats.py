@@ -6,7 +6,7 @@ from datetime import date
 
 import polars as pl
 import pytest
-from of_formats import derive_table, ingest_tables, scan_tables
+from format_tables import derive_table, ingest_tables, scan_tables
 from ttf.engine.errors import StudyError
 from ttf.formats.infinitehbd.read import READING
 from ttf.formats.table.read import READERS, schema_document

@@ -5,10 +5,10 @@ from types import SimpleNamespace
 import numpy as np
 import polars as pl
 import pytest
-from given_tables import compute_metrics
 from head_checks import check_claim
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from memory_tables import compute_metrics
 from outage_traces import DAY, make_outages
 from ttf.analyses.outages import measure_availability, track_outages
 from ttf.analyses.outages.measure_availability import ANALYSIS, charts, compute, page

@@ -2,8 +2,8 @@
 
 import polars as pl
 import pytest
-from given_tables import compute_metrics
-from of_formats import FORMATS
+from format_tables import FORMATS
+from memory_tables import compute_metrics
 from ttf.analyses.outcomes.split_outcomes import OUTCOMES_GPU
 from ttf.analyses.outcomes.split_outcomes.compute import (
     NO_LIMITS,

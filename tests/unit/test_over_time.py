@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 import numpy as np
 import polars as pl
 import pytest
-from given_tables import compute_metrics
 from hypothesis import given
 from hypothesis import strategies as st
+from memory_tables import compute_metrics
 from scipy import stats
 from ttf.analyses.nodes.track_failure_rate import FAILURE_RATE_OVER_TIME
 from ttf.analyses.nodes.track_failure_rate.charts import CHARTS

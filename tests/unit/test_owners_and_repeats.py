@@ -10,6 +10,7 @@ import statsmodels.api as sm
 from hypothesis import given
 from hypothesis import strategies as st
 from statsmodels.stats.proportion import proportion_confint
+from trace_losses import owner_counts, repeats_table
 from ttf.analyses.lost.measure_losses import FAILURE_CONCENTRATION, FAILURES_BY_OWNER, REPEATS
 from ttf.analyses.lost.measure_losses.owners import concentration, failures_by_owner
 from ttf.analyses.lost.measure_losses.repeats import (
@@ -23,7 +24,6 @@ from ttf.records.jobs import JOB_COLUMNS, conform
 from ttf.records.runs import RUN_COLUMNS, add_previous_runs
 from ttf.stats.clustered import UNCLUSTERED
 from ttf.stats.shares import wilson_interval
-from whole_losses import owner_counts, repeats_table
 
 
 def make_jobs(rows: list[dict], **extras: type[pl.DataType]) -> pl.LazyFrame:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from of_formats import FORMATS
+from format_tables import FORMATS
 from samples.draws import hex_ids
 from samples.pack import EMBEDDED, Identifiers, pack_table, packed_sample
 from study_runs import ROOT

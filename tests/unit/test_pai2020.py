@@ -2,9 +2,9 @@
 
 import polars as pl
 import pytest
+from format_tables import FORMATS
 from hypothesis import given
 from hypothesis import strategies as st
-from of_formats import FORMATS
 from pai_products import derive_jobs, derive_placements
 from ttf.analyses.outcomes.split_outcomes.compute import outcome_table
 from ttf.formats.pai2020 import derive as pai2020

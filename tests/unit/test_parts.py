@@ -5,9 +5,9 @@ import re
 
 import polars as pl
 import pytest
+from format_tables import FORMATS, raw_schemas
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from of_formats import FORMATS, raw_schemas
 from ttf.analyses.quality.measure_drift.compute import by_window, drift_table
 from ttf.engine.errors import StudyError
 from ttf.engine.storage.tables import write_parquet

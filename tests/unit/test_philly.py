@@ -6,9 +6,9 @@ from functools import partial
 
 import polars as pl
 import pytest
+from format_tables import derive_table, ingest_tables, raw_schemas
 from hypothesis import given
 from hypothesis import strategies as st
-from of_formats import derive_table, ingest_tables, raw_schemas
 from ttf.engine.errors import StudyError
 from ttf.formats.philly import derive as philly
 from ttf.formats.philly import read as philly_raw

@@ -4,7 +4,7 @@ from functools import partial
 
 import polars as pl
 import pytest
-from of_formats import derive_table
+from format_tables import derive_table
 from pai_products import derive_placements
 from sacct_story import FIXTURES, derive_tables
 from ttf.engine.storage.tables import read_blocks

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from made_runs import make_trace
-from of_claims import CLAIMS
 from plan_inputs import DAY, HABITS, RATE, SIZES, TOO_LARGE, make_rate, make_rate_table, target_numbers
 from polars.testing import assert_frame_equal
+from shipped_claims import CLAIMS
 from ttf.analyses.large_runs.measure_ettr import ETTR_MEASURED, ETTR_MEASURED_TARGET
 from ttf.analyses.large_runs.measure_ettr.compute import job_runs, measured_table, target_runs
 from ttf.analyses.large_runs.plan_ettr import ETTR_ASSUMPTIONS

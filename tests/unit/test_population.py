@@ -7,9 +7,9 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import polars as pl
 import pytest
-from given_tables import one_row as row
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from memory_tables import one_row as row
 from ttf.analyses.queue.describe_workload import population
 from ttf.analyses.queue.describe_workload.machine_load import QUANTITIES, machine_load
 from ttf.analyses.queue.describe_workload.population import WEEKDAYS, submissions

@@ -1,6 +1,6 @@
 """Good input at its edges stops no analysis: the first rows of a file, and traces in which something is all alike.
 
-Every case of tests/prefixes.py takes many minutes; here are those that once stopped a run, and some more.
+Every case of tests/support/edge_traces.py takes many minutes; here are those that once stopped a run, and some more.
 """
 
 import contextlib
@@ -8,7 +8,7 @@ import io
 import random
 
 import pytest
-from prefixes import MADE, ROWS, write_case
+from edge_traces import MADE, ROWS, write_case
 from study_runs import tables_without_sense
 from ttf.display.charts import saving
 from whole_study import run

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from given_tables import compute_metrics
+from memory_tables import compute_metrics
 from ttf.analyses.quality.measure_drift import DRIFT
 from ttf.analyses.quality.measure_drift.compute import summarise_drift
 from ttf.analyses.quality.measure_drift.numbers import NUMBERS

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from of_formats import FILES, FORMATS
+from format_tables import FILES, FORMATS
 from ttf.raw.raw_tables import Column, TableSchema, table_schemas
 from ttf.study.configuration.documents import load_schema
 from ttf.study.configuration.messages import ConfigError

@@ -3,7 +3,7 @@
 import polars as pl
 import pytest
 import yaml
-from of_formats import FILES
+from format_tables import FILES
 from ttf.raw.ingest import anomalies, ingest
 from ttf.raw.quality.suggested_schema import suggested_schema
 from ttf.raw.quality.suggestions import suggest_changes, words_by_anomaly

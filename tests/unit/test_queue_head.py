@@ -4,8 +4,8 @@ from types import SimpleNamespace
 
 import polars as pl
 import pytest
-from given_tables import compute_metrics
 from head_checks import check_head
+from memory_tables import compute_metrics
 from ttf.analyses.outcomes.split_outcomes.summaries import summarise_jobs
 from ttf.analyses.queue.describe_workload.page import head, lines
 from ttf.display import phrases

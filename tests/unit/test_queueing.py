@@ -3,9 +3,9 @@
 import numpy as np
 import polars as pl
 import pytest
-from given_tables import one_row as row
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from memory_tables import one_row as row
 from sacct_story import EXPECTED, FIXTURES, derive_tables
 from ttf.analyses.queue import describe_attempts as contracts
 from ttf.analyses.queue.describe_attempts.charts import CHARTS

@@ -3,9 +3,9 @@
 import numpy as np
 import polars as pl
 import pytest
-from given_tables import compute_metrics
 from hypothesis import given
 from hypothesis import strategies as st
+from memory_tables import compute_metrics
 from outage_traces import make_outages
 from scipy import stats
 from ttf.analyses.nodes.find_lemon_nodes import LEMON_NODES

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from of_formats import FORMATS
+from format_tables import FORMATS
 from ttf.raw.raw_files import ARCHIVES, PACKED
 from ttf.study.configuration.messages import ConfigError
 from ttf.study.recognition.entries import cache_listings

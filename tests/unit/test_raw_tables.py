@@ -5,9 +5,9 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from format_tables import FORMATS, raw_schemas
 from hypothesis import example, given
 from hypothesis import strategies as st
-from of_formats import FORMATS, raw_schemas
 from study_runs import PODS_HEADER
 from ttf.engine.errors import StudyError
 from ttf.raw import raw_files, raw_tables

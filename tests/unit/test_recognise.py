@@ -14,9 +14,9 @@ import polars as pl
 import pytest
 import yaml
 import zstandard
+from format_tables import FILES, FORMATS
 from hypothesis import given
 from hypothesis import strategies as st
-from of_formats import FILES, FORMATS
 from samples.pack import write_tables
 from ttf.engine.errors import StudyError
 from ttf.formats.protocol import load_schemas_and_readers

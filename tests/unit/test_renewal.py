@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from given_tables import one_row as at
 from hypothesis import given
 from hypothesis import strategies as st
+from memory_tables import one_row as at
 from outage_traces import DAY, make_outages
 from scipy import stats
 from ttf.analyses.outages.measure_availability import AVAILABILITY, OUTAGE_CAUSES

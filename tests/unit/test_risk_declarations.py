@@ -6,7 +6,7 @@ from pathlib import Path
 import made_traces
 import polars as pl
 import pytest
-from of_formats import FILES, FORMATS
+from format_tables import FILES, FORMATS
 from samples.pai2020.sample import write_sample as write_pai
 from ttf.formats.common_tables import add_partition_results, write_jobs
 from ttf.formats.protocol import load_format_and_source, load_schemas_and_readers

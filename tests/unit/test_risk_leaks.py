@@ -6,9 +6,9 @@ import made_risk
 import numpy as np
 import polars as pl
 import pytest
+from format_tables import FORMATS
 from hypothesis import given
 from hypothesis import strategies as st
-from of_formats import FORMATS
 from ttf.analyses.shared.risk.encoder import Encoder
 from ttf.analyses.shared.risk.features import HISTORY, NUMERIC, Data, Feature, compute_job_features, parse_features
 from ttf.analyses.shared.risk.training_jobs import NEVER, load_population

@@ -5,8 +5,8 @@ from types import SimpleNamespace
 import polars as pl
 import pytest
 from drawn_figures import draw_svg
-from given_tables import compute_metrics
 from head_checks import check_head
+from memory_tables import compute_metrics
 from ttf.analyses.risk import predict_failure as analysis
 from ttf.analyses.risk.predict_failure.charts import CHARTS
 from ttf.analyses.risk.predict_failure.page import describe_importance, format_ci, head, lines, model_rows, tables

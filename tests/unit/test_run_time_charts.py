@@ -4,7 +4,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from given_tables import compute_metrics, correlations, one_row, runtime_by_group
+from memory_tables import compute_metrics, correlations, one_row, runtime_by_group
 from ttf.analyses.factors.correlate import page
 from ttf.analyses.factors.correlate.charts import CHARTS
 from ttf.display.charts.figure import Study

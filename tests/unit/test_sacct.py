@@ -6,9 +6,9 @@ from zoneinfo import ZoneInfo
 
 import polars as pl
 import pytest
+from format_tables import FILES, FORMATS, derive_table, raw_schemas
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from of_formats import FILES, FORMATS, derive_table, raw_schemas
 from sacct_story import EXPECTED, FIXTURES, check_story, derive_tables
 from ttf.formats.protocol import load_schemas_and_readers
 from ttf.formats.sacct import read as sacct_reader

@@ -3,9 +3,9 @@
 from dataclasses import replace
 
 import polars as pl
+from format_tables import raw_schemas
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from of_formats import raw_schemas
 from polars.testing import assert_frame_equal
 from ttf.formats.protocol import Source
 from ttf.formats.sacct import derive

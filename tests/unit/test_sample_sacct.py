@@ -3,8 +3,8 @@
 import numpy as np
 import polars as pl
 import pytest
-from given_tables import ingested as ingested_beside
-from of_formats import derive_table, raw_schemas
+from format_tables import derive_table, raw_schemas
+from memory_tables import ingested as ingested_beside
 from samples.sacct import sample
 from samples.sacct.sample_cluster import NODE_GPUS
 from ttf.analyses.nodes.find_lemon_nodes.compute import lemon_nodes

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from prose import find_slips
+from prose_checks import find_slips
 from ttf.engine.storage.tables import write_csv
 from ttf.page.replication.scorecard import DIFFERS, NOT_COMPUTABLE, NOT_RUN, REPRODUCED, SUSPECT
 from ttf.page.report.scorecard_section import MOST_ROWS, read_findings

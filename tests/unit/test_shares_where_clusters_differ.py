@@ -7,6 +7,7 @@ import numpy as np
 import polars as pl
 import pytest
 from scipy import stats
+from trace_losses import owner_counts
 from ttf.analyses.factors.correlate.compute import failure_share
 from ttf.analyses.large_runs.measure_ettr.compute import _clustered_interval as clustered_ettr
 from ttf.analyses.lost.measure_losses.owners import failures_by_owner
@@ -27,7 +28,6 @@ from ttf.records.runs import RUN_COLUMNS
 from ttf.stats.clustered import CLUSTERED, clustered_ratios, clustered_shares
 from ttf.stats.job_features import FEATURES
 from ttf.stats.shares import ENDED
-from whole_losses import owner_counts
 
 BOUNDS = ["ci_low_clustered", "ci_high_clustered"]
 

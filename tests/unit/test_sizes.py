@@ -7,10 +7,10 @@ import numpy as np
 import polars as pl
 import pytest
 import statsmodels.api as sm
-from given_tables import compute_metrics
-from given_tables import one_row as select_row
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from memory_tables import compute_metrics
+from memory_tables import one_row as select_row
 from scipy import stats
 from ttf.analyses.scaling.measure_sizes import MTTF_BY_GPUS, NODE_FAILURE_RATE, charts
 from ttf.analyses.scaling.measure_sizes.sizes import (

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 import yaml
-from of_formats import FILES, FORMATS, ingest_tables, raw_schemas
+from format_tables import FILES, FORMATS, ingest_tables, raw_schemas
 from sacct_story import FIXTURES
 from samples.sacct import sample, sample_events
 from ttf.engine.errors import StudyError

@@ -2,9 +2,9 @@
 
 import polars as pl
 import pytest
-from given_tables import one_row as select_row
 from hypothesis import given
 from hypothesis import strategies as st
+from memory_tables import one_row as select_row
 from ttf.analyses.outcomes.describe_states import CLUSTER_SUMMARY, SIZE_MIX, STATES
 from ttf.analyses.outcomes.describe_states.charts import draw_size_mix
 from ttf.analyses.outcomes.describe_states.compute import MOST_STATES, build_size_mix, build_states, summarise_cluster

@@ -22,7 +22,7 @@ from ttf.analyses.time_to_failure.fit_mttf import compute as lifetimes
 from ttf.analyses.time_to_failure.judge_lifetimes import compute as verdict
 from ttf.analyses.lost.measure_losses import lost_work, owners
 from ttf.stats.durations import missing_ends, mttf, survival
-import whole_losses
+import trace_losses
 
 rng = np.random.default_rng(11)
 n = 20_000
@@ -43,8 +43,8 @@ owned = jobs.with_columns(
     start_s=pl.Series(rng.integers(0, 10**7, n)),
 )
 owned = conform(owned.with_columns(end_s=pl.col("start_s") + pl.col("runtime_s")), JOB_COLUMNS)
-runs = whole_losses.make_runs(owned, None, infra_durations(owned, None, {}))
-owner_sums = whole_losses.owner_counts(owned.lazy(), runs)
+runs = trace_losses.make_runs(owned, None, infra_durations(owned, None, {}))
+owner_sums = trace_losses.owner_counts(owned.lazy(), runs)
 curves, summary = survival.survival_tables(durations, "failure", strata)
 tables = [
     correlate.failure_share(add_clusters(jobs)),
@@ -56,12 +56,12 @@ tables = [
     missing_ends.failures_without_end(durations, "failure", strata),
     (models := lifetimes.lifetime_models(durations, "failure", strata)),
     verdict.lifetime_verdict(models, curves),
-    lost_work.lost_work(whole_losses.loss_sums(runs, 3600, 300)),
-    lost_work.lost_work_by_month(whole_losses.loss_sums(runs, 3600, 300, 0), 0, 10**8),
+    lost_work.lost_work(trace_losses.loss_sums(runs, 3600, 300)),
+    lost_work.lost_work_by_month(trace_losses.loss_sums(runs, 3600, 300, 0), 0, 10**8),
     owners.failures_by_owner(owner_sums, 20, add_clusters(owned)),
     owners.concentration(owner_sums),
-    whole_losses.repeats_table(owned.lazy(), runs),
-    whole_losses.what_if_table(runs, [60, 600]),
+    trace_losses.repeats_table(owned.lazy(), runs),
+    trace_losses.what_if_table(runs, [60, 600]),
 ]
 tables += [
     incidence.cumulative_incidence(durations, ["failure", "success", "cancelled"], strata),
@@ -75,7 +75,7 @@ print([hashlib.sha256(table.write_csv().encode()).hexdigest() for table in table
 
 def digests(threads: str) -> str:
     names = ("POLARS_MAX_THREADS", "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS")
-    command = [sys.executable, "-c", EVERY_TABLE, str(SCRIPTS), str(TESTS)]
+    command = [sys.executable, "-c", EVERY_TABLE, str(SCRIPTS), str(TESTS / "support")]
     env = os.environ | dict.fromkeys(names, threads)
     return subprocess.run(command, env=env, check=True, stdout=subprocess.PIPE, text=True).stdout
 

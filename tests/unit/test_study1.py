@@ -2,10 +2,10 @@
 
 import polars as pl
 import pytest
-from given_tables import correlations, runtime_by_group
-from given_tables import one_row as select_row
 from hypothesis import given
 from hypothesis import strategies as st
+from memory_tables import correlations, runtime_by_group
+from memory_tables import one_row as select_row
 from scipy.stats import binom, binomtest
 from ttf.analyses.replication.repeat_study import STUDY1, STUDY1_SUMMARY
 from ttf.analyses.replication.repeat_study.compute import (

@@ -12,9 +12,9 @@ from zoneinfo import ZoneInfo
 
 import polars as pl
 import pytest
+from format_tables import derive_table
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from of_formats import derive_table
 from ttf.engine.errors import StudyError
 from ttf.formats.table import read as table
 from ttf.formats.table.page_checksums import find_damaged_column

@@ -4,9 +4,9 @@ import re
 from pathlib import Path
 
 import pytest
+from format_tables import FORMATS
 from hypothesis import given
 from hypothesis import strategies as st
-from of_formats import FORMATS
 from ttf.study.configuration.messages import ConfigError
 from ttf.study.configuration.registry_options import find_option_file
 from ttf.study.configuration.taxonomy import find_pattern_problem, has_reasons, load_taxonomy

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from of_formats import derive_table, ingest_tables
+from format_tables import derive_table, ingest_tables
 from ttf.records.durations import DURATION_COLUMNS
 
 ROOT = Path(__file__).resolve().parents[2]

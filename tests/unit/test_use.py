@@ -3,9 +3,9 @@
 import numpy as np
 import polars as pl
 import pytest
-from given_tables import one_row as select_row
 from hypothesis import given
 from hypothesis import strategies as st
+from memory_tables import one_row as select_row
 from ttf.analyses.queue.measure_use import GPU_USE, HOST_USE
 from ttf.analyses.queue.measure_use.compute import PERCENTS, VALUES, gpu_use_by_kind, host_use, summarise_readings
 

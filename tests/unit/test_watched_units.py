@@ -2,8 +2,8 @@
 
 import polars as pl
 import pytest
-from fleets import DAY, FIRST_S, MTBF_S, NODES, simulate_fleet
-from of_formats import FORMATS, derive_table, scan_tables
+from format_tables import FORMATS, derive_table, scan_tables
+from simulated_fleet import DAY, FIRST_S, MTBF_S, NODES, simulate_fleet
 from ttf.analyses.outages.measure_availability.compute import availability, summarise_outages
 from ttf.analyses.outages.track_outages.compute import analyse_growth
 from ttf.formats.outages.read import READING

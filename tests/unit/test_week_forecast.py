@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from given_tables import compute_metrics
+from memory_tables import compute_metrics
 from scipy import stats
 from ttf.analyses.quality.compare_parts import FORECAST
 from ttf.analyses.quality.compare_parts.forecast import (

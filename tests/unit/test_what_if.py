@@ -3,13 +3,13 @@
 from fractions import Fraction
 
 import polars as pl
-from given_tables import one_row
 from hypothesis import given
 from hypothesis import strategies as st
+from memory_tables import one_row
+from trace_losses import what_if_table
 from ttf.analyses.lost.measure_losses import NO_CERTAIN_RETRY, NO_RETRY, TRIAL, WHAT_IF
 from ttf.analyses.lost.measure_losses.what_if import NO_LARGE, NO_REASONS, NO_RETRIES, NO_TIME
 from ttf.records.runs import RUN_COLUMNS, add_previous_runs
-from whole_losses import what_if_table
 
 HOUR = 3600
 

@@ -18,8 +18,8 @@ from pathlib import Path
 import csv_traces
 import pytest
 from acceptance import CHROMIUM, browsing
-from contributing import write_example
-from named_cells import wrong_cells
+from contributing_recipe import write_example
+from metric_cells import wrong_cells
 from sacct_story import CLUSTER_FIELDS, FIELDS, FIXTURES, NODE_FIELDS
 from study_runs import ROOT, clone, clone_environment, pods, write_pods
 from ttf.study.configuration.threshold_file import build_number_pattern

@@ -3,9 +3,9 @@
 import polars as pl
 import pytest
 import whole_study
+from format_tables import MADE_UP, RUNS
 from made_traces import JOBS, WRITERS, write_all
-from of_formats import MADE_UP, RUNS
-from prose import faults_of_page
+from prose_checks import faults_of_page
 from study_runs import pages_of_several
 
 

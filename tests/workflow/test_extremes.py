@@ -7,7 +7,7 @@ import pytest
 import whole_study
 from acceptance import CHROMIUM, faults, open_page
 from hostile_trace import HOSTILE
-from prose import faults_of_page
+from prose_checks import faults_of_page
 from study_runs import tables_without_sense
 
 needs_chromium = pytest.mark.skipif(not CHROMIUM, reason="chromium is not installed: make test-tools")

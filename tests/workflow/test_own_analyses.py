@@ -7,7 +7,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 import yaml
-from contributing import FINDINGS, RECIPE, write_example
+from contributing_recipe import FINDINGS, RECIPE, write_example
 from study_runs import OWN, PAGE, SMALL, clone, environment
 
 # An analysis that continues from its previous table.

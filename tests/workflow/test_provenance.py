@@ -4,7 +4,7 @@ import json
 import re
 
 import pytest
-from named_cells import wrong_cells
+from metric_cells import wrong_cells
 from study_runs import OWN, PAGE, SMALL, Checkout
 
 TABLE = "results/sample/tables/mttf.csv"

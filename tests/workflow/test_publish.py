@@ -16,10 +16,10 @@ from pathlib import Path
 
 import acceptance
 import jsonschema
-import named_trace
 import openpyxl
 import polars as pl
 import pytest
+import recognisable_trace
 import yaml
 from study_runs import OWN, PAGE, ROOT, SMALL, Checkout, check_out, environment, ttf_command, write_quarto
 from ttf.engine.provenance import seal
@@ -383,7 +383,7 @@ def test_the_run_report_goes_along_where_it_was_made(published):
 def named_study(tmp_path_factory):
     """Return content by path of site and archive of a trace with random names, the names, and its folder."""
     study = check_out(tmp_path_factory.mktemp("named") / "checkout")
-    entry, names = named_trace.write(study.folder / "raw")
+    entry, names = recognisable_trace.write(study.folder / "raw")
     config = {"study": ["mine"], "registry": {"mine": entry}, "publish": PUBLISH}
     study.snakemake("--", "publish_site", "archive_results", one_process=True, **config)
     study_folder = study.folder / "results/studies/mine"

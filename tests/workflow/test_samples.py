@@ -7,7 +7,7 @@ import shutil
 import numpy as np
 import polars as pl
 import pytest
-from named_cells import wrong_cells
+from metric_cells import wrong_cells
 from samples.pack import EMBEDDED
 from samples.sacct import sample, sample_logs
 from study_runs import SLURM, copy_study

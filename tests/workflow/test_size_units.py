@@ -8,7 +8,7 @@ import csv_traces
 import polars as pl
 import pytest
 import whole_study
-from prose import faults_of_page
+from prose_checks import faults_of_page
 from samples.sacct.sample import write_sample
 from study_runs import tables_without_sense
 

@@ -1,7 +1,7 @@
 """No product depends on the machine: locale, time zone, threads, order of hashes, permissions, fonts."""
 
+from run_environments import surroundings
 from study_runs import SMALL
-from surroundings import surroundings
 from whole_study import run_in_subprocess
 
 # Products of Snakemake alone; the first two hold digests of the code, which only the rules compute.

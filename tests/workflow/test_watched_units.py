@@ -7,7 +7,7 @@ import re
 import polars as pl
 import pytest
 import yaml
-from fleets import MTBF_S, NODES, simulate_fleet, write_fleet
+from simulated_fleet import MTBF_S, NODES, simulate_fleet, write_fleet
 from study_runs import Checkout, check_out
 
 

@@ -15,7 +15,7 @@ if __name__ == "__main__":  # before NumPy and Polars are imported: one thread e
 import numpy as np
 from clock import ROOT, machine, measure_cost, measure_in_turn, report
 
-sys.path.insert(0, str(ROOT / "tests"))
+sys.path.insert(0, str(ROOT / "tests" / "support"))
 JOBS, SEED = 1_261_050, 2026
 FEATURES = {
     "gpus": {"kind": "numeric", "column": "gpu_milli"},

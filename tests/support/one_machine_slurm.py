@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-TOOLS = Path(__file__).resolve().parents[2] / "shared" / "tools" / "one-machine-slurm"
+TOOLS = Path(__file__).resolve().parents[3] / "shared" / "tools" / "one-machine-slurm"
 # Each wait takes seconds on an idle machine and longer on a busy one.
 PATIENCE_S = 300
 CONFIGURATION = [Path("/etc/slurm") / name for name in ("slurm.conf", "slurmdbd.conf", "gres.conf")]

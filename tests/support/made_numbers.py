@@ -17,7 +17,7 @@ ABOUT = {
 }
 COMPONENTS = ABOUT | {"unit": "node", "subject": GAP, "gives": "durations", "failure_words": []}
 
-JOBS = yaml.safe_load((Path(__file__).parent / "fixtures/numbers.yaml").read_text(encoding="utf-8"))
+JOBS = yaml.safe_load((Path(__file__).parents[1] / "fixtures/numbers.yaml").read_text(encoding="utf-8"))
 
 
 def plain(text: str) -> str:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
-from of_formats import FORMATS
+from format_tables import FORMATS
 from study_runs import ROOT
 from ttf.analyses.catalogue import load_analyses
 from ttf.display.phrases import noun

@@ -4,4 +4,4 @@ from pathlib import Path
 
 from ttf.study.configuration.claims import load_claims
 
-CLAIMS = load_claims(Path(__file__).parents[1] / "config/claims.yaml")["claims"]
+CLAIMS = load_claims(Path(__file__).parents[2] / "config/claims.yaml")["claims"]

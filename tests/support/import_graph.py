@@ -5,7 +5,7 @@ from modulefinder import ModuleFinder
 from pathlib import Path
 from types import CodeType
 
-SCRIPTS = Path(__file__).parents[1] / "scripts"
+SCRIPTS = Path(__file__).parents[2] / "scripts"
 
 
 @cache

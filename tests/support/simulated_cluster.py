@@ -11,8 +11,8 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
-from given_tables import ingested
-from of_formats import derive_table, raw_schemas
+from format_tables import derive_table, raw_schemas
+from memory_tables import ingested
 from ttf.analyses.causes.judge_node_errors.log_records import LogRecords, make_log_records, mark_failures
 from ttf.analyses.nodes.find_lemon_nodes.compute import lemon_effect, lemon_nodes
 from ttf.engine.storage.partitions import Partitions

@@ -3,7 +3,7 @@
 import math
 
 import polars as pl
-from given_tables import TableInputs, compute_metrics
+from memory_tables import TableInputs, compute_metrics
 from scipy.integrate import quad
 from ttf.analyses.large_runs.plan_ettr.compute import assumptions
 from ttf.analyses.large_runs.plan_ettr.target_run import mark_target

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import polars as pl
 import yaml
-from given_tables import one_row
+from memory_tables import one_row
 from ttf.formats.protocol import Source, load_format
 from ttf.raw.ingest import ingest
 from ttf.raw.raw_tables import table_schemas

@@ -32,7 +32,7 @@ from ttf.study.publication import find_publication_date
 from ttf.study.study import Study
 
 # The checkout. `run_in_child` can set it to a copy.
-ROOT = Path(os.environ.get("TTF_CHECKOUT", Path(__file__).parents[1]))
+ROOT = Path(os.environ.get("TTF_CHECKOUT", Path(__file__).parents[2]))
 _load_cached_claims = functools.cache(load_claims)
 
 

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-_TEXT = (Path(__file__).parents[1] / "docs/CONTRIBUTING.md").read_text(encoding="utf-8")
+_TEXT = (Path(__file__).parents[2] / "docs/CONTRIBUTING.md").read_text(encoding="utf-8")
 RECIPE = _TEXT.partition("\n## An analysis\n")[2].partition("\n## ")[0]
 _FILE = re.compile(r"^`(my/analyses/[\w./]+)`:.*?^```(?:python)?\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 # The configuration of the study, and a file with a published finding.

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import polars as pl
 from drawn_figures import draw_svg
-from given_tables import TableInputs, compute_metrics
+from memory_tables import TableInputs, compute_metrics
 from ttf.analyses import module_name
 from ttf.analyses.catalogue import find_analysis_folders, load_analyses
 from ttf.display.charts.figure import Study
@@ -15,7 +15,7 @@ from ttf.display.trace_numbers import Numbers
 from ttf.engine.storage.tables import read_table, write_csv
 from ttf.page.report.trace_page import environment
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 
 
 class Frames(TableInputs):

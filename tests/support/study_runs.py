@@ -20,7 +20,7 @@ import yaml
 from samples.pack import packed_sample
 from warm_snakemake import WarmSnakemake
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 CHECKOUT = (
     "Snakefile",
     "workflow",

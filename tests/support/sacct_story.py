@@ -11,12 +11,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import polars as pl
-from of_formats import derive_table, raw_schemas
+from format_tables import derive_table, raw_schemas
 from ttf.formats.sacct import read as sacct_reader
 from ttf.raw.implausible_cells import IS_BLANKED
 from ttf.raw.ingest import ingest
 
-FIXTURES = Path(__file__).parent / "fixtures" / "sacct"
+FIXTURES = Path(__file__).parents[1] / "fixtures" / "sacct"
 
 # The fields that the README recommends.
 FIELDS = (

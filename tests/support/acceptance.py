@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import prose
-from nouns import CONTRACTS, load_trace_words, wrong_nouns
+import prose_checks
+from noun_checks import CONTRACTS, load_trace_words, wrong_nouns
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 DESK, PHONE, NARROW = (1440, 900), (390, 844), (320, 700)
@@ -241,7 +241,7 @@ def _faults_of_any_page(page, measured: dict, axe: bool) -> list[str]:
     """List faults of ids, words, anchors, buttons, widths and accessibility; removes table rows of the page."""
     faults = [f"id {name} twice" for name in measured["doubled"]]
     for piece in measured["text"].split("§"):
-        faults += prose.find_slips(piece)
+        faults += prose_checks.find_slips(piece)
     faults += page.evaluate(CLOSED_TO_ADDRESSES) + _faults_of_buttons(page)
     page.set_viewport_size({"width": NARROW[0], "height": NARROW[1]})
     for opening in (False, True):
