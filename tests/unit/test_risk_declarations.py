@@ -29,6 +29,7 @@ TABLE = {
     "format": "table",
     "folder": "x",
     "mapping": {"job_id": "id", "task": "part", "user": "who", "account": "team", "submit": "a", "start": "b"}
+    | {"partition": "queue"}
     | {
         "end": "c",
         "status": "s",
@@ -43,7 +44,7 @@ TABLE = {
     "times": {"format": "epoch"},
     "outcomes": {"success": ["ok"], "failure": ["bad"]},
 }
-ROWS = "id,part,who,team,a,b,c,s,model,g,p,m,peak,n,hosts,why,code\n1,x,u,t,0,1,2,bad,T4,1,1,9,8,1,1,oom,1\n"
+ROWS = "id,part,who,team,a,b,c,s,model,g,p,m,peak,n,hosts,why,code,queue\n1,x,u,t,0,1,2,bad,T4,1,1,9,8,1,1,oom,1,gpu\n"
 PODS = "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,deletion_time,scheduled_time\n"
 PODS += "p,1000,9,1,500,T4,LS,Failed,5,90,40\n"
 KALOS = "job_id,user,node_num,gpu_num,cpu_num,mem_per_pod_GB,shared_mem_per_pod,type,state,submit_time,start_time,"
@@ -204,8 +205,8 @@ def test_a_trace_wins_over_its_format_and_null_drops():
 
 def test_a_table_has_the_features_that_it_maps():
     full = risk(format="table")
-    assert list(full["features"]) == ["gpus", "cpus", "memory", "account", "clock", "history"]
-    mapping = {key: column for key, column in TABLE["mapping"].items() if key not in ("gpus", "account")}
+    assert list(full["features"]) == ["gpus", "cpus", "memory", "account", "partition", "clock", "history"]
+    mapping = {key: column for key, column in TABLE["mapping"].items() if key not in ("gpus", "account", "partition")}
     settings = risk(format="table", mapping=mapping, times={"format": "seconds"})
     assert list(settings["features"]) == ["cpus", "memory", "history"]
     assert settings["features"]["history"]["keys"] == [["user"]]

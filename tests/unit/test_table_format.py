@@ -226,6 +226,66 @@ def test_units(convert, key, unit):
     assert quarantine.select("reason", "column").rows() == [("negative_blanked", "v"), ("not_a_number", "v")]
 
 
+DURATIONS = {
+    "7.6s": 8,
+    "2.1min": 126,
+    "1-02:03:04": 93_784,
+    "0:00:06.155": 6,
+    "2 days, 3:04:05": 183_845,
+    "1h3m20s": 3_800,
+    "2d3h": 183_600,
+    "1.5 hours": 5_400,
+    "2500ms": 3,
+    "PT1H2M3.4S": 3_723,
+    "P1DT2H": 93_600,
+    "1 hour, 2 minutes and 3 seconds": 3_723,
+    "1,5 h": 5_400,
+}
+
+
+def test_run_times_as_text(convert):
+    rows = (f"j{n},FAILED,0,0,{csv_cell(text)}" for n, text in enumerate([*DURATIONS, "12", "5x", "1m2"]))
+    entry = edit(mapping={"runtime": {"column": "d", "unit": "text"}}, drop=["end"], quoted=True)
+    jobs, _, quarantine = convert(entry, join(*rows, header="id,state,sub,beg,d"))
+    assert jobs["runtime_s"].to_list() == [*DURATIONS.values()]
+    assert quarantine["reason"].to_list() == ["not_a_duration"] * 3
+
+
+def csv_cell(text):
+    return f'"{text}"'
+
+
+@pytest.mark.parametrize(("unit", "cell", "runtime_s"), [("ms", 9_500, 10), ("d", 2, 172_800), ("us", 9_000_000, 9)])
+def test_other_units_of_run_times(unit, cell, runtime_s, convert):
+    entry = edit(mapping={"runtime": {"column": "fin", "unit": unit}}, drop=["end"])
+    jobs, _, _ = convert(entry, join(f"a,FAILED,0,0,{cell}"))
+    assert jobs["runtime_s"].to_list() == [runtime_s]
+
+
+@pytest.mark.parametrize(
+    ("decimal", "cells"),
+    [(",", ["0,5", "1.024", "1 024", "12"]), (".", ["0.5", "1,024", "1'024", "12"])],
+)
+def test_decimal_marks_and_groups_of_digits(decimal, cells, convert):
+    bad_cells = ["1,2,3", "1.5,5", "x"]
+    rows = (f"j{n};FAILED;0;0;1;{cell}" for n, cell in enumerate(cells + bad_cells))
+    entry = edit(mapping={"gpus": "g"}, numbers={"decimal": decimal}, delimiter=";")
+    jobs, _, quarantine = convert(entry, join(*rows, header="id;state;sub;beg;fin;g"))
+    assert jobs["gpu_milli"].to_list() == [500, 1_024_000, 1_024_000, 12_000]
+    assert quarantine["reason"].to_list() == ["not_a_number"] * 3
+
+
+def test_a_table_without_ids_and_with_exit_codes(convert):
+    entry = edit(
+        mapping={"status": "code", "partition": "queue"},
+        drop=["job_id"],
+        outcomes={"success": ["0"], "failure": ["*"]},
+    )
+    jobs, _, quarantine = convert(entry, join("0,0,0,1,a", "137,0,0,2,b", ",0,0,3,b", header="code,sub,beg,fin,queue"))
+    assert jobs.select("job_id", "outcome", "partition").rows() == [("2", "success", "a"), ("3", "failure", "b")]
+    assert quarantine["reason"].to_list() == ["missing_value"]
+
+
 def test_a_bare_name_has_the_default_unit_of_the_schema():
     keys = ENTRY_SCHEMA["mapping"]["properties"]
     assert list(keys) == list(table.COLUMNS)
@@ -486,7 +546,7 @@ def test_parquet_has_the_rules_and_the_quarantine_of_csv(tmp_path):
     csv_jobs, csv_account, csv_quarantine = derive(edit(quoted=True), [tmp_path / "rows.csv"], tmp_path / "raw1")
     jobs, account, quarantine = derive(SECONDS, [tmp_path / "rows.parquet"], tmp_path / "raw2")
     assert jobs.equals(csv_jobs)
-    assert account == csv_account == (10, 4, 6)
+    assert account == csv_account == (10, 5, 5)
     columns = ["reason", "column"]
     assert quarantine.select(pl.col("line") + 1, *columns).rows() == csv_quarantine.select("line", *columns).rows()
     assert quarantine["text"][0].endswith(" / PENDING: id=b, sub=0, beg=0, fin=1, state=ODD")

@@ -39,9 +39,11 @@ def jobs(source: Source) -> pl.DataFrame:
     mapping, outcomes = source.meaning["mapping"], outcome_by_word(source.meaning["outcomes"])
     has_runtime, status = "runtime" in mapping, mapping["status"]
     first_word = status_word("status", isinstance(status, Mapping) and status.get("first_word", False))
+    # A row without an id is a job, known by its line.
+    values = {"job_id": pl.col("line").cast(pl.String)} if "job_id" not in mapping else {}
     rows = (
         source.raw[mapping["table"]]
-        .select(**{key: _mapped_value(mapping, key) for key in _KEYS}, **_extras(mapping), file="file")
+        .select(**({key: _mapped_value(mapping, key) for key in _KEYS} | values), **_extras(mapping), file="file")
         .with_columns(word=first_word, end=pl.col("start") + pl.col("runtime") if has_runtime else "end")
         .with_columns(
             outcome=map_outcome("word", outcomes), trace_end_s=pl.max_horizontal("submit", "start", "end").max()
@@ -58,7 +60,7 @@ def jobs(source: Source) -> pl.DataFrame:
     return conform(
         rows.collect().select(
             *("job_id", "user", "account", "gpu_type", "trace_end_s", "file"),
-            task="task" if source.meaning.get("unique_ids", True) else _number_repeated_tasks(),
+            task="task" if source.meaning.get("unique_ids", "job_id" in mapping) else _number_repeated_tasks(),
             submit_s="submit",
             start_s="start",
             end_s=end_s,

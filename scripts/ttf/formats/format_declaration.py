@@ -8,11 +8,13 @@ from pathlib import Path
 
 import yaml
 
+# text: the cells name their own units, as in 2.1min; such a column is stored in seconds.
+_DURATION_UNITS = {"s": 1, "min": 60, "h": 3600, "d": 86_400, "ms": 1e-3, "us": 1e-6, "text": 1}
 # Units of a column of requests or run times: key of a mapping -> unit -> its size in our small unit. The first unit is
 # the default of the registry.
-UNITS = {
-    "runtime": {"s": 1, "min": 60, "h": 3600},
-    "duration": {"s": 1, "min": 60, "h": 3600},
+UNITS: dict[str, dict[str, int | float]] = {
+    "runtime": _DURATION_UNITS,
+    "duration": _DURATION_UNITS,
     "gpus": {"gpu": 1000, "percent": 10, "milli": 1},
     "cpus": {"core": 1000, "percent": 10, "milli": 1},
     "memory": {"MiB": 1, "GiB": 1024, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "B": 1},

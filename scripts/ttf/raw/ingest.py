@@ -49,7 +49,7 @@ REASONS = {
     "missing_value": "{column} is blank and must not be",
     "not_a_time": "{column} is not a time in any of the ways the schema knows",
     "not_a_number": "{column} is not a number of the kind expected (times and counts are whole)",
-    "not_a_duration": "{column} is not a duration, written as [days-][hours:]minutes:seconds",
+    "not_a_duration": "{column} is not a duration, such as 1-02:03:04; some columns also take 2.1min",
     "wrong_form": "{column} is not written as its values are",
     "wrong_type": "{column} is of another kind than expected, such as a number in place of a text",
     "out_of_range": "{column} is negative or beyond its largest possible value",

@@ -35,6 +35,22 @@ MAX_NUMBER = 10**9
 # Several times the longest list of nodes of any cluster.
 MAX_FIELD_BYTES, TOO_LONG = 1 << 17, "field_too_long"
 CLOCK = r"^\s*(?:([0-9]{1,6})-)?(?:([0-9]{1,6}):)?([0-9]{1,6}):([0-9]{1,2})(?:\.[0-9]+)?\s*$"
+# Unit of a duration written as text -> (its words, its seconds).
+_DURATION_WORDS = {
+    "w(?:ks?|eeks?)?": 604_800,
+    "d(?:ays?)?": 86_400,
+    "h(?:rs?|ours?)?": 3600,
+    "m(?:ins?|inutes?)?": 60,
+    "s(?:ecs?|econds?)?": 1,
+    "m(?:s|secs?|illis|illiseconds?)": 1e-3,
+    "(?:us|µs|μs|microseconds?)": 1e-6,
+}
+_AMOUNT = r"[0-9]+(?:\.[0-9]+)?"
+_DURATION = rf"^(?:{_AMOUNT} *(?:{'|'.join(_DURATION_WORDS)})(?: *,? *| and ))+$"
+_DAYS_AND_CLOCK = r"^(?:([0-9]{1,6}) *(?:-|days?,? +))?(?:([0-9]{1,6}):)?([0-9]{1,6}):([0-9]{1,2}(?:\.[0-9]+)?)$"
+# Decimal mark -> characters that may group the digits before it.
+_GROUP_MARKS = {",": ".", ".": ","}
+_OTHER_GROUP_MARKS = " '_\u00a0\u202f\u2019"
 # The format of times that are ISO 8601, or numbers since 1970 of a unit that their size shows.
 AUTOMATIC = "automatic"
 _ISO = (
@@ -68,8 +84,9 @@ class Column:
     which is then blank. blank: words for a missing value. pattern: a regular expression for the whole text. kilo: the
     factor of the suffix K of a number. A time is written in one of `formats` (strptime's, `epoch` or AUTOMATIC) and in
     `zone`. It is stored as whole seconds since 1970-01-01 UTC; an ambiguous hour is read as the earlier one. A clock is
-    a duration written as [days-][hours:]minutes:seconds and stored as whole seconds. digest: a text is stored as a
-    64-bit hash.
+    a duration written as [days-][hours:]minutes:seconds and stored as whole seconds; a duration may name its units, as
+    in 2.1min. decimal: the decimal mark of numbers whose digits may be grouped, as in 1.234,5. digest: a text is stored
+    as a 64-bit hash.
     """
 
     name: str
@@ -84,11 +101,12 @@ class Column:
     pattern: str | None = None
     formats: tuple[str, ...] = ()
     zone: str = "UTC"
-    scale: int = 1
+    scale: int | float = 1
     kilo: int | None = None
     minimum: int | None = None
     maximum: int | None = None
     zero_is_blank: bool = False
+    decimal: str = ""
     digest: bool = False
     longest: int = MAX_FIELD_BYTES
 
@@ -113,7 +131,7 @@ class Column:
         """Smallest and largest value allowed, in the file's unit; no default maximum if the column is not stored."""
         if self.type == "text":
             return None, None
-        largest = (MAX_NUMBER if self.type in ("count", "number") else MAX_SECOND) if self.keep else None
+        largest = (MAX_NUMBER if self.type in ("count", "number", "duration") else MAX_SECOND) if self.keep else None
         smallest = 0 if self.is_whole else None
         if self.type == "time":
             smallest, largest = EARLIEST_S, LATEST_S
@@ -125,7 +143,8 @@ class Column:
     @property
     def is_plain_number(self) -> bool:
         """Whether every text is a number or blank, without words for a missing value, format or unit."""
-        return self.type not in ("text", "time", "clock") and set(self.blank) <= {""} and not self.kilo
+        is_number = self.type not in ("text", "time", "clock", "duration")
+        return is_number and set(self.blank) <= {""} and not self.kilo and not self.decimal
 
     @property
     def is_read(self) -> bool:
@@ -601,6 +620,10 @@ def parse_number(column: Column) -> pl.Expr:
     raw = _blank_to_null(column)
     if column.type == "clock":
         return _parse_duration_s(raw)
+    if column.type == "duration":
+        return _parse_duration_text(raw.str.strip_chars().str.to_lowercase())
+    if column.decimal:
+        return _parse_grouped_number(raw.str.strip_chars(), column.decimal)
     if column.kilo:
         number = raw.str.strip_suffix("K").cast(pl.Float64, strict=False)
         return pl.when(raw.str.ends_with("K")).then((number * column.kilo).round()).otherwise(number)
@@ -615,6 +638,29 @@ def _parse_duration_s(raw: pl.Expr) -> pl.Expr:
     parts = raw.str.extract_groups(CLOCK)
     days, hours, minutes, seconds = (parts.struct.field(str(n)).cast(pl.Float64, strict=False) for n in range(1, 5))
     return days.fill_null(0) * 86400 + hours.fill_null(0) * 3600 + minutes * 60 + seconds
+
+
+def _parse_duration_text(text: pl.Expr) -> pl.Expr:
+    """Parse 7.6s, 2.1min, 1h 3m, 2 days, 1-02:03:04, 0:00:06.155 or pt1h2m as seconds; null for anything else."""
+    parts = text.str.extract_groups(_DAYS_AND_CLOCK)
+    days, hours, minutes, seconds = (parts.struct.field(str(n)).cast(pl.Float64, strict=False) for n in range(1, 5))
+    clock_s = days.fill_null(0) * 86_400 + hours.fill_null(0) * 3600 + minutes * 60 + seconds
+    # ISO 8601 without its letters p and t.
+    text = text.str.replace("^p", "").str.replace(r"^(.*[wd])?t([0-9])", "${1} ${2}").str.strip_chars_start()
+    text = text.str.replace_all("([0-9]),([0-9])", "${1}.${2}")
+    amounts = (
+        text.str.extract(rf"({_AMOUNT}) *{words}(?:[^a-z]|$)").cast(pl.Float64) * seconds
+        for words, seconds in _DURATION_WORDS.items()
+    )
+    return pl.coalesce(clock_s, pl.when(text.str.contains(_DURATION)).then(pl.sum_horizontal(amounts)))
+
+
+def _parse_grouped_number(text: pl.Expr, decimal: str) -> pl.Expr:
+    """Parse 1.234,5 (decimal comma) or 1,234.5 (decimal point) as a number; null unless groups have three digits."""
+    marks = f"[{_GROUP_MARKS[decimal]}{_OTHER_GROUP_MARKS}]"
+    number = rf"^[+-]?(?:[0-9]+|[0-9]{{1,3}}(?:{marks}[0-9]{{3}})+)(?:[{decimal}][0-9]+)?(?:[eE][+-]?[0-9]+)?$"
+    plain = text.str.replace_all(marks, "").str.replace(decimal, ".", literal=True)
+    return pl.when(text.str.contains(number)).then(plain.cast(pl.Float64, strict=False))
 
 
 def parse_time(raw: pl.Expr, format_: str, zone: str) -> pl.Expr:
@@ -667,7 +713,9 @@ def _cell_rules(column: Column) -> list[Rule]:
         is_valid = parsed.is_finite()
         if column.is_whole:
             is_valid &= parsed == parsed.floor()
-        code = {"time": "not_a_time", "clock": "not_a_duration"}.get(column.type, "not_a_number")
+        code = {"time": "not_a_time", "clock": "not_a_duration", "duration": "not_a_duration"}.get(
+            column.type, "not_a_number"
+        )
         rules.append((code, column.name, raw.is_not_null() & ~is_valid.fill_null(False)))
     else:
         rules.append((TOO_LONG, column.name, (raw.str.len_bytes() > column.longest).fill_null(False)))

@@ -90,9 +90,9 @@ def read_nodes(raw: Mapping[str, pl.LazyFrame], table: str | None) -> pl.DataFra
 def map_outcome(status: str, outcomes: Mapping[str, str]) -> pl.Expr:
     """Return the outcome of a raw status column by the format's own words.
 
-    A word that only a user's schema allows has an unknown meaning: the outcome is unknown.
+    `*` stands for all other words. Without it their meaning is unknown, and so is the outcome.
     """
-    return pl.col(status).replace_strict(outcomes, default="unknown", return_dtype=pl.String)
+    return pl.col(status).replace_strict(outcomes, default=outcomes.get("*", "unknown"), return_dtype=pl.String)
 
 
 def status_word(status: str, is_phrase: bool) -> pl.Expr:

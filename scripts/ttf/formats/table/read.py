@@ -24,6 +24,7 @@ from ttf.raw.raw_files import read_line_blocks
 from ttf.raw.raw_tables import (
     AUTOMATIC,
     MAX_NUMBER,
+    MAX_SECOND,
     MAX_TEXT_SHOWN,
     QUARANTINED_SCHEMA,
     Column,
@@ -46,6 +47,7 @@ COLUMNS = {
     "task": "task",
     "user": "user",
     "account": "account",
+    "partition": "partition",
     "submit": "submit_s",
     "start": "start_s",
     "end": "end_s",
@@ -64,10 +66,12 @@ COLUMNS = {
     "duration": "duration_s",
     **{key: key for key in ("level", "class", "cause", "planned", "group", "rack", "node", "kind")},
 }
+# A word of outcomes that stands for all others.
+OTHER_WORDS = "*"
 # Keys that are required in every row.
 REQUIRED = ("job_id", "unit")
 # Columns that the common job record lacks: extras of the jobs, if they are mapped.
-EXTRAS = ("reason", "exit_code", "memory_peak")
+EXTRAS = ("partition", "reason", "exit_code", "memory_peak")
 TIMES = ("submit", "start", "end")
 COUNTS = ("size", "nodes")
 # Names that replace those of COLUMNS: for memory in units that do not divide a MiB, and for a status of which only the
@@ -105,7 +109,7 @@ def schema_document(entry: Mapping[str, Any]) -> dict[str, Any]:
         "order": [COLUMNS[key] for key in TIMES if key in mapping],
         "delimiter": entry.get("delimiter", ","),
         "quoted": entry.get("quoted", False),
-        "runs": "job_id" in mapping,
+        "runs": "unit" not in mapping,
     }
     if "job_id" in mapping and entry.get("unique_ids", True):
         table["key"] = [key for key in ("job_id", "task") if key in mapping]
@@ -183,17 +187,20 @@ def _column_rules(key: str, part: str | Mapping, times: dict[str, Any], entry: M
     """Return type and rules of the column that is mapped under `key`."""
     if key in TIMES:
         return times | ({"required": True} if key == "start" and "unit" in entry["mapping"] else {})
+    marks = {"decimal": decimal} if (decimal := entry.get("numbers", {}).get("decimal")) else {}
     if key in COUNTS:
-        return {"type": "count"}
+        return {"type": "count"} | marks
     if key in UNITS:
         units = UNITS[key]
-        scale = units[get_option(part, "unit", next(iter(units)))]
-        kind = {"type": "number", "scale": scale, "minimum": 0}
+        unit = get_option(part, "unit", next(iter(units)))
+        if unit == "text":
+            return {"type": "duration", "minimum": 0}
+        kind = {"type": "number", "scale": units[unit], "minimum": 0} | marks
         # MAX_NUMBER is in seconds or MiB.
         if key in ("runtime", "duration"):
-            kind["maximum"] = MAX_NUMBER // scale
+            kind["maximum"] = int(MAX_NUMBER / units[unit])
         elif stored_name(key, part) == MEMORY_BYTES:
-            kind["maximum"] = MAX_NUMBER * BYTES_PER_MIB // scale
+            kind["maximum"] = int(MAX_NUMBER * BYTES_PER_MIB / units[unit])
         return kind | ({"zero_is_blank": True} if get_option(part, "zero_is_blank", False) else {})
     if key == "status":
         return {"type": "text", "required": True, "values": list(outcome_by_word(entry["outcomes"]))}
@@ -205,7 +212,8 @@ def make_time_rules(entry: Mapping) -> dict[str, Any]:
     time_format, zone = times.get("format", AUTOMATIC), times.get("zone", "UTC")
     blank_rule = {"zero_is_blank": True} if times.get("zero_is_blank", False) else {}
     if time_format == "seconds":
-        return {"type": "seconds"} | blank_rule
+        # Simulators count parts of a second, which are rounded.
+        return {"type": "number", "minimum": 0, "maximum": MAX_SECOND} | blank_rule
     _refuse_unknown_zone(zone)
     if time_format not in ("epoch", AUTOMATIC):
         _check_format(time_format)
@@ -254,8 +262,9 @@ def _split_by_status(rows: pl.DataFrame, schema: TableSchema) -> tuple[pl.DataFr
     status_column = _find_status_column(schema)
     if status_column is None:
         return rows, pl.DataFrame(schema={"line": pl.Int64, "word": pl.String})
+    words = status_column.values
     rows = rows.with_columns(word=status_word(status_column.as_, status_column.as_ == STATUS_PHRASE))
-    is_known = pl.col("word").is_in(status_column.values)
+    is_known = pl.col("word").is_not_null() if OTHER_WORDS in words else pl.col("word").is_in(words)
     return rows.filter(is_known).drop("word"), rows.filter(~is_known.fill_null(False)).select("line", "word")
 
 
@@ -396,7 +405,7 @@ def _cast_text(path: Path, column: Column, dtype: pl.DataType) -> tuple[Column, 
             f"expected {allowed}. "
             + (
                 'With format: seconds the times are numbers; name a format such as "%Y-%m-%d %H:%M:%S" under times.'
-                if column.type == "seconds" and dtype.is_temporal()
+                if dtype.is_temporal() and _mapping_key(column) in TIMES
                 else "Map another column, or write this one out as text."
             )
         )

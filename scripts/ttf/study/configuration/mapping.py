@@ -6,7 +6,7 @@ from datetime import datetime
 from zoneinfo import available_timezones
 
 # The formats whose columns a mapping names, with the keys that each must have.
-MAPPED_FORMATS = {"table": ("job_id", "status"), "outages": ("unit", "start")}
+MAPPED_FORMATS = {"table": ("status",), "outages": ("unit", "start")}
 OUTAGE_KEYS = ("unit", "duration", "level", "class", "cause", "planned", "group", "rack", "node", "kind")
 _SHARED_KEYS = ("start", "end")
 EntryProblem = tuple[tuple[str, ...], str]

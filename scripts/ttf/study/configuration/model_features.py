@@ -106,7 +106,7 @@ def list_usable_columns(entry: Mapping, format: Mapping) -> list[str]:
         return list(format.get("at_submission", ()))
     mapped_columns = {COLUMN_BY_KEY.get(key, key) for key in entry["mapping"]}
     # Rows of one id are numbered later, so a number reveals that another row follows.
-    numbered_columns = {"task"} if not entry.get("unique_ids", True) else set()
+    numbered_columns = {"task"} if not entry.get("unique_ids", "job_id" in entry["mapping"]) else set()
     return [column for column in format["at_submission"] if column in mapped_columns - numbered_columns]
 
 
