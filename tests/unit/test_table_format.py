@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from ttf.engine.errors import StudyError
 from ttf.formats.table import read as table
 from ttf.formats.table.page_checksums import find_damaged_column
+from ttf.raw import raw_files
 from ttf.raw.ingest import anomalies, ingest
 from ttf.raw.raw_tables import table_schemas
 from ttf.records.durations import durations_of_jobs
@@ -716,6 +717,29 @@ SOUND = st.tuples(
     st.integers(9, 99).map(str),
 )
 BREAKS_RULE = st.tuples(FIELD, FIELD | st.just("FAILED"), FIELD, FIELD, FIELD)
+
+
+def test_a_line_break_inside_a_quoted_cell_is_read(convert):
+    text = join(
+        'a,"FAILED by\n\nx, y ""z""",0,0,1',
+        'b",FAILED,0,0,2',
+        "c,FAILED,0,0,3",
+        'd,"FAILED\r\nx",0,0,4',
+        'e,"FAILED,0,0,5',
+    )
+    jobs, account, quarantine = convert(QUOTED_ENTRY, text)
+    assert jobs.select("job_id", "runtime_s").rows() == [("a", 1), ('b"', 2), ("c", 3), ("d", 4)]
+    assert account == (5, 4, 1)
+    assert quarantine.select("line", "reason").rows() == [(9, "wrong_column_count")]
+
+
+def test_a_row_that_two_blocks_share_is_joined(monkeypatch, convert):
+    monkeypatch.setattr(raw_files, "BLOCK_BYTES", 64)
+    rows = (f'j{n},"FAILED\n{"x" * (n % 90)}\n",0,0,{n}' for n in range(1, 200))
+    jobs, _, _ = convert(QUOTED_ENTRY, join(*rows))
+    assert jobs["runtime_s"].to_list() == [*range(1, 200)]
+
+
 QUOTED_ENTRY = edit(mapping={"status": {"column": "state", "first_word": True}}, quoted=True, blank=["NA"])
 any_rows = settings(suppress_health_check=list(HealthCheck))
 

@@ -6,12 +6,12 @@ method reads any other block column by column as text, if need be line by line. 
 """
 
 import csv
+import itertools
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import combinations
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -61,6 +61,8 @@ _ISO = (
 _ZERO_DATE = r"^\s*0{1,4}[-/.]0?0[-/.]0{1,4}\b"
 # Smallest number since 1970 -> parts of a second that it counts. A smaller number counts from an unknown origin.
 _EPOCH_UNITS = {10**8: 1, MAX_SECOND: 10**3, 10**14: 10**6, 10**17: 10**9}
+# A row with line breaks inside quotes has at most this many lines.
+MAX_ROW_LINES = 1_000
 # Blank lines are skipped, but a file of almost nothing else is no table.
 MAX_BLANK_LINES = 1_000_000
 
@@ -156,7 +158,7 @@ class Column:
 class TableSchema:
     """A raw table: its columns in file order and the rules between columns, rows and tables.
 
-    quoted: double quotes may enclose a field, which may then hold the delimiter and doubled quotes, but no line break.
+    quoted: double quotes may enclose a field, which may then hold the delimiter, doubled quotes and line breaks.
     disjoint: the columns of a key, of a start and of an end: spans of one key do not overlap; a blank end is open.
     may_be_empty: the table may have no rows, as when nothing happened. may_repeat_columns: the header may name a column
     twice; both have the same values. lines: the column with the number of lines of the file that a row stands for.
@@ -242,7 +244,9 @@ def read_raw_table(path: Path, schema: TableSchema, blocks: Iterator[bytes] | No
                 )
             return accepted.with_columns(pl.col("line") + first), quarantined.with_columns(pl.col("line") + first)
 
-        for block, columns, has_header in _strip_header_rows(path, schema, blocks or read_line_blocks(path)):
+        blocks = blocks or read_line_blocks(path)
+        blocks = _join_quoted_lines(blocks, schema.delimiter) if schema.quoted else blocks
+        for block, columns, has_header in _strip_header_rows(path, schema, blocks):
             next_line += has_header
             pending.append(pool.submit(read_block, block, columns, schema))
             # Read one block more than there are threads: no thread waits for the file, and memory stays bounded.
@@ -250,6 +254,36 @@ def read_raw_table(path: Path, schema: TableSchema, blocks: Iterator[bytes] | No
                 yield next_result()
         while pending:
             yield next_result()
+
+
+def _join_quoted_lines(blocks: Iterator[bytes], delimiter: str) -> Iterator[bytes]:
+    """Yield the blocks with a row per line: a line break inside quotes becomes a space.
+
+    The lines that it saves follow as blank ones, so that all lines keep their numbers. A quote that does not make a row
+    of the right number of fields stays as it is.
+    """
+    fields, rest = 0, b""
+    for block in itertools.chain(blocks, [b""]):
+        is_last, block = not block, rest + block
+        fields = fields or len(parse_header(block.partition(b"\n")[0], delimiter, quoted=True))
+        lines = block.split(b"\n")[:-1] if b'"' in block else []
+        # A line that opens or closes a quoted field has an odd number of quotes.
+        odd_lines = [index for index, line in enumerate(lines) if line.count(b'"') % 2]
+        position, rest = 0, b""
+        while position < len(odd_lines):
+            first = odd_lines[position]
+            last = odd_lines[position + 1] if position + 1 < len(odd_lines) else len(lines)
+            if last == len(lines) and not is_last and last - first < MAX_ROW_LINES:
+                lines, rest = lines[:first], b"".join(line + b"\n" for line in lines[first:])
+                break
+            row = b" ".join(lines[first : last + 1]) if last < min(len(lines), first + MAX_ROW_LINES) else b""
+            is_row = is_utf8(row) and len(_unquote_fields(row, delimiter)) == fields
+            if is_row:
+                lines[first : last + 1] = [row, *[b""] * (last - first)]
+            position += 1 + is_row
+        text = b"".join(line + b"\n" for line in lines) if odd_lines else block
+        if text:
+            yield text
 
 
 def _strip_header_rows(
@@ -737,7 +771,7 @@ def _time_rules(columns: tuple[Column, ...], schema: TableSchema) -> list[Rule]:
     """Return a rule per pair of times: the later must not precede the earlier. Blanks, and zeros for blanks, pass."""
     column_by_name = {column.as_: column for column in columns}
     rules = []
-    for earlier, later in combinations((name for name in schema.order if name in column_by_name), 2):
+    for earlier, later in itertools.combinations((name for name in schema.order if name in column_by_name), 2):
         backwards = pl.col(f"parsed {later}") < pl.col(f"parsed {earlier}")
         if column_by_name[later].zero_is_blank:
             backwards &= pl.col(f"parsed {later}") != 0
