@@ -134,7 +134,9 @@ def test_a_run_time_whose_name_tells_the_unit(tmp_path):
     match = draft(tmp_path, make_columns(finished_at=None, duration_min=numbers, memory_gb=numbers, ram=numbers[::-1]))
     assert match.entry["mapping"]["runtime"] == {"column": "duration_min", "unit": "min"}
     assert "memory: not taken; it could be memory_gb or ram" in match.explanation
-    assert "mapping.end" in draft(tmp_path, make_columns(finished_at=None, duration=numbers)).missing
+    assert draft(tmp_path, make_columns(finished_at=None, duration=numbers)).missing == {
+        "mapping.runtime.unit": "s, min, h, d or ms? The median of duration is 30.5"
+    }
     match = draft(tmp_path, make_columns(memory_gb=numbers))
     assert match.entry["mapping"]["memory"] == {"column": "memory_gb", "unit": "GB"}
 
@@ -164,14 +166,14 @@ def test_a_status_by_its_words_and_by_its_first_word(tmp_path):
 @pytest.mark.parametrize(
     ("columns", "missing"),
     [
-        (make_columns(state=None), {"mapping.status": "no column looks like it", "outcomes": "list the words"}),
+        (make_columns(state=None), {"mapping.status": "no column has the name or the words", "outcomes": "list its"}),
         (
             make_columns(state=["failed", "flaky", "weird"] * 20),
             {"outcomes.unclear": "move each word to the outcome that it means: flaky, weird"},
         ),
         (
             make_columns(status=["failed", "done", "done", "done"] * 15),
-            {"mapping.status": "it could be state or status", "outcomes": "list the words"},
+            {"mapping.status": "it could be state or status", "outcomes": "list its words"},
         ),
         (make_columns(end=moments(ISO, 99)), {"mapping.end": "it could be finished_at or end"}),
         (make_columns(finished_at=moments("%Y-%m-%d")), {"mapping.end": "finished_at has no time of day"}),
@@ -224,7 +226,7 @@ def test_hostile_names(tmp_path):
     assert match.entry["outcomes"]["unclear"] == ["'} # x: &a *b", "<b>"]
     assert yaml.safe_load(format_configuration(match))["registry"]["runs"]["outcomes"] == match.entry["outcomes"]
     columns = {f" {name}\x1b": values for name, values in make_columns().items()}
-    with pytest.raises(ConfigError, match="matches no format"):
+    with pytest.raises(ConfigError, match="None tells an outcome or a run time"):
         draft(tmp_path, columns)
 
 
@@ -297,8 +299,14 @@ def test_the_file_is_completed_and_then_used(tmp_path, monkeypatch, capsys):
         with pytest.raises(ConfigError) as error:
             write_configuration(Path("runs.csv"))
         assert str(error.value).splitlines() == [
-            f"{file}: complete these keys, then type the same command again:",
-            "  registry.runs.outcomes.unclear: move each word to the outcome that it means: flaky",
+            "runs.csv: no known format; drafted as a table of jobs from its header and 60 rows:",
+            "  job_id: run_id; start: created_at; end: finished_at; user: owner; gpus: gpus",
+            "  status: state (success: done 20; failure: failed 20)",
+            "  submit: created_at (also start, so no waits are computed)",
+            f"Complete under registry.runs in {file}:",
+            "  outcomes.unclear: move each word to the outcome that it means: flaky",
+            "Then type:",
+            "  ttf report runs.csv",
         ]
     file.write_text(file.read_text().replace("unclear", "cancelled"))
     assert write_configuration(Path("runs.csv")) == str(file)

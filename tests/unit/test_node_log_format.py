@@ -261,7 +261,7 @@ def test_one_log_and_folders_of_logs(tmp_path):
     assert named.entry["node_logs"] == [f"{tmp_path}/n1.log"]
     trace = load_trace(parse_yaml(format_configuration(named), "my.yaml"))
     assert trace.raw_files == {"logs": [f"{tmp_path}/n1.log"]}
-    assert trace.unread_entries == {"other.md": "no table is called so"}
+    assert trace.unread_entries == {"other.md": "not a table of this format"}
     (tmp_path / "other.md").unlink()
     (tmp_path / "n3.log").write_text("")
     (tmp_path / "more").mkdir()

@@ -26,7 +26,7 @@ def raw_file_rows(*inputs):
 def test_every_file_has_its_rows_and_every_other_entry_its_reason():
     pod_files = entries(
         raw_files={"pods": ["raw/pods.csv"], "nodes": ["raw/all.zip/x/nodes.csv"], "events": ["a.csv", "b.csv"]},
-        unread_entries={"old": "a folder", os.fsdecode(b"\xff.pdf"): "no table is called so"},
+        unread_entries={"old": "a folder", os.fsdecode(b"\xff.pdf"): "not a table of this format"},
     )
     assert raw_file_rows(pod_files, account(ROW_ACCOUNT, ("pods", 5), ("nodes", 2), ("events", 9))) == [
         ("pods.csv", "pods", 5, None),
@@ -34,7 +34,7 @@ def test_every_file_has_its_rows_and_every_other_entry_its_reason():
         ("a.csv", "events", None, "several files are read as one table"),
         ("b.csv", "events", None, "several files are read as one table"),
         ("old", None, None, "a folder"),
-        ("\\xff.pdf", None, None, "no table is called so"),
+        ("\\xff.pdf", None, None, "not a table of this format"),
     ]
 
 
@@ -51,11 +51,11 @@ def test_every_part_has_its_own():
         entry={"folder": ["x/jan", "x/feb"]},
         raw_files={"pods": ["x/jan/pods.csv", "x/feb/pods.csv"]},
         parts=months,
-        unread_entries={"feb/notes.txt": "no table is called so"},
+        unread_entries={"feb/notes.txt": "not a table of this format"},
     )
     by_part = account(ROW_ACCOUNT_BY_PART, ("jan", "pods", 1), ("feb", "pods", 2))
     assert raw_file_rows(month_files, account(ROW_ACCOUNT, ("pods", 3)), by_part) == [
         ("jan/pods.csv", "pods", 1, None),
         ("feb/pods.csv", "pods", 2, None),
-        ("feb/notes.txt", None, None, "no table is called so"),
+        ("feb/notes.txt", None, None, "not a table of this format"),
     ]

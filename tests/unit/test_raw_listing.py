@@ -139,7 +139,8 @@ def test_other_files_are_left_out_with_a_reason(folder, monkeypatch, kind):
     make_unreadable(Path("old"), kind)
     assert list_tables(path, format="sacct") == {"record": [f"{path}/a.txt"]}
     reasons = list_left_out(path, format="sacct")
-    assert reasons == {"a.txt~": "no table is called so", "notes.pdf": "no table is called so", "old": kind}
+    text = "not a table of this format"
+    assert reasons == {"a.txt~": text, "notes.pdf": text, "old": kind}
     assert list_left_out(path, format="sacct", files={"record": "readme.txt"})["a.txt"] == (
         "the table record is read from another file"
     )
@@ -197,7 +198,7 @@ def test_the_folders_of_a_trace_in_parts_are_listed_too(folder, tmp_path):
         (tmp_path / part / "openb_pod_list_default.csv").touch()
     (tmp_path / "feb" / "notes.txt").touch()
     folders = [str(tmp_path / part) for part in ("jan", "feb")]
-    assert list_left_out(folders, format="openb") == {"feb/notes.txt": "no table is called so"}
+    assert list_left_out(folders, format="openb") == {"feb/notes.txt": "not a table of this format"}
     os.mkfifo(tmp_path / "feb" / "openb_node_list_all_node.csv")
     with pytest.raises(ConfigError, match=r"feb: openb_node_list_all_node\.csv is a pipe"):
         list_tables(folders, format="openb")

@@ -337,28 +337,31 @@ def test_a_readme_alone(tmp_path):
     (tmp_path / "README.md").write_text("# About\n\nNothing here.\n")
     message = error_of(tmp_path)
     assert "the folder (README.md) matches no format, not even approximately." in message
-    assert all(f"\n  {name}" in message for name in FORMATS)
+    assert f"The formats are {', '.join(FORMATS)}." in message
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        bytes(range(256)) * 300,
-        b"\x1f\x8b" + b"\xff" * 100,
-        b"PAR1" + b"\xff" * 100 + b"PAR1",
-        b"<html><body>404</body></html>",
-        b"x" * 300_000,
-        b"",
-        b'[{"a": ' + b"1" * 50_000 + b"}]",
-    ],
-)
-def test_bytes_that_are_no_table(content, tmp_path):
+BYTES = {
+    "the text is UTF-16": bytes(range(256)) * 300,
+    "the bytes are gzip": b"\x1f\x8b" + b"\xff" * 100,
+    "this is Parquet under another name": b"PAR1" + b"\xff" * 100 + b"PAR1",
+    "this is an HTML or XML page": b"<html><body>404</body></html>",
+    "line 1 has more than 65,534 characters": b"x" * 300_000,
+    "the file is empty": b"",
+    "JSON, in no form that is known": b'[{"a": ' + b"1" * 50_000 + b"}]",
+}
+
+
+@pytest.mark.parametrize("reason", BYTES)
+def test_bytes_that_are_no_table(reason, tmp_path):
     names = ["a.csv", "b.parquet", "c.csv.gz", "d.zip", "e.tar.gz", "f.zst", "g.json", "h.txt", "i.xz", "j"]
     for name in names:
-        (tmp_path / name).write_bytes(content)
-    assert "matches no format, not even approximately" in error_of(tmp_path)
+        (tmp_path / name).write_bytes(BYTES[reason])
+    assert f"{tmp_path}/a.csv: {reason}" in error_of(tmp_path).replace("line 1: ", "")
+    for name in names:
+        assert f"{tmp_path}/{name}: " in error_of(tmp_path / name)
+        assert "matches no format" not in error_of(tmp_path / name)
     # By the name of a table: it cannot be read as one.
-    (tmp_path / "cluster_log.csv.gz").write_bytes(content)
+    (tmp_path / "cluster_log.csv.gz").write_bytes(BYTES[reason])
     assert "helios: cluster_log.csv.gz: " in error_of(tmp_path)
 
 

@@ -158,19 +158,18 @@ def write_configuration(data: Path) -> str:
 
     Raises ConfigError for a draft that is not completed.
     """
-    from ttf.study.recognition.recognise import find_new_files, format_configuration, recognise
+    from ttf.study.recognition.recognise import find_new_files, format_configuration, format_missing_keys, recognise
 
     recognised = recognise(data)
     file = studies.STUDIES / recognised.name / studies.DATA_CONFIG_NAME
     is_edited = studies.write_data_configuration(recognised.name, data, format_configuration(recognised))
-    if not (is_edited and recognised.missing):
+    if not recognised.missing:
         print(recognised.explanation, file=sys.stderr)
     if is_edited:
         new_files = find_new_files(recognised, load_yaml(file, str(file)))
         print("\n".join([f"{file} was edited, and is used as it stands.", *new_files]), file=sys.stderr)
     if recognised.missing and not is_edited:
-        keys = [f"  registry.{recognised.name}.{key}: {text}" for key, text in recognised.missing.items()]
-        raise ConfigError("\n".join([f"{file}: complete these keys, then type the same command again:", *keys]))
+        raise ConfigError(format_missing_keys(recognised, file, data))
     print(f"study {recognised.name}; its configuration, to be kept and edited: {file}", file=sys.stderr)
     return str(file)
 

@@ -163,7 +163,10 @@ def _refuse_lone_returns(path: Path, block: bytes, header: bytes, lines_before: 
 def check_is_table(path: Path, block: bytes) -> bool:
     """Raise StudyError if the block is plainly no table; return False if it holds white space alone."""
     if block.startswith((b"\xff\xfe", b"\xfe\xff")) or (b"\0" in block[:2] and not block.startswith(b"\0\0")):
-        raise StudyError(f"{path}: line 1: the text is UTF-16; expected UTF-8. Save the table as CSV in UTF-8.")
+        raise StudyError(
+            f"{path}: line 1: the text is UTF-16; expected UTF-8. "
+            f"Convert it: iconv -f UTF-16 -t UTF-8 {path.name} > utf8_{path.name}"
+        )
     if block[257:262] == b"ustar" and b"\0" in block[:257]:
         raise StudyError(
             f"{path}: this is a tar archive, but its name does not say so. Compress it and name it .tar.gz."

@@ -174,7 +174,8 @@ class Study:
         """Return the messages about each trace before the first job: unread files, missing tables, unknown exposure."""
         notes = []
         for name, trace in self.traces.items():
-            unread = trace.unread_entries
+            # The neighbours of a file that was named are none of the study's.
+            unread = {} if trace.has_named_file else trace.unread_entries
             notes += [f"{name}: not read: {format_unread_entries(unread)}."] if unread else []
             notes += [f"{name}: there is no table {table}: {clause}." for table, clause in trace.absent_tables.items()]
             is_unwatched = trace.has_outages and trace.may_have_exposure

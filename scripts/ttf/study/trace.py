@@ -257,6 +257,11 @@ class Trace:
         return entries + [{"file": file, "reason": reason} for file, reason in self.unread_entries.items()]
 
     @property
+    def has_named_file(self) -> bool:
+        """Return whether the trace names a file of a table that is otherwise all files of a folder."""
+        return any("every" in self.format["tables"][table] for table in self.entry.get("files", {}))
+
+    @property
     def unread_entries_by_folder(self) -> dict[str, list[str]]:
         """Map each folder of raw tables to its unread entries; an embedded sample has none."""
         folder = self.entry.get("folder")

@@ -4,53 +4,58 @@ A column is taken for a key if its name and its values agree (config/column_name
 key, neither is taken.
 """
 
-import csv
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from itertools import product
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import polars as pl
-from polars import selectors
 
-from ttf.engine.checkout import CHECKOUT
-from ttf.engine.storage.on_disk import scan_parquet
-from ttf.raw.headers import DELIMITERS, parse_header
-from ttf.raw.raw_tables import AUTOMATIC, Column, parse_number
-from ttf.study.configuration.yaml_files import load_yaml
-from ttf.study.recognition.first_lines import LONGEST_NAME, read_first_bytes, show_name
+from ttf.raw.raw_tables import AUTOMATIC
+from ttf.study.recognition.column_terms import (
+    FORMATS,
+    SECONDS,
+    are_durations,
+    classify_flag,
+    classify_word,
+    counts_from_zero,
+    drop_equal_columns,
+    find_time_key,
+    find_unit,
+    is_mostly,
+    list_candidates,
+    list_decimals,
+    list_formats,
+    parse_numbers,
+    parse_times,
+    split_name,
+)
+from ttf.study.recognition.first_lines import show_name
+from ttf.study.recognition.table_sample import BLANK_WORDS, TERMS, Sample
 
-_TERMS = load_yaml(CHECKOUT / "config" / "column_names.yaml")
-_OUTCOME_BY_WORD = {word: outcome for outcome, words in _TERMS["outcomes"].items() for word in words.split()}
-_KEY_BY_TIME = {word: key for key, words in _TERMS["times"].items() for word in words.split()}
-_FORMATS = [AUTOMATIC, *map("".join, product(_TERMS["days"], (" ", ", "), _TERMS["clocks"])), *_TERMS["formats"]]
-MOST_BYTES, MOST_ROWS, MOST_WORDS = 1 << 20, 20_000, 30
-# Share of a column's values that must be times, numbers or different; ingest tolerates as many rows that break a rule.
-LEAST_SHARE = 0.99
-# 2000 and 2100; a day read as a year is no plausible time.
-_PLAUSIBLE_S = (946_684_800, 4_102_444_800)
-
-
-class Sample(NamedTuple):
-    """The first rows of a table as text. words: the same, with words for no value. options: how to read the file."""
-
-    rows: pl.DataFrame
-    words: pl.DataFrame
-    options: dict[str, Any]
+MOST_WORDS, MOST_NAMES = 30, 12
+# Share of the rows with different ids.
+LEAST_UNIQUE = 0.99
+NUMBER_KEYS = ("gpus", "cpus", "nodes", "memory", "runtime")
+OPTIONAL_KEYS = (
+    *("user", "account", "partition", "gpus", "gpu_type"),
+    *("cpus", "memory", "nodes", "exit_code", "reason"),
+)
+NO_OUTCOME = "no column has the name or the words of an outcome (state, exit code), and only outcomes tell failures"
 
 
 @dataclass
 class Draft:
     """A trace's entry in the registry, null where a key must be completed.
 
-    lines: field by field what was taken, and what not. missing: path of a key -> how to complete it.
+    taken: "key: column" of the columns without a comment. lines: what else was found. missing: path of a key -> how to
+    complete it. refusal: why the table cannot be read at all.
     """
 
     entry: dict[str, Any] = field(default_factory=lambda: {"mapping": {}})
+    taken: list[str] = field(default_factory=list)
     lines: list[str] = field(default_factory=list)
     missing: dict[str, str] = field(default_factory=dict)
+    refusal: str = ""
 
     @property
     def columns(self) -> list[str]:
@@ -58,109 +63,65 @@ class Draft:
         parts = filter(None, self.entry["mapping"].values())
         return [part if isinstance(part, str) else part["column"] for part in parts]
 
-    def take(self, key: str, part: str | dict[str, str | bool], comment: str = "") -> None:
-        """Map a key of the entry to a column (`part`), and say so in `lines`."""
+    @property
+    def explanation(self) -> list[str]:
+        return [f"  {'; '.join(self.taken)}"] * bool(self.taken) + [f"  {line}" for line in self.lines]
+
+    def take(self, key: str, part: str | dict[str, Any], comment: str = "") -> None:
+        """Map a key of the entry to a column (`part`), and say so."""
         self.entry["mapping"][key] = part
-        self.lines.append(f"  {key}: {show_name(self.columns[-1])}{comment and f' ({comment})'}")
+        text = f"{key}: {show_name(self.columns[-1])}"
+        if comment:
+            self.lines.append(f"{text} ({comment})")
+        else:
+            self.taken.append(text)
 
     def require(self, path: str, text: str) -> None:
-        """Say in `missing` and `lines` how to complete a key of the entry, which is null unless it has a value."""
+        """Say in `missing` how to complete a key of the entry, which is null unless it has a value."""
         *parents, key = path.split(".")
         values = self.entry
         for parent in parents:
             values = values.setdefault(parent, {})
         values.setdefault(key, None)
         self.missing[path] = text
-        self.lines.append(f"  {path}: not sure; {text}")
-
-
-def read_sample(path: Path) -> Sample | None:
-    """Return the first rows of a table; None if it has fewer than two columns, no row, or cannot be read."""
-    is_parquet = path.name.lower().endswith(".parquet")
-    try:
-        rows, options = (_read_first_parquet_rows(path), {}) if is_parquet else _read_first_text_rows_and_options(path)
-    except (Exception, pl.exceptions.PanicException):  # whatever libraries raise for a file that is no such table
-        return None
-    if rows.width < 2 or not rows.height:
-        return None
-    words = rows.select(
-        pl.col(name).str.strip_chars().replace("", None) for name in rows.columns if _is_usable_name(name)
-    )
-    blank_words = _TERMS["blank"].split()
-    return Sample(words.select(pl.when(~pl.all().str.to_lowercase().is_in(blank_words)).then(pl.all())), words, options)
 
 
 def draft_mapping(sample: Sample) -> Draft | None:
     """Return the draft of a table's entry; None if it does not look like a table of jobs."""
     draft = Draft()
-    formats = {name: formats for name in sample.rows.columns if (formats := list_formats(sample.rows[name]))}
     _draft_job_id(sample, draft)
     _draft_status(sample, draft)
-    _draft_times(sample, draft, formats)
-    if not formats or not {*draft.columns} - {draft.entry["mapping"]["job_id"]}:
+    _draft_times(sample, draft)
+    if not {*draft.columns} - {draft.entry["mapping"].get("job_id")}:
         return None
-    for key in ("user", "account", "gpus", "gpu_type", "cpus", "memory", "nodes", "exit_code", "reason"):
+    for key in OPTIONAL_KEYS:
         _draft_optional_key(key, sample, draft)
-    values = {value for name in {*draft.columns} for value in sample.words[name].drop_nulls().unique()}
-    outcome_words = {word for words in (draft.entry["outcomes"] or {}).values() for word in words}
-    if blank := sorted(value for value in values - outcome_words if value.lower() in _TERMS["blank"].split()):
-        draft.entry["blank"] = blank
+    if draft.missing.get("mapping.status") == NO_OUTCOME and (lengths := _list_lengths(sample, draft)):
+        draft.refusal = (
+            f"it is the input of a simulator: jobs to come, with their lengths ({join_names(lengths)}), but without "
+            "outcomes. Export the record of what ran: state, start and end of each job"
+        )
+    _draft_numbers(sample, draft)
+    _draft_blanks(sample, draft)
     draft.entry |= sample.options
+    for name in sample.repeated:
+        draft.lines.append(f"not used: two columns have the name {show_name(name)}; rename one of them")
     unused = [name for name in sample.rows.columns if name not in draft.columns]
-    draft.lines += [f"  not used: {_join_names(unused)}"] if unused else []
+    draft.lines += [f"not used: {join_names(unused)}"] if unused else []
     return draft
-
-
-def list_formats(values: pl.Series) -> list[str]:
-    """Return the formats by which nearly all values are times or placeholders; empty for a column without times."""
-    values = values.drop_nulls()
-    formats = _FORMATS if values.str.contains("[0-9]{2}").any() else []
-    # A few values exclude nearly all formats.
-    for part in (values.head(20), values):
-        formats = [format for format in formats if _are_times(part, format)]
-        formats = [AUTOMATIC] if AUTOMATIC in formats else formats
-    return [format for format in formats if _is_plausible_time(values, format).any()]
-
-
-def classify_word(word: str) -> str | None:
-    """Return the outcome that a word of the status means; None if it is in no list."""
-    return _OUTCOME_BY_WORD.get("".join(_split_name(word.lower())))
-
-
-# Reading ------------------------------------------------------------------------------------------------
-
-
-def _read_first_parquet_rows(path: Path) -> pl.DataFrame:
-    columns = selectors.all() - selectors.nested() - selectors.binary() - selectors.duration()
-    rows = scan_parquet(path).head(MOST_ROWS).select(columns)
-    rows = rows.with_columns(selectors.datetime(time_zone="*").dt.convert_time_zone("UTC"))
-    return rows.select(pl.all().cast(pl.String)).collect()
-
-
-def _read_first_text_rows_and_options(path: Path) -> tuple[pl.DataFrame, dict[str, Any]]:
-    head = read_first_bytes(str(path), MOST_BYTES) or b""
-    header, *lines = head.splitlines()
-    delimiter = max(DELIMITERS, key=lambda mark: header.count(mark.encode()))
-    quoted = b'"' in head
-    names = parse_header(header, delimiter, quoted)
-    # The last line may be cut off.
-    texts = [line.decode("utf-8", "replace") for line in (lines if len(head) < MOST_BYTES else lines[:-1])]
-    rows = csv.reader(texts[:MOST_ROWS], delimiter=delimiter, quoting=csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE)
-    cells = [row for row in rows if len(row) == len(names)]
-    columns = zip(names, zip(*cells, strict=True), strict=True)
-    options = ({"delimiter": delimiter} if delimiter != "," else {}) | ({"quoted": True} if quoted else {})
-    return pl.DataFrame({name: values for name, values in columns if names.count(name) == 1}), options
 
 
 # Fields -------------------------------------------------------------------------------------------------
 
 
 def _draft_job_id(sample: Sample, draft: Draft) -> None:
-    names, rows = _list_candidates("job_id", sample), sample.rows
-    unique = [name for name in names if rows[name].drop_nulls().n_unique() >= LEAST_SHARE * rows.height]
+    names, rows = list_candidates("job_id", sample), sample.rows
+    unique = [name for name in names if rows[name].drop_nulls().n_unique() >= LEAST_UNIQUE * rows.height]
     if len(unique) == 1:
-        draft.take("job_id", unique[0], "differs in each row")
-    elif len(names) == 1 and rows[names[0]].null_count() <= (1 - LEAST_SHARE) * rows.height:
+        draft.take("job_id", unique[0])
+    elif not names:
+        draft.lines.append("job_id: no column has such a name, so each row is a job")
+    elif len(names) == 1 and rows[names[0]].null_count() <= (1 - LEAST_UNIQUE) * rows.height:
         draft.take("job_id", names[0])
         draft.require("unique_ids", "ids repeat: false if each row is a job, true if a second row of an id is an error")
     else:
@@ -168,54 +129,111 @@ def _draft_job_id(sample: Sample, draft: Draft) -> None:
 
 
 def _draft_status(sample: Sample, draft: Draft) -> None:
-    words_by_column = {
-        name: words
-        for name in sample.words.columns
-        if 0 < len(words := sample.words[name].drop_nulls().unique(maintain_order=True).to_list()) <= MOST_WORDS
-    }
+    """Map the column whose name or words tell the outcome; else a flag such as success, or an exit code."""
+    words_by_column, phrases = {}, set()
+    for name in sample.words.columns:
+        words = sample.words[name].drop_nulls().unique(maintain_order=True)
+        first_words = words.str.extract(r"^(\S+)").unique(maintain_order=True)
+        # A reason or a number may follow, as in CANCELLED by 1234.
+        if _count_unclear(first_words) < _count_unclear(words):
+            phrases.add(name)
+            words = first_words
+        if 0 < len(words) <= MOST_WORDS:
+            words_by_column[name] = words.to_list()
     readable = [name for name, words in words_by_column.items() if all(map(classify_word, words))]
-    names = [name for name in _list_candidates("status", sample) if name in words_by_column]
+    names = [name for name in list_candidates("status", sample) if name in words_by_column]
     candidates = [name for name in names if name in readable] or names
-    # Without such a name the words tell; a single outcome might be chance.
-    candidates = candidates or [name for name in readable if len({*map(classify_word, words_by_column[name])}) > 1]
-    if len(candidates) != 1:
-        draft.require("mapping.status", _describe_candidates(candidates))
-        draft.require("outcomes", "list the words of the status under success, failure, cancelled, running and others")
-        return
-    (name,) = candidates
-    words = words_by_column[name]
-    first_words = [word.split()[0] for word in words]
-    is_phrase = name not in readable and all(map(classify_word, first_words))
-    words = sorted({*first_words} if is_phrase else words)
-    outcomes = {outcome: [word for word in words if classify_word(word) == outcome] for outcome in _TERMS["outcomes"]}
+    last_words = TERMS["names"]["status"][0].split()
+    candidates = candidates or [
+        name for name in readable if split_name(name)[-1:] and split_name(name)[-1] in last_words
+    ]
+    # Without such a name the words tell; a single outcome, or the first words of a text, might be chance.
+    outcomes_by_column = {
+        name: {*map(classify_word, words_by_column[name])} for name in readable if name not in phrases
+    }
+    candidates = candidates or [name for name, outcomes in outcomes_by_column.items() if len(outcomes) > 1]
+    if len(candidates) == 1:
+        (name,) = candidates
+        _take_status(
+            sample, draft, name, {word: classify_word(word) for word in words_by_column[name]}, name in phrases
+        )
+    elif candidates or not _draft_other_outcome(sample, draft, words_by_column):
+        names = list_candidates("status", sample)
+        text = f"{show_name(names[0])} has more than {MOST_WORDS} different words" if names else NO_OUTCOME
+        draft.require("mapping.status", _describe_candidates(candidates) if candidates else text)
+        draft.require("outcomes", "list its words under success, failure, cancelled, running and others")
+
+
+def _count_unclear(words: pl.Series) -> int:
+    return sum(not classify_word(word) for word in words)
+
+
+def _draft_other_outcome(sample: Sample, draft: Draft, words_by_column: Mapping[str, list[str]]) -> bool:
+    """Map a flag such as success or is_failed, or an exit code, about which the user is asked; return whether so."""
+    for name, words in words_by_column.items():
+        if all(classify_flag(name, word) for word in words):
+            _take_status(sample, draft, name, {word: classify_flag(name, word) for word in words})
+            return True
+    for name in list_candidates("exit_code", sample):
+        zero = next((word for word in ("0", "0:0", "0.0") if word in sample.rows[name]), None)
+        if zero is not None:
+            draft.take("status", name)
+            count = (sample.rows[name] == zero).sum()
+            draft.require(
+                "outcomes",
+                f"{show_name(name)} is the only outcome: {zero} in {count:,} rows, another in "
+                f'{sample.rows[name].count() - count:,}. If {zero} is success: {{success: ["{zero}"], failure: ["*"]}}',
+            )
+            return True
+    return False
+
+
+def _take_status(
+    sample: Sample, draft: Draft, name: str, outcome_by_word: Mapping[str, str | None], is_phrase: bool = False
+) -> None:
+    counts = dict(sample.words[name].str.extract(r"^(\S+)" if is_phrase else "^(.*)$").value_counts().iter_rows())
+    words = sorted(outcome_by_word)
+    outcomes = {outcome: [word for word in words if outcome_by_word[word] == outcome] for outcome in TERMS["outcomes"]}
     outcomes = {outcome: words for outcome, words in outcomes.items() if words}
     draft.entry["outcomes"] = outcomes
-    comment = "; ".join(f"{outcome}: {_join_names(words)}" for outcome, words in outcomes.items())
+    comment = "; ".join(
+        f"{outcome}: {join_names([f'{word} {counts[word]:,}' for word in words])}"
+        for outcome, words in outcomes.items()
+    )
     draft.take("status", {"column": name, "first_word": True} if is_phrase else name, comment)
-    if states := [word for word in words if "".join(_split_name(word.lower())) in _TERMS["infra_failures"].split()]:
+    if states := [word for word in words if "".join(split_name(word.lower())) in TERMS["infra_failures"].split()]:
         draft.entry["infra_failures"] = {"states": states}
-    if unclear := [word for word in words if not classify_word(word)]:
+    if unclear := [word for word in words if not outcome_by_word[word]]:
         outcomes["unclear"] = unclear
-        draft.require("outcomes.unclear", f"move each word to the outcome that it means: {_join_names(unclear)}")
+        draft.require("outcomes.unclear", f"move each word to the outcome that it means: {join_names(unclear)}")
 
 
-def _draft_times(sample: Sample, draft: Draft, formats: Mapping[str, list[str]]) -> None:
-    columns: dict[str, list[str]] = {key: [] for key in _TERMS["times"]}
-    for name in formats:
-        if key := _KEY_BY_TIME.get(_extract_time_word(name)):
-            columns[key].append(name)
-    columns = {key: _drop_equal_columns(sample.rows, names) for key, names in columns.items()}
-    submit, start, end = columns["submit"] or columns["created"], columns["start"], columns["end"]
+def _draft_times(sample: Sample, draft: Draft) -> None:
+    formats = {name: formats for name in sample.rows.columns if (formats := list_formats(sample.rows[name]))}
+    named = {name: key for name in sample.rows.columns if (key := find_time_key(name))}
+    if not named.keys() & formats.keys():
+        own_clock = [name for name in named if counts_from_zero(sample.rows[name])]
+        formats |= {name: [SECONDS] for name in own_clock}
+    columns = {
+        key: drop_equal_columns(sample.rows, [name for name in formats if named.get(name) == key])
+        for key in TERMS["times"]
+    }
+    submit, start, end = columns["submit"] or columns["created"], columns["start"], columns["end"] or columns["last"]
     if not columns["submit"] and not (submit and start):
         submit = start = submit or start
     unused_times = [name for name in formats if name not in (*submit, *start, *end)]
     comment = "also start, so no waits are computed" if submit and submit == start else ""
     for key, names in (("submit", submit), ("start", start), ("end", end)):
+        others = [name for name in named if named[name] == key and name not in formats and sample.words[name].count()]
         if len(names) != 1:
-            if names or (key == "end" and not _draft_runtime(sample, draft)) or (key == "start" and not submit):
-                draft.require(f"mapping.{key}", _describe_candidates(names or unused_times))
+            is_run = key == "end" and not names and not others and _draft_runtime(sample, draft)
+            if names or others or (key == "end" and not is_run) or (key == "start" and not submit):
+                text = _describe_candidates(names or unused_times)
+                draft.require(
+                    f"mapping.{key}", text if names or not others else _describe_mixed_times(sample, others[0])
+                )
             elif key == "start":
-                draft.lines.append("  start: no column, so no run times are computed")
+                draft.lines.append("start: no column, so no run times are computed")
         elif key != "submit" and sample.rows[names[0]].drop_nulls().str.contains("^[0-9]{4}-[0-9]{2}-[0-9]{2}$").all():
             draft.require(f"mapping.{key}", f"{show_name(names[0])} has no time of day")
         else:
@@ -223,112 +241,155 @@ def _draft_times(sample: Sample, draft: Draft, formats: Mapping[str, list[str]])
     _draft_format(sample, draft, [name for name in formats if name in draft.columns], formats)
 
 
+def _describe_mixed_times(sample: Sample, name: str) -> str:
+    """Return which cells of a column with the name of a time are no times in the form of the others."""
+    values = sample.rows[name]
+    form = max(FORMATS, key=lambda form: parse_times(values.head(50), form).sum())
+    is_other = values.is_not_null() & parse_times(values, form).is_null()
+    cells = sample.describe_cells(name, is_other)
+    return f"{is_other.sum():,} of {values.count():,} cells of {show_name(name)} are no times in one form: {cells}"
+
+
 def _draft_format(sample: Sample, draft: Draft, columns: list[str], formats: Mapping[str, list[str]]) -> None:
     """Set the format that all times have in common, if it is not recognised anyway, and the zone."""
-    common = [format for format in _FORMATS if all(format in formats[name] for name in columns)]
+    common = [format for format in (*FORMATS, SECONDS) if all(format in formats[name] for name in columns)]
     common = [format for format in common if "%.f" not in format or format.replace("%.f", "") not in common]
+    if columns and common == [SECONDS]:
+        text = f"{join_names(columns)}: the times count from 0, not from 1970; write seconds, if that is their unit"
+        draft.require("times.format", text)
+        return
     if columns and len(common) != 1:
         reason = f"no value decides between {' and '.join(common)}" if common else "the times have different forms"
-        draft.require("times.format", f"{_join_names(columns)}: {reason}")
+        draft.require("times.format", f"{join_names(columns)}: {reason}")
     elif columns and common != [AUTOMATIC]:
         draft.entry["times"] = {"format": common[0]}
-        draft.lines.append(f"  times.format: {common[0]}")
-    values = pl.concat([pl.Series(dtype=pl.String), *(sample.rows[name].alias("") for name in columns)]).drop_nulls()
+        draft.lines.append(f"times.format: {common[0]}")
+    cells = (sample.rows[name].alias("") for name in columns)
+    cells = (cell.filter(parse_times(cell, common[0]).is_not_null()) if common else cell for cell in cells)
+    values = pl.concat([pl.Series(dtype=pl.String), *cells]).drop_nulls()
     if not values.str.contains(r"(Z|UTC|:[0-9.]+ ?[+-][0-9]{2}(:?[0-9]{2})?)$|^[0-9.e+]{9,}$").all():
         draft.entry.setdefault("times", {})["zone"] = "UTC"
-        draft.lines.append("  times.zone: UTC is assumed, because the times name no zone")
+        draft.lines.append("times.zone: UTC is assumed, because the times name no zone")
 
 
 def _draft_runtime(sample: Sample, draft: Draft) -> bool:
-    """Map a run time whose name tells the unit, if there is a start; return whether there is one."""
-    names = [name for name in _list_candidates("runtime", sample) if _find_unit("runtime", name)]
-    if len(names) != 1 or not _is_numeric(sample.rows[names[0]]) or not draft.entry["mapping"].get("start"):
+    """Map a run time, if there is a start; ask for the unit that nothing tells. Return whether there is a run time."""
+    units = {
+        name: "text" if is_mostly(are_durations(sample.rows[name]), sample.rows[name]) else find_unit("runtime", name)
+        for name in _list_lengths(sample, draft)
+    }
+    names = [name for name in units if units[name]] or [*units]
+    if not names or not draft.entry["mapping"].get("start"):
         return False
-    draft.take("runtime", {"column": names[0], "unit": _find_unit("runtime", names[0])})
+    if len(names) > 1:
+        draft.require("mapping.end", f"no end; the run time {_describe_candidates(names).removeprefix('it ')}")
+    elif unit := units[names[0]]:
+        comment = f"text, such as {sample.rows[names[0]].drop_nulls()[0]}" if unit == "text" else f"in {unit}"
+        draft.take("runtime", {"column": names[0], "unit": unit}, comment)
+    else:
+        draft.take("runtime", {"column": names[0], "unit": None})
+        median = sample.rows[names[0]].cast(pl.Float64, strict=False).median()
+        draft.require(
+            "mapping.runtime.unit", f"s, min, h, d or ms? The median of {show_name(names[0])} is {median:,.6g}"
+        )
     return True
 
 
+def _list_lengths(sample: Sample, draft: Draft) -> list[str]:
+    """Return the columns with the name and the values of a run time."""
+    names = [name for name in list_candidates("runtime", sample) if name not in draft.columns]
+    rows = sample.rows
+    return [name for name in names if list_decimals(rows[name]) or is_mostly(are_durations(rows[name]), rows[name])]
+
+
 def _draft_optional_key(key: str, sample: Sample, draft: Draft) -> None:
-    names = [name for name in _list_candidates(key, sample) if name not in draft.columns]
-    if key in ("gpus", "cpus", "nodes", "memory", "gpu_type"):
-        names = [name for name in names if _is_numeric(sample.rows[name]) == (key != "gpu_type")]
-    unit = _find_unit(key, names[0]) if names else ""
+    candidates = [name for name in list_candidates(key, sample) if name not in draft.columns]
+    names = candidates
+    if key in NUMBER_KEYS:
+        names = [name for name in candidates if list_decimals(sample.rows[name])]
+        # A name such as gpu may also be that of a type.
+        if candidates and not names and not sample.rows[candidates[0]].str.contains("^[A-Za-z]").all():
+            is_other = sample.rows[candidates[0]].is_not_null() & parse_numbers(sample.rows[candidates[0]]).is_null()
+            cells = sample.describe_cells(candidates[0], is_other)
+            draft.lines.append(f"{key}: not taken; {show_name(candidates[0])} has cells that are no numbers: {cells}")
+    elif key == "gpu_type":
+        names = [name for name in candidates if not list_decimals(sample.rows[name])]
+    unit = find_unit(key, names[0]) if names else ""
     if len(names) > 1:
-        draft.lines.append(f"  {key}: not taken; {_describe_candidates(names)}")
+        draft.lines.append(f"{key}: not taken; {_describe_candidates(names)}")
     elif names and key == "memory" and not unit:
-        draft.lines.append(f"  memory: not taken; the name {show_name(names[0])} tells no unit")
+        draft.lines.append(f"memory: not taken; the name {show_name(names[0])} tells no unit")
     elif names:
         draft.take(key, {"column": names[0], "unit": unit} if unit else names[0])
 
 
-# Names and values ---------------------------------------------------------------------------------------
+def _draft_numbers(sample: Sample, draft: Draft) -> None:
+    """Set the decimal mark by which most cells of the mapped numbers are read, if a point alone is not enough."""
+    names = [name for key, name in _list_mapped(draft) if key in NUMBER_KEYS and not _is_text(draft, key)]
+    scores = {
+        decimal: sum(parse_numbers(sample.rows[name], decimal).count() for name in names) for decimal in ("", ",", ".")
+    }
+    best = [decimal for decimal, score in scores.items() if score == max(scores.values())]
+    if "" not in best and len(best) > 1:
+        draft.require("numbers.decimal", f'{join_names(names)}: is a comma the decimal mark (","), or a point (".")?')
+    elif "" not in best:
+        draft.entry["numbers"] = {"decimal": best[0]}
+        draft.lines.append(f"numbers.decimal: {best[0]}, as in {'1.234,5' if best == [','] else '1,234.5'}")
 
 
-def _list_candidates(key: str, sample: Sample) -> list[str]:
-    """Return the columns that are not blank and have one of the likeliest names of the key."""
-    for likely_names in _TERMS["names"][key]:
-        names = [name for name in sample.rows.columns if _list_readings(key, name) & {*likely_names.split()}]
-        if names := [name for name in names if sample.words[name].count()]:
-            return _drop_equal_columns(sample.words, names)
-    return []
+def _list_mapped(draft: Draft) -> list[tuple[str, str]]:
+    """Return key and column of the mapping so far."""
+    keys = [key for key, part in draft.entry["mapping"].items() if part]
+    return [*zip(keys, draft.columns, strict=True)]
 
 
-def _drop_equal_columns(rows: pl.DataFrame, names: list[str]) -> list[str]:
-    return [name for n, name in enumerate(names) if not any(rows[name].equals(rows[other]) for other in names[:n])]
+def _is_text(draft: Draft, key: str) -> bool:
+    part = draft.entry["mapping"][key]
+    return isinstance(part, dict) and part.get("unit") == "text"
 
 
-def _list_readings(key: str, name: str) -> set[str]:
-    """Return a name without marks and without its unit; also without a first word such as job."""
-    parts = _split_name(name)
-    parts = parts[:-1] if len(parts) > 1 and _find_unit(key, name) else parts
-    return {"".join(parts), "".join(_drop_prefix(parts))}
+def _draft_blanks(sample: Sample, draft: Draft) -> None:
+    """List the words for no value, and the few cells that are no times or numbers; both count as blank."""
+    form = draft.entry.get("times", {}).get("format", AUTOMATIC)
+    decimal = (draft.entry.get("numbers") or {}).get("decimal") or ""
+    values, bad_cells = set[str](), []
+    for key, name in _list_mapped(draft):
+        cells = sample.rows[name]
+        is_bad = pl.repeat(False, len(cells), eager=True)
+        if key in ("submit", "start", "end") and form:
+            is_time = parse_times(cells, form)
+            is_bad = cells.is_not_null() & is_time.is_null()
+            if (~is_time).any() and form != SECONDS:
+                placeholders = sample.describe_cells(name, (~is_time).fill_null(False))
+                draft.lines.append(f"{key}: placeholders count as blank: {placeholders}")
+        elif key in NUMBER_KEYS:
+            numbers = parse_numbers(cells, decimal, "duration" if _is_text(draft, key) else "number")
+            is_bad = cells.is_not_null() & numbers.is_null()
+            if (numbers < 0).any():
+                negative = sample.describe_cells(name, (numbers < 0).fill_null(False))
+                draft.lines.append(f"{key}: cells below zero count as blank: {negative}")
+        values |= {*sample.words[name].filter(~is_bad).drop_nulls()}
+        bad_cells += [(key, name, is_bad, {*cells.filter(is_bad)})] if is_bad.any() else []
+    outcome_words = {word for words in (draft.entry["outcomes"] or {}).values() for word in words}
+    blank = {word for word in values - outcome_words if word.lower() in BLANK_WORDS}
+    for key, name, is_bad, words in bad_cells:
+        # A word that is also a value elsewhere cannot be blank.
+        is_blank = len(words) <= MOST_WORDS and not words & (values | outcome_words)
+        blank |= words if is_blank else set()
+        effect = "cells that count as blank" if is_blank else "cells whose rows are excluded"
+        draft.lines.append(f"{key}: {effect}: {sample.describe_cells(name, is_bad)}")
+    if blank:
+        draft.entry["blank"] = sorted(blank)
 
 
-def _extract_time_word(name: str) -> str:
-    """Return the word of a name such as started_at or jobEndTime that tells which time it is."""
-    parts = _drop_prefix(_split_name(name))
-    while len(parts) > 1 and parts[-1] in _TERMS["time_endings"].split():
-        parts = parts[:-1]
-    return re.sub("(?<=..)(time|date)$", "", "".join(parts))
+# Words --------------------------------------------------------------------------------------------------
 
 
-def _drop_prefix(parts: list[str]) -> list[str]:
-    return parts[1:] if len(parts) > 1 and parts[0] in _TERMS["prefixes"].split() else parts
-
-
-def _find_unit(key: str, name: str) -> str:
-    return _TERMS["units"].get(key, {}).get((_split_name(name) or [""])[-1], "")
-
-
-def _split_name(name: str) -> list[str]:
-    return re.findall(r"[^\W_]+", re.sub("(?<=[a-z0-9])(?=[A-Z])", " ", name).lower())
-
-
-def _is_usable_name(name: str) -> bool:
-    return name.isprintable() and 0 < len(name) <= LONGEST_NAME and name not in ("line", " ")
-
-
-def _is_numeric(values: pl.Series) -> bool:
-    values = values.drop_nulls()
-    return len(values) > 0 and values.cast(pl.Float64, strict=False).ge(0).sum() >= LEAST_SHARE * len(values)
-
-
-def _are_times(values: pl.Series, format: str) -> bool:
-    """Return whether nearly all values are plausible times, apart from placeholders such as 0001-01-01."""
-    is_time = _is_plausible_time(values, format)
-    n_times = len(values.filter(is_time))
-    return n_times >= LEAST_SHARE * (n_times + is_time.null_count())
-
-
-def _is_plausible_time(values: pl.Series, format: str) -> pl.Series:
-    """Return whether each value is a plausible time, as the reader parses it; null for what is no time."""
-    column = Column(name=values.name, type="time", as_="", formats=(format,))
-    return values.to_frame().select(parse_number(column).is_between(*_PLAUSIBLE_S)).to_series()
-
-
-def _join_names(words: Iterable[str]) -> str:
+def join_names(words: Iterable[str]) -> str:
     words = [*words]
-    return ", ".join(map(show_name, words[:MOST_WORDS])) + (" ..." if len(words) > MOST_WORDS else "")
+    return ", ".join(map(show_name, words[:MOST_NAMES])) + (
+        f" and {len(words) - MOST_NAMES} more" if len(words) > MOST_NAMES else ""
+    )
 
 
 def _describe_candidates(names: Iterable[str]) -> str:

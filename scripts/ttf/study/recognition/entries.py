@@ -178,7 +178,7 @@ def explain_unread_entries(entries: Sequence[Entry], tables: Mapping, read_names
     for entry in entries:
         if entry.name not in read_names:
             matches = [table for table, spec in tables.items() if is_table_name(entry.name, spec)]
-            reason = f"the table {matches[0]} is read from another file" if matches else "no table is called so"
+            reason = f"the table {matches[0]} is read from another file" if matches else "not a table of this format"
             reasons[entry.name] = entry.problem or reason
     return reasons
 

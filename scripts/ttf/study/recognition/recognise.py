@@ -6,6 +6,7 @@ is recognised by the mappings of traces in the registry; for an unknown one a ma
 
 import itertools
 import re
+import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,6 +14,7 @@ from pathlib import Path
 import yaml
 
 from ttf.engine.checkout import CHECKOUT
+from ttf.engine.storage.plain_files import is_ignored
 from ttf.study.configuration.config import SCHEMA, TRACES_FILE
 from ttf.study.configuration.documents import get_child_schema, to_inline_yaml
 from ttf.study.configuration.mapping import list_mapped_columns
@@ -41,10 +43,10 @@ MOST_NEAREST = 3
 # A format with a lower share of its columns is no candidate.
 LEAST_SHARE = 0.5
 LONGEST_TRACE_NAME = 60
-MAPPING_HINT = (
-    "For any other table with a row per job, map its columns in the format table; with a row per outage, in the format "
-    "outages. config/README.md explains the mapping; then run ttf report --config my.yaml."
-)
+# Lines of the message about a draft to complete, and the width of those that say what was found.
+MOST_LINES, WIDTH = 10, 160
+# A draft is tried for this many files of a folder.
+MOST_DRAFTS = 5
 
 
 @dataclass(frozen=True)
@@ -81,44 +83,61 @@ def recognise(data: Path) -> RecognisedTrace:
     # A table that is also a log, as of events with a node and a time, is read as the table.
     matching_fits = [fit for fit in matching_fits if not is_log_format(fit.shape.declaration)] or matching_fits
     if not matching_fits:
-        if drafted := _draft_trace(folder, [fit.shape for fit in fits], formats, registry):
+        archives = [*_suggest_unpacking(folder, registry)]
+        if not archives and (drafted := _draft_trace(folder, fits, formats, registry)):
             return drafted
-        lines = [*_explain_no_match(folder, fits), *folder.describe_unread_forms()]
-        lines += [*_suggest_unpacking(folder, registry), MAPPING_HINT]
-        raise ConfigError("\n".join(lines))
+        raise ConfigError("\n".join([*_explain_no_match(folder, fits), *folder.describe_unread_forms(), *archives]))
     if len(matching_fits) > 1:
         raise ConfigError(_explain_ambiguity(folder, matching_fits))
     entry = _build_entry(folder, matching_fits[0])
     name = _choose_trace_name(folder.path.resolve().name, entry, registry, formats)
-    lines = _explain_fit(matching_fits[0])
+    lines = [*_explain_fit(matching_fits[0]), *_explain_unread(folder, matching_fits[0])]
     if logs := find_node_logs(folder, matching_fits[0].shape):
         lines.append(f"Logs of nodes: {format_listing([show_name(name) for name in logs])}.")
     return RecognisedTrace(entry["format"], name, entry, "\n".join(lines))
 
 
-def _draft_trace(folder: Folder, shapes: list[Shape], formats: dict, registry: dict) -> RecognisedTrace | None:
-    """Return a draft for an unknown table of jobs; None if a file is nearly one of a format, or no table of jobs."""
-    if any(folder.is_nearly(file, shape) for shape in shapes for file in folder.inspected_files[:MOST_COMPARED]):
+def _draft_trace(folder: Folder, fits: list[Fit], formats: dict, registry: dict) -> RecognisedTrace | None:
+    """Return a draft for an unknown table of jobs; None if a file is nearly one of a format, or there is no table.
+
+    Raises ConfigError for a table that no draft can describe, and for files that cannot be read.
+    """
+    if any(folder.is_nearly(file, fit.shape) for fit in fits for file in folder.inspected_files[:MOST_COMPARED]):
         return None
-    from ttf.study.recognition.draft import draft_mapping, read_sample  # takes 0.1 s, and only such tables need it
+    from ttf.study.recognition.unknown_file import draft_file  # takes 0.1 s, and only such tables need it
 
     declaration, named_file = formats["table"], folder.named_file
+    others = [file for file in folder.files if not is_ignored(file)]
     files = [named_file] if named_file else select_table_files(declaration["tables"]["rows"], folder.files)
-    sample = read_sample(folder.path / files[0]) if files else None
-    if sample is None or (draft := draft_mapping(sample)) is None:
+    files = files or (others if len(others) == 1 else [])
+    results = [draft_file(folder.path / file) for file in files[:MOST_DRAFTS]]
+    drafted = [index for index, result in enumerate(results) if result.entry]
+    if not drafted:
+        if results and not any(fit.files for fit in fits):
+            raise ConfigError(results[0].refusal)
         return None
-    layouts = build_layouts(draft.entry | {"mapping": {name: name for name in draft.columns}}, declaration)
-    fit = fit_shape(folder, Shape("table", declaration, layouts, "", draft.entry))
+    index = min(drafted, key=lambda index: len(results[index].missing))
+    result, file = results[index], files[index]
+    layouts = build_layouts(result.entry | {"mapping": {name: name for name in result.columns}}, declaration)
+    fit = fit_shape(folder, Shape("table", declaration, layouts, "", result.entry))
     if not fit.is_match:
-        return None
+        raise ConfigError(f"{show_name(str(folder.path))}: {' '.join(fit.problems or fit.missing_tables)}")
     entry = _build_entry(folder, fit)
-    data_name = named_file.partition(".")[0] if named_file else folder.path.resolve().name
-    explanation = (
-        f"{show_name(files[0])}: no known format. Drafted for the format table from its header and "
-        f"{sample.rows.height:,} rows:"
+    name = _choose_trace_name(
+        named_file.partition(".")[0] if named_file else folder.path.resolve().name, entry, registry, formats
     )
-    name = _choose_trace_name(data_name, entry, registry, formats)
-    return RecognisedTrace("table", name, entry, "\n".join([explanation, *draft.lines]), draft.missing)
+    lines = [f"{show_name(file)}: {result.explanation[0]}", *result.explanation[1:], *_explain_unread(folder, fit)]
+    return RecognisedTrace("table", name, entry, "\n".join(lines), result.missing)
+
+
+def _explain_unread(folder: Folder, fit: Fit) -> list[str]:
+    """Return which files of a folder are not read, if it has more than the format's files."""
+    used = {*_list_matched_files(fit), *find_extra_files(fit.shape, folder.files).values()}
+    used |= {*find_node_logs(folder, fit.shape)}
+    names = [show_name(file) for file in folder.files if file not in used and not is_ignored(file)]
+    if folder.named_file or not names or is_log_format(fit.shape.declaration):
+        return []
+    return [f"Not read: {format_listing(names)}. Their columns are not those of {format_listing(sorted(used), 3)}."]
 
 
 def _choose_trace_name(data_name: str, entry: dict, registry: dict, formats: dict) -> str:
@@ -140,6 +159,20 @@ def format_configuration(recognised: RecognisedTrace) -> str:
     document = {"study": [recognised.name], "registry": {recognised.name: recognised.entry}}
     text = yaml.safe_dump(document, sort_keys=False, allow_unicode=True, default_flow_style=None, width=110)
     return "".join(f"# {line}\n" for line in comments) + text
+
+
+def format_missing_keys(recognised: RecognisedTrace, file: Path, data: Path) -> str:
+    """Return what a draft found and lacks, in at most MOST_LINES lines; the command is the last."""
+    found = recognised.explanation.splitlines()
+    keys = [f"  {key}: {text}" for key, text in recognised.missing.items()]
+    last = [
+        f"Complete under registry.{recognised.name} in {file}:",
+        *keys,
+        "Then type:",
+        f"  ttf report {shlex.quote(str(data))}",
+    ]
+    lines = [line if len(line) <= WIDTH else f"{line[:WIDTH].rpartition(' ')[0]} ..." for line in found]
+    return "\n".join([*lines[: max(1, MOST_LINES - len(last))], *last])
 
 
 def find_new_files(recognised: RecognisedTrace, document: Mapping) -> list[str]:
@@ -300,8 +333,9 @@ def _explain_no_match(folder: Folder, fits: list[Fit]) -> list[str]:
         lines = [f"{label}: {data_label} matches no format. The closest formats, and what each lacks:"]
         lines += [f"  {fit.shape.label}: {' '.join(_describe_missing(folder, fit))}" for fit in candidates]
     else:
-        lines = [f"{label}: {data_label} matches no format, not even approximately. The formats, and what each needs:"]
-        lines += [f"  {fit.shape.label}: {_describe_required_files(fit)}" for fit in fits]
+        formats = ", ".join(sorted({fit.shape.format for fit in fits}))
+        lines = [f"{label}: {data_label} matches no format, not even approximately.", f"The formats are {formats}."]
+        lines.append("What each needs: docs/your-data.md. Name one file to read it as a table: ttf report folder/file")
     return lines
 
 
@@ -323,12 +357,6 @@ def _describe_missing(folder: Folder, fit: Fit) -> Iterator[str]:
         hint = f"; most similar is {folder.describe_problem(file, layout)}" if is_close else "."
         yield f"the table {table} is missing, expected {describe_expected_file(spec)}{hint}"
     yield from fit.problems
-
-
-def _describe_required_files(fit: Fit) -> str:
-    tables = fit.shape.declaration["tables"]
-    separator = " and " if fit.shape.has_required_tables else " or "
-    return separator.join(describe_expected_file(tables[table]) for table in fit.shape.core_tables)
 
 
 def _explain_ambiguity(folder: Folder, fits: list[Fit]) -> str:

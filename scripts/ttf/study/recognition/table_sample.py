@@ -1,0 +1,109 @@
+"""The first rows of an unknown table, as text, with the lines on which they stand."""
+
+import csv
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import polars as pl
+from polars import selectors
+
+from ttf.engine.checkout import CHECKOUT
+from ttf.engine.storage.on_disk import scan_parquet
+from ttf.raw.headers import DELIMITERS, parse_header
+from ttf.raw.raw_tables import MAX_FIELD_BYTES
+from ttf.study.configuration.yaml_files import load_yaml
+from ttf.study.recognition.first_lines import LONGEST_NAME, read_first_bytes
+
+TERMS = load_yaml(CHECKOUT / "config" / "column_names.yaml")
+BLANK_WORDS = TERMS["blank"].split()
+MOST_BYTES, MOST_ROWS = 1 << 20, 20_000
+
+
+class Sample(NamedTuple):
+    """The first rows of a table as text.
+
+    rows: blanks and words for no value are null. words: the same, with words for no value. lines: the line of each row.
+    options: how to read the file. repeated: names of several columns, which are left out.
+    """
+
+    rows: pl.DataFrame
+    words: pl.DataFrame
+    lines: list[int]
+    options: dict[str, Any]
+    repeated: list[str]
+
+    def describe_cells(self, name: str, is_shown: pl.Series) -> str:
+        """Return the first of some cells of a column with their lines: 'soon' in line 3."""
+        cells = zip(self.words[name], self.lines, is_shown, strict=True)
+        shown = [f"{cell[:30]!r} in line {line}" for cell, line, is_shown in cells if is_shown]
+        return ", ".join(shown[:3]) + (f" and {len(shown) - 3:,} more" if len(shown) > 3 else "")
+
+
+def read_sample(path: Path) -> Sample | None:
+    """Return the first rows of a table; None if it has fewer than two columns, no row, or cannot be read."""
+    is_parquet = path.name.lower().endswith(".parquet")
+    try:
+        names, rows, lines, options = _read_first_parquet_rows(path) if is_parquet else _read_first_text_rows(path)
+    except (Exception, pl.exceptions.PanicException):  # whatever libraries raise for a file that is no such table
+        return None
+    if len(names) < 2 or not rows.height:
+        return None
+    words = rows.select(
+        pl.col(name).str.strip_chars().replace("", None) for name in rows.columns if _is_usable_name(name)
+    )
+    values = words.select(pl.when(~pl.all().str.to_lowercase().is_in(BLANK_WORDS)).then(pl.all()))
+    repeated = [name for name in dict.fromkeys(names) if names.count(name) > 1]
+    return Sample(values, words, lines, options, repeated)
+
+
+def split_header(head: bytes) -> tuple[list[str], dict[str, Any]]:
+    """Return the names in the header row of a text, and its options: delimiter and quotes."""
+    header = head.partition(b"\n")[0]
+    delimiter = max(DELIMITERS, key=lambda mark: header.count(mark.encode()))
+    quoted = b'"' in head
+    options = ({"delimiter": delimiter} if delimiter != "," else {}) | ({"quoted": True} if quoted else {})
+    return parse_header(header, delimiter, quoted), options
+
+
+def split_rows(head: bytes, options: dict[str, Any]) -> tuple[list[list[str]], list[int]]:
+    """Return the fields of the rows below the header, and the line on which each starts."""
+    lines = head.splitlines()[1:]
+    # The last line may be cut off. A longer line than a field is left to ingest.
+    lines = [
+        line if len(line) <= MAX_FIELD_BYTES else b"" for line in (lines if len(head) < MOST_BYTES else lines[:-1])
+    ]
+    quoting = csv.QUOTE_MINIMAL if options.get("quoted") else csv.QUOTE_NONE
+    texts = (line.decode("utf-8", "replace") for line in lines)
+    reader, rows, numbers, first_line = (
+        csv.reader(texts, delimiter=options.get("delimiter", ","), quoting=quoting),
+        [],
+        [],
+        2,
+    )
+    for row in reader:
+        if row and len(rows) < MOST_ROWS:
+            rows.append(row)
+            numbers.append(first_line)
+        first_line = reader.line_num + 2
+    return rows, numbers
+
+
+def _read_first_parquet_rows(path: Path) -> tuple[list[str], pl.DataFrame, list[int], dict[str, Any]]:
+    columns = selectors.all() - selectors.nested() - selectors.binary() - selectors.duration()
+    rows = scan_parquet(path).head(MOST_ROWS).select(columns)
+    rows = rows.with_columns(selectors.datetime(time_zone="*").dt.convert_time_zone("UTC"))
+    text_rows = rows.select(pl.all().cast(pl.String)).collect()
+    return text_rows.columns, text_rows, [*range(1, text_rows.height + 1)], {}
+
+
+def _read_first_text_rows(path: Path) -> tuple[list[str], pl.DataFrame, list[int], dict[str, Any]]:
+    head = read_first_bytes(str(path), MOST_BYTES) or b""
+    names, options = split_header(head)
+    rows, numbers = split_rows(head, options)
+    lines = [number for row, number in zip(rows, numbers, strict=True) if len(row) == len(names)]
+    columns = zip(names, zip(*(row for row in rows if len(row) == len(names)), strict=True), strict=True)
+    return names, pl.DataFrame({name: values for name, values in columns if names.count(name) == 1}), lines, options
+
+
+def _is_usable_name(name: str) -> bool:
+    return name.isprintable() and 0 < len(name) <= LONGEST_NAME and name not in ("line", " ")
