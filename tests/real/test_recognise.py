@@ -26,7 +26,7 @@ TRACE_NAMES = {name: name for name in ("openb", "lanl", "titan", "infinitehbd", 
 REFUSED = {
     "pai": "  pai2020: the table instance is missing, expected pai_instance_table.csv.",
     "gcm-sacct": "  sacct: the table record would include other files: ",
-    "hpc-ai-failure-survey": "not even approximately",
+    "hpc-ai-failure-survey": "None tells an outcome or a run time of jobs",
     "titan/gc_summary_loc.csv": "  titan: gc_summary_loc.csv is not one of its tables.",
 }
 

@@ -12,8 +12,9 @@ from format_tables import FILES, FORMATS, derive_table
 from ttf.formats.protocol import load_schemas_and_readers
 from ttf.raw.ingest import anomalies, ingest
 from ttf.records.durations import durations_of_jobs
-from ttf.study.recognition.draft import draft_mapping, read_sample
+from ttf.study.recognition.draft import draft_mapping
 from ttf.study.recognition.format_declarations import read_schema_text
+from ttf.study.recognition.table_sample import read_sample
 
 ROOT = Path(__file__).resolve().parents[2]
 

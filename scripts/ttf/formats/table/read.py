@@ -203,7 +203,10 @@ def _column_rules(key: str, part: str | Mapping, times: dict[str, Any], entry: M
             kind["maximum"] = int(MAX_NUMBER * BYTES_PER_MIB / units[unit])
         return kind | ({"zero_is_blank": True} if get_option(part, "zero_is_blank", False) else {})
     if key == "status":
-        return {"type": "text", "required": True, "values": list(outcome_by_word(entry["outcomes"]))}
+        words = outcome_by_word(entry["outcomes"])
+        # A word such as running, in place of an end, may also be a state.
+        blank = ["", *(word for word in entry.get("blank", []) if word not in words)]
+        return {"type": "text", "required": True, "values": list(words), "blank": list(dict.fromkeys(blank))}
     return {"type": "text", "required": key in REQUIRED}
 
 

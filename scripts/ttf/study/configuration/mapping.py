@@ -92,15 +92,12 @@ def _find_word_problems(entry: dict) -> Iterator[EntryProblem]:
     """Yield status words that mean two outcomes or cannot occur."""
     status, outcomes = entry["mapping"].get("status"), entry.get("outcomes", {})
     is_first_word = isinstance(status, dict) and status.get("first_word", False)
-    blank_words = {word.strip() for word in entry.get("blank", [])}
     outcome_by_word: dict[str, str] = {}
     for outcome, words in outcomes.items():
         for word in words:
             path = ("outcomes", outcome)
             if outcome_by_word.setdefault(word, outcome) != outcome:
                 yield path, f"the word {word!r} is also listed under {outcome_by_word[word]}; a status has one outcome."
-            if word.strip() in blank_words:
-                yield path, f"the word {word!r} is also listed under blank, which means no value; keep one."
             if word != word.strip():
                 yield path, f"the word {word!r} has spaces around it; a status is read without them."
             elif is_first_word and len(word.split()) > 1:

@@ -1,6 +1,7 @@
 """What names and values of columns mean: keys of a mapping, units, outcomes, forms of times and numbers."""
 
 import re
+from collections.abc import Sequence
 from itertools import product
 
 import polars as pl
@@ -32,10 +33,15 @@ DECIMALS = ("", ",", ".")
 
 def list_candidates(key: str, sample: Sample) -> list[str]:
     """Return the columns that are not blank and have one of the likeliest names of the key."""
+    names = list_named(key, [name for name in sample.rows.columns if sample.words[name].count()])
+    return drop_equal_columns(sample.words, names)
+
+
+def list_named(key: str, names: Sequence[str]) -> list[str]:
+    """Return those of the names of columns that are among the likeliest names of the key."""
     for likely_names in TERMS["names"][key]:
-        names = [name for name in sample.rows.columns if _list_readings(key, name) & {*likely_names.split()}]
-        if names := [name for name in names if sample.words[name].count()]:
-            return drop_equal_columns(sample.words, names)
+        if matches := [name for name in names if _list_readings(key, name) & {*likely_names.split()}]:
+            return matches
     return []
 
 

@@ -25,6 +25,7 @@ from ttf.study.recognition.column_terms import (
     list_candidates,
     list_decimals,
     list_formats,
+    list_named,
     parse_numbers,
     parse_times,
     split_name,
@@ -104,8 +105,7 @@ def draft_mapping(sample: Sample) -> Draft | None:
     _draft_numbers(sample, draft)
     _draft_blanks(sample, draft)
     draft.entry |= sample.options
-    for name in sample.repeated:
-        draft.lines.append(f"not used: two columns have the name {show_name(name)}; rename one of them")
+    draft.lines += [f"not used: {show_name(name)}: {note}" for name, note in sample.notes.items()]
     unused = [name for name in sample.rows.columns if name not in draft.columns]
     draft.lines += [f"not used: {join_names(unused)}"] if unused else []
     return draft
@@ -117,9 +117,16 @@ def draft_mapping(sample: Sample) -> Draft | None:
 def _draft_job_id(sample: Sample, draft: Draft) -> None:
     names, rows = list_candidates("job_id", sample), sample.rows
     unique = [name for name in names if rows[name].drop_nulls().n_unique() >= LEAST_UNIQUE * rows.height]
-    if len(unique) == 1:
+    if (
+        names
+        and rows[names[0]].str.contains(r"\.(batch|extern)$").any()
+        and rows[names[0]].str.contains(".", literal=True).all()
+    ):
+        text = f"each row is a step, such as {rows[names[0]][0]}; only rows of whole jobs tell outcomes: sacct -X"
+        draft.require("mapping.job_id", text)
+    elif len(unique) == 1:
         draft.take("job_id", unique[0])
-    elif not names:
+    elif not names and not (names := list_named("job_id", [*sample.notes])):
         draft.lines.append("job_id: no column has such a name, so each row is a job")
     elif len(names) == 1 and rows[names[0]].null_count() <= (1 - LEAST_UNIQUE) * rows.height:
         draft.take("job_id", names[0])
@@ -159,6 +166,7 @@ def _draft_status(sample: Sample, draft: Draft) -> None:
         )
     elif candidates or not _draft_other_outcome(sample, draft, words_by_column):
         names = list_candidates("status", sample)
+        candidates = candidates or list_named("status", [*sample.notes])
         text = f"{show_name(names[0])} has more than {MOST_WORDS} different words" if names else NO_OUTCOME
         draft.require("mapping.status", _describe_candidates(candidates) if candidates else text)
         draft.require("outcomes", "list its words under success, failure, cancelled, running and others")
@@ -228,10 +236,15 @@ def _draft_times(sample: Sample, draft: Draft) -> None:
         if len(names) != 1:
             is_run = key == "end" and not names and not others and _draft_runtime(sample, draft)
             if names or others or (key == "end" and not is_run) or (key == "start" and not submit):
-                text = _describe_candidates(names or unused_times)
-                draft.require(
-                    f"mapping.{key}", text if names or not others else _describe_mixed_times(sample, others[0])
-                )
+                repeated = [name for name in sample.notes if find_time_key(name) == key]
+                lengths = _list_lengths(sample, draft) if key == "end" else []
+                if not names and others:
+                    text = _describe_mixed_times(sample, others[0])
+                elif not names and not repeated and lengths:
+                    text = f"no column is one, and {join_names(lengths)} counts from a start that is missing"
+                else:
+                    text = _describe_candidates(names or repeated or unused_times)
+                draft.require(f"mapping.{key}", text)
             elif key == "start":
                 draft.lines.append("start: no column, so no run times are computed")
         elif key != "submit" and sample.rows[names[0]].drop_nulls().str.contains("^[0-9]{4}-[0-9]{2}-[0-9]{2}$").all():
@@ -331,7 +344,8 @@ def _draft_numbers(sample: Sample, draft: Draft) -> None:
     }
     best = [decimal for decimal, score in scores.items() if score == max(scores.values())]
     if "" not in best and len(best) > 1:
-        draft.require("numbers.decimal", f'{join_names(names)}: is a comma the decimal mark (","), or a point (".")?')
+        cells = [cell for name in names for cell in sample.rows[name].drop_nulls() if "," in cell]
+        draft.require("numbers.decimal", f'in {cells[0]}, is the comma a decimal mark? Then ",", otherwise "."')
     elif "" not in best:
         draft.entry["numbers"] = {"decimal": best[0]}
         draft.lines.append(f"numbers.decimal: {best[0]}, as in {'1.234,5' if best == [','] else '1,234.5'}")
@@ -352,7 +366,7 @@ def _draft_blanks(sample: Sample, draft: Draft) -> None:
     """List the words for no value, and the few cells that are no times or numbers; both count as blank."""
     form = draft.entry.get("times", {}).get("format", AUTOMATIC)
     decimal = (draft.entry.get("numbers") or {}).get("decimal") or ""
-    values, bad_cells = set[str](), []
+    values_by_key, bad_cells = dict[str, set[str]](), []
     for key, name in _list_mapped(draft):
         cells = sample.rows[name]
         is_bad = pl.repeat(False, len(cells), eager=True)
@@ -362,19 +376,21 @@ def _draft_blanks(sample: Sample, draft: Draft) -> None:
             if (~is_time).any() and form != SECONDS:
                 placeholders = sample.describe_cells(name, (~is_time).fill_null(False))
                 draft.lines.append(f"{key}: placeholders count as blank: {placeholders}")
-        elif key in NUMBER_KEYS:
+        elif key in NUMBER_KEYS and "numbers.decimal" not in draft.missing:
             numbers = parse_numbers(cells, decimal, "duration" if _is_text(draft, key) else "number")
             is_bad = cells.is_not_null() & numbers.is_null()
             if (numbers < 0).any():
                 negative = sample.describe_cells(name, (numbers < 0).fill_null(False))
                 draft.lines.append(f"{key}: cells below zero count as blank: {negative}")
-        values |= {*sample.words[name].filter(~is_bad).drop_nulls()}
+        values_by_key[key] = {*sample.words[name].filter(~is_bad).drop_nulls()}
         bad_cells += [(key, name, is_bad, {*cells.filter(is_bad)})] if is_bad.any() else []
     outcome_words = {word for words in (draft.entry["outcomes"] or {}).values() for word in words}
-    blank = {word for word in values - outcome_words if word.lower() in BLANK_WORDS}
+    words_used = {word for words in values_by_key.values() for word in words}
+    blank = {word for word in words_used - outcome_words if word.lower() in BLANK_WORDS}
+    others = [values for key, values in values_by_key.items() if key != "status"]
     for key, name, is_bad, words in bad_cells:
-        # A word that is also a value elsewhere cannot be blank.
-        is_blank = len(words) <= MOST_WORDS and not words & (values | outcome_words)
+        # A word that is also a value of another column cannot be blank; a state is told apart.
+        is_blank = len(words) <= MOST_WORDS and not any(words & values for values in others)
         blank |= words if is_blank else set()
         effect = "cells that count as blank" if is_blank else "cells whose rows are excluded"
         draft.lines.append(f"{key}: {effect}: {sample.describe_cells(name, is_bad)}")

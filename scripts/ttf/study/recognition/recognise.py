@@ -114,14 +114,21 @@ def _draft_trace(folder: Folder, fits: list[Fit], formats: dict, registry: dict)
     drafted = [index for index, result in enumerate(results) if result.entry]
     if not drafted:
         if results and not any(fit.files for fit in fits):
-            raise ConfigError(results[0].refusal)
+            which = (
+                f"{show_name(str(folder.path))}: no file is a table of jobs. The first is:\n"
+                if len(results) > 1
+                else ""
+            )
+            raise ConfigError(which + results[0].refusal)
         return None
     index = min(drafted, key=lambda index: len(results[index].missing))
     result, file = results[index], files[index]
     layouts = build_layouts(result.entry | {"mapping": {name: name for name in result.columns}}, declaration)
     fit = fit_shape(folder, Shape("table", declaration, layouts, "", result.entry))
     if not fit.is_match:
-        raise ConfigError(f"{show_name(str(folder.path))}: {' '.join(fit.problems or fit.missing_tables)}")
+        raise ConfigError(
+            f"{show_name(str(folder.path))}: {' '.join(fit.problems or [folder.describe_problem(file, layouts['rows'])])}"
+        )
     entry = _build_entry(folder, fit)
     name = _choose_trace_name(
         named_file.partition(".")[0] if named_file else folder.path.resolve().name, entry, registry, formats

@@ -2,12 +2,14 @@
 
 import json
 import re
+import shlex
 from contextlib import closing, suppress
 from pathlib import Path
 
 from ttf.engine.errors import StudyError
 from ttf.raw.node_logs.layouts import describe_unread_form
 from ttf.raw.raw_files import read_line_blocks
+from ttf.raw.raw_tables import is_utf8
 from ttf.study.recognition.first_lines import MOST_BYTES, show_name
 
 # The command of README.md for the accounting of Slurm, without the columns that few questions need.
@@ -15,6 +17,9 @@ SACCT = (
     "sacct -a -X -P --noconvert -S 2025-01-01 -E now -o JobIDRaw,State,Submit,Start,End,User,Account,Partition,"
     "ExitCode,ReqTRES,AllocTRES,NNodes,NodeList > jobs.txt"
 )
+SAMPLE_BYTES = 1 << 20
+# Ingest stops if a larger share of the rows breaks a rule.
+MOST_ODD = 0.01
 # Columns that sacct prints under these names only.
 SACCT_NAMES = {
     *("JobID", "JobIDRaw", "State", "ExitCode", "AllocCPUS", "AllocTRES", "ReqTRES", "ReqCPUS", "ReqMem", "ReqNodes"),
@@ -46,17 +51,19 @@ def explain_unreadable(file: Path) -> str:
         if kind := next((words for pattern, words in _BINARY_KINDS.items() if re.match(pattern, start)), ""):
             return f"{label}: this is {kind.replace('FILE', show_name(file.name))}."
     try:
-        with closing(read_line_blocks(file, MOST_BYTES)) as blocks:
-            head = next(blocks)[: 4 * MOST_BYTES]
+        with closing(read_line_blocks(file, SAMPLE_BYTES)) as blocks:
+            head = next(blocks)
     except StudyError as error:
         return str(error)
     return _explain_text(head, file, label)
 
 
 def _explain_text(head: bytes, file: Path, label: str) -> str:
+    lines = head.split(b"\n")
+    odd_lines = [number for number, line in enumerate(lines, 1) if not is_utf8(line)] if not is_utf8(head) else []
     text = head.decode("utf-8", "replace").removeprefix("\ufeff")
     line = text.split("\n", 1)[0]
-    name, stem = show_name(str(file)), show_name(file.name.partition(".")[0])
+    name, stem = shlex.quote(show_name(str(file))), shlex.quote(show_name(file.name.partition(".")[0]))
     if not text.strip():
         return f"{label}: the file holds blank lines only."
     if re.fullmatch(r"sep=.?", line.strip(), re.IGNORECASE):
@@ -67,6 +74,11 @@ def _explain_text(head: bytes, file: Path, label: str) -> str:
     is_wide_json = re.match(r"\s*[\[{]\s*\n", text)
     if not is_wide_json and "JobID" not in line and (words := describe_unread_form(head)):
         return f"{label}: {words}."
+    if len(odd_lines) > MOST_ODD * len(lines):
+        return (
+            f"{label}: {len(odd_lines):,} lines are not UTF-8, as line {odd_lines[0]}. Convert them, here from Latin-1:"
+            f"\n  iconv -f LATIN1 -t UTF-8 {name} > {stem}_utf8.csv\n  ttf report {stem}_utf8.csv"
+        )
     if text.lstrip()[:1] in "{[":
         return _explain_json(text, name, stem, label)
     if len(line) >= MOST_BYTES - 1:

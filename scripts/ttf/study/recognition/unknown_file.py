@@ -56,7 +56,7 @@ def _explain_no_rows(path: Path) -> str:
     """Return why a text has no rows of a table."""
     head = read_first_bytes(str(path), MOST_BYTES) or b""
     names, options = split_header(head)
-    rows, lines = split_rows(head, options)
+    rows, lines, _ = split_rows(head, options)
     if len(names) < 2:
         field = show_name(names[0][:60])
         return f"line 1 is one field, {field!r}. Expected names of columns with a comma, semicolon, tab or | between."
