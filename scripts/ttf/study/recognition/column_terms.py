@@ -10,7 +10,6 @@ from ttf.raw.raw_tables import AUTOMATIC, Column, parse_number
 from ttf.study.recognition.table_sample import TERMS, Sample
 
 _OUTCOME_BY_WORD = {word: outcome for outcome, words in TERMS["outcomes"].items() for word in words.split()}
-_OUTCOME_BY_FLAG = {word: outcome for outcome in ("success", "failure") for word in TERMS["flags"][outcome].split()}
 _KEY_BY_TIME = {word: key for key, words in TERMS["times"].items() for word in words.split()}
 # The trace's own clock, from 0.
 SECONDS = "seconds"
@@ -86,11 +85,11 @@ def classify_word(word: str) -> str | None:
 
 def classify_flag(name: str, word: str) -> str | None:
     """Return the outcome that a cell such as 1 or false means in a column such as success or is_failed."""
-    outcome = _OUTCOME_BY_FLAG.get((split_name(name) or [""])[-1])
-    if outcome and word.lower() in TERMS["flags"]["true"].split():
-        return outcome
-    is_false = outcome and word.lower() in TERMS["flags"]["false"].split()
-    return {"success": "failure", "failure": "success"}[outcome] if is_false else None
+    flags = TERMS["flags"]
+    outcome = next((key for key in ("success", "failure") if {*split_name(name)[-1:]} & {*flags[key].split()}), None)
+    if outcome and word.lower() in flags["false"].split():
+        return "failure" if outcome == "success" else "success"
+    return outcome if word.lower() in flags["true"].split() else None
 
 
 def list_formats(values: pl.Series) -> list[str]:
@@ -106,15 +105,14 @@ def list_formats(values: pl.Series) -> list[str]:
 
 def counts_from_zero(values: pl.Series) -> bool:
     """Return whether the values are numbers of a clock that starts at 0, rather than in 1970."""
-    numbers = values.drop_nulls().cast(pl.Float64, strict=False)
-    is_own = numbers.is_between(0, _LATEST_OWN_S)
-    return numbers.n_unique() > 1 and is_own.sum() >= LEAST_SHARE * len(numbers)
+    numbers = parse_numbers(values)
+    return numbers.n_unique() > 1 and is_mostly(numbers.is_between(0, _LATEST_OWN_S), values)
 
 
 def _are_times(values: pl.Series, format: str) -> bool:
     """Return whether most values are plausible times, apart from placeholders such as 0001-01-01."""
     is_time = parse_times(values, format)
-    n_times = is_time.sum()
+    n_times = int(is_time.sum())
     return n_times >= LEAST_SHARE * (n_times + is_time.null_count())
 
 
@@ -132,9 +130,9 @@ def parse_numbers(values: pl.Series, decimal: str = "", type: str = "number") ->
     return values.to_frame().select(parse_number(column)).to_series()
 
 
-def are_durations(values: pl.Series) -> pl.Series:
-    """Return whether each value is a duration as text, such as 2.1min or 1-02:03:04."""
-    return parse_numbers(values, type="duration").is_not_null()
+def are_durations(values: pl.Series) -> bool:
+    """Return whether most values are durations as text, such as 2.1min or 1-02:03:04."""
+    return is_mostly(parse_numbers(values, type="duration").is_not_null(), values)
 
 
 def is_mostly(is_kind: pl.Series, values: pl.Series) -> bool:

@@ -21,7 +21,6 @@ from ttf.study.recognition.column_terms import (
     drop_equal_columns,
     find_time_key,
     find_unit,
-    is_mostly,
     list_candidates,
     list_decimals,
     list_formats,
@@ -97,11 +96,8 @@ def draft_mapping(sample: Sample) -> Draft | None:
         return None
     for key in OPTIONAL_KEYS:
         _draft_optional_key(key, sample, draft)
-    if draft.missing.get("mapping.status") == NO_OUTCOME and (lengths := _list_lengths(sample, draft)):
-        draft.refusal = (
-            f"it is the input of a simulator: jobs to come, with their lengths ({join_names(lengths)}), but without "
-            "outcomes. Export the record of what ran: state, start and end of each job"
-        )
+    if draft.missing.get("mapping.status") == NO_OUTCOME and not any(map(draft.entry["mapping"].get, ("start", "end"))):
+        draft.refusal = _explain_simulation(sample, draft)
     _draft_numbers(sample, draft)
     _draft_blanks(sample, draft)
     draft.entry |= sample.options
@@ -117,11 +113,8 @@ def draft_mapping(sample: Sample) -> Draft | None:
 def _draft_job_id(sample: Sample, draft: Draft) -> None:
     names, rows = list_candidates("job_id", sample), sample.rows
     unique = [name for name in names if rows[name].drop_nulls().n_unique() >= LEAST_UNIQUE * rows.height]
-    if (
-        names
-        and rows[names[0]].str.contains(r"\.(batch|extern)$").any()
-        and rows[names[0]].str.contains(".", literal=True).all()
-    ):
+    steps = rows[names[0]].str.contains(r"\.(batch|extern|[0-9]+)$") if names else pl.Series([False])
+    if steps.all() and rows[names[0]].str.contains("[a-z]$").any():
         text = f"each row is a step, such as {rows[names[0]][0]}; only rows of whole jobs tell outcomes: sacct -X"
         draft.require("mapping.job_id", text)
     elif len(unique) == 1:
@@ -137,28 +130,26 @@ def _draft_job_id(sample: Sample, draft: Draft) -> None:
 
 def _draft_status(sample: Sample, draft: Draft) -> None:
     """Map the column whose name or words tell the outcome; else a flag such as success, or an exit code."""
-    words_by_column, phrases = {}, set()
+    words_by_column, phrases = dict[str, list[str]](), set[str]()
     for name in sample.words.columns:
         words = sample.words[name].drop_nulls().unique(maintain_order=True)
         first_words = words.str.extract(r"^(\S+)").unique(maintain_order=True)
-        # A reason or a number may follow, as in CANCELLED by 1234.
-        if _count_unclear(first_words) < _count_unclear(words):
-            phrases.add(name)
-            words = first_words
-        if 0 < len(words) <= MOST_WORDS:
-            words_by_column[name] = words.to_list()
+        if 0 < len(first_words) <= MOST_WORDS:
+            clear_words = [word for word in words[: MOST_WORDS + 1] if classify_word(word)]
+            # A reason or a number may follow, as in CANCELLED by 1234.
+            is_phrase = len(words) - len(clear_words) > len([word for word in first_words if not classify_word(word)])
+            phrases |= {name} if is_phrase else set()
+            words_by_column[name] = (first_words if is_phrase else words).to_list()
+    words_by_column = {name: words for name, words in words_by_column.items() if len(words) <= MOST_WORDS}
     readable = [name for name, words in words_by_column.items() if all(map(classify_word, words))]
     names = [name for name in list_candidates("status", sample) if name in words_by_column]
     candidates = [name for name in names if name in readable] or names
     last_words = TERMS["names"]["status"][0].split()
-    candidates = candidates or [
-        name for name in readable if split_name(name)[-1:] and split_name(name)[-1] in last_words
-    ]
+    candidates = candidates or [name for name in readable if {*split_name(name)[-1:]} & {*last_words}]
     # Without such a name the words tell; a single outcome, or the first words of a text, might be chance.
-    outcomes_by_column = {
-        name: {*map(classify_word, words_by_column[name])} for name in readable if name not in phrases
-    }
-    candidates = candidates or [name for name, outcomes in outcomes_by_column.items() if len(outcomes) > 1]
+    candidates = candidates or [
+        name for name in readable if name not in phrases and len({*map(classify_word, words_by_column[name])}) > 1
+    ]
     if len(candidates) == 1:
         (name,) = candidates
         _take_status(
@@ -170,10 +161,6 @@ def _draft_status(sample: Sample, draft: Draft) -> None:
         text = f"{show_name(names[0])} has more than {MOST_WORDS} different words" if names else NO_OUTCOME
         draft.require("mapping.status", _describe_candidates(candidates) if candidates else text)
         draft.require("outcomes", "list its words under success, failure, cancelled, running and others")
-
-
-def _count_unclear(words: pl.Series) -> int:
-    return sum(not classify_word(word) for word in words)
 
 
 def _draft_other_outcome(sample: Sample, draft: Draft, words_by_column: Mapping[str, list[str]]) -> bool:
@@ -232,18 +219,18 @@ def _draft_times(sample: Sample, draft: Draft) -> None:
     unused_times = [name for name in formats if name not in (*submit, *start, *end)]
     comment = "also start, so no waits are computed" if submit and submit == start else ""
     for key, names in (("submit", submit), ("start", start), ("end", end)):
-        others = [name for name in named if named[name] == key and name not in formats and sample.words[name].count()]
         if len(names) != 1:
-            is_run = key == "end" and not names and not others and _draft_runtime(sample, draft)
-            if names or others or (key == "end" and not is_run) or (key == "start" and not submit):
-                repeated = [name for name in sample.notes if find_time_key(name) == key]
-                lengths = _list_lengths(sample, draft) if key == "end" else []
-                if not names and others:
-                    text = _describe_mixed_times(sample, others[0])
-                elif not names and not repeated and lengths:
-                    text = f"no column is one, and {join_names(lengths)} counts from a start that is missing"
-                else:
-                    text = _describe_candidates(names or repeated or unused_times)
+            # Names of this time whose values are not in one form, or which two columns have.
+            mixed = [name for name in named if named[name] == key and name not in formats]
+            mixed = [name for name in mixed if sample.words[name].str.contains("[0-9]{2}").any()]
+            repeated = [name for name in sample.notes if find_time_key(name) == key]
+            if key == "end" and not names and not repeated and _draft_runtime(sample, draft):
+                continue
+            if names or repeated or not mixed:
+                text = _describe_candidates(names or repeated or unused_times)
+            else:
+                text = _describe_mixed_times(sample, mixed[0])
+            if names or repeated or mixed or key == "end" or (key == "start" and not submit):
                 draft.require(f"mapping.{key}", text)
             elif key == "start":
                 draft.lines.append("start: no column, so no run times are computed")
@@ -287,32 +274,37 @@ def _draft_format(sample: Sample, draft: Draft, columns: list[str], formats: Map
 
 def _draft_runtime(sample: Sample, draft: Draft) -> bool:
     """Map a run time, if there is a start; ask for the unit that nothing tells. Return whether there is a run time."""
-    units = {
-        name: "text" if is_mostly(are_durations(sample.rows[name]), sample.rows[name]) else find_unit("runtime", name)
-        for name in _list_lengths(sample, draft)
-    }
+    units = _list_run_times(sample, draft)
     names = [name for name in units if units[name]] or [*units]
     if not names or not draft.entry["mapping"].get("start"):
         return False
     if len(names) > 1:
-        draft.require("mapping.end", f"no end; the run time {_describe_candidates(names).removeprefix('it ')}")
+        draft.require("mapping.end", f"there is no end, and the run time could be {' or '.join(map(show_name, names))}")
     elif unit := units[names[0]]:
-        comment = f"text, such as {sample.rows[names[0]].drop_nulls()[0]}" if unit == "text" else f"in {unit}"
+        comment = f"text, such as {sample.rows[names[0]].drop_nulls().to_list()[0]}" if unit == "text" else f"in {unit}"
         draft.take("runtime", {"column": names[0], "unit": unit}, comment)
     else:
         draft.take("runtime", {"column": names[0], "unit": None})
         median = sample.rows[names[0]].cast(pl.Float64, strict=False).median()
-        draft.require(
-            "mapping.runtime.unit", f"s, min, h, d or ms? The median of {show_name(names[0])} is {median:,.6g}"
-        )
+        text = f"s, min, h, d or ms? The median of {show_name(names[0])} is {median:,.6g}"
+        draft.require("mapping.runtime.unit", text)
     return True
 
 
-def _list_lengths(sample: Sample, draft: Draft) -> list[str]:
-    """Return the columns with the name and the values of a run time."""
+def _list_run_times(sample: Sample, draft: Draft) -> dict[str, str]:
+    """Map each column with the name and the values of a run time to its unit, empty if nothing tells it."""
     names = [name for name in list_candidates("runtime", sample) if name not in draft.columns]
-    rows = sample.rows
-    return [name for name in names if list_decimals(rows[name]) or is_mostly(are_durations(rows[name]), rows[name])]
+    units = {name: find_unit("runtime", name) for name in names if list_decimals(sample.rows[name])}
+    return units | {name: "text" for name in names if are_durations(sample.rows[name])}
+
+
+def _explain_simulation(sample: Sample, draft: Draft) -> str:
+    """Return that a table with submissions and lengths, but nothing that happened, is no record; empty for others."""
+    lengths = join_names(_list_run_times(sample, draft))
+    return lengths and (
+        f"this is a simulator's input: jobs to come, with their lengths ({lengths}), but without outcomes. Export the "
+        "record of what ran: state, start and end of each job"
+    )
 
 
 def _draft_optional_key(key: str, sample: Sample, draft: Draft) -> None:
@@ -321,7 +313,7 @@ def _draft_optional_key(key: str, sample: Sample, draft: Draft) -> None:
     if key in NUMBER_KEYS:
         names = [name for name in candidates if list_decimals(sample.rows[name])]
         # A name such as gpu may also be that of a type.
-        if candidates and not names and not sample.rows[candidates[0]].str.contains("^[A-Za-z]").all():
+        if candidates and not names and sample.rows[candidates[0]].str.contains("^[0-9]").any():
             is_other = sample.rows[candidates[0]].is_not_null() & parse_numbers(sample.rows[candidates[0]]).is_null()
             cells = sample.describe_cells(candidates[0], is_other)
             draft.lines.append(f"{key}: not taken; {show_name(candidates[0])} has cells that are no numbers: {cells}")

@@ -126,9 +126,8 @@ def _draft_trace(folder: Folder, fits: list[Fit], formats: dict, registry: dict)
     layouts = build_layouts(result.entry | {"mapping": {name: name for name in result.columns}}, declaration)
     fit = fit_shape(folder, Shape("table", declaration, layouts, "", result.entry))
     if not fit.is_match:
-        raise ConfigError(
-            f"{show_name(str(folder.path))}: {' '.join(fit.problems or [folder.describe_problem(file, layouts['rows'])])}"
-        )
+        problems = fit.problems or [folder.describe_problem(file, layouts["rows"])]
+        raise ConfigError(f"{show_name(str(folder.path))}: {' '.join(problems)}")
     entry = _build_entry(folder, fit)
     name = _choose_trace_name(
         named_file.partition(".")[0] if named_file else folder.path.resolve().name, entry, registry, formats

@@ -2,7 +2,7 @@
 
 import csv
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import polars as pl
 from polars import selectors
@@ -70,8 +70,8 @@ def split_rows(head: bytes, options: dict[str, Any]) -> tuple[list[list[str]], l
     long_lines = [number for number, line in enumerate(lines, 2) if len(line) > MAX_FIELD_BYTES][:3]
     text = f"has more than {MAX_FIELD_BYTES:,} characters, so its row is excluded"
     lines = lines if len(head) < MOST_BYTES else lines[:-1]  # the last line may be cut off
-    quoting = csv.QUOTE_MINIMAL if options.get("quoted") else csv.QUOTE_NONE
     texts = (line.decode("utf-8", "replace") if len(line) <= MAX_FIELD_BYTES else "" for line in lines)
+    quoting: Literal[0, 3] = csv.QUOTE_MINIMAL if options.get("quoted") else csv.QUOTE_NONE
     reader = csv.reader(texts, delimiter=options.get("delimiter", ","), quoting=quoting)
     rows, numbers, first_line = list[list[str]](), list[int](), 2
     for row in reader:
