@@ -248,6 +248,207 @@ def test_any_table_is_drafted_or_refused(tmp_path, columns, delimiter):
             load_trace(match)
 
 
+# What stands in place of what a mapping needs --------------------------------------------------------------
+
+
+def without_end(**columns):
+    return make_columns(finished_at=None, **columns)
+
+
+@pytest.mark.parametrize(
+    ("name", "cells", "unit"),
+    [
+        ("Duration", ["7.6s", "2.1min", "1h 3m"], "text"),
+        ("elapsed", ["1-02:03:04", "00:10:00", "2:00:00"], "text"),
+        ("WallTime(sec)", ["10", "20", "30"], "s"),
+        ("exec_time_hours", ["1,5", "0,25", "1.024,5"], "h"),
+        ("runtimeMs", ["10", "20.5", "x"], None),
+    ],
+)
+def test_a_run_time_in_place_of_an_end(name, cells, unit, tmp_path):
+    match = draft(tmp_path, without_end(**{name: cells * 20}), delimiter=";")
+    if unit is None:  # a third of the cells are no numbers
+        assert match.missing == {"mapping.end": "no column looks like it"}
+        return
+    assert not match.missing
+    assert match.entry["mapping"]["runtime"] == {"column": name, "unit": unit}
+    assert match.entry.get("numbers") == ({"decimal": ","} if unit == "h" else None)
+    load_trace(match)
+
+
+def test_a_comma_that_no_value_explains(tmp_path):
+    match = draft(tmp_path, make_columns(memory_gb=["1,024", "2,048"] * 30), delimiter=";")
+    assert match.missing == {"numbers.decimal": 'in 1,024, is the comma a decimal mark? Then ",", otherwise "."'}
+    match = draft(tmp_path, make_columns(memory_gb=["1,024.5", "2,048"] * 30), delimiter=";")
+    assert match.entry["numbers"] == {"decimal": "."}
+
+
+BAD_CELLS = {
+    "gpus": ("two", "gpus: cells that count as blank: 'two' in line 9"),
+    "created_at": ("2024-02-30T00:00:00Z", "start: cells that count as blank: '2024-02-30T00:00:00Z' in line 9"),
+    "finished_at": ("failed", "end: cells that count as blank: 'failed' in line 9"),
+    "state": ("", "state"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_CELLS)
+def test_bad_cells_are_named_and_cost_nothing_else(name, tmp_path):
+    columns = make_columns()
+    columns[name][7], line = BAD_CELLS[name]
+    match = draft(tmp_path, columns)
+    assert not match.missing and match.entry["mapping"].keys() >= {"start", "end", "gpus", "status"}
+    assert line in match.explanation
+    assert match.entry.get("blank", [""]) == [columns[name][7]]
+    load_trace(match)
+
+
+def test_placeholders_and_numbers_below_zero_are_told(tmp_path):
+    columns = make_columns()
+    columns["finished_at"][0], columns["gpus"][1] = "9999-12-31T00:00:00Z", "-1"
+    text = draft(tmp_path, columns).explanation
+    assert "end: placeholders count as blank: '9999-12-31T00:00:00Z' in line 2" in text
+    assert "gpus: cells below zero count as blank: '-1' in line 3" in text
+
+
+def test_a_column_of_too_many_bad_cells_is_no_time(tmp_path):
+    match = draft(tmp_path, make_columns(finished_at=[*moments(ISO)[:50], *["never"] * 10]))
+    text = "10 of 60 cells of finished_at are no times in one form: 'never' in line 52, 'never' in line 53"
+    assert match.missing["mapping.end"].startswith(text)
+
+
+def test_states_with_reasons_are_counted_by_their_first_word(tmp_path):
+    states = [f"CANCELLED by {n}" if n % 3 else "COMPLETED" for n in range(60)]
+    match = draft(tmp_path, make_columns(state=states))
+    assert match.entry["mapping"]["status"] == {"column": "state", "first_word": True}
+    assert "status: state (success: COMPLETED 20; cancelled: CANCELLED 40)" in match.explanation
+
+
+def test_a_flag_and_an_exit_code_in_place_of_a_state(tmp_path):
+    match = draft(tmp_path, make_columns(state=None, is_failed=["True", "False"] * 30))
+    assert match.entry["outcomes"] == {"success": ["False"], "failure": ["True"]} and not match.missing
+    match = draft(tmp_path, make_columns(state=None, exit_status=["0", "137", "1"] * 20))
+    assert match.entry["mapping"]["status"] == "exit_status"
+    text = "exit_status is the only outcome: 0 in 20 rows, another in 40. If 0 is success: "
+    assert match.missing == {"outcomes": text + '{success: ["0"], failure: ["*"]}'}
+
+
+def test_names_of_kubernetes_and_no_ids(tmp_path):
+    columns = make_columns(run_id=None, owner=None, gpus=None, namespace=["ml"] * 60, queue=["a"] * 60)
+    match = draft(tmp_path, columns | {"nvidia.com/gpu": ["1"] * 60, "gpu_product": ["A100"] * 60})
+    mapping = match.entry["mapping"]
+    assert [mapping[key] for key in ("account", "partition", "gpus", "gpu_type")] == (
+        ["namespace", "queue", "nvidia.com/gpu", "gpu_product"]
+    )
+    assert "job_id" not in mapping and not match.missing
+    load_trace(match)
+
+
+def test_times_that_count_from_zero(tmp_path):
+    columns = make_columns(created_at=[f"{n}.5" for n in range(60)], finished_at=[f"{n + 9}.5" for n in range(60)])
+    text = "created_at, finished_at: the times count from 0, not from 1970; write seconds, if that is their unit"
+    assert draft(tmp_path, columns).missing == {"times.format": text}
+
+
+def test_repeated_names_long_lines_and_steps(tmp_path):
+    rows = zip(*make_columns().values(), strict=True)
+    lines = ["run_id,owner,gpus,created_at,finished_at,gpus", *map(",".join, rows)]
+    (tmp_path / "runs.csv").write_text("\n".join([*lines, "x" * 200_000]))
+    text = recognise(tmp_path / "runs.csv").explanation
+    assert "not used: gpus: two columns have this name; rename one of them" in text
+    assert "not used: line 62: has more than 131,072 characters, so its row is excluded" in text
+    match = draft(tmp_path, make_columns(run_id=[f"{n}.batch" for n in range(60)]))
+    assert match.missing["mapping.job_id"].startswith("each row is a step, such as 0.batch")
+
+
+def test_a_recipe_is_named_and_used(tmp_path):
+    columns = {"Name": ["a", "b"] * 30, "State": ["finished"] * 60, "Created": moments("%Y-%m-%dT%H:%M:%S.000Z")}
+    match = draft(tmp_path, columns | {"Runtime": ["5"] * 60, "loss": ["0.1"] * 60})
+    assert match.explanation == "runs.csv: the columns and states of config/mappings/wandb.yaml, which is used."
+    assert match.entry["mapping"]["runtime"] == "Runtime" and not match.missing
+    # With other states it is an ordinary draft.
+    assert "drafted" in draft(tmp_path, columns | {"State": ["done"] * 60}).explanation
+
+
+def test_a_draft_to_complete_has_ten_lines(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    many = {f"a rather long name of column {n}": ["x"] * 60 for n in range(40)}
+    columns = make_columns(
+        state=["flaky"] * 60, created_at=["soon"] * 60, finished_at=moments("%Y-%m-%d"), gpus=["-1"] * 60
+    )
+    write_table(tmp_path, columns | many)
+    with pytest.raises(ConfigError) as error:
+        write_configuration(Path("runs.csv"))
+    lines = str(error.value).splitlines()
+    assert len(lines) <= 10 and lines[-1] == "  ttf report runs.csv"
+    assert sum(-(-len(line) // 100) for line in lines) <= 20
+
+
+# Files that are refused -----------------------------------------------------------------------------------
+
+
+def csv_text(columns=None, encoding="utf-8"):
+    columns = columns or make_columns()
+    return "\n".join([",".join(columns), *map(",".join, zip(*columns.values(), strict=True)), ""]).encode(encoding)
+
+
+SIMULATED = {"job_id": ["1", "2"], "arrival_time": ["0", "30"], "num_gpu": ["1", "2"], "duration": ["100", "200"]}
+REFUSED = {
+    "the compressed file is damaged or cut short": ("runs.csv.gz", gzip.compress(csv_text() * 900)[:5_000]),
+    "iconv -f UTF-16 -t UTF-8 runs.csv": ("runs.csv", csv_text(encoding="utf-16")),
+    "iconv -f LATIN1 -t UTF-8": ("runs.csv", csv_text(make_columns(owner=["Jürgen"] * 60), "latin-1")),
+    "this is a workbook": ("runs.csv", b"PK\x03\x04" + b"\0" * 26 + b"[Content_Types].xml"),
+    "JSON with the keys id, state": ("runs.json", b'[{"id": 1, "state": "done"}]'),
+    "jq -rs '[.[] | .jobs]": ("runs.json", b'{"jobs": [\n {"id": 1}]}'),
+    "the file is empty": ("runs.csv", b""),
+    "the file holds blank lines only": ("runs.csv", b"\n\n"),
+    "line 1 has more than 65,534 characters": ("runs.csv", b"a," * 500_000 + b"b\n1,2\n"),
+    "Remove it: tail -n +2": ("runs.csv", b"sep=;\n" + csv_text()),
+    "there is no header row": ("runs.csv", csv_text().partition(b"\n")[2]),
+    "line 1 names 6 columns, but no row follows": ("runs.csv", csv_text().partition(b"\n")[0] + b"\n"),
+    "line 2 has 7 fields, but the header row 6": (
+        "runs.csv",
+        csv_text().replace(b"\n", b",x\n").replace(b",x", b"", 1),
+    ),
+    "line 1 is one field, 'Dear all'": ("runs.csv", b"Dear all\nthis is a letter\n"),
+    "columns of fixed width": ("runs.txt", b"ID   STATE    START\n1    DONE     2024-01-01T00:00:00\n"),
+    "printed by sacct in columns of fixed width, which cut cells, as in CANCELLED+, and without Start, End": (
+        "jobs.txt",
+        b"       JobID      State\n------------ ----------\n1             COMPLETED\n",
+    ),
+    "printed by sacct, and without Start, End. 2 rows.\nstatus: State (failure: FAILED 1; cancelled: CANCELLED 1)": (
+        "jobs.txt",
+        b"JobID|State|Submit|QOS\n1|CANCELLED by 5|2024-01-01T00:00:00|a\n2|FAILED|2024-01-01T00:00:00|a\n",
+    ),
+    "with steps (1.batch)": ("jobs.txt", b"1|u|COMPLETED|02:26:11|0:0\n1.batch||COMPLETED|02:26:11|0:0\n" * 2),
+    "this is a simulator's input": ("runs.csv", csv_text(SIMULATED)),
+    "None tells an outcome or a run time of jobs": ("runs.csv", b"class,weight\na,1\nb,2\n"),
+}
+
+
+@pytest.mark.parametrize("words", REFUSED)
+def test_a_file_is_refused_with_the_reason_and_what_to_type(words, tmp_path):
+    name, content = REFUSED[words]
+    (tmp_path / name).write_bytes(content)
+    for data in (tmp_path, tmp_path / name):
+        with pytest.raises(ConfigError) as error:
+            recognise(data)
+        assert words in str(error.value) and f"{tmp_path}/{name}: " in str(error.value)
+        assert sum(-(-len(line) // 100) for line in str(error.value).splitlines()) <= 20
+        assert "matches no format" not in str(error.value)
+
+
+def test_a_folder_with_one_table_says_what_is_not_read(tmp_path):
+    write_table(tmp_path, make_columns())
+    (tmp_path / "about.csv").write_text("a,b\n1,2\n")
+    (tmp_path / "notes.pdf").write_text("x")
+    match = recognise(tmp_path)
+    text = "Not read: about.csv, notes.pdf. Their columns are not those of runs.csv."
+    assert match.explanation.splitlines()[-1] == text
+    assert load_trace(match).has_named_file
+    # A file that is named has no such neighbours.
+    assert text not in recognise(tmp_path / "runs.csv").explanation
+
+
 # Files --------------------------------------------------------------------------------------------------
 
 

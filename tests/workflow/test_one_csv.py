@@ -41,9 +41,11 @@ def test_an_unsure_mapping_stops_with_the_file_to_complete(study):
     write_runs(study.folder / "odd.csv", states=("succeeded", "flaky", "cancelled"))
     process = study.report(data="odd.csv")
     assert process.returncode == 1
-    assert process.stderr.splitlines()[-2:] == [
-        "error: results/studies/odd/study.yaml: complete these keys, then type the same command again:",
-        "  registry.odd.outcomes.unclear: move each word to the outcome that it means: flaky",
+    assert process.stderr.splitlines()[-4:] == [
+        "Complete under registry.odd in results/studies/odd/study.yaml:",
+        "  outcomes.unclear: move each word to the outcome that it means: flaky",
+        "Then type:",
+        "  ttf report odd.csv",
     ]
     assert [path.name for path in (study.folder / "results/studies/odd").iterdir()] == ["study.yaml"]
     study.edit("results/studies/odd/study.yaml", "  unclear: [flaky]", "  failure: [flaky]")
