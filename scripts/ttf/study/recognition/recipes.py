@@ -16,13 +16,15 @@ def find_recipe(sample: Sample) -> tuple[str, dict] | None:
     The table has all columns of the recipe but the user, no other states, and times in its format.
     """
     for path in sorted((CHECKOUT / RECIPES).glob("*.yaml")):
-        (entry,) = load_yaml(path, f"{RECIPES}/{path.name}")["registry"].values()
+        entry, *_ = load_yaml(path, f"{RECIPES}/{path.name}")["registry"].values()
+        if "records" in entry:
+            continue
         mapping = {
             key: part
             for (key, part), name in zip(entry["mapping"].items(), list_mapped_columns(entry["mapping"]), strict=True)
             if key != "user" or name in sample.rows.columns
         }
-        if entry["format"] == "table" and {*list_mapped_columns(mapping)} <= {*sample.rows.columns}:
+        if {*list_mapped_columns(mapping)} <= {*sample.rows.columns}:
             entry = entry | {"mapping": mapping} | sample.options
             if _has_known_states(sample, entry) and _has_known_times(sample, entry):
                 return f"{RECIPES}/{path.name}", entry
