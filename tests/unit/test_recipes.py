@@ -43,7 +43,7 @@ def test_recipes_say_how_to_export_and_their_source():
         assert re.search(r"^# .*(Fields|Columns|Records|Attributes|States|layout).*", text, re.MULTILINE), name
         code = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
         assert len(code) <= 120, name
-        assert name == "wandb" or "records" in recipe["registry"][name]
+        assert name in ("wandb", "cobalt") or "records" in recipe["registry"][name]
     document = (ROOT / "docs/your-data.md").read_text()
     assert sorted(re.findall(r"\| \[(\w+)\]\(\.\./config/mappings/\1\.yaml\) \|$", document, re.MULTILINE)) == sorted(
         RECIPES
@@ -478,6 +478,9 @@ def test_oar(read):
     rows = [("1", "success", 3600), ("2", "failure", 3600), ("3", "failure", 3600), ("4", "running", None)]
     assert read(jobs, "job_id", "outcome", "runtime_s") == rows
     assert read({"items": [*jobs.values()]}, "job_id", "outcome", "runtime_s") == rows
+    names = {"id": "Job_Id", "submission_time": "submissionTime", "start_time": "startTime", "stop_time": "stopTime"}
+    older = {key: {names.get(name, name): part for name, part in job.items()} for key, job in jobs.items()}
+    assert read(older, "job_id", "outcome", "runtime_s") == rows
 
 
 def test_batsim(read):
@@ -490,6 +493,75 @@ def test_batsim(read):
         ("w!2", "failure", 60, 2000),
         ("v!2", "cancelled", None, 2000),
     ]
+
+
+def test_flux(read):
+    jobs = [
+        {"id": n, "userid": 7, "result": result, "state": state, "nnodes": 2, "ncores": 8, "nodelist": "n[1-2]"}
+        | {"t_submit": T + 0.75, "t_run": run and T + 60.5, "t_cleanup": end and T + 3660.5}
+        for n, result, state, run, end in (
+            (1, "COMPLETED", "INACTIVE", 1, 1),
+            (2, "TIMEOUT", "INACTIVE", 1, 1),
+            (3, "CANCELED", "INACTIVE", 0.0, 1),
+            (4, "", "RUN", 1, 0.0),
+        )
+    ]
+    assert read({"jobs": jobs}, "job_id", "outcome", "queue_s", "runtime_s", "cpu_milli") == [
+        ("1", "success", 60, 3600, 8000),
+        ("2", "failure", 60, 3600, 8000),
+        ("3", "cancelled", None, None, 8000),
+        ("4", "running", 60, None, 8000),
+    ]
+
+
+def test_volcano_and_kubeflow(read):
+    metadata = {"uid": "u", "namespace": "n", "creationTimestamp": moment(0)}
+    pods = {"containers": [{"resources": {"limits": {"nvidia.com/gpu": 8}}}]}
+    job = {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "metadata": metadata}
+    job |= {"spec": {"queue": "q", "tasks": [{"replicas": 2, "template": {"spec": pods}}]}}
+    job |= {"status": {"state": {"phase": "Failed", "lastTransitionTime": moment(60)}}}
+    assert read({"items": [job]}, "outcome", "partition", "end_s") == [("failure", "q", T + 3600)]
+    job = {"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "metadata": metadata}
+    job |= {"spec": {"pytorchReplicaSpecs": {"Worker": {"replicas": 3, "template": {"spec": pods}}}}}
+    conditions = [{"type": "Running", "status": "False", "lastTransitionTime": moment(1)}]
+    conditions += [{"type": "Failed", "status": "True", "lastTransitionTime": moment(61)}]
+    job |= {"status": {"startTime": moment(1), "conditions": conditions}}
+    assert read({"items": [job]}, "outcome", "runtime_s", "gpu_milli") == [("failure", 3600, 24_000)]
+
+
+def test_cobalt(read):
+    names = "COBALT_JOBID QUEUED_TIMESTAMP START_TIMESTAMP END_TIMESTAMP USERNAME_GENID PROJECT_NAME_GENID QUEUE_NAME"
+    rows = [
+        (
+            str(n),
+            "2019-01-01 00:00:00.0",
+            "2019-01-01 01:00:00.0",
+            f"2019-01-01 0{n + 1}:00:00.0",
+            "u",
+            "p",
+            "q",
+            "512.0",
+            code,
+        )
+        for n, code in ((1, "0"), (2, "137"))
+    ]
+    header = [*names.split(), "NODES_USED", "EXIT_STATUS"]
+    text = "".join(",".join(f'"{cell}"' for cell in row) + "\n" for row in [header, *rows])
+    expected = [("1", "success", 3600, 512), ("2", "failure", 7200, 512)]
+    assert read(text, "job_id", "outcome", "runtime_s", "nodes", name="jobs.csv") == expected
+
+
+def test_json_that_no_recipe_knows_is_drafted(read, tmp_path):
+    """As experiments of Determined, in an object below another one, or one a line."""
+    jobs = [
+        {"id": n, "state": f"STATE_{state}", "times": {"startTime": moment(0), "endTime": moment(60)}, "labels": []}
+        for n, state in enumerate(("COMPLETED", "ERROR", "CANCELED"))
+    ]
+    rows = [("0", "success", 3600), ("1", "failure", 3600), ("2", "cancelled", 3600)]
+    for content in ({"meta": {}, "data": {"experiments": jobs}}, jobs, "\n".join(map(json.dumps, jobs))):
+        assert read(content, "job_id", "outcome", "runtime_s", name="experiments.json") == rows
+    entry = recognise(tmp_path / "experiments.json").entry
+    assert entry["records"] == {"columns": {"startTime": "times_startTime", "endTime": "times_endTime"}}
 
 
 WANDB = """\

@@ -20,6 +20,8 @@ MAX_BYTES = 1 << 30
 MAX_RECORDS = 1_000_000
 _SPACE = re.compile(r"[ \t\n\r]+")
 _JSON_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[][{}]')
+_IN_LIST = 1 << 20
+_LIST = re.compile(r'"([^"\\]+)"\s*:\s*\[\s*\{')
 # The list of records begins within so many characters of its object.
 _MAX_PREFIX = 1 << 20
 
@@ -142,7 +144,8 @@ def read_nested_records(path: Path, text: str, key: str) -> Iterator[object]:
 
     while (position := _skip_space(text, position)) < len(text):
         match = array.search(text, position, position + _MAX_PREFIX) if text[position] == "{" else None
-        is_nested = match is not None and _find_depth(text, position, match.start())[0] == 1
+        depth = _find_depth(text, position, match.start())[0] if match else 0
+        is_nested = 0 < depth < _IN_LIST
         if is_nested or text[position] == "[":
             position = _skip_space(text, match.end() if match and is_nested else position + 1)
             while text[position : position + 1] != "]":
@@ -156,15 +159,28 @@ def read_nested_records(path: Path, text: str, key: str) -> Iterator[object]:
             )
             yield from ({"key": name} | item for name, item in value.items()) if is_map else [value]
         if is_nested:
-            depth, position = _find_depth(text, position, len(text), depth=1)
+            depth, position = _find_depth(text, position, len(text), depth)
             if depth:
                 raise _invalid_record_error(path, count, text, json.JSONDecodeError("Expecting '}'", text, position))
 
 
+def find_list_key(text: str) -> str:
+    """Return the key of the first list of objects in the only object of a text; empty if there is none."""
+    start = _skip_space(text, 0)
+    is_object = text[start : start + 1] == "{" and not _find_depth(text, start, len(text))[1] < len(text.rstrip())
+    for match in _LIST.finditer(text, 0, _MAX_PREFIX) if is_object else ():
+        if 0 < _find_depth(text, 0, match.start())[0] < _IN_LIST:
+            return match[1]
+    return ""
+
+
 def _find_depth(text: str, start: int, end: int, depth: int = 0) -> tuple[int, int]:
-    """Return the number of open brackets at `end`, or at the first character after `start` where none is open."""
+    """Return the open brackets at `end`, or at the first character after `start` where none is open.
+
+    Each { counts 1, each [ counts _IN_LIST.
+    """
     for token in _JSON_TOKEN.finditer(text, start, end):
-        depth += {"{": 1, "[": 1, "}": -1, "]": -1}.get(token[0], 0)
+        depth += {"{": 1, "[": _IN_LIST, "}": -1, "]": -_IN_LIST}.get(token[0], 0)
         if depth == 0:
             return 0, token.end()
     return depth, end

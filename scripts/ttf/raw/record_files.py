@@ -24,13 +24,15 @@ import polars as pl
 from ttf.engine.errors import StudyError
 from ttf.raw.headers import BYTE_ORDER_MARK, DELIMITERS
 from ttf.raw.raw_files import read_line_blocks
-from ttf.raw.raw_json import read_nested_records, read_whole
+from ttf.raw.raw_json import find_list_key, read_nested_records, read_whole
 from ttf.raw.raw_tables import MAX_TEXT_SHOWN, RowPair, TableSchema, read_raw_table
 
 DELIMITER = "|"
 # Replaces the delimiter in a cell.
 BAR = "¦"
 ROWS = 20_000
+# A draft looks at this many columns of an unknown file.
+MAX_COLUMNS = 300
 _VALUE_KEYS, _NAME_KEYS = ("count", "value", "status"), ("type", "name", "key")
 _PLAIN_NAME = re.compile(r"[^\W\d]\w*")
 _REDUCTIONS: dict[str, Callable[[list[str]], Any]] = {
@@ -55,6 +57,26 @@ def read_record_texts(path: Path, schema: TableSchema, numbers: set[int], record
     blocks = _format_records(path, records, schema)
     lines = itertools.chain.from_iterable(block.decode().split("\n")[:-1] for block in blocks)
     return {number: line[:MAX_TEXT_SHOWN] for number, line in enumerate(lines) if number in numbers}
+
+
+def read_first_records(path: Path, count: int) -> tuple[dict[str, Any], pl.DataFrame]:
+    """Return how to read a file of JSON (`records`), and its first records with all values of them.
+
+    A column has the last key of its name if no other column has it; `columns` has the whole name.
+    """
+    text = read_whole(path).decode(errors="replace")
+    key = find_list_key(text)
+    rows, last_keys = [], dict[str, str]()
+    for record in itertools.islice(read_nested_records(path, text, key), count):
+        if isinstance(record, dict):
+            rows.append(defaultdict[str, list[str]](list))
+            _collect_values(record, "", None, rows[-1], last_keys)
+    names = list(dict.fromkeys(name for row in rows for name in row))[:MAX_COLUMNS]
+    keys = [last_keys[name] for name in names]
+    short_names = {name: last if keys.count(last) == 1 else name for name, last in zip(names, keys, strict=True)}
+    columns = {short: [row[name][0] if name in row else None for row in rows] for name, short in short_names.items()}
+    records = ({"json": key} if key else {}) | {"columns": {short: name for name, short in short_names.items()}}
+    return records, pl.DataFrame(columns, dict.fromkeys(columns, pl.String))
 
 
 def _format_records(path: Path, records: Mapping[str, Any], schema: TableSchema) -> Iterator[bytes]:
@@ -104,7 +126,9 @@ def _read_records(path: Path, records: Mapping[str, Any], needed: Collection[str
         return _read_lines(path, records)
     with closing(read_line_blocks(path, 1 << 16)) as blocks:
         is_json = next(blocks).removeprefix(BYTE_ORDER_MARK).lstrip().startswith((b"{", b"["))
-    return _read_json(path, records, needed) if is_json else _read_table(path)
+    if not is_json:
+        return _read_table(path)
+    return _read_json(path, read_whole(path).decode(errors="replace"), records, needed)
 
 
 def _clean_name(name: str) -> str:
@@ -114,10 +138,10 @@ def _clean_name(name: str) -> str:
 # JSON ---------------------------------------------------------------------------------------------------
 
 
-def _read_json(path: Path, records: Mapping[str, Any], needed: Collection[str]) -> Iterator[Record]:
-    """Yield the values with the needed names of each record."""
+def _read_json(path: Path, text: str, records: Mapping[str, Any], needed: Collection[str] | None) -> Iterator[Record]:
+    """Yield the values with the needed names of each record; with all names if needed is None."""
     reductions = {name: key for key in _REDUCTIONS for name in records.get(key, ())}
-    for record in read_nested_records(path, read_whole(path).decode(errors="replace"), records.get("json", "")):
+    for record in read_nested_records(path, text, records.get("json", "")):
         if not isinstance(record, dict):
             yield json.dumps(record)[:MAX_TEXT_SHOWN].replace(DELIMITER, BAR)
             continue
@@ -130,35 +154,48 @@ def _read_json(path: Path, records: Mapping[str, Any], needed: Collection[str]) 
         yield cells
 
 
-def _collect_values(value: Any, name: str, needed: Collection[str], values: dict, texts: dict) -> None:
-    """Add the values within `value` by their names, and its text if it is no single value."""
-    if not any(needed_name.startswith(name) for needed_name in needed):
+def _collect_values(value: Any, name: str, needed: Collection[str] | None, values: dict, texts: dict) -> None:
+    """Add the values within `value` by their names, and its text if it is no single value.
+
+    needed: the names to add. None: all, and `texts` gets the last key of each name.
+    """
+    if needed is not None and not any(needed_name.startswith(name) for needed_name in needed):
         return
     if isinstance(value, dict) and "set" in value and "number" in value:  # Slurm
         value = value["number"] if value["set"] and not value.get("infinite") else None
     if isinstance(value, dict):
-        if name in needed:
+        if needed is not None and name in needed:
             texts[name] += [f"{key}={part}" for key, part in value.items() if not isinstance(part, dict | list)]
-        for key, part in value.items():
-            _collect_values(part, _join_names(name, key), needed, values, texts)
+        _collect_items(value, name, needed, values, texts)
     elif isinstance(value, list):
-        for item in value:
+        words = [_describe_item(item) for item in value]
+        if needed is not None:
+            texts[name] += filter(None, words)
+        elif value and not any(isinstance(item, dict | list) for item in value):
+            values[name].append(",".join(words))
+        for item, word in zip(value, words, strict=True):
             if isinstance(item, dict):
-                words = "/".join(str(item[key]) for key in _NAME_KEYS if item.get(key))
-                amount = next((item[key] for key in _VALUE_KEYS if key in item), None)
-                if words and amount is not None:
-                    texts[name].append(f"{words}={amount}")
-                    item = {words: amount} | item
-                for key, part in item.items():
-                    _collect_values(part, _join_names(name, key), needed, values, texts)
-            elif item is not None:
-                texts[name].append(str(item))
-    elif value is not None and name in needed:
+                named_amount = dict([word.split("=", 1)]) if word else {}
+                _collect_items(named_amount | item, name, needed, values, texts)
+    elif value is not None and (needed is None or name in needed):
         values[name].append(str(value).lower() if isinstance(value, bool) else str(value))
 
 
-def _join_names(name: str, key: str) -> str:
-    return f"{name}_{_clean_name(key)}" if name else _clean_name(key)
+def _collect_items(item: dict, name: str, needed: Collection[str] | None, values: dict, texts: dict) -> None:
+    for key, part in item.items():
+        item_name = f"{name}_{_clean_name(key)}" if name else _clean_name(key)
+        if needed is None:
+            texts[item_name] = _clean_name(key)
+        _collect_values(part, item_name, needed, values, texts)
+
+
+def _describe_item(item: Any) -> str:
+    """Return an item of a list as a word; gres/gpu=2 of an object with a name and an amount, empty for any other."""
+    if not isinstance(item, dict):
+        return "" if item is None else str(item)
+    name = "/".join(str(item[key]) for key in _NAME_KEYS if item.get(key))
+    amount = next((item[key] for key in _VALUE_KEYS if key in item), None)
+    return f"{name}={amount}" if name and amount is not None else ""
 
 
 def _to_number(text: str) -> float:

@@ -80,7 +80,10 @@ def _drop_prefix(parts: list[str]) -> list[str]:
 
 def classify_word(word: str) -> str | None:
     """Return the outcome that a word of the status means; None if it is in no list."""
-    return _OUTCOME_BY_WORD.get("".join(split_name(word.lower())))
+    parts = split_name(word.lower())
+    while len(parts) > 1 and parts[0] in ("job", "state", "status"):  # STATE_COMPLETED
+        parts = parts[1:]
+    return _OUTCOME_BY_WORD.get("".join(parts))
 
 
 def classify_flag(name: str, word: str) -> str | None:

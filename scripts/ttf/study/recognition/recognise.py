@@ -37,7 +37,7 @@ from ttf.study.recognition.fits import (
     measure_column_share,
 )
 from ttf.study.recognition.format_declarations import READING_KEYS, load_formats
-from ttf.study.trace_files import FILE_KEYS, find_raw_tables, is_log_format, list_paths, map_archives
+from ttf.study.trace_files import FILE_KEYS, find_raw_tables, get_tables, is_log_format, list_paths, map_archives
 
 TRACES = CHECKOUT / TRACES_FILE
 MOST_NEAREST = 3
@@ -135,6 +135,7 @@ def _draft_trace(folder: Folder, fits: list[Fit], formats: dict, registry: dict)
     index = min(drafted, key=lambda index: len(results[index].missing))
     result, file = results[index], files[index]
     layouts = build_layouts(result.entry | {"mapping": {name: name for name in result.columns}}, declaration)
+    declaration = declaration | {"tables": get_tables(result.entry | {"format": "table"}, formats)}
     fit = fit_shape(folder, Shape("table", declaration, layouts, "", result.entry))
     if not fit.is_match:
         problems = fit.problems or [folder.describe_problem(file, layouts["rows"])]

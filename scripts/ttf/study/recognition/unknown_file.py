@@ -9,7 +9,7 @@ from ttf.study.recognition.draft import Draft, draft_mapping, join_names
 from ttf.study.recognition.first_lines import read_first_bytes, show_name
 from ttf.study.recognition.recipes import find_recipe
 from ttf.study.recognition.refusals import SACCT, SACCT_NAMES, describe_missing_sacct, explain_unreadable
-from ttf.study.recognition.table_sample import MOST_BYTES, TERMS, Sample, read_sample, split_header, split_rows
+from ttf.study.recognition.table_sample import MOST_BYTES, TERMS, Sample, is_json, read_sample, split_header, split_rows
 
 
 @dataclass
@@ -32,9 +32,10 @@ class FileDraft:
 def draft_file(path: Path) -> FileDraft:
     """Return the draft of a file: by a recipe, by its names and values, or the reason why there is none."""
     label = show_name(str(path))
-    if refusal := explain_unreadable(path):
+    refusal = explain_unreadable(path)
+    sample = read_sample(path) if not refusal or is_json(path) else None
+    if refusal and (sample is None or (draft_mapping(sample) or Draft(refusal=refusal)).refusal):
         return FileDraft(refusal)
-    sample = read_sample(path)
     if sample is None:
         return FileDraft(f"{label}: {_explain_no_rows(path)}")
     if refusal := _explain_no_header(path, sample):
@@ -48,6 +49,9 @@ def draft_file(path: Path) -> FileDraft:
         return FileDraft(_explain_no_draft(label, sample, draft))
     if len(SACCT_NAMES & {*sample.rows.columns}) > 2 and sample.options.get("delimiter") == "|":
         return FileDraft(_explain_sacct(label, sample, draft))
+    if columns := draft.entry.get("records", {}).get("columns"):
+        used = {name: columns[name] for name in draft.columns if columns[name] != name}
+        draft.entry["records"] = draft.entry["records"] | {"columns": used}
     first = f"no known format; drafted as a table of jobs from its header and {n_rows}:"
     return FileDraft(entry=draft.entry, explanation=[first, *draft.explanation], missing=draft.missing)
 
