@@ -93,7 +93,7 @@ def test_pbs_and_torque(read):
 
 
 def test_a_folder_of_daily_files_is_one_trace(tmp_path):
-    (tmp_path / "pbs").mkdir()
+    (tmp_path / "pbs" / "older").mkdir(parents=True)
     for day in ("20250106", "20250107"):
         (tmp_path / "pbs" / day).write_text(PBS.format(t=T, end=T + 3600))
     assert read_recognised(tmp_path / "pbs", tmp_path)[0].height == 6
