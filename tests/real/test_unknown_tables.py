@@ -2,7 +2,7 @@
 
 import polars as pl
 import pytest
-from of_formats import FORMATS, derive_table
+from format_tables import FORMATS, derive_table
 from ttf.formats.protocol import load_schemas_and_readers
 from ttf.raw.ingest import anomalies, ingest
 from ttf.study.configuration.messages import ConfigError
@@ -69,7 +69,7 @@ def test_a_table_of_jobs_is_drafted(find, name, tmp_path):
 def test_a_table_without_outcomes_is_refused_for_that(find):
     recognised = recognise(find("jobs/dlrm2025.csv"))
     assert list(recognised.missing) == ["mapping.status", "outcomes", "times.format"]
-    assert recognised.missing["mapping.status"].startswith("no column has the name or the words of an outcome")
+    assert recognised.missing["mapping.status"].startswith("no usable column has the name or the words of an outcome")
 
 
 SACCT = "sacct -a -X -P --noconvert -S 2025-01-01 -E now -o JobIDRaw,State,Submit,Start,End,"

@@ -80,7 +80,8 @@ def _drop_prefix(parts: list[str]) -> list[str]:
 
 def classify_word(word: str) -> str | None:
     """Return the outcome that a word of the status means; None if it is in no list."""
-    return _OUTCOME_BY_WORD.get("".join(split_name(word.lower())))
+    parts = split_name(word.lower())
+    return _OUTCOME_BY_WORD.get("".join(parts)) or _OUTCOME_BY_WORD.get("".join(_drop_prefix(parts)))
 
 
 def classify_flag(name: str, word: str) -> str | None:
