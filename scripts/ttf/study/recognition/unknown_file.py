@@ -82,6 +82,6 @@ def _explain_no_draft(label: str, sample: Sample, draft: Draft) -> str:
     times = join_names(name for name in columns if list_formats(sample.rows[name]))
     return (
         f"a table with the columns {join_names(columns)}. None tells an outcome or a run time of jobs. Columns with "
-        f"times: {times}.\nIf each row is a job, map its columns as in docs/your-data.md#a-table-of-another-layout. Then type:"
-        f"\n  ttf report {label} --config my.yaml"
+        f"times: {times}.\nIf each row is a job, map its columns as in docs/your-data.md#a-table-of-another-layout. "
+        f"Then type:\n  ttf report {label} --config my.yaml"
     )
