@@ -126,7 +126,7 @@ def test_submit_and_start_are_told_apart(tmp_path):
     assert not match.missing
     assert match.entry["mapping"]["submit"] == "submit_time"
     assert "start" not in match.entry["mapping"]
-    assert "start: no column, so no run times are computed" in match.explanation
+    assert "start: no usable column, so no run times are computed" in match.explanation
 
 
 def test_a_run_time_whose_name_tells_the_unit(tmp_path):

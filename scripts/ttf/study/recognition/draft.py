@@ -233,7 +233,7 @@ def _draft_times(sample: Sample, draft: Draft) -> None:
         elif names or (key == "start" and not submit):
             draft.require(f"mapping.{key}", _describe_candidates(names or unused_times))
         elif key == "start":
-            draft.lines.append("start: no column, so no run times are computed")
+            draft.lines.append("start: no usable column, so no run times are computed")
     _draft_format(sample, draft, [name for name in formats if name in draft.columns], formats)
 
 
