@@ -1,22 +1,15 @@
 """Job records out of public bug reports: runs that never were, clocks set back, preempted jobs, placeholders, MIG."""
 
-import csv
-import io
-import shutil
-import subprocess
-from pathlib import Path
-
 import polars as pl
 import pytest
 from format_tables import FILES, FORMATS, derive_table
+from recognised_jobs import read_recognised
 from ttf.formats.protocol import load_schemas_and_readers
 from ttf.raw.ingest import anomalies, ingest
 from ttf.records.durations import durations_of_jobs
 from ttf.study.recognition.draft import draft_mapping
 from ttf.study.recognition.format_declarations import read_schema_text
 from ttf.study.recognition.table_sample import read_sample
-
-ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture
@@ -74,10 +67,7 @@ def test_placeholders_do_not_cost_the_starts(derive, shared_data):
     assert (jobs["runtime_s"].count(), told) == (200, {"year_blanked": 3})
 
 
-@pytest.mark.skipif(not shutil.which("jq"), reason="there is no jq")
-def test_a_part_of_a_gpu_is_not_no_gpu(shared_data):
-    pods = find(shared_data, "kubernetes_mig/pods.json")
-    command = ["jq", "-r", "-f", str(ROOT / "config/mappings/kubernetes.jq"), str(pods)]
-    text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-    gpus = {row["name"]: row["gpus"] for row in csv.DictReader(io.StringIO(text))}
-    assert [gpus[name] for name in ("mig0", "mig1", "mig2", "p0", "podoom")] == ["", "", "0", "1", "2"]
+def test_a_part_of_a_gpu_is_not_no_gpu(shared_data, tmp_path):
+    jobs, _ = read_recognised(find(shared_data, "kubernetes_mig/pods.json"), tmp_path)
+    gpus = dict(jobs.select("job_id", "gpu_milli").iter_rows())
+    assert [gpus[name] for name in ("mig0", "mig1", "mig2", "p0", "podoom")] == [None, None, 0, 1000, 2000]

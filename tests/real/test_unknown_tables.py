@@ -21,12 +21,6 @@ JOBS = {
     ),
     "mlflow_ui_export.csv": (["times.format"], MLFLOW_TIMES, {"success": (12, 15.5)}, None),
     "lsf_parsed_jobs.csv": (["outcomes"], EXIT_CODES, {"success": (45, 100), "failure": (42, 1)}, None),
-    "batsim_oar_jobs.csv": (
-        ["times.format"],
-        {"times": {"format": "seconds"}},
-        {"success": (190, 89)},
-        17.5669,
-    ),
 }
 
 
@@ -120,7 +114,6 @@ def test_one_fault_costs_one_cell_and_is_named(find, name, tmp_path):
 def test_a_command_of_several_lines_is_one_cell(find, tmp_path):
     path = find("faults/ray/jobs.csv")
     recognised = recognise(path)
-    assert "config/mappings/ray.yaml" in recognised.explanation
     jobs, told = derive(path, recognised.entry, tmp_path)
     assert jobs.select("job_id", "outcome", "runtime_s").rows() == [("r1", "success", 3600), ("r2", "failure", 3600)]
     assert told == {}

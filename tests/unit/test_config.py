@@ -279,8 +279,12 @@ def full_document(path):
     return config, parent
 
 
-# The names of traces and of features are free.
-FREE = {("registry",): [2], ("risk", "features"): [3, 4]}
+# The names of traces, of features and of columns are free.
+FREE = {
+    ("registry",): [2],
+    ("risk", "features"): [3, 4],
+    ("registry", "table_too", "records", "columns"): [5],
+}
 KEYS = [
     path
     for path in walk(FULL)

@@ -7,6 +7,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -23,6 +24,7 @@ from ttf.study.configuration.yaml_files import load_yaml
 from ttf.study.running.disk import check_writable, use_writable_cache
 
 DEMO = "sample_slurm"
+PIPED = Path("data/stdin/stdin.txt")
 _NAMES = re.compile(r"[\w-]+(\s*,\s*[\w-]+)*|", re.ASCII)
 
 
@@ -110,6 +112,7 @@ def resolve_arguments(study: str, config: str, trace: str, data: str, is_remote:
         raise ConfigError(
             f"--trace {show(trace)}: expected names of traces (letters, digits, _ and -), a comma between two."
         )
+    data = str(save_piped_data()) if data == "-" else data
     settings = [f"study=[{', '.join(list_samples()) if trace == 'all' else trace}]"] if trace else []
     if data and config:
         settings = [format_data_setting(Path(config), Path(data))]
@@ -124,12 +127,24 @@ def resolve_arguments(study: str, config: str, trace: str, data: str, is_remote:
     return studies.format_arguments(config_files, [*settings, *scatter])
 
 
+def save_piped_data() -> Path:
+    """Save what is piped into this command as a file, in place of what was piped before, and return the file."""
+    PIPED.parent.mkdir(parents=True, exist_ok=True)
+    new_file = PIPED.with_suffix(".new")
+    with new_file.open("wb") as target:
+        shutil.copyfileobj(sys.stdin.buffer, target)
+    if not new_file.stat().st_size:
+        new_file.unlink()
+        raise ConfigError("-: nothing was piped into the command. Did the one before it fail?")
+    return new_file.replace(PIPED)
+
+
 def format_data_setting(config: Path, data: Path) -> str:
     """Return the setting that the only trace of the configuration is read from this folder, or file of a table.
 
     It also names files of tables with a key of their own, such as units, that the folder holds.
 
-    Raises ConfigError if there are other numbers of traces, or if the file is missing, or JSON to be converted.
+    Raises ConfigError if there are other numbers of traces, or if the file is missing.
     """
     from ttf.study.recognition.recognise import find_keyed_files
 
@@ -139,11 +154,10 @@ def format_data_setting(config: Path, data: Path) -> str:
         raise ConfigError(f"{data}: --config {config} must name one trace, as in study: [mine].")
     if not data.exists():
         raise ConfigError(f"{data}: there is no such file or folder.")
-    if data.suffix == ".json" and (program := config.with_suffix(".jq")).is_file():
-        raise ConfigError(f"{data}: first make a CSV of it: jq -r -f {program} {data} > {data.with_suffix('.csv')}")
-    location = {"folder": str(data)} if data.is_dir() else {"folder": str(data.parent), "files": {"rows": data.name}}
     registry = document.get("registry")
     entry = registry.get(traces[0]) if isinstance(registry, dict) else None
+    table = "record" if isinstance(entry, dict) and entry.get("format") == "sacct" else "rows"
+    location = {"folder": str(data)} if data.is_dir() else {"folder": str(data.parent), "files": {table: data.name}}
     keyed_files = find_keyed_files(data, entry) if isinstance(entry, dict) else {}
     return f"registry={json.dumps({str(traces[0]): location | keyed_files})}"
 

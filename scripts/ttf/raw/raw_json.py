@@ -1,4 +1,4 @@
-"""Read raw tables that are one JSON array of objects, record by record, so that a message can name a wrong record.
+"""Read raw tables of JSON objects, record by record, so that a message can name a wrong record.
 
 The number of a record, from 1, takes the place of a line number.
 """
@@ -19,6 +19,11 @@ MAX_BYTES = 1 << 30
 # Eight times the number in the largest published table.
 MAX_RECORDS = 1_000_000
 _SPACE = re.compile(r"[ \t\n\r]+")
+_JSON_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[][{}]')
+_IN_LIST = 1 << 20
+_LIST = re.compile(r'"([^"\\]+)"\s*:\s*\[\s*\{')
+# The list of records begins within so many characters of its object.
+_MAX_PREFIX = 1 << 20
 
 
 def read_whole(path: Path) -> bytes:
@@ -106,10 +111,76 @@ def _refuse_constant(word: str) -> NoReturn:
     raise ValueError(f"{word} is no JSON")
 
 
-def _invalid_record_error(path: Path, number: int, text: str, error: ValueError) -> StudyError:
+def _invalid_record_error(path: Path, number: int, text: str, error: Exception) -> StudyError:
     position, problem = getattr(error, "pos", 0), getattr(error, "msg", str(error))
     is_cut = _skip_space(text, position) == len(text) or problem.startswith("Unterminated string")
     return StudyError(
         f"{path}: line {_line_number(text, position)}: record {number} of the array is "
         f"{'cut short' if is_cut else 'no valid JSON'} ({problem}). {FETCH_AGAIN}"
     )
+
+
+def read_nested_records(path: Path, text: str, key: str) -> Iterator[object]:
+    """Yield the records of a JSON text; numbers stay texts.
+
+    They are the items of an array, or of the array `key` of an object, or the values of an object if `key` is `*` (each
+    with its own `key`), or the objects of the text. `key` may be several, as in a|b. Several such texts may follow each
+    other, as pages of an answer do.
+    Raises StudyError if the text is no JSON or is cut short.
+    """
+    decoder = json.JSONDecoder(parse_int=str, parse_float=str, parse_constant=lambda _: None)
+    array = re.compile(rf'"(?:{"|".join(map(re.escape, key.split("|")))})"\s*:\s*\[')
+    position = count = 0
+
+    def decode_next() -> Any:
+        nonlocal position, count
+        count += 1
+        try:
+            value, position = decoder.raw_decode(text, position)
+        except (ValueError, RecursionError) as error:
+            raise _invalid_record_error(path, count, text, error) from None
+        position = _skip_space(text, position)
+        return value
+
+    while (position := _skip_space(text, position)) < len(text):
+        match = array.search(text, position, position + _MAX_PREFIX) if text[position] == "{" else None
+        depth = _find_depth(text, position, match.start())[0] if match else 0
+        is_nested = 0 < depth < _IN_LIST
+        if is_nested or text[position] == "[":
+            position = _skip_space(text, match.end() if match and is_nested else position + 1)
+            while text[position : position + 1] != "]":
+                yield decode_next()
+                position = _skip_space(text, position + (text[position : position + 1] == ","))
+            position += 1
+        else:
+            value = decode_next()
+            is_map = (
+                "*" in key.split("|") and isinstance(value, dict) and all(isinstance(v, dict) for v in value.values())
+            )
+            yield from ({"key": name} | item for name, item in value.items()) if is_map else [value]
+        if is_nested:
+            depth, position = _find_depth(text, position, len(text), depth)
+            if depth:
+                raise _invalid_record_error(path, count, text, json.JSONDecodeError("Expecting '}'", text, position))
+
+
+def find_list_key(text: str) -> str:
+    """Return the key of the first list of objects in the only object of a text; empty if there is none."""
+    start = _skip_space(text, 0)
+    is_object = text[start : start + 1] == "{" and not _find_depth(text, start, len(text))[1] < len(text.rstrip())
+    for match in _LIST.finditer(text, 0, _MAX_PREFIX) if is_object else ():
+        if 0 < _find_depth(text, 0, match.start())[0] < _IN_LIST:
+            return match[1]
+    return ""
+
+
+def _find_depth(text: str, start: int, end: int, depth: int = 0) -> tuple[int, int]:
+    """Return the open brackets at `end`, or at the first character after `start` where none is open.
+
+    Each { counts 1, each [ counts _IN_LIST.
+    """
+    for token in _JSON_TOKEN.finditer(text, start, end):
+        depth += {"{": 1, "[": _IN_LIST, "}": -1, "]": -_IN_LIST}.get(token[0], 0)
+        if depth == 0:
+            return 0, token.end()
+    return depth, end

@@ -390,8 +390,14 @@ def raw_lines(path: Path, _: TableSchema, numbers: set[int]) -> dict[int, str]:
     return text_by_line
 
 
-def apply_rules(rows: Iterator[RowPair], path: Path, schema: TableSchema, rules: Sequence[Rule]) -> Iterator[RowPair]:
-    """Apply rules that no schema can express to the pairs of read_raw_table.
+def apply_rules(
+    rows: Iterator[RowPair],
+    path: Path,
+    schema: TableSchema,
+    rules: Sequence[Rule],
+    read_texts: Callable[[Path, TableSchema, set[int]], dict[int, str]] = raw_lines,
+) -> Iterator[RowPair]:
+    """Apply rules that no schema can express to the pairs of read_raw_table. read_texts: as Reader.texts.
 
     Rows that break one come in the last pair, because their text takes a second pass over the file.
     """
@@ -403,7 +409,7 @@ def apply_rules(rows: Iterator[RowPair], path: Path, schema: TableSchema, rules:
             accepted = accepted.filter(~is_broken)
         yield accepted, quarantined
     if failures:
-        texts = raw_lines(path, schema, {line for line, _, _ in failures})
+        texts = read_texts(path, schema, {line for line, _, _ in failures})
         failed_rows = [(schema.name, line, reason, column, texts.get(line)) for line, reason, column in failures]
         yield pl.DataFrame(schema=schema.dtypes), pl.DataFrame(failed_rows, schema=QUARANTINED_SCHEMA, orient="row")
 

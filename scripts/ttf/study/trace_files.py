@@ -27,6 +27,13 @@ NODE_LOG_MB = 1_000_000
 FILE_KEYS = ("health_events", "loss_log", "log_tails", "node_events", "node_logs", "units")
 
 
+def get_tables(entry: dict, formats: dict) -> dict[str, dict]:
+    """Return the tables of the entry's format; files of records have any name."""
+    tables = formats[entry["format"]]["tables"]
+    any_name = {"every": [""]} if "records" in entry else {}
+    return {table: spec | (any_name if "every" in spec else {}) for table, spec in tables.items()}
+
+
 def find_raw_tables(trace: str, entry: dict, formats: dict) -> dict[str, list[str]]:
     """Map each table that the trace has to its files, in the format's order.
 
@@ -34,7 +41,7 @@ def find_raw_tables(trace: str, entry: dict, formats: dict) -> dict[str, list[st
     exist yet. Raises ConfigError for a missing folder, a missing required table, several files for a table of one file,
     and an impossible download.
     """
-    tables = formats[entry["format"]]["tables"]
+    tables = get_tables(entry, formats)
     if entry.get("embedded"):
         generated = list_sample_files(trace, entry, formats)
         folder_tables = {
@@ -111,7 +118,7 @@ def find_unread_entries(trace: str, entry: dict, formats: dict) -> dict[str, str
     if entry.get("embedded") or not Path(entry["folder"]).is_dir():
         return {}
     files_by_table, format = find_raw_tables(trace, entry, formats), formats[entry["format"]]
-    tables = {table: spec for table, spec in format["tables"].items() if "beside" not in spec}
+    tables = {table: spec for table, spec in get_tables(entry, formats).items() if "beside" not in spec}
     in_folder = files_by_table if is_log_format(format) else tables
     read = {Path(get_disk_path(file)).name for table in in_folder for file in files_by_table.get(table, ())}
     return explain_unread_entries(_list_entries(trace, entry), tables, read)
@@ -187,7 +194,7 @@ def find_parts(trace: str, entry: dict, formats: dict) -> dict[str, dict[str, st
     names. Raises ConfigError as `find_raw_tables`, and for parts with the same name.
     """
     label = f"registry.{trace}.folder"
-    tables = formats[entry["format"]]["tables"]
+    tables = get_tables(entry, formats)
     multi_file_tables = [table for table, spec in tables.items() if "every" in spec]
     parts: dict[str, dict[str, str]] = {}
     if isinstance(entry.get("folder"), list):

@@ -6,10 +6,11 @@ builds the schema of the raw table from it; derive.py the jobs or the records of
 the keys.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import closing
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +38,7 @@ from ttf.raw.raw_tables import (
     read_raw_table,
     table_schemas,
 )
+from ttf.raw.record_files import DELIMITER, read_record_rows, read_record_texts
 from ttf.records.jobs import status_word
 
 TABLE = "rows"
@@ -107,8 +109,8 @@ def schema_document(entry: Mapping[str, Any]) -> dict[str, Any]:
             if key in mapping
         ],
         "order": [COLUMNS[key] for key in TIMES if key in mapping],
-        "delimiter": entry.get("delimiter", ","),
-        "quoted": entry.get("quoted", False),
+        "delimiter": DELIMITER if "records" in entry else entry.get("delimiter", ","),
+        "quoted": entry.get("quoted", False) and "records" not in entry,
         "runs": "unit" not in mapping,
     }
     if "job_id" in mapping and entry.get("unique_ids", True):
@@ -131,12 +133,17 @@ def read_rows(path: Path, schema: TableSchema) -> Iterator[RowPair]:
     outcomes is quarantined as unknown_value; its text starts with the word and the known words.
     Raises StudyError if the file cannot be read, or lacks a column of the mapping.
     """
-    # Check the status here: read_raw_table neither takes the first word nor lists the known words.
-    text_schema = replace(schema, columns=tuple(replace(column, values=()) for column in schema.columns))
+    text_schema = _drop_values(schema)
     if path.name.lower().endswith(".parquet"):
         yield from _read_parquet_rows(path, schema, text_schema)
     else:
-        yield from _read_csv_rows(path, schema, text_schema)
+        _check_header(path, schema)
+        yield from _check_statuses(path, schema, read_raw_table(path, text_schema), raw_lines)
+
+
+def _drop_values(schema: TableSchema) -> TableSchema:
+    """Drop the words of the status: read_raw_table neither takes the first word nor lists the known words."""
+    return replace(schema, columns=tuple(replace(column, values=()) for column in schema.columns))
 
 
 def row_texts(path: Path, schema: TableSchema, numbers: set[int]) -> dict[int, str]:
@@ -153,7 +160,22 @@ def row_texts(path: Path, schema: TableSchema, numbers: set[int]) -> dict[int, s
 
 
 READERS = {TABLE: Reader(read_rows, row_texts)}
-READING = Reading(READERS, schema_document)
+
+
+def build_readers(entry: Mapping) -> Mapping[str, Reader]:
+    """Return the readers; a file that is no table is read as the `records` of the entry say."""
+    if "records" not in entry:
+        return READERS
+    texts = partial(read_record_texts, records=entry["records"])
+
+    def read(path: Path, schema: TableSchema) -> Iterator[RowPair]:
+        rows = read_record_rows(path, _drop_values(schema), entry["records"])
+        return _check_statuses(path, schema, rows, texts)
+
+    return {TABLE: Reader(read, texts)}
+
+
+READING = Reading(READERS, schema_document, build_readers)
 
 
 # The entry ----------------------------------------------------------------------------------------------
@@ -297,19 +319,24 @@ def _quarantine_unknown(words: dict[int, str], texts: dict[int, str], schema: Ta
 # CSV ----------------------------------------------------------------------------------------------------
 
 
-def _read_csv_rows(path: Path, schema: TableSchema, text_schema: TableSchema) -> Iterator[RowPair]:
-    _check_header(path, schema)
+def _check_statuses(
+    path: Path,
+    schema: TableSchema,
+    pairs: Iterator[RowPair],
+    texts: Callable[[Path, TableSchema, set[int]], dict[int, str]],
+) -> Iterator[RowPair]:
+    """Quarantine the rows with an unknown status. texts: as of a Reader."""
     no_rows = pl.DataFrame(schema=schema.dtypes)
     word_by_line: dict[int, str] = {}
-    for rows, quarantined in read_raw_table(path, text_schema):
+    for rows, quarantined in pairs:
         accepted, words = _split_by_status(rows, schema)
         yield accepted, quarantined
         word_by_line |= dict(words.iter_rows())
         if len(word_by_line) >= MAX_PENDING_ROWS:
-            yield no_rows, _quarantine_unknown(word_by_line, raw_lines(path, schema, set(word_by_line)), schema)
+            yield no_rows, _quarantine_unknown(word_by_line, texts(path, schema, set(word_by_line)), schema)
             word_by_line = {}
     if word_by_line:
-        yield no_rows, _quarantine_unknown(word_by_line, raw_lines(path, schema, set(word_by_line)), schema)
+        yield no_rows, _quarantine_unknown(word_by_line, texts(path, schema, set(word_by_line)), schema)
 
 
 def _check_header(path: Path, schema: TableSchema) -> None:

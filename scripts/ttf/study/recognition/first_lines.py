@@ -29,7 +29,8 @@ class Layout(NamedTuple):
     """The expected start of a raw table: its columns, and how their names are written.
 
     header: whether there is a header row. json: whether the table is an array of objects. parquet: whether .parquet
-    files are read as such. repeats: whether a column may occur twice.
+    files are read as such. repeats: whether a column may occur twice. first: regular expressions of the first lines, if
+    the file is no table.
     """
 
     columns: tuple[RequestedColumn, ...]
@@ -39,6 +40,7 @@ class Layout(NamedTuple):
     json: bool = False
     parquet: bool = False
     repeats: bool = False
+    first: tuple[str, ...] = ()
 
     def fit(self, names: Sequence[str]) -> HeaderFit[RequestedColumn]:
         """Fit the names at the start of a file to the columns."""
@@ -66,7 +68,7 @@ def build_layouts(entry: Mapping, format: Mapping) -> dict[str, Layout]:
         schema = units_schema.SCHEMA
     else:
         schema = load_table_schema(entry["schema"]) if "schema" in entry else format["schema"]
-    return layouts | {
+    layouts |= {
         table: Layout(
             tuple(
                 RequestedColumn(column["name"], column.get("also", ()), column.get("optional", False))
@@ -81,6 +83,11 @@ def build_layouts(entry: Mapping, format: Mapping) -> dict[str, Layout]:
         for table, table_options in schema["tables"].items()
         if table in format["tables"]
     }
+    if "records" in entry:
+        first = tuple(entry["records"].get("first", ["."]))
+        every = (table for table, spec in format["tables"].items() if "every" in spec)
+        layouts |= dict.fromkeys(every, Layout((), json=True, first=first))
+    return layouts
 
 
 # Layouts of the extra tables that any format may have.

@@ -10,11 +10,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
+from ttf.engine.checkout import CHECKOUT
 from ttf.engine.storage.plain_files import is_ignored
 from ttf.raw.headers import RequestedColumn
 from ttf.raw.node_logs.layouts import describe_unread_form, detect_layout
 from ttf.study.configuration.mapping import OUTAGE_KEYS
 from ttf.study.configuration.messages import ConfigError
+from ttf.study.configuration.yaml_files import load_yaml
 from ttf.study.recognition.entries import format_listing, select_table_files
 from ttf.study.recognition.first_lines import (
     Layout,
@@ -25,7 +27,7 @@ from ttf.study.recognition.first_lines import (
     show_name,
 )
 from ttf.study.recognition.format_declarations import READING_KEYS
-from ttf.study.trace_files import FILE_KEYS, is_log_format
+from ttf.study.trace_files import FILE_KEYS, get_tables, is_log_format
 
 # In a larger folder, only this many files are inspected here; loading the study checks all of them.
 MOST_FILES = 1_000
@@ -37,18 +39,19 @@ MOST_COMPARED = 50
 MOST_LOGS = 5
 # A file with this share of a table's columns is meant as that table, with a fault.
 NEAR_SHARE = 0.8
+RECIPES = "config/mappings"
 
 
 class Shape(NamedTuple):
     """A way to read a folder: a format, or the format table with the mapping of a trace in the registry.
 
-    layouts: table -> expected first line. registry_trace: the name of that trace. entry_options: its registry keys.
+    layouts: table -> expected first line. source: what else has the mapping. entry_options: the keys of its entry.
     """
 
     format: str
     declaration: dict
     layouts: dict[str, Layout]
-    registry_trace: str = ""
+    source: str = ""
     entry_options: Mapping = {}
 
     @property
@@ -63,7 +66,7 @@ class Shape(NamedTuple):
 
     @property
     def label(self) -> str:
-        return f"{self.format}, mapped as {self.registry_trace} of the registry" if self.registry_trace else self.format
+        return f"{self.format}, {self.source}" if self.source else self.format
 
 
 class Fit(NamedTuple):
@@ -138,6 +141,9 @@ class Folder:
 
     def count_columns(self, file: str, layout: Layout) -> int:
         """Return the number of the table's columns in this file's header; 0 if the file cannot be this table."""
+        if layout.first:
+            head = (self._read_head(file) or b"").decode(errors="replace") if is_usable_name(file) else ""
+            return int(all(re.search(pattern, head) for pattern in layout.first))
         names = self.read_names(file, layout) if is_usable_name(file) else None
         if not names or not layout.header:
             return len(names or ()) if len(names or ()) == len(layout.columns) else 0
@@ -220,9 +226,21 @@ def build_shapes(formats: dict, registry: dict) -> Iterator[Shape]:
             yield Shape(name, declaration, layouts, entry_options={"mapping": mapping})
     for registry_trace, entry in registry.items():
         if "mapping" in entry:
-            declaration = formats[entry["format"]]
-            entry_options = {key: entry[key] for key in (*READING_KEYS, "infra_failures") if key in entry}
-            yield Shape(entry["format"], declaration, build_layouts(entry, declaration), registry_trace, entry_options)
+            yield _build_mapped_shape(formats, entry, f"mapped as {registry_trace} of the registry")
+
+
+def build_recipe_shapes(formats: dict) -> Iterator[Shape]:
+    """Yield the shapes of the recipes in config/mappings for files of records."""
+    for file in sorted((CHECKOUT / RECIPES).glob("*.yaml")):
+        for entry in load_yaml(file, f"{RECIPES}/{file.name}")["registry"].values():
+            if "records" in entry:
+                yield _build_mapped_shape(formats, entry, f"by the recipe {RECIPES}/{file.name}")
+
+
+def _build_mapped_shape(formats: dict, entry: dict, source: str) -> Shape:
+    declaration = formats[entry["format"]] | {"tables": get_tables(entry, formats)}
+    entry_options = {key: entry[key] for key in (*READING_KEYS, "infra_failures") if key in entry}
+    return Shape(entry["format"], declaration, build_layouts(entry, declaration), source, entry_options)
 
 
 def find_extra_files(shape: Shape, files: Sequence[str]) -> dict[str, str]:

@@ -16,7 +16,9 @@ def find_recipe(sample: Sample) -> tuple[str, dict] | None:
     The table has all columns of the recipe but the user, no other states, and times in its format.
     """
     for path in sorted((CHECKOUT / RECIPES).glob("*.yaml")):
-        (entry,) = load_yaml(path, f"{RECIPES}/{path.name}")["registry"].values()
+        entry, *_ = load_yaml(path, f"{RECIPES}/{path.name}")["registry"].values()
+        if "records" in entry:
+            continue
         column_by_key = dict(zip(entry["mapping"], list_mapped_columns(entry["mapping"]), strict=True))
         lacking = {key for key, name in column_by_key.items() if name not in sample.rows.columns}
         if lacking <= {"user"} and _is_readable(sample, entry, column_by_key):
@@ -28,6 +30,6 @@ def find_recipe(sample: Sample) -> tuple[str, dict] | None:
 def _is_readable(sample: Sample, entry: dict, column_by_key: dict[str, str]) -> bool:
     """Return whether the recipe lists all states, and reads most starts."""
     words = [word for words in entry["outcomes"].values() for word in words]
-    starts = sample.rows[column_by_key["start"]]
+    starts = sample.rows[column_by_key.get("start") or column_by_key["submit"]]
     is_time = parse_times(starts, entry.get("times", {}).get("format", AUTOMATIC)).is_not_null()
     return bool(sample.words[column_by_key["status"]].drop_nulls().is_in(words).all()) and is_mostly(is_time, starts)

@@ -27,6 +27,7 @@ from ttf.study.recognition.fits import (
     Fit,
     Folder,
     Shape,
+    build_recipe_shapes,
     build_shapes,
     find_extra_files,
     find_extra_tables,
@@ -36,7 +37,7 @@ from ttf.study.recognition.fits import (
     measure_column_share,
 )
 from ttf.study.recognition.format_declarations import READING_KEYS, load_formats
-from ttf.study.trace_files import FILE_KEYS, find_raw_tables, is_log_format, list_paths, map_archives
+from ttf.study.trace_files import FILE_KEYS, find_raw_tables, get_tables, is_log_format, list_paths, map_archives
 
 TRACES = CHECKOUT / TRACES_FILE
 MOST_NEAREST = 3
@@ -82,6 +83,8 @@ def recognise(data: Path) -> RecognisedTrace:
     ]
     # A table that is also a log, as of events with a node and a time, is read as the table.
     matching_fits = [fit for fit in matching_fits if not is_log_format(fit.shape.declaration)] or matching_fits
+    # Files of records, of which the first recipe counts.
+    matching_fits = matching_fits or [*itertools.islice(_match_recipes(folder, formats), 1)]
     if not matching_fits:
         archives = [*_suggest_unpacking(folder, registry)]
         if not archives and (drafted := _draft_trace(folder, fits, formats, registry)):
@@ -90,11 +93,19 @@ def recognise(data: Path) -> RecognisedTrace:
     if len(matching_fits) > 1:
         raise ConfigError(_explain_ambiguity(folder, matching_fits))
     entry = _build_entry(folder, matching_fits[0])
-    name = _choose_trace_name(folder.path.resolve().name, entry, registry, formats)
+    is_record_file = folder.named_file and "records" in entry
+    data_name = str(folder.named_file).partition(".")[0] if is_record_file else folder.path.resolve().name
+    name = _choose_trace_name(data_name, entry, registry, formats)
     lines = [*_explain_fit(matching_fits[0]), *_explain_unread(folder, matching_fits[0], entry)]
     if logs := find_node_logs(folder, matching_fits[0].shape):
         lines.append(f"Logs of nodes: {format_listing([show_name(name) for name in logs])}.")
     return RecognisedTrace(entry["format"], name, entry, "\n".join(lines))
+
+
+def _match_recipes(folder: Folder, formats: dict) -> Iterator[Fit]:
+    for shape in build_recipe_shapes(formats):
+        if (fit := fit_shape(folder, shape)).is_match:
+            yield fit
 
 
 def _draft_trace(folder: Folder, fits: list[Fit], formats: dict, registry: dict) -> RecognisedTrace | None:
@@ -124,6 +135,7 @@ def _draft_trace(folder: Folder, fits: list[Fit], formats: dict, registry: dict)
     file = min(drafts, key=lambda file: len(drafts[file][1].missing))
     heading, draft = drafts[file]
     layouts = build_layouts(draft.entry | {"mapping": {name: name for name in draft.columns}}, declaration)
+    declaration = declaration | {"tables": get_tables(draft.entry | {"format": "table"}, formats)}
     fit = fit_shape(folder, Shape("table", declaration, layouts, "", draft.entry))
     if not fit.is_match:
         problems = fit.problems or [folder.describe_problem(file, layouts["rows"])]
@@ -240,6 +252,8 @@ def _map_keys(shape: Shape, files_by_table: Mapping[str, list[str]]) -> dict[str
 def _select_options(folder: Folder, fit: Fit) -> dict:
     """Return the options of the shape's entry; a mapping of outages has only columns that all files have."""
     options, layouts = dict(fit.shape.entry_options), fit.shape.layouts
+    if "records" in options:
+        options["records"] = {key: part for key, part in options["records"].items() if key != "first"}
     if fit.shape.format == "outages":
         headers = [folder.read_names(file, layouts["rows"]) or () for file in fit.files["rows"]]
         pairs = zip(options["mapping"].items(), list_mapped_columns(options["mapping"]), strict=True)
@@ -309,6 +323,8 @@ def _explain_fit(fit: Fit) -> list[str]:
         return [f"{shape.label}: logs of nodes: {format_listing([show_name(name) for name in fit.files['logs']])}."]
     table = next(table for table in shape.core_tables if table in fit.files)
     layout, file = shape.layouts[table], fit.files[table][0]
+    if layout.first:
+        return [f"{shape.label}: {show_name(file)} begins like such a file."]
     names = [column.name for column in layout.columns if not column.optional]
     column_list = f"{', '.join(names[:3])}, ..." if len(names) > 3 else ", ".join(names)
     if layout.header:

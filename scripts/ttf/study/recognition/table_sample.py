@@ -9,8 +9,9 @@ from polars import selectors
 
 from ttf.engine.checkout import CHECKOUT
 from ttf.engine.storage.on_disk import scan_parquet
-from ttf.raw.headers import DELIMITERS, parse_header
+from ttf.raw.headers import BYTE_ORDER_MARK, DELIMITERS, parse_header
 from ttf.raw.raw_tables import MAX_FIELD_BYTES
+from ttf.raw.record_files import read_first_records
 from ttf.study.configuration.yaml_files import load_yaml
 from ttf.study.recognition.first_lines import LONGEST_NAME, read_first_bytes
 from ttf.study.recognition.refusals import SAMPLE_BYTES
@@ -44,7 +45,8 @@ def read_sample(path: Path) -> Sample | None:
     """Return the first rows of a table; None if it has fewer than two columns, no row, or cannot be read."""
     is_parquet = path.name.lower().endswith(".parquet")
     try:
-        sample = _read_first_parquet_rows(path) if is_parquet else _read_first_text_rows(path)
+        read = _read_first_json_records if is_json(path) else _read_first_text_rows
+        sample = _read_first_parquet_rows(path) if is_parquet else read(path)
     except (Exception, pl.exceptions.PanicException):  # whatever libraries raise for a file that is no such table
         return None
     names = [name for name in sample.rows.columns if _is_usable_name(name)]
@@ -53,6 +55,11 @@ def read_sample(path: Path) -> Sample | None:
     words = sample.rows.select(pl.col(name).str.strip_chars().replace("", None) for name in names)
     values = words.select(pl.when(~pl.all().str.to_lowercase().is_in(BLANK_WORDS)).then(pl.all()))
     return sample._replace(rows=values, words=words)
+
+
+def is_json(path: Path) -> bool:
+    """Return whether the file starts as JSON does."""
+    return (read_first_bytes(str(path)) or b"").removeprefix(BYTE_ORDER_MARK).lstrip()[:1] in (b"{", b"[")
 
 
 def split_header(head: bytes) -> tuple[list[str], dict[str, Any]]:
@@ -88,6 +95,11 @@ def _read_first_parquet_rows(path: Path) -> Sample:
     rows = rows.with_columns(selectors.datetime(time_zone="*").dt.convert_time_zone("UTC"))
     text_rows = rows.select(pl.all().cast(pl.String)).collect()
     return Sample(text_rows, text_rows, [*range(1, text_rows.height + 1)], {}, {})
+
+
+def _read_first_json_records(path: Path) -> Sample:
+    records, rows = read_first_records(path, MOST_ROWS)
+    return Sample(rows, rows, [*range(1, rows.height + 1)], {"records": records}, {})
 
 
 def _read_first_text_rows(path: Path) -> Sample:

@@ -8,7 +8,7 @@ from ttf.study.recognition.draft import NO_OUTCOME, Draft, draft_mapping, join_n
 from ttf.study.recognition.first_lines import read_first_bytes, show_name
 from ttf.study.recognition.recipes import find_recipe
 from ttf.study.recognition.refusals import PRINT_AGAIN, SACCT_NAMES, describe_missing_sacct, explain_unreadable
-from ttf.study.recognition.table_sample import MOST_BYTES, Sample, read_sample, split_header, split_rows
+from ttf.study.recognition.table_sample import MOST_BYTES, Sample, is_json, read_sample, split_header, split_rows
 
 
 def draft_file(path: Path) -> tuple[str, Draft]:
@@ -17,19 +17,23 @@ def draft_file(path: Path) -> tuple[str, Draft]:
     Raises ConfigError with the reason if there is none.
     """
     label = show_name(str(path))
-    if refusal := explain_unreadable(path):
+    refusal = explain_unreadable(path)
+    if refusal and not is_json(path):
         raise ConfigError(refusal)
     sample = read_sample(path)
     if sample is None:
-        raise ConfigError(f"{label}: {_explain_no_rows(path)}")
-    if refusal := _explain_no_header(path, sample):
-        raise ConfigError(f"{label}: {refusal}")
+        raise ConfigError(refusal or f"{label}: {_explain_no_rows(path)}")
+    if no_header := _explain_no_header(path, sample):
+        raise ConfigError(f"{label}: {no_header}")
     if recipe := find_recipe(sample):
         file, entry = recipe
         return f"the columns and states of {file}, which is used.", Draft(entry)
     draft = draft_mapping(sample)
-    if refusal := _explain_no_draft(label, sample, draft):
-        raise ConfigError(f"{label}: {refusal}")
+    if no_draft := _explain_no_draft(label, sample, draft):
+        raise ConfigError(refusal or f"{label}: {no_draft}")
+    if columns := draft.entry.get("records", {}).get("columns"):
+        used = {name: columns[name] for name in draft.columns if columns[name] != name}
+        draft.entry["records"] = draft.entry["records"] | {"columns": used}
     n_rows = f"{sample.rows.height:,} row{'s' if sample.rows.height > 1 else ''}"
     return f"no known format; drafted as a table of jobs from its header and {n_rows}:", draft
 
