@@ -63,7 +63,7 @@ def test_a_table_of_jobs_is_drafted(find, name, tmp_path):
 def test_a_table_without_outcomes_is_refused_for_that(find):
     recognised = recognise(find("jobs/dlrm2025.csv"))
     assert list(recognised.missing) == ["mapping.status", "outcomes", "times.format"]
-    assert recognised.missing["mapping.status"].startswith("no column has the name or the words of an outcome")
+    assert recognised.missing["mapping.status"].startswith("no usable column has the name or the words of an outcome")
 
 
 SACCT = "sacct -a -X -P --noconvert -S 2025-01-01 -E now -o JobIDRaw,State,Submit,Start,End,"

@@ -126,7 +126,7 @@ def test_submit_and_start_are_told_apart(tmp_path):
     assert not match.missing
     assert match.entry["mapping"]["submit"] == "submit_time"
     assert "start" not in match.entry["mapping"]
-    assert "start: no column, so no run times are computed" in match.explanation
+    assert "start: no usable column, so no run times are computed" in match.explanation
 
 
 def test_a_run_time_whose_name_tells_the_unit(tmp_path):
@@ -135,7 +135,7 @@ def test_a_run_time_whose_name_tells_the_unit(tmp_path):
     assert match.entry["mapping"]["runtime"] == {"column": "duration_min", "unit": "min"}
     assert "memory: not taken; it could be memory_gb or ram" in match.explanation
     assert draft(tmp_path, make_columns(finished_at=None, duration=numbers)).missing == {
-        "mapping.runtime.unit": "s, min, h, d or ms? The median of duration is 30.5"
+        "mapping.runtime.unit": "s, min, h, d or ms? The median of duration is 31"
     }
     match = draft(tmp_path, make_columns(memory_gb=numbers))
     assert match.entry["mapping"]["memory"] == {"column": "memory_gb", "unit": "GB"}
@@ -166,7 +166,10 @@ def test_a_status_by_its_words_and_by_its_first_word(tmp_path):
 @pytest.mark.parametrize(
     ("columns", "missing"),
     [
-        (make_columns(state=None), {"mapping.status": "no column has the name or the words", "outcomes": "list its"}),
+        (
+            make_columns(state=None),
+            {"mapping.status": "no usable column has the name or the words", "outcomes": "list its"},
+        ),
         (
             make_columns(state=["failed", "flaky", "weird"] * 20),
             {"outcomes.unclear": "move each word to the outcome that it means: flaky, weird"},
@@ -177,7 +180,7 @@ def test_a_status_by_its_words_and_by_its_first_word(tmp_path):
         ),
         (make_columns(end=moments(ISO, 99)), {"mapping.end": "it could be finished_at or end"}),
         (make_columns(finished_at=moments("%Y-%m-%d")), {"mapping.end": "finished_at has no time of day"}),
-        (make_columns(created_at=["soon"] * 60), {"mapping.start": "no column looks like it"}),
+        (make_columns(created_at=["soon"] * 60), {"mapping.start": "no usable column looks like it"}),
         (make_columns(run_id=["a", "b"] * 30), {"unique_ids": "ids repeat: false if each row is a job"}),
         (
             make_columns(finished_at=moments("%d.%m.%Y %H:%M", 3_600)),
@@ -268,7 +271,7 @@ def without_end(**columns):
 def test_a_run_time_in_place_of_an_end(name, cells, unit, tmp_path):
     match = draft(tmp_path, without_end(**{name: cells * 20}), delimiter=";")
     if unit is None:  # a third of the cells are no numbers
-        assert match.missing == {"mapping.end": "no column looks like it"}
+        assert match.missing == {"mapping.end": "no usable column looks like it"}
         return
     assert not match.missing
     assert match.entry["mapping"]["runtime"] == {"column": name, "unit": unit}

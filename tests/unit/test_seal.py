@@ -166,5 +166,5 @@ def test_verify_needs_no_environment_for_a_folder(folder):
     assert (code, output.count("\n")) == (1, 39)
     assert output.endswith("and 22 more\n")
     (folder / seal.NAME).unlink()
-    assert verify(folder) == (2, f"{folder}: there is no {seal.NAME} in it, the list of what was published.\n")
+    assert verify(folder) == (2, f"error: {folder}: there is no {seal.NAME} in it, the list of what was published.\n")
     assert verify(folder / "index.html")[0] == 2

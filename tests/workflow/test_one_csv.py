@@ -27,7 +27,7 @@ def test_a_submission_time_alone_is_enough_for_risk_and_dates(study):
     ended = write_runs(study.folder / "submitted.csv", header=header)
     process = study.report(data="submitted.csv")
     assert process.returncode == 0, process.stderr
-    assert "  start: no column, so no run times are computed" in process.stderr.splitlines()
+    assert "  start: no usable column, so no run times are computed" in process.stderr.splitlines()
     metrics = json.loads((study.folder / "results/submitted/metrics.json").read_text())
     assert metrics["risk.jobs.ended"]["value"] == len(ended)
     text = page_text(study, "submitted")

@@ -4,13 +4,10 @@ Exit status 0: no rule is crossed; 1: at least one is; 2: the rules or the resul
 """
 
 import json
-import sys
 from collections import Counter
-from collections.abc import Iterable
 from pathlib import Path
 
-from ttf.engine.errors import StudyError
-from ttf.engine.provenance import seal
+from ttf.commands.error_ending import with_error_ending
 from ttf.engine.words import plural
 from ttf.page.checks.changed_numbers import (
     Move,
@@ -27,30 +24,20 @@ from ttf.study.finished import find_results_folder, find_section, read_results, 
 from ttf.study.studies import choose_study
 
 
+@with_error_ending(2)
 def check(study: str, rules: str, against: str, is_json: bool = False) -> int:
     """Print the crossed rules of a file, or what changed against a folder of results; return the exit status."""
-    try:
-        if not (rules or against):
-            raise ConfigError("what? ttf check --rules config/thresholds.yaml, or ttf check --against folder")
-        name = choose_study(study)
-        current = read_results(Path("results"), name, is_verified=True)
-        previous = read_results(find_results_folder(Path(against)), name) if against else None
-        if previous and not rules:
-            print(_format_lines(report_moves(previous, current), is_json))
-            return 0
+    if not (rules or against):
+        raise ConfigError("what? ttf check --rules config/thresholds.yaml, or ttf check --against folder")
+    name = choose_study(study)
+    current = read_results(Path("results"), name, is_verified=True)
+    previous = read_results(find_results_folder(Path(against)), name) if against else None
+    if previous and not rules:
+        lines, code = [*report_moves(previous, current)], 0
+    else:
         lines, code = _check_rules(Path(rules), current, previous)
-    except StudyError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
-    except OSError as error:
-        print(f"error: {seal.show_path(str(error.filename))}: cannot be read: {error.strerror}", file=sys.stderr)
-        return 2
-    print(_format_lines(lines, is_json))
+    print(json.dumps({"lines": lines}) if is_json else "\n".join(lines))
     return code
-
-
-def _format_lines(lines: Iterable[str], is_json: bool) -> str:
-    return json.dumps({"lines": [*lines]}) if is_json else "\n".join(lines)
 
 
 def _check_rules(file: Path, current: Results, previous: Results | None) -> tuple[list[str], int]:

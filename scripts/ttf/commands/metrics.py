@@ -3,12 +3,11 @@
 OUT is a further file for the metrics. Exit code 2: rules, results or OUT cannot be used.
 """
 
-import sys
 from pathlib import Path
 
+from ttf.commands.error_ending import with_error_ending
 from ttf.engine.checkout import CHECKOUT
 from ttf.engine.errors import StudyError
-from ttf.engine.provenance import seal
 from ttf.engine.provenance.digests import remember_files
 from ttf.engine.storage.plain_files import replace_file
 from ttf.engine.words import plural
@@ -19,25 +18,19 @@ from ttf.study.finished import read_results, read_subject
 from ttf.study.studies import STUDIES, choose_study
 
 
+@with_error_ending(2)
 def write_metrics(study: str, rules: str, out: str) -> int:
     """Write the metrics and the alert rules, and print where they are; return the exit status."""
-    try:
-        name = choose_study(study)
-        if out and Path(out).suffix != ".prom":
-            raise StudyError(f"--out {out}: name a file that ends in .prom; the node exporter reads no other.")
-        metrics, alerts, skipped = render_files(name, rules or str(CHECKOUT / "config" / "thresholds.yaml"))
-        files = {STUDIES / name / open_metrics.FILE: metrics, STUDIES / name / alert_rules.FILE: alerts}
-        files |= {Path(out): metrics} if out else {}
-        for path, text in files.items():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            replace_file(path, text)
-            remember_files([path])
-    except StudyError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
-    except OSError as error:
-        print(f"error: {seal.show_path(str(error.filename))}: cannot be used: {error.strerror}", file=sys.stderr)
-        return 2
+    name = choose_study(study)
+    if out and Path(out).suffix != ".prom":
+        raise StudyError(f"--out {out}: name a file that ends in .prom; the node exporter reads no other.")
+    metrics, alerts, skipped = render_files(name, rules or str(CHECKOUT / "config" / "thresholds.yaml"))
+    files = {STUDIES / name / open_metrics.FILE: metrics, STUDIES / name / alert_rules.FILE: alerts}
+    files |= {Path(out): metrics} if out else {}
+    for path, text in files.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        replace_file(path, text)
+        remember_files([path])
     for number in skipped:
         print(f"no alert on {to_single_line(number)}: the traces of this study lack that number.")
     print(f"{plural(metrics.count('# TYPE '), 'metric')}: {', '.join(map(str, files))}")

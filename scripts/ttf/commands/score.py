@@ -5,15 +5,14 @@ be scored, the exit status is 1 with one message, and nothing is written.
 """
 
 import os
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from ttf.commands.error_ending import with_error_ending
 from ttf.engine.errors import StudyError
 from ttf.engine.process.entry import limit_libraries
-from ttf.engine.provenance import seal
 from ttf.engine.provenance.digests import remember_files
 from ttf.study import studies
 from ttf.study.configuration.documents import suggest_match
@@ -239,25 +238,19 @@ def _write_scores_and_skew(scores: Any, skew: Any, paths: tuple[Path, Path]) -> 
     remember_files(paths)
 
 
+@with_error_ending(1)
 def print_scores(study: str, trace_name: str, file: str, part: str, model: str, out: str) -> int:
     """Write the scores and print how far to trust them; return the exit status."""
     limit_libraries(int(os.environ.get("POLARS_MAX_THREADS") or os.cpu_count() or 1))
-    try:
-        if bool(file) == bool(part):
-            raise ConfigError("what? ttf score new_jobs.csv, or ttf score --trace name --part name")
-        study, trace = find_trace(study, trace_name)
-        if file:
-            require_file(file, "FILE")
-        record = read_record(trace)
-        _list_parts(record, part, trace.name)
-        paths = output_paths(trace, file, part, out)
-        check_products(study, trace.name)
-        for line in score(trace, record, file, part, model, paths):
-            print(line)
-    except StudyError as error:
-        print(error, file=sys.stderr)
-        return 1
-    except OSError as error:
-        print(f"{seal.show_path(str(error.filename))}: cannot be used: {error.strerror}.", file=sys.stderr)
-        return 1
+    if bool(file) == bool(part):
+        raise ConfigError("what? ttf score new_jobs.csv, or ttf score --trace name --part name")
+    study, trace = find_trace(study, trace_name)
+    if file:
+        require_file(file, "FILE")
+    record = read_record(trace)
+    _list_parts(record, part, trace.name)
+    paths = output_paths(trace, file, part, out)
+    check_products(study, trace.name)
+    for line in score(trace, record, file, part, model, paths):
+        print(line)
     return 0

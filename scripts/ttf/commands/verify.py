@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 # Only Python's standard library here and for a folder, because its recipient has no environment.
+from ttf.commands.error_ending import with_error_ending
 from ttf.engine.errors import StudyError
 from ttf.engine.provenance import seal
 
@@ -16,6 +17,7 @@ from ttf.engine.provenance import seal
 MOST_LINES = 38
 
 
+@with_error_ending(2)
 def verify(study: str = "", folder: str = "", is_json: bool = False) -> int:
     """Print what differs in the folder, else in the study, by default the most recent; return the exit status."""
     try:
@@ -23,12 +25,8 @@ def verify(study: str = "", folder: str = "", is_json: bool = False) -> int:
             differences, confirmation = _find_folder_problems(Path(folder))
         else:
             differences, confirmation = _find_study_problems(study)
-    except StudyError as error:
-        print(error, file=sys.stderr)
-        return 1 if isinstance(error, seal.Tampered) else 2
-    except OSError as error:
-        print(f"{seal.show_path(str(error.filename or 'a file'))}: cannot be read: {error.strerror}", file=sys.stderr)
-        return 2
+    except seal.Tampered as error:
+        differences, confirmation = [str(error)], ""
     if is_json:
         print(json.dumps({"differences": differences}))
         return bool(differences)

@@ -360,7 +360,25 @@ def _long_run_factor(n_blocks: np.ndarray | int, next_block: np.ndarray, same_bl
 
 
 def jackknife_influences(influence: np.ndarray | float, leverage: np.ndarray) -> np.ndarray:
-    """Return influences / (1 - leverage), which removes the pull of each on the estimate."""
+    """Return influences / (1 - leverage), which removes the pull of each on the estimate.
+
+    Parameters
+    ----------
+    influence, leverage : arrays of one shape
+
+    Returns
+    -------
+    floats of that shape
+
+    References
+    ----------
+    Bell & McCaffrey (2002), Surv. Methodol. 28
+
+    Examples
+    --------
+    >>> jackknife_influences(np.array([0.1, -0.1]), np.array([0.5, 0.0])).tolist()
+    [0.2, -0.1]
+    """
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.where(influence == 0, 0, influence / (1 - leverage))
 
@@ -491,9 +509,30 @@ def clustered_ratios(
 def clustered_shares(
     rows: Frame, keys: Sequence[str], part: pl.Expr, whole: pl.Expr, confidence: float = 0.95
 ) -> pl.DataFrame:
-    """Return the interval of the share sum(part) / sum(whole) of each stratum: *keys, CLUSTERED, why_not.
+    """Return the interval of the share sum(part) / sum(whole) of each stratum, allowing for clusters.
 
-    part, whole: aggregates of whole numbers over rows. keys: columns that form the strata.
+    Parameters
+    ----------
+    rows : frame with the columns of `ttf.records.clusters`
+    keys : columns that form the strata; none for one stratum of all rows
+    part, whole : aggregates of whole numbers over rows
+    confidence : between 0 and 1
+
+    Returns
+    -------
+    *keys, CLUSTERED, why_not
+
+    Notes
+    -----
+    See `Clusters.proportion`.
+
+    Examples
+    --------
+    >>> from ttf.records.clusters import add_clusters
+    >>> jobs = pl.DataFrame({"user": [f"u{n % 20}" for n in range(200)], "failed": [n % 20 < 4 for n in range(200)]})
+    >>> shares = clustered_shares(add_clusters(jobs), [], pl.col("failed").sum(), pl.len())
+    >>> round(shares["ci_low_clustered"].item(), 3), round(shares["ci_high_clustered"].item(), 3)
+    (0.068, 0.461)
     """
     strata, sums, clusters = build_clusters(sum_by_cluster(rows, keys, part=part, whole=whole), keys, "whole")
     parts, wholes = float_columns(sums, "part", "whole")
@@ -573,11 +612,11 @@ def block_spread(
 
     Parameters
     ----------
-    influence: (blocks, ...) floats
+    influence : (blocks, ...) floats
         Part of each block in the estimate's deviation, in order of time; FEWEST_BLOCKS or more.
-    leverage: (blocks, ...) floats
+    leverage : (blocks, ...) floats
         Share of each block in the estimate's denominator.
-    event_squares: floats
+    event_squares : floats
         Sum of squares, in each block, of the influences of single events. They count once in the variance. Because they
         dilute the correlation of blocks, the correlation is computed from the products of different events.
 
@@ -585,6 +624,16 @@ def block_spread(
     -------
     (se, effective), without the first axis. se is NaN where all influences are 0. effective is Kish's number of the
     leverages, reduced for correlated blocks, but at least FEWEST.
+
+    References
+    ----------
+    Kish (1965), Survey Sampling, section 11.7
+
+    Examples
+    --------
+    >>> se, effective = block_spread(np.tile([0.1, -0.1], 10), np.full(20, 0.05))
+    >>> round(float(se), 3), round(float(effective), 1)
+    (0.471, 20.0)
     """
     scaled = jackknife_influences(influence, leverage)
     squares = (scaled**2).sum(axis=0)

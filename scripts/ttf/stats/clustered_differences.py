@@ -84,7 +84,29 @@ def compare_cells(sums_before: np.ndarray, sums_after: np.ndarray, cells: Sequen
 def difference_and_se(
     sums_before: np.ndarray, n_before: np.ndarray, sums_after: np.ndarray, n_after: np.ndarray
 ) -> tuple[float, float]:
-    """Return (difference of the means, its standard error)."""
+    """Return the difference of two means of clustered rows and its standard error.
+
+    Parameters
+    ----------
+    sums_before, sums_after : (clusters,) sums of the scores in each window
+    n_before, n_after : (clusters,) numbers of jobs
+
+    Returns
+    -------
+    (mean after less mean before, standard error)
+
+    Notes
+    -----
+    The standard error is that of a difference of ratios of sums by cluster (Cochran 1977, Sampling Techniques, chapter
+    6): a cluster in both windows counts by the difference of its influences.
+
+    Examples
+    --------
+    >>> n = np.array([2.0, 2.0, 2.0])
+    >>> change, se = difference_and_se(np.array([0.0, 1.0, 1.0]), n, np.array([1.0, 1.0, 2.0]), n)
+    >>> round(float(change), 4), round(se, 4)
+    (0.3333, 0.2041)
+    """
     score = np.zeros(sums_before.size)
     for sign, values, n in ((-1, sums_before, n_before), (1, sums_after, n_after)):
         influence = (values - values.sum() / n.sum() * n) / n.sum()

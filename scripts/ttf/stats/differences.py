@@ -26,7 +26,25 @@ AS_A_WHOLE = "before and after stand in the rows of its values"
 
 
 def compare_shares(hits_before: int, n_before: int, hits_after: int, n_after: int) -> dict:
-    """Compare two shares: two-proportion z test (pooled, two-sided) and Cohen's h (Cohen 1988), positive for a rise."""
+    """Compare two shares: two-proportion z test (pooled, two-sided) and Cohen's h, positive for a rise.
+
+    Parameters
+    ----------
+    hits_before, n_before, hits_after, n_after : numbers of hits and of jobs in each window
+
+    Returns
+    -------
+    cells of a row of the comparison
+
+    References
+    ----------
+    Cohen (1988), Statistical Power Analysis for the Behavioral Sciences, chapter 6
+
+    Examples
+    --------
+    >>> round(compare_shares(10, 100, 20, 100)["p_value"], 5)
+    0.04767
+    """
     row = _blank_row(n_before, n_after, "two_proportion_z", "cohen_h")
     if not (n_before and n_after):
         return row | {"reason": NOT_THERE}

@@ -391,7 +391,13 @@ def _measure_dispersion(hits: pl.DataFrame, level: str, o: float, e: float) -> t
 
 
 def most_by_chance(expected: float) -> int:
-    """Return the smallest number that a Poisson count with this mean exceeds with at most 5 % probability."""
+    """Return the smallest number that a Poisson count with this mean exceeds with at most 5 % probability.
+
+    Examples
+    --------
+    >>> most_by_chance(1.0)
+    3
+    """
     most = 0
     while pdtr(most, expected) < CONFIDENCE:
         most += 1

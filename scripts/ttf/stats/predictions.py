@@ -126,8 +126,26 @@ class ScoreInfluence:
 def average_precision(failed: np.ndarray, score: np.ndarray, cluster: np.ndarray, cluster_by: str | None) -> Estimate:
     """Return the area under the precision-recall curve: the mean precision at the failures, not interpolated.
 
-    Rows with equal scores count at once, as in scikit-learn's average_precision_score. The interval is symmetric on the
-    logit scale.
+    Parameters
+    ----------
+    failed : (n,) boolean
+    score : (n,) floats, higher for a more likely failure
+    cluster : (n,) cluster numbers from 0
+    cluster_by : kind of the clusters; None if the trace has none
+
+    Returns
+    -------
+    estimate; its interval is symmetric on the logit scale
+
+    Notes
+    -----
+    Rows with equal scores count at once, as in scikit-learn's average_precision_score (Davis & Goadrich 2006, ICML).
+
+    Examples
+    --------
+    >>> failed, score = np.array([True, False, True, False]), np.array([0.9, 0.8, 0.7, 0.1])
+    >>> round(average_precision(failed, score, np.arange(4), "user").estimate, 4)  # (1 + 2 / 3) / 2
+    0.8333
     """
     grouping = Grouping.from_rows(cluster, cluster_by, failed, score)
     if reason := _missing_class_reason(failed):
@@ -138,8 +156,27 @@ def average_precision(failed: np.ndarray, score: np.ndarray, cluster: np.ndarray
 def roc_auc(failed: np.ndarray, score: np.ndarray, cluster: np.ndarray, cluster_by: str | None) -> Estimate:
     """Return the probability that a failure scores higher than another job, ties a half: the area under the ROC curve.
 
-    The influences are the structural components of DeLong et al. (1988), summed by cluster as by Obuchowski (1997). The
-    interval is symmetric on the logit scale.
+    Parameters
+    ----------
+    failed : (n,) boolean
+    score : (n,) floats, higher for a more likely failure
+    cluster : (n,) cluster numbers from 0
+    cluster_by : kind of the clusters; None if the trace has none
+
+    Returns
+    -------
+    estimate; its interval is symmetric on the logit scale
+
+    Notes
+    -----
+    The influences are the structural components of DeLong et al. (1988, Biometrics 44), summed by cluster as by
+    Obuchowski (1997, Biometrics 53).
+
+    Examples
+    --------
+    >>> failed, score = np.array([True, False, True, False]), np.array([0.9, 0.8, 0.7, 0.1])
+    >>> roc_auc(failed, score, np.arange(4), "user").estimate
+    0.75
     """
     grouping = Grouping.from_rows(cluster, cluster_by, failed, score)
     if reason := _missing_class_reason(failed):
@@ -148,15 +185,54 @@ def roc_auc(failed: np.ndarray, score: np.ndarray, cluster: np.ndarray, cluster_
 
 
 def brier(failed: np.ndarray, probability: np.ndarray, cluster: np.ndarray, cluster_by: str | None) -> Estimate:
-    """Return the mean squared error of the probability (Brier 1950); the interval is symmetric on the log scale."""
+    """Return the mean squared error of the probability.
+
+    Parameters
+    ----------
+    failed : (n,) boolean
+    probability : (n,) floats between 0 and 1
+    cluster : (n,) cluster numbers from 0
+    cluster_by : kind of the clusters; None if the trace has none
+
+    Returns
+    -------
+    estimate; its interval is symmetric on the log scale
+
+    References
+    ----------
+    Brier (1950), Monthly Weather Review 78
+
+    Examples
+    --------
+    >>> round(brier(np.array([True, False]), np.array([0.8, 0.4]), np.arange(2), "user").estimate, 4)
+    0.1
+    """
     grouping = Grouping.from_rows(cluster, cluster_by, failed, probability)
     return _mean_estimate(grouping, _squared_errors(failed, probability))
 
 
 def log_loss(failed: np.ndarray, probability: np.ndarray, cluster: np.ndarray, cluster_by: str | None) -> Estimate:
-    """Return the mean negative log probability of the outcome; the interval is symmetric on the log scale.
+    """Return the mean negative log probability of the outcome.
 
-    Probabilities are clipped to MIN_PROBABILITY and 1 - MIN_PROBABILITY.
+    Parameters
+    ----------
+    failed : (n,) boolean
+    probability : (n,) floats, clipped to MIN_PROBABILITY and 1 - MIN_PROBABILITY
+    cluster : (n,) cluster numbers from 0
+    cluster_by : kind of the clusters; None if the trace has none
+
+    Returns
+    -------
+    estimate; its interval is symmetric on the log scale
+
+    References
+    ----------
+    Good (1952), J. R. Stat. Soc. B 14
+
+    Examples
+    --------
+    >>> round(log_loss(np.array([True, False]), np.array([0.5, 0.5]), np.arange(2), "user").estimate, 4)  # log 2
+    0.6931
     """
     grouping = Grouping.from_rows(cluster, cluster_by, failed, probability)
     return _mean_estimate(grouping, _log_losses(failed, probability))
@@ -449,9 +525,27 @@ def _jackknife_steps(
 def median_factor_off(
     predicted: np.ndarray, observed: np.ndarray, cluster: np.ndarray, cluster_by: str | None
 ) -> Estimate:
-    """Return the median factor of error in hours: the larger of predicted / observed and its inverse.
+    """Return the median factor of error in hours: the larger of predicted / observed and its inverse; 1 is best.
 
-    1 is best. Rows: failures. The interval is that of the ranks about the median (Woodruff 1952).
+    Parameters
+    ----------
+    predicted, observed : (n,) hours of failures, above 0
+    cluster : (n,) cluster numbers from 0
+    cluster_by : kind of the clusters; None if the trace has none
+
+    Returns
+    -------
+    estimate; its interval is that of the ranks about the median
+
+    References
+    ----------
+    Woodruff (1952), J. Am. Stat. Assoc. 47
+
+    Examples
+    --------
+    >>> predicted, observed = np.array([2.0, 1.0, 9.0]), np.array([1.0, 4.0, 3.0])
+    >>> round(median_factor_off(predicted, observed, np.arange(3), "user").estimate, 6)
+    3.0
     """
     grouping = Grouping.from_rows(cluster, cluster_by, predicted, observed)
     if not observed.size:
@@ -498,12 +592,31 @@ def _log_clipped(hours: np.ndarray) -> np.ndarray:
 def concordance(
     hours: np.ndarray, event: np.ndarray, predicted: np.ndarray, cluster: np.ndarray, cluster_by: str | None
 ) -> Estimate:
-    """Return Harrell's C (1982, 1996): the share of pairs whose earlier failure has fewer predicted hours, ties a half.
+    """Return Harrell's C: the share of pairs whose earlier failure has fewer predicted hours, ties a half.
 
-    hours: until failure (event), or until the job was last seen without one. A pair counts if one job failed, and the
-    other failed later or was seen without a failure at that hour or later; as lifelines' concordance_index. The
-    interval is symmetric on the logit scale. Influences are those of pairs, so a cluster's influence is its pairs with
-    all others.
+    Parameters
+    ----------
+    hours : (n,) until failure (event), or until the job was last seen without one
+    event : (n,) boolean
+    predicted : (n,) hours
+    cluster : (n,) cluster numbers from 0
+    cluster_by : kind of the clusters; None if the trace has none
+
+    Returns
+    -------
+    estimate; its interval is symmetric on the logit scale
+
+    Notes
+    -----
+    Harrell et al. (1982, JAMA 247; 1996, Stat. Med. 15). A pair counts if one job failed, and the other failed later or
+    was seen without a failure at that hour or later; as lifelines' concordance_index. Influences are those of pairs, so
+    a cluster's influence is its pairs with all others.
+
+    Examples
+    --------
+    >>> hours, event = np.array([1.0, 2.0, 3.0]), np.array([True, True, False])
+    >>> round(concordance(hours, event, np.array([1.0, 5.0, 4.0]), np.arange(3), "user").estimate, 4)  # 2 of 3 pairs
+    0.6667
     """
     grouping = Grouping.from_rows(cluster, cluster_by, hours, event, predicted)
     score_influence = concordance_influence(hours, event, predicted)

@@ -11,7 +11,13 @@ LEAST_GAIN = 1e-10
 
 
 def softplus(x: np.ndarray) -> np.ndarray:
-    """Return log(1 + exp(x)): 2 ns per number, against 14 by np.logaddexp(0, x)."""
+    """Return log(1 + exp(x)): 2 ns per number, against 14 by np.logaddexp(0, x).
+
+    Examples
+    --------
+    >>> softplus(np.array([0.0, 800.0])).round(4)
+    array([6.931e-01, 8.000e+02])
+    """
     return np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x)))
 
 
@@ -23,9 +29,24 @@ def maximise(likelihood: Callable[[np.ndarray], tuple], point: np.ndarray) -> tu
 
     Parameters
     ----------
-    likelihood: point -> its log, gradient, matrix of second derivatives, and anything else
-    point: (k,) floats
+    likelihood : point -> its log, gradient (k,), matrix of second derivatives (k, k), and anything else
+    point : (k,) floats
         Start of the search.
+
+    Returns
+    -------
+    (point (k,), whether the gradient vanished there)
+
+    References
+    ----------
+    Nocedal & Wright (2006), Numerical Optimization, section 3.4
+
+    Examples
+    --------
+    >>> def parabola(x):
+    ...     return -((x - 3) ** 2).sum(), -2 * (x - 3), -2 * np.eye(1)
+    >>> maximise(parabola, np.zeros(1))
+    (array([3.]), True)
     """
     level, slope, curvature = likelihood(point)[:3]
     for _ in range(MOST_STEPS):

@@ -15,9 +15,25 @@ def raise_to_smallest(p: float) -> tuple[float, str | None]:
 
 
 def exact_p(events: int, events_after: int, share: float) -> float:
-    """Return the two-sided p of equal rates given the total of events (Przyborowski & Wilenski 1940).
+    """Return the two-sided p of equal rates given the total of events: twice the smaller binomial tail, at most 1.
 
-    It is twice the smaller tail of Binomial(total, share), with share that of the exposure after.
+    Parameters
+    ----------
+    events, events_after : number of events before and after
+    share : that of the exposure after, between 0 and 1
+
+    Returns
+    -------
+    p-value
+
+    References
+    ----------
+    Przyborowski & Wilenski (1940), Biometrika 31
+
+    Examples
+    --------
+    >>> round(exact_p(0, 6, 0.5), 5)  # 2 / 2**6
+    0.03125
     """
     total = events + events_after
     upper_tail = bdtrc(events_after - 1, total, share) if events_after else 1.0

@@ -62,8 +62,30 @@ def effects_by_cluster(
 ) -> Effects:
     """Return the effects of each cluster, and of each cell in order of cluster and week, on sums of coefficients.
 
-    risk_sets, estimate: the data of the fit and its result. durations: the same durations by cluster. contrasts: array
-    (sums, coefficients). The squares of the sums of `influence` by cluster add up to the plain sandwich.
+    Parameters
+    ----------
+    risk_sets, estimate : the data of the fit and its result, p coefficients
+    durations : the same durations by cluster
+    contrasts : (sums, p) floats
+
+    Returns
+    -------
+    change (clusters, sums), influence and leverage (cells, sums)
+
+    Notes
+    -----
+    One step of the jackknife: (I - I_c)^-1 s (CR3; Bell & McCaffrey 2002, Surv. Methodol. 28), with the scores of Lin &
+    Wei (1989, J. Am. Stat. Assoc. 84). The squares of the sums of `influence` by cluster add up to the plain sandwich.
+
+    Examples
+    --------
+    >>> from ttf.stats.durations.cox import fit
+    >>> seconds, failed, large = np.array([1, 2, 3, 4, 5, 6]), np.ones(6, bool), np.array([1, 0, 1, 0, 1, 0])
+    >>> risk_sets = RiskSets(seconds, failed, [large])
+    >>> week, columns = np.zeros(6, np.int64), np.array([[0.0], [1.0]])
+    >>> durations = ClusteredDurations(np.array([0, 0, 1, 1, 2, 2]), week, large, seconds, failed, columns)
+    >>> effects_by_cluster(risk_sets, fit(risk_sets), durations, np.eye(1)).influence.round(3).tolist()
+    [[-0.108], [-0.046], [0.154]]
     """
     ages = _AgeSums(risk_sets, estimate)
     hazard = np.exp(durations.columns @ estimate.coefficients - ages.highest)

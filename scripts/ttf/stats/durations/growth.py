@@ -20,7 +20,22 @@ TAIL = 0.025
 
 
 def accumulate_exposure(times: np.ndarray, begin: np.ndarray, end: np.ndarray) -> np.ndarray:
-    """Return the exposure (Int64) up to each of `times`, summed over units watched from begin to end (Int64 each)."""
+    """Return the exposure up to each time, summed over units.
+
+    Parameters
+    ----------
+    times : (n,) Int64 s, in any order
+    begin, end : (units,) Int64 s, when the watch of each unit begins and ends
+
+    Returns
+    -------
+    (n,) Int64 unit-seconds
+
+    Examples
+    --------
+    >>> accumulate_exposure(np.array([5, 20]), np.array([0, 4]), np.array([10, 12]))
+    array([ 6, 18])
+    """
     return _sum_elapsed(times, np.sort(begin)) - _sum_elapsed(times, np.sort(end))
 
 

@@ -27,7 +27,31 @@ AgeCounts = tuple[np.ndarray, np.ndarray]
 def incidence_curves(
     event_times: list[Times], clusters: ClusterDurations | None, codes: list[int]
 ) -> list[dict[str, np.ndarray]]:
-    """Return the curve of each event. clusters: the same durations by cluster; codes: of the events in these."""
+    """Estimate the cumulative incidence of each of several competing events.
+
+    Parameters
+    ----------
+    event_times : durations in s by distinct length, one for each event; the same durations in each
+    clusters : the same durations by cluster; None for no clustered limits
+    codes : of the events in `clusters`
+
+    Returns
+    -------
+    for each event the columns of its curve, arrays with an element for each distinct duration: time_s, at_risk,
+    censored, events, events_so_far, without_time, incidence, se, ci_low, ci_high and both limits clustered
+
+    Notes
+    -----
+    Aalen & Johansen (1978), Scand. J. Stat. 5: the sum of S(t-) d / n, with S the survival of all events. Variance by
+    the delta method (Marubini & Valsecchi 1995, Analysing Survival Data, chapter 10), limits on the log(-log) scale.
+
+    Examples
+    --------
+    >>> seconds, ended = np.array([10, 20, 30]), np.array([1, 1, 1])
+    >>> failures, others = (Times(seconds, ended, np.array(events)) for events in ([1, 0, 1], [0, 1, 0]))
+    >>> incidence_curves([failures, others], None, [1, 2])[0]["incidence"].round(4)
+    array([0.3333, 0.3333, 0.6667])
+    """
     first = event_times[0]
     events = sum(times.events for times in event_times)
     at_risk = first.at_risk(first.seconds)
@@ -92,7 +116,27 @@ def _influence_by_end(
 def estimate_incidence(
     age: int, index: int, recorded: Sequence[AgeCounts], unrecorded: Sequence[AgeCounts], censored: AgeCounts
 ) -> float:
-    """Return the Aalen-Johansen estimate at an age of the event of this index, with unrecorded ends at given times."""
+    """Estimate the incidence of one event at an age, with unrecorded ends at given times (Aalen & Johansen 1978).
+
+    Parameters
+    ----------
+    age : s
+    index : of the event in `recorded`
+    recorded, unrecorded : for each event the durations (s) that it ended and their numbers; those of `unrecorded` are
+        an assumption
+    censored : durations (s) that no event ended, and their numbers
+
+    Returns
+    -------
+    incidence at `age`, between 0 and 1
+
+    Examples
+    --------
+    >>> at, nobody = (np.array([10, 30]), np.array([1, 1])), (np.zeros(0, int), np.zeros(0, int))
+    >>> other = np.array([20]), np.array([1])
+    >>> round(estimate_incidence(15, 0, [at, other], [nobody, nobody], nobody), 4)
+    0.3333
+    """
     events = [
         tuple(map(np.concatenate, zip(known_ends, unknown_ends, strict=True)))
         for known_ends, unknown_ends in zip(recorded, unrecorded, strict=True)

@@ -17,15 +17,29 @@ MOST_CELLS = 1 << 23
 def mean_cumulative(
     times: np.ndarray, units: np.ndarray, begin: np.ndarray, end: np.ndarray, owner: np.ndarray, most_steps: int
 ) -> dict[str, np.ndarray]:
-    """Return time_s, at_risk, events, mcf, ci_low, ci_high at up to `most_steps` event times.
-
-    Limits are NaN for fewer than FEWEST_CLUSTERS units.
+    """Return the mean cumulative number of events per unit, at up to `most_steps` event times.
 
     Parameters
     ----------
-    times, units: time and unit number of each event (Int64)
-    begin, end, owner: start, end and unit number of each watch (Int64)
+    times, units : time and unit number of each event (Int64)
+    begin, end, owner : start, end and unit number of each watch (Int64)
         A unit is at risk after `begin`, up to and including `end`.
+    most_steps : number of event times at most
+
+    Returns
+    -------
+    time_s, at_risk, events, mcf, ci_low, ci_high: arrays of one length. Limits are NaN for fewer than FEWEST_CLUSTERS
+    units.
+
+    References
+    ----------
+    Nelson (1995), Technometrics 37; Lawless & Nadeau (1995), Technometrics 37
+
+    Examples
+    --------
+    >>> watch = np.array([0, 0]), np.array([100, 50]), np.array([0, 1])
+    >>> mean_cumulative(np.array([20, 80]), np.array([0, 0]), *watch, 9)["mcf"]
+    array([0.5, 1.5])
     """
     at_s, events = np.unique(times, return_counts=True)
     at_risk = np.searchsorted(np.sort(begin), at_s) - np.searchsorted(np.sort(end), at_s)

@@ -23,12 +23,28 @@ NO_NODES = "neither nodes nor causes of failures are recorded"
 
 
 def poisson_limits(failures: np.ndarray | int, confidence: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return the exact limits of the expected number of failures for an observed number, or an array of them.
+    """Return the exact limits of the expected number of failures for an observed number.
 
+    Parameters
+    ----------
+    failures : a number, or an array of any shape
+    confidence : between 0 and 1
+
+    Returns
+    -------
+    (low, high), each of the shape of `failures`
+
+    Notes
+    -----
     chi2(a/2; 2k) / 2 and chi2(1 - a/2; 2k + 2) / 2, with k failures and a = 1 - confidence (Garwood 1936). Without
     failures the lower limit is 0, and the upper limit is the one-sided bound -ln(a) at that confidence (3.0 at 95 %:
     Hanley & Lippman-Hand 1983). Where about three failures are expected, intervals and bounds together cover slightly
     less than stated: at least 93.8 % for 95, and 87.0 % for 90.
+
+    Examples
+    --------
+    >>> [limit.round(3) for limit in poisson_limits(np.array([0, 1, 10]), 0.95)]
+    [array([0.   , 0.025, 4.795]), array([ 2.996,  5.572, 18.39 ])]
     """
     tail = (1 - confidence) / 2
     # Half a chi-squared quantile with 2k degrees of freedom is a gamma quantile of shape k.
@@ -37,10 +53,35 @@ def poisson_limits(failures: np.ndarray | int, confidence: float) -> tuple[np.nd
 
 
 def garwood_interval(exposure_s: float, failures: int, confidence: float) -> tuple[float, float | None]:
-    """Return the exact interval (s) of a mean time to failure: T over the `poisson_limits`, with T the exposure.
+    """Return the exact interval of a mean time to failure: T over the `poisson_limits`, with T the exposure.
 
-    Without failures there is no upper limit (None). The lower limit, T / -ln(1 - confidence), is then a one-sided
-    bound. Raises ValueError unless 0 < confidence < 1 and failures >= 0.
+    Parameters
+    ----------
+    exposure_s : T, in s
+    failures : number of failures
+    confidence : between 0 and 1
+
+    Returns
+    -------
+    (low, high) in s. Without failures there is no upper limit (None), and the lower limit, T / -ln(1 - confidence), is
+    a one-sided bound.
+
+    Raises
+    ------
+    ValueError
+        Unless 0 < confidence < 1 and failures >= 0.
+
+    References
+    ----------
+    Garwood (1936), Biometrika 28
+
+    Examples
+    --------
+    >>> low, high = garwood_interval(1000.0, 10, 0.95)
+    >>> round(low, 1), round(high, 1)
+    (54.4, 208.5)
+    >>> round(garwood_interval(1000.0, 0, 0.95)[0], 1)
+    333.8
     """
     if not 0 < confidence < 1 or failures < 0:
         raise ValueError(f"no interval for {failures} failures at confidence {confidence}")

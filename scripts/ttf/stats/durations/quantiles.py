@@ -9,7 +9,7 @@ TOLERANCE = 1e-10
 
 
 def kaplan_meier(durations: pl.DataFrame, strata: Sequence[str]) -> pl.DataFrame:
-    """Return the product-limit estimate of survival by stratum (Kaplan & Meier 1958).
+    """Return the product-limit estimate of survival by stratum.
 
     Parameters
     ----------
@@ -21,6 +21,15 @@ def kaplan_meier(durations: pl.DataFrame, strata: Sequence[str]) -> pl.DataFrame
     pl.DataFrame
         The strata; duration_s, ascending; at_risk, events and survival just after it. A row per distinct duration.
 
+    References
+    ----------
+    Kaplan & Meier (1958), J. Am. Stat. Assoc. 53
+
+    Examples
+    --------
+    >>> durations = pl.DataFrame({"gpu": ["T4"] * 3, "duration_s": [10, 20, 30], "event": ["failure", None, "failure"]})
+    >>> kaplan_meier(durations, ["gpu"])["survival"].round(4).to_list()
+    [0.6667, 0.6667, 0.0]
     """
     counts = durations.group_by(*strata, "duration_s").agg(n=pl.len(), events=pl.col("event").count())
     counts = counts.sort(*strata, "duration_s", nulls_last=True)
@@ -42,6 +51,11 @@ def survival_quantiles(durations: pl.DataFrame, strata: Sequence[str], share: fl
     pl.DataFrame
         The strata; n, events; quantile: the first duration with survival at most 1 - share, blank if none has.
 
+    Examples
+    --------
+    >>> durations = pl.DataFrame({"gpu": ["T4"] * 3, "duration_s": [10, 20, 30], "event": ["failure", None, "failure"]})
+    >>> survival_quantiles(durations, ["gpu"], 0.5)["quantile"].to_list()
+    [30]
     """
     quantile = pl.col("duration_s").filter(pl.col("survival") <= 1 - share + TOLERANCE).first()
     curves = kaplan_meier(durations, strata).group_by(strata, maintain_order=True)

@@ -52,24 +52,54 @@ def availability_limits(clusters: Clusters, down: np.ndarray, exposure: np.ndarr
 
 
 def exponential_availability(up: float, down: float, cycles: int) -> tuple[float, float]:
-    """Return the 95 % interval of the availability for exponential up and down times, of at least one cycle.
+    """Return the 95 % interval of the availability for exponential up and down times.
 
+    Parameters
+    ----------
+    up, down : total times, in one unit
+    cycles : number of up and down times, at least one
+
+    Returns
+    -------
+    (low, high), between 0 and 1
+
+    Notes
+    -----
     1 / (1 + r F) with r = down / up and F the quantiles with 2 n and 2 n degrees (Trivedi, Probability and Statistics
     with Reliability, Queuing and Computer Science Applications, 2nd ed., ch. 10).
+
+    Examples
+    --------
+    >>> [round(float(limit), 4) for limit in exponential_availability(90.0, 10.0, 10)]
+    [0.785, 0.9569]
     """
     quantile = fdtri(2 * cycles, 2 * cycles, (1 + CONFIDENCE) / 2)
     return up / (up + down * quantile), up / (up + down / quantile)
 
 
 def repair_times(seconds: np.ndarray, ended: np.ndarray) -> dict:
-    """Summarise times down: n, open, median_s, p90_s, restricted_mean_s, its horizon_s, and reasons for missing values.
+    """Summarise times down by Kaplan and Meier's estimate.
 
+    Parameters
+    ----------
+    seconds : (n,) whole seconds down
+    ended : (n,) boolean, whether the outage ended; open ones are censored
+
+    Returns
+    -------
+    n, open, median_s, p90_s, restricted_mean_s, its horizon_s, longest_share, and reasons for missing values.
     longest_share: share of the time down in the longest tenth of the outages (rounded down), if any.
 
-    seconds: whole seconds down. ended: whether the outage ended; open ones are censored. Kaplan-Meier: the median and
-    the 90th percentile are the first times at which fewer than .5, .1 are still down. If exactly as many are down at a
-    time, the midpoint to the next counts (as in R's survival: the usual median of uncensored values). The horizon is
-    HORIZON_S, or the longest observed time if shorter.
+    Notes
+    -----
+    The median and the 90th percentile are the first times at which fewer than .5, .1 are still down. If exactly as many
+    are down at a time, the midpoint to the next counts (as in R's survival: the usual median of uncensored values). The
+    horizon is HORIZON_S, or the longest observed time if shorter.
+
+    Examples
+    --------
+    >>> repair_times(np.array([10, 20, 30, 40]), np.ones(4, bool))["median_s"]
+    25.0
     """
     reasons: list[str] = []
     columns = {"n": seconds.size, "open": int(seconds.size - ended.sum()), "reasons": reasons}

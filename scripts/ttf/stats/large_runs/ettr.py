@@ -67,8 +67,23 @@ class Plan:
 def ettr_v1(plan: Plan) -> Number:
     """Return the approximation of the paper's first version, with free writes: NaN where it would not be above 0.
 
-    (1 - lambda (u0 + dt / 2)) / (1 + (u0 + q) / R + lambda q). A lower bound of the mean; poor above
-    APPROXIMATION_LIMIT.
+    Parameters
+    ----------
+    plan : numbers, or arrays of one shape
+
+    Returns
+    -------
+    ETTR, of that shape
+
+    Notes
+    -----
+    (1 - lambda (u0 + dt / 2)) / (1 + (u0 + q) / R + lambda q), with u0 restart, dt interval, q queue and R work
+    (Kokolis et al., HPCA 2025). A lower bound of the mean; poor above APPROXIMATION_LIMIT.
+
+    Examples
+    --------
+    >>> round(float(ettr_v1(Plan(1e-6, 3600.0, 0.0, 300.0, 0.0, 864_000.0))), 4)
+    0.9976
     """
     lost_share = plan.lost_share
     queue_share = plan.failures_per_s * plan.queue_s
@@ -78,7 +93,22 @@ def ettr_v1(plan: Plan) -> Number:
 def ettr_v2(plan: Plan) -> Number:
     """Return the approximation of the paper's second version, for long runs without queueing: NaN where not above 0.
 
-    (1 - lambda (u0 + dt / 2)) / (1 + w / dt).
+    Parameters
+    ----------
+    plan : numbers, or arrays of one shape
+
+    Returns
+    -------
+    ETTR, of that shape
+
+    Notes
+    -----
+    (1 - lambda (u0 + dt / 2)) / (1 + w / dt), with u0 restart, dt interval and w write (Kokolis et al., HPCA 2025).
+
+    Examples
+    --------
+    >>> round(float(ettr_v2(Plan(1e-6, 3600.0, 60.0, 300.0, 0.0, 864_000.0))), 4)
+    0.9815
     """
     return _divide_if_positive(1 - plan.lost_share, 1 + plan.write_s / plan.interval_s)
 
@@ -86,9 +116,24 @@ def ettr_v2(plan: Plan) -> Number:
 def ettr_combined(plan: Plan) -> Number:
     """Return the ETTR approximation with writes, queueing and finite length: NaN where it would not be above 0.
 
+    Parameters
+    ----------
+    plan : numbers, or arrays of one shape
+
+    Returns
+    -------
+    ETTR, of that shape
+
+    Notes
+    -----
     With a = lambda (u0 + dt / 2), the scheduled time is S = (u0 + R (1 + w / dt)) / (1 - a). The queue takes q at the
     submission and after each of its lambda S failures. The ratio of R to S + q (1 + lambda S) is (1 - a) / ((1 + w / dt
     + u0 / R) (1 + lambda q) + q (1 - a) / R).
+
+    Examples
+    --------
+    >>> round(float(ettr_combined(Plan(1e-6, 3600.0, 60.0, 300.0, 0.0, 864_000.0))), 4)
+    0.9812
     """
     lasting_share = 1 - plan.lost_share
     scheduled = 1 + plan.write_s / plan.interval_s + plan.restart_s / plan.productive_s
@@ -97,12 +142,44 @@ def ettr_combined(plan: Plan) -> Number:
 
 
 def ettr_renewal(plan: Plan) -> Number:
-    """Return work over mean wall clock, exactly (see the module); 0 where the wall clock overflows."""
+    """Return work over mean wall clock, exactly; 0 where the wall clock overflows.
+
+    Parameters
+    ----------
+    plan : numbers, or arrays of one shape
+
+    Returns
+    -------
+    ETTR, of that shape
+
+    Notes
+    -----
+    By renewal: the module has the formula and its source.
+
+    Examples
+    --------
+    >>> round(float(ettr_renewal(Plan(1e-6, 3600.0, 60.0, 300.0, 0.0, 864_000.0))), 4)
+    0.9812
+    """
     return plan.productive_s / expected_wall_s(plan)
 
 
 def ettr_long_run(plan: Plan) -> Number:
-    """Return the limit of ettr_renewal as the work grows, for any `productive_s`; 0 where it underflows."""
+    """Return the limit of ettr_renewal as the work grows, for any `productive_s`; 0 where it underflows.
+
+    Parameters
+    ----------
+    plan : numbers, or arrays of one shape
+
+    Returns
+    -------
+    ETTR, of that shape
+
+    Examples
+    --------
+    >>> round(float(ettr_long_run(Plan(1e-6, 3600.0, 60.0, 300.0, 0.0, 1.0))), 4)
+    0.9815
+    """
     rate, period = plan.failures_per_s, plan.interval_s + plan.write_s
     with np.errstate(over="ignore"):
         scheduled = np.exp(rate * plan.restart_s) * period * exprel(rate * period)
@@ -140,17 +217,56 @@ EXPECTED = (ettr_v1, ettr_v2, ettr_combined, ettr_renewal, ettr_long_run, expect
 
 
 def daly_young_interval_s(failures_per_s: Number, write_s: Number) -> Number:
-    """Return sqrt(2 w / lambda) (Young 1974): infinite without failures, 0 for free writes, NaN for both."""
+    """Return Young's interval between checkpoints, sqrt(2 w / lambda), in s.
+
+    Infinite without failures, 0 for free writes, NaN for both.
+
+    Parameters
+    ----------
+    failures_per_s : lambda
+    write_s : w, time that one write blocks the work
+
+    Returns
+    -------
+    interval, of the shape of the arguments
+
+    References
+    ----------
+    Young (1974), Communications of the ACM 17
+
+    Examples
+    --------
+    >>> float(daly_young_interval_s(2e-6, 100.0))
+    10000.0
+    """
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.sqrt(np.divide(np.multiply(2.0, write_s), failures_per_s))
 
 
 def optimal_interval_s(failures_per_s: Number, write_s: Number) -> Number:
-    """Return the interval with the highest ETTR in long runs; infinite without failures, 0 for free writes.
+    """Return the interval between checkpoints with the highest ETTR in long runs, in s.
 
+    Infinite without failures, 0 for free writes, NaN without both. Start-up and wait have no effect.
+
+    Parameters
+    ----------
+    failures_per_s : lambda
+    write_s : w, time that one write blocks the work
+
+    Returns
+    -------
+    interval, of the shape of the arguments
+
+    Notes
+    -----
     The derivative of ettr_long_run is 0 where 1 - e^(-lambda (dt + w)) = lambda dt. The solution is dt = (1 + W(-e^(-1
-    - lambda w))) / lambda with the principal branch of Lambert's W. Start-up and wait have no effect. The first term
-    for small lambda w is `daly_young_interval_s`. Without failures and writes the interval is NaN.
+    - lambda w))) / lambda with the principal branch of Lambert's W (Corless et al. 1996, Adv. Comput. Math. 5). The
+    first term for small lambda w is `daly_young_interval_s`.
+
+    Examples
+    --------
+    >>> round(float(optimal_interval_s(2e-6, 100.0)))
+    9933
     """
     load = np.multiply(failures_per_s, write_s)
     root = np.sqrt(2 * load)
@@ -200,12 +316,26 @@ def estimate_ettr(productive_s: float, wall_s: np.ndarray) -> tuple[float, float
 def combine_intervals(estimate: float, lower: Iterable[float], upper: Iterable[float]) -> tuple[float, float]:
     """Return the interval (low, high), within 0 and 1, of a share that depends on several estimates.
 
-    It recovers variances from limits (MOVER: Zou & Donner 2008): the squared distances from the estimate add up.
+    It recovers variances from limits (MOVER): the squared distances from the estimate add up.
 
     Parameters
     ----------
-    estimate: share at all estimates
-    lower, upper: share at the limit of one estimate that lowers or raises it, other estimates unchanged
+    estimate : share at all estimates
+    lower, upper : share at the limit of one estimate that lowers or raises it, other estimates unchanged
+
+    Returns
+    -------
+    (low, high)
+
+    References
+    ----------
+    Zou & Donner (2008), Stat. Med. 27
+
+    Examples
+    --------
+    >>> low, high = combine_intervals(0.5, [0.47, 0.46], [0.53, 0.54])
+    >>> round(low, 4), round(high, 4)
+    (0.45, 0.55)
     """
     distance_low, distance_high = (math.hypot(*(limit - estimate for limit in limits)) for limits in (lower, upper))
     return max(estimate - distance_low, 0.0), min(estimate + distance_high, 1.0)

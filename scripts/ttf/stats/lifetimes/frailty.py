@@ -132,7 +132,29 @@ class Fit:
 
 
 def fit_pooled(units: Units) -> Fit:
-    """Fit a Weibull with the same rate for all units; at least one unit has failed."""
+    """Fit a Weibull with the same rate for all units.
+
+    Parameters
+    ----------
+    units : units of one stratum, of which at least one has failed
+
+    Returns
+    -------
+    fit at (log level, log shape)
+
+    References
+    ----------
+    Kalbfleisch & Prentice (1980), The Statistical Analysis of Failure Time Data, section 3.4
+
+    Examples
+    --------
+    >>> bins = np.array([1, 20, 40])
+    >>> ages = Ages.from_sums(bins, np.array([2, 2, 2]), np.array([2, 4, 10]), np.array([2, 1, 1]), np.array([2, 2, 5]))
+    >>> unit, age = np.array([0, 0, 1, 1]), np.array([1, 20, 20, 40])
+    >>> units = Units.from_entries(unit, age, np.array([2, 1, 1, 2]), np.array([2, 1, 0, 1]), ages)
+    >>> round(fit_pooled(units).shape, 3)
+    1.383
+    """
     all_units = units.merge()
     # With shape 1 the level has a closed form.
     start = np.array([np.log(all_units.failures / all_units.hazards(0.0, 1.0)[:, 0]).item(), 0.0])
@@ -140,7 +162,31 @@ def fit_pooled(units: Units) -> Fit:
 
 
 def fit_frailty(units: Units, pooled_fit: Fit) -> Fit:
-    """Fit a Weibull with gamma frailty by unit; return `pooled_fit` if failures vary no more than by chance."""
+    """Fit a Weibull with gamma frailty by unit.
+
+    Parameters
+    ----------
+    units : units of one stratum, of which at least one has failed
+    pooled_fit : of `fit_pooled`
+
+    Returns
+    -------
+    fit at (log level, log shape, log theta), where 1 / theta is the variance of the units' rates; `pooled_fit` if
+    failures vary no more than by chance
+
+    References
+    ----------
+    Hougaard (2000), Analysis of Multivariate Survival Data, chapter 7
+
+    Examples
+    --------
+    >>> bins, n = np.array([20, 40]), np.array([24, 16])
+    >>> ages = Ages.from_sums(bins, n, np.array([48, 80]), np.array([13, 8]), np.array([26, 40]))
+    >>> unit, age, events = np.repeat(np.arange(4), 2), np.tile(bins, 4), np.array([6, 3, 1, 1, 6, 3, 0, 1])
+    >>> units = Units.from_entries(unit, age, np.tile([6, 4], 4), events, ages)
+    >>> round(fit_frailty(units, fit_pooled(units)).variance, 3)
+    0.46
+    """
     # Slope of the likelihood in the variance of the rates at 0; the start value is by moments.
     surplus = ((units.failures - pooled_fit.hazard) ** 2).sum() - units.failures.sum()
     if surplus <= 0:
@@ -158,12 +204,29 @@ def _maximise(units: Units, start: np.ndarray, search_units: Units) -> Fit:
 
 
 def likelihood(units: Units, point: np.ndarray) -> tuple[float, np.ndarray, np.ndarray, list, np.ndarray]:
-    """Return log-likelihood (up to a constant), slope, curvature, scores and hazard at a point.
+    """Return the log-likelihood of gamma frailty at a point, up to a constant, with its derivatives.
 
-    units: durations by unit. point: log level, log shape[, log theta].
+    Parameters
+    ----------
+    units : durations by unit
+    point : log level, log shape[, log theta]; without the last all units have one rate
 
-    Returns scores: slope by unit, an array per parameter. hazard: cumulative hazard by unit at its rate's posterior
-    mean.
+    Returns
+    -------
+    level, slope (k,), curvature (k, k), scores (slope by unit, an array per parameter), hazard (units,): cumulative
+    hazard by unit at its rate's posterior mean
+
+    Notes
+    -----
+    log Gamma(theta + d) - log Gamma(theta) + theta log theta - (theta + d) log(theta + A) for each unit, with d
+    failures and cumulative hazard A (Hougaard 2000, chapter 7).
+
+    Examples
+    --------
+    >>> ages = Ages.from_sums(np.array([1]), np.array([3]), np.array([3]), np.array([2]), np.array([2]))
+    >>> units = Units.from_entries(np.zeros(1, int), np.ones(1, int), np.array([3]), np.array([2]), ages)
+    >>> round(float(likelihood(units, np.zeros(2))[0]), 3)  # -A: three durations of age 1 at a rate of 1
+    -3.0
     """
     failures, logs = units.failures, units.event_logs
     shape = np.exp(point[1])

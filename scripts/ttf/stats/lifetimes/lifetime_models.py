@@ -170,7 +170,32 @@ def fit_lognormal(sample: Sample) -> dict:
 
 
 def fit_gamma(sample: Sample) -> dict:
-    """Fit a gamma in log shape and log mean (Cox & Reid 1987); return its columns of LIFETIME_MODELS."""
+    """Fit a gamma by maximum likelihood with right-censoring, in log shape and log mean, which are orthogonal.
+
+    Parameters
+    ----------
+    sample : durations in s, with at least one event
+
+    Returns
+    -------
+    shape, scale_s and their standard errors, mean_s, median_s, loglik and converged
+
+    Raises
+    ------
+    CannotFit
+        With the reason, if the likelihood has no finite maximum.
+
+    References
+    ----------
+    Cox & Reid (1987), J. R. Stat. Soc. B 49
+
+    Examples
+    --------
+    >>> sample = Sample(np.array([10.0, 20.0, 30.0]), np.ones(3), np.array([1.0, 1.0, 0.0]))
+    >>> gamma_fit = fit_gamma(sample)
+    >>> round(gamma_fit["shape"], 3), round(gamma_fit["mean_s"], 2)
+    (3.02, 23.94)
+    """
     scale, shape, _ = _weibull_at_events(sample)
     # Start at the Weibull's hazard at short times, or at its mean and the variance of the logs.
     start_shape = max(shape, 6 * (shape / math.pi) ** 2)
@@ -336,6 +361,20 @@ def gamma_log_survival(shape: float, log_ratio: np.ndarray) -> np.ndarray:
     """Return log Q(shape, shape * e^log_ratio): the log survival of a gamma at logs of time over its mean.
 
     Where Q itself underflows, by its continued fraction (DLMF 8.9.2).
+
+    Parameters
+    ----------
+    shape : of the gamma
+    log_ratio : (n,) floats, logs of time over the mean
+
+    Returns
+    -------
+    (n,) floats
+
+    Examples
+    --------
+    >>> gamma_log_survival(1.0, np.log([1.0, 2000.0])).round(6)  # shape 1 is exponential
+    array([-1.e+00, -2.e+03])
     """
     x = shape * np.exp(log_ratio)
     is_below_mean = log_ratio < 0

@@ -22,17 +22,33 @@ ShapesByStratum = Mapping[tuple[str, str, str], dict]
 def fit_shapes(durations: Frame, events: Mapping[str, pl.Expr], strata: Sequence[str]) -> ShapesByStratum:
     """Fit the pooled Weibull shape with clustered errors, and the shape within groups, per event and stratum.
 
-    durations: duration_s (Int64, null is excluded), CLUSTER_COLUMNS and the strata's columns. events: name -> whether
-    this event ended a duration. strata: columns, or `all`.
+    Parameters
+    ----------
+    durations : duration_s (Int64, null is excluded), CLUSTER_COLUMNS and the strata's columns
+    events : name -> whether this event ended a duration
+    strata : columns, or `all`
 
-    Returns (event, stratum_by, stratum) -> cells. cluster_by, clusters: as of `ttf.stats.clustered`. reach: half-width
-    of the pooled shape's interval on the log scale. p_clustered: test that this shape is 1. group_by: what the groups
-    are. groups: number with two durations or more. shape_within with its interval, frailty_variance. why_not,
+    Returns
+    -------
+    (event, stratum_by, stratum) -> cells. cluster_by, clusters: as of `ttf.stats.clustered`. reach: half-width of the
+    pooled shape's interval on the log scale. p_clustered: test that this shape is 1. group_by: what the groups are.
+    groups: number with two durations or more. shape_within with its interval, frailty_variance. why_not,
     why_not_within: reasons for blanks.
 
+    Notes
+    -----
     Groups are the finest level, or the clusters if most durations are alone in their group. Standard errors are
-    sandwiches by cluster with Student's t, where h is the mean of the cluster's shares of failures and of hazard; by
-    group if the stratum is one cluster.
+    sandwiches by cluster with Student's t (Lin & Wei 1989, J. Am. Stat. Assoc. 84), where h is the mean of the
+    cluster's shares of failures and of hazard; by group if the stratum is one cluster.
+
+    Examples
+    --------
+    >>> from ttf.records.clusters import add_clusters
+    >>> rows = {"duration_s": [10, 20, 30, 40] * 10, "event": ["failure", "success"] * 20}
+    >>> durations = add_clusters(pl.DataFrame(rows | {"user": list("abcdefghij") * 4}))
+    >>> cells = fit_shapes(durations, {"failure": pl.col("event") == "failure"}, ["all"])["failure", "all", "all"]
+    >>> cells["cluster_by"], round(cells["clusters"], 2)
+    ('user', 10.0)
     """
     lazy = durations.lazy()
     cluster_by, group_by, _ = level_names(lazy)

@@ -27,11 +27,19 @@ _MOST_CELLS = 1 << 18
 def chances_by_order(groups: pl.DataFrame, days: int) -> np.ndarray:
     """Return the failure probability of a trial of each group.
 
-    groups: stratum, before, after, trials, failed, all_trials, all_failed; sorted by the first three. days: the day of
-    a stratum is its number modulo `days`.
+    Parameters
+    ----------
+    groups : stratum, before, after, trials, failed, all_trials, all_failed; sorted by the first three
+    days : the day of a stratum is its number modulo `days`
 
-    Returns array (groups,). The odds are fitted to the last whole days with about _MOST_FITTED_GROUPS groups of strata
-    whose trials differ in order.
+    Returns
+    -------
+    (groups,) floats
+
+    Notes
+    -----
+    The odds are fitted to the last whole days with about _MOST_FITTED_GROUPS groups of strata whose trials differ in
+    order, by conditional logistic regression (Breslow & Day 1980, Statistical Methods in Cancer Research 1, chapter 7).
     """
     chance = (groups["all_failed"] / groups["all_trials"]).to_numpy().copy()
     size = np.diff(run_starts(groups["stratum"].to_numpy()), append=groups.height)

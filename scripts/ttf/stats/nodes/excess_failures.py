@@ -47,10 +47,27 @@ def ordinary_nodes(
 ) -> OrdinaryRates:
     """Fit the gamma-distributed rates of ordinary nodes, excluding the most extreme nodes.
 
-    The `n_excluded` nodes with the smallest tails (Poisson's, or those of the `previous` fit) are excluded, so that a
-    bad node is not part of its own reference. Default: the TRIMMED share, at least one. The counts of the others are
-    negative binomial, truncated where they would be excluded. Few failures say little about the coefficient of
-    variation, so its logarithm has a normal prior.
+    Parameters
+    ----------
+    counted : (nodes,) failures
+    expected : (nodes,) failures expected at the same use, above 0
+    n_excluded : number of nodes to exclude; default: the TRIMMED share, at least one
+    previous : an earlier fit, by whose tails nodes are excluded; default: Poisson's
+
+    Returns
+    -------
+    mean ratio to the expected failures and the coefficient of variation of the rates
+
+    Notes
+    -----
+    The nodes with the smallest tails are excluded, so that a bad node is not part of its own reference. The counts of
+    the others are negative binomial (Greenwood & Yule 1920, J. R. Stat. Soc. 83), truncated where they would be
+    excluded. Few failures say little about the coefficient of variation, so its logarithm has a normal prior.
+
+    Examples
+    --------
+    >>> ordinary_nodes(np.array([1, 2, 0, 3, 1, 2, 0, 1, 2, 30]), np.full(10, 4.2)).level < 1
+    True
     """
     # Imported here because scipy.optimize is slow to import.
     from scipy.optimize import minimize
@@ -83,13 +100,29 @@ def ordinary_nodes(
 
 
 def divide_failures(attempt: np.ndarray, node: np.ndarray, counted: np.ndarray, expected: np.ndarray) -> np.ndarray:
-    """Divide multi-node failures among their nodes by EM; return each node's part of them and shrunken rate ratio.
+    """Divide multi-node failures among their nodes by EM, in proportion to the nodes' ratios.
 
-    A failure is divided among its nodes in proportion to their ratios. A ratio is the posterior mean of a gamma
-    variable (mean 1, CV of SHARED_FAILURE_CV) given the counts.
+    Parameters
+    ----------
+    attempt, node : (rows,) int, numbers from 0; a row for each node of each such failure
+    counted : (nodes,) int, failures that name the node
+    expected : (nodes,) floats, failures expected at the same use
 
-    attempt, node: int arrays, numbers from 0, a row for each node of each such failure. counted: int array (nodes,),
-    failures that name the node. expected: float array (nodes,), failures expected at the same use.
+    Returns
+    -------
+    (2, nodes) floats: each node's part of the failures, and its rate ratio, the posterior mean of a gamma variable
+    (mean 1, CV of SHARED_FAILURE_CV) given the counts
+
+    References
+    ----------
+    Dempster, Laird & Rubin (1977), J. R. Stat. Soc. B 39
+
+    Examples
+    --------
+    >>> attempt, node = np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1])
+    >>> divide_failures(attempt, node, np.array([0, 0]), np.array([1.0, 1.0])).round(2)
+    array([[1., 1.],
+           [1., 1.]])
     """
     shape, ratio = SHARED_FAILURE_CV**-2, np.ones(counted.size)
     for _ in range(1000):
@@ -102,10 +135,26 @@ def divide_failures(attempt: np.ndarray, node: np.ndarray, counted: np.ndarray, 
 
 
 def compare_by_trials(nodes: pl.DataFrame) -> pl.DataFrame:
-    """Test the nodes of `informative_trials`: add expected, p_value, rate_ratio, ci_low and ci_high.
+    """Test the nodes of `informative_trials` against the chances of their trials.
 
-    p_value is P(X >= counted) for the sum X of the node's chances (Poisson-binomial), expected is its mean. The ratio
-    is counted over expected, with Garwood's interval of the count.
+    Parameters
+    ----------
+    nodes : node, trials, counted and chances (a list of floats)
+
+    Returns
+    -------
+    nodes without `chances`, with expected, p_value, rate_ratio, ci_low and ci_high
+
+    Notes
+    -----
+    p_value is P(X >= counted) for the sum X of the node's chances (Poisson-binomial; Hong 2013, Comput. Stat. Data
+    Anal. 59), expected is its mean. The ratio is counted over expected, with Garwood's interval of the count.
+
+    Examples
+    --------
+    >>> nodes = pl.DataFrame({"node": [0], "trials": [2], "counted": [2], "chances": [[0.5, 0.5]]})
+    >>> compare_by_trials(nodes).select("expected", "p_value", "rate_ratio").row(0)
+    (1.0, 0.25, 2.0)
     """
     expected, counted = nodes["chances"].list.sum(), nodes["counted"].to_numpy()
     tails = poisson_binomial_tail([chances.to_numpy() for chances in nodes["chances"]], counted.tolist())
@@ -118,10 +167,23 @@ def compare_by_trials(nodes: pl.DataFrame) -> pl.DataFrame:
 def detectable_trial_ratio(informative: Sequence[pl.DataFrame], threshold: float) -> float | None:
     """Return the smallest ratio of failures to those expected that is detectable on a node of typical trials.
 
-    informative: from `informative_trials`. The typical node has the median number of trials (ties: the median
-    expectation). One factor multiplies the odds of all its trials; the ratio is that of the expectations with and
-    without it. Detectable: its p-value is at most `threshold` with probability POWER. None if no number of failures
-    suffices.
+    The typical node has the median number of trials (ties: the median expectation). One factor multiplies the odds of
+    all its trials; the ratio is that of the expectations with and without it.
+
+    Parameters
+    ----------
+    informative : frames of `informative_trials`
+    threshold : p-value at which a node is significant, reached with probability POWER
+
+    Returns
+    -------
+    ratio, above 1; None if no number of failures suffices
+
+    Examples
+    --------
+    >>> nodes = pl.DataFrame({"node": [0], "trials": [20], "chances": [[0.1] * 20]})
+    >>> round(detectable_trial_ratio([nodes], 0.05), 3)
+    3.133
     """
     node_trials = pl.concat(
         nodes.select("trials", "chances", mean=pl.col("chances").list.sum()) for nodes in informative
@@ -147,12 +209,28 @@ def detectable_trial_ratio(informative: Sequence[pl.DataFrame], threshold: float
 
 
 def compare_by_exposure(nodes: pl.DataFrame) -> pl.DataFrame:
-    """Test counted failures against the fleet's by exposure: add expected, p_value, rate_ratio, ci_low and ci_high.
+    """Test counted failures against the fleet's by exposure.
 
-    nodes: fleet, counted and exposure_s (Int64). With K failures in a fleet of exposure E, a node of exposure e has
-    Binomial(K, e / E) failures: p_value is P(X >= counted). The ratio is to the rest of the fleet. Its interval is that
-    of the share w from `counted` of K (Clopper-Pearson), transformed by w / (1 - w) x (E - e) / e. Blank without
-    exposure, and if the fleet is this node alone or has no failure; no ratio if the rest has no failure.
+    Parameters
+    ----------
+    nodes : fleet, counted and exposure_s (Int64)
+
+    Returns
+    -------
+    nodes with expected, p_value, rate_ratio, ci_low and ci_high. Blank without exposure, and if the fleet is this node
+    alone or has no failure; no ratio if the rest has no failure.
+
+    Notes
+    -----
+    With K failures in a fleet of exposure E, a node of exposure e has Binomial(K, e / E) failures: p_value is P(X >=
+    counted). The ratio is to the rest of the fleet. Its interval is that of the share w from `counted` of K (Clopper &
+    Pearson 1934, Biometrika 26), transformed by w / (1 - w) x (E - e) / e.
+
+    Examples
+    --------
+    >>> nodes = pl.DataFrame({"fleet": ["V100"] * 2, "counted": [3, 1], "exposure_s": [100, 100]})
+    >>> compare_by_exposure(nodes)["p_value"].round(4).to_list()  # 5 / 16 and 15 / 16
+    [0.3125, 0.9375]
     """
     sums = nodes.with_columns(
         fleet_counted=pl.col("counted").sum().over("fleet"), fleet_s=pl.col("exposure_s").sum().over("fleet")
@@ -182,12 +260,32 @@ def compare_by_exposure(nodes: pl.DataFrame) -> pl.DataFrame:
 def with_verdict(
     tested: pl.DataFrame, false_discovery: float, differ: bool = True
 ) -> tuple[pl.DataFrame, OrdinaryRates | None]:
-    """Add q_value, p_spread, q_spread, ordinary_cv, ordinary_expected and lemon; return also the ordinary rates.
+    """Say which nodes fail more than chance and ordinary nodes explain.
 
     Whatever accuses a node uses this rule. A significant node fails more than expected by chance (p_value) and, if
-    nodes `differ`, more than ordinary nodes: p_spread is the larger of both p-values. Ordinary nodes are fitted twice:
-    without the most extreme nodes, then without the nodes that this first fit makes significant. The first fit alone
-    takes ordinary nodes for too equal.
+    nodes `differ`, more than ordinary nodes: p_spread is the larger of both p-values.
+
+    Parameters
+    ----------
+    tested : counted, expected and p_value, blank for nodes without a test
+    false_discovery : largest share of wrong verdicts among the significant nodes
+    differ : whether ordinary nodes have different rates
+
+    Returns
+    -------
+    tested with q_value, p_spread, q_spread, ordinary_cv, ordinary_expected and lemon; and the rates of ordinary nodes
+
+    Notes
+    -----
+    Ordinary nodes are fitted twice: without the most extreme nodes, then without the nodes that this first fit makes
+    significant. The first fit alone takes ordinary nodes for too equal. q-values are those of Benjamini & Hochberg
+    (1995, J. R. Stat. Soc. B 57).
+
+    Examples
+    --------
+    >>> tested = pl.DataFrame({"counted": [9, 1], "expected": [2.0, 2.0], "p_value": [0.0002, 0.9]})
+    >>> with_verdict(tested, 0.05, differ=False)[0].select("q_value", "lemon").rows()
+    [(0.0004, True), (0.9, False)]
     """
     # NaN where a node has no test.
     p_values, counted, expected = (tested[name].to_numpy().astype(float) for name in ("p_value", "counted", "expected"))
@@ -210,20 +308,53 @@ def with_verdict(
 
 
 def next_threshold(p_values: pl.Series, is_significant: pl.Series, false_discovery: float) -> float:
-    """Return the p-value at which one more node would be significant; blank p-values are nodes without a test."""
+    """Return the p-value at which one more node would be significant.
+
+    Parameters
+    ----------
+    p_values : of the nodes, blank without a test
+    is_significant : whether each is significant now
+    false_discovery : of Benjamini and Hochberg's rule
+
+    Returns
+    -------
+    p-value; 0 without tests
+
+    Examples
+    --------
+    >>> next_threshold(pl.Series([0.001, 0.5, None]), pl.Series([True, False, False]), 0.05)
+    0.05
+    """
     n_tests = p_values.count()
     return false_discovery * (int(is_significant.sum()) + 1) / n_tests if n_tests else 0.0
 
 
 def with_posterior(nodes: pl.DataFrame) -> pl.DataFrame:
-    """Add the shrunken ratio of each node's rate to its fleet's: posterior_rate_ratio, _above_1, _above_3, _ci_*.
+    """Add the shrunken ratio of each node's rate to its fleet's.
 
-    nodes: fleet, counted, expected. Counts are Poisson with mean expected x ratio. The ratios of a fleet are gamma with
-    mean 1 and shape a, which maximises the marginal (negative binomial) likelihood (empirical Bayes). The posterior is
-    gamma with shape a + counted and rate a + expected: its mean, its probabilities above 1 and above HIGH_RATIO, its
-    quantiles at CONFIDENCE. If the sum of (counted - expected)^2 is at most that of counted, counts vary no more than
-    Poisson counts and no such shape exists: all ratios are 1, none is above HIGH_RATIO, the other columns are blank.
+    Parameters
+    ----------
+    nodes : fleet, counted, expected
+
+    Returns
+    -------
+    nodes with posterior_rate_ratio, posterior_above_1, posterior_above_3, posterior_ci_low and posterior_ci_high.
     Without an expectation all are blank.
+
+    Notes
+    -----
+    Counts are Poisson with mean expected x ratio. The ratios of a fleet are gamma with mean 1 and shape a, which
+    maximises the marginal (negative binomial) likelihood (empirical Bayes; Clayton & Kaldor 1987, Biometrics 43). The
+    posterior is gamma with shape a + counted and rate a + expected: its mean, its probabilities above 1 and above
+    HIGH_RATIO, its quantiles at CONFIDENCE. If the sum of (counted - expected)^2 is at most that of counted, counts
+    vary no more than Poisson counts and no such shape exists: all ratios are 1, none is above HIGH_RATIO, the other
+    columns are blank.
+
+    Examples
+    --------
+    >>> nodes = pl.DataFrame({"fleet": ["V100"] * 4, "counted": [9, 0, 1, 2], "expected": [3.0] * 4})
+    >>> with_posterior(nodes)["posterior_rate_ratio"].round(2).to_list()
+    [2.57, 0.21, 0.48, 0.74]
     """
     ratio, above_1, above_3, low, high = np.full((5, nodes.height), np.nan)
     counted, expected = nodes["counted"].to_numpy(), nodes["expected"].to_numpy()
@@ -267,10 +398,28 @@ def _gamma_shape(counted: np.ndarray, expected: np.ndarray) -> float | None:
 def with_power(nodes: pl.DataFrame, threshold: float, ordinary: OrdinaryRates | None = None) -> pl.DataFrame:
     """Add detectable_ratio: the smallest ratio to the fleet's rate that the test detects on a typical node.
 
-    nodes: fleet, counted, exposure_s, p_value. The typical node has the fleet's median exposure, and detection has
-    probability POWER. With n the fleet's counted failures and e the node's share of its exposure, the rest of the fleet
-    has n (1 - e). The node needs the least k with P(Bin(n (1 - e) + k, e) >= k) <= threshold (and the same for
-    `ordinary` nodes). A Poisson variable of mean ratio x n e reaches k with probability POWER. Blank without a test.
+    Parameters
+    ----------
+    nodes : fleet, counted, exposure_s, p_value
+    threshold : p-value at which a node is significant
+    ordinary : rates of ordinary nodes, which the node has to exceed too
+
+    Returns
+    -------
+    nodes with detectable_ratio, blank without a test
+
+    Notes
+    -----
+    The typical node has the fleet's median exposure, and detection has probability POWER. With n the fleet's counted
+    failures and e the node's share of its exposure, the rest of the fleet has n (1 - e). The node needs the least k
+    with P(Bin(n (1 - e) + k, e) >= k) <= threshold (and the same for `ordinary` nodes). A Poisson variable of mean
+    ratio x n e reaches k with probability POWER.
+
+    Examples
+    --------
+    >>> nodes = pl.DataFrame({"fleet": ["V100"] * 4, "counted": [5] * 4, "exposure_s": [100] * 4, "p_value": [0.5] * 4})
+    >>> with_power(nodes, 0.05)["detectable_ratio"].round(3).to_list()
+    [2.73, 2.73, 2.73, 2.73]
     """
     tested = nodes.filter(pl.col("p_value").is_not_null())
     fleet_sums = nodes.group_by("fleet").agg(n=pl.col("counted").sum(), fleet_s=pl.col("exposure_s").sum())

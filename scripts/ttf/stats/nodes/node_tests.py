@@ -127,22 +127,32 @@ def compare_nodes(
 ) -> list[pl.DataFrame]:
     """Test the nodes of each window against their fleets.
 
-    placements, durations: see `runs_by_node`. windows: (start, end) in seconds; all are in the first. false_discovery:
-    false-discovery rate of the tests. partitions: of the placements; one at a time is in memory.
+    Parameters
+    ----------
+    placements, durations : see `runs_by_node`
+    windows : (start, end) in seconds; all are in the first
+    false_discovery : false-discovery rate of the tests
+    partitions : of the placements; one at a time is in memory
 
-    Returns a frame for each window: a row per node, significant nodes first, then by p-value. placements: of the node's
-    runs; single_node_*: of attempts on one node. multi_node_failures: of attempts on several nodes, attributed to this
-    one; shared_multi_node_failures: attributed to none. failures: sum of single- and multi-node failures. incidents:
-    those that no other attempt's failure shares (blank with basis `proxy`). exposure_s: sum of the placements' times in
-    the window: two parallel jobs give two node-days a day. The fleet's rate is over all its nodes. window_failures: of
-    all nodes, including failures attributed to none; attributed_failures, attributed_share: those attributed to a node.
+    Returns
+    -------
+    a frame for each window: a row per node, significant nodes first, then by p-value. A blank has a `reason`.
+
+    Notes
+    -----
+    placements: of the node's runs; single_node_*: of attempts on one node. multi_node_failures: of attempts on several
+    nodes, attributed to this one; shared_multi_node_failures: attributed to none. failures: sum of single- and
+    multi-node failures. incidents: those that no other attempt's failure shares (blank with basis `proxy`). exposure_s:
+    sum of the placements' times in the window: two parallel jobs give two node-days a day. The fleet's rate is over all
+    its nodes. window_failures: of all nodes, including failures attributed to none; attributed_failures,
+    attributed_share: those attributed to a node.
 
     trials, counted, expected: see the module. trials: only with basis `proxy`, and only informative ones (not all or
     none of the user's failed that day). rate_ratio with its 95% CI: with basis `proxy` counted over expected
     (Garwood's, too wide if trials are few), else the node's rate of counted failures over that of the rest of its fleet
     (transformed from Clopper and Pearson's). p_value: one-sided; q_value: adjusted over all tests; p_spread, q_spread:
     the same against ordinary nodes; lemon: q_spread is at most `false_discovery`. posterior_*: see `with_posterior`.
-    detectable_ratio: see `with_power`, with basis `proxy` `detectable_trial_ratio`. A blank has a `reason`.
+    detectable_ratio: see `with_power`, with basis `proxy` `detectable_trial_ratio`.
     """
     basis = read_basis(durations)
 
@@ -210,8 +220,29 @@ def _test_nodes(
 def compare_components(durations: pl.DataFrame, fleet_by: str, false_discovery: float) -> pl.DataFrame:
     """Test the nodes of a component trace against their fleets, over their whole time in service.
 
-    durations: durations_infra of components, with the column `fleet_by`. They have no dates, so there is no window.
-    out_count: the node's outages, which are its failures; counted excludes those within a day of the previous repair.
+    They have no dates, so there is no window.
+
+    Parameters
+    ----------
+    durations : durations_infra of components, with the column `fleet_by`
+    fleet_by : column whose values are the fleets
+    false_discovery : false-discovery rate of the tests
+
+    Returns
+    -------
+    the columns of `compare_nodes`; out_count: the node's outages, which are its failures; counted excludes those within
+    a day of the previous repair
+
+    Notes
+    -----
+    The tests are `compare_by_exposure` and `with_verdict`.
+
+    Examples
+    --------
+    >>> rows = {"unit_id": ["a", "a", "b", "b"], "duration_s": [86_400 * 9, 86_400 * 2, 86_400 * 5, 86_400 * 6]}
+    >>> durations = pl.DataFrame(rows | {"event": [EVENT, EVENT, EVENT, None], "cabinet": ["c"] * 4})
+    >>> compare_components(durations, "cabinet", 0.05).select("node", "counted", "expected").rows()
+    [('a', 2, 1.5), ('b', 1, 1.5)]
     """
     is_repeated = (pl.col("duration_s") < SECONDS_A_DAY) & (pl.int_range(pl.len()).over("unit_id") > 0)
     is_failure = (pl.col("event") == EVENT).fill_null(False)
@@ -264,8 +295,26 @@ def select_trials(runs: Runs, nodes: pl.DataFrame, window: tuple[int, int]) -> p
 def trial_chances(trials: Sequence[pl.LazyFrame], days: int = 1) -> pl.DataFrame:
     """Return the chance of failure of a trial by stratum, before and after; without strata where all or none failed.
 
-    It is K / M for M trials with K failures of the same order, else that of `chances_by_order`. days: the day of a
-    stratum is its number modulo `days`.
+    Parameters
+    ----------
+    trials : frames of node, stratum, before, after and failed
+    days : the day of a stratum is its number modulo `days`
+
+    Returns
+    -------
+    stratum, before, after and chance
+
+    Notes
+    -----
+    K / M for M trials with K failures of the same order, else that of `chances_by_order` (Breslow & Day 1980,
+    Statistical Methods in Cancer Research 1, chapter 7).
+
+    Examples
+    --------
+    >>> none = [0, 0, 0]
+    >>> rows = {"node": [0, 1, 2], "stratum": none, "before": none, "after": none, "failed": [True, False, False]}
+    >>> trial_chances([pl.LazyFrame(rows)])["chance"].round(4).to_list()
+    [0.3333]
     """
     key = ["stratum", "before", "after"]
     groups = pl.concat(trials).group_by(key).agg(trials=pl.len(), failed=pl.col("failed").sum())
@@ -299,6 +348,20 @@ def split_in_halves(durations: pl.DataFrame) -> list[pl.DataFrame]:
     """Split the durations of each unit at half of its time at risk.
 
     A duration across the middle is cut: the first part is censored, the second ends as the duration did.
+
+    Parameters
+    ----------
+    durations : unit_id, duration_s (Int64) and event, in the order of time of each unit
+
+    Returns
+    -------
+    the durations of both halves
+
+    Examples
+    --------
+    >>> halves = split_in_halves(pl.DataFrame({"unit_id": ["a"], "duration_s": [10], "event": ["failure"]}))
+    >>> [half.select("duration_s", "event").rows() for half in halves]
+    [[(5, None)], [(5, 'failure')]]
     """
     durations = durations.filter(pl.col("duration_s").is_not_null()).with_columns(
         end_s=pl.col("duration_s").cum_sum().over("unit_id"), half_s=pl.col("duration_s").sum().over("unit_id") // 2

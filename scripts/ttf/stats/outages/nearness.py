@@ -21,7 +21,22 @@ MOST_MOVED, FEWEST = 2_500_000, 20
 
 
 def nearest_gaps(location: np.ndarray, member: np.ndarray, time_s: np.ndarray) -> np.ndarray:
-    """Return for each event the seconds to the nearest of another member at its location; NEVER without one."""
+    """Return for each event the seconds to the nearest of another member at its location; NEVER without one.
+
+    Parameters
+    ----------
+    location, member : (n,) int numbers
+    time_s : (n,) Int64 s
+
+    Returns
+    -------
+    (n,) Int64 s
+
+    Examples
+    --------
+    >>> nearest_gaps(np.array([0, 0, 0]), np.array([0, 1, 1]), np.array([100, 130, 170])).tolist()
+    [30, 30, 70]
+    """
     order = sort_order(location, time_s)
     gaps = np.empty(len(order), np.int64)
     gaps[order] = _nearest_gaps(location[order], member[order], time_s[order])
@@ -51,7 +66,23 @@ def _nearest_gaps(location: np.ndarray, member: np.ndarray, time_s: np.ndarray) 
 
 
 def longest_chain(location: np.ndarray, time_s: np.ndarray, window_s: int) -> int:
-    """Return the most events of a location in which each follows the one before within window_s."""
+    """Return the most events of a location in which each follows the one before within window_s.
+
+    Parameters
+    ----------
+    location : (n,) int numbers
+    time_s : (n,) Int64 s
+    window_s : s
+
+    Returns
+    -------
+    number of events
+
+    Examples
+    --------
+    >>> longest_chain(np.array([0, 0, 0, 1]), np.array([0, 50, 200, 210]), 60)
+    2
+    """
     if not len(time_s):
         return 0
     order = np.lexsort((time_s, location))

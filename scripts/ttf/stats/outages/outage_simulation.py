@@ -82,9 +82,25 @@ TimeDistribution = Exponential | Empirical
 def fit_distribution(time_s: np.ndarray, ended: np.ndarray, mean_s: float) -> TimeDistribution:
     """Return the distribution of observed times, some censored, scaled to a mean.
 
-    Kaplan and Meier's estimate at POINTS equally likely points; its open rest lies beyond all times, by exponential
-    times. The mean is an argument because units that fail often have most of the complete times. With fewer than
-    FEWEST_TIMES complete times the distribution is exponential.
+    Parameters
+    ----------
+    time_s : (n,) whole seconds
+    ended : (n,) boolean; the others are censored
+    mean_s : mean of the result, in s. It is an argument because units that fail often have most of the complete times.
+
+    Returns
+    -------
+    POINTS equally likely points; with fewer than FEWEST_TIMES complete times an exponential distribution
+
+    Notes
+    -----
+    Kaplan & Meier's estimate (1958, J. Am. Stat. Assoc. 53); its open rest lies beyond all times, by exponential times.
+
+    Examples
+    --------
+    >>> times = fit_distribution(np.arange(10, 210, 10), np.ones(20, bool), 50.0)
+    >>> round(times.mean, 6), len(times.values)
+    (50.0, 4096)
     """
     if ended.sum() < FEWEST_TIMES:
         return Exponential(mean_s)
@@ -118,10 +134,24 @@ def no_times_reason(n_began: int, down_share: float) -> str | None:
 
 
 def fit_times(spans: pl.DataFrame, exposure: pl.DataFrame) -> tuple[TimeDistribution, TimeDistribution]:
-    """Return (up, repair): the time from a repair to the next outage, and from an outage to its repair.
+    """Return the distributions of the time from a repair to the next outage, and from an outage to its repair.
 
-    Their means are time up and time down over the outages that began, so the share of down time is that of the trace.
-    spans: of `ttf.stats.outages.units_down.list_spans`. `no_times_reason` must be None.
+    Parameters
+    ----------
+    spans : of `ttf.stats.outages.units_down.list_spans`; `no_times_reason` must be None
+    exposure : unit_id, from_s and until_s (Int64) of each watch
+
+    Returns
+    -------
+    (up, repair). Their means are time up and time down over the outages that began, so the share of down time is that
+    of the trace.
+
+    Examples
+    --------
+    >>> exposure = pl.DataFrame({"unit_id": ["a"], "from_s": [0], "until_s": [1000]})
+    >>> span = {"unit": 0, "start_s": 400, "end_s": 500, "inside": True, "repaired": True, "until_s": 1000}
+    >>> [times.mean for times in fit_times(pl.DataFrame([span]), exposure)]
+    [900.0, 100.0]
     """
     watched_s = int((exposure["until_s"] - exposure["from_s"]).sum())
     down_s, n_began = int((spans["end_s"] - spans["start_s"]).sum()), int(spans["inside"].sum())
@@ -156,7 +186,31 @@ def simulate_renewals(
     up: TimeDistribution,
     repair: TimeDistribution,
 ) -> Spans:
-    """Simulate independent units that alternate between up and down, stationary from the first moment."""
+    """Simulate independent units that alternate between up and down, stationary from the first moment.
+
+    Parameters
+    ----------
+    rng : source of random numbers
+    units, replicates : number of units, and of independent histories of them
+    horizon_s : length of a history, in s
+    up, repair : distributions of the times up and down
+
+    Returns
+    -------
+    (start, end, unit) of each outage: (n,) Int64. Replicate r lasts from r to r + 1 horizons.
+
+    Notes
+    -----
+    The first state is down with the share of down time; residual times are those of a random moment (Cox 1962, Renewal
+    Theory, section 5.4).
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(1)
+    >>> start, end, _ = simulate_renewals(rng, 100, 10, 1000, Exponential(90.0), Exponential(10.0))
+    >>> round(float((end - start).sum()) / (100 * 10 * 1000), 2)  # the share of down time: 10 / 100
+    0.1
+    """
     n = units * replicates
     is_down = rng.random(n) < repair.mean / (up.mean + repair.mean)
     time_s = np.where(is_down, 0.0, up.draw_residual(rng, n))
@@ -176,10 +230,28 @@ def simulate_renewals(
 def count_spares(first: np.ndarray, rank: np.ndarray, step: np.ndarray, nodes: int, most: int) -> np.ndarray:
     """Return for each group of changes the fewest spares that keep `nodes` units up; `most` + 1 if more are needed.
 
-    A run takes units by rank: its nodes, then spares. first: first row of each group, and the number of rows. step: 1
-    for a unit that goes down, -1 for its return, by time; at one moment returns come first. As a spare never lowers the
-    number of units up, the answer is the least s with at most s of nodes + s units down: s rises from 0 to the most
-    units down until it suffices.
+    A run takes units by rank: its nodes, then spares.
+
+    Parameters
+    ----------
+    first : (groups + 1,) first row of each group, and the number of rows
+    rank : (rows,) rank of the unit that changes
+    step : (rows,) 1 for a unit that goes down, -1 for its return, by time; at one moment returns come first
+    nodes, most : number of nodes of the run, and of spares at most
+
+    Returns
+    -------
+    (groups,) Int64
+
+    Notes
+    -----
+    As a spare never lowers the number of units up, the answer is the least s with at most s of nodes + s units down: s
+    rises from 0 to the most units down until it suffices.
+
+    Examples
+    --------
+    >>> count_spares(np.array([0, 3]), np.array([0, 1, 2]), np.array([1, 1, 1]), 2, 4).tolist()
+    [3]
     """
     spares, groups = np.zeros(len(first) - 1, np.int64), np.flatnonzero(np.diff(first))
     rows = np.diff(first)[groups]
@@ -355,7 +427,30 @@ def _log_choose(n: np.ndarray | int, k: np.ndarray | int) -> np.ndarray:
 
 
 def mean_down_time(blocks: Blocks, units: int, horizon_s: int) -> DownTime:
-    """Return the mean time with each number of units down in runs resampled from blocks of at least `units` units."""
+    """Return the mean time with each number of units down in runs resampled from blocks of at least `units` units.
+
+    Parameters
+    ----------
+    blocks : of `build_blocks`
+    units : fewest units of a block
+    horizon_s : length of a run, in s
+
+    Returns
+    -------
+    mean seconds by number of units and of units down
+
+    Notes
+    -----
+    Blocks are drawn with equal chances, so the mean of a run is that of a block times their number (Kuensch 1989, Ann.
+    Stat. 17).
+
+    Examples
+    --------
+    >>> exposure = pl.DataFrame({"unit_id": ["a", "b"], "from_s": [0, 0], "until_s": [100, 100]})
+    >>> span = {"unit": 0, "start_s": 10, "end_s": 30, "inside": True, "repaired": True, "until_s": 100}
+    >>> mean_down_time(build_blocks(pl.DataFrame([span]), exposure, 100), 2, 200).time_s.tolist()
+    [40.0]
+    """
     rows, (n_blocks, rest_s) = np.diff(blocks.first), blocks.split_horizon(horizon_s)
     block, at_s = np.repeat(np.arange(len(rows)), rows), blocks.at_s[: blocks.first[-1]]
     end_s = np.append(at_s[1:], blocks.length_s)

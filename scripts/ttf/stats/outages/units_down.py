@@ -118,7 +118,22 @@ def binomial_cumulative(course: Course, most: int) -> np.ndarray:
 
 
 def binomial_cdf(down: np.ndarray | int, units: np.ndarray | int, share: float) -> np.ndarray:
-    """Return P(Bin(units, share) <= down); 1 from `units` on."""
+    """Return P(Bin(units, share) <= down); 1 from `units` on.
+
+    Parameters
+    ----------
+    down, units : numbers, or arrays of one shape
+    share : between 0 and 1
+
+    Returns
+    -------
+    probabilities of that shape
+
+    Examples
+    --------
+    >>> round(float(binomial_cdf(0, 2, 0.1)), 4)
+    0.81
+    """
     down, units = np.broadcast_arrays(down, units)
     return np.where(down < units, bdtr(np.minimum(down, units).astype(float), units, share), 1.0)
 
@@ -131,7 +146,24 @@ def smallest_sufficient(cumulative: np.ndarray, share: float) -> int:
 def count_extra_spares(units: int, down_share: float, share: float) -> int:
     """Return the smallest s with P(Bin(units + s, down_share) <= s) >= share: spares in addition to the units.
 
+    Parameters
+    ----------
+    units : number that has to be up
+    down_share : of each unit, independent of the others
+    share : of the time in which enough are up
+
+    Returns
+    -------
+    number of spares
+
+    Notes
+    -----
     Until `units` of them are found up, at most s are found down: a negative binomial.
+
+    Examples
+    --------
+    >>> count_extra_spares(1, 0.1, 0.98)  # two units are both down with 0.01
+    1
     """
     if down_share >= 1:
         raise ValueError("units that are always down have no spares")

@@ -61,7 +61,7 @@ def fit_hours(
     probability: np.ndarray,
     other_hours: np.ndarray,
 ) -> Hours | None:
-    """Fit the regression to failures with known hours and to running jobs; None if failures are too few.
+    """Fit the hours until failure to failures with known hours and to running jobs.
 
     Parameters
     ----------
@@ -71,6 +71,23 @@ def fit_hours(
     probability : (n,) probability that the job fails
     other_hours : run times of jobs that ended without failure. With the running jobs, weighted by their probability
         not to fail, they give the Kaplan-Meier curve of how long a job that does not fail runs.
+
+    Returns
+    -------
+    the fit, or None if there are fewer than FEWEST_FAILURES failures with known hours
+
+    Notes
+    -----
+    A mixture of failing and other jobs by EM (Dempster, Laird & Rubin 1977, J. R. Stat. Soc. B 39); each M step is
+    `censored_lognormal`.
+
+    Examples
+    --------
+    >>> hours, failed = np.repeat([1.0, 4.0], 20), np.ones(40, bool)
+    >>> design = Design(np.zeros((40, 0)), ())
+    >>> hours_fit = fit_hours(design, hours, failed, ~failed, np.ones(40), np.zeros(0))
+    >>> round(float(hours_fit.median(design)[0]), 3), round(hours_fit.sigma, 3)
+    (2.0, 0.693)
     """
     is_known = np.isfinite(hours)
     events, running_rows = np.flatnonzero(failed & is_known), np.flatnonzero(running & is_known)
@@ -121,6 +138,7 @@ def censored_lognormal(
 
     Parameters
     ----------
+    design : n rows, p columns
     log_h : (n,) log of hours
     censored : (n,) boolean mask
     weights : (n,) weight of each row
@@ -133,6 +151,13 @@ def censored_lognormal(
     References
     ----------
     Klein & Moeschberger (2003), Survival Analysis, 12.5
+
+    Examples
+    --------
+    >>> log_h, design = np.array([0.0, 2.0]), Design(np.zeros((2, 0)), ())
+    >>> point, _ = censored_lognormal(design, log_h, np.zeros(2, bool), np.ones(2), np.zeros(2))
+    >>> point.round(4).tolist()  # the mean and the log of the standard deviation
+    [1.0, -0.0]
     """
     precision = np.full(design.width + 1, PRECISION)
     precision[[0, -1]] = 0

@@ -86,18 +86,28 @@ def fit(design: Design, failed: np.ndarray, prior: Prior | None = None) -> Fit:
 
 
 def clustered_covariance(design: Design, failed: np.ndarray, regression: Fit, cluster: np.ndarray) -> np.ndarray:
-    """Compute the sandwich covariance (p, p) of the coefficients, robust to clustering.
+    """Compute the sandwich covariance of the coefficients, robust to clustering.
 
     Parameters
     ----------
-    design : n jobs
+    design : n jobs, p columns
     failed : (n,) boolean mask
     regression : the fit of these jobs
     cluster : (n,) cluster numbers from 0. The covariance is scaled by clusters / (clusters - 1).
 
+    Returns
+    -------
+    (p, p) floats
+
     References
     ----------
     Liang & Zeger (1986), Biometrika 73
+
+    Examples
+    --------
+    >>> design, failed = Design(np.zeros((4, 0)), ()), np.array([True, False, False, False])
+    >>> clustered_covariance(design, failed, fit(design, failed), np.arange(4)).round(3)  # 4/3 of 0.75 / 0.75**2
+    array([[1.778]])
     """
     clusters = int(cluster.max()) + 1
     scores = np.zeros((clusters, design.width))

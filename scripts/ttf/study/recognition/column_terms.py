@@ -81,9 +81,7 @@ def _drop_prefix(parts: list[str]) -> list[str]:
 def classify_word(word: str) -> str | None:
     """Return the outcome that a word of the status means; None if it is in no list."""
     parts = split_name(word.lower())
-    while len(parts) > 1 and parts[0] in ("job", "state", "status"):  # STATE_COMPLETED
-        parts = parts[1:]
-    return _OUTCOME_BY_WORD.get("".join(parts))
+    return _OUTCOME_BY_WORD.get("".join(parts)) or _OUTCOME_BY_WORD.get("".join(_drop_prefix(parts)))
 
 
 def classify_flag(name: str, word: str) -> str | None:

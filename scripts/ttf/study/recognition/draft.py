@@ -24,15 +24,15 @@ from ttf.study.recognition.column_terms import (
     list_candidates,
     list_decimals,
     list_formats,
-    list_named,
     parse_numbers,
     parse_times,
     split_name,
 )
+from ttf.study.recognition.entries import format_listing
 from ttf.study.recognition.first_lines import show_name
 from ttf.study.recognition.table_sample import BLANK_WORDS, TERMS, Sample
 
-MOST_WORDS, MOST_NAMES = 30, 12
+MOST_WORDS = 30
 # Share of the rows with different ids.
 LEAST_UNIQUE = 0.99
 NUMBER_KEYS = ("gpus", "cpus", "nodes", "memory", "runtime")
@@ -40,7 +40,9 @@ OPTIONAL_KEYS = (
     *("user", "account", "partition", "gpus", "gpu_type"),
     *("cpus", "memory", "nodes", "exit_code", "reason"),
 )
-NO_OUTCOME = "no column has the name or the words of an outcome (state, exit code), and only outcomes tell failures"
+NO_OUTCOME = (
+    "no usable column has the name or the words of an outcome (state, exit code), and only outcomes tell failures"
+)
 
 
 @dataclass
@@ -48,14 +50,13 @@ class Draft:
     """A trace's entry in the registry, null where a key must be completed.
 
     taken: "key: column" of the columns without a comment. lines: what else was found. missing: path of a key -> how to
-    complete it. refusal: why the table cannot be read at all.
+    complete it.
     """
 
     entry: dict[str, Any] = field(default_factory=lambda: {"mapping": {}})
     taken: list[str] = field(default_factory=list)
     lines: list[str] = field(default_factory=list)
     missing: dict[str, str] = field(default_factory=dict)
-    refusal: str = ""
 
     @property
     def columns(self) -> list[str]:
@@ -86,18 +87,14 @@ class Draft:
         self.missing[path] = text
 
 
-def draft_mapping(sample: Sample) -> Draft | None:
-    """Return the draft of a table's entry; None if it does not look like a table of jobs."""
+def draft_mapping(sample: Sample) -> Draft:
+    """Return the draft of a table's entry."""
     draft = Draft()
     _draft_job_id(sample, draft)
     _draft_status(sample, draft)
     _draft_times(sample, draft)
-    if not {*draft.columns} - {draft.entry["mapping"].get("job_id")}:
-        return None
     for key in OPTIONAL_KEYS:
         _draft_optional_key(key, sample, draft)
-    if draft.missing.get("mapping.status") == NO_OUTCOME and not any(map(draft.entry["mapping"].get, ("start", "end"))):
-        draft.refusal = _explain_simulation(sample, draft)
     _draft_numbers(sample, draft)
     _draft_blanks(sample, draft)
     draft.entry |= sample.options
@@ -119,8 +116,8 @@ def _draft_job_id(sample: Sample, draft: Draft) -> None:
         draft.require("mapping.job_id", text)
     elif len(unique) == 1:
         draft.take("job_id", unique[0])
-    elif not names and not (names := list_named("job_id", [*sample.notes])):
-        draft.lines.append("job_id: no column has such a name, so each row is a job")
+    elif not names:
+        draft.lines.append("job_id: no usable column has such a name, so each row is a job")
     elif len(names) == 1 and rows[names[0]].null_count() <= (1 - LEAST_UNIQUE) * rows.height:
         draft.take("job_id", names[0])
         draft.require("unique_ids", "ids repeat: false if each row is a job, true if a second row of an id is an error")
@@ -143,13 +140,14 @@ def _draft_status(sample: Sample, draft: Draft) -> None:
     words_by_column = {name: words for name, words in words_by_column.items() if len(words) <= MOST_WORDS}
     readable = [name for name, words in words_by_column.items() if all(map(classify_word, words))]
     names = [name for name in list_candidates("status", sample) if name in words_by_column]
-    candidates = [name for name in names if name in readable] or names
+    outcomes = {name: {*map(classify_word, words_by_column[name])} for name in readable}
+    # A state such as completed may stand beside a conclusion.
+    conclusions = [name for name in names if len(outcomes.get(name, ())) > 1]
+    candidates = conclusions if len(conclusions) == 1 else [name for name in names if name in readable] or names
     last_words = TERMS["names"]["status"][0].split()
     candidates = candidates or [name for name in readable if {*split_name(name)[-1:]} & {*last_words}]
     # Without such a name the words tell; a single outcome, or the first words of a text, might be chance.
-    candidates = candidates or [
-        name for name in readable if name not in phrases and len({*map(classify_word, words_by_column[name])}) > 1
-    ]
+    candidates = candidates or [name for name in readable if name not in phrases and len(outcomes[name]) > 1]
     if len(candidates) == 1:
         (name,) = candidates
         _take_status(
@@ -157,7 +155,6 @@ def _draft_status(sample: Sample, draft: Draft) -> None:
         )
     elif candidates or not _draft_other_outcome(sample, draft, words_by_column):
         names = list_candidates("status", sample)
-        candidates = candidates or list_named("status", [*sample.notes])
         text = f"{show_name(names[0])} has more than {MOST_WORDS} different words" if names else NO_OUTCOME
         draft.require("mapping.status", _describe_candidates(candidates) if candidates else text)
         draft.require("outcomes", "list its words under success, failure, cancelled, running and others")
@@ -207,8 +204,7 @@ def _draft_times(sample: Sample, draft: Draft) -> None:
     formats = {name: formats for name in sample.rows.columns if (formats := list_formats(sample.rows[name]))}
     named = {name: key for name in sample.rows.columns if (key := find_time_key(name))}
     if not named.keys() & formats.keys():
-        own_clock = [name for name in named if counts_from_zero(sample.rows[name])]
-        formats |= {name: [SECONDS] for name in own_clock}
+        formats |= {name: [SECONDS] for name in named if counts_from_zero(sample.rows[name])}
     columns = {
         key: drop_equal_columns(sample.rows, [name for name in formats if named.get(name) == key])
         for key in TERMS["times"]
@@ -219,25 +215,25 @@ def _draft_times(sample: Sample, draft: Draft) -> None:
     unused_times = [name for name in formats if name not in (*submit, *start, *end)]
     comment = "also start, so no waits are computed" if submit and submit == start else ""
     for key, names in (("submit", submit), ("start", start), ("end", end)):
-        if len(names) != 1:
-            # Names of this time whose values are not in one form, or which two columns have.
-            mixed = [name for name in named if named[name] == key and name not in formats]
-            mixed = [name for name in mixed if sample.words[name].str.contains("[0-9]{2}").any()]
-            repeated = [name for name in sample.notes if find_time_key(name) == key]
-            if key == "end" and not names and not repeated and _draft_runtime(sample, draft):
-                continue
-            if names or repeated or not mixed:
-                text = _describe_candidates(names or repeated or unused_times)
+        # Names of this time whose values are not in one form.
+        mixed = [name for name in named if named[name] == key and name not in formats and not names]
+        mixed = [name for name in mixed if sample.words[name].str.contains("[0-9]{2}").any()]
+        if len(names) == 1:
+            if (
+                key != "submit"
+                and sample.rows[names[0]].drop_nulls().str.contains("^[0-9]{4}-[0-9]{2}-[0-9]{2}$").all()
+            ):
+                draft.require(f"mapping.{key}", f"{show_name(names[0])} has no time of day")
             else:
-                text = _describe_mixed_times(sample, mixed[0])
-            if names or repeated or mixed or key == "end" or (key == "start" and not submit):
-                draft.require(f"mapping.{key}", text)
-            elif key == "start":
-                draft.lines.append("start: no column, so no run times are computed")
-        elif key != "submit" and sample.rows[names[0]].drop_nulls().str.contains("^[0-9]{4}-[0-9]{2}-[0-9]{2}$").all():
-            draft.require(f"mapping.{key}", f"{show_name(names[0])} has no time of day")
-        else:
-            draft.take(key, names[0], comment if key == "submit" else "")
+                draft.take(key, names[0], comment if key == "submit" else "")
+        elif mixed:
+            draft.require(f"mapping.{key}", _describe_mixed_times(sample, mixed[0]))
+        elif key == "end" and not names:
+            _draft_runtime(sample, draft, unused_times)
+        elif names or (key == "start" and not submit):
+            draft.require(f"mapping.{key}", _describe_candidates(names or unused_times))
+        elif key == "start":
+            draft.lines.append("start: no usable column, so no run times are computed")
     _draft_format(sample, draft, [name for name in formats if name in draft.columns], formats)
 
 
@@ -272,39 +268,33 @@ def _draft_format(sample: Sample, draft: Draft, columns: list[str], formats: Map
         draft.lines.append("times.zone: UTC is assumed, because the times name no zone")
 
 
-def _draft_runtime(sample: Sample, draft: Draft) -> bool:
-    """Map a run time, if there is a start; ask for the unit that nothing tells. Return whether there is a run time."""
-    units = _list_run_times(sample, draft)
-    names = [name for name in units if units[name]] or [*units]
-    if not names or not draft.entry["mapping"].get("start"):
-        return False
-    if len(names) > 1:
-        draft.require("mapping.end", f"there is no end, and the run time could be {' or '.join(map(show_name, names))}")
-    elif unit := units[names[0]]:
-        comment = f"text, such as {sample.rows[names[0]].drop_nulls().to_list()[0]}" if unit == "text" else f"in {unit}"
-        draft.take("runtime", {"column": names[0], "unit": unit}, comment)
+def _draft_runtime(sample: Sample, draft: Draft, unused_times: list[str]) -> None:
+    """Map a run time in place of an end, if there is a start; ask for the unit that nothing tells."""
+    units = list_run_times(sample, draft)
+    name, *others = [name for name in units if units[name]] or [*units, ""]
+    unit = units.get(name)
+    if not name:
+        draft.require("mapping.end", _describe_candidates(unused_times))
+    elif not draft.entry["mapping"].get("start"):
+        text = f"name the start, and replace end by runtime: {{column: {show_name(name)}, unit: {unit or 's'}}}"
+        draft.require("mapping.end", text)
+    elif [*filter(None, others)]:
+        draft.require("mapping.end", f"there is no end, and the run time could be {' or '.join(map(show_name, units))}")
     else:
-        draft.take("runtime", {"column": names[0], "unit": None})
-        median = sample.rows[names[0]].cast(pl.Float64, strict=False).median()
-        text = f"s, min, h, d or ms? The median of {show_name(names[0])} is {median:,.6g}"
-        draft.require("mapping.runtime.unit", text)
-    return True
+        comment = f"{unit}, as {sample.rows[name].max()!r}" if unit else ""
+        draft.take("runtime", {"column": name, "unit": unit or None}, comment)
+        if not unit:
+            median = parse_numbers(sample.rows[name]).quantile(0.5)
+            draft.require(
+                "mapping.runtime.unit", f"s, min, h, d or ms? The median of {show_name(name)} is {median:,.6g}"
+            )
 
 
-def _list_run_times(sample: Sample, draft: Draft) -> dict[str, str]:
+def list_run_times(sample: Sample, draft: Draft) -> dict[str, str]:
     """Map each column with the name and the values of a run time to its unit, empty if nothing tells it."""
     names = [name for name in list_candidates("runtime", sample) if name not in draft.columns]
     units = {name: find_unit("runtime", name) for name in names if list_decimals(sample.rows[name])}
     return units | {name: "text" for name in names if are_durations(sample.rows[name])}
-
-
-def _explain_simulation(sample: Sample, draft: Draft) -> str:
-    """Return that a table with submissions and lengths, but nothing that happened, is no record; empty for others."""
-    lengths = join_names(_list_run_times(sample, draft))
-    return lengths and (
-        f"this is a simulator's input: jobs to come, with their lengths ({lengths}), but without outcomes. Export the "
-        "record of what ran: state, start and end of each job"
-    )
 
 
 def _draft_optional_key(key: str, sample: Sample, draft: Draft) -> None:
@@ -393,13 +383,10 @@ def _draft_blanks(sample: Sample, draft: Draft) -> None:
 # Words --------------------------------------------------------------------------------------------------
 
 
-def join_names(words: Iterable[str]) -> str:
-    words = [*words]
-    return ", ".join(map(show_name, words[:MOST_NAMES])) + (
-        f" and {len(words) - MOST_NAMES} more" if len(words) > MOST_NAMES else ""
-    )
+def join_names(names: Iterable[str]) -> str:
+    return format_listing([*map(show_name, names)])
 
 
 def _describe_candidates(names: Iterable[str]) -> str:
     candidates = " or ".join(map(show_name, names))
-    return f"it could be {candidates}" if candidates else "no column looks like it"
+    return f"it could be {candidates}" if candidates else "no usable column looks like it"

@@ -19,27 +19,17 @@ def find_recipe(sample: Sample) -> tuple[str, dict] | None:
         entry, *_ = load_yaml(path, f"{RECIPES}/{path.name}")["registry"].values()
         if "records" in entry:
             continue
-        mapping = {
-            key: part
-            for (key, part), name in zip(entry["mapping"].items(), list_mapped_columns(entry["mapping"]), strict=True)
-            if key != "user" or name in sample.rows.columns
-        }
-        if {*list_mapped_columns(mapping)} <= {*sample.rows.columns}:
-            entry = entry | {"mapping": mapping} | sample.options
-            if _has_known_states(sample, entry) and _has_known_times(sample, entry):
-                return f"{RECIPES}/{path.name}", entry
+        column_by_key = dict(zip(entry["mapping"], list_mapped_columns(entry["mapping"]), strict=True))
+        lacking = {key for key, name in column_by_key.items() if name not in sample.rows.columns}
+        if lacking <= {"user"} and _is_readable(sample, entry, column_by_key):
+            mapping = {key: part for key, part in entry["mapping"].items() if key not in lacking}
+            return f"{RECIPES}/{path.name}", entry | {"mapping": mapping} | sample.options
     return None
 
 
-def _has_known_states(sample: Sample, entry: dict) -> bool:
-    status = entry["mapping"]["status"]
-    words = sample.words[status if isinstance(status, str) else status["column"]].drop_nulls()
-    words = words if isinstance(status, str) else words.str.extract(r"^(\S+)")
-    known = {word for words in entry["outcomes"].values() for word in words}
-    return "*" in known or known >= {*words}
-
-
-def _has_known_times(sample: Sample, entry: dict) -> bool:
-    values = sample.rows[entry["mapping"].get("start") or entry["mapping"]["submit"]]
-    format = entry.get("times", {}).get("format", AUTOMATIC)
-    return is_mostly(parse_times(values, format).is_not_null(), values)
+def _is_readable(sample: Sample, entry: dict, column_by_key: dict[str, str]) -> bool:
+    """Return whether the recipe lists all states, and reads most starts."""
+    words = [word for words in entry["outcomes"].values() for word in words]
+    starts = sample.rows[column_by_key.get("start") or column_by_key["submit"]]
+    is_time = parse_times(starts, entry.get("times", {}).get("format", AUTOMATIC)).is_not_null()
+    return bool(sample.words[column_by_key["status"]].drop_nulls().is_in(words).all()) and is_mostly(is_time, starts)

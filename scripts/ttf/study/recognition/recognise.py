@@ -96,7 +96,7 @@ def recognise(data: Path) -> RecognisedTrace:
     is_record_file = folder.named_file and "records" in entry
     data_name = str(folder.named_file).partition(".")[0] if is_record_file else folder.path.resolve().name
     name = _choose_trace_name(data_name, entry, registry, formats)
-    lines = [*_explain_fit(matching_fits[0]), *_explain_unread(folder, matching_fits[0])]
+    lines = [*_explain_fit(matching_fits[0]), *_explain_unread(folder, matching_fits[0], entry)]
     if logs := find_node_logs(folder, matching_fits[0].shape):
         lines.append(f"Logs of nodes: {format_listing([show_name(name) for name in logs])}.")
     return RecognisedTrace(entry["format"], name, entry, "\n".join(lines))
@@ -121,40 +121,40 @@ def _draft_trace(folder: Folder, fits: list[Fit], formats: dict, registry: dict)
     others = [file for file in folder.files if not is_ignored(file)]
     files = [named_file] if named_file else select_table_files(declaration["tables"]["rows"], folder.files)
     files = files or (others if len(others) == 1 else [])
-    results = [draft_file(folder.path / file) for file in files[:MOST_DRAFTS]]
-    drafted = [index for index, result in enumerate(results) if result.entry]
-    if not drafted:
-        if results and not any(fit.files for fit in fits):
-            which = (
-                f"{show_name(str(folder.path))}: no file is a table of jobs. The first is:\n"
-                if len(results) > 1
-                else ""
-            )
-            raise ConfigError(which + results[0].refusal)
+    drafts, refusals = {}, []
+    for file in files[:MOST_DRAFTS]:
+        try:
+            drafts[file] = draft_file(folder.path / file)
+        except ConfigError as refusal:
+            refusals.append(str(refusal))
+    if not drafts and refusals and not any(fit.files for fit in fits):
+        which = f"{show_name(str(folder.path))}: no file is a table of jobs. The first is:\n"
+        raise ConfigError(which * (len(refusals) > 1) + refusals[0])
+    if not drafts:
         return None
-    index = min(drafted, key=lambda index: len(results[index].missing))
-    result, file = results[index], files[index]
-    layouts = build_layouts(result.entry | {"mapping": {name: name for name in result.columns}}, declaration)
-    declaration = declaration | {"tables": get_tables(result.entry | {"format": "table"}, formats)}
-    fit = fit_shape(folder, Shape("table", declaration, layouts, "", result.entry))
+    file = min(drafts, key=lambda file: len(drafts[file][1].missing))
+    heading, draft = drafts[file]
+    layouts = build_layouts(draft.entry | {"mapping": {name: name for name in draft.columns}}, declaration)
+    declaration = declaration | {"tables": get_tables(draft.entry | {"format": "table"}, formats)}
+    fit = fit_shape(folder, Shape("table", declaration, layouts, "", draft.entry))
     if not fit.is_match:
         problems = fit.problems or [folder.describe_problem(file, layouts["rows"])]
         raise ConfigError(f"{show_name(str(folder.path))}: {' '.join(problems)}")
     entry = _build_entry(folder, fit)
-    name = _choose_trace_name(
-        named_file.partition(".")[0] if named_file else folder.path.resolve().name, entry, registry, formats
-    )
-    lines = [f"{show_name(file)}: {result.explanation[0]}", *result.explanation[1:], *_explain_unread(folder, fit)]
-    return RecognisedTrace("table", name, entry, "\n".join(lines), result.missing)
+    data_name = named_file.partition(".")[0] if named_file else folder.path.resolve().name
+    name = _choose_trace_name(data_name, entry, registry, formats)
+    lines = [f"{show_name(file)}: {heading}", *draft.explanation, *_explain_unread(folder, fit, entry)]
+    return RecognisedTrace("table", name, entry, "\n".join(lines), draft.missing)
 
 
-def _explain_unread(folder: Folder, fit: Fit) -> list[str]:
-    """Return which files of a folder are not read, if it has more than the format's files."""
+def _explain_unread(folder: Folder, fit: Fit, entry: Mapping) -> list[str]:
+    """Return which files of a folder are not read, if only one of them has the columns of a table of many files."""
+    tables = fit.shape.declaration["tables"]
+    if folder.named_file or not any("every" in tables[table] for table in entry.get("files", {})):
+        return []
     used = {*_list_matched_files(fit), *find_extra_files(fit.shape, folder.files).values()}
     used |= {*find_node_logs(folder, fit.shape)}
     names = [show_name(file) for file in folder.files if file not in used and not is_ignored(file)]
-    if folder.named_file or not names or is_log_format(fit.shape.declaration):
-        return []
     return [f"Not read: {format_listing(names)}. Their columns are not those of {format_listing(sorted(used), 3)}."]
 
 

@@ -13,7 +13,7 @@ from ttf.raw.raw_tables import is_utf8
 from ttf.study.recognition.first_lines import MOST_BYTES, show_name
 
 # The command of README.md for the accounting of Slurm, without the columns that few questions need.
-SACCT = (
+_SACCT = (
     "sacct -a -X -P --noconvert -S 2025-01-01 -E now -o JobIDRaw,State,Submit,Start,End,User,Account,Partition,"
     "ExitCode,ReqTRES,AllocTRES,NNodes,NodeList > jobs.txt"
 )
@@ -26,6 +26,7 @@ SACCT_NAMES = {
     *("NNodes", "NodeList", "ElapsedRaw", "CPUTimeRAW", "ConsumedEnergyRaw", "ResvCPURAW", "Timelimit", "TimelimitRaw"),
     *("QOS", "MaxRSS", "AveRSS", "NTasks", "DerivedExitCode"),
 }
+PRINT_AGAIN = f"Print it with -P and these columns:\n  {_SACCT}\n  ttf report jobs.txt"
 _SACCT_NEEDS = (("JobIDRaw", "JobID"), ("State",), ("Start",), ("End",))
 # First bytes of a file -> what it is, and the remedy. Workbooks are zip archives.
 _BINARY_KINDS = {
@@ -79,7 +80,7 @@ def _explain_text(head: bytes, file: Path, label: str) -> str:
             f"{label}: {len(odd_lines):,} lines are not UTF-8, as line {odd_lines[0]}. Convert them, here from Latin-1:"
             f"\n  iconv -f LATIN1 -t UTF-8 {name} > {stem}_utf8.csv\n  ttf report {stem}_utf8.csv"
         )
-    if text.lstrip()[:1] in "{[":
+    if re.match(r'\s*(?:\{\s*["}]|\[\s*[{\[\]])', text):
         return _explain_json(text, name, stem, label)
     if len(line) >= MOST_BYTES - 1:
         return f"{label}: line 1 has more than {MOST_BYTES - 2:,} characters; expected a row with the names of columns."
@@ -88,8 +89,6 @@ def _explain_text(head: bytes, file: Path, label: str) -> str:
 
 def _explain_json(text: str, name: str, stem: str, label: str) -> str:
     """Return the keys of the first record, and the jq line that makes a CSV of such records."""
-    if re.match(r'\s*(\[\s*[^\[{\s]|\{\s*[^"}\s])', text):
-        return ""
     record, key = None, ""
     with suppress(ValueError, RecursionError):
         start = re.match(r"\s*\[?\s*", text)
@@ -115,7 +114,7 @@ def _explain_fixed_width(text: str, name: str, stem: str, label: str) -> str:
     if len(lines) > 1 and not set(lines[1]) - {*"- \r"} and {"JobID", "State"} & {*words}:
         return (
             f"{label}: printed by sacct in columns of fixed width, which cut cells, as in CANCELLED+"
-            f"{describe_missing_sacct(words)}. Print it with -P and these columns:\n  {SACCT}\n  ttf report jobs.txt"
+            f"{describe_missing_sacct(words)}. {PRINT_AGAIN}"
         )
     if not any(mark in lines[0] for mark in ",;\t|") and all(re.search(r"\S {2,}\S", line) for line in lines):
         return (
