@@ -291,6 +291,21 @@ def test_kubernetes_pods(read):
     assert read("\n".join(map(json.dumps, PODS)), *columns) == rows
 
 
+def test_lists_of_several_days_are_one_trace(tmp_path):
+    (tmp_path / "pods").mkdir()
+    for day, pods in (
+        ("06", [make_pod(1, "Running"), make_pod(2, "Failed", "Error", 1)]),
+        ("07", [make_pod(1, "Succeeded")]),
+    ):
+        (tmp_path / f"pods/2025-01-{day}.json").write_text(json.dumps({"items": pods}))
+    jobs, quarantine = read_recognised(tmp_path / "pods", tmp_path)
+    assert quarantine.rows() == []
+    assert jobs.select("job_id", "outcome", "runtime_s").sort("job_id").rows() == [
+        ("u1", "success", 3600),
+        ("u2", "failure", 3600),
+    ]
+
+
 def make_kubernetes_job(number, condition=None, parallelism=2, **status):
     conditions = [
         {"type": condition, "status": "True", "lastTransitionTime": moment(90), "reason": "BackoffLimitExceeded"}

@@ -32,4 +32,5 @@ def _is_readable(sample: Sample, entry: dict, column_by_key: dict[str, str]) -> 
     words = [word for words in entry["outcomes"].values() for word in words]
     starts = sample.rows[column_by_key.get("start") or column_by_key["submit"]]
     is_time = parse_times(starts, entry.get("times", {}).get("format", AUTOMATIC)).is_not_null()
-    return bool(sample.words[column_by_key["status"]].drop_nulls().is_in(words).all()) and is_mostly(is_time, starts)
+    is_known = "*" in words or bool(sample.words[column_by_key["status"]].drop_nulls().is_in(words).all())
+    return is_known and is_mostly(is_time, starts)
