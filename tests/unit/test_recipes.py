@@ -124,6 +124,19 @@ def test_grid_engine(read):
     ]
 
 
+def test_grid_engine_in_json(read):
+    job = {
+        "task_number": 0,
+        "submission_time": T * 10**6,
+        "start_time": (T + 60) * 10**6,
+        "end_time": (T + 660) * 10**6,
+    }
+    ends = [(1, 0, 0), (2, 0, 1), (3, 100, 137)]
+    lines = [json.dumps(job | {"job_number": n, "failed": failed, "exit_status": code}) for n, failed, code in ends]
+    expected = [("1", "success", 600), ("2", "failure", 600), ("3", "failure", 600)]
+    assert read("\n".join(lines), "job_id", "outcome", "runtime_s") == expected
+
+
 def lsf_line(number, status, hosts=1, info=0, idx=0, extra=""):
     names = " ".join(f'"h{n}"' for n in range(hosts))
     start = T + 60 if hosts else 0

@@ -89,6 +89,8 @@ def _explain_text(head: bytes, file: Path, label: str) -> str:
 
 def _explain_json(text: str, name: str, stem: str, label: str) -> str:
     """Return the keys of the first record, and the jq line that makes a CSV of such records."""
+    if not re.search(r"[^\s\[\]]", text) or re.search(r'"(jobs|items|runs|records)"\s*:\s*\[\s*\]', text):
+        return f"{label}: the list of jobs is empty. Did the command that wrote it look at the right days and users?"
     record, key = None, ""
     with suppress(ValueError, RecursionError):
         start = re.match(r"\s*\[?\s*", text)
