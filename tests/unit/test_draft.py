@@ -376,13 +376,19 @@ def test_a_draft_to_complete_has_ten_lines(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     many = {f"a rather long name of column {n}": ["x"] * 60 for n in range(40)}
     columns = make_columns(
-        state=["flaky"] * 60, created_at=["soon"] * 60, finished_at=moments("%Y-%m-%d"), gpus=["-1"] * 60
+        run_id=["a"] * 60,
+        state=["flaky"] * 60,
+        created_at=["soon"] * 60,
+        finished_at=moments("%Y-%m-%d"),
+        gpus=["-1"] * 60,
     )
-    write_table(tmp_path, columns | many)
+    columns |= {"submit_time": ["late"] * 30 + moments(ISO)[:30], "memory_gb": ["1,024"] * 60}
+    write_table(tmp_path, columns | many, delimiter=";")
     with pytest.raises(ConfigError) as error:
         write_configuration(Path("runs.csv"))
     lines = str(error.value).splitlines()
-    assert len(lines) <= 10 and lines[-1] == "  ttf report runs.csv"
+    assert len(lines) == 10 and lines[-1] == "  ttf report runs.csv"
+    assert lines[-3] == "  and 1 more, which are null"
     assert sum(-(-len(line) // 100) for line in lines) <= 20
 
 
