@@ -368,6 +368,8 @@ def test_a_recipe_is_named_and_used(tmp_path):
     match = draft(tmp_path, columns | {"Runtime": ["5"] * 60, "loss": ["0.1"] * 60})
     assert match.explanation == "runs.csv: the columns and states of config/mappings/wandb.yaml, which is used."
     assert match.entry["mapping"]["runtime"] == "Runtime" and not match.missing
+    match = draft(tmp_path, columns | {"State": ["finished", "odd"] * 30, "Runtime": ["5"] * 60})
+    assert match.missing == {"outcomes.unclear": "move each word to the outcome that it means: odd"}
     # With other states it is an ordinary draft.
     assert "drafted" in draft(tmp_path, columns | {"State": ["done"] * 60}).explanation
 

@@ -26,8 +26,10 @@ def draft_file(path: Path) -> tuple[str, Draft]:
     if no_header := _explain_no_header(path, sample):
         raise ConfigError(f"{label}: {no_header}")
     if recipe := find_recipe(sample):
-        file, entry = recipe
-        return f"the columns and states of {file}, which is used.", Draft(entry)
+        file, entry, unlisted_states = recipe
+        draft = Draft(entry)
+        draft.ask_for_outcomes(unlisted_states)
+        return f"the columns and states of {file}, which is used.", draft
     draft = draft_mapping(sample)
     if no_draft := _explain_no_draft(label, sample, draft):
         raise ConfigError(refusal or f"{label}: {no_draft}")
