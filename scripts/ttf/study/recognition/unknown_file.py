@@ -32,7 +32,7 @@ def draft_file(path: Path) -> tuple[str, Draft]:
         return f"the columns and states of {file}, which is used.", draft
     draft = draft_mapping(sample)
     if no_draft := _explain_no_draft(label, sample, draft):
-        raise ConfigError(refusal or f"{label}: {no_draft}")
+        raise ConfigError(f"{label}: {no_draft}")
     if columns := draft.entry.get("records", {}).get("columns"):
         used = {name: columns[name] for name in draft.columns if columns[name] != name}
         draft.entry["records"] = draft.entry["records"] | {"columns": used}
