@@ -4,17 +4,20 @@ Both sides are whole processes. The study checks every row, stores the typed tab
 functions that its rules call. `formats.py FILE` makes that file.
 """
 
+import json
+import random
 import subprocess
 import sys
 from dataclasses import asdict
+from datetime import datetime, timedelta
 from pathlib import Path
 
-import philly_telemetry
 import sacct_million
 from clock import ROOT, machine, measure_in_turn
 
 RECORDS = 1_000_000
-PHILLY_MINUTES = 80_000
+# Of a Philly trace of full size.
+JOBS, MACHINES, WATCH_S = 117_325, 550, 80_000 * 60
 STUDY = """
 import sys
 from dataclasses import replace
@@ -39,7 +42,7 @@ print(jobs.height, attempts.height)
 # Name -> (file, number of its jobs or records, arguments of the study's side, peer).
 FORMATS = {
     "slurm": ("dump.txt", RECORDS, ("sacct", "record"), "pandas_sacct.py"),
-    "philly": ("cluster_job_log", philly_telemetry.JOBS, ("philly", "job_log"), "philly_notebook.py"),
+    "philly": ("cluster_job_log", JOBS, ("philly", "job_log"), "philly_notebook.py"),
 }
 
 
@@ -63,11 +66,44 @@ def compare(folder: Path, rounds: int) -> dict:
     return results | {"machine": machine("pandas", "polars")}
 
 
+def make_log(path: Path) -> None:
+    """Write a job log: consecutive attempts, some without an end, in local time."""
+    rng = random.Random(2017)
+    first = datetime(2017, 10, 3)
+    jobs = []
+    for number in range(JOBS):
+        submit = moment = first + timedelta(seconds=rng.randrange(WATCH_S))
+        attempts = []
+        for _ in range(0 if rng.random() < 0.045 else rng.choice((1, 1, 1, 1, 1, 1, 2, 3))):
+            start = moment + timedelta(seconds=rng.randrange(600))
+            moment = start + timedelta(seconds=int(rng.expovariate(1 / 10_000)))
+            detail = [
+                {
+                    "ip": f"m{rng.randrange(MACHINES)}",
+                    "gpus": [f"gpu{gpu}" for gpu in sorted(rng.sample(range(8), rng.choice((1, 1, 1, 2, 4, 8))))],
+                }
+                for _ in range(rng.choice((1, 1, 1, 1, 1, 2, 3)))
+            ]
+            end = None if rng.random() < 0.03 else str(moment)
+            attempts.append({"start_time": str(start), "end_time": end, "detail": detail})
+        jobs.append(
+            {
+                "status": rng.choice(("Pass", "Killed", "Failed")),
+                "vc": f"{rng.randrange(15):06x}",
+                "jobid": f"application_1506638472019_{number}",
+                "attempts": attempts,
+                "submitted_time": str(submit),
+                "user": f"{rng.randrange(320):06x}",
+            }
+        )
+    path.write_text(json.dumps(jobs))
+
+
 def make(path: Path) -> None:
     if path.name == "dump.txt":
         path.write_text(sacct_million.dump(RECORDS))
     else:
-        philly_telemetry.make_log(path, PHILLY_MINUTES)
+        make_log(path)
 
 
 if __name__ == "__main__":

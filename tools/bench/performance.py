@@ -63,22 +63,8 @@ def _goals(measured: dict) -> Iterator[tuple[str, float, float]]:
         yield "largest process of the whole study, GB", 1.0, full["study"]["gigabytes"]
     for name, (label, limit) in RUNS.items() if "reruns" in measured else ():
         yield f"{label}, s", limit, measured["reruns"][name]["seconds"]
-    if "many_traces" in measured:
-        yield "graph of the jobs of 50 traces, s", 3.3, measured["many_traces"]["graph_seconds"]
     for name, (label, limit) in BROWSED.items() if "page" in measured else ():
         yield f"page of the Slurm sample, {label}", limit, measured["page"][name]
-    if "outages" in measured:
-        merge, tables = (measured["outages"][name] for name in ("merge", "tables"))
-        seconds = merge["cpu_seconds"] + tables["cpu_seconds"]
-        yield "a million records of outages merged and tabulated, s of processor time", 10, seconds
-        yield "the same, GB", 1, max(merge["gigabytes"], tables["gigabytes"])
-        bursts, simulated = (measured["outages"][name] for name in ("bursts", "simulate"))
-        yield "bursts and simultaneous outages of these nodes, s of processor time", 30, bursts["cpu_seconds"]
-        yield "a year of 10,000 nodes simulated 1,000 times, s", 20, simulated["seconds"]
-    if "risk" in measured:
-        analysis = measured["risk"]["analysis"]
-        yield "failure risk of 1,261,050 jobs, s of processor time", 40, analysis["cpu_seconds"]
-        yield "the same, GB", 1.5, analysis["gigabytes"]
     if "monday" in measured:
         costs = measured["monday"]
         weeks, ratio = costs["weeks"], _cpu_ratio(costs["all"]["monday"], costs["all"]["nothing"])
@@ -156,54 +142,6 @@ def formats(results: dict) -> str:
 Times and memory are as above. {results["machine"]}."""
 
 
-def lifetimes(results: dict) -> str:
-    """Compare Kaplan-Meier and the four models with lifelines and SciPy."""
-    peers, study = dict(results["peers"]), results["study"]
-    survival = peers.pop("Kaplan-Meier")
-    peer_times = ", ".join(f"{name} {elapsed_s:.1f} s" for name, elapsed_s in peers.items())
-    return f"""\
-**{results["durations"]:,} right-censored durations.** Kaplan-Meier with intervals takes {study["survival"]:.2f} s, \
-in lifelines {survival:.1f} s. Four lifetime models take {study["models"]:.2f} s. In lifelines and SciPy (gamma), with \
-their defaults, they take {sum(peers.values()):.1f} s ({peer_times}). The peers were run once. \
-Each model of the study has at least the peer's likelihood. {results["machine"]}."""
-
-
-def many_traces(results: dict) -> str:
-    """Report a study of many small traces, and the part of its time in jobs."""
-    plan, bare, study, again, jobs = _seconds(*(results[name] for name in ("plan", "bare", "study", "again", "jobs")))
-    return f"""\
-**Many traces**, each of {results["tasks"]:,} tasks, in one study. The plan of {results["planned"]} traces (dry run) \
-takes {plan} s, of which the graph of jobs takes {results["graph_seconds"]:.1f} s (median of three). Snakemake \
-alone plans as many jobs and products in {bare} s. A whole study of {results["run"]} takes {study} s, \
-its {results["jobs"]["count"]} jobs in sequence {jobs} s. A second run with nothing to do takes {again} s. \
-{results["machine"]}."""
-
-
-def outages(results: dict) -> str:
-    """Report the outages of a large fleet: merging them, and their analyses."""
-    merge, tables, bursts, simulated = (
-        f"{results[name]['cpu_seconds']:.1f} s of processor time and {results[name]['gigabytes']:.2f} GB"
-        for name in ("merge", "tables", "bursts", "simulate")
-    )
-    return f"""\
-**Outages.** Reading and merging {results["records"]:,} records of {results["units"]:,} nodes takes {merge}. Repairs, \
-availability, causes, growth and the mean cumulative function take {tables}. Simultaneous outages, spares, and bursts \
-against 20 permutations and shifts take {bursts}. Simulating a year of {results["nodes"]:,} nodes \
-{results["replicates"]:,} times takes {simulated}. {results["machine"]}."""
-
-
-def risk(results: dict) -> str:
-    """Report the failure risk of a large trace, and its logistic regression against scikit-learn's."""
-    study, peer = (results[side]["seconds"] - results["start"]["seconds"] for side in ("study", "peer"))
-    analysis = results["analysis"]
-    return f"""\
-**Failure risk** of {results["jobs"]:,} jobs, with features, training and evaluation at three origins, takes \
-{analysis["cpu_seconds"]:.0f} s of processor time and {analysis["gigabytes"]:.2f} GB. \
-The logistic regression of the last origin takes {study:.1f} s, that of scikit-learn on the same features \
-{peer:.1f} s (ratio {study / peer:.2f}). Both use one thread; reading the features is not counted. \
-{results["machine"]}."""
-
-
 def monday(results: dict) -> str:
     """Report the cost of an additional week."""
     rows = [
@@ -257,7 +195,7 @@ Each size was run once, jobs.parquet up to the full size three times (median). M
 {results["machine"]}."""
 
 
-PARTS = {part.__name__: part for part in (full_size, formats, lifetimes, many_traces, outages, risk, monday, growth)}
+PARTS = {part.__name__: part for part in (full_size, formats, monday, growth)}
 
 
 def growth_chart(results: dict) -> str:
