@@ -60,9 +60,9 @@ def remove_products(folder: Path) -> None:
         shutil.rmtree(folder / name, ignore_errors=True)
 
 
-def longest_jobs(folder: Path, count: int = 12) -> list[dict]:
-    """Return the jobs of a finished study with the most CPU time: rule, seconds, CPU seconds, GB."""
-    return sorted(_read_job_costs(folder), key=lambda job: -job["cpu_seconds"])[:count]
+def longest_jobs(folder: Path) -> list[dict]:
+    """Return the twelve jobs of a finished study with the most CPU time: rule, seconds, CPU seconds, GB."""
+    return sorted(_read_job_costs(folder), key=lambda job: -job["cpu_seconds"])[:12]
 
 
 def _read_job_costs(folder: Path) -> list[dict]:

@@ -65,10 +65,7 @@ def make_manifest(
     def digest_paths(paths: Iterable[str]) -> dict[str, str]:
         # Sorted by name, so that the order does not depend on the place of the workflow.
         path_by_name = {name_file(path): path for path in paths}
-        return {
-            name: digests.get(path) or digest_folder(path, digests)
-            for name, path in sorted(path_by_name.items())
-        }
+        return {name: digests.get(path) or digest_folder(path, digests) for name, path in sorted(path_by_name.items())}
 
     code = {file for file in input_files if _is_checkout_file(file)}
     raw = [file for file in sorted((input_files | makers.keys()) - code) if not file.startswith(_RESULTS)]
