@@ -1,4 +1,4 @@
-"""Write tools/bench/measured.json into docs/performance.md, as the section between two marks and as a chart."""
+"""Write tools/bench/measured.json into docs/performance.md, as the section between two marks."""
 
 import json
 import re
@@ -8,7 +8,6 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 MEASURED = ROOT / "tools/bench" / "measured.json"
 PAGE = ROOT / "docs" / "performance.md"
-CHART = ROOT / "docs" / "gallery" / "growth.svg"
 BEGIN, END = "<!-- bench: begin -->", "<!-- bench: end -->"
 SECTION = re.compile(f"{re.escape(BEGIN)}.*?{re.escape(END)}", re.DOTALL)
 # Number of slowest rules to name.
@@ -20,13 +19,11 @@ def read() -> dict:
 
 
 def write(measured: dict) -> None:
-    """Write measured.json (one line per section), the section of the page, and the chart."""
+    """Write measured.json (one line per section) and the section of the page."""
     lines = (f"{json.dumps(name)}: {json.dumps(results, sort_keys=True)}" for name, results in sorted(measured.items()))
     MEASURED.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
     text = PAGE.read_text(encoding="utf-8")
     PAGE.write_text(SECTION.sub(lambda _: section(measured), text), encoding="utf-8")
-    if "growth" in measured:
-        CHART.write_text(growth_chart(measured["growth"]), encoding="utf-8")
 
 
 def section(measured: dict) -> str:
@@ -125,19 +122,15 @@ The slowest rules of the larger study in processor time are {", ".join(longest)}
 
 
 def formats(results: dict) -> str:
-    """Compare the study with common tools on a Slurm dump and a Philly job log."""
-    rows = []
-    for name, label, peer in (
-        ("slurm", "Slurm dump, {rows:,} records, {megabytes:.0f} MB", "pandas_sacct.py"),
-        ("philly", "Philly job log, {rows:,} jobs, {megabytes:.0f} MB", "philly_notebook.py"),
-    ):
-        sides = study, peer_cost = results[name]["study"], results[name]["peer"]
-        label = f"{label.format(**results[name])}; peer: [{peer}](../tools/bench/peers/{peer})"
-        rows.append((label, *_seconds(*sides), f"{study['seconds'] / peer_cost['seconds']:.2f}", *_gigabytes(*sides)))
+    """Compare the study with pandas on a Slurm dump."""
+    sides = study, peer = results["slurm"]["study"], results["slurm"]["peer"]
+    label = "Slurm dump, {rows:,} records, {megabytes:.0f} MB".format(**results["slurm"])
+    row = (label, *_seconds(*sides), f"{study['seconds'] / peer['seconds']:.2f}", *_gigabytes(*sides))
     return f"""\
-**Other formats.** The study reads and checks files, and makes jobs and attempts. The peers are plain pandas and Python.
+**Slurm.** The study reads and checks a dump, and makes jobs and attempts. \
+The peer is [plain pandas](../tools/bench/peers/pandas_sacct.py).
 
-{table("|  | study, s | peer, s | ratio | study, GB | peer, GB |", rows)}
+{table("|  | study, s | peer, s | ratio | study, GB | peer, GB |", [row])}
 
 Times and memory are as above. {results["machine"]}."""
 
@@ -187,8 +180,6 @@ def growth(results: dict) -> str:
     return f"""\
 **Growth.** A trace larger than the full size has parts of that size.
 
-![Time and memory by the size of the trace, on logarithmic axes](gallery/{CHART.name})
-
 {table("|  | jobs.parquet, s | GB | whole study, s | GB |", rows)}
 
 Each size was run once, jobs.parquet up to the full size three times (median). Memory is that of the largest process. \
@@ -196,41 +187,6 @@ Each size was run once, jobs.parquet up to the full size three times (median). M
 
 
 PARTS = {part.__name__: part for part in (full_size, formats, monday, growth)}
-
-
-def growth_chart(results: dict) -> str:
-    """Draw time and memory by the number of tasks, with logarithmic axes, as SVG."""
-    import altair as alt
-    import ttf.display.charts.figure  # noqa: F401 registers the look of every chart
-    import vl_convert
-    from ttf.display.charts.theme import CATEGORY_COLOURS
-
-    points = [
-        {"tasks": size["tasks"], "what": label, "value": size[name][key], "measure": measure}
-        for size in results["sizes"]
-        for name, label in (("jobs", "raw CSV → jobs.parquet"), ("study", "whole study → report"))
-        for key, measure in (("seconds", "wall time, s"), ("gigabytes", "largest process, GB"))
-    ]
-
-    def axis(name: str, title: str, numbers: str) -> dict:
-        log = alt.Scale(type="log", nice=False, padding=12)
-        return {"shorthand": f"{name}:Q", "scale": log, "title": title, "axis": alt.Axis(format=numbers, tickCount=5)}
-
-    def panel(measure: str) -> alt.LayerChart:
-        base = alt.Chart(alt.Data(values=[point for point in points if point["measure"] == measure])).encode(
-            alt.X(**axis("tasks", "tasks", "~s")),
-            alt.Y(**axis("value", measure, "~r")),
-            alt.Color(
-                "what:N",
-                title=None,
-                scale=alt.Scale(range=CATEGORY_COLOURS[:2]),
-                legend=alt.Legend(orient="top", direction="vertical"),
-            ),
-        )
-        return (base.mark_line() + base.mark_point(filled=True, size=50)).properties(width=300, height=240)
-
-    chart = panel("wall time, s") | panel("largest process, GB")
-    return vl_convert.vegalite_to_svg(chart.to_dict())
 
 
 if __name__ == "__main__":
