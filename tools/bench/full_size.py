@@ -29,4 +29,20 @@ def compare(folder: Path, rounds: int, sizes: tuple[int, ...] = (FULL_SIZE // 10
         }
         costs = measure_in_turn(commands, size_folder, rounds, partial(remove_products, size_folder))
         rows.append({"tasks": tasks} | {name: asdict(cost) for name, cost in costs.items()})
+    for tasks in sizes:  # only now: memory of this process would count as its children's
+        check_against_duckdb(folder / f"{tasks}" / JOBS, folder / f"{tasks}" / "duckdb.parquet")
     return {"sizes": rows, "profile": longest_jobs(size_folder), "machine": machine("pandas", "duckdb", "polars")}
+
+
+def check_against_duckdb(study_file: Path, duckdb_file: Path) -> None:
+    """Exit unless both have the same number of jobs and the same sum of run times from instances."""
+    import polars as pl
+
+    study_jobs = pl.scan_parquet(study_file)
+    instance_run_time = pl.col("runtime_s").filter(pl.col("runtime_from").is_in(["instance", "siblings"]))
+    totals = study_jobs.select(pl.len(), instance_run_time.sum()).collect().row(0)
+    duckdb_jobs = pl.scan_parquet(duckdb_file)
+    run_time = pl.col("runtime_s").filter(pl.col("runtime_s") >= 0)
+    duckdb_totals = duckdb_jobs.select(pl.len(), run_time.sum()).collect().row(0)
+    if totals != duckdb_totals:
+        raise SystemExit(f"jobs and seconds of run time differ: {totals} here, {duckdb_totals} in DuckDB")
