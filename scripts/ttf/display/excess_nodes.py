@@ -3,7 +3,7 @@
 import polars as pl
 
 from ttf.display import statement_rules
-from ttf.display.phrases import fill_numbers, quote_trace_text
+from ttf.display.phrases import quote_trace_text
 from ttf.display.report_trace import Trace
 from ttf.display.section_head import Key
 from ttf.display.trace_numbers import Numbers
@@ -12,7 +12,6 @@ from ttf.display.trace_numbers import Numbers
 MOST_NAMED = 3
 
 
-@fill_numbers
 def describe_nodes(m: Numbers) -> str:
     """Return the end of a finding: the number of nodes with excess failures; nothing if none could be tested."""
     if not m.value("lemons.tested", 0):
@@ -25,10 +24,9 @@ def describe_nodes(m: Numbers) -> str:
         return "too few failures to compare nodes"
     if not m["lemons.lemons"]:
         return "no node has excess failures"
-    return f"[lemons.lemons node] {'has' if m['lemons.lemons'] == 1 else 'have'} excess failures"
+    return "[lemons.lemons node has|nodes have] excess failures"
 
 
-@fill_numbers
 def node_keys(trace: Trace, m: Numbers) -> list[Key]:
     """Return the number and names of nodes with excess failures, and the power of the test."""
     if not m.value("lemons.tested", 0):

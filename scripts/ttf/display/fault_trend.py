@@ -1,6 +1,5 @@
 """Words on the trend of faults."""
 
-from ttf.display.phrases import fill_numbers
 from ttf.display.trace_numbers import Numbers
 from ttf.engine import words
 
@@ -9,7 +8,6 @@ TRENDS = {"worse": "more frequent", "better": "less frequent", "none": "none", "
 HETEROGENEOUS_P = 0.05
 
 
-@fill_numbers
 def trend_in_words(m: Numbers) -> str:
     """Say whether faults become more frequent, and in how many groups; nothing if there are too few."""
     return f"{_format_trend(m)}{_format_groups(m)}" if m.has("growth.trend") else ""

@@ -1,14 +1,15 @@
-"""Texts of the page with each number tagged by its key: "{outcomes.failure_share|31.8%} of jobs failed".
+"""What is written and what is shown: numbers in the texts of Python and of .qmd, and what becomes of them.
 
-Page, PDF, comparison and console share these texts: `html` turns numbers into handles, `plain` removes the tags.
-Text from a trace passes through `quote_trace_text`, so it can neither name a key nor hold markup.
+A text names its numbers: "[outcomes.failure_share] of jobs failed". `fill_slots` formats each and tags it with its key,
+"{outcomes.failure_share|31.8%} of jobs failed". Page, PDF, comparison and console share the tagged texts: `to_html` and
+`to_markdown` turn tags into handles, `strip_markup` removes them. Text from a trace passes through `quote_trace_text`,
+so it can neither name a key nor hold markup.
 """
 
 import html as _html
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass, replace
-from functools import wraps
 from typing import Any
 
 from ttf.display.trace_numbers import KEYED, Numbers, make_handle
@@ -19,11 +20,12 @@ from ttf.engine.size_unit import SizeUnit
 
 UNITS = {"s": "seconds", "min": "minutes", "h": "hours"}
 _FRACTIONS = ((1 / 5, "one in five"), (1 / 4, "one in four"), (1 / 3, "one in three"), (1 / 2, "one in two"))
-# "[key]", "[key:2]", "[key failure]"; text of a trace and numbers already filled in are skipped.
+# "[key]", "[key:2]", "[key job]", "[key job has|jobs have]"; text of a trace and numbers already filled in are skipped.
 _SLOT = re.compile(
     "\u2068[^\u2068\u2069]*\u2069|\\{[^{}|]*\\|[^{}|]*\\}"
     r"|\[(?P<key>[A-Za-z]\w*(?:\.[\w-]+)+)(?::(?P<how>\w+)| (?P<noun>[^\[\]]+))?\]"
 )
+_BLOCK = re.compile(r"(^```.*?^```$)", re.DOTALL | re.MULTILINE)
 _TRACE_TEXT = re.compile("\u2068([^\u2068\u2069]*)\u2069")
 # Parts that must not change: the key of a number, text of a trace.
 _FIXED_PARTS = re.compile("(\\{[\\w.:-]+\\||\u2068[^\u2068\u2069]*\u2069)")
@@ -32,31 +34,26 @@ _CONTROLS = dict.fromkeys([*range(0x202A, 0x202F), *range(0x2066, 0x206A), 0x200
 
 
 def fill_slots(value: Any, m: Numbers) -> Any:
-    """Fill the numbers into a text, or into all texts of a structure.
+    """Fill the numbers into a text, or into all texts of a structure. Raises KeyError for an unknown number.
 
-    "[outcomes.failure_share]" becomes "{outcomes.failure_share|31.8%}", "[data.jobs job]" the number with its noun;
-    "[cox.p:p_value]" and "[lemons.ratio:2]" name a style of `Numbers.words`. Raises KeyError for an unknown number.
+    "[outcomes.failure_share]" becomes "{outcomes.failure_share|31.8%}". A noun follows its number: "[data.jobs job]",
+    with another form than the plural after a bar: "[data.jobs job has|jobs have]". "[cox.p:p_value]" and
+    "[lemons.ratio:2]" name a style of `Numbers.words`.
     """
     return change_texts(value, lambda text, _: _SLOT.sub(lambda match: _fill_slot(match, m), text))
-
-
-def fill_numbers(function: Callable) -> Callable:
-    """Decorate a function so that the texts it returns are filled with the numbers of its argument `m`."""
-
-    @wraps(function)
-    def wrapper(*args, **kwargs):
-        m = next(arg for arg in (*args, *kwargs.values()) if isinstance(arg, Numbers))
-        return fill_slots(function(*args, **kwargs), m)
-
-    return wrapper
 
 
 def _fill_slot(match: re.Match, m: Numbers) -> str:
     key, style, noun = match["key"], match["how"], match["noun"]
     if key is None:
         return match[0]
-    number = m.keyed(key, m.words(key, style or ""))
-    return f"{number} {noun if m[key] == 1 else words.plural_noun(noun)}" if noun else number
+    if isinstance(m[key], str):
+        return quote_trace_text(m[key])
+    number = m.tag(key, m.words(key, style or ""))
+    if not noun:
+        return number
+    singular, _, plural = noun.partition("|")
+    return f"{number} {singular if m[key] == 1 else plural or words.plural_noun(singular)}"
 
 
 def change_texts(value: Any, change: Callable[[str, str], str], field: str = "") -> Any:
@@ -109,6 +106,15 @@ def to_html(text: str) -> str:
     return _TRACE_TEXT.sub(r"<bdi>\1</bdi>", numbers)
 
 
+def to_markdown(text: str, m: Numbers) -> str:
+    """Return a rendered template of .qmd with its numbers as handles; its blocks of HTML and code stay."""
+    parts = _BLOCK.split(text)
+    for index, part in enumerate(fill_slots(parts[::2], m)):
+        numbers = KEYED.sub(lambda match: make_handle(match[1], match[2]), part)
+        parts[2 * index] = _TRACE_TEXT.sub(lambda match: f"<bdi>{words.markdown(match[1])}</bdi>", numbers)
+    return "".join(parts)
+
+
 def convert_units(value: Any, unit: SizeUnit) -> Any:
     """Convert texts from GPUs to another size unit; keys of numbers, text of a trace and commands stay as they are."""
 
@@ -141,7 +147,7 @@ def count_words(text: str) -> int:
 
 def fraction(m: Numbers, key: str) -> str:
     """Return a share as "one in three" if it is within 0.01 of that, else in per cent."""
-    return m.keyed(key, _format_fraction(m[key]) or m.words(key))
+    return m.tag(key, _format_fraction(m[key]) or m.words(key))
 
 
 def is_fraction(m: Numbers, key: str) -> bool:
@@ -157,7 +163,7 @@ def split_duration(m: Numbers, key: str) -> tuple[str, str]:
     """Return a time as value and unit: 13.7, minutes."""
     value, _, unit = words.duration(m[key]).partition(words.NO_BREAK)
     unit = UNITS.get(unit, unit)
-    return m.keyed(key, value), unit.removesuffix("s") if value == "1" else unit
+    return m.tag(key, value), unit.removesuffix("s") if value == "1" else unit
 
 
 def join_parts(*parts: str | None, by: str = " · ") -> str:

@@ -14,31 +14,11 @@ KEYED = re.compile(r"\{([\w.:-]+)\|([^{}|]*)\}")
 _FORMATTER_BY_UNIT = {"s": words.duration, "share": words.share}
 
 
-class _KeyedNumber:
-    """A number with its key, so that its text can become a handle."""
-
-    key: str
-
-
-class _KeyedInt(int, _KeyedNumber):
-    pass
-
-
-class _KeyedFloat(float, _KeyedNumber):
-    pass
-
-
 class Numbers(dict):
     """The metrics of a trace; a missing key is an error, not a blank."""
 
     def __getitem__(self, key: str):
-        value = super().__getitem__(key)["value"]
-        kind = {int: _KeyedInt, float: _KeyedFloat}.get(type(value))
-        if kind is None:
-            return value
-        number = kind(value)
-        number.key = key
-        return number
+        return self.cell(key)["value"]
 
     @property
     def size(self) -> SizeUnit:
@@ -53,18 +33,18 @@ class Numbers(dict):
 
     def n(self, key: str) -> int:
         """Return the number of observations behind a number."""
-        return super().__getitem__(key)["n"]
+        return self.cell(key)["n"]
 
     def cell(self, key: str) -> dict:
         """Return the entry of metrics.json."""
         return super().__getitem__(key)
 
     def unit(self, key: str) -> str:
-        return super().__getitem__(key)["unit"]
+        return self.cell(key)["unit"]
 
     def words(self, key: str, style: str = "") -> str:
         """Format a number by its unit, with its bound; style: a function of `words`, or a number of digits."""
-        value = super().__getitem__(key)["value"]
+        value = self[key]
         if isinstance(value, str):
             return value
         if style.isdigit():
@@ -73,8 +53,8 @@ class Numbers(dict):
             return getattr(words, style)(value)
         return " ".join(filter(None, (self.cell(key).get("bound"), self._choose_formatter(key)(value))))
 
-    def keyed(self, key: str, text: str) -> str:
-        """Return a text tagged with the key of its number: "{outcomes.failure_share|31.8%}"."""
+    def tag(self, key: str, text: str) -> str:
+        """Return the text of a number with its key: "{outcomes.failure_share|31.8%}"."""
         return f"{{{key}|{text}}}"
 
     def span(self, low: str, high: str, estimate_key: str | None = None, format_value: Callable | None = None) -> str:
@@ -87,10 +67,12 @@ class Numbers(dict):
         text = words.join_range(*texts)
         dash = " to " if " to " in text else "–"
         low_text, _, high_text = text.partition(dash)
-        return f"{self.keyed(low, low_text)}{dash}{self.keyed(high, high_text)}"
+        return f"{self.tag(low, low_text)}{dash}{self.tag(high, high_text)}"
 
-    def keyed_interval(self, pattern: str, estimate_key: str | None = None, confidence: str = "95") -> str:
-        """Format the clustered interval, else the exact one marked "if independent", else return "".
+    def interval(
+        self, pattern: str, estimate_key: str | None = None, confidence: str = "95", missing: str = "no interval"
+    ) -> str:
+        """Format the clustered interval, else the exact one marked "if independent", else return `missing`.
 
         If weeks could not be allowed for, it is marked "by user only".
 
@@ -102,11 +84,7 @@ class Numbers(dict):
         for suffix, proviso in (("_clustered", only), ("", " if independent")):
             if bounds := self._format_bounds(pattern, suffix, estimate_key):
                 return f"{confidence}% CI {bounds}{proviso}"
-        return ""
-
-    def interval(self, pattern: str, estimate_key: str | None = None, confidence: str = "95") -> str:
-        """Format the interval without keys, or return "no interval"."""
-        return KEYED.sub(r"\2", self.keyed_interval(pattern, estimate_key, confidence)) or "no interval"
+        return missing
 
     def describe_clustering(self, pattern: str, unit: str, estimate_key: str | None = None) -> str:
         """Return a sentence on how the interval is clustered, and on the exact interval."""
@@ -114,12 +92,12 @@ class Numbers(dict):
         cluster_by = self.value(f"{group}.cluster_by", None)
         if cluster_by is None:
             return f"The interval is valid only if {unit}s are independent: the trace records no users."
-        clusters = f"{words.number(self[f'{group}.clusters'])} effective clusters"
+        clusters = f"[{group}.clusters:number] effective clusters"
         if not self._format_bounds(pattern, "_clustered", estimate_key):
             sentence = f"The interval is valid only if {unit}s are independent: {clusters} by {cluster_by} are"
             is_few = self[f"{group}.clusters"] < FEWEST_CLUSTERS
             return f"{sentence} {'too few' if is_few else 'too similar'} for a clustered interval."
-        exact = KEYED.sub(r"\2", self._format_bounds(pattern, "", estimate_key))
+        exact = self._format_bounds(pattern, "", estimate_key)
         cluster_unit = words.clustering_words([cluster_by])
         clause = f"The interval is clustered by {cluster_unit} ({clusters})."
         return f"{clause} If {unit}s were independent, the CI would be {exact}."
@@ -130,15 +108,13 @@ class Numbers(dict):
             return self.span(low, high, estimate_key)
         for key, bound in ((low, "or more"), (high, "or less")):
             if key in self:
-                return f"{self.keyed(key, self._choose_formatter(key, estimate_key)(self[key]))} {bound}"
+                return f"{self.tag(key, self._choose_formatter(key, estimate_key)(self[key]))} {bound}"
         return ""
 
     def _choose_formatter(self, key: str, estimate_key: str | None = None) -> Callable[[float], str]:
         if (unit := self.unit(key)) == "s" and estimate_key is not None:
             return lambda seconds: words.in_common_unit(self[estimate_key], seconds)[0]
-        return _FORMATTER_BY_UNIT.get(unit) or (
-            words.count if isinstance(super().__getitem__(key)["value"], int) else words.number
-        )
+        return _FORMATTER_BY_UNIT.get(unit) or (words.count if isinstance(self[key], int) else words.number)
 
 
 def _find_group(pattern: str) -> str:
@@ -148,16 +124,6 @@ def _find_group(pattern: str) -> str:
 def make_handle(key: str, content: str) -> str:
     """Return the HTML of a number; its key opens the card with exact value, n and source."""
     return f'<data data-key="{key}">{content}</data>'
-
-
-def make_handle_filter(formatter: Callable[..., str]) -> Callable[..., str]:
-    """Return a template filter that formats a value, as a handle if the value has a key."""
-
-    def format_with_handle(value, *args, **kwargs) -> str:
-        text = formatter(value, *args, **kwargs)
-        return make_handle(value.key, text) if isinstance(value, _KeyedNumber) else text
-
-    return format_with_handle
 
 
 def is_interval_field(key: str) -> bool:

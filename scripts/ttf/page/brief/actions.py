@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from ttf.display import statement_rules
 from ttf.display.brief_model import Action
-from ttf.display.phrases import cost_text, fill_numbers, join_parts, quote_trace_text
+from ttf.display.phrases import cost_text, join_parts, quote_trace_text
 from ttf.display.trace_numbers import Numbers
 from ttf.engine import words
 from ttf.page.brief.drain_commands import command_note, drain_command, name_nodes
@@ -27,7 +27,6 @@ _NAMES = {
 }
 
 
-@fill_numbers
 def actions(
     m: Numbers, unit: str, drains: Sequence[str] = (), in_slurm: bool = False, most: int = MAX_ACTIONS
 ) -> tuple[tuple[Action, ...], tuple[str, ...], tuple[str, ...], str]:

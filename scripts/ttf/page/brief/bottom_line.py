@@ -7,7 +7,6 @@ from ttf.display.phrases import (
     compare_groups,
     cost_text,
     count_words,
-    fill_numbers,
     fill_slots,
     fraction,
     hazard_scale,
@@ -19,7 +18,6 @@ from ttf.engine import words
 MOST_WORDS = 45
 
 
-@fill_numbers
 def bottom_line(m: Numbers, trace_info: Mapping) -> tuple[str, ...]:
     """Return the one or two sentences that head the page of a trace."""
     has_jobs = trace_info["gives"] == "jobs"
@@ -105,13 +103,13 @@ def _component_bottom_line(m: Numbers, trace_info: Mapping) -> tuple[str, ...]:
         return (f"{failures}; no time at risk is known, so there is no failure rate.",)
     if not m.has("mttf.mttf_s"):
         return (f"No {unit} of this trace failed.",)
-    ci = m.keyed_interval("mttf.ci_{}_s", "mttf.mttf_s")
+    ci = m.interval("mttf.ci_{}_s", "mttf.mttf_s")
     failures, mean = "[mttf.events failure]", "[mttf.mttf_s]"
     first = f"{failures}: one per {unit} every {mean} of service ({ci})."
     clauses = []
     verdict = m.value("lifetimes.verdict", "")
     if m.has("afr.afr"):
-        rate = f"[afr.afr]% of {words.plural_noun(unit)} fail in a year ({m.keyed_interval('afr.ci_{}')})"
+        rate = f"[afr.afr]% of {words.plural_noun(unit)} fail in a year ({m.interval('afr.ci_{}')})"
         first = f"{rate}: {failures} in [period.days day]."
     elif m.has("groups.highest.failed_share"):
         first = f"{compare_groups(m, words.plural_noun(unit))}."

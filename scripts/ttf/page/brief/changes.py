@@ -8,7 +8,7 @@ from ttf.analyses.quality.compare_parts import CHANCE, CHANGED, FEWEST_PARTS, TO
 from ttf.display import statement_rules
 from ttf.display.brief_model import Change, Changes
 from ttf.display.metrics import Tables
-from ttf.display.phrases import fill_numbers, fill_slots, join_parts, quote_trace_text, strip_markup
+from ttf.display.phrases import fill_slots, join_parts, quote_trace_text, strip_markup
 from ttf.display.trace_numbers import Numbers
 from ttf.engine import words
 
@@ -51,7 +51,6 @@ MOST_NAMED = 3
 MOST_LETTERS = 215
 
 
-@fill_numbers
 def changes(m: Numbers, inputs: Tables, unit: str) -> Changes | None:
     """Return the changes, or None if fewer than two parts have jobs."""
     if not m.has("changes.part"):
@@ -133,7 +132,7 @@ def _details_text(m: Numbers, inputs: Tables, name: str, verdict: str) -> str:
         return join_parts(_format_new_rows(inputs, *new_rows), sample_sizes)
     format_value = words.points if _MEASURES[name].unit == " points" else words.number
     value = m[f"{key}.difference"]
-    difference = m.keyed(f"{key}.difference", f"{'+' * (value > 0)}{format_value(value)}") + _MEASURES[name].unit
+    difference = m.tag(f"{key}.difference", f"{'+' * (value > 0)}{format_value(value)}") + _MEASURES[name].unit
     ci = ""
     if m.has(f"{key}.low") and m.has(f"{key}.high"):
         ci = f"95% CI {m.span(f'{key}.low', f'{key}.high', format_value=format_value)}"

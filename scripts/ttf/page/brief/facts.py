@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
 from ttf.display.brief_model import Fact
-from ttf.display.phrases import fill_numbers, quote_trace_text
+from ttf.display.phrases import quote_trace_text
 from ttf.display.trace_numbers import Numbers
 from ttf.engine import words
 
@@ -20,7 +20,6 @@ _CAUSES = {
 LONGEST_WORDS = 120
 
 
-@fill_numbers
 def subtitle(m: Numbers, trace_info: Mapping) -> str:
     """Return "How reliably its jobs ran, 1 March to 7 June 2025 (99 days)"."""
     subject = f"How reliably its {trace_info['unit']}s {'ran' if trace_info['gives'] == 'jobs' else 'served'}"
@@ -47,7 +46,6 @@ def _format_dates(first_s: int, last_s: int, zone: str) -> str:
     return f"{start}{'' if first.year == last.year else f' {first.year}'} to {end}"
 
 
-@fill_numbers
 def facts(m: Numbers, trace_info: Mapping) -> tuple[Fact, ...]:
     """Return the fields of the page's header: counts, time at risk, and what counts as a failure."""
     has_jobs = trace_info["gives"] == "jobs"

@@ -1,14 +1,12 @@
 """The grade of the data: A, one step down for each problem, D at worst."""
 
 from ttf.display import statement_rules
-from ttf.display.phrases import fill_numbers
 from ttf.display.trace_numbers import Numbers
 
 GRADES = "ABCD"
 MOST_QUARANTINED, MOST_UNKNOWN, MOST_OPEN = 0.01, 0.25, 0.5
 
 
-@fill_numbers
 def grade_data(m: Numbers, unit: str = "job") -> tuple[str, tuple[str, ...]]:
     """Return the grade and the reasons for it; an A has none."""
     reasons = []

@@ -10,7 +10,6 @@ from ttf.display.brief_model import FEW, SHOWN, WITHHELD, Tile
 from ttf.display.metrics import Tables
 from ttf.display.phrases import (
     cost_text,
-    fill_numbers,
     fraction,
     hazard_scale,
     is_fraction,
@@ -31,7 +30,6 @@ MANY_WITHOUT_GPU = 0.1
 _MISSING_ENDS = "[without_end.without_end] of [without_end.failures failure]"
 
 
-@fill_numbers
 def tiles(m: Numbers, inputs: Tables, trace_info: Mapping) -> tuple[Tile, ...]:
     make = _job_tiles if trace_info["gives"] == "jobs" else _component_tiles
     return tuple(tile for tile in make(m, inputs, trace_info) if tile)
@@ -82,7 +80,7 @@ def failure_rate(m: Numbers, unit: str, targets: Mapping) -> Tile:
             means += f" Including those with an unknown result: {bounds}."
     return Tile(
         *(name, title, _state(m.value("outcomes.failure.jobs", 0)), f"[{key}]", f"of ended {unit}s"),
-        interval=join_parts(m.keyed_interval("outcomes.failure_share_{}"), "n = [outcomes.ended]"),
+        interval=join_parts(m.interval("outcomes.failure_share_{}", missing=""), "n = [outcomes.ended]"),
         means=means,
         badge=_badge_few_ended(m) or _badge_few_failures(m.value("outcomes.failure.jobs", 0)),
         link=link,
@@ -117,7 +115,7 @@ def failed_gpu_time(m: Numbers, unit: str, targets: Mapping) -> Tile | None:
     return Tile(
         *("failed_gpu_time", "GPU time in failed attempts", SHOWN, bound_sign + f"[{key}]"),
         "of [lost_work.gpu_hours] GPU-h",
-        interval=join_parts(m.keyed_interval(f"{key}_ci_{{}}"), sample_note),
+        interval=join_parts(m.interval(f"{key}_ci_{{}}", missing=""), sample_note),
         means=means,
         badge="lower bound" if bound_sign else _badge_few_ended(m),
         link="lost",
@@ -160,7 +158,7 @@ def node_rate(m: Numbers, inputs: Tables, targets: Mapping, unit: str = "node", 
     means += _gpus_a_node_note(m)
     return Tile(
         *(name, title, _state(failures), f"[{key}]", rate_unit),
-        interval=join_parts(m.keyed_interval("sizes.rate.ci_{}", confidence=confidence), sample_note),
+        interval=join_parts(m.interval("sizes.rate.ci_{}", confidence=confidence, missing=""), sample_note),
         means=means,
         badge="any failure" if is_any_failure else _badge_few_failures(failures) or _badge_bound(m, "lower bound"),
         link=link,
@@ -224,12 +222,12 @@ def ettr(m: Numbers, targets: Mapping) -> Tile:
     if statement_rules.r13_long_runs_differ(m):
         failures, bound_keys, badge = m["ettr.measured_target.runs"], "ettr.measured_target.ci_{}", "measured"
         sizes = m.span("ettr.measured_target.gpus_low", "ettr.measured_target.gpus_high")
-        ci = join_parts(m.keyed_interval(bound_keys), f"[ettr.measured_target.runs run] of {sizes} GPUs")
+        ci = join_parts(m.interval(bound_keys, missing=""), f"[ettr.measured_target.runs run] of {sizes} GPUs")
         expected = m.span("ettr.measured_target.expected_low", "ettr.measured_target.expected_high")
         means = f"The model expects {expected} of these runs."
         means += " Each start waited [ettr.measured_target.queue_s] in the queue."
     else:
-        ci = m.keyed_interval(bound_keys, confidence="90")
+        ci = m.interval(bound_keys, confidence="90", missing="")
         interruptions = f"[{model}.interruptions] interruptions" if m.has(f"{model}.interruptions") else ""
         ci, badge, means = join_parts(ci, interruptions), _badge_few_failures(failures), ""
         if m.value(f"{model}.queue_s", 0):
@@ -273,7 +271,7 @@ def failure_time(m: Numbers, inputs: Tables, trace_info: Mapping) -> Tile | None
             )
         return Tile(
             *("when", f"When {unit}s fail", _state(failures), value, f"{unit_text}, median failed {unit}"),
-            interval=join_parts(m.keyed_interval(bound_keys, key), f"n = [{count_key} failure]"),
+            interval=join_parts(m.interval(bound_keys, key, missing=""), f"n = [{count_key} failure]"),
             means=means,
             badge="time limit" if is_limit else _badge_few_ended(m),
             link=link,
@@ -288,7 +286,7 @@ def failure_time(m: Numbers, inputs: Tables, trace_info: Mapping) -> Tile | None
         unit_text = f"of {words.plural_noun(noun(table, trace_info))} {lasting}"
         return Tile(
             *("when", f"When {unit}s fail", SHOWN, f"[{key}]", unit_text),
-            interval=join_parts(m.keyed_interval(f"{group}.ci_{{}}"), "[survival.events failure]"),
+            interval=join_parts(m.interval(f"{group}.ci_{{}}", missing=""), "[survival.events failure]"),
             means=_hazard_sentence(m, hazard_scale(trace_info)),
             link=link,
             mini=mini,
@@ -318,7 +316,7 @@ def annual_rate(m: Numbers, unit: str) -> Tile | None:
         return None
     return Tile(
         *("afr", "Annual failure rate", _state(m["afr.failures"]), f"[{key}]%", f"of {words.plural_noun(unit)} a year"),
-        interval=join_parts(m.keyed_interval("afr.ci_{}"), "[afr.failures failure]"),
+        interval=join_parts(m.interval("afr.ci_{}", missing=""), "[afr.failures failure]"),
         means="Observed for [period.days day], scaled to a year.",
         link="time-to-failure",
     )
@@ -330,7 +328,7 @@ def mean_time_to_failure(m: Numbers, trace_info: Mapping) -> Tile | None:
     (value, unit_text), trend = split_duration(m, "mttf.mttf_s"), _format_hazard_trend(m, hazard_scale(trace_info))
     return Tile(
         *("mttf", "Mean time to failure", _state(m["mttf.events"]), value, f"{unit_text} of service"),
-        interval=join_parts(m.keyed_interval("mttf.ci_{}_s", "mttf.mttf_s"), "[mttf.events failure]"),
+        interval=join_parts(m.interval("mttf.ci_{}_s", "mttf.mttf_s", missing=""), "[mttf.events failure]"),
         means=f"Time at risk divided by failures, over all {trace_info['unit']}s. {trend}".strip(),
         link="time-to-failure",
     )
@@ -363,7 +361,6 @@ def availability(m: Numbers) -> Tile | None:
     )
 
 
-@fill_numbers
 def nodes_with_excess(m: Numbers) -> Tile | None:
     if not m.value("lemons.tested", 0):
         return None

@@ -4,7 +4,7 @@ import polars as pl
 
 from ttf.analyses.causes.classify_failures import LOG_TAILS, TAXONOMY, UNMATCHED
 from ttf.analyses.causes.classify_failures.compute import TIME_LIMIT
-from ttf.display.phrases import fill_numbers, quote_trace_text
+from ttf.display.phrases import quote_trace_text
 from ttf.display.report_tables import PageTable
 from ttf.display.report_trace import Trace
 from ttf.display.section_head import Callout, Head, Key, Line
@@ -27,7 +27,6 @@ _COUNTS, _TIMES = ("trials", "jobs", "users"), ("rtf_p50_s", "rtf_p90_s")
 _DEMAND, _SHARES = ("gpu_none", "gpu_1", "gpu_2_4", "gpu_gt4"), ("rtf_total_share", "rtf_x_demand_share")
 
 
-@fill_numbers
 def head(trace: Trace, m: Numbers) -> Head | Line:
     if not m["taxonomy.trials"]:
         return Line("Causes of failures", "no attempt failed", "taxonomy")

@@ -4,7 +4,6 @@ import polars as pl
 
 from ttf.analyses.factors.correlate import CORRELATIONS
 from ttf.display.charts.text import FEATURE_NAMES
-from ttf.display.phrases import fill_numbers
 from ttf.display.report_tables import PageTable, format_rows
 from ttf.display.report_trace import Trace
 from ttf.display.run_time import NAMES, find_strongest_correlation, has_run_time_chart, list_correlation_keys
@@ -60,7 +59,6 @@ def context(trace: Trace, metrics: Numbers) -> dict:
     }
 
 
-@fill_numbers
 def head(trace: Trace, m: Numbers) -> Head | None:
     """Return the clearest correlation of a request with run time, if no hazard ratio could be computed."""
     if not has_run_time_chart(m):
@@ -82,7 +80,6 @@ def head(trace: Trace, m: Numbers) -> Head | None:
     return Head(claim, ("factors_of_run_time",), _make_correlation_keys(m), details="correlations with run time")
 
 
-@fill_numbers
 def lines(trace: Trace, m: Numbers) -> list[Line]:
     """Return a line if group means, as in the published study, are not correlated."""
     means = list_correlation_keys(m, "group_mean")

@@ -12,7 +12,7 @@ from ttf.analyses.factors.estimate_hazards import (
 )
 from ttf.analyses.factors.estimate_hazards.total import SIGNIFICANCE
 from ttf.display.metrics import FEWEST_FAILURES
-from ttf.display.phrases import fill_numbers, quote_trace_text
+from ttf.display.phrases import quote_trace_text
 from ttf.display.report_tables import CLUSTERED, Column, PageTable
 from ttf.display.report_trace import Trace, label_strata, select_largest_strata
 from ttf.display.run_time import NAMES, find_strongest_correlation, has_run_time_chart
@@ -58,7 +58,6 @@ def _list_stratifications(m: Numbers) -> list[str]:
     return [key.split(".")[1] for key in m if key.startswith("logrank.") and key.endswith(".strata")]
 
 
-@fill_numbers
 def head(trace: Trace, m: Numbers) -> Head | None:
     """Return the strongest hazard ratio and the clearest correlation with run time; None without a ratio."""
     if not m.value("cox.total.ratios", 0):
@@ -75,7 +74,6 @@ def head(trace: Trace, m: Numbers) -> Head | None:
     return Head(_format_claim(m, unit), ("factors_of_failure",), tuple(keys), (text,), details=details)
 
 
-@fill_numbers
 def lines(trace: Trace, m: Numbers) -> list[Line]:
     """Say which strata do not differ, except those of the claim; or why the trace has no ratio."""
     if not m.value("cox.total.ratios", 0):

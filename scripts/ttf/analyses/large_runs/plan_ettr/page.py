@@ -7,7 +7,7 @@ import polars as pl
 
 from ttf.analyses.large_runs.plan_ettr import ETTR, ETTR_ASSUMPTIONS, MITIGATIONS
 from ttf.display import statement_rules
-from ttf.display.phrases import fill_numbers, join_parts
+from ttf.display.phrases import join_parts
 from ttf.display.report_tables import Column, Formatter, PageTable, format_rows
 from ttf.display.report_trace import Trace, list_nonempty_charts
 from ttf.display.section_head import Callout, Head, Key, Line
@@ -44,7 +44,6 @@ _ANSWER_COLUMNS = {
 }
 
 
-@fill_numbers
 def head(trace: Trace, m: Numbers) -> Head:
     """Return what the run of the target size can expect, or why that cannot be estimated."""
     rate_key = m.value("ettr.by", None)
@@ -55,7 +54,6 @@ def head(trace: Trace, m: Numbers) -> Head:
     return replace(content, planner=planner(trace, m))
 
 
-@fill_numbers
 def lines(trace: Trace, m: Numbers) -> list[Line]:
     if m.value("ettr.measured.runs", 0):
         return []
@@ -72,7 +70,7 @@ def _make_planned_head(trace: Trace, m: Numbers, rate_key: str) -> Head:
     label, share, wall = "Scheduled ETTR", f"{rate_key}.scheduled_ettr", f"wall-clock [{ratio}]"
     if not m.has(share):
         label, share, wall = "Wall-clock ETTR", ratio, m.value("ettr.no_interval", "")
-    ci = m.keyed_interval(f"{share}_ci_{{}}", confidence="90")
+    ci = m.interval(f"{share}_ci_{{}}", confidence="90", missing="")
     keys = [Key(label, f"[{share}]", join_parts(ci, f"n = {n}", wall, by="; "))]
     if m.has(f"{rate_key}.interruptions"):
         period = f"one {statement_rules.frequency(m)} [ettr.mttf_s:duration]" if m.has("ettr.mttf_s") else None
@@ -198,7 +196,6 @@ def _bound_keys(rate_key: str) -> tuple[str, str]:
     return (f"{rate_key}_low", f"{rate_key}_high") if rate_key.endswith("measured_rate") else ("ettr.low", "ettr.high")
 
 
-@fill_numbers
 def planner(trace: Trace, m: Numbers) -> dict | None:
     """Return the initial state of the planner; None if a trace of components has nothing to plan with.
 

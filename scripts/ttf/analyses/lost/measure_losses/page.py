@@ -14,7 +14,6 @@ from ttf.analyses.lost.measure_losses import (
     REPEATS,
     WHAT_IF,
 )
-from ttf.display.phrases import fill_numbers
 from ttf.display.report_tables import CLUSTERED, Interval, PageTable, add_size_labels, format_estimate, format_rows
 from ttf.display.report_trace import Trace
 from ttf.display.section_head import Head, Key, Line
@@ -57,7 +56,6 @@ _GROUP_LABELS = {
 }
 
 
-@fill_numbers
 def head(trace: Trace, m: Numbers) -> Head | Line:
     unit = trace.info["unit"]
     if not m.value("lost_work.runs", 0):
@@ -89,7 +87,6 @@ def head(trace: Trace, m: Numbers) -> Head | Line:
     )
 
 
-@fill_numbers
 def lines(trace: Trace, m: Numbers) -> list[Line]:
     if not m.value("lost_work.runs", 0) or m.has("lost_work.second_order_gpu_hours"):
         return []
@@ -113,7 +110,7 @@ def _list_keys(m: Numbers) -> list[Key]:
         return f"[lost_work.{loss}_gpu_hours_share] of all"
 
     def run_text(kind: str) -> str:
-        return f"[lost_work.{kind}] attempt{'' if m[f'lost_work.{kind}'] == 1 else 's'}"
+        return f"[lost_work.{kind} attempt]"
 
     keys = [Key("Failed attempts", hour_text("failed"), f"{share_text('failed')}, {run_text('failed_runs')}")]
     has_causes, infra = m["lost_work.infra_basis"] != PROXY, m["lost_work.infra_failures"]
@@ -133,7 +130,6 @@ def _list_keys(m: Numbers) -> list[Key]:
     return keys
 
 
-@fill_numbers
 def list_productive_keys(m: Numbers) -> list[Key]:
     """Return the productive share of capacity as a key value, if results and capacity are known."""
     open_hours = sum(m.value(f"ledger.{category}.gpu_hours", 0) for category in (RUNNING, UNKNOWN))

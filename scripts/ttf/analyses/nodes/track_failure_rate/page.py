@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 
 from ttf.display.excess_nodes import describe_nodes, node_keys
-from ttf.display.phrases import fill_numbers
 from ttf.display.report_trace import Trace
 from ttf.display.section_head import Head, Key, Line
 from ttf.display.trace_numbers import Numbers
@@ -13,7 +12,6 @@ _RATE = {"proxy": "failure rate (any cause)", "component": "failure rate"}
 WINDOW = "sizes.over_time"
 
 
-@fill_numbers
 def head(trace: Trace, m: Numbers) -> Head | Line | None:
     rate_name = _RATE.get(m.value("sizes.basis", ""), "infrastructure failure rate")
     title = f"{words.capitalise(rate_name)} over time"
@@ -95,7 +93,6 @@ def _iterate_sentences(m: Numbers) -> Iterator[str]:
 _NEAREST_BOUNDS = (("lowest", "ci_high"), ("highest", "ci_low"))
 
 
-@fill_numbers
 def lines(trace: Trace, m: Numbers) -> list[Line]:
     if m.has("lemons.nodes"):
         return []

@@ -4,7 +4,6 @@ import polars as pl
 
 from ttf.analyses.outages.list_drains import DRAIN_BACKTEST, DRAIN_LIST
 from ttf.display import statement_rules
-from ttf.display.phrases import fill_numbers
 from ttf.display.report_tables import CLUSTERED, Interval, PageTable
 from ttf.display.report_trace import Trace
 from ttf.display.section_head import Line
@@ -15,7 +14,6 @@ MOST_NODES = 15
 MOST_UNLISTED = 5
 
 
-@fill_numbers
 def lines(trace: Trace, m: Numbers) -> list[Line]:
     title, table = "Nodes with excess outages", "tables/drain_list.csv"
     if not m.has("drains.nodes"):

@@ -6,7 +6,7 @@ import polars as pl
 
 from ttf.analyses.outages.measure_availability import AVAILABILITY, OUTAGE_CAUSES
 from ttf.display.fault_trend import trend_in_words
-from ttf.display.phrases import fill_numbers, quote_trace_text
+from ttf.display.phrases import quote_trace_text
 from ttf.display.report_tables import Interval, PageTable
 from ttf.display.report_trace import Trace
 from ttf.display.section_head import Head, Key, Line
@@ -19,7 +19,6 @@ FAIL_TOGETHER = 1.5
 _KINDS = {"all": "All outages", "group": "By group", "planned": "By plan", "level": "By level of cause"}
 
 
-@fill_numbers
 def head(trace: Trace, m: Numbers) -> Head | Line:
     if not m.value("outages.outages", 0):
         units = f"of [outages.units {m['outages.unit']}] " if m.has("outages.units") else ""
@@ -117,7 +116,6 @@ def _excess_sentence(m: Numbers) -> str:
     )
 
 
-@fill_numbers
 def lines(trace: Trace, m: Numbers) -> list[Line]:
     if m.has("outages.units") or not m.value("outages.outages", 0):
         return []

@@ -2,7 +2,6 @@
 
 from ttf.analyses.outcomes.split_outcomes import OUTCOMES, OUTCOMES_BY_GPUS
 from ttf.display.metrics import FEWEST_ENDED
-from ttf.display.phrases import fill_numbers
 from ttf.display.report_tables import CLUSTERED, Mean, PageTable, add_size_labels
 from ttf.display.report_trace import Trace
 from ttf.display.section_head import Callout, Head, Key, Line
@@ -13,7 +12,6 @@ from ttf.engine import words
 _SMALL, _LARGE = "outcomes.up_to_8_gpus", "outcomes.above_8_gpus"
 
 
-@fill_numbers
 def head(trace: Trace, m: Numbers) -> Head | Line:
     unit, units = trace.info["unit"], words.plural_noun(trace.info["unit"])
     if not m.value("outcomes.jobs", 0):
@@ -39,7 +37,6 @@ def head(trace: Trace, m: Numbers) -> Head | Line:
     )
 
 
-@fill_numbers
 def lines(trace: Trace, m: Numbers) -> list[Line]:
     unit = trace.info["unit"]
     if not m.has("outcomes.timeouts"):

@@ -3,7 +3,6 @@
 import polars as pl
 
 from ttf.analyses.queue.describe_workload import PERCENTILES
-from ttf.display.phrases import fill_numbers
 from ttf.display.report_tables import Mean, PageTable, format_range
 from ttf.display.report_trace import Trace, list_nonempty_charts
 from ttf.display.section_head import Callout, Head, Key, Line
@@ -17,7 +16,6 @@ MOST_ABOVE = 0.05
 _USE, _WAIT = "occupancy.all.gpus_in_use_share", "workload.queue.all"
 
 
-@fill_numbers
 def head(trace: Trace, m: Numbers) -> Head | None:
     """Return GPUs in use and waits of jobs; None if neither is known."""
     unit, has_use, has_wait = trace.info["unit"], m.size.is_gpu and m.has(_USE), m.has(f"{_WAIT}.median_s")
@@ -46,7 +44,6 @@ def head(trace: Trace, m: Numbers) -> Head | None:
     )
 
 
-@fill_numbers
 def lines(trace: Trace, m: Numbers) -> list[Line]:
     """List what the trace does not record about queue and utilisation."""
     no_wait = m.value("queue.reason", "no submission with a later start is recorded")

@@ -17,7 +17,7 @@ from ttf.analyses.risk.predict_failure.risk_labels import (
 )
 from ttf.analyses.risk.predict_failure.verdict import last_tested, read_origins
 from ttf.analyses.shared.risk import KINDS, NESTED
-from ttf.display.phrases import fill_numbers, join_parts, quote_trace_text
+from ttf.display.phrases import join_parts, quote_trace_text
 from ttf.display.report_tables import CLUSTERED, Interval, PageTable, format_boolean, format_rows
 from ttf.display.report_trace import Trace
 from ttf.display.section_head import Callout, Head, Key, Line
@@ -41,7 +41,6 @@ def context(trace: Trace, m: Numbers) -> dict:
     return {"name_of_model": MODELS.get}
 
 
-@fill_numbers
 def head(trace: Trace, m: Numbers) -> Head | Line:
     """Return the finding in figures, or a line if nothing could be tested."""
     unit, units = trace.info["unit"], words.plural_noun(trace.info["unit"])
@@ -57,7 +56,6 @@ def head(trace: Trace, m: Numbers) -> Head | Line:
     )
 
 
-@fill_numbers
 def lines(trace: Trace, m: Numbers) -> list[Line]:
     """Return a line on the trials if no saving was computed."""
     if not m.has("risk.verdict") or m.has("risk.savings.gpu_hours"):
@@ -130,7 +128,6 @@ def _explain_missing_interval(m: Numbers) -> str:
     return f"no interval: [{clusters}] effective {words.plural_noun(m[f'{_serving_key(m)}.cluster_by'])}"
 
 
-@fill_numbers
 def describe_savings(m: Numbers) -> str:
     """Say at how many origins acting on the score saves more than it costs, and the share of the best saving."""
     if not m.n("risk.origins_paying"):
@@ -156,7 +153,6 @@ def _body(m: Numbers) -> list[str]:
     return [" ".join(filter(None, sentences))] if any(sentences) else []
 
 
-@fill_numbers
 def describe_importance(m: Numbers) -> str:
     """Return a sentence: the features that predict best, and the loss without history."""
     if m[_serving_key(m)] == NESTED:

@@ -6,7 +6,6 @@ import polars as pl
 
 from ttf.analyses.scaling.measure_sizes import MTTF_BY_GPUS
 from ttf.display.metrics import FEWEST_FAILURES
-from ttf.display.phrases import fill_numbers
 from ttf.display.report_tables import Interval, PageTable, add_size_labels
 from ttf.display.report_trace import Trace, list_nonempty_charts
 from ttf.display.section_head import Callout, Head, Key, Line
@@ -36,7 +35,6 @@ _ANY_CAUSE = "Causes are not recorded: every failure counts, user errors include
 TITLE = "Scaling with job size"
 
 
-@fill_numbers
 def head(trace: Trace, m: Numbers) -> Head | Line | None:
     """Return the finding on MTTF by size, or a line with the reason why there is none."""
     unit, basis = trace.info["unit"], m.value("sizes.basis", "state")

@@ -3,7 +3,7 @@
 import polars as pl
 
 from ttf.analyses.time_to_failure.annual_failure_rate import AFR
-from ttf.display.phrases import fill_numbers, quote_trace_text
+from ttf.display.phrases import quote_trace_text
 from ttf.display.report_tables import WITH_INTERVAL, PageTable
 from ttf.display.report_trace import MOST_STRATA, Trace
 from ttf.display.section_head import Head, Key
@@ -18,7 +18,6 @@ def tables(trace: Trace) -> dict[str, PageTable]:
     return {"afr": PageTable(afr, columns, AFR)}
 
 
-@fill_numbers
 def head(trace: Trace, m: Numbers) -> Head | None:
     """Return the rate of all drives, and of the models with the lowest and the highest rate, if they are known."""
     if not m.has("afr.afr"):

@@ -7,7 +7,7 @@ import polars as pl
 from ttf.analyses.outages.measure_availability import OUTAGE_FREE, SPANS
 from ttf.analyses.time_to_failure.fit_mttf import MTTF, SURVIVAL_AT
 from ttf.analyses.time_to_failure.judge_lifetimes import LIFETIME_VERDICT
-from ttf.display.phrases import compare_groups, fill_numbers, is_repaired, noun
+from ttf.display.phrases import compare_groups, is_repaired, noun
 from ttf.display.report_tables import Interval, PageTable
 from ttf.display.report_trace import MOST_STRATA, Trace, label_strata, select_largest_strata
 from ttf.display.section_head import Callout, Head, Key, Line
@@ -57,7 +57,6 @@ _REPAIRED_HAZARD_OVER_ALL = {"falls": "; the hazard decreases, or {units} differ
 _REPAIRED_HAZARD_OVER_ALL["rises"] = _REPAIRED_HAZARD_IN_GROUPS["rises"]
 
 
-@fill_numbers
 def head(trace: Trace, m: Numbers) -> Head | Line | None:
     """Return the finding on the time to failure, or a line if nothing failed."""
     unit = trace.info["unit"]
@@ -139,7 +138,7 @@ def _iterate_key_figures(m: Numbers, age_words: str) -> Iterator[Key]:
 def _make_range_key(m: Numbers) -> Key:
     low, high = words.in_common_unit(m["mttf.range.high_s"], m["mttf.range.low_s"], m["mttf.range.high_s"])
     bounds = words.join_range(low, high).partition("–")
-    cells = [m.keyed(f"mttf.range.{bound}_s", text) for bound, text in zip(("low", "high"), bounds[::2], strict=True)]
+    cells = [m.tag(f"mttf.range.{bound}_s", text) for bound, text in zip(("low", "high"), bounds[::2], strict=True)]
     return Key("MTTF over all ages, range", "–".join(cells), "depends on what is not recorded")
 
 
