@@ -335,7 +335,7 @@ def test_a_trace_without_a_model_is_a_line():
     assert line == Line(
         "Failure risk", "failure prediction cannot be tested: fewer than 50 failures", "risk_evaluation", checked=False
     )
-    assert not m.has("risk.verdict") and lines(trace_of(), m) == [] and tables(trace_of(tables_)) == {}
+    assert "risk.verdict" not in m and lines(trace_of(), m) == [] and tables(trace_of(tables_)) == {}
 
 
 # Sentences -----------------------------------------------------------------------------------------------------

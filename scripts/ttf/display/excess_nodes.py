@@ -19,7 +19,7 @@ def describe_nodes(m: Numbers) -> str:
     if statement_rules.r11_no_power(m):
         if statement_rules.is_attribution_rare(m):
             return "too few failures name a node"
-        if m.has("lemons.first.ordinary_cv"):
+        if "lemons.first.ordinary_cv" in m:
             return "no node can be distinguished from others that differ"
         return "too few failures to compare nodes"
     if not m["lemons.lemons"]:
@@ -35,7 +35,7 @@ def node_keys(trace: Trace, m: Numbers) -> list[Key]:
     if statement_rules.r11_no_power(m):
         value, note = "cannot tell", statement_rules.cannot_tell(m).removeprefix("cannot tell: ")
     keys = [Key("Nodes with excess failures", value, note)]
-    if m.has("lemons.detectable_ratio") and not m["lemons.lemons"]:
+    if "lemons.detectable_ratio" in m and not m["lemons.lemons"]:
         reference = "the failures expected" if m["lemons.basis"] == "proxy" else "the rate of its fleet"
         keys.append(Key("Detectable with 80% power", "[lemons.detectable_ratio] times", reference))
     return keys

@@ -173,7 +173,7 @@ def join_parts(*parts: str | None, by: str = " · ") -> str:
 def cost_text(m: Numbers, key: str) -> str:
     """Return "[actions.drain.cost] EUR", or "" if no price is set."""
     currency = m.value("failed_time.currency", "")
-    return f"[{key}]{f' {quote_trace_text(currency, 20)}' if currency else ''}" if m.has(key) else ""
+    return f"[{key}]{f' {quote_trace_text(currency, 20)}' if currency else ''}" if key in m else ""
 
 
 def compare_groups(m: Numbers, units: str) -> str:

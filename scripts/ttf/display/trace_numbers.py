@@ -25,11 +25,9 @@ class Numbers(dict):
         """The unit of job sizes."""
         return SizeUnit(self.value("data.size_unit", GPU))
 
-    def has(self, key: str) -> bool:
-        return key in self
-
-    def value(self, key: str, default):
-        return self[key] if self.has(key) else default
+    def value(self, key: str, default=None):
+        cell = self.get(key)
+        return cell["value"] if cell else default
 
     def n(self, key: str) -> int:
         """Return the number of observations behind a number."""
@@ -89,7 +87,7 @@ class Numbers(dict):
     def describe_clustering(self, pattern: str, unit: str, estimate_key: str | None = None) -> str:
         """Return a sentence on how the interval is clustered, and on the exact interval."""
         group = _find_group(pattern)
-        cluster_by = self.value(f"{group}.cluster_by", None)
+        cluster_by = self.value(f"{group}.cluster_by")
         if cluster_by is None:
             return f"The interval is valid only if {unit}s are independent: the trace records no users."
         clusters = f"[{group}.clusters:number] effective clusters"

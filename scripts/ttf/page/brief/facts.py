@@ -23,7 +23,7 @@ LONGEST_WORDS = 120
 def subtitle(m: Numbers, trace_info: Mapping) -> str:
     """Return "How reliably its jobs ran, 1 March to 7 June 2025 (99 days)"."""
     subject = f"How reliably its {trace_info['unit']}s {'ran' if trace_info['gives'] == 'jobs' else 'served'}"
-    if not m.has("period.days"):
+    if "period.days" not in m:
         return subject
     days, dates = "[period.days day]", period(m, trace_info)
     return f"{subject}, {dates} ({days})" if dates else f"{subject}, over {days}"
@@ -51,9 +51,9 @@ def facts(m: Numbers, trace_info: Mapping) -> tuple[Fact, ...]:
     has_jobs = trace_info["gives"] == "jobs"
     items = _job_facts(m, trace_info) if has_jobs else _component_facts(m, trace_info)
     basis = m.value("sizes.basis", "proxy" if has_jobs else "component")
-    has_reasons = basis == "proxy" and m.has("taxonomy.trials")
+    has_reasons = basis == "proxy" and "taxonomy.trials" in m
     causes = "failure reasons read from the records" if has_reasons else _CAUSES[basis]
-    if basis == "event" and m.has("node_errors.codes"):
+    if basis == "event" and "node_errors.codes" in m:
         causes = "cause by state, health event or log of the node"
     failures = ", ".join(trace_info.get("failure_words", ())) or "every recorded failure"
     label = f"Failure by {'recorded state' if has_jobs else 'record'}; {causes}"
@@ -65,23 +65,23 @@ def _job_facts(m: Numbers, trace_info: Mapping) -> list[Fact]:
     result = "with a result" if m.value("outcomes.unknown.jobs", 0) else "ended"
     items = [Fact(f"{words.capitalise(unit)}s", "[data.jobs]", f"[outcomes.ended] {result}")]
     if not m.size.is_gpu:
-        items += [Fact("Nodes", "[data.nodes]")] if m.has("data.nodes") else []
-    elif m.has("data.gpus"):
+        items += [Fact("Nodes", "[data.nodes]")] if "data.nodes" in m else []
+    elif "data.gpus" in m:
         items.append(Fact("GPUs", "[data.gpus]", "on [data.nodes node]"))
     elif m.value("occupancy.gpus", 0):
         items.append(Fact("GPUs", "[occupancy.gpus]", "seen in use on [occupancy.servers node]"))
-    if m.has("lost_work.gpu_hours"):
+    if "lost_work.gpu_hours" in m:
         items.append(Fact("GPU time", "[lost_work.gpu_hours]", "GPU-hours"))
-    if m.has("data.users"):
+    if "data.users" in m:
         owners_key = "concentration.account.owners"
-        accounts = f"in [{owners_key} account]" if m.has(owners_key) else ""
+        accounts = f"in [{owners_key} account]" if owners_key in m else ""
         items.append(Fact("Users", "[data.users]", accounts))
     return items
 
 
 def _component_facts(m: Numbers, trace_info: Mapping) -> list[Fact]:
     unit = trace_info["unit"]
-    if not m.has("durations.units"):
+    if "durations.units" not in m:
         return [
             Fact("Outages", "[data.outages]", f"of [data.units_with_outage {unit}]; the number observed is unknown")
         ]
@@ -91,6 +91,6 @@ def _component_facts(m: Numbers, trace_info: Mapping) -> list[Fact]:
         Fact("Failures", "[durations.failures]", "" if trace_info["subject"] == unit else durations),
     ]
     # Units that were never at risk have no exposure.
-    if m.has("mttf.node_days"):
+    if "mttf.node_days" in m:
         items.append(Fact("Time at risk", "[mttf.node_days]", f"{unit}-days"))
     return items

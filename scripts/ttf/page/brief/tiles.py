@@ -63,7 +63,7 @@ def _component_tiles(m: Numbers, inputs: Tables, trace_info: Mapping) -> list[Ti
 def failure_rate(m: Numbers, unit: str, targets: Mapping) -> Tile:
     name, key = "failure_rate", "outcomes.failure_share"
     title, link = f"{words.capitalise(unit)} failure rate", "outcomes"
-    if not m.has(key):
+    if key not in m:
         return Tile(name, title, WITHHELD, CANNOT, means=f"No {unit} has ended in success or failure.", link=link)
     means = f"Cancelled, running and waiting {unit}s are not counted."
     if is_fraction(m, key):
@@ -75,7 +75,7 @@ def failure_rate(m: Numbers, unit: str, targets: Mapping) -> Tile:
         )
     if statement_rules.r9_few_ended(m):
         means = f"Only [outcomes.ended_share] of [data.jobs] {unit}s ended with a recorded result."
-        if m.has("outcomes.failure_share_at_least"):
+        if "outcomes.failure_share_at_least" in m:
             bounds = m.span("outcomes.failure_share_at_least", "outcomes.failure_share_at_most")
             means += f" Including those with an unknown result: {bounds}."
     return Tile(
@@ -91,9 +91,9 @@ def failure_rate(m: Numbers, unit: str, targets: Mapping) -> Tile:
 
 def failed_gpu_time(m: Numbers, unit: str, targets: Mapping) -> Tile | None:
     key = "lost_work.failed_gpu_hours_share"
-    if not m.has(key) or statement_rules.r12_few_gpus(m):
+    if key not in m or statement_rules.r12_few_gpus(m):
         return None
-    sample_note = "n = [lost_work.runs attempt]" if m.has("lost_work.runs") else ""
+    sample_note = "n = [lost_work.runs attempt]" if "lost_work.runs" in m else ""
     if untimed := m.value("lost_work.failed_without_time", 0):
         verbs = ("lacks", "counts") if untimed == 1 else ("lack", "count")
         sample_note = "[lost_work.failed_without_time failed attempt] {} a run time and {} as 0".format(*verbs)
@@ -104,7 +104,7 @@ def failed_gpu_time(m: Numbers, unit: str, targets: Mapping) -> Tile | None:
         means = (
             f"{words.capitalise(unit)}s still running account for [outcomes.running.gpu_hours_share] of the GPU time."
         )
-    elif m.has("failed_time.infra.share"):
+    elif "failed_time.infra.share" in m:
         cause = max(("limit", "infra", "other"), key=lambda part: m[f"failed_time.{part}.share"])
         subjects = {"limit": "Time limits", "infra": "Infrastructure failures", "other": "Other failures"}
         means = f"{subjects[cause]} account for [failed_time.{cause}.share] of it."
@@ -128,12 +128,12 @@ def node_rate(m: Numbers, inputs: Tables, targets: Mapping, unit: str = "node", 
     name, link, key = "node_rate", "nodes", "sizes.rate.failures_per_1000_node_days"
     is_any_failure = statement_rules.r1_cause_unknown(m)
     title = "Failure rate per node" if is_any_failure else "Infrastructure failure rate"
-    if m.value("sizes.basis", "component" if m.has("data.outages") else "") == "component":
+    if m.value("sizes.basis", "component" if "data.outages" in m else "") == "component":
         title = f"Failure rate per {unit}"
     rate_unit = f"per 1,000 {unit}-days"
-    if not m.has(key) and not m.has("sizes.rate.ci_high"):
+    if key not in m and "sizes.rate.ci_high" not in m:
         unknown = f"the number of {unit}s observed is unknown"
-        reason = m.value("sizes.rate.reason", unknown if m.has("data.outages") else "no node was seen in use")
+        reason = m.value("sizes.rate.reason", unknown if "data.outages" in m else "no node was seen in use")
         return Tile(name, title, WITHHELD, CANNOT, means=f"{words.capitalise(reason)}.", link=link)
     failures = m["sizes.rate.failures"]
     if statement_rules.r7_no_failures(m):
@@ -190,7 +190,7 @@ def mttf_at_target(m: Numbers, inputs: Tables, targets: Mapping) -> Tile:
     if statement_rules.r5_measured_differs(m):
         badge = "measured differs"
         meaning = "[sizes.check.observed failure] observed, [sizes.check.expected] expected"
-        if m.has("ettr.measured_rate.mttf_s"):
+        if "ettr.measured_rate.mttf_s" in m:
             meaning += "; the observed MTTF is [ettr.measured_rate.mttf_s]"
         meaning += "."
     meaning += _gpus_a_node_note(m)
@@ -228,7 +228,7 @@ def ettr(m: Numbers, targets: Mapping) -> Tile:
         means += " Each start waited [ettr.measured_target.queue_s] in the queue."
     else:
         ci = m.interval(bound_keys, confidence="90", missing="")
-        interruptions = f"[{model}.interruptions] interruptions" if m.has(f"{model}.interruptions") else ""
+        interruptions = f"[{model}.interruptions] interruptions" if f"{model}.interruptions" in m else ""
         ci, badge, means = join_parts(ci, interruptions), _badge_few_failures(failures), ""
         if m.value(f"{model}.queue_s", 0):
             means = f"Each start queues [{model}.queue_s]; the wall-clock ETTR is [{model}.wall_clock_ettr]."
@@ -237,7 +237,7 @@ def ettr(m: Numbers, targets: Mapping) -> Tile:
         badge = badge or _badge_bound(m, "at best")
         if statement_rules.r5_measured_differs(m):
             badge = "measured differs"
-            if m.has("ettr.measured_rate.scheduled_ettr"):
+            if "ettr.measured_rate.scheduled_ettr" in m:
                 means += " With the measured MTTF it is [ettr.measured_rate.scheduled_ettr] of scheduled time."
     means += " Checkpoint times are assumed."
     return Tile(
@@ -257,7 +257,7 @@ def failure_time(m: Numbers, inputs: Tables, trace_info: Mapping) -> Tile | None
     if statement_rules.r6_ends_unknown(m):
         return _mean_time_range(m, trace_info, link)
     key = "outcomes.failure.runtime_median_s"
-    if m.has(key):
+    if key in m:
         value, unit_text = split_duration(m, key)
         bound_keys = "outcomes.failure.runtime_median_{}_s"
         count_key, failures = "outcomes.failure.with_runtime", m["outcomes.failure.with_runtime"]
@@ -282,7 +282,7 @@ def failure_time(m: Numbers, inputs: Tables, trace_info: Mapping) -> Tile | None
         table, group, key, lasting = OUTAGE_FREE, "free.1y", "free.1y.share", "go a year without outage"
         # The survival curve is of gaps between outages and does not show this share.
         mini = None
-    if m.has(key):
+    if key in m:
         unit_text = f"of {words.plural_noun(noun(table, trace_info))} {lasting}"
         return Tile(
             *("when", f"When {unit}s fail", SHOWN, f"[{key}]", unit_text),
@@ -312,7 +312,7 @@ def _mean_time_range(m: Numbers, trace_info: Mapping, link: str) -> Tile:
 
 def annual_rate(m: Numbers, unit: str) -> Tile | None:
     key = "afr.afr"
-    if not m.has(key):
+    if key not in m:
         return None
     return Tile(
         *("afr", "Annual failure rate", _state(m["afr.failures"]), f"[{key}]%", f"of {words.plural_noun(unit)} a year"),
@@ -323,7 +323,7 @@ def annual_rate(m: Numbers, unit: str) -> Tile | None:
 
 
 def mean_time_to_failure(m: Numbers, trace_info: Mapping) -> Tile | None:
-    if not m.has("mttf.mttf_s"):
+    if "mttf.mttf_s" not in m:
         return None
     (value, unit_text), trend = split_duration(m, "mttf.mttf_s"), _format_hazard_trend(m, hazard_scale(trace_info))
     return Tile(
@@ -335,7 +335,7 @@ def mean_time_to_failure(m: Numbers, trace_info: Mapping) -> Tile | None:
 
 
 def repair_time(m: Numbers) -> Tile | None:
-    if not m.has("repair.median_s"):
+    if "repair.median_s" not in m:
         return None
     value, unit_text = split_duration(m, "repair.median_s")
     is_skewed = m.value("outages.repair.longest_share", 0.0) > statement_rules.MOSTLY
@@ -350,12 +350,14 @@ def repair_time(m: Numbers) -> Tile | None:
 
 def availability(m: Numbers) -> Tile | None:
     key = "outages.up.availability"
-    if not m.has(key):
+    if key not in m:
         return None
     bound_keys = _bound_keys(m, "outages.up.ci_{}")
     return Tile(
         *("availability", "Availability", SHOWN, f"[{key}:near_one]", "of the observed time"),
-        interval=f"95% CI {m.span(*bound_keys, format_value=words.near_one)}" if all(map(m.has, bound_keys)) else "",
+        interval=f"95% CI {m.span(*bound_keys, format_value=words.near_one)}"
+        if all(key in m for key in bound_keys)
+        else "",
         means="The rest is the time down of [outages.outages outage].",
         link="outages",
     )
@@ -369,7 +371,7 @@ def nodes_with_excess(m: Numbers) -> Tile | None:
         means = f"{words.capitalise(statement_rules.cannot_tell(m))}."
         return Tile(name, title, WITHHELD, CANNOT, means=means, link=link)
     means = "No node has significantly more failures than expected."
-    if m.has("lemons.share_of_failures") and m["lemons.lemons"]:
+    if "lemons.share_of_failures" in m and m["lemons.lemons"]:
         means = "They account for [lemons.share_of_failures] of the failures."
     method = "False-discovery rate controlled over the nodes tested"
     return Tile(name, title, SHOWN, "[lemons.lemons]", "of [lemons.tested] tested", method, means, link=link)
@@ -383,7 +385,7 @@ def _hazard_sentence(m: Numbers, since: str = "with age") -> str:
     change = "decreases" if verdict == "falls" else "increases"
     if m.value("lifetimes.verdict_within", "") != verdict:
         return f"Overall, the hazard {change} {since}; groups with different constant rates can look the same."
-    shape = " (Weibull shape [lifetimes.shape_within] within groups)" if m.has("lifetimes.shape_within") else ""
+    shape = " (Weibull shape [lifetimes.shape_within] within groups)" if "lifetimes.shape_within" in m else ""
     return f"The hazard {change} {since}{shape}: no single MTTF fits all ages."
 
 
@@ -394,9 +396,9 @@ def _format_hazard_trend(m: Numbers, since: str) -> str:
 
 def _format_rate_interval(m: Numbers, pattern: str, estimate_key: str) -> str:
     low_key, high_key = pattern.format("low"), pattern.format("high")
-    if not m.has(low_key) or not m.has(high_key):
+    if low_key not in m or high_key not in m:
         return ""
-    proviso = "" if m.has("sizes.rate.ci_low_clustered") else " if independent"
+    proviso = "" if "sizes.rate.ci_low_clustered" in m else " if independent"
     return f"90% CI {m.span(low_key, high_key, estimate_key)}{proviso}"
 
 
@@ -434,7 +436,7 @@ def _target_text(
     target = targets[name]
     text = f"target {format_value(target)}: {'met' if is_met(m[key], target) else 'missed'}"
     low, high = _bound_keys(m, bounds)
-    if not m.has(low) or not m.has(high):
+    if low not in m or high not in m:
         return f"{text} by the estimate, which has no interval"
     if m[low] <= target <= m[high]:
         return f"{text}, but the interval includes it"
@@ -443,5 +445,5 @@ def _target_text(
 
 def _bound_keys(m: Numbers, pattern: str) -> tuple[str, str]:
     """Return the keys of the bounds of an interval, the clustered one if it is known."""
-    suffix = "_clustered" if m.has(pattern.format("low_clustered")) else ""
+    suffix = "_clustered" if pattern.format("low_clustered") in m else ""
     return pattern.format(f"low{suffix}"), pattern.format(f"high{suffix}")

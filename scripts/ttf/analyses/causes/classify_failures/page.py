@@ -46,7 +46,7 @@ def _format_claim(m: Numbers) -> str:
         if m["taxonomy.trials"] == 1:
             return "The only failed attempt has no recorded reason"
         return "None of [taxonomy.trials] failed attempts has a recorded reason"
-    prefix = next((prefix for prefix in _LEADING_KEYS if m.has(f"{prefix}.reason")), None)
+    prefix = next((prefix for prefix in _LEADING_KEYS if f"{prefix}.reason" in m), None)
     if prefix is None:
         return "[taxonomy.matched_share] of failed attempts have a recorded reason"
     reason = m[f"{prefix}.reason"]
@@ -55,7 +55,7 @@ def _format_claim(m: Numbers) -> str:
         is_single = m["taxonomy.trials"] == 1
         return f"{name} ended {'the only failed attempt' if is_single else 'all [taxonomy.trials] failed attempts'}"
     claim = f"{name} ended [{prefix}.trials_share] of failed attempts"
-    if not m.has(f"{prefix}.rtf_x_demand_share"):
+    if f"{prefix}.rtf_x_demand_share" not in m:
         return claim
     share, time_share = m[f"{prefix}.trials_share"], m[f"{prefix}.rtf_x_demand_share"]
     conjunction = "but" if max(share, time_share) >= 2 * min(share, time_share) else "and"
@@ -70,7 +70,7 @@ def _list_keys(m: Numbers) -> list[Key]:
         key = f"taxonomy.kind.{kind}"
         if m.value(f"{key}.trials", 0):
             note = f"[{key}.trials attempt]"
-            if m.has(f"{key}.gpu_share"):
+            if f"{key}.gpu_share" in m:
                 note += f", [{key}.gpu_share] of failed GPU time"
             keys.append(Key(label, f"[{key}.trials_share]", note))
     if m.value("taxonomy.deterministic.trials", 0):
@@ -91,9 +91,9 @@ def _make_unmatched_callout(m: Numbers) -> Callout | None:
     if m["taxonomy.unmatched_share"] < MANY_UNKNOWN:
         return None
     text = []
-    if m.has("taxonomy.kind.none.gpu_share"):
+    if "taxonomy.kind.none.gpu_share" in m:
         text.append("They used [taxonomy.kind.none.gpu_share] of failed GPU time.")
-    if m.has("taxonomy.unmatched_line"):
+    if "taxonomy.unmatched_line" in m:
         line, count = quote_trace_text(m["taxonomy.unmatched_line"]), "[taxonomy.unmatched_line_trials]"
         text.append(f"A taxonomy rule for “{line}” ({count}) would help.")
     return Callout("care", "[taxonomy.unmatched_share] of failed attempts have no recorded reason.", " ".join(text))

@@ -52,7 +52,7 @@ def context(trace: Trace, metrics: Numbers) -> dict:
         "features": [
             (name, words.capitalise(feature))
             for name, feature in FEATURE_WORDS.items()
-            if metrics.has(f"failure_share.{name}.highest.value")
+            if f"failure_share.{name}.highest.value" in metrics
         ],
         "label_value": label_value,
         "headline": _find_headline_correlation(metrics),
@@ -66,7 +66,7 @@ def head(trace: Trace, m: Numbers) -> Head | None:
     key = find_strongest_correlation(m)
     if key is None:
         jobs = list_correlation_keys(m, "job")
-        tested = [job for job in jobs if m.has(f"{job}.reject_clustered")]
+        tested = [job for job in jobs if f"{job}.reject_clustered" in m]
         requests = "request" if len(tested) == len(jobs) else "request that can be tested"
         no_association = f"No {requests} is significantly associated with run time"
         no_test = "Too few clusters to test whether requests are associated with run time"
@@ -83,7 +83,7 @@ def head(trace: Trace, m: Numbers) -> Head | None:
 def lines(trace: Trace, m: Numbers) -> list[Line]:
     """Return a line if group means, as in the published study, are not correlated."""
     means = list_correlation_keys(m, "group_mean")
-    tested = [key for key in means if m.has(f"{key}.reject")]
+    tested = [key for key in means if f"{key}.reject" in m]
     if not tested:
         units = words.plural_noun(trace.info["unit"])
         few_values = f"fewer than three values of a request among {units} that ended"
@@ -94,7 +94,7 @@ def lines(trace: Trace, m: Numbers) -> list[Line]:
     strongest = max(tested, key=lambda key: abs(m[f"{key}.estimate"]))
     estimate = f"r = [{strongest}.estimate:coefficient], n = {m.n(f'{strongest}.estimate'):,}"
     text = f"no significant correlation of group means ({estimate}"
-    if m.has(f"{strongest}.p_adjusted"):
+    if f"{strongest}.p_adjusted" in m:
         text += f", adjusted p [{strongest}.p_adjusted:p_value]"
     return [Line("Request against mean run time", f"{text})", "tables/correlations.csv")]
 
@@ -105,7 +105,7 @@ def _make_correlation_keys(m: Numbers) -> tuple[Key, ...]:
         Key(
             f"{words.capitalise(NAMES[key.split('.')[2]])}, {key.split('.')[1]}",
             f"ρ = [{key}.estimate:coefficient]",
-            (f"{m.interval(f'{key}.ci_{{}}')}, " if m.has(f"{key}.ci_low") else "") + f"n = {m.n(f'{key}.estimate'):,}",
+            (f"{m.interval(f'{key}.ci_{{}}')}, " if f"{key}.ci_low" in m else "") + f"n = {m.n(f'{key}.estimate'):,}",
         )
         for key in strongest
     )
@@ -114,7 +114,7 @@ def _make_correlation_keys(m: Numbers) -> tuple[Key, ...]:
 def _find_headline_correlation(metrics: Numbers) -> tuple[str, str] | None:
     """Return (feature, metric key) of the first request with a clustered interval among successful jobs."""
     keys = {name: f"correlations.success.{feature}.job" for feature, name in FEATURE_WORDS.items()}
-    return next(((name, key) for name, key in keys.items() if metrics.has(f"{key}.ci_low")), None)
+    return next(((name, key) for name, key in keys.items() if f"{key}.ci_low" in metrics), None)
 
 
 def _pair_correlations(table: pl.DataFrame) -> pl.DataFrame:

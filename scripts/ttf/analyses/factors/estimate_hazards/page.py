@@ -63,8 +63,8 @@ def head(trace: Trace, m: Numbers) -> Head | None:
     if not m.value("cox.total.ratios", 0):
         return None
     unit = trace.info["unit"]
-    keys = [_make_ratio_key(m, "cox.strongest", _label_strongest(m))] if m.has("cox.strongest.hazard_ratio") else []
-    if m.has("cox.job.hazard_ratio") and not _is_size_strongest(m):
+    keys = [_make_ratio_key(m, "cox.strongest", _label_strongest(m))] if "cox.strongest.hazard_ratio" in m else []
+    if "cox.job.hazard_ratio" in m and not _is_size_strongest(m):
         keys.append(_make_ratio_key(m, "cox.job", f"Hazard ratio per doubling of {_name_job_size(m)}"))
     keys += [_make_significance_key(m), *_list_run_time_keys(m, unit)]
     text = "These are associations, not causes."
@@ -77,9 +77,9 @@ def head(trace: Trace, m: Numbers) -> Head | None:
 def lines(trace: Trace, m: Numbers) -> list[Line]:
     """Say which strata do not differ, except those of the claim; or why the trace has no ratio."""
     if not m.value("cox.total.ratios", 0):
-        reason = f": {quote_trace_text(m['cox.reason'])}" if m.has("cox.reason") else ""
+        reason = f": {quote_trace_text(m['cox.reason'])}" if "cox.reason" in m else ""
         return [Line("Hazard ratios", f"not estimated{reason}", "tables/cox.csv", checked=False)]
-    is_size = m.has("cox.strongest.level") and _is_size_strongest(m)
+    is_size = "cox.strongest.level" in m and _is_size_strongest(m)
     claim_factor = "gpu_count" if is_size else m.value("cox.strongest.covariate", "")
     equal_strata = []
     for name in _list_stratifications(m):
@@ -110,7 +110,7 @@ def _format_claim(m: Numbers, unit: str) -> str:
     if m["cox.total.untested"] == m["cox.total.ratios"]:
         ratios = "[cox.total.ratios hazard ratio]"
         return f"Too few clusters to test whether {ratios} differ{'s' * (m['cox.total.ratios'] == 1)} from 1"
-    if not m.has("cox.strongest.hazard_ratio"):
+    if "cox.strongest.hazard_ratio" not in m:
         if m["cox.total.clear"]:
             return f"No factor with {FEWEST_FAILURES} failures or more is significantly associated with failure"
         detail = f"[cox.total.clear] of [cox.total.ratios] hazard ratios{_format_untested(m)}"
@@ -153,14 +153,14 @@ def _label_strongest(m: Numbers) -> str:
 def _make_ratio_key(m: Numbers, key: str, label: str) -> Key:
     note = m.interval(f"{key}.ci_{{}}")
     # The ratio of all amounts together is no coefficient, so its p is not adjusted.
-    p = next((name for name in ("p_adjusted_clustered", "p_clustered") if m.has(f"{key}.{name}")), None)
+    p = next((name for name in ("p_adjusted_clustered", "p_clustered") if f"{key}.{name}" in m), None)
     if p and key == "cox.strongest":
         note += f", p [{key}.{p}:p_value]"
     return Key(label, f"[{key}.hazard_ratio]", note)
 
 
 def _make_significance_key(m: Numbers) -> Key:
-    cluster_note = f", clustered by {quote_trace_text(m['cox.cluster_by'])}" if m.has("cox.cluster_by") else ""
+    cluster_note = f", clustered by {quote_trace_text(m['cox.cluster_by'])}" if "cox.cluster_by" in m else ""
     return Key(
         "Significant hazard ratios",
         f"[cox.total.clear] of [cox.total.ratios]{_format_untested(m)}",

@@ -88,7 +88,7 @@ def head(trace: Trace, m: Numbers) -> Head | Line:
 
 
 def lines(trace: Trace, m: Numbers) -> list[Line]:
-    if not m.value("lost_work.runs", 0) or m.has("lost_work.second_order_gpu_hours"):
+    if not m.value("lost_work.runs", 0) or "lost_work.second_order_gpu_hours" in m:
         return []
     return [Line("Preemption", "no attempt is recorded as preempted", "lost_work", checked=False)]
 
@@ -125,7 +125,7 @@ def _list_keys(m: Numbers) -> list[Key]:
         keys.append(Key(label, hour_text("first_order"), f"{share_text('first_order')}, assumed"))
     keys += list_productive_keys(m)
     # At most four keys.
-    if len(keys) < 4 and m.value("lost_work.preemptions", 0) and m.has("lost_work.second_order_gpu_hours"):
+    if len(keys) < 4 and m.value("lost_work.preemptions", 0) and "lost_work.second_order_gpu_hours" in m:
         keys.append(Key("Preempted", hour_text("second_order"), f"upper bound, {run_text('preemptions')}"))
     return keys
 
@@ -136,7 +136,7 @@ def list_productive_keys(m: Numbers) -> list[Key]:
     if open_hours > MOST_OPEN * m.value("ledger.used_gpu_hours", 0):
         return []
     above = -m.value("ledger.above_capacity.share", 0)
-    if not m.has("ledger.capacity_gpu_hours") or not m.has("ledger.productive.share") or above > MOST_ABOVE:
+    if "ledger.capacity_gpu_hours" not in m or "ledger.productive.share" not in m or above > MOST_ABOVE:
         return []
     return [Key("Productive", "[ledger.productive.share]", "of capacity, [ledger.capacity_gpu_hours] GPU-h")]
 

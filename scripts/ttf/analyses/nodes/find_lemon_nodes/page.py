@@ -57,7 +57,7 @@ def head(trace: Trace, m: Numbers) -> Head | None:
 
 def lines(trace: Trace, m: Numbers) -> list[Line]:
     tested = m.value("lemons.tested", 0)
-    if not m.has("lemons.nodes") or (tested and m["lemons.lemons"]):
+    if "lemons.nodes" not in m or (tested and m["lemons.lemons"]):
         return []
     title, table = "Nodes with excess failures", "tables/lemon_nodes.csv"
     if not tested:

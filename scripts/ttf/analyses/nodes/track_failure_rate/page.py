@@ -15,7 +15,7 @@ WINDOW = "sizes.over_time"
 def head(trace: Trace, m: Numbers) -> Head | Line | None:
     rate_name = _RATE.get(m.value("sizes.basis", ""), "infrastructure failure rate")
     title = f"{words.capitalise(rate_name)} over time"
-    if not m.has(f"{WINDOW}.windows"):
+    if f"{WINDOW}.windows" not in m:
         reason = m.value(f"{WINDOW}.reason", "no node was at work")
         return Line(title, reason, "tables/failure_rate_over_time.csv", checked=False)
     if not m[f"{WINDOW}.failures_in_windows"]:
@@ -59,9 +59,9 @@ def _nearest_bounds(m: Numbers) -> tuple[float | None, float | None]:
     The exact bounds are used only if the trace names no clusters.
     """
     bounds = [f"{WINDOW}.{extreme}.{limit}" for extreme, limit in _NEAREST_BOUNDS]
-    low, high = (m.value(f"{bound}_clustered", None) for bound in bounds)
-    if low is None and high is None and not any(m.has(f"{WINDOW}.{name}.cluster_by") for name, _ in _NEAREST_BOUNDS):
-        low, high = (m.value(bound, None) for bound in bounds)
+    low, high = (m.value(f"{bound}_clustered") for bound in bounds)
+    if low is None and high is None and not any(f"{WINDOW}.{name}.cluster_by" in m for name, _ in _NEAREST_BOUNDS):
+        low, high = (m.value(bound) for bound in bounds)
     return low, high
 
 
@@ -73,7 +73,7 @@ def _iterate_extreme_keys(m: Numbers) -> Iterator[Key]:
 
 def _iterate_sentences(m: Numbers) -> Iterator[str]:
     windows = m[f"{WINDOW}.windows"]
-    if m.has(f"{WINDOW}.days_before"):
+    if f"{WINDOW}.days_before" in m:
         days, runs = f"[{WINDOW}.days_before]", f"[{WINDOW}.runs_before]"
         yield f"The first {days} days are excluded: they contain only {runs} of the recorded starts."
     if windows > 1:
@@ -94,7 +94,7 @@ _NEAREST_BOUNDS = (("lowest", "ci_high"), ("highest", "ci_low"))
 
 
 def lines(trace: Trace, m: Numbers) -> list[Line]:
-    if m.has("lemons.nodes"):
+    if "lemons.nodes" in m:
         return []
     reason = "no node is named" if trace.has_jobs else f"a {trace.info['unit']} has no node to compare"
     return [Line("Nodes with excess failures", reason, checked=False)]

@@ -16,7 +16,7 @@ MOST_UNLISTED = 5
 
 def lines(trace: Trace, m: Numbers) -> list[Line]:
     title, table = "Nodes with excess outages", "tables/drain_list.csv"
-    if not m.has("drains.nodes"):
+    if "drains.nodes" not in m:
         return []
     if not m["drains.nodes"]:
         return [Line(title, "no node can be compared with others", table, checked=False)]

@@ -19,7 +19,7 @@ LABELS = {
 
 
 def lines(trace: Trace, m: Numbers) -> list[Line]:
-    if m.has("outage_matches.failures.n"):
+    if "outage_matches.failures.n" in m:
         return []
     text = "no failure of a job on an observed node"
     return [Line("Failures near outages", text, "tables/outage_matches.csv", checked=False)]

@@ -21,7 +21,7 @@ _KINDS = {"all": "All outages", "group": "By group", "planned": "By plan", "leve
 
 def head(trace: Trace, m: Numbers) -> Head | Line:
     if not m.value("outages.outages", 0):
-        units = f"of [outages.units {m['outages.unit']}] " if m.has("outages.units") else ""
+        units = f"of [outages.units {m['outages.unit']}] " if "outages.units" in m else ""
         return Line("Node outages", f"no outage {units}is recorded", "tables/availability.csv")
     return Head(
         claim=_format_claim(m),
@@ -35,9 +35,9 @@ def head(trace: Trace, m: Numbers) -> Head | Line:
 def _format_claim(m: Numbers) -> str:
     outages = "[outages.outages outage]"
     median = ""
-    if m.has("outages.repair.median_s"):
+    if "outages.repair.median_s" in m:
         median = "half lasted less than [outages.repair.median_s]"
-    if not m.has("outages.down_share"):
+    if "outages.down_share" not in m:
         recorded = f"{outages} {'are' if m['outages.outages'] > 1 else 'is'} recorded"
         burst = next((f"{text} {location}" for location, text, _ in _iterate_bursts(m)), "")
         return "; ".join(filter(None, (recorded, median or burst)))
@@ -56,7 +56,7 @@ def _iterate_bursts(m: Numbers) -> Iterator[tuple[str, str, tuple[str, str]]]:
     for location in ("rack", "node"):
         key = f"bursts.{location}.30_min"
         if m.value(f"{key}.is_burst", False):
-            interval = f"{m.interval(key + '.ci_{}')}, " if m.has(f"{key}.ci_low_clustered") else ""
+            interval = f"{m.interval(key + '.ci_{}')}, " if f"{key}.ci_low_clustered" in m else ""
             share = f"[{key}.share]"
             yield (
                 f"in the same {location} within 30 min",
@@ -67,17 +67,17 @@ def _iterate_bursts(m: Numbers) -> Iterator[tuple[str, str, tuple[str, str]]]:
 
 def _iterate_keys(m: Numbers) -> Iterator[Key]:
     unit = m["outages.unit"]
-    if m.has("outages.up.availability"):
+    if "outages.up.availability" in m:
         yield Key("Availability", "[outages.up.availability:near_one]", _format_availability_interval(m))
     for label, key in ((f"Outage of a {unit} every", "between.mtbf_s"), ("Mean repair", "repair.mttr_s")):
         key = f"outages.{key}"
-        if m.has(key):
+        if key in m:
             yield Key(label, f"[{key}]", _format_time_interval(m, key))
-    if not m.has("outages.down_share"):
+    if "outages.down_share" not in m:
         yield from (Key(f"Another {location}", *texts) for location, _, texts in _iterate_bursts(m))
-    if m.has("spares.p99.observed"):
+    if "spares.p99.observed" in m:
         yield Key("Spares for 99% of time", "[spares.p99.observed]", _spares_note(m))
-    elif m.has("outages.most.level.name"):
+    elif "outages.most.level.name" in m:
         yield Key(
             "Most time down",
             quote_trace_text(m["outages.most.level.name"], 24),
@@ -87,7 +87,7 @@ def _iterate_keys(m: Numbers) -> Iterator[Key]:
 
 def _format_availability_interval(m: Numbers) -> str:
     for kind in ("_clustered", ""):
-        if m.has(f"outages.up.ci_low{kind}"):
+        if f"outages.up.ci_low{kind}" in m:
             bounds = (words.near_one(m[f"outages.up.ci_{bound}{kind}"]) for bound in ("low", "high"))
             return f"95% CI {words.join_range(*bounds)}{'' if kind else ', exponential times'}"
     return "no interval"
@@ -95,12 +95,12 @@ def _format_availability_interval(m: Numbers) -> str:
 
 def _format_time_interval(m: Numbers, key: str) -> str:
     pattern = f"{key.rpartition('.')[0]}.ci_{{}}_s"
-    has_interval = m.has(pattern.format("low_clustered")) or m.has(pattern.format("low"))
+    has_interval = pattern.format("low_clustered") in m or pattern.format("low") in m
     return m.interval(pattern, key) if has_interval else "no interval"
 
 
 def _spares_note(m: Numbers) -> str:
-    low, high = (m.value(f"spares.p99.{bound}", None) for bound in ("low", "high"))
+    low, high = (m.value(f"spares.p99.{bound}") for bound in ("low", "high"))
     interval = (
         "" if low is None or high is None else f"95% CI {words.join_range(words.count(low), words.count(high))}; "
     )
@@ -117,7 +117,7 @@ def _excess_sentence(m: Numbers) -> str:
 
 
 def lines(trace: Trace, m: Numbers) -> list[Line]:
-    if m.has("outages.units") or not m.value("outages.outages", 0):
+    if "outages.units" in m or not m.value("outages.outages", 0):
         return []
     reason = "the number of watched units is not known"
     reason += "; repairs are known" if m["outages.repairs"] else ", nor when outages ended"

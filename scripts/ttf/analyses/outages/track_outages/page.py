@@ -14,7 +14,7 @@ _KINDS = {"all": "All", "group": "By group", "level": "By level of cause"}
 
 
 def lines(trace: Trace, m: Numbers) -> list[Line]:
-    if m.has("growth.trend"):
+    if "growth.trend" in m:
         return []
     text = "[growth.n fault]: too few, or in too few weeks, for a trend"
     return [Line("Change of the rate of faults", text, "tables/growth.csv", checked=False)]

@@ -20,12 +20,12 @@ def tables(trace: Trace) -> dict[str, PageTable]:
 
 def head(trace: Trace, m: Numbers) -> Head | None:
     """Return the rate of all drives, and of the models with the lowest and the highest rate, if they are known."""
-    if not m.has("afr.afr"):
+    if "afr.afr" not in m:
         return None
     unit = trace.info["unit"]
     failures = "[afr.failures failure]"
     keys = [Key("Annual failure rate", "[afr.afr]%", f"{m.interval('afr.ci_{}')}; {failures}")]
-    for extreme in ("lowest", "highest") if m.has("afr.highest.afr") else ():
+    for extreme in ("lowest", "highest") if "afr.highest.afr" in m else ():
         name = quote_trace_text(m[f"afr.{extreme}.model"], 24)
         interval = f"{m.interval(f'afr.{extreme}.ci_{{}}')}; [afr.{extreme}.failures failure]"
         keys.append(Key(f"{words.capitalise(extreme)}, {name}", f"[afr.{extreme}.afr]%", interval))
