@@ -53,7 +53,7 @@ def test_numbers_of_a_template_become_handles():
     assert to_markdown("Of [c.jobs job], [c.jobs was|were] lost [@a; @b.c].", M) == (
         f"Of {handle} jobs, {handle} were lost [@a; @b.c]."
     )
-    interval = M.interval("a.failure_share_{}")
+    interval = M.interval("a.failure_share")
     assert interval == "95% CI {a.failure_share_low_clustered|20.0}–{a.failure_share_high_clustered|50.0%} by user only"
     assert 'a.failure_share_low_clustered">20.0</data>–' in to_markdown(interval, M)
     block = raw_block("<td>[c.jobs] {c.jobs|2}</td>")

@@ -38,18 +38,21 @@ def fill_slots(value: Any, m: Numbers) -> Any:
 
     "[outcomes.failure_share]" becomes "{outcomes.failure_share|31.8%}". A noun follows its number: "[data.jobs job]",
     with another form than the plural after a bar: "[data.jobs job has|jobs have]". "[cox.p:p_value]" and
-    "[lemons.ratio:2]" name a style of `Numbers.words`.
+    "[lemons.ratio:2]" name a style of `Numbers.words`; "[mttf.mttf_s:interval]" is the interval, of 95% confidence, and
+    "[mttf.mttf_s:interval90]" one of 90%.
     """
     return change_texts(value, lambda text, _: _SLOT.sub(lambda match: _fill_slot(match, m), text))
 
 
 def _fill_slot(match: re.Match, m: Numbers) -> str:
-    key, style, noun = match["key"], match["how"], match["noun"]
+    key, style, noun = match["key"], match["how"] or "", match["noun"]
     if key is None:
         return match[0]
+    if style.startswith("interval"):
+        return m.interval(key, style.removeprefix("interval") or "95")
     if isinstance(m[key], str):
         return quote_trace_text(m[key])
-    number = m.tag(key, m.words(key, style or ""))
+    number = m.tag(key, m.words(key, style))
     if not noun:
         return number
     singular, _, plural = noun.partition("|")

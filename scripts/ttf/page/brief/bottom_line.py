@@ -103,13 +103,13 @@ def _component_bottom_line(m: Numbers, trace_info: Mapping) -> tuple[str, ...]:
         return (f"{failures}; no time at risk is known, so there is no failure rate.",)
     if "mttf.mttf_s" not in m:
         return (f"No {unit} of this trace failed.",)
-    ci = m.interval("mttf.ci_{}_s", "mttf.mttf_s")
+    ci = "[mttf.mttf_s:interval]"
     failures, mean = "[mttf.events failure]", "[mttf.mttf_s]"
     first = f"{failures}: one per {unit} every {mean} of service ({ci})."
     clauses = []
     verdict = m.value("lifetimes.verdict", "")
     if "afr.afr" in m:
-        rate = f"[afr.afr]% of {words.plural_noun(unit)} fail in a year ({m.interval('afr.ci_{}')})"
+        rate = f"[afr.afr]% of {words.plural_noun(unit)} fail in a year ([afr.afr:interval])"
         first = f"{rate}: {failures} in [period.days day]."
     elif "groups.highest.failed_share" in m:
         first = f"{compare_groups(m, words.plural_noun(unit))}."

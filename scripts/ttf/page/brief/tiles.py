@@ -18,7 +18,7 @@ from ttf.display.phrases import (
     noun,
     split_duration,
 )
-from ttf.display.trace_numbers import Numbers
+from ttf.display.trace_numbers import Numbers, find_bounds
 from ttf.engine import words
 from ttf.engine.size_unit import GPU
 from ttf.page.brief import mini_charts
@@ -80,12 +80,12 @@ def failure_rate(m: Numbers, unit: str, targets: Mapping) -> Tile:
             means += f" Including those with an unknown result: {bounds}."
     return Tile(
         *(name, title, _state(m.value("outcomes.failure.jobs", 0)), f"[{key}]", f"of ended {unit}s"),
-        interval=join_parts(m.interval("outcomes.failure_share_{}", missing=""), "n = [outcomes.ended]"),
+        interval=join_parts(m.interval(key, missing=""), "n = [outcomes.ended]"),
         means=means,
         badge=_badge_few_ended(m) or _badge_few_failures(m.value("outcomes.failure.jobs", 0)),
         link=link,
         mini=mini_charts.outcome_bar(m),
-        target=_target_text(m, key, targets, "failure_rate", words.share, "outcomes.failure_share_{}", le),
+        target=_target_text(m, key, targets, "failure_rate", words.share, le),
     )
 
 
@@ -115,12 +115,12 @@ def failed_gpu_time(m: Numbers, unit: str, targets: Mapping) -> Tile | None:
     return Tile(
         *("failed_gpu_time", "GPU time in failed attempts", SHOWN, bound_sign + f"[{key}]"),
         "of [lost_work.gpu_hours] GPU-h",
-        interval=join_parts(m.interval(f"{key}_ci_{{}}", missing=""), sample_note),
+        interval=join_parts(m.interval(key, missing=""), sample_note),
         means=means,
         badge="lower bound" if bound_sign else _badge_few_ended(m),
         link="lost",
         mini=mini_charts.failed_time_bar(m),
-        target=_target_text(m, key, targets, "failed_gpu_time", words.share, f"{key}_ci_{{}}", le),
+        target=_target_text(m, key, targets, "failed_gpu_time", words.share, le),
     )
 
 
@@ -158,12 +158,12 @@ def node_rate(m: Numbers, inputs: Tables, targets: Mapping, unit: str = "node", 
     means += _gpus_a_node_note(m)
     return Tile(
         *(name, title, _state(failures), f"[{key}]", rate_unit),
-        interval=join_parts(m.interval("sizes.rate.ci_{}", confidence=confidence, missing=""), sample_note),
+        interval=join_parts(m.interval(key, confidence, missing=""), sample_note),
         means=means,
         badge="any failure" if is_any_failure else _badge_few_failures(failures) or _badge_bound(m, "lower bound"),
         link=link,
         mini=mini_charts.rate_line(m, inputs),
-        target=_target_text(m, key, targets, "node_rate", words.number, "sizes.rate.ci_{}", le),
+        target=_target_text(m, key, targets, "node_rate", words.number, le),
     )
 
 
@@ -197,12 +197,12 @@ def mttf_at_target(m: Numbers, inputs: Tables, targets: Mapping) -> Tile:
     targets_s = {"mttf_h": 3600 * targets["mttf_h"]} if "mttf_h" in targets else {}
     return Tile(
         *("mttf", title, _state(failures), f"{'≤ ' if statement_rules.r14_lower_bound(m) else ''}{value}", unit),
-        interval=join_parts(_format_rate_interval(m, "ettr.mttf_{}_s", "ettr.mttf_s"), basis),
+        interval=join_parts(_format_rate_interval(m), basis),
         means=meaning,
         badge=badge,
         link=link,
         mini=mini_charts.mttf_curve(m, inputs),
-        target=_target_text(m, "ettr.mttf_s", targets_s, "mttf_h", words.duration, "ettr.mttf_{}_s", ge),
+        target=_target_text(m, "ettr.mttf_s", targets_s, "mttf_h", words.duration, ge),
     )
 
 
@@ -214,20 +214,20 @@ def ettr(m: Numbers, targets: Mapping) -> Tile:
         means = "Enter a failure rate in the planner."
         return Tile("ettr", title, WITHHELD, CANNOT, "", unmet, means, "not estimated", link)
     model, key = f"ettr.{m['ettr.by']}", statement_rules.ettr_key(m)
-    failures, bound_keys = m.n(f"{model}.wall_clock_ettr") or 0, f"{key}_ci_{{}}"
+    failures = m.n(f"{model}.wall_clock_ettr") or 0
     name = key.rpartition(".")[2]
     is_scheduled = name == "scheduled_ettr"
     time_base = "of scheduled time" if is_scheduled else "of wall-clock time"
     title = f"{'Scheduled' if is_scheduled else 'Wall-clock'} {title}"
     if statement_rules.r13_long_runs_differ(m):
-        failures, bound_keys, badge = m["ettr.measured_target.runs"], "ettr.measured_target.ci_{}", "measured"
+        failures, badge = m["ettr.measured_target.runs"], "measured"
         sizes = m.span("ettr.measured_target.gpus_low", "ettr.measured_target.gpus_high")
-        ci = join_parts(m.interval(bound_keys, missing=""), f"[ettr.measured_target.runs run] of {sizes} GPUs")
+        ci = join_parts(m.interval(key, missing=""), f"[ettr.measured_target.runs run] of {sizes} GPUs")
         expected = m.span("ettr.measured_target.expected_low", "ettr.measured_target.expected_high")
         means = f"The model expects {expected} of these runs."
         means += " Each start waited [ettr.measured_target.queue_s] in the queue."
     else:
-        ci = m.interval(bound_keys, confidence="90", missing="")
+        ci = m.interval(key, "90", missing="")
         interruptions = f"[{model}.interruptions] interruptions" if f"{model}.interruptions" in m else ""
         ci, badge, means = join_parts(ci, interruptions), _badge_few_failures(failures), ""
         if m.value(f"{model}.queue_s", 0):
@@ -247,7 +247,7 @@ def ettr(m: Numbers, targets: Mapping) -> Tile:
         badge=badge,
         link=link,
         mini=None if badge == "measured" else mini_charts.scheduled_time_bar(m),
-        target=_target_text(m, key, targets, name, words.share, bound_keys, ge),
+        target=_target_text(m, key, targets, name, words.share, ge),
     )
 
 
@@ -259,7 +259,6 @@ def failure_time(m: Numbers, inputs: Tables, trace_info: Mapping) -> Tile | None
     key = "outcomes.failure.runtime_median_s"
     if key in m:
         value, unit_text = split_duration(m, key)
-        bound_keys = "outcomes.failure.runtime_median_{}_s"
         count_key, failures = "outcomes.failure.with_runtime", m["outcomes.failure.with_runtime"]
         means, is_limit = _hazard_sentence(m), m[key] in [m[limit] for limit in statement_rules.limit_keys(m)]
         if is_limit:
@@ -271,22 +270,22 @@ def failure_time(m: Numbers, inputs: Tables, trace_info: Mapping) -> Tile | None
             )
         return Tile(
             *("when", f"When {unit}s fail", _state(failures), value, f"{unit_text}, median failed {unit}"),
-            interval=join_parts(m.interval(bound_keys, key, missing=""), f"n = [{count_key} failure]"),
+            interval=join_parts(m.interval(key, missing=""), f"n = [{count_key} failure]"),
             means=means,
             badge="time limit" if is_limit else _badge_few_ended(m),
             link=link,
             mini=mini,
         )
-    table, group, key, lasting = SURVIVAL_AT, "survival.1y", "survival.1y.survival", "last a year"
+    table, key, lasting = SURVIVAL_AT, "survival.1y.survival", "last a year"
     if is_repaired(trace_info):
-        table, group, key, lasting = OUTAGE_FREE, "free.1y", "free.1y.share", "go a year without outage"
+        table, key, lasting = OUTAGE_FREE, "free.1y.share", "go a year without outage"
         # The survival curve is of gaps between outages and does not show this share.
         mini = None
     if key in m:
         unit_text = f"of {words.plural_noun(noun(table, trace_info))} {lasting}"
         return Tile(
             *("when", f"When {unit}s fail", SHOWN, f"[{key}]", unit_text),
-            interval=join_parts(m.interval(f"{group}.ci_{{}}", missing=""), "[survival.events failure]"),
+            interval=join_parts(m.interval(key, missing=""), "[survival.events failure]"),
             means=_hazard_sentence(m, hazard_scale(trace_info)),
             link=link,
             mini=mini,
@@ -316,7 +315,7 @@ def annual_rate(m: Numbers, unit: str) -> Tile | None:
         return None
     return Tile(
         *("afr", "Annual failure rate", _state(m["afr.failures"]), f"[{key}]%", f"of {words.plural_noun(unit)} a year"),
-        interval=join_parts(m.interval("afr.ci_{}", missing=""), "[afr.failures failure]"),
+        interval=join_parts(m.interval(key, missing=""), "[afr.failures failure]"),
         means="Observed for [period.days day], scaled to a year.",
         link="time-to-failure",
     )
@@ -328,7 +327,7 @@ def mean_time_to_failure(m: Numbers, trace_info: Mapping) -> Tile | None:
     (value, unit_text), trend = split_duration(m, "mttf.mttf_s"), _format_hazard_trend(m, hazard_scale(trace_info))
     return Tile(
         *("mttf", "Mean time to failure", _state(m["mttf.events"]), value, f"{unit_text} of service"),
-        interval=join_parts(m.interval("mttf.ci_{}_s", "mttf.mttf_s", missing=""), "[mttf.events failure]"),
+        interval=join_parts(m.interval("mttf.mttf_s", missing=""), "[mttf.events failure]"),
         means=f"Time at risk divided by failures, over all {trace_info['unit']}s. {trend}".strip(),
         link="time-to-failure",
     )
@@ -352,12 +351,10 @@ def availability(m: Numbers) -> Tile | None:
     key = "outages.up.availability"
     if key not in m:
         return None
-    bound_keys = _bound_keys(m, "outages.up.ci_{}")
+    bounds = _find_closed_bounds(m, key)
     return Tile(
         *("availability", "Availability", SHOWN, f"[{key}:near_one]", "of the observed time"),
-        interval=f"95% CI {m.span(*bound_keys, format_value=words.near_one)}"
-        if all(key in m for key in bound_keys)
-        else "",
+        interval=f"95% CI {m.span(*bounds, format_value=words.near_one)}" if bounds else "",
         means="The rest is the time down of [outages.outages outage].",
         link="outages",
     )
@@ -394,12 +391,11 @@ def _format_hazard_trend(m: Numbers, since: str) -> str:
     return f"The hazard {change} {since}." if change else ""
 
 
-def _format_rate_interval(m: Numbers, pattern: str, estimate_key: str) -> str:
-    low_key, high_key = pattern.format("low"), pattern.format("high")
-    if low_key not in m or high_key not in m:
+def _format_rate_interval(m: Numbers) -> str:
+    if not (bounds := _find_closed_bounds(m, "ettr.mttf_s")):
         return ""
     proviso = "" if "sizes.rate.ci_low_clustered" in m else " if independent"
-    return f"90% CI {m.span(low_key, high_key, estimate_key)}{proviso}"
+    return f"90% CI {m.span(*bounds, 'ettr.mttf_s')}{proviso}"
 
 
 def _badge_bound(m: Numbers, badge: str) -> str:
@@ -427,23 +423,22 @@ def _target_text(
     targets: Mapping,
     name: str,
     format_value: Callable[[float], str],
-    bounds: str,
     is_met: Callable[[float, float], bool],
 ) -> str:
-    """Return whether the target is met, and whether the interval includes it. bounds: pattern of the keys of both."""
+    """Return whether the target is met, and whether the interval includes it."""
     if name not in targets:
         return ""
     target = targets[name]
     text = f"target {format_value(target)}: {'met' if is_met(m[key], target) else 'missed'}"
-    low, high = _bound_keys(m, bounds)
-    if low not in m or high not in m:
+    bounds = _find_closed_bounds(m, key)
+    if not bounds:
         return f"{text} by the estimate, which has no interval"
-    if m[low] <= target <= m[high]:
+    if m[bounds[0]] <= target <= m[bounds[1]]:
         return f"{text}, but the interval includes it"
     return text
 
 
-def _bound_keys(m: Numbers, pattern: str) -> tuple[str, str]:
-    """Return the keys of the bounds of an interval, the clustered one if it is known."""
-    suffix = "_clustered" if pattern.format("low_clustered") in m else ""
-    return pattern.format(f"low{suffix}"), pattern.format(f"high{suffix}")
+def _find_closed_bounds(m: Numbers, key: str) -> tuple[str, str] | None:
+    """Return the keys of the bounds of a number's interval, the clustered one if it is known, or None."""
+    bounds = next(find_bounds(m, key), None)
+    return (bounds.low, bounds.high) if bounds and bounds.low in m and bounds.high in m else None

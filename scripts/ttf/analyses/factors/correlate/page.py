@@ -105,7 +105,7 @@ def _make_correlation_keys(m: Numbers) -> tuple[Key, ...]:
         Key(
             f"{words.capitalise(NAMES[key.split('.')[2]])}, {key.split('.')[1]}",
             f"ρ = [{key}.estimate:coefficient]",
-            (f"{m.interval(f'{key}.ci_{{}}')}, " if f"{key}.ci_low" in m else "") + f"n = {m.n(f'{key}.estimate'):,}",
+            (f"[{key}.estimate:interval], " if f"{key}.ci_low" in m else "") + f"n = {m.n(f'{key}.estimate'):,}",
         )
         for key in strongest
     )

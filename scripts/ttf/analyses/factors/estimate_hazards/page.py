@@ -151,7 +151,7 @@ def _label_strongest(m: Numbers) -> str:
 
 
 def _make_ratio_key(m: Numbers, key: str, label: str) -> Key:
-    note = m.interval(f"{key}.ci_{{}}")
+    note = f"[{key}.hazard_ratio:interval]"
     # The ratio of all amounts together is no coefficient, so its p is not adjusted.
     p = next((name for name in ("p_adjusted_clustered", "p_clustered") if f"{key}.{name}" in m), None)
     if p and key == "cox.strongest":
@@ -173,7 +173,7 @@ def _list_run_time_keys(m: Numbers, unit: str) -> list[Key]:
         return []
     _, outcome, feature, _ = key.split(".")
     outcome_verb = {"success": "succeeded", "failure": "failed"}[outcome]
-    note = f"{m.n(f'{key}.estimate'):,} {words.plural_noun(unit)} that {outcome_verb}, {m.interval(f'{key}.ci_{{}}')}"
+    note = f"{m.n(f'{key}.estimate'):,} {words.plural_noun(unit)} that {outcome_verb}, [{key}.estimate:interval]"
     return [Key(f"Run time against {NAMES[feature]}", f"ρ = [{key}.estimate:coefficient]", note)]
 
 

@@ -70,7 +70,7 @@ def _make_planned_head(trace: Trace, m: Numbers, rate_key: str) -> Head:
     label, share, wall = "Scheduled ETTR", f"{rate_key}.scheduled_ettr", f"wall-clock [{ratio}]"
     if share not in m:
         label, share, wall = "Wall-clock ETTR", ratio, m.value("ettr.no_interval", "")
-    ci = m.interval(f"{share}_ci_{{}}", confidence="90", missing="")
+    ci = m.interval(share, "90", missing="")
     keys = [Key(label, f"[{share}]", join_parts(ci, f"n = {n}", wall, by="; "))]
     if f"{rate_key}.interruptions" in m:
         period = f"one {statement_rules.frequency(m)} [ettr.mttf_s:duration]" if "ettr.mttf_s" in m else None
@@ -135,7 +135,7 @@ def _make_components_head(trace: Trace, m: Numbers) -> Head:
     untested = f"Whether the failure rate of a run grows in proportion to its {unit}s is not tested."
     return Head(
         f"The trace holds no runs: the planner starts from the measured rate of a {unit}",
-        keys=(Key(f"Failures per 1,000 {unit}-days", f"[{RATE}]", m.interval("sizes.rate.ci_{}", confidence="90")),),
+        keys=(Key(f"Failures per 1,000 {unit}-days", f"[{RATE}]", f"[{RATE}:interval90]"),),
         text=(_ETTR,),
         callout=Callout("care", "No runs.", f"{untested} Failures of software and users come on top."),
         details="assumptions, bearable failure rate",

@@ -68,7 +68,7 @@ def _nearest_bounds(m: Numbers) -> tuple[float | None, float | None]:
 def _iterate_extreme_keys(m: Numbers) -> Iterator[Key]:
     for extreme in ("highest", "lowest")[: m[f"{WINDOW}.windows"]]:
         label = f"{words.capitalise(extreme)} rate, {m[f'{WINDOW}.{extreme}.window']}"
-        yield Key(label, _rate_field(extreme), m.interval(f"{WINDOW}.{extreme}.ci_{{}}", confidence="90"))
+        yield Key(label, _rate_field(extreme), f"[{WINDOW}.{extreme}.failures_per_1000_node_days:interval90]")
 
 
 def _iterate_sentences(m: Numbers) -> Iterator[str]:

@@ -56,7 +56,7 @@ def _iterate_bursts(m: Numbers) -> Iterator[tuple[str, str, tuple[str, str]]]:
     for location in ("rack", "node"):
         key = f"bursts.{location}.30_min"
         if m.value(f"{key}.is_burst", False):
-            interval = f"{m.interval(key + '.ci_{}')}, " if f"{key}.ci_low_clustered" in m else ""
+            interval = f"[{key}.share:interval], " if f"{key}.ci_low_clustered" in m else ""
             share = f"[{key}.share]"
             yield (
                 f"in the same {location} within 30 min",
@@ -72,7 +72,7 @@ def _iterate_keys(m: Numbers) -> Iterator[Key]:
     for label, key in ((f"Outage of a {unit} every", "between.mtbf_s"), ("Mean repair", "repair.mttr_s")):
         key = f"outages.{key}"
         if key in m:
-            yield Key(label, f"[{key}]", _format_time_interval(m, key))
+            yield Key(label, f"[{key}]", f"[{key}:interval]")
     if "outages.down_share" not in m:
         yield from (Key(f"Another {location}", *texts) for location, _, texts in _iterate_bursts(m))
     if "spares.p99.observed" in m:
@@ -91,12 +91,6 @@ def _format_availability_interval(m: Numbers) -> str:
             bounds = (words.near_one(m[f"outages.up.ci_{bound}{kind}"]) for bound in ("low", "high"))
             return f"95% CI {words.join_range(*bounds)}{'' if kind else ', exponential times'}"
     return "no interval"
-
-
-def _format_time_interval(m: Numbers, key: str) -> str:
-    pattern = f"{key.rpartition('.')[0]}.ci_{{}}_s"
-    has_interval = pattern.format("low_clustered") in m or pattern.format("low") in m
-    return m.interval(pattern, key) if has_interval else "no interval"
 
 
 def _spares_note(m: Numbers) -> str:

@@ -133,13 +133,13 @@ def _list_keys(m: Numbers, unit: str, units: str, is_sized: bool) -> list[Key]:
     keys = []
     if ended := m["outcomes.ended"]:
         base = "with a result" if m.value("outcomes.unknown.jobs", 0) else "ended"
-        note = f"[outcomes.failure_share] of [outcomes.ended] {base}, {m.interval('outcomes.failure_share_{}')}"
+        note = f"[outcomes.failure_share] of [outcomes.ended] {base}, [outcomes.failure_share:interval]"
         keys.append(Key("Failed", jobs_text("outcomes.failure.jobs"), note))
         if "outcomes.failure_share_without_timeout" in m:
             note = f"[outcomes.failures_without_timeout] of {words.count(ended)} ended {units}"
             keys.append(Key("Failed, time limits not counted", "[outcomes.failure_share_without_timeout]", note))
     if is_sized:
-        note = f"{m.interval(f'{_LARGE}.failure_share_{{}}')}, n = [{_LARGE}.ended]"
+        note = f"[{_LARGE}.failure_share:interval], n = [{_LARGE}.ended]"
         keys.append(Key("Failed on more than 8 GPUs", f"[{_LARGE}.failure_share]", note))
     for label, key in (("No result recorded", "outcomes.unknown.jobs"), ("Running or waiting", "outcomes.open")):
         # A small number of open jobs appears only in the chart.

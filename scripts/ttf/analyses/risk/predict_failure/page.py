@@ -118,7 +118,7 @@ def _count_origins(m: Numbers, key: str) -> str:
 
 def format_ci(m: Numbers, key: str) -> str:
     """Return the clustered interval of a number in words, or an empty string."""
-    return m.interval(f"{key}_ci_{{}}") if f"{key}_ci_low_clustered" in m else ""
+    return f"[{key}:interval]" if f"{key}_ci_low_clustered" in m else ""
 
 
 def _explain_missing_interval(m: Numbers) -> str:

@@ -106,13 +106,15 @@ def _iterate_key_figures(m: Numbers, mttf_label: str) -> Iterator[Key]:
     if f"{measured}.mttf_s" in m and m[f"{measured}.failures"] >= FEWEST_FAILURES:
         size = "[sizes.largest.gpus_low]–" if measured == "sizes.largest" else "up to "
         size += "[sizes.largest.gpus_high GPU]" if measured == "sizes.largest" else f"{gpus:,} GPUs"
-        note = f"{m.interval(measured + '.ci_{}_s', f'{measured}.mttf_s', '90')}, [{measured}.failures failure]"
+        note = f"[{measured}.mttf_s:interval90], [{measured}.failures failure]"
         yield Key(f"{mttf_label} at {size}, measured", f"[{measured}.mttf_s]", note)
     # Otherwise the MTTF is shown, and the rate is in a tile of the first screen.
     elif "sizes.rate.failures_per_1000_node_days" in m:
         rate = "[sizes.rate.failures_per_1000_node_days]"
         any_cause = ", any cause" if m["sizes.basis"] == "proxy" else ""
-        yield Key(f"Failures per 1,000 node-days{any_cause}", rate, m.interval("sizes.rate.ci_{}", confidence="90"))
+        yield Key(
+            f"Failures per 1,000 node-days{any_cause}", rate, "[sizes.rate.failures_per_1000_node_days:interval90]"
+        )
 
 
 def _choose_callout(m: Numbers) -> Callout | None:

@@ -24,10 +24,10 @@ def head(trace: Trace, m: Numbers) -> Head | None:
         return None
     unit = trace.info["unit"]
     failures = "[afr.failures failure]"
-    keys = [Key("Annual failure rate", "[afr.afr]%", f"{m.interval('afr.ci_{}')}; {failures}")]
+    keys = [Key("Annual failure rate", "[afr.afr]%", f"[afr.afr:interval]; {failures}")]
     for extreme in ("lowest", "highest") if "afr.highest.afr" in m else ():
         name = quote_trace_text(m[f"afr.{extreme}.model"], 24)
-        interval = f"{m.interval(f'afr.{extreme}.ci_{{}}')}; [afr.{extreme}.failures failure]"
+        interval = f"[afr.{extreme}.afr:interval]; [afr.{extreme}.failures failure]"
         keys.append(Key(f"{words.capitalise(extreme)}, {name}", f"[afr.{extreme}.afr]%", interval))
     rate_text, count_text = "[afr.afr]%", f"by {failures}"
     if not m["afr.failures"]:

@@ -129,10 +129,10 @@ def _iterate_key_figures(m: Numbers, age_words: str) -> Iterator[Key]:
     if "mttf.range.low_s" in m:
         yield _make_range_key(m)
     elif "mttf.mttf_s" in m:
-        yield Key("MTTF over all ages", "[mttf.mttf_s]", m.interval("mttf.ci_{}_s", "mttf.mttf_s"))
+        yield Key("MTTF over all ages", "[mttf.mttf_s]", "[mttf.mttf_s:interval]")
     shape, weibull_note = choose_shape(m)
     if shape in m:
-        yield Key(f"Weibull shape {weibull_note}".strip(), f"[{shape}]", m.interval(f"{shape}_ci_{{}}"))
+        yield Key(f"Weibull shape {weibull_note}".strip(), f"[{shape}]", f"[{shape}:interval]")
 
 
 def _make_range_key(m: Numbers) -> Key:
