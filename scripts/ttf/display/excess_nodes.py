@@ -14,7 +14,7 @@ MOST_NAMED = 3
 
 def describe_nodes(m: Numbers) -> str:
     """Return the end of a finding: the number of nodes with excess failures; nothing if none could be tested."""
-    if not m.value("lemons.tested", 0):
+    if not m.value("lemons.tested"):
         return ""
     if statement_rules.r11_no_power(m):
         if statement_rules.is_attribution_rare(m):
@@ -29,7 +29,7 @@ def describe_nodes(m: Numbers) -> str:
 
 def node_keys(trace: Trace, m: Numbers) -> list[Key]:
     """Return the number and names of nodes with excess failures, and the power of the test."""
-    if not m.value("lemons.tested", 0):
+    if not m.value("lemons.tested"):
         return []
     value, note = "[lemons.lemons] of [lemons.tested]", _format_nodes_note(trace, m)
     if statement_rules.r11_no_power(m):

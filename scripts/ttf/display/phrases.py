@@ -20,10 +20,10 @@ from ttf.engine.size_unit import SizeUnit
 
 UNITS = {"s": "seconds", "min": "minutes", "h": "hours"}
 _FRACTIONS = ((1 / 5, "one in five"), (1 / 4, "one in four"), (1 / 3, "one in three"), (1 / 2, "one in two"))
-# "[key]", "[key:2]", "[key job]", "[key job has|jobs have]"; text of a trace and numbers already filled in are skipped.
+# "[key]", "[key:2]", "[key job]", "[key:n job has|jobs have]"; text of a trace and numbers already filled in are skipped.
 _SLOT = re.compile(
     "\u2068[^\u2068\u2069]*\u2069|\\{[^{}|]*\\|[^{}|]*\\}"
-    r"|\[(?P<key>[A-Za-z]\w*(?:\.[\w-]+)+)(?::(?P<how>\w+)| (?P<noun>[^\[\]]+))?\]"
+    r"|\[(?P<key>[A-Za-z]\w*(?:\.[\w-]+)+)(?::(?P<style>\w+))?(?: (?P<noun>[^\[\]]+))?\]"
 )
 _BLOCK = re.compile(r"(^```.*?^```$)", re.DOTALL | re.MULTILINE)
 _TRACE_TEXT = re.compile("\u2068([^\u2068\u2069]*)\u2069")
@@ -38,25 +38,25 @@ def fill_slots(value: Any, m: Numbers) -> Any:
 
     "[outcomes.failure_share]" becomes "{outcomes.failure_share|31.8%}". A noun follows its number: "[data.jobs job]",
     with another form than the plural after a bar: "[data.jobs job has|jobs have]". "[cox.p:p_value]" and
-    "[lemons.ratio:2]" name a style of `Numbers.words`; "[mttf.mttf_s:interval]" is the interval, of 95% confidence, and
-    "[mttf.mttf_s:interval90]" one of 90%.
+    "[lemons.ratio:2]" name a style of `Numbers.words`. "[mttf.mttf_s:interval]" is the interval, of 95% confidence,
+    "[mttf.mttf_s:interval90]" one of 90%, and "[queue.median:n job]" the number of observations.
     """
     return change_texts(value, lambda text, _: _SLOT.sub(lambda match: _fill_slot(match, m), text))
 
 
 def _fill_slot(match: re.Match, m: Numbers) -> str:
-    key, style, noun = match["key"], match["how"] or "", match["noun"]
+    key, style, noun = match["key"], match["style"] or "", match["noun"]
     if key is None:
         return match[0]
     if style.startswith("interval"):
         return m.interval(key, style.removeprefix("interval") or "95")
     if isinstance(m[key], str):
         return quote_trace_text(m[key])
-    number = m.tag(key, m.words(key, style))
+    count, text = (m.n(key), words.count(m.n(key))) if style == "n" else (m[key], m.tag(key, m.words(key, style)))
     if not noun:
-        return number
+        return text
     singular, _, plural = noun.partition("|")
-    return f"{number} {singular if m[key] == 1 else plural or words.plural_noun(singular)}"
+    return f"{text} {singular if count == 1 else plural or words.plural_noun(singular)}"
 
 
 def change_texts(value: Any, change: Callable[[str, str], str], field: str = "") -> Any:

@@ -21,5 +21,5 @@ def has_run_time_chart(m: Numbers) -> bool:
 
 def find_strongest_correlation(m: Numbers) -> str | None:
     """Return the key of the strongest significant correlation over jobs, or None."""
-    significant = [key for key in list_correlation_keys(m, "job") if m.value(f"{key}.reject_clustered", False)]
+    significant = [key for key in list_correlation_keys(m, "job") if m.value(f"{key}.reject_clustered")]
     return max(significant, key=lambda key: abs(m[f"{key}.estimate"]), default=None)

@@ -53,7 +53,7 @@ def actions(
     worthwhile = [name for name in worthwhile if name not in uncertain]
     unpriced = (_alarm_action(m), _requeue_action(m), _writes_action(m))
     action_list = [possible[name] for name in worthwhile] + [action for action in unpriced if action]
-    has_none = m.value("lemons.lemons", 1) == 0 and m.value("lemons.tested", 0) and not m.value("drains.listed", 0)
+    has_none = m.value("lemons.lemons", 1) == 0 and m.value("lemons.tested", 0) and not m.value("drains.listed")
     if has_none and not statement_rules.r11_no_power(m):
         not_worth += ("draining nodes (none of [lemons.tested] flagged)",)
     others = tuple(action.summary for action in action_list[most:] + [possible[name] for name in uncertain])
@@ -97,7 +97,7 @@ def _owners(m: Numbers, *categories: str) -> str:
 
 
 def _save_state_action(m: Numbers, unit: str) -> Action | None:
-    if not m.value("actions.save_state.gpu_hours", 0.0):
+    if not m.value("actions.save_state.gpu_hours"):
         return None
     timeouts = "[states.timeouts attempt] ended at a time limit."
     owners = _owners(m, "time_limit") if m.value("actions.save_state.share", 0.0) >= MIN_NAMED_SHARE else ""
@@ -106,7 +106,7 @@ def _save_state_action(m: Numbers, unit: str) -> Action | None:
 
 
 def _checkpoint_action(m: Numbers, unit: str) -> Action | None:
-    if not m.value("actions.checkpoint.gpu_hours", 0.0):
+    if not m.value("actions.checkpoint.gpu_hours"):
         return None
     min_gpus = m["actions.checkpoint.above_gpus"]
     scope = f"{unit}s above [actions.checkpoint.above_gpus GPU]" if min_gpus else f"{unit}s"
@@ -129,7 +129,7 @@ def _no_retry_action(m: Numbers, unit: str) -> Action | None:
         return None
     kind = "deterministic failures" if name == "no_retry_of_deterministic" else "failures"
     evidence = f"[what_if.{name}.affected {unit}] had retries after such a failure."
-    if m.value(f"what_if.{name}.given_up", 0):
+    if m.value(f"what_if.{name}.given_up"):
         evidence += (
             f" [what_if.{name}.given_up] of them succeeded in the end: their "
             f"[what_if.{name}.given_up_gpu_hours] GPU-h are subtracted."
@@ -219,7 +219,7 @@ def _alarm_action(m: Numbers) -> Action | None:
     code = quote_trace_text(m[f"{key}.code"], 24)
     evidence = f"[{key}.failed] of [{key}.attempts_hit attempt] that it hit failed within [node_errors.window_s], "
     evidence += f"[{key}.expected] by chance."
-    if m.value(f"{key}.outages", 0):
+    if m.value(f"{key}.outages"):
         evidence += f" An alarm would have announced [{key}.announced] of [{key}.outages outage] "
         evidence += f"[node_errors.lead_s] before, with [{key}.false_alarms_per_week] false alarms a week."
     ranks = range(2, m["node_errors.codes_preceding"] + 1)
@@ -228,7 +228,7 @@ def _alarm_action(m: Numbers) -> Action | None:
         texts = [f"{quote_trace_text(m[f'{key}.code'], 24)} ([{key}.failed] of [{key}.attempts_hit])" for key in others]
         evidence += f" Also before failures: {words.join_list(texts)}."
     verb = "Drain nodes after" if m.value(f"{key}.component", "") in _NODE_PARTS else "Find the cause of"
-    title = f"Alarm on {code} of the nodes' logs" if m.value(f"{key}.alarm", False) else f"{verb} {code}"
+    title = f"Alarm on {code} of the nodes' logs" if m.value(f"{key}.alarm") else f"{verb} {code}"
     return Action(title, evidence, "", "", MEASURED, "causes")
 
 

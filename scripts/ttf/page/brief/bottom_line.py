@@ -32,7 +32,7 @@ def _job_bottom_line(m: Numbers, unit: str) -> tuple[str, ...]:
     if is_fraction(m, "outcomes.failure_share"):
         clause = f"About {fraction(m, 'outcomes.failure_share')} ended {unit}s failed"
     if statement_rules.r9_few_ended(m):
-        result = "with a recorded result" if m.value("outcomes.unknown.jobs", 0) else "that ended"
+        result = "with a recorded result" if m.value("outcomes.unknown.jobs") else "that ended"
         clause = f"Of the [outcomes.ended_share] of {unit}s {result}, [outcomes.failure_share] failed"
     first = f"{clause}."
     has_time = time_key in m and not statement_rules.r12_few_gpus(m)
@@ -98,7 +98,7 @@ def _component_bottom_line(m: Numbers, trace_info: Mapping) -> tuple[str, ...]:
     if "durations.units" not in m:
         outages = f"[data.outages outage] of [data.units_with_outage {unit}]"
         return (f"{outages}; the number of {unit}s observed is unknown, so there is no failure rate.",)
-    if m.value("durations.failures", 0) and not m.value("durations.exposure_s", 1):
+    if m.value("durations.failures") and not m.value("durations.exposure_s", 1):
         failures = f"[durations.failures failure] of [durations.units {unit}]"
         return (f"{failures}; no time at risk is known, so there is no failure rate.",)
     if "mttf.mttf_s" not in m:
@@ -117,7 +117,7 @@ def _component_bottom_line(m: Numbers, trace_info: Mapping) -> tuple[str, ...]:
     elif verdict in ("falls", "rises"):
         change = "decreases" if verdict == "falls" else "increases"
         clauses.append(f"the hazard {change} {hazard_scale(trace_info)}, so this mean does not hold at every age")
-    if m.value("lemons.lemons", 0) and "lemons.share_of_failures" in m:
+    if m.value("lemons.lemons") and "lemons.share_of_failures" in m:
         nodes = "[lemons.lemons] of [lemons.tested] nodes"
         verb = "accounts" if m["lemons.lemons"] == 1 else "account"
         clauses.append(f"{nodes} with excess failures {verb} for [lemons.share_of_failures] of failures")

@@ -169,7 +169,7 @@ def _forecast_text(m: Numbers, unit: str) -> str:
             clauses.append(f"{subject}: no forecast ({m.value(f'{key}.reason', 'not known')})")
             continue
         bounds = m.span(f"{key}.low", f"{key}.high", format_value=words.count)
-        hits = f"; [{key}.held] of [{key}.tried] past weeks inside" if m.value(f"{key}.tried", 0) else ""
+        hits = f"; [{key}.held] of [{key}.tried] past weeks inside" if m.value(f"{key}.tried") else ""
         clauses.append(f"[{key}.expected] {subject} (90% PI {bounds}{hits})")
     return f"Next week: {', '.join(clauses)}."
 

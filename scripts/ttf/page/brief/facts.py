@@ -62,13 +62,13 @@ def facts(m: Numbers, trace_info: Mapping) -> tuple[Fact, ...]:
 
 def _job_facts(m: Numbers, trace_info: Mapping) -> list[Fact]:
     unit = trace_info["unit"]
-    result = "with a result" if m.value("outcomes.unknown.jobs", 0) else "ended"
+    result = "with a result" if m.value("outcomes.unknown.jobs") else "ended"
     items = [Fact(f"{words.capitalise(unit)}s", "[data.jobs]", f"[outcomes.ended] {result}")]
     if not m.size.is_gpu:
         items += [Fact("Nodes", "[data.nodes]")] if "data.nodes" in m else []
     elif "data.gpus" in m:
         items.append(Fact("GPUs", "[data.gpus]", "on [data.nodes node]"))
-    elif m.value("occupancy.gpus", 0):
+    elif m.value("occupancy.gpus"):
         items.append(Fact("GPUs", "[occupancy.gpus]", "seen in use on [occupancy.servers node]"))
     if "lost_work.gpu_hours" in m:
         items.append(Fact("GPU time", "[lost_work.gpu_hours]", "GPU-hours"))

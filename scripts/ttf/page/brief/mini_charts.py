@@ -62,7 +62,7 @@ def rate_line(m: Numbers, inputs: Tables) -> dict | None:
     if len(points) < 2:
         return None
     # The rate of the tile may cover large jobs only.
-    scope = ", all sizes" if m.value("sizes.rate.above_gpus", 0) else ""
+    scope = ", all sizes" if m.value("sizes.rate.above_gpus") else ""
     return {"kind": "line", "points": _thin(points), "last": f"{words.number(m['sizes.over_time.last'])} last{scope}"}
 
 

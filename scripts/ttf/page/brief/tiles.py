@@ -68,7 +68,7 @@ def failure_rate(m: Numbers, unit: str, targets: Mapping) -> Tile:
     means = f"Cancelled, running and waiting {unit}s are not counted."
     if is_fraction(m, key):
         means = f"About {fraction(m, key)} ended {unit}s failed."
-    if m.value("outcomes.timeouts", 0):
+    if m.value("outcomes.timeouts"):
         means = (
             f"Excluding the [outcomes.timeouts {unit}] that reached a time limit: "
             "[outcomes.failure_share_without_timeout]."
@@ -230,7 +230,7 @@ def ettr(m: Numbers, targets: Mapping) -> Tile:
         ci = m.interval(key, "90", missing="")
         interruptions = f"[{model}.interruptions] interruptions" if f"{model}.interruptions" in m else ""
         ci, badge, means = join_parts(ci, interruptions), _badge_few_failures(failures), ""
-        if m.value(f"{model}.queue_s", 0):
+        if m.value(f"{model}.queue_s"):
             means = f"Each start queues [{model}.queue_s]; the wall-clock ETTR is [{model}.wall_clock_ettr]."
         if statement_rules.is_projection(m):
             badge = "projection"
@@ -341,7 +341,7 @@ def repair_time(m: Numbers) -> Tile | None:
     share = "; the longest tenth of the outages hold [outages.repair.longest_share] of the time down" * is_skewed
     return Tile(
         *("repair", "Time to repair", SHOWN, value, f"{unit_text}, median"),
-        interval=f"All {words.count(m.n('repair.median_s'))} recorded repairs counted",
+        interval="All [repair.median_s:n] recorded repairs counted",
         means=f"The mean is [repair.mean_s]{share}.",
         link="nodes",
     )
@@ -361,7 +361,7 @@ def availability(m: Numbers) -> Tile | None:
 
 
 def nodes_with_excess(m: Numbers) -> Tile | None:
-    if not m.value("lemons.tested", 0):
+    if not m.value("lemons.tested"):
         return None
     name, title, link = "excess", "Nodes with excess failures", "nodes"
     if statement_rules.r11_no_power(m):

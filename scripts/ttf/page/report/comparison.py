@@ -136,7 +136,7 @@ def _ettr_cell(trace: Trace) -> Cell:
 
 def _outage_cell(trace: Trace, key: str, format_value: Callable[[float], str]) -> Cell:
     m = trace.metrics
-    if not m.value("outages.outages", 0):
+    if not m.value("outages.outages"):
         return Cell(reason="no outages are recorded", placeholder="not recorded")
     is_few = statement_rules.r8_few(m["outages.outages"])
     cell = _number_cell(m, key, format_value, is_few, reason="the observed units are unknown")

@@ -68,19 +68,19 @@ def _list_keys(m: Numbers) -> list[Key]:
     keys = [Key("Reason recorded", "[taxonomy.matched_share]", count_text)]
     for kind, label in kinds.items():
         key = f"taxonomy.kind.{kind}"
-        if m.value(f"{key}.trials", 0):
+        if m.value(f"{key}.trials"):
             note = f"[{key}.trials attempt]"
             if f"{key}.gpu_share" in m:
                 note += f", [{key}.gpu_share] of failed GPU time"
             keys.append(Key(label, f"[{key}.trials_share]", note))
-    if m.value("taxonomy.deterministic.trials", 0):
+    if m.value("taxonomy.deterministic.trials"):
         note = "[taxonomy.deterministic.trials attempt]"
         keys.append(Key("Would recur on a retry", "[taxonomy.deterministic.trials_share]", note))
     return keys
 
 
 def _list_evidence_sentences(m: Numbers) -> list[str]:
-    evidence = {kind: label for kind, label in _EVIDENCE.items() if m.value(f"taxonomy.by_{kind}", 0)}
+    evidence = {kind: label for kind, label in _EVIDENCE.items() if m.value(f"taxonomy.by_{kind}")}
     if not evidence:
         return []
     parts = [f"{label} ([taxonomy.by_{kind}])" for kind, label in evidence.items()]

@@ -92,7 +92,7 @@ def lines(trace: Trace, m: Numbers) -> list[Line]:
     if any(m[f"{key}.reject"] for key in tested):
         return []
     strongest = max(tested, key=lambda key: abs(m[f"{key}.estimate"]))
-    estimate = f"r = [{strongest}.estimate:coefficient], n = {m.n(f'{strongest}.estimate'):,}"
+    estimate = f"r = [{strongest}.estimate:coefficient], n = [{strongest}.estimate:n]"
     text = f"no significant correlation of group means ({estimate}"
     if f"{strongest}.p_adjusted" in m:
         text += f", adjusted p [{strongest}.p_adjusted:p_value]"
@@ -105,7 +105,7 @@ def _make_correlation_keys(m: Numbers) -> tuple[Key, ...]:
         Key(
             f"{words.capitalise(NAMES[key.split('.')[2]])}, {key.split('.')[1]}",
             f"ρ = [{key}.estimate:coefficient]",
-            (f"[{key}.estimate:interval], " if f"{key}.ci_low" in m else "") + f"n = {m.n(f'{key}.estimate'):,}",
+            (f"[{key}.estimate:interval], " if f"{key}.ci_low" in m else "") + f"n = [{key}.estimate:n]",
         )
         for key in strongest
     )

@@ -60,7 +60,7 @@ def _list_stratifications(m: Numbers) -> list[str]:
 
 def head(trace: Trace, m: Numbers) -> Head | None:
     """Return the strongest hazard ratio and the clearest correlation with run time; None without a ratio."""
-    if not m.value("cox.total.ratios", 0):
+    if not m.value("cox.total.ratios"):
         return None
     unit = trace.info["unit"]
     keys = [_make_ratio_key(m, "cox.strongest", _label_strongest(m))] if "cox.strongest.hazard_ratio" in m else []
@@ -68,7 +68,7 @@ def head(trace: Trace, m: Numbers) -> Head | None:
         keys.append(_make_ratio_key(m, "cox.job", f"Hazard ratio per doubling of {_name_job_size(m)}"))
     keys += [_make_significance_key(m), *_list_run_time_keys(m, unit)]
     text = "These are associations, not causes."
-    if m.value("cox.changing", 0):
+    if m.value("cox.changing"):
         text += " [cox.changing] of [cox.covariates] factors change with age; read their ratios as averages."
     details = "hazard ratios, log-rank tests" + (", correlations" if has_run_time_chart(m) else "")
     return Head(_format_claim(m, unit), ("factors_of_failure",), tuple(keys), (text,), details=details)
@@ -76,7 +76,7 @@ def head(trace: Trace, m: Numbers) -> Head | None:
 
 def lines(trace: Trace, m: Numbers) -> list[Line]:
     """Say which strata do not differ, except those of the claim; or why the trace has no ratio."""
-    if not m.value("cox.total.ratios", 0):
+    if not m.value("cox.total.ratios"):
         reason = f": {quote_trace_text(m['cox.reason'])}" if "cox.reason" in m else ""
         return [Line("Hazard ratios", f"not estimated{reason}", "tables/cox.csv", checked=False)]
     is_size = "cox.strongest.level" in m and _is_size_strongest(m)
@@ -173,7 +173,7 @@ def _list_run_time_keys(m: Numbers, unit: str) -> list[Key]:
         return []
     _, outcome, feature, _ = key.split(".")
     outcome_verb = {"success": "succeeded", "failure": "failed"}[outcome]
-    note = f"{m.n(f'{key}.estimate'):,} {words.plural_noun(unit)} that {outcome_verb}, [{key}.estimate:interval]"
+    note = f"[{key}.estimate:n {unit}] that {outcome_verb}, [{key}.estimate:interval]"
     return [Key(f"Run time against {NAMES[feature]}", f"ρ = [{key}.estimate:coefficient]", note)]
 
 

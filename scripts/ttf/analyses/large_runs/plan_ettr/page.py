@@ -55,7 +55,7 @@ def head(trace: Trace, m: Numbers) -> Head:
 
 
 def lines(trace: Trace, m: Numbers) -> list[Line]:
-    if m.value("ettr.measured.runs", 0):
+    if m.value("ettr.measured.runs"):
         return []
     if not trace.has_jobs:
         return [Line("Queue and utilisation", "The trace holds component lifetimes, not jobs.", checked=False)]
@@ -66,7 +66,7 @@ def lines(trace: Trace, m: Numbers) -> list[Line]:
 def _make_planned_head(trace: Trace, m: Numbers, rate_key: str) -> Head:
     run, ratio = _run_name(m), f"{rate_key}.wall_clock_ettr"
     low, high = _bound_keys(rate_key)
-    n = words.plural(m.n(ratio), "failure")
+    n = f"[{ratio}:n failure]"
     label, share, wall = "Scheduled ETTR", f"{rate_key}.scheduled_ettr", f"wall-clock [{ratio}]"
     if share not in m:
         label, share, wall = "Wall-clock ETTR", ratio, m.value("ettr.no_interval", "")
@@ -154,7 +154,7 @@ def _withheld_head(m: Numbers) -> Head:
     key = "proxy" if m.value("ettr.basis") == "proxy" else m.value("sizes.law.verdict")
     reason = reasons.get(key, sizes)
     keys = []
-    if m.value("ettr.measured.runs", 0) and "ettr.measured.mean" in m:
+    if m.value("ettr.measured.runs") and "ettr.measured.mean" in m:
         keys.append(
             Key("Measured wall-clock ETTR", "[ettr.measured.mean]", "mean of [ettr.measured.runs long run], any size")
         )
@@ -170,7 +170,7 @@ def _withheld_head(m: Numbers) -> Head:
 
 
 def _describe_measured_runs(m: Numbers) -> tuple[str, ...]:
-    if not m.value("ettr.measured.runs", 0):
+    if not m.value("ettr.measured.runs"):
         return ()
     text = "[ettr.measured.runs long run] kept [ettr.measured.mean] of wall-clock time"
     if "ettr.measured.expected" in m:

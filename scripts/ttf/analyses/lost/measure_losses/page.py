@@ -58,11 +58,11 @@ _GROUP_LABELS = {
 
 def head(trace: Trace, m: Numbers) -> Head | Line:
     unit = trace.info["unit"]
-    if not m.value("lost_work.runs", 0):
+    if not m.value("lost_work.runs"):
         return Line("GPU time in failures", f"no {unit} has run", "lost_work", checked=False)
     if not m["lost_work.failed_runs"] and not m["lost_work.infra_failures"]:
         return Line("GPU time in failures", "no attempt failed, of [lost_work.runs]", "lost_work")
-    if not m.value("lost_work.failed_gpu_hours", 0):
+    if not m.value("lost_work.failed_gpu_hours"):
         return Line(
             "GPU time in failures", "no failed attempt has a GPU and a known run time", "lost_work", checked=False
         )
@@ -88,7 +88,7 @@ def head(trace: Trace, m: Numbers) -> Head | Line:
 
 
 def lines(trace: Trace, m: Numbers) -> list[Line]:
-    if not m.value("lost_work.runs", 0) or "lost_work.second_order_gpu_hours" in m:
+    if not m.value("lost_work.runs") or "lost_work.second_order_gpu_hours" in m:
         return []
     return [Line("Preemption", "no attempt is recorded as preempted", "lost_work", checked=False)]
 
@@ -125,7 +125,7 @@ def _list_keys(m: Numbers) -> list[Key]:
         keys.append(Key(label, hour_text("first_order"), f"{share_text('first_order')}, assumed"))
     keys += list_productive_keys(m)
     # At most four keys.
-    if len(keys) < 4 and m.value("lost_work.preemptions", 0) and "lost_work.second_order_gpu_hours" in m:
+    if len(keys) < 4 and m.value("lost_work.preemptions") and "lost_work.second_order_gpu_hours" in m:
         keys.append(Key("Preempted", hour_text("second_order"), f"upper bound, {run_text('preemptions')}"))
     return keys
 

@@ -46,7 +46,7 @@ def tables(trace: Trace) -> dict[str, PageTable]:
 
 def head(trace: Trace, m: Numbers) -> Head | None:
     """Return the head: nodes lead the theme if the rate cannot be followed over time."""
-    if not m.value("lemons.tested", 0):
+    if not m.value("lemons.tested"):
         return None
     claim = "[lemons.lemons] of [lemons.tested] nodes have significantly more failures than expected"
     if statement_rules.r11_no_power(m):

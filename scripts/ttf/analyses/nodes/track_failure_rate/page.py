@@ -83,7 +83,7 @@ def _iterate_sentences(m: Numbers) -> Iterator[str]:
             yield f"No test of the change: too few clusters in {extremes}."
         elif low < high:
             yield f"These are {extremes}: part of the change may be random variation."
-    if m.value("lemons.unattributed", 0) and m.value("lemons.attributed_share", 1) < 0.5:
+    if m.value("lemons.unattributed") and m.value("lemons.attributed_share", 1) < 0.5:
         yield (
             "[lemons.unattributed] of [lemons.window_failures] failures could not be attributed to a "
             "node, so the test of nodes has little power."

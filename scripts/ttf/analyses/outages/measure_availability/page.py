@@ -20,7 +20,7 @@ _KINDS = {"all": "All outages", "group": "By group", "planned": "By plan", "leve
 
 
 def head(trace: Trace, m: Numbers) -> Head | Line:
-    if not m.value("outages.outages", 0):
+    if not m.value("outages.outages"):
         units = f"of [outages.units {m['outages.unit']}] " if "outages.units" in m else ""
         return Line("Node outages", f"no outage {units}is recorded", "tables/availability.csv")
     return Head(
@@ -55,7 +55,7 @@ def _iterate_bursts(m: Numbers) -> Iterator[tuple[str, str, tuple[str, str]]]:
     """Yield (phrase, clause, (share, note)) for racks, then nodes, where outages follow others more than by chance."""
     for location in ("rack", "node"):
         key = f"bursts.{location}.30_min"
-        if m.value(f"{key}.is_burst", False):
+        if m.value(f"{key}.is_burst"):
             interval = f"[{key}.share:interval], " if f"{key}.ci_low_clustered" in m else ""
             share = f"[{key}.share]"
             yield (
@@ -102,7 +102,7 @@ def _spares_note(m: Numbers) -> str:
 
 
 def _excess_sentence(m: Numbers) -> str:
-    if not m.value("drains.listed", 0):
+    if not m.value("drains.listed"):
         return ""
     return (
         f"[drains.listed] of [drains.nodes] nodes {'has' if m['drains.listed'] == 1 else 'have'} "
@@ -111,7 +111,7 @@ def _excess_sentence(m: Numbers) -> str:
 
 
 def lines(trace: Trace, m: Numbers) -> list[Line]:
-    if "outages.units" in m or not m.value("outages.outages", 0):
+    if "outages.units" in m or not m.value("outages.outages"):
         return []
     reason = "the number of watched units is not known"
     reason += "; repairs are known" if m["outages.repairs"] else ", nor when outages ended"

@@ -14,10 +14,10 @@ _SMALL, _LARGE = "outcomes.up_to_8_gpus", "outcomes.above_8_gpus"
 
 def head(trace: Trace, m: Numbers) -> Head | Line:
     unit, units = trace.info["unit"], words.plural_noun(trace.info["unit"])
-    if not m.value("outcomes.jobs", 0):
+    if not m.value("outcomes.jobs"):
         return Line("Outcomes", f"the trace has no {unit}", "outcomes", checked=False)
     is_sized = _has_both_sizes(m)
-    excluded = [name for name in ("running", "waiting", "cancelled") if m.value(f"outcomes.{name}.jobs", 0)]
+    excluded = [name for name in ("running", "waiting", "cancelled") if m.value(f"outcomes.{name}.jobs")]
     text = []
     if is_sized:
         note = {True: "; the intervals do not overlap", False: "; the intervals overlap", None: ""}[_are_disjoint(m)]
@@ -109,7 +109,7 @@ def _format_claim(m: Numbers, unit: str, units: str) -> str:
     share = "[outcomes.failure_share]"
     if "outcomes.concentration.share" in m:
         key = "outcomes.concentration"
-        population = "with a result" if m.value("outcomes.unknown.jobs", 0) else "that ended"
+        population = "with a result" if m.value("outcomes.unknown.jobs") else "that ended"
         return (
             f"{share} of {units} {population} failed, [{key}.failure_share_without] without one "
             f"{m[f'{key}.by']} ([{key}.share] of failures)"
@@ -132,7 +132,7 @@ def _list_keys(m: Numbers, unit: str, units: str, is_sized: bool) -> list[Key]:
 
     keys = []
     if ended := m["outcomes.ended"]:
-        base = "with a result" if m.value("outcomes.unknown.jobs", 0) else "ended"
+        base = "with a result" if m.value("outcomes.unknown.jobs") else "ended"
         note = f"[outcomes.failure_share] of [outcomes.ended] {base}, [outcomes.failure_share:interval]"
         keys.append(Key("Failed", jobs_text("outcomes.failure.jobs"), note))
         if "outcomes.failure_share_without_timeout" in m:
@@ -143,7 +143,7 @@ def _list_keys(m: Numbers, unit: str, units: str, is_sized: bool) -> list[Key]:
         keys.append(Key("Failed on more than 8 GPUs", f"[{_LARGE}.failure_share]", note))
     for label, key in (("No result recorded", "outcomes.unknown.jobs"), ("Running or waiting", "outcomes.open")):
         # A small number of open jobs appears only in the chart.
-        if m.value(key, 0) and (key != "outcomes.open" or m["outcomes.ended_share"] < 0.5):
+        if m.value(key) and (key != "outcomes.open" or m["outcomes.ended_share"] < 0.5):
             note = f"[{key}_share] of all {units}" if f"{key}_share" in m else ""
             keys.append(Key(label, jobs_text(key), note))
     return keys

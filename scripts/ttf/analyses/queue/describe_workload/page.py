@@ -76,7 +76,7 @@ def _format_claim(m: Numbers, unit: str, has_use: bool, has_wait: bool) -> str:
 
 
 def _make_wait_key(m: Numbers, label: str, key: str, unit: str) -> Key:
-    n = words.plural(m.n(f"{key}.median_s"), unit)
+    n = f"[{key}.median_s:n {unit}]"
     return Key(label, f"[{key}.median_s]", f"90th percentile [{key}.p90_s]; n = {n}")
 
 
@@ -87,7 +87,7 @@ def _explain_waits(m: Numbers, unit: str) -> tuple[str, ...]:
         return ()
     if m[free_key] > 0.5:
         sentence = (
-            f"Of {words.plural(m.n(free_key), unit)} that waited over a minute, [{free_key}] had enough "
+            f"Of [{free_key}:n {unit}] that waited over a minute, [{free_key}] had enough "
             "free GPUs (inferred). Priorities or limits are likelier reasons than capacity."
         )
     else:

@@ -113,7 +113,7 @@ def _list_key_figures(m: Numbers, units: str) -> list[Key]:
 
 def _count_origins(m: Numbers, key: str) -> str:
     """Return the number of origins where something holds, of those where it is known: 2 of 3 origins."""
-    return f"[{key}] of {words.plural(m.n(key), 'origin')}"
+    return f"[{key}] of [{key}:n origin]"
 
 
 def format_ci(m: Numbers, key: str) -> str:
@@ -148,7 +148,7 @@ def _body(m: Numbers) -> list[str]:
         f"The {words.join_list(splits)} cannot be tested: {reason}." for reason, splits in splits_by_reason.items()
     ]
     if m["risk.verdict"] != CANNOT_SAY:
-        user_warning = "Do not use the score to rank people." if m.value("risk.features_of_user", 0) else ""
+        user_warning = "Do not use the score to rank people." if m.value("risk.features_of_user") else ""
         sentences = [describe_importance(m), user_warning, *sentences]
     return [" ".join(filter(None, sentences))] if any(sentences) else []
 

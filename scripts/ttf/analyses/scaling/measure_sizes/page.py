@@ -55,7 +55,7 @@ def head(trace: Trace, m: Numbers) -> Head | Line | None:
 
 def _format_claim(m: Numbers, mttf_label: str, unit: str) -> str:
     largest = "sizes.largest_run.gpus"
-    if not m.value("sizes.rate.failures", 0):
+    if not m.value("sizes.rate.failures"):
         kind = f"{mttf_label.removesuffix(' MTTF').lower()} " if "Infra" in mttf_label else ""
         return f"No {kind}failure in [sizes.rate.node_days] node-days"
     if "sizes.law.slope" not in m:

@@ -61,7 +61,7 @@ def head(trace: Trace, m: Numbers) -> Head | Line | None:
     """Return the finding on the time to failure, or a line if nothing failed."""
     unit = trace.info["unit"]
     units = words.plural_noun(unit)
-    if not m.value("survival.events", 0):
+    if not m.value("survival.events"):
         return Line("Time to failure", _format_no_failure(m, unit), "tables/mttf.csv")
     if r6_ends_unknown(m):
         text = "Only [mttf.events] of [without_end.failures] failures have a recorded end."
@@ -80,9 +80,9 @@ def head(trace: Trace, m: Numbers) -> Head | Line | None:
 
 
 def _format_no_failure(m: Numbers, unit: str) -> str:
-    if m.value("without_end.failures", 0):
+    if m.value("without_end.failures"):
         return "[without_end.failures] failures, all of unknown end"
-    at_risk = " in [mttf.exposure_s]" if m.value("mttf.exposure_s", 0) else ""
+    at_risk = " in [mttf.exposure_s]" if m.value("mttf.exposure_s") else ""
     return f"no {unit} failed{at_risk}"
 
 
