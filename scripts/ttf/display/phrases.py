@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
-from ttf.display.trace_numbers import KEYED, Numbers, make_handle
+from ttf.display.trace_numbers import Numbers
 from ttf.engine import words
 from ttf.engine.columns import GAP
 from ttf.engine.contract import Table
@@ -20,11 +20,13 @@ from ttf.engine.size_unit import SizeUnit
 
 UNITS = {"s": "seconds", "min": "minutes", "h": "hours"}
 _FRACTIONS = ((1 / 5, "one in five"), (1 / 4, "one in four"), (1 / 3, "one in three"), (1 / 2, "one in two"))
-# "[key]", "[key:2]", "[key job]", "[key:n job has|jobs have]"; text of a trace and numbers already filled in are skipped.
+# "[key]", "[key:2]", "[key job]", "[key:n job has|jobs have]". Text of a trace and numbers already filled in are skipped.
 _SLOT = re.compile(
     "\u2068[^\u2068\u2069]*\u2069|\\{[^{}|]*\\|[^{}|]*\\}"
     r"|\[(?P<key>[A-Za-z]\w*(?:\.[\w-]+)+)(?::(?P<style>\w+))?(?: (?P<noun>[^\[\]]+))?\]"
 )
+# A number in a text: its key and its formatted value.
+_TAG = re.compile(r"\{([\w.:-]+)\|([^{}|]*)\}")
 _BLOCK = re.compile(r"(^```.*?^```$)", re.DOTALL | re.MULTILINE)
 _TRACE_TEXT = re.compile("\u2068([^\u2068\u2069]*)\u2069")
 # Parts that must not change: the key of a number, text of a trace.
@@ -105,17 +107,20 @@ def quote_trace_text(text: object, most: int = words.LONGEST_LABEL) -> str:
 def to_html(text: str) -> str:
     """Return the text as HTML: numbers as <data> with their key, text of a trace as <bdi>, the rest escaped."""
     escaped = _html.escape(words.add_no_break_spaces(text), quote=False)
-    numbers = KEYED.sub(lambda match: make_handle(match[1], match[2]), escaped)
-    return _TRACE_TEXT.sub(r"<bdi>\1</bdi>", numbers)
+    return _TRACE_TEXT.sub(r"<bdi>\1</bdi>", _make_handles(escaped))
 
 
 def to_markdown(text: str, m: Numbers) -> str:
     """Return a rendered template of .qmd with its numbers as handles; its blocks of HTML and code stay."""
     parts = _BLOCK.split(text)
     for index, part in enumerate(fill_slots(parts[::2], m)):
-        numbers = KEYED.sub(lambda match: make_handle(match[1], match[2]), part)
-        parts[2 * index] = _TRACE_TEXT.sub(lambda match: f"<bdi>{words.markdown(match[1])}</bdi>", numbers)
+        parts[2 * index] = _TRACE_TEXT.sub(lambda match: f"<bdi>{words.markdown(match[1])}</bdi>", _make_handles(part))
     return "".join(parts)
+
+
+def _make_handles(text: str) -> str:
+    """Turn tags into handles: the key opens the card of the number with exact value, n and source."""
+    return _TAG.sub(r'<data data-key="\1">\2</data>', text)
 
 
 def convert_units(value: Any, unit: SizeUnit) -> Any:
@@ -135,12 +140,12 @@ def convert_units(value: Any, unit: SizeUnit) -> Any:
 
 def strip_markup(text: str) -> str:
     """Return the text without keys and markup."""
-    return _TRACE_TEXT.sub(r"\1", KEYED.sub(r"\2", text))
+    return _TRACE_TEXT.sub(r"\1", _TAG.sub(r"\2", text))
 
 
 def list_keys(text: str) -> list[str]:
     """Return the keys of the numbers in the text."""
-    return [match[1] for match in KEYED.finditer(text)]
+    return [match[1] for match in _TAG.finditer(text)]
 
 
 def count_words(text: str) -> int:

@@ -11,8 +11,6 @@ from ttf.engine.size_unit import GPU, SizeUnit
 
 # Names of interval bounds and of their clustering.
 _INTERVAL_FIELD = re.compile(r"(.*_)?(low|high)(_.*)?|cluster_by|clusters")
-# A number in a text: its key and its formatted value.
-KEYED = re.compile(r"\{([\w.:-]+)\|([^{}|]*)\}")
 _FORMATTER_BY_UNIT = {"s": words.duration, "share": words.share}
 
 
@@ -122,11 +120,6 @@ class Numbers(dict):
 
 def _group(key: str) -> str:
     return key.rpartition(".")[0]
-
-
-def make_handle(key: str, content: str) -> str:
-    """Return the HTML of a number; its key opens the card with exact value, n and source."""
-    return f'<data data-key="{key}">{content}</data>'
 
 
 def is_interval_field(key: str) -> bool:

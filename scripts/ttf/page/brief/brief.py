@@ -7,7 +7,6 @@ from ttf.display.metrics import Metrics, Tables
 from ttf.display.phrases import convert_units, fill_slots, strip_markup
 from ttf.display.statement_rules import list_withheld, mark_bounds
 from ttf.display.trace_numbers import Numbers
-from ttf.engine.size_unit import GPU
 from ttf.page.brief.actions import MAX_ACTIONS, actions
 from ttf.page.brief.bottom_line import bottom_line
 from ttf.page.brief.changes import changes
@@ -57,8 +56,7 @@ def make_brief(m: Numbers, inputs: Tables, trace_info: Mapping, withheld: Mappin
         period=period(m, trace_info),
         changes=change_rows,
     )
-    brief = fill_slots(brief, m)
-    return brief if m.size == GPU else convert_units(brief, m.size)
+    return convert_units(fill_slots(brief, m), m.size)
 
 
 def _list_failure_words(inputs: Tables, trace_info: Mapping) -> list[str]:

@@ -36,7 +36,7 @@ from ttf.page.report.citation import Citation
 from ttf.page.report.scorecard_section import TraceFindings
 
 _STAGE_SECTIONS = {"quality": ["sections/data", "sections/quality"]}
-_FORMATTERS = ("count", "number", "share", "duration", "plural", "part", "wait", "p_value")
+_FORMATTERS = ("count", "number", "share", "duration", "plural")
 
 
 @dataclass(frozen=True)
