@@ -20,7 +20,8 @@ from ttf.engine.size_unit import SizeUnit
 
 UNITS = {"s": "seconds", "min": "minutes", "h": "hours"}
 _FRACTIONS = ((1 / 5, "one in five"), (1 / 4, "one in four"), (1 / 3, "one in three"), (1 / 2, "one in two"))
-# "[key]", "[key:2]", "[key job]", "[key:n job has|jobs have]". Text of a trace and numbers already filled in are skipped.
+# "[key]", "[key:2]", "[key job]", "[key:n job has|jobs have]".
+# Text of a trace and numbers already filled in are skipped.
 _SLOT = re.compile(
     "\u2068[^\u2068\u2069]*\u2069|\\{[^{}|]*\\|[^{}|]*\\}"
     r"|\[(?P<key>[A-Za-z]\w*(?:\.[\w-]+)+)(?::(?P<style>\w+))?(?: (?P<noun>[^\[\]]+))?\]"
@@ -154,17 +155,9 @@ def count_words(text: str) -> int:
 
 
 def fraction(m: Numbers, key: str) -> str:
-    """Return a share as "one in three" if it is within 0.01 of that, else in per cent."""
-    return m.tag(key, _format_fraction(m[key]) or m.words(key))
-
-
-def is_fraction(m: Numbers, key: str) -> bool:
-    """Whether `fraction` gives words."""
-    return _format_fraction(m[key]) is not None
-
-
-def _format_fraction(share: float) -> str | None:
-    return next((text for value, text in _FRACTIONS if abs(share - value) < 0.01), None)
+    """Return a share in words if it is within 0.01 of a simple one, "one in three", else ""."""
+    text = next((text for value, text in _FRACTIONS if abs(m[key] - value) < 0.01), "")
+    return text and m.tag(key, text)
 
 
 def split_duration(m: Numbers, key: str) -> tuple[str, str]:

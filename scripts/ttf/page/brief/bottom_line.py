@@ -10,7 +10,6 @@ from ttf.display.phrases import (
     fill_slots,
     fraction,
     hazard_scale,
-    is_fraction,
 )
 from ttf.display.trace_numbers import Numbers
 from ttf.engine import words
@@ -29,8 +28,8 @@ def _job_bottom_line(m: Numbers, unit: str) -> tuple[str, ...]:
         return (f"No {unit} of this trace has ended in success or failure.",)
     time_key = "lost_work.failed_gpu_hours_share"
     clause = f"[outcomes.failure_share] of ended {unit}s failed"
-    if is_fraction(m, "outcomes.failure_share"):
-        clause = f"About {fraction(m, 'outcomes.failure_share')} ended {unit}s failed"
+    if about := fraction(m, "outcomes.failure_share"):
+        clause = f"About {about} ended {unit}s failed"
     if statement_rules.r9_few_ended(m):
         result = "with a recorded result" if m.value("outcomes.unknown.jobs") else "that ended"
         clause = f"Of the [outcomes.ended_share] of {unit}s {result}, [outcomes.failure_share] failed"

@@ -12,7 +12,6 @@ from ttf.display.phrases import (
     cost_text,
     fraction,
     hazard_scale,
-    is_fraction,
     is_repaired,
     join_parts,
     noun,
@@ -66,8 +65,8 @@ def failure_rate(m: Numbers, unit: str, targets: Mapping) -> Tile:
     if key not in m:
         return Tile(name, title, WITHHELD, CANNOT, means=f"No {unit} has ended in success or failure.", link=link)
     means = f"Cancelled, running and waiting {unit}s are not counted."
-    if is_fraction(m, key):
-        means = f"About {fraction(m, key)} ended {unit}s failed."
+    if share := fraction(m, key):
+        means = f"About {share} ended {unit}s failed."
     if m.value("outcomes.timeouts"):
         means = (
             f"Excluding the [outcomes.timeouts {unit}] that reached a time limit: "
