@@ -93,9 +93,9 @@ def failed_gpu_time(m: Numbers, unit: str, targets: Mapping) -> Tile | None:
     if key not in m or statement_rules.r12_few_gpus(m):
         return None
     sample_note = "n = [lost_work.runs attempt]" if "lost_work.runs" in m else ""
-    if untimed := m.value("lost_work.failed_without_time", 0):
-        verbs = ("lacks", "counts") if untimed == 1 else ("lack", "count")
-        sample_note = "[lost_work.failed_without_time failed attempt] {} a run time and {} as 0".format(*verbs)
+    if m.value("lost_work.failed_without_time"):
+        verbs = "failed attempt lacks a run time and counts|failed attempts lack a run time and count"
+        sample_note = f"[lost_work.failed_without_time {verbs}] as 0"
     bound_sign = "≥ " if statement_rules.is_failed_time_bound(m) else ""
     if m.size == GPU and m.value("data.jobs_without_gpu", 0) > MANY_WITHOUT_GPU * m["data.jobs"]:
         sample_note += f"; [data.jobs_without_gpu {unit}] had no GPU"

@@ -38,7 +38,7 @@ def _format_claim(m: Numbers) -> str:
     if "outages.repair.median_s" in m:
         median = "half lasted less than [outages.repair.median_s]"
     if "outages.down_share" not in m:
-        recorded = f"{outages} {'are' if m['outages.outages'] > 1 else 'is'} recorded"
+        recorded = "[outages.outages outage is|outages are] recorded"
         burst = next((f"{text} {location}" for location, text, _ in _iterate_bursts(m)), "")
         return "; ".join(filter(None, (recorded, median or burst)))
     unit, share = m["outages.unit"], "[outages.down_share:near_zero]"
